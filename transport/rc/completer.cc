@@ -1,0 +1,241 @@
+#include "transport/rc/completer.h"
+
+#include <algorithm>
+
+#include "transport/rc/syndrome.h"
+
+namespace urnic::transport {
+
+namespace {
+
+CompletionOpcode completion_opcode(SendOperation operation) {
+  switch (operation) {
+    case SendOperation::kSend:
+    case SendOperation::kSendWithImmediate:
+      return CompletionOpcode::kSend;
+    case SendOperation::kWrite:
+    case SendOperation::kWriteWithImmediate:
+      return CompletionOpcode::kRdmaWrite;
+    case SendOperation::kRead:
+      return CompletionOpcode::kRdmaRead;
+  }
+  return CompletionOpcode::kSend;
+}
+
+CompletionStatus status_of(Nak reason) {
+  switch (reason) {
+    case Nak::kRemoteAccessError:
+      return CompletionStatus::kRemoteAccessError;
+    case Nak::kRemoteOperationalError:
+      return CompletionStatus::kRemoteOperationError;
+    case Nak::kInvalidRequest:
+    case Nak::kPsnSequenceError:
+      break;
+  }
+  return CompletionStatus::kRemoteInvalidRequest;
+}
+
+}  // namespace
+
+void Completer::on_packet(const wire::Packet& packet, Time now) {
+  if (!window_.is_outstanding(packet.bth.psn)) {
+    // Old ones are answers to what was sent twice, and normal (fact 25).
+    if (window_.is_beyond_sent(packet.bth.psn)) around_.counters.add(Counter::kUnexpectedAcknowledge);
+    return;
+  }
+  switch (packet.info->operation) {
+    case wire::Operation::kAcknowledge:
+      return on_acknowledge(packet, now);
+    case wire::Operation::kReadResponse:
+      return on_read_response(packet, now);
+    default:
+      around_.counters.add(Counter::kUnexpectedResponse);
+  }
+}
+
+void Completer::on_acknowledge(const wire::Packet& packet, Time now) {
+  const std::uint8_t syndrome = packet.aeth.syndrome;
+  // A NAK acknowledges all before its own PSN, an ACK that one too.
+  if (!acknowledge_before(packet.bth.psn, now)) return;
+  switch (kind_of(syndrome)) {
+    case SyndromeKind::kAcknowledge:
+      if (!acknowledge_whole_or_part(packet.bth.psn)) return recover(Counter::kImpliedNakSequenceError);
+      return made_progress(now);
+    case SyndromeKind::kRnrNak:
+      return on_rnr_nak(value_of(syndrome), now);
+    case SyndromeKind::kNak:
+      return on_nak(syndrome);
+    case SyndromeKind::kReserved:
+      around_.counters.add(Counter::kUnexpectedAcknowledge);
+  }
+}
+
+void Completer::on_rnr_nak(std::uint8_t timer_code, Time now) {
+  // The network may have doubled it.
+  if (retry_.is_waiting_for_receiver()) return;
+  around_.counters.add(Counter::kRnrNakReceived);
+  if (!retry_.try_again_after_rnr(timer_code, now)) {
+    around_.counters.add(Counter::kRnrNakRetryExceeded);
+    head_error_ = CompletionStatus::kRnrRetryExceeded;
+    return;
+  }
+  send_again_from_oldest();
+}
+
+void Completer::on_nak(std::uint8_t syndrome) {
+  const std::optional<Nak> reason = nak_of(syndrome);
+  if (!reason) return around_.counters.add(Counter::kUnexpectedAcknowledge);
+  if (*reason == Nak::kPsnSequenceError) return recover(Counter::kPacketSequenceError);
+  around_.counters.add(Counter::kReceivedErrorNak);
+  head_error_ = status_of(*reason);
+}
+
+// Responses come in PSN order; the next one wanted is always the oldest outstanding PSN.
+void Completer::on_read_response(const wire::Packet& packet, Time now) {
+  const Psn psn = packet.bth.psn;
+  if (!acknowledge_before(psn, now)) return;
+  const SendWqe& wqe = window_.head();
+  if (!is_read(wqe.request.operation)) return around_.counters.add(Counter::kUnexpectedResponse);
+
+  const std::uint32_t index = (psn.value() - wqe.first_psn.value()) & Psn::kMask;
+  const std::uint32_t offset = index * bytes(config_.path_mtu);
+  if (!is_expected_response(packet, index, offset)) {
+    around_.counters.add(Counter::kBadResponse);
+    head_error_ = CompletionStatus::kBadResponse;
+    return;
+  }
+  if (!scatter(offset, packet.payload)) {
+    head_error_ = CompletionStatus::kLocalProtectionError;
+    return;
+  }
+  if (index + 1 == wqe.packet_count) {
+    complete_head(CompletionStatus::kSuccess);
+  } else {
+    window_.acknowledge_part(psn + 1);
+  }
+  made_progress(now);
+}
+
+// The packets of a READ that was sent again begin with FIRST or ONLY wherever it resumed, or go on with
+// MIDDLE or LAST as rdma_rxe's do (capture vs_loss_both); only the very first packet is FIRST or ONLY for
+// certain.
+bool Completer::is_expected_response(const wire::Packet& packet, std::uint32_t index,
+                                     std::uint32_t offset) const {
+  const SendWqe& wqe = window_.head();
+  const bool is_last = index + 1 == wqe.packet_count;
+  const std::uint32_t expected_bytes = is_last ? wqe.length - offset : bytes(config_.path_mtu);
+  const bool is_refusal = has(packet.info->headers, wire::Headers::kAeth) &&
+                          kind_of(packet.aeth.syndrome) != SyndromeKind::kAcknowledge;
+  return !is_refusal && packet.info->ends_message() == is_last &&
+         (index > 0 || packet.info->begins_message()) && packet.payload.size() == expected_bytes;
+}
+
+// Completes what is covered by an acknowledgement of everything before `psn`. False when that passes a READ
+// which was not answered: the answer was lost (fact 21), and the READ is asked again.
+bool Completer::acknowledge_before(Psn psn, Time now) {
+  if (psn == window_.oldest()) return true;
+  const Psn before = window_.oldest();
+  const bool all = acknowledge_whole_or_part(psn - 1);
+  if (window_.oldest() != before) made_progress(now);
+  if (!all) recover(Counter::kImpliedNakSequenceError);
+  return all;
+}
+
+// Acknowledges up to and including `psn`, which is outstanding; stops, and returns false, at a READ.
+bool Completer::acknowledge_whole_or_part(Psn psn) {
+  while (window_.is_outstanding(psn)) {
+    if (is_read(window_.head().request.operation)) return false;
+    if (distance(window_.head_last_psn(), psn) < 0) {
+      window_.acknowledge_part(psn + 1);
+    } else {
+      complete_head(CompletionStatus::kSuccess);
+    }
+  }
+  return true;
+}
+
+void Completer::recover(Counter reason) {
+  if (is_recovering_ || retry_.is_waiting_for_receiver()) return;
+  around_.counters.add(reason);
+  if (!retry_.try_again()) {
+    around_.counters.add(Counter::kRetryExceeded);
+    head_error_ = CompletionStatus::kRetryExceeded;
+    return;
+  }
+  is_recovering_ = true;
+  send_again_from_oldest();
+}
+
+void Completer::on_timeout(Time now) {
+  if (retry_.is_waiting_for_receiver()) {
+    retry_.end_receiver_wait(now);
+    return;
+  }
+  if (!retry_.is_overdue(now)) return;
+  around_.counters.add(Counter::kLocalAckTimeout);
+  if (!retry_.try_again()) {
+    around_.counters.add(Counter::kRetryExceeded);
+    head_error_ = CompletionStatus::kRetryExceeded;
+    return;
+  }
+  // The peer may report a new gap in what is sent now.
+  is_recovering_ = false;
+  send_again_from_oldest();
+}
+
+void Completer::send_again_from_oldest() {
+  if (window_.rewind()) around_.counters.add(Counter::kResumedInsideMessage);
+}
+
+void Completer::made_progress(Time now) {
+  is_recovering_ = false;
+  retry_.on_progress(now, window_.has_outstanding());
+}
+
+bool Completer::scatter(std::uint32_t offset, std::span<const std::byte> from) {
+  for (const Sge& sge : around_.send_queue.sges(around_.send_queue.head())) {
+    if (from.empty()) break;
+    if (offset >= sge.length) {
+      offset -= sge.length;
+      continue;
+    }
+    const std::size_t size = std::min<std::size_t>(sge.length - offset, from.size());
+    if (around_.dma.write_local(config_.pd, sge.lkey, sge.address + offset, from.first(size)) !=
+        DmaStatus::kOk) {
+      return false;
+    }
+    from = from.subspan(size);
+    offset = 0;
+  }
+  return true;
+}
+
+void Completer::complete_head(CompletionStatus status) {
+  report(window_.head(), status);
+  window_.retire_head();
+}
+
+void Completer::flush() {
+  SendQueue& queue = around_.send_queue;
+  for (; !queue.is_empty(); queue.pop()) {
+    report(queue.at(queue.head()), CompletionStatus::kWorkRequestFlushed);
+  }
+}
+
+// Failures are reported whether or not the program asked to hear of success.
+void Completer::report(const SendWqe& wqe, CompletionStatus status) {
+  const bool is_success = status == CompletionStatus::kSuccess;
+  if (is_success && !wqe.request.signaled) return;
+  if (!is_success && status != CompletionStatus::kWorkRequestFlushed) {
+    around_.counters.add(Counter::kSendCompletionError);
+  }
+  around_.send_completions.complete({.wr_id = wqe.request.wr_id,
+                                     .status = status,
+                                     .opcode = completion_opcode(wqe.request.operation),
+                                     .solicited = !is_success,
+                                     .byte_length = wqe.length,
+                                     .qp_number = config_.local_qp,
+                                     .source_qp = config_.remote_qp});
+}
+
+}  // namespace urnic::transport

@@ -1,0 +1,64 @@
+// Completer: takes acknowledgements and READ responses, completes work requests, decides about retries.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+
+#include "transport/completion.h"
+#include "transport/rc/config.h"
+#include "transport/rc/retry.h"
+#include "transport/rc/send_window.h"
+#include "transport/rc/surroundings.h"
+#include "transport/wire/packet.h"
+
+namespace urnic::transport {
+
+class Completer {
+ public:
+  Completer(const RcSurroundings& around, const RcConfig& config, SendWindow& window, Retry& retry)
+      : around_(around), config_(config), window_(window), retry_(retry) {}
+
+  /// Forgets a recovery that was under way.
+  void start() { is_recovering_ = false; }
+
+  /// An acknowledgement, NAK or READ response from the peer.
+  void on_packet(const wire::Packet& packet, Time now);
+  /// The retry timer may have run out.
+  void on_timeout(Time now);
+
+  /// The oldest work request has failed for this reason; the endpoint is to complete it so and to stop.
+  std::optional<CompletionStatus> head_error() const { return head_error_; }
+  void clear_error() { head_error_.reset(); }
+
+  /// Completes the oldest work request and removes it.
+  void complete_head(CompletionStatus status);
+  /// Completes everything in the queue as flushed. The window is not in use any more.
+  void flush();
+
+ private:
+  void report(const SendWqe& wqe, CompletionStatus status);
+  void on_acknowledge(const wire::Packet& packet, Time now);
+  void on_rnr_nak(std::uint8_t timer_code, Time now);
+  void on_nak(std::uint8_t syndrome);
+  void on_read_response(const wire::Packet& packet, Time now);
+  bool acknowledge_before(Psn psn, Time now);
+  bool acknowledge_whole_or_part(Psn psn);
+  void recover(Counter reason);
+  void send_again_from_oldest();
+  bool is_expected_response(const wire::Packet& packet, std::uint32_t index, std::uint32_t offset) const;
+  bool scatter(std::uint32_t offset, std::span<const std::byte> from);
+  void made_progress(Time now);
+
+  const RcSurroundings& around_;
+  const RcConfig& config_;
+  SendWindow& window_;
+  Retry& retry_;
+  /// Whether everything from the oldest PSN on is being sent again and nothing of it was acknowledged yet:
+  /// what arrives meanwhile because of the same loss must not restart it.
+  bool is_recovering_ = false;
+  std::optional<CompletionStatus> head_error_;
+};
+
+}  // namespace urnic::transport

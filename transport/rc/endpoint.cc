@@ -1,0 +1,112 @@
+#include "transport/rc/endpoint.h"
+
+namespace urnic::transport {
+
+RcEndpoint::RcEndpoint(const RcSurroundings& surroundings)
+    : around_(surroundings),
+      window_(around_.send_queue),
+      requester_(around_, config_, window_, retry_),
+      completer_(around_, config_, window_, retry_),
+      responder_(around_, config_) {}
+
+void RcEndpoint::reset() {
+  state_ = QpState::kReset;
+  config_ = {};
+  communication_established_ = false;
+  retry_.stop();
+  requester_.clear_error();
+  completer_.clear_error();
+  around_.send_queue.clear();
+  around_.receive_queue.clear();
+  // A peer that reconnects begins with PSNs of its own; nothing of the old ones may remain (fact 40).
+  window_.start(Psn(), bytes(config_.path_mtu));
+  responder_.start();
+}
+
+void RcEndpoint::to_init(const RcConfig& config) {
+  config_ = config;
+  state_ = QpState::kInit;
+}
+
+void RcEndpoint::to_ready_to_receive(const RcConfig& config) {
+  config_ = config;
+  responder_.start();
+  state_ = QpState::kReadyToReceive;
+}
+
+void RcEndpoint::to_ready_to_send(const RcConfig& config) {
+  config_ = config;
+  window_.start(config_.send_psn, bytes(config_.path_mtu));
+  retry_.start(config_);
+  requester_.start();
+  completer_.start();
+  state_ = QpState::kReadyToSend;
+}
+
+void RcEndpoint::update(const RcConfig& config) {
+  config_ = config;
+}
+
+void RcEndpoint::to_error() {
+  state_ = QpState::kError;
+  retry_.stop();
+  requester_.clear_error();
+  completer_.clear_error();
+}
+
+void RcEndpoint::on_packet(const wire::Packet& packet, Time now) {
+  if (!can_receive(state_)) return around_.counters.add(Counter::kWrongState);
+  if (packet.info->is_request) return on_request(packet);
+  if (state_ != QpState::kReadyToSend) return around_.counters.add(Counter::kWrongState);
+  completer_.on_packet(packet, now);
+  fail_if_needed();
+}
+
+void RcEndpoint::on_request(const wire::Packet& packet) {
+  if (state_ == QpState::kReadyToReceive && !communication_established_) {
+    communication_established_ = true;
+    around_.events.on_qp_event(config_.local_qp, QpEvent::kCommunicationEstablished);
+  }
+  responder_is_next_ = true;
+  responder_.on_request(packet);
+}
+
+void RcEndpoint::on_timeout(Time now) {
+  if (state_ != QpState::kReadyToSend) return;
+  completer_.on_timeout(now);
+  fail_if_needed();
+}
+
+Time RcEndpoint::next_timeout() const {
+  return state_ == QpState::kReadyToSend ? retry_.next_timeout() : kNever;
+}
+
+std::size_t RcEndpoint::poll_transmit(std::span<std::byte> out, Time now) {
+  if (state_ == QpState::kError) {
+    completer_.flush();
+    responder_.flush();
+    return 0;
+  }
+  if (!can_receive(state_)) return 0;
+
+  // Responses and requests take turns, so that a long READ of the peer's does not stop our own sending.
+  std::size_t size = responder_is_next_ ? responder_.poll_transmit(out) : 0;
+  const bool is_response = size > 0;
+  if (size == 0 && state_ == QpState::kReadyToSend) size = requester_.poll_transmit(out, now);
+  if (size == 0 && !responder_is_next_) size = responder_.poll_transmit(out);
+  responder_is_next_ = !is_response;
+
+  fail_if_needed();
+  // The peer has been told why; now the connection ends (the flush comes with the next poll).
+  if (responder_.has_failed() && !responder_.owes_response()) to_error();
+  return size == 0 && state_ == QpState::kError ? poll_transmit(out, now) : size;
+}
+
+void RcEndpoint::fail_if_needed() {
+  const auto error = completer_.head_error() ? completer_.head_error() : requester_.head_error();
+  if (!error || state_ == QpState::kError) return;
+  completer_.complete_head(*error);
+  to_error();
+}
+
+}  // namespace urnic::transport

@@ -1,0 +1,95 @@
+// Responder: checks and executes the peer's requests, and owes it acknowledgements and responses.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+
+#include "transport/completion.h"
+#include "transport/rc/config.h"
+#include "transport/rc/read_responses.h"
+#include "transport/rc/surroundings.h"
+#include "transport/rc/syndrome.h"
+#include "transport/receive_queue.h"
+#include "transport/wire/packet.h"
+
+namespace urnic::transport {
+
+/// Each request packet passes the checks in the order of facts 29 to 33 and is executed at once; what is owed
+/// for it is sent by poll_transmit(): responses in PSN order, then one acknowledgement for everything before.
+class Responder {
+ public:
+  Responder(const RcSurroundings& around, const RcConfig& config) : around_(around), config_(config) {}
+
+  /// Begins to expect config.receive_psn, with nothing owed.
+  void start();
+
+  void on_request(const wire::Packet& packet);
+
+  /// As Endpoint::poll_transmit(), for responses.
+  std::size_t poll_transmit(std::span<std::byte> out);
+
+  bool owes_response() const { return reads_.has_pending() || acknowledge_ || nak_; }
+  /// A request was refused for good: once nothing is owed any more the connection is to go to ERR.
+  bool has_failed() const { return has_failed_; }
+  /// Drops all that is owed; completes the receive of a message in progress and everything posted as flushed.
+  void flush();
+
+  Psn expected_psn() const { return expected_psn_; }
+  std::uint32_t msn() const { return msn_; }
+
+ private:
+  /// A message of several packets of which the first was executed.
+  struct Message {
+    wire::Operation operation = wire::Operation::kNone;
+    std::uint64_t address = 0;  // WRITE: where the next packet goes
+    Rkey rkey{};
+    std::uint32_t remaining = 0;  // WRITE: bytes to come
+  };
+
+  struct OwedNak {
+    std::uint8_t syndrome;
+    Psn psn;
+  };
+
+  bool is_message_open() const { return message_.operation != wire::Operation::kNone; }
+  void on_duplicate(const wire::Packet& packet);
+  void on_gap();
+
+  std::optional<Nak> check(const wire::Packet& packet) const;
+  std::optional<Nak> check_sequence(const wire::Packet& packet) const;
+  std::optional<Nak> check_length(const wire::Packet& packet) const;
+  std::optional<Nak> check_access(const wire::Packet& packet) const;
+  bool needs_receive(const wire::Packet& packet) const;
+
+  std::optional<Nak> execute(const wire::Packet& packet);
+  std::optional<Nak> execute_send(const wire::Packet& packet);
+  std::optional<Nak> execute_write(const wire::Packet& packet);
+  DmaStatus scatter(std::span<const std::byte> from);
+
+  void refuse(Nak reason, Psn psn);
+  void complete_receive(CompletionStatus status);
+  void complete_message(const wire::Packet& packet);
+  std::size_t emit_read_response(std::span<std::byte> out);
+  std::size_t emit_acknowledge(std::uint8_t syndrome, Psn psn, std::span<std::byte> out);
+
+  const RcSurroundings& around_;
+  const RcConfig& config_;
+  Psn expected_psn_;
+  std::uint32_t msn_ = 0;
+  Message message_;
+
+  bool has_receive_ = false;
+  ReceiveWqe receive_;
+  std::uint32_t received_bytes_ = 0;  // into receive_, or by the open WRITE
+
+  ReadResponses reads_;
+  bool acknowledge_ = false;
+  std::optional<OwedNak> nak_;
+  /// A NAK for the expected PSN is out: nothing more is said until that packet comes (fact 22).
+  bool is_waiting_for_repeat_ = false;
+  bool has_failed_ = false;
+};
+
+}  // namespace urnic::transport

@@ -1,0 +1,54 @@
+#include "transport/rc/retry.h"
+
+#include <algorithm>
+
+#include "transport/rc/timing.h"
+
+namespace urnic::transport {
+
+void Retry::start(const RcConfig& config) {
+  timeout_ = config.ack_timeout == 0 ? Duration::zero()
+                                     : std::max(ack_timeout(config.ack_timeout), config.min_ack_timeout);
+  retry_count_ = retries_left_ = config.retry_count;
+  rnr_retry_ = rnr_retries_left_ = config.rnr_retry;
+}
+
+void Retry::stop() {
+  acknowledge_by_ = kNever;
+  receiver_ready_at_ = kNever;
+}
+
+void Retry::on_sent(Time now) {
+  if (acknowledge_by_ == kNever && timeout_ != Duration::zero()) acknowledge_by_ = now + timeout_;
+}
+
+void Retry::on_progress(Time now, bool more_outstanding) {
+  retries_left_ = retry_count_;
+  rnr_retries_left_ = rnr_retry_;
+  acknowledge_by_ = kNever;
+  if (more_outstanding) on_sent(now);
+}
+
+bool Retry::try_again() {
+  if (retries_left_ == 0) return false;
+  --retries_left_;
+  acknowledge_by_ = kNever;
+  return true;
+}
+
+bool Retry::try_again_after_rnr(std::uint8_t timer_code, Time now) {
+  if (rnr_retries_left_ == 0) return false;
+  if (rnr_retry_ != kForever) --rnr_retries_left_;
+  // The receiver's timer rules alone: the acknowledgement timer would cut it short (fact 34).
+  acknowledge_by_ = kNever;
+  receiver_ready_at_ = now + rnr_timer(timer_code);
+  return true;
+}
+
+bool Retry::end_receiver_wait(Time now) {
+  if (now < receiver_ready_at_) return false;
+  receiver_ready_at_ = kNever;
+  return true;
+}
+
+}  // namespace urnic::transport

@@ -1,0 +1,51 @@
+// Retry: the two retry counters of a requester and the two clocks that go with them.
+#pragma once
+
+#include <cstdint>
+
+#include "transport/rc/config.h"
+#include "transport/time.h"
+
+namespace urnic::transport {
+
+/// Counts attempts since the last progress and knows until when the requester waits: for an acknowledgement,
+/// or for a receiver that was not ready. Both counters start anew with every progress (fact 36).
+class Retry {
+ public:
+  static constexpr std::uint8_t kForever = 7;  ///< of rnr_retry; retry_count 7 means seven (fact 37)
+
+  /// Takes counts and timeout from the attributes of RTS.
+  void start(const RcConfig& config);
+  /// Forgets everything; no timer runs.
+  void stop();
+
+  /// Something was sent that will be acknowledged.
+  void on_sent(Time now);
+  /// Something was acknowledged; `more_outstanding` says whether anything still waits.
+  void on_progress(Time now, bool more_outstanding);
+
+  /// Uses up one retry after a timeout or a sequence error; false when there is none left. The
+  /// acknowledgement timer stands still until the next on_sent().
+  [[nodiscard]] bool try_again();
+  /// Uses up one RNR retry and waits as the timer code says; false when there is none left.
+  [[nodiscard]] bool try_again_after_rnr(std::uint8_t timer_code, Time now);
+
+  bool is_waiting_for_receiver() const { return receiver_ready_at_ != kNever; }
+  /// Ends the wait for the receiver when its time has come; says whether it did.
+  bool end_receiver_wait(Time now);
+  /// Whether the acknowledgement is overdue.
+  bool is_overdue(Time now) const { return now >= acknowledge_by_; }
+
+  Time next_timeout() const { return is_waiting_for_receiver() ? receiver_ready_at_ : acknowledge_by_; }
+
+ private:
+  Duration timeout_{0};  // zero: never
+  std::uint8_t retry_count_ = 0;
+  std::uint8_t rnr_retry_ = 0;
+  std::uint8_t retries_left_ = 0;
+  std::uint8_t rnr_retries_left_ = 0;
+  Time acknowledge_by_ = kNever;
+  Time receiver_ready_at_ = kNever;
+};
+
+}  // namespace urnic::transport

@@ -1,0 +1,87 @@
+// SendWindow: which PSNs of the send queue are acknowledged, in flight, and next.
+#pragma once
+
+#include <cstdint>
+
+#include "transport/send_queue.h"
+#include "transport/types.h"
+
+namespace urnic::transport {
+
+/// Maps the work requests of a send queue to PSNs. A work request gets its PSNs when its first packet is
+/// about to leave: one per packet, for a READ one per packet of the response (fact 28).
+///
+///     head of the queue                 cursor                    tail
+///     |-- oldest() ... in flight ... ---|--- not (or again to be) sent ---|
+///
+/// rewind() moves the cursor back for go-back-N; acknowledgements of what was sent before it still count.
+class SendWindow {
+ public:
+  explicit SendWindow(SendQueue& queue) : queue_(queue) {}
+
+  /// Begins with `first`, an empty queue and packets of `mtu_bytes`.
+  void start(Psn first, std::uint32_t mtu_bytes);
+
+  /// The first PSN that is neither acknowledged nor answered.
+  Psn oldest() const { return oldest_; }
+  /// The first PSN that no work request has yet.
+  Psn next_psn() const { return next_psn_; }
+  bool has_outstanding() const { return oldest_ != sent_end_; }
+  /// Whether `psn` was sent and is not acknowledged yet.
+  bool is_outstanding(Psn psn) const { return ahead(psn) < ahead(sent_end_); }
+  /// Whether `psn` was never sent (as opposed to: was acknowledged long ago).
+  bool is_beyond_sent(Psn psn) const { return distance(sent_end_, psn) >= 0; }
+
+  // --- The cursor: what the requester sends next ---
+
+  bool has_work() const { return cursor_ != queue_.tail(); }
+  /// The work request at the cursor, with PSNs. Only while has_work().
+  SendWqe& begin_current();
+  std::uint32_t current_position() const { return cursor_; }
+  /// The packet of the current work request to be sent next; for a READ the response packet to resume at.
+  std::uint32_t current_packet() const { return cursor_packet_; }
+  bool current_is_head() const { return cursor_ == queue_.head(); }
+  Psn cursor_psn() const;
+
+  /// One packet at the cursor was sent; for a READ that asks for all the rest.
+  void advance();
+
+  /// Packets of SEND and WRITE in flight.
+  std::uint32_t packets_in_flight() const { return ahead(cursor_psn()) - read_psns_in_flight_; }
+  std::uint32_t reads_in_flight() const { return reads_in_flight_; }
+  /// Whether `psns` more can be in flight without making old and new PSNs look alike: half the PSN space at
+  /// the most.
+  bool has_psn_space(std::uint32_t psns) const;
+
+  /// Moves the cursor back to oldest(): everything from there is sent again. Returns whether that is inside a
+  /// message.
+  bool rewind();
+
+  // --- Acknowledgement: what the completer has learnt ---
+
+  /// The oldest work request; only while has_outstanding().
+  SendWqe& head() { return queue_.at(queue_.head()); }
+  Psn head_last_psn() const;
+  /// All before `psn`, inside the head work request, is acknowledged.
+  void acknowledge_part(Psn psn);
+  /// The head work request is done; removes it.
+  void retire_head();
+
+ private:
+  /// Packets from oldest() to `psn`: unsigned, since half the PSN space may be in flight.
+  std::uint32_t ahead(Psn psn) const { return (psn.value() - oldest_.value()) & Psn::kMask; }
+  void pull_cursor_up();
+
+  SendQueue& queue_;
+  std::uint32_t mtu_bytes_ = 0;
+  Psn oldest_;
+  Psn sent_end_;  // one past the furthest PSN ever sent
+  Psn next_psn_;
+  std::uint32_t assigned_ = 0;  // position of the first work request without PSNs
+  std::uint32_t cursor_ = 0;
+  std::uint32_t cursor_packet_ = 0;
+  std::uint32_t reads_in_flight_ = 0;      // READs before the cursor that are not done
+  std::uint32_t read_psns_in_flight_ = 0;  // and how many of their responses are missing
+};
+
+}  // namespace urnic::transport

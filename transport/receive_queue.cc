@@ -1,0 +1,44 @@
+#include "transport/receive_queue.h"
+
+#include <algorithm>
+#include <bit>
+#include <cassert>
+
+namespace urnic::transport {
+
+ReceiveQueue::ReceiveQueue(Limits limits)
+    : limits_{.work_requests = std::bit_ceil(std::max(limits.work_requests, 1u)),
+              .sges = std::min(limits.sges, kMaxSges)},
+      mask_(limits_.work_requests - 1),
+      headers_(std::make_unique<Header[]>(limits_.work_requests)),
+      sges_(std::make_unique<Sge[]>(std::size_t{limits_.work_requests} * limits_.sges + 1)) {}
+
+void ReceiveQueue::prepare(const ReceiveRequest& request, std::span<const Sge> sges, std::uint32_t length) {
+  assert(!is_full() && sges.size() <= limits_.sges);
+  const std::size_t place = prepared_ & mask_;
+  headers_[place] = {
+      .wr_id = request.wr_id, .length = length, .sge_count = static_cast<std::uint32_t>(sges.size())};
+  std::copy(sges.begin(), sges.end(), &sges_[place * limits_.sges]);
+  ++prepared_;
+}
+
+bool ReceiveQueue::take(ReceiveWqe& to) {
+  if (is_empty()) return false;
+  const std::uint32_t head = head_.load(std::memory_order_relaxed);
+  const std::size_t place = head & mask_;
+  const Header& header = headers_[place];
+  to.wr_id = header.wr_id;
+  to.length = header.length;
+  to.sge_count = header.sge_count;
+  std::copy_n(&sges_[place * limits_.sges], header.sge_count, to.sges.begin());
+  head_.store(head + 1, std::memory_order_release);
+  return true;
+}
+
+void ReceiveQueue::clear() {
+  prepared_ = 0;
+  head_.store(0, std::memory_order_relaxed);
+  tail_.store(0, std::memory_order_release);
+}
+
+}  // namespace urnic::transport

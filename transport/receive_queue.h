@@ -1,0 +1,79 @@
+// ReceiveQueue: the ring of posted receive work requests.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+
+#include "transport/types.h"
+#include "transport/work_request.h"
+
+namespace urnic::transport {
+
+/// The most scatter/gather elements of one work request, on either queue.
+inline constexpr std::uint32_t kMaxSges = 32;
+
+/// A receive work request taken from the ring by a responder, to be filled and completed.
+struct ReceiveWqe {
+  std::uint64_t wr_id = 0;
+  std::uint32_t length = 0;  ///< room in bytes, all elements together
+  std::uint32_t sge_count = 0;
+  std::array<Sge, kMaxSges> sges;
+
+  std::span<const Sge> elements() const { return {sges.data(), sge_count}; }
+};
+
+/// A ring with one producer (whoever posts, under the queue's lock) and one consumer (under the engine lock).
+/// Taking a work request frees its place at once. Nothing allocates after construction.
+class ReceiveQueue {
+ public:
+  struct Limits {
+    std::uint32_t work_requests = 0;  ///< capacity; rounded up to a power of two
+    std::uint32_t sges = 0;           ///< per work request, at most kMaxSges
+  };
+
+  explicit ReceiveQueue(Limits limits);
+
+  const Limits& limits() const { return limits_; }
+
+  // --- Producer ---
+
+  bool is_full() const { return prepared_ - head_.load(std::memory_order_acquire) >= limits_.work_requests; }
+
+  /// Copies a work request into the ring; visible to the consumer with publish(). The caller has checked
+  /// is_full() and the number of elements; `length` is the sum of theirs.
+  void prepare(const ReceiveRequest& request, std::span<const Sge> sges, std::uint32_t length);
+  void publish() { tail_.store(prepared_, std::memory_order_release); }
+
+  // --- Consumer ---
+
+  bool is_empty() const {
+    return head_.load(std::memory_order_relaxed) == tail_.load(std::memory_order_acquire);
+  }
+
+  /// Moves the oldest work request into `to`; false when there is none.
+  bool take(ReceiveWqe& to);
+
+  /// Drops everything; only while nobody posts (queue pair to RESET).
+  void clear();
+
+ private:
+  struct Header {
+    std::uint64_t wr_id;
+    std::uint32_t length;
+    std::uint32_t sge_count;
+  };
+
+  Limits limits_;
+  std::uint32_t mask_;
+  std::unique_ptr<Header[]> headers_;
+  std::unique_ptr<Sge[]> sges_;
+  std::uint32_t prepared_ = 0;  // producer's own
+  std::atomic<std::uint32_t> head_{0};
+  std::atomic<std::uint32_t> tail_{0};
+};
+
+}  // namespace urnic::transport

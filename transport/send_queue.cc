@@ -1,0 +1,49 @@
+#include "transport/send_queue.h"
+
+#include <algorithm>
+#include <bit>
+#include <cassert>
+
+namespace urnic::transport {
+
+SendQueue::SendQueue(Limits limits)
+    : limits_{.work_requests = std::bit_ceil(std::max(limits.work_requests, 1u)),
+              .sges = limits.sges,
+              .inline_bytes = limits.inline_bytes},
+      mask_(limits_.work_requests - 1),
+      wqes_(std::make_unique<SendWqe[]>(limits_.work_requests)),
+      // One element more than asked for, so that the address of an empty place may be taken.
+      sges_(std::make_unique<Sge[]>(std::size_t{limits_.work_requests} * limits_.sges + 1)),
+      inline_bytes_(
+          std::make_unique<std::byte[]>(std::size_t{limits_.work_requests} * limits_.inline_bytes + 1)) {}
+
+void SendQueue::prepare(const SendRequest& request, std::span<const Sge> sges, std::uint32_t length) {
+  assert(!is_full() && sges.size() <= limits_.sges);
+  SendWqe& wqe = at(prepared_);
+  wqe.request = request;
+  wqe.length = length;
+  wqe.sge_count = static_cast<std::uint16_t>(sges.size());
+  wqe.is_inline = false;
+  std::copy(sges.begin(), sges.end(), &sges_[std::size_t{prepared_ & mask_} * limits_.sges]);
+  ++prepared_;
+}
+
+std::span<std::byte> SendQueue::prepare_inline(const SendRequest& request, std::uint32_t length) {
+  assert(!is_full() && length <= limits_.inline_bytes);
+  SendWqe& wqe = at(prepared_);
+  wqe.request = request;
+  wqe.length = length;
+  wqe.sge_count = 0;
+  wqe.is_inline = true;
+  std::byte* const place = &inline_bytes_[std::size_t{prepared_ & mask_} * limits_.inline_bytes];
+  ++prepared_;
+  return {place, length};
+}
+
+void SendQueue::clear() {
+  prepared_ = 0;
+  head_.store(0, std::memory_order_relaxed);
+  tail_.store(0, std::memory_order_release);
+}
+
+}  // namespace urnic::transport

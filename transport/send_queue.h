@@ -1,0 +1,93 @@
+// SendQueue: the ring of posted send work requests of one queue pair.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+
+#include "transport/types.h"
+#include "transport/work_request.h"
+
+namespace urnic::transport {
+
+/// A send work request in the ring, with what the requester notes about it.
+struct SendWqe {
+  SendRequest request;
+  std::uint32_t length = 0;  ///< bytes of the message
+  std::uint16_t sge_count = 0;
+  bool is_inline = false;
+  Psn first_psn;                   ///< valid once the requester has begun with it
+  std::uint32_t packet_count = 0;  ///< PSNs it takes; for READ those of the responses
+};
+
+/// A ring with one producer (whoever posts, under the queue pair's send lock) and one consumer (the endpoint,
+/// under the engine lock). Positions are free-running 32-bit numbers: the ring holds [head(), tail()).
+/// Nothing allocates after construction.
+class SendQueue {
+ public:
+  struct Limits {
+    std::uint32_t work_requests = 0;  ///< capacity; rounded up to a power of two
+    std::uint32_t sges = 0;           ///< per work request
+    std::uint32_t inline_bytes = 0;   ///< per work request
+  };
+
+  explicit SendQueue(Limits limits);
+
+  /// What was granted: at least what was asked for.
+  const Limits& limits() const { return limits_; }
+
+  // --- Producer ---
+
+  bool is_full() const { return prepared_ - head_.load(std::memory_order_acquire) >= limits_.work_requests; }
+
+  /// Copies a work request into the ring; it becomes visible to the consumer with publish(). The caller has
+  /// checked is_full(), the number of elements and that their lengths add up to `length`.
+  void prepare(const SendRequest& request, std::span<const Sge> sges, std::uint32_t length);
+
+  /// The same with inline data: returns `length` bytes for the caller to fill before publish().
+  std::span<std::byte> prepare_inline(const SendRequest& request, std::uint32_t length);
+
+  /// Hands everything prepared to the consumer.
+  void publish() { tail_.store(prepared_, std::memory_order_release); }
+
+  /// Forgets what was prepared and not published.
+  void discard() { prepared_ = tail_.load(std::memory_order_relaxed); }
+
+  // --- Consumer ---
+
+  std::uint32_t head() const { return head_.load(std::memory_order_relaxed); }
+  std::uint32_t tail() const { return tail_.load(std::memory_order_acquire); }
+  bool is_empty() const { return head() == tail(); }
+
+  SendWqe& at(std::uint32_t position) { return wqes_[position & mask_]; }
+  const SendWqe& at(std::uint32_t position) const { return wqes_[position & mask_]; }
+
+  /// Elements of a work request without inline data.
+  std::span<const Sge> sges(std::uint32_t position) const {
+    return {&sges_[std::size_t{position & mask_} * limits_.sges], at(position).sge_count};
+  }
+  /// Bytes of a work request with inline data.
+  std::span<const std::byte> inline_data(std::uint32_t position) const {
+    return {&inline_bytes_[std::size_t{position & mask_} * limits_.inline_bytes], at(position).length};
+  }
+
+  /// Frees the oldest work request's place.
+  void pop() { head_.store(head() + 1, std::memory_order_release); }
+
+  /// Drops everything; only while nobody posts (queue pair to RESET).
+  void clear();
+
+ private:
+  Limits limits_;
+  std::uint32_t mask_;
+  std::unique_ptr<SendWqe[]> wqes_;
+  std::unique_ptr<Sge[]> sges_;
+  std::unique_ptr<std::byte[]> inline_bytes_;
+  std::uint32_t prepared_ = 0;  // producer's own
+  std::atomic<std::uint32_t> head_{0};
+  std::atomic<std::uint32_t> tail_{0};
+};
+
+}  // namespace urnic::transport

@@ -1,0 +1,61 @@
+// Frame: a RoCEv2 packet in its Ethernet frame, Ethernet to UDP taken apart and the InfiniBand packet found.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <variant>
+
+#include "transport/result.h"
+#include "transport/wire/address.h"
+#include "transport/wire/ethernet.h"
+#include "transport/wire/ipv4.h"
+#include "transport/wire/ipv6.h"
+#include "transport/wire/parse_error.h"
+#include "transport/wire/udp.h"
+
+namespace urnic::transport::wire {
+
+/// All spans point into the parsed bytes. A frame put together by hand for emit_frame() needs `ethernet`,
+/// `ip`, `udp`, `ib` and `icrc`; the lengths in the headers are then worked out.
+struct Frame {
+  Ethernet ethernet{};
+  std::variant<Ipv4, Ipv6> ip{};
+  Udp udp{};
+  std::span<const std::byte> ib{};  ///< BTH to padding: what parse_packet() takes; at least a BTH
+  std::uint32_t icrc = 0;           ///< as carried
+
+  std::span<const std::byte> ip_and_udp{};        ///< both headers as received
+  std::span<const std::byte> ethernet_padding{};  ///< whatever the frame has behind the ICRC (fact 4)
+  std::size_t used_bytes = 0;                     ///< from the destination MAC to the ICRC
+
+  /// What parse_frame() does, on a frame that has its default values; undefined content after an error.
+  std::optional<ParseError> read(std::span<const std::byte> bytes);
+
+  bool is_ipv4() const { return std::holds_alternative<Ipv4>(ip); }
+  Gid source_gid() const;
+  Gid destination_gid() const;
+
+  /// Whether the ICRC carried by a parsed frame is right. Reads the whole packet once; call it at most once.
+  bool icrc_ok() const;
+};
+
+/// Parses a frame from the destination MAC on, without FCS. The length is what IP and UDP say, which must
+/// agree; bytes behind are padding. The IPv4 header checksum must be right, the UDP checksum zero or right
+/// (fact 10). The ICRC is not checked, nor anything behind UDP but that BTH and ICRC are there. Errors: every
+/// ParseError but those of parse_packet() and kBadIcrc; kTooShort also comes from here.
+///
+/// kNotIp and kNotUdp mean that other parts of a NIC may want the frame: see arp.h and icmpv6_nd.h.
+Result<Frame, ParseError> parse_frame(std::span<const std::byte> bytes);
+
+/// The ICRC that `frame` ought to have, worked out from its fields.
+std::uint32_t icrc_of(const Frame& frame);
+
+/// Writes the frame: headers with the lengths that `ib` asks for, a fresh IPv4 header checksum, the UDP
+/// checksum, `ib`, ICRC and Ethernet padding as `frame` has them. Returns the size, or 0 when it does not fit
+/// into `out` or the datagram is too long for IP. A parsed frame gives the bytes it was parsed from, but for
+/// an IPv4 header checksum of 0xffff, which comes out as the 0x0000 that is its equal.
+std::size_t emit_frame(const Frame& frame, std::span<std::byte> out);
+
+}  // namespace urnic::transport::wire

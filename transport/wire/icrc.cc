@@ -1,0 +1,84 @@
+#include "transport/wire/icrc.h"
+
+#include <libdeflate.h>
+
+#include <algorithm>
+#include <array>
+#include <boost/endian/conversion.hpp>
+#include <cassert>
+#include <cstring>
+
+#include "transport/wire/headers.h"
+#include "transport/wire/ipv4.h"
+#include "transport/wire/ipv6.h"
+#include "transport/wire/udp.h"
+
+namespace urnic::transport::wire {
+namespace {
+
+/// CRC-32 of the eight 0xff bytes that stand for the link header of InfiniBand in front of everything (fact
+/// 1).
+constexpr std::uint32_t kSeed = 0x2144df1c;
+
+constexpr std::byte kMasked{0xff};
+
+/// How many bytes from the BTH on are copied behind the masked headers: the CRC of one short piece costs less
+/// than that of two, and a packet without payload then is one piece.
+constexpr std::size_t kCopiedIbBytes = 48;
+static_assert(kCopiedIbBytes >= Bth::kBytes);
+
+using MaskedHeaders = std::array<std::byte, Ipv4::kMaxBytes + Udp::kBytes + kCopiedIbBytes>;
+static_assert(Ipv4::kMaxBytes >= Ipv6::kBytes);
+
+std::uint32_t finish(MaskedHeaders& headers, std::size_t ip_and_udp_bytes, std::span<const std::byte> ib) {
+  const std::size_t copied = std::min(ib.size(), kCopiedIbBytes);
+  std::byte* const udp = headers.data() + ip_and_udp_bytes - Udp::kBytes;
+  udp[6] = kMasked;
+  udp[7] = kMasked;
+  std::byte* const bth = headers.data() + ip_and_udp_bytes;
+  std::memcpy(bth, ib.data(), copied);
+  bth[4] = kMasked;  // FECN, BECN and six reserved bits
+
+  const std::uint32_t crc = libdeflate_crc32(kSeed, headers.data(), ip_and_udp_bytes + copied);
+  return libdeflate_crc32(crc, ib.data() + copied, ib.size() - copied);
+}
+
+}  // namespace
+
+std::uint32_t icrc_ipv4(std::span<const std::byte> ip_and_udp, std::span<const std::byte> ib) {
+  assert(ip_and_udp.size() >= Ipv4::kMinBytes + Udp::kBytes);
+  assert(ip_and_udp.size() <= Ipv4::kMaxBytes + Udp::kBytes);
+  assert(ib.size() >= Bth::kBytes);
+  MaskedHeaders headers;
+  std::memcpy(headers.data(), ip_and_udp.data(), ip_and_udp.size());
+  headers[1] = kMasked;   // TOS
+  headers[8] = kMasked;   // TTL
+  headers[10] = kMasked;  // header checksum
+  headers[11] = kMasked;
+  return finish(headers, ip_and_udp.size(), ib);
+}
+
+std::uint32_t icrc_ipv6(std::span<const std::byte> ip_and_udp, std::span<const std::byte> ib) {
+  assert(ip_and_udp.size() == Ipv6::kBytes + Udp::kBytes);
+  assert(ib.size() >= Bth::kBytes);
+  MaskedHeaders headers;
+  std::memcpy(headers.data(), ip_and_udp.data(), ip_and_udp.size());
+  headers[0] |= std::byte{0x0f};  // traffic class, then flow label
+  headers[1] = kMasked;
+  headers[2] = kMasked;
+  headers[3] = kMasked;
+  headers[7] = kMasked;  // hop limit
+  return finish(headers, ip_and_udp.size(), ib);
+}
+
+std::uint32_t load_icrc(std::span<const std::byte> bytes) {
+  assert(bytes.size() >= kIcrcBytes);
+  return boost::endian::load_little_u32(reinterpret_cast<const unsigned char*>(bytes.data()));
+}
+
+void store_icrc(std::uint32_t icrc, std::span<std::byte> out) {
+  assert(out.size() >= kIcrcBytes);
+  boost::endian::store_little_u32(reinterpret_cast<unsigned char*>(out.data()), icrc);
+}
+
+}  // namespace urnic::transport::wire

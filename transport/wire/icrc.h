@@ -1,0 +1,24 @@
+// The invariant CRC of RoCEv2: everything that no router may change (facts 1 and 2).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+namespace urnic::transport::wire {
+
+inline constexpr std::size_t kIcrcBytes = 4;
+
+/// ICRC of a datagram. `ip_and_udp` is the IP header, IPv4 options included, and the UDP header behind it, as
+/// sent; of these fields any value will do: TOS, TTL and header checksum, or traffic class, flow label and
+/// hop limit, and the UDP checksum. `ib` is the rest of the datagram before the ICRC: BTH to padding, at
+/// least a BTH.
+std::uint32_t icrc_ipv4(std::span<const std::byte> ip_and_udp, std::span<const std::byte> ib);
+std::uint32_t icrc_ipv6(std::span<const std::byte> ip_and_udp, std::span<const std::byte> ib);
+
+/// The ICRC is the one number of the packet that is stored with its lowest byte first. Uses the first
+/// kIcrcBytes.
+std::uint32_t load_icrc(std::span<const std::byte> bytes);
+void store_icrc(std::uint32_t icrc, std::span<std::byte> out);
+
+}  // namespace urnic::transport::wire
