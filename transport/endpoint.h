@@ -44,7 +44,7 @@ class Endpoint {
   virtual std::size_t poll_transmit(std::span<std::byte> out, Time now) = 0;
 
   /// Whether an acknowledgement or a response waits to be sent. A receive completion must not become visible
-  /// to the program before the acknowledgement that goes with it has left (design decision 11).
+  /// to the program before the acknowledgement that goes with it has left.
   virtual bool owes_response() const = 0;
 
   virtual QpState state() const = 0;

@@ -9,8 +9,8 @@ namespace urnic::transport::test {
 
 using Bytes = std::vector<std::byte>;
 
-/// The byte that stands at `address` of memory nobody has written yet. Neighbours differ, and so do bytes that are
-/// a path MTU apart, so that data copied to or from the wrong place does not compare equal.
+/// The byte that stands at `address` of memory nobody has written yet. Neighbours differ, and so do bytes
+/// that are a path MTU apart, so that data copied to or from the wrong place does not compare equal.
 constexpr std::byte pattern_at(std::uint64_t address) {
   return static_cast<std::byte>(address * 7 + (address >> 8) * 29 + (address >> 16) * 101);
 }
@@ -24,7 +24,8 @@ inline Bytes pattern(std::uint64_t address, std::size_t size) {
   return bytes;
 }
 
-/// `size` bytes as a peer's message might carry; different from any memory pattern of the tests, and for each `seed`.
+/// `size` bytes as a peer's message might carry; different from any memory pattern of the tests, and for each
+/// `seed`.
 inline Bytes payload(std::size_t size, std::uint8_t seed = 0) {
   Bytes bytes = pattern(0x5a0000, size);
   for (std::byte& byte : bytes) {

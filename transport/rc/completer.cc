@@ -71,8 +71,8 @@ void Completer::on_acknowledge(const wire::Packet& packet, Time now) {
 }
 
 void Completer::on_rnr_nak(std::uint8_t timer_code, Time now) {
-  // The network may have doubled it.
-  if (retry_.is_waiting_for_receiver()) return;
+  // The network may have doubled it: a second one counts only after something was sent again (fact 34).
+  if (retry_.is_waiting_for_receiver() || retry_.is_refused()) return;
   around_.counters.add(Counter::kRnrNakReceived);
   if (!retry_.try_again_after_rnr(timer_code, now)) {
     around_.counters.add(Counter::kRnrNakRetryExceeded);

@@ -12,7 +12,8 @@ void ReadResponses::start(std::uint32_t resources, std::uint32_t mtu_bytes) {
 }
 
 bool ReadResponses::is_full() const {
-  return pending_ == capacity_;
+  if (size_ < capacity_) return false;
+  return capacity_ == 0 || (resource(0).is_pending && !resource(0).was_answered);
 }
 
 std::uint32_t ReadResponses::packets(std::uint32_t length) const {
@@ -30,7 +31,7 @@ void ReadResponses::answer_from(Resource& resource, Psn psn, std::uint32_t count
 void ReadResponses::add(Psn psn, const wire::Reth& reth, std::uint32_t msn) {
   assert(!is_full());
   if (size_ == capacity_) {
-    // A requester has at most capacity_ READs outstanding, so with a new one the oldest has been received.
+    // With a new READ the oldest has been received (see is_full()): nobody waits for a repeat of it.
     if (resource(0).is_pending) --pending_;
     oldest_ = (oldest_ + 1) % kMaxResources;
     --size_;
@@ -55,6 +56,9 @@ bool ReadResponses::repeat(Psn psn, const wire::Reth& reth, std::uint32_t msn) {
     if (!known.is_pending) ++pending_;
     known.msn = msn;
     answer_from(known, psn, count, reth);
+    // What was being sent behind it starts over: the requester takes no packet whose predecessor it did not
+    // just see.
+    for (std::uint32_t later = age + 1; later < size_; ++later) resource(later).sent = 0;
     return true;
   }
   return false;
@@ -79,7 +83,8 @@ std::optional<ReadResponses::Part> ReadResponses::next() const {
               .size = std::min(current.answer.length - offset, mtu_bytes_),
               .msn = current.msn,
               .is_first = current.sent == 0,
-              .is_last = current.sent + 1 == current.answer_count};
+              .is_last = current.sent + 1 == current.answer_count,
+              .is_repeat = current.was_answered};
 }
 
 void ReadResponses::advance() {
@@ -87,7 +92,15 @@ void ReadResponses::advance() {
   assert(age);
   Resource& current = resource(*age);
   if (++current.sent < current.answer_count) return;
+  current.was_answered = true;
   current.is_pending = false;
+  --pending_;
+}
+
+void ReadResponses::drop_current() {
+  const std::optional<std::uint32_t> age = first_pending();
+  assert(age);
+  resource(*age).is_pending = false;
   --pending_;
 }
 

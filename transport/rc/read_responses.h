@@ -21,14 +21,17 @@ class ReadResponses {
   /// packets of `mtu_bytes`.
   void start(std::uint32_t resources, std::uint32_t mtu_bytes);
 
-  /// Whether as many READs wait to be answered as the requester may have outstanding.
+  /// Whether as many READs wait for their first answer as the requester may have outstanding. Repeats do not
+  /// count: who sends a new READ has received the answer of the oldest, even if a repeat of that one is still
+  /// on its way.
   bool is_full() const;
 
   /// Adds a new READ, to be answered after those before it. `msn` goes into its responses. Only while
   /// !is_full().
   void add(Psn psn, const wire::Reth& reth, std::uint32_t msn);
 
-  /// A READ is asked again; its responses now carry `msn`. False when it is not (inside) one that we remember.
+  /// A READ is asked again; its responses now carry `msn`. False when it is not (inside) one that we
+  /// remember.
   bool repeat(Psn psn, const wire::Reth& reth, std::uint32_t msn);
 
   /// One packet of a response.
@@ -40,6 +43,7 @@ class ReadResponses {
     std::uint32_t msn = 0;
     bool is_first = false;
     bool is_last = false;
+    bool is_repeat = false;  ///< all of it was sent before
   };
 
   /// The next packet to send: of the READ with the lowest PSN that is not answered.
@@ -48,6 +52,8 @@ class ReadResponses {
   void advance();
 
   bool has_pending() const { return pending_ > 0; }
+  /// The rest of the answer that next() belongs to will not be sent.
+  void drop_current();
   /// Nothing of what waits will be sent.
   void drop_pending();
 
@@ -59,6 +65,7 @@ class ReadResponses {
     std::uint32_t msn = 0;
     // What is being answered: all of it or, when asked again, its end.
     bool is_pending = false;
+    bool was_answered = false;  // completely, at least once
     Psn answer_psn{};
     std::uint32_t answer_count = 0;
     wire::Reth answer{};

@@ -248,7 +248,7 @@ void Responder::flush() {
 }
 
 std::size_t Responder::poll_transmit(std::span<std::byte> out) {
-  if (reads_.has_pending()) {
+  while (reads_.has_pending()) {
     if (const std::size_t size = emit_read_response(out)) return size;
   }
   if (nak_) {
@@ -280,6 +280,10 @@ std::size_t Responder::emit_read_response(std::span<std::byte> out) {
   const std::size_t header_size = wire::header_bytes(opcode);
   if (part.size > 0 && around_.dma.read_remote(config_.pd, part.rkey, part.address,
                                                out.subspan(header_size, part.size)) != DmaStatus::kOk) {
+    if (part.is_repeat) {
+      reads_.drop_current();
+      return 0;
+    }
     reads_.drop_pending();
     refuse(Nak::kRemoteAccessError, part.psn);
     return 0;

@@ -11,6 +11,7 @@ void Retry::start(const RcConfig& config) {
                                      : std::max(ack_timeout(config.ack_timeout), config.min_ack_timeout);
   retry_count_ = retries_left_ = config.retry_count;
   rnr_retry_ = rnr_retries_left_ = config.rnr_retry;
+  is_refused_ = false;
 }
 
 void Retry::stop() {
@@ -19,6 +20,7 @@ void Retry::stop() {
 }
 
 void Retry::on_sent(Time now) {
+  is_refused_ = false;
   if (acknowledge_by_ == kNever && timeout_ != Duration::zero()) acknowledge_by_ = now + timeout_;
 }
 
@@ -26,7 +28,9 @@ void Retry::on_progress(Time now, bool more_outstanding) {
   retries_left_ = retry_count_;
   rnr_retries_left_ = rnr_retry_;
   acknowledge_by_ = kNever;
-  if (more_outstanding) on_sent(now);
+  is_refused_ = false;
+  // While the receiver is given time, its timer rules alone (fact 34).
+  if (more_outstanding && !is_waiting_for_receiver()) on_sent(now);
 }
 
 bool Retry::try_again() {
@@ -39,6 +43,7 @@ bool Retry::try_again() {
 bool Retry::try_again_after_rnr(std::uint8_t timer_code, Time now) {
   if (rnr_retries_left_ == 0) return false;
   if (rnr_retry_ != kForever) --rnr_retries_left_;
+  is_refused_ = true;
   // The receiver's timer rules alone: the acknowledgement timer would cut it short (fact 34).
   acknowledge_by_ = kNever;
   receiver_ready_at_ = now + rnr_timer(timer_code);

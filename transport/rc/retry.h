@@ -31,6 +31,8 @@ class Retry {
   [[nodiscard]] bool try_again_after_rnr(std::uint8_t timer_code, Time now);
 
   bool is_waiting_for_receiver() const { return receiver_ready_at_ != kNever; }
+  /// Whether nothing was sent, nor acknowledged, since the receiver was last found not ready.
+  bool is_refused() const { return is_refused_; }
   /// Ends the wait for the receiver when its time has come; says whether it did.
   bool end_receiver_wait(Time now);
   /// Whether the acknowledgement is overdue.
@@ -44,6 +46,7 @@ class Retry {
   std::uint8_t rnr_retry_ = 0;
   std::uint8_t retries_left_ = 0;
   std::uint8_t rnr_retries_left_ = 0;
+  bool is_refused_ = false;
   Time acknowledge_by_ = kNever;
   Time receiver_ready_at_ = kNever;
 };
