@@ -1,0 +1,89 @@
+#include "nic/completion_queue.h"
+
+#include <algorithm>
+#include <bit>
+#include <utility>
+
+#include "nic/engine.h"
+
+namespace urnic::nic {
+
+using transport::Completion;
+
+CompletionQueue::CompletionQueue(Engine& engine, std::uint32_t capacity, CompletionChannel* channel,
+                                 void* context)
+    : engine_(engine),
+      capacity_(std::bit_ceil(std::max(capacity, 1u))),
+      mask_(capacity_ - 1),
+      ring_(std::make_unique<Completion[]>(capacity_)),
+      channel_(channel),
+      context_(context) {}
+
+// Together with request_notification() and publish(): a program that asks for a notification and then finds nothing
+// here will be notified, since both sides first write and then look, in one order that all threads agree on.
+bool CompletionQueue::is_empty() const {
+  return head_.load(std::memory_order_relaxed) == visible_.load(std::memory_order_seq_cst);
+}
+
+std::size_t CompletionQueue::poll(std::span<Completion> completions) {
+  if (engine_.is_abandoned()) return 0;
+  if (is_empty()) {
+    engine_.on_poll();
+    if (is_empty()) return 0;
+  }
+  const std::lock_guard hold(poll_mutex_);
+  const std::uint32_t head = head_.load(std::memory_order_relaxed);
+  const std::uint32_t waiting = visible_.load(std::memory_order_acquire) - head;
+  const auto count = static_cast<std::uint32_t>(std::min<std::size_t>(waiting, completions.size()));
+  for (std::uint32_t i = 0; i < count; ++i) completions[i] = ring_[(head + i) & mask_];
+  head_.store(head + count, std::memory_order_release);
+  return count;
+}
+
+void CompletionQueue::request_notification(bool solicited_only) {
+  if (channel_ == nullptr || engine_.is_abandoned()) return;
+  const Armed wanted = solicited_only ? Armed::kSolicited : Armed::kAny;
+  // Counted before it can be taken back.
+  engine_.on_queue_armed();
+  Armed before = armed_.load(std::memory_order_seq_cst);
+  // Asking for less does not take back what was asked for before.
+  while (before < wanted && !armed_.compare_exchange_weak(before, wanted, std::memory_order_seq_cst)) {
+  }
+  if (before != Armed::kNo) engine_.on_queue_disarmed();
+  engine_.on_notification_requested();
+}
+
+void CompletionQueue::complete(const Completion& completion) {
+  if (tail_ - head_.load(std::memory_order_acquire) == capacity_) {
+    overrun_.store(true, std::memory_order_relaxed);
+    return;
+  }
+  ring_[tail_ & mask_] = completion;
+  ++tail_;
+  solicited_added_ = solicited_added_ || completion.solicited;
+  if (!std::exchange(dirty_, true)) engine_.add_to_publish(*this);
+}
+
+void CompletionQueue::publish() {
+  dirty_ = false;
+  const bool has_solicited = std::exchange(solicited_added_, false);
+  visible_.store(tail_, std::memory_order_seq_cst);
+
+  const Armed armed = armed_.load(std::memory_order_seq_cst);
+  if (armed == Armed::kNo || (armed == Armed::kSolicited && !has_solicited)) return;
+  armed_.store(Armed::kNo, std::memory_order_seq_cst);
+  channel_->notify(*this);
+  engine_.on_queue_disarmed();
+}
+
+void CompletionQueue::hold(transport::Time now) {
+  if (holds_++ == 0) held_since_ = now;
+}
+
+void CompletionQueue::retire() {
+  if (channel_ == nullptr) return;
+  if (armed_.exchange(Armed::kNo) != Armed::kNo) engine_.on_queue_disarmed();
+  channel_->forget(*this);
+}
+
+}  // namespace urnic::nic

@@ -1,0 +1,60 @@
+// DeviceConfig: everything a device is told when it is made.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "nic/port_spec.h"
+#include "transport/time.h"
+#include "transport/wire/address.h"
+
+namespace urnic::nic {
+
+/// An address and the length of its network prefix in bits.
+struct Ipv4Interface {
+  transport::wire::Ipv4Address address;
+  std::uint8_t prefix_length = 24;
+};
+struct Ipv6Interface {
+  transport::wire::Ipv6Address address;
+  std::uint8_t prefix_length = 64;
+};
+
+/// Who makes progress when the program does not poll.
+enum class ProgressMode : std::uint8_t {
+  kHybrid,  ///< the program's polling threads, and the NIC's own thread when they do not
+  kThread,  ///< the NIC's own thread alone
+  kManual,  ///< nobody: the owner calls Device::progress() (simulator, unit tests)
+};
+
+struct DeviceConfig {
+  std::string name = "urnic0";
+  transport::wire::Mac mac;
+  std::optional<Ipv4Interface> ipv4;
+  std::optional<Ipv6Interface> ipv6;
+  PortSpec port;
+  std::uint16_t link_mtu = 4200;  ///< the largest IP packet, in bytes
+  ProgressMode progress = ProgressMode::kHybrid;
+  std::uint64_t seed = 0;  ///< of QPNs, keys and everything else that is drawn
+
+  /// The floor under every ACK timeout; see RcConfig::min_ack_timeout.
+  transport::Duration min_ack_timeout = std::chrono::microseconds(4194);
+  std::uint32_t window_packets = 128;
+};
+
+/// What a device can do, for queries and for checking creation attributes.
+struct DeviceLimits {
+  static constexpr std::uint32_t kMaxQueuePairs = 16384;
+  static constexpr std::uint32_t kMaxWorkRequests = 16384;
+  static constexpr std::uint32_t kMaxSges = 32;
+  static constexpr std::uint32_t kMaxInlineBytes = 1024;
+  static constexpr std::uint32_t kMaxCompletionQueues = 16384;
+  static constexpr std::uint32_t kMaxCompletions = 1u << 22;
+  static constexpr std::uint32_t kMaxMemoryRegions = 1u << 18;
+  static constexpr std::uint32_t kMaxProtectionDomains = 32768;
+  static constexpr std::uint32_t kMaxAddressHandles = 32768;
+  static constexpr std::uint32_t kMaxReadsInFlight = 16;  ///< per QP, each way
+};
+
+}  // namespace urnic::nic

@@ -1,0 +1,289 @@
+#include "nic/device.h"
+
+#include <pthread.h>
+
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+#include <limits>
+#include <thread>
+#include <utility>
+
+#include "nic/engine.h"
+#include "nic/page_probe.h"
+
+namespace urnic::nic {
+
+using transport::Access;
+using transport::Duration;
+using transport::Time;
+using namespace std::chrono_literals;
+
+namespace {
+
+constexpr Duration kLongestLinger = 1s;
+constexpr Duration kLingerPause = 50us;
+/// What a queue pair may take to send its last responses when it is destroyed.
+constexpr Duration kLongestFarewell = 5ms;
+/// The same where the clock does not move by itself.
+constexpr int kMostManualRounds = 1000;
+
+Error invalid(const char* message) { return {.code = EINVAL, .message = message}; }
+
+/// Sleeps where a thread may not be cancelled.
+void pause_uncancelled(Duration duration) {
+  int before = 0;
+  pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before);
+  std::this_thread::sleep_for(duration);
+  pthread_setcancelstate(before, nullptr);
+}
+
+Result<void, Error> check_limits(const QpCreateAttributes& attributes) {
+  const QpCapabilities& wanted = attributes.capabilities;
+  if (attributes.pd == nullptr || attributes.send_queue == nullptr || attributes.receive_queue == nullptr) {
+    return failure(invalid("a queue pair needs a protection domain and two completion queues"));
+  }
+  if (wanted.max_send_wr > DeviceLimits::kMaxWorkRequests ||
+      wanted.max_receive_wr > DeviceLimits::kMaxWorkRequests) {
+    return failure(invalid("more work requests than a queue pair can hold"));
+  }
+  if (wanted.max_send_sge > DeviceLimits::kMaxSges || wanted.max_receive_sge > DeviceLimits::kMaxSges) {
+    return failure(invalid("more scatter/gather elements than a work request can have"));
+  }
+  if (wanted.max_inline_data > DeviceLimits::kMaxInlineBytes) {
+    return failure(invalid("more inline data than a work request can have"));
+  }
+  return success();
+}
+
+}  // namespace
+
+Device::Device(const DeviceConfig& config, const Clock& clock, PortOpener open_port)
+    : config_(config),
+      clock_(clock),
+      open_port_(std::move(open_port)),
+      gids_(config_),
+      engine_(std::make_unique<Engine>(config_, clock_, gids_)) {}
+
+Device::~Device() {
+  if (engine_->is_abandoned()) {
+    // Threads that are not there any more may hold its locks, and the port is the parent's.
+    static_cast<void>(engine_.release());
+    return;
+  }
+  linger();
+  engine_->stop();
+}
+
+transport::PathMtu Device::max_path_mtu() const { return engine_->max_path_mtu(); }
+
+bool Device::is_started() const { return engine_->is_started(); }
+
+Result<void, Error> Device::check_usable() const {
+  if (engine_->is_abandoned()) return failure(abandoned_error());
+  return success();
+}
+
+Result<void, Error> Device::start() {
+  if (auto usable = check_usable(); !usable) return usable;
+  const std::lock_guard once(start_mutex_);
+  if (engine_->is_started()) return success();
+  auto port = open_port_(config_.port, config_.link_mtu);
+  if (!port) return failure(std::move(port.error()));
+  return engine_->start(std::move(port.value()));
+}
+
+// --- Memory ---
+
+Result<std::unique_ptr<ProtectionDomain>, Error> Device::allocate_pd() {
+  if (auto usable = check_usable(); !usable) return failure(usable.error());
+  auto pd = std::make_unique<ProtectionDomain>();
+  pd->id = transport::PdId{next_pd_.fetch_add(1)};
+  return pd;
+}
+
+Result<MemoryRegion, Error> Device::register_memory(ProtectionDomain& pd, void* memory, std::uint64_t length,
+                                                    std::uint64_t address, Access access) {
+  if (auto usable = check_usable(); !usable) return failure(usable.error());
+  const bool can_be_written = allows(access, Access::kLocalWrite);
+  const bool peer_may_write = allows(access, Access::kRemoteWrite) || allows(access, Access::kRemoteAtomic);
+  if (peer_may_write && !can_be_written) {
+    return failure(invalid("remote write and atomic access need local write access"));
+  }
+  constexpr std::uint64_t kLast = std::numeric_limits<std::uint64_t>::max();
+  if (length > kLast - reinterpret_cast<std::uintptr_t>(memory) || length > kLast - address) {
+    return failure(invalid("the memory region wraps around the end of the address space"));
+  }
+  if (!can_access(memory, length, can_be_written)) {
+    return failure(Error{.code = EFAULT,
+                         .message = can_be_written ? "the memory cannot be read and written"
+                                                   : "the memory cannot be read"});
+  }
+
+  MemoryRegion region{.pd = pd.id,
+                      .access = access,
+                      .address = address,
+                      .length = length,
+                      .memory = static_cast<std::byte*>(memory)};
+  const Engine::Guard guard(*engine_);
+  const auto key = engine_->memory().add(region);
+  if (!key) return failure(key.error());
+  region.key = key.value();
+  pd.users.fetch_add(1);
+  return region;
+}
+
+Result<void, Error> Device::deregister_memory(ProtectionDomain& pd, std::uint32_t key) {
+  if (auto usable = check_usable(); !usable) return usable;
+  const Engine::Guard guard(*engine_);
+  if (!engine_->memory().remove(key)) return failure(invalid("there is no memory region with this key"));
+  pd.users.fetch_sub(1);
+  return success();
+}
+
+// --- Completion queues ---
+
+Result<std::unique_ptr<CompletionQueue>, Error> Device::create_cq(std::uint32_t capacity,
+                                                                  CompletionChannel* channel, void* context) {
+  if (auto usable = check_usable(); !usable) return failure(usable.error());
+  if (capacity == 0 || capacity > DeviceLimits::kMaxCompletions) {
+    return failure(invalid("a completion queue has at least one entry, and not more than the device allows"));
+  }
+  if (queue_count_.fetch_add(1) >= DeviceLimits::kMaxCompletionQueues) {
+    queue_count_.fetch_sub(1);
+    return failure(Error{.code = ENOMEM, .message = "there are too many completion queues"});
+  }
+  auto queue = std::make_unique<CompletionQueue>(*engine_, capacity, channel, context);
+  const Engine::Guard guard(*engine_);
+  engine_->expect_queues(queue_count_.load());
+  return queue;
+}
+
+Result<void, Error> Device::destroy_cq(std::unique_ptr<CompletionQueue>& queue) {
+  if (auto usable = check_usable(); !usable) return usable;
+  if (queue->users.load() > 0) {
+    return failure(Error{.code = EBUSY, .message = "queue pairs still use the completion queue"});
+  }
+  {
+    const Engine::Guard guard(*engine_);
+    engine_->forget_queue(*queue);
+  }
+  queue.reset();
+  queue_count_.fetch_sub(1);
+  return success();
+}
+
+// --- Queue pairs ---
+
+Result<std::unique_ptr<QueuePair>, Error> Device::create_qp(const QpCreateAttributes& attributes) {
+  if (auto usable = check_usable(); !usable) return failure(usable.error());
+  if (auto checked = check_limits(attributes); !checked) return failure(checked.error());
+  if (auto started = start(); !started) return failure(started.error());
+
+  std::optional<transport::QpNumber> number;
+  {
+    const Engine::Guard guard(*engine_);
+    number = engine_->queue_pairs().allocate();
+  }
+  if (!number) return failure(Error{.code = ENOMEM, .message = "there are too many queue pairs"});
+  auto qp = std::make_unique<QueuePair>(*engine_, engine_->memory(), *engine_, engine_->counters(), *number,
+                                        attributes);
+  attributes.pd->users.fetch_add(1);
+  attributes.send_queue->users.fetch_add(1);
+  attributes.receive_queue->users.fetch_add(1);
+  const Engine::Guard guard(*engine_);
+  engine_->queue_pairs().insert(*number, *qp);
+  return qp;
+}
+
+void Device::destroy_qp(std::unique_ptr<QueuePair> qp) {
+  const QpCreateAttributes attributes = qp->attributes();
+  if (engine_->is_abandoned()) {
+    // As ~Device(): its locks and lists are not ours.
+    static_cast<void>(qp.release());
+  } else {
+    send_what_is_owed(*qp);
+    const Engine::Guard guard(*engine_);
+    engine_->bury(*qp, clock_.now());
+  }
+  qp.reset();
+  attributes.receive_queue->users.fetch_sub(1);
+  attributes.send_queue->users.fetch_sub(1);
+  attributes.pd->users.fetch_sub(1);
+}
+
+void Device::send_what_is_owed(QueuePair& qp) {
+  const Time end = clock_.now() + kLongestFarewell;
+  for (int i = 0; i < kMostManualRounds && clock_.now() < end; ++i) {
+    const Engine::Guard guard(*engine_);
+    if (!qp.endpoint().owes_response()) return;
+    engine_->run_round(clock_.now());
+  }
+}
+
+Result<void, Error> Device::check_address(const AddressVector& address) const {
+  return engine_->check_address(address);
+}
+
+// --- Progress ---
+
+bool Device::progress() { return engine_->try_round().worked; }
+
+Time Device::next_timeout() const {
+  if (!engine_->is_started() || engine_->is_abandoned()) return transport::kNever;
+  const Engine::Guard guard(*engine_);
+  return engine_->next_deadline(clock_.now());
+}
+
+void Device::linger() {
+  if (!engine_->is_started() || engine_->is_abandoned()) return;
+  if (config_.progress == ProgressMode::kManual) {
+    for (int i = 0; i < kMostManualRounds && progress(); ++i) {
+    }
+    return;
+  }
+  const Time begin = clock_.now();
+  for (Time now = begin; now - begin < kLongestLinger; now = clock_.now()) {
+    bool worked = false;
+    {
+      const Engine::Guard guard(*engine_);
+      if (!engine_->has_sent_lately(now)) return;
+      worked = engine_->run_round(now).worked;
+      if (!worked && engine_->is_drained(now)) return;
+    }
+    if (!worked) pause_uncancelled(kLingerPause);
+  }
+}
+
+void Device::abandon_after_fork() { engine_->abandon(); }
+
+// --- Observation ---
+
+const transport::Counters& Device::counters() const { return engine_->counters(); }
+
+std::vector<std::pair<std::string_view, std::uint64_t>> Device::all_counters() const {
+  std::vector<std::pair<std::string_view, std::uint64_t>> all;
+  for (std::size_t i = 0; i < transport::kCounterNames.size(); ++i) {
+    all.emplace_back(transport::kCounterNames[i], counters().value(static_cast<transport::Counter>(i)));
+  }
+  for (std::size_t i = 0; i < kDeviceCounterNames.size(); ++i) {
+    all.emplace_back(kDeviceCounterNames[i], engine_->drops().value(static_cast<DeviceCounter>(i)));
+  }
+  for (std::size_t i = 0; i < kNeighborCounterNames.size(); ++i) {
+    all.emplace_back(kNeighborCounterNames[i],
+                     engine_->neighbors().counter(static_cast<NeighborCounter>(i)));
+  }
+  if (!engine_->is_started() || engine_->is_abandoned()) return all;
+  const Engine::Guard guard(*engine_);
+  const PacketPort::Statistics port = engine_->port().statistics();
+  all.emplace_back("port_received_frames", port.received_frames);
+  all.emplace_back("port_received_bytes", port.received_bytes);
+  all.emplace_back("port_sent_frames", port.sent_frames);
+  all.emplace_back("port_sent_bytes", port.sent_bytes);
+  all.emplace_back("port_dropped_frames", port.dropped_frames);
+  return all;
+}
+
+void Device::set_qp_event_handler(QpEventHandler handler) { engine_->set_event_handler(std::move(handler)); }
+
+}  // namespace urnic::nic

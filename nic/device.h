@@ -1,0 +1,123 @@
+// Device: the software RNIC.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "nic/clock.h"
+#include "nic/completion_channel.h"
+#include "nic/completion_queue.h"
+#include "nic/config.h"
+#include "nic/gid_table.h"
+#include "nic/memory_table.h"
+#include "nic/port_spec.h"
+#include "nic/protection_domain.h"
+#include "nic/queue_pair.h"
+#include "transport/counters.h"
+#include "transport/result.h"
+
+namespace urnic::nic {
+
+class Engine;
+
+/// A device with one port. Making one needs no port, thread or privilege; start() opens the port, and the
+/// first queue pair or address handle starts it (a fork before that does no harm). Objects are owned by who created them and
+/// must be destroyed before the device. Any thread, except where noted; two devices in one process do not
+/// know of each other.
+class Device {
+ public:
+  /// `clock` must outlive the device. `open_port` is called once, by start().
+  Device(const DeviceConfig& config, const Clock& clock, PortOpener open_port);
+  /// Lets the peer drain (linger()), stops the NIC's thread, closes the port.
+  ~Device();
+  Device(const Device&) = delete;
+  Device& operator=(const Device&) = delete;
+
+  const DeviceConfig& config() const { return config_; }
+  const GidTable& gids() const { return gids_; }
+  /// The largest path MTU that fits the link: largest with MTU + 80 <= link MTU (fact 41).
+  transport::PathMtu max_path_mtu() const;
+
+  /// Opens the port and starts progress; does nothing the second time. The error is the port's.
+  Result<void, Error> start();
+  bool is_started() const;
+
+  // --- Objects ---
+
+  Result<std::unique_ptr<ProtectionDomain>, Error> allocate_pd();
+
+  /// Registers `length` bytes at `memory`, known to key users as `address`. EINVAL: remote write or atomic
+  /// without local write; EFAULT: a page cannot be read (or written, with local write). Returns the region
+  /// with its key.
+  Result<MemoryRegion, Error> register_memory(ProtectionDomain& pd, void* memory, std::uint64_t length,
+                                              std::uint64_t address, transport::Access access);
+  /// Afterwards the memory is not touched any more.
+  Result<void, Error> deregister_memory(ProtectionDomain& pd, std::uint32_t key);
+
+  Result<std::unique_ptr<CompletionQueue>, Error> create_cq(std::uint32_t capacity,
+                                                            CompletionChannel* channel, void* context);
+  /// EBUSY, with the queue untouched, while queue pairs use it.
+  Result<void, Error> destroy_cq(std::unique_ptr<CompletionQueue>& queue);
+
+  /// Starts the device if it is not. EINVAL: limits; ENOMEM: too many.
+  Result<std::unique_ptr<QueuePair>, Error> create_qp(const QpCreateAttributes& attributes);
+  /// Sends what is owed first. Its completions stay in the completion queues. For a bounded time the number
+  /// goes on to acknowledge the peer's repeats, whose acknowledgement may have been lost.
+  void destroy_qp(std::unique_ptr<QueuePair> qp);
+
+  /// Checks an address vector as creating an address handle does: EINVAL for a zero destination, an unused
+  /// source index, or addresses of different kinds.
+  Result<void, Error> check_address(const AddressVector& address) const;
+
+  // --- Progress ---
+
+  /// One round of the engine, if nobody else is at it: receive, timers, transmit, publish. Returns whether
+  /// anything was done. In kManual mode this is the only thing that makes progress.
+  bool progress();
+  /// kManual: when progress() must be called next at the latest, for timers; kNever when only input can cause
+  /// work.
+  transport::Time next_timeout() const;
+  /// Runs until the port has been drained and peers that still repeat were answered; bounded (about a second
+  /// at worst, nothing at all when no packet was sent lately). Called before the process ends.
+  void linger();
+
+  /// In the child of a fork: the device must not be used any more; every call that would fails with EIO at
+  /// once and the destructor leaves everything alone. The engine's lock is never touched again.
+  void abandon_after_fork();
+
+  // --- Observation ---
+
+  const transport::Counters& counters() const;
+  /// Every counter by name: the transport's, the device's drops ("rx_drop_bad_icrc"), the port's
+  /// ("port_sent_frames").
+  std::vector<std::pair<std::string_view, std::uint64_t>> all_counters() const;
+
+  /// Receives asynchronous events: called by the engine, under its lock; must not block nor call the device.
+  /// The context is the queue pair's. Set before start().
+  using QpEventHandler = std::function<void(void* qp_context, transport::QpEvent event)>;
+  void set_qp_event_handler(QpEventHandler handler);
+
+  Engine& engine() { return *engine_; }
+
+ private:
+  Result<void, Error> check_usable() const;
+  void send_what_is_owed(QueuePair& qp);
+
+  DeviceConfig config_;
+  const Clock& clock_;
+  PortOpener open_port_;
+  GidTable gids_;
+  std::unique_ptr<Engine> engine_;
+  std::mutex start_mutex_;
+  std::atomic<std::uint32_t> next_pd_{1};
+  std::atomic<std::uint32_t> queue_count_{0};  // completion queues
+};
+
+}  // namespace urnic::nic

@@ -1,0 +1,249 @@
+#include "nic/engine.h"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <span>
+#include <utility>
+
+#include "nic/completion_queue.h"
+#include "nic/queue_pair.h"
+
+namespace urnic::nic {
+
+using transport::Counter;
+using transport::Duration;
+using transport::PathMtu;
+using transport::QpState;
+using transport::Time;
+
+namespace {
+
+constexpr std::size_t kReceiveBurst = 64;
+constexpr std::size_t kTimersPerRound = 64;
+/// A full port is tried again after this long when nothing else happens.
+constexpr Duration kFullPortDelay = std::chrono::microseconds(500);
+/// A peer that lost our last acknowledgement repeats its request after its timeout, for many 67 ms (fact 36).
+constexpr Duration kRepeatTime = std::chrono::milliseconds(150);
+constexpr Duration kLately = std::chrono::seconds(1);
+
+}  // namespace
+
+Error abandoned_error() {
+  return {.code = EIO, .message = "this process is the child of a fork; the device belongs to its parent"};
+}
+
+Engine::Engine(const DeviceConfig& config, const Clock& clock, const GidTable& gids)
+    : config_(config),
+      clock_(clock),
+      gids_(gids),
+      memory_(config.seed),
+      queue_pairs_(config.seed),
+      neighbors_(config, gids),
+      transmitter_(neighbors_, scheduler_, tombstones_, drops_, counters_),
+      receiver_({.config = config,
+                 .gids = gids,
+                 .queue_pairs = queue_pairs_,
+                 .tombstones = tombstones_,
+                 .neighbors = neighbors_,
+                 .scheduler = scheduler_,
+                 .transmitter = transmitter_,
+                 .drops = drops_,
+                 .counters = counters_}),
+      thread_(*this) {}
+
+Engine::~Engine() { stop(); }
+
+PathMtu Engine::max_path_mtu() const {
+  constexpr std::uint32_t kHeaders = 80;
+  constexpr PathMtu kLargestFirst[] = {PathMtu::k4096, PathMtu::k2048, PathMtu::k1024, PathMtu::k512};
+  for (const PathMtu mtu : kLargestFirst) {
+    if (bytes(mtu) + kHeaders <= config_.link_mtu) return mtu;
+  }
+  return PathMtu::k256;
+}
+
+Result<void, Error> Engine::check_address(const AddressVector& address) const {
+  if (address.destination.is_unspecified()) {
+    return failure(Error{.code = EINVAL, .message = "an address needs a destination GID"});
+  }
+  const auto source = gids_.at(address.source_gid_index);
+  if (!source) return failure(Error{.code = EINVAL, .message = "the source GID index is not in use"});
+  if (source->is_ipv4_mapped() != address.destination.is_ipv4_mapped()) {
+    return failure(
+        Error{.code = EINVAL, .message = "source and destination GID are not both IPv4 or both IPv6"});
+  }
+  return success();
+}
+
+Result<void, Error> Engine::start(std::unique_ptr<PacketPort> port) {
+  {
+    const Guard guard(*this);
+    port_ = std::move(port);
+    transmitter_.attach(*port_);
+  }
+  if (config_.progress != ProgressMode::kManual) {
+    if (auto started = thread_.start(config_.progress); !started) return started;
+  }
+  is_started_.store(true, std::memory_order_release);
+  return success();
+}
+
+// --- Rounds ---
+
+Engine::Round Engine::run_round(Time now) {
+  scheduler_.take_doorbells();
+  Round round{.received = receive(now)};
+  bool worked = round.received > 0;
+  worked |= expire_timers(now);
+  worked |= transmitter_.run(now);
+  port_->flush();
+  worked |= publish(now);
+  round.worked = worked;
+  return round;
+}
+
+std::size_t Engine::receive(Time now) {
+  std::array<std::span<const std::byte>, kReceiveBurst> frames;
+  const std::size_t count = port_->receive(frames);
+  for (std::size_t i = 0; i < count; ++i) receiver_.on_frame(frames[i], now);
+  return count;
+}
+
+bool Engine::expire_timers(Time now) {
+  bool worked = false;
+  for (std::size_t i = 0; i < kTimersPerRound; ++i) {
+    QueuePair* const qp = scheduler_.pop_expired(now);
+    if (qp == nullptr) break;
+    if (qp->endpoint().next_timeout() > now) {
+      // It became later, or was stopped, after it was registered.
+      scheduler_.expect_timeout(*qp);
+      continue;
+    }
+    const std::uint64_t timeouts_before = counters_.value(Counter::kLocalAckTimeout);
+    qp->endpoint().on_timeout(now);
+    // The peer may have moved to another MAC.
+    if (counters_.value(Counter::kLocalAckTimeout) != timeouts_before) {
+      neighbors_.suspect(qp->path().destination(), now);
+    }
+    scheduler_.wake(*qp);
+    worked = true;
+  }
+  return worked;
+}
+
+bool Engine::publish(Time now) {
+  bool worked = false;
+  std::size_t held = 0;
+  for (CompletionQueue* const queue : to_publish_) {
+    if (queue->is_held(now)) {
+      to_publish_[held++] = queue;
+    } else {
+      queue->publish();
+      worked = true;
+    }
+  }
+  to_publish_.resize(held);
+  return worked;
+}
+
+Time Engine::next_deadline(Time now) const {
+  if (transmitter_.is_blocked()) return now + kFullPortDelay;
+  if (!scheduler_.is_idle() || !to_publish_.empty()) return now;
+  return std::min(scheduler_.next_timeout(), neighbors_.next_timeout());
+}
+
+Engine::Round Engine::try_round() { return try_rounds(false, false); }
+
+Engine::Round Engine::try_rounds(bool is_application, bool is_poll) {
+  Round all;
+  if (is_abandoned() || !is_started()) return all;
+  // More than a few only when others ring faster than we can run; the last of them then runs a round, or the thread.
+  constexpr int kMaxRounds = 8;
+  for (int i = 0; i < kMaxRounds; ++i) {
+    if (!lock_.try_lock()) return all;
+    const Time now = clock_.now();
+    const Round round = run_round(now);
+    if (is_application) thread_.on_application_round(is_poll, now);
+    lock_.unlock();
+    all.worked |= round.worked;
+    all.received += round.received;
+    if (config_.progress == ProgressMode::kManual || !scheduler_.has_doorbells()) return all;
+  }
+  thread_.wake();
+  return all;
+}
+
+void Engine::on_poll() {
+  if (config_.progress == ProgressMode::kHybrid) try_rounds(true, true);
+}
+
+void Engine::ring(QueuePair& qp) {
+  scheduler_.ring(qp);
+  switch (config_.progress) {
+    case ProgressMode::kHybrid:
+      try_rounds(true, false);
+      break;
+    case ProgressMode::kThread:
+      thread_.on_doorbell();
+      break;
+    case ProgressMode::kManual:
+      break;
+  }
+}
+
+// Who rings while somebody has the lock relies on that one to look again.
+void Engine::after_unlock() {
+  if (config_.progress == ProgressMode::kHybrid && scheduler_.has_doorbells()) try_rounds(false, false);
+}
+
+// --- Queue pairs and completion queues ---
+
+void Engine::unschedule(QueuePair& qp) {
+  scheduler_.remove(qp);
+  qp.release_completions();
+}
+
+void Engine::bury(QueuePair& qp, Time now) {
+  scheduler_.take_doorbells();
+  unschedule(qp);
+  queue_pairs_.release(qp.number());
+  if (qp.path().header_bytes() == 0) return;
+  const transport::RcEndpoint& endpoint = std::as_const(qp).endpoint();
+  tombstones_.add({.number = qp.number(),
+                   .peer = endpoint.config().remote_qp,
+                   .expected = endpoint.next_receive_psn(),
+                   .msn = endpoint.msn(),
+                   .path = qp.path()},
+                  now);
+}
+
+void Engine::forget_queue(CompletionQueue& queue) {
+  to_publish_.erase(std::remove(to_publish_.begin(), to_publish_.end(), &queue), to_publish_.end());
+  queue.retire();
+}
+
+void Engine::on_qp_event(transport::QpNumber number, transport::QpEvent event) {
+  QueuePair* const qp = queue_pairs_.find(number);
+  if (qp != nullptr && on_event_) on_event_(qp->context(), event);
+}
+
+// --- Draining ---
+
+bool Engine::has_sent_lately(Time now) const {
+  return transmitter_.last_sent() != Time{} && now - transmitter_.last_sent() < kLately;
+}
+
+bool Engine::is_drained(Time now) {
+  if (!scheduler_.is_idle() || !port_->is_drained()) return false;
+  constexpr Counter kSignsOfLoss[] = {Counter::kDuplicateRequest, Counter::kOutOfSequence,
+                                      Counter::kPacketSequenceError, Counter::kLocalAckTimeout};
+  const bool frames_get_lost =
+      drops_.value(DeviceCounter::kAnsweredAfterDestroy) > 0 ||
+      std::any_of(std::begin(kSignsOfLoss), std::end(kSignsOfLoss),
+                  [this](Counter counter) { return counters_.value(counter) > 0; });
+  return !frames_get_lost || now - transmitter_.last_sent() >= kRepeatTime;
+}
+
+}  // namespace urnic::nic

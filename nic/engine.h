@@ -1,0 +1,172 @@
+// Engine: what makes a device go. One lock, one round.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "nic/clock.h"
+#include "nic/config.h"
+#include "nic/device_counters.h"
+#include "nic/engine_lock.h"
+#include "nic/gid_table.h"
+#include "nic/memory_table.h"
+#include "nic/neighbor_cache.h"
+#include "nic/packet_port.h"
+#include "nic/progress_thread.h"
+#include "nic/queue_pair_table.h"
+#include "nic/receiver.h"
+#include "nic/scheduler.h"
+#include "nic/tombstones.h"
+#include "nic/transmitter.h"
+#include "transport/counters.h"
+#include "transport/endpoint.h"
+#include "transport/result.h"
+
+namespace urnic::nic {
+
+class CompletionQueue;
+class QueuePair;
+
+/// What every call says in the child of a fork: EIO.
+Error abandoned_error();
+
+/// A round receives frames, expires timers, sends, and then makes completions visible: incoming frames come before
+/// timers, because on starved cores an acknowledgement often waits while its timer runs out, and completions come
+/// last, because the acknowledgement that goes with one leaves before it is seen.
+///
+/// Rounds are run by whoever gets the lock: the program's threads inside its verbs, and the NIC's own thread
+/// (progress_thread.h). Nobody waits for anything while holding it.
+class Engine final : public transport::QpEventSink {
+ public:
+  Engine(const DeviceConfig& config, const Clock& clock, const GidTable& gids);
+  ~Engine() override;
+
+  const DeviceConfig& config() const { return config_; }
+  const GidTable& gids() const { return gids_; }
+  const Clock& clock() const { return clock_; }
+  /// The largest path MTU that fits the link (fact 41).
+  transport::PathMtu max_path_mtu() const;
+  /// See Device::check_address().
+  Result<void, Error> check_address(const AddressVector& address) const;
+
+  /// Takes the port, and starts the NIC's thread unless progress is manual; called once. The error is the thread's.
+  Result<void, Error> start(std::unique_ptr<PacketPort> port);
+  bool is_started() const { return is_started_.load(std::memory_order_acquire); }
+
+  /// Stops the NIC's thread. Rounds can still be run.
+  void stop() { thread_.stop(); }
+
+  /// In the child of a fork. From then on nothing here touches a lock.
+  void abandon() { is_abandoned_.store(true, std::memory_order_relaxed); }
+  bool is_abandoned() const { return is_abandoned_.load(std::memory_order_relaxed); }
+
+  // --- Rounds; any thread ---
+
+  struct Round {
+    bool worked = false;       ///< anything at all was done
+    std::size_t received = 0;  ///< frames
+  };
+
+  /// One round, if nobody else is at it; further ones when somebody could not get the lock meanwhile.
+  Round try_round();
+
+  /// The program polls and finds nothing.
+  void on_poll();
+  /// The program has posted work on `qp`, or changed its state.
+  void ring(QueuePair& qp);
+  /// The program wants to be woken by a completion, or does not any more.
+  void on_queue_armed() { thread_.queue_armed(); }
+  void on_queue_disarmed() { thread_.queue_disarmed(); }
+  void on_notification_requested() { thread_.on_notification_requested(); }
+
+  // --- For those who hold the lock ---
+
+  /// The lock of control verbs and of the NIC's thread: waits for its turn; afterwards does what others rang for
+  /// meanwhile.
+  class Guard {
+   public:
+    explicit Guard(Engine& engine) : engine_(engine) { engine_.lock_.lock(); }
+    ~Guard() {
+      engine_.lock_.unlock();
+      engine_.after_unlock();
+    }
+    Guard(const Guard&) = delete;
+    Guard& operator=(const Guard&) = delete;
+
+   private:
+    Engine& engine_;
+  };
+
+  PacketPort& port() { return *port_; }
+  MemoryTable& memory() { return memory_; }
+  QueuePairTable& queue_pairs() { return queue_pairs_; }
+  const NeighborCache& neighbors() const { return neighbors_; }
+
+  /// One round at time `now`.
+  Round run_round(transport::Time now);
+  /// When the next round must run at the latest: not after `now` while anybody waits for a turn.
+  transport::Time next_deadline(transport::Time now) const;
+  /// Whether everything that peers wait for has been sent, and those that might repeat a request, because frames get
+  /// lost here, had the time to do so.
+  bool is_drained(transport::Time now);
+  /// Whether any frame was sent so lately that somebody may still wait for one.
+  bool has_sent_lately(transport::Time now) const;
+
+  /// Takes `qp` out of turn: it forgets its state.
+  void unschedule(QueuePair& qp);
+  /// The end of a queue pair. A tombstone stays, if it was ever connected.
+  void bury(QueuePair& qp, transport::Time now);
+  /// A queue has something to publish at the end of this round.
+  void add_to_publish(CompletionQueue& queue) { to_publish_.push_back(&queue); }
+  /// There will be no more than `count` completion queues, so that publishing need not allocate.
+  void expect_queues(std::size_t count) { to_publish_.reserve(count); }
+  /// The end of a completion queue.
+  void forget_queue(CompletionQueue& queue);
+
+  /// See Device::set_qp_event_handler().
+  void set_event_handler(std::function<void(void*, transport::QpEvent)> handler) { on_event_ = std::move(handler); }
+  void on_qp_event(transport::QpNumber qp, transport::QpEvent event) override;
+
+  // --- Counters; any thread ---
+
+  transport::Counters& counters() { return counters_; }
+  const DeviceCounters& drops() const { return drops_; }
+
+ private:
+  friend class ProgressThread;
+
+  std::size_t receive(transport::Time now);
+  bool expire_timers(transport::Time now);
+  bool publish(transport::Time now);
+  void after_unlock();
+  Round try_rounds(bool is_application, bool is_poll);
+
+  const DeviceConfig& config_;
+  const Clock& clock_;
+  const GidTable& gids_;
+
+  EngineLock lock_;
+  std::atomic<bool> is_started_{false};
+  std::atomic<bool> is_abandoned_{false};
+  std::unique_ptr<PacketPort> port_;
+
+  transport::Counters counters_;
+  DeviceCounters drops_;
+  MemoryTable memory_;
+  QueuePairTable queue_pairs_;
+  NeighborCache neighbors_;
+  Scheduler scheduler_;
+  Tombstones tombstones_;
+  Transmitter transmitter_;
+  Receiver receiver_;
+  std::vector<CompletionQueue*> to_publish_;  // in the order in which they got something
+  std::function<void(void*, transport::QpEvent)> on_event_;
+  ProgressThread thread_;
+};
+
+}  // namespace urnic::nic

@@ -1,0 +1,77 @@
+// Lease: which side of a wire and which addresses are this program's, for as long as it lives.
+#pragma once
+
+#include <chrono>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "nic/port_spec.h"
+#include "transport/result.h"
+#include "transport/wire/address.h"
+
+namespace urnic::nic {
+
+/// A locked slot file. The kernel drops the lock when the last descriptor of it is closed, so that a lease
+/// ends with the program however the program ends; the file stays and is used again. A vhost-user wire has
+/// two slots, the files `SOCKET.front` and `SOCKET.back` beside its socket; a network interface has several,
+/// in the private folder. The file names the process and its addresses, for whoever comes next.
+///
+/// Move-only; not for several threads at once.
+class Lease {
+ public:
+  /// What is wanted. Addresses that are not given are found: 10.77.0.1 for the front of a pair and 10.77.0.2
+  /// for its back, or the other one of the two when the peer has taken it.
+  struct Request {
+    PortSpec port;             ///< of a vhost port `side` counts only without `either_side`
+    bool either_side = false;  ///< front if it is free, otherwise back
+    std::optional<transport::wire::Ipv4Address> ipv4;
+    std::optional<transport::wire::Ipv6Address> ipv6;
+    /// How long to wait for a program that is just ending, its linger for its peer included.
+    std::chrono::milliseconds patience{1200};
+  };
+
+  Lease() = default;  ///< holds nothing
+  ~Lease();
+  Lease(Lease&& other) noexcept { *this = std::move(other); }
+  Lease& operator=(Lease&& other) noexcept;
+
+  /// Takes a slot of the port's wire. EBUSY, EADDRINUSE: after all patience the slots, or one of the
+  /// addresses, are taken, and by whom. A loopback port needs no slot: then nothing is held, and port() and
+  /// ipv4() are still set.
+  static Result<Lease, Error> take(const Request& request);
+
+  /// The lease that `urnic run` took and left open in descriptor `fd` over exec, or nothing when `fd` is not
+  /// an open lock on a slot of `port`'s wire (some programs close descriptors they do not know). It is never
+  /// closed by us.
+  static std::optional<Lease> adopt(int fd, const PortSpec& port);
+
+  bool is_held() const { return fd_ >= 0; }
+  /// -1 when nothing is held. Closed by exec, until keep_over_exec().
+  int descriptor() const { return fd_; }
+  /// The wanted port, with the side that was got.
+  const PortSpec& port() const { return port_; }
+  /// The address asked for or found; nothing for an interface when none was asked for, and after adopt().
+  const std::optional<transport::wire::Ipv4Address>& ipv4() const { return ipv4_; }
+
+  /// Lets the descriptor survive exec, in the same number. The error is the system's.
+  Result<void, Error> keep_over_exec() const;
+
+  /// Says that this process, of those that share the lease by inheritance, is the one that opens the port; as
+  /// often as it likes. EBUSY: another process is at it. Ends with the process, or with the lease. Nothing to
+  /// do when not held.
+  Result<void, Error> claim() const;
+
+ private:
+  int fd_ = -1;
+  bool owned_ = false;  // close it in the destructor
+  PortSpec port_;
+  std::optional<transport::wire::Ipv4Address> ipv4_;
+};
+
+/// A locally administered MAC that stays the same whenever the addresses do: 02:00 and the IPv4 address, or
+/// 02:01 and a hash of the IPv6 address. At least one is given.
+transport::wire::Mac mac_for(const std::optional<transport::wire::Ipv4Address>& ipv4,
+                             const std::optional<transport::wire::Ipv6Address>& ipv6);
+
+}  // namespace urnic::nic

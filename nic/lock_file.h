@@ -1,0 +1,52 @@
+// LockFile: a file that is there to be locked, and the private folder where such files live.
+#pragma once
+
+#include <string>
+#include <utility>
+
+#include "transport/result.h"
+
+namespace urnic::nic {
+
+/// The user's folder for locks and sockets: `$XDG_RUNTIME_DIR/urnic`, or `/tmp/urnic-<uid>` where there is no
+/// runtime folder. Made when missing. The error says why it cannot be trusted: a link, somebody else's, open
+/// to others.
+Result<std::string, Error> private_folder();
+
+/// The socket of the pair that two programs make when nobody says anything else. The error: as
+/// private_folder().
+Result<std::string, Error> default_pair_socket();
+
+/// An open file to lock with flock(). The lock belongs to the open file: a child, or a program that exec
+/// starts, shares it, and it ends when the last descriptor is closed, however the process ended. The file
+/// itself stays.
+class LockFile {
+ public:
+  enum class Missing { kFail, kCreate };
+
+  /// Opens `path` in a folder where other users may make files too: a link, a device or somebody else's file
+  /// is refused (EPERM, ELOOP). Readable and writable by its owner only, closed by exec.
+  static Result<LockFile, Error> open(const std::string& path, Missing missing);
+
+  LockFile() = default;  ///< no file
+  ~LockFile();
+  LockFile(LockFile&& other) noexcept : fd_(other.release()) {}
+  LockFile& operator=(LockFile&& other) noexcept {
+    std::swap(fd_, other.fd_);
+    return *this;
+  }
+
+  int fd() const { return fd_; }  ///< -1 without a file
+  /// Gives the descriptor away.
+  int release() { return std::exchange(fd_, -1); }
+
+  /// Takes the lock if nobody else has it; does not wait.
+  bool try_lock() const;
+
+ private:
+  explicit LockFile(int fd) : fd_(fd) {}
+
+  int fd_ = -1;
+};
+
+}  // namespace urnic::nic

@@ -1,0 +1,69 @@
+// PacketPort: where Ethernet frames come from and go to. Everything under drivers/ implements it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+
+namespace urnic::nic {
+
+/// A port that moves whole Ethernet frames (from the destination MAC to the last payload byte, no FCS).
+///
+/// Used by one thread at a time (the engine's lock holder); thread changes happen between calls. Nothing here
+/// blocks, throws, allocates or logs, except where it says so. A port never reports an error for a frame: a
+/// wire may lose frames, and what a port cannot send it drops and counts.
+///
+/// Ports wrap ports: the recorder, the fault injector and the loopback are PacketPorts around another one.
+class PacketPort {
+ public:
+  virtual ~PacketPort() = default;
+
+  struct Statistics {
+    std::uint64_t received_frames = 0;
+    std::uint64_t received_bytes = 0;
+    std::uint64_t sent_frames = 0;
+    std::uint64_t sent_bytes = 0;
+    std::uint64_t dropped_frames = 0;  ///< sent by us, taken by nobody (no peer, too long, queue dead)
+  };
+
+  /// Receives up to `frames.size()` frames and returns how many. The spans stay valid, and may be read only,
+  /// until the next call of receive(). Frames longer than max_frame_bytes() never show up (dropped, counted).
+  virtual std::size_t receive(std::span<std::span<const std::byte>> frames) = 0;
+
+  /// Room for one frame of up to max_frame_bytes(), or an empty span when the port cannot take one now (its
+  /// queue is full: try again later; a port without a peer takes frames and drops them). Reserving again
+  /// without commit() returns the same room. The memory is 2-byte aligned for Ethernet and otherwise
+  /// uninitialised.
+  virtual std::span<std::byte> reserve() = 0;
+
+  /// Sends the first `length` bytes of the reserved room; at least 14, at most max_frame_bytes(). Frames
+  /// leave in order, at the latest with flush(). The port pads to 60 bytes where its medium demands it.
+  virtual void commit(std::size_t length) = 0;
+
+  /// Hands everything committed to the medium. Called once per engine round.
+  virtual void flush() = 0;
+
+  /// Whether everything flushed has been taken by the other side (or nobody is there to take it). Asked
+  /// before a process ends: frames that still wait in memory it shares would vanish with it.
+  virtual bool is_drained() { return true; }
+
+  /// The largest frame, in bytes, that this port can send and receive (link MTU + 14, no FCS).
+  virtual std::size_t max_frame_bytes() const = 0;
+
+  /// A file descriptor that becomes readable when frames wait, or -1 when there is none and the port has to
+  /// be polled. It may wake for nothing. Owned by the port; the engine polls it and never reads it itself.
+  virtual int wake_fd() const { return -1; }
+
+  /// Arms wake_fd() for the next frame; returns true when frames may be waiting already (then do not sleep).
+  /// receive() may be called while armed; disarm() saves the other side the cost of waking us.
+  virtual bool arm() { return false; }
+  virtual void disarm() {}
+
+  virtual Statistics statistics() const = 0;
+
+  /// One line for people, e.g. "vhost /run/user/1000/urnic/pair.sock (front)".
+  virtual std::string description() const = 0;
+};
+
+}  // namespace urnic::nic

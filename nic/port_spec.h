@@ -1,0 +1,36 @@
+// PortSpec: what the user wrote after --port, as a value.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "nic/packet_port.h"
+#include "transport/result.h"
+
+namespace urnic::nic {
+
+/// Where the NIC's frames go. Written `vhost:PATH[,front|back]`, `af_packet:IFACE` or `loopback`.
+struct PortSpec {
+  enum class Kind : std::uint8_t { kVhost, kAfPacket, kLoopback };
+  /// Of a vhost-user pair: the front serves the socket, the back connects to it and keeps trying.
+  enum class VhostSide : std::uint8_t { kFront, kBack };
+
+  Kind kind = Kind::kLoopback;
+  VhostSide side = VhostSide::kFront;
+  std::string target;  ///< socket path (at most 107 bytes) or interface name; empty for loopback
+
+  /// Parses what the user wrote. The error says what is wrong and shows the forms.
+  static Result<PortSpec, Error> parse(std::string_view text);
+  /// The text that parse() takes.
+  std::string to_string() const;
+};
+
+/// Opens a port: reads `spec`, blocks until the port can be used (which does not mean that a peer is there),
+/// and returns an error for a person when it cannot be had. `link_mtu` is the largest IP packet in bytes.
+using PortOpener =
+    std::function<Result<std::unique_ptr<PacketPort>, Error>(const PortSpec& spec, std::uint16_t link_mtu)>;
+
+}  // namespace urnic::nic

@@ -1,0 +1,204 @@
+// QueuePair: the device's object around a transport endpoint: queues, attributes, state changes, doorbell.
+#pragma once
+
+#include <atomic>
+#include <boost/intrusive/list_hook.hpp>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+
+#include "nic/completion_queue.h"
+#include "nic/doorbell.h"
+#include "nic/path.h"
+#include "nic/protection_domain.h"
+#include "nic/timer_queue.h"
+#include "transport/endpoint.h"
+#include "transport/qp_state.h"
+#include "transport/rc/endpoint.h"
+#include "transport/receive_queue.h"
+#include "transport/result.h"
+#include "transport/send_queue.h"
+
+namespace urnic::nic {
+
+class Engine;
+
+enum class QpType : std::uint8_t { kRc };
+
+/// Asked for at creation; QueuePair::capabilities() tells what was granted (at least as much).
+struct QpCapabilities {
+  std::uint32_t max_send_wr = 0;
+  std::uint32_t max_receive_wr = 0;
+  std::uint32_t max_send_sge = 0;
+  std::uint32_t max_receive_sge = 0;
+  std::uint32_t max_inline_data = 0;
+};
+
+struct QpCreateAttributes {
+  QpType type = QpType::kRc;
+  QpCapabilities capabilities{};
+  ProtectionDomain* pd = nullptr;            ///< required
+  CompletionQueue* send_queue = nullptr;     ///< completions of sends; required
+  CompletionQueue* receive_queue = nullptr;  ///< completions of receives; required
+  bool all_signaled = false;                 ///< sq_sig_all
+  void* context = nullptr;                   ///< for the layer above (events name the queue pair by it)
+};
+
+/// Attributes of modify(): those that are present are to be changed. query() fills all.
+struct QpAttributes {
+  std::optional<transport::QpState> state{};
+  std::optional<transport::QpState> current_state{};
+  std::optional<transport::Access> access{};
+  std::optional<std::uint16_t> pkey_index{};
+  std::optional<std::uint8_t> port{};
+  std::optional<AddressVector> address{};
+  std::optional<transport::PathMtu> path_mtu{};
+  std::optional<transport::QpNumber> destination_qp{};
+  std::optional<transport::Psn> receive_psn{};
+  std::optional<std::uint8_t> max_responder_resources{};  ///< max_dest_rd_atomic
+  std::optional<std::uint8_t> min_rnr_timer{};
+  std::optional<transport::Psn> send_psn{};
+  std::optional<std::uint8_t> max_reads_in_flight{};  ///< max_rd_atomic
+  std::optional<std::uint8_t> ack_timeout{};
+  std::optional<std::uint8_t> retry_count{};
+  std::optional<std::uint8_t> rnr_retry{};
+};
+
+/// Why a work request was not accepted; the layer above makes an errno of it.
+enum class PostStatus : std::uint8_t {
+  kPosted,
+  kQueueFull,     ///< ENOMEM
+  kTooManySges,   ///< EINVAL
+  kTooLong,       ///< EINVAL: over 2^31 bytes, or inline data over the limit
+  kWrongState,    ///< EINVAL: posting is not allowed in this state
+  kNotSupported,  ///< EOPNOTSUPP
+  kAbandoned,     ///< EIO: this is the child of a fork, and the device is its parent's
+};
+
+/// What the scheduler and its timers note about a queue pair. Under the engine lock, but for the doorbell.
+struct QpSchedule {
+  explicit QpSchedule(QueuePair& owner) : qp(owner), doorbell(owner), timer(owner) {}
+
+  /// Which of the scheduler's lists it is in.
+  enum class Place : std::uint8_t { kNowhere, kResponding, kSending, kParked };
+
+  QueuePair& qp;
+  Doorbell doorbell;
+  Timer timer;
+  Place place = Place::kNowhere;
+  boost::intrusive::list_member_hook<> hook;
+};
+
+/// The peer's MAC as the neighbour cache last told it, good as long as nothing changes there.
+struct PeerMac {
+  bool is_known = false;
+  std::uint32_t generation = 0;  ///< of the neighbour cache
+  transport::wire::Mac mac{};
+
+  bool is_good(std::uint32_t now_generation) const { return is_known && generation == now_generation; }
+};
+
+class QueuePair {
+ public:
+  QueuePair(Engine& engine, transport::Dma& dma, transport::QpEventSink& events,
+            transport::Counters& counters, transport::QpNumber number, const QpCreateAttributes& attributes);
+  ~QueuePair();
+
+  transport::QpNumber number() const { return number_; }
+  void* context() const { return attributes_.context; }
+  const QpCreateAttributes& attributes() const { return attributes_; }  ///< with the granted capabilities
+
+  // --- Data path; any thread ---
+
+  /// Holds the send queue's lock and posts; when it goes out of scope everything posted becomes visible
+  /// together and the doorbell rings. Elements and inline data are copied at once.
+  class SendBatch {
+   public:
+    explicit SendBatch(QueuePair& qp);
+    ~SendBatch();
+    SendBatch(const SendBatch&) = delete;
+    SendBatch& operator=(const SendBatch&) = delete;
+
+    PostStatus post(const transport::SendRequest& request, std::span<const transport::Sge> sges);
+    /// Inline: the elements' memory is read now, by plain address; their lkeys are not looked at.
+    PostStatus post_inline(const transport::SendRequest& request, std::span<const transport::Sge> sges);
+    /// Forgets everything posted in this batch.
+    void abort();
+
+   private:
+    QueuePair& qp_;
+    std::unique_lock<std::mutex> lock_;
+    bool posted_ = false;
+  };
+
+  /// The same for the receive queue.
+  class ReceiveBatch {
+   public:
+    explicit ReceiveBatch(QueuePair& qp);
+    ~ReceiveBatch();
+    ReceiveBatch(const ReceiveBatch&) = delete;
+    ReceiveBatch& operator=(const ReceiveBatch&) = delete;
+
+    PostStatus post(const transport::ReceiveRequest& request, std::span<const transport::Sge> sges);
+
+   private:
+    QueuePair& qp_;
+    std::unique_lock<std::mutex> lock_;
+    bool posted_ = false;
+  };
+
+  // --- Control path; any thread ---
+
+  /// Changes state and attributes as libibverbs' modify_qp does, after checking that the transition is legal
+  /// and that all it needs and nothing it forbids is given (nic/queue_pair_state.h). EINVAL with the reason;
+  /// nothing is changed then. Never waits for the network.
+  Result<void, Error> modify(const QpAttributes& attributes);
+  QpAttributes query() const;
+
+  // --- The engine's side; under the engine lock ---
+
+  transport::RcEndpoint& endpoint() { return endpoint_; }
+  const transport::RcEndpoint& endpoint() const { return endpoint_; }
+  Path& path() { return path_; }
+  PeerMac& peer_mac() { return peer_mac_; }
+  QpSchedule& schedule() { return schedule_; }
+
+  /// Passes on a packet that was checked. A completion that it causes is held back while its acknowledgement is owed.
+  void on_packet(const transport::wire::Packet& packet, transport::Time now);
+  /// Lets held completions go: the acknowledgement has left, or never will.
+  void release_completions();
+  /// Tells posting threads about a state that the endpoint changed by itself. True when it did: then it has to be
+  /// polled again, as a receive may have been posted meanwhile by a thread that did not know.
+  bool note_state();
+
+ private:
+  /// Why nothing can be posted to the send queue now, or kPosted.
+  PostStatus can_post_send(std::size_t sge_count) const;
+  PostStatus can_post_receive(std::size_t sge_count) const;
+  /// For a receive that was just published: whether nobody but the poster would ever look at it.
+  bool must_flush_receives();
+
+  Result<void, Error> check_route(const QpAttributes& changes) const;
+  transport::RcConfig config_from(const QpAttributes& attributes) const;
+  void apply(transport::QpState to, const QpAttributes& attributes);
+
+  Engine& engine_;
+  transport::QpNumber number_;
+  QpCreateAttributes attributes_;
+  QpAttributes current_;  // under the engine lock
+  Path path_;             // under the engine lock
+  PeerMac peer_mac_;      // under the engine lock
+  QpSchedule schedule_;
+  bool holds_completions_ = false;  // under the engine lock
+  std::mutex send_mutex_;
+  std::mutex receive_mutex_;
+  transport::SendQueue send_queue_;
+  transport::ReceiveQueue receive_queue_;
+  /// What posting checks, without the engine lock.
+  std::atomic<transport::QpState> posted_state_{transport::QpState::kReset};
+  transport::RcEndpoint endpoint_;
+};
+
+}  // namespace urnic::nic

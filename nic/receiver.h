@@ -1,0 +1,53 @@
+// Receiver: the checks that a frame passes on its way to a queue pair.
+#pragma once
+
+#include <cstddef>
+#include <span>
+
+#include "nic/config.h"
+#include "nic/device_counters.h"
+#include "nic/gid_table.h"
+#include "nic/neighbor_cache.h"
+#include "nic/queue_pair_table.h"
+#include "nic/scheduler.h"
+#include "nic/tombstones.h"
+#include "nic/transmitter.h"
+#include "transport/counters.h"
+#include "transport/time.h"
+#include "transport/wire/frame.h"
+
+namespace urnic::nic {
+
+/// All calls under the engine lock.
+class Receiver {
+ public:
+  /// What frames are checked against and where they go.
+  struct Surroundings {
+    const DeviceConfig& config;
+    const GidTable& gids;
+    const QueuePairTable& queue_pairs;
+    const Tombstones& tombstones;
+    NeighborCache& neighbors;
+    Scheduler& scheduler;
+    Transmitter& transmitter;
+    DeviceCounters& drops;
+    transport::Counters& counters;
+  };
+
+  explicit Receiver(const Surroundings& surroundings) : around_(surroundings) {}
+
+  /// Takes any frame at all. What is for a queue pair goes to its endpoint, which is then scheduled; ARP and neighbour
+  /// discovery go to the neighbour cache; the rest is dropped, and each reason is counted.
+  void on_frame(std::span<const std::byte> frame, transport::Time now);
+
+ private:
+  void on_packet(const transport::wire::Packet& packet, const transport::wire::Frame& frame,
+                 transport::Time now);
+  void on_packet_for_nobody(const transport::wire::Packet& packet, const transport::wire::Frame& frame,
+                            transport::Time now);
+  void drop(DeviceCounter reason) { around_.drops.add(reason); }
+
+  const Surroundings around_;
+};
+
+}  // namespace urnic::nic

@@ -1,0 +1,144 @@
+#include "nic/transmitter.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "transport/qp_state.h"
+
+namespace urnic::nic {
+
+using transport::Counter;
+using transport::QpState;
+using transport::Time;
+
+bool Transmitter::run(Time now) {
+  is_blocked_ = false;
+  bool worked = send_neighbor_frames(now);
+  if (neighbor_generation_ != neighbors_.generation()) {
+    neighbor_generation_ = neighbors_.generation();
+    scheduler_.unpark();
+  }
+  worked |= serve(&Scheduler::next_responding, kPacketsPerResponse, now);
+  worked |= serve(&Scheduler::next_sending, kPacketsPerTurn, now);
+  if (is_blocked_) drops_.add(DeviceCounter::kPortFull);
+  return worked;
+}
+
+bool Transmitter::send_neighbor_frames(Time now) {
+  neighbors_.on_timeout(now);
+  bool sent = false;
+  for (std::size_t i = 0; i < kPacketsPerRound && neighbors_.next_timeout() <= now; ++i) {
+    const std::span<std::byte> frame = port_->reserve();
+    is_blocked_ = frame.empty();
+    if (is_blocked_) break;
+    const std::size_t length = neighbors_.poll_transmit(frame, now);
+    if (length == 0) break;
+    send(length, now);
+    sent = true;
+  }
+  return sent;
+}
+
+/// Gives turns until there is nobody left or the round's share is used up. Responses and requests have shares of their
+/// own, so that neither keeps the other waiting for ever.
+bool Transmitter::serve(QueuePair* (Scheduler::*next)(), std::size_t packets_per_turn, Time now) {
+  bool worked = false;
+  std::size_t left = kPacketsPerRound;
+  while (left > 0 && !is_blocked_) {
+    QueuePair* const qp = (scheduler_.*next)();
+    if (qp == nullptr) break;
+    Route route;
+    if (!find_route(*qp, route, now)) {
+      qp->release_completions();
+      scheduler_.park(*qp);
+      continue;
+    }
+    const Turn turn = give_turn(*qp, route, std::min(packets_per_turn, left), now);
+    left -= std::clamp<std::size_t>(turn.packets, 1, left);
+    worked |= turn.packets > 0 || turn.outcome != Outcome::kPortFull;
+
+    if (!qp->endpoint().owes_response()) qp->release_completions();
+    scheduler_.expect_timeout(*qp);
+    is_blocked_ = turn.outcome == Outcome::kPortFull;
+    if (is_blocked_) {
+      scheduler_.put_back_first(*qp);
+    } else if (turn.outcome == Outcome::kMoreToSend || qp->note_state()) {
+      scheduler_.put_back(*qp);
+    }
+  }
+  return worked;
+}
+
+/// Finds the peer's MAC. False when it is being asked for and the queue pair has to wait. A queue pair whose peer does
+/// not answer goes on as if it did, so that its retries run out.
+bool Transmitter::find_route(QueuePair& qp, Route& route, Time now) {
+  if (qp.path().header_bytes() == 0) return true;
+  PeerMac& known = qp.peer_mac();
+  if (known.is_good(neighbors_.generation())) {
+    route = {.is_reachable = true, .mac = known.mac};
+    return true;
+  }
+  const NeighborCache::Lookup lookup = neighbors_.resolve(qp.path().destination(), now);
+  route = {.is_reachable = lookup.state == NeighborCache::State::kReachable, .mac = lookup.mac};
+  known = {.is_known = route.is_reachable, .generation = neighbors_.generation(), .mac = lookup.mac};
+  const bool is_open = lookup.state == NeighborCache::State::kProbing ||  //
+                       lookup.state == NeighborCache::State::kUnknown;
+  return !is_open || qp.endpoint().state() == QpState::kError;
+}
+
+Transmitter::Turn Transmitter::give_turn(QueuePair& qp, const Route& route, std::size_t quota, Time now) {
+  Turn turn{.outcome = Outcome::kMoreToSend};
+  for (; turn.packets < quota; ++turn.packets) {
+    const std::span<std::byte> frame = port_->reserve();
+    // In ERR there is work to be flushed, and that must not wait for the port.
+    if (frame.empty() && qp.endpoint().state() != QpState::kError) {
+      turn.outcome = Outcome::kPortFull;
+      break;
+    }
+    const std::size_t around = qp.path().header_bytes() + Path::kIcrcBytes;
+    const bool can_send = route.is_reachable && frame.size() > around;
+    const std::span<std::byte> room =
+        can_send ? frame.subspan(qp.path().header_bytes(), frame.size() - around) : std::span<std::byte>();
+
+    const std::size_t size = poll_into(qp, room, now);
+    if (size == 0) {
+      turn.outcome = Outcome::kDone;
+      break;
+    }
+    if (!route.is_reachable) {
+      drops_.add(DeviceCounter::kNoNeighbor);
+    } else if (size > room.size()) {
+      drops_.add(DeviceCounter::kTooLong);
+    } else {
+      const std::size_t length = qp.path().seal(frame, size, route.mac);
+      counters_.add(Counter::kSentPackets);
+      counters_.add(Counter::kSentBytes, length);
+      send(length, now);
+    }
+  }
+  return turn;
+}
+
+/// Polls the endpoint for a packet, into `room` if it is large enough for any packet, otherwise by way of a buffer that
+/// is. The size may be more than fits: then nothing was written.
+std::size_t Transmitter::poll_into(QueuePair& qp, std::span<std::byte> room, Time now) {
+  const std::size_t largest = kMaxHeaderBytes + bytes(qp.endpoint().config().path_mtu);
+  if (room.size() >= largest) return qp.endpoint().poll_transmit(room, now);
+  const std::size_t size = qp.endpoint().poll_transmit(scratch_, now);
+  if (size > 0 && size <= room.size()) std::memcpy(room.data(), scratch_.data(), size);
+  return size;
+}
+
+void Transmitter::acknowledge_again(transport::QpNumber destroyed, const transport::wire::Mac& to, Time now) {
+  const std::span<std::byte> frame = port_->reserve();
+  if (frame.empty()) return;
+  drops_.add(DeviceCounter::kAnsweredAfterDestroy);
+  send(tombstones_.acknowledge(destroyed, to, frame), now);
+}
+
+void Transmitter::send(std::size_t length, Time now) {
+  port_->commit(length);
+  last_sent_ = now;
+}
+
+}  // namespace urnic::nic

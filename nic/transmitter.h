@@ -1,0 +1,88 @@
+// Transmitter: gives queue pairs their turns and sends what they have to say.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "nic/device_counters.h"
+#include "nic/neighbor_cache.h"
+#include "nic/packet_port.h"
+#include "nic/scheduler.h"
+#include "nic/tombstones.h"
+#include "transport/counters.h"
+#include "transport/time.h"
+#include "transport/types.h"
+#include "transport/wire/address.h"
+
+namespace urnic::nic {
+
+/// One run() is one engine round's share of sending: bounded, so that whoever polls is not kept long, and cut into
+/// short turns, so that a long message does not keep others waiting. All calls under the engine lock.
+class Transmitter {
+ public:
+  Transmitter(NeighborCache& neighbors, Scheduler& scheduler, Tombstones& tombstones, DeviceCounters& drops,
+              transport::Counters& counters)
+      : neighbors_(neighbors),
+        scheduler_(scheduler),
+        tombstones_(tombstones),
+        drops_(drops),
+        counters_(counters) {}
+
+  /// The port that everything goes to; before any other call.
+  void attach(PacketPort& port) { port_ = &port; }
+
+  /// Sends ARP and neighbour discovery first, then the responses that are owed, then requests. Returns whether anything
+  /// was done. What did not fit into the round, or into the port, waits for the next one.
+  bool run(transport::Time now);
+
+  /// Answers a repeated request for a destroyed queue pair, if the port takes it now: the peer repeats it otherwise.
+  void acknowledge_again(transport::QpNumber destroyed, const transport::wire::Mac& to, transport::Time now);
+
+  /// Whether the last run() ended because the port took no more.
+  bool is_blocked() const { return is_blocked_; }
+  /// When the last frame was handed to the port; the clock's epoch when none was.
+  transport::Time last_sent() const { return last_sent_; }
+
+ private:
+  static constexpr std::size_t kPacketsPerRound = 64;
+  static constexpr std::size_t kPacketsPerTurn = 16;
+  /// Enough for any acknowledgement. Who has more to answer, a READ, goes on among those that send.
+  static constexpr std::size_t kPacketsPerResponse = 4;
+  /// The largest packet in front of its payload (see Endpoint::poll_transmit()), and the largest payload.
+  static constexpr std::size_t kMaxHeaderBytes = 52;
+  static constexpr std::size_t kMaxPayloadBytes = 4096;
+
+  /// Where a queue pair's packets go in one turn.
+  struct Route {
+    bool is_reachable = false;  ///< otherwise packets are made and dropped
+    transport::wire::Mac mac;
+  };
+  enum class Outcome : std::uint8_t { kDone, kMoreToSend, kPortFull };
+  struct Turn {
+    Outcome outcome = Outcome::kDone;
+    std::size_t packets = 0;
+  };
+
+  bool send_neighbor_frames(transport::Time now);
+  bool serve(QueuePair* (Scheduler::*next)(), std::size_t packets_per_turn, transport::Time now);
+  bool find_route(QueuePair& qp, Route& route, transport::Time now);
+  Turn give_turn(QueuePair& qp, const Route& route, std::size_t quota, transport::Time now);
+  std::size_t poll_into(QueuePair& qp, std::span<std::byte> room, transport::Time now);
+  void send(std::size_t length, transport::Time now);
+
+  NeighborCache& neighbors_;
+  Scheduler& scheduler_;
+  Tombstones& tombstones_;
+  DeviceCounters& drops_;
+  transport::Counters& counters_;
+  PacketPort* port_ = nullptr;
+
+  std::uint32_t neighbor_generation_ = 0;
+  bool is_blocked_ = false;
+  transport::Time last_sent_{};
+  std::array<std::byte, kMaxHeaderBytes + kMaxPayloadBytes> scratch_{};
+};
+
+}  // namespace urnic::nic

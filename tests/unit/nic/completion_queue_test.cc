@@ -1,0 +1,205 @@
+#include "nic/completion_queue.h"
+
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <thread>
+#include <vector>
+
+#include "tests/unit/nic/device_pair.h"
+
+namespace urnic::nic {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+using transport::Completion;
+
+/// A queue of four beside a device that has nothing to do with it; its rounds publish.
+class CompletionQueueTest : public testing::Test {
+ protected:
+  CompletionQueueTest() {
+    fcntl(channel.fd(), F_SETFL, O_NONBLOCK);
+  }
+  ~CompletionQueueTest() override { EXPECT_TRUE(pair.a().device().destroy_cq(queue)); }
+
+  void complete(std::uint64_t wr_id, bool solicited = false) {
+    queue->complete({.wr_id = wr_id, .solicited = solicited});
+  }
+  void publish() { pair.a().device().progress(); }
+  std::vector<std::uint64_t> poll(std::size_t at_most = 100) {
+    std::vector<Completion> completions(at_most);
+    completions.resize(queue->poll(completions));
+    std::vector<std::uint64_t> ids;
+    for (const Completion& completion : completions) ids.push_back(completion.wr_id);
+    return ids;
+  }
+  bool has_event() { return channel.wait().has_value(); }
+
+  DevicePair pair;
+  CompletionChannel channel;
+  std::unique_ptr<CompletionQueue> queue = std::move(pair.a().device().create_cq(4, &channel, this).value());
+};
+
+TEST_F(CompletionQueueTest, ShowsNothingBeforeItIsPublished) {
+  complete(1);
+  EXPECT_THAT(poll(), IsEmpty());
+  publish();
+  EXPECT_THAT(poll(), ElementsAre(1));
+}
+
+TEST_F(CompletionQueueTest, GivesCompletionsInOrderAndAsManyAsAskedFor) {
+  for (std::uint64_t i = 1; i <= 3; ++i) complete(i);
+  publish();
+  EXPECT_THAT(poll(2), ElementsAre(1, 2));
+  EXPECT_THAT(poll(0), IsEmpty());
+  EXPECT_THAT(poll(2), ElementsAre(3));
+  EXPECT_THAT(poll(2), IsEmpty());
+}
+
+TEST_F(CompletionQueueTest, GoesRoundAndRound) {
+  for (std::uint64_t i = 0; i < 50; ++i) {
+    complete(i);
+    complete(1000 + i);
+    publish();
+    EXPECT_THAT(poll(), ElementsAre(i, 1000 + i));
+  }
+  EXPECT_FALSE(queue->has_overrun());
+}
+
+TEST_F(CompletionQueueTest, KeepsTheOldestAndSaysSoWhenItOverruns) {
+  ASSERT_EQ(queue->capacity(), 4u);
+  for (std::uint64_t i = 1; i <= 4; ++i) complete(i);
+  EXPECT_FALSE(queue->has_overrun());
+  complete(5);
+  publish();
+  EXPECT_TRUE(queue->has_overrun());
+  EXPECT_THAT(poll(), ElementsAre(1, 2, 3, 4));
+}
+
+TEST_F(CompletionQueueTest, HasAtLeastTheCapacityAskedFor) {
+  const CompletionQueue odd(pair.a().device().engine(), 5, nullptr, nullptr);
+  EXPECT_GE(odd.capacity(), 5u);
+}
+
+TEST_F(CompletionQueueTest, NotifiesOncePerRequest) {
+  queue->request_notification(false);
+  EXPECT_FALSE(has_event());
+  complete(1);
+  complete(2);
+  EXPECT_FALSE(has_event());
+  publish();
+  EXPECT_TRUE(has_event());
+  complete(3);
+  publish();
+  EXPECT_FALSE(has_event());
+}
+
+TEST_F(CompletionQueueTest, DoesNotNotifyOfWhatWasPublishedBeforeTheRequest) {
+  complete(1);
+  publish();
+  queue->request_notification(false);
+  publish();
+  EXPECT_FALSE(has_event());
+  complete(2);
+  publish();
+  EXPECT_TRUE(has_event());
+}
+
+TEST_F(CompletionQueueTest, NotifiesOfASolicitedCompletionOnlyWhenAskedTo) {
+  queue->request_notification(true);
+  complete(1);
+  publish();
+  EXPECT_FALSE(has_event());
+  complete(2, true);
+  complete(3);
+  publish();
+  EXPECT_TRUE(has_event());
+}
+
+TEST_F(CompletionQueueTest, IsNotTalkedOutOfARequestForAnyCompletion) {
+  queue->request_notification(false);
+  queue->request_notification(true);
+  complete(1);
+  publish();
+  EXPECT_TRUE(has_event());
+  queue->request_notification(true);
+  queue->request_notification(false);
+  complete(2);
+  publish();
+  EXPECT_TRUE(has_event());
+}
+
+TEST_F(CompletionQueueTest, TakesItsEventsAlongWhenItIsDestroyed) {
+  queue->request_notification(false);
+  complete(1);
+  publish();
+  ASSERT_TRUE(pair.a().device().destroy_cq(queue));
+  EXPECT_FALSE(has_event());
+  queue = std::move(pair.a().device().create_cq(4, &channel, this).value());
+}
+
+TEST_F(CompletionQueueTest, CanBeDestroyedWithCompletionsThatWereNotPublished) {
+  complete(1);
+  ASSERT_TRUE(pair.a().device().destroy_cq(queue));
+  pair.settle();
+  queue = std::move(pair.a().device().create_cq(4, &channel, this).value());
+}
+
+TEST_F(CompletionQueueTest, IsHeldBackUntilReleasedOrForALimitedTime) {
+  queue->hold(pair.clock.now());
+  queue->hold(pair.clock.now());
+  complete(1);
+  publish();
+  EXPECT_THAT(poll(), IsEmpty());
+  queue->release();
+  publish();
+  EXPECT_THAT(poll(), IsEmpty());
+  queue->release();
+  publish();
+  EXPECT_THAT(poll(), ElementsAre(1));
+
+  queue->hold(pair.clock.now());
+  complete(2);
+  pair.clock.advance(CompletionQueue::kMaxHold - std::chrono::nanoseconds(1));
+  publish();
+  EXPECT_THAT(poll(), IsEmpty());
+  pair.clock.advance(std::chrono::nanoseconds(1));
+  publish();
+  EXPECT_THAT(poll(), ElementsAre(2));
+  queue->release();
+}
+
+// The program asks for a notification, then looks once more, and sleeps only when it finds nothing. However that falls
+// together with completions, it must not sleep for ever.
+TEST_F(CompletionQueueTest, NeverLetsAProgramSleepThatArmsAndThenLooks) {
+  constexpr std::uint64_t kCompletions = 20000;
+  fcntl(channel.fd(), F_SETFL, 0);
+  std::atomic<std::uint64_t> taken{0};
+  std::thread program([&] {
+    std::array<Completion, 4> completions;
+    while (taken < kCompletions) {
+      queue->request_notification(false);
+      if (const std::size_t count = queue->poll(completions)) {
+        taken += count;
+      } else {
+        ASSERT_TRUE(channel.wait());
+      }
+    }
+  });
+  for (std::uint64_t i = 0; i < kCompletions; ++i) {
+    while (i - taken.load() >= queue->capacity()) std::this_thread::yield();
+    complete(i);
+    publish();
+  }
+  program.join();
+  EXPECT_FALSE(queue->has_overrun());
+  EXPECT_EQ(taken.load(), kCompletions);
+}
+
+}  // namespace
+}  // namespace urnic::nic

@@ -1,0 +1,104 @@
+// DevicePair: two devices on a fake wire, with everything a queue pair needs, and time in the test's hand.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "nic/completion_channel.h"
+#include "nic/completion_queue.h"
+#include "nic/device.h"
+#include "nic/queue_pair.h"
+#include "tests/unit/nic/fake_wire.h"
+#include "tests/unit/nic/manual_clock.h"
+#include "transport/completion.h"
+#include "transport/work_request.h"
+
+namespace urnic::nic {
+
+struct DevicePairOptions {
+  std::uint16_t link_mtu = 4200;
+  std::uint64_t seed = 1;
+};
+
+/// A device in manual mode at one end of the wire, with one protection domain, queue, region, and as many queue pairs as
+/// a test connects. Methods fail the test when the device refuses.
+class Host {
+ public:
+  static constexpr std::size_t kMemoryBytes = 1 << 20;
+
+  Host(std::size_t end, FakeWire& wire, const ManualClock& clock, const DevicePairOptions& options);
+  ~Host();
+
+  Device& device() { return *device_; }
+  ProtectionDomain& pd() { return *pd_; }
+  CompletionQueue& cq() { return *cq_; }
+  CompletionChannel& channel() { return channel_; }
+  std::vector<std::byte>& memory() { return memory_; }
+  const MemoryRegion& region() const { return region_; }
+  std::vector<std::unique_ptr<QueuePair>>& queue_pairs() { return queue_pairs_; }
+  QueuePair& qp(std::size_t index = 0) { return *queue_pairs_[index]; }
+  transport::wire::Gid gid() const { return *device_->gids().at(1); }
+  /// By its name in Device::all_counters().
+  std::uint64_t counter(std::string_view name) const;
+
+  QueuePair& add_queue_pair();
+  void destroy_queue_pair(std::size_t index = 0);
+
+  /// Elements in the host's region.
+  transport::Sge sge(std::size_t offset, std::size_t length) const;
+  void post_receive(std::uint64_t wr_id, std::size_t offset, std::size_t length, std::size_t qp_index = 0);
+  void post_send(std::uint64_t wr_id, std::size_t offset, std::size_t length, std::size_t qp_index = 0);
+  void post(const transport::SendRequest& request, std::size_t offset, std::size_t length,
+            std::size_t qp_index = 0);
+
+  /// All completions that are visible.
+  std::vector<transport::Completion> poll();
+  /// Their status and wr_id, in short: "1 ok, 2 flushed".
+  std::string poll_text();
+
+ private:
+  CompletionChannel channel_;
+  std::vector<std::byte> memory_;
+  std::unique_ptr<Device> device_;
+  std::unique_ptr<ProtectionDomain> pd_;
+  std::unique_ptr<CompletionQueue> cq_;
+  MemoryRegion region_;
+  std::vector<std::unique_ptr<QueuePair>> queue_pairs_;
+};
+
+/// Changes to what connect() asks for.
+struct ConnectOptions {
+  transport::PathMtu path_mtu = transport::PathMtu::k1024;
+  std::uint8_t ack_timeout = 14;
+  std::uint8_t retry_count = 7;
+  transport::Psn first_psn{100};
+};
+
+class DevicePair {
+ public:
+  explicit DevicePair(const DevicePairOptions& options = {});
+
+  /// One more connection between the two, in RTS, with its index.
+  std::size_t connect(const ConnectOptions& options = {});
+  /// The attributes that bring a queue pair to the next state.
+  static QpAttributes init_attributes();
+  static QpAttributes rtr_attributes(const Host& to, transport::QpNumber peer, const ConnectOptions& options = {});
+  static QpAttributes rts_attributes(const ConnectOptions& options = {});
+
+  /// Lets both devices work until neither has anything to do at this time.
+  void settle();
+  /// Moves time, stopping at every timeout on the way.
+  void pass(transport::Duration duration);
+
+  ManualClock clock;
+  FakeWire wire;
+  std::array<std::unique_ptr<Host>, 2> hosts;
+  Host& a() { return *hosts[0]; }
+  Host& b() { return *hosts[1]; }
+};
+
+}  // namespace urnic::nic

@@ -1,0 +1,53 @@
+#include "tests/unit/nic/fake_wire.h"
+
+#include <utility>
+
+namespace urnic::nic {
+
+class FakeWire::Port final : public PacketPort {
+ public:
+  Port(FakeWire& wire, std::size_t end) : wire_(wire), end_(end), room_(wire.max_frame_bytes_) {}
+
+  std::size_t receive(std::span<std::span<const std::byte>> frames) override {
+    received_.clear();
+    auto& inbox = wire_.inboxes_[end_];
+    while (!inbox.empty() && received_.size() < frames.size()) {
+      received_.push_back(std::move(inbox.front()));
+      inbox.pop_front();
+    }
+    for (std::size_t i = 0; i < received_.size(); ++i) frames[i] = received_[i];
+    statistics_.received_frames += received_.size();
+    return received_.size();
+  }
+  std::span<std::byte> reserve() override {
+    return wire_.room[end_] == 0 ? std::span<std::byte>() : std::span<std::byte>(room_);
+  }
+  void commit(std::size_t length) override {
+    --wire_.room[end_];
+    committed_.emplace_back(room_.begin(), room_.begin() + static_cast<std::ptrdiff_t>(length));
+    ++statistics_.sent_frames;
+  }
+  void flush() override {
+    wire_.on_flush(end_);
+    for (Bytes& frame : committed_) {
+      wire_.sent_[end_].push_back(frame);
+      if (!wire_.is_lost(end_, frame)) wire_.inboxes_[1 - end_].push_back(std::move(frame));
+    }
+    committed_.clear();
+  }
+  std::size_t max_frame_bytes() const override { return room_.size(); }
+  Statistics statistics() const override { return statistics_; }
+  std::string description() const override { return "fake wire"; }
+
+ private:
+  FakeWire& wire_;
+  std::size_t end_;
+  std::vector<std::byte> room_;
+  std::vector<Bytes> committed_;
+  std::vector<Bytes> received_;
+  Statistics statistics_;
+};
+
+std::unique_ptr<PacketPort> FakeWire::port(std::size_t end) { return std::make_unique<Port>(*this, end); }
+
+}  // namespace urnic::nic

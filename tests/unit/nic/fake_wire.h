@@ -1,0 +1,50 @@
+// FakeWire: an Ethernet cable in memory whose two ends are packet ports.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "nic/packet_port.h"
+
+namespace urnic::nic {
+
+/// Frames committed at one end can be received at the other after flush(). The wire outlives its ports.
+class FakeWire {
+ public:
+  using Bytes = std::vector<std::byte>;
+
+  explicit FakeWire(std::size_t max_frame_bytes) : max_frame_bytes_(max_frame_bytes) {}
+
+  /// The port of end 0 or 1; the two know nothing of each other but their frames.
+  std::unique_ptr<PacketPort> port(std::size_t end);
+
+  /// Hands a frame to the device at `end` as if the other one had sent it.
+  void deliver(std::size_t end, const Bytes& frame) { inboxes_[end].push_back(frame); }
+
+  /// Every frame that left `end`, lost ones included.
+  const std::vector<Bytes>& sent_by(std::size_t end) const { return sent_[end]; }
+
+  /// Frames for which it says true are lost.
+  std::function<bool(std::size_t from, const Bytes& frame)> is_lost = [](std::size_t, const Bytes&) {
+    return false;
+  };
+  /// How many more frames each end takes before it is full.
+  std::array<std::size_t, 2> room{~std::size_t{0}, ~std::size_t{0}};
+  /// Called when an end flushes, before the frames travel.
+  std::function<void(std::size_t from)> on_flush = [](std::size_t) {};
+
+ private:
+  class Port;
+
+  std::size_t max_frame_bytes_;
+  std::array<std::deque<Bytes>, 2> inboxes_;
+  std::array<std::vector<Bytes>, 2> sent_;
+};
+
+}  // namespace urnic::nic

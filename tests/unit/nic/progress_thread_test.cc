@@ -1,0 +1,347 @@
+// Devices whose time is real and whose NIC thread runs; queue pairs talk to others of the same device.
+#include "nic/progress_thread.h"
+
+#include <gtest/gtest.h>
+#include <pthread.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "drivers/loopback/loopback_port.h"
+#include "nic/device.h"
+#include "tests/unit/nic/device_pair.h"
+#include "tests/unit/nic/sanitizers.h"
+
+// What the NIC reads and writes of registered memory is for the program to synchronise, by completions or, as one test here
+// does, by looking at the bytes: ThreadSanitizer knows no DMA.
+extern "C" __attribute__((visibility("default"))) const char* __tsan_default_suppressions();
+extern "C" const char* __tsan_default_suppressions() { return "race:urnic::nic::MemoryTable\n"; }
+
+namespace urnic::nic {
+namespace {
+
+using namespace std::chrono_literals;
+using transport::Access;
+using transport::Completion;
+using transport::CompletionStatus;
+using transport::SendOperation;
+using transport::Sge;
+
+/// A loopback that counts how often it is looked at, and may have no descriptor to wait for.
+class CountedPort final : public PacketPort {
+ public:
+  CountedPort(std::unique_ptr<PacketPort> port, bool has_wake_fd, std::atomic<int>& receives)
+      : port_(std::move(port)), has_wake_fd_(has_wake_fd), receives_(receives) {}
+  std::size_t receive(std::span<std::span<const std::byte>> frames) override {
+    ++receives_;
+    return port_->receive(frames);
+  }
+  std::span<std::byte> reserve() override { return port_->reserve(); }
+  void commit(std::size_t length) override { port_->commit(length); }
+  void flush() override { port_->flush(); }
+  std::size_t max_frame_bytes() const override { return port_->max_frame_bytes(); }
+  int wake_fd() const override { return has_wake_fd_ ? port_->wake_fd() : -1; }
+  bool arm() override { return has_wake_fd_ && port_->arm(); }
+  void disarm() override {
+    if (has_wake_fd_) port_->disarm();
+  }
+  Statistics statistics() const override { return port_->statistics(); }
+  std::string description() const override { return "counted"; }
+
+ private:
+  std::unique_ptr<PacketPort> port_;
+  bool has_wake_fd_;
+  std::atomic<int>& receives_;
+};
+
+struct Mode {
+  ProgressMode progress;
+  bool has_wake_fd;
+};
+
+/// One end of a connection: a queue pair with a completion queue and a channel of its own.
+struct End {
+  CompletionChannel channel;
+  std::unique_ptr<CompletionQueue> queue;
+  std::unique_ptr<QueuePair> qp;
+};
+
+class ProgressThreadTest : public testing::TestWithParam<Mode> {
+ protected:
+  ProgressThreadTest() : device_(config(), clock_, [this](const PortSpec&, std::uint16_t) { return open_port(); }) {
+    pd_ = std::move(device_.allocate_pd().value());
+    region_ = device_
+                  .register_memory(*pd_, memory_.data(), memory_.size(),
+                                   reinterpret_cast<std::uint64_t>(memory_.data()),
+                                   Access::kLocalWrite | Access::kRemoteWrite)
+                  .value();
+    for (End& end : ends_) {
+      end.queue = std::move(device_.create_cq(256, &end.channel, nullptr).value());
+      end.qp = std::move(device_
+                             .create_qp({.capabilities = {.max_send_wr = 16,
+                                                          .max_receive_wr = 16,
+                                                          .max_send_sge = 1,
+                                                          .max_receive_sge = 1},
+                                         .pd = pd_.get(),
+                                         .send_queue = end.queue.get(),
+                                         .receive_queue = end.queue.get()})
+                             .value());
+    }
+    connect(*ends_[0].qp, *ends_[1].qp, *device_.gids().at(1));
+    connect(*ends_[1].qp, *ends_[0].qp, *device_.gids().at(1));
+  }
+  ~ProgressThreadTest() override {
+    for (End& end : ends_) {
+      device_.destroy_qp(std::move(end.qp));
+      EXPECT_TRUE(device_.destroy_cq(end.queue));
+    }
+  }
+
+  static DeviceConfig config() {
+    DeviceConfig config;
+    config.mac = kMac;
+    config.ipv4 = Ipv4Interface{.address = {{10, 0, 0, 1}}};
+    config.progress = GetParam().progress;
+    config.seed = 1;
+    return config;
+  }
+  Result<std::unique_ptr<PacketPort>, Error> open_port() {
+    auto loopback = std::make_unique<drivers::LoopbackPort>(kMac, nullptr, 4214);
+    return std::unique_ptr<PacketPort>(
+        std::make_unique<CountedPort>(std::move(loopback), GetParam().has_wake_fd, receives_));
+  }
+  static void connect(QueuePair& qp, const QueuePair& peer, const transport::wire::Gid& gid) {
+    ASSERT_TRUE(qp.modify(DevicePair::init_attributes()));
+    ASSERT_TRUE(qp.modify({.state = transport::QpState::kReadyToReceive,
+                           .address = AddressVector{.destination = gid, .source_gid_index = 1},
+                           .path_mtu = transport::PathMtu::k1024,
+                           .destination_qp = peer.number(),
+                           .receive_psn = transport::Psn(5),
+                           .max_responder_resources = std::uint8_t{1},
+                           .min_rnr_timer = std::uint8_t{1}}));
+    ASSERT_TRUE(qp.modify({.state = transport::QpState::kReadyToSend,
+                           .send_psn = transport::Psn(5),
+                           .max_reads_in_flight = std::uint8_t{1},
+                           .ack_timeout = std::uint8_t{12},
+                           .retry_count = std::uint8_t{7},
+                           .rnr_retry = std::uint8_t{7}}));
+  }
+
+  Sge sge(std::size_t offset) const {
+    return {.address = region_.address + offset, .length = 8, .lkey = transport::Lkey{region_.key}};
+  }
+  static void post_receive(End& end, const Sge& sge) {
+    ASSERT_EQ(QueuePair::ReceiveBatch(*end.qp).post({.wr_id = 1}, std::span(&sge, 1)), PostStatus::kPosted);
+  }
+  static void post_send(End& end, const Sge& sge) {
+    ASSERT_EQ(QueuePair::SendBatch(*end.qp).post({.wr_id = 2, .signaled = true}, std::span(&sge, 1)),
+              PostStatus::kPosted);
+  }
+  static void take(End& end, int& receives, int& sends) {
+    std::array<Completion, 8> completions;
+    const std::size_t count = end.queue->poll(completions);
+    for (std::size_t i = 0; i < count; ++i) {
+      ASSERT_EQ(completions[i].status, CompletionStatus::kSuccess);
+      ++(completions[i].wr_id == 1 ? receives : sends);
+    }
+  }
+
+  static constexpr transport::wire::Mac kMac{{0x02, 0, 0, 0, 0, 1}};
+  SteadyClock clock_;
+  std::atomic<int> receives_{0};
+  std::vector<std::byte> memory_ = std::vector<std::byte>(4096);
+  std::array<End, 2> ends_;
+  Device device_;
+  std::unique_ptr<ProtectionDomain> pd_;
+  MemoryRegion region_;
+};
+
+/// Sends a message whenever one came; `wait` is how a thread waits for completions.
+template <typename Wait>
+void play(End& end, bool serves, int rounds, const Sge& sge, Wait wait) {
+  int receives = 0;
+  int sends = 0;
+  for (int i = 0; i < rounds; ++i) {
+    if (serves || i > 0) {
+      while (receives < (serves ? i + 1 : i)) wait(end, receives, sends);
+    }
+    ASSERT_EQ(QueuePair::ReceiveBatch(*end.qp).post({.wr_id = 1}, std::span(&sge, 1)), PostStatus::kPosted);
+    while (sends < i) wait(end, receives, sends);
+    ASSERT_EQ(QueuePair::SendBatch(*end.qp).post({.wr_id = 2, .signaled = true}, std::span(&sge, 1)),
+              PostStatus::kPosted);
+  }
+  while (sends < rounds) wait(end, receives, sends);
+}
+
+TEST_P(ProgressThreadTest, ServesTwoThreadsThatSleepUntilTheyAreNotified) {
+  const auto sleep_until_notified = [](End& end, int& receives, int& sends) {
+    end.queue->request_notification(false);
+    const int before = receives + sends;
+    take(end, receives, sends);
+    if (receives + sends > before) return;
+    ASSERT_TRUE(end.channel.wait());
+    take(end, receives, sends);
+  };
+  constexpr int kRounds = 500;
+  for (End& end : ends_) post_receive(end, sge(0));
+  std::thread other([&] { play(ends_[1], true, kRounds, sge(64), sleep_until_notified); });
+  play(ends_[0], false, kRounds, sge(128), sleep_until_notified);
+  other.join();
+}
+
+TEST_P(ProgressThreadTest, ServesTwoThreadsThatPoll) {
+  const auto poll = [](End& end, int& receives, int& sends) {
+    take(end, receives, sends);
+    std::this_thread::yield();
+  };
+  constexpr int kRounds = 2000;
+  for (End& end : ends_) post_receive(end, sge(0));
+  std::thread other([&] { play(ends_[1], true, kRounds, sge(64), poll); });
+  play(ends_[0], false, kRounds, sge(128), poll);
+  other.join();
+}
+
+// As ib_write_lat does: the target of one-sided traffic calls no verb while it waits.
+TEST_P(ProgressThreadTest, DeliversWritesToAProgramThatOnlyLooksAtItsMemory) {
+  const auto value_at = [&](std::size_t offset) {
+    return std::atomic_ref<std::uint64_t>(*reinterpret_cast<std::uint64_t*>(memory_.data() + offset));
+  };
+  for (std::uint64_t i = 1; i <= 50; ++i) {
+    const std::uint64_t value = i;
+    std::memcpy(memory_.data(), &value, sizeof value);
+    const std::array sges{sge(0)};
+    ASSERT_EQ(QueuePair::SendBatch(*ends_[0].qp)
+                  .post({.wr_id = 2,
+                         .operation = SendOperation::kWrite,
+                         .signaled = i % 8 == 0,
+                         .remote_address = region_.address + 512,
+                         .rkey = transport::Rkey{region_.key}},
+                        sges),
+              PostStatus::kPosted);
+    const auto end = std::chrono::steady_clock::now() + 5s;
+    while (value_at(512).load() != i && std::chrono::steady_clock::now() < end) std::this_thread::yield();
+    ASSERT_EQ(value_at(512).load(), i);
+    int receives = 0, sends = 0;
+    take(ends_[0], receives, sends);
+  }
+}
+
+// Nobody has this address, so nothing but the clock ends the request.
+TEST_P(ProgressThreadTest, WakesUpForATimer) {
+  auto qp = std::move(device_
+                          .create_qp({.capabilities = {.max_send_wr = 1},
+                                      .pd = pd_.get(),
+                                      .send_queue = ends_[0].queue.get(),
+                                      .receive_queue = ends_[0].queue.get()})
+                          .value());
+  connect(*qp, *ends_[1].qp, *device_.gids().at(1));
+  ends_[0].queue->request_notification(false);
+  // The other end of this one is connected to somebody else and knows nothing of these PSNs... it drops nothing, so use
+  // a number that does not exist.
+  ASSERT_TRUE(qp->modify({.state = transport::QpState::kReset}));
+  ASSERT_TRUE(qp->modify(DevicePair::init_attributes()));
+  QpAttributes rtr{.state = transport::QpState::kReadyToReceive,
+                   .address = AddressVector{.destination = *device_.gids().at(1), .source_gid_index = 1},
+                   .path_mtu = transport::PathMtu::k1024,
+                   .destination_qp = transport::QpNumber{5},
+                   .receive_psn = transport::Psn(5),
+                   .max_responder_resources = std::uint8_t{1},
+                   .min_rnr_timer = std::uint8_t{1}};
+  ASSERT_TRUE(qp->modify(rtr));
+  ASSERT_TRUE(qp->modify({.state = transport::QpState::kReadyToSend,
+                          .send_psn = transport::Psn(5),
+                          .max_reads_in_flight = std::uint8_t{1},
+                          .ack_timeout = std::uint8_t{10},
+                          .retry_count = std::uint8_t{2},
+                          .rnr_retry = std::uint8_t{7}}));
+  ASSERT_EQ(QueuePair::SendBatch(*qp).post({.wr_id = 9, .signaled = true}, {}), PostStatus::kPosted);
+  ASSERT_EQ(ends_[0].channel.wait().value(), ends_[0].queue.get());
+  std::array<Completion, 1> completion;
+  ASSERT_EQ(ends_[0].queue->poll(completion), 1u);
+  EXPECT_EQ(completion[0].status, CompletionStatus::kRetryExceeded);
+  device_.destroy_qp(std::move(qp));
+}
+
+TEST_P(ProgressThreadTest, SleepsWhenNothingHappens) {
+  // In one of these windows neighbour discovery may announce us, which wakes the thread for a while.
+  int least = 1'000'000;
+  for (int i = 0; i < 4; ++i) {
+    const int before = receives_;
+    std::this_thread::sleep_for(50ms);
+    least = std::min(least, receives_ - before);
+  }
+  EXPECT_LE(least, GetParam().has_wake_fd ? 8 : 60);
+}
+
+TEST_P(ProgressThreadTest, RunsWithAllSignalsBlocked) {
+  int threads = 0;
+  for (const auto& task : std::filesystem::directory_iterator("/proc/self/task")) {
+    std::ifstream status(task.path() / "status");
+    std::string line;
+    bool is_ours = false;
+    while (std::getline(status, line)) {
+      is_ours = is_ours || line == "Name:\turnic";
+      if (!is_ours || !line.starts_with("SigBlk:")) continue;
+      ++threads;
+      // All but SIGKILL, SIGSTOP and the two that the C library keeps for itself.
+      EXPECT_EQ(std::stoull(line.substr(8), nullptr, 16) | 0x180040100u, ~0ull);
+    }
+  }
+  EXPECT_EQ(threads, 1);
+}
+
+TEST_P(ProgressThreadTest, SurvivesACancelledThreadThatPolls) {
+  if (kHasAddressSanitizer) GTEST_SKIP() << "cancelled threads confuse AddressSanitizer";
+  pthread_t thread;
+  const auto poll_for_ever = [](void* end) -> void* {
+    while (true) {
+      int receives = 0, sends = 0;
+      take(*static_cast<End*>(end), receives, sends);
+      pthread_testcancel();
+    }
+    return nullptr;
+  };
+  for (int i = 0; i < 20; ++i) {
+    ASSERT_EQ(pthread_create(&thread, nullptr, poll_for_ever, &ends_[0]), 0);
+    std::this_thread::sleep_for(1ms);
+    pthread_cancel(thread);
+    pthread_join(thread, nullptr);
+  }
+  EXPECT_EQ(ends_[0].qp->query().state, transport::QpState::kReadyToSend);
+}
+
+TEST_P(ProgressThreadTest, LetsControlVerbsThroughWhileAThreadPolls) {
+  std::atomic<bool> is_over{false};
+  std::thread poller([&] {
+    int receives = 0, sends = 0;
+    while (!is_over) take(ends_[0], receives, sends);
+  });
+  const auto begin = std::chrono::steady_clock::now();
+  for (int i = 0; i < 200; ++i) {
+    const auto region = device_.register_memory(*pd_, memory_.data(), 8, 0, Access::kNone);
+    ASSERT_TRUE(region);
+    ASSERT_TRUE(device_.deregister_memory(*pd_, region.value().key));
+  }
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, 10s);
+  is_over = true;
+  poller.join();
+}
+
+INSTANTIATE_TEST_SUITE_P(, ProgressThreadTest,
+                         testing::Values(Mode{ProgressMode::kHybrid, true}, Mode{ProgressMode::kHybrid, false},
+                                         Mode{ProgressMode::kThread, true}, Mode{ProgressMode::kThread, false}),
+                         [](const auto& mode) {
+                           return std::string(mode.param.progress == ProgressMode::kHybrid ? "Hybrid" : "Thread") +
+                                  (mode.param.has_wake_fd ? "" : "Polled");
+                         });
+
+}  // namespace
+}  // namespace urnic::nic

@@ -1,0 +1,15 @@
+// Which sanitizer the tests were compiled with.
+#pragma once
+
+namespace urnic::nic {
+
+/// AddressSanitizer does not know that the stack of a cancelled thread was unwound, and complains when the thread ends.
+#if defined(__SANITIZE_ADDRESS__)
+inline constexpr bool kHasAddressSanitizer = true;
+#elif defined(__has_feature)
+inline constexpr bool kHasAddressSanitizer = __has_feature(address_sanitizer);
+#else
+inline constexpr bool kHasAddressSanitizer = false;
+#endif
+
+}  // namespace urnic::nic

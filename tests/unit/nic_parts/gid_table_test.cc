@@ -1,0 +1,64 @@
+#include "nic/gid_table.h"
+
+#include <gtest/gtest.h>
+
+#include <optional>
+#include <string_view>
+
+namespace urnic::nic {
+namespace {
+
+using transport::wire::Gid;
+using transport::wire::Ipv4Address;
+using transport::wire::Mac;
+
+Gid gid(std::string_view text) {
+  return Gid::parse(text).value();
+}
+
+DeviceConfig config_with_both_addresses() {
+  DeviceConfig config;
+  config.mac = Mac::parse("02:00:5e:10:00:01").value();
+  config.ipv4 = Ipv4Interface{.address = Ipv4Address::parse("10.9.0.1").value()};
+  config.ipv6 = Ipv6Interface{.address = gid("fd09::1")};
+  return config;
+}
+
+TEST(GidTable, HoldsTheLinkLocalTheIpv4AndTheIpv6AddressInThisOrder) {
+  const GidTable table(config_with_both_addresses());
+  EXPECT_EQ(table.at(0), gid("fe80::5eff:fe10:1"));
+  EXPECT_EQ(table.at(1), gid("::ffff:10.9.0.1"));
+  EXPECT_EQ(table.at(2), gid("fd09::1"));
+}
+
+TEST(GidTable, LeavesTheIndexOfAnAddressThatWasNotGivenEmpty) {
+  DeviceConfig config = config_with_both_addresses();
+  config.ipv4.reset();
+  const GidTable table(config);
+  EXPECT_EQ(table.at(1), std::nullopt);
+  EXPECT_EQ(table.at(2), gid("fd09::1"));
+}
+
+TEST(GidTable, HasNothingBehindItsLastAddressNorBeyondItsEnd) {
+  const GidTable table(config_with_both_addresses());
+  EXPECT_EQ(table.at(3), std::nullopt);
+  EXPECT_EQ(table.at(GidTable::kEntries - 1), std::nullopt);
+  EXPECT_EQ(table.at(GidTable::kEntries), std::nullopt);
+  EXPECT_EQ(table.at(~std::size_t{0}), std::nullopt);
+}
+
+TEST(GidTable, FindsTheIndexOfEachOfItsAddresses) {
+  const GidTable table(config_with_both_addresses());
+  EXPECT_EQ(table.index_of(gid("fe80::5eff:fe10:1")), 0);
+  EXPECT_EQ(table.index_of(gid("::ffff:10.9.0.1")), 1);
+  EXPECT_EQ(table.index_of(gid("fd09::1")), 2);
+}
+
+TEST(GidTable, FindsNoIndexForForeignAddressesNorForTheZeroOfAnEmptyEntry) {
+  const GidTable table(config_with_both_addresses());
+  EXPECT_EQ(table.index_of(gid("::ffff:10.9.0.2")), std::nullopt);
+  EXPECT_EQ(table.index_of(gid("::")), std::nullopt);
+}
+
+}  // namespace
+}  // namespace urnic::nic

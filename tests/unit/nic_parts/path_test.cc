@@ -1,0 +1,200 @@
+#include "nic/path.h"
+
+#include <gtest/gtest.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tests/support/pcap_file.h"
+#include "transport/wire/frame.h"
+
+namespace urnic::nic {
+namespace {
+
+using namespace transport::wire;
+using transport::QpNumber;
+
+using Bytes = std::vector<std::byte>;
+
+const Mac kOwnMac = Mac::parse("02:00:00:00:00:01").value();
+const Mac kPeerMac = Mac::parse("02:00:00:00:00:02").value();
+
+Gid gid(std::string_view text) {
+  return Gid::parse(text).value();
+}
+
+AddressVector to(std::string_view destination) {
+  return AddressVector{.destination = gid(destination)};
+}
+
+Path ipv4_path(const AddressVector& address, std::uint32_t local_qp = 0x11, std::uint32_t remote_qp = 0x12) {
+  return Path::make(address, gid("::ffff:10.9.0.1"), kOwnMac, QpNumber(local_qp), QpNumber(remote_qp));
+}
+
+Path ipv6_path(const AddressVector& address) {
+  return Path::make(address, gid("fd09::1"), kOwnMac, QpNumber(0x11), QpNumber(0x12));
+}
+
+/// A frame around `packet_bytes` bytes that stand for a packet, and nothing behind.
+Bytes sealed(Path& path, std::size_t packet_bytes) {
+  Bytes frame(path.header_bytes() + packet_bytes + Path::kIcrcBytes, std::byte{0xa5});
+  EXPECT_EQ(path.seal(frame, packet_bytes, kPeerMac), frame.size());
+  return frame;
+}
+
+Frame taken_apart(const Bytes& bytes) {
+  const auto frame = parse_frame(bytes);
+  EXPECT_TRUE(frame) << to_string(frame.error());
+  return frame ? frame.value() : Frame{};
+}
+
+std::uint16_t source_port(Path path) {
+  const Bytes frame = sealed(path, 12);
+  return taken_apart(frame).udp.source_port;
+}
+
+TEST(Path, DerivesTheSourcePortFromBothQueuePairNumbersAsRxeDoes) {
+  EXPECT_EQ(source_port(ipv4_path(to("::ffff:10.9.0.2"), 0x11, 0x11)), 49441);  // fact 6
+  EXPECT_EQ(source_port(ipv4_path(to("::ffff:10.9.0.2"), 0x12, 0x12)), 49476);
+}
+
+TEST(Path, GivesBothEndsOfAConnectionTheSameSourcePort) {
+  EXPECT_EQ(source_port(ipv4_path(to("::ffff:10.9.0.2"), 0xabcdef, 0x123456)),
+            source_port(ipv4_path(to("::ffff:10.9.0.2"), 0x123456, 0xabcdef)));
+}
+
+TEST(Path, DerivesTheSourcePortFromAFlowLabelWhenThereIsOne) {
+  AddressVector address = to("::ffff:10.9.0.2");
+  address.flow_label = 0x50f06;
+  EXPECT_EQ(source_port(ipv4_path(address)), 53010);  // fact 6, capture of rping
+}
+
+TEST(Path, WritesAnIpv4HeaderWithTheAddressVectorsValuesAndDontFragment) {
+  AddressVector address = to("::ffff:10.9.0.2");
+  address.hop_limit = 17;
+  address.traffic_class = 0x6a;
+  Path path = ipv4_path(address);
+  const Bytes bytes = sealed(path, 100);
+  const Frame frame = taken_apart(bytes);  // its parser verifies the header checksum
+  const Ipv4& ip = std::get<Ipv4>(frame.ip);
+  EXPECT_EQ(frame.ethernet.source, kOwnMac);
+  EXPECT_EQ(frame.ethernet.destination, kPeerMac);
+  EXPECT_EQ(ip.source, gid("::ffff:10.9.0.1").ipv4());
+  EXPECT_EQ(ip.destination, gid("::ffff:10.9.0.2").ipv4());
+  EXPECT_EQ(ip.ttl, 17);
+  EXPECT_EQ(ip.tos, 0x6a);
+  EXPECT_TRUE(ip.dont_fragment);
+  EXPECT_EQ(ip.total_length, 20 + 8 + 100 + 4);
+  EXPECT_EQ(frame.udp.length, 8 + 100 + 4);
+  EXPECT_EQ(frame.udp.destination_port, 4791);
+  EXPECT_EQ(frame.udp.checksum, 0);
+}
+
+TEST(Path, WritesAnIpv6HeaderWithoutFlowLabelAndWithoutUdpChecksum) {
+  AddressVector address = to("fd09::2");
+  address.hop_limit = 17;
+  address.traffic_class = 0x6a;
+  address.flow_label = 0x50f06;
+  Path path = ipv6_path(address);
+  const Bytes bytes = sealed(path, 100);
+  const Frame frame = taken_apart(bytes);
+  const Ipv6& ip = std::get<Ipv6>(frame.ip);
+  EXPECT_EQ(frame.source_gid(), gid("fd09::1"));
+  EXPECT_EQ(frame.destination_gid(), gid("fd09::2"));
+  EXPECT_EQ(ip.hop_limit, 17);
+  EXPECT_EQ(ip.traffic_class, 0x6a);
+  EXPECT_EQ(ip.flow_label, 0u);  // fact 10
+  EXPECT_EQ(ip.payload_length, 8 + 100 + 4);
+  EXPECT_EQ(frame.udp.length, 8 + 100 + 4);
+  EXPECT_EQ(frame.udp.source_port, 53010);
+  EXPECT_EQ(frame.udp.checksum, 0);
+}
+
+TEST(Path, KeepsChecksumAndIcrcRightForEveryLengthAndIdentification) {
+  Path path = ipv4_path(to("::ffff:10.9.0.2"));
+  for (std::size_t packet_bytes = 12; packet_bytes <= 4096 + 52; packet_bytes += 4) {
+    const Bytes bytes = sealed(path, packet_bytes);
+    const Frame frame = taken_apart(bytes);
+    ASSERT_TRUE(frame.icrc_ok()) << packet_bytes;
+    ASSERT_EQ(frame.ib.size(), packet_bytes);
+  }
+}
+
+TEST(Path, CountsTheIdentificationUpAndAround) {
+  Path path = ipv4_path(to("::ffff:10.9.0.2"));
+  for (std::uint32_t packet = 0; packet < 0x10002; ++packet) {
+    const Bytes bytes = sealed(path, 12);
+    const Frame frame = taken_apart(bytes);
+    ASSERT_EQ(std::get<Ipv4>(frame.ip).identification, packet & 0xffff);
+  }
+}
+
+TEST(Path, LeavesThePacketAndWhatIsBehindTheIcrcAlone) {
+  for (Path path : {ipv4_path(to("::ffff:10.9.0.2")), ipv6_path(to("fd09::2"))}) {
+    Bytes frame(200, std::byte{0xa5});
+    const std::size_t length = path.seal(frame, 64, kPeerMac);
+    ASSERT_EQ(length, path.header_bytes() + 64 + 4);
+    for (std::size_t i = path.header_bytes(); i < frame.size(); ++i) {
+      const bool in_icrc = i >= length - 4 && i < length;
+      ASSERT_TRUE(in_icrc || frame[i] == std::byte{0xa5}) << i;
+    }
+  }
+}
+
+TEST(Path, LeadsNowhereByDefault) {
+  EXPECT_EQ(Path().header_bytes(), 0u);
+}
+
+/// What the path makes of the packet in a captured frame, given its addresses, with its IPv4 identification.
+Bytes sealed_again(const Bytes& captured) {
+  const Frame frame = taken_apart(captured);
+  AddressVector address{.destination = frame.destination_gid()};
+  address.flow_label = frame.udp.source_port & 0x3fffu;  // fact 6 the other way round
+  Bytes again(frame.used_bytes);
+  std::uint16_t identification = 0;
+  if (const auto* ip = std::get_if<Ipv4>(&frame.ip)) {
+    address.hop_limit = ip->ttl;
+    address.traffic_class = ip->tos;
+    identification = ip->identification;
+  } else {
+    address.hop_limit = std::get<Ipv6>(frame.ip).hop_limit;
+    address.traffic_class = std::get<Ipv6>(frame.ip).traffic_class;
+  }
+  Path path = Path::make(address, frame.source_gid(), frame.ethernet.source, QpNumber(0x11), QpNumber(0x12));
+  const auto packet_at = again.begin() + static_cast<std::ptrdiff_t>(path.header_bytes());
+  do {
+    std::copy(frame.ib.begin(), frame.ib.end(), packet_at);
+    EXPECT_EQ(path.seal(again, frame.ib.size(), frame.ethernet.destination), frame.used_bytes);
+  } while (frame.is_ipv4() && std::get<Ipv4>(taken_apart(again).ip).identification != identification);
+  return again;
+}
+
+/// Every byte of rxe's frames comes out of ours: addresses, lengths, flags, checksums, ICRC (the IPv4
+/// identification apart, which we wait for).
+class PathOfRxe : public testing::TestWithParam<const char*> {};
+
+TEST_P(PathOfRxe, WritesTheFramesThatRxeWrote) {
+  const auto frames = test::read_pcap(std::string(URNIC_FIXTURES "/") + GetParam());
+  ASSERT_TRUE(frames) << frames.error().message;
+  std::size_t checked = 0;
+  for (const test::CapturedFrame& captured : frames.value()) {
+    if (checked == 3) {
+      break;
+    }
+    Bytes expected = captured.bytes;
+    expected.resize(taken_apart(expected).used_bytes);
+    EXPECT_EQ(sealed_again(captured.bytes), expected) << "frame " << checked + 1;
+    ++checked;
+  }
+  EXPECT_GT(checked, 0u);
+}
+
+INSTANTIATE_TEST_SUITE_P(Captures, PathOfRxe,
+                         testing::Values("vs_sizes.pcap", "vs_tos.pcap", "vs_uc_mtu4096.pcap",
+                                         "rping_ipv6.pcap"));
+
+}  // namespace
+}  // namespace urnic::nic

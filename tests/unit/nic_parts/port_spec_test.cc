@@ -1,0 +1,93 @@
+#include "nic/port_spec.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cerrno>
+#include <string>
+#include <string_view>
+
+namespace urnic::nic {
+namespace {
+
+using ::testing::HasSubstr;
+
+PortSpec parsed(std::string_view text) {
+  const auto spec = PortSpec::parse(text);
+  EXPECT_TRUE(spec) << spec.error().message;
+  return spec ? spec.value() : PortSpec{};
+}
+
+std::string refusal(std::string_view text) {
+  const auto spec = PortSpec::parse(text);
+  EXPECT_FALSE(spec) << text;
+  EXPECT_TRUE(spec || spec.error().code == EINVAL);
+  return spec ? "" : spec.error().message;
+}
+
+TEST(PortSpec, ReadsAVhostSocketWhoseSideIsTheFrontUnlessSaidOtherwise) {
+  EXPECT_EQ(parsed("vhost:/run/a.sock").kind, PortSpec::Kind::kVhost);
+  EXPECT_EQ(parsed("vhost:/run/a.sock").target, "/run/a.sock");
+  EXPECT_EQ(parsed("vhost:/run/a.sock").side, PortSpec::VhostSide::kFront);
+  EXPECT_EQ(parsed("vhost:/run/a.sock,front").side, PortSpec::VhostSide::kFront);
+  EXPECT_EQ(parsed("vhost:/run/a.sock,back").side, PortSpec::VhostSide::kBack);
+  EXPECT_EQ(parsed("vhost:/run/a.sock,back").target, "/run/a.sock");
+}
+
+TEST(PortSpec, ReadsAnInterfaceAndTheLoopback) {
+  EXPECT_EQ(parsed("af_packet:eth0").kind, PortSpec::Kind::kAfPacket);
+  EXPECT_EQ(parsed("af_packet:eth0").target, "eth0");
+  EXPECT_EQ(parsed("af_packet:eth0:1").target, "eth0:1");
+  EXPECT_EQ(parsed("loopback").kind, PortSpec::Kind::kLoopback);
+  EXPECT_EQ(parsed("loopback").target, "");
+}
+
+TEST(PortSpec, WritesWhatItReads) {
+  for (const std::string_view text :
+       {"vhost:/run/a.sock,front", "vhost:rel/a:b,back", "af_packet:eth0", "loopback"}) {
+    EXPECT_EQ(parsed(text).to_string(), text);
+  }
+}
+
+TEST(PortSpec, NamesTheFormsWhenTheKindIsUnknownOrTheTargetMissing) {
+  for (const std::string_view text :
+       {"", "fabric", "tap:t0", "VHOST:/a", "vhost", "vhost:", "vhost:,back", "af_packet", "af_packet:"}) {
+    EXPECT_THAT(refusal(text), HasSubstr("vhost:PATH[,front|back], af_packet:IFACE or loopback")) << text;
+  }
+  EXPECT_THAT(refusal("tap:t0"), HasSubstr("no kind of port called 'tap'"));
+  EXPECT_THAT(refusal("vhost:"), HasSubstr("a socket path is missing"));
+  EXPECT_THAT(refusal("af_packet"), HasSubstr("an interface name is missing"));
+}
+
+TEST(PortSpec, SaysWhatIsWrongWithASide) {
+  EXPECT_THAT(refusal("vhost:/a,middle"), HasSubstr("'front' or 'back', not 'middle'"));
+  EXPECT_THAT(refusal("vhost:/a,"), HasSubstr("'front' or 'back', not ''"));
+  EXPECT_THAT(refusal("vhost:/a,b,back"), HasSubstr("a comma cannot be part of the socket path"));
+}
+
+TEST(PortSpec, TakesSocketPathsOf107BytesAndNoLongerOnes) {
+  const std::string longest(107, 'p');
+  EXPECT_EQ(parsed("vhost:" + longest).target, longest);
+  EXPECT_EQ(parsed("vhost:" + longest + ",back").target, longest);
+  EXPECT_THAT(refusal("vhost:p" + longest), HasSubstr("the socket path has 108 bytes, at most 107"));
+}
+
+TEST(PortSpec, TakesInterfaceNamesOf15BytesAndNoLongerOnes) {
+  EXPECT_EQ(parsed("af_packet:fifteen-letters").target, "fifteen-letters");
+  EXPECT_THAT(refusal("af_packet:sixteen--letters"), HasSubstr("at most 15 bytes"));
+}
+
+TEST(PortSpec, RefusesWhatNoInterfaceIsCalled) {
+  for (const std::string_view text : {"af_packet:a b", "af_packet:a,b", "af_packet:../a"}) {
+    EXPECT_THAT(refusal(text), HasSubstr("is not an interface name")) << text;
+  }
+}
+
+TEST(PortSpec, RefusesATargetForTheLoopbackAndZeroBytes) {
+  EXPECT_THAT(refusal("loopback:x"), HasSubstr("takes nothing"));
+  EXPECT_THAT(refusal("loopback:"), HasSubstr("takes nothing"));
+  EXPECT_THAT(refusal(std::string_view("vhost:/a\0b", 10)), HasSubstr("zero byte"));
+}
+
+}  // namespace
+}  // namespace urnic::nic
