@@ -1,0 +1,26 @@
+// A network interface of the host, through AF_PACKET.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "nic/packet_port.h"
+#include "transport/result.h"
+
+namespace urnic::drivers {
+
+/// The MTU of a network interface, in bytes (of the IP packet). Errors: no such interface. Needs no EAL.
+Result<std::uint16_t, Error> interface_mtu(const std::string& name);
+
+/// A port on `interface`, which must exist, be up and have an MTU of at least `link_mtu`. Needs CAP_NET_RAW
+/// in the interface's network namespace and a running EAL. The interface hears everything (promiscuous mode)
+/// while the port is open, because the NIC's MAC is not the interface's; nothing else about it changes.
+///
+/// The host's own stack stays on the interface: the port sees what the host sends there too. DPDK puts its
+/// socket into a fanout group named by process id and interface, so two ports on one interface share its
+/// frames if their processes have the same id, in two containers for instance, or are the same.
+Result<std::unique_ptr<nic::PacketPort>, Error> open_af_packet(const std::string& interface,
+                                                               std::uint16_t link_mtu);
+
+}  // namespace urnic::drivers

@@ -1,0 +1,106 @@
+#include "drivers/dpdk/eal.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <rte_eal.h>
+#include <rte_errno.h>
+#include <rte_memory.h>
+#include <sched.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdint>
+#include <filesystem>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "drivers/dpdk/shielded.h"
+
+namespace urnic::drivers {
+
+namespace {
+
+// Address space for rings and packet buffers, in MiB. Only what a pool touches becomes resident.
+constexpr int kMemoryMib = 128;
+
+// One logical core that may run on every processor of ours, so that EAL neither pins nor starts worker
+// threads. EAL counts processors up to RTE_MAX_LCORE only.
+std::string allowed_processors() {
+  cpu_set_t allowed;
+  CPU_ZERO(&allowed);
+  sched_getaffinity(0, sizeof(allowed), &allowed);
+  std::string list;
+  for (int cpu = 0; cpu < RTE_MAX_LCORE; ++cpu) {
+    if (CPU_ISSET(cpu, &allowed)) list += fmt::format("{}{}", list.empty() ? "" : ",", cpu);
+  }
+  return list.empty() ? "0" : list;
+}
+
+// The packet memory is a memfd without close-on-exec: a program's children would keep it alive.
+int close_on_exec(const rte_memseg_list*, const rte_memseg* segment, void*) {
+  const int fd = rte_memseg_get_fd_thread_unsafe(segment);
+  if (fd >= 0) fcntl(fd, F_SETFD, FD_CLOEXEC);
+  return 1;  // one file holds all segments
+}
+
+std::optional<Error> initialise(const DpdkOptions& options) {
+  // EAL keeps pointers into its arguments.
+  static std::vector<std::string> arguments;
+  arguments = {"urnic",
+               "--no-huge",
+               "--no-pci",
+               "--no-shconf",
+               "--no-telemetry",
+               "--iova-mode=va",
+               "--file-prefix=urnic",
+               "-m",
+               std::to_string(kMemoryMib),
+               "--lcores",
+               fmt::format("0@({})", allowed_processors()),
+               options.verbose ? "--log-level=*:info" : "--log-level=emergency"};
+  static std::vector<char*> argv;
+  for (auto& argument : arguments) argv.push_back(argument.data());
+  argv.push_back(nullptr);
+
+  if (rte_eal_init(static_cast<int>(arguments.size()), argv.data()) < 0) {
+    return Error{EIO, fmt::format("DPDK does not start: {} (URNIC_VERBOSE=1 shows its own words)",
+                                  rte_strerror(rte_errno))};
+  }
+  rte_memseg_walk(close_on_exec, nullptr);
+  // EAL makes a folder of our prefix inside one that all DPDK programs of this user share. Without shared
+  // configuration it stays empty; the outer one goes if nobody else uses it.
+  const std::filesystem::path runtime = rte_eal_get_runtime_dir();
+  rmdir(runtime.c_str());
+  rmdir(runtime.parent_path().c_str());
+  return std::nullopt;
+}
+
+struct Eal {
+  std::mutex mutex;
+  bool tried = false;
+  std::optional<Error> error;
+};
+
+// Never destroyed: threads of DPDK outlive main().
+Eal& eal_of_this_process() {
+  static Eal* const eal = new Eal;
+  return *eal;
+}
+
+}  // namespace
+
+Result<void, Error> start_eal(const DpdkOptions& options) {
+  Eal& eal = eal_of_this_process();
+  const std::lock_guard lock(eal.mutex);
+  if (!eal.tried) {
+    const auto ran = run_shielded([&] { eal.error = initialise(options); });
+    if (!ran) return ran.error();
+    eal.tried = true;
+  }
+  if (eal.error) return *eal.error;
+  return success();
+}
+
+}  // namespace urnic::drivers

@@ -1,0 +1,110 @@
+#include "drivers/dpdk/eth_device.h"
+
+#include <fmt/format.h>
+#include <rte_bus_vdev.h>
+#include <rte_errno.h>
+#include <rte_mbuf.h>
+
+#include <atomic>
+#include <cerrno>
+#include <optional>
+#include <utility>
+
+#include "drivers/dpdk/shielded.h"
+
+namespace urnic::drivers {
+
+namespace {
+
+// Drivers return -1 for what they explain in their log only; elsewhere that means EPERM.
+Error driver_error(const std::string& what, int negative_errno) {
+  if (negative_errno == -1) {
+    return Error{EIO, fmt::format("DPDK cannot {} (URNIC_VERBOSE=1 shows its reasons)", what)};
+  }
+  return Error{-negative_errno, fmt::format("DPDK cannot {}: {}", what, rte_strerror(-negative_errno))};
+}
+
+}  // namespace
+
+Result<std::unique_ptr<EthDevice>, Error> EthDevice::create(const Config& config) {
+  std::unique_ptr<EthDevice> device(new EthDevice);
+  std::optional<Error> error;
+  const auto ran = run_shielded([&] {
+    if (const auto started = device->start(config); !started) {
+      error = started.error();
+      device.reset();
+    }
+  });
+  if (!ran) return ran.error();
+  if (error) return *error;
+  return device;
+}
+
+Result<void, Error> EthDevice::start(const Config& config) {
+  auto link = Link::create(config.on_link_up);
+  if (!link) return link.error();
+  link_ = std::move(link.value());
+  if (const auto probed = probe(config); !probed) return probed.error();
+  return configure(config);
+}
+
+Result<void, Error> EthDevice::probe(const Config& config) {
+  static std::atomic<unsigned> next_number = 0;
+  const std::string name = fmt::format("{}{}", config.driver, next_number++);
+
+  // Last in, first out: the buffers in use stay few and in the cache.
+  pool_ = rte_pktmbuf_pool_create_by_ops(
+      name.c_str(), config.buffers, /*cache_size=*/0, /*priv_size=*/0,
+      static_cast<std::uint16_t>(RTE_ALIGN(RTE_PKTMBUF_HEADROOM + config.buffer_bytes, 64)), SOCKET_ID_ANY,
+      "stack");
+  if (pool_ == nullptr) return driver_error("make packet buffers", -rte_errno);
+
+  const int error = rte_vdev_init(name.c_str(), config.arguments.c_str());
+  if (error != 0) return driver_error(fmt::format("make the device {}", config.driver), error);
+  name_ = name;
+  return success();
+}
+
+Result<void, Error> EthDevice::configure(const Config& config) {
+  int error = rte_eth_dev_get_port_by_name(name_.c_str(), &port_id_);
+  if (error != 0) return driver_error("find its own device", error);
+
+  rte_eth_conf conf{};
+  conf.rxmode.mtu = config.mtu;
+  conf.intr_conf.lsc = config.interrupts;
+  conf.intr_conf.rxq = config.interrupts;
+  error = rte_eth_dev_configure(port_id_, 1, 1, &conf);
+  if (error != 0) return driver_error("configure its device", error);
+
+  rte_eth_dev_info info{};
+  error = rte_eth_dev_info_get(port_id_, &info);
+  if (error != 0) return driver_error("describe its device", error);
+  rte_eth_txconf transmit = info.default_txconf;
+  transmit.tx_free_thresh = config.transmit_free_threshold;
+
+  error = rte_eth_rx_queue_setup(port_id_, 0, config.receive_descriptors, SOCKET_ID_ANY, nullptr, pool_);
+  if (error != 0) return driver_error("set up its receive queue", error);
+  error = rte_eth_tx_queue_setup(port_id_, 0, config.transmit_descriptors, SOCKET_ID_ANY, &transmit);
+  if (error != 0) return driver_error("set up its transmit queue", error);
+
+  error = rte_eth_dev_start(port_id_);
+  if (error != 0) return driver_error("start its device", error);
+  if (config.interrupts) {
+    link_->subscribe(port_id_);
+    const int fd = rte_eth_dev_rx_intr_ctl_q_get_fd(port_id_, 0);
+    if (fd >= 0) link_->add_wake_source(fd);
+  }
+  return success();
+}
+
+EthDevice::~EthDevice() {
+  if (port_id_ != RTE_MAX_ETHPORTS) {
+    link_->unsubscribe(port_id_);
+    rte_eth_dev_stop(port_id_);
+    rte_eth_dev_close(port_id_);
+  }
+  if (!name_.empty()) rte_vdev_uninit(name_.c_str());
+  rte_mempool_free(pool_);
+}
+
+}  // namespace urnic::drivers

@@ -1,0 +1,50 @@
+// FrontDoor: where real backs come in and are introduced to a front's rings.
+#pragma once
+
+#include <memory>
+#include <utility>
+
+#include "drivers/dpdk/descriptor.h"
+#include "drivers/dpdk/driver_session.h"
+#include "drivers/dpdk/link.h"
+#include "drivers/dpdk/shielded.h"
+#include "transport/result.h"
+
+namespace urnic::drivers {
+
+/// Serves one peer at a time, on a thread of its own that sleeps unless peers come or go: the handshake as a
+/// front does it, then silence until the peer hangs up or dies. Others wait in the listening socket. A peer
+/// that does not answer within a second, or does not know our features, is sent away.
+///
+/// A new peer goes on where the rings are: frames that the last one had not marked as used come again.
+class FrontDoor {
+ public:
+  /// Lets peers in that connect to `listener`. `setup` must be complete; `link` is told whether a peer is
+  /// there. Both must outlive this object.
+  static Result<std::unique_ptr<FrontDoor>, Error> open(const VhostSetup& setup, Descriptor listener,
+                                                        Link& link);
+  FrontDoor(const FrontDoor&) = delete;
+  FrontDoor& operator=(const FrontDoor&) = delete;
+  ~FrontDoor() { close(); }
+
+  /// Has the peer stop its work on the rings, hangs up and lets nobody in any more. False when the peer did
+  /// not say that it has stopped: then it may still write to our memory.
+  bool close();
+
+ private:
+  FrontDoor(const VhostSetup& setup, Descriptor listener, Link& link)
+      : setup_(setup), link_(link), listener_(std::move(listener)) {}
+  void run();
+  void let_in();
+  bool introduce(int peer) const;
+  bool dismiss() const;
+
+  const VhostSetup& setup_;
+  Link& link_;
+  Descriptor listener_;
+  Descriptor peer_;
+  Descriptor closing_;  // becomes readable when the thread shall end
+  ShieldedThread thread_;
+};
+
+}  // namespace urnic::drivers

@@ -1,0 +1,41 @@
+#include "drivers/dpdk/open_port.h"
+
+#include <fmt/format.h>
+
+#include <cerrno>
+
+#include "drivers/dpdk/af_packet.h"
+#include "drivers/dpdk/eal.h"
+#include "drivers/dpdk/vhost_user.h"
+
+namespace urnic::drivers {
+
+namespace {
+
+// What IPv6 demands, and what the drivers take.
+constexpr std::uint16_t kMinLinkMtu = 1280;
+constexpr std::uint16_t kMaxLinkMtu = 9600;
+
+}  // namespace
+
+Result<std::unique_ptr<nic::PacketPort>, Error> open_dpdk_port(const nic::PortSpec& spec,
+                                                               std::uint16_t link_mtu,
+                                                               const DpdkOptions& options) {
+  if (link_mtu < kMinLinkMtu || link_mtu > kMaxLinkMtu) {
+    return Error{EINVAL, fmt::format("a link MTU of {} bytes is not within {} and {}", link_mtu, kMinLinkMtu,
+                                     kMaxLinkMtu)};
+  }
+  if (const auto started = start_eal(options); !started) return started.error();
+  switch (spec.kind) {
+    case nic::PortSpec::Kind::kVhost:
+      return spec.side == nic::PortSpec::VhostSide::kFront ? open_vhost_front(spec.target, link_mtu)
+                                                           : open_vhost_back(spec.target, link_mtu);
+    case nic::PortSpec::Kind::kAfPacket:
+      return open_af_packet(spec.target, link_mtu);
+    case nic::PortSpec::Kind::kLoopback:
+      break;
+  }
+  return Error{EINVAL, "this kind of port is not made by DPDK"};
+}
+
+}  // namespace urnic::drivers

@@ -1,0 +1,21 @@
+// The way into the DPDK ports for those who do not want to see DPDK.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "drivers/dpdk/options.h"
+#include "nic/packet_port.h"
+#include "nic/port_spec.h"
+#include "transport/result.h"
+
+namespace urnic::drivers {
+
+/// Opens a vhost or af_packet port, and starts DPDK if this is the first one. Blocks until the port can be
+/// used, whether or not a peer is there: about 130 ms the first time. `link_mtu` is the largest IP packet, in
+/// bytes. The errors are one line each, for a person. Safe from any thread.
+Result<std::unique_ptr<nic::PacketPort>, Error> open_dpdk_port(const nic::PortSpec& spec,
+                                                               std::uint16_t link_mtu,
+                                                               const DpdkOptions& options);
+
+}  // namespace urnic::drivers

@@ -1,0 +1,99 @@
+// DpdkPort: a PacketPort over one DPDK device.
+#pragma once
+
+#include <rte_mbuf.h>
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "drivers/dpdk/eth_device.h"
+#include "nic/packet_port.h"
+
+namespace urnic::drivers {
+
+/// What differs between the media below a DpdkPort. The base class is a device that can always send.
+class Medium {
+ public:
+  explicit Medium(std::unique_ptr<EthDevice> device) : device_(std::move(device)) {}
+  Medium(const Medium&) = delete;
+  Medium& operator=(const Medium&) = delete;
+  virtual ~Medium();
+
+  EthDevice& device() { return *device_; }
+  const EthDevice& device() const { return *device_; }
+
+  /// False while sending would block.
+  virtual bool can_send() { return true; }
+  /// How many of the frames that the device took it could not send.
+  virtual std::uint64_t lost_frames() const { return 0; }
+  /// Whether the other side has taken every frame that the device took from us.
+  virtual bool is_drained() const { return true; }
+
+ protected:
+  /// Ends the device now, or has it stay for ever because somebody else may still be at work with it.
+  void end_device();
+  void leave_device() { [[maybe_unused]] auto* const left = device_.release(); }
+
+ private:
+  std::unique_ptr<EthDevice> device_;
+};
+
+/// Frames are received and sent in bursts. Sent frames wait in a short queue for flush(); what the device
+/// does not take stays there, and so reserve() comes up empty while the queue is full: back pressure. But
+/// without a peer frames are dropped, and a peer that takes nothing for 100 ms costs the whole queue, and
+/// every frame that finds no room from then on until it takes one: a wire may lose frames, and must not stand
+/// still.
+class DpdkPort final : public nic::PacketPort {
+ public:
+  struct Config {
+    std::size_t max_frame_bytes = 0;
+    std::size_t min_frame_bytes = 0;  ///< shorter frames are padded with zeros
+    std::string description;
+  };
+
+  DpdkPort(std::unique_ptr<Medium> medium, Config config);
+  ~DpdkPort() override;
+
+  std::size_t receive(std::span<std::span<const std::byte>> frames) override;
+  std::span<std::byte> reserve() override;
+  void commit(std::size_t length) override;
+  void flush() override;
+  bool is_drained() override;
+  std::size_t max_frame_bytes() const override { return config_.max_frame_bytes; }
+  int wake_fd() const override { return link_.wake_fd(); }
+  bool arm() override;
+  void disarm() override;
+  Statistics statistics() const override;
+  std::string description() const override { return config_.description; }
+
+ private:
+  static constexpr std::uint16_t kBurst = 64;
+
+  /// A short array of buffers.
+  struct Batch {
+    std::array<rte_mbuf*, kBurst> buffers;
+    std::uint16_t count = 0;
+  };
+
+  std::uint16_t receive_burst(Batch& batch, std::uint16_t limit);
+  void drop_queue();
+  bool is_stuck();
+
+  Link& link_;
+  const std::uint16_t port_id_;
+  const std::uint64_t patience_cycles_;
+  Batch held_;   // what the last receive() returned
+  Batch early_;  // the frame that arm() found, for the next receive()
+  Batch spare_;  // empty, for reserve(); its last one is the reserved one
+  Batch queue_;  // committed
+  bool stuck_ = false;
+  std::uint64_t stuck_since_ = 0;  // in cycles
+  Statistics statistics_;
+  const Config config_;
+  const std::unique_ptr<Medium> medium_;
+};
+
+}  // namespace urnic::drivers

@@ -1,0 +1,35 @@
+#include "drivers/fault/fault_dice.h"
+
+#include "transport/wire/ethernet.h"
+
+namespace urnic::drivers {
+
+using transport::wire::Ethernet;
+
+bool FaultDice::happens(double probability) {
+  return static_cast<double>(random_() >> 11) * 0x1p-53 < probability;
+}
+
+FaultDice::Fate FaultDice::draw(std::size_t frame_bytes) {
+  Fate fate;
+  fate.is_lost = happens(spec_.loss);
+  fate.is_duplicated = happens(spec_.duplicate);
+  fate.is_reordered = happens(spec_.reorder);
+  const bool is_corrupted = happens(spec_.corrupt);
+  const bool is_truncated = happens(spec_.truncate);
+  const std::uint64_t length_throw = random_();
+  const std::uint64_t bit_throw = random_();
+  if (fate.is_lost) {
+    return Fate{.is_lost = true};
+  }
+  if (is_truncated && frame_bytes > Ethernet::kMinBytes) {
+    fate.length = Ethernet::kMinBytes + length_throw % (frame_bytes - Ethernet::kMinBytes);
+  }
+  const std::size_t bits = 8 * fate.length.value_or(frame_bytes);
+  if (is_corrupted && bits > 0) {
+    fate.flipped_bit = bit_throw % bits;
+  }
+  return fate;
+}
+
+}  // namespace urnic::drivers

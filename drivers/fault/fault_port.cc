@@ -1,0 +1,175 @@
+#include "drivers/fault/fault_port.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <utility>
+
+namespace urnic::drivers {
+namespace {
+
+/// How many frames receive() fetches in one go.
+constexpr std::size_t kBurst = 32;
+
+/// So that the two directions of a port do not suffer alike.
+constexpr std::uint64_t kReceiveSalt = 0x9e3779b97f4a7c15u;
+
+void flip(std::span<std::byte> frame, std::size_t bit) {
+  frame[bit / 8] ^= std::byte{1} << (bit % 8);
+}
+
+}  // namespace
+
+FaultPort::FaultPort(std::unique_ptr<nic::PacketPort> port, const FaultSpec& spec)
+    : port_(std::move(port)), spec_(spec) {
+  if (spec.afflicts_transmit()) {
+    transmit_.emplace(spec, spec.seed, port_->max_frame_bytes());
+  }
+  if (spec.afflicts_receive()) {
+    receive_.emplace(spec, spec.seed ^ kReceiveSalt, port_->max_frame_bytes());
+  }
+}
+
+// --- Receive ---
+
+// A spared frame is passed on where it is. All others are copied into the stash and come from there, most of
+// them in the same breath.
+std::size_t FaultPort::receive(std::span<std::span<const std::byte>> frames) {
+  if (!receive_) {
+    return port_->receive(frames);
+  }
+  receive_->stash.release_taken();
+  std::size_t count = take_due(frames);
+
+  std::array<std::span<const std::byte>, kBurst> burst;
+  const std::size_t wanted = std::min(frames.size() - count, burst.size());
+  const std::size_t received = port_->receive(std::span(burst).first(wanted));
+  for (std::size_t i = 0; i < received; ++i) {
+    if (const auto spared = afflict(burst[i])) {
+      frames[count++] = *spared;
+    }
+    const std::size_t still_to_come = received - i - 1;
+    count += take_due(frames.subspan(count, frames.size() - count - still_to_come));
+  }
+  return count;
+}
+
+std::optional<std::span<const std::byte>> FaultPort::afflict(std::span<const std::byte> frame) {
+  Line& line = *receive_;
+  line.stash.pass();
+  const FaultDice::Fate fate = line.dice.draw(frame.size());
+  if (fate.is_lost) {
+    ++line.counters.lost;
+    return std::nullopt;
+  }
+  if (fate.length) {
+    ++line.counters.truncated;
+    frame = frame.first(*fate.length);
+  }
+  bool is_stashed = false;
+  if (fate.flipped_bit || fate.is_reordered) {
+    const std::span<std::byte> copy = line.stash.add(frame, fate.is_reordered ? spec_.gap : 0);
+    is_stashed = !copy.empty();
+    if (is_stashed && fate.flipped_bit) {
+      ++line.counters.corrupted;
+      flip(copy, *fate.flipped_bit);
+      frame = copy;
+    }
+    line.counters.reordered += is_stashed && fate.is_reordered;
+  }
+  if (fate.is_duplicated) {
+    line.counters.duplicated += !line.stash.add(frame, 0).empty();
+  }
+  return is_stashed ? std::nullopt : std::optional(frame);
+}
+
+std::size_t FaultPort::take_due(std::span<std::span<const std::byte>> out) {
+  std::size_t count = 0;
+  while (count < out.size()) {
+    const auto frame = receive_->stash.take_due();
+    if (!frame) {
+      break;
+    }
+    out[count++] = *frame;
+  }
+  return count;
+}
+
+bool FaultPort::arm() {
+  const bool port_has_frames = port_->arm();
+  return port_has_frames || (receive_ && receive_->stash.has_due());
+}
+
+// --- Transmit ---
+
+std::span<std::byte> FaultPort::reserve() {
+  if (transmit_ && room_.empty()) {
+    send_due();
+  }
+  room_ = port_->reserve();
+  return room_;
+}
+
+void FaultPort::commit(std::size_t length) {
+  if (!transmit_) {
+    port_->commit(length);
+    return;
+  }
+  Line& line = *transmit_;
+  line.stash.pass();
+  const FaultDice::Fate fate = line.dice.draw(length);
+  const std::span<std::byte> frame = room_.first(fate.length.value_or(length));
+  room_ = {};
+  if (fate.is_lost) {
+    ++line.counters.lost;  // the port's room stays for the next frame
+  } else {
+    line.counters.truncated += fate.length.has_value();
+    if (fate.flipped_bit) {
+      ++line.counters.corrupted;
+      flip(frame, *fate.flipped_bit);
+    }
+    if (fate.is_duplicated) {
+      line.counters.duplicated += !line.stash.add(frame, 0).empty();
+    }
+    if (fate.is_reordered && !line.stash.add(frame, spec_.gap).empty()) {
+      ++line.counters.reordered;
+    } else {
+      port_->commit(frame.size());
+    }
+  }
+  send_due();
+}
+
+/// Sends what waited long enough, as far as the port takes it. Never while the engine holds a reserved room,
+/// which would be used for it.
+void FaultPort::send_due() {
+  while (transmit_->stash.has_due()) {
+    const std::span<std::byte> room = port_->reserve();
+    if (room.empty()) {
+      return;
+    }
+    const std::span<const std::byte> frame = *transmit_->stash.take_due();
+    std::memcpy(room.data(), frame.data(), frame.size());
+    transmit_->stash.release_taken();
+    port_->commit(frame.size());
+  }
+}
+
+void FaultPort::flush() {
+  if (transmit_ && room_.empty()) {
+    send_due();
+  }
+  port_->flush();
+}
+
+bool FaultPort::is_drained() {
+  return !(transmit_ && transmit_->stash.has_due()) && port_->is_drained();
+}
+
+std::string FaultPort::description() const {
+  return fmt::format("{}, with faults {}", port_->description(), spec_.to_string());
+}
+
+}  // namespace urnic::drivers

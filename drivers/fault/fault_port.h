@@ -1,0 +1,71 @@
+// FaultPort: a port that loses, repeats, delays and damages frames on purpose.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "drivers/fault/fault_dice.h"
+#include "drivers/fault/fault_spec.h"
+#include "drivers/fault/frame_stash.h"
+#include "nic/packet_port.h"
+
+namespace urnic::drivers {
+
+/// How many frames of one direction suffered what.
+struct FaultCounters {
+  std::uint64_t lost = 0;
+  std::uint64_t duplicated = 0;
+  std::uint64_t reordered = 0;
+  std::uint64_t corrupted = 0;
+  std::uint64_t truncated = 0;
+};
+
+/// The faults of a FaultSpec around another port. Only frames pass the time: one that is held back when
+/// traffic ends stays until there is more. What does not fit the bounded memory for frames held back is
+/// spared.
+class FaultPort final : public nic::PacketPort {
+ public:
+  FaultPort(std::unique_ptr<nic::PacketPort> port, const FaultSpec& spec);
+
+  std::size_t receive(std::span<std::span<const std::byte>> frames) override;
+  std::span<std::byte> reserve() override;
+  void commit(std::size_t length) override;
+  void flush() override;
+  bool is_drained() override;
+  std::size_t max_frame_bytes() const override { return port_->max_frame_bytes(); }
+  int wake_fd() const override { return port_->wake_fd(); }
+  bool arm() override;
+  void disarm() override { port_->disarm(); }
+  /// The other port's: frames that this one lost were neither sent nor received.
+  Statistics statistics() const override { return port_->statistics(); }
+  std::string description() const override;
+
+  FaultCounters transmit_counters() const { return transmit_ ? transmit_->counters : FaultCounters{}; }
+  FaultCounters receive_counters() const { return receive_ ? receive_->counters : FaultCounters{}; }
+
+ private:
+  struct Line {
+    Line(const FaultSpec& spec, std::uint64_t seed, std::size_t max_frame_bytes)
+        : dice(spec, seed), stash(max_frame_bytes) {}
+    FaultDice dice;
+    FrameStash stash;
+    FaultCounters counters;
+  };
+
+  /// Returns what is passed on of a received frame at once; what is not lost otherwise is in the stash.
+  std::optional<std::span<const std::byte>> afflict(std::span<const std::byte> frame);
+  std::size_t take_due(std::span<std::span<const std::byte>> out);
+  void send_due();
+
+  std::unique_ptr<nic::PacketPort> port_;
+  FaultSpec spec_;
+  std::optional<Line> transmit_;  // nothing when the direction is spared
+  std::optional<Line> receive_;
+  std::span<std::byte> room_;  // given to the engine by reserve(), until commit()
+};
+
+}  // namespace urnic::drivers

@@ -1,0 +1,178 @@
+#include "drivers/loopback/loopback_port.h"
+
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cassert>
+#include <cstring>
+#include <utility>
+
+#include "transport/wire/byte_order.h"
+#include "transport/wire/ethernet.h"
+
+namespace urnic::drivers {
+namespace {
+
+using transport::wire::Mac;
+
+/// Slots are whole cache lines.
+constexpr std::size_t kAlignment = 64;
+
+/// Without glibc's wrappers, which librspreload replaces by its own.
+void signal(int event_fd) {
+  const std::uint64_t one = 1;
+  [[maybe_unused]] const long written = syscall(SYS_write, event_fd, &one, sizeof one);
+}
+void drain(int event_fd) {
+  std::uint64_t count;
+  [[maybe_unused]] const long read = syscall(SYS_read, event_fd, &count, sizeof count);
+}
+
+bool add_to_epoll(int epoll_fd, int fd) {
+  epoll_event event{};
+  event.events = EPOLLIN;
+  return epoll_ctl(epoll_fd, EPOLL_CTL_ADD, fd, &event) == 0;
+}
+
+}  // namespace
+
+// Without descriptors left the port still works: it has no wake_fd() and gets polled.
+LoopbackPort::LoopbackPort(const Mac& own, std::unique_ptr<nic::PacketPort> wire, std::size_t max_frame_bytes)
+    : own_(own),
+      wire_(std::move(wire)),
+      max_frame_bytes_(wire_ ? wire_->max_frame_bytes() : max_frame_bytes),
+      slot_bytes_((max_frame_bytes_ + kAlignment - 1) / kAlignment * kAlignment),
+      slots_(std::make_unique_for_overwrite<std::byte[]>(kSlots * slot_bytes_)),
+      lengths_(kSlots) {
+  event_fd_ = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+  if (!wire_) {
+    wake_fd_ = event_fd_;
+    return;
+  }
+  epoll_fd_ = epoll_create1(EPOLL_CLOEXEC);
+  if (wire_->wake_fd() >= 0 && add_to_epoll(epoll_fd_, event_fd_) &&
+      add_to_epoll(epoll_fd_, wire_->wake_fd())) {
+    wake_fd_ = epoll_fd_;
+  }
+}
+
+LoopbackPort::~LoopbackPort() {
+  for (const int fd : {event_fd_, epoll_fd_}) {
+    if (fd >= 0) {
+      close(fd);
+    }
+  }
+}
+
+// Neither side starves the other: own frames get half of the room first, then the wire, then own frames the
+// rest.
+std::size_t LoopbackPort::receive(std::span<std::span<const std::byte>> frames) {
+  released_ = first_;
+  if (!wire_) {
+    return receive_own(frames);
+  }
+  std::size_t count = receive_own(frames.first((frames.size() + 1) / 2));
+  count += wire_->receive(frames.subspan(count));
+  return count + receive_own(frames.subspan(count));
+}
+
+std::size_t LoopbackPort::receive_own(std::span<std::span<const std::byte>> frames) {
+  const std::size_t count = std::min(frames.size(), end_ - first_);
+  for (std::size_t i = 0; i < count; ++i, ++first_) {
+    frames[i] = {slot(first_), lengths_[first_ % kSlots]};
+    own_statistics_.received_bytes += frames[i].size();
+  }
+  own_statistics_.received_frames += count;
+  return count;
+}
+
+// With a wire the frame is written into the wire's memory, because that is where nearly all of them go.
+std::span<std::byte> LoopbackPort::reserve() {
+  if (ring_is_full()) {
+    return {};
+  }
+  if (!wire_) {
+    return {slot(end_), max_frame_bytes_};
+  }
+  wire_room_ = wire_->reserve();
+  return wire_room_;
+}
+
+void LoopbackPort::commit(std::size_t length) {
+  assert(length >= transport::wire::Ethernet::kMinBytes && length <= max_frame_bytes_ && !ring_is_full());
+  const std::span<const std::byte> frame = wire_ ? std::span<const std::byte>(wire_room_.first(length))
+                                                 : std::span<const std::byte>(slot(end_), length);
+  if (transport::wire::load_address<Mac>(frame, 0) != own_) {
+    if (wire_) {
+      wire_->commit(length);
+    } else {
+      ++own_statistics_.dropped_frames;
+    }
+    return;
+  }
+  if (wire_) {
+    std::memcpy(slot(end_), frame.data(), length);  // the wire's room stays reserved for the next frame
+  }
+  keep(length);
+}
+
+/// The frame in the next slot has come to stay.
+void LoopbackPort::keep(std::size_t length) {
+  if (armed_ && !signalled_) {
+    signal(event_fd_);
+    signalled_ = true;
+  }
+  lengths_[end_ % kSlots] = length;
+  ++end_;
+  ++own_statistics_.sent_frames;
+  own_statistics_.sent_bytes += length;
+}
+
+void LoopbackPort::flush() {
+  if (wire_) {
+    wire_->flush();
+  }
+}
+
+bool LoopbackPort::is_drained() {
+  return ring_is_empty() && (!wire_ || wire_->is_drained());
+}
+
+bool LoopbackPort::arm() {
+  armed_ = true;
+  const bool wire_has_frames = wire_ && wire_->arm();
+  return wire_has_frames || !ring_is_empty();
+}
+
+void LoopbackPort::disarm() {
+  armed_ = false;
+  if (signalled_) {
+    drain(event_fd_);
+    signalled_ = false;
+  }
+  if (wire_) {
+    wire_->disarm();
+  }
+}
+
+nic::PacketPort::Statistics LoopbackPort::statistics() const {
+  Statistics sum = own_statistics_;
+  if (wire_) {
+    const Statistics wire = wire_->statistics();
+    sum.received_frames += wire.received_frames;
+    sum.received_bytes += wire.received_bytes;
+    sum.sent_frames += wire.sent_frames;
+    sum.sent_bytes += wire.sent_bytes;
+    sum.dropped_frames += wire.dropped_frames;
+  }
+  return sum;
+}
+
+std::string LoopbackPort::description() const {
+  return wire_ ? wire_->description() : "loopback";
+}
+
+}  // namespace urnic::drivers

@@ -1,0 +1,94 @@
+#include "drivers/pcap/recorder_port.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "transport/wire/byte_order.h"
+#include "transport/wire/ethernet.h"
+
+namespace urnic::drivers {
+namespace {
+
+using namespace std::chrono_literals;
+using transport::Time;
+using transport::wire::Ethernet;
+using transport::wire::Mac;
+
+/// The most that a crash may lose while frames come and go.
+constexpr transport::Duration kWriteOutInterval = 100ms;
+
+}  // namespace
+
+Result<std::unique_ptr<RecorderPort>, Error> RecorderPort::create(const std::string& path,
+                                                                  std::unique_ptr<nic::PacketPort> port,
+                                                                  const Mac& own, const nic::Clock& clock) {
+  auto writer = PcapWriter::create(path);
+  if (!writer) {
+    return writer.error();
+  }
+  return std::unique_ptr<RecorderPort>(
+      new RecorderPort(std::move(writer.value()), std::move(port), own, clock));
+}
+
+RecorderPort::RecorderPort(std::unique_ptr<PcapWriter> writer, std::unique_ptr<nic::PacketPort> port,
+                           const Mac& own, const nic::Clock& clock)
+    : writer_(std::move(writer)),
+      port_(std::move(port)),
+      own_(own),
+      clock_(clock),
+      epoch_(std::chrono::system_clock::now().time_since_epoch() - clock.now().time_since_epoch()),
+      written_out_(clock.now()) {}
+
+void RecorderPort::record(std::span<const std::byte> frame, Time now) {
+  writer_->add(frame, epoch_ + now.time_since_epoch());
+}
+
+std::size_t RecorderPort::receive(std::span<std::span<const std::byte>> frames) {
+  const std::size_t count = port_->receive(frames);
+  if (count == 0) {
+    return 0;
+  }
+  const Time now = clock_.now();
+  for (const std::span<const std::byte> frame : frames.first(count)) {
+    const bool is_own =
+        frame.size() >= Ethernet::kMinBytes && transport::wire::load_address<Mac>(frame, Mac::kBytes) == own_;
+    if (!is_own) {
+      record(frame, now);
+    }
+  }
+  return count;
+}
+
+std::span<std::byte> RecorderPort::reserve() {
+  room_ = port_->reserve();
+  return room_;
+}
+
+void RecorderPort::commit(std::size_t length) {
+  record(room_.first(length), clock_.now());
+  port_->commit(length);
+}
+
+void RecorderPort::flush() {
+  port_->flush();
+  if (!writer_->has_unwritten()) {
+    return;
+  }
+  const Time now = clock_.now();
+  if (now - written_out_ >= kWriteOutInterval) {
+    writer_->write_out();
+    written_out_ = now;
+  }
+}
+
+bool RecorderPort::arm() {
+  writer_->write_out();
+  return port_->arm();
+}
+
+std::string RecorderPort::description() const {
+  return fmt::format("{}, recorded to {}", port_->description(), writer_->path());
+}
+
+}  // namespace urnic::drivers

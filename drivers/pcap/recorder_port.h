@@ -1,0 +1,61 @@
+// RecorderPort: a port that writes down every frame that passes.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "drivers/pcap/pcap_writer.h"
+#include "nic/clock.h"
+#include "nic/packet_port.h"
+#include "transport/result.h"
+#include "transport/time.h"
+#include "transport/wire/address.h"
+
+namespace urnic::drivers {
+
+/// Records what another port receives and sends, in the order in which the engine does, to a capture file for
+/// tshark and Wireshark. Frames that come back from our own MAC were recorded when they left, and are not
+/// again.
+///
+/// Recording copies each frame into a buffer; a full buffer is written to the file at once, the rest at
+/// flush() every 100 ms and at arm(), before the engine sleeps. These are system calls on the data path: a
+/// recorded port is slower.
+class RecorderPort final : public nic::PacketPort {
+ public:
+  /// Takes over `port`. `clock` must outlive the recorder; times in the file are its readings, moved to the
+  /// wall clock as it stands now. Errors: those of PcapWriter::create(); `port` is then gone.
+  static Result<std::unique_ptr<RecorderPort>, Error> create(const std::string& path,
+                                                             std::unique_ptr<nic::PacketPort> port,
+                                                             const transport::wire::Mac& own,
+                                                             const nic::Clock& clock);
+
+  std::size_t receive(std::span<std::span<const std::byte>> frames) override;
+  std::span<std::byte> reserve() override;
+  void commit(std::size_t length) override;
+  void flush() override;
+  bool is_drained() override { return port_->is_drained(); }
+  std::size_t max_frame_bytes() const override { return port_->max_frame_bytes(); }
+  int wake_fd() const override { return port_->wake_fd(); }
+  bool arm() override;
+  void disarm() override { port_->disarm(); }
+  Statistics statistics() const override { return port_->statistics(); }
+  std::string description() const override;
+
+ private:
+  RecorderPort(std::unique_ptr<PcapWriter> writer, std::unique_ptr<nic::PacketPort> port,
+               const transport::wire::Mac& own, const nic::Clock& clock);
+  void record(std::span<const std::byte> frame, transport::Time now);
+
+  std::unique_ptr<PcapWriter> writer_;
+  std::unique_ptr<nic::PacketPort> port_;
+  transport::wire::Mac own_;
+  const nic::Clock& clock_;
+  std::chrono::nanoseconds epoch_;  // where the clock's zero is on the wall clock
+  transport::Time written_out_;
+  std::span<std::byte> room_;  // given to the last reserve()
+};
+
+}  // namespace urnic::drivers

@@ -1,0 +1,175 @@
+// Ports on real interfaces: a veth pair in a network namespace of the test's own.
+#include "drivers/dpdk/af_packet.h"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <poll.h>
+#include <sched.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <fstream>
+#include <thread>
+
+#include "tests/unit/drivers/dpdk/process.h"
+#include "tests/unit/drivers/dpdk/traffic.h"
+
+namespace urnic::drivers {
+namespace {
+
+using namespace std::chrono_literals;
+
+bool write_file(const std::string& path, const std::string& text) {
+  std::ofstream file(path);
+  file << text;
+  return file.flush().good();
+}
+
+// Moves this process into a network namespace that ends with it and its children. An ordinary user may do
+// that where the system lets users make user namespaces.
+bool enter_own_namespace() {
+  const uid_t user = geteuid();
+  if (user == 0) return unshare(CLONE_NEWNET) == 0;
+  return unshare(CLONE_NEWUSER | CLONE_NEWNET) == 0 && write_file("/proc/self/setgroups", "deny") &&
+         write_file("/proc/self/uid_map", fmt::format("0 {} 1", user)) &&
+         write_file("/proc/self/gid_map", fmt::format("0 {} 1", getegid()));
+}
+
+// A veth pair, "near" and "far", with this MTU, up. Without IPv6 nobody else speaks on it.
+bool make_wire(int mtu) {
+  const auto command = fmt::format(
+      "for i in all default; do echo 1 > /proc/sys/net/ipv6/conf/$i/disable_ipv6; done 2> /dev/null;"
+      "ip link add near mtu {0} type veth peer name far mtu {0} && ip link set near up && ip link set far up",
+      mtu);
+  return std::system(command.c_str()) == 0;
+}
+
+constexpr const char* kNoNamespace = "no namespace";
+
+// Runs a scenario in a child, with a wire, and skips the test where that is not permitted.
+void on_a_wire(int mtu, const std::function<std::string()>& scenario) {
+  Process process(caught([&](const Process::Parent&) -> std::string {
+    if (!enter_own_namespace() || !make_wire(mtu)) return kNoNamespace;
+    return scenario();
+  }));
+  const std::string result = process.result();
+  if (result == kNoNamespace) GTEST_SKIP() << "this user may not make network namespaces and interfaces";
+  EXPECT_EQ(result, "");
+}
+
+std::string run(const Process::Body& body) {
+  return Process(body).result();
+}
+
+std::string error_on(const std::string& interface) {
+  return run(caught([&](const Process::Parent&) { return error_of_opening(interface_port(interface)); }));
+}
+
+TEST(AfPacket, CarriesFramesOfEveryLengthBothWaysAndPadsShortOnes) {
+  on_a_wire(kLinkMtu, []() -> std::string {
+    Process far(echo(interface_port("far")));
+    if (!far.says("open")) return "far: " + far.result(10ms);
+    return run(caught([](const Process::Parent&) {
+      const auto port = open(interface_port("near"));
+      return exchange_all_lengths(*port, kMinFrame, 60);
+    }));
+  });
+}
+
+TEST(AfPacket, KnowsTheInterfacesMtu) {
+  on_a_wire(3000, []() -> std::string {
+    const auto mtu = interface_mtu("near");
+    if (!mtu || mtu.value() != 3000) return "wrong";
+    return interface_mtu("nothing") ? "an MTU of nothing" : "";
+  });
+}
+
+TEST(AfPacket, RefusesAnInterfaceWhoseMtuIsTooSmall) {
+  on_a_wire(1500, []() -> std::string {
+    const std::string error = error_on("near");
+    return error == "network interface near: its MTU is 1500, less than the NIC's 4200" ? "" : error;
+  });
+}
+
+TEST(AfPacket, RefusesAnInterfaceThatIsDown) {
+  on_a_wire(kLinkMtu, []() -> std::string {
+    if (std::system("ip link set near down") != 0) return "ip";
+    const std::string error = error_on("near");
+    return error == "network interface near: is down" ? "" : error;
+  });
+}
+
+TEST(AfPacket, WakesASleeperAndOnlyForFrames) {
+  on_a_wire(kLinkMtu, []() -> std::string {
+    return run(caught([](const Process::Parent&) -> std::string {
+      const auto near = open(interface_port("near"));
+      const auto far = open(interface_port("far"));
+      pollfd wake{.fd = near->wake_fd(), .events = POLLIN, .revents = 0};
+      while (near->arm()) receive(*near, 0ms);
+      if (poll(&wake, 1, 200) != 0) return "woken by nothing";
+      for (int i = 0; i < 5; ++i) {
+        send(*far, make_frame(100, 1));
+        if (poll(&wake, 1, 100) != 1) return "not woken";
+        near->disarm();
+        if (receive(*near, 0ms).empty()) return "woken without a frame";
+        while (near->arm()) receive(*near, 0ms);
+      }
+      return "";
+    }));
+  });
+}
+
+TEST(AfPacket, HearsFramesForOtherMacsWithoutChangingTheInterfacesFlags) {
+  on_a_wire(kLinkMtu, []() -> std::string {
+    return run(caught([](const Process::Parent&) -> std::string {
+      const auto flags = [] {
+        std::ifstream file("/sys/class/net/near/flags");
+        std::string text;
+        file >> text;
+        return text;
+      };
+      const auto before = flags();
+      {
+        const auto near = open(interface_port("near"));
+        const auto far = open(interface_port("far"));
+        auto frame = make_frame(100, 1);
+        frame[0] = std::byte{0x02};  // a unicast MAC that nobody has
+        send(*far, frame);
+        if (receive(*near, kPatience) != frame) return "deaf";
+      }
+      return flags() == before ? "" : "flags";
+    }));
+  });
+}
+
+TEST(AfPacket, DropsWhatIsLongerThanTheNicTakes) {
+  on_a_wire(9000, []() -> std::string {
+    return run(caught([](const Process::Parent&) -> std::string {
+      const auto near = open(interface_port("near"));
+      const auto far = open(interface_port("far"), 9000);
+      send(*far, make_frame(9014, 1));
+      send(*far, make_frame(kMaxFrame + 1, 1));
+      const auto frame = make_frame(kMaxFrame, 2);
+      send(*far, frame);
+      if (receive(*near, kPatience) != frame) return "a long frame shows up, or none";
+      return near->statistics().dropped_frames == 2 ? "" : "miscounted";
+    }));
+  });
+}
+
+TEST(AfPacket, CountsFramesAsDroppedAndNeverBlocksWhenTheInterfaceGoesAway) {
+  on_a_wire(kLinkMtu, []() -> std::string {
+    return run(caught([](const Process::Parent&) -> std::string {
+      const auto near = open(interface_port("near"));
+      if (std::system("ip link del near") != 0) return "ip";
+      for (int i = 0; i < 2000; ++i) send(*near, make_frame(1000, 0));
+      const auto statistics = near->statistics();
+      if (statistics.sent_frames != 0) return fmt::format("{} sent", statistics.sent_frames);
+      return statistics.dropped_frames > 0 ? "" : "none dropped";
+    }));
+  });
+}
+
+}  // namespace
+}  // namespace urnic::drivers

@@ -1,0 +1,129 @@
+// FakePort: a port whose other side is the test.
+#pragma once
+
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "nic/packet_port.h"
+#include "transport/wire/address.h"
+
+namespace urnic::drivers::test {
+
+using Bytes = std::vector<std::byte>;
+using transport::wire::Mac;
+
+inline constexpr Mac kOwnMac{{2, 0, 0, 0, 0, 1}};
+inline constexpr Mac kPeerMac{{2, 0, 0, 0, 0, 2}};
+
+/// A frame between two MACs whose remaining bytes are `fill`.
+inline Bytes frame_between(const Mac& to, const Mac& from, std::size_t size, std::uint8_t fill) {
+  Bytes frame(size, std::byte{fill});
+  const auto put = [&](const Mac& mac, std::size_t at) {
+    std::transform(mac.octets.begin(), mac.octets.end(), frame.begin() + static_cast<std::ptrdiff_t>(at),
+                   [](std::uint8_t octet) { return std::byte{octet}; });
+  };
+  put(to, 0);
+  put(from, 6);
+  return frame;
+}
+
+/// Frame number `n` from the peer to us, or from us to the peer.
+inline Bytes received_frame(std::uint8_t n, std::size_t size = 64) {
+  return frame_between(kOwnMac, kPeerMac, size, n);
+}
+inline Bytes sent_frame(std::uint8_t n, std::size_t size = 64) {
+  return frame_between(kPeerMac, kOwnMac, size, n);
+}
+
+class FakePort final : public nic::PacketPort {
+ public:
+  /// What the test sees of it. Outlives the port if the test keeps it.
+  struct Outside {
+    std::deque<Bytes> to_receive;
+    std::vector<Bytes> sent;
+    std::size_t room = ~std::size_t{0};  ///< frames that it still takes
+    std::size_t flushes = 0;
+    bool is_armed = false;
+    bool is_drained = true;
+    int wake_fd = eventfd(0, EFD_NONBLOCK);
+
+    ~Outside() { close(wake_fd); }
+    void wake() const { eventfd_write(wake_fd, 1); }
+  };
+
+  explicit FakePort(std::shared_ptr<Outside> outside, std::size_t max_frame_bytes = 2000)
+      : outside_(std::move(outside)), room_(max_frame_bytes) {}
+
+  std::size_t receive(std::span<std::span<const std::byte>> frames) override {
+    given_.clear();
+    while (given_.size() < frames.size() && !outside_->to_receive.empty()) {
+      given_.push_back(std::move(outside_->to_receive.front()));
+      outside_->to_receive.pop_front();
+    }
+    std::copy(given_.begin(), given_.end(), frames.begin());
+    return given_.size();
+  }
+  std::span<std::byte> reserve() override {
+    return outside_->room > 0 ? std::span(room_) : std::span<std::byte>();
+  }
+  void commit(std::size_t length) override {
+    outside_->sent.emplace_back(room_.begin(), room_.begin() + static_cast<std::ptrdiff_t>(length));
+    --outside_->room;
+  }
+  void flush() override { ++outside_->flushes; }
+  bool is_drained() override { return outside_->is_drained; }
+  std::size_t max_frame_bytes() const override { return room_.size(); }
+  int wake_fd() const override { return outside_->wake_fd; }
+  bool arm() override {
+    outside_->is_armed = true;
+    return !outside_->to_receive.empty();
+  }
+  void disarm() override { outside_->is_armed = false; }
+  Statistics statistics() const override {
+    return {.received_frames = 1000,
+            .received_bytes = 2000,
+            .sent_frames = 3000,
+            .sent_bytes = 4000,
+            .dropped_frames = 5};
+  }
+  std::string description() const override { return "fake"; }
+
+ private:
+  std::shared_ptr<Outside> outside_;
+  Bytes room_;
+  std::vector<Bytes> given_;
+};
+
+/// Sends `frame`; false when the port has no room.
+inline bool send(nic::PacketPort& port, const Bytes& frame) {
+  const std::span<std::byte> room = port.reserve();
+  if (room.empty()) {
+    return false;
+  }
+  std::copy(frame.begin(), frame.end(), room.begin());
+  port.commit(frame.size());
+  return true;
+}
+
+/// What one receive() of at most `most` frames gives.
+inline std::vector<Bytes> receive(nic::PacketPort& port, std::size_t most = 32) {
+  std::vector<std::span<const std::byte>> frames(most);
+  frames.resize(port.receive(frames));
+  std::vector<Bytes> copies;
+  for (const auto frame : frames) {
+    copies.emplace_back(frame.begin(), frame.end());
+  }
+  return copies;
+}
+
+}  // namespace urnic::drivers::test

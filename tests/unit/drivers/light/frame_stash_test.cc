@@ -1,0 +1,65 @@
+#include "drivers/fault/frame_stash.h"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+namespace urnic::drivers {
+namespace {
+
+using Bytes = std::vector<std::byte>;
+
+Bytes frame(std::uint8_t n) {
+  return Bytes(10, std::byte{n});
+}
+
+Bytes taken(FrameStash& stash) {
+  const auto due = stash.take_due();
+  return due ? Bytes(due->begin(), due->end()) : Bytes();
+}
+
+TEST(FrameStash, GivesBackTheLongestHeldOfThoseThatAreDue) {
+  FrameStash stash(100);
+  stash.add(frame(1), 2);
+  stash.add(frame(2), 0);
+  stash.add(frame(3), 1);
+  stash.pass();
+  EXPECT_EQ(taken(stash), frame(2));
+  EXPECT_EQ(taken(stash), frame(3));
+  EXPECT_EQ(taken(stash), Bytes());
+  stash.pass();
+  EXPECT_TRUE(stash.has_due());
+  EXPECT_EQ(taken(stash), frame(1));
+  EXPECT_FALSE(stash.has_due());
+}
+
+TEST(FrameStash, TakesNoMoreThanItsSlotsUntilTakenFramesAreReleased) {
+  FrameStash stash(100);
+  for (std::size_t i = 0; i < FrameStash::kSlots; ++i) {
+    ASSERT_FALSE(stash.add(frame(1), 0).empty());
+  }
+  EXPECT_TRUE(stash.add(frame(2), 0).empty());
+  EXPECT_EQ(taken(stash), frame(1));
+  EXPECT_TRUE(stash.add(frame(2), 0).empty());
+  stash.release_taken();
+  EXPECT_FALSE(stash.add(frame(2), 0).empty());
+}
+
+TEST(FrameStash, KeepsTakenFramesUntouchedUntilTheyAreReleased) {
+  FrameStash stash(100);
+  stash.add(frame(1), 0);
+  const auto first = stash.take_due();
+  for (std::size_t i = 1; i < FrameStash::kSlots; ++i) {
+    stash.add(frame(9), 0);
+  }
+  EXPECT_EQ(Bytes(first->begin(), first->end()), frame(1));
+}
+
+TEST(FrameStash, GivesTheCopyToBeChanged) {
+  FrameStash stash(100);
+  stash.add(frame(1), 0)[3] = std::byte{7};
+  EXPECT_EQ(taken(stash)[3], std::byte{7});
+}
+
+}  // namespace
+}  // namespace urnic::drivers
