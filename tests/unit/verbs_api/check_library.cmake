@@ -1,0 +1,54 @@
+# cmake -DLIBRARY=... -DSYMBOLS=exported_symbols.txt -P check_library.cmake
+#
+# The drop-in shows exactly the names that it must, asks for no libraries but the few that are everywhere, and has no
+# thread-local storage that would keep it from being opened late.
+
+cmake_minimum_required(VERSION 3.23)
+
+function(fail)
+  message(SEND_ERROR ${ARGN})
+endfunction()
+
+# --- Names: "name@@VERSION" a line; version nodes themselves are not of interest ---
+
+execute_process(COMMAND nm -D --defined-only --with-symbol-versions ${LIBRARY}
+  OUTPUT_VARIABLE output COMMAND_ERROR_IS_FATAL ANY)
+string(REPLACE "\n" ";" lines "${output}")
+set(exported "")
+foreach(line IN LISTS lines)
+  if(line MATCHES "^[0-9a-f]* +([A-Za-z]) +([^ ]+)$" AND NOT CMAKE_MATCH_1 STREQUAL "A")
+    list(APPEND exported ${CMAKE_MATCH_2})
+  endif()
+endforeach()
+file(STRINGS ${SYMBOLS} expected)
+
+foreach(name IN LISTS expected)
+  if(NOT name IN_LIST exported)
+    fail("not exported: ${name}")
+  endif()
+endforeach()
+foreach(name IN LISTS exported)
+  if(NOT name IN_LIST expected)
+    fail("exported, and should not be: ${name}")
+  endif()
+endforeach()
+
+# --- What the dynamic linker is told ---
+
+execute_process(COMMAND readelf --dynamic --wide ${LIBRARY} OUTPUT_VARIABLE dynamic COMMAND_ERROR_IS_FATAL ANY)
+string(REGEX MATCHALL "\\(NEEDED\\)[^\n]*\\[[^]]+\\]" needed "${dynamic}")
+foreach(entry IN LISTS needed)
+  string(REGEX REPLACE ".*\\[(.+)\\]" "\\1" name "${entry}")
+  if(NOT name MATCHES "^(libc\\.so\\.6|libm\\.so\\.6|ld-linux-x86-64\\.so\\.2|libnuma\\.so\\.1|libbsd\\.so\\.0)$")
+    fail("needs ${name}")
+  endif()
+endforeach()
+if(NOT dynamic MATCHES "\\(SONAME\\)[^\n]*\\[libibverbs\\.so\\.1\\]")
+  fail("its SONAME is not libibverbs.so.1")
+endif()
+if(NOT dynamic MATCHES "NODELETE")
+  fail("it can be unloaded, although its threads and handlers stay")
+endif()
+if(dynamic MATCHES "STATIC_TLS")
+  fail("its thread-local storage is of the initial-exec kind")
+endif()

@@ -1,0 +1,167 @@
+// What a forked child can and cannot do.
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <filesystem>
+#include <functional>
+#include <iterator>
+#include <string>
+
+#include "tests/unit/verbs_api/verbs_objects.h"
+
+namespace urnic::test {
+namespace {
+
+struct ChildResult {
+  int status = 0;
+  std::string said;  ///< on stderr
+};
+
+/// Runs `body` in a child that must end within 10 seconds; it returns what the child exits with.
+ChildResult in_child(const std::function<int()>& body) {
+  int pipe_ends[2] = {};
+  EXPECT_EQ(pipe(pipe_ends), 0);
+  const pid_t child = fork();
+  if (child == 0) {
+    alarm(10);
+    dup2(pipe_ends[1], STDERR_FILENO);
+    close(pipe_ends[0]);
+    _exit(body());
+  }
+  close(pipe_ends[1]);
+  ChildResult result;
+  char text[256];
+  for (ssize_t count = 0; (count = read(pipe_ends[0], text, sizeof(text))) > 0;) {
+    result.said.append(text, static_cast<std::size_t>(count));
+  }
+  close(pipe_ends[0]);
+  waitpid(child, &result.status, 0);
+  return result;
+}
+
+void expect_clean_exit(const ChildResult& result) {
+  ASSERT_TRUE(WIFEXITED(result.status)) << "signal " << WTERMSIG(result.status);
+  EXPECT_EQ(WEXITSTATUS(result.status), 0);
+}
+
+/// Whether an earlier test of this process opened the port: then there is a NIC thread.
+bool port_is_open() {
+  const std::filesystem::directory_iterator threads("/proc/self/task");
+  return std::distance(begin(threads), end(threads)) > 1;
+}
+
+TEST(Fork, NeedsNoPreparation) {
+  EXPECT_EQ(ibv_fork_init(), 0);
+  EXPECT_EQ(ibv_is_fork_initialized(), IBV_FORK_UNNEEDED);
+}
+
+TEST(Fork, EveryVerbFailsInTheChildOnWhatTheParentOpened) {
+  Pair pair;
+  Buffer buffer(pair.pd(), 64);
+  const ChildResult result = in_child([&] {
+    ibv_wc completion{};
+    ibv_qp_attr attributes{};
+    ibv_qp_init_attr created = rc_attributes(pair.cq_a());
+    int step = 1;
+    if (ibv_poll_cq(pair.cq_a(), 1, &completion) >= 0) return step;
+    ++step;
+    if (post_receive(pair.a(), 1, {}) != EIO) return step;
+    ++step;
+    if (post_send(pair.a(), request(IBV_WR_SEND), {}) != EIO) return step;
+    ++step;
+    if (ibv_req_notify_cq(pair.cq_a(), 0) != EIO) return step;
+    ++step;
+    if (ibv_query_qp(pair.a(), &attributes, IBV_QP_STATE, &created) != EIO) return step;
+    ++step;
+    if (ibv_modify_qp(pair.a(), &attributes, IBV_QP_STATE) != EIO) return step;
+    ++step;
+    if (ibv_create_qp(pair.pd(), &created) != nullptr || errno != EIO) return step;
+    ++step;
+    if (ibv_alloc_pd(pair.context()) != nullptr || errno != EIO) return step;
+    ++step;
+    if (ibv_dereg_mr(buffer.mr()) != EIO) return step;
+    ++step;
+    if (ibv_destroy_qp(pair.a()) != EIO) return step;
+    ++step;
+    if (ibv_close_device(pair.context()) != EIO) return step;
+    return 0;
+  });
+  expect_clean_exit(result);
+  // Said once, and not by every verb.
+  EXPECT_EQ(result.said.rfind("urnic: ", 0), 0u) << result.said;
+  EXPECT_EQ(result.said.find('\n'), result.said.size() - 1) << result.said;
+}
+
+TEST(Fork, TheParentGoesOnAsIfNothingHadHappened) {
+  Pair pair;
+  expect_clean_exit(in_child([] { return 0; }));
+  ASSERT_EQ(post_receive(pair.b(), 1, {}), 0);
+  ASSERT_EQ(post_send(pair.a(), request(IBV_WR_SEND), {}), 0);
+  EXPECT_EQ(next_completion(pair.cq_b()).status, IBV_WC_SUCCESS);
+}
+
+TEST(Fork, TheChildOfAnOpenPortHasNoDevice) {
+  Pair pair;
+  const ChildResult result =
+      in_child([] { return ibv_get_device_list(nullptr) == nullptr && errno == EIO ? 0 : 1; });
+  expect_clean_exit(result);
+  EXPECT_NE(result.said.find("urnic: "), std::string::npos);
+}
+
+/// What a program does from the beginning: everything, in one function.
+int use_a_device() {
+  Pair pair;
+  if (post_receive(pair.b(), 1, {}) != 0 || post_send(pair.a(), request(IBV_WR_SEND), {}) != 0) {
+    return 1;
+  }
+  return next_completion(pair.cq_b()).status == IBV_WC_SUCCESS && !testing::Test::HasFailure() ? 0 : 2;
+}
+
+TEST(Fork, TheChildMayStartOverWhenThePortWasNotOpen) {
+  if (port_is_open()) GTEST_SKIP() << "needs a process of its own, as ctest gives it";
+  const ContextPtr context = open_device();
+  const ChildResult result = in_child([&] {
+    if (ibv_alloc_pd(context.get()) != nullptr || errno != EIO) {
+      return 10;
+    }
+    return use_a_device();
+  });
+  expect_clean_exit(result);
+}
+
+TEST(Fork, TheChildMayBeTheOneThatUsesTheDevice) {
+  expect_clean_exit(in_child(use_a_device));
+}
+
+// The peer of nobody: there is nothing to wait for.
+TEST(Exit, EndsSoonWhateverTheProgramHolds) {
+  if (port_is_open()) GTEST_SKIP() << "needs a process of its own, as ctest gives it";
+  const auto begin = std::chrono::steady_clock::now();
+  const ChildResult result = in_child([]() -> int {
+    const auto* const leaked = new Pair;
+    static_cast<void>(leaked);
+    std::exit(0);  // destructors and all
+  });
+  expect_clean_exit(result);
+  EXPECT_EQ(result.said, "");
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(5));
+}
+
+TEST(Fork, TheChildMayExitWithoutCleaningUp) {
+  Pair pair;
+  const auto begin = std::chrono::steady_clock::now();
+  const pid_t child = fork();
+  if (child == 0) {
+    alarm(10);
+    std::exit(0);  // destructors and all
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  expect_clean_exit({.status = status, .said = ""});
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(5));
+}
+
+}  // namespace
+}  // namespace urnic::test

@@ -1,0 +1,75 @@
+#include "drivers/dpdk/open_port.h"
+
+#include <cstddef>
+#include <utility>
+
+#include "drivers/fault/fault_port.h"
+#include "drivers/fault/fault_spec.h"
+#include "drivers/loopback/loopback_port.h"
+#include "drivers/pcap/recorder_port.h"
+#include "nic/clock.h"
+#include "transport/wire/ethernet.h"
+#include "verbs_api/port_opener.h"
+
+namespace urnic::verbs_api {
+namespace {
+
+using PortPointer = std::unique_ptr<nic::PacketPort>;
+
+/// Null for a port that has no wire.
+Result<PortPointer, Error> open_wire(const NicEnvironment& environment, const nic::PortSpec& spec,
+                                     std::uint16_t link_mtu) {
+  if (spec.kind == nic::PortSpec::Kind::kLoopback) {
+    return PortPointer();
+  }
+  if (auto claimed = environment.lease.claim(); !claimed) {
+    return claimed.error();
+  }
+  return drivers::open_dpdk_port(spec, link_mtu, drivers::DpdkOptions{.verbose = environment.verbose});
+}
+
+Result<PortPointer, Error> with_faults(PortPointer wire, const std::string& text) {
+  if (wire == nullptr || text.empty()) {
+    return wire;
+  }
+  const auto spec = drivers::FaultSpec::parse(text);
+  if (!spec) {
+    return spec.error();
+  }
+  return PortPointer(std::make_unique<drivers::FaultPort>(std::move(wire), spec.value()));
+}
+
+Result<PortPointer, Error> with_recorder(PortPointer port, const NicEnvironment& environment) {
+  if (environment.pcap_file.empty()) {
+    return port;
+  }
+  static const nic::SteadyClock clock;  // has no state
+  auto recorder =
+      drivers::RecorderPort::create(environment.pcap_file, std::move(port), environment.device.mac, clock);
+  if (!recorder) {
+    return recorder.error();
+  }
+  return PortPointer(std::move(recorder.value()));
+}
+
+}  // namespace
+
+// The engine sees the recorder first: what is recorded is what the NIC sent and got, faults of the wire and
+// all.
+Result<PortPointer, Error> open_port(const NicEnvironment& environment, const nic::PortSpec& spec,
+                                     std::uint16_t link_mtu) {
+  auto wire = open_wire(environment, spec, link_mtu);
+  if (!wire) {
+    return wire.error();
+  }
+  auto faulty = with_faults(std::move(wire.value()), environment.fault);
+  if (!faulty) {
+    return faulty.error();
+  }
+  const std::size_t max_frame_bytes = std::size_t{link_mtu} + transport::wire::Ethernet::kMinBytes;
+  auto looped = std::make_unique<drivers::LoopbackPort>(environment.device.mac, std::move(faulty.value()),
+                                                        max_frame_bytes);
+  return with_recorder(std::move(looped), environment);
+}
+
+}  // namespace urnic::verbs_api

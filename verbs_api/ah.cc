@@ -1,0 +1,161 @@
+#include "verbs_api/ah.h"
+
+#include <cerrno>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+
+#include "transport/wire/ipv4.h"
+#include "transport/wire/ipv6.h"
+#include "verbs_api/address.h"
+#include "verbs_api/context.h"
+#include "verbs_api/failure.h"
+#include "verbs_api/pd.h"
+
+namespace urnic::verbs_api {
+namespace {
+
+using transport::wire::Gid;
+
+/// Who sent a packet to which of our addresses, as its 40-byte header area tells.
+struct Origin {
+  Gid source;
+  Gid destination;
+  std::uint8_t traffic_class = 0;
+  std::uint32_t flow_label = 0;
+};
+
+/// An IPv4 header stands in bytes 20..39 and is known by its checksum; otherwise all 40 bytes are an IPv6
+/// header (fact 42). The length fields in there are not ours to check: the payload is elsewhere.
+std::optional<Origin> origin_of(const ibv_grh& area) {
+  using transport::wire::InternetChecksum;
+  using transport::wire::Ipv4Address;
+
+  const std::span<const std::byte> bytes = std::as_bytes(std::span(&area, 1));
+  const std::span<const std::byte> ipv4 = bytes.last(transport::wire::Ipv4::kMinBytes);
+  const auto octet = [](std::byte value) { return std::to_integer<std::uint8_t>(value); };
+
+  InternetChecksum checksum;
+  checksum.add(ipv4);
+  constexpr std::uint8_t kVersion4AndFiveWords = 0x45;
+  if (octet(ipv4[0]) == kVersion4AndFiveWords && checksum.is_right()) {
+    Ipv4Address source;
+    Ipv4Address destination;
+    for (std::size_t i = 0; i < Ipv4Address::kBytes; ++i) {
+      source.octets[i] = octet(ipv4[12 + i]);
+      destination.octets[i] = octet(ipv4[16 + i]);
+    }
+    return Origin{.source = Gid::from_ipv4(source),
+                  .destination = Gid::from_ipv4(destination),
+                  .traffic_class = octet(ipv4[1])};
+  }
+
+  constexpr unsigned int kVersionShift = 4;
+  constexpr std::uint8_t kVersion6 = 6;
+  if (octet(bytes[0]) >> kVersionShift != kVersion6) {
+    return std::nullopt;
+  }
+  const std::uint32_t first_word = be32toh(area.version_tclass_flow);
+  return Origin{.source = to_gid(area.sgid),
+                .destination = to_gid(area.dgid),
+                .traffic_class = static_cast<std::uint8_t>(first_word >> 20),
+                .flow_label = first_word & 0xfffff};
+}
+
+}  // namespace
+}  // namespace urnic::verbs_api
+
+using urnic::verbs_api::Ah;
+using urnic::verbs_api::Context;
+using urnic::verbs_api::explain;
+using urnic::verbs_api::fail;
+using urnic::verbs_api::kPort;
+using urnic::verbs_api::or_out_of_memory;
+using urnic::verbs_api::origin_of;
+using urnic::verbs_api::Pd;
+using urnic::verbs_api::refuse;
+
+extern "C" {
+
+ibv_ah* ibv_create_ah(ibv_pd* pd, ibv_ah_attr* attr) {
+  Context& owner = Context::of(pd->context);
+  if (owner.is_dead()) {
+    return fail(owner.dead_error());
+  }
+  const auto address = urnic::verbs_api::to_address_vector(*attr);
+  if (!address) {
+    return fail(address.error());
+  }
+  const auto checked = owner.nic().check_address(address.value());
+  if (!checked) {
+    return fail(explain("create_ah", checked.error()));
+  }
+  return or_out_of_memory([&]() -> ibv_ah* {
+    auto* const created = new Ah(*pd, address.value());
+    const std::lock_guard lock(owner.mutex());
+    ++owner.address_handles;
+    ++Pd::of(pd).inner->users;
+    return created;
+  });
+}
+
+int ibv_destroy_ah(ibv_ah* ah) {
+  Context& owner = Context::of(ah->context);
+  if (owner.is_dead()) {
+    return refuse(owner.dead_error());
+  }
+  {
+    const std::lock_guard lock(owner.mutex());
+    --owner.address_handles;
+    --Pd::of(ah->pd).inner->users;
+  }
+  delete &Ah::of(ah);
+  return 0;
+}
+
+int ibv_init_ah_from_wc(ibv_context* context, uint8_t port_num, ibv_wc* wc, ibv_grh* grh,
+                        ibv_ah_attr* ah_attr) {
+  if (port_num != kPort || (wc->wc_flags & IBV_WC_GRH) == 0) {
+    return refuse(EINVAL);  // without the header there is no telling who it was
+  }
+  const auto origin = origin_of(*grh);
+  if (!origin) {
+    return refuse(EBADMSG);
+  }
+  const auto own_index = Context::of(context).nic().gids().index_of(origin->destination);
+  if (!own_index) {
+    return refuse(EINVAL);
+  }
+  *ah_attr = urnic::verbs_api::to_ah_attributes({.destination = origin->source,
+                                                 .source_gid_index = *own_index,
+                                                 .traffic_class = origin->traffic_class,
+                                                 .service_level = wc->sl,
+                                                 .flow_label = origin->flow_label});
+  ah_attr->dlid = wc->slid;
+  ah_attr->src_path_bits = wc->dlid_path_bits;
+  return 0;
+}
+
+ibv_ah* ibv_create_ah_from_wc(ibv_pd* pd, ibv_wc* wc, ibv_grh* grh, uint8_t port_num) {
+  ibv_ah_attr attributes{};
+  if (ibv_init_ah_from_wc(pd->context, port_num, wc, grh, &attributes) != 0) {
+    return nullptr;
+  }
+  return ibv_create_ah(pd, &attributes);
+}
+
+// The hardware addresses of peers are learned when packets leave for them, and nobody needs them sooner.
+int ibv_resolve_eth_l2_from_gid(ibv_context*, ibv_ah_attr*, uint8_t*, uint16_t*) {
+  return refuse(EOPNOTSUPP);
+}
+
+// Multicast is for unreliable datagrams.
+int ibv_attach_mcast(ibv_qp*, const ibv_gid*, uint16_t) {
+  return refuse(EOPNOTSUPP);
+}
+int ibv_detach_mcast(ibv_qp*, const ibv_gid*, uint16_t) {
+  return refuse(EOPNOTSUPP);
+}
+
+}  // extern "C"

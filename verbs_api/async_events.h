@@ -1,0 +1,48 @@
+// AsyncEvents: what happened to queue pairs and completion queues of a context, told through its async_fd.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <mutex>
+
+#include "transport/qp_state.h"
+#include "verbs_api/libibverbs.h"
+
+namespace urnic::verbs_api {
+
+/// An eventfd in semaphore mode and a queue beside it, like nic::CompletionChannel: the descriptor is
+/// readable while events wait, and programs poll it and set it O_NONBLOCK.
+class AsyncEvents {
+ public:
+  AsyncEvents();  ///< check fd() >= 0
+  ~AsyncEvents();
+  AsyncEvents(const AsyncEvents&) = delete;
+  AsyncEvents& operator=(const AsyncEvents&) = delete;
+
+  int fd() const { return fd_; }
+
+  /// Waits in read() on fd(); 0, or the errno value of the read. The thread may be cancelled meanwhile. The
+  /// object of the event counts it as fetched, and its destruction waits until it is acknowledged.
+  int wait(ibv_async_event& event);
+
+  /// Adds an event. May be called under the engine lock: waits for nothing, and does not know the device.
+  void push(const ibv_async_event& event) noexcept;
+
+  /// Forgets events of an object that is being destroyed, and for which push() is not called any more.
+  void forget(const ibv_qp& qp);
+  void forget(const ibv_cq& cq);
+
+ private:
+  bool take(ibv_async_event& event);
+  template <typename Predicate>
+  void forget_if(Predicate concerns);
+
+  int fd_;
+  std::mutex mutex_;
+  std::deque<ibv_async_event> events_;
+};
+
+/// The device's event handler: `qp` is what create_qp gave as context.
+void deliver_qp_event(void* qp, transport::QpEvent event) noexcept;
+
+}  // namespace urnic::verbs_api

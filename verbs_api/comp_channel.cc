@@ -1,0 +1,81 @@
+#include "verbs_api/comp_channel.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+
+#include "verbs_api/context.h"
+#include "verbs_api/cq.h"
+#include "verbs_api/failure.h"
+
+using urnic::verbs_api::CompChannel;
+using urnic::verbs_api::Context;
+using urnic::verbs_api::Cq;
+using urnic::verbs_api::fail;
+using urnic::verbs_api::or_out_of_memory;
+using urnic::verbs_api::refuse;
+
+extern "C" {
+
+ibv_comp_channel* ibv_create_comp_channel(ibv_context* context) {
+  Context& owner = Context::of(context);
+  if (owner.is_dead()) {
+    return fail(owner.dead_error());
+  }
+  return or_out_of_memory([&]() -> ibv_comp_channel* {
+    auto created = std::make_unique<CompChannel>(*context);
+    if (created->fd < 0) {
+      return nullptr;  // errno is eventfd's
+    }
+    const std::lock_guard lock(owner.mutex());
+    owner.channels.insert(created.get());
+    return created.release();
+  });
+}
+
+int ibv_destroy_comp_channel(ibv_comp_channel* channel) {
+  Context& owner = Context::of(channel->context);
+  if (owner.is_dead()) {
+    return refuse(owner.dead_error());
+  }
+  {
+    const std::lock_guard lock(owner.mutex());
+    if (channel->refcnt != 0) {
+      return refuse(EBUSY);
+    }
+    owner.channels.erase(&CompChannel::of(channel));
+  }
+  delete &CompChannel::of(channel);
+  return 0;
+}
+
+// Not noexcept, and no destructors here: a thread that waits may be cancelled.
+int ibv_get_cq_event(ibv_comp_channel* channel, ibv_cq** cq, void** cq_context) {
+  Context& owner = Context::of(channel->context);
+  if (owner.is_dead()) {
+    errno = owner.dead_error();
+    return -1;
+  }
+  const auto queue = CompChannel::of(channel).inner.wait();
+  if (!queue) {
+    errno = queue.error();
+    return -1;
+  }
+  *cq = static_cast<Cq*>(queue.value()->context())->abi();
+  *cq_context = (*cq)->cq_context;
+  return 0;
+}
+
+void ibv_ack_cq_events(ibv_cq* cq, unsigned int nevents) {
+  const std::uint32_t fetched = Cq::of(cq).inner->events_fetched.load();
+  pthread_mutex_lock(&cq->mutex);
+  // Some programs acknowledge completions instead of events. More than there are to acknowledge do not count,
+  // so that the two numbers, which may wrap around, meet.
+  cq->comp_events_completed += std::min(nevents, fetched - cq->comp_events_completed);
+  pthread_cond_signal(&cq->cond);
+  pthread_mutex_unlock(&cq->mutex);
+}
+
+}  // extern "C"

@@ -1,0 +1,14 @@
+// From the transport's completions to libibverbs' words for them.
+#pragma once
+
+#include "transport/completion.h"
+#include "verbs_api/libibverbs.h"
+
+namespace urnic::verbs_api {
+
+ibv_wc_status wc_status(transport::CompletionStatus status);
+ibv_wc_opcode wc_opcode(transport::CompletionOpcode opcode);
+unsigned int wc_flags(const transport::Completion& completion);
+ibv_wc to_wc(const transport::Completion& completion);
+
+}  // namespace urnic::verbs_api

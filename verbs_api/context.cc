@@ -1,0 +1,121 @@
+#include "verbs_api/context.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+#include "verbs_api/comp_channel.h"
+#include "verbs_api/cq.h"
+#include "verbs_api/device_list.h"
+#include "verbs_api/failure.h"
+#include "verbs_api/mr.h"
+#include "verbs_api/operations.h"
+#include "verbs_api/pd.h"
+#include "verbs_api/process_device.h"
+#include "verbs_api/qp.h"
+
+namespace urnic::verbs_api {
+
+Context::Context(ibv_device& device, nic::Device& nic) : verbs_context{}, nic_(nic) {
+  fill_operations(*this);
+  context.device = &device;
+  // Programs hand this one around and look at its number; there is no kernel behind it to send commands to.
+  context.cmd_fd = memfd_create("urnic", MFD_CLOEXEC);
+  context.async_fd = async_events_.fd();
+  context.num_comp_vectors = 1;
+  pthread_mutex_init(&context.mutex, nullptr);
+  context.abi_compat = __VERBS_ABI_IS_EXTENDED;
+}
+
+Context::~Context() {
+  pthread_mutex_destroy(&context.mutex);
+  if (context.cmd_fd >= 0) {
+    ::close(context.cmd_fd);
+  }
+}
+
+Context* Context::open(ibv_device& device, nic::Device& nic) {
+  auto* const opened = new Context(device, nic);
+  if (opened->context.cmd_fd < 0 || opened->context.async_fd < 0) {
+    const int code = errno;
+    delete opened;
+    return fail(code);
+  }
+  ProcessDevice::instance().add(*opened);
+  return opened;
+}
+
+bool Context::has_objects() const {
+  return !pds.empty() || !mrs.empty() || !channels.empty() || !cqs.empty() || !qps.empty() ||
+         address_handles != 0;
+}
+
+void Context::close() {
+  ProcessDevice::instance().remove(*this);
+  {
+    const std::lock_guard lock(mutex_);
+    die(Death::kClosed);
+    for (Qp* const qp : qps) {
+      qp->end();
+    }
+    for (Mr* const mr : mrs) {
+      mr->end();
+    }
+    for (Cq* const cq : cqs) {
+      cq->end();
+    }
+  }
+  if (has_objects()) {
+    ProcessDevice::instance().keep(*this);
+  } else {
+    delete this;
+  }
+}
+
+int Context::dead_error() const {
+  static std::atomic<bool> said{false};
+  if (!said.exchange(true)) {
+    report({.code = EIO,
+            .message = death_.load() == Death::kFork
+                           ? "a forked child uses a device that its parent opened; open it after the fork"
+                           : "the program uses objects of a device that it has closed"});
+  }
+  return EIO;
+}
+
+}  // namespace urnic::verbs_api
+
+using urnic::verbs_api::Context;
+using urnic::verbs_api::fail;
+using urnic::verbs_api::or_out_of_memory;
+using urnic::verbs_api::ProcessDevice;
+using urnic::verbs_api::report;
+
+extern "C" {
+
+ibv_context* ibv_open_device(ibv_device* device) {
+  if (device == nullptr) {
+    return fail(EINVAL);
+  }
+  return or_out_of_memory([&]() -> ibv_context* {
+    const auto nic = ProcessDevice::instance().get();
+    if (!nic) {
+      return fail(report(nic.error()));
+    }
+    Context* const opened = Context::open(*device, *nic.value());
+    return opened != nullptr ? &opened->context : nullptr;
+  });
+}
+
+int ibv_close_device(ibv_context* context) {
+  Context& closing = Context::of(context);
+  if (closing.is_dead()) {
+    return closing.dead_error();
+  }
+  closing.close();
+  return 0;
+}
+
+}  // extern "C"

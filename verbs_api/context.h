@@ -1,0 +1,73 @@
+// Context: a device that a program has opened.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <mutex>
+#include <unordered_set>
+
+#include "nic/device.h"
+#include "verbs_api/async_events.h"
+#include "verbs_api/libibverbs.h"
+
+namespace urnic::verbs_api {
+
+struct CompChannel;
+struct Cq;
+struct Mr;
+struct Pd;
+struct Qp;
+
+/// Begins with the block in which programs look for operations. Knows the objects made through it, so that
+/// closing it ends them as the kernel would: from then on their memory is not touched any more, whether or
+/// not the program destroyed them.
+class Context : public verbs_context {
+ public:
+  /// Null and errno when descriptors or memory cannot be had.
+  static Context* open(ibv_device& device, nic::Device& nic);
+  static Context& of(ibv_context* context) {
+    return *static_cast<Context*>(reinterpret_cast<verbs_context*>(reinterpret_cast<std::byte*>(context) -
+                                                                   offsetof(verbs_context, context)));
+  }
+  Context(const Context&) = delete;
+  Context& operator=(const Context&) = delete;
+
+  nic::Device& nic() const { return nic_; }
+  AsyncEvents& async_events() { return async_events_; }
+
+  /// Ends every object and frees the context, unless the program still holds some: then their memory stays.
+  void close();
+
+  enum class Death : std::uint8_t {
+    kAlive,
+    kClosed,  ///< by the program, which goes on to use objects of it
+    kFork,    ///< this is a child, and the parent opened it
+  };
+  void die(Death why) { death_.store(why, std::memory_order_relaxed); }
+  /// Whether every verb on it must fail with dead_error().
+  bool is_dead() const { return death_.load(std::memory_order_relaxed) != Death::kAlive; }
+  /// EIO; the first time it says why on stderr.
+  int dead_error() const;
+
+  /// Guards the sets below, and relations between their members.
+  std::mutex& mutex() { return mutex_; }
+  std::unordered_set<Pd*> pds;
+  std::unordered_set<Mr*> mrs;
+  std::unordered_set<CompChannel*> channels;
+  std::unordered_set<Cq*> cqs;
+  std::unordered_set<Qp*> qps;
+  std::size_t address_handles = 0;
+
+ private:
+  Context(ibv_device& device, nic::Device& nic);
+  ~Context();
+  bool has_objects() const;
+
+  nic::Device& nic_;
+  AsyncEvents async_events_;
+  std::mutex mutex_;
+  std::atomic<Death> death_{Death::kAlive};
+};
+
+}  // namespace urnic::verbs_api

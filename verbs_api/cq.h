@@ -1,0 +1,47 @@
+// Cq: a completion queue as programs hold it, plain and extended in one.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+
+#include "nic/completion_queue.h"
+#include "transport/completion.h"
+#include "verbs_api/libibverbs.h"
+
+namespace urnic::verbs_api {
+
+struct Cq : ibv_cq_ex {
+  /// `inner` comes later, because it is told the address of this.
+  Cq(ibv_context& opened, ibv_comp_channel* notified, void* program_context);
+  ~Cq();
+  Cq(const Cq&) = delete;
+  Cq& operator=(const Cq&) = delete;
+
+  static Cq& of(ibv_cq* cq) { return *static_cast<Cq*>(reinterpret_cast<ibv_cq_ex*>(cq)); }
+  static Cq& of(ibv_cq_ex* cq) { return *static_cast<Cq*>(cq); }
+  ibv_cq* abi() { return ibv_cq_ex_to_cq(this); }
+
+  /// Takes the device's queue away; the context is closing and has ended the queue pairs.
+  void end();
+
+  /// Reports that completions were lost, once, as an event of the context.
+  void report_overrun();
+
+  std::unique_ptr<nic::CompletionQueue> inner;
+  std::uint32_t async_events_fetched = 0;  ///< under the lock of AsyncEvents
+  std::atomic<bool> overrun_reported{false};
+
+  // Of the extended interface: what start_poll or next_poll found, and the lock that is held until end_poll.
+  transport::Completion current;
+  std::mutex polling;
+  bool single_threaded = false;
+};
+
+/// Points an extended queue's start_poll() and the rest at their definitions (cq_ex.cc).
+void fill_extended_operations(ibv_cq_ex& cq);
+/// The completion details that read_*() functions can give.
+inline constexpr std::uint64_t kOfferedWcFlags = IBV_WC_STANDARD_FLAGS;
+
+}  // namespace urnic::verbs_api

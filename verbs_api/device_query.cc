@@ -1,0 +1,95 @@
+// What the device can do. Zero is an answer, too: programs take it for "not offered".
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <limits>
+#include <string_view>
+
+#include "nic/config.h"
+#include "verbs_api/context.h"
+#include "verbs_api/device_list.h"
+#include "verbs_api/failure.h"
+#include "verbs_api/operations.h"
+#include "verbs_api/vendor.h"
+
+namespace urnic::verbs_api {
+namespace {
+
+using nic::DeviceLimits;
+
+/// An answer to a request takes at most 4.096 us * 2^12 (17 ms): a NIC thread asleep wakes within 1 ms, and a
+/// core that is shared may be away for a few more. Connection managers add it to their ACK timeouts.
+constexpr std::uint8_t kAckDelayCode = 12;
+
+constexpr unsigned int kCapabilities =
+    IBV_DEVICE_CURR_QP_STATE_MOD | IBV_DEVICE_SYS_IMAGE_GUID | IBV_DEVICE_RC_RNR_NAK_GEN;
+
+ibv_device_attr attributes_of(const nic::Device& nic) {
+  ibv_device_attr attributes{};
+  constexpr std::string_view kVersion = URNIC_VERSION;
+  static_assert(kVersion.size() < sizeof(attributes.fw_ver));
+  kVersion.copy(attributes.fw_ver, kVersion.size());
+  attributes.node_guid = node_guid(nic);
+  attributes.sys_image_guid = attributes.node_guid;
+  attributes.max_mr_size = std::numeric_limits<std::uint64_t>::max();
+  attributes.page_size_cap = ~std::uint64_t{4095};  // any power of two from a page up
+  attributes.vendor_id = kVendorId;
+  attributes.vendor_part_id = kVendorPartId;
+  attributes.max_qp = DeviceLimits::kMaxQueuePairs;
+  attributes.max_qp_wr = DeviceLimits::kMaxWorkRequests;
+  attributes.device_cap_flags = kCapabilities;
+  attributes.max_sge = DeviceLimits::kMaxSges;
+  attributes.max_sge_rd = DeviceLimits::kMaxSges;
+  attributes.max_cq = DeviceLimits::kMaxCompletionQueues;
+  attributes.max_cqe = DeviceLimits::kMaxCompletions;
+  attributes.max_mr = DeviceLimits::kMaxMemoryRegions;
+  attributes.max_pd = DeviceLimits::kMaxProtectionDomains;
+  attributes.max_qp_rd_atom = DeviceLimits::kMaxReadsInFlight;
+  attributes.max_res_rd_atom = DeviceLimits::kMaxReadsInFlight * DeviceLimits::kMaxQueuePairs;
+  attributes.max_qp_init_rd_atom = DeviceLimits::kMaxReadsInFlight;
+  attributes.atomic_cap = IBV_ATOMIC_NONE;
+  attributes.max_ah = DeviceLimits::kMaxAddressHandles;
+  attributes.max_pkeys = 1;
+  attributes.local_ca_ack_delay = kAckDelayCode;
+  attributes.phys_port_cnt = 1;
+  return attributes;
+}
+
+}  // namespace
+
+int query_device_ex(ibv_context* context, const ibv_query_device_ex_input*, ibv_device_attr_ex* attributes,
+                    std::size_t size) noexcept {
+  const Context& owner = Context::of(context);
+  if (owner.is_dead()) {
+    return owner.dead_error();
+  }
+  if (size < sizeof(ibv_device_attr)) {
+    return EINVAL;
+  }
+  ibv_device_attr_ex ours{};
+  ours.orig_attr = attributes_of(owner.nic());
+  ours.device_cap_flags_ex = ours.orig_attr.device_cap_flags;
+  ours.phys_port_cnt_ex = ours.orig_attr.phys_port_cnt;
+  // The caller's struct may be an older or a newer one.
+  std::memset(attributes, 0, size);
+  std::memcpy(attributes, &ours, std::min(size, sizeof(ours)));
+  return 0;
+}
+
+}  // namespace urnic::verbs_api
+
+using urnic::verbs_api::Context;
+using urnic::verbs_api::refuse;
+
+extern "C" {
+
+int ibv_query_device(ibv_context* context, ibv_device_attr* device_attr) {
+  const Context& owner = Context::of(context);
+  if (owner.is_dead()) {
+    return refuse(owner.dead_error());
+  }
+  *device_attr = urnic::verbs_api::attributes_of(owner.nic());
+  return 0;
+}
+
+}  // extern "C"

@@ -1,0 +1,252 @@
+#include "verbs_api/environment.h"
+
+#include <fmt/format.h>
+#include <net/if.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <limits>
+#include <optional>
+#include <random>
+#include <string_view>
+#include <system_error>
+
+#include "nic/lock_file.h"
+#include "verbs_api/environment_values.h"
+
+namespace urnic::verbs_api {
+namespace {
+
+using nic::PortSpec;
+
+/// Carries an RDMA MTU of 4096; more would be of no use.
+constexpr std::uint16_t kDefaultLinkMtu = 4200;
+
+/// The variable's text; nothing when it is not set or empty.
+std::optional<std::string_view> variable(const char* name) {
+  const char* const text = std::getenv(name);
+  return text == nullptr || *text == '\0' ? std::nullopt : std::optional<std::string_view>(text);
+}
+
+Error invalid(const char* name, std::string_view why) {
+  return Error{.code = EINVAL, .message = fmt::format("{}='{}': {}", name, variable(name).value_or(""), why)};
+}
+
+/// The variable as `parse` understands it, nothing when it is absent, or an error with its name.
+template <typename Value>
+Result<std::optional<Value>, Error> read(const char* name, Result<Value, Error> (*parse)(std::string_view)) {
+  const auto text = variable(name);
+  if (!text) {
+    return std::optional<Value>();
+  }
+  const auto value = parse(*text);
+  if (!value) {
+    return invalid(name, value.error().message);
+  }
+  return std::optional<Value>(value.value());
+}
+
+Result<bool, Error> parse_flag(std::string_view text) {
+  if (text != "0" && text != "1") {
+    return Error{.code = EINVAL, .message = "not 0 or 1"};
+  }
+  return text == "1";
+}
+
+Result<nic::ProgressMode, Error> parse_progress(std::string_view text) {
+  if (text != "hybrid" && text != "thread") {
+    return Error{.code = EINVAL, .message = "not 'hybrid' or 'thread'"};
+  }
+  return text == "hybrid" ? nic::ProgressMode::kHybrid : nic::ProgressMode::kThread;
+}
+
+std::uint64_t random_seed() {
+  std::random_device device;
+  return std::uint64_t{device()} << 32 | device();
+}
+
+/// A port, and whether it is for us to say which end of a pair it is.
+struct PortChoice {
+  PortSpec port;
+  bool either_side = false;
+};
+
+Result<PortChoice, Error> parse_port(std::string_view text) {
+  auto port = PortSpec::parse(text);
+  if (!port || port.value().kind != PortSpec::Kind::kVhost) {
+    return port ? Result<PortChoice, Error>(PortChoice{.port = port.value()}) : port.error();
+  }
+  // The program may change its folder before it opens the port. The path becomes longer; is it still short
+  // enough?
+  std::error_code code;
+  port.value().target = std::filesystem::absolute(port.value().target, code).string();
+  port = code ? Error{.code = code.value(), .message = code.message()}
+              : PortSpec::parse(port.value().to_string());
+  if (!port) {
+    return port.error();
+  }
+  return PortChoice{.port = port.value(), .either_side = text.find(',') == std::string_view::npos};
+}
+
+Result<PortChoice, Error> read_port() {
+  const auto choice = read("URNIC_PORT", parse_port);
+  if (!choice) {
+    return choice.error();
+  }
+  if (choice.value()) {
+    return *choice.value();
+  }
+  const auto socket = nic::default_pair_socket();
+  return socket ? parse_port("vhost:" + socket.value()) : socket.error();
+}
+
+/// What an interface carries, or the error of a person who misspelt its name.
+Result<std::uint16_t, Error> interface_mtu(const std::string& interface) {
+  ifreq request{};
+  std::memcpy(request.ifr_name, interface.data(), std::min(interface.size(), sizeof request.ifr_name - 1));
+  const int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+  const bool known = fd >= 0 && ioctl(fd, SIOCGIFMTU, &request) == 0;
+  const int code = errno;
+  if (fd >= 0) {
+    close(fd);
+  }
+  if (!known) {
+    return Error{
+        .code = code,
+        .message = fmt::format("interface {}: {}", interface, std::generic_category().message(code))};
+  }
+  return static_cast<std::uint16_t>(
+      std::clamp<int>(request.ifr_mtu, 0, std::numeric_limits<std::uint16_t>::max()));
+}
+
+Result<std::uint16_t, Error> read_link_mtu(const PortSpec& port) {
+  constexpr const char* kName = "URNIC_MTU";
+  const auto wanted = read(kName, parse_link_mtu);
+  if (!wanted || port.kind != PortSpec::Kind::kAfPacket) {
+    return wanted ? Result<std::uint16_t, Error>(wanted.value().value_or(kDefaultLinkMtu)) : wanted.error();
+  }
+  const auto carried = interface_mtu(port.target);
+  if (!carried) {
+    return carried.error();
+  }
+  if (wanted.value() && *wanted.value() > carried.value()) {
+    return invalid(kName, fmt::format("interface {} carries no more than {}", port.target, carried.value()));
+  }
+  return wanted.value().value_or(std::min(carried.value(), kDefaultLinkMtu));
+}
+
+/// The lease of `urnic run`, or one of our own.
+Result<nic::Lease, Error> read_lease(const nic::Lease::Request& wanted) {
+  const auto fd = read("URNIC_LEASE_FD", parse_descriptor);
+  if (!fd) {
+    return fd.error();
+  }
+  if (fd.value()) {
+    if (auto lease = nic::Lease::adopt(*fd.value(), wanted.port)) {
+      return std::move(*lease);
+    }
+    // Whoever started this process closed the descriptor for it and holds the lease itself. If everything
+    // that the lease decides is spelt out, go on with that.
+    if ((wanted.ipv4 || wanted.ipv6) && !wanted.either_side) {
+      return nic::Lease();
+    }
+  }
+  return nic::Lease::take(wanted);
+}
+
+template <typename Interface>
+auto address_of(const std::optional<Interface>& interface) {
+  return interface ? std::optional(interface->address) : std::nullopt;
+}
+
+/// Port, lease, and what follows from them: link MTU, a default address, a default MAC.
+Result<void, Error> read_identity(NicEnvironment& environment) {
+  nic::DeviceConfig& device = environment.device;
+  const auto choice = read_port();
+  if (!choice) {
+    return choice.error();
+  }
+  device.port = choice.value().port;
+  const auto link_mtu = read_link_mtu(device.port);
+  if (!link_mtu) {
+    return link_mtu.error();
+  }
+  device.link_mtu = link_mtu.value();
+  const auto mac = read("URNIC_MAC", parse_mac);
+  if (!mac) {
+    return mac.error();
+  }
+  if (device.port.kind == PortSpec::Kind::kAfPacket && !device.ipv4 && !device.ipv6) {
+    return Error{
+        .code = EINVAL,
+        .message = fmt::format("others are on interface {}, so the NIC needs an address that is free there: "
+                               "give --ip (or URNIC_IP), such as 10.0.0.1/24",
+                               device.port.target)};
+  }
+
+  auto lease = read_lease({.port = device.port,
+                           .either_side = choice.value().either_side,
+                           .ipv4 = address_of(device.ipv4),
+                           .ipv6 = address_of(device.ipv6)});
+  if (!lease) {
+    return lease.error();
+  }
+  environment.lease = std::move(lease.value());
+  if (environment.lease.is_held()) {
+    device.port = environment.lease.port();
+  }
+  if (!device.ipv4 && environment.lease.ipv4()) {
+    device.ipv4 = nic::Ipv4Interface{.address = *environment.lease.ipv4(), .prefix_length = 24};
+  }
+  device.mac = mac.value().value_or(nic::mac_for(address_of(device.ipv4), address_of(device.ipv6)));
+  return success();
+}
+
+}  // namespace
+
+Result<NicEnvironment, Error> read_environment() {
+  NicEnvironment environment;
+  environment.pcap_file = variable("URNIC_PCAP").value_or("");
+  environment.fault = variable("URNIC_FAULT").value_or("");
+  const auto verbose = read("URNIC_VERBOSE", parse_flag);
+  if (!verbose) {
+    return verbose.error();
+  }
+  environment.verbose = verbose.value().value_or(false);
+
+  nic::DeviceConfig& device = environment.device;
+  const auto seed = read("URNIC_SEED", parse_seed);
+  if (!seed) {
+    return seed.error();
+  }
+  device.seed = seed.value() ? *seed.value() : random_seed();
+  const auto progress = read("URNIC_PROGRESS", parse_progress);
+  if (!progress) {
+    return progress.error();
+  }
+  device.progress = progress.value().value_or(nic::ProgressMode::kHybrid);
+  const auto ipv4 = read("URNIC_IP", parse_ipv4_interface);
+  if (!ipv4) {
+    return ipv4.error();
+  }
+  device.ipv4 = ipv4.value();
+  const auto ipv6 = read("URNIC_IP6", parse_ipv6_interface);
+  if (!ipv6) {
+    return ipv6.error();
+  }
+  device.ipv6 = ipv6.value();
+
+  if (const auto identity = read_identity(environment); !identity) {
+    return identity.error();
+  }
+  return environment;
+}
+
+}  // namespace urnic::verbs_api

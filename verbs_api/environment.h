@@ -1,0 +1,38 @@
+// NicEnvironment: what URNIC_* variables say, checked, and what they leave open, filled in.
+#pragma once
+
+#include <string>
+
+#include "nic/config.h"
+#include "nic/lease.h"
+#include "transport/result.h"
+
+namespace urnic::verbs_api {
+
+/// Everything a process knows about its NIC. Keep it as long as the device, and longer than its port: the
+/// lease in it ends when it does.
+struct NicEnvironment {
+  nic::DeviceConfig device;  ///< complete: addresses, MAC, port with its side, link MTU, progress, seed
+  std::string pcap_file;     ///< where to record frames; empty: nowhere
+  std::string fault;         ///< what the fault injector is told; empty: no injector
+  bool verbose = false;      ///< say on stderr what happens
+  nic::Lease lease;          ///< held unless the port needs none, or the program closed what it inherited
+};
+
+/// Reads the environment of this process:
+///
+///   URNIC_IP=A.B.C.D/LEN   IPv4 address, GID 1     default on a pair: 10.77.0.1/24 or 10.77.0.2/24
+///   URNIC_IP6=ADDRESS/LEN  IPv6 address, GID 2     default: none
+///   URNIC_MAC=M            hardware address        default: made from the address
+///   URNIC_MTU=N            largest IP packet       default: 4200, or the interface's when that is less
+///   URNIC_PORT=SPEC        see nic::PortSpec       default: the user's vhost-user pair, whichever side is
+///   free URNIC_PCAP=FILE        records every frame URNIC_FAULT=SPEC       see drivers/fault URNIC_SEED=N of
+///   everything drawn     default: random URNIC_PROGRESS=hybrid|thread URNIC_VERBOSE=1 URNIC_LEASE_FD=N the
+///   lease of `urnic run`; without it one is taken here
+///
+/// An empty variable counts as absent. The error is one line for a person and names the variable. May wait
+/// about a second for a program that is just ending (nic::Lease::take). Needs no privilege and starts
+/// nothing. Not thread-safe against setenv().
+Result<NicEnvironment, Error> read_environment();
+
+}  // namespace urnic::verbs_api

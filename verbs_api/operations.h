@@ -1,0 +1,28 @@
+// The operations that libibverbs.h's inline functions call through a context, and where each is defined.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "verbs_api/libibverbs.h"
+
+namespace urnic::verbs_api {
+
+// poll.cc
+int poll_cq(ibv_cq* cq, int capacity, ibv_wc* completions) noexcept;
+int request_notification(ibv_cq* cq, int solicited_only) noexcept;
+// post.cc
+int post_send(ibv_qp* qp, ibv_send_wr* first, ibv_send_wr** bad) noexcept;
+int post_receive(ibv_qp* qp, ibv_recv_wr* first, ibv_recv_wr** bad) noexcept;
+// device_query.cc, port_query.cc
+int query_device_ex(ibv_context* context, const ibv_query_device_ex_input* input,
+                    ibv_device_attr_ex* attributes, std::size_t size) noexcept;
+int query_port(ibv_context* context, std::uint8_t port, ibv_port_attr* attributes, std::size_t size) noexcept;
+// cq.cc, qp.cc
+ibv_cq_ex* create_cq_ex(ibv_context* context, ibv_cq_init_attr_ex* wanted) noexcept;
+ibv_qp* create_qp_ex(ibv_context* context, ibv_qp_init_attr_ex* wanted) noexcept;
+
+/// Fills a zeroed block. What stays null is not offered: programs find out by exactly that.
+void fill_operations(verbs_context& context);
+
+}  // namespace urnic::verbs_api

@@ -1,0 +1,59 @@
+#include "verbs_api/pd.h"
+
+#include <cerrno>
+#include <mutex>
+#include <utility>
+
+#include "verbs_api/context.h"
+#include "verbs_api/failure.h"
+
+namespace urnic::verbs_api {
+
+Pd::Pd(ibv_context& opened, std::unique_ptr<nic::ProtectionDomain> made)
+    : ibv_pd{&opened, to_integer(made->id)}, inner(std::move(made)) {}
+
+}  // namespace urnic::verbs_api
+
+using urnic::verbs_api::Context;
+using urnic::verbs_api::explain;
+using urnic::verbs_api::fail;
+using urnic::verbs_api::or_out_of_memory;
+using urnic::verbs_api::Pd;
+using urnic::verbs_api::refuse;
+
+extern "C" {
+
+ibv_pd* ibv_alloc_pd(ibv_context* context) {
+  Context& owner = Context::of(context);
+  if (owner.is_dead()) {
+    return fail(owner.dead_error());
+  }
+  return or_out_of_memory([&]() -> ibv_pd* {
+    auto inner = owner.nic().allocate_pd();
+    if (!inner) {
+      return fail(explain("alloc_pd", inner.error()));
+    }
+    auto created = std::make_unique<Pd>(*context, std::move(inner).value());
+    const std::lock_guard lock(owner.mutex());
+    owner.pds.insert(created.get());
+    return created.release();
+  });
+}
+
+int ibv_dealloc_pd(ibv_pd* pd) {
+  Context& owner = Context::of(pd->context);
+  if (owner.is_dead()) {
+    return refuse(owner.dead_error());
+  }
+  {
+    const std::lock_guard lock(owner.mutex());
+    if (Pd::of(pd).inner->users.load() != 0) {
+      return refuse(EBUSY);
+    }
+    owner.pds.erase(&Pd::of(pd));
+  }
+  delete &Pd::of(pd);
+  return 0;
+}
+
+}  // extern "C"

@@ -1,0 +1,11 @@
+// What posting has in common, whichever way a work request comes.
+#pragma once
+
+#include "nic/queue_pair.h"
+
+namespace urnic::verbs_api {
+
+/// 0, or the errno value that libibverbs' users expect.
+int errno_of(nic::PostStatus status);
+
+}  // namespace urnic::verbs_api

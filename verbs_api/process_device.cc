@@ -1,0 +1,117 @@
+#include "verbs_api/process_device.h"
+
+#include <pthread.h>
+
+#include <cerrno>
+#include <cstdint>
+#include <utility>
+
+#include "verbs_api/async_events.h"
+#include "verbs_api/context.h"
+#include "verbs_api/port_opener.h"
+
+namespace urnic::verbs_api {
+
+ProcessDevice& ProcessDevice::instance() {
+  // Never destroyed: verbs may be called by whatever runs last in the process.
+  static ProcessDevice* const instance = new ProcessDevice;
+  return *instance;
+}
+
+ProcessDevice::ProcessDevice() {
+  pthread_atfork([] { instance().mutex_.lock(); }, [] { instance().mutex_.unlock(); },
+                 [] {
+                   instance().abandon_in_child();
+                   instance().mutex_.unlock();
+                 });
+}
+
+Result<nic::Device*, Error> ProcessDevice::get() {
+  const std::lock_guard lock(mutex_);
+  if (lost_by_fork_) {
+    return Error{
+        .code = EIO,
+        .message = "this process was forked from one that had its port open; open the device after the fork"};
+  }
+  if (made_ == nullptr) {
+    auto made = make();
+    if (!made) {
+      return made.error();
+    }
+    made_ = std::move(made).value();
+  }
+  return made_->device.get();
+}
+
+Result<std::unique_ptr<ProcessDevice::Made>, Error> ProcessDevice::make() {
+  auto environment = read_environment();
+  if (!environment) {
+    return environment.error();
+  }
+  auto made = std::make_unique<Made>();
+  made->environment = std::move(environment).value();
+  const NicEnvironment& settings = made->environment;
+  made->device = std::make_unique<nic::Device>(
+      settings.device, made->clock, [&settings](const nic::PortSpec& spec, std::uint16_t link_mtu) {
+        return open_port(settings, spec, link_mtu);
+      });
+  made->device->set_qp_event_handler(deliver_qp_event);
+  return made;
+}
+
+bool ProcessDevice::is_verbose() const {
+  const std::lock_guard lock(mutex_);
+  return made_ != nullptr && made_->environment.verbose;
+}
+
+void ProcessDevice::add(Context& context) {
+  const std::lock_guard lock(mutex_);
+  contexts_.insert(&context);
+}
+
+void ProcessDevice::remove(Context& context) {
+  const std::lock_guard lock(mutex_);
+  contexts_.erase(&context);
+}
+
+void ProcessDevice::keep(Context& context) {
+  const std::lock_guard lock(mutex_);
+  kept_.insert(&context);
+}
+
+void ProcessDevice::abandon_in_child() {
+  if (made_ == nullptr) {
+    return;
+  }
+  for (Context* const context : contexts_) {
+    context->die(Context::Death::kFork);
+  }
+  contexts_.clear();
+  lost_by_fork_ = lost_by_fork_ || made_->device->is_started();
+  made_->device->abandon_after_fork();
+  // Its threads exist in the parent only, and its locks may be held by them: there is no taking it apart.
+  static_cast<void>(made_.release());
+}
+
+void ProcessDevice::on_exit() {
+  std::unique_ptr<Made> unused;
+  const std::lock_guard lock(mutex_);
+  if (made_ == nullptr) {
+    return;
+  }
+  if (contexts_.empty()) {
+    unused = std::move(made_);
+  } else {
+    made_->device->linger();
+  }
+}
+
+namespace {
+
+// After the destructors of the program and of all libraries that use this one, unlike atexit().
+[[gnu::destructor]] void leave() {
+  ProcessDevice::instance().on_exit();
+}
+
+}  // namespace
+}  // namespace urnic::verbs_api

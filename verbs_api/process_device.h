@@ -1,0 +1,65 @@
+// ProcessDevice: the one device of this process, shared by every context that is opened on it.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <unordered_set>
+
+#include "nic/clock.h"
+#include "nic/device.h"
+#include "transport/result.h"
+#include "verbs_api/environment.h"
+
+namespace urnic::verbs_api {
+
+class Context;
+
+/// libibverbs' functions are global, so this is: the only state of the process in the whole library. All
+/// contexts share the device, because two of them in one program expect to reach each other. Any thread.
+///
+/// A fork leaves the child without it. What the parent had opened is dead there, and every verb on it fails
+/// with EIO. A child of a parent whose port was not open yet may start over with a device of its own; after
+/// that it may not, because DPDK cannot be started a second time in one process image.
+class ProcessDevice {
+ public:
+  static ProcessDevice& instance();
+  ProcessDevice(const ProcessDevice&) = delete;
+  ProcessDevice& operator=(const ProcessDevice&) = delete;
+
+  /// The device; the first call reads the environment and makes it. Starts nothing. The error is for the
+  /// person.
+  Result<nic::Device*, Error> get();
+
+  /// Whether URNIC_VERBOSE asks for explanations.
+  bool is_verbose() const;
+
+  /// Contexts that are open, for those who have to find them.
+  void add(Context& context);
+  void remove(Context& context);
+  /// Keeps a closed context of which the program still holds objects, until the process ends.
+  void keep(Context& context);
+
+  /// The program ends: closes the port if everything was closed, otherwise lets the peers drain (design
+  /// decision 11). What the program still holds keeps working, for threads and destructors that come later.
+  void on_exit();
+
+ private:
+  struct Made {
+    NicEnvironment environment;
+    nic::SteadyClock clock;
+    std::unique_ptr<nic::Device> device;  // uses the two above
+  };
+
+  ProcessDevice();
+  static Result<std::unique_ptr<Made>, Error> make();
+  void abandon_in_child();
+
+  // Held during a fork, so that the child finds a whole picture. Made is never freed in a child.
+  mutable std::mutex mutex_;
+  std::unique_ptr<Made> made_;
+  std::unordered_set<Context*> contexts_;
+  std::unordered_set<Context*> kept_;
+  bool lost_by_fork_ = false;
+};
+
+}  // namespace urnic::verbs_api

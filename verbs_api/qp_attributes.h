@@ -1,0 +1,22 @@
+// Attributes of queue pairs: ibv_qp_attr with its mask, and the device's.
+#pragma once
+
+#include "nic/queue_pair.h"
+#include "transport/qp_state.h"
+#include "transport/result.h"
+#include "verbs_api/libibverbs.h"
+
+namespace urnic::verbs_api {
+
+/// The attributes that `mask` (IBV_QP_*) selects. EINVAL for values that mean nothing, EOPNOTSUPP for what is
+/// not offered: alternate paths, resizing, draining events. Whether they fit the state is for the device to
+/// say.
+Result<nic::QpAttributes, Error> to_qp_attributes(const ibv_qp_attr& attributes, int mask);
+
+/// Everything, as ibv_query_qp reports it.
+ibv_qp_attr to_ibv_attributes(const nic::QpAttributes& attributes, const nic::QpCapabilities& capabilities);
+
+ibv_qp_cap to_ibv_cap(const nic::QpCapabilities& capabilities);
+nic::QpCapabilities to_capabilities(const ibv_qp_cap& cap);
+
+}  // namespace urnic::verbs_api

@@ -1,0 +1,14 @@
+// How the device calls itself to those who ask for a vendor.
+#pragma once
+
+#include <cstdint>
+
+namespace urnic::verbs_api {
+
+/// Not 0, because some programs take that for "no device", and no maker's: those have quirks attached. It is
+/// a locally administered OUI (bit 1 of the first octet) with "ur" in it.
+inline constexpr std::uint32_t kVendorId = 0x027572;
+inline constexpr std::uint32_t kVendorPartId = 1;
+inline constexpr const char* kBoardId = "URNIC0000001";
+
+}  // namespace urnic::verbs_api
