@@ -1,0 +1,116 @@
+// Coverage: how often the interesting things happened, so that a simulator that has stopped testing them is noticed.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+namespace urnic::sim {
+
+/// The order is the order of kHappeningNames.
+enum class Happening : std::uint8_t {
+  kFrames,
+  kOperations,
+  // Faults.
+  kLost,
+  kLostInBlackout,
+  kDuplicated,
+  kReordered,
+  kCorrupted,
+  kTruncated,
+  kPadded,
+  kPortFull,
+  kStall,
+  // Recovery.
+  kSequenceNak,
+  kRnrNak,
+  kErrorNak,
+  kTimeout,
+  kImpliedNak,
+  kRewind,
+  kResumedInsideMessage,
+  kReadResumedInside,
+  kDuplicateRequest,
+  kDuplicateRead,
+  kCoalescedAck,
+  kAckInsideMessage,
+  kFullWindow,
+  kPsnWrapInsideMessage,
+  kPsnWrapInsideRead,
+  kReconnected,
+  // Completions: successes by opcode, others by status.
+  kSendCompleted,
+  kWriteCompleted,
+  kReadCompleted,
+  kReceiveCompleted,
+  kReceiveWithImmediateCompleted,
+  kFlushed,
+  kLocalLengthError,
+  kLocalProtectionError,
+  kRemoteInvalidRequest,
+  kRemoteAccessError,
+  kRemoteOperationError,
+  kRetryExceeded,
+  kRnrRetryExceeded,
+};
+
+inline constexpr std::array kHappeningNames = std::to_array<std::string_view>({
+    "frames sent",
+    "operations completed",
+    "frames lost",
+    "frames lost in blackouts",
+    "frames duplicated",
+    "frames reordered",
+    "frames corrupted",
+    "frames truncated",
+    "frames padded",
+    "port full",
+    "host stalled",
+    "sequence NAKs",
+    "RNR NAKs",
+    "error NAKs",
+    "ACK timeouts",
+    "implied NAKs",
+    "requester went back",
+    "resumed inside a message",
+    "READ resumed part way",
+    "duplicate requests",
+    "duplicate READs",
+    "ACKs for several messages",
+    "ACKs inside a message",
+    "window full",
+    "PSN wrapped inside a message",
+    "PSN wrapped inside a READ",
+    "reconnected through RESET",
+    "SEND completed",
+    "WRITE completed",
+    "READ completed",
+    "receive completed",
+    "receive with immediate completed",
+    "flushed",
+    "local length error",
+    "local protection error",
+    "remote invalid request",
+    "remote access error",
+    "remote operation error",
+    "retry exceeded",
+    "RNR retry exceeded",
+});
+
+class Coverage {
+ public:
+  void add(Happening happening, std::uint64_t n = 1) { counts_[static_cast<std::size_t>(happening)] += n; }
+  std::uint64_t count(Happening happening) const { return counts_[static_cast<std::size_t>(happening)]; }
+
+  void add(const Coverage& other) {
+    for (std::size_t i = 0; i < counts_.size(); ++i) counts_[i] += other.counts_[i];
+  }
+
+ private:
+  std::array<std::uint64_t, kHappeningNames.size()> counts_{};
+};
+
+static_assert(kHappeningNames.size() == static_cast<std::size_t>(Happening::kRnrRetryExceeded) + 1);
+
+}  // namespace urnic::sim

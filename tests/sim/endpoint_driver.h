@@ -1,0 +1,113 @@
+// EndpointDriver: the application at one end of a pair of queue pairs. It posts what the plan says and hands what
+// completes to the oracles.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "nic/queue_pair.h"
+#include "tests/sim/completion_model.h"
+#include "tests/sim/host.h"
+#include "tests/sim/plan.h"
+#include "tests/sim/scene.h"
+
+namespace urnic::sim {
+
+class EndpointDriver {
+ public:
+  /// `own` is what this end requests, `peers` what the other end requests and this end receives.
+  EndpointDriver(Scene& scene, std::uint32_t pair, Side side, const Plan& own, const Plan& peers);
+  ~EndpointDriver();
+  EndpointDriver(const EndpointDriver&) = delete;
+  EndpointDriver& operator=(const EndpointDriver&) = delete;
+
+  void set_peer(EndpointDriver& peer) { peer_ = &peer; }
+  nic::QueuePair& qp() { return *qp_; }
+  std::uint32_t qp_number() const { return to_integer(qp_->number()); }
+
+  /// Begins a connection with empty queues.
+  void on_connected();
+  /// Posts up to `most` operations of the plan and says whether it was any. Stops early when the queue is full or the
+  /// plan has ended.
+  bool post_sends(std::uint32_t most);
+  /// Posts receives until the queue is full; says whether it was any.
+  bool post_receives();
+
+  void on_completion(const transport::Completion& completion);
+  /// All that was visible has been polled.
+  void on_polled();
+
+  /// The queue pair is in ERR and was flushed: judges and ends whatever is left.
+  void on_flushed();
+
+  bool has_posted_all() const { return next_operation_ == own_.operations.size(); }
+  bool has_receives_to_post() const { return next_receive_ < peers_.receives.size(); }
+  bool is_idle() const { return sends_.outstanding() == 0 && receives_.messages_waiting() == 0; }
+  /// A work request failed or was flushed, so that the connection has to end.
+  bool has_failed() const { return sends_.has_failed() || receives_.has_failed(); }
+  /// We moved the queue pair to ERR ourselves, so that flushing is what it should do.
+  void expect_flush() { flush_is_expected_ = true; }
+
+  /// For a failure message: what is outstanding.
+  std::string describe() const;
+
+ private:
+  /// What happened to an operation so far.
+  struct Progress {
+    std::uint32_t connection = 0;  // in which it was posted; 0 for not yet
+    bool succeeded = false;
+    bool overwritten = false;  // a later WRITE of its chain was posted
+    bool expects_data = true;  // READ: whether what it must bring is known
+    Pattern brings{};          // READ: that
+  };
+
+  bool post(nic::QueuePair::SendBatch& batch, const Operation& operation);
+  void prepare_memory(const Operation& operation);
+  void announce(const Operation& operation);
+  void note_chain(const Operation& operation);
+  transport::SendRequest request(const Operation& operation) const;
+
+  void on_send_ended(const Ended& ended);
+  void on_receive_ended(const Ended& ended);
+  void on_succeeded(const Operation& operation);
+  void on_not_succeeded(const Operation& operation);
+  void judge_send_failure(const transport::Completion& completion);
+  void judge_receive_failure(const transport::Completion& completion);
+  bool flush_is_legitimate();
+
+  /// `pieces`, one behind the other, must hold the pattern.
+  void settle(Host& host, const std::vector<Range>& pieces, Pattern pattern, const Operation& operation);
+  /// The application may reuse memory that the NIC is done with; every other time it does, at once.
+  void maybe_scribble(Host& host, const std::vector<Range>& pieces);
+  const Operation& operation_of(std::uint64_t wr_id) const { return own_.operations[wr_id - own_.operations.front().id]; }
+  Progress& progress_of(const Operation& operation) { return progress_[operation.id - own_.operations.front().id]; }
+  const Receive& receive_of(std::uint64_t wr_id) const { return peers_.receives[wr_id & 0xffffffffu]; }
+  std::vector<Range> written_part(const Receive& receive) const;
+  void complain(std::string_view oracle, const std::string& what);
+
+  Scene& scene_;
+  std::uint32_t pair_;
+  Side side_;
+  Host& host_;
+  Host& peer_host_;
+  const Plan& own_;
+  const Plan& peers_;
+  EndpointDriver* peer_ = nullptr;
+  std::unique_ptr<nic::QueuePair> qp_;
+
+  std::uint32_t connection_ = 0;
+  std::size_t next_operation_ = 0;
+  std::size_t next_receive_ = 0;
+  std::vector<Progress> progress_;
+  SendCompletions sends_;
+  ReceiveCompletions receives_{0, 0};
+  bool flush_is_expected_ = false;
+  std::vector<Range> undetermined_;  // at the peer: packets of failed WRITEs may still be on their way there
+  std::optional<std::string> missing_acknowledgement_;
+  std::vector<Ended> ended_;
+};
+
+}  // namespace urnic::sim

@@ -1,0 +1,148 @@
+// FlowObserver: what one requester and its responder may say to each other, judged from the wire alone.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tests/sim/event_queue.h"
+#include "tests/sim/wire_view.h"
+
+namespace urnic::sim {
+
+/// Watches the requests of one side of a connection and the responses to them. Frames count as sent when the device
+/// flushes them, as taken when the other device receives them; between both the network does what it likes. From
+/// that it knows what either end can know, and complains about every packet that a correct one would not send:
+///
+///   requester: new PSNs without a gap, again only what is not acknowledged and exactly as before, no more in flight than
+///   window and READ limit allow, nothing while the receiver asked for time, no repetition without a reason or timeout,
+///   AckReq where the window would close without;
+///   responder: no ACK for what it cannot have, in order with the READ responses before it, the MSN of what it has, one
+///   sequence NAK per gap and with the expected PSN, nothing after it has refused, no completion before its ACK.
+///
+/// PSNs are kept as 64-bit numbers that do not wrap.
+class FlowObserver {
+ public:
+  struct Limits {
+    std::uint32_t mtu_bytes = 1024;
+    std::uint32_t window_packets = 128;
+    std::uint32_t max_reads_in_flight = 1;
+    Duration ack_timeout{};
+    std::uint32_t first_psn = 0;
+  };
+
+  struct Counts {
+    std::uint64_t sequence_naks = 0;
+    std::uint64_t rnr_naks = 0;
+    std::uint64_t error_naks = 0;
+    std::uint64_t duplicate_requests = 0;
+    std::uint64_t duplicate_reads = 0;
+    std::uint64_t reads_resumed_inside = 0;
+    std::uint64_t messages_resumed_inside = 0;
+    std::uint64_t rewinds = 0;
+    std::uint64_t psn_wraps_inside_message = 0;
+    std::uint64_t psn_wraps_inside_read = 0;
+    std::uint64_t coalesced_acks = 0;
+    std::uint64_t acks_inside_message = 0;
+    std::uint64_t full_windows = 0;
+  };
+
+  explicit FlowObserver(const Limits& limits);
+
+  using Complaint = std::optional<std::string>;
+
+  /// The next work request was posted; `fence`: it must wait for the READs before it.
+  void on_posted(bool fence) { fences_.push_back(fence); }
+  Complaint on_request_sent(const WireView& packet, Time now);
+  void on_request_taken(const WireView& packet, Time now);
+  Complaint on_response_sent(const WireView& packet);
+  void on_response_taken(const WireView& packet, Time now);
+
+  /// The responder's program has seen the next successful receive. A complaint if its acknowledgement has not left: a
+  /// program that ends now would leave its peer without one.
+  /// Completions are held back for kMaxHold at most, counted from the oldest one that is held.
+  Complaint on_receive_completed(Time now);
+  static constexpr Duration kMaxHold = std::chrono::milliseconds(5);
+
+  /// Times the requester went back since something was acknowledged.
+  std::uint32_t rewinds_since_progress() const { return rewinds_since_progress_; }
+  /// RNR NAKs that made it wait since something was acknowledged.
+  std::uint32_t rnr_naks_since_progress() const { return rnr_naks_since_progress_; }
+  /// Whether the responder has refused a request for good.
+  bool has_refused() const { return has_refused_; }
+
+  const Counts& counts() const { return counts_; }
+
+ private:
+  struct Message {
+    std::uint64_t first = 0;  // PSN
+    std::uint64_t end = 0;    // one past its last PSN so far
+    std::uint64_t number = 0; // 1 for the first message of the connection
+    PacketKind kind = PacketKind::kSend;
+    bool is_complete = false;
+    bool is_answered = false;  // READ: its last response has been sent
+    std::uint64_t address = 0;
+    std::uint32_t rkey = 0;
+    std::uint32_t length = 0;  // from the RETH
+    std::uint32_t bytes = 0;   // of payload so far
+  };
+
+  std::uint64_t extend(std::uint32_t psn) const;
+  Message* find(std::uint64_t psn);
+  Complaint on_new_request(const WireView& packet, std::uint64_t psn);
+  Complaint on_repeated_request(const WireView& packet, std::uint64_t psn);
+  Complaint check_payload(const WireView& packet) const;
+  Complaint check_order(std::uint64_t psn, Time now);
+  Complaint check_msn(const WireView& packet, std::uint64_t from, std::uint64_t to) const;
+  Complaint check_answered_before(std::uint64_t psn) const;
+  Complaint on_read_response_sent(const WireView& packet, std::uint64_t psn);
+  Complaint on_nak_sent(const WireView& packet, std::uint64_t psn);
+  /// How many messages a responder has completed that expects `psn` next; a READ counts when it is begun (fact 20).
+  std::uint64_t messages_before(std::uint64_t psn) const;
+  bool acknowledge_before(std::uint64_t psn, Time now);
+  void made_progress(Time now);
+  void may_go_back(Time told_at);
+  void forget_old_messages();
+  std::uint64_t& fingerprint(std::uint64_t psn) { return fingerprints_[psn % fingerprints_.size()]; }
+
+  Limits limits_;
+  Counts counts_;
+  std::deque<Message> messages_;
+  std::uint64_t forgotten_messages_ = 0;
+  std::vector<std::uint64_t> fingerprints_;  // of data packets, by PSN
+
+  // The requester, as far as the wire shows.
+  std::uint64_t next_;          // never used
+  std::uint64_t position_;      // one past the packet sent last
+  std::uint64_t acknowledged_;  // all before is known to be acknowledged or answered
+  std::uint64_t data_in_flight_ = 0;
+  std::uint64_t reads_in_flight_ = 0;
+  std::deque<bool> fences_;  // of messages that were posted and not begun
+  std::uint64_t since_ack_request_ = 0;
+  std::uint32_t rewinds_since_progress_ = 0;
+  std::uint32_t rnr_naks_since_progress_ = 0;
+  bool may_go_back_ = false;  // it was told to
+  Time told_at_{};
+  Time timer_started_{};
+  bool waits_for_receiver_ = false;
+  Time not_ready_until_{};
+
+  // The responder. expected_ is an upper bound: what it was given may have been refused.
+  std::uint64_t expected_;
+  std::uint64_t answered_;  // a lower bound: it has said that it has all before
+  std::uint64_t least_expected_ = ~std::uint64_t{0};  // another: see on_request_taken()
+  std::uint64_t read_response_next_ = 0;
+  struct ReceiveTaker {
+    std::uint64_t end = 0;  // PSN
+    Time taken = transport::kNever;
+  };
+  std::deque<ReceiveTaker> receive_takers_;  // messages whose receives have not completed
+  Time hold_expired_ = transport::kNever;
+  std::optional<std::uint64_t> nak_out_;  // sequence NAK sent, and the packet has not come
+  bool has_refused_ = false;
+};
+
+}  // namespace urnic::sim

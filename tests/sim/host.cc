@@ -1,0 +1,166 @@
+#include "tests/sim/host.h"
+
+#include <algorithm>
+#include <stdexcept>
+#include <type_traits>
+#include <utility>
+
+namespace urnic::sim {
+namespace {
+
+using transport::Access;
+using transport::wire::Ipv4Address;
+using transport::wire::Ipv6Address;
+using transport::wire::Mac;
+
+constexpr std::uint32_t kMaxSge = 4;
+constexpr std::uint32_t kMaxInline = 256;
+
+std::uint8_t host_number(Side side) { return static_cast<std::uint8_t>(index(side) + 1); }
+
+nic::DeviceConfig device_config(Side side, const Options& options) {
+  const std::uint8_t number = host_number(side);
+  nic::DeviceConfig config;
+  config.name = side == Side::kA ? "simA" : "simB";
+  config.mac = Mac{{0x02, 0, 0, 0, 0, number}};
+  config.ipv4 = nic::Ipv4Interface{.address = Ipv4Address{{10, 0, 0, number}}};
+  config.ipv6 = nic::Ipv6Interface{.address = gid_of(side, true)};
+  config.progress = nic::ProgressMode::kManual;
+  config.seed = Random(options.seed, Stream::kDevices).next() + number;
+  config.min_ack_timeout = options.min_ack_timeout;
+  config.window_packets = options.window_packets;
+  return config;
+}
+
+/// What only a broken device refuses.
+template <typename T>
+T require(Result<T, Error> result) {
+  if (!result) throw std::runtime_error(result.error().message);
+  if constexpr (!std::is_void_v<T>) return std::move(result).value();
+}
+
+Access access_of(Region region) {
+  switch (region) {
+    case Region::kPrivate:
+      return Access::kLocalWrite;
+    case Region::kReadable:
+      return Access::kRemoteRead;
+    case Region::kShared:
+      return Access::kLocalWrite | Access::kRemoteWrite | Access::kRemoteRead;
+  }
+  return Access::kNone;
+}
+
+}  // namespace
+
+transport::wire::Gid gid_of(Side side, bool ipv6) {
+  const std::uint8_t number = host_number(side);
+  if (!ipv6) return Ipv6Address::from_ipv4(Ipv4Address{{10, 0, 0, number}});
+  Ipv6Address address{{0xfd}};
+  address.octets[15] = number;
+  return address;
+}
+
+Host::Host(Side side, const Options& options, const Plans& plans, const SimClock& clock, Network& network,
+           FramePool& frames, FrameTap& tap)
+    : side_(side),
+      options_(options),
+      memory_(plans.memory[index(side)], options.seed * 2 + index(side)),
+      attachment_{.side = side,
+                  .options = options,
+                  .clock = clock,
+                  .network = network,
+                  .frames = frames,
+                  .tap = tap,
+                  .random = Random(options.seed * 2 + index(side), Stream::kSchedule)} {
+  device_ = std::make_unique<nic::Device>(
+      device_config(side, options), clock,
+      [this](const nic::PortSpec&, std::uint16_t) -> Result<std::unique_ptr<nic::PacketPort>, Error> {
+        return std::unique_ptr<nic::PacketPort>(std::make_unique<SimPort>(attachment_));
+      });
+  require(device_->start());
+  pd_ = require(device_->allocate_pd());
+  other_pd_ = require(device_->allocate_pd());
+  // A key that is stale: its slot may or may not have been given to another region since.
+  stale_key_ = register_region(*pd_, Region::kShared, access_of(Region::kShared));
+  require(device_->deregister_memory(*pd_, stale_key_));
+  for (const Region region : {Region::kPrivate, Region::kReadable, Region::kShared}) {
+    keys_[static_cast<std::size_t>(region)] = register_region(*pd_, region, access_of(region));
+  }
+  other_pd_key_ = register_region(*other_pd_, Region::kShared, access_of(Region::kShared));
+  // The new owner of its slot may by chance have got the same number.
+  if (std::ranges::find(keys_, stale_key_) != keys_.end() || stale_key_ == other_pd_key_) {
+    stale_key_ = to_integer(unknown_rkey());
+  }
+  create_queues();
+}
+
+Host::~Host() {
+  for (auto& queue : queues_) {
+    static_cast<void>(device_->destroy_cq(queue));
+  }
+  for (const std::uint32_t key : keys_) {
+    static_cast<void>(device_->deregister_memory(*pd_, key));
+  }
+  static_cast<void>(device_->deregister_memory(*other_pd_, other_pd_key_));
+}
+
+transport::wire::Gid Host::gid() const { return gid_of(side_, options_.ipv6); }
+
+// Keys' users know the regions by addresses that are the same in every run and are not those of this process.
+std::uint64_t Host::address(const Range& range) const {
+  const std::uint64_t start = 0x10'0000'0000u * (static_cast<std::uint64_t>(range.region) + 1) + 0x1001 + index(side_);
+  return start + static_cast<std::uint64_t>(static_cast<std::int64_t>(static_cast<std::int32_t>(range.offset)));
+}
+
+std::uint32_t Host::register_region(nic::ProtectionDomain& pd, Region region, Access access) {
+  return require(device_->register_memory(pd, memory_.start(region), memory_.size(region), address({.region = region}),
+                                          access))
+      .key;
+}
+
+void Host::create_queues() {
+  const auto create = [this](std::uint32_t capacity) {
+    queues_.push_back(require(device_->create_cq(capacity, nullptr, nullptr)));
+  };
+  const std::uint32_t pairs = options_.all_pairs();
+  if (options_.one_cq) {
+    create(2 * pairs * (options_.send_depth + options_.receive_depth));
+    return;
+  }
+  for (std::uint32_t pair = 0; pair < pairs; ++pair) {
+    create(2 * options_.send_depth);
+    create(2 * options_.receive_depth);
+  }
+}
+
+std::unique_ptr<nic::QueuePair> Host::create_qp(std::uint32_t pair) {
+  return require(device_->create_qp({.capabilities = {.max_send_wr = options_.send_depth,
+                                                      .max_receive_wr = options_.receive_depth,
+                                                      .max_send_sge = kMaxSge,
+                                                      .max_receive_sge = kMaxSge,
+                                                      .max_inline_data = kMaxInline},
+                                     .pd = pd_.get(),
+                                     .send_queue = queues_[options_.one_cq ? 0 : 2 * pair].get(),
+                                     .receive_queue = queues_[options_.one_cq ? 0 : 2 * pair + 1].get()}));
+}
+
+transport::Sge Host::sge(const Range& range, bool unknown_lkey) const {
+  const std::uint32_t key = unknown_lkey ? to_integer(unknown_rkey()) : keys_[static_cast<std::size_t>(range.region)];
+  return {.address = address(range), .length = range.length, .lkey = transport::Lkey{key}};
+}
+
+transport::Sge Host::plain_sge(const Range& range) {
+  return {.address = reinterpret_cast<std::uint64_t>(memory_.at(range).data()), .length = range.length};
+}
+
+// A slot that exists with a tag that nobody has had.
+transport::Rkey Host::unknown_rkey() const {
+  std::uint32_t key = keys_[static_cast<std::size_t>(Region::kShared)];
+  do {
+    key = (key & ~0xffu) | ((key + 1) & 0xffu);
+  } while (key == stale_key_ || key == other_pd_key_);
+  return transport::Rkey{key};
+}
+
+}  // namespace urnic::sim

@@ -1,0 +1,72 @@
+// Host: one side of the world: a device, its application's memory, keys and completion queues.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "nic/device.h"
+#include "tests/sim/memory_model.h"
+#include "tests/sim/plan.h"
+#include "tests/sim/sim_port.h"
+
+namespace urnic::sim {
+
+class Host {
+ public:
+  /// Makes the device, in kManual mode, and registers the memory that `plans` need.
+  Host(Side side, const Options& options, const Plans& plans, const SimClock& clock, Network& network, FramePool& frames,
+       FrameTap& tap);
+  ~Host();
+  Host(const Host&) = delete;
+  Host& operator=(const Host&) = delete;
+
+  Side side() const { return side_; }
+  nic::Device& device() { return *device_; }
+  const nic::Device& device() const { return *device_; }
+  MemoryModel& memory() { return memory_; }
+  Attachment& attachment() { return attachment_; }
+
+  /// The address that the peer knows us by.
+  transport::wire::Gid gid() const;
+  std::uint8_t gid_index() const { return options_.ipv6 ? 2 : 1; }
+
+  std::unique_ptr<nic::QueuePair> create_qp(std::uint32_t pair);
+
+  /// A range as keys' users name it.
+  std::uint64_t address(const Range& range) const;
+  transport::Sge sge(const Range& range, bool unknown_lkey) const;
+  /// The same by plain address, for inline data.
+  transport::Sge plain_sge(const Range& range);
+  transport::Rkey rkey(Region region) const { return transport::Rkey{keys_[static_cast<std::size_t>(region)]}; }
+  transport::Rkey unknown_rkey() const;
+  transport::Rkey stale_rkey() const { return transport::Rkey{stale_key_}; }
+  /// Of the shared region, registered once more in another protection domain.
+  transport::Rkey other_pd_rkey() const { return transport::Rkey{other_pd_key_}; }
+
+  /// All of them, to be polled.
+  std::span<const std::unique_ptr<nic::CompletionQueue>> queues() const { return queues_; }
+
+ private:
+  std::uint32_t register_region(nic::ProtectionDomain& pd, Region region, transport::Access access);
+  void create_queues();
+
+  Side side_;
+  const Options& options_;
+  MemoryModel memory_;
+  Attachment attachment_;
+  std::unique_ptr<nic::Device> device_;
+  std::unique_ptr<nic::ProtectionDomain> pd_;
+  std::unique_ptr<nic::ProtectionDomain> other_pd_;
+  std::array<std::uint32_t, kRegions> keys_{};
+  std::uint32_t stale_key_ = 0;
+  std::uint32_t other_pd_key_ = 0;
+  std::vector<std::unique_ptr<nic::CompletionQueue>> queues_;
+};
+
+/// Addresses of the hosts.
+transport::wire::Gid gid_of(Side side, bool ipv6);
+
+}  // namespace urnic::sim

@@ -1,0 +1,164 @@
+#include "tests/sim/options.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+
+#include "tests/sim/random.h"
+
+namespace urnic::sim {
+namespace {
+
+using std::chrono::microseconds;
+using std::chrono::milliseconds;
+using std::chrono::nanoseconds;
+
+double microseconds_of(Duration duration) { return static_cast<double>(duration.count()) / 1000; }
+
+/// Half of the kinds of fault are on in a seed, each at a rate of its own.
+double draw_rate(Random& random) {
+  static constexpr std::array kRates = {0.002, 0.005, 0.01, 0.02, 0.04};
+  return random.chance(0.5) ? random.pick(kRates) : 0;
+}
+
+FaultRates draw_faults(Random& random) {
+  FaultRates rates;
+  rates.loss = draw_rate(random);
+  rates.duplication = draw_rate(random);
+  rates.reordering = draw_rate(random);
+  rates.corruption = draw_rate(random);
+  rates.truncation = draw_rate(random) / 2;
+  rates.padding = draw_rate(random);
+  rates.blackout = random.chance(0.25) ? 0.001 : 0;
+  return rates;
+}
+
+LinkOptions draw_link(Random& random, bool faults) {
+  LinkOptions link;
+  link.nanoseconds_per_byte = random.pick(std::array{0.8, 0.2, 0.08});  // 10, 40, 100 Gb/s
+  link.base_delay = random.between(nanoseconds(500), microseconds(20));
+  link.jitter = random.chance(0.5) ? random.between(nanoseconds(0), microseconds(10)) : Duration(0);
+  link.reorder_delay = random.between(microseconds(1), microseconds(random.chance(0.2) ? 3000 : 100));
+  link.blackout_time = random.between(microseconds(10), microseconds(5000));
+  if (faults) {
+    link.faults = draw_faults(random);
+  }
+  return link;
+}
+
+void draw_connection(Options& options, Random& random) {
+  using transport::PathMtu;
+  options.path_mtu =
+      random.pick(std::array{PathMtu::k256, PathMtu::k512, PathMtu::k1024, PathMtu::k2048, PathMtu::k4096});
+  options.ipv6 = random.chance(0.3);
+  options.pairs = static_cast<std::uint32_t>(random.between(1, 4));
+  options.psn_near_wrap = random.chance(0.4);
+  options.window_packets = random.pick(std::array{4u, 8u, 16u, 32u, 64u, 128u, 128u});
+  options.max_reads_in_flight = random.pick(std::array<std::uint8_t, 5>{1, 2, 4, 8, 16});
+  options.ack_timeout = static_cast<std::uint8_t>(random.between(8, 14));
+  options.min_ack_timeout = random.chance(0.5) ? Duration(microseconds(4194)) : Duration(milliseconds(1));
+  options.retry_count = random.chance(0.85) ? std::uint8_t{7} : static_cast<std::uint8_t>(random.between(1, 4));
+  options.rnr_retry = random.chance(0.85) ? std::uint8_t{7} : static_cast<std::uint8_t>(random.between(0, 3));
+  options.min_rnr_timer = random.chance(0.03) ? std::uint8_t{0} : static_cast<std::uint8_t>(random.between(1, 16));
+}
+
+void draw_applications(Options& options, Random& random) {
+  options.operations = static_cast<std::uint32_t>(random.between(210, 400));
+  options.max_message_bytes = random.pick(std::array{4096u, 16384u, 65536u});
+  for (auto& weight : options.operation_weights) {
+    weight = random.pick(std::array{0u, 1u, 1u, 3u});
+  }
+  if (std::all_of(options.operation_weights.begin(), options.operation_weights.end(),
+                  [](std::uint32_t weight) { return weight == 0; })) {
+    options.operation_weights.fill(1);
+  }
+  options.signaled = random.pick(std::array{1.0, 0.5, 0.1});
+  options.inlined = random.pick(std::array{0.0, 0.3});
+  options.fenced = random.pick(std::array{0.0, 0.0, 0.1});
+  options.chained = random.pick(std::array{0.0, 0.2, 0.5});
+  options.send_depth = random.pick(std::array{4u, 16u, 64u, 256u});
+  options.receive_depth = random.pick(std::array{2u, 16u, 256u});
+  options.one_cq = random.chance(0.5);
+  options.post_gap = random.between(microseconds(1), microseconds(100));
+  // One in three applications is slower to post receives than its peer is to send.
+  options.receive_gap = random.chance(0.33) ? options.post_gap * 3 : options.post_gap / 4;
+}
+
+void draw_hosts(Options& options, Random& random, bool faults) {
+  options.round_cost = random.between(nanoseconds(100), nanoseconds(3000));
+  options.poll_delay = random.chance(0.5) ? random.between(nanoseconds(0), nanoseconds(5000)) : Duration(0);
+  if (faults) {
+    options.stall = random.chance(0.3) ? 0.001 : 0;
+    options.stall_time = random.between(microseconds(50), microseconds(3000));
+    options.port_full = random.chance(0.3) ? random.pick(std::array{0.01, 0.1}) : 0;
+    options.violator = random.chance(0.4);
+    options.deliberate_errors = random.chance(0.25) ? static_cast<std::uint32_t>(random.between(1, 3)) : 0;
+  }
+}
+
+}  // namespace
+
+Options Options::draw(std::uint64_t seed) {
+  Random random(seed, Stream::kOptions);
+  Options options;
+  options.seed = seed;
+  const bool faults = !random.chance(0.06);
+  draw_connection(options, random);
+  draw_applications(options, random);
+  draw_hosts(options, random, faults);
+  for (LinkOptions& link : options.links) {
+    // One direction alone may be bad: requests arrive and acknowledgements do not, or the other way round.
+    link = draw_link(random, faults && !random.chance(0.2));
+  }
+  options.safety_fraction = random.pick(std::array{0.7, 0.9, 1.0});
+  return options;
+}
+
+Duration Options::effective_ack_timeout() const {
+  return std::max(min_ack_timeout, Duration(std::int64_t{4096} << ack_timeout));
+}
+
+Duration Options::rnr_delay() const { return rnr_timer(min_rnr_timer); }
+
+Duration Options::max_frame_age() const {
+  Duration worst{};
+  for (const LinkOptions& link : links) {
+    worst = std::max(worst, link.base_delay + link.jitter + link.reorder_delay);
+  }
+  return worst + stall_time + milliseconds(20);  // the rest is for queueing before the link
+}
+
+Duration rnr_timer(std::uint8_t code) {
+  static constexpr std::array<std::uint32_t, 32> kMicroseconds = {
+      655360, 10,   20,   30,   40,    60,    80,    120,   160,   240,   320,    480,    640,    960,    1280,   1920,
+      2560,   3840, 5120, 7680, 10240, 15360, 20480, 30720, 40960, 61440, 81920, 122880, 163840, 245760, 327680, 491520};
+  return microseconds(kMicroseconds[code & 31u]);
+}
+
+std::string Options::to_string() const {
+  std::string text = fmt::format(
+      "mtu={} ip={} pairs={}{} wrap={} window={} reads={} ack_timeout={} min_ack={}us retry={} rnr_retry={} rnr_timer={}",
+      transport::bytes(path_mtu), ipv6 ? 6 : 4, pairs, violator ? "+violator" : "", psn_near_wrap, window_packets,
+      max_reads_in_flight, ack_timeout, microseconds_of(min_ack_timeout), retry_count, rnr_retry, min_rnr_timer);
+  text += fmt::format(
+      " ops={} max_message={} weights={}/{}/{}/{}/{} signaled={} inline={} fence={} chain={} depth={}/{} one_cq={} "
+      "gaps={}/{}us errors={}",
+      operations, max_message_bytes, operation_weights[0], operation_weights[1], operation_weights[2],
+      operation_weights[3], operation_weights[4], signaled, inlined, fenced, chained, send_depth, receive_depth, one_cq,
+      microseconds_of(post_gap), microseconds_of(receive_gap), deliberate_errors);
+  text += fmt::format(" round={}us poll={}us stall={}x{}us port_full={} safety={}", microseconds_of(round_cost),
+                      microseconds_of(poll_delay), stall, microseconds_of(stall_time), port_full, safety_fraction);
+  for (const Side side : kSides) {
+    const LinkOptions& link = links[index(side)];
+    const FaultRates& faults = link.faults;
+    text += fmt::format(" {}>{}:[delay={}+{}us {}ns/B", name(side), name(other(side)), microseconds_of(link.base_delay),
+                        microseconds_of(link.jitter), link.nanoseconds_per_byte);
+    text += fmt::format(" loss={} dup={} reorder={}x{}us corrupt={} truncate={} pad={} blackout={}x{}us]", faults.loss,
+                        faults.duplication, faults.reordering, microseconds_of(link.reorder_delay), faults.corruption,
+                        faults.truncation, faults.padding, faults.blackout, microseconds_of(link.blackout_time));
+  }
+  return text;
+}
+
+}  // namespace urnic::sim

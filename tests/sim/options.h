@@ -1,0 +1,101 @@
+// Options: everything that makes one simulated world different from another, drawn from its seed.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+
+#include "tests/sim/event_queue.h"
+#include "transport/types.h"
+
+namespace urnic::sim {
+
+/// What the network does to frames of one direction while faults are on: probabilities per frame.
+struct FaultRates {
+  double loss = 0;
+  double duplication = 0;
+  double reordering = 0;
+  double corruption = 0;
+  double truncation = 0;
+  double padding = 0;   ///< bytes behind the IP packet, which are harmless (fact 4)
+  double blackout = 0;  ///< begins a time in which every frame is lost
+
+  bool any() const {
+    return loss + duplication + reordering + corruption + truncation + padding + blackout > 0;
+  }
+};
+
+/// How frames of one direction travel.
+struct LinkOptions {
+  double nanoseconds_per_byte = 0.2;
+  Duration base_delay{};
+  Duration jitter{};          ///< added at random; frames do not overtake one another by it
+  Duration reorder_delay{};   ///< at most that much is added to frames that others shall overtake, and to late duplicates
+  Duration blackout_time{};   ///< at most
+  FaultRates faults;
+};
+
+/// Swarm testing: each seed turns some things on and others off, so that one feature does not hide another.
+struct Options {
+  static Options draw(std::uint64_t seed);
+  /// One line: every option with its value.
+  std::string to_string() const;
+
+  std::uint64_t seed = 0;
+
+  // The connection.
+  transport::PathMtu path_mtu = transport::PathMtu::k1024;
+  bool ipv6 = false;
+  std::uint32_t pairs = 1;  ///< of queue pairs, without the violator
+  bool violator = false;    ///< one more pair, whose work requests break rules on purpose
+  bool psn_near_wrap = false;
+  std::uint32_t window_packets = 128;
+  std::uint8_t max_reads_in_flight = 1;
+  std::uint8_t ack_timeout = 14;
+  Duration min_ack_timeout{};
+  std::uint8_t retry_count = 7;
+  std::uint8_t rnr_retry = 7;
+  std::uint8_t min_rnr_timer = 1;
+
+  // The applications.
+  std::uint32_t operations = 200;  ///< of all pairs and both directions
+  std::uint32_t max_message_bytes = 0;
+  std::array<std::uint32_t, 5> operation_weights{};  ///< by SendOperation
+  double signaled = 1;
+  double inlined = 0;
+  double fenced = 0;
+  double chained = 0;  ///< WRITEs to, and READs of, a place that an earlier WRITE on the queue pair wrote
+  std::uint32_t send_depth = 64;
+  std::uint32_t receive_depth = 64;
+  bool one_cq = false;  ///< for all queues of a host
+  Duration post_gap{};
+  Duration receive_gap{};
+  std::uint32_t deliberate_errors = 0;  ///< times a healthy connection is moved to ERR and connected anew
+
+  // The hosts.
+  Duration round_cost{};  ///< time that one round of the engine takes
+  Duration poll_delay{};  ///< until an idle host sees a frame
+  double stall = 0;       ///< probability, per run of a host, of not running for up to stall_time
+  Duration stall_time{};
+  double port_full = 0;  ///< probability, per frame, of a port that takes no more for a while
+
+  // The network.
+  std::array<LinkOptions, 2> links;
+  double safety_fraction = 1;  ///< faults stop when that part of the operations has completed
+
+  std::uint32_t all_pairs() const { return pairs + (violator ? 1 : 0); }
+  /// Nothing bad happens in this world, so nothing may be sent twice in it.
+  bool is_peaceful() const {
+    return !links[0].faults.any() && !links[1].faults.any() && stall == 0 && port_full == 0 && !violator &&
+           deliberate_errors == 0 && rnr_retry == 7;
+  }
+  Duration effective_ack_timeout() const;
+  Duration rnr_delay() const;
+  /// A frame that was not delivered this long after it was sent will not be any more.
+  Duration max_frame_age() const;
+};
+
+/// The delay an RNR NAK asks for with `code`, 0..31 (fact 35, typed in from there).
+Duration rnr_timer(std::uint8_t code);
+
+}  // namespace urnic::sim

@@ -1,0 +1,213 @@
+#include "tests/sim/pair_driver.h"
+
+#include <fmt/format.h>
+
+#include <chrono>
+
+namespace urnic::sim {
+
+using std::chrono::microseconds;
+using transport::Psn;
+using transport::QpState;
+
+namespace {
+
+constexpr Duration kFullQueuePause = microseconds(200);
+
+}  // namespace
+
+PairDriver::PairDriver(Scene& scene, std::uint32_t pair, const std::array<Plan, 2>& plans)
+    : scene_(scene),
+      index_(pair),
+      plans_(plans),
+      ends_{EndpointDriver(scene, pair, Side::kA, plans[0], plans[1]),
+            EndpointDriver(scene, pair, Side::kB, plans[1], plans[0])} {
+  end(Side::kA).set_peer(end(Side::kB));
+  end(Side::kB).set_peer(end(Side::kA));
+}
+
+void PairDriver::begin() { connect(); }
+
+void PairDriver::break_at(Time time) {
+  break_at_ = time;
+  scene_.events.add({.time = time, .kind = Event::Kind::kPairStep, .pair = index_});
+}
+
+void PairDriver::schedule(Event::Kind kind, Side side, Duration after) {
+  scene_.events.add({.time = scene_.now() + after, .kind = kind, .side = side, .pair = index_});
+}
+
+bool PairDriver::is_done() const {
+  return stage_ == Stage::kConnected && ends_[0].has_posted_all() && ends_[1].has_posted_all() && ends_[0].is_idle() &&
+         ends_[1].is_idle();
+}
+
+// ---------------------------------------------------------------------------------------------------------
+// Connecting
+
+void PairDriver::connect() {
+  const std::array<Psn, 2> first = {draw_psn(), draw_psn()};
+  std::array<FlowObserver::Limits, 2> limits;
+  for (const Side side : kSides) {
+    limits[index(side)] = {.mtu_bytes = transport::bytes(scene_.options.path_mtu),
+                           .window_packets = scene_.options.window_packets,
+                           .max_reads_in_flight = scene_.options.max_reads_in_flight,
+                           .ack_timeout = scene_.options.effective_ack_timeout(),
+                           .first_psn = first[index(side)].value()};
+    connect_end(side, first[index(side)], first[index(other(side))]);
+  }
+  scene_.observer.on_connected(index_, limits, {end(Side::kA).qp_number(), end(Side::kB).qp_number()});
+  for (const Side side : kSides) end(side).on_connected();
+  stage_ = Stage::kConnected;
+  scene_.referee.note_progress();
+  schedule_posts();
+}
+
+/// Some connections begin a few packets before the PSNs wrap.
+Psn PairDriver::draw_psn() {
+  if (scene_.options.psn_near_wrap) return Psn() - static_cast<std::uint32_t>(scene_.random.between(1, 300));
+  return Psn(static_cast<std::uint32_t>(scene_.random.next()));
+}
+
+void PairDriver::connect_end(Side side, Psn send_psn, Psn receive_psn) {
+  const Options& options = scene_.options;
+  nic::QpAttributes to_init;
+  to_init.state = QpState::kInit;
+  to_init.pkey_index = 0;
+  to_init.port = 1;
+  to_init.access = plans_[index(other(side))].responder_access;  // what the peer's plan reckons with
+  modify(side, to_init);
+
+  nic::QpAttributes to_receive;
+  to_receive.state = QpState::kReadyToReceive;
+  to_receive.address = nic::AddressVector{.destination = scene_.host(other(side)).gid(),
+                                          .source_gid_index = scene_.host(side).gid_index()};
+  to_receive.path_mtu = options.path_mtu;
+  to_receive.destination_qp = end(other(side)).qp().number();
+  to_receive.receive_psn = receive_psn;
+  to_receive.max_responder_resources = options.max_reads_in_flight;
+  to_receive.min_rnr_timer = options.min_rnr_timer;
+  modify(side, to_receive);
+
+  nic::QpAttributes to_send;
+  to_send.state = QpState::kReadyToSend;
+  to_send.send_psn = send_psn;
+  to_send.max_reads_in_flight = options.max_reads_in_flight;
+  to_send.ack_timeout = options.ack_timeout;
+  to_send.retry_count = options.retry_count;
+  to_send.rnr_retry = options.rnr_retry;
+  modify(side, to_send);
+}
+
+void PairDriver::move_to(Side side, QpState state) {
+  nic::QpAttributes attributes;
+  attributes.state = state;
+  modify(side, attributes);
+}
+
+void PairDriver::modify(Side side, const nic::QpAttributes& attributes) {
+  const auto result = end(side).qp().modify(attributes);
+  if (!result) scene_.referee.complain("modify", fmt::format("{}{}: {}", name(side), index_, result.error().message));
+  scene_.ring(side);
+}
+
+// ---------------------------------------------------------------------------------------------------------
+// Working
+
+void PairDriver::schedule_posts() {
+  for (const Side side : kSides) {
+    schedule_sends(side, scene_.options.post_gap);
+    schedule_receives(side);
+  }
+}
+
+void PairDriver::schedule_sends(Side side, Duration gap) {
+  if (end(side).has_posted_all() || sends_scheduled_[index(side)]) return;
+  sends_scheduled_[index(side)] = true;
+  schedule(Event::Kind::kPostSends, side, scene_.random.between(Duration(0), 2 * gap));
+}
+
+/// A full queue gets room with a completion.
+void PairDriver::schedule_receives(Side side) {
+  if (!end(side).has_receives_to_post() || receives_scheduled_[index(side)]) return;
+  receives_scheduled_[index(side)] = true;
+  schedule(Event::Kind::kPostReceives, side, scene_.random.between(Duration(0), 2 * scene_.options.receive_gap));
+}
+
+void PairDriver::on_event(const Event& event) {
+  switch (event.kind) {
+    case Event::Kind::kPostSends:
+      sends_scheduled_[index(event.side)] = false;
+      if (stage_ == Stage::kDraining) return;
+      // A program may post a little more before it notices the failure; all of that is flushed.
+      if (const bool posted = end(event.side).post_sends(static_cast<std::uint32_t>(scene_.random.between(1, 8)));
+          stage_ == Stage::kConnected) {
+        // A full queue may get room without a completion, when what was in it is unsignaled.
+        schedule_sends(event.side, posted ? scene_.options.post_gap : kFullQueuePause);
+      }
+      return;
+    case Event::Kind::kPostReceives:
+      receives_scheduled_[index(event.side)] = false;
+      if (stage_ == Stage::kConnected && end(event.side).post_receives()) schedule_receives(event.side);
+      return;
+    case Event::Kind::kPairStep:
+      on_step();
+      return;
+    default:
+      return;
+  }
+}
+
+void PairDriver::on_step() {
+  if (stage_ == Stage::kConnected) {
+    if (scene_.now() < break_at_) return;
+    break_at_ = transport::kNever;
+    enter_error();
+  } else if (scene_.now() >= step_due_) {
+    stage_ == Stage::kFailed ? enter_error() : leave_error();
+  }
+}
+
+void PairDriver::step_after(Duration delay) {
+  step_due_ = scene_.now() + delay;
+  schedule(Event::Kind::kPairStep, Side::kA, delay);
+}
+
+void PairDriver::on_completion(Side side, const transport::Completion& completion) {
+  end(side).on_completion(completion);
+  if (stage_ != Stage::kConnected) return;
+  if (end(side).has_failed()) return fail_soon();
+  schedule_receives(side);
+}
+
+// ---------------------------------------------------------------------------------------------------------
+// Failing
+
+void PairDriver::fail_soon() {
+  stage_ = Stage::kFailed;
+  // The other end may find out by itself meanwhile.
+  const Duration longest = scene_.random.chance(0.2) ? 9 * scene_.options.effective_ack_timeout() : microseconds(500);
+  step_after(scene_.random.between(microseconds(1), longest));
+}
+
+void PairDriver::enter_error() {
+  stage_ = Stage::kDraining;
+  for (const Side side : kSides) {
+    end(side).expect_flush();
+    move_to(side, QpState::kError);
+  }
+  step_after(scene_.options.max_frame_age());
+}
+
+void PairDriver::leave_error() {
+  for (const Side side : kSides) end(side).on_flushed();
+  for (const Side side : kSides) move_to(side, QpState::kReset);
+  scene_.coverage.add(Happening::kReconnected);
+  connect();
+}
+
+std::string PairDriver::describe() const {
+  return fmt::format("{}; {}", ends_[0].describe(), ends_[1].describe());
+}
+
+}  // namespace urnic::sim

@@ -1,0 +1,71 @@
+// PairDriver: the life of two connected queue pairs, from RESET to RTS, to ERR, and round again.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+
+#include "tests/sim/endpoint_driver.h"
+#include "tests/sim/plan.h"
+#include "tests/sim/scene.h"
+
+namespace urnic::sim {
+
+class PairDriver {
+ public:
+  PairDriver(Scene& scene, std::uint32_t index, const std::array<Plan, 2>& plans);
+
+  /// Makes the first connection and schedules what the applications do.
+  void begin();
+
+  /// An event of this pair.
+  void on_event(const Event& event);
+  /// A completion of the queue pair on `side`.
+  void on_completion(Side side, const transport::Completion& completion);
+
+  /// All completions that are visible on `side` were handed over.
+  void on_polled(Side side) { end(side).on_polled(); }
+
+  /// A healthy connection is broken off at this time, if there is one then.
+  void break_at(Time time);
+
+  bool owns(Side side, transport::QpNumber number) { return ends_[index(side)].qp().number() == number; }
+  /// Whether everything planned was posted and has ended.
+  bool is_done() const;
+  std::string describe() const;
+
+ private:
+  enum class Stage : std::uint8_t {
+    kConnected,
+    kFailed,    ///< an end has failed or is going to; soon both are moved to ERR
+    kDraining,  ///< both are in ERR; frames of this connection may still be under way
+  };
+
+  EndpointDriver& end(Side side) { return ends_[index(side)]; }
+  void connect();
+  void connect_end(Side side, transport::Psn send_psn, transport::Psn receive_psn);
+  void fail_soon();
+  void enter_error();
+  void leave_error();
+  void on_step();
+  void step_after(Duration delay);
+  void modify(Side side, const nic::QpAttributes& attributes);
+  void move_to(Side side, transport::QpState state);
+  void schedule_posts();
+  void schedule_sends(Side side, Duration gap);
+  void schedule_receives(Side side);
+  void schedule(Event::Kind kind, Side side, Duration after);
+  transport::Psn draw_psn();
+
+  Scene& scene_;
+  std::uint32_t index_;
+  const std::array<Plan, 2>& plans_;
+  std::array<EndpointDriver, 2> ends_;
+  Stage stage_ = Stage::kDraining;
+  std::array<bool, 2> sends_scheduled_{};
+  std::array<bool, 2> receives_scheduled_{};
+  Time break_at_ = transport::kNever;
+  Time step_due_{};  // in stages kFailed and kDraining
+};
+
+}  // namespace urnic::sim

@@ -1,0 +1,67 @@
+// WireView: a RoCEv2 frame as the wire observer reads it.
+//
+// Deliberately a second reading of the format, written from the facts alone: it shares no code with
+// transport/wire, so that a misunderstanding there is not confirmed here.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace urnic::sim {
+
+enum class PacketKind : std::uint8_t { kSend, kWrite, kReadRequest, kReadResponse, kAcknowledge };
+
+struct WireView {
+  // BTH.
+  std::uint8_t opcode = 0;
+  std::uint32_t destination_qp = 0;
+  std::uint32_t psn = 0;
+  bool ack_request = false;
+  bool solicited = false;
+
+  // What the opcode says.
+  PacketKind kind = PacketKind::kSend;
+  bool is_first = false;  ///< FIRST or ONLY
+  bool is_last = false;   ///< LAST or ONLY
+  bool has_reth = false;
+  bool has_aeth = false;
+  bool has_immediate = false;
+
+  // RETH.
+  std::uint64_t address = 0;
+  std::uint32_t rkey = 0;
+  std::uint32_t length = 0;
+  // AETH.
+  std::uint8_t syndrome = 0;
+  std::uint32_t msn = 0;
+
+  std::uint32_t immediate = 0;
+  std::span<const std::byte> payload{};
+
+  bool is_request() const { return kind < PacketKind::kReadResponse; }
+  bool is_ack() const { return has_aeth && syndrome >> 5 == 0; }
+  bool is_rnr_nak() const { return has_aeth && syndrome >> 5 == 1; }
+  bool is_sequence_nak() const { return has_aeth && syndrome == 0x60; }
+  bool is_error_nak() const { return has_aeth && syndrome > 0x60; }
+};
+
+/// Whether the frame claims to be RoCEv2: IPv4 or IPv6, UDP, port 4791. Others are ARP and neighbour discovery.
+bool is_roce(std::span<const std::byte> frame);
+
+/// Reads a frame for which is_roce(). With `complaint` it checks all that a sender must get right and sets *complaint
+/// to what is wrong: lengths, padding, checksums, reserved and fixed fields; the ICRC with `check_icrc`. Without, the
+/// frame must have passed before. Nothing when it is not readable.
+std::optional<WireView> read_frame(std::span<const std::byte> frame, bool check_icrc, std::string* complaint);
+
+/// The ICRC of a frame (facts 1 and 2), computed the slow way.
+std::uint32_t icrc_of(std::span<const std::byte> frame);
+
+std::string_view opcode_name(std::uint8_t opcode);
+/// "WRITE_MIDDLE psn 0x12345 qp 0x11 256 B".
+std::string to_string(const WireView& view);
+
+}  // namespace urnic::sim

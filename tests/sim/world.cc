@@ -1,0 +1,262 @@
+#include "tests/sim/world.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+
+namespace urnic::sim {
+namespace {
+
+using std::chrono::microseconds;
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+using transport::Counter;
+using transport::kNever;
+
+/// More steps than that mean that somebody goes round in circles.
+constexpr std::uint64_t kMaxSteps = 5'000'000;
+
+}  // namespace
+
+World::World(const Options& options)
+    : options_(options),
+      plans_(Plans::draw(options_)),
+      referee_(clock_),
+      observer_(clock_, referee_, options_.all_pairs()),
+      network_(options_, clock_, events_, frames_),
+      application_random_(options_.seed, Stream::kApplication),
+      schedule_random_(options_.seed, Stream::kSchedule),
+      scene_{.options = options_,
+             .clock = clock_,
+             .events = events_,
+             .referee = referee_,
+             .observer = observer_,
+             .coverage = coverage_,
+             .random = application_random_} {
+  for (const Side side : kSides) {
+    hosts_[index(side)] = std::make_unique<Host>(side, options_, plans_, clock_, network_, frames_, observer_);
+    scene_.hosts[index(side)] = hosts_[index(side)].get();
+    scene_.run_at[index(side)] = clock_.now();
+  }
+  for (std::uint32_t pair = 0; pair < options_.all_pairs(); ++pair) {
+    pairs_.push_back(std::make_unique<PairDriver>(scene_, pair, plans_.pairs[pair]));
+  }
+}
+
+World::~World() {
+  // Devices that are being destroyed may wait a bounded time for their peers.
+  clock_.run_by_itself(microseconds(50));
+  pairs_.clear();
+}
+
+std::optional<Failure> World::run() {
+  begin();
+  while (!referee_.failure() && !is_done()) {
+    if (!step()) {
+      referee_.complain("liveness", "nothing will ever happen again");
+    }
+    maybe_stop_faults();
+    check_liveness();
+  }
+  if (!referee_.failure()) fall_silent();
+  if (!referee_.failure()) judge_end();
+  collect_coverage();
+  if (referee_.failure() && referee_.failure()->oracle == "liveness") {
+    Failure failure = *referee_.failure();
+    for (const auto& pair : pairs_) failure.what += "; " + pair->describe();
+    return failure;
+  }
+  return referee_.failure();
+}
+
+void World::begin() {
+  for (const auto& pair : pairs_) pair->begin();
+  for (std::uint32_t i = 0; i < options_.deliberate_errors; ++i) {
+    pairs_[application_random_.below(options_.pairs)]->break_at(
+        clock_.now() + application_random_.between(microseconds(50), microseconds(3000)));
+  }
+  for (int i = 0; i < 3; ++i) {
+    events_.add({.time = clock_.now() + application_random_.between(microseconds(50), microseconds(5000)),
+                 .kind = Event::Kind::kCheckMemory});
+  }
+}
+
+bool World::step() {
+  const Time next = std::min({events_.next_time(), wake_time(Side::kA), wake_time(Side::kB)});
+  if (next == kNever) return false;
+  if (next > clock_.now()) clock_.advance_to(next);
+  if (++steps_ > kMaxSteps) {
+    referee_.complain("liveness", fmt::format("{} steps and no end: somebody goes round in circles", kMaxSteps));
+  }
+  if (events_.next_time() <= clock_.now()) {
+    handle(events_.take());
+    return true;
+  }
+  for (const Side side : kSides) {
+    if (wake_time(side) <= clock_.now()) run_host(side);
+  }
+  return true;
+}
+
+void World::handle(const Event& event) {
+  switch (event.kind) {
+    case Event::Kind::kDeliver: {
+      Attachment& attachment = scene_.host(event.side).attachment();
+      // A host at rest may be a while in noticing; then it finds all that has come until then.
+      if (attachment.inbox.empty()) {
+        Time& run_at = scene_.run_at[index(event.side)];
+        run_at = std::min(run_at, clock_.now() + options_.poll_delay);
+      }
+      attachment.inbox.push_back(event.frame);
+      return;
+    }
+    case Event::Kind::kPostSends:
+    case Event::Kind::kPostReceives:
+    case Event::Kind::kPairStep:
+      pairs_[event.pair]->on_event(event);
+      return;
+    case Event::Kind::kCheckMemory:
+      for (const Side side : kSides) {
+        referee_.complain_if("memory", scene_.host(side).memory().check(), side == Side::kA ? "A" : "B");
+      }
+      return;
+    case Event::Kind::kNothing:
+      return;
+  }
+}
+
+/// When the host runs next: called for, or for its timers, but not while it is busy or stalled.
+Time World::wake_time(Side side) {
+  const Time due = std::min(scene_.run_at[index(side)], scene_.host(side).device().next_timeout());
+  return due == kNever ? kNever : std::max({due, busy_until_[index(side)], clock_.now()});
+}
+
+void World::run_host(Side side) {
+  Host& host = scene_.host(side);
+  if (scene_.faults_stopped == kNever && schedule_random_.chance(options_.stall)) {
+    coverage_.add(Happening::kStall);
+    busy_until_[index(side)] = clock_.now() + schedule_random_.between(microseconds(1), options_.stall_time);
+    return;
+  }
+  scene_.run_at[index(side)] = kNever;
+  const bool did_something = host.device().progress();
+  busy_until_[index(side)] = clock_.now() + options_.round_cost;
+  if (host.attachment().frames_not_flushed > 0) {
+    referee_.complain("wire", fmt::format("{}: a round of the engine ended without a flush", name(side)));
+  }
+  Time& run_at = scene_.run_at[index(side)];
+  if (did_something || !host.attachment().inbox.empty()) {
+    run_at = clock_.now();
+  }
+  if (clock_.now() < host.attachment().full_until) {
+    run_at = std::min(run_at, host.attachment().full_until);
+  }
+  poll_completions(side);
+}
+
+void World::poll_completions(Side side) {
+  std::array<transport::Completion, 32> completions;
+  for (const auto& queue : scene_.host(side).queues()) {
+    std::size_t count = 0;
+    do {
+      count = queue->poll(completions);
+      for (const auto& completion : std::span(completions).first(count)) {
+        const auto pair = std::ranges::find_if(
+            pairs_, [&](const auto& candidate) { return candidate->owns(side, completion.qp_number); });
+        if (pair == pairs_.end()) {
+          referee_.complain("completions", fmt::format("{}: a completion of a queue pair that is not there", name(side)));
+          return;
+        }
+        (*pair)->on_completion(side, completion);
+      }
+    } while (count == completions.size());
+    if (queue->has_overrun()) referee_.complain("completions", "a completion queue overran");
+  }
+  for (const auto& pair : pairs_) pair->on_polled(side);
+}
+
+bool World::is_done() const {
+  return std::ranges::all_of(pairs_, [](const auto& pair) { return pair->is_done(); });
+}
+
+void World::maybe_stop_faults() {
+  if (scene_.faults_stopped != kNever) return;
+  const auto enough = static_cast<std::uint64_t>(options_.safety_fraction * options_.operations);
+  if (coverage_.count(Happening::kOperations) < enough && clock_.now().time_since_epoch() < seconds(20)) return;
+  scene_.faults_stopped = clock_.now();
+  network_.stop_faults();
+  for (const auto& host : hosts_) host->attachment().faults_on = false;
+}
+
+/// However bad the network is, somebody must get on within the time that the longest of all waits takes.
+void World::check_liveness() {
+  const Duration longest = seconds(2) + (options_.retry_count + 3) * 2 * options_.effective_ack_timeout() +
+                           4 * options_.rnr_delay() + options_.max_frame_age();
+  if (clock_.now() - referee_.last_progress() > longest) {
+    referee_.complain("liveness", fmt::format("nothing was posted or completed for {} ms",
+                                              std::chrono::duration_cast<milliseconds>(longest).count()));
+  }
+}
+
+/// Late duplicates are still answered for a while; then nobody has anything to say any more.
+void World::fall_silent() {
+  const Time quiet_from = clock_.now() + 2 * options_.max_frame_age();
+  const Time end = quiet_from + 4 * options_.effective_ack_timeout();
+  events_.add({.time = end});
+  while (!referee_.failure() && clock_.now() < end && step()) {
+  }
+  if (observer_.last_roce_frame() > quiet_from) {
+    referee_.complain("liveness", "the devices went on talking though everything had completed");
+  }
+}
+
+void World::judge_end() {
+  for (const Side side : kSides) {
+    referee_.complain_if("memory", scene_.host(side).memory().check(), side == Side::kA ? "A" : "B");
+    const auto& counters = scene_.host(side).device().counters();
+    if (!options_.is_peaceful()) continue;
+    for (const Counter counter : {Counter::kLocalAckTimeout, Counter::kDuplicateRequest, Counter::kPacketSequenceError,
+                                  Counter::kImpliedNakSequenceError}) {
+      if (counters.value(counter) == 0) continue;
+      referee_.complain("wire", fmt::format("{}: {} is {} though the network lost nothing", name(side),
+                                            transport::kCounterNames[static_cast<std::size_t>(counter)],
+                                            counters.value(counter)));
+    }
+  }
+}
+
+void World::collect_coverage() {
+  const FaultCounts& faults = network_.faults();
+  coverage_.add(Happening::kFrames, observer_.sent_frames());
+  coverage_.add(Happening::kLost, faults.lost);
+  coverage_.add(Happening::kLostInBlackout, faults.lost_in_blackout);
+  coverage_.add(Happening::kDuplicated, faults.duplicated);
+  coverage_.add(Happening::kReordered, faults.reordered);
+  coverage_.add(Happening::kCorrupted, faults.corrupted);
+  coverage_.add(Happening::kTruncated, faults.truncated);
+  coverage_.add(Happening::kPadded, faults.padded);
+  for (const Side side : kSides) {
+    coverage_.add(Happening::kPortFull, scene_.host(side).attachment().times_full);
+    const auto& counters = scene_.host(side).device().counters();
+    coverage_.add(Happening::kTimeout, counters.value(Counter::kLocalAckTimeout));
+    coverage_.add(Happening::kImpliedNak, counters.value(Counter::kImpliedNakSequenceError));
+    coverage_.add(Happening::kResumedInsideMessage, counters.value(Counter::kResumedInsideMessage));
+  }
+  for (const FlowObserver::Counts& counts : observer_.all_counts()) {
+    coverage_.add(Happening::kSequenceNak, counts.sequence_naks);
+    coverage_.add(Happening::kRnrNak, counts.rnr_naks);
+    coverage_.add(Happening::kErrorNak, counts.error_naks);
+    coverage_.add(Happening::kRewind, counts.rewinds);
+    coverage_.add(Happening::kReadResumedInside, counts.reads_resumed_inside);
+    coverage_.add(Happening::kDuplicateRequest, counts.duplicate_requests);
+    coverage_.add(Happening::kDuplicateRead, counts.duplicate_reads);
+    coverage_.add(Happening::kCoalescedAck, counts.coalesced_acks);
+    coverage_.add(Happening::kAckInsideMessage, counts.acks_inside_message);
+    coverage_.add(Happening::kFullWindow, counts.full_windows);
+    coverage_.add(Happening::kPsnWrapInsideMessage, counts.psn_wraps_inside_message);
+    coverage_.add(Happening::kPsnWrapInsideRead, counts.psn_wraps_inside_read);
+  }
+}
+
+}  // namespace urnic::sim

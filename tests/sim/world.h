@@ -1,0 +1,78 @@
+// World: one seed from its first event to its last.
+#pragma once
+
+#include <cstdint>
+#include <cstdio>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tests/sim/coverage.h"
+#include "tests/sim/host.h"
+#include "tests/sim/network.h"
+#include "tests/sim/options.h"
+#include "tests/sim/pair_driver.h"
+#include "tests/sim/plan.h"
+#include "tests/sim/referee.h"
+#include "tests/sim/scene.h"
+#include "tests/sim/wire_observer.h"
+
+namespace urnic::sim {
+
+/// Two hosts, a network and one clock. First the safety phase: faults happen and nothing wrong may be seen. When
+/// enough operations have completed the faults stop, and then the liveness phase: all the rest must complete. At the end
+/// the network must fall silent and every byte of memory be what it has to be.
+class World {
+ public:
+  explicit World(const Options& options);
+  ~World();
+  World(const World&) = delete;
+  World& operator=(const World&) = delete;
+
+  /// One line per frame goes to `trace`; before run().
+  void set_trace(std::FILE* trace) { observer_.set_trace(trace); }
+
+  /// The first complaint, or nothing when all was well. Once.
+  std::optional<Failure> run();
+
+  const Coverage& coverage() const { return coverage_; }
+  /// Equal for equal runs: of every frame, when it was sent and taken.
+  std::uint64_t trace_hash() const { return observer_.trace_hash(); }
+  /// When the last event happened, since the beginning of the world.
+  Duration virtual_time() const { return clock_.now().time_since_epoch(); }
+
+ private:
+  void begin();
+  /// Advances to the next thing that happens and does it; false when there is nothing any more.
+  bool step();
+  void handle(const Event& event);
+  void run_host(Side side);
+  void poll_completions(Side side);
+  Time wake_time(Side side);
+  bool is_done() const;
+  void maybe_stop_faults();
+  void check_liveness();
+  void fall_silent();
+  void judge_end();
+  void collect_coverage();
+
+  Options options_;
+  Plans plans_;
+  SimClock clock_;
+  EventQueue events_;
+  FramePool frames_;
+  Coverage coverage_;
+  Referee referee_;
+  WireObserver observer_;
+  Network network_;
+  Random application_random_;
+  Random schedule_random_;
+  std::array<std::unique_ptr<Host>, 2> hosts_;
+  Scene scene_;
+  std::vector<std::unique_ptr<PairDriver>> pairs_;
+  std::array<Time, 2> busy_until_{};
+  std::uint64_t steps_ = 0;
+};
+
+}  // namespace urnic::sim
