@@ -1,0 +1,122 @@
+"""What all client tests share: pairs of programs with a NIC each, found ports, awaited listeners, readable failures."""
+import os
+import pathlib
+import random
+import shutil
+import socket
+import time
+import unittest
+
+from stage import Process
+
+# Filled in by run.py.
+STAGE = None
+SEED = 0
+
+# The outside judges (an ICRC checker, a check of what installed programs import) stand in a folder beside the project's,
+# when they are there at all.
+PROJECT = pathlib.Path(__file__).resolve().parents[2]
+JUDGES = PROJECT.parent / "shared"
+
+PAIR_TIMEOUT = 180
+START_TIMEOUT = 20
+
+_ports_used = set()
+_port_random = random.Random(os.getpid())
+
+
+def free_port():
+    """A TCP port that nobody listens on and that no test was given before; below the range of outgoing connections."""
+    while True:
+        port = _port_random.randrange(20000, 32000)
+        if port in _ports_used:
+            continue
+        _ports_used.add(port)
+        with socket.socket(socket.AF_INET6, socket.SOCK_STREAM) as probe:
+            try:
+                probe.bind(("::", port))
+                return port
+            except OSError:
+                continue
+
+
+def is_listening(port, pid="self"):
+    """Whether somebody listens on the TCP port, in the network namespace of process `pid`."""
+    wanted = f":{port:04X}"
+    for table in ("tcp", "tcp6"):
+        with open(f"/proc/{pid}/net/{table}") as lines:
+            for line in lines:
+                fields = line.split()
+                if fields[3] == "0A" and fields[1].endswith(wanted):
+                    return True
+    return False
+
+
+def wait_until(condition, timeout, pause=0.005):
+    """Whether the condition came true in time."""
+    deadline = time.monotonic() + timeout
+    while not condition():
+        if time.monotonic() > deadline:
+            return condition()
+        time.sleep(pause)
+    return True
+
+
+class ClientTest(unittest.TestCase):
+    """A test with a runtime folder of its own, so that its NICs meet nobody else's. Processes still alive at its end are
+    killed; `fail_with` shows what all of them said."""
+
+    def setUp(self):
+        self.processes = []
+        self.runtime = STAGE.folder()
+        self.environment = STAGE.environment(self.runtime)
+        self.addCleanup(self._clean_up)
+
+    def _clean_up(self):
+        for process in self.processes:
+            process.kill()
+        shutil.rmtree(self.runtime, ignore_errors=True)
+
+    def require(self, *programs):
+        for program in programs:
+            if shutil.which(program) is None:
+                self.skipTest(f"{program} is not installed (tools/install-packages clients)")
+
+    def start(self, name, command, nic=(), environment=None, privileged=False, inside=()):
+        """Starts `urnic run NIC-OPTIONS -- COMMAND`, all of it behind the words of `inside`."""
+        return self.start_plain(name, [*inside, STAGE.urnic, "run", *nic, "--", *command], environment, privileged)
+
+    def start_plain(self, name, command, environment=None, privileged=False):
+        process = Process(
+            name, command, {**self.environment, **(environment or {})}, self.runtime, privileged=privileged, stage=STAGE
+        )
+        self.processes.append(process)
+        return process
+
+    def fail_with(self, message, *processes):
+        shown = processes or self.processes
+        self.fail("\n".join([message, *(process.describe() for process in shown)]))
+
+    def expect_end(self, process, timeout=PAIR_TIMEOUT, code=0):
+        ended = process.wait(timeout)
+        if ended is None:
+            self.fail_with(f"{process.name} did not end within {timeout} s")
+        if ended != code:
+            self.fail_with(f"{process.name} ended with {ended} instead of {code}")
+
+    def wait_for_listener(self, process, port):
+        listens = wait_until(lambda: not process.is_running() or is_listening(port, process.pid), START_TIMEOUT)
+        if not listens or not process.is_running():
+            self.fail_with(f"{process.name} does not listen on port {port}")
+
+    def run_pair(self, command, *options, nics=((), ()), timeout=PAIR_TIMEOUT, **how):
+        """Runs the program as a server, then as its client, and returns what both said. Both must end with 0. `how` goes to
+        start()."""
+        port = free_port()
+        words = [command, *map(str, options), "-p", str(port)]
+        server = self.start("server", words, nics[0], **how)
+        self.wait_for_listener(server, port)
+        client = self.start("client", [*words, "127.0.0.1"], nics[1], **how)
+        self.expect_end(client, timeout)
+        self.expect_end(server, timeout)
+        return server.output(), client.output()

@@ -1,0 +1,105 @@
+"""Reads recordings and checks every RoCEv2 frame's lengths and invariant CRC, with nothing of the product's code.
+
+The rule, as Linux rdma_rxe and ConnectX apply it: CRC-32 over eight bytes of ones, the IP and UDP headers
+and the transport packet up to its pad, with everything that routers may change set to ones: IPv4 TOS, TTL and header
+checksum; IPv6 traffic class, flow label and hop limit; the UDP checksum; the fifth byte of the BTH. Stored with its least
+significant byte first.
+"""
+import struct
+import zlib
+
+ROCE_PORT = 4791
+BTH_BYTES, ICRC_BYTES = 12, 4
+
+
+class BadFrame(Exception):
+    pass
+
+
+def read_pcap(path):
+    """The frames of a capture file in the classic format."""
+    with open(path, "rb") as file:
+        data = file.read()
+    order = {b"\xd4\xc3\xb2\xa1": "<", b"\x4d\x3c\xb2\xa1": "<", b"\xa1\xb2\xc3\xd4": ">", b"\xa1\xb2\x3c\x4d": ">"}.get(data[:4])
+    if order is None:
+        raise BadFrame(f"{path} is not a pcap file")
+    link_type = struct.unpack_from(order + "I", data, 20)[0]
+    if link_type != 1:
+        raise BadFrame(f"{path} has link type {link_type}, not Ethernet")
+    at = 24
+    while at < len(data):
+        captured, original = struct.unpack_from(order + "II", data, at + 8)
+        if captured != original or at + 16 + captured > len(data):
+            raise BadFrame(f"{path}: a frame is cut off")
+        yield data[at + 16 : at + 16 + captured]
+        at += 16 + captured
+
+
+def split_frame(frame):
+    """(masked IP header, UDP header, transport packet with ICRC), or None when the frame is not RoCEv2."""
+    ether_type = struct.unpack_from("!H", frame, 12)[0]
+    if ether_type == 0x0800:
+        header_bytes = (frame[14] & 15) * 4
+        ip = bytearray(frame[14 : 14 + header_bytes])
+        if ip[9] != 17:
+            return None
+        ip_bytes = struct.unpack_from("!H", ip, 2)[0]
+        check_ipv4_checksum(ip)
+        ip[1] = ip[8] = ip[10] = ip[11] = 0xFF
+    elif ether_type == 0x86DD:
+        header_bytes = 40
+        ip = bytearray(frame[14:54])
+        if ip[6] != 17:
+            return None
+        ip_bytes = header_bytes + struct.unpack_from("!H", ip, 4)[0]
+        ip[0] |= 0x0F
+        ip[1] = ip[2] = ip[3] = ip[7] = 0xFF
+    else:
+        return None
+    udp_at = 14 + header_bytes
+    udp = bytearray(frame[udp_at : udp_at + 8])
+    destination, udp_bytes = struct.unpack_from("!HH", udp, 2)
+    if destination != ROCE_PORT:
+        return None
+    if header_bytes + udp_bytes != ip_bytes:
+        raise BadFrame(f"UDP length {udp_bytes} in an IP packet of {ip_bytes}")
+    packet = frame[udp_at + 8 : udp_at + udp_bytes]
+    if len(packet) != udp_bytes - 8 or len(packet) < BTH_BYTES + ICRC_BYTES:
+        raise BadFrame(f"a transport packet of {len(packet)} bytes")
+    return ip, udp, packet
+
+
+def check_ipv4_checksum(header):
+    total = sum(struct.unpack(f"!{len(header) // 2}H", bytes(header)))
+    while total >> 16:
+        total = (total & 0xFFFF) + (total >> 16)
+    if total != 0xFFFF:
+        raise BadFrame("IPv4 header checksum")
+
+
+def check_frame(frame):
+    """Whether the frame is RoCEv2; raises BadFrame when it is, and wrong."""
+    parts = split_frame(frame)
+    if parts is None:
+        return False
+    ip, udp, packet = parts
+    udp[6] = udp[7] = 0xFF
+    covered = bytearray(packet[:-ICRC_BYTES])
+    covered[4] = 0xFF
+    if len(covered) % 4 != 0:
+        raise BadFrame(f"the ICRC stands at {len(covered)}, not at a multiple of 4: the pad is wrong")
+    expected = struct.pack("<I", zlib.crc32(b"\xff" * 8 + bytes(ip) + bytes(udp) + bytes(covered)))
+    if packet[-ICRC_BYTES:] != expected:
+        raise BadFrame(f"ICRC {packet[-ICRC_BYTES:].hex()} instead of {expected.hex()}")
+    return True
+
+
+def check_recording(path):
+    """The number of RoCEv2 frames; raises BadFrame at the first that is wrong."""
+    count = 0
+    for number, frame in enumerate(read_pcap(path), start=1):
+        try:
+            count += check_frame(frame)
+        except BadFrame as error:
+            raise BadFrame(f"{path}, frame {number}: {error}") from None
+    return count

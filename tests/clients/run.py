@@ -1,0 +1,114 @@
+#!/usr/bin/env python3
+"""Runs unmodified RDMA programs over a build of urnic, as an ordinary user, two at a time.
+
+    run.py [--build DIR] [PATTERN...]     e.g.  run.py 'test_pingpong.*'  '*kill*'
+
+Ends with 'N passed, N failed, N skipped' and an exit code other than 0 after a failure.
+"""
+import argparse
+import fnmatch
+import pathlib
+import sys
+import time
+import unittest
+
+sys.dont_write_bytecode = True
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE))
+
+import harness  # noqa: E402
+from stage import Stage  # noqa: E402
+
+
+class Printer(unittest.TestResult):
+    """A line per test as it ends, and what went wrong below it."""
+
+    def startTest(self, test):
+        super().startTest(test)
+        self._started = time.monotonic()
+        self._complaints = []
+        self._verdict = "ok"
+
+    def addFailure(self, test, err):
+        super().addFailure(test, err)
+        self._complain(test, err)
+
+    def addError(self, test, err):
+        super().addError(test, err)
+        self._complain(test, err)
+
+    def addSubTest(self, test, subtest, err):
+        super().addSubTest(test, subtest, err)
+        if err is not None:
+            self._complaints.append(str(subtest))
+            self._complain(test, err)
+
+    def addSkip(self, test, reason):
+        super().addSkip(test, reason)
+        self._verdict = f"skipped: {reason}"
+
+    def _complain(self, test, err):
+        self._verdict = "FAILED"
+        self._complaints.append(self._exc_info_to_string(err, test))
+
+    def stopTest(self, test):
+        super().stopTest(test)
+        print(f"{time.monotonic() - self._started:6.1f} s  {test.id()}  {self._verdict}", flush=True)
+        for complaint in self._complaints:
+            print("    " + complaint.strip().replace("\n", "\n    "), flush=True)
+        self.failed_tests = getattr(self, "failed_tests", 0) + (self._verdict == "FAILED")
+
+
+def all_tests(suite):
+    for item in suite:
+        if isinstance(item, unittest.TestSuite):
+            yield from all_tests(item)
+        else:
+            yield item
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--build", default=str(harness.PROJECT / "build/release"), help="folder of the build to test")
+    parser.add_argument("--seed", type=int, default=None, help="of everything drawn; random by default")
+    parser.add_argument("--kills", type=int, help="how many programs to kill in test_kill")
+    parser.add_argument("--pairs", type=int, help="how many pairs in a row in test_pingpong")
+    parser.add_argument("--not", dest="excluded", action="append", default=[], metavar="PATTERN", help="leave tests out")
+    parser.add_argument("--list", action="store_true", help="list the tests and end")
+    parser.add_argument("patterns", nargs="*", help="names of tests, with * and ?; all by default")
+    options = parser.parse_args()
+
+    harness.SEED = options.seed if options.seed is not None else time.time_ns() % 2**32
+    tests = list(all_tests(unittest.defaultTestLoader.discover(str(HERE), top_level_dir=str(HERE))))
+    wanted = [
+        test
+        for test in tests
+        if (not options.patterns or any(fnmatch.fnmatch(test.id(), pattern) for pattern in options.patterns))
+        and not any(fnmatch.fnmatch(test.id(), pattern) for pattern in options.excluded)
+    ]
+    if options.list:
+        print("\n".join(test.id() for test in wanted))
+        return 0
+    if not wanted:
+        print("no test has such a name; see --list", file=sys.stderr)
+        return 2
+    if options.kills is not None:
+        sys.modules["test_kill"].Kill.KILLS = options.kills
+    if options.pairs is not None:
+        sys.modules["test_pingpong"].PingpongRow.PAIRS = options.pairs
+
+    print(f"seed {harness.SEED}")
+    harness.STAGE = Stage(options.build)
+    result = Printer()
+    try:
+        unittest.TestSuite(wanted).run(result)
+    finally:
+        harness.STAGE.close()
+    failed = getattr(result, "failed_tests", 0)
+    skipped = len(result.skipped)
+    print(f"{result.testsRun - failed - skipped} passed, {failed} failed, {skipped} skipped")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,115 @@
+"""Where clients run: a copy of the build that everybody may read, an ordinary user, and runtime folders of their own."""
+import os
+import pathlib
+import shutil
+import subprocess
+import tempfile
+
+NOBODY = 65534
+
+
+class Stage:
+    """A temporary folder with bin/ and lib/urnic of a build. Programs started from it run without privilege."""
+
+    def __init__(self, build):
+        build = pathlib.Path(build).resolve()
+        self.root = pathlib.Path(tempfile.mkdtemp(prefix="urnic-clients-", dir="/tmp"))
+        self.root.chmod(0o755)
+        self.is_root = os.geteuid() == 0
+        self.urnic = self._copy(build / "bin/urnic", "bin")
+        self.traffic = self._copy(build / "bin/traffic", "bin")
+        self.library = self.root / "lib/urnic"
+        for file in sorted((build / "lib/urnic").iterdir()):
+            self._copy(file, "lib/urnic")
+        self._folders = 0
+
+    def _copy(self, source, folder):
+        target = self.root / folder
+        target.mkdir(parents=True, exist_ok=True)
+        copy = target / source.name
+        shutil.copy2(source, copy, follow_symlinks=False)
+        return copy
+
+    def close(self):
+        shutil.rmtree(self.root, ignore_errors=True)
+
+    def folder(self):
+        """A new folder of the unprivileged user."""
+        self._folders += 1
+        folder = self.root / f"run{self._folders}"
+        folder.mkdir(mode=0o700)
+        if self.is_root:
+            os.chown(folder, NOBODY, NOBODY)
+        return folder
+
+    def environment(self, runtime):
+        return {
+            "PATH": os.environ.get("PATH", "/usr/bin:/bin"),
+            "LANG": "C",
+            "HOME": str(runtime),
+            "TMPDIR": str(runtime),
+            "XDG_RUNTIME_DIR": str(runtime),
+        }
+
+    def drop_privilege(self, command):
+        """The command as an ordinary user."""
+        if not self.is_root:
+            return [str(word) for word in command]
+        return ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups", *map(str, command)]
+
+
+class Process:
+    """A started program whose output goes to files, so that it never waits for us to read it."""
+
+    def __init__(self, name, command, environment, folder, privileged=False, stage=None):
+        self.name = name
+        self.command = [str(word) for word in command]
+        self._out = tempfile.TemporaryFile()
+        full = self.command if privileged else stage.drop_privilege(self.command)
+        self.popen = subprocess.Popen(
+            full, env=environment, cwd=folder, stdin=subprocess.DEVNULL, stdout=self._out, stderr=subprocess.STDOUT
+        )
+
+    @property
+    def pid(self):
+        return self.popen.pid
+
+    def is_running(self):
+        return self.popen.poll() is None
+
+    def wait(self, timeout):
+        """The exit code, or None when the time is over."""
+        try:
+            return self.popen.wait(timeout)
+        except subprocess.TimeoutExpired:
+            return None
+
+    def kill(self):
+        """kill -9, and waits until the process is gone."""
+        if self.is_running():
+            self.popen.kill()
+        self.popen.wait()
+
+    def output(self):
+        end = os.fstat(self._out.fileno()).st_size
+        return os.pread(self._out.fileno(), end, 0).decode(errors="replace")
+
+    def describe(self):
+        code = self.popen.poll()
+        state = "still running" if code is None else f"ended with {code}"
+        if code is None:
+            state += " (" + " ".join(_thread_states(self.pid)) + ")"
+        return f"--- {self.name}: {state}: {' '.join(self.command)}\n{self.output()}"
+
+
+def _thread_states(pid):
+    """Name, state and place in the kernel of every thread, for whoever wonders where a program hangs."""
+    states = []
+    for task in sorted(pathlib.Path(f"/proc/{pid}/task").glob("*")):
+        try:
+            fields = (task / "stat").read_text().rsplit(")", 1)
+            where = (task / "wchan").read_text() or "-"
+            states.append(f"{fields[0].split('(', 1)[1]}:{fields[1].split()[0]}:{where}")
+        except OSError:
+            continue
+    return states

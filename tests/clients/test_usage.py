@@ -1,0 +1,121 @@
+"""Bad usage of `urnic run`: one clear line each, and an exit code that is not 0."""
+import harness
+from harness import ClientTest, wait_until
+
+USAGE, FAILURE, NOT_EXECUTABLE, NOT_FOUND = 2, 1, 126, 127
+TRUE = ["--", "true"]
+CASES = {
+    "no_program": ([], USAGE, "--"),
+    "nothing_behind_the_dashes": (["--"], USAGE, "--"),
+    "program_without_dashes": (["true"], USAGE, "true"),
+    "unknown_option": (["--colour", "red", *TRUE], USAGE, "--colour"),
+    "missing_value": (["--ip"], USAGE, "--ip"),
+    "bad_address": (["--ip", "10.0.0.300/24", *TRUE], USAGE, "--ip"),
+    "bad_prefix": (["--ip", "10.0.0.1/40", *TRUE], USAGE, "--ip"),
+    "broadcast_address": (["--ip", "10.0.0.255/24", *TRUE], USAGE, "--ip"),
+    "bad_ipv6_address": (["--ip6", "fd00::zz/64", *TRUE], USAGE, "--ip6"),
+    "bad_mac": (["--mac", "01:00:00:00:00:01", *TRUE], USAGE, "--mac"),
+    "bad_mtu": (["--mtu", "12", *TRUE], USAGE, "--mtu"),
+    "bad_port": (["--port", "pigeon:loft", *TRUE], USAGE, "--port"),
+    "bad_side": (["--port", "vhost:/tmp/x.sock,middle", *TRUE], USAGE, "--port"),
+    "path_too_long": (["--port", f"vhost:/tmp/{'x' * 120}", *TRUE], USAGE, "107"),
+    "bad_fault": (["--fault", "gremlins=1", *TRUE], USAGE, "--fault"),
+    "bad_seed": (["--seed", "lucky", *TRUE], USAGE, "--seed"),
+    "interface_without_address": (["--port", "af_packet:lo", *TRUE], USAGE, "--ip"),
+    "missing_interface": (["--ip", "10.0.0.1", "--port", "af_packet:nosuch0", *TRUE], FAILURE, "nosuch0"),
+    "interface_without_privilege": (["--ip", "10.0.0.1", "--port", "af_packet:lo", *TRUE], FAILURE, "CAP_NET_RAW"),
+    "socket_in_no_folder": (["--port", "vhost:/nosuch/x.sock", *TRUE], FAILURE, "/nosuch/x.sock"),
+    "recording_in_no_folder": (["--pcap", "/nosuch/x.pcap", *TRUE], FAILURE, "/nosuch/x.pcap"),
+    "missing_program": (["--", "no-such-program"], NOT_FOUND, "no-such-program"),
+    "program_that_is_a_folder": (["--", "/tmp"], NOT_EXECUTABLE, "/tmp"),
+}
+
+
+class Usage(ClientTest):
+    def urnic(self, *words, code, says):
+        process = self.start_plain("urnic", [harness.STAGE.urnic, *words])
+        self.expect_end(process, timeout=20, code=code)
+        lines = process.output().splitlines()
+        if len(lines) != 1 or not lines[0].startswith("urnic: ") or says not in lines[0]:
+            self.fail_with(f"one line with {says!r} expected")
+
+    def occupant(self, name, *options):
+        """A program that keeps its NIC until its test ends."""
+        process = self.start(name, ["sh", "-c", "echo here; exec sleep 1000"], options)
+        if not wait_until(lambda: "here" in process.output(), 10):
+            self.fail_with(f"{name} did not start")
+        return process
+
+    def test_exit_code_is_the_programs(self):
+        self.expect_end(self.start("sh", ["sh", "-c", "exit 42"]), code=42)
+
+    def test_arguments_reach_the_program_untouched(self):
+        process = self.start("printf", ["printf", "[%s]", "--ip", "-v", "--", "a b", ""])
+        self.expect_end(process)
+        self.assertEqual(process.output(), "[--ip][-v][--][a b][]")
+
+    def test_help_tells_enough_to_use_it(self):
+        for words in (["--help"], ["run", "--help"]):
+            process = self.start_plain("urnic", [harness.STAGE.urnic, *words])
+            self.expect_end(process)
+            self.assertIn("run", process.output())
+
+    def test_version(self):
+        process = self.start_plain("urnic", [harness.STAGE.urnic, "--version"])
+        self.expect_end(process)
+        self.assertRegex(process.output(), r"^urnic \d+\.\d+\.\d+\n$")
+
+    def test_taken_address(self):
+        self.occupant("first", "--ip", "10.0.0.1/24")
+        self.urnic("run", "--ip", "10.0.0.1/24", *TRUE, code=FAILURE, says="10.0.0.1")
+
+    def test_third_on_a_pair(self):
+        first = self.occupant("first")
+        self.occupant("second")
+        self.urnic("run", *TRUE, code=FAILURE, says="--port vhost:PATH")
+        first.kill()
+        self.expect_end(self.start("third", ["true"]))
+
+    def test_taken_side(self):
+        wire = f"vhost:{self.runtime}/wire.sock"
+        self.occupant("first", "--port", f"{wire},front")
+        self.urnic("run", "--port", f"{wire},front", *TRUE, code=FAILURE, says="front")
+        self.expect_end(self.start("second", ["true"], ["--port", f"{wire},back"]))
+
+    def test_two_wires_do_not_know_each_other(self):
+        wire = f"vhost:{self.runtime}/wire.sock"
+        self.occupant("first", "--ip", "10.0.0.1/24")
+        self.expect_end(self.start("second", ["true"], ["--ip", "10.0.0.1/24", "--port", wire]))
+
+    def test_a_run_inside_a_run_is_a_nic_of_its_own(self):
+        inner = [harness.STAGE.urnic, "run", "--", "sh", "-c", "echo $URNIC_IP $URNIC_PORT"]
+        process = self.start("outer", inner)
+        self.expect_end(process)
+        self.assertIn("10.77.0.2/24", process.output())
+        self.assertIn(",back", process.output())
+
+    def test_verbose_tells_what_the_nic_is(self):
+        process = self.start("true", ["true"], ["-v", "--ip", "10.1.2.3/16"])
+        self.expect_end(process)
+        self.assertIn("urnic: urnic0: 10.1.2.3/16, 02:00:0a:01:02:03, vhost:", process.output())
+
+    def test_second_program_of_one_run_is_told_to_have_its_own(self):
+        self.require("ibv_rc_pingpong")
+        port = harness.free_port()
+        first = f"ibv_rc_pingpong -d urnic0 -g 1 -p {port} &"
+        wait = "while ! grep -q READY ready; do sleep 0.01; done"
+        second = "ibv_rc_pingpong -d urnic0 -g 1 -p 1 127.0.0.1; echo second $?; kill $!"
+        process = self.start("both", ["sh", "-c", f"echo > ready; {first} {wait}; {second}"])
+        self.wait_for_listener(process, port)
+        (self.runtime / "ready").write_text("READY\n")
+        self.expect_end(process, timeout=30, code=0)
+        self.assertIn("another process of the same 'urnic run'", process.output())
+        self.assertRegex(process.output(), r"second [1-9]")
+
+
+def _add(name, words, code, says):
+    setattr(Usage, f"test_{name}", lambda self: self.urnic("run", *words, code=code, says=says))
+
+
+for _name, (_words, _code, _says) in CASES.items():
+    _add(_name, _words, _code, _says)

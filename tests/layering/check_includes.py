@@ -1,0 +1,81 @@
+#!/usr/bin/env python3
+"""Reads every #include of the project and complains about arrows between layers that the design does not have.
+
+    check_includes.py [ROOT]
+
+    tools -> verbs_api -> nic -> transport        drivers -> nic, transport        tools -> drivers
+"""
+import pathlib
+import re
+import sys
+
+# What the files below a folder may include of the project. The longest prefix of a path decides.
+ALLOWED = {
+    "transport": {"transport"},
+    "nic": {"nic", "transport"},
+    "drivers": {"drivers", "nic", "transport"},
+    "verbs_api": {"verbs_api", "nic", "transport"},
+    "tools": {"tools", "verbs_api", "drivers", "nic", "transport"},
+    # The command that runs the simulator; the simulator is part of the tests.
+    "tools/urnic/sim_command.h": {"tools", "tests"},
+    "tools/urnic/sim_command.cc": {"tools", "tests"},
+}
+CHECKED_FOLDERS = ("transport", "nic", "drivers", "verbs_api", "tools")
+
+# Headers of others, and where they may be seen.
+EXCLUSIVE = (
+    (re.compile(r"rte_"), ("drivers/dpdk",), "DPDK"),
+    (re.compile(r"(infiniband|rdma)/"), ("verbs_api",), "libibverbs"),
+    (re.compile(r"pcap"), (), "libpcap"),
+)
+# The transport knows no clock, no thread, no chance and does no I/O.
+HIDDEN_WORLD = re.compile(
+    r"(thread|mutex|shared_mutex|condition_variable|future|random|fstream|iostream|filesystem|"
+    r"pthread\.h|time\.h|ctime|unistd\.h|fcntl\.h|poll\.h|sys/(epoll|eventfd|timerfd|random|time)\.h)$"
+)
+INCLUDE = re.compile(r'^\s*#\s*include\s*(?:"([^"]+)"|<([^>]+)>)', re.MULTILINE)
+SUFFIXES = {".h", ".cc", ".c", ".cpp", ".hpp"}
+
+
+def is_below(path, folder):
+    return path == folder or path.startswith(folder + "/")
+
+
+def complaints_about(path, text, exists):
+    """What is wrong with the includes of the file `path`; `exists` says whether the project has a file."""
+    folder = max((key for key in ALLOWED if is_below(path, key)), key=len)
+    for match in INCLUDE.finditer(text):
+        own, foreign = match.groups()
+        if own is not None:
+            if not exists(own):
+                yield f'{path}: "{own}" is not a file of the project seen from its root'
+            elif own.split("/")[0] not in ALLOWED[folder]:
+                yield f'{path}: {folder} must not include "{own}"'
+        elif is_below(path, "transport") and HIDDEN_WORLD.match(foreign):
+            yield f"{path}: the transport must not know <{foreign}>"
+        for pattern, homes, name in EXCLUSIVE:
+            if pattern.match(own or foreign) and not any(is_below(path, home) for home in homes):
+                yield f"{path}: {name} ({own or foreign}) has no place here"
+
+
+def check(root):
+    """(number of files read, complaints)"""
+    root = pathlib.Path(root)
+    files = [file for folder in CHECKED_FOLDERS for file in sorted((root / folder).rglob("*")) if file.suffix in SUFFIXES]
+    complaints = []
+    for file in files:
+        text = file.read_text(errors="replace")
+        complaints += complaints_about(str(file.relative_to(root)), text, lambda name: (root / name).is_file())
+    return len(files), complaints
+
+
+def main():
+    root = sys.argv[1] if len(sys.argv) > 1 else pathlib.Path(__file__).resolve().parents[2]
+    count, complaints = check(root)
+    print("\n".join(complaints + [f"{count} files, {len(complaints)} wrong includes"]))
+    # An empty tree is not a clean one.
+    return 1 if complaints or count == 0 else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,65 @@
+#!/usr/bin/env python3
+"""Does check_includes.py bite, and only where it should?"""
+import pathlib
+import sys
+import unittest
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+
+import check_includes  # noqa: E402
+
+FORBIDDEN = (
+    ("transport/rc/responder.cc", '#include "nic/device.h"'),
+    ("transport/rc/responder.cc", "#include <thread>"),
+    ("transport/rc/responder.cc", "#include <time.h>"),
+    ("transport/rc/responder.cc", "#include <infiniband/verbs.h>"),
+    ("nic/engine.cc", '#include "verbs_api/environment.h"'),
+    ("nic/engine.cc", '#include "drivers/dpdk/port.h"'),
+    ("nic/engine.cc", "  #  include <rte_ethdev.h>"),
+    ("nic/engine.cc", "#include <infiniband/verbs.h>"),
+    ("drivers/pcap/port.cc", '#include "verbs_api/environment.h"'),
+    ("drivers/pcap/port.cc", "#include <rte_mbuf.h>"),
+    ("drivers/pcap/port.cc", "#include <pcap/pcap.h>"),
+    ("verbs_api/open.cc", '#include "drivers/dpdk/port.h"'),
+    ("verbs_api/open.cc", '#include "tools/urnic/command.h"'),
+    ("tools/urnic/main.cc", '#include "tests/sim/runner.h"'),
+    ("tools/urnic/main.cc", "#include <infiniband/verbs.h>"),
+    ("nic/engine.cc", '#include "engine.h"'),
+    ("nic/engine.cc", '#include "../transport/types.h"'),
+)
+ALLOWED = (
+    ("transport/rc/responder.cc", '#include "transport/types.h"\n#include <chrono>'),
+    ("nic/engine.cc", '#include "transport/types.h"\n#include <thread>'),
+    ("drivers/dpdk/port.cc", '#include "nic/packet_port.h"\n#include <rte_mbuf.h>'),
+    ("verbs_api/open.cc", '#include "nic/device.h"\n#include <infiniband/verbs.h>'),
+    ("tools/dropin/open_port.cc", '#include "drivers/dpdk/port.h"\n#include "verbs_api/environment.h"'),
+    ("tools/urnic/sim_command.cc", '#include "tests/sim/runner.h"'),
+)
+TREE = {
+    "drivers/dpdk/port.h", "nic/device.h", "nic/packet_port.h", "nic/engine.h", "tests/sim/runner.h",
+    "tools/urnic/command.h", "transport/types.h", "verbs_api/environment.h",
+}
+
+
+def complaints(path, text):
+    return list(check_includes.complaints_about(path, text, TREE.__contains__))
+
+
+class CheckIncludes(unittest.TestCase):
+    def test_sees_every_forbidden_arrow(self):
+        for path, line in FORBIDDEN:
+            with self.subTest(path=path, line=line):
+                self.assertEqual(len(complaints(path, f"// first line\n{line}\n")), 1)
+
+    def test_accepts_the_arrows_of_the_design(self):
+        for path, text in ALLOWED:
+            with self.subTest(path=path):
+                self.assertEqual(complaints(path, text), [])
+
+    def test_does_not_call_an_empty_tree_clean(self):
+        self.assertEqual(check_includes.check("/nonexistent"), (0, []))
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,34 @@
+// A process environment of a test's own: a runtime folder to put leases into, and no URNIC_* variables.
+#pragma once
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstdlib>
+#include <filesystem>
+#include <string>
+
+namespace urnic::tools {
+
+class TemporaryEnvironment : public ::testing::Test {
+ protected:
+  TemporaryEnvironment() {
+    char folder[] = "/tmp/urnic-test-XXXXXX";
+    folder_ = mkdtemp(folder);
+    setenv("XDG_RUNTIME_DIR", folder_.c_str(), 1);
+    for (const char* name :
+         {"URNIC_IP", "URNIC_IP6", "URNIC_MAC", "URNIC_MTU", "URNIC_PORT", "URNIC_PCAP", "URNIC_FAULT",
+          "URNIC_SEED", "URNIC_VERBOSE", "URNIC_PROGRESS", "URNIC_LEASE_FD"}) {
+      unsetenv(name);
+    }
+  }
+  ~TemporaryEnvironment() override { std::filesystem::remove_all(folder_); }
+
+  const std::string& folder() const { return folder_; }
+
+ private:
+  std::string folder_;
+};
+
+}  // namespace urnic::tools

@@ -1,0 +1,205 @@
+#include "tools/urnic/launch.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <ifaddrs.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <memory>
+#include <sstream>
+#include <system_error>
+
+#include "tools/urnic/console.h"
+#include "transport/wire/address.h"
+
+namespace urnic::tools {
+namespace {
+
+constexpr const char* kLeaseVariable = "URNIC_LEASE_FD";
+constexpr const char* kIdentityVariables[] = {"URNIC_IP",    "URNIC_IP6",  "URNIC_MAC",
+                                              "URNIC_MTU",   "URNIC_PORT", "URNIC_PCAP",
+                                              "URNIC_FAULT", "URNIC_SEED", kLeaseVariable};
+
+Error system_error(const std::string& what, const char* advice = "") {
+  const int code = errno;
+  return Error{.code = code,
+               .message = fmt::format("{}: {}{}", what, std::generic_category().message(code), advice)};
+}
+
+/// Whether an address of the NIC is one of this host's: two would answer for it.
+bool host_has(const transport::wire::Gid& gid) {
+  ifaddrs* list = nullptr;
+  if (getifaddrs(&list) != 0) {
+    return false;
+  }
+  const std::unique_ptr<ifaddrs, decltype(&freeifaddrs)> owner(list, &freeifaddrs);
+  for (const ifaddrs* entry = list; entry != nullptr; entry = entry->ifa_next) {
+    transport::wire::Gid address;
+    if (entry->ifa_addr == nullptr) {
+      continue;
+    }
+    if (entry->ifa_addr->sa_family == AF_INET) {
+      sockaddr_in ipv4{};
+      transport::wire::Ipv4Address octets;
+      std::memcpy(&ipv4, entry->ifa_addr, sizeof ipv4);
+      std::memcpy(octets.octets.data(), &ipv4.sin_addr, octets.octets.size());
+      address = transport::wire::Gid::from_ipv4(octets);
+    } else if (entry->ifa_addr->sa_family == AF_INET6) {
+      sockaddr_in6 ipv6{};
+      std::memcpy(&ipv6, entry->ifa_addr, sizeof ipv6);
+      std::memcpy(address.octets.data(), &ipv6.sin6_addr, address.octets.size());
+    }
+    if (!address.is_unspecified() && address == gid) {
+      return true;
+    }
+  }
+  return false;
+}
+
+Result<void, Error> check_interface(const nic::DeviceConfig& device) {
+  const int fd = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, 0);
+  if (fd < 0) {
+    return system_error(fmt::format("interface {}", device.port.target), " (raw packets need CAP_NET_RAW)");
+  }
+  close(fd);
+  const auto taken = [](const std::string& address) {
+    return Error{
+        .code = EADDRINUSE,
+        .message = fmt::format("address {} is this host's own; give the NIC one that is free", address)};
+  };
+  if (device.ipv4 && host_has(transport::wire::Gid::from_ipv4(device.ipv4->address))) {
+    return taken(to_string(device.ipv4->address));
+  }
+  if (device.ipv6 && host_has(device.ipv6->address)) {
+    return taken(to_string(device.ipv6->address));
+  }
+  return success();
+}
+
+void set(const char* name, const std::string& value) {
+  if (value.empty()) {
+    unsetenv(name);
+  } else {
+    setenv(name, value.c_str(), 1);
+  }
+}
+
+/// Whether there is anything at all that `program` could mean.
+bool is_there(const std::string& program) {
+  std::error_code code;
+  if (program.find('/') != std::string::npos) {
+    return std::filesystem::exists(program, code);
+  }
+  const char* const path = std::getenv("PATH");
+  std::istringstream folders(path == nullptr ? "" : path);
+  for (std::string folder; std::getline(folders, folder, ':');) {
+    if (std::filesystem::exists(std::filesystem::path(folder) / program, code)) {
+      return true;
+    }
+  }
+  return false;
+}
+
+std::string to_text(const std::optional<nic::Ipv4Interface>& interface) {
+  return interface ? fmt::format("{}/{}", to_string(interface->address), interface->prefix_length) : "";
+}
+
+std::string to_text(const std::optional<nic::Ipv6Interface>& interface) {
+  return interface ? fmt::format("{}/{}", to_string(interface->address), interface->prefix_length) : "";
+}
+
+}  // namespace
+
+void forget_outer_nic() {
+  if (std::getenv(kLeaseVariable) == nullptr) {
+    return;
+  }
+  for (const char* name : kIdentityVariables) {
+    unsetenv(name);
+  }
+}
+
+Result<void, Error> check_port(const verbs_api::NicEnvironment& environment) {
+  if (environment.device.port.kind == nic::PortSpec::Kind::kAfPacket) {
+    if (auto checked = check_interface(environment.device); !checked) {
+      return checked.error();
+    }
+  }
+  if (!environment.pcap_file.empty()) {
+    const int fd = open(environment.pcap_file.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
+    if (fd < 0) {
+      return system_error(fmt::format("recording {}", environment.pcap_file));
+    }
+    close(fd);
+  }
+  return success();
+}
+
+Result<void, Error> export_environment(const verbs_api::NicEnvironment& environment) {
+  if (auto kept = environment.lease.keep_over_exec(); !kept) {
+    return kept.error();
+  }
+  const nic::DeviceConfig& device = environment.device;
+  set("URNIC_IP", to_text(device.ipv4));
+  set("URNIC_IP6", to_text(device.ipv6));
+  set("URNIC_MAC", to_string(device.mac));
+  set("URNIC_MTU", std::to_string(device.link_mtu));
+  set("URNIC_PORT", device.port.to_string());
+  set("URNIC_FAULT", environment.fault);
+  set("URNIC_VERBOSE", environment.verbose ? "1" : "");
+  set(kLeaseVariable, environment.lease.is_held() ? std::to_string(environment.lease.descriptor()) : "");
+  if (!environment.pcap_file.empty()) {
+    std::error_code code;
+    set("URNIC_PCAP", std::filesystem::absolute(environment.pcap_file, code).string());
+  }
+  return success();
+}
+
+Result<std::string, Error> dropin_folder() {
+  std::error_code code;
+  const auto executable = std::filesystem::read_symlink("/proc/self/exe", code);
+  const auto folder = executable.parent_path().parent_path() / "lib" / "urnic";
+  if (code || !std::filesystem::exists(folder / "libibverbs.so.1", code)) {
+    return Error{.code = ENOENT,
+                 .message = fmt::format("{}/libibverbs.so.1 is missing; build the project with DPDK",
+                                        folder.string())};
+  }
+  return folder.string();
+}
+
+std::string library_path(const std::string& folder, std::optional<std::string_view> present) {
+  return present && !present->empty() ? fmt::format("{}:{}", folder, *present) : folder;
+}
+
+std::string describe(const nic::DeviceConfig& device) {
+  std::string addresses = to_text(device.ipv4);
+  if (device.ipv6) {
+    addresses += (addresses.empty() ? "" : ", ") + to_text(device.ipv6);
+  }
+  return fmt::format("{}: {}, {}, {}, link MTU {}", device.name, addresses, to_string(device.mac),
+                     device.port.to_string(), device.link_mtu);
+}
+
+int execute(const std::vector<std::string>& program) {
+  std::vector<char*> arguments;
+  for (const std::string& argument : program) {
+    arguments.push_back(const_cast<char*>(argument.c_str()));
+  }
+  arguments.push_back(nullptr);
+  execvp(arguments[0], arguments.data());
+  int code = errno;
+  if (code == EACCES && !is_there(program[0])) {
+    code = ENOENT;  // what may not be searched is a folder of PATH
+  }
+  complain(fmt::format("cannot run {}: {}", program[0],
+                       code == ENOENT ? "there is no such program" : std::generic_category().message(code)));
+  return code == ENOENT || code == ENOTDIR ? kExitNotFound : kExitNotExecutable;
+}
+
+}  // namespace urnic::tools

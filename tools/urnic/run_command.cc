@@ -1,0 +1,126 @@
+#include "tools/urnic/run_command.h"
+
+#include <fmt/format.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <string_view>
+
+#include "drivers/fault/fault_spec.h"
+#include "nic/port_spec.h"
+#include "tools/urnic/console.h"
+#include "tools/urnic/launch.h"
+#include "verbs_api/environment.h"
+#include "verbs_api/environment_values.h"
+
+namespace urnic::tools {
+namespace {
+
+constexpr const char* kFooter =
+    R"(The program sees one RDMA device, urnic0, with one port. Its GIDs are RoCEv2: 0 is link-local,
+1 is the IPv4 address, 2 the IPv6 address. Two programs under 'urnic run' meet without any option:
+
+  urnic run -- ibv_rc_pingpong -d urnic0 -g 1 &
+  urnic run -- ibv_rc_pingpong -d urnic0 -g 1 localhost
+
+Ports (--port SPEC):
+  vhost:PATH[,front|back]  the two ends of a wire through shared memory, met at a socket; whoever comes
+                           first is the front unless said otherwise. The default is such a pair, one per user.
+  af_packet:IFACE          a network interface; needs CAP_NET_RAW and an address (--ip) that is free there
+  loopback                 nobody but ourselves
+
+Faults (--fault SPEC): loss=P, dup=P, reorder=P, corrupt=P, truncate=P with probabilities P from 0 to 1, gap=N, seed=N
+and direction=tx|rx|both, separated by commas, e.g. loss=0.01,dup=0.005,seed=7.
+
+Everything is done by environment variables, which can be set by hand: LD_LIBRARY_PATH, and URNIC_IP, URNIC_IP6,
+URNIC_MAC, URNIC_MTU, URNIC_PORT, URNIC_PCAP, URNIC_FAULT, URNIC_SEED, URNIC_VERBOSE, URNIC_PROGRESS=hybrid|thread.
+
+Exit code: the program's; 2 for wrong usage, 127 for a program that is not there, 126 for one that cannot be
+executed, 1 for anything else that went wrong before the program ran.)";
+
+/// A CLI11 validator out of one of our parsers: an empty text means "fine".
+template <typename Parser>
+auto accepted_by(Parser parse) {
+  return [parse](const std::string& text) {
+    const auto value = parse(text);
+    return value ? std::string() : value.error().message;
+  };
+}
+
+int run(const std::vector<std::string>& program) {
+  if (program.empty()) {
+    complain("run: which program? Write it behind '--': urnic run [OPTIONS] -- PROGRAM ARGUMENTS...");
+    return kExitUsage;
+  }
+  const auto fail = [](const Error& error) {
+    complain(error.message);
+    return error.code == EINVAL ? kExitUsage : kExitFailure;
+  };
+  const auto folder = dropin_folder();
+  if (!folder) {
+    return fail(folder.error());
+  }
+  // Holds the lease until exec, which hands it to the program.
+  const auto environment = verbs_api::read_environment();
+  if (!environment) {
+    return fail(environment.error());
+  }
+  if (const auto checked = check_port(environment.value()); !checked) {
+    return fail(checked.error());
+  }
+  if (const auto exported = export_environment(environment.value()); !exported) {
+    return fail(exported.error());
+  }
+  const char* const present = std::getenv("LD_LIBRARY_PATH");
+  setenv("LD_LIBRARY_PATH",
+         library_path(folder.value(),
+                      present == nullptr ? std::nullopt : std::optional<std::string_view>(present))
+             .c_str(),
+         1);
+  if (environment.value().verbose) {
+    complain(describe(environment.value().device));
+  }
+  return execute(program);
+}
+
+}  // namespace
+
+void add_run_command(CLI::App& app, Invocation& invocation) {
+  CLI::App* const command = app.add_subcommand(
+      "run", "Run a program with an RDMA NIC: urnic run [OPTIONS] -- PROGRAM ARGUMENTS...");
+  command->footer(kFooter);
+
+  // Inside another `urnic run` the variables are not this user's wishes; options below set them anew.
+  command->preparse_callback([](std::size_t) { forget_outer_nic(); });
+  const auto add_variable = [command](const char* option, const char* variable, const char* help) {
+    return command->add_option_function<std::string>(
+        option, [variable](const std::string& text) { setenv(variable, text.c_str(), 1); }, help);
+  };
+  add_variable("--ip", "URNIC_IP", "IPv4 address of the NIC, e.g. 10.0.0.1/24")
+      ->check(accepted_by(verbs_api::parse_ipv4_interface))
+      ->type_name("A/LEN");
+  add_variable("--ip6", "URNIC_IP6", "IPv6 address of the NIC, e.g. fd00::1/64")
+      ->check(accepted_by(verbs_api::parse_ipv6_interface))
+      ->type_name("A/LEN");
+  add_variable("--mac", "URNIC_MAC", "Hardware address; made from the address by default")
+      ->check(accepted_by(verbs_api::parse_mac))
+      ->type_name("M");
+  add_variable("--mtu", "URNIC_MTU", "Largest IP packet in bytes; 4200 carries an RDMA MTU of 4096 (default)")
+      ->check(accepted_by(verbs_api::parse_link_mtu))
+      ->type_name("N");
+  add_variable("--port", "URNIC_PORT", "Where the frames go, see below")
+      ->check(accepted_by(nic::PortSpec::parse))
+      ->type_name("SPEC");
+  add_variable("--pcap", "URNIC_PCAP", "Record every frame in this file")->type_name("FILE");
+  add_variable("--fault", "URNIC_FAULT", "Lose, repeat, reorder or damage frames, see below")
+      ->check(accepted_by(drivers::FaultSpec::parse))
+      ->type_name("SPEC");
+  add_variable("--seed", "URNIC_SEED", "Seed of everything that is drawn; random by default")
+      ->check(accepted_by(verbs_api::parse_seed))
+      ->type_name("N");
+  command->add_flag_callback(
+      "-v,--verbose", [] { setenv("URNIC_VERBOSE", "1", 1); }, "Say on stderr what happens");
+  command->callback([&invocation] { invocation.exit_code = run(invocation.program); });
+}
+
+}  // namespace urnic::tools
