@@ -33,9 +33,9 @@ namespace {
 
 constexpr Duration kSpinTime = 100us;
 /// A yield that took so long has let somebody else run.
-constexpr Duration kLongYield = 10us;
+constexpr Duration kLongYield = 500us;
 /// For so long we then believe that there is no core for us to spin on.
-constexpr Duration kCrowdedTime = 500ms;
+constexpr Duration kCrowdedTime = 100ms;
 constexpr Duration kWatchTick = 1ms;
 /// How often a port without a descriptor is polled: more often while something happened lately.
 constexpr Duration kPollInterval = 500us;
