@@ -38,7 +38,8 @@ TEST(WireView, ComputesTheIcrcThatTheKernelSent) {
 
 // As tshark prints frame 3 of the capture.
 TEST(WireView, ReadsASendAsTsharkDoes) {
-  const auto packet = read_frame(capture("vs_rnr.pcap")[2].bytes, true, nullptr);
+  const auto frames = capture("vs_rnr.pcap");  // the packet's payload is a view of it
+  const auto packet = read_frame(frames[2].bytes, true, nullptr);
   ASSERT_TRUE(packet);
   EXPECT_EQ(opcode_name(packet->opcode), "SEND_ONLY");
   EXPECT_EQ(packet->destination_qp, 0x32u);

@@ -20,6 +20,7 @@ SimCommand::SimCommand(CLI::App& app, Invocation& invocation) {
   command->add_flag("-v,--verbose", options_.verbose,
                     "Print every seed's options, and the last frames before a failure");
   command->add_option("--trace", options_.trace_file, "Write every frame of the first seed to this file");
+  command->add_option("--max-failures", options_.max_failures, "Stop after so many failed seeds");
   command->add_flag("--json", options_.json, "Report as JSON");
   command->callback([this, seed, &invocation] {
     options_.regressions = seed->count() == 0;
