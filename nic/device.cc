@@ -136,7 +136,7 @@ Result<MemoryRegion, Error> Device::register_memory(ProtectionDomain& pd, void* 
 Result<void, Error> Device::deregister_memory(ProtectionDomain& pd, std::uint32_t key) {
   if (auto usable = check_usable(); !usable) return usable;
   const Engine::Guard guard(*engine_);
-  if (!engine_->memory().remove(key)) return failure(invalid("there is no memory region with this key"));
+  if (auto removed = engine_->memory().remove(key); !removed) return removed;
   pd.users.fetch_sub(1);
   return success();
 }

@@ -52,9 +52,8 @@ QueuePair::QueuePair(Engine& engine, transport::Dma& dma, transport::QpEventSink
       receive_queue_(receive_limits(attributes.capabilities)),
       endpoint_({.dma = dma,
                  .send_queue = send_queue_,
-                 .receive_queue = receive_queue_,
                  .send_completions = *attributes.send_queue,
-                 .receive_completions = *attributes.receive_queue,
+                 .receiver = {.queue = &receive_queue_, .completions = attributes.receive_queue, .pd = attributes.pd->id},
                  .events = events,
                  .counters = counters}) {
   attributes_.capabilities = {.max_send_wr = send_queue_.limits().work_requests,
@@ -110,7 +109,7 @@ PostStatus QueuePair::SendBatch::post(const SendRequest& request, std::span<cons
 
 PostStatus QueuePair::SendBatch::post_inline(const SendRequest& request, std::span<const Sge> sges) {
   if (!lock_.owns_lock()) return PostStatus::kAbandoned;
-  if (is_read(request.operation)) return PostStatus::kNotSupported;
+  if (!sends_data(request.operation)) return PostStatus::kNotSupported;
   // Elements are not kept, so there may be any number of them.
   if (const PostStatus status = qp_.can_post_send(0); status != PostStatus::kPosted) return status;
   const std::uint64_t length = total_length(sges);
@@ -222,9 +221,9 @@ Result<void, Error> QueuePair::check_route(const QpAttributes& changes) const {
   return success();
 }
 
-transport::RcConfig QueuePair::config_from(const QpAttributes& attributes) const {
+transport::QpConfig QueuePair::config_from(const QpAttributes& attributes) const {
   const DeviceConfig& device = engine_.config();
-  const transport::RcConfig defaults;
+  const transport::QpConfig defaults;
   return {.local_qp = number_,
           .remote_qp = attributes.destination_qp.value_or(defaults.remote_qp),
           .pd = attributes_.pd->id,
@@ -246,7 +245,7 @@ transport::RcConfig QueuePair::config_from(const QpAttributes& attributes) const
 void QueuePair::apply(QpState to, const QpAttributes& attributes) {
   const QpState from = endpoint_.state();
   current_ = attributes;
-  const transport::RcConfig config = config_from(attributes);
+  const transport::QpConfig config = config_from(attributes);
   switch (to) {
     case QpState::kReset:
       engine_.unschedule(*this);
@@ -281,7 +280,7 @@ void QueuePair::apply(QpState to, const QpAttributes& attributes) {
 QpAttributes QueuePair::query() const {
   if (engine_.is_abandoned()) return current_;
   const Engine::Guard guard(engine_);
-  const transport::RcConfig config = config_from(current_);
+  const transport::QpConfig config = config_from(current_);
   const QpState state = endpoint_.state();
   const bool has_started = state != QpState::kReset && state != QpState::kInit;
   return {.state = state,

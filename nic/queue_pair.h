@@ -181,7 +181,7 @@ class QueuePair {
   bool must_flush_receives();
 
   Result<void, Error> check_route(const QpAttributes& changes) const;
-  transport::RcConfig config_from(const QpAttributes& attributes) const;
+  transport::QpConfig config_from(const QpAttributes& attributes) const;
   void apply(transport::QpState to, const QpAttributes& attributes);
 
   Engine& engine_;
