@@ -293,6 +293,7 @@ void Responder::complete_message(const Packet& packet) {
   message_ = {};
   if (!has_receive_) return;
   has_receive_ = false;
+  around_.counters.add(Counter::kReceivesCompleted);
   receiver_.completions->complete(
       {.wr_id = receive_.wr_id,
        .opcode = is_write ? CompletionOpcode::kReceiveRdmaWithImmediate : CompletionOpcode::kReceive,
