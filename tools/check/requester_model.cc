@@ -1,0 +1,485 @@
+#include "tools/check/requester_model.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "tools/check/icrc.h"
+
+namespace urnic::check {
+namespace {
+
+// More than a requester may have outstanding, so that nothing but a new life of the queue pair jumps so far.
+constexpr std::int32_t kFar = 1 << 16;
+// What was on its way when the NAK was sent has arrived by then, however slow the host.
+constexpr std::int64_t kInFlightNs = 100'000'000;
+// A repetition that is seen so shortly behind an RNR NAK crossed it.
+constexpr std::int64_t kCrossingNs = 100'000;
+
+double milliseconds(std::int64_t ns) {
+  return static_cast<double>(ns) / 1e6;
+}
+
+}  // namespace
+
+void RequesterModel::on_request(const Seen& seen) {
+  ++exchange_.counts.request_packets;
+  if (exchange_.log.is_empty()) {
+    return begin(seen);
+  }
+  settle_read_span(seen.packet.psn);
+  const std::int32_t ahead = distance(exchange_.log.next(), seen.packet.psn);
+  if (std::abs(ahead) > kFar) {
+    return on_far(seen);
+  }
+  if (far_) {
+    exchange_.findings.add(Rule::kPsnFar, exchange_.flow, {far_->first_frame},
+                           fmt::format("a PSN near {}", hex(exchange_.log.next())), hex(far_->first));
+    far_.reset();
+  }
+  if (ahead < 0) {
+    on_repeat(seen);
+  } else if (ahead == 0 || !seen.is_damaged) {  // a damaged PSN is no reason to miss others
+    on_new(seen, static_cast<std::uint32_t>(ahead));
+  }
+}
+
+void RequesterModel::on_copy(const Seen& seen) {
+  if (RequestEntry* const entry = exchange_.log.find(seen.packet.psn); entry != nullptr && !entry->is_missing) {
+    entry->transmissions = static_cast<std::uint16_t>(std::min(entry->transmissions + 1, 0xffff));
+  }
+}
+
+RequestEntry RequesterModel::entry_of(const Seen& seen) const {
+  const Packet& packet = seen.packet;
+  RequestEntry entry{.first = packet.psn,
+                     .is_damaged = seen.is_damaged,
+                     .ack_requested = packet.ack_requested,
+                     .has_digest = seen.has_whole_payload() && !seen.is_damaged,
+                     .opcode = packet.opcode,
+                     .first_frame = seen.number,
+                     .last_frame = seen.number,
+                     .first_time_ns = seen.time_ns,
+                     .last_time_ns = seen.time_ns,
+                     .payload_bytes = static_cast<std::uint32_t>(packet.payload_bytes),
+                     .address = packet.address,
+                     .r_key = packet.r_key,
+                     .length = packet.length};
+  if (packet.info->operation == Operation::kRead) {
+    entry.span = exchange_.responses_for(packet.length);
+  }
+  if (entry.has_digest) {
+    entry.digest = packet.info->is_atomic() ? packet.operands : digest_of(packet.payload);
+  }
+  return entry;
+}
+
+void RequesterModel::begin(const Seen& seen) {
+  if (seen.is_damaged) {
+    return;
+  }
+  exchange_.acknowledged = seen.packet.psn + -1;
+  message_ = Message();
+  if (!seen.packet.info->starts_message()) {
+    exchange_.findings.add(Rule::kJoinedMidway, exchange_.flow, {seen.number}, "the start of a message",
+                           name_of(seen.packet.opcode));
+  } else {
+    message_.is_known = true;
+  }
+  on_new(seen, 0);
+}
+
+void RequesterModel::on_far(const Seen& seen) {
+  if (seen.is_damaged) {
+    return;
+  }
+  if (far_ && seen.packet.psn == far_->first + far_->span) {
+    confirm_restart(far_->first);
+    return on_request(seen);
+  }
+  if (far_ && seen.packet.psn == far_->first) {
+    return;  // sent again
+  }
+  if (far_ || !seen.packet.info->starts_message()) {
+    exchange_.findings.add(Rule::kPsnFar, exchange_.flow, {far_ ? far_->first_frame : seen.number},
+                           fmt::format("a PSN near {}", hex(exchange_.log.next())),
+                           hex(far_ ? far_->first : seen.packet.psn));
+  }
+  far_.reset();
+  if (seen.packet.info->starts_message()) {
+    far_ = entry_of(seen);
+  }
+}
+
+void RequesterModel::confirm_restart(Psn psn) {
+  if (!far_ || !far_->covers(psn)) {
+    return;
+  }
+  exchange_.findings.add(Rule::kRestart, exchange_.flow, {far_->first_frame}, "",
+                         fmt::format("PSN {} instead of {}", hex(far_->first), hex(exchange_.log.next())));
+  exchange_.reset();
+  exchange_.acknowledged = far_->first + -1;
+  exchange_.log.append(*far_);
+  exchange_.last_span_unsure = far_->info().operation == Operation::kRead;
+  message_ = Message{.is_known = true,
+                     .is_open = !far_->info().ends_message(),
+                     .operation = far_->info().operation};
+  repetition_next_.reset();
+  far_.reset();
+}
+
+void RequesterModel::on_new(const Seen& seen, std::uint32_t missing) {
+  const Packet& packet = seen.packet;
+  if (missing > 0) {
+    exchange_.log.append(RequestEntry{.first = exchange_.log.next(),
+                                      .span = missing,
+                                      .is_missing = true,
+                                      .first_frame = seen.number,
+                                      .last_frame = seen.number,
+                                      .first_time_ns = seen.time_ns,
+                                      .last_time_ns = seen.time_ns});
+    exchange_.counts.missing_psns += missing;
+    exchange_.findings.add(
+        exchange_.is_reliable ? Rule::kRequestGap : Rule::kUnreliableLoss, exchange_.flow, {seen.number},
+        fmt::format("PSN {}", hex(packet.psn + -static_cast<std::int64_t>(missing))),
+        fmt::format("PSN {}: {} missing", hex(packet.psn), missing));
+    message_.is_known = false;
+    message_.has_gap = true;
+  }
+  check_sequence(seen);
+  check_segment(seen);
+  follow_message(seen);
+  if (exchange_.fatal && seen.time_ns - exchange_.fatal->time_ns > kInFlightNs) {
+    exchange_.findings.add(Rule::kRequestAfterNak, exchange_.flow, {exchange_.fatal->frame, seen.number},
+                           fmt::format("silence after {}", describe_syndrome(exchange_.fatal->syndrome)),
+                           fmt::format("{} with PSN {}", name_of(packet.opcode), hex(packet.psn)));
+  }
+  exchange_.log.append(entry_of(seen));
+  exchange_.last_span_unsure = packet.info->operation == Operation::kRead && exchange_.mtu == 0;
+  exchange_.last_new_frame = seen.number;
+  exchange_.counts.bytes += packet.payload_bytes;
+  repetition_next_.reset();
+  if (packet.info->ends_message()) {
+    count_message(*packet.info);
+  }
+}
+
+void RequesterModel::settle_read_span(Psn next) {
+  if (!exchange_.last_span_unsure) {
+    return;
+  }
+  // Nothing showed the path MTU yet, but the next PSN does: a READ takes as many as it has responses.
+  const RequestEntry& read = exchange_.log.back();
+  const std::int32_t span = distance(read.first, next);
+  for (std::uint32_t mtu = 256; mtu <= 4096 && span > 0; mtu *= 2) {
+    const std::uint64_t responses = std::max<std::uint64_t>((std::uint64_t{read.length} + mtu - 1) / mtu, 1);
+    if (responses == static_cast<std::uint64_t>(span) && responses <= RequestLog::kMaxSpan) {
+      exchange_.last_span_unsure = false;
+      if (read.length > mtu) {
+        exchange_.learn_mtu(mtu);
+      }
+      exchange_.log.back().span = static_cast<std::uint32_t>(responses);
+      return;
+    }
+  }
+}
+
+void RequesterModel::check_sequence(const Seen& seen) {
+  if (!message_.is_known) {
+    return;
+  }
+  const OpcodeInfo& info = *seen.packet.info;
+  const bool goes_on = !info.starts_message();
+  if (goes_on != message_.is_open || (goes_on && info.operation != message_.operation)) {
+    exchange_.findings.add(
+        Rule::kOpcodeSequence, exchange_.flow, {seen.number},
+        message_.is_open ? fmt::format("Middle or Last of the {} of frame {}", to_string(message_.operation),
+                                       message_.first_frame)
+                         : "the start of a message",
+        name_of(seen.packet.opcode));
+  }
+}
+
+void RequesterModel::check_segment(const Seen& seen) {
+  const Packet& packet = seen.packet;
+  const OpcodeInfo& info = *packet.info;
+  if (!info.has_payload || info.operation == Operation::kAtomicWrite || packet.payload_bytes > 4096) {
+    return;
+  }
+  const auto complain = [&](Rule rule, std::string expected) {
+    exchange_.findings.add(rule, exchange_.flow, {seen.number}, std::move(expected),
+                           fmt::format("{} of {} bytes", name_of(packet.opcode), packet.payload_bytes));
+  };
+  if (exchange_.mtu != 0 && packet.payload_bytes > exchange_.mtu) {
+    return complain(Rule::kMtu, fmt::format("at most {} bytes", exchange_.mtu));
+  }
+  if (!info.ends_message()) {
+    if (packet.pad_bytes != 0 || seen.is_damaged) {
+      return;  // a finding of its own
+    }
+    if (exchange_.mtu == 0) {
+      if (!exchange_.learn_mtu(packet.payload_bytes)) {
+        complain(Rule::kMtu, "a path MTU of 256, 512, 1024, 2048 or 4096 bytes");
+      }
+    } else if (packet.payload_bytes != exchange_.mtu) {
+      complain(Rule::kSegmentLength, fmt::format("{} bytes", exchange_.mtu));
+    }
+  } else if (info.position == Position::kLast && packet.payload_bytes == 0) {
+    complain(Rule::kSegmentLength, "1 byte at least");
+  }
+}
+
+void RequesterModel::follow_message(const Seen& seen) {
+  const Packet& packet = seen.packet;
+  const OpcodeInfo& info = *packet.info;
+  if (info.starts_message()) {
+    message_ = Message{.is_known = true,
+                       .from_start = true,
+                       .operation = info.operation,
+                       .announced = packet.length,
+                       .first_frame = seen.number};
+  } else if (!message_.is_known) {
+    message_.from_start = message_.from_start && info.operation == message_.operation;
+    message_.is_known = true;
+    message_.operation = info.operation;
+  }
+  message_.bytes += packet.payload_bytes;
+  message_.is_open = !info.ends_message();
+  if (info.operation == Operation::kWrite && info.ends_message() && message_.from_start) {
+    finish_write(seen);
+  }
+}
+
+void RequesterModel::finish_write(const Seen& seen) {
+  if (!message_.has_gap) {
+    if (message_.bytes != message_.announced) {
+      exchange_.findings.add(Rule::kRethLength, exchange_.flow, {message_.first_frame, seen.number},
+                             fmt::format("{} bytes", message_.announced),
+                             fmt::format("{} bytes", message_.bytes));
+    }
+    return;
+  }
+  if (message_.bytes != message_.announced) {
+    return;  // what is missing had data
+  }
+  // Everything that was announced is there: the PSNs left out never stood for a packet.
+  for (std::size_t i = exchange_.log.size(); i-- > 0;) {
+    RequestEntry& entry = exchange_.log[i];
+    if (entry.first_frame < message_.first_frame) {
+      break;
+    }
+    if (entry.is_missing && !entry.is_skipped) {
+      entry.is_skipped = true;
+      exchange_.findings.add(Rule::kPsnSkipped, exchange_.flow, {entry.first_frame, seen.number},
+                             fmt::format("PSN {}", hex(entry.first)),
+                             fmt::format("{} left out of a WRITE that is complete without", entry.span));
+    }
+  }
+}
+
+void RequesterModel::count_message(const OpcodeInfo& info) {
+  ExchangeCounts& counts = exchange_.counts;
+  switch (info.operation) {
+    case Operation::kSend: ++counts.sends; break;
+    case Operation::kWrite: ++counts.writes; break;
+    case Operation::kRead: ++counts.reads; break;
+    case Operation::kCompareSwap:
+    case Operation::kFetchAdd: ++counts.atomics; break;
+    default: ++counts.others; break;
+  }
+}
+
+void RequesterModel::on_repeat(const Seen& seen) {
+  const Packet& packet = seen.packet;
+  const auto index = exchange_.log.index_of(packet.psn);
+  if (!index) {
+    ++exchange_.counts.repeated_packets;  // of what is forgotten already
+    return;
+  }
+  RequestEntry& entry = exchange_.log[*index];
+  if (entry.is_missing) {
+    return fill_gap(seen, *index);
+  }
+  if (!exchange_.is_reliable) {
+    exchange_.findings.add(Rule::kPsnRepeated, exchange_.flow, {entry.first_frame, seen.number},
+                           fmt::format("PSN {}", hex(exchange_.log.next())),
+                           fmt::format("PSN {} again", hex(packet.psn)));
+    return;
+  }
+  ++exchange_.counts.repeated_packets;
+  exchange_.counts.repeated_bytes += packet.payload_bytes;
+  check_rnr_wait(seen);
+  note_repetition(seen, entry.last_time_ns);
+  if (!seen.is_damaged && !entry.is_damaged) {
+    if (entry.info().operation == Operation::kRead && packet.info->operation == Operation::kRead) {
+      check_repeated_read(seen, entry);
+    } else {
+      check_same(seen, entry);
+    }
+  }
+  entry.ack_requested = entry.ack_requested || packet.ack_requested;
+  entry.transmissions = static_cast<std::uint16_t>(std::min(entry.transmissions + 1, 0xffff));
+  entry.last_frame = seen.number;
+  entry.last_time_ns = seen.time_ns;
+}
+
+void RequesterModel::fill_gap(const Seen& seen, std::size_t index) {
+  const RequestEntry missing = exchange_.log[index];
+  RequestEntry entry = entry_of(seen);
+  const auto offset = static_cast<std::uint32_t>(distance(missing.first, entry.first));
+  entry.span = std::min(entry.span, missing.span - offset);
+  ++exchange_.counts.late_packets;
+  exchange_.counts.bytes += seen.packet.payload_bytes;
+  if (exchange_.is_reliable) {
+    check_rnr_wait(seen);
+    note_repetition(seen, missing.first_time_ns);
+  }
+  if (seen.packet.info->ends_message()) {
+    count_message(*seen.packet.info);
+  }
+  exchange_.log.fill(index, entry);
+}
+
+void RequesterModel::check_repeated_read(const Seen& seen, RequestEntry& entry) {
+  const Packet& packet = seen.packet;
+  const auto offset = static_cast<std::uint32_t>(distance(entry.first, packet.psn));
+  const std::uint64_t skipped = std::uint64_t{offset} * exchange_.mtu;
+  const bool position_known = offset == 0 || exchange_.mtu != 0;
+  const bool is_part = skipped <= entry.length && packet.length <= entry.length - skipped;
+  if (position_known &&
+      (packet.address != entry.address + skipped || packet.r_key != entry.r_key || !is_part)) {
+    exchange_.findings.add(
+        Rule::kReadResume, exchange_.flow, {entry.first_frame, seen.number},
+        fmt::format("{:#x}, key {:#x}, {} bytes at most", entry.address + skipped, entry.r_key,
+                    entry.length - std::min<std::uint64_t>(skipped, entry.length)),
+        fmt::format("{:#x}, key {:#x}, {} bytes", packet.address, packet.r_key, packet.length));
+  }
+  entry.resumed_at = offset;
+  entry.next_response = offset;
+  const Psn last = entry.last();
+  std::erase_if(exchange_.holes, [&](const Hole& hole) {
+    return distance(packet.psn, hole.psn) >= 0 && distance(hole.psn, last) >= 0;
+  });
+}
+
+void RequesterModel::check_same(const Seen& seen, const RequestEntry& entry) {
+  const Packet& packet = seen.packet;
+  const bool same_content = !entry.has_digest || !seen.has_whole_payload() ||
+                            entry.digest == (packet.info->is_atomic() ? packet.operands
+                                                                      : digest_of(packet.payload));
+  const auto complain = [&](std::string expected, std::string what) {
+    exchange_.findings.add(Rule::kDuplicateDiffers, exchange_.flow, {entry.first_frame, seen.number},
+                           std::move(expected), std::move(what));
+  };
+  if (entry.opcode != packet.opcode || entry.first != packet.psn) {
+    complain(name_of(entry.opcode), fmt::format("{} with the same PSN", name_of(packet.opcode)));
+  } else if (entry.payload_bytes != packet.payload_bytes || entry.length != packet.length) {
+    complain(fmt::format("{} bytes", entry.payload_bytes),
+             fmt::format("{} bytes with the same PSN", packet.payload_bytes));
+  } else if (entry.address != packet.address || entry.r_key != packet.r_key) {
+    complain(fmt::format("{:#x}, key {:#x}", entry.address, entry.r_key),
+             fmt::format("{:#x}, key {:#x} with the same PSN", packet.address, packet.r_key));
+  } else if (!same_content) {
+    complain("the same content", "other bytes with the same PSN");
+  }
+  if (entry.info().is_atomic()) {
+    std::erase_if(exchange_.holes, [&](const Hole& hole) { return hole.psn == packet.psn; });
+  }
+}
+
+void RequesterModel::check_rnr_wait(const Seen& seen) {
+  if (!exchange_.refusal || !exchange_.refusal->is_open ||
+      exchange_.refusal->kind != AnswerKind::kRnrNak || exchange_.refusal->psn != seen.packet.psn) {
+    return;
+  }
+  const std::int64_t waited = seen.time_ns - exchange_.refusal->time_ns;
+  const std::int64_t tolerance = exchange_.refusal->wait_ns / 100 + 50'000;
+  if (waited > kCrossingNs && waited + tolerance < exchange_.refusal->wait_ns) {
+    exchange_.findings.add(Rule::kRnrEarly, exchange_.flow, {exchange_.refusal->frame, seen.number},
+                           fmt::format("{} ms of waiting", milliseconds(exchange_.refusal->wait_ns)),
+                           fmt::format("{:.3f} ms", milliseconds(waited)));
+  }
+}
+
+void RequesterModel::note_repetition(const Seen& seen, std::int64_t since_ns) {
+  const Psn psn = seen.packet.psn;
+  const bool goes_on = repetition_next_ && distance(*repetition_next_, psn) >= 0 &&
+                       distance(*repetition_next_, psn) < kFar;
+  const RequestEntry* const entry = exchange_.log.find(psn);
+  repetition_next_ = (entry != nullptr && !entry->is_missing ? entry->last() : psn) + 1;
+  auto& refusal = exchange_.refusal;
+  const bool asked_for = refusal && refusal->is_open && refusal->psn == psn;
+  if (goes_on && !asked_for) {
+    return;
+  }
+  std::string why = fmt::format("{:.3f} ms after the last time, without a NAK",
+                                milliseconds(seen.time_ns - since_ns));
+  std::uint64_t cause = seen.number;
+  if (refusal && refusal->is_open && distance(refusal->psn, psn) >= 0) {
+    why = fmt::format("{:.3f} ms after {}", milliseconds(seen.time_ns - refusal->time_ns),
+                      describe_syndrome(refusal->syndrome));
+    cause = refusal->frame;
+    refusal->is_open = false;
+  } else if (std::any_of(exchange_.holes.begin(), exchange_.holes.end(),
+                         [psn](const Hole& hole) { return hole.psn == psn; })) {
+    why = "because its answer was lost";
+  }
+  const auto describe = [&](Finding& finding) {
+    finding.seen = fmt::format("from PSN {} on, {}", hex(psn), why);
+  };
+  if (cause == seen.number) {
+    exchange_.findings.add(Rule::kRepetition, exchange_.flow, {seen.number}, describe);
+  } else {
+    exchange_.findings.add(Rule::kRepetition, exchange_.flow, {cause, seen.number}, describe);
+  }
+}
+
+void RequesterModel::judge_holes() {
+  for (const Hole& hole : exchange_.holes) {
+    // A requester that went on had its reasons; one that fell silent may still be about to ask again.
+    if (exchange_.last_new_frame > hole.frame) {
+      exchange_.findings.add_if_complete(
+          hole.is_atomic ? Rule::kAtomicUnanswered : Rule::kReadResponseMissing, exchange_.flow,
+          {hole.frame, exchange_.last_new_frame}, fmt::format("an answer with PSN {}", hex(hole.psn)),
+          "later answers, and the requester does not ask again");
+    } else {
+      exchange_.findings.add(Rule::kNoAnswer, exchange_.flow, {hole.frame},
+                             fmt::format("an answer with PSN {}", hex(hole.psn)), "the capture ends");
+    }
+  }
+}
+
+void RequesterModel::judge_silence(std::int64_t end_ns) {
+  RequestLog& log = exchange_.log;
+  if (log.is_empty() || !exchange_.acknowledged || exchange_.fatal) {
+    return;
+  }
+  const auto first = log.index_of(*exchange_.acknowledged + 1);
+  if (!first) {
+    return;
+  }
+  bool asked = false;
+  for (std::size_t i = *first; i < log.size(); ++i) {
+    asked = asked || log[i].ack_requested || log[i].info().wants_data_back() || log[i].is_missing;
+  }
+  const RequestEntry& entry = log[*first];
+  if (!asked && exchange_.counts.answer_packets > 0 && end_ns - log.back().last_time_ns > kInFlightNs) {
+    exchange_.findings.add(Rule::kAckReqMissing, exchange_.flow, {log.back().last_frame},
+                           "AckReq in the last packet before waiting",
+                           fmt::format("none since PSN {}, and no answer", hex(entry.first)));
+  } else if (entry.transmissions > 1 && !(exchange_.refusal && exchange_.refusal->psn == entry.first)) {
+    exchange_.findings.add(Rule::kNoAnswer, exchange_.flow, {entry.first_frame, entry.last_frame},
+                           fmt::format("an answer to PSN {}", hex(entry.first)),
+                           fmt::format("{} transmissions without", entry.transmissions));
+  }
+}
+
+void RequesterModel::finish(std::int64_t end_ns) {
+  if (exchange_.is_reliable) {
+    judge_holes();
+    judge_silence(end_ns);
+  }
+}
+
+}  // namespace urnic::check
