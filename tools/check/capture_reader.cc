@@ -39,7 +39,7 @@ std::optional<CaptureReader> CaptureReader::open(const std::string& path, std::s
     why = system_reason();
     return std::nullopt;
   }
-  struct stat status{};
+  struct stat status {};
   CaptureReader reader;
   if (fstat(fileno(file.get()), &status) != 0) {
     why = system_reason();

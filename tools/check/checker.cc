@@ -39,9 +39,15 @@ IcrcResult Checker::add(LinkType link_type, const RawFrame& raw) {
   check_frame(*frame, raw.number, findings_);
   const IcrcResult result = judge(*frame, raw);
   switch (result) {
-    case IcrcResult::kRight: ++counts_.icrc_right; break;
-    case IcrcResult::kWrong: ++counts_.icrc_wrong; break;
-    default: ++counts_.icrc_unknown; break;
+    case IcrcResult::kRight:
+      ++counts_.icrc_right;
+      break;
+    case IcrcResult::kWrong:
+      ++counts_.icrc_wrong;
+      break;
+    default:
+      ++counts_.icrc_unknown;
+      break;
   }
   return result;
 }

@@ -25,7 +25,7 @@ struct FrameCounts {
   std::uint64_t icrc_wrong = 0;
   std::uint64_t icrc_unknown = 0;  ///< cut frames, and lengths that leave no ICRC
   std::uint64_t cnps = 0;
-  std::uint64_t ecn_marked = 0;    ///< frames with ECN "congestion experienced"
+  std::uint64_t ecn_marked = 0;  ///< frames with ECN "congestion experienced"
   std::int64_t first_ns = 0;
   std::int64_t last_ns = 0;
 };

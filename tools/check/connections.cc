@@ -24,8 +24,8 @@ std::size_t Connections::KeyHash::operator()(const FlowKey& key) const {
   };
   constexpr std::uint64_t kFactor = 0x9e3779b97f4a7c15;
   std::uint64_t hash = key.destination_qp;
-  for (const std::uint64_t part : {load(key.source, 0), load(key.source, 8), load(key.destination, 0),
-                                   load(key.destination, 8)}) {
+  for (const std::uint64_t part :
+       {load(key.source, 0), load(key.source, 8), load(key.destination, 0), load(key.destination, 8)}) {
     hash = (hash ^ part) * kFactor;
     hash ^= hash >> 32;
   }
@@ -105,8 +105,7 @@ bool Connections::is_network_copy(Flow& flow, const Seen& seen) {
   const auto same = [imprint](const Flow::Imprint& other) {
     return other.icrc == imprint.icrc && other.ip_id == imprint.ip_id;
   };
-  const bool is_copy =
-      flow.ip_ids_vary_ && std::any_of(flow.imprints_.begin(), flow.imprints_.end(), same);
+  const bool is_copy = flow.ip_ids_vary_ && std::any_of(flow.imprints_.begin(), flow.imprints_.end(), same);
   const Flow::Imprint& last = flow.imprints_[(flow.next_imprint_ + 7) % flow.imprints_.size()];
   if (flow.packets > 1 && last.ip_id != imprint.ip_id) {
     flow.ip_ids_vary_ = true;
@@ -137,8 +136,7 @@ void Connections::on_datagram(std::uint32_t index, const Seen& seen) {
   if (flow.source_qp == 0) {
     flow.source_qp = seen.packet.source_qp;
     flow.q_key = seen.packet.q_key;
-    const auto other =
-        index_.find(FlowKey{flow.key.destination, flow.key.source, seen.packet.source_qp});
+    const auto other = index_.find(FlowKey{flow.key.destination, flow.key.source, seen.packet.source_qp});
     if (!flow.peer && other != index_.end() && other->second != index && !flows_[other->second].peer &&
         flows_[other->second].source_qp == flow.key.destination_qp) {
       pair(index, other->second);
@@ -152,8 +150,8 @@ void Connections::on_datagram(std::uint32_t index, const Seen& seen) {
 bool Connections::on_request(std::uint32_t index, const Seen& seen) {
   Flow& flow = flows_[index];
   if (!flow.lane) {
-    flow.lane = std::make_unique<Lane>(findings_, index,
-                                       flows_.size() > kManyFlows ? kShortHistory : kHistory);
+    flow.lane =
+        std::make_unique<Lane>(findings_, index, flows_.size() > kManyFlows ? kShortHistory : kHistory);
     flow.lane->exchange.is_reliable = seen.packet.info->is_connected();
     flow.lane->exchange.counts.first_ns = seen.time_ns;
     if (!flow.peer && !seen.packet.info->is_connected()) {

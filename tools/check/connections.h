@@ -66,8 +66,8 @@ struct Flow {
   std::uint32_t failed_matches_ = 0;
 };
 
-/// Every flow of a capture. Memory is bounded: kMaxFlows flows, and a history per flow that shrinks when there
-/// are many.
+/// Every flow of a capture. Memory is bounded: kMaxFlows flows, and a history per flow that shrinks when
+/// there are many.
 class Connections {
  public:
   static constexpr std::size_t kMaxFlows = 16384;

@@ -21,8 +21,8 @@ struct Seen {
   const Packet& packet;
   std::uint64_t number = 0;  ///< of its frame
   std::int64_t time_ns = 0;
-  bool is_damaged = false;   ///< the ICRC is wrong; receivers drop it
-  std::uint32_t icrc = 0;    ///< as sent; 0 when cut off
+  bool is_damaged = false;  ///< the ICRC is wrong; receivers drop it
+  std::uint32_t icrc = 0;   ///< as sent; 0 when cut off
 
   bool has_whole_payload() const { return packet.payload.size() == packet.payload_bytes; }
 };
@@ -34,17 +34,18 @@ struct ExchangeCounts {
   std::uint64_t writes = 0;
   std::uint64_t reads = 0;
   std::uint64_t atomics = 0;
-  std::uint64_t others = 0;              ///< FLUSH and ATOMIC WRITE
-  std::uint64_t bytes = 0;               ///< payload of requests and READ responses, repetitions excluded
-  std::uint64_t repeated_packets = 0;    ///< requests seen before
+  std::uint64_t others = 0;            ///< FLUSH and ATOMIC WRITE
+  std::uint64_t bytes = 0;             ///< payload of requests and READ responses, repetitions excluded
+  std::uint64_t repeated_packets = 0;  ///< requests seen before
   std::uint64_t repeated_bytes = 0;
-  std::uint64_t late_packets = 0;        ///< requests that came after ones behind them
-  std::uint64_t missing_psns = 0;        ///< never seen when their turn came
+  std::uint64_t late_packets = 0;  ///< requests that came after ones behind them
+  std::uint64_t missing_psns = 0;  ///< never seen when their turn came
   std::uint64_t sequence_naks = 0;
   std::uint64_t rnr_naks = 0;
   std::uint64_t implied_naks = 0;
   std::map<std::uint8_t, std::uint64_t> fatal_naks;  ///< by syndrome
-  std::uint64_t rtt_samples = 0;  ///< from a request sent once to its answer, as seen where the capture was made
+  std::uint64_t rtt_samples =
+      0;  ///< from a request sent once to its answer, as seen where the capture was made
   std::int64_t rtt_min_ns = 0;
   std::int64_t rtt_max_ns = 0;
   std::int64_t rtt_sum_ns = 0;
@@ -60,7 +61,7 @@ struct Refusal {
   std::int64_t time_ns = 0;
   std::int64_t wait_ns = 0;  ///< of an RNR NAK
   std::uint8_t syndrome = 0;
-  bool is_open = false;      ///< nothing was sent again since
+  bool is_open = false;  ///< nothing was sent again since
 };
 
 /// A response that is missing although later ones came: the requester must ask again (fact 21).
@@ -69,6 +70,8 @@ struct Hole {
   bool is_atomic = false;
   std::uint64_t frame = 0;  ///< where its absence was noticed
 };
+
+inline constexpr std::size_t kMaxHoles = 64;
 
 /// What the models of requester and responder share. Bounded: see RequestLog.
 struct Exchange {
@@ -79,8 +82,8 @@ struct Exchange {
   std::uint32_t flow;
   RequestLog log;
   bool is_reliable = true;
-  std::uint32_t mtu = 0;        ///< path MTU in bytes; 0 until something shows it
-  bool last_span_unsure = false;  ///< the newest entry is a READ whose number of responses is not known yet
+  std::uint32_t mtu = 0;            ///< path MTU in bytes; 0 until something shows it
+  bool last_span_unsure = false;    ///< the newest entry is a READ whose number of responses is not known yet
   std::optional<Psn> acknowledged;  ///< the highest PSN that any answer confirmed
   std::optional<Refusal> refusal;
   std::optional<Refusal> fatal;

@@ -19,9 +19,9 @@ inline constexpr std::uint32_t kNoFlow = UINT32_MAX;
 struct Finding {
   Rule rule = Rule::kCount;
   Severity severity = Severity::kViolation;
-  std::uint32_t flow = kNoFlow;        ///< index into the connections table
-  std::vector<std::uint64_t> frames{}; ///< the frames that show it; the last is where it was noticed
-  std::uint64_t count = 1;             ///< how often, for habits
+  std::uint32_t flow = kNoFlow;         ///< index into the connections table
+  std::vector<std::uint64_t> frames{};  ///< the frames that show it; the last is where it was noticed
+  std::uint64_t count = 1;              ///< how often, for habits
   std::string expected{};
   std::string seen{};
 };
@@ -29,7 +29,7 @@ struct Finding {
 /// What the checker was told about the capture.
 struct Policy {
   bool strict = false;  ///< habits are violations
-  bool lossy = false;   ///< frames may be missing from the capture, so that nothing follows from their absence
+  bool lossy = false;  ///< frames may be missing from the capture, so that nothing follows from their absence
 };
 
 /// Collects findings. Counts all of them, keeps the text of the first kKept of each rule.
@@ -68,9 +68,7 @@ class Findings {
 
   const std::vector<Finding>& kept() const { return kept_; }
   std::uint64_t count_of(Rule rule) const { return counts_[static_cast<std::size_t>(rule)]; }
-  std::uint64_t count_of(Severity severity) const {
-    return by_severity_[static_cast<std::size_t>(severity)];
-  }
+  std::uint64_t count_of(Severity severity) const { return by_severity_[static_cast<std::size_t>(severity)]; }
 
  private:
   Severity severity_of(Rule rule) const;

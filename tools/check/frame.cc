@@ -40,9 +40,12 @@ std::optional<Network> behind_type_at(ByteView bytes, std::size_t type_at, std::
 
 std::optional<Network> network_of(LinkType link_type, ByteView bytes) {
   switch (link_type) {
-    case LinkType::kEthernet: return behind_type_at(bytes, 12, 14);
-    case LinkType::kLinuxCooked: return behind_type_at(bytes, 14, 16);
-    case LinkType::kLinuxCooked2: return behind_type_at(bytes, 0, 20);
+    case LinkType::kEthernet:
+      return behind_type_at(bytes, 12, 14);
+    case LinkType::kLinuxCooked:
+      return behind_type_at(bytes, 14, 16);
+    case LinkType::kLinuxCooked2:
+      return behind_type_at(bytes, 0, 20);
     case LinkType::kRaw:
     case LinkType::kRawBsd:
       if (bytes.empty()) {
@@ -200,10 +203,14 @@ std::optional<Frame> parse_frame(LinkType link_type, ByteView bytes) {
     return std::nullopt;
   }
   switch (network->ether_type) {
-    case kEtherIpv4: return parse_ipv4(network->bytes);
-    case kEtherIpv6: return parse_ipv6(network->bytes);
-    case kEtherRoceV1: return parse_grh(network->bytes);
-    default: return std::nullopt;
+    case kEtherIpv4:
+      return parse_ipv4(network->bytes);
+    case kEtherIpv6:
+      return parse_ipv6(network->bytes);
+    case kEtherRoceV1:
+      return parse_grh(network->bytes);
+    default:
+      return std::nullopt;
   }
 }
 

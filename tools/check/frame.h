@@ -48,13 +48,20 @@ struct Frame {
   ByteView udp_header{};       ///< empty in RoCEv1
   ByteView ib{};               ///< BTH to ICRC, as far as captured
   std::size_t ib_bytes = 0;    ///< BTH to ICRC, as the headers say
-  std::size_t trailing_bytes = 0;  ///< captured behind the datagram: Ethernet padding, or a frame check sequence
+  std::size_t trailing_bytes =
+      0;  ///< captured behind the datagram: Ethernet padding, or a frame check sequence
 
   bool is_cut() const { return ib.size() < ib_bytes; }
 };
 
 /// The link types that can be read, with libpcap's numbers.
-enum class LinkType : int { kEthernet = 1, kRaw = 101, kRawBsd = 12, kLinuxCooked = 113, kLinuxCooked2 = 276 };
+enum class LinkType : int {
+  kEthernet = 1,
+  kRaw = 101,
+  kRawBsd = 12,
+  kLinuxCooked = 113,
+  kLinuxCooked2 = 276
+};
 bool is_supported(int link_type);
 
 /// Takes a frame apart down to BTH. Nothing when it holds no UDP and no RoCEv1, or was captured too short to

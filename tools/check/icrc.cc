@@ -32,8 +32,8 @@ std::optional<IcrcVerdict> judge_icrc(const Frame& frame) {
     ip[1] = ip[2] = ip[3] = kOnes;
     ip[7] = kOnes;  // hop limit
   } else {
-    ip[1] = kOnes;           // type of service
-    ip[8] = kOnes;           // time to live
+    ip[1] = kOnes;            // type of service
+    ip[8] = kOnes;            // time to live
     ip[10] = ip[11] = kOnes;  // checksum
   }
   if (!frame.udp_header.empty()) {
@@ -45,8 +45,9 @@ std::optional<IcrcVerdict> judge_icrc(const Frame& frame) {
   std::uint32_t crc = libdeflate_crc32(0, masked.data(), static_cast<std::size_t>(end - masked.data()));
   crc = libdeflate_crc32(crc, frame.ib.data() + kBthBytes, rest);
   const auto sent = frame.ib.last(kIcrcBytes);
-  return IcrcVerdict{.expected = crc, .seen = boost::endian::load_little_u32(
-                                          reinterpret_cast<const unsigned char*>(sent.data()))};
+  return IcrcVerdict{
+      .expected = crc,
+      .seen = boost::endian::load_little_u32(reinterpret_cast<const unsigned char*>(sent.data()))};
 }
 
 std::uint32_t digest_of(ByteView bytes) {

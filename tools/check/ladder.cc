@@ -26,18 +26,30 @@ std::uint16_t management_attribute(const Packet& packet) {
 
 const char* management_name(std::uint16_t attribute) {
   switch (attribute) {  // fact 44
-    case 0x10: return "CM REQ";
-    case 0x11: return "CM MRA";
-    case 0x12: return "CM REJ";
-    case 0x13: return "CM REP";
-    case 0x14: return "CM RTU";
-    case 0x15: return "CM DREQ";
-    case 0x16: return "CM DREP";
-    case 0x17: return "CM SIDR_REQ";
-    case 0x18: return "CM SIDR_REP";
-    case 0x19: return "CM LAP";
-    case 0x1a: return "CM APR";
-    default: return nullptr;
+    case 0x10:
+      return "CM REQ";
+    case 0x11:
+      return "CM MRA";
+    case 0x12:
+      return "CM REJ";
+    case 0x13:
+      return "CM REP";
+    case 0x14:
+      return "CM RTU";
+    case 0x15:
+      return "CM DREQ";
+    case 0x16:
+      return "CM DREP";
+    case 0x17:
+      return "CM SIDR_REQ";
+    case 0x18:
+      return "CM SIDR_REP";
+    case 0x19:
+      return "CM LAP";
+    case 0x1a:
+      return "CM APR";
+    default:
+      return nullptr;
   }
 }
 
@@ -110,13 +122,16 @@ std::string draw_ladder(const std::string& left_end, const std::string& right_en
   std::vector<Step> steps;
   const auto take = [&steps](const LadderRows& rows, bool to_right) {
     std::transform(rows.rows().begin(), rows.rows().end(), std::back_inserter(steps),
-                   [to_right](const LadderRow& row) { return Step{&row, to_right}; });
+                   [to_right](const LadderRow& row) {
+                     return Step{&row, to_right};
+                   });
   };
   take(right, true);
   if (left != nullptr) {
     take(*left, false);
   }
-  std::sort(steps.begin(), steps.end(), [](const Step& a, const Step& b) { return a.row->frame < b.row->frame; });
+  std::sort(steps.begin(), steps.end(),
+            [](const Step& a, const Step& b) { return a.row->frame < b.row->frame; });
 
   std::string text = fmt::format("{:>16}  {:<30}{:>30}\n", "", left_end, right_end);
   for (const Step& step : steps) {
@@ -127,7 +142,8 @@ std::string draw_ladder(const std::string& left_end, const std::string& right_en
     if (row.mark != LadderMark::kNone) {
       text += row.mark == LadderMark::kAgain ? " again" : " network copy";
     }
-    for (auto note = notes.lower_bound(row.frame); note != notes.end() && note->first <= row.last_frame; ++note) {
+    for (auto note = notes.lower_bound(row.frame); note != notes.end() && note->first <= row.last_frame;
+         ++note) {
       text += " !" + note->second;
     }
     text += '\n';

@@ -47,8 +47,8 @@ class LadderRows {
   std::uint64_t left_out_ = 0;
 };
 
-/// The ladder of a connection: `right` are the rows from the left end to the right one, `left` those back, and
-/// may be null. `notes` are names of broken rules by frame.
+/// The ladder of a connection: `right` are the rows from the left end to the right one, `left` those back,
+/// and may be null. `notes` are names of broken rules by frame.
 std::string draw_ladder(const std::string& left_end, const std::string& right_end, const LadderRows& right,
                         const LadderRows* left, const std::map<std::uint64_t, std::string>& notes);
 

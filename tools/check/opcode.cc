@@ -111,31 +111,50 @@ const OpcodeInfo& info_of(std::uint8_t opcode) {
 
 const char* to_string(Service service) {
   switch (service) {
-    case Service::kRc: return "RC";
-    case Service::kUc: return "UC";
-    case Service::kRd: return "RD";
-    case Service::kUd: return "UD";
-    case Service::kCnp: return "CNP";
-    case Service::kXrc: return "XRC";
-    case Service::kVendor: break;
+    case Service::kRc:
+      return "RC";
+    case Service::kUc:
+      return "UC";
+    case Service::kRd:
+      return "RD";
+    case Service::kUd:
+      return "UD";
+    case Service::kCnp:
+      return "CNP";
+    case Service::kXrc:
+      return "XRC";
+    case Service::kVendor:
+      break;
   }
   return "vendor";
 }
 
 const char* to_string(Operation operation) {
   switch (operation) {
-    case Operation::kSend: return "SEND";
-    case Operation::kWrite: return "WRITE";
-    case Operation::kRead: return "READ";
-    case Operation::kCompareSwap: return "CMP_SWAP";
-    case Operation::kFetchAdd: return "FETCH_ADD";
-    case Operation::kFlush: return "FLUSH";
-    case Operation::kAtomicWrite: return "ATOMIC_WRITE";
-    case Operation::kReadResponse: return "READ response";
-    case Operation::kAcknowledge: return "ACK";
-    case Operation::kAtomicAcknowledge: return "ATOMIC ACK";
-    case Operation::kCnp: return "CNP";
-    case Operation::kReserved: break;
+    case Operation::kSend:
+      return "SEND";
+    case Operation::kWrite:
+      return "WRITE";
+    case Operation::kRead:
+      return "READ";
+    case Operation::kCompareSwap:
+      return "CMP_SWAP";
+    case Operation::kFetchAdd:
+      return "FETCH_ADD";
+    case Operation::kFlush:
+      return "FLUSH";
+    case Operation::kAtomicWrite:
+      return "ATOMIC_WRITE";
+    case Operation::kReadResponse:
+      return "READ response";
+    case Operation::kAcknowledge:
+      return "ACK";
+    case Operation::kAtomicAcknowledge:
+      return "ATOMIC ACK";
+    case Operation::kCnp:
+      return "CNP";
+    case Operation::kReserved:
+      break;
   }
   return "reserved";
 }

@@ -1,4 +1,5 @@
-// What the checker knows about opcodes: a table of its own, so that a slip in the product's table is seen here.
+// What the checker knows about opcodes: a table of its own, so that a slip in the product's table is seen
+// here.
 #pragma once
 
 #include <cstddef>
@@ -45,9 +46,7 @@ struct OpcodeInfo {
   bool is_response() const;
   /// Whether it is a READ or anything else that a response with data answers.
   bool wants_data_back() const;
-  bool is_atomic() const {
-    return operation == Operation::kCompareSwap || operation == Operation::kFetchAdd;
-  }
+  bool is_atomic() const { return operation == Operation::kCompareSwap || operation == Operation::kFetchAdd; }
   bool starts_message() const { return position == Position::kFirst || position == Position::kOnly; }
   bool ends_message() const { return position == Position::kLast || position == Position::kOnly; }
   /// Whether executing it takes a receive from the responder's queue, so that it may be refused as not ready.

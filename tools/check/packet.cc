@@ -88,24 +88,28 @@ Packet parse_packet(const Frame& frame) {
   packet.payload_bytes = body - packet.pad_bytes;
   const std::size_t captured = frame.ib.size() - headers;
   packet.payload = frame.ib.subspan(headers, std::min(captured, packet.payload_bytes));
-  packet.padding = captured > packet.payload_bytes
-                       ? frame.ib.subspan(headers + packet.payload_bytes,
-                                          std::min<std::size_t>(captured - packet.payload_bytes, packet.pad_bytes))
-                       : ByteView();
+  packet.padding =
+      captured > packet.payload_bytes
+          ? frame.ib.subspan(headers + packet.payload_bytes,
+                             std::min<std::size_t>(captured - packet.payload_bytes, packet.pad_bytes))
+          : ByteView();
   return packet;
 }
 
 AnswerKind kind_of(std::uint8_t syndrome) {
   constexpr std::uint8_t kInvalidRdRequest = 0x64;
   switch (syndrome >> 5) {
-    case 0: return AnswerKind::kAck;
-    case 1: return AnswerKind::kRnrNak;
+    case 0:
+      return AnswerKind::kAck;
+    case 1:
+      return AnswerKind::kRnrNak;
     case 3:
       if (syndrome == 0x60) {
         return AnswerKind::kSequenceNak;
       }
       return syndrome <= kInvalidRdRequest ? AnswerKind::kFatalNak : AnswerKind::kReserved;
-    default: return AnswerKind::kReserved;
+    default:
+      return AnswerKind::kReserved;
   }
 }
 
@@ -114,21 +118,24 @@ std::string describe_syndrome(std::uint8_t syndrome) {
                                    "remote operational error", "invalid RD request"};
   const unsigned code = syndrome & 0x1fu;
   switch (kind_of(syndrome)) {
-    case AnswerKind::kAck: return "ACK";
+    case AnswerKind::kAck:
+      return "ACK";
     case AnswerKind::kRnrNak:
       return fmt::format("RNR NAK, timer {} ({} ms)", code,
                          static_cast<double>(rnr_timer_ns(static_cast<std::uint8_t>(code))) / 1e6);
     case AnswerKind::kSequenceNak:
-    case AnswerKind::kFatalNak: return fmt::format("NAK {}", kNaks[code]);
-    case AnswerKind::kReserved: break;
+    case AnswerKind::kFatalNak:
+      return fmt::format("NAK {}", kNaks[code]);
+    case AnswerKind::kReserved:
+      break;
   }
   return fmt::format("reserved syndrome {:#04x}", syndrome);
 }
 
 std::int64_t rnr_timer_ns(std::uint8_t code) {
   // Units of 10 us.
-  constexpr std::int64_t kTimers[] = {65536, 1,   2,   3,   4,   6,   8,    12,   16,   24,   32,
-                                      48,    64,  96,  128, 192, 256, 384,  512,  768,  1024, 1536,
+  constexpr std::int64_t kTimers[] = {65536, 1,    2,    3,    4,    6,     8,     12,    16,    24,   32,
+                                      48,    64,   96,   128,  192,  256,   384,   512,   768,   1024, 1536,
                                       2048,  3072, 4096, 6144, 8192, 12288, 16384, 24576, 32768, 49152};
   static_assert(std::size(kTimers) == 32);
   return kTimers[code & 0x1f] * 10'000;

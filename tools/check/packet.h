@@ -41,11 +41,11 @@ struct Packet {
   std::uint32_t source_qp = 0;
   std::uint64_t address = 0;  ///< of RETH or AtomicETH
   std::uint32_t r_key = 0;
-  std::uint32_t length = 0;        ///< of RETH
-  std::uint32_t operands = 0;      ///< digest of an AtomicETH
-  std::uint8_t syndrome = 0;       ///< of AETH
-  std::uint32_t msn = 0;           ///< of AETH
-  std::uint64_t original = 0;      ///< of AtomicAckETH
+  std::uint32_t length = 0;    ///< of RETH
+  std::uint32_t operands = 0;  ///< digest of an AtomicETH
+  std::uint8_t syndrome = 0;   ///< of AETH
+  std::uint32_t msn = 0;       ///< of AETH
+  std::uint64_t original = 0;  ///< of AtomicAckETH
 
   std::size_t payload_bytes = 0;  ///< as the lengths say
   ByteView payload;               ///< as far as captured

@@ -88,8 +88,8 @@ class PacketJudge {
                name_of(packet_.opcode));
     }
     if (packet_.reserved != 0 || packet_.fecn) {
-      complain(Rule::kReservedBits, "zeros", fmt::format("{:#04x}{}", packet_.reserved,
-                                                         packet_.fecn ? " and FECN" : ""));
+      complain(Rule::kReservedBits, "zeros",
+               fmt::format("{:#04x}{}", packet_.reserved, packet_.fecn ? " and FECN" : ""));
     }
     if (!packet_.migration && info_.service != Service::kCnp) {
       findings_.add(Rule::kMigrationZero, flow_, {number_}, [](Finding& finding) {
@@ -159,14 +159,16 @@ void check_frame(const Frame& frame, std::uint64_t number, Findings& findings) {
              fmt::format("{:#06x}", load_u16(frame.ip_header, 10)));
   }
   switch (frame.fault) {
-    case FrameFault::kFragment: return complain(Rule::kIpFragment, "a whole datagram", "its first fragment");
+    case FrameFault::kFragment:
+      return complain(Rule::kIpFragment, "a whole datagram", "its first fragment");
     case FrameFault::kIpLength:
       return complain(Rule::kIpLength, "room for the headers", fmt::format("{} bytes", frame.ip_length));
     case FrameFault::kUdpLength:
       return complain(Rule::kUdpLength,
                       fmt::format("24 to {} bytes", frame.ip_length - frame.ip_header.size()),
                       fmt::format("{} bytes", frame.udp_length));
-    case FrameFault::kNone: break;
+    case FrameFault::kNone:
+      break;
   }
   if (frame.is_roce_v1) {
     return;
@@ -189,7 +191,8 @@ void report_fault(const Frame& frame, const Packet& packet, std::uint64_t number
     findings.add(rule, kNoFlow, {number}, std::move(expected), std::move(seen));
   };
   switch (packet.fault) {
-    case PacketFault::kNone: return;
+    case PacketFault::kNone:
+      return;
     case PacketFault::kUnknownOpcode:
       return complain(Rule::kOpcodeUnknown, "an opcode of RC, UC, UD, XRC or CNP", name_of(packet.opcode));
     case PacketFault::kTooShort:
@@ -198,16 +201,17 @@ void report_fault(const Frame& frame, const Packet& packet, std::uint64_t number
                                   name_of(packet.opcode)),
                       fmt::format("{} bytes", frame.ib_bytes));
     case PacketFault::kMisaligned:
-      return complain(Rule::kLengthAlignment, "a multiple of 4 bytes", fmt::format("{} bytes", frame.ib_bytes));
+      return complain(Rule::kLengthAlignment, "a multiple of 4 bytes",
+                      fmt::format("{} bytes", frame.ib_bytes));
     case PacketFault::kPadding:
       return complain(Rule::kPadCount, "as much payload as padding, or more",
                       fmt::format("{} bytes of padding", packet.pad_bytes));
-    case PacketFault::kCut: return complain(Rule::kCutFrame, "the headers", "a part of them");
+    case PacketFault::kCut:
+      return complain(Rule::kCutFrame, "the headers", "a part of them");
   }
 }
 
-void check_packet(const Packet& packet, std::uint64_t number, std::uint32_t flow,
-                  Findings& findings) {
+void check_packet(const Packet& packet, std::uint64_t number, std::uint32_t flow, Findings& findings) {
   PacketJudge(packet, number, flow, findings).judge();
 }
 

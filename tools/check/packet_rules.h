@@ -16,7 +16,6 @@ void check_frame(const Frame& frame, std::uint64_t number, Findings& findings);
 void report_fault(const Frame& frame, const Packet& packet, std::uint64_t number, Findings& findings);
 
 /// BTH and extended headers of a packet without fault.
-void check_packet(const Packet& packet, std::uint64_t number, std::uint32_t flow,
-                  Findings& findings);
+void check_packet(const Packet& packet, std::uint64_t number, std::uint32_t flow, Findings& findings);
 
 }  // namespace urnic::check

@@ -8,9 +8,12 @@ namespace urnic::check {
 
 const char* to_string(Verdict verdict) {
   switch (verdict) {
-    case Verdict::kClean: return "clean";
-    case Verdict::kViolations: return "violations";
-    case Verdict::kUnreadable: break;
+    case Verdict::kClean:
+      return "clean";
+    case Verdict::kViolations:
+      return "violations";
+    case Verdict::kUnreadable:
+      break;
   }
   return "unreadable";
 }

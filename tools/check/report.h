@@ -25,12 +25,13 @@ struct Pair {
 /// In the order of their first packets.
 std::vector<Pair> pairs_of(const Connections& connections);
 
-/// Goodput of one direction in bits per second: payload bytes, repetitions excluded, over the time from its first
-/// packet to its last. 0 when that takes no time.
+/// Goodput of one direction in bits per second: payload bytes, repetitions excluded, over the time from its
+/// first packet to its last. 0 when that takes no time.
 double goodput_bps(const ExchangeCounts& counts);
 
 /// Lines for people; `ladder` adds the ladders that the checker kept.
-std::string text_report(const std::string& file, const Checker& checker, const std::string& damage, bool ladder);
+std::string text_report(const std::string& file, const Checker& checker, const std::string& damage,
+                        bool ladder);
 
 /// The same as one object: file, verdict, counts, connections, findings. Units are part of the names.
 nlohmann::json json_report(const std::string& file, const Checker& checker, const std::string& damage);

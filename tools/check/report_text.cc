@@ -55,17 +55,17 @@ std::string summary_of(const char* direction, const ExchangeCounts& counts) {
   for (const auto& [syndrome, count] : counts.fatal_naks) {
     add_count(trouble, count, describe_syndrome(syndrome).c_str());
   }
-  std::string text = fmt::format("  {} {} in {} packets, {} bytes", direction,
-                                 messages.empty() ? "no whole message" : messages, counts.request_packets,
-                                 counts.bytes);
+  std::string text =
+      fmt::format("  {} {} in {} packets, {} bytes", direction,
+                  messages.empty() ? "no whole message" : messages, counts.request_packets, counts.bytes);
   if (goodput_bps(counts) > 0) {
     text += ", goodput " + rate(goodput_bps(counts));
   }
   if (counts.rtt_samples > 0) {
-    text += fmt::format(", answered in {} / {} / {}", duration(static_cast<double>(counts.rtt_min_ns)),
-                        duration(static_cast<double>(counts.rtt_sum_ns) /
-                                 static_cast<double>(counts.rtt_samples)),
-                        duration(static_cast<double>(counts.rtt_max_ns)));
+    text += fmt::format(
+        ", answered in {} / {} / {}", duration(static_cast<double>(counts.rtt_min_ns)),
+        duration(static_cast<double>(counts.rtt_sum_ns) / static_cast<double>(counts.rtt_samples)),
+        duration(static_cast<double>(counts.rtt_max_ns)));
   }
   text += "\n";
   return trouble.empty() ? text : text + "    " + trouble + "\n";
@@ -86,7 +86,8 @@ std::string flow_summary(const char* direction, const Flow& flow) {
     text += summary_of(direction, flow.lane->exchange.counts);
   }
   if (flow.service == Service::kUd) {
-    text += fmt::format("  {} {} datagrams, {} bytes\n", direction, flow.packets - flow.cnps, flow.datagram_bytes);
+    text += fmt::format("  {} {} datagrams, {} bytes\n", direction, flow.packets - flow.cnps,
+                        flow.datagram_bytes);
   }
   if (flow.cnps > 0) {
     text += fmt::format("  {} {} CNP\n", direction, flow.cnps);
@@ -102,8 +103,8 @@ std::string connections_text(const Connections& connections) {
   for (const Pair& pair : pairs_of(connections)) {
     const Flow& forward = connections.flows()[pair.forward];
     const Flow* const backward = pair.backward ? &connections.flows()[*pair.backward] : nullptr;
-    const Service service = forward.service != Service::kCnp || backward == nullptr ? forward.service
-                                                                                     : backward->service;
+    const Service service =
+        forward.service != Service::kCnp || backward == nullptr ? forward.service : backward->service;
     std::uint32_t mtu = forward.lane ? forward.lane->exchange.mtu : 0;
     if (backward != nullptr && backward->lane) {
       mtu = std::max(mtu, backward->lane->exchange.mtu);
@@ -120,7 +121,8 @@ std::string connections_text(const Connections& connections) {
 }
 
 std::string finding_text(const Connections& connections, const Finding& finding) {
-  std::string text = fmt::format("  {} frame {}", info_of(finding.rule).name, fmt::join(finding.frames, ", "));
+  std::string text =
+      fmt::format("  {} frame {}", info_of(finding.rule).name, fmt::join(finding.frames, ", "));
   if (finding.count > 1) {
     text += fmt::format(" and {} more", finding.count - 1);
   }
@@ -175,7 +177,8 @@ std::string ladders_text(const Checker& checker) {
 
 }  // namespace
 
-std::string text_report(const std::string& file, const Checker& checker, const std::string& damage, bool ladder) {
+std::string text_report(const std::string& file, const Checker& checker, const std::string& damage,
+                        bool ladder) {
   const FrameCounts& counts = checker.counts();
   std::string text = fmt::format("{}: {} frames, {} RoCEv2", file, counts.frames, counts.roce_v2);
   text += counts.roce_v1 > 0 ? fmt::format(", {} RoCEv1", counts.roce_v1) : "";

@@ -11,14 +11,14 @@
 
 namespace urnic::check {
 
-/// A request packet, or a run of PSNs that were never seen. A READ takes as many PSNs as its answer has packets
-/// (fact 28).
+/// A request packet, or a run of PSNs that were never seen. A READ takes as many PSNs as its answer has
+/// packets (fact 28).
 struct RequestEntry {
   Psn first;
-  std::uint32_t span = 1;   ///< how many PSNs
-  bool is_missing = false;  ///< never seen
-  bool is_skipped = false;  ///< missing, and known never to have existed
-  bool is_damaged = false;  ///< its ICRC is wrong: what it says may not be true
+  std::uint32_t span = 1;    ///< how many PSNs
+  bool is_missing = false;   ///< never seen
+  bool is_skipped = false;   ///< missing, and known never to have existed
+  bool is_damaged = false;   ///< its ICRC is wrong: what it says may not be true
   bool is_answered = false;  ///< the last response to it was seen
   bool ack_requested = false;
   bool has_digest = false;
@@ -46,8 +46,8 @@ struct RequestEntry {
   }
 };
 
-/// Entries that follow one another without a hole, the oldest first. Bounded in entries and in PSNs, so that any
-/// two PSNs in it have an order.
+/// Entries that follow one another without a hole, the oldest first. Bounded in entries and in PSNs, so that
+/// any two PSNs in it have an order.
 class RequestLog {
  public:
   static constexpr std::uint32_t kMaxSpan = 1u << 20;  ///< PSNs of one entry

@@ -46,7 +46,8 @@ void RequesterModel::on_request(const Seen& seen) {
 }
 
 void RequesterModel::on_copy(const Seen& seen) {
-  if (RequestEntry* const entry = exchange_.log.find(seen.packet.psn); entry != nullptr && !entry->is_missing) {
+  if (RequestEntry* const entry = exchange_.log.find(seen.packet.psn);
+      entry != nullptr && !entry->is_missing) {
     entry->transmissions = static_cast<std::uint16_t>(std::min(entry->transmissions + 1, 0xffff));
   }
 }
@@ -122,9 +123,8 @@ void RequesterModel::confirm_restart(Psn psn) {
   exchange_.acknowledged = far_->first + -1;
   exchange_.log.append(*far_);
   exchange_.last_span_unsure = far_->info().operation == Operation::kRead;
-  message_ = Message{.is_known = true,
-                     .is_open = !far_->info().ends_message(),
-                     .operation = far_->info().operation};
+  message_ =
+      Message{.is_known = true, .is_open = !far_->info().ends_message(), .operation = far_->info().operation};
   repetition_next_.reset();
   far_.reset();
 }
@@ -140,10 +140,10 @@ void RequesterModel::on_new(const Seen& seen, std::uint32_t missing) {
                                       .first_time_ns = seen.time_ns,
                                       .last_time_ns = seen.time_ns});
     exchange_.counts.missing_psns += missing;
-    exchange_.findings.add(
-        exchange_.is_reliable ? Rule::kRequestGap : Rule::kUnreliableLoss, exchange_.flow, {seen.number},
-        fmt::format("PSN {}", hex(packet.psn + -static_cast<std::int64_t>(missing))),
-        fmt::format("PSN {}: {} missing", hex(packet.psn), missing));
+    exchange_.findings.add(exchange_.is_reliable ? Rule::kRequestGap : Rule::kUnreliableLoss, exchange_.flow,
+                           {seen.number},
+                           fmt::format("PSN {}", hex(packet.psn + -static_cast<std::int64_t>(missing))),
+                           fmt::format("PSN {}: {} missing", hex(packet.psn), missing));
     message_.is_known = false;
     message_.has_gap = true;
   }
@@ -192,12 +192,11 @@ void RequesterModel::check_sequence(const Seen& seen) {
   const OpcodeInfo& info = *seen.packet.info;
   const bool goes_on = !info.starts_message();
   if (goes_on != message_.is_open || (goes_on && info.operation != message_.operation)) {
-    exchange_.findings.add(
-        Rule::kOpcodeSequence, exchange_.flow, {seen.number},
-        message_.is_open ? fmt::format("Middle or Last of the {} of frame {}", to_string(message_.operation),
-                                       message_.first_frame)
-                         : "the start of a message",
-        name_of(seen.packet.opcode));
+    exchange_.findings.add(Rule::kOpcodeSequence, exchange_.flow, {seen.number},
+                           message_.is_open ? fmt::format("Middle or Last of the {} of frame {}",
+                                                          to_string(message_.operation), message_.first_frame)
+                                            : "the start of a message",
+                           name_of(seen.packet.opcode));
   }
 }
 
@@ -281,12 +280,22 @@ void RequesterModel::finish_write(const Seen& seen) {
 void RequesterModel::count_message(const OpcodeInfo& info) {
   ExchangeCounts& counts = exchange_.counts;
   switch (info.operation) {
-    case Operation::kSend: ++counts.sends; break;
-    case Operation::kWrite: ++counts.writes; break;
-    case Operation::kRead: ++counts.reads; break;
+    case Operation::kSend:
+      ++counts.sends;
+      break;
+    case Operation::kWrite:
+      ++counts.writes;
+      break;
+    case Operation::kRead:
+      ++counts.reads;
+      break;
     case Operation::kCompareSwap:
-    case Operation::kFetchAdd: ++counts.atomics; break;
-    default: ++counts.others; break;
+    case Operation::kFetchAdd:
+      ++counts.atomics;
+      break;
+    default:
+      ++counts.others;
+      break;
   }
 }
 
@@ -365,9 +374,9 @@ void RequesterModel::check_repeated_read(const Seen& seen, RequestEntry& entry) 
 
 void RequesterModel::check_same(const Seen& seen, const RequestEntry& entry) {
   const Packet& packet = seen.packet;
-  const bool same_content = !entry.has_digest || !seen.has_whole_payload() ||
-                            entry.digest == (packet.info->is_atomic() ? packet.operands
-                                                                      : digest_of(packet.payload));
+  const bool same_content =
+      !entry.has_digest || !seen.has_whole_payload() ||
+      entry.digest == (packet.info->is_atomic() ? packet.operands : digest_of(packet.payload));
   const auto complain = [&](std::string expected, std::string what) {
     exchange_.findings.add(Rule::kDuplicateDiffers, exchange_.flow, {entry.first_frame, seen.number},
                            std::move(expected), std::move(what));
@@ -389,8 +398,8 @@ void RequesterModel::check_same(const Seen& seen, const RequestEntry& entry) {
 }
 
 void RequesterModel::check_rnr_wait(const Seen& seen) {
-  if (!exchange_.refusal || !exchange_.refusal->is_open ||
-      exchange_.refusal->kind != AnswerKind::kRnrNak || exchange_.refusal->psn != seen.packet.psn) {
+  if (!exchange_.refusal || !exchange_.refusal->is_open || exchange_.refusal->kind != AnswerKind::kRnrNak ||
+      exchange_.refusal->psn != seen.packet.psn) {
     return;
   }
   const std::int64_t waited = seen.time_ns - exchange_.refusal->time_ns;
@@ -404,8 +413,8 @@ void RequesterModel::check_rnr_wait(const Seen& seen) {
 
 void RequesterModel::note_repetition(const Seen& seen, std::int64_t since_ns) {
   const Psn psn = seen.packet.psn;
-  const bool goes_on = repetition_next_ && distance(*repetition_next_, psn) >= 0 &&
-                       distance(*repetition_next_, psn) < kFar;
+  const bool goes_on =
+      repetition_next_ && distance(*repetition_next_, psn) >= 0 && distance(*repetition_next_, psn) < kFar;
   const RequestEntry* const entry = exchange_.log.find(psn);
   repetition_next_ = (entry != nullptr && !entry->is_missing ? entry->last() : psn) + 1;
   auto& refusal = exchange_.refusal;
@@ -413,8 +422,8 @@ void RequesterModel::note_repetition(const Seen& seen, std::int64_t since_ns) {
   if (goes_on && !asked_for) {
     return;
   }
-  std::string why = fmt::format("{:.3f} ms after the last time, without a NAK",
-                                milliseconds(seen.time_ns - since_ns));
+  std::string why =
+      fmt::format("{:.3f} ms after the last time, without a NAK", milliseconds(seen.time_ns - since_ns));
   std::uint64_t cause = seen.number;
   if (refusal && refusal->is_open && distance(refusal->psn, psn) >= 0) {
     why = fmt::format("{:.3f} ms after {}", milliseconds(seen.time_ns - refusal->time_ns),

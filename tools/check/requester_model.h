@@ -15,7 +15,8 @@ class RequesterModel {
   explicit RequesterModel(Exchange& exchange) : exchange_(exchange) {}
 
   void on_request(const Seen& seen);
-  /// The network delivered a request once more: nothing that the requester did, but the responder may answer it.
+  /// The network delivered a request once more: nothing that the requester did, but the responder may answer
+  /// it.
   void on_copy(const Seen& seen);
   /// An answer to `psn` was seen. If a request jumped there, the queue pair did begin anew.
   void confirm_restart(Psn psn);
@@ -25,8 +26,8 @@ class RequesterModel {
  private:
   /// The message that the newest request belongs to.
   struct Message {
-    bool is_known = false;  ///< whether is_open can be relied on: no gap since
-    bool is_open = false;   ///< more packets must follow
+    bool is_known = false;    ///< whether is_open can be relied on: no gap since
+    bool is_open = false;     ///< more packets must follow
     bool from_start = false;  ///< its first packet was seen
     bool has_gap = false;
     Operation operation = Operation::kReserved;
@@ -56,8 +57,8 @@ class RequesterModel {
 
   Exchange& exchange_;
   Message message_;
-  std::optional<RequestEntry> far_;      ///< a request whose PSN is far from all others
-  std::optional<Psn> repetition_next_;   ///< where the current run of repetitions goes on
+  std::optional<RequestEntry> far_;     ///< a request whose PSN is far from all others
+  std::optional<Psn> repetition_next_;  ///< where the current run of repetitions goes on
 };
 
 }  // namespace urnic::check

@@ -7,7 +7,6 @@
 namespace urnic::check {
 namespace {
 
-constexpr std::size_t kMaxHoles = 64;
 constexpr std::uint8_t kRemoteOperationalError = 0x63;
 
 }  // namespace
@@ -33,17 +32,20 @@ void ResponderModel::on_answer(const Seen& seen) {
     return;
   }
   switch (seen.packet.info->operation) {
-    case Operation::kAcknowledge: return on_acknowledge(seen);
-    case Operation::kReadResponse: return on_read_response(seen);
-    case Operation::kAtomicAcknowledge: return on_atomic_answer(seen);
-    default: return;
+    case Operation::kAcknowledge:
+      return on_acknowledge(seen);
+    case Operation::kReadResponse:
+      return on_read_response(seen);
+    case Operation::kAtomicAcknowledge:
+      return on_atomic_answer(seen);
+    default:
+      return;
   }
 }
 
 void ResponderModel::forget() {
   generation_ = exchange_.generation;
-  msn_.reset();
-  msn_errors_ = 0;
+  msn_.restart(nullptr);
   open_gap_.reset();
   last_ack_.reset();
   not_ready_.reset();
@@ -62,10 +64,9 @@ bool ResponderModel::is_unsent(const Seen& seen) {
       exchange_.settle_last_span();
       return distance(psn, exchange_.log.next()) <= 0;
     }
-    exchange_.findings.add(
-        Rule::kReadResponseExtra, exchange_.flow, {last.first_frame, seen.number},
-        fmt::format("{} responses, up to PSN {}", last.span, hex(last.last())),
-        fmt::format("{} with PSN {}", name_of(seen.packet.opcode), hex(psn)));
+    exchange_.findings.add(Rule::kReadResponseExtra, exchange_.flow, {last.first_frame, seen.number},
+                           fmt::format("{} responses, up to PSN {}", last.span, hex(last.last())),
+                           fmt::format("{} with PSN {}", name_of(seen.packet.opcode), hex(psn)));
     return true;
   }
   // What a NAK may name is judged by kind; a NAK for the very next PSN has a rule of its own.
@@ -121,7 +122,7 @@ void ResponderModel::on_old_ack(const Seen& seen) {
     // rdma_rxe repeats the PSN of its last ACK, even if READ responses have gone beyond it since.
     exchange_.findings.add(Rule::kAckBehindResponse, exchange_.flow, {seen.number},
                            fmt::format("PSN {}", hex(*exchange_.acknowledged)), hex(psn));
-    check_msn(seen, 0, false);
+    msn_.on_msn(seen, {}, messages_behind(seen.packet.psn));
     last_ack_ = psn;
     return;
   }
@@ -130,22 +131,26 @@ void ResponderModel::on_old_ack(const Seen& seen) {
     exchange_.findings.add(Rule::kAckPerDuplicate, exchange_.flow, {seen.number}, "no ACK",
                            fmt::format("PSN {} again", hex(psn)));
   }
-  check_msn(seen, 0, true);
+  msn_.on_msn(seen, {}, 0);
   last_ack_ = psn;
 }
 
 void ResponderModel::on_nak(const Seen& seen, AnswerKind kind) {
   const Psn psn = seen.packet.psn;
   if (exchange_.acknowledged && distance(*exchange_.acknowledged, psn) <= 0) {
-    exchange_.findings.add(Rule::kNakPsn, exchange_.flow, {seen.number},
-                           fmt::format("a PSN behind {}, which is acknowledged", hex(*exchange_.acknowledged)),
-                           fmt::format("{} with PSN {}", describe_syndrome(seen.packet.syndrome), hex(psn)));
+    exchange_.findings.add(
+        Rule::kNakPsn, exchange_.flow, {seen.number},
+        fmt::format("a PSN behind {}, which is acknowledged", hex(*exchange_.acknowledged)),
+        fmt::format("{} with PSN {}", describe_syndrome(seen.packet.syndrome), hex(psn)));
     return;
   }
   switch (kind) {
-    case AnswerKind::kSequenceNak: return on_sequence_nak(seen);
-    case AnswerKind::kRnrNak: return on_rnr_nak(seen);
-    default: return on_fatal_nak(seen);
+    case AnswerKind::kSequenceNak:
+      return on_sequence_nak(seen);
+    case AnswerKind::kRnrNak:
+      return on_rnr_nak(seen);
+    default:
+      return on_fatal_nak(seen);
   }
 }
 
@@ -212,7 +217,8 @@ void ResponderModel::on_fatal_nak(const Seen& seen) {
     entry->is_answered = true;
     if (seen.packet.syndrome == kRemoteOperationalError && entry->info().operation == Operation::kSend) {
       exchange_.findings.add(Rule::kOperationalNakOnSend, exchange_.flow, {entry->first_frame, seen.number},
-                             "NAK invalid request if the receive is too short", "NAK remote operational error");
+                             "NAK invalid request if the receive is too short",
+                             "NAK remote operational error");
     }
   }
   advance_to(psn + -1, seen, true, true);
@@ -230,145 +236,6 @@ void ResponderModel::on_fatal_nak(const Seen& seen) {
       }
     }
   });
-}
-
-void ResponderModel::on_read_response(const Seen& seen) {
-  const Psn psn = seen.packet.psn;
-  RequestEntry* read = exchange_.log.find(psn);
-  if (read == nullptr) {
-    return;
-  }
-  if (read->is_missing) {
-    exchange_.findings.add(Rule::kRequestUnseen, exchange_.flow, {seen.number}, "the request of this answer",
-                           fmt::format("nothing with PSN {}", hex(psn)));
-    exchange_.findings.set_lossy();
-    return;
-  }
-  const Operation operation = read->info().operation;
-  if (operation == Operation::kFlush || operation == Operation::kAtomicWrite) {
-    // Fact 32.
-    if (seen.packet.info->position != Position::kOnly || seen.packet.payload_bytes != 0) {
-      exchange_.findings.add(Rule::kReadResponseLength, exchange_.flow, {read->first_frame, seen.number},
-                             "READ response Only of 0 bytes",
-                             fmt::format("{} of {} bytes", name_of(seen.packet.opcode),
-                                         seen.packet.payload_bytes));
-    }
-    read->is_answered = true;
-    return advance_to(psn, seen, true, false);
-  }
-  if (operation != Operation::kRead) {
-    const RequestEntry* const before = exchange_.log.find(read->first + -1);
-    const bool is_extra = before != nullptr && !before->is_missing &&
-                          before->info().operation == Operation::kRead && before->is_answered;
-    exchange_.findings.add(is_extra ? Rule::kReadResponseExtra : Rule::kAnswerOpcode, exchange_.flow,
-                           {read->first_frame, seen.number},
-                           fmt::format("the answer of a {}", name_of(read->opcode)),
-                           name_of(seen.packet.opcode));
-    return;
-  }
-  const auto offset = static_cast<std::uint32_t>(distance(read->first, psn));
-  if (!seen.packet.info->ends_message() && exchange_.mtu == 0 && !seen.is_damaged) {
-    exchange_.learn_mtu(seen.packet.payload_bytes);
-  }
-  if (exchange_.last_span_unsure && seen.packet.info->ends_message() && read == &exchange_.log.back()) {
-    read->span = offset + 1;
-    exchange_.last_span_unsure = false;
-  }
-  check_read_response(seen, *read, offset);
-  if (offset == 0 && read->next_response == 0) {
-    sample_rtt(seen, *read);
-  }
-  check_order_of_responses(seen, *read, offset);
-  if (exchange_.acknowledged && distance(*exchange_.acknowledged, psn) > 0) {
-    exchange_.counts.bytes += seen.packet.payload_bytes;
-    advance_to(psn, seen, seen.packet.info->has_aeth, false);
-  } else if (seen.packet.info->has_aeth) {
-    check_msn(seen, 0, false);
-  }
-}
-
-void ResponderModel::check_read_response(const Seen& seen, RequestEntry& read, std::uint32_t offset) {
-  if (read.is_damaged || exchange_.mtu == 0) {
-    return;
-  }
-  const Position position = seen.packet.info->position;
-  const bool ends = offset + 1 == read.span;
-  const auto place = [ends](bool starts) {
-    return starts ? (ends ? Position::kOnly : Position::kFirst) : (ends ? Position::kLast : Position::kMiddle);
-  };
-  const bool is_resumed = offset > 0 && offset == read.resumed_at && read.transmissions > 1;
-  if (position != place(offset == 0) && !(is_resumed && position == place(true))) {
-    exchange_.findings.add(
-        Rule::kReadResponseOpcode, exchange_.flow, {read.first_frame, seen.number},
-        fmt::format("response {} of {} as {}", offset + 1, read.span,
-                    name_of(static_cast<std::uint8_t>(0x0d + static_cast<int>(place(offset == 0))))),
-        name_of(seen.packet.opcode));
-    return;
-  }
-  if (is_resumed && position != place(true)) {
-    exchange_.findings.add(Rule::kReadResumeMiddle, exchange_.flow, {read.last_frame, seen.number},
-                           "READ response First or Only", name_of(seen.packet.opcode));
-  }
-  const std::uint64_t before = std::uint64_t{offset} * exchange_.mtu;
-  const std::uint64_t wanted =
-      read.length <= before ? 0 : std::min<std::uint64_t>(read.length - before, exchange_.mtu);
-  if (seen.packet.payload_bytes != wanted) {
-    exchange_.findings.add(Rule::kReadResponseLength, exchange_.flow, {read.first_frame, seen.number},
-                           fmt::format("{} bytes in response {} of {}", wanted, offset + 1, read.span),
-                           fmt::format("{} bytes", seen.packet.payload_bytes));
-  }
-}
-
-void ResponderModel::check_order_of_responses(const Seen& seen, RequestEntry& read, std::uint32_t offset) {
-  if (offset > read.next_response && !read.is_answered && exchange_.holes.size() < kMaxHoles) {
-    exchange_.holes.push_back(Hole{.psn = read.first + read.next_response, .frame = seen.number});
-    ++exchange_.counts.implied_naks;
-    exchange_.findings.add(Rule::kImpliedNak, exchange_.flow, {read.first_frame, seen.number}, "",
-                           fmt::format("READ response with PSN {} is missing", hex(exchange_.holes.back().psn)));
-  }
-  read.next_response = std::max(read.next_response, offset + 1);
-  if (offset + 1 == read.span) {
-    read.is_answered = true;
-  }
-}
-
-void ResponderModel::on_atomic_answer(const Seen& seen) {
-  RequestEntry* const entry = exchange_.log.find(seen.packet.psn);
-  if (entry == nullptr || entry->is_missing) {
-    if (entry != nullptr) {
-      exchange_.findings.add(Rule::kRequestUnseen, exchange_.flow, {seen.number}, "the request of this answer",
-                             fmt::format("nothing with PSN {}", hex(seen.packet.psn)));
-      exchange_.findings.set_lossy();
-    }
-    return;
-  }
-  if (!entry->info().is_atomic()) {
-    if (!entry->is_damaged) {
-      exchange_.findings.add(Rule::kAnswerOpcode, exchange_.flow, {entry->first_frame, seen.number},
-                             fmt::format("the answer of a {}", name_of(entry->opcode)),
-                             name_of(seen.packet.opcode));
-    }
-    return;
-  }
-  if (entry->address % 8 != 0) {
-    exchange_.findings.add(Rule::kAtomicAlignment, exchange_.flow, {entry->first_frame, seen.number},
-                           "NAK invalid request", fmt::format("success at {:#x}", entry->address));
-  }
-  if (entry->has_original && entry->original != seen.packet.original) {
-    exchange_.findings.add(Rule::kAtomicReplay, exchange_.flow, {entry->first_frame, seen.number},
-                           fmt::format("{:#x}", entry->original), fmt::format("{:#x}", seen.packet.original));
-  }
-  if (!seen.is_damaged && !entry->has_original) {
-    entry->has_original = true;
-    entry->original = seen.packet.original;
-  }
-  sample_rtt(seen, *entry);
-  entry->is_answered = true;
-  if (exchange_.acknowledged && distance(*exchange_.acknowledged, seen.packet.psn) > 0) {
-    advance_to(seen.packet.psn, seen, true, true);
-  } else {
-    check_msn(seen, 0, false);
-  }
 }
 
 ResponderModel::Range ResponderModel::range_to(Psn psn, const Seen& seen) {
@@ -396,25 +263,34 @@ ResponderModel::Range ResponderModel::range_to(Psn psn, const Seen& seen) {
     }
     // A READ counts when it begins to be answered (fact 20), other messages when they are complete.
     const bool begins_here = distance(from, entry.first) >= 0;
-    const bool is_done = entry.info().ends_message() &&
-                         (entry.span > 1 ? begins_here : distance(entry.last(), psn) >= 0);
-    range.completed += is_done ? 1 : 0;
+    const bool is_done =
+        entry.info().ends_message() && (entry.span > 1 ? begins_here : distance(entry.last(), psn) >= 0);
+    if (is_done) {
+      ++range.messages.completed;
+      const bool is_plain = entry.info().operation == Operation::kWrite && !entry.info().has_immediate;
+      range.messages.plain_writes += is_plain ? 1 : 0;
+    }
     const bool is_passed = distance(entry.last(), psn) > 0;
     if (is_passed && entry.info().wants_data_back() && !entry.is_answered && !entry.is_damaged) {
-      const Psn expected = entry.first + entry.next_response;
-      const bool known = std::any_of(exchange_.holes.begin(), exchange_.holes.end(),
-                                     [expected](const Hole& hole) { return hole.psn == expected; });
-      if (!known && exchange_.holes.size() < kMaxHoles) {
-        exchange_.holes.push_back(
-            Hole{.psn = expected, .is_atomic = entry.info().is_atomic(), .frame = seen.number});
-        ++exchange_.counts.implied_naks;
-        exchange_.findings.add(Rule::kImpliedNak, exchange_.flow, {entry.first_frame, seen.number}, "",
-                               fmt::format("the answer of {} with PSN {} is missing",
-                                           to_string(entry.info().operation), hex(expected)));
-      }
+      note_lost_answer(entry, seen);
     }
   }
   return range;
+}
+
+void ResponderModel::note_lost_answer(const RequestEntry& entry, const Seen& seen) {
+  const Psn expected = entry.first + entry.next_response;
+  const bool known = std::any_of(exchange_.holes.begin(), exchange_.holes.end(),
+                                 [expected](const Hole& hole) { return hole.psn == expected; });
+  if (known || exchange_.holes.size() >= kMaxHoles) {
+    return;
+  }
+  exchange_.holes.push_back(
+      Hole{.psn = expected, .is_atomic = entry.info().is_atomic(), .frame = seen.number});
+  ++exchange_.counts.implied_naks;
+  exchange_.findings.add(Rule::kImpliedNak, exchange_.flow, {entry.first_frame, seen.number}, "",
+                         fmt::format("the answer of {} with PSN {} is missing",
+                                     to_string(entry.info().operation), hex(expected)));
 }
 
 void ResponderModel::advance_to(Psn psn, const Seen& seen, bool with_msn, bool exact) {
@@ -435,57 +311,33 @@ void ResponderModel::advance_to(Psn psn, const Seen& seen, bool with_msn, bool e
   if (range.has_missing) {
     judge_missing(range, seen, with_msn);
   } else if (with_msn) {
-    check_msn(seen, range.completed, exact);
-  } else if (msn_) {
-    msn_ = (*msn_ + range.completed) & 0xffffff;
+    msn_.on_msn(seen, range.messages, exact ? 0 : messages_behind(psn));
+  } else {
+    msn_.on_progress(range.messages);
   }
 }
 
 void ResponderModel::judge_missing(const Range& range, const Seen& seen, bool with_msn) {
-  const std::int32_t counted = msn_ && with_msn ? msn_distance(*msn_, seen.packet.msn) : -1;
-  const auto completed = static_cast<std::int32_t>(range.completed);
+  const std::int32_t counted = with_msn ? msn_.counted_by(seen).value_or(-1) : -1;
+  const auto completed = static_cast<std::int32_t>(range.messages.completed);
   if (counted > completed) {
     // The responder counted messages that the capture does not have.
-    exchange_.findings.add(Rule::kRequestUnseen, exchange_.flow, {range.gap_frame, seen.number},
-                           fmt::format("PSN {} before it is acknowledged", hex(range.first_missing)),
-                           fmt::format("MSN {} counts {} messages, the capture has {}", seen.packet.msn,
-                                       counted, completed));
+    exchange_.findings.add(
+        Rule::kRequestUnseen, exchange_.flow, {range.gap_frame, seen.number},
+        fmt::format("PSN {} before it is acknowledged", hex(range.first_missing)),
+        fmt::format("MSN {} counts {} messages, the capture has {}", seen.packet.msn, counted, completed));
     exchange_.findings.set_lossy();
   } else if (counted == completed && range.only_between_messages) {
-    exchange_.findings.add(Rule::kPsnSkipped, exchange_.flow, {range.gap_frame, seen.number},
-                           fmt::format("PSN {}", hex(range.first_missing)),
-                           fmt::format("a later one, and MSN {} says that nothing is missing",
-                                       seen.packet.msn));
+    exchange_.findings.add(
+        Rule::kPsnSkipped, exchange_.flow, {range.gap_frame, seen.number},
+        fmt::format("PSN {}", hex(range.first_missing)),
+        fmt::format("a later one, and MSN {} says that nothing is missing", seen.packet.msn));
   } else {
     exchange_.findings.add_if_complete(Rule::kAckOverGap, exchange_.flow, {range.gap_frame, seen.number},
                                        fmt::format("nothing behind PSN {}", hex(range.first_missing + -1)),
                                        fmt::format("PSN {} is acknowledged", hex(seen.packet.psn)));
   }
-  msn_.reset();
-  if (with_msn) {
-    msn_ = seen.packet.msn;
-  }
-}
-
-void ResponderModel::check_msn(const Seen& seen, std::uint32_t completed, bool exact) {
-  if (!msn_) {
-    msn_ = seen.packet.msn;
-    return;
-  }
-  const std::uint32_t expected = (*msn_ + completed) & 0xffffff;
-  const std::int32_t off = msn_distance(expected, seen.packet.msn);
-  // With READs and repetitions the responder may have gone on with requests behind this one.
-  const bool fits = off == 0 || (!exact && off > 0 &&
-                                 static_cast<std::uint32_t>(off) <= messages_behind(seen.packet.psn));
-  if (!fits) {
-    exchange_.findings.add(Rule::kMsn, exchange_.flow, {seen.number}, std::to_string(expected),
-                           fmt::format("{} with PSN {}", seen.packet.msn, hex(seen.packet.psn)));
-    ++msn_errors_;
-  } else {
-    msn_errors_ = 0;
-  }
-  // One wrong MSN is one finding; a responder that goes on from it is believed the second time.
-  msn_ = msn_errors_ > 1 ? seen.packet.msn : expected;
+  msn_.restart(with_msn ? &seen : nullptr);
 }
 
 std::uint32_t ResponderModel::messages_behind(Psn psn) {
@@ -528,17 +380,18 @@ void ResponderModel::end_not_ready(bool accepted, std::int64_t now_ns) {
     return;
   }
   const NotReady& run = *not_ready_;
-  exchange_.findings.add(Rule::kRnrNak, exchange_.flow, {run.first_frame, run.last_frame}, "",
-                         fmt::format("PSN {}: {} x {}, {}", hex(run.psn), run.count,
-                                     describe_syndrome(run.syndrome),
-                                     accepted ? fmt::format("accepted after {:.3f} ms",
-                                                            static_cast<double>(now_ns - run.first_ns) / 1e6)
-                                              : "never accepted"));
+  exchange_.findings.add(
+      Rule::kRnrNak, exchange_.flow, {run.first_frame, run.last_frame}, "",
+      fmt::format(
+          "PSN {}: {} x {}, {}", hex(run.psn), run.count, describe_syndrome(run.syndrome),
+          accepted ? fmt::format("accepted after {:.3f} ms", static_cast<double>(now_ns - run.first_ns) / 1e6)
+                   : "never accepted"));
   not_ready_.reset();
 }
 
 void ResponderModel::finish() {
   end_not_ready(false, 0);
+  msn_.finish();
 }
 
 }  // namespace urnic::check

@@ -5,13 +5,14 @@
 #include <optional>
 
 #include "tools/check/exchange.h"
+#include "tools/check/msn_model.h"
 
 namespace urnic::check {
 
 /// Follows the answers to an exchange's requests, in the order of the capture. Facts 19 to 36.
 class ResponderModel {
  public:
-  explicit ResponderModel(Exchange& exchange) : exchange_(exchange) {}
+  explicit ResponderModel(Exchange& exchange) : exchange_(exchange), msn_(exchange) {}
 
   /// An answer that belongs to this exchange, its PSN included.
   void on_answer(const Seen& seen);
@@ -21,7 +22,7 @@ class ResponderModel {
  private:
   /// What lies between the PSN acknowledged so far and another.
   struct Range {
-    std::uint32_t completed = 0;  ///< messages
+    MessageCount messages;
     bool has_missing = false;
     bool only_between_messages = true;  ///< whether what is missing can only be whole messages
     Psn first_missing;
@@ -56,20 +57,19 @@ class ResponderModel {
   void advance_to(Psn psn, const Seen& seen, bool with_msn, bool exact);
   Range range_to(Psn psn, const Seen& seen);
   void judge_missing(const Range& range, const Seen& seen, bool with_msn);
-  void check_msn(const Seen& seen, std::uint32_t completed, bool exact);
+  void note_lost_answer(const RequestEntry& entry, const Seen& seen);
   std::uint32_t messages_behind(Psn psn);
   void sample_rtt(const Seen& seen, const RequestEntry& entry);
   void refuse(const Seen& seen, AnswerKind kind, std::int64_t wait_ns);
   void end_not_ready(bool accepted, std::int64_t now_ns);
 
   Exchange& exchange_;
-  std::optional<std::uint32_t> msn_;  ///< that goes with exchange_.acknowledged
-  std::uint32_t msn_errors_ = 0;      ///< in a row
-  std::optional<Psn> open_gap_;       ///< of the last sequence NAK, until it is closed
+  MsnModel msn_;
+  std::optional<Psn> open_gap_;  ///< of the last sequence NAK, until it is closed
   std::uint64_t open_gap_frame_ = 0;
-  std::optional<Psn> last_ack_;       ///< of the last plain ACK
+  std::optional<Psn> last_ack_;  ///< of the last plain ACK
   std::optional<NotReady> not_ready_;
-  std::uint32_t generation_ = 0;      ///< of the queue pair that all this is about
+  std::uint32_t generation_ = 0;  ///< of the queue pair that all this is about
   bool complained_of_stranger_ = false;
 };
 

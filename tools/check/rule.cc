@@ -1,6 +1,5 @@
 #include "tools/check/rule.h"
 
-
 namespace urnic::check {
 namespace {
 
@@ -38,7 +37,8 @@ constexpr RuleInfo kTable[] = {
     {kRethLimit, "reth-limit", kViolation, "READs and WRITEs are at most 2^31 bytes long"},
     {kOpcodeService, "opcode-service", kViolation, "a queue pair keeps to the opcodes of its service"},
     {kPkeyChanged, "pkey-changed", kViolation, "a connection keeps its P_Key"},
-    {kMigrationChanged, "migreq-changed", kViolation, "a sender's MigReq stays the same while nobody migrates"},
+    {kMigrationChanged, "migreq-changed", kViolation,
+     "a sender's MigReq stays the same while nobody migrates"},
     {kOpcodeSequence, "opcode-sequence", kViolation,
      "First, Middle and Last follow one another within one operation"},
     {kSegmentLength, "segment-length", kViolation,
@@ -51,8 +51,7 @@ constexpr RuleInfo kTable[] = {
     {kReadResume, "read-resume", kViolation, "a repeated READ asks for a part of what it asked for first"},
     {kRnrEarly, "rnr-early", kViolation, "a refused request is not repeated before the RNR timer"},
     {kRequestAfterNak, "request-after-nak", kViolation, "nothing new is sent behind a fatal NAK"},
-    {kAckReqMissing, "ackreq-missing", kViolation,
-     "a requester that waits has asked for an acknowledgement"},
+    {kAckReqMissing, "ackreq-missing", kViolation, "a requester that waits has asked for an acknowledgement"},
     {kAckUnsent, "ack-unsent", kViolation, "only what was sent is acknowledged"},
     {kAckRegress, "ack-regress", kViolation, "acknowledged PSNs do not go back"},
     {kAckOverGap, "ack-over-gap", kViolation, "what is missing is not acknowledged"},
@@ -87,7 +86,10 @@ constexpr RuleInfo kTable[] = {
     {kAckBehindResponse, "ack-behind-response", kHabit,
      "a repeated packet is acknowledged with a PSN before that of a READ response; rdma_rxe does so"},
     {kReservedBits, "reserved-bits", kHabit, "reserved bits or FECN of the BTH are set; HNS does so"},
-    {kAnswerWithoutRequest, "answer-without-request", kUnknown, "the request of this answer is not in the capture"},
+    {kMsnWithoutWrites, "msn-without-writes", kHabit,
+     "the MSN does not count WRITEs without immediate; old rdma_rxe does so"},
+    {kAnswerWithoutRequest, "answer-without-request", kUnknown,
+     "the request of this answer is not in the capture"},
     {kRequestUnseen, "request-unseen", kUnknown,
      "a request was answered that is not in the capture, which therefore lacks frames"},
     {kJoinedMidway, "joined-midway", kUnknown, "the capture begins inside a message"},
@@ -130,10 +132,14 @@ std::span<const RuleInfo> all_rules() {
 
 const char* to_string(Severity severity) {
   switch (severity) {
-    case kViolation: return "violation";
-    case kHabit: return "habit";
-    case kUnknown: return "unknown";
-    case kEvent: return "event";
+    case kViolation:
+      return "violation";
+    case kHabit:
+      return "habit";
+    case kUnknown:
+      return "unknown";
+    case kEvent:
+      return "event";
   }
   return "?";
 }

@@ -86,6 +86,7 @@ enum class Rule : std::uint8_t {
   kReadResumeMiddle,
   kAckBehindResponse,
   kReservedBits,
+  kMsnWithoutWrites,
   // What a capture cannot decide.
   kAnswerWithoutRequest,
   kRequestUnseen,

@@ -18,7 +18,8 @@ namespace {
 
 constexpr std::size_t kLadderRows = 2000;  // of each direction
 
-constexpr const char* kFooter = R"(Reads captures of anybody's RoCEv2 (Ethernet, Linux cooked or raw IP), follows every queue pair in both
+constexpr const char* kFooter =
+    R"(Reads captures of anybody's RoCEv2 (Ethernet, Linux cooked or raw IP), follows every queue pair in both
 directions and says what breaks the rules of the InfiniBand transport. Services RC, UC, UD, XRC, and CNPs.
 
   urnic check capture.pcap                    what happened, and what was wrong
@@ -53,8 +54,9 @@ class ProgressBar {
     const std::uint64_t percent = shown_ ? std::min<std::uint64_t>(position * 100 / size_, 100) : last_;
     if (percent != last_) {
       last_ = percent;
-      std::fputs(fmt::format("\r[{:#<{}}{:.<{}}] {} %", "", percent / 2, "", 50 - percent / 2, percent).c_str(),
-                 stderr);
+      std::fputs(
+          fmt::format("\r[{:#<{}}{:.<{}}] {} %", "", percent / 2, "", 50 - percent / 2, percent).c_str(),
+          stderr);
     }
   }
 
@@ -86,7 +88,8 @@ std::string read_all(const std::string& file, check::Checker& checker) {
 }  // namespace
 
 CheckCommand::CheckCommand(CLI::App& app, Invocation& invocation) {
-  CLI::App* const command = app.add_subcommand("check", "Judge captures of RoCEv2: urnic check [OPTIONS] FILE...");
+  CLI::App* const command =
+      app.add_subcommand("check", "Judge captures of RoCEv2: urnic check [OPTIONS] FILE...");
   command->footer(kFooter);
   command->add_option("files", files_, "pcap or pcapng files; - is the standard input")->type_name("FILE");
   command->add_flag("--json", json_, "Report as JSON: an array with one object for each file");
