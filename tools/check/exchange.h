@@ -36,6 +36,7 @@ struct ExchangeCounts {
   std::uint64_t atomics = 0;
   std::uint64_t others = 0;            ///< FLUSH and ATOMIC WRITE
   std::uint64_t bytes = 0;             ///< payload of requests and READ responses, repetitions excluded
+  std::uint64_t delivered_bytes = 0;   ///< of those, what answers confirmed; all of it where nothing answers
   std::uint64_t repeated_packets = 0;  ///< requests seen before
   std::uint64_t repeated_bytes = 0;
   std::uint64_t late_packets = 0;  ///< requests that came after ones behind them
@@ -84,6 +85,7 @@ struct Exchange {
   bool is_reliable = true;
   std::uint32_t mtu = 0;            ///< path MTU in bytes; 0 until something shows it
   bool last_span_unsure = false;    ///< the newest entry is a READ whose number of responses is not known yet
+  bool has_unplaced = false;        ///< a damaged request was seen last, whose PSN says nothing
   std::optional<Psn> acknowledged;  ///< the highest PSN that any answer confirmed
   std::optional<Refusal> refusal;
   std::optional<Refusal> fatal;

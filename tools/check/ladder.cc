@@ -67,7 +67,7 @@ std::string text_of(const LadderRow& row) {
   if (row.count > 1) {
     text += fmt::format("..{:06x} x{}", row.last.value(), row.count);
   }
-  if (info.has_payload && info.service != Service::kCnp) {
+  if ((info.has_payload && info.service != Service::kCnp) || info.operation == Operation::kRead) {
     text += fmt::format(" {} B", row.bytes);
   }
   if (info.has_aeth) {
@@ -95,18 +95,19 @@ void LadderRows::add(const Seen& seen, LadderMark mark, bool interrupted, std::s
     row.bytes += packet.payload_bytes;
     ++row.count;
   } else if (rows_.size() < limit) {
-    rows_.push_back(LadderRow{.frame = seen.number,
-                              .last_frame = seen.number,
-                              .time_ns = seen.time_ns,
-                              .bytes = packet.payload_bytes,
-                              .first = packet.psn,
-                              .last = packet.psn,
-                              .msn = packet.msn,
-                              .management = management_attribute(packet),
-                              .opcode = packet.opcode,
-                              .syndrome = packet.syndrome,
-                              .ack_requested = packet.ack_requested,
-                              .mark = mark});
+    rows_.push_back(
+        LadderRow{.frame = seen.number,
+                  .last_frame = seen.number,
+                  .time_ns = seen.time_ns,
+                  .bytes = packet.info->operation == Operation::kRead ? packet.length : packet.payload_bytes,
+                  .first = packet.psn,
+                  .last = packet.psn,
+                  .msn = packet.msn,
+                  .management = management_attribute(packet),
+                  .opcode = packet.opcode,
+                  .syndrome = packet.syndrome,
+                  .ack_requested = packet.ack_requested,
+                  .mark = mark});
   } else {
     ++left_out_;
   }

@@ -55,7 +55,7 @@ class PacketJudge {
   }
 
   void judge_payload() {
-    if (!info_.has_payload && packet_.payload_bytes + packet_.pad_bytes > 0) {
+    if (!info_.has_payload && packet_.payload_bytes > 0 && packet_.pad_bytes == 0) {
       complain(Rule::kPayloadUnexpected, fmt::format("{} without payload", name_of(packet_.opcode)),
                fmt::format("{} bytes", packet_.payload_bytes));
     }

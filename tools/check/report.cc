@@ -39,7 +39,7 @@ std::vector<Pair> pairs_of(const Connections& connections) {
 
 double goodput_bps(const ExchangeCounts& counts) {
   const std::int64_t ns = counts.last_ns - counts.first_ns;
-  return ns <= 0 ? 0 : static_cast<double>(counts.bytes) * 8e9 / static_cast<double>(ns);
+  return ns <= 0 ? 0 : static_cast<double>(counts.delivered_bytes) * 8e9 / static_cast<double>(ns);
 }
 
 std::string list_of_rules() {

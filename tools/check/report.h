@@ -25,8 +25,8 @@ struct Pair {
 /// In the order of their first packets.
 std::vector<Pair> pairs_of(const Connections& connections);
 
-/// Goodput of one direction in bits per second: payload bytes, repetitions excluded, over the time from its
-/// first packet to its last. 0 when that takes no time.
+/// Goodput of one direction in bits per second: delivered payload over the time from its first packet to its
+/// last. 0 when that takes no time.
 double goodput_bps(const ExchangeCounts& counts);
 
 /// Lines for people; `ladder` adds the ladders that the checker kept.

@@ -21,6 +21,7 @@ json requests_json(const ExchangeCounts& counts) {
                  {"atomics", counts.atomics},
                  {"others", counts.others},
                  {"bytes", counts.bytes},
+                 {"delivered_bytes", counts.delivered_bytes},
                  {"repeated_packets", counts.repeated_packets},
                  {"repeated_bytes", counts.repeated_bytes},
                  {"missing_psns", counts.missing_psns},

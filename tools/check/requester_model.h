@@ -59,6 +59,7 @@ class RequesterModel {
   Message message_;
   std::optional<RequestEntry> far_;     ///< a request whose PSN is far from all others
   std::optional<Psn> repetition_next_;  ///< where the current run of repetitions goes on
+  std::uint64_t repetition_frame_ = 0;  ///< where it began
 };
 
 }  // namespace urnic::check

@@ -55,7 +55,6 @@ void ResponderModel::on_read_response(const Seen& seen) {
   }
   check_order_of_responses(seen, *read, offset);
   if (exchange_.acknowledged && distance(*exchange_.acknowledged, psn) > 0) {
-    exchange_.counts.bytes += seen.packet.payload_bytes;
     advance_to(psn, seen, seen.packet.info->has_aeth, false);
   } else if (seen.packet.info->has_aeth) {
     msn_.on_msn(seen, {}, messages_behind(seen.packet.psn));
@@ -105,6 +104,10 @@ void ResponderModel::check_order_of_responses(const Seen& seen, RequestEntry& re
   }
   read.next_response = std::max(read.next_response, offset + 1);
   if (offset + 1 == read.span) {
+    if (!read.is_answered) {
+      exchange_.counts.bytes += read.length;
+      exchange_.counts.delivered_bytes += read.length;
+    }
     read.is_answered = true;
   }
 }

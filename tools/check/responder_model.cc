@@ -69,6 +69,9 @@ bool ResponderModel::is_unsent(const Seen& seen) {
                            fmt::format("{} with PSN {}", name_of(seen.packet.opcode), hex(psn)));
     return true;
   }
+  if (exchange_.has_unplaced) {
+    return true;  // perhaps that was it
+  }
   // What a NAK may name is judged by kind; a NAK for the very next PSN has a rule of its own.
   const bool is_nak = seen.packet.info->operation == Operation::kAcknowledge &&
                       kind_of(seen.packet.syndrome) == AnswerKind::kSequenceNak;
@@ -261,6 +264,7 @@ ResponderModel::Range ResponderModel::range_to(Psn psn, const Seen& seen) {
       }
       continue;
     }
+    exchange_.counts.delivered_bytes += distance(entry.last(), psn) >= 0 ? entry.payload_bytes : 0;
     // A READ counts when it begins to be answered (fact 20), other messages when they are complete.
     const bool begins_here = distance(from, entry.first) >= 0;
     const bool is_done =
@@ -302,6 +306,9 @@ void ResponderModel::advance_to(Psn psn, const Seen& seen, bool with_msn, bool e
   }
   const Range range = range_to(psn, seen);
   exchange_.acknowledged = psn;
+  if (exchange_.refusal && distance(exchange_.refusal->psn, psn) >= 0) {
+    exchange_.refusal->is_open = false;
+  }
   if (open_gap_ && distance(*open_gap_, psn) >= 0) {
     open_gap_.reset();
   }
