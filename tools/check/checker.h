@@ -11,7 +11,7 @@
 namespace urnic::check {
 
 struct CheckOptions {
-  Policy policy;
+  Policy policy{};
   std::size_t ladder_rows = 0;  ///< kept per direction of a connection; 0 for no ladder
 };
 
