@@ -38,7 +38,7 @@ struct DeviceConfig {
   ProgressMode progress = ProgressMode::kHybrid;
   std::uint64_t seed = 0;  ///< of QPNs, keys and everything else that is drawn
 
-  /// The floor under every ACK timeout; see RcConfig::min_ack_timeout.
+  /// The floor under every ACK timeout; see QpConfig::min_ack_timeout.
   transport::Duration min_ack_timeout = std::chrono::microseconds(4194);
   std::uint32_t window_packets = 128;
 };
@@ -54,6 +54,7 @@ struct DeviceLimits {
   static constexpr std::uint32_t kMaxMemoryRegions = 1u << 18;
   static constexpr std::uint32_t kMaxProtectionDomains = 32768;
   static constexpr std::uint32_t kMaxAddressHandles = 32768;
+  static constexpr std::uint32_t kMaxSharedReceiveQueues = 16384;
   static constexpr std::uint32_t kMaxReadsInFlight = 16;  ///< per QP, each way
 };
 

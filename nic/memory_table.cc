@@ -14,11 +14,12 @@ namespace {
 using transport::Access;
 using transport::DmaStatus;
 using transport::Lkey;
+using transport::MemoryUser;
 using transport::PdId;
 using transport::Rkey;
 using transport::to_integer;
+using transport::WindowBinding;
 
-constexpr std::uint32_t kTagBits = 8;
 constexpr std::uint32_t kMaxSlots = DeviceLimits::kMaxMemoryRegions;
 
 /// A slot is not taken again before this many others were freed after it, as long as the table may grow
@@ -36,25 +37,35 @@ void copy_in_order(std::byte* to, std::span<const std::byte> from) {
   std::memcpy(to + head, from.data() + head, from.size() - head);
 }
 
-/// Checks in the order of fact 30, and says where in the process the range begins.
-DmaStatus check(const MemoryRegion* region, PdId pd, std::uint64_t address, std::uint64_t length,
-                Access access, std::byte*& memory) {
-  if (region == nullptr) {
-    return DmaStatus::kInvalidKey;
-  }
-  if (region->pd != pd) {
-    return DmaStatus::kWrongPd;
-  }
-  // An address below the region's wraps around to a huge offset.
-  const std::uint64_t offset = address - region->address;
-  if (offset > region->length || length > region->length - offset) {
+/// Bounds and rights, in the order of fact 30, and where in the process the range begins.
+DmaStatus check(const MemoryRegion& range, std::uint64_t address, std::uint64_t length, Access access,
+                std::byte*& memory) {
+  // An address below the range's wraps around to a huge offset.
+  const std::uint64_t offset = address - range.address;
+  if (offset > range.length || length > range.length - offset) {
     return DmaStatus::kOutOfBounds;
   }
-  if (!allows(region->access, access)) {
+  if (!allows(range.access, access)) {
     return DmaStatus::kNoAccess;
   }
-  memory = region->memory + offset;
+  memory = range.memory + offset;
   return DmaStatus::kOk;
+}
+
+DmaStatus check_local(const MemoryRegion* region, PdId pd, std::uint64_t address, std::uint64_t length, Access access,
+                      std::byte*& memory) {
+  if (region == nullptr) return DmaStatus::kInvalidKey;
+  if (region->pd != pd) return DmaStatus::kWrongPd;
+  return check(*region, address, length, access, memory);
+}
+
+/// The number at an aligned address of the program's memory, which its own threads may change meanwhile.
+std::atomic_ref<std::uint64_t> number_at(std::byte* memory) {
+  return std::atomic_ref(*reinterpret_cast<std::uint64_t*>(memory));
+}
+
+bool is_aligned(const std::byte* memory) {
+  return reinterpret_cast<std::uintptr_t>(memory) % std::atomic_ref<std::uint64_t>::required_alignment == 0;
 }
 
 }  // namespace
@@ -64,7 +75,9 @@ DmaStatus check(const MemoryRegion* region, PdId pd, std::uint64_t address, std:
 MemoryTable::MemoryTable(std::uint64_t seed)
     : random_(seed), first_slot_(1 + static_cast<std::uint32_t>(random_() % ((1u << 24) - kMaxSlots - 1))) {}
 
-Result<std::uint32_t, Error> MemoryTable::add(const MemoryRegion& region) {
+// --- Regions ---
+
+Result<std::uint32_t, Error> MemoryTable::take_slot(Kind kind, const MemoryRegion& range) {
   std::uint32_t index;
   if (slots_.size() < kMaxSlots && free_.size() <= kRestingSlots) {
     index = static_cast<std::uint32_t>(slots_.size());
@@ -76,74 +89,215 @@ Result<std::uint32_t, Error> MemoryTable::add(const MemoryRegion& region) {
     ++tags_[index];
   } else {
     return Error{.code = ENOMEM,
-                 .message = fmt::format("the device has {} memory regions and cannot have more", kMaxSlots)};
+                 .message = fmt::format("the device has {} memory regions and windows and cannot have more", kMaxSlots)};
   }
-  slots_[index] = region;
-  slots_[index].key = (first_slot_ + index) << kTagBits | tags_[index];
-  return slots_[index].key;
+  slots_[index] = {.kind = kind, .range = range};
+  slots_[index].range.key = (first_slot_ + index) << kTagBits | tags_[index];
+  return slots_[index].range.key;
 }
 
-bool MemoryTable::remove(std::uint32_t key) {
-  if (find(key) == nullptr) {
-    return false;
+void MemoryTable::free_slot(std::uint32_t key) {
+  slots_[index_of(key)] = {};
+  free_.push_back(index_of(key));
+}
+
+MemoryTable::Slot* MemoryTable::find_slot(std::uint32_t key) {
+  const std::uint32_t index = index_of(key);
+  if (index >= slots_.size() || slots_[index].kind == Kind::kFree || slots_[index].range.key != key) return nullptr;
+  return &slots_[index];
+}
+
+Result<std::uint32_t, Error> MemoryTable::add(const MemoryRegion& region) { return take_slot(Kind::kRegion, region); }
+
+Result<void, Error> MemoryTable::remove(std::uint32_t key) {
+  const Slot* const slot = find_slot(key);
+  if (slot == nullptr || slot->kind != Kind::kRegion) {
+    return failure(Error{.code = EINVAL, .message = "there is no memory region with this key"});
   }
-  const std::uint32_t index = (key >> kTagBits) - first_slot_;
-  slots_[index] = MemoryRegion{};
-  free_.push_back(index);
-  return true;
+  if (slot->bound_windows > 0) {
+    return failure(Error{.code = EBUSY, .message = "memory windows are bound to the memory region"});
+  }
+  free_slot(key);
+  return success();
 }
 
 const MemoryRegion* MemoryTable::find(std::uint32_t key) const {
-  const std::uint32_t index = (key >> kTagBits) - first_slot_;
-  if (index >= slots_.size() || slots_[index].key != key) {
-    return nullptr;
+  const std::uint32_t index = index_of(key);
+  if (index >= slots_.size() || slots_[index].kind != Kind::kRegion || slots_[index].range.key != key) return nullptr;
+  return &slots_[index].range;
+}
+
+// --- Windows ---
+
+Result<std::uint32_t, Error> MemoryTable::add_window(WindowType type, PdId pd) {
+  return take_slot(type == WindowType::kType1 ? Kind::kWindow1 : Kind::kWindow2, MemoryRegion{.pd = pd});
+}
+
+/// By the slot in the key alone: a window's tag changes whenever it is bound.
+MemoryTable::Slot* MemoryTable::find_window(std::uint32_t key) {
+  const std::uint32_t index = index_of(key);
+  if (index >= slots_.size()) return nullptr;
+  const bool is_window = slots_[index].kind == Kind::kWindow1 || slots_[index].kind == Kind::kWindow2;
+  return is_window ? &slots_[index] : nullptr;
+}
+
+Result<void, Error> MemoryTable::remove_window(std::uint32_t key) {
+  Slot* const window = find_window(key);
+  if (window == nullptr) return failure(Error{.code = EINVAL, .message = "there is no memory window with this key"});
+  unbind(*window);
+  free_slot(key);
+  return success();
+}
+
+void MemoryTable::unbind(Slot& window) {
+  if (window.bound_to == 0) return;
+  --slots_[index_of(window.bound_to)].bound_windows;
+  window.bound_to = 0;
+}
+
+DmaStatus MemoryTable::bind_window(const MemoryUser& user, const WindowBinding& binding) {
+  Slot* const window = find_slot(to_integer(binding.window));
+  const bool is_window = window != nullptr && window->kind != Kind::kRegion;
+  const bool is_same_slot = index_of(to_integer(binding.new_rkey)) == index_of(to_integer(binding.window));
+  if (!is_window || !is_same_slot) return DmaStatus::kInvalidKey;
+  if (window->range.pd != user.pd) return DmaStatus::kWrongPd;
+  // A type 2 window has to be taken back before it is bound again, and unbound by that only.
+  const bool is_type_2 = window->kind == Kind::kWindow2;
+  if (is_type_2 && (window->bound_to != 0 || binding.length == 0)) return DmaStatus::kNoAccess;
+
+  Slot bound = *window;
+  bound.range.key = to_integer(binding.new_rkey);
+  bound.bound_to = 0;
+  if (binding.length > 0) {
+    const MemoryRegion* const region = find(to_integer(binding.region));
+    std::byte* memory = nullptr;
+    const bool writes = (binding.access & (Access::kRemoteWrite | Access::kRemoteAtomic)) != Access::kNone;
+    const Access needed = writes ? Access::kWindowBind | Access::kLocalWrite : Access::kWindowBind;
+    const DmaStatus status = check_local(region, user.pd, binding.address, binding.length, needed, memory);
+    if (status != DmaStatus::kOk) return status;
+    bound.range.access = binding.access;
+    bound.range.address = binding.is_zero_based ? 0 : binding.address;
+    bound.range.length = binding.length;
+    bound.range.memory = memory;
+    bound.qp = user.qp;
+    bound.bound_to = region->key;
+    ++slots_[index_of(region->key)].bound_windows;
   }
-  return &slots_[index];
+  unbind(*window);
+  *window = bound;
+  return DmaStatus::kOk;
+}
+
+DmaStatus MemoryTable::invalidate(const MemoryUser& user, Rkey rkey) {
+  Slot* const window = find_slot(to_integer(rkey));
+  if (window == nullptr) return DmaStatus::kInvalidKey;
+  if (window->kind != Kind::kWindow2 || window->bound_to == 0) return DmaStatus::kNoAccess;
+  if (window->range.pd != user.pd || window->qp != user.qp) return DmaStatus::kWrongPd;
+  unbind(*window);
+  return DmaStatus::kOk;
+}
+
+// --- Access ---
+
+DmaStatus MemoryTable::find_remote(const MemoryUser& user, Rkey rkey, std::uint64_t address, std::uint64_t length,
+                                   Access access, std::byte*& memory) {
+  const Slot* const slot = find_slot(to_integer(rkey));
+  if (slot == nullptr) return DmaStatus::kInvalidKey;
+  if (slot->kind != Kind::kRegion && slot->bound_to == 0) return DmaStatus::kInvalidKey;
+  if (slot->range.pd != user.pd) return DmaStatus::kWrongPd;
+  if (slot->kind == Kind::kWindow2 && slot->qp != user.qp) return DmaStatus::kWrongPd;
+  return check(slot->range, address, length, access, memory);
 }
 
 DmaStatus MemoryTable::read_local(PdId pd, Lkey lkey, std::uint64_t address, std::span<std::byte> to) {
   std::byte* memory = nullptr;
-  const DmaStatus status = check(find(to_integer(lkey)), pd, address, to.size(), Access::kNone, memory);
+  const DmaStatus status = check_local(find(to_integer(lkey)), pd, address, to.size(), Access::kNone, memory);
   if (status == DmaStatus::kOk && !to.empty()) {
     std::memcpy(to.data(), memory, to.size());
   }
   return status;
 }
 
-DmaStatus MemoryTable::write_local(PdId pd, Lkey lkey, std::uint64_t address,
-                                   std::span<const std::byte> from) {
+DmaStatus MemoryTable::write_local(PdId pd, Lkey lkey, std::uint64_t address, std::span<const std::byte> from) {
   std::byte* memory = nullptr;
   const DmaStatus status =
-      check(find(to_integer(lkey)), pd, address, from.size(), Access::kLocalWrite, memory);
+      check_local(find(to_integer(lkey)), pd, address, from.size(), Access::kLocalWrite, memory);
   if (status == DmaStatus::kOk && !from.empty()) {
     copy_in_order(memory, from);
   }
   return status;
 }
 
-DmaStatus MemoryTable::check_remote(PdId pd, Rkey rkey, std::uint64_t address, std::uint64_t length,
+DmaStatus MemoryTable::check_remote(const MemoryUser& user, Rkey rkey, std::uint64_t address, std::uint64_t length,
                                     Access access) {
   std::byte* memory = nullptr;
-  return check(find(to_integer(rkey)), pd, address, length, access, memory);
+  return find_remote(user, rkey, address, length, access, memory);
 }
 
-DmaStatus MemoryTable::read_remote(PdId pd, Rkey rkey, std::uint64_t address, std::span<std::byte> to) {
+DmaStatus MemoryTable::read_remote(const MemoryUser& user, Rkey rkey, std::uint64_t address,
+                                   std::span<std::byte> to) {
   std::byte* memory = nullptr;
-  const DmaStatus status = check(find(to_integer(rkey)), pd, address, to.size(), Access::kRemoteRead, memory);
+  const DmaStatus status = find_remote(user, rkey, address, to.size(), Access::kRemoteRead, memory);
   if (status == DmaStatus::kOk && !to.empty()) {
     std::memcpy(to.data(), memory, to.size());
   }
   return status;
 }
 
-DmaStatus MemoryTable::write_remote(PdId pd, Rkey rkey, std::uint64_t address,
+DmaStatus MemoryTable::write_remote(const MemoryUser& user, Rkey rkey, std::uint64_t address,
                                     std::span<const std::byte> from) {
   std::byte* memory = nullptr;
-  const DmaStatus status =
-      check(find(to_integer(rkey)), pd, address, from.size(), Access::kRemoteWrite, memory);
+  const DmaStatus status = find_remote(user, rkey, address, from.size(), Access::kRemoteWrite, memory);
   if (status == DmaStatus::kOk && !from.empty()) {
     copy_in_order(memory, from);
   }
+  return status;
+}
+
+// The address on the wire is aligned; where the region was registered at an odd one, the memory still is not.
+
+DmaStatus MemoryTable::compare_swap(const MemoryUser& user, Rkey rkey, std::uint64_t address, std::uint64_t compare,
+                                    std::uint64_t swap, std::uint64_t& original) {
+  std::byte* memory = nullptr;
+  const DmaStatus status = find_remote(user, rkey, address, sizeof original, Access::kRemoteAtomic, memory);
+  if (status != DmaStatus::kOk) return status;
+  if (!is_aligned(memory)) return DmaStatus::kNoAccess;
+  original = compare;
+  number_at(memory).compare_exchange_strong(original, swap);
+  return DmaStatus::kOk;
+}
+
+DmaStatus MemoryTable::fetch_add(const MemoryUser& user, Rkey rkey, std::uint64_t address, std::uint64_t add,
+                                 std::uint64_t& original) {
+  std::byte* memory = nullptr;
+  const DmaStatus status = find_remote(user, rkey, address, sizeof original, Access::kRemoteAtomic, memory);
+  if (status != DmaStatus::kOk) return status;
+  if (!is_aligned(memory)) return DmaStatus::kNoAccess;
+  original = number_at(memory).fetch_add(add);
+  return DmaStatus::kOk;
+}
+
+DmaStatus MemoryTable::write_remote_atomically(const MemoryUser& user, Rkey rkey, std::uint64_t address,
+                                               std::span<const std::byte, 8> from) {
+  std::byte* memory = nullptr;
+  const DmaStatus status = find_remote(user, rkey, address, from.size(), Access::kRemoteWrite, memory);
+  if (status != DmaStatus::kOk) return status;
+  if (!is_aligned(memory)) return DmaStatus::kNoAccess;
+  std::uint64_t number = 0;
+  std::memcpy(&number, from.data(), sizeof number);
+  number_at(memory).store(number);
+  return DmaStatus::kOk;
+}
+
+DmaStatus MemoryTable::flush(const MemoryUser& user, Rkey rkey, std::uint64_t address, std::uint64_t length,
+                             transport::FlushScope scope, Access access) {
+  const Slot* const slot = find_slot(to_integer(rkey));
+  if (slot == nullptr) return DmaStatus::kInvalidKey;
+  const bool is_whole = scope == transport::FlushScope::kRegion;
+  std::byte* memory = nullptr;
+  const DmaStatus status = find_remote(user, rkey, is_whole ? slot->range.address : address,
+                                       is_whole ? slot->range.length : length, access, memory);
+  if (status == DmaStatus::kOk) std::atomic_thread_fence(std::memory_order_seq_cst);
   return status;
 }
 

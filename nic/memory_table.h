@@ -1,4 +1,4 @@
-// MemoryTable: registered memory by key; the product's transport::Dma.
+// MemoryTable: registered memory and memory windows by key; the product's transport::Dma.
 #pragma once
 
 #include <cstddef>
@@ -25,6 +25,10 @@ struct MemoryRegion {
   std::uint32_t key = 0;
 };
 
+/// Type 1 windows are for every queue pair of their protection domain, type 2 windows (2B: domain and queue pair are
+/// checked) for the one that bound them.
+enum class WindowType : std::uint8_t { kType1, kType2 };
+
 /// All calls under the engine lock. A zero-length region is legal and contains nothing.
 ///
 /// Memory is read and written by plain copies in the program's own process. Registration probes every page; a
@@ -35,26 +39,66 @@ class MemoryTable final : public transport::Dma {
 
   /// Adds a region and gives it a key; ENOMEM when the table is full.
   Result<std::uint32_t, Error> add(const MemoryRegion& region);
-  /// Removes a region; afterwards nothing touches its memory. False when there is none with this key.
-  bool remove(std::uint32_t key);
+  /// Removes a region; afterwards nothing touches its memory. EINVAL: there is none with this key; EBUSY: windows are
+  /// bound to it.
+  Result<void, Error> remove(std::uint32_t key);
   /// The region with this key, or null.
   const MemoryRegion* find(std::uint32_t key) const;
+
+  /// Adds a window that is not bound and gives it a key; ENOMEM when the table is full.
+  Result<std::uint32_t, Error> add_window(WindowType type, transport::PdId pd);
+  /// Removes a window, bound or not, by any key that it has had. EINVAL: there is none.
+  Result<void, Error> remove_window(std::uint32_t key);
 
   transport::DmaStatus read_local(transport::PdId pd, transport::Lkey lkey, std::uint64_t address,
                                   std::span<std::byte> to) override;
   transport::DmaStatus write_local(transport::PdId pd, transport::Lkey lkey, std::uint64_t address,
                                    std::span<const std::byte> from) override;
-  transport::DmaStatus check_remote(transport::PdId pd, transport::Rkey rkey, std::uint64_t address,
+  transport::DmaStatus check_remote(const transport::MemoryUser& user, transport::Rkey rkey, std::uint64_t address,
                                     std::uint64_t length, transport::Access access) override;
-  transport::DmaStatus read_remote(transport::PdId pd, transport::Rkey rkey, std::uint64_t address,
+  transport::DmaStatus read_remote(const transport::MemoryUser& user, transport::Rkey rkey, std::uint64_t address,
                                    std::span<std::byte> to) override;
-  transport::DmaStatus write_remote(transport::PdId pd, transport::Rkey rkey, std::uint64_t address,
+  transport::DmaStatus write_remote(const transport::MemoryUser& user, transport::Rkey rkey, std::uint64_t address,
                                     std::span<const std::byte> from) override;
+  transport::DmaStatus compare_swap(const transport::MemoryUser& user, transport::Rkey rkey, std::uint64_t address,
+                                    std::uint64_t compare, std::uint64_t swap, std::uint64_t& original) override;
+  transport::DmaStatus fetch_add(const transport::MemoryUser& user, transport::Rkey rkey, std::uint64_t address,
+                                 std::uint64_t add, std::uint64_t& original) override;
+  transport::DmaStatus write_remote_atomically(const transport::MemoryUser& user, transport::Rkey rkey,
+                                               std::uint64_t address, std::span<const std::byte, 8> from) override;
+  /// Memory is as visible as it will be once it is written. Nothing here survives a loss of power: no region is
+  /// registered with kFlushPersistent.
+  transport::DmaStatus flush(const transport::MemoryUser& user, transport::Rkey rkey, std::uint64_t address,
+                             std::uint64_t length, transport::FlushScope scope, transport::Access access) override;
+  transport::DmaStatus invalidate(const transport::MemoryUser& user, transport::Rkey rkey) override;
+  transport::DmaStatus bind_window(const transport::MemoryUser& user, const transport::WindowBinding& binding) override;
 
  private:
+  enum class Kind : std::uint8_t { kFree, kRegion, kWindow1, kWindow2 };
+
+  /// A region, or a window with its own bounds and rights and, while it is bound, the region behind it.
+  struct Slot {
+    Kind kind = Kind::kFree;
+    MemoryRegion range{};
+    transport::QpNumber qp{};        // of a bound type 2 window
+    std::uint32_t bound_to = 0;      // of a window: the region's key; 0: not bound
+    std::uint32_t bound_windows = 0;  // of a region
+  };
+
+  Result<std::uint32_t, Error> take_slot(Kind kind, const MemoryRegion& range);
+  void free_slot(std::uint32_t key);
+  std::uint32_t index_of(std::uint32_t key) const { return (key >> kTagBits) - first_slot_; }
+  Slot* find_slot(std::uint32_t key);
+  Slot* find_window(std::uint32_t key);
+  void unbind(Slot& window);
+  transport::DmaStatus find_remote(const transport::MemoryUser& user, transport::Rkey rkey, std::uint64_t address,
+                                   std::uint64_t length, transport::Access access, std::byte*& memory);
+
+  static constexpr std::uint32_t kTagBits = 8;
+
   std::mt19937_64 random_;
-  std::uint32_t first_slot_;         // number of slots_[0]
-  std::vector<MemoryRegion> slots_;  // key 0 marks a free one
+  std::uint32_t first_slot_;  // number of slots_[0]
+  std::vector<Slot> slots_;
   std::vector<std::uint8_t>
       tags_;  // of each slot, used last; a slot's tags are drawn once and then counted up
   std::deque<std::uint32_t> free_;  // longest free first

@@ -14,6 +14,7 @@ enum class CompletionStatus : std::uint8_t {
   kLocalQpOperationError,
   kLocalProtectionError,
   kWorkRequestFlushed,
+  kMemoryWindowBindError,
   kBadResponse,
   kRemoteInvalidRequest,
   kRemoteAccessError,
@@ -26,6 +27,12 @@ enum class CompletionOpcode : std::uint8_t {
   kSend,
   kRdmaWrite,
   kRdmaRead,
+  kCompareSwap,
+  kFetchAdd,
+  kFlush,
+  kAtomicWrite,
+  kLocalInvalidate,
+  kBindWindow,
   kReceive,
   kReceiveRdmaWithImmediate,
 };
@@ -36,9 +43,12 @@ struct Completion {
   CompletionStatus status = CompletionStatus::kSuccess;
   CompletionOpcode opcode = CompletionOpcode::kSend;
   bool has_immediate = false;
+  bool has_invalidate = false;
+  bool has_grh = false;    ///< a datagram: the first 40 bytes received are the GRH area (fact 42)
   bool solicited = false;  ///< a receive whose sender asked for a solicited event, or any failure
   std::uint32_t byte_length = 0;
   std::uint32_t immediate = 0;  ///< the four bytes as they were on the wire (network order in memory)
+  Rkey invalidated_rkey{};
   QpNumber qp_number{};
   QpNumber source_qp{};
 };

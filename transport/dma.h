@@ -9,17 +9,23 @@
 
 namespace urnic::transport {
 
-/// Rights of a memory region or a queue pair; a set of bits.
+/// Rights of a memory region, a memory window or a queue pair; a set of bits.
 enum class Access : std::uint8_t {
   kNone = 0,
   kLocalWrite = 1 << 0,
   kRemoteWrite = 1 << 1,
   kRemoteRead = 1 << 2,
   kRemoteAtomic = 1 << 3,
+  kWindowBind = 1 << 4,       ///< of a region: windows may be bound to it
+  kFlushGlobal = 1 << 5,      ///< FLUSH to global visibility
+  kFlushPersistent = 1 << 6,  ///< FLUSH to persistence
 };
 
 constexpr Access operator|(Access a, Access b) {
   return static_cast<Access>(to_integer(a) | to_integer(b));
+}
+constexpr Access operator&(Access a, Access b) {
+  return static_cast<Access>(to_integer(a) & to_integer(b));
 }
 constexpr bool allows(Access granted, Access wanted) {
   return (to_integer(granted) & to_integer(wanted)) == to_integer(wanted);
@@ -27,11 +33,32 @@ constexpr bool allows(Access granted, Access wanted) {
 
 enum class DmaStatus : std::uint8_t {
   kOk,
-  kInvalidKey,   ///< no region has this key, or it was deregistered meanwhile
-  kWrongPd,      ///< the region belongs to another protection domain
-  kOutOfBounds,  ///< the range is not inside the region
-  kNoAccess,     ///< the region does not grant this right
+  kInvalidKey,   ///< no region or window has this key, or it was taken back meanwhile
+  kWrongPd,      ///< it belongs to another protection domain, or a window to another queue pair
+  kOutOfBounds,  ///< the range is not inside
+  kNoAccess,     ///< this right was not granted
 };
+
+/// In whose name memory is reached for: regions and type 1 windows look at the protection domain, type 2 windows at
+/// the queue pair too.
+struct MemoryUser {
+  PdId pd{};
+  QpNumber qp{};
+};
+
+/// What a BIND_MW work request asks for. A length of 0 unbinds.
+struct WindowBinding {
+  Rkey window{};      ///< the key that the window has now
+  Rkey new_rkey{};    ///< the key that it shall have
+  Lkey region{};      ///< the region that it opens
+  std::uint64_t address = 0;
+  std::uint64_t length = 0;  ///< bytes
+  Access access = Access::kNone;
+  bool is_zero_based = false;  ///< remote addresses count from the window's start
+};
+
+/// What FLUSH makes sure of (fact 32).
+enum class FlushScope : std::uint8_t { kRange, kRegion };
 
 /// Memory by key. Every call checks key, protection domain, bounds and rights anew, at the moment of the
 /// copy, so that a region deregistered in the middle of a message fails from that packet on (and nothing is
@@ -48,16 +75,43 @@ class Dma {
   virtual DmaStatus write_local(PdId pd, Lkey lkey, std::uint64_t address,
                                 std::span<const std::byte> from) = 0;
 
-  /// Whether `length` bytes at `address` of the region `rkey` may be accessed so. Copies nothing.
-  virtual DmaStatus check_remote(PdId pd, Rkey rkey, std::uint64_t address, std::uint64_t length,
-                                 Access access) = 0;
+  /// Whether `length` bytes at `address` of `rkey` may be accessed so. Copies nothing.
+  virtual DmaStatus check_remote(const MemoryUser& user, Rkey rkey, std::uint64_t address,
+                                 std::uint64_t length, Access access) = 0;
 
-  /// Copies `to.size()` bytes at `address` of the region `rkey` into `to`. Needs kRemoteRead.
-  virtual DmaStatus read_remote(PdId pd, Rkey rkey, std::uint64_t address, std::span<std::byte> to) = 0;
+  /// Copies `to.size()` bytes at `address` of `rkey` into `to`. Needs kRemoteRead.
+  virtual DmaStatus read_remote(const MemoryUser& user, Rkey rkey, std::uint64_t address,
+                                std::span<std::byte> to) = 0;
 
-  /// Copies `from` to `address` of the region `rkey`. Needs kRemoteWrite.
-  virtual DmaStatus write_remote(PdId pd, Rkey rkey, std::uint64_t address,
+  /// Copies `from` to `address` of `rkey`. Needs kRemoteWrite.
+  virtual DmaStatus write_remote(const MemoryUser& user, Rkey rkey, std::uint64_t address,
                                  std::span<const std::byte> from) = 0;
+
+  /// The 64-bit number, in host order, at `address` (a multiple of 8) of `rkey` becomes `swap` if it is `compare`,
+  /// in one step for every thread of the process; `original` becomes what it was. Needs kRemoteAtomic.
+  virtual DmaStatus compare_swap(const MemoryUser& user, Rkey rkey, std::uint64_t address, std::uint64_t compare,
+                                 std::uint64_t swap, std::uint64_t& original) = 0;
+
+  /// The same, adding `add` modulo 2^64.
+  virtual DmaStatus fetch_add(const MemoryUser& user, Rkey rkey, std::uint64_t address, std::uint64_t add,
+                              std::uint64_t& original) = 0;
+
+  /// Writes 8 bytes at `address` (a multiple of 8) in one step. Needs kRemoteWrite.
+  virtual DmaStatus write_remote_atomically(const MemoryUser& user, Rkey rkey, std::uint64_t address,
+                                            std::span<const std::byte, 8> from) = 0;
+
+  /// Makes what was written to the range, or with kRegion to all of the region, visible to everybody, and with
+  /// kFlushPersistent in `access` safe from a loss of power. Needs `access`, which is flush rights only.
+  virtual DmaStatus flush(const MemoryUser& user, Rkey rkey, std::uint64_t address, std::uint64_t length,
+                          FlushScope scope, Access access) = 0;
+
+  /// Takes back a type 2 window bound by this queue pair: by the peer (SEND with invalidate) or by ourselves
+  /// (LOCAL_INV). Afterwards the key fits nothing. kNoAccess for keys that cannot be taken back.
+  virtual DmaStatus invalidate(const MemoryUser& user, Rkey rkey) = 0;
+
+  /// Binds a window, in place of whatever it was bound to. kNoAccess: the region does not allow windows, or not this
+  /// access, or a type 2 window is still bound.
+  virtual DmaStatus bind_window(const MemoryUser& user, const WindowBinding& binding) = 0;
 };
 
 }  // namespace urnic::transport

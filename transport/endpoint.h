@@ -5,10 +5,12 @@
 #include <cstdint>
 #include <span>
 
+#include "transport/qp_config.h"
 #include "transport/qp_state.h"
 #include "transport/time.h"
 #include "transport/types.h"
 #include "transport/wire/packet.h"
+#include "transport/work_request.h"
 
 namespace urnic::transport {
 
@@ -19,14 +21,41 @@ class QpEventSink {
   virtual void on_qp_event(QpNumber qp, QpEvent event) = 0;
 };
 
-/// A deterministic state machine without input and output of its own. Inputs are the on_*() calls, outputs
-/// the poll_*() calls; time is an argument. Completions go to the sinks given at creation.
+/// A deterministic state machine without input and output of its own. Inputs are the state changes and the on_*()
+/// calls, outputs the poll_*() calls; time is an argument. Completions go to the sinks given at creation.
 ///
-/// The contract for whoever drives it, under one lock: after any on_*() call, and after new work was posted,
+/// The contract for whoever drives it, under one lock: after any input, and after new work was posted,
 /// call poll_transmit() until it returns 0, and call on_timeout() once next_timeout() has passed.
 class Endpoint {
  public:
   virtual ~Endpoint() = default;
+
+  // --- State, from modify_qp; transitions and attributes were checked by the caller. Created in RESET. ---
+
+  /// Back to RESET: forgets everything, both queues included (nobody posts meanwhile).
+  virtual void reset() = 0;
+  virtual void to_init(const QpConfig& config) = 0;
+  /// Takes the responder's half of `config`.
+  virtual void to_ready_to_receive(const QpConfig& config) = 0;
+  /// Takes the requester's half of `config`; from SQD or SQE it goes on with what is posted.
+  virtual void to_ready_to_send(const QpConfig& config) = 0;
+  /// From RTS: no more work requests are begun. With config.notify_when_drained the event follows once all that were
+  /// begun are done.
+  virtual void to_send_queue_drained(const QpConfig& config) = 0;
+  /// Everything posted, now or later, completes as flushed at the next poll_transmit().
+  virtual void to_error() = 0;
+  /// New attributes without a change of state.
+  virtual void update(const QpConfig& config) = 0;
+
+  virtual QpState state() const = 0;
+  virtual const QpConfig& config() const = 0;
+  /// The next PSN to be sent and expected, as query_qp reports them.
+  virtual Psn next_send_psn() const = 0;
+  virtual Psn next_receive_psn() const = 0;
+  /// Requests completed as a responder, 24 bits; 0 for services that do not count them.
+  virtual std::uint32_t msn() const { return 0; }
+
+  // --- Packets and time ---
 
   /// A packet for this queue pair that passed parse, ICRC, P_Key, service and address checks. `packet` is only
   /// read during the call.
@@ -40,14 +69,19 @@ class Endpoint {
 
   /// Writes the next packet that should leave now, from the BTH to the last byte of padding, to the front of
   /// `out` and returns its size in bytes, or 0 when there is nothing to send until the next input. `out` must
-  /// have room for the largest packet of the path: headers (at most 52 bytes) + path MTU.
+  /// have room for the largest packet of the path: headers (kMaxPacketHeaderBytes) + path MTU.
   virtual std::size_t poll_transmit(std::span<std::byte> out, Time now) = 0;
+
+  /// Where the packet goes that the next poll_transmit() writes, for services without a peer; 0 for the queue pair's own
+  /// path, and when there is nothing to send.
+  virtual AddressHandleId next_destination() const { return AddressHandleId{}; }
 
   /// Whether an acknowledgement or a response waits to be sent. A receive completion must not become visible
   /// to the program before the acknowledgement that goes with it has left.
   virtual bool owes_response() const = 0;
-
-  virtual QpState state() const = 0;
 };
+
+/// The most that stands in front of a payload: BTH, XRCETH, RETH and immediate; or BTH, XRCETH and AtomicETH without one.
+inline constexpr std::size_t kMaxPacketHeaderBytes = 52;
 
 }  // namespace urnic::transport

@@ -5,7 +5,7 @@
 
 namespace urnic::transport {
 
-/// As in libibverbs' ibv_qp_state. kSqd and kSqe are reached by services and operations that come later.
+/// As in libibverbs' ibv_qp_state.
 enum class QpState : std::uint8_t {
   kReset,
   kInit,

@@ -32,6 +32,10 @@ bool ReceiveQueue::take(ReceiveWqe& to) {
   to.sge_count = header.sge_count;
   std::copy_n(&sges_[place * limits_.sges], header.sge_count, to.sges.begin());
   head_.store(head + 1, std::memory_order_release);
+  if (size() < limit_) {
+    limit_ = 0;
+    limit_sink_->on_limit_reached();
+  }
   return true;
 }
 

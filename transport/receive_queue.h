@@ -26,6 +26,13 @@ struct ReceiveWqe {
   std::span<const Sge> elements() const { return {sges.data(), sge_count}; }
 };
 
+/// Hears that a shared receive queue runs low.
+class LimitSink {
+ public:
+  virtual ~LimitSink() = default;
+  virtual void on_limit_reached() = 0;
+};
+
 /// A ring with one producer (whoever posts, under the queue's lock) and one consumer (under the engine lock).
 /// Taking a work request frees its place at once. Nothing allocates after construction.
 class ReceiveQueue {
@@ -54,8 +61,23 @@ class ReceiveQueue {
     return head_.load(std::memory_order_relaxed) == tail_.load(std::memory_order_acquire);
   }
 
+  /// The room in bytes of the oldest work request. Only while not is_empty().
+  std::uint32_t front_length() const { return headers_[head_.load(std::memory_order_relaxed) & mask_].length; }
+
   /// Moves the oldest work request into `to`; false when there is none.
   bool take(ReceiveWqe& to);
+
+  /// Work requests that wait.
+  std::uint32_t size() const {
+    return tail_.load(std::memory_order_acquire) - head_.load(std::memory_order_relaxed);
+  }
+  /// The limit of a shared queue: once fewer than `limit` work requests are left after one was taken, `sink` is told,
+  /// once. 0 disarms. `sink` must outlive the queue.
+  void arm_limit(std::uint32_t limit, LimitSink* sink) {
+    limit_ = limit;
+    limit_sink_ = sink;
+  }
+  std::uint32_t limit() const { return limit_; }
 
   /// Drops everything; only while nobody posts (queue pair to RESET).
   void clear();
@@ -72,6 +94,8 @@ class ReceiveQueue {
   std::unique_ptr<Header[]> headers_;
   std::unique_ptr<Sge[]> sges_;
   std::uint32_t prepared_ = 0;  // producer's own
+  std::uint32_t limit_ = 0;     // consumer's own, as is the sink
+  LimitSink* limit_sink_ = nullptr;
   std::atomic<std::uint32_t> head_{0};
   std::atomic<std::uint32_t> tail_{0};
 };

@@ -20,6 +20,8 @@ struct SendWqe {
   bool is_inline = false;
   Psn first_psn;                   ///< valid once the requester has begun with it
   std::uint32_t packet_count = 0;  ///< PSNs it takes; for READ those of the responses
+  /// The MSN that the peer will have reached when it has done this, 24 bits.
+  std::uint32_t message_number = 0;
 };
 
 /// A ring with one producer (whoever posts, under the queue pair's send lock) and one consumer (the endpoint,

@@ -18,6 +18,8 @@ ibv_wc_status wc_status(CompletionStatus status) {
       return IBV_WC_LOC_PROT_ERR;
     case CompletionStatus::kWorkRequestFlushed:
       return IBV_WC_WR_FLUSH_ERR;
+    case CompletionStatus::kMemoryWindowBindError:
+      return IBV_WC_MW_BIND_ERR;
     case CompletionStatus::kBadResponse:
       return IBV_WC_BAD_RESP_ERR;
     case CompletionStatus::kRemoteInvalidRequest:
@@ -42,6 +44,18 @@ ibv_wc_opcode wc_opcode(CompletionOpcode opcode) {
       return IBV_WC_RDMA_WRITE;
     case CompletionOpcode::kRdmaRead:
       return IBV_WC_RDMA_READ;
+    case CompletionOpcode::kCompareSwap:
+      return IBV_WC_COMP_SWAP;
+    case CompletionOpcode::kFetchAdd:
+      return IBV_WC_FETCH_ADD;
+    case CompletionOpcode::kAtomicWrite:
+      return IBV_WC_ATOMIC_WRITE;
+    case CompletionOpcode::kLocalInvalidate:
+      return IBV_WC_LOCAL_INV;
+    case CompletionOpcode::kBindWindow:
+      return IBV_WC_BIND_MW;
+    case CompletionOpcode::kFlush:  // no verb of this libibverbs asks for it
+      break;
     case CompletionOpcode::kReceive:
       return IBV_WC_RECV;
     case CompletionOpcode::kReceiveRdmaWithImmediate:
@@ -51,7 +65,11 @@ ibv_wc_opcode wc_opcode(CompletionOpcode opcode) {
 }
 
 unsigned int wc_flags(const Completion& completion) {
-  return completion.has_immediate ? IBV_WC_WITH_IMM : 0;
+  unsigned int flags = 0;
+  if (completion.has_immediate) flags |= IBV_WC_WITH_IMM;
+  if (completion.has_invalidate) flags |= IBV_WC_WITH_INV;
+  if (completion.has_grh) flags |= IBV_WC_GRH;
+  return flags;
 }
 
 ibv_wc to_wc(const Completion& completion) {
@@ -61,6 +79,8 @@ ibv_wc to_wc(const Completion& completion) {
   wc.opcode = wc_opcode(completion.opcode);
   wc.byte_len = completion.byte_length;
   wc.imm_data = completion.immediate;
+  // The same place in memory, with a flag that says what it is.
+  if (completion.has_invalidate) wc.invalidated_rkey = to_integer(completion.invalidated_rkey);
   wc.qp_num = to_integer(completion.qp_number);
   wc.src_qp = to_integer(completion.source_qp);
   wc.wc_flags = wc_flags(completion);

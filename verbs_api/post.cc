@@ -25,6 +25,7 @@ int errno_of(PostStatus status) {
     case PostStatus::kTooManySges:
     case PostStatus::kTooLong:
     case PostStatus::kWrongState:
+    case PostStatus::kBadRequest:
       return EINVAL;
     case PostStatus::kNotSupported:
       return EOPNOTSUPP;
@@ -99,7 +100,7 @@ int post_one(nic::QueuePair::SendBatch& batch, const ibv_send_wr& wr) {
   if ((wr.send_flags & IBV_SEND_INLINE) == 0) {
     return errno_of(batch.post(request, sges.elements()));
   }
-  if (is_read(request.operation)) {
+  if (!sends_data(request.operation)) {
     return EINVAL;  // there is nothing to send
   }
   return errno_of(batch.post_inline(request, sges.elements()));

@@ -70,7 +70,7 @@ void WorkRequestBuilder::set_sges(const ibv_sge* list, std::size_t count) {
 }
 
 void WorkRequestBuilder::set_inline(const ibv_data_buf* list, std::size_t count) {
-  if (!pending_ || is_read(pending_->operation) || count > SgeArray::kCapacity) {
+  if (!pending_ || !sends_data(pending_->operation) || count > SgeArray::kCapacity) {
     spoil(EINVAL);
   }
   if (error_ != 0) {

@@ -235,7 +235,7 @@ std::uint64_t DeviceRig::note_work(const Work& work) {
 
 void DeviceRig::post_send(std::size_t qp_index, SendOperation operation, std::uint32_t length,
                           bool is_inline) {
-  const Region region = is_read(operation) ? kOwn : kConstant;
+  const Region region = !transport::sends_data(operation) ? kOwn : kConstant;
   const std::uint64_t wr_id =
       note_work({.qp_index = qp_index, .opcode = completion_opcode(operation), .length = length});
   std::array<Sge, 1> sges{{{.address = address_of(region), .length = length, .lkey = {}}}};

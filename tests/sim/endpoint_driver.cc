@@ -19,8 +19,21 @@ transport::CompletionOpcode send_opcode(const Operation& operation) {
                                                 : transport::CompletionOpcode::kSend;
 }
 
-Happening happening_of(transport::CompletionOpcode opcode) {
-  return static_cast<Happening>(static_cast<int>(Happening::kSendCompleted) + static_cast<int>(opcode));
+std::optional<Happening> happening_of(transport::CompletionOpcode opcode) {
+  switch (opcode) {
+    case transport::CompletionOpcode::kSend:
+      return Happening::kSendCompleted;
+    case transport::CompletionOpcode::kRdmaWrite:
+      return Happening::kWriteCompleted;
+    case transport::CompletionOpcode::kRdmaRead:
+      return Happening::kReadCompleted;
+    case transport::CompletionOpcode::kReceive:
+      return Happening::kReceiveCompleted;
+    case transport::CompletionOpcode::kReceiveRdmaWithImmediate:
+      return Happening::kReceiveWithImmediateCompleted;
+    default:
+      return std::nullopt;
+  }
 }
 
 std::optional<Happening> happening_of(CompletionStatus status) {

@@ -60,7 +60,7 @@ struct Options {
   // The applications.
   std::uint32_t operations = 200;  ///< of all pairs and both directions
   std::uint32_t max_message_bytes = 0;
-  std::array<std::uint32_t, 5> operation_weights{};  ///< by SendOperation
+  std::array<std::uint32_t, 5> operation_weights{};  ///< by kPlanned of plan.cc
   double signaled = 1;
   double inlined = 0;
   double fenced = 0;

@@ -12,6 +12,17 @@ namespace {
 using transport::CompletionStatus;
 using transport::SendOperation;
 
+/// What hosts do, in the order of Options::operation_weights.
+struct Planned {
+  SendOperation operation;
+  std::string_view name;
+};
+constexpr std::array<Planned, 5> kPlanned = {{{SendOperation::kSend, "SEND"},
+                                              {SendOperation::kSendWithImmediate, "SEND_IMM"},
+                                              {SendOperation::kWrite, "WRITE"},
+                                              {SendOperation::kWriteWithImmediate, "WRITE_IMM"},
+                                              {SendOperation::kRead, "READ"}}};
+
 constexpr std::uint32_t kMaxInlineBytes = 256;
 
 /// The right that the responder's queue pair must grant; none for SEND.
@@ -177,7 +188,7 @@ SendOperation Planner::draw_kind() {
   while (ticket >= weights[kind]) {
     ticket -= weights[kind++];
   }
-  return static_cast<SendOperation>(kind);
+  return kPlanned[kind].operation;
 }
 
 std::uint32_t Planner::draw_length() {
@@ -272,8 +283,9 @@ std::string_view to_string(Violation violation) {
 }
 
 std::string_view to_string(SendOperation operation) {
-  static constexpr std::array<std::string_view, 5> kNames = {"SEND", "SEND_IMM", "WRITE", "WRITE_IMM", "READ"};
-  return kNames[static_cast<std::size_t>(operation)];
+  const auto* const row = std::find_if(kPlanned.begin(), kPlanned.end(),
+                                       [&](const Planned& planned) { return planned.operation == operation; });
+  return row->name;
 }
 
 }  // namespace urnic::sim

@@ -37,19 +37,68 @@ DmaStatus FakeDma::write_local(PdId pd, Lkey lkey, std::uint64_t address, std::s
                  {DmaCall::Kind::kWriteLocal, to_integer(lkey), address, from.size()}, from);
 }
 
-DmaStatus FakeDma::check_remote(PdId pd, Rkey rkey, std::uint64_t address, std::uint64_t length,
+DmaStatus FakeDma::check_remote(const MemoryUser& user, Rkey rkey, std::uint64_t address, std::uint64_t length,
                                 Access access) {
-  return check(pd, access, {DmaCall::Kind::kCheckRemote, to_integer(rkey), address, length});
+  return check(user.pd, access, {DmaCall::Kind::kCheckRemote, to_integer(rkey), address, length});
 }
 
-DmaStatus FakeDma::read_remote(PdId pd, Rkey rkey, std::uint64_t address, std::span<std::byte> to) {
-  return copy_out(pd, Access::kRemoteRead, {DmaCall::Kind::kReadRemote, to_integer(rkey), address, to.size()},
-                  to);
+DmaStatus FakeDma::read_remote(const MemoryUser& user, Rkey rkey, std::uint64_t address, std::span<std::byte> to) {
+  return copy_out(user.pd, Access::kRemoteRead,
+                  {DmaCall::Kind::kReadRemote, to_integer(rkey), address, to.size()}, to);
 }
 
-DmaStatus FakeDma::write_remote(PdId pd, Rkey rkey, std::uint64_t address, std::span<const std::byte> from) {
-  return copy_in(pd, Access::kRemoteWrite,
+DmaStatus FakeDma::write_remote(const MemoryUser& user, Rkey rkey, std::uint64_t address,
+                                std::span<const std::byte> from) {
+  return copy_in(user.pd, Access::kRemoteWrite,
                  {DmaCall::Kind::kWriteRemote, to_integer(rkey), address, from.size()}, from);
+}
+
+template <typename Change>
+DmaStatus FakeDma::change_number(const MemoryUser& user, Rkey rkey, std::uint64_t address, std::uint64_t& original,
+                                 Change change) {
+  const DmaCall call{DmaCall::Kind::kAtomic, to_integer(rkey), address, sizeof original};
+  if (const DmaStatus status = check(user.pd, Access::kRemoteAtomic, call); status != DmaStatus::kOk) return status;
+  Entry& entry = regions_.at(call.key);
+  std::byte* const place = entry.memory.value().data() + (address - entry.region.address);
+  std::memcpy(&original, place, sizeof original);
+  const std::uint64_t changed = change(original);
+  std::memcpy(place, &changed, sizeof changed);
+  return DmaStatus::kOk;
+}
+
+DmaStatus FakeDma::compare_swap(const MemoryUser& user, Rkey rkey, std::uint64_t address, std::uint64_t compare,
+                                std::uint64_t swap, std::uint64_t& original) {
+  return change_number(user, rkey, address, original, [&](std::uint64_t now) { return now == compare ? swap : now; });
+}
+
+DmaStatus FakeDma::fetch_add(const MemoryUser& user, Rkey rkey, std::uint64_t address, std::uint64_t add,
+                             std::uint64_t& original) {
+  return change_number(user, rkey, address, original, [&](std::uint64_t now) { return now + add; });
+}
+
+DmaStatus FakeDma::write_remote_atomically(const MemoryUser& user, Rkey rkey, std::uint64_t address,
+                                           std::span<const std::byte, 8> from) {
+  return write_remote(user, rkey, address, from);
+}
+
+DmaStatus FakeDma::flush(const MemoryUser& user, Rkey rkey, std::uint64_t address, std::uint64_t length,
+                         FlushScope scope, Access access) {
+  const bool is_whole = scope == FlushScope::kRegion && regions_.contains(to_integer(rkey));
+  const std::uint64_t first = is_whole ? regions_.at(to_integer(rkey)).region.address : address;
+  return check(user.pd, access, {DmaCall::Kind::kFlush, to_integer(rkey), first, is_whole ? 0 : length});
+}
+
+DmaStatus FakeDma::invalidate(const MemoryUser&, Rkey rkey) {
+  calls_.push_back({DmaCall::Kind::kInvalidate, to_integer(rkey), 0, 0});
+  if (invalidatable_.erase(to_integer(rkey)) == 0) return DmaStatus::kNoAccess;
+  regions_.erase(to_integer(rkey));
+  return DmaStatus::kOk;
+}
+
+DmaStatus FakeDma::bind_window(const MemoryUser&, const WindowBinding& binding) {
+  calls_.push_back({DmaCall::Kind::kBindWindow, to_integer(binding.window), binding.address, binding.length});
+  bindings_.push_back(binding);
+  return bind_status_;
 }
 
 DmaStatus FakeDma::check(PdId pd, Access needed, const DmaCall& call) {

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <span>
 #include <vector>
 
@@ -16,7 +17,17 @@ namespace urnic::transport::test {
 
 /// One call of the transport. Calls that fail are logged too.
 struct DmaCall {
-  enum class Kind : std::uint8_t { kReadLocal, kWriteLocal, kCheckRemote, kReadRemote, kWriteRemote };
+  enum class Kind : std::uint8_t {
+    kReadLocal,
+    kWriteLocal,
+    kCheckRemote,
+    kReadRemote,
+    kWriteRemote,
+    kAtomic,
+    kFlush,
+    kInvalidate,
+    kBindWindow,
+  };
 
   Kind kind{};
   std::uint32_t key = 0;
@@ -44,6 +55,12 @@ class FakeDma final : public Dma {
   /// last_call().
   void add_sparse_region(const Region& region);
 
+  /// A type 2 window, say: a key that invalidate() takes back. Memory stays what the regions hold.
+  void allow_invalidate(std::uint32_t key) { invalidatable_.insert(key); }
+  /// Every bind_window() so far, and what the next ones answer.
+  const std::vector<WindowBinding>& bindings() const { return bindings_; }
+  void refuse_bindings(DmaStatus status) { bind_status_ = status; }
+
   void remove_region(std::uint32_t key) { regions_.erase(key); }
   /// Takes rights away from a region, or gives it some.
   void set_access(std::uint32_t key, Access access) { regions_.at(key).region.access = access; }
@@ -64,10 +81,21 @@ class FakeDma final : public Dma {
 
   DmaStatus read_local(PdId pd, Lkey lkey, std::uint64_t address, std::span<std::byte> to) override;
   DmaStatus write_local(PdId pd, Lkey lkey, std::uint64_t address, std::span<const std::byte> from) override;
-  DmaStatus check_remote(PdId pd, Rkey rkey, std::uint64_t address, std::uint64_t length,
+  DmaStatus check_remote(const MemoryUser& user, Rkey rkey, std::uint64_t address, std::uint64_t length,
                          Access access) override;
-  DmaStatus read_remote(PdId pd, Rkey rkey, std::uint64_t address, std::span<std::byte> to) override;
-  DmaStatus write_remote(PdId pd, Rkey rkey, std::uint64_t address, std::span<const std::byte> from) override;
+  DmaStatus read_remote(const MemoryUser& user, Rkey rkey, std::uint64_t address, std::span<std::byte> to) override;
+  DmaStatus write_remote(const MemoryUser& user, Rkey rkey, std::uint64_t address,
+                         std::span<const std::byte> from) override;
+  DmaStatus compare_swap(const MemoryUser& user, Rkey rkey, std::uint64_t address, std::uint64_t compare,
+                         std::uint64_t swap, std::uint64_t& original) override;
+  DmaStatus fetch_add(const MemoryUser& user, Rkey rkey, std::uint64_t address, std::uint64_t add,
+                      std::uint64_t& original) override;
+  DmaStatus write_remote_atomically(const MemoryUser& user, Rkey rkey, std::uint64_t address,
+                                    std::span<const std::byte, 8> from) override;
+  DmaStatus flush(const MemoryUser& user, Rkey rkey, std::uint64_t address, std::uint64_t length, FlushScope scope,
+                  Access access) override;
+  DmaStatus invalidate(const MemoryUser& user, Rkey rkey) override;
+  DmaStatus bind_window(const MemoryUser& user, const WindowBinding& binding) override;
 
  private:
   struct Entry {
@@ -79,7 +107,14 @@ class FakeDma final : public Dma {
   DmaStatus copy_out(PdId pd, Access needed, const DmaCall& call, std::span<std::byte> to);
   DmaStatus copy_in(PdId pd, Access needed, const DmaCall& call, std::span<const std::byte> from);
 
+  template <typename Change>
+  DmaStatus change_number(const MemoryUser& user, Rkey rkey, std::uint64_t address, std::uint64_t& original,
+                          Change change);
+
   std::map<std::uint32_t, Entry> regions_;
+  std::set<std::uint32_t> invalidatable_;
+  std::vector<WindowBinding> bindings_;
+  DmaStatus bind_status_ = DmaStatus::kOk;
   std::vector<DmaCall> calls_;
   DmaCall last_call_;
   std::uint32_t calls_to_failure_ = 0;

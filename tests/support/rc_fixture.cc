@@ -41,11 +41,10 @@ void expect_what_holds_of_all_packets(std::span<const std::byte> bytes, const wi
 }  // namespace
 
 RcTest::RcTest()
-    : endpoint_(RcSurroundings{.dma = dma_,
+    : endpoint_(QpSurroundings{.dma = dma_,
                                .send_queue = send_queue_,
-                               .receive_queue = receive_queue_,
-                               .send_completions = send_completions_,
-                               .receive_completions = receive_completions_,
+                               .send_completions = &send_completions_,
+                               .receiver = {.queue = &receive_queue_, .completions = &receive_completions_, .pd = kPd},
                                .events = events_,
                                .counters = counters_}) {
   config_.local_qp = kOurQp;

@@ -15,7 +15,7 @@
 #include "tests/support/rc_builders.h"
 #include "tests/support/recording_sinks.h"
 #include "transport/counters.h"
-#include "transport/rc/config.h"
+#include "transport/qp_config.h"
 #include "transport/rc/endpoint.h"
 #include "transport/receive_queue.h"
 #include "transport/send_queue.h"
@@ -37,7 +37,7 @@ class RcTest : public ::testing::Test {
   RcTest();
 
   /// The first PSN expected is 100, the first sent 200; the peer may read and write; path MTU 1024.
-  RcConfig config_;
+  QpConfig config_;
 
   /// Takes the endpoint through INIT and RTR to RTS with `config_`, or just up to one of them.
   void connect();

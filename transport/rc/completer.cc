@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "transport/rc/syndrome.h"
+#include "transport/scatter_gather.h"
 
 namespace urnic::transport {
 
@@ -12,12 +13,25 @@ CompletionOpcode completion_opcode(SendOperation operation) {
   switch (operation) {
     case SendOperation::kSend:
     case SendOperation::kSendWithImmediate:
+    case SendOperation::kSendWithInvalidate:
       return CompletionOpcode::kSend;
     case SendOperation::kWrite:
     case SendOperation::kWriteWithImmediate:
       return CompletionOpcode::kRdmaWrite;
     case SendOperation::kRead:
       return CompletionOpcode::kRdmaRead;
+    case SendOperation::kCompareSwap:
+      return CompletionOpcode::kCompareSwap;
+    case SendOperation::kFetchAdd:
+      return CompletionOpcode::kFetchAdd;
+    case SendOperation::kFlush:
+      return CompletionOpcode::kFlush;
+    case SendOperation::kAtomicWrite:
+      return CompletionOpcode::kAtomicWrite;
+    case SendOperation::kLocalInvalidate:
+      return CompletionOpcode::kLocalInvalidate;
+    case SendOperation::kBindWindow:
+      return CompletionOpcode::kBindWindow;
   }
   return CompletionOpcode::kSend;
 }
@@ -47,7 +61,8 @@ void Completer::on_packet(const wire::Packet& packet, Time now) {
     case wire::Operation::kAcknowledge:
       return on_acknowledge(packet, now);
     case wire::Operation::kReadResponse:
-      return on_read_response(packet, now);
+    case wire::Operation::kAtomicAcknowledge:
+      return on_response(packet, now);
     default:
       around_.counters.add(Counter::kUnexpectedResponse);
   }
@@ -59,6 +74,7 @@ void Completer::on_acknowledge(const wire::Packet& packet, Time now) {
   if (!acknowledge_before(packet.bth.psn, now)) return;
   switch (kind_of(syndrome)) {
     case SyndromeKind::kAcknowledge:
+      credits_.on_acknowledge(value_of(syndrome), packet.aeth.msn);
       if (!acknowledge_whole_or_part(packet.bth.psn)) return recover(Counter::kImpliedNakSequenceError);
       return made_progress(now);
     case SyndromeKind::kRnrNak:
@@ -91,11 +107,11 @@ void Completer::on_nak(std::uint8_t syndrome) {
 }
 
 // Responses come in PSN order; the next one wanted is always the oldest outstanding PSN.
-void Completer::on_read_response(const wire::Packet& packet, Time now) {
+void Completer::on_response(const wire::Packet& packet, Time now) {
   const Psn psn = packet.bth.psn;
   if (!acknowledge_before(psn, now)) return;
   const SendWqe& wqe = window_.head();
-  if (!is_read(wqe.request.operation)) return around_.counters.add(Counter::kUnexpectedResponse);
+  if (!has_response(wqe.request.operation)) return around_.counters.add(Counter::kUnexpectedResponse);
 
   const std::uint32_t index = (psn.value() - wqe.first_psn.value()) & Psn::kMask;
   const std::uint32_t offset = index * bytes(config_.path_mtu);
@@ -104,7 +120,7 @@ void Completer::on_read_response(const wire::Packet& packet, Time now) {
     head_error_ = CompletionStatus::kBadResponse;
     return;
   }
-  if (!scatter(offset, packet.payload)) {
+  if (!take_response(packet, offset)) {
     head_error_ = CompletionStatus::kLocalProtectionError;
     return;
   }
@@ -122,8 +138,12 @@ void Completer::on_read_response(const wire::Packet& packet, Time now) {
 bool Completer::is_expected_response(const wire::Packet& packet, std::uint32_t index,
                                      std::uint32_t offset) const {
   const SendWqe& wqe = window_.head();
+  const bool is_atomic_answer = packet.info->operation == wire::Operation::kAtomicAcknowledge;
+  if (is_atomic_answer != is_atomic(wqe.request.operation)) return false;
   const bool is_last = index + 1 == wqe.packet_count;
-  const std::uint32_t expected_bytes = is_last ? wqe.length - offset : bytes(config_.path_mtu);
+  const bool has_data = wqe.request.operation == SendOperation::kRead;
+  const std::uint32_t rest = has_data ? wqe.length - offset : 0;
+  const std::uint32_t expected_bytes = is_last ? rest : bytes(config_.path_mtu);
   const bool is_refusal = has(packet.info->headers, wire::Headers::kAeth) &&
                           kind_of(packet.aeth.syndrome) != SyndromeKind::kAcknowledge;
   return !is_refusal && packet.info->ends_message() == is_last &&
@@ -141,10 +161,10 @@ bool Completer::acknowledge_before(Psn psn, Time now) {
   return all;
 }
 
-// Acknowledges up to and including `psn`, which is outstanding; stops, and returns false, at a READ.
+// Acknowledges up to and including `psn`, which is outstanding; stops, and returns false, at what needs a response.
 bool Completer::acknowledge_whole_or_part(Psn psn) {
   while (window_.is_outstanding(psn)) {
-    if (is_read(window_.head().request.operation)) return false;
+    if (has_response(window_.head().request.operation)) return false;
     if (distance(window_.head_last_psn(), psn) < 0) {
       window_.acknowledge_part(psn + 1);
     } else {
@@ -192,22 +212,12 @@ void Completer::made_progress(Time now) {
   retry_.on_progress(now, window_.has_outstanding());
 }
 
-bool Completer::scatter(std::uint32_t offset, std::span<const std::byte> from) {
-  for (const Sge& sge : around_.send_queue.sges(around_.send_queue.head())) {
-    if (from.empty()) break;
-    if (offset >= sge.length) {
-      offset -= sge.length;
-      continue;
-    }
-    const std::size_t size = std::min<std::size_t>(sge.length - offset, from.size());
-    if (around_.dma.write_local(config_.pd, sge.lkey, sge.address + offset, from.first(size)) !=
-        DmaStatus::kOk) {
-      return false;
-    }
-    from = from.subspan(size);
-    offset = 0;
-  }
-  return true;
+// Data of a READ, or what an atomic found: a number in host order (fact 55).
+bool Completer::take_response(const wire::Packet& packet, std::uint32_t offset) {
+  const auto elements = around_.send_queue.sges(around_.send_queue.head());
+  const bool is_number = is_atomic(window_.head().request.operation);
+  const auto number = std::as_bytes(std::span(&packet.atomic_original, 1));
+  return scatter(around_.dma, config_.pd, elements, offset, is_number ? number : packet.payload) == DmaStatus::kOk;
 }
 
 void Completer::complete_head(CompletionStatus status) {
@@ -229,7 +239,7 @@ void Completer::report(const SendWqe& wqe, CompletionStatus status) {
   if (!is_success && status != CompletionStatus::kWorkRequestFlushed) {
     around_.counters.add(Counter::kSendCompletionError);
   }
-  around_.send_completions.complete({.wr_id = wqe.request.wr_id,
+  around_.send_completions->complete({.wr_id = wqe.request.wr_id,
                                      .status = status,
                                      .opcode = completion_opcode(wqe.request.operation),
                                      .solicited = !is_success,

@@ -7,23 +7,27 @@
 #include <span>
 
 #include "transport/completion.h"
-#include "transport/rc/config.h"
+#include "transport/qp_config.h"
+#include "transport/rc/credits.h"
 #include "transport/rc/retry.h"
 #include "transport/rc/send_window.h"
-#include "transport/rc/surroundings.h"
+#include "transport/surroundings.h"
 #include "transport/wire/packet.h"
 
 namespace urnic::transport {
 
 class Completer {
  public:
-  Completer(const RcSurroundings& around, const RcConfig& config, SendWindow& window, Retry& retry)
-      : around_(around), config_(config), window_(window), retry_(retry) {}
+  Completer(const QpSurroundings& around, const QpConfig& config, SendWindow& window, Retry& retry, Credits& credits)
+      : around_(around), config_(config), window_(window), retry_(retry), credits_(credits) {}
 
   /// Forgets a recovery that was under way.
-  void start() { is_recovering_ = false; }
+  void start() {
+    is_recovering_ = false;
+    credits_.start();
+  }
 
-  /// An acknowledgement, NAK or READ response from the peer.
+  /// An acknowledgement, NAK or response from the peer.
   void on_packet(const wire::Packet& packet, Time now);
   /// The retry timer may have run out.
   void on_timeout(Time now);
@@ -42,19 +46,20 @@ class Completer {
   void on_acknowledge(const wire::Packet& packet, Time now);
   void on_rnr_nak(std::uint8_t timer_code, Time now);
   void on_nak(std::uint8_t syndrome);
-  void on_read_response(const wire::Packet& packet, Time now);
+  void on_response(const wire::Packet& packet, Time now);
   bool acknowledge_before(Psn psn, Time now);
   bool acknowledge_whole_or_part(Psn psn);
   void recover(Counter reason);
   void send_again_from_oldest();
   bool is_expected_response(const wire::Packet& packet, std::uint32_t index, std::uint32_t offset) const;
-  bool scatter(std::uint32_t offset, std::span<const std::byte> from);
+  bool take_response(const wire::Packet& packet, std::uint32_t offset);
   void made_progress(Time now);
 
-  const RcSurroundings& around_;
-  const RcConfig& config_;
+  const QpSurroundings& around_;
+  const QpConfig& config_;
   SendWindow& window_;
   Retry& retry_;
+  Credits& credits_;
   /// Whether everything from the oldest PSN on is being sent again and nothing of it was acknowledged yet:
   /// what arrives meanwhile because of the same loss must not restart it.
   bool is_recovering_ = false;

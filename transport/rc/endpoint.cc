@@ -2,11 +2,11 @@
 
 namespace urnic::transport {
 
-RcEndpoint::RcEndpoint(const RcSurroundings& surroundings)
+RcEndpoint::RcEndpoint(const QpSurroundings& surroundings)
     : around_(surroundings),
       window_(around_.send_queue),
-      requester_(around_, config_, window_, retry_),
-      completer_(around_, config_, window_, retry_),
+      requester_(around_, config_, window_, retry_, credits_),
+      completer_(around_, config_, window_, retry_, credits_),
       responder_(around_, config_) {}
 
 void RcEndpoint::reset() {
@@ -17,38 +17,53 @@ void RcEndpoint::reset() {
   requester_.clear_error();
   completer_.clear_error();
   around_.send_queue.clear();
-  around_.receive_queue.clear();
+  if (around_.receiver.queue != nullptr && !around_.receiver.is_shared) around_.receiver.queue->clear();
   // A peer that reconnects begins with PSNs of its own; nothing of the old ones may remain (fact 40).
   window_.start(Psn(), bytes(config_.path_mtu));
   responder_.start();
 }
 
-void RcEndpoint::to_init(const RcConfig& config) {
+void RcEndpoint::to_init(const QpConfig& config) {
   config_ = config;
   state_ = QpState::kInit;
 }
 
-void RcEndpoint::to_ready_to_receive(const RcConfig& config) {
+void RcEndpoint::to_ready_to_receive(const QpConfig& config) {
   config_ = config;
   responder_.start();
   state_ = QpState::kReadyToReceive;
 }
 
-void RcEndpoint::to_ready_to_send(const RcConfig& config) {
+void RcEndpoint::to_ready_to_send(const QpConfig& config) {
+  const bool resumes = state_ == QpState::kSqDrained;
   config_ = config;
+  state_ = QpState::kReadyToSend;
+  requester_.drain(false);
+  if (resumes) {
+    // Other timeouts may have been given; those of requests in flight run on.
+    if (!window_.has_outstanding()) retry_.start(config_);
+    return;
+  }
   window_.start(config_.send_psn, bytes(config_.path_mtu));
   retry_.start(config_);
   requester_.start();
   completer_.start();
-  state_ = QpState::kReadyToSend;
 }
 
-void RcEndpoint::update(const RcConfig& config) {
+void RcEndpoint::to_send_queue_drained(const QpConfig& config) {
+  config_ = config;
+  state_ = QpState::kSqDrained;
+  requester_.drain(true);
+  drain_is_awaited_ = config.notify_when_drained;
+}
+
+void RcEndpoint::update(const QpConfig& config) {
   config_ = config;
 }
 
 void RcEndpoint::to_error() {
   state_ = QpState::kError;
+  has_flushed_ = false;
   retry_.stop();
   requester_.clear_error();
   completer_.clear_error();
@@ -57,12 +72,14 @@ void RcEndpoint::to_error() {
 void RcEndpoint::on_packet(const wire::Packet& packet, Time now) {
   if (!can_receive(state_)) return around_.counters.add(Counter::kWrongState);
   if (packet.info->is_request) return on_request(packet);
-  if (state_ != QpState::kReadyToSend) return around_.counters.add(Counter::kWrongState);
+  if (!can_complete()) return around_.counters.add(Counter::kWrongState);
   completer_.on_packet(packet, now);
   fail_if_needed();
 }
 
 void RcEndpoint::on_request(const wire::Packet& packet) {
+  const bool can_execute = around_.receiver.queue != nullptr || around_.xrc_receivers != nullptr;
+  if (!can_execute) return around_.counters.add(Counter::kWrongState);
   if (state_ == QpState::kReadyToReceive && !communication_established_) {
     communication_established_ = true;
     around_.events.on_qp_event(config_.local_qp, QpEvent::kCommunicationEstablished);
@@ -72,34 +89,61 @@ void RcEndpoint::on_request(const wire::Packet& packet) {
 }
 
 void RcEndpoint::on_timeout(Time now) {
-  if (state_ != QpState::kReadyToSend) return;
+  if (!can_complete()) return;
   completer_.on_timeout(now);
   fail_if_needed();
 }
 
 Time RcEndpoint::next_timeout() const {
-  return state_ == QpState::kReadyToSend ? retry_.next_timeout() : kNever;
+  return can_complete() ? retry_.next_timeout() : kNever;
 }
 
 std::size_t RcEndpoint::poll_transmit(std::span<std::byte> out, Time now) {
   if (state_ == QpState::kError) {
-    completer_.flush();
-    responder_.flush();
+    flush();
     return 0;
   }
   if (!can_receive(state_)) return 0;
+  if (can_complete()) do_local_work();
+  if (state_ == QpState::kError) return poll_transmit(out, now);
 
   // Responses and requests take turns, so that a long READ of the peer's does not stop our own sending.
   std::size_t size = responder_is_next_ ? responder_.poll_transmit(out) : 0;
   const bool is_response = size > 0;
-  if (size == 0 && state_ == QpState::kReadyToSend) size = requester_.poll_transmit(out, now);
+  if (size == 0 && can_complete()) size = requester_.poll_transmit(out, now);
   if (size == 0 && !responder_is_next_) size = responder_.poll_transmit(out);
   responder_is_next_ = !is_response;
 
   fail_if_needed();
+  note_drained();
   // The peer has been told why; now the connection ends (the flush comes with the next poll).
   if (responder_.has_failed() && !responder_.owes_response()) to_error();
   return size == 0 && state_ == QpState::kError ? poll_transmit(out, now) : size;
+}
+
+// A failure ends the connection; what stands behind it is flushed.
+void RcEndpoint::do_local_work() {
+  while (requester_.is_at_local_work()) {
+    const CompletionStatus status = requester_.do_local_work();
+    completer_.complete_head(status);
+    if (status != CompletionStatus::kSuccess) return to_error();
+  }
+}
+
+void RcEndpoint::note_drained() {
+  if (state_ != QpState::kSqDrained || !drain_is_awaited_) return;
+  if (window_.has_outstanding() || window_.has_begun_work()) return;
+  drain_is_awaited_ = false;
+  around_.events.on_qp_event(config_.local_qp, QpEvent::kSqDrained);
+}
+
+// Who shares a receive queue hears once that nothing more will be taken from it for this queue pair.
+void RcEndpoint::flush() {
+  completer_.flush();
+  responder_.flush();
+  const bool shares_queue = around_.receiver.is_shared || around_.xrc_receivers != nullptr;
+  if (!has_flushed_ && shares_queue) around_.events.on_qp_event(config_.local_qp, QpEvent::kLastWqeReached);
+  has_flushed_ = true;
 }
 
 void RcEndpoint::fail_if_needed() {

@@ -1,4 +1,4 @@
-// RcEndpoint: a reliable connection, put together from its requester, completer and responder.
+// RcEndpoint: a reliable connection, or its extended form (XRC), put together from requester, completer and responder.
 #pragma once
 
 #include <cstddef>
@@ -7,62 +7,60 @@
 
 #include "transport/endpoint.h"
 #include "transport/rc/completer.h"
-#include "transport/rc/config.h"
+#include "transport/rc/credits.h"
+#include "transport/qp_config.h"
 #include "transport/rc/requester.h"
 #include "transport/rc/responder.h"
 #include "transport/rc/retry.h"
 #include "transport/rc/send_window.h"
-#include "transport/rc/surroundings.h"
+#include "transport/surroundings.h"
 
 namespace urnic::transport {
 
+/// An XRC initiator has nowhere to receive: requests to it are dropped. An XRC target has an empty send queue.
 class RcEndpoint final : public Endpoint {
  public:
   /// In state RESET.
-  explicit RcEndpoint(const RcSurroundings& surroundings);
+  explicit RcEndpoint(const QpSurroundings& surroundings);
 
-  // --- State, from modify_qp; attributes were checked by the caller ---
+  void reset() override;
+  void to_init(const QpConfig& config) override;
+  void to_ready_to_receive(const QpConfig& config) override;
+  void to_ready_to_send(const QpConfig& config) override;
+  void to_send_queue_drained(const QpConfig& config) override;
+  void to_error() override;
+  void update(const QpConfig& config) override;
 
-  /// Back to RESET: forgets everything, both queues included (nobody posts meanwhile).
-  void reset();
-  /// To INIT.
-  void to_init(const RcConfig& config);
-  /// To RTR: takes the responder's half of `config`.
-  void to_ready_to_receive(const RcConfig& config);
-  /// To RTS: takes the requester's half of `config`.
-  void to_ready_to_send(const RcConfig& config);
-  /// To ERR: everything posted, now or later, completes as flushed at the next poll_transmit().
-  void to_error();
-  /// New access rights, RNR timer or the like without a change of state.
-  void update(const RcConfig& config);
-
-  const RcConfig& config() const { return config_; }
-  /// The next PSN to be sent and expected, as query_qp reports them.
-  Psn next_send_psn() const { return window_.next_psn(); }
-  Psn next_receive_psn() const { return responder_.expected_psn(); }
-  /// Requests completed as a responder, 24 bits.
-  std::uint32_t msn() const { return responder_.msn(); }
-
-  // --- Endpoint ---
+  QpState state() const override { return state_; }
+  const QpConfig& config() const override { return config_; }
+  Psn next_send_psn() const override { return window_.next_psn(); }
+  Psn next_receive_psn() const override { return responder_.expected_psn(); }
+  std::uint32_t msn() const override { return responder_.msn(); }
 
   void on_packet(const wire::Packet& packet, Time now) override;
   void on_timeout(Time now) override;
   Time next_timeout() const override;
   std::size_t poll_transmit(std::span<std::byte> out, Time now) override;
   bool owes_response() const override { return responder_.owes_response(); }
-  QpState state() const override { return state_; }
 
  private:
   void on_request(const wire::Packet& packet);
+  bool can_complete() const { return state_ == QpState::kReadyToSend || state_ == QpState::kSqDrained; }
+  void do_local_work();
+  void note_drained();
+  void flush();
   void fail_if_needed();
 
-  const RcSurroundings around_;
-  RcConfig config_;
+  const QpSurroundings around_;
+  QpConfig config_;
   QpState state_ = QpState::kReset;
   bool communication_established_ = false;
+  bool drain_is_awaited_ = false;  // SQD, and the event is still to come
+  bool has_flushed_ = false;       // since ERR was entered
   bool responder_is_next_ = true;
   SendWindow window_;
   Retry retry_;
+  Credits credits_;
   Requester requester_;
   Completer completer_;
   Responder responder_;

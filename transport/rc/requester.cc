@@ -4,13 +4,16 @@
 #include <array>
 #include <cstring>
 
-#include "transport/wire/packet.h"
+#include "transport/scatter_gather.h"
 
 namespace urnic::transport {
 
 namespace {
 
 using wire::Opcode;
+
+/// What an atomic operation works on.
+constexpr std::uint32_t kAtomicBytes = 8;
 
 // The opcode of a data packet by operation and by whether it is the first and the last of its message.
 Opcode data_opcode(SendOperation operation, bool is_first, bool is_last) {
@@ -21,9 +24,10 @@ Opcode data_opcode(SendOperation operation, bool is_first, bool is_last) {
                              Opcode::kRcSendOnly};
   static constexpr Row kWrite{Opcode::kRcWriteMiddle, Opcode::kRcWriteFirst, Opcode::kRcWriteLast,
                               Opcode::kRcWriteOnly};
-  static constexpr std::array<Row, 4> kRows = {
+  static constexpr std::array<Row, 5> kRows = {
       kSend,
       {kSend.middle, kSend.first, Opcode::kRcSendLastWithImmediate, Opcode::kRcSendOnlyWithImmediate},
+      {kSend.middle, kSend.first, Opcode::kRcSendLastWithInvalidate, Opcode::kRcSendOnlyWithInvalidate},
       kWrite,
       {kWrite.middle, kWrite.first, Opcode::kRcWriteLastWithImmediate, Opcode::kRcWriteOnlyWithImmediate},
   };
@@ -32,14 +36,18 @@ Opcode data_opcode(SendOperation operation, bool is_first, bool is_last) {
   return is_last ? row.last : row.middle;
 }
 
+bool consumes_receive(SendOperation operation) {
+  return operation <= SendOperation::kSendWithInvalidate || operation == SendOperation::kWriteWithImmediate;
+}
+
 }  // namespace
 
 std::size_t Requester::poll_transmit(std::span<std::byte> out, Time now) {
-  if (!window_.has_work() || retry_.is_waiting_for_receiver()) return 0;
+  if (!has_work() || retry_.is_waiting_for_receiver()) return 0;
   const SendWqe& wqe = window_.begin_current();
-  if (!may_send(wqe)) return 0;
+  if (is_local(wqe.request.operation) || !may_send(wqe)) return 0;
 
-  const std::size_t size = is_read(wqe.request.operation) ? emit_read_request(wqe, out) : emit_data(wqe, out);
+  const std::size_t size = emit_request(wqe, out);
   if (size == 0) return 0;
   window_.advance();
   retry_.on_sent(now);
@@ -48,24 +56,77 @@ std::size_t Requester::poll_transmit(std::span<std::byte> out, Time now) {
 
 bool Requester::may_send(const SendWqe& wqe) const {
   if (wqe.request.fence && window_.reads_in_flight() > 0) return false;
-  if (is_read(wqe.request.operation)) {
+  if (has_response(wqe.request.operation)) {
     return window_.reads_in_flight() < config_.max_reads_in_flight &&
            window_.has_psn_space(wqe.packet_count - window_.current_packet());
   }
+  if (consumes_receive(wqe.request.operation) && !credits_.cover(wqe) && !window_.current_is_head()) return false;
   return window_.packets_in_flight() < config_.window_packets && window_.has_psn_space(1);
+}
+
+std::size_t Requester::emit_request(const SendWqe& wqe, std::span<std::byte> out) {
+  switch (wqe.request.operation) {
+    case SendOperation::kRead:
+      return emit_read_request(wqe, out);
+    case SendOperation::kCompareSwap:
+    case SendOperation::kFetchAdd:
+      return emit_atomic(wqe, out);
+    case SendOperation::kFlush:
+      return emit_flush(wqe, out);
+    case SendOperation::kAtomicWrite:
+      return emit_atomic_write(wqe, out);
+    default:
+      return emit_data(wqe, out);
+  }
+}
+
+// What all request packets have in common. Packets that have a response ask for it by being what they are, and for
+// an acknowledgement besides, as rdma_rxe does.
+wire::Packet Requester::packet_for(const SendWqe& wqe, Opcode opcode) const {
+  return {.bth = {.opcode = with_service(opcode, config_.service),
+                  .destination_qp = config_.remote_qp,
+                  .ack_request = true,
+                  .psn = window_.cursor_psn()},
+          .reth = {.address = wqe.request.remote_address, .rkey = wqe.request.rkey, .length = wqe.length},
+          .xrc_srq = wqe.request.xrc_srq};
 }
 
 // A READ that was answered in part asks for the rest: later PSN and address, shorter (fact 26).
 std::size_t Requester::emit_read_request(const SendWqe& wqe, std::span<std::byte> out) const {
   const std::uint32_t skipped = window_.current_packet() * bytes(config_.path_mtu);
-  const wire::Packet packet{.bth = {.opcode = Opcode::kRcReadRequest,
-                                    .destination_qp = config_.remote_qp,
-                                    .ack_request = true,
-                                    .psn = window_.cursor_psn()},
-                            .reth = {.address = wqe.request.remote_address + skipped,
-                                     .rkey = wqe.request.rkey,
-                                     .length = wqe.length - skipped}};
+  wire::Packet packet = packet_for(wqe, Opcode::kRcReadRequest);
+  packet.reth.address += skipped;
+  packet.reth.length -= skipped;
   return wire::emit_headers(packet, out);
+}
+
+std::size_t Requester::emit_flush(const SendWqe& wqe, std::span<std::byte> out) const {
+  const Flush& flush = wqe.request.flush;
+  wire::Packet packet = packet_for(wqe, Opcode::kRcFlush);
+  packet.reth.length = flush.length;
+  packet.feth = {.placement_type = static_cast<std::uint8_t>((allows(flush.access, Access::kFlushGlobal) ? 1 : 0) |
+                                                             (allows(flush.access, Access::kFlushPersistent) ? 2 : 0)),
+                 .selectivity = static_cast<std::uint8_t>(flush.scope)};
+  return wire::emit_headers(packet, out);
+}
+
+std::size_t Requester::emit_atomic(const SendWqe& wqe, std::span<std::byte> out) {
+  if (wqe.length != kAtomicBytes) return fail_head(CompletionStatus::kLocalLengthError);
+  const bool is_swap = wqe.request.operation == SendOperation::kCompareSwap;
+  wire::Packet packet = packet_for(wqe, is_swap ? Opcode::kRcCompareSwap : Opcode::kRcFetchAdd);
+  packet.atomic = {.address = wqe.request.remote_address,
+                   .rkey = wqe.request.rkey,
+                   .swap_or_add = wqe.request.swap_or_add,
+                   .compare = wqe.request.compare};
+  return wire::emit_headers(packet, out);
+}
+
+std::size_t Requester::emit_atomic_write(const SendWqe& wqe, std::span<std::byte> out) {
+  if (wqe.length != kAtomicBytes) return fail_head(CompletionStatus::kLocalLengthError);
+  const wire::Packet packet = packet_for(wqe, Opcode::kRcAtomicWrite);
+  const std::size_t header_size = wire::header_bytes(packet.bth.opcode);
+  if (!read(wqe, 0, out.subspan(header_size, kAtomicBytes))) return fail_head(CompletionStatus::kLocalProtectionError);
+  return wire::emit_headers(packet, out) + kAtomicBytes;
 }
 
 std::size_t Requester::emit_data(const SendWqe& wqe, std::span<std::byte> out) {
@@ -73,57 +134,58 @@ std::size_t Requester::emit_data(const SendWqe& wqe, std::span<std::byte> out) {
   const std::uint32_t offset = packet_index * bytes(config_.path_mtu);
   const std::uint32_t size = std::min(wqe.length - offset, bytes(config_.path_mtu));
   const bool is_last = packet_index + 1 == wqe.packet_count;
-  const Opcode opcode = data_opcode(wqe.request.operation, packet_index == 0, is_last);
-  const wire::OpcodeInfo& info = wire::info(opcode);
+  wire::Packet packet = packet_for(wqe, data_opcode(wqe.request.operation, packet_index == 0, is_last));
+  const wire::OpcodeInfo& info = wire::info(packet.bth.opcode);
 
   const std::uint8_t padding = wire::pad_bytes(size);
-  const std::size_t header_size = wire::header_bytes(opcode);
-  if (!gather(wqe, offset, out.subspan(header_size, size))) {
-    // The work requests before this one complete first; then it is the oldest and fails.
-    if (window_.current_is_head()) head_error_ = CompletionStatus::kLocalProtectionError;
-    return 0;
-  }
+  const std::size_t header_size = wire::header_bytes(packet.bth.opcode);
+  if (!read(wqe, offset, out.subspan(header_size, size))) return fail_head(CompletionStatus::kLocalProtectionError);
   std::memset(out.data() + header_size + size, 0, padding);
 
   // Ask often enough that the window never closes without an acknowledgement on its way.
   const bool ask = is_last || ++packets_since_ack_request_ >= std::max(config_.window_packets / 4, 1u);
   if (ask) packets_since_ack_request_ = 0;
   const bool may_be_solicited = is_last && (info.operation == wire::Operation::kSend || info.has_immediate());
-  const wire::Packet packet{
-      .bth = {.opcode = opcode,
-              .solicited = wqe.request.solicited && may_be_solicited,
-              .pad_count = padding,
-              .destination_qp = config_.remote_qp,
-              .ack_request = ask,
-              .psn = window_.cursor_psn()},
-      .reth = {.address = wqe.request.remote_address, .rkey = wqe.request.rkey, .length = wqe.length},
-      .immediate = wqe.request.immediate};
+  packet.bth.solicited = wqe.request.solicited && may_be_solicited;
+  packet.bth.pad_count = padding;
+  packet.bth.ack_request = ask;
+  packet.immediate = wqe.request.immediate;
+  packet.invalidate_rkey = wqe.request.invalidate_rkey;
   return wire::emit_headers(packet, out) + size + padding;
 }
 
 // Copies the message's bytes from `offset` on into `to`.
-bool Requester::gather(const SendWqe& wqe, std::uint32_t offset, std::span<std::byte> to) {
+bool Requester::read(const SendWqe& wqe, std::uint32_t offset, std::span<std::byte> to) {
   const std::uint32_t position = window_.current_position();
   if (wqe.is_inline) {
     const auto from = around_.send_queue.inline_data(position).subspan(offset, to.size());
     std::copy(from.begin(), from.end(), to.begin());
     return true;
   }
-  for (const Sge& sge : around_.send_queue.sges(position)) {
-    if (to.empty()) break;
-    if (offset >= sge.length) {
-      offset -= sge.length;
-      continue;
-    }
-    const std::size_t size = std::min<std::size_t>(sge.length - offset, to.size());
-    if (around_.dma.read_local(config_.pd, sge.lkey, sge.address + offset, to.first(size)) !=
-        DmaStatus::kOk) {
-      return false;
-    }
-    to = to.subspan(size);
-    offset = 0;
+  return gather(around_.dma, config_.pd, around_.send_queue.sges(position), offset, to) == DmaStatus::kOk;
+}
+
+// The work requests before this one complete first; then it is the oldest and fails. Nothing is sent: 0.
+std::size_t Requester::fail_head(CompletionStatus status) {
+  if (window_.current_is_head()) head_error_ = status;
+  return 0;
+}
+
+bool Requester::is_at_local_work() {
+  if (!has_work() || !window_.current_is_head() || window_.has_outstanding()) return false;
+  return is_local(window_.begin_current().request.operation);
+}
+
+// What the program posted before it has been done, and what was posted after it has not begun: so a window is open when
+// the SEND behind it tells the peer its key, and nothing of ours uses a key that is taken back.
+CompletionStatus Requester::do_local_work() {
+  const SendRequest& request = window_.begin_current().request;
+  if (request.operation == SendOperation::kBindWindow) {
+    const DmaStatus status = around_.dma.bind_window(memory_user(config_), request.binding);
+    return status == DmaStatus::kOk ? CompletionStatus::kSuccess : CompletionStatus::kMemoryWindowBindError;
   }
-  return true;
+  const DmaStatus status = around_.dma.invalidate(memory_user(config_), request.invalidate_rkey);
+  return status == DmaStatus::kOk ? CompletionStatus::kSuccess : CompletionStatus::kLocalQpOperationError;
 }
 
 }  // namespace urnic::transport

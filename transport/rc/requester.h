@@ -7,10 +7,12 @@
 #include <span>
 
 #include "transport/completion.h"
-#include "transport/rc/config.h"
+#include "transport/qp_config.h"
+#include "transport/rc/credits.h"
 #include "transport/rc/retry.h"
 #include "transport/rc/send_window.h"
-#include "transport/rc/surroundings.h"
+#include "transport/surroundings.h"
+#include "transport/wire/packet.h"
 
 namespace urnic::transport {
 
@@ -18,29 +20,49 @@ namespace urnic::transport {
 /// Nothing is kept of a packet: what is sent again is read again from work request and memory.
 class Requester {
  public:
-  Requester(const RcSurroundings& around, const RcConfig& config, SendWindow& window, Retry& retry)
-      : around_(around), config_(config), window_(window), retry_(retry) {}
+  Requester(const QpSurroundings& around, const QpConfig& config, SendWindow& window, Retry& retry,
+            const Credits& credits)
+      : around_(around), config_(config), window_(window), retry_(retry), credits_(credits) {}
 
   /// Forgets which acknowledgements were asked for.
-  void start() { packets_since_ack_request_ = 0; }
+  void start() {
+    packets_since_ack_request_ = 0;
+    is_draining_ = false;
+  }
+  /// While it drains no new work request is begun (state SQD).
+  void drain(bool draining) { is_draining_ = draining; }
 
   /// As Endpoint::poll_transmit().
   std::size_t poll_transmit(std::span<std::byte> out, Time now);
+
+  /// Whether it is the turn of a work request that needs no packet: everything before it is done.
+  bool is_at_local_work();
+  /// Does it; the endpoint completes it with this status.
+  CompletionStatus do_local_work();
 
   /// The oldest work request cannot be sent, for this reason: its memory is not what it says.
   std::optional<CompletionStatus> head_error() const { return head_error_; }
   void clear_error() { head_error_.reset(); }
 
  private:
+  bool has_work() const { return is_draining_ ? window_.has_begun_work() : window_.has_work(); }
   bool may_send(const SendWqe& wqe) const;
+  std::size_t fail_head(CompletionStatus status);
+  wire::Packet packet_for(const SendWqe& wqe, wire::Opcode opcode) const;
+  std::size_t emit_request(const SendWqe& wqe, std::span<std::byte> out);
+  std::size_t emit_flush(const SendWqe& wqe, std::span<std::byte> out) const;
+  std::size_t emit_atomic(const SendWqe& wqe, std::span<std::byte> out);
+  std::size_t emit_atomic_write(const SendWqe& wqe, std::span<std::byte> out);
   std::size_t emit_read_request(const SendWqe& wqe, std::span<std::byte> out) const;
   std::size_t emit_data(const SendWqe& wqe, std::span<std::byte> out);
-  bool gather(const SendWqe& wqe, std::uint32_t offset, std::span<std::byte> to);
+  bool read(const SendWqe& wqe, std::uint32_t offset, std::span<std::byte> to);
 
-  const RcSurroundings& around_;
-  const RcConfig& config_;
+  const QpSurroundings& around_;
+  const QpConfig& config_;
   SendWindow& window_;
   Retry& retry_;
+  const Credits& credits_;
+  bool is_draining_ = false;
   std::uint32_t packets_since_ack_request_ = 0;
   std::optional<CompletionStatus> head_error_;
 };

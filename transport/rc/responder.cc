@@ -3,11 +3,67 @@
 #include <algorithm>
 #include <cstring>
 
+#include "transport/scatter_gather.h"
+
 namespace urnic::transport {
 
 using wire::Operation;
 using wire::Packet;
 using wire::Position;
+using Answer = ResponderResources::Answer;
+
+namespace {
+
+/// What an atomic operation works on, and its alignment (fact 32).
+constexpr std::uint32_t kAtomicBytes = 8;
+
+/// A request that has a response of its own.
+struct Responding {
+  Operation operation;
+  Answer answer;
+};
+constexpr Responding kResponding[] = {
+    {Operation::kReadRequest, Answer::kMemory}, {Operation::kCompareSwap, Answer::kOriginal},
+    {Operation::kFetchAdd, Answer::kOriginal},  {Operation::kFlush, Answer::kNothing},
+    {Operation::kAtomicWrite, Answer::kNothing},
+};
+
+std::optional<Answer> answer_to(Operation operation) {
+  for (const Responding& row : kResponding) {
+    if (row.operation == operation) return row.answer;
+  }
+  return std::nullopt;
+}
+
+/// Placement types of FLUSH as rights.
+Access flush_access(const wire::Feth& feth) {
+  return ((feth.placement_type & 1) != 0 ? Access::kFlushGlobal : Access::kNone) |
+         ((feth.placement_type & 2) != 0 ? Access::kFlushPersistent : Access::kNone);
+}
+
+/// The right that a request needs on the queue pair and on the memory.
+Access access_wanted(const Packet& packet) {
+  switch (packet.info->operation) {
+    case Operation::kReadRequest:
+      return Access::kRemoteRead;
+    case Operation::kCompareSwap:
+    case Operation::kFetchAdd:
+      return Access::kRemoteAtomic;
+    case Operation::kFlush:
+      return flush_access(packet.feth);
+    default:
+      return Access::kRemoteWrite;
+  }
+}
+
+wire::Opcode response_opcode(const ResponderResources::Part& part) {
+  if (part.is_first) {
+    return part.is_last ? wire::Opcode::kRcReadResponseOnly : wire::Opcode::kRcReadResponseFirst;
+  }
+  return part.is_last ? wire::Opcode::kRcReadResponseLast : wire::Opcode::kRcReadResponseMiddle;
+}
+
+}  // namespace
 
 void Responder::start() {
   expected_psn_ = config_.receive_psn;
@@ -15,7 +71,8 @@ void Responder::start() {
   message_ = {};
   has_receive_ = false;
   received_bytes_ = 0;
-  reads_.start(config_.max_responder_resources, bytes(config_.path_mtu));
+  receiver_ = around_.receiver;
+  resources_.start(config_.max_responder_resources, bytes(config_.path_mtu));
   acknowledge_ = false;
   nak_.reset();
   is_waiting_for_repeat_ = false;
@@ -28,8 +85,10 @@ void Responder::on_request(const Packet& packet) {
   if (ahead < 0) return on_duplicate(packet);
   if (ahead > 0) return on_gap();
 
+  if (const auto nak = check_sequence(packet)) return refuse(*nak, packet.bth.psn);
+  if (const auto nak = find_xrc_receiver(packet)) return refuse(*nak, packet.bth.psn);
   if (const auto nak = check(packet)) return refuse(*nak, packet.bth.psn);
-  if (needs_receive(packet) && !around_.receive_queue.take(receive_)) {
+  if (needs_receive(packet) && !receiver_.queue->take(receive_)) {
     around_.counters.add(Counter::kOutOfBuffer);
     nak_ = OwedNak{rnr_nak_syndrome(config_.min_rnr_timer), packet.bth.psn};
     is_waiting_for_repeat_ = true;
@@ -41,20 +100,22 @@ void Responder::on_request(const Packet& packet) {
   is_waiting_for_repeat_ = false;
   // An earlier RNR NAK or sequence NAK that did not leave yet has become wrong.
   nak_.reset();
-  acknowledge_ =
-      acknowledge_ || (packet.bth.ack_request && packet.info->operation != Operation::kReadRequest);
+  acknowledge_ = acknowledge_ || (packet.bth.ack_request && !answer_to(packet.info->operation));
 }
 
-// What was executed already is not executed again: it is acknowledged, and a READ is answered once more
-// (facts 25, 26).
+// What was executed already is not executed again: it is acknowledged, or answered once more (facts 25 to 27). Only a READ
+// is repeated in earnest.
 void Responder::on_duplicate(const Packet& packet) {
   around_.counters.add(Counter::kDuplicateRequest);
-  if (packet.info->operation != Operation::kReadRequest) {
+  const std::optional<Answer> answer = answer_to(packet.info->operation);
+  if (!answer) {
     acknowledge_ = true;
-    return;
+  } else if (*answer == Answer::kMemory) {
+    // The MSN is today's (as rdma_rxe does it: capture vs_loss_both).
+    resources_.repeat(packet.bth.psn, packet.reth, msn_);
+  } else {
+    resources_.repeat_executed(packet.bth.psn, *answer);
   }
-  // The MSN is today's (as rdma_rxe does it: capture vs_loss_both).
-  reads_.repeat(packet.bth.psn, packet.reth, msn_);
 }
 
 void Responder::on_gap() {
@@ -65,20 +126,25 @@ void Responder::on_gap() {
 }
 
 std::optional<Nak> Responder::check(const Packet& packet) const {
-  if (const auto nak = check_sequence(packet)) return nak;
   if (const auto nak = check_length(packet)) return nak;
   return check_access(packet);
 }
 
 std::optional<Nak> Responder::check_sequence(const Packet& packet) const {
   const Operation operation = packet.info->operation;
-  const bool is_known =
-      operation == Operation::kSend || operation == Operation::kWrite || operation == Operation::kReadRequest;
-  if (!is_known || has(packet.info->headers, wire::Headers::kIeth)) return Nak::kInvalidRequest;
   if (packet.info->begins_message()) {
     return is_message_open() ? std::optional(Nak::kInvalidRequest) : std::nullopt;
   }
   return message_.operation == operation ? std::nullopt : std::optional(Nak::kInvalidRequest);
+}
+
+// The first packet of a message says where XRC receives it.
+std::optional<Nak> Responder::find_xrc_receiver(const Packet& packet) {
+  if (around_.xrc_receivers == nullptr || !packet.info->begins_message()) return std::nullopt;
+  const ReceiveEnd* const found = around_.xrc_receivers->find(packet.xrc_srq);
+  if (found == nullptr) return Nak::kInvalidRequest;
+  receiver_ = *found;
+  return std::nullopt;
 }
 
 // First and middle packets fill the path MTU, a last packet is not empty, none exceeds it, and a WRITE brings
@@ -95,6 +161,10 @@ std::optional<Nak> Responder::check_length(const Packet& packet) const {
 
   const bool has_reth = has(packet.info->headers, wire::Headers::kReth);
   if (has_reth && packet.reth.length > kMaxMessageBytes) return Nak::kInvalidRequest;
+  if (packet.info->operation == Operation::kAtomicWrite) {
+    const bool fits = size == kAtomicBytes && packet.reth.length == kAtomicBytes;
+    return fits ? std::nullopt : std::optional(Nak::kInvalidRequest);
+  }
   if (packet.info->operation != Operation::kWrite) return std::nullopt;
   const std::uint32_t announced = has_reth ? packet.reth.length : message_.remaining;
   const bool fits = more_follow ? size < announced : size == announced;
@@ -104,16 +174,24 @@ std::optional<Nak> Responder::check_length(const Packet& packet) const {
 // The queue pair's own rights first, then key, bounds and rights of the region (facts 30, 31). Later packets
 // of a WRITE are checked as they are written.
 std::optional<Nak> Responder::check_access(const Packet& packet) const {
-  if (!has(packet.info->headers, wire::Headers::kReth)) return std::nullopt;
-  const bool is_read_request = packet.info->operation == Operation::kReadRequest;
-  const Access wanted = is_read_request ? Access::kRemoteRead : Access::kRemoteWrite;
+  const bool has_atomic_eth = has(packet.info->headers, wire::Headers::kAtomicEth);
+  if (!has(packet.info->headers, wire::Headers::kReth) && !has_atomic_eth) return std::nullopt;
+  const Access wanted = access_wanted(packet);
 
   if (!allows(config_.access, wanted)) return Nak::kInvalidRequest;
-  if (is_read_request && reads_.is_full()) return Nak::kInvalidRequest;
-  if (packet.reth.length == 0) return std::nullopt;
-  const DmaStatus status =
-      around_.dma.check_remote(config_.pd, packet.reth.rkey, packet.reth.address, packet.reth.length, wanted);
-  return status == DmaStatus::kOk ? std::nullopt : std::optional(Nak::kRemoteAccessError);
+  if (answer_to(packet.info->operation) && resources_.is_full()) return Nak::kInvalidRequest;
+  const Operation operation = packet.info->operation;
+  // What it reaches for is known to the memory only: a whole region, perhaps.
+  if (operation == Operation::kFlush) return wanted == Access::kNone ? std::optional(Nak::kInvalidRequest) : std::nullopt;
+  const Rkey rkey = has_atomic_eth ? packet.atomic.rkey : packet.reth.rkey;
+  const std::uint64_t address = has_atomic_eth ? packet.atomic.address : packet.reth.address;
+  const std::uint32_t length = has_atomic_eth ? kAtomicBytes : packet.reth.length;
+  const bool is_atomic = has_atomic_eth || operation == Operation::kAtomicWrite;
+
+  if (length == 0) return std::nullopt;
+  const DmaStatus status = around_.dma.check_remote(memory_user(), rkey, address, length, wanted);
+  if (status != DmaStatus::kOk) return Nak::kRemoteAccessError;
+  return is_atomic && address % kAtomicBytes != 0 ? std::optional(Nak::kInvalidRequest) : std::nullopt;
 }
 
 // A SEND takes its receive with the first packet, a WRITE with immediate with the last one.
@@ -125,11 +203,12 @@ bool Responder::needs_receive(const Packet& packet) const {
 std::optional<Nak> Responder::execute(const Packet& packet) {
   if (packet.info->operation == Operation::kReadRequest) {
     msn_ = (msn_ + 1) & Psn::kMask;
-    reads_.add(expected_psn_, packet.reth, msn_);
+    resources_.add(expected_psn_, packet.reth, memory_user().pd, msn_);
     const std::uint32_t mtu = bytes(config_.path_mtu);
     expected_psn_ = expected_psn_ + std::max((packet.reth.length + mtu - 1) / mtu, 1u);
     return std::nullopt;
   }
+  if (answer_to(packet.info->operation)) return execute_with_result(packet);
   const auto nak = packet.info->operation == Operation::kSend ? execute_send(packet) : execute_write(packet);
   if (nak) return nak;
   expected_psn_ = expected_psn_ + 1;
@@ -146,11 +225,48 @@ std::optional<Nak> Responder::execute_send(const Packet& packet) {
     complete_receive(CompletionStatus::kLocalLengthError);
     return Nak::kInvalidRequest;
   }
-  if (scatter(packet.payload) != DmaStatus::kOk) {
+  if (scatter(around_.dma, receiver_.pd, receive_.elements(), received_bytes_, packet.payload) != DmaStatus::kOk) {
     complete_receive(CompletionStatus::kLocalProtectionError);
     return Nak::kRemoteOperationalError;
   }
   received_bytes_ += static_cast<std::uint32_t>(packet.payload.size());
+  return has(packet.info->headers, wire::Headers::kIeth) ? invalidate(packet) : std::nullopt;
+}
+
+// The message has been received, but what its sender wanted to be sure of cannot be had: the receive fails with the status
+// that rdma_rxe gives it, and the sender hears of a key that is none (both from memory; wire-facts know no capture).
+std::optional<Nak> Responder::invalidate(const Packet& packet) {
+  if (around_.dma.invalidate(memory_user(), packet.invalidate_rkey) == DmaStatus::kOk) return std::nullopt;
+  complete_receive(CompletionStatus::kRemoteInvalidRequest);
+  return Nak::kRemoteAccessError;
+}
+
+// Atomics, FLUSH and ATOMIC WRITE: executed once, however often they are asked for (fact 27).
+std::optional<Nak> Responder::execute_with_result(const Packet& packet) {
+  const wire::AtomicEth& atomic = packet.atomic;
+  std::uint64_t original = 0;
+  DmaStatus status = DmaStatus::kOk;
+  switch (packet.info->operation) {
+    case Operation::kCompareSwap:
+      status = around_.dma.compare_swap(memory_user(), atomic.rkey, atomic.address, atomic.compare, atomic.swap_or_add,
+                                        original);
+      break;
+    case Operation::kFetchAdd:
+      status = around_.dma.fetch_add(memory_user(), atomic.rkey, atomic.address, atomic.swap_or_add, original);
+      break;
+    case Operation::kAtomicWrite:
+      status = around_.dma.write_remote_atomically(memory_user(), packet.reth.rkey, packet.reth.address,
+                                                   packet.payload.first<kAtomicBytes>());
+      break;
+    default:
+      status = around_.dma.flush(memory_user(), packet.reth.rkey, packet.reth.address, packet.reth.length,
+                                 packet.feth.selectivity == 0 ? FlushScope::kRange : FlushScope::kRegion,
+                                 flush_access(packet.feth));
+  }
+  if (status != DmaStatus::kOk) return Nak::kRemoteAccessError;
+  msn_ = (msn_ + 1) & Psn::kMask;
+  resources_.add_executed(expected_psn_, *answer_to(packet.info->operation), original, msn_);
+  expected_psn_ = expected_psn_ + 1;
   return std::nullopt;
 }
 
@@ -162,7 +278,7 @@ std::optional<Nak> Responder::execute_write(const Packet& packet) {
                 .remaining = packet.reth.length};
     received_bytes_ = packet.reth.length;
   }
-  if (!packet.payload.empty() && around_.dma.write_remote(config_.pd, message_.rkey, message_.address,
+  if (!packet.payload.empty() && around_.dma.write_remote(memory_user(), message_.rkey, message_.address,
                                                           packet.payload) != DmaStatus::kOk) {
     return Nak::kRemoteAccessError;
   }
@@ -171,38 +287,21 @@ std::optional<Nak> Responder::execute_write(const Packet& packet) {
   return std::nullopt;
 }
 
-// Writes the next bytes of a SEND into its receive, at received_bytes_.
-DmaStatus Responder::scatter(std::span<const std::byte> from) {
-  std::uint32_t offset = received_bytes_;
-  for (const Sge& sge : receive_.elements()) {
-    if (from.empty()) break;
-    if (offset >= sge.length) {
-      offset -= sge.length;
-      continue;
-    }
-    const std::size_t size = std::min<std::size_t>(sge.length - offset, from.size());
-    const DmaStatus status =
-        around_.dma.write_local(config_.pd, sge.lkey, sge.address + offset, from.first(size));
-    if (status != DmaStatus::kOk) return status;
-    from = from.subspan(size);
-    offset = 0;
-  }
-  return DmaStatus::kOk;
-}
-
 void Responder::complete_message(const Packet& packet) {
   msn_ = (msn_ + 1) & Psn::kMask;
   const bool is_write = message_.operation == Operation::kWrite;
   message_ = {};
   if (!has_receive_) return;
   has_receive_ = false;
-  around_.receive_completions.complete(
+  receiver_.completions->complete(
       {.wr_id = receive_.wr_id,
        .opcode = is_write ? CompletionOpcode::kReceiveRdmaWithImmediate : CompletionOpcode::kReceive,
        .has_immediate = packet.info->has_immediate(),
+       .has_invalidate = has(packet.info->headers, wire::Headers::kIeth),
        .solicited = packet.bth.solicited,
        .byte_length = received_bytes_,
        .immediate = packet.immediate,
+       .invalidated_rkey = packet.invalidate_rkey,
        .qp_number = config_.local_qp,
        .source_qp = config_.remote_qp});
 }
@@ -210,7 +309,7 @@ void Responder::complete_message(const Packet& packet) {
 void Responder::complete_receive(CompletionStatus status) {
   has_receive_ = false;
   if (status != CompletionStatus::kWorkRequestFlushed) around_.counters.add(Counter::kReceiveCompletionError);
-  around_.receive_completions.complete({.wr_id = receive_.wr_id,
+  receiver_.completions->complete({.wr_id = receive_.wr_id,
                                         .status = status,
                                         .opcode = CompletionOpcode::kReceive,
                                         .solicited = true,
@@ -239,17 +338,18 @@ void Responder::refuse(Nak reason, Psn psn) {
 }
 
 void Responder::flush() {
-  reads_.drop_pending();
+  resources_.drop_pending();
   acknowledge_ = false;
   nak_.reset();
   message_ = {};
   if (has_receive_) complete_receive(CompletionStatus::kWorkRequestFlushed);
-  while (around_.receive_queue.take(receive_)) complete_receive(CompletionStatus::kWorkRequestFlushed);
+  if (receiver_.is_shared || receiver_.queue == nullptr) return;
+  while (receiver_.queue->take(receive_)) complete_receive(CompletionStatus::kWorkRequestFlushed);
 }
 
 std::size_t Responder::poll_transmit(std::span<std::byte> out) {
-  while (reads_.has_pending()) {
-    if (const std::size_t size = emit_read_response(out)) return size;
+  while (resources_.has_pending()) {
+    if (const std::size_t size = emit_response(out)) return size;
   }
   if (nak_) {
     const OwedNak nak = *nak_;
@@ -266,29 +366,34 @@ std::size_t Responder::poll_transmit(std::span<std::byte> out) {
   return 0;
 }
 
+std::size_t Responder::emit_response(std::span<std::byte> out) {
+  const ResponderResources::Part part = *resources_.next();
+  if (part.kind != Answer::kOriginal) return emit_read_response(part, out);
+  resources_.advance();
+  const Packet packet{.bth = {.opcode = with_service(wire::Opcode::kRcAtomicAcknowledge, config_.service),
+                              .destination_qp = config_.remote_qp,
+                              .psn = part.psn},
+                      .aeth = {.syndrome = kAckSyndrome, .msn = part.msn},
+                      .atomic_original = part.original};
+  return wire::emit_headers(packet, out);
+}
+
 // Memory is read now, for a repeated READ again (fact 26). Returns 0, with a NAK owed, when it cannot be read
 // any more.
-std::size_t Responder::emit_read_response(std::span<std::byte> out) {
-  static constexpr auto opcode_of = [](const ReadResponses::Part& part) {
-    if (part.is_first) {
-      return part.is_last ? wire::Opcode::kRcReadResponseOnly : wire::Opcode::kRcReadResponseFirst;
-    }
-    return part.is_last ? wire::Opcode::kRcReadResponseLast : wire::Opcode::kRcReadResponseMiddle;
-  };
-  const ReadResponses::Part part = *reads_.next();
-  const wire::Opcode opcode = opcode_of(part);
+std::size_t Responder::emit_read_response(const ResponderResources::Part& part, std::span<std::byte> out) {
+  const wire::Opcode opcode = with_service(response_opcode(part), config_.service);
   const std::size_t header_size = wire::header_bytes(opcode);
-  if (part.size > 0 && around_.dma.read_remote(config_.pd, part.rkey, part.address,
+  if (part.size > 0 && around_.dma.read_remote({.pd = part.pd, .qp = config_.local_qp}, part.rkey, part.address,
                                                out.subspan(header_size, part.size)) != DmaStatus::kOk) {
     if (part.is_repeat) {
-      reads_.drop_current();
+      resources_.drop_current();
       return 0;
     }
-    reads_.drop_pending();
+    resources_.drop_pending();
     refuse(Nak::kRemoteAccessError, part.psn);
     return 0;
   }
-  reads_.advance();
+  resources_.advance();
   const std::uint8_t padding = wire::pad_bytes(part.size);
   std::memset(out.data() + header_size + part.size, 0, padding);
   const Packet packet{
@@ -299,7 +404,9 @@ std::size_t Responder::emit_read_response(std::span<std::byte> out) {
 
 std::size_t Responder::emit_acknowledge(std::uint8_t syndrome, Psn psn, std::span<std::byte> out) {
   const Packet packet{
-      .bth = {.opcode = wire::Opcode::kRcAcknowledge, .destination_qp = config_.remote_qp, .psn = psn},
+      .bth = {.opcode = with_service(wire::Opcode::kRcAcknowledge, config_.service),
+              .destination_qp = config_.remote_qp,
+              .psn = psn},
       .aeth = {.syndrome = syndrome, .msn = msn_}};
   return wire::emit_headers(packet, out);
 }

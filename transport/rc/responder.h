@@ -7,9 +7,9 @@
 #include <span>
 
 #include "transport/completion.h"
-#include "transport/rc/config.h"
-#include "transport/rc/read_responses.h"
-#include "transport/rc/surroundings.h"
+#include "transport/qp_config.h"
+#include "transport/rc/responder_resources.h"
+#include "transport/surroundings.h"
 #include "transport/rc/syndrome.h"
 #include "transport/receive_queue.h"
 #include "transport/wire/packet.h"
@@ -20,7 +20,8 @@ namespace urnic::transport {
 /// for it is sent by poll_transmit(): responses in PSN order, then one acknowledgement for everything before.
 class Responder {
  public:
-  Responder(const RcSurroundings& around, const RcConfig& config) : around_(around), config_(config) {}
+  Responder(const QpSurroundings& around, const QpConfig& config)
+      : around_(around), config_(config), receiver_(around.receiver) {}
 
   /// Begins to expect config.receive_psn, with nothing owed.
   void start();
@@ -30,10 +31,11 @@ class Responder {
   /// As Endpoint::poll_transmit(), for responses.
   std::size_t poll_transmit(std::span<std::byte> out);
 
-  bool owes_response() const { return reads_.has_pending() || acknowledge_ || nak_; }
+  bool owes_response() const { return resources_.has_pending() || acknowledge_ || nak_; }
   /// A request was refused for good: once nothing is owed any more the connection is to go to ERR.
   bool has_failed() const { return has_failed_; }
-  /// Drops all that is owed; completes the receive of a message in progress and everything posted as flushed.
+  /// Drops all that is owed; completes the receive of a message in progress, and everything posted to a queue of our own,
+  /// as flushed.
   void flush();
 
   Psn expected_psn() const { return expected_psn_; }
@@ -53,6 +55,11 @@ class Responder {
     Psn psn;
   };
 
+  /// In whose name the current message reaches for memory. An XRC target has no protection domain: that of the shared
+  /// receive queue counts, which is why every XRC request names one.
+  MemoryUser memory_user() const {
+    return {.pd = config_.service == wire::Service::kXrc ? receiver_.pd : config_.pd, .qp = config_.local_qp};
+  }
   bool is_message_open() const { return message_.operation != wire::Operation::kNone; }
   void on_duplicate(const wire::Packet& packet);
   void on_gap();
@@ -61,21 +68,24 @@ class Responder {
   std::optional<Nak> check_sequence(const wire::Packet& packet) const;
   std::optional<Nak> check_length(const wire::Packet& packet) const;
   std::optional<Nak> check_access(const wire::Packet& packet) const;
+  std::optional<Nak> find_xrc_receiver(const wire::Packet& packet);
   bool needs_receive(const wire::Packet& packet) const;
 
   std::optional<Nak> execute(const wire::Packet& packet);
   std::optional<Nak> execute_send(const wire::Packet& packet);
   std::optional<Nak> execute_write(const wire::Packet& packet);
-  DmaStatus scatter(std::span<const std::byte> from);
+  std::optional<Nak> execute_with_result(const wire::Packet& packet);
+  std::optional<Nak> invalidate(const wire::Packet& packet);
 
   void refuse(Nak reason, Psn psn);
   void complete_receive(CompletionStatus status);
   void complete_message(const wire::Packet& packet);
-  std::size_t emit_read_response(std::span<std::byte> out);
+  std::size_t emit_response(std::span<std::byte> out);
+  std::size_t emit_read_response(const ResponderResources::Part& part, std::span<std::byte> out);
   std::size_t emit_acknowledge(std::uint8_t syndrome, Psn psn, std::span<std::byte> out);
 
-  const RcSurroundings& around_;
-  const RcConfig& config_;
+  const QpSurroundings& around_;
+  const QpConfig& config_;
   Psn expected_psn_;
   std::uint32_t msn_ = 0;
   Message message_;
@@ -84,7 +94,9 @@ class Responder {
   ReceiveWqe receive_;
   std::uint32_t received_bytes_ = 0;  // into receive_, or by the open WRITE
 
-  ReadResponses reads_;
+  /// Where the current message is received: our own end, or for XRC that of the queue it names.
+  ReceiveEnd receiver_;
+  ResponderResources resources_;
   bool acknowledge_ = false;
   std::optional<OwedNak> nak_;
   /// A NAK for the expected PSN is out: nothing more is said until that packet comes (fact 22).

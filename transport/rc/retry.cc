@@ -6,7 +6,7 @@
 
 namespace urnic::transport {
 
-void Retry::start(const RcConfig& config) {
+void Retry::start(const QpConfig& config) {
   timeout_ = config.ack_timeout == 0 ? Duration::zero()
                                      : std::max(ack_timeout(config.ack_timeout), config.min_ack_timeout);
   retry_count_ = retries_left_ = config.retry_count;

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "transport/rc/config.h"
+#include "transport/qp_config.h"
 #include "transport/time.h"
 
 namespace urnic::transport {
@@ -15,7 +15,7 @@ class Retry {
   static constexpr std::uint8_t kForever = 7;  ///< of rnr_retry; retry_count 7 means seven (fact 37)
 
   /// Takes counts and timeout from the attributes of RTS.
-  void start(const RcConfig& config);
+  void start(const QpConfig& config);
   /// Forgets everything; no timer runs.
   void stop();
 

@@ -17,6 +17,14 @@ void SendWindow::start(Psn first, std::uint32_t mtu_bytes) {
   assigned_ = cursor_ = queue_.head();
   cursor_packet_ = 0;
   reads_in_flight_ = read_psns_in_flight_ = 0;
+  next_message_ = 0;
+}
+
+std::uint32_t SendWindow::packet_count(const SendWqe& wqe) const {
+  const SendOperation operation = wqe.request.operation;
+  if (is_local(operation)) return 0;
+  const bool is_message = !has_response(operation) || operation == SendOperation::kRead;
+  return is_message ? std::max((wqe.length + mtu_bytes_ - 1) / mtu_bytes_, 1u) : 1;
 }
 
 SendWqe& SendWindow::begin_current() {
@@ -24,7 +32,9 @@ SendWqe& SendWindow::begin_current() {
   SendWqe& wqe = queue_.at(cursor_);
   if (cursor_ == assigned_) {
     wqe.first_psn = next_psn_;
-    wqe.packet_count = std::max((wqe.length + mtu_bytes_ - 1) / mtu_bytes_, 1u);
+    wqe.packet_count = packet_count(wqe);
+    if (wqe.packet_count > 0) next_message_ = (next_message_ + 1) & Psn::kMask;
+    wqe.message_number = next_message_;
     next_psn_ = next_psn_ + wqe.packet_count;
     ++assigned_;
   }
@@ -37,7 +47,7 @@ Psn SendWindow::cursor_psn() const {
 
 void SendWindow::advance() {
   const SendWqe& wqe = queue_.at(cursor_);
-  if (is_read(wqe.request.operation)) {
+  if (has_response(wqe.request.operation)) {
     ++reads_in_flight_;
     read_psns_in_flight_ += wqe.packet_count - cursor_packet_;
     cursor_packet_ = wqe.packet_count;
@@ -72,14 +82,14 @@ Psn SendWindow::head_last_psn() const {
 }
 
 void SendWindow::acknowledge_part(Psn psn) {
-  if (!current_is_head() && is_read(head().request.operation)) read_psns_in_flight_ -= ahead(psn);
+  if (!current_is_head() && has_response(head().request.operation)) read_psns_in_flight_ -= ahead(psn);
   oldest_ = psn;
   pull_cursor_up();
 }
 
 void SendWindow::retire_head() {
   const Psn end = head_last_psn() + 1;
-  if (!current_is_head() && is_read(head().request.operation)) {
+  if (!current_is_head() && has_response(head().request.operation)) {
     --reads_in_flight_;
     read_psns_in_flight_ -= ahead(end);
   }

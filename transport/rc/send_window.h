@@ -9,7 +9,8 @@
 namespace urnic::transport {
 
 /// Maps the work requests of a send queue to PSNs. A work request gets its PSNs when its first packet is
-/// about to leave: one per packet, for a READ one per packet of the response (fact 28).
+/// about to leave: one per packet, for a READ one per packet of the response (fact 28), none for what needs no packet.
+/// "READs" here are all that have a response: atomics, FLUSH and ATOMIC WRITE are READs of one packet.
 ///
 ///     head of the queue                 cursor                    tail
 ///     |-- oldest() ... in flight ... ---|--- not (or again to be) sent ---|
@@ -35,6 +36,8 @@ class SendWindow {
   // --- The cursor: what the requester sends next ---
 
   bool has_work() const { return cursor_ != queue_.tail(); }
+  /// The same, without work requests that were never begun with.
+  bool has_begun_work() const { return cursor_ != assigned_; }
   /// The work request at the cursor, with PSNs. Only while has_work().
   SendWqe& begin_current();
   std::uint32_t current_position() const { return cursor_; }
@@ -71,6 +74,7 @@ class SendWindow {
   /// Packets from oldest() to `psn`: unsigned, since half the PSN space may be in flight.
   std::uint32_t ahead(Psn psn) const { return (psn.value() - oldest_.value()) & Psn::kMask; }
   void pull_cursor_up();
+  std::uint32_t packet_count(const SendWqe& wqe) const;
 
   SendQueue& queue_;
   std::uint32_t mtu_bytes_ = 0;
@@ -82,6 +86,7 @@ class SendWindow {
   std::uint32_t cursor_packet_ = 0;
   std::uint32_t reads_in_flight_ = 0;      // READs before the cursor that are not done
   std::uint32_t read_psns_in_flight_ = 0;  // and how many of their responses are missing
+  std::uint32_t next_message_ = 0;         // messages begun so far, 24 bits
 };
 
 }  // namespace urnic::transport

@@ -22,6 +22,8 @@ using transport::Rkey;
 
 constexpr PdId kPd{7};
 constexpr PdId kOtherPd{8};
+constexpr transport::MemoryUser kUser{.pd = kPd, .qp = transport::QpNumber{0x11}};
+constexpr transport::MemoryUser kStranger{.pd = kOtherPd, .qp = transport::QpNumber{0x11}};
 constexpr Access kAll =
     Access::kLocalWrite | Access::kRemoteWrite | Access::kRemoteRead | Access::kRemoteAtomic;
 constexpr std::uint64_t kMax = ~std::uint64_t{0};
@@ -41,7 +43,7 @@ class MemoryTableTest : public testing::Test {
 
   DmaStatus check(std::uint32_t key, std::uint64_t address, std::uint64_t length,
                   Access access = Access::kRemoteRead) {
-    return table_.check_remote(kPd, Rkey(key), address, length, access);
+    return table_.check_remote(kUser, Rkey(key), address, length, access);
   }
 
   std::array<std::byte, 64> memory_{};
@@ -53,12 +55,12 @@ TEST_F(MemoryTableTest, ReadsAndWritesTheBytesAtTheAddress) {
   std::array<std::byte, 3> bytes{};
   EXPECT_EQ(table_.read_local(kPd, Lkey(key), 0x10000 + 61, bytes), DmaStatus::kOk);
   EXPECT_EQ(bytes, (std::array{std::byte{62}, std::byte{63}, std::byte{64}}));
-  EXPECT_EQ(table_.read_remote(kPd, Rkey(key), 0x10000, bytes), DmaStatus::kOk);
+  EXPECT_EQ(table_.read_remote(kUser, Rkey(key), 0x10000, bytes), DmaStatus::kOk);
   EXPECT_EQ(bytes, (std::array{std::byte{1}, std::byte{2}, std::byte{3}}));
 
   const std::array written{std::byte{0xa}, std::byte{0xb}, std::byte{0xc}};
   EXPECT_EQ(table_.write_local(kPd, Lkey(key), 0x10000 + 5, written), DmaStatus::kOk);
-  EXPECT_EQ(table_.write_remote(kPd, Rkey(key), 0x10000 + 8, written), DmaStatus::kOk);
+  EXPECT_EQ(table_.write_remote(kUser, Rkey(key), 0x10000 + 8, written), DmaStatus::kOk);
   EXPECT_EQ(memory_[4], std::byte{5});
   EXPECT_EQ(memory_[5], std::byte{0xa});
   EXPECT_EQ(memory_[10], std::byte{0xc});
@@ -70,7 +72,7 @@ TEST_F(MemoryTableTest, WritesEveryLengthWhole) {
   for (std::size_t length = 0; length <= memory_.size(); ++length) {
     memory_.fill(std::byte{0});
     const std::vector<std::byte> bytes(length, std::byte{0xff});
-    ASSERT_EQ(table_.write_remote(kPd, Rkey(key), 0x10000, bytes), DmaStatus::kOk);
+    ASSERT_EQ(table_.write_remote(kUser, Rkey(key), 0x10000, bytes), DmaStatus::kOk);
     for (std::size_t i = 0; i < memory_.size(); ++i) {
       ASSERT_EQ(memory_[i], std::byte{i < length ? std::uint8_t{0xff} : std::uint8_t{0}})
           << length << " at " << i;
@@ -122,8 +124,8 @@ TEST_F(MemoryTableTest, KeepsARegionWithoutBytesThatContainsNothing) {
   const auto key = table_.add({.pd = kPd, .access = kAll, .address = 0x500, .length = 0, .memory = nullptr});
   ASSERT_TRUE(key);
   std::array<std::byte, 1> byte{};
-  EXPECT_EQ(table_.read_remote(kPd, Rkey(key.value()), 0x500, {}), DmaStatus::kOk);
-  EXPECT_EQ(table_.read_remote(kPd, Rkey(key.value()), 0x500, byte), DmaStatus::kOutOfBounds);
+  EXPECT_EQ(table_.read_remote(kUser, Rkey(key.value()), 0x500, {}), DmaStatus::kOk);
+  EXPECT_EQ(table_.read_remote(kUser, Rkey(key.value()), 0x500, byte), DmaStatus::kOutOfBounds);
 }
 
 TEST_F(MemoryTableTest, RefusesAnotherProtectionDomain) {
@@ -131,9 +133,9 @@ TEST_F(MemoryTableTest, RefusesAnotherProtectionDomain) {
   std::array<std::byte, 1> byte{};
   EXPECT_EQ(table_.read_local(kOtherPd, Lkey(key), 0x10000, byte), DmaStatus::kWrongPd);
   EXPECT_EQ(table_.write_local(kOtherPd, Lkey(key), 0x10000, byte), DmaStatus::kWrongPd);
-  EXPECT_EQ(table_.read_remote(kOtherPd, Rkey(key), 0x10000, byte), DmaStatus::kWrongPd);
-  EXPECT_EQ(table_.write_remote(kOtherPd, Rkey(key), 0x10000, byte), DmaStatus::kWrongPd);
-  EXPECT_EQ(table_.check_remote(kOtherPd, Rkey(key), 0x10000, 1, Access::kRemoteRead), DmaStatus::kWrongPd);
+  EXPECT_EQ(table_.read_remote(kStranger, Rkey(key), 0x10000, byte), DmaStatus::kWrongPd);
+  EXPECT_EQ(table_.write_remote(kStranger, Rkey(key), 0x10000, byte), DmaStatus::kWrongPd);
+  EXPECT_EQ(table_.check_remote(kStranger, Rkey(key), 0x10000, 1, Access::kRemoteRead), DmaStatus::kWrongPd);
   EXPECT_EQ(memory_[0], std::byte{1});
 }
 
@@ -153,8 +155,8 @@ TEST_F(MemoryTableTest, GrantsEachOperationByItsOwnRightOnly) {
     SCOPED_TRACE(static_cast<int>(row.access));
     EXPECT_EQ(table_.read_local(kPd, Lkey(key), 0x10000, byte), kOk);
     EXPECT_EQ(table_.write_local(kPd, Lkey(key), 0x10000, byte), row.write_local);
-    EXPECT_EQ(table_.read_remote(kPd, Rkey(key), 0x10000, byte), row.read_remote);
-    EXPECT_EQ(table_.write_remote(kPd, Rkey(key), 0x10000, byte), row.write_remote);
+    EXPECT_EQ(table_.read_remote(kUser, Rkey(key), 0x10000, byte), row.read_remote);
+    EXPECT_EQ(table_.write_remote(kUser, Rkey(key), 0x10000, byte), row.write_remote);
     EXPECT_EQ(check(key, 0x10000, 1, Access::kRemoteAtomic), row.check_atomic);
   }
 }
@@ -162,7 +164,7 @@ TEST_F(MemoryTableTest, GrantsEachOperationByItsOwnRightOnly) {
 TEST_F(MemoryTableTest, WritesNothingWhereWritingIsNotAllowed) {
   const std::uint32_t key = add(Access::kRemoteRead);
   const std::array bytes{std::byte{0xee}};
-  EXPECT_EQ(table_.write_remote(kPd, Rkey(key), 0x10000, bytes), DmaStatus::kNoAccess);
+  EXPECT_EQ(table_.write_remote(kUser, Rkey(key), 0x10000, bytes), DmaStatus::kNoAccess);
   EXPECT_EQ(table_.write_local(kPd, Lkey(key), 0x10000, bytes), DmaStatus::kNoAccess);
   EXPECT_EQ(memory_[0], std::byte{1});
 }
@@ -174,7 +176,7 @@ TEST_F(MemoryTableTest, KnowsNoKeyButThoseItGave) {
   }
   EXPECT_EQ(check(0, 0x10000, 1), DmaStatus::kInvalidKey);
   EXPECT_EQ(check(~0u, 0x10000, 1), DmaStatus::kInvalidKey);
-  EXPECT_EQ(MemoryTable(2).check_remote(kPd, Rkey(0), 0, 0, Access::kNone), DmaStatus::kInvalidKey);
+  EXPECT_EQ(MemoryTable(2).check_remote(kUser, Rkey(0), 0, 0, Access::kNone), DmaStatus::kInvalidKey);
 }
 
 TEST_F(MemoryTableTest, ForgetsARemovedRegionAtOnceAndRemovesItOnce) {

@@ -1,4 +1,4 @@
-// What a reliable connection is told by modify_qp.
+// What a queue pair is told by modify_qp.
 #pragma once
 
 #include <cstdint>
@@ -6,12 +6,14 @@
 #include "transport/dma.h"
 #include "transport/time.h"
 #include "transport/types.h"
+#include "transport/wire/opcode.h"
 
 namespace urnic::transport {
 
-/// Attributes of one end of a reliable connection. The responder uses those of RTR, the requester those of
-/// RTS.
-struct RcConfig {
+/// Attributes of one end. The responder uses those of RTR, the requester those of RTS; a service uses those that it
+/// has: an unreliable connection no timers, a datagram queue pair no peer.
+struct QpConfig {
+  wire::Service service = wire::Service::kRc;  ///< kRc, kUc, kUd or kXrc
   QpNumber local_qp{};
   QpNumber remote_qp{};
   PdId pd{};
@@ -19,19 +21,28 @@ struct RcConfig {
 
   PathMtu path_mtu = PathMtu::k1024;
   Psn receive_psn;                           ///< the first one expected from the peer
-  std::uint8_t max_responder_resources = 1;  ///< READs the peer may have outstanding (max_dest_rd_atomic)
+  std::uint8_t max_responder_resources = 1;  ///< READs and atomics the peer may have outstanding (max_dest_rd_atomic)
   std::uint8_t min_rnr_timer = 0;            ///< code 0..31 sent in RNR NAKs (fact 35)
 
   Psn send_psn;                          ///< the first one sent
-  std::uint8_t max_reads_in_flight = 1;  ///< READs we may have outstanding (max_rd_atomic)
+  std::uint8_t max_reads_in_flight = 1;  ///< READs and atomics we may have outstanding (max_rd_atomic)
   std::uint8_t ack_timeout = 14;         ///< code 0..31: 4.096 us x 2^code; 0 never times out (fact 36)
   std::uint8_t retry_count = 7;          ///< 0..7
   std::uint8_t rnr_retry = 7;            ///< 0..7; 7 is for ever (fact 37)
+  std::uint32_t qkey = 0;                ///< of datagrams
+
+  /// Whether whoever drains the send queue (SQD) wants to hear when it is drained.
+  bool notify_when_drained = false;
 
   /// Shorter ACK timeouts are lengthened to this: where processes share cores, a peer may not have run yet.
   Duration min_ack_timeout{0};
   /// The most packets in flight. Peers acknowledge at least every quarter of it, because we ask them to.
   std::uint32_t window_packets = 128;
 };
+
+/// In whose name this queue pair reaches for remote-accessible memory.
+constexpr MemoryUser memory_user(const QpConfig& config) {
+  return {.pd = config.pd, .qp = config.local_qp};
+}
 
 }  // namespace urnic::transport

@@ -1,26 +1,29 @@
-#include "transport/rc/read_responses.h"
+#include "transport/rc/responder_resources.h"
 
 #include <algorithm>
 #include <cassert>
 
 namespace urnic::transport {
 
-void ReadResponses::start(std::uint32_t resources, std::uint32_t mtu_bytes) {
-  capacity_ = std::min(resources, kMaxResources);
+void ResponderResources::start(std::uint32_t resources, std::uint32_t mtu_bytes) {
+  if (capacity_ != std::min(resources, kMaxResources)) {
+    capacity_ = std::min(resources, kMaxResources);
+    ring_ = std::make_unique<Resource[]>(capacity_);
+  }
   mtu_bytes_ = mtu_bytes;
   oldest_ = size_ = pending_ = 0;
 }
 
-bool ReadResponses::is_full() const {
+bool ResponderResources::is_full() const {
   if (size_ < capacity_) return false;
   return capacity_ == 0 || (resource(0).is_pending && !resource(0).was_answered);
 }
 
-std::uint32_t ReadResponses::packets(std::uint32_t length) const {
+std::uint32_t ResponderResources::packets(std::uint32_t length) const {
   return std::max((length + mtu_bytes_ - 1) / mtu_bytes_, 1u);
 }
 
-void ReadResponses::answer_from(Resource& resource, Psn psn, std::uint32_t count, const wire::Reth& reth) {
+void ResponderResources::answer_from(Resource& resource, Psn psn, std::uint32_t count, const wire::Reth& reth) {
   resource.is_pending = true;
   resource.answer_psn = psn;
   resource.answer_count = count;
@@ -28,25 +31,36 @@ void ReadResponses::answer_from(Resource& resource, Psn psn, std::uint32_t count
   resource.sent = 0;
 }
 
-void ReadResponses::add(Psn psn, const wire::Reth& reth, std::uint32_t msn) {
+ResponderResources::Resource& ResponderResources::make_room() {
   assert(!is_full());
   if (size_ == capacity_) {
-    // With a new READ the oldest has been received (see is_full()): nobody waits for a repeat of it.
+    // With a new request the answer of the oldest has been received (see is_full()): nobody waits for a repeat of it.
     if (resource(0).is_pending) --pending_;
-    oldest_ = (oldest_ + 1) % kMaxResources;
+    oldest_ = (oldest_ + 1) % capacity_;
     --size_;
   }
-  Resource& added = resource(size_++);
-  const std::uint32_t count = packets(reth.length);
-  added = {.first_psn = psn, .packet_count = count, .reth = reth, .msn = msn};
-  answer_from(added, psn, count, reth);
   ++pending_;
+  return resource(size_++);
 }
 
-bool ReadResponses::repeat(Psn psn, const wire::Reth& reth, std::uint32_t msn) {
+void ResponderResources::add(Psn psn, const wire::Reth& reth, PdId pd, std::uint32_t msn) {
+  Resource& added = make_room();
+  const std::uint32_t count = packets(reth.length);
+  added = {.first_psn = psn, .packet_count = count, .reth = reth, .pd = pd, .msn = msn};
+  answer_from(added, psn, count, reth);
+}
+
+void ResponderResources::add_executed(Psn psn, Answer answer, std::uint64_t original, std::uint32_t msn) {
+  Resource& added = make_room();
+  added = {.kind = answer, .original = original, .first_psn = psn, .packet_count = 1, .reth = {}, .msn = msn};
+  answer_from(added, psn, 1, {});
+}
+
+bool ResponderResources::repeat(Psn psn, const wire::Reth& reth, std::uint32_t msn) {
   const std::uint32_t count = packets(reth.length);
   for (std::uint32_t age = 0; age < size_; ++age) {
     Resource& known = resource(age);
+    if (known.kind != Answer::kMemory) continue;
     const std::uint32_t skipped = (psn.value() - known.first_psn.value()) & Psn::kMask;
     if (skipped >= known.packet_count || count > known.packet_count - skipped) continue;
     const bool is_inside = reth.address >= known.reth.address &&
@@ -56,15 +70,30 @@ bool ReadResponses::repeat(Psn psn, const wire::Reth& reth, std::uint32_t msn) {
     if (!known.is_pending) ++pending_;
     known.msn = msn;
     answer_from(known, psn, count, reth);
-    // What was being sent behind it starts over: the requester takes no packet whose predecessor it did not
-    // just see.
-    for (std::uint32_t later = age + 1; later < size_; ++later) resource(later).sent = 0;
+    restart_later_than(age);
     return true;
   }
   return false;
 }
 
-std::optional<std::uint32_t> ReadResponses::first_pending() const {
+bool ResponderResources::repeat_executed(Psn psn, Answer answer) {
+  for (std::uint32_t age = 0; age < size_; ++age) {
+    Resource& known = resource(age);
+    if (known.kind != answer || known.first_psn != psn) continue;
+    if (!known.is_pending) ++pending_;
+    answer_from(known, psn, 1, {});
+    restart_later_than(age);
+    return true;
+  }
+  return false;
+}
+
+// What was being sent behind a repeat starts over: the requester takes no packet whose predecessor it did not just see.
+void ResponderResources::restart_later_than(std::uint32_t age) {
+  for (std::uint32_t later = age + 1; later < size_; ++later) resource(later).sent = 0;
+}
+
+std::optional<std::uint32_t> ResponderResources::first_pending() const {
   if (pending_ == 0) return std::nullopt;
   for (std::uint32_t age = 0; age < size_; ++age) {
     if (resource(age).is_pending) return age;
@@ -72,12 +101,15 @@ std::optional<std::uint32_t> ReadResponses::first_pending() const {
   return std::nullopt;
 }
 
-std::optional<ReadResponses::Part> ReadResponses::next() const {
+std::optional<ResponderResources::Part> ResponderResources::next() const {
   const std::optional<std::uint32_t> age = first_pending();
   if (!age) return std::nullopt;
   const Resource& current = resource(*age);
   const std::uint32_t offset = current.sent * mtu_bytes_;
-  return Part{.psn = current.answer_psn + current.sent,
+  return Part{.kind = current.kind,
+              .original = current.original,
+              .psn = current.answer_psn + current.sent,
+              .pd = current.pd,
               .rkey = current.answer.rkey,
               .address = current.answer.address + offset,
               .size = std::min(current.answer.length - offset, mtu_bytes_),
@@ -87,7 +119,7 @@ std::optional<ReadResponses::Part> ReadResponses::next() const {
               .is_repeat = current.was_answered};
 }
 
-void ReadResponses::advance() {
+void ResponderResources::advance() {
   const std::optional<std::uint32_t> age = first_pending();
   assert(age);
   Resource& current = resource(*age);
@@ -97,14 +129,14 @@ void ReadResponses::advance() {
   --pending_;
 }
 
-void ReadResponses::drop_current() {
+void ResponderResources::drop_current() {
   const std::optional<std::uint32_t> age = first_pending();
   assert(age);
   resource(*age).is_pending = false;
   --pending_;
 }
 
-void ReadResponses::drop_pending() {
+void ResponderResources::drop_pending() {
   for (std::uint32_t age = 0; age < size_; ++age) resource(age).is_pending = false;
   pending_ = 0;
 }

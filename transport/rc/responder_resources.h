@@ -1,0 +1,111 @@
+// ResponderResources: the READs and atomics a responder has been asked, to be answered now or, if asked again, once
+// more.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+
+#include "transport/types.h"
+#include "transport/wire/headers.h"
+
+namespace urnic::transport {
+
+/// A ring of the last requests that have a response of their own, in PSN order: READs, atomics, FLUSH and ATOMIC WRITE.
+/// One that was answered stays until its place is needed, because its response may be lost and asked for again. A READ
+/// is then executed again, whole or from some packet on (fact 26); of the others the result is kept (fact 27).
+class ResponderResources {
+ public:
+  static constexpr std::uint32_t kMaxResources = 16;
+
+  /// What answers a request.
+  enum class Answer : std::uint8_t {
+    kMemory,    ///< READ responses
+    kOriginal,  ///< an atomic acknowledgement with what the memory held before
+    kNothing,   ///< a READ response without payload: FLUSH and ATOMIC WRITE (fact 32)
+  };
+
+  /// Forgets everything and keeps `resources` requests (0..kMaxResources; with 0 every one is refused) of
+  /// packets of `mtu_bytes`. Allocates.
+  void start(std::uint32_t resources, std::uint32_t mtu_bytes);
+
+  /// Whether as many requests wait for their first answer as the requester may have outstanding. Repeats do not
+  /// count: who sends a new one has received the answer of the oldest, even if a repeat of that one is still
+  /// on its way.
+  bool is_full() const;
+
+  /// Adds a new READ, to be answered after those before it, of memory of this protection domain. `msn` goes into its
+  /// responses. Only while !is_full().
+  void add(Psn psn, const wire::Reth& reth, PdId pd, std::uint32_t msn);
+
+  /// Adds a request that was executed, with its result. Only while !is_full().
+  void add_executed(Psn psn, Answer answer, std::uint64_t original, std::uint32_t msn);
+
+  /// A READ is asked again; its responses now carry `msn`. False when it is not (inside) one that we
+  /// remember.
+  bool repeat(Psn psn, const wire::Reth& reth, std::uint32_t msn);
+
+  /// Another request is asked again and answered with what it was answered before. False when it is not remembered.
+  bool repeat_executed(Psn psn, Answer answer);
+
+  /// One packet of a response.
+  struct Part {
+    Answer kind = Answer::kMemory;
+    std::uint64_t original = 0;  ///< of kOriginal
+    Psn psn;
+    PdId pd{};
+    Rkey rkey{};
+    std::uint64_t address = 0;
+    std::uint32_t size = 0;  ///< bytes, 0 for a READ of nothing
+    std::uint32_t msn = 0;
+    bool is_first = false;
+    bool is_last = false;
+    bool is_repeat = false;  ///< all of it was sent before
+  };
+
+  /// The next packet to send: of the READ with the lowest PSN that is not answered.
+  std::optional<Part> next() const;
+  /// The packet that next() named was sent.
+  void advance();
+
+  bool has_pending() const { return pending_ > 0; }
+  /// The rest of the answer that next() belongs to will not be sent.
+  void drop_current();
+  /// Nothing of what waits will be sent.
+  void drop_pending();
+
+ private:
+  struct Resource {
+    Answer kind = Answer::kMemory;
+    std::uint64_t original = 0;
+    Psn first_psn;
+    std::uint32_t packet_count = 0;
+    wire::Reth reth;
+    PdId pd{};
+    std::uint32_t msn = 0;
+    // What is being answered: all of it or, when asked again, its end.
+    bool is_pending = false;
+    bool was_answered = false;  // completely, at least once
+    Psn answer_psn{};
+    std::uint32_t answer_count = 0;
+    wire::Reth answer{};
+    std::uint32_t sent = 0;  // packets of the answer
+  };
+
+  Resource& resource(std::uint32_t age) { return ring_[(oldest_ + age) % capacity_]; }
+  const Resource& resource(std::uint32_t age) const { return ring_[(oldest_ + age) % capacity_]; }
+  Resource& make_room();
+  void restart_later_than(std::uint32_t age);
+  std::optional<std::uint32_t> first_pending() const;  // its age
+  std::uint32_t packets(std::uint32_t length) const;
+  static void answer_from(Resource& resource, Psn psn, std::uint32_t count, const wire::Reth& reth);
+
+  std::unique_ptr<Resource[]> ring_;
+  std::uint32_t capacity_ = 0;
+  std::uint32_t oldest_ = 0;
+  std::uint32_t size_ = 0;
+  std::uint32_t pending_ = 0;
+  std::uint32_t mtu_bytes_ = 0;
+};
+
+}  // namespace urnic::transport
