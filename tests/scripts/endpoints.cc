@@ -1,0 +1,18 @@
+#include "tests/scripts/stage.h"
+#include "transport/rc/endpoint.h"
+
+namespace urnic::scripts {
+
+std::unique_ptr<transport::Endpoint> make_endpoint(transport::wire::Service service,
+                                                   const transport::QpSurroundings& surroundings) {
+  using transport::wire::Service;
+  switch (service) {
+    case Service::kRc:
+    case Service::kXrc:
+      return std::make_unique<transport::RcEndpoint>(surroundings);
+    default:
+      return nullptr;
+  }
+}
+
+}  // namespace urnic::scripts
