@@ -330,7 +330,9 @@ std::string describe(const PacketFields& packet) {
   text += fmt::format(" psn={}", readable(packet.psn));
   for (const Number& number : kNumbers) {
     if ((headers & number.header) == 0) continue;
-    text += fmt::format(" {}={}", number.name, readable(packet.*number.member));
+    const bool is_hexadecimal = number.name == "syn" || number.name == "rkey" || number.name == "va";
+    text += is_hexadecimal ? fmt::format(" {}={:#x}", number.name, packet.*number.member)
+                           : fmt::format(" {}={}", number.name, readable(packet.*number.member));
   }
   if (carries_payload(packet)) text += fmt::format(" len={}", packet.payload.size());
   if (packet.ackreq != 0) text += " ackreq";

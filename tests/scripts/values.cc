@@ -164,6 +164,16 @@ Result<Value, Complaint> read_bounded_number(const ValueRule& rule, std::string_
   return Value(*number);
 }
 
+Result<Value, Complaint> read_alternatives(const ValueRule& rule, std::string_view text) {
+  for (Cut list{{}, text, true}; list.found;) {
+    list = cut_at(list.behind, "|");
+    if (index_of(rule.choices, list.before) == rule.choices.size()) {
+      return Complaint{fmt::format("'{}' is none of {}", list.before, fmt::join(rule.choices, ", "))};
+    }
+  }
+  return Value(Word(text));
+}
+
 Result<Value, Complaint> read_choice(const ValueRule& rule, std::string_view text) {
   if (index_of(rule.choices, text) < rule.choices.size()) return Value(Word(text));
   return Complaint{fmt::format("'{}' is none of {}", text, fmt::join(rule.choices, ", "))};
@@ -190,6 +200,8 @@ Result<Value, Complaint> read_value(const ValueRule& rule, std::string_view text
       return read_bounded_number(rule, text);
     case Form::kChoice:
       return read_choice(rule, text);
+    case Form::kOneOf:
+      return read_alternatives(rule, text);
     case Form::kName:
       if (!is_name(text)) return Complaint{fmt::format("'{}' is not a name", text)};
       return Value(Word(text));

@@ -47,6 +47,9 @@ constexpr ValueRule flag(std::string_view name) {
 constexpr ValueRule one_of(std::string_view name, std::span<const List> choices) {
   return {name, Form::kChoice, 0, choices};
 }
+constexpr ValueRule any_of(std::string_view name, std::span<const List> choices) {
+  return {name, Form::kOneOf, 0, choices};
+}
 constexpr ValueRule value(std::string_view name, Form form) {
   return {name, form};
 }
@@ -121,11 +124,11 @@ constexpr auto kLeavesFields = std::to_array<ValueRule>(
     {value("psn", Form::kPsns), number("len", 8192), value("data", Form::kPlaces), number("fill", kByte),
      value("bytes", Form::kOctets), number("to-ah", k32Bits)});
 constexpr auto kSendCompletionFields =
-    std::to_array<ValueRule>({needed(number("id", ~std::uint64_t{0})), one_of("status", kStatuses),
+    std::to_array<ValueRule>({needed(number("id", ~std::uint64_t{0})), any_of("status", kStatuses),
                               one_of("opcode", kOpcodes), number("len", k32Bits)});
 constexpr auto kReceiveCompletionFields = std::to_array<ValueRule>({
     needed(number("id", ~std::uint64_t{0})),
-    one_of("status", kStatuses),
+    any_of("status", kStatuses),
     one_of("opcode", kOpcodes),
     number("len", k32Bits),
     number("imm", k32Bits),
@@ -187,7 +190,7 @@ constexpr auto kVerbs = std::to_array<VerbRule>({
     {">", Verb::kLeaves, value("packet", Form::kName), kLeavesFields},
     {"cqe", Verb::kSendCompletion, {}, kSendCompletionFields},
     {"rcqe", Verb::kReceiveCompletion, {}, kReceiveCompletionFields},
-    {"event", Verb::kEvent, one_of("event", kEvents), {}},
+    {"event", Verb::kEvent, any_of("event", kEvents), {}},
     {"flushed", Verb::kFlushed, kPlacesSubject, kFlushedFields},
     {"silence", Verb::kSilence, {}, {}},
     {"timer", Verb::kTimeout, value("duration", Form::kDuration), {}},
@@ -219,6 +222,15 @@ std::span<const std::string_view> completion_opcode_names() {
 }
 std::span<const std::string_view> right_names() {
   return kRights;
+}
+
+bool is_among(std::string_view name, std::string_view alternatives) {
+  while (!alternatives.empty()) {
+    const std::size_t end = std::min(alternatives.find('|'), alternatives.size());
+    if (alternatives.substr(0, end) == name) return true;
+    alternatives.remove_prefix(std::min(end + 1, alternatives.size()));
+  }
+  return false;
 }
 
 std::size_t index_of(std::span<const std::string_view> names, std::string_view name) {

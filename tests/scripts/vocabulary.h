@@ -16,6 +16,7 @@ enum class Form : std::uint8_t {
   kFlag,      ///< bool: bare, or =yes or =no
   kNumber,    ///< std::uint64_t: 10, 0x1f, 64KiB
   kChoice,    ///< Word, one of a list
+  kOneOf,     ///< Word, one of a list or, with | between, any of several
   kName,      ///< Word that the script makes up
   kDuration,  ///< Duration: 1.28ms
   kRights,    ///< Access: write,read
@@ -51,6 +52,9 @@ std::span<const std::string_view> completion_opcode_names();  ///< transport::Co
 
 /// Rights by name, in order of the bits of transport::Access.
 std::span<const std::string_view> right_names();
+
+/// Whether `name` is one of `alternatives`, a value of Form::kOneOf.
+bool is_among(std::string_view name, std::string_view alternatives);
 
 /// Where `name` stands in `names`; names.size() if it does not.
 std::size_t index_of(std::span<const std::string_view> names, std::string_view name);
