@@ -73,19 +73,6 @@ SendOperation operation_of(const Statement& statement) {
   return name == "local-inv" ? SendOperation::kLocalInvalidate : SendOperation::kBindWindow;
 }
 
-bool service_has(const Settings& settings, SendOperation operation) {
-  switch (settings.config.service) {
-    case Service::kUd:
-      return operation == SendOperation::kSend || operation == SendOperation::kSendWithImmediate;
-    case Service::kUc:
-      return operation != SendOperation::kSendWithInvalidate && !has_response(operation);
-    case Service::kXrc:
-      return !settings.is_xrc_target;
-    default:
-      return true;
-  }
-}
-
 std::optional<Trouble> fill_binding(Stage& stage, const Statement& statement, SendRequest& request) {
   const ScriptMemory::Window* window = stage.memory().window(statement.get_or<Word>("window", ""));
   if (window == nullptr) return script_error("'bind' needs window=NAME of a window");
@@ -168,7 +155,8 @@ std::optional<Trouble> post(Stage& stage, const Statement& statement) {
   if (state == QpState::kReset || state == QpState::kInit || state == QpState::kReadyToReceive) {
     return script_error("nothing can be posted in this state");
   }
-  if (!service_has(stage.settings(), operation)) return script_error("this service has no such operation");
+  const bool never_sends = stage.config().service == Service::kXrc && stage.settings().is_xrc_target;
+  if (never_sends) return script_error("an XRC target sends nothing of its own");
   if (stage.send_queue().is_full()) return script_error("the send queue is full");
   SendRequest request = request_of(statement, operation);
   if (operation == SendOperation::kBindWindow) {
@@ -178,9 +166,6 @@ std::optional<Trouble> post(Stage& stage, const Statement& statement) {
   if (elements.trouble) return elements.trouble;
   const bool is_eight_bytes = is_atomic(operation) || operation == SendOperation::kAtomicWrite;
   if (is_eight_bytes && elements.length != 8) return script_error("this operation is about 8 bytes");
-  if (stage.config().service == Service::kUd && elements.length > bytes(stage.config().path_mtu)) {
-    return script_error("a datagram longer than the path MTU is refused when it is posted");
-  }
   stage.note(statement.text);
   if (statement.flag("inline")) {
     if (auto trouble = copy_inline(stage, elements, request)) return trouble;

@@ -1,5 +1,7 @@
 #include "tests/scripts/stage.h"
 #include "transport/rc/endpoint.h"
+#include "transport/uc/endpoint.h"
+#include "transport/ud/endpoint.h"
 
 namespace urnic::scripts {
 
@@ -10,6 +12,10 @@ std::unique_ptr<transport::Endpoint> make_endpoint(transport::wire::Service serv
     case Service::kRc:
     case Service::kXrc:
       return std::make_unique<transport::RcEndpoint>(surroundings);
+    case Service::kUc:
+      return std::make_unique<transport::UcEndpoint>(surroundings);
+    case Service::kUd:
+      return std::make_unique<transport::UdEndpoint>(surroundings);
     default:
       return nullptr;
   }
