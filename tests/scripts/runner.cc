@@ -54,4 +54,17 @@ Outcome run_script(const Script& script) {
   return outcome;
 }
 
+void play_script(const Script& script) {
+  Settings settings;
+  for (const Statement& statement : script.statements) {
+    if (is_setting(statement.verb)) apply_setting(settings, statement);
+  }
+  Stage stage(settings);
+  for (const Statement& statement : script.statements) {
+    if (is_action(statement.verb)) act(stage, statement);
+    stage.outputs() = {};
+    stage.memory().flushes().clear();
+  }
+}
+
 }  // namespace urnic::scripts

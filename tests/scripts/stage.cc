@@ -24,8 +24,7 @@ using transport::wire::Service;
 
 namespace {
 
-constexpr int kMostPacketsAtOnce = 20'000;
-constexpr int kMostExpirations = 5'000;
+const std::string kTooMuch = fmt::format("more than {} packets and timers", Stage::kMostSteps);
 constexpr std::size_t kMostLadderLines = 200;
 constexpr std::uint32_t kSges = 32;
 
@@ -113,6 +112,7 @@ void Stage::note(std::string_view text) {
 
 std::optional<std::string> Stage::arrive(const PacketFields& packet,
                                          std::span<const std::byte> network_header) {
+  if (!may_go_on()) return kTooMuch;
   note("< " + describe(packet));
   const Octets bytes = encode(packet);
   auto parsed = transport::wire::parse_packet(bytes);
@@ -127,20 +127,20 @@ std::optional<std::string> Stage::arrive(const PacketFields& packet,
 std::optional<std::string> Stage::drain() {
   // Just as large as promised, so that a sanitizer sees the first byte too many.
   std::vector<std::byte> room(transport::kMaxPacketHeaderBytes + bytes(settings_.config.path_mtu));
-  for (int i = 0; i < kMostPacketsAtOnce; ++i) {
+  while (may_go_on()) {
     const std::uint32_t address_handle = to_integer(endpoint_->next_destination());
     const std::size_t size = endpoint_->poll_transmit(room, now_);
     if (size == 0) return std::nullopt;
     if (size > room.size()) return fmt::format("a packet of {} bytes, more than the path takes", size);
     take_packet(std::span(room).first(size), address_handle);
   }
-  return fmt::format("more than {} packets at once", kMostPacketsAtOnce);
+  return kTooMuch;
 }
 
 std::optional<std::string> Stage::pass(transport::Duration duration) {
   const transport::Time end = now_ + duration;
-  for (int expirations = 0; endpoint_->next_timeout() <= end; ++expirations) {
-    if (expirations == kMostExpirations) return fmt::format("more than {} timers expired", kMostExpirations);
+  while (endpoint_->next_timeout() <= end) {
+    if (!may_go_on()) return kTooMuch;
     now_ = std::max(now_, endpoint_->next_timeout());
     endpoint_->on_timeout(now_);
     if (auto wrong = drain()) return wrong;

@@ -81,6 +81,8 @@ class Stage final : private transport::QpEventSink,
  public:
   static constexpr std::uint32_t kQueueDepth = 256;
   static constexpr std::uint32_t kInlineBytes = 256;
+  /// Packets that come and go and timers that expire, in one script.
+  static constexpr int kMostSteps = 20'000;
 
   explicit Stage(const Settings& settings);
   Stage(const Stage&) = delete;
@@ -145,6 +147,8 @@ class Stage final : private transport::QpEventSink,
   void on_limit_reached() override;
   const transport::ReceiveEnd* find(std::uint32_t srq_number) override;
 
+  /// False once the script has used up all the packets and timers that one may have.
+  bool may_go_on() { return budget_ > 0 && --budget_ > 0; }
   void take_packet(std::span<const std::byte> bytes, std::uint32_t address_handle);
   std::string find_fault(const PacketFields& packet) const;
 
@@ -158,6 +162,7 @@ class Stage final : private transport::QpEventSink,
   transport::Counters counters_;
   Outputs outputs_;
   std::deque<std::string> ladder_;
+  int budget_ = kMostSteps;
   transport::Time now_{std::chrono::seconds(1)};
   std::unique_ptr<transport::Endpoint> endpoint_;
 };
