@@ -1,4 +1,5 @@
-// Coverage: how often the interesting things happened, so that a simulator that has stopped testing them is noticed.
+// Coverage: how often the interesting things happened, so that a simulator that has stopped testing them is
+// noticed.
 #pragma once
 
 #include <array>
@@ -33,6 +34,8 @@ enum class Happening : std::uint8_t {
   kReadResumedInside,
   kDuplicateRequest,
   kDuplicateRead,
+  kDuplicateAtomic,
+  kReplayedAnswer,
   kCoalescedAck,
   kAckInsideMessage,
   kFullWindow,
@@ -45,6 +48,17 @@ enum class Happening : std::uint8_t {
   kReadCompleted,
   kReceiveCompleted,
   kReceiveWithImmediateCompleted,
+  kReceiveWithInvalidateCompleted,
+  kCompareSwapCompleted,
+  kSwapped,
+  kFetchAddCompleted,
+  kFlushCompleted,
+  kAtomicWriteCompleted,
+  kLocalInvalidateCompleted,
+  kBindCompleted,
+  kWindowUsed,
+  kOutsideWindow,
+  kKeyTakenBackInFlight,
   kFlushed,
   kLocalLengthError,
   kLocalProtectionError,
@@ -53,6 +67,8 @@ enum class Happening : std::uint8_t {
   kRemoteOperationError,
   kRetryExceeded,
   kRnrRetryExceeded,
+  kLocalQpOperationError,
+  kWindowBindError,
 };
 
 inline constexpr std::array kHappeningNames = std::to_array<std::string_view>({
@@ -77,6 +93,8 @@ inline constexpr std::array kHappeningNames = std::to_array<std::string_view>({
     "READ resumed part way",
     "duplicate requests",
     "duplicate READs",
+    "duplicate atomics, FLUSHes, ATOMIC WRITEs",
+    "answers to those replayed",
     "ACKs for several messages",
     "ACKs inside a message",
     "window full",
@@ -88,6 +106,17 @@ inline constexpr std::array kHappeningNames = std::to_array<std::string_view>({
     "READ completed",
     "receive completed",
     "receive with immediate completed",
+    "receive with invalidate completed",
+    "COMPARE SWAP completed",
+    "COMPARE SWAP found what it compared with",
+    "FETCH ADD completed",
+    "FLUSH completed",
+    "ATOMIC WRITE completed",
+    "LOCAL INV completed",
+    "window bound",
+    "windows used",
+    "bounds of a window violated",
+    "key taken back while in use",
     "flushed",
     "local length error",
     "local protection error",
@@ -96,6 +125,8 @@ inline constexpr std::array kHappeningNames = std::to_array<std::string_view>({
     "remote operation error",
     "retry exceeded",
     "RNR retry exceeded",
+    "local QP operation error",
+    "window bind error",
 });
 
 class Coverage {
@@ -111,6 +142,6 @@ class Coverage {
   std::array<std::uint64_t, kHappeningNames.size()> counts_{};
 };
 
-static_assert(kHappeningNames.size() == static_cast<std::size_t>(Happening::kRnrRetryExceeded) + 1);
+static_assert(kHappeningNames.size() == static_cast<std::size_t>(Happening::kWindowBindError) + 1);
 
 }  // namespace urnic::sim

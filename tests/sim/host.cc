@@ -1,9 +1,14 @@
 #include "tests/sim/host.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <cstring>
 #include <stdexcept>
 #include <type_traits>
 #include <utility>
+
+#include "nic/engine.h"
 
 namespace urnic::sim {
 namespace {
@@ -16,7 +21,9 @@ using transport::wire::Mac;
 constexpr std::uint32_t kMaxSge = 4;
 constexpr std::uint32_t kMaxInline = 256;
 
-std::uint8_t host_number(Side side) { return static_cast<std::uint8_t>(index(side) + 1); }
+std::uint8_t host_number(Side side) {
+  return static_cast<std::uint8_t>(index(side) + 1);
+}
 
 nic::DeviceConfig device_config(Side side, const Options& options) {
   const std::uint8_t number = host_number(side);
@@ -46,7 +53,10 @@ Access access_of(Region region) {
     case Region::kReadable:
       return Access::kRemoteRead;
     case Region::kShared:
-      return Access::kLocalWrite | Access::kRemoteWrite | Access::kRemoteRead;
+      return Access::kLocalWrite | Access::kRemoteWrite | Access::kRemoteRead | Access::kFlushGlobal |
+             Access::kWindowBind;
+    case Region::kAtomic:
+      return Access::kLocalWrite | Access::kRemoteWrite | Access::kRemoteAtomic;
   }
   return Access::kNone;
 }
@@ -84,7 +94,7 @@ Host::Host(Side side, const Options& options, const Plans& plans, const SimClock
   // A key that is stale: its slot may or may not have been given to another region since.
   stale_key_ = register_region(*pd_, Region::kShared, access_of(Region::kShared));
   require(device_->deregister_memory(*pd_, stale_key_));
-  for (const Region region : {Region::kPrivate, Region::kReadable, Region::kShared}) {
+  for (const Region region : {Region::kPrivate, Region::kReadable, Region::kShared, Region::kAtomic}) {
     keys_[static_cast<std::size_t>(region)] = register_region(*pd_, region, access_of(region));
   }
   other_pd_key_ = register_region(*other_pd_, Region::kShared, access_of(Region::kShared));
@@ -93,6 +103,10 @@ Host::Host(Side side, const Options& options, const Plans& plans, const SimClock
     stale_key_ = to_integer(unknown_rkey());
   }
   create_queues();
+  for (const Range& cell : plans.cells[index(side)]) {
+    memory_.begin(cell);
+    atomics_.emplace(cell.offset, number_at(cell.offset));
+  }
 }
 
 Host::~Host() {
@@ -105,17 +119,49 @@ Host::~Host() {
   static_cast<void>(device_->deregister_memory(*other_pd_, other_pd_key_));
 }
 
-transport::wire::Gid Host::gid() const { return gid_of(side_, options_.ipv6); }
+transport::wire::Gid Host::gid() const {
+  return gid_of(side_, options_.ipv6);
+}
+
+std::uint64_t Host::number_at(std::uint32_t offset) {
+  std::uint64_t number = 0;
+  std::memcpy(&number,
+              memory_.at({.region = Region::kAtomic, .offset = offset, .length = sizeof number}).data(),
+              sizeof number);
+  return number;
+}
+
+std::optional<std::string> Host::check_atomics() {
+  for (const auto& [offset, model] : atomics_) {
+    if (const auto complaint = model.judge(number_at(offset)))
+      return fmt::format("at offset {}: {}", offset, *complaint);
+  }
+  return std::nullopt;
+}
+
+transport::Rkey Host::allocate_window(nic::WindowType type) {
+  const nic::Engine::Guard guard(device_->engine());
+  return transport::Rkey{require(device_->engine().memory().add_window(type, pd_->id))};
+}
+
+void Host::deallocate_window(transport::Rkey key) {
+  const nic::Engine::Guard guard(device_->engine());
+  require(device_->engine().memory().remove_window(to_integer(key)));
+}
 
 // Keys' users know the regions by addresses that are the same in every run and are not those of this process.
+// Most are odd; where numbers must be aligned they are here as there.
 std::uint64_t Host::address(const Range& range) const {
-  const std::uint64_t start = 0x10'0000'0000u * (static_cast<std::uint64_t>(range.region) + 1) + 0x1001 + index(side_);
-  return start + static_cast<std::uint64_t>(static_cast<std::int64_t>(static_cast<std::int32_t>(range.offset)));
+  const bool is_aligned = range.region == Region::kAtomic || range.region == Region::kReadable;
+  const std::uint64_t start = 0x10'0000'0000u * (static_cast<std::uint64_t>(range.region) + 1) + 0x1000 +
+                              (is_aligned ? 0 : 1 + index(side_));
+  return start +
+         static_cast<std::uint64_t>(static_cast<std::int64_t>(static_cast<std::int32_t>(range.offset)));
 }
 
 std::uint32_t Host::register_region(nic::ProtectionDomain& pd, Region region, Access access) {
-  return require(device_->register_memory(pd, memory_.start(region), memory_.size(region), address({.region = region}),
-                                          access))
+  return require(device_->register_memory(pd, memory_.start(region), memory_.size(region),
+                                          address({.region = region}), access))
       .key;
 }
 
@@ -146,7 +192,8 @@ std::unique_ptr<nic::QueuePair> Host::create_qp(std::uint32_t pair) {
 }
 
 transport::Sge Host::sge(const Range& range, bool unknown_lkey) const {
-  const std::uint32_t key = unknown_lkey ? to_integer(unknown_rkey()) : keys_[static_cast<std::size_t>(range.region)];
+  const std::uint32_t key =
+      unknown_lkey ? to_integer(unknown_rkey()) : keys_[static_cast<std::size_t>(range.region)];
   return {.address = address(range), .length = range.length, .lkey = transport::Lkey{key}};
 }
 

@@ -3,11 +3,15 @@
 
 #include <array>
 #include <cstdint>
+#include <map>
 #include <memory>
+#include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "nic/device.h"
+#include "tests/sim/atomic_model.h"
 #include "tests/sim/memory_model.h"
 #include "tests/sim/plan.h"
 #include "tests/sim/sim_port.h"
@@ -17,8 +21,8 @@ namespace urnic::sim {
 class Host {
  public:
   /// Makes the device, in kManual mode, and registers the memory that `plans` need.
-  Host(Side side, const Options& options, const Plans& plans, const SimClock& clock, Network& network, FramePool& frames,
-       FrameTap& tap);
+  Host(Side side, const Options& options, const Plans& plans, const SimClock& clock, Network& network,
+       FramePool& frames, FrameTap& tap);
   ~Host();
   Host(const Host&) = delete;
   Host& operator=(const Host&) = delete;
@@ -27,6 +31,10 @@ class Host {
   nic::Device& device() { return *device_; }
   const nic::Device& device() const { return *device_; }
   MemoryModel& memory() { return memory_; }
+  /// The oracle of the number at an offset of Region::kAtomic.
+  AtomicModel& atomics(std::uint32_t offset) { return atomics_.at(offset); }
+  /// At the end, when nothing is outstanding: a complaint about the numbers that atomics worked on.
+  std::optional<std::string> check_atomics();
   Attachment& attachment() { return attachment_; }
 
   /// The address that the peer knows us by.
@@ -35,12 +43,18 @@ class Host {
 
   std::unique_ptr<nic::QueuePair> create_qp(std::uint32_t pair);
 
+  /// A memory window that is not bound.
+  transport::Rkey allocate_window(nic::WindowType type);
+  void deallocate_window(transport::Rkey key);
+
   /// A range as keys' users name it.
   std::uint64_t address(const Range& range) const;
   transport::Sge sge(const Range& range, bool unknown_lkey) const;
   /// The same by plain address, for inline data.
   transport::Sge plain_sge(const Range& range);
-  transport::Rkey rkey(Region region) const { return transport::Rkey{keys_[static_cast<std::size_t>(region)]}; }
+  transport::Rkey rkey(Region region) const {
+    return transport::Rkey{keys_[static_cast<std::size_t>(region)]};
+  }
   transport::Rkey unknown_rkey() const;
   transport::Rkey stale_rkey() const { return transport::Rkey{stale_key_}; }
   /// Of the shared region, registered once more in another protection domain.
@@ -52,10 +66,12 @@ class Host {
  private:
   std::uint32_t register_region(nic::ProtectionDomain& pd, Region region, transport::Access access);
   void create_queues();
+  std::uint64_t number_at(std::uint32_t offset);
 
   Side side_;
   const Options& options_;
   MemoryModel memory_;
+  std::map<std::uint32_t, AtomicModel> atomics_;
   Attachment attachment_;
   std::unique_ptr<nic::Device> device_;
   std::unique_ptr<nic::ProtectionDomain> pd_;

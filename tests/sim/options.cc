@@ -14,7 +14,9 @@ using std::chrono::microseconds;
 using std::chrono::milliseconds;
 using std::chrono::nanoseconds;
 
-double microseconds_of(Duration duration) { return static_cast<double>(duration.count()) / 1000; }
+double microseconds_of(Duration duration) {
+  return static_cast<double>(duration.count()) / 1000;
+}
 
 /// Half of the kinds of fault are on in a seed, each at a rate of its own.
 double draw_rate(Random& random) {
@@ -58,9 +60,11 @@ void draw_connection(Options& options, Random& random) {
   options.max_reads_in_flight = random.pick(std::array<std::uint8_t, 5>{1, 2, 4, 8, 16});
   options.ack_timeout = static_cast<std::uint8_t>(random.between(8, 14));
   options.min_ack_timeout = random.chance(0.5) ? Duration(microseconds(4194)) : Duration(milliseconds(1));
-  options.retry_count = random.chance(0.85) ? std::uint8_t{7} : static_cast<std::uint8_t>(random.between(1, 4));
+  options.retry_count =
+      random.chance(0.85) ? std::uint8_t{7} : static_cast<std::uint8_t>(random.between(1, 4));
   options.rnr_retry = random.chance(0.85) ? std::uint8_t{7} : static_cast<std::uint8_t>(random.between(0, 3));
-  options.min_rnr_timer = random.chance(0.03) ? std::uint8_t{0} : static_cast<std::uint8_t>(random.between(1, 16));
+  options.min_rnr_timer =
+      random.chance(0.03) ? std::uint8_t{0} : static_cast<std::uint8_t>(random.between(1, 16));
 }
 
 void draw_applications(Options& options, Random& random) {
@@ -119,7 +123,9 @@ Duration Options::effective_ack_timeout() const {
   return std::max(min_ack_timeout, Duration(std::int64_t{4096} << ack_timeout));
 }
 
-Duration Options::rnr_delay() const { return rnr_timer(min_rnr_timer); }
+Duration Options::rnr_delay() const {
+  return rnr_timer(min_rnr_timer);
+}
 
 Duration Options::max_frame_age() const {
   Duration worst{};
@@ -131,32 +137,38 @@ Duration Options::max_frame_age() const {
 
 Duration rnr_timer(std::uint8_t code) {
   static constexpr std::array<std::uint32_t, 32> kMicroseconds = {
-      655360, 10,   20,   30,   40,    60,    80,    120,   160,   240,   320,    480,    640,    960,    1280,   1920,
-      2560,   3840, 5120, 7680, 10240, 15360, 20480, 30720, 40960, 61440, 81920, 122880, 163840, 245760, 327680, 491520};
+      655360, 10,    20,    30,    40,    60,     80,     120,    160,    240,   320,
+      480,    640,   960,   1280,  1920,  2560,   3840,   5120,   7680,   10240, 15360,
+      20480,  30720, 40960, 61440, 81920, 122880, 163840, 245760, 327680, 491520};
   return microseconds(kMicroseconds[code & 31u]);
 }
 
 std::string Options::to_string() const {
   std::string text = fmt::format(
-      "mtu={} ip={} pairs={}{} wrap={} window={} reads={} ack_timeout={} min_ack={}us retry={} rnr_retry={} rnr_timer={}",
-      transport::bytes(path_mtu), ipv6 ? 6 : 4, pairs, violator ? "+violator" : "", psn_near_wrap, window_packets,
-      max_reads_in_flight, ack_timeout, microseconds_of(min_ack_timeout), retry_count, rnr_retry, min_rnr_timer);
+      "mtu={} ip={} pairs={}{} wrap={} window={} reads={} ack_timeout={} min_ack={}us retry={} rnr_retry={} "
+      "rnr_timer={}",
+      transport::bytes(path_mtu), ipv6 ? 6 : 4, pairs, violator ? "+violator" : "", psn_near_wrap,
+      window_packets, max_reads_in_flight, ack_timeout, microseconds_of(min_ack_timeout), retry_count,
+      rnr_retry, min_rnr_timer);
   text += fmt::format(
-      " ops={} max_message={} weights={}/{}/{}/{}/{} signaled={} inline={} fence={} chain={} depth={}/{} one_cq={} "
+      " ops={} max_message={} weights={} signaled={} inline={} fence={} chain={} depth={}/{} one_cq={} "
       "gaps={}/{}us errors={}",
-      operations, max_message_bytes, operation_weights[0], operation_weights[1], operation_weights[2],
-      operation_weights[3], operation_weights[4], signaled, inlined, fenced, chained, send_depth, receive_depth, one_cq,
-      microseconds_of(post_gap), microseconds_of(receive_gap), deliberate_errors);
-  text += fmt::format(" round={}us poll={}us stall={}x{}us port_full={} safety={}", microseconds_of(round_cost),
-                      microseconds_of(poll_delay), stall, microseconds_of(stall_time), port_full, safety_fraction);
+      operations, max_message_bytes, fmt::join(operation_weights, "/"), signaled, inlined, fenced, chained,
+      send_depth, receive_depth, one_cq, microseconds_of(post_gap), microseconds_of(receive_gap),
+      deliberate_errors);
+  text += fmt::format(" round={}us poll={}us stall={}x{}us port_full={} safety={}",
+                      microseconds_of(round_cost), microseconds_of(poll_delay), stall,
+                      microseconds_of(stall_time), port_full, safety_fraction);
   for (const Side side : kSides) {
     const LinkOptions& link = links[index(side)];
     const FaultRates& faults = link.faults;
-    text += fmt::format(" {}>{}:[delay={}+{}us {}ns/B", name(side), name(other(side)), microseconds_of(link.base_delay),
-                        microseconds_of(link.jitter), link.nanoseconds_per_byte);
-    text += fmt::format(" loss={} dup={} reorder={}x{}us corrupt={} truncate={} pad={} blackout={}x{}us]", faults.loss,
-                        faults.duplication, faults.reordering, microseconds_of(link.reorder_delay), faults.corruption,
-                        faults.truncation, faults.padding, faults.blackout, microseconds_of(link.blackout_time));
+    text += fmt::format(" {}>{}:[delay={}+{}us {}ns/B", name(side), name(other(side)),
+                        microseconds_of(link.base_delay), microseconds_of(link.jitter),
+                        link.nanoseconds_per_byte);
+    text += fmt::format(" loss={} dup={} reorder={}x{}us corrupt={} truncate={} pad={} blackout={}x{}us]",
+                        faults.loss, faults.duplication, faults.reordering,
+                        microseconds_of(link.reorder_delay), faults.corruption, faults.truncation,
+                        faults.padding, faults.blackout, microseconds_of(link.blackout_time));
   }
   return text;
 }

@@ -10,6 +10,9 @@
 
 namespace urnic::sim {
 
+/// Kinds of send work request that hosts post; see kPlannedOperationKinds of plan.h.
+inline constexpr std::size_t kPlannedOperations = 12;
+
 /// What the network does to frames of one direction while faults are on: probabilities per frame.
 struct FaultRates {
   double loss = 0;
@@ -29,9 +32,10 @@ struct FaultRates {
 struct LinkOptions {
   double nanoseconds_per_byte = 0.2;
   Duration base_delay{};
-  Duration jitter{};          ///< added at random; frames do not overtake one another by it
-  Duration reorder_delay{};   ///< at most that much is added to frames that others shall overtake, and to late duplicates
-  Duration blackout_time{};   ///< at most
+  Duration jitter{};         ///< added at random; frames do not overtake one another by it
+  Duration reorder_delay{};  ///< at most that much is added to frames that others shall overtake, and to late
+                             ///< duplicates
+  Duration blackout_time{};  ///< at most
   FaultRates faults;
 };
 
@@ -60,7 +64,7 @@ struct Options {
   // The applications.
   std::uint32_t operations = 200;  ///< of all pairs and both directions
   std::uint32_t max_message_bytes = 0;
-  std::array<std::uint32_t, 5> operation_weights{};  ///< by kPlanned of plan.cc
+  std::array<std::uint32_t, kPlannedOperations> operation_weights{};  ///< by kPlannedOperationKinds
   double signaled = 1;
   double inlined = 0;
   double fenced = 0;

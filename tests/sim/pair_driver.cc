@@ -26,7 +26,9 @@ PairDriver::PairDriver(Scene& scene, std::uint32_t pair, const std::array<Plan, 
   end(Side::kB).set_peer(end(Side::kA));
 }
 
-void PairDriver::begin() { connect(); }
+void PairDriver::begin() {
+  connect();
+}
 
 void PairDriver::break_at(Time time) {
   break_at_ = time;
@@ -38,8 +40,8 @@ void PairDriver::schedule(Event::Kind kind, Side side, Duration after) {
 }
 
 bool PairDriver::is_done() const {
-  return stage_ == Stage::kConnected && ends_[0].has_posted_all() && ends_[1].has_posted_all() && ends_[0].is_idle() &&
-         ends_[1].is_idle();
+  return stage_ == Stage::kConnected && ends_[0].has_posted_all() && ends_[1].has_posted_all() &&
+         ends_[0].is_idle() && ends_[1].is_idle();
 }
 
 // ---------------------------------------------------------------------------------------------------------
@@ -107,7 +109,8 @@ void PairDriver::move_to(Side side, QpState state) {
 
 void PairDriver::modify(Side side, const nic::QpAttributes& attributes) {
   const auto result = end(side).qp().modify(attributes);
-  if (!result) scene_.referee.complain("modify", fmt::format("{}{}: {}", name(side), index_, result.error().message));
+  if (!result)
+    scene_.referee.complain("modify", fmt::format("{}{}: {}", name(side), index_, result.error().message));
   scene_.ring(side);
 }
 
@@ -131,7 +134,8 @@ void PairDriver::schedule_sends(Side side, Duration gap) {
 void PairDriver::schedule_receives(Side side) {
   if (!end(side).has_receives_to_post() || receives_scheduled_[index(side)]) return;
   receives_scheduled_[index(side)] = true;
-  schedule(Event::Kind::kPostReceives, side, scene_.random.between(Duration(0), 2 * scene_.options.receive_gap));
+  schedule(Event::Kind::kPostReceives, side,
+           scene_.random.between(Duration(0), 2 * scene_.options.receive_gap));
 }
 
 void PairDriver::on_event(const Event& event) {
@@ -140,7 +144,8 @@ void PairDriver::on_event(const Event& event) {
       sends_scheduled_[index(event.side)] = false;
       if (stage_ == Stage::kDraining) return;
       // A program may post a little more before it notices the failure; all of that is flushed.
-      if (const bool posted = end(event.side).post_sends(static_cast<std::uint32_t>(scene_.random.between(1, 8)));
+      if (const bool posted =
+              end(event.side).post_sends(static_cast<std::uint32_t>(scene_.random.between(1, 8)));
           stage_ == Stage::kConnected) {
         // A full queue may get room without a completion, when what was in it is unsignaled.
         schedule_sends(event.side, posted ? scene_.options.post_gap : kFullQueuePause);
@@ -186,7 +191,8 @@ void PairDriver::on_completion(Side side, const transport::Completion& completio
 void PairDriver::fail_soon() {
   stage_ = Stage::kFailed;
   // The other end may find out by itself meanwhile.
-  const Duration longest = scene_.random.chance(0.2) ? 9 * scene_.options.effective_ack_timeout() : microseconds(500);
+  const Duration longest =
+      scene_.random.chance(0.2) ? 9 * scene_.options.effective_ack_timeout() : microseconds(500);
   step_after(scene_.random.between(microseconds(1), longest));
 }
 
@@ -201,6 +207,7 @@ void PairDriver::enter_error() {
 
 void PairDriver::leave_error() {
   for (const Side side : kSides) end(side).on_flushed();
+  for (const Side side : kSides) end(side).renew_windows();
   for (const Side side : kSides) move_to(side, QpState::kReset);
   scene_.coverage.add(Happening::kReconnected);
   connect();

@@ -35,7 +35,8 @@ World::World(const Options& options)
              .coverage = coverage_,
              .random = application_random_} {
   for (const Side side : kSides) {
-    hosts_[index(side)] = std::make_unique<Host>(side, options_, plans_, clock_, network_, frames_, observer_);
+    hosts_[index(side)] =
+        std::make_unique<Host>(side, options_, plans_, clock_, network_, frames_, observer_);
     scene_.hosts[index(side)] = hosts_[index(side)].get();
     scene_.run_at[index(side)] = clock_.now();
   }
@@ -87,7 +88,8 @@ bool World::step() {
   if (next == kNever) return false;
   if (next > clock_.now()) clock_.advance_to(next);
   if (++steps_ > kMaxSteps) {
-    referee_.complain("liveness", fmt::format("{} steps and no end: somebody goes round in circles", kMaxSteps));
+    referee_.complain("liveness",
+                      fmt::format("{} steps and no end: somebody goes round in circles", kMaxSteps));
   }
   if (events_.next_time() <= clock_.now()) {
     handle(events_.take());
@@ -165,7 +167,8 @@ void World::poll_completions(Side side) {
         const auto pair = std::ranges::find_if(
             pairs_, [&](const auto& candidate) { return candidate->owns(side, completion.qp_number); });
         if (pair == pairs_.end()) {
-          referee_.complain("completions", fmt::format("{}: a completion of a queue pair that is not there", name(side)));
+          referee_.complain("completions",
+                            fmt::format("{}: a completion of a queue pair that is not there", name(side)));
           return;
         }
         (*pair)->on_completion(side, completion);
@@ -183,7 +186,8 @@ bool World::is_done() const {
 void World::maybe_stop_faults() {
   if (scene_.faults_stopped != kNever) return;
   const auto enough = static_cast<std::uint64_t>(options_.safety_fraction * options_.operations);
-  if (coverage_.count(Happening::kOperations) < enough && clock_.now().time_since_epoch() < seconds(20)) return;
+  if (coverage_.count(Happening::kOperations) < enough && clock_.now().time_since_epoch() < seconds(20))
+    return;
   scene_.faults_stopped = clock_.now();
   network_.stop_faults();
   for (const auto& host : hosts_) host->attachment().faults_on = false;
@@ -214,10 +218,11 @@ void World::fall_silent() {
 void World::judge_end() {
   for (const Side side : kSides) {
     referee_.complain_if("memory", scene_.host(side).memory().check(), side == Side::kA ? "A" : "B");
+    referee_.complain_if("atomics", scene_.host(side).check_atomics(), side == Side::kA ? "A" : "B");
     const auto& counters = scene_.host(side).device().counters();
     if (!options_.is_peaceful()) continue;
-    for (const Counter counter : {Counter::kLocalAckTimeout, Counter::kDuplicateRequest, Counter::kPacketSequenceError,
-                                  Counter::kImpliedNakSequenceError}) {
+    for (const Counter counter : {Counter::kLocalAckTimeout, Counter::kDuplicateRequest,
+                                  Counter::kPacketSequenceError, Counter::kImpliedNakSequenceError}) {
       if (counters.value(counter) == 0) continue;
       referee_.complain("wire", fmt::format("{}: {} is {} though the network lost nothing", name(side),
                                             transport::kCounterNames[static_cast<std::size_t>(counter)],
@@ -251,6 +256,8 @@ void World::collect_coverage() {
     coverage_.add(Happening::kReadResumedInside, counts.reads_resumed_inside);
     coverage_.add(Happening::kDuplicateRequest, counts.duplicate_requests);
     coverage_.add(Happening::kDuplicateRead, counts.duplicate_reads);
+    coverage_.add(Happening::kDuplicateAtomic, counts.duplicate_atomics);
+    coverage_.add(Happening::kReplayedAnswer, counts.replayed_answers);
     coverage_.add(Happening::kCoalescedAck, counts.coalesced_acks);
     coverage_.add(Happening::kAckInsideMessage, counts.acks_inside_message);
     coverage_.add(Happening::kFullWindow, counts.full_windows);
