@@ -55,7 +55,7 @@ void CompletionQueue::request_notification(bool solicited_only) {
 
 void CompletionQueue::complete(const Completion& completion) {
   if (tail_ - head_.load(std::memory_order_acquire) == capacity_) {
-    overrun_.store(true, std::memory_order_relaxed);
+    if (!overrun_.exchange(true, std::memory_order_relaxed)) engine_.on_cq_overrun(*this);
     return;
   }
   ring_[tail_ & mask_] = completion;

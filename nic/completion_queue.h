@@ -39,7 +39,8 @@ class CompletionQueue final : public transport::CompletionSink, private ChannelE
   /// `solicited_only`), and wakes the NIC's thread. Without a channel there is nobody to tell, and it does nothing.
   void request_notification(bool solicited_only);
 
-  /// Whether completions were lost because the queue was full.
+  /// Whether completions were lost because the queue was full. From the first on, the queue pairs that use it are in
+  /// ERR.
   bool has_overrun() const { return overrun_.load(std::memory_order_relaxed); }
 
   // --- The engine's side; under the engine lock ---

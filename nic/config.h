@@ -54,6 +54,7 @@ struct DeviceLimits {
   static constexpr std::uint32_t kMaxMemoryRegions = 1u << 18;
   static constexpr std::uint32_t kMaxProtectionDomains = 32768;
   static constexpr std::uint32_t kMaxAddressHandles = 32768;
+  static constexpr std::uint32_t kMaxSharedReceiveQueues = 16384;
   static constexpr std::uint32_t kMaxReadsInFlight = 16;  ///< per QP, each way
 };
 

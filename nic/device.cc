@@ -40,8 +40,20 @@ void pause_uncancelled(Duration duration) {
 
 Result<void, Error> check_limits(const QpCreateAttributes& attributes) {
   const QpCapabilities& wanted = attributes.capabilities;
-  if (attributes.pd == nullptr || attributes.send_queue == nullptr || attributes.receive_queue == nullptr) {
-    return failure(invalid("a queue pair needs a protection domain and two completion queues"));
+  if (attributes.type == QpType::kXrcTarget) {
+    if (attributes.xrc_domain == nullptr) return failure(invalid("an XRC target needs an XRC domain"));
+  } else if (attributes.pd == nullptr || attributes.send_queue == nullptr) {
+    return failure(invalid("a queue pair needs a protection domain and a completion queue for what it sends"));
+  }
+  const bool receives = has_receive_queue(attributes.type);
+  if (receives && attributes.receive_queue == nullptr) {
+    return failure(invalid("a queue pair needs a completion queue for what it receives"));
+  }
+  if (!receives && attributes.srq != nullptr) {
+    return failure(invalid("an XRC queue pair finds its shared receive queue by the number in each message"));
+  }
+  if (attributes.srq != nullptr && attributes.srq->attributes().xrc_domain != nullptr) {
+    return failure(invalid("a shared receive queue of an XRC domain is for XRC targets"));
   }
   if (wanted.max_send_wr > DeviceLimits::kMaxWorkRequests ||
       wanted.max_receive_wr > DeviceLimits::kMaxWorkRequests) {
@@ -54,6 +66,18 @@ Result<void, Error> check_limits(const QpCreateAttributes& attributes) {
     return failure(invalid("more inline data than a work request can have"));
   }
   return success();
+}
+
+/// Notes on all that a queue pair uses that there is one more, or one less, who does.
+void count_users(const QpCreateAttributes& attributes, int change) {
+  const auto count = [change](auto* used) {
+    if (used != nullptr) used->users.fetch_add(static_cast<std::uint32_t>(change));
+  };
+  count(attributes.pd);
+  count(attributes.send_queue);
+  count(attributes.receive_queue);
+  count(attributes.srq);
+  count(attributes.xrc_domain);
 }
 
 }  // namespace
@@ -188,9 +212,7 @@ Result<std::unique_ptr<QueuePair>, Error> Device::create_qp(const QpCreateAttrib
   if (!number) return failure(Error{.code = ENOMEM, .message = "there are too many queue pairs"});
   auto qp = std::make_unique<QueuePair>(*engine_, engine_->memory(), *engine_, engine_->counters(), *number,
                                         attributes);
-  attributes.pd->users.fetch_add(1);
-  attributes.send_queue->users.fetch_add(1);
-  attributes.receive_queue->users.fetch_add(1);
+  count_users(attributes, +1);
   const Engine::Guard guard(*engine_);
   engine_->queue_pairs().insert(*number, *qp);
   return qp;
@@ -207,9 +229,14 @@ void Device::destroy_qp(std::unique_ptr<QueuePair> qp) {
     engine_->bury(*qp, clock_.now());
   }
   qp.reset();
-  attributes.receive_queue->users.fetch_sub(1);
-  attributes.send_queue->users.fetch_sub(1);
-  attributes.pd->users.fetch_sub(1);
+  count_users(attributes, -1);
+}
+
+Result<void, Error> Device::check_destroyable(const QueuePair& qp) const {
+  if (engine_->is_abandoned()) return success();
+  const Engine::Guard guard(*engine_);
+  if (!engine_->groups().has(qp)) return success();
+  return failure(Error{.code = EBUSY, .message = "the queue pair is still a member of a multicast group"});
 }
 
 void Device::send_what_is_owed(QueuePair& qp) {
@@ -284,6 +311,6 @@ std::vector<std::pair<std::string_view, std::uint64_t>> Device::all_counters() c
   return all;
 }
 
-void Device::set_qp_event_handler(QpEventHandler handler) { engine_->set_event_handler(std::move(handler)); }
+void Device::set_event_handlers(EventHandlers handlers) { engine_->set_event_handlers(std::move(handlers)); }
 
 }  // namespace urnic::nic

@@ -15,11 +15,14 @@
 #include "nic/completion_channel.h"
 #include "nic/completion_queue.h"
 #include "nic/config.h"
+#include "nic/event_handlers.h"
 #include "nic/gid_table.h"
 #include "nic/memory_table.h"
 #include "nic/port_spec.h"
 #include "nic/protection_domain.h"
 #include "nic/queue_pair.h"
+#include "nic/shared_receive_queue.h"
+#include "nic/xrc_domain.h"
 #include "transport/counters.h"
 #include "transport/result.h"
 
@@ -68,9 +71,36 @@ class Device {
 
   /// Starts the device if it is not. EINVAL: limits; ENOMEM: too many.
   Result<std::unique_ptr<QueuePair>, Error> create_qp(const QpCreateAttributes& attributes);
+  /// EBUSY, with the queue pair untouched, while it is a member of a multicast group.
+  Result<void, Error> check_destroyable(const QueuePair& qp) const;
   /// Sends what is owed first. Its completions stay in the completion queues. For a bounded time the number
   /// goes on to acknowledge the peer's repeats, whose acknowledgement may have been lost.
   void destroy_qp(std::unique_ptr<QueuePair> qp);
+
+  /// ENOMEM: too many, EINVAL: limits, or one of domain and completions without the other.
+  Result<std::unique_ptr<SharedReceiveQueue>, Error> create_srq(const SrqCreateAttributes& attributes);
+  /// EBUSY, with the queue untouched, while queue pairs use it.
+  Result<void, Error> destroy_srq(std::unique_ptr<SharedReceiveQueue>& srq);
+
+  Result<std::unique_ptr<XrcDomain>, Error> open_xrc_domain();
+  /// EBUSY while anything is in it.
+  Result<void, Error> close_xrc_domain(std::unique_ptr<XrcDomain>& domain);
+
+  /// Where datagrams can be sent to. Starts the device if it is not. EINVAL: see check_address(); ENOMEM: too many.
+  Result<transport::AddressHandleId, Error> create_address_handle(ProtectionDomain& pd, const AddressVector& address);
+  /// Datagrams that were posted for it and did not leave yet are lost.
+  Result<void, Error> destroy_address_handle(ProtectionDomain& pd, transport::AddressHandleId handle);
+
+  /// The queue pair (UD) receives what is sent to the group. EINVAL: it is not UD, or that is no group's address; joining
+  /// twice is the same as once.
+  Result<void, Error> attach_multicast(QueuePair& qp, const transport::wire::Gid& group);
+  /// EINVAL: it is not a member.
+  Result<void, Error> detach_multicast(QueuePair& qp, const transport::wire::Gid& group);
+
+  /// A memory window that is not bound, and its key. Binding is a work request.
+  Result<std::uint32_t, Error> allocate_window(ProtectionDomain& pd, WindowType type);
+  /// `key` is any that the window has had.
+  Result<void, Error> deallocate_window(ProtectionDomain& pd, std::uint32_t key);
 
   /// Checks an address vector as creating an address handle does: EINVAL for a zero destination, an unused
   /// source index, or addresses of different kinds.
@@ -99,10 +129,8 @@ class Device {
   /// ("port_sent_frames").
   std::vector<std::pair<std::string_view, std::uint64_t>> all_counters() const;
 
-  /// Receives asynchronous events: called by the engine, under its lock; must not block nor call the device.
-  /// The context is the queue pair's. Set before start().
-  using QpEventHandler = std::function<void(void* qp_context, transport::QpEvent event)>;
-  void set_qp_event_handler(QpEventHandler handler);
+  /// Set before start().
+  void set_event_handlers(EventHandlers handlers);
 
   Engine& engine() { return *engine_; }
 
@@ -118,6 +146,8 @@ class Device {
   std::mutex start_mutex_;
   std::atomic<std::uint32_t> next_pd_{1};
   std::atomic<std::uint32_t> queue_count_{0};  // completion queues
+  std::atomic<std::uint32_t> srq_count_{0};
+  std::atomic<std::uint32_t> next_srq_{1};
 };
 
 }  // namespace urnic::nic

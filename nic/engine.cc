@@ -9,6 +9,7 @@
 
 #include "nic/completion_queue.h"
 #include "nic/queue_pair.h"
+#include "nic/shared_receive_queue.h"
 
 namespace urnic::nic {
 
@@ -41,10 +42,16 @@ Engine::Engine(const DeviceConfig& config, const Clock& clock, const GidTable& g
       memory_(config.seed),
       queue_pairs_(config.seed),
       neighbors_(config, gids),
-      transmitter_(neighbors_, scheduler_, tombstones_, drops_, counters_),
+      transmitter_({.neighbors = neighbors_,
+                    .address_handles = address_handles_,
+                    .scheduler = scheduler_,
+                    .tombstones = tombstones_,
+                    .drops = drops_,
+                    .counters = counters_}),
       receiver_({.config = config,
                  .gids = gids,
                  .queue_pairs = queue_pairs_,
+                 .groups = groups_,
                  .tombstones = tombstones_,
                  .neighbors = neighbors_,
                  .scheduler = scheduler_,
@@ -100,6 +107,7 @@ Engine::Round Engine::run_round(Time now) {
   worked |= transmitter_.run(now);
   port_->flush();
   worked |= publish(now);
+  if (!overrun_.empty()) fail_users_of_overrun();
   round.worked = worked;
   return round;
 }
@@ -208,10 +216,14 @@ void Engine::unschedule(QueuePair& qp) {
 void Engine::bury(QueuePair& qp, Time now) {
   scheduler_.take_doorbells();
   unschedule(qp);
+  groups_.detach_from_all(qp);
   queue_pairs_.release(qp.number());
-  if (qp.path().header_bytes() == 0) return;
-  const transport::RcEndpoint& endpoint = std::as_const(qp).endpoint();
+  const bool acknowledges = service_of(qp.attributes().type) == transport::wire::Service::kRc ||
+                            service_of(qp.attributes().type) == transport::wire::Service::kXrc;
+  if (qp.path().header_bytes() == 0 || !acknowledges) return;
+  const transport::Endpoint& endpoint = std::as_const(qp).endpoint();
   tombstones_.add({.number = qp.number(),
+                   .service = endpoint.config().service,
                    .peer = endpoint.config().remote_qp,
                    .expected = endpoint.next_receive_psn(),
                    .msn = endpoint.msn(),
@@ -220,13 +232,33 @@ void Engine::bury(QueuePair& qp, Time now) {
 }
 
 void Engine::forget_queue(CompletionQueue& queue) {
-  to_publish_.erase(std::remove(to_publish_.begin(), to_publish_.end(), &queue), to_publish_.end());
+  std::erase(to_publish_, &queue);
+  std::erase(overrun_, &queue);
   queue.retire();
 }
 
 void Engine::on_qp_event(transport::QpNumber number, transport::QpEvent event) {
   QueuePair* const qp = queue_pairs_.find(number);
-  if (qp != nullptr && on_event_) on_event_(qp->context(), event);
+  if (qp != nullptr && handlers_.on_qp) handlers_.on_qp(qp->context(), event);
+}
+
+void Engine::on_srq_limit(SharedReceiveQueue& srq) {
+  if (handlers_.on_srq_limit) handlers_.on_srq_limit(srq.context());
+}
+
+// Whoever relied on that completion would wait for ever: so they all hear of it.
+void Engine::fail_users_of_overrun() {
+  for (CompletionQueue* const queue : overrun_) {
+    if (handlers_.on_cq_overrun) handlers_.on_cq_overrun(queue->context());
+    queue_pairs_.for_each([&](QueuePair& qp) {
+      const bool uses_it = qp.attributes().send_queue == queue || qp.attributes().receive_queue == queue;
+      if (!uses_it || qp.endpoint().state() == QpState::kReset || qp.endpoint().state() == QpState::kError) return;
+      qp.endpoint().to_error();
+      on_qp_event(qp.number(), transport::QpEvent::kFatal);
+      scheduler_.wake(qp);
+    });
+  }
+  overrun_.clear();
 }
 
 // --- Draining ---

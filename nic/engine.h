@@ -9,12 +9,15 @@
 #include <mutex>
 #include <vector>
 
+#include "nic/address_handles.h"
 #include "nic/clock.h"
 #include "nic/config.h"
 #include "nic/device_counters.h"
 #include "nic/engine_lock.h"
+#include "nic/event_handlers.h"
 #include "nic/gid_table.h"
 #include "nic/memory_table.h"
+#include "nic/multicast_groups.h"
 #include "nic/neighbor_cache.h"
 #include "nic/packet_port.h"
 #include "nic/progress_thread.h"
@@ -31,6 +34,7 @@ namespace urnic::nic {
 
 class CompletionQueue;
 class QueuePair;
+class SharedReceiveQueue;
 
 /// What every call says in the child of a fork: EIO.
 Error abandoned_error();
@@ -105,6 +109,8 @@ class Engine final : public transport::QpEventSink {
   PacketPort& port() { return *port_; }
   MemoryTable& memory() { return memory_; }
   QueuePairTable& queue_pairs() { return queue_pairs_; }
+  AddressHandles& address_handles() { return address_handles_; }
+  MulticastGroups& groups() { return groups_; }
   const NeighborCache& neighbors() const { return neighbors_; }
 
   /// One round at time `now`.
@@ -124,13 +130,15 @@ class Engine final : public transport::QpEventSink {
   /// A queue has something to publish at the end of this round.
   void add_to_publish(CompletionQueue& queue) { to_publish_.push_back(&queue); }
   /// There will be no more than `count` completion queues, so that publishing need not allocate.
-  void expect_queues(std::size_t count) { to_publish_.reserve(count); }
+  void expect_queues(std::size_t count) { to_publish_.reserve(count), overrun_.reserve(count); }
   /// The end of a completion queue.
   void forget_queue(CompletionQueue& queue);
 
-  /// See Device::set_qp_event_handler().
-  void set_event_handler(std::function<void(void*, transport::QpEvent)> handler) { on_event_ = std::move(handler); }
+  void set_event_handlers(EventHandlers handlers) { handlers_ = std::move(handlers); }
   void on_qp_event(transport::QpNumber qp, transport::QpEvent event) override;
+  void on_srq_limit(SharedReceiveQueue& srq);
+  /// A completion did not fit into `queue` and is lost: at the end of this round its queue pairs go to ERR.
+  void on_cq_overrun(CompletionQueue& queue) { overrun_.push_back(&queue); }
 
   // --- Counters; any thread ---
 
@@ -144,6 +152,7 @@ class Engine final : public transport::QpEventSink {
   bool expire_timers(transport::Time now);
   bool publish(transport::Time now);
   void after_unlock();
+  void fail_users_of_overrun();
   Round try_rounds(bool is_application, bool is_poll);
 
   const DeviceConfig& config_;
@@ -159,13 +168,16 @@ class Engine final : public transport::QpEventSink {
   DeviceCounters drops_;
   MemoryTable memory_;
   QueuePairTable queue_pairs_;
+  AddressHandles address_handles_;
+  MulticastGroups groups_;
   NeighborCache neighbors_;
   Scheduler scheduler_;
   Tombstones tombstones_;
   Transmitter transmitter_;
   Receiver receiver_;
   std::vector<CompletionQueue*> to_publish_;  // in the order in which they got something
-  std::function<void(void*, transport::QpEvent)> on_event_;
+  std::vector<CompletionQueue*> overrun_;
+  EventHandlers handlers_;
   ProgressThread thread_;
 };
 

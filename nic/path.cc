@@ -82,7 +82,18 @@ Path Path::make(const AddressVector& to, const Gid& source, const Mac& source_ma
   }
   const std::uint32_t flow_label = to.flow_label != 0 ? to.flow_label : flow_label_of(local_qp, remote_qp);
   emit(Udp{.source_port = source_port_of(flow_label)}, headers.subspan(at));
+  path.has_flow_label_ = to.flow_label != 0;
   return path;
+}
+
+void Path::use_source_port(std::uint16_t port) {
+  store_u16(std::span<std::byte>(headers_), header_bytes_ - Udp::kBytes, port);
+}
+
+std::uint16_t datagram_source_port(QpNumber qp) {
+  constexpr std::uint32_t kGoldenRatio = 0x61c88647;
+  constexpr unsigned kBits = 14;
+  return static_cast<std::uint16_t>(0xc000u + (to_integer(qp) * kGoldenRatio >> (32 - kBits)));
 }
 
 std::size_t Path::seal(std::span<std::byte> frame, std::size_t packet_bytes, const Mac& peer_mac) {

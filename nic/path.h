@@ -42,6 +42,11 @@ class Path {
   /// Ethernet + IP + UDP: where in a frame the packet (BTH) begins.
   std::size_t header_bytes() const { return header_bytes_; }
 
+  /// From now on UDP comes from this port; the destination's flow label, if it has one, chose another.
+  void use_source_port(std::uint16_t port);
+  /// Whether the flow label chose the UDP source port (fact 6).
+  bool has_flow_label() const { return has_flow_label_; }
+
   /// Completes a frame whose packet of `packet_bytes` stands at header_bytes(): headers in front, addressed
   /// to `peer_mac`, ICRC behind. Returns the frame's length. `frame` has room for the ICRC.
   std::size_t seal(std::span<std::byte> frame, std::size_t packet_bytes,
@@ -53,6 +58,10 @@ class Path {
   transport::wire::Gid source_{};
   transport::wire::Gid destination_{};
   std::uint16_t next_ip_id_ = 0;
+  bool has_flow_label_ = false;
 };
+
+/// The UDP source port of a datagram queue pair whose address handle has no flow label (fact 7).
+std::uint16_t datagram_source_port(transport::QpNumber qp);
 
 }  // namespace urnic::nic

@@ -5,7 +5,11 @@
 #include <utility>
 
 #include "nic/engine.h"
+#include "nic/multicast_groups.h"
 #include "nic/queue_pair_state.h"
+#include "nic/shared_receive_queue.h"
+#include "nic/xrc_domain.h"
+#include "transport/rc/endpoint.h"
 
 namespace urnic::nic {
 
@@ -15,17 +19,6 @@ using transport::SendRequest;
 using transport::Sge;
 
 namespace {
-
-std::uint64_t total_length(std::span<const Sge> sges) {
-  std::uint64_t total = 0;
-  for (const Sge& sge : sges) total += sge.length;
-  return total;
-}
-
-/// The lock of a queue, which the child of a fork must not touch: a thread that is not there any more may hold it.
-std::unique_lock<std::mutex> lock_unless_abandoned(std::mutex& mutex, const Engine& engine) {
-  return engine.is_abandoned() ? std::unique_lock<std::mutex>() : std::unique_lock(mutex);
-}
 
 transport::SendQueue::Limits send_limits(const QpCapabilities& wanted) {
   return {.work_requests = wanted.max_send_wr,
@@ -39,6 +32,27 @@ transport::ReceiveQueue::Limits receive_limits(const QpCapabilities& wanted) {
 
 Error invalid(const char* message) { return {.code = EINVAL, .message = message}; }
 
+std::unique_ptr<transport::Endpoint> make_endpoint(QpType, const transport::QpSurroundings& surroundings) {
+  return std::make_unique<transport::RcEndpoint>(surroundings);
+}
+
+/// Which operations a queue pair of this type can be asked for.
+bool is_possible(QpType type, transport::SendOperation operation) {
+  using transport::SendOperation;
+  switch (type) {
+    case QpType::kRc:
+    case QpType::kXrcInitiator:
+      return true;
+    case QpType::kUc:
+      return !has_response(operation) && operation != SendOperation::kSendWithInvalidate;
+    case QpType::kUd:
+      return operation == SendOperation::kSend || operation == SendOperation::kSendWithImmediate;
+    case QpType::kXrcTarget:
+      break;
+  }
+  return false;
+}
+
 }  // namespace
 
 QueuePair::QueuePair(Engine& engine, transport::Dma& dma, transport::QpEventSink& events,
@@ -50,12 +64,7 @@ QueuePair::QueuePair(Engine& engine, transport::Dma& dma, transport::QpEventSink
       schedule_(*this),
       send_queue_(send_limits(attributes.capabilities)),
       receive_queue_(receive_limits(attributes.capabilities)),
-      endpoint_({.dma = dma,
-                 .send_queue = send_queue_,
-                 .send_completions = *attributes.send_queue,
-                 .receiver = {.queue = &receive_queue_, .completions = attributes.receive_queue, .pd = attributes.pd->id},
-                 .events = events,
-                 .counters = counters}) {
+      endpoint_(make_endpoint(attributes.type, surroundings(dma, events, counters))) {
   attributes_.capabilities = {.max_send_wr = send_queue_.limits().work_requests,
                               .max_receive_wr = receive_queue_.limits().work_requests,
                               .max_send_sge = send_queue_.limits().sges,
@@ -65,13 +74,31 @@ QueuePair::QueuePair(Engine& engine, transport::Dma& dma, transport::QpEventSink
 
 QueuePair::~QueuePair() = default;
 
+transport::QpSurroundings QueuePair::surroundings(transport::Dma& dma, transport::QpEventSink& events,
+                                                  transport::Counters& counters) {
+  transport::ReceiveEnd receiver;
+  if (attributes_.srq != nullptr) {
+    receiver = attributes_.srq->receive_end(attributes_.receive_queue);
+  } else if (has_receive_queue(attributes_.type)) {
+    receiver = {.queue = &receive_queue_, .completions = attributes_.receive_queue, .pd = attributes_.pd->id};
+  }
+  return {.dma = dma,
+          .send_queue = send_queue_,
+          .send_completions = attributes_.send_queue,
+          .receiver = receiver,
+          .events = events,
+          .counters = counters,
+          .xrc_receivers = attributes_.xrc_domain};
+}
+
 // --- Posting ---
 
-PostStatus QueuePair::can_post_send(std::size_t sge_count) const {
+PostStatus QueuePair::can_post_send(const SendRequest& request, std::size_t sge_count) const {
   const QpState state = posted_state_.load(std::memory_order_relaxed);
-  const bool allowed =
-      state == QpState::kReadyToSend || state == QpState::kSqDrained || state == QpState::kError;
+  const bool allowed = state == QpState::kReadyToSend || state == QpState::kSqDrained ||
+                       state == QpState::kSqError || state == QpState::kError;
   if (!allowed) return PostStatus::kWrongState;
+  if (!is_possible(attributes_.type, request.operation)) return PostStatus::kBadRequest;
   if (send_queue_.is_full()) return PostStatus::kQueueFull;
   if (sge_count > send_queue_.limits().sges) return PostStatus::kTooManySges;
   return PostStatus::kPosted;
@@ -79,6 +106,7 @@ PostStatus QueuePair::can_post_send(std::size_t sge_count) const {
 
 PostStatus QueuePair::can_post_receive(std::size_t sge_count) const {
   if (posted_state_.load(std::memory_order_relaxed) == QpState::kReset) return PostStatus::kWrongState;
+  if (attributes_.srq != nullptr || !has_receive_queue(attributes_.type)) return PostStatus::kBadRequest;
   if (receive_queue_.is_full()) return PostStatus::kQueueFull;
   if (sge_count > receive_queue_.limits().sges) return PostStatus::kTooManySges;
   return PostStatus::kPosted;
@@ -96,7 +124,7 @@ QueuePair::SendBatch::~SendBatch() {
 
 PostStatus QueuePair::SendBatch::post(const SendRequest& request, std::span<const Sge> sges) {
   if (!lock_.owns_lock()) return PostStatus::kAbandoned;
-  if (const PostStatus status = qp_.can_post_send(sges.size()); status != PostStatus::kPosted) return status;
+  if (const PostStatus status = qp_.can_post_send(request, sges.size()); status != PostStatus::kPosted) return status;
   const std::uint64_t length = total_length(sges);
   if (length > transport::kMaxMessageBytes) return PostStatus::kTooLong;
 
@@ -111,7 +139,7 @@ PostStatus QueuePair::SendBatch::post_inline(const SendRequest& request, std::sp
   if (!lock_.owns_lock()) return PostStatus::kAbandoned;
   if (!sends_data(request.operation)) return PostStatus::kNotSupported;
   // Elements are not kept, so there may be any number of them.
-  if (const PostStatus status = qp_.can_post_send(0); status != PostStatus::kPosted) return status;
+  if (const PostStatus status = qp_.can_post_send(request, 0); status != PostStatus::kPosted) return status;
   const std::uint64_t length = total_length(sges);
   if (length > qp_.send_queue_.limits().inline_bytes) return PostStatus::kTooLong;
 
@@ -165,10 +193,12 @@ bool QueuePair::must_flush_receives() {
 // --- The engine's side ---
 
 void QueuePair::on_packet(const transport::wire::Packet& packet, transport::Time now) {
+  // An XRC target's messages complete wherever the shared receive queue says: those are not held back.
+  if (attributes_.receive_queue == nullptr) return endpoint_->on_packet(packet, now);
   CompletionQueue& queue = *attributes_.receive_queue;
   const std::uint32_t added_before = queue.added();
-  endpoint_.on_packet(packet, now);
-  if (queue.added() == added_before || holds_completions_ || !endpoint_.owes_response()) return;
+  endpoint_->on_packet(packet, now);
+  if (queue.added() == added_before || holds_completions_ || !endpoint_->owes_response()) return;
   holds_completions_ = true;
   queue.hold(now);
 }
@@ -178,7 +208,7 @@ void QueuePair::release_completions() {
 }
 
 bool QueuePair::note_state() {
-  const QpState state = endpoint_.state();
+  const QpState state = endpoint_->state();
   if (posted_state_.load(std::memory_order_relaxed) == state) return false;
   posted_state_.exchange(state, std::memory_order_acq_rel);
   return true;
@@ -193,12 +223,12 @@ Result<void, Error> QueuePair::modify(const QpAttributes& attributes) {
     // Nobody posts meanwhile: RESET empties the queues.
     const std::scoped_lock queues(send_mutex_, receive_mutex_);
     const Engine::Guard guard(engine_);
-    const QpState from = endpoint_.state();
+    const QpState from = endpoint_->state();
     if (attributes.current_state && *attributes.current_state != from) {
       return failure(invalid("the queue pair is not in the state that was given as the current one"));
     }
     const QpState to = attributes.state.value_or(from);
-    if (auto checked = check_transition(from, to, present_in(attributes)); !checked) return checked;
+    if (auto checked = check_transition(attributes_.type, from, to, present_in(attributes)); !checked) return checked;
     if (auto checked = check_route(attributes); !checked) return checked;
     apply(to, merged(current_, attributes));
   }
@@ -215,20 +245,20 @@ Result<void, Error> QueuePair::check_route(const QpAttributes& changes) const {
   if (!changes.address) return success();
   if (auto checked = engine_.check_address(*changes.address); !checked) return checked;
   const transport::wire::Gid& destination = changes.address->destination;
-  const bool is_group = destination.is_multicast() ||
-                        (destination.is_ipv4_mapped() && destination.ipv4().is_multicast());
-  if (is_group) return failure(invalid("a connection cannot lead to a multicast address"));
+  if (is_multicast(destination)) return failure(invalid("a connection cannot lead to a multicast address"));
   return success();
 }
 
 transport::QpConfig QueuePair::config_from(const QpAttributes& attributes) const {
   const DeviceConfig& device = engine_.config();
   const transport::QpConfig defaults;
-  return {.local_qp = number_,
+  return {.service = service_of(attributes_.type),
+          .local_qp = number_,
           .remote_qp = attributes.destination_qp.value_or(defaults.remote_qp),
-          .pd = attributes_.pd->id,
+          .pd = attributes_.pd != nullptr ? attributes_.pd->id : transport::PdId{},
           .access = attributes.access.value_or(defaults.access),
-          .path_mtu = attributes.path_mtu.value_or(defaults.path_mtu),
+          .path_mtu = is_connected(attributes_.type) ? attributes.path_mtu.value_or(defaults.path_mtu)
+                                                     : engine_.max_path_mtu(),
           .receive_psn = attributes.receive_psn.value_or(defaults.receive_psn),
           .max_responder_resources =
               attributes.max_responder_resources.value_or(defaults.max_responder_resources),
@@ -238,12 +268,14 @@ transport::QpConfig QueuePair::config_from(const QpAttributes& attributes) const
           .ack_timeout = attributes.ack_timeout.value_or(defaults.ack_timeout),
           .retry_count = attributes.retry_count.value_or(defaults.retry_count),
           .rnr_retry = attributes.rnr_retry.value_or(defaults.rnr_retry),
+          .qkey = attributes.qkey.value_or(defaults.qkey),
+          .notify_when_drained = attributes.notify_when_drained.value_or(false),
           .min_ack_timeout = device.min_ack_timeout,
           .window_packets = device.window_packets};
 }
 
 void QueuePair::apply(QpState to, const QpAttributes& attributes) {
-  const QpState from = endpoint_.state();
+  const QpState from = endpoint_->state();
   current_ = attributes;
   const transport::QpConfig config = config_from(attributes);
   switch (to) {
@@ -252,36 +284,47 @@ void QueuePair::apply(QpState to, const QpAttributes& attributes) {
       current_ = {};
       path_ = {};
       peer_mac_ = {};
-      endpoint_.reset();
+      endpoint_->reset();
       break;
     case QpState::kInit:
-      endpoint_.to_init(config);
+      endpoint_->to_init(config);
       break;
-    case QpState::kReadyToReceive: {
-      const AddressVector& address = *attributes.address;
-      path_ = Path::make(address, *engine_.gids().at(address.source_gid_index), engine_.config().mac, number_,
-                         config.remote_qp);
-      endpoint_.to_ready_to_receive(config);
+    case QpState::kReadyToReceive:
+      if (is_connected(attributes_.type)) lead_to(*attributes.address, config.remote_qp);
+      endpoint_->to_ready_to_receive(config);
       break;
-    }
     case QpState::kReadyToSend:
       if (from == to) {
-        endpoint_.update(config);
+        endpoint_->update(config);
       } else {
-        endpoint_.to_ready_to_send(config);
+        endpoint_->to_ready_to_send(config);
       }
       break;
+    case QpState::kSqDrained:
+      if (from == to) {
+        if (is_connected(attributes_.type)) lead_to(*attributes.address, config.remote_qp);
+        endpoint_->update(config);
+      } else {
+        endpoint_->to_send_queue_drained(config);
+      }
+      current_.notify_when_drained.reset();
+      break;
     default:
-      endpoint_.to_error();
+      endpoint_->to_error();
   }
   note_state();
+}
+
+void QueuePair::lead_to(const AddressVector& address, transport::QpNumber remote_qp) {
+  path_ = Path::make(address, *engine_.gids().at(address.source_gid_index), engine_.config().mac, number_, remote_qp);
+  peer_mac_ = {};
 }
 
 QpAttributes QueuePair::query() const {
   if (engine_.is_abandoned()) return current_;
   const Engine::Guard guard(engine_);
   const transport::QpConfig config = config_from(current_);
-  const QpState state = endpoint_.state();
+  const QpState state = endpoint_->state();
   const bool has_started = state != QpState::kReset && state != QpState::kInit;
   return {.state = state,
           .current_state = state,
@@ -291,14 +334,15 @@ QpAttributes QueuePair::query() const {
           .address = current_.address.value_or(AddressVector{}),
           .path_mtu = config.path_mtu,
           .destination_qp = config.remote_qp,
-          .receive_psn = has_started ? endpoint_.next_receive_psn() : config.receive_psn,
+          .receive_psn = has_started ? endpoint_->next_receive_psn() : config.receive_psn,
           .max_responder_resources = current_.max_responder_resources.value_or(std::uint8_t{0}),
           .min_rnr_timer = config.min_rnr_timer,
-          .send_psn = current_.send_psn ? endpoint_.next_send_psn() : config.send_psn,
+          .send_psn = current_.send_psn ? endpoint_->next_send_psn() : config.send_psn,
           .max_reads_in_flight = current_.max_reads_in_flight.value_or(std::uint8_t{0}),
           .ack_timeout = current_.ack_timeout.value_or(std::uint8_t{0}),
           .retry_count = current_.retry_count.value_or(std::uint8_t{0}),
-          .rnr_retry = current_.rnr_retry.value_or(std::uint8_t{0})};
+          .rnr_retry = current_.rnr_retry.value_or(std::uint8_t{0}),
+          .qkey = config.qkey};
 }
 
 }  // namespace urnic::nic

@@ -12,20 +12,23 @@
 #include "nic/completion_queue.h"
 #include "nic/doorbell.h"
 #include "nic/path.h"
+#include "nic/peer_mac.h"
+#include "nic/posting.h"
 #include "nic/protection_domain.h"
+#include "nic/qp_type.h"
 #include "nic/timer_queue.h"
 #include "transport/endpoint.h"
 #include "transport/qp_state.h"
-#include "transport/rc/endpoint.h"
 #include "transport/receive_queue.h"
 #include "transport/result.h"
 #include "transport/send_queue.h"
+#include "transport/surroundings.h"
 
 namespace urnic::nic {
 
 class Engine;
-
-enum class QpType : std::uint8_t { kRc };
+class SharedReceiveQueue;
+class XrcDomain;
 
 /// Asked for at creation; QueuePair::capabilities() tells what was granted (at least as much).
 struct QpCapabilities {
@@ -39,9 +42,11 @@ struct QpCapabilities {
 struct QpCreateAttributes {
   QpType type = QpType::kRc;
   QpCapabilities capabilities{};
-  ProtectionDomain* pd = nullptr;            ///< required
-  CompletionQueue* send_queue = nullptr;     ///< completions of sends; required
-  CompletionQueue* receive_queue = nullptr;  ///< completions of receives; required
+  ProtectionDomain* pd = nullptr;            ///< required, but for an XRC target, which has none
+  CompletionQueue* send_queue = nullptr;     ///< completions of sends; required, but for an XRC target
+  CompletionQueue* receive_queue = nullptr;  ///< completions of receives; required where receives can be posted
+  SharedReceiveQueue* srq = nullptr;         ///< to receive into instead of a queue of its own (RC, UC, UD)
+  XrcDomain* xrc_domain = nullptr;           ///< of an XRC target; required
   bool all_signaled = false;                 ///< sq_sig_all
   void* context = nullptr;                   ///< for the layer above (events name the queue pair by it)
 };
@@ -64,17 +69,8 @@ struct QpAttributes {
   std::optional<std::uint8_t> ack_timeout{};
   std::optional<std::uint8_t> retry_count{};
   std::optional<std::uint8_t> rnr_retry{};
-};
-
-/// Why a work request was not accepted; the layer above makes an errno of it.
-enum class PostStatus : std::uint8_t {
-  kPosted,
-  kQueueFull,     ///< ENOMEM
-  kTooManySges,   ///< EINVAL
-  kTooLong,       ///< EINVAL: over 2^31 bytes, or inline data over the limit
-  kWrongState,    ///< EINVAL: posting is not allowed in this state
-  kNotSupported,  ///< EOPNOTSUPP
-  kAbandoned,     ///< EIO: this is the child of a fork, and the device is its parent's
+  std::optional<std::uint32_t> qkey{};
+  std::optional<bool> notify_when_drained{};  ///< of the transition to SQD
 };
 
 /// What the scheduler and its timers note about a queue pair. Under the engine lock, but for the doorbell.
@@ -89,15 +85,6 @@ struct QpSchedule {
   Timer timer;
   Place place = Place::kNowhere;
   boost::intrusive::list_member_hook<> hook;
-};
-
-/// The peer's MAC as the neighbour cache last told it, good as long as nothing changes there.
-struct PeerMac {
-  bool is_known = false;
-  std::uint32_t generation = 0;  ///< of the neighbour cache
-  transport::wire::Mac mac{};
-
-  bool is_good(std::uint32_t now_generation) const { return is_known && generation == now_generation; }
 };
 
 class QueuePair {
@@ -159,8 +146,9 @@ class QueuePair {
 
   // --- The engine's side; under the engine lock ---
 
-  transport::RcEndpoint& endpoint() { return endpoint_; }
-  const transport::RcEndpoint& endpoint() const { return endpoint_; }
+  transport::Endpoint& endpoint() { return *endpoint_; }
+  const transport::Endpoint& endpoint() const { return *endpoint_; }
+  /// To the peer; leads nowhere for datagrams.
   Path& path() { return path_; }
   PeerMac& peer_mac() { return peer_mac_; }
   QpSchedule& schedule() { return schedule_; }
@@ -175,14 +163,17 @@ class QueuePair {
 
  private:
   /// Why nothing can be posted to the send queue now, or kPosted.
-  PostStatus can_post_send(std::size_t sge_count) const;
+  PostStatus can_post_send(const transport::SendRequest& request, std::size_t sge_count) const;
   PostStatus can_post_receive(std::size_t sge_count) const;
   /// For a receive that was just published: whether nobody but the poster would ever look at it.
   bool must_flush_receives();
 
   Result<void, Error> check_route(const QpAttributes& changes) const;
+  transport::QpSurroundings surroundings(transport::Dma& dma, transport::QpEventSink& events,
+                                         transport::Counters& counters);
   transport::QpConfig config_from(const QpAttributes& attributes) const;
   void apply(transport::QpState to, const QpAttributes& attributes);
+  void lead_to(const AddressVector& address, transport::QpNumber remote_qp);
 
   Engine& engine_;
   transport::QpNumber number_;
@@ -198,7 +189,7 @@ class QueuePair {
   transport::ReceiveQueue receive_queue_;
   /// What posting checks, without the engine lock.
   std::atomic<transport::QpState> posted_state_{transport::QpState::kReset};
-  transport::RcEndpoint endpoint_;
+  std::unique_ptr<transport::Endpoint> endpoint_;
 };
 
 }  // namespace urnic::nic

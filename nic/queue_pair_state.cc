@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cerrno>
+#include <initializer_list>
 #include <iterator>
 #include <string>
 #include <string_view>
@@ -19,42 +20,83 @@ namespace {
 
 using enum Attributes;
 
+/// A set of queue pair types.
+enum class Types : std::uint8_t {};
+constexpr Types of(std::initializer_list<QpType> types) {
+  std::uint8_t set = 0;
+  for (const QpType type : types) set = static_cast<std::uint8_t>(set | 1u << to_integer(type));
+  return Types{set};
+}
+constexpr bool contains(Types set, QpType type) { return (to_integer(set) >> to_integer(type) & 1u) != 0; }
+
 struct Transition {
+  Types types;
   QpState from;
   QpState to;
   Attributes required = kNone;
   Attributes optional = kNone;
 };
 
-// Alternate paths and path migration, which the kernel's table allows too, do not exist here.
+constexpr Types kRc = of({QpType::kRc});
+constexpr Types kUc = of({QpType::kUc});
+constexpr Types kUd = of({QpType::kUd});
+constexpr Types kInitiator = of({QpType::kXrcInitiator});
+constexpr Types kTarget = of({QpType::kXrcTarget});
+constexpr Types kConnected = of({QpType::kRc, QpType::kUc, QpType::kXrcInitiator, QpType::kXrcTarget});
+/// Those that answer requests, and those that make them, reliably.
+constexpr Types kResponders = of({QpType::kRc, QpType::kXrcTarget});
+constexpr Types kRequesters = of({QpType::kRc, QpType::kXrcInitiator});
+constexpr Types kSilent = of({QpType::kUc, QpType::kXrcInitiator});
+constexpr Types kAll =
+    of({QpType::kRc, QpType::kUc, QpType::kUd, QpType::kXrcInitiator, QpType::kXrcTarget});
+
+constexpr Attributes kRoute = kAddress | kPathMtu | kDestinationQp | kReceivePsn;
+constexpr Attributes kRetries = kAckTimeout | kRetryCount | kRnrRetry;
+
+// Alternate paths and path migration, which the kernel's table allows too, do not exist here. Besides these, every state
+// may go to RESET, and all but RESET to ERR.
 constexpr Transition kTransitions[] = {
-    {.from = QpState::kReset, .to = QpState::kReset},
-    {.from = QpState::kReset, .to = QpState::kInit, .required = kPkeyIndex | kPort | kAccess},
+    {kUd, QpState::kReset, QpState::kInit, kPkeyIndex | kPort | kQkey, kNone},
+    {kConnected, QpState::kReset, QpState::kInit, kPkeyIndex | kPort | kAccess, kNone},
 
-    {.from = QpState::kInit, .to = QpState::kReset},
-    {.from = QpState::kInit, .to = QpState::kError},
-    {.from = QpState::kInit, .to = QpState::kInit, .optional = kPkeyIndex | kPort | kAccess},
-    {.from = QpState::kInit,
-     .to = QpState::kReadyToReceive,
-     .required =
-         kAddress | kPathMtu | kDestinationQp | kReceivePsn | kMaxResponderResources | kMinRnrTimer,
-     .optional = kAccess | kPkeyIndex},
+    {kUd, QpState::kInit, QpState::kInit, kNone, kPkeyIndex | kPort | kQkey},
+    {kConnected, QpState::kInit, QpState::kInit, kNone, kPkeyIndex | kPort | kAccess},
 
-    {.from = QpState::kReadyToReceive, .to = QpState::kReset},
-    {.from = QpState::kReadyToReceive, .to = QpState::kError},
-    {.from = QpState::kReadyToReceive,
-     .to = QpState::kReadyToSend,
-     .required = kAckTimeout | kRetryCount | kRnrRetry | kSendPsn | kMaxReadsInFlight,
-     .optional = kCurrentState | kAccess | kMinRnrTimer},
+    {kUd, QpState::kInit, QpState::kReadyToReceive, kNone, kPkeyIndex | kQkey},
+    {kSilent, QpState::kInit, QpState::kReadyToReceive, kRoute, kAccess | kPkeyIndex},
+    {kResponders, QpState::kInit, QpState::kReadyToReceive, kRoute | kMaxResponderResources | kMinRnrTimer,
+     kAccess | kPkeyIndex},
 
-    {.from = QpState::kReadyToSend, .to = QpState::kReset},
-    {.from = QpState::kReadyToSend, .to = QpState::kError},
-    {.from = QpState::kReadyToSend,
-     .to = QpState::kReadyToSend,
-     .optional = kCurrentState | kAccess | kMinRnrTimer},
+    {kUd, QpState::kReadyToReceive, QpState::kReadyToSend, kSendPsn, kCurrentState | kQkey},
+    {kUc, QpState::kReadyToReceive, QpState::kReadyToSend, kSendPsn, kCurrentState | kAccess},
+    {kRc, QpState::kReadyToReceive, QpState::kReadyToSend, kRetries | kSendPsn | kMaxReadsInFlight,
+     kCurrentState | kAccess | kMinRnrTimer},
+    {kInitiator, QpState::kReadyToReceive, QpState::kReadyToSend, kRetries | kSendPsn | kMaxReadsInFlight,
+     kCurrentState | kAccess},
+    {kTarget, QpState::kReadyToReceive, QpState::kReadyToSend, kAckTimeout | kSendPsn,
+     kCurrentState | kAccess | kMinRnrTimer},
 
-    {.from = QpState::kError, .to = QpState::kReset},
-    {.from = QpState::kError, .to = QpState::kError},
+    {kUd, QpState::kReadyToSend, QpState::kReadyToSend, kNone, kCurrentState | kQkey},
+    {kSilent, QpState::kReadyToSend, QpState::kReadyToSend, kNone, kCurrentState | kAccess},
+    {kResponders, QpState::kReadyToSend, QpState::kReadyToSend, kNone, kCurrentState | kAccess | kMinRnrTimer},
+
+    {kAll, QpState::kReadyToSend, QpState::kSqDrained, kNone, kDrainNotification},
+
+    {kUd, QpState::kSqDrained, QpState::kReadyToSend, kNone, kCurrentState | kQkey},
+    {kSilent, QpState::kSqDrained, QpState::kReadyToSend, kNone, kCurrentState | kAccess},
+    {kResponders, QpState::kSqDrained, QpState::kReadyToSend, kNone, kCurrentState | kAccess | kMinRnrTimer},
+
+    {kUd, QpState::kSqDrained, QpState::kSqDrained, kNone, kPkeyIndex | kQkey},
+    {kUc, QpState::kSqDrained, QpState::kSqDrained, kNone, kAddress | kAccess | kPkeyIndex},
+    {kRc, QpState::kSqDrained, QpState::kSqDrained, kNone,
+     kPort | kAddress | kRetries | kMaxReadsInFlight | kMaxResponderResources | kAccess | kPkeyIndex | kMinRnrTimer},
+    {kInitiator, QpState::kSqDrained, QpState::kSqDrained, kNone,
+     kPort | kAddress | kRetries | kMaxReadsInFlight | kAccess | kPkeyIndex},
+    {kTarget, QpState::kSqDrained, QpState::kSqDrained, kNone,
+     kPort | kAddress | kAckTimeout | kMaxResponderResources | kAccess | kPkeyIndex | kMinRnrTimer},
+
+    {kUd, QpState::kSqError, QpState::kReadyToSend, kNone, kCurrentState | kQkey},
+    {kUc, QpState::kSqError, QpState::kReadyToSend, kNone, kCurrentState | kAccess},
 };
 
 constexpr auto kStateNames =
@@ -77,6 +119,8 @@ constexpr auto kAttributeNames = std::to_array<std::string_view>({
     "timeout",
     "retry_cnt",
     "rnr_retry",
+    "Q_Key",
+    "the drained notification",
 });
 
 std::string_view to_string(QpState state) { return kStateNames[to_integer(state)]; }
@@ -90,9 +134,13 @@ std::string to_string(Attributes set) {
   return names;
 }
 
-const Transition* find_transition(QpState from, QpState to) {
+constexpr Transition kToAnEnd{kAll, QpState::kReset, QpState::kReset};
+
+const Transition* find_transition(QpType type, QpState from, QpState to) {
+  const bool is_end = to == QpState::kReset || (to == QpState::kError && from != QpState::kReset);
+  if (is_end) return &kToAnEnd;
   for (const Transition& transition : kTransitions) {
-    if (transition.from == from && transition.to == to) return &transition;
+    if (contains(transition.types, type) && transition.from == from && transition.to == to) return &transition;
   }
   return nullptr;
 }
@@ -118,14 +166,12 @@ Attributes present_in(const QpAttributes& attributes) {
          bit(attributes.max_responder_resources, kMaxResponderResources) |
          bit(attributes.min_rnr_timer, kMinRnrTimer) | bit(attributes.send_psn, kSendPsn) |
          bit(attributes.max_reads_in_flight, kMaxReadsInFlight) | bit(attributes.ack_timeout, kAckTimeout) |
-         bit(attributes.retry_count, kRetryCount) | bit(attributes.rnr_retry, kRnrRetry);
+         bit(attributes.retry_count, kRetryCount) | bit(attributes.rnr_retry, kRnrRetry) |
+         bit(attributes.qkey, kQkey) | bit(attributes.notify_when_drained, kDrainNotification);
 }
 
-Result<void, Error> check_transition(QpState from, QpState to, Attributes given) {
-  if (to == QpState::kSqDrained || to == QpState::kSqError) {
-    return invalid("state {} is not supported", to_string(to));
-  }
-  const Transition* const transition = find_transition(from, to);
+Result<void, Error> check_transition(QpType type, QpState from, QpState to, Attributes given) {
+  const Transition* const transition = find_transition(type, from, to);
   if (transition == nullptr) {
     return invalid("a queue pair cannot go from {} to {}", to_string(from), to_string(to));
   }
@@ -180,6 +226,8 @@ QpAttributes merged(const QpAttributes& current, const QpAttributes& changes) {
   take_change(all.ack_timeout, changes.ack_timeout);
   take_change(all.retry_count, changes.retry_count);
   take_change(all.rnr_retry, changes.rnr_retry);
+  take_change(all.qkey, changes.qkey);
+  take_change(all.notify_when_drained, changes.notify_when_drained);
   return all;
 }
 

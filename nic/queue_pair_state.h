@@ -12,7 +12,7 @@
 namespace urnic::nic {
 
 /// Attributes of a queue pair by name; a set of bits. The new state itself is none: it is always allowed.
-enum class Attributes : std::uint16_t {
+enum class Attributes : std::uint32_t {
   kNone = 0,
   kCurrentState = 1 << 0,
   kAccess = 1 << 1,
@@ -29,6 +29,8 @@ enum class Attributes : std::uint16_t {
   kAckTimeout = 1 << 12,
   kRetryCount = 1 << 13,
   kRnrRetry = 1 << 14,
+  kQkey = 1 << 15,
+  kDrainNotification = 1 << 16,
 };
 
 constexpr Attributes operator|(Attributes a, Attributes b) {
@@ -45,10 +47,10 @@ constexpr Attributes operator-(Attributes a, Attributes b) {
 /// Those that are present.
 Attributes present_in(const QpAttributes& attributes);
 
-/// Whether a reliable connection may go from `from` to `to` when `given` are given: nothing that the transition needs
+/// Whether a queue pair of this type may go from `from` to `to` when `given` are given: nothing that the transition needs
 /// may be missing, nothing that it does not allow may be there. The same rules as the Linux kernel's for every RDMA
-/// device, but that SQD and SQE are not there yet. EINVAL with the reason.
-Result<void, Error> check_transition(transport::QpState from, transport::QpState to, Attributes given);
+/// device, without alternate paths. EINVAL with the reason.
+Result<void, Error> check_transition(QpType type, transport::QpState from, transport::QpState to, Attributes given);
 
 /// Whether the attributes that are present have values that any device could use: those that depend on this one (path
 /// MTU, address) are checked elsewhere. EINVAL with the reason.

@@ -28,6 +28,14 @@ class QueuePairTable {
   /// Frees the number.
   void release(transport::QpNumber number);
 
+  /// Calls visit(QueuePair&) for each queue pair.
+  template <typename Visit>
+  void for_each(Visit visit) const {
+    for (const Slot& slot : slots_) {
+      if (slot.qp != nullptr) visit(*slot.qp);
+    }
+  }
+
   /// The queue pair of this number, or null.
   QueuePair* find(transport::QpNumber number) const {
     const Slot& slot = slots_[transport::to_integer(number) % kSlots];

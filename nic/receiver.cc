@@ -3,6 +3,8 @@
 #include <cstdint>
 
 #include "transport/qp_state.h"
+#include "transport/wire/ipv4.h"
+#include "transport/wire/ipv6.h"
 #include "transport/wire/packet.h"
 
 namespace urnic::nic {
@@ -12,6 +14,7 @@ using transport::QpNumber;
 using transport::Time;
 using transport::wire::Frame;
 using transport::wire::Gid;
+using transport::wire::Mac;
 using transport::wire::Packet;
 using transport::wire::ParseError;
 using transport::wire::Service;
@@ -26,13 +29,8 @@ bool is_our_partition(std::uint16_t pkey) {
   return (pkey & kKeyMask) == kKeyMask;
 }
 
-Service service_of(QpType type) {
-  switch (type) {
-    case QpType::kRc:
-      return Service::kRc;
-  }
-  return Service::kRc;
-}
+/// Receivers of a group (fact 43).
+constexpr QpNumber kMulticastQp{0xffffff};
 
 }  // namespace
 
@@ -45,38 +43,67 @@ void Receiver::on_frame(std::span<const std::byte> bytes, Time now) {
     return around_.drops.add(parsed.error());
   }
   const Frame& frame = parsed.value();
-  const auto packet = transport::wire::parse_packet(frame.ib);
-  if (!packet) return around_.drops.add(packet.error());
-  if (frame.ethernet.destination != around_.config.mac) return drop(DeviceCounter::kWrongMac);
-  if (!around_.gids.index_of(frame.destination_gid())) return drop(DeviceCounter::kWrongAddress);
+  Packet packet;
+  if (const auto error = packet.read(frame.ib)) return around_.drops.add(*error);
+  // In front of UDP; IPv4 options, if any, are not part of it.
+  packet.network_header = frame.ip_and_udp.first(frame.is_ipv4() ? transport::wire::Ipv4::kMinBytes
+                                                                  : transport::wire::Ipv6::kBytes);
+  const Gid destination = frame.destination_gid();
+  const bool is_for_group = is_multicast(destination);
+  const Mac expected_mac = is_for_group ? multicast_mac_of(destination) : around_.config.mac;
+  if (frame.ethernet.destination != expected_mac) return drop(DeviceCounter::kWrongMac);
+  const bool is_ours = is_for_group ? around_.groups.contains(destination)
+                                    : around_.gids.index_of(destination).has_value();
+  if (!is_ours) return drop(DeviceCounter::kWrongAddress);
   if (!frame.icrc_ok()) return drop(DeviceCounter::kBadIcrc);
-  on_packet(packet.value(), frame, now);
+  if (is_for_group) return on_packet_for_group(packet, frame, now);
+  on_packet(packet, frame, now);
 }
 
 /// From here on the packet is what its sender wrote.
 void Receiver::on_packet(const Packet& packet, const Frame& frame, Time now) {
   QueuePair* const qp = around_.queue_pairs.find(packet.bth.destination_qp);
   if (qp == nullptr) return on_packet_for_nobody(packet, frame, now);
-  if (!is_our_partition(packet.bth.pkey)) return drop(DeviceCounter::kBadPkey);
-
-  const Service service = transport::wire::service(packet.bth.opcode);
-  if (service == Service::kCnp) return drop(DeviceCounter::kCongestionNotification);
-  if (service != service_of(qp->attributes().type)) return drop(DeviceCounter::kWrongService);
-  if (!can_receive(qp->endpoint().state())) return drop(DeviceCounter::kWrongState);
-
+  if (!is_for(*qp, packet)) return;
   const Gid source = frame.source_gid();
   const bool is_from_peer =
       source == qp->path().destination() && frame.destination_gid() == qp->path().source();
-  if (!is_from_peer) return drop(DeviceCounter::kWrongPeer);
+  if (is_connected(qp->attributes().type) && !is_from_peer) return drop(DeviceCounter::kWrongPeer);
 
-  around_.counters.add(Counter::kReceivedPackets);
-  around_.counters.add(Counter::kReceivedBytes, frame.used_bytes);
   const PeerMac& known = qp->peer_mac();
   if (!known.is_good(around_.neighbors.generation()) || known.mac != frame.ethernet.source) {
     around_.neighbors.learn(source, frame.ethernet.source, now);
   }
-  qp->on_packet(packet, now);
-  around_.scheduler.wake(*qp);
+  deliver(*qp, packet, frame, now);
+}
+
+/// Whether the queue pair takes such a packet, whoever sent it; counts why it does not.
+bool Receiver::is_for(const QueuePair& qp, const Packet& packet) {
+  const Service service = transport::wire::service(packet.bth.opcode);
+  const auto refused = [this](DeviceCounter reason) {
+    drop(reason);
+    return false;
+  };
+  if (!is_our_partition(packet.bth.pkey)) return refused(DeviceCounter::kBadPkey);
+  if (service == Service::kCnp) return refused(DeviceCounter::kCongestionNotification);
+  if (service != service_of(qp.attributes().type)) return refused(DeviceCounter::kWrongService);
+  if (!can_receive(qp.endpoint().state())) return refused(DeviceCounter::kWrongState);
+  return true;
+}
+
+/// Every member gets it, as if it were alone; our own members, too, when one of us sends it.
+void Receiver::on_packet_for_group(const Packet& packet, const Frame& frame, Time now) {
+  if (packet.bth.destination_qp != kMulticastQp) return drop(DeviceCounter::kUnknownQp);
+  around_.groups.for_each(frame.destination_gid(), [&](QueuePair& qp) {
+    if (is_for(qp, packet)) deliver(qp, packet, frame, now);
+  });
+}
+
+void Receiver::deliver(QueuePair& qp, const Packet& packet, const Frame& frame, Time now) {
+  around_.counters.add(Counter::kReceivedPackets);
+  around_.counters.add(Counter::kReceivedBytes, frame.used_bytes);
+  qp.on_packet(packet, now);
+  around_.scheduler.wake(qp);
 }
 
 void Receiver::on_packet_for_nobody(const Packet& packet, const Frame& frame, Time now) {

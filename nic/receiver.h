@@ -7,6 +7,7 @@
 #include "nic/config.h"
 #include "nic/device_counters.h"
 #include "nic/gid_table.h"
+#include "nic/multicast_groups.h"
 #include "nic/neighbor_cache.h"
 #include "nic/queue_pair_table.h"
 #include "nic/scheduler.h"
@@ -26,6 +27,7 @@ class Receiver {
     const DeviceConfig& config;
     const GidTable& gids;
     const QueuePairTable& queue_pairs;
+    const MulticastGroups& groups;
     const Tombstones& tombstones;
     NeighborCache& neighbors;
     Scheduler& scheduler;
@@ -43,6 +45,11 @@ class Receiver {
  private:
   void on_packet(const transport::wire::Packet& packet, const transport::wire::Frame& frame,
                  transport::Time now);
+  void deliver(QueuePair& qp, const transport::wire::Packet& packet, const transport::wire::Frame& frame,
+               transport::Time now);
+  void on_packet_for_group(const transport::wire::Packet& packet, const transport::wire::Frame& frame,
+                           transport::Time now);
+  bool is_for(const QueuePair& qp, const transport::wire::Packet& packet);
   void on_packet_for_nobody(const transport::wire::Packet& packet, const transport::wire::Frame& frame,
                             transport::Time now);
   void drop(DeviceCounter reason) { around_.drops.add(reason); }

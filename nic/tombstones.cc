@@ -31,7 +31,7 @@ bool Tombstones::is_repeat(const Packet& packet, const Gid& source, const Gid& d
 
   const Operation operation = packet.info->operation;
   const bool can_be_acknowledged = operation == Operation::kSend || operation == Operation::kWrite;
-  return can_be_acknowledged && service(packet.bth.opcode) == transport::wire::Service::kRc &&
+  return can_be_acknowledged && service(packet.bth.opcode) == tombstone.service &&
          distance(tombstone.expected, packet.bth.psn) < 0;
 }
 
@@ -40,7 +40,7 @@ std::size_t Tombstones::acknowledge(QpNumber number, const transport::wire::Mac&
                                     std::span<std::byte> frame) {
   assert(frame.size() >= kMaxFrameBytes);
   Tombstone& tombstone = entries_.at(to_integer(number)).tombstone;
-  const Packet packet{.bth = {.opcode = transport::wire::Opcode::kRcAcknowledge,
+  const Packet packet{.bth = {.opcode = with_service(transport::wire::Opcode::kRcAcknowledge, tombstone.service),
                               .destination_qp = tombstone.peer,
                               .psn = tombstone.expected - 1},
                       .aeth = {.syndrome = transport::kAckSyndrome, .msn = tombstone.msn}};

@@ -30,6 +30,7 @@ class Tombstones {
   /// What a queue pair knew when it was destroyed.
   struct Tombstone {
     transport::QpNumber number{};
+    transport::wire::Service service = transport::wire::Service::kRc;  ///< kRc or kXrc
     transport::QpNumber peer{};
     transport::Psn expected;  ///< everything before it was executed
     std::uint32_t msn = 0;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "nic/multicast_groups.h"
 #include "transport/qp_state.h"
 
 namespace urnic::nic {
@@ -69,36 +70,54 @@ bool Transmitter::serve(QueuePair* (Scheduler::*next)(), std::size_t packets_per
   return worked;
 }
 
-/// Finds the peer's MAC. False when it is being asked for and the queue pair has to wait. A queue pair whose peer does
-/// not answer goes on as if it did, so that its retries run out.
+/// Finds the path and the peer's MAC. False when that is being asked for and the queue pair has to wait. A queue pair whose
+/// peer does not answer goes on as if it did, so that its retries run out, or its datagrams are lost.
 bool Transmitter::find_route(QueuePair& qp, Route& route, Time now) {
-  if (qp.path().header_bytes() == 0) return true;
-  PeerMac& known = qp.peer_mac();
-  if (known.is_good(neighbors_.generation())) {
-    route = {.is_reachable = true, .mac = known.mac};
+  if (is_connected(qp.attributes().type)) {
+    if (qp.path().header_bytes() == 0) return true;
+    return resolve(qp.path(), qp.peer_mac(), route, now) || qp.endpoint().state() == QpState::kError;
+  }
+  route.address = qp.endpoint().next_destination();
+  AddressHandles::Handle* const handle = address_handles_.find(route.address);
+  if (handle == nullptr) return true;
+  if (!handle->path.has_flow_label()) handle->path.use_source_port(datagram_source_port(qp.number()));
+  return resolve(handle->path, handle->peer_mac, route, now);
+}
+
+bool Transmitter::resolve(Path& path, PeerMac& known, Route& route, Time now) {
+  route.path = &path;
+  if (is_multicast(path.destination())) {
+    route.is_reachable = true;
+    route.mac = multicast_mac_of(path.destination());
     return true;
   }
-  const NeighborCache::Lookup lookup = neighbors_.resolve(qp.path().destination(), now);
-  route = {.is_reachable = lookup.state == NeighborCache::State::kReachable, .mac = lookup.mac};
+  if (known.is_good(neighbors_.generation())) {
+    route.is_reachable = true;
+    route.mac = known.mac;
+    return true;
+  }
+  const NeighborCache::Lookup lookup = neighbors_.resolve(path.destination(), now);
+  route.is_reachable = lookup.state == NeighborCache::State::kReachable;
+  route.mac = lookup.mac;
   known = {.is_known = route.is_reachable, .generation = neighbors_.generation(), .mac = lookup.mac};
-  const bool is_open = lookup.state == NeighborCache::State::kProbing ||  //
-                       lookup.state == NeighborCache::State::kUnknown;
-  return !is_open || qp.endpoint().state() == QpState::kError;
+  return lookup.state != NeighborCache::State::kProbing && lookup.state != NeighborCache::State::kUnknown;
 }
 
 Transmitter::Turn Transmitter::give_turn(QueuePair& qp, const Route& route, std::size_t quota, Time now) {
   Turn turn{.outcome = Outcome::kMoreToSend};
+  const std::size_t header_bytes = route.path != nullptr ? route.path->header_bytes() : 0;
   for (; turn.packets < quota; ++turn.packets) {
+    if (qp.endpoint().next_destination() != route.address) break;
     const std::span<std::byte> frame = port_->reserve();
     // In ERR there is work to be flushed, and that must not wait for the port.
     if (frame.empty() && qp.endpoint().state() != QpState::kError) {
       turn.outcome = Outcome::kPortFull;
       break;
     }
-    const std::size_t around = qp.path().header_bytes() + Path::kIcrcBytes;
+    const std::size_t around = header_bytes + Path::kIcrcBytes;
     const bool can_send = route.is_reachable && frame.size() > around;
     const std::span<std::byte> room =
-        can_send ? frame.subspan(qp.path().header_bytes(), frame.size() - around) : std::span<std::byte>();
+        can_send ? frame.subspan(header_bytes, frame.size() - around) : std::span<std::byte>();
 
     const std::size_t size = poll_into(qp, room, now);
     if (size == 0) {
@@ -110,7 +129,7 @@ Transmitter::Turn Transmitter::give_turn(QueuePair& qp, const Route& route, std:
     } else if (size > room.size()) {
       drops_.add(DeviceCounter::kTooLong);
     } else {
-      const std::size_t length = qp.path().seal(frame, size, route.mac);
+      const std::size_t length = route.path->seal(frame, size, route.mac);
       counters_.add(Counter::kSentPackets);
       counters_.add(Counter::kSentBytes, length);
       send(length, now);
@@ -122,7 +141,7 @@ Transmitter::Turn Transmitter::give_turn(QueuePair& qp, const Route& route, std:
 /// Polls the endpoint for a packet, into `room` if it is large enough for any packet, otherwise by way of a buffer that
 /// is. The size may be more than fits: then nothing was written.
 std::size_t Transmitter::poll_into(QueuePair& qp, std::span<std::byte> room, Time now) {
-  const std::size_t largest = kMaxHeaderBytes + bytes(qp.endpoint().config().path_mtu);
+  const std::size_t largest = transport::kMaxPacketHeaderBytes + bytes(qp.endpoint().config().path_mtu);
   if (room.size() >= largest) return qp.endpoint().poll_transmit(room, now);
   const std::size_t size = qp.endpoint().poll_transmit(scratch_, now);
   if (size > 0 && size <= room.size()) std::memcpy(room.data(), scratch_.data(), size);

@@ -6,12 +6,14 @@
 #include <cstdint>
 #include <span>
 
+#include "nic/address_handles.h"
 #include "nic/device_counters.h"
 #include "nic/neighbor_cache.h"
 #include "nic/packet_port.h"
 #include "nic/scheduler.h"
 #include "nic/tombstones.h"
 #include "transport/counters.h"
+#include "transport/endpoint.h"
 #include "transport/time.h"
 #include "transport/types.h"
 #include "transport/wire/address.h"
@@ -22,13 +24,22 @@ namespace urnic::nic {
 /// short turns, so that a long message does not keep others waiting. All calls under the engine lock.
 class Transmitter {
  public:
-  Transmitter(NeighborCache& neighbors, Scheduler& scheduler, Tombstones& tombstones, DeviceCounters& drops,
-              transport::Counters& counters)
-      : neighbors_(neighbors),
-        scheduler_(scheduler),
-        tombstones_(tombstones),
-        drops_(drops),
-        counters_(counters) {}
+  struct Surroundings {
+    NeighborCache& neighbors;
+    AddressHandles& address_handles;
+    Scheduler& scheduler;
+    Tombstones& tombstones;
+    DeviceCounters& drops;
+    transport::Counters& counters;
+  };
+
+  explicit Transmitter(const Surroundings& around)
+      : neighbors_(around.neighbors),
+        address_handles_(around.address_handles),
+        scheduler_(around.scheduler),
+        tombstones_(around.tombstones),
+        drops_(around.drops),
+        counters_(around.counters) {}
 
   /// The port that everything goes to; before any other call.
   void attach(PacketPort& port) { port_ = &port; }
@@ -50,14 +61,14 @@ class Transmitter {
   static constexpr std::size_t kPacketsPerTurn = 16;
   /// Enough for any acknowledgement. Who has more to answer, a READ, goes on among those that send.
   static constexpr std::size_t kPacketsPerResponse = 4;
-  /// The largest packet in front of its payload (see Endpoint::poll_transmit()), and the largest payload.
-  static constexpr std::size_t kMaxHeaderBytes = 52;
   static constexpr std::size_t kMaxPayloadBytes = 4096;
 
   /// Where a queue pair's packets go in one turn.
   struct Route {
+    Path* path = nullptr;       ///< null: nowhere, the address handle is gone
     bool is_reachable = false;  ///< otherwise packets are made and dropped
-    transport::wire::Mac mac;
+    transport::wire::Mac mac{};
+    transport::AddressHandleId address{};  ///< of datagrams; packets to others need another route
   };
   enum class Outcome : std::uint8_t { kDone, kMoreToSend, kPortFull };
   struct Turn {
@@ -68,11 +79,13 @@ class Transmitter {
   bool send_neighbor_frames(transport::Time now);
   bool serve(QueuePair* (Scheduler::*next)(), std::size_t packets_per_turn, transport::Time now);
   bool find_route(QueuePair& qp, Route& route, transport::Time now);
+  bool resolve(Path& path, PeerMac& known, Route& route, transport::Time now);
   Turn give_turn(QueuePair& qp, const Route& route, std::size_t quota, transport::Time now);
   std::size_t poll_into(QueuePair& qp, std::span<std::byte> room, transport::Time now);
   void send(std::size_t length, transport::Time now);
 
   NeighborCache& neighbors_;
+  AddressHandles& address_handles_;
   Scheduler& scheduler_;
   Tombstones& tombstones_;
   DeviceCounters& drops_;
@@ -82,7 +95,7 @@ class Transmitter {
   std::uint32_t neighbor_generation_ = 0;
   bool is_blocked_ = false;
   transport::Time last_sent_{};
-  std::array<std::byte, kMaxHeaderBytes + kMaxPayloadBytes> scratch_{};
+  std::array<std::byte, transport::kMaxPacketHeaderBytes + kMaxPayloadBytes> scratch_{};
 };
 
 }  // namespace urnic::nic

@@ -34,6 +34,10 @@ enum class Counter : std::uint8_t {
   kUnexpectedResponse,
   kBadResponse,
   kWrongState,
+  kOutsideMessage,
+  kAbandonedMessage,
+  kReceiveTooSmall,
+  kQkeyViolation,
   kSendCompletionError,
   kReceiveCompletionError,
 };
@@ -62,6 +66,10 @@ inline constexpr std::array kCounterNames = std::to_array<std::string_view>({
     "unexpected_responses",
     "req_bad_responses",
     "wrong_state_drops",
+    "outside_message_drops",
+    "abandoned_messages",
+    "receive_too_small_drops",
+    "qkey_violations",
     "req_cqe_error",
     "resp_cqe_error",
 });

@@ -61,6 +61,9 @@ class ReceiveQueue {
     return head_.load(std::memory_order_relaxed) == tail_.load(std::memory_order_acquire);
   }
 
+  /// The room in bytes of the oldest work request. Only while not is_empty().
+  std::uint32_t front_length() const { return headers_[head_.load(std::memory_order_relaxed) & mask_].length; }
+
   /// Moves the oldest work request into `to`; false when there is none.
   bool take(ReceiveWqe& to);
 

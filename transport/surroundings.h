@@ -35,7 +35,7 @@ class XrcReceivers {
 struct QpSurroundings {
   Dma& dma;
   SendQueue& send_queue;
-  CompletionSink& send_completions;
+  CompletionSink* send_completions = nullptr;  ///< null only for those that never send: XRC targets
   /// Without a queue for XRC, and for those that only send.
   ReceiveEnd receiver;
   QpEventSink& events;

@@ -25,6 +25,7 @@ int errno_of(PostStatus status) {
     case PostStatus::kTooManySges:
     case PostStatus::kTooLong:
     case PostStatus::kWrongState:
+    case PostStatus::kBadRequest:
       return EINVAL;
     case PostStatus::kNotSupported:
       return EOPNOTSUPP;

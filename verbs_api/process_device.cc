@@ -55,7 +55,7 @@ Result<std::unique_ptr<ProcessDevice::Made>, Error> ProcessDevice::make() {
       settings.device, made->clock, [&settings](const nic::PortSpec& spec, std::uint16_t link_mtu) {
         return open_port(settings, spec, link_mtu);
       });
-  made->device->set_qp_event_handler(deliver_qp_event);
+  made->device->set_event_handlers({.on_qp = deliver_qp_event});
   return made;
 }
 

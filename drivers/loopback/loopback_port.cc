@@ -31,6 +31,17 @@ void drain(int event_fd) {
   [[maybe_unused]] const long read = syscall(SYS_read, event_fd, &count, sizeof count);
 }
 
+/// Whether others and we ourselves are to receive it: UDP to a group, but not what looks for neighbours.
+bool is_datagram_to_group(const Mac& destination, std::span<const std::byte> frame) {
+  constexpr std::size_t kEtherTypeAt = 12;
+  constexpr std::size_t kIpv4ProtocolAt = 14 + 9;
+  constexpr std::size_t kIpv6NextHeaderAt = 14 + 6;
+  constexpr std::uint8_t kUdp = 17;
+  if (!destination.is_multicast() || frame.size() <= kIpv4ProtocolAt) return false;
+  const bool is_ipv6 = transport::wire::load_u16(frame, kEtherTypeAt) == 0x86dd;
+  return transport::wire::load_u8(frame, is_ipv6 ? kIpv6NextHeaderAt : kIpv4ProtocolAt) == kUdp;
+}
+
 bool add_to_epoll(int epoll_fd, int fd) {
   epoll_event event{};
   event.events = EPOLLIN;
@@ -105,7 +116,9 @@ void LoopbackPort::commit(std::size_t length) {
   assert(length >= transport::wire::Ethernet::kMinBytes && length <= max_frame_bytes_ && !ring_is_full());
   const std::span<const std::byte> frame = wire_ ? std::span<const std::byte>(wire_room_.first(length))
                                                  : std::span<const std::byte>(slot(end_), length);
-  if (transport::wire::load_address<Mac>(frame, 0) != own_) {
+  const Mac destination = transport::wire::load_address<Mac>(frame, 0);
+  const bool is_for_group = is_datagram_to_group(destination, frame);
+  if (destination != own_ && !is_for_group) {
     if (wire_) {
       wire_->commit(length);
     } else {
@@ -116,6 +129,7 @@ void LoopbackPort::commit(std::size_t length) {
   if (wire_) {
     std::memcpy(slot(end_), frame.data(), length);  // the wire's room stays reserved for the next frame
   }
+  if (is_for_group && wire_) wire_->commit(length);
   keep(length);
 }
 

@@ -43,7 +43,7 @@ void expect_what_holds_of_all_packets(std::span<const std::byte> bytes, const wi
 RcTest::RcTest()
     : endpoint_(QpSurroundings{.dma = dma_,
                                .send_queue = send_queue_,
-                               .send_completions = send_completions_,
+                               .send_completions = &send_completions_,
                                .receiver = {.queue = &receive_queue_, .completions = &receive_completions_, .pd = kPd},
                                .events = events_,
                                .counters = counters_}) {

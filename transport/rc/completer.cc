@@ -239,7 +239,7 @@ void Completer::report(const SendWqe& wqe, CompletionStatus status) {
   if (!is_success && status != CompletionStatus::kWorkRequestFlushed) {
     around_.counters.add(Counter::kSendCompletionError);
   }
-  around_.send_completions.complete({.wr_id = wqe.request.wr_id,
+  around_.send_completions->complete({.wr_id = wqe.request.wr_id,
                                      .status = status,
                                      .opcode = completion_opcode(wqe.request.operation),
                                      .solicited = !is_success,

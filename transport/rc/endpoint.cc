@@ -39,7 +39,11 @@ void RcEndpoint::to_ready_to_send(const QpConfig& config) {
   config_ = config;
   state_ = QpState::kReadyToSend;
   requester_.drain(false);
-  if (resumes) return;
+  if (resumes) {
+    // Other timeouts may have been given; those of requests in flight run on.
+    if (!window_.has_outstanding()) retry_.start(config_);
+    return;
+  }
   window_.start(config_.send_psn, bytes(config_.path_mtu));
   retry_.start(config_);
   requester_.start();

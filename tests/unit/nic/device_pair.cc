@@ -40,7 +40,18 @@ Host::Host(std::size_t end, FakeWire& wire, const ManualClock& clock, const Devi
                                        })) {
   pd_ = std::move(device_->allocate_pd().value());
   cq_ = std::move(device_->create_cq(1024, &channel_, this).value());
-  const Access everything = Access::kLocalWrite | Access::kRemoteWrite | Access::kRemoteRead;
+  const Access everything = Access::kLocalWrite | Access::kRemoteWrite | Access::kRemoteRead |
+                            Access::kRemoteAtomic | Access::kWindowBind;
+  device_->set_event_handlers({.on_qp =
+                                   [this](void*, transport::QpEvent event) {
+                                     using transport::QpEvent;
+                                     events_.push_back(event == QpEvent::kFatal            ? "fatal"
+                                                       : event == QpEvent::kSqDrained      ? "drained"
+                                                       : event == QpEvent::kLastWqeReached ? "last WQE"
+                                                                                           : "qp");
+                                   },
+                               .on_srq_limit = [this](void*) { events_.push_back("srq limit"); },
+                               .on_cq_overrun = [this](void*) { events_.push_back("cq overrun"); }});
   region_ = device_
                 ->register_memory(*pd_, memory_.data(), memory_.size(),
                                   reinterpret_cast<std::uint64_t>(memory_.data()), everything)
@@ -64,16 +75,20 @@ std::uint64_t Host::counter(std::string_view name) const {
   return 0;
 }
 
-QueuePair& Host::add_queue_pair() {
-  auto qp = device_->create_qp({.capabilities = {.max_send_wr = 64,
-                                                 .max_receive_wr = 64,
-                                                 .max_send_sge = 4,
-                                                 .max_receive_sge = 4,
-                                                 .max_inline_data = 128},
-                                .pd = pd_.get(),
-                                .send_queue = cq_.get(),
-                                .receive_queue = cq_.get(),
-                                .context = this});
+QpCreateAttributes Host::default_attributes() {
+  return {.capabilities = {.max_send_wr = 64,
+                           .max_receive_wr = 64,
+                           .max_send_sge = 4,
+                           .max_receive_sge = 4,
+                           .max_inline_data = 128},
+          .pd = pd_.get(),
+          .send_queue = cq_.get(),
+          .receive_queue = cq_.get(),
+          .context = this};
+}
+
+QueuePair& Host::add_queue_pair(const QpCreateAttributes& attributes) {
+  auto qp = device_->create_qp(attributes);
   EXPECT_TRUE(qp);
   return *queue_pairs_.emplace_back(std::move(qp.value()));
 }
@@ -136,7 +151,7 @@ DevicePair::DevicePair(const DevicePairOptions& options) : wire(options.link_mtu
 
 QpAttributes DevicePair::init_attributes() {
   return {.state = QpState::kInit,
-          .access = Access::kRemoteWrite | Access::kRemoteRead,
+          .access = Access::kRemoteWrite | Access::kRemoteRead | Access::kRemoteAtomic,
           .pkey_index = std::uint16_t{0},
           .port = std::uint8_t{1}};
 }
@@ -161,13 +176,39 @@ QpAttributes DevicePair::rts_attributes(const ConnectOptions& options) {
 }
 
 std::size_t DevicePair::connect(const ConnectOptions& options) {
-  QueuePair& first = a().add_queue_pair();
-  QueuePair& second = b().add_queue_pair();
-  for (QueuePair* qp : {&first, &second}) EXPECT_TRUE(qp->modify(init_attributes()));
-  EXPECT_TRUE(first.modify(rtr_attributes(b(), second.number(), options)));
-  EXPECT_TRUE(second.modify(rtr_attributes(a(), first.number(), options)));
-  for (QueuePair* qp : {&first, &second}) EXPECT_TRUE(qp->modify(rts_attributes(options)));
+  connect(a(), a().add_queue_pair(), b(), b().add_queue_pair(), options);
   return a().queue_pairs().size() - 1;
+}
+
+namespace {
+
+/// Takes away what a queue pair of this type may not be given.
+QpAttributes fit(QpAttributes attributes, QpType type) {
+  const bool responds = type == QpType::kRc || type == QpType::kXrcTarget;
+  const bool requests = type == QpType::kRc || type == QpType::kXrcInitiator;
+  if (!responds) attributes.max_responder_resources.reset();
+  if (!responds) attributes.min_rnr_timer.reset();
+  if (!requests) attributes.max_reads_in_flight.reset();
+  if (!requests) attributes.retry_count.reset();
+  if (!requests) attributes.rnr_retry.reset();
+  if (type == QpType::kUc) attributes.ack_timeout.reset();
+  return attributes;
+}
+
+}  // namespace
+
+void DevicePair::connect(Host& a, QueuePair& first, Host& b, QueuePair& second, const ConnectOptions& options) {
+  struct End {
+    QueuePair& qp;
+    const Host& peer_host;
+    const QueuePair& peer;
+  };
+  for (const End& end : {End{first, b, second}, End{second, a, first}}) {
+    const QpType type = end.qp.attributes().type;
+    EXPECT_TRUE(end.qp.modify(init_attributes()));
+    EXPECT_TRUE(end.qp.modify(fit(rtr_attributes(end.peer_host, end.peer.number(), options), type)));
+    EXPECT_TRUE(end.qp.modify(fit(rts_attributes(options), type)));
+  }
 }
 
 void DevicePair::settle() {

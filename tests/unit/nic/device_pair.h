@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -36,6 +37,8 @@ class Host {
   Device& device() { return *device_; }
   ProtectionDomain& pd() { return *pd_; }
   CompletionQueue& cq() { return *cq_; }
+  /// Asynchronous events so far: "fatal", "drained", "last WQE", "srq limit", "cq overrun", "qp" for others.
+  std::vector<std::string>& events() { return events_; }
   CompletionChannel& channel() { return channel_; }
   std::vector<std::byte>& memory() { return memory_; }
   const MemoryRegion& region() const { return region_; }
@@ -45,7 +48,10 @@ class Host {
   /// By its name in Device::all_counters().
   std::uint64_t counter(std::string_view name) const;
 
-  QueuePair& add_queue_pair();
+  /// What add_queue_pair() asks for, to be changed by a test.
+  QpCreateAttributes default_attributes();
+  QueuePair& add_queue_pair() { return add_queue_pair(default_attributes()); }
+  QueuePair& add_queue_pair(const QpCreateAttributes& attributes);
   void destroy_queue_pair(std::size_t index = 0);
 
   /// Elements in the host's region.
@@ -68,6 +74,7 @@ class Host {
   std::unique_ptr<CompletionQueue> cq_;
   MemoryRegion region_;
   std::vector<std::unique_ptr<QueuePair>> queue_pairs_;
+  std::vector<std::string> events_;
 };
 
 /// Changes to what connect() asks for.
@@ -84,6 +91,8 @@ class DevicePair {
 
   /// One more connection between the two, in RTS, with its index.
   std::size_t connect(const ConnectOptions& options = {});
+  /// The same with two queue pairs in RESET, in a() and in b().
+  static void connect(Host& a, QueuePair& first, Host& b, QueuePair& second, const ConnectOptions& options = {});
   /// The attributes that bring a queue pair to the next state.
   static QpAttributes init_attributes();
   static QpAttributes rtr_attributes(const Host& to, transport::QpNumber peer, const ConnectOptions& options = {});

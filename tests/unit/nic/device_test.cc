@@ -179,8 +179,8 @@ TEST_F(DeviceTest, ChecksAddressVectors) {
 
 TEST_F(DeviceTest, TellsTheEventHandlerWhichQueuePairItIs) {
   std::vector<std::pair<void*, transport::QpEvent>> events;
-  pair.b().device().set_qp_event_handler(
-      [&](void* context, transport::QpEvent event) { events.emplace_back(context, event); });
+  pair.b().device().set_event_handlers(
+      {.on_qp = [&](void* context, transport::QpEvent event) { events.emplace_back(context, event); }});
   pair.connect();
   pair.settle();
   // A WRITE with a key that is none.

@@ -16,37 +16,91 @@ namespace {
 using testing::HasSubstr;
 using transport::QpState;
 
-// The rules for RC as the manual page of ibv_modify_qp and the Linux kernel's table have them, typed from there and not
-// from ours: what is needed for each legal transition, and what may come with it.
+// The rules as the manual page of ibv_modify_qp and the Linux kernel's table have them, typed from there and not from
+// ours: what is needed for each legal transition, and what may come with it. To RESET and ERR: see below.
 struct Rule {
   std::vector<std::string> required;
   std::vector<std::string> optional;
 };
 using Rules = std::map<std::pair<std::string, std::string>, Rule>;
 
-const Rules& rules() {
-  static const Rules all{
-      {{"RESET", "RESET"}, {}},
-      {{"INIT", "RESET"}, {}},
-      {{"RTR", "RESET"}, {}},
-      {{"RTS", "RESET"}, {}},
-      {{"ERR", "RESET"}, {}},
-      {{"INIT", "ERR"}, {}},
-      {{"RTR", "ERR"}, {}},
-      {{"RTS", "ERR"}, {}},
-      {{"ERR", "ERR"}, {}},
-      {{"RESET", "INIT"}, {.required = {"pkey_index", "port", "access"}, .optional = {}}},
-      {{"INIT", "INIT"}, {.required = {}, .optional = {"pkey_index", "port", "access"}}},
-      {{"INIT", "RTR"},
-       {.required = {"av", "path_mtu", "dest_qpn", "rq_psn", "max_dest_rd_atomic", "min_rnr_timer"},
-        .optional = {"pkey_index", "access"}}},
-      {{"RTR", "RTS"},
-       {.required = {"sq_psn", "max_qp_rd_atomic", "timeout", "retry_cnt", "rnr_retry"},
-        .optional = {"cur_state", "access", "min_rnr_timer"}}},
-      {{"RTS", "RTS"}, {.required = {}, .optional = {"cur_state", "access", "min_rnr_timer"}}},
+const std::map<QpType, Rules>& rules() {
+  static const std::map<QpType, Rules> all{
+      {QpType::kRc,
+       {{{"RESET", "INIT"}, {{"pkey_index", "port", "access"}, {}}},
+        {{"INIT", "INIT"}, {{}, {"pkey_index", "port", "access"}}},
+        {{"INIT", "RTR"},
+         {{"av", "path_mtu", "dest_qpn", "rq_psn", "max_dest_rd_atomic", "min_rnr_timer"}, {"pkey_index", "access"}}},
+        {{"RTR", "RTS"},
+         {{"sq_psn", "max_qp_rd_atomic", "timeout", "retry_cnt", "rnr_retry"},
+          {"cur_state", "access", "min_rnr_timer"}}},
+        {{"RTS", "RTS"}, {{}, {"cur_state", "access", "min_rnr_timer"}}},
+        {{"RTS", "SQD"}, {{}, {"drain_notification"}}},
+        {{"SQD", "RTS"}, {{}, {"cur_state", "access", "min_rnr_timer"}}},
+        {{"SQD", "SQD"},
+         {{},
+          {"port", "av", "timeout", "retry_cnt", "rnr_retry", "max_qp_rd_atomic", "max_dest_rd_atomic", "access",
+           "pkey_index", "min_rnr_timer"}}}}},
+      {QpType::kUc,
+       {{{"RESET", "INIT"}, {{"pkey_index", "port", "access"}, {}}},
+        {{"INIT", "INIT"}, {{}, {"pkey_index", "port", "access"}}},
+        {{"INIT", "RTR"}, {{"av", "path_mtu", "dest_qpn", "rq_psn"}, {"pkey_index", "access"}}},
+        {{"RTR", "RTS"}, {{"sq_psn"}, {"cur_state", "access"}}},
+        {{"RTS", "RTS"}, {{}, {"cur_state", "access"}}},
+        {{"RTS", "SQD"}, {{}, {"drain_notification"}}},
+        {{"SQD", "RTS"}, {{}, {"cur_state", "access"}}},
+        {{"SQD", "SQD"}, {{}, {"av", "access", "pkey_index"}}},
+        {{"SQE", "RTS"}, {{}, {"cur_state", "access"}}}}},
+      {QpType::kUd,
+       {{{"RESET", "INIT"}, {{"pkey_index", "port", "qkey"}, {}}},
+        {{"INIT", "INIT"}, {{}, {"pkey_index", "port", "qkey"}}},
+        {{"INIT", "RTR"}, {{}, {"pkey_index", "qkey"}}},
+        {{"RTR", "RTS"}, {{"sq_psn"}, {"cur_state", "qkey"}}},
+        {{"RTS", "RTS"}, {{}, {"cur_state", "qkey"}}},
+        {{"RTS", "SQD"}, {{}, {"drain_notification"}}},
+        {{"SQD", "RTS"}, {{}, {"cur_state", "qkey"}}},
+        {{"SQD", "SQD"}, {{}, {"pkey_index", "qkey"}}},
+        {{"SQE", "RTS"}, {{}, {"cur_state", "qkey"}}}}},
+      {QpType::kXrcInitiator,
+       {{{"RESET", "INIT"}, {{"pkey_index", "port", "access"}, {}}},
+        {{"INIT", "INIT"}, {{}, {"pkey_index", "port", "access"}}},
+        {{"INIT", "RTR"}, {{"av", "path_mtu", "dest_qpn", "rq_psn"}, {"pkey_index", "access"}}},
+        {{"RTR", "RTS"},
+         {{"sq_psn", "max_qp_rd_atomic", "timeout", "retry_cnt", "rnr_retry"}, {"cur_state", "access"}}},
+        {{"RTS", "RTS"}, {{}, {"cur_state", "access"}}},
+        {{"RTS", "SQD"}, {{}, {"drain_notification"}}},
+        {{"SQD", "RTS"}, {{}, {"cur_state", "access"}}},
+        {{"SQD", "SQD"},
+         {{}, {"port", "av", "timeout", "retry_cnt", "rnr_retry", "max_qp_rd_atomic", "access", "pkey_index"}}}}},
+      {QpType::kXrcTarget,
+       {{{"RESET", "INIT"}, {{"pkey_index", "port", "access"}, {}}},
+        {{"INIT", "INIT"}, {{}, {"pkey_index", "port", "access"}}},
+        {{"INIT", "RTR"},
+         {{"av", "path_mtu", "dest_qpn", "rq_psn", "max_dest_rd_atomic", "min_rnr_timer"}, {"pkey_index", "access"}}},
+        {{"RTR", "RTS"}, {{"sq_psn", "timeout"}, {"cur_state", "access", "min_rnr_timer"}}},
+        {{"RTS", "RTS"}, {{}, {"cur_state", "access", "min_rnr_timer"}}},
+        {{"RTS", "SQD"}, {{}, {"drain_notification"}}},
+        {{"SQD", "RTS"}, {{}, {"cur_state", "access", "min_rnr_timer"}}},
+        {{"SQD", "SQD"},
+         {{}, {"port", "av", "timeout", "max_dest_rd_atomic", "access", "pkey_index", "min_rnr_timer"}}}}},
   };
   return all;
 }
+
+/// Every state may go to RESET, and all but RESET to ERR, with nothing else given.
+const Rule* find_rule(QpType type, const std::string& from, const std::string& to) {
+  static const Rule kEnd;
+  if (to == "RESET" || (to == "ERR" && from != "RESET")) return &kEnd;
+  const Rules& of_type = rules().at(type);
+  const auto found = of_type.find({from, to});
+  return found == of_type.end() ? nullptr : &found->second;
+}
+
+class QueuePairState : public testing::TestWithParam<QpType> {};
+
+INSTANTIATE_TEST_SUITE_P(Type, QueuePairState,
+                         testing::Values(QpType::kRc, QpType::kUc, QpType::kUd, QpType::kXrcInitiator,
+                                         QpType::kXrcTarget));
 
 const std::vector<std::pair<std::string, QpState>> kStates{
     {"RESET", QpState::kReset},       {"INIT", QpState::kInit},         {"RTR", QpState::kReadyToReceive},
@@ -70,6 +124,8 @@ const std::vector<std::pair<std::string, Attributes>> kAttributes{
     {"timeout", Attributes::kAckTimeout},
     {"retry_cnt", Attributes::kRetryCount},
     {"rnr_retry", Attributes::kRnrRetry},
+    {"qkey", Attributes::kQkey},
+    {"drain_notification", Attributes::kDrainNotification},
 };
 
 Attributes set_of(const std::vector<std::string>& names) {
@@ -84,62 +140,55 @@ bool is_in(const std::vector<std::string>& names, const std::string& name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
-TEST(QueuePairState, AllowsExactlyTheTransitionsOfTheKernelsTable) {
+TEST_P(QueuePairState, AllowsExactlyTheTransitionsOfTheKernelsTable) {
   for (const auto& [from_name, from] : kStates) {
     for (const auto& [to_name, to] : kStates) {
-      const auto rule = rules().find({from_name, to_name});
-      const bool is_legal = rule != rules().end();
-      const Attributes required = is_legal ? set_of(rule->second.required) : Attributes::kNone;
-      const auto result = check_transition(from, to, required);
-      EXPECT_EQ(result.has_value(), is_legal) << from_name << " to " << to_name;
+      const Rule* const rule = find_rule(GetParam(), from_name, to_name);
+      const Attributes required = rule != nullptr ? set_of(rule->required) : Attributes::kNone;
+      const auto result = check_transition(GetParam(), from, to, required);
+      EXPECT_EQ(result.has_value(), rule != nullptr) << from_name << " to " << to_name;
       EXPECT_EQ(result ? EINVAL : result.error().code, EINVAL);
     }
   }
 }
 
-TEST(QueuePairState, RefusesATransitionThatLacksAnyAttributeItNeeds) {
-  for (const auto& [states, rule] : rules()) {
-    for (const std::string& missing : rule.required) {
-      const auto find_state = [&](const std::string& name) {
-        return std::find_if(kStates.begin(), kStates.end(), [&](const auto& s) { return s.first == name; })->second;
-      };
-      const Attributes given = set_of(rule.required) - set_of({missing});
-      EXPECT_FALSE(check_transition(find_state(states.first), find_state(states.second), given))
-          << states.first << " to " << states.second << " without " << missing;
+TEST_P(QueuePairState, RefusesATransitionThatLacksAnyAttributeItNeeds) {
+  for (const auto& [from_name, from] : kStates) {
+    for (const auto& [to_name, to] : kStates) {
+      const Rule* const rule = find_rule(GetParam(), from_name, to_name);
+      if (rule == nullptr) continue;
+      for (const std::string& missing : rule->required) {
+        EXPECT_FALSE(check_transition(GetParam(), from, to, set_of(rule->required) - set_of({missing})))
+            << from_name << " to " << to_name << " without " << missing;
+      }
     }
   }
 }
 
-TEST(QueuePairState, AllowsOptionalAttributesAndNoOthers) {
+TEST_P(QueuePairState, AllowsOptionalAttributesAndNoOthers) {
   for (const auto& [from_name, from] : kStates) {
     for (const auto& [to_name, to] : kStates) {
-      const auto rule = rules().find({from_name, to_name});
-      if (rule == rules().end()) continue;
+      const Rule* const rule = find_rule(GetParam(), from_name, to_name);
+      if (rule == nullptr) continue;
       for (const auto& [name, attribute] : kAttributes) {
-        const bool is_allowed = is_in(rule->second.required, name) || is_in(rule->second.optional, name);
-        const Attributes given = set_of(rule->second.required) | attribute;
-        EXPECT_EQ(check_transition(from, to, given).has_value(), is_allowed)
+        const bool is_allowed = is_in(rule->required, name) || is_in(rule->optional, name);
+        const Attributes given = set_of(rule->required) | attribute;
+        EXPECT_EQ(check_transition(GetParam(), from, to, given).has_value(), is_allowed)
             << from_name << " to " << to_name << " with " << name;
       }
     }
   }
 }
 
-TEST(QueuePairState, SaysWhatIsMissing) {
+TEST(QueuePairStateMessages, SaysWhatIsMissing) {
   const auto result =
-      check_transition(QpState::kReset, QpState::kInit, Attributes::kPort | Attributes::kAccess);
+      check_transition(QpType::kRc, QpState::kReset, QpState::kInit, Attributes::kPort | Attributes::kAccess);
   ASSERT_FALSE(result);
   EXPECT_THAT(result.error().message, HasSubstr("P_Key index"));
   EXPECT_THAT(result.error().message, Not(HasSubstr("access")));
 }
 
-TEST(QueuePairState, SaysThatSqdIsNotSupported) {
-  const auto result = check_transition(QpState::kReadyToSend, QpState::kSqDrained, Attributes::kNone);
-  ASSERT_FALSE(result);
-  EXPECT_THAT(result.error().message, HasSubstr("SQD is not supported"));
-}
-
-TEST(QueuePairState, ChecksEachRangeAtItsLimit) {
+TEST(QueuePairStateMessages, ChecksEachRangeAtItsLimit) {
   const auto is_fine = [](const QpAttributes& attributes) { return check_ranges(attributes).has_value(); };
   using U8 = std::uint8_t;
   EXPECT_TRUE(is_fine({.ack_timeout = U8{31}}));

@@ -150,7 +150,7 @@ TEST_F(RcRequesterPackets, CutsInlineDataAtThePathMtu) {
   config_.path_mtu = PathMtu::k256;
   RcEndpoint endpoint({.dma = dma_,
                        .send_queue = queue,
-                       .send_completions = send_completions_,
+                       .send_completions = &send_completions_,
                        .receiver = {.queue = &receive_queue_, .completions = &receive_completions_, .pd = kPd},
                        .events = events_,
                        .counters = counters_});

@@ -1,0 +1,138 @@
+// The smaller objects of a device: shared receive queues, XRC domains, address handles, groups, windows.
+#include <cerrno>
+
+#include "nic/device.h"
+#include "nic/engine.h"
+
+namespace urnic::nic {
+
+using transport::AddressHandleId;
+
+namespace {
+
+constexpr std::uint32_t kSrqNumberMask = 0xffffff;
+
+Error invalid(const char* message) { return {.code = EINVAL, .message = message}; }
+Error out_of(const char* message) { return {.code = ENOMEM, .message = message}; }
+Error busy(const char* message) { return {.code = EBUSY, .message = message}; }
+
+}  // namespace
+
+// --- Shared receive queues ---
+
+Result<std::unique_ptr<SharedReceiveQueue>, Error> Device::create_srq(const SrqCreateAttributes& attributes) {
+  if (auto usable = check_usable(); !usable) return failure(usable.error());
+  if (attributes.pd == nullptr) return failure(invalid("a shared receive queue needs a protection domain"));
+  if (attributes.max_wr == 0 || attributes.max_wr > DeviceLimits::kMaxWorkRequests) {
+    return failure(invalid("a shared receive queue has at least one work request, and not more than the device allows"));
+  }
+  if (attributes.max_sge > DeviceLimits::kMaxSges) {
+    return failure(invalid("more scatter/gather elements than a work request can have"));
+  }
+  if ((attributes.xrc_domain == nullptr) != (attributes.completions == nullptr)) {
+    return failure(invalid("a shared receive queue for XRC needs a domain and a completion queue, others neither"));
+  }
+  if (srq_count_.fetch_add(1) >= DeviceLimits::kMaxSharedReceiveQueues) {
+    srq_count_.fetch_sub(1);
+    return failure(out_of("there are too many shared receive queues"));
+  }
+  const bool is_xrc = attributes.xrc_domain != nullptr;
+  const std::uint32_t number = is_xrc ? next_srq_.fetch_add(1) & kSrqNumberMask : 0;
+  auto srq = std::make_unique<SharedReceiveQueue>(*engine_, number, attributes);
+  attributes.pd->users.fetch_add(1);
+  if (!is_xrc) return srq;
+  attributes.completions->users.fetch_add(1);
+  attributes.xrc_domain->users.fetch_add(1);
+  const Engine::Guard guard(*engine_);
+  attributes.xrc_domain->add(*srq);
+  return srq;
+}
+
+Result<void, Error> Device::destroy_srq(std::unique_ptr<SharedReceiveQueue>& srq) {
+  if (auto usable = check_usable(); !usable) return usable;
+  if (srq->users.load() > 0) return failure(busy("queue pairs still use the shared receive queue"));
+  const SrqCreateAttributes attributes = srq->attributes();
+  if (attributes.xrc_domain != nullptr) {
+    const Engine::Guard guard(*engine_);
+    attributes.xrc_domain->remove(*srq);
+  }
+  srq.reset();
+  srq_count_.fetch_sub(1);
+  attributes.pd->users.fetch_sub(1);
+  if (attributes.xrc_domain == nullptr) return success();
+  attributes.completions->users.fetch_sub(1);
+  attributes.xrc_domain->users.fetch_sub(1);
+  return success();
+}
+
+Result<std::unique_ptr<XrcDomain>, Error> Device::open_xrc_domain() {
+  if (auto usable = check_usable(); !usable) return failure(usable.error());
+  return std::make_unique<XrcDomain>();
+}
+
+Result<void, Error> Device::close_xrc_domain(std::unique_ptr<XrcDomain>& domain) {
+  if (auto usable = check_usable(); !usable) return usable;
+  if (domain->users.load() > 0) return failure(busy("queue pairs or shared receive queues are in the XRC domain"));
+  domain.reset();
+  return success();
+}
+
+// --- Datagrams ---
+
+Result<AddressHandleId, Error> Device::create_address_handle(ProtectionDomain& pd, const AddressVector& address) {
+  if (auto usable = check_usable(); !usable) return failure(usable.error());
+  if (auto checked = check_address(address); !checked) return failure(checked.error());
+  if (auto started = start(); !started) return failure(started.error());
+  // Which queue pairs send there is not known yet: only the flow label can choose the UDP source port now.
+  const Path path = Path::make(address, *gids_.at(address.source_gid_index), config_.mac, {}, {});
+  const Engine::Guard guard(*engine_);
+  const auto handle = engine_->address_handles().add(address, path);
+  if (!handle) return failure(out_of("there are too many address handles"));
+  pd.users.fetch_add(1);
+  return *handle;
+}
+
+Result<void, Error> Device::destroy_address_handle(ProtectionDomain& pd, AddressHandleId handle) {
+  if (auto usable = check_usable(); !usable) return usable;
+  const Engine::Guard guard(*engine_);
+  if (engine_->address_handles().find(handle) == nullptr) return failure(invalid("there is no such address handle"));
+  engine_->address_handles().remove(handle);
+  pd.users.fetch_sub(1);
+  return success();
+}
+
+Result<void, Error> Device::attach_multicast(QueuePair& qp, const transport::wire::Gid& group) {
+  if (auto usable = check_usable(); !usable) return usable;
+  if (qp.attributes().type != QpType::kUd) return failure(invalid("only datagram queue pairs join multicast groups"));
+  if (!is_multicast(group)) return failure(invalid("the GID is not that of a multicast group"));
+  const Engine::Guard guard(*engine_);
+  engine_->groups().attach(group, qp);
+  return success();
+}
+
+Result<void, Error> Device::detach_multicast(QueuePair& qp, const transport::wire::Gid& group) {
+  if (auto usable = check_usable(); !usable) return usable;
+  const Engine::Guard guard(*engine_);
+  if (!engine_->groups().detach(group, qp)) return failure(invalid("the queue pair is not a member of the group"));
+  return success();
+}
+
+// --- Memory windows ---
+
+Result<std::uint32_t, Error> Device::allocate_window(ProtectionDomain& pd, WindowType type) {
+  if (auto usable = check_usable(); !usable) return failure(usable.error());
+  const Engine::Guard guard(*engine_);
+  auto key = engine_->memory().add_window(type, pd.id);
+  if (key) pd.users.fetch_add(1);
+  return key;
+}
+
+Result<void, Error> Device::deallocate_window(ProtectionDomain& pd, std::uint32_t key) {
+  if (auto usable = check_usable(); !usable) return usable;
+  const Engine::Guard guard(*engine_);
+  if (auto removed = engine_->memory().remove_window(key); !removed) return removed;
+  pd.users.fetch_sub(1);
+  return success();
+}
+
+}  // namespace urnic::nic

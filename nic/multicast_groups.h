@@ -1,0 +1,51 @@
+// MulticastGroups: which queue pairs receive what is sent to a group.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <vector>
+
+#include "transport/wire/address.h"
+
+namespace urnic::nic {
+
+class QueuePair;
+
+/// All calls under the engine lock.
+class MulticastGroups {
+ public:
+  /// False when the queue pair is a member already.
+  bool attach(const transport::wire::Gid& group, QueuePair& qp);
+  /// False when it is not.
+  bool detach(const transport::wire::Gid& group, QueuePair& qp);
+  /// The queue pair is about to be destroyed.
+  void detach_from_all(QueuePair& qp);
+  /// Whether `qp` is a member of any group.
+  bool has(const QueuePair& qp) const;
+
+  bool contains(const transport::wire::Gid& group) const;
+
+  /// Calls visit(QueuePair&) for each member, in the order in which they were attached.
+  template <typename Visit>
+  void for_each(const transport::wire::Gid& group, Visit visit) const {
+    for (const Member& member : members_) {
+      if (member.group == group) visit(*member.qp);
+    }
+  }
+
+ private:
+  struct Member {
+    transport::wire::Gid group;
+    QueuePair* qp;
+    friend bool operator==(const Member&, const Member&) = default;
+  };
+
+  std::vector<Member> members_;
+};
+
+/// 224.0.0.0/4 as a mapped GID, or ff00::/8.
+bool is_multicast(const transport::wire::Gid& gid);
+/// The MAC that frames to this group carry (fact 11).
+transport::wire::Mac multicast_mac_of(const transport::wire::Gid& group);
+
+}  // namespace urnic::nic

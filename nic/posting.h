@@ -1,0 +1,32 @@
+// What posting to a send or receive queue has in common.
+#pragma once
+
+#include <cstdint>
+#include <mutex>
+#include <span>
+
+#include "transport/work_request.h"
+
+namespace urnic::nic {
+
+class Engine;
+
+/// Why a work request was not accepted; the layer above makes an errno of it.
+enum class PostStatus : std::uint8_t {
+  kPosted,
+  kQueueFull,     ///< ENOMEM
+  kTooManySges,   ///< EINVAL
+  kTooLong,       ///< EINVAL: over 2^31 bytes, or inline data over the limit
+  kWrongState,    ///< EINVAL: posting is not allowed in this state
+  kBadRequest,    ///< EINVAL: the operation or its address handle is nothing this queue pair can send
+  kNotSupported,  ///< EOPNOTSUPP
+  kAbandoned,     ///< EIO: this is the child of a fork, and the device is its parent's
+};
+
+/// The bytes that the elements name together.
+std::uint64_t total_length(std::span<const transport::Sge> sges);
+
+/// The lock of a queue, which the child of a fork must not touch: a thread that is not there any more may hold it.
+std::unique_lock<std::mutex> lock_unless_abandoned(std::mutex& mutex, const Engine& engine);
+
+}  // namespace urnic::nic

@@ -1,0 +1,36 @@
+// QpType: the services a queue pair can have.
+#pragma once
+
+#include <cstdint>
+
+#include "transport/wire/opcode.h"
+
+namespace urnic::nic {
+
+/// An XRC initiator only sends, an XRC target only receives, into the shared receive queues of its XRC domain.
+enum class QpType : std::uint8_t { kRc, kUc, kUd, kXrcInitiator, kXrcTarget };
+
+constexpr transport::wire::Service service_of(QpType type) {
+  using transport::wire::Service;
+  switch (type) {
+    case QpType::kUc:
+      return Service::kUc;
+    case QpType::kUd:
+      return Service::kUd;
+    case QpType::kXrcInitiator:
+    case QpType::kXrcTarget:
+      return Service::kXrc;
+    case QpType::kRc:
+      break;
+  }
+  return Service::kRc;
+}
+
+/// Whether it has one peer, fixed in RTR, and a path to it.
+constexpr bool is_connected(QpType type) { return type != QpType::kUd; }
+/// Whether it has, or shares, a receive queue of its own accord; an XRC target finds one with each message.
+constexpr bool has_receive_queue(QpType type) {
+  return type == QpType::kRc || type == QpType::kUc || type == QpType::kUd;
+}
+
+}  // namespace urnic::nic

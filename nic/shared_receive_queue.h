@@ -1,0 +1,78 @@
+// SharedReceiveQueue: receives that several queue pairs take from.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <mutex>
+#include <optional>
+#include <span>
+
+#include "nic/completion_queue.h"
+#include "nic/posting.h"
+#include "nic/protection_domain.h"
+#include "transport/receive_queue.h"
+#include "transport/result.h"
+#include "transport/surroundings.h"
+
+namespace urnic::nic {
+
+class XrcDomain;
+
+struct SrqCreateAttributes {
+  ProtectionDomain* pd = nullptr;  ///< whose memory the receives name; required
+  std::uint32_t max_wr = 0;
+  std::uint32_t max_sge = 0;
+  /// For XRC, both or none: messages that name this queue's number are received here and complete there.
+  XrcDomain* xrc_domain = nullptr;
+  CompletionQueue* completions = nullptr;
+  void* context = nullptr;  ///< for the layer above (events name the queue by it)
+};
+
+class SharedReceiveQueue final : private transport::LimitSink {
+ public:
+  SharedReceiveQueue(Engine& engine, std::uint32_t number, const SrqCreateAttributes& attributes);
+
+  /// What XRCETH names it by; 0 when it is not for XRC.
+  std::uint32_t number() const { return number_; }
+  void* context() const { return attributes_.context; }
+  const SrqCreateAttributes& attributes() const { return attributes_; }  ///< with the granted limits
+
+  /// Holds the queue's lock and posts; when it goes out of scope everything posted becomes visible. Any thread.
+  class Batch {
+   public:
+    explicit Batch(SharedReceiveQueue& srq);
+    ~Batch();
+    Batch(const Batch&) = delete;
+    Batch& operator=(const Batch&) = delete;
+
+    PostStatus post(const transport::ReceiveRequest& request, std::span<const transport::Sge> sges);
+
+   private:
+    SharedReceiveQueue& srq_;
+    std::unique_lock<std::mutex> lock_;
+    bool posted_ = false;
+  };
+
+  /// Arms the limit event: once fewer than `limit` receives are left after one was taken. EINVAL: more than the queue
+  /// holds.
+  Result<void, Error> arm(std::uint32_t limit);
+  /// The limit that is armed; 0 when none is.
+  std::uint32_t limit() const;
+
+  /// Queue pairs that use it; destroying it is refused while there are any. Control path.
+  std::atomic<std::uint32_t> users{0};
+
+  /// For endpoints; under the engine lock. `completions` are those of the queue pair, unless the queue is for XRC.
+  transport::ReceiveEnd receive_end(CompletionQueue* completions);
+
+ private:
+  void on_limit_reached() override;
+
+  Engine& engine_;
+  std::uint32_t number_;
+  SrqCreateAttributes attributes_;
+  std::mutex mutex_;
+  transport::ReceiveQueue queue_;
+};
+
+}  // namespace urnic::nic

@@ -1,0 +1,16 @@
+#include "nic/xrc_domain.h"
+
+#include "nic/shared_receive_queue.h"
+
+namespace urnic::nic {
+
+void XrcDomain::add(SharedReceiveQueue& srq) { receivers_[srq.number()] = srq.receive_end(nullptr); }
+
+void XrcDomain::remove(const SharedReceiveQueue& srq) { receivers_.erase(srq.number()); }
+
+const transport::ReceiveEnd* XrcDomain::find(std::uint32_t srq_number) {
+  const auto found = receivers_.find(srq_number);
+  return found == receivers_.end() ? nullptr : &found->second;
+}
+
+}  // namespace urnic::nic

@@ -1,0 +1,194 @@
+// Shared receive queues and XRC, from one device to the other.
+#include "nic/shared_receive_queue.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cerrno>
+
+#include "tests/unit/nic/device_pair.h"
+
+namespace urnic::nic {
+namespace {
+
+using testing::Contains;
+using testing::ElementsAre;
+using testing::IsEmpty;
+using testing::Not;
+using transport::Completion;
+using transport::QpState;
+
+void post(SharedReceiveQueue& srq, const Host& host, std::uint64_t wr_id, std::size_t offset, std::size_t length) {
+  const std::array sges{host.sge(offset, length)};
+  EXPECT_EQ(SharedReceiveQueue::Batch(srq).post({.wr_id = wr_id}, sges), PostStatus::kPosted);
+}
+
+/// Two connections from A into one queue of B.
+class SharedReceiveQueueTest : public testing::Test {
+ protected:
+  SharedReceiveQueueTest() {
+    srq_ = std::move(pair.b().device().create_srq({.pd = &pair.b().pd(), .max_wr = 8, .max_sge = 2}).value());
+    QpCreateAttributes sharing = pair.b().default_attributes();
+    sharing.srq = srq_.get();
+    for (int i = 0; i < 2; ++i) {
+      DevicePair::connect(pair.a(), pair.a().add_queue_pair(), pair.b(), pair.b().add_queue_pair(sharing));
+    }
+    pair.settle();
+  }
+  ~SharedReceiveQueueTest() override {
+    for (std::size_t i : {0u, 1u}) {
+      if (pair.b().queue_pairs()[i]) pair.b().destroy_queue_pair(i);
+    }
+    EXPECT_TRUE(pair.b().device().destroy_srq(srq_));
+  }
+
+  DevicePair pair;
+  std::unique_ptr<SharedReceiveQueue> srq_;
+};
+
+TEST_F(SharedReceiveQueueTest, GivesEachMessageTheOldestReceiveWhoeverItCameFor) {
+  post(*srq_, pair.b(), 1, 0, 100);
+  post(*srq_, pair.b(), 2, 100, 100);
+  pair.a().post_send(10, 0, 8, 1);
+  pair.settle();
+  pair.a().post_send(11, 0, 8, 0);
+  pair.settle();
+  const std::vector<Completion> completions = pair.b().poll();
+  ASSERT_EQ(completions.size(), 2u);
+  EXPECT_EQ(completions[0].wr_id, 1u);
+  EXPECT_EQ(completions[0].qp_number, pair.b().qp(1).number());
+  EXPECT_EQ(completions[1].wr_id, 2u);
+  EXPECT_EQ(completions[1].qp_number, pair.b().qp(0).number());
+}
+
+TEST_F(SharedReceiveQueueTest, MakesTheSenderWaitWhileItIsEmpty) {
+  pair.a().post_send(10, 0, 8);
+  pair.settle();
+  EXPECT_EQ(pair.a().counter("rcvd_rnr_err"), 1u);
+  post(*srq_, pair.b(), 1, 0, 100);
+  pair.pass(std::chrono::seconds(1));
+  EXPECT_EQ(pair.a().poll_text(), "10 ok");
+  EXPECT_EQ(pair.b().poll_text(), "1 ok");
+}
+
+TEST_F(SharedReceiveQueueTest, TellsOnceThatFewerThanTheLimitAreLeft) {
+  for (std::uint64_t i = 0; i < 4; ++i) post(*srq_, pair.b(), i, 0, 100);
+  ASSERT_TRUE(srq_->arm(2));
+  for (std::uint64_t i = 0; i < 2; ++i) pair.a().post_send(i, 0, 8);
+  pair.settle();
+  EXPECT_THAT(pair.b().events(), IsEmpty());
+  EXPECT_EQ(srq_->limit(), 2u);
+  for (std::uint64_t i = 0; i < 2; ++i) pair.a().post_send(i, 0, 8);
+  pair.settle();
+  EXPECT_THAT(pair.b().events(), ElementsAre("srq limit"));
+  EXPECT_EQ(srq_->limit(), 0u);
+}
+
+TEST_F(SharedReceiveQueueTest, RefusesALimitItCanNeverHold) { EXPECT_EQ(srq_->arm(9).error().code, EINVAL); }
+
+TEST_F(SharedReceiveQueueTest, KeepsItsReceivesWhenAQueuePairFails) {
+  post(*srq_, pair.b(), 1, 0, 100);
+  ASSERT_TRUE(pair.b().qp(0).modify({.state = QpState::kError}));
+  pair.settle();
+  EXPECT_EQ(pair.b().poll_text(), "");
+  EXPECT_THAT(pair.b().events(), ElementsAre("last WQE"));
+  pair.a().post_send(10, 0, 8, 1);
+  pair.settle();
+  EXPECT_EQ(pair.b().poll_text(), "1 ok");
+}
+
+TEST_F(SharedReceiveQueueTest, IsFullWhenItHoldsWhatItWasMadeFor) {
+  for (std::uint64_t i = 0; i < 8; ++i) post(*srq_, pair.b(), i, 0, 100);
+  EXPECT_EQ(SharedReceiveQueue::Batch(*srq_).post({.wr_id = 9}, {}), PostStatus::kQueueFull);
+}
+
+TEST_F(SharedReceiveQueueTest, IsNotDestroyedWhileQueuePairsUseIt) {
+  EXPECT_EQ(pair.b().device().destroy_srq(srq_).error().code, EBUSY);
+  EXPECT_NE(srq_, nullptr);
+}
+
+TEST_F(SharedReceiveQueueTest, LeavesItsQueuePairsNoReceiveQueueOfTheirOwn) {
+  EXPECT_EQ(QueuePair::ReceiveBatch(pair.b().qp(0)).post({.wr_id = 1}, {}), PostStatus::kBadRequest);
+}
+
+/// An XRC initiator of A and a target of B, with two shared receive queues in the target's domain.
+class XrcTest : public testing::Test {
+ protected:
+  XrcTest() {
+    Device& device = pair.b().device();
+    domain_ = std::move(device.open_xrc_domain().value());
+    for (auto& srq : srqs_) {
+      srq = std::move(device
+                          .create_srq({.pd = &pair.b().pd(),
+                                       .max_wr = 8,
+                                       .max_sge = 2,
+                                       .xrc_domain = domain_.get(),
+                                       .completions = &pair.b().cq()})
+                          .value());
+    }
+    QpCreateAttributes initiator = pair.a().default_attributes();
+    initiator.type = QpType::kXrcInitiator;
+    initiator.receive_queue = nullptr;
+    const QpCreateAttributes target{.type = QpType::kXrcTarget, .xrc_domain = domain_.get(), .context = &pair.b()};
+    DevicePair::connect(pair.a(), pair.a().add_queue_pair(initiator), pair.b(), pair.b().add_queue_pair(target));
+    pair.settle();
+  }
+  ~XrcTest() override {
+    pair.b().destroy_queue_pair(0);
+    for (auto& srq : srqs_) EXPECT_TRUE(pair.b().device().destroy_srq(srq));
+    EXPECT_TRUE(pair.b().device().close_xrc_domain(domain_));
+  }
+
+  void send_to(std::uint32_t srq_number, std::uint64_t wr_id) {
+    pair.a().post({.wr_id = wr_id, .signaled = true, .xrc_srq = srq_number}, 0, 8);
+    pair.settle();
+  }
+
+  DevicePair pair;
+  std::unique_ptr<XrcDomain> domain_;
+  std::array<std::unique_ptr<SharedReceiveQueue>, 2> srqs_;
+};
+
+TEST_F(XrcTest, ReceivesIntoTheQueueThatTheMessageNames) {
+  post(*srqs_[0], pair.b(), 1, 0, 100);
+  post(*srqs_[1], pair.b(), 2, 0, 100);
+  send_to(srqs_[1]->number(), 10);
+  EXPECT_EQ(pair.b().poll_text(), "2 ok");
+  send_to(srqs_[0]->number(), 11);
+  EXPECT_EQ(pair.b().poll_text(), "1 ok");
+  EXPECT_EQ(pair.a().poll_text(), "10 ok, 11 ok");
+}
+
+TEST_F(XrcTest, RefusesANumberThatIsNoneOfItsDomain) {
+  post(*srqs_[0], pair.b(), 1, 0, 100);
+  send_to(0x7fffff, 10);
+  EXPECT_EQ(pair.a().poll()[0].status, transport::CompletionStatus::kRemoteInvalidRequest);
+  EXPECT_EQ(pair.b().poll_text(), "");
+}
+
+TEST_F(XrcTest, WritesMemoryOfTheSharedQueuesProtectionDomain) {
+  pair.a().memory()[0] = std::byte{42};
+  pair.a().post({.wr_id = 1,
+                 .operation = transport::SendOperation::kWrite,
+                 .signaled = true,
+                 .remote_address = pair.b().region().address + 500,
+                 .rkey = transport::Rkey{pair.b().region().key},
+                 .xrc_srq = srqs_[0]->number()},
+                0, 8);
+  pair.settle();
+  EXPECT_EQ(pair.a().poll_text(), "1 ok");
+  EXPECT_EQ(pair.b().memory()[500], std::byte{42});
+}
+
+TEST_F(XrcTest, LetsATargetNeitherSendNorPostReceives) {
+  EXPECT_EQ(QueuePair::SendBatch(pair.b().qp()).post({}, {}), PostStatus::kBadRequest);
+  EXPECT_EQ(QueuePair::ReceiveBatch(pair.b().qp()).post({}, {}), PostStatus::kBadRequest);
+}
+
+TEST_F(XrcTest, KeepsADomainThatIsInUse) {
+  EXPECT_EQ(pair.b().device().close_xrc_domain(domain_).error().code, EBUSY);
+}
+
+}  // namespace
+}  // namespace urnic::nic

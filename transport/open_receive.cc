@@ -1,0 +1,52 @@
+#include "transport/open_receive.h"
+
+#include <cassert>
+
+#include "transport/scatter_gather.h"
+
+namespace urnic::transport {
+
+std::optional<std::uint32_t> OpenReceive::room() const {
+  if (is_taken_) return wqe_.length;
+  const ReceiveQueue& queue = *around_.receiver.queue;
+  return queue.is_empty() ? std::nullopt : std::optional(queue.front_length());
+}
+
+bool OpenReceive::take() {
+  is_taken_ = is_taken_ || around_.receiver.queue->take(wqe_);
+  return is_taken_;
+}
+
+DmaStatus OpenReceive::write(std::uint32_t offset, std::span<const std::byte> bytes) {
+  assert(is_taken_ && offset + bytes.size() <= wqe_.length);
+  return scatter(around_.dma, around_.receiver.pd, wqe_.elements(), offset, bytes);
+}
+
+void OpenReceive::complete(Completion completion) {
+  assert(is_taken_);
+  is_taken_ = false;
+  completion.wr_id = wqe_.wr_id;
+  completion.qp_number = config_.local_qp;
+  around_.receiver.completions->complete(completion);
+}
+
+void OpenReceive::fail(CompletionStatus status) {
+  around_.counters.add(Counter::kReceiveCompletionError);
+  report_failure(status);
+  around_.events.on_qp_event(config_.local_qp, QpEvent::kFatal);
+}
+
+void OpenReceive::flush() {
+  if (is_taken_) report_failure(CompletionStatus::kWorkRequestFlushed);
+  if (around_.receiver.is_shared || around_.receiver.queue == nullptr) return;
+  while (take()) report_failure(CompletionStatus::kWorkRequestFlushed);
+}
+
+void OpenReceive::report_failure(CompletionStatus status) {
+  complete({.status = status,
+            .opcode = CompletionOpcode::kReceive,
+            .solicited = true,
+            .source_qp = config_.remote_qp});
+}
+
+}  // namespace urnic::transport

@@ -1,0 +1,46 @@
+#include "transport/ud/requester.h"
+
+#include "transport/wire/opcode.h"
+#include "transport/wire/packet.h"
+
+namespace urnic::transport {
+
+namespace {
+
+/// In a work request's Q_Key: the queue pair's own shall be sent.
+constexpr std::uint32_t kUseOwnQkey = 0x80000000;
+
+}  // namespace
+
+std::size_t UdRequester::poll_transmit(std::span<std::byte> out) {
+  const CompletionStatus status = check();
+  if (status != CompletionStatus::kSuccess) return queue_.fail(status);
+
+  const SendWqe& wqe = queue_.current();
+  const bool has_immediate = wqe.request.operation == SendOperation::kSendWithImmediate;
+  wire::Packet packet{
+      .bth = {.opcode = has_immediate ? wire::Opcode::kUdSendOnlyWithImmediate : wire::Opcode::kUdSendOnly,
+              .destination_qp = wqe.request.destination.qp},
+      .deth = {.qkey = qkey(), .source_qp = config_.local_qp}};
+  return queue_.send(packet, wqe.length, out);
+}
+
+CompletionStatus UdRequester::check() const {
+  const SendOperation operation = queue_.current().request.operation;
+  const bool is_send = operation == SendOperation::kSend || operation == SendOperation::kSendWithImmediate;
+  if (!is_send) return CompletionStatus::kLocalQpOperationError;
+  const bool fits = queue_.current().length <= bytes(config_.path_mtu);
+  return fits ? CompletionStatus::kSuccess : CompletionStatus::kLocalLengthError;
+}
+
+// Programs without the right to a controlled Q_Key can still use one that their queue pair was given (fact 16).
+std::uint32_t UdRequester::qkey() const {
+  const std::uint32_t qkey = queue_.current().request.destination.qkey;
+  return (qkey & kUseOwnQkey) != 0 ? config_.qkey : qkey;
+}
+
+AddressHandleId UdRequester::next_destination() const {
+  return check() == CompletionStatus::kSuccess ? queue_.current().request.destination.address : AddressHandleId{};
+}
+
+}  // namespace urnic::transport

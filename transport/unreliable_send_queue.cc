@@ -1,0 +1,93 @@
+#include "transport/unreliable_send_queue.h"
+
+#include <algorithm>
+#include <cassert>
+#include <cstring>
+
+#include "transport/scatter_gather.h"
+
+namespace urnic::transport {
+
+namespace {
+
+CompletionOpcode completion_opcode(SendOperation operation) {
+  const bool is_write = operation == SendOperation::kWrite || operation == SendOperation::kWriteWithImmediate;
+  return is_write ? CompletionOpcode::kRdmaWrite : CompletionOpcode::kSend;
+}
+
+}  // namespace
+
+void UnreliableSendQueue::start() {
+  next_psn_ = config_.send_psn;
+  sent_bytes_ = 0;
+  resume();
+}
+
+void UnreliableSendQueue::resume() {
+  is_draining_ = false;
+  has_failed_ = false;
+}
+
+std::size_t UnreliableSendQueue::send(wire::Packet& packet, std::uint32_t size, std::span<std::byte> out) {
+  assert(size <= remaining_bytes());
+  const wire::OpcodeInfo& info = wire::info(packet.bth.opcode);
+  const std::size_t header_size = wire::header_bytes(packet.bth.opcode);
+  if (!read(out.subspan(header_size, size))) return fail(CompletionStatus::kLocalProtectionError);
+  const std::uint8_t padding = wire::pad_bytes(size);
+  std::memset(out.data() + header_size + size, 0, padding);
+
+  // Only the packet that completes a receive at the peer can ask for the event (fact 17).
+  const bool may_be_solicited =
+      info.ends_message() && (info.operation == wire::Operation::kSend || info.has_immediate());
+  packet.bth.solicited = current().request.solicited && may_be_solicited;
+  packet.bth.pad_count = padding;
+  packet.bth.psn = next_psn_;
+  packet.immediate = current().request.immediate;
+  wire::emit_headers(packet, out);
+
+  next_psn_ = next_psn_ + 1;
+  sent_bytes_ += size;
+  if (info.ends_message()) retire(CompletionStatus::kSuccess);
+  return header_size + size + padding;
+}
+
+// Copies the message's bytes that come next into `to`.
+bool UnreliableSendQueue::read(std::span<std::byte> to) const {
+  const SendQueue& queue = around_.send_queue;
+  if (current().is_inline) {
+    const auto from = queue.inline_data(queue.head()).subspan(sent_bytes_, to.size());
+    std::copy(from.begin(), from.end(), to.begin());
+    return true;
+  }
+  return gather(around_.dma, config_.pd, queue.sges(queue.head()), sent_bytes_, to) == DmaStatus::kOk;
+}
+
+std::size_t UnreliableSendQueue::fail(CompletionStatus status) {
+  around_.counters.add(Counter::kSendCompletionError);
+  has_failed_ = true;
+  retire(status);
+  return 0;
+}
+
+void UnreliableSendQueue::flush() {
+  while (!around_.send_queue.is_empty()) retire(CompletionStatus::kWorkRequestFlushed);
+}
+
+// Failures are reported whether or not the program asked to hear of success.
+void UnreliableSendQueue::retire(CompletionStatus status) {
+  const SendWqe& wqe = current();
+  const bool is_success = status == CompletionStatus::kSuccess;
+  if (!is_success || wqe.request.signaled) {
+    around_.send_completions->complete({.wr_id = wqe.request.wr_id,
+                                       .status = status,
+                                       .opcode = completion_opcode(wqe.request.operation),
+                                       .solicited = !is_success,
+                                       .byte_length = wqe.length,
+                                       .qp_number = config_.local_qp,
+                                       .source_qp = config_.remote_qp});
+  }
+  sent_bytes_ = 0;
+  around_.send_queue.pop();
+}
+
+}  // namespace urnic::transport

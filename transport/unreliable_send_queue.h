@@ -1,0 +1,66 @@
+// UnreliableSendQueue: how far the work requests of a service without acknowledgements have been sent.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "transport/completion.h"
+#include "transport/qp_config.h"
+#include "transport/surroundings.h"
+#include "transport/wire/packet.h"
+
+namespace urnic::transport {
+
+/// Work requests are sent in order, every packet once, and each is done when its last packet has been handed out. What
+/// cannot be sent fails, and with it the queue: everything behind it is to be flushed (state SQE).
+///
+/// In a message the first packets fill the path MTU, so the bytes sent say which packet comes next.
+class UnreliableSendQueue {
+ public:
+  UnreliableSendQueue(const QpSurroundings& around, const QpConfig& config) : around_(around), config_(config) {}
+
+  /// Begins with config.send_psn at the oldest work request.
+  void start();
+  /// Goes on after drain() or a failure, with the PSN that comes next.
+  void resume();
+  /// From now on no new work request is begun (state SQD).
+  void drain() { is_draining_ = true; }
+
+  /// Whether there is a packet to send.
+  bool has_work() const { return is_inside_message() || (!is_draining_ && !around_.send_queue.is_empty()); }
+  /// Whether the oldest work request has been sent in part.
+  bool is_inside_message() const { return sent_bytes_ > 0; }
+  bool has_failed() const { return has_failed_; }
+  Psn next_psn() const { return next_psn_; }
+
+  // --- The work request whose turn it is; only while has_work() ---
+
+  const SendWqe& current() const { return around_.send_queue.at(around_.send_queue.head()); }
+  /// What is left of its message.
+  std::uint32_t remaining_bytes() const { return current().length - sent_bytes_; }
+
+  /// Writes the next `size` bytes of its message as one packet to `out` and returns the packet's size. `packet` holds
+  /// what the service has to say; PSN, immediate, padding and solicited bit are filled in here. The last packet completes
+  /// the work request. Memory that cannot be read fails it: then the result is 0.
+  std::size_t send(wire::Packet& packet, std::uint32_t size, std::span<std::byte> out);
+
+  /// Completes it with this error. Returns 0, the size of the packet that is not sent.
+  std::size_t fail(CompletionStatus status);
+
+  /// Completes everything posted as flushed, what was sent in part included.
+  void flush();
+
+ private:
+  bool read(std::span<std::byte> to) const;
+  void retire(CompletionStatus status);
+
+  const QpSurroundings& around_;
+  const QpConfig& config_;
+  Psn next_psn_;
+  std::uint32_t sent_bytes_ = 0;  // of the oldest work request
+  bool is_draining_ = false;
+  bool has_failed_ = false;
+};
+
+}  // namespace urnic::transport
