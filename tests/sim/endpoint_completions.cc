@@ -84,7 +84,7 @@ void EndpointDriver::on_completion(const transport::Completion& completion) {
 
 void EndpointDriver::on_send_ended(const Ended& ended) {
   const Operation& operation = operation_of(ended.wr_id);
-  end_use_of_window(operation, progress_of(operation));
+  end_use_of_key(operation, progress_of(operation));
   if (ended.how == Ended::How::kSucceeded) {
     on_succeeded(operation);
   } else {
@@ -206,9 +206,10 @@ void EndpointDriver::renew_windows() {
 }
 
 // ---------------------------------------------------------------------------------------------------------
-// Windows: whose key is taken back may be refused; once that is done, nothing is written through it any more
+// Keys: whose key is taken back may be refused; once that is done, nothing is written through it any more
 
-void EndpointDriver::end_use_of_window(const Operation& operation, const Progress& progress) {
+void EndpointDriver::end_use_of_key(const Operation& operation, const Progress& progress) {
+  if (progress.uses_volatile_key) scene_.machine(peer_host_.id()).volatile_key->remove_user(operation.id);
   if (progress.window) std::erase(peer_->windows_.at(*progress.window).users, operation.id);
 }
 
@@ -228,6 +229,7 @@ void EndpointDriver::on_key_gone(std::uint64_t wr_id) {
   const Operation& operation = operation_of(wr_id);
   Progress& progress = progress_of(operation);
   progress.window.reset();
+  progress.key_is_going = keys_have_gone_ = true;
   if (!operation.places_data()) return;
   MemoryModel& memory = peer_host_.memory();
   progress.stood_there =
@@ -243,7 +245,7 @@ void EndpointDriver::settle(Host& host, const std::vector<Range>& pieces, Patter
   for (const Range& piece : pieces) {
     if (const auto complaint = host.memory().settle(piece, pattern, position)) {
       complain("memory", fmt::format("after {} {} of {} bytes, memory of {}: {}", to_string(operation.kind),
-                                     operation.id, operation.length, name(host.side()), *complaint));
+                                     operation.id, operation.length, name(host.id()), *complaint));
     }
     position += piece.length;
   }

@@ -49,8 +49,8 @@ EndpointDriver::EndpointDriver(Scene& scene, std::uint32_t pair, Side side, cons
     : scene_(scene),
       pair_(pair),
       side_(side),
-      host_(scene.host(side)),
-      peer_host_(scene.host(other(side))),
+      host_(scene.host(scene.host_of(pair, side))),
+      peer_host_(scene.host(scene.host_of(pair, other(side)))),
       own_(own),
       peers_(peers),
       qp_(host_.create_qp(pair)),
@@ -65,7 +65,7 @@ void EndpointDriver::on_connected() {
   ++connection_;
   sends_ = SendCompletions();
   receives_ = ReceiveCompletions(qp_number(), peer_->qp_number());
-  flush_is_expected_ = false;
+  flush_is_expected_ = keys_have_gone_ = false;
   // Receives of operations that will not be posted any more are left out.
   next_receive_ =
       static_cast<std::size_t>(std::partition_point(peers_.receives.begin(), peers_.receives.end(),
@@ -91,7 +91,7 @@ bool EndpointDriver::post_sends(std::uint32_t most) {
       scene_.referee.note_progress();
     }
   }
-  scene_.ring(side_);
+  scene_.ring(host_.id());
   return next_operation_ != before;
 }
 
@@ -184,6 +184,10 @@ void EndpointDriver::prepare_remote(const Operation& operation, Prepared& prepar
 /// Every other operation that could use an open window does.
 void EndpointDriver::prepare_window(const Operation& operation, Prepared& prepared) {
   transport::SendRequest& request = prepared.request;
+  if (operation.uses_volatile_key) {
+    request.rkey = scene_.machine(peer_host_.id()).volatile_key->rkey();
+    return;
+  }
   if (operation.violation == Violation::kOutsideWindow) {
     const auto window = peer_->windows_.any_open();
     request.rkey = window ? peer_->windows_.at(*window).key : peer_host_.unknown_rkey();
@@ -267,6 +271,10 @@ void EndpointDriver::announce_message(const Operation& operation, const transpor
 }
 
 void EndpointDriver::announce_window(const Operation& operation, const Prepared& prepared) {
+  if (operation.uses_volatile_key) {
+    progress_of(operation).uses_volatile_key = true;
+    scene_.machine(peer_host_.id()).volatile_key->add_user(*this, operation.id);
+  }
   if (prepared.window) {
     scene_.coverage.add(Happening::kWindowUsed);
     peer_->windows_.at(*prepared.window).users.push_back(operation.id);
@@ -323,7 +331,7 @@ bool EndpointDriver::post_receives() {
       ++next_receive_;
     }
   }
-  scene_.ring(side_);
+  scene_.ring(host_.id());
   return next_receive_ != before;
 }
 
@@ -341,16 +349,20 @@ std::vector<Range> EndpointDriver::written_part(const Receive& receive) const {
 
 // ---------------------------------------------------------------------------------------------------------
 
+std::string EndpointDriver::label() const {
+  return fmt::format("{}{}", name(host_.id()), pair_);
+}
+
 std::string EndpointDriver::describe() const {
   return fmt::format(
-      "{}{}: posted {} of {} operations and {} of {} receives; outstanding: {} sends, {} receives, {} "
+      "{}: posted {} of {} operations and {} of {} receives; outstanding: {} sends, {} receives, {} "
       "messages",
-      name(side_), pair_, next_operation_, own_.operations.size(), next_receive_, peers_.receives.size(),
+      label(), next_operation_, own_.operations.size(), next_receive_, peers_.receives.size(),
       sends_.outstanding(), receives_.outstanding(), receives_.messages_waiting());
 }
 
 void EndpointDriver::complain(std::string_view oracle, const std::string& what) {
-  scene_.referee.complain(oracle, fmt::format("{}{}: {}", name(side_), pair_, what));
+  scene_.referee.complain(oracle, fmt::format("{}: {}", label(), what));
 }
 
 }  // namespace urnic::sim

@@ -13,15 +13,16 @@
 #include "tests/sim/host.h"
 #include "tests/sim/plan.h"
 #include "tests/sim/scene.h"
+#include "tests/sim/volatile_key.h"
 #include "tests/sim/windows.h"
 
 namespace urnic::sim {
 
-class EndpointDriver {
+class EndpointDriver final : private VolatileKey::User {
  public:
   /// `own` is what this end requests, `peers` what the other end requests and this end receives.
   EndpointDriver(Scene& scene, std::uint32_t pair, Side side, const Plan& own, const Plan& peers);
-  ~EndpointDriver();
+  ~EndpointDriver() override;
   EndpointDriver(const EndpointDriver&) = delete;
   EndpointDriver& operator=(const EndpointDriver&) = delete;
 
@@ -54,6 +55,8 @@ class EndpointDriver {
   /// We moved the queue pair to ERR ourselves, so that flushing is what it should do.
   void expect_flush() { flush_is_expected_ = true; }
 
+  /// The host and the number of the pair, for messages.
+  std::string label() const;
   /// For a failure message: what is outstanding.
   std::string describe() const;
 
@@ -67,8 +70,9 @@ class EndpointDriver {
     bool expects_data = true;             // READ: whether what it must bring is known
     Pattern brings{};                     // READ: that
     std::optional<std::size_t> window{};  // of the peer's, whose key it uses
-    bool key_is_going = false;            // that key is being taken back
-    std::optional<bool> stood_there{};    // WRITE whose key is gone: whether its data stood there then
+    bool uses_volatile_key = false;
+    bool key_is_going = false;          // the key of either is being taken back, or was
+    std::optional<bool> stood_there{};  // WRITE whose key is gone: whether its data stood there then
   };
 
   /// A work request, and what posting it means to the windows.
@@ -97,15 +101,17 @@ class EndpointDriver {
   void on_not_succeeded(const Operation& operation);
   void on_write_succeeded(const Operation& operation, const Progress& progress);
   void on_atomic_succeeded(const Operation& operation);
-  void end_use_of_window(const Operation& operation, const Progress& progress);
+  void end_use_of_key(const Operation& operation, const Progress& progress);
 
   // What this end's windows mean to the peer's work requests.
   void note_users_at_risk(std::size_t window);
   void cut_users_off(std::size_t window);
-  void on_key_gone(std::uint64_t wr_id);
+  void on_key_gone(std::uint64_t wr_id) override;
   void judge_send_failure(const transport::Completion& completion);
   void judge_receive_failure(const transport::Completion& completion);
   bool flush_is_legitimate();
+  /// Whether the network and the peer are such that a request must be answered.
+  bool must_succeed() const;
   /// A pair that breaks rules takes keys back without waiting for their users.
   bool is_heedless() const { return pair_ == scene_.options.pairs; }
 
@@ -141,6 +147,7 @@ class EndpointDriver {
   SendCompletions sends_;
   ReceiveCompletions receives_{0, 0};
   bool flush_is_expected_ = false;
+  bool keys_have_gone_ = false;      // a READ repeated after that is not answered
   std::vector<Range> undetermined_;  // at the peer: packets of failed WRITEs may still be on their way there
   std::vector<std::uint64_t> undetermined_atomics_;  // the same
   std::optional<std::string> missing_acknowledgement_;

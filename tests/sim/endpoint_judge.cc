@@ -20,7 +20,7 @@ void EndpointDriver::judge_send_failure(const transport::Completion& completion)
       if (rewinds < scene_.options.retry_count) {
         complain("wire", fmt::format("gave up after {} of {} retries", rewinds, scene_.options.retry_count));
       }
-      if (scene_.options.is_peaceful()) complain("liveness", "retries exceeded on a network without faults");
+      if (must_succeed()) complain("liveness", "retries exceeded on a network without faults");
       return;
     case CompletionStatus::kRnrRetryExceeded:
       if (rnr_naks <= scene_.options.rnr_retry || scene_.options.rnr_retry == 7) {
@@ -58,6 +58,19 @@ void EndpointDriver::judge_receive_failure(const transport::Completion& completi
     complain("completions",
              fmt::format("a receive ended with {} without a reason", to_string(completion.status)));
   }
+}
+
+// Once the faults have stopped and all retries that began before are used up, only a peer that has failed
+// says nothing.
+bool EndpointDriver::must_succeed() const {
+  const Options& options = scene_.options;
+  const Duration settling = options.max_frame_age() +
+                            (options.retry_count + 2) * options.effective_ack_timeout() + options.rnr_delay();
+  const bool is_calm =
+      scene_.faults_stopped != transport::kNever && scene_.now() > scene_.faults_stopped + settling;
+  if (!options.is_peaceful() && !is_calm) return false;
+  const bool peer_is_well = !peer_->has_failed() && !peer_->flush_is_expected_ && !keys_have_gone_;
+  return peer_is_well && !scene_.observer.flow(pair_, side_).has_refused();
 }
 
 bool EndpointDriver::flush_is_legitimate() {

@@ -88,7 +88,10 @@ FlowObserver::Complaint FlowObserver::on_read_response_sent(const WireView& pack
 }
 
 FlowObserver::Complaint FlowObserver::on_nak_sent(const WireView& packet, std::uint64_t psn) {
-  if (auto complaint = check_answered_before(psn)) return complaint;
+  // A READ may be refused after it was answered in part.
+  const Message* const refused = find(psn);
+  const bool is_inside_read = refused != nullptr && refused->is_read() && !packet.is_sequence_nak();
+  if (auto complaint = check_answered_before(is_inside_read ? refused->first : psn)) return complaint;
   if (psn > expected_) return "a NAK for a PSN that was not reached";
   if (auto complaint = check_msn(packet, psn, expected_)) return complaint;
   if (packet.is_sequence_nak()) {

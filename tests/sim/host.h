@@ -1,4 +1,4 @@
-// Host: one side of the world: a device, its application's memory, keys and completion queues.
+// Host: one machine of the world: a device, its application's memory, keys and completion queues.
 #pragma once
 
 #include <array>
@@ -21,13 +21,16 @@ namespace urnic::sim {
 class Host {
  public:
   /// Makes the device, in kManual mode, and registers the memory that `plans` need.
-  Host(Side side, const Options& options, const Plans& plans, const SimClock& clock, Network& network,
+  Host(HostId id, const Options& options, const Plans& plans, const SimClock& clock, Network& network,
        FramePool& frames, FrameTap& tap);
   ~Host();
+  /// Gives back what it has, when no queue pair is left. A complaint if the device thinks that something is
+  /// in use still.
+  std::optional<std::string> tear_down();
   Host(const Host&) = delete;
   Host& operator=(const Host&) = delete;
 
-  Side side() const { return side_; }
+  HostId id() const { return id_; }
   nic::Device& device() { return *device_; }
   const nic::Device& device() const { return *device_; }
   MemoryModel& memory() { return memory_; }
@@ -60,6 +63,10 @@ class Host {
   /// Of the shared region, registered once more in another protection domain.
   transport::Rkey other_pd_rkey() const { return transport::Rkey{other_pd_key_}; }
 
+  /// The shared region once more, under another key.
+  transport::Rkey register_volatile();
+  void deregister_volatile(transport::Rkey key);
+
   /// All of them, to be polled.
   std::span<const std::unique_ptr<nic::CompletionQueue>> queues() const { return queues_; }
 
@@ -68,7 +75,7 @@ class Host {
   void create_queues();
   std::uint64_t number_at(std::uint32_t offset);
 
-  Side side_;
+  HostId id_;
   const Options& options_;
   MemoryModel memory_;
   std::map<std::uint32_t, AtomicModel> atomics_;
@@ -83,6 +90,6 @@ class Host {
 };
 
 /// Addresses of the hosts.
-transport::wire::Gid gid_of(Side side, bool ipv6);
+transport::wire::Gid gid_of(HostId host, bool ipv6);
 
 }  // namespace urnic::sim

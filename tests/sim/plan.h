@@ -57,8 +57,9 @@ struct Operation {
   std::uint64_t operand = 0;  ///< of an atomic: what is added or swapped in; no two are the same
   bool compares_in_vain =
       false;  ///< COMPARE SWAP with a number that is not there; otherwise with the one that may be
-  transport::Flush flush{};  ///< of FLUSH; its length is that of `remote`
-  std::uint8_t window = 0;   ///< of BIND_MW: 0 for the type 1 window, 1 for the type 2 window
+  transport::Flush flush{};        ///< of FLUSH; its length is that of `remote`
+  bool uses_volatile_key = false;  ///< the responder's, which may be deregistered at any time
+  std::uint8_t window = 0;         ///< of BIND_MW: 0 for the type 1 window, 1 for the type 2 window
   std::optional<Violation> violation;
 
   bool is_write() const {
@@ -101,12 +102,12 @@ struct Plan {
 struct Plans {
   static Plans draw(const Options& options);
 
-  /// By pair, then by the requester's side.
+  /// By pair, then by the requester's end.
   std::vector<std::array<Plan, 2>> pairs;
-  /// By side, then by region: sizes in bytes.
-  std::array<std::array<std::uint32_t, kRegions>, 2> memory{};
-  /// By side: where the numbers that atomics work on lie in Region::kAtomic.
-  std::array<std::vector<Range>, 2> cells{};
+  /// By host, then by region: sizes in bytes.
+  std::vector<std::array<std::uint32_t, kRegions>> memory{};
+  /// By host: where the numbers that atomics work on lie in Region::kAtomic.
+  std::vector<std::vector<Range>> cells{};
 };
 
 /// What hosts do, in the order of Options::operation_weights.

@@ -34,12 +34,12 @@ bool is_aligned(const Operation& operation) {
 class Planner {
  public:
   explicit Planner(const Options& options) : options_(options), random_(options.seed, Stream::kPlan) {
-    for (auto& regions : plans_.memory) {
-      regions.fill(64);
-    }
-    for (const Side side : kSides) {
+    plans_.memory.resize(options.hosts);
+    plans_.cells.resize(options.hosts);
+    for (std::uint32_t host = 0; host < options.hosts; ++host) {
+      plans_.memory[host].fill(64);
       for (std::uint32_t i = 0; i < kCells; ++i) {
-        plans_.cells[index(side)].push_back(allocate_aligned(side, Region::kAtomic, kAtomicBytes));
+        plans_.cells[host].push_back(allocate_aligned(host_id(host), Region::kAtomic, kAtomicBytes));
       }
     }
   }
@@ -50,27 +50,29 @@ class Planner {
     for (std::uint32_t pair = 0; pair < options_.all_pairs(); ++pair) {
       const bool violator = pair == options_.pairs;
       for (const Side side : kSides) {
-        draw_plan(plans_.pairs[pair][index(side)], side, violator ? 48 : each, violator);
+        requester_ = options_.host_of(pair, side);
+        responder_ = options_.host_of(pair, other(side));
+        draw_plan(plans_.pairs[pair][index(side)], violator ? 48 : each, violator);
       }
     }
     return std::move(plans_);
   }
 
  private:
-  void draw_plan(Plan& plan, Side requester, std::uint32_t count, bool violator);
+  void draw_plan(Plan& plan, std::uint32_t count, bool violator);
   Operation draw_operation(bool violator, bool is_last);
-  void draw_remote(Plan& plan, Operation& operation, Side requester, bool may_chain);
+  void draw_remote(Plan& plan, Operation& operation, bool may_chain);
   bool continue_chain(Plan& plan, Operation& operation);
-  void draw_flush(Operation& operation, Side responder);
-  void draw_violation(Operation& operation, Side requester);
+  void draw_flush(Operation& operation);
+  void draw_violation(Operation& operation);
   Violation pick_violation(const Operation& operation);
-  void draw_place_without_right(Operation& operation, Side responder);
-  void draw_receive(Plan& plan, Side responder);
+  void draw_place_without_right(Operation& operation);
+  void draw_receive(Plan& plan);
   std::uint32_t draw_length();
   SendOperation draw_kind();
-  Range allocate(Side side, Region region, std::uint32_t length);
-  Range allocate_aligned(Side side, Region region, std::uint32_t length);
-  std::vector<Range> allocate_pieces(Side side, Region region, std::uint32_t length);
+  Range allocate(HostId host, Region region, std::uint32_t length);
+  Range allocate_aligned(HostId host, Region region, std::uint32_t length);
+  std::vector<Range> allocate_pieces(HostId host, Region region, std::uint32_t length);
 
   /// WRITEs to one place that have not ended, per plan.
   struct Chain {
@@ -82,11 +84,13 @@ class Planner {
   const Options& options_;
   Random random_;
   Plans plans_;
+  HostId requester_{};  // of the plan that is being drawn
+  HostId responder_{};
   std::optional<Chain> chain_;
   std::uint64_t next_id_ = 1;
 };
 
-void Planner::draw_plan(Plan& plan, Side requester, std::uint32_t count, bool violator) {
+void Planner::draw_plan(Plan& plan, std::uint32_t count, bool violator) {
   chain_.reset();
   if (violator) {
     plan.responder_access = random_.pick(std::array{
@@ -99,37 +103,39 @@ void Planner::draw_plan(Plan& plan, Side requester, std::uint32_t count, bool vi
     if (is_denied && random_.chance(0.8)) {
       operation.kind = SendOperation::kSend;
     }
-    draw_remote(plan, operation, requester, !violator);
+    draw_remote(plan, operation, !violator);
     if (!allows(plan.responder_access, access_for(operation))) {
       operation.violation = Violation::kNoQueuePairRight;
       operation.is_inline = false;
     } else if (violator && random_.chance(0.12)) {
-      draw_violation(operation, requester);
+      draw_violation(operation);
     }
+    const bool names_memory = operation.is_write() || operation.is_read();
+    operation.uses_volatile_key = names_memory && operation.remote.region == Region::kShared && !violator &&
+                                  random_.chance(options_.volatile_keys);
     if (!operation.is_local())
-      operation.local = allocate_pieces(requester, Region::kPrivate, operation.length);
+      operation.local = allocate_pieces(requester_, Region::kPrivate, operation.length);
     plan.operations.push_back(std::move(operation));
     if (plan.operations.back().consumes_receive()) {
-      draw_receive(plan, other(requester));
+      draw_receive(plan);
     }
   }
   plan.operations.back().signaled = true;
 }
 
 /// Where at the responder the operation works, if it does.
-void Planner::draw_remote(Plan& plan, Operation& operation, Side requester, bool may_chain) {
-  const Side responder = other(requester);
+void Planner::draw_remote(Plan& plan, Operation& operation, bool may_chain) {
   if (operation.is_atomic()) {
-    const auto& cells = plans_.cells[index(responder)];
+    const auto& cells = plans_.cells[index(responder_)];
     operation.remote = cells[random_.below(cells.size())];
   } else if (operation.kind == SendOperation::kAtomicWrite) {
-    operation.remote = allocate_aligned(responder, Region::kAtomic, kAtomicBytes);
+    operation.remote = allocate_aligned(responder_, Region::kAtomic, kAtomicBytes);
   } else if (operation.kind == SendOperation::kFlush) {
-    draw_flush(operation, responder);
+    draw_flush(operation);
   } else if (may_chain && continue_chain(plan, operation)) {
     return;
   } else if (operation.is_write()) {
-    operation.remote = allocate(responder, Region::kShared, operation.length);
+    operation.remote = allocate(responder_, Region::kShared, operation.length);
     if (may_chain && operation.length > 0 && random_.chance(options_.chained)) {
       chain_ = Chain{.range = operation.remote,
                      .left = static_cast<std::uint32_t>(random_.between(1, 3)),
@@ -137,7 +143,7 @@ void Planner::draw_remote(Plan& plan, Operation& operation, Side requester, bool
     }
   } else if (operation.is_read()) {
     operation.remote =
-        allocate(responder, random_.chance(0.5) ? Region::kReadable : Region::kShared, operation.length);
+        allocate(responder_, random_.chance(0.5) ? Region::kReadable : Region::kShared, operation.length);
   }
 }
 
@@ -158,12 +164,12 @@ bool Planner::continue_chain(Plan& plan, Operation& operation) {
 }
 
 /// FLUSH changes nothing, so that it may name what others use.
-void Planner::draw_flush(Operation& operation, Side responder) {
+void Planner::draw_flush(Operation& operation) {
   const auto length = static_cast<std::uint32_t>(random_.between(1, 4096));
   operation.flush.scope =
       random_.chance(0.3) ? transport::FlushScope::kRegion : transport::FlushScope::kRange;
   operation.remote =
-      chain_ && random_.chance(0.5) ? chain_->range : allocate(responder, Region::kShared, length);
+      chain_ && random_.chance(0.5) ? chain_->range : allocate(responder_, Region::kShared, length);
 }
 
 Operation Planner::draw_operation(bool violator, bool is_last) {
@@ -191,7 +197,7 @@ Operation Planner::draw_operation(bool violator, bool is_last) {
   return operation;
 }
 
-void Planner::draw_violation(Operation& operation, Side requester) {
+void Planner::draw_violation(Operation& operation) {
   using enum Violation;
   // A message of nothing breaks no memory rule (fact 31), and inline data has no key.
   if (!is_aligned(operation) && !operation.is_local() && operation.kind != SendOperation::kFlush) {
@@ -203,13 +209,12 @@ void Planner::draw_violation(Operation& operation, Side requester) {
   operation.violation = pick_violation(operation);
   if (operation.is_send() || operation.is_local()) return;
 
-  const Side responder = other(requester);
   const bool is_read_or_write = operation.is_write() || operation.is_read();
-  if (is_read_or_write) operation.remote = allocate(responder, Region::kShared, operation.length);
+  if (is_read_or_write) operation.remote = allocate(responder_, Region::kShared, operation.length);
   if (operation.violation == kNoRemoteRight) {
-    draw_place_without_right(operation, responder);
+    draw_place_without_right(operation);
   } else if (operation.violation == kMisaligned) {
-    operation.remote = allocate_aligned(responder, Region::kAtomic, 2 * kAtomicBytes);
+    operation.remote = allocate_aligned(responder_, Region::kAtomic, 2 * kAtomicBytes);
     operation.remote.offset += static_cast<std::uint32_t>(random_.between(1, 7));
     operation.remote.length = kAtomicBytes;
   } else if (operation.violation == kBeforeStart) {
@@ -238,18 +243,18 @@ Violation Planner::pick_violation(const Operation& operation) {
                                  kUnknownLkey, kOutsideWindow, kOutsideWindow});
 }
 
-void Planner::draw_place_without_right(Operation& operation, Side responder) {
+void Planner::draw_place_without_right(Operation& operation) {
   if (is_aligned(operation)) {
-    operation.remote = allocate_aligned(responder, Region::kReadable, kAtomicBytes);
+    operation.remote = allocate_aligned(responder_, Region::kReadable, kAtomicBytes);
   } else if (operation.kind == SendOperation::kFlush) {
-    operation.remote = allocate(responder, Region::kReadable, operation.remote.length);
+    operation.remote = allocate(responder_, Region::kReadable, operation.remote.length);
   } else {
     const Region region = operation.is_read() || random_.chance(0.5) ? Region::kPrivate : Region::kReadable;
-    operation.remote = allocate(responder, region, operation.length);
+    operation.remote = allocate(responder_, region, operation.length);
   }
 }
 
-void Planner::draw_receive(Plan& plan, Side responder) {
+void Planner::draw_receive(Plan& plan) {
   const Operation& operation = plan.operations.back();
   Receive receive{.operation = static_cast<std::uint32_t>(plan.operations.size() - 1)};
   std::uint32_t room = operation.is_send() ? operation.length : 0;
@@ -260,7 +265,7 @@ void Planner::draw_receive(Plan& plan, Side responder) {
   } else if (random_.chance(0.5)) {
     room += static_cast<std::uint32_t>(random_.between(1, 300));
   }
-  receive.buffer = allocate_pieces(responder, Region::kPrivate, room);
+  receive.buffer = allocate_pieces(responder_, Region::kPrivate, room);
   plan.receives.push_back(std::move(receive));
 }
 
@@ -300,21 +305,21 @@ std::uint32_t Planner::draw_length() {
   }
 }
 
-Range Planner::allocate(Side side, Region region, std::uint32_t length) {
-  std::uint32_t& size = plans_.memory[index(side)][static_cast<std::size_t>(region)];
+Range Planner::allocate(HostId host, Region region, std::uint32_t length) {
+  std::uint32_t& size = plans_.memory[index(host)][static_cast<std::size_t>(region)];
   size += static_cast<std::uint32_t>(random_.below(8));  // a gap, and odd addresses
   const Range range{.region = region, .offset = size, .length = length};
   size += length;
   return range;
 }
 
-Range Planner::allocate_aligned(Side side, Region region, std::uint32_t length) {
-  std::uint32_t& size = plans_.memory[index(side)][static_cast<std::size_t>(region)];
+Range Planner::allocate_aligned(HostId host, Region region, std::uint32_t length) {
+  std::uint32_t& size = plans_.memory[index(host)][static_cast<std::size_t>(region)];
   size = (size + 7) / 8 * 8;
   return {.region = region, .offset = std::exchange(size, size + length), .length = length};
 }
 
-std::vector<Range> Planner::allocate_pieces(Side side, Region region, std::uint32_t length) {
+std::vector<Range> Planner::allocate_pieces(HostId host, Region region, std::uint32_t length) {
   std::vector<Range> pieces;
   if (length == 0 && random_.chance(0.5)) {
     return pieces;
@@ -322,10 +327,10 @@ std::vector<Range> Planner::allocate_pieces(Side side, Region region, std::uint3
   const std::uint64_t more = random_.chance(0.3) ? random_.between(1, 3) : 0;
   for (std::uint64_t i = 0; i < more; ++i) {
     const auto part = static_cast<std::uint32_t>(random_.below(std::uint64_t{length} + 1));
-    pieces.push_back(allocate(side, region, part));
+    pieces.push_back(allocate(host, region, part));
     length -= part;
   }
-  pieces.push_back(allocate(side, region, length));
+  pieces.push_back(allocate(host, region, length));
   return pieces;
 }
 

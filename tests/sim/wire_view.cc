@@ -266,6 +266,12 @@ std::uint32_t icrc_of(std::span<const std::byte> frame) {
   return crc.checksum();
 }
 
+std::string_view to_string(PacketKind kind) {
+  static constexpr std::array<std::string_view, kPacketKinds> kNames = {
+      "SEND", "WRITE", "READ", "ATOMIC", "FLUSH", "ATOMIC_WRITE", "READ_RESPONSE", "ATOMIC_ACK", "ACK"};
+  return kNames[static_cast<std::size_t>(kind)];
+}
+
 std::string_view opcode_name(std::uint8_t opcode) {
   return exists(opcode) ? kRows[opcode].name : std::string_view("UNKNOWN");
 }

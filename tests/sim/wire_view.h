@@ -24,6 +24,7 @@ enum class PacketKind : std::uint8_t {
   kAtomicAcknowledge,
   kAcknowledge,
 };
+inline constexpr std::size_t kPacketKinds = 9;
 
 struct WireView {
   // BTH.
@@ -81,6 +82,7 @@ std::optional<WireView> read_frame(std::span<const std::byte> frame, bool check_
 /// The ICRC of a frame (facts 1 and 2), computed the slow way.
 std::uint32_t icrc_of(std::span<const std::byte> frame);
 
+std::string_view to_string(PacketKind kind);
 std::string_view opcode_name(std::uint8_t opcode);
 /// "WRITE_MIDDLE psn 0x12345 qp 0x11 256 B".
 std::string to_string(const WireView& view);
