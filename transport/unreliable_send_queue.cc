@@ -79,12 +79,12 @@ void UnreliableSendQueue::retire(CompletionStatus status) {
   const bool is_success = status == CompletionStatus::kSuccess;
   if (!is_success || wqe.request.signaled) {
     around_.send_completions->complete({.wr_id = wqe.request.wr_id,
-                                       .status = status,
-                                       .opcode = completion_opcode(wqe.request.operation),
-                                       .solicited = !is_success,
-                                       .byte_length = wqe.length,
-                                       .qp_number = config_.local_qp,
-                                       .source_qp = config_.remote_qp});
+                                        .status = status,
+                                        .opcode = completion_opcode(wqe.request.operation),
+                                        .solicited = !is_success,
+                                        .byte_length = wqe.length,
+                                        .qp_number = config_.local_qp,
+                                        .source_qp = config_.remote_qp});
   }
   sent_bytes_ = 0;
   around_.send_queue.pop();

@@ -17,7 +17,8 @@ struct MessageOpcodes {
   Opcode first, middle, last, only;
 };
 constexpr MessageOpcodes kMessageOpcodes[] = {
-    {SendOperation::kSend, Opcode::kRcSendFirst, Opcode::kRcSendMiddle, Opcode::kRcSendLast, Opcode::kRcSendOnly},
+    {SendOperation::kSend, Opcode::kRcSendFirst, Opcode::kRcSendMiddle, Opcode::kRcSendLast,
+     Opcode::kRcSendOnly},
     {SendOperation::kSendWithImmediate, Opcode::kRcSendFirst, Opcode::kRcSendMiddle,
      Opcode::kRcSendLastWithImmediate, Opcode::kRcSendOnlyWithImmediate},
     {SendOperation::kWrite, Opcode::kRcWriteFirst, Opcode::kRcWriteMiddle, Opcode::kRcWriteLast,

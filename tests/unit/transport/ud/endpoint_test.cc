@@ -7,6 +7,9 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
+// Beside its rings; most of it is room for the elements of the receive in hand.
+static_assert(sizeof(UdEndpoint) < 1024);
+
 class UdEndpointStates : public UdTest {};
 
 class UdEndpointWithSharedQueue : public UdTest {
