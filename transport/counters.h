@@ -34,8 +34,8 @@ enum class Counter : std::uint8_t {
   kUnexpectedResponse,
   kBadResponse,
   kWrongState,
-  kOutsideMessage,
-  kAbandonedMessage,
+  kOutsideMessage,    ///< packets that continue a message which was lost or refused, or never begun
+  kAbandonedMessage,  ///< messages begun by a peer of which a packet was lost or the rest never came
   kReceiveTooSmall,
   kQkeyViolation,
   kSendsCompleted,

@@ -34,7 +34,6 @@ void OpenReceive::complete(Completion completion) {
 void OpenReceive::fail(CompletionStatus status) {
   around_.counters.add(Counter::kReceiveCompletionError);
   report_failure(status);
-  around_.events.on_qp_event(config_.local_qp, QpEvent::kFatal);
 }
 
 void OpenReceive::flush() {

@@ -51,7 +51,8 @@ class QpTest : public ::testing::Test {
 
   // --- What leaves ---
 
-  /// The next packet only, from BTH to padding, of an endpoint that was not drained: none when there is nothing to send.
+  /// The next packet only, from BTH to padding, of an endpoint that was not drained: none when there is
+  /// nothing to send.
   std::optional<Bytes> poll_bytes();
   /// Lets the endpoint send what it wants, for sent_bytes() to return.
   void drain();

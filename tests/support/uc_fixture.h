@@ -10,8 +10,8 @@
 
 namespace urnic::transport::test {
 
-/// The packet as an unreliable connection sends it: the service's bits in the opcode, and no acknowledgement asked for
-/// (fact 18).
+/// The packet as an unreliable connection sends it: the service's bits in the opcode, and no acknowledgement
+/// asked for (fact 18).
 RcPacket as_uc(RcPacket packet);
 std::vector<RcPacket> as_uc(std::vector<RcPacket> packets);
 

@@ -46,10 +46,11 @@ wire::Packet UdPacket::view(const Bytes& network_header) const {
 }
 
 void PrintTo(const UdPacket& packet, std::ostream* out) {
-  *out << "{opcode 0x" << std::hex << unsigned{packet.opcode} << ", Q_Key 0x" << packet.qkey << std::dec << ", PSN "
-       << packet.psn.value() << ", from QP " << to_integer(packet.source_qp) << " to QP "
-       << to_integer(packet.destination_qp) << ", immediate " << packet.immediate << ", " << packet.payload.size()
-       << " bytes" << (packet.ack_request ? ", AckReq" : "") << (packet.solicited ? ", solicited}" : "}");
+  *out << "{opcode 0x" << std::hex << unsigned{packet.opcode} << ", Q_Key 0x" << packet.qkey << std::dec
+       << ", PSN " << packet.psn.value() << ", from QP " << to_integer(packet.source_qp) << " to QP "
+       << to_integer(packet.destination_qp) << ", immediate " << packet.immediate << ", "
+       << packet.payload.size() << " bytes" << (packet.ack_request ? ", AckReq" : "")
+       << (packet.solicited ? ", solicited}" : "}");
 }
 
 UdTest::UdTest(bool shares_receive_queue) : endpoint_(surroundings(shares_receive_queue)) {

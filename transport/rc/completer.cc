@@ -2,39 +2,13 @@
 
 #include <algorithm>
 
+#include "transport/completion_opcode.h"
 #include "transport/rc/syndrome.h"
 #include "transport/scatter_gather.h"
 
 namespace urnic::transport {
 
 namespace {
-
-CompletionOpcode completion_opcode(SendOperation operation) {
-  switch (operation) {
-    case SendOperation::kSend:
-    case SendOperation::kSendWithImmediate:
-    case SendOperation::kSendWithInvalidate:
-      return CompletionOpcode::kSend;
-    case SendOperation::kWrite:
-    case SendOperation::kWriteWithImmediate:
-      return CompletionOpcode::kRdmaWrite;
-    case SendOperation::kRead:
-      return CompletionOpcode::kRdmaRead;
-    case SendOperation::kCompareSwap:
-      return CompletionOpcode::kCompareSwap;
-    case SendOperation::kFetchAdd:
-      return CompletionOpcode::kFetchAdd;
-    case SendOperation::kFlush:
-      return CompletionOpcode::kFlush;
-    case SendOperation::kAtomicWrite:
-      return CompletionOpcode::kAtomicWrite;
-    case SendOperation::kLocalInvalidate:
-      return CompletionOpcode::kLocalInvalidate;
-    case SendOperation::kBindWindow:
-      return CompletionOpcode::kBindWindow;
-  }
-  return CompletionOpcode::kSend;
-}
 
 CompletionStatus status_of(Nak reason) {
   switch (reason) {

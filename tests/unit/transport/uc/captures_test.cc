@@ -37,7 +37,9 @@ class UcCaptures : public UcTest {
                      .pd = kPd,
                      .access = Access::kRemoteWrite});
   }
-  Bytes captured_region(std::size_t size) const { return dma_.read(to_integer(region_.rkey), region_.address, size); }
+  Bytes captured_region(std::size_t size) const {
+    return dma_.read(to_integer(region_.rkey), region_.address, size);
+  }
 
   void arrive(const std::vector<CapturedPacket>& packets) {
     for (const CapturedPacket& packet : packets) endpoint_.on_packet(packet.view(), now_);
@@ -52,8 +54,8 @@ class UcCaptures : public UcTest {
 
   static auto received(std::uint32_t length) {
     return AllOf(Field(&Completion::status, CompletionStatus::kSuccess),
-                 Field(&Completion::opcode, CompletionOpcode::kReceive), Field(&Completion::byte_length, length),
-                 Field(&Completion::has_immediate, false));
+                 Field(&Completion::opcode, CompletionOpcode::kReceive),
+                 Field(&Completion::byte_length, length), Field(&Completion::has_immediate, false));
   }
   static auto received_immediate(CompletionOpcode opcode, std::uint32_t length, std::uint8_t low_byte) {
     return AllOf(Field(&Completion::status, CompletionStatus::kSuccess), Field(&Completion::opcode, opcode),
@@ -100,8 +102,9 @@ TEST_F(UcCaptures, SendsEveryKindOfMessageAsRxeDid) {
   EXPECT_THAT(sent_bytes(), ElementsAreArray(as_we_send(captured)));
 }
 
-// Eight of 36 packets were lost: the first SEND, the WRITE with immediate and the SEND of ten bytes came whole. rdma_rxe
-// itself had lost the WRITE with immediate, too: it drops the first packet behind a message that was not finished.
+// Eight of 36 packets were lost: the first SEND, the WRITE with immediate and the SEND of ten bytes came
+// whole. rdma_rxe itself had lost the WRITE with immediate, too: it drops the first packet behind a message
+// that was not finished.
 TEST_F(UcCaptures, ReceivesTheMessagesThatCameWhole) {
   const auto captured = captured_in("vs_loss_uc");
   ASSERT_THAT(captured, SizeIs(28));
@@ -112,7 +115,8 @@ TEST_F(UcCaptures, ReceivesTheMessagesThatCameWhole) {
 
   EXPECT_THAT(receive_completions(),
               ElementsAre(AllOf(received(5000), Succeeded(1)),
-                          AllOf(received_immediate(CompletionOpcode::kReceiveRdmaWithImmediate, 5000, 5), Succeeded(2)),
+                          AllOf(received_immediate(CompletionOpcode::kReceiveRdmaWithImmediate, 5000, 5),
+                                Succeeded(2)),
                           AllOf(received(10), Succeeded(3))));
   EXPECT_EQ(receive_memory(0, 5000), captured_pattern(5000));
   EXPECT_EQ(receive_memory(10000, 10), captured_pattern(10));
@@ -126,8 +130,9 @@ TEST_F(UcCaptures, SendsMessagesOfSeveralPacketsAsRxeDid) {
   connect_as(QpNumber{0x4a}, QpNumber{0x49}, Psn(0), kFirst, PathMtu::k1024);
   region_ = captured[12].view().reth;
   fill_local_memory(captured_pattern(5000));
-  post({send_wr(0, 5000), send_wr(1, 5000), send_wr(2, 5000), captured_write(3, 5000), captured_write(4, 5000),
-        captured_write(5, 5000).with_immediate(immediate(5)), send_wr(6, 10), send_wr(7, 5000)});
+  post({send_wr(0, 5000), send_wr(1, 5000), send_wr(2, 5000), captured_write(3, 5000),
+        captured_write(4, 5000), captured_write(5, 5000).with_immediate(immediate(5)), send_wr(6, 10),
+        send_wr(7, 5000)});
   const std::vector<Bytes> ours = sent_bytes();
   ASSERT_THAT(ours, SizeIs(36));
   for (const CapturedPacket& packet : captured) {

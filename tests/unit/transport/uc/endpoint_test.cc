@@ -8,6 +8,9 @@ using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
+// Beside its rings; most of it is room for the elements of the receive in hand.
+static_assert(sizeof(UcEndpoint) < 1024);
+
 class UcEndpointStates : public UcTest {};
 
 class UcEndpointWithSharedQueue : public UcTest {

@@ -21,12 +21,14 @@ class UcRequesterFlow : public UcTest {
 
 TEST_F(UcRequesterFlow, CompletesAWorkRequestWithItsLastPacket) {
   post_quietly(send_wr(1, 2048));
+  EXPECT_EQ(endpoint_.next_destination(), AddressHandleId{}) << "its own path";
   ASSERT_TRUE(poll_bytes());
   EXPECT_THAT(send_completions(), IsEmpty());
   ASSERT_TRUE(poll_bytes());
-  EXPECT_THAT(send_completions(),
-              ElementsAre(AllOf(Succeeded(1), Field(&Completion::opcode, CompletionOpcode::kSend),
-                                Field(&Completion::byte_length, 2048u), Field(&Completion::qp_number, kOurQp))));
+  EXPECT_THAT(
+      send_completions(),
+      ElementsAre(AllOf(Succeeded(1), Field(&Completion::opcode, CompletionOpcode::kSend),
+                        Field(&Completion::byte_length, 2048u), Field(&Completion::qp_number, kOurQp))));
 }
 
 TEST_F(UcRequesterFlow, SendsNothingTwiceAndNeedsNoTimer) {
@@ -46,7 +48,8 @@ TEST_F(UcRequesterFlow, CompletesWritesAsWrites) {
 }
 
 TEST_F(UcRequesterFlow, KeepsQuietAboutUnsignaledSuccessButNotAboutFailure) {
-  post({send_wr(1, 5).unsignaled(), send_wr(2, 5), unreadable_wr(3).unsignaled(), send_wr(4, 5).unsignaled()});
+  post(
+      {send_wr(1, 5).unsignaled(), send_wr(2, 5), unreadable_wr(3).unsignaled(), send_wr(4, 5).unsignaled()});
   EXPECT_THAT(send_completions(),
               ElementsAre(Succeeded(2), Completed(3, CompletionStatus::kLocalProtectionError), Flushed(4)));
   EXPECT_EQ(count(Counter::kSendCompletionError), 1u) << "flushed ones are not counted";
@@ -54,9 +57,9 @@ TEST_F(UcRequesterFlow, KeepsQuietAboutUnsignaledSuccessButNotAboutFailure) {
 
 TEST_F(UcRequesterFlow, FailsOperationsThatTheServiceDoesNotHave) {
   for (const SendOperation operation :
-       {SendOperation::kSendWithInvalidate, SendOperation::kRead, SendOperation::kCompareSwap, SendOperation::kFetchAdd,
-        SendOperation::kFlush, SendOperation::kAtomicWrite, SendOperation::kLocalInvalidate,
-        SendOperation::kBindWindow}) {
+       {SendOperation::kSendWithInvalidate, SendOperation::kRead, SendOperation::kCompareSwap,
+        SendOperation::kFetchAdd, SendOperation::kFlush, SendOperation::kAtomicWrite,
+        SendOperation::kLocalInvalidate, SendOperation::kBindWindow}) {
     SCOPED_TRACE(static_cast<int>(operation));
     SendWr wr = send_wr(1, 8);
     wr.request.operation = operation;

@@ -26,7 +26,8 @@ TEST_F(UcRequesterPacket, CutsAWriteAtThePathMtuAndNamesItsPlaceOnce) {
     SCOPED_TRACE(length);
     const Psn first = endpoint_.next_send_psn();
     post(write_wr(1, length, kShared + 77));
-    EXPECT_THAT(sent(), ElementsAreArray(as_uc(write_message(first, local_memory(0, length), kMtu, kShared + 77))));
+    EXPECT_THAT(sent(),
+                ElementsAreArray(as_uc(write_message(first, local_memory(0, length), kMtu, kShared + 77))));
   }
 }
 
@@ -39,8 +40,8 @@ TEST_F(UcRequesterPacket, CutsAtTheMtuOfItsPath) {
 }
 
 TEST_F(UcRequesterPacket, PutsTheImmediateIntoTheLastPacketOnly) {
-  post({send_wr(1, 10).with_immediate(0x01020304), send_wr(2, 1025).with_immediate(5), write_wr(3, 0).with_immediate(6),
-        write_wr(4, 1025).with_immediate(7)});
+  post({send_wr(1, 10).with_immediate(0x01020304), send_wr(2, 1025).with_immediate(5),
+        write_wr(3, 0).with_immediate(6), write_wr(4, 1025).with_immediate(7)});
   EXPECT_THAT(sent(), ElementsAreArray(as_uc({
                           send_only_with_immediate(Psn(200), local_memory(0, 10), 0x01020304),
                           send_first(Psn(201), local_memory(0, 1024)),
@@ -53,7 +54,8 @@ TEST_F(UcRequesterPacket, PutsTheImmediateIntoTheLastPacketOnly) {
 
 // Fact 17.
 TEST_F(UcRequesterPacket, SolicitsOnlyWithThePacketThatCompletesAReceive) {
-  post({send_wr(1, 1025).solicited(), write_wr(2, 5).solicited(), write_wr(3, 1025).with_immediate(1).solicited()});
+  post({send_wr(1, 1025).solicited(), write_wr(2, 5).solicited(),
+        write_wr(3, 1025).with_immediate(1).solicited()});
   std::vector<bool> solicited;
   for (const RcPacket& packet : sent()) solicited.push_back(packet.solicited);
   EXPECT_THAT(solicited, ElementsAre(false, true, false, false, true));
@@ -67,9 +69,11 @@ TEST_F(UcRequesterPacket, NeverAsksForAnAcknowledgement) {
 
 TEST_F(UcRequesterPacket, SendsInlineDataOfItsOwn) {
   const Bytes data = payload(kInlineBytes);
-  post({send_wr(1, 0).with_inline(data), write_wr(2, 0).with_inline(slice(data, 3, 5)), send_wr(3, 0).with_inline({})});
-  EXPECT_THAT(sent(), ElementsAreArray(as_uc({send_only(Psn(200), data), write_only(Psn(201), slice(data, 3, 5)),
-                                              send_only(Psn(202), {})})));
+  post({send_wr(1, 0).with_inline(data), write_wr(2, 0).with_inline(slice(data, 3, 5)),
+        send_wr(3, 0).with_inline({})});
+  EXPECT_THAT(sent(),
+              ElementsAreArray(as_uc({send_only(Psn(200), data), write_only(Psn(201), slice(data, 3, 5)),
+                                      send_only(Psn(202), {})})));
   EXPECT_THAT(dma_.calls(), ::testing::IsEmpty());
 }
 

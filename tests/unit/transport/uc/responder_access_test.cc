@@ -1,4 +1,5 @@
-// Keys, bounds and rights at a UC responder (facts 30, 31): what may not be written is not, and nobody is told.
+// Keys, bounds and rights at a UC responder (facts 30, 31): what may not be written is not, and nobody is
+// told.
 #include "tests/support/uc_fixture.h"
 
 namespace urnic::transport::test {
@@ -40,7 +41,8 @@ TEST_F(UcResponderAccess, RefusesAnUnknownKey) {
 }
 
 TEST_F(UcResponderAccess, RefusesMemoryOfAnotherProtectionDomain) {
-  dma_.add_region({.key = 0xd0, .address = 0x90000, .length = 100, .pd = PdId{8}, .access = Access::kRemoteWrite});
+  dma_.add_region(
+      {.key = 0xd0, .address = 0x90000, .length = 100, .pd = PdId{8}, .access = Access::kRemoteWrite});
   expect_refused(write_only(Psn(100), payload(8), {.address = 0x90000, .rkey = Rkey{0xd0}}),
                  Counter::kRequestAccessError);
 }
@@ -51,7 +53,8 @@ TEST_F(UcResponderAccess, RefusesMemoryWithoutTheRight) {
 }
 
 TEST_F(UcResponderAccess, RefusesARangeThatEndsBehindTheRegion) {
-  expect_refused(write_only(Psn(100), payload(8), {kEnd.address - 7, kEnd.rkey}), Counter::kRequestAccessError);
+  expect_refused(write_only(Psn(100), payload(8), {kEnd.address - 7, kEnd.rkey}),
+                 Counter::kRequestAccessError);
   expect_refused(write_only(Psn(101), payload(1), kEnd), Counter::kRequestAccessError);
   peer_sends(write_only(Psn(102), payload(8), {kEnd.address - 8, kEnd.rkey}));
   EXPECT_EQ(shared_memory(kRegionBytes - 8, 8), payload(8));

@@ -89,11 +89,13 @@ TEST_F(UcResponderLength, DropsAWriteThatAnnouncesMoreThanTheLongestMessage) {
 }
 
 TEST_F(UcResponderLength, ReportsTheBytesOfTheWholeWriteWithItsImmediate) {
-  peer_sends({write_first(Psn(100), payload(1024), 1500), write_last_with_immediate(Psn(101), payload(476), 0x0a0b)});
-  EXPECT_THAT(receive_completions(),
-              ElementsAre(AllOf(Succeeded(1), Field(&Completion::byte_length, 1500u),
-                                Field(&Completion::opcode, CompletionOpcode::kReceiveRdmaWithImmediate),
-                                Field(&Completion::has_immediate, true), Field(&Completion::immediate, 0x0a0bu))));
+  peer_sends({write_first(Psn(100), payload(1024), 1500),
+              write_last_with_immediate(Psn(101), payload(476), 0x0a0b)});
+  EXPECT_THAT(
+      receive_completions(),
+      ElementsAre(AllOf(Succeeded(1), Field(&Completion::byte_length, 1500u),
+                        Field(&Completion::opcode, CompletionOpcode::kReceiveRdmaWithImmediate),
+                        Field(&Completion::has_immediate, true), Field(&Completion::immediate, 0x0a0bu))));
 }
 
 }  // namespace

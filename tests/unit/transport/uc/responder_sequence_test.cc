@@ -1,4 +1,5 @@
-// PSNs and the order of packets at a UC responder: what is lost takes its whole message with it, nothing else.
+// PSNs and the order of packets at a UC responder: what is lost takes its whole message with it, nothing
+// else.
 #include "tests/support/uc_fixture.h"
 
 namespace urnic::transport::test {
@@ -74,7 +75,8 @@ TEST_F(UcResponderSequence, ReceivesAMessageAcrossTheEndOfThePsns) {
 TEST_F(UcResponderSequence, DropsWhatHasNoBeginning) {
   peer_sends({send_middle(Psn(100), payload(1024)), send_last(Psn(101), payload(1)),
               write_middle(Psn(102), payload(1024)), write_last(Psn(103), payload(1)),
-              send_last_with_immediate(Psn(104), payload(1), 1), write_last_with_immediate(Psn(105), payload(1), 1)});
+              send_last_with_immediate(Psn(104), payload(1), 1),
+              write_last_with_immediate(Psn(105), payload(1), 1)});
   EXPECT_THAT(receive_completions(), IsEmpty());
   EXPECT_TRUE(receive_memory_is_untouched());
   EXPECT_TRUE(shared_memory_is_untouched());
@@ -82,7 +84,8 @@ TEST_F(UcResponderSequence, DropsWhatHasNoBeginning) {
 }
 
 TEST_F(UcResponderSequence, DropsAMessageThatChangesItsKind) {
-  peer_sends({send_first(Psn(100), payload(1024)), write_last(Psn(101), payload(5)), send_last(Psn(102), payload(5))});
+  peer_sends({send_first(Psn(100), payload(1024)), write_last(Psn(101), payload(5)),
+              send_last(Psn(102), payload(5))});
   peer_sends({write_first(Psn(103), payload(1024), 1029), send_last(Psn(104), payload(5)),
               write_last(Psn(105), payload(5))});
   EXPECT_THAT(receive_completions(), IsEmpty());

@@ -26,8 +26,8 @@ struct Received {
 };
 
 void PrintTo(const Received& received, std::ostream* out) {
-  *out << "{" << received.byte_length << " bytes, immediate " << received.has_immediate << " " << received.immediate
-       << "}";
+  *out << "{" << received.byte_length << " bytes, immediate " << received.has_immediate << " "
+       << received.immediate << "}";
 }
 
 class UdCaptures : public UdTest {
@@ -52,7 +52,8 @@ class UdCaptures : public UdTest {
                                       Field(&Completion::source_qp, sender)));
         all.push_back({completion.byte_length, completion.has_immediate, completion.immediate});
         const Bytes zeros(40 - packet.network_header.size());
-        EXPECT_EQ(receive_memory(0, completion.byte_length), zeros + packet.network_header + payloads_of({packet}));
+        EXPECT_EQ(receive_memory(0, completion.byte_length),
+                  zeros + packet.network_header + payloads_of({packet}));
       }
     }
     return all;
@@ -82,12 +83,14 @@ TEST_F(UdCaptures, ReceivesWhatRxeSentOverIpv4) {
   const auto captured = captured_in("vs_ud");
   ASSERT_THAT(captured, SizeIs(9));
   connect_as(QpNumber{0x43}, Psn(0), 0x11111111);
-  EXPECT_THAT(receive(captured, QpNumber{0x44}),
-              ElementsAre(Received{40}, Received{41}, Received{47}, Received{1064}, Received{40, true, immediate(4)},
-                          Received{53, true, immediate(5)}, Received{1064, true, immediate(6)}, Received{45}));
+  EXPECT_THAT(
+      receive(captured, QpNumber{0x44}),
+      ElementsAre(Received{40}, Received{41}, Received{47}, Received{1064}, Received{40, true, immediate(4)},
+                  Received{53, true, immediate(5)}, Received{1064, true, immediate(6)}, Received{45}));
   EXPECT_EQ(count(Counter::kQkeyViolation), 1u);
-  EXPECT_EQ(slice(captured[3].network_header, 12, 8), Bytes({std::byte{10}, std::byte{77}, std::byte{0}, std::byte{2},
-                                                             std::byte{10}, std::byte{77}, std::byte{0}, std::byte{3}}));
+  EXPECT_EQ(slice(captured[3].network_header, 12, 8),
+            Bytes({std::byte{10}, std::byte{77}, std::byte{0}, std::byte{2}, std::byte{10}, std::byte{77},
+                   std::byte{0}, std::byte{3}}));
 }
 
 TEST_F(UdCaptures, SendsAsRxeDidOverIpv4) {

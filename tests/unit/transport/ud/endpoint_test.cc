@@ -7,6 +7,9 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
+// Beside its rings; most of it is room for the elements of the receive in hand.
+static_assert(sizeof(UdEndpoint) < 1024);
+
 class UdEndpointStates : public UdTest {};
 
 class UdEndpointWithSharedQueue : public UdTest {
@@ -118,7 +121,7 @@ TEST_F(UdEndpointWithSharedQueue, SaysSoBehindTheFaultThatBrokeIt) {
   post_receive(1, {{.address = kReceiveAddress, .length = 100, .lkey = Lkey{0xbad}}});
   peer_sends(datagram(payload(5)));
   EXPECT_THAT(receive_completions(), ElementsAre(Completed(1, CompletionStatus::kLocalProtectionError)));
-  EXPECT_THAT(events(), ElementsAre(QpEvent::kFatal, QpEvent::kLastWqeReached));
+  EXPECT_THAT(events(), ElementsAre(QpEvent::kLastWqeReached));
 }
 
 }  // namespace

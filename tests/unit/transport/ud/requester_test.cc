@@ -19,7 +19,8 @@ class UdRequesterTest : public UdTest {
     return wr;
   }
   static SendWr unreadable_wr(std::uint64_t wr_id) {
-    return datagram_wr(wr_id, 0).from_elements({{.address = kLocalAddress, .length = 10, .lkey = Lkey{0xbad}}});
+    return datagram_wr(wr_id, 0).from_elements(
+        {{.address = kLocalAddress, .length = 10, .lkey = Lkey{0xbad}}});
   }
 };
 
