@@ -254,7 +254,6 @@ void Engine::fail_users_of_overrun() {
       const bool uses_it = qp.attributes().send_queue == queue || qp.attributes().receive_queue == queue;
       if (!uses_it || qp.endpoint().state() == QpState::kReset || qp.endpoint().state() == QpState::kError) return;
       qp.endpoint().to_error();
-      on_qp_event(qp.number(), transport::QpEvent::kFatal);
       scheduler_.wake(qp);
     });
   }

@@ -10,6 +10,8 @@
 #include "nic/shared_receive_queue.h"
 #include "nic/xrc_domain.h"
 #include "transport/rc/endpoint.h"
+#include "transport/uc/endpoint.h"
+#include "transport/ud/endpoint.h"
 
 namespace urnic::nic {
 
@@ -32,7 +34,17 @@ transport::ReceiveQueue::Limits receive_limits(const QpCapabilities& wanted) {
 
 Error invalid(const char* message) { return {.code = EINVAL, .message = message}; }
 
-std::unique_ptr<transport::Endpoint> make_endpoint(QpType, const transport::QpSurroundings& surroundings) {
+std::unique_ptr<transport::Endpoint> make_endpoint(QpType type, const transport::QpSurroundings& surroundings) {
+  switch (type) {
+    case QpType::kUc:
+      return std::make_unique<transport::UcEndpoint>(surroundings);
+    case QpType::kUd:
+      return std::make_unique<transport::UdEndpoint>(surroundings);
+    case QpType::kRc:
+    case QpType::kXrcInitiator:
+    case QpType::kXrcTarget:
+      break;
+  }
   return std::make_unique<transport::RcEndpoint>(surroundings);
 }
 

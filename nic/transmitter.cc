@@ -52,6 +52,7 @@ bool Transmitter::serve(QueuePair* (Scheduler::*next)(), std::size_t packets_per
     if (!find_route(*qp, route, now)) {
       qp->release_completions();
       scheduler_.park(*qp);
+      worked = true;  // there is a neighbour to be asked for, in the next round
       continue;
     }
     const Turn turn = give_turn(*qp, route, std::min(packets_per_turn, left), now);

@@ -38,6 +38,8 @@ enum class Counter : std::uint8_t {
   kAbandonedMessage,
   kReceiveTooSmall,
   kQkeyViolation,
+  kSendsCompleted,
+  kReceivesCompleted,
   kSendCompletionError,
   kReceiveCompletionError,
 };
@@ -70,6 +72,8 @@ inline constexpr std::array kCounterNames = std::to_array<std::string_view>({
     "abandoned_messages",
     "receive_too_small_drops",
     "qkey_violations",
+    "rdma_sends",
+    "rdma_recvs",
     "req_cqe_error",
     "resp_cqe_error",
 });

@@ -27,6 +27,7 @@ void OpenReceive::complete(Completion completion) {
   is_taken_ = false;
   completion.wr_id = wqe_.wr_id;
   completion.qp_number = config_.local_qp;
+  if (completion.status == CompletionStatus::kSuccess) around_.counters.add(Counter::kReceivesCompleted);
   around_.receiver.completions->complete(completion);
 }
 

@@ -77,6 +77,7 @@ void UnreliableSendQueue::flush() {
 void UnreliableSendQueue::retire(CompletionStatus status) {
   const SendWqe& wqe = current();
   const bool is_success = status == CompletionStatus::kSuccess;
+  if (is_success && is_send(wqe.request.operation)) around_.counters.add(Counter::kSendsCompleted);
   if (!is_success || wqe.request.signaled) {
     around_.send_completions->complete({.wr_id = wqe.request.wr_id,
                                        .status = status,

@@ -13,21 +13,30 @@ using transport::Completion;
 using transport::CompletionOpcode;
 using transport::CompletionStatus;
 
-bool is_flush(const Completion& completion) { return completion.status == CompletionStatus::kWorkRequestFlushed; }
+bool is_flush(const Completion& completion) {
+  return completion.status == CompletionStatus::kWorkRequestFlushed;
+}
 
 Ended::How how(const Completion& completion) {
   if (completion.status == CompletionStatus::kSuccess) return Ended::How::kSucceeded;
   return is_flush(completion) ? Ended::How::kFlushed : Ended::How::kFailed;
 }
 
+bool brings_data(CompletionOpcode opcode) {
+  return opcode == CompletionOpcode::kRdmaRead || opcode == CompletionOpcode::kCompareSwap ||
+         opcode == CompletionOpcode::kFetchAdd;
+}
+
 }  // namespace
 
-std::optional<std::string> SendCompletions::on_completion(const Completion& completion, std::vector<Ended>& ended) {
+std::optional<std::string> SendCompletions::on_completion(const Completion& completion,
+                                                          std::vector<Ended>& ended) {
   const bool is_success = completion.status == CompletionStatus::kSuccess;
   if (has_failed_ && !is_flush(completion)) {
     return fmt::format("{} after a failure on the queue pair", to_string(completion.status));
   }
-  // A flush right behind unsignaled work requests means that those succeeded: the others would be flushed too.
+  // A flush right behind unsignaled work requests means that those succeeded: the others would be flushed
+  // too.
   while (!outstanding_.empty() && outstanding_.front().wr_id != completion.wr_id) {
     if (has_failed_ || outstanding_.front().signaled) {
       return fmt::format("work request {} completes before {}, which was posted earlier", completion.wr_id,
@@ -49,15 +58,16 @@ std::optional<std::string> SendCompletions::on_completion(const Completion& comp
   if (completion.opcode != expected.opcode) {
     return fmt::format("opcode {} instead of {}", to_string(completion.opcode), to_string(expected.opcode));
   }
-  if (expected.opcode == CompletionOpcode::kRdmaRead && completion.byte_length != expected.byte_length) {
-    return fmt::format("byte_length {} of a READ of {}", completion.byte_length, expected.byte_length);
+  if (brings_data(expected.opcode) && completion.byte_length != expected.byte_length) {
+    return fmt::format("byte_length {} of a {} of {}", completion.byte_length, to_string(expected.opcode),
+                       expected.byte_length);
   }
   return std::nullopt;
 }
 
 std::size_t SendCompletions::signaled_outstanding() const {
-  return static_cast<std::size_t>(
-      std::ranges::count_if(outstanding_, [](const Expectation& expectation) { return expectation.signaled; }));
+  return static_cast<std::size_t>(std::ranges::count_if(
+      outstanding_, [](const Expectation& expectation) { return expectation.signaled; }));
 }
 
 std::optional<std::string> SendCompletions::on_flushed(std::vector<Ended>& ended) {
@@ -71,7 +81,8 @@ std::optional<std::string> SendCompletions::on_flushed(std::vector<Ended>& ended
   return std::nullopt;
 }
 
-std::optional<std::string> ReceiveCompletions::on_completion(const Completion& completion, std::vector<Ended>& ended) {
+std::optional<std::string> ReceiveCompletions::on_completion(const Completion& completion,
+                                                             std::vector<Ended>& ended) {
   if (has_failed_ && !is_flush(completion)) {
     return fmt::format("{} after a failure on the queue pair", to_string(completion.status));
   }
@@ -98,8 +109,16 @@ std::optional<std::string> ReceiveCompletions::on_completion(const Completion& c
   }
   if (completion.has_immediate != message.immediate.has_value() ||
       (message.immediate && completion.immediate != *message.immediate)) {
-    return fmt::format("immediate data {:#x} ({}) instead of {:#x} ({})", completion.immediate, completion.has_immediate,
-                       message.immediate.value_or(0), message.immediate.has_value());
+    return fmt::format("immediate data {:#x} ({}) instead of {:#x} ({})", completion.immediate,
+                       completion.has_immediate, message.immediate.value_or(0),
+                       message.immediate.has_value());
+  }
+  if (completion.has_invalidate != message.invalidated.has_value() ||
+      (message.invalidated && completion.invalidated_rkey != *message.invalidated)) {
+    return fmt::format("invalidated key {:#x} ({}) instead of {:#x} ({})",
+                       to_integer(completion.invalidated_rkey), completion.has_invalidate,
+                       to_integer(message.invalidated.value_or(transport::Rkey{})),
+                       message.invalidated.has_value());
   }
   if (completion.solicited != message.solicited) return "the solicited bit is not what the sender asked for";
   if (transport::to_integer(completion.qp_number) != own_qp_) return "wrong qp_number";
@@ -113,15 +132,25 @@ std::optional<std::string> ReceiveCompletions::on_flushed() const {
 }
 
 std::string_view to_string(CompletionStatus status) {
-  static constexpr std::array<std::string_view, 11> kNames = {
-      "success",          "local length error",     "local QP operation error", "local protection error",
-      "flushed",          "bad response",           "remote invalid request",   "remote access error",
-      "remote operation error", "retry exceeded",   "RNR retry exceeded"};
+  static constexpr std::array<std::string_view, 12> kNames = {"success",
+                                                              "local length error",
+                                                              "local QP operation error",
+                                                              "local protection error",
+                                                              "flushed",
+                                                              "window bind error",
+                                                              "bad response",
+                                                              "remote invalid request",
+                                                              "remote access error",
+                                                              "remote operation error",
+                                                              "retry exceeded",
+                                                              "RNR retry exceeded"};
   return kNames[static_cast<std::size_t>(status)];
 }
 
 std::string_view to_string(CompletionOpcode opcode) {
-  static constexpr std::array<std::string_view, 5> kNames = {"SEND", "WRITE", "READ", "RECV", "RECV_WRITE_IMM"};
+  static constexpr std::array<std::string_view, 11> kNames = {
+      "SEND",         "WRITE",     "READ",    "COMPARE_SWAP", "FETCH_ADD",     "FLUSH",
+      "ATOMIC_WRITE", "LOCAL_INV", "BIND_MW", "RECV",         "RECV_WRITE_IMM"};
   return kNames[static_cast<std::size_t>(opcode)];
 }
 

@@ -18,24 +18,27 @@ struct Ended {
   How how = How::kSucceeded;
 };
 
-/// The send queue of one queue pair: every signaled work request completes exactly once and in order, an unsignaled one
-/// completes silently before the next, and after a failure all others are flushed, signaled or not.
+/// The send queue of one queue pair: every signaled work request completes exactly once and in order, an
+/// unsignaled one completes silently before the next, and after a failure all others are flushed, signaled or
+/// not.
 class SendCompletions {
  public:
   struct Expectation {
     std::uint64_t wr_id = 0;
     transport::CompletionOpcode opcode{};
-    std::uint32_t byte_length = 0;  ///< looked at for READ only
+    std::uint32_t byte_length = 0;  ///< looked at for READs and atomics only
     bool signaled = true;
   };
 
   void on_posted(const Expectation& expectation) { outstanding_.push_back(expectation); }
 
-  /// Takes a completion; appends what has thereby ended, unsignaled ones included, to `ended`. A complaint if the
-  /// completion must not come now.
-  std::optional<std::string> on_completion(const transport::Completion& completion, std::vector<Ended>& ended);
+  /// Takes a completion; appends what has thereby ended, unsignaled ones included, to `ended`. A complaint if
+  /// the completion must not come now.
+  std::optional<std::string> on_completion(const transport::Completion& completion,
+                                           std::vector<Ended>& ended);
 
-  /// The queue pair is in ERR and its queues were flushed: what is outstanding must be unsignaled and have succeeded.
+  /// The queue pair is in ERR and its queues were flushed: what is outstanding must be unsignaled and have
+  /// succeeded.
   std::optional<std::string> on_flushed(std::vector<Ended>& ended);
 
   bool has_failed() const { return has_failed_; }
@@ -48,14 +51,15 @@ class SendCompletions {
   bool has_failed_ = false;
 };
 
-/// The receive queue of one queue pair: receives complete in the order in which they were posted, with the messages in
-/// the order in which the peer posted them.
+/// The receive queue of one queue pair: receives complete in the order in which they were posted, with the
+/// messages in the order in which the peer posted them.
 class ReceiveCompletions {
  public:
   struct Message {
     transport::CompletionOpcode opcode{};
     std::uint32_t byte_length = 0;
     std::optional<std::uint32_t> immediate{};
+    std::optional<transport::Rkey> invalidated{};
     bool solicited = false;
   };
 
@@ -65,7 +69,8 @@ class ReceiveCompletions {
   /// The peer has posted a message that will take a receive.
   void on_message_posted(const Message& message) { messages_.push_back(message); }
 
-  std::optional<std::string> on_completion(const transport::Completion& completion, std::vector<Ended>& ended);
+  std::optional<std::string> on_completion(const transport::Completion& completion,
+                                           std::vector<Ended>& ended);
   /// As SendCompletions::on_flushed(): nothing may be outstanding.
   std::optional<std::string> on_flushed() const;
 

@@ -1,4 +1,5 @@
-// Coverage: how often the interesting things happened, so that a simulator that has stopped testing them is noticed.
+// Coverage: how often the interesting things happened, so that a simulator that has stopped testing them is
+// noticed.
 #pragma once
 
 #include <array>
@@ -12,16 +13,25 @@ namespace urnic::sim {
 enum class Happening : std::uint8_t {
   kFrames,
   kOperations,
+  kTwoHosts,
+  kManyHosts,
   // Faults.
   kLost,
   kLostInBlackout,
+  kLostInBurst,
+  kLostInPartition,
+  kLostExactly,
   kDuplicated,
   kReordered,
   kCorrupted,
   kTruncated,
   kPadded,
+  kLinkPaused,
+  kCongestionMarked,
   kPortFull,
   kStall,
+  kDeregistered,
+  kDeregisteredInUse,
   // Recovery.
   kSequenceNak,
   kRnrNak,
@@ -33,11 +43,14 @@ enum class Happening : std::uint8_t {
   kReadResumedInside,
   kDuplicateRequest,
   kDuplicateRead,
+  kDuplicateAtomic,
+  kReplayedAnswer,
   kCoalescedAck,
   kAckInsideMessage,
   kFullWindow,
   kPsnWrapInsideMessage,
   kPsnWrapInsideRead,
+  kOneEndInError,
   kReconnected,
   // Completions: successes by opcode, others by status.
   kSendCompleted,
@@ -45,6 +58,17 @@ enum class Happening : std::uint8_t {
   kReadCompleted,
   kReceiveCompleted,
   kReceiveWithImmediateCompleted,
+  kReceiveWithInvalidateCompleted,
+  kCompareSwapCompleted,
+  kSwapped,
+  kFetchAddCompleted,
+  kFlushCompleted,
+  kAtomicWriteCompleted,
+  kLocalInvalidateCompleted,
+  kBindCompleted,
+  kWindowUsed,
+  kOutsideWindow,
+  kKeyTakenBackInFlight,
   kFlushed,
   kLocalLengthError,
   kLocalProtectionError,
@@ -53,20 +77,31 @@ enum class Happening : std::uint8_t {
   kRemoteOperationError,
   kRetryExceeded,
   kRnrRetryExceeded,
+  kLocalQpOperationError,
+  kWindowBindError,
 };
 
 inline constexpr std::array kHappeningNames = std::to_array<std::string_view>({
     "frames sent",
     "operations completed",
+    "worlds of two hosts",
+    "worlds of more hosts",
     "frames lost",
     "frames lost in blackouts",
+    "frames lost in bursts",
+    "frames lost in one-way partitions",
+    "n-th packet of a kind lost",
     "frames duplicated",
     "frames reordered",
     "frames corrupted",
     "frames truncated",
     "frames padded",
+    "link paused",
+    "ECN marked",
     "port full",
     "host stalled",
+    "memory deregistered",
+    "its users",
     "sequence NAKs",
     "RNR NAKs",
     "error NAKs",
@@ -77,17 +112,31 @@ inline constexpr std::array kHappeningNames = std::to_array<std::string_view>({
     "READ resumed part way",
     "duplicate requests",
     "duplicate READs",
+    "duplicate atomics, FLUSHes, ATOMIC WRITEs",
+    "answers to those replayed",
     "ACKs for several messages",
     "ACKs inside a message",
     "window full",
     "PSN wrapped inside a message",
     "PSN wrapped inside a READ",
+    "one end moved to ERR",
     "reconnected through RESET",
     "SEND completed",
     "WRITE completed",
     "READ completed",
     "receive completed",
     "receive with immediate completed",
+    "receive with invalidate completed",
+    "COMPARE SWAP completed",
+    "COMPARE SWAP found what it compared with",
+    "FETCH ADD completed",
+    "FLUSH completed",
+    "ATOMIC WRITE completed",
+    "LOCAL INV completed",
+    "window bound",
+    "windows used",
+    "bounds of a window violated",
+    "key taken back while in use",
     "flushed",
     "local length error",
     "local protection error",
@@ -96,6 +145,8 @@ inline constexpr std::array kHappeningNames = std::to_array<std::string_view>({
     "remote operation error",
     "retry exceeded",
     "RNR retry exceeded",
+    "local QP operation error",
+    "window bind error",
 });
 
 class Coverage {
@@ -111,6 +162,6 @@ class Coverage {
   std::array<std::uint64_t, kHappeningNames.size()> counts_{};
 };
 
-static_assert(kHappeningNames.size() == static_cast<std::size_t>(Happening::kRnrRetryExceeded) + 1);
+static_assert(kHappeningNames.size() == static_cast<std::size_t>(Happening::kWindowBindError) + 1);
 
 }  // namespace urnic::sim

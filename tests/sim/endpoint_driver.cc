@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 namespace urnic::sim {
@@ -13,134 +14,117 @@ using transport::SendOperation;
 
 constexpr std::uint64_t kReceiveBit = std::uint64_t{1} << 63;
 
-transport::CompletionOpcode send_opcode(const Operation& operation) {
-  if (operation.is_write()) return transport::CompletionOpcode::kRdmaWrite;
-  return operation.kind == SendOperation::kRead ? transport::CompletionOpcode::kRdmaRead
-                                                : transport::CompletionOpcode::kSend;
-}
-
-std::optional<Happening> happening_of(transport::CompletionOpcode opcode) {
-  switch (opcode) {
-    case transport::CompletionOpcode::kSend:
-      return Happening::kSendCompleted;
-    case transport::CompletionOpcode::kRdmaWrite:
-      return Happening::kWriteCompleted;
-    case transport::CompletionOpcode::kRdmaRead:
-      return Happening::kReadCompleted;
-    case transport::CompletionOpcode::kReceive:
-      return Happening::kReceiveCompleted;
-    case transport::CompletionOpcode::kReceiveRdmaWithImmediate:
-      return Happening::kReceiveWithImmediateCompleted;
-    default:
-      return std::nullopt;
-  }
-}
-
-std::optional<Happening> happening_of(CompletionStatus status) {
-  switch (status) {
-    case CompletionStatus::kWorkRequestFlushed:
-      return Happening::kFlushed;
-    case CompletionStatus::kLocalLengthError:
-      return Happening::kLocalLengthError;
-    case CompletionStatus::kLocalProtectionError:
-      return Happening::kLocalProtectionError;
-    case CompletionStatus::kRemoteInvalidRequest:
-      return Happening::kRemoteInvalidRequest;
-    case CompletionStatus::kRemoteAccessError:
-      return Happening::kRemoteAccessError;
-    case CompletionStatus::kRemoteOperationError:
-      return Happening::kRemoteOperationError;
-    case CompletionStatus::kRetryExceeded:
-      return Happening::kRetryExceeded;
-    case CompletionStatus::kRnrRetryExceeded:
-      return Happening::kRnrRetryExceeded;
-    default:
-      return std::nullopt;
-  }
+transport::CompletionOpcode send_opcode(SendOperation operation) {
+  using transport::CompletionOpcode;
+  static constexpr std::array kOpcodes = {CompletionOpcode::kSend,
+                                          CompletionOpcode::kSend,
+                                          CompletionOpcode::kSend,
+                                          CompletionOpcode::kRdmaWrite,
+                                          CompletionOpcode::kRdmaWrite,
+                                          CompletionOpcode::kRdmaRead,
+                                          CompletionOpcode::kCompareSwap,
+                                          CompletionOpcode::kFetchAdd,
+                                          CompletionOpcode::kFlush,
+                                          CompletionOpcode::kAtomicWrite,
+                                          CompletionOpcode::kLocalInvalidate,
+                                          CompletionOpcode::kBindWindow};
+  return kOpcodes[static_cast<std::size_t>(operation)];
 }
 
 /// Where the remote side of an operation that breaks a rule begins; others are where the plan put them.
 Range remote_range(const Operation& operation, const MemoryModel& responder) {
   Range range = operation.remote;
   if (operation.violation == Violation::kBeyondEnd) {
-    range = {.region = Region::kShared,
-             .offset = responder.size(Region::kShared) - operation.length + 1,
-             .length = operation.length};
+    const std::uint32_t size = responder.size(range.region);
+    const bool is_aligned = range.region == Region::kAtomic;
+    range.offset = is_aligned ? size / 8 * 8 : size - range.length + 1;
   }
   return range;
 }
 
 }  // namespace
 
-EndpointDriver::EndpointDriver(Scene& scene, std::uint32_t pair, Side side, const Plan& own, const Plan& peers)
+EndpointDriver::EndpointDriver(Scene& scene, std::uint32_t pair, Side side, const Plan& own,
+                               const Plan& peers)
     : scene_(scene),
       pair_(pair),
       side_(side),
-      host_(scene.host(side)),
-      peer_host_(scene.host(other(side))),
+      host_(scene.host(scene.host_of(pair, side))),
+      peer_host_(scene.host(scene.host_of(pair, other(side)))),
       own_(own),
       peers_(peers),
       qp_(host_.create_qp(pair)),
+      windows_(host_),
       progress_(own.operations.size()) {}
 
-EndpointDriver::~EndpointDriver() { host_.device().destroy_qp(std::move(qp_)); }
+EndpointDriver::~EndpointDriver() {
+  host_.device().destroy_qp(std::move(qp_));
+}
 
 void EndpointDriver::on_connected() {
   ++connection_;
   sends_ = SendCompletions();
   receives_ = ReceiveCompletions(qp_number(), peer_->qp_number());
-  flush_is_expected_ = false;
+  flush_is_expected_ = keys_have_gone_ = false;
   // Receives of operations that will not be posted any more are left out.
-  next_receive_ = static_cast<std::size_t>(
-      std::partition_point(peers_.receives.begin(), peers_.receives.end(),
-                           [this](const Receive& receive) { return receive.operation < peer_->next_operation_; }) -
-      peers_.receives.begin());
+  next_receive_ =
+      static_cast<std::size_t>(std::partition_point(peers_.receives.begin(), peers_.receives.end(),
+                                                    [this](const Receive& receive) {
+                                                      return receive.operation < peer_->next_operation_;
+                                                    }) -
+                               peers_.receives.begin());
 }
 
 // ---------------------------------------------------------------------------------------------------------
 // Posting
 
-// A work request takes room in its completion queue until its completion is polled, and in its own queue only until the NIC
-// is done with it. Programs count; otherwise completion queues overrun.
+// A work request takes room in its completion queue until its completion is polled, and in its own queue only
+// until the NIC is done with it. Programs count; otherwise completion queues overrun.
 bool EndpointDriver::post_sends(std::uint32_t most) {
   const std::size_t before = next_operation_;
   {
     nic::QueuePair::SendBatch batch(*qp_);
-    for (; most > 0 && !has_posted_all() && sends_.signaled_outstanding() < scene_.options.send_depth; --most) {
-      if (!post(batch, own_.operations[next_operation_])) break;
+    for (; most > 0 && !has_posted_all() && sends_.signaled_outstanding() < scene_.options.send_depth;
+         --most) {
+      if (post(batch, own_.operations[next_operation_]) == Posted::kNo) break;
       ++next_operation_;
       scene_.referee.note_progress();
     }
   }
-  scene_.ring(side_);
+  scene_.ring(host_.id());
   return next_operation_ != before;
 }
 
-bool EndpointDriver::post(nic::QueuePair::SendBatch& batch, const Operation& operation) {
-  // The data must stand there before the NIC can see the work request. If the queue turns out to be full, it does no harm.
+EndpointDriver::Posted EndpointDriver::post(nic::QueuePair::SendBatch& batch, const Operation& operation) {
+  const auto prepared = prepare(operation);
+  if (!prepared) return Posted::kSkipped;
+  // The data must stand there before the NIC can see the work request. If the queue turns out to be full, it
+  // does no harm.
   prepare_memory(operation);
   std::vector<transport::Sge> sges;
   for (const Range& piece : operation.local) {
     sges.push_back(operation.is_inline ? host_.plain_sge(piece)
                                        : host_.sge(piece, operation.violation == Violation::kUnknownLkey));
   }
-  const auto status = operation.is_inline ? batch.post_inline(request(operation), sges) : batch.post(request(operation), sges);
-  if (status == nic::PostStatus::kQueueFull && sends_.outstanding() > 0) return false;
+  const auto status =
+      operation.is_inline ? batch.post_inline(prepared->request, sges) : batch.post(prepared->request, sges);
+  if (status == nic::PostStatus::kQueueFull && sends_.outstanding() > 0) return Posted::kNo;
   if (status != nic::PostStatus::kPosted) {
     complain("posting", fmt::format("{} was refused with {} and {} outstanding", to_string(operation.kind),
                                     static_cast<int>(status), sends_.outstanding()));
-    return false;
+    return Posted::kNo;
   }
-  announce(operation);
-  return true;
+  announce(operation, *prepared);
+  return Posted::kYes;
 }
 
 void EndpointDriver::prepare_memory(const Operation& operation) {
   const Pattern pattern{operation.id};
-  if (operation.kind == SendOperation::kRead) {
+  if (operation.is_read()) {
     if (!operation.violation && !operation.reads_chain) peer_host_.memory().write(operation.remote, pattern);
     return;
   }
+  if (operation.is_atomic()) return;
   std::uint64_t position = 0;
   for (const Range& piece : operation.local) {
     host_.memory().write(piece, pattern, position);
@@ -148,63 +132,179 @@ void EndpointDriver::prepare_memory(const Operation& operation) {
   }
 }
 
-transport::SendRequest EndpointDriver::request(const Operation& operation) const {
-  transport::SendRequest request{.wr_id = operation.id,
-                                 .operation = operation.kind,
-                                 .signaled = operation.signaled,
-                                 .solicited = operation.solicited,
-                                 .fence = operation.fence,
-                                 .immediate = operation.immediate};
-  if (operation.is_send()) return request;
+/// Nothing when the operation makes no sense now: a window cannot be bound, or there is none to take back.
+std::optional<EndpointDriver::Prepared> EndpointDriver::prepare(const Operation& operation) {
+  Prepared prepared{.request = {.wr_id = operation.id,
+                                .operation = operation.kind,
+                                .signaled = operation.signaled,
+                                .solicited = operation.solicited,
+                                .fence = operation.fence,
+                                .immediate = operation.immediate}};
+  transport::SendRequest& request = prepared.request;
+  if (operation.kind == SendOperation::kSendWithInvalidate) {
+    prepare_invalidation(operation, prepared);
+  } else if (operation.kind == SendOperation::kLocalInvalidate) {
+    const Windows::Window& window = windows_.at(Windows::kType2);
+    const bool is_busy = !window.users.empty() && !is_heedless();
+    request.invalidate_rkey = operation.violation ? host_.unknown_rkey() : window.key;
+    if (!operation.violation && (window.state != Windows::State::kOpen || is_busy)) return std::nullopt;
+  } else if (operation.kind == SendOperation::kBindWindow) {
+    prepared.binding = windows_.plan(operation.window, scene_.random, is_heedless());
+    if (!prepared.binding) return std::nullopt;
+    request.binding = prepared.binding->binding;
+    if (operation.violation) {
+      request.binding.region = transport::Lkey{to_integer(host_.rkey(Region::kReadable))};
+      request.binding.address = host_.address({.region = Region::kReadable});
+      request.binding.length = 1;
+    }
+  } else if (!operation.is_send()) {
+    prepare_remote(operation, prepared);
+  }
+  return prepared;
+}
+
+void EndpointDriver::prepare_remote(const Operation& operation, Prepared& prepared) {
+  transport::SendRequest& request = prepared.request;
   const Range range = remote_range(operation, peer_host_.memory());
   request.remote_address = peer_host_.address(range);
   request.rkey = peer_host_.rkey(range.region);
+  request.flush = {.length = range.length, .access = operation.flush.access, .scope = operation.flush.scope};
+  if (operation.is_atomic()) {
+    request.swap_or_add = operation.operand;
+    const bool in_vain = operation.compares_in_vain || operation.violation;
+    request.compare =
+        in_vain ? ~operation.operand : peer_host_.atomics(operation.remote.offset).likely_value();
+  }
   if (operation.violation == Violation::kUnknownRkey) request.rkey = peer_host_.unknown_rkey();
   if (operation.violation == Violation::kStaleRkey) request.rkey = peer_host_.stale_rkey();
   if (operation.violation == Violation::kWrongPd) request.rkey = peer_host_.other_pd_rkey();
-  return request;
+  if (operation.is_write() || operation.is_read()) prepare_window(operation, prepared);
+}
+
+/// Every other operation that could use an open window does.
+void EndpointDriver::prepare_window(const Operation& operation, Prepared& prepared) {
+  transport::SendRequest& request = prepared.request;
+  if (operation.uses_volatile_key) {
+    request.rkey = scene_.machine(peer_host_.id()).volatile_key->rkey();
+    return;
+  }
+  if (operation.violation == Violation::kOutsideWindow) {
+    const auto window = peer_->windows_.any_open();
+    request.rkey = window ? peer_->windows_.at(*window).key : peer_host_.unknown_rkey();
+    if (!window) return;
+    const Range& range = peer_->windows_.at(*window).range;
+    request.remote_address =
+        peer_->windows_.address(*window, range.offset + range.length) - operation.length + 1;
+    scene_.coverage.add(Happening::kOutsideWindow);
+    return;
+  }
+  if (operation.violation || !scene_.random.chance(is_heedless() ? 1 : 0.5)) return;
+  prepared.window = peer_->windows_.find_for(operation);
+  if (!prepared.window) return;
+  request.rkey = peer_->windows_.at(*prepared.window).key;
+  request.remote_address = peer_->windows_.address(*prepared.window, operation.remote.offset);
+}
+
+/// Without a window that can be taken back it becomes a plain SEND. The fence is for READs through the
+/// window, whose responses would otherwise find it closed.
+void EndpointDriver::prepare_invalidation(const Operation& operation, Prepared& prepared) {
+  transport::SendRequest& request = prepared.request;
+  const Windows::Window& window = peer_->windows_.at(Windows::kType2);
+  if (operation.violation == Violation::kBadInvalidation) {
+    request.invalidate_rkey =
+        operation.signaled ? peer_host_.unknown_rkey() : peer_host_.rkey(Region::kShared);
+  } else if (window.state == Windows::State::kOpen) {
+    request.invalidate_rkey = window.key;
+    request.fence = request.fence || !is_heedless();
+  } else {
+    request.operation = SendOperation::kSend;
+  }
 }
 
 /// Tells the oracles about an operation that was posted.
-void EndpointDriver::announce(const Operation& operation) {
+void EndpointDriver::announce(const Operation& operation, const Prepared& prepared) {
+  const transport::SendRequest& request = prepared.request;
   Progress& progress = progress_of(operation);
   progress.connection = connection_;
+  progress.posted_as = request.operation;
   progress.brings = Pattern{operation.id};
+  progress.window = prepared.window;
   note_chain(operation);
+  announce_window(operation, prepared);
   sends_.on_posted({.wr_id = operation.id,
-                    .opcode = send_opcode(operation),
+                    .opcode = send_opcode(operation.kind),
                     .byte_length = operation.length,
                     .signaled = operation.signaled});
-  scene_.observer.flow(pair_, side_).on_posted(operation.fence);
-  if (operation.consumes_receive()) {
-    peer_->receives_.on_message_posted(
-        {.opcode = operation.is_send() ? transport::CompletionOpcode::kReceive
-                                       : transport::CompletionOpcode::kReceiveRdmaWithImmediate,
-         .byte_length = operation.length,
-         .immediate = operation.has_immediate() ? std::optional(operation.immediate) : std::nullopt,
-         .solicited = operation.solicited});
-  }
+  if (!operation.is_local()) scene_.observer.flow(pair_, side_).on_posted(request.fence);
+  if (operation.consumes_receive()) announce_message(operation, request);
   if (operation.is_inline) {
     maybe_scribble(host_, operation.local);  // inline data was copied
   }
+  if (operation.is_atomic()) announce_atomic(operation, request);
   if (operation.violation) return;  // it must not touch any memory
-  if (operation.is_write()) peer_host_.memory().begin(operation.remote);
-  if (operation.kind == SendOperation::kRead) {
+  if (operation.places_data()) peer_host_.memory().begin(operation.remote);
+  if (operation.brings_data()) {
     for (const Range& piece : operation.local) host_.memory().begin(piece);
   }
 }
 
+/// One that breaks a rule must not be executed, unless only its result cannot be put anywhere.
+void EndpointDriver::announce_atomic(const Operation& operation, const transport::SendRequest& request) {
+  if (operation.violation && operation.violation != Violation::kUnknownLkey) return;
+  const std::uint64_t queue = std::uint64_t{connection_} << 32 | pair_ << 1 | index(side_);
+  peer_host_.atomics(operation.remote.offset)
+      .on_posted(queue, operation.id,
+                 {.is_swap = operation.kind == SendOperation::kCompareSwap,
+                  .compare = request.compare,
+                  .operand = request.swap_or_add});
+}
+
+void EndpointDriver::announce_message(const Operation& operation, const transport::SendRequest& request) {
+  const bool invalidates = request.operation == SendOperation::kSendWithInvalidate;
+  peer_->receives_.on_message_posted(
+      {.opcode = operation.is_send() ? transport::CompletionOpcode::kReceive
+                                     : transport::CompletionOpcode::kReceiveRdmaWithImmediate,
+       .byte_length = operation.length,
+       .immediate = operation.has_immediate() ? std::optional(operation.immediate) : std::nullopt,
+       .invalidated = invalidates ? std::optional(request.invalidate_rkey) : std::nullopt,
+       .solicited = operation.solicited});
+}
+
+void EndpointDriver::announce_window(const Operation& operation, const Prepared& prepared) {
+  if (operation.uses_volatile_key) {
+    progress_of(operation).uses_volatile_key = true;
+    scene_.machine(peer_host_.id()).volatile_key->add_user(*this, operation.id);
+  }
+  if (prepared.window) {
+    scene_.coverage.add(Happening::kWindowUsed);
+    peer_->windows_.at(*prepared.window).users.push_back(operation.id);
+  }
+  if (operation.violation) return;
+  if (prepared.binding) {
+    note_users_at_risk(operation.window);
+    windows_.on_posted(operation.window, *prepared.binding);
+  } else if (operation.kind == SendOperation::kLocalInvalidate) {
+    note_users_at_risk(Windows::kType2);
+    windows_.at(Windows::kType2).state = Windows::State::kClosing;
+  } else if (prepared.request.operation == SendOperation::kSendWithInvalidate) {
+    if (!prepared.request.fence) peer_->note_users_at_risk(Windows::kType2);
+    peer_->windows_.at(Windows::kType2).state = Windows::State::kClosing;
+  }
+}
+
 void EndpointDriver::note_chain(const Operation& operation) {
+  if (!operation.is_write() && !operation.is_read()) return;
   for (std::size_t i = next_operation_; i-- > 0;) {
     const Operation& before = own_.operations[i];
     const bool is_chained = before.in_chain && before.remote.region == operation.remote.region &&
                             before.remote.offset == operation.remote.offset;
-    if (!is_chained || operation.is_send()) continue;
+    if (!is_chained || progress_of(before).connection == 0) continue;
     if (operation.is_write()) {
       progress_of(before).overwritten = true;
     } else {
       // What a failed connection left there is not known.
-      progress_of(operation).expects_data = progress_of(before).succeeded || progress_of(before).connection == connection_;
+      progress_of(operation).expects_data =
+          progress_of(before).succeeded || progress_of(before).connection == connection_;
       progress_of(operation).brings = Pattern{before.id};
     }
     return;
@@ -231,7 +331,7 @@ bool EndpointDriver::post_receives() {
       ++next_receive_;
     }
   }
-  scene_.ring(side_);
+  scene_.ring(host_.id());
   return next_receive_ != before;
 }
 
@@ -248,180 +348,21 @@ std::vector<Range> EndpointDriver::written_part(const Receive& receive) const {
 }
 
 // ---------------------------------------------------------------------------------------------------------
-// Completions
 
-void EndpointDriver::on_completion(const transport::Completion& completion) {
-  scene_.referee.note_progress();
-  const bool is_receive = (completion.wr_id & kReceiveBit) != 0;
-  const bool is_success = completion.status == CompletionStatus::kSuccess;
-  if (const auto happening = is_success ? happening_of(completion.opcode) : happening_of(completion.status)) {
-    scene_.coverage.add(*happening);
-  }
-  if (!is_success) {
-    is_receive ? judge_receive_failure(completion) : judge_send_failure(completion);
-  }
-  ended_.clear();
-  const auto complaint =
-      is_receive ? receives_.on_completion(completion, ended_) : sends_.on_completion(completion, ended_);
-  if (complaint) {
-    complain("completions", *complaint);
-    return;
-  }
-  for (const Ended& ended : ended_) {
-    is_receive ? on_receive_ended(ended) : on_send_ended(ended);
-  }
-}
-
-void EndpointDriver::on_send_ended(const Ended& ended) {
-  const Operation& operation = operation_of(ended.wr_id);
-  if (ended.how == Ended::How::kSucceeded) {
-    on_succeeded(operation);
-  } else {
-    on_not_succeeded(operation);
-  }
-}
-
-void EndpointDriver::on_succeeded(const Operation& operation) {
-  scene_.coverage.add(Happening::kOperations);
-  Progress& progress = progress_of(operation);
-  progress.succeeded = true;
-  if (operation.violation) {
-    complain("completions", fmt::format("work request {} succeeded, but: {}", operation.id, to_string(*operation.violation)));
-    return;
-  }
-  if (operation.kind == SendOperation::kRead) {
-    if (progress.expects_data) {
-      settle(host_, operation.local, progress.brings, operation);
-    } else {
-      for (const Range& piece : operation.local) host_.memory().settle_as_is(piece);
-    }
-  } else if (operation.is_write() && progress.overwritten) {
-    peer_host_.memory().settle_as_is(operation.remote);
-  } else if (operation.is_write()) {
-    settle(peer_host_, {operation.remote}, progress.brings, operation);
-  }
-  // From here on the NIC has no business with any of this memory, whatever the network still holds.
-  if (!operation.is_inline) maybe_scribble(host_, operation.local);
-  if (!operation.is_send() && !operation.in_chain) maybe_scribble(peer_host_, {operation.remote});
-}
-
-void EndpointDriver::on_not_succeeded(const Operation& operation) {
-  if (operation.violation) return;
-  if (operation.is_write()) undetermined_.push_back(operation.remote);
-  if (operation.kind == SendOperation::kRead) {
-    for (const Range& piece : operation.local) host_.memory().settle_as_is(piece);
-  }
-}
-
-void EndpointDriver::on_receive_ended(const Ended& ended) {
-  const Receive& receive = receive_of(ended.wr_id);
-  const Operation& operation = peers_.operations[receive.operation];
-  const std::vector<Range> pieces = written_part(receive);
-  if (ended.how == Ended::How::kSucceeded) {
-    if (auto complaint = scene_.observer.flow(pair_, other(side_)).on_receive_completed(scene_.now())) {
-      missing_acknowledgement_ = std::move(complaint);
-    }
-    settle(host_, pieces, Pattern{operation.id}, operation);
-    maybe_scribble(host_, pieces);
-  } else {
-    for (const Range& piece : pieces) host_.memory().settle_as_is(piece);
-  }
-}
-
-// A queue pair that fails says nothing any more; its failure may have been polled after the receive.
-void EndpointDriver::on_polled() {
-  if (missing_acknowledgement_ && !flush_is_legitimate()) complain("wire", *missing_acknowledgement_);
-  missing_acknowledgement_.reset();
-}
-
-void EndpointDriver::on_flushed() {
-  ended_.clear();
-  if (const auto complaint = sends_.on_flushed(ended_)) complain("completions", *complaint);
-  if (const auto complaint = receives_.on_flushed()) complain("completions", *complaint);
-  for (const Ended& ended : ended_) on_send_ended(ended);
-  for (const Range& range : undetermined_) peer_host_.memory().settle_as_is(range);
-  undetermined_.clear();
-}
-
-// ---------------------------------------------------------------------------------------------------------
-// Judging failures: each needs a reason
-
-void EndpointDriver::judge_send_failure(const transport::Completion& completion) {
-  const FlowObserver& flow = scene_.observer.flow(pair_, side_);
-  const auto rewinds = flow.rewinds_since_progress();
-  const auto rnr_naks = flow.rnr_naks_since_progress();
-  switch (completion.status) {
-    case CompletionStatus::kWorkRequestFlushed:
-      if (!sends_.has_failed() && !flush_is_legitimate()) complain("completions", "a send was flushed without a reason");
-      return;
-    case CompletionStatus::kRetryExceeded:
-      if (rewinds < scene_.options.retry_count) {
-        complain("wire", fmt::format("gave up after {} of {} retries", rewinds, scene_.options.retry_count));
-      }
-      if (scene_.options.is_peaceful()) complain("liveness", "retries exceeded on a network without faults");
-      return;
-    case CompletionStatus::kRnrRetryExceeded:
-      if (rnr_naks <= scene_.options.rnr_retry || scene_.options.rnr_retry == 7) {
-        complain("wire", fmt::format("gave up after {} RNR NAKs with rnr_retry {}", rnr_naks, scene_.options.rnr_retry));
-      }
-      return;
-    default:
-      break;
-  }
-  const bool is_ours = completion.wr_id >= own_.operations.front().id &&
-                       completion.wr_id - own_.operations.front().id < own_.operations.size();
-  const auto violation = is_ours ? operation_of(completion.wr_id).violation : std::nullopt;
-  if (!violation || status_of(*violation) != completion.status) {
-    complain("completions",
-             fmt::format("work request {} ended with {}{}{}", completion.wr_id, to_string(completion.status),
-                         violation ? ", but what is wrong with it is: " : ", but nothing is wrong with it",
-                         violation ? to_string(*violation) : ""));
-  }
-}
-
-void EndpointDriver::judge_receive_failure(const transport::Completion& completion) {
-  if (completion.status == CompletionStatus::kWorkRequestFlushed) {
-    if (!has_failed() && !flush_is_legitimate()) complain("completions", "a receive was flushed without a reason");
-    return;
-  }
-  const std::size_t index = completion.wr_id & 0xffffffffu;
-  const auto violation =
-      index < peers_.receives.size() ? peers_.operations[peers_.receives[index].operation].violation : std::nullopt;
-  if (!violation || receive_status_of(*violation) != completion.status) {
-    complain("completions", fmt::format("a receive ended with {} without a reason", to_string(completion.status)));
-  }
-}
-
-bool EndpointDriver::flush_is_legitimate() {
-  return flush_is_expected_ || has_failed() || scene_.observer.flow(pair_, other(side_)).has_refused();
-}
-
-// ---------------------------------------------------------------------------------------------------------
-
-void EndpointDriver::settle(Host& host, const std::vector<Range>& pieces, Pattern pattern, const Operation& operation) {
-  std::uint64_t position = 0;
-  for (const Range& piece : pieces) {
-    if (const auto complaint = host.memory().settle(piece, pattern, position)) {
-      complain("memory", fmt::format("after {} {} of {} bytes, memory of {}: {}", to_string(operation.kind), operation.id,
-                                     operation.length, name(host.side()), *complaint));
-    }
-    position += piece.length;
-  }
-}
-
-void EndpointDriver::maybe_scribble(Host& host, const std::vector<Range>& pieces) {
-  if (!scene_.random.chance(0.5)) return;
-  for (const Range& piece : pieces) host.memory().write(piece, Pattern{scene_.random.next()});
+std::string EndpointDriver::label() const {
+  return fmt::format("{}{}", name(host_.id()), pair_);
 }
 
 std::string EndpointDriver::describe() const {
-  return fmt::format("{}{}: posted {} of {} operations and {} of {} receives; outstanding: {} sends, {} receives, {} messages",
-                     name(side_), pair_, next_operation_, own_.operations.size(), next_receive_, peers_.receives.size(),
-                     sends_.outstanding(), receives_.outstanding(), receives_.messages_waiting());
+  return fmt::format(
+      "{}: posted {} of {} operations and {} of {} receives; outstanding: {} sends, {} receives, {} "
+      "messages",
+      label(), next_operation_, own_.operations.size(), next_receive_, peers_.receives.size(),
+      sends_.outstanding(), receives_.outstanding(), receives_.messages_waiting());
 }
 
 void EndpointDriver::complain(std::string_view oracle, const std::string& what) {
-  scene_.referee.complain(oracle, fmt::format("{}{}: {}", name(side_), pair_, what));
+  scene_.referee.complain(oracle, fmt::format("{}: {}", label(), what));
 }
 
 }  // namespace urnic::sim

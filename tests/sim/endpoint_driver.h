@@ -1,5 +1,5 @@
-// EndpointDriver: the application at one end of a pair of queue pairs. It posts what the plan says and hands what
-// completes to the oracles.
+// EndpointDriver: the application at one end of a pair of queue pairs. It posts what the plan says and hands
+// what completes to the oracles.
 #pragma once
 
 #include <cstdint>
@@ -13,14 +13,16 @@
 #include "tests/sim/host.h"
 #include "tests/sim/plan.h"
 #include "tests/sim/scene.h"
+#include "tests/sim/volatile_key.h"
+#include "tests/sim/windows.h"
 
 namespace urnic::sim {
 
-class EndpointDriver {
+class EndpointDriver final : private VolatileKey::User {
  public:
   /// `own` is what this end requests, `peers` what the other end requests and this end receives.
   EndpointDriver(Scene& scene, std::uint32_t pair, Side side, const Plan& own, const Plan& peers);
-  ~EndpointDriver();
+  ~EndpointDriver() override;
   EndpointDriver(const EndpointDriver&) = delete;
   EndpointDriver& operator=(const EndpointDriver&) = delete;
 
@@ -30,8 +32,8 @@ class EndpointDriver {
 
   /// Begins a connection with empty queues.
   void on_connected();
-  /// Posts up to `most` operations of the plan and says whether it was any. Stops early when the queue is full or the
-  /// plan has ended.
+  /// Takes up to `most` operations of the plan, posts those that make sense now, and says whether it was any.
+  /// Stops early when the queue is full or the plan has ended.
   bool post_sends(std::uint32_t most);
   /// Posts receives until the queue is full; says whether it was any.
   bool post_receives();
@@ -42,6 +44,8 @@ class EndpointDriver {
 
   /// The queue pair is in ERR and was flushed: judges and ends whatever is left.
   void on_flushed();
+  /// Both ends have been judged so.
+  void renew_windows();
 
   bool has_posted_all() const { return next_operation_ == own_.operations.size(); }
   bool has_receives_to_post() const { return next_receive_ < peers_.receives.size(); }
@@ -51,6 +55,8 @@ class EndpointDriver {
   /// We moved the queue pair to ERR ourselves, so that flushing is what it should do.
   void expect_flush() { flush_is_expected_ = true; }
 
+  /// The host and the number of the pair, for messages.
+  std::string label() const;
   /// For a failure message: what is outstanding.
   std::string describe() const;
 
@@ -58,32 +64,67 @@ class EndpointDriver {
   /// What happened to an operation so far.
   struct Progress {
     std::uint32_t connection = 0;  // in which it was posted; 0 for not yet
+    transport::SendOperation posted_as{};
     bool succeeded = false;
-    bool overwritten = false;  // a later WRITE of its chain was posted
-    bool expects_data = true;  // READ: whether what it must bring is known
-    Pattern brings{};          // READ: that
+    bool overwritten = false;             // a later WRITE of its chain was posted
+    bool expects_data = true;             // READ: whether what it must bring is known
+    Pattern brings{};                     // READ: that
+    std::optional<std::size_t> window{};  // of the peer's, whose key it uses
+    bool uses_volatile_key = false;
+    bool key_is_going = false;          // the key of either is being taken back, or was
+    std::optional<bool> stood_there{};  // WRITE whose key is gone: whether its data stood there then
   };
 
-  bool post(nic::QueuePair::SendBatch& batch, const Operation& operation);
+  /// A work request, and what posting it means to the windows.
+  struct Prepared {
+    transport::SendRequest request;
+    std::optional<std::size_t> window{};  // of the peer's
+    std::optional<Windows::Plan> binding{};
+  };
+  enum class Posted : std::uint8_t { kYes, kSkipped, kNo };
+
+  Posted post(nic::QueuePair::SendBatch& batch, const Operation& operation);
   void prepare_memory(const Operation& operation);
-  void announce(const Operation& operation);
+  std::optional<Prepared> prepare(const Operation& operation);
+  void prepare_remote(const Operation& operation, Prepared& prepared);
+  void prepare_window(const Operation& operation, Prepared& prepared);
+  void prepare_invalidation(const Operation& operation, Prepared& prepared);
+  void announce(const Operation& operation, const Prepared& prepared);
+  void announce_atomic(const Operation& operation, const transport::SendRequest& request);
+  void announce_message(const Operation& operation, const transport::SendRequest& request);
+  void announce_window(const Operation& operation, const Prepared& prepared);
   void note_chain(const Operation& operation);
-  transport::SendRequest request(const Operation& operation) const;
 
   void on_send_ended(const Ended& ended);
   void on_receive_ended(const Ended& ended);
   void on_succeeded(const Operation& operation);
   void on_not_succeeded(const Operation& operation);
+  void on_write_succeeded(const Operation& operation, const Progress& progress);
+  void on_atomic_succeeded(const Operation& operation);
+  void end_use_of_key(const Operation& operation, const Progress& progress);
+
+  // What this end's windows mean to the peer's work requests.
+  void note_users_at_risk(std::size_t window);
+  void cut_users_off(std::size_t window);
+  void on_key_gone(std::uint64_t wr_id) override;
   void judge_send_failure(const transport::Completion& completion);
   void judge_receive_failure(const transport::Completion& completion);
   bool flush_is_legitimate();
+  /// Whether the network and the peer are such that a request must be answered.
+  bool must_succeed() const;
+  /// A pair that breaks rules takes keys back without waiting for their users.
+  bool is_heedless() const { return pair_ == scene_.options.pairs; }
 
   /// `pieces`, one behind the other, must hold the pattern.
   void settle(Host& host, const std::vector<Range>& pieces, Pattern pattern, const Operation& operation);
   /// The application may reuse memory that the NIC is done with; every other time it does, at once.
   void maybe_scribble(Host& host, const std::vector<Range>& pieces);
-  const Operation& operation_of(std::uint64_t wr_id) const { return own_.operations[wr_id - own_.operations.front().id]; }
-  Progress& progress_of(const Operation& operation) { return progress_[operation.id - own_.operations.front().id]; }
+  const Operation& operation_of(std::uint64_t wr_id) const {
+    return own_.operations[wr_id - own_.operations.front().id];
+  }
+  Progress& progress_of(const Operation& operation) {
+    return progress_[operation.id - own_.operations.front().id];
+  }
   const Receive& receive_of(std::uint64_t wr_id) const { return peers_.receives[wr_id & 0xffffffffu]; }
   std::vector<Range> written_part(const Receive& receive) const;
   void complain(std::string_view oracle, const std::string& what);
@@ -97,6 +138,7 @@ class EndpointDriver {
   const Plan& peers_;
   EndpointDriver* peer_ = nullptr;
   std::unique_ptr<nic::QueuePair> qp_;
+  Windows windows_;  // what we open for the peer
 
   std::uint32_t connection_ = 0;
   std::size_t next_operation_ = 0;
@@ -105,7 +147,9 @@ class EndpointDriver {
   SendCompletions sends_;
   ReceiveCompletions receives_{0, 0};
   bool flush_is_expected_ = false;
+  bool keys_have_gone_ = false;      // a READ repeated after that is not answered
   std::vector<Range> undetermined_;  // at the peer: packets of failed WRITEs may still be on their way there
+  std::vector<std::uint64_t> undetermined_atomics_;  // the same
   std::optional<std::string> missing_acknowledgement_;
   std::vector<Ended> ended_;
 };

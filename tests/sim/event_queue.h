@@ -8,19 +8,13 @@
 #include <memory>
 #include <vector>
 
+#include "tests/sim/host_id.h"
 #include "transport/time.h"
 
 namespace urnic::sim {
 
 using transport::Duration;
 using transport::Time;
-
-/// The two hosts. Side::kA also names the direction of what A sends.
-enum class Side : std::uint8_t { kA, kB };
-constexpr std::size_t index(Side side) { return static_cast<std::size_t>(side); }
-constexpr Side other(Side side) { return side == Side::kA ? Side::kB : Side::kA; }
-constexpr char name(Side side) { return side == Side::kA ? 'A' : 'B'; }
-inline constexpr Side kSides[] = {Side::kA, Side::kB};
 
 /// A frame on its way.
 struct Frame {
@@ -43,6 +37,8 @@ class FramePool {
     return frame;
   }
   void give_back(Frame* frame) { free_.push_back(frame); }
+  /// Frames that somebody has.
+  std::size_t outstanding() const { return frames_.size() - free_.size(); }
 
  private:
   std::vector<std::unique_ptr<Frame>> frames_;
@@ -51,10 +47,11 @@ class FramePool {
 
 struct Event {
   enum class Kind : std::uint8_t {
-    kDeliver,       ///< `frame` reaches `side`
-    kPostSends,     ///< the application on `side` posts to the send queue of pair `pair`
+    kDeliver,       ///< `frame` reaches `host`
+    kPostSends,     ///< the application at `side` of pair `pair` posts to its send queue
     kPostReceives,  ///< the same for the receive queue
     kPairStep,      ///< the next step in the life of pair `pair`: error, reset, connect
+    kDeregister,    ///< the application on `host` deregisters memory that others may be using
     kCheckMemory,   ///< the memory oracle looks at everything
     kNothing,       ///< time passes
   };
@@ -62,12 +59,14 @@ struct Event {
   Time time{};
   std::uint64_t sequence = 0;
   Kind kind = Kind::kNothing;
-  Side side = Side::kA;
+  HostId host{};
+  Side side{};
   std::uint32_t pair = 0;
   Frame* frame = nullptr;
 };
 
-/// Events by time; those of the same time in the order in which they were added, so that every run is the same.
+/// Events by time; those of the same time in the order in which they were added, so that every run is the
+/// same.
 class EventQueue {
  public:
   void add(Event event) {

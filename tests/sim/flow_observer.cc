@@ -10,24 +10,16 @@
 namespace urnic::sim {
 namespace {
 
-constexpr std::uint64_t kPsns = 1u << 24;
-constexpr std::uint64_t kNone = ~std::uint64_t{0};
-constexpr std::size_t kFingerprints = 8192;     // more than can be in flight
+constexpr std::size_t kFingerprints = 8192;       // more than can be in flight
 constexpr std::size_t kRememberedMessages = 600;  // late duplicates may still be answered
 
-std::uint64_t read_packets(std::uint32_t length, std::uint32_t mtu) {
-  return std::max<std::uint64_t>((std::uint64_t{length} + mtu - 1) / mtu, 1);
-}
+constexpr std::size_t kAtomicBytes = 8;
 
-/// A SEND takes a receive with its first packet, a WRITE with immediate with its last.
-bool needs_receive(const WireView& packet) {
-  return packet.has_immediate || (packet.kind == PacketKind::kSend && packet.is_first);
-}
-
-/// Everything of a data packet that must be the same when it is sent again. AckReq may differ.
+/// Everything of a request that must be the same when it is sent again, but for READs. AckReq may differ.
 std::uint64_t fingerprint_of(const WireView& packet) {
   std::uint64_t hash = fingerprint(packet.payload, packet.opcode | std::uint64_t{packet.solicited} << 8);
-  hash = combine(hash, packet.immediate);
+  hash = combine(hash, packet.immediate | std::uint64_t{packet.flush} << 32);
+  hash = combine(combine(hash, packet.swap_or_add), packet.compare ^ packet.invalidated_rkey);
   hash = combine(hash, packet.address);
   return combine(hash, std::uint64_t{packet.rkey} << 32 | packet.length);
 }
@@ -48,9 +40,17 @@ std::uint64_t FlowObserver::extend(std::uint32_t psn) const {
   return ahead < kPsns / 2 ? next_ + ahead : next_ + ahead - kPsns;
 }
 
+/// A READ takes a PSN for each of its responses (fact 28).
+std::uint64_t FlowObserver::psns_of(const WireView& request) const {
+  if (request.kind != PacketKind::kReadRequest) return 1;
+  return std::max<std::uint64_t>((std::uint64_t{request.length} + limits_.mtu_bytes - 1) / limits_.mtu_bytes,
+                                 1);
+}
+
 FlowObserver::Message* FlowObserver::find(std::uint64_t psn) {
-  auto after = std::upper_bound(messages_.begin(), messages_.end(), psn,
-                                [](std::uint64_t value, const Message& message) { return value < message.first; });
+  auto after =
+      std::upper_bound(messages_.begin(), messages_.end(), psn,
+                       [](std::uint64_t value, const Message& message) { return value < message.first; });
   if (after == messages_.begin()) return nullptr;
   Message& message = *--after;
   return psn < message.end ? &message : nullptr;
@@ -67,7 +67,7 @@ FlowObserver::Complaint FlowObserver::on_request_sent(const WireView& packet, Ti
   waits_for_receiver_ = false;
   since_ack_request_ = packet.ack_request ? 0 : since_ack_request_ + 1;
   auto complaint = psn == next_ ? on_new_request(packet, psn) : on_repeated_request(packet, psn);
-  position_ = psn + (packet.kind == PacketKind::kReadRequest ? read_packets(packet.length, limits_.mtu_bytes) : 1);
+  position_ = psn + psns_of(packet);
   return complaint;
 }
 
@@ -97,11 +97,11 @@ FlowObserver::Complaint FlowObserver::check_order(std::uint64_t psn, Time now) {
 }
 
 FlowObserver::Complaint FlowObserver::on_new_request(const WireView& packet, std::uint64_t psn) {
-  const bool is_read = packet.kind == PacketKind::kReadRequest;
   if (messages_.empty() || messages_.back().is_complete) {
     if (!packet.is_first) return "a message begins with neither FIRST nor ONLY";
     if (fences_.empty()) return "a message that nobody has posted";
-    if (fences_.front() && reads_in_flight_ > 0) return "a fenced request while a READ is in flight";
+    if (fences_.front() && reads_in_flight_ > 0)
+      return "a fenced request while a READ or atomic is in flight";
     fences_.pop_front();
     messages_.push_back({.first = psn,
                          .end = psn,
@@ -122,21 +122,22 @@ FlowObserver::Complaint FlowObserver::on_new_request(const WireView& packet, std
       (packet.is_last ? message.bytes != message.length : message.bytes >= message.length)) {
     return fmt::format("{} bytes of a WRITE whose RETH says {} (fact 29)", message.bytes, message.length);
   }
-  const std::uint64_t psns = is_read ? read_packets(packet.length, limits_.mtu_bytes) : 1;
-  message.end = next_ = psn + psns;
-  if (packet.is_last && (packet.kind == PacketKind::kSend || packet.has_immediate)) receive_takers_.push_back({.end = next_});
+  message.end = next_ = psn + psns_of(packet);
+  if (packet.is_last && (packet.kind == PacketKind::kSend || packet.has_immediate))
+    receive_takers_.push_back({.end = next_});
   if (psn / kPsns != (next_ - 1) / kPsns) {
     ++counts_.psn_wraps_inside_read;
   } else if (psn % kPsns == 0 && !packet.is_first) {
     ++counts_.psn_wraps_inside_message;
   }
 
-  if (is_read) {
+  if (packet.kind != PacketKind::kReadRequest) fingerprint(psn) = fingerprint_of(packet);
+  if (packet.wants_response()) {
     if (++reads_in_flight_ > limits_.max_reads_in_flight) {
-      return fmt::format("{} READs in flight of at most {}", reads_in_flight_, limits_.max_reads_in_flight);
+      return fmt::format("{} READs and atomics in flight of at most {}", reads_in_flight_,
+                         limits_.max_reads_in_flight);
     }
   } else {
-    fingerprint(psn) = fingerprint_of(packet);
     if (++data_in_flight_ > limits_.window_packets) {
       return fmt::format("{} packets in flight of at most {}", data_in_flight_, limits_.window_packets);
     }
@@ -158,10 +159,10 @@ FlowObserver::Complaint FlowObserver::on_repeated_request(const WireView& packet
   }
   // A READ that was answered in part asks for the rest (fact 26).
   const std::uint64_t skipped = (psn - message->first) * limits_.mtu_bytes;
-  if (message->kind != PacketKind::kReadRequest || packet.rkey != message->rkey ||
-      packet.address != message->address + skipped || packet.length != message->length - skipped) {
-    return fmt::format("READ resumed wrongly: {} bytes at {:#x} were asked from PSN {:#x} on", message->length,
-                       message->address, message->first % kPsns);
+  if (!message->is_read() || packet.rkey != message->rkey || packet.address != message->address + skipped ||
+      packet.length != message->length - skipped) {
+    return fmt::format("READ resumed wrongly: {} bytes at {:#x} were asked from PSN {:#x} on",
+                       message->length, message->address, message->first % kPsns);
   }
   counts_.reads_resumed_inside += skipped > 0 ? 1 : 0;
   return std::nullopt;
@@ -170,8 +171,14 @@ FlowObserver::Complaint FlowObserver::on_repeated_request(const WireView& packet
 // Fact 29.
 FlowObserver::Complaint FlowObserver::check_payload(const WireView& packet) const {
   const std::size_t size = packet.payload.size();
-  if (packet.kind == PacketKind::kReadRequest) return std::nullopt;
-  if (!packet.is_last && size != limits_.mtu_bytes) return fmt::format("{} bytes in a packet that is not the last", size);
+  if (packet.kind == PacketKind::kAtomicWrite) {
+    const bool fits = size == kAtomicBytes && packet.length == kAtomicBytes;
+    return fits ? std::nullopt
+                : Complaint(fmt::format("an ATOMIC WRITE of {} bytes, RETH {}", size, packet.length));
+  }
+  if (packet.wants_response()) return std::nullopt;
+  if (!packet.is_last && size != limits_.mtu_bytes)
+    return fmt::format("{} bytes in a packet that is not the last", size);
   if (size > limits_.mtu_bytes) return fmt::format("{} bytes are more than the path MTU", size);
   if (packet.is_last && !packet.is_first && size == 0) return "an empty LAST packet";
   return std::nullopt;
@@ -183,10 +190,10 @@ FlowObserver::Complaint FlowObserver::check_payload(const WireView& packet) cons
 void FlowObserver::on_response_taken(const WireView& packet, Time now) {
   const std::uint64_t psn = extend(packet.psn);
   if (psn < acknowledged_ || psn >= next_) return;
-  if (packet.kind == PacketKind::kReadResponse) {
+  if (packet.kind != PacketKind::kAcknowledge) {
     if (!acknowledge_before(psn, now)) return;
     const Message* const message = find(psn);
-    if (message == nullptr || message->kind != PacketKind::kReadRequest) return;
+    if (message == nullptr || !message->wants_response()) return;
     acknowledged_ = psn + 1;
     reads_in_flight_ -= acknowledged_ == message->end ? 1 : 0;
     made_progress(now);
@@ -205,15 +212,15 @@ void FlowObserver::on_response_taken(const WireView& packet, Time now) {
   }
 }
 
-// Everything before `psn` is acknowledged, except that nothing passes a READ that was not answered: that is an implied
-// NAK (fact 21).
+// Everything before `psn` is acknowledged, except that nothing passes a READ or atomic that was not answered:
+// that is an implied NAK (fact 21).
 bool FlowObserver::acknowledge_before(std::uint64_t psn, Time now) {
   const std::uint64_t before = acknowledged_;
   std::uint32_t ended = 0;
   bool passed = true;
   while (acknowledged_ < psn) {
     const Message* const message = find(acknowledged_);
-    if (message == nullptr || message->kind == PacketKind::kReadRequest) {
+    if (message == nullptr || message->wants_response()) {
       passed = false;
       break;
     }
@@ -245,123 +252,6 @@ void FlowObserver::forget_old_messages() {
     messages_.pop_front();
     ++forgotten_messages_;
   }
-}
-
-// ---------------------------------------------------------------------------------------------------------
-// The responder
-
-void FlowObserver::on_request_taken(const WireView& packet, Time now) {
-  const std::uint64_t psn = extend(packet.psn);
-  if (has_refused_) return;
-  for (ReceiveTaker& taker : receive_takers_) {
-    if (taker.end == psn + 1) taker.taken = std::min(taker.taken, now);
-  }
-  if (psn == expected_) {
-    expected_ += packet.kind == PacketKind::kReadRequest ? read_packets(packet.length, limits_.mtu_bytes) : 1;
-    nak_out_.reset();
-  } else if (psn < expected_) {
-    // It may have had no receive for this packet the first time, and never have come to say so; then it has this one
-    // now and nothing of what came behind the first one.
-    if (needs_receive(packet) && psn >= answered_) least_expected_ = std::min(least_expected_, psn + 1);
-    ++counts_.duplicate_requests;
-    counts_.duplicate_reads += packet.kind == PacketKind::kReadRequest ? 1 : 0;
-  }
-}
-
-FlowObserver::Complaint FlowObserver::on_response_sent(const WireView& packet) {
-  const std::uint64_t psn = extend(packet.psn);
-  if (has_refused_) return "an answer after a refusal";
-  if (packet.kind == PacketKind::kReadResponse) return on_read_response_sent(packet, psn);
-  if (!packet.is_ack()) return on_nak_sent(packet, psn);
-
-  if (psn >= expected_) return fmt::format("acknowledged though {:#x} has not come yet", expected_ % kPsns);
-  if (auto complaint = check_answered_before(psn + 1)) return complaint;
-  answered_ = std::max(answered_, psn + 1);
-  return check_msn(packet, psn + 1, expected_);
-}
-
-FlowObserver::Complaint FlowObserver::on_read_response_sent(const WireView& packet, std::uint64_t psn) {
-  Message* const message = find(psn);
-  if (message == nullptr || message->kind != PacketKind::kReadRequest) return "answers a READ that was not asked";
-  if (psn >= expected_) return "answers a READ that has not come yet";
-  const std::uint64_t offset = (psn - message->first) * limits_.mtu_bytes;
-  const bool is_last = psn + 1 == message->end;
-  const std::uint64_t size = std::min<std::uint64_t>(message->length - offset, limits_.mtu_bytes);
-  if (packet.payload.size() != size) return fmt::format("{} bytes instead of {}", packet.payload.size(), size);
-  if (packet.is_last != is_last) return "LAST where it is not the last, or the other way round";
-  if (!packet.is_first && psn != read_response_next_) return "neither FIRST nor the one after the last response";
-  if (auto complaint = check_answered_before(message->first)) return complaint;
-  read_response_next_ = psn + 1;
-  answered_ = std::max(answered_, psn);
-  message->is_answered = message->is_answered || is_last;
-  return packet.has_aeth ? check_msn(packet, message->end, expected_) : std::nullopt;
-}
-
-FlowObserver::Complaint FlowObserver::on_nak_sent(const WireView& packet, std::uint64_t psn) {
-  if (auto complaint = check_answered_before(psn)) return complaint;
-  if (psn > expected_) return "a NAK for a PSN that was not reached";
-  if (auto complaint = check_msn(packet, psn, expected_)) return complaint;
-  if (packet.is_sequence_nak()) {
-    ++counts_.sequence_naks;
-    if (psn != expected_ && psn < std::max(least_expected_, answered_)) {
-      return fmt::format("a sequence NAK that does not name the expected {:#x} (fact 22)", expected_ % kPsns);
-    }
-    expected_ = answered_ = psn;
-    least_expected_ = kNone;
-    if (nak_out_ == psn) return "a second sequence NAK for one gap (fact 22)";
-    nak_out_ = psn;
-    return std::nullopt;
-  }
-  // The packet was taken and refused, and so was everything behind it.
-  if (psn == expected_) return "refused a packet that it cannot have";
-  expected_ = answered_ = psn;
-  least_expected_ = kNone;
-  if (packet.is_rnr_nak()) {
-    ++counts_.rnr_naks;
-  } else {
-    ++counts_.error_naks;
-    has_refused_ = true;
-  }
-  return std::nullopt;
-}
-
-FlowObserver::Complaint FlowObserver::on_receive_completed(Time now) {
-  if (receive_takers_.empty()) return "a receive completes, but no message for it was sent to the end";
-  const ReceiveTaker taker = receive_takers_.front();
-  receive_takers_.pop_front();
-  if (answered_ >= taker.end || has_refused_) return std::nullopt;
-  // With the oldest of those that were held all others become visible.
-  if (now - taker.taken >= kMaxHold) hold_expired_ = now;
-  if (hold_expired_ == now) return std::nullopt;
-  return fmt::format("the receive of the message that ends with PSN {:#x} completes before its acknowledgement leaves",
-                     (taker.end - 1) % kPsns);
-}
-
-// Responses and acknowledgements leave in PSN order: what acknowledges a request says that READs before it have been
-// answered.
-FlowObserver::Complaint FlowObserver::check_answered_before(std::uint64_t psn) const {
-  for (auto message = messages_.rbegin(); message != messages_.rend(); ++message) {
-    if (message->end <= acknowledged_) break;
-    if (message->kind != PacketKind::kReadRequest || message->is_answered || message->first >= psn) continue;
-    return fmt::format("passes the READ of PSN {:#x}, which was not answered", message->first % kPsns);
-  }
-  return std::nullopt;
-}
-
-FlowObserver::Complaint FlowObserver::check_msn(const WireView& packet, std::uint64_t from, std::uint64_t to) const {
-  const std::uint64_t least = messages_before(from);
-  const std::uint64_t most = messages_before(to);
-  const std::uint64_t above = (packet.msn - least) % kPsns;
-  if (above <= most - least) return std::nullopt;
-  return fmt::format("MSN {} where {}..{} is right (fact 20)", packet.msn, least % kPsns, most % kPsns);
-}
-
-std::uint64_t FlowObserver::messages_before(std::uint64_t psn) const {
-  const auto first_not =
-      std::partition_point(messages_.begin(), messages_.end(), [psn](const Message& message) {
-        return message.kind == PacketKind::kReadRequest ? message.first < psn : message.is_complete && message.end <= psn;
-      });
-  return forgotten_messages_ + static_cast<std::uint64_t>(first_not - messages_.begin());
 }
 
 }  // namespace urnic::sim

@@ -13,15 +13,17 @@
 
 namespace urnic::sim {
 
-/// Watches the requests of one side of a connection and the responses to them. Frames count as sent when the device
-/// flushes them, as taken when the other device receives them; between both the network does what it likes. From
-/// that it knows what either end can know, and complains about every packet that a correct one would not send:
+/// Watches the requests of one side of a connection and the responses to them. Frames count as sent when the
+/// device flushes them, as taken when the other device receives them; between both the network does what it
+/// likes. From that it knows what either end can know, and complains about every packet that a correct one
+/// would not send:
 ///
-///   requester: new PSNs without a gap, again only what is not acknowledged and exactly as before, no more in flight than
-///   window and READ limit allow, nothing while the receiver asked for time, no repetition without a reason or timeout,
-///   AckReq where the window would close without;
-///   responder: no ACK for what it cannot have, in order with the READ responses before it, the MSN of what it has, one
-///   sequence NAK per gap and with the expected PSN, nothing after it has refused, no completion before its ACK.
+///   requester: new PSNs without a gap, again only what is not acknowledged and exactly as before, no more in
+///   flight than window and READ limit allow, nothing while the receiver asked for time, no repetition
+///   without a reason or timeout, AckReq where the window would close without; responder: no ACK for what it
+///   cannot have, in order with the responses before it, the MSN of what it has, the same answer to the same
+///   atomic, one sequence NAK per gap and with the expected PSN, nothing after it has refused, no completion
+///   before its ACK.
 ///
 /// PSNs are kept as 64-bit numbers that do not wrap.
 class FlowObserver {
@@ -40,6 +42,8 @@ class FlowObserver {
     std::uint64_t error_naks = 0;
     std::uint64_t duplicate_requests = 0;
     std::uint64_t duplicate_reads = 0;
+    std::uint64_t duplicate_atomics = 0;  ///< FLUSH and ATOMIC WRITE too
+    std::uint64_t replayed_answers = 0;   ///< to those
     std::uint64_t reads_resumed_inside = 0;
     std::uint64_t messages_resumed_inside = 0;
     std::uint64_t rewinds = 0;
@@ -54,16 +58,17 @@ class FlowObserver {
 
   using Complaint = std::optional<std::string>;
 
-  /// The next work request was posted; `fence`: it must wait for the READs before it.
+  /// The next work request that becomes a message was posted; `fence`: it must wait for the READs, atomics
+  /// and whatever else has a response before it.
   void on_posted(bool fence) { fences_.push_back(fence); }
   Complaint on_request_sent(const WireView& packet, Time now);
   void on_request_taken(const WireView& packet, Time now);
   Complaint on_response_sent(const WireView& packet);
   void on_response_taken(const WireView& packet, Time now);
 
-  /// The responder's program has seen the next successful receive. A complaint if its acknowledgement has not left: a
-  /// program that ends now would leave its peer without one.
-  /// Completions are held back for kMaxHold at most, counted from the oldest one that is held.
+  /// The responder's program has seen the next successful receive. A complaint if its acknowledgement has not
+  /// left: a program that ends now would leave its peer without one. Completions are held back for kMaxHold
+  /// at most, counted from the oldest one that is held.
   Complaint on_receive_completed(Time now);
   static constexpr Duration kMaxHold = std::chrono::milliseconds(5);
 
@@ -78,12 +83,16 @@ class FlowObserver {
 
  private:
   struct Message {
-    std::uint64_t first = 0;  // PSN
-    std::uint64_t end = 0;    // one past its last PSN so far
-    std::uint64_t number = 0; // 1 for the first message of the connection
+    std::uint64_t first = 0;   // PSN
+    std::uint64_t end = 0;     // one past its last PSN so far
+    std::uint64_t number = 0;  // 1 for the first message of the connection
     PacketKind kind = PacketKind::kSend;
     bool is_complete = false;
-    bool is_answered = false;  // READ: its last response has been sent
+    bool is_answered = false;                 // its last response has been sent
+    std::optional<std::uint64_t> original{};  // atomics: what the responder says to have found
+
+    bool is_read() const { return kind == PacketKind::kReadRequest; }
+    bool wants_response() const { return kind >= PacketKind::kReadRequest; }
     std::uint64_t address = 0;
     std::uint32_t rkey = 0;
     std::uint32_t length = 0;  // from the RETH
@@ -98,14 +107,19 @@ class FlowObserver {
   Complaint check_order(std::uint64_t psn, Time now);
   Complaint check_msn(const WireView& packet, std::uint64_t from, std::uint64_t to) const;
   Complaint check_answered_before(std::uint64_t psn) const;
-  Complaint on_read_response_sent(const WireView& packet, std::uint64_t psn);
+  Complaint on_answer_sent(const WireView& packet, std::uint64_t psn);
+  Complaint on_read_response_sent(const WireView& packet, std::uint64_t psn, Message& message);
   Complaint on_nak_sent(const WireView& packet, std::uint64_t psn);
-  /// How many messages a responder has completed that expects `psn` next; a READ counts when it is begun (fact 20).
+  /// How many messages a responder has completed that expects `psn` next; a READ counts when it is begun
+  /// (fact 20).
   std::uint64_t messages_before(std::uint64_t psn) const;
+  std::uint64_t psns_of(const WireView& request) const;
   bool acknowledge_before(std::uint64_t psn, Time now);
   void made_progress(Time now);
   void may_go_back(Time told_at);
   void forget_old_messages();
+  static constexpr std::uint64_t kPsns = 1u << 24;
+  static constexpr std::uint64_t kNone = ~std::uint64_t{0};
   std::uint64_t& fingerprint(std::uint64_t psn) { return fingerprints_[psn % fingerprints_.size()]; }
 
   Limits limits_;
@@ -119,8 +133,8 @@ class FlowObserver {
   std::uint64_t position_;      // one past the packet sent last
   std::uint64_t acknowledged_;  // all before is known to be acknowledged or answered
   std::uint64_t data_in_flight_ = 0;
-  std::uint64_t reads_in_flight_ = 0;
-  std::deque<bool> fences_;  // of messages that were posted and not begun
+  std::uint64_t reads_in_flight_ = 0;  // and everything else that has a response
+  std::deque<bool> fences_;            // of messages that were posted and not begun
   std::uint64_t since_ack_request_ = 0;
   std::uint32_t rewinds_since_progress_ = 0;
   std::uint32_t rnr_naks_since_progress_ = 0;
@@ -132,7 +146,7 @@ class FlowObserver {
 
   // The responder. expected_ is an upper bound: what it was given may have been refused.
   std::uint64_t expected_;
-  std::uint64_t answered_;  // a lower bound: it has said that it has all before
+  std::uint64_t answered_;                            // a lower bound: it has said that it has all before
   std::uint64_t least_expected_ = ~std::uint64_t{0};  // another: see on_request_taken()
   std::uint64_t read_response_next_ = 0;
   struct ReceiveTaker {

@@ -20,17 +20,26 @@ using ::testing::Optional;
 constexpr std::uint32_t kMtu = 256;
 constexpr std::array<std::byte, kMtu> kPayload{};
 
-std::span<const std::byte> bytes(std::size_t size) { return std::span(kPayload).first(size); }
+std::span<const std::byte> bytes(std::size_t size) {
+  return std::span(kPayload).first(size);
+}
 
 WireView send_only(std::uint32_t psn, std::size_t size = 8) {
-  return {.opcode = 4, .psn = psn, .ack_request = true, .kind = PacketKind::kSend, .is_first = true, .is_last = true,
+  return {.opcode = 4,
+          .psn = psn,
+          .ack_request = true,
+          .kind = PacketKind::kSend,
+          .is_first = true,
+          .is_last = true,
           .payload = bytes(size)};
 }
 
 /// Packet `index` of a WRITE of `size` bytes that begins at PSN 100.
 WireView write(std::uint32_t index, std::uint32_t size) {
   const bool is_last = (index + 1) * kMtu >= size;
-  WireView packet{.opcode = static_cast<std::uint8_t>(index == 0 ? 6 : is_last ? 8 : 7),
+  WireView packet{.opcode = static_cast<std::uint8_t>(index == 0 ? 6
+                                                      : is_last  ? 8
+                                                                 : 7),
                   .psn = 100 + index,
                   .ack_request = is_last,
                   .kind = PacketKind::kWrite,
@@ -42,17 +51,58 @@ WireView write(std::uint32_t index, std::uint32_t size) {
 }
 
 WireView read(std::uint32_t psn, std::uint32_t length, std::uint64_t address = 0x1000) {
-  return {.opcode = 12, .psn = psn, .ack_request = true, .kind = PacketKind::kReadRequest, .is_first = true,
-          .is_last = true, .has_reth = true, .address = address, .length = length};
+  return {.opcode = 12,
+          .psn = psn,
+          .ack_request = true,
+          .kind = PacketKind::kReadRequest,
+          .is_first = true,
+          .is_last = true,
+          .has_reth = true,
+          .address = address,
+          .length = length};
 }
 
 WireView read_response(std::uint32_t psn, bool first, bool last, std::size_t size, std::uint32_t msn = 1) {
-  return {.psn = psn, .kind = PacketKind::kReadResponse, .is_first = first, .is_last = last, .has_aeth = first || last,
-          .syndrome = 0x1f, .msn = msn, .payload = bytes(size)};
+  return {.psn = psn,
+          .kind = PacketKind::kReadResponse,
+          .is_first = first,
+          .is_last = last,
+          .has_aeth = first || last,
+          .syndrome = 0x1f,
+          .msn = msn,
+          .payload = bytes(size)};
 }
 
 WireView acknowledge(std::uint32_t psn, std::uint32_t msn, std::uint8_t syndrome = 0x1f) {
-  return {.opcode = 17, .psn = psn, .kind = PacketKind::kAcknowledge, .has_aeth = true, .syndrome = syndrome, .msn = msn};
+  return {.opcode = 17,
+          .psn = psn,
+          .kind = PacketKind::kAcknowledge,
+          .has_aeth = true,
+          .syndrome = syndrome,
+          .msn = msn};
+}
+
+WireView fetch_add(std::uint32_t psn, std::uint64_t operand = 1) {
+  return {.opcode = 0x14,
+          .psn = psn,
+          .ack_request = true,
+          .kind = PacketKind::kAtomic,
+          .is_first = true,
+          .is_last = true,
+          .has_atomic_eth = true,
+          .swap_or_add = operand};
+}
+
+WireView atomic_acknowledge(std::uint32_t psn, std::uint64_t original, std::uint32_t msn = 1) {
+  return {.opcode = 0x12,
+          .psn = psn,
+          .kind = PacketKind::kAtomicAcknowledge,
+          .is_first = true,
+          .is_last = true,
+          .has_aeth = true,
+          .syndrome = 0x1f,
+          .msn = msn,
+          .original = original};
 }
 
 constexpr std::uint8_t kSequenceNak = 0x60;
@@ -79,7 +129,10 @@ class Flow : public ::testing::Test {
   }
 
   Time now_{1s};
-  FlowObserver observer_{{.mtu_bytes = kMtu, .window_packets = 4, .max_reads_in_flight = 1, .ack_timeout = 4ms,
+  FlowObserver observer_{{.mtu_bytes = kMtu,
+                          .window_packets = 4,
+                          .max_reads_in_flight = 1,
+                          .ack_timeout = 4ms,
                           .first_psn = 100}};
 };
 
@@ -105,7 +158,7 @@ TEST_F(FlowObserverTest, AnAcknowledgementOpensTheWindow) {
 
 TEST_F(FlowObserverTest, ComplainsAboutMoreReadsThanAllowed) {
   request(read(100, 1000));
-  EXPECT_THAT(sent(read(104, 10)), Optional(HasSubstr("2 READs in flight")));
+  EXPECT_THAT(sent(read(104, 10)), Optional(HasSubstr("2 READs and atomics in flight")));
 }
 
 TEST_F(FlowObserverTest, ComplainsWhenAFencedRequestPassesARead) {
@@ -254,7 +307,7 @@ TEST_F(FlowObserverTest, ComplainsAboutASequenceNakThatDoesNotNameTheExpectedPsn
 TEST_F(FlowObserverTest, ComplainsAboutAnAcknowledgementThatPassesAnUnansweredRead) {
   request(read(100, 10));
   request(send_only(101));
-  EXPECT_THAT(answered(acknowledge(101, 2)), Optional(HasSubstr("passes the READ")));
+  EXPECT_THAT(answered(acknowledge(101, 2)), Optional(HasSubstr("passes the request")));
 }
 
 TEST_F(FlowObserverTest, ComplainsAboutAReadResponseOutOfOrder) {
@@ -265,13 +318,46 @@ TEST_F(FlowObserverTest, ComplainsAboutAReadResponseOutOfOrder) {
 
 TEST_F(FlowObserverTest, ComplainsAboutAReadResponseOfTheWrongLength) {
   request(read(100, 1000));
-  EXPECT_THAT(answered(read_response(100, true, false, kMtu - 1)), Optional(HasSubstr("255 bytes instead of 256")));
+  EXPECT_THAT(answered(read_response(100, true, false, kMtu - 1)),
+              Optional(HasSubstr("255 bytes instead of 256")));
 }
 
 TEST_F(FlowObserverTest, ComplainsAboutAnAnswerAfterARefusal) {
   request(send_only(100));
   response(acknowledge(100, 0, kAccessNak));
   EXPECT_THAT(answered(acknowledge(100, 0)), Optional(HasSubstr("after a refusal")));
+}
+
+// --- Atomics ---
+
+TEST_F(FlowObserverTest, CountsAtomicsWithTheReadsInFlight) {
+  request(fetch_add(100));
+  EXPECT_THAT(sent(read(101, 10)), Optional(HasSubstr("2 READs and atomics in flight")));
+}
+
+TEST_F(FlowObserverTest, ComplainsWhenAnAtomicIsRepeatedWithAnotherOperand) {
+  request(fetch_add(100, 1));
+  now_ += 5ms;
+  EXPECT_THAT(sent(fetch_add(100, 2)), Optional(HasSubstr("not the same as the first time")));
+}
+
+TEST_F(FlowObserverTest, ComplainsWhenAnAcknowledgementPassesAnAtomic) {
+  request(fetch_add(100));
+  request(send_only(101));
+  EXPECT_THAT(answered(acknowledge(101, 2)), Optional(HasSubstr("passes the request")));
+}
+
+TEST_F(FlowObserverTest, ComplainsAboutAnotherAnswerToTheSameAtomic) {
+  request(fetch_add(100));
+  EXPECT_THAT(answered(atomic_acknowledge(100, 17)), Eq(std::nullopt));
+  now_ += 5ms;
+  request(fetch_add(100));
+  EXPECT_THAT(answered(atomic_acknowledge(100, 18)), Optional(HasSubstr("said 0x11 before")));
+}
+
+TEST_F(FlowObserverTest, ComplainsWhenAnAtomicIsAnsweredLikeARead) {
+  request(fetch_add(100));
+  EXPECT_THAT(answered(read_response(100, true, true, 8)), Optional(HasSubstr("another kind of response")));
 }
 
 // --- Truth from outside ---
@@ -301,7 +387,9 @@ TEST_P(KernelConversation, IsFreeOfComplaints) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Captures, KernelConversation, ::testing::Values("vs_sizes.pcap", "vs_write_badkey.pcap"));
+INSTANTIATE_TEST_SUITE_P(Captures, KernelConversation,
+                         ::testing::Values("vs_sizes.pcap", "vs_write_badkey.pcap", "vs_atomics.pcap",
+                                           "vs_atomic_noperm.pcap", "vs_imm_inv.pcap"));
 
 }  // namespace
 }  // namespace urnic::sim

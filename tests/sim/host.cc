@@ -1,6 +1,9 @@
 #include "tests/sim/host.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <cstring>
 #include <stdexcept>
 #include <type_traits>
 #include <utility>
@@ -11,20 +14,21 @@ namespace {
 using transport::Access;
 using transport::wire::Ipv4Address;
 using transport::wire::Ipv6Address;
-using transport::wire::Mac;
 
 constexpr std::uint32_t kMaxSge = 4;
 constexpr std::uint32_t kMaxInline = 256;
 
-std::uint8_t host_number(Side side) { return static_cast<std::uint8_t>(index(side) + 1); }
+std::uint8_t host_number(HostId host) {
+  return static_cast<std::uint8_t>(index(host) + 1);
+}
 
-nic::DeviceConfig device_config(Side side, const Options& options) {
-  const std::uint8_t number = host_number(side);
+nic::DeviceConfig device_config(HostId host, const Options& options) {
+  const std::uint8_t number = host_number(host);
   nic::DeviceConfig config;
-  config.name = side == Side::kA ? "simA" : "simB";
-  config.mac = Mac{{0x02, 0, 0, 0, 0, number}};
+  config.name = std::string("sim") + name(host);
+  config.mac = mac_of(host);
   config.ipv4 = nic::Ipv4Interface{.address = Ipv4Address{{10, 0, 0, number}}};
-  config.ipv6 = nic::Ipv6Interface{.address = gid_of(side, true)};
+  config.ipv6 = nic::Ipv6Interface{.address = gid_of(host, true)};
   config.progress = nic::ProgressMode::kManual;
   config.seed = Random(options.seed, Stream::kDevices).next() + number;
   config.min_ack_timeout = options.min_ack_timeout;
@@ -46,35 +50,38 @@ Access access_of(Region region) {
     case Region::kReadable:
       return Access::kRemoteRead;
     case Region::kShared:
-      return Access::kLocalWrite | Access::kRemoteWrite | Access::kRemoteRead;
+      return Access::kLocalWrite | Access::kRemoteWrite | Access::kRemoteRead | Access::kFlushGlobal |
+             Access::kWindowBind;
+    case Region::kAtomic:
+      return Access::kLocalWrite | Access::kRemoteWrite | Access::kRemoteAtomic;
   }
   return Access::kNone;
 }
 
 }  // namespace
 
-transport::wire::Gid gid_of(Side side, bool ipv6) {
-  const std::uint8_t number = host_number(side);
+transport::wire::Gid gid_of(HostId host, bool ipv6) {
+  const std::uint8_t number = host_number(host);
   if (!ipv6) return Ipv6Address::from_ipv4(Ipv4Address{{10, 0, 0, number}});
   Ipv6Address address{{0xfd}};
   address.octets[15] = number;
   return address;
 }
 
-Host::Host(Side side, const Options& options, const Plans& plans, const SimClock& clock, Network& network,
+Host::Host(HostId id, const Options& options, const Plans& plans, const SimClock& clock, Network& network,
            FramePool& frames, FrameTap& tap)
-    : side_(side),
+    : id_(id),
       options_(options),
-      memory_(plans.memory[index(side)], options.seed * 2 + index(side)),
-      attachment_{.side = side,
+      memory_(plans.memory[index(id)], options.seed * kMaxHosts + index(id)),
+      attachment_{.host = id,
                   .options = options,
                   .clock = clock,
                   .network = network,
                   .frames = frames,
                   .tap = tap,
-                  .random = Random(options.seed * 2 + index(side), Stream::kSchedule)} {
+                  .random = Random(options.seed * kMaxHosts + index(id), Stream::kSchedule)} {
   device_ = std::make_unique<nic::Device>(
-      device_config(side, options), clock,
+      device_config(id, options), clock,
       [this](const nic::PortSpec&, std::uint16_t) -> Result<std::unique_ptr<nic::PacketPort>, Error> {
         return std::unique_ptr<nic::PacketPort>(std::make_unique<SimPort>(attachment_));
       });
@@ -84,7 +91,7 @@ Host::Host(Side side, const Options& options, const Plans& plans, const SimClock
   // A key that is stale: its slot may or may not have been given to another region since.
   stale_key_ = register_region(*pd_, Region::kShared, access_of(Region::kShared));
   require(device_->deregister_memory(*pd_, stale_key_));
-  for (const Region region : {Region::kPrivate, Region::kReadable, Region::kShared}) {
+  for (const Region region : {Region::kPrivate, Region::kReadable, Region::kShared, Region::kAtomic}) {
     keys_[static_cast<std::size_t>(region)] = register_region(*pd_, region, access_of(region));
   }
   other_pd_key_ = register_region(*other_pd_, Region::kShared, access_of(Region::kShared));
@@ -93,29 +100,82 @@ Host::Host(Side side, const Options& options, const Plans& plans, const SimClock
     stale_key_ = to_integer(unknown_rkey());
   }
   create_queues();
+  for (const Range& cell : plans.cells[index(id)]) {
+    memory_.begin(cell);
+    atomics_.emplace(cell.offset, number_at(cell.offset));
+  }
 }
 
 Host::~Host() {
-  for (auto& queue : queues_) {
-    static_cast<void>(device_->destroy_cq(queue));
-  }
-  for (const std::uint32_t key : keys_) {
-    static_cast<void>(device_->deregister_memory(*pd_, key));
-  }
-  static_cast<void>(device_->deregister_memory(*other_pd_, other_pd_key_));
+  static_cast<void>(tear_down());
 }
 
-transport::wire::Gid Host::gid() const { return gid_of(side_, options_.ipv6); }
+std::optional<std::string> Host::tear_down() {
+  std::optional<std::string> complaint;
+  const auto require_success = [&complaint](const char* what, const Result<void, Error>& result) {
+    if (!result && !complaint) complaint = fmt::format("{}: {}", what, result.error().message);
+  };
+  for (auto& queue : std::exchange(queues_, {})) {
+    require_success("destroying a completion queue", device_->destroy_cq(queue));
+  }
+  for (const std::uint32_t key : std::exchange(keys_, {})) {
+    if (key != 0) require_success("deregistering memory", device_->deregister_memory(*pd_, key));
+  }
+  if (const std::uint32_t key = std::exchange(other_pd_key_, 0); key != 0) {
+    require_success("deregistering memory", device_->deregister_memory(*other_pd_, key));
+  }
+  return complaint;
+}
+
+transport::wire::Gid Host::gid() const {
+  return gid_of(id_, options_.ipv6);
+}
+
+std::uint64_t Host::number_at(std::uint32_t offset) {
+  std::uint64_t number = 0;
+  std::memcpy(&number,
+              memory_.at({.region = Region::kAtomic, .offset = offset, .length = sizeof number}).data(),
+              sizeof number);
+  return number;
+}
+
+std::optional<std::string> Host::check_atomics() {
+  for (const auto& [offset, model] : atomics_) {
+    if (const auto complaint = model.judge(number_at(offset)))
+      return fmt::format("at offset {}: {}", offset, *complaint);
+  }
+  return std::nullopt;
+}
+
+transport::Rkey Host::allocate_window(nic::WindowType type) {
+  return transport::Rkey{require(device_->allocate_window(*pd_, type))};
+}
+
+void Host::deallocate_window(transport::Rkey key) {
+  require(device_->deallocate_window(*pd_, to_integer(key)));
+}
+
+transport::Rkey Host::register_volatile() {
+  return transport::Rkey{register_region(*pd_, Region::kShared, access_of(Region::kShared))};
+}
+
+void Host::deregister_volatile(transport::Rkey key) {
+  require(device_->deregister_memory(*pd_, to_integer(key)));
+}
 
 // Keys' users know the regions by addresses that are the same in every run and are not those of this process.
+// Most are odd; where numbers must be aligned they are here as there.
 std::uint64_t Host::address(const Range& range) const {
-  const std::uint64_t start = 0x10'0000'0000u * (static_cast<std::uint64_t>(range.region) + 1) + 0x1001 + index(side_);
-  return start + static_cast<std::uint64_t>(static_cast<std::int64_t>(static_cast<std::int32_t>(range.offset)));
+  const bool is_aligned = range.region == Region::kAtomic || range.region == Region::kReadable;
+  const std::uint64_t start = 0x10'0000'0000u * (static_cast<std::uint64_t>(range.region) + 1) + 0x1000 +
+                              (is_aligned ? 0 : 1 + index(id_));
+  return start +
+         static_cast<std::uint64_t>(static_cast<std::int64_t>(static_cast<std::int32_t>(range.offset)));
 }
 
 std::uint32_t Host::register_region(nic::ProtectionDomain& pd, Region region, Access access) {
-  return require(device_->register_memory(pd, memory_.start(region), memory_.size(region), address({.region = region}),
-                                          access))
+  return require(device_->register_memory(pd, memory_.start(region), memory_.size(region),
+                                          address({.region = region}), access))
       .key;
 }
 
@@ -146,7 +206,8 @@ std::unique_ptr<nic::QueuePair> Host::create_qp(std::uint32_t pair) {
 }
 
 transport::Sge Host::sge(const Range& range, bool unknown_lkey) const {
-  const std::uint32_t key = unknown_lkey ? to_integer(unknown_rkey()) : keys_[static_cast<std::size_t>(range.region)];
+  const std::uint32_t key =
+      unknown_lkey ? to_integer(unknown_rkey()) : keys_[static_cast<std::size_t>(range.region)];
   return {.address = address(range), .length = range.length, .lkey = transport::Lkey{key}};
 }
 

@@ -1,13 +1,17 @@
-// Host: one side of the world: a device, its application's memory, keys and completion queues.
+// Host: one machine of the world: a device, its application's memory, keys and completion queues.
 #pragma once
 
 #include <array>
 #include <cstdint>
+#include <map>
 #include <memory>
+#include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "nic/device.h"
+#include "tests/sim/atomic_model.h"
 #include "tests/sim/memory_model.h"
 #include "tests/sim/plan.h"
 #include "tests/sim/sim_port.h"
@@ -17,16 +21,23 @@ namespace urnic::sim {
 class Host {
  public:
   /// Makes the device, in kManual mode, and registers the memory that `plans` need.
-  Host(Side side, const Options& options, const Plans& plans, const SimClock& clock, Network& network, FramePool& frames,
-       FrameTap& tap);
+  Host(HostId id, const Options& options, const Plans& plans, const SimClock& clock, Network& network,
+       FramePool& frames, FrameTap& tap);
   ~Host();
+  /// Gives back what it has, when no queue pair is left. A complaint if the device thinks that something is
+  /// in use still.
+  std::optional<std::string> tear_down();
   Host(const Host&) = delete;
   Host& operator=(const Host&) = delete;
 
-  Side side() const { return side_; }
+  HostId id() const { return id_; }
   nic::Device& device() { return *device_; }
   const nic::Device& device() const { return *device_; }
   MemoryModel& memory() { return memory_; }
+  /// The oracle of the number at an offset of Region::kAtomic.
+  AtomicModel& atomics(std::uint32_t offset) { return atomics_.at(offset); }
+  /// At the end, when nothing is outstanding: a complaint about the numbers that atomics worked on.
+  std::optional<std::string> check_atomics();
   Attachment& attachment() { return attachment_; }
 
   /// The address that the peer knows us by.
@@ -35,16 +46,26 @@ class Host {
 
   std::unique_ptr<nic::QueuePair> create_qp(std::uint32_t pair);
 
+  /// A memory window that is not bound.
+  transport::Rkey allocate_window(nic::WindowType type);
+  void deallocate_window(transport::Rkey key);
+
   /// A range as keys' users name it.
   std::uint64_t address(const Range& range) const;
   transport::Sge sge(const Range& range, bool unknown_lkey) const;
   /// The same by plain address, for inline data.
   transport::Sge plain_sge(const Range& range);
-  transport::Rkey rkey(Region region) const { return transport::Rkey{keys_[static_cast<std::size_t>(region)]}; }
+  transport::Rkey rkey(Region region) const {
+    return transport::Rkey{keys_[static_cast<std::size_t>(region)]};
+  }
   transport::Rkey unknown_rkey() const;
   transport::Rkey stale_rkey() const { return transport::Rkey{stale_key_}; }
   /// Of the shared region, registered once more in another protection domain.
   transport::Rkey other_pd_rkey() const { return transport::Rkey{other_pd_key_}; }
+
+  /// The shared region once more, under another key.
+  transport::Rkey register_volatile();
+  void deregister_volatile(transport::Rkey key);
 
   /// All of them, to be polled.
   std::span<const std::unique_ptr<nic::CompletionQueue>> queues() const { return queues_; }
@@ -52,10 +73,12 @@ class Host {
  private:
   std::uint32_t register_region(nic::ProtectionDomain& pd, Region region, transport::Access access);
   void create_queues();
+  std::uint64_t number_at(std::uint32_t offset);
 
-  Side side_;
+  HostId id_;
   const Options& options_;
   MemoryModel memory_;
+  std::map<std::uint32_t, AtomicModel> atomics_;
   Attachment attachment_;
   std::unique_ptr<nic::Device> device_;
   std::unique_ptr<nic::ProtectionDomain> pd_;
@@ -67,6 +90,6 @@ class Host {
 };
 
 /// Addresses of the hosts.
-transport::wire::Gid gid_of(Side side, bool ipv6);
+transport::wire::Gid gid_of(HostId host, bool ipv6);
 
 }  // namespace urnic::sim

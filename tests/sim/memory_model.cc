@@ -9,7 +9,7 @@
 namespace urnic::sim {
 namespace {
 
-constexpr std::array<std::string_view, kRegions> kRegionNames = {"private", "readable", "shared"};
+constexpr std::array<std::string_view, kRegions> kRegionNames = {"private", "readable", "shared", "atomic"};
 
 bool same(const Range& a, const Range& b) {
   return a.region == b.region && a.offset == b.offset && a.length == b.length;
@@ -22,7 +22,8 @@ std::string to_string(const Range& range) {
                      static_cast<std::int32_t>(range.offset), range.length);
 }
 
-MemoryModel::MemoryModel(const std::array<std::uint32_t, kRegions>& sizes, std::uint64_t seed) : sizes_(sizes) {
+MemoryModel::MemoryModel(const std::array<std::uint32_t, kRegions>& sizes, std::uint64_t seed)
+    : sizes_(sizes) {
   for (std::size_t region = 0; region < kRegions; ++region) {
     regions_[region].resize(sizes[region] + 2 * std::size_t{kGuardBytes});
     fill(regions_[region], Pattern(~(seed * kRegions + region)));
@@ -45,7 +46,8 @@ void MemoryModel::end(const Range& range) {
   if (range.length == 0) {
     return;
   }
-  const auto found = std::find_if(open_.begin(), open_.end(), [&](const Range& open) { return same(open, range); });
+  const auto found =
+      std::find_if(open_.begin(), open_.end(), [&](const Range& open) { return same(open, range); });
   assert(found != open_.end());
   *found = open_.back();
   open_.pop_back();

@@ -15,9 +15,11 @@ constexpr Range kTarget{.region = Region::kShared, .offset = 100, .length = 50};
 class MemoryModelTest : public ::testing::Test {
  protected:
   /// What a NIC does.
-  void dma(const Range& range, Pattern pattern, std::uint64_t position = 0) { fill(memory_.at(range), pattern, position); }
+  void dma(const Range& range, Pattern pattern, std::uint64_t position = 0) {
+    fill(memory_.at(range), pattern, position);
+  }
 
-  MemoryModel memory_{{1000, 1000, 1000}, 1};
+  MemoryModel memory_{{1000, 1000, 1000, 1000}, 1};
 };
 
 TEST_F(MemoryModelTest, IsSilentWhenEverythingIsAsItShould) {
@@ -29,7 +31,8 @@ TEST_F(MemoryModelTest, IsSilentWhenEverythingIsAsItShould) {
 
 TEST_F(MemoryModelTest, ComplainsAboutDataThatWasNotWritten) {
   memory_.begin(kTarget);
-  EXPECT_THAT(memory_.settle(kTarget, Pattern{5}), Optional(HasSubstr("byte 0 of shared[100+50] (as it was before)")));
+  EXPECT_THAT(memory_.settle(kTarget, Pattern{5}),
+              Optional(HasSubstr("byte 0 of shared[100+50] (as it was before)")));
 }
 
 TEST_F(MemoryModelTest, ComplainsAboutDataAtTheWrongPosition) {

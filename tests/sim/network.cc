@@ -1,130 +1,175 @@
 #include "tests/sim/network.h"
 
 #include <algorithm>
-#include <optional>
+
+#include "tests/sim/frame_faults.h"
+#include "tests/sim/wire_view.h"
 
 namespace urnic::sim {
 namespace {
 
-constexpr std::size_t kEthernetBytes = 14;
-constexpr std::size_t kUdpBytes = 8;
-constexpr std::size_t kBthByte4 = 4;  // FECN, BECN, reserved: masked in the ICRC (fact 2)
+constexpr std::size_t kMacBytes = 6;
 
-/// Where the BTH begins; nothing for a frame that is not IPv4 or IPv6.
-std::optional<std::size_t> bth_offset(std::span<const std::byte> frame) {
-  if (frame.size() <= kEthernetBytes) {
-    return std::nullopt;
-  }
-  const auto ether_type = std::to_integer<unsigned>(frame[12]) << 8 | std::to_integer<unsigned>(frame[13]);
-  const std::size_t ip_bytes = ether_type == 0x0800 ? 20 : ether_type == 0x86dd ? 40 : 0;
-  if (ip_bytes == 0 || frame.size() <= kEthernetBytes + ip_bytes + kUdpBytes + 12) {
-    return std::nullopt;
-  }
-  constexpr std::byte kUdp{17};
-  const std::byte protocol = frame[kEthernetBytes + (ip_bytes == 20 ? 9 : 6)];
-  return protocol == kUdp ? std::optional(kEthernetBytes + ip_bytes + kUdpBytes) : std::nullopt;
+Duration time_on(const LinkOptions& link, std::size_t bytes) {
+  return Duration(static_cast<std::int64_t>(static_cast<double>(bytes) * link.nanoseconds_per_byte));
 }
-
-void flip(std::byte& byte, std::uint64_t bit) { byte ^= std::byte{1} << (bit & 7u); }
 
 }  // namespace
 
-Network::Network(const Options& options, const SimClock& clock, EventQueue& events, FramePool& frames)
-    : clock_(clock),
-      events_(events),
-      frames_(frames),
-      directions_{Direction{.options = options.links[0], .random = Random(options.seed, Stream::kForward)},
-                  Direction{.options = options.links[1], .random = Random(options.seed, Stream::kBackward)}} {}
+transport::wire::Mac mac_of(HostId host) {
+  return {{0x02, 0, 0, 0, 0, static_cast<std::uint8_t>(index(host) + 1)}};
+}
 
-void Network::send(Side from, std::span<const std::byte> bytes) {
-  Direction& direction = directions_[index(from)];
-  const auto on_the_link =
-      Duration(static_cast<std::int64_t>(static_cast<double>(bytes.size()) * direction.options.nanoseconds_per_byte));
-  direction.link_free = std::max(direction.link_free, clock_.now()) + on_the_link;
-  if (faults_on_ && is_lost(direction)) {
-    return;
-  }
-  deliver(from, bytes, direction.link_free);
-  if (faults_on_ && direction.random.chance(direction.options.faults.duplication)) {
-    ++counts_.duplicated;
-    // Some come right behind the first, others when nobody reckons with them any more.
-    const Duration late = direction.random.chance(0.5) ? direction.options.reorder_delay : Duration(0);
-    deliver(from, bytes, direction.link_free, direction.random.between(Duration(0), late));
+Network::Network(const Options& options, const SimClock& clock, EventQueue& events, FramePool& frames)
+    : options_(options), clock_(clock), events_(events), frames_(frames) {
+  for (std::size_t host = 0; host < options.links.size(); ++host) {
+    links_.push_back({.options = options.links[host],
+                      .random = Random(options.seed * kMaxHosts + host, Stream::kNetwork),
+                      .last_delivery = std::vector<Time>(options.links.size()),
+                      .seen = std::vector<std::uint64_t>(kPacketKinds)});
   }
 }
 
-bool Network::is_lost(Direction& direction) {
-  if (direction.random.chance(direction.options.faults.blackout)) {
-    direction.blackout_until = direction.link_free + direction.random.between(Duration(0), direction.options.blackout_time);
+void Network::send(HostId from, std::span<const std::byte> bytes) {
+  Link& link = links_[index(from)];
+  if (faults_on_ && link.random.chance(link.options.faults.pause) && link.free_at <= clock_.now()) {
+    ++counts_.paused;
+    link.free_at = clock_.now() + link.random.between(Duration(0), link.options.pause_time);
   }
-  if (direction.link_free < direction.blackout_until) {
+  link.free_at = std::max(link.free_at, clock_.now()) + time_on(link.options, bytes.size());
+  for (std::size_t host = 0; host < links_.size(); ++host) {
+    const auto mac = mac_of(host_id(host)).octets;
+    const bool is_for_host =
+        std::equal(mac.begin(), mac.end(), bytes.begin(),
+                   [](std::uint8_t octet, std::byte byte) { return std::byte{octet} == byte; });
+    if (is_for_host) return send_to(from, host_id(host), bytes);
+  }
+  for (std::size_t host = 0; host < links_.size(); ++host) {
+    if (host != index(from)) send_to(from, host_id(host), bytes);
+  }
+}
+
+void Network::send_to(HostId from, HostId to, std::span<const std::byte> bytes) {
+  Link& link = links_[index(from)];
+  if (faults_on_ && is_lost(from, to, link, bytes)) return;
+  deliver(from, to, bytes);
+  if (faults_on_ && link.random.chance(link.options.faults.duplication)) {
+    ++counts_.duplicated;
+    // Some come right behind the first, others when nobody reckons with them any more.
+    const Duration late = link.random.chance(0.5) ? link.options.reorder_delay : Duration(1);
+    deliver(from, to, bytes, link.random.between(Duration(1), late));
+  }
+}
+
+// ---------------------------------------------------------------------------------------------------------
+// Loss
+
+bool Network::is_lost(HostId from, HostId to, Link& link, std::span<const std::byte> bytes) {
+  if (is_lost_exactly(from, link, bytes)) {
+    ++counts_.lost_exactly;
+    return true;
+  }
+  if (is_partitioned(from, to)) {
+    ++counts_.lost_in_partition;
+    return true;
+  }
+  return is_lost_at_random(link);
+}
+
+bool Network::is_lost_at_random(Link& link) {
+  const FaultRates& faults = link.options.faults;
+  if (link.random.chance(faults.blackout)) {
+    link.blackout_until = link.free_at + link.random.between(Duration(0), link.options.blackout_time);
+  }
+  if (link.free_at < link.blackout_until) {
     ++counts_.lost_in_blackout;
     return true;
   }
-  if (direction.random.chance(direction.options.faults.loss)) {
+  if (link.burst_left == 0 && link.random.chance(faults.burst)) link.burst_left = link.random.between(2, 20);
+  if (link.burst_left > 0) {
+    --link.burst_left;
+    ++counts_.lost_in_burst;
+    return true;
+  }
+  if (link.random.chance(faults.loss)) {
     ++counts_.lost;
     return true;
   }
   return false;
 }
 
-void Network::deliver(Side from, std::span<const std::byte> bytes, Time sent, Duration late) {
-  Direction& direction = directions_[index(from)];
-  const LinkOptions& options = direction.options;
-  Random& random = direction.random;
+bool Network::is_partitioned(HostId from, HostId to) const {
+  const Time now = clock_.now();
+  return std::ranges::any_of(options_.partitions, [&](const Partition& partition) {
+    return partition.from == from && partition.to == to && now >= partition.begin && now < partition.end;
+  });
+}
 
-  Time time = sent + options.base_delay + random.between(Duration(0), options.jitter);
-  if (faults_on_ && random.chance(options.faults.reordering)) {
+/// The n-th packet of a kind that a host sends.
+bool Network::is_lost_exactly(HostId from, Link& link, std::span<const std::byte> bytes) {
+  if (options_.exact_losses.empty() || !is_roce(bytes)) return false;
+  const auto packet = read_frame(bytes, false, nullptr);
+  if (!packet) return false;
+  const std::uint64_t n = ++link.seen[static_cast<std::size_t>(packet->kind)];
+  return std::ranges::any_of(options_.exact_losses, [&](const ExactLoss& loss) {
+    return loss.from == from && loss.kind == packet->kind && n >= loss.first && n < loss.first + loss.count;
+  });
+}
+
+// ---------------------------------------------------------------------------------------------------------
+// Delivery
+
+void Network::deliver(HostId from, HostId to, std::span<const std::byte> bytes, Duration late) {
+  Link& link = links_[index(from)];
+  const FaultRates& faults = link.options.faults;
+  if (late == Duration(0) && faults_on_ && link.random.chance(faults.reordering)) {
     ++counts_.reordered;
-    time += random.between(Duration(0), options.reorder_delay);
-  } else if (late > Duration(0)) {
-    time += late;
-  } else {
-    time = std::max(time, direction.last_delivery);
-    direction.last_delivery = time;
+    late = link.random.between(Duration(1), link.options.reorder_delay);
   }
+  const Time time = arrival(link, to, bytes.size(), late);
 
   Frame* const frame = frames_.take();
   frame->bytes.assign(bytes.begin(), bytes.end());
-  if (faults_on_) {
-    if (!bth_offset(bytes) && random.chance(options.faults.corruption + options.faults.truncation)) {
-      ++counts_.lost;
-      frames_.give_back(frame);
-      return;
-    }
-    damage(*frame, random, options.faults);
+  if (faults_on_ && !damage(*frame, link)) {
+    ++counts_.lost;
+    frames_.give_back(frame);
+    return;
   }
-  events_.add({.time = time, .kind = Event::Kind::kDeliver, .side = other(from), .frame = frame});
+  events_.add({.time = time, .kind = Event::Kind::kDeliver, .host = to, .frame = frame});
 }
 
-void Network::damage(Frame& frame, Random& random, const FaultRates& faults) {
-  auto& bytes = frame.bytes;
-  const auto bth = bth_offset(bytes);
-  if (!bth) {
-    return;
+Time Network::arrival(Link& link, HostId to, std::size_t bytes, Duration late) {
+  const Time time =
+      link.free_at + link.options.base_delay + link.random.between(Duration(0), link.options.jitter);
+  if (late > Duration(0)) return time + late;
+  // In the switch the frames of all senders form one queue for each receiver.
+  Link& receiver = links_[index(to)];
+  Time& last = link.last_delivery[index(to)];
+  last = std::max({time, last, receiver.receiver_free_at});
+  receiver.receiver_free_at = std::max(receiver.receiver_free_at, time) + time_on(receiver.options, bytes);
+  return last;
+}
+
+/// False when the frame must not arrive at all.
+bool Network::damage(Frame& frame, Link& link) {
+  const FaultRates& faults = link.options.faults;
+  Random& random = link.random;
+  if (!bth_offset(frame.bytes)) return !random.chance(faults.corruption + faults.truncation);
+  if (random.chance(faults.congestion)) {
+    ++counts_.congestion_marked;
+    mark_congestion(frame);
   }
   if (random.chance(faults.corruption)) {
     ++counts_.corrupted;
-    frame.damaged = true;
-    std::size_t victim = *bth + random.below(bytes.size() - *bth);
-    if (victim == *bth + kBthByte4) {
-      ++victim;
-    }
-    flip(bytes[victim], random.next());
-    for (std::uint64_t more = random.below(4); more > 0; --more) {
-      std::size_t another = random.below(bytes.size());
-      // Flipping the same bit twice would repair the frame.
-      another += another == victim ? 1 : 0;
-      flip(bytes[another % bytes.size()], random.next());
-    }
+    corrupt(frame, random);
   } else if (random.chance(faults.truncation)) {
     ++counts_.truncated;
-    frame.damaged = true;
-    bytes.resize(random.below(bytes.size()));
+    truncate(frame, random);
   } else if (random.chance(faults.padding)) {
     ++counts_.padded;
-    bytes.resize(bytes.size() + random.between(1, 18), std::byte{0x5a});
+    pad(frame, random);
   }
+  return true;
 }
 
 }  // namespace urnic::sim

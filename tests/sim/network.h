@@ -1,38 +1,51 @@
-// Network: the hostile wire between the two hosts.
+// Network: the hostile wires and the switch between the hosts.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include "tests/sim/clock.h"
 #include "tests/sim/event_queue.h"
 #include "tests/sim/options.h"
 #include "tests/sim/random.h"
+#include "transport/wire/address.h"
 
 namespace urnic::sim {
 
 /// How often each fault was injected.
 struct FaultCounts {
   std::uint64_t lost = 0;
+  std::uint64_t lost_in_burst = 0;
   std::uint64_t lost_in_blackout = 0;
+  std::uint64_t lost_in_partition = 0;
+  std::uint64_t lost_exactly = 0;
   std::uint64_t duplicated = 0;
   std::uint64_t reordered = 0;
   std::uint64_t corrupted = 0;
   std::uint64_t truncated = 0;
   std::uint64_t padded = 0;
+  std::uint64_t paused = 0;
+  std::uint64_t congestion_marked = 0;
 };
 
-/// Takes frames from either side and adds the events of their delivery. A damaged frame always has a flipped bit
-/// that its ICRC protects, or lost its end: a receiver that accepts one is wrong. ARP and neighbour discovery have
-/// no such protection without the Ethernet FCS that the medium would check, so their frames are lost where others are
-/// damaged.
+/// The MAC of a host.
+transport::wire::Mac mac_of(HostId host);
+
+/// Takes frames from any host and adds the events of their delivery. Each host has a link to a switch that
+/// knows all addresses: a frame waits for its sender's link, travels, and waits for its receiver's link,
+/// where those of several senders meet; frames of one sender to one receiver keep their order, unless a fault
+/// says otherwise. A frame for no one host goes to all others.
+///
+/// A damaged frame always has a flipped bit that its ICRC protects, or lost its end: a receiver that accepts
+/// one is wrong. ARP and neighbour discovery have no such protection without the Ethernet FCS that the medium
+/// would check, so their frames are lost where others are damaged.
 class Network {
  public:
   Network(const Options& options, const SimClock& clock, EventQueue& events, FramePool& frames);
 
-  void send(Side from, std::span<const std::byte> bytes);
+  void send(HostId from, std::span<const std::byte> bytes);
 
   /// From now on frames are only delayed. Those on their way stay as they are.
   void stop_faults() { faults_on_ = false; }
@@ -40,25 +53,34 @@ class Network {
   const FaultCounts& faults() const { return counts_; }
 
  private:
-  struct Direction {
+  struct Link {
     LinkOptions options;
     Random random;
-    Time link_free{};       // when the last frame has left the sender
-    Time last_delivery{};   // of frames that keep their order
+    Time free_at{};                   // when the last frame has left the sender
+    Time receiver_free_at{};          // when the last frame has reached the host
+    std::vector<Time> last_delivery;  // to each host, of frames that keep their order
     Time blackout_until{};
+    std::uint64_t burst_left = 0;
+    std::vector<std::uint64_t> seen;  // of each kind of packet, for exact losses
   };
 
-  /// Whether the frame disappears.
-  bool is_lost(Direction& direction);
+  bool is_lost(HostId from, HostId to, Link& link, std::span<const std::byte> bytes);
+  bool is_lost_at_random(Link& link);
+  bool is_partitioned(HostId from, HostId to) const;
+  bool is_lost_exactly(HostId from, Link& link, std::span<const std::byte> bytes);
+  void send_to(HostId from, HostId to, std::span<const std::byte> bytes);
   /// `late` is added to the usual delay, and the frame then keeps no order.
-  void deliver(Side from, std::span<const std::byte> bytes, Time sent, Duration late = Duration(0));
-  void damage(Frame& frame, Random& random, const FaultRates& faults);
+  void deliver(HostId from, HostId to, std::span<const std::byte> bytes, Duration late = Duration(0));
+  /// When the frame arrives that leaves now.
+  Time arrival(Link& link, HostId to, std::size_t bytes, Duration late);
+  bool damage(Frame& frame, Link& link);
 
+  const Options& options_;
   const SimClock& clock_;
   EventQueue& events_;
   FramePool& frames_;
   bool faults_on_ = true;
-  std::array<Direction, 2> directions_;
+  std::vector<Link> links_;
   FaultCounts counts_;
 };
 

@@ -3,7 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
+#include <cstring>
 #include <vector>
 
 #include "tests/sim/wire_view.h"
@@ -14,10 +16,14 @@ namespace {
 
 using std::chrono::microseconds;
 
-/// Sends the same captured RoCE frame again and again from A and looks at what reaches B.
+/// Sends the same captured RoCE frame, addressed to B, again and again from A and looks at what reaches whom.
 class NetworkTest : public ::testing::Test {
  protected:
+  static constexpr HostId kFrom = host_id(0);
+  static constexpr HostId kTo = host_id(1);
+
   struct Arrival {
+    HostId host;
     Time time;
     std::vector<std::byte> bytes;
     bool damaged = false;
@@ -25,10 +31,17 @@ class NetworkTest : public ::testing::Test {
 
   NetworkTest() : frame_(test::read_pcap(URNIC_FIXTURES "/vs_rnr.pcap").value()[0].bytes) {
     options_.seed = 1;
+    address_to(kTo);
+    options_.links.resize(3);
     options_.links[0].base_delay = microseconds(10);
     options_.links[0].jitter = microseconds(5);
     options_.links[0].reorder_delay = microseconds(100);
     options_.links[0].blackout_time = microseconds(100);
+  }
+
+  void address_to(HostId host) {
+    const auto mac = mac_of(host);
+    std::memcpy(frame_.data(), mac.octets.data(), mac.octets.size());
   }
 
   std::vector<Arrival> send(int count, bool stop_faults = false) {
@@ -39,14 +52,13 @@ class NetworkTest : public ::testing::Test {
     if (stop_faults) network.stop_faults();
     for (int i = 0; i < count; ++i) {
       clock.advance_to(clock.now() + microseconds(1));
-      network.send(Side::kA, frame_);
+      network.send(kFrom, frame_);
     }
     counts_ = network.faults();
     std::vector<Arrival> arrivals;
     while (!events.is_empty()) {
       const Event event = events.take();
-      EXPECT_EQ(event.side, Side::kB);
-      arrivals.push_back({event.time, event.frame->bytes, event.frame->damaged});
+      arrivals.push_back({event.host, event.time, event.frame->bytes, event.frame->damaged});
     }
     return arrivals;
   }
@@ -60,11 +72,62 @@ class NetworkTest : public ::testing::Test {
 TEST_F(NetworkTest, DeliversEverythingInOrderAndUnchangedWithoutFaults) {
   const auto arrivals = send(100);
   ASSERT_EQ(arrivals.size(), 100u);
-  for (const Arrival& arrival : arrivals) EXPECT_EQ(arrival.bytes, frame_);
+  for (const Arrival& arrival : arrivals) {
+    EXPECT_EQ(arrival.host, kTo);
+    EXPECT_EQ(arrival.bytes, frame_);
+  }
+}
+
+TEST_F(NetworkTest, ABroadcastReachesAllOthers) {
+  std::fill_n(frame_.begin(), 6, std::byte{0xff});
+  std::vector<HostId> reached;
+  for (const Arrival& arrival : send(1)) reached.push_back(arrival.host);
+  EXPECT_THAT(reached, ::testing::UnorderedElementsAre(host_id(1), host_id(2)));
+}
+
+TEST_F(NetworkTest, APartitionStopsOneDirectionForItsTime) {
+  options_.partitions = {
+      {.from = kFrom, .to = kTo, .begin = Time(microseconds(11)), .end = Time(microseconds(31))}};
+  EXPECT_EQ(send(100).size(), 80u);
+  EXPECT_EQ(counts_.lost_in_partition, 20u);
+  options_.partitions[0].from = kTo;
+  options_.partitions[0].to = kFrom;
+  EXPECT_EQ(send(100).size(), 100u);
+}
+
+TEST_F(NetworkTest, LosesExactlyThePacketsOfAKindThatItWasTold) {
+  options_.exact_losses = {{.from = kFrom, .kind = PacketKind::kSend, .first = 3, .count = 2}};
+  EXPECT_EQ(send(10).size(), 8u);
+  options_.exact_losses[0].kind = PacketKind::kAcknowledge;
+  EXPECT_EQ(send(10).size(), 10u);
+}
+
+TEST_F(NetworkTest, ABurstLosesSeveralInARow) {
+  faults().burst = 0.02;
+  const auto arrivals = send(1000);
+  EXPECT_EQ(arrivals.size(), 1000 - counts_.lost_in_burst);
+  EXPECT_GT(counts_.lost_in_burst, 40u);
+}
+
+TEST_F(NetworkTest, ACongestionMarkLeavesTheFrameGood) {
+  faults().congestion = 1;
+  for (const Arrival& arrival : send(3)) {
+    std::string complaint;
+    auto frame = arrival.bytes;
+    EXPECT_EQ(frame[15] & std::byte{3}, std::byte{3});
+    frame[42 + 1] |= std::byte{0x40};  // MigReq, which rxe does not set
+    EXPECT_TRUE(read_frame(frame, false, &complaint));
+    EXPECT_EQ(complaint, "");
+  }
 }
 
 TEST_F(NetworkTest, IsTheSameEveryTimeForOneSeed) {
-  faults() = {.loss = 0.1, .duplication = 0.1, .reordering = 0.1, .corruption = 0.1, .truncation = 0.1, .padding = 0.1};
+  faults() = {.loss = 0.1,
+              .duplication = 0.1,
+              .reordering = 0.1,
+              .corruption = 0.1,
+              .truncation = 0.1,
+              .padding = 0.1};
   const auto once = send(300);
   const auto again = send(300);
   ASSERT_EQ(once.size(), again.size());
@@ -110,7 +173,8 @@ TEST_F(NetworkTest, TruncationTakesFromTheEndAndPaddingAddsToIt) {
   for (const Arrival& arrival : send(200)) {
     EXPECT_EQ(arrival.damaged, arrival.bytes.size() < frame_.size());
     const std::size_t common = std::min(arrival.bytes.size(), frame_.size());
-    EXPECT_TRUE(std::equal(frame_.begin(), frame_.begin() + static_cast<std::ptrdiff_t>(common), arrival.bytes.begin()));
+    EXPECT_TRUE(std::equal(frame_.begin(), frame_.begin() + static_cast<std::ptrdiff_t>(common),
+                           arrival.bytes.begin()));
   }
   EXPECT_GT(counts_.truncated, 0u);
   EXPECT_GT(counts_.padded, 0u);

@@ -14,7 +14,9 @@ using std::chrono::microseconds;
 using std::chrono::milliseconds;
 using std::chrono::nanoseconds;
 
-double microseconds_of(Duration duration) { return static_cast<double>(duration.count()) / 1000; }
+double microseconds_of(Duration duration) {
+  return static_cast<double>(duration.count()) / 1000;
+}
 
 /// Half of the kinds of fault are on in a seed, each at a rate of its own.
 double draw_rate(Random& random) {
@@ -31,6 +33,9 @@ FaultRates draw_faults(Random& random) {
   rates.truncation = draw_rate(random) / 2;
   rates.padding = draw_rate(random);
   rates.blackout = random.chance(0.25) ? 0.001 : 0;
+  rates.burst = draw_rate(random) / 8;
+  rates.pause = random.chance(0.2) ? 0.004 : 0;
+  rates.congestion = draw_rate(random);
   return rates;
 }
 
@@ -41,10 +46,26 @@ LinkOptions draw_link(Random& random, bool faults) {
   link.jitter = random.chance(0.5) ? random.between(nanoseconds(0), microseconds(10)) : Duration(0);
   link.reorder_delay = random.between(microseconds(1), microseconds(random.chance(0.2) ? 3000 : 100));
   link.blackout_time = random.between(microseconds(10), microseconds(5000));
+  link.pause_time = random.between(microseconds(10), microseconds(20'000));
   if (faults) {
     link.faults = draw_faults(random);
   }
   return link;
+}
+
+HostId draw_other_host(const Options& options, Random& random, HostId host) {
+  return host_id((index(host) + random.between(1, options.hosts - 1)) % options.hosts);
+}
+
+/// Half of the worlds have two hosts, as most networks that are looked at closely do.
+void draw_topology(Options& options, Random& random) {
+  options.hosts = random.chance(0.5) ? 2 : static_cast<std::uint32_t>(random.between(3, kMaxHosts));
+  const std::uint64_t least = (options.hosts + 1) / 2;
+  options.pairs = static_cast<std::uint32_t>(random.between(least, least + 3));
+  for (std::uint32_t pair = 0; pair <= options.pairs; ++pair) {
+    const HostId left = host_id(pair % options.hosts);
+    options.ends.push_back({left, draw_other_host(options, random, left)});
+  }
 }
 
 void draw_connection(Options& options, Random& random) {
@@ -52,15 +73,16 @@ void draw_connection(Options& options, Random& random) {
   options.path_mtu =
       random.pick(std::array{PathMtu::k256, PathMtu::k512, PathMtu::k1024, PathMtu::k2048, PathMtu::k4096});
   options.ipv6 = random.chance(0.3);
-  options.pairs = static_cast<std::uint32_t>(random.between(1, 4));
   options.psn_near_wrap = random.chance(0.4);
   options.window_packets = random.pick(std::array{4u, 8u, 16u, 32u, 64u, 128u, 128u});
   options.max_reads_in_flight = random.pick(std::array<std::uint8_t, 5>{1, 2, 4, 8, 16});
   options.ack_timeout = static_cast<std::uint8_t>(random.between(8, 14));
   options.min_ack_timeout = random.chance(0.5) ? Duration(microseconds(4194)) : Duration(milliseconds(1));
-  options.retry_count = random.chance(0.85) ? std::uint8_t{7} : static_cast<std::uint8_t>(random.between(1, 4));
+  options.retry_count =
+      random.chance(0.85) ? std::uint8_t{7} : static_cast<std::uint8_t>(random.between(1, 4));
   options.rnr_retry = random.chance(0.85) ? std::uint8_t{7} : static_cast<std::uint8_t>(random.between(0, 3));
-  options.min_rnr_timer = random.chance(0.03) ? std::uint8_t{0} : static_cast<std::uint8_t>(random.between(1, 16));
+  options.min_rnr_timer =
+      random.chance(0.03) ? std::uint8_t{0} : static_cast<std::uint8_t>(random.between(1, 16));
 }
 
 void draw_applications(Options& options, Random& random) {
@@ -93,8 +115,60 @@ void draw_hosts(Options& options, Random& random, bool faults) {
     options.stall_time = random.between(microseconds(50), microseconds(3000));
     options.port_full = random.chance(0.3) ? random.pick(std::array{0.01, 0.1}) : 0;
     options.violator = random.chance(0.4);
+    options.deregistrations = random.chance(0.25) ? static_cast<std::uint32_t>(random.between(1, 3)) : 0;
+    options.volatile_keys = options.deregistrations > 0 ? random.pick(std::array{0.2, 0.7}) : 0;
     options.deliberate_errors = random.chance(0.25) ? static_cast<std::uint32_t>(random.between(1, 3)) : 0;
   }
+}
+
+Partition draw_partition(const Options& options, Random& random) {
+  Partition partition;
+  partition.from = host_id(random.below(options.hosts));
+  partition.to = draw_other_host(options, random, partition.from);
+  partition.begin = Time(random.between(Duration(0), milliseconds(10)));
+  partition.end = partition.begin + random.between(microseconds(100), milliseconds(30));
+  return partition;
+}
+
+ExactLoss draw_exact_loss(const Options& options, Random& random) {
+  return {.from = host_id(random.below(options.hosts)),
+          .kind = static_cast<PacketKind>(random.below(kPacketKinds)),
+          .first = random.between(1, random.chance(0.5) ? 4 : 40),
+          .count = random.between(1, 3)};
+}
+
+void draw_network(Options& options, Random& random, bool faults) {
+  for (std::uint32_t host = 0; host < options.hosts; ++host) {
+    // One direction alone may be bad: requests arrive and acknowledgements do not, or the other way round.
+    options.links.push_back(draw_link(random, faults && !random.chance(0.2)));
+  }
+  if (!faults) return;
+  const std::uint64_t partitions = random.chance(0.2) ? random.between(1, 3) : 0;
+  for (std::uint64_t i = 0; i < partitions; ++i)
+    options.partitions.push_back(draw_partition(options, random));
+  const std::uint64_t losses = random.chance(0.3) ? random.between(1, 4) : 0;
+  for (std::uint64_t i = 0; i < losses; ++i) options.exact_losses.push_back(draw_exact_loss(options, random));
+}
+
+std::string describe(const LinkOptions& link, HostId host) {
+  const FaultRates& faults = link.faults;
+  std::string text = fmt::format(" {}:[delay={}+{}us {}ns/B", name(host), microseconds_of(link.base_delay),
+                                 microseconds_of(link.jitter), link.nanoseconds_per_byte);
+  const auto add = [&](const char* what, double rate, Duration time) {
+    if (rate > 0) text += fmt::format(" {}={}", what, rate);
+    if (rate > 0 && time > Duration(0)) text += fmt::format("x{}us", microseconds_of(time));
+  };
+  add("loss", faults.loss, {});
+  add("dup", faults.duplication, {});
+  add("reorder", faults.reordering, link.reorder_delay);
+  add("corrupt", faults.corruption, {});
+  add("truncate", faults.truncation, {});
+  add("pad", faults.padding, {});
+  add("blackout", faults.blackout, link.blackout_time);
+  add("burst", faults.burst, {});
+  add("pause", faults.pause, link.pause_time);
+  add("ecn", faults.congestion, {});
+  return text + "]";
 }
 
 }  // namespace
@@ -104,59 +178,77 @@ Options Options::draw(std::uint64_t seed) {
   Options options;
   options.seed = seed;
   const bool faults = !random.chance(0.06);
+  draw_topology(options, random);
   draw_connection(options, random);
   draw_applications(options, random);
   draw_hosts(options, random, faults);
-  for (LinkOptions& link : options.links) {
-    // One direction alone may be bad: requests arrive and acknowledgements do not, or the other way round.
-    link = draw_link(random, faults && !random.chance(0.2));
-  }
+  draw_network(options, random, faults);
   options.safety_fraction = random.pick(std::array{0.7, 0.9, 1.0});
   return options;
+}
+
+bool Options::is_peaceful() const {
+  const bool is_kind =
+      std::ranges::none_of(links, [](const LinkOptions& link) { return link.faults.any(); }) &&
+      partitions.empty() && exact_losses.empty();
+  return is_kind && stall == 0 && port_full == 0 && !violator && deliberate_errors == 0 &&
+         deregistrations == 0 && rnr_retry == 7;
 }
 
 Duration Options::effective_ack_timeout() const {
   return std::max(min_ack_timeout, Duration(std::int64_t{4096} << ack_timeout));
 }
 
-Duration Options::rnr_delay() const { return rnr_timer(min_rnr_timer); }
+Duration Options::rnr_delay() const {
+  return rnr_timer(min_rnr_timer);
+}
 
 Duration Options::max_frame_age() const {
   Duration worst{};
   for (const LinkOptions& link : links) {
-    worst = std::max(worst, link.base_delay + link.jitter + link.reorder_delay);
+    const Duration pause = link.faults.pause > 0 ? link.pause_time : Duration(0);
+    worst = std::max(worst, link.base_delay + link.jitter + link.reorder_delay + pause);
   }
   return worst + stall_time + milliseconds(20);  // the rest is for queueing before the link
 }
 
 Duration rnr_timer(std::uint8_t code) {
   static constexpr std::array<std::uint32_t, 32> kMicroseconds = {
-      655360, 10,   20,   30,   40,    60,    80,    120,   160,   240,   320,    480,    640,    960,    1280,   1920,
-      2560,   3840, 5120, 7680, 10240, 15360, 20480, 30720, 40960, 61440, 81920, 122880, 163840, 245760, 327680, 491520};
+      655360, 10,    20,    30,    40,    60,     80,     120,    160,    240,   320,
+      480,    640,   960,   1280,  1920,  2560,   3840,   5120,   7680,   10240, 15360,
+      20480,  30720, 40960, 61440, 81920, 122880, 163840, 245760, 327680, 491520};
   return microseconds(kMicroseconds[code & 31u]);
 }
 
 std::string Options::to_string() const {
   std::string text = fmt::format(
-      "mtu={} ip={} pairs={}{} wrap={} window={} reads={} ack_timeout={} min_ack={}us retry={} rnr_retry={} rnr_timer={}",
-      transport::bytes(path_mtu), ipv6 ? 6 : 4, pairs, violator ? "+violator" : "", psn_near_wrap, window_packets,
-      max_reads_in_flight, ack_timeout, microseconds_of(min_ack_timeout), retry_count, rnr_retry, min_rnr_timer);
+      "hosts={} mtu={} ip={} pairs={}{} wrap={} window={} reads={} ack_timeout={} min_ack={}us retry={} "
+      "rnr_retry={} "
+      "rnr_timer={}",
+      hosts, transport::bytes(path_mtu), ipv6 ? 6 : 4, pairs, violator ? "+violator" : "", psn_near_wrap,
+      window_packets, max_reads_in_flight, ack_timeout, microseconds_of(min_ack_timeout), retry_count,
+      rnr_retry, min_rnr_timer);
   text += fmt::format(
-      " ops={} max_message={} weights={}/{}/{}/{}/{} signaled={} inline={} fence={} chain={} depth={}/{} one_cq={} "
-      "gaps={}/{}us errors={}",
-      operations, max_message_bytes, operation_weights[0], operation_weights[1], operation_weights[2],
-      operation_weights[3], operation_weights[4], signaled, inlined, fenced, chained, send_depth, receive_depth, one_cq,
-      microseconds_of(post_gap), microseconds_of(receive_gap), deliberate_errors);
-  text += fmt::format(" round={}us poll={}us stall={}x{}us port_full={} safety={}", microseconds_of(round_cost),
-                      microseconds_of(poll_delay), stall, microseconds_of(stall_time), port_full, safety_fraction);
-  for (const Side side : kSides) {
-    const LinkOptions& link = links[index(side)];
-    const FaultRates& faults = link.faults;
-    text += fmt::format(" {}>{}:[delay={}+{}us {}ns/B", name(side), name(other(side)), microseconds_of(link.base_delay),
-                        microseconds_of(link.jitter), link.nanoseconds_per_byte);
-    text += fmt::format(" loss={} dup={} reorder={}x{}us corrupt={} truncate={} pad={} blackout={}x{}us]", faults.loss,
-                        faults.duplication, faults.reordering, microseconds_of(link.reorder_delay), faults.corruption,
-                        faults.truncation, faults.padding, faults.blackout, microseconds_of(link.blackout_time));
+      " ops={} max_message={} weights={} signaled={} inline={} fence={} chain={} depth={}/{} one_cq={} "
+      "gaps={}/{}us errors={} deregister={}x{}",
+      operations, max_message_bytes, fmt::join(operation_weights, "/"), signaled, inlined, fenced, chained,
+      send_depth, receive_depth, one_cq, microseconds_of(post_gap), microseconds_of(receive_gap),
+      deliberate_errors, deregistrations, volatile_keys);
+  text += fmt::format(" round={}us poll={}us stall={}x{}us port_full={} safety={}",
+                      microseconds_of(round_cost), microseconds_of(poll_delay), stall,
+                      microseconds_of(stall_time), port_full, safety_fraction);
+  for (std::uint32_t pair = 0; pair < all_pairs(); ++pair) {
+    text += fmt::format(" {}{}", name(ends[pair][0]), name(ends[pair][1]));
+  }
+  for (std::uint32_t host = 0; host < hosts; ++host) text += describe(links[host], host_id(host));
+  for (const Partition& cut : partitions) {
+    text +=
+        fmt::format(" partition={}>{}@{}..{}us", name(cut.from), name(cut.to),
+                    cut.begin.time_since_epoch().count() / 1000, cut.end.time_since_epoch().count() / 1000);
+  }
+  for (const ExactLoss& loss : exact_losses) {
+    text +=
+        fmt::format(" lose={}:{}#{}+{}", name(loss.from), sim::to_string(loss.kind), loss.first, loss.count);
   }
   return text;
 }

@@ -4,35 +4,63 @@
 #include <array>
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "tests/sim/event_queue.h"
+#include "tests/sim/wire_view.h"
 #include "transport/types.h"
 
 namespace urnic::sim {
 
-/// What the network does to frames of one direction while faults are on: probabilities per frame.
+/// Kinds of send work request that hosts post; see kPlannedOperationKinds of plan.h.
+inline constexpr std::size_t kPlannedOperations = 12;
+
+/// What the network does to the frames that one host sends while faults are on: probabilities per frame.
 struct FaultRates {
   double loss = 0;
   double duplication = 0;
   double reordering = 0;
   double corruption = 0;
   double truncation = 0;
-  double padding = 0;   ///< bytes behind the IP packet, which are harmless (fact 4)
-  double blackout = 0;  ///< begins a time in which every frame is lost
+  double padding = 0;     ///< bytes behind the IP packet, which are harmless (fact 4)
+  double blackout = 0;    ///< begins a time in which every frame is lost
+  double burst = 0;       ///< begins a loss of several frames in a row
+  double pause = 0;       ///< stops the link for a while; what is sent meanwhile is late
+  double congestion = 0;  ///< sets ECN to CE
 
   bool any() const {
-    return loss + duplication + reordering + corruption + truncation + padding + blackout > 0;
+    return loss + duplication + reordering + corruption + truncation + padding + blackout + burst + pause +
+               congestion >
+           0;
   }
 };
 
-/// How frames of one direction travel.
+/// How the frames that one host sends travel.
 struct LinkOptions {
   double nanoseconds_per_byte = 0.2;
   Duration base_delay{};
-  Duration jitter{};          ///< added at random; frames do not overtake one another by it
-  Duration reorder_delay{};   ///< at most that much is added to frames that others shall overtake, and to late duplicates
-  Duration blackout_time{};   ///< at most
+  Duration jitter{};         ///< added at random; frames do not overtake one another by it
+  Duration reorder_delay{};  ///< at most that much is added to frames that others shall overtake, and to late
+                             ///< duplicates
+  Duration blackout_time{};  ///< at most
+  Duration pause_time{};     ///< at most
   FaultRates faults;
+};
+
+/// Nothing that `from` sends reaches `to` for a while; the other way it does.
+struct Partition {
+  HostId from{};
+  HostId to{};
+  Time begin{};
+  Time end{};
+};
+
+/// Of the packets of one kind that a host sends, those with these numbers are lost; the first has number 1.
+struct ExactLoss {
+  HostId from{};
+  PacketKind kind{};
+  std::uint64_t first = 1;
+  std::uint64_t count = 1;
 };
 
 /// Swarm testing: each seed turns some things on and others off, so that one feature does not hide another.
@@ -43,7 +71,10 @@ struct Options {
 
   std::uint64_t seed = 0;
 
-  // The connection.
+  // The connections.
+  std::uint32_t hosts = 2;
+  std::vector<std::array<HostId, 2>>
+      ends{};  ///< by pair, the violator included: where its two queue pairs are
   transport::PathMtu path_mtu = transport::PathMtu::k1024;
   bool ipv6 = false;
   std::uint32_t pairs = 1;  ///< of queue pairs, without the violator
@@ -60,7 +91,7 @@ struct Options {
   // The applications.
   std::uint32_t operations = 200;  ///< of all pairs and both directions
   std::uint32_t max_message_bytes = 0;
-  std::array<std::uint32_t, 5> operation_weights{};  ///< by kPlanned of plan.cc
+  std::array<std::uint32_t, kPlannedOperations> operation_weights{};  ///< by kPlannedOperationKinds
   double signaled = 1;
   double inlined = 0;
   double fenced = 0;
@@ -71,6 +102,8 @@ struct Options {
   Duration post_gap{};
   Duration receive_gap{};
   std::uint32_t deliberate_errors = 0;  ///< times a healthy connection is moved to ERR and connected anew
+  std::uint32_t deregistrations = 0;    ///< times memory is deregistered that may be in use
+  double volatile_keys = 0;  ///< part of the WRITEs and READs that use a key which may be deregistered
 
   // The hosts.
   Duration round_cost{};  ///< time that one round of the engine takes
@@ -80,15 +113,15 @@ struct Options {
   double port_full = 0;  ///< probability, per frame, of a port that takes no more for a while
 
   // The network.
-  std::array<LinkOptions, 2> links;
+  std::vector<LinkOptions> links{};  ///< by host
+  std::vector<Partition> partitions{};
+  std::vector<ExactLoss> exact_losses{};
   double safety_fraction = 1;  ///< faults stop when that part of the operations has completed
 
   std::uint32_t all_pairs() const { return pairs + (violator ? 1 : 0); }
+  HostId host_of(std::uint32_t pair, Side side) const { return ends[pair][index(side)]; }
   /// Nothing bad happens in this world, so nothing may be sent twice in it.
-  bool is_peaceful() const {
-    return !links[0].faults.any() && !links[1].faults.any() && stall == 0 && port_full == 0 && !violator &&
-           deliberate_errors == 0 && rnr_retry == 7;
-  }
+  bool is_peaceful() const;
   Duration effective_ack_timeout() const;
   Duration rnr_delay() const;
   /// A frame that was not delivered this long after it was sent will not be any more.

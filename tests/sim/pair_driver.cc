@@ -20,13 +20,22 @@ PairDriver::PairDriver(Scene& scene, std::uint32_t pair, const std::array<Plan, 
     : scene_(scene),
       index_(pair),
       plans_(plans),
-      ends_{EndpointDriver(scene, pair, Side::kA, plans[0], plans[1]),
-            EndpointDriver(scene, pair, Side::kB, plans[1], plans[0])} {
-  end(Side::kA).set_peer(end(Side::kB));
-  end(Side::kB).set_peer(end(Side::kA));
+      ends_{EndpointDriver(scene, pair, Side::kLeft, plans[0], plans[1]),
+            EndpointDriver(scene, pair, Side::kRight, plans[1], plans[0])} {
+  end(Side::kLeft).set_peer(end(Side::kRight));
+  end(Side::kRight).set_peer(end(Side::kLeft));
 }
 
-void PairDriver::begin() { connect(); }
+void PairDriver::begin() {
+  connect();
+}
+
+std::optional<Side> PairDriver::find(HostId host, transport::QpNumber number) {
+  for (const Side side : kSides) {
+    if (scene_.host_of(index_, side) == host && end(side).qp().number() == number) return side;
+  }
+  return std::nullopt;
+}
 
 void PairDriver::break_at(Time time) {
   break_at_ = time;
@@ -38,8 +47,8 @@ void PairDriver::schedule(Event::Kind kind, Side side, Duration after) {
 }
 
 bool PairDriver::is_done() const {
-  return stage_ == Stage::kConnected && ends_[0].has_posted_all() && ends_[1].has_posted_all() && ends_[0].is_idle() &&
-         ends_[1].is_idle();
+  return stage_ == Stage::kConnected && ends_[0].has_posted_all() && ends_[1].has_posted_all() &&
+         ends_[0].is_idle() && ends_[1].is_idle();
 }
 
 // ---------------------------------------------------------------------------------------------------------
@@ -56,7 +65,8 @@ void PairDriver::connect() {
                            .first_psn = first[index(side)].value()};
     connect_end(side, first[index(side)], first[index(other(side))]);
   }
-  scene_.observer.on_connected(index_, limits, {end(Side::kA).qp_number(), end(Side::kB).qp_number()});
+  scene_.observer.on_connected(index_, limits, scene_.options.ends[index_],
+                               {end(Side::kLeft).qp_number(), end(Side::kRight).qp_number()});
   for (const Side side : kSides) end(side).on_connected();
   stage_ = Stage::kConnected;
   scene_.referee.note_progress();
@@ -71,6 +81,8 @@ Psn PairDriver::draw_psn() {
 
 void PairDriver::connect_end(Side side, Psn send_psn, Psn receive_psn) {
   const Options& options = scene_.options;
+  const Host& host = scene_.host(scene_.host_of(index_, side));
+  const Host& peer = scene_.host(scene_.host_of(index_, other(side)));
   nic::QpAttributes to_init;
   to_init.state = QpState::kInit;
   to_init.pkey_index = 0;
@@ -80,8 +92,7 @@ void PairDriver::connect_end(Side side, Psn send_psn, Psn receive_psn) {
 
   nic::QpAttributes to_receive;
   to_receive.state = QpState::kReadyToReceive;
-  to_receive.address = nic::AddressVector{.destination = scene_.host(other(side)).gid(),
-                                          .source_gid_index = scene_.host(side).gid_index()};
+  to_receive.address = nic::AddressVector{.destination = peer.gid(), .source_gid_index = host.gid_index()};
   to_receive.path_mtu = options.path_mtu;
   to_receive.destination_qp = end(other(side)).qp().number();
   to_receive.receive_psn = receive_psn;
@@ -107,8 +118,9 @@ void PairDriver::move_to(Side side, QpState state) {
 
 void PairDriver::modify(Side side, const nic::QpAttributes& attributes) {
   const auto result = end(side).qp().modify(attributes);
-  if (!result) scene_.referee.complain("modify", fmt::format("{}{}: {}", name(side), index_, result.error().message));
-  scene_.ring(side);
+  if (!result)
+    scene_.referee.complain("modify", fmt::format("{}: {}", end(side).label(), result.error().message));
+  scene_.ring(scene_.host_of(index_, side));
 }
 
 // ---------------------------------------------------------------------------------------------------------
@@ -131,7 +143,8 @@ void PairDriver::schedule_sends(Side side, Duration gap) {
 void PairDriver::schedule_receives(Side side) {
   if (!end(side).has_receives_to_post() || receives_scheduled_[index(side)]) return;
   receives_scheduled_[index(side)] = true;
-  schedule(Event::Kind::kPostReceives, side, scene_.random.between(Duration(0), 2 * scene_.options.receive_gap));
+  schedule(Event::Kind::kPostReceives, side,
+           scene_.random.between(Duration(0), 2 * scene_.options.receive_gap));
 }
 
 void PairDriver::on_event(const Event& event) {
@@ -140,7 +153,8 @@ void PairDriver::on_event(const Event& event) {
       sends_scheduled_[index(event.side)] = false;
       if (stage_ == Stage::kDraining) return;
       // A program may post a little more before it notices the failure; all of that is flushed.
-      if (const bool posted = end(event.side).post_sends(static_cast<std::uint32_t>(scene_.random.between(1, 8)));
+      if (const bool posted =
+              end(event.side).post_sends(static_cast<std::uint32_t>(scene_.random.between(1, 8)));
           stage_ == Stage::kConnected) {
         // A full queue may get room without a completion, when what was in it is unsignaled.
         schedule_sends(event.side, posted ? scene_.options.post_gap : kFullQueuePause);
@@ -162,7 +176,8 @@ void PairDriver::on_step() {
   if (stage_ == Stage::kConnected) {
     if (scene_.now() < break_at_) return;
     break_at_ = transport::kNever;
-    enter_error();
+    scene_.random.chance(0.5) ? enter_error()
+                              : enter_error_at(scene_.random.chance(0.5) ? Side::kLeft : Side::kRight);
   } else if (scene_.now() >= step_due_) {
     stage_ == Stage::kFailed ? enter_error() : leave_error();
   }
@@ -170,7 +185,7 @@ void PairDriver::on_step() {
 
 void PairDriver::step_after(Duration delay) {
   step_due_ = scene_.now() + delay;
-  schedule(Event::Kind::kPairStep, Side::kA, delay);
+  schedule(Event::Kind::kPairStep, Side::kLeft, delay);
 }
 
 void PairDriver::on_completion(Side side, const transport::Completion& completion) {
@@ -186,8 +201,17 @@ void PairDriver::on_completion(Side side, const transport::Completion& completio
 void PairDriver::fail_soon() {
   stage_ = Stage::kFailed;
   // The other end may find out by itself meanwhile.
-  const Duration longest = scene_.random.chance(0.2) ? 9 * scene_.options.effective_ack_timeout() : microseconds(500);
+  const Duration longest =
+      scene_.random.chance(0.2) ? 9 * scene_.options.effective_ack_timeout() : microseconds(500);
   step_after(scene_.random.between(microseconds(1), longest));
+}
+
+/// One end alone: the other hears nothing any more, until its program is told.
+void PairDriver::enter_error_at(Side side) {
+  scene_.coverage.add(Happening::kOneEndInError);
+  end(side).expect_flush();
+  move_to(side, QpState::kError);
+  fail_soon();
 }
 
 void PairDriver::enter_error() {
@@ -201,6 +225,7 @@ void PairDriver::enter_error() {
 
 void PairDriver::leave_error() {
   for (const Side side : kSides) end(side).on_flushed();
+  for (const Side side : kSides) end(side).renew_windows();
   for (const Side side : kSides) move_to(side, QpState::kReset);
   scene_.coverage.add(Happening::kReconnected);
   connect();

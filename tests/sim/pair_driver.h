@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "tests/sim/endpoint_driver.h"
@@ -29,7 +30,8 @@ class PairDriver {
   /// A healthy connection is broken off at this time, if there is one then.
   void break_at(Time time);
 
-  bool owns(Side side, transport::QpNumber number) { return ends_[index(side)].qp().number() == number; }
+  /// The end on `host` with this queue pair, if it is one of ours.
+  std::optional<Side> find(HostId host, transport::QpNumber number);
   /// Whether everything planned was posted and has ended.
   bool is_done() const;
   std::string describe() const;
@@ -46,6 +48,7 @@ class PairDriver {
   void connect_end(Side side, transport::Psn send_psn, transport::Psn receive_psn);
   void fail_soon();
   void enter_error();
+  void enter_error_at(Side side);
   void leave_error();
   void on_step();
   void step_after(Duration delay);

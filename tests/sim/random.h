@@ -12,12 +12,12 @@
 
 namespace urnic::sim {
 
-/// Which part of the simulator draws. Each has a stream of its own, so that a change in one leaves the draws of the
-/// others alone and an old seed stays close to what it was.
-enum class Stream : std::uint8_t { kOptions, kPlan, kForward, kBackward, kSchedule, kApplication, kDevices };
+/// Which part of the simulator draws. Each has a stream of its own, so that a change in one leaves the draws
+/// of the others alone and an old seed stays close to what it was.
+enum class Stream : std::uint8_t { kOptions, kPlan, kNetwork, kSchedule, kApplication, kDevices };
 
-/// A stream of random numbers that depends on seed and stream only. The engine's output is fixed by the C++ standard;
-/// its distributions are not, hence the few draws of our own.
+/// A stream of random numbers that depends on seed and stream only. The engine's output is fixed by the C++
+/// standard; its distributions are not, hence the few draws of our own.
 class Random {
  public:
   Random(std::uint64_t seed, Stream stream)
@@ -37,9 +37,7 @@ class Random {
     return first + transport::Duration(below(static_cast<std::uint64_t>((last - first).count()) + 1));
   }
 
-  bool chance(double probability) {
-    return static_cast<double>(engine_() >> 11) * 0x1p-53 < probability;
-  }
+  bool chance(double probability) { return static_cast<double>(engine_() >> 11) * 0x1p-53 < probability; }
 
   template <typename T, std::size_t N>
   T pick(const std::array<T, N>& choices) {

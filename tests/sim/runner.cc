@@ -18,7 +18,7 @@ namespace urnic::sim {
 namespace {
 
 /// From this many seeds on nothing may be uncovered.
-constexpr std::uint64_t kEnoughSeedsForCoverage = 200;
+constexpr std::uint64_t kEnoughSeedsForCoverage = 500;
 /// One seed in so many runs twice.
 constexpr std::uint64_t kDeterminismSample = 16;
 constexpr std::size_t kLastFrames = 60;
@@ -39,8 +39,8 @@ struct FailedSeed {
 
 std::string describe(const FailedSeed& failed) {
   return fmt::format("FAILED: urnic sim --seed {}: {}: at {} us: {} [{}]", failed.seed, failed.failure.oracle,
-                     static_cast<double>(failed.failure.time.time_since_epoch().count()) / 1000, failed.failure.what,
-                     Options::draw(failed.seed).to_string());
+                     static_cast<double>(failed.failure.time.time_since_epoch().count()) / 1000,
+                     failed.failure.what, Options::draw(failed.seed).to_string());
 }
 
 /// Runs the seed once more for the last frames before its failure.
@@ -129,9 +129,10 @@ SeedResult run_seed(std::uint64_t seed, bool twice, std::FILE* trace) {
     World again(options);
     static_cast<void>(again.run());
     if (again.trace_hash() != result.trace_hash) {
-      result.failure = Failure{.oracle = "determinism",
-                               .what = fmt::format("two runs of the same seed differ: trace {:#x}, then {:#x}",
-                                                   result.trace_hash, again.trace_hash())};
+      result.failure =
+          Failure{.oracle = "determinism",
+                  .what = fmt::format("two runs of the same seed differ: trace {:#x}, then {:#x}",
+                                      result.trace_hash, again.trace_hash())};
     }
   }
   return result;
@@ -151,7 +152,8 @@ int run(const RunnerOptions& options, std::FILE* out) {
   const auto started = std::chrono::steady_clock::now();
   Report report;
   for (const std::uint64_t seed : seeds) {
-    if (options.verbose && !options.json) fmt::print(out, "seed {}: {}\n", seed, Options::draw(seed).to_string());
+    if (options.verbose && !options.json)
+      fmt::print(out, "seed {}: {}\n", seed, Options::draw(seed).to_string());
     const bool twice = seeds.size() == 1 || seed % kDeterminismSample == 0;
     const SeedResult result = run_seed(seed, twice, trace.get());
     trace.reset();  // the first seed only
@@ -164,7 +166,8 @@ int run(const RunnerOptions& options, std::FILE* out) {
       std::fflush(out);
       if (report.failed.size() >= options.max_failures) break;
     }
-    if (shows_progress) fmt::print(stderr, "\r{} of {} seeds, {} failed ", report.seeds, seeds.size(), report.failed.size());
+    if (shows_progress)
+      fmt::print(stderr, "\r{} of {} seeds, {} failed ", report.seeds, seeds.size(), report.failed.size());
   }
   if (shows_progress) fmt::print(stderr, "\r\x1b[K");
   report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();

@@ -33,14 +33,14 @@ struct SeedResult {
   std::uint64_t trace_hash = 0;
 };
 
-/// Runs one seed; with `twice` a second time too, to see whether both runs are the same. One line per frame goes to
-/// `trace` if it is not null.
+/// Runs one seed; with `twice` a second time too, to see whether both runs are the same. One line per frame
+/// goes to `trace` if it is not null.
 SeedResult run_seed(std::uint64_t seed, bool twice, std::FILE* trace);
 
-/// Runs the seeds and writes the report to `out`, and progress to stderr if that is a terminal. A failure is one
-/// line: how to reproduce it, what was expected and seen, and the options drawn. Over many seeds (200 or more) it is a
-/// failure too if something that the simulator is meant to exercise has not happened at all. Returns the exit code: 0
-/// when all was well, 1 when not, 2 when the trace file cannot be written.
+/// Runs the seeds and writes the report to `out`, and progress to stderr if that is a terminal. A failure is
+/// one line: how to reproduce it, what was expected and seen, and the options drawn. Over many seeds (500 or
+/// more) it is a failure too if something that the simulator is meant to exercise has not happened at all.
+/// Returns the exit code: 0 when all was well, 1 when not, 2 when the trace file cannot be written.
 int run(const RunnerOptions& options, std::FILE* out);
 
 }  // namespace urnic::sim

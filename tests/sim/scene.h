@@ -2,7 +2,8 @@
 #pragma once
 
 #include <algorithm>
-#include <array>
+#include <memory>
+#include <vector>
 
 #include "tests/sim/clock.h"
 #include "tests/sim/coverage.h"
@@ -15,6 +16,19 @@
 namespace urnic::sim {
 
 class Host;
+class VolatileKey;
+
+/// A host, and when its engine runs.
+struct Machine {
+  std::unique_ptr<Host> host;
+  std::unique_ptr<VolatileKey> volatile_key;
+  /// When the engine runs next because something happened; kNever when nothing calls for it.
+  Time run_at{};
+  /// When it must run for a timer, as the device said after it had run last.
+  Time timer_at = transport::kNever;
+  /// It cannot run before: it is at work, or stalled.
+  Time busy_until{};
+};
 
 struct Scene {
   const Options& options;
@@ -25,16 +39,17 @@ struct Scene {
   Coverage& coverage;
   /// Of what the applications decide while the world runs.
   Random& random;
-  std::array<Host*, 2> hosts{};
-  /// When each host runs its engine next; kNever when nothing calls for it.
-  std::array<Time, 2> run_at{};
+  std::vector<Machine> machines{};
   Time faults_stopped = transport::kNever;
 
-  Host& host(Side side) { return *hosts[index(side)]; }
+  Machine& machine(HostId host) { return machines[index(host)]; }
+  Host& host(HostId id) { return *machine(id).host; }
+  /// Where an end of a pair is.
+  HostId host_of(std::uint32_t pair, Side side) const { return options.host_of(pair, side); }
   Time now() const { return clock.now(); }
 
   /// An application did something that the engine should look at.
-  void ring(Side side) { run_at[index(side)] = std::min(run_at[index(side)], clock.now()); }
+  void ring(HostId host) { machine(host).run_at = std::min(machine(host).run_at, clock.now()); }
 };
 
 }  // namespace urnic::sim

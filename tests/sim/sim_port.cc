@@ -33,7 +33,7 @@ std::size_t SimPort::receive(std::span<std::span<const std::byte>> frames) {
     handed_out_.push_back(frame);
     ++at_.statistics.received_frames;
     at_.statistics.received_bytes += frame->bytes.size();
-    at_.tap.on_received(at_.side, *frame);
+    at_.tap.on_received(at_.host, *frame);
     frames[count++] = frame->bytes;
   }
   return count;
@@ -45,7 +45,8 @@ std::span<std::byte> SimPort::reserve() {
   }
   if (at_.faults_on && at_.random.chance(at_.options.port_full)) {
     ++at_.times_full;
-    at_.full_until = at_.clock.now() + at_.random.between(std::chrono::nanoseconds(1), std::chrono::microseconds(50));
+    at_.full_until =
+        at_.clock.now() + at_.random.between(std::chrono::nanoseconds(1), std::chrono::microseconds(50));
     return {};
   }
   return room_;
@@ -63,8 +64,8 @@ void SimPort::flush() {
   for (Frame* const frame : committed_) {
     ++at_.statistics.sent_frames;
     at_.statistics.sent_bytes += frame->bytes.size();
-    at_.tap.on_sent(at_.side, frame->bytes);
-    at_.network.send(at_.side, frame->bytes);
+    at_.tap.on_sent(at_.host, frame->bytes);
+    at_.network.send(at_.host, frame->bytes);
     at_.frames.give_back(frame);
   }
   committed_.clear();

@@ -21,13 +21,13 @@ namespace urnic::sim {
 class FrameTap {
  public:
   virtual ~FrameTap() = default;
-  virtual void on_sent(Side by, std::span<const std::byte> frame) = 0;
-  virtual void on_received(Side by, const Frame& frame) = 0;
+  virtual void on_sent(HostId by, std::span<const std::byte> frame) = 0;
+  virtual void on_received(HostId by, const Frame& frame) = 0;
 };
 
 /// What a port works on. It outlives the port, which belongs to the device.
 struct Attachment {
-  Side side;
+  HostId host;
   const Options& options;
   const SimClock& clock;
   Network& network;
@@ -43,8 +43,8 @@ struct Attachment {
   nic::PacketPort::Statistics statistics{};
 };
 
-/// Keeps committed frames until flush(), and may be full for a while (a fault), so that an engine which forgets to
-/// flush or ignores a full port is found out.
+/// Keeps committed frames until flush(), and may be full for a while (a fault), so that an engine which
+/// forgets to flush or ignores a full port is found out.
 class SimPort final : public nic::PacketPort {
  public:
   explicit SimPort(Attachment& at);

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <memory>
+#include <unordered_map>
 #include <vector>
 
 #include "tests/sim/clock.h"
@@ -14,8 +15,8 @@
 
 namespace urnic::sim {
 
-/// Shares frames out to the flows of the connections. Damaged frames count as never taken: who reacts to one is found
-/// out by what it then says.
+/// Shares frames out to the flows of the connections. Damaged frames count as never taken: who reacts to one
+/// is found out by what it then says.
 class WireObserver final : public FrameTap {
  public:
   WireObserver(const SimClock& clock, Referee& referee, std::uint32_t pairs);
@@ -23,14 +24,14 @@ class WireObserver final : public FrameTap {
   /// Writes one line per frame to `trace`, which stays open and is the caller's.
   void set_trace(std::FILE* trace) { trace_ = trace; }
 
-  /// Pair `pair` was connected (anew): `limits` by requester, `qp_numbers` by side.
+  /// Pair `pair` was connected (anew): `limits` by requester, hosts and `qp_numbers` by end.
   void on_connected(std::uint32_t pair, const std::array<FlowObserver::Limits, 2>& limits,
-                    const std::array<std::uint32_t, 2>& qp_numbers);
+                    const std::array<HostId, 2>& hosts, const std::array<std::uint32_t, 2>& qp_numbers);
   /// What `requester` asks on pair `pair`.
-  FlowObserver& flow(std::uint32_t pair, Side requester) { return *connections_[pair].flows[index(requester)]; }
+  FlowObserver& flow(std::uint32_t pair, Side requester) { return *flows_[pair][index(requester)]; }
 
-  void on_sent(Side by, std::span<const std::byte> frame) override;
-  void on_received(Side by, const Frame& frame) override;
+  void on_sent(HostId by, std::span<const std::byte> frame) override;
+  void on_received(HostId by, const Frame& frame) override;
 
   /// Of everything seen and when: equal for equal runs.
   std::uint64_t trace_hash() const { return hash_; }
@@ -41,19 +42,26 @@ class WireObserver final : public FrameTap {
   std::vector<FlowObserver::Counts> all_counts() const;
 
  private:
-  struct Connection {
-    std::array<std::uint32_t, 2> qp_numbers{};
-    std::array<std::unique_ptr<FlowObserver>, 2> flows;
+  using Flows = std::array<std::unique_ptr<FlowObserver>, 2>;  // by requester
+
+  /// One end of a connection, as the frames that go there name it.
+  struct End {
+    std::uint32_t pair = 0;
+    Side side{};
+    HostId peer{};
   };
 
-  /// The connection whose queue pair on side `at` has this number, or null.
-  Connection* find(Side at, std::uint32_t qp_number);
-  void trace(Side by, const char* what, std::span<const std::byte> frame, bool damaged);
+  /// The end on `at` with this queue pair, if `peer` is who talks to it; otherwise null.
+  const End* find(HostId at, HostId peer, std::uint32_t qp_number) const;
+  /// The host whose MAC is at `offset` of the frame.
+  static std::size_t host_at(std::span<const std::byte> frame, std::size_t offset);
+  void trace(HostId by, const char* what, std::span<const std::byte> frame, bool damaged);
 
   const SimClock& clock_;
   Referee& referee_;
   std::FILE* trace_ = nullptr;
-  std::vector<Connection> connections_;
+  std::vector<Flows> flows_;                     // by pair
+  std::unordered_map<std::uint64_t, End> ends_;  // by host and queue pair
   std::vector<FlowObserver::Counts> former_counts_;
   std::uint64_t hash_ = 0;
   std::uint64_t sent_frames_ = 0;

@@ -22,38 +22,105 @@ std::uint64_t number(std::span<const std::byte> bytes, std::size_t at, std::size
   }
   return value;
 }
-unsigned byte_at(std::span<const std::byte> bytes, std::size_t at) { return std::to_integer<unsigned>(bytes[at]); }
+unsigned byte_at(std::span<const std::byte> bytes, std::size_t at) {
+  return std::to_integer<unsigned>(bytes[at]);
+}
 
-bool is_ipv6(std::span<const std::byte> frame) { return number(frame, 12, 2) == 0x86dd; }
-std::size_t ip_bytes(std::span<const std::byte> frame) { return is_ipv6(frame) ? 40 : 20; }
+bool is_ipv6(std::span<const std::byte> frame) {
+  return number(frame, 12, 2) == 0x86dd;
+}
+std::size_t ip_bytes(std::span<const std::byte> frame) {
+  return is_ipv6(frame) ? 40 : 20;
+}
+
+/// The headers behind the BTH, in the order in which they stand there.
+enum Header : unsigned {
+  kFeth = 1,
+  kReth = 2,
+  kAtomicEth = 4,
+  kAeth = 8,
+  kAtomicAckEth = 16,
+  kImm = 32,
+  kIeth = 64
+};
 
 struct Row {
   std::string_view name;
   PacketKind kind = PacketKind::kSend;
-  bool first = false, last = false, reth = false, aeth = false, immediate = false, payload = true;
+  bool first = false, last = false;
+  unsigned headers = 0;
+  bool payload = true;
+
+  bool has(Header header) const { return (headers & header) != 0; }
+  std::size_t header_bytes() const {
+    return (has(kFeth) ? 4 : 0) + (has(kReth) ? 16 : 0) + (has(kAtomicEth) ? 28 : 0) + (has(kAeth) ? 4 : 0) +
+           (has(kAtomicAckEth) ? 8 : 0) + (has(kImm) ? 4 : 0) + (has(kIeth) ? 4 : 0);
+  }
 };
 
-// The RC opcodes that this version of the NIC may send.
-constexpr std::array<Row, 18> kRows = {{
-    {"SEND_FIRST", PacketKind::kSend, true, false, false, false, false},
-    {"SEND_MIDDLE", PacketKind::kSend, false, false, false, false, false},
-    {"SEND_LAST", PacketKind::kSend, false, true, false, false, false},
-    {"SEND_LAST_IMM", PacketKind::kSend, false, true, false, false, true},
-    {"SEND_ONLY", PacketKind::kSend, true, true, false, false, false},
-    {"SEND_ONLY_IMM", PacketKind::kSend, true, true, false, false, true},
-    {"WRITE_FIRST", PacketKind::kWrite, true, false, true, false, false},
-    {"WRITE_MIDDLE", PacketKind::kWrite, false, false, false, false, false},
-    {"WRITE_LAST", PacketKind::kWrite, false, true, false, false, false},
-    {"WRITE_LAST_IMM", PacketKind::kWrite, false, true, false, false, true},
-    {"WRITE_ONLY", PacketKind::kWrite, true, true, true, false, false},
-    {"WRITE_ONLY_IMM", PacketKind::kWrite, true, true, true, false, true},
-    {"READ_REQUEST", PacketKind::kReadRequest, true, true, true, false, false, false},
-    {"READ_RESPONSE_FIRST", PacketKind::kReadResponse, true, false, false, true, false},
-    {"READ_RESPONSE_MIDDLE", PacketKind::kReadResponse, false, false, false, false, false},
-    {"READ_RESPONSE_LAST", PacketKind::kReadResponse, false, true, false, true, false},
-    {"READ_RESPONSE_ONLY", PacketKind::kReadResponse, true, true, false, true, false},
-    {"ACKNOWLEDGE", PacketKind::kAcknowledge, true, true, false, true, false, false},
+// The RC opcodes that this version of the NIC may send. Rows without a name are none.
+constexpr std::array<Row, 0x1e> kRows = {{
+    {"SEND_FIRST", PacketKind::kSend, true, false},
+    {"SEND_MIDDLE", PacketKind::kSend, false, false},
+    {"SEND_LAST", PacketKind::kSend, false, true},
+    {"SEND_LAST_IMM", PacketKind::kSend, false, true, kImm},
+    {"SEND_ONLY", PacketKind::kSend, true, true},
+    {"SEND_ONLY_IMM", PacketKind::kSend, true, true, kImm},
+    {"WRITE_FIRST", PacketKind::kWrite, true, false, kReth},
+    {"WRITE_MIDDLE", PacketKind::kWrite, false, false},
+    {"WRITE_LAST", PacketKind::kWrite, false, true},
+    {"WRITE_LAST_IMM", PacketKind::kWrite, false, true, kImm},
+    {"WRITE_ONLY", PacketKind::kWrite, true, true, kReth},
+    {"WRITE_ONLY_IMM", PacketKind::kWrite, true, true, kReth | kImm},
+    {"READ_REQUEST", PacketKind::kReadRequest, true, true, kReth, false},
+    {"READ_RESPONSE_FIRST", PacketKind::kReadResponse, true, false, kAeth},
+    {"READ_RESPONSE_MIDDLE", PacketKind::kReadResponse, false, false},
+    {"READ_RESPONSE_LAST", PacketKind::kReadResponse, false, true, kAeth},
+    {"READ_RESPONSE_ONLY", PacketKind::kReadResponse, true, true, kAeth},
+    {"ACKNOWLEDGE", PacketKind::kAcknowledge, true, true, kAeth, false},
+    {"ATOMIC_ACKNOWLEDGE", PacketKind::kAtomicAcknowledge, true, true, kAeth | kAtomicAckEth, false},
+    {"COMPARE_SWAP", PacketKind::kAtomic, true, true, kAtomicEth, false},
+    {"FETCH_ADD", PacketKind::kAtomic, true, true, kAtomicEth, false},
+    {},
+    {"SEND_LAST_INV", PacketKind::kSend, false, true, kIeth},
+    {"SEND_ONLY_INV", PacketKind::kSend, true, true, kIeth},
+    {},
+    {},
+    {},
+    {},
+    {"FLUSH", PacketKind::kFlush, true, true, kFeth | kReth, false},
+    {"ATOMIC_WRITE", PacketKind::kAtomicWrite, true, true, kReth},
 }};
+
+bool exists(std::uint8_t opcode) {
+  return opcode < kRows.size() && !kRows[opcode].name.empty();
+}
+
+/// Reads the headers of `row` behind the BTH.
+void read_headers(const Row& row, std::span<const std::byte> packet, WireView& view) {
+  std::size_t at = kBth;
+  const auto take = [&](std::size_t size) {
+    at += size;
+    return number(packet, at - size, size);
+  };
+  if (row.has(kFeth)) view.flush = static_cast<std::uint32_t>(take(4));
+  if (row.has(kReth) || row.has(kAtomicEth)) {
+    view.address = take(8);
+    view.rkey = static_cast<std::uint32_t>(take(4));
+  }
+  if (row.has(kReth)) view.length = static_cast<std::uint32_t>(take(4));
+  if (row.has(kAtomicEth)) {
+    view.swap_or_add = take(8);
+    view.compare = take(8);
+  }
+  if (row.has(kAeth)) {
+    view.syndrome = static_cast<std::uint8_t>(take(1));
+    view.msn = static_cast<std::uint32_t>(take(3));
+  }
+  if (row.has(kAtomicAckEth)) view.original = take(8);
+  if (row.has(kImm)) view.immediate = static_cast<std::uint32_t>(take(4));
+  if (row.has(kIeth)) view.invalidated_rkey = static_cast<std::uint32_t>(take(4));
+}
 
 bool ipv4_checksum_is_right(std::span<const std::byte> frame) {
   std::uint32_t sum = 0;
@@ -107,7 +174,8 @@ bool is_roce(std::span<const std::byte> frame) {
   return byte_at(frame, kEthernet + (ip == 20 ? 9 : 6)) == 17 && number(frame, kEthernet + ip + 2, 2) == 4791;
 }
 
-std::optional<WireView> read_frame(std::span<const std::byte> frame, bool check_icrc, std::string* complaint) {
+std::optional<WireView> read_frame(std::span<const std::byte> frame, bool check_icrc,
+                                   std::string* complaint) {
   const auto complain = [&](std::string what) {
     if (complaint != nullptr && complaint->empty()) *complaint = std::move(what);
   };
@@ -118,8 +186,8 @@ std::optional<WireView> read_frame(std::span<const std::byte> frame, bool check_
     }
     if (check_icrc) {
       const std::size_t at = frame.size() - kIcrc;
-      const std::uint32_t carried = byte_at(frame, at) | byte_at(frame, at + 1) << 8 | byte_at(frame, at + 2) << 16 |
-                                    byte_at(frame, at + 3) << 24;
+      const std::uint32_t carried = byte_at(frame, at) | byte_at(frame, at + 1) << 8 |
+                                    byte_at(frame, at + 2) << 16 | byte_at(frame, at + 3) << 24;
       if (carried != icrc_of(frame)) complain("ICRC is wrong");
     }
   }
@@ -144,7 +212,7 @@ std::optional<WireView> read_frame(std::span<const std::byte> frame, bool check_
   if (byte_at(packet, 4) != 0) complain("FECN, BECN or reserved bits are set");
   if ((byte_at(packet, 8) & 0x7f) != 0) complain("reserved bits beside AckReq are set");
 
-  if (view.opcode >= kRows.size()) {
+  if (!exists(view.opcode)) {
     complain(fmt::format("opcode 0x{:02x} has no business here", view.opcode));
     return std::nullopt;
   }
@@ -152,32 +220,20 @@ std::optional<WireView> read_frame(std::span<const std::byte> frame, bool check_
   view.kind = row.kind;
   view.is_first = row.first;
   view.is_last = row.last;
-  view.has_reth = row.reth;
-  view.has_aeth = row.aeth;
-  view.has_immediate = row.immediate;
+  view.has_reth = row.has(kReth);
+  view.has_aeth = row.has(kAeth);
+  view.has_atomic_eth = row.has(kAtomicEth);
+  view.has_immediate = row.has(kImm);
+  view.has_invalidate = row.has(kIeth);
 
-  const std::size_t headers = kBth + (row.reth ? 16 : 0) + (row.aeth ? 4 : 0) + (row.immediate ? 4 : 0);
+  const std::size_t headers = kBth + row.header_bytes();
   if (packet.size() < headers + pad || (!row.payload && packet.size() != headers)) {
     complain(fmt::format("{} of {} bytes", row.name, packet.size()));
     return std::nullopt;
   }
-  std::size_t at = kBth;
-  if (row.reth) {
-    view.address = number(packet, at, 8);
-    view.rkey = static_cast<std::uint32_t>(number(packet, at + 8, 4));
-    view.length = static_cast<std::uint32_t>(number(packet, at + 12, 4));
-    at += 16;
-  }
-  if (row.aeth) {
-    view.syndrome = static_cast<std::uint8_t>(packet[at]);
-    view.msn = static_cast<std::uint32_t>(number(packet, at + 1, 3));
-    at += 4;
-  }
-  if (row.immediate) {
-    view.immediate = static_cast<std::uint32_t>(number(packet, at, 4));
-    at += 4;
-  }
-  view.payload = packet.subspan(at, packet.size() - at - pad);
+  read_headers(row, packet, view);
+  if ((view.flush & ~0x3fu) != 0) complain("reserved bits of the FETH are set (fact 32)");
+  view.payload = packet.subspan(headers, packet.size() - headers - pad);
   const auto padding = packet.last(pad);
   if (view.payload.size() % 4 != (4 - pad) % 4) complain("pad count does not fill up to four bytes (fact 3)");
   if (std::any_of(padding.begin(), padding.end(), [](std::byte byte) { return byte != std::byte{0}; })) {
@@ -210,12 +266,19 @@ std::uint32_t icrc_of(std::span<const std::byte> frame) {
   return crc.checksum();
 }
 
+std::string_view to_string(PacketKind kind) {
+  static constexpr std::array<std::string_view, kPacketKinds> kNames = {
+      "SEND", "WRITE", "READ", "ATOMIC", "FLUSH", "ATOMIC_WRITE", "READ_RESPONSE", "ATOMIC_ACK", "ACK"};
+  return kNames[static_cast<std::size_t>(kind)];
+}
+
 std::string_view opcode_name(std::uint8_t opcode) {
-  return opcode < kRows.size() ? kRows[opcode].name : std::string_view("UNKNOWN");
+  return exists(opcode) ? kRows[opcode].name : std::string_view("UNKNOWN");
 }
 
 std::string to_string(const WireView& view) {
-  std::string text = fmt::format("{} psn {:#08x} qp {:#x}", opcode_name(view.opcode), view.psn, view.destination_qp);
+  std::string text =
+      fmt::format("{} psn {:#08x} qp {:#x}", opcode_name(view.opcode), view.psn, view.destination_qp);
   if (view.has_reth) text += fmt::format(" va {:#x} rkey {:#x} len {}", view.address, view.rkey, view.length);
   if (view.has_aeth) {
     const char* const kind = view.is_ack()            ? "ACK"
@@ -224,8 +287,15 @@ std::string to_string(const WireView& view) {
                                                       : "NAK";
     text += fmt::format(" {} syndrome {:#04x} msn {}", kind, view.syndrome, view.msn);
   }
+  if (view.has_atomic_eth) {
+    text += fmt::format(" va {:#x} rkey {:#x} compare {:#x} operand {:#x}", view.address, view.rkey,
+                        view.compare, view.swap_or_add);
+  }
+  if (view.kind == PacketKind::kAtomicAcknowledge) text += fmt::format(" was {:#x}", view.original);
   if (view.has_immediate) text += fmt::format(" imm {:#010x}", view.immediate);
-  text += fmt::format(" {} B{}{}", view.payload.size(), view.ack_request ? " AckReq" : "", view.solicited ? " SE" : "");
+  if (view.has_invalidate) text += fmt::format(" invalidates {:#x}", view.invalidated_rkey);
+  text += fmt::format(" {} B{}{}", view.payload.size(), view.ack_request ? " AckReq" : "",
+                      view.solicited ? " SE" : "");
   return text;
 }
 

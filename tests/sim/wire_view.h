@@ -13,7 +13,18 @@
 
 namespace urnic::sim {
 
-enum class PacketKind : std::uint8_t { kSend, kWrite, kReadRequest, kReadResponse, kAcknowledge };
+enum class PacketKind : std::uint8_t {
+  kSend,
+  kWrite,
+  kReadRequest,
+  kAtomic,
+  kFlush,
+  kAtomicWrite,
+  kReadResponse,
+  kAtomicAcknowledge,
+  kAcknowledge,
+};
+inline constexpr std::size_t kPacketKinds = 9;
 
 struct WireView {
   // BTH.
@@ -29,37 +40,49 @@ struct WireView {
   bool is_last = false;   ///< LAST or ONLY
   bool has_reth = false;
   bool has_aeth = false;
+  bool has_atomic_eth = false;
   bool has_immediate = false;
+  bool has_invalidate = false;
 
-  // RETH.
+  // RETH or AtomicETH.
   std::uint64_t address = 0;
   std::uint32_t rkey = 0;
   std::uint32_t length = 0;
-  // AETH.
+  std::uint64_t swap_or_add = 0;
+  std::uint64_t compare = 0;
+  // AETH and AtomicAckETH.
   std::uint8_t syndrome = 0;
   std::uint32_t msn = 0;
+  std::uint64_t original = 0;
 
   std::uint32_t immediate = 0;
+  std::uint32_t invalidated_rkey = 0;
+  std::uint32_t flush = 0;  ///< FETH: selectivity in bits 5-4, type in bits 3-0
   std::span<const std::byte> payload{};
 
   bool is_request() const { return kind < PacketKind::kReadResponse; }
+  /// A request that is answered by more than an acknowledgement.
+  bool wants_response() const { return is_request() && kind >= PacketKind::kReadRequest; }
+  /// An acknowledgement or a NAK; responses carry an AETH too.
   bool is_ack() const { return has_aeth && syndrome >> 5 == 0; }
   bool is_rnr_nak() const { return has_aeth && syndrome >> 5 == 1; }
   bool is_sequence_nak() const { return has_aeth && syndrome == 0x60; }
   bool is_error_nak() const { return has_aeth && syndrome > 0x60; }
 };
 
-/// Whether the frame claims to be RoCEv2: IPv4 or IPv6, UDP, port 4791. Others are ARP and neighbour discovery.
+/// Whether the frame claims to be RoCEv2: IPv4 or IPv6, UDP, port 4791. Others are ARP and neighbour
+/// discovery.
 bool is_roce(std::span<const std::byte> frame);
 
-/// Reads a frame for which is_roce(). With `complaint` it checks all that a sender must get right and sets *complaint
-/// to what is wrong: lengths, padding, checksums, reserved and fixed fields; the ICRC with `check_icrc`. Without, the
-/// frame must have passed before. Nothing when it is not readable.
+/// Reads a frame for which is_roce(). With `complaint` it checks all that a sender must get right and sets
+/// *complaint to what is wrong: lengths, padding, checksums, reserved and fixed fields; the ICRC with
+/// `check_icrc`. Without, the frame must have passed before. Nothing when it is not readable.
 std::optional<WireView> read_frame(std::span<const std::byte> frame, bool check_icrc, std::string* complaint);
 
 /// The ICRC of a frame (facts 1 and 2), computed the slow way.
 std::uint32_t icrc_of(std::span<const std::byte> frame);
 
+std::string_view to_string(PacketKind kind);
 std::string_view opcode_name(std::uint8_t opcode);
 /// "WRITE_MIDDLE psn 0x12345 qp 0x11 256 B".
 std::string to_string(const WireView& view);

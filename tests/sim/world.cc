@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <utility>
 
 namespace urnic::sim {
 namespace {
@@ -34,10 +35,11 @@ World::World(const Options& options)
              .observer = observer_,
              .coverage = coverage_,
              .random = application_random_} {
-  for (const Side side : kSides) {
-    hosts_[index(side)] = std::make_unique<Host>(side, options_, plans_, clock_, network_, frames_, observer_);
-    scene_.hosts[index(side)] = hosts_[index(side)].get();
-    scene_.run_at[index(side)] = clock_.now();
+  for (std::uint32_t i = 0; i < options_.hosts; ++i) {
+    auto host = std::make_unique<Host>(host_id(i), options_, plans_, clock_, network_, frames_, observer_);
+    auto volatile_key = std::make_unique<VolatileKey>(*host);
+    scene_.machines.push_back(
+        {.host = std::move(host), .volatile_key = std::move(volatile_key), .run_at = clock_.now()});
   }
   for (std::uint32_t pair = 0; pair < options_.all_pairs(); ++pair) {
     pairs_.push_back(std::make_unique<PairDriver>(scene_, pair, plans_.pairs[pair]));
@@ -62,6 +64,7 @@ std::optional<Failure> World::run() {
   if (!referee_.failure()) fall_silent();
   if (!referee_.failure()) judge_end();
   collect_coverage();
+  if (!referee_.failure()) tear_down();
   if (referee_.failure() && referee_.failure()->oracle == "liveness") {
     Failure failure = *referee_.failure();
     for (const auto& pair : pairs_) failure.what += "; " + pair->describe();
@@ -76,6 +79,11 @@ void World::begin() {
     pairs_[application_random_.below(options_.pairs)]->break_at(
         clock_.now() + application_random_.between(microseconds(50), microseconds(3000)));
   }
+  for (std::uint32_t i = 0; i < options_.deregistrations; ++i) {
+    events_.add({.time = clock_.now() + application_random_.between(microseconds(50), microseconds(5000)),
+                 .kind = Event::Kind::kDeregister,
+                 .host = host_id(application_random_.below(options_.hosts))});
+  }
   for (int i = 0; i < 3; ++i) {
     events_.add({.time = clock_.now() + application_random_.between(microseconds(50), microseconds(5000)),
                  .kind = Event::Kind::kCheckMemory});
@@ -83,18 +91,20 @@ void World::begin() {
 }
 
 bool World::step() {
-  const Time next = std::min({events_.next_time(), wake_time(Side::kA), wake_time(Side::kB)});
+  Time next = events_.next_time();
+  for (const Machine& machine : scene_.machines) next = std::min(next, wake_time(machine));
   if (next == kNever) return false;
   if (next > clock_.now()) clock_.advance_to(next);
   if (++steps_ > kMaxSteps) {
-    referee_.complain("liveness", fmt::format("{} steps and no end: somebody goes round in circles", kMaxSteps));
+    referee_.complain("liveness",
+                      fmt::format("{} steps and no end: somebody goes round in circles", kMaxSteps));
   }
   if (events_.next_time() <= clock_.now()) {
     handle(events_.take());
     return true;
   }
-  for (const Side side : kSides) {
-    if (wake_time(side) <= clock_.now()) run_host(side);
+  for (std::size_t i = 0; i < scene_.machines.size(); ++i) {
+    if (wake_time(scene_.machines[i]) <= clock_.now()) run_host(host_id(i));
   }
   return true;
 }
@@ -102,78 +112,93 @@ bool World::step() {
 void World::handle(const Event& event) {
   switch (event.kind) {
     case Event::Kind::kDeliver: {
-      Attachment& attachment = scene_.host(event.side).attachment();
+      Machine& machine = scene_.machine(event.host);
+      Attachment& attachment = machine.host->attachment();
       // A host at rest may be a while in noticing; then it finds all that has come until then.
-      if (attachment.inbox.empty()) {
-        Time& run_at = scene_.run_at[index(event.side)];
-        run_at = std::min(run_at, clock_.now() + options_.poll_delay);
-      }
+      if (attachment.inbox.empty())
+        machine.run_at = std::min(machine.run_at, clock_.now() + options_.poll_delay);
       attachment.inbox.push_back(event.frame);
       return;
     }
     case Event::Kind::kPostSends:
     case Event::Kind::kPostReceives:
     case Event::Kind::kPairStep:
-      pairs_[event.pair]->on_event(event);
-      return;
+      return pairs_[event.pair]->on_event(event);
+    case Event::Kind::kDeregister:
+      return deregister(event.host);
     case Event::Kind::kCheckMemory:
-      for (const Side side : kSides) {
-        referee_.complain_if("memory", scene_.host(side).memory().check(), side == Side::kA ? "A" : "B");
-      }
-      return;
+      return check_memory();
     case Event::Kind::kNothing:
       return;
   }
 }
 
-/// When the host runs next: called for, or for its timers, but not while it is busy or stalled.
-Time World::wake_time(Side side) {
-  const Time due = std::min(scene_.run_at[index(side)], scene_.host(side).device().next_timeout());
-  return due == kNever ? kNever : std::max({due, busy_until_[index(side)], clock_.now()});
+void World::deregister(HostId host) {
+  coverage_.add(Happening::kDeregistered);
+  coverage_.add(Happening::kDeregisteredInUse, scene_.machine(host).volatile_key->renew());
 }
 
-void World::run_host(Side side) {
-  Host& host = scene_.host(side);
+void World::check_memory() {
+  for (const Machine& machine : scene_.machines) {
+    referee_.complain_if("memory", machine.host->memory().check(), std::string(1, name(machine.host->id())));
+  }
+}
+
+/// When the host runs next: called for, or for its timers, but not while it is busy or stalled.
+Time World::wake_time(const Machine& machine) const {
+  const Time due = std::min(machine.run_at, machine.timer_at);
+  return due == kNever ? kNever : std::max({due, machine.busy_until, clock_.now()});
+}
+
+void World::run_host(HostId id) {
+  Machine& machine = scene_.machine(id);
+  Host& host = *machine.host;
   if (scene_.faults_stopped == kNever && schedule_random_.chance(options_.stall)) {
     coverage_.add(Happening::kStall);
-    busy_until_[index(side)] = clock_.now() + schedule_random_.between(microseconds(1), options_.stall_time);
+    machine.busy_until = clock_.now() + schedule_random_.between(microseconds(1), options_.stall_time);
     return;
   }
-  scene_.run_at[index(side)] = kNever;
+  machine.run_at = kNever;
   const bool did_something = host.device().progress();
-  busy_until_[index(side)] = clock_.now() + options_.round_cost;
+  machine.busy_until = clock_.now() + options_.round_cost;
   if (host.attachment().frames_not_flushed > 0) {
-    referee_.complain("wire", fmt::format("{}: a round of the engine ended without a flush", name(side)));
+    referee_.complain("wire", fmt::format("{}: a round of the engine ended without a flush", name(id)));
   }
-  Time& run_at = scene_.run_at[index(side)];
   if (did_something || !host.attachment().inbox.empty()) {
-    run_at = clock_.now();
+    machine.run_at = clock_.now();
   }
   if (clock_.now() < host.attachment().full_until) {
-    run_at = std::min(run_at, host.attachment().full_until);
+    machine.run_at = std::min(machine.run_at, host.attachment().full_until);
   }
-  poll_completions(side);
+  poll_completions(id);
+  machine.timer_at = host.device().next_timeout();
 }
 
-void World::poll_completions(Side side) {
+void World::poll_completions(HostId id) {
   std::array<transport::Completion, 32> completions;
-  for (const auto& queue : scene_.host(side).queues()) {
+  for (const auto& queue : scene_.host(id).queues()) {
     std::size_t count = 0;
     do {
       count = queue->poll(completions);
       for (const auto& completion : std::span(completions).first(count)) {
-        const auto pair = std::ranges::find_if(
-            pairs_, [&](const auto& candidate) { return candidate->owns(side, completion.qp_number); });
-        if (pair == pairs_.end()) {
-          referee_.complain("completions", fmt::format("{}: a completion of a queue pair that is not there", name(side)));
-          return;
+        std::optional<Side> side;
+        for (auto pair = pairs_.begin(); pair != pairs_.end() && !side; ++pair) {
+          side = (*pair)->find(id, completion.qp_number);
+          if (side) (*pair)->on_completion(*side, completion);
         }
-        (*pair)->on_completion(side, completion);
+        if (side) continue;
+        referee_.complain("completions",
+                          fmt::format("{}: a completion of a queue pair that is not there", name(id)));
+        return;
       }
     } while (count == completions.size());
     if (queue->has_overrun()) referee_.complain("completions", "a completion queue overran");
   }
-  for (const auto& pair : pairs_) pair->on_polled(side);
+  for (std::uint32_t pair = 0; pair < pairs_.size(); ++pair) {
+    for (const Side side : kSides) {
+      if (options_.host_of(pair, side) == id) pairs_[pair]->on_polled(side);
+    }
+  }
 }
 
 bool World::is_done() const {
@@ -183,10 +208,11 @@ bool World::is_done() const {
 void World::maybe_stop_faults() {
   if (scene_.faults_stopped != kNever) return;
   const auto enough = static_cast<std::uint64_t>(options_.safety_fraction * options_.operations);
-  if (coverage_.count(Happening::kOperations) < enough && clock_.now().time_since_epoch() < seconds(20)) return;
+  if (coverage_.count(Happening::kOperations) < enough && clock_.now().time_since_epoch() < seconds(20))
+    return;
   scene_.faults_stopped = clock_.now();
   network_.stop_faults();
-  for (const auto& host : hosts_) host->attachment().faults_on = false;
+  for (const Machine& machine : scene_.machines) machine.host->attachment().faults_on = false;
 }
 
 /// However bad the network is, somebody must get on within the time that the longest of all waits takes.
@@ -212,33 +238,65 @@ void World::fall_silent() {
 }
 
 void World::judge_end() {
-  for (const Side side : kSides) {
-    referee_.complain_if("memory", scene_.host(side).memory().check(), side == Side::kA ? "A" : "B");
-    const auto& counters = scene_.host(side).device().counters();
+  check_memory();
+  for (const Machine& machine : scene_.machines) {
+    const char host = name(machine.host->id());
+    referee_.complain_if("atomics", machine.host->check_atomics(), std::string(1, host));
+    const auto& counters = machine.host->device().counters();
     if (!options_.is_peaceful()) continue;
-    for (const Counter counter : {Counter::kLocalAckTimeout, Counter::kDuplicateRequest, Counter::kPacketSequenceError,
-                                  Counter::kImpliedNakSequenceError}) {
+    for (const Counter counter : {Counter::kLocalAckTimeout, Counter::kDuplicateRequest,
+                                  Counter::kPacketSequenceError, Counter::kImpliedNakSequenceError}) {
       if (counters.value(counter) == 0) continue;
-      referee_.complain("wire", fmt::format("{}: {} is {} though the network lost nothing", name(side),
+      referee_.complain("wire", fmt::format("{}: {} is {} though the network lost nothing", host,
                                             transport::kCounterNames[static_cast<std::size_t>(counter)],
                                             counters.value(counter)));
     }
   }
 }
 
-void World::collect_coverage() {
+/// Everything can be given back, and nothing is left then.
+void World::tear_down() {
+  clock_.run_by_itself(microseconds(50));
+  pairs_.clear();
+  for (Machine& machine : scene_.machines) {
+    machine.volatile_key.reset();
+    referee_.complain_if("leak", machine.host->tear_down(), std::string(1, name(machine.host->id())));
+    // Destroying may send a last word, but touches no memory.
+    referee_.complain_if("memory", machine.host->memory().check(), std::string(1, name(machine.host->id())));
+    for (Frame* const frame : std::exchange(machine.host->attachment().inbox, {})) frames_.give_back(frame);
+  }
+  scene_.machines.clear();
+  while (!events_.is_empty()) {
+    if (Frame* const frame = events_.take().frame; frame != nullptr) frames_.give_back(frame);
+  }
+  if (frames_.outstanding() > 0) {
+    referee_.complain("leak", fmt::format("{} frames were never given back", frames_.outstanding()));
+  }
+}
+
+void World::collect_faults() {
   const FaultCounts& faults = network_.faults();
-  coverage_.add(Happening::kFrames, observer_.sent_frames());
   coverage_.add(Happening::kLost, faults.lost);
   coverage_.add(Happening::kLostInBlackout, faults.lost_in_blackout);
+  coverage_.add(Happening::kLostInBurst, faults.lost_in_burst);
+  coverage_.add(Happening::kLostInPartition, faults.lost_in_partition);
+  coverage_.add(Happening::kLostExactly, faults.lost_exactly);
   coverage_.add(Happening::kDuplicated, faults.duplicated);
   coverage_.add(Happening::kReordered, faults.reordered);
   coverage_.add(Happening::kCorrupted, faults.corrupted);
   coverage_.add(Happening::kTruncated, faults.truncated);
   coverage_.add(Happening::kPadded, faults.padded);
-  for (const Side side : kSides) {
-    coverage_.add(Happening::kPortFull, scene_.host(side).attachment().times_full);
-    const auto& counters = scene_.host(side).device().counters();
+  coverage_.add(Happening::kLinkPaused, faults.paused);
+  coverage_.add(Happening::kCongestionMarked, faults.congestion_marked);
+}
+
+void World::collect_coverage() {
+  collect_faults();
+  coverage_.add(Happening::kFrames, observer_.sent_frames());
+  coverage_.add(options_.hosts > 2 ? Happening::kManyHosts : Happening::kTwoHosts);
+  for (const Machine& machine : scene_.machines) {
+    coverage_.add(Happening::kPortFull, machine.host->attachment().times_full);
+    const auto& counters = machine.host->device().counters();
     coverage_.add(Happening::kTimeout, counters.value(Counter::kLocalAckTimeout));
     coverage_.add(Happening::kImpliedNak, counters.value(Counter::kImpliedNakSequenceError));
     coverage_.add(Happening::kResumedInsideMessage, counters.value(Counter::kResumedInsideMessage));
@@ -251,6 +309,8 @@ void World::collect_coverage() {
     coverage_.add(Happening::kReadResumedInside, counts.reads_resumed_inside);
     coverage_.add(Happening::kDuplicateRequest, counts.duplicate_requests);
     coverage_.add(Happening::kDuplicateRead, counts.duplicate_reads);
+    coverage_.add(Happening::kDuplicateAtomic, counts.duplicate_atomics);
+    coverage_.add(Happening::kReplayedAnswer, counts.replayed_answers);
     coverage_.add(Happening::kCoalescedAck, counts.coalesced_acks);
     coverage_.add(Happening::kAckInsideMessage, counts.acks_inside_message);
     coverage_.add(Happening::kFullWindow, counts.full_windows);

@@ -16,13 +16,14 @@
 #include "tests/sim/plan.h"
 #include "tests/sim/referee.h"
 #include "tests/sim/scene.h"
+#include "tests/sim/volatile_key.h"
 #include "tests/sim/wire_observer.h"
 
 namespace urnic::sim {
 
-/// Two hosts, a network and one clock. First the safety phase: faults happen and nothing wrong may be seen. When
-/// enough operations have completed the faults stop, and then the liveness phase: all the rest must complete. At the end
-/// the network must fall silent and every byte of memory be what it has to be.
+/// Hosts, a network and one clock. First the safety phase: faults happen and nothing wrong may be seen. When
+/// enough operations have completed the faults stop, and then the liveness phase: all the rest must complete.
+/// At the end the network must fall silent and every byte of memory be what it has to be.
 class World {
  public:
   explicit World(const Options& options);
@@ -47,15 +48,19 @@ class World {
   /// Advances to the next thing that happens and does it; false when there is nothing any more.
   bool step();
   void handle(const Event& event);
-  void run_host(Side side);
-  void poll_completions(Side side);
-  Time wake_time(Side side);
+  void run_host(HostId host);
+  void poll_completions(HostId host);
+  void deregister(HostId host);
+  void check_memory();
+  Time wake_time(const Machine& machine) const;
   bool is_done() const;
   void maybe_stop_faults();
   void check_liveness();
   void fall_silent();
   void judge_end();
+  void tear_down();
   void collect_coverage();
+  void collect_faults();
 
   Options options_;
   Plans plans_;
@@ -68,10 +73,8 @@ class World {
   Network network_;
   Random application_random_;
   Random schedule_random_;
-  std::array<std::unique_ptr<Host>, 2> hosts_;
   Scene scene_;
   std::vector<std::unique_ptr<PairDriver>> pairs_;
-  std::array<Time, 2> busy_until_{};
   std::uint64_t steps_ = 0;
 };
 

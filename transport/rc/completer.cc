@@ -235,6 +235,7 @@ void Completer::flush() {
 // Failures are reported whether or not the program asked to hear of success.
 void Completer::report(const SendWqe& wqe, CompletionStatus status) {
   const bool is_success = status == CompletionStatus::kSuccess;
+  if (is_success && is_send(wqe.request.operation)) around_.counters.add(Counter::kSendsCompleted);
   if (is_success && !wqe.request.signaled) return;
   if (!is_success && status != CompletionStatus::kWorkRequestFlushed) {
     around_.counters.add(Counter::kSendCompletionError);

@@ -37,7 +37,7 @@ Opcode data_opcode(SendOperation operation, bool is_first, bool is_last) {
 }
 
 bool consumes_receive(SendOperation operation) {
-  return operation <= SendOperation::kSendWithInvalidate || operation == SendOperation::kWriteWithImmediate;
+  return is_send(operation) || operation == SendOperation::kWriteWithImmediate;
 }
 
 }  // namespace

@@ -233,7 +233,7 @@ TEST_F(QueuePairTest, TellsWhatItWasTold) {
   pair.connect({.first_psn = transport::Psn(1234)});
   const QpAttributes told = pair.a().qp().query();
   EXPECT_EQ(told.state, QpState::kReadyToSend);
-  EXPECT_EQ(told.access, Access::kRemoteWrite | Access::kRemoteRead);
+  EXPECT_EQ(told.access, Access::kRemoteWrite | Access::kRemoteRead | Access::kRemoteAtomic);
   EXPECT_EQ(told.path_mtu, PathMtu::k1024);
   EXPECT_EQ(told.destination_qp, pair.b().qp().number());
   EXPECT_EQ(told.send_psn, transport::Psn(1234));

@@ -1,0 +1,80 @@
+// The part of EndpointDriver that asks failures for their reasons.
+#include <fmt/format.h>
+
+#include "tests/sim/endpoint_driver.h"
+
+namespace urnic::sim {
+
+using transport::CompletionStatus;
+
+void EndpointDriver::judge_send_failure(const transport::Completion& completion) {
+  const FlowObserver& flow = scene_.observer.flow(pair_, side_);
+  const auto rewinds = flow.rewinds_since_progress();
+  const auto rnr_naks = flow.rnr_naks_since_progress();
+  switch (completion.status) {
+    case CompletionStatus::kWorkRequestFlushed:
+      if (!sends_.has_failed() && !flush_is_legitimate())
+        complain("completions", "a send was flushed without a reason");
+      return;
+    case CompletionStatus::kRetryExceeded:
+      if (rewinds < scene_.options.retry_count) {
+        complain("wire", fmt::format("gave up after {} of {} retries", rewinds, scene_.options.retry_count));
+      }
+      if (must_succeed()) complain("liveness", "retries exceeded on a network without faults");
+      return;
+    case CompletionStatus::kRnrRetryExceeded:
+      if (rnr_naks <= scene_.options.rnr_retry || scene_.options.rnr_retry == 7) {
+        complain("wire", fmt::format("gave up after {} RNR NAKs with rnr_retry {}", rnr_naks,
+                                     scene_.options.rnr_retry));
+      }
+      return;
+    default:
+      break;
+  }
+  const bool is_ours = completion.wr_id >= own_.operations.front().id &&
+                       completion.wr_id - own_.operations.front().id < own_.operations.size();
+  const auto violation = is_ours ? operation_of(completion.wr_id).violation : std::nullopt;
+  const bool key_is_going = is_ours && progress_of(operation_of(completion.wr_id)).key_is_going;
+  if (key_is_going && completion.status == CompletionStatus::kRemoteAccessError) return;
+  if (!violation || status_of(*violation) != completion.status) {
+    complain("completions",
+             fmt::format("work request {} ended with {}{}{}", completion.wr_id, to_string(completion.status),
+                         violation ? ", but what is wrong with it is: " : ", but nothing is wrong with it",
+                         violation ? to_string(*violation) : ""));
+  }
+}
+
+void EndpointDriver::judge_receive_failure(const transport::Completion& completion) {
+  if (completion.status == CompletionStatus::kWorkRequestFlushed) {
+    if (!has_failed() && !flush_is_legitimate())
+      complain("completions", "a receive was flushed without a reason");
+    return;
+  }
+  const std::size_t index = completion.wr_id & 0xffffffffu;
+  const auto violation = index < peers_.receives.size()
+                             ? peers_.operations[peers_.receives[index].operation].violation
+                             : std::nullopt;
+  if (!violation || receive_status_of(*violation) != completion.status) {
+    complain("completions",
+             fmt::format("a receive ended with {} without a reason", to_string(completion.status)));
+  }
+}
+
+// Once the faults have stopped and all retries that began before are used up, only a peer that has failed
+// says nothing.
+bool EndpointDriver::must_succeed() const {
+  const Options& options = scene_.options;
+  const Duration settling = options.max_frame_age() +
+                            (options.retry_count + 2) * options.effective_ack_timeout() + options.rnr_delay();
+  const bool is_calm =
+      scene_.faults_stopped != transport::kNever && scene_.now() > scene_.faults_stopped + settling;
+  if (!options.is_peaceful() && !is_calm) return false;
+  const bool peer_is_well = !peer_->has_failed() && !peer_->flush_is_expected_ && !keys_have_gone_;
+  return peer_is_well && !scene_.observer.flow(pair_, side_).has_refused();
+}
+
+bool EndpointDriver::flush_is_legitimate() {
+  return flush_is_expected_ || has_failed() || scene_.observer.flow(pair_, other(side_)).has_refused();
+}
+
+}  // namespace urnic::sim

@@ -1,0 +1,343 @@
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+#include "tests/sim/plan.h"
+#include "tests/sim/random.h"
+
+namespace urnic::sim {
+namespace {
+
+using transport::Access;
+using transport::SendOperation;
+
+constexpr std::uint32_t kMaxInlineBytes = 256;
+
+constexpr std::uint32_t kAtomicBytes = 8;
+constexpr std::uint32_t kCells = 4;
+
+/// The right that the responder's queue pair must grant; none for SEND and what the NIC does alone.
+Access access_for(const Operation& operation) {
+  if (operation.places_data()) return Access::kRemoteWrite;
+  if (operation.is_atomic()) return Access::kRemoteAtomic;
+  if (operation.is_read()) return Access::kRemoteRead;
+  return operation.kind == SendOperation::kFlush ? operation.flush.access : Access::kNone;
+}
+
+/// Its address must be a multiple of 8.
+bool is_aligned(const Operation& operation) {
+  return operation.is_atomic() || operation.kind == SendOperation::kAtomicWrite;
+}
+
+/// Draws plans and gives every operation memory of its own: ranges never overlap, except in a chain of WRITEs
+/// to one place, whose order on one queue pair says what must be left there.
+class Planner {
+ public:
+  explicit Planner(const Options& options) : options_(options), random_(options.seed, Stream::kPlan) {
+    plans_.memory.resize(options.hosts);
+    plans_.cells.resize(options.hosts);
+    for (std::uint32_t host = 0; host < options.hosts; ++host) {
+      plans_.memory[host].fill(64);
+      for (std::uint32_t i = 0; i < kCells; ++i) {
+        plans_.cells[host].push_back(allocate_aligned(host_id(host), Region::kAtomic, kAtomicBytes));
+      }
+    }
+  }
+
+  Plans draw() {
+    const std::uint32_t each = options_.operations / (options_.pairs * 2) + 1;
+    plans_.pairs.resize(options_.all_pairs());
+    for (std::uint32_t pair = 0; pair < options_.all_pairs(); ++pair) {
+      const bool violator = pair == options_.pairs;
+      for (const Side side : kSides) {
+        requester_ = options_.host_of(pair, side);
+        responder_ = options_.host_of(pair, other(side));
+        draw_plan(plans_.pairs[pair][index(side)], violator ? 48 : each, violator);
+      }
+    }
+    return std::move(plans_);
+  }
+
+ private:
+  void draw_plan(Plan& plan, std::uint32_t count, bool violator);
+  Operation draw_operation(bool violator, bool is_last);
+  void draw_remote(Plan& plan, Operation& operation, bool may_chain);
+  bool continue_chain(Plan& plan, Operation& operation);
+  void draw_flush(Operation& operation);
+  void draw_violation(Operation& operation);
+  Violation pick_violation(const Operation& operation);
+  void draw_place_without_right(Operation& operation);
+  void draw_receive(Plan& plan);
+  std::uint32_t draw_length();
+  SendOperation draw_kind();
+  Range allocate(HostId host, Region region, std::uint32_t length);
+  Range allocate_aligned(HostId host, Region region, std::uint32_t length);
+  std::vector<Range> allocate_pieces(HostId host, Region region, std::uint32_t length);
+
+  /// WRITEs to one place that have not ended, per plan.
+  struct Chain {
+    Range range;
+    std::uint32_t left = 0;
+    std::uint32_t last = 0;  // index of its last operation so far
+  };
+
+  const Options& options_;
+  Random random_;
+  Plans plans_;
+  HostId requester_{};  // of the plan that is being drawn
+  HostId responder_{};
+  std::optional<Chain> chain_;
+  std::uint64_t next_id_ = 1;
+};
+
+void Planner::draw_plan(Plan& plan, std::uint32_t count, bool violator) {
+  chain_.reset();
+  if (violator) {
+    plan.responder_access = random_.pick(std::array{
+        Access::kRemoteRead, Access::kRemoteWrite | Access::kFlushGlobal,
+        Access::kRemoteRead | Access::kRemoteAtomic, plan.responder_access, plan.responder_access});
+  }
+  for (std::uint32_t i = 0; i < count; ++i) {
+    Operation operation = draw_operation(violator, i + 1 == count);
+    const bool is_denied = !allows(plan.responder_access, access_for(operation));
+    if (is_denied && random_.chance(0.8)) {
+      operation.kind = SendOperation::kSend;
+    }
+    draw_remote(plan, operation, !violator);
+    if (!allows(plan.responder_access, access_for(operation))) {
+      operation.violation = Violation::kNoQueuePairRight;
+      operation.is_inline = false;
+    } else if (violator && random_.chance(0.12)) {
+      draw_violation(operation);
+    }
+    const bool names_memory = operation.is_write() || operation.is_read();
+    operation.uses_volatile_key = names_memory && operation.remote.region == Region::kShared && !violator &&
+                                  random_.chance(options_.volatile_keys);
+    if (!operation.is_local())
+      operation.local = allocate_pieces(requester_, Region::kPrivate, operation.length);
+    plan.operations.push_back(std::move(operation));
+    if (plan.operations.back().consumes_receive()) {
+      draw_receive(plan);
+    }
+  }
+  plan.operations.back().signaled = true;
+}
+
+/// Where at the responder the operation works, if it does.
+void Planner::draw_remote(Plan& plan, Operation& operation, bool may_chain) {
+  if (operation.is_atomic()) {
+    const auto& cells = plans_.cells[index(responder_)];
+    operation.remote = cells[random_.below(cells.size())];
+  } else if (operation.kind == SendOperation::kAtomicWrite) {
+    operation.remote = allocate_aligned(responder_, Region::kAtomic, kAtomicBytes);
+  } else if (operation.kind == SendOperation::kFlush) {
+    draw_flush(operation);
+  } else if (may_chain && continue_chain(plan, operation)) {
+    return;
+  } else if (operation.is_write()) {
+    operation.remote = allocate(responder_, Region::kShared, operation.length);
+    if (may_chain && operation.length > 0 && random_.chance(options_.chained)) {
+      chain_ = Chain{.range = operation.remote,
+                     .left = static_cast<std::uint32_t>(random_.between(1, 3)),
+                     .last = static_cast<std::uint32_t>(plan.operations.size())};
+    }
+  } else if (operation.is_read()) {
+    operation.remote =
+        allocate(responder_, random_.chance(0.5) ? Region::kReadable : Region::kShared, operation.length);
+  }
+}
+
+/// Another WRITE over the chain, or a READ that ends it.
+bool Planner::continue_chain(Plan& plan, Operation& operation) {
+  const bool fits = operation.kind == SendOperation::kWrite || operation.is_read();
+  if (!chain_ || !fits) return false;
+  plan.operations[chain_->last].in_chain = true;
+  operation.length = chain_->range.length;
+  operation.remote = chain_->range;
+  operation.is_inline = operation.is_inline && operation.length <= kMaxInlineBytes;
+  operation.reads_chain = operation.is_read();
+  chain_->last = static_cast<std::uint32_t>(plan.operations.size());
+  if (operation.is_read() || --chain_->left == 0) {
+    chain_.reset();
+  }
+  return true;
+}
+
+/// FLUSH changes nothing, so that it may name what others use.
+void Planner::draw_flush(Operation& operation) {
+  const auto length = static_cast<std::uint32_t>(random_.between(1, 4096));
+  operation.flush.scope =
+      random_.chance(0.3) ? transport::FlushScope::kRegion : transport::FlushScope::kRange;
+  operation.remote =
+      chain_ && random_.chance(0.5) ? chain_->range : allocate(responder_, Region::kShared, length);
+}
+
+Operation Planner::draw_operation(bool violator, bool is_last) {
+  Operation operation;
+  operation.id = next_id_++;
+  operation.kind = draw_kind();
+  // A pair that breaks rules opens and closes windows heedlessly.
+  if (violator && random_.chance(0.3)) {
+    operation.kind = random_.chance(0.6) ? SendOperation::kBindWindow : SendOperation::kLocalInvalidate;
+  }
+  // The last one tells that all others are done; it must not be left out.
+  if (is_last && operation.is_local()) operation.kind = SendOperation::kSend;
+  operation.length = draw_length();
+  if (is_aligned(operation)) operation.length = kAtomicBytes;
+  if (operation.is_local() || operation.kind == SendOperation::kFlush) operation.length = 0;
+  operation.signaled = random_.chance(options_.signaled);
+  operation.solicited = operation.consumes_receive() && random_.chance(0.3);
+  operation.fence = random_.chance(options_.fenced);
+  operation.is_inline = transport::sends_data(operation.kind) && operation.length <= kMaxInlineBytes &&
+                        random_.chance(options_.inlined);
+  operation.immediate = operation.has_immediate() ? static_cast<std::uint32_t>(random_.next()) : 0;
+  if (operation.is_atomic()) operation.operand = random_.next();
+  operation.compares_in_vain = operation.is_atomic() && random_.chance(0.25);
+  operation.window = static_cast<std::uint8_t>(random_.below(2));
+  return operation;
+}
+
+void Planner::draw_violation(Operation& operation) {
+  using enum Violation;
+  // A message of nothing breaks no memory rule (fact 31), and inline data has no key.
+  if (!is_aligned(operation) && !operation.is_local() && operation.kind != SendOperation::kFlush) {
+    operation.length = std::max(operation.length, 2u);
+  }
+  operation.is_inline = false;
+  operation.signaled = random_.chance(0.5);
+  operation.flush.scope = transport::FlushScope::kRange;
+  operation.violation = pick_violation(operation);
+  if (operation.is_send() || operation.is_local()) return;
+
+  const bool is_read_or_write = operation.is_write() || operation.is_read();
+  if (is_read_or_write) operation.remote = allocate(responder_, Region::kShared, operation.length);
+  if (operation.violation == kNoRemoteRight) {
+    draw_place_without_right(operation);
+  } else if (operation.violation == kMisaligned) {
+    operation.remote = allocate_aligned(responder_, Region::kAtomic, 2 * kAtomicBytes);
+    operation.remote.offset += static_cast<std::uint32_t>(random_.between(1, 7));
+    operation.remote.length = kAtomicBytes;
+  } else if (operation.violation == kBeforeStart) {
+    if (is_read_or_write) operation.length = operation.remote.length = std::min(operation.length, 4096u);
+    operation.remote.offset = is_aligned(operation) ? 0u - kAtomicBytes : 0u - 1u;
+  }
+  // kBeyondEnd: the end is known when all plans are drawn; see remote_range() of EndpointDriver.
+}
+
+Violation Planner::pick_violation(const Operation& operation) {
+  using enum Violation;
+  if (operation.kind == SendOperation::kLocalInvalidate) return kBadLocalKey;
+  if (operation.kind == SendOperation::kBindWindow) return kBadBinding;
+  if (operation.kind == SendOperation::kSendWithInvalidate && random_.chance(0.5)) return kBadInvalidation;
+  if (operation.is_send())
+    return random_.pick(std::array{kReceiveTooSmall, kReceiveWithoutKey, kUnknownLkey});
+  if (is_aligned(operation)) {
+    return random_.pick(std::array{kUnknownRkey, kStaleRkey, kBeyondEnd, kBeforeStart, kNoRemoteRight,
+                                   kWrongPd, kUnknownLkey, kMisaligned, kMisaligned});
+  }
+  if (operation.kind == SendOperation::kFlush) {
+    return random_.pick(
+        std::array{kUnknownRkey, kStaleRkey, kBeyondEnd, kBeforeStart, kNoRemoteRight, kWrongPd});
+  }
+  return random_.pick(std::array{kUnknownRkey, kStaleRkey, kBeyondEnd, kBeforeStart, kNoRemoteRight, kWrongPd,
+                                 kUnknownLkey, kOutsideWindow, kOutsideWindow});
+}
+
+void Planner::draw_place_without_right(Operation& operation) {
+  if (is_aligned(operation)) {
+    operation.remote = allocate_aligned(responder_, Region::kReadable, kAtomicBytes);
+  } else if (operation.kind == SendOperation::kFlush) {
+    operation.remote = allocate(responder_, Region::kReadable, operation.remote.length);
+  } else {
+    const Region region = operation.is_read() || random_.chance(0.5) ? Region::kPrivate : Region::kReadable;
+    operation.remote = allocate(responder_, region, operation.length);
+  }
+}
+
+void Planner::draw_receive(Plan& plan) {
+  const Operation& operation = plan.operations.back();
+  Receive receive{.operation = static_cast<std::uint32_t>(plan.operations.size() - 1)};
+  std::uint32_t room = operation.is_send() ? operation.length : 0;
+  if (operation.violation == Violation::kReceiveTooSmall) {
+    room -= static_cast<std::uint32_t>(random_.between(1, random_.chance(0.5) ? 1 : room));
+  } else if (operation.violation == Violation::kReceiveWithoutKey) {
+    receive.unknown_lkey = true;
+  } else if (random_.chance(0.5)) {
+    room += static_cast<std::uint32_t>(random_.between(1, 300));
+  }
+  receive.buffer = allocate_pieces(responder_, Region::kPrivate, room);
+  plan.receives.push_back(std::move(receive));
+}
+
+SendOperation Planner::draw_kind() {
+  const auto& weights = options_.operation_weights;
+  std::uint64_t ticket = random_.below(std::accumulate(weights.begin(), weights.end(), 0u));
+  std::size_t kind = 0;
+  while (ticket >= weights[kind]) {
+    ticket -= weights[kind++];
+  }
+  return kPlannedOperationKinds[kind];
+}
+
+std::uint32_t Planner::draw_length() {
+  const std::uint32_t mtu = transport::bytes(options_.path_mtu);
+  switch (random_.below(12)) {
+    case 0:
+      return 0;
+    case 1:
+      return 1;
+    case 2:
+      return mtu - 1;
+    case 3:
+      return mtu;
+    case 4:
+      return mtu + 1;
+    case 5:
+      return static_cast<std::uint32_t>(random_.between(1, 64));
+    case 6:
+    case 7:
+      return mtu * static_cast<std::uint32_t>(random_.between(2, 6)) +
+             static_cast<std::uint32_t>(random_.below(3)) - 1;
+    case 8:
+      return static_cast<std::uint32_t>(random_.between(1, options_.max_message_bytes));
+    default:
+      return static_cast<std::uint32_t>(random_.between(1, 4 * mtu));
+  }
+}
+
+Range Planner::allocate(HostId host, Region region, std::uint32_t length) {
+  std::uint32_t& size = plans_.memory[index(host)][static_cast<std::size_t>(region)];
+  size += static_cast<std::uint32_t>(random_.below(8));  // a gap, and odd addresses
+  const Range range{.region = region, .offset = size, .length = length};
+  size += length;
+  return range;
+}
+
+Range Planner::allocate_aligned(HostId host, Region region, std::uint32_t length) {
+  std::uint32_t& size = plans_.memory[index(host)][static_cast<std::size_t>(region)];
+  size = (size + 7) / 8 * 8;
+  return {.region = region, .offset = std::exchange(size, size + length), .length = length};
+}
+
+std::vector<Range> Planner::allocate_pieces(HostId host, Region region, std::uint32_t length) {
+  std::vector<Range> pieces;
+  if (length == 0 && random_.chance(0.5)) {
+    return pieces;
+  }
+  const std::uint64_t more = random_.chance(0.3) ? random_.between(1, 3) : 0;
+  for (std::uint64_t i = 0; i < more; ++i) {
+    const auto part = static_cast<std::uint32_t>(random_.below(std::uint64_t{length} + 1));
+    pieces.push_back(allocate(host, region, part));
+    length -= part;
+  }
+  pieces.push_back(allocate(host, region, length));
+  return pieces;
+}
+
+}  // namespace
+
+Plans Plans::draw(const Options& options) {
+  return Planner(options).draw();
+}
+
+}  // namespace urnic::sim

@@ -1,0 +1,189 @@
+// Datagrams and unreliable connections, from one device to the other.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cerrno>
+
+#include "nic/multicast_groups.h"
+#include "tests/unit/nic/device_pair.h"
+#include "transport/wire/frame.h"
+
+namespace urnic::nic {
+namespace {
+
+using testing::IsEmpty;
+using transport::AddressHandleId;
+using transport::Completion;
+using transport::CompletionStatus;
+using transport::QpNumber;
+using transport::QpState;
+using transport::SendOperation;
+using transport::wire::Gid;
+
+constexpr std::uint32_t kQkey = 0x11111111;
+constexpr std::size_t kGrhBytes = 40;
+
+/// One datagram queue pair at each end, in RTS.
+class DatagramTest : public testing::Test {
+ protected:
+  DatagramTest() {
+    for (Host* host : {&pair.a(), &pair.b()}) add_queue_pair(*host);
+    to_b = pair.a().device().create_address_handle(pair.a().pd(), {.destination = pair.b().gid(), .source_gid_index = 1}).value();
+    pair.settle();
+  }
+  ~DatagramTest() override { EXPECT_TRUE(pair.a().device().destroy_address_handle(pair.a().pd(), to_b)); }
+
+  static QueuePair& add_queue_pair(Host& host) {
+    QpCreateAttributes attributes = host.default_attributes();
+    attributes.type = QpType::kUd;
+    QueuePair& qp = host.add_queue_pair(attributes);
+    EXPECT_TRUE(qp.modify({.state = QpState::kInit, .pkey_index = std::uint16_t{0}, .port = std::uint8_t{1}, .qkey = kQkey}));
+    EXPECT_TRUE(qp.modify({.state = QpState::kReadyToReceive}));
+    EXPECT_TRUE(qp.modify({.state = QpState::kReadyToSend, .send_psn = transport::Psn(7)}));
+    return qp;
+  }
+  void send(AddressHandleId to, QpNumber qp, std::size_t length, std::uint32_t qkey = kQkey) {
+    pair.a().post({.wr_id = 1, .signaled = true, .destination = {.address = to, .qp = qp, .qkey = qkey}}, 0, length);
+    pair.settle();
+  }
+
+  DevicePair pair;
+  AddressHandleId to_b{};
+};
+
+TEST_F(DatagramTest, ArrivesBehindAnAreaForTheGrhThatHoldsTheIpHeader) {
+  pair.a().memory()[0] = std::byte{42};
+  pair.b().post_receive(5, 1000, 200);
+  send(to_b, pair.b().qp().number(), 100);
+  EXPECT_EQ(pair.a().poll_text(), "1 ok");
+  const std::vector<Completion> received = pair.b().poll();
+  ASSERT_EQ(received.size(), 1u);
+  EXPECT_EQ(received[0].byte_length, kGrhBytes + 100);
+  EXPECT_EQ(received[0].source_qp, pair.a().qp().number());
+  EXPECT_TRUE(received[0].has_grh);
+  EXPECT_EQ(pair.b().memory()[1000 + kGrhBytes], std::byte{42});
+  // Fact 42: version and header length, then at the end the destination 10.0.0.2.
+  EXPECT_EQ(pair.b().memory()[1000 + 20], std::byte{0x45});
+  EXPECT_EQ(pair.b().memory()[1000 + 39], std::byte{2});
+}
+
+// Fact 7.
+TEST_F(DatagramTest, ComesFromTheUdpPortOfItsQueuePair) {
+  EXPECT_EQ(datagram_source_port(QpNumber{1}), 55410);
+  EXPECT_EQ(datagram_source_port(QpNumber{0x21}), 59062);
+  EXPECT_EQ(datagram_source_port(QpNumber{0x42}), 52588);
+  send(to_b, pair.b().qp().number(), 4);
+  const auto frame = transport::wire::parse_frame(pair.wire.sent_by(0).back()).value();
+  EXPECT_EQ(frame.udp.source_port, datagram_source_port(pair.a().qp().number()));
+}
+
+TEST_F(DatagramTest, WithAnotherQkeyIsNotReceived) {
+  pair.b().post_receive(5, 1000, 200);
+  send(to_b, pair.b().qp().number(), 4, kQkey + 1);
+  EXPECT_EQ(pair.a().poll_text(), "1 ok");
+  EXPECT_EQ(pair.b().poll_text(), "");
+}
+
+TEST_F(DatagramTest, LongerThanTheMtuIsRefusedAndEndsTheSendQueue) {
+  send(to_b, pair.b().qp().number(), 4097);
+  EXPECT_EQ(pair.a().poll()[0].status, CompletionStatus::kLocalLengthError);
+  EXPECT_EQ(pair.a().qp().query().state, QpState::kSqError);
+  EXPECT_TRUE(pair.a().qp().modify({.state = QpState::kReadyToSend}));
+  pair.b().post_receive(5, 0, 4200);
+  send(to_b, pair.b().qp().number(), 4096);
+  EXPECT_EQ(pair.a().poll_text(), "1 ok");
+  EXPECT_EQ(pair.b().poll_text(), "5 ok");
+}
+
+TEST_F(DatagramTest, ForAnAddressHandleThatIsGoneIsLost) {
+  const AddressHandleId gone =
+      pair.a().device().create_address_handle(pair.a().pd(), {.destination = pair.b().gid(), .source_gid_index = 1}).value();
+  ASSERT_TRUE(pair.a().device().destroy_address_handle(pair.a().pd(), gone));
+  pair.b().post_receive(5, 1000, 200);
+  send(gone, pair.b().qp().number(), 4);
+  EXPECT_EQ(pair.a().poll_text(), "1 ok");
+  EXPECT_EQ(pair.b().poll_text(), "");
+}
+
+TEST_F(DatagramTest, MayFollowOneToSomebodyElse) {
+  const Gid nobody = Gid::from_ipv4({{10, 0, 0, 9}});
+  const AddressHandleId to_nobody =
+      pair.a().device().create_address_handle(pair.a().pd(), {.destination = nobody, .source_gid_index = 1}).value();
+  pair.b().post_receive(5, 1000, 200);
+  send(to_nobody, QpNumber{5}, 4);
+  send(to_b, pair.b().qp().number(), 4);
+  pair.pass(std::chrono::seconds(10));  // until nobody has not answered often enough
+  EXPECT_EQ(pair.a().poll_text(), "1 ok, 1 ok");
+  EXPECT_EQ(pair.b().poll_text(), "5 ok");
+  EXPECT_TRUE(pair.a().device().destroy_address_handle(pair.a().pd(), to_nobody));
+}
+
+TEST_F(DatagramTest, ToAGroupReachesItsMembersAndNobodyElse) {
+  const Gid group = Gid::from_ipv4({{239, 1, 2, 3}});
+  const AddressHandleId to_group =
+      pair.a().device().create_address_handle(pair.a().pd(), {.destination = group, .source_gid_index = 1}).value();
+  add_queue_pair(pair.b());
+  add_queue_pair(pair.b());
+  Device& device = pair.b().device();
+  for (std::size_t i : {0u, 1u, 2u}) pair.b().post_receive(10 + i, 1000 * i, 200, i);
+  ASSERT_TRUE(device.attach_multicast(pair.b().qp(0), group));
+  ASSERT_TRUE(device.attach_multicast(pair.b().qp(1), group));
+  send(to_group, QpNumber{0xffffff}, 4);
+  EXPECT_EQ(pair.b().poll_text(), "10 ok, 11 ok");
+
+  ASSERT_TRUE(device.detach_multicast(pair.b().qp(0), group));
+  EXPECT_EQ(device.detach_multicast(pair.b().qp(0), group).error().code, EINVAL);
+  pair.b().post_receive(20, 1000, 200, 0);
+  pair.b().post_receive(21, 1000, 200, 1);
+  send(to_group, QpNumber{0xffffff}, 4);
+  EXPECT_EQ(pair.b().poll_text(), "21 ok");
+
+  EXPECT_EQ(device.check_destroyable(pair.b().qp(1)).error().code, EBUSY);
+  EXPECT_TRUE(device.check_destroyable(pair.b().qp(0)));
+  EXPECT_TRUE(pair.a().device().destroy_address_handle(pair.a().pd(), to_group));
+}
+
+TEST_F(DatagramTest, HasNothingButSends) {
+  for (const SendOperation operation : {SendOperation::kWrite, SendOperation::kRead, SendOperation::kFetchAdd}) {
+    EXPECT_EQ(QueuePair::SendBatch(pair.a().qp()).post({.operation = operation}, {}), PostStatus::kBadRequest);
+  }
+}
+
+/// An unreliable connection.
+class UnreliableConnectionTest : public testing::Test {
+ protected:
+  UnreliableConnectionTest() {
+    QpCreateAttributes a = pair.a().default_attributes();
+    QpCreateAttributes b = pair.b().default_attributes();
+    a.type = b.type = QpType::kUc;
+    DevicePair::connect(pair.a(), pair.a().add_queue_pair(a), pair.b(), pair.b().add_queue_pair(b));
+    pair.settle();
+  }
+  DevicePair pair;
+};
+
+TEST_F(UnreliableConnectionTest, LosesAMessageOfWhichAPacketIsLostAndReceivesTheNext) {
+  pair.b().post_receive(1, 0, 4096);
+  int packet = 0;
+  pair.wire.is_lost = [&](std::size_t, const FakeWire::Bytes&) { return ++packet == 2; };
+  pair.a().post_send(1, 0, 3000);
+  pair.a().post_send(2, 0, 2000);
+  pair.settle();
+  EXPECT_EQ(pair.a().poll_text(), "1 ok, 2 ok");
+  const auto received = pair.b().poll();
+  ASSERT_EQ(received.size(), 1u);
+  EXPECT_EQ(received[0].byte_length, 2000u);
+}
+
+TEST_F(UnreliableConnectionTest, NeverAnswers) {
+  pair.b().post_receive(1, 0, 4096);
+  pair.settle();
+  const std::size_t before = pair.wire.sent_by(1).size();
+  pair.a().post_send(1, 0, 3000);
+  pair.settle();
+  EXPECT_EQ(pair.wire.sent_by(1).size(), before);
+  EXPECT_EQ(pair.b().poll_text(), "1 ok");
+}
+
+}  // namespace
+}  // namespace urnic::nic
