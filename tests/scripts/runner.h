@@ -25,7 +25,8 @@ struct Outcome {
 /// Bounded in time and memory, whatever the script says.
 Outcome run_script(const Script& script);
 
-/// Does what the script does and looks at nothing that comes of it; what cannot be done is left out. For fuzzing.
+/// Does what the script does and looks at nothing that comes of it; what cannot be done is left out. For
+/// fuzzing.
 void play_script(const Script& script);
 
 }  // namespace urnic::scripts

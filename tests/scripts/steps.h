@@ -32,6 +32,21 @@ bool is_action(Verb verb);
 /// Compares what came out, which it takes away, or what is, with what the statement says.
 std::optional<Trouble> expect(Stage& stage, const Statement& statement);
 
+// Parts of act().
+std::optional<Trouble> post(Stage& stage, const Statement& statement);
+std::optional<Trouble> arrive(Stage& stage, const Statement& statement);
+/// Lets the transport react unless the statement says "burst".
+std::optional<Trouble> drained(Stage& stage, const Statement& statement);
+
+/// Scatter/gather elements.
+struct Elements {
+  std::vector<transport::Sge> sges;
+  std::uint64_t length = 0;  ///< all of them together
+  std::optional<Trouble> trouble;
+};
+/// `length` is that of a single element that names none.
+Elements elements_of(Stage& stage, const std::vector<Place>& places, std::uint64_t length);
+
 /// What came out and was not expected; nothing if all is consumed.
 std::optional<std::string> first_unexpected(const Stage& stage, Outputs& outputs);
 

@@ -58,8 +58,7 @@ TEST_F(UcRequesterFlow, KeepsQuietAboutUnsignaledSuccessButNotAboutFailure) {
 TEST_F(UcRequesterFlow, FailsOperationsThatTheServiceDoesNotHave) {
   for (const SendOperation operation :
        {SendOperation::kSendWithInvalidate, SendOperation::kRead, SendOperation::kCompareSwap,
-        SendOperation::kFetchAdd, SendOperation::kFlush, SendOperation::kAtomicWrite,
-        SendOperation::kLocalInvalidate, SendOperation::kBindWindow}) {
+        SendOperation::kFetchAdd, SendOperation::kFlush, SendOperation::kAtomicWrite}) {
     SCOPED_TRACE(static_cast<int>(operation));
     SendWr wr = send_wr(1, 8);
     wr.request.operation = operation;
@@ -70,6 +69,21 @@ TEST_F(UcRequesterFlow, FailsOperationsThatTheServiceDoesNotHave) {
     EXPECT_EQ(endpoint_.state(), QpState::kSqError);
     endpoint_.to_ready_to_send(config_);
   }
+}
+
+TEST_F(UcRequesterFlow, BindsWindowsAndTakesThemBackBetweenMessages) {
+  dma_.allow_invalidate(0x77);
+  SendWr bind = send_wr(2, 0);
+  bind.request.operation = SendOperation::kBindWindow;
+  bind.request.binding.window = Rkey{0x77};
+  SendWr invalidate = send_wr(3, 0);
+  invalidate.request.operation = SendOperation::kLocalInvalidate;
+  invalidate.request.invalidate_rkey = Rkey{0x77};
+  post({send_wr(1, 5), bind, invalidate, invalidate, send_wr(5, 5)});
+  EXPECT_THAT(sent(), ElementsAre(as_uc(send_only(Psn(200), local_memory(0, 5)))));
+  EXPECT_THAT(send_completions(), ElementsAre(Succeeded(1), Succeeded(2), Succeeded(3),
+                                              Completed(3, CompletionStatus::kLocalQpOperationError), Flushed(5)));
+  EXPECT_EQ(dma_.bindings().size(), 1u);
 }
 
 TEST_F(UcRequesterFlow, StopsTheSendQueueWhenMemoryCannotBeRead) {
