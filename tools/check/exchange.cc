@@ -47,6 +47,7 @@ void Exchange::reset() {
   log.clear();
   mtu = 0;
   last_span_unsure = false;
+  is_settled = false;
   acknowledged.reset();
   refusal.reset();
   fatal.reset();

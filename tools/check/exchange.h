@@ -69,7 +69,8 @@ struct Refusal {
 struct Hole {
   Psn psn;
   bool is_atomic = false;
-  std::uint64_t frame = 0;  ///< where its absence was noticed
+  std::uint64_t frame = 0;      ///< where its absence was noticed
+  std::uint64_t passed_in = 0;  ///< a new request, sent when everything else was answered; 0 for none
 };
 
 inline constexpr std::size_t kMaxHoles = 64;
@@ -83,15 +84,17 @@ struct Exchange {
   std::uint32_t flow;
   RequestLog log;
   bool is_reliable = true;
-  std::uint32_t mtu = 0;            ///< path MTU in bytes; 0 until something shows it
-  bool last_span_unsure = false;    ///< the newest entry is a READ whose number of responses is not known yet
+  std::uint32_t mtu = 0;          ///< path MTU in bytes; 0 until something shows it
+  bool last_span_unsure = false;  ///< the newest entry is a READ whose number of responses is not known yet
+  /// Whether the newest request is known to be the newest ever sent. Not so when the capture begins in the
+  /// middle of a repetition.
+  bool is_settled = false;
   bool has_unplaced = false;        ///< a damaged request was seen last, whose PSN says nothing
   std::optional<Psn> acknowledged;  ///< the highest PSN that any answer confirmed
   std::optional<Refusal> refusal;
   std::optional<Refusal> fatal;
   std::vector<Hole> holes;
-  std::uint32_t generation = 0;      ///< how often the queue pair began anew
-  std::uint64_t last_new_frame = 0;  ///< of the newest request that was not a repetition
+  std::uint32_t generation = 0;  ///< how often the queue pair began anew
   ExchangeCounts counts;
 
   /// How many PSNs a READ of `length` bytes takes, at least 1 and at most RequestLog::kMaxSpan.

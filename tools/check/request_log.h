@@ -18,6 +18,7 @@ struct RequestEntry {
   std::uint32_t span = 1;    ///< how many PSNs
   bool is_missing = false;   ///< never seen
   bool is_skipped = false;   ///< missing, and known never to have existed
+  bool may_be_rest = false;  ///< of a READ: the capture began not long before, perhaps it was asked before
   bool is_damaged = false;   ///< its ICRC is wrong: what it says may not be true
   bool is_answered = false;  ///< the last response to it was seen
   bool ack_requested = false;

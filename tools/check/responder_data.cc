@@ -72,6 +72,9 @@ void ResponderModel::check_read_response(const Seen& seen, RequestEntry& read, s
                   : (ends ? Position::kLast : Position::kMiddle);
   };
   const bool is_resumed = offset > 0 && offset == read.resumed_at && read.transmissions > 1;
+  if (offset == 0 && read.may_be_rest && position == (ends ? Position::kLast : Position::kMiddle)) {
+    return;  // of a READ that began before the capture
+  }
   if (position != place(offset == 0) && !(is_resumed && position == place(true))) {
     exchange_.findings.add(
         Rule::kReadResponseOpcode, exchange_.flow, {read.first_frame, seen.number},

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 namespace urnic::check {
 namespace {
@@ -64,9 +65,8 @@ bool ResponderModel::is_unsent(const Seen& seen) {
       exchange_.settle_last_span();
       return distance(psn, exchange_.log.next()) <= 0;
     }
-    exchange_.findings.add(Rule::kReadResponseExtra, exchange_.flow, {last.first_frame, seen.number},
-                           fmt::format("{} responses, up to PSN {}", last.span, hex(last.last())),
-                           fmt::format("{} with PSN {}", name_of(seen.packet.opcode), hex(psn)));
+    complain_of_unsent(seen, Rule::kReadResponseExtra,
+                       fmt::format("{} responses, up to PSN {}", last.span, hex(last.last())));
     return true;
   }
   if (exchange_.has_unplaced) {
@@ -75,9 +75,21 @@ bool ResponderModel::is_unsent(const Seen& seen) {
   // What a NAK may name is judged by kind; a NAK for the very next PSN has a rule of its own.
   const bool is_nak = seen.packet.info->operation == Operation::kAcknowledge &&
                       kind_of(seen.packet.syndrome) == AnswerKind::kSequenceNak;
-  exchange_.findings.add(is_nak ? Rule::kNakWithoutGap : Rule::kAckUnsent, exchange_.flow, {seen.number},
-                         fmt::format("a PSN before {}", hex(exchange_.log.next())), hex(psn));
+  complain_of_unsent(seen, is_nak ? Rule::kNakWithoutGap : Rule::kAckUnsent,
+                     fmt::format("a PSN before {}", hex(exchange_.log.next())));
   return true;
+}
+
+void ResponderModel::complain_of_unsent(const Seen& seen, Rule rule, std::string expected) {
+  std::string what = fmt::format("{} with PSN {}", name_of(seen.packet.opcode), hex(seen.packet.psn));
+  if (exchange_.is_settled) {
+    exchange_.findings.add_if_complete(rule, exchange_.flow, {seen.number}, std::move(expected),
+                                       std::move(what));
+  } else if (!complained_of_stranger_) {
+    complained_of_stranger_ = true;
+    exchange_.findings.add(Rule::kAnswerWithoutRequest, exchange_.flow, {seen.number}, std::move(expected),
+                           std::move(what));
+  }
 }
 
 void ResponderModel::on_acknowledge(const Seen& seen) {
