@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 #include <map>
 #include <optional>
 #include <string>
@@ -101,6 +102,9 @@ struct Exchange {
   std::uint32_t responses_for(std::uint32_t length) const;
   /// Takes a full packet's payload as the path MTU. False when it cannot be one.
   bool learn_mtu(std::size_t payload_bytes);
+  /// Adds a finding that only a capture with all frames, from before the repetitions under way, can prove.
+  void add_if_sure(Rule rule, std::initializer_list<std::uint64_t> frames, std::string expected,
+                   std::string seen);
   /// Corrects the span of the newest entry once the path MTU is known.
   void settle_last_span();
   /// Forgets everything but the counts: the queue pair began anew.

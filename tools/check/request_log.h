@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <optional>
 
 #include "tools/check/packet.h"
@@ -17,9 +18,11 @@ struct RequestEntry {
   Psn first;
   std::uint32_t span = 1;    ///< how many PSNs
   bool is_missing = false;   ///< never seen
+  bool is_needless = false;  ///< missing, and the message around it is complete
   bool is_skipped = false;   ///< missing, and known never to have existed
   bool may_be_rest = false;  ///< of a READ: the capture began not long before, perhaps it was asked before
   bool is_damaged = false;   ///< its ICRC is wrong: what it says may not be true
+  bool span_unsure = false;  ///< of a READ, worked out before the path MTU was known
   bool is_answered = false;  ///< the last response to it was seen
   bool ack_requested = false;
   bool has_digest = false;
@@ -70,6 +73,9 @@ class RequestLog {
   RequestEntry* find(Psn psn);
   /// Puts `entry` into the missing run that covers all of it.
   void fill(std::size_t missing_index, const RequestEntry& entry);
+  /// The path MTU is known now: cuts READs that were given too many PSNs, those of a lost request behind
+  /// them, to what `responses_for(length)` says.
+  void settle_spans(const std::function<std::uint32_t(std::uint32_t)>& responses_for);
 
  private:
   std::size_t limit_;

@@ -50,7 +50,7 @@ void RequesterModel::on_copy(const Seen& seen) {
 RequestEntry RequesterModel::entry_of(const Seen& seen) const {
   const Packet& packet = seen.packet;
   RequestEntry entry{.first = packet.psn,
-                     .may_be_rest = !exchange_.is_settled,
+                     .may_be_rest = !exchange_.is_settled || exchange_.findings.is_lossy(),
                      .is_damaged = seen.is_damaged,
                      .ack_requested = packet.ack_requested,
                      .has_digest = seen.has_whole_payload() && !seen.is_damaged,
@@ -184,11 +184,10 @@ void RequesterModel::settle_read_span(Psn next) {
   for (std::uint32_t mtu = 256; mtu <= 4096 && span > 0; mtu *= 2) {
     const std::uint64_t responses = std::max<std::uint64_t>((std::uint64_t{read.length} + mtu - 1) / mtu, 1);
     if (responses == static_cast<std::uint64_t>(span) && responses <= RequestLog::kMaxSpan) {
+      // Unless a request behind it was lost: responses will tell.
       exchange_.last_span_unsure = false;
-      if (read.length > mtu) {
-        exchange_.learn_mtu(mtu);
-      }
       exchange_.log.back().span = static_cast<std::uint32_t>(responses);
+      exchange_.log.back().span_unsure = true;
       return;
     }
   }
@@ -271,18 +270,14 @@ void RequesterModel::finish_write(const Seen& seen) {
   if (message_.bytes != message_.announced) {
     return;  // what is missing had data
   }
-  // Everything that was announced is there: the PSNs left out never stood for a packet.
+  // Everything that was announced is there: if the PSNs left out are acknowledged, they never stood for a
+  // packet.
   for (std::size_t i = exchange_.log.size(); i-- > 0;) {
     RequestEntry& entry = exchange_.log[i];
     if (entry.first_frame < message_.first_frame) {
       break;
     }
-    if (entry.is_missing && !entry.is_skipped) {
-      entry.is_skipped = true;
-      exchange_.findings.add(Rule::kPsnSkipped, exchange_.flow, {entry.first_frame, seen.number},
-                             fmt::format("PSN {}", hex(entry.first)),
-                             fmt::format("{} left out of a WRITE that is complete without", entry.span));
-    }
+    entry.is_needless = entry.is_missing;
   }
 }
 
@@ -315,7 +310,7 @@ void RequesterModel::judge_holes() {
       exchange_.findings.add_if_complete(
           hole.is_atomic ? Rule::kAtomicUnanswered : Rule::kReadResponseMissing, exchange_.flow,
           {hole.frame, hole.passed_in}, fmt::format("an answer with PSN {}", hex(hole.psn)),
-          "later answers, and the requester goes on");
+          std::string("later answers, and the requester goes on") + kUnlessLost);
     } else {
       exchange_.findings.add(Rule::kNoAnswer, exchange_.flow, {hole.frame},
                              fmt::format("an answer with PSN {}", hex(hole.psn)), "the capture ends");
