@@ -43,6 +43,15 @@ void Exchange::add_if_sure(Rule rule, std::initializer_list<std::uint64_t> frame
   findings.add_if_complete(rule, flow, frames, std::move(expected), std::move(seen), is_settled);
 }
 
+void Exchange::add_if_in_order(const Seen& seen, Rule rule, std::string expected, std::string what) {
+  findings.add_if_complete(rule, flow, {seen.number}, std::move(expected), std::move(what),
+                           is_settled && seen.order == Order::kInOrder);
+}
+
+void Exchange::close_hole(Psn psn) {
+  std::erase_if(holes, [psn](const Hole& hole) { return hole.psn == psn; });
+}
+
 void Exchange::settle_last_span() {
   if (last_span_unsure && mtu != 0 && !log.is_empty()) {
     log.back().span = responses_for(log.back().length);

@@ -16,6 +16,10 @@
 
 namespace urnic::check {
 
+/// Whether a packet was overtaken by one that its sender sent later. Only the IP identification tells, and
+/// only if the sender counts it.
+enum class Order : std::uint8_t { kInOrder, kLate, kUnknown };
+
 /// A packet on its way through the models.
 struct Seen {
   const Frame& frame;
@@ -24,6 +28,7 @@ struct Seen {
   std::int64_t time_ns = 0;
   bool is_damaged = false;  ///< the ICRC is wrong; receivers drop it
   std::uint32_t icrc = 0;   ///< as sent; 0 when cut off
+  Order order = Order::kUnknown;
 
   bool has_whole_payload() const { return packet.payload.size() == packet.payload_bytes; }
 };
@@ -105,6 +110,10 @@ struct Exchange {
   /// Adds a finding that only a capture with all frames, from before the repetitions under way, can prove.
   void add_if_sure(Rule rule, std::initializer_list<std::uint64_t> frames, std::string expected,
                    std::string seen);
+  /// The same, about `seen`, that only holds if the network did not deliver it late.
+  void add_if_in_order(const Seen& seen, Rule rule, std::string expected, std::string what);
+  /// The response with this PSN is there after all.
+  void close_hole(Psn psn);
   /// Corrects the span of the newest entry once the path MTU is known.
   void settle_last_span();
   /// Forgets everything but the counts: the queue pair began anew.

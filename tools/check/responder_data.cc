@@ -103,6 +103,7 @@ void ResponderModel::check_order_of_responses(const Seen& seen, RequestEntry& re
         Rule::kImpliedNak, exchange_.flow, {read.first_frame, seen.number}, "",
         fmt::format("READ response with PSN {} is missing", hex(exchange_.holes.back().psn)));
   }
+  exchange_.close_hole(seen.packet.psn);
   read.next_response = std::max(read.next_response, offset + 1);
   if (offset + 1 == read.span) {
     if (!read.is_answered) {

@@ -32,6 +32,10 @@ void ResponderModel::on_answer(const Seen& seen) {
     }
     return;
   }
+  if (seen.order == Order::kLate && exchange_.acknowledged &&
+      distance(*exchange_.acknowledged, seen.packet.psn) <= 0) {
+    return on_late(seen);
+  }
   switch (seen.packet.info->operation) {
     case Operation::kAcknowledge:
       return on_acknowledge(seen);
@@ -91,6 +95,18 @@ void ResponderModel::complain_of_unsent(const Seen& seen, Rule rule, std::string
   }
 }
 
+void ResponderModel::on_late(const Seen& seen) {
+  // Overtaken by later answers, which told the requester all that this one does, but for data.
+  const Psn psn = seen.packet.psn;
+  exchange_.findings.add(Rule::kOvertaken, exchange_.flow, {seen.number}, "",
+                         fmt::format("{} with PSN {}", name_of(seen.packet.opcode), hex(psn)));
+  RequestEntry* const entry = exchange_.log.find(psn);
+  if (entry != nullptr && seen.packet.info->operation != Operation::kAcknowledge) {
+    entry->is_answered = entry->is_answered || entry->last() == psn;
+    exchange_.close_hole(psn);
+  }
+}
+
 void ResponderModel::on_acknowledge(const Seen& seen) {
   const AnswerKind kind = kind_of(seen.packet.syndrome);
   if (kind == AnswerKind::kAck) {
@@ -128,8 +144,8 @@ void ResponderModel::on_ack(const Seen& seen) {
 void ResponderModel::on_old_ack(const Seen& seen) {
   const Psn psn = seen.packet.psn;
   if (last_ack_ && distance(*last_ack_, psn) < 0) {
-    exchange_.add_if_sure(Rule::kAckRegress, {seen.number}, fmt::format("PSN {} or later", hex(*last_ack_)),
-                          hex(psn));
+    exchange_.add_if_in_order(seen, Rule::kAckRegress, fmt::format("PSN {} or later", hex(*last_ack_)),
+                              hex(psn));
     return;
   }
   if (psn != *exchange_.acknowledged) {
@@ -152,9 +168,10 @@ void ResponderModel::on_old_ack(const Seen& seen) {
 void ResponderModel::on_nak(const Seen& seen, AnswerKind kind) {
   const Psn psn = seen.packet.psn;
   if (exchange_.acknowledged && distance(*exchange_.acknowledged, psn) <= 0) {
-    exchange_.add_if_sure(Rule::kNakPsn, {seen.number},
-                          fmt::format("a PSN behind {}, which is acknowledged", hex(*exchange_.acknowledged)),
-                          fmt::format("{} with PSN {}", describe_syndrome(seen.packet.syndrome), hex(psn)));
+    exchange_.add_if_in_order(
+        seen, Rule::kNakPsn,
+        fmt::format("a PSN behind {}, which is acknowledged", hex(*exchange_.acknowledged)),
+        fmt::format("{} with PSN {}", describe_syndrome(seen.packet.syndrome), hex(psn)));
     return;
   }
   switch (kind) {

@@ -44,6 +44,7 @@ class ResponderModel {
   void on_acknowledge(const Seen& seen);
   void on_ack(const Seen& seen);
   void on_old_ack(const Seen& seen);
+  void on_late(const Seen& seen);
   void on_nak(const Seen& seen, AnswerKind kind);
   void on_sequence_nak(const Seen& seen);
   void on_rnr_nak(const Seen& seen);

@@ -7,6 +7,7 @@
 #include <ostream>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tests/unit/check/capture_edit.h"
@@ -283,6 +284,28 @@ TEST(SpoiltCaptures, BreakEveryRuleThereIs) {
   for (const RuleInfo& info : all_rules()) {
     EXPECT_EQ(broken.count(info.rule) == 1, info.severity == Severity::kViolation) << info.name;
   }
+}
+
+TEST(OvertakenFrames, BreakNoRule) {
+  Capture capture = Capture::fixture("vs_sizes");
+  // The ACK of frame 10 arrives behind that of frame 14 too: with its own IP identification, it was
+  // overtaken.
+  capture.edit(capture.repeat(10, 14)).new_ip_id().seal();
+  check_capture(capture, {}, [](const Checker& checker) {
+    EXPECT_THAT(violations_of(checker), testing::IsEmpty());
+    EXPECT_EQ(checker.findings().count_of(Rule::kOvertaken) + checker.findings().count_of(Rule::kNetworkCopy),
+              1u);
+  });
+}
+
+TEST(OvertakenFrames, LeaveNoReadResponseMissing) {
+  Capture capture = Capture::fixture("vs_sizes");
+  std::swap(capture[55], capture[57]);
+  std::swap(capture[55].time_ns, capture[57].time_ns);
+  check_capture(capture, {}, [](const Checker& checker) {
+    EXPECT_THAT(violations_of(checker), testing::IsEmpty());
+    EXPECT_EQ(checker.findings().count_of(Rule::kNoAnswer), 0u);
+  });
 }
 
 // No recording of rdma_rxe has a CNP. The one put together for the fuzz corpus has AckReq and a PSN, as none
