@@ -1,6 +1,8 @@
 // The requests of one direction of a connection that a capture showed lately, by PSN.
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -37,11 +39,19 @@ struct RequestEntry {
   std::uint32_t digest = 0;  ///< of the payload, or of an atomic's operands
   std::uint64_t address = 0;
   std::uint32_t r_key = 0;
-  std::uint32_t length = 0;         ///< of RETH
-  std::uint32_t next_response = 0;  ///< of a READ: which response comes next, counted from 0
-  std::uint32_t resumed_at = 0;     ///< of a READ: where it was last asked for again, counted from 0
-  std::uint64_t original = 0;       ///< an atomic's result
+  std::uint32_t length = 0;                   ///< of RETH
+  std::uint32_t next_response = 0;            ///< of a READ: which response comes next, counted from 0
+  std::array<std::uint32_t, 4> resumed_at{};  ///< of a READ: where it was asked for again lately, from 0
+  std::uint64_t original = 0;                 ///< an atomic's result
 
+  void resume_at(std::uint32_t response) {
+    std::copy_backward(resumed_at.begin(), resumed_at.end() - 1, resumed_at.end());
+    resumed_at.front() = response;
+    next_response = response;
+  }
+  bool was_resumed_at(std::uint32_t response) const {
+    return std::find(resumed_at.begin(), resumed_at.end(), response) != resumed_at.end();
+  }
   Psn last() const { return first + (span - 1); }
   const OpcodeInfo& info() const { return info_of(opcode); }
   bool covers(Psn psn) const {

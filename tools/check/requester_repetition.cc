@@ -91,8 +91,7 @@ void RequesterModel::check_repeated_read(const Seen& seen, RequestEntry& entry) 
                     entry.length - std::min<std::uint64_t>(skipped, entry.length)),
         fmt::format("{:#x}, key {:#x}, {} bytes", packet.address, packet.r_key, packet.length));
   }
-  entry.resumed_at = offset;
-  entry.next_response = offset;
+  entry.resume_at(offset);
   const Psn last = entry.last();
   std::erase_if(exchange_.holes, [&](const Hole& hole) {
     return distance(packet.psn, hole.psn) >= 0 && distance(hole.psn, last) >= 0;

@@ -69,7 +69,7 @@ void ResponderModel::check_read_response(const Seen& seen, RequestEntry& read, s
     return starts ? (ends ? Position::kOnly : Position::kFirst)
                   : (ends ? Position::kLast : Position::kMiddle);
   };
-  const bool is_resumed = offset > 0 && offset == read.resumed_at && read.transmissions > 1;
+  const bool is_resumed = offset > 0 && read.was_resumed_at(offset);
   if (offset == 0 && read.may_be_rest && position == (ends ? Position::kLast : Position::kMiddle)) {
     return;  // of a READ that began before the capture
   }
