@@ -14,8 +14,6 @@ namespace {
 using transport::CompletionStatus;
 using transport::SendOperation;
 
-constexpr std::uint64_t kReceiveBit = std::uint64_t{1} << 63;
-
 std::optional<Happening> happening_of(transport::CompletionOpcode opcode) {
   static constexpr std::array kHappenings = {Happening::kSendCompleted,
                                              Happening::kWriteCompleted,

@@ -12,8 +12,6 @@ namespace {
 using transport::CompletionStatus;
 using transport::SendOperation;
 
-constexpr std::uint64_t kReceiveBit = std::uint64_t{1} << 63;
-
 transport::CompletionOpcode send_opcode(SendOperation operation) {
   using transport::CompletionOpcode;
   static constexpr std::array kOpcodes = {CompletionOpcode::kSend,

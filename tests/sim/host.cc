@@ -17,6 +17,8 @@ using transport::wire::Ipv6Address;
 
 constexpr std::uint32_t kMaxSge = 4;
 constexpr std::uint32_t kMaxInline = 256;
+constexpr std::uint32_t kMaxUnreliableReceives = 512;
+constexpr std::uint32_t kUnreliableCompletions = 8192;
 
 std::uint8_t host_number(HostId host) {
   return static_cast<std::uint8_t>(index(host) + 1);
@@ -186,12 +188,13 @@ void Host::create_queues() {
   const std::uint32_t pairs = options_.all_pairs();
   if (options_.one_cq) {
     create(2 * pairs * (options_.send_depth + options_.receive_depth));
-    return;
+  } else {
+    for (std::uint32_t pair = 0; pair < pairs; ++pair) {
+      create(2 * options_.send_depth);
+      create(2 * options_.receive_depth);
+    }
   }
-  for (std::uint32_t pair = 0; pair < pairs; ++pair) {
-    create(2 * options_.send_depth);
-    create(2 * options_.receive_depth);
-  }
+  create(kUnreliableCompletions);
 }
 
 std::unique_ptr<nic::QueuePair> Host::create_qp(std::uint32_t pair) {
@@ -204,6 +207,34 @@ std::unique_ptr<nic::QueuePair> Host::create_qp(std::uint32_t pair) {
                                      .send_queue = queues_[options_.one_cq ? 0 : 2 * pair].get(),
                                      .receive_queue = queues_[options_.one_cq ? 0 : 2 * pair + 1].get()}));
 }
+
+std::unique_ptr<nic::QueuePair> Host::create_unreliable_qp(nic::QpType type) {
+  return require(device_->create_qp({.type = type,
+                                     .capabilities = {.max_send_wr = options_.send_depth,
+                                                      .max_receive_wr = kMaxUnreliableReceives,
+                                                      .max_send_sge = 1,
+                                                      .max_receive_sge = 1},
+                                     .pd = pd_.get(),
+                                     .send_queue = queues_.back().get(),
+                                     .receive_queue = queues_.back().get()}));
+}
+
+transport::AddressHandleId Host::create_address_handle(const transport::wire::Gid& destination) {
+  return require(device_->create_address_handle(*pd_, {.destination = destination, .source_gid_index = gid_index()}));
+}
+
+void Host::destroy_address_handle(transport::AddressHandleId handle) {
+  require(device_->destroy_address_handle(*pd_, handle));
+}
+
+transport::wire::Gid Host::group() const {
+  if (!options_.ipv6) return Ipv6Address::from_ipv4(Ipv4Address{{239, 1, 2, 3}});
+  return Ipv6Address{{0xff, 0x1e, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x12, 0x34}};
+}
+
+void Host::join_group(nic::QueuePair& qp) { require(device_->attach_multicast(qp, group())); }
+
+void Host::leave_group(nic::QueuePair& qp) { require(device_->detach_multicast(qp, group())); }
 
 transport::Sge Host::sge(const Range& range, bool unknown_lkey) const {
   const std::uint32_t key =

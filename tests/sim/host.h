@@ -46,6 +46,15 @@ class Host {
 
   std::unique_ptr<nic::QueuePair> create_qp(std::uint32_t pair);
 
+  /// One for datagrams or of an unreliable connection.
+  std::unique_ptr<nic::QueuePair> create_unreliable_qp(nic::QpType type);
+  transport::AddressHandleId create_address_handle(const transport::wire::Gid& destination);
+  void destroy_address_handle(transport::AddressHandleId handle);
+  /// The multicast group of this world.
+  transport::wire::Gid group() const;
+  void join_group(nic::QueuePair& qp);
+  void leave_group(nic::QueuePair& qp);
+
   /// A memory window that is not bound.
   transport::Rkey allocate_window(nic::WindowType type);
   void deallocate_window(transport::Rkey key);

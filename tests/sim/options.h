@@ -79,6 +79,8 @@ struct Options {
   bool ipv6 = false;
   std::uint32_t pairs = 1;  ///< of queue pairs, without the violator
   bool violator = false;    ///< one more pair, whose work requests break rules on purpose
+  std::uint32_t unreliable_pairs = 0;
+  std::uint32_t datagram_hosts = 0;  ///< that send each other datagrams; 0 or 2 and more
   bool psn_near_wrap = false;
   std::uint32_t window_packets = 128;
   std::uint8_t max_reads_in_flight = 1;

@@ -42,14 +42,20 @@ World::World(const Options& options)
         {.host = std::move(host), .volatile_key = std::move(volatile_key), .run_at = clock_.now()});
   }
   for (std::uint32_t pair = 0; pair < options_.all_pairs(); ++pair) {
-    pairs_.push_back(std::make_unique<PairDriver>(scene_, pair, plans_.pairs[pair]));
+    auto driver = std::make_unique<PairDriver>(scene_, pair, plans_.pairs[pair]);
+    pairs_.push_back(driver.get());
+    traffic_.push_back(std::move(driver));
+  }
+  for (const UnreliablePlan& plan : plans_.unreliable) {
+    const auto index = static_cast<std::uint32_t>(traffic_.size());
+    traffic_.push_back(std::make_unique<UnreliableTraffic>(scene_, index, plan));
   }
 }
 
 World::~World() {
   // Devices that are being destroyed may wait a bounded time for their peers.
   clock_.run_by_itself(microseconds(50));
-  pairs_.clear();
+  traffic_.clear();
 }
 
 std::optional<Failure> World::run() {
@@ -67,14 +73,14 @@ std::optional<Failure> World::run() {
   if (!referee_.failure()) tear_down();
   if (referee_.failure() && referee_.failure()->oracle == "liveness") {
     Failure failure = *referee_.failure();
-    for (const auto& pair : pairs_) failure.what += "; " + pair->describe();
+    for (const auto& traffic : traffic_) failure.what += "; " + traffic->describe();
     return failure;
   }
   return referee_.failure();
 }
 
 void World::begin() {
-  for (const auto& pair : pairs_) pair->begin();
+  for (const auto& traffic : traffic_) traffic->begin();
   for (std::uint32_t i = 0; i < options_.deliberate_errors; ++i) {
     pairs_[application_random_.below(options_.pairs)]->break_at(
         clock_.now() + application_random_.between(microseconds(50), microseconds(3000)));
@@ -123,7 +129,7 @@ void World::handle(const Event& event) {
     case Event::Kind::kPostSends:
     case Event::Kind::kPostReceives:
     case Event::Kind::kPairStep:
-      return pairs_[event.pair]->on_event(event);
+      return traffic_[event.traffic]->on_event(event);
     case Event::Kind::kDeregister:
       return deregister(event.host);
     case Event::Kind::kCheckMemory:
@@ -181,28 +187,20 @@ void World::poll_completions(HostId id) {
     do {
       count = queue->poll(completions);
       for (const auto& completion : std::span(completions).first(count)) {
-        std::optional<Side> side;
-        for (auto pair = pairs_.begin(); pair != pairs_.end() && !side; ++pair) {
-          side = (*pair)->find(id, completion.qp_number);
-          if (side) (*pair)->on_completion(*side, completion);
-        }
-        if (side) continue;
-        referee_.complain("completions",
-                          fmt::format("{}: a completion of a queue pair that is not there", name(id)));
+        const bool is_taken = std::ranges::any_of(
+            traffic_, [&](const auto& traffic) { return traffic->on_completion(id, completion); });
+        if (is_taken) continue;
+        referee_.complain("completions", fmt::format("{}: a completion of a queue pair that is not there", name(id)));
         return;
       }
     } while (count == completions.size());
     if (queue->has_overrun()) referee_.complain("completions", "a completion queue overran");
   }
-  for (std::uint32_t pair = 0; pair < pairs_.size(); ++pair) {
-    for (const Side side : kSides) {
-      if (options_.host_of(pair, side) == id) pairs_[pair]->on_polled(side);
-    }
-  }
+  for (const auto& traffic : traffic_) traffic->on_polled(id);
 }
 
 bool World::is_done() const {
-  return std::ranges::all_of(pairs_, [](const auto& pair) { return pair->is_done(); });
+  return std::ranges::all_of(traffic_, [](const auto& traffic) { return traffic->is_done(); });
 }
 
 void World::maybe_stop_faults() {
@@ -257,7 +255,7 @@ void World::judge_end() {
 /// Everything can be given back, and nothing is left then.
 void World::tear_down() {
   clock_.run_by_itself(microseconds(50));
-  pairs_.clear();
+  traffic_.clear();
   for (Machine& machine : scene_.machines) {
     machine.volatile_key.reset();
     referee_.complain_if("leak", machine.host->tear_down(), std::string(1, name(machine.host->id())));
