@@ -9,8 +9,7 @@ using transport::CompletionStatus;
 
 void EndpointDriver::judge_send_failure(const transport::Completion& completion) {
   const FlowObserver& flow = scene_.observer.flow(pair_, side_);
-  const auto rewinds = flow.rewinds_since_progress();
-  const auto rnr_naks = flow.rnr_naks_since_progress();
+  const auto [rewinds, rnr_naks] = flow.attempts_since_progress(scene_.now());
   switch (completion.status) {
     case CompletionStatus::kWorkRequestFlushed:
       if (!sends_.has_failed() && !flush_is_legitimate())

@@ -50,6 +50,7 @@ struct Event {
     kDeliver,       ///< `frame` reaches `host`
     kPostSends,     ///< the application at `side`, or on `host`, posts to its send queue
     kPostReceives,  ///< the same for the receive queue
+    kPostShared,    ///< `host` posts to its shared receive queue
     kPairStep,      ///< the next step in the life of a pair: error, reset, connect
     kDeregister,    ///< the application on `host` deregisters memory that others may be using
     kCheckMemory,   ///< the memory oracle looks at everything

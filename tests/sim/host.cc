@@ -87,6 +87,14 @@ Host::Host(HostId id, const Options& options, const Plans& plans, const SimClock
       [this](const nic::PortSpec&, std::uint16_t) -> Result<std::unique_ptr<nic::PacketPort>, Error> {
         return std::unique_ptr<nic::PacketPort>(std::make_unique<SimPort>(attachment_));
       });
+  events_.resize(options.all_pairs());
+  device_->set_event_handlers(
+      {.on_qp =
+           [](void* context, transport::QpEvent event) {
+             if (context == nullptr || event != transport::QpEvent::kLastWqeReached) return;
+             ++static_cast<QpEvents*>(context)->last_wqe_reached;
+           },
+       .on_srq_limit = [this](void*) { ++limit_events_; }});
   require(device_->start());
   pd_ = require(device_->allocate_pd());
   other_pd_ = require(device_->allocate_pd());
@@ -102,6 +110,9 @@ Host::Host(HostId id, const Options& options, const Plans& plans, const SimClock
     stale_key_ = to_integer(unknown_rkey());
   }
   create_queues();
+  if (options.shared_receives > 0) {
+    srq_ = require(device_->create_srq({.pd = pd_.get(), .max_wr = options.shared_receives, .max_sge = 1}));
+  }
   for (const Range& cell : plans.cells[index(id)]) {
     memory_.begin(cell);
     atomics_.emplace(cell.offset, number_at(cell.offset));
@@ -117,6 +128,7 @@ std::optional<std::string> Host::tear_down() {
   const auto require_success = [&complaint](const char* what, const Result<void, Error>& result) {
     if (!result && !complaint) complaint = fmt::format("{}: {}", what, result.error().message);
   };
+  if (srq_) require_success("destroying a shared receive queue", device_->destroy_srq(srq_));
   for (auto& queue : std::exchange(queues_, {})) {
     require_success("destroying a completion queue", device_->destroy_cq(queue));
   }
@@ -186,26 +198,31 @@ void Host::create_queues() {
     queues_.push_back(require(device_->create_cq(capacity, nullptr, nullptr)));
   };
   const std::uint32_t pairs = options_.all_pairs();
+  // Everything in the shared queue may complete on one queue pair.
+  const std::uint32_t receives = std::max(options_.receive_depth, options_.shared_receives);
   if (options_.one_cq) {
-    create(2 * pairs * (options_.send_depth + options_.receive_depth));
+    create(2 * pairs * (options_.send_depth + receives));
   } else {
     for (std::uint32_t pair = 0; pair < pairs; ++pair) {
       create(2 * options_.send_depth);
-      create(2 * options_.receive_depth);
+      create(2 * receives);
     }
   }
   create(kUnreliableCompletions);
 }
 
 std::unique_ptr<nic::QueuePair> Host::create_qp(std::uint32_t pair) {
+  const bool shares = shares_receives(pair);
   return require(device_->create_qp({.capabilities = {.max_send_wr = options_.send_depth,
-                                                      .max_receive_wr = options_.receive_depth,
+                                                      .max_receive_wr = shares ? 0 : options_.receive_depth,
                                                       .max_send_sge = kMaxSge,
-                                                      .max_receive_sge = kMaxSge,
+                                                      .max_receive_sge = shares ? 0 : kMaxSge,
                                                       .max_inline_data = kMaxInline},
                                      .pd = pd_.get(),
                                      .send_queue = queues_[options_.one_cq ? 0 : 2 * pair].get(),
-                                     .receive_queue = queues_[options_.one_cq ? 0 : 2 * pair + 1].get()}));
+                                     .receive_queue = queues_[options_.one_cq ? 0 : 2 * pair + 1].get(),
+                                     .srq = shares ? srq_.get() : nullptr,
+                                     .context = &events_[pair]}));
 }
 
 std::unique_ptr<nic::QueuePair> Host::create_unreliable_qp(nic::QpType type) {

@@ -100,6 +100,7 @@ struct Options {
   double chained = 0;  ///< WRITEs to, and READs of, a place that an earlier WRITE on the queue pair wrote
   std::uint32_t send_depth = 64;
   std::uint32_t receive_depth = 64;
+  std::uint32_t shared_receives = 0;  ///< in each host's shared receive queue; 0: every queue pair has its own
   bool one_cq = false;  ///< for all queues of a host
   Duration post_gap{};
   Duration receive_gap{};

@@ -106,6 +106,8 @@ struct Plans {
   /// By pair, then by the requester's end.
   std::vector<std::array<Plan, 2>> pairs;
   std::vector<UnreliablePlan> unreliable{};
+  /// By host: the buffers of its shared receive queue.
+  std::vector<std::vector<Range>> shared_buffers{};
   MemoryPlan::Sizes memory{};
   /// By host: where the numbers that atomics work on lie in Region::kAtomic.
   std::vector<std::vector<Range>> cells{};

@@ -54,6 +54,7 @@ class Planner {
       }
     }
     draw_unreliable();
+    draw_shared_buffers();
     plans_.memory = memory_.sizes();
     return std::move(plans_);
   }
@@ -71,6 +72,7 @@ class Planner {
   std::uint32_t draw_length();
   SendOperation draw_kind();
   void draw_unreliable();
+  void draw_shared_buffers();
 
   /// WRITEs to one place that have not ended, per plan.
   struct Chain {
@@ -301,6 +303,25 @@ std::uint32_t Planner::draw_length() {
       return static_cast<std::uint32_t>(random_.between(1, options_.max_message_bytes));
     default:
       return static_cast<std::uint32_t>(random_.between(1, 4 * mtu));
+  }
+}
+
+/// Each is large enough for every message that may come. A pair that breaks rules has receives of its own.
+void Planner::draw_shared_buffers() {
+  plans_.shared_buffers.resize(options_.hosts);
+  std::vector<std::uint32_t> longest(options_.hosts);
+  for (std::uint32_t pair = 0; pair < options_.pairs; ++pair) {
+    for (const Side side : kSides) {
+      std::uint32_t& most = longest[index(options_.host_of(pair, other(side)))];
+      for (const Operation& operation : plans_.pairs[pair][index(side)].operations) {
+        if (operation.is_send()) most = std::max(most, operation.length);
+      }
+    }
+  }
+  for (std::uint32_t host = 0; host < options_.hosts; ++host) {
+    for (std::uint32_t i = 0; i < options_.shared_receives; ++i) {
+      plans_.shared_buffers[host].push_back(memory_.allocate(host_id(host), Region::kPrivate, longest[host]));
+    }
   }
 }
 

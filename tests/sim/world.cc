@@ -38,8 +38,11 @@ World::World(const Options& options)
   for (std::uint32_t i = 0; i < options_.hosts; ++i) {
     auto host = std::make_unique<Host>(host_id(i), options_, plans_, clock_, network_, frames_, observer_);
     auto volatile_key = std::make_unique<VolatileKey>(*host);
-    scene_.machines.push_back(
-        {.host = std::move(host), .volatile_key = std::move(volatile_key), .run_at = clock_.now()});
+    auto shared_receives = std::make_unique<SharedReceives>(*host, plans_.shared_buffers[i]);
+    scene_.machines.push_back({.host = std::move(host),
+                               .volatile_key = std::move(volatile_key),
+                               .shared_receives = std::move(shared_receives),
+                               .run_at = clock_.now()});
   }
   for (std::uint32_t pair = 0; pair < options_.all_pairs(); ++pair) {
     auto driver = std::make_unique<PairDriver>(scene_, pair, plans_.pairs[pair]);
@@ -80,6 +83,9 @@ std::optional<Failure> World::run() {
 }
 
 void World::begin() {
+  for (const Machine& machine : scene_.machines) {
+    if (options_.shared_receives > 0) post_shared(machine.host->id());
+  }
   for (const auto& traffic : traffic_) traffic->begin();
   for (std::uint32_t i = 0; i < options_.deliberate_errors; ++i) {
     pairs_[application_random_.below(options_.pairs)]->break_at(
@@ -130,6 +136,8 @@ void World::handle(const Event& event) {
     case Event::Kind::kPostReceives:
     case Event::Kind::kPairStep:
       return traffic_[event.traffic]->on_event(event);
+    case Event::Kind::kPostShared:
+      return post_shared(event.host);
     case Event::Kind::kDeregister:
       return deregister(event.host);
     case Event::Kind::kCheckMemory:
@@ -137,6 +145,13 @@ void World::handle(const Event& event) {
     case Event::Kind::kNothing:
       return;
   }
+}
+
+void World::post_shared(HostId host) {
+  Machine& machine = scene_.machine(host);
+  referee_.complain_if("posting", machine.shared_receives->post(), std::string(1, name(host)));
+  // Every other time the program wants to hear when the queue runs low.
+  if (application_random_.chance(0.5)) static_cast<void>(machine.host->srq()->arm(1));
 }
 
 void World::deregister(HostId host) {
@@ -240,6 +255,7 @@ void World::judge_end() {
   for (const Machine& machine : scene_.machines) {
     const char host = name(machine.host->id());
     referee_.complain_if("atomics", machine.host->check_atomics(), std::string(1, host));
+    referee_.complain_if("leak", machine.shared_receives->judge(), std::string(1, host));
     const auto& counters = machine.host->device().counters();
     if (!options_.is_peaceful()) continue;
     for (const Counter counter : {Counter::kLocalAckTimeout, Counter::kDuplicateRequest,
@@ -293,6 +309,7 @@ void World::collect_coverage() {
   coverage_.add(Happening::kFrames, observer_.sent_frames());
   coverage_.add(options_.hosts > 2 ? Happening::kManyHosts : Happening::kTwoHosts);
   for (const Machine& machine : scene_.machines) {
+    coverage_.add(Happening::kSharedQueueLow, machine.host->limit_events());
     coverage_.add(Happening::kPortFull, machine.host->attachment().times_full);
     const auto& counters = machine.host->device().counters();
     coverage_.add(Happening::kTimeout, counters.value(Counter::kLocalAckTimeout));

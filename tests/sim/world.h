@@ -16,6 +16,7 @@
 #include "tests/sim/plan.h"
 #include "tests/sim/referee.h"
 #include "tests/sim/scene.h"
+#include "tests/sim/shared_receives.h"
 #include "tests/sim/unreliable_traffic.h"
 #include "tests/sim/volatile_key.h"
 #include "tests/sim/wire_observer.h"
@@ -52,6 +53,7 @@ class World {
   void run_host(HostId host);
   void poll_completions(HostId host);
   void deregister(HostId host);
+  void post_shared(HostId host);
   void check_memory();
   Time wake_time(const Machine& machine) const;
   bool is_done() const;
