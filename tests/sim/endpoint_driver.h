@@ -114,6 +114,10 @@ class EndpointDriver final : private VolatileKey::User {
   bool flush_is_legitimate();
   /// Whether the network and the peer are such that a request must be answered.
   bool must_succeed() const;
+  bool peer_is_well() const;
+  /// For how long the peer has owed us an acknowledgement, and for how long it may.
+  Duration silence_of_responder() const;
+  Duration longest_silence() const;
   /// A pair that breaks rules takes keys back without waiting for their users.
   bool is_heedless() const { return pair_ == scene_.options.pairs; }
 

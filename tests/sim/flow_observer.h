@@ -79,6 +79,9 @@ class FlowObserver {
     std::uint32_t rnr_naks = 0;  ///< that made it wait
   };
   Attempts attempts_since_progress(Time now) const;
+  /// Since when the responder has owed an acknowledgement for a SEND or WRITE that it took, for the first time or again;
+  /// kNever when it owes none.
+  Time owes_acknowledgement_since() const { return owes_acknowledgement_since_; }
   /// Whether the responder has refused a request for good.
   bool has_refused() const { return has_refused_; }
 
@@ -121,6 +124,7 @@ class FlowObserver {
   void made_progress(Time now);
   void may_go_back(Time told_at);
   void forget_old_messages();
+  void note_acknowledgement_owed(const WireView& request, std::uint64_t psn, Time now);
   static constexpr std::uint64_t kPsns = 1u << 24;
   static constexpr std::uint64_t kNone = ~std::uint64_t{0};
   std::uint64_t& fingerprint(std::uint64_t psn) { return fingerprints_[psn % fingerprints_.size()]; }
@@ -157,6 +161,8 @@ class FlowObserver {
     std::uint64_t end = 0;  // PSN
     Time taken = transport::kNever;
   };
+  Time owes_acknowledgement_since_ = transport::kNever;
+  std::uint64_t owes_acknowledgement_of_ = 0;  // PSN
   std::deque<ReceiveTaker> receive_takers_;  // messages whose receives have not completed
   Time hold_expired_ = transport::kNever;
   std::optional<std::uint64_t> nak_out_;  // sequence NAK sent, and the packet has not come
