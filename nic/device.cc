@@ -2,6 +2,7 @@
 
 #include <pthread.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <cstring>
@@ -9,6 +10,7 @@
 #include <thread>
 #include <utility>
 
+#include "nic/counter_aliases.h"
 #include "nic/engine.h"
 #include "nic/page_probe.h"
 
@@ -78,6 +80,18 @@ void count_users(const QpCreateAttributes& attributes, int change) {
   count(attributes.receive_queue);
   count(attributes.srq);
   count(attributes.xrc_domain);
+}
+
+void add_aliases(std::vector<std::pair<std::string_view, std::uint64_t>>& counters) {
+  const std::size_t own = counters.size();
+  for (const CounterAlias& alias : kCounterAliases) {
+    std::uint64_t sum = 0;
+    for (std::size_t i = 0; i < own; ++i) {
+      const bool is_source = std::find(alias.sources.begin(), alias.sources.end(), counters[i].first) != alias.sources.end();
+      if (is_source) sum += counters[i].second;
+    }
+    counters.emplace_back(alias.name, sum);
+  }
 }
 
 }  // namespace
@@ -300,6 +314,7 @@ std::vector<std::pair<std::string_view, std::uint64_t>> Device::all_counters() c
     all.emplace_back(kNeighborCounterNames[i],
                      engine_->neighbors().counter(static_cast<NeighborCounter>(i)));
   }
+  add_aliases(all);
   if (!engine_->is_started() || engine_->is_abandoned()) return all;
   const Engine::Guard guard(*engine_);
   const PacketPort::Statistics port = engine_->port().statistics();

@@ -1,6 +1,7 @@
 #include "nic/receiver.h"
 
 #include <cstdint>
+#include <variant>
 
 #include "transport/qp_state.h"
 #include "transport/wire/ipv4.h"
@@ -27,6 +28,14 @@ constexpr QpNumber kManagementQp{1};
 bool is_our_partition(std::uint16_t pkey) {
   constexpr std::uint16_t kKeyMask = 0x7fff;
   return (pkey & kKeyMask) == kKeyMask;
+}
+
+/// ECN "congestion experienced" (RFC 3168): the low two bits are both set.
+bool is_congestion_marked(const Frame& frame) {
+  const auto* const ipv4 = std::get_if<transport::wire::Ipv4>(&frame.ip);
+  const std::uint8_t traffic_class =
+      ipv4 != nullptr ? ipv4->tos : std::get<transport::wire::Ipv6>(frame.ip).traffic_class;
+  return (traffic_class & 3u) == 3u;
 }
 
 /// Receivers of a group (fact 43).
@@ -100,6 +109,7 @@ void Receiver::on_packet_for_group(const Packet& packet, const Frame& frame, Tim
 }
 
 void Receiver::deliver(QueuePair& qp, const Packet& packet, const Frame& frame, Time now) {
+  if (is_congestion_marked(frame)) around_.drops.add(DeviceCounter::kCongestionMarked);
   around_.counters.add(Counter::kReceivedPackets);
   around_.counters.add(Counter::kReceivedBytes, frame.used_bytes);
   qp.on_packet(packet, now);

@@ -34,10 +34,12 @@ enum class Counter : std::uint8_t {
   kUnexpectedResponse,
   kBadResponse,
   kWrongState,
-  kOutsideMessage,
-  kAbandonedMessage,
+  kOutsideMessage,    ///< packets that continue a message which was lost or refused, or never begun
+  kAbandonedMessage,  ///< messages begun by a peer of which a packet was lost or the rest never came
   kReceiveTooSmall,
   kQkeyViolation,
+  kSendsCompleted,
+  kReceivesCompleted,
   kSendCompletionError,
   kReceiveCompletionError,
 };
@@ -70,6 +72,8 @@ inline constexpr std::array kCounterNames = std::to_array<std::string_view>({
     "abandoned_messages",
     "receive_too_small_drops",
     "qkey_violations",
+    "rdma_sends",
+    "rdma_recvs",
     "req_cqe_error",
     "resp_cqe_error",
 });

@@ -27,13 +27,13 @@ void OpenReceive::complete(Completion completion) {
   is_taken_ = false;
   completion.wr_id = wqe_.wr_id;
   completion.qp_number = config_.local_qp;
+  if (completion.status == CompletionStatus::kSuccess) around_.counters.add(Counter::kReceivesCompleted);
   around_.receiver.completions->complete(completion);
 }
 
 void OpenReceive::fail(CompletionStatus status) {
   around_.counters.add(Counter::kReceiveCompletionError);
   report_failure(status);
-  around_.events.on_qp_event(config_.local_qp, QpEvent::kFatal);
 }
 
 void OpenReceive::flush() {

@@ -14,9 +14,9 @@
 
 namespace urnic::transport {
 
-/// A receive is taken from the queue when a message needs it, and stays in hand when that message is dropped midway: the
-/// next one gets it, so that receives are neither lost nor reordered. Only what was received whole completes it, or an
-/// error of our own.
+/// A receive is taken from the queue when a message needs it, and stays in hand when that message is dropped
+/// midway: the next one gets it, so that receives are neither lost nor reordered. Only what was received
+/// whole completes it, or an error of our own.
 class OpenReceive {
  public:
   OpenReceive(const QpSurroundings& around, const QpConfig& config) : around_(around), config_(config) {}
@@ -24,7 +24,8 @@ class OpenReceive {
   /// Has nothing in hand; what it had is forgotten (queue pair to RESET).
   void start() { is_taken_ = false; }
 
-  /// The room in bytes of the receive in hand, or of the one that take() would take; nothing when there is none.
+  /// The room in bytes of the receive in hand, or of the one that take() would take; nothing when there is
+  /// none.
   std::optional<std::uint32_t> room() const;
 
   /// Makes sure of a receive in hand; false when none is posted.
@@ -36,8 +37,8 @@ class OpenReceive {
   DmaStatus write(std::uint32_t offset, std::span<const std::byte> bytes);
   /// Completes it. Work request and queue pair are filled in here.
   void complete(Completion completion);
-  /// Our own memory, or what a program says of it, is at fault: it completes with this status and the device reports the
-  /// queue pair as broken; that then goes to ERR.
+  /// Our own memory, or what a program says of it, is at fault: it completes with this status and the device
+  /// reports the queue pair as broken; that then goes to ERR.
   void fail(CompletionStatus status);
 
   /// Completes the receive in hand as flushed, and everything posted to a queue of our own.

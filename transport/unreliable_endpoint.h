@@ -1,4 +1,5 @@
-// UnreliableEndpoint: what the unreliable services have in common, states and queues, around a requester and a responder.
+// UnreliableEndpoint: what the unreliable services have in common, states and queues, around a requester and
+// a responder.
 #pragma once
 
 #include <cstddef>
@@ -15,12 +16,12 @@ namespace urnic::transport {
 
 /// A queue pair that never answers and never waits for an answer: no timers, no responses owed.
 ///
-/// `Requester` has poll_transmit(out) and next_destination(). `Responder` has start(), on_request(packet), has_failed(),
-/// expected_psn(), and kHasPeer: whether one peer's first packet establishes communication.
+/// `Requester` has poll_transmit(out) and next_destination(). `Responder` has start(), on_request(packet),
+/// has_failed(), expected_psn(), and kHasPeer: whether one peer's first packet establishes communication.
 ///
-/// What cannot be sent ends the send queue only (SQE): its work request fails, and all posted behind it, before or later,
-/// is flushed. What cannot be received for a reason of our own ends the queue pair (ERR). Nothing that a peer sends does
-/// either.
+/// What cannot be sent ends the send queue only (SQE): its work request fails, and all posted behind it,
+/// before or later, is flushed. What cannot be received for a reason of our own ends the queue pair (ERR).
+/// Nothing that a peer sends does either.
 template <typename Requester, typename Responder>
 class UnreliableEndpoint final : public Endpoint {
  public:

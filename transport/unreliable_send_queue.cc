@@ -4,18 +4,11 @@
 #include <cassert>
 #include <cstring>
 
+#include "transport/completion_opcode.h"
+#include "transport/local_work.h"
 #include "transport/scatter_gather.h"
 
 namespace urnic::transport {
-
-namespace {
-
-CompletionOpcode completion_opcode(SendOperation operation) {
-  const bool is_write = operation == SendOperation::kWrite || operation == SendOperation::kWriteWithImmediate;
-  return is_write ? CompletionOpcode::kRdmaWrite : CompletionOpcode::kSend;
-}
-
-}  // namespace
 
 void UnreliableSendQueue::start() {
   next_psn_ = config_.send_psn;
@@ -62,6 +55,15 @@ bool UnreliableSendQueue::read(std::span<std::byte> to) const {
   return gather(around_.dma, config_.pd, queue.sges(queue.head()), sent_bytes_, to) == DmaStatus::kOk;
 }
 
+void UnreliableSendQueue::do_local_work() {
+  const CompletionStatus status = transport::do_local_work(around_.dma, memory_user(config_), current().request);
+  if (status == CompletionStatus::kSuccess) {
+    retire(status);
+  } else {
+    fail(status);
+  }
+}
+
 std::size_t UnreliableSendQueue::fail(CompletionStatus status) {
   around_.counters.add(Counter::kSendCompletionError);
   has_failed_ = true;
@@ -77,14 +79,15 @@ void UnreliableSendQueue::flush() {
 void UnreliableSendQueue::retire(CompletionStatus status) {
   const SendWqe& wqe = current();
   const bool is_success = status == CompletionStatus::kSuccess;
+  if (is_success && is_send(wqe.request.operation)) around_.counters.add(Counter::kSendsCompleted);
   if (!is_success || wqe.request.signaled) {
     around_.send_completions->complete({.wr_id = wqe.request.wr_id,
-                                       .status = status,
-                                       .opcode = completion_opcode(wqe.request.operation),
-                                       .solicited = !is_success,
-                                       .byte_length = wqe.length,
-                                       .qp_number = config_.local_qp,
-                                       .source_qp = config_.remote_qp});
+                                        .status = status,
+                                        .opcode = completion_opcode(wqe.request.operation),
+                                        .solicited = !is_success,
+                                        .byte_length = wqe.length,
+                                        .qp_number = config_.local_qp,
+                                        .source_qp = config_.remote_qp});
   }
   sent_bytes_ = 0;
   around_.send_queue.pop();

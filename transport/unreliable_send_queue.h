@@ -12,13 +12,14 @@
 
 namespace urnic::transport {
 
-/// Work requests are sent in order, every packet once, and each is done when its last packet has been handed out. What
-/// cannot be sent fails, and with it the queue: everything behind it is to be flushed (state SQE).
+/// Work requests are sent in order, every packet once, and each is done when its last packet has been handed
+/// out. What cannot be sent fails, and with it the queue: everything behind it is to be flushed (state SQE).
 ///
 /// In a message the first packets fill the path MTU, so the bytes sent say which packet comes next.
 class UnreliableSendQueue {
  public:
-  UnreliableSendQueue(const QpSurroundings& around, const QpConfig& config) : around_(around), config_(config) {}
+  UnreliableSendQueue(const QpSurroundings& around, const QpConfig& config)
+      : around_(around), config_(config) {}
 
   /// Begins with config.send_psn at the oldest work request.
   void start();
@@ -40,10 +41,14 @@ class UnreliableSendQueue {
   /// What is left of its message.
   std::uint32_t remaining_bytes() const { return current().length - sent_bytes_; }
 
-  /// Writes the next `size` bytes of its message as one packet to `out` and returns the packet's size. `packet` holds
-  /// what the service has to say; PSN, immediate, padding and solicited bit are filled in here. The last packet completes
-  /// the work request. Memory that cannot be read fails it: then the result is 0.
+  /// Writes the next `size` bytes of its message as one packet to `out` and returns the packet's size.
+  /// `packet` holds what the service has to say; PSN, immediate, padding and solicited bit are filled in
+  /// here. The last packet completes the work request. Memory that cannot be read fails it: then the result
+  /// is 0.
   std::size_t send(wire::Packet& packet, std::uint32_t size, std::span<std::byte> out);
+
+  /// Does and completes what needs no packet; what cannot be done fails.
+  void do_local_work();
 
   /// Completes it with this error. Returns 0, the size of the packet that is not sent.
   std::size_t fail(CompletionStatus status);

@@ -35,6 +35,7 @@ enum class SendOperation : std::uint8_t {
 constexpr bool has_response(SendOperation operation) {
   return operation >= SendOperation::kRead && operation <= SendOperation::kAtomicWrite;
 }
+constexpr bool is_send(SendOperation operation) { return operation <= SendOperation::kSendWithInvalidate; }
 constexpr bool is_atomic(SendOperation operation) {
   return operation == SendOperation::kCompareSwap || operation == SendOperation::kFetchAdd;
 }

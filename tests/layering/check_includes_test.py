@@ -25,6 +25,12 @@ FORBIDDEN = (
     ("verbs_api/open.cc", '#include "tools/urnic/command.h"'),
     ("tools/urnic/main.cc", '#include "tests/sim/runner.h"'),
     ("tools/urnic/main.cc", "#include <infiniband/verbs.h>"),
+    ("tools/check/packet.cc", '#include "transport/types.h"'),
+    ("tools/check/packet.cc", '#include "nic/device.h"'),
+    ("tools/check/packet.cc", '#include "drivers/dpdk/port.h"'),
+    ("tools/check/packet.cc", '#include "tools/urnic/command.h"'),
+    ("tools/urnic/check_command.cc", '#include "transport/types.h"'),
+    ("tools/urnic/main.cc", "#include <pcap/pcap.h>"),
     ("nic/engine.cc", '#include "engine.h"'),
     ("nic/engine.cc", '#include "../transport/types.h"'),
 )
@@ -35,10 +41,12 @@ ALLOWED = (
     ("verbs_api/open.cc", '#include "nic/device.h"\n#include <infiniband/verbs.h>'),
     ("tools/dropin/open_port.cc", '#include "drivers/dpdk/port.h"\n#include "verbs_api/environment.h"'),
     ("tools/urnic/sim_command.cc", '#include "tests/sim/runner.h"'),
+    ("tools/check/capture_reader.cc", '#include "tools/check/packet.h"\n#include <pcap/pcap.h>'),
+    ("tools/urnic/check_command.cc", '#include "tools/check/packet.h"\n#include "tools/urnic/command.h"'),
 )
 TREE = {
     "drivers/dpdk/port.h", "nic/device.h", "nic/packet_port.h", "nic/engine.h", "tests/sim/runner.h",
-    "tools/urnic/command.h", "transport/types.h", "verbs_api/environment.h",
+    "tools/check/packet.h", "tools/urnic/command.h", "transport/types.h", "verbs_api/environment.h",
 }
 
 

@@ -1,95 +1,18 @@
 #include "tests/support/rc_fixture.h"
 
 #include <algorithm>
-#include <numeric>
-#include <utility>
 
 namespace urnic::transport::test {
 namespace {
 
-/// What the contract says poll_transmit() needs at most, besides a path MTU.
-constexpr std::size_t kMostHeaderBytes = 52;
-constexpr std::size_t kGuardBytes = 64;
-constexpr std::byte kGuard{0xee};
-/// More than any of the tests sends at once: an endpoint that never stops must not hang the test.
-constexpr int kMostPacketsAtOnce = 20000;
-
-std::uint32_t total_length(const std::vector<Sge>& elements) {
-  return std::accumulate(elements.begin(), elements.end(), std::uint32_t{0},
-                         [](std::uint32_t sum, const Sge& sge) { return sum + sge.length; });
-}
-
-void expect_what_holds_of_all_packets(std::span<const std::byte> bytes, const wire::Packet& packet,
-                                      QpNumber destination) {
-  const wire::Bth& bth = packet.bth;
-  EXPECT_TRUE(bth.migrated) << "MigReq (fact 15)";
-  EXPECT_EQ(bth.pkey, 0xffff);
-  EXPECT_EQ(bth.destination_qp, destination);
-  EXPECT_FALSE(bth.fecn || bth.becn);
-  EXPECT_EQ(bth.reserved6, 0);
-  EXPECT_EQ(bth.reserved7, 0);
-  EXPECT_EQ(bth.pad_count, -packet.payload.size() % 4) << "padding to a multiple of four (fact 3)";
-  const auto padding = bytes.last(std::min<std::size_t>(bth.pad_count, bytes.size()));
-  EXPECT_TRUE(std::all_of(padding.begin(), padding.end(), [](std::byte byte) {
-    return byte == std::byte{0};
-  })) << "padding is zero (fact 3)";
-  const bool may_solicit = packet.info->ends_message() &&
-                           (packet.info->operation == wire::Operation::kSend || packet.info->has_immediate());
-  EXPECT_TRUE(may_solicit || !bth.solicited) << "solicited inside a message or on a WRITE (fact 17)";
+RcPacket value_of_sent(const Bytes& bytes, QpNumber peer) {
+  const auto packet = parse_sent(bytes);
+  if (!packet) return {};
+  EXPECT_EQ(packet->bth.destination_qp, peer);
+  return to_value(*packet);
 }
 
 }  // namespace
-
-RcTest::RcTest()
-    : endpoint_(QpSurroundings{.dma = dma_,
-                               .send_queue = send_queue_,
-                               .send_completions = &send_completions_,
-                               .receiver = {.queue = &receive_queue_, .completions = &receive_completions_, .pd = kPd},
-                               .events = events_,
-                               .counters = counters_}) {
-  config_.local_qp = kOurQp;
-  config_.remote_qp = kPeerQp;
-  config_.pd = kPd;
-  config_.access = Access::kRemoteWrite | Access::kRemoteRead;
-  config_.path_mtu = PathMtu::k1024;
-  config_.receive_psn = Psn(100);
-  config_.max_responder_resources = 4;
-  config_.min_rnr_timer = 12;
-  config_.send_psn = Psn(200);
-  config_.max_reads_in_flight = 4;
-
-  const Access local_access = Access::kLocalWrite;
-  const Access remote_access = Access::kLocalWrite | Access::kRemoteWrite | Access::kRemoteRead;
-  dma_.add_region({.key = to_integer(kLocalKey),
-                   .address = kLocalAddress,
-                   .length = kRegionBytes,
-                   .pd = kPd,
-                   .access = local_access});
-  dma_.add_region({.key = to_integer(kShared.rkey),
-                   .address = kShared.address,
-                   .length = kRegionBytes,
-                   .pd = kPd,
-                   .access = remote_access});
-  dma_.add_region({.key = to_integer(kReceiveKey),
-                   .address = kReceiveAddress,
-                   .length = kRegionBytes,
-                   .pd = kPd,
-                   .access = local_access});
-}
-
-void RcTest::connect_to_init() {
-  endpoint_.to_init(config_);
-}
-
-void RcTest::connect_to_rtr() {
-  connect_to_init();
-  endpoint_.to_ready_to_receive(config_);
-}
-
-void RcTest::connect() {
-  connect_to_rtr();
-  endpoint_.to_ready_to_send(config_);
-}
 
 void RcTest::peer_sends(std::initializer_list<RcPacket> burst) {
   peer_sends(std::vector<RcPacket>(burst));
@@ -103,84 +26,19 @@ void RcTest::peer_sends(const std::vector<RcPacket>& burst) {
 }
 
 std::optional<RcPacket> RcTest::poll_one() {
-  const std::size_t room = kMostHeaderBytes + bytes(config_.path_mtu);
-  buffer_.assign(room + kGuardBytes, kGuard);
-  const std::span<std::byte> out(buffer_);
-  const std::size_t size = endpoint_.poll_transmit(out.first(room), now_);
-  EXPECT_LE(size, room);
-  EXPECT_TRUE(std::all_of(buffer_.begin() + static_cast<std::ptrdiff_t>(room), buffer_.end(),
-                          [](std::byte byte) { return byte == kGuard; }))
-      << "written beyond the buffer";
-  if (size == 0 || size > room) {
+  const auto bytes = poll_bytes();
+  if (!bytes) {
     return std::nullopt;
   }
-  const auto packet_bytes = out.first(size);
-  const auto packet = wire::parse_packet(packet_bytes);
-  if (!packet) {
-    ADD_FAILURE() << "sent something that is not a packet: " << wire::to_string(packet.error());
-    return std::nullopt;
-  }
-  expect_what_holds_of_all_packets(packet_bytes, packet.value(), kPeerQp);
-  return to_value(packet.value());
-}
-
-void RcTest::drain() {
-  for (int i = 0; i < kMostPacketsAtOnce; ++i) {
-    auto packet = poll_one();
-    if (!packet) {
-      return;
-    }
-    sent_.push_back(*std::move(packet));
-  }
-  ADD_FAILURE() << "does not stop to send";
+  return value_of_sent(*bytes, kPeerQp);
 }
 
 std::vector<RcPacket> RcTest::sent() {
-  return std::exchange(sent_, {});
-}
-
-void RcTest::post_quietly(const SendWr& wr) {
-  ASSERT_FALSE(send_queue_.is_full());
-  if (wr.inline_data) {
-    const auto size = static_cast<std::uint32_t>(wr.inline_data->size());
-    const auto place = send_queue_.prepare_inline(wr.request, size);
-    std::copy(wr.inline_data->begin(), wr.inline_data->end(), place.begin());
-  } else {
-    send_queue_.prepare(wr.request, wr.sges, total_length(wr.sges));
+  std::vector<RcPacket> packets;
+  for (const Bytes& bytes : sent_bytes()) {
+    packets.push_back(value_of_sent(bytes, kPeerQp));
   }
-  send_queue_.publish();
-}
-
-void RcTest::post(std::initializer_list<SendWr> batch) {
-  for (const SendWr& wr : batch) {
-    post_quietly(wr);
-  }
-  drain();
-}
-
-void RcTest::post_receives(std::initializer_list<std::uint64_t> wr_ids, std::uint32_t length) {
-  for (const std::uint64_t wr_id : wr_ids) {
-    post_receive(wr_id, {{.address = next_receive_address_, .length = length, .lkey = kReceiveKey}});
-    next_receive_address_ += length;
-  }
-}
-
-void RcTest::post_receive(std::uint64_t wr_id, const std::vector<Sge>& elements) {
-  ASSERT_FALSE(receive_queue_.is_full());
-  receive_queue_.prepare({.wr_id = wr_id}, elements, total_length(elements));
-  receive_queue_.publish();
-}
-
-Bytes RcTest::shared_memory(std::uint64_t offset, std::size_t size) const {
-  return dma_.read(to_integer(kShared.rkey), kShared.address + offset, size);
-}
-
-Bytes RcTest::local_memory(std::uint64_t offset, std::size_t size) const {
-  return dma_.read(to_integer(kLocalKey), kLocalAddress + offset, size);
-}
-
-Bytes RcTest::receive_memory(std::uint64_t offset, std::size_t size) const {
-  return dma_.read(to_integer(kReceiveKey), kReceiveAddress + offset, size);
+  return packets;
 }
 
 void RcTest::expire_timer() {

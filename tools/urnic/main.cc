@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "tools/urnic/check_command.h"
 #include "tools/urnic/command.h"
 #include "tools/urnic/console.h"
 #include "tools/urnic/run_command.h"
@@ -32,6 +33,7 @@ int main_of(const std::vector<std::string>& arguments) {
     invocation.program.assign(separator + 1, arguments.end());
   }
   add_run_command(app, invocation);
+  const CheckCommand check_command(app, invocation);
   const SimCommand sim_command(app, invocation);
 
   if (separator != arguments.begin() && arguments[0][0] != '-' && !is_command(app, arguments[0])) {

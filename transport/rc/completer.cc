@@ -2,39 +2,13 @@
 
 #include <algorithm>
 
+#include "transport/completion_opcode.h"
 #include "transport/rc/syndrome.h"
 #include "transport/scatter_gather.h"
 
 namespace urnic::transport {
 
 namespace {
-
-CompletionOpcode completion_opcode(SendOperation operation) {
-  switch (operation) {
-    case SendOperation::kSend:
-    case SendOperation::kSendWithImmediate:
-    case SendOperation::kSendWithInvalidate:
-      return CompletionOpcode::kSend;
-    case SendOperation::kWrite:
-    case SendOperation::kWriteWithImmediate:
-      return CompletionOpcode::kRdmaWrite;
-    case SendOperation::kRead:
-      return CompletionOpcode::kRdmaRead;
-    case SendOperation::kCompareSwap:
-      return CompletionOpcode::kCompareSwap;
-    case SendOperation::kFetchAdd:
-      return CompletionOpcode::kFetchAdd;
-    case SendOperation::kFlush:
-      return CompletionOpcode::kFlush;
-    case SendOperation::kAtomicWrite:
-      return CompletionOpcode::kAtomicWrite;
-    case SendOperation::kLocalInvalidate:
-      return CompletionOpcode::kLocalInvalidate;
-    case SendOperation::kBindWindow:
-      return CompletionOpcode::kBindWindow;
-  }
-  return CompletionOpcode::kSend;
-}
 
 CompletionStatus status_of(Nak reason) {
   switch (reason) {
@@ -235,6 +209,7 @@ void Completer::flush() {
 // Failures are reported whether or not the program asked to hear of success.
 void Completer::report(const SendWqe& wqe, CompletionStatus status) {
   const bool is_success = status == CompletionStatus::kSuccess;
+  if (is_success && is_send(wqe.request.operation)) around_.counters.add(Counter::kSendsCompleted);
   if (is_success && !wqe.request.signaled) return;
   if (!is_success && status != CompletionStatus::kWorkRequestFlushed) {
     around_.counters.add(Counter::kSendCompletionError);

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstring>
 
+#include "transport/local_work.h"
 #include "transport/scatter_gather.h"
 
 namespace urnic::transport {
@@ -37,7 +38,7 @@ Opcode data_opcode(SendOperation operation, bool is_first, bool is_last) {
 }
 
 bool consumes_receive(SendOperation operation) {
-  return operation <= SendOperation::kSendWithInvalidate || operation == SendOperation::kWriteWithImmediate;
+  return is_send(operation) || operation == SendOperation::kWriteWithImmediate;
 }
 
 }  // namespace
@@ -176,16 +177,8 @@ bool Requester::is_at_local_work() {
   return is_local(window_.begin_current().request.operation);
 }
 
-// What the program posted before it has been done, and what was posted after it has not begun: so a window is open when
-// the SEND behind it tells the peer its key, and nothing of ours uses a key that is taken back.
 CompletionStatus Requester::do_local_work() {
-  const SendRequest& request = window_.begin_current().request;
-  if (request.operation == SendOperation::kBindWindow) {
-    const DmaStatus status = around_.dma.bind_window(memory_user(config_), request.binding);
-    return status == DmaStatus::kOk ? CompletionStatus::kSuccess : CompletionStatus::kMemoryWindowBindError;
-  }
-  const DmaStatus status = around_.dma.invalidate(memory_user(config_), request.invalidate_rkey);
-  return status == DmaStatus::kOk ? CompletionStatus::kSuccess : CompletionStatus::kLocalQpOperationError;
+  return transport::do_local_work(around_.dma, memory_user(config_), window_.begin_current().request);
 }
 
 }  // namespace urnic::transport

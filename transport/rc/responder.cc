@@ -17,6 +17,17 @@ namespace {
 /// What an atomic operation works on, and its alignment (fact 32).
 constexpr std::uint32_t kAtomicBytes = 8;
 
+// Why requests are refused. The events are those that libibverbs' users know: an illegal request is QP_REQ_ERR; one that
+// reaches where it may not, or is of a wrong length, is QP_ACCESS_ERR (as NVIDIA's verbs manual lists them).
+using Refusal = Responder::Refusal;
+constexpr Refusal kBadSequence{.nak = Nak::kInvalidRequest, .event = QpEvent::kRequestError};
+constexpr Refusal kNotAllowed{.nak = Nak::kInvalidRequest, .event = QpEvent::kRequestError};
+constexpr Refusal kNoXrcReceiver{.nak = Nak::kInvalidRequest, .event = QpEvent::kRequestError};
+constexpr Refusal kBadLength{.nak = Nak::kInvalidRequest, .event = QpEvent::kAccessError};
+constexpr Refusal kMisaligned{.nak = Nak::kInvalidRequest, .event = QpEvent::kAccessError};
+constexpr Refusal kTooManyRequests{.nak = Nak::kInvalidRequest, .event = QpEvent::kAccessError};
+constexpr Refusal kNoAccess{.nak = Nak::kRemoteAccessError, .event = QpEvent::kAccessError};
+
 /// A request that has a response of its own.
 struct Responding {
   Operation operation;
@@ -125,64 +136,67 @@ void Responder::on_gap() {
   is_waiting_for_repeat_ = true;
 }
 
-std::optional<Nak> Responder::check(const Packet& packet) const {
+std::optional<Refusal> Responder::check(const Packet& packet) const {
   if (const auto nak = check_length(packet)) return nak;
   return check_access(packet);
 }
 
-std::optional<Nak> Responder::check_sequence(const Packet& packet) const {
+std::optional<Refusal> Responder::check_sequence(const Packet& packet) const {
   const Operation operation = packet.info->operation;
   if (packet.info->begins_message()) {
-    return is_message_open() ? std::optional(Nak::kInvalidRequest) : std::nullopt;
+    return is_message_open() ? std::optional(kBadSequence) : std::nullopt;
   }
-  return message_.operation == operation ? std::nullopt : std::optional(Nak::kInvalidRequest);
+  return message_.operation == operation ? std::nullopt : std::optional(kBadSequence);
 }
 
 // The first packet of a message says where XRC receives it.
-std::optional<Nak> Responder::find_xrc_receiver(const Packet& packet) {
+std::optional<Refusal> Responder::find_xrc_receiver(const Packet& packet) {
   if (around_.xrc_receivers == nullptr || !packet.info->begins_message()) return std::nullopt;
   const ReceiveEnd* const found = around_.xrc_receivers->find(packet.xrc_srq);
-  if (found == nullptr) return Nak::kInvalidRequest;
+  if (found == nullptr) return kNoXrcReceiver;
   receiver_ = *found;
   return std::nullopt;
 }
 
 // First and middle packets fill the path MTU, a last packet is not empty, none exceeds it, and a WRITE brings
 // exactly what its RETH announced (fact 29).
-std::optional<Nak> Responder::check_length(const Packet& packet) const {
+std::optional<Refusal> Responder::check_length(const Packet& packet) const {
   const std::size_t size = packet.payload.size();
   const std::size_t mtu = bytes(config_.path_mtu);
   const Position position = packet.info->position;
   const bool more_follow = position == Position::kFirst || position == Position::kMiddle;
 
-  if (size > mtu) return Nak::kInvalidRequest;
-  if (more_follow && size < mtu) return Nak::kInvalidRequest;
-  if (position == Position::kLast && size == 0) return Nak::kInvalidRequest;
+  if (size > mtu) return kBadLength;
+  if (more_follow && size < mtu) return kBadLength;
+  if (position == Position::kLast && size == 0) return kBadLength;
 
   const bool has_reth = has(packet.info->headers, wire::Headers::kReth);
-  if (has_reth && packet.reth.length > kMaxMessageBytes) return Nak::kInvalidRequest;
+  if (has_reth && packet.reth.length > kMaxMessageBytes) return kBadLength;
   if (packet.info->operation == Operation::kAtomicWrite) {
     const bool fits = size == kAtomicBytes && packet.reth.length == kAtomicBytes;
-    return fits ? std::nullopt : std::optional(Nak::kInvalidRequest);
+    return fits ? std::nullopt : std::optional(kBadLength);
   }
   if (packet.info->operation != Operation::kWrite) return std::nullopt;
   const std::uint32_t announced = has_reth ? packet.reth.length : message_.remaining;
   const bool fits = more_follow ? size < announced : size == announced;
-  return fits ? std::nullopt : std::optional(Nak::kInvalidRequest);
+  return fits ? std::nullopt : std::optional(kBadLength);
 }
 
 // The queue pair's own rights first, then key, bounds and rights of the region (facts 30, 31). Later packets
 // of a WRITE are checked as they are written.
-std::optional<Nak> Responder::check_access(const Packet& packet) const {
+std::optional<Refusal> Responder::check_access(const Packet& packet) const {
   const bool has_atomic_eth = has(packet.info->headers, wire::Headers::kAtomicEth);
   if (!has(packet.info->headers, wire::Headers::kReth) && !has_atomic_eth) return std::nullopt;
   const Access wanted = access_wanted(packet);
 
-  if (!allows(config_.access, wanted)) return Nak::kInvalidRequest;
-  if (answer_to(packet.info->operation) && resources_.is_full()) return Nak::kInvalidRequest;
+  if (!allows(config_.access, wanted)) return kNotAllowed;
+  if (answer_to(packet.info->operation) && resources_.is_full()) return kTooManyRequests;
   const Operation operation = packet.info->operation;
   // What it reaches for is known to the memory only: a whole region, perhaps.
-  if (operation == Operation::kFlush) return wanted == Access::kNone ? std::optional(Nak::kInvalidRequest) : std::nullopt;
+  if (operation == Operation::kFlush) {
+    const bool is_known = wanted != Access::kNone && packet.feth.selectivity <= 1;
+    return is_known ? std::nullopt : std::optional(kNotAllowed);
+  }
   const Rkey rkey = has_atomic_eth ? packet.atomic.rkey : packet.reth.rkey;
   const std::uint64_t address = has_atomic_eth ? packet.atomic.address : packet.reth.address;
   const std::uint32_t length = has_atomic_eth ? kAtomicBytes : packet.reth.length;
@@ -190,8 +204,8 @@ std::optional<Nak> Responder::check_access(const Packet& packet) const {
 
   if (length == 0) return std::nullopt;
   const DmaStatus status = around_.dma.check_remote(memory_user(), rkey, address, length, wanted);
-  if (status != DmaStatus::kOk) return Nak::kRemoteAccessError;
-  return is_atomic && address % kAtomicBytes != 0 ? std::optional(Nak::kInvalidRequest) : std::nullopt;
+  if (status != DmaStatus::kOk) return kNoAccess;
+  return is_atomic && address % kAtomicBytes != 0 ? std::optional(kMisaligned) : std::nullopt;
 }
 
 // A SEND takes its receive with the first packet, a WRITE with immediate with the last one.
@@ -200,7 +214,7 @@ bool Responder::needs_receive(const Packet& packet) const {
   return packet.info->has_immediate();
 }
 
-std::optional<Nak> Responder::execute(const Packet& packet) {
+std::optional<Refusal> Responder::execute(const Packet& packet) {
   if (packet.info->operation == Operation::kReadRequest) {
     msn_ = (msn_ + 1) & Psn::kMask;
     resources_.add(expected_psn_, packet.reth, memory_user().pd, msn_);
@@ -216,18 +230,18 @@ std::optional<Nak> Responder::execute(const Packet& packet) {
   return std::nullopt;
 }
 
-std::optional<Nak> Responder::execute_send(const Packet& packet) {
+std::optional<Refusal> Responder::execute_send(const Packet& packet) {
   if (packet.info->begins_message()) {
     message_ = {.operation = Operation::kSend};
     received_bytes_ = 0;
   }
   if (packet.payload.size() > receive_.length - received_bytes_) {
     complete_receive(CompletionStatus::kLocalLengthError);
-    return Nak::kInvalidRequest;
+    return Refusal{.nak = Nak::kInvalidRequest};
   }
   if (scatter(around_.dma, receiver_.pd, receive_.elements(), received_bytes_, packet.payload) != DmaStatus::kOk) {
     complete_receive(CompletionStatus::kLocalProtectionError);
-    return Nak::kRemoteOperationalError;
+    return Refusal{.nak = Nak::kRemoteOperationalError};
   }
   received_bytes_ += static_cast<std::uint32_t>(packet.payload.size());
   return has(packet.info->headers, wire::Headers::kIeth) ? invalidate(packet) : std::nullopt;
@@ -235,14 +249,14 @@ std::optional<Nak> Responder::execute_send(const Packet& packet) {
 
 // The message has been received, but what its sender wanted to be sure of cannot be had: the receive fails with the status
 // that rdma_rxe gives it, and the sender hears of a key that is none (both from memory; wire-facts know no capture).
-std::optional<Nak> Responder::invalidate(const Packet& packet) {
+std::optional<Refusal> Responder::invalidate(const Packet& packet) {
   if (around_.dma.invalidate(memory_user(), packet.invalidate_rkey) == DmaStatus::kOk) return std::nullopt;
   complete_receive(CompletionStatus::kRemoteInvalidRequest);
-  return Nak::kRemoteAccessError;
+  return kNoAccess;
 }
 
 // Atomics, FLUSH and ATOMIC WRITE: executed once, however often they are asked for (fact 27).
-std::optional<Nak> Responder::execute_with_result(const Packet& packet) {
+std::optional<Refusal> Responder::execute_with_result(const Packet& packet) {
   const wire::AtomicEth& atomic = packet.atomic;
   std::uint64_t original = 0;
   DmaStatus status = DmaStatus::kOk;
@@ -263,14 +277,14 @@ std::optional<Nak> Responder::execute_with_result(const Packet& packet) {
                                  packet.feth.selectivity == 0 ? FlushScope::kRange : FlushScope::kRegion,
                                  flush_access(packet.feth));
   }
-  if (status != DmaStatus::kOk) return Nak::kRemoteAccessError;
+  if (status != DmaStatus::kOk) return kNoAccess;
   msn_ = (msn_ + 1) & Psn::kMask;
   resources_.add_executed(expected_psn_, *answer_to(packet.info->operation), original, msn_);
   expected_psn_ = expected_psn_ + 1;
   return std::nullopt;
 }
 
-std::optional<Nak> Responder::execute_write(const Packet& packet) {
+std::optional<Refusal> Responder::execute_write(const Packet& packet) {
   if (packet.info->begins_message()) {
     message_ = {.operation = Operation::kWrite,
                 .address = packet.reth.address,
@@ -280,7 +294,7 @@ std::optional<Nak> Responder::execute_write(const Packet& packet) {
   }
   if (!packet.payload.empty() && around_.dma.write_remote(memory_user(), message_.rkey, message_.address,
                                                           packet.payload) != DmaStatus::kOk) {
-    return Nak::kRemoteAccessError;
+    return kNoAccess;
   }
   message_.address += packet.payload.size();
   message_.remaining -= static_cast<std::uint32_t>(packet.payload.size());
@@ -293,6 +307,7 @@ void Responder::complete_message(const Packet& packet) {
   message_ = {};
   if (!has_receive_) return;
   has_receive_ = false;
+  around_.counters.add(Counter::kReceivesCompleted);
   receiver_.completions->complete(
       {.wr_id = receive_.wr_id,
        .opcode = is_write ? CompletionOpcode::kReceiveRdmaWithImmediate : CompletionOpcode::kReceive,
@@ -318,21 +333,12 @@ void Responder::complete_receive(CompletionStatus status) {
 }
 
 // A refusal is the last thing this responder says. Responses to READs before it still go out first.
-void Responder::refuse(Nak reason, Psn psn) {
-  switch (reason) {
-    case Nak::kRemoteAccessError:
-      around_.counters.add(Counter::kRequestAccessError);
-      around_.events.on_qp_event(config_.local_qp, QpEvent::kAccessError);
-      break;
-    case Nak::kRemoteOperationalError:
-      around_.counters.add(Counter::kRequestOperationError);
-      around_.events.on_qp_event(config_.local_qp, QpEvent::kFatal);
-      break;
-    default:
-      around_.counters.add(Counter::kRequestInvalid);
-      around_.events.on_qp_event(config_.local_qp, QpEvent::kRequestError);
-  }
-  nak_ = OwedNak{nak_syndrome(reason), psn};
+void Responder::refuse(const Refusal& refusal, Psn psn) {
+  static constexpr Counter kCounters[] = {Counter::kOutOfSequence, Counter::kRequestInvalid, Counter::kRequestAccessError,
+                                          Counter::kRequestOperationError};
+  around_.counters.add(kCounters[static_cast<std::size_t>(refusal.nak)]);
+  if (refusal.event) around_.events.on_qp_event(config_.local_qp, *refusal.event);
+  nak_ = OwedNak{nak_syndrome(refusal.nak), psn};
   acknowledge_ = false;
   has_failed_ = true;
 }
@@ -390,7 +396,7 @@ std::size_t Responder::emit_read_response(const ResponderResources::Part& part, 
       return 0;
     }
     resources_.drop_pending();
-    refuse(Nak::kRemoteAccessError, part.psn);
+    refuse(kNoAccess, part.psn);
     return 0;
   }
   resources_.advance();

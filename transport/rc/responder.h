@@ -28,6 +28,12 @@ class Responder {
 
   void on_request(const wire::Packet& packet);
 
+  /// What a requester is told, and what our own program is told where no completion tells it.
+  struct Refusal {
+    Nak nak;
+    std::optional<QpEvent> event{};
+  };
+
   /// As Endpoint::poll_transmit(), for responses.
   std::size_t poll_transmit(std::span<std::byte> out);
 
@@ -64,20 +70,20 @@ class Responder {
   void on_duplicate(const wire::Packet& packet);
   void on_gap();
 
-  std::optional<Nak> check(const wire::Packet& packet) const;
-  std::optional<Nak> check_sequence(const wire::Packet& packet) const;
-  std::optional<Nak> check_length(const wire::Packet& packet) const;
-  std::optional<Nak> check_access(const wire::Packet& packet) const;
-  std::optional<Nak> find_xrc_receiver(const wire::Packet& packet);
+  std::optional<Refusal> check(const wire::Packet& packet) const;
+  std::optional<Refusal> check_sequence(const wire::Packet& packet) const;
+  std::optional<Refusal> check_length(const wire::Packet& packet) const;
+  std::optional<Refusal> check_access(const wire::Packet& packet) const;
+  std::optional<Refusal> find_xrc_receiver(const wire::Packet& packet);
   bool needs_receive(const wire::Packet& packet) const;
 
-  std::optional<Nak> execute(const wire::Packet& packet);
-  std::optional<Nak> execute_send(const wire::Packet& packet);
-  std::optional<Nak> execute_write(const wire::Packet& packet);
-  std::optional<Nak> execute_with_result(const wire::Packet& packet);
-  std::optional<Nak> invalidate(const wire::Packet& packet);
+  std::optional<Refusal> execute(const wire::Packet& packet);
+  std::optional<Refusal> execute_send(const wire::Packet& packet);
+  std::optional<Refusal> execute_write(const wire::Packet& packet);
+  std::optional<Refusal> execute_with_result(const wire::Packet& packet);
+  std::optional<Refusal> invalidate(const wire::Packet& packet);
 
-  void refuse(Nak reason, Psn psn);
+  void refuse(const Refusal& refusal, Psn psn);
   void complete_receive(CompletionStatus status);
   void complete_message(const wire::Packet& packet);
   std::size_t emit_response(std::span<std::byte> out);

@@ -17,7 +17,8 @@ struct MessageOpcodes {
   Opcode first, middle, last, only;
 };
 constexpr MessageOpcodes kMessageOpcodes[] = {
-    {SendOperation::kSend, Opcode::kRcSendFirst, Opcode::kRcSendMiddle, Opcode::kRcSendLast, Opcode::kRcSendOnly},
+    {SendOperation::kSend, Opcode::kRcSendFirst, Opcode::kRcSendMiddle, Opcode::kRcSendLast,
+     Opcode::kRcSendOnly},
     {SendOperation::kSendWithImmediate, Opcode::kRcSendFirst, Opcode::kRcSendMiddle,
      Opcode::kRcSendLastWithImmediate, Opcode::kRcSendOnlyWithImmediate},
     {SendOperation::kWrite, Opcode::kRcWriteFirst, Opcode::kRcWriteMiddle, Opcode::kRcWriteLast,
@@ -42,6 +43,11 @@ Opcode opcode_at(const MessageOpcodes& row, bool is_first, bool is_last) {
 }  // namespace
 
 std::size_t UcRequester::poll_transmit(std::span<std::byte> out) {
+  while (queue_.has_work() && is_local(queue_.current().request.operation)) {
+    queue_.do_local_work();
+    if (queue_.has_failed()) return 0;
+  }
+  if (!queue_.has_work()) return 0;
   const SendWqe& wqe = queue_.current();
   const MessageOpcodes* const opcodes = find_opcodes(wqe.request.operation);
   if (opcodes == nullptr) return queue_.fail(CompletionStatus::kLocalQpOperationError);

@@ -51,8 +51,8 @@ void UcResponder::drop(Counter reason) {
   message_ = {};
 }
 
-// First and middle packets fill the path MTU, a last packet is not empty, none exceeds it, and a WRITE brings exactly
-// what its RETH announced (fact 29).
+// First and middle packets fill the path MTU, a last packet is not empty, none exceeds it, and a WRITE brings
+// exactly what its RETH announced (fact 29).
 bool UcResponder::has_right_length(const Packet& packet) const {
   const std::size_t size = packet.payload.size();
   const std::size_t mtu = bytes(config_.path_mtu);
@@ -78,22 +78,23 @@ void UcResponder::execute_send(const Packet& packet) {
   if (packet.info->ends_message()) complete_receive(packet, CompletionOpcode::kReceive);
 }
 
-// The right of the queue pair, then key, bounds and right of the whole range, before anything of it is written
-// (facts 30, 31).
+// The right of the queue pair, then key, bounds and right of the whole range, before anything of it is
+// written (facts 30, 31).
 std::optional<Counter> UcResponder::check_access(const Packet& packet) const {
   if (!packet.info->begins_message()) return std::nullopt;
   if (!allows(config_.access, Access::kRemoteWrite)) return Counter::kRequestInvalid;
   if (packet.reth.length == 0) return std::nullopt;
-  const DmaStatus status = around_.dma.check_remote(memory_user(config_), packet.reth.rkey, packet.reth.address,
-                                                    packet.reth.length, Access::kRemoteWrite);
+  const DmaStatus status = around_.dma.check_remote(
+      memory_user(config_), packet.reth.rkey, packet.reth.address, packet.reth.length, Access::kRemoteWrite);
   return status == DmaStatus::kOk ? std::nullopt : std::optional(Counter::kRequestAccessError);
 }
 
 void UcResponder::execute_write(const Packet& packet) {
   if (const auto reason = check_access(packet)) return drop(*reason);
   // Later packets are checked as they are written: the region may be gone by now.
-  if (!packet.payload.empty() && around_.dma.write_remote(memory_user(config_), message_.rkey, message_.address,
-                                                          packet.payload) != DmaStatus::kOk) {
+  if (!packet.payload.empty() &&
+      around_.dma.write_remote(memory_user(config_), message_.rkey, message_.address, packet.payload) !=
+          DmaStatus::kOk) {
     return drop(Counter::kRequestAccessError);
   }
   const auto size = static_cast<std::uint32_t>(packet.payload.size());
@@ -101,10 +102,14 @@ void UcResponder::execute_write(const Packet& packet) {
   message_.remaining -= size;
   message_.received += size;
   if (!packet.info->ends_message()) return;
-  // Without a receive the immediate is lost. What was written stays: it was as it should be.
-  if (packet.info->has_immediate() && !receive_.take()) return drop(Counter::kOutOfBuffer);
-  if (packet.info->has_immediate()) return complete_receive(packet, CompletionOpcode::kReceiveRdmaWithImmediate);
+  if (packet.info->has_immediate()) return complete_write_with_immediate(packet);
   message_ = {};
+}
+
+// Without a receive the immediate is lost. What was written stays: it was as it should be.
+void UcResponder::complete_write_with_immediate(const Packet& packet) {
+  if (!receive_.take()) return drop(Counter::kOutOfBuffer);
+  complete_receive(packet, CompletionOpcode::kReceiveRdmaWithImmediate);
 }
 
 void UcResponder::complete_receive(const Packet& packet, CompletionOpcode opcode) {

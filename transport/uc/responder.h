@@ -14,8 +14,9 @@
 
 namespace urnic::transport {
 
-/// A message of which one packet is missing or wrong is dropped: what was written of it stays, nothing completes, nobody
-/// is told but the counters. The next packet that begins a message is executed, whatever its PSN.
+/// A message of which one packet is missing or wrong is dropped: what was written of it stays, nothing
+/// completes, nobody is told but the counters. The next packet that begins a message is executed, whatever
+/// its PSN.
 class UcResponder {
  public:
   /// Its first packet establishes communication.
@@ -53,6 +54,7 @@ class UcResponder {
 
   void execute_send(const wire::Packet& packet);
   void execute_write(const wire::Packet& packet);
+  void complete_write_with_immediate(const wire::Packet& packet);
   void complete_receive(const wire::Packet& packet, CompletionOpcode opcode);
 
   const QpSurroundings& around_;

@@ -33,14 +33,15 @@ CompletionStatus UdRequester::check() const {
   return fits ? CompletionStatus::kSuccess : CompletionStatus::kLocalLengthError;
 }
 
-// Programs without the right to a controlled Q_Key can still use one that their queue pair was given (fact 16).
+// Fact 16. So a program may use a Q_Key that only its queue pair was given.
 std::uint32_t UdRequester::qkey() const {
   const std::uint32_t qkey = queue_.current().request.destination.qkey;
   return (qkey & kUseOwnQkey) != 0 ? config_.qkey : qkey;
 }
 
 AddressHandleId UdRequester::next_destination() const {
-  return check() == CompletionStatus::kSuccess ? queue_.current().request.destination.address : AddressHandleId{};
+  return check() == CompletionStatus::kSuccess ? queue_.current().request.destination.address
+                                               : AddressHandleId{};
 }
 
 }  // namespace urnic::transport

@@ -30,5 +30,23 @@ TEST(DeviceCounters, HaveNamesOfTheirOwnAmongAllCountersOfADevice) {
   }
 }
 
+// Fact 54: what rdma_rxe and mlx5 call it.
+TEST(DeviceCounters, CountUnderTheNamesOfOthersToo) {
+  DevicePair pair;
+  pair.connect();
+  pair.settle();
+  pair.b().post_receive(1, 0, 100);
+  pair.wire.is_lost = [](std::size_t end, const FakeWire::Bytes&) { return end == 0; };
+  pair.a().post_send(1, 0, 10);
+  pair.settle();
+  pair.wire.is_lost = [](std::size_t, const FakeWire::Bytes&) { return false; };
+  pair.pass(std::chrono::milliseconds(70));
+  EXPECT_EQ(pair.a().poll_text(), "1 ok");
+  EXPECT_EQ(pair.a().counter("local_ack_timeout_err"), 1u);
+  EXPECT_EQ(pair.a().counter("completer_retry_err"), 1u);
+  EXPECT_EQ(pair.a().counter("rdma_sends"), 1u);
+  EXPECT_EQ(pair.b().counter("rdma_recvs"), 1u);
+}
+
 }  // namespace
 }  // namespace urnic::nic

@@ -1,0 +1,25 @@
+// Counters under the names that rdma_rxe and mlx5 give them, for people and tools that look for those (fact 54).
+#pragma once
+
+#include <array>
+#include <string_view>
+
+namespace urnic::nic {
+
+/// Another name, and what is added up for it. rxe's ack_deferred and link_downed, and what mlx5 counts about sending and
+/// obeying CNPs, have no counterpart here: nothing is published under those names.
+struct CounterAlias {
+  std::string_view name;
+  std::array<std::string_view, 3> sources;
+};
+
+inline constexpr CounterAlias kCounterAliases[] = {
+    {"out_of_seq_request", {"out_of_sequence"}},
+    {"rcvd_seq_err", {"packet_seq_err"}},
+    {"retry_rnr_exceeded_err", {"rnr_nak_retry_err"}},
+    {"completer_retry_err", {"packet_seq_err", "implied_nak_seq_err", "local_ack_timeout_err"}},
+    {"send_err", {"tx_drop_no_neighbor", "tx_drop_too_long"}},
+    {"rx_icrc_encapsulated", {"rx_drop_bad_icrc"}},
+};
+
+}  // namespace urnic::nic

@@ -1,0 +1,24 @@
+#include "tests/scripts/stage.h"
+#include "transport/rc/endpoint.h"
+#include "transport/uc/endpoint.h"
+#include "transport/ud/endpoint.h"
+
+namespace urnic::scripts {
+
+std::unique_ptr<transport::Endpoint> make_endpoint(transport::wire::Service service,
+                                                   const transport::QpSurroundings& surroundings) {
+  using transport::wire::Service;
+  switch (service) {
+    case Service::kRc:
+    case Service::kXrc:
+      return std::make_unique<transport::RcEndpoint>(surroundings);
+    case Service::kUc:
+      return std::make_unique<transport::UcEndpoint>(surroundings);
+    case Service::kUd:
+      return std::make_unique<transport::UdEndpoint>(surroundings);
+    default:
+      return nullptr;
+  }
+}
+
+}  // namespace urnic::scripts

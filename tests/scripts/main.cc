@@ -1,0 +1,108 @@
+// urnic_scripts: runs protocol scripts.
+//
+//   urnic_scripts [--verbose] FILE|FOLDER...
+//
+// Exit code 0: all passed, 1: one failed, 2: one could not be read or asks for what cannot be done.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <vector>
+
+#include "tests/scripts/parser.h"
+#include "tests/scripts/runner.h"
+
+namespace urnic::scripts {
+namespace {
+
+namespace fs = std::filesystem;
+
+enum Exit { kPassed = 0, kFailed = 1, kUnreadable = 2 };
+
+void print(const std::string& text) {
+  std::fwrite(text.data(), 1, text.size(), stdout);
+}
+
+void print_ladder(const Outcome& outcome) {
+  for (const std::string& line : outcome.ladder) {
+    print(fmt::format("    {}\n", line));
+  }
+}
+
+Exit run_file(const fs::path& path, bool is_verbose) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) {
+    print(fmt::format("{}: cannot be opened\n", path.string()));
+    return kUnreadable;
+  }
+  const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  const auto script = parse_script(text);
+  if (!script) {
+    print(fmt::format("{}:{}: {}\n", path.string(), script.error().line, script.error().message));
+    return kUnreadable;
+  }
+  const Outcome outcome = run_script(script.value());
+  if (!outcome.failure) {
+    if (is_verbose) {
+      print(fmt::format("{}: passed: {}\n", path.string(), script.value().verifies));
+      print_ladder(outcome);
+    }
+    return kPassed;
+  }
+  const Failure& failure = *outcome.failure;
+  print(fmt::format("{}:{}: {}{}\n  line: {}\n  verifies: {}\n", path.string(), failure.line,
+                    failure.is_script_error ? "cannot be done: " : "", failure.message, failure.statement,
+                    script.value().verifies));
+  print_ladder(outcome);
+  return failure.is_script_error ? kUnreadable : kFailed;
+}
+
+std::vector<fs::path> files_of(const std::vector<std::string>& arguments) {
+  std::vector<fs::path> files;
+  for (const std::string& argument : arguments) {
+    if (!fs::is_directory(argument)) {
+      files.emplace_back(argument);
+      continue;
+    }
+    for (const auto& entry : fs::recursive_directory_iterator(argument)) {
+      if (entry.path().extension() == ".rdma") files.push_back(entry.path());
+    }
+  }
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
+int main_of(int argc, char** argv) {
+  CLI::App app("Runs protocol scripts (*.rdma) against the transport.", "urnic_scripts");
+  std::vector<std::string> arguments;
+  bool is_verbose = false;
+  app.add_option("path", arguments, "Scripts, or folders of them")->required()->check(CLI::ExistingPath);
+  app.add_flag("-v,--verbose", is_verbose, "Show what happened in scripts that pass, too");
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? kPassed : kUnreadable;
+  }
+  Exit worst = kPassed;
+  std::size_t failed = 0;
+  const std::vector<fs::path> files = files_of(arguments);
+  for (const fs::path& file : files) {
+    const Exit exit = run_file(file, is_verbose);
+    if (exit != kPassed) ++failed;
+    worst = std::max(worst, exit);
+  }
+  print(fmt::format("{} of {} scripts passed\n", files.size() - failed, files.size()));
+  return files.empty() ? kUnreadable : worst;
+}
+
+}  // namespace
+}  // namespace urnic::scripts
+
+int main(int argc, char** argv) {
+  return urnic::scripts::main_of(argc, argv);
+}

@@ -1,0 +1,25 @@
+// From a script's text to its statements.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "tests/scripts/script.h"
+#include "transport/result.h"
+
+namespace urnic::scripts {
+
+/// Where and why a script cannot be read, or not be run.
+struct ScriptError {
+  unsigned line = 0;
+  std::string message;  ///< for a person, without a full stop at the end
+};
+
+/// Longer texts, or texts with more statements, are refused.
+inline constexpr std::size_t kMostScriptBytes = 64 * 1024;
+inline constexpr std::size_t kMostStatements = 1000;
+
+/// `text` may be anything.
+Result<Script, ScriptError> parse_script(std::string_view text);
+
+}  // namespace urnic::scripts

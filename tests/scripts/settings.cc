@@ -1,0 +1,118 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+
+#include "tests/scripts/steps.h"
+#include "tests/scripts/vocabulary.h"
+
+namespace urnic::scripts {
+namespace {
+
+using transport::Access;
+using transport::PdId;
+using transport::Psn;
+using transport::QpNumber;
+using transport::wire::Service;
+
+constexpr std::size_t kMostObjects = 16;
+
+Service service_named(const Word& name) {
+  if (name == "uc") return Service::kUc;
+  if (name == "ud") return Service::kUd;
+  return name == "xrc" ? Service::kXrc : Service::kRc;
+}
+
+void set_number(transport::QpConfig& config, std::string_view name, std::uint64_t number) {
+  const auto small = static_cast<std::uint8_t>(number);
+  const auto wide = static_cast<std::uint32_t>(number);
+  if (name == "qp") config.local_qp = QpNumber{wide};
+  if (name == "peer") config.remote_qp = QpNumber{wide};
+  if (name == "pd") config.pd = PdId{wide};
+  if (name == "expect-psn") config.receive_psn = Psn(wide);
+  if (name == "send-psn") config.send_psn = Psn(wide);
+  if (name == "resources") config.max_responder_resources = small;
+  if (name == "reads") config.max_reads_in_flight = small;
+  if (name == "timeout") config.ack_timeout = small;
+  if (name == "retry") config.retry_count = small;
+  if (name == "rnr-retry") config.rnr_retry = small;
+  if (name == "rnr-timer") config.min_rnr_timer = small;
+  if (name == "qkey") config.qkey = wide;
+  if (name == "window-packets") config.window_packets = std::max(wide, 1u);
+}
+
+std::optional<Trouble> add_region(Settings& settings, const Statement& statement) {
+  const Word& name = statement.subject_as<Word>();
+  Settings::Region region{.name = name,
+                          .address = statement.number("at"),
+                          .size = statement.number("size"),
+                          .key = static_cast<std::uint32_t>(statement.number("key")),
+                          .rights = statement.get<Access>("rights"),
+                          .pd = {}};
+  if (statement.has("pd")) region.pd = static_cast<std::uint32_t>(statement.number("pd"));
+  std::erase_if(settings.regions, [&](const Settings::Region& other) { return other.name == name; });
+  if (settings.regions.size() == kMostObjects) return script_error("too many memory regions");
+  settings.regions.push_back(std::move(region));
+  return std::nullopt;
+}
+
+std::optional<Trouble> add_window(Settings& settings, const Statement& statement) {
+  if (settings.windows.size() == kMostObjects) return script_error("too many windows");
+  if (statement.number("type") == 0) return script_error("windows are of type 1 or 2");
+  settings.windows.push_back({.name = statement.subject_as<Word>(),
+                              .key = static_cast<std::uint32_t>(statement.number("key")),
+                              .type = static_cast<unsigned>(statement.number("type"))});
+  return std::nullopt;
+}
+
+std::optional<Trouble> add_xrc_queue(Settings& settings, const Statement& statement) {
+  if (settings.config.service != Service::kXrc) return script_error("only XRC has queues by number");
+  if (settings.xrc_queues.size() == kMostObjects) return script_error("too many queues");
+  Settings::SharedQueue queue{.number = static_cast<std::uint32_t>(statement.subject_as<std::uint64_t>()),
+                              .pd = {}};
+  if (statement.has("pd")) queue.pd = static_cast<std::uint32_t>(statement.number("pd"));
+  settings.xrc_queues.push_back(queue);
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<Trouble> apply_setting(Settings& settings, const Statement& statement) {
+  switch (statement.verb) {
+    case Verb::kService:
+      settings.config.service = service_named(statement.subject_as<Word>());
+      settings.is_xrc_target = statement.get_or<Word>("role", "target") == "target";
+      return std::nullopt;
+    case Verb::kSet:
+      if (statement.name == "mtu") {
+        const Word& text = statement.subject_as<Word>();
+        std::uint16_t mtu = 0;
+        std::from_chars(text.data(), text.data() + text.size(), mtu);
+        settings.config.path_mtu = static_cast<transport::PathMtu>(mtu);
+      } else {
+        set_number(settings.config, statement.name, statement.subject_as<std::uint64_t>());
+      }
+      return std::nullopt;
+    case Verb::kAccess:
+      settings.config.access = statement.subject_as<Access>();
+      return std::nullopt;
+    case Verb::kMemory:
+      return add_region(settings, statement);
+    case Verb::kWindow:
+      return add_window(settings, statement);
+    case Verb::kXrcSrq:
+      return add_xrc_queue(settings, statement);
+    case Verb::kShareReceives:
+      settings.shares_receives = true;
+      return std::nullopt;
+    case Verb::kStart: {
+      const std::size_t state = index_of(state_names(), statement.subject_as<Word>());
+      settings.start = static_cast<transport::QpState>(state);
+      return std::nullopt;
+    }
+    default:
+      return script_error("not a setting");
+  }
+}
+
+}  // namespace urnic::scripts

@@ -1,0 +1,63 @@
+// What each kind of statement does.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "tests/scripts/script.h"
+#include "tests/scripts/stage.h"
+
+namespace urnic::scripts {
+
+/// Why a statement did not go through.
+struct Trouble {
+  std::string message;
+  bool is_script_error =
+      false;  ///< the script asks for what cannot be done; otherwise the transport failed it
+};
+
+/// For `return script_error(...)`.
+inline Trouble script_error(std::string message) {
+  return {std::move(message), true};
+}
+
+/// Takes a statement with is_setting().
+std::optional<Trouble> apply_setting(Settings& settings, const Statement& statement);
+
+/// Does what the program, the peer or the clock does, and lets the transport react unless the statement says
+/// "burst".
+std::optional<Trouble> act(Stage& stage, const Statement& statement);
+bool is_action(Verb verb);
+
+/// Compares what came out, which it takes away, or what is, with what the statement says.
+std::optional<Trouble> expect(Stage& stage, const Statement& statement);
+
+// Parts of act().
+std::optional<Trouble> post(Stage& stage, const Statement& statement);
+std::optional<Trouble> arrive(Stage& stage, const Statement& statement);
+/// Lets the transport react unless the statement says "burst".
+std::optional<Trouble> drained(Stage& stage, const Statement& statement);
+
+/// Scatter/gather elements.
+struct Elements {
+  std::vector<transport::Sge> sges;
+  std::uint64_t length = 0;  ///< all of them together
+  std::optional<Trouble> trouble;
+};
+/// `length` is that of a single element that names none.
+Elements elements_of(Stage& stage, const std::vector<Place>& places, std::uint64_t length);
+
+/// What came out and was not expected; nothing if all is consumed.
+std::optional<std::string> first_unexpected(const Stage& stage, Outputs& outputs);
+
+/// `length` bytes at `place`, or the script error that there are none.
+struct PlacedBytes {
+  std::span<std::byte> bytes;
+  std::optional<Trouble> trouble;
+};
+PlacedBytes bytes_at(Stage& stage, const Place& place, std::size_t length);
+
+/// The IPv4 or IPv6 header that a datagram came with.
+std::span<const std::byte> network_header(const Word& ip_version);
+
+}  // namespace urnic::scripts

@@ -1,0 +1,185 @@
+#include "tests/support/qp_fixture.h"
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+namespace urnic::transport::test {
+namespace {
+
+/// What the contract says poll_transmit() needs at most, besides a path MTU.
+constexpr std::size_t kMostHeaderBytes = 52;
+constexpr std::size_t kGuardBytes = 64;
+constexpr std::byte kGuard{0xee};
+/// More than any of the tests sends at once: an endpoint that never stops must not hang the test.
+constexpr int kMostPacketsAtOnce = 20000;
+
+std::uint32_t total_length(const std::vector<Sge>& elements) {
+  return std::accumulate(elements.begin(), elements.end(), std::uint32_t{0},
+                         [](std::uint32_t sum, const Sge& sge) { return sum + sge.length; });
+}
+
+void expect_what_holds_of_all_packets(std::span<const std::byte> bytes, const wire::Packet& packet) {
+  const wire::Bth& bth = packet.bth;
+  EXPECT_TRUE(bth.migrated) << "MigReq (fact 15)";
+  EXPECT_EQ(bth.pkey, 0xffff);
+  EXPECT_FALSE(bth.fecn || bth.becn);
+  EXPECT_EQ(bth.reserved6, 0);
+  EXPECT_EQ(bth.reserved7, 0);
+  EXPECT_EQ(bth.pad_count, -packet.payload.size() % 4) << "padding to a multiple of four (fact 3)";
+  const auto padding = bytes.last(std::min<std::size_t>(bth.pad_count, bytes.size()));
+  EXPECT_TRUE(std::all_of(padding.begin(), padding.end(), [](std::byte byte) {
+    return byte == std::byte{0};
+  })) << "padding is zero (fact 3)";
+  const bool may_solicit = packet.info->ends_message() &&
+                           (packet.info->operation == wire::Operation::kSend || packet.info->has_immediate());
+  EXPECT_TRUE(may_solicit || !bth.solicited) << "solicited inside a message or on a WRITE (fact 17)";
+}
+
+}  // namespace
+
+QpTest::QpTest() {
+  config_.local_qp = kOurQp;
+  config_.remote_qp = kPeerQp;
+  config_.pd = kPd;
+  config_.access = Access::kRemoteWrite | Access::kRemoteRead;
+  config_.path_mtu = PathMtu::k1024;
+  config_.receive_psn = Psn(100);
+  config_.max_responder_resources = 4;
+  config_.min_rnr_timer = 12;
+  config_.send_psn = Psn(200);
+  config_.max_reads_in_flight = 4;
+
+  const Access local_access = Access::kLocalWrite;
+  const Access remote_access = Access::kLocalWrite | Access::kRemoteWrite | Access::kRemoteRead;
+  dma_.add_region({.key = to_integer(kLocalKey),
+                   .address = kLocalAddress,
+                   .length = kRegionBytes,
+                   .pd = kPd,
+                   .access = local_access});
+  dma_.add_region({.key = to_integer(kShared.rkey),
+                   .address = kShared.address,
+                   .length = kRegionBytes,
+                   .pd = kPd,
+                   .access = remote_access});
+  dma_.add_region({.key = to_integer(kReceiveKey),
+                   .address = kReceiveAddress,
+                   .length = kRegionBytes,
+                   .pd = kPd,
+                   .access = local_access});
+}
+
+QpSurroundings QpTest::surroundings(bool shares_receive_queue) {
+  return {.dma = dma_,
+          .send_queue = send_queue_,
+          .send_completions = &send_completions_,
+          .receiver = {.queue = &receive_queue_,
+                       .completions = &receive_completions_,
+                       .pd = kPd,
+                       .is_shared = shares_receive_queue},
+          .events = events_,
+          .counters = counters_};
+}
+
+void QpTest::connect_to_init() {
+  endpoint().to_init(config_);
+}
+
+void QpTest::connect_to_rtr() {
+  connect_to_init();
+  endpoint().to_ready_to_receive(config_);
+}
+
+void QpTest::connect() {
+  connect_to_rtr();
+  endpoint().to_ready_to_send(config_);
+}
+
+std::optional<Bytes> QpTest::poll_bytes() {
+  const std::size_t room = kMostHeaderBytes + bytes(config_.path_mtu);
+  buffer_.assign(room + kGuardBytes, kGuard);
+  const std::span<std::byte> out(buffer_);
+  const std::size_t size = endpoint().poll_transmit(out.first(room), now_);
+  EXPECT_LE(size, room);
+  EXPECT_TRUE(std::all_of(buffer_.begin() + static_cast<std::ptrdiff_t>(room), buffer_.end(),
+                          [](std::byte byte) { return byte == kGuard; }))
+      << "written beyond the buffer";
+  if (size == 0 || size > room) {
+    return std::nullopt;
+  }
+  const auto packet_bytes = out.first(size);
+  const auto packet = wire::parse_packet(packet_bytes);
+  if (!packet) {
+    ADD_FAILURE() << "sent something that is not a packet: " << wire::to_string(packet.error());
+    return std::nullopt;
+  }
+  expect_what_holds_of_all_packets(packet_bytes, packet.value());
+  return Bytes(packet_bytes.begin(), packet_bytes.end());
+}
+
+void QpTest::drain() {
+  for (int i = 0; i < kMostPacketsAtOnce; ++i) {
+    auto packet = poll_bytes();
+    if (!packet) {
+      return;
+    }
+    sent_.push_back(*std::move(packet));
+  }
+  ADD_FAILURE() << "does not stop to send";
+}
+
+std::vector<Bytes> QpTest::sent_bytes() {
+  return std::exchange(sent_, {});
+}
+
+void QpTest::post_quietly(const SendWr& wr) {
+  ASSERT_FALSE(send_queue_.is_full());
+  if (wr.inline_data) {
+    const auto size = static_cast<std::uint32_t>(wr.inline_data->size());
+    const auto place = send_queue_.prepare_inline(wr.request, size);
+    std::copy(wr.inline_data->begin(), wr.inline_data->end(), place.begin());
+  } else {
+    send_queue_.prepare(wr.request, wr.sges, total_length(wr.sges));
+  }
+  send_queue_.publish();
+}
+
+void QpTest::post(std::initializer_list<SendWr> batch) {
+  for (const SendWr& wr : batch) {
+    post_quietly(wr);
+  }
+  drain();
+}
+
+void QpTest::post_receives(std::initializer_list<std::uint64_t> wr_ids, std::uint32_t length) {
+  for (const std::uint64_t wr_id : wr_ids) {
+    post_receive(wr_id, {{.address = next_receive_address_, .length = length, .lkey = kReceiveKey}});
+    next_receive_address_ += length;
+  }
+}
+
+void QpTest::post_receive(std::uint64_t wr_id, const std::vector<Sge>& elements) {
+  ASSERT_FALSE(receive_queue_.is_full());
+  receive_queue_.prepare({.wr_id = wr_id}, elements, total_length(elements));
+  receive_queue_.publish();
+}
+
+Bytes QpTest::shared_memory(std::uint64_t offset, std::size_t size) const {
+  return dma_.read(to_integer(kShared.rkey), kShared.address + offset, size);
+}
+
+Bytes QpTest::local_memory(std::uint64_t offset, std::size_t size) const {
+  return dma_.read(to_integer(kLocalKey), kLocalAddress + offset, size);
+}
+
+Bytes QpTest::receive_memory(std::uint64_t offset, std::size_t size) const {
+  return dma_.read(to_integer(kReceiveKey), kReceiveAddress + offset, size);
+}
+
+std::optional<wire::Packet> parse_sent(const Bytes& bytes) {
+  const auto packet = wire::parse_packet(bytes);
+  EXPECT_TRUE(packet);
+  return packet ? std::optional(packet.value()) : std::nullopt;
+}
+
+}  // namespace urnic::transport::test

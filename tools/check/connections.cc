@@ -1,0 +1,265 @@
+#include "tools/check/connections.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+
+namespace urnic::check {
+namespace {
+
+constexpr std::size_t kHistory = 2048;      // requests remembered per flow, of few flows
+constexpr std::size_t kShortHistory = 128;  // of many
+constexpr std::size_t kManyFlows = 512;
+constexpr std::size_t kMaxCandidates = 1024;
+constexpr std::uint32_t kMaxFailedMatches = 256;
+
+}  // namespace
+
+std::size_t Connections::KeyHash::operator()(const FlowKey& key) const {
+  const auto load = [](const Address& address, std::size_t at) {
+    std::uint64_t value = 0;
+    std::memcpy(&value, address.octets.data() + at, sizeof value);
+    return value;
+  };
+  constexpr std::uint64_t kFactor = 0x9e3779b97f4a7c15;
+  std::uint64_t hash = key.destination_qp;
+  for (const std::uint64_t part :
+       {load(key.source, 0), load(key.source, 8), load(key.destination, 0), load(key.destination, 8)}) {
+    hash = (hash ^ part) * kFactor;
+    hash ^= hash >> 32;
+  }
+  return hash;
+}
+
+std::uint32_t Connections::flow_of(const Frame& frame, const Packet& packet, bool is_damaged) {
+  const FlowKey key{frame.source, frame.destination, packet.destination_qp};
+  if (last_flow_ != kNoFlow && flows_[last_flow_].key == key) {
+    return last_flow_;
+  }
+  if (const auto known = index_.find(key); known != index_.end()) {
+    return last_flow_ = known->second;
+  }
+  if (is_damaged || flows_.size() >= kMaxFlows) {
+    return kNoFlow;
+  }
+  const auto index = static_cast<std::uint32_t>(flows_.size());
+  Flow& flow = flows_.emplace_back();
+  flow.key = key;
+  flow.source_port = frame.source_port;
+  flow.p_key = packet.p_key;
+  flow.migration = packet.migration;
+  index_.emplace(key, index);
+  auto& neighbours = between_[FlowKey{key.source, key.destination, 0}];
+  if (neighbours.size() < kMaxCandidates) {
+    neighbours.push_back(index);
+  }
+  return last_flow_ = index;
+}
+
+void Connections::on_packet(std::uint32_t index, const Seen& seen) {
+  Flow& flow = flows_[index];
+  const OpcodeInfo& info = *seen.packet.info;
+  flow.first_ns = flow.packets == 0 ? seen.time_ns : flow.first_ns;
+  flow.last_ns = std::max(flow.last_ns, seen.time_ns);
+  ++flow.packets;
+  LadderMark mark = LadderMark::kNone;
+  if (is_network_copy(flow, seen)) {
+    ++flow.copies;
+    findings_.add(Rule::kNetworkCopy, index, {seen.number}, "",
+                  fmt::format("{} with PSN {} once more, with the same IP identification",
+                              name_of(seen.packet.opcode), hex(seen.packet.psn)));
+    if (flow.lane && !info.is_response() && info.service == flow.service) {
+      flow.lane->requester.on_copy(seen);
+    }
+    mark = LadderMark::kCopy;
+  } else if (info.service == Service::kCnp) {
+    ++flow.cnps;
+  } else if (flow.service != Service::kCnp && flow.service != info.service) {
+    findings_.add(Rule::kOpcodeService, index, {seen.number},
+                  fmt::format("opcodes of {}", to_string(flow.service)), name_of(seen.packet.opcode));
+  } else {
+    flow.service = seen.is_damaged ? flow.service : info.service;
+    check_constancy(index, seen);
+    if (info.service == Service::kUd) {
+      on_datagram(index, seen);
+    } else if (info.is_response()) {
+      on_response(index, seen);
+    } else if (on_request(index, seen)) {
+      mark = LadderMark::kAgain;
+    }
+  }
+  if (ladder_limit_ > 0) {
+    const Flow& now = flows_[index];
+    const bool interrupted = now.peer && flows_[*now.peer].ladder.last_frame() > now.ladder.last_frame();
+    flows_[index].ladder.add(seen, mark, interrupted, ladder_limit_);
+  }
+}
+
+bool Connections::is_network_copy(Flow& flow, const Seen& seen) {
+  if (seen.frame.is_ipv6 || seen.frame.is_roce_v1 || seen.icrc == 0) {
+    return false;
+  }
+  // Only a sender that numbers its datagrams lets one tell a copy from a repetition.
+  const Flow::Imprint imprint{.icrc = seen.icrc, .ip_id = seen.frame.ip_id};
+  const auto same = [imprint](const Flow::Imprint& other) {
+    return other.icrc == imprint.icrc && other.ip_id == imprint.ip_id;
+  };
+  const bool is_copy = flow.ip_ids_vary_ && std::any_of(flow.imprints_.begin(), flow.imprints_.end(), same);
+  const Flow::Imprint& last = flow.imprints_[(flow.next_imprint_ + 7) % flow.imprints_.size()];
+  if (flow.packets > 1 && last.ip_id != imprint.ip_id) {
+    flow.ip_ids_vary_ = true;
+  }
+  flow.imprints_[flow.next_imprint_] = imprint;
+  flow.next_imprint_ = (flow.next_imprint_ + 1) % flow.imprints_.size();
+  return is_copy;
+}
+
+void Connections::check_constancy(std::uint32_t index, const Seen& seen) {
+  Flow& flow = flows_[index];
+  if (seen.is_damaged) {
+    return;
+  }
+  if (seen.packet.p_key != flow.p_key) {
+    findings_.add(Rule::kPkeyChanged, index, {seen.number}, fmt::format("{:#06x}", flow.p_key),
+                  fmt::format("{:#06x}", seen.packet.p_key));
+  }
+  if (seen.packet.migration != flow.migration && flow.service != Service::kUd) {
+    findings_.add(Rule::kMigrationChanged, index, {seen.number}, fmt::format("MigReq {:d}", flow.migration),
+                  fmt::format("{:d}", seen.packet.migration));
+  }
+}
+
+void Connections::on_datagram(std::uint32_t index, const Seen& seen) {
+  Flow& flow = flows_[index];
+  flow.datagram_bytes += seen.packet.payload_bytes;
+  if (flow.source_qp == 0) {
+    flow.source_qp = seen.packet.source_qp;
+    flow.q_key = seen.packet.q_key;
+    const auto other = index_.find(FlowKey{flow.key.destination, flow.key.source, seen.packet.source_qp});
+    if (!flow.peer && other != index_.end() && other->second != index && !flows_[other->second].peer &&
+        flows_[other->second].source_qp == flow.key.destination_qp) {
+      pair(index, other->second);
+    }
+  } else if (seen.packet.q_key != flow.q_key) {
+    findings_.add(Rule::kQkeyChanged, index, {seen.number}, fmt::format("{:#010x}", flow.q_key),
+                  fmt::format("{:#010x}", seen.packet.q_key));
+  }
+}
+
+bool Connections::on_request(std::uint32_t index, const Seen& seen) {
+  Flow& flow = flows_[index];
+  if (!flow.lane) {
+    flow.lane =
+        std::make_unique<Lane>(findings_, index, flows_.size() > kManyFlows ? kShortHistory : kHistory);
+    flow.lane->exchange.is_reliable = seen.packet.info->is_connected();
+    flow.lane->exchange.counts.first_ns = seen.time_ns;
+    if (!flow.peer && !seen.packet.info->is_connected()) {
+      match_by_port(index);
+    }
+  }
+  ExchangeCounts& counts = flow.lane->exchange.counts;
+  counts.last_ns = std::max(counts.last_ns, seen.time_ns);
+  const std::uint64_t repeated = counts.repeated_packets + counts.late_packets;
+  flow.lane->requester.on_request(seen);
+  return counts.repeated_packets + counts.late_packets > repeated;
+}
+
+void Connections::on_response(std::uint32_t index, const Seen& seen) {
+  Flow& flow = flows_[index];
+  if (!flow.peer && flow.failed_matches_ < kMaxFailedMatches && !seen.is_damaged) {
+    if (const auto match = match_response(flow, seen)) {
+      pair(index, *match);
+    } else if (flow.failed_matches_++ == 0) {
+      findings_.add(Rule::kAnswerWithoutRequest, index, {seen.number}, "a request with this PSN",
+                    fmt::format("{} with PSN {}", name_of(seen.packet.opcode), hex(seen.packet.psn)));
+    }
+  }
+  if (!flow.peer || !flows_[*flow.peer].lane) {
+    return;
+  }
+  Lane& lane = *flows_[*flow.peer].lane;
+  lane.requester.confirm_restart(seen.packet.psn);
+  lane.exchange.counts.last_ns = std::max(lane.exchange.counts.last_ns, seen.time_ns);
+  lane.responder.on_answer(seen);
+}
+
+std::optional<std::uint32_t> Connections::match_response(const Flow& flow, const Seen& seen) const {
+  const auto others = between_.find(FlowKey{flow.key.destination, flow.key.source, 0});
+  if (others == between_.end()) {
+    return std::nullopt;
+  }
+  std::optional<std::uint32_t> match;
+  std::size_t matches = 0;
+  bool match_has_port = false;
+  for (const std::uint32_t index : others->second) {
+    const Flow& other = flows_[index];
+    if (other.peer || !other.lane || other.service != flow.service ||
+        !other.lane->exchange.log.index_of(seen.packet.psn)) {
+      continue;
+    }
+    // Several queue pairs may use the same PSNs. Many stacks use the same port both ways (fact 6).
+    const bool has_port = other.source_port == flow.source_port;
+    if (matches == 0 || has_port > match_has_port) {
+      match = index;
+      matches = 1;
+      match_has_port = has_port;
+    } else if (has_port == match_has_port) {
+      ++matches;
+    }
+  }
+  return matches == 1 ? match : std::nullopt;
+}
+
+void Connections::match_by_port(std::uint32_t index) {
+  const Flow& flow = flows_[index];
+  const auto others = between_.find(FlowKey{flow.key.destination, flow.key.source, 0});
+  if (others == between_.end()) {
+    return;
+  }
+  std::optional<std::uint32_t> match;
+  for (const std::uint32_t other_index : others->second) {
+    const Flow& other = flows_[other_index];
+    if (other_index != index && !other.peer && other.service == flow.service &&
+        other.source_port == flow.source_port) {
+      if (match) {
+        return;  // two that would fit
+      }
+      match = other_index;
+    }
+  }
+  if (match) {
+    pair(index, *match);
+  }
+}
+
+void Connections::pair(std::uint32_t a, std::uint32_t b) {
+  flows_[a].peer = b;
+  flows_[b].peer = a;
+}
+
+void Connections::finish(std::int64_t end_ns) {
+  for (Flow& flow : flows_) {
+    if (flow.lane) {
+      flow.lane->requester.finish(end_ns);
+      flow.lane->responder.finish();
+    }
+  }
+}
+
+std::string Connections::name_of_flow(std::uint32_t index) const {
+  if (index >= flows_.size()) {
+    return "";
+  }
+  const Flow& flow = flows_[index];
+  std::string source = "?";
+  if (flow.peer) {
+    source = fmt::format("{:#x}", flows_[*flow.peer].key.destination_qp);
+  } else if (flow.service == Service::kUd) {
+    source = fmt::format("{:#x}", flow.source_qp);
+  }
+  return fmt::format("{} qp {} > {} qp {:#x}", to_string(flow.key.source), source,
+                     to_string(flow.key.destination), flow.key.destination_qp);
+}
+
+}  // namespace urnic::check

@@ -1,0 +1,110 @@
+// Sorts packets into flows and connections, and hands them to the models.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "tools/check/exchange.h"
+#include "tools/check/findings.h"
+#include "tools/check/ladder.h"
+#include "tools/check/requester_model.h"
+#include "tools/check/responder_model.h"
+
+namespace urnic::check {
+
+/// Packets from one address to one queue pair of another: all that a BTH tells.
+struct FlowKey {
+  Address source;
+  Address destination;
+  std::uint32_t destination_qp = 0;
+  friend bool operator==(const FlowKey&, const FlowKey&) = default;
+};
+
+/// The requests in a flow, and the answers to them, which come in another one.
+struct Lane {
+  Lane(Findings& findings, std::uint32_t flow, std::size_t history)
+      : exchange(findings, flow, history), requester(exchange), responder(exchange) {}
+  Exchange exchange;
+  RequesterModel requester;
+  ResponderModel responder;
+};
+
+struct Flow {
+  FlowKey key;
+  Service service = Service::kCnp;  ///< CNP until another packet tells
+  std::uint16_t source_port = 0;
+  std::optional<std::uint32_t> peer;  ///< index of the flow in the other direction, once known
+  std::uint32_t source_qp = 0;        ///< of datagrams, which name it
+  std::uint32_t q_key = 0;            ///< of the first datagram
+  std::uint16_t p_key = 0;
+  bool migration = false;
+  std::uint64_t packets = 0;
+  std::uint64_t datagram_bytes = 0;
+  std::uint64_t cnps = 0;
+  std::uint64_t copies = 0;  ///< of frames that the network delivered twice
+  std::int64_t first_ns = 0;
+  std::int64_t last_ns = 0;
+  std::unique_ptr<Lane> lane;  ///< of connected services, from the first request on
+  LadderRows ladder;
+
+ private:
+  friend class Connections;
+  /// Enough of the latest frames to know one again.
+  struct Imprint {
+    std::uint32_t icrc = 0;
+    std::uint16_t ip_id = 0;
+  };
+  std::array<Imprint, 8> imprints_{};
+  std::size_t next_imprint_ = 0;
+  bool ip_ids_vary_ = false;
+  std::uint32_t failed_matches_ = 0;
+};
+
+/// Every flow of a capture. Memory is bounded: kMaxFlows flows, and a history per flow that shrinks when
+/// there are many.
+class Connections {
+ public:
+  static constexpr std::size_t kMaxFlows = 16384;
+
+  Connections(Findings& findings, std::size_t ladder_limit)
+      : findings_(findings), ladder_limit_(ladder_limit) {}
+
+  /// Index of the packet's flow; kNoFlow when there are too many. A damaged packet founds none.
+  std::uint32_t flow_of(const Frame& frame, const Packet& packet, bool is_damaged);
+  /// Follows a packet of flow `index`.
+  void on_packet(std::uint32_t index, const Seen& seen);
+  void finish(std::int64_t end_ns);
+
+  const std::vector<Flow>& flows() const { return flows_; }
+  /// "10.0.0.1 qp 0x11 > 10.0.0.2 qp 0x12"; the first queue pair is "?" when no answer has shown it.
+  std::string name_of_flow(std::uint32_t index) const;
+
+ private:
+  struct KeyHash {
+    std::size_t operator()(const FlowKey& key) const;
+  };
+
+  bool is_network_copy(Flow& flow, const Seen& seen);
+  void check_constancy(std::uint32_t index, const Seen& seen);
+  void on_datagram(std::uint32_t index, const Seen& seen);
+  bool on_request(std::uint32_t index, const Seen& seen);
+  void on_response(std::uint32_t index, const Seen& seen);
+  std::optional<std::uint32_t> match_response(const Flow& flow, const Seen& seen) const;
+  void match_by_port(std::uint32_t index);
+  void pair(std::uint32_t a, std::uint32_t b);
+
+  Findings& findings_;
+  std::size_t ladder_limit_;
+  std::vector<Flow> flows_;
+  std::unordered_map<FlowKey, std::uint32_t, KeyHash> index_;
+  std::unordered_map<FlowKey, std::vector<std::uint32_t>, KeyHash> between_;  ///< by addresses alone
+  std::uint32_t last_flow_ = kNoFlow;
+};
+
+}  // namespace urnic::check

@@ -1,0 +1,57 @@
+#include "tools/check/exchange.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace urnic::check {
+namespace {
+
+constexpr std::uint32_t kLargestMtu = 4096;
+
+}  // namespace
+
+bool is_path_mtu(std::size_t bytes) {
+  return bytes >= 256 && bytes <= kLargestMtu && (bytes & (bytes - 1)) == 0;
+}
+
+std::string hex(Psn psn) {
+  return fmt::format("{:#08x}", psn.value());
+}
+
+std::uint32_t Exchange::responses_for(std::uint32_t length) const {
+  const std::uint64_t size = mtu == 0 ? kLargestMtu : mtu;
+  const std::uint64_t responses = (length + size - 1) / size;
+  return static_cast<std::uint32_t>(std::clamp<std::uint64_t>(responses, 1, RequestLog::kMaxSpan));
+}
+
+bool Exchange::learn_mtu(std::size_t payload_bytes) {
+  if (!is_path_mtu(payload_bytes)) {
+    return false;
+  }
+  if (mtu == 0) {
+    mtu = static_cast<std::uint32_t>(payload_bytes);
+    settle_last_span();
+  }
+  return true;
+}
+
+void Exchange::settle_last_span() {
+  if (last_span_unsure && mtu != 0 && !log.is_empty()) {
+    log.back().span = responses_for(log.back().length);
+    last_span_unsure = false;
+  }
+}
+
+void Exchange::reset() {
+  log.clear();
+  mtu = 0;
+  last_span_unsure = false;
+  acknowledged.reset();
+  refusal.reset();
+  fatal.reset();
+  holes.clear();
+  ++generation;
+}
+
+}  // namespace urnic::check

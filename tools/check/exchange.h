@@ -1,0 +1,110 @@
+// One direction of a connection: the requests of one side, and what the other side answered.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tools/check/findings.h"
+#include "tools/check/frame.h"
+#include "tools/check/packet.h"
+#include "tools/check/request_log.h"
+
+namespace urnic::check {
+
+/// A packet on its way through the models.
+struct Seen {
+  const Frame& frame;
+  const Packet& packet;
+  std::uint64_t number = 0;  ///< of its frame
+  std::int64_t time_ns = 0;
+  bool is_damaged = false;  ///< the ICRC is wrong; receivers drop it
+  std::uint32_t icrc = 0;   ///< as sent; 0 when cut off
+
+  bool has_whole_payload() const { return packet.payload.size() == packet.payload_bytes; }
+};
+
+struct ExchangeCounts {
+  std::uint64_t request_packets = 0;  ///< repetitions included
+  std::uint64_t answer_packets = 0;
+  std::uint64_t sends = 0;  ///< messages completely sent, once each
+  std::uint64_t writes = 0;
+  std::uint64_t reads = 0;
+  std::uint64_t atomics = 0;
+  std::uint64_t others = 0;            ///< FLUSH and ATOMIC WRITE
+  std::uint64_t bytes = 0;             ///< payload of requests and READ responses, repetitions excluded
+  std::uint64_t delivered_bytes = 0;   ///< of those, what answers confirmed; all of it where nothing answers
+  std::uint64_t repeated_packets = 0;  ///< requests seen before
+  std::uint64_t repeated_bytes = 0;
+  std::uint64_t late_packets = 0;  ///< requests that came after ones behind them
+  std::uint64_t missing_psns = 0;  ///< never seen when their turn came
+  std::uint64_t sequence_naks = 0;
+  std::uint64_t rnr_naks = 0;
+  std::uint64_t implied_naks = 0;
+  std::map<std::uint8_t, std::uint64_t> fatal_naks;  ///< by syndrome
+  std::uint64_t rtt_samples =
+      0;  ///< from a request sent once to its answer, as seen where the capture was made
+  std::int64_t rtt_min_ns = 0;
+  std::int64_t rtt_max_ns = 0;
+  std::int64_t rtt_sum_ns = 0;
+  std::int64_t first_ns = 0;
+  std::int64_t last_ns = 0;
+};
+
+/// The last time the responder said no.
+struct Refusal {
+  AnswerKind kind = AnswerKind::kAck;
+  Psn psn;
+  std::uint64_t frame = 0;
+  std::int64_t time_ns = 0;
+  std::int64_t wait_ns = 0;  ///< of an RNR NAK
+  std::uint8_t syndrome = 0;
+  bool is_open = false;  ///< nothing was sent again since
+};
+
+/// A response that is missing although later ones came: the requester must ask again (fact 21).
+struct Hole {
+  Psn psn;
+  bool is_atomic = false;
+  std::uint64_t frame = 0;  ///< where its absence was noticed
+};
+
+inline constexpr std::size_t kMaxHoles = 64;
+
+/// What the models of requester and responder share. Bounded: see RequestLog.
+struct Exchange {
+  Exchange(Findings& all_findings, std::uint32_t flow_index, std::size_t history)
+      : findings(all_findings), flow(flow_index), log(history) {}
+
+  Findings& findings;
+  std::uint32_t flow;
+  RequestLog log;
+  bool is_reliable = true;
+  std::uint32_t mtu = 0;            ///< path MTU in bytes; 0 until something shows it
+  bool last_span_unsure = false;    ///< the newest entry is a READ whose number of responses is not known yet
+  bool has_unplaced = false;        ///< a damaged request was seen last, whose PSN says nothing
+  std::optional<Psn> acknowledged;  ///< the highest PSN that any answer confirmed
+  std::optional<Refusal> refusal;
+  std::optional<Refusal> fatal;
+  std::vector<Hole> holes;
+  std::uint32_t generation = 0;      ///< how often the queue pair began anew
+  std::uint64_t last_new_frame = 0;  ///< of the newest request that was not a repetition
+  ExchangeCounts counts;
+
+  /// How many PSNs a READ of `length` bytes takes, at least 1 and at most RequestLog::kMaxSpan.
+  std::uint32_t responses_for(std::uint32_t length) const;
+  /// Takes a full packet's payload as the path MTU. False when it cannot be one.
+  bool learn_mtu(std::size_t payload_bytes);
+  /// Corrects the span of the newest entry once the path MTU is known.
+  void settle_last_span();
+  /// Forgets everything but the counts: the queue pair began anew.
+  void reset();
+};
+
+bool is_path_mtu(std::size_t bytes);
+std::string hex(Psn psn);
+
+}  // namespace urnic::check

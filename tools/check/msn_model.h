@@ -1,0 +1,52 @@
+// Judges the message sequence numbers of a responder.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "tools/check/exchange.h"
+
+namespace urnic::check {
+
+/// What a responder did between two answers.
+struct MessageCount {
+  std::uint32_t completed = 0;     ///< messages, READs when they began to be answered (fact 20)
+  std::uint32_t plain_writes = 0;  ///< those of them that are WRITEs without immediate
+};
+
+/// Follows the MSN of one responder. The first one seen is believed.
+class MsnModel {
+ public:
+  explicit MsnModel(Exchange& exchange) : exchange_(exchange) {}
+
+  /// An answer that carries an MSN, `count` after the one before. It may be up to `ahead` messages further:
+  /// with READs and repetitions the responder may have gone on with requests behind the one answered.
+  void on_msn(const Seen& seen, const MessageCount& count, std::uint32_t ahead);
+  /// An answer without one.
+  void on_progress(const MessageCount& count);
+  /// How many messages an answer's MSN counts since the last one; nothing if there was none.
+  std::optional<std::int32_t> counted_by(const Seen& seen) const;
+  /// Believes this one, whatever came before; nullptr believes the next one.
+  void restart(const Seen* seen);
+  /// The capture ends.
+  void finish() { settle_doubt(false); }
+
+ private:
+  /// Old rdma_rxe does not count WRITEs without immediate. One answer does not tell this from a wrong MSN.
+  struct Doubt {
+    std::uint64_t frame = 0;
+    Psn psn;
+    std::uint32_t expected = 0;
+    std::uint32_t seen = 0;
+  };
+  void settle_doubt(bool is_habit);
+  void complain(std::uint64_t frame, Psn psn, std::uint32_t expected, std::uint32_t msn);
+
+  Exchange& exchange_;
+  std::optional<std::uint32_t> msn_;
+  std::optional<Doubt> doubt_;
+  bool ignores_writes_ = false;
+  std::uint32_t errors_ = 0;  ///< in a row
+};
+
+}  // namespace urnic::check

@@ -1,0 +1,30 @@
+// `urnic check`: verdicts on captures of RoCEv2.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <string>
+#include <vector>
+
+#include "tools/urnic/command.h"
+
+namespace urnic::tools {
+
+/// Adds the command to `app`, and holds its options while the parser fills them in.
+class CheckCommand {
+ public:
+  CheckCommand(CLI::App& app, Invocation& invocation);
+  CheckCommand(const CheckCommand&) = delete;
+  CheckCommand& operator=(const CheckCommand&) = delete;
+
+ private:
+  int run() const;
+
+  std::vector<std::string> files_;
+  bool json_ = false;
+  bool strict_ = false;
+  bool lossy_ = false;
+  bool ladder_ = false;
+  bool rules_ = false;
+};
+
+}  // namespace urnic::tools
