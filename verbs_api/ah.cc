@@ -3,6 +3,7 @@
 #include <cerrno>
 #include <memory>
 #include <mutex>
+#include <new>
 #include <optional>
 #include <span>
 
@@ -30,19 +31,24 @@ Result<AddressHandleId, int> Ah::make() {
   if (const AddressHandleId known = id_.load(std::memory_order_relaxed); known != AddressHandleId{}) {
     return known;
   }
-  const auto made = Context::of(context).nic().create_address_handle(*Pd::of(pd).inner, address_);
-  if (!made) {
-    return explain("create_ah", made.error());
+  try {
+    const auto made = Context::of(context).nic().create_address_handle(*Pd::of(pd).inner, address_);
+    if (!made) {
+      return explain("create_ah", made.error());
+    }
+    id_.store(made.value(), std::memory_order_release);
+    return made.value();
+  } catch (const std::bad_alloc&) {
+    return ENOMEM;  // this may be a post, which throws nothing
   }
-  id_.store(made.value(), std::memory_order_release);
-  return made.value();
 }
 
 void Ah::end() {
-  if (id_.load() == AddressHandleId{}) {
+  const AddressHandleId made = id_.exchange(AddressHandleId{});
+  if (made == AddressHandleId{}) {
     return;
   }
-  const auto destroyed = Context::of(context).nic().destroy_address_handle(*Pd::of(pd).inner, id_.load());
+  const auto destroyed = Context::of(context).nic().destroy_address_handle(*Pd::of(pd).inner, made);
   if (!destroyed) {
     explain("destroy_ah", destroyed.error());
   }

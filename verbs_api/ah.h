@@ -17,6 +17,10 @@ class Ah : public ibv_ah {
  public:
   Ah(ibv_pd& domain, const nic::AddressVector& vector)
       : ibv_ah{domain.context, &domain, 0}, address_(vector) {}
+  ~Ah() { end(); }
+  Ah(const Ah&) = delete;
+  Ah& operator=(const Ah&) = delete;
+
   static Ah& of(ibv_ah* ah) { return *static_cast<Ah*>(ah); }
 
   /// What a work request names it by, or an errno value. Any thread.

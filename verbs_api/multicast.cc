@@ -1,5 +1,6 @@
 // Multicast groups of datagram queue pairs. RoCE has no subnet manager to join at: attaching is all there is.
 #include <cerrno>
+#include <new>
 
 #include "verbs_api/address.h"
 #include "verbs_api/context.h"
@@ -19,8 +20,12 @@ int ibv_attach_mcast(ibv_qp* qp, const ibv_gid* gid, uint16_t) {
   if (owner.is_dead()) {
     return refuse(owner.dead_error());
   }
-  const auto attached = owner.nic().attach_multicast(*Qp::of(qp).inner, urnic::verbs_api::to_gid(*gid));
-  return attached ? 0 : refuse(explain("attach_mcast", attached.error()));
+  try {
+    const auto attached = owner.nic().attach_multicast(*Qp::of(qp).inner, urnic::verbs_api::to_gid(*gid));
+    return attached ? 0 : refuse(explain("attach_mcast", attached.error()));
+  } catch (const std::bad_alloc&) {
+    return refuse(ENOMEM);
+  }
 }
 
 int ibv_detach_mcast(ibv_qp* qp, const ibv_gid* gid, uint16_t) {

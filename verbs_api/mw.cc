@@ -15,16 +15,21 @@
 
 namespace urnic::verbs_api {
 
-Mw::Mw(ibv_pd& domain, ibv_mw_type wanted, std::uint32_t first_key) : ibv_mw{}, key(first_key) {
+Mw::Mw(ibv_pd& domain, ibv_mw_type wanted) : ibv_mw{} {
   context = domain.context;
   pd = &domain;
-  rkey = first_key;
-  handle = first_key;
   type = wanted;
+}
+
+Mw::~Mw() {
+  if (key != 0) {
+    end();  // creation was not finished
+  }
 }
 
 void Mw::end() {
   const auto removed = Context::of(context).nic().deallocate_window(*Pd::of(pd).inner, key);
+  key = 0;
   if (!removed) {
     explain("close_device", removed.error());
   }
@@ -72,11 +77,14 @@ ibv_mw* alloc_mw(ibv_pd* pd, ibv_mw_type type) noexcept {
   return or_out_of_memory([&]() -> ibv_mw* {
     nic::ProtectionDomain& domain = *Pd::of(pd).inner;
     const auto kind = number == IBV_MW_TYPE_1 ? nic::WindowType::kType1 : nic::WindowType::kType2;
+    auto created = std::make_unique<Mw>(*pd, type);
     const auto key = owner.nic().allocate_window(domain, kind);
     if (!key) {
       return fail(explain("alloc_mw", key.error()));
     }
-    auto created = std::make_unique<Mw>(*pd, type, key.value());
+    created->key = key.value();
+    created->rkey = key.value();
+    created->handle = key.value();
     const std::lock_guard lock(owner.mutex());
     owner.mws.insert(created.get());
     return created.release();
@@ -93,6 +101,7 @@ int dealloc_mw(ibv_mw* mw) noexcept {
   if (!removed) {
     return refuse(explain("dealloc_mw", removed.error()));
   }
+  doomed.key = 0;
   {
     const std::lock_guard lock(owner.mutex());
     owner.mws.erase(&doomed);

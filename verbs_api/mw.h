@@ -10,13 +10,16 @@
 namespace urnic::verbs_api {
 
 struct Mw : ibv_mw {
-  Mw(ibv_pd& domain, ibv_mw_type wanted, std::uint32_t first_key);
+  Mw(ibv_pd& domain, ibv_mw_type wanted);
+  ~Mw();
+  Mw(const Mw&) = delete;
+  Mw& operator=(const Mw&) = delete;
   static Mw& of(ibv_mw* mw) { return *static_cast<Mw*>(mw); }
 
   /// Deallocates; the context is closing.
   void end();
 
-  const std::uint32_t key;  ///< that it was made with; `rkey` follows what a program binds
+  std::uint32_t key = 0;  ///< that it was made with, 0 before; `rkey` follows what a program binds
 };
 
 /// What a bind work request asks for. EINVAL: rights that windows do not have, or a region that is not there

@@ -99,7 +99,7 @@ nic::QpCreateAttributes to_create_attributes(nic::QpType type, const ibv_qp_init
           .send_queue = wanted.send_cq != nullptr ? Cq::of(wanted.send_cq).inner.get() : nullptr,
           .receive_queue = wanted.recv_cq != nullptr ? Cq::of(wanted.recv_cq).inner.get() : nullptr,
           .srq = wanted.srq != nullptr ? Srq::of(wanted.srq).inner.get() : nullptr,
-          .xrc_domain = wanted.xrcd != nullptr ? &Xrcd::of(wanted.xrcd).inner : nullptr,
+          .xrc_domain = wanted.xrcd != nullptr ? Xrcd::of(wanted.xrcd).inner : nullptr,
           .all_signaled = wanted.sq_sig_all != 0};
 }
 

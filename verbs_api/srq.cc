@@ -51,7 +51,7 @@ ibv_srq* create(ibv_pd& pd, void* program_context, ibv_srq_attr& limits, ibv_xrc
     auto inner = owner.nic().create_srq({.pd = Pd::of(&pd).inner.get(),
                                          .max_wr = limits.max_wr,
                                          .max_sge = limits.max_sge,
-                                         .xrc_domain = xrcd != nullptr ? &Xrcd::of(xrcd).inner : nullptr,
+                                         .xrc_domain = xrcd != nullptr ? Xrcd::of(xrcd).inner : nullptr,
                                          .completions = cq != nullptr ? Cq::of(cq).inner.get() : nullptr,
                                          .context = created.get()});
     if (!inner) {

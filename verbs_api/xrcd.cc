@@ -31,8 +31,15 @@ bool is_used(const Context& owner, const Xrcd& xrcd) {
 
 }  // namespace
 
+Xrcd::~Xrcd() {
+  if (inner != nullptr) {
+    end();  // creation was not finished
+  }
+}
+
 void Xrcd::end() {
-  const auto closed = domains().close(Context::of(context).nic(), inner);
+  const auto closed = domains().close(Context::of(context).nic(), *inner);
+  inner = nullptr;
   if (!closed) {
     explain("close_device", closed.error());
   }
@@ -57,11 +64,12 @@ ibv_xrcd* open_xrcd(ibv_context* context, ibv_xrcd_init_attr* wanted) noexcept {
     file = {.device = status.st_dev, .inode = status.st_ino};
   }
   return or_out_of_memory([&]() -> ibv_xrcd* {
+    auto opened = std::make_unique<Xrcd>(*context);
     const auto domain = domains().open(owner.nic(), file, wanted->oflags);
     if (!domain) {
       return fail(explain("open_xrcd", domain.error()));
     }
-    auto opened = std::make_unique<Xrcd>(*context, *domain.value());
+    opened->inner = domain.value();
     const std::lock_guard lock(owner.mutex());
     owner.xrcds.insert(opened.get());
     return opened.release();
@@ -79,10 +87,11 @@ int close_xrcd(ibv_xrcd* xrcd) noexcept {
     if (is_used(owner, doomed)) {
       return refuse(EBUSY);
     }
-    if (const auto closed = domains().close(owner.nic(), doomed.inner); !closed) {
+    if (const auto closed = domains().close(owner.nic(), *doomed.inner); !closed) {
       return refuse(explain("close_xrcd", closed.error()));
     }
     owner.xrcds.erase(&doomed);
+    doomed.inner = nullptr;
   }
   delete &doomed;
   return 0;

@@ -7,13 +7,17 @@
 namespace urnic::verbs_api {
 
 struct Xrcd : ibv_xrcd {
-  Xrcd(ibv_context& opened, nic::XrcDomain& shared) : ibv_xrcd{&opened}, inner(shared) {}
+  explicit Xrcd(ibv_context& opened) : ibv_xrcd{&opened} {}
+  ~Xrcd();
+  Xrcd(const Xrcd&) = delete;
+  Xrcd& operator=(const Xrcd&) = delete;
+
   static Xrcd& of(ibv_xrcd* xrcd) { return *static_cast<Xrcd*>(xrcd); }
 
   /// Gives up the domain; the context is closing and has ended what was made with this.
   void end();
 
-  nic::XrcDomain& inner;
+  nic::XrcDomain* inner = nullptr;
 };
 
 }  // namespace urnic::verbs_api
