@@ -122,8 +122,8 @@ void UnreliableEndpoint<Requester, Responder>::to_send_queue_drained(const QpCon
 
 template <typename Requester, typename Responder>
 void UnreliableEndpoint<Requester, Responder>::to_error() {
+  if (state_ != QpState::kError) has_flushed_ = false;
   state_ = QpState::kError;
-  has_flushed_ = false;
 }
 
 template <typename Requester, typename Responder>

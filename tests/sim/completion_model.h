@@ -11,6 +11,9 @@
 
 namespace urnic::sim {
 
+/// Set in the wr_id of every receive.
+inline constexpr std::uint64_t kReceiveBit = std::uint64_t{1} << 63;
+
 /// How a work request ended.
 struct Ended {
   enum class How : std::uint8_t { kSucceeded, kFailed, kFlushed };

@@ -7,14 +7,13 @@
 #include <utility>
 
 #include "tests/sim/endpoint_driver.h"
+#include "tests/sim/shared_receives.h"
 
 namespace urnic::sim {
 namespace {
 
 using transport::CompletionStatus;
 using transport::SendOperation;
-
-constexpr std::uint64_t kReceiveBit = std::uint64_t{1} << 63;
 
 std::optional<Happening> happening_of(transport::CompletionOpcode opcode) {
   static constexpr std::array kHappenings = {Happening::kSendCompleted,
@@ -71,8 +70,9 @@ void EndpointDriver::on_completion(const transport::Completion& completion) {
     is_receive ? judge_receive_failure(completion) : judge_send_failure(completion);
   }
   ended_.clear();
-  const auto complaint =
-      is_receive ? receives_.on_completion(completion, ended_) : sends_.on_completion(completion, ended_);
+  // Which receives of a shared queue are this queue pair's shows when they complete.
+  if (is_receive && is_shared_receive(completion.wr_id)) receives_.on_posted(completion.wr_id);
+  const auto complaint = is_receive ? receives_.on_completion(completion, ended_) : sends_.on_completion(completion, ended_);
   if (complaint) {
     complain("completions", *complaint);
     return;
@@ -163,23 +163,43 @@ void EndpointDriver::on_not_succeeded(const Operation& operation) {
 }
 
 void EndpointDriver::on_receive_ended(const Ended& ended) {
+  if (is_shared_receive(ended.wr_id)) return on_shared_receive_ended(ended);
   const Receive& receive = receive_of(ended.wr_id);
   const Operation& operation = peers_.operations[receive.operation];
   const std::vector<Range> pieces = written_part(receive);
   if (ended.how == Ended::How::kSucceeded) {
-    if (auto complaint = scene_.observer.flow(pair_, other(side_)).on_receive_completed(scene_.now())) {
-      missing_acknowledgement_ = std::move(complaint);
-    }
     settle(host_, pieces, Pattern{operation.id}, operation);
     maybe_scribble(host_, pieces);
-    if (peer_->progress_of(operation).posted_as == SendOperation::kSendWithInvalidate) {
-      scene_.coverage.add(Happening::kReceiveWithInvalidateCompleted);
-      cut_users_off(Windows::kType2);
-      windows_.on_taken_back();
-    }
+    on_received(operation);
   } else {
     for (const Range& piece : pieces) host_.memory().settle_as_is(piece);
   }
+}
+
+void EndpointDriver::on_shared_receive_ended(const Ended& ended) {
+  scene_.coverage.add(Happening::kSharedReceiveCompleted);
+  std::optional<SharedReceives::Data> data;
+  if (ended.how == Ended::How::kSucceeded) {
+    const Operation& operation = peers_.operations[peers_.receives[next_receive_++].operation];
+    data = {.pattern = Pattern{operation.id}, .length = operation.is_send() ? operation.length : 0};
+    on_received(operation);
+  }
+  if (const auto complaint = scene_.machine(host_.id()).shared_receives->on_completion(ended.wr_id, data)) {
+    complain("memory", *complaint);
+  }
+  scene_.events.add({.time = scene_.now() + scene_.random.between(Duration(0), 2 * scene_.options.receive_gap),
+                     .kind = Event::Kind::kPostShared,
+                     .host = host_.id()});
+}
+
+void EndpointDriver::on_received(const Operation& operation) {
+  if (auto complaint = scene_.observer.flow(pair_, other(side_)).on_receive_completed(scene_.now())) {
+    missing_acknowledgement_ = std::move(complaint);
+  }
+  if (peer_->progress_of(operation).posted_as != SendOperation::kSendWithInvalidate) return;
+  scene_.coverage.add(Happening::kReceiveWithInvalidateCompleted);
+  cut_users_off(Windows::kType2);
+  windows_.on_taken_back();
 }
 
 // A queue pair that fails says nothing any more; its failure may have been polled after the receive.
@@ -193,6 +213,12 @@ void EndpointDriver::on_flushed() {
   if (const auto complaint = sends_.on_flushed(ended_)) complain("completions", *complaint);
   if (const auto complaint = receives_.on_flushed()) complain("completions", *complaint);
   for (const Ended& ended : ended_) on_send_ended(ended);
+  // Only who shares a receive queue needs to be told that it takes nothing any more.
+  const std::uint32_t last = host_.events(pair_).last_wqe_reached;
+  scene_.coverage.add(Happening::kLastWqeReached, last);
+  if (last != (shares_receives_ ? 1u : 0u)) {
+    complain("events", fmt::format("LAST_WQE_REACHED came {} times", last));
+  }
   for (const Range& range : undetermined_) peer_host_.memory().settle_as_is(range);
   undetermined_.clear();
   for (const std::uint64_t wr_id : undetermined_atomics_) {

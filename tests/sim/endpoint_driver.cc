@@ -12,8 +12,6 @@ namespace {
 using transport::CompletionStatus;
 using transport::SendOperation;
 
-constexpr std::uint64_t kReceiveBit = std::uint64_t{1} << 63;
-
 transport::CompletionOpcode send_opcode(SendOperation operation) {
   using transport::CompletionOpcode;
   static constexpr std::array kOpcodes = {CompletionOpcode::kSend,
@@ -53,6 +51,7 @@ EndpointDriver::EndpointDriver(Scene& scene, std::uint32_t pair, Side side, cons
       peer_host_(scene.host(scene.host_of(pair, other(side)))),
       own_(own),
       peers_(peers),
+      shares_receives_(host_.shares_receives(pair)),
       qp_(host_.create_qp(pair)),
       windows_(host_),
       progress_(own.operations.size()) {}
@@ -66,6 +65,7 @@ void EndpointDriver::on_connected() {
   sends_ = SendCompletions();
   receives_ = ReceiveCompletions(qp_number(), peer_->qp_number());
   flush_is_expected_ = keys_have_gone_ = false;
+  host_.events(pair_) = {};
   // Receives of operations that will not be posted any more are left out.
   next_receive_ =
       static_cast<std::size_t>(std::partition_point(peers_.receives.begin(), peers_.receives.end(),

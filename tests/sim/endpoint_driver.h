@@ -48,7 +48,7 @@ class EndpointDriver final : private VolatileKey::User {
   void renew_windows();
 
   bool has_posted_all() const { return next_operation_ == own_.operations.size(); }
-  bool has_receives_to_post() const { return next_receive_ < peers_.receives.size(); }
+  bool has_receives_to_post() const { return !shares_receives_ && next_receive_ < peers_.receives.size(); }
   bool is_idle() const { return sends_.outstanding() == 0 && receives_.messages_waiting() == 0; }
   /// A work request failed or was flushed, so that the connection has to end.
   bool has_failed() const { return sends_.has_failed() || receives_.has_failed(); }
@@ -97,6 +97,8 @@ class EndpointDriver final : private VolatileKey::User {
 
   void on_send_ended(const Ended& ended);
   void on_receive_ended(const Ended& ended);
+  void on_shared_receive_ended(const Ended& ended);
+  void on_received(const Operation& operation);
   void on_succeeded(const Operation& operation);
   void on_not_succeeded(const Operation& operation);
   void on_write_succeeded(const Operation& operation, const Progress& progress);
@@ -112,6 +114,10 @@ class EndpointDriver final : private VolatileKey::User {
   bool flush_is_legitimate();
   /// Whether the network and the peer are such that a request must be answered.
   bool must_succeed() const;
+  bool peer_is_well() const;
+  /// For how long the peer has owed us an acknowledgement, and for how long it may.
+  Duration silence_of_responder() const;
+  Duration longest_silence() const;
   /// A pair that breaks rules takes keys back without waiting for their users.
   bool is_heedless() const { return pair_ == scene_.options.pairs; }
 
@@ -136,13 +142,14 @@ class EndpointDriver final : private VolatileKey::User {
   Host& peer_host_;
   const Plan& own_;
   const Plan& peers_;
+  bool shares_receives_;
   EndpointDriver* peer_ = nullptr;
   std::unique_ptr<nic::QueuePair> qp_;
   Windows windows_;  // what we open for the peer
 
   std::uint32_t connection_ = 0;
   std::size_t next_operation_ = 0;
-  std::size_t next_receive_ = 0;
+  std::size_t next_receive_ = 0;  // to be posted; of those that share a queue, to complete
   std::vector<Progress> progress_;
   SendCompletions sends_;
   ReceiveCompletions receives_{0, 0};

@@ -1,6 +1,8 @@
 // The part of EndpointDriver that asks failures for their reasons.
 #include <fmt/format.h>
 
+#include <chrono>
+
 #include "tests/sim/endpoint_driver.h"
 
 namespace urnic::sim {
@@ -9,8 +11,7 @@ using transport::CompletionStatus;
 
 void EndpointDriver::judge_send_failure(const transport::Completion& completion) {
   const FlowObserver& flow = scene_.observer.flow(pair_, side_);
-  const auto rewinds = flow.rewinds_since_progress();
-  const auto rnr_naks = flow.rnr_naks_since_progress();
+  const auto [rewinds, rnr_naks] = flow.attempts_since_progress(scene_.now());
   switch (completion.status) {
     case CompletionStatus::kWorkRequestFlushed:
       if (!sends_.has_failed() && !flush_is_legitimate())
@@ -19,6 +20,10 @@ void EndpointDriver::judge_send_failure(const transport::Completion& completion)
     case CompletionStatus::kRetryExceeded:
       if (rewinds < scene_.options.retry_count) {
         complain("wire", fmt::format("gave up after {} of {} retries", rewinds, scene_.options.retry_count));
+      }
+      if (const auto silence = peer_is_well() ? silence_of_responder() : Duration(0); silence > longest_silence()) {
+        complain("wire", fmt::format("retries exceeded because the responder has not acknowledged for {} us what it took",
+                                     silence.count() / 1000));
       }
       if (must_succeed()) complain("liveness", "retries exceeded on a network without faults");
       return;
@@ -69,8 +74,21 @@ bool EndpointDriver::must_succeed() const {
   const bool is_calm =
       scene_.faults_stopped != transport::kNever && scene_.now() > scene_.faults_stopped + settling;
   if (!options.is_peaceful() && !is_calm) return false;
-  const bool peer_is_well = !peer_->has_failed() && !peer_->flush_is_expected_ && !keys_have_gone_;
-  return peer_is_well && !scene_.observer.flow(pair_, side_).has_refused();
+  return peer_is_well() && !keys_have_gone_;
+}
+
+bool EndpointDriver::peer_is_well() const {
+  return !peer_->has_failed() && !peer_->flush_is_expected_ && !scene_.observer.flow(pair_, side_).has_refused();
+}
+
+Duration EndpointDriver::silence_of_responder() const {
+  const Time since = scene_.observer.flow(pair_, side_).owes_acknowledgement_since();
+  return since == transport::kNever ? Duration(0) : scene_.now() - since;
+}
+
+/// A host may stall, and its port be full for a while.
+Duration EndpointDriver::longest_silence() const {
+  return 2 * scene_.options.stall_time + std::chrono::milliseconds(2);
 }
 
 bool EndpointDriver::flush_is_legitimate() {

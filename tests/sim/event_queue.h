@@ -48,9 +48,10 @@ class FramePool {
 struct Event {
   enum class Kind : std::uint8_t {
     kDeliver,       ///< `frame` reaches `host`
-    kPostSends,     ///< the application at `side` of pair `pair` posts to its send queue
+    kPostSends,     ///< the application at `side`, or on `host`, posts to its send queue
     kPostReceives,  ///< the same for the receive queue
-    kPairStep,      ///< the next step in the life of pair `pair`: error, reset, connect
+    kPostShared,    ///< `host` posts to its shared receive queue
+    kPairStep,      ///< the next step in the life of a pair: error, reset, connect
     kDeregister,    ///< the application on `host` deregisters memory that others may be using
     kCheckMemory,   ///< the memory oracle looks at everything
     kNothing,       ///< time passes
@@ -61,7 +62,7 @@ struct Event {
   Kind kind = Kind::kNothing;
   HostId host{};
   Side side{};
-  std::uint32_t pair = 0;
+  std::uint32_t traffic = 0;  // which of the applications
   Frame* frame = nullptr;
 };
 

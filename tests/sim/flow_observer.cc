@@ -92,7 +92,7 @@ FlowObserver::Complaint FlowObserver::check_order(std::uint64_t psn, Time now) {
   timer_started_ = may_go_back_ ? std::max(timer_started_, told_at_) : now;
   may_go_back_ = false;
   ++counts_.rewinds;
-  ++rewinds_since_progress_;
+  ++attempts_.rewinds;
   return std::nullopt;
 }
 
@@ -206,7 +206,7 @@ void FlowObserver::on_response_taken(const WireView& packet, Time now) {
     if (packet.is_rnr_nak() && !waits_for_receiver_) {
       waits_for_receiver_ = true;
       not_ready_until_ = now + rnr_timer(packet.syndrome & 0x1f);
-      ++rnr_naks_since_progress_;
+      ++attempts_.rnr_naks;
       may_go_back(not_ready_until_);
     }
   }
@@ -243,8 +243,15 @@ void FlowObserver::may_go_back(Time told_at) {
 
 void FlowObserver::made_progress(Time now) {
   timer_started_ = now;
-  rewinds_since_progress_ = 0;
-  rnr_naks_since_progress_ = 0;
+  attempts_before_ = attempts_since_progress(now);
+  attempts_ = {};
+  progressed_at_ = now;
+}
+
+FlowObserver::Attempts FlowObserver::attempts_since_progress(Time now) const {
+  if (progressed_at_ != now) return attempts_;
+  return {.rewinds = std::max(attempts_.rewinds, attempts_before_.rewinds),
+          .rnr_naks = std::max(attempts_.rnr_naks, attempts_before_.rnr_naks)};
 }
 
 void FlowObserver::forget_old_messages() {

@@ -72,10 +72,16 @@ class FlowObserver {
   Complaint on_receive_completed(Time now);
   static constexpr Duration kMaxHold = std::chrono::milliseconds(5);
 
-  /// Times the requester went back since something was acknowledged.
-  std::uint32_t rewinds_since_progress() const { return rewinds_since_progress_; }
-  /// RNR NAKs that made it wait since something was acknowledged.
-  std::uint32_t rnr_naks_since_progress() const { return rnr_naks_since_progress_; }
+  /// What happened since something was acknowledged. Packets that were taken together count as taken one by one: what
+  /// came `now` may have ended the connection before it could be acknowledged.
+  struct Attempts {
+    std::uint32_t rewinds = 0;   ///< times the requester went back
+    std::uint32_t rnr_naks = 0;  ///< that made it wait
+  };
+  Attempts attempts_since_progress(Time now) const;
+  /// Since when the responder has owed an acknowledgement for a SEND or WRITE that it took, for the first time or again;
+  /// kNever when it owes none.
+  Time owes_acknowledgement_since() const { return owes_acknowledgement_since_; }
   /// Whether the responder has refused a request for good.
   bool has_refused() const { return has_refused_; }
 
@@ -118,6 +124,7 @@ class FlowObserver {
   void made_progress(Time now);
   void may_go_back(Time told_at);
   void forget_old_messages();
+  void note_acknowledgement_owed(const WireView& request, std::uint64_t psn, Time now);
   static constexpr std::uint64_t kPsns = 1u << 24;
   static constexpr std::uint64_t kNone = ~std::uint64_t{0};
   std::uint64_t& fingerprint(std::uint64_t psn) { return fingerprints_[psn % fingerprints_.size()]; }
@@ -136,8 +143,9 @@ class FlowObserver {
   std::uint64_t reads_in_flight_ = 0;  // and everything else that has a response
   std::deque<bool> fences_;            // of messages that were posted and not begun
   std::uint64_t since_ack_request_ = 0;
-  std::uint32_t rewinds_since_progress_ = 0;
-  std::uint32_t rnr_naks_since_progress_ = 0;
+  Attempts attempts_;
+  Attempts attempts_before_;  // those that progress at the time behind it ended
+  Time progressed_at_{};
   bool may_go_back_ = false;  // it was told to
   Time told_at_{};
   Time timer_started_{};
@@ -153,6 +161,8 @@ class FlowObserver {
     std::uint64_t end = 0;  // PSN
     Time taken = transport::kNever;
   };
+  Time owes_acknowledgement_since_ = transport::kNever;
+  std::uint64_t owes_acknowledgement_of_ = 0;  // PSN
   std::deque<ReceiveTaker> receive_takers_;  // messages whose receives have not completed
   Time hold_expired_ = transport::kNever;
   std::optional<std::uint64_t> nak_out_;  // sequence NAK sent, and the packet has not come

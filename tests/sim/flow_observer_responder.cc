@@ -21,6 +21,7 @@ void FlowObserver::on_request_taken(const WireView& packet, Time now) {
   for (ReceiveTaker& taker : receive_takers_) {
     if (taker.end == psn + 1) taker.taken = std::min(taker.taken, now);
   }
+  note_acknowledgement_owed(packet, psn, now);
   if (psn == expected_) {
     expected_ += psns_of(packet);
     nak_out_.reset();
@@ -35,8 +36,19 @@ void FlowObserver::on_request_taken(const WireView& packet, Time now) {
   }
 }
 
+// A request that is acknowledged for asking, or for being a repeat (fact 25).
+void FlowObserver::note_acknowledgement_owed(const WireView& request, std::uint64_t psn, Time now) {
+  const bool is_owed = psn < expected_ || (psn == expected_ && request.ack_request);
+  if (!is_owed || request.wants_response()) return;
+  if (owes_acknowledgement_since_ == transport::kNever) owes_acknowledgement_since_ = now;
+  owes_acknowledgement_of_ = std::max(owes_acknowledgement_of_, psn);
+}
+
 FlowObserver::Complaint FlowObserver::on_response_sent(const WireView& packet) {
   const std::uint64_t psn = extend(packet.psn);
+  // A NAK says that it has not what it was asked about, nor anything behind it.
+  const bool settles = packet.is_ack() ? psn >= owes_acknowledgement_of_ : packet.kind == PacketKind::kAcknowledge;
+  if (settles) owes_acknowledgement_since_ = transport::kNever;
   if (has_refused_) return "an answer after a refusal";
   if (packet.kind != PacketKind::kAcknowledge) return on_answer_sent(packet, psn);
   if (!packet.is_ack()) return on_nak_sent(packet, psn);

@@ -328,6 +328,16 @@ TEST_F(FlowObserverTest, ComplainsAboutAnAnswerAfterARefusal) {
   EXPECT_THAT(answered(acknowledge(100, 0)), Optional(HasSubstr("after a refusal")));
 }
 
+TEST_F(FlowObserverTest, NotesSinceWhenAnAcknowledgementOfARepeatIsOwed) {
+  request(send_only(100));
+  EXPECT_EQ(observer_.owes_acknowledgement_since(), now_);
+  response(acknowledge(100, 1));
+  EXPECT_EQ(observer_.owes_acknowledgement_since(), transport::kNever);
+  now_ += 1ms;
+  observer_.on_request_taken(send_only(100), now_);
+  EXPECT_EQ(observer_.owes_acknowledgement_since(), now_);
+}
+
 // --- Atomics ---
 
 TEST_F(FlowObserverTest, CountsAtomicsWithTheReadsInFlight) {

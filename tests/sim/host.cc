@@ -17,6 +17,8 @@ using transport::wire::Ipv6Address;
 
 constexpr std::uint32_t kMaxSge = 4;
 constexpr std::uint32_t kMaxInline = 256;
+constexpr std::uint32_t kMaxUnreliableReceives = 512;
+constexpr std::uint32_t kUnreliableCompletions = 8192;
 
 std::uint8_t host_number(HostId host) {
   return static_cast<std::uint8_t>(index(host) + 1);
@@ -85,6 +87,14 @@ Host::Host(HostId id, const Options& options, const Plans& plans, const SimClock
       [this](const nic::PortSpec&, std::uint16_t) -> Result<std::unique_ptr<nic::PacketPort>, Error> {
         return std::unique_ptr<nic::PacketPort>(std::make_unique<SimPort>(attachment_));
       });
+  events_.resize(options.all_pairs());
+  device_->set_event_handlers(
+      {.on_qp =
+           [](void* context, transport::QpEvent event) {
+             if (context == nullptr || event != transport::QpEvent::kLastWqeReached) return;
+             ++static_cast<QpEvents*>(context)->last_wqe_reached;
+           },
+       .on_srq_limit = [this](void*) { ++limit_events_; }});
   require(device_->start());
   pd_ = require(device_->allocate_pd());
   other_pd_ = require(device_->allocate_pd());
@@ -100,6 +110,9 @@ Host::Host(HostId id, const Options& options, const Plans& plans, const SimClock
     stale_key_ = to_integer(unknown_rkey());
   }
   create_queues();
+  if (options.shared_receives > 0) {
+    srq_ = require(device_->create_srq({.pd = pd_.get(), .max_wr = options.shared_receives, .max_sge = 1}));
+  }
   for (const Range& cell : plans.cells[index(id)]) {
     memory_.begin(cell);
     atomics_.emplace(cell.offset, number_at(cell.offset));
@@ -115,6 +128,7 @@ std::optional<std::string> Host::tear_down() {
   const auto require_success = [&complaint](const char* what, const Result<void, Error>& result) {
     if (!result && !complaint) complaint = fmt::format("{}: {}", what, result.error().message);
   };
+  if (srq_) require_success("destroying a shared receive queue", device_->destroy_srq(srq_));
   for (auto& queue : std::exchange(queues_, {})) {
     require_success("destroying a completion queue", device_->destroy_cq(queue));
   }
@@ -184,26 +198,60 @@ void Host::create_queues() {
     queues_.push_back(require(device_->create_cq(capacity, nullptr, nullptr)));
   };
   const std::uint32_t pairs = options_.all_pairs();
+  // Everything in the shared queue may complete on one queue pair.
+  const std::uint32_t receives = std::max(options_.receive_depth, options_.shared_receives);
   if (options_.one_cq) {
-    create(2 * pairs * (options_.send_depth + options_.receive_depth));
-    return;
+    create(2 * pairs * (options_.send_depth + receives));
+  } else {
+    for (std::uint32_t pair = 0; pair < pairs; ++pair) {
+      create(2 * options_.send_depth);
+      create(2 * receives);
+    }
   }
-  for (std::uint32_t pair = 0; pair < pairs; ++pair) {
-    create(2 * options_.send_depth);
-    create(2 * options_.receive_depth);
-  }
+  create(kUnreliableCompletions);
 }
 
 std::unique_ptr<nic::QueuePair> Host::create_qp(std::uint32_t pair) {
+  const bool shares = shares_receives(pair);
   return require(device_->create_qp({.capabilities = {.max_send_wr = options_.send_depth,
-                                                      .max_receive_wr = options_.receive_depth,
+                                                      .max_receive_wr = shares ? 0 : options_.receive_depth,
                                                       .max_send_sge = kMaxSge,
-                                                      .max_receive_sge = kMaxSge,
+                                                      .max_receive_sge = shares ? 0 : kMaxSge,
                                                       .max_inline_data = kMaxInline},
                                      .pd = pd_.get(),
                                      .send_queue = queues_[options_.one_cq ? 0 : 2 * pair].get(),
-                                     .receive_queue = queues_[options_.one_cq ? 0 : 2 * pair + 1].get()}));
+                                     .receive_queue = queues_[options_.one_cq ? 0 : 2 * pair + 1].get(),
+                                     .srq = shares ? srq_.get() : nullptr,
+                                     .context = &events_[pair]}));
 }
+
+std::unique_ptr<nic::QueuePair> Host::create_unreliable_qp(nic::QpType type) {
+  return require(device_->create_qp({.type = type,
+                                     .capabilities = {.max_send_wr = options_.send_depth,
+                                                      .max_receive_wr = kMaxUnreliableReceives,
+                                                      .max_send_sge = 1,
+                                                      .max_receive_sge = 1},
+                                     .pd = pd_.get(),
+                                     .send_queue = queues_.back().get(),
+                                     .receive_queue = queues_.back().get()}));
+}
+
+transport::AddressHandleId Host::create_address_handle(const transport::wire::Gid& destination) {
+  return require(device_->create_address_handle(*pd_, {.destination = destination, .source_gid_index = gid_index()}));
+}
+
+void Host::destroy_address_handle(transport::AddressHandleId handle) {
+  require(device_->destroy_address_handle(*pd_, handle));
+}
+
+transport::wire::Gid Host::group() const {
+  if (!options_.ipv6) return Ipv6Address::from_ipv4(Ipv4Address{{239, 1, 2, 3}});
+  return Ipv6Address{{0xff, 0x1e, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x12, 0x34}};
+}
+
+void Host::join_group(nic::QueuePair& qp) { require(device_->attach_multicast(qp, group())); }
+
+void Host::leave_group(nic::QueuePair& qp) { require(device_->detach_multicast(qp, group())); }
 
 transport::Sge Host::sge(const Range& range, bool unknown_lkey) const {
   const std::uint32_t key =

@@ -46,6 +46,25 @@ class Host {
 
   std::unique_ptr<nic::QueuePair> create_qp(std::uint32_t pair);
 
+  /// Whether the queue pair of this pair receives into the shared queue.
+  bool shares_receives(std::uint32_t pair) const { return options_.shared_receives > 0 && pair < options_.pairs; }
+  nic::SharedReceiveQueue* srq() { return srq_.get(); }
+  /// Asynchronous events of the queue pair of a pair, counted; the program sets them back.
+  struct QpEvents {
+    std::uint32_t last_wqe_reached = 0;
+  };
+  QpEvents& events(std::uint32_t pair) { return events_[pair]; }
+  /// Times that the shared queue had run low.
+  std::uint32_t limit_events() const { return limit_events_; }
+  /// One for datagrams or of an unreliable connection.
+  std::unique_ptr<nic::QueuePair> create_unreliable_qp(nic::QpType type);
+  transport::AddressHandleId create_address_handle(const transport::wire::Gid& destination);
+  void destroy_address_handle(transport::AddressHandleId handle);
+  /// The multicast group of this world.
+  transport::wire::Gid group() const;
+  void join_group(nic::QueuePair& qp);
+  void leave_group(nic::QueuePair& qp);
+
   /// A memory window that is not bound.
   transport::Rkey allocate_window(nic::WindowType type);
   void deallocate_window(transport::Rkey key);
@@ -87,6 +106,9 @@ class Host {
   std::uint32_t stale_key_ = 0;
   std::uint32_t other_pd_key_ = 0;
   std::vector<std::unique_ptr<nic::CompletionQueue>> queues_;
+  std::unique_ptr<nic::SharedReceiveQueue> srq_;
+  std::vector<QpEvents> events_;
+  std::uint32_t limit_events_ = 0;
 };
 
 /// Addresses of the hosts.

@@ -71,6 +71,20 @@ void MemoryModel::settle_as_is(const Range& range) {
   std::ranges::copy(at(range), expected(range).begin());
 }
 
+std::optional<std::string> MemoryModel::settle_either(const Range& range, Pattern pattern) {
+  end(range);
+  std::vector<std::byte> written(range.length);
+  fill(written, pattern);
+  const auto memory = at(range);
+  const auto before = expected(range);
+  for (std::size_t i = 0; i < memory.size(); ++i) {
+    if (memory[i] == before[i] || memory[i] == written[i]) continue;
+    return fmt::format("byte {} of {} is neither what it was nor what was to be written", i, to_string(range));
+  }
+  std::ranges::copy(memory, before.begin());
+  return std::nullopt;
+}
+
 std::optional<std::string> MemoryModel::check() {
   for (const Range& range : open_) {
     std::ranges::copy(at(range), expected(range).begin());

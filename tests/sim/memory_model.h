@@ -64,6 +64,9 @@ class MemoryModel {
   /// stands there now has to stay.
   void settle_as_is(const Range& range);
 
+  /// The same, but each byte must be as it was or as the pattern has it.
+  std::optional<std::string> settle_either(const Range& range, Pattern pattern);
+
   /// A complaint about the first byte that changed without permission.
   std::optional<std::string> check();
 

@@ -73,6 +73,17 @@ TEST_F(MemoryModelTest, AllowsAnythingInWhatIsOpen) {
   EXPECT_THAT(memory_.check(), Optional(HasSubstr("byte 110")));
 }
 
+TEST_F(MemoryModelTest, AcceptsOldAndNewBytesSideBySideButNoOthers) {
+  memory_.begin(kTarget);
+  for (const std::uint32_t offset : {100u, 120u}) {
+    dma({.region = Region::kShared, .offset = offset, .length = 10}, Pattern{5}, offset - 100);
+  }
+  EXPECT_THAT(memory_.settle_either(kTarget, Pattern{5}), Eq(std::nullopt));
+  memory_.begin(kTarget);
+  memory_.at(kTarget)[15] ^= std::byte{0x55};
+  EXPECT_THAT(memory_.settle_either(kTarget, Pattern{6}), Optional(HasSubstr("byte 15 of shared[100+50]")));
+}
+
 TEST(Pattern, ContinuesAcrossPiecesOfAnySize) {
   std::array<std::byte, 64> whole{};
   fill(whole, Pattern{9});

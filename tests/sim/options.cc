@@ -60,6 +60,8 @@ HostId draw_other_host(const Options& options, Random& random, HostId host) {
 /// Half of the worlds have two hosts, as most networks that are looked at closely do.
 void draw_topology(Options& options, Random& random) {
   options.hosts = random.chance(0.5) ? 2 : static_cast<std::uint32_t>(random.between(3, kMaxHosts));
+  options.unreliable_pairs = random.chance(0.4) ? static_cast<std::uint32_t>(random.between(1, 2)) : 0;
+  options.datagram_hosts = random.chance(0.4) ? static_cast<std::uint32_t>(random.between(2, options.hosts)) : 0;
   const std::uint64_t least = (options.hosts + 1) / 2;
   options.pairs = static_cast<std::uint32_t>(random.between(least, least + 3));
   for (std::uint32_t pair = 0; pair <= options.pairs; ++pair) {
@@ -101,6 +103,7 @@ void draw_applications(Options& options, Random& random) {
   options.chained = random.pick(std::array{0.0, 0.2, 0.5});
   options.send_depth = random.pick(std::array{4u, 16u, 64u, 256u});
   options.receive_depth = random.pick(std::array{2u, 16u, 256u});
+  options.shared_receives = random.chance(0.3) ? static_cast<std::uint32_t>(random.between(2, 12)) : 0;
   options.one_cq = random.chance(0.5);
   options.post_gap = random.between(microseconds(1), microseconds(100));
   // One in three applications is slower to post receives than its peer is to send.
@@ -222,17 +225,17 @@ Duration rnr_timer(std::uint8_t code) {
 
 std::string Options::to_string() const {
   std::string text = fmt::format(
-      "hosts={} mtu={} ip={} pairs={}{} wrap={} window={} reads={} ack_timeout={} min_ack={}us retry={} "
+      "hosts={} mtu={} ip={} pairs={}{} uc={} ud={} wrap={} window={} reads={} ack_timeout={} min_ack={}us retry={} "
       "rnr_retry={} "
       "rnr_timer={}",
-      hosts, transport::bytes(path_mtu), ipv6 ? 6 : 4, pairs, violator ? "+violator" : "", psn_near_wrap,
+      hosts, transport::bytes(path_mtu), ipv6 ? 6 : 4, pairs, violator ? "+violator" : "", unreliable_pairs, datagram_hosts, psn_near_wrap,
       window_packets, max_reads_in_flight, ack_timeout, microseconds_of(min_ack_timeout), retry_count,
       rnr_retry, min_rnr_timer);
   text += fmt::format(
-      " ops={} max_message={} weights={} signaled={} inline={} fence={} chain={} depth={}/{} one_cq={} "
+      " ops={} max_message={} weights={} signaled={} inline={} fence={} chain={} depth={}/{} srq={} one_cq={} "
       "gaps={}/{}us errors={} deregister={}x{}",
       operations, max_message_bytes, fmt::join(operation_weights, "/"), signaled, inlined, fenced, chained,
-      send_depth, receive_depth, one_cq, microseconds_of(post_gap), microseconds_of(receive_gap),
+      send_depth, receive_depth, shared_receives, one_cq, microseconds_of(post_gap), microseconds_of(receive_gap),
       deliberate_errors, deregistrations, volatile_keys);
   text += fmt::format(" round={}us poll={}us stall={}x{}us port_full={} safety={}",
                       microseconds_of(round_cost), microseconds_of(poll_delay), stall,

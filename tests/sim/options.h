@@ -79,6 +79,8 @@ struct Options {
   bool ipv6 = false;
   std::uint32_t pairs = 1;  ///< of queue pairs, without the violator
   bool violator = false;    ///< one more pair, whose work requests break rules on purpose
+  std::uint32_t unreliable_pairs = 0;
+  std::uint32_t datagram_hosts = 0;  ///< that send each other datagrams; 0 or 2 and more
   bool psn_near_wrap = false;
   std::uint32_t window_packets = 128;
   std::uint8_t max_reads_in_flight = 1;
@@ -98,6 +100,7 @@ struct Options {
   double chained = 0;  ///< WRITEs to, and READs of, a place that an earlier WRITE on the queue pair wrote
   std::uint32_t send_depth = 64;
   std::uint32_t receive_depth = 64;
+  std::uint32_t shared_receives = 0;  ///< in each host's shared receive queue; 0: every queue pair has its own
   bool one_cq = false;  ///< for all queues of a host
   Duration post_gap{};
   Duration receive_gap{};

@@ -39,11 +39,11 @@ std::optional<Side> PairDriver::find(HostId host, transport::QpNumber number) {
 
 void PairDriver::break_at(Time time) {
   break_at_ = time;
-  scene_.events.add({.time = time, .kind = Event::Kind::kPairStep, .pair = index_});
+  scene_.events.add({.time = time, .kind = Event::Kind::kPairStep, .traffic = index_});
 }
 
 void PairDriver::schedule(Event::Kind kind, Side side, Duration after) {
-  scene_.events.add({.time = scene_.now() + after, .kind = kind, .side = side, .pair = index_});
+  scene_.events.add({.time = scene_.now() + after, .kind = kind, .side = side, .traffic = index_});
 }
 
 bool PairDriver::is_done() const {
@@ -188,11 +188,19 @@ void PairDriver::step_after(Duration delay) {
   schedule(Event::Kind::kPairStep, Side::kLeft, delay);
 }
 
-void PairDriver::on_completion(Side side, const transport::Completion& completion) {
-  end(side).on_completion(completion);
-  if (stage_ != Stage::kConnected) return;
-  if (end(side).has_failed()) return fail_soon();
-  schedule_receives(side);
+bool PairDriver::on_completion(HostId host, const transport::Completion& completion) {
+  const auto side = find(host, completion.qp_number);
+  if (!side) return false;
+  end(*side).on_completion(completion);
+  if (stage_ != Stage::kConnected) return true;
+  end(*side).has_failed() ? fail_soon() : schedule_receives(*side);
+  return true;
+}
+
+void PairDriver::on_polled(HostId host) {
+  for (const Side side : kSides) {
+    if (scene_.host_of(index_, side) == host) end(side).on_polled();
+  }
 }
 
 // ---------------------------------------------------------------------------------------------------------

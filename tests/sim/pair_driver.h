@@ -9,32 +9,26 @@
 #include "tests/sim/endpoint_driver.h"
 #include "tests/sim/plan.h"
 #include "tests/sim/scene.h"
+#include "tests/sim/traffic.h"
 
 namespace urnic::sim {
 
-class PairDriver {
+class PairDriver final : public Traffic {
  public:
   PairDriver(Scene& scene, std::uint32_t index, const std::array<Plan, 2>& plans);
 
   /// Makes the first connection and schedules what the applications do.
-  void begin();
+  void begin() override;
 
-  /// An event of this pair.
-  void on_event(const Event& event);
-  /// A completion of the queue pair on `side`.
-  void on_completion(Side side, const transport::Completion& completion);
-
-  /// All completions that are visible on `side` were handed over.
-  void on_polled(Side side) { end(side).on_polled(); }
+  void on_event(const Event& event) override;
+  bool on_completion(HostId host, const transport::Completion& completion) override;
+  void on_polled(HostId host) override;
 
   /// A healthy connection is broken off at this time, if there is one then.
   void break_at(Time time);
 
-  /// The end on `host` with this queue pair, if it is one of ours.
-  std::optional<Side> find(HostId host, transport::QpNumber number);
-  /// Whether everything planned was posted and has ended.
-  bool is_done() const;
-  std::string describe() const;
+  bool is_done() const override;
+  std::string describe() const override;
 
  private:
   enum class Stage : std::uint8_t {
@@ -44,6 +38,8 @@ class PairDriver {
   };
 
   EndpointDriver& end(Side side) { return ends_[index(side)]; }
+  /// The end on `host` with this queue pair, if it is one of ours.
+  std::optional<Side> find(HostId host, transport::QpNumber number);
   void connect();
   void connect_end(Side side, transport::Psn send_psn, transport::Psn receive_psn);
   void fail_soon();

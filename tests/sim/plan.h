@@ -9,6 +9,7 @@
 
 #include "tests/sim/memory_model.h"
 #include "tests/sim/options.h"
+#include "tests/sim/unreliable_plan.h"
 #include "transport/completion.h"
 #include "transport/dma.h"
 #include "transport/work_request.h"
@@ -104,8 +105,10 @@ struct Plans {
 
   /// By pair, then by the requester's end.
   std::vector<std::array<Plan, 2>> pairs;
-  /// By host, then by region: sizes in bytes.
-  std::vector<std::array<std::uint32_t, kRegions>> memory{};
+  std::vector<UnreliablePlan> unreliable{};
+  /// By host: the buffers of its shared receive queue.
+  std::vector<std::vector<Range>> shared_buffers{};
+  MemoryPlan::Sizes memory{};
   /// By host: where the numbers that atomics work on lie in Region::kAtomic.
   std::vector<std::vector<Range>> cells{};
 };

@@ -33,13 +33,11 @@ bool is_aligned(const Operation& operation) {
 /// to one place, whose order on one queue pair says what must be left there.
 class Planner {
  public:
-  explicit Planner(const Options& options) : options_(options), random_(options.seed, Stream::kPlan) {
-    plans_.memory.resize(options.hosts);
+  explicit Planner(const Options& options) : options_(options), random_(options.seed, Stream::kPlan), memory_(options.hosts, random_) {
     plans_.cells.resize(options.hosts);
     for (std::uint32_t host = 0; host < options.hosts; ++host) {
-      plans_.memory[host].fill(64);
       for (std::uint32_t i = 0; i < kCells; ++i) {
-        plans_.cells[host].push_back(allocate_aligned(host_id(host), Region::kAtomic, kAtomicBytes));
+        plans_.cells[host].push_back(memory_.allocate_aligned(host_id(host), Region::kAtomic, kAtomicBytes));
       }
     }
   }
@@ -55,6 +53,9 @@ class Planner {
         draw_plan(plans_.pairs[pair][index(side)], violator ? 48 : each, violator);
       }
     }
+    draw_unreliable();
+    draw_shared_buffers();
+    plans_.memory = memory_.sizes();
     return std::move(plans_);
   }
 
@@ -70,9 +71,8 @@ class Planner {
   void draw_receive(Plan& plan);
   std::uint32_t draw_length();
   SendOperation draw_kind();
-  Range allocate(HostId host, Region region, std::uint32_t length);
-  Range allocate_aligned(HostId host, Region region, std::uint32_t length);
-  std::vector<Range> allocate_pieces(HostId host, Region region, std::uint32_t length);
+  void draw_unreliable();
+  void draw_shared_buffers();
 
   /// WRITEs to one place that have not ended, per plan.
   struct Chain {
@@ -83,6 +83,7 @@ class Planner {
 
   const Options& options_;
   Random random_;
+  MemoryPlan memory_;
   Plans plans_;
   HostId requester_{};  // of the plan that is being drawn
   HostId responder_{};
@@ -114,7 +115,7 @@ void Planner::draw_plan(Plan& plan, std::uint32_t count, bool violator) {
     operation.uses_volatile_key = names_memory && operation.remote.region == Region::kShared && !violator &&
                                   random_.chance(options_.volatile_keys);
     if (!operation.is_local())
-      operation.local = allocate_pieces(requester_, Region::kPrivate, operation.length);
+      operation.local = memory_.allocate_pieces(requester_, Region::kPrivate, operation.length);
     plan.operations.push_back(std::move(operation));
     if (plan.operations.back().consumes_receive()) {
       draw_receive(plan);
@@ -129,13 +130,13 @@ void Planner::draw_remote(Plan& plan, Operation& operation, bool may_chain) {
     const auto& cells = plans_.cells[index(responder_)];
     operation.remote = cells[random_.below(cells.size())];
   } else if (operation.kind == SendOperation::kAtomicWrite) {
-    operation.remote = allocate_aligned(responder_, Region::kAtomic, kAtomicBytes);
+    operation.remote = memory_.allocate_aligned(responder_, Region::kAtomic, kAtomicBytes);
   } else if (operation.kind == SendOperation::kFlush) {
     draw_flush(operation);
   } else if (may_chain && continue_chain(plan, operation)) {
     return;
   } else if (operation.is_write()) {
-    operation.remote = allocate(responder_, Region::kShared, operation.length);
+    operation.remote = memory_.allocate(responder_, Region::kShared, operation.length);
     if (may_chain && operation.length > 0 && random_.chance(options_.chained)) {
       chain_ = Chain{.range = operation.remote,
                      .left = static_cast<std::uint32_t>(random_.between(1, 3)),
@@ -143,7 +144,7 @@ void Planner::draw_remote(Plan& plan, Operation& operation, bool may_chain) {
     }
   } else if (operation.is_read()) {
     operation.remote =
-        allocate(responder_, random_.chance(0.5) ? Region::kReadable : Region::kShared, operation.length);
+        memory_.allocate(responder_, random_.chance(0.5) ? Region::kReadable : Region::kShared, operation.length);
   }
 }
 
@@ -169,7 +170,7 @@ void Planner::draw_flush(Operation& operation) {
   operation.flush.scope =
       random_.chance(0.3) ? transport::FlushScope::kRegion : transport::FlushScope::kRange;
   operation.remote =
-      chain_ && random_.chance(0.5) ? chain_->range : allocate(responder_, Region::kShared, length);
+      chain_ && random_.chance(0.5) ? chain_->range : memory_.allocate(responder_, Region::kShared, length);
 }
 
 Operation Planner::draw_operation(bool violator, bool is_last) {
@@ -210,11 +211,11 @@ void Planner::draw_violation(Operation& operation) {
   if (operation.is_send() || operation.is_local()) return;
 
   const bool is_read_or_write = operation.is_write() || operation.is_read();
-  if (is_read_or_write) operation.remote = allocate(responder_, Region::kShared, operation.length);
+  if (is_read_or_write) operation.remote = memory_.allocate(responder_, Region::kShared, operation.length);
   if (operation.violation == kNoRemoteRight) {
     draw_place_without_right(operation);
   } else if (operation.violation == kMisaligned) {
-    operation.remote = allocate_aligned(responder_, Region::kAtomic, 2 * kAtomicBytes);
+    operation.remote = memory_.allocate_aligned(responder_, Region::kAtomic, 2 * kAtomicBytes);
     operation.remote.offset += static_cast<std::uint32_t>(random_.between(1, 7));
     operation.remote.length = kAtomicBytes;
   } else if (operation.violation == kBeforeStart) {
@@ -245,12 +246,12 @@ Violation Planner::pick_violation(const Operation& operation) {
 
 void Planner::draw_place_without_right(Operation& operation) {
   if (is_aligned(operation)) {
-    operation.remote = allocate_aligned(responder_, Region::kReadable, kAtomicBytes);
+    operation.remote = memory_.allocate_aligned(responder_, Region::kReadable, kAtomicBytes);
   } else if (operation.kind == SendOperation::kFlush) {
-    operation.remote = allocate(responder_, Region::kReadable, operation.remote.length);
+    operation.remote = memory_.allocate(responder_, Region::kReadable, operation.remote.length);
   } else {
     const Region region = operation.is_read() || random_.chance(0.5) ? Region::kPrivate : Region::kReadable;
-    operation.remote = allocate(responder_, region, operation.length);
+    operation.remote = memory_.allocate(responder_, region, operation.length);
   }
 }
 
@@ -265,7 +266,7 @@ void Planner::draw_receive(Plan& plan) {
   } else if (random_.chance(0.5)) {
     room += static_cast<std::uint32_t>(random_.between(1, 300));
   }
-  receive.buffer = allocate_pieces(responder_, Region::kPrivate, room);
+  receive.buffer = memory_.allocate_pieces(responder_, Region::kPrivate, room);
   plan.receives.push_back(std::move(receive));
 }
 
@@ -305,33 +306,38 @@ std::uint32_t Planner::draw_length() {
   }
 }
 
-Range Planner::allocate(HostId host, Region region, std::uint32_t length) {
-  std::uint32_t& size = plans_.memory[index(host)][static_cast<std::size_t>(region)];
-  size += static_cast<std::uint32_t>(random_.below(8));  // a gap, and odd addresses
-  const Range range{.region = region, .offset = size, .length = length};
-  size += length;
-  return range;
+/// Each is large enough for every message that may come. A pair that breaks rules has receives of its own.
+void Planner::draw_shared_buffers() {
+  plans_.shared_buffers.resize(options_.hosts);
+  std::vector<std::uint32_t> longest(options_.hosts);
+  for (std::uint32_t pair = 0; pair < options_.pairs; ++pair) {
+    for (const Side side : kSides) {
+      std::uint32_t& most = longest[index(options_.host_of(pair, other(side)))];
+      for (const Operation& operation : plans_.pairs[pair][index(side)].operations) {
+        if (operation.is_send()) most = std::max(most, operation.length);
+      }
+    }
+  }
+  for (std::uint32_t host = 0; host < options_.hosts; ++host) {
+    for (std::uint32_t i = 0; i < options_.shared_receives; ++i) {
+      plans_.shared_buffers[host].push_back(memory_.allocate(host_id(host), Region::kPrivate, longest[host]));
+    }
+  }
 }
 
-Range Planner::allocate_aligned(HostId host, Region region, std::uint32_t length) {
-  std::uint32_t& size = plans_.memory[index(host)][static_cast<std::size_t>(region)];
-  size = (size + 7) / 8 * 8;
-  return {.region = region, .offset = std::exchange(size, size + length), .length = length};
-}
-
-std::vector<Range> Planner::allocate_pieces(HostId host, Region region, std::uint32_t length) {
-  std::vector<Range> pieces;
-  if (length == 0 && random_.chance(0.5)) {
-    return pieces;
+/// Connections between any two hosts, and datagrams among the first few.
+void Planner::draw_unreliable() {
+  for (std::uint32_t i = 0; i < options_.unreliable_pairs; ++i) {
+    const auto left = random_.below(options_.hosts);
+    const auto right = (left + random_.between(1, options_.hosts - 1)) % options_.hosts;
+    plans_.unreliable.push_back(draw_unreliable_plan(nic::QpType::kUc, {host_id(left), host_id(right)}, options_, random_,
+                                                     memory_, next_id_));
   }
-  const std::uint64_t more = random_.chance(0.3) ? random_.between(1, 3) : 0;
-  for (std::uint64_t i = 0; i < more; ++i) {
-    const auto part = static_cast<std::uint32_t>(random_.below(std::uint64_t{length} + 1));
-    pieces.push_back(allocate(host, region, part));
-    length -= part;
-  }
-  pieces.push_back(allocate(host, region, length));
-  return pieces;
+  if (options_.datagram_hosts == 0) return;
+  std::vector<HostId> hosts;
+  for (std::uint32_t host = 0; host < options_.datagram_hosts; ++host) hosts.push_back(host_id(host));
+  plans_.unreliable.push_back(
+      draw_unreliable_plan(nic::QpType::kUd, std::move(hosts), options_, random_, memory_, next_id_));
 }
 
 }  // namespace

@@ -16,12 +16,14 @@
 namespace urnic::sim {
 
 class Host;
+class SharedReceives;
 class VolatileKey;
 
 /// A host, and when its engine runs.
 struct Machine {
   std::unique_ptr<Host> host;
   std::unique_ptr<VolatileKey> volatile_key;
+  std::unique_ptr<SharedReceives> shared_receives;
   /// When the engine runs next because something happened; kNever when nothing calls for it.
   Time run_at{};
   /// When it must run for a timer, as the device said after it had run last.

@@ -58,21 +58,32 @@ void WireObserver::on_sent(HostId by, std::span<const std::byte> frame) {
   const bool check_icrc = frame.size() <= kShortFrame || sent_frames_ % kIcrcSample == 0;
   const auto packet = read_frame(frame, check_icrc, &complaint);
   const std::size_t destination = host_at(frame, 0);
-  if (packet && complaint.empty()) {
-    const End* const end =
-        destination < kMaxHosts ? find(host_id(destination), by, packet->destination_qp) : nullptr;
-    if (end == nullptr) {
-      complaint = "to a queue pair that is not there";
-    } else if (packet->is_request()) {
-      complaint = flow(end->pair, other(end->side)).on_request_sent(*packet, now).value_or("");
-    } else {
-      complaint = flow(end->pair, end->side).on_response_sent(*packet).value_or("");
-    }
-  }
+  if (packet && complaint.empty()) complaint = judge(by, destination, *packet);
   if (!complaint.empty()) {
     referee_.complain(
         "wire", fmt::format("{} sends {}: {}", name(by), packet ? to_string(*packet) : "a frame", complaint));
   }
+}
+
+std::string WireObserver::judge(HostId by, std::size_t destination, const WireView& packet) {
+  const bool is_datagram = packet.service == WireService::kUd;
+  if (!is_datagram && destination >= kMaxHosts) return "to a host that is not there";
+  if (packet.service != WireService::kRc) {
+    const auto flow = unreliable_.find(is_datagram ? key_of(by, packet.source_qp)
+                                                   : key_of(host_id(destination), packet.destination_qp));
+    if (flow == unreliable_.end()) return "from a queue pair that is not there";
+    return flow->second.on_sent(packet).value_or("");
+  }
+  const End* const end = find(host_id(destination), by, packet.destination_qp);
+  if (end == nullptr) return "to a queue pair that is not there";
+  const auto complaint = packet.is_request()
+                             ? flow(end->pair, other(end->side)).on_request_sent(packet, clock_.now())
+                             : flow(end->pair, end->side).on_response_sent(packet);
+  return complaint.value_or("");
+}
+
+void WireObserver::on_unreliable(HostId host, std::uint32_t qp_number, const UnreliableFlow::Expectations& expected) {
+  unreliable_.insert_or_assign(key_of(host, qp_number), UnreliableFlow(expected));
 }
 
 void WireObserver::on_received(HostId by, const Frame& frame) {
@@ -83,7 +94,7 @@ void WireObserver::on_received(HostId by, const Frame& frame) {
   if (trace_ != nullptr) trace(by, "takes", frame.bytes, frame.damaged);
   if (frame.damaged || !is_roce(frame.bytes)) return;
   const auto packet = read_frame(frame.bytes, false, nullptr);
-  if (!packet) return;
+  if (!packet || packet->service != WireService::kRc) return;
   const End* const end = find(by, host_id(host_at(frame.bytes, 6)), packet->destination_qp);
   if (end == nullptr) return;
   if (packet->is_request()) {

@@ -12,6 +12,7 @@
 #include "tests/sim/flow_observer.h"
 #include "tests/sim/referee.h"
 #include "tests/sim/sim_port.h"
+#include "tests/sim/unreliable_flow.h"
 
 namespace urnic::sim {
 
@@ -27,6 +28,9 @@ class WireObserver final : public FrameTap {
   /// Pair `pair` was connected (anew): `limits` by requester, hosts and `qp_numbers` by end.
   void on_connected(std::uint32_t pair, const std::array<FlowObserver::Limits, 2>& limits,
                     const std::array<HostId, 2>& hosts, const std::array<std::uint32_t, 2>& qp_numbers);
+  /// A queue pair sends from now on that is not reliable: a datagram one, which is on `host` and has this number, or one
+  /// whose peer is there and has this number.
+  void on_unreliable(HostId host, std::uint32_t qp_number, const UnreliableFlow::Expectations& expected);
   /// What `requester` asks on pair `pair`.
   FlowObserver& flow(std::uint32_t pair, Side requester) { return *flows_[pair][index(requester)]; }
 
@@ -55,12 +59,14 @@ class WireObserver final : public FrameTap {
   const End* find(HostId at, HostId peer, std::uint32_t qp_number) const;
   /// The host whose MAC is at `offset` of the frame.
   static std::size_t host_at(std::span<const std::byte> frame, std::size_t offset);
+  std::string judge(HostId by, std::size_t destination, const WireView& packet);
   void trace(HostId by, const char* what, std::span<const std::byte> frame, bool damaged);
 
   const SimClock& clock_;
   Referee& referee_;
   std::FILE* trace_ = nullptr;
   std::vector<Flows> flows_;                     // by pair
+  std::unordered_map<std::uint64_t, UnreliableFlow> unreliable_;
   std::unordered_map<std::uint64_t, End> ends_;  // by host and queue pair
   std::vector<FlowObserver::Counts> former_counts_;
   std::uint64_t hash_ = 0;

@@ -35,13 +35,7 @@ std::size_t ip_bytes(std::span<const std::byte> frame) {
 
 /// The headers behind the BTH, in the order in which they stand there.
 enum Header : unsigned {
-  kFeth = 1,
-  kReth = 2,
-  kAtomicEth = 4,
-  kAeth = 8,
-  kAtomicAckEth = 16,
-  kImm = 32,
-  kIeth = 64
+  kFeth = 1, kReth = 2, kAtomicEth = 4, kAeth = 8, kAtomicAckEth = 16, kImm = 32, kIeth = 64, kDeth = 128
 };
 
 struct Row {
@@ -53,7 +47,7 @@ struct Row {
 
   bool has(Header header) const { return (headers & header) != 0; }
   std::size_t header_bytes() const {
-    return (has(kFeth) ? 4 : 0) + (has(kReth) ? 16 : 0) + (has(kAtomicEth) ? 28 : 0) + (has(kAeth) ? 4 : 0) +
+    return (has(kDeth) ? 8 : 0) + (has(kFeth) ? 4 : 0) + (has(kReth) ? 16 : 0) + (has(kAtomicEth) ? 28 : 0) + (has(kAeth) ? 4 : 0) +
            (has(kAtomicAckEth) ? 8 : 0) + (has(kImm) ? 4 : 0) + (has(kIeth) ? 4 : 0);
   }
 };
@@ -92,8 +86,21 @@ constexpr std::array<Row, 0x1e> kRows = {{
     {"ATOMIC_WRITE", PacketKind::kAtomicWrite, true, true, kReth},
 }};
 
-bool exists(std::uint8_t opcode) {
-  return opcode < kRows.size() && !kRows[opcode].name.empty();
+constexpr Row kDatagrams[] = {{"UD_SEND", PacketKind::kSend, true, true, kDeth},
+                              {"UD_SEND_IMM", PacketKind::kSend, true, true, kDeth | kImm}};
+
+/// Null for an opcode that has no business here. UC has the first twelve of RC's.
+const Row* find_row(std::uint8_t opcode) {
+  const std::size_t low = opcode & 0x1fu;
+  switch (static_cast<WireService>(opcode & 0xe0u)) {
+    case WireService::kRc:
+      return low < kRows.size() && !kRows[low].name.empty() ? &kRows[low] : nullptr;
+    case WireService::kUc:
+      return low < 12 ? &kRows[low] : nullptr;
+    case WireService::kUd:
+      return low == 4 || low == 5 ? &kDatagrams[low - 4] : nullptr;
+  }
+  return nullptr;
 }
 
 /// Reads the headers of `row` behind the BTH.
@@ -103,6 +110,10 @@ void read_headers(const Row& row, std::span<const std::byte> packet, WireView& v
     at += size;
     return number(packet, at - size, size);
   };
+  if (row.has(kDeth)) {
+    view.qkey = static_cast<std::uint32_t>(take(4));
+    view.source_qp = static_cast<std::uint32_t>(take(4)) & 0xffffffu;
+  }
   if (row.has(kFeth)) view.flush = static_cast<std::uint32_t>(take(4));
   if (row.has(kReth) || row.has(kAtomicEth)) {
     view.address = take(8);
@@ -212,11 +223,13 @@ std::optional<WireView> read_frame(std::span<const std::byte> frame, bool check_
   if (byte_at(packet, 4) != 0) complain("FECN, BECN or reserved bits are set");
   if ((byte_at(packet, 8) & 0x7f) != 0) complain("reserved bits beside AckReq are set");
 
-  if (!exists(view.opcode)) {
+  const Row* const found = find_row(view.opcode);
+  if (found == nullptr) {
     complain(fmt::format("opcode 0x{:02x} has no business here", view.opcode));
     return std::nullopt;
   }
-  const Row& row = kRows[view.opcode];
+  const Row& row = *found;
+  view.service = static_cast<WireService>(view.opcode & 0xe0u);
   view.kind = row.kind;
   view.is_first = row.first;
   view.is_last = row.last;
@@ -273,12 +286,12 @@ std::string_view to_string(PacketKind kind) {
 }
 
 std::string_view opcode_name(std::uint8_t opcode) {
-  return exists(opcode) ? kRows[opcode].name : std::string_view("UNKNOWN");
+  const Row* const row = find_row(opcode);
+  return row != nullptr ? row->name : std::string_view("UNKNOWN");
 }
 
 std::string to_string(const WireView& view) {
-  std::string text =
-      fmt::format("{} psn {:#08x} qp {:#x}", opcode_name(view.opcode), view.psn, view.destination_qp);
+  std::string text = fmt::format("{}{} psn {:#08x} qp {:#x}", view.service == WireService::kUc ? "UC_" : "", opcode_name(view.opcode), view.psn, view.destination_qp);
   if (view.has_reth) text += fmt::format(" va {:#x} rkey {:#x} len {}", view.address, view.rkey, view.length);
   if (view.has_aeth) {
     const char* const kind = view.is_ack()            ? "ACK"

@@ -26,6 +26,9 @@ enum class PacketKind : std::uint8_t {
 };
 inline constexpr std::size_t kPacketKinds = 9;
 
+/// The top three bits of an opcode.
+enum class WireService : std::uint8_t { kRc = 0x00, kUc = 0x20, kUd = 0x60 };
+
 struct WireView {
   // BTH.
   std::uint8_t opcode = 0;
@@ -35,6 +38,7 @@ struct WireView {
   bool solicited = false;
 
   // What the opcode says.
+  WireService service = WireService::kRc;
   PacketKind kind = PacketKind::kSend;
   bool is_first = false;  ///< FIRST or ONLY
   bool is_last = false;   ///< LAST or ONLY
@@ -57,6 +61,8 @@ struct WireView {
 
   std::uint32_t immediate = 0;
   std::uint32_t invalidated_rkey = 0;
+  std::uint32_t qkey = 0;  // DETH
+  std::uint32_t source_qp = 0;
   std::uint32_t flush = 0;  ///< FETH: selectivity in bits 5-4, type in bits 3-0
   std::span<const std::byte> payload{};
 

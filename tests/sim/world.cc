@@ -38,18 +38,27 @@ World::World(const Options& options)
   for (std::uint32_t i = 0; i < options_.hosts; ++i) {
     auto host = std::make_unique<Host>(host_id(i), options_, plans_, clock_, network_, frames_, observer_);
     auto volatile_key = std::make_unique<VolatileKey>(*host);
-    scene_.machines.push_back(
-        {.host = std::move(host), .volatile_key = std::move(volatile_key), .run_at = clock_.now()});
+    auto shared_receives = std::make_unique<SharedReceives>(*host, plans_.shared_buffers[i]);
+    scene_.machines.push_back({.host = std::move(host),
+                               .volatile_key = std::move(volatile_key),
+                               .shared_receives = std::move(shared_receives),
+                               .run_at = clock_.now()});
   }
   for (std::uint32_t pair = 0; pair < options_.all_pairs(); ++pair) {
-    pairs_.push_back(std::make_unique<PairDriver>(scene_, pair, plans_.pairs[pair]));
+    auto driver = std::make_unique<PairDriver>(scene_, pair, plans_.pairs[pair]);
+    pairs_.push_back(driver.get());
+    traffic_.push_back(std::move(driver));
+  }
+  for (const UnreliablePlan& plan : plans_.unreliable) {
+    const auto index = static_cast<std::uint32_t>(traffic_.size());
+    traffic_.push_back(std::make_unique<UnreliableTraffic>(scene_, index, plan));
   }
 }
 
 World::~World() {
   // Devices that are being destroyed may wait a bounded time for their peers.
   clock_.run_by_itself(microseconds(50));
-  pairs_.clear();
+  traffic_.clear();
 }
 
 std::optional<Failure> World::run() {
@@ -67,14 +76,17 @@ std::optional<Failure> World::run() {
   if (!referee_.failure()) tear_down();
   if (referee_.failure() && referee_.failure()->oracle == "liveness") {
     Failure failure = *referee_.failure();
-    for (const auto& pair : pairs_) failure.what += "; " + pair->describe();
+    for (const auto& traffic : traffic_) failure.what += "; " + traffic->describe();
     return failure;
   }
   return referee_.failure();
 }
 
 void World::begin() {
-  for (const auto& pair : pairs_) pair->begin();
+  for (const Machine& machine : scene_.machines) {
+    if (options_.shared_receives > 0) post_shared(machine.host->id());
+  }
+  for (const auto& traffic : traffic_) traffic->begin();
   for (std::uint32_t i = 0; i < options_.deliberate_errors; ++i) {
     pairs_[application_random_.below(options_.pairs)]->break_at(
         clock_.now() + application_random_.between(microseconds(50), microseconds(3000)));
@@ -123,7 +135,9 @@ void World::handle(const Event& event) {
     case Event::Kind::kPostSends:
     case Event::Kind::kPostReceives:
     case Event::Kind::kPairStep:
-      return pairs_[event.pair]->on_event(event);
+      return traffic_[event.traffic]->on_event(event);
+    case Event::Kind::kPostShared:
+      return post_shared(event.host);
     case Event::Kind::kDeregister:
       return deregister(event.host);
     case Event::Kind::kCheckMemory:
@@ -131,6 +145,13 @@ void World::handle(const Event& event) {
     case Event::Kind::kNothing:
       return;
   }
+}
+
+void World::post_shared(HostId host) {
+  Machine& machine = scene_.machine(host);
+  referee_.complain_if("posting", machine.shared_receives->post(), std::string(1, name(host)));
+  // Every other time the program wants to hear when the queue runs low.
+  if (application_random_.chance(0.5)) static_cast<void>(machine.host->srq()->arm(1));
 }
 
 void World::deregister(HostId host) {
@@ -181,28 +202,20 @@ void World::poll_completions(HostId id) {
     do {
       count = queue->poll(completions);
       for (const auto& completion : std::span(completions).first(count)) {
-        std::optional<Side> side;
-        for (auto pair = pairs_.begin(); pair != pairs_.end() && !side; ++pair) {
-          side = (*pair)->find(id, completion.qp_number);
-          if (side) (*pair)->on_completion(*side, completion);
-        }
-        if (side) continue;
-        referee_.complain("completions",
-                          fmt::format("{}: a completion of a queue pair that is not there", name(id)));
+        const bool is_taken = std::ranges::any_of(
+            traffic_, [&](const auto& traffic) { return traffic->on_completion(id, completion); });
+        if (is_taken) continue;
+        referee_.complain("completions", fmt::format("{}: a completion of a queue pair that is not there", name(id)));
         return;
       }
     } while (count == completions.size());
     if (queue->has_overrun()) referee_.complain("completions", "a completion queue overran");
   }
-  for (std::uint32_t pair = 0; pair < pairs_.size(); ++pair) {
-    for (const Side side : kSides) {
-      if (options_.host_of(pair, side) == id) pairs_[pair]->on_polled(side);
-    }
-  }
+  for (const auto& traffic : traffic_) traffic->on_polled(id);
 }
 
 bool World::is_done() const {
-  return std::ranges::all_of(pairs_, [](const auto& pair) { return pair->is_done(); });
+  return std::ranges::all_of(traffic_, [](const auto& traffic) { return traffic->is_done(); });
 }
 
 void World::maybe_stop_faults() {
@@ -242,6 +255,7 @@ void World::judge_end() {
   for (const Machine& machine : scene_.machines) {
     const char host = name(machine.host->id());
     referee_.complain_if("atomics", machine.host->check_atomics(), std::string(1, host));
+    referee_.complain_if("leak", machine.shared_receives->judge(), std::string(1, host));
     const auto& counters = machine.host->device().counters();
     if (!options_.is_peaceful()) continue;
     for (const Counter counter : {Counter::kLocalAckTimeout, Counter::kDuplicateRequest,
@@ -257,7 +271,7 @@ void World::judge_end() {
 /// Everything can be given back, and nothing is left then.
 void World::tear_down() {
   clock_.run_by_itself(microseconds(50));
-  pairs_.clear();
+  traffic_.clear();
   for (Machine& machine : scene_.machines) {
     machine.volatile_key.reset();
     referee_.complain_if("leak", machine.host->tear_down(), std::string(1, name(machine.host->id())));
@@ -295,6 +309,7 @@ void World::collect_coverage() {
   coverage_.add(Happening::kFrames, observer_.sent_frames());
   coverage_.add(options_.hosts > 2 ? Happening::kManyHosts : Happening::kTwoHosts);
   for (const Machine& machine : scene_.machines) {
+    coverage_.add(Happening::kSharedQueueLow, machine.host->limit_events());
     coverage_.add(Happening::kPortFull, machine.host->attachment().times_full);
     const auto& counters = machine.host->device().counters();
     coverage_.add(Happening::kTimeout, counters.value(Counter::kLocalAckTimeout));

@@ -16,6 +16,8 @@
 #include "tests/sim/plan.h"
 #include "tests/sim/referee.h"
 #include "tests/sim/scene.h"
+#include "tests/sim/shared_receives.h"
+#include "tests/sim/unreliable_traffic.h"
 #include "tests/sim/volatile_key.h"
 #include "tests/sim/wire_observer.h"
 
@@ -51,6 +53,7 @@ class World {
   void run_host(HostId host);
   void poll_completions(HostId host);
   void deregister(HostId host);
+  void post_shared(HostId host);
   void check_memory();
   Time wake_time(const Machine& machine) const;
   bool is_done() const;
@@ -74,7 +77,8 @@ class World {
   Random application_random_;
   Random schedule_random_;
   Scene scene_;
-  std::vector<std::unique_ptr<PairDriver>> pairs_;
+  std::vector<std::unique_ptr<Traffic>> traffic_;
+  std::vector<PairDriver*> pairs_;  // those of them that are connected pairs
   std::uint64_t steps_ = 0;
 };
 

@@ -45,6 +45,7 @@ class MsnModel {
   Exchange& exchange_;
   std::optional<std::uint32_t> msn_;
   std::optional<Doubt> doubt_;
+  bool was_restarted_ = false;
   bool ignores_writes_ = false;
   std::uint32_t errors_ = 0;  ///< in a row
 };

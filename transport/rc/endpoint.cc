@@ -62,8 +62,9 @@ void RcEndpoint::update(const QpConfig& config) {
 }
 
 void RcEndpoint::to_error() {
+  // A program may move to ERR what has failed by itself; whoever shares a receive queue has been told then.
+  if (state_ != QpState::kError) has_flushed_ = false;
   state_ = QpState::kError;
-  has_flushed_ = false;
   retry_.stop();
   requester_.clear_error();
   completer_.clear_error();
