@@ -171,6 +171,9 @@ bool Connections::on_request(std::uint32_t index, const Seen& seen) {
         std::make_unique<Lane>(findings_, index, flows_.size() > kManyFlows ? kShortHistory : kHistory);
     flow.lane->exchange.is_reliable = seen.packet.info->is_connected();
     flow.lane->exchange.counts.first_ns = seen.time_ns;
+    if (flow.peer && flows_[*flow.peer].source_port == flow.source_port) {
+      flow.lane->exchange.fitting_answers = Exchange::kManyAnswers;
+    }
     if (!flow.peer && !seen.packet.info->is_connected()) {
       match_by_port(index);
     }
@@ -253,6 +256,11 @@ void Connections::match_by_port(std::uint32_t index) {
 void Connections::pair(std::uint32_t a, std::uint32_t b) {
   flows_[a].peer = b;
   flows_[b].peer = a;
+  for (const std::uint32_t index : {a, b}) {
+    if (flows_[index].lane && flows_[a].source_port == flows_[b].source_port) {
+      flows_[index].lane->exchange.fitting_answers = Exchange::kManyAnswers;
+    }
+  }
 }
 
 void Connections::finish(std::int64_t end_ns) {

@@ -83,6 +83,8 @@ inline constexpr std::size_t kMaxHoles = 64;
 
 /// What the models of requester and responder share. Bounded: see RequestLog.
 struct Exchange {
+  static constexpr std::uint32_t kManyAnswers = 3;
+
   Exchange(Findings& all_findings, std::uint32_t flow_index, std::size_t history)
       : findings(all_findings), flow(flow_index), log(history) {}
 
@@ -95,6 +97,9 @@ struct Exchange {
   /// Whether the newest request is known to be the newest ever sent. Not so when the capture begins in the
   /// middle of a repetition.
   bool is_settled = false;
+  /// Answers that fitted, in a row from the first; many when the UDP ports of both directions agree as well
+  /// (fact 6). Few may be those of another queue pair with the same PSNs.
+  std::uint32_t fitting_answers = 0;
   bool has_unplaced = false;        ///< a damaged request was seen last, whose PSN says nothing
   std::optional<Psn> acknowledged;  ///< the highest PSN that any answer confirmed
   std::optional<Refusal> refusal;

@@ -67,6 +67,13 @@ void MsnModel::restart(const Seen* seen) {
   errors_ = 0;
 }
 
+void MsnModel::finish() {
+  if (doubt_) {
+    exchange_.findings.add_if_complete(Rule::kMsn, exchange_.flow, {doubt_->frame},
+                                       std::to_string(doubt_->expected), std::to_string(doubt_->seen), false);
+  }
+}
+
 void MsnModel::settle_doubt(bool is_habit) {
   if (!doubt_) {
     return;

@@ -29,7 +29,7 @@ class MsnModel {
   /// Believes this one, whatever came before; nullptr believes the next one.
   void restart(const Seen* seen);
   /// The capture ends.
-  void finish() { settle_doubt(false); }
+  void finish();
 
  private:
   /// Old rdma_rxe does not count WRITEs without immediate. One answer does not tell this from a wrong MSN.

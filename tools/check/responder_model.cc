@@ -86,7 +86,7 @@ bool ResponderModel::is_unsent(const Seen& seen) {
 
 void ResponderModel::complain_of_unsent(const Seen& seen, Rule rule, std::string expected) {
   std::string what = fmt::format("{} with PSN {}", name_of(seen.packet.opcode), hex(seen.packet.psn));
-  if (exchange_.is_settled) {
+  if (exchange_.is_settled && exchange_.fitting_answers >= Exchange::kManyAnswers) {
     exchange_.add_if_sure(rule, {seen.number}, std::move(expected), std::move(what));
   } else if (!complained_of_stranger_) {
     complained_of_stranger_ = true;
@@ -338,6 +338,7 @@ void ResponderModel::advance_to(Psn psn, const Seen& seen, bool with_msn, bool e
     return;
   }
   const Range range = range_to(psn, seen);
+  exchange_.fitting_answers += exchange_.fitting_answers < Exchange::kManyAnswers ? 1 : 0;
   exchange_.acknowledged = psn;
   if (exchange_.refusal && distance(exchange_.refusal->psn, psn) >= 0) {
     exchange_.refusal->is_open = false;

@@ -33,6 +33,15 @@ void expect_clean(const std::vector<CapturedFrame>& frames, const CheckOptions& 
   });
 }
 
+std::vector<CapturedFrame> some_of(const std::vector<CapturedFrame>& frames, unsigned seed) {
+  std::mt19937 random(seed);
+  const unsigned kept_of_ten = 5 + seed % 5;
+  std::vector<CapturedFrame> rest;
+  std::copy_if(frames.begin(), frames.end(), std::back_inserter(rest),
+               [&](const CapturedFrame&) { return random() % 10 < kept_of_ten; });
+  return rest;
+}
+
 class PartOfACapture : public testing::TestWithParam<std::string> {
  protected:
   std::vector<CapturedFrame> frames_ = Capture::fixture(GetParam()).frames();
@@ -68,17 +77,37 @@ TEST_P(PartOfACapture, WithOneDirectionOnlyIsClean) {
 
 TEST_P(PartOfACapture, WithFramesLeftOutIsCleanWhenThatIsKnown) {
   for (unsigned seed = 1; seed <= 60; ++seed) {
-    std::mt19937 random(seed);
-    std::vector<CapturedFrame> rest;
-    const unsigned kept_of_ten = 5 + seed % 5;
-    std::copy_if(frames_.begin(), frames_.end(), std::back_inserter(rest),
-                 [&](const CapturedFrame&) { return random() % 10 < kept_of_ten; });
-    expect_clean(rest, {.policy = {.lossy = true}}, "seed " + std::to_string(seed));
+    expect_clean(some_of(frames_, seed), {.policy = {.lossy = true}}, "seed " + std::to_string(seed));
   }
 }
 
 INSTANTIATE_TEST_SUITE_P(Fixtures, PartOfACapture, testing::ValuesIn(fixture_names()),
                          [](const auto& one) { return one.param; });
+
+TEST(PartsOfCapturesOutsideTheProject, AreClean) {
+  if (!fs::is_directory(shared_captures())) {
+    GTEST_SKIP() << "no captures in " << shared_captures() << "; set URNIC_SHARED to the folder above them";
+  }
+  for (const auto& entry : fs::recursive_directory_iterator(shared_captures())) {
+    // The user-space stack is not clean as a whole.
+    const std::string name = entry.path().stem().string();
+    if (entry.path().extension() != ".pcap" || name.find("user_stack") != std::string::npos) {
+      continue;
+    }
+    const auto read = urnic::test::read_pcap(entry.path());
+    ASSERT_TRUE(read) << read.error().message;
+    const auto& frames = read.value();
+    const auto cut = [&frames](std::size_t at) { return frames.begin() + static_cast<std::ptrdiff_t>(at); };
+    for (std::size_t at = 1; at < frames.size(); at += 1 + frames.size() / 40) {
+      expect_clean({cut(at), frames.end()}, {}, name + " from frame " + std::to_string(at + 1) + " on");
+      expect_clean({frames.begin(), cut(at)}, {}, name + ", the first " + std::to_string(at));
+    }
+    for (unsigned seed = 1; seed <= 10; ++seed) {
+      expect_clean(some_of(frames, seed), {.policy = {.lossy = true}},
+                   name + " seed " + std::to_string(seed));
+    }
+  }
+}
 
 }  // namespace
 }  // namespace urnic::check::test

@@ -324,6 +324,36 @@ TEST(ResumedReads, MayBeAnsweredFromEachOfTheirBeginnings) {
   });
 }
 
+/// vs_sizes as XRC would have sent it: other opcodes, and four bytes more behind the BTH of requests.
+Capture xrc_sizes() {
+  constexpr std::uint8_t kXrc = 0xa0;
+  Capture capture = Capture::fixture("vs_sizes");
+  for (std::size_t number = 1; number <= capture.size(); ++number) {
+    FrameEdit edit = capture.edit(number);
+    const bool is_response = edit.opcode() >= 0x0d && edit.opcode() <= 0x12;
+    edit.opcode(edit.opcode() | kXrc).insert(12, is_response ? 0 : 4).seal();
+  }
+  return capture;
+}
+
+TEST(Xrc, IsFollowedLikeRc) {
+  check_capture(xrc_sizes(), {}, [](const Checker& checker) {
+    EXPECT_THAT(violations_of(checker), testing::IsEmpty()) << all_of(checker);
+    const ExchangeCounts& counts = checker.connections().flows().at(0).lane->exchange.counts;
+    EXPECT_EQ(counts.sends, 10u);
+    EXPECT_EQ(counts.writes, 5u);
+    EXPECT_EQ(counts.reads, 6u);
+  });
+}
+
+TEST(Xrc, IsJudgedLikeRc) {
+  Capture capture = xrc_sizes();
+  capture.edit(14).msn(9).seal();
+  check_capture(capture, {}, [](const Checker& checker) {
+    EXPECT_THAT(violations_of(checker), testing::ElementsAre("msn"));
+  });
+}
+
 // No recording of rdma_rxe has a CNP. The one put together for the fuzz corpus has AckReq and a PSN, as none
 // should.
 Capture cnp() {
