@@ -10,6 +10,7 @@
 #include "nic/completion_queue.h"
 #include "nic/queue_pair.h"
 #include "nic/shared_receive_queue.h"
+#include "nic/xrc_domain.h"
 
 namespace urnic::nic {
 
@@ -251,7 +252,9 @@ void Engine::fail_users_of_overrun() {
   for (CompletionQueue* const queue : overrun_) {
     if (handlers_.on_cq_overrun) handlers_.on_cq_overrun(queue->context());
     queue_pairs_.for_each([&](QueuePair& qp) {
-      const bool uses_it = qp.attributes().send_queue == queue || qp.attributes().receive_queue == queue;
+      const QpCreateAttributes& attributes = qp.attributes();
+      const bool uses_it = attributes.send_queue == queue || attributes.receive_queue == queue ||
+                           (attributes.xrc_domain != nullptr && attributes.xrc_domain->completes_in(*queue));
       if (!uses_it || qp.endpoint().state() == QpState::kReset || qp.endpoint().state() == QpState::kError) return;
       qp.endpoint().to_error();
       scheduler_.wake(qp);

@@ -1,5 +1,7 @@
 #include "nic/xrc_domain.h"
 
+#include <algorithm>
+
 #include "nic/shared_receive_queue.h"
 
 namespace urnic::nic {
@@ -11,6 +13,11 @@ void XrcDomain::remove(const SharedReceiveQueue& srq) { receivers_.erase(srq.num
 const transport::ReceiveEnd* XrcDomain::find(std::uint32_t srq_number) {
   const auto found = receivers_.find(srq_number);
   return found == receivers_.end() ? nullptr : &found->second;
+}
+
+bool XrcDomain::completes_in(const transport::CompletionSink& completions) const {
+  return std::any_of(receivers_.begin(), receivers_.end(),
+                     [&](const auto& receiver) { return receiver.second.completions == &completions; });
 }
 
 }  // namespace urnic::nic

@@ -17,6 +17,8 @@ class XrcDomain final : public transport::XrcReceivers {
   void add(SharedReceiveQueue& srq);
   void remove(const SharedReceiveQueue& srq);
   const transport::ReceiveEnd* find(std::uint32_t srq_number) override;
+  /// Whether any of its queues completes there.
+  bool completes_in(const transport::CompletionSink& completions) const;
 
   /// Queue pairs and shared receive queues in it; closing is refused while there are any. Control path.
   std::atomic<std::uint32_t> users{0};

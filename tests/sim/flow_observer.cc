@@ -242,6 +242,8 @@ void FlowObserver::may_go_back(Time told_at) {
 }
 
 void FlowObserver::made_progress(Time now) {
+  // It may have gone back when its timer ran out, and not have come to send anything: its port was full.
+  if (now - timer_started_ >= limits_.ack_timeout) may_go_back(now);
   timer_started_ = now;
   attempts_before_ = attempts_since_progress(now);
   attempts_ = {};

@@ -79,8 +79,8 @@ class FlowObserver {
     std::uint32_t rnr_naks = 0;  ///< that made it wait
   };
   Attempts attempts_since_progress(Time now) const;
-  /// Since when the responder has owed an acknowledgement for a SEND or WRITE that it took, for the first time or again;
-  /// kNever when it owes none.
+  /// Since when the responder has owed an acknowledgement for a SEND or WRITE that it took again; kNever when it owes
+  /// none.
   Time owes_acknowledgement_since() const { return owes_acknowledgement_since_; }
   /// Whether the responder has refused a request for good.
   bool has_refused() const { return has_refused_; }

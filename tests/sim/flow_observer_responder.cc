@@ -36,10 +36,10 @@ void FlowObserver::on_request_taken(const WireView& packet, Time now) {
   }
 }
 
-// A request that is acknowledged for asking, or for being a repeat (fact 25).
+// A request that the responder has, as it said before, is acknowledged again (fact 25). Of others nobody knows: it may have
+// refused them, or what came before them, and not come to say so.
 void FlowObserver::note_acknowledgement_owed(const WireView& request, std::uint64_t psn, Time now) {
-  const bool is_owed = psn < expected_ || (psn == expected_ && request.ack_request);
-  if (!is_owed || request.wants_response()) return;
+  if (psn >= answered_ || request.wants_response()) return;
   if (owes_acknowledgement_since_ == transport::kNever) owes_acknowledgement_since_ = now;
   owes_acknowledgement_of_ = std::max(owes_acknowledgement_of_, psn);
 }

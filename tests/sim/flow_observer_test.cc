@@ -330,12 +330,13 @@ TEST_F(FlowObserverTest, ComplainsAboutAnAnswerAfterARefusal) {
 
 TEST_F(FlowObserverTest, NotesSinceWhenAnAcknowledgementOfARepeatIsOwed) {
   request(send_only(100));
-  EXPECT_EQ(observer_.owes_acknowledgement_since(), now_);
-  response(acknowledge(100, 1));
+  EXPECT_THAT(answered(acknowledge(100, 1)), Eq(std::nullopt));
   EXPECT_EQ(observer_.owes_acknowledgement_since(), transport::kNever);
   now_ += 1ms;
   observer_.on_request_taken(send_only(100), now_);
   EXPECT_EQ(observer_.owes_acknowledgement_since(), now_);
+  EXPECT_THAT(answered(acknowledge(100, 1)), Eq(std::nullopt));
+  EXPECT_EQ(observer_.owes_acknowledgement_since(), transport::kNever);
 }
 
 // --- Atomics ---

@@ -94,7 +94,11 @@ Host::Host(HostId id, const Options& options, const Plans& plans, const SimClock
              if (context == nullptr || event != transport::QpEvent::kLastWqeReached) return;
              ++static_cast<QpEvents*>(context)->last_wqe_reached;
            },
-       .on_srq_limit = [this](void*) { ++limit_events_; }});
+       .on_srq_limit = [this](void*) { ++limit_events_; },
+       .on_cq_overrun =
+           [](void* context) {
+             if (context != nullptr) ++*static_cast<std::uint32_t*>(context);
+           }});
   require(device_->start());
   pd_ = require(device_->allocate_pd());
   other_pd_ = require(device_->allocate_pd());
@@ -223,6 +227,17 @@ std::unique_ptr<nic::QueuePair> Host::create_qp(std::uint32_t pair) {
                                      .receive_queue = queues_[options_.one_cq ? 0 : 2 * pair + 1].get(),
                                      .srq = shares ? srq_.get() : nullptr,
                                      .context = &events_[pair]}));
+}
+
+std::unique_ptr<nic::CompletionQueue> Host::create_queue(std::uint32_t capacity, std::uint32_t* overruns) {
+  return require(device_->create_cq(capacity, nullptr, overruns));
+}
+
+std::unique_ptr<nic::QueuePair> Host::create_qp_on(nic::CompletionQueue& queue, std::uint32_t max_sends) {
+  return require(device_->create_qp({.capabilities = {.max_send_wr = max_sends, .max_send_sge = 1},
+                                     .pd = pd_.get(),
+                                     .send_queue = &queue,
+                                     .receive_queue = &queue}));
 }
 
 std::unique_ptr<nic::QueuePair> Host::create_unreliable_qp(nic::QpType type) {

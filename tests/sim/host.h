@@ -56,6 +56,9 @@ class Host {
   QpEvents& events(std::uint32_t pair) { return events_[pair]; }
   /// Times that the shared queue had run low.
   std::uint32_t limit_events() const { return limit_events_; }
+  /// A completion queue that is not among queues(); its error event is counted in *overruns, if that is given.
+  std::unique_ptr<nic::CompletionQueue> create_queue(std::uint32_t capacity, std::uint32_t* overruns);
+  std::unique_ptr<nic::QueuePair> create_qp_on(nic::CompletionQueue& queue, std::uint32_t max_sends);
   /// One for datagrams or of an unreliable connection.
   std::unique_ptr<nic::QueuePair> create_unreliable_qp(nic::QpType type);
   transport::AddressHandleId create_address_handle(const transport::wire::Gid& destination);

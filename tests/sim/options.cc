@@ -104,6 +104,7 @@ void draw_applications(Options& options, Random& random) {
   options.send_depth = random.pick(std::array{4u, 16u, 64u, 256u});
   options.receive_depth = random.pick(std::array{2u, 16u, 256u});
   options.shared_receives = random.chance(0.3) ? static_cast<std::uint32_t>(random.between(2, 12)) : 0;
+  options.overruns = random.chance(0.1);
   options.one_cq = random.chance(0.5);
   options.post_gap = random.between(microseconds(1), microseconds(100));
   // One in three applications is slower to post receives than its peer is to send.
@@ -232,10 +233,10 @@ std::string Options::to_string() const {
       window_packets, max_reads_in_flight, ack_timeout, microseconds_of(min_ack_timeout), retry_count,
       rnr_retry, min_rnr_timer);
   text += fmt::format(
-      " ops={} max_message={} weights={} signaled={} inline={} fence={} chain={} depth={}/{} srq={} one_cq={} "
+      " ops={} max_message={} weights={} signaled={} inline={} fence={} chain={} depth={}/{} srq={} overrun={} one_cq={} "
       "gaps={}/{}us errors={} deregister={}x{}",
       operations, max_message_bytes, fmt::join(operation_weights, "/"), signaled, inlined, fenced, chained,
-      send_depth, receive_depth, shared_receives, one_cq, microseconds_of(post_gap), microseconds_of(receive_gap),
+      send_depth, receive_depth, shared_receives, overruns, one_cq, microseconds_of(post_gap), microseconds_of(receive_gap),
       deliberate_errors, deregistrations, volatile_keys);
   text += fmt::format(" round={}us poll={}us stall={}x{}us port_full={} safety={}",
                       microseconds_of(round_cost), microseconds_of(poll_delay), stall,

@@ -101,6 +101,7 @@ struct Options {
   std::uint32_t send_depth = 64;
   std::uint32_t receive_depth = 64;
   std::uint32_t shared_receives = 0;  ///< in each host's shared receive queue; 0: every queue pair has its own
+  bool overruns = false;  ///< one more program, which lets its completion queue overrun
   bool one_cq = false;  ///< for all queues of a host
   Duration post_gap{};
   Duration receive_gap{};

@@ -4,6 +4,8 @@
 
 #include <chrono>
 
+#include "tests/sim/connect.h"
+
 namespace urnic::sim {
 
 using std::chrono::microseconds;
@@ -80,47 +82,28 @@ Psn PairDriver::draw_psn() {
 }
 
 void PairDriver::connect_end(Side side, Psn send_psn, Psn receive_psn) {
-  const Options& options = scene_.options;
-  const Host& host = scene_.host(scene_.host_of(index_, side));
-  const Host& peer = scene_.host(scene_.host_of(index_, other(side)));
-  nic::QpAttributes to_init;
-  to_init.state = QpState::kInit;
-  to_init.pkey_index = 0;
-  to_init.port = 1;
-  to_init.access = plans_[index(other(side))].responder_access;  // what the peer's plan reckons with
-  modify(side, to_init);
-
-  nic::QpAttributes to_receive;
-  to_receive.state = QpState::kReadyToReceive;
-  to_receive.address = nic::AddressVector{.destination = peer.gid(), .source_gid_index = host.gid_index()};
-  to_receive.path_mtu = options.path_mtu;
-  to_receive.destination_qp = end(other(side)).qp().number();
-  to_receive.receive_psn = receive_psn;
-  to_receive.max_responder_resources = options.max_reads_in_flight;
-  to_receive.min_rnr_timer = options.min_rnr_timer;
-  modify(side, to_receive);
-
-  nic::QpAttributes to_send;
-  to_send.state = QpState::kReadyToSend;
-  to_send.send_psn = send_psn;
-  to_send.max_reads_in_flight = options.max_reads_in_flight;
-  to_send.ack_timeout = options.ack_timeout;
-  to_send.retry_count = options.retry_count;
-  to_send.rnr_retry = options.rnr_retry;
-  modify(side, to_send);
+  const auto result = sim::connect({.qp = end(side).qp(),
+                                    .host = scene_.host(scene_.host_of(index_, side)),
+                                    .peer = scene_.host(scene_.host_of(index_, other(side))),
+                                    .peer_qp = end(other(side)).qp().number(),
+                                    .send_psn = send_psn,
+                                    .receive_psn = receive_psn,
+                                    // What the peer's plan reckons with.
+                                    .access = plans_[index(other(side))].responder_access},
+                                   scene_.options);
+  if (!result) complain_about(side, result.error());
+  scene_.ring(scene_.host_of(index_, side));
 }
 
 void PairDriver::move_to(Side side, QpState state) {
   nic::QpAttributes attributes;
   attributes.state = state;
-  modify(side, attributes);
+  if (const auto result = end(side).qp().modify(attributes); !result) complain_about(side, result.error());
+  scene_.ring(scene_.host_of(index_, side));
 }
 
-void PairDriver::modify(Side side, const nic::QpAttributes& attributes) {
-  const auto result = end(side).qp().modify(attributes);
-  if (!result)
-    scene_.referee.complain("modify", fmt::format("{}: {}", end(side).label(), result.error().message));
-  scene_.ring(scene_.host_of(index_, side));
+void PairDriver::complain_about(Side side, const Error& error) {
+  scene_.referee.complain("modify", fmt::format("{}: {}", end(side).label(), error.message));
 }
 
 // ---------------------------------------------------------------------------------------------------------

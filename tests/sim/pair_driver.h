@@ -48,7 +48,7 @@ class PairDriver final : public Traffic {
   void leave_error();
   void on_step();
   void step_after(Duration delay);
-  void modify(Side side, const nic::QpAttributes& attributes);
+  void complain_about(Side side, const Error& error);
   void move_to(Side side, transport::QpState state);
   void schedule_posts();
   void schedule_sends(Side side, Duration gap);

@@ -24,7 +24,7 @@ World::World(const Options& options)
     : options_(options),
       plans_(Plans::draw(options_)),
       referee_(clock_),
-      observer_(clock_, referee_, options_.all_pairs()),
+      observer_(clock_, referee_, options_.all_pairs() + 1),
       network_(options_, clock_, events_, frames_),
       application_random_(options_.seed, Stream::kApplication),
       schedule_random_(options_.seed, Stream::kSchedule),
@@ -49,6 +49,7 @@ World::World(const Options& options)
     pairs_.push_back(driver.get());
     traffic_.push_back(std::move(driver));
   }
+  if (options_.overruns) traffic_.push_back(std::make_unique<OverrunTraffic>(scene_, options_.all_pairs()));
   for (const UnreliablePlan& plan : plans_.unreliable) {
     const auto index = static_cast<std::uint32_t>(traffic_.size());
     traffic_.push_back(std::make_unique<UnreliableTraffic>(scene_, index, plan));

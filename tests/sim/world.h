@@ -12,6 +12,7 @@
 #include "tests/sim/host.h"
 #include "tests/sim/network.h"
 #include "tests/sim/options.h"
+#include "tests/sim/overrun_traffic.h"
 #include "tests/sim/pair_driver.h"
 #include "tests/sim/plan.h"
 #include "tests/sim/referee.h"

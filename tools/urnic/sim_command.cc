@@ -6,9 +6,9 @@ namespace urnic::tools {
 
 SimCommand::SimCommand(CLI::App& app, Invocation& invocation) {
   CLI::App* const command =
-      app.add_subcommand("sim", "Simulate two NICs on a hostile network, again and again");
+      app.add_subcommand("sim", "Simulate NICs on a hostile network, again and again");
   command->footer(
-      "Each seed draws a network, two hosts and their traffic anew; the same seed does the same, to the "
+      "Each seed draws a network, its hosts and their traffic anew; the same seed does the same, to the "
       "byte.\n"
       "A failed seed is printed with the command that repeats it. Exit code: 0 when nothing failed, else 1.");
   const CLI::Option* const seed =
