@@ -91,8 +91,8 @@ class Device {
   /// Datagrams that were posted for it and did not leave yet are lost.
   Result<void, Error> destroy_address_handle(ProtectionDomain& pd, transport::AddressHandleId handle);
 
-  /// The queue pair (UD) receives what is sent to the group. EINVAL: it is not UD, or that is no group's address; joining
-  /// twice is the same as once.
+  /// The queue pair (UD) receives what is sent to the group. EINVAL: it is not UD, or that is no group's address; ENOMEM:
+  /// too many members. Joining twice is the same as once.
   Result<void, Error> attach_multicast(QueuePair& qp, const transport::wire::Gid& group);
   /// EINVAL: it is not a member.
   Result<void, Error> detach_multicast(QueuePair& qp, const transport::wire::Gid& group);

@@ -106,6 +106,9 @@ Result<void, Error> Device::attach_multicast(QueuePair& qp, const transport::wir
   if (qp.attributes().type != QpType::kUd) return failure(invalid("only datagram queue pairs join multicast groups"));
   if (!is_multicast(group)) return failure(invalid("the GID is not that of a multicast group"));
   const Engine::Guard guard(*engine_);
+  if (engine_->groups().size() >= DeviceLimits::kMaxGroupMembers) {
+    return failure(out_of("the multicast groups have too many members"));
+  }
   engine_->groups().attach(group, qp);
   return success();
 }

@@ -156,10 +156,10 @@ void MemoryTable::unbind(Slot& window) {
 }
 
 DmaStatus MemoryTable::bind_window(const MemoryUser& user, const WindowBinding& binding) {
-  Slot* const window = find_slot(to_integer(binding.window));
-  const bool is_window = window != nullptr && window->kind != Kind::kRegion;
+  // Programs go on to name a type 2 window by a key that it had before: its protection domain protects it.
+  Slot* const window = find_window(to_integer(binding.window));
   const bool is_same_slot = index_of(to_integer(binding.new_rkey)) == index_of(to_integer(binding.window));
-  if (!is_window || !is_same_slot) return DmaStatus::kInvalidKey;
+  if (window == nullptr || !is_same_slot) return DmaStatus::kInvalidKey;
   if (window->range.pd != user.pd) return DmaStatus::kWrongPd;
   // A type 2 window has to be taken back before it is bound again, and unbound by that only.
   const bool is_type_2 = window->kind == Kind::kWindow2;

@@ -22,6 +22,8 @@ class MulticastGroups {
   void detach_from_all(QueuePair& qp);
   /// Whether `qp` is a member of any group.
   bool has(const QueuePair& qp) const;
+  /// Of all groups together.
+  std::size_t size() const { return members_.size(); }
 
   bool contains(const transport::wire::Gid& group) const;
 

@@ -45,6 +45,7 @@ struct Completion {
   bool has_immediate = false;
   bool has_invalidate = false;
   bool has_grh = false;    ///< a datagram: the first 40 bytes received are the GRH area (fact 42)
+  bool is_ipv4 = false;    ///< of a datagram: what stands in its GRH area is an IPv4 header
   bool solicited = false;  ///< a receive whose sender asked for a solicited event, or any failure
   std::uint32_t byte_length = 0;
   std::uint32_t immediate = 0;  ///< the four bytes as they were on the wire (network order in memory)

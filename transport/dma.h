@@ -48,7 +48,7 @@ struct MemoryUser {
 
 /// What a BIND_MW work request asks for. A length of 0 unbinds.
 struct WindowBinding {
-  Rkey window{};      ///< the key that the window has now
+  Rkey window{};      ///< a key that the window has, or had
   Rkey new_rkey{};    ///< the key that it shall have
   Lkey region{};      ///< the region that it opens
   std::uint64_t address = 0;

@@ -46,6 +46,7 @@ static_assert(sizeof(ibv_mr) == 48);
 static_assert(sizeof(ibv_mw) == 32);
 static_assert(sizeof(ibv_ah) == 24);
 static_assert(sizeof(ibv_srq) == 128);
+static_assert(sizeof(ibv_xrcd) == 8);
 static_assert(sizeof(ibv_wq) == 152);
 static_assert(sizeof(ibv_comp_channel) == 16);
 static_assert(offsetof(ibv_comp_channel, fd) == 8);

@@ -3,6 +3,7 @@
 #include <cerrno>
 #include <memory>
 #include <mutex>
+#include <new>
 #include <optional>
 #include <span>
 
@@ -14,6 +15,45 @@
 #include "verbs_api/pd.h"
 
 namespace urnic::verbs_api {
+
+using transport::AddressHandleId;
+
+Result<AddressHandleId, int> Ah::id() {
+  const AddressHandleId known = id_.load(std::memory_order_acquire);
+  if (known != AddressHandleId{}) [[likely]] {
+    return known;
+  }
+  return make();
+}
+
+Result<AddressHandleId, int> Ah::make() {
+  const std::lock_guard once(making_);
+  if (const AddressHandleId known = id_.load(std::memory_order_relaxed); known != AddressHandleId{}) {
+    return known;
+  }
+  try {
+    const auto made = Context::of(context).nic().create_address_handle(*Pd::of(pd).inner, address_);
+    if (!made) {
+      return explain("create_ah", made.error());
+    }
+    id_.store(made.value(), std::memory_order_release);
+    return made.value();
+  } catch (const std::bad_alloc&) {
+    return ENOMEM;  // this may be a post, which throws nothing
+  }
+}
+
+void Ah::end() {
+  const AddressHandleId made = id_.exchange(AddressHandleId{});
+  if (made == AddressHandleId{}) {
+    return;
+  }
+  const auto destroyed = Context::of(context).nic().destroy_address_handle(*Pd::of(pd).inner, made);
+  if (!destroyed) {
+    explain("destroy_ah", destroyed.error());
+  }
+}
+
 namespace {
 
 using transport::wire::Gid;
@@ -92,11 +132,16 @@ ibv_ah* ibv_create_ah(ibv_pd* pd, ibv_ah_attr* attr) {
     return fail(explain("create_ah", checked.error()));
   }
   return or_out_of_memory([&]() -> ibv_ah* {
-    auto* const created = new Ah(*pd, address.value());
+    auto created = std::make_unique<Ah>(*pd, address.value());
+    if (owner.nic().is_started()) {
+      if (const auto made = created->id(); !made) {
+        return fail(made.error());
+      }
+    }
     const std::lock_guard lock(owner.mutex());
-    ++owner.address_handles;
+    owner.ahs.insert(created.get());
     ++Pd::of(pd).inner->users;
-    return created;
+    return created.release();
   });
 }
 
@@ -105,9 +150,10 @@ int ibv_destroy_ah(ibv_ah* ah) {
   if (owner.is_dead()) {
     return refuse(owner.dead_error());
   }
+  Ah::of(ah).end();
   {
     const std::lock_guard lock(owner.mutex());
-    --owner.address_handles;
+    owner.ahs.erase(&Ah::of(ah));
     --Pd::of(ah->pd).inner->users;
   }
   delete &Ah::of(ah);
@@ -147,14 +193,6 @@ ibv_ah* ibv_create_ah_from_wc(ibv_pd* pd, ibv_wc* wc, ibv_grh* grh, uint8_t port
 
 // The hardware addresses of peers are learned when packets leave for them, and nobody needs them sooner.
 int ibv_resolve_eth_l2_from_gid(ibv_context*, ibv_ah_attr*, uint8_t*, uint16_t*) {
-  return refuse(EOPNOTSUPP);
-}
-
-// Multicast is for unreliable datagrams.
-int ibv_attach_mcast(ibv_qp*, const ibv_gid*, uint16_t) {
-  return refuse(EOPNOTSUPP);
-}
-int ibv_detach_mcast(ibv_qp*, const ibv_gid*, uint16_t) {
   return refuse(EOPNOTSUPP);
 }
 

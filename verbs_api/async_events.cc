@@ -14,6 +14,7 @@
 #include "verbs_api/context.h"
 #include "verbs_api/cq.h"
 #include "verbs_api/qp.h"
+#include "verbs_api/srq.h"
 
 namespace urnic::verbs_api {
 namespace {
@@ -22,6 +23,9 @@ using transport::QpEvent;
 
 bool is_of_cq(const ibv_async_event& event) {
   return event.event_type == IBV_EVENT_CQ_ERR;
+}
+bool is_of_srq(const ibv_async_event& event) {
+  return event.event_type == IBV_EVENT_SRQ_LIMIT_REACHED;
 }
 
 ibv_event_type type_of(QpEvent event) {
@@ -87,6 +91,8 @@ int AsyncEvents::wait(ibv_async_event& event) {
   events_.pop_front();
   if (is_of_cq(event)) {
     ++Cq::of(event.element.cq).async_events_fetched;
+  } else if (is_of_srq(event)) {
+    ++Srq::of(event.element.srq).events_fetched;
   } else {
     ++Qp::of(event.element.qp).events_fetched;
   }
@@ -118,11 +124,17 @@ void AsyncEvents::forget_if(Predicate concerns) {
 }
 
 void AsyncEvents::forget(const ibv_qp& qp) {
-  forget_if([&qp](const ibv_async_event& event) { return !is_of_cq(event) && event.element.qp == &qp; });
+  forget_if([&qp](const ibv_async_event& event) {
+    return !is_of_cq(event) && !is_of_srq(event) && event.element.qp == &qp;
+  });
 }
 
 void AsyncEvents::forget(const ibv_cq& cq) {
   forget_if([&cq](const ibv_async_event& event) { return is_of_cq(event) && event.element.cq == &cq; });
+}
+
+void AsyncEvents::forget(const ibv_srq& srq) {
+  forget_if([&srq](const ibv_async_event& event) { return is_of_srq(event) && event.element.srq == &srq; });
 }
 
 void deliver_qp_event(void* qp, QpEvent event) noexcept {
@@ -130,6 +142,20 @@ void deliver_qp_event(void* qp, QpEvent event) noexcept {
   Context::of(concerned.context)
       .async_events()
       .push({.element = {.qp = &concerned}, .event_type = type_of(event)});
+}
+
+void deliver_srq_limit(void* srq) noexcept {
+  Srq& concerned = *static_cast<Srq*>(srq);
+  Context::of(concerned.context)
+      .async_events()
+      .push({.element = {.srq = &concerned}, .event_type = IBV_EVENT_SRQ_LIMIT_REACHED});
+}
+
+void deliver_cq_overrun(void* cq) noexcept {
+  Cq& concerned = *static_cast<Cq*>(cq);
+  Context::of(concerned.context)
+      .async_events()
+      .push({.element = {.cq = concerned.abi()}, .event_type = IBV_EVENT_CQ_ERR});
 }
 
 }  // namespace urnic::verbs_api
@@ -162,6 +188,14 @@ void ibv_ack_async_event(ibv_async_event* event) {
       ++cq.async_events_completed;
       pthread_cond_signal(&cq.cond);
       pthread_mutex_unlock(&cq.mutex);
+      return;
+    }
+    case IBV_EVENT_SRQ_LIMIT_REACHED: {
+      ibv_srq& srq = *event->element.srq;
+      pthread_mutex_lock(&srq.mutex);
+      ++srq.events_completed;
+      pthread_cond_signal(&srq.cond);
+      pthread_mutex_unlock(&srq.mutex);
       return;
     }
     case IBV_EVENT_QP_FATAL:

@@ -1,4 +1,4 @@
-// AsyncEvents: what happened to queue pairs and completion queues of a context, told through its async_fd.
+// AsyncEvents: what happened to queue pairs and queues of a context, told through its async_fd.
 #pragma once
 
 #include <cstdint>
@@ -31,6 +31,7 @@ class AsyncEvents {
   /// Forgets events of an object that is being destroyed, and for which push() is not called any more.
   void forget(const ibv_qp& qp);
   void forget(const ibv_cq& cq);
+  void forget(const ibv_srq& srq);
 
  private:
   bool take(ibv_async_event& event);
@@ -42,7 +43,9 @@ class AsyncEvents {
   std::deque<ibv_async_event> events_;
 };
 
-/// The device's event handler: `qp` is what create_qp gave as context.
+/// The device's event handlers: `qp`, `srq` and `cq` are what was given as context when they were created.
 void deliver_qp_event(void* qp, transport::QpEvent event) noexcept;
+void deliver_srq_limit(void* srq) noexcept;
+void deliver_cq_overrun(void* cq) noexcept;
 
 }  // namespace urnic::verbs_api

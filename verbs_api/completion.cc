@@ -72,6 +72,13 @@ unsigned int wc_flags(const Completion& completion) {
   return flags;
 }
 
+std::uint8_t service_level(const Completion& completion) {
+  constexpr std::uint8_t kIpv6 = 1;
+  constexpr std::uint8_t kIpv4 = 2;
+  if (!completion.has_grh) return 0;
+  return completion.is_ipv4 ? kIpv4 : kIpv6;
+}
+
 ibv_wc to_wc(const Completion& completion) {
   ibv_wc wc{};
   wc.wr_id = completion.wr_id;
@@ -84,6 +91,7 @@ ibv_wc to_wc(const Completion& completion) {
   wc.qp_num = to_integer(completion.qp_number);
   wc.src_qp = to_integer(completion.source_qp);
   wc.wc_flags = wc_flags(completion);
+  wc.sl = service_level(completion);
   return wc;
 }
 

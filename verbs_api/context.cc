@@ -6,15 +6,19 @@
 
 #include <cerrno>
 
+#include "verbs_api/ah.h"
 #include "verbs_api/comp_channel.h"
 #include "verbs_api/cq.h"
 #include "verbs_api/device_list.h"
 #include "verbs_api/failure.h"
 #include "verbs_api/mr.h"
+#include "verbs_api/mw.h"
 #include "verbs_api/operations.h"
 #include "verbs_api/pd.h"
 #include "verbs_api/process_device.h"
 #include "verbs_api/qp.h"
+#include "verbs_api/srq.h"
+#include "verbs_api/xrcd.h"
 
 namespace urnic::verbs_api {
 
@@ -48,8 +52,8 @@ Context* Context::open(ibv_device& device, nic::Device& nic) {
 }
 
 bool Context::has_objects() const {
-  return !pds.empty() || !mrs.empty() || !channels.empty() || !cqs.empty() || !qps.empty() ||
-         address_handles != 0;
+  return !pds.empty() || !mrs.empty() || !channels.empty() || !cqs.empty() || !qps.empty() || !srqs.empty() ||
+         !xrcds.empty() || !mws.empty() || !ahs.empty();
 }
 
 void Context::close() {
@@ -60,11 +64,23 @@ void Context::close() {
     for (Qp* const qp : qps) {
       qp->end();
     }
+    for (Ah* const ah : ahs) {
+      ah->end();
+    }
+    for (Srq* const srq : srqs) {
+      srq->end();
+    }
+    for (Mw* const mw : mws) {
+      mw->end();
+    }
     for (Mr* const mr : mrs) {
       mr->end();
     }
     for (Cq* const cq : cqs) {
       cq->end();
+    }
+    for (Xrcd* const xrcd : xrcds) {
+      xrcd->end();
     }
   }
   if (has_objects()) {

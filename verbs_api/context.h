@@ -13,11 +13,15 @@
 
 namespace urnic::verbs_api {
 
+class Ah;
 struct CompChannel;
 struct Cq;
 struct Mr;
+struct Mw;
 struct Pd;
 struct Qp;
+struct Srq;
+struct Xrcd;
 
 /// Begins with the block in which programs look for operations. Knows the objects made through it, so that
 /// closing it ends them as the kernel would: from then on their memory is not touched any more, whether or
@@ -57,7 +61,10 @@ class Context : public verbs_context {
   std::unordered_set<CompChannel*> channels;
   std::unordered_set<Cq*> cqs;
   std::unordered_set<Qp*> qps;
-  std::size_t address_handles = 0;
+  std::unordered_set<Srq*> srqs;
+  std::unordered_set<Xrcd*> xrcds;
+  std::unordered_set<Mw*> mws;
+  std::unordered_set<Ah*> ahs;
 
  private:
   Context(ibv_device& device, nic::Device& nic);

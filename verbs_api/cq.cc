@@ -36,12 +36,6 @@ void Cq::end() {
   }
 }
 
-void Cq::report_overrun() {
-  if (!overrun_reported.exchange(true)) {
-    Context::of(context).async_events().push({.element = {.cq = abi()}, .event_type = IBV_EVENT_CQ_ERR});
-  }
-}
-
 namespace {
 
 Cq* create(Context& owner, std::uint32_t capacity, void* program_context, ibv_comp_channel* channel,

@@ -1,7 +1,6 @@
 // Cq: a completion queue as programs hold it, plain and extended in one.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -26,12 +25,8 @@ struct Cq : ibv_cq_ex {
   /// Takes the device's queue away; the context is closing and has ended the queue pairs.
   void end();
 
-  /// Reports that completions were lost, once, as an event of the context.
-  void report_overrun();
-
   std::unique_ptr<nic::CompletionQueue> inner;
   std::uint32_t async_events_fetched = 0;  ///< under the lock of AsyncEvents
-  std::atomic<bool> overrun_reported{false};
 
   // Of the extended interface: what start_poll or next_poll found, and the lock that is held until end_poll.
   transport::Completion current;

@@ -12,9 +12,6 @@ namespace {
 /// 0, or ENOENT when there is nothing. The caller holds the polling lock.
 int take_next(Cq& cq) {
   if (cq.inner->poll(std::span(&cq.current, 1)) == 0) {
-    if (cq.inner->has_overrun()) {
-      cq.report_overrun();
-    }
     return ENOENT;
   }
   cq.wr_id = cq.current.wr_id;
@@ -76,12 +73,12 @@ std::uint32_t read_source_qp(ibv_cq_ex* cq) noexcept {
 unsigned int read_flags(ibv_cq_ex* cq) noexcept {
   return wc_flags(Cq::of(cq).current);
 }
-// RoCE has no LIDs, and reliable connections do not tell their service level.
+// RoCE has no LIDs.
 std::uint32_t read_source_lid(ibv_cq_ex*) noexcept {
   return 0;
 }
-std::uint8_t read_service_level(ibv_cq_ex*) noexcept {
-  return 0;
+std::uint8_t read_service_level(ibv_cq_ex* cq) noexcept {
+  return service_level(Cq::of(cq).current);
 }
 std::uint8_t read_destination_path_bits(ibv_cq_ex*) noexcept {
   return 0;

@@ -21,8 +21,9 @@ using nic::DeviceLimits;
 /// core that is shared may be away for a few more. Connection managers add it to their ACK timeouts.
 constexpr std::uint8_t kAckDelayCode = 12;
 
-constexpr unsigned int kCapabilities =
-    IBV_DEVICE_CURR_QP_STATE_MOD | IBV_DEVICE_SYS_IMAGE_GUID | IBV_DEVICE_RC_RNR_NAK_GEN;
+constexpr unsigned int kCapabilities = IBV_DEVICE_CURR_QP_STATE_MOD | IBV_DEVICE_SYS_IMAGE_GUID |
+                                       IBV_DEVICE_RC_RNR_NAK_GEN | IBV_DEVICE_XRC | IBV_DEVICE_MEM_WINDOW |
+                                       IBV_DEVICE_MEM_WINDOW_TYPE_2B;
 
 ibv_device_attr attributes_of(const nic::Device& nic) {
   ibv_device_attr attributes{};
@@ -47,8 +48,17 @@ ibv_device_attr attributes_of(const nic::Device& nic) {
   attributes.max_qp_rd_atom = DeviceLimits::kMaxReadsInFlight;
   attributes.max_res_rd_atom = DeviceLimits::kMaxReadsInFlight * DeviceLimits::kMaxQueuePairs;
   attributes.max_qp_init_rd_atom = DeviceLimits::kMaxReadsInFlight;
-  attributes.atomic_cap = IBV_ATOMIC_NONE;
+  // Atomics are the processor's own instructions, so that its threads may use them on the same memory. The
+  // wider promise, IBV_ATOMIC_GLOB, would include other devices, which read and write in two steps.
+  attributes.atomic_cap = IBV_ATOMIC_HCA;
+  attributes.max_mw = DeviceLimits::kMaxMemoryRegions;
+  attributes.max_mcast_grp = DeviceLimits::kMaxGroupMembers;
+  attributes.max_mcast_qp_attach = DeviceLimits::kMaxGroupMembers;
+  attributes.max_total_mcast_qp_attach = DeviceLimits::kMaxGroupMembers;
   attributes.max_ah = DeviceLimits::kMaxAddressHandles;
+  attributes.max_srq = DeviceLimits::kMaxSharedReceiveQueues;
+  attributes.max_srq_wr = DeviceLimits::kMaxWorkRequests;
+  attributes.max_srq_sge = DeviceLimits::kMaxSges;
   attributes.max_pkeys = 1;
   attributes.local_ca_ack_delay = kAckDelayCode;
   attributes.phys_port_cnt = 1;

@@ -33,11 +33,10 @@ namespace {
 /// What a region may be registered with: rights, and flags that a driver is free to ignore, such as relaxed
 /// ordering. EOPNOTSUPP for what only other devices can do, EINVAL for what nobody knows.
 Result<transport::Access, int> checked_access(unsigned int flags) {
-  constexpr unsigned int kOtherDevices =
-      IBV_ACCESS_MW_BIND | IBV_ACCESS_ZERO_BASED | IBV_ACCESS_ON_DEMAND | IBV_ACCESS_HUGETLB;
+  constexpr unsigned int kOtherDevices = IBV_ACCESS_ON_DEMAND | IBV_ACCESS_HUGETLB;
 
   const unsigned int wanted = flags & ~static_cast<unsigned int>(IBV_ACCESS_OPTIONAL_RANGE);
-  if ((wanted & ~(kAccessRights | kOtherDevices)) != 0) {
+  if ((wanted & ~(kAccessRights | IBV_ACCESS_ZERO_BASED | kOtherDevices)) != 0) {
     return EINVAL;
   }
   if ((wanted & kOtherDevices) != 0) {
@@ -56,10 +55,11 @@ ibv_mr* register_memory(ibv_pd* pd, void* memory, std::size_t length, std::uint6
   if (!access) {
     return fail(access.error());
   }
+  const bool is_zero_based = (flags & IBV_ACCESS_ZERO_BASED) != 0;
   return or_out_of_memory([&]() -> ibv_mr* {
     auto created = std::make_unique<Mr>(*pd);
-    const auto region =
-        owner.nic().register_memory(*Pd::of(pd).inner, memory, length, address, access.value());
+    const auto region = owner.nic().register_memory(*Pd::of(pd).inner, memory, length,
+                                                    is_zero_based ? 0 : address, access.value());
     if (!region) {
       return fail(explain("reg_mr", region.error()));
     }

@@ -1,26 +1,12 @@
-// Verbs that exist and are not offered: shared receive queues, and objects of other processes.
+// Verbs that exist and are not offered: objects of other processes.
 #include <cerrno>
 
 #include "verbs_api/failure.h"
 #include "verbs_api/libibverbs.h"
 
 using urnic::verbs_api::fail;
-using urnic::verbs_api::refuse;
 
 extern "C" {
-
-ibv_srq* ibv_create_srq(ibv_pd*, ibv_srq_init_attr*) {
-  return fail(EOPNOTSUPP);
-}
-int ibv_modify_srq(ibv_srq*, ibv_srq_attr*, int) {
-  return refuse(EOPNOTSUPP);
-}
-int ibv_query_srq(ibv_srq*, ibv_srq_attr*) {
-  return refuse(EOPNOTSUPP);
-}
-int ibv_destroy_srq(ibv_srq*) {
-  return refuse(EOPNOTSUPP);
-}
 
 ibv_context* ibv_import_device(int) {
   return fail(EOPNOTSUPP);

@@ -14,6 +14,7 @@ int request_notification(ibv_cq* cq, int solicited_only) noexcept;
 // post.cc
 int post_send(ibv_qp* qp, ibv_send_wr* first, ibv_send_wr** bad) noexcept;
 int post_receive(ibv_qp* qp, ibv_recv_wr* first, ibv_recv_wr** bad) noexcept;
+int post_srq_receive(ibv_srq* srq, ibv_recv_wr* first, ibv_recv_wr** bad) noexcept;
 // device_query.cc, port_query.cc
 int query_device_ex(ibv_context* context, const ibv_query_device_ex_input* input,
                     ibv_device_attr_ex* attributes, std::size_t size) noexcept;
@@ -21,6 +22,15 @@ int query_port(ibv_context* context, std::uint8_t port, ibv_port_attr* attribute
 // cq.cc, qp.cc
 ibv_cq_ex* create_cq_ex(ibv_context* context, ibv_cq_init_attr_ex* wanted) noexcept;
 ibv_qp* create_qp_ex(ibv_context* context, ibv_qp_init_attr_ex* wanted) noexcept;
+// srq.cc, xrcd.cc
+ibv_srq* create_srq_ex(ibv_context* context, ibv_srq_init_attr_ex* wanted) noexcept;
+int get_srq_number(ibv_srq* srq, std::uint32_t* number) noexcept;
+ibv_xrcd* open_xrcd(ibv_context* context, ibv_xrcd_init_attr* wanted) noexcept;
+int close_xrcd(ibv_xrcd* xrcd) noexcept;
+// mw.cc
+ibv_mw* alloc_mw(ibv_pd* pd, ibv_mw_type type) noexcept;
+int dealloc_mw(ibv_mw* mw) noexcept;
+int bind_mw(ibv_qp* qp, ibv_mw* mw, ibv_mw_bind* wanted) noexcept;
 
 /// Fills a zeroed block. What stays null is not offered: programs find out by exactly that.
 void fill_operations(verbs_context& context);

@@ -46,9 +46,6 @@ int poll_cq(ibv_cq* cq, int capacity, ibv_wc* completions) noexcept {
   }
   const std::span room(completions, static_cast<std::size_t>(capacity));
   const std::size_t taken = capacity == 1 ? take<1>(*polled.inner, room) : take<16>(*polled.inner, room);
-  if (taken == 0 && polled.inner->has_overrun()) [[unlikely]] {
-    polled.report_overrun();
-  }
   return static_cast<int>(taken);
 }
 

@@ -55,8 +55,14 @@ Result<std::unique_ptr<ProcessDevice::Made>, Error> ProcessDevice::make() {
       settings.device, made->clock, [&settings](const nic::PortSpec& spec, std::uint16_t link_mtu) {
         return open_port(settings, spec, link_mtu);
       });
-  made->device->set_event_handlers({.on_qp = deliver_qp_event});
+  made->device->set_event_handlers(
+      {.on_qp = deliver_qp_event, .on_srq_limit = deliver_srq_limit, .on_cq_overrun = deliver_cq_overrun});
   return made;
+}
+
+XrcDomains& ProcessDevice::xrc_domains() {
+  const std::lock_guard lock(mutex_);
+  return made_->xrc_domains;
 }
 
 bool ProcessDevice::is_verbose() const {

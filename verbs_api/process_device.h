@@ -9,6 +9,7 @@
 #include "nic/device.h"
 #include "transport/result.h"
 #include "verbs_api/environment.h"
+#include "verbs_api/xrc_domains.h"
 
 namespace urnic::verbs_api {
 
@@ -30,6 +31,9 @@ class ProcessDevice {
   /// person.
   Result<nic::Device*, Error> get();
 
+  /// The XRC domains of the device, which must have been made.
+  XrcDomains& xrc_domains();
+
   /// Whether URNIC_VERBOSE asks for explanations.
   bool is_verbose() const;
 
@@ -48,6 +52,7 @@ class ProcessDevice {
     NicEnvironment environment;
     nic::SteadyClock clock;
     std::unique_ptr<nic::Device> device;  // uses the two above
+    XrcDomains xrc_domains;
   };
 
   ProcessDevice();

@@ -1,5 +1,6 @@
 #include "verbs_api/qp.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <mutex>
 #include <utility>
@@ -10,16 +11,20 @@
 #include "verbs_api/operations.h"
 #include "verbs_api/pd.h"
 #include "verbs_api/qp_attributes.h"
+#include "verbs_api/send_request.h"
+#include "verbs_api/srq.h"
 #include "verbs_api/untrusted_enum.h"
+#include "verbs_api/xrcd.h"
 
 namespace urnic::verbs_api {
 
-Qp::Qp(ibv_pd& pd, const ibv_qp_init_attr_ex& wanted) : ibv_qp_ex{} {
-  qp_base.context = pd.context;
+Qp::Qp(ibv_context& opened, const ibv_qp_init_attr_ex& wanted) : ibv_qp_ex{}, xrcd(wanted.xrcd) {
+  qp_base.context = &opened;
   qp_base.qp_context = wanted.qp_context;
-  qp_base.pd = &pd;
+  qp_base.pd = wanted.pd;
   qp_base.send_cq = wanted.send_cq;
   qp_base.recv_cq = wanted.recv_cq;
+  qp_base.srq = wanted.srq;
   qp_base.state = IBV_QPS_RESET;
   qp_base.qp_type = wanted.qp_type;
   pthread_mutex_init(&qp_base.mutex, nullptr);
@@ -40,52 +45,98 @@ void Qp::end() {
 
 namespace {
 
-/// 0, or why such a queue pair cannot be made.
-int find_fault(const ibv_pd& pd, const ibv_qp_init_attr_ex& wanted) {
-  switch (number_in(wanted.qp_type)) {
+/// EOPNOTSUPP for what libibverbs knows and we do not have, EINVAL for numbers that nobody knows.
+Result<nic::QpType, int> to_qp_type(const ibv_qp_type& type) {
+  switch (number_in(type)) {
     case IBV_QPT_RC:
-      break;
+      return nic::QpType::kRc;
     case IBV_QPT_UC:
+      return nic::QpType::kUc;
     case IBV_QPT_UD:
-    case IBV_QPT_RAW_PACKET:
+      return nic::QpType::kUd;
     case IBV_QPT_XRC_SEND:
+      return nic::QpType::kXrcInitiator;
     case IBV_QPT_XRC_RECV:
+      return nic::QpType::kXrcTarget;
+    case IBV_QPT_RAW_PACKET:
     case IBV_QPT_DRIVER:
       return EOPNOTSUPP;
     default:
       return EINVAL;
   }
-  if (wanted.srq != nullptr) {
-    return EOPNOTSUPP;
-  }
-  if (wanted.send_cq == nullptr || wanted.recv_cq == nullptr) {
-    return EINVAL;
-  }
-  // Objects of two contexts do not mix: closing one of them would take away what the other one uses.
-  return wanted.send_cq->context == pd.context && wanted.recv_cq->context == pd.context ? 0 : EINVAL;
 }
 
-/// `wanted` as ibv_create_qp_ex has it; its capabilities become those that were granted.
-ibv_qp* create(ibv_pd& pd, ibv_qp_init_attr_ex& wanted) {
-  Context& owner = Context::of(pd.context);
+/// Takes away what a queue pair of this type does not use. The kernel, too, does not look at it.
+void normalize(nic::QpType type, ibv_qp_init_attr_ex& wanted) {
+  if (type == nic::QpType::kXrcTarget) {
+    wanted.pd = nullptr;
+    wanted.send_cq = nullptr;
+    wanted.cap = {};
+  } else {
+    wanted.xrcd = nullptr;
+  }
+  if (!nic::has_receive_queue(type)) {
+    wanted.recv_cq = nullptr;
+    wanted.srq = nullptr;
+  }
+  if (!nic::has_receive_queue(type) || wanted.srq != nullptr) {
+    wanted.cap.max_recv_wr = 0;
+    wanted.cap.max_recv_sge = 0;
+  }
+}
+
+/// Objects of two contexts do not mix: closing one of them would take away what the other one uses.
+bool is_all_of(const ibv_context& context, const ibv_qp_init_attr_ex& wanted) {
+  const auto is_of = [&context](const auto* used) { return used == nullptr || used->context == &context; };
+  return is_of(wanted.pd) && is_of(wanted.send_cq) && is_of(wanted.recv_cq) && is_of(wanted.srq) &&
+         is_of(wanted.xrcd);
+}
+
+nic::QpCreateAttributes to_create_attributes(nic::QpType type, const ibv_qp_init_attr_ex& wanted) {
+  return {.type = type,
+          .capabilities = to_capabilities(wanted.cap),
+          .pd = wanted.pd != nullptr ? Pd::of(wanted.pd).inner.get() : nullptr,
+          .send_queue = wanted.send_cq != nullptr ? Cq::of(wanted.send_cq).inner.get() : nullptr,
+          .receive_queue = wanted.recv_cq != nullptr ? Cq::of(wanted.recv_cq).inner.get() : nullptr,
+          .srq = wanted.srq != nullptr ? Srq::of(wanted.srq).inner.get() : nullptr,
+          .xrc_domain = wanted.xrcd != nullptr ? Xrcd::of(wanted.xrcd).inner : nullptr,
+          .all_signaled = wanted.sq_sig_all != 0};
+}
+
+/// `wanted` as ibv_create_qp_ex has it, with nulls for what is not given; its capabilities become those that
+/// were granted.
+ibv_qp* create(ibv_context& context, ibv_qp_init_attr_ex& wanted) {
+  Context& owner = Context::of(&context);
   if (owner.is_dead()) {
     return fail(owner.dead_error());
   }
-  if (const int fault = find_fault(pd, wanted); fault != 0) {
-    return fail(fault);
+  const auto type = to_qp_type(wanted.qp_type);
+  if (!type) {
+    return fail(type.error());
+  }
+  const std::uint64_t operations =
+      (wanted.comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS) != 0 ? wanted.send_ops_flags : 0;
+  if ((operations & ~offered_send_operations(type.value())) != 0) {
+    return fail(EOPNOTSUPP);
+  }
+  normalize(type.value(), wanted);
+  if (!is_all_of(context, wanted)) {
+    return fail(EINVAL);
   }
   // The port opens here, at the first object that needs packets, and a person wants to know why it does not.
   if (const auto started = owner.nic().start(); !started) {
     return fail(report(started.error()));
   }
   return or_out_of_memory([&]() -> ibv_qp* {
-    auto created = std::make_unique<Qp>(pd, wanted);
-    auto inner = owner.nic().create_qp({.capabilities = to_capabilities(wanted.cap),
-                                        .pd = Pd::of(&pd).inner.get(),
-                                        .send_queue = Cq::of(wanted.send_cq).inner.get(),
-                                        .receive_queue = Cq::of(wanted.recv_cq).inner.get(),
-                                        .all_signaled = wanted.sq_sig_all != 0,
-                                        .context = created.get()});
+    auto created = std::make_unique<Qp>(context, wanted);
+    nic::QpCreateAttributes attributes = to_create_attributes(type.value(), wanted);
+    attributes.context = created.get();
+    if ((operations & IBV_QP_EX_WITH_ATOMIC_WRITE) != 0) {
+      // Its bytes are handed over with the request.
+      std::uint32_t& room = attributes.capabilities.max_inline_data;
+      room = std::max(room, kAtomicBytes);
+    }
+    auto inner = owner.nic().create_qp(attributes);
     if (!inner) {
       return fail(explain("create_qp", inner.error()));
     }
@@ -94,7 +145,7 @@ ibv_qp* create(ibv_pd& pd, ibv_qp_init_attr_ex& wanted) {
     created->qp_base.handle = created->qp_base.qp_num;
     wanted.cap = to_ibv_cap(created->inner->attributes().capabilities);
     if ((wanted.comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS) != 0) {
-      created->builder = std::make_unique<WorkRequestBuilder>(*created->inner, wanted.send_ops_flags);
+      created->builder = std::make_unique<WorkRequestBuilder>(*created->inner, operations);
       fill_builders(*created);
     }
     const std::lock_guard lock(owner.mutex());
@@ -113,24 +164,31 @@ void wait_for_acknowledgements(Qp& qp) {
 
 }  // namespace
 
-ibv_qp* create_qp_ex(ibv_context*, ibv_qp_init_attr_ex* wanted) noexcept {
-  constexpr std::uint32_t kKnown =
-      IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_CREATE_FLAGS | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
+ibv_qp* create_qp_ex(ibv_context* context, ibv_qp_init_attr_ex* wanted) noexcept {
+  constexpr std::uint32_t kKnown = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_XRCD |
+                                   IBV_QP_INIT_ATTR_CREATE_FLAGS | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
 
   const std::uint32_t mask = wanted->comp_mask;
-  if ((mask & ~kKnown) != 0 || ((mask & IBV_QP_INIT_ATTR_CREATE_FLAGS) != 0 && wanted->create_flags != 0) ||
-      ((mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS) != 0 &&
-       (wanted->send_ops_flags & ~kOfferedSendOperations) != 0)) {
+  if ((mask & ~kKnown) != 0 || ((mask & IBV_QP_INIT_ATTR_CREATE_FLAGS) != 0 && wanted->create_flags != 0)) {
     return fail(EOPNOTSUPP);
   }
-  if ((mask & IBV_QP_INIT_ATTR_PD) == 0 || wanted->pd == nullptr) {
-    return fail(EINVAL);
+  ibv_qp_init_attr_ex complete = *wanted;
+  if ((mask & IBV_QP_INIT_ATTR_PD) == 0) {
+    complete.pd = nullptr;
   }
-  return create(*wanted->pd, *wanted);
+  if ((mask & IBV_QP_INIT_ATTR_XRCD) == 0) {
+    complete.xrcd = nullptr;
+  }
+  ibv_qp* const created = create(*context, complete);
+  if (created != nullptr) {
+    wanted->cap = complete.cap;
+  }
+  return created;
 }
 
 }  // namespace urnic::verbs_api
 
+namespace nic = urnic::nic;
 using urnic::verbs_api::Context;
 using urnic::verbs_api::explain;
 using urnic::verbs_api::Qp;
@@ -148,7 +206,8 @@ ibv_qp* ibv_create_qp(ibv_pd* pd, ibv_qp_init_attr* qp_init_attr) {
   wanted.cap = qp_init_attr->cap;
   wanted.qp_type = qp_init_attr->qp_type;
   wanted.sq_sig_all = qp_init_attr->sq_sig_all;
-  ibv_qp* const created = urnic::verbs_api::create(*pd, wanted);
+  wanted.pd = pd;
+  ibv_qp* const created = urnic::verbs_api::create(*pd->context, wanted);
   if (created != nullptr) {
     qp_init_attr->cap = wanted.cap;
   }
@@ -165,11 +224,13 @@ int ibv_modify_qp(ibv_qp* qp, ibv_qp_attr* attr, int attr_mask) {
   if (owner.is_dead()) {
     return refuse(owner.dead_error());
   }
-  const auto attributes = urnic::verbs_api::to_qp_attributes(*attr, attr_mask);
+  nic::QueuePair& inner = *Qp::of(qp).inner;
+  const int mask = urnic::verbs_api::without_useless(inner.attributes().type, attr_mask);
+  const auto attributes = urnic::verbs_api::to_qp_attributes(*attr, mask);
   if (!attributes) {
     return refuse(explain("modify_qp", attributes.error()));
   }
-  const auto modified = Qp::of(qp).inner->modify(attributes.value());
+  const auto modified = inner.modify(attributes.value());
   if (!modified) {
     return refuse(explain("modify_qp", modified.error()));
   }
@@ -191,6 +252,7 @@ int ibv_query_qp(ibv_qp* qp, ibv_qp_attr* attr, int, ibv_qp_init_attr* init_attr
   init_attr->qp_context = qp->qp_context;
   init_attr->send_cq = qp->send_cq;
   init_attr->recv_cq = qp->recv_cq;
+  init_attr->srq = qp->srq;
   init_attr->cap = attr->cap;
   init_attr->qp_type = qp->qp_type;
   init_attr->sq_sig_all = created.all_signaled ? 1 : 0;
@@ -208,6 +270,9 @@ int ibv_destroy_qp(ibv_qp* qp) {
   Context& owner = Context::of(qp->context);
   if (owner.is_dead()) {
     return refuse(owner.dead_error());
+  }
+  if (const auto destroyable = owner.nic().check_destroyable(*doomed.inner); !destroyable) {
+    return refuse(explain("destroy_qp", destroyable.error()));
   }
   {
     const std::lock_guard lock(owner.mutex());

@@ -11,7 +11,7 @@
 namespace urnic::verbs_api {
 
 struct Qp : ibv_qp_ex {
-  Qp(ibv_pd& pd, const ibv_qp_init_attr_ex& wanted);
+  Qp(ibv_context& opened, const ibv_qp_init_attr_ex& wanted);
   ~Qp();
   Qp(const Qp&) = delete;
   Qp& operator=(const Qp&) = delete;
@@ -23,6 +23,7 @@ struct Qp : ibv_qp_ex {
   void end();
 
   std::unique_ptr<nic::QueuePair> inner;
+  const ibv_xrcd* xrcd;                         ///< of an XRC target
   std::unique_ptr<WorkRequestBuilder> builder;  ///< null unless made with send operations flags
   std::uint32_t events_fetched = 0;             ///< under the lock of AsyncEvents
 };

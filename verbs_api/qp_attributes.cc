@@ -59,24 +59,22 @@ ibv_qp_state to_ibv_state(QpState state) {
   return IBV_QPS_UNKNOWN;
 }
 
-/// What can be selected: attributes of reliable connections, and the migration state, of which there is one.
+/// What can be selected: all that some type of queue pair has, and the migration state, of which there is
+/// one.
 constexpr int kOffered = IBV_QP_STATE | IBV_QP_CUR_STATE | IBV_QP_ACCESS_FLAGS | IBV_QP_PKEY_INDEX |
                          IBV_QP_PORT | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT |
                          IBV_QP_RNR_RETRY | IBV_QP_RQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER |
-                         IBV_QP_SQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_PATH_MIG_STATE | IBV_QP_DEST_QPN;
-constexpr int kKnown =
-    kOffered | IBV_QP_EN_SQD_ASYNC_NOTIFY | IBV_QP_ALT_PATH | IBV_QP_CAP | IBV_QP_RATE_LIMIT;
+                         IBV_QP_SQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_PATH_MIG_STATE | IBV_QP_DEST_QPN |
+                         IBV_QP_QKEY | IBV_QP_EN_SQD_ASYNC_NOTIFY;
+constexpr int kKnown = kOffered | IBV_QP_ALT_PATH | IBV_QP_CAP | IBV_QP_RATE_LIMIT;
 
 /// Says no to a mask or a value, with the reason.
 std::optional<Error> find_fault(const ibv_qp_attr& attributes, int mask) {
-  // The Q_Key is of datagrams, and the kernel, too, refuses it here as if it did not know it.
   if ((mask & ~kKnown) != 0) {
-    return Error{.code = EINVAL,
-                 .message = "the mask selects an attribute that reliable connections do not have"};
+    return Error{.code = EINVAL, .message = "the mask selects an attribute that nobody knows"};
   }
   if ((mask & ~kOffered) != 0) {
-    return Error{.code = EOPNOTSUPP,
-                 .message = "alternate paths, resizing, rate limits and drain events are not offered"};
+    return Error{.code = EOPNOTSUPP, .message = "alternate paths, resizing and rate limits are not offered"};
   }
   if ((mask & IBV_QP_PATH_MIG_STATE) != 0 && number_in(attributes.path_mig_state) != IBV_MIG_MIGRATED) {
     return Error{.code = EOPNOTSUPP, .message = "paths cannot migrate"};
@@ -155,7 +153,24 @@ Result<nic::QpAttributes, Error> to_qp_attributes(const ibv_qp_attr& attributes,
   if ((mask & IBV_QP_RNR_RETRY) != 0) {
     result.rnr_retry = attributes.rnr_retry;
   }
+  if ((mask & IBV_QP_QKEY) != 0) {
+    result.qkey = attributes.qkey;
+  }
+  if ((mask & IBV_QP_EN_SQD_ASYNC_NOTIFY) != 0) {
+    result.notify_when_drained = attributes.en_sqd_async_notify != 0;
+  }
   return result;
+}
+
+int without_useless(nic::QpType type, int mask) {
+  switch (type) {
+    case nic::QpType::kXrcInitiator:
+      return mask & ~(IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER);
+    case nic::QpType::kXrcTarget:
+      return mask & ~(IBV_QP_MAX_QP_RD_ATOMIC | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY);
+    default:
+      return mask;
+  }
 }
 
 ibv_qp_attr to_ibv_attributes(const nic::QpAttributes& attributes, const nic::QpCapabilities& capabilities) {
@@ -164,6 +179,7 @@ ibv_qp_attr to_ibv_attributes(const nic::QpAttributes& attributes, const nic::Qp
   result.cur_qp_state = result.qp_state;
   result.path_mtu = to_ibv_mtu(attributes.path_mtu.value_or(PathMtu::k1024));
   result.path_mig_state = IBV_MIG_MIGRATED;
+  result.qkey = attributes.qkey.value_or(0);
   result.rq_psn = attributes.receive_psn.value_or(Psn{}).value();
   result.sq_psn = attributes.send_psn.value_or(Psn{}).value();
   result.dest_qp_num = to_integer(attributes.destination_qp.value_or(QpNumber{}));

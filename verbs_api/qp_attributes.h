@@ -9,9 +9,13 @@
 namespace urnic::verbs_api {
 
 /// The attributes that `mask` (IBV_QP_*) selects. EINVAL for values that mean nothing, EOPNOTSUPP for what is
-/// not offered: alternate paths, resizing, draining events. Whether they fit the state is for the device to
-/// say.
+/// not offered: alternate paths, resizing, rate limits. Whether they fit the type and the state is for the
+/// device to say.
 Result<nic::QpAttributes, Error> to_qp_attributes(const ibv_qp_attr& attributes, int mask);
+
+/// `mask` without what half a connection has no use for: programs give XRC queue pairs all that a reliable
+/// connection needs, and the kernel lets them.
+int without_useless(nic::QpType type, int mask);
 
 /// Everything, as ibv_query_qp reports it.
 ibv_qp_attr to_ibv_attributes(const nic::QpAttributes& attributes, const nic::QpCapabilities& capabilities);

@@ -2,18 +2,25 @@
 
 #include <cerrno>
 #include <cstdint>
+#include <cstring>
 #include <limits>
 
-#include "verbs_api/context.h"
 #include "verbs_api/post.h"
-#include "verbs_api/qp.h"
+#include "verbs_api/send_request.h"
 #include "verbs_api/sge_array.h"
 
 namespace urnic::verbs_api {
 
 using nic::PostStatus;
-using transport::SendOperation;
 using transport::SendRequest;
+
+WorkRequestBuilder::WorkRequestBuilder(nic::QueuePair& qp, std::uint64_t operations)
+    : qp_(qp), operations_(operations), type_(qp.attributes().type) {
+  if (needs_address()) {
+    waiting_sges_.reserve(SgeArray::kCapacity);
+    waiting_bytes_.resize(qp.attributes().capabilities.max_inline_data);
+  }
+}
 
 void WorkRequestBuilder::start(int error) {
   started_ = error == 0;
@@ -55,22 +62,56 @@ void WorkRequestBuilder::begin(std::uint64_t needed, const SendRequest& request)
     spoil(EOPNOTSUPP);
   }
   pending_ = request;
+  data_ = Data::kNone;
+  has_address_ = !needs_address() || is_local(request.operation);
+}
+
+void WorkRequestBuilder::set_destination(const transport::Destination& destination) {
+  if (!pending_ || type_ != nic::QpType::kUd) {
+    return spoil(EINVAL);
+  }
+  pending_->destination = destination;
+  set_address();
+}
+
+void WorkRequestBuilder::set_xrc_srq(std::uint32_t number) {
+  if (!pending_ || type_ != nic::QpType::kXrcInitiator) {
+    return spoil(EINVAL);
+  }
+  pending_->xrc_srq = number;
+  set_address();
+}
+
+/// The data may have come before the address, and waits for it.
+void WorkRequestBuilder::set_address() {
+  has_address_ = true;
+  if (data_ != Data::kNone) {
+    post_pending();
+  }
 }
 
 void WorkRequestBuilder::set_sges(const ibv_sge* list, std::size_t count) {
-  if (!pending_ || count > SgeArray::kCapacity) {
+  if (!pending_ || data_ != Data::kNone || count > SgeArray::kCapacity) {
     spoil(EINVAL);
   }
   if (error_ != 0) {
     return;
   }
   const SgeArray sges(list, count);
-  note(batch_->post(*pending_, sges.elements()));
-  pending_.reset();
+  if (!is_right_length(*pending_, sges.elements())) {
+    return spoil(EINVAL);
+  }
+  if (has_address_) {
+    note(batch_->post(*pending_, sges.elements()));
+    pending_.reset();
+    return;
+  }
+  data_ = Data::kElements;
+  waiting_sges_.assign(sges.elements().begin(), sges.elements().end());
 }
 
 void WorkRequestBuilder::set_inline(const ibv_data_buf* list, std::size_t count) {
-  if (!pending_ || !sends_data(pending_->operation) || count > SgeArray::kCapacity) {
+  if (!pending_ || data_ != Data::kNone || !sends_data(pending_->operation) || count > SgeArray::kCapacity) {
     spoil(EINVAL);
   }
   if (error_ != 0) {
@@ -79,14 +120,34 @@ void WorkRequestBuilder::set_inline(const ibv_data_buf* list, std::size_t count)
   SgeArray sges;
   for (std::size_t i = 0; i < count; ++i) {
     if (list[i].length > std::numeric_limits<std::uint32_t>::max()) {
-      spoil(EINVAL);
-      return;
+      return spoil(EINVAL);
     }
     sges.add({.address = reinterpret_cast<std::uintptr_t>(list[i].addr),
               .length = static_cast<std::uint32_t>(list[i].length)});
   }
-  note(batch_->post_inline(*pending_, sges.elements()));
-  pending_.reset();
+  if (!is_right_length(*pending_, sges.elements())) {
+    return spoil(EINVAL);
+  }
+  if (has_address_) {
+    note(batch_->post_inline(*pending_, sges.elements()));
+    pending_.reset();
+    return;
+  }
+  keep_inline(sges.elements());
+}
+
+/// The program may change its bytes as soon as they are set.
+void WorkRequestBuilder::keep_inline(std::span<const transport::Sge> pieces) {
+  if (nic::total_length(pieces) > waiting_bytes_.size()) {
+    return spoil(EINVAL);
+  }
+  data_ = Data::kInline;
+  waiting_length_ = 0;
+  for (const transport::Sge& piece : pieces) {
+    if (piece.length == 0) continue;  // its address need not be one
+    std::memcpy(&waiting_bytes_[waiting_length_], reinterpret_cast<const void*>(piece.address), piece.length);
+    waiting_length_ += piece.length;
+  }
 }
 
 void WorkRequestBuilder::spoil(int error) {
@@ -97,129 +158,28 @@ void WorkRequestBuilder::spoil(int error) {
 
 void WorkRequestBuilder::post_pending() {
   if (pending_ && error_ == 0) {
-    note(batch_->post(*pending_, {}));
+    note(post(*pending_));
   }
   pending_.reset();
+}
+
+PostStatus WorkRequestBuilder::post(const SendRequest& request) {
+  if (!has_address_ || (data_ == Data::kNone && !is_right_length(request, {}))) {
+    return PostStatus::kBadRequest;
+  }
+  if (data_ == Data::kInline) {
+    const transport::Sge all{.address = reinterpret_cast<std::uintptr_t>(waiting_bytes_.data()),
+                             .length = waiting_length_};
+    return batch_->post_inline(request, std::span(&all, 1));
+  }
+  return batch_->post(request, data_ == Data::kElements ? std::span<const transport::Sge>(waiting_sges_)
+                                                        : std::span<const transport::Sge>());
 }
 
 void WorkRequestBuilder::note(PostStatus status) {
   if (status != PostStatus::kPosted) {
     spoil(errno_of(status));
   }
-}
-
-namespace {
-
-WorkRequestBuilder& builder_of(ibv_qp_ex* qp) {
-  return *Qp::of(qp).builder;
-}
-
-/// A request with what every builder takes from the queue pair's fields.
-SendRequest request(const ibv_qp_ex& qp, SendOperation operation) {
-  return SendRequest{
-      .wr_id = qp.wr_id,
-      .operation = operation,
-      .signaled = (qp.wr_flags & IBV_SEND_SIGNALED) != 0,
-      .solicited = (qp.wr_flags & IBV_SEND_SOLICITED) != 0,
-      .fence = (qp.wr_flags & IBV_SEND_FENCE) != 0,
-  };
-}
-
-SendRequest request(const ibv_qp_ex& qp, SendOperation operation, std::uint32_t rkey, std::uint64_t address) {
-  SendRequest result = request(qp, operation);
-  result.remote_address = address;
-  result.rkey = transport::Rkey{rkey};
-  return result;
-}
-
-void send(ibv_qp_ex* qp) noexcept {
-  builder_of(qp).begin(IBV_QP_EX_WITH_SEND, request(*qp, SendOperation::kSend));
-}
-
-void send_with_immediate(ibv_qp_ex* qp, __be32 immediate) noexcept {
-  SendRequest wanted = request(*qp, SendOperation::kSendWithImmediate);
-  wanted.immediate = immediate;
-  builder_of(qp).begin(IBV_QP_EX_WITH_SEND_WITH_IMM, wanted);
-}
-
-void write(ibv_qp_ex* qp, std::uint32_t rkey, std::uint64_t address) noexcept {
-  builder_of(qp).begin(IBV_QP_EX_WITH_RDMA_WRITE, request(*qp, SendOperation::kWrite, rkey, address));
-}
-
-void write_with_immediate(ibv_qp_ex* qp, std::uint32_t rkey, std::uint64_t address,
-                          __be32 immediate) noexcept {
-  SendRequest wanted = request(*qp, SendOperation::kWriteWithImmediate, rkey, address);
-  wanted.immediate = immediate;
-  builder_of(qp).begin(IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM, wanted);
-}
-
-void read(ibv_qp_ex* qp, std::uint32_t rkey, std::uint64_t address) noexcept {
-  builder_of(qp).begin(IBV_QP_EX_WITH_RDMA_READ, request(*qp, SendOperation::kRead, rkey, address));
-}
-
-void set_sge(ibv_qp_ex* qp, std::uint32_t lkey, std::uint64_t address, std::uint32_t length) noexcept {
-  const ibv_sge sge{.addr = address, .length = length, .lkey = lkey};
-  builder_of(qp).set_sges(&sge, 1);
-}
-
-void set_sge_list(ibv_qp_ex* qp, std::size_t count, const ibv_sge* list) noexcept {
-  builder_of(qp).set_sges(list, count);
-}
-
-void set_inline_data(ibv_qp_ex* qp, void* address, std::size_t length) noexcept {
-  const ibv_data_buf buffer{.addr = address, .length = length};
-  builder_of(qp).set_inline(&buffer, 1);
-}
-
-void set_inline_data_list(ibv_qp_ex* qp, std::size_t count, const ibv_data_buf* list) noexcept {
-  builder_of(qp).set_inline(list, count);
-}
-
-void start(ibv_qp_ex* qp) noexcept {
-  const Context& owner = Context::of(qp->qp_base.context);
-  builder_of(qp).start(owner.is_dead() ? owner.dead_error() : 0);
-}
-int complete(ibv_qp_ex* qp) noexcept {
-  return builder_of(qp).complete();
-}
-void abort(ibv_qp_ex* qp) noexcept {
-  builder_of(qp).abort();
-}
-
-void not_offered(ibv_qp_ex* qp) {
-  builder_of(qp).spoil(EOPNOTSUPP);
-}
-
-}  // namespace
-
-void fill_builders(ibv_qp_ex& qp) {
-  qp.wr_start = start;
-  qp.wr_complete = complete;
-  qp.wr_abort = abort;
-
-  qp.wr_send = send;
-  qp.wr_send_imm = send_with_immediate;
-  qp.wr_rdma_write = write;
-  qp.wr_rdma_write_imm = write_with_immediate;
-  qp.wr_rdma_read = read;
-  qp.wr_set_sge = set_sge;
-  qp.wr_set_sge_list = set_sge_list;
-  qp.wr_set_inline_data = set_inline_data;
-  qp.wr_set_inline_data_list = set_inline_data_list;
-
-  qp.wr_atomic_cmp_swp = [](ibv_qp_ex* it, std::uint32_t, std::uint64_t, std::uint64_t, std::uint64_t) {
-    not_offered(it);
-  };
-  qp.wr_atomic_fetch_add = [](ibv_qp_ex* it, std::uint32_t, std::uint64_t, std::uint64_t) {
-    not_offered(it);
-  };
-  qp.wr_atomic_write = [](ibv_qp_ex* it, std::uint32_t, std::uint64_t, const void*) { not_offered(it); };
-  qp.wr_bind_mw = [](ibv_qp_ex* it, ibv_mw*, std::uint32_t, const ibv_mw_bind_info*) { not_offered(it); };
-  qp.wr_local_inv = [](ibv_qp_ex* it, std::uint32_t) { not_offered(it); };
-  qp.wr_send_inv = [](ibv_qp_ex* it, std::uint32_t) { not_offered(it); };
-  qp.wr_send_tso = [](ibv_qp_ex* it, void*, std::uint16_t, std::uint16_t) { not_offered(it); };
-  qp.wr_set_ud_addr = [](ibv_qp_ex* it, ibv_ah*, std::uint32_t, std::uint32_t) { not_offered(it); };
-  qp.wr_set_xrc_srqn = [](ibv_qp_ex* it, std::uint32_t) { not_offered(it); };
 }
 
 }  // namespace urnic::verbs_api

@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <mutex>
 #include <optional>
+#include <span>
+#include <vector>
 
 #include "nic/queue_pair.h"
 #include "transport/work_request.h"
@@ -12,10 +14,8 @@
 
 namespace urnic::verbs_api {
 
-/// The builders of ibv_qp_ex that can be asked for.
-inline constexpr std::uint64_t kOfferedSendOperations =
-    IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM | IBV_QP_EX_WITH_SEND |
-    IBV_QP_EX_WITH_SEND_WITH_IMM | IBV_QP_EX_WITH_RDMA_READ;
+/// The builders (IBV_QP_EX_WITH_*) that can be asked for.
+std::uint64_t offered_send_operations(nic::QpType type);
 
 /// Between start() and complete() or abort() one thread has the queue; others wait in start(). The device
 /// sees nothing before complete(). The first thing that goes wrong spoils the whole batch and is what
@@ -23,7 +23,7 @@ inline constexpr std::uint64_t kOfferedSendOperations =
 class WorkRequestBuilder {
  public:
   /// Only `operations` (IBV_QP_EX_WITH_*) may be built.
-  WorkRequestBuilder(nic::QueuePair& qp, std::uint64_t operations) : qp_(qp), operations_(operations) {}
+  WorkRequestBuilder(nic::QueuePair& qp, std::uint64_t operations);
 
   /// With an `error` the batch is spoiled from the start and takes nothing.
   void start(int error);
@@ -36,19 +36,35 @@ class WorkRequestBuilder {
   /// Gives it its data, which may happen once. Without data it is posted empty.
   void set_sges(const ibv_sge* list, std::size_t count);
   void set_inline(const ibv_data_buf* list, std::size_t count);
+  /// Tells where it goes, which datagrams and XRC need, before or after its data.
+  void set_destination(const transport::Destination& destination);
+  void set_xrc_srq(std::uint32_t number);
   /// Spoils the batch, unless something else has.
   void spoil(int error);
 
  private:
+  /// What has been set as the data of a work request that still lacks its address.
+  enum class Data : std::uint8_t { kNone, kElements, kInline };
+
+  bool needs_address() const { return type_ == nic::QpType::kUd || type_ == nic::QpType::kXrcInitiator; }
+  void set_address();
+  void keep_inline(std::span<const transport::Sge> pieces);
   void post_pending();
+  nic::PostStatus post(const transport::SendRequest& request);
   void finish();
   void note(nic::PostStatus status);
 
   nic::QueuePair& qp_;
   std::uint64_t operations_;
+  nic::QpType type_;
   std::mutex building_;  // held from start() on, unless that failed
   std::optional<nic::QueuePair::SendBatch> batch_;
   std::optional<transport::SendRequest> pending_;
+  bool has_address_ = false;  // of pending_, or it needs none
+  Data data_ = Data::kNone;   // of pending_
+  std::vector<transport::Sge> waiting_sges_;
+  std::vector<std::byte> waiting_bytes_;
+  std::uint32_t waiting_length_ = 0;
   int error_ = 0;
   bool started_ = false;
 };

@@ -14,7 +14,7 @@ LONGEST_TALK = 0.1
 
 
 class Kill(ClientTest):
-    KILLS = 200
+    KILLS = 100
 
     def side(self, role, port, generation):
         """Sides are '--listen' and '--connect'; the name tells generations apart."""

@@ -35,3 +35,17 @@ for _program in ("ib_send_lat", "ib_write_lat", "ib_read_lat"):
     _add(_program)
 _add("ib_write_bw", "-n", "200", environment={"URNIC_PROGRESS": "thread"}, name="ib_write_bw_progress_by_thread")
 _add("ib_write_bw", "-n", "200", nics=(["--fault", "loss=0.005,seed=5"], []), name="ib_write_bw_frames_lost")
+
+for _service in ("UC", "UD"):
+    # A message for which no receive is posted is lost, and the server waits for it: so there is one for each from the start.
+    _add("ib_send_bw", "-c", _service, "-n", "500", "-r", "512")
+    _add("ib_send_lat", "-c", _service)
+_add("ib_write_bw", "-c", "UC")
+_add("ib_write_lat", "-c", "UC")
+for _program in ("ib_atomic_bw", "ib_atomic_lat"):
+    for _type in ("FETCH_AND_ADD", "CMP_AND_SWAP"):
+        _add(_program, "-A", _type)
+_add("ib_send_bw", "--use-srq")
+_add("ib_send_bw", "--use-srq", "-q", "4")
+for _program in ("ib_send_bw", "ib_write_bw", "ib_read_bw"):
+    _add(_program, "-c", "XRC")

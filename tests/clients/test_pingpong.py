@@ -1,19 +1,18 @@
-"""ibv_rc_pingpong, from one byte to a megabyte, polling and sleeping, and three hundred times in a row."""
+"""The ping-pongs of ibverbs-utils: ibv_rc_pingpong from one byte to a megabyte, polling and sleeping, and three hundred times in a
+row; those of the other services."""
 import random
+import re
 
 import harness
 from harness import ClientTest
 
 
 class PingpongTest(ClientTest):
-    def setUp(self):
-        super().setUp()
-        self.require("ibv_rc_pingpong")
-
-    def pingpong(self, *options, gid=1, **keywords):
-        outputs = self.run_pair("ibv_rc_pingpong", "-d", "urnic0", "-g", gid, *options, **keywords)
+    def pingpong(self, *options, program="ibv_rc_pingpong", gid=1, **keywords):
+        self.require(program)
+        outputs = self.run_pair(program, "-d", "urnic0", "-g", gid, *options, **keywords)
         for output in outputs:
-            if "iters in" not in output or "invalid data" in output:
+            if not re.search(r"iters in|^success$", output, re.MULTILINE) or "invalid data" in output:
                 self.fail_with("a ping-pong without a result, or with wrong data")
         return outputs
 
@@ -52,6 +51,23 @@ _add("ipv6", gid=2, nics=(["--ip6", "fd00::1/64"], ["--ip6", "fd00::2/64"]))([])
 _add("addresses_of_ones_own", nics=(["--ip", "192.168.9.1/24"], ["--ip", "192.168.9.2/24"]))([])
 _add("link_mtu_1500", nics=(["--mtu", "1500"], ["--mtu", "1500"]))(["-c", "-s", 100000])
 _add("one_percent_of_frames_lost", nics=(["--fault", "loss=0.01,seed=3"], []))(["-c", "-n", 300, "-s", 100000])
+for _service, _options in (
+    ("uc", []),
+    ("uc", ["-e"]),
+    ("uc", ["-c", "-s", 100000]),
+    ("ud", []),
+    ("ud", ["-e"]),
+    ("ud", ["-c", "-s", 1024]),
+    ("ud", ["-s", 4096]),
+    ("srq", []),
+    ("srq", ["-e"]),
+    ("srq", ["-q", 16, "-c"]),
+    ("xsrq", []),
+    ("xsrq", ["-e"]),
+):
+    _add(_service, program=f"ibv_{_service}_pingpong")(_options)
+for _service in ("uc", "ud", "srq", "xsrq"):
+    _add(f"link_local_gid_{_service}", program=f"ibv_{_service}_pingpong", gid=0)([])
 
 
 class PingpongRow(PingpongTest):

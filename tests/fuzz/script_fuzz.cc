@@ -1,9 +1,9 @@
 // Fuzz target: a protocol script from anybody, parsed and, if it parses, run.
 //
-// Whether the script passes does not matter. The parser may refuse anything and crash on nothing; what is run stays
-// within the runner's bounds, and the transport must survive packets, work requests and times in any order. So that a
-// changed byte does not end a script, it is played a second time without the lines that the parser refuses and without
-// looking at what comes of it.
+// Whether the script passes does not matter. The parser may refuse anything and crash on nothing; what is run
+// stays within the runner's bounds, and the transport must survive packets, work requests and times in any
+// order. So that a changed byte does not end a script, it is played a second time without the lines that the
+// parser refuses and without looking at what comes of it.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>

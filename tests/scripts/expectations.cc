@@ -116,11 +116,8 @@ std::optional<Trouble> compare_completion(const Statement& statement, const Comp
     if (auto trouble = mismatch(number.field, statement.number(number.field), number.is)) return trouble;
   }
   // An immediate that is not named must not be there.
-  if (auto trouble = mismatch("has-imm", statement.has("imm") || statement.flag("has-imm"), is.has_immediate))
-    return trouble;
-  if (auto trouble =
-          mismatch("has-inv", statement.has("inv") || statement.flag("has-inv"), is.has_invalidate))
-    return trouble;
+  if (auto trouble = mismatch("has-imm", statement.has("imm"), is.has_immediate)) return trouble;
+  if (auto trouble = mismatch("has-inv", statement.has("inv"), is.has_invalidate)) return trouble;
   if (statement.has("imm")) {
     if (auto trouble = mismatch("imm", statement.number("imm"), ntohl(is.immediate))) return trouble;
   }

@@ -2,13 +2,18 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cctype>
 #include <filesystem>
+#include <fstream>
 #include <map>
+#include <set>
 #include <string>
+#include <utility>
 
 #include "tests/scripts/packet_text.h"
 #include "tests/scripts/parser.h"
 #include "tests/scripts/runner.h"
+#include "tests/scripts/vocabulary.h"
 #include "tests/support/pcap_file.h"
 
 namespace urnic::scripts {
@@ -125,6 +130,39 @@ TEST(ScriptParser, ReadsTimesExactly) {
   EXPECT_EQ(time(1), 4000000000);
   EXPECT_EQ(time(2), 8192);
   EXPECT_EQ(time(3), 0);
+}
+
+// --- The documentation ---
+
+/// The words between backquotes, cut at everything that is not part of a name.
+std::set<std::string> words_of_readme() {
+  std::ifstream file(URNIC_SCRIPTS_README);
+  std::set<std::string> words;
+  std::string word;
+  for (char c; file.get(c);) {
+    const bool is_part = std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '-' || c == '_' ||
+                         c == '<' || c == '>' || c == '+';
+    if (is_part) {
+      word += c;
+    } else if (!word.empty()) {
+      words.insert(std::exchange(word, {}));
+    }
+  }
+  return words;
+}
+
+TEST(ScriptVocabulary, IsDocumented) {
+  const std::set<std::string> documented = words_of_readme();
+  for (const VerbRule& verb : verbs()) {
+    const std::string word(verb.word == "+" ? "+1ms" : verb.word);
+    EXPECT_TRUE(documented.contains(word)) << verb.word;
+    for (const ValueRule& field : verb.fields) {
+      EXPECT_TRUE(documented.contains(std::string(field.name))) << verb.word << " " << field.name;
+    }
+    for (const std::string_view choice : verb.subject.choices) {
+      EXPECT_TRUE(documented.contains(std::string(choice))) << verb.word << " " << choice;
+    }
+  }
 }
 
 // --- The runner ---

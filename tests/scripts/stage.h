@@ -79,7 +79,7 @@ class Stage final : private transport::QpEventSink,
                     private transport::LimitSink,
                     private transport::XrcReceivers {
  public:
-  static constexpr std::uint32_t kQueueDepth = 256;
+  static constexpr std::uint32_t kQueueDepth = 64;
   static constexpr std::uint32_t kInlineBytes = 256;
   /// Packets that come and go and timers that expire, in one script.
   static constexpr int kMostSteps = 20'000;

@@ -134,8 +134,6 @@ constexpr auto kReceiveCompletionFields = std::to_array<ValueRule>({
     number("imm", k32Bits),
     number("inv", k32Bits),
     flag("solicited"),
-    flag("has-imm"),
-    flag("has-inv"),
     flag("has-grh"),
     number("src", k24Bits),
     number("srq", k24Bits),
@@ -201,6 +199,10 @@ constexpr auto kVerbs = std::to_array<VerbRule>({
 });
 
 }  // namespace
+
+std::span<const VerbRule> verbs() {
+  return kVerbs;
+}
 
 const VerbRule* find_verb(std::string_view word) {
   const auto found =

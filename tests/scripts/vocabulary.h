@@ -41,6 +41,8 @@ struct VerbRule {
   std::span<const ValueRule> fields{};
 };
 
+std::span<const VerbRule> verbs();
+
 /// The rule of a line's first word; null if there is none. Lines that begin with '+' are "+".
 const VerbRule* find_verb(std::string_view word);
 

@@ -57,8 +57,10 @@ std::uint32_t Connections::flow_of(const Frame& frame, const Packet& packet, boo
   return last_flow_ = index;
 }
 
-void Connections::on_packet(std::uint32_t index, const Seen& seen) {
+void Connections::on_packet(std::uint32_t index, const Seen& packet) {
   Flow& flow = flows_[index];
+  Seen seen = packet;
+  seen.order = order_of(flow, seen);
   const OpcodeInfo& info = *seen.packet.info;
   flow.first_ns = flow.packets == 0 ? seen.time_ns : flow.first_ns;
   flow.last_ns = std::max(flow.last_ns, seen.time_ns);
@@ -94,6 +96,21 @@ void Connections::on_packet(std::uint32_t index, const Seen& seen) {
     const bool interrupted = now.peer && flows_[*now.peer].ladder.last_frame() > now.ladder.last_frame();
     flows_[index].ladder.add(seen, mark, interrupted, ladder_limit_);
   }
+}
+
+Order Connections::order_of(Flow& flow, const Seen& seen) {
+  // Further back it is another count, or the same one after many packets to others.
+  constexpr std::int16_t kOvertaken = -1024;
+  if (seen.frame.is_ipv6 || seen.frame.is_roce_v1 || !flow.ip_ids_vary_) {
+    flow.newest_ip_id_ = seen.frame.ip_id;
+    return Order::kUnknown;
+  }
+  const auto ahead = static_cast<std::int16_t>(seen.frame.ip_id - flow.newest_ip_id_);
+  if (ahead < 0 && ahead > kOvertaken) {
+    return Order::kLate;
+  }
+  flow.newest_ip_id_ = seen.frame.ip_id;
+  return Order::kInOrder;
 }
 
 bool Connections::is_network_copy(Flow& flow, const Seen& seen) {
@@ -154,6 +171,9 @@ bool Connections::on_request(std::uint32_t index, const Seen& seen) {
         std::make_unique<Lane>(findings_, index, flows_.size() > kManyFlows ? kShortHistory : kHistory);
     flow.lane->exchange.is_reliable = seen.packet.info->is_connected();
     flow.lane->exchange.counts.first_ns = seen.time_ns;
+    if (flow.peer && flows_[*flow.peer].source_port == flow.source_port) {
+      flow.lane->exchange.fitting_answers = Exchange::kManyAnswers;
+    }
     if (!flow.peer && !seen.packet.info->is_connected()) {
       match_by_port(index);
     }
@@ -236,6 +256,11 @@ void Connections::match_by_port(std::uint32_t index) {
 void Connections::pair(std::uint32_t a, std::uint32_t b) {
   flows_[a].peer = b;
   flows_[b].peer = a;
+  for (const std::uint32_t index : {a, b}) {
+    if (flows_[index].lane && flows_[a].source_port == flows_[b].source_port) {
+      flows_[index].lane->exchange.fitting_answers = Exchange::kManyAnswers;
+    }
+  }
 }
 
 void Connections::finish(std::int64_t end_ns) {

@@ -63,6 +63,7 @@ struct Flow {
   std::array<Imprint, 8> imprints_{};
   std::size_t next_imprint_ = 0;
   bool ip_ids_vary_ = false;
+  std::uint16_t newest_ip_id_ = 0;
   std::uint32_t failed_matches_ = 0;
 };
 
@@ -78,7 +79,7 @@ class Connections {
   /// Index of the packet's flow; kNoFlow when there are too many. A damaged packet founds none.
   std::uint32_t flow_of(const Frame& frame, const Packet& packet, bool is_damaged);
   /// Follows a packet of flow `index`.
-  void on_packet(std::uint32_t index, const Seen& seen);
+  void on_packet(std::uint32_t index, const Seen& packet);
   void finish(std::int64_t end_ns);
 
   const std::vector<Flow>& flows() const { return flows_; }
@@ -90,6 +91,7 @@ class Connections {
     std::size_t operator()(const FlowKey& key) const;
   };
 
+  static Order order_of(Flow& flow, const Seen& seen);
   bool is_network_copy(Flow& flow, const Seen& seen);
   void check_constancy(std::uint32_t index, const Seen& seen);
   void on_datagram(std::uint32_t index, const Seen& seen);

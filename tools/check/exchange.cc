@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 namespace urnic::check {
 namespace {
@@ -32,8 +33,23 @@ bool Exchange::learn_mtu(std::size_t payload_bytes) {
   if (mtu == 0) {
     mtu = static_cast<std::uint32_t>(payload_bytes);
     settle_last_span();
+    log.settle_spans([this](std::uint32_t length) { return responses_for(length); });
   }
   return true;
+}
+
+void Exchange::add_if_sure(Rule rule, std::initializer_list<std::uint64_t> frames, std::string expected,
+                           std::string seen) {
+  findings.add_if_complete(rule, flow, frames, std::move(expected), std::move(seen), is_settled);
+}
+
+void Exchange::add_if_in_order(const Seen& seen, Rule rule, std::string expected, std::string what) {
+  findings.add_if_complete(rule, flow, {seen.number}, std::move(expected), std::move(what),
+                           is_settled && seen.order == Order::kInOrder);
+}
+
+void Exchange::close_hole(Psn psn) {
+  std::erase_if(holes, [psn](const Hole& hole) { return hole.psn == psn; });
 }
 
 void Exchange::settle_last_span() {
@@ -47,6 +63,7 @@ void Exchange::reset() {
   log.clear();
   mtu = 0;
   last_span_unsure = false;
+  is_settled = false;
   acknowledged.reset();
   refusal.reset();
   fatal.reset();

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 #include <map>
 #include <optional>
 #include <string>
@@ -15,6 +16,10 @@
 
 namespace urnic::check {
 
+/// Whether a packet was overtaken by one that its sender sent later. Only the IP identification tells, and
+/// only if the sender counts it.
+enum class Order : std::uint8_t { kInOrder, kLate, kUnknown };
+
 /// A packet on its way through the models.
 struct Seen {
   const Frame& frame;
@@ -23,6 +28,7 @@ struct Seen {
   std::int64_t time_ns = 0;
   bool is_damaged = false;  ///< the ICRC is wrong; receivers drop it
   std::uint32_t icrc = 0;   ///< as sent; 0 when cut off
+  Order order = Order::kUnknown;
 
   bool has_whole_payload() const { return packet.payload.size() == packet.payload_bytes; }
 };
@@ -69,13 +75,16 @@ struct Refusal {
 struct Hole {
   Psn psn;
   bool is_atomic = false;
-  std::uint64_t frame = 0;  ///< where its absence was noticed
+  std::uint64_t frame = 0;      ///< where its absence was noticed
+  std::uint64_t passed_in = 0;  ///< a new request, sent when everything else was answered; 0 for none
 };
 
 inline constexpr std::size_t kMaxHoles = 64;
 
 /// What the models of requester and responder share. Bounded: see RequestLog.
 struct Exchange {
+  static constexpr std::uint32_t kManyAnswers = 3;
+
   Exchange(Findings& all_findings, std::uint32_t flow_index, std::size_t history)
       : findings(all_findings), flow(flow_index), log(history) {}
 
@@ -83,21 +92,33 @@ struct Exchange {
   std::uint32_t flow;
   RequestLog log;
   bool is_reliable = true;
-  std::uint32_t mtu = 0;            ///< path MTU in bytes; 0 until something shows it
-  bool last_span_unsure = false;    ///< the newest entry is a READ whose number of responses is not known yet
+  std::uint32_t mtu = 0;          ///< path MTU in bytes; 0 until something shows it
+  bool last_span_unsure = false;  ///< the newest entry is a READ whose number of responses is not known yet
+  /// Whether the newest request is known to be the newest ever sent. Not so when the capture begins in the
+  /// middle of a repetition.
+  bool is_settled = false;
+  /// Answers that fitted, in a row from the first; many when the UDP ports of both directions agree as well
+  /// (fact 6). Few may be those of another queue pair with the same PSNs.
+  std::uint32_t fitting_answers = 0;
   bool has_unplaced = false;        ///< a damaged request was seen last, whose PSN says nothing
   std::optional<Psn> acknowledged;  ///< the highest PSN that any answer confirmed
   std::optional<Refusal> refusal;
   std::optional<Refusal> fatal;
   std::vector<Hole> holes;
-  std::uint32_t generation = 0;      ///< how often the queue pair began anew
-  std::uint64_t last_new_frame = 0;  ///< of the newest request that was not a repetition
+  std::uint32_t generation = 0;  ///< how often the queue pair began anew
   ExchangeCounts counts;
 
   /// How many PSNs a READ of `length` bytes takes, at least 1 and at most RequestLog::kMaxSpan.
   std::uint32_t responses_for(std::uint32_t length) const;
   /// Takes a full packet's payload as the path MTU. False when it cannot be one.
   bool learn_mtu(std::size_t payload_bytes);
+  /// Adds a finding that only a capture with all frames, from before the repetitions under way, can prove.
+  void add_if_sure(Rule rule, std::initializer_list<std::uint64_t> frames, std::string expected,
+                   std::string seen);
+  /// The same, about `seen`, that only holds if the network did not deliver it late.
+  void add_if_in_order(const Seen& seen, Rule rule, std::string expected, std::string what);
+  /// The response with this PSN is there after all.
+  void close_hole(Psn psn);
   /// Corrects the span of the newest entry once the path MTU is known.
   void settle_last_span();
   /// Forgets everything but the counts: the queue pair began anew.

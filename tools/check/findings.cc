@@ -8,11 +8,11 @@ Severity Findings::severity_of(Rule rule) const {
 }
 
 void Findings::add_if_complete(Rule rule, std::uint32_t flow, std::initializer_list<std::uint64_t> frames,
-                               std::string expected, std::string seen) {
-  const Severity severity = policy_.lossy ? Severity::kUnknown : severity_of(rule);
+                               std::string expected, std::string seen, bool is_sure) {
+  const Severity severity = policy_.lossy || !is_sure ? Severity::kUnknown : severity_of(rule);
   if (Finding* const finding = place_for(rule, severity, flow, frames)) {
     finding->expected = std::move(expected);
-    finding->seen = std::move(seen) + "; or the capture lacks frames (--lossy says that it may)";
+    finding->seen = std::move(seen);
   }
 }
 

@@ -13,6 +13,9 @@
 
 namespace urnic::check {
 
+/// Belongs to what is seen where absence is the evidence.
+inline constexpr const char* kUnlessLost = "; or the capture lacks frames (--lossy says that it may)";
+
 inline constexpr std::uint32_t kNoFlow = UINT32_MAX;
 
 /// One finding, or for habits all of one connection's of one rule.
@@ -55,9 +58,9 @@ class Findings {
     });
   }
 
-  /// The same for a rule that is broken only if the capture has every frame.
+  /// The same for a rule that is broken only if the capture has every frame, and if `is_sure`.
   void add_if_complete(Rule rule, std::uint32_t flow, std::initializer_list<std::uint64_t> frames,
-                       std::string expected, std::string seen);
+                       std::string expected, std::string seen, bool is_sure = true);
 
   /// The capture was found to lack frames: from now on nothing follows from absence.
   void set_lossy() { policy_.lossy = policy_.lossy || !muted_; }

@@ -15,6 +15,8 @@ void MsnModel::on_msn(const Seen& seen, const MessageCount& count, std::uint32_t
   const std::uint32_t msn = seen.packet.msn;
   if (!msn_) {
     msn_ = msn;
+    // A count that fits from zero on is that of a connection whose beginning the capture has.
+    exchange_.is_settled = exchange_.is_settled || (msn == count.completed && !was_restarted_);
     return;
   }
   const std::uint32_t expected = (*msn_ + count.completed) & kMask;
@@ -60,8 +62,16 @@ std::optional<std::int32_t> MsnModel::counted_by(const Seen& seen) const {
 
 void MsnModel::restart(const Seen* seen) {
   settle_doubt(false);
+  was_restarted_ = true;
   msn_ = seen != nullptr ? std::optional(seen->packet.msn) : std::nullopt;
   errors_ = 0;
+}
+
+void MsnModel::finish() {
+  if (doubt_) {
+    exchange_.findings.add_if_complete(Rule::kMsn, exchange_.flow, {doubt_->frame},
+                                       std::to_string(doubt_->expected), std::to_string(doubt_->seen), false);
+  }
 }
 
 void MsnModel::settle_doubt(bool is_habit) {
@@ -79,8 +89,8 @@ void MsnModel::settle_doubt(bool is_habit) {
 }
 
 void MsnModel::complain(std::uint64_t frame, Psn psn, std::uint32_t expected, std::uint32_t msn) {
-  exchange_.findings.add(Rule::kMsn, exchange_.flow, {frame}, std::to_string(expected),
-                         fmt::format("{} with PSN {}", msn, hex(psn)));
+  exchange_.add_if_sure(Rule::kMsn, {frame}, std::to_string(expected),
+                        fmt::format("{} with PSN {}", msn, hex(psn)));
 }
 
 }  // namespace urnic::check

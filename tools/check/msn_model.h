@@ -29,7 +29,7 @@ class MsnModel {
   /// Believes this one, whatever came before; nullptr believes the next one.
   void restart(const Seen* seen);
   /// The capture ends.
-  void finish() { settle_doubt(false); }
+  void finish();
 
  private:
   /// Old rdma_rxe does not count WRITEs without immediate. One answer does not tell this from a wrong MSN.
@@ -45,6 +45,7 @@ class MsnModel {
   Exchange& exchange_;
   std::optional<std::uint32_t> msn_;
   std::optional<Doubt> doubt_;
+  bool was_restarted_ = false;
   bool ignores_writes_ = false;
   std::uint32_t errors_ = 0;  ///< in a row
 };

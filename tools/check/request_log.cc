@@ -53,4 +53,26 @@ void RequestLog::fill(std::size_t missing_index, const RequestEntry& entry) {
   }
 }
 
+void RequestLog::settle_spans(const std::function<std::uint32_t(std::uint32_t)>& responses_for) {
+  for (std::size_t i = 0; i < entries_.size(); ++i) {
+    RequestEntry& read = entries_[i];
+    if (!read.span_unsure) {
+      continue;
+    }
+    read.span_unsure = false;
+    const std::uint32_t responses = responses_for(read.length);
+    if (responses < read.span) {
+      RequestEntry missing{.first = read.first + responses,
+                           .span = read.span - responses,
+                           .is_missing = true,
+                           .first_frame = read.first_frame,
+                           .last_frame = read.last_frame,
+                           .first_time_ns = read.first_time_ns,
+                           .last_time_ns = read.last_time_ns};
+      read.span = responses;
+      entries_.insert(entries_.begin() + static_cast<std::ptrdiff_t>(i + 1), missing);
+    }
+  }
+}
+
 }  // namespace urnic::check

@@ -1,9 +1,12 @@
 // The requests of one direction of a connection that a capture showed lately, by PSN.
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <optional>
 
 #include "tools/check/packet.h"
@@ -17,8 +20,11 @@ struct RequestEntry {
   Psn first;
   std::uint32_t span = 1;    ///< how many PSNs
   bool is_missing = false;   ///< never seen
+  bool is_needless = false;  ///< missing, and the message around it is complete
   bool is_skipped = false;   ///< missing, and known never to have existed
+  bool may_be_rest = false;  ///< of a READ: the capture began not long before, perhaps it was asked before
   bool is_damaged = false;   ///< its ICRC is wrong: what it says may not be true
+  bool span_unsure = false;  ///< of a READ, worked out before the path MTU was known
   bool is_answered = false;  ///< the last response to it was seen
   bool ack_requested = false;
   bool has_digest = false;
@@ -33,11 +39,19 @@ struct RequestEntry {
   std::uint32_t digest = 0;  ///< of the payload, or of an atomic's operands
   std::uint64_t address = 0;
   std::uint32_t r_key = 0;
-  std::uint32_t length = 0;         ///< of RETH
-  std::uint32_t next_response = 0;  ///< of a READ: which response comes next, counted from 0
-  std::uint32_t resumed_at = 0;     ///< of a READ: where it was last asked for again, counted from 0
-  std::uint64_t original = 0;       ///< an atomic's result
+  std::uint32_t length = 0;                   ///< of RETH
+  std::uint32_t next_response = 0;            ///< of a READ: which response comes next, counted from 0
+  std::array<std::uint32_t, 4> resumed_at{};  ///< of a READ: where it was asked for again lately, from 0
+  std::uint64_t original = 0;                 ///< an atomic's result
 
+  void resume_at(std::uint32_t response) {
+    std::copy_backward(resumed_at.begin(), resumed_at.end() - 1, resumed_at.end());
+    resumed_at.front() = response;
+    next_response = response;
+  }
+  bool was_resumed_at(std::uint32_t response) const {
+    return std::find(resumed_at.begin(), resumed_at.end(), response) != resumed_at.end();
+  }
   Psn last() const { return first + (span - 1); }
   const OpcodeInfo& info() const { return info_of(opcode); }
   bool covers(Psn psn) const {
@@ -69,6 +83,9 @@ class RequestLog {
   RequestEntry* find(Psn psn);
   /// Puts `entry` into the missing run that covers all of it.
   void fill(std::size_t missing_index, const RequestEntry& entry);
+  /// The path MTU is known now: cuts READs that were given too many PSNs, those of a lost request behind
+  /// them, to what `responses_for(length)` says.
+  void settle_spans(const std::function<std::uint32_t(std::uint32_t)>& responses_for);
 
  private:
   std::size_t limit_;

@@ -50,6 +50,7 @@ void RequesterModel::on_copy(const Seen& seen) {
 RequestEntry RequesterModel::entry_of(const Seen& seen) const {
   const Packet& packet = seen.packet;
   RequestEntry entry{.first = packet.psn,
+                     .may_be_rest = !exchange_.is_settled || exchange_.findings.is_lossy(),
                      .is_damaged = seen.is_damaged,
                      .ack_requested = packet.ack_requested,
                      .has_digest = seen.has_whole_payload() && !seen.is_damaged,
@@ -142,6 +143,7 @@ void RequesterModel::on_new(const Seen& seen, std::uint32_t missing) {
     message_.is_known = false;
     message_.has_gap = true;
   }
+  note_confidence(seen);
   check_sequence(seen);
   check_segment(seen);
   follow_message(seen);
@@ -152,12 +154,23 @@ void RequesterModel::on_new(const Seen& seen, std::uint32_t missing) {
   }
   exchange_.log.append(entry_of(seen));
   exchange_.last_span_unsure = packet.info->operation == Operation::kRead && exchange_.mtu == 0;
-  exchange_.last_new_frame = seen.number;
   exchange_.counts.bytes += packet.payload_bytes;
   exchange_.counts.delivered_bytes += exchange_.is_reliable ? 0 : packet.payload_bytes;
   repetition_next_.reset();
   if (packet.info->ends_message()) {
     count_message(*packet.info);
+  }
+}
+
+void RequesterModel::note_confidence(const Seen& seen) {
+  if (exchange_.log.is_empty() || exchange_.acknowledged != exchange_.log.back().last() ||
+      exchange_.counts.answer_packets == 0) {
+    return;
+  }
+  // Everything was answered, and the requester goes on: nothing newer was ever sent, and it misses nothing.
+  exchange_.is_settled = true;
+  for (Hole& hole : exchange_.holes) {
+    hole.passed_in = hole.passed_in == 0 ? seen.number : hole.passed_in;
   }
 }
 
@@ -171,11 +184,10 @@ void RequesterModel::settle_read_span(Psn next) {
   for (std::uint32_t mtu = 256; mtu <= 4096 && span > 0; mtu *= 2) {
     const std::uint64_t responses = std::max<std::uint64_t>((std::uint64_t{read.length} + mtu - 1) / mtu, 1);
     if (responses == static_cast<std::uint64_t>(span) && responses <= RequestLog::kMaxSpan) {
+      // Unless a request behind it was lost: responses will tell.
       exchange_.last_span_unsure = false;
-      if (read.length > mtu) {
-        exchange_.learn_mtu(mtu);
-      }
       exchange_.log.back().span = static_cast<std::uint32_t>(responses);
+      exchange_.log.back().span_unsure = true;
       return;
     }
   }
@@ -258,18 +270,14 @@ void RequesterModel::finish_write(const Seen& seen) {
   if (message_.bytes != message_.announced) {
     return;  // what is missing had data
   }
-  // Everything that was announced is there: the PSNs left out never stood for a packet.
+  // Everything that was announced is there: if the PSNs left out are acknowledged, they never stood for a
+  // packet.
   for (std::size_t i = exchange_.log.size(); i-- > 0;) {
     RequestEntry& entry = exchange_.log[i];
     if (entry.first_frame < message_.first_frame) {
       break;
     }
-    if (entry.is_missing && !entry.is_skipped) {
-      entry.is_skipped = true;
-      exchange_.findings.add(Rule::kPsnSkipped, exchange_.flow, {entry.first_frame, seen.number},
-                             fmt::format("PSN {}", hex(entry.first)),
-                             fmt::format("{} left out of a WRITE that is complete without", entry.span));
-    }
+    entry.is_needless = entry.is_missing;
   }
 }
 
@@ -297,12 +305,12 @@ void RequesterModel::count_message(const OpcodeInfo& info) {
 
 void RequesterModel::judge_holes() {
   for (const Hole& hole : exchange_.holes) {
-    // A requester that went on had its reasons; one that fell silent may still be about to ask again.
-    if (exchange_.last_new_frame > hole.frame) {
+    // A requester that goes on misses nothing; one with requests under way may still be about to ask again.
+    if (hole.passed_in != 0) {
       exchange_.findings.add_if_complete(
           hole.is_atomic ? Rule::kAtomicUnanswered : Rule::kReadResponseMissing, exchange_.flow,
-          {hole.frame, exchange_.last_new_frame}, fmt::format("an answer with PSN {}", hex(hole.psn)),
-          "later answers, and the requester does not ask again");
+          {hole.frame, hole.passed_in}, fmt::format("an answer with PSN {}", hex(hole.psn)),
+          std::string("later answers, and the requester goes on") + kUnlessLost);
     } else {
       exchange_.findings.add(Rule::kNoAnswer, exchange_.flow, {hole.frame},
                              fmt::format("an answer with PSN {}", hex(hole.psn)), "the capture ends");

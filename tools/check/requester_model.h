@@ -50,6 +50,7 @@ class RequesterModel {
   void check_same(const Seen& seen, const RequestEntry& entry);
   void check_rnr_wait(const Seen& seen);
   void note_repetition(const Seen& seen, std::int64_t since_ns);
+  void note_confidence(const Seen& seen);
   void settle_read_span(Psn next);
   void judge_holes();
   void judge_silence(std::int64_t end_ns);

@@ -63,7 +63,13 @@ void RequesterModel::fill_gap(const Seen& seen, std::size_t index) {
   exchange_.counts.bytes += seen.packet.payload_bytes;
   if (exchange_.is_reliable) {
     check_rnr_wait(seen);
-    note_repetition(seen, missing.first_time_ns);
+    if (seen.order == Order::kLate) {
+      exchange_.findings.add(
+          Rule::kOvertaken, exchange_.flow, {seen.number}, "",
+          fmt::format("{} with PSN {}", name_of(seen.packet.opcode), hex(seen.packet.psn)));
+    } else {
+      note_repetition(seen, missing.first_time_ns);
+    }
   }
   if (seen.packet.info->ends_message()) {
     count_message(*seen.packet.info);
@@ -85,8 +91,7 @@ void RequesterModel::check_repeated_read(const Seen& seen, RequestEntry& entry) 
                     entry.length - std::min<std::uint64_t>(skipped, entry.length)),
         fmt::format("{:#x}, key {:#x}, {} bytes", packet.address, packet.r_key, packet.length));
   }
-  entry.resumed_at = offset;
-  entry.next_response = offset;
+  entry.resume_at(offset);
   const Psn last = entry.last();
   std::erase_if(exchange_.holes, [&](const Hole& hole) {
     return distance(packet.psn, hole.psn) >= 0 && distance(hole.psn, last) >= 0;

@@ -23,9 +23,8 @@ void ResponderModel::on_read_response(const Seen& seen) {
   if (operation == Operation::kFlush || operation == Operation::kAtomicWrite) {
     // Fact 32.
     if (seen.packet.info->position != Position::kOnly || seen.packet.payload_bytes != 0) {
-      exchange_.findings.add(
-          Rule::kReadResponseLength, exchange_.flow, {read->first_frame, seen.number},
-          "READ response Only of 0 bytes",
+      exchange_.add_if_sure(
+          Rule::kReadResponseLength, {read->first_frame, seen.number}, "READ response Only of 0 bytes",
           fmt::format("{} of {} bytes", name_of(seen.packet.opcode), seen.packet.payload_bytes));
     }
     read->is_answered = true;
@@ -35,10 +34,9 @@ void ResponderModel::on_read_response(const Seen& seen) {
     const RequestEntry* const before = exchange_.log.find(read->first + -1);
     const bool is_extra = before != nullptr && !before->is_missing &&
                           before->info().operation == Operation::kRead && before->is_answered;
-    exchange_.findings.add(is_extra ? Rule::kReadResponseExtra : Rule::kAnswerOpcode, exchange_.flow,
-                           {read->first_frame, seen.number},
-                           fmt::format("the answer of a {}", name_of(read->opcode)),
-                           name_of(seen.packet.opcode));
+    exchange_.add_if_sure(
+        is_extra ? Rule::kReadResponseExtra : Rule::kAnswerOpcode, {read->first_frame, seen.number},
+        fmt::format("the answer of a {}", name_of(read->opcode)), name_of(seen.packet.opcode));
     return;
   }
   const auto offset = static_cast<std::uint32_t>(distance(read->first, psn));
@@ -71,10 +69,13 @@ void ResponderModel::check_read_response(const Seen& seen, RequestEntry& read, s
     return starts ? (ends ? Position::kOnly : Position::kFirst)
                   : (ends ? Position::kLast : Position::kMiddle);
   };
-  const bool is_resumed = offset > 0 && offset == read.resumed_at && read.transmissions > 1;
+  const bool is_resumed = offset > 0 && read.was_resumed_at(offset);
+  if (offset == 0 && read.may_be_rest && position == (ends ? Position::kLast : Position::kMiddle)) {
+    return;  // of a READ that began before the capture
+  }
   if (position != place(offset == 0) && !(is_resumed && position == place(true))) {
-    exchange_.findings.add(
-        Rule::kReadResponseOpcode, exchange_.flow, {read.first_frame, seen.number},
+    exchange_.add_if_sure(
+        Rule::kReadResponseOpcode, {read.first_frame, seen.number},
         fmt::format("response {} of {} as {}", offset + 1, read.span,
                     name_of(static_cast<std::uint8_t>(0x0d + static_cast<int>(place(offset == 0))))),
         name_of(seen.packet.opcode));
@@ -88,9 +89,9 @@ void ResponderModel::check_read_response(const Seen& seen, RequestEntry& read, s
   const std::uint64_t wanted =
       read.length <= before ? 0 : std::min<std::uint64_t>(read.length - before, exchange_.mtu);
   if (seen.packet.payload_bytes != wanted) {
-    exchange_.findings.add(Rule::kReadResponseLength, exchange_.flow, {read.first_frame, seen.number},
-                           fmt::format("{} bytes in response {} of {}", wanted, offset + 1, read.span),
-                           fmt::format("{} bytes", seen.packet.payload_bytes));
+    exchange_.add_if_sure(Rule::kReadResponseLength, {read.first_frame, seen.number},
+                          fmt::format("{} bytes in response {} of {}", wanted, offset + 1, read.span),
+                          fmt::format("{} bytes", seen.packet.payload_bytes));
   }
 }
 
@@ -102,6 +103,7 @@ void ResponderModel::check_order_of_responses(const Seen& seen, RequestEntry& re
         Rule::kImpliedNak, exchange_.flow, {read.first_frame, seen.number}, "",
         fmt::format("READ response with PSN {} is missing", hex(exchange_.holes.back().psn)));
   }
+  exchange_.close_hole(seen.packet.psn);
   read.next_response = std::max(read.next_response, offset + 1);
   if (offset + 1 == read.span) {
     if (!read.is_answered) {
@@ -125,9 +127,9 @@ void ResponderModel::on_atomic_answer(const Seen& seen) {
   }
   if (!entry->info().is_atomic()) {
     if (!entry->is_damaged) {
-      exchange_.findings.add(Rule::kAnswerOpcode, exchange_.flow, {entry->first_frame, seen.number},
-                             fmt::format("the answer of a {}", name_of(entry->opcode)),
-                             name_of(seen.packet.opcode));
+      exchange_.add_if_sure(Rule::kAnswerOpcode, {entry->first_frame, seen.number},
+                            fmt::format("the answer of a {}", name_of(entry->opcode)),
+                            name_of(seen.packet.opcode));
     }
     return;
   }

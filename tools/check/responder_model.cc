@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 namespace urnic::check {
 namespace {
@@ -30,6 +31,10 @@ void ResponderModel::on_answer(const Seen& seen) {
                              hex(seen.packet.psn));
     }
     return;
+  }
+  if (seen.order == Order::kLate && exchange_.acknowledged &&
+      distance(*exchange_.acknowledged, seen.packet.psn) <= 0) {
+    return on_late(seen);
   }
   switch (seen.packet.info->operation) {
     case Operation::kAcknowledge:
@@ -64,9 +69,8 @@ bool ResponderModel::is_unsent(const Seen& seen) {
       exchange_.settle_last_span();
       return distance(psn, exchange_.log.next()) <= 0;
     }
-    exchange_.findings.add(Rule::kReadResponseExtra, exchange_.flow, {last.first_frame, seen.number},
-                           fmt::format("{} responses, up to PSN {}", last.span, hex(last.last())),
-                           fmt::format("{} with PSN {}", name_of(seen.packet.opcode), hex(psn)));
+    complain_of_unsent(seen, Rule::kReadResponseExtra,
+                       fmt::format("{} responses, up to PSN {}", last.span, hex(last.last())));
     return true;
   }
   if (exchange_.has_unplaced) {
@@ -75,9 +79,32 @@ bool ResponderModel::is_unsent(const Seen& seen) {
   // What a NAK may name is judged by kind; a NAK for the very next PSN has a rule of its own.
   const bool is_nak = seen.packet.info->operation == Operation::kAcknowledge &&
                       kind_of(seen.packet.syndrome) == AnswerKind::kSequenceNak;
-  exchange_.findings.add(is_nak ? Rule::kNakWithoutGap : Rule::kAckUnsent, exchange_.flow, {seen.number},
-                         fmt::format("a PSN before {}", hex(exchange_.log.next())), hex(psn));
+  complain_of_unsent(seen, is_nak ? Rule::kNakWithoutGap : Rule::kAckUnsent,
+                     fmt::format("a PSN before {}", hex(exchange_.log.next())));
   return true;
+}
+
+void ResponderModel::complain_of_unsent(const Seen& seen, Rule rule, std::string expected) {
+  std::string what = fmt::format("{} with PSN {}", name_of(seen.packet.opcode), hex(seen.packet.psn));
+  if (exchange_.is_settled && exchange_.fitting_answers >= Exchange::kManyAnswers) {
+    exchange_.add_if_sure(rule, {seen.number}, std::move(expected), std::move(what));
+  } else if (!complained_of_stranger_) {
+    complained_of_stranger_ = true;
+    exchange_.findings.add(Rule::kAnswerWithoutRequest, exchange_.flow, {seen.number}, std::move(expected),
+                           std::move(what));
+  }
+}
+
+void ResponderModel::on_late(const Seen& seen) {
+  // Overtaken by later answers, which told the requester all that this one does, but for data.
+  const Psn psn = seen.packet.psn;
+  exchange_.findings.add(Rule::kOvertaken, exchange_.flow, {seen.number}, "",
+                         fmt::format("{} with PSN {}", name_of(seen.packet.opcode), hex(psn)));
+  RequestEntry* const entry = exchange_.log.find(psn);
+  if (entry != nullptr && seen.packet.info->operation != Operation::kAcknowledge) {
+    entry->is_answered = entry->is_answered || entry->last() == psn;
+    exchange_.close_hole(psn);
+  }
 }
 
 void ResponderModel::on_acknowledge(const Seen& seen) {
@@ -117,8 +144,8 @@ void ResponderModel::on_ack(const Seen& seen) {
 void ResponderModel::on_old_ack(const Seen& seen) {
   const Psn psn = seen.packet.psn;
   if (last_ack_ && distance(*last_ack_, psn) < 0) {
-    exchange_.findings.add(Rule::kAckRegress, exchange_.flow, {seen.number},
-                           fmt::format("PSN {} or later", hex(*last_ack_)), hex(psn));
+    exchange_.add_if_in_order(seen, Rule::kAckRegress, fmt::format("PSN {} or later", hex(*last_ack_)),
+                              hex(psn));
     return;
   }
   if (psn != *exchange_.acknowledged) {
@@ -141,8 +168,8 @@ void ResponderModel::on_old_ack(const Seen& seen) {
 void ResponderModel::on_nak(const Seen& seen, AnswerKind kind) {
   const Psn psn = seen.packet.psn;
   if (exchange_.acknowledged && distance(*exchange_.acknowledged, psn) <= 0) {
-    exchange_.findings.add(
-        Rule::kNakPsn, exchange_.flow, {seen.number},
+    exchange_.add_if_in_order(
+        seen, Rule::kNakPsn,
         fmt::format("a PSN behind {}, which is acknowledged", hex(*exchange_.acknowledged)),
         fmt::format("{} with PSN {}", describe_syndrome(seen.packet.syndrome), hex(psn)));
     return;
@@ -167,24 +194,29 @@ void ResponderModel::on_sequence_nak(const Seen& seen) {
   }
   const RequestEntry* const entry = exchange_.log.find(psn);
   if (entry != nullptr && distance(entry->last(), exchange_.log.next()) == 1) {
-    exchange_.findings.add(Rule::kNakWithoutGap, exchange_.flow, {seen.number}, "a request behind the gap",
-                           fmt::format("PSN {} is the last one sent", hex(psn)));
+    exchange_.add_if_sure(Rule::kNakWithoutGap, {seen.number}, "a request behind the gap",
+                          fmt::format("PSN {} is the last one sent", hex(psn)));
   }
   // Nothing before the gap may be missing: then that would be the expected PSN.
+  std::optional<RequestEntry> missing;
   const auto begin = exchange_.log.index_of(*exchange_.acknowledged + 1).value_or(0);
-  for (std::size_t i = begin; i < exchange_.log.size(); ++i) {
+  for (std::size_t i = begin; i < exchange_.log.size() && distance(exchange_.log[i].first, psn) > 0; ++i) {
     RequestEntry& before = exchange_.log[i];
-    if (distance(before.first, psn) <= 0) {
-      break;
-    }
     if (before.is_missing && !before.is_skipped) {
       before.is_skipped = true;
-      exchange_.findings.add_if_complete(Rule::kNakPsn, exchange_.flow, {before.first_frame, seen.number},
-                                         fmt::format("PSN {}, which was never seen", hex(before.first)),
-                                         fmt::format("PSN {}", hex(psn)));
+      missing = missing ? missing : before;
     }
   }
-  advance_to(psn + -1, seen, true, true);
+  const bool can_count = !missing || !msn_.counted_by(seen);
+  advance_to(psn + -1, seen, can_count, true);
+  if (!can_count) {
+    msn_.restart(&seen);
+  }
+  if (missing) {
+    exchange_.add_if_sure(Rule::kNakPsn, {missing->first_frame, seen.number},
+                          fmt::format("PSN {}, which was never seen", hex(missing->first)),
+                          fmt::format("PSN {}{}", hex(psn), kUnlessLost));
+  }
   open_gap_ = psn;
   open_gap_frame_ = seen.number;
   refuse(seen, AnswerKind::kSequenceNak, 0);
@@ -252,8 +284,9 @@ ResponderModel::Range ResponderModel::range_to(Psn psn, const Seen& seen) {
     }
     if (entry.is_missing) {
       if (!entry.is_skipped) {
-        const bool between = i > 0 && i + 1 < log.size() && log[i - 1].info().ends_message() &&
-                             log[i + 1].info().starts_message();
+        const bool between =
+            entry.is_needless || (i > 0 && i + 1 < log.size() && log[i - 1].info().ends_message() &&
+                                  log[i + 1].info().starts_message());
         range.only_between_messages = range.only_between_messages && between;
         if (!range.has_missing) {
           range.first_missing = entry.first;
@@ -305,6 +338,7 @@ void ResponderModel::advance_to(Psn psn, const Seen& seen, bool with_msn, bool e
     return;
   }
   const Range range = range_to(psn, seen);
+  exchange_.fitting_answers += exchange_.fitting_answers < Exchange::kManyAnswers ? 1 : 0;
   exchange_.acknowledged = psn;
   if (exchange_.refusal && distance(exchange_.refusal->psn, psn) >= 0) {
     exchange_.refusal->is_open = false;
@@ -335,14 +369,13 @@ void ResponderModel::judge_missing(const Range& range, const Seen& seen, bool wi
         fmt::format("MSN {} counts {} messages, the capture has {}", seen.packet.msn, counted, completed));
     exchange_.findings.set_lossy();
   } else if (counted == completed && range.only_between_messages) {
-    exchange_.findings.add(
-        Rule::kPsnSkipped, exchange_.flow, {range.gap_frame, seen.number},
-        fmt::format("PSN {}", hex(range.first_missing)),
+    exchange_.add_if_sure(
+        Rule::kPsnSkipped, {range.gap_frame, seen.number}, fmt::format("PSN {}", hex(range.first_missing)),
         fmt::format("a later one, and MSN {} says that nothing is missing", seen.packet.msn));
   } else {
-    exchange_.findings.add_if_complete(Rule::kAckOverGap, exchange_.flow, {range.gap_frame, seen.number},
-                                       fmt::format("nothing behind PSN {}", hex(range.first_missing + -1)),
-                                       fmt::format("PSN {} is acknowledged", hex(seen.packet.psn)));
+    exchange_.add_if_sure(Rule::kAckOverGap, {range.gap_frame, seen.number},
+                          fmt::format("nothing behind PSN {}", hex(range.first_missing + -1)),
+                          fmt::format("PSN {} is acknowledged{}", hex(seen.packet.psn), kUnlessLost));
   }
   msn_.restart(with_msn ? &seen : nullptr);
 }

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 
 #include "tools/check/exchange.h"
 #include "tools/check/msn_model.h"
@@ -43,6 +44,7 @@ class ResponderModel {
   void on_acknowledge(const Seen& seen);
   void on_ack(const Seen& seen);
   void on_old_ack(const Seen& seen);
+  void on_late(const Seen& seen);
   void on_nak(const Seen& seen, AnswerKind kind);
   void on_sequence_nak(const Seen& seen);
   void on_rnr_nak(const Seen& seen);
@@ -52,6 +54,7 @@ class ResponderModel {
   void check_read_response(const Seen& seen, RequestEntry& read, std::uint32_t offset);
   void check_order_of_responses(const Seen& seen, RequestEntry& read, std::uint32_t offset);
   bool is_unsent(const Seen& seen);
+  void complain_of_unsent(const Seen& seen, Rule rule, std::string expected);
 
   /// Moves on to `psn`, answered by `seen`; what was skipped on the way is judged, and the MSN if `exact`.
   void advance_to(Psn psn, const Seen& seen, bool with_msn, bool exact);

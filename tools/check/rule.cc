@@ -99,6 +99,7 @@ constexpr RuleInfo kTable[] = {
     {kRequestGap, "request-gap", kEvent, "requests were lost before the place of capture"},
     {kRepetition, "repetition", kEvent, "requests are sent again"},
     {kNetworkCopy, "network-copy", kEvent, "the network delivered a frame twice"},
+    {kOvertaken, "overtaken", kEvent, "the network delivered frames in another order"},
     {kSequenceNak, "sequence-nak", kEvent, "the responder misses a request"},
     {kRnrNak, "rnr-nak", kEvent, "the responder is not ready"},
     {kFatalNak, "fatal-nak", kEvent, "the responder refuses a request for good"},

@@ -98,6 +98,7 @@ enum class Rule : std::uint8_t {
   kRequestGap,
   kRepetition,
   kNetworkCopy,
+  kOvertaken,
   kSequenceNak,
   kRnrNak,
   kFatalNak,

@@ -252,7 +252,7 @@ std::optional<Refusal> Responder::execute_send(const Packet& packet) {
 std::optional<Refusal> Responder::invalidate(const Packet& packet) {
   if (around_.dma.invalidate(memory_user(), packet.invalidate_rkey) == DmaStatus::kOk) return std::nullopt;
   complete_receive(CompletionStatus::kRemoteInvalidRequest);
-  return kNoAccess;
+  return Refusal{.nak = Nak::kRemoteAccessError};
 }
 
 // Atomics, FLUSH and ATOMIC WRITE: executed once, however often they are asked for (fact 27).

@@ -14,7 +14,7 @@ constexpr std::uint32_t kHalfPsnSpace = 1u << 23;
 void SendWindow::start(Psn first, std::uint32_t mtu_bytes) {
   mtu_bytes_ = mtu_bytes;
   oldest_ = sent_end_ = next_psn_ = first;
-  assigned_ = cursor_ = queue_.head();
+  assigned_ = begun_end_ = cursor_ = queue_.head();
   cursor_packet_ = 0;
   reads_in_flight_ = read_psns_in_flight_ = 0;
   next_message_ = 0;
@@ -47,6 +47,7 @@ Psn SendWindow::cursor_psn() const {
 
 void SendWindow::advance() {
   const SendWqe& wqe = queue_.at(cursor_);
+  if (!has_begun_work()) begun_end_ = cursor_ + 1;
   if (has_response(wqe.request.operation)) {
     ++reads_in_flight_;
     read_psns_in_flight_ += wqe.packet_count - cursor_packet_;

@@ -36,8 +36,8 @@ class SendWindow {
   // --- The cursor: what the requester sends next ---
 
   bool has_work() const { return cursor_ != queue_.tail(); }
-  /// The same, without work requests that were never begun with.
-  bool has_begun_work() const { return cursor_ != assigned_; }
+  /// The same, without work requests of which nothing was ever sent.
+  bool has_begun_work() const { return static_cast<std::int32_t>(begun_end_ - cursor_) > 0; }
   /// The work request at the cursor, with PSNs. Only while has_work().
   SendWqe& begin_current();
   std::uint32_t current_position() const { return cursor_; }
@@ -82,6 +82,7 @@ class SendWindow {
   Psn sent_end_;  // one past the furthest PSN ever sent
   Psn next_psn_;
   std::uint32_t assigned_ = 0;  // position of the first work request without PSNs
+  std::uint32_t begun_end_ = 0;  // position of the first work request of which nothing was sent
   std::uint32_t cursor_ = 0;
   std::uint32_t cursor_packet_ = 0;
   std::uint32_t reads_in_flight_ = 0;      // READs before the cursor that are not done

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include "transport/wire/ipv4.h"
+
 namespace urnic::transport {
 
 namespace {
@@ -34,6 +36,7 @@ void UdResponder::on_request(const wire::Packet& packet) {
   receive_.complete({.opcode = CompletionOpcode::kReceive,
                      .has_immediate = packet.info->has_immediate(),
                      .has_grh = true,
+                     .is_ipv4 = packet.network_header.size() == wire::Ipv4::kMinBytes,
                      .solicited = packet.bth.solicited,
                      .byte_length = static_cast<std::uint32_t>(kGrhAreaBytes + packet.payload.size()),
                      .immediate = packet.immediate,

@@ -98,6 +98,13 @@ FrameEdit& FrameEdit::resize(std::ptrdiff_t bytes) {
   return *this;
 }
 
+FrameEdit& FrameEdit::insert(std::size_t offset, std::size_t count) {
+  frame_.bytes.insert(frame_.bytes.begin() + static_cast<std::ptrdiff_t>(bth_at() + offset), count,
+                      std::byte{0});
+  frame_.bytes_on_wire = frame_.bytes.size();
+  return *this;
+}
+
 std::uint32_t FrameEdit::u24_at(std::size_t offset) const {
   std::uint32_t value = 0;
   for (std::size_t i = 0; i < 3; ++i) {

@@ -36,6 +36,9 @@ class FrameEdit {
   /// Makes the body longer by `bytes` zeros before the ICRC, or shorter.
   FrameEdit& resize(std::ptrdiff_t bytes);
 
+  /// Puts `count` zeros in front of offset `at`.
+  FrameEdit& insert(std::size_t at, std::size_t count);
+
   /// Right lengths, IPv4 header checksum and ICRC.
   void seal();
   /// Right ICRC and IPv4 header checksum over whatever the lengths say.
@@ -43,6 +46,7 @@ class FrameEdit {
 
   std::uint32_t psn() const { return u24_at(9); }
   std::uint32_t msn() const { return u24_at(13); }
+  std::uint8_t opcode() const { return static_cast<std::uint8_t>(frame_.bytes.at(bth_at())); }
   std::uint32_t u24_at(std::size_t at) const;
   std::size_t ip_at() const { return 14; }
   std::size_t bth_at() const;

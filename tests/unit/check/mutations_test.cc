@@ -7,6 +7,7 @@
 #include <ostream>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tests/unit/check/capture_edit.h"
@@ -283,6 +284,74 @@ TEST(SpoiltCaptures, BreakEveryRuleThereIs) {
   for (const RuleInfo& info : all_rules()) {
     EXPECT_EQ(broken.count(info.rule) == 1, info.severity == Severity::kViolation) << info.name;
   }
+}
+
+TEST(OvertakenFrames, BreakNoRule) {
+  Capture capture = Capture::fixture("vs_sizes");
+  // The ACK of frame 10 arrives behind that of frame 14 too: with its own IP identification, it was
+  // overtaken.
+  capture.edit(capture.repeat(10, 14)).new_ip_id().seal();
+  check_capture(capture, {}, [](const Checker& checker) {
+    EXPECT_THAT(violations_of(checker), testing::IsEmpty());
+    EXPECT_EQ(checker.findings().count_of(Rule::kOvertaken) + checker.findings().count_of(Rule::kNetworkCopy),
+              1u);
+  });
+}
+
+TEST(OvertakenFrames, LeaveNoReadResponseMissing) {
+  Capture capture = Capture::fixture("vs_sizes");
+  std::swap(capture[55], capture[57]);
+  std::swap(capture[55].time_ns, capture[57].time_ns);
+  check_capture(capture, {}, [](const Checker& checker) {
+    EXPECT_THAT(violations_of(checker), testing::IsEmpty());
+    EXPECT_EQ(checker.findings().count_of(Rule::kNoAnswer), 0u);
+  });
+}
+
+// Frame 53 asks for 4097 bytes at 0x7f4d58e5f000.
+TEST(ResumedReads, MayBeAnsweredFromEachOfTheirBeginnings) {
+  Capture capture = Capture::fixture("vs_sizes");
+  const std::uint32_t psn = capture.edit(53).psn();
+  const std::size_t second = capture.repeat(53, 58);
+  capture.edit(second).psn(psn + 2).u32(16, 0x58e5f800).u32(24, 4097 - 2048).seal();
+  const std::size_t third = capture.repeat(53, second);
+  capture.edit(third).psn(psn + 3).u32(16, 0x58e5fc00).u32(24, 4097 - 3072).seal();
+  const std::size_t answer =
+      capture.repeat(54, third);  // a First, as the answer to the second request begins
+  capture.edit(answer).psn(psn + 2).seal();
+  check_capture(capture, {}, [](const Checker& checker) {
+    EXPECT_THAT(violations_of(checker), testing::IsEmpty()) << all_of(checker);
+  });
+}
+
+/// vs_sizes as XRC would have sent it: other opcodes, and four bytes more behind the BTH of requests.
+Capture xrc_sizes() {
+  constexpr std::uint8_t kXrc = 0xa0;
+  Capture capture = Capture::fixture("vs_sizes");
+  for (std::size_t number = 1; number <= capture.size(); ++number) {
+    FrameEdit edit = capture.edit(number);
+    const bool is_response = edit.opcode() >= 0x0d && edit.opcode() <= 0x12;
+    edit.opcode(edit.opcode() | kXrc).insert(12, is_response ? 0 : 4).seal();
+  }
+  return capture;
+}
+
+TEST(Xrc, IsFollowedLikeRc) {
+  check_capture(xrc_sizes(), {}, [](const Checker& checker) {
+    EXPECT_THAT(violations_of(checker), testing::IsEmpty()) << all_of(checker);
+    const ExchangeCounts& counts = checker.connections().flows().at(0).lane->exchange.counts;
+    EXPECT_EQ(counts.sends, 10u);
+    EXPECT_EQ(counts.writes, 5u);
+    EXPECT_EQ(counts.reads, 6u);
+  });
+}
+
+TEST(Xrc, IsJudgedLikeRc) {
+  Capture capture = xrc_sizes();
+  capture.edit(14).msn(9).seal();
+  check_capture(capture, {}, [](const Checker& checker) {
+    EXPECT_THAT(violations_of(checker), testing::ElementsAre("msn"));
+  });
 }
 
 // No recording of rdma_rxe has a CNP. The one put together for the fuzz corpus has AckReq and a PSN, as none

@@ -61,6 +61,7 @@ TEST_F(DatagramTest, ArrivesBehindAnAreaForTheGrhThatHoldsTheIpHeader) {
   EXPECT_EQ(received[0].byte_length, kGrhBytes + 100);
   EXPECT_EQ(received[0].source_qp, pair.a().qp().number());
   EXPECT_TRUE(received[0].has_grh);
+  EXPECT_TRUE(received[0].is_ipv4);
   EXPECT_EQ(pair.b().memory()[1000 + kGrhBytes], std::byte{42});
   // Fact 42: version and header length, then at the end the destination 10.0.0.2.
   EXPECT_EQ(pair.b().memory()[1000 + 20], std::byte{0x45});
@@ -183,6 +184,19 @@ TEST_F(UnreliableConnectionTest, NeverAnswers) {
   pair.settle();
   EXPECT_EQ(pair.wire.sent_by(1).size(), before);
   EXPECT_EQ(pair.b().poll_text(), "1 ok");
+}
+
+TEST_F(DatagramTest, GroupsTakeNoMoreMembersThanTheDeviceAllows) {
+  const auto group = [](std::uint32_t number) {
+    return Gid::from_ipv4({{239, 1, static_cast<std::uint8_t>(number >> 8), static_cast<std::uint8_t>(number)}});
+  };
+  Device& device = pair.a().device();
+  for (std::uint32_t i = 0; i < DeviceLimits::kMaxGroupMembers; ++i) {
+    ASSERT_TRUE(device.attach_multicast(pair.a().qp(), group(i)));
+  }
+  const auto attached = device.attach_multicast(pair.a().qp(), group(DeviceLimits::kMaxGroupMembers));
+  ASSERT_FALSE(attached);
+  EXPECT_EQ(attached.error().code, ENOMEM);
 }
 
 }  // namespace

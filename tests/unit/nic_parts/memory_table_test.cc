@@ -228,5 +228,27 @@ TEST_F(MemoryTableTest, HoldsTheMostRegionsADeviceMayHaveAndRefusesTheNext) {
   EXPECT_EQ(table_.find(freed), nullptr);
 }
 
+// Programs need not keep track of the key of a type 2 window to bind it.
+TEST_F(MemoryTableTest, BindsAWindowByAnyKeyThatItHasHad) {
+  const std::uint32_t region = add(kAll | Access::kWindowBind);
+  const std::uint32_t first_key = table_.add_window(WindowType::kType2, kPd).value();
+  const auto bind = [&](std::uint32_t new_key) {
+    return table_.bind_window(kUser, {.window = Rkey{first_key},
+                                      .new_rkey = Rkey{new_key},
+                                      .region = Lkey{region},
+                                      .address = 0x10000,
+                                      .length = 64,
+                                      .access = Access::kRemoteRead});
+  };
+  const std::uint32_t second_key = first_key ^ 1;
+  const std::uint32_t third_key = first_key ^ 2;
+  ASSERT_EQ(bind(second_key), DmaStatus::kOk);
+  ASSERT_EQ(table_.invalidate(kUser, Rkey{second_key}), DmaStatus::kOk);
+  EXPECT_EQ(bind(third_key), DmaStatus::kOk);
+  EXPECT_EQ(check(third_key, 0x10000, 64), DmaStatus::kOk);
+  EXPECT_EQ(check(second_key, 0x10000, 64), DmaStatus::kInvalidKey);
+  EXPECT_EQ(bind(region), DmaStatus::kInvalidKey);
+}
+
 }  // namespace
 }  // namespace urnic::nic

@@ -71,7 +71,7 @@ TEST(OpenDevice, GivesContextsWithDescriptorsOfTheirOwn) {
 TEST(OpenDevice, LeavesNullWhatIsNotOffered) {
   const ContextPtr context = open_device();
   EXPECT_EQ(verbs_get_ctx_op(context.get(), alloc_dm), nullptr);
-  EXPECT_EQ(verbs_get_ctx_op(context.get(), open_xrcd), nullptr);
+  EXPECT_EQ(verbs_get_ctx_op(context.get(), open_qp), nullptr);
   EXPECT_NE(verbs_get_ctx_op(context.get(), create_qp_ex), nullptr);
   // Those are called without a look.
   EXPECT_NE(context->ops.poll_cq, nullptr);
@@ -95,9 +95,17 @@ TEST(QueryDevice, TellsWhatClientsInsistOn) {
   EXPECT_GT(attributes.max_pkeys, 0);
   EXPECT_GE(attributes.page_size_cap, 4096u);
   EXPECT_EQ(attributes.phys_port_cnt, 1);
-  EXPECT_EQ(attributes.atomic_cap, IBV_ATOMIC_NONE);
-  EXPECT_EQ(attributes.max_srq, 0);
-  EXPECT_EQ(attributes.max_mw, 0);
+  EXPECT_EQ(attributes.atomic_cap, IBV_ATOMIC_HCA);
+  EXPECT_GT(attributes.max_srq, 0);
+  EXPECT_GT(attributes.max_srq_wr, 0);
+  EXPECT_GT(attributes.max_srq_sge, 0);
+  EXPECT_GT(attributes.max_mw, 0);
+  EXPECT_GT(attributes.max_mcast_grp, 0);
+  EXPECT_GT(attributes.max_mcast_qp_attach, 0);
+  constexpr unsigned int kOffered = IBV_DEVICE_XRC | IBV_DEVICE_MEM_WINDOW | IBV_DEVICE_MEM_WINDOW_TYPE_2B;
+  EXPECT_EQ(attributes.device_cap_flags & kOffered, kOffered);
+  EXPECT_EQ(attributes.device_cap_flags & (IBV_DEVICE_SRQ_RESIZE | IBV_DEVICE_MEM_WINDOW_TYPE_2A), 0u);
+  EXPECT_EQ(attributes.max_raw_ethy_qp, 0);
 }
 
 TEST(QueryDevice, SaysTheSameInItsExtendedForm) {

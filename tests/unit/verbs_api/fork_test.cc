@@ -122,6 +122,11 @@ int use_a_device() {
 TEST(Fork, TheChildMayStartOverWhenThePortWasNotOpen) {
   if (port_is_open()) GTEST_SKIP() << "needs a process of its own, as ctest gives it";
   const ContextPtr context = open_device();
+  // Finding out which GIDs are any good does not open it.
+  const PdPtr pd(ibv_alloc_pd(context.get()));
+  ibv_ah_attr address = own_address(context.get());
+  const AhPtr ah(ibv_create_ah(pd.get(), &address));
+  ASSERT_NE(ah, nullptr);
   const ChildResult result = in_child([&] {
     if (ibv_alloc_pd(context.get()) != nullptr || errno != EIO) {
       return 10;

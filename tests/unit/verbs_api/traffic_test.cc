@@ -184,7 +184,7 @@ TEST_F(Traffic, ListsAreExecutedUpToTheFirstBadRequest) {
   from.fill(9);
   ibv_sge element = from.sge();
   ibv_send_wr third = request(IBV_WR_RDMA_WRITE, to, 3);
-  ibv_send_wr second = request(IBV_WR_LOCAL_INV, 2);
+  ibv_send_wr second = request(IBV_WR_TSO, 2);
   ibv_send_wr first = request(IBV_WR_RDMA_WRITE, to, 1);
   first.sg_list = third.sg_list = &element;
   first.num_sge = third.num_sge = 1;

@@ -28,6 +28,12 @@ ibv_qp_init_attr rc_attributes(ibv_cq* cq) {
   return attributes;
 }
 
+ibv_qp_init_attr qp_attributes(ibv_qp_type type, ibv_cq* cq) {
+  ibv_qp_init_attr attributes = rc_attributes(cq);
+  attributes.qp_type = type;
+  return attributes;
+}
+
 int to_init(ibv_qp* qp) {
   ibv_qp_attr attributes{};
   attributes.qp_state = IBV_QPS_INIT;
@@ -44,14 +50,11 @@ int to_ready_to_receive(ibv_qp* qp, std::uint32_t remote_qpn) {
   attributes.rq_psn = 0xfffffe;  // so that it wraps around
   attributes.max_dest_rd_atomic = 4;
   attributes.min_rnr_timer = 1;
-  attributes.ah_attr.is_global = 1;
-  attributes.ah_attr.port_num = 1;
-  attributes.ah_attr.grh.sgid_index = kIpv4Gid;
-  attributes.ah_attr.grh.hop_limit = 64;
-  EXPECT_EQ(ibv_query_gid(qp->context, 1, kIpv4Gid, &attributes.ah_attr.grh.dgid), 0);
+  attributes.ah_attr = own_address(qp->context);
+  const bool answers = qp->qp_type == IBV_QPT_RC || qp->qp_type == IBV_QPT_XRC_RECV;
   return ibv_modify_qp(qp, &attributes,
                        IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
-                           IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER);
+                           (answers ? IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER : 0));
 }
 
 int to_ready_to_send(ibv_qp* qp) {
@@ -62,9 +65,42 @@ int to_ready_to_send(ibv_qp* qp) {
   attributes.retry_cnt = 7;
   attributes.rnr_retry = 7;
   attributes.max_rd_atomic = 4;
-  return ibv_modify_qp(qp, &attributes,
-                       IBV_QP_STATE | IBV_QP_SQ_PSN | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
-                           IBV_QP_MAX_QP_RD_ATOMIC);
+  int mask = IBV_QP_STATE | IBV_QP_SQ_PSN;
+  if (qp->qp_type != IBV_QPT_UC) {
+    mask |= IBV_QP_TIMEOUT;
+  }
+  if (qp->qp_type == IBV_QPT_RC || qp->qp_type == IBV_QPT_XRC_SEND) {
+    mask |= IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC;
+  }
+  return ibv_modify_qp(qp, &attributes, mask);
+}
+
+int start_datagrams(ibv_qp* qp, std::uint32_t qkey) {
+  ibv_qp_attr attributes{};
+  attributes.qp_state = IBV_QPS_INIT;
+  attributes.port_num = 1;
+  attributes.qkey = qkey;
+  const int error =
+      ibv_modify_qp(qp, &attributes, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY);
+  if (error != 0) {
+    return error;
+  }
+  attributes.qp_state = IBV_QPS_RTR;
+  if (const int failed = ibv_modify_qp(qp, &attributes, IBV_QP_STATE); failed != 0) {
+    return failed;
+  }
+  attributes.qp_state = IBV_QPS_RTS;
+  return ibv_modify_qp(qp, &attributes, IBV_QP_STATE | IBV_QP_SQ_PSN);
+}
+
+ibv_ah_attr own_address(ibv_context* context, std::uint8_t gid_index) {
+  ibv_ah_attr address{};
+  address.is_global = 1;
+  address.port_num = 1;
+  address.grh.sgid_index = gid_index;
+  address.grh.hop_limit = 64;
+  EXPECT_EQ(ibv_query_gid(context, 1, gid_index, &address.grh.dgid), 0);
+  return address;
 }
 
 int connect(ibv_qp* qp, std::uint32_t remote_qpn) {
@@ -117,11 +153,11 @@ void Buffer::fill(std::uint8_t seed) {
   }
 }
 
-Pair::Pair(bool all_signaled) : context_(open_device()), pd_(ibv_alloc_pd(context_.get())) {
+Pair::Pair(bool all_signaled, ibv_qp_type type) : context_(open_device()), pd_(ibv_alloc_pd(context_.get())) {
   cq_a_.reset(ibv_create_cq(context(), 64, nullptr, nullptr, 0));
   cq_b_.reset(ibv_create_cq(context(), 64, nullptr, nullptr, 0));
-  ibv_qp_init_attr of_a = rc_attributes(cq_a());
-  ibv_qp_init_attr of_b = rc_attributes(cq_b());
+  ibv_qp_init_attr of_a = qp_attributes(type, cq_a());
+  ibv_qp_init_attr of_b = qp_attributes(type, cq_b());
   of_a.sq_sig_all = all_signaled ? 1 : 0;
   a_.reset(ibv_create_qp(pd(), &of_a));
   b_.reset(ibv_create_qp(pd(), &of_b));
@@ -137,6 +173,18 @@ int post_receive(ibv_qp* qp, std::uint64_t wr_id, const std::vector<ibv_sge>& sg
                  .num_sge = static_cast<int>(elements.size())};
   ibv_recv_wr* bad = nullptr;
   return ibv_post_recv(qp, &wr, &bad);
+}
+
+int post_srq_receive(ibv_srq* srq, std::uint64_t wr_id, const std::vector<ibv_sge>& sges) {
+  std::vector<ibv_sge> elements = sges;
+  ibv_recv_wr wr{.wr_id = wr_id,
+                 .next = nullptr,
+                 .sg_list = elements.data(),
+                 .num_sge = static_cast<int>(elements.size())};
+  ibv_recv_wr* bad = nullptr;
+  const int error = ibv_post_srq_recv(srq, &wr, &bad);
+  EXPECT_EQ(bad, error != 0 ? &wr : nullptr);
+  return error;
 }
 
 int post_send(ibv_qp* qp, ibv_send_wr wr, const std::vector<ibv_sge>& sges) {

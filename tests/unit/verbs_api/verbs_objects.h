@@ -26,6 +26,9 @@ using MrPtr = std::unique_ptr<ibv_mr, Destroy<ibv_dereg_mr>>;
 using ChannelPtr = std::unique_ptr<ibv_comp_channel, Destroy<ibv_destroy_comp_channel>>;
 using CqPtr = std::unique_ptr<ibv_cq, Destroy<ibv_destroy_cq>>;
 using QpPtr = std::unique_ptr<ibv_qp, Destroy<ibv_destroy_qp>>;
+using SrqPtr = std::unique_ptr<ibv_srq, Destroy<ibv_destroy_srq>>;
+using MwPtr = std::unique_ptr<ibv_mw, Destroy<ibv_dealloc_mw>>;
+using XrcdPtr = std::unique_ptr<ibv_xrcd, Destroy<ibv_close_xrcd>>;
 using AhPtr = std::unique_ptr<ibv_ah, Destroy<ibv_destroy_ah>>;
 
 /// Opens the only device.
@@ -36,17 +39,24 @@ inline constexpr std::uint8_t kLinkLocalGid = 0;
 inline constexpr std::uint8_t kIpv4Gid = 1;
 inline constexpr int kEmptyGid = 5;
 
-inline constexpr int kAllAccess = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ;
+inline constexpr int kAllAccess =
+    IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC;
 
 /// What an RC queue pair is made with: room for 16 work requests of 4 elements each way, 64 bytes inline.
 ibv_qp_init_attr rc_attributes(ibv_cq* cq);
+/// The same for another type.
+ibv_qp_init_attr qp_attributes(ibv_qp_type type, ibv_cq* cq);
 
-/// Moves a fresh queue pair to RTS, connected to `remote_qpn` of this same device. The first return that is
-/// not 0.
+/// Moves a fresh queue pair of any type but UD to RTS, connected to `remote_qpn` of this same device. The
+/// first return that is not 0.
 int to_init(ibv_qp* qp);
 int to_ready_to_receive(ibv_qp* qp, std::uint32_t remote_qpn);
 int to_ready_to_send(ibv_qp* qp);
 int connect(ibv_qp* qp, std::uint32_t remote_qpn);
+/// The same for a datagram queue pair.
+int start_datagrams(ibv_qp* qp, std::uint32_t qkey);
+/// The address of this same device, seen from it.
+ibv_ah_attr own_address(ibv_context* context, std::uint8_t gid_index = kIpv4Gid);
 
 /// Waits for a completion for up to 5 seconds.
 ibv_wc next_completion(ibv_cq* cq);
@@ -77,7 +87,7 @@ class Buffer {
 /// Two connected queue pairs of one device, each with a completion queue of its own.
 class Pair {
  public:
-  explicit Pair(bool all_signaled = false);
+  explicit Pair(bool all_signaled = false, ibv_qp_type type = IBV_QPT_RC);
 
   ibv_context* context() { return context_.get(); }
   ibv_pd* pd() { return pd_.get(); }
@@ -97,6 +107,7 @@ class Pair {
 
 /// Posts one work request; the errno value.
 int post_receive(ibv_qp* qp, std::uint64_t wr_id, const std::vector<ibv_sge>& sges);
+int post_srq_receive(ibv_srq* srq, std::uint64_t wr_id, const std::vector<ibv_sge>& sges);
 int post_send(ibv_qp* qp, ibv_send_wr wr, const std::vector<ibv_sge>& sges);
 /// A signaled work request of `opcode`, for post_send().
 ibv_send_wr request(ibv_wr_opcode opcode, std::uint64_t wr_id = 1);

@@ -180,14 +180,9 @@ TEST_F(WorkRequestBuilder, SpoilsABatchWithOperationsThatWereNotAskedFor) {
 }
 
 TEST_F(WorkRequestBuilder, IsNotMadeForOperationsThatDoNotExist) {
-  for (const std::uint64_t operation :
-       {IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP, IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD, IBV_QP_EX_WITH_LOCAL_INV,
-        IBV_QP_EX_WITH_BIND_MW, IBV_QP_EX_WITH_SEND_WITH_INV, IBV_QP_EX_WITH_TSO,
-        IBV_QP_EX_WITH_ATOMIC_WRITE}) {
-    errno = 0;
-    EXPECT_EQ(create(operation), nullptr);
-    EXPECT_EQ(errno, EOPNOTSUPP);
-  }
+  errno = 0;
+  EXPECT_EQ(create(IBV_QP_EX_WITH_TSO), nullptr);
+  EXPECT_EQ(errno, EOPNOTSUPP);
 }
 
 TEST_F(WorkRequestBuilder, NeedsAProtectionDomainAndKnownFlags) {

@@ -1,0 +1,30 @@
+// What ibv_send_wr asks for, as the transport's request.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "nic/qp_type.h"
+#include "transport/result.h"
+#include "transport/work_request.h"
+#include "verbs_api/libibverbs.h"
+
+namespace urnic::verbs_api {
+
+/// What an atomic operation, or an atomic write, moves.
+inline constexpr std::uint32_t kAtomicBytes = 8;
+
+/// The request of a work request for `qp`, without its elements, or an errno value. EOPNOTSUPP: operations
+/// that libibverbs knows and we do not do; EINVAL: what nobody knows, and what is missing or of another
+/// protection domain. Whether such a queue pair can do it is for the device to say.
+Result<transport::SendRequest, int> to_request(const ibv_qp& qp, nic::QpType type, const ibv_send_wr& wr);
+
+/// The destination of a datagram; EINVAL without an address handle of the queue pair's protection domain.
+Result<transport::Destination, int> to_destination(const ibv_qp& qp, ibv_ah* ah, std::uint32_t remote_qpn,
+                                                   std::uint32_t remote_qkey);
+
+/// Whether the elements are long enough, and not too long, for the operation: atomics have a length of their
+/// own.
+bool is_right_length(const transport::SendRequest& request, std::span<const transport::Sge> sges);
+
+}  // namespace urnic::verbs_api

@@ -1,0 +1,177 @@
+#include "verbs_api/srq.h"
+
+#include <cerrno>
+#include <mutex>
+#include <utility>
+
+#include "verbs_api/context.h"
+#include "verbs_api/cq.h"
+#include "verbs_api/failure.h"
+#include "verbs_api/operations.h"
+#include "verbs_api/pd.h"
+#include "verbs_api/untrusted_enum.h"
+#include "verbs_api/xrcd.h"
+
+namespace urnic::verbs_api {
+
+Srq::Srq(ibv_pd& domain, void* program_context) : ibv_srq{} {
+  context = domain.context;
+  srq_context = program_context;
+  pd = &domain;
+  pthread_mutex_init(&mutex, nullptr);
+  pthread_cond_init(&cond, nullptr);
+}
+
+Srq::~Srq() {
+  if (inner != nullptr) {
+    end();  // creation was not finished
+  }
+  pthread_cond_destroy(&cond);
+  pthread_mutex_destroy(&mutex);
+}
+
+void Srq::end() {
+  const auto destroyed = Context::of(context).nic().destroy_srq(inner);
+  if (!destroyed) {
+    explain("close_device", destroyed.error());
+  }
+}
+
+namespace {
+
+/// For XRC when there is a domain and a completion queue; `limits` become those that were granted.
+ibv_srq* create(ibv_pd& pd, void* program_context, ibv_srq_attr& limits, ibv_xrcd* xrcd = nullptr,
+                ibv_cq* cq = nullptr) {
+  Context& owner = Context::of(pd.context);
+  if (owner.is_dead()) {
+    return fail(owner.dead_error());
+  }
+  return or_out_of_memory([&]() -> ibv_srq* {
+    auto created = std::make_unique<Srq>(pd, program_context);
+    auto inner = owner.nic().create_srq({.pd = Pd::of(&pd).inner.get(),
+                                         .max_wr = limits.max_wr,
+                                         .max_sge = limits.max_sge,
+                                         .xrc_domain = xrcd != nullptr ? Xrcd::of(xrcd).inner : nullptr,
+                                         .completions = cq != nullptr ? Cq::of(cq).inner.get() : nullptr,
+                                         .context = created.get()});
+    if (!inner) {
+      return fail(explain("create_srq", inner.error()));
+    }
+    created->inner = std::move(inner).value();
+    created->xrcd = xrcd;
+    created->handle = created->inner->number();
+    limits.max_wr = created->inner->attributes().max_wr;
+    limits.max_sge = created->inner->attributes().max_sge;
+    const std::lock_guard lock(owner.mutex());
+    owner.srqs.insert(created.get());
+    return created.release();
+  });
+}
+
+void wait_for_acknowledgements(Srq& srq) {
+  pthread_mutex_lock(&srq.mutex);
+  while (srq.events_completed != srq.events_fetched) {
+    pthread_cond_wait(&srq.cond, &srq.mutex);
+  }
+  pthread_mutex_unlock(&srq.mutex);
+}
+
+}  // namespace
+
+ibv_srq* create_srq_ex(ibv_context* context, ibv_srq_init_attr_ex* wanted) noexcept {
+  constexpr std::uint32_t kForXrc = IBV_SRQ_INIT_ATTR_XRCD | IBV_SRQ_INIT_ATTR_CQ;
+  constexpr std::uint32_t kKnown = IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD | kForXrc;
+
+  const std::uint32_t mask = wanted->comp_mask;
+  const bool has_type = (mask & IBV_SRQ_INIT_ATTR_TYPE) != 0;
+  const unsigned int type = has_type ? number_in(wanted->srq_type) : unsigned{IBV_SRQT_BASIC};
+  if ((mask & ~kKnown) != 0 || type == IBV_SRQT_TM) {
+    return fail(EOPNOTSUPP);
+  }
+  if ((mask & IBV_SRQ_INIT_ATTR_PD) == 0 || wanted->pd == nullptr || wanted->pd->context != context) {
+    return fail(EINVAL);
+  }
+  if (type == IBV_SRQT_BASIC && (mask & kForXrc) == 0) {
+    return create(*wanted->pd, wanted->srq_context, wanted->attr);
+  }
+  // Objects of two contexts do not mix.
+  if (type != IBV_SRQT_XRC || (mask & kForXrc) != kForXrc || wanted->xrcd == nullptr ||
+      wanted->cq == nullptr || wanted->xrcd->context != context || wanted->cq->context != context) {
+    return fail(EINVAL);
+  }
+  return create(*wanted->pd, wanted->srq_context, wanted->attr, wanted->xrcd, wanted->cq);
+}
+
+int get_srq_number(ibv_srq* srq, std::uint32_t* number) noexcept {
+  const Context& owner = Context::of(srq->context);
+  if (owner.is_dead()) {
+    return owner.dead_error();
+  }
+  *number = Srq::of(srq).inner->number();
+  return *number != 0 ? 0 : EINVAL;  // only those for XRC have one
+}
+
+}  // namespace urnic::verbs_api
+
+using urnic::verbs_api::Context;
+using urnic::verbs_api::explain;
+using urnic::verbs_api::refuse;
+using urnic::verbs_api::Srq;
+
+extern "C" {
+
+ibv_srq* ibv_create_srq(ibv_pd* pd, ibv_srq_init_attr* srq_init_attr) {
+  return urnic::verbs_api::create(*pd, srq_init_attr->srq_context, srq_init_attr->attr);
+}
+
+int ibv_modify_srq(ibv_srq* srq, ibv_srq_attr* srq_attr, int srq_attr_mask) {
+  const Context& owner = Context::of(srq->context);
+  if (owner.is_dead()) {
+    return refuse(owner.dead_error());
+  }
+  if ((srq_attr_mask & ~(IBV_SRQ_MAX_WR | IBV_SRQ_LIMIT)) != 0) {
+    return refuse(EINVAL);
+  }
+  if ((srq_attr_mask & IBV_SRQ_MAX_WR) != 0) {
+    return refuse(
+        explain("modify_srq", {.code = EOPNOTSUPP, .message = "a shared receive queue cannot be resized"}));
+  }
+  if ((srq_attr_mask & IBV_SRQ_LIMIT) == 0) {
+    return 0;
+  }
+  const auto armed = Srq::of(srq).inner->arm(srq_attr->srq_limit);
+  return armed ? 0 : refuse(explain("modify_srq", armed.error()));
+}
+
+int ibv_query_srq(ibv_srq* srq, ibv_srq_attr* srq_attr) {
+  const Context& owner = Context::of(srq->context);
+  if (owner.is_dead()) {
+    return refuse(owner.dead_error());
+  }
+  const auto& inner = *Srq::of(srq).inner;
+  *srq_attr = {
+      .max_wr = inner.attributes().max_wr, .max_sge = inner.attributes().max_sge, .srq_limit = inner.limit()};
+  return 0;
+}
+
+int ibv_destroy_srq(ibv_srq* srq) {
+  Srq& doomed = Srq::of(srq);
+  Context& owner = Context::of(srq->context);
+  if (owner.is_dead()) {
+    return refuse(owner.dead_error());
+  }
+  const auto destroyed = owner.nic().destroy_srq(doomed.inner);
+  if (!destroyed) {
+    return refuse(explain("destroy_srq", destroyed.error()));
+  }
+  {
+    const std::lock_guard lock(owner.mutex());
+    owner.srqs.erase(&doomed);
+  }
+  owner.async_events().forget(*srq);
+  urnic::verbs_api::wait_for_acknowledgements(doomed);
+  delete &doomed;
+  return 0;
+}
+
+}  // extern "C"
