@@ -257,6 +257,7 @@ void Engine::fail_users_of_overrun() {
                            (attributes.xrc_domain != nullptr && attributes.xrc_domain->completes_in(*queue));
       if (!uses_it || qp.endpoint().state() == QpState::kReset || qp.endpoint().state() == QpState::kError) return;
       qp.endpoint().to_error();
+      on_qp_event(qp.number(), transport::QpEvent::kFatal);
       scheduler_.wake(qp);
     });
   }
