@@ -7,6 +7,7 @@
 #include <array>
 #include <chrono>
 
+#include "tests/support/capture_folders.h"
 #include "tests/support/pcap_file.h"
 
 namespace urnic::sim {
@@ -377,7 +378,7 @@ TEST_F(FlowObserverTest, ComplainsWhenAnAtomicIsAnsweredLikeARead) {
 class KernelConversation : public ::testing::TestWithParam<const char*> {};
 
 TEST_P(KernelConversation, IsFreeOfComplaints) {
-  const auto frames = test::read_pcap(std::string(URNIC_FIXTURES "/") + GetParam());
+  const auto frames = test::read_pcap(test::fixtures() / GetParam());
   ASSERT_TRUE(frames) << frames.error().message;
   std::optional<FlowObserver> observer;
   for (const auto& frame : frames.value()) {

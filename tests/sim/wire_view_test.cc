@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tests/support/capture_folders.h"
 #include "tests/support/pcap_file.h"
 
 namespace urnic::sim {
@@ -11,7 +12,7 @@ namespace {
 using ::testing::HasSubstr;
 
 std::vector<test::CapturedFrame> capture(const std::string& name) {
-  return test::read_pcap(URNIC_FIXTURES "/" + name).value();
+  return test::read_pcap(test::fixtures() / name).value();
 }
 
 /// A captured frame with the one bit that rxe sets otherwise than we do (fact 15), and its ICRC.
