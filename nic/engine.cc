@@ -146,12 +146,8 @@ bool Engine::publish(Time now) {
   bool worked = false;
   std::size_t held = 0;
   for (CompletionQueue* const queue : to_publish_) {
-    if (queue->is_held(now)) {
-      to_publish_[held++] = queue;
-    } else {
-      queue->publish();
-      worked = true;
-    }
+    worked |= queue->publish(now);
+    if (queue->has_unpublished()) to_publish_[held++] = queue;
   }
   to_publish_.resize(held);
   return worked;
@@ -211,7 +207,7 @@ void Engine::after_unlock() {
 
 void Engine::unschedule(QueuePair& qp) {
   scheduler_.remove(qp);
-  qp.release_completions();
+  for (CompletionQueue* const queue : to_publish_) qp.release_completions_of(*queue);
 }
 
 void Engine::bury(QueuePair& qp, Time now) {

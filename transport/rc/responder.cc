@@ -384,8 +384,10 @@ std::size_t Responder::emit_response(std::span<std::byte> out) {
   return wire::emit_headers(packet, out);
 }
 
-// Memory is read now, for a repeated READ again (fact 26). Returns 0, with a NAK owed, when it cannot be read
-// any more.
+// Memory is read now, for a repeated READ again (fact 26). When it cannot be read any more a NAK takes the
+// place of the response. That of a repeat (as rdma_rxe's) tells a requester which still waits for the answer
+// at once what is wrong; one that has it, whose request the network doubled, takes no notice, and the
+// connection goes on: its program may have said that it is done, so that ours deregistered the region.
 std::size_t Responder::emit_read_response(const ResponderResources::Part& part, std::span<std::byte> out) {
   const wire::Opcode opcode = with_service(response_opcode(part), config_.service);
   const std::size_t header_size = wire::header_bytes(opcode);
@@ -393,7 +395,8 @@ std::size_t Responder::emit_read_response(const ResponderResources::Part& part, 
                                                out.subspan(header_size, part.size)) != DmaStatus::kOk) {
     if (part.is_repeat) {
       resources_.drop_current();
-      return 0;
+      around_.counters.add(Counter::kRequestAccessError);
+      return emit_acknowledge(nak_syndrome(Nak::kRemoteAccessError), part.psn, out);
     }
     resources_.drop_pending();
     refuse(kNoAccess, part.psn);
