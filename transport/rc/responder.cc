@@ -78,6 +78,7 @@ wire::Opcode response_opcode(const ResponderResources::Part& part) {
 
 void Responder::start() {
   expected_psn_ = config_.receive_psn;
+  acknowledgeable_psn_ = config_.receive_psn - 1;
   msn_ = 0;
   message_ = {};
   has_receive_ = false;
@@ -111,21 +112,26 @@ void Responder::on_request(const Packet& packet) {
   is_waiting_for_repeat_ = false;
   // An earlier RNR NAK or sequence NAK that did not leave yet has become wrong.
   nak_.reset();
-  acknowledge_ = acknowledge_ || (packet.bth.ack_request && !answer_to(packet.info->operation));
+  if (answer_to(packet.info->operation)) {
+    // Its response acknowledges what came before.
+    acknowledge_ = false;
+  } else {
+    acknowledgeable_psn_ = packet.bth.psn;
+    acknowledge_ = acknowledge_ || packet.bth.ack_request;
+  }
 }
 
 // What was executed already is not executed again: it is acknowledged, or answered once more (facts 25 to 27). Only a READ
-// is repeated in earnest.
+// is repeated in earnest. The MSN is today's (as rdma_rxe does it: capture vs_loss_both, frames 51 and 68).
 void Responder::on_duplicate(const Packet& packet) {
   around_.counters.add(Counter::kDuplicateRequest);
   const std::optional<Answer> answer = answer_to(packet.info->operation);
   if (!answer) {
     acknowledge_ = true;
   } else if (*answer == Answer::kMemory) {
-    // The MSN is today's (as rdma_rxe does it: capture vs_loss_both).
     resources_.repeat(packet.bth.psn, packet.reth, msn_);
   } else {
-    resources_.repeat_executed(packet.bth.psn, *answer);
+    resources_.repeat_executed(packet.bth.psn, *answer, msn_);
   }
 }
 
@@ -367,7 +373,7 @@ std::size_t Responder::poll_transmit(std::span<std::byte> out) {
   }
   if (acknowledge_) {
     acknowledge_ = false;
-    return emit_acknowledge(kAckSyndrome, expected_psn_ - 1, out);
+    return emit_acknowledge(kAckSyndrome, acknowledgeable_psn_, out);
   }
   return 0;
 }

@@ -93,6 +93,9 @@ class Responder {
   const QpSurroundings& around_;
   const QpConfig& config_;
   Psn expected_psn_;
+  /// Of the newest packet that an ACK may name: not one that has a response of its own. rdma_rxe would take the ACK for that
+  /// response, and complete a READ or an atomic that it knows no result of (Linux 6.1, seen live).
+  Psn acknowledgeable_psn_;
   std::uint32_t msn_ = 0;
   Message message_;
 

@@ -76,12 +76,13 @@ bool ResponderResources::repeat(Psn psn, const wire::Reth& reth, std::uint32_t m
   return false;
 }
 
-bool ResponderResources::repeat_executed(Psn psn, Answer answer) {
+bool ResponderResources::repeat_executed(Psn psn, Answer answer, std::uint32_t msn) {
   for (std::uint32_t age = 0; age < size_; ++age) {
     Resource& known = resource(age);
     if (known.kind != answer || known.first_psn != psn) continue;
     if (!known.is_pending) ++pending_;
     answer_from(known, psn, 1, {});
+    known.msn = msn;
     restart_later_than(age);
     return true;
   }
