@@ -80,6 +80,7 @@ void Responder::start() {
   expected_psn_ = config_.receive_psn;
   acknowledgeable_psn_ = config_.receive_psn - 1;
   msn_ = 0;
+  msn_told_ = 0;
   message_ = {};
   has_receive_ = false;
   received_bytes_ = 0;
@@ -122,16 +123,16 @@ void Responder::on_request(const Packet& packet) {
 }
 
 // What was executed already is not executed again: it is acknowledged, or answered once more (facts 25 to 27). Only a READ
-// is repeated in earnest. The MSN is today's (as rdma_rxe does it: capture vs_loss_both, frames 51 and 68).
+// is repeated in earnest.
 void Responder::on_duplicate(const Packet& packet) {
   around_.counters.add(Counter::kDuplicateRequest);
   const std::optional<Answer> answer = answer_to(packet.info->operation);
   if (!answer) {
     acknowledge_ = true;
   } else if (*answer == Answer::kMemory) {
-    resources_.repeat(packet.bth.psn, packet.reth, msn_);
+    resources_.repeat(packet.bth.psn, packet.reth);
   } else {
-    resources_.repeat_executed(packet.bth.psn, *answer, msn_);
+    resources_.repeat_executed(packet.bth.psn, *answer);
   }
 }
 
@@ -385,7 +386,7 @@ std::size_t Responder::emit_response(std::span<std::byte> out) {
   const Packet packet{.bth = {.opcode = with_service(wire::Opcode::kRcAtomicAcknowledge, config_.service),
                               .destination_qp = config_.remote_qp,
                               .psn = part.psn},
-                      .aeth = {.syndrome = kAckSyndrome, .msn = part.msn},
+                      .aeth = {.syndrome = kAckSyndrome, .msn = msn_for(part)},
                       .atomic_original = part.original};
   return wire::emit_headers(packet, out);
 }
@@ -410,11 +411,20 @@ std::size_t Responder::emit_read_response(const ResponderResources::Part& part, 
   std::memset(out.data() + header_size + part.size, 0, padding);
   const Packet packet{
       .bth = {.opcode = opcode, .pad_count = padding, .destination_qp = config_.remote_qp, .psn = part.psn},
-      .aeth = {.syndrome = kAckSyndrome, .msn = part.msn}};
+      .aeth = {.syndrome = kAckSyndrome, .msn = msn_for(part)}};
   return wire::emit_headers(packet, out) + part.size + padding;
 }
 
+// The MSN of a response that is sent again is that of today (as rdma_rxe does it: capture vs_loss_both, frames 51 and 68): what
+// the peer was told is never taken back.
+std::uint32_t Responder::msn_for(const ResponderResources::Part& part) {
+  if (distance(Psn(msn_told_), Psn(part.msn)) > 0) msn_told_ = part.msn;
+  return msn_told_;
+}
+
+// All that was executed is answered by now.
 std::size_t Responder::emit_acknowledge(std::uint8_t syndrome, Psn psn, std::span<std::byte> out) {
+  msn_told_ = msn_;
   const Packet packet{
       .bth = {.opcode = with_service(wire::Opcode::kRcAcknowledge, config_.service),
               .destination_qp = config_.remote_qp,
