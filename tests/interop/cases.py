@@ -44,6 +44,7 @@ class Program:
     family: str
     sizes: tuple = ANY_SIZE
     faults: tuple = QUIET_FAULTS
+    drops: tuple = ()  # for these roles of ours the guest has to drop packets of ours
 
 
 def _pingpong(service, sizes, faults):
@@ -61,8 +62,8 @@ def _perftest(name, *options, sizes=ANY_SIZE, faults=QUIET_FAULTS):
     return Program(name + suffix, (name, "-F", "-n", "100", *options, *unreliable, *fetches), "perftest", sizes, faults)
 
 
-def _peer(scenario, faults=QUIET_FAULTS):
-    return Program(scenario, ("interop_peer",), "peer", FIXED, faults)
+def _peer(scenario, faults=QUIET_FAULTS, drops=()):
+    return Program(scenario, ("interop_peer",), "peer", FIXED, faults, drops)
 
 
 PROGRAMS = (
@@ -90,12 +91,12 @@ PROGRAMS = (
     _peer("operations"),
     _peer("wrap"),
     _peer("unreliable", ("clean", "loss5", "jumble")),
-    _peer("datagrams", ("clean", "loss5", "jumble")),
-    _peer("windows"),
-    _peer("refusals"),
-    _peer("too_long"),
+    _peer("datagrams", ("clean", "loss5", "jumble"), drops=("asks",)),
+    _peer("windows", drops=("asks",)),
+    _peer("refusals", drops=("asks",)),
+    _peer("too_long", drops=("asks",)),
     _peer("rnr"),
-    _peer("dead"),
+    _peer("dead", drops=("asks",)),
 )
 
 
@@ -116,6 +117,10 @@ class Case:
     @property
     def bytes(self):
         return SIZES[self.size](self.mtu)
+
+    @property
+    def drops_expected(self):
+        return self.role in self.program.drops
 
     def choices(self):
         """What the cover is about: each pair of them once. The program comes with a role at least."""

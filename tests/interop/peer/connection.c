@@ -193,11 +193,14 @@ struct request make(const struct connection* c, enum ibv_wr_opcode opcode, uint6
   return request;
 }
 
-void post(struct connection* c, struct request* request) {
+int try_to_post(struct connection* c, struct request* request) {
   struct ibv_send_wr* bad;
   request->wr.sg_list = &request->sge;
-  must(ibv_post_send(c->qp, &request->wr, &bad) == 0, "cannot post work request %llu",
-       (unsigned long long)request->wr.wr_id);
+  return ibv_post_send(c->qp, &request->wr, &bad);
+}
+
+void post(struct connection* c, struct request* request) {
+  must(try_to_post(c, request) == 0, "cannot post work request %llu", (unsigned long long)request->wr.wr_id);
 }
 
 static uint64_t milliseconds(void) {

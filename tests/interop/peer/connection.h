@@ -84,6 +84,8 @@ struct request {
 struct request make(const struct connection* connection, enum ibv_wr_opcode opcode, uint64_t wr_id,
                     uint32_t local, uint32_t length, uint32_t remote);
 void post(struct connection* connection, struct request* request);
+/* What ibv_post_send() says. */
+int try_to_post(struct connection* connection, struct request* request);
 
 /* The next completion; none within ten seconds is an error. */
 struct ibv_wc next_sent(struct connection* connection);
