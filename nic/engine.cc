@@ -113,9 +113,12 @@ Engine::Round Engine::run_round(Time now) {
   return round;
 }
 
-std::size_t Engine::receive(Time now) {
+// The clock is read again when there are frames: what they start, the wait after an RNR NAK for instance, must not count from
+// before they came, and between the beginning of the round and now this thread may have been without a processor.
+std::size_t Engine::receive(Time& now) {
   std::array<std::span<const std::byte>, kReceiveBurst> frames;
   const std::size_t count = port_->receive(frames);
+  if (count > 0) now = clock_.now();
   for (std::size_t i = 0; i < count; ++i) receiver_.on_frame(frames[i], now);
   return count;
 }

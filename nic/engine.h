@@ -151,7 +151,7 @@ class Engine final : public transport::QpEventSink {
  private:
   friend class ProgressThread;
 
-  std::size_t receive(transport::Time now);
+  std::size_t receive(transport::Time& now);
   bool expire_timers(transport::Time now);
   bool publish(transport::Time now);
   void after_unlock();

@@ -1,0 +1,134 @@
+"""Judges what became of a case: what the programs said, the recordings of both ends, and what the guest counted.
+
+Nobody here is urnic's transport: the judges are the programs themselves, `urnic check` (a second reading of the protocol), tshark
+and rdma_rxe.
+"""
+import json
+import re
+import struct
+import subprocess
+
+import wires
+
+# Said by the guest's kernel in every run, and harmless.
+_EXPECTED_LOG = re.compile(r"speed is unknown, defaulting|random: crng init done")
+_NO_ANSWER = re.compile(r"transport retry counter exceeded|Completion with error at|status 12\b")
+_WRONG_DATA = re.compile(r"invalid data|broken")
+_ROCE_PORT = 4791
+
+
+class Verdict:
+    """Why a case failed, if it did, and what is worth knowing of it anyway."""
+
+    def __init__(self):
+        self.complaints = []
+        self.notes = []
+
+    def complain(self, text):
+        self.complaints.append(text)
+
+    def note(self, text):
+        self.notes.append(text)
+
+
+def judge(run, urnic):
+    verdict = Verdict()
+    _judge_programs(run, verdict)
+    if run.ours is not None:
+        _check("our recording", run.ours, [is_for_guest(frame) for frame in read_frames(run.ours)], urnic, verdict)
+    if run.wire is not None:
+        frames = read_frames(run.wire)
+        # With faults, order and number are not the sender's any more.
+        if run.case.faults == "clean":
+            _check("the wire's recording", run.wire, [is_for_guest(frame) for frame in frames], urnic, verdict)
+        _judge_receiver(run, frames, verdict)
+    log = [line for line in run.kernel_log.splitlines() if not _EXPECTED_LOG.search(line)]
+    if log:
+        verdict.complain("the guest's kernel says:\n" + "\n".join(log))
+    return verdict
+
+
+def _judge_programs(run, verdict):
+    for side, output in run.outputs.items():
+        if _WRONG_DATA.search(output):
+            verdict.complain(f"{side}: wrong data")
+    failed = [side for side, code in run.codes.items() if code != 0]
+    if not failed:
+        return
+    gave_up = [side for side in failed if _NO_ANSWER.search(run.outputs[side])]
+    if run.case.faults == "loss20" and gave_up:
+        verdict.note(f"{' and '.join(gave_up)} gave up")
+        return
+    # A ping-pong ends without saying goodbye: when the last acknowledgement is lost, nobody is there to repeat it.
+    if run.case.program.family == "pingpong" and run.case.faults != "clean" and failed == gave_up and len(failed) == 1:
+        verdict.note(f"the peer of {failed[0]} had left")
+        return
+    verdict.complain(f"{' and '.join(failed)} failed")
+
+
+def _check(name, file, sent_by_us, urnic, verdict):
+    """What `urnic check` has against our frames is a complaint, what it has against rdma_rxe's is worth knowing."""
+    result = subprocess.run([urnic, "check", "--json", file], capture_output=True, text=True, timeout=120)
+    try:
+        (report,) = json.loads(result.stdout)
+    except ValueError:
+        verdict.complain(f"urnic check of {name} failed:\n{result.stdout}{result.stderr}")
+        return
+    ours, theirs = [], {}
+    for finding in report["findings"]:
+        if finding["severity"] != "violation":
+            continue
+        # The last of the frames is the one that breaks the rule.
+        if sent_by_us[finding["frames"][-1] - 1]:
+            ours.append("{rule} frames {frames}: expected {expected}, seen {seen}".format(**finding))
+        else:
+            theirs[finding["rule"]] = theirs.get(finding["rule"], 0) + finding["count"]
+    if ours:
+        verdict.complain(f"urnic check of {name}:\n" + "\n".join(ours))
+    if theirs:
+        verdict.note("rdma_rxe: " + ", ".join(f"{rule} {count}" for rule, count in sorted(theirs.items())))
+
+
+def _judge_receiver(run, frames, verdict):
+    """rdma_rxe counts a packet as received when all its checks, ICRC included, were passed: nothing of what reached the guest may
+    be missing, unless the case is about packets that have to be dropped."""
+    arrived = [is_for_guest(frame) for frame in frames]
+    missing = sum(arrived) - run.counters["rcvd_pkts"]
+    if missing == 0:
+        return
+    if run.case.drops_expected:
+        verdict.note(f"rdma_rxe dropped {missing}, as it has to")
+        return
+    # Once a ping-pong has ended in the guest, repetitions come to a queue pair that is no more.
+    last_word = max((i for i, frame in enumerate(frames) if _is_roce(frame) and not arrived[i]), default=0)
+    too_late = sum(arrived[last_word + 1 :])
+    if run.case.program.family == "pingpong" and 0 < missing <= too_late:
+        verdict.note(f"{missing} came after the guest's program had ended")
+        return
+    verdict.complain(f"rdma_rxe dropped {missing} of {sum(arrived)} packets")
+
+
+_GUESTS_MAC = bytes.fromhex(wires.GUESTS["mac"].replace(":", ""))
+
+
+def is_for_guest(frame):
+    return frame[:6] == _GUESTS_MAC and _is_roce(frame)
+
+
+def _is_roce(frame):
+    kind = frame[12:14]
+    protocol, udp = (frame[23], 34) if kind == b"\x08\x00" else (frame[20], 54) if kind == b"\x86\xdd" else (0, 0)
+    return protocol == 17 and struct.unpack_from("!H", frame, udp + 2)[0] == _ROCE_PORT
+
+
+def read_frames(path):
+    """The frames of a pcap file of this machine's byte order."""
+    with open(path, "rb") as file:
+        data = file.read()
+    frames = []
+    at = 24
+    while at + 16 <= len(data):
+        size = struct.unpack_from("<I", data, at + 8)[0]
+        frames.append(data[at + 16 : at + 16 + size])
+        at += 16 + size
+    return frames
