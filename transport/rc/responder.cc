@@ -122,10 +122,10 @@ void Responder::on_duplicate(const Packet& packet) {
   if (!answer) {
     acknowledge_ = true;
   } else if (*answer == Answer::kMemory) {
-    // The MSN is today's (as rdma_rxe does it: capture vs_loss_both).
+    // The MSN is today's, here and below (as rdma_rxe does it: capture vs_loss_both, frames 67 and 68).
     resources_.repeat(packet.bth.psn, packet.reth, msn_);
   } else {
-    resources_.repeat_executed(packet.bth.psn, *answer);
+    resources_.repeat_executed(packet.bth.psn, *answer, msn_);
   }
 }
 

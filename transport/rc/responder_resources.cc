@@ -76,11 +76,12 @@ bool ResponderResources::repeat(Psn psn, const wire::Reth& reth, std::uint32_t m
   return false;
 }
 
-bool ResponderResources::repeat_executed(Psn psn, Answer answer) {
+bool ResponderResources::repeat_executed(Psn psn, Answer answer, std::uint32_t msn) {
   for (std::uint32_t age = 0; age < size_; ++age) {
     Resource& known = resource(age);
     if (known.kind != answer || known.first_psn != psn) continue;
     if (!known.is_pending) ++pending_;
+    known.msn = msn;
     answer_from(known, psn, 1, {});
     restart_later_than(age);
     return true;

@@ -45,8 +45,9 @@ class ResponderResources {
   /// remember.
   bool repeat(Psn psn, const wire::Reth& reth, std::uint32_t msn);
 
-  /// Another request is asked again and answered with what it was answered before. False when it is not remembered.
-  bool repeat_executed(Psn psn, Answer answer);
+  /// Another request is asked again and answered with what it was answered before, but for the MSN. False when it is not
+  /// remembered.
+  bool repeat_executed(Psn psn, Answer answer, std::uint32_t msn);
 
   /// One packet of a response.
   struct Part {
