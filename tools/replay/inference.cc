@@ -31,13 +31,13 @@ void Inference::find_losses() {
   if (lane_.events.empty()) return;
   Ordinal expected = lane_.events.front().ordinal;
   Ordinal acknowledged = expected - 1;
-  std::optional<Ordinal> gap;  // no NAK was seen for it yet
+  std::set<Ordinal> gaps;  // no NAK was seen for these yet
   std::map<Ordinal, std::size_t> executed;
   for (std::size_t index = 0; index < lane_.events.size(); ++index) {
     const Event& event = lane_.events[index];
     const check::Packet& packet = event.packet->packet;
     if (event.is_request) {
-      if (event.ordinal > expected && !gap) gap = expected;
+      if (event.ordinal > expected) gaps.insert(expected);
       if (event.ordinal != expected) continue;
       executed[expected] = index;
       const bool is_read = packet.info->operation == check::Operation::kRead;
@@ -51,14 +51,13 @@ void Inference::find_losses() {
       acknowledged = std::max(acknowledged, event.ordinal - (is_nak ? 1 : 0));
       continue;
     }
-    if (gap == event.ordinal) {
-      gap.reset();
+    if (gaps.erase(event.ordinal) != 0) {
+      // What was behind the gap called for it.
     } else if (event.ordinal < expected && event.ordinal > acknowledged &&
                executed.count(event.ordinal) != 0) {
       lost_.insert(executed[event.ordinal]);
       executed.erase(executed.find(event.ordinal), executed.end());
       expected = event.ordinal;
-      gap.reset();
     }
     acknowledged = std::max(acknowledged, event.ordinal - 1);
   }

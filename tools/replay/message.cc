@@ -68,8 +68,9 @@ class Assembler {
   explicit Assembler(const Lane& lane) : mtu_(lane.path_mtu), lane_(lane) {}
 
   void add(Ordinal at, const CapturedPacket& captured);
-  /// What was begun is not finished.
-  std::optional<Message> take_open() { return std::exchange(open_, std::nullopt); }
+  /// What was begun and not finished goes on for one packet, or for as long as it announced. Its frame, if
+  /// there is one.
+  std::optional<std::uint64_t> finish();
   std::vector<Message>& messages() { return messages_; }
 
  private:
@@ -136,6 +137,17 @@ void Assembler::close() {
   open_->length = static_cast<std::uint32_t>(open_->payload.size());
   messages_.push_back(std::move(*open_));
   open_.reset();
+}
+
+std::optional<std::uint64_t> Assembler::finish() {
+  if (!open_) return std::nullopt;
+  const std::uint64_t frame = open_->frame;
+  open_->is_whole = false;
+  next_ = announced_ == 0 ? next_ + 1 : std::max(next_, open_->first + announced_packets());
+  const std::int64_t bytes = announced_ == 0 ? (next_ - open_->first) * mtu_ : std::int64_t{announced_};
+  close();
+  messages_.back().length = static_cast<std::uint32_t>(bytes);
+  return frame;
 }
 
 void Assembler::add(Ordinal at, const CapturedPacket& captured) {
@@ -215,9 +227,8 @@ std::vector<Message> messages_of(const Lane& lane, std::vector<std::string>& not
   if (is_datagram) return messages;
   Assembler assembler(lane);
   for (const auto& [at, packet] : packets) assembler.add(at, *packet);
-  if (const auto open = assembler.take_open()) {
-    notes.push_back(fmt::format(
-        "the message that frame {} begins is not finished in the capture and not played", open->frame));
+  if (const auto frame = assembler.finish()) {
+    notes.push_back(fmt::format("the message of frame {} is not finished in the capture", *frame));
   }
   return std::move(assembler.messages());
 }

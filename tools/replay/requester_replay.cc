@@ -81,6 +81,10 @@ transport::QpConfig config_of(const Lane& lane, Ordinal first) {
   return config;
 }
 
+bool turns_back(Effect effect) {
+  return effect == Effect::kGoBack || effect == Effect::kWait;
+}
+
 class RequesterReplay {
  public:
   RequesterReplay(const Lane& lane, const std::vector<Message>& messages, bool keep_ladder)
@@ -106,7 +110,7 @@ class RequesterReplay {
   void on_request(std::size_t index);
   void on_datagram(const Event& event);
   void post_up_to(Ordinal ordinal);
-  void deliver(Ordinal goes_back_to, bool may_go_back);
+  void deliver(Ordinal sends_from, bool may_go_back);
   void deliver_one(const Event& answer, Effect effect);
   void hold(const Event& answer, Effect effect);
   void let_timers_run(bool must_go_back);
@@ -129,8 +133,8 @@ class RequesterReplay {
   Outcome outcome_;
   transport::Time now_{};
 
-  std::vector<Ordinal> goes_back_to_;  // by event: where the next go-back from here on leads to
-  std::deque<const Event*> pending_;   // captured answers that our requester was not given yet
+  std::vector<Ordinal> sends_from_;   // by event: the lowest PSN that is sent from here on
+  std::deque<const Event*> pending_;  // captured answers that our requester was not given yet
   std::map<std::size_t, std::vector<std::byte>> fetched_;  // what captured responses brought, by message
   std::size_t posted_ = 0;
   Ordinal next_own_;            // behind the packet that our requester sent last
@@ -142,21 +146,14 @@ class RequesterReplay {
   bool went_on_ = false;  // it had an answer to something it sent later
 };
 
-/// For every event: the lowest PSN that the captured requester goes back to the next time it does.
+/// For every event: the lowest PSN that the captured requester sends from there on. None of those answers had
+/// reached it that acknowledge this one.
 void RequesterReplay::plan() {
-  goes_back_to_.assign(lane_.events.size() + 1, kNowhere);
-  std::vector<bool> is_go_back(lane_.events.size());
-  Ordinal next = INT64_MIN;
-  for (std::size_t index = 0; index < lane_.events.size(); ++index) {
-    const Event& event = lane_.events[index];
-    if (!event.is_request || event.packet->is_copy) continue;
-    is_go_back[index] = event.ordinal < next;
-    const check::Packet& packet = event.packet->packet;
-    const bool is_read = packet.info->operation == Operation::kRead;
-    next = event.ordinal + (is_read ? lane_.packets_for(packet.length) : 1);
-  }
+  sends_from_.assign(lane_.events.size() + 1, kNowhere);
   for (std::size_t index = lane_.events.size(); index-- > 0;) {
-    goes_back_to_[index] = is_go_back[index] ? lane_.events[index].ordinal : goes_back_to_[index + 1];
+    const Event& event = lane_.events[index];
+    const bool sends = event.is_request && !event.packet->is_copy;
+    sends_from_[index] = std::min(sends_from_[index + 1], sends ? event.ordinal : kNowhere);
   }
 }
 
@@ -185,7 +182,7 @@ void RequesterReplay::on_request(std::size_t index) {
   const Event& event = lane_.events[index];
   const bool goes_back = event.ordinal < next_own_;
   post_up_to(event.ordinal);
-  deliver(goes_back_to_[index], goes_back);
+  deliver(sends_from_[index], goes_back);
   now_ = std::max(now_, time_of(event.packet->time_ns, first_ns_));
   let_timers_run(goes_back);
   if (held_ != nullptr && event.ordinal > newest_ && !sent_while_held_) sent_while_held_ = event.ordinal;
@@ -223,15 +220,17 @@ void RequesterReplay::post_up_to(Ordinal ordinal) {
   }
 }
 
-/// Gives our requester what the captured one must have had: all answers so far, unless one would take it
-/// beyond where it goes back to next, or make ours go back before it does.
-void RequesterReplay::deliver(Ordinal goes_back_to, bool may_go_back) {
+/// Gives our requester what the captured one must have had: all answers so far, up to one that acknowledges
+/// what is sent yet, would make ours go back before the captured one does, or ends the connection while it
+/// goes on.
+void RequesterReplay::deliver(Ordinal sends_from, bool may_go_back) {
   for (; !pending_.empty(); pending_.pop_front()) {
     const Event& answer = *pending_.front();
     AnswerModel after = model_;
     const Effect effect = after.apply(answer);
-    const bool turns_back = effect == Effect::kGoBack || effect == Effect::kWait;
-    if (after.acknowledged() > goes_back_to || (turns_back && !may_go_back)) return hold(answer, effect);
+    const bool is_too_early =
+        (turns_back(effect) && !may_go_back) || (effect == Effect::kEnd && sends_from != kNowhere);
+    if (after.acknowledged() > sends_from || is_too_early) return hold(answer, effect);
     if (effect == Effect::kData) {
       const check::Packet& packet = answer.packet->packet;
       std::vector<std::byte>& bytes =
@@ -253,8 +252,7 @@ void RequesterReplay::hold(const Event& answer, Effect effect) {
   held_ = nullptr;
   sent_while_held_.reset();
   went_on_ = false;
-  const bool turns_back = effect == Effect::kGoBack || effect == Effect::kWait;
-  if (turns_back) held_ = &answer;
+  if (turns_back(effect) || effect == Effect::kEnd) held_ = &answer;
   outcome_.use(Freedom::kLateReaction);
 }
 
@@ -332,12 +330,13 @@ void RequesterReplay::finish() {
                   fmt::format("the captured requester goes on behind {}, ours would go back to {:06x}",
                               describe(unanswered->packet->packet), psn_of(model_.acknowledged()).value()));
   }
-  const bool is_told_to_go_back = go_backs() != go_backs_before;
+  // The end of a message may be missing, too.
+  const bool may_go_on = go_backs() != go_backs_before || !messages_.back().is_whole;
   for (int left = kMostLeftOver; left > 0; --left) {
     const std::span<const std::byte> bytes = stage_.take(now_);
     if (bytes.empty()) break;
     const OwnPacket own(bytes);
-    if (!is_told_to_go_back) {
+    if (!may_go_on) {
       const std::string text = describe(own.packet());
       if (outcome_.differ(0, fmt::format("ours sends {} when the captured requester is done", text))) {
         add_row(nullptr, text, "", true);
