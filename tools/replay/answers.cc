@@ -1,0 +1,208 @@
+#include "tools/replay/answers.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace urnic::replay {
+
+namespace {
+
+using check::AnswerKind;
+using check::Operation;
+using check::Packet;
+
+constexpr std::uint8_t kInvalidRequest = 0x61;
+constexpr std::uint8_t kRemoteOperational = 0x63;
+
+bool is_acknowledge(const Packet& packet) {
+  return packet.info->operation == Operation::kAcknowledge;
+}
+
+bool is_plain_ack(const Packet& packet) {
+  return is_acknowledge(packet) && check::kind_of(packet.syndrome) == AnswerKind::kAck;
+}
+
+/// The highest PSN that an answer acknowledges.
+Ordinal acknowledges(const Packet& packet, Ordinal ordinal) {
+  return is_acknowledge(packet) && !is_plain_ack(packet) ? ordinal - 1 : ordinal;
+}
+
+}  // namespace
+
+AnswerComparison::AnswerComparison(const Lane& lane, const std::vector<Message>& messages,
+                                   const std::vector<OwnAnswer>& own, const std::vector<Progress>& progress)
+    : lane_(lane), messages_(messages), own_(own), progress_(progress), own_matches_(own.size()) {
+  index_capture();
+}
+
+void AnswerComparison::index_capture() {
+  requested_from_.assign(lane_.events.size() + 1, INT64_MAX);
+  for (std::size_t index = lane_.events.size(); index-- > 0;) {
+    const Event& event = lane_.events[index];
+    const bool asks = event.is_request && !event.packet->is_copy;
+    requested_from_[index] = std::min(requested_from_[index + 1], asks ? event.ordinal : INT64_MAX);
+  }
+  for (std::size_t index = 0; index < lane_.events.size(); ++index) {
+    const Event& event = lane_.events[index];
+    if (!event.is_request && !event.packet->is_copy) captured_.push_back(index);
+    if (event.is_request) msn_after_[progress_[index].expected - 1] = progress_[index].msn;
+  }
+  acknowledged_from_.assign(captured_.size() + 1, INT64_MIN);
+  for (std::size_t index = captured_.size(); index-- > 0;) {
+    const Event& event = lane_.events[captured_[index]];
+    acknowledged_from_[index] =
+        std::max(acknowledged_from_[index + 1], acknowledges(event.packet->packet, event.ordinal));
+  }
+}
+
+void AnswerComparison::run(Outcome& outcome) {
+  for (std::size_t captured = 0; captured < captured_.size(); ++captured) {
+    const std::size_t event = captured_[captured];
+    const Event& answer = lane_.events[event];
+    if (!try_match(captured, outcome)) {
+      if (!is_unasked_ack(answer, event)) return report(captured, outcome);
+      outcome.use(Freedom::kUnaskedAck);
+      captured_matches_[event].freedom = Freedom::kUnaskedAck;
+    }
+    const Packet& packet = answer.packet->packet;
+    acknowledged_ = std::max(acknowledged_, acknowledges(packet, answer.ordinal));
+    if (is_plain_ack(packet)) last_ack_ = answer.ordinal;
+  }
+  finish(outcome);
+}
+
+/// Pairs a captured answer with the next of ours that equals it, if all those before may be missing in the
+/// capture.
+bool AnswerComparison::try_match(std::size_t captured, Outcome& outcome) {
+  const std::size_t event = captured_[captured];
+  const Event& answer = lane_.events[event];
+  std::vector<Freedom> skipped;
+  for (std::size_t at = next_own_; at < own_.size() && skipped.size() < kMostSkipped; ++at) {
+    const OwnAnswer& own = own_[at];
+    if (own.event > event) return false;  // nobody had asked yet
+    bool equal = false;
+    const auto freedom = why_equal(own, answer, equal, nullptr);
+    if (equal) {
+      why_equal(own, answer, equal, &outcome);
+      if (freedom) outcome.use(*freedom);
+      for (std::size_t i = 0; i < skipped.size(); ++i) {
+        outcome.use(skipped[i]);
+        own_matches_[next_own_ + i].freedom = skipped[i];
+      }
+      own_matches_[at] = {.partner = event, .freedom = freedom};
+      captured_matches_[event] = {.partner = at, .freedom = freedom};
+      if (answer.packet->packet.info->has_aeth && own.packet.packet().info->has_aeth && !msn_offset_) {
+        msn_offset_ = (answer.packet->packet.msn - own.packet.packet().msn) & 0xffffff;
+        if (*msn_offset_ != 0) {
+          outcome.notes.push_back(
+              fmt::format("the first MSN is {}: the connection began {} messages before the capture",
+                          answer.packet->packet.msn, *msn_offset_));
+        }
+      }
+      next_own_ = at + 1;
+      ++outcome.compared;
+      return true;
+    }
+    const auto excuse = why_skip_own(own, captured);
+    if (!excuse) return false;
+    skipped.push_back(*excuse);
+  }
+  return false;
+}
+
+/// Whether the two may stand for each other, and by which freedom beyond those of find_difference().
+std::optional<Freedom> AnswerComparison::why_equal(const OwnAnswer& own, const Event& captured, bool& equal,
+                                                   Outcome* outcome) {
+  const Packet& ours = own.packet.packet();
+  const Packet& theirs = captured.packet->packet;
+  const bool have_msn = ours.info->has_aeth && theirs.info->has_aeth;
+  const std::uint32_t offset = msn_offset_.value_or(have_msn ? (theirs.msn - ours.msn) & 0xffffff : 0);
+  const bool has_same_msn = !have_msn || ((ours.msn + offset) & 0xffffff) == theirs.msn;
+  equal = true;
+  if (!find_difference(*captured.packet, own.packet, offset, outcome)) return std::nullopt;
+  const bool is_same_psn = own.ordinal == captured.ordinal;
+  if (is_same_psn && has_same_msn && own.is_repeat && ours.info->operation == Operation::kReadResponse &&
+      theirs.info->operation == Operation::kReadResponse &&
+      std::equal(ours.payload.begin(), ours.payload.end(), theirs.payload.begin(), theirs.payload.end())) {
+    return Freedom::kReadResumed;
+  }
+  if (is_same_psn && has_same_msn && is_acknowledge(ours) && is_acknowledge(theirs) &&
+      ours.syndrome == kInvalidRequest && theirs.syndrome == kRemoteOperational &&
+      lane_.events[own.event].packet->packet.info->operation == Operation::kSend) {
+    return Freedom::kLongSendNak;
+  }
+  if (has_same_msn && is_plain_ack(ours) && is_plain_ack(theirs) && is_behind_responses(own, captured)) {
+    return Freedom::kAckBehindResponse;
+  }
+  equal = false;
+  return std::nullopt;
+}
+
+/// rdma_rxe acknowledges what it had before with the PSN of its last ACK, even if responses have gone beyond
+/// since.
+bool AnswerComparison::is_behind_responses(const OwnAnswer& own, const Event& captured) const {
+  if (!own.is_repeat || captured.ordinal >= own.ordinal || last_ack_ != captured.ordinal) return false;
+  for (Ordinal at = captured.ordinal + 1; at <= own.ordinal;) {
+    const auto message = find_message(messages_, at);
+    if (!message || !messages_[*message].wants_data_back()) return false;
+    at = messages_[*message].end();
+  }
+  return true;
+}
+
+/// Why the capture may do without something that our responder sent.
+std::optional<Freedom> AnswerComparison::why_skip_own(const OwnAnswer& own, std::size_t captured) const {
+  const bool is_covered = acknowledged_from_[captured] >= own.ordinal || acknowledged_ >= own.ordinal;
+  if (is_plain_ack(own.packet.packet()) && is_covered) return Freedom::kCoalescedAck;
+  if (requested_from_[own.event + 1] <= own.ordinal) return Freedom::kLostAnswer;
+  return std::nullopt;
+}
+
+/// A responder may acknowledge what it has executed at any time, as long as it says something new.
+bool AnswerComparison::is_unasked_ack(const Event& captured, std::size_t event) const {
+  const Packet& packet = captured.packet->packet;
+  if (!is_plain_ack(packet) || captured.ordinal <= acknowledged_) return false;
+  if (captured.ordinal >= progress_[event].expected) return false;
+  const auto msn = msn_after_.find(captured.ordinal);
+  return msn != msn_after_.end() && ((msn->second + msn_offset_.value_or(0)) & 0xffffff) == packet.msn;
+}
+
+void AnswerComparison::report(std::size_t captured, Outcome& outcome) {
+  const std::size_t event = captured_[captured];
+  const Event& answer = lane_.events[event];
+  const std::string text = describe(answer.packet->packet);
+  // The most telling of ours is the one about the same PSN; otherwise the one whose turn it is.
+  const std::size_t from = next_own_ > 4 ? next_own_ - 4 : 0;
+  for (std::size_t at = from; at < own_.size() && own_[at].event <= event; ++at) {
+    const bool is_open = at >= next_own_ || !own_matches_[at].partner;
+    if (is_open && own_[at].ordinal == answer.ordinal) {
+      difference_partner_ = &own_[at];
+      break;
+    }
+  }
+  if (difference_partner_ == nullptr && next_own_ < own_.size() && own_[next_own_].event <= event) {
+    difference_partner_ = &own_[next_own_];
+  }
+  if (difference_partner_ == nullptr) {
+    outcome.differ(answer.packet->number, fmt::format("{}: ours does not answer here", text));
+    return;
+  }
+  const auto difference =
+      find_difference(*answer.packet, difference_partner_->packet, msn_offset_.value_or(0), nullptr);
+  outcome.differ(answer.packet->number,
+                 fmt::format("{}: {}", text,
+                             difference ? to_string(*difference)
+                                        : fmt::format("ours answers {}, but not in this order",
+                                                      describe(difference_partner_->packet.packet()))));
+}
+
+void AnswerComparison::finish(Outcome& outcome) {
+  for (; next_own_ < own_.size(); ++next_own_) {
+    const Freedom freedom = why_skip_own(own_[next_own_], captured_.size()).value_or(Freedom::kEndOfCapture);
+    own_matches_[next_own_].freedom = freedom;
+    outcome.use(freedom);
+  }
+}
+
+}  // namespace urnic::replay

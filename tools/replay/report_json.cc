@@ -1,0 +1,68 @@
+#include <nlohmann/json.hpp>
+
+#include "tools/check/opcode.h"
+#include "tools/replay/replay.h"
+
+namespace urnic::replay {
+
+namespace {
+
+nlohmann::json json_of(const Outcome& outcome) {
+  auto freedoms = nlohmann::json::object();
+  for (std::size_t index = 0; index < kFreedoms; ++index) {
+    if (outcome.freedoms[index] != 0) {
+      freedoms[info_of(static_cast<Freedom>(index)).name] = outcome.freedoms[index];
+    }
+  }
+  nlohmann::json object = {{"side", to_string(outcome.side)},
+                           {"verdict", to_string(outcome.verdict)},
+                           {"compared", outcome.compared},
+                           {"freedoms", std::move(freedoms)},
+                           {"inferred", outcome.notes}};
+  if (outcome.verdict == Verdict::kNotPlayed) object["reason"] = outcome.what;
+  if (outcome.verdict != Verdict::kMismatch) return object;
+  auto rows = nlohmann::json::array();
+  for (const Row& row : outcome.ladder.rows()) {
+    rows.push_back({{"frame", row.frame},
+                    {"time_ns", row.time_ns},
+                    {"captured", row.captured},
+                    {"ours", row.ours},
+                    {"note", row.note},
+                    {"differs", row.is_difference}});
+  }
+  object["difference"] = {{"frame", outcome.frame}, {"what", outcome.what}, {"ladder", std::move(rows)}};
+  return object;
+}
+
+}  // namespace
+
+nlohmann::json json_report(const Report& report) {
+  auto left_out = nlohmann::json::array();
+  for (const LeftOut& frame : report.left_out_frames) {
+    left_out.push_back({{"frame", frame.frame}, {"reason", frame.reason}});
+  }
+  auto lanes = nlohmann::json::array();
+  for (const LaneReport& lane : report.lanes) {
+    auto sides = nlohmann::json::array();
+    for (const Outcome& outcome : lane.outcomes) sides.push_back(json_of(outcome));
+    lanes.push_back({{"name", lane.name},
+                     {"service", to_string(lane.service)},
+                     {"path_mtu_bytes", lane.path_mtu},
+                     {"request_packets", lane.requests},
+                     {"answer_packets", lane.answers},
+                     {"messages", lane.messages},
+                     {"notes", lane.notes},
+                     {"sides", std::move(sides)}});
+  }
+  constexpr const char* kVerdicts[] = {"equal", "mismatch", "unplayable"};
+  return {{"file", report.file},
+          {"verdict", kVerdicts[exit_code_of(report)]},
+          {"frames", report.frames},
+          {"packets", report.packets},
+          {"left_out_frames", report.left_out},
+          {"left_out", std::move(left_out)},
+          {"damage", report.damage},
+          {"lanes", std::move(lanes)}};
+}
+
+}  // namespace urnic::replay

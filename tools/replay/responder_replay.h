@@ -1,0 +1,24 @@
+// Plays the responder of a lane: our stack is given the captured requests.
+#pragma once
+
+#include <vector>
+
+#include "tools/replay/lane.h"
+#include "tools/replay/message.h"
+#include "tools/replay/outcome.h"
+
+namespace urnic::replay {
+
+struct ResponderOptions {
+  bool keep_ladder = false;
+  /// The responder's program may have changed what the requester wrote: READ responses and atomic answers are
+  /// believed, whatever they say.
+  bool memory_changes = false;
+};
+
+/// What our responder answers must be what the captured one answered, what it receives what was sent.
+/// `messages` are messages_of(lane).
+Outcome replay_responder(const Lane& lane, const std::vector<Message>& messages,
+                         const ResponderOptions& options);
+
+}  // namespace urnic::replay
