@@ -203,9 +203,10 @@ void EndpointDriver::on_received(const Operation& operation) {
   windows_.on_taken_back();
 }
 
-// A queue pair that fails says nothing any more; its failure may have been polled after the receive.
+// A queue pair that fails says nothing any more; its failure may be polled after the receive, or held back behind another's.
 void EndpointDriver::on_polled() {
-  if (missing_acknowledgement_ && !flush_is_legitimate()) complain("wire", *missing_acknowledgement_);
+  const bool has_ended = missing_acknowledgement_ && responder().query().state == transport::QpState::kError;
+  if (missing_acknowledgement_ && !has_ended && !flush_is_legitimate()) complain("wire", *missing_acknowledgement_);
   missing_acknowledgement_.reset();
   judge_drained();
 }

@@ -133,6 +133,8 @@ void draw_services(Options& options, Random& random) {
   options.xrc_receives = static_cast<std::uint32_t>(random.between(2, 12));
   options.shared_unreliable = options.shared_receives > 0 && random.chance(0.6);
   options.unreliable_errors = random.chance(0.4) ? random.pick(std::array{0.03, 0.15}) : 0;
+  // So often that some are in the middle of a READ whose answer was lost.
+  if (random.chance(0.5)) options.deregistrations *= 8;
   options.drains = random.chance(0.35) ? static_cast<std::uint32_t>(random.between(1, 6)) : 0;
 }
 

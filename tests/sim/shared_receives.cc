@@ -57,9 +57,11 @@ std::optional<Range> SharedReceives::buffer_of(std::uint64_t wr_id) const {
   return found == posted_.end() ? std::nullopt : std::optional(buffers_[found->buffer]);
 }
 
-std::optional<std::string> SharedReceives::on_completion(std::uint64_t wr_id, const std::optional<Data>& data) {
+std::optional<std::string> SharedReceives::on_completion(std::uint64_t wr_id,
+                                                         const std::optional<Data>& data) {
   const auto found = std::ranges::find(posted_, wr_id, &Posted::wr_id);
-  if (found == posted_.end()) return fmt::format("receive {:#x} of the shared queue is not outstanding", wr_id);
+  if (found == posted_.end())
+    return fmt::format("receive {:#x} of the shared queue is not outstanding", wr_id);
   const std::size_t index = found->buffer;
   newest_completed_ = std::max(newest_completed_, wr_id);
   posted_.erase(found);
@@ -75,7 +77,8 @@ std::optional<std::string> SharedReceives::on_completion(std::uint64_t wr_id, co
   if (data) {
     const Range filled{
         .region = buffer.region, .offset = buffer.offset + data->front, .length = data->length};
-    if (const std::size_t wrong = first_mismatch(host_.memory().at(filled), data->pattern); wrong != data->length) {
+    if (const std::size_t wrong = first_mismatch(host_.memory().at(filled), data->pattern);
+        wrong != data->length) {
       complaint = fmt::format("wrong data at byte {} of {} in a shared receive", wrong, data->length);
     }
   }
@@ -85,7 +88,8 @@ std::optional<std::string> SharedReceives::on_completion(std::uint64_t wr_id, co
 
 std::optional<std::string> SharedReceives::judge() const {
   if (posted_.empty() || posted_.front().wr_id > newest_completed_) return std::nullopt;
-  return fmt::format("receive {:#x} of the shared queue was taken and never completed", posted_.front().wr_id);
+  return fmt::format("receive {:#x} of the shared queue was taken and never completed",
+                     posted_.front().wr_id);
 }
 
 void complete_shared(Scene& scene, HostId host, std::uint64_t wr_id,
