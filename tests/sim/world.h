@@ -54,7 +54,7 @@ class World {
   void run_host(HostId host);
   void poll_completions(HostId host);
   void deregister(HostId host);
-  void post_shared(HostId host);
+  void post_shared(HostId host, std::size_t number);
   void check_memory();
   Time wake_time(const Machine& machine) const;
   bool is_done() const;
