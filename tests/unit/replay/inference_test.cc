@@ -1,0 +1,79 @@
+// What follows from a captured responder's answers.
+#include "tools/replay/inference.h"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+
+#include "tests/unit/replay/recording.h"
+#include "tools/replay/responder_replay.h"
+
+namespace urnic::replay::test {
+namespace {
+
+/// The index of a frame's event.
+std::size_t event_of(const Lane& lane, std::uint64_t frame) {
+  for (std::size_t index = 0; index < lane.events.size(); ++index) {
+    if (lane.events[index].packet->number == frame) return index;
+  }
+  ADD_FAILURE() << "no frame " << frame;
+  return 0;
+}
+
+TEST(Inference, FindsNoReceiveWhereAnRnrNakAnswers) {
+  const Recording recording("vs_rnr");
+  const Inference inference(recording.lane);
+  // 9 and 10 are sent one behind the other and refused by 11 and 12; 29 is accepted.
+  for (const std::uint64_t frame : {1u, 3u, 9u, 10u, 27u}) {
+    EXPECT_TRUE(inference.finds_no_receive(event_of(recording.lane, frame))) << frame;
+  }
+  for (const std::uint64_t frame : {29u, 30u, 33u, 39u}) {
+    EXPECT_FALSE(inference.finds_no_receive(event_of(recording.lane, frame))) << frame;
+  }
+  EXPECT_EQ(inference.rnr_timer(), 20);
+}
+
+TEST(Inference, KnowsHowMuchOfATooLongSendDidFit) {
+  const Recording recording("vs_send_toolong");
+  const Inference inference(recording.lane);
+  EXPECT_EQ(inference.room_for(recording.messages[0]), Inference::kAnyRoom);
+  EXPECT_EQ(inference.room_for(recording.messages[1]), 1024u);
+}
+
+TEST(Inference, KnowsWhichRequestWasRefused) {
+  const Recording recording("vs_write_badkey");
+  const Inference inference(recording.lane);
+  EXPECT_EQ(inference.refusal_of(event_of(recording.lane, 1)), 0x62);
+  EXPECT_EQ(inference.refusal_of(event_of(recording.lane, 2)), std::nullopt);
+}
+
+TEST(Inference, FindsNoLossBehindThePlaceOfCaptureWhereThereIsNone) {
+  for (const char* const fixture : {"vs_loss_both", "vs_loss_requests", "vs_duplicate", "vs_sizes"}) {
+    const Recording recording(fixture);
+    const Inference inference(recording.lane);
+    for (std::size_t event = 0; event < recording.lane.events.size(); ++event) {
+      EXPECT_FALSE(inference.is_lost_behind(event))
+          << fixture << ", frame " << recording.lane.events[event].packet->number;
+    }
+  }
+}
+
+// A capture made at the sender has what the network lost: the packet that a NAK asks for is put back where it
+// was.
+TEST(Inference, FindsWhatWasLostBehindThePlaceOfCapture) {
+  Frames frames = Frames::fixture("vs_loss_both");
+  // b44b88 is NAKed in frame 201 and sent again in 202; the capture shall have it behind the b44b87 before
+  // the NAK, too.
+  std::size_t before = 200;
+  while (frames.edit(before).psn() != 0xb44b87 || frames.edit(before).opcode() > 0x0c) --before;
+  const std::size_t added = frames.repeat(202, before);
+  const auto capture = take(frames);
+  const Lane lane = lanes_of(*capture).at(0);
+  const Inference inference(lane);
+  EXPECT_TRUE(inference.is_lost_behind(event_of(lane, added)));
+  std::vector<std::string> notes;
+  EXPECT_EQ(replay_responder(lane, messages_of(lane, notes), {}).verdict, Verdict::kEqual);
+}
+
+}  // namespace
+}  // namespace urnic::replay::test

@@ -1,0 +1,33 @@
+// Captures as replays take them.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tests/unit/check/capture_edit.h"
+#include "tools/replay/lane.h"
+#include "tools/replay/message.h"
+#include "tools/replay/replay.h"
+
+namespace urnic::replay::test {
+
+using Frames = check::test::Capture;
+
+/// A capture whose frames were read from a file, or changed by a test.
+std::unique_ptr<Capture> read(const std::filesystem::path& path);
+std::unique_ptr<Capture> take(const Frames& frames);
+
+/// A fixture's first lane with its messages. The capture lives as long as this does.
+struct Recording {
+  explicit Recording(const std::string& fixture);
+  std::unique_ptr<Capture> capture;
+  Lane lane;
+  std::vector<Message> messages;
+};
+
+/// The first outcome of a report that is a mismatch, or null.
+const Outcome* find_mismatch(const Report& report, Side side);
+
+}  // namespace urnic::replay::test
