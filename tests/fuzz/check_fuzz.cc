@@ -1,53 +1,24 @@
 // Fuzz target: a capture from anybody, through the whole of `urnic check`.
 //
-// The input is a sequence of frames, each behind four bytes: its length and its time since the one before in
-// units of 100 us, both 16 bits, little-endian. The top bit of the length says that the capture cut the
-// frame; that of the time, that the frame keeps the ICRC it has. All others get a right one, lest every
-// change ends there.
-//
-// Nothing may crash, read out of bounds or grow without bound, and the counts must add up.
-#include <algorithm>
+// The input is a sequence of frames: see capture_script.h. Nothing may crash, read out of bounds or grow without bound, and
+// the counts must add up.
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
-#include <span>
-#include <string>
-#include <vector>
 
+#include "tests/fuzz/capture_script.h"
 #include "tools/check/checker.h"
-#include "tools/check/icrc.h"
 #include "tools/check/report.h"
 
 namespace urnic::check {
 namespace {
 
-constexpr std::size_t kHeaderBytes = 4;
-constexpr std::int64_t kTimeUnitNs = 100'000;
-constexpr std::uint16_t kTopBit = 0x8000;
-
 void require(bool holds, const char* what) {
   if (!holds) {
     std::fprintf(stderr, "broken promise: %s\n", what);
     std::abort();
-  }
-}
-
-std::uint16_t load_little(const std::uint8_t* at) {
-  return static_cast<std::uint16_t>(at[0] | at[1] << 8);
-}
-
-void set_right_icrc(std::vector<std::byte>& bytes) {
-  const auto frame = parse_frame(LinkType::kEthernet, bytes);
-  if (!frame) {
-    return;
-  }
-  if (const auto icrc = judge_icrc(*frame)) {
-    const auto at = static_cast<std::size_t>(frame->ib.data() + frame->ib.size() - bytes.data()) - kIcrcBytes;
-    for (std::size_t i = 0; i < kIcrcBytes; ++i) {
-      bytes[at + i] = static_cast<std::byte>(icrc->expected >> (8 * i));
-    }
   }
 }
 
@@ -87,27 +58,7 @@ void check_reports(const Checker& checker) {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace urnic::check;
   Checker checker(CheckOptions{.ladder_rows = 16});
-  RawFrame raw;
-  while (size >= kHeaderBytes) {
-    const std::uint16_t length = load_little(data);
-    const std::uint16_t time = load_little(data + 2);
-    data += kHeaderBytes;
-    size -= kHeaderBytes;
-    const std::size_t taken = std::min<std::size_t>(length & ~kTopBit, size);
-    const auto from = std::as_bytes(std::span(data, taken));
-    // Memory of exactly the frame's size, so that a sanitizer sees a read of one byte too many.
-    std::vector<std::byte> bytes(from.begin(), from.end());
-    if ((time & kTopBit) == 0) {
-      set_right_icrc(bytes);
-    }
-    raw.bytes = bytes;
-    raw.wire_bytes = taken + ((length & kTopBit) != 0 ? 1500 : 0);
-    raw.time_ns += (time & ~kTopBit) * kTimeUnitNs;
-    ++raw.number;
-    checker.add(LinkType::kEthernet, raw);
-    data += taken;
-    size -= taken;
-  }
+  urnic::fuzz::for_each_frame(data, size, [&](const RawFrame& raw) { checker.add(LinkType::kEthernet, raw); });
   checker.finish();
   check_sums(checker);
   check_reports(checker);

@@ -5,7 +5,7 @@
 
     tools -> verbs_api -> nic -> transport        drivers -> nic, transport        tools -> drivers
 
-tools/check, which judges captures, includes nothing but itself.
+tools/check, which judges captures, includes nothing but itself; tools/replay includes it and the transport.
 """
 import pathlib
 import re
@@ -20,6 +20,8 @@ ALLOWED = {
     "tools": {"tools", "verbs_api", "drivers", "nic", "transport"},
     # A judge that shared a reading of the protocol with the product would share its misreadings.
     "tools/check": {"tools/check"},
+    # Plays captures that the judge reads against the transport, and nothing else of the product.
+    "tools/replay": {"tools/replay", "tools/check", "transport"},
     "tools/urnic/check_command.h": {"tools/check", "tools/urnic"},
     "tools/urnic/check_command.cc": {"tools/check", "tools/urnic"},
     # The command that runs the simulator; the simulator is part of the tests.

@@ -8,8 +8,6 @@
 namespace urnic::sim {
 namespace {
 
-constexpr std::size_t kMacBytes = 6;
-
 Duration time_on(const LinkOptions& link, std::size_t bytes) {
   return Duration(static_cast<std::int64_t>(static_cast<double>(bytes) * link.nanoseconds_per_byte));
 }

@@ -3,9 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "tests/support/capture_folders.h"
 #include <array>
 #include <span>
+
+#include "tests/support/capture_folders.h"
 #include "tests/support/pcap_file.h"
 
 namespace urnic::sim {

@@ -166,4 +166,30 @@ std::vector<Lane> lanes_of(const Capture& capture) {
   return lanes;
 }
 
+std::vector<std::string> unplayed_of(const Capture& capture) {
+  const std::vector<check::Flow>& flows = capture.connections().flows();
+  std::map<std::uint32_t, std::size_t> answers;
+  std::set<std::uint32_t> asking;
+  std::size_t notifications = 0;
+  for (const CapturedPacket& packet : capture.packets()) {
+    const check::OpcodeInfo& info = *packet.packet.info;
+    if (info.service == check::Service::kCnp) {
+      ++notifications;
+    } else if (info.is_response()) {
+      ++answers[packet.flow];
+    } else {
+      asking.insert(packet.flow);
+    }
+  }
+  std::vector<std::string> lines;
+  for (const auto& [flow, count] : answers) {
+    if (flows[flow].peer && asking.count(*flows[flow].peer) != 0) continue;
+    lines.push_back(
+        fmt::format("{}: {} answers to requests that the capture does not have, or that cannot be told apart",
+                    capture.connections().name_of_flow(flow), count));
+  }
+  if (notifications > 0) lines.push_back(fmt::format("{} congestion notifications", notifications));
+  return lines;
+}
+
 }  // namespace urnic::replay

@@ -45,5 +45,7 @@ struct Lane {
 /// Everything that somebody asked of somebody else, in the order of the first requests. CNPs belong to no
 /// lane.
 std::vector<Lane> lanes_of(const Capture& capture);
+/// What is in no lane, in lines for people: answers without requests, congestion notifications.
+std::vector<std::string> unplayed_of(const Capture& capture);
 
 }  // namespace urnic::replay

@@ -65,7 +65,8 @@ Report replay(const std::string& file, const Capture& capture, const ReplayOptio
                 .frames = capture.frames(),
                 .packets = capture.packets().size(),
                 .left_out = capture.left_out_count(),
-                .left_out_frames = capture.left_out()};
+                .left_out_frames = capture.left_out(),
+                .unplayed = unplayed_of(capture)};
   for (const Lane& lane : lanes_of(capture)) {
     if (is_wanted(lane, options.queue_pairs)) report.lanes.push_back(play(lane, options));
   }

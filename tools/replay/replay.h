@@ -43,7 +43,8 @@ struct Report {
   std::uint64_t left_out = 0;
   std::vector<LeftOut> left_out_frames{};
   std::vector<LaneReport> lanes{};
-  std::string damage{};  ///< what kept the file from being read to its end; empty: nothing
+  std::vector<std::string> unplayed{};  ///< what belongs to no lane
+  std::string damage{};                 ///< what kept the file from being read to its end; empty: nothing
 };
 
 /// Plays what `options` ask for.

@@ -61,6 +61,7 @@ nlohmann::json json_report(const Report& report) {
           {"packets", report.packets},
           {"left_out_frames", report.left_out},
           {"left_out", std::move(left_out)},
+          {"not_played", report.unplayed},
           {"damage", report.damage},
           {"lanes", std::move(lanes)}};
 }

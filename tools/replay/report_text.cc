@@ -78,6 +78,7 @@ std::string text_report(const Report& report) {
     for (const std::string& note : lane.notes) text += fmt::format("  {}\n", note);
     for (const Outcome& outcome : lane.outcomes) text += text_of(outcome);
   }
+  for (const std::string& line : report.unplayed) text += fmt::format("not played: {}\n", line);
   if (report.lanes.empty()) text += "no requests of RoCEv2 to play\n";
   constexpr const char* kVerdicts[] = {"equal", "mismatch", "nothing played, or the file is damaged"};
   return text + fmt::format("verdict: {}\n", kVerdicts[exit_code_of(report)]);

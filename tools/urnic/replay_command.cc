@@ -76,8 +76,7 @@ ReplayCommand::ReplayCommand(CLI::App& app, Invocation& invocation) {
   command
       ->add_option("--qp", queue_pairs_,
                    "Only what this queue pair says or hears; A:B: only between these two")
-      ->type_name("QPN[:QPN]")
-      ->expected(1);
+      ->type_name("QPN");
   command->add_flag("--json", json_, "Report as JSON: an array with one object for each file");
   command->add_flag("--ladder", ladder_, "Draw what is equal, too");
   command->add_flag("--memory-changes", memory_changes_,
@@ -99,11 +98,12 @@ int ReplayCommand::run() const {
                                 .responder = side_ != "requester",
                                 .keep_ladder = ladder_,
                                 .memory_changes = memory_changes_};
-  for (const std::string& text : queue_pairs_) {
-    const auto numbers = parse_queue_pairs(text);
+  if (!queue_pairs_.empty()) {
+    const auto numbers = parse_queue_pairs(queue_pairs_);
     if (!numbers) {
       complain(fmt::format(
-          "replay: --qp {}: a queue pair number is at most 0xffffff (see 'urnic replay --help')", text));
+          "replay: --qp {}: one number up to 0xffffff, or two with a colon (see 'urnic replay --help')",
+          queue_pairs_));
       return kExitUsage;
     }
     options.queue_pairs = *numbers;

@@ -20,7 +20,7 @@ class ReplayCommand {
   int run() const;
 
   std::vector<std::string> files_;
-  std::vector<std::string> queue_pairs_;
+  std::string queue_pairs_;
   std::string side_ = "both";
   bool json_ = false;
   bool ladder_ = false;
