@@ -46,10 +46,7 @@ class Command:
             if left <= 0:
                 return None
             if select.select([self._channel], [], [], min(left, 0.5))[0]:
-                data = self._channel.recv(1 << 16)
-                if not data:
-                    raise GuestError(f"the guest went away\n{self._guest.console()}")
-                self._received += data
+                self._received += self._guest.receive(self._channel)
             elif not self._guest.is_running():
                 raise GuestError(f"the guest ended\n{self._guest.console()}")
         return self.code
@@ -145,7 +142,19 @@ class Guest:
 
     def console(self):
         logs = [self.folder / "qemu.log", self._console]
-        return "".join(log.read_text(errors="replace")[-3000:] for log in logs if log.exists())
+        state = "" if self._qemu.poll() is None else f"the emulator ended with {self._qemu.returncode}\n"
+        return state + "".join(log.read_text(errors="replace")[-3000:] for log in logs if log.exists())
+
+    def receive(self, channel):
+        """What there is to read."""
+        try:
+            data = channel.recv(1 << 16)
+        except ConnectionError:
+            data = b""
+        if not data:
+            time.sleep(0.2)
+            raise GuestError(f"the guest went away\n{self.console()}")
+        return data
 
     def next_number(self):
         self._number += 1

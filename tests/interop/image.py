@@ -39,6 +39,12 @@ class Kernel:
         self.vmlinux = folder / "vmlinux"
         self.modules = folder / "modules"
 
+    def copy_to(self, folder):
+        """Where users without privilege can read it."""
+        shutil.copytree(self.folder, folder, dirs_exist_ok=True)
+        folder.chmod(0o755)
+        return Kernel(folder)
+
     def load_order(self):
         """File names of the modules, each behind those that it needs."""
         order = []
@@ -73,11 +79,21 @@ def _run(*command, **options):
     return result.stdout
 
 
+def _kernel_there(cache):
+    there = sorted(cache.glob("kernel-*/vmlinux"), key=os.path.getmtime)
+    return there[-1].parent if there else None
+
+
+def package_of(cache):
+    """The package that the kernel comes from."""
+    return _kernel_there(cache).name.removeprefix("kernel-")
+
+
 def prepare_kernel(cache):
     """The newest kernel in `cache`; without one, what the package manager has is downloaded and unpacked there."""
-    there = sorted(cache.glob("kernel-*/vmlinux"), key=os.path.getmtime)
+    there = _kernel_there(cache)
     if there:
-        return Kernel(there[-1].parent)
+        return Kernel(there)
     depends = _run("apt-cache", "depends", KERNEL_PACKAGE)
     match = re.search(r"Depends: (linux-image-\d\S*)", depends)
     if match is None:

@@ -8,13 +8,15 @@ import re
 import struct
 import subprocess
 
+import dissection
 import wires
 
-# Said by the guest's kernel in every run, and harmless.
-_EXPECTED_LOG = re.compile(r"speed is unknown, defaulting|random: crng init done")
+# Said by the guest's kernel, and harmless: nobody knows how fast the card is; over shared memory its carrier comes and goes.
+_EXPECTED_LOG = re.compile(r"speed is unknown, defaulting|random: crng init done|link becomes ready|rxe0: set (active|down)")
 _NO_ANSWER = re.compile(r"transport retry counter exceeded|Completion with error at|status 12\b")
 _WRONG_DATA = re.compile(r"invalid data|broken")
 _ROCE_PORT = 4791
+_PCAP_HEADER = 24  # bytes
 
 
 class Verdict:
@@ -23,6 +25,7 @@ class Verdict:
     def __init__(self):
         self.complaints = []
         self.notes = []
+        self.habits = {}  # what rdma_rxe does and `urnic check` has something against: how often
 
     def complain(self, text):
         self.complaints.append(text)
@@ -48,14 +51,51 @@ def judge(run, urnic):
     return verdict
 
 
+class Dissection:
+    """All recordings of ours in one file, for tshark to look at them all at once: it takes a second to start."""
+
+    def __init__(self, path):
+        self._path = path
+        self._sent = []  # for each frame the case in which we sent it, or None
+        path.write_bytes(b"")
+
+    def add(self, run):
+        if run.ours is None:
+            return
+        frames, whole = read_pcap(run.ours)
+        with open(self._path, "ab") as file:
+            file.write(whole if not self._sent else whole[_PCAP_HEADER:])
+        self._sent += [run.case.name if is_for_guest(frame) else None for frame in frames]
+
+    def complaints(self):
+        """What tshark has against our frames, with the names of the cases."""
+        if not self._sent:
+            return []
+        if not dissection.is_available():
+            return ["tshark is not installed"]
+        complaints = []
+        for line in dissection.complaints(self._path, timeout=600):
+            number, protocols = line.split("\t")[:2]
+            # What tshark believes to see inside the payload is not there.
+            is_guess = not protocols.endswith("infiniband")
+            if self._sent[int(number) - 1] and not is_guess:
+                complaints.append(f"{self._sent[int(number) - 1]}: {line}")
+        return complaints
+
+
 def _judge_programs(run, verdict):
     for side, output in run.outputs.items():
         if _WRONG_DATA.search(output):
             verdict.complain(f"{side}: wrong data")
     failed = [side for side, code in run.codes.items() if code != 0]
+    gave_up = [side for side in failed if _NO_ANSWER.search(run.outputs[side])]
+    if run.case.program.kills_server:
+        survivor = "guests" if run.case.role == "serves" else "ours"
+        if run.codes[survivor] is None or survivor not in gave_up:
+            verdict.complain(f"{survivor} did not give up when its peer was killed")
+        return
     if not failed:
         return
-    gave_up = [side for side in failed if _NO_ANSWER.search(run.outputs[side])]
     if run.case.faults == "loss20" and gave_up:
         verdict.note(f"{' and '.join(gave_up)} gave up")
         return
@@ -85,8 +125,8 @@ def _check(name, file, sent_by_us, urnic, verdict):
             theirs[finding["rule"]] = theirs.get(finding["rule"], 0) + finding["count"]
     if ours:
         verdict.complain(f"urnic check of {name}:\n" + "\n".join(ours))
-    if theirs:
-        verdict.note("rdma_rxe: " + ", ".join(f"{rule} {count}" for rule, count in sorted(theirs.items())))
+    for rule, count in theirs.items():
+        verdict.habits[rule] = max(verdict.habits.get(rule, 0), count)  # each recording has it
 
 
 def _judge_receiver(run, frames, verdict):
@@ -97,13 +137,13 @@ def _judge_receiver(run, frames, verdict):
     if missing == 0:
         return
     if run.case.drops_expected:
-        verdict.note(f"rdma_rxe dropped {missing}, as it has to")
+        verdict.note("rdma_rxe dropped what it has to")
         return
     # Once a ping-pong has ended in the guest, repetitions come to a queue pair that is no more.
     last_word = max((i for i, frame in enumerate(frames) if _is_roce(frame) and not arrived[i]), default=0)
     too_late = sum(arrived[last_word + 1 :])
     if run.case.program.family == "pingpong" and 0 < missing <= too_late:
-        verdict.note(f"{missing} came after the guest's program had ended")
+        verdict.note("repetitions came after the guest's program had ended")
         return
     verdict.complain(f"rdma_rxe dropped {missing} of {sum(arrived)} packets")
 
@@ -122,13 +162,19 @@ def _is_roce(frame):
 
 
 def read_frames(path):
-    """The frames of a pcap file of this machine's byte order."""
-    with open(path, "rb") as file:
-        data = file.read()
+    return read_pcap(path)[0]
+
+
+def read_pcap(path):
+    """The frames of a pcap file of this machine's byte order, and the file's bytes without a last frame that is cut off, as that
+    of a killed program may be."""
+    data = path.read_bytes()
     frames = []
-    at = 24
+    at = _PCAP_HEADER
     while at + 16 <= len(data):
         size = struct.unpack_from("<I", data, at + 8)[0]
+        if at + 16 + size > len(data):
+            break
         frames.append(data[at + 16 : at + 16 + size])
         at += 16 + size
-    return frames
+    return frames, data[:at]

@@ -2,17 +2,13 @@
 import contextlib
 import dataclasses
 import shutil
-import sys
 import time
 
 import cases
+import harness
 import wires
 from guest import GuestError
-
-sys.path.insert(0, str(wires.HERE.parent / "clients"))
-
-import harness  # noqa: E402
-from stage import Process  # noqa: E402
+from stage import Process
 
 DEVICES = {"ours": "urnic0", "guests": "rxe0"}
 GID_INDEX = {"linklocal": 0, "ipv4": 1, "ipv6": 2}
@@ -21,6 +17,8 @@ CASE_TIMEOUT = 60
 GRACE = 5
 
 COUNTERS = "/sys/class/infiniband/rxe0/ports/1/hw_counters"
+RECEIVED = f"$(cat {COUNTERS}/rcvd_pkts)"
+UNTIL_TRAFFIC = f"was={RECEIVED}; for i in $(seq 200); do [ {RECEIVED} -gt $((was + 50)) ] && exit 0; sleep 0.05; done; exit 1"
 
 
 @dataclasses.dataclass
@@ -109,14 +107,23 @@ class Session:
             return self._start_ours(case, words, folder, recording) if side == "ours" else self._start_guests(words)
 
         order = ("ours", "guests") if we_serve else ("guests", "ours")
+        if not we_serve:
+            self.wire.open_port(self.guest, port)
         processes = {order[0]: start(order[0])}
         if not self._listens(order[0], processes[order[0]], port):
             self._end(processes)
             return self._results(processes)
+        if we_serve and case.program.family == "pingpong":  # the others meet before they have a NIC
+            self.wire.await_link(self.guest)
         processes[order[1]] = start(order[1])
+        if case.program.kills_server:
+            self.guest.must(UNTIL_TRAFFIC)
+            self._kill(order[0], processes[order[0]])
         deadline = time.monotonic() + CASE_TIMEOUT
         while any(process.is_running() for process in processes.values()) and time.monotonic() < deadline:
-            failed = any(not process.is_running() and _code(process) != 0 for process in processes.values())
+            failed = not case.program.kills_server and any(
+                not process.is_running() and _code(process) != 0 for process in processes.values()
+            )
             if failed:
                 deadline = min(deadline, time.monotonic() + GRACE)
             for process in processes.values():
@@ -126,13 +133,10 @@ class Session:
 
     def _start_ours(self, case, words, folder, recording):
         fault = cases.FAULTS[case.faults][1]
-        nic = ["--ip", f"{wires.OURS['ipv4']}/24", "--ip6", f"{wires.OURS['ipv6']}/64", "--mtu", cases.LINK_MTU[case.mtu]]
-        nic += ["--seed", self.seed + self._number, "--pcap", recording, *self.wire.nic_options()]
+        nic = ["--mtu", cases.LINK_MTU[case.mtu], "--seed", self.seed + self._number, "--pcap", recording]
         nic += ["--fault", f"{fault},direction=tx,seed={self.seed + self._number}"] if fault else []
         program = [self.stage.program(words[0]), *words[1:]] if case.program.family == "peer" else words
-        command = [*self.wire.inside, self.stage.urnic, "run", *nic, "--", *program]
-        privileged = self.wire.needs_privilege
-        return Process("ours", command, self.stage.environment(folder), folder, privileged=privileged, stage=self.stage)
+        return start_program(self.stage, self.wire, nic, program, folder)
 
     def _start_guests(self, words):
         return self.guest.begin(" ".join(words), CASE_TIMEOUT)
@@ -152,17 +156,27 @@ class Session:
         """Ends what still runs."""
         self.killed = {side for side, process in processes.items() if process.is_running()}
         for side in self.killed:
-            if side == "ours":
-                processes[side].kill()
-            else:
-                name = processes[side].text.split()[0]
-                self.guest.run(f"killall -9 {name}")
-                if processes[side].wait(10) is None:
-                    raise GuestError(f"{name} in the guest cannot be killed")
+            self._kill(side, processes[side])
+
+    def _kill(self, side, process):
+        if side == "ours":
+            process.kill()
+            return
+        name = process.text.split()[0]
+        self.guest.run(f"killall -9 {name}")
+        if process.wait(10) is None:
+            raise GuestError(f"{name} in the guest cannot be killed")
 
     def _results(self, processes):
         codes = {side: None if side in self.killed else _code(process) for side, process in processes.items()}
         return codes, {side: process.output() for side, process in processes.items()}
+
+
+def start_program(stage, wire, nic, program, folder):
+    """`urnic run` with our address on the wire, and these words for its NIC besides."""
+    addresses = ["--ip", f"{wires.OURS['ipv4']}/24", "--ip6", f"{wires.OURS['ipv6']}/64"]
+    command = [*wire.inside, stage.urnic, "run", *addresses, *wire.nic_options(), *nic, "--", *program]
+    return Process("ours", command, stage.environment(folder), folder, privileged=wire.needs_privilege, stage=stage)
 
 
 def _code(process):

@@ -3,10 +3,10 @@
 Each wire says how QEMU is started for it and how `urnic run` is, and by which address the programs of each side find those of
 the other to exchange their queue pairs' numbers. The NICs' own addresses are nobody else's.
 """
-import pathlib
 import subprocess
 
-HERE = pathlib.Path(__file__).resolve().parent
+import harness
+
 
 OURS = {"ipv4": "10.79.0.3", "ipv6": "fd79::3"}
 GUESTS = {"ipv4": "10.79.0.2", "ipv6": "fd79::2", "mac": "52:54:00:79:00:02"}
@@ -41,7 +41,7 @@ class TapWire:
     hosts_address_for_guest = HOSTS
     guests_address_for_host = GUESTS["ipv4"]
 
-    def __init__(self, folder):
+    def __init__(self, stage, folder):
         self._holder = subprocess.Popen(
             ["setpriv", "--pdeathsig=KILL", "unshare", "-n", "sh", "-c", "echo here; exec sleep infinity"],
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
@@ -80,6 +80,16 @@ class TapWire:
     def nic_options(self):
         return ["--port", "af_packet:tap0"]
 
+    def companion(self):
+        """A program of ours that the guest needs in order to start."""
+        return None
+
+    def open_port(self, guest, port):
+        """Called before a program in the guest listens there."""
+
+    def await_link(self, guest):
+        """Called when a program of ours waits for one in the guest."""
+
     def set_up_guest(self, guest):
         guest.must(_addresses("eth0"))
 
@@ -117,16 +127,19 @@ class VhostWire:
     hosts_address_for_guest = "10.0.2.2"
     guests_address_for_host = "127.0.0.1"
 
-    def __init__(self, folder):
+    def __init__(self, stage, folder):
         self._socket = folder / "wire.sock"
+        self._drop_privilege = stage.drop_privilege
 
     def guest_options(self):
         return {
+            "prefix": self._drop_privilege([]),
             "shared_memory": True,
             "network": [
                 "-chardev", f"socket,id=wire,path={self._socket},server=on",
                 "-netdev", "vhost-user,id=wire,chardev=wire",
-                "-device", _network_card("wire", GUESTS["mac"]),
+                # QEMU 7.2 without KVM crashes when it is to send message-signalled interrupts for somebody else.
+                "-device", _network_card("wire", GUESTS["mac"]) + ",vectors=0",
                 "-netdev", "user,id=side",
                 "-device", "virtio-net-pci,netdev=side,romfile=",
             ],
@@ -135,9 +148,21 @@ class VhostWire:
     def nic_options(self):
         return ["--port", f"vhost:{self._socket},back"]
 
+    def companion(self):
+        """QEMU waits for the first back before it starts the guest. This one never meets anybody."""
+        return ["ibv_rc_pingpong", "-d", "urnic0", "-g", "1", "-p", str(harness.free_port())]
+
     def set_up_guest(self, guest):
         guest.must(_addresses("eth0"))
         guest.must("ip link set eth1 up && ip address add 10.0.2.15/24 dev eth1")
 
+    def open_port(self, guest, port):
+        forward = f"hostfwd_add side tcp:127.0.0.1:{port}-:{port}"
+        guest.control("human-monitor-command", **{"command-line": forward})
+
+    def await_link(self, guest):
+        """The guest's card has a carrier while a back is there."""
+        guest.must("for i in $(seq 100); do grep -q 1 /sys/class/net/eth0/carrier && exit 0; sleep 0.05; done; exit 1")
+
     def close(self):
-        pass
+        """Nothing outlives the programs."""
