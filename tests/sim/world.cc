@@ -10,7 +10,6 @@ namespace urnic::sim {
 namespace {
 
 using std::chrono::microseconds;
-using std::chrono::milliseconds;
 using std::chrono::seconds;
 using transport::Counter;
 using transport::kNever;
@@ -24,6 +23,7 @@ World::World(const Options& options)
     : options_(options),
       plans_(Plans::draw(options_)),
       referee_(clock_),
+      liveness_(options_, clock_, referee_),
       observer_(clock_, referee_, options_.all_pairs() + 1),
       network_(options_, clock_, events_, frames_),
       application_random_(options_.seed, Stream::kApplication),
@@ -73,7 +73,7 @@ std::optional<Failure> World::run() {
       referee_.complain("liveness", "nothing will ever happen again");
     }
     maybe_stop_faults();
-    check_liveness();
+    liveness_.check_progress();
   }
   if (!referee_.failure()) fall_silent();
   if (!referee_.failure()) judge_end();
@@ -244,26 +244,13 @@ void World::maybe_stop_faults() {
   for (const Machine& machine : scene_.machines) machine.host->attachment().faults_on = false;
 }
 
-/// However bad the network is, somebody must get on within the time that the longest of all waits takes.
-void World::check_liveness() {
-  const Duration longest = seconds(2) + (options_.retry_count + 3) * 2 * options_.effective_ack_timeout() +
-                           4 * options_.rnr_delay() + options_.max_frame_age();
-  if (clock_.now() - referee_.last_progress() > longest) {
-    referee_.complain("liveness", fmt::format("nothing was posted or completed for {} ms",
-                                              std::chrono::duration_cast<milliseconds>(longest).count()));
-  }
-}
-
-/// Late duplicates are still answered for a while; then nobody has anything to say any more.
 void World::fall_silent() {
-  const Time quiet_from = clock_.now() + 2 * options_.max_frame_age();
-  const Time end = quiet_from + 4 * options_.effective_ack_timeout();
+  liveness_.begin_silence();
+  const Time end = liveness_.silence_ends();
   events_.add({.time = end});
   while (!referee_.failure() && clock_.now() < end && step()) {
   }
-  if (observer_.last_roce_frame() > quiet_from) {
-    referee_.complain("liveness", "the devices went on talking though everything had completed");
-  }
+  liveness_.judge_silence(observer_.last_roce_frame());
 }
 
 void World::judge_end() {
