@@ -116,6 +116,9 @@ std::optional<Freedom> AnswerComparison::why_equal(const OwnAnswer& own, const E
                                                    Outcome* outcome) {
   const Packet& ours = own.packet.packet();
   const Packet& theirs = captured.packet->packet;
+  equal = false;
+  const bool are_acks = is_plain_ack(ours) && is_plain_ack(theirs);
+  if (own.ordinal != captured.ordinal && !are_acks) return std::nullopt;
   const bool have_msn = ours.info->has_aeth && theirs.info->has_aeth;
   const std::uint32_t offset = msn_offset_.value_or(have_msn ? (theirs.msn - ours.msn) & 0xffffff : 0);
   const bool has_same_msn = !have_msn || ((ours.msn + offset) & 0xffffff) == theirs.msn;
@@ -132,7 +135,7 @@ std::optional<Freedom> AnswerComparison::why_equal(const OwnAnswer& own, const E
       lane_.events[own.event].packet->packet.info->operation == Operation::kSend) {
     return Freedom::kLongSendNak;
   }
-  if (has_same_msn && is_plain_ack(ours) && is_plain_ack(theirs) && is_behind_responses(own, captured)) {
+  if (has_same_msn && are_acks && is_behind_responses(own, captured)) {
     return Freedom::kAckBehindResponse;
   }
   equal = false;

@@ -52,7 +52,7 @@ class AnswerComparison {
   const OwnAnswer* difference_partner() const { return difference_partner_; }
 
  private:
-  static constexpr std::size_t kMostSkipped = 4096;
+  static constexpr std::size_t kMostSkipped = 1024;
 
   void index_capture();
   bool try_match(std::size_t captured, Outcome& outcome);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <map>
 #include <utility>
 
 #include "tools/check/byte_view.h"
@@ -112,10 +113,11 @@ void Assembler::fill(Ordinal to) {
     close();
   }
   if (to == next_) return;
-  Message lost{.operation = Operation::kSend, .first = next_, .packets = to - next_, .is_whole = false};
-  lost.payload.resize(static_cast<std::size_t>(lost.packets * mtu_));
-  lost.length = static_cast<std::uint32_t>(lost.payload.size());
-  messages_.push_back(std::move(lost));
+  messages_.push_back({.operation = Operation::kSend,
+                       .first = next_,
+                       .packets = to - next_,
+                       .is_whole = false,
+                       .length = static_cast<std::uint32_t>((to - next_) * mtu_)});
   next_ = to;
 }
 

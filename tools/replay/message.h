@@ -3,7 +3,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -20,7 +19,7 @@ struct Message {
   std::uint64_t frame =
       0;                 ///< that shows the earliest of it; 0 for one that the capture does not show at all
   bool is_whole = true;  ///< the capture has every packet of it
-  std::vector<std::byte> payload{};  ///< zeros where packets are missing
+  std::vector<std::byte> payload{};  ///< zeros where packets are missing; what is behind its end is not known
   std::uint32_t length = 0;          ///< bytes; of a READ what is asked for
   bool solicited = false;
   std::optional<std::uint32_t> immediate{};   ///< the four bytes as on the wire (network order in memory)

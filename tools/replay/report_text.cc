@@ -1,7 +1,5 @@
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "tools/check/opcode.h"
 #include "tools/replay/replay.h"
 

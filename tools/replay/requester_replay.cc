@@ -95,6 +95,8 @@ class RequesterReplay {
         stage_(memory_, config_, messages.size()),
         model_(messages),
         first_ns_(lane.events.front().packet->time_ns),
+        // A capture that somebody made up may go back and forth over what it lacks.
+        budget_(8192 + 16 * lane.events.size()),
         next_own_(messages.front().first) {
     outcome_.side = Side::kRequester;
     outcome_.ladder = Ladder(keep_ladder);
@@ -136,6 +138,7 @@ class RequesterReplay {
   std::vector<Ordinal> sends_from_;   // by event: the lowest PSN that is sent from here on
   std::deque<const Event*> pending_;  // captured answers that our requester was not given yet
   std::map<std::size_t, std::vector<std::byte>> fetched_;  // what captured responses brought, by message
+  std::size_t budget_;
   std::size_t posted_ = 0;
   Ordinal next_own_;            // behind the packet that our requester sent last
   Ordinal newest_ = INT64_MIN;  // the newest request in the capture so far
@@ -306,6 +309,14 @@ void RequesterReplay::send_until(const Event& event) {
     model_.on_sent(next_own_);
     go_backs_seen_ = go_backs();
     if (at >= event.ordinal) return compare(event, own);
+    if (budget_ == 0) {
+      outcome_.verdict = Verdict::kNotPlayed;
+      outcome_.what =
+          fmt::format("frame {}: our requester would send many times the packets that the capture has",
+                      event.packet->number);
+      return;
+    }
+    --budget_;
     outcome_.use(Freedom::kLostRequest);
     add_row(nullptr, describe(own.packet()), "lost before the place of capture");
   }

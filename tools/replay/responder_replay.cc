@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <utility>
 
 #include "tools/replay/answers.h"
@@ -159,7 +158,7 @@ void ResponderReplay::prepare(std::size_t index, bool is_next, bool is_repeat) {
   } else if (is_next) {
     post_receive(event);
   }
-  learn(index, is_repeat);
+  if (is_next || is_repeat) learn(index, is_repeat);
   if (!refusal) return;
   memory_.refuse(*refusal == kRemoteAccess);
   const bool reaches_for_memory = packet.info->has_reth || packet.info->has_atomic;
@@ -190,7 +189,9 @@ void ResponderReplay::learn(std::size_t index, bool is_repeat) {
   const bool keeps = is_repeat && !options_.memory_changes;
   if (info.operation == Operation::kRead) {
     const Ordinal end = event.ordinal + lane_.packets_for(packet.length);
-    for (const auto& [at, answer] : inference_.answers_to(event.ordinal, end, index)) {
+    const auto found = inference_.answers_to(event.ordinal, end, index);
+    budget_ -= std::min(budget_, found.size());
+    for (const auto& [at, answer] : found) {
       if (answer->packet.info->operation != Operation::kReadResponse) continue;
       const std::uint64_t offset = static_cast<std::uint64_t>(at - event.ordinal) * lane_.path_mtu;
       memory_.learn(packet.r_key, packet.address + offset, answer->packet.payload,
@@ -215,7 +216,8 @@ bool ResponderReplay::drain(std::size_t index, bool is_repeat) {
   while (true) {
     const auto bytes = stage_.take(now);
     if (bytes.empty()) return true;
-    if (budget_-- == 0) return false;
+    if (budget_ == 0) return false;
+    --budget_;
     OwnPacket packet(bytes);
     const Ordinal ordinal = ordinal_near(event.ordinal, packet.packet().psn);
     own_.push_back({.packet = std::move(packet), .ordinal = ordinal, .event = index, .is_repeat = is_repeat});

@@ -1,7 +1,6 @@
 #include "tools/replay/stage.h"
 
 #include <algorithm>
-#include <bit>
 #include <chrono>
 
 #include "transport/rc/endpoint.h"

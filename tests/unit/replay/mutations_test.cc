@@ -90,7 +90,7 @@ const std::vector<Mutation> kMutations = {
     {"RefusedWithAnotherReason", kResponder, "vs_write_badkey", 4,
      [](Frames& f) { f.edit(f.size()).syndrome(0x63).seal(); }},
     {"PaddingOfADatagram", kRequester, "vs_ud", 2, [](Frames& f) { f.edit(2).byte(20 + 2, 7).seal(); }},
-    {"SolicitedDatagramWithAckReq", kRequester, "vs_uc_mtu4096", 2,
+    {"PaddingOfAnUnreliableConnection", kRequester, "vs_uc_mtu4096", 2,
      [](Frames& f) { f.edit(2).byte(12 + 6, 7).seal(); }},
 };
 
