@@ -52,7 +52,7 @@ class Program:
 def _pingpong(service, sizes, faults):
     # So few round trips that one with the guest under loss takes seconds.
     words = (f"ibv_{service}_pingpong", "-n", "100", "-c", *(("-q", "4") if service == "srq" else ()))
-    return Program(f"{service}_pingpong", words, "pingpong", sizes, faults)
+    return Program(f"{service}_pingpong", words, "pingpong", sizes=sizes, faults=faults)
 
 
 def _perftest(name, *options, sizes=ANY_SIZE, faults=QUIET_FAULTS):
@@ -61,11 +61,11 @@ def _perftest(name, *options, sizes=ANY_SIZE, faults=QUIET_FAULTS):
     unreliable = ("-r", "128") if name.startswith("ib_send") and "-c" in options else ()
     # Each side asks the other's NIC for as many READs at once as its own can do, and rdma_rxe can do 128.
     fetches = ("-o", "16") if name.startswith(("ib_read", "ib_atomic")) else ()
-    return Program(name + suffix, (name, "-F", "-n", "100", *options, *unreliable, *fetches), "perftest", sizes, faults)
+    return Program(name + suffix, (name, "-F", "-n", "100", *options, *unreliable, *fetches), "perftest", sizes=sizes, faults=faults)
 
 
 def _peer(scenario, faults=QUIET_FAULTS, drops=()):
-    return Program(scenario, ("interop_peer",), "peer", FIXED, faults, drops)
+    return Program(scenario, ("interop_peer",), "peer", sizes=FIXED, faults=faults, drops=drops)
 
 
 PROGRAMS = (

@@ -1,6 +1,7 @@
 """Carries cases out: a program on urnic, the same program in the guest, one the other's server."""
 import contextlib
 import dataclasses
+import os
 import shutil
 import time
 
@@ -109,11 +110,18 @@ class Session:
         order = ("ours", "guests") if we_serve else ("guests", "ours")
         if not we_serve:
             self.wire.open_port(self.guest, port)
-        processes = {order[0]: start(order[0])}
-        if not self._listens(order[0], processes[order[0]], port):
+        processes = {}
+        try:
+            self._play(case, order, start, port, processes)
+        finally:
             self._end(processes)
-            return self._results(processes)
-        if we_serve and case.program.family == "pingpong":  # the others meet before they have a NIC
+        return self._results(processes)
+
+    def _play(self, case, order, start, port, processes):
+        processes[order[0]] = start(order[0])
+        if not self._listens(order[0], processes[order[0]], port):
+            return
+        if case.role == "serves" and case.program.family == "pingpong":  # the others meet before they have a NIC
             self.wire.await_link(self.guest)
         processes[order[1]] = start(order[1])
         if case.program.kills_server:
@@ -128,8 +136,6 @@ class Session:
                 deadline = min(deadline, time.monotonic() + GRACE)
             for process in processes.values():
                 process.wait(0.05)
-        self._end(processes)
-        return self._results(processes)
 
     def _start_ours(self, case, words, folder, recording):
         fault = cases.FAULTS[case.faults][1]
@@ -155,7 +161,7 @@ class Session:
     def _end(self, processes):
         """Ends what still runs."""
         self.killed = {side for side, process in processes.items() if process.is_running()}
-        for side in self.killed:
+        for side in sorted(self.killed, reverse=True):  # ours first: the guest may be the one that does not answer
             self._kill(side, processes[side])
 
     def _kill(self, side, process):
@@ -174,6 +180,9 @@ class Session:
 
 def start_program(stage, wire, nic, program, folder):
     """`urnic run` with our address on the wire, and these words for its NIC besides."""
+    if wire.needs_privilege:
+        # It believes in a runtime folder only if it is its user's own.
+        os.chown(folder, os.geteuid(), os.getegid())
     addresses = ["--ip", f"{wires.OURS['ipv4']}/24", "--ip6", f"{wires.OURS['ipv6']}/64"]
     command = [*wire.inside, stage.urnic, "run", *addresses, *wire.nic_options(), *nic, "--", *program]
     return Process("ours", command, stage.environment(folder), folder, privileged=wire.needs_privilege, stage=stage)

@@ -91,7 +91,8 @@ static void converse(const struct settings* settings, enum weather weather, enum
   in_step("all sent");
   if (!settings->is_client) {
     now("%u of %d messages arrived", arrived, BATCHES * BATCH);
-    must(arrived >= BATCHES * BATCH / (weather == FAIR ? 1 : 4), "too few");
+    /* rdma_rxe of Linux 6.1 drops whole messages when one that is not complete is followed by a new one. */
+    must(arrived >= BATCHES * BATCH / (weather == FAIR ? 1 : 16), "too few");
   }
   if (type == IBV_QPT_UD && weather == FAIR) {
     now("a datagram with a wrong Q_Key, and a right one behind it");
