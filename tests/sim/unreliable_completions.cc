@@ -40,7 +40,8 @@ void UnreliableTraffic::on_send_completion(std::size_t i, const transport::Compl
   Member& member = members_[i];
   if (completion.status != transport::CompletionStatus::kSuccess) on_send_error(i, completion);
   std::vector<Ended> ended;
-  if (const auto complaint = member.sends.on_completion(completion, ended)) complain(i, "completions", *complaint);
+  if (const auto complaint = member.sends.on_completion(completion, ended))
+    complain(i, "completions", *complaint);
   for (const Ended& end : ended) {
     const UnreliableMessage& message = message_of(i, end.wr_id);
     if (end.how != Ended::How::kSucceeded) {
@@ -114,8 +115,9 @@ void UnreliableTraffic::on_receive_completion(std::size_t i, const transport::Co
   if (message != nullptr) {
     judge_arrival(i, *message);
   } else if (!is_flush) {
-    complain(i, "completions", fmt::format("{} bytes from QP {:#x} were received that nobody sent",
-                                           completion.byte_length, to_integer(completion.source_qp)));
+    complain(i, "completions",
+             fmt::format("{} bytes from QP {:#x} were received that nobody sent", completion.byte_length,
+                         to_integer(completion.source_qp)));
   }
   if (!member.shares_receives) return give_back_buffer(i, wr_id, *buffer);
   std::optional<SharedReceives::Data> data;
@@ -129,7 +131,8 @@ void UnreliableTraffic::on_receive_completion(std::size_t i, const transport::Co
   complete_shared(scene_, member.id, wr_id, data);
 }
 
-const UnreliableMessage* UnreliableTraffic::find_sent(std::size_t receiver, const transport::Completion& completion,
+const UnreliableMessage* UnreliableTraffic::find_sent(std::size_t receiver,
+                                                      const transport::Completion& completion,
                                                       const Range& buffer) {
   const std::size_t sender = sender_of(receiver, completion.source_qp);
   if (sender == members_.size() || completion.has_grh != plan_.is_datagram()) return nullptr;
@@ -147,7 +150,8 @@ const UnreliableMessage* UnreliableTraffic::find_sent(std::size_t receiver, cons
 
 bool UnreliableTraffic::fits(std::size_t receiver, std::size_t sender, const UnreliableMessage& message,
                              const transport::Completion& completion, const Range& buffer) const {
-  const bool is_for_us = message.to == receiver || (message.to == UnreliableMessage::kGroup && receiver != sender);
+  const bool is_for_us =
+      message.to == receiver || (message.to == UnreliableMessage::kGroup && receiver != sender);
   if (!is_for_us || !message.consumes_receive() || message.has_wrong_qkey || unsent_.contains(message.id))
     return false;
   const std::uint32_t front = plan_.is_datagram() ? kGrhBytes : 0;
@@ -159,11 +163,12 @@ bool UnreliableTraffic::fits(std::size_t receiver, std::size_t sender, const Unr
   const auto opcode = message.is_write() ? transport::CompletionOpcode::kReceiveRdmaWithImmediate
                                          : transport::CompletionOpcode::kReceive;
   if (completion.opcode != opcode) return false;
-  const Range data = message.is_write() ? message.target
-                                        : Range{.region = buffer.region,
-                                                .offset = buffer.offset + front,
-                                                .length = message.length};
-  return first_mismatch(scene_.host(members_[receiver].id).memory().at(data), Pattern{message.id}) == data.length;
+  const Range data =
+      message.is_write()
+          ? message.target
+          : Range{.region = buffer.region, .offset = buffer.offset + front, .length = message.length};
+  return first_mismatch(scene_.host(members_[receiver].id).memory().at(data), Pattern{message.id}) ==
+         data.length;
 }
 
 void UnreliableTraffic::judge_arrival(std::size_t receiver, const UnreliableMessage& message) {
@@ -186,9 +191,10 @@ void UnreliableTraffic::check_grh(std::size_t receiver, std::size_t sender, cons
   const auto source = gid_of(members_[sender].id, is_ipv6).octets;
   const std::size_t skipped = is_ipv6 ? 0 : 12;  // of an IPv4-mapped GID
   const std::size_t at = is_ipv6 ? 8 : 32;
-  const bool is_source = std::equal(source.begin() + static_cast<std::ptrdiff_t>(skipped), source.end(),
-                                    bytes.begin() + static_cast<std::ptrdiff_t>(at),
-                                    [](std::uint8_t octet, std::byte byte) { return std::byte{octet} == byte; });
+  const bool is_source =
+      std::equal(source.begin() + static_cast<std::ptrdiff_t>(skipped), source.end(),
+                 bytes.begin() + static_cast<std::ptrdiff_t>(at),
+                 [](std::uint8_t octet, std::byte byte) { return std::byte{octet} == byte; });
   const std::byte version = bytes[is_ipv6 ? 0 : 20] >> 4;
   if (!is_source || version != std::byte{is_ipv6 ? std::uint8_t{6} : std::uint8_t{4}}) {
     complain(receiver, "memory", "the GRH area does not hold the sender's IP header (fact 42)");
