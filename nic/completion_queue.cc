@@ -17,7 +17,8 @@ CompletionQueue::CompletionQueue(Engine& engine, std::uint32_t capacity, Complet
       mask_(capacity_ - 1),
       ring_(std::make_unique<Completion[]>(capacity_)),
       channel_(channel),
-      context_(context) {}
+      context_(context),
+      holds_(std::make_unique_for_overwrite<Hold[]>(capacity_)) {}
 
 // Together with request_notification() and publish(): a program that asks for a notification and then finds nothing
 // here will be notified, since both sides first write and then look, in one order that all threads agree on.
@@ -64,20 +65,61 @@ void CompletionQueue::complete(const Completion& completion) {
   if (!std::exchange(dirty_, true)) engine_.add_to_publish(*this);
 }
 
-void CompletionQueue::publish() {
-  dirty_ = false;
-  const bool has_solicited = std::exchange(solicited_added_, false);
-  visible_.store(tail_, std::memory_order_seq_cst);
+bool CompletionQueue::publish(transport::Time now) {
+  const std::uint32_t from = visible_.load(std::memory_order_relaxed);
+  std::uint32_t to = tail_;
+  bool is_solicited = false;
+  if (static_cast<std::int32_t>(held_end_ - from) <= 0) {
+    is_solicited = std::exchange(solicited_added_, false);
+  } else {
+    to = first_held(from, now);
+    is_solicited = has_solicited(from, to);
+    solicited_added_ = has_solicited(to, tail_);
+  }
+  dirty_ = to != tail_;
+  if (to == from) return false;
+  visible_.store(to, std::memory_order_seq_cst);
 
   const Armed armed = armed_.load(std::memory_order_seq_cst);
-  if (armed == Armed::kNo || (armed == Armed::kSolicited && !has_solicited)) return;
+  if (armed == Armed::kNo || (armed == Armed::kSolicited && !is_solicited)) return true;
   armed_.store(Armed::kNo, std::memory_order_seq_cst);
   channel_->notify(*this);
   engine_.on_queue_disarmed();
+  return true;
 }
 
-void CompletionQueue::hold(transport::Time now) {
-  if (holds_++ == 0) held_since_ = now;
+void CompletionQueue::hold(std::uint32_t from, AcknowledgementDebt& debt, transport::Time now) {
+  const std::uint32_t visible = visible_.load(std::memory_order_relaxed);
+  if (static_cast<std::int32_t>(held_end_ - visible) < 0) held_end_ = visible;
+  for (; held_end_ != from; ++held_end_) holds_[held_end_ & mask_] = {};
+  const Hold hold{.debt = &debt, .number = debt.incur(), .since = now};
+  for (; held_end_ != tail_; ++held_end_) holds_[held_end_ & mask_] = hold;
+}
+
+void CompletionQueue::forget(const AcknowledgementDebt& debt) {
+  const std::uint32_t visible = visible_.load(std::memory_order_relaxed);
+  for (std::uint32_t at = visible; static_cast<std::int32_t>(held_end_ - at) > 0; ++at) {
+    if (holds_[at & mask_].debt == &debt) holds_[at & mask_] = {};
+  }
+}
+
+bool CompletionQueue::is_held(std::uint32_t position, transport::Time now) const {
+  const Hold& hold = holds_[position & mask_];
+  return hold.debt != nullptr && !hold.debt->is_settled(hold.number) && now - hold.since < kMaxHold;
+}
+
+std::uint32_t CompletionQueue::first_held(std::uint32_t from, transport::Time now) const {
+  for (std::uint32_t at = from; at != held_end_; ++at) {
+    if (is_held(at, now)) return at;
+  }
+  return tail_;
+}
+
+bool CompletionQueue::has_solicited(std::uint32_t from, std::uint32_t to) const {
+  for (std::uint32_t at = from; at != to; ++at) {
+    if (ring_[at & mask_].solicited) return true;
+  }
+  return false;
 }
 
 void CompletionQueue::retire() {

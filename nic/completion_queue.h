@@ -8,6 +8,7 @@
 #include <mutex>
 #include <span>
 
+#include "nic/acknowledgement_debt.h"
 #include "nic/completion_channel.h"
 #include "transport/completion.h"
 #include "transport/time.h"
@@ -46,17 +47,20 @@ class CompletionQueue final : public transport::CompletionSink, private ChannelE
   // --- The engine's side; under the engine lock ---
 
   void complete(const transport::Completion& completion) override;
-  /// Makes everything added visible and notifies the channel if asked to.
-  void publish();
+  /// Makes visible what was added, up to the first completion that is held back, and notifies the channel if
+  /// asked to. Says whether that was anything.
+  bool publish(transport::Time now);
+  bool has_unpublished() const { return dirty_; }
 
   /// How many completions were ever added, modulo 2^32.
   std::uint32_t added() const { return tail_; }
 
-  /// A queue pair owes its peer an acknowledgement that goes with a completion added here: that is not to be
-  /// published before release(), but for no longer than kMaxHold. Several may hold at once.
-  void hold(transport::Time now);
-  void release() { --holds_; }
-  bool is_held(transport::Time now) const { return holds_ > 0 && now - held_since_ < kMaxHold; }
+  /// What was added since added() was `from` goes with an acknowledgement that `debt` says is owed now: it is
+  /// not published before that is settled, but for no longer than kMaxHold. `debt` stays where it is until
+  /// forget().
+  void hold(std::uint32_t from, AcknowledgementDebt& debt, transport::Time now);
+  /// Nothing waits for this one any more.
+  void forget(const AcknowledgementDebt& debt);
   static constexpr transport::Duration kMaxHold = std::chrono::milliseconds(5);
 
   /// The queue is about to be destroyed: nothing is asked for any more, and events not fetched are forgotten.
@@ -73,6 +77,9 @@ class CompletionQueue final : public transport::CompletionSink, private ChannelE
   friend class CompletionChannel;
 
   bool is_empty() const;
+  bool is_held(std::uint32_t position, transport::Time now) const;
+  std::uint32_t first_held(std::uint32_t from, transport::Time now) const;
+  bool has_solicited(std::uint32_t from, std::uint32_t to) const;
 
   Engine& engine_;
   std::uint32_t capacity_;
@@ -86,9 +93,16 @@ class CompletionQueue final : public transport::CompletionSink, private ChannelE
   std::atomic<std::uint32_t> visible_{0};  // end of what poll() may take
   std::uint32_t tail_ = 0;                 // end of what was added; engine only
   bool dirty_ = false;                     // on the engine's list of queues to publish
-  bool solicited_added_ = false;           // since the last publish
-  std::uint32_t holds_ = 0;
-  transport::Time held_since_{};
+  bool solicited_added_ = false;           // among what is not published
+
+  /// Why a completion is held back.
+  struct Hold {
+    const AcknowledgementDebt* debt = nullptr;  // null: it is not
+    std::uint32_t number = 0;
+    transport::Time since{};
+  };
+  std::unique_ptr<Hold[]> holds_;  // of the completions from visible_ to held_end_, in their places
+  std::uint32_t held_end_ = 0;     // nothing from here on is held
   std::atomic<bool> overrun_{false};
 
   enum class Armed : std::uint8_t { kNo, kSolicited, kAny };

@@ -22,6 +22,7 @@
 #include "nic/protection_domain.h"
 #include "nic/queue_pair.h"
 #include "nic/shared_receive_queue.h"
+#include "nic/srq_numbers.h"
 #include "nic/xrc_domain.h"
 #include "transport/counters.h"
 #include "transport/result.h"
@@ -147,7 +148,7 @@ class Device {
   std::atomic<std::uint32_t> next_pd_{1};
   std::atomic<std::uint32_t> queue_count_{0};  // completion queues
   std::atomic<std::uint32_t> srq_count_{0};
-  std::atomic<std::uint32_t> next_srq_{1};
+  SrqNumbers srq_numbers_;  // under the engine lock
 };
 
 }  // namespace urnic::nic

@@ -10,8 +10,6 @@ using transport::AddressHandleId;
 
 namespace {
 
-constexpr std::uint32_t kSrqNumberMask = 0xffffff;
-
 Error invalid(const char* message) { return {.code = EINVAL, .message = message}; }
 Error out_of(const char* message) { return {.code = ENOMEM, .message = message}; }
 Error busy(const char* message) { return {.code = EBUSY, .message = message}; }
@@ -37,7 +35,11 @@ Result<std::unique_ptr<SharedReceiveQueue>, Error> Device::create_srq(const SrqC
     return failure(out_of("there are too many shared receive queues"));
   }
   const bool is_xrc = attributes.xrc_domain != nullptr;
-  const std::uint32_t number = is_xrc ? next_srq_.fetch_add(1) & kSrqNumberMask : 0;
+  std::uint32_t number = 0;
+  if (is_xrc) {
+    const Engine::Guard guard(*engine_);
+    number = srq_numbers_.take();
+  }
   auto srq = std::make_unique<SharedReceiveQueue>(*engine_, number, attributes);
   attributes.pd->users.fetch_add(1);
   if (!is_xrc) return srq;
@@ -55,6 +57,7 @@ Result<void, Error> Device::destroy_srq(std::unique_ptr<SharedReceiveQueue>& srq
   if (attributes.xrc_domain != nullptr) {
     const Engine::Guard guard(*engine_);
     attributes.xrc_domain->remove(*srq);
+    srq_numbers_.give_back(srq->number());
   }
   srq.reset();
   srq_count_.fetch_sub(1);

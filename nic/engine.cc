@@ -113,9 +113,12 @@ Engine::Round Engine::run_round(Time now) {
   return round;
 }
 
-std::size_t Engine::receive(Time now) {
+// The clock is read again when there are frames: what they start, the wait after an RNR NAK for instance, must not count from
+// before they came, and between the beginning of the round and now this thread may have been without a processor.
+std::size_t Engine::receive(Time& now) {
   std::array<std::span<const std::byte>, kReceiveBurst> frames;
   const std::size_t count = port_->receive(frames);
+  if (count > 0) now = clock_.now();
   for (std::size_t i = 0; i < count; ++i) receiver_.on_frame(frames[i], now);
   return count;
 }
@@ -146,12 +149,8 @@ bool Engine::publish(Time now) {
   bool worked = false;
   std::size_t held = 0;
   for (CompletionQueue* const queue : to_publish_) {
-    if (queue->is_held(now)) {
-      to_publish_[held++] = queue;
-    } else {
-      queue->publish();
-      worked = true;
-    }
+    worked |= queue->publish(now);
+    if (queue->has_unpublished()) to_publish_[held++] = queue;
   }
   to_publish_.resize(held);
   return worked;
@@ -211,7 +210,7 @@ void Engine::after_unlock() {
 
 void Engine::unschedule(QueuePair& qp) {
   scheduler_.remove(qp);
-  qp.release_completions();
+  for (CompletionQueue* const queue : to_publish_) qp.release_completions_of(*queue);
 }
 
 void Engine::bury(QueuePair& qp, Time now) {

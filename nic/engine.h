@@ -130,7 +130,10 @@ class Engine final : public transport::QpEventSink {
   /// A queue has something to publish at the end of this round.
   void add_to_publish(CompletionQueue& queue) { to_publish_.push_back(&queue); }
   /// There will be no more than `count` completion queues, so that publishing need not allocate.
-  void expect_queues(std::size_t count) { to_publish_.reserve(count), overrun_.reserve(count); }
+  void expect_queues(std::size_t count) {
+    to_publish_.reserve(count);
+    overrun_.reserve(count);
+  }
   /// The end of a completion queue.
   void forget_queue(CompletionQueue& queue);
 
@@ -148,7 +151,7 @@ class Engine final : public transport::QpEventSink {
  private:
   friend class ProgressThread;
 
-  std::size_t receive(transport::Time now);
+  std::size_t receive(transport::Time& now);
   bool expire_timers(transport::Time now);
   bool publish(transport::Time now);
   void after_unlock();

@@ -2,7 +2,6 @@
 
 #include <cerrno>
 #include <cstring>
-#include <utility>
 
 #include "nic/engine.h"
 #include "nic/multicast_groups.h"
@@ -205,18 +204,19 @@ bool QueuePair::must_flush_receives() {
 // --- The engine's side ---
 
 void QueuePair::on_packet(const transport::wire::Packet& packet, transport::Time now) {
-  // An XRC target's messages complete wherever the shared receive queue says: those are not held back.
-  if (attributes_.receive_queue == nullptr) return endpoint_->on_packet(packet, now);
-  CompletionQueue& queue = *attributes_.receive_queue;
-  const std::uint32_t added_before = queue.added();
+  CompletionQueue* const queue = completions_for(packet);
+  if (queue == nullptr) return endpoint_->on_packet(packet, now);
+  const std::uint32_t added_before = queue->added();
   endpoint_->on_packet(packet, now);
-  if (queue.added() == added_before || holds_completions_ || !endpoint_->owes_response()) return;
-  holds_completions_ = true;
-  queue.hold(now);
+  if (queue->added() != added_before && endpoint_->owes_response()) queue->hold(added_before, debt_, now);
 }
 
-void QueuePair::release_completions() {
-  if (std::exchange(holds_completions_, false)) attributes_.receive_queue->release();
+// Who says one number in the first packet of an XRC message and another in the last is no requester to wait
+// for.
+CompletionQueue* QueuePair::completions_for(const transport::wire::Packet& packet) const {
+  if (!packet.info->is_request) return nullptr;
+  if (attributes_.type != QpType::kXrcTarget) return attributes_.receive_queue;
+  return attributes_.xrc_domain->completions_of(packet.xrc_srq);
 }
 
 bool QueuePair::note_state() {

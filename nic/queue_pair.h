@@ -155,8 +155,10 @@ class QueuePair {
 
   /// Passes on a packet that was checked. A completion that it causes is held back while its acknowledgement is owed.
   void on_packet(const transport::wire::Packet& packet, transport::Time now);
-  /// Lets held completions go: the acknowledgement has left, or never will.
-  void release_completions();
+  /// Lets held completions go: the acknowledgements have left, or never will.
+  void release_completions() { debt_.settle(); }
+  /// The same for those of one queue, which then knows nothing of this queue pair any more.
+  void release_completions_of(CompletionQueue& queue) const { queue.forget(debt_); }
   /// Tells posting threads about a state that the endpoint changed by itself. True when it did: then it has to be
   /// polled again, as a receive may have been posted meanwhile by a thread that did not know.
   bool note_state();
@@ -168,6 +170,8 @@ class QueuePair {
   /// For a receive that was just published: whether nobody but the poster would ever look at it.
   bool must_flush_receives();
 
+  /// Where a message completes that this packet belongs to; null when it cannot complete one.
+  CompletionQueue* completions_for(const transport::wire::Packet& packet) const;
   Result<void, Error> check_route(const QpAttributes& changes) const;
   transport::QpSurroundings surroundings(transport::Dma& dma, transport::QpEventSink& events,
                                          transport::Counters& counters);
@@ -182,7 +186,7 @@ class QueuePair {
   Path path_;             // under the engine lock
   PeerMac peer_mac_;      // under the engine lock
   QpSchedule schedule_;
-  bool holds_completions_ = false;  // under the engine lock
+  AcknowledgementDebt debt_;  // under the engine lock
   std::mutex send_mutex_;
   std::mutex receive_mutex_;
   transport::SendQueue send_queue_;

@@ -43,9 +43,8 @@ constexpr Types kUd = of({QpType::kUd});
 constexpr Types kInitiator = of({QpType::kXrcInitiator});
 constexpr Types kTarget = of({QpType::kXrcTarget});
 constexpr Types kConnected = of({QpType::kRc, QpType::kUc, QpType::kXrcInitiator, QpType::kXrcTarget});
-/// Those that answer requests, and those that make them, reliably.
+/// Those that answer requests reliably.
 constexpr Types kResponders = of({QpType::kRc, QpType::kXrcTarget});
-constexpr Types kRequesters = of({QpType::kRc, QpType::kXrcInitiator});
 constexpr Types kSilent = of({QpType::kUc, QpType::kXrcInitiator});
 constexpr Types kAll =
     of({QpType::kRc, QpType::kUc, QpType::kUd, QpType::kXrcInitiator, QpType::kXrcTarget});

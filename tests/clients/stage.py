@@ -17,11 +17,16 @@ class Stage:
         self.root.chmod(0o755)
         self.is_root = os.geteuid() == 0
         self.urnic = self._copy(build / "bin/urnic", "bin")
-        self.traffic = self._copy(build / "bin/traffic", "bin")
+        self._programs = build / "bin"
         self.library = self.root / "lib/urnic"
         for file in sorted((build / "lib/urnic").iterdir()):
             self._copy(file, "lib/urnic")
         self._folders = 0
+
+    def program(self, name):
+        """The path of a program of the build, here."""
+        here = self.root / "bin" / name
+        return here if here.exists() else self._copy(self._programs / name, "bin")
 
     def _copy(self, source, folder):
         target = self.root / folder

@@ -19,7 +19,7 @@ class Kill(ClientTest):
     def side(self, role, port, generation):
         """Sides are '--listen' and '--connect'; the name tells generations apart."""
         name = f"{role.strip('-')}{generation}"
-        return self.start(name, [harness.STAGE.traffic, role, port, "--name", name])
+        return self.start(name, [harness.STAGE.program("traffic"), role, port, "--name", name])
 
     def expect_line(self, process, line, timeout, started, *others):
         wait_until(lambda: line in process.output() or not process.is_running(), timeout, pause=0.01)

@@ -3,12 +3,14 @@
 // The input is a sequence of steps, each four bytes and then bytes of a frame or packet:
 //
 //   flags   see below
-//   choice  bits 0-1 the queue pair (3 is 0 again), 2-4 how much time passes before, 5-7 which operation is
-//   posted length  of the bytes that follow, little-endian; what is missing at the end of the input is not
-//   there
+//   choice  bits 0-1 the queue pair (3 is the one that a call selected), 2-4 how much time passes before, 5-7
+//   which operation is posted length  of the bytes that follow, little-endian; what is missing at the end of
+//   the input is not there
 //
 // Bytes are a frame as it comes from the wire, or with kPacket a packet (BTH to padding) for which the peer's
-// headers and the ICRC are made, so that changes go past the first checks. device_rig.h says what must hold.
+// headers and the ICRC are made, so that changes go past the first checks; or with kCalls what the program
+// asks of the device, its other queue pairs and objects among it (device_calls.h). device_rig.h says what
+// must hold.
 #include <algorithm>
 #include <array>
 #include <chrono>
@@ -17,6 +19,7 @@
 #include <span>
 #include <vector>
 
+#include "tests/fuzz/device_calls.h"
 #include "tests/fuzz/device_rig.h"
 #include "tests/fuzz/device_script.h"
 #include "transport/wire/byte_order.h"
@@ -52,8 +55,15 @@ constexpr std::array<std::uint32_t, 8> kPostedBytes = {0, 1, 100, 1024, 1025, 30
 
 constexpr std::size_t kDestinationQpAt = 5;
 constexpr std::size_t kPsnAt = 9;
-constexpr std::size_t kAddressAt = 12;  // of the RETH or AtomicETH behind the BTH
-constexpr std::size_t kRkeyAt = 20;
+constexpr std::size_t kBehindBth = 12;
+constexpr std::size_t kRkeyBehindAddress = 8;  // in RETH and AtomicETH
+
+/// One of the device's keys, by a number from the input.
+std::uint32_t rkey_of(const DeviceRig& rig, std::uint32_t number) {
+  if ((number & 1u) != 0) return rig.read_only_rkey();
+  const std::array keys = {rig.rkey(), rig.second_rkey(), rig.window_rkey(0), rig.window_rkey(1)};
+  return keys[number >> 1 & 3u];
+}
 
 /// Replaces what only somebody who knows the device can know.
 void aim(DeviceRig& rig, std::size_t qp_index, std::uint8_t flags, std::span<std::byte> packet) {
@@ -63,6 +73,12 @@ void aim(DeviceRig& rig, std::size_t qp_index, std::uint8_t flags, std::span<std
   const OpcodeInfo& row = info(static_cast<Opcode>(load_u8(packet, 0)));
   if ((flags & Step::kQueuePair) != 0) {
     store_u24(packet, kDestinationQpAt, to_integer(rig.qp(qp_index).number()));
+    if (has(row.headers, Headers::kDeth) && packet.size() >= kBehindBth + 4) {
+      store_u32(packet, kBehindBth, DeviceRig::kQkey);
+    }
+    if (has(row.headers, Headers::kXrceth) && packet.size() >= kBehindBth + 4) {
+      store_u32(packet, kBehindBth, rig.xrc_number(load_u32(packet, kBehindBth)));
+    }
   }
   if ((flags & Step::kSequence) != 0) {
     const auto state = rig.qp(qp_index).query();
@@ -70,10 +86,12 @@ void aim(DeviceRig& rig, std::size_t qp_index, std::uint8_t flags, std::span<std
     store_u24(packet, kPsnAt, (origin + load_u24(packet, kPsnAt)).value());
   }
   const bool has_key = has(row.headers, Headers::kReth) || has(row.headers, Headers::kAtomicEth);
-  if ((flags & Step::kRemoteKey) != 0 && has_key && packet.size() >= kRkeyAt + 4) {
-    const bool is_constant = (load_u32(packet, kRkeyAt) & 1u) != 0;
-    store_u32(packet, kRkeyAt, is_constant ? rig.read_only_rkey() : rig.rkey());
-    store_u64(packet, kAddressAt, rig.remote_address() + (load_u64(packet, kAddressAt) & 0x7fffu));
+  const std::size_t address_at =
+      kBehindBth + (has(row.headers, Headers::kXrceth) ? 4 : 0) + (has(row.headers, Headers::kFeth) ? 4 : 0);
+  const std::size_t rkey_at = address_at + kRkeyBehindAddress;
+  if ((flags & Step::kRemoteKey) != 0 && has_key && packet.size() >= rkey_at + 4) {
+    store_u32(packet, rkey_at, rkey_of(rig, load_u32(packet, rkey_at)));
+    store_u64(packet, address_at, rig.remote_address() + (load_u64(packet, address_at) & 0x7fffu));
   }
 }
 
@@ -90,7 +108,7 @@ void repair(std::span<std::byte> bytes) {
 }
 
 void take(const Step& step, DeviceRig& rig) {
-  const std::size_t qp_index = (step.choice & 3u) % DeviceRig::kQueuePairs;
+  const std::size_t qp_index = (step.choice & 3u) == 3 ? rig.selected() : step.choice & 3u;
   rig.pass(kDurations[step.choice >> 2 & 7u]);
   if ((step.flags & Step::kReconnect) != 0) {
     rig.reconnect(qp_index);
@@ -101,14 +119,18 @@ void take(const Step& step, DeviceRig& rig) {
   }
   if ((step.flags & Step::kPostSend) != 0) {
     const std::size_t operation = step.choice >> 5;
-    rig.post_send(qp_index, kOperations[operation], posted_bytes, operation >= kFirstInline);
+    rig.post_send(qp_index, {.operation = kOperations[operation],
+                             .length = posted_bytes,
+                             .is_inline = operation >= kFirstInline});
     rig.run();
   }
 
   Bytes bytes(step.bytes.begin(), step.bytes.end());
   if ((step.flags & Step::kPacket) != 0) {
     aim(rig, qp_index, step.flags, bytes);
-    rig.deliver_packet(qp_index, bytes);
+    rig.deliver_packet(qp_index, bytes, (step.flags & Step::kToGroup) != 0);
+  } else if ((step.flags & Step::kCalls) != 0) {
+    make_calls(bytes, rig);
   } else if (!bytes.empty()) {
     if ((step.flags & Step::kRepair) != 0) {
       repair(bytes);

@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "nic/multicast_groups.h"
 #include "transport/wire/frame.h"
 #include "transport/wire/packet.h"
 
@@ -19,7 +20,6 @@ using transport::CompletionOpcode;
 using transport::CompletionStatus;
 using transport::QpNumber;
 using transport::QpState;
-using transport::SendOperation;
 using transport::Sge;
 using transport::wire::Gid;
 using transport::wire::Mac;
@@ -29,7 +29,6 @@ using Bytes = std::vector<std::byte>;
 constexpr std::size_t kMaxFrameBytes = 4214;
 constexpr std::size_t kMostFramesPerRound = 512;
 constexpr int kMostRoundsPerStep = 16;
-constexpr QpNumber kPeerQp{0x123456};
 
 DeviceConfig config_of_host(std::uint8_t number) {
   DeviceConfig config;
@@ -93,18 +92,6 @@ class FuzzPort final : public PacketPort {
   std::vector<Bytes> given_;
 };
 
-CompletionOpcode completion_opcode(SendOperation operation) {
-  switch (operation) {
-    case SendOperation::kWrite:
-    case SendOperation::kWriteWithImmediate:
-      return CompletionOpcode::kRdmaWrite;
-    case SendOperation::kRead:
-      return CompletionOpcode::kRdmaRead;
-    default:
-      return CompletionOpcode::kSend;
-  }
-}
-
 bool is_receive(CompletionOpcode opcode) {
   return opcode == CompletionOpcode::kReceive || opcode == CompletionOpcode::kReceiveRdmaWithImmediate;
 }
@@ -128,15 +115,16 @@ DeviceRig::DeviceRig()
     return Result<std::unique_ptr<PacketPort>, Error>(std::make_unique<FuzzPort>(wire_, clock_));
   });
   pd_ = std::move(device_->allocate_pd().value());
-  cq_ = std::move(device_->create_cq(1024, nullptr, nullptr).value());
+  cq_ = std::move(device_->create_cq(2048, nullptr, nullptr).value());
   register_regions();
-  for (const std::size_t gid_index : {1u, 1u, 2u}) {
-    add_connection(gid_index);
-  }
+  xrc_domain_ = std::move(device_->open_xrc_domain().value());
+  for (std::size_t queue = 0; queue < kSharedQueues; ++queue) make_shared_queue(queue);
+  for (const QueuePairKind& kind : kKinds) add_connection(kind);
+  for (std::size_t index = 0; index < addresses_.size(); ++index) renew_address(index);
 }
 
 void DeviceRig::register_regions() {
-  const std::array<Access, kRegions> access{Access::kLocalWrite | Access::kRemoteWrite | Access::kRemoteRead,
+  const std::array<Access, kRegions> access{Access::kLocalWrite | kEverything | Access::kWindowBind,
                                             Access::kLocalWrite, Access::kRemoteRead};
   for (const Region region : {kShared, kOwn, kConstant}) {
     const auto registered =
@@ -144,55 +132,77 @@ void DeviceRig::register_regions() {
     require(registered.has_value(), "memory can be registered");
     regions_[region] = registered.value();
   }
+  const auto again = device_->register_memory(*pd_, memory_of(kShared), kRegionBytes, address_of(kShared),
+                                              Access::kLocalWrite | kEverything);
+  require(again.has_value(), "memory can be registered twice");
+  second_key_ = again.value().key;
+  for (std::size_t index = 0; index < windows_.size(); ++index) {
+    const auto key = device_->allocate_window(*pd_, index == 0 ? WindowType::kType1 : WindowType::kType2);
+    require(key.has_value(), "a window can be had");
+    windows_[index] = key.value();
+  }
 }
 
-void DeviceRig::add_connection(std::size_t source_gid_index) {
-  auto qp = device_->create_qp({.capabilities = {.max_send_wr = 64,
-                                                 .max_receive_wr = 64,
-                                                 .max_send_sge = 2,
-                                                 .max_receive_sge = 2,
-                                                 .max_inline_data = 256},
-                                .pd = pd_.get(),
-                                .send_queue = cq_.get(),
-                                .receive_queue = cq_.get()});
+void DeviceRig::make_shared_queue(std::size_t queue) {
+  const bool is_xrc = queue > 0;
+  auto srq = device_->create_srq({.pd = pd_.get(),
+                                  .max_wr = kSharedReceives,
+                                  .max_sge = 1,
+                                  .xrc_domain = is_xrc ? xrc_domain_.get() : nullptr,
+                                  .completions = is_xrc ? cq_.get() : nullptr});
+  require(srq.has_value(), "a shared receive queue can be made");
+  shared_queues_[queue] = std::move(srq.value());
+}
+
+std::unique_ptr<QueuePair> DeviceRig::make_queue_pair(const QueuePairKind& kind) {
+  const bool is_target = kind.type == QpType::kXrcTarget;
+  const bool receives = has_receive_queue(kind.type);
+  auto qp =
+      device_->create_qp({.type = kind.type,
+                          .capabilities = {.max_send_wr = 64,
+                                           .max_receive_wr = receives && !kind.shares_receives ? 64u : 0u,
+                                           .max_send_sge = 2,
+                                           .max_receive_sge = 2,
+                                           .max_inline_data = 256},
+                          .pd = is_target ? nullptr : pd_.get(),
+                          .send_queue = is_target ? nullptr : cq_.get(),
+                          .receive_queue = receives ? cq_.get() : nullptr,
+                          .srq = kind.shares_receives ? shared_queues_[0].get() : nullptr,
+                          .xrc_domain = is_target ? xrc_domain_.get() : nullptr});
   require(qp.has_value(), "a queue pair can be made");
-  Gid peer = *device_->gids().at(source_gid_index);
+  return std::move(qp.value());
+}
+
+void DeviceRig::add_connection(const QueuePairKind& kind) {
+  Gid peer = *device_->gids().at(kind.gid_index);
   peer.octets.back() = 2;
-  Connection connection{
-      .qp = std::move(qp.value()),
-      .peer = {.destination = peer, .source_gid_index = static_cast<std::uint8_t>(source_gid_index)},
-      .from_peer = {}};
-  connection.from_peer = Path::make({.destination = *device_->gids().at(source_gid_index)}, peer,
-                                    config_of_host(2).mac, kPeerQp, connection.qp->number());
+  Connection connection{.kind = kind,
+                        .qp = make_queue_pair(kind),
+                        .peer = {.destination = peer, .source_gid_index = kind.gid_index},
+                        .from_peer = {}};
+  lead_to(connection);
   connect(connection);
   queue_pairs_.push_back(std::move(connection));
 }
 
+void DeviceRig::lead_to(Connection& connection) {
+  connection.from_peer =
+      Path::make({.destination = *device_->gids().at(connection.kind.gid_index)}, connection.peer.destination,
+                 config_of_host(2).mac, kPeerQp, connection.qp->number());
+}
+
 void DeviceRig::connect(Connection& connection) {
-  const bool connected = connection.qp->modify({.state = QpState::kInit,
-                                                .access = Access::kRemoteWrite | Access::kRemoteRead,
-                                                .pkey_index = std::uint16_t{0},
-                                                .port = std::uint8_t{1}}) &&
-                         connection.qp->modify({.state = QpState::kReadyToReceive,
-                                                .address = connection.peer,
-                                                .path_mtu = transport::PathMtu::k1024,
-                                                .destination_qp = kPeerQp,
-                                                .receive_psn = transport::Psn(0xfffff0),  // soon around
-                                                .max_responder_resources = std::uint8_t{4},
-                                                .min_rnr_timer = std::uint8_t{1}}) &&
-                         connection.qp->modify({.state = QpState::kReadyToSend,
-                                                .send_psn = transport::Psn(0xfffff0),
-                                                .max_reads_in_flight = std::uint8_t{4},
-                                                .ack_timeout = std::uint8_t{10},
-                                                .retry_count = std::uint8_t{2},
-                                                .rnr_retry = std::uint8_t{2}});
-  require(connected, "a queue pair can be connected");
+  for (const QpState state : {QpState::kInit, QpState::kReadyToReceive, QpState::kReadyToSend}) {
+    require(connection.qp->modify(attributes_for(connection, state)).has_value(),
+            "a queue pair can be connected");
+  }
 }
 
 /// Everything that was posted comes to an end when the queue pairs do.
 DeviceRig::~DeviceRig() {
   wire_->room = ~std::size_t{0};
   for (Connection& connection : queue_pairs_) {
+    if (connection.qp->query().state == QpState::kReset) continue;
     require(connection.qp->modify({.state = QpState::kError}).has_value(), "a queue pair can be given up");
   }
   for (int i = 0; i < 8; ++i) {
@@ -200,11 +210,25 @@ DeviceRig::~DeviceRig() {
     run();
   }
   for (const auto& [wr_id, work] : outstanding_) {
-    require(work.may_vanish, "everything posted completes in the end");
+    require(work.may_vanish || !work.qp, "everything posted completes in the end");
   }
   for (Connection& connection : queue_pairs_) {
     device_->destroy_qp(std::move(connection.qp));
   }
+  for (const std::uint32_t window : windows_) {
+    require(device_->deallocate_window(*pd_, window).has_value(), "a window can be given back");
+  }
+  for (const auto address : addresses_) {
+    require(device_->destroy_address_handle(*pd_, address).has_value(), "an address handle can be destroyed");
+  }
+  for (const std::uint32_t key :
+       {second_key_, regions_[kShared].key, regions_[kOwn].key, regions_[kConstant].key}) {
+    require(device_->deregister_memory(*pd_, key).has_value(), "memory can be deregistered");
+  }
+  for (auto& queue : shared_queues_) {
+    require(device_->destroy_srq(queue).has_value(), "an unused shared receive queue can be destroyed");
+  }
+  require(device_->close_xrc_domain(xrc_domain_).has_value(), "an unused XRC domain can be closed");
   require(device_->destroy_cq(cq_).has_value(), "an unused completion queue can be destroyed");
   device_.reset();
   check_memory();
@@ -216,64 +240,26 @@ void DeviceRig::deliver(std::span<const std::byte> frame) {
   }
 }
 
-void DeviceRig::deliver_packet(std::size_t qp_index, std::span<const std::byte> packet) {
+void DeviceRig::deliver_packet(std::size_t qp_index, std::span<const std::byte> packet, bool to_group) {
   constexpr std::size_t kBthBytes = 12;
-  Path& path = queue_pairs_[qp_index].from_peer;
+  Path path = queue_pairs_[qp_index].from_peer;
+  if (to_group) {
+    Gid peer = *device_->gids().at(1);
+    peer.octets.back() = 2;
+    path = Path::make({.destination = group()}, peer, config_of_host(2).mac, kPeerQp, QpNumber{0xffffff});
+  }
   Bytes frame(path.header_bytes() + packet.size() + Path::kIcrcBytes);
   if (packet.size() < kBthBytes || frame.size() > kMaxFrameBytes) {
     return;
   }
   std::copy(packet.begin(), packet.end(), frame.begin() + static_cast<std::ptrdiff_t>(path.header_bytes()));
-  path.seal(frame, packet.size(), config_of_host(1).mac);
+  path.seal(frame, packet.size(), to_group ? multicast_mac_of(group()) : config_of_host(1).mac);
   wire_->to_device.push_back(std::move(frame));
 }
 
 std::uint64_t DeviceRig::note_work(const Work& work) {
   outstanding_[next_wr_id_] = work;
   return next_wr_id_++;
-}
-
-void DeviceRig::post_send(std::size_t qp_index, SendOperation operation, std::uint32_t length,
-                          bool is_inline) {
-  const Region region = !transport::sends_data(operation) ? kOwn : kConstant;
-  const std::uint64_t wr_id =
-      note_work({.qp_index = qp_index, .opcode = completion_opcode(operation), .length = length});
-  std::array<Sge, 1> sges{{{.address = address_of(region), .length = length, .lkey = {}}}};
-  const transport::SendRequest request{.wr_id = wr_id,
-                                       .operation = operation,
-                                       .signaled = true,
-                                       .remote_address = 0x7000,
-                                       .rkey = transport::Rkey{0x7007}};
-  QueuePair::SendBatch batch(qp(qp_index));
-  PostStatus status;
-  if (is_inline) {
-    sges[0].address = reinterpret_cast<std::uintptr_t>(memory_of(region));
-    status = batch.post_inline(request, sges);
-  } else {
-    sges[0].lkey = transport::Lkey{regions_[region].key};
-    status = batch.post(request, sges);
-  }
-  if (status != PostStatus::kPosted) {
-    outstanding_.erase(wr_id);
-  }
-}
-
-void DeviceRig::post_receive(std::size_t qp_index, std::uint32_t length) {
-  const std::uint64_t wr_id =
-      note_work({.qp_index = qp_index, .opcode = CompletionOpcode::kReceive, .length = length});
-  const std::array<Sge, 1> sges{
-      {{.address = address_of(kOwn), .length = length, .lkey = transport::Lkey{regions_[kOwn].key}}}};
-  if (QueuePair::ReceiveBatch(qp(qp_index)).post({.wr_id = wr_id}, sges) != PostStatus::kPosted) {
-    outstanding_.erase(wr_id);
-  }
-}
-
-void DeviceRig::reconnect(std::size_t qp_index) {
-  for (auto& [wr_id, work] : outstanding_) {
-    work.may_vanish |= work.qp_index == qp_index;
-  }
-  require(qp(qp_index).modify({.state = QpState::kReset}).has_value(), "a queue pair can be reset");
-  connect(queue_pairs_[qp_index]);
 }
 
 void DeviceRig::run() {
@@ -301,8 +287,7 @@ void DeviceRig::poll() {
 }
 
 void DeviceRig::check(const Completion& completion, const Work& work) const {
-  require(completion.qp_number == queue_pairs_[work.qp_index].qp->number(),
-          "a completion names its queue pair");
+  require(!work.qp || completion.qp_number == *work.qp, "a completion names its queue pair");
   require(completion.status <= CompletionStatus::kRnrRetryExceeded, "a completion has a status");
   if (completion.status != CompletionStatus::kSuccess) {
     return;

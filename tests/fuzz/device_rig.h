@@ -9,6 +9,7 @@
 #include <deque>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -18,6 +19,9 @@
 #include "nic/neighbor_cache.h"
 #include "nic/path.h"
 #include "nic/queue_pair.h"
+#include "nic/shared_receive_queue.h"
+#include "nic/xrc_domain.h"
+#include "transport/work_request.h"
 
 namespace urnic::test {
 
@@ -37,41 +41,83 @@ class FuzzClock final : public nic::Clock {
   transport::Time time{std::chrono::hours(1)};
 };
 
-/// Three RC queue pairs in RTS: two over IPv4, one over IPv6. One region that the peer may read and write,
-/// one that only we write to (receives and READs go there), one that nobody may write to. Methods abort when
-/// a promise is broken:
+/// How a queue pair of the rig differs from the first.
+struct QueuePairKind {
+  nic::QpType type = nic::QpType::kRc;
+  std::uint8_t gid_index = 1;
+  bool shares_receives = false;
+};
+
+/// Queue pairs of all kinds in RTS, beginning with three of RC: two over IPv4, one over IPv6. One region that
+/// the peer may do everything to, under a second key too, with two windows to be bound to it; one that only
+/// we write to (receives, READs and what atomics found go there), one that nobody may write to. Three shared
+/// receive queues, the second and third for XRC. Methods abort when a promise is broken:
 ///   - memory outside of the regions and in the third never changes;
 ///   - every frame sent is well formed, and a bounded number leaves per round;
 ///   - a work request completes once, or not at all when its queue pair is reset; a successful completion is
 ///   of the
 ///     kind and not longer than what was posted;
-///   - at the end everything posted has completed.
+///   - at the end everything posted has completed, but for what is left in shared queues.
 class DeviceRig {
  public:
-  static constexpr std::size_t kQueuePairs = 3;
+  static constexpr std::size_t kQueuePairs = 8;
+  static constexpr std::size_t kSharedQueues = 3;
+  static constexpr std::uint32_t kQkey = 0x11223344;
   static constexpr std::size_t kRegionBytes = 16384;
 
   DeviceRig();
   ~DeviceRig();
 
+  /// The multicast group that queue pairs may join.
+  static transport::wire::Gid group() { return {{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 239, 9, 9, 9}}; }
+
   nic::QueuePair& qp(std::size_t index) { return *queue_pairs_[index].qp; }
   std::uint64_t remote_address() const { return address_of(kShared); }
   std::uint32_t rkey() const { return regions_[kShared].key; }
   std::uint32_t read_only_rkey() const { return regions_[kConstant].key; }
+  /// The one that can be renewed, and those of the windows.
+  std::uint32_t second_rkey() const { return second_key_; }
+  std::uint32_t window_rkey(std::size_t index) const { return windows_[index]; }
+  std::uint32_t xrc_number(std::size_t queue) const { return shared_queues_[1 + queue % 2]->number(); }
+  /// Which queue pair steps mean that do not name one of the first three.
+  std::size_t selected() const { return selected_; }
   FuzzWire& wire() { return *wire_; }
   void pass(transport::Duration duration) { clock_.time += duration; }
 
   /// A frame arrives, whatever it is.
   void deliver(std::span<const std::byte> frame);
-  /// A packet, BTH to padding, arrives in a right frame from the peer of a queue pair.
-  void deliver_packet(std::size_t qp_index, std::span<const std::byte> packet);
+  /// A packet, BTH to padding, arrives in a right frame from the peer of a queue pair, or sent to the
+  /// multicast group.
+  void deliver_packet(std::size_t qp_index, std::span<const std::byte> packet, bool to_group = false);
 
   // What the program does. Refusals are fine.
-  void post_send(std::size_t qp_index, transport::SendOperation operation, std::uint32_t length,
-                 bool is_inline);
+  struct Posting {
+    transport::SendOperation operation = transport::SendOperation::kSend;
+    std::uint32_t length = 0;
+    bool is_inline = false;
+    bool is_signaled = true;
+    bool fence = false;
+    bool solicited = false;
+    std::uint8_t target = 0;  ///< of its low bits: which window, address handle or XRC queue
+  };
+  void post_send(std::size_t qp_index, const Posting& posting);
   void post_receive(std::size_t qp_index, std::uint32_t length);
+  void post_shared(std::size_t queue, std::uint32_t length);
+  void arm_limit(std::size_t queue, std::uint32_t limit);
   /// Through RESET to RTS.
   void reconnect(std::size_t qp_index);
+  /// With all attributes that such a queue pair needs for that state, but for those that `left_out` has a bit
+  /// of.
+  void modify(std::size_t qp_index, transport::QpState state, std::uint8_t left_out);
+  void select(std::size_t qp_index) { selected_ = qp_index; }
+  /// Destroys it and makes another, in RESET.
+  void renew_queue_pair(std::size_t qp_index);
+  void renew_shared_queue(std::size_t queue);
+  void renew_window(std::size_t index);
+  void renew_second_key();
+  void renew_address(std::size_t index);
+  void join_group(std::size_t qp_index);
+  void leave_group(std::size_t qp_index);
 
   /// Lets the device work, takes its completions, and checks.
   void run();
@@ -79,17 +125,32 @@ class DeviceRig {
  private:
   enum Region : std::size_t { kShared, kOwn, kConstant, kRegions };
   static constexpr std::size_t kGuardBytes = 512;
+  static constexpr std::uint32_t kSharedReceives = 16;
+  static constexpr transport::QpNumber kPeerQp{0x123456};
+  static constexpr transport::Access kEverything =
+      transport::Access::kRemoteWrite | transport::Access::kRemoteRead | transport::Access::kRemoteAtomic |
+      transport::Access::kFlushGlobal;
+
+  static constexpr std::array<QueuePairKind, kQueuePairs> kKinds{{{},
+                                                                  {},
+                                                                  {.gid_index = 2},
+                                                                  {.type = nic::QpType::kUc},
+                                                                  {.type = nic::QpType::kUd},
+                                                                  {.type = nic::QpType::kXrcInitiator},
+                                                                  {.type = nic::QpType::kXrcTarget},
+                                                                  {.shares_receives = true}}};
 
   struct Connection {
+    QueuePairKind kind;
     std::unique_ptr<nic::QueuePair> qp;
     nic::AddressVector peer;
     nic::Path from_peer;
   };
   struct Work {
-    std::size_t qp_index = 0;
+    std::optional<transport::QpNumber> qp{};  // none: a shared queue's
     transport::CompletionOpcode opcode{};
     std::uint32_t length = 0;
-    bool may_vanish = false;  // its queue pair was reset
+    bool may_vanish = false;  // its queue pair was reset or destroyed, or nobody asked for a completion
   };
 
   std::byte* memory_of(Region region) {
@@ -97,8 +158,14 @@ class DeviceRig {
   }
   std::uint64_t address_of(Region region) const { return 0x100000 * (region + 1); }
   void register_regions();
-  void add_connection(std::size_t source_gid_index);
+  void make_shared_queue(std::size_t queue);
+  void add_connection(const QueuePairKind& kind);
+  std::unique_ptr<nic::QueuePair> make_queue_pair(const QueuePairKind& kind);
+  void lead_to(Connection& connection);
   void connect(Connection& connection);
+  nic::QpAttributes attributes_for(const Connection& connection, transport::QpState state) const;
+  transport::SendRequest request_of(std::uint64_t wr_id, const Posting& posting);
+  void let_vanish(transport::QpNumber qp);
   std::uint64_t note_work(const Work& work);
   void poll();
   void check_memory() const;
@@ -112,6 +179,12 @@ class DeviceRig {
   std::unique_ptr<nic::ProtectionDomain> pd_;
   std::unique_ptr<nic::CompletionQueue> cq_;
   std::array<nic::MemoryRegion, kRegions> regions_;
+  std::uint32_t second_key_ = 0;            // of the shared region
+  std::array<std::uint32_t, 2> windows_{};  // their keys: type 1, type 2
+  std::array<transport::AddressHandleId, 2> addresses_{};
+  std::unique_ptr<nic::XrcDomain> xrc_domain_;
+  std::array<std::unique_ptr<nic::SharedReceiveQueue>, kSharedQueues> shared_queues_;
+  std::size_t selected_ = 0;
   std::vector<Connection> queue_pairs_;
   std::map<std::uint64_t, Work> outstanding_;  // by wr_id
   std::uint64_t next_wr_id_ = 1;

@@ -22,6 +22,11 @@ struct Step {
   static constexpr std::uint8_t kRepair = 0x40;  ///< the frame's checksum and ICRC are made right
   static constexpr std::uint8_t kReconnect = 0x80;
 
+  /// Without kPacket, the bytes are calls of the program: see device_calls.h.
+  static constexpr std::uint8_t kCalls = kRemoteKey;
+  /// With kPacket, the packet goes to the multicast group.
+  static constexpr std::uint8_t kToGroup = kRepair;
+
   static constexpr std::size_t kHeaderBytes = 4;
 
   std::uint8_t flags = 0;

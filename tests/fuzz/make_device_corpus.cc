@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "tests/fuzz/device_calls.h"
 #include "tests/fuzz/device_script.h"
 #include "tests/support/pcap_file.h"
 #include "transport/wire/frame.h"
@@ -55,6 +56,21 @@ class Script {
   /// A step whose bytes are nothing but a length, from which that of the posted message follows.
   Script& post(std::uint8_t flags, std::uint8_t choice, std::size_t size_index) {
     return step(flags, choice, Bytes(size_index, std::byte{0}));
+  }
+  /// What the program asks for, one after the other.
+  struct Asked {
+    Call::Kind kind;
+    std::uint8_t which = 0;
+    std::uint8_t first = 0;
+    std::uint8_t second = 0;
+  };
+  Script& calls(const std::vector<Asked>& all) {
+    Bytes bytes;
+    for (const auto& [kind, which, first, second] : all) {
+      for (const std::uint8_t byte : {static_cast<std::uint8_t>(kind), which, first, second})
+        bytes.push_back(std::byte{byte});
+    }
+    return step(Step::kCalls, 0, bytes);
   }
   const Bytes& bytes() const { return bytes_; }
 
@@ -181,6 +197,167 @@ Script silence() {
   return script;
 }
 
+// The queue pairs of DeviceRig behind the first three, and arguments of calls.
+constexpr std::uint8_t kUcQp = 3;
+constexpr std::uint8_t kUdQp = 4;
+constexpr std::uint8_t kInitiatorQp = 5;
+constexpr std::uint8_t kTargetQp = 6;
+constexpr std::uint8_t kSharingQp = 7;
+constexpr std::uint8_t kSelected = 3;
+constexpr std::uint8_t kEightBytes = 2;  // lengths of device_calls.cc
+constexpr std::uint8_t kFourKilobytes = 11;
+constexpr std::uint8_t kMoreThanThat = 12;
+constexpr std::uint8_t kToSqDrained = 4;  // states of libibverbs
+constexpr std::uint8_t kToRts = 3;
+constexpr std::uint8_t kToError = 6;
+
+/// The WRITE or READ by the key of a window: the first or the second.
+Bytes through_window(Opcode opcode, std::size_t window, std::uint32_t length, std::size_t payload_bytes) {
+  return rdma(opcode, length, payload_bytes, 0x100, static_cast<std::uint32_t>(2 * (2 + window)));
+}
+
+Bytes atomic(Opcode opcode) {
+  return packet_of(
+      {.bth = {.opcode = opcode}, .atomic = {.address = 0x100, .rkey = {}, .swap_or_add = 5, .compare = 7}});
+}
+
+/// Every operation on one queue pair, each of which is acknowledged at once.
+Script all_operations(std::uint8_t qp, Service service) {
+  Script script;
+  script.calls({{Call::Kind::kSelect, qp}});
+  for (std::uint8_t operation = 0; operation < 12; ++operation) {
+    script.calls({{Call::Kind::kPostSend, qp, operation, kEightBytes}});
+    const bool reads = operation == 5 || operation == 8 || operation == 9;
+    const Opcode opcode = reads                              ? Opcode::kRcReadResponseOnly
+                          : operation == 6 || operation == 7 ? Opcode::kRcAtomicAcknowledge
+                                                             : Opcode::kRcAcknowledge;
+    script.packet(response(with_service(opcode, service), 0x1f, operation == 5 ? 8 : 0), on_qp(kSelected));
+  }
+  return script;
+}
+
+Script windows() {
+  Script script;
+  script.calls({{Call::Kind::kPostSend, 0, 11, kFourKilobytes},
+                {Call::Kind::kPostSend, 0, 11, 0x10 | kFourKilobytes}});
+  script.packet(through_window(Opcode::kRcWriteOnly, 0, 64, 64))
+      .packet(through_window(Opcode::kRcReadRequest, 1, 64, 0));
+  script.calls({{Call::Kind::kPostSend, 0, 10, 0x10}});  // LOCAL_INV of the second
+  script.packet(through_window(Opcode::kRcReadRequest, 1, 64, 0));
+  script.calls(
+      {{Call::Kind::kReconnect, 0}, {Call::Kind::kRenewWindow, 0, 1}, {Call::Kind::kRenewSecondKey}});
+  script.calls({{Call::Kind::kPostSend, 0, 11, 0x10 | kFourKilobytes}, {Call::Kind::kPostReceive, 0, 5}});
+  script.packet(request(Opcode::kRcSendOnlyWithInvalidate, 8));
+  return script;
+}
+
+Script answered_operations() {
+  Script script;
+  for (const Opcode opcode : {Opcode::kRcCompareSwap, Opcode::kRcFetchAdd}) script.packet(atomic(opcode));
+  script.packet(rdma(Opcode::kRcAtomicWrite, 8, 8))
+      .packet(packet_of({.bth = {.opcode = Opcode::kRcFlush},
+                         .reth = {.address = 0x100, .length = 64},
+                         .feth = {.placement_type = 1}}));
+  Bytes again = atomic(Opcode::kRcFetchAdd);
+  again[9] = again[10] = std::byte{0xff};
+  again[11] = std::byte{0xfd};  // three packets back
+  return script.packet(again);
+}
+
+Script unreliable() {
+  Script script;
+  const auto uc = [](Opcode opcode) { return with_service(opcode, Service::kUc); };
+  script.calls({{Call::Kind::kSelect, kUcQp},
+                {Call::Kind::kPostReceive, kUcQp, 10},
+                {Call::Kind::kPostReceive, kUcQp, 10}});
+  script.packet(request(uc(Opcode::kRcSendFirst), kMtu), on_qp(kSelected));
+  script.packet(request(uc(Opcode::kRcSendMiddle), kMtu, 1), on_qp(kSelected));  // a gap
+  script.packet(request(uc(Opcode::kRcSendOnly), 40), on_qp(kSelected));
+  script.packet(rdma(uc(Opcode::kRcWriteFirst), kMtu + 4, kMtu), on_qp(kSelected));
+  script.packet(request(uc(Opcode::kRcWriteLastWithImmediate), 4), on_qp(kSelected));
+  script.calls(
+      {{Call::Kind::kPostSend, kUcQp, 0, kFourKilobytes}, {Call::Kind::kPostSend, kUcQp, 4, kEightBytes}});
+  return script;
+}
+
+Script datagrams() {
+  Script script;
+  script.calls({{Call::Kind::kSelect, kUdQp},
+                {Call::Kind::kPostReceive, kUdQp, 10},
+                {Call::Kind::kJoinGroup, kUdQp},
+                {Call::Kind::kPostReceive, kUdQp, 3},
+                {Call::Kind::kPostReceive, kUdQp, 10}});
+  script.packet(request(Opcode::kUdSendOnly, 100), on_qp(kSelected));
+  script.packet(request(Opcode::kUdSendOnlyWithImmediate, 0), on_qp(kSelected), Step::kToGroup);
+  script.calls({{Call::Kind::kLeaveGroup, kUdQp}, {Call::Kind::kJoinGroup, kUcQp}});
+  script.packet(request(Opcode::kUdSendOnly, 8), on_qp(kSelected), Step::kToGroup);
+  // Too long: SQE, in which everything is flushed, and back.
+  script.calls({{Call::Kind::kPostSend, kUdQp, 0, kEightBytes},
+                {Call::Kind::kPostSend, kUdQp, 1, kMoreThanThat},
+                {Call::Kind::kPostSend, kUdQp, 0, kEightBytes},
+                {Call::Kind::kModify, kUdQp, kToRts},
+                {Call::Kind::kRenewAddress, 0, 1},
+                {Call::Kind::kPostSend, kUdQp, 0, 0x10 | kEightBytes}});
+  return script;
+}
+
+Script xrc() {
+  Script script;
+  const auto over_xrc = [](Opcode opcode) { return with_service(opcode, Service::kXrc); };
+  script.calls({{Call::Kind::kSelect, kTargetQp},
+                {Call::Kind::kPostShared, 1, 5},
+                {Call::Kind::kPostShared, 2, 5},
+                {Call::Kind::kArmLimit, 1, 1},
+                {Call::Kind::kArmLimit, 2, 200}});
+  script.packet(request(over_xrc(Opcode::kRcSendOnly), 8), on_qp(kSelected));
+  script.packet(packet_of({.bth = {.opcode = over_xrc(Opcode::kRcSendOnly)}, .xrc_srq = 1}, 8),
+                on_qp(kSelected));
+  script.packet(request(over_xrc(Opcode::kRcSendOnly), 8), on_qp(kSelected));  // no receive: RNR NAK
+  script.packet(rdma(over_xrc(Opcode::kRcWriteOnly), 8, 8), on_qp(kSelected));
+  script.packet(rdma(over_xrc(Opcode::kRcReadRequest), 3000, 0), on_qp(kSelected));
+  script.packet(atomic(over_xrc(Opcode::kRcFetchAdd)), on_qp(kSelected));
+  script.calls({{Call::Kind::kRenewSharedQueue, 1},
+                {Call::Kind::kRenewQueuePair, kTargetQp},
+                {Call::Kind::kReconnect, kTargetQp}});
+  return script.packet(request(over_xrc(Opcode::kRcSendOnly), 8), on_qp(kSelected));
+}
+
+Script shared_receives() {
+  Script script;
+  script.calls({{Call::Kind::kSelect, kSharingQp},
+                {Call::Kind::kPostShared, 0, 10},
+                {Call::Kind::kPostShared, 0, 10},
+                {Call::Kind::kArmLimit, 0, 2},
+                {Call::Kind::kPostReceive, kSharingQp, 10},
+                {Call::Kind::kRenewSharedQueue, 0}});
+  script.packet(request(Opcode::kRcSendFirst, kMtu), on_qp(kSelected));
+  script.calls({{Call::Kind::kModify, kSharingQp, kToError}, {Call::Kind::kReconnect, kSharingQp}});
+  return script.packet(request(Opcode::kRcSendOnly, 100), on_qp(kSelected));
+}
+
+/// SQD with work under way and behind it, and every state on every queue pair, with attributes left out.
+Script states() {
+  Script script;
+  script.calls({{Call::Kind::kPortRoom, 0, 1},
+                {Call::Kind::kPostSend, 0, 0, kFourKilobytes},
+                {Call::Kind::kModify, 0, kToSqDrained},
+                {Call::Kind::kPostSend, 0, 0x40 | 5, kEightBytes},
+                {Call::Kind::kPortRoom, 0, 8}});
+  script.packet(response(Opcode::kRcAcknowledge, 0x1f))
+      .calls({{Call::Kind::kModify, 0, kToRts}, {Call::Kind::kPass, 0, 6}});
+  for (std::uint8_t qp = 0; qp < 8; ++qp) {
+    std::vector<Script::Asked> all;
+    for (std::uint8_t state = 0; state < 7; ++state) {
+      for (const std::uint8_t left_out : {std::uint8_t{0}, std::uint8_t{0xff}}) {
+        all.push_back({Call::Kind::kModify, qp, state, left_out});
+        all.push_back({Call::Kind::kPostSend, qp, state, 0});
+      }
+    }
+    script.calls(all).calls({{Call::Kind::kReconnect, qp}});
+  }
+  return script;
+}
+
 /// Frames of a capture as they are, with their checksums made right again after a change.
 Script frames_of(const std::vector<CapturedFrame>& frames) {
   Script script;
@@ -250,7 +427,15 @@ int write_all(const fs::path& fixtures, const fs::path& folder) {
                  write(folder / "made_writes.bin", writes()) && write(folder / "made_reads.bin", reads()) &&
                  write(folder / "made_acknowledgements.bin", acknowledgements()) &&
                  write(folder / "made_read_responses.bin", read_responses()) &&
-                 write(folder / "made_silence.bin", silence());
+                 write(folder / "made_silence.bin", silence()) &&
+                 write(folder / "made_rc_operations.bin", all_operations(0, Service::kRc)) &&
+                 write(folder / "made_xrc_operations.bin", all_operations(kInitiatorQp, Service::kXrc)) &&
+                 write(folder / "made_answered_operations.bin", answered_operations()) &&
+                 write(folder / "made_windows.bin", windows()) &&
+                 write(folder / "made_unreliable.bin", unreliable()) &&
+                 write(folder / "made_datagrams.bin", datagrams()) && write(folder / "made_xrc.bin", xrc()) &&
+                 write(folder / "made_shared_receives.bin", shared_receives()) &&
+                 write(folder / "made_states.bin", states());
   for (const std::string name : {"arp_nd_linux", "vs_ud_ipv6"}) {
     written = written && write(folder / (name + "_frames.bin"),
                                frames_of(read_pcap(fixtures / (name + ".pcap")).value()));

@@ -14,6 +14,7 @@
 #include "tests/scripts/parser.h"
 #include "tests/scripts/runner.h"
 #include "tests/scripts/vocabulary.h"
+#include "tests/support/capture_folders.h"
 #include "tests/support/pcap_file.h"
 
 namespace urnic::scripts {
@@ -39,7 +40,7 @@ std::span<const std::byte> packet_of(const Octets& frame) {
 
 std::map<std::string, int> names_in(const std::string& capture) {
   std::map<std::string, int> names;
-  const auto frames = urnic::test::read_pcap(std::filesystem::path(URNIC_FIXTURES) / (capture + ".pcap"));
+  const auto frames = urnic::test::read_pcap(urnic::test::fixtures() / (capture + ".pcap"));
   EXPECT_TRUE(frames);
   if (!frames) return names;
   for (const auto& frame : frames.value()) {
@@ -71,7 +72,7 @@ TEST(ScriptPackets, AreTheBytesThatLinuxSends) {
 
 // vs_sizes.pcap, frame 1, by tshark: RC SEND Only, no payload, PSN 4681429, QP 0x2c, AckReq.
 TEST(ScriptPackets, HaveTheFieldsThatTsharkSees) {
-  const auto frames = urnic::test::read_pcap(std::filesystem::path(URNIC_FIXTURES) / "vs_sizes.pcap");
+  const auto frames = urnic::test::read_pcap(urnic::test::fixtures() / "vs_sizes.pcap");
   ASSERT_TRUE(frames);
   const PacketFields packet = decode(packet_of(frames.value().front().bytes)).packet;
   EXPECT_EQ(packet.name(), "SEND_ONLY");

@@ -18,15 +18,19 @@ Result<void, Error> connect(const ConnectionEnd& end, const Options& options) {
   to_receive.path_mtu = options.path_mtu;
   to_receive.destination_qp = end.peer_qp;
   to_receive.receive_psn = end.receive_psn;
-  to_receive.max_responder_resources = options.max_reads_in_flight;
-  to_receive.min_rnr_timer = options.min_rnr_timer;
+  const nic::QpType type = end.qp.attributes().type;
+  if (type != nic::QpType::kXrcInitiator) {
+    to_receive.max_responder_resources = options.max_reads_in_flight;
+    to_receive.min_rnr_timer = options.min_rnr_timer;
+  }
   if (auto result = end.qp.modify(to_receive); !result) return result;
 
   nic::QpAttributes to_send;
   to_send.state = QpState::kReadyToSend;
   to_send.send_psn = end.send_psn;
-  to_send.max_reads_in_flight = options.max_reads_in_flight;
   to_send.ack_timeout = options.ack_timeout;
+  if (type == nic::QpType::kXrcTarget) return end.qp.modify(to_send);
+  to_send.max_reads_in_flight = options.max_reads_in_flight;
   to_send.retry_count = options.retry_count;
   to_send.rnr_retry = options.rnr_retry;
   return end.qp.modify(to_send);

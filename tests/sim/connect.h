@@ -1,4 +1,4 @@
-// Connects one end of a reliable connection, as programs do: INIT, RTR, RTS.
+// Connects one queue pair of a reliable connection, RC or XRC, as programs do: INIT, RTR, RTS.
 #pragma once
 
 #include "nic/queue_pair.h"

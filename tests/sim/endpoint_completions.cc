@@ -94,6 +94,7 @@ void EndpointDriver::on_send_ended(const Ended& ended) {
 
 void EndpointDriver::on_succeeded(const Operation& operation) {
   scene_.coverage.add(Happening::kOperations);
+  if (is_xrc()) scene_.coverage.add(Happening::kXrcCompleted);
   Progress& progress = progress_of(operation);
   progress.succeeded = true;
   if (operation.violation) {
@@ -177,19 +178,19 @@ void EndpointDriver::on_receive_ended(const Ended& ended) {
 }
 
 void EndpointDriver::on_shared_receive_ended(const Ended& ended) {
-  scene_.coverage.add(Happening::kSharedReceiveCompleted);
+  scene_.coverage.add(is_xrc() ? Happening::kXrcReceiveCompleted : Happening::kSharedReceiveCompleted);
   std::optional<SharedReceives::Data> data;
   if (ended.how == Ended::How::kSucceeded) {
     const Operation& operation = peers_.operations[peers_.receives[next_receive_++].operation];
     data = {.pattern = Pattern{operation.id}, .length = operation.is_send() ? operation.length : 0};
     on_received(operation);
+    const std::size_t named = is_xrc() ? 1 + operation.xrc_queue : 0;
+    if (shared_queue_of(ended.wr_id) != named) {
+      complain("completions", fmt::format("received from shared queue {} instead of {}",
+                                          shared_queue_of(ended.wr_id), named));
+    }
   }
-  if (const auto complaint = scene_.machine(host_.id()).shared_receives->on_completion(ended.wr_id, data)) {
-    complain("memory", *complaint);
-  }
-  scene_.events.add({.time = scene_.now() + scene_.random.between(Duration(0), 2 * scene_.options.receive_gap),
-                     .kind = Event::Kind::kPostShared,
-                     .host = host_.id()});
+  complete_shared(scene_, host_.id(), ended.wr_id, data);
 }
 
 void EndpointDriver::on_received(const Operation& operation) {
@@ -202,10 +203,41 @@ void EndpointDriver::on_received(const Operation& operation) {
   windows_.on_taken_back();
 }
 
-// A queue pair that fails says nothing any more; its failure may have been polled after the receive.
+// A queue pair that fails says nothing any more; its failure may be polled after the receive, or held back behind another's.
 void EndpointDriver::on_polled() {
-  if (missing_acknowledgement_ && !flush_is_legitimate()) complain("wire", *missing_acknowledgement_);
+  const bool has_ended = missing_acknowledgement_ && responder().query().state == transport::QpState::kError;
+  if (missing_acknowledgement_ && !has_ended && !flush_is_legitimate()) complain("wire", *missing_acknowledgement_);
   missing_acknowledgement_.reset();
+  judge_drained();
+}
+
+/// SQ_DRAINED comes once if it was asked for, in SQD, and when everything that was begun is done.
+void EndpointDriver::judge_drained() {
+  const std::uint32_t events = host_.events(pair_).send_queue_drained;
+  if (events == drained_.seen) return;
+  scene_.coverage.add(Happening::kSendQueueDrained, events - drained_.seen);
+  drained_.seen = events;
+  if (events > drained_.expected) {
+    complain("events", fmt::format("SQ_DRAINED came {} times and should have {}", events, drained_.expected));
+  } else if (!is_draining_) {
+    complain("events", "SQ_DRAINED came though the queue pair has left SQD");
+  } else if (!scene_.observer.flow(pair_, side_).is_drained()) {
+    complain("events", "SQ_DRAINED came while something was under way");
+  }
+}
+
+void EndpointDriver::begin_draining(bool notify) {
+  is_draining_ = true;
+  drained_.expected += notify ? 1 : 0;
+  scene_.coverage.add(sends_.outstanding() > 0 ? Happening::kDrainedInUse : Happening::kDrainedIdle);
+  scene_.observer.flow(pair_, side_).on_draining(true);
+}
+
+/// Without waiting for the event, perhaps: then it must not come any more.
+void EndpointDriver::end_draining() {
+  is_draining_ = false;
+  drained_.expected = drained_.seen;
+  scene_.observer.flow(pair_, side_).on_draining(false);
 }
 
 void EndpointDriver::on_flushed() {
@@ -255,7 +287,7 @@ void EndpointDriver::on_key_gone(std::uint64_t wr_id) {
   const Operation& operation = operation_of(wr_id);
   Progress& progress = progress_of(operation);
   progress.window.reset();
-  progress.key_is_going = keys_have_gone_ = true;
+  progress.key_is_going = true;
   if (!operation.places_data()) return;
   MemoryModel& memory = peer_host_.memory();
   progress.stood_there =

@@ -51,20 +51,23 @@ EndpointDriver::EndpointDriver(Scene& scene, std::uint32_t pair, Side side, cons
       peer_host_(scene.host(scene.host_of(pair, other(side)))),
       own_(own),
       peers_(peers),
-      shares_receives_(host_.shares_receives(pair)),
+      shares_receives_(scene.options.shares_receives(pair)),
       qp_(host_.create_qp(pair)),
+      target_(scene.options.is_xrc[pair] ? host_.create_xrc_target(pair) : nullptr),
       windows_(host_),
       progress_(own.operations.size()) {}
 
 EndpointDriver::~EndpointDriver() {
   host_.device().destroy_qp(std::move(qp_));
+  if (target_) host_.device().destroy_qp(std::move(target_));
 }
 
 void EndpointDriver::on_connected() {
   ++connection_;
   sends_ = SendCompletions();
-  receives_ = ReceiveCompletions(qp_number(), peer_->qp_number());
-  flush_is_expected_ = keys_have_gone_ = false;
+  receives_ = ReceiveCompletions(to_integer(responder().number()), to_integer(peer_->requester().number()));
+  flush_is_expected_ = is_draining_ = false;
+  drained_ = {};
   host_.events(pair_) = {};
   // Receives of operations that will not be posted any more are left out.
   next_receive_ =
@@ -160,6 +163,11 @@ std::optional<EndpointDriver::Prepared> EndpointDriver::prepare(const Operation&
   } else if (!operation.is_send()) {
     prepare_remote(operation, prepared);
   }
+  if (is_xrc() && !operation.is_local()) {
+    request.xrc_srq = operation.violation == Violation::kUnknownSrq
+                          ? peer_host_.unknown_xrc_number()
+                          : peer_host_.xrc_number(operation.xrc_queue);
+  }
   return prepared;
 }
 
@@ -235,7 +243,10 @@ void EndpointDriver::announce(const Operation& operation, const Prepared& prepar
                     .opcode = send_opcode(operation.kind),
                     .byte_length = operation.length,
                     .signaled = operation.signaled});
-  if (!operation.is_local()) scene_.observer.flow(pair_, side_).on_posted(request.fence);
+  if (!operation.is_local()) {
+    scene_.observer.flow(pair_, side_).on_posted({.fence = request.fence, .xrc_srq = request.xrc_srq});
+  }
+  if (is_draining_) scene_.coverage.add(Happening::kPostedWhileDraining);
   if (operation.consumes_receive()) announce_message(operation, request);
   if (operation.is_inline) {
     maybe_scribble(host_, operation.local);  // inline data was copied

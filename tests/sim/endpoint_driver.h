@@ -27,8 +27,10 @@ class EndpointDriver final : private VolatileKey::User {
   EndpointDriver& operator=(const EndpointDriver&) = delete;
 
   void set_peer(EndpointDriver& peer) { peer_ = &peer; }
-  nic::QueuePair& qp() { return *qp_; }
-  std::uint32_t qp_number() const { return to_integer(qp_->number()); }
+  /// The queue pair that makes requests, and the one that takes them: two for XRC, otherwise one.
+  nic::QueuePair& requester() { return *qp_; }
+  nic::QueuePair& responder() { return target_ ? *target_ : *qp_; }
+  bool is_xrc() const { return target_ != nullptr; }
 
   /// Begins a connection with empty queues.
   void on_connected();
@@ -41,6 +43,14 @@ class EndpointDriver final : private VolatileKey::User {
   void on_completion(const transport::Completion& completion);
   /// All that was visible has been polled.
   void on_polled();
+
+  /// The send queue goes to SQD, and the program may want to hear when it is drained; or it comes back from
+  /// there.
+  void begin_draining(bool notify);
+  void end_draining();
+  bool is_draining() const { return is_draining_; }
+  /// In SQD: the event that was asked for has not come.
+  bool awaits_drained() const { return is_draining_ && drained_.expected > drained_.seen; }
 
   /// The queue pair is in ERR and was flushed: judges and ends whatever is left.
   void on_flushed();
@@ -99,6 +109,7 @@ class EndpointDriver final : private VolatileKey::User {
   void on_receive_ended(const Ended& ended);
   void on_shared_receive_ended(const Ended& ended);
   void on_received(const Operation& operation);
+  void judge_drained();
   void on_succeeded(const Operation& operation);
   void on_not_succeeded(const Operation& operation);
   void on_write_succeeded(const Operation& operation, const Progress& progress);
@@ -145,6 +156,7 @@ class EndpointDriver final : private VolatileKey::User {
   bool shares_receives_;
   EndpointDriver* peer_ = nullptr;
   std::unique_ptr<nic::QueuePair> qp_;
+  std::unique_ptr<nic::QueuePair> target_;  // of XRC
   Windows windows_;  // what we open for the peer
 
   std::uint32_t connection_ = 0;
@@ -154,7 +166,11 @@ class EndpointDriver final : private VolatileKey::User {
   SendCompletions sends_;
   ReceiveCompletions receives_{0, 0};
   bool flush_is_expected_ = false;
-  bool keys_have_gone_ = false;      // a READ repeated after that is not answered
+  bool is_draining_ = false;
+  struct {
+    std::uint32_t expected = 0;  // events, on this connection
+    std::uint32_t seen = 0;
+  } drained_;
   std::vector<Range> undetermined_;  // at the peer: packets of failed WRITEs may still be on their way there
   std::vector<std::uint64_t> undetermined_atomics_;  // the same
   std::optional<std::string> missing_acknowledgement_;

@@ -4,6 +4,7 @@
 #include <chrono>
 
 #include "tests/sim/endpoint_driver.h"
+#include "tests/sim/shared_receives.h"
 
 namespace urnic::sim {
 
@@ -39,6 +40,7 @@ void EndpointDriver::judge_send_failure(const transport::Completion& completion)
   const bool is_ours = completion.wr_id >= own_.operations.front().id &&
                        completion.wr_id - own_.operations.front().id < own_.operations.size();
   const auto violation = is_ours ? operation_of(completion.wr_id).violation : std::nullopt;
+  if (violation == Violation::kUnknownSrq) scene_.coverage.add(Happening::kUnknownXrcQueue);
   const bool key_is_going = is_ours && progress_of(operation_of(completion.wr_id)).key_is_going;
   if (key_is_going && completion.status == CompletionStatus::kRemoteAccessError) return;
   if (!violation || status_of(*violation) != completion.status) {
@@ -55,7 +57,9 @@ void EndpointDriver::judge_receive_failure(const transport::Completion& completi
       complain("completions", "a receive was flushed without a reason");
     return;
   }
-  const std::size_t index = completion.wr_id & 0xffffffffu;
+  // What comes out of a shared queue is for the next message.
+  const std::size_t index =
+      is_shared_receive(completion.wr_id) ? next_receive_ : completion.wr_id & 0xffffffffu;
   const auto violation = index < peers_.receives.size()
                              ? peers_.operations[peers_.receives[index].operation].violation
                              : std::nullopt;
@@ -74,7 +78,7 @@ bool EndpointDriver::must_succeed() const {
   const bool is_calm =
       scene_.faults_stopped != transport::kNever && scene_.now() > scene_.faults_stopped + settling;
   if (!options.is_peaceful() && !is_calm) return false;
-  return peer_is_well() && !keys_have_gone_;
+  return peer_is_well();
 }
 
 bool EndpointDriver::peer_is_well() const {

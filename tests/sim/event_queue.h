@@ -50,8 +50,9 @@ struct Event {
     kDeliver,       ///< `frame` reaches `host`
     kPostSends,     ///< the application at `side`, or on `host`, posts to its send queue
     kPostReceives,  ///< the same for the receive queue
-    kPostShared,    ///< `host` posts to its shared receive queue
+    kPostShared,    ///< `host` posts to its shared receive queue `traffic`
     kPairStep,      ///< the next step in the life of a pair: error, reset, connect
+    kQueueStep,     ///< the send queue at `side`, or on `host`, is drained, or goes on
     kDeregister,    ///< the application on `host` deregisters memory that others may be using
     kCheckMemory,   ///< the memory oracle looks at everything
     kNothing,       ///< time passes

@@ -20,7 +20,7 @@ std::uint64_t fingerprint_of(const WireView& packet) {
   std::uint64_t hash = fingerprint(packet.payload, packet.opcode | std::uint64_t{packet.solicited} << 8);
   hash = combine(hash, packet.immediate | std::uint64_t{packet.flush} << 32);
   hash = combine(combine(hash, packet.swap_or_add), packet.compare ^ packet.invalidated_rkey);
-  hash = combine(hash, packet.address);
+  hash = combine(combine(hash, packet.address), packet.xrc_srq);
   return combine(hash, std::uint64_t{packet.rkey} << 32 | packet.length);
 }
 
@@ -99,19 +99,25 @@ FlowObserver::Complaint FlowObserver::check_order(std::uint64_t psn, Time now) {
 FlowObserver::Complaint FlowObserver::on_new_request(const WireView& packet, std::uint64_t psn) {
   if (messages_.empty() || messages_.back().is_complete) {
     if (!packet.is_first) return "a message begins with neither FIRST nor ONLY";
-    if (fences_.empty()) return "a message that nobody has posted";
-    if (fences_.front() && reads_in_flight_ > 0)
-      return "a fenced request while a READ or atomic is in flight";
-    fences_.pop_front();
+    if (posted_.empty()) return "a message that nobody has posted";
+    if (is_draining_) return "begins a message though the queue pair is in SQD";
+    const Posted posted = posted_.front();
+    posted_.pop_front();
+    if (posted.fence && reads_in_flight_ > 0) return "a fenced request while a READ or atomic is in flight";
+    if (packet.xrc_srq != posted.xrc_srq)
+      return fmt::format("names XRC SRQ {:#x} instead of {:#x}", packet.xrc_srq, posted.xrc_srq);
     messages_.push_back({.first = psn,
                          .end = psn,
                          .number = forgotten_messages_ + messages_.size() + 1,
                          .kind = packet.kind,
                          .address = packet.address,
                          .rkey = packet.rkey,
+                         .xrc_srq = packet.xrc_srq,
                          .length = packet.length});
   } else if (packet.is_first || packet.kind != messages_.back().kind) {
     return "a message begins inside another";
+  } else if (packet.xrc_srq != messages_.back().xrc_srq) {
+    return "names another XRC SRQ than the first packet of its message";
   }
   if (auto complaint = check_payload(packet)) return complaint;
 
@@ -159,8 +165,8 @@ FlowObserver::Complaint FlowObserver::on_repeated_request(const WireView& packet
   }
   // A READ that was answered in part asks for the rest (fact 26).
   const std::uint64_t skipped = (psn - message->first) * limits_.mtu_bytes;
-  if (!message->is_read() || packet.rkey != message->rkey || packet.address != message->address + skipped ||
-      packet.length != message->length - skipped) {
+  if (!message->is_read() || packet.xrc_srq != message->xrc_srq || packet.rkey != message->rkey ||
+      packet.address != message->address + skipped || packet.length != message->length - skipped) {
     return fmt::format("READ resumed wrongly: {} bytes at {:#x} were asked from PSN {:#x} on",
                        message->length, message->address, message->first % kPsns);
   }
@@ -200,16 +206,25 @@ void FlowObserver::on_response_taken(const WireView& packet, Time now) {
   } else if (packet.is_ack()) {
     acknowledge_before(psn + 1, now);
   } else {
-    if (!acknowledge_before(psn, now)) return;
-    if (packet.is_sequence_nak()) may_go_back(now);
-    // Until it has sent again, another one belongs to the same refusal.
-    if (packet.is_rnr_nak() && !waits_for_receiver_) {
-      waits_for_receiver_ = true;
-      not_ready_until_ = now + rnr_timer(packet.syndrome & 0x1f);
-      ++attempts_.rnr_naks;
-      may_go_back(not_ready_until_);
+    const bool passes_read = !acknowledge_before(psn, now);
+    if (packet.is_rnr_nak()) {
+      // What is refused is not sent before its time, even when a READ before it has to be asked again (fact
+      // 34).
+      counts_.rnr_behind_unanswered += passes_read ? 1 : 0;
+      on_receiver_not_ready(packet.syndrome, now);
+    } else if (packet.is_sequence_nak() && !passes_read) {
+      may_go_back(now);
     }
   }
+}
+
+// Until it has sent again, another one belongs to the same refusal.
+void FlowObserver::on_receiver_not_ready(std::uint8_t syndrome, Time now) {
+  if (waits_for_receiver_) return;
+  waits_for_receiver_ = true;
+  not_ready_until_ = now + rnr_timer(syndrome & 0x1f);
+  ++attempts_.rnr_naks;
+  may_go_back(not_ready_until_);
 }
 
 // Everything before `psn` is acknowledged, except that nothing passes a READ or atomic that was not answered:

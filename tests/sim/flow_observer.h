@@ -52,23 +52,35 @@ class FlowObserver {
     std::uint64_t coalesced_acks = 0;
     std::uint64_t acks_inside_message = 0;
     std::uint64_t full_windows = 0;
+    std::uint64_t rnr_behind_unanswered = 0;  ///< RNR NAKs that passed an unanswered READ
+    std::uint64_t repeated_reads_refused = 0;
   };
 
   explicit FlowObserver(const Limits& limits);
 
   using Complaint = std::optional<std::string>;
 
-  /// The next work request that becomes a message was posted; `fence`: it must wait for the READs, atomics
-  /// and whatever else has a response before it.
-  void on_posted(bool fence) { fences_.push_back(fence); }
+  /// The next work request that becomes a message was posted.
+  struct Posted {
+    bool fence = false;  ///< it must wait for the READs, atomics and whatever else has a response before it
+    std::uint32_t xrc_srq = 0;  ///< what its requests must name; 0 but for XRC
+  };
+  void on_posted(const Posted& posted) { posted_.push_back(posted); }
   Complaint on_request_sent(const WireView& packet, Time now);
   void on_request_taken(const WireView& packet, Time now);
   Complaint on_response_sent(const WireView& packet);
   void on_response_taken(const WireView& packet, Time now);
 
+  /// The requester's queue pair goes to SQD: no message is begun any more; or it comes back from there.
+  void on_draining(bool is_draining) { is_draining_ = is_draining; }
+  /// Everything that was begun has been sent to its end, and acknowledged or answered.
+  bool is_drained() const {
+    return acknowledged_ == next_ && (messages_.empty() || messages_.back().is_complete);
+  }
+
   /// The responder's program has seen the next successful receive. A complaint if its acknowledgement has not
-  /// left: a program that ends now would leave its peer without one. Completions are held back for kMaxHold
-  /// at most, counted from the oldest one that is held.
+  /// left: a program that ends now would leave its peer without one. A completion is held back for kMaxHold
+  /// at most.
   Complaint on_receive_completed(Time now);
   static constexpr Duration kMaxHold = std::chrono::milliseconds(5);
 
@@ -101,6 +113,7 @@ class FlowObserver {
     bool wants_response() const { return kind >= PacketKind::kReadRequest; }
     std::uint64_t address = 0;
     std::uint32_t rkey = 0;
+    std::uint32_t xrc_srq = 0;
     std::uint32_t length = 0;  // from the RETH
     std::uint32_t bytes = 0;   // of payload so far
   };
@@ -123,6 +136,7 @@ class FlowObserver {
   bool acknowledge_before(std::uint64_t psn, Time now);
   void made_progress(Time now);
   void may_go_back(Time told_at);
+  void on_receiver_not_ready(std::uint8_t syndrome, Time now);
   void forget_old_messages();
   void note_acknowledgement_owed(const WireView& request, std::uint64_t psn, Time now);
   static constexpr std::uint64_t kPsns = 1u << 24;
@@ -141,7 +155,8 @@ class FlowObserver {
   std::uint64_t acknowledged_;  // all before is known to be acknowledged or answered
   std::uint64_t data_in_flight_ = 0;
   std::uint64_t reads_in_flight_ = 0;  // and everything else that has a response
-  std::deque<bool> fences_;            // of messages that were posted and not begun
+  std::deque<Posted> posted_;          // messages that were posted and not begun
+  bool is_draining_ = false;           // none of those may be
   std::uint64_t since_ack_request_ = 0;
   Attempts attempts_;
   Attempts attempts_before_;  // those that progress at the time behind it ended
@@ -163,8 +178,7 @@ class FlowObserver {
   };
   Time owes_acknowledgement_since_ = transport::kNever;
   std::uint64_t owes_acknowledgement_of_ = 0;  // PSN
-  std::deque<ReceiveTaker> receive_takers_;  // messages whose receives have not completed
-  Time hold_expired_ = transport::kNever;
+  std::deque<ReceiveTaker> receive_takers_;    // messages whose receives have not completed
   std::optional<std::uint64_t> nak_out_;  // sequence NAK sent, and the packet has not come
   bool has_refused_ = false;
 };

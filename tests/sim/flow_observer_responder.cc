@@ -8,6 +8,8 @@
 namespace urnic::sim {
 namespace {
 
+constexpr std::uint8_t kRemoteAccessError = 0x62;  // fact 19
+
 /// A SEND takes a receive with its first packet, a WRITE with immediate with its last.
 bool needs_receive(const WireView& packet) {
   return packet.has_immediate || (packet.kind == PacketKind::kSend && packet.is_first);
@@ -106,6 +108,12 @@ FlowObserver::Complaint FlowObserver::on_nak_sent(const WireView& packet, std::u
   if (auto complaint = check_answered_before(is_inside_read ? refused->first : psn)) return complaint;
   if (psn > expected_) return "a NAK for a PSN that was not reached";
   if (auto complaint = check_msn(packet, psn, expected_)) return complaint;
+  // Its memory is gone, but it was answered before: that is no refusal for good, for it may be a late
+  // duplicate.
+  if (is_inside_read && refused->is_answered && packet.syndrome == kRemoteAccessError) {
+    ++counts_.repeated_reads_refused;
+    return std::nullopt;
+  }
   if (packet.is_sequence_nak()) {
     ++counts_.sequence_naks;
     if (psn != expected_ && psn < std::max(least_expected_, answered_)) {
@@ -135,9 +143,7 @@ FlowObserver::Complaint FlowObserver::on_receive_completed(Time now) {
   const ReceiveTaker taker = receive_takers_.front();
   receive_takers_.pop_front();
   if (answered_ >= taker.end || has_refused_) return std::nullopt;
-  // With the oldest of those that were held all others become visible.
-  if (now - taker.taken >= kMaxHold) hold_expired_ = now;
-  if (hold_expired_ == now) return std::nullopt;
+  if (now - taker.taken >= kMaxHold) return std::nullopt;
   return fmt::format(
       "the receive of the message that ends with PSN {:#x} completes before its acknowledgement leaves",
       (taker.end - 1) % kPsns);

@@ -7,6 +7,7 @@
 #include <array>
 #include <chrono>
 
+#include "tests/support/capture_folders.h"
 #include "tests/support/pcap_file.h"
 
 namespace urnic::sim {
@@ -113,7 +114,7 @@ constexpr std::uint8_t kRnrNak = 0x20 | 14;  // 1.28 ms
 class Flow : public ::testing::Test {
  protected:
   Flow() {
-    for (int i = 0; i < 10; ++i) observer_.on_posted(false);
+    for (int i = 0; i < 10; ++i) observer_.on_posted({});
   }
 
   FlowObserver::Complaint sent(const WireView& packet) { return observer_.on_request_sent(packet, now_); }
@@ -161,10 +162,51 @@ TEST_F(FlowObserverTest, ComplainsAboutMoreReadsThanAllowed) {
   EXPECT_THAT(sent(read(104, 10)), Optional(HasSubstr("2 READs and atomics in flight")));
 }
 
+TEST_F(FlowObserverTest, ComplainsAboutAMessageThatIsBegunInSqd) {
+  request(write(0, 2 * kMtu));
+  observer_.on_draining(true);
+  request(write(1, 2 * kMtu));
+  EXPECT_FALSE(observer_.is_drained());
+  response(acknowledge(101, 1));
+  EXPECT_TRUE(observer_.is_drained());
+  EXPECT_THAT(sent(send_only(102)), Optional(HasSubstr("in SQD")));
+}
+
+TEST_F(FlowObserverTest, AcceptsMessagesAgainBehindSqd) {
+  observer_.on_draining(true);
+  observer_.on_draining(false);
+  request(send_only(100));
+}
+
+TEST_F(FlowObserverTest, ComplainsAboutAnotherXrcQueueThanWasAskedFor) {
+  FlowObserver observer({.mtu_bytes = kMtu, .first_psn = 100});
+  observer.on_posted({.xrc_srq = 7});
+  WireView packet = send_only(100);
+  packet.xrc_srq = 8;
+  EXPECT_THAT(observer.on_request_sent(packet, now_), Optional(HasSubstr("SRQ 0x8 instead of 0x7")));
+}
+
+TEST_F(FlowObserverTest, ComplainsWhenAMessageChangesItsXrcQueue) {
+  request(write(0, 2 * kMtu));
+  WireView packet = write(1, 2 * kMtu);
+  packet.xrc_srq = 8;
+  EXPECT_THAT(sent(packet), Optional(HasSubstr("another XRC SRQ")));
+}
+
+TEST_F(FlowObserverTest, ComplainsWhenARefusedSendIsSentEarlyBecauseAReadIsUnanswered) {
+  request(read(100, 10));
+  request(send_only(101));
+  observer_.on_response_taken(acknowledge(101, 1, kRnrNak), now_);
+  EXPECT_EQ(observer_.counts().rnr_behind_unanswered, 1u);
+  EXPECT_THAT(sent(read(100, 10)), Optional(HasSubstr("before the receiver said")));
+  now_ += 2ms;
+  request(read(100, 10));
+}
+
 TEST_F(FlowObserverTest, ComplainsWhenAFencedRequestPassesARead) {
   FlowObserver observer({.mtu_bytes = kMtu, .first_psn = 100});
-  observer.on_posted(false);
-  observer.on_posted(true);
+  observer.on_posted({});
+  observer.on_posted({.fence = true});
   EXPECT_THAT(observer.on_request_sent(read(100, 10), now_), Eq(std::nullopt));
   EXPECT_THAT(observer.on_request_sent(send_only(101), now_), Optional(HasSubstr("fenced")));
 }
@@ -280,6 +322,25 @@ TEST_F(FlowObserverTest, ComplainsAboutAReceiveThatCompletesBeforeItsAcknowledge
   EXPECT_THAT(observer_.on_receive_completed(now_), Eq(std::nullopt));
 }
 
+TEST_F(FlowObserverTest, CountsTheTimeThatAReceiveIsHeldFromItsOwnMessage) {
+  request(send_only(100));
+  now_ += 4ms;
+  request(send_only(101));
+  now_ += 1ms;
+  EXPECT_THAT(observer_.on_receive_completed(now_), Eq(std::nullopt));
+  EXPECT_THAT(observer_.on_receive_completed(now_), Optional(HasSubstr("before its acknowledgement leaves")));
+}
+
+TEST_F(FlowObserverTest, AcceptsAnswersBehindARepeatedReadThatIsRefused) {
+  request(read(100, 10));
+  response(read_response(100, true, true, 10));
+  observer_.on_request_taken(read(100, 10), now_);
+  response(acknowledge(100, 1, kAccessNak));
+  EXPECT_EQ(observer_.counts().repeated_reads_refused, 1u);
+  request(send_only(101));
+  response(acknowledge(101, 2));
+}
+
 TEST_F(FlowObserverTest, ComplainsAboutTheWrongMsn) {
   request(send_only(100));
   EXPECT_THAT(answered(acknowledge(100, 0)), Optional(HasSubstr("MSN 0 where 1..1 is right")));
@@ -377,7 +438,7 @@ TEST_F(FlowObserverTest, ComplainsWhenAnAtomicIsAnsweredLikeARead) {
 class KernelConversation : public ::testing::TestWithParam<const char*> {};
 
 TEST_P(KernelConversation, IsFreeOfComplaints) {
-  const auto frames = test::read_pcap(std::string(URNIC_FIXTURES "/") + GetParam());
+  const auto frames = test::read_pcap(test::fixtures() / GetParam());
   ASSERT_TRUE(frames) << frames.error().message;
   std::optional<FlowObserver> observer;
   for (const auto& frame : frames.value()) {
@@ -385,7 +446,7 @@ TEST_P(KernelConversation, IsFreeOfComplaints) {
     ASSERT_TRUE(packet);
     const Time now{std::chrono::nanoseconds(frame.time_ns)};
     if (!observer) observer.emplace(FlowObserver::Limits{.mtu_bytes = 1024, .first_psn = packet->psn});
-    if (packet->is_request() && packet->is_first) observer->on_posted(false);
+    if (packet->is_request() && packet->is_first) observer->on_posted({});
     FlowObserver::Complaint complaint;
     if (packet->is_request()) {
       complaint = observer->on_request_sent(*packet, now);

@@ -88,17 +88,20 @@ Host::Host(HostId id, const Options& options, const Plans& plans, const SimClock
         return std::unique_ptr<nic::PacketPort>(std::make_unique<SimPort>(attachment_));
       });
   events_.resize(options.all_pairs());
-  device_->set_event_handlers(
-      {.on_qp =
-           [](void* context, transport::QpEvent event) {
-             if (context == nullptr || event != transport::QpEvent::kLastWqeReached) return;
-             ++static_cast<QpEvents*>(context)->last_wqe_reached;
-           },
-       .on_srq_limit = [this](void*) { ++limit_events_; },
-       .on_cq_overrun =
-           [](void* context) {
-             if (context != nullptr) ++*static_cast<std::uint32_t*>(context);
-           }});
+  device_->set_event_handlers({.on_qp =
+                                   [](void* context, transport::QpEvent event) {
+                                     if (context == nullptr) return;
+                                     auto& events = *static_cast<QpEvents*>(context);
+                                     events.last_wqe_reached +=
+                                         event == transport::QpEvent::kLastWqeReached ? 1 : 0;
+                                     events.send_queue_drained +=
+                                         event == transport::QpEvent::kSqDrained ? 1 : 0;
+                                   },
+                               .on_srq_limit = [](void* context) { ++*static_cast<std::uint32_t*>(context); },
+                               .on_cq_overrun =
+                                   [](void* context) {
+                                     if (context != nullptr) ++*static_cast<std::uint32_t*>(context);
+                                   }});
   require(device_->start());
   pd_ = require(device_->allocate_pd());
   other_pd_ = require(device_->allocate_pd());
@@ -114,9 +117,7 @@ Host::Host(HostId id, const Options& options, const Plans& plans, const SimClock
     stale_key_ = to_integer(unknown_rkey());
   }
   create_queues();
-  if (options.shared_receives > 0) {
-    srq_ = require(device_->create_srq({.pd = pd_.get(), .max_wr = options.shared_receives, .max_sge = 1}));
-  }
+  create_shared_queues();
   for (const Range& cell : plans.cells[index(id)]) {
     memory_.begin(cell);
     atomics_.emplace(cell.offset, number_at(cell.offset));
@@ -132,7 +133,10 @@ std::optional<std::string> Host::tear_down() {
   const auto require_success = [&complaint](const char* what, const Result<void, Error>& result) {
     if (!result && !complaint) complaint = fmt::format("{}: {}", what, result.error().message);
   };
-  if (srq_) require_success("destroying a shared receive queue", device_->destroy_srq(srq_));
+  for (auto& srq : srqs_) {
+    if (srq) require_success("destroying a shared receive queue", device_->destroy_srq(srq));
+  }
+  if (xrc_domain_) require_success("closing the XRC domain", device_->close_xrc_domain(xrc_domain_));
   for (auto& queue : std::exchange(queues_, {})) {
     require_success("destroying a completion queue", device_->destroy_cq(queue));
   }
@@ -212,11 +216,46 @@ void Host::create_queues() {
       create(2 * receives);
     }
   }
+  create(kSharedQueues * 2 * options_.xrc_receives);
   create(kUnreliableCompletions);
 }
 
+void Host::create_shared_queues() {
+  xrc_domain_ = require(device_->open_xrc_domain());
+  for (std::size_t number = 0; number < kSharedQueues; ++number) {
+    const bool is_xrc = number > 0;
+    const std::uint32_t receives = is_xrc ? options_.xrc_receives : options_.shared_receives;
+    if (receives == 0) continue;
+    srqs_[number] =
+        require(device_->create_srq({.pd = pd_.get(),
+                                     .max_wr = receives,
+                                     .max_sge = 1,
+                                     .xrc_domain = is_xrc ? xrc_domain_.get() : nullptr,
+                                     .completions = is_xrc ? queues_[queues_.size() - 2].get() : nullptr,
+                                     .context = &limit_events_[number]}));
+  }
+}
+
+std::uint32_t Host::unknown_xrc_number() const {
+  std::uint32_t number = 0;
+  const auto is_known = [&] {
+    return std::ranges::any_of(srqs_, [&](const auto& srq) { return srq && srq->number() == number; });
+  };
+  while (number == 0 || is_known()) ++number;
+  return number;
+}
+
 std::unique_ptr<nic::QueuePair> Host::create_qp(std::uint32_t pair) {
-  const bool shares = shares_receives(pair);
+  if (options_.is_xrc[pair]) {
+    return require(device_->create_qp({.type = nic::QpType::kXrcInitiator,
+                                       .capabilities = {.max_send_wr = options_.send_depth,
+                                                        .max_send_sge = kMaxSge,
+                                                        .max_inline_data = kMaxInline},
+                                       .pd = pd_.get(),
+                                       .send_queue = queues_[options_.one_cq ? 0 : 2 * pair].get(),
+                                       .context = &events_[pair]}));
+  }
+  const bool shares = options_.shares_receives(pair);
   return require(device_->create_qp({.capabilities = {.max_send_wr = options_.send_depth,
                                                       .max_receive_wr = shares ? 0 : options_.receive_depth,
                                                       .max_send_sge = kMaxSge,
@@ -225,8 +264,13 @@ std::unique_ptr<nic::QueuePair> Host::create_qp(std::uint32_t pair) {
                                      .pd = pd_.get(),
                                      .send_queue = queues_[options_.one_cq ? 0 : 2 * pair].get(),
                                      .receive_queue = queues_[options_.one_cq ? 0 : 2 * pair + 1].get(),
-                                     .srq = shares ? srq_.get() : nullptr,
+                                     .srq = shares ? srqs_[0].get() : nullptr,
                                      .context = &events_[pair]}));
+}
+
+std::unique_ptr<nic::QueuePair> Host::create_xrc_target(std::uint32_t pair) {
+  return require(device_->create_qp(
+      {.type = nic::QpType::kXrcTarget, .xrc_domain = xrc_domain_.get(), .context = &events_[pair]}));
 }
 
 std::unique_ptr<nic::CompletionQueue> Host::create_queue(std::uint32_t capacity, std::uint32_t* overruns) {
@@ -240,15 +284,19 @@ std::unique_ptr<nic::QueuePair> Host::create_qp_on(nic::CompletionQueue& queue, 
                                      .receive_queue = &queue}));
 }
 
-std::unique_ptr<nic::QueuePair> Host::create_unreliable_qp(nic::QpType type) {
-  return require(device_->create_qp({.type = type,
-                                     .capabilities = {.max_send_wr = options_.send_depth,
-                                                      .max_receive_wr = kMaxUnreliableReceives,
-                                                      .max_send_sge = 1,
-                                                      .max_receive_sge = 1},
-                                     .pd = pd_.get(),
-                                     .send_queue = queues_.back().get(),
-                                     .receive_queue = queues_.back().get()}));
+std::unique_ptr<nic::QueuePair> Host::create_unreliable_qp(nic::QpType type, bool shares_receives,
+                                                           QpEvents& events) {
+  return require(
+      device_->create_qp({.type = type,
+                          .capabilities = {.max_send_wr = options_.send_depth,
+                                           .max_receive_wr = shares_receives ? 0 : kMaxUnreliableReceives,
+                                           .max_send_sge = 1,
+                                           .max_receive_sge = shares_receives ? 0u : 1u},
+                          .pd = pd_.get(),
+                          .send_queue = queues_.back().get(),
+                          .receive_queue = queues_.back().get(),
+                          .srq = shares_receives ? srqs_[0].get() : nullptr,
+                          .context = &events}));
 }
 
 transport::AddressHandleId Host::create_address_handle(const transport::wire::Gid& destination) {

@@ -44,23 +44,30 @@ class Host {
   transport::wire::Gid gid() const;
   std::uint8_t gid_index() const { return options_.ipv6 ? 2 : 1; }
 
+  /// The queue pair of this pair, or with XRC the one that makes requests.
   std::unique_ptr<nic::QueuePair> create_qp(std::uint32_t pair);
+  /// The one that takes them.
+  std::unique_ptr<nic::QueuePair> create_xrc_target(std::uint32_t pair);
 
-  /// Whether the queue pair of this pair receives into the shared queue.
-  bool shares_receives(std::uint32_t pair) const { return options_.shared_receives > 0 && pair < options_.pairs; }
-  nic::SharedReceiveQueue* srq() { return srq_.get(); }
-  /// Asynchronous events of the queue pair of a pair, counted; the program sets them back.
+  /// A shared receive queue: number 0 is for all services but XRC, and null when the options have none.
+  nic::SharedReceiveQueue* srq(std::size_t number) { return srqs_[number].get(); }
+  /// What XRC requests name shared receive queue 1 + `queue` by, and a number that names none.
+  std::uint32_t xrc_number(std::size_t queue) const { return srqs_[1 + queue]->number(); }
+  std::uint32_t unknown_xrc_number() const;
+  /// Asynchronous events of a queue pair, or of the two of an XRC end, counted; the program sets them back.
   struct QpEvents {
     std::uint32_t last_wqe_reached = 0;
+    std::uint32_t send_queue_drained = 0;
   };
   QpEvents& events(std::uint32_t pair) { return events_[pair]; }
-  /// Times that the shared queue had run low.
-  std::uint32_t limit_events() const { return limit_events_; }
+  /// Times that a shared queue had run low.
+  std::uint32_t limit_events(std::size_t number) const { return limit_events_[number]; }
   /// A completion queue that is not among queues(); its error event is counted in *overruns, if that is given.
   std::unique_ptr<nic::CompletionQueue> create_queue(std::uint32_t capacity, std::uint32_t* overruns);
   std::unique_ptr<nic::QueuePair> create_qp_on(nic::CompletionQueue& queue, std::uint32_t max_sends);
-  /// One for datagrams or of an unreliable connection.
-  std::unique_ptr<nic::QueuePair> create_unreliable_qp(nic::QpType type);
+  /// One for datagrams or of an unreliable connection, which counts its events there.
+  std::unique_ptr<nic::QueuePair> create_unreliable_qp(nic::QpType type, bool shares_receives,
+                                                       QpEvents& events);
   transport::AddressHandleId create_address_handle(const transport::wire::Gid& destination);
   void destroy_address_handle(transport::AddressHandleId handle);
   /// The multicast group of this world.
@@ -95,6 +102,7 @@ class Host {
  private:
   std::uint32_t register_region(nic::ProtectionDomain& pd, Region region, transport::Access access);
   void create_queues();
+  void create_shared_queues();
   std::uint64_t number_at(std::uint32_t offset);
 
   HostId id_;
@@ -109,9 +117,10 @@ class Host {
   std::uint32_t stale_key_ = 0;
   std::uint32_t other_pd_key_ = 0;
   std::vector<std::unique_ptr<nic::CompletionQueue>> queues_;
-  std::unique_ptr<nic::SharedReceiveQueue> srq_;
+  std::unique_ptr<nic::XrcDomain> xrc_domain_;
+  std::array<std::unique_ptr<nic::SharedReceiveQueue>, kSharedQueues> srqs_;
   std::vector<QpEvents> events_;
-  std::uint32_t limit_events_ = 0;
+  std::array<std::uint32_t, kSharedQueues> limit_events_{};
 };
 
 /// Addresses of the hosts.

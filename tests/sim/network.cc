@@ -8,8 +8,6 @@
 namespace urnic::sim {
 namespace {
 
-constexpr std::size_t kMacBytes = 6;
-
 Duration time_on(const LinkOptions& link, std::size_t bytes) {
   return Duration(static_cast<std::int64_t>(static_cast<double>(bytes) * link.nanoseconds_per_byte));
 }
@@ -109,7 +107,7 @@ bool Network::is_partitioned(HostId from, HostId to) const {
 bool Network::is_lost_exactly(HostId from, Link& link, std::span<const std::byte> bytes) {
   if (options_.exact_losses.empty() || !is_roce(bytes)) return false;
   const auto packet = read_frame(bytes, false, nullptr);
-  if (!packet || packet->service != WireService::kRc) return false;
+  if (!packet) return false;
   const std::uint64_t n = ++link.seen[static_cast<std::size_t>(packet->kind)];
   return std::ranges::any_of(options_.exact_losses, [&](const ExactLoss& loss) {
     return loss.from == from && loss.kind == packet->kind && n >= loss.first && n < loss.first + loss.count;

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "tests/sim/wire_view.h"
+#include "tests/support/capture_folders.h"
 #include "tests/support/pcap_file.h"
 
 namespace urnic::sim {
@@ -29,7 +30,7 @@ class NetworkTest : public ::testing::Test {
     bool damaged = false;
   };
 
-  NetworkTest() : frame_(test::read_pcap(URNIC_FIXTURES "/vs_rnr.pcap").value()[0].bytes) {
+  NetworkTest() : frame_(test::read_pcap(test::fixtures() / "vs_rnr.pcap").value()[0].bytes) {
     options_.seed = 1;
     address_to(kTo);
     options_.links.resize(3);
@@ -182,7 +183,7 @@ TEST_F(NetworkTest, TruncationTakesFromTheEndAndPaddingAddsToIt) {
 
 TEST_F(NetworkTest, NeverDamagesWhatNoChecksumProtects) {
   faults() = {.corruption = 0.5, .truncation = 0.5};
-  frame_ = test::read_pcap(URNIC_FIXTURES "/arp_nd_linux.pcap").value()[6].bytes;  // an ARP request
+  frame_ = test::read_pcap(test::fixtures() / "arp_nd_linux.pcap").value()[6].bytes;  // an ARP request
   for (const Arrival& arrival : send(200)) EXPECT_EQ(arrival.bytes, frame_);
 }
 

@@ -125,6 +125,19 @@ void draw_hosts(Options& options, Random& random, bool faults) {
   }
 }
 
+/// Half of the worlds with XRC have it on most pairs. What is here is drawn last, so that older seeds keep
+/// their meaning.
+void draw_services(Options& options, Random& random) {
+  const double xrc = random.chance(0.4) ? random.pick(std::array{0.3, 0.8}) : 0;
+  for (std::uint32_t pair = 0; pair <= options.pairs; ++pair) options.is_xrc.push_back(random.chance(xrc));
+  options.xrc_receives = static_cast<std::uint32_t>(random.between(2, 12));
+  options.shared_unreliable = options.shared_receives > 0 && random.chance(0.6);
+  options.unreliable_errors = random.chance(0.4) ? random.pick(std::array{0.03, 0.15}) : 0;
+  // So often that some are in the middle of a READ whose answer was lost.
+  if (random.chance(0.5)) options.deregistrations *= 8;
+  options.drains = random.chance(0.35) ? static_cast<std::uint32_t>(random.between(1, 6)) : 0;
+}
+
 Partition draw_partition(const Options& options, Random& random) {
   Partition partition;
   partition.from = host_id(random.below(options.hosts));
@@ -188,6 +201,7 @@ Options Options::draw(std::uint64_t seed) {
   draw_hosts(options, random, faults);
   draw_network(options, random, faults);
   options.safety_fraction = random.pick(std::array{0.7, 0.9, 1.0});
+  draw_services(options, random);
   return options;
 }
 
@@ -226,23 +240,27 @@ Duration rnr_timer(std::uint8_t code) {
 
 std::string Options::to_string() const {
   std::string text = fmt::format(
-      "hosts={} mtu={} ip={} pairs={}{} uc={} ud={} wrap={} window={} reads={} ack_timeout={} min_ack={}us retry={} "
+      "hosts={} mtu={} ip={} pairs={}{} xrc={} uc={} ud={} wrap={} window={} reads={} ack_timeout={} "
+      "min_ack={}us retry={} "
       "rnr_retry={} "
       "rnr_timer={}",
-      hosts, transport::bytes(path_mtu), ipv6 ? 6 : 4, pairs, violator ? "+violator" : "", unreliable_pairs, datagram_hosts, psn_near_wrap,
-      window_packets, max_reads_in_flight, ack_timeout, microseconds_of(min_ack_timeout), retry_count,
-      rnr_retry, min_rnr_timer);
+      hosts, transport::bytes(path_mtu), ipv6 ? 6 : 4, pairs, violator ? "+violator" : "",
+      std::count(is_xrc.begin(), is_xrc.end() - (violator ? 0 : 1), true), unreliable_pairs, datagram_hosts,
+      psn_near_wrap, window_packets, max_reads_in_flight, ack_timeout, microseconds_of(min_ack_timeout),
+      retry_count, rnr_retry, min_rnr_timer);
   text += fmt::format(
-      " ops={} max_message={} weights={} signaled={} inline={} fence={} chain={} depth={}/{} srq={} overrun={} one_cq={} "
-      "gaps={}/{}us errors={} deregister={}x{}",
+      " ops={} max_message={} weights={} signaled={} inline={} fence={} chain={} depth={}/{} srq={}{} "
+      "xrc_srq={} overrun={} one_cq={} "
+      "gaps={}/{}us errors={} drains={} send_errors={} deregister={}x{}",
       operations, max_message_bytes, fmt::join(operation_weights, "/"), signaled, inlined, fenced, chained,
-      send_depth, receive_depth, shared_receives, overruns, one_cq, microseconds_of(post_gap), microseconds_of(receive_gap),
-      deliberate_errors, deregistrations, volatile_keys);
+      send_depth, receive_depth, shared_receives, shared_unreliable ? "+unreliable" : "", xrc_receives,
+      overruns, one_cq, microseconds_of(post_gap), microseconds_of(receive_gap), deliberate_errors, drains,
+      unreliable_errors, deregistrations, volatile_keys);
   text += fmt::format(" round={}us poll={}us stall={}x{}us port_full={} safety={}",
                       microseconds_of(round_cost), microseconds_of(poll_delay), stall,
                       microseconds_of(stall_time), port_full, safety_fraction);
   for (std::uint32_t pair = 0; pair < all_pairs(); ++pair) {
-    text += fmt::format(" {}{}", name(ends[pair][0]), name(ends[pair][1]));
+    text += fmt::format(" {}{}{}", name(ends[pair][0]), name(ends[pair][1]), is_xrc[pair] ? "(xrc)" : "");
   }
   for (std::uint32_t host = 0; host < hosts; ++host) text += describe(links[host], host_id(host));
   for (const Partition& cut : partitions) {

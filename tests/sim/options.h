@@ -79,6 +79,7 @@ struct Options {
   bool ipv6 = false;
   std::uint32_t pairs = 1;  ///< of queue pairs, without the violator
   bool violator = false;    ///< one more pair, whose work requests break rules on purpose
+  std::vector<bool> is_xrc{};  ///< by pair, the violator's last: XRC instead of RC
   std::uint32_t unreliable_pairs = 0;
   std::uint32_t datagram_hosts = 0;  ///< that send each other datagrams; 0 or 2 and more
   bool psn_near_wrap = false;
@@ -101,6 +102,11 @@ struct Options {
   std::uint32_t send_depth = 64;
   std::uint32_t receive_depth = 64;
   std::uint32_t shared_receives = 0;  ///< in each host's shared receive queue; 0: every queue pair has its own
+  std::uint32_t xrc_receives = 0;     ///< in each of a host's shared receive queues for XRC
+  bool shared_unreliable = false;     ///< UC and UD receive into the shared queue too, if there is one
+  double unreliable_errors = 0;       ///< part of the UC and UD sends that cannot be sent
+  std::uint32_t drains =
+      0;  ///< times the send queue of a connection is drained (SQD), and as often of UC and UD
   bool overruns = false;  ///< one more program, which lets its completion queue overrun
   bool one_cq = false;  ///< for all queues of a host
   Duration post_gap{};
@@ -123,6 +129,10 @@ struct Options {
   double safety_fraction = 1;  ///< faults stop when that part of the operations has completed
 
   std::uint32_t all_pairs() const { return pairs + (violator ? 1 : 0); }
+  /// Whether the pair's ends receive into shared queues; those of XRC always do.
+  bool shares_receives(std::uint32_t pair) const {
+    return is_xrc[pair] || (shared_receives > 0 && pair < pairs);
+  }
   HostId host_of(std::uint32_t pair, Side side) const { return ends[pair][index(side)]; }
   /// Nothing bad happens in this world, so nothing may be sent twice in it.
   bool is_peaceful() const;

@@ -53,8 +53,11 @@ void OverrunTraffic::begin() {
                                    scene_.options);
     if (!connected) complain(connected.error().message);
   }
-  scene_.observer.on_connected(pair_, limits, {ends_[0].id, ends_[1].id},
-                               {to_integer(ends_[0].qp->number()), to_integer(ends_[1].qp->number())});
+  const std::uint32_t left = to_integer(ends_[0].qp->number());
+  const std::uint32_t right = to_integer(ends_[1].qp->number());
+  scene_.observer.on_connected(
+      pair_, WireService::kRc, limits, {ends_[0].id, ends_[1].id},
+      {{{.requester = left, .responder = left}, {.requester = right, .responder = right}}});
   {
     nic::QueuePair::SendBatch batch(*ends_[0].qp);
     for (std::uint64_t id = 1; id <= 3 * ends_[0].queue->capacity(); ++id) {
@@ -62,7 +65,7 @@ void OverrunTraffic::begin() {
       const auto status =
           batch.post({.wr_id = id, .operation = transport::SendOperation::kWrite, .signaled = true}, {});
       if (status != nic::PostStatus::kPosted) complain(fmt::format("a WRITE was refused with {}", static_cast<int>(status)));
-      scene_.observer.flow(pair_, Side::kLeft).on_posted(false);
+      scene_.observer.flow(pair_, Side::kLeft).on_posted({});
     }
   }
   scene_.ring(ends_[0].id);

@@ -34,7 +34,8 @@ void PairDriver::begin() {
 
 std::optional<Side> PairDriver::find(HostId host, transport::QpNumber number) {
   for (const Side side : kSides) {
-    if (scene_.host_of(index_, side) == host && end(side).qp().number() == number) return side;
+    const bool is_ours = end(side).requester().number() == number || end(side).responder().number() == number;
+    if (scene_.host_of(index_, side) == host && is_ours) return side;
   }
   return std::nullopt;
 }
@@ -65,10 +66,15 @@ void PairDriver::connect() {
                            .max_reads_in_flight = scene_.options.max_reads_in_flight,
                            .ack_timeout = scene_.options.effective_ack_timeout(),
                            .first_psn = first[index(side)].value()};
-    connect_end(side, first[index(side)], first[index(other(side))]);
+    connect_end(side, first);
   }
-  scene_.observer.on_connected(index_, limits, scene_.options.ends[index_],
-                               {end(Side::kLeft).qp_number(), end(Side::kRight).qp_number()});
+  std::array<WireObserver::Numbers, 2> numbers;
+  for (const Side side : kSides) {
+    numbers[index(side)] = {.requester = to_integer(end(side).requester().number()),
+                            .responder = to_integer(end(side).responder().number())};
+  }
+  const WireService service = end(Side::kLeft).is_xrc() ? WireService::kXrc : WireService::kRc;
+  scene_.observer.on_connected(index_, service, limits, scene_.options.ends[index_], numbers);
   for (const Side side : kSides) end(side).on_connected();
   stage_ = Stage::kConnected;
   scene_.referee.note_progress();
@@ -81,25 +87,42 @@ Psn PairDriver::draw_psn() {
   return Psn(static_cast<std::uint32_t>(scene_.random.next()));
 }
 
-void PairDriver::connect_end(Side side, Psn send_psn, Psn receive_psn) {
-  const auto result = sim::connect({.qp = end(side).qp(),
+/// `first` are the PSNs that each requester begins with. What an XRC queue pair is told of the direction that
+/// it does not have means nothing.
+void PairDriver::connect_end(Side side, const std::array<Psn, 2>& first) {
+  const Psn send_psn = first[index(side)];
+  const Psn receive_psn = first[index(other(side))];
+  EndpointDriver& peer = end(other(side));
+  connect_queue_pair(side, end(side).requester(), peer.responder(), send_psn, receive_psn);
+  if (end(side).is_xrc())
+    connect_queue_pair(side, end(side).responder(), peer.requester(), send_psn, receive_psn);
+  scene_.ring(scene_.host_of(index_, side));
+}
+
+void PairDriver::connect_queue_pair(Side side, nic::QueuePair& qp, nic::QueuePair& peer, Psn send_psn,
+                                    Psn receive_psn) {
+  const auto result = sim::connect({.qp = qp,
                                     .host = scene_.host(scene_.host_of(index_, side)),
                                     .peer = scene_.host(scene_.host_of(index_, other(side))),
-                                    .peer_qp = end(other(side)).qp().number(),
+                                    .peer_qp = peer.number(),
                                     .send_psn = send_psn,
                                     .receive_psn = receive_psn,
                                     // What the peer's plan reckons with.
                                     .access = plans_[index(other(side))].responder_access},
                                    scene_.options);
   if (!result) complain_about(side, result.error());
+}
+
+void PairDriver::modify(Side side, nic::QueuePair& qp, const nic::QpAttributes& attributes) {
+  if (const auto result = qp.modify(attributes); !result) complain_about(side, result.error());
   scene_.ring(scene_.host_of(index_, side));
 }
 
 void PairDriver::move_to(Side side, QpState state) {
   nic::QpAttributes attributes;
   attributes.state = state;
-  if (const auto result = end(side).qp().modify(attributes); !result) complain_about(side, result.error());
-  scene_.ring(scene_.host_of(index_, side));
+  modify(side, end(side).requester(), attributes);
+  if (end(side).is_xrc()) modify(side, end(side).responder(), attributes);
 }
 
 void PairDriver::complain_about(Side side, const Error& error) {
@@ -150,6 +173,9 @@ void PairDriver::on_event(const Event& event) {
     case Event::Kind::kPairStep:
       on_step();
       return;
+    case Event::Kind::kQueueStep:
+      on_queue_step(event.side);
+      return;
     default:
       return;
   }
@@ -169,6 +195,54 @@ void PairDriver::on_step() {
 void PairDriver::step_after(Duration delay) {
   step_due_ = scene_.now() + delay;
   schedule(Event::Kind::kPairStep, Side::kLeft, delay);
+}
+
+// ---------------------------------------------------------------------------------------------------------
+// Draining a send queue: what was begun is done, what is posted meanwhile waits
+
+void PairDriver::drain_at(Time time, Side side) {
+  scene_.events.add({.time = time, .kind = Event::Kind::kQueueStep, .side = side, .traffic = index_});
+}
+
+/// A connection that has failed meanwhile begins without any of this.
+void PairDriver::on_queue_step(Side side) {
+  if (stage_ != Stage::kConnected) return;
+  if (!end(side).is_draining()) return drain(side);
+  // Some programs do not wait.
+  if (end(side).awaits_drained() && !scene_.random.chance(0.1)) {
+    return schedule(Event::Kind::kQueueStep, side,
+                    scene_.random.between(microseconds(10), microseconds(300)));
+  }
+  resume(side);
+}
+
+void PairDriver::drain(Side side) {
+  if (end(side).requester().query().state != QpState::kReadyToSend) return;
+  nic::QpAttributes to_drained;
+  to_drained.state = QpState::kSqDrained;
+  const bool notify = scene_.random.chance(0.7);
+  if (notify || scene_.random.chance(0.5)) to_drained.notify_when_drained = notify;
+  modify(side, end(side).requester(), to_drained);
+  end(side).begin_draining(notify);
+  schedule(Event::Kind::kQueueStep, side, scene_.random.between(microseconds(5), microseconds(2000)));
+}
+
+void PairDriver::resume(Side side) {
+  nic::QueuePair& qp = end(side).requester();
+  if (qp.query().state == QpState::kError) return;  // it failed, and nobody has polled that yet
+  nic::QpAttributes attributes;
+  if (scene_.random.chance(0.3)) {
+    // The only state in which a new timeout may be given; here it is the old one.
+    attributes.ack_timeout = scene_.options.ack_timeout;
+    attributes.rnr_retry = scene_.options.rnr_retry;
+    modify(side, qp, attributes);
+    attributes = {};
+  }
+  attributes.state = QpState::kReadyToSend;
+  if (scene_.random.chance(0.5)) attributes.current_state = QpState::kSqDrained;
+  modify(side, qp, attributes);
+  end(side).end_draining();
+  scene_.coverage.add(Happening::kResumedFromDrained);
 }
 
 bool PairDriver::on_completion(HostId host, const transport::Completion& completion) {

@@ -26,6 +26,8 @@ class PairDriver final : public Traffic {
 
   /// A healthy connection is broken off at this time, if there is one then.
   void break_at(Time time);
+  /// The send queue at `side` is drained at this time, if it works then.
+  void drain_at(Time time, Side side);
 
   bool is_done() const override;
   std::string describe() const override;
@@ -41,7 +43,13 @@ class PairDriver final : public Traffic {
   /// The end on `host` with this queue pair, if it is one of ours.
   std::optional<Side> find(HostId host, transport::QpNumber number);
   void connect();
-  void connect_end(Side side, transport::Psn send_psn, transport::Psn receive_psn);
+  void connect_end(Side side, const std::array<transport::Psn, 2>& first);
+  void connect_queue_pair(Side side, nic::QueuePair& qp, nic::QueuePair& peer, transport::Psn send_psn,
+                          transport::Psn receive_psn);
+  void on_queue_step(Side side);
+  void drain(Side side);
+  void resume(Side side);
+  void modify(Side side, nic::QueuePair& qp, const nic::QpAttributes& attributes);
   void fail_soon();
   void enter_error();
   void enter_error_at(Side side);

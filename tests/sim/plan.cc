@@ -19,6 +19,7 @@ CompletionStatus status_of(Violation violation) {
     case Violation::kNoQueuePairRight:  // fact 30
     case Violation::kMisaligned:        // fact 32
     case Violation::kReceiveTooSmall:   // fact 33 and the decision below the facts
+    case Violation::kUnknownSrq:        // no fact says so; what is asked for is not there
       return CompletionStatus::kRemoteInvalidRequest;
     case Violation::kReceiveWithoutKey:
       return CompletionStatus::kRemoteOperationError;
@@ -60,7 +61,8 @@ std::string_view to_string(Violation violation) {
                                                                        "outside the window",
                                                                        "invalidates what cannot be",
                                                                        "LOCAL_INV of what cannot be",
-                                                                       "window on a region that allows none"};
+                                                                       "window on a region that allows none",
+                                                                       "unknown XRC SRQ"};
   return kNames[static_cast<std::size_t>(violation)];
 }
 

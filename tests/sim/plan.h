@@ -33,8 +33,9 @@ enum class Violation : std::uint8_t {
   kBadInvalidation,    ///< SEND with invalidate names a key that cannot be taken back
   kBadLocalKey,        ///< the same for LOCAL_INV
   kBadBinding,         ///< the region allows no windows
+  kUnknownSrq,         ///< XRC: the number is none of the responder's domain
 };
-inline constexpr std::size_t kViolations = 15;
+inline constexpr std::size_t kViolations = 16;
 
 /// What the requester's completion must say.
 transport::CompletionStatus status_of(Violation violation);
@@ -61,6 +62,7 @@ struct Operation {
   transport::Flush flush{};        ///< of FLUSH; its length is that of `remote`
   bool uses_volatile_key = false;  ///< the responder's, which may be deregistered at any time
   std::uint8_t window = 0;         ///< of BIND_MW: 0 for the type 1 window, 1 for the type 2 window
+  std::uint8_t xrc_queue = 0;      ///< XRC: which of the responder's shared receive queues the request names
   std::optional<Violation> violation;
 
   bool is_write() const {
@@ -99,6 +101,11 @@ struct Plan {
                                        transport::Access::kRemoteAtomic | transport::Access::kFlushGlobal;
 };
 
+/// Each host has this many shared receive queues for XRC, so that the number in a request matters.
+inline constexpr std::size_t kXrcQueues = 2;
+/// And one for all others.
+inline constexpr std::size_t kSharedQueues = 1 + kXrcQueues;
+
 /// All plans of a seed and the memory they need.
 struct Plans {
   static Plans draw(const Options& options);
@@ -106,8 +113,8 @@ struct Plans {
   /// By pair, then by the requester's end.
   std::vector<std::array<Plan, 2>> pairs;
   std::vector<UnreliablePlan> unreliable{};
-  /// By host: the buffers of its shared receive queue.
-  std::vector<std::vector<Range>> shared_buffers{};
+  /// By host: the buffers of its shared receive queues, those for XRC behind the other.
+  std::vector<std::array<std::vector<Range>, kSharedQueues>> shared_buffers{};
   MemoryPlan::Sizes memory{};
   /// By host: where the numbers that atomics work on lie in Region::kAtomic.
   std::vector<std::vector<Range>> cells{};

@@ -50,6 +50,7 @@ class Planner {
       for (const Side side : kSides) {
         requester_ = options_.host_of(pair, side);
         responder_ = options_.host_of(pair, other(side));
+        is_xrc_ = options_.is_xrc[pair];
         draw_plan(plans_.pairs[pair][index(side)], violator ? 48 : each, violator);
       }
     }
@@ -73,6 +74,8 @@ class Planner {
   SendOperation draw_kind();
   void draw_unreliable();
   void draw_shared_buffers();
+  std::vector<std::uint32_t> longest_shared() const;
+  std::vector<std::uint32_t> longest_sends(bool over_xrc) const;
 
   /// WRITEs to one place that have not ended, per plan.
   struct Chain {
@@ -87,6 +90,7 @@ class Planner {
   Plans plans_;
   HostId requester_{};  // of the plan that is being drawn
   HostId responder_{};
+  bool is_xrc_ = false;  // the plan's pair
   std::optional<Chain> chain_;
   std::uint64_t next_id_ = 1;
 };
@@ -195,6 +199,11 @@ Operation Planner::draw_operation(bool violator, bool is_last) {
   if (operation.is_atomic()) operation.operand = random_.next();
   operation.compares_in_vain = operation.is_atomic() && random_.chance(0.25);
   operation.window = static_cast<std::uint8_t>(random_.below(2));
+  if (is_xrc_) {
+    operation.xrc_queue = static_cast<std::uint8_t>(random_.below(kXrcQueues));
+    // A type 2 window is for the queue pair that binds it: an initiator, which takes no requests.
+    operation.window = 0;
+  }
   return operation;
 }
 
@@ -229,7 +238,10 @@ Violation Planner::pick_violation(const Operation& operation) {
   using enum Violation;
   if (operation.kind == SendOperation::kLocalInvalidate) return kBadLocalKey;
   if (operation.kind == SendOperation::kBindWindow) return kBadBinding;
+  if (is_xrc_ && random_.chance(0.2)) return kUnknownSrq;
   if (operation.kind == SendOperation::kSendWithInvalidate && random_.chance(0.5)) return kBadInvalidation;
+  // Receives of a shared queue are for any message.
+  if (operation.is_send() && is_xrc_) return random_.chance(0.5) ? kUnknownSrq : kUnknownLkey;
   if (operation.is_send())
     return random_.pick(std::array{kReceiveTooSmall, kReceiveWithoutKey, kUnknownLkey});
   if (is_aligned(operation)) {
@@ -306,11 +318,39 @@ std::uint32_t Planner::draw_length() {
   }
 }
 
-/// Each is large enough for every message that may come. A pair that breaks rules has receives of its own.
+/// Each is large enough for every message that may come.
 void Planner::draw_shared_buffers() {
   plans_.shared_buffers.resize(options_.hosts);
+  for (std::size_t queue = 0; queue < kSharedQueues; ++queue) {
+    const std::uint32_t count = queue == 0 ? options_.shared_receives : options_.xrc_receives;
+    const std::vector<std::uint32_t> longest = queue == 0 ? longest_shared() : longest_sends(true);
+    for (std::uint32_t host = 0; host < options_.hosts; ++host) {
+      for (std::uint32_t i = 0; i < count; ++i) {
+        plans_.shared_buffers[host][queue].push_back(
+            memory_.allocate(host_id(host), Region::kPrivate, longest[host]));
+      }
+    }
+  }
+}
+
+/// By host: the longest message that may take a receive of the queue which is not for XRC.
+std::vector<std::uint32_t> Planner::longest_shared() const {
+  std::vector<std::uint32_t> longest = longest_sends(false);
+  if (!options_.shared_unreliable) return longest;
+  for (const UnreliablePlan& plan : plans_.unreliable) {
+    for (const HostId host : plan.hosts) {
+      longest[index(host)] = std::max(longest[index(host)], plan.longest_message + kGrhBytes);
+    }
+  }
+  return longest;
+}
+
+/// By host: the longest SEND that comes to it over pairs of the service. RC pairs that break rules have
+/// receives of their own.
+std::vector<std::uint32_t> Planner::longest_sends(bool over_xrc) const {
   std::vector<std::uint32_t> longest(options_.hosts);
-  for (std::uint32_t pair = 0; pair < options_.pairs; ++pair) {
+  for (std::uint32_t pair = 0; pair < options_.all_pairs(); ++pair) {
+    if (options_.is_xrc[pair] != over_xrc || !options_.shares_receives(pair)) continue;
     for (const Side side : kSides) {
       std::uint32_t& most = longest[index(options_.host_of(pair, other(side)))];
       for (const Operation& operation : plans_.pairs[pair][index(side)].operations) {
@@ -318,11 +358,7 @@ void Planner::draw_shared_buffers() {
       }
     }
   }
-  for (std::uint32_t host = 0; host < options_.hosts; ++host) {
-    for (std::uint32_t i = 0; i < options_.shared_receives; ++i) {
-      plans_.shared_buffers[host].push_back(memory_.allocate(host_id(host), Region::kPrivate, longest[host]));
-    }
-  }
+  return longest;
 }
 
 /// Connections between any two hosts, and datagrams among the first few.

@@ -23,7 +23,8 @@ class VolatileKey;
 struct Machine {
   std::unique_ptr<Host> host;
   std::unique_ptr<VolatileKey> volatile_key;
-  std::unique_ptr<SharedReceives> shared_receives;
+  std::vector<std::unique_ptr<SharedReceives>>
+      shared_receives;  // by number; without receives when there is no queue
   /// When the engine runs next because something happened; kNever when nothing calls for it.
   Time run_at{};
   /// When it must run for a timer, as the device said after it had run last.

@@ -24,6 +24,10 @@ class UnreliableFlow {
 
   std::optional<std::string> on_sent(const WireView& packet);
 
+  /// The queue pair may begin no message any more (SQD, SQE), or may again.
+  void on_draining(bool is_draining) { is_draining_ = is_draining; }
+  bool is_inside_message() const { return open_.has_value(); }
+
  private:
   std::optional<std::string> check_message(const WireView& packet);
 
@@ -31,6 +35,7 @@ class UnreliableFlow {
   std::uint32_t next_;
   std::optional<PacketKind> open_;  // the message whose last packet has not come
   std::uint64_t left_ = 0;          // of a WRITE
+  bool is_draining_ = false;
 };
 
 }  // namespace urnic::sim

@@ -49,6 +49,21 @@ TEST_F(UnreliableFlowTest, ComplainsAboutADatagramLongerThanTheMtu) {
   EXPECT_THAT(datagrams_.on_sent(packet(5, true, true, kMtu + 1)), Optional(HasSubstr("more than the MTU")));
 }
 
+TEST_F(UnreliableFlowTest, ComplainsAboutAMessageThatIsBegunInSqd) {
+  EXPECT_THAT(connection_.on_sent(packet(0xffffff, true, false, kMtu)), Eq(std::nullopt));
+  connection_.on_draining(true);
+  EXPECT_TRUE(connection_.is_inside_message());
+  EXPECT_THAT(connection_.on_sent(packet(0, false, true, 1)), Eq(std::nullopt));
+  EXPECT_FALSE(connection_.is_inside_message());
+  EXPECT_THAT(connection_.on_sent(packet(1, true, true, 1)), Optional(HasSubstr("in SQD")));
+}
+
+TEST_F(UnreliableFlowTest, AcceptsMessagesAgainBehindSqd) {
+  connection_.on_draining(true);
+  connection_.on_draining(false);
+  EXPECT_THAT(connection_.on_sent(packet(0xffffff, true, true, 1)), Eq(std::nullopt));
+}
+
 TEST_F(UnreliableFlowTest, ComplainsAboutAckReq) {
   WireView asking = packet(5, true, true, 1);
   asking.ack_request = true;

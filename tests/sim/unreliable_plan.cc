@@ -8,6 +8,9 @@ namespace {
 
 using transport::SendOperation;
 
+/// What fits into the link MTU of every host (fact 41).
+constexpr std::uint32_t kMaxDatagram = 4096;
+
 std::uint32_t draw_length(bool is_datagram, const Options& options, Random& random) {
   const std::uint32_t mtu = transport::bytes(options.path_mtu);
   switch (random.below(6)) {
@@ -22,6 +25,13 @@ std::uint32_t draw_length(bool is_datagram, const Options& options, Random& rand
   }
 }
 
+void draw_error(UnreliableMessage& message, bool is_datagram, Random& random) {
+  message.error = is_datagram && random.chance(0.5) ? SendError::kTooLong : SendError::kUnknownLkey;
+  message.length = message.error == SendError::kTooLong
+                       ? kMaxDatagram + static_cast<std::uint32_t>(random.between(1, 100))
+                       : std::max(message.length, 1u);
+}
+
 }  // namespace
 
 UnreliablePlan draw_unreliable_plan(nic::QpType type, std::vector<HostId> hosts, const Options& options, Random& random,
@@ -31,7 +41,6 @@ UnreliablePlan draw_unreliable_plan(nic::QpType type, std::vector<HostId> hosts,
   plan.has_ample_buffers = random.chance(0.5);
   plan.messages.resize(members);
   std::vector<std::size_t> expected(members);
-  std::uint32_t longest = 0;
   for (std::size_t from = 0; from < members; ++from) {
     for (std::uint64_t left = random.between(5, 25); left > 0; --left) {
       UnreliableMessage message{.id = next_id++};
@@ -39,6 +48,11 @@ UnreliablePlan draw_unreliable_plan(nic::QpType type, std::vector<HostId> hosts,
       message.kind = writes ? SendOperation::kWrite : SendOperation::kSend;
       if (random.chance(0.5)) message.kind = writes ? SendOperation::kWriteWithImmediate : SendOperation::kSendWithImmediate;
       message.length = draw_length(plan.is_datagram(), options, random);
+      if (random.chance(options.unreliable_errors)) {
+        draw_error(message, plan.is_datagram(), random);
+      } else {
+        plan.longest_message = std::max(plan.longest_message, message.length);
+      }
       message.immediate = message.has_immediate() ? static_cast<std::uint32_t>(random.next()) : 0;
       message.signaled = left == 1 || random.chance(options.signaled);
       message.solicited = message.consumes_receive() && random.chance(0.3);
@@ -50,7 +64,6 @@ UnreliablePlan draw_unreliable_plan(nic::QpType type, std::vector<HostId> hosts,
       if (message.consumes_receive()) {
         for (std::size_t to = 0; to < members; ++to) expected[to] += to != from ? 1 : 0;
       }
-      longest = std::max(longest, message.length);
       plan.messages[from].push_back(message);
     }
   }
@@ -58,7 +71,8 @@ UnreliablePlan draw_unreliable_plan(nic::QpType type, std::vector<HostId> hosts,
   for (std::size_t member = 0; member < members; ++member) {
     const std::size_t count = plan.has_ample_buffers ? expected[member] + 1 : random.between(1, 8);
     for (std::size_t i = 0; i < count; ++i) {
-      plan.buffers[member].push_back(memory.allocate(plan.hosts[member], Region::kPrivate, longest + kGrhBytes));
+      plan.buffers[member].push_back(
+          memory.allocate(plan.hosts[member], Region::kPrivate, plan.longest_message + kGrhBytes));
     }
   }
   return plan;

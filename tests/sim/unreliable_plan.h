@@ -12,6 +12,13 @@
 
 namespace urnic::sim {
 
+/// Why a message cannot be sent. It puts the send queue into error (SQE).
+enum class SendError : std::uint8_t {
+  kNone,
+  kTooLong,  ///< a datagram that does not fit into one packet
+  kUnknownLkey,
+};
+
 /// A message that may get lost. Its id is its wr_id and names the pattern that it carries.
 struct UnreliableMessage {
   std::uint64_t id = 0;
@@ -21,6 +28,7 @@ struct UnreliableMessage {
   bool signaled = true;
   bool solicited = false;
   bool has_wrong_qkey = false;  ///< nobody must receive it
+  SendError error = SendError::kNone;
   std::size_t to = 0;           ///< the member that shall get it, or kGroup
   Range source{};
   Range target{};  ///< of a WRITE
@@ -43,6 +51,7 @@ struct UnreliablePlan {
   std::vector<std::vector<Range>> buffers{};               ///< by member: what it receives into, again and again
   /// There is a buffer for every message, so that none is lost for lack of one.
   bool has_ample_buffers = false;
+  std::uint32_t longest_message = 0;  ///< in bytes, of those that can be sent
 
   bool is_datagram() const { return type == nic::QpType::kUd; }
 };

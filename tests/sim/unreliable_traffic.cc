@@ -42,7 +42,10 @@ nic::QpAttributes to_rts(Psn send_psn) {
 UnreliableTraffic::UnreliableTraffic(Scene& scene, std::uint32_t index, const UnreliablePlan& plan)
     : scene_(scene), index_(index), plan_(plan) {
   for (std::size_t i = 0; i < plan.hosts.size(); ++i) {
-    Member member{.id = plan.hosts[i], .qp = scene.host(plan.hosts[i]).create_unreliable_qp(plan.type)};
+    Member member{.id = plan.hosts[i],
+                  .events = std::make_unique<Host::QpEvents>(),
+                  .shares_receives = scene.options.shared_unreliable};
+    member.qp = scene.host(member.id).create_unreliable_qp(plan.type, member.shares_receives, *member.events);
     for (std::size_t buffer = 0; buffer < plan.buffers[i].size(); ++buffer) member.free_buffers.push_back(buffer);
     members_.push_back(std::move(member));
   }
@@ -65,6 +68,11 @@ void UnreliableTraffic::begin() {
   for (std::size_t member = 0; member < members_.size(); ++member) {
     post_receives(member);
     schedule(Event::Kind::kPostSends, member, scene_.options.post_gap);
+    // Three quarters of the drained worlds drain such a queue at all.
+    for (std::uint32_t i = 1; i < scene_.options.drains; i += 2) {
+      schedule(Event::Kind::kQueueStep, member,
+               scene_.random.between(microseconds(5), 30 * scene_.options.post_gap));
+    }
     scene_.ring(members_[member].id);
   }
 }
@@ -129,7 +137,9 @@ void UnreliableTraffic::on_event(const Event& event) {
   const std::size_t member = member_on(event.host);
   if (event.kind == Event::Kind::kPostSends) return post_sends(member);
   if (event.kind == Event::Kind::kPostReceives) return post_receives(member);
-  if (scene_.now() >= settle_at_) settle();
+  if (event.kind == Event::Kind::kQueueStep) return on_queue_step(member);
+  if (scene_.now() < step_due_) return;
+  stage_ == Stage::kSettling ? flush() : finish();
 }
 
 void UnreliableTraffic::post_sends(std::size_t i) {
@@ -168,7 +178,7 @@ bool UnreliableTraffic::post(std::size_t i, nic::QueuePair::SendBatch& batch, co
     request.remote_address = peer.address(message.target);
     request.rkey = peer.rkey(message.target.region);
   }
-  const std::array sges{host.sge(message.source, false)};
+  const std::array sges{host.sge(message.source, message.error == SendError::kUnknownLkey)};
   const auto status = batch.post(request, sges);
   if (status == nic::PostStatus::kQueueFull && member.sends.outstanding() > 0) return false;
   if (status != nic::PostStatus::kPosted) {
@@ -185,6 +195,7 @@ bool UnreliableTraffic::post(std::size_t i, nic::QueuePair::SendBatch& batch, co
 
 void UnreliableTraffic::post_receives(std::size_t i) {
   Member& member = members_[i];
+  if (member.shares_receives || stage_ >= Stage::kFlushing) return;
   Host& host = scene_.host(member.id);
   {
     nic::QueuePair::ReceiveBatch batch(*member.qp);
@@ -200,154 +211,119 @@ void UnreliableTraffic::post_receives(std::size_t i) {
 }
 
 // ---------------------------------------------------------------------------------------------------------
-// Completions
+// SQD and SQE
 
-bool UnreliableTraffic::on_completion(HostId host, const transport::Completion& completion) {
-  const std::size_t i = member_on(host);
-  if (i == members_.size() || members_[i].qp->number() != completion.qp_number) return false;
-  scene_.referee.note_progress();
-  if (completion.status != transport::CompletionStatus::kSuccess) {
-    complain(i, "completions", fmt::format("work request {:#x}: {}", completion.wr_id, to_string(completion.status)));
-  } else if ((completion.wr_id & kReceiveBit) != 0) {
-    on_receive_completion(i, completion);
-  } else {
-    on_send_completion(members_[i], completion);
-  }
-  const bool all_sent = std::ranges::all_of(members_, [&](const Member& member) {
-    const std::size_t number = static_cast<std::size_t>(&member - members_.data());
-    return member.next_message == plan_.messages[number].size() && member.sends.outstanding() == 0;
-  });
-  if (all_sent && !std::exchange(is_settling_, true)) {
-    settle_at_ = scene_.now() + scene_.options.max_frame_age();
-    schedule(Event::Kind::kPairStep, 0, scene_.options.max_frame_age());
-  }
-  return true;
-}
-
-void UnreliableTraffic::on_send_completion(Member& member, const transport::Completion& completion) {
-  std::vector<Ended> ended;
-  const std::size_t i = static_cast<std::size_t>(&member - members_.data());
-  if (const auto complaint = member.sends.on_completion(completion, ended)) complain(i, "completions", *complaint);
-  for (const Ended& end : ended) {
-    scene_.coverage.add(plan_.is_datagram() ? Happening::kDatagramSent : Happening::kUnreliableSent);
-    // Nothing is ever sent again from there.
-    const auto& messages = plan_.messages[i];
-    const UnreliableMessage& message = messages[end.wr_id - messages.front().id];
-    scene_.host(member.id).memory().write(message.source, Pattern{scene_.random.next()});
-  }
-}
-
-void UnreliableTraffic::on_receive_completion(std::size_t i, const transport::Completion& completion) {
+void UnreliableTraffic::on_queue_step(std::size_t i) {
   Member& member = members_[i];
-  MemoryModel& memory = scene_.host(member.id).memory();
-  const std::size_t index = completion.wr_id & ~kReceiveBit;
-  if (member.posted_buffers.empty() || member.posted_buffers.front() != index) {
-    return complain(i, "completions", fmt::format("receive {} completes, which is not the oldest", index));
-  }
-  member.posted_buffers.pop_front();
-  const Range& buffer = plan_.buffers[i][index];
-  if (const UnreliableMessage* const message = find_sent(i, completion, buffer)) {
-    judge_arrival(i, *message);
-  } else {
-    complain(i, "completions", fmt::format("{} bytes from QP {:#x} were received that nobody sent",
-                                           completion.byte_length, to_integer(completion.source_qp)));
-  }
-  memory.settle_as_is(buffer);
-  memory.write(buffer, Pattern{scene_.random.next()});
-  member.free_buffers.push_back(index);
-  schedule(Event::Kind::kPostReceives, i, scene_.random.between(Duration(0), 2 * scene_.options.receive_gap));
+  if (stage_ >= Stage::kFlushing) return;
+  if (member.send_queue == SendQueue::kWorking) return drain(i);
+  // Programs wait until everything behind the failure was flushed, or for the event that they asked for.
+  const bool waits = member.send_queue == SendQueue::kFailed ? member.sends.outstanding() > 0
+                                                             : member.drained_seen < member.drained_expected;
+  waits ? schedule(Event::Kind::kQueueStep, i, microseconds(20)) : resume(i);
 }
 
-const UnreliableMessage* UnreliableTraffic::find_sent(std::size_t receiver, const transport::Completion& completion,
-                                                      const Range& buffer) {
-  const std::size_t sender = sender_of(receiver, completion.source_qp);
-  if (sender == members_.size() || completion.has_grh != plan_.is_datagram()) return nullptr;
-  if (plan_.is_datagram()) check_grh(receiver, sender, buffer);
-  const UnreliableMessage* again = nullptr;
-  for (std::size_t i = 0; i < members_[sender].next_message; ++i) {
-    const UnreliableMessage& message = plan_.messages[sender][i];
-    if (!fits(receiver, sender, message, completion, buffer)) continue;
-    // Empty messages all look the same.
-    if (arrivals_[message.id * kMaxHosts + receiver] == 0) return &message;
-    again = &message;
-  }
-  return again;
+void UnreliableTraffic::drain(std::size_t i) {
+  Member& member = members_[i];
+  // It has failed, and nobody has polled that yet.
+  if (member.qp->query().state != QpState::kReadyToSend) return;
+  nic::QpAttributes to_drained;
+  to_drained.state = QpState::kSqDrained;
+  to_drained.notify_when_drained = scene_.random.chance(0.7);
+  require(member.qp->modify(to_drained));
+  member.send_queue = SendQueue::kDraining;
+  member.drained_expected += *to_drained.notify_when_drained ? 1 : 0;
+  flow_of(i).on_draining(true);
+  scene_.coverage.add(Happening::kUnreliableDrained);
+  scene_.ring(member.id);
+  schedule(Event::Kind::kQueueStep, i, scene_.random.between(microseconds(5), 10 * scene_.options.post_gap));
 }
 
-bool UnreliableTraffic::fits(std::size_t receiver, std::size_t sender, const UnreliableMessage& message,
-                             const transport::Completion& completion, const Range& buffer) const {
-  const bool is_for_us = message.to == receiver || (message.to == UnreliableMessage::kGroup && receiver != sender);
-  if (!is_for_us || !message.consumes_receive() || message.has_wrong_qkey) return false;
-  const std::uint32_t front = plan_.is_datagram() ? kGrhBytes : 0;
-  if (completion.byte_length != front + message.length || completion.solicited != message.solicited ||
-      completion.has_immediate != message.has_immediate() ||
-      (message.has_immediate() && completion.immediate != message.immediate)) {
-    return false;
-  }
-  const auto opcode = message.is_write() ? transport::CompletionOpcode::kReceiveRdmaWithImmediate
-                                         : transport::CompletionOpcode::kReceive;
-  if (completion.opcode != opcode) return false;
-  const Range data = message.is_write() ? message.target
-                                        : Range{.region = buffer.region,
-                                                .offset = buffer.offset + front,
-                                                .length = message.length};
-  return first_mismatch(scene_.host(members_[receiver].id).memory().at(data), Pattern{message.id}) == data.length;
+void UnreliableTraffic::resume(std::size_t i) {
+  Member& member = members_[i];
+  const bool has_failed = std::exchange(member.send_queue, SendQueue::kWorking) == SendQueue::kFailed;
+  nic::QpAttributes attributes;
+  attributes.state = QpState::kReadyToSend;
+  attributes.current_state = has_failed ? QpState::kSqError : QpState::kSqDrained;
+  require(member.qp->modify(attributes));
+  if (has_failed) member.sends = SendCompletions();
+  flow_of(i).on_draining(false);
+  scene_.coverage.add(has_failed ? Happening::kResumedFromSendQueueError : Happening::kResumedFromDrained);
+  scene_.ring(member.id);
 }
 
-void UnreliableTraffic::judge_arrival(std::size_t receiver, const UnreliableMessage& message) {
-  scene_.coverage.add(plan_.is_datagram() ? Happening::kDatagramReceived : Happening::kUnreliableReceived);
-  if (message.to == UnreliableMessage::kGroup) scene_.coverage.add(Happening::kMulticastReceived);
-  if (++arrivals_[message.id * kMaxHosts + receiver] > 1 && !may_arrive_twice()) {
-    complain(receiver, "completions", fmt::format("message {} arrives twice", message.id));
-  }
-  std::uint64_t& newest = newest_[receiver];
-  if (!plan_.is_datagram() && keeps_order() && message.length > 0 && message.id < newest) {
-    complain(receiver, "completions", fmt::format("message {} arrives behind {}", message.id, newest));
-  }
-  newest = std::max(newest, message.id);
+/// As the wire observer was told in connect().
+UnreliableFlow& UnreliableTraffic::flow_of(std::size_t i) {
+  const Member& named = members_[plan_.is_datagram() ? i : 1 - i];
+  return scene_.observer.unreliable(named.id, to_integer(named.qp->number()));
 }
 
-/// Fact 42: the GRH, or 20 bytes of nothing and the IPv4 header.
-void UnreliableTraffic::check_grh(std::size_t receiver, std::size_t sender, const Range& buffer) {
-  const auto bytes = scene_.host(members_[receiver].id).memory().at(buffer).first(kGrhBytes);
-  const bool is_ipv6 = scene_.options.ipv6;
-  const auto source = gid_of(members_[sender].id, is_ipv6).octets;
-  const std::size_t skipped = is_ipv6 ? 0 : 12;  // of an IPv4-mapped GID
-  const std::size_t at = is_ipv6 ? 8 : 32;
-  const bool is_source = std::equal(source.begin() + static_cast<std::ptrdiff_t>(skipped), source.end(),
-                                    bytes.begin() + static_cast<std::ptrdiff_t>(at),
-                                    [](std::uint8_t octet, std::byte byte) { return std::byte{octet} == byte; });
-  const std::byte version = bytes[is_ipv6 ? 0 : 20] >> 4;
-  if (!is_source || version != std::byte{is_ipv6 ? std::uint8_t{6} : std::uint8_t{4}}) {
-    complain(receiver, "memory", "the GRH area does not hold the sender's IP header (fact 42)");
+void UnreliableTraffic::on_polled(HostId host) {
+  const std::size_t i = member_on(host);
+  if (i == members_.size()) return;
+  Member& member = members_[i];
+  const std::uint32_t events = member.events->send_queue_drained;
+  if (events == member.drained_seen) return;
+  scene_.coverage.add(Happening::kSendQueueDrained, events - member.drained_seen);
+  member.drained_seen = events;
+  if (events > member.drained_expected || member.send_queue != SendQueue::kDraining) {
+    complain(i, "events",
+             fmt::format("SQ_DRAINED came {} times and should have {}", events, member.drained_expected));
+  } else if (flow_of(i).is_inside_message()) {
+    complain(i, "events", "SQ_DRAINED came inside a message");
   }
 }
 
 // ---------------------------------------------------------------------------------------------------------
 // The end
 
-/// No frame is under way any more.
 void UnreliableTraffic::settle() {
+  stage_ = Stage::kSettling;
+  step_due_ = scene_.now() + scene_.options.max_frame_age();
+  schedule(Event::Kind::kPairStep, 0, scene_.options.max_frame_age());
+}
+
+/// No frame is under way any more.
+void UnreliableTraffic::flush() {
+  stage_ = Stage::kFlushing;
+  scene_.referee.note_progress();
+  nic::QpAttributes to_error;
+  to_error.state = QpState::kError;
+  for (Member& member : members_) {
+    require(member.qp->modify(to_error));
+    scene_.ring(member.id);
+  }
+  step_due_ = scene_.now() + scene_.options.max_frame_age();
+  schedule(Event::Kind::kPairStep, 0, scene_.options.max_frame_age());
+}
+
+void UnreliableTraffic::finish() {
+  stage_ = Stage::kDone;
   for (std::size_t i = 0; i < members_.size(); ++i) {
-    MemoryModel& memory = scene_.host(members_[i].id).memory();
-    for (const std::size_t buffer : std::exchange(members_[i].posted_buffers, {})) {
-      memory.settle_as_is(plan_.buffers[i][buffer]);
+    const Member& member = members_[i];
+    if (!member.posted_buffers.empty()) {
+      complain(i, "completions", fmt::format("{} receives were not flushed", member.posted_buffers.size()));
+    }
+    const std::uint32_t last = member.events->last_wqe_reached;
+    scene_.coverage.add(Happening::kLastWqeReached, last);
+    if (last != (member.shares_receives ? 1u : 0u)) {
+      complain(i, "events", fmt::format("LAST_WQE_REACHED came {} times", last));
     }
     for (const UnreliableMessage& message : plan_.messages[i]) {
       if (!message.is_write()) continue;
       MemoryModel& target = scene_.host(members_[message.to].id).memory();
-      if (const auto complaint = target.settle_either(message.target, Pattern{message.id})) {
-        complain(message.to, "memory", *complaint);
-      }
+      const auto complaint = target.settle_either(message.target, Pattern{message.id});
+      if (complaint) complain(message.to, "memory", *complaint);
     }
     for (const UnreliableMessage& message : plan_.messages[i]) {
-      const bool must_arrive = scene_.options.is_peaceful() && plan_.has_ample_buffers && !message.has_wrong_qkey &&
-                               message.consumes_receive() && message.to != UnreliableMessage::kGroup;
+      const bool must_arrive = scene_.options.is_peaceful() && plan_.has_ample_buffers &&
+                               !member.shares_receives && !message.has_wrong_qkey &&
+                               message.consumes_receive() && message.to != UnreliableMessage::kGroup &&
+                               !unsent_.contains(message.id);
       if (!must_arrive || arrivals_[message.id * kMaxHosts + message.to] > 0) continue;
       complain(i, "liveness", fmt::format("message {} did not arrive though the network lost nothing", message.id));
     }
   }
-  is_settled_ = true;
 }
 
 bool UnreliableTraffic::may_arrive_twice() const {

@@ -23,12 +23,19 @@ std::uint64_t key_of(HostId host, std::uint32_t qp_number) {
 WireObserver::WireObserver(const SimClock& clock, Referee& referee, std::uint32_t pairs)
     : clock_(clock), referee_(referee), flows_(pairs) {}
 
-void WireObserver::on_connected(std::uint32_t pair, const std::array<FlowObserver::Limits, 2>& limits,
-                                const std::array<HostId, 2>& hosts,
-                                const std::array<std::uint32_t, 2>& qp_numbers) {
+void WireObserver::on_connected(std::uint32_t pair, WireService service,
+                                const std::array<FlowObserver::Limits, 2>& limits,
+                                const std::array<HostId, 2>& hosts, const std::array<Numbers, 2>& numbers) {
   for (const Side side : kSides) {
-    ends_[key_of(hosts[index(side)], qp_numbers[index(side)])] = {
-        .pair = pair, .side = side, .peer = hosts[index(other(side))]};
+    const auto [requester, responder] = numbers[index(side)];
+    for (const std::uint32_t number : {requester, responder}) {
+      ends_[key_of(hosts[index(side)], number)] = {.pair = pair,
+                                                   .side = side,
+                                                   .peer = hosts[index(other(side))],
+                                                   .service = service,
+                                                   .takes_requests = number == responder,
+                                                   .takes_responses = number == requester};
+    }
     auto& flow = flows_[pair][index(side)];
     if (flow) former_counts_.push_back(flow->counts());
     flow = std::make_unique<FlowObserver>(limits[index(side)]);
@@ -68,14 +75,16 @@ void WireObserver::on_sent(HostId by, std::span<const std::byte> frame) {
 std::string WireObserver::judge(HostId by, std::size_t destination, const WireView& packet) {
   const bool is_datagram = packet.service == WireService::kUd;
   if (!is_datagram && destination >= kMaxHosts) return "to a host that is not there";
-  if (packet.service != WireService::kRc) {
+  if (!packet.is_reliable()) {
     const auto flow = unreliable_.find(is_datagram ? key_of(by, packet.source_qp)
                                                    : key_of(host_id(destination), packet.destination_qp));
     if (flow == unreliable_.end()) return "from a queue pair that is not there";
     return flow->second.on_sent(packet).value_or("");
   }
   const End* const end = find(host_id(destination), by, packet.destination_qp);
-  if (end == nullptr) return "to a queue pair that is not there";
+  if (end == nullptr || end->service != packet.service) return "to a queue pair that is not there";
+  if (packet.is_request() ? !end->takes_requests : !end->takes_responses)
+    return "to the wrong queue pair of its end";
   const auto complaint = packet.is_request()
                              ? flow(end->pair, other(end->side)).on_request_sent(packet, clock_.now())
                              : flow(end->pair, end->side).on_response_sent(packet);
@@ -86,6 +95,10 @@ void WireObserver::on_unreliable(HostId host, std::uint32_t qp_number, const Unr
   unreliable_.insert_or_assign(key_of(host, qp_number), UnreliableFlow(expected));
 }
 
+UnreliableFlow& WireObserver::unreliable(HostId host, std::uint32_t qp_number) {
+  return unreliable_.at(key_of(host, qp_number));
+}
+
 void WireObserver::on_received(HostId by, const Frame& frame) {
   const auto now = clock_.now();
   hash_ = combine(
@@ -94,7 +107,7 @@ void WireObserver::on_received(HostId by, const Frame& frame) {
   if (trace_ != nullptr) trace(by, "takes", frame.bytes, frame.damaged);
   if (frame.damaged || !is_roce(frame.bytes)) return;
   const auto packet = read_frame(frame.bytes, false, nullptr);
-  if (!packet || packet->service != WireService::kRc) return;
+  if (!packet || !packet->is_reliable()) return;
   const End* const end = find(by, host_id(host_at(frame.bytes, 6)), packet->destination_qp);
   if (end == nullptr) return;
   if (packet->is_request()) {

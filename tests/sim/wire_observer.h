@@ -25,12 +25,21 @@ class WireObserver final : public FrameTap {
   /// Writes one line per frame to `trace`, which stays open and is the caller's.
   void set_trace(std::FILE* trace) { trace_ = trace; }
 
-  /// Pair `pair` was connected (anew): `limits` by requester, hosts and `qp_numbers` by end.
-  void on_connected(std::uint32_t pair, const std::array<FlowObserver::Limits, 2>& limits,
-                    const std::array<HostId, 2>& hosts, const std::array<std::uint32_t, 2>& qp_numbers);
+  /// What an end of a connection is called by: the queue pair that makes requests and the one that takes
+  /// them, which are the same but for XRC.
+  struct Numbers {
+    std::uint32_t requester = 0;
+    std::uint32_t responder = 0;
+  };
+  /// Pair `pair` was connected (anew): `limits` by requester, hosts and numbers by end.
+  void on_connected(std::uint32_t pair, WireService service,
+                    const std::array<FlowObserver::Limits, 2>& limits, const std::array<HostId, 2>& hosts,
+                    const std::array<Numbers, 2>& numbers);
   /// A queue pair sends from now on that is not reliable: a datagram one, which is on `host` and has this number, or one
   /// whose peer is there and has this number.
   void on_unreliable(HostId host, std::uint32_t qp_number, const UnreliableFlow::Expectations& expected);
+  /// Its flow, by the same host and number.
+  UnreliableFlow& unreliable(HostId host, std::uint32_t qp_number);
   /// What `requester` asks on pair `pair`.
   FlowObserver& flow(std::uint32_t pair, Side requester) { return *flows_[pair][index(requester)]; }
 
@@ -53,6 +62,9 @@ class WireObserver final : public FrameTap {
     std::uint32_t pair = 0;
     Side side{};
     HostId peer{};
+    WireService service{};
+    bool takes_requests = false;
+    bool takes_responses = false;
   };
 
   /// The end on `at` with this queue pair, if `peer` is who talks to it; otherwise null.

@@ -89,11 +89,12 @@ constexpr std::array<Row, 0x1e> kRows = {{
 constexpr Row kDatagrams[] = {{"UD_SEND", PacketKind::kSend, true, true, kDeth},
                               {"UD_SEND_IMM", PacketKind::kSend, true, true, kDeth | kImm}};
 
-/// Null for an opcode that has no business here. UC has the first twelve of RC's.
+/// Null for an opcode that has no business here. UC has the first twelve of RC's, XRC all.
 const Row* find_row(std::uint8_t opcode) {
   const std::size_t low = opcode & 0x1fu;
   switch (static_cast<WireService>(opcode & 0xe0u)) {
     case WireService::kRc:
+    case WireService::kXrc:
       return low < kRows.size() && !kRows[low].name.empty() ? &kRows[low] : nullptr;
     case WireService::kUc:
       return low < 12 ? &kRows[low] : nullptr;
@@ -103,9 +104,14 @@ const Row* find_row(std::uint8_t opcode) {
   return nullptr;
 }
 
-/// Reads the headers of `row` behind the BTH.
+/// Directly behind the BTH of every XRC request, and of no response (the decision below the facts).
+std::size_t xrceth_bytes(const WireView& view) {
+  return view.service == WireService::kXrc && view.is_request() ? 4 : 0;
+}
+
+/// Reads the headers of `row` behind the BTH and the XRCETH.
 void read_headers(const Row& row, std::span<const std::byte> packet, WireView& view) {
-  std::size_t at = kBth;
+  std::size_t at = kBth + xrceth_bytes(view);
   const auto take = [&](std::size_t size) {
     at += size;
     return number(packet, at - size, size);
@@ -239,11 +245,13 @@ std::optional<WireView> read_frame(std::span<const std::byte> frame, bool check_
   view.has_immediate = row.has(kImm);
   view.has_invalidate = row.has(kIeth);
 
-  const std::size_t headers = kBth + row.header_bytes();
+  const std::size_t headers = kBth + xrceth_bytes(view) + row.header_bytes();
   if (packet.size() < headers + pad || (!row.payload && packet.size() != headers)) {
     complain(fmt::format("{} of {} bytes", row.name, packet.size()));
     return std::nullopt;
   }
+  if (xrceth_bytes(view) > 0) view.xrc_srq = static_cast<std::uint32_t>(number(packet, kBth, 4));
+  if (view.xrc_srq > 0xffffffu) complain("reserved bits of the XRCETH are set");
   read_headers(row, packet, view);
   if ((view.flush & ~0x3fu) != 0) complain("reserved bits of the FETH are set (fact 32)");
   view.payload = packet.subspan(headers, packet.size() - headers - pad);
@@ -290,8 +298,15 @@ std::string_view opcode_name(std::uint8_t opcode) {
   return row != nullptr ? row->name : std::string_view("UNKNOWN");
 }
 
+static std::string_view service_prefix(WireService service) {
+  if (service == WireService::kUc) return "UC_";
+  return service == WireService::kXrc ? "XRC_" : "";
+}
+
 std::string to_string(const WireView& view) {
-  std::string text = fmt::format("{}{} psn {:#08x} qp {:#x}", view.service == WireService::kUc ? "UC_" : "", opcode_name(view.opcode), view.psn, view.destination_qp);
+  std::string text = fmt::format("{}{} psn {:#08x} qp {:#x}", service_prefix(view.service),
+                                 opcode_name(view.opcode), view.psn, view.destination_qp);
+  if (view.xrc_srq != 0) text += fmt::format(" srq {:#x}", view.xrc_srq);
   if (view.has_reth) text += fmt::format(" va {:#x} rkey {:#x} len {}", view.address, view.rkey, view.length);
   if (view.has_aeth) {
     const char* const kind = view.is_ack()            ? "ACK"

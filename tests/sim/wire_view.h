@@ -27,7 +27,7 @@ enum class PacketKind : std::uint8_t {
 inline constexpr std::size_t kPacketKinds = 9;
 
 /// The top three bits of an opcode.
-enum class WireService : std::uint8_t { kRc = 0x00, kUc = 0x20, kUd = 0x60 };
+enum class WireService : std::uint8_t { kRc = 0x00, kUc = 0x20, kUd = 0x60, kXrc = 0xa0 };
 
 struct WireView {
   // BTH.
@@ -59,6 +59,7 @@ struct WireView {
   std::uint32_t msn = 0;
   std::uint64_t original = 0;
 
+  std::uint32_t xrc_srq = 0;  ///< XRCETH
   std::uint32_t immediate = 0;
   std::uint32_t invalidated_rkey = 0;
   std::uint32_t qkey = 0;  // DETH
@@ -66,6 +67,8 @@ struct WireView {
   std::uint32_t flush = 0;  ///< FETH: selectivity in bits 5-4, type in bits 3-0
   std::span<const std::byte> payload{};
 
+  /// Whether it is acknowledged: RC and XRC, which differ in the XRCETH of requests alone.
+  bool is_reliable() const { return service == WireService::kRc || service == WireService::kXrc; }
   bool is_request() const { return kind < PacketKind::kReadResponse; }
   /// A request that is answered by more than an acknowledgement.
   bool wants_response() const { return is_request() && kind >= PacketKind::kReadRequest; }

@@ -10,7 +10,6 @@ namespace urnic::sim {
 namespace {
 
 using std::chrono::microseconds;
-using std::chrono::milliseconds;
 using std::chrono::seconds;
 using transport::Counter;
 using transport::kNever;
@@ -24,6 +23,7 @@ World::World(const Options& options)
     : options_(options),
       plans_(Plans::draw(options_)),
       referee_(clock_),
+      liveness_(options_, clock_, referee_),
       observer_(clock_, referee_, options_.all_pairs() + 1),
       network_(options_, clock_, events_, frames_),
       application_random_(options_.seed, Stream::kApplication),
@@ -38,7 +38,11 @@ World::World(const Options& options)
   for (std::uint32_t i = 0; i < options_.hosts; ++i) {
     auto host = std::make_unique<Host>(host_id(i), options_, plans_, clock_, network_, frames_, observer_);
     auto volatile_key = std::make_unique<VolatileKey>(*host);
-    auto shared_receives = std::make_unique<SharedReceives>(*host, plans_.shared_buffers[i]);
+    std::vector<std::unique_ptr<SharedReceives>> shared_receives;
+    for (std::size_t number = 0; number < kSharedQueues; ++number) {
+      shared_receives.push_back(
+          std::make_unique<SharedReceives>(*host, number, plans_.shared_buffers[i][number]));
+    }
     scene_.machines.push_back({.host = std::move(host),
                                .volatile_key = std::move(volatile_key),
                                .shared_receives = std::move(shared_receives),
@@ -69,7 +73,7 @@ std::optional<Failure> World::run() {
       referee_.complain("liveness", "nothing will ever happen again");
     }
     maybe_stop_faults();
-    check_liveness();
+    liveness_.check_progress();
   }
   if (!referee_.failure()) fall_silent();
   if (!referee_.failure()) judge_end();
@@ -85,12 +89,17 @@ std::optional<Failure> World::run() {
 
 void World::begin() {
   for (const Machine& machine : scene_.machines) {
-    if (options_.shared_receives > 0) post_shared(machine.host->id());
+    for (std::size_t number = 0; number < kSharedQueues; ++number) post_shared(machine.host->id(), number);
   }
   for (const auto& traffic : traffic_) traffic->begin();
   for (std::uint32_t i = 0; i < options_.deliberate_errors; ++i) {
     pairs_[application_random_.below(options_.pairs)]->break_at(
         clock_.now() + application_random_.between(microseconds(50), microseconds(3000)));
+  }
+  for (std::uint32_t i = 0; i < options_.drains; ++i) {
+    const Side side = application_random_.chance(0.5) ? Side::kLeft : Side::kRight;
+    pairs_[application_random_.below(options_.pairs)]->drain_at(
+        clock_.now() + application_random_.between(microseconds(20), microseconds(5000)), side);
   }
   for (std::uint32_t i = 0; i < options_.deregistrations; ++i) {
     events_.add({.time = clock_.now() + application_random_.between(microseconds(50), microseconds(5000)),
@@ -136,9 +145,10 @@ void World::handle(const Event& event) {
     case Event::Kind::kPostSends:
     case Event::Kind::kPostReceives:
     case Event::Kind::kPairStep:
+    case Event::Kind::kQueueStep:
       return traffic_[event.traffic]->on_event(event);
     case Event::Kind::kPostShared:
-      return post_shared(event.host);
+      return post_shared(event.host, event.traffic);
     case Event::Kind::kDeregister:
       return deregister(event.host);
     case Event::Kind::kCheckMemory:
@@ -148,11 +158,16 @@ void World::handle(const Event& event) {
   }
 }
 
-void World::post_shared(HostId host) {
-  Machine& machine = scene_.machine(host);
-  referee_.complain_if("posting", machine.shared_receives->post(), std::string(1, name(host)));
+void World::post_shared(HostId host, std::size_t number) {
+  const std::uint32_t receives = number == 0 ? options_.shared_receives : options_.xrc_receives;
+  if (receives == 0) return;
+  SharedReceives& shared = *scene_.machine(host).shared_receives[number];
+  const std::string where(1, name(host));
+  referee_.complain_if("shared receives", shared.post(), where);
   // Every other time the program wants to hear when the queue runs low.
-  if (application_random_.chance(0.5)) static_cast<void>(machine.host->srq()->arm(1));
+  if (!application_random_.chance(0.5)) return;
+  const auto limit = static_cast<std::uint32_t>(application_random_.between(1, (receives + 1) / 2));
+  referee_.complain_if("shared receives", shared.arm(limit), where);
 }
 
 void World::deregister(HostId host) {
@@ -229,26 +244,13 @@ void World::maybe_stop_faults() {
   for (const Machine& machine : scene_.machines) machine.host->attachment().faults_on = false;
 }
 
-/// However bad the network is, somebody must get on within the time that the longest of all waits takes.
-void World::check_liveness() {
-  const Duration longest = seconds(2) + (options_.retry_count + 3) * 2 * options_.effective_ack_timeout() +
-                           4 * options_.rnr_delay() + options_.max_frame_age();
-  if (clock_.now() - referee_.last_progress() > longest) {
-    referee_.complain("liveness", fmt::format("nothing was posted or completed for {} ms",
-                                              std::chrono::duration_cast<milliseconds>(longest).count()));
-  }
-}
-
-/// Late duplicates are still answered for a while; then nobody has anything to say any more.
 void World::fall_silent() {
-  const Time quiet_from = clock_.now() + 2 * options_.max_frame_age();
-  const Time end = quiet_from + 4 * options_.effective_ack_timeout();
+  liveness_.begin_silence();
+  const Time end = liveness_.silence_ends();
   events_.add({.time = end});
   while (!referee_.failure() && clock_.now() < end && step()) {
   }
-  if (observer_.last_roce_frame() > quiet_from) {
-    referee_.complain("liveness", "the devices went on talking though everything had completed");
-  }
+  liveness_.judge_silence(observer_.last_roce_frame());
 }
 
 void World::judge_end() {
@@ -256,7 +258,9 @@ void World::judge_end() {
   for (const Machine& machine : scene_.machines) {
     const char host = name(machine.host->id());
     referee_.complain_if("atomics", machine.host->check_atomics(), std::string(1, host));
-    referee_.complain_if("leak", machine.shared_receives->judge(), std::string(1, host));
+    for (const auto& shared : machine.shared_receives) {
+      referee_.complain_if("leak", shared->judge(), std::string(1, host));
+    }
     const auto& counters = machine.host->device().counters();
     if (!options_.is_peaceful()) continue;
     for (const Counter counter : {Counter::kLocalAckTimeout, Counter::kDuplicateRequest,
@@ -310,7 +314,10 @@ void World::collect_coverage() {
   coverage_.add(Happening::kFrames, observer_.sent_frames());
   coverage_.add(options_.hosts > 2 ? Happening::kManyHosts : Happening::kTwoHosts);
   for (const Machine& machine : scene_.machines) {
-    coverage_.add(Happening::kSharedQueueLow, machine.host->limit_events());
+    coverage_.add(Happening::kSharedQueueLow, machine.host->limit_events(0));
+    for (std::size_t queue = 1; queue < kSharedQueues; ++queue) {
+      coverage_.add(Happening::kXrcQueueLow, machine.host->limit_events(queue));
+    }
     coverage_.add(Happening::kPortFull, machine.host->attachment().times_full);
     const auto& counters = machine.host->device().counters();
     coverage_.add(Happening::kTimeout, counters.value(Counter::kLocalAckTimeout));
@@ -330,6 +337,8 @@ void World::collect_coverage() {
     coverage_.add(Happening::kCoalescedAck, counts.coalesced_acks);
     coverage_.add(Happening::kAckInsideMessage, counts.acks_inside_message);
     coverage_.add(Happening::kFullWindow, counts.full_windows);
+    coverage_.add(Happening::kRnrBehindUnanswered, counts.rnr_behind_unanswered);
+    coverage_.add(Happening::kRepeatedReadRefused, counts.repeated_reads_refused);
     coverage_.add(Happening::kPsnWrapInsideMessage, counts.psn_wraps_inside_message);
     coverage_.add(Happening::kPsnWrapInsideRead, counts.psn_wraps_inside_read);
   }

@@ -10,6 +10,7 @@
 
 #include "tests/sim/coverage.h"
 #include "tests/sim/host.h"
+#include "tests/sim/liveness.h"
 #include "tests/sim/network.h"
 #include "tests/sim/options.h"
 #include "tests/sim/overrun_traffic.h"
@@ -54,12 +55,11 @@ class World {
   void run_host(HostId host);
   void poll_completions(HostId host);
   void deregister(HostId host);
-  void post_shared(HostId host);
+  void post_shared(HostId host, std::size_t number);
   void check_memory();
   Time wake_time(const Machine& machine) const;
   bool is_done() const;
   void maybe_stop_faults();
-  void check_liveness();
   void fall_silent();
   void judge_end();
   void tear_down();
@@ -73,6 +73,7 @@ class World {
   FramePool frames_;
   Coverage coverage_;
   Referee referee_;
+  Liveness liveness_;
   WireObserver observer_;
   Network network_;
   Random application_random_;

@@ -3,10 +3,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <filesystem>
 #include <iterator>
 
+#include "tests/support/capture_folders.h"
 #include "tests/support/pcap_file.h"
 #include "transport/wire/frame.h"
 
@@ -48,13 +48,11 @@ Bytes CapturedPacket::with_migration_state() const {
 }
 
 std::vector<CapturedPacket> captured_in(const std::string& name) {
-  return packets_of(fs::path(URNIC_FIXTURES) / (name + ".pcap"));
+  return packets_of(urnic::test::fixtures() / (name + ".pcap"));
 }
 
 std::vector<CapturedPacket> captured_outside(const std::string& name) {
-  const char* const from_environment = std::getenv("URNIC_SHARED");
-  const fs::path shared = from_environment != nullptr ? from_environment : URNIC_SHARED;
-  const fs::path path = shared / "captures" / "rxe" / (name + ".pcap");
+  const fs::path path = urnic::test::shared_captures() / "rxe" / (name + ".pcap");
   return fs::exists(path) ? packets_of(path) : std::vector<CapturedPacket>();
 }
 

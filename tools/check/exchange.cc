@@ -61,7 +61,7 @@ void Exchange::settle_last_span() {
 
 void Exchange::reset() {
   log.clear();
-  mtu = 0;
+  mtu = findings.path_mtu();
   last_span_unsure = false;
   is_settled = false;
   acknowledged.reset();

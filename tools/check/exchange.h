@@ -86,13 +86,13 @@ struct Exchange {
   static constexpr std::uint32_t kManyAnswers = 3;
 
   Exchange(Findings& all_findings, std::uint32_t flow_index, std::size_t history)
-      : findings(all_findings), flow(flow_index), log(history) {}
+      : findings(all_findings), flow(flow_index), log(history), mtu(all_findings.path_mtu()) {}
 
   Findings& findings;
   std::uint32_t flow;
   RequestLog log;
+  std::uint32_t mtu;  ///< path MTU in bytes; 0 until something shows it
   bool is_reliable = true;
-  std::uint32_t mtu = 0;          ///< path MTU in bytes; 0 until something shows it
   bool last_span_unsure = false;  ///< the newest entry is a READ whose number of responses is not known yet
   /// Whether the newest request is known to be the newest ever sent. Not so when the capture begins in the
   /// middle of a repetition.

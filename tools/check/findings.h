@@ -33,6 +33,7 @@ struct Finding {
 struct Policy {
   bool strict = false;  ///< habits are violations
   bool lossy = false;  ///< frames may be missing from the capture, so that nothing follows from their absence
+  std::uint32_t path_mtu = 0;  ///< of all connections, in bytes; 0: what the capture shows
 };
 
 /// Collects findings. Counts all of them, keeps the text of the first kKept of each rule.
@@ -65,6 +66,7 @@ class Findings {
   /// The capture was found to lack frames: from now on nothing follows from absence.
   void set_lossy() { policy_.lossy = policy_.lossy || !muted_; }
   bool is_lossy() const { return policy_.lossy; }
+  std::uint32_t path_mtu() const { return policy_.path_mtu; }
 
   /// While muted, nothing is added: a damaged packet moves the models on and breaks no further rules.
   void mute(bool muted) { muted_ = muted; }

@@ -147,6 +147,7 @@ void ResponderModel::on_atomic_answer(const Seen& seen) {
   }
   sample_rtt(seen, *entry);
   entry->is_answered = true;
+  exchange_.close_hole(seen.packet.psn);
   if (exchange_.acknowledged && distance(*exchange_.acknowledged, seen.packet.psn) > 0) {
     advance_to(seen.packet.psn, seen, true, true);
   } else {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -25,6 +26,7 @@ class CheckCommand {
   bool lossy_ = false;
   bool ladder_ = false;
   bool rules_ = false;
+  std::uint32_t path_mtu_ = 0;
 };
 
 }  // namespace urnic::tools

@@ -45,14 +45,17 @@ void Completer::on_packet(const wire::Packet& packet, Time now) {
 void Completer::on_acknowledge(const wire::Packet& packet, Time now) {
   const std::uint8_t syndrome = packet.aeth.syndrome;
   // A NAK acknowledges all before its own PSN, an ACK that one too.
-  if (!acknowledge_before(packet.bth.psn, now)) return;
+  if (!acknowledge_before(packet.bth.psn, now)) {
+    if (kind_of(syndrome) == SyndromeKind::kRnrNak) return on_rnr_nak(value_of(syndrome), now, true);
+    return recover(Counter::kImpliedNakSequenceError);
+  }
   switch (kind_of(syndrome)) {
     case SyndromeKind::kAcknowledge:
       credits_.on_acknowledge(value_of(syndrome), packet.aeth.msn);
       if (!acknowledge_whole_or_part(packet.bth.psn)) return recover(Counter::kImpliedNakSequenceError);
       return made_progress(now);
     case SyndromeKind::kRnrNak:
-      return on_rnr_nak(value_of(syndrome), now);
+      return on_rnr_nak(value_of(syndrome), now, false);
     case SyndromeKind::kNak:
       return on_nak(syndrome);
     case SyndromeKind::kReserved:
@@ -60,9 +63,14 @@ void Completer::on_acknowledge(const wire::Packet& packet, Time now) {
   }
 }
 
-void Completer::on_rnr_nak(std::uint8_t timer_code, Time now) {
+// One that passes an unanswered READ says two things: the answer was lost (fact 21), and nothing from the
+// refused packet on may be sent before the timer has run out (fact 34). The READ is asked again with the
+// rest, so that the timer holds.
+void Completer::on_rnr_nak(std::uint8_t timer_code, Time now, bool passes_read) {
   // The network may have doubled it: a second one counts only after something was sent again (fact 34).
   if (retry_.is_waiting_for_receiver() || retry_.is_refused()) return;
+  // Whoever is refused may be refused for ever; an answer that never comes is what the other counter is for.
+  if (passes_read && !is_recovering_ && !use_retry(Counter::kImpliedNakSequenceError)) return;
   around_.counters.add(Counter::kRnrNakReceived);
   if (!retry_.try_again_after_rnr(timer_code, now)) {
     around_.counters.add(Counter::kRnrNakRetryExceeded);
@@ -83,7 +91,7 @@ void Completer::on_nak(std::uint8_t syndrome) {
 // Responses come in PSN order; the next one wanted is always the oldest outstanding PSN.
 void Completer::on_response(const wire::Packet& packet, Time now) {
   const Psn psn = packet.bth.psn;
-  if (!acknowledge_before(psn, now)) return;
+  if (!acknowledge_before(psn, now)) return recover(Counter::kImpliedNakSequenceError);
   const SendWqe& wqe = window_.head();
   if (!has_response(wqe.request.operation)) return around_.counters.add(Counter::kUnexpectedResponse);
 
@@ -125,13 +133,12 @@ bool Completer::is_expected_response(const wire::Packet& packet, std::uint32_t i
 }
 
 // Completes what is covered by an acknowledgement of everything before `psn`. False when that passes a READ
-// which was not answered: the answer was lost (fact 21), and the READ is asked again.
+// which was not answered: the answer was lost (fact 21), and the READ has to be asked again.
 bool Completer::acknowledge_before(Psn psn, Time now) {
   if (psn == window_.oldest()) return true;
   const Psn before = window_.oldest();
   const bool all = acknowledge_whole_or_part(psn - 1);
   if (window_.oldest() != before) made_progress(now);
-  if (!all) recover(Counter::kImpliedNakSequenceError);
   return all;
 }
 
@@ -150,29 +157,27 @@ bool Completer::acknowledge_whole_or_part(Psn psn) {
 
 void Completer::recover(Counter reason) {
   if (is_recovering_ || retry_.is_waiting_for_receiver()) return;
-  around_.counters.add(reason);
-  if (!retry_.try_again()) {
-    around_.counters.add(Counter::kRetryExceeded);
-    head_error_ = CompletionStatus::kRetryExceeded;
-    return;
-  }
+  if (!use_retry(reason)) return;
   is_recovering_ = true;
   send_again_from_oldest();
 }
 
+// Counts the reason and a retry; false, with the oldest work request failed, when there is none left.
+bool Completer::use_retry(Counter reason) {
+  around_.counters.add(reason);
+  if (retry_.try_again()) return true;
+  around_.counters.add(Counter::kRetryExceeded);
+  head_error_ = CompletionStatus::kRetryExceeded;
+  return false;
+}
+
 void Completer::on_timeout(Time now) {
   if (retry_.is_waiting_for_receiver()) {
-    retry_.end_receiver_wait(now);
+    // The peer may report a new gap in what is sent now.
+    if (retry_.end_receiver_wait(now)) is_recovering_ = false;
     return;
   }
-  if (!retry_.is_overdue(now)) return;
-  around_.counters.add(Counter::kLocalAckTimeout);
-  if (!retry_.try_again()) {
-    around_.counters.add(Counter::kRetryExceeded);
-    head_error_ = CompletionStatus::kRetryExceeded;
-    return;
-  }
-  // The peer may report a new gap in what is sent now.
+  if (!retry_.is_overdue(now) || !use_retry(Counter::kLocalAckTimeout)) return;
   is_recovering_ = false;
   send_again_from_oldest();
 }

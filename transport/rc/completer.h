@@ -44,12 +44,13 @@ class Completer {
  private:
   void report(const SendWqe& wqe, CompletionStatus status);
   void on_acknowledge(const wire::Packet& packet, Time now);
-  void on_rnr_nak(std::uint8_t timer_code, Time now);
+  void on_rnr_nak(std::uint8_t timer_code, Time now, bool passes_read);
   void on_nak(std::uint8_t syndrome);
   void on_response(const wire::Packet& packet, Time now);
   bool acknowledge_before(Psn psn, Time now);
   bool acknowledge_whole_or_part(Psn psn);
   void recover(Counter reason);
+  bool use_retry(Counter reason);
   void send_again_from_oldest();
   bool is_expected_response(const wire::Packet& packet, std::uint32_t index, std::uint32_t offset) const;
   bool take_response(const wire::Packet& packet, std::uint32_t offset);

@@ -1,9 +1,9 @@
 #include "transport/rc/requester.h"
 
 #include <algorithm>
-#include <array>
 #include <cstring>
 
+#include "transport/data_opcode.h"
 #include "transport/local_work.h"
 #include "transport/scatter_gather.h"
 
@@ -15,27 +15,6 @@ using wire::Opcode;
 
 /// What an atomic operation works on.
 constexpr std::uint32_t kAtomicBytes = 8;
-
-// The opcode of a data packet by operation and by whether it is the first and the last of its message.
-Opcode data_opcode(SendOperation operation, bool is_first, bool is_last) {
-  struct Row {
-    Opcode middle, first, last, only;
-  };
-  static constexpr Row kSend{Opcode::kRcSendMiddle, Opcode::kRcSendFirst, Opcode::kRcSendLast,
-                             Opcode::kRcSendOnly};
-  static constexpr Row kWrite{Opcode::kRcWriteMiddle, Opcode::kRcWriteFirst, Opcode::kRcWriteLast,
-                              Opcode::kRcWriteOnly};
-  static constexpr std::array<Row, 5> kRows = {
-      kSend,
-      {kSend.middle, kSend.first, Opcode::kRcSendLastWithImmediate, Opcode::kRcSendOnlyWithImmediate},
-      {kSend.middle, kSend.first, Opcode::kRcSendLastWithInvalidate, Opcode::kRcSendOnlyWithInvalidate},
-      kWrite,
-      {kWrite.middle, kWrite.first, Opcode::kRcWriteLastWithImmediate, Opcode::kRcWriteOnlyWithImmediate},
-  };
-  const Row& row = kRows[static_cast<std::size_t>(operation)];
-  if (is_first) return is_last ? row.only : row.first;
-  return is_last ? row.last : row.middle;
-}
 
 bool consumes_receive(SendOperation operation) {
   return is_send(operation) || operation == SendOperation::kWriteWithImmediate;
@@ -135,7 +114,8 @@ std::size_t Requester::emit_data(const SendWqe& wqe, std::span<std::byte> out) {
   const std::uint32_t offset = packet_index * bytes(config_.path_mtu);
   const std::uint32_t size = std::min(wqe.length - offset, bytes(config_.path_mtu));
   const bool is_last = packet_index + 1 == wqe.packet_count;
-  wire::Packet packet = packet_for(wqe, data_opcode(wqe.request.operation, packet_index == 0, is_last));
+  const DataOpcodes& opcodes = *find_data_opcodes(wqe.request.operation);
+  wire::Packet packet = packet_for(wqe, opcode_at(opcodes, packet_index == 0, is_last));
   const wire::OpcodeInfo& info = wire::info(packet.bth.opcode);
 
   const std::uint8_t padding = wire::pad_bytes(size);

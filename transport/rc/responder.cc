@@ -78,7 +78,9 @@ wire::Opcode response_opcode(const ResponderResources::Part& part) {
 
 void Responder::start() {
   expected_psn_ = config_.receive_psn;
+  acknowledgeable_psn_ = config_.receive_psn - 1;
   msn_ = 0;
+  msn_told_ = 0;
   message_ = {};
   has_receive_ = false;
   received_bytes_ = 0;
@@ -111,7 +113,13 @@ void Responder::on_request(const Packet& packet) {
   is_waiting_for_repeat_ = false;
   // An earlier RNR NAK or sequence NAK that did not leave yet has become wrong.
   nak_.reset();
-  acknowledge_ = acknowledge_ || (packet.bth.ack_request && !answer_to(packet.info->operation));
+  if (answer_to(packet.info->operation)) {
+    // Its response acknowledges what came before.
+    acknowledge_ = false;
+  } else {
+    acknowledgeable_psn_ = packet.bth.psn;
+    acknowledge_ = acknowledge_ || packet.bth.ack_request;
+  }
 }
 
 // What was executed already is not executed again: it is acknowledged, or answered once more (facts 25 to 27). Only a READ
@@ -122,10 +130,9 @@ void Responder::on_duplicate(const Packet& packet) {
   if (!answer) {
     acknowledge_ = true;
   } else if (*answer == Answer::kMemory) {
-    // The MSN is today's, here and below (as rdma_rxe does it: capture vs_loss_both, frames 67 and 68).
-    resources_.repeat(packet.bth.psn, packet.reth, msn_);
+    resources_.repeat(packet.bth.psn, packet.reth);
   } else {
-    resources_.repeat_executed(packet.bth.psn, *answer, msn_);
+    resources_.repeat_executed(packet.bth.psn, *answer);
   }
 }
 
@@ -367,7 +374,7 @@ std::size_t Responder::poll_transmit(std::span<std::byte> out) {
   }
   if (acknowledge_) {
     acknowledge_ = false;
-    return emit_acknowledge(kAckSyndrome, expected_psn_ - 1, out);
+    return emit_acknowledge(kAckSyndrome, acknowledgeable_psn_, out);
   }
   return 0;
 }
@@ -379,13 +386,15 @@ std::size_t Responder::emit_response(std::span<std::byte> out) {
   const Packet packet{.bth = {.opcode = with_service(wire::Opcode::kRcAtomicAcknowledge, config_.service),
                               .destination_qp = config_.remote_qp,
                               .psn = part.psn},
-                      .aeth = {.syndrome = kAckSyndrome, .msn = part.msn},
+                      .aeth = {.syndrome = kAckSyndrome, .msn = msn_for(part)},
                       .atomic_original = part.original};
   return wire::emit_headers(packet, out);
 }
 
-// Memory is read now, for a repeated READ again (fact 26). Returns 0, with a NAK owed, when it cannot be read
-// any more.
+// Memory is read now, for a repeated READ again (fact 26). When it cannot be read any more a NAK takes the
+// place of the response. That of a repeat (as rdma_rxe's) tells a requester which still waits for the answer
+// at once what is wrong; one that has it, whose request the network doubled, takes no notice, and the
+// connection goes on: its program may have said that it is done, so that ours deregistered the region.
 std::size_t Responder::emit_read_response(const ResponderResources::Part& part, std::span<std::byte> out) {
   const wire::Opcode opcode = with_service(response_opcode(part), config_.service);
   const std::size_t header_size = wire::header_bytes(opcode);
@@ -393,7 +402,8 @@ std::size_t Responder::emit_read_response(const ResponderResources::Part& part, 
                                                out.subspan(header_size, part.size)) != DmaStatus::kOk) {
     if (part.is_repeat) {
       resources_.drop_current();
-      return 0;
+      around_.counters.add(Counter::kRequestAccessError);
+      return emit_acknowledge(nak_syndrome(Nak::kRemoteAccessError), part.psn, out);
     }
     resources_.drop_pending();
     refuse(kNoAccess, part.psn);
@@ -404,11 +414,20 @@ std::size_t Responder::emit_read_response(const ResponderResources::Part& part, 
   std::memset(out.data() + header_size + part.size, 0, padding);
   const Packet packet{
       .bth = {.opcode = opcode, .pad_count = padding, .destination_qp = config_.remote_qp, .psn = part.psn},
-      .aeth = {.syndrome = kAckSyndrome, .msn = part.msn}};
+      .aeth = {.syndrome = kAckSyndrome, .msn = msn_for(part)}};
   return wire::emit_headers(packet, out) + part.size + padding;
 }
 
+// The MSN of a response that is sent again is that of today (as rdma_rxe does it: capture vs_loss_both, frames 51 and 68): what
+// the peer was told is never taken back.
+std::uint32_t Responder::msn_for(const ResponderResources::Part& part) {
+  if (distance(Psn(msn_told_), Psn(part.msn)) > 0) msn_told_ = part.msn;
+  return msn_told_;
+}
+
+// All that was executed is answered by now.
 std::size_t Responder::emit_acknowledge(std::uint8_t syndrome, Psn psn, std::span<std::byte> out) {
+  msn_told_ = msn_;
   const Packet packet{
       .bth = {.opcode = with_service(wire::Opcode::kRcAcknowledge, config_.service),
               .destination_qp = config_.remote_qp,

@@ -86,6 +86,7 @@ class Responder {
   void refuse(const Refusal& refusal, Psn psn);
   void complete_receive(CompletionStatus status);
   void complete_message(const wire::Packet& packet);
+  std::uint32_t msn_for(const ResponderResources::Part& part);
   std::size_t emit_response(std::span<std::byte> out);
   std::size_t emit_read_response(const ResponderResources::Part& part, std::span<std::byte> out);
   std::size_t emit_acknowledge(std::uint8_t syndrome, Psn psn, std::span<std::byte> out);
@@ -93,7 +94,11 @@ class Responder {
   const QpSurroundings& around_;
   const QpConfig& config_;
   Psn expected_psn_;
-  std::uint32_t msn_ = 0;
+  /// Of the newest packet that an ACK may name: not one that has a response of its own. rdma_rxe would take the ACK for that
+  /// response, and complete a READ or an atomic that it knows no result of (Linux 6.1, seen live).
+  Psn acknowledgeable_psn_;
+  std::uint32_t msn_ = 0;       // what was executed
+  std::uint32_t msn_told_ = 0;  // to the peer
   Message message_;
 
   bool has_receive_ = false;

@@ -56,7 +56,7 @@ void ResponderResources::add_executed(Psn psn, Answer answer, std::uint64_t orig
   answer_from(added, psn, 1, {});
 }
 
-bool ResponderResources::repeat(Psn psn, const wire::Reth& reth, std::uint32_t msn) {
+bool ResponderResources::repeat(Psn psn, const wire::Reth& reth) {
   const std::uint32_t count = packets(reth.length);
   for (std::uint32_t age = 0; age < size_; ++age) {
     Resource& known = resource(age);
@@ -68,7 +68,6 @@ bool ResponderResources::repeat(Psn psn, const wire::Reth& reth, std::uint32_t m
                            reth.length <= known.reth.length - (reth.address - known.reth.address);
     if (reth.rkey != known.reth.rkey || !is_inside) return false;
     if (!known.is_pending) ++pending_;
-    known.msn = msn;
     answer_from(known, psn, count, reth);
     restart_later_than(age);
     return true;
@@ -76,12 +75,11 @@ bool ResponderResources::repeat(Psn psn, const wire::Reth& reth, std::uint32_t m
   return false;
 }
 
-bool ResponderResources::repeat_executed(Psn psn, Answer answer, std::uint32_t msn) {
+bool ResponderResources::repeat_executed(Psn psn, Answer answer) {
   for (std::uint32_t age = 0; age < size_; ++age) {
     Resource& known = resource(age);
     if (known.kind != answer || known.first_psn != psn) continue;
     if (!known.is_pending) ++pending_;
-    known.msn = msn;
     answer_from(known, psn, 1, {});
     restart_later_than(age);
     return true;

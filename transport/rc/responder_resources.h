@@ -34,20 +34,18 @@ class ResponderResources {
   /// on its way.
   bool is_full() const;
 
-  /// Adds a new READ, to be answered after those before it, of memory of this protection domain. `msn` goes into its
+  /// Adds a new READ, to be answered after those before it, of memory of this protection domain. `msn` comes with its
   /// responses. Only while !is_full().
   void add(Psn psn, const wire::Reth& reth, PdId pd, std::uint32_t msn);
 
   /// Adds a request that was executed, with its result. Only while !is_full().
   void add_executed(Psn psn, Answer answer, std::uint64_t original, std::uint32_t msn);
 
-  /// A READ is asked again; its responses now carry `msn`. False when it is not (inside) one that we
-  /// remember.
-  bool repeat(Psn psn, const wire::Reth& reth, std::uint32_t msn);
+  /// A READ is asked again. False when it is not (inside) one that we remember.
+  bool repeat(Psn psn, const wire::Reth& reth);
 
-  /// Another request is asked again and answered with what it was answered before, but for the MSN. False when it is not
-  /// remembered.
-  bool repeat_executed(Psn psn, Answer answer, std::uint32_t msn);
+  /// Another request is asked again and answered with what it was answered before. False when it is not remembered.
+  bool repeat_executed(Psn psn, Answer answer);
 
   /// One packet of a response.
   struct Part {
@@ -58,7 +56,7 @@ class ResponderResources {
     Rkey rkey{};
     std::uint64_t address = 0;
     std::uint32_t size = 0;  ///< bytes, 0 for a READ of nothing
-    std::uint32_t msn = 0;
+    std::uint32_t msn = 0;  ///< when the request was executed
     bool is_first = false;
     bool is_last = false;
     bool is_repeat = false;  ///< all of it was sent before

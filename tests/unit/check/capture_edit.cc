@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <fstream>
 #include <iterator>
 
@@ -211,15 +210,6 @@ void check_capture(const Capture& capture, const CheckOptions& options,
   }
   checker.finish();
   look(checker);
-}
-
-std::filesystem::path fixtures() {
-  return URNIC_FIXTURES;
-}
-
-std::filesystem::path shared_captures() {
-  const char* const from_environment = std::getenv("URNIC_SHARED");
-  return std::filesystem::path(from_environment != nullptr ? from_environment : URNIC_SHARED) / "captures";
 }
 
 }  // namespace urnic::check::test

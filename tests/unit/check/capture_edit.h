@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "tests/support/capture_folders.h"
 #include "tests/support/pcap_file.h"
 #include "tools/check/checker.h"
 
@@ -89,8 +90,7 @@ class Capture {
 void check_capture(const Capture& capture, const CheckOptions& options,
                    const std::function<void(const Checker&)>& look);
 
-std::filesystem::path fixtures();
-/// Folder of captures outside the project; may be absent.
-std::filesystem::path shared_captures();
+using urnic::test::fixtures;
+using urnic::test::shared_captures;
 
 }  // namespace urnic::check::test

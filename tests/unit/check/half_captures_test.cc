@@ -109,5 +109,16 @@ TEST(PartsOfCapturesOutsideTheProject, AreClean) {
   }
 }
 
+// Its requester has no reason to ask again: what it waits for is there.
+TEST(AtomicAnswer, IsNotMissingWhenItComesBehindALaterOne) {
+  std::vector<CapturedFrame> frames = Capture::fixture("vs_atomics").frames();
+  // Request 1, request 2, answer 2, answer 1 as if sent again, and so on.
+  std::rotate(frames.begin() + 1, frames.begin() + 2, frames.begin() + 4);
+  FrameEdit(frames[3]).msn(2).new_ip_id().seal();
+  check_capture(Capture(frames), {}, [](const Checker& checker) {
+    EXPECT_EQ(checker.findings().count_of(Rule::kAtomicUnanswered), 0u) << text_report("", checker, "", true);
+  });
+}
+
 }  // namespace
 }  // namespace urnic::check::test

@@ -150,28 +150,92 @@ TEST_F(CompletionQueueTest, CanBeDestroyedWithCompletionsThatWereNotPublished) {
   queue = std::move(pair.a().device().create_cq(4, &channel, this).value());
 }
 
-TEST_F(CompletionQueueTest, IsHeldBackUntilReleasedOrForALimitedTime) {
-  queue->hold(pair.clock.now());
-  queue->hold(pair.clock.now());
-  complete(1);
+/// Completions that wait for acknowledgements of queue pairs.
+class CompletionQueueHoldTest : public CompletionQueueTest {
+ protected:
+  ~CompletionQueueHoldTest() override {
+    queue->forget(first);
+    queue->forget(second);
+  }
+
+  void complete_owing(std::uint64_t wr_id, AcknowledgementDebt& debt, bool solicited = false) {
+    const std::uint32_t before = queue->added();
+    complete(wr_id, solicited);
+    queue->hold(before, debt, pair.clock.now());
+  }
+
+  AcknowledgementDebt first;
+  AcknowledgementDebt second;
+};
+
+TEST_F(CompletionQueueHoldTest, ShowsACompletionWhenItsAcknowledgementHasLeft) {
+  complete_owing(1, first);
   publish();
   EXPECT_THAT(poll(), IsEmpty());
-  queue->release();
-  publish();
-  EXPECT_THAT(poll(), IsEmpty());
-  queue->release();
+  first.settle();
   publish();
   EXPECT_THAT(poll(), ElementsAre(1));
+}
 
-  queue->hold(pair.clock.now());
-  complete(2);
+TEST_F(CompletionQueueHoldTest, HoldsACompletionForALimitedTime) {
+  complete_owing(1, first);
   pair.clock.advance(CompletionQueue::kMaxHold - std::chrono::nanoseconds(1));
   publish();
   EXPECT_THAT(poll(), IsEmpty());
   pair.clock.advance(std::chrono::nanoseconds(1));
   publish();
+  EXPECT_THAT(poll(), ElementsAre(1));
+}
+
+// One queue pair after the other owes an acknowledgement, so that there is never a time without.
+TEST_F(CompletionQueueHoldTest, CountsTheTimeOfEachCompletionFromItsOwn) {
+  complete_owing(1, first);
+  pair.clock.advance(std::chrono::milliseconds(4));
+  complete_owing(2, second);
+  complete_owing(3, first);
+  pair.clock.advance(std::chrono::milliseconds(1));
+  publish();
+  EXPECT_THAT(poll(), ElementsAre(1));
+  second.settle();
+  publish();
   EXPECT_THAT(poll(), ElementsAre(2));
-  queue->release();
+  pair.clock.advance(std::chrono::milliseconds(4));
+  publish();
+  EXPECT_THAT(poll(), ElementsAre(3));
+}
+
+TEST_F(CompletionQueueHoldTest, ShowsWhatStandsBeforeACompletionThatIsHeld) {
+  complete(1);
+  complete_owing(2, first);
+  complete(3);
+  publish();
+  EXPECT_THAT(poll(), ElementsAre(1));
+  first.settle();
+  publish();
+  EXPECT_THAT(poll(), ElementsAre(2, 3));
+}
+
+TEST_F(CompletionQueueHoldTest, NotifiesOfASolicitedCompletionWhenItIsShown) {
+  queue->request_notification(true);
+  complete(1);
+  complete_owing(2, first, true);
+  publish();
+  EXPECT_FALSE(has_event());
+  first.settle();
+  publish();
+  EXPECT_TRUE(has_event());
+
+  queue->request_notification(true);
+  complete(3);
+  publish();
+  EXPECT_FALSE(has_event());
+}
+
+TEST_F(CompletionQueueHoldTest, WaitsForNobodyWhoIsForgotten) {
+  complete_owing(1, first);
+  queue->forget(first);
+  publish();
+  EXPECT_THAT(poll(), ElementsAre(1));
 }
 
 // The program asks for a notification, then looks once more, and sleeps only when it finds nothing. However that falls

@@ -11,6 +11,7 @@ class FakeWire::Port final : public PacketPort {
   std::size_t receive(std::span<std::span<const std::byte>> frames) override {
     received_.clear();
     auto& inbox = wire_.inboxes_[end_];
+    if (!inbox.empty()) wire_.on_receive(end_);
     while (!inbox.empty() && received_.size() < frames.size()) {
       received_.push_back(std::move(inbox.front()));
       inbox.pop_front();

@@ -38,6 +38,8 @@ class FakeWire {
   std::array<std::size_t, 2> room{~std::size_t{0}, ~std::size_t{0}};
   /// Called when an end flushes, before the frames travel.
   std::function<void(std::size_t from)> on_flush = [](std::size_t) {};
+  /// Called when frames have come to an end and it is about to take them.
+  std::function<void(std::size_t at)> on_receive = [](std::size_t) {};
 
  private:
   class Port;

@@ -135,7 +135,7 @@ class XrcTest : public testing::Test {
     pair.settle();
   }
   ~XrcTest() override {
-    pair.b().destroy_queue_pair(0);
+    if (pair.b().queue_pairs()[0]) pair.b().destroy_queue_pair(0);
     for (auto& srq : srqs_) EXPECT_TRUE(pair.b().device().destroy_srq(srq));
     EXPECT_TRUE(pair.b().device().close_xrc_domain(domain_));
   }
@@ -179,6 +179,26 @@ TEST_F(XrcTest, WritesMemoryOfTheSharedQueuesProtectionDomain) {
   pair.settle();
   EXPECT_EQ(pair.a().poll_text(), "1 ok");
   EXPECT_EQ(pair.b().memory()[500], std::byte{42});
+}
+
+TEST_F(XrcTest, HoldsACompletionUntilItsAcknowledgementHasLeft) {
+  post(*srqs_[1], pair.b(), 1, 0, 100);
+  pair.wire.room[1] = 0;
+  send_to(srqs_[1]->number(), 10);
+  EXPECT_EQ(pair.b().poll_text(), "");
+  pair.wire.room[1] = 100;
+  pair.pass(std::chrono::milliseconds(1));
+  EXPECT_EQ(pair.b().poll_text(), "1 ok");
+}
+
+TEST_F(XrcTest, ShowsAtLastWhatATargetReceivedThatWasDestroyedMeanwhile) {
+  post(*srqs_[0], pair.b(), 1, 0, 100);
+  pair.wire.room[1] = 0;
+  send_to(srqs_[0]->number(), 10);
+  ASSERT_EQ(pair.b().poll_text(), "");
+  pair.b().destroy_queue_pair(0);
+  pair.settle();
+  EXPECT_EQ(pair.b().poll_text(), "1 ok");
 }
 
 TEST_F(XrcTest, LetsATargetNeitherSendNorPostReceives) {

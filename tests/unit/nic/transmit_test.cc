@@ -54,6 +54,24 @@ class TransmitTest : public testing::Test {
   DevicePair pair;
 };
 
+// A thread may be stopped between reading the clock and asking the port: what came meanwhile is not older than that.
+TEST_F(TransmitTest, WaitsAfterAnRnrNakFromItsArrivalOn) {
+  constexpr auto kRnrTimer = 640us;  // code 12, which connect() asks for
+  pair.connect();
+  pair.wire.on_receive = [this](std::size_t end) {
+    if (end == 0) pair.clock.advance(300us);
+  };
+  pair.a().post_send(1, 0, 100);
+  pair.settle();
+  const std::size_t sent = roce_frames(pair.wire.sent_by(0)).size();
+  ASSERT_EQ(pair.a().counter("rcvd_rnr_err"), 1u);
+
+  pair.pass(kRnrTimer - 1us);
+  EXPECT_EQ(roce_frames(pair.wire.sent_by(0)).size(), sent);
+  pair.pass(1us);
+  EXPECT_EQ(roce_frames(pair.wire.sent_by(0)).size(), sent + 1);
+}
+
 TEST_F(TransmitTest, CarriesASendOfManyPackets) {
   pair.connect();
   fill(pair.a().memory());

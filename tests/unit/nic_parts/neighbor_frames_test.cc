@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tests/support/capture_folders.h"
 #include "tests/support/pcap_file.h"
 #include "tests/unit/nic_parts/neighbor_host.h"
 
@@ -18,7 +19,7 @@ using transport::wire::NeighbourMessage;
 
 /// Frame `number` of the capture, as Wireshark counts.
 Bytes linux_frame(std::size_t number) {
-  const auto frames = urnic::test::read_pcap(URNIC_FIXTURES "/arp_nd_linux.pcap");
+  const auto frames = urnic::test::read_pcap(urnic::test::fixtures() / "arp_nd_linux.pcap");
   EXPECT_TRUE(frames) << frames.error().message;
   return frames.value().at(number - 1).bytes;
 }

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "tests/support/capture_folders.h"
 #include "tests/support/pcap_file.h"
 #include "transport/wire/frame.h"
 
@@ -177,7 +178,7 @@ Bytes sealed_again(const Bytes& captured) {
 class PathOfRxe : public testing::TestWithParam<const char*> {};
 
 TEST_P(PathOfRxe, WritesTheFramesThatRxeWrote) {
-  const auto frames = test::read_pcap(std::string(URNIC_FIXTURES "/") + GetParam());
+  const auto frames = test::read_pcap(test::fixtures() / GetParam());
   ASSERT_TRUE(frames) << frames.error().message;
   std::size_t checked = 0;
   for (const test::CapturedFrame& captured : frames.value()) {

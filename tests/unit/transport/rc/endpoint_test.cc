@@ -53,7 +53,7 @@ TEST_F(RcEndpointState, DropsRequestsInInit) {
 TEST_F(RcEndpointState, AnswersRequestsInRtr) {
   connect_to_rtr();
   post_receives({1});
-  peer_sends({send_only(Psn(100), payload(1)), read_request(Psn(101), 1)});
+  peer_sends({read_request(Psn(100), 1), send_only(Psn(101), payload(1))});
   EXPECT_EQ(sent().size(), 2u);
   EXPECT_THAT(receive_completions(), ElementsAre(Succeeded(1)));
 }

@@ -271,14 +271,16 @@ TEST_F(RcResponder, ExpectsThePsnBehindTheResponsesOfARead) {
   EXPECT_THAT(sent(), ElementsAre(ack(Psn(103), 2)));
 }
 
+// The ACK names what came before the READ: the responses speak for themselves (facts 25 and 28).
 TEST_F(RcResponder, TakesAPsnInsideTheResponsesOfAReadForADuplicate) {
   connect();
-  peer_sends(read_request(Psn(100), 3000));
+  peer_sends(write_only(Psn(100), {}));
+  peer_sends(read_request(Psn(101), 3000));
   sent();
 
-  peer_sends(write_only(Psn(101), payload(1)));
+  peer_sends(write_only(Psn(102), payload(1)));
 
-  EXPECT_THAT(sent(), ElementsAre(ack(Psn(102), 1)));
+  EXPECT_THAT(sent(), ElementsAre(ack(Psn(100), 2)));
   EXPECT_TRUE(shared_memory_is_untouched());
 }
 

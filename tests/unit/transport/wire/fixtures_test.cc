@@ -2,12 +2,12 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <filesystem>
 #include <map>
 #include <string>
 #include <vector>
 
+#include "tests/support/capture_folders.h"
 #include "tests/support/pcap_file.h"
 #include "tests/unit/transport/wire/captured.h"
 #include "transport/wire/arp.h"
@@ -19,6 +19,8 @@ namespace urnic::transport::wire {
 namespace {
 
 namespace fs = std::filesystem;
+using urnic::test::fixtures;
+using urnic::test::shared_captures;
 using test::Bytes;
 using test::slice;
 using urnic::test::CapturedFrame;
@@ -89,11 +91,6 @@ std::vector<fs::path> captures_below(const fs::path& folder) {
   return paths;
 }
 
-fs::path shared_captures() {
-  const char* const from_environment = std::getenv("URNIC_SHARED");
-  return fs::path(from_environment != nullptr ? from_environment : URNIC_SHARED) / "captures";
-}
-
 // The counts are those of the programs that captured, see pcap_fixtures/README.md.
 TEST(Fixtures, ComeOutUnchanged) {
   const std::map<std::string, std::size_t> frames = {
@@ -116,14 +113,14 @@ TEST(Fixtures, ComeOutUnchanged) {
       {"vs_write_badkey", 4},
   };
   for (const auto& [name, count] : frames) {
-    EXPECT_EQ(check_capture(fs::path(URNIC_FIXTURES) / (name + ".pcap")), count) << name;
+    EXPECT_EQ(check_capture(fixtures() / (name + ".pcap")), count) << name;
   }
 }
 
 // Frames 1 to 4, 9 and 10 are neighbour discovery, 7 and 8 ARP; the others are router solicitations and an
 // error.
 TEST(Fixtures, HoldArpAndNeighbourDiscovery) {
-  const auto frames = frames_of(fs::path(URNIC_FIXTURES) / "arp_nd_linux.pcap");
+  const auto frames = frames_of(fixtures() / "arp_nd_linux.pcap");
   ASSERT_EQ(frames.size(), 13u);
   for (std::size_t number = 1; number <= frames.size(); ++number) {
     SCOPED_TRACE(number);

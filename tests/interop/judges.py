@@ -1,0 +1,185 @@
+"""Judges what became of a case: what the programs said, the recordings of both ends, and what the guest counted.
+
+Nobody here is urnic's transport: the judges are the programs themselves, `urnic check` (a second reading of the protocol), tshark
+and rdma_rxe.
+"""
+import json
+import re
+import struct
+import subprocess
+
+import dissection
+import wires
+
+# Said by the guest's kernel, and harmless: nobody knows how fast the card is; over shared memory its carrier comes and goes.
+# Emulated time stands still now and then.
+_EXPECTED_LOG = re.compile(
+    "speed is unknown, defaulting|crng init done|link becomes ready|rxe0: set (active|down)|clocksource:|hrtimer: interrupt took"
+)
+_NO_ANSWER = re.compile(r"transport retry counter exceeded|Completion with error at|status 12\b")
+_WRONG_DATA = re.compile(r"invalid data|broken")
+_ROCE_PORT = 4791
+_PCAP_HEADER = 24  # bytes
+
+
+class Verdict:
+    """Why a case failed, if it did, and what is worth knowing of it anyway."""
+
+    def __init__(self):
+        self.complaints = []
+        self.notes = []
+        self.habits = {}  # what rdma_rxe does and `urnic check` has something against: how often
+
+    def complain(self, text):
+        self.complaints.append(text)
+
+    def note(self, text):
+        self.notes.append(text)
+
+
+def judge(run, urnic):
+    verdict = Verdict()
+    _judge_programs(run, verdict)
+    if run.ours is not None:
+        _check(run, "our recording", run.ours, read_frames(run.ours), urnic, verdict)
+    if run.wire is not None:
+        frames = read_frames(run.wire)
+        # With faults, order and number are not the sender's any more.
+        if run.case.faults == "clean":
+            _check(run, "the wire's recording", run.wire, frames, urnic, verdict)
+        _judge_receiver(run, frames, verdict)
+    log = [line for line in run.kernel_log.splitlines() if not _EXPECTED_LOG.search(line)]
+    if log:
+        verdict.complain("the guest's kernel says:\n" + "\n".join(log))
+    return verdict
+
+
+class Dissection:
+    """All recordings of ours in one file, for tshark to look at them all at once: it takes a second to start."""
+
+    def __init__(self, path):
+        self._path = path
+        self._sent = []  # for each frame the case in which we sent it, or None
+        path.write_bytes(b"")
+
+    def add(self, run):
+        if run.ours is None:
+            return
+        frames, whole = read_pcap(run.ours)
+        with open(self._path, "ab") as file:
+            file.write(whole if not self._sent else whole[_PCAP_HEADER:])
+        self._sent += [run.case.name if is_for_guest(frame) else None for frame in frames]
+
+    def complaints(self):
+        """What tshark has against our frames, with the names of the cases."""
+        if not self._sent:
+            return []
+        if not dissection.is_available():
+            return ["tshark is not installed"]
+        complaints = []
+        for line in dissection.complaints(self._path, timeout=600):
+            number, protocols = line.split("\t")[:2]
+            # What tshark believes to see inside the payload is not there.
+            is_guess = not protocols.endswith("infiniband")
+            if self._sent[int(number) - 1] and not is_guess:
+                complaints.append(f"{self._sent[int(number) - 1]}: {line}")
+        return complaints
+
+
+def _judge_programs(run, verdict):
+    for side, output in run.outputs.items():
+        if _WRONG_DATA.search(output):
+            verdict.complain(f"{side}: wrong data")
+    failed = [side for side, code in run.codes.items() if code != 0]
+    gave_up = [side for side in failed if _NO_ANSWER.search(run.outputs[side])]
+    if run.case.program.kills_server:
+        survivor = "guests" if run.case.role == "serves" else "ours"
+        if run.codes[survivor] is None or survivor not in gave_up:
+            verdict.complain(f"{survivor} did not give up when its peer was killed")
+        return
+    if not failed:
+        return
+    if run.case.faults == "loss20" and gave_up:
+        verdict.note(f"{' and '.join(gave_up)} gave up")
+        return
+    # A ping-pong ends without saying goodbye: when the last acknowledgement is lost, nobody is there to repeat it.
+    if run.case.program.family == "pingpong" and run.case.faults != "clean" and failed == gave_up and len(failed) == 1:
+        verdict.note(f"the peer of {failed[0]} had left")
+        return
+    verdict.complain(f"{' and '.join(failed)} failed")
+
+
+def _check(run, name, file, frames, urnic, verdict):
+    """What `urnic check` has against our frames is a complaint, what it has against rdma_rxe's is worth knowing."""
+    command = [urnic, "check", "--json", "--mtu", str(run.case.mtu), file]
+    result = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    try:
+        (report,) = json.loads(result.stdout)
+    except ValueError:
+        verdict.complain(f"urnic check of {name} failed:\n{result.stdout}{result.stderr}")
+        return
+    ours, theirs = [], {}
+    for finding in report["findings"]:
+        if finding["severity"] != "violation":
+            continue
+        # The last of the frames is the one that breaks the rule.
+        if is_for_guest(frames[finding["frames"][-1] - 1]):
+            ours.append("{rule} frames {frames}: expected {expected}, seen {seen}".format(**finding))
+        else:
+            theirs[finding["rule"]] = theirs.get(finding["rule"], 0) + finding["count"]
+    if ours:
+        verdict.complain(f"urnic check of {name}:\n" + "\n".join(ours))
+    # What the network did to them is not theirs.
+    for rule, count in theirs.items() if run.case.faults == "clean" else ():
+        verdict.habits[rule] = max(verdict.habits.get(rule, 0), count)  # each recording has it
+
+
+def _judge_receiver(run, frames, verdict):
+    """rdma_rxe counts a packet as received when all its checks, ICRC included, were passed: nothing of what reached the guest may
+    be missing, unless the case is about packets that have to be dropped."""
+    arrived = [is_for_guest(frame) for frame in frames]
+    missing = sum(arrived) - run.counters["rcvd_pkts"]
+    if missing == 0:
+        return
+    if run.case.drops_expected:
+        verdict.note("rdma_rxe dropped what it has to")
+        return
+    # Once a ping-pong has ended in the guest, repetitions come to a queue pair that is no more.
+    last_word = max((i for i, frame in enumerate(frames) if _is_roce(frame) and not arrived[i]), default=0)
+    too_late = sum(arrived[last_word + 1 :])
+    if run.case.program.family == "pingpong" and 0 < missing <= too_late:
+        verdict.note("repetitions came after the guest's program had ended")
+        return
+    verdict.complain(f"rdma_rxe dropped {missing} of {sum(arrived)} packets")
+
+
+_GUESTS_MAC = bytes.fromhex(wires.GUESTS["mac"].replace(":", ""))
+
+
+def is_for_guest(frame):
+    return frame[:6] == _GUESTS_MAC and _is_roce(frame)
+
+
+def _is_roce(frame):
+    kind = frame[12:14]
+    protocol, udp = (frame[23], 34) if kind == b"\x08\x00" else (frame[20], 54) if kind == b"\x86\xdd" else (0, 0)
+    return protocol == 17 and struct.unpack_from("!H", frame, udp + 2)[0] == _ROCE_PORT
+
+
+def read_frames(path):
+    return read_pcap(path)[0]
+
+
+def read_pcap(path):
+    """The frames of a pcap file of this machine's byte order, and the file's bytes without a last frame that is cut off, as that
+    of a killed program may be."""
+    data = path.read_bytes()
+    frames = []
+    at = _PCAP_HEADER
+    while at + 16 <= len(data):
+        size = struct.unpack_from("<I", data, at + 8)[0]
+        if at + 16 + size > len(data):
+            break
+        frames.append(data[at + 16 : at + 16 + size])
+        at += 16 + size
+    return frames, data[:at]

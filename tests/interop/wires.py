@@ -1,0 +1,168 @@
+"""What lies between urnic and the guest: a tap interface in a network namespace, or shared memory.
+
+Each wire says how QEMU is started for it and how `urnic run` is, and by which address the programs of each side find those of
+the other to exchange their queue pairs' numbers. The NICs' own addresses are nobody else's.
+"""
+import subprocess
+
+import harness
+
+
+OURS = {"ipv4": "10.79.0.3", "ipv6": "fd79::3"}
+GUESTS = {"ipv4": "10.79.0.2", "ipv6": "fd79::2", "mac": "52:54:00:79:00:02"}
+# The host's own stack in the namespace, for TCP.
+HOSTS = "10.79.0.1"
+
+LARGEST_MTU = 4200
+# Frames on their way into a guest that is slower than we are: without acknowledgements (UC) thousands may be waiting.
+TAP_QUEUE = 20000
+
+# Every frame is a frame as it would be on a cable: nothing is left for a device to fill in or cut.
+_NO_OFFLOADS = ",".join(
+    f"{name}=off" for name in "csum gso guest_csum guest_tso4 guest_tso6 guest_ufo host_tso4 host_tso6 host_ufo".split()
+)
+
+
+class WireError(Exception):
+    """The host does not allow what the wire needs."""
+
+
+def _network_card(netdev, mac):
+    return f"virtio-net-pci,netdev={netdev},mac={mac},host_mtu={LARGEST_MTU},romfile=,{_NO_OFFLOADS}"
+
+
+class TapWire:
+    """A namespace with one tap interface: QEMU reads and writes the device, urnic (af_packet) and the host's TCP share the
+    interface. Needs root. All of it is gone when the process that holds the namespace is."""
+
+    name = "tap"
+    has_recorder = True
+    needs_privilege = True
+    hosts_address_for_guest = HOSTS
+    guests_address_for_host = GUESTS["ipv4"]
+
+    def __init__(self, stage, folder):
+        self._holder = subprocess.Popen(
+            ["setpriv", "--pdeathsig=KILL", "unshare", "-n", "sh", "-c", "echo here; exec sleep infinity"],
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        )  # fmt: skip
+        if self._holder.stdout.readline() != "here\n":
+            reason = self._holder.stderr.read().strip()
+            self.close()
+            raise WireError(f"network namespaces are not allowed here: {reason}")
+        self.inside = ["nsenter", "-n", "-t", str(self._holder.pid)]
+        for command in (
+            "ip link set lo up",
+            "ip tuntap add dev tap0 mode tap",
+            # Without addresses of its own the host says nothing about IPv6, which would be in every recording.
+            f"ip link set tap0 addrgenmode none mtu {LARGEST_MTU} txqueuelen {TAP_QUEUE}",
+            "ip link set tap0 up",
+            f"ip address add {HOSTS}/24 dev tap0",
+        ):
+            result = subprocess.run([*self.inside, *command.split()], capture_output=True, text=True)
+            if result.returncode != 0:
+                self.close()
+                raise WireError(f"{command}: {result.stderr.strip()}")
+
+    @property
+    def namespace_pid(self):
+        return self._holder.pid
+
+    def guest_options(self):
+        return {
+            "prefix": self.inside,
+            "network": [
+                "-netdev", "tap,id=wire,ifname=tap0,script=no,downscript=no,vnet_hdr=off,vhost=off",
+                "-device", _network_card("wire", GUESTS["mac"]),
+            ],
+        }  # fmt: skip
+
+    def nic_options(self):
+        return ["--port", "af_packet:tap0"]
+
+    def companion(self):
+        """A program of ours that the guest needs in order to start."""
+        return None
+
+    def open_port(self, guest, port):
+        """Called before a program in the guest listens there."""
+
+    def await_link(self, guest):
+        """Called when a program of ours waits for one in the guest."""
+
+    def set_up_guest(self, guest):
+        guest.must(_addresses("eth0"))
+
+    def close(self):
+        self._holder.kill()
+        self._holder.wait()
+
+
+def _addresses(device):
+    """Addresses and rdma_rxe on the guest's network device. Nothing that IPv6 says on its own accord is wanted."""
+    return "\n".join(
+        [
+            "set -e",
+            "echo 0 >/proc/sys/net/ipv6/conf/all/accept_dad",
+            f"echo 0 >/proc/sys/net/ipv6/conf/{device}/accept_dad",
+            f"echo 0 >/proc/sys/net/ipv6/conf/{device}/router_solicitations",
+            "ip link set lo up",
+            f"ip link set {device} up",
+            f"ip address add {GUESTS['ipv4']}/24 dev {device}",
+            f"ip address add {GUESTS['ipv6']}/64 dev {device} nodad",
+            f"rdma link add rxe0 type rxe netdev {device}",
+        ]
+    )
+
+
+class VhostWire:
+    """Shared memory between QEMU (the front, which serves) and urnic (the back, which comes and goes with each program). Nobody
+    needs privilege. The programs find each other through QEMU's own user-mode network, on a second card."""
+
+    name = "vhost-user"
+    has_recorder = False  # QEMU never sees the frames
+    needs_privilege = False
+    inside = []
+    namespace_pid = "self"
+    hosts_address_for_guest = "10.0.2.2"
+    guests_address_for_host = "127.0.0.1"
+
+    def __init__(self, stage, folder):
+        self._socket = folder / "wire.sock"
+        self._drop_privilege = stage.drop_privilege
+
+    def guest_options(self):
+        return {
+            "prefix": self._drop_privilege([]),
+            "shared_memory": True,
+            "network": [
+                "-chardev", f"socket,id=wire,path={self._socket},server=on",
+                "-netdev", "vhost-user,id=wire,chardev=wire",
+                # QEMU 7.2 without KVM crashes when it is to send message-signalled interrupts for somebody else.
+                "-device", _network_card("wire", GUESTS["mac"]) + ",vectors=0",
+                "-netdev", "user,id=side",
+                "-device", "virtio-net-pci,netdev=side,romfile=",
+            ],
+        }  # fmt: skip
+
+    def nic_options(self):
+        return ["--port", f"vhost:{self._socket},back"]
+
+    def companion(self):
+        """QEMU waits for the first back before it starts the guest. This one never meets anybody."""
+        return ["ibv_rc_pingpong", "-d", "urnic0", "-g", "1", "-p", str(harness.free_port())]
+
+    def set_up_guest(self, guest):
+        guest.must(_addresses("eth0"))
+        guest.must("ip link set eth1 up && ip address add 10.0.2.15/24 dev eth1")
+
+    def open_port(self, guest, port):
+        forward = f"hostfwd_add side tcp:127.0.0.1:{port}-:{port}"
+        guest.control("human-monitor-command", **{"command-line": forward})
+
+    def await_link(self, guest):
+        """The guest's card has a carrier while a back is there."""
+        guest.must("for i in $(seq 100); do grep -q 1 /sys/class/net/eth0/carrier && exit 0; sleep 0.05; done; exit 1")
+
+    def close(self):
+        """Nothing outlives the programs."""
