@@ -113,7 +113,7 @@ class RequesterReplay {
   void on_datagram(const Event& event);
   void post_up_to(Ordinal ordinal);
   void deliver(Ordinal sends_from, bool may_go_back);
-  void deliver_one(const Event& answer, Effect effect);
+  void deliver_one(const Event& answer);
   void hold(const Event& answer, Effect effect);
   void let_timers_run(bool must_go_back);
   std::uint64_t go_backs() const;
@@ -246,7 +246,7 @@ void RequesterReplay::deliver(Ordinal sends_from, bool may_go_back) {
       }
     }
     model_ = after;
-    deliver_one(answer, effect);
+    deliver_one(answer);
   }
 }
 
@@ -259,13 +259,15 @@ void RequesterReplay::hold(const Event& answer, Effect effect) {
   outcome_.use(Freedom::kLateReaction);
 }
 
-void RequesterReplay::deliver_one(const Event& answer, Effect effect) {
+void RequesterReplay::deliver_one(const Event& answer) {
   now_ = std::max(now_, time_of(answer.packet->time_ns, first_ns_));
   if (held_ == &answer) held_ = nullptr;
   sent_while_held_.reset();
   if (answer.packet->is_copy) outcome_.use(Freedom::kNetworkCopy);
-  waits_for_receiver_ = waits_for_receiver_ || effect == Effect::kWait;
+  const auto refusals = [this] { return stage_.counters().value(transport::Counter::kRnrNakReceived); };
+  const std::uint64_t refusals_before = refusals();
   const bool taken = stage_.give(*answer.packet, now_);
+  waits_for_receiver_ = waits_for_receiver_ || refusals() != refusals_before;
   add_row(&answer, taken ? "given" : "our parser refuses it", "");
   if (!taken) differ(answer, "", fmt::format("our parser refuses {}", describe(answer.packet->packet)));
 }
