@@ -30,9 +30,9 @@ Ordinal acknowledges(const Packet& packet, Ordinal ordinal) {
 
 }  // namespace
 
-AnswerComparison::AnswerComparison(const Lane& lane, const std::vector<Message>& messages,
-                                   const std::vector<OwnAnswer>& own, const std::vector<Progress>& progress)
-    : lane_(lane), messages_(messages), own_(own), progress_(progress), own_matches_(own.size()) {
+AnswerComparison::AnswerComparison(const Lane& lane, const std::vector<OwnAnswer>& own,
+                                   const std::vector<Progress>& progress)
+    : lane_(lane), own_(own), progress_(progress), own_matches_(own.size()) {
   index_capture();
 }
 
@@ -67,7 +67,6 @@ void AnswerComparison::run(Outcome& outcome) {
     }
     const Packet& packet = answer.packet->packet;
     acknowledged_ = std::max(acknowledged_, acknowledges(packet, answer.ordinal));
-    if (is_plain_ack(packet)) last_ack_ = answer.ordinal;
   }
   finish(outcome);
 }
@@ -117,41 +116,24 @@ std::optional<Freedom> AnswerComparison::why_equal(const OwnAnswer& own, const E
   const Packet& ours = own.packet.packet();
   const Packet& theirs = captured.packet->packet;
   equal = false;
-  const bool are_acks = is_plain_ack(ours) && is_plain_ack(theirs);
-  if (own.ordinal != captured.ordinal && !are_acks) return std::nullopt;
+  if (own.ordinal != captured.ordinal) return std::nullopt;
   const bool have_msn = ours.info->has_aeth && theirs.info->has_aeth;
   const std::uint32_t offset = msn_offset_.value_or(have_msn ? (theirs.msn - ours.msn) & 0xffffff : 0);
   const bool has_same_msn = !have_msn || ((ours.msn + offset) & 0xffffff) == theirs.msn;
   equal = true;
   if (!find_difference(*captured.packet, own.packet, offset, outcome)) return std::nullopt;
-  const bool is_same_psn = own.ordinal == captured.ordinal;
-  if (is_same_psn && has_same_msn && own.is_repeat && ours.info->operation == Operation::kReadResponse &&
+  if (has_same_msn && own.is_repeat && ours.info->operation == Operation::kReadResponse &&
       theirs.info->operation == Operation::kReadResponse &&
       std::equal(ours.payload.begin(), ours.payload.end(), theirs.payload.begin(), theirs.payload.end())) {
     return Freedom::kReadResumed;
   }
-  if (is_same_psn && has_same_msn && is_acknowledge(ours) && is_acknowledge(theirs) &&
+  if (has_same_msn && is_acknowledge(ours) && is_acknowledge(theirs) &&
       ours.syndrome == kInvalidRequest && theirs.syndrome == kRemoteOperational &&
       lane_.events[own.event].packet->packet.info->operation == Operation::kSend) {
     return Freedom::kLongSendNak;
   }
-  if (has_same_msn && are_acks && is_behind_responses(own, captured)) {
-    return Freedom::kAckBehindResponse;
-  }
   equal = false;
   return std::nullopt;
-}
-
-/// rdma_rxe acknowledges what it had before with the PSN of its last ACK, even if responses have gone beyond
-/// since.
-bool AnswerComparison::is_behind_responses(const OwnAnswer& own, const Event& captured) const {
-  if (!own.is_repeat || captured.ordinal >= own.ordinal || last_ack_ != captured.ordinal) return false;
-  for (Ordinal at = captured.ordinal + 1; at <= own.ordinal;) {
-    const auto message = find_message(messages_, at);
-    if (!message || !messages_[*message].wants_data_back()) return false;
-    at = messages_[*message].end();
-  }
-  return true;
 }
 
 /// Why the capture may do without something that our responder sent.

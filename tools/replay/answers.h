@@ -40,8 +40,7 @@ struct Match {
 class AnswerComparison {
  public:
   /// `progress` has one entry for each event of the lane.
-  AnswerComparison(const Lane& lane, const std::vector<Message>& messages, const std::vector<OwnAnswer>& own,
-                   const std::vector<Progress>& progress);
+  AnswerComparison(const Lane& lane, const std::vector<OwnAnswer>& own, const std::vector<Progress>& progress);
 
   /// Up to the first difference, which goes to `outcome`.
   void run(Outcome& outcome);
@@ -60,12 +59,10 @@ class AnswerComparison {
                                    Outcome* outcome);
   std::optional<Freedom> why_skip_own(const OwnAnswer& own, std::size_t captured) const;
   bool is_unasked_ack(const Event& captured, std::size_t event) const;
-  bool is_behind_responses(const OwnAnswer& own, const Event& captured) const;
   void report(std::size_t captured, Outcome& outcome);
   void finish(Outcome& outcome);
 
   const Lane& lane_;
-  const std::vector<Message>& messages_;
   const std::vector<OwnAnswer>& own_;
   const std::vector<Progress>& progress_;
   std::vector<std::size_t> captured_;       // events of the captured answers, copies left out
@@ -76,7 +73,6 @@ class AnswerComparison {
   std::map<Ordinal, std::uint32_t> msn_after_;  // what our MSN was once this PSN was executed
   std::size_t next_own_ = 0;
   Ordinal acknowledged_ = INT64_MIN;  // by captured answers so far
-  std::optional<Ordinal> last_ack_;   // the PSN of the latest captured ACK
   std::optional<std::uint32_t> msn_offset_;
   const OwnAnswer* difference_partner_ = nullptr;
 };

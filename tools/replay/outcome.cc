@@ -11,8 +11,6 @@ constexpr std::array<FreedomInfo, kFreedoms> kFreedomInfos = {{
     {"credits", "the credit count of an ACK differs (fact 19)"},
     {"ack-coalesced", "the captured responder let a later answer stand for this ACK (fact 21)"},
     {"ack-unasked", "the captured responder acknowledged although nothing asked for it"},
-    {"ack-behind-response",
-     "the ACK of a repetition names the last ACK, not the READ responses since (rdma_rxe)"},
     {"read-resumed", "the answer to a resumed READ begins with Middle or Last (fact 26)"},
     {"long-send-nak", "a SEND longer than its receive: NAK 0x63 of rdma_rxe for our 0x61 (fact 33)"},
     {"request-lost", "we send it; in the capture it was lost before the place of capture"},

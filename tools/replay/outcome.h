@@ -19,7 +19,6 @@ enum class Freedom : std::uint8_t {
   kCredits,
   kCoalescedAck,
   kUnaskedAck,
-  kAckBehindResponse,
   kReadResumed,
   kLongSendNak,
   kLostRequest,

@@ -102,7 +102,7 @@ Outcome ResponderReplay::run() {
   }
   note_inference();
   if (answers()) {
-    AnswerComparison comparison(lane_, messages_, own_, progress_);
+    AnswerComparison comparison(lane_, own_, progress_);
     const bool differed_before = outcome_.verdict == Verdict::kMismatch;
     if (!differed_before) comparison.run(outcome_);
     if (outcome_.verdict == Verdict::kEqual) check_receives();
