@@ -89,22 +89,31 @@ def package_of(cache):
     return _kernel_there(cache).name.removeprefix("kernel-")
 
 
+def _newest_package():
+    for may_update in (True, False):
+        listed = subprocess.run(["apt-cache", "depends", KERNEL_PACKAGE], capture_output=True, text=True).stdout
+        match = re.search(r"Depends: (linux-image-\d\S*)", listed)
+        if match:
+            return match.group(1)
+        # The lists of packages are not kept in images for containers.
+        if may_update and os.geteuid() == 0:
+            _run("apt-get", "-qq", "update")
+    raise ImageError(f"no kernel is known as {KERNEL_PACKAGE}")
+
+
 def prepare_kernel(cache):
     """The newest kernel in `cache`; without one, what the package manager has is downloaded and unpacked there."""
     there = _kernel_there(cache)
     if there:
         return Kernel(there)
-    depends = _run("apt-cache", "depends", KERNEL_PACKAGE)
-    match = re.search(r"Depends: (linux-image-\d\S*)", depends)
-    if match is None:
-        raise ImageError(f"no kernel is known as {KERNEL_PACKAGE}; apt-get update may help")
-    folder = cache / f"kernel-{match.group(1)}"
+    package_name = _newest_package()
+    folder = cache / f"kernel-{package_name}"
     parts = cache / f"unpacking-{os.getpid()}"
     shutil.rmtree(parts, ignore_errors=True)
     (parts / "modules").mkdir(parents=True)
     try:
         # Root's download goes through a user who may not write here.
-        _run("apt-get", "-qq", "-o", "APT::Sandbox::User=root", "download", match.group(1), cwd=parts)
+        _run("apt-get", "-qq", "-o", "APT::Sandbox::User=root", "download", package_name, cwd=parts)
         (package,) = parts.glob("*.deb")
         _unpack(package, parts)
         package.unlink()
