@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "tools/replay/lane.h"
-#include "tools/replay/message.h"
 #include "tools/replay/outcome.h"
 #include "tools/replay/packets.h"
 
