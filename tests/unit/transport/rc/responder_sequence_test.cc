@@ -278,7 +278,8 @@ TEST_F(RcResponder, TakesAPsnInsideTheResponsesOfAReadForADuplicate) {
 
   peer_sends(write_only(Psn(101), payload(1)));
 
-  EXPECT_THAT(sent(), ElementsAre(ack(Psn(102), 1)));
+  // A PSN of the READ would be taken for its answer by rdma_rxe.
+  EXPECT_THAT(sent(), ElementsAre(ack(Psn(99), 1)));
   EXPECT_TRUE(shared_memory_is_untouched());
 }
 
