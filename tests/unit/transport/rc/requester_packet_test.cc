@@ -217,6 +217,22 @@ TEST_F(RcRequesterPackets, FailsAnUnsignaledWorkRequestWithACompletion) {
   EXPECT_THAT(send_completions(), ElementsAre(Completed(1, CompletionStatus::kLocalProtectionError)));
 }
 
+class RcAtomicLength : public RcRequesterPackets, public ::testing::WithParamInterface<SendOperation> {};
+
+INSTANTIATE_TEST_SUITE_P(Operations, RcAtomicLength,
+                         ::testing::Values(SendOperation::kCompareSwap, SendOperation::kFetchAdd,
+                                           SendOperation::kAtomicWrite));
+
+// Fact 32: they are about eight bytes.
+TEST_P(RcAtomicLength, IsEightBytesOrNothingIsSent) {
+  connect();
+  SendWr wr = write_wr(1, 16);
+  wr.request.operation = GetParam();
+  post(wr);
+  EXPECT_THAT(sent(), IsEmpty());
+  EXPECT_THAT(send_completions(), ElementsAre(Completed(1, CompletionStatus::kLocalLengthError)));
+}
+
 TEST_F(RcRequesterPackets, FailsAWorkRequestWhoseRegionVanishesMidway) {
   connect();
   post_quietly(write_wr(1, 3000));
