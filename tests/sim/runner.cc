@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "tests/sim/determinism.h"
 #include "tests/sim/options.h"
 #include "tests/sim/world.h"
 
@@ -125,16 +126,7 @@ SeedResult run_seed(std::uint64_t seed, bool twice, std::FILE* trace) {
   result.failure = world.run();
   result.coverage = world.coverage();
   result.trace_hash = world.trace_hash();
-  if (twice && !result.failure) {
-    World again(options);
-    static_cast<void>(again.run());
-    if (again.trace_hash() != result.trace_hash) {
-      result.failure =
-          Failure{.oracle = "determinism",
-                  .what = fmt::format("two runs of the same seed differ: trace {:#x}, then {:#x}",
-                                      result.trace_hash, again.trace_hash())};
-    }
-  }
+  if (twice && !result.failure) result.failure = check_determinism(options, result.trace_hash);
   return result;
 }
 

@@ -6,6 +6,8 @@
 #include <chrono>
 #include <utility>
 
+#include "tests/sim/leaks.h"
+
 namespace urnic::sim {
 namespace {
 
@@ -78,7 +80,11 @@ std::optional<Failure> World::run() {
   if (!referee_.failure()) fall_silent();
   if (!referee_.failure()) judge_end();
   collect_coverage();
-  if (!referee_.failure()) tear_down();
+  if (!referee_.failure()) {
+    clock_.run_by_itself(microseconds(50));
+    traffic_.clear();
+    take_down(scene_, frames_);
+  }
   if (referee_.failure() && referee_.failure()->oracle == "liveness") {
     Failure failure = *referee_.failure();
     for (const auto& traffic : traffic_) failure.what += "; " + traffic->describe();
@@ -270,26 +276,6 @@ void World::judge_end() {
                                             transport::kCounterNames[static_cast<std::size_t>(counter)],
                                             counters.value(counter)));
     }
-  }
-}
-
-/// Everything can be given back, and nothing is left then.
-void World::tear_down() {
-  clock_.run_by_itself(microseconds(50));
-  traffic_.clear();
-  for (Machine& machine : scene_.machines) {
-    machine.volatile_key.reset();
-    referee_.complain_if("leak", machine.host->tear_down(), std::string(1, name(machine.host->id())));
-    // Destroying may send a last word, but touches no memory.
-    referee_.complain_if("memory", machine.host->memory().check(), std::string(1, name(machine.host->id())));
-    for (Frame* const frame : std::exchange(machine.host->attachment().inbox, {})) frames_.give_back(frame);
-  }
-  scene_.machines.clear();
-  while (!events_.is_empty()) {
-    if (Frame* const frame = events_.take().frame; frame != nullptr) frames_.give_back(frame);
-  }
-  if (frames_.outstanding() > 0) {
-    referee_.complain("leak", fmt::format("{} frames were never given back", frames_.outstanding()));
   }
 }
 

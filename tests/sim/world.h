@@ -62,7 +62,6 @@ class World {
   void maybe_stop_faults();
   void fall_silent();
   void judge_end();
-  void tear_down();
   void collect_coverage();
   void collect_faults();
 
