@@ -2,6 +2,7 @@
 #include <array>
 
 #include "tests/fuzz/device_rig.h"
+#include "tests/support/expected_opcode.h"
 
 namespace urnic::test {
 namespace {
@@ -12,22 +13,6 @@ using transport::QpNumber;
 using transport::QpState;
 using transport::SendOperation;
 using transport::Sge;
-
-CompletionOpcode completion_opcode(SendOperation operation) {
-  static constexpr std::array kOpcodes = {CompletionOpcode::kSend,
-                                          CompletionOpcode::kSend,
-                                          CompletionOpcode::kSend,
-                                          CompletionOpcode::kRdmaWrite,
-                                          CompletionOpcode::kRdmaWrite,
-                                          CompletionOpcode::kRdmaRead,
-                                          CompletionOpcode::kCompareSwap,
-                                          CompletionOpcode::kFetchAdd,
-                                          CompletionOpcode::kFlush,
-                                          CompletionOpcode::kAtomicWrite,
-                                          CompletionOpcode::kLocalInvalidate,
-                                          CompletionOpcode::kBindWindow};
-  return kOpcodes[static_cast<std::size_t>(operation)];
-}
 
 }  // namespace
 
@@ -62,7 +47,7 @@ QpAttributes DeviceRig::attributes_for(const Connection& connection, QpState sta
 void DeviceRig::post_send(std::size_t qp_index, const Posting& posting) {
   const Region region = !transport::sends_data(posting.operation) ? kOwn : kConstant;
   const std::uint64_t wr_id = note_work({.qp = qp(qp_index).number(),
-                                         .opcode = completion_opcode(posting.operation),
+                                         .opcode = test::expected_opcode(posting.operation),
                                          .length = posting.length,
                                          .may_vanish = !posting.is_signaled});
   std::array<Sge, 1> sges{{{.address = address_of(region), .length = posting.length, .lkey = {}}}};

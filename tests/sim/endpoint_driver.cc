@@ -1,9 +1,9 @@
 #include "tests/sim/endpoint_driver.h"
+#include "tests/support/expected_opcode.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <utility>
 
 namespace urnic::sim {
@@ -11,23 +11,6 @@ namespace {
 
 using transport::CompletionStatus;
 using transport::SendOperation;
-
-transport::CompletionOpcode send_opcode(SendOperation operation) {
-  using transport::CompletionOpcode;
-  static constexpr std::array kOpcodes = {CompletionOpcode::kSend,
-                                          CompletionOpcode::kSend,
-                                          CompletionOpcode::kSend,
-                                          CompletionOpcode::kRdmaWrite,
-                                          CompletionOpcode::kRdmaWrite,
-                                          CompletionOpcode::kRdmaRead,
-                                          CompletionOpcode::kCompareSwap,
-                                          CompletionOpcode::kFetchAdd,
-                                          CompletionOpcode::kFlush,
-                                          CompletionOpcode::kAtomicWrite,
-                                          CompletionOpcode::kLocalInvalidate,
-                                          CompletionOpcode::kBindWindow};
-  return kOpcodes[static_cast<std::size_t>(operation)];
-}
 
 /// Where the remote side of an operation that breaks a rule begins; others are where the plan put them.
 Range remote_range(const Operation& operation, const MemoryModel& responder) {
@@ -240,7 +223,7 @@ void EndpointDriver::announce(const Operation& operation, const Prepared& prepar
   note_chain(operation);
   announce_window(operation, prepared);
   sends_.on_posted({.wr_id = operation.id,
-                    .opcode = send_opcode(operation.kind),
+                    .opcode = test::expected_opcode(operation.kind),
                     .byte_length = operation.length,
                     .signaled = operation.signaled});
   if (!operation.is_local()) {
