@@ -40,7 +40,9 @@ class Verdict:
 def judge(run, urnic):
     verdict = Verdict()
     _judge_programs(run, verdict)
-    if run.ours is not None:
+    if run.ours is None or not any(map(_is_roce, read_frames(run.ours))):
+        verdict.complain("our recording has no RoCE packet: nothing was judged")
+    else:
         _check(run, "our recording", run.ours, read_frames(run.ours), urnic, verdict)
     if run.wire is not None:
         frames = read_frames(run.wire)
