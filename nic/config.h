@@ -40,6 +40,8 @@ struct DeviceConfig {
 
   /// The floor under every ACK timeout; see QpConfig::min_ack_timeout.
   transport::Duration min_ack_timeout = std::chrono::microseconds(4194);
+  /// How long the ACK of a WRITE may wait for the program's answer to leave with it; see QpConfig::ack_delay.
+  transport::Duration ack_delay = std::chrono::microseconds(20);
   std::uint32_t window_packets = 128;
 };
 

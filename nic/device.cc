@@ -25,8 +25,6 @@ namespace {
 
 constexpr Duration kLongestLinger = 1s;
 constexpr Duration kLingerPause = 50us;
-/// What a queue pair may take to send its last responses when it is destroyed.
-constexpr Duration kLongestFarewell = 5ms;
 /// The same where the clock does not move by itself.
 constexpr int kMostManualRounds = 1000;
 
@@ -238,7 +236,7 @@ void Device::destroy_qp(std::unique_ptr<QueuePair> qp) {
     // As ~Device(): its locks and lists are not ours.
     static_cast<void>(qp.release());
   } else {
-    send_what_is_owed(*qp);
+    engine_->send_what_is_owed(*qp);
     const Engine::Guard guard(*engine_);
     engine_->bury(*qp, clock_.now());
   }
@@ -251,15 +249,6 @@ Result<void, Error> Device::check_destroyable(const QueuePair& qp) const {
   const Engine::Guard guard(*engine_);
   if (!engine_->groups().has(qp)) return success();
   return failure(Error{.code = EBUSY, .message = "the queue pair is still a member of a multicast group"});
-}
-
-void Device::send_what_is_owed(QueuePair& qp) {
-  const Time end = clock_.now() + kLongestFarewell;
-  for (int i = 0; i < kMostManualRounds && clock_.now() < end; ++i) {
-    const Engine::Guard guard(*engine_);
-    if (!qp.endpoint().owes_response()) return;
-    engine_->run_round(clock_.now());
-  }
 }
 
 Result<void, Error> Device::check_address(const AddressVector& address) const {
@@ -279,6 +268,10 @@ Time Device::next_timeout() const {
 void Device::linger() {
   if (!engine_->is_started() || engine_->is_abandoned()) return;
   if (config_.progress == ProgressMode::kManual) {
+    {
+      const Engine::Guard guard(*engine_);
+      engine_->hurry();
+    }
     for (int i = 0; i < kMostManualRounds && progress(); ++i) {
     }
     return;
@@ -288,6 +281,7 @@ void Device::linger() {
     bool worked = false;
     {
       const Engine::Guard guard(*engine_);
+      engine_->hurry();
       if (!engine_->has_sent_lately(now)) return;
       worked = engine_->run_round(now).worked;
       if (!worked && engine_->is_drained(now)) return;

@@ -137,7 +137,6 @@ class Device {
 
  private:
   Result<void, Error> check_usable() const;
-  void send_what_is_owed(QueuePair& qp);
 
   DeviceConfig config_;
   const Clock& clock_;

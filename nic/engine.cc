@@ -29,6 +29,10 @@ constexpr Duration kFullPortDelay = std::chrono::microseconds(500);
 /// A peer that lost our last acknowledgement repeats its request after its timeout, for many 67 ms (fact 36).
 constexpr Duration kRepeatTime = std::chrono::milliseconds(150);
 constexpr Duration kLately = std::chrono::seconds(1);
+/// What a queue pair may take to send its last responses.
+constexpr Duration kLongestFarewell = std::chrono::milliseconds(5);
+/// The same where the clock does not move by itself.
+constexpr int kMostFarewellRounds = 1000;
 
 }  // namespace
 
@@ -181,6 +185,25 @@ Engine::Round Engine::try_rounds(bool is_application, bool is_poll) {
   }
   thread_.wake();
   return all;
+}
+
+void Engine::send_what_is_owed(QueuePair& qp) {
+  const Time end = clock_.now() + kLongestFarewell;
+  for (int i = 0; i < kMostFarewellRounds && clock_.now() < end; ++i) {
+    const Guard guard(*this);
+    if (!qp.endpoint().owes_response()) return;
+    qp.endpoint().hurry();
+    scheduler_.wake(qp);
+    run_round(clock_.now());
+  }
+}
+
+void Engine::hurry() {
+  queue_pairs_.for_each([this](QueuePair& qp) {
+    if (!qp.endpoint().owes_response()) return;
+    qp.endpoint().hurry();
+    scheduler_.wake(qp);
+  });
 }
 
 void Engine::on_poll() {

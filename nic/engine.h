@@ -79,6 +79,9 @@ class Engine final : public transport::QpEventSink {
   /// One round, if nobody else is at it; further ones when somebody could not get the lock meanwhile.
   Round try_round();
 
+  /// Before `qp` forgets what it owes: sends that, unless the port stays full for long.
+  void send_what_is_owed(QueuePair& qp);
+
   /// The program polls and finds nothing.
   void on_poll();
   /// The program has posted work on `qp`, or changed its state.
@@ -113,6 +116,8 @@ class Engine final : public transport::QpEventSink {
   MulticastGroups& groups() { return groups_; }
   const NeighborCache& neighbors() const { return neighbors_; }
 
+  /// Acknowledgements that wait for something to leave with are due.
+  void hurry();
   /// One round at time `now`.
   Round run_round(transport::Time now);
   /// When the next round must run at the latest: not after `now` while anybody waits for a turn.

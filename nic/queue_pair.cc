@@ -231,6 +231,9 @@ bool QueuePair::note_state() {
 Result<void, Error> QueuePair::modify(const QpAttributes& attributes) {
   if (engine_.is_abandoned()) return failure(abandoned_error());
   if (auto checked = check_ranges(attributes); !checked) return checked;
+  // What was executed for the peer is said before it is forgotten.
+  const bool forgets = attributes.state == QpState::kReset || attributes.state == QpState::kError;
+  if (forgets) engine_.send_what_is_owed(*this);
   {
     // Nobody posts meanwhile: RESET empties the queues.
     const std::scoped_lock queues(send_mutex_, receive_mutex_);
@@ -283,6 +286,7 @@ transport::QpConfig QueuePair::config_from(const QpAttributes& attributes) const
           .qkey = attributes.qkey.value_or(defaults.qkey),
           .notify_when_drained = attributes.notify_when_drained.value_or(false),
           .min_ack_timeout = device.min_ack_timeout,
+          .ack_delay = device.ack_delay,
           .window_packets = device.window_packets};
 }
 

@@ -79,6 +79,8 @@ class Endpoint {
   /// Whether an acknowledgement or a response waits to be sent. A receive completion must not become visible
   /// to the program before the acknowledgement that goes with it has left.
   virtual bool owes_response() const = 0;
+  /// What waits to leave together with something else is due now: nothing else may come any more.
+  virtual void hurry() {}
 };
 
 /// The most that stands in front of a payload: BTH, XRCETH, RETH and immediate; or BTH, XRCETH and AtomicETH without one.

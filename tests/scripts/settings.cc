@@ -89,6 +89,8 @@ std::optional<Trouble> apply_setting(Settings& settings, const Statement& statem
         std::uint16_t mtu = 0;
         std::from_chars(text.data(), text.data() + text.size(), mtu);
         settings.config.path_mtu = static_cast<transport::PathMtu>(mtu);
+      } else if (statement.name == "ack-delay") {
+        settings.config.ack_delay = statement.subject_as<transport::Duration>();
       } else {
         set_number(settings.config, statement.name, statement.subject_as<std::uint64_t>());
       }

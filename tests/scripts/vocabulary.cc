@@ -170,6 +170,7 @@ constexpr auto kVerbs = std::to_array<VerbRule>({
     {"rnr-timer", Verb::kSet, number("code", 31), {}},
     {"qkey", Verb::kSet, number("key", k32Bits), {}},
     {"window-packets", Verb::kSet, number("packets", 4096), {}},
+    {"ack-delay", Verb::kSet, value("duration", Form::kDuration), {}},
     {"access", Verb::kAccess, value("rights", Form::kRights), {}},
     {"memory", Verb::kMemory, kNameSubject, kMemoryFields},
     {"window", Verb::kWindow, kNameSubject, kWindowFields},

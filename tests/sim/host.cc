@@ -34,6 +34,7 @@ nic::DeviceConfig device_config(HostId host, const Options& options) {
   config.progress = nic::ProgressMode::kManual;
   config.seed = Random(options.seed, Stream::kDevices).next() + number;
   config.min_ack_timeout = options.min_ack_timeout;
+  config.ack_delay = options.ack_delay;
   config.window_packets = options.window_packets;
   return config;
 }

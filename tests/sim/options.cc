@@ -136,6 +136,7 @@ void draw_services(Options& options, Random& random) {
   // So often that some are in the middle of a READ whose answer was lost.
   if (random.chance(0.5)) options.deregistrations *= 8;
   options.drains = random.chance(0.35) ? static_cast<std::uint32_t>(random.between(1, 6)) : 0;
+  options.ack_delay = random.chance(0.5) ? random.between(microseconds(1), microseconds(200)) : Duration(0);
 }
 
 Partition draw_partition(const Options& options, Random& random) {
@@ -241,13 +242,13 @@ Duration rnr_timer(std::uint8_t code) {
 std::string Options::to_string() const {
   std::string text = fmt::format(
       "hosts={} mtu={} ip={} pairs={}{} xrc={} uc={} ud={} wrap={} window={} reads={} ack_timeout={} "
-      "min_ack={}us retry={} "
+      "min_ack={}us ack_delay={}us retry={} "
       "rnr_retry={} "
       "rnr_timer={}",
       hosts, transport::bytes(path_mtu), ipv6 ? 6 : 4, pairs, violator ? "+violator" : "",
       std::count(is_xrc.begin(), is_xrc.end() - (violator ? 0 : 1), true), unreliable_pairs, datagram_hosts,
       psn_near_wrap, window_packets, max_reads_in_flight, ack_timeout, microseconds_of(min_ack_timeout),
-      retry_count, rnr_retry, min_rnr_timer);
+      microseconds_of(ack_delay), retry_count, rnr_retry, min_rnr_timer);
   text += fmt::format(
       " ops={} max_message={} weights={} signaled={} inline={} fence={} chain={} depth={}/{} srq={}{} "
       "xrc_srq={} overrun={} one_cq={} "

@@ -87,6 +87,7 @@ struct Options {
   std::uint8_t max_reads_in_flight = 1;
   std::uint8_t ack_timeout = 14;
   Duration min_ack_timeout{};
+  Duration ack_delay{};
   std::uint8_t retry_count = 7;
   std::uint8_t rnr_retry = 7;
   std::uint8_t min_rnr_timer = 1;

@@ -1,5 +1,7 @@
 #include "transport/rc/endpoint.h"
 
+#include <algorithm>
+
 namespace urnic::transport {
 
 RcEndpoint::RcEndpoint(const QpSurroundings& surroundings)
@@ -72,13 +74,13 @@ void RcEndpoint::to_error() {
 
 void RcEndpoint::on_packet(const wire::Packet& packet, Time now) {
   if (!can_receive(state_)) return around_.counters.add(Counter::kWrongState);
-  if (packet.info->is_request) return on_request(packet);
+  if (packet.info->is_request) return on_request(packet, now);
   if (!can_complete()) return around_.counters.add(Counter::kWrongState);
   completer_.on_packet(packet, now);
   fail_if_needed();
 }
 
-void RcEndpoint::on_request(const wire::Packet& packet) {
+void RcEndpoint::on_request(const wire::Packet& packet, Time now) {
   const bool can_execute = around_.receiver.queue != nullptr || around_.xrc_receivers != nullptr;
   if (!can_execute) return around_.counters.add(Counter::kWrongState);
   if (state_ == QpState::kReadyToReceive && !communication_established_) {
@@ -86,17 +88,19 @@ void RcEndpoint::on_request(const wire::Packet& packet) {
     around_.events.on_qp_event(config_.local_qp, QpEvent::kCommunicationEstablished);
   }
   responder_is_next_ = true;
-  responder_.on_request(packet);
+  responder_.on_request(packet, now);
 }
 
 void RcEndpoint::on_timeout(Time now) {
+  if (can_receive(state_)) responder_.on_timeout(now);
   if (!can_complete()) return;
   completer_.on_timeout(now);
   fail_if_needed();
 }
 
 Time RcEndpoint::next_timeout() const {
-  return can_complete() ? retry_.next_timeout() : kNever;
+  const Time response = can_receive(state_) ? responder_.next_timeout() : kNever;
+  return can_complete() ? std::min(response, retry_.next_timeout()) : response;
 }
 
 std::size_t RcEndpoint::poll_transmit(std::span<std::byte> out, Time now) {
@@ -109,10 +113,13 @@ std::size_t RcEndpoint::poll_transmit(std::span<std::byte> out, Time now) {
   if (state_ == QpState::kError) return poll_transmit(out, now);
 
   // Responses and requests take turns, so that a long READ of the peer's does not stop our own sending.
-  std::size_t size = responder_is_next_ ? responder_.poll_transmit(out) : 0;
+  std::size_t size = responder_is_next_ ? responder_.poll_transmit(out, now) : 0;
   const bool is_response = size > 0;
-  if (size == 0 && can_complete()) size = requester_.poll_transmit(out, now);
-  if (size == 0 && !responder_is_next_) size = responder_.poll_transmit(out);
+  if (size == 0 && can_complete()) {
+    size = requester_.poll_transmit(out, now);
+    if (size > 0) responder_.on_own_request(now);
+  }
+  if (size == 0 && !responder_is_next_) size = responder_.poll_transmit(out, now);
   responder_is_next_ = !is_response;
 
   fail_if_needed();

@@ -42,9 +42,10 @@ class RcEndpoint final : public Endpoint {
   Time next_timeout() const override;
   std::size_t poll_transmit(std::span<std::byte> out, Time now) override;
   bool owes_response() const override { return responder_.owes_response(); }
+  void hurry() override { responder_.hurry(); }
 
  private:
-  void on_request(const wire::Packet& packet);
+  void on_request(const wire::Packet& packet, Time now);
   bool can_complete() const { return state_ == QpState::kReadyToSend || state_ == QpState::kSqDrained; }
   void do_local_work();
   void note_drained();

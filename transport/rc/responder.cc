@@ -86,13 +86,13 @@ void Responder::start() {
   received_bytes_ = 0;
   receiver_ = around_.receiver;
   resources_.start(config_.max_responder_resources, bytes(config_.path_mtu));
-  acknowledge_ = false;
+  ack_ = {};
   nak_.reset();
   is_waiting_for_repeat_ = false;
   has_failed_ = false;
 }
 
-void Responder::on_request(const Packet& packet) {
+void Responder::on_request(const Packet& packet, Time now) {
   if (has_failed_) return;
   const std::int32_t ahead = distance(expected_psn_, packet.bth.psn);
   if (ahead < 0) return on_duplicate(packet);
@@ -115,20 +115,27 @@ void Responder::on_request(const Packet& packet) {
   nak_.reset();
   if (answer_to(packet.info->operation)) {
     // Its response acknowledges what came before.
-    acknowledge_ = false;
+    ack_.settle();
   } else {
     acknowledgeable_psn_ = packet.bth.psn;
-    acknowledge_ = acknowledge_ || packet.bth.ack_request;
+    if (packet.bth.ack_request) owe_acknowledge(packet, now);
   }
 }
 
 // What was executed already is not executed again: it is acknowledged, or answered once more (facts 25 to 27). Only a READ
 // is repeated in earnest.
+/// For a request that was executed and has no response of its own. A receive completes after its acknowledgement has left.
+void Responder::owe_acknowledge(const Packet& packet, Time now) {
+  const bool completes_nothing = packet.info->operation == Operation::kWrite && !packet.info->has_immediate();
+  if (!completes_nothing || !packet.info->ends_message()) return ack_.owe();
+  ack_.owe_for_write(now, config_.ack_delay);
+}
+
 void Responder::on_duplicate(const Packet& packet) {
   around_.counters.add(Counter::kDuplicateRequest);
   const std::optional<Answer> answer = answer_to(packet.info->operation);
   if (!answer) {
-    acknowledge_ = true;
+    ack_.owe();
   } else if (*answer == Answer::kMemory) {
     resources_.repeat(packet.bth.psn, packet.reth);
   } else {
@@ -346,13 +353,13 @@ void Responder::refuse(const Refusal& refusal, Psn psn) {
   around_.counters.add(kCounters[static_cast<std::size_t>(refusal.nak)]);
   if (refusal.event) around_.events.on_qp_event(config_.local_qp, *refusal.event);
   nak_ = OwedNak{nak_syndrome(refusal.nak), psn};
-  acknowledge_ = false;
+  ack_.settle();
   has_failed_ = true;
 }
 
 void Responder::flush() {
   resources_.drop_pending();
-  acknowledge_ = false;
+  ack_.settle();
   nak_.reset();
   message_ = {};
   if (has_receive_) complete_receive(CompletionStatus::kWorkRequestFlushed);
@@ -360,7 +367,7 @@ void Responder::flush() {
   while (receiver_.queue->take(receive_)) complete_receive(CompletionStatus::kWorkRequestFlushed);
 }
 
-std::size_t Responder::poll_transmit(std::span<std::byte> out) {
+std::size_t Responder::poll_transmit(std::span<std::byte> out, Time now) {
   while (resources_.has_pending()) {
     if (const std::size_t size = emit_response(out)) return size;
   }
@@ -368,12 +375,12 @@ std::size_t Responder::poll_transmit(std::span<std::byte> out) {
     const OwedNak nak = *nak_;
     nak_.reset();
     // It acknowledges everything before its PSN.
-    acknowledge_ = false;
+    ack_.settle();
     if (kind_of(nak.syndrome) == SyndromeKind::kRnrNak) around_.counters.add(Counter::kRnrNakSent);
     return emit_acknowledge(nak.syndrome, nak.psn, out);
   }
-  if (acknowledge_) {
-    acknowledge_ = false;
+  if (ack_.is_due(now)) {
+    ack_.settle();
     return emit_acknowledge(kAckSyndrome, acknowledgeable_psn_, out);
   }
   return 0;

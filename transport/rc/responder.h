@@ -8,6 +8,7 @@
 
 #include "transport/completion.h"
 #include "transport/qp_config.h"
+#include "transport/rc/owed_ack.h"
 #include "transport/rc/responder_resources.h"
 #include "transport/surroundings.h"
 #include "transport/rc/syndrome.h"
@@ -26,7 +27,7 @@ class Responder {
   /// Begins to expect config.receive_psn, with nothing owed.
   void start();
 
-  void on_request(const wire::Packet& packet);
+  void on_request(const wire::Packet& packet, Time now);
 
   /// What a requester is told, and what our own program is told where no completion tells it.
   struct Refusal {
@@ -35,9 +36,17 @@ class Responder {
   };
 
   /// As Endpoint::poll_transmit(), for responses.
-  std::size_t poll_transmit(std::span<std::byte> out);
+  std::size_t poll_transmit(std::span<std::byte> out, Time now);
+  /// A request of ours leaves: an acknowledgement that waited for it goes next.
+  void on_own_request(Time now) { ack_.on_request_sent(now, config_.ack_delay); }
+  /// When an acknowledgement that waits is due; kNever when none does.
+  Time next_timeout() const { return ack_.waits_until(); }
+  void on_timeout(Time now) {
+    if (ack_.is_due(now)) hurry();
+  }
+  void hurry() { ack_.hurry(); }
 
-  bool owes_response() const { return resources_.has_pending() || acknowledge_ || nak_; }
+  bool owes_response() const { return resources_.has_pending() || ack_.is_owed() || nak_; }
   /// A request was refused for good: once nothing is owed any more the connection is to go to ERR.
   bool has_failed() const { return has_failed_; }
   /// Drops all that is owed; completes the receive of a message in progress, and everything posted to a queue of our own,
@@ -83,6 +92,7 @@ class Responder {
   std::optional<Refusal> execute_with_result(const wire::Packet& packet);
   std::optional<Refusal> invalidate(const wire::Packet& packet);
 
+  void owe_acknowledge(const wire::Packet& packet, Time now);
   void refuse(const Refusal& refusal, Psn psn);
   void complete_receive(CompletionStatus status);
   void complete_message(const wire::Packet& packet);
@@ -108,7 +118,7 @@ class Responder {
   /// Where the current message is received: our own end, or for XRC that of the queue it names.
   ReceiveEnd receiver_;
   ResponderResources resources_;
-  bool acknowledge_ = false;
+  OwedAck ack_;
   std::optional<OwedNak> nak_;
   /// A NAK for the expected PSN is out: nothing more is said until that packet comes (fact 22).
   bool is_waiting_for_repeat_ = false;

@@ -1,0 +1,55 @@
+// OwedAck: whether an acknowledgement is owed, and how long it may wait for a request of ours to leave with it.
+#pragma once
+
+#include <utility>
+
+#include "transport/time.h"
+
+namespace urnic::transport {
+
+/// A program that answers each RDMA WRITE with one of its own looks at its memory for the peer's, and polls its
+/// completion queue for its own. Where the acknowledgement comes alone, it stops polling before the answer has come,
+/// and with a NIC that works while its program polls the answer then waits for another thread. So the acknowledgement
+/// of such a WRITE waits for the answer, but not for longer than the delay; that of all others leaves at once.
+class OwedAck {
+ public:
+  bool is_owed() const { return due_ != kNever; }
+  bool is_due(Time now) const { return due_ <= now; }
+  /// When one that waits is due; kNever when none waits.
+  Time waits_until() const { return due_ == kAtOnce ? kNever : due_; }
+
+  void owe() { due_ = kAtOnce; }
+
+  /// For the last packet of a WRITE that completes no receive. It may wait when the one before was answered within
+  /// `delay`, and when no other came since our last request: who sends several does not wait for us.
+  void owe_for_write(Time now, Duration delay) {
+    const bool is_first = !std::exchange(is_unanswered_, true);
+    arrived_ = now;
+    if (is_owed() || !is_first || !is_answered_soon_) return owe();
+    due_ = now + delay;
+  }
+
+  /// A request of ours leaves at `now`; what waits goes after it.
+  void on_request_sent(Time now, Duration delay) {
+    if (std::exchange(is_unanswered_, false)) is_answered_soon_ = now - arrived_ < delay;
+    hurry();
+  }
+
+  /// What waits is due.
+  void hurry() {
+    if (is_owed()) due_ = kAtOnce;
+  }
+
+  /// It was sent, or something that says the same.
+  void settle() { due_ = kNever; }
+
+ private:
+  static constexpr Time kAtOnce = Time::min();
+
+  Time due_ = kNever;
+  Time arrived_{};  // the newest WRITE
+  bool is_unanswered_ = false;
+  bool is_answered_soon_ = false;
+};
+
+}  // namespace urnic::transport
