@@ -28,6 +28,13 @@ enum class ProgressMode : std::uint8_t {
   kManual,  ///< nobody: the owner calls Device::progress() (simulator, unit tests)
 };
 
+/// What protects a bound memory window of type 2. A device has one or the other, as Linux' verbs say it (commit
+/// 7083e42ee2ff, "Add type 2 memory windows support").
+enum class Type2Windows : std::uint8_t {
+  k2A,  ///< the queue pair that bound it
+  k2B,  ///< that, and the protection domain
+};
+
 struct DeviceConfig {
   std::string name = "urnic0";
   transport::wire::Mac mac;
@@ -36,6 +43,7 @@ struct DeviceConfig {
   PortSpec port;
   std::uint16_t link_mtu = 4200;  ///< the largest IP packet, in bytes
   ProgressMode progress = ProgressMode::kHybrid;
+  Type2Windows type_2_windows = Type2Windows::k2B;
   std::uint64_t seed = 0;  ///< of QPNs, keys and everything else that is drawn
 
   /// The floor under every ACK timeout; see QpConfig::min_ack_timeout.

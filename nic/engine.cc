@@ -44,7 +44,7 @@ Engine::Engine(const DeviceConfig& config, const Clock& clock, const GidTable& g
     : config_(config),
       clock_(clock),
       gids_(gids),
-      memory_(config.seed),
+      memory_(config.seed, config.type_2_windows),
       queue_pairs_(config.seed),
       neighbors_(config, gids),
       transmitter_({.neighbors = neighbors_,

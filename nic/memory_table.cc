@@ -72,8 +72,10 @@ bool is_aligned(const std::byte* memory) {
 
 // Where the slots' numbers begin is drawn too: a key of a process that ran here before hardly ever fits this
 // one. It is never 0, so that no key is.
-MemoryTable::MemoryTable(std::uint64_t seed)
-    : random_(seed), first_slot_(1 + static_cast<std::uint32_t>(random_() % ((1u << 24) - kMaxSlots - 1))) {}
+MemoryTable::MemoryTable(std::uint64_t seed, Type2Windows type_2_windows)
+    : type_2_windows_(type_2_windows),
+      random_(seed),
+      first_slot_(1 + static_cast<std::uint32_t>(random_() % ((1u << 24) - kMaxSlots - 1))) {}
 
 // --- Regions ---
 
@@ -192,20 +194,26 @@ DmaStatus MemoryTable::invalidate(const MemoryUser& user, Rkey rkey) {
   Slot* const window = find_slot(to_integer(rkey));
   if (window == nullptr) return DmaStatus::kInvalidKey;
   if (window->kind != Kind::kWindow2 || window->bound_to == 0) return DmaStatus::kNoAccess;
-  if (window->range.pd != user.pd || window->qp != user.qp) return DmaStatus::kWrongPd;
+  if (!is_for(*window, user)) return DmaStatus::kWrongPd;
   unbind(*window);
   return DmaStatus::kOk;
 }
 
 // --- Access ---
 
+bool MemoryTable::is_for(const Slot& slot, const MemoryUser& user) const {
+  const bool is_type_2 = slot.kind == Kind::kWindow2;
+  if (is_type_2 && slot.qp != user.qp) return false;
+  if (is_type_2 && type_2_windows_ == Type2Windows::k2A) return true;
+  return slot.range.pd == user.pd;
+}
+
 DmaStatus MemoryTable::find_remote(const MemoryUser& user, Rkey rkey, std::uint64_t address, std::uint64_t length,
                                    Access access, std::byte*& memory) {
   const Slot* const slot = find_slot(to_integer(rkey));
   if (slot == nullptr) return DmaStatus::kInvalidKey;
   if (slot->kind != Kind::kRegion && slot->bound_to == 0) return DmaStatus::kInvalidKey;
-  if (slot->range.pd != user.pd) return DmaStatus::kWrongPd;
-  if (slot->kind == Kind::kWindow2 && slot->qp != user.qp) return DmaStatus::kWrongPd;
+  if (!is_for(*slot, user)) return DmaStatus::kWrongPd;
   return check(slot->range, address, length, access, memory);
 }
 

@@ -8,6 +8,7 @@
 #include <span>
 #include <vector>
 
+#include "nic/config.h"
 #include "nic/protection_domain.h"
 #include "transport/dma.h"
 #include "transport/result.h"
@@ -25,8 +26,7 @@ struct MemoryRegion {
   std::uint32_t key = 0;
 };
 
-/// Type 1 windows are for every queue pair of their protection domain, type 2 windows (2B: domain and queue pair are
-/// checked) for the one that bound them.
+/// Type 1 windows are for every queue pair of their protection domain, type 2 windows for the one that bound them.
 enum class WindowType : std::uint8_t { kType1, kType2 };
 
 /// All calls under the engine lock. A zero-length region is legal and contains nothing.
@@ -35,7 +35,7 @@ enum class WindowType : std::uint8_t { kType1, kType2 };
 /// program that unmaps registered memory behind our back is treated like one that touches it itself: SIGSEGV.
 class MemoryTable final : public transport::Dma {
  public:
-  explicit MemoryTable(std::uint64_t seed);
+  explicit MemoryTable(std::uint64_t seed, Type2Windows type_2_windows = Type2Windows::k2B);
 
   /// Adds a region and gives it a key; ENOMEM when the table is full.
   Result<std::uint32_t, Error> add(const MemoryRegion& region);
@@ -91,11 +91,13 @@ class MemoryTable final : public transport::Dma {
   Slot* find_slot(std::uint32_t key);
   Slot* find_window(std::uint32_t key);
   void unbind(Slot& window);
+  bool is_for(const Slot& slot, const transport::MemoryUser& user) const;
   transport::DmaStatus find_remote(const transport::MemoryUser& user, transport::Rkey rkey, std::uint64_t address,
                                    std::uint64_t length, transport::Access access, std::byte*& memory);
 
   static constexpr std::uint32_t kTagBits = 8;
 
+  Type2Windows type_2_windows_;
   std::mt19937_64 random_;
   std::uint32_t first_slot_;  // number of slots_[0]
   std::vector<Slot> slots_;

@@ -22,8 +22,11 @@ using nic::DeviceLimits;
 constexpr std::uint8_t kAckDelayCode = 12;
 
 constexpr unsigned int kCapabilities = IBV_DEVICE_CURR_QP_STATE_MOD | IBV_DEVICE_SYS_IMAGE_GUID |
-                                       IBV_DEVICE_RC_RNR_NAK_GEN | IBV_DEVICE_XRC | IBV_DEVICE_MEM_WINDOW |
-                                       IBV_DEVICE_MEM_WINDOW_TYPE_2B;
+                                       IBV_DEVICE_RC_RNR_NAK_GEN | IBV_DEVICE_XRC | IBV_DEVICE_MEM_WINDOW;
+
+unsigned int window_capability(nic::Type2Windows windows) {
+  return windows == nic::Type2Windows::k2A ? IBV_DEVICE_MEM_WINDOW_TYPE_2A : IBV_DEVICE_MEM_WINDOW_TYPE_2B;
+}
 
 ibv_device_attr attributes_of(const nic::Device& nic) {
   ibv_device_attr attributes{};
@@ -38,7 +41,7 @@ ibv_device_attr attributes_of(const nic::Device& nic) {
   attributes.vendor_part_id = kVendorPartId;
   attributes.max_qp = DeviceLimits::kMaxQueuePairs;
   attributes.max_qp_wr = DeviceLimits::kMaxWorkRequests;
-  attributes.device_cap_flags = kCapabilities;
+  attributes.device_cap_flags = kCapabilities | window_capability(nic.config().type_2_windows);
   attributes.max_sge = DeviceLimits::kMaxSges;
   attributes.max_sge_rd = DeviceLimits::kMaxSges;
   attributes.max_cq = DeviceLimits::kMaxCompletionQueues;

@@ -67,6 +67,11 @@ Result<nic::ProgressMode, Error> parse_progress(std::string_view text) {
   return text == "hybrid" ? nic::ProgressMode::kHybrid : nic::ProgressMode::kThread;
 }
 
+Result<nic::Type2Windows, Error> parse_type_2_windows(std::string_view text) {
+  if (text != "2A" && text != "2B") return Error{.code = EINVAL, .message = "not '2A' or '2B'"};
+  return text == "2A" ? nic::Type2Windows::k2A : nic::Type2Windows::k2B;
+}
+
 std::uint64_t random_seed() {
   std::random_device device;
   return std::uint64_t{device()} << 32 | device();
@@ -232,6 +237,11 @@ Result<NicEnvironment, Error> read_environment() {
     return progress.error();
   }
   device.progress = progress.value().value_or(nic::ProgressMode::kHybrid);
+  const auto windows = read("URNIC_MW_TYPE_2", parse_type_2_windows);
+  if (!windows) {
+    return windows.error();
+  }
+  device.type_2_windows = windows.value().value_or(nic::Type2Windows::k2B);
   const auto ipv4 = read("URNIC_IP", parse_ipv4_interface);
   if (!ipv4) {
     return ipv4.error();

@@ -25,10 +25,14 @@ struct NicEnvironment {
 ///   URNIC_IP6=ADDRESS/LEN  IPv6 address, GID 2     default: none
 ///   URNIC_MAC=M            hardware address        default: made from the address
 ///   URNIC_MTU=N            largest IP packet       default: 4200, or the interface's when that is less
-///   URNIC_PORT=SPEC        see nic::PortSpec       default: the user's vhost-user pair, whichever side is
-///   free URNIC_PCAP=FILE        records every frame URNIC_FAULT=SPEC       see drivers/fault URNIC_SEED=N of
-///   everything drawn     default: random URNIC_PROGRESS=hybrid|thread URNIC_VERBOSE=1 URNIC_LEASE_FD=N the
-///   lease of `urnic run`; without it one is taken here
+///   URNIC_PORT=SPEC        see nic::PortSpec       default: the user's vhost-user pair, whichever side is free
+///   URNIC_PCAP=FILE        records every frame     default: records nothing
+///   URNIC_FAULT=SPEC       see drivers/fault       default: none
+///   URNIC_SEED=N           of everything drawn     default: random
+///   URNIC_PROGRESS=MODE    hybrid or thread        default: hybrid
+///   URNIC_MW_TYPE_2=2A|2B  what type 2 windows are default: 2B
+///   URNIC_VERBOSE=1        says what happens       default: 0
+///   URNIC_LEASE_FD=N       lease of `urnic run`    default: one is taken here
 ///
 /// An empty variable counts as absent. The error is one line for a person and names the variable. May wait
 /// about a second for a program that is just ending (nic::Lease::take). Needs no privilege and starts

@@ -35,6 +35,7 @@ nic::DeviceConfig device_config(HostId host, const Options& options) {
   config.seed = Random(options.seed, Stream::kDevices).next() + number;
   config.min_ack_timeout = options.min_ack_timeout;
   config.ack_delay = options.ack_delay;
+  config.type_2_windows = options.windows_are_2a ? nic::Type2Windows::k2A : nic::Type2Windows::k2B;
   config.window_packets = options.window_packets;
   return config;
 }

@@ -137,6 +137,7 @@ void draw_services(Options& options, Random& random) {
   if (random.chance(0.5)) options.deregistrations *= 8;
   options.drains = random.chance(0.35) ? static_cast<std::uint32_t>(random.between(1, 6)) : 0;
   options.ack_delay = random.chance(0.5) ? random.between(microseconds(1), microseconds(200)) : Duration(0);
+  options.windows_are_2a = random.chance(0.3);
 }
 
 Partition draw_partition(const Options& options, Random& random) {
@@ -257,7 +258,7 @@ std::string Options::to_string() const {
       send_depth, receive_depth, shared_receives, shared_unreliable ? "+unreliable" : "", xrc_receives,
       overruns, one_cq, microseconds_of(post_gap), microseconds_of(receive_gap), deliberate_errors, drains,
       unreliable_errors, deregistrations, volatile_keys);
-  text += fmt::format(" round={}us poll={}us stall={}x{}us port_full={} safety={}",
+  text += fmt::format(" windows={} round={}us poll={}us stall={}x{}us port_full={} safety={}", windows_are_2a ? "2A" : "2B",
                       microseconds_of(round_cost), microseconds_of(poll_delay), stall,
                       microseconds_of(stall_time), port_full, safety_fraction);
   for (std::uint32_t pair = 0; pair < all_pairs(); ++pair) {

@@ -88,6 +88,7 @@ struct Options {
   std::uint8_t ack_timeout = 14;
   Duration min_ack_timeout{};
   Duration ack_delay{};
+  bool windows_are_2a = false;
   std::uint8_t retry_count = 7;
   std::uint8_t rnr_retry = 7;
   std::uint8_t min_rnr_timer = 1;

@@ -33,7 +33,9 @@ Faults (--fault SPEC): loss=P, dup=P, reorder=P, corrupt=P, truncate=P with prob
 and direction=tx|rx|both, separated by commas, e.g. loss=0.01,dup=0.005,seed=7.
 
 Everything is done by environment variables, which can be set by hand: LD_LIBRARY_PATH, and URNIC_IP, URNIC_IP6,
-URNIC_MAC, URNIC_MTU, URNIC_PORT, URNIC_PCAP, URNIC_FAULT, URNIC_SEED, URNIC_VERBOSE, URNIC_PROGRESS=hybrid|thread.
+URNIC_MAC, URNIC_MTU, URNIC_PORT, URNIC_PCAP, URNIC_FAULT, URNIC_SEED, URNIC_VERBOSE, and without an option
+URNIC_PROGRESS=hybrid|thread (who works: the program's polling too, or the NIC's own thread alone) and
+URNIC_MW_TYPE_2=2A|2B (what memory windows of type 2 are).
 
 Exit code: the program's; 2 for wrong usage, 127 for a program that is not there, 126 for one that cannot be
 executed, 1 for anything else that went wrong before the program ran.)";

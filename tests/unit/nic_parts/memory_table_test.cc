@@ -250,5 +250,38 @@ TEST_F(MemoryTableTest, BindsAWindowByAnyKeyThatItHasHad) {
   EXPECT_EQ(bind(region), DmaStatus::kInvalidKey);
 }
 
+// A table whose windows of type 2 are of the other kind than the rest of this file has.
+TEST_F(MemoryTableTest, AsksForTheProtectionDomainOfATypeTwoWindowOnlyWhereItIsOfType2B) {
+  constexpr transport::MemoryUser kOtherQp{.pd = kPd, .qp = transport::QpNumber{0x12}};
+  for (const Type2Windows type : {Type2Windows::k2A, Type2Windows::k2B}) {
+    MemoryTable table(1, type);
+    const auto region = table.add({.pd = kPd,
+                                   .access = kAll | Access::kWindowBind,
+                                   .address = 0x10000,
+                                   .length = memory_.size(),
+                                   .memory = memory_.data()});
+    const Rkey window{table.add_window(WindowType::kType2, kPd).value()};
+    const auto bind_as = [&](const transport::MemoryUser& user) {
+      return table.bind_window(user, {.window = window,
+                                      .new_rkey = window,
+                                      .region = Lkey{region.value()},
+                                      .address = 0x10000,
+                                      .length = 64,
+                                      .access = Access::kRemoteRead});
+    };
+    const auto read_as = [&](const transport::MemoryUser& user) {
+      return table.check_remote(user, window, 0x10000, 8, Access::kRemoteRead);
+    };
+    const DmaStatus expected = type == Type2Windows::k2A ? DmaStatus::kOk : DmaStatus::kWrongPd;
+    EXPECT_EQ(bind_as(kStranger), DmaStatus::kWrongPd) << "both are bound inside their protection domain";
+    ASSERT_EQ(bind_as(kUser), DmaStatus::kOk);
+    EXPECT_EQ(read_as(kUser), DmaStatus::kOk);
+    EXPECT_EQ(read_as(kStranger), expected);
+    EXPECT_EQ(read_as(kOtherQp), DmaStatus::kWrongPd);
+    EXPECT_EQ(table.invalidate(kOtherQp, window), DmaStatus::kWrongPd);
+    EXPECT_EQ(table.invalidate(kStranger, window), expected);
+  }
+}
+
 }  // namespace
 }  // namespace urnic::nic

@@ -53,6 +53,7 @@ TEST_F(EnvironmentTest, DoesWhatItIsTold) {
   set("URNIC_FAULT", "drop=1%");
   set("URNIC_SEED", "0x2a");
   set("URNIC_PROGRESS", "thread");
+  set("URNIC_MW_TYPE_2", "2A");
   set("URNIC_VERBOSE", "1");
   const auto environment = read_environment();
   ASSERT_TRUE(environment) << environment.error().message;
@@ -68,6 +69,7 @@ TEST_F(EnvironmentTest, DoesWhatItIsTold) {
   EXPECT_EQ(environment.value().fault, "drop=1%");
   EXPECT_EQ(device.seed, 42u);
   EXPECT_EQ(device.progress, nic::ProgressMode::kThread);
+  EXPECT_EQ(device.type_2_windows, nic::Type2Windows::k2A);
   EXPECT_TRUE(environment.value().verbose);
 }
 
@@ -169,7 +171,8 @@ INSTANTIATE_TEST_SUITE_P(
                       Hostile{"URNIC_PORT", "pigeon:loft"}, Hostile{"URNIC_PORT", "vhost:"},
                       Hostile{"URNIC_PORT", "vhost:/tmp/x,middle"}, Hostile{"URNIC_SEED", "1.5"},
                       Hostile{"URNIC_SEED", "99999999999999999999"}, Hostile{"URNIC_VERBOSE", "yes"},
-                      Hostile{"URNIC_PROGRESS", "warp"}, Hostile{"URNIC_LEASE_FD", "three"},
+                      Hostile{"URNIC_PROGRESS", "warp"}, Hostile{"URNIC_MW_TYPE_2", "2C"},
+                      Hostile{"URNIC_LEASE_FD", "three"},
                       Hostile{"URNIC_LEASE_FD", "-3"}),
     [](const ::testing::TestParamInfo<Hostile>& hostile) {
       return std::string(hostile.param.name) + "_" + std::to_string(hostile.index);
