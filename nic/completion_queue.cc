@@ -103,6 +103,25 @@ void CompletionQueue::forget(const AcknowledgementDebt& debt) {
   }
 }
 
+void CompletionQueue::discard(transport::QpNumber qp) {
+  const std::lock_guard nobody_polls(poll_mutex_);
+  const std::uint32_t head = head_.load(std::memory_order_relaxed);
+  const std::uint32_t visible = visible_.load(std::memory_order_relaxed);
+  const std::uint32_t held_end = held_end_;
+  std::uint32_t to = head;
+  for (std::uint32_t from = head; from != tail_; ++from) {
+    if (from == visible) visible_.store(to, std::memory_order_seq_cst);
+    if (from == held_end) held_end_ = to;
+    if (ring_[from & mask_].qp_number == qp) continue;
+    ring_[to & mask_] = ring_[from & mask_];
+    holds_[to & mask_] = holds_[from & mask_];
+    ++to;
+  }
+  if (visible == tail_) visible_.store(to, std::memory_order_seq_cst);
+  if (held_end == tail_) held_end_ = to;
+  tail_ = to;
+}
+
 bool CompletionQueue::is_held(std::uint32_t position, transport::Time now) const {
   const Hold& hold = holds_[position & mask_];
   return hold.debt != nullptr && !hold.debt->is_settled(hold.number) && now - hold.since < kMaxHold;

@@ -63,6 +63,9 @@ class CompletionQueue final : public transport::CompletionSink, private ChannelE
   void forget(const AcknowledgementDebt& debt);
   static constexpr transport::Duration kMaxHold = std::chrono::milliseconds(5);
 
+  /// Takes out what `qp` has completed and the program did not fetch. Nothing of that queue pair may be held back.
+  void discard(transport::QpNumber qp);
+
   /// The queue is about to be destroyed: nothing is asked for any more, and events not fetched are forgotten.
   void retire();
 

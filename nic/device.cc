@@ -6,13 +6,11 @@
 #include <cerrno>
 #include <chrono>
 #include <cstring>
-#include <limits>
 #include <thread>
 #include <utility>
 
 #include "nic/counter_aliases.h"
 #include "nic/engine.h"
-#include "nic/page_probe.h"
 
 namespace urnic::nic {
 
@@ -127,54 +125,6 @@ Result<void, Error> Device::start() {
   auto port = open_port_(config_.port, config_.link_mtu);
   if (!port) return failure(std::move(port.error()));
   return engine_->start(std::move(port.value()));
-}
-
-// --- Memory ---
-
-Result<std::unique_ptr<ProtectionDomain>, Error> Device::allocate_pd() {
-  if (auto usable = check_usable(); !usable) return failure(usable.error());
-  auto pd = std::make_unique<ProtectionDomain>();
-  pd->id = transport::PdId{next_pd_.fetch_add(1)};
-  return pd;
-}
-
-Result<MemoryRegion, Error> Device::register_memory(ProtectionDomain& pd, void* memory, std::uint64_t length,
-                                                    std::uint64_t address, Access access) {
-  if (auto usable = check_usable(); !usable) return failure(usable.error());
-  const bool can_be_written = allows(access, Access::kLocalWrite);
-  const bool peer_may_write = allows(access, Access::kRemoteWrite) || allows(access, Access::kRemoteAtomic);
-  if (peer_may_write && !can_be_written) {
-    return failure(invalid("remote write and atomic access need local write access"));
-  }
-  constexpr std::uint64_t kLast = std::numeric_limits<std::uint64_t>::max();
-  if (length > kLast - reinterpret_cast<std::uintptr_t>(memory) || length > kLast - address) {
-    return failure(invalid("the memory region wraps around the end of the address space"));
-  }
-  if (!can_access(memory, length, can_be_written)) {
-    return failure(Error{.code = EFAULT,
-                         .message = can_be_written ? "the memory cannot be read and written"
-                                                   : "the memory cannot be read"});
-  }
-
-  MemoryRegion region{.pd = pd.id,
-                      .access = access,
-                      .address = address,
-                      .length = length,
-                      .memory = static_cast<std::byte*>(memory)};
-  const Engine::Guard guard(*engine_);
-  const auto key = engine_->memory().add(region);
-  if (!key) return failure(key.error());
-  region.key = key.value();
-  pd.users.fetch_add(1);
-  return region;
-}
-
-Result<void, Error> Device::deregister_memory(ProtectionDomain& pd, std::uint32_t key) {
-  if (auto usable = check_usable(); !usable) return usable;
-  const Engine::Guard guard(*engine_);
-  if (auto removed = engine_->memory().remove(key); !removed) return removed;
-  pd.users.fetch_sub(1);
-  return success();
 }
 
 // --- Completion queues ---

@@ -15,6 +15,7 @@
 #include "nic/completion_channel.h"
 #include "nic/completion_queue.h"
 #include "nic/config.h"
+#include "nic/device_memory.h"
 #include "nic/event_handlers.h"
 #include "nic/gid_table.h"
 #include "nic/memory_table.h"
@@ -59,11 +60,25 @@ class Device {
 
   /// Registers `length` bytes at `memory`, known to key users as `address`. EINVAL: remote write or atomic
   /// without local write; EFAULT: a page cannot be read (or written, with local write). Returns the region
-  /// with its key.
+  /// with its key. With on-demand paging (Backing::kOnDemand) no page is looked at; EOPNOTSUPP where the system does
+  /// not let us copy memory that may not be there.
   Result<MemoryRegion, Error> register_memory(ProtectionDomain& pd, void* memory, std::uint64_t length,
-                                              std::uint64_t address, transport::Access access);
+                                              std::uint64_t address, transport::Access access,
+                                              Backing backing = Backing::kMapped);
+  /// Gives the region with `region.key`, of the domain `from`, the attributes in `region`, and the domain `to`, in one
+  /// step. Errors as register_memory(), and EBUSY: windows are bound to it; the region is as it was then.
+  Result<void, Error> reregister_memory(ProtectionDomain& from, ProtectionDomain& to, MemoryRegion region);
   /// Afterwards the memory is not touched any more.
   Result<void, Error> deregister_memory(ProtectionDomain& pd, std::uint32_t key);
+
+  enum class Prefetch : std::uint8_t { kRead, kWrite, kPresentOnly };
+  /// Makes `length` bytes of a region with on-demand paging present, to be read or to be written. EFAULT: no such
+  /// region, a range that is not inside, or memory that is not there; EPERM: another domain, or no right to write;
+  /// EINVAL: a region of another kind.
+  Result<void, Error> prefetch_memory(const ProtectionDomain& pd, std::uint32_t key, std::uint64_t address,
+                                      std::uint64_t length, Prefetch how);
+
+  DeviceMemoryPool& device_memory() { return device_memory_; }
 
   Result<std::unique_ptr<CompletionQueue>, Error> create_cq(std::uint32_t capacity,
                                                             CompletionChannel* channel, void* context);
@@ -138,6 +153,7 @@ class Device {
  private:
   Result<void, Error> check_usable() const;
 
+  DeviceMemoryPool device_memory_;
   DeviceConfig config_;
   const Clock& clock_;
   PortOpener open_port_;

@@ -4,7 +4,6 @@
 
 #include <atomic>
 #include <cerrno>
-#include <cstring>
 
 #include "nic/config.h"
 
@@ -25,48 +24,6 @@ constexpr std::uint32_t kMaxSlots = DeviceLimits::kMaxMemoryRegions;
 /// A slot is not taken again before this many others were freed after it, as long as the table may grow
 /// instead. With 256 tags a slot, a key comes back after 65536 further registrations at the earliest.
 constexpr std::size_t kRestingSlots = 256;
-
-/// Programs poll on the last bytes of a message that is being written. Those are written after all others, in
-/// one store where they are aligned.
-constexpr std::size_t kTailBytes = 8;
-
-void copy_in_order(std::byte* to, std::span<const std::byte> from) {
-  const std::size_t head = from.size() > kTailBytes ? from.size() - kTailBytes : 0;
-  std::memcpy(to, from.data(), head);
-  std::atomic_thread_fence(std::memory_order_release);
-  std::memcpy(to + head, from.data() + head, from.size() - head);
-}
-
-/// Bounds and rights, in the order of fact 30, and where in the process the range begins.
-DmaStatus check(const MemoryRegion& range, std::uint64_t address, std::uint64_t length, Access access,
-                std::byte*& memory) {
-  // An address below the range's wraps around to a huge offset.
-  const std::uint64_t offset = address - range.address;
-  if (offset > range.length || length > range.length - offset) {
-    return DmaStatus::kOutOfBounds;
-  }
-  if (!allows(range.access, access)) {
-    return DmaStatus::kNoAccess;
-  }
-  memory = range.memory + offset;
-  return DmaStatus::kOk;
-}
-
-DmaStatus check_local(const MemoryRegion* region, PdId pd, std::uint64_t address, std::uint64_t length, Access access,
-                      std::byte*& memory) {
-  if (region == nullptr) return DmaStatus::kInvalidKey;
-  if (region->pd != pd) return DmaStatus::kWrongPd;
-  return check(*region, address, length, access, memory);
-}
-
-/// The number at an aligned address of the program's memory, which its own threads may change meanwhile.
-std::atomic_ref<std::uint64_t> number_at(std::byte* memory) {
-  return std::atomic_ref(*reinterpret_cast<std::uint64_t*>(memory));
-}
-
-bool is_aligned(const std::byte* memory) {
-  return reinterpret_cast<std::uintptr_t>(memory) % std::atomic_ref<std::uint64_t>::required_alignment == 0;
-}
 
 }  // namespace
 
@@ -111,15 +68,29 @@ MemoryTable::Slot* MemoryTable::find_slot(std::uint32_t key) {
 
 Result<std::uint32_t, Error> MemoryTable::add(const MemoryRegion& region) { return take_slot(Kind::kRegion, region); }
 
-Result<void, Error> MemoryTable::remove(std::uint32_t key) {
-  const Slot* const slot = find_slot(key);
+/// The region with this key, which no window is bound to.
+Result<MemoryTable::Slot*, Error> MemoryTable::find_unbound(std::uint32_t key) {
+  Slot* const slot = find_slot(key);
   if (slot == nullptr || slot->kind != Kind::kRegion) {
-    return failure(Error{.code = EINVAL, .message = "there is no memory region with this key"});
+    return Error{.code = EINVAL, .message = "there is no memory region with this key"};
   }
   if (slot->bound_windows > 0) {
-    return failure(Error{.code = EBUSY, .message = "memory windows are bound to the memory region"});
+    return Error{.code = EBUSY, .message = "memory windows are bound to the memory region"};
   }
+  return slot;
+}
+
+Result<void, Error> MemoryTable::remove(std::uint32_t key) {
+  if (const auto slot = find_unbound(key); !slot) return failure(slot.error());
   free_slot(key);
+  return success();
+}
+
+Result<void, Error> MemoryTable::replace(std::uint32_t key, const MemoryRegion& region) {
+  const auto slot = find_unbound(key);
+  if (!slot) return failure(slot.error());
+  slot.value()->range = region;
+  slot.value()->range.key = key;
   return success();
 }
 
@@ -171,19 +142,19 @@ DmaStatus MemoryTable::bind_window(const MemoryUser& user, const WindowBinding& 
   bound.range.key = to_integer(binding.new_rkey);
   bound.bound_to = 0;
   if (binding.length > 0) {
-    const MemoryRegion* const region = find(to_integer(binding.region));
-    std::byte* memory = nullptr;
+    Place place;
     const bool writes = (binding.access & (Access::kRemoteWrite | Access::kRemoteAtomic)) != Access::kNone;
     const Access needed = writes ? Access::kWindowBind | Access::kLocalWrite : Access::kWindowBind;
-    const DmaStatus status = check_local(region, user.pd, binding.address, binding.length, needed, memory);
+    const DmaStatus status = find_local(user.pd, binding.region, binding.address, binding.length, needed, place);
     if (status != DmaStatus::kOk) return status;
     bound.range.access = binding.access;
     bound.range.address = binding.is_zero_based ? 0 : binding.address;
     bound.range.length = binding.length;
-    bound.range.memory = memory;
+    bound.range.memory = place.memory;
+    bound.range.backing = place.backing;
     bound.qp = user.qp;
-    bound.bound_to = region->key;
-    ++slots_[index_of(region->key)].bound_windows;
+    bound.bound_to = to_integer(binding.region);
+    ++slots_[index_of(bound.bound_to)].bound_windows;
   }
   unbind(*window);
   *window = bound;
@@ -208,93 +179,44 @@ bool MemoryTable::is_for(const Slot& slot, const MemoryUser& user) const {
   return slot.range.pd == user.pd;
 }
 
+/// Bounds and rights, in the order of fact 30, and where in the process the range begins.
+DmaStatus MemoryTable::check(const MemoryRegion& range, std::uint64_t address, std::uint64_t length, Access access,
+                             Place& place) {
+  // An address below the range's wraps around to a huge offset.
+  const std::uint64_t offset = address - range.address;
+  if (offset > range.length || length > range.length - offset) {
+    return DmaStatus::kOutOfBounds;
+  }
+  if (!allows(range.access, access)) {
+    return DmaStatus::kNoAccess;
+  }
+  // By number: a region of all memory begins at 0, and one without memory is nowhere.
+  place = {.memory = reinterpret_cast<std::byte*>(reinterpret_cast<std::uintptr_t>(range.memory) + offset),
+           .backing = range.backing};
+  return DmaStatus::kOk;
+}
+
+DmaStatus MemoryTable::find_local(PdId pd, Lkey lkey, std::uint64_t address, std::uint64_t length, Access access,
+                                  Place& place) const {
+  const MemoryRegion* const region = find(to_integer(lkey));
+  if (region == nullptr) return DmaStatus::kInvalidKey;
+  if (region->pd != pd) return DmaStatus::kWrongPd;
+  return check(*region, address, length, access, place);
+}
+
 DmaStatus MemoryTable::find_remote(const MemoryUser& user, Rkey rkey, std::uint64_t address, std::uint64_t length,
-                                   Access access, std::byte*& memory) {
+                                   Access access, Place& place) {
   const Slot* const slot = find_slot(to_integer(rkey));
   if (slot == nullptr) return DmaStatus::kInvalidKey;
   if (slot->kind != Kind::kRegion && slot->bound_to == 0) return DmaStatus::kInvalidKey;
   if (!is_for(*slot, user)) return DmaStatus::kWrongPd;
-  return check(slot->range, address, length, access, memory);
-}
-
-DmaStatus MemoryTable::read_local(PdId pd, Lkey lkey, std::uint64_t address, std::span<std::byte> to) {
-  std::byte* memory = nullptr;
-  const DmaStatus status = check_local(find(to_integer(lkey)), pd, address, to.size(), Access::kNone, memory);
-  if (status == DmaStatus::kOk && !to.empty()) {
-    std::memcpy(to.data(), memory, to.size());
-  }
-  return status;
-}
-
-DmaStatus MemoryTable::write_local(PdId pd, Lkey lkey, std::uint64_t address, std::span<const std::byte> from) {
-  std::byte* memory = nullptr;
-  const DmaStatus status =
-      check_local(find(to_integer(lkey)), pd, address, from.size(), Access::kLocalWrite, memory);
-  if (status == DmaStatus::kOk && !from.empty()) {
-    copy_in_order(memory, from);
-  }
-  return status;
+  return check(slot->range, address, length, access, place);
 }
 
 DmaStatus MemoryTable::check_remote(const MemoryUser& user, Rkey rkey, std::uint64_t address, std::uint64_t length,
                                     Access access) {
-  std::byte* memory = nullptr;
-  return find_remote(user, rkey, address, length, access, memory);
-}
-
-DmaStatus MemoryTable::read_remote(const MemoryUser& user, Rkey rkey, std::uint64_t address,
-                                   std::span<std::byte> to) {
-  std::byte* memory = nullptr;
-  const DmaStatus status = find_remote(user, rkey, address, to.size(), Access::kRemoteRead, memory);
-  if (status == DmaStatus::kOk && !to.empty()) {
-    std::memcpy(to.data(), memory, to.size());
-  }
-  return status;
-}
-
-DmaStatus MemoryTable::write_remote(const MemoryUser& user, Rkey rkey, std::uint64_t address,
-                                    std::span<const std::byte> from) {
-  std::byte* memory = nullptr;
-  const DmaStatus status = find_remote(user, rkey, address, from.size(), Access::kRemoteWrite, memory);
-  if (status == DmaStatus::kOk && !from.empty()) {
-    copy_in_order(memory, from);
-  }
-  return status;
-}
-
-// The address on the wire is aligned; where the region was registered at an odd one, the memory still is not.
-
-DmaStatus MemoryTable::compare_swap(const MemoryUser& user, Rkey rkey, std::uint64_t address, std::uint64_t compare,
-                                    std::uint64_t swap, std::uint64_t& original) {
-  std::byte* memory = nullptr;
-  const DmaStatus status = find_remote(user, rkey, address, sizeof original, Access::kRemoteAtomic, memory);
-  if (status != DmaStatus::kOk) return status;
-  if (!is_aligned(memory)) return DmaStatus::kNoAccess;
-  original = compare;
-  number_at(memory).compare_exchange_strong(original, swap);
-  return DmaStatus::kOk;
-}
-
-DmaStatus MemoryTable::fetch_add(const MemoryUser& user, Rkey rkey, std::uint64_t address, std::uint64_t add,
-                                 std::uint64_t& original) {
-  std::byte* memory = nullptr;
-  const DmaStatus status = find_remote(user, rkey, address, sizeof original, Access::kRemoteAtomic, memory);
-  if (status != DmaStatus::kOk) return status;
-  if (!is_aligned(memory)) return DmaStatus::kNoAccess;
-  original = number_at(memory).fetch_add(add);
-  return DmaStatus::kOk;
-}
-
-DmaStatus MemoryTable::write_remote_atomically(const MemoryUser& user, Rkey rkey, std::uint64_t address,
-                                               std::span<const std::byte, 8> from) {
-  std::byte* memory = nullptr;
-  const DmaStatus status = find_remote(user, rkey, address, from.size(), Access::kRemoteWrite, memory);
-  if (status != DmaStatus::kOk) return status;
-  if (!is_aligned(memory)) return DmaStatus::kNoAccess;
-  std::uint64_t number = 0;
-  std::memcpy(&number, from.data(), sizeof number);
-  number_at(memory).store(number);
-  return DmaStatus::kOk;
+  Place place;
+  return find_remote(user, rkey, address, length, access, place);
 }
 
 DmaStatus MemoryTable::flush(const MemoryUser& user, Rkey rkey, std::uint64_t address, std::uint64_t length,
@@ -302,9 +224,9 @@ DmaStatus MemoryTable::flush(const MemoryUser& user, Rkey rkey, std::uint64_t ad
   const Slot* const slot = find_slot(to_integer(rkey));
   if (slot == nullptr) return DmaStatus::kInvalidKey;
   const bool is_whole = scope == transport::FlushScope::kRegion;
-  std::byte* memory = nullptr;
+  Place place;
   const DmaStatus status = find_remote(user, rkey, is_whole ? slot->range.address : address,
-                                       is_whole ? slot->range.length : length, access, memory);
+                                       is_whole ? slot->range.length : length, access, place);
   if (status == DmaStatus::kOk) std::atomic_thread_fence(std::memory_order_seq_cst);
   return status;
 }

@@ -9,22 +9,12 @@
 #include <vector>
 
 #include "nic/config.h"
+#include "nic/memory_region.h"
 #include "nic/protection_domain.h"
 #include "transport/dma.h"
 #include "transport/result.h"
 
 namespace urnic::nic {
-
-/// A registered region. lkey and rkey are the same number: a slot in the upper 24 bits and a tag in the lower
-/// 8, both beginning at random places and not used again soon, so that a stale key is recognised.
-struct MemoryRegion {
-  transport::PdId pd{};
-  transport::Access access = transport::Access::kNone;
-  std::uint64_t address = 0;  ///< what keys' users call its first byte (the IO virtual address)
-  std::uint64_t length = 0;
-  std::byte* memory = nullptr;  ///< where that byte is in this process
-  std::uint32_t key = 0;
-};
 
 /// Type 1 windows are for every queue pair of their protection domain, type 2 windows for the one that bound them.
 enum class WindowType : std::uint8_t { kType1, kType2 };
@@ -32,7 +22,8 @@ enum class WindowType : std::uint8_t { kType1, kType2 };
 /// All calls under the engine lock. A zero-length region is legal and contains nothing.
 ///
 /// Memory is read and written by plain copies in the program's own process. Registration probes every page; a
-/// program that unmaps registered memory behind our back is treated like one that touches it itself: SIGSEGV.
+/// program that unmaps registered memory behind our back is treated like one that touches it itself: SIGSEGV. Regions
+/// with on-demand paging promise nothing: where a page is not there the copy fails (kNotPresent).
 class MemoryTable final : public transport::Dma {
  public:
   explicit MemoryTable(std::uint64_t seed, Type2Windows type_2_windows = Type2Windows::k2B);
@@ -42,6 +33,8 @@ class MemoryTable final : public transport::Dma {
   /// Removes a region; afterwards nothing touches its memory. EINVAL: there is none with this key; EBUSY: windows are
   /// bound to it.
   Result<void, Error> remove(std::uint32_t key);
+  /// Gives the region with this key other attributes, all but the key. EINVAL and EBUSY as remove().
+  Result<void, Error> replace(std::uint32_t key, const MemoryRegion& region);
   /// The region with this key, or null.
   const MemoryRegion* find(std::uint32_t key) const;
 
@@ -85,6 +78,12 @@ class MemoryTable final : public transport::Dma {
     std::uint32_t bound_windows = 0;  // of a region
   };
 
+  /// Where in the process a range is that may be accessed.
+  struct Place {
+    std::byte* memory = nullptr;
+    Backing backing = Backing::kMapped;
+  };
+
   Result<std::uint32_t, Error> take_slot(Kind kind, const MemoryRegion& range);
   void free_slot(std::uint32_t key);
   std::uint32_t index_of(std::uint32_t key) const { return (key >> kTagBits) - first_slot_; }
@@ -92,8 +91,17 @@ class MemoryTable final : public transport::Dma {
   Slot* find_window(std::uint32_t key);
   void unbind(Slot& window);
   bool is_for(const Slot& slot, const transport::MemoryUser& user) const;
+  Result<Slot*, Error> find_unbound(std::uint32_t key);
+  static transport::DmaStatus check(const MemoryRegion& range, std::uint64_t address, std::uint64_t length,
+                                    transport::Access access, Place& place);
+  transport::DmaStatus find_local(transport::PdId pd, transport::Lkey lkey, std::uint64_t address, std::uint64_t length,
+                                  transport::Access access, Place& place) const;
   transport::DmaStatus find_remote(const transport::MemoryUser& user, transport::Rkey rkey, std::uint64_t address,
-                                   std::uint64_t length, transport::Access access, std::byte*& memory);
+                                   std::uint64_t length, transport::Access access, Place& place);
+  transport::DmaStatus find_number(const transport::MemoryUser& user, transport::Rkey rkey, std::uint64_t address,
+                                   transport::Access access, std::byte*& memory);
+  static bool copy_out(const Place& from, std::span<std::byte> to);
+  static bool copy_in(const Place& to, std::span<const std::byte> from);
 
   static constexpr std::uint32_t kTagBits = 8;
 

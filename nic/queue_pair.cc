@@ -297,6 +297,10 @@ void QueuePair::apply(QpState to, const QpAttributes& attributes) {
   switch (to) {
     case QpState::kReset:
       engine_.unschedule(*this);
+      // As hardware does: a queue pair that begins anew has not completed anything yet.
+      for (CompletionQueue* const queue : {attributes_.send_queue, attributes_.receive_queue}) {
+        if (queue != nullptr) queue->discard(number_);
+      }
       current_ = {};
       path_ = {};
       peer_mac_ = {};

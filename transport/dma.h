@@ -37,6 +37,7 @@ enum class DmaStatus : std::uint8_t {
   kWrongPd,      ///< it belongs to another protection domain, or a window to another queue pair
   kOutOfBounds,  ///< the range is not inside
   kNoAccess,     ///< this right was not granted
+  kNotPresent,   ///< the memory itself is not there (on-demand paging)
 };
 
 /// In whose name memory is reached for: regions and type 1 windows look at the protection domain, type 2 windows at
@@ -62,7 +63,7 @@ enum class FlushScope : std::uint8_t { kRange, kRegion };
 
 /// Memory by key. Every call checks key, protection domain, bounds and rights anew, at the moment of the
 /// copy, so that a region deregistered in the middle of a message fails from that packet on (and nothing is
-/// touched when a call fails). Ranges of zero bytes are never looked up by the transport (fact 31). Called
+/// touched when a call fails, but for kNotPresent, which may be found out half-way). Ranges of zero bytes are never looked up by the transport (fact 31). Called
 /// with the device's engine lock held; one call per packet and scatter/gather element.
 class Dma {
  public:

@@ -16,6 +16,7 @@ namespace urnic::verbs_api {
 class Ah;
 struct CompChannel;
 struct Cq;
+struct Dm;
 struct Mr;
 struct Mw;
 struct Pd;
@@ -49,8 +50,11 @@ class Context : public verbs_context {
     kFork,    ///< this is a child, and the parent opened it
   };
   void die(Death why) { death_.store(why, std::memory_order_relaxed); }
-  /// Whether every verb on it must fail with dead_error().
+  /// Whether every verb on it must fail with dead_error(), but for those that only tell what the device is, or need
+  /// nothing but memory: a forked child may ask them.
   bool is_dead() const { return death_.load(std::memory_order_relaxed) != Death::kAlive; }
+  bool is_closed() const { return death_.load(std::memory_order_relaxed) == Death::kClosed; }
+  bool is_forked() const { return death_.load(std::memory_order_relaxed) == Death::kFork; }
   /// EIO; the first time it says why on stderr.
   int dead_error() const;
 
@@ -65,6 +69,7 @@ class Context : public verbs_context {
   std::unordered_set<Xrcd*> xrcds;
   std::unordered_set<Mw*> mws;
   std::unordered_set<Ah*> ahs;
+  std::unordered_set<Dm*> dms;
 
  private:
   Context(ibv_device& device, nic::Device& nic);

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "nic/config.h"
+#include "nic/guarded_copy.h"
 #include "verbs_api/context.h"
 #include "verbs_api/device_list.h"
 #include "verbs_api/failure.h"
@@ -68,12 +69,24 @@ ibv_device_attr attributes_of(const nic::Device& nic) {
   return attributes;
 }
 
+/// Every operation may use memory that comes and goes: the processor copies it.
+void offer_on_demand_paging(ibv_device_attr_ex& attributes) {
+  if (!nic::can_copy_guarded()) return;
+  constexpr std::uint32_t kMessages = IBV_ODP_SUPPORT_SEND | IBV_ODP_SUPPORT_RECV;
+  constexpr std::uint32_t kRemote = IBV_ODP_SUPPORT_WRITE | IBV_ODP_SUPPORT_READ | IBV_ODP_SUPPORT_ATOMIC;
+  attributes.odp_caps.general_caps = IBV_ODP_SUPPORT | IBV_ODP_SUPPORT_IMPLICIT;
+  attributes.odp_caps.per_transport_caps.rc_odp_caps = kMessages | kRemote | IBV_ODP_SUPPORT_SRQ_RECV;
+  attributes.odp_caps.per_transport_caps.uc_odp_caps = kMessages | IBV_ODP_SUPPORT_WRITE | IBV_ODP_SUPPORT_SRQ_RECV;
+  attributes.odp_caps.per_transport_caps.ud_odp_caps = kMessages | IBV_ODP_SUPPORT_SRQ_RECV;
+  attributes.xrc_odp_caps = kMessages | kRemote | IBV_ODP_SUPPORT_SRQ_RECV;
+}
+
 }  // namespace
 
 int query_device_ex(ibv_context* context, const ibv_query_device_ex_input*, ibv_device_attr_ex* attributes,
                     std::size_t size) noexcept {
   const Context& owner = Context::of(context);
-  if (owner.is_dead()) {
+  if (owner.is_closed()) {
     return owner.dead_error();
   }
   if (size < sizeof(ibv_device_attr)) {
@@ -83,6 +96,8 @@ int query_device_ex(ibv_context* context, const ibv_query_device_ex_input*, ibv_
   ours.orig_attr = attributes_of(owner.nic());
   ours.device_cap_flags_ex = ours.orig_attr.device_cap_flags;
   ours.phys_port_cnt_ex = ours.orig_attr.phys_port_cnt;
+  ours.max_dm_size = nic::DeviceMemoryPool::kCapacity;
+  offer_on_demand_paging(ours);
   // The caller's struct may be an older or a newer one.
   std::memset(attributes, 0, size);
   std::memcpy(attributes, &ours, std::min(size, sizeof(ours)));
@@ -98,7 +113,7 @@ extern "C" {
 
 int ibv_query_device(ibv_context* context, ibv_device_attr* device_attr) {
   const Context& owner = Context::of(context);
-  if (owner.is_dead()) {
+  if (owner.is_closed()) {
     return refuse(owner.dead_error());
   }
   *device_attr = urnic::verbs_api::attributes_of(owner.nic());

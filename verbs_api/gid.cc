@@ -37,7 +37,7 @@ void write_entry(void* to, std::size_t size, std::uint32_t index, const transpor
 int query_entry(ibv_context* context, std::uint32_t port, std::uint32_t index, void* entry,
                 std::uint32_t flags, std::size_t entry_size) {
   const Context& owner = Context::of(context);
-  if (owner.is_dead()) {
+  if (owner.is_closed()) {
     return refuse(owner.dead_error());
   }
   if (flags != 0) {
@@ -67,8 +67,8 @@ extern "C" {
 
 int ibv_query_gid(ibv_context* context, uint8_t port_num, int index, ibv_gid* gid) {
   const Context& owner = Context::of(context);
-  if (owner.is_dead() || !is_index(port_num, index)) {
-    errno = owner.is_dead() ? owner.dead_error() : EINVAL;
+  if (owner.is_closed() || !is_index(port_num, index)) {
+    errno = owner.is_closed() ? owner.dead_error() : EINVAL;
     return -1;
   }
   const auto entry = owner.nic().gids().at(static_cast<std::size_t>(index));
@@ -84,7 +84,7 @@ int _ibv_query_gid_ex(ibv_context* context, uint32_t port_num, uint32_t gid_inde
 ssize_t _ibv_query_gid_table(ibv_context* context, ibv_gid_entry* entries, size_t max_entries, uint32_t flags,
                              size_t entry_size) {
   const Context& owner = Context::of(context);
-  if (owner.is_dead()) {
+  if (owner.is_closed()) {
     return -refuse(owner.dead_error());
   }
   if (flags != 0) {

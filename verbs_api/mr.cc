@@ -1,18 +1,22 @@
 #include "verbs_api/mr.h"
 
 #include <cerrno>
-#include <cstdint>
+#include <limits>
 #include <memory>
 #include <mutex>
+#include <utility>
 
-#include "transport/dma.h"
-#include "transport/result.h"
 #include "verbs_api/access_flags.h"
 #include "verbs_api/context.h"
+#include "verbs_api/dm.h"
 #include "verbs_api/failure.h"
+#include "verbs_api/operations.h"
 #include "verbs_api/pd.h"
 
 namespace urnic::verbs_api {
+
+using nic::Backing;
+using nic::MemoryRegion;
 
 Mr::~Mr() {
   if (is_registered) {
@@ -28,48 +32,37 @@ void Mr::end() {
   }
 }
 
-namespace {
-
-/// What a region may be registered with: rights, and flags that a driver is free to ignore, such as relaxed
-/// ordering. EOPNOTSUPP for what only other devices can do, EINVAL for what nobody knows.
-Result<transport::Access, int> checked_access(unsigned int flags) {
-  constexpr unsigned int kOtherDevices = IBV_ACCESS_ON_DEMAND | IBV_ACCESS_HUGETLB;
-
+Result<RegistrationFlags, int> parse_registration_flags(unsigned int flags) {
+  constexpr unsigned int kKnown =
+      kAccessRights | IBV_ACCESS_ZERO_BASED | IBV_ACCESS_ON_DEMAND | IBV_ACCESS_HUGETLB;
   const unsigned int wanted = flags & ~static_cast<unsigned int>(IBV_ACCESS_OPTIONAL_RANGE);
-  if ((wanted & ~(kAccessRights | IBV_ACCESS_ZERO_BASED | kOtherDevices)) != 0) {
-    return EINVAL;
-  }
-  if ((wanted & kOtherDevices) != 0) {
-    return EOPNOTSUPP;
-  }
-  return to_access(wanted);
+  if ((wanted & ~kKnown) != 0) return EINVAL;
+  const bool is_on_demand = (wanted & IBV_ACCESS_ON_DEMAND) != 0;
+  if ((wanted & IBV_ACCESS_HUGETLB) != 0 && !is_on_demand) return EOPNOTSUPP;
+  return RegistrationFlags{.access = to_access(wanted),
+                           .backing = is_on_demand ? Backing::kOnDemand : Backing::kMapped,
+                           .is_zero_based = (wanted & IBV_ACCESS_ZERO_BASED) != 0};
 }
 
-ibv_mr* register_memory(ibv_pd* pd, void* memory, std::size_t length, std::uint64_t address,
-                        unsigned int flags) {
-  Context& owner = Context::of(pd->context);
+Mr* register_region(ibv_pd& pd, const char* verb, const MemoryRegion& wanted) {
+  Context& owner = Context::of(pd.context);
   if (owner.is_dead()) {
     return fail(owner.dead_error());
   }
-  const auto access = checked_access(flags);
-  if (!access) {
-    return fail(access.error());
-  }
-  const bool is_zero_based = (flags & IBV_ACCESS_ZERO_BASED) != 0;
-  return or_out_of_memory([&]() -> ibv_mr* {
-    auto created = std::make_unique<Mr>(*pd);
-    const auto region = owner.nic().register_memory(*Pd::of(pd).inner, memory, length,
-                                                    is_zero_based ? 0 : address, access.value());
+  return or_out_of_memory([&]() -> Mr* {
+    auto created = std::make_unique<Mr>(pd);
+    const auto region = owner.nic().register_memory(*Pd::of(&pd).inner, wanted.memory, wanted.length, wanted.address,
+                                                    wanted.access, wanted.backing);
     if (!region) {
-      return fail(explain("reg_mr", region.error()));
+      return fail(explain(verb, region.error()));
     }
-    const std::uint32_t key = region.value().key;
+    created->region = region.value();
     created->is_registered = true;
-    created->addr = memory;
-    created->length = length;
-    created->handle = key;
-    created->lkey = key;
-    created->rkey = key;
+    created->addr = wanted.memory;
+    created->length = wanted.length;
+    created->handle = region.value().key;
+    created->lkey = region.value().key;
+    created->rkey = region.value().key;
 
     const std::lock_guard lock(owner.mutex());
     owner.mrs.insert(created.get());
@@ -77,15 +70,76 @@ ibv_mr* register_memory(ibv_pd* pd, void* memory, std::size_t length, std::uint6
   });
 }
 
+namespace {
+
+ibv_mr* register_memory(ibv_pd* pd, void* memory, std::size_t length, std::uint64_t address, unsigned int flags) {
+  const auto wanted = parse_registration_flags(flags);
+  if (!wanted) {
+    return fail(wanted.error());
+  }
+  // All of the process's memory is known by its own addresses, and by pages only.
+  const bool is_implicit = memory == nullptr && length == std::numeric_limits<std::size_t>::max();
+  if (is_implicit && (wanted.value().backing != Backing::kOnDemand || address != 0)) {
+    return fail(EINVAL);
+  }
+  Mr* const mr = register_region(*pd, "reg_mr",
+                                 {.access = wanted.value().access,
+                                  .address = wanted.value().is_zero_based ? 0 : address,
+                                  .length = length,
+                                  .memory = static_cast<std::byte*>(memory),
+                                  .backing = wanted.value().backing});
+  if (mr != nullptr) {
+    mr->is_zero_based = wanted.value().is_zero_based;
+  }
+  return mr;
+}
+
+/// Memory of another device's driver, as far as it lets the processor see it.
+ibv_mr* register_dma_buf(ibv_pd* pd, std::uint64_t offset, std::size_t length, std::uint64_t address, int fd,
+                         unsigned int flags) {
+  const auto wanted = parse_registration_flags(flags);
+  if (!wanted) {
+    return fail(wanted.error());
+  }
+  const bool is_plain = wanted.value().backing == Backing::kMapped && !wanted.value().is_zero_based;
+  if (!is_plain) {
+    return fail(EOPNOTSUPP);
+  }
+  auto mapping = Mapping::make(fd, offset, length, allows(wanted.value().access, transport::Access::kLocalWrite));
+  if (!mapping) {
+    return fail(mapping.error());
+  }
+  Mr* const mr = register_region(*pd, "reg_dmabuf_mr",
+                                 {.access = wanted.value().access,
+                                  .address = address,
+                                  .length = length,
+                                  .memory = mapping.value().memory()});
+  if (mr == nullptr) {
+    return nullptr;
+  }
+  mr->addr = nullptr;  // the mapping is ours alone
+  mr->mapping = std::move(mapping.value());
+  return mr;
+}
+
 }  // namespace
+
+ibv_mr* alloc_null_mr(ibv_pd* pd) noexcept {
+  Mr* const mr = register_region(*pd, "alloc_null_mr",
+                                 {.access = transport::Access::kLocalWrite,
+                                  .length = std::numeric_limits<std::uint64_t>::max(),
+                                  .backing = Backing::kNothing});
+  return mr;
+}
+
 }  // namespace urnic::verbs_api
 
 using urnic::verbs_api::Context;
 using urnic::verbs_api::explain;
-using urnic::verbs_api::fail;
 using urnic::verbs_api::Mr;
 using urnic::verbs_api::Pd;
 using urnic::verbs_api::refuse;
+using urnic::verbs_api::register_dma_buf;
 using urnic::verbs_api::register_memory;
 
 extern "C" {
@@ -103,13 +157,8 @@ ibv_mr* ibv_reg_mr_iova2(ibv_pd* pd, void* addr, size_t length, uint64_t iova, u
   return register_memory(pd, addr, length, iova, access);
 }
 
-ibv_mr* ibv_reg_dmabuf_mr(ibv_pd*, uint64_t, size_t, uint64_t, int, int) {
-  return fail(EOPNOTSUPP);
-}
-
-int ibv_rereg_mr(ibv_mr*, int, ibv_pd*, void*, size_t, int) {
-  errno = EOPNOTSUPP;
-  return IBV_REREG_MR_ERR_INPUT;  // the region is as it was
+ibv_mr* ibv_reg_dmabuf_mr(ibv_pd* pd, uint64_t offset, size_t length, uint64_t iova, int fd, int access) {
+  return register_dma_buf(pd, offset, length, iova, fd, static_cast<unsigned int>(access));
 }
 
 int ibv_dereg_mr(ibv_mr* mr) {
@@ -124,6 +173,9 @@ int ibv_dereg_mr(ibv_mr* mr) {
   {
     const std::lock_guard lock(owner.mutex());
     owner.mrs.erase(&Mr::of(mr));
+  }
+  if (Mr::of(mr).device_memory != nullptr) {
+    Mr::of(mr).device_memory->inner->users.fetch_sub(1);
   }
   Mr::of(mr).is_registered = false;
   delete &Mr::of(mr);

@@ -10,6 +10,11 @@ void fill_operations(verbs_context& context) {
   context.create_srq_ex = create_srq_ex;
   context.open_xrcd = open_xrcd;
   context.close_xrcd = close_xrcd;
+  context.alloc_null_mr = alloc_null_mr;
+  context.advise_mr = advise_mr;
+  context.alloc_dm = alloc_dm;
+  context.free_dm = free_dm;
+  context.reg_dm_mr = register_dm;
   context.sz = sizeof(verbs_context);
 
   ibv_context_ops& ops = context.context.ops;

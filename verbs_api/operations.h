@@ -27,6 +27,13 @@ ibv_srq* create_srq_ex(ibv_context* context, ibv_srq_init_attr_ex* wanted) noexc
 int get_srq_number(ibv_srq* srq, std::uint32_t* number) noexcept;
 ibv_xrcd* open_xrcd(ibv_context* context, ibv_xrcd_init_attr* wanted) noexcept;
 int close_xrcd(ibv_xrcd* xrcd) noexcept;
+// mr.cc, advise_mr.cc, dm.cc
+ibv_mr* alloc_null_mr(ibv_pd* pd) noexcept;
+int advise_mr(ibv_pd* pd, ibv_advise_mr_advice advice, std::uint32_t flags, ibv_sge* elements,
+              std::uint32_t count) noexcept;
+ibv_dm* alloc_dm(ibv_context* context, ibv_alloc_dm_attr* wanted) noexcept;
+int free_dm(ibv_dm* dm) noexcept;
+ibv_mr* register_dm(ibv_pd* pd, ibv_dm* dm, std::uint64_t offset, std::size_t length, unsigned int flags) noexcept;
 // mw.cc
 ibv_mw* alloc_mw(ibv_pd* pd, ibv_mw_type type) noexcept;
 int dealloc_mw(ibv_mw* mw) noexcept;

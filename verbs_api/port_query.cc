@@ -48,7 +48,7 @@ ibv_port_attr attributes_of(const nic::Device& nic) {
 int query_port(ibv_context* context, std::uint8_t port, ibv_port_attr* attributes,
                std::size_t size) noexcept {
   const Context& owner = Context::of(context);
-  if (owner.is_dead()) {
+  if (owner.is_closed()) {
     return owner.dead_error();
   }
   if (port != kPort) {
@@ -81,8 +81,8 @@ int ibv_query_port(ibv_context* context, uint8_t port_num, _compat_ibv_port_attr
 
 int ibv_query_pkey(ibv_context* context, uint8_t port_num, int index, __be16* pkey) {
   const Context& owner = Context::of(context);
-  if (const int error = owner.is_dead() ? owner.dead_error() : EINVAL;
-      owner.is_dead() || port_num != kPort || index != 0) {
+  if (const int error = owner.is_closed() ? owner.dead_error() : EINVAL;
+      owner.is_closed() || port_num != kPort || index != 0) {
     errno = error;
     return -1;
   }

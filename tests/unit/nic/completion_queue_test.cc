@@ -187,6 +187,24 @@ TEST_F(CompletionQueueHoldTest, HoldsACompletionForALimitedTime) {
   EXPECT_THAT(poll(), ElementsAre(1));
 }
 
+// A queue pair that begins anew is not told of its former life; the others lose nothing, in whatever order they came.
+TEST_F(CompletionQueueTest, ForgetsWhatAQueuePairHadCompletedWhenItIsReset) {
+  pair.connect();
+  pair.connect();
+  for (std::uint64_t i = 0; i < 6; ++i) pair.a().post_receive(10 + i, 0, 10, i % 2);
+  for (std::uint64_t i = 0; i < 6; ++i) {
+    pair.b().post_send(i, 0, 10, i % 2);
+    pair.settle();
+  }
+  EXPECT_EQ(pair.a().device().counters().value(transport::Counter::kReceivesCompleted), 6u);
+  ASSERT_TRUE(pair.a().qp(0).modify({.state = transport::QpState::kReset}));
+  EXPECT_EQ(pair.a().poll_text(), "11 ok, 13 ok, 15 ok");
+  pair.b().post_send(9, 0, 10, 1);
+  pair.a().post_receive(19, 0, 10, 1);
+  pair.pass(std::chrono::seconds(1));
+  EXPECT_EQ(pair.a().poll_text(), "19 ok");
+}
+
 // One queue pair after the other owes an acknowledgement, so that there is never a time without.
 TEST_F(CompletionQueueHoldTest, CountsTheTimeOfEachCompletionFromItsOwn) {
   complete_owing(1, first);

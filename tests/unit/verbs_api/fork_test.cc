@@ -94,6 +94,30 @@ TEST(Fork, EveryVerbFailsInTheChildOnWhatTheParentOpened) {
   EXPECT_EQ(result.said.find('\n'), result.said.size() - 1) << result.said;
 }
 
+TEST(Fork, TheChildMayAskWhatTheDeviceIsAndHaveItsMemory) {
+  const ContextPtr context = open_device();
+  const ChildResult result = in_child([&] {
+    ibv_device_attr_ex attributes{};
+    ibv_port_attr port{};
+    ibv_gid gid{};
+    int step = 1;
+    if (ibv_query_device_ex(context.get(), nullptr, &attributes) != 0 || attributes.max_dm_size == 0) return step;
+    ++step;
+    if (ibv_query_port(context.get(), 1, &port) != 0) return step;
+    ++step;
+    if (ibv_query_gid(context.get(), 1, kIpv4Gid, &gid) != 0) return step;
+    ++step;
+    ibv_alloc_dm_attr wanted{.length = 64, .log_align_req = 0, .comp_mask = 0};
+    ibv_dm* const dm = ibv_alloc_dm(context.get(), &wanted);
+    std::uint32_t number = 7;
+    if (dm == nullptr || ibv_memcpy_to_dm(dm, 4, &number, sizeof(number)) != 0) return step;
+    ++step;
+    return ibv_free_dm(dm) == 0 ? 0 : step;
+  });
+  expect_clean_exit(result);
+  EXPECT_EQ(result.said, "");
+}
+
 TEST(Fork, TheParentGoesOnAsIfNothingHadHappened) {
   Pair pair;
   expect_clean_exit(in_child([] { return 0; }));

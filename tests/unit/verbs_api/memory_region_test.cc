@@ -49,11 +49,6 @@ TEST_F(MemoryRegion, IgnoresTheOptionalFlags) {
   EXPECT_EQ(register_with(0x3ff00001), 0);
 }
 
-TEST_F(MemoryRegion, DoesNotSupportWhatOnlyOtherDevicesDo) {
-  EXPECT_EQ(register_with(IBV_ACCESS_ON_DEMAND), EOPNOTSUPP);
-  EXPECT_EQ(register_with(IBV_ACCESS_HUGETLB), EOPNOTSUPP);
-}
-
 TEST_F(MemoryRegion, RefusesFlagsThatNobodyKnows) {
   EXPECT_EQ(register_with(1u << 12), EINVAL);
 }
@@ -79,18 +74,63 @@ TEST_F(MemoryRegion, MayBeReadOnlyMemoryWithoutLocalWrite) {
   munmap(constant, page);
 }
 
-TEST_F(MemoryRegion, CannotBeRegisteredAgainAndStaysAsItIs) {
-  const Buffer buffer(pd_.get(), 64);
-  ibv_mr* const mr = const_cast<Buffer&>(buffer).mr();
-  errno = 0;
-  EXPECT_LT(ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_ACCESS, nullptr, nullptr, 0, IBV_ACCESS_LOCAL_WRITE), 0);
-  EXPECT_EQ(errno, EOPNOTSUPP);
+// A file of memory is as good as a dma-buf: both are descriptors that can be mapped.
+TEST_F(MemoryRegion, MayBeADmaBuf) {
+  const int fd = memfd_create("dma-buf", MFD_CLOEXEC);
+  ASSERT_EQ(ftruncate(fd, 16384), 0);
+  Pair pair;
+  const MrPtr mr(ibv_reg_dmabuf_mr(pair.pd(), 4100, 64, 0x1000, fd, kAllAccess));
+  ASSERT_NE(mr, nullptr);
+  Buffer from(pair.pd(), 8);
+  from.fill(3);
+  ibv_send_wr wr = request(IBV_WR_RDMA_WRITE);
+  wr.wr.rdma = {.remote_addr = 0x1000 + 56, .rkey = mr->rkey};
+  ASSERT_EQ(post_send(pair.a(), wr, {from.sge()}), 0);
+  EXPECT_EQ(next_completion(pair.cq_a()).status, IBV_WC_SUCCESS);
+  std::vector<std::uint8_t> written(8);
+  EXPECT_EQ(pread(fd, written.data(), written.size(), 4100 + 56), 8);
+  EXPECT_EQ(written, from.bytes());
+  close(fd);
 }
 
-TEST_F(MemoryRegion, OfADmaBufIsNotSupported) {
-  errno = 0;
-  EXPECT_EQ(ibv_reg_dmabuf_mr(pd_.get(), 0, 4096, 0, 0, IBV_ACCESS_LOCAL_WRITE), nullptr);
-  EXPECT_EQ(errno, EOPNOTSUPP);
+TEST_F(MemoryRegion, OfADmaBufHasToBeThere) {
+  const int fd = memfd_create("dma-buf", MFD_CLOEXEC);
+  ASSERT_EQ(ftruncate(fd, 4096), 0);
+  const auto refused = [&](std::uint64_t offset, std::size_t length, int descriptor, unsigned int access) {
+    errno = 0;
+    const auto flags = static_cast<int>(access);
+    return ibv_reg_dmabuf_mr(pd_.get(), offset, length, 0, descriptor, flags) == nullptr ? errno : 0;
+  };
+  EXPECT_EQ(refused(0, 64, -1, kAllAccess), EBADF);
+  EXPECT_EQ(refused(0, 0, fd, kAllAccess), EINVAL);
+  EXPECT_EQ(refused(~std::uint64_t{0}, 64, fd, kAllAccess), EINVAL);
+  EXPECT_EQ(refused(0, ~std::size_t{0}, fd, kAllAccess), EINVAL);
+  EXPECT_EQ(refused(4096, 64, fd, kAllAccess), EFAULT) << "behind the end of the file";
+  EXPECT_EQ(refused(0, 64, fd, IBV_ACCESS_ON_DEMAND), EOPNOTSUPP);
+  close(fd);
+}
+
+TEST_F(MemoryRegion, OfNothingReadsAsZerosAndForgetsWhatIsWritten) {
+  Pair pair;
+  const MrPtr null(ibv_alloc_null_mr(pair.pd()));
+  ASSERT_NE(null, nullptr);
+  Buffer to(pair.pd(), 16);
+  to.fill(1);
+  const ibv_sge nowhere{.addr = 0x123456789, .length = 8, .lkey = null->lkey};
+  ASSERT_EQ(post_send(pair.a(), request(IBV_WR_RDMA_WRITE, to), {nowhere}), 0);
+  EXPECT_EQ(next_completion(pair.cq_a()).status, IBV_WC_SUCCESS);
+  EXPECT_EQ(std::vector<std::uint8_t>(to.data(), to.data() + 8), std::vector<std::uint8_t>(8, 0));
+  // A receive that wants only the end of what comes.
+  to.fill(2);
+  ASSERT_EQ(post_receive(pair.b(), 1, {nowhere, to.sge(8, 8)}), 0);
+  ASSERT_EQ(post_send(pair.a(), request(IBV_WR_SEND), {to.sge()}), 0);
+  EXPECT_EQ(next_completion(pair.cq_b()).status, IBV_WC_SUCCESS);
+  EXPECT_EQ(next_completion(pair.cq_a()).status, IBV_WC_SUCCESS);
+  // Peers do not reach it.
+  ibv_send_wr wr = request(IBV_WR_RDMA_WRITE);
+  wr.wr.rdma = {.remote_addr = 0, .rkey = null->rkey};
+  ASSERT_EQ(post_send(pair.a(), wr, {to.sge()}), 0);
+  EXPECT_EQ(next_completion(pair.cq_a()).status, IBV_WC_REM_ACCESS_ERR);
 }
 
 }  // namespace

@@ -1,0 +1,114 @@
+// A device's protection domains and memory regions.
+#include <cerrno>
+#include <limits>
+
+#include "nic/device.h"
+#include "nic/engine.h"
+#include "nic/guarded_copy.h"
+#include "nic/page_probe.h"
+
+namespace urnic::nic {
+
+using transport::Access;
+
+namespace {
+
+Error invalid(const char* message) { return {.code = EINVAL, .message = message}; }
+
+/// Rights that go together, a range that does not wrap, and memory that is there unless it may come and go.
+Result<void, Error> check_region(const MemoryRegion& region) {
+  const bool can_be_written = allows(region.access, Access::kLocalWrite);
+  const bool peer_may_write = allows(region.access, Access::kRemoteWrite) || allows(region.access, Access::kRemoteAtomic);
+  if (peer_may_write && !can_be_written) {
+    return failure(invalid("remote write and atomic access need local write access"));
+  }
+  constexpr std::uint64_t kLast = std::numeric_limits<std::uint64_t>::max();
+  const bool wraps = region.length > kLast - reinterpret_cast<std::uintptr_t>(region.memory) ||
+                     region.length > kLast - region.address;
+  if (wraps) return failure(invalid("the memory region wraps around the end of the address space"));
+  if (region.backing == Backing::kNothing) return success();
+  if (region.backing == Backing::kOnDemand) {
+    if (can_copy_guarded()) return success();
+    return failure(Error{.code = EOPNOTSUPP,
+                         .message = "on-demand paging needs process_vm_readv(2), which this system does not allow"});
+  }
+  if (can_access(region.memory, region.length, can_be_written)) return success();
+  return failure(Error{
+      .code = EFAULT,
+      .message = can_be_written ? "the memory cannot be read and written" : "the memory cannot be read"});
+}
+
+}  // namespace
+
+Result<std::unique_ptr<ProtectionDomain>, Error> Device::allocate_pd() {
+  if (auto usable = check_usable(); !usable) return failure(usable.error());
+  auto pd = std::make_unique<ProtectionDomain>();
+  pd->id = transport::PdId{next_pd_.fetch_add(1)};
+  return pd;
+}
+
+Result<MemoryRegion, Error> Device::register_memory(ProtectionDomain& pd, void* memory, std::uint64_t length,
+                                                    std::uint64_t address, Access access, Backing backing) {
+  if (auto usable = check_usable(); !usable) return failure(usable.error());
+  MemoryRegion region{.pd = pd.id,
+                      .access = access,
+                      .address = address,
+                      .length = length,
+                      .memory = static_cast<std::byte*>(memory),
+                      .backing = backing};
+  if (auto checked = check_region(region); !checked) return failure(checked.error());
+  const Engine::Guard guard(*engine_);
+  const auto key = engine_->memory().add(region);
+  if (!key) return failure(key.error());
+  region.key = key.value();
+  pd.users.fetch_add(1);
+  return region;
+}
+
+Result<void, Error> Device::reregister_memory(ProtectionDomain& from, ProtectionDomain& to, MemoryRegion region) {
+  if (auto usable = check_usable(); !usable) return usable;
+  if (auto checked = check_region(region); !checked) return checked;
+  const Engine::Guard guard(*engine_);
+  region.pd = to.id;
+  if (auto replaced = engine_->memory().replace(region.key, region); !replaced) return replaced;
+  to.users.fetch_add(1);
+  from.users.fetch_sub(1);
+  return success();
+}
+
+Result<void, Error> Device::deregister_memory(ProtectionDomain& pd, std::uint32_t key) {
+  if (auto usable = check_usable(); !usable) return usable;
+  const Engine::Guard guard(*engine_);
+  if (auto removed = engine_->memory().remove(key); !removed) return removed;
+  pd.users.fetch_sub(1);
+  return success();
+}
+
+Result<void, Error> Device::prefetch_memory(const ProtectionDomain& pd, std::uint32_t key, std::uint64_t address,
+                                            std::uint64_t length, Prefetch how) {
+  if (auto usable = check_usable(); !usable) return usable;
+  MemoryRegion region;
+  {
+    const Engine::Guard guard(*engine_);
+    const MemoryRegion* const found = engine_->memory().find(key);
+    if (found == nullptr) return failure(Error{.code = EFAULT, .message = "there is no memory region with this key"});
+    region = *found;
+  }
+  if (region.pd != pd.id) return failure(Error{.code = EPERM, .message = "the region is of another protection domain"});
+  if (region.backing != Backing::kOnDemand) return failure(invalid("the region was not registered for on-demand paging"));
+  const bool writes = how == Prefetch::kWrite;
+  if (writes && !allows(region.access, Access::kLocalWrite)) {
+    return failure(Error{.code = EPERM, .message = "the region may not be written"});
+  }
+  const std::uint64_t offset = address - region.address;
+  if (offset > region.length || length > region.length - offset) {
+    return failure(Error{.code = EFAULT, .message = "the range is not inside the region"});
+  }
+  // The processor's page tables are ours: what is there already needs nothing.
+  if (how == Prefetch::kPresentOnly) return success();
+  const auto* const memory = reinterpret_cast<const void*>(reinterpret_cast<std::uintptr_t>(region.memory) + offset);
+  if (can_access(memory, length, writes)) return success();
+  return failure(Error{.code = EFAULT, .message = "a part of the range is not in the address space"});
+}
+
+}  // namespace urnic::nic

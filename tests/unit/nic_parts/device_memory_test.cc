@@ -1,0 +1,51 @@
+#include "nic/device_memory.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <limits>
+#include <vector>
+
+namespace urnic::nic {
+namespace {
+
+constexpr std::size_t kAll = DeviceMemoryPool::kCapacity;
+
+TEST(DeviceMemory, IsZerosAtAnAlignedAddress) {
+  DeviceMemoryPool pool;
+  for (std::uint32_t log = 0; log <= DeviceMemoryPool::kMaxLogAlignment; ++log) {
+    const auto memory = pool.allocate(12, log);
+    ASSERT_TRUE(memory) << memory.error().message;
+    const auto bytes = memory.value()->bytes();
+    EXPECT_EQ(bytes.size(), 12u);
+    EXPECT_EQ(reinterpret_cast<std::uintptr_t>(bytes.data()) % (std::uintptr_t{1} << log), 0u);
+    EXPECT_TRUE(std::all_of(bytes.begin(), bytes.end(), [](std::byte byte) { return byte == std::byte{0}; }));
+    std::fill(bytes.begin(), bytes.end(), std::byte{0xff});  // for whoever gets it next
+  }
+}
+
+TEST(DeviceMemory, EndsAtTheCapacityAndComesBack) {
+  DeviceMemoryPool pool;
+  {
+    const auto half = pool.allocate(kAll / 2, 0);
+    ASSERT_TRUE(half);
+    const auto rest = pool.allocate(kAll / 2, 0);
+    ASSERT_TRUE(rest);
+    EXPECT_EQ(pool.allocate(1, 0).error().code, ENOMEM);
+  }
+  EXPECT_TRUE(pool.allocate(kAll, 0));
+}
+
+TEST(DeviceMemory, RefusesWhatIsNeverPossible) {
+  DeviceMemoryPool pool;
+  EXPECT_EQ(pool.allocate(0, 0).error().code, EINVAL);
+  EXPECT_EQ(pool.allocate(kAll + 1, 0).error().code, EINVAL);
+  EXPECT_EQ(pool.allocate(std::numeric_limits<std::size_t>::max(), 0).error().code, EINVAL);
+  EXPECT_EQ(pool.allocate(4, DeviceMemoryPool::kMaxLogAlignment + 1).error().code, EINVAL);
+  EXPECT_EQ(pool.allocate(4, std::numeric_limits<std::uint32_t>::max()).error().code, EINVAL);
+  EXPECT_TRUE(pool.allocate(kAll, 0)) << "nothing was lost on the way";
+}
+
+}  // namespace
+}  // namespace urnic::nic
