@@ -166,7 +166,7 @@ TEST_F(OnDemandPaging, RefusesAdviceThatMakesNoSense) {
   EXPECT_EQ(advise(&unknown), EFAULT);
   EXPECT_EQ(advise(&unwritable), EPERM);
   EXPECT_EQ(advise(&pinned), EINVAL);
-  EXPECT_EQ(advise(&good, 77), ENOTSUP);
+  EXPECT_EQ(advise(&good, 3), ENOTSUP);
   EXPECT_EQ(advise(&good, IBV_ADVISE_MR_ADVICE_PREFETCH, 1u << 5), EINVAL);
   EXPECT_EQ(advise(&good, IBV_ADVISE_MR_ADVICE_PREFETCH, 0, stranger.get()), EPERM);
   EXPECT_EQ(advise(nullptr), EINVAL);
