@@ -173,8 +173,10 @@ Result<std::string, Error> dropin_folder() {
   return folder.string();
 }
 
-std::string library_path(const std::string& folder, std::optional<std::string_view> present) {
-  return present && !present->empty() ? fmt::format("{}:{}", folder, *present) : folder;
+void put_first(const char* variable, const std::string& word) {
+  const char* const present = std::getenv(variable);
+  const bool is_alone = present == nullptr || *present == '\0';
+  setenv(variable, is_alone ? word.c_str() : fmt::format("{}:{}", word, present).c_str(), 1);
 }
 
 std::string describe(const nic::DeviceConfig& device) {

@@ -28,8 +28,8 @@ Result<void, Error> export_environment(const verbs_api::NicEnvironment& environm
 /// The folder of the drop-in libibverbs: ../lib/urnic, seen from the executable. ENOENT: it is not there.
 Result<std::string, Error> dropin_folder();
 
-/// `folder` in front of what LD_LIBRARY_PATH holds already.
-std::string library_path(const std::string& folder, std::optional<std::string_view> present);
+/// Puts `word` in front of the list, with colons between, that the environment variable holds already.
+void put_first(const char* variable, const std::string& word);
 
 /// "urnic0: 10.77.0.1/24, 02:00:0a:4d:00:01, vhost:/run/user/1000/urnic/pair.sock,front, link MTU 4200, seed
 /// 17"

@@ -10,6 +10,7 @@
 #include "nic/port_spec.h"
 #include "tools/urnic/console.h"
 #include "tools/urnic/launch.h"
+#include "tools/urnic/path_tree.h"
 #include "verbs_api/environment.h"
 #include "verbs_api/environment_values.h"
 
@@ -32,7 +33,8 @@ Ports (--port SPEC):
 Faults (--fault SPEC): loss=P, dup=P, reorder=P, corrupt=P, truncate=P with probabilities P from 0 to 1, gap=N, seed=N
 and direction=tx|rx|both, separated by commas, e.g. loss=0.01,dup=0.005,seed=7.
 
-Everything is done by environment variables, which can be set by hand: LD_LIBRARY_PATH, and URNIC_IP, URNIC_IP6,
+Everything is done by environment variables, which can be set by hand: LD_LIBRARY_PATH, LD_PRELOAD and URNIC_PATHS
+(for what programs read below /sys/class/infiniband and /dev/infiniband), and URNIC_IP, URNIC_IP6,
 URNIC_MAC, URNIC_MTU, URNIC_PORT, URNIC_PCAP, URNIC_FAULT, URNIC_SEED, URNIC_VERBOSE, and without an option
 URNIC_PROGRESS=hybrid|thread (who works: the program's polling too, or the NIC's own thread alone) and
 URNIC_MW_TYPE_2=2A|2B (what memory windows of type 2 are).
@@ -47,6 +49,19 @@ auto accepted_by(Parser parse) {
     const auto value = parse(text);
     return value ? std::string() : value.error().message;
   };
+}
+
+/// Leads the program to files that show the device where the kernel would.
+Result<void, Error> show_device_files(const std::string& dropin, const nic::DeviceConfig& device) {
+  const auto folder = nic::private_folder();
+  if (!folder) return folder.error();
+  const auto tree = make_path_tree(folder.value() + "/paths", device);
+  if (!tree) return tree.error();
+  setenv("URNIC_PATHS", tree.value().c_str(), 1);
+  put_first("LD_PRELOAD", dropin + "/liburnic_paths.so");
+  // A program with AddressSanitizer wants to be the first that is loaded; ours does not allocate, and may be.
+  put_first("ASAN_OPTIONS", "verify_asan_link_order=0");
+  return success();
 }
 
 int run(const std::vector<std::string>& program) {
@@ -73,12 +88,10 @@ int run(const std::vector<std::string>& program) {
   if (const auto exported = export_environment(environment.value()); !exported) {
     return fail(exported.error());
   }
-  const char* const present = std::getenv("LD_LIBRARY_PATH");
-  setenv("LD_LIBRARY_PATH",
-         library_path(folder.value(),
-                      present == nullptr ? std::nullopt : std::optional<std::string_view>(present))
-             .c_str(),
-         1);
+  put_first("LD_LIBRARY_PATH", folder.value());
+  if (const auto shown = show_device_files(folder.value(), environment.value().device); !shown) {
+    return fail(shown.error());
+  }
   if (environment.value().verbose) {
     complain(describe(environment.value().device));
   }

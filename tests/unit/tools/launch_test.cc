@@ -78,10 +78,17 @@ TEST_F(LaunchTest, RefusesAnAddressOfTheHostOnAnInterface) {
   EXPECT_THAT(checked.error().message, ::testing::AnyOf(HasSubstr("127.0.0.1"), HasSubstr("CAP_NET_RAW")));
 }
 
-TEST(LibraryPath, PutsTheDropInFirstAndAddsNoEmptyEntry) {
-  EXPECT_EQ(library_path("/a", std::nullopt), "/a");
-  EXPECT_EQ(library_path("/a", ""), "/a") << "an empty entry would mean the current folder";
-  EXPECT_EQ(library_path("/a", "/b:/c"), "/a:/b:/c");
+TEST(PutFirst, AddsNoEmptyEntry) {
+  constexpr const char* kList = "URNIC_TEST_LIST";
+  unsetenv(kList);
+  put_first(kList, "/a");
+  EXPECT_EQ(variable(kList), "/a");
+  put_first(kList, "/b");
+  EXPECT_EQ(variable(kList), "/b:/a");
+  setenv(kList, "", 1);
+  put_first(kList, "/a");
+  EXPECT_EQ(variable(kList), "/a") << "an empty entry would mean the current folder";
+  unsetenv(kList);
 }
 
 TEST(Execute, AnswersLikeAShellWhenThereIsNoSuchProgram) {

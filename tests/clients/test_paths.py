@@ -1,0 +1,89 @@
+"""What programs see of the device behind libibverbs' back: files below /sys and /dev, by every function that finds them."""
+import harness
+from harness import ClientTest, free_port
+
+DEVICE = "/sys/class/infiniband/urnic0"
+NODE = "/dev/infiniband/urnic0"
+
+# Python's functions are thin: what each calls in the C library stands behind it.
+PROBE = f"""
+import os, stat
+port = "{DEVICE}/ports/1"
+assert open(port + "/state").read() == "4: ACTIVE\\n"                      # openat64
+assert "gids" in os.listdir(port)                                         # opendir
+assert [entry.name for entry in os.scandir("/sys/class/infiniband")] == ["urnic0"]
+assert stat.S_ISREG(os.stat(port + "/link_layer").st_mode)                # stat64
+assert stat.S_ISDIR(os.lstat(port).st_mode)                               # lstat64
+assert stat.S_ISCHR(os.stat("{NODE}").st_mode)
+assert os.access("{NODE}", os.R_OK | os.W_OK)                             # access
+assert os.access("{NODE}", os.R_OK, effective_ids=True)                   # faccessat
+assert os.readlink("{NODE}") == "/dev/null"                               # readlink
+assert os.path.realpath("{DEVICE}/fw_ver").endswith("{DEVICE}/fw_ver")
+os.close(os.open("{NODE}", os.O_RDWR))
+folder = os.open("/", os.O_RDONLY)
+assert os.stat("{DEVICE}", dir_fd=folder)                                 # fstatat64
+assert os.listxattr("{DEVICE}") is not None                               # listxattr
+# What only looks alike is not touched, nor what is elsewhere.
+assert not os.path.exists("/sys/class/infiniband0")
+assert not os.path.exists("/sys/class/infiniband/urnic1")
+assert os.path.exists("/sys/class") and os.stat("/dev/null")
+try:
+    open("/sys/class/infiniband/" + "x" * 5000)
+    raise AssertionError("a path that long")
+except OSError:
+    pass
+print("all seen")
+"""
+
+
+class Paths(ClientTest):
+    def test_python_sees_the_files_by_every_function(self):
+        process = self.start("python3", ["python3", "-c", PROBE], ["--port", "loopback"])
+        self.expect_end(process, timeout=30)
+        self.assertIn("all seen", process.output())
+
+    def test_the_shells_tools_see_them(self):
+        script = f"cat {DEVICE}/ports/1/gid_attrs/types/1 && ls -lR {DEVICE} >/dev/null && test -c {NODE} && stat -L {NODE} && find {DEVICE} -name lid"
+        process = self.start("sh", ["sh", "-c", script], ["--port", "loopback"])
+        self.expect_end(process, timeout=30)
+        self.assertIn("RoCE v2", process.output())
+        self.assertIn("character special file", process.output())
+        self.assertIn(f"{DEVICE}/ports/1/lid", process.output())
+
+    def test_a_nested_run_shows_its_own_device(self):
+        inner = [str(harness.STAGE.urnic), "run", "--port", "loopback", "--ip", "10.9.9.9/24", "--", "cat", f"{DEVICE}/ports/1/gids/1"]
+        process = self.start("outer", inner, ["--port", "loopback", "--ip", "10.1.1.1/24"])
+        self.expect_end(process, timeout=30)
+        self.assertIn("ffff:0a09:0909", process.output())
+
+    def test_ucx_takes_the_device(self):
+        self.require("ucx_info")
+        process = self.start("ucx_info", ["ucx_info", "-d"], ["--port", "loopback"])
+        self.expect_end(process, timeout=60)
+        for transport in ("rc_verbs", "ud_verbs"):
+            if f"Transport: {transport}" not in process.output():
+                self.fail_with(f"UCX does not offer {transport}")
+
+    def ucx_perftest(self, transports, *options):
+        """UCX over two NICs; TCP only starts it."""
+        self.require("ucx_perftest")
+        environment = {"UCX_TLS": transports, "UCX_NET_DEVICES": "urnic0:1", "UCX_IB_GID_INDEX": "1"}
+        port = free_port()
+        server = self.start("server", ["ucx_perftest", "-p", str(port)], environment=environment)
+        self.wait_for_listener(server, port)
+        client = self.start("client", ["ucx_perftest", "127.0.0.1", "-p", str(port), *options], environment=environment)
+        self.expect_end(client, timeout=60)
+        if "Final:" not in client.output():
+            self.fail_with("no result")
+
+    def test_ucx_sends_tagged_messages_over_rc(self):
+        self.ucx_perftest("rc_verbs,ud_verbs", "-t", "tag_lat", "-n", "2000")
+
+    def test_ucx_sends_tagged_messages_over_ud(self):
+        self.ucx_perftest("ud_verbs", "-t", "tag_lat", "-n", "2000")
+
+    def test_ucx_puts_large_messages(self):
+        self.ucx_perftest("rc_verbs,ud_verbs", "-t", "ucp_put_bw", "-s", "65536", "-n", "2000")
+
+    def test_ucx_adds_atomically(self):
+        self.ucx_perftest("rc_verbs,ud_verbs", "-t", "ucp_fadd", "-s", "8", "-n", "2000")

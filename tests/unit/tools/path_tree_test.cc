@@ -1,0 +1,122 @@
+#include "tools/urnic/path_tree.h"
+
+#include <gmock/gmock.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+
+#include "tests/unit/tools/temporary_environment.h"
+#include "transport/wire/address.h"
+
+namespace urnic::tools {
+namespace {
+
+namespace fs = std::filesystem;
+
+class PathTree : public TemporaryEnvironment {
+ protected:
+  std::string paths() const { return folder() + "/paths"; }
+  static nic::DeviceConfig device() {
+    nic::DeviceConfig config;
+    config.mac = {{0x02, 0, 0x0a, 0x4d, 0, 0x01}};
+    config.ipv4 = nic::Ipv4Interface{.address = {{10, 77, 0, 1}}};
+    return config;
+  }
+  static std::string text(const fs::path& file) {
+    std::ifstream stream(file);
+    return {std::istreambuf_iterator<char>(stream), {}};
+  }
+  /// In a child that has ended when this returns; its descriptors live on with `heir` if there is one.
+  pid_t make_in_child(pid_t* heir = nullptr) {
+    int ends[2] = {};
+    EXPECT_EQ(pipe(ends), 0);
+    const pid_t child = fork();
+    if (child == 0) {
+      const bool made = make_path_tree(paths(), device()).has_value();
+      const pid_t grandchild = heir == nullptr ? 0 : fork();
+      if (heir != nullptr && grandchild == 0) {
+        pause();
+        _exit(0);
+      }
+      const bool told = write(ends[1], &grandchild, sizeof grandchild) == sizeof grandchild;
+      _exit(made && told ? 0 : 1);
+    }
+    pid_t grandchild = 0;
+    EXPECT_EQ(read(ends[0], &grandchild, sizeof grandchild), static_cast<ssize_t>(sizeof grandchild));
+    if (heir != nullptr) *heir = grandchild;
+    close(ends[0]);
+    close(ends[1]);
+    int status = 0;
+    waitpid(child, &status, 0);
+    EXPECT_EQ(status, 0);
+    return child;
+  }
+};
+
+TEST_F(PathTree, ShowsWhatTheKernelWouldShow) {
+  const auto made = make_path_tree(paths(), device());
+  ASSERT_TRUE(made) << made.error().message;
+  const fs::path tree = made.value();
+  const fs::path port = tree / "sys/class/infiniband/urnic0/ports/1";
+  EXPECT_EQ(text(port / "state"), "4: ACTIVE\n");
+  EXPECT_EQ(text(port / "gids/0"), "fe80:0000:0000:0000:0000:0aff:fe4d:0001\n");
+  EXPECT_EQ(text(port / "gids/1"), "0000:0000:0000:0000:0000:ffff:0a4d:0001\n");
+  EXPECT_EQ(text(port / "gids/5"), "0000:0000:0000:0000:0000:0000:0000:0000\n");
+  EXPECT_EQ(text(port / "gid_attrs/types/1"), "RoCE v2\n");
+  EXPECT_FALSE(fs::exists(port / "gid_attrs/types/5")) << "of an index that is not in use";
+  EXPECT_EQ(text(tree / "sys/class/infiniband/urnic0/node_guid"), "0000:0aff:fe4d:0001\n");
+  EXPECT_TRUE(fs::is_character_file(tree / "dev/infiniband/urnic0"));
+  EXPECT_TRUE(fs::is_character_file(tree / "dev/infiniband/uverbs0"));
+}
+
+TEST_F(PathTree, IsMadeAnewByTheSameProcess) {
+  const auto first = make_path_tree(paths(), device());
+  ASSERT_TRUE(first);
+  fs::create_directories(fs::path(first.value()) / "sys/left");
+  const auto second = make_path_tree(paths(), device());
+  ASSERT_TRUE(second) << second.error().message;
+  EXPECT_EQ(first.value(), second.value());
+  EXPECT_FALSE(fs::exists(fs::path(second.value()) / "sys/left"));
+}
+
+TEST_F(PathTree, IsRemovedByTheNextWhenItsProcessIsGone) {
+  const fs::path left = fs::path(paths()) / std::to_string(make_in_child());
+  ASSERT_TRUE(fs::exists(left));
+  ASSERT_TRUE(make_path_tree(paths(), device()));
+  EXPECT_FALSE(fs::exists(left));
+}
+
+TEST_F(PathTree, StaysWhileSomebodyLivesWhomItsProcessStarted) {
+  pid_t heir = 0;
+  const fs::path used = fs::path(paths()) / std::to_string(make_in_child(&heir));
+  ASSERT_TRUE(make_path_tree(paths(), device()));
+  EXPECT_TRUE(fs::exists(used / "sys"));
+  kill(heir, SIGKILL);
+  // It is nobody's child here: its end is seen by its lock.
+  for (int i = 0; i < 500 && fs::exists(used); ++i) {
+    usleep(10'000);
+    ASSERT_TRUE(make_path_tree(paths(), device()));
+  }
+  EXPECT_FALSE(fs::exists(used));
+}
+
+TEST_F(PathTree, LeavesAloneWhatIsNotATree) {
+  fs::create_directories(fs::path(paths()) / "notes");
+  fs::create_directories(fs::path(paths()) / "12x");
+  ASSERT_TRUE(make_path_tree(paths(), device()));
+  EXPECT_TRUE(fs::exists(fs::path(paths()) / "notes"));
+  EXPECT_TRUE(fs::exists(fs::path(paths()) / "12x"));
+}
+
+TEST_F(PathTree, SaysWhyItCannotBeMade) {
+  std::ofstream(folder() + "/file") << "in the way";
+  const auto made = make_path_tree(folder() + "/file/paths", device());
+  ASSERT_FALSE(made);
+  EXPECT_THAT(made.error().message, ::testing::HasSubstr("file"));
+}
+
+}  // namespace
+}  // namespace urnic::tools

@@ -1,0 +1,137 @@
+// Shows programs the files of an RDMA device that the kernel would show them: whoever looks below the folders in the
+// table gets what stands in a private folder instead ($URNIC_PATHS, made by `urnic run`; see path_tree.h).
+//
+// Some programs look there behind libibverbs' back: UCX takes no device without a node in /dev/infiniband, NCCL wants to
+// know the types of GIDs. It has to be preloaded, as plugins find the C library before anything that they bring along.
+#include <dirent.h>
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <sys/stat.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+#include <cstdarg>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+namespace {
+
+constexpr const char* kFolders[] = {"/sys/class/infiniband", "/sys/class/infiniband_verbs", "/dev/infiniband"};
+
+/// Read once: programs change their environment.
+const char* root() {
+  static const char* const folder = getenv("URNIC_PATHS");
+  return folder;
+}
+
+/// A path as the program gives it, and the one that it gets.
+class Redirected {
+ public:
+  explicit Redirected(const char* path) : path_(path) {
+    if (path == nullptr || path[0] != '/' || root() == nullptr) return;
+    for (const char* const folder : kFolders) {
+      const size_t length = strlen(folder);
+      const bool is_inside = strncmp(path, folder, length) == 0 && (path[length] == '/' || path[length] == '\0');
+      if (!is_inside) continue;
+      // One that does not fit stays what it is: not there.
+      const int written = snprintf(changed_, sizeof(changed_), "%s%s", root(), path);
+      if (written > 0 && static_cast<size_t>(written) < sizeof(changed_)) path_ = changed_;
+      return;
+    }
+  }
+  Redirected(const Redirected&) = delete;
+  Redirected& operator=(const Redirected&) = delete;
+
+  operator const char*() const { return path_; }
+
+ private:
+  const char* path_;
+  char changed_[PATH_MAX];
+};
+
+/// The function of this name that would be called without us.
+template <typename Function>
+Function* next(const char* name) {
+  return reinterpret_cast<Function*>(dlsym(RTLD_NEXT, name));
+}
+
+/// The third argument of open(2), which is there only when a file may be made.
+mode_t mode_in(int flags, va_list arguments) {
+  const bool makes_file = (flags & O_CREAT) != 0 || (flags & O_TMPFILE) == O_TMPFILE;
+  return makes_file ? va_arg(arguments, mode_t) : 0;
+}
+
+}  // namespace
+
+#define EXPORT extern "C" [[gnu::visibility("default")]]
+
+/// A function of one path, whose other arguments are passed on.
+#define REDIRECT(result, name, parameters, ...)                      \
+  EXPORT result name parameters {                                    \
+    static auto* const original = next<result parameters>(#name);    \
+    return original(__VA_ARGS__);                                    \
+  }
+
+#define REDIRECT_OPEN(name)                                          \
+  EXPORT int name(const char* path, int flags, ...) {                \
+    static auto* const original = next<int(const char*, int, ...)>(#name); \
+    va_list arguments;                                               \
+    va_start(arguments, flags);                                      \
+    const mode_t mode = mode_in(flags, arguments);                   \
+    va_end(arguments);                                               \
+    return original(Redirected(path), flags, mode);                  \
+  }
+#define REDIRECT_OPENAT(name)                                        \
+  EXPORT int name(int folder, const char* path, int flags, ...) {    \
+    static auto* const original = next<int(int, const char*, int, ...)>(#name); \
+    va_list arguments;                                               \
+    va_start(arguments, flags);                                      \
+    const mode_t mode = mode_in(flags, arguments);                   \
+    va_end(arguments);                                               \
+    return original(folder, Redirected(path), flags, mode);          \
+  }
+
+// The C library declares its arguments as never null; programs give null all the same, and it answers EFAULT.
+#pragma GCC diagnostic ignored "-Wpragmas"
+#pragma GCC diagnostic ignored "-Wnonnull-compare"
+
+REDIRECT_OPEN(open)
+REDIRECT_OPEN(open64)
+REDIRECT_OPENAT(openat)
+REDIRECT_OPENAT(openat64)
+// What open becomes in programs that are compiled with _FORTIFY_SOURCE.
+REDIRECT(int, __open_2, (const char* path, int flags), Redirected(path), flags)
+REDIRECT(int, __open64_2, (const char* path, int flags), Redirected(path), flags)
+REDIRECT(int, __openat_2, (int folder, const char* path, int flags), folder, Redirected(path), flags)
+REDIRECT(int, __openat64_2, (int folder, const char* path, int flags), folder, Redirected(path), flags)
+REDIRECT(FILE*, fopen, (const char* path, const char* mode), Redirected(path), mode)
+REDIRECT(FILE*, fopen64, (const char* path, const char* mode), Redirected(path), mode)
+REDIRECT(DIR*, opendir, (const char* path), Redirected(path))
+REDIRECT(int, access, (const char* path, int mode), Redirected(path), mode)
+REDIRECT(int, faccessat, (int folder, const char* path, int mode, int flags), folder, Redirected(path), mode, flags)
+REDIRECT(int, euidaccess, (const char* path, int mode), Redirected(path), mode)
+REDIRECT(int, stat, (const char* path, struct stat* to), Redirected(path), to)
+REDIRECT(int, stat64, (const char* path, struct stat64* to), Redirected(path), to)
+REDIRECT(int, lstat, (const char* path, struct stat* to), Redirected(path), to)
+REDIRECT(int, lstat64, (const char* path, struct stat64* to), Redirected(path), to)
+REDIRECT(int, fstatat, (int folder, const char* path, struct stat* to, int flags), folder, Redirected(path), to, flags)
+REDIRECT(int, fstatat64, (int folder, const char* path, struct stat64* to, int flags), folder, Redirected(path), to, flags)
+REDIRECT(int, statx, (int folder, const char* path, int flags, unsigned mask, struct statx* to), folder,
+         Redirected(path), flags, mask, to)
+REDIRECT(ssize_t, getxattr, (const char* path, const char* name, void* to, size_t size), Redirected(path), name, to, size)
+REDIRECT(ssize_t, lgetxattr, (const char* path, const char* name, void* to, size_t size), Redirected(path), name, to,
+         size)
+REDIRECT(ssize_t, listxattr, (const char* path, char* to, size_t size), Redirected(path), to, size)
+REDIRECT(ssize_t, llistxattr, (const char* path, char* to, size_t size), Redirected(path), to, size)
+REDIRECT(ssize_t, readlink, (const char* path, char* to, size_t size), Redirected(path), to, size)
+REDIRECT(ssize_t, readlinkat, (int folder, const char* path, char* to, size_t size), folder, Redirected(path), to, size)
+REDIRECT(char*, realpath, (const char* path, char* to), Redirected(path), to)
+REDIRECT(char*, __realpath_chk, (const char* path, char* to, size_t size), Redirected(path), to, size)
+REDIRECT(char*, canonicalize_file_name, (const char* path), Redirected(path))
+// What stat was before glibc 2.33, in programs from then.
+REDIRECT(int, __xstat, (int version, const char* path, struct stat* to), version, Redirected(path), to)
+REDIRECT(int, __xstat64, (int version, const char* path, struct stat64* to), version, Redirected(path), to)
+REDIRECT(int, __lxstat, (int version, const char* path, struct stat* to), version, Redirected(path), to)
+REDIRECT(int, __lxstat64, (int version, const char* path, struct stat64* to), version, Redirected(path), to)

@@ -1,0 +1,99 @@
+#include "tools/urnic/path_tree.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <charconv>
+#include <filesystem>
+#include <fstream>
+#include <optional>
+#include <system_error>
+#include <utility>
+
+#include "nic/gid_table.h"
+#include "verbs_api/sysfs_text.h"
+
+namespace urnic::tools {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kLock = "lock";
+
+std::optional<pid_t> process_in(const std::string& name) {
+  pid_t process = 0;
+  const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), process);
+  const bool is_number = error == std::errc{} && end == name.data() + name.size() && process > 0;
+  return is_number ? std::optional(process) : std::nullopt;
+}
+
+/// Whether neither the program nor anybody whom it started can look there any more.
+bool is_left_behind(const fs::path& tree) {
+  const auto process = process_in(tree.filename().string());
+  if (!process || kill(*process, 0) == 0 || errno != ESRCH) return false;
+  const auto lock = nic::LockFile::open((tree / kLock).string(), nic::LockFile::Missing::kFail);
+  return !lock || lock.value().try_lock();
+}
+
+void remove_those_left_behind(const fs::path& folder) {
+  std::error_code ignored;
+  for (fs::directory_iterator entry(folder, ignored), end; entry != end; entry.increment(ignored)) {
+    if (is_left_behind(entry->path())) fs::remove_all(entry->path(), ignored);
+  }
+}
+
+void write(const fs::path& file, const std::string& text) {
+  fs::create_directories(file.parent_path());
+  std::ofstream stream;
+  stream.exceptions(std::ofstream::failbit | std::ofstream::badbit);
+  stream.open(file);
+  stream << text << '\n';
+}
+
+void write_device(const fs::path& tree, const nic::DeviceConfig& device) {
+  const nic::GidTable gids(device);
+  for (const std::string& name : verbs_api::sysfs_names(gids)) {
+    write(tree / "sys/class/infiniband" / device.name / name, *verbs_api::sysfs_text(gids, name));
+  }
+  write(tree / "sys/class/infiniband_verbs/uverbs0/ibdev", device.name);
+  write(tree / "sys/class/infiniband_verbs/uverbs0/abi_version", "1");
+  write(tree / "sys/class/infiniband_verbs/abi_version", "6");
+  fs::create_directories(tree / "dev/infiniband");
+  for (const std::string& node : {std::string("uverbs0"), device.name}) {
+    fs::create_symlink("/dev/null", tree / "dev/infiniband" / node);
+  }
+}
+
+/// Locked until the last process that has it open ends.
+Result<void, Error> lock_for_good(const fs::path& tree) {
+  auto lock = nic::LockFile::open((tree / kLock).string(), nic::LockFile::Missing::kCreate);
+  if (!lock) return lock.error();
+  if (!lock.value().try_lock()) {
+    return Error{.code = EBUSY, .message = fmt::format("{} is in use", tree.string())};
+  }
+  fcntl(lock.value().release(), F_SETFD, 0);
+  return success();
+}
+
+}  // namespace
+
+Result<std::string, Error> make_path_tree(const std::string& folder, const nic::DeviceConfig& device) {
+  const fs::path tree = fs::path(folder) / std::to_string(getpid());
+  try {
+    fs::create_directories(folder);
+    remove_those_left_behind(folder);
+    fs::remove_all(tree);  // of a process that had our number
+    fs::create_directory(tree);
+    if (auto locked = lock_for_good(tree); !locked) return locked.error();
+    write_device(tree, device);
+  } catch (const std::system_error& error) {
+    return Error{.code = error.code().value() > 0 ? error.code().value() : EIO,
+                 .message = fmt::format("cannot show the device's files to programs: {}", error.what())};
+  }
+  return tree.string();
+}
+
+}  // namespace urnic::tools
