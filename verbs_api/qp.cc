@@ -1,6 +1,7 @@
 #include "verbs_api/qp.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <mutex>
 #include <utility>
@@ -164,6 +165,11 @@ void wait_for_acknowledgements(Qp& qp) {
 
 }  // namespace
 
+/// In the field that programs look at, which other threads may be changing by the same verb.
+void show_state(ibv_qp& qp, ibv_qp_state state) {
+  std::atomic_ref(qp.state).store(state, std::memory_order_relaxed);
+}
+
 ibv_qp* create_qp_ex(ibv_context* context, ibv_qp_init_attr_ex* wanted) noexcept {
   constexpr std::uint32_t kKnown = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_XRCD |
                                    IBV_QP_INIT_ATTR_CREATE_FLAGS | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
@@ -193,6 +199,7 @@ using urnic::verbs_api::Context;
 using urnic::verbs_api::explain;
 using urnic::verbs_api::Qp;
 using urnic::verbs_api::refuse;
+using urnic::verbs_api::show_state;
 
 extern "C" {
 
@@ -235,7 +242,7 @@ int ibv_modify_qp(ibv_qp* qp, ibv_qp_attr* attr, int attr_mask) {
     return refuse(explain("modify_qp", modified.error()));
   }
   if ((attr_mask & IBV_QP_STATE) != 0) {
-    qp->state = attr->qp_state;
+    show_state(*qp, attr->qp_state);
   }
   return 0;
 }
@@ -256,7 +263,7 @@ int ibv_query_qp(ibv_qp* qp, ibv_qp_attr* attr, int, ibv_qp_init_attr* init_attr
   init_attr->cap = attr->cap;
   init_attr->qp_type = qp->qp_type;
   init_attr->sq_sig_all = created.all_signaled ? 1 : 0;
-  qp->state = attr->qp_state;
+  show_state(*qp, attr->qp_state);
   return 0;
 }
 

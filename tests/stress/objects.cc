@@ -1,0 +1,43 @@
+#include "tests/stress/objects.h"
+
+#include <fcntl.h>
+
+#include <cstring>
+#include <stdexcept>
+
+namespace urnic::stress {
+
+Objects::Objects() {
+  int count = 0;
+  ibv_device** const list = ibv_get_device_list(&count);
+  if (list != nullptr && count > 0) context = ibv_open_device(list[0]);
+  ibv_free_device_list(list);
+  if (context == nullptr) throw std::runtime_error("there is no device");
+  // Nobody waits for an event that may never come.
+  fcntl(context->async_fd, F_SETFL, O_NONBLOCK);
+}
+
+std::vector<const char*> Objects::take_apart() {
+  std::vector<const char*> left;
+  const auto note = [&left](const char* what, std::size_t count) {
+    if (count > 0) left.push_back(what);
+  };
+  ibv_gid group{};
+  std::memcpy(group.raw, kGroup.data(), kGroup.size());
+  note("queue pairs", qps.destroy_all([&](ibv_qp* qp) {
+    ibv_detach_mcast(qp, &group, 0);
+    return ibv_destroy_qp(qp);
+  }));
+  note("address handles", ahs.destroy_all(ibv_destroy_ah));
+  note("memory windows", mws.destroy_all([](ibv_mw* mw) { return ibv_dealloc_mw(mw); }));
+  note("memory regions", mrs.destroy_all(ibv_dereg_mr));
+  note("device memory", dms.destroy_all([](ibv_dm* dm) { return ibv_free_dm(dm); }));
+  note("shared receive queues", srqs.destroy_all(ibv_destroy_srq));
+  note("completion queues", cqs.destroy_all(ibv_destroy_cq));
+  note("completion channels", channels.destroy_all(ibv_destroy_comp_channel));
+  note("protection domains", pds.destroy_all(ibv_dealloc_pd));
+  if (ibv_close_device(context) != 0) left.push_back("the context");
+  return left;
+}
+
+}  // namespace urnic::stress
