@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cerrno>
 #include <utility>
 
 #include "nic/engine.h"
@@ -10,10 +11,16 @@ namespace urnic::nic {
 
 using transport::Completion;
 
+namespace {
+
+std::uint32_t granted_capacity(std::uint32_t wanted) { return std::bit_ceil(std::max(wanted, 1u)); }
+
+}  // namespace
+
 CompletionQueue::CompletionQueue(Engine& engine, std::uint32_t capacity, CompletionChannel* channel,
                                  void* context)
     : engine_(engine),
-      capacity_(std::bit_ceil(std::max(capacity, 1u))),
+      capacity_(granted_capacity(capacity)),
       mask_(capacity_ - 1),
       ring_(std::make_unique<Completion[]>(capacity_)),
       channel_(channel),
@@ -52,6 +59,31 @@ void CompletionQueue::request_notification(bool solicited_only) {
   }
   if (before != Armed::kNo) engine_.on_queue_disarmed();
   engine_.on_notification_requested();
+}
+
+Result<void, Error> CompletionQueue::resize(std::uint32_t capacity) {
+  // Memory comes and goes without a lock: the old rings are freed last.
+  const std::uint32_t granted = granted_capacity(capacity);
+  const std::uint32_t mask = granted - 1;
+  auto ring = std::make_unique<Completion[]>(granted);
+  auto holds = std::make_unique_for_overwrite<Hold[]>(granted);
+  const Engine::Guard guard(engine_);
+  const std::lock_guard hold(poll_mutex_);
+  const std::uint32_t head = head_.load(std::memory_order_relaxed);
+  if (tail_ - head > capacity) {
+    return failure(Error{.code = EINVAL, .message = "more completions wait in the queue than would have room"});
+  }
+  // Positions are numbers that never go back, so that everything keeps its own.
+  for (std::uint32_t at = head; at != tail_; ++at) ring[at & mask] = ring_[at & mask_];
+  const std::uint32_t visible = visible_.load(std::memory_order_relaxed);
+  for (std::uint32_t at = visible; static_cast<std::int32_t>(held_end_ - at) > 0; ++at) {
+    holds[at & mask] = holds_[at & mask_];
+  }
+  std::swap(ring_, ring);
+  std::swap(holds_, holds);
+  capacity_ = granted;
+  mask_ = mask;
+  return success();
 }
 
 void CompletionQueue::complete(const Completion& completion) {

@@ -11,6 +11,7 @@
 #include "nic/acknowledgement_debt.h"
 #include "nic/completion_channel.h"
 #include "transport/completion.h"
+#include "transport/result.h"
 #include "transport/time.h"
 
 namespace urnic::nic {
@@ -25,6 +26,7 @@ class CompletionQueue final : public transport::CompletionSink, private ChannelE
   /// queue.
   CompletionQueue(Engine& engine, std::uint32_t capacity, CompletionChannel* channel, void* context);
 
+  /// Not while another thread resizes the queue.
   std::uint32_t capacity() const { return capacity_; }
   CompletionChannel* channel() const { return channel_; }
   /// The pointer given at creation, for the layer above.
@@ -39,6 +41,10 @@ class CompletionQueue final : public transport::CompletionSink, private ChannelE
   /// Asks for one event on the channel when the next completion is added (only a solicited or failed one with
   /// `solicited_only`), and wakes the NIC's thread. Without a channel there is nobody to tell, and it does nothing.
   void request_notification(bool solicited_only);
+
+  /// Makes room for `capacity` completions at least, more or fewer than before. What waits here stays, in its order, and
+  /// so do requests for notification. EINVAL, with nothing changed: more completions wait than that.
+  Result<void, Error> resize(std::uint32_t capacity);
 
   /// Whether completions were lost because the queue was full. From the first on, the queue pairs that use it are in
   /// ERR.
@@ -82,6 +88,7 @@ class CompletionQueue final : public transport::CompletionSink, private ChannelE
   bool has_solicited(std::uint32_t from, std::uint32_t to) const;
 
   Engine& engine_;
+  // These three change under the engine lock and the lock of poll() together; either is enough to read them.
   std::uint32_t capacity_;
   std::uint32_t mask_;
   std::unique_ptr<transport::Completion[]> ring_;

@@ -68,6 +68,11 @@ Result<void, Error> check_limits(const QpCreateAttributes& attributes) {
   return success();
 }
 
+Result<void, Error> check_capacity(std::uint32_t completions) {
+  if (completions > 0 && completions <= DeviceLimits::kMaxCompletions) return success();
+  return failure(invalid("a completion queue has at least one entry, and not more than the device allows"));
+}
+
 /// Notes on all that a queue pair uses that there is one more, or one less, who does.
 void count_users(const QpCreateAttributes& attributes, int change) {
   const auto count = [change](auto* used) {
@@ -182,9 +187,7 @@ Result<void, Error> Device::deregister_memory(ProtectionDomain& pd, std::uint32_
 Result<std::unique_ptr<CompletionQueue>, Error> Device::create_cq(std::uint32_t capacity,
                                                                   CompletionChannel* channel, void* context) {
   if (auto usable = check_usable(); !usable) return failure(usable.error());
-  if (capacity == 0 || capacity > DeviceLimits::kMaxCompletions) {
-    return failure(invalid("a completion queue has at least one entry, and not more than the device allows"));
-  }
+  if (auto checked = check_capacity(capacity); !checked) return failure(checked.error());
   if (queue_count_.fetch_add(1) >= DeviceLimits::kMaxCompletionQueues) {
     queue_count_.fetch_sub(1);
     return failure(Error{.code = ENOMEM, .message = "there are too many completion queues"});
@@ -193,6 +196,12 @@ Result<std::unique_ptr<CompletionQueue>, Error> Device::create_cq(std::uint32_t 
   const Engine::Guard guard(*engine_);
   engine_->expect_queues(queue_count_.load());
   return queue;
+}
+
+Result<void, Error> Device::resize_cq(CompletionQueue& queue, std::uint32_t capacity) {
+  if (auto usable = check_usable(); !usable) return usable;
+  if (auto checked = check_capacity(capacity); !checked) return checked;
+  return queue.resize(capacity);
 }
 
 Result<void, Error> Device::destroy_cq(std::unique_ptr<CompletionQueue>& queue) {

@@ -67,6 +67,8 @@ class Device {
 
   Result<std::unique_ptr<CompletionQueue>, Error> create_cq(std::uint32_t capacity,
                                                             CompletionChannel* channel, void* context);
+  /// See CompletionQueue::resize(). EINVAL also for limits.
+  Result<void, Error> resize_cq(CompletionQueue& queue, std::uint32_t capacity);
   /// EBUSY, with the queue untouched, while queue pairs use it.
   Result<void, Error> destroy_cq(std::unique_ptr<CompletionQueue>& queue);
 

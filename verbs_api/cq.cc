@@ -2,6 +2,8 @@
 
 #include <cerrno>
 #include <limits>
+#include <mutex>
+#include <new>
 
 #include "verbs_api/comp_channel.h"
 #include "verbs_api/context.h"
@@ -119,8 +121,26 @@ ibv_cq* ibv_create_cq(ibv_context* context, int cqe, void* cq_context, ibv_comp_
   return created != nullptr ? created->abi() : nullptr;
 }
 
-int ibv_resize_cq(ibv_cq*, int) {
-  return refuse(EOPNOTSUPP);
+int ibv_resize_cq(ibv_cq* cq, int cqe) {
+  Cq& resized = Cq::of(cq);
+  const Context& owner = Context::of(cq->context);
+  if (owner.is_dead()) {
+    return refuse(owner.dead_error());
+  }
+  if (cqe <= 0) {
+    return refuse(EINVAL);
+  }
+  try {
+    const std::lock_guard once(resized.resizing);
+    const auto done = owner.nic().resize_cq(*resized.inner, static_cast<std::uint32_t>(cqe));
+    if (!done) {
+      return refuse(explain("resize_cq", done.error()));
+    }
+    cq->cqe = static_cast<int>(resized.inner->capacity());
+    return 0;
+  } catch (const std::bad_alloc&) {
+    return refuse(ENOMEM);
+  }
 }
 
 int ibv_destroy_cq(ibv_cq* cq) {

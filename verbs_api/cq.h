@@ -27,6 +27,7 @@ struct Cq : ibv_cq_ex {
 
   std::unique_ptr<nic::CompletionQueue> inner;
   std::uint32_t async_events_fetched = 0;  ///< under the lock of AsyncEvents
+  std::mutex resizing;                     ///< held while the number of entries changes
 
   // Of the extended interface: what start_poll or next_poll found, and the lock that is held until end_poll.
   transport::Completion current;

@@ -31,12 +31,6 @@ TEST(CompletionQueue, RefusesImpossibleSizesAndVectors) {
   }
 }
 
-TEST(CompletionQueue, CannotBeResized) {
-  const ContextPtr context = open_device();
-  const CqPtr cq(ibv_create_cq(context.get(), 8, nullptr, nullptr, 0));
-  EXPECT_EQ(ibv_resize_cq(cq.get(), 16), EOPNOTSUPP);
-}
-
 /// A connection whose B side is made with ibv_create_cq_ex.
 class ExtendedCompletionQueue : public testing::Test {
  protected:
