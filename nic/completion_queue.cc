@@ -114,10 +114,47 @@ bool CompletionQueue::publish(transport::Time now) {
 
   const Armed armed = armed_.load(std::memory_order_seq_cst);
   if (armed == Armed::kNo || (armed == Armed::kSolicited && !is_solicited)) return true;
+  if (armed == Armed::kAny) {
+    notify_of(to - from, now);
+  } else {
+    notify();
+  }
+  return true;
+}
+
+/// Of as many more completions, or later.
+void CompletionQueue::notify_of(std::uint32_t count, transport::Time now) {
+  if (unnotified_ == 0) first_unnotified_ = now;
+  unnotified_ += count;
+  const bool is_enough = moderation_.count > 0 && unnotified_ >= moderation_.count;
+  const transport::Time due = first_unnotified_ + moderation_.period;
+  if (is_enough || due <= now) return notify();
+  notification_due_ = due;
+  if (!std::exchange(is_put_off_, true)) engine_.add_put_off(*this);
+  engine_.on_deadline(due);
+}
+
+bool CompletionQueue::notify_if_due(transport::Time now) {
+  const bool is_due = notification_due_ <= now;
+  if (is_due) notify();
+  is_put_off_ = notification_due_ != transport::kNever;
+  return is_due;
+}
+
+void CompletionQueue::notify() {
+  unnotified_ = 0;
+  notification_due_ = transport::kNever;
   armed_.store(Armed::kNo, std::memory_order_seq_cst);
   channel_->notify(*this);
   engine_.on_queue_disarmed();
-  return true;
+}
+
+void CompletionQueue::moderate(Moderation moderation) {
+  if (engine_.is_abandoned()) return;
+  const Engine::Guard guard(engine_);
+  moderation_ = moderation;
+  // What was put off under the old rule follows the new one.
+  if (notification_due_ != transport::kNever) notify_of(0, engine_.clock().now());
 }
 
 void CompletionQueue::hold(std::uint32_t from, AcknowledgementDebt& debt, transport::Time now) {

@@ -18,6 +18,15 @@ namespace urnic::nic {
 
 class Engine;
 
+/// How notifications of completions are put off so that one tells of several. What a program waits for that asked to hear
+/// of solicited or failed completions only is never put off.
+struct Moderation {
+  /// So many completions are told of at once; 0: as many as come within the period.
+  std::uint32_t count = 0;
+  /// No completion waits for longer. Zero: none waits at all, whatever the count, since others need not follow.
+  transport::Duration period{};
+};
+
 /// A ring. The engine adds completions with complete() and makes them visible with publish(), after the
 /// acknowledgements that go with them have left; the program takes them with poll(), from any thread.
 class CompletionQueue final : public transport::CompletionSink, private ChannelEntry {
@@ -42,6 +51,10 @@ class CompletionQueue final : public transport::CompletionSink, private ChannelE
   /// `solicited_only`), and wakes the NIC's thread. Without a channel there is nobody to tell, and it does nothing.
   void request_notification(bool solicited_only);
 
+  /// From now on a request for a notification of any completion is answered when `moderation.count` completions have
+  /// been published since it was made, or `moderation.period` after the first of them.
+  void moderate(Moderation moderation);
+
   /// Makes room for `capacity` completions at least, more or fewer than before. What waits here stays, in its order, and
   /// so do requests for notification. EINVAL, with nothing changed: more completions wait than that.
   Result<void, Error> resize(std::uint32_t capacity);
@@ -57,6 +70,13 @@ class CompletionQueue final : public transport::CompletionSink, private ChannelE
   /// asked to. Says whether that was anything.
   bool publish(transport::Time now);
   bool has_unpublished() const { return dirty_; }
+
+  /// When the notification that was put off is due; kNever when none was.
+  transport::Time notification_due() const { return notification_due_; }
+  /// Notifies the channel if a notification is due, and says so.
+  bool notify_if_due(transport::Time now);
+  /// Whether one is still put off; otherwise the engine has taken the queue off its list.
+  bool is_put_off() const { return is_put_off_; }
 
   /// How many completions were ever added, modulo 2^32.
   std::uint32_t added() const { return tail_; }
@@ -86,6 +106,8 @@ class CompletionQueue final : public transport::CompletionSink, private ChannelE
   bool is_held(std::uint32_t position, transport::Time now) const;
   std::uint32_t first_held(std::uint32_t from, transport::Time now) const;
   bool has_solicited(std::uint32_t from, std::uint32_t to) const;
+  void notify_of(std::uint32_t count, transport::Time now);
+  void notify();
 
   Engine& engine_;
   // These three change under the engine lock and the lock of poll() together; either is enough to read them.
@@ -111,6 +133,13 @@ class CompletionQueue final : public transport::CompletionSink, private ChannelE
   std::unique_ptr<Hold[]> holds_;  // of the completions from visible_ to held_end_, in their places
   std::uint32_t held_end_ = 0;     // nothing from here on is held
   std::atomic<bool> overrun_{false};
+
+  // Under the engine lock:
+  Moderation moderation_;
+  std::uint32_t unnotified_ = 0;        // published since a notification was asked for, and not told of
+  transport::Time first_unnotified_{};  // when the first of them was
+  transport::Time notification_due_ = transport::kNever;
+  bool is_put_off_ = false;  // on the engine's list of queues that wait with a notification
 
   enum class Armed : std::uint8_t { kNo, kSolicited, kAny };
   std::atomic<Armed> armed_{Armed::kNo};

@@ -1,6 +1,7 @@
 #include "verbs_api/cq.h"
 
 #include <cerrno>
+#include <chrono>
 #include <limits>
 #include <mutex>
 #include <new>
@@ -98,6 +99,24 @@ ibv_cq_ex* create_cq_ex(ibv_context* context, ibv_cq_init_attr_ex* wanted) noexc
   created->single_threaded = (flags & IBV_CREATE_CQ_ATTR_SINGLE_THREADED) != 0;
   fill_extended_operations(*created);
   return created;
+}
+
+int modify_cq(ibv_cq* cq, ibv_modify_cq_attr* wanted) noexcept {
+  const Context& owner = Context::of(cq->context);
+  if (owner.is_dead()) {
+    return owner.dead_error();
+  }
+  if (wanted == nullptr) {
+    return EINVAL;
+  }
+  if ((wanted->attr_mask & ~std::uint32_t{IBV_CQ_ATTR_MODERATE}) != 0) {
+    return EOPNOTSUPP;
+  }
+  if ((wanted->attr_mask & IBV_CQ_ATTR_MODERATE) != 0) {
+    Cq::of(cq).inner->moderate({.count = wanted->moderate.cq_count,
+                                .period = std::chrono::microseconds(wanted->moderate.cq_period)});
+  }
+  return 0;
 }
 
 }  // namespace urnic::verbs_api

@@ -82,6 +82,8 @@ int query_device_ex(ibv_context* context, const ibv_query_device_ex_input*, ibv_
   ibv_device_attr_ex ours{};
   ours.orig_attr = attributes_of(owner.nic());
   ours.device_cap_flags_ex = ours.orig_attr.device_cap_flags;
+  ours.cq_mod_caps = {.max_cq_count = DeviceLimits::kMaxModeratedCompletions,
+                      .max_cq_period = DeviceLimits::kMaxModerationPeriod};
   ours.phys_port_cnt_ex = ours.orig_attr.phys_port_cnt;
   // The caller's struct may be an older or a newer one.
   std::memset(attributes, 0, size);

@@ -5,6 +5,7 @@ void fill_operations(verbs_context& context) {
   context.query_port = query_port;
   context.query_device_ex = query_device_ex;
   context.create_cq_ex = create_cq_ex;
+  context.modify_cq = modify_cq;
   context.create_qp_ex = create_qp_ex;
   context.get_srq_num = get_srq_number;
   context.create_srq_ex = create_srq_ex;

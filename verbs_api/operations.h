@@ -21,6 +21,7 @@ int query_device_ex(ibv_context* context, const ibv_query_device_ex_input* input
 int query_port(ibv_context* context, std::uint8_t port, ibv_port_attr* attributes, std::size_t size) noexcept;
 // cq.cc, qp.cc
 ibv_cq_ex* create_cq_ex(ibv_context* context, ibv_cq_init_attr_ex* wanted) noexcept;
+int modify_cq(ibv_cq* cq, ibv_modify_cq_attr* wanted) noexcept;
 ibv_qp* create_qp_ex(ibv_context* context, ibv_qp_init_attr_ex* wanted) noexcept;
 // srq.cc, xrcd.cc
 ibv_srq* create_srq_ex(ibv_context* context, ibv_srq_init_attr_ex* wanted) noexcept;
