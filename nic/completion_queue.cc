@@ -18,11 +18,12 @@ std::uint32_t granted_capacity(std::uint32_t wanted) { return std::bit_ceil(std:
 }  // namespace
 
 CompletionQueue::CompletionQueue(Engine& engine, std::uint32_t capacity, CompletionChannel* channel,
-                                 void* context)
+                                 void* context, const CompletionQueueOptions& options)
     : engine_(engine),
       capacity_(granted_capacity(capacity)),
       mask_(capacity_ - 1),
       ring_(std::make_unique<Completion[]>(capacity_)),
+      times_(options.has_times ? std::make_unique<CompletionTimes[]>(capacity_) : nullptr),
       channel_(channel),
       context_(context),
       holds_(std::make_unique_for_overwrite<Hold[]>(capacity_)) {}
@@ -33,7 +34,7 @@ bool CompletionQueue::is_empty() const {
   return head_.load(std::memory_order_relaxed) == visible_.load(std::memory_order_seq_cst);
 }
 
-std::size_t CompletionQueue::poll(std::span<Completion> completions) {
+std::size_t CompletionQueue::poll(std::span<Completion> completions, std::span<CompletionTimes> times) {
   if (engine_.is_abandoned()) return 0;
   if (is_empty()) {
     engine_.on_poll();
@@ -44,6 +45,9 @@ std::size_t CompletionQueue::poll(std::span<Completion> completions) {
   const std::uint32_t waiting = visible_.load(std::memory_order_acquire) - head;
   const auto count = static_cast<std::uint32_t>(std::min<std::size_t>(waiting, completions.size()));
   for (std::uint32_t i = 0; i < count; ++i) completions[i] = ring_[(head + i) & mask_];
+  if (times_ != nullptr && !times.empty()) {
+    for (std::uint32_t i = 0; i < count; ++i) times[i] = times_[(head + i) & mask_];
+  }
   head_.store(head + count, std::memory_order_release);
   return count;
 }
@@ -66,6 +70,7 @@ Result<void, Error> CompletionQueue::resize(std::uint32_t capacity) {
   const std::uint32_t granted = granted_capacity(capacity);
   const std::uint32_t mask = granted - 1;
   auto ring = std::make_unique<Completion[]>(granted);
+  auto times = times_ != nullptr ? std::make_unique<CompletionTimes[]>(granted) : nullptr;
   auto holds = std::make_unique_for_overwrite<Hold[]>(granted);
   const Engine::Guard guard(engine_);
   const std::lock_guard hold(poll_mutex_);
@@ -74,12 +79,16 @@ Result<void, Error> CompletionQueue::resize(std::uint32_t capacity) {
     return failure(Error{.code = EINVAL, .message = "more completions wait in the queue than would have room"});
   }
   // Positions are numbers that never go back, so that everything keeps its own.
-  for (std::uint32_t at = head; at != tail_; ++at) ring[at & mask] = ring_[at & mask_];
+  for (std::uint32_t at = head; at != tail_; ++at) {
+    ring[at & mask] = ring_[at & mask_];
+    if (times != nullptr) times[at & mask] = times_[at & mask_];
+  }
   const std::uint32_t visible = visible_.load(std::memory_order_relaxed);
   for (std::uint32_t at = visible; static_cast<std::int32_t>(held_end_ - at) > 0; ++at) {
     holds[at & mask] = holds_[at & mask_];
   }
   std::swap(ring_, ring);
+  std::swap(times_, times);
   std::swap(holds_, holds);
   capacity_ = granted;
   mask_ = mask;
@@ -97,7 +106,16 @@ void CompletionQueue::complete(const Completion& completion) {
   if (!std::exchange(dirty_, true)) engine_.add_to_publish(*this);
 }
 
+/// One time for all that this round has added. The round's own time would not do: work that was posted after its
+/// beginning may be done in it.
+void CompletionQueue::note_times() {
+  if (timed_end_ == tail_) return;
+  const CompletionTimes times{.device = engine_.clock().now(), .wall_time = engine_.clock().wall_time()};
+  for (; timed_end_ != tail_; ++timed_end_) times_[timed_end_ & mask_] = times;
+}
+
 bool CompletionQueue::publish(transport::Time now) {
+  if (times_ != nullptr) note_times();
   const std::uint32_t from = visible_.load(std::memory_order_relaxed);
   std::uint32_t to = tail_;
   bool is_solicited = false;

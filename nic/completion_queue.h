@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -18,6 +19,16 @@ namespace urnic::nic {
 
 class Engine;
 
+/// When a completion was made: at the end of the round of the engine that made it, so never before its work was posted.
+struct CompletionTimes {
+  transport::Time device{};              ///< on the device's clock; never earlier than of the completion before
+  std::chrono::nanoseconds wall_time{};  ///< the same moment as Clock::wall_time() tells it
+};
+
+struct CompletionQueueOptions {
+  bool has_times = false;  ///< keep CompletionTimes
+};
+
 /// How notifications of completions are put off so that one tells of several. What a program waits for that asked to hear
 /// of solicited or failed completions only is never put off.
 struct Moderation {
@@ -33,7 +44,8 @@ class CompletionQueue final : public transport::CompletionSink, private ChannelE
  public:
   /// `capacity` completions at least; `channel` (may be null) gets the notifications and must outlive the
   /// queue.
-  CompletionQueue(Engine& engine, std::uint32_t capacity, CompletionChannel* channel, void* context);
+  CompletionQueue(Engine& engine, std::uint32_t capacity, CompletionChannel* channel, void* context,
+                  const CompletionQueueOptions& options = {});
 
   /// Not while another thread resizes the queue.
   std::uint32_t capacity() const { return capacity_; }
@@ -44,8 +56,9 @@ class CompletionQueue final : public transport::CompletionSink, private ChannelE
   // --- The program's side; any thread ---
 
   /// Takes up to `completions.size()` completions, oldest first. When there are none it first tries to make
-  /// progress (a round of the engine, if nobody else is at it).
-  std::size_t poll(std::span<transport::Completion> completions);
+  /// progress (a round of the engine, if nobody else is at it). `times`, unless it is empty, has as many places; they
+  /// are filled if the queue keeps times.
+  std::size_t poll(std::span<transport::Completion> completions, std::span<CompletionTimes> times = {});
 
   /// Asks for one event on the channel when the next completion is added (only a solicited or failed one with
   /// `solicited_only`), and wakes the NIC's thread. Without a channel there is nobody to tell, and it does nothing.
@@ -106,14 +119,16 @@ class CompletionQueue final : public transport::CompletionSink, private ChannelE
   bool is_held(std::uint32_t position, transport::Time now) const;
   std::uint32_t first_held(std::uint32_t from, transport::Time now) const;
   bool has_solicited(std::uint32_t from, std::uint32_t to) const;
+  void note_times();
   void notify_of(std::uint32_t count, transport::Time now);
   void notify();
 
   Engine& engine_;
-  // These three change under the engine lock and the lock of poll() together; either is enough to read them.
+  // These four change under the engine lock and the lock of poll() together; either is enough to read them.
   std::uint32_t capacity_;
   std::uint32_t mask_;
   std::unique_ptr<transport::Completion[]> ring_;
+  std::unique_ptr<CompletionTimes[]> times_;  // beside the ring, or null
   CompletionChannel* channel_;
   void* context_;
 
@@ -121,6 +136,7 @@ class CompletionQueue final : public transport::CompletionSink, private ChannelE
   std::atomic<std::uint32_t> head_{0};     // next to be polled
   std::atomic<std::uint32_t> visible_{0};  // end of what poll() may take
   std::uint32_t tail_ = 0;                 // end of what was added; engine only
+  std::uint32_t timed_end_ = 0;            // end of those whose times were noted; engine only
   bool dirty_ = false;                     // on the engine's list of queues to publish
   bool solicited_added_ = false;           // among what is not published
 

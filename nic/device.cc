@@ -185,14 +185,15 @@ Result<void, Error> Device::deregister_memory(ProtectionDomain& pd, std::uint32_
 // --- Completion queues ---
 
 Result<std::unique_ptr<CompletionQueue>, Error> Device::create_cq(std::uint32_t capacity,
-                                                                  CompletionChannel* channel, void* context) {
+                                                                  CompletionChannel* channel, void* context,
+                                                                  const CompletionQueueOptions& options) {
   if (auto usable = check_usable(); !usable) return failure(usable.error());
   if (auto checked = check_capacity(capacity); !checked) return failure(checked.error());
   if (queue_count_.fetch_add(1) >= DeviceLimits::kMaxCompletionQueues) {
     queue_count_.fetch_sub(1);
     return failure(Error{.code = ENOMEM, .message = "there are too many completion queues"});
   }
-  auto queue = std::make_unique<CompletionQueue>(*engine_, capacity, channel, context);
+  auto queue = std::make_unique<CompletionQueue>(*engine_, capacity, channel, context, options);
   const Engine::Guard guard(*engine_);
   engine_->expect_queues(queue_count_.load());
   return queue;

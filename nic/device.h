@@ -66,7 +66,8 @@ class Device {
   Result<void, Error> deregister_memory(ProtectionDomain& pd, std::uint32_t key);
 
   Result<std::unique_ptr<CompletionQueue>, Error> create_cq(std::uint32_t capacity,
-                                                            CompletionChannel* channel, void* context);
+                                                            CompletionChannel* channel, void* context,
+                                                            const CompletionQueueOptions& options = {});
   /// See CompletionQueue::resize(). EINVAL also for limits.
   Result<void, Error> resize_cq(CompletionQueue& queue, std::uint32_t capacity);
   /// EBUSY, with the queue untouched, while queue pairs use it.
@@ -108,6 +109,9 @@ class Device {
   /// Checks an address vector as creating an address handle does: EINVAL for a zero destination, an unused
   /// source index, or addresses of different kinds.
   Result<void, Error> check_address(const AddressVector& address) const;
+
+  /// The time on the clock of which CompletionTimes tell.
+  transport::Time now() const { return clock_.now(); }
 
   // --- Progress ---
 

@@ -42,7 +42,7 @@ void Cq::end() {
 namespace {
 
 Cq* create(Context& owner, std::uint32_t capacity, void* program_context, ibv_comp_channel* channel,
-           std::uint32_t completion_vector) {
+           std::uint32_t completion_vector, const nic::CompletionQueueOptions& options = {}) {
   if (owner.is_dead()) {
     return fail(owner.dead_error());
   }
@@ -54,7 +54,7 @@ Cq* create(Context& owner, std::uint32_t capacity, void* program_context, ibv_co
   return or_out_of_memory([&]() -> Cq* {
     auto created = std::make_unique<Cq>(owner.context, channel, program_context);
     nic::CompletionChannel* const notified = channel != nullptr ? &CompChannel::of(channel).inner : nullptr;
-    auto inner = owner.nic().create_cq(capacity, notified, created.get());
+    auto inner = owner.nic().create_cq(capacity, notified, created.get(), options);
     if (!inner) {
       return fail(explain("create_cq", inner.error()));
     }
@@ -91,13 +91,13 @@ ibv_cq_ex* create_cq_ex(ibv_context* context, ibv_cq_init_attr_ex* wanted) noexc
       (wanted->wc_flags & ~kOfferedWcFlags) != 0) {
     return fail(EOPNOTSUPP);
   }
-  Cq* const created =
-      create(Context::of(context), wanted->cqe, wanted->cq_context, wanted->channel, wanted->comp_vector);
+  Cq* const created = create(Context::of(context), wanted->cqe, wanted->cq_context, wanted->channel,
+                             wanted->comp_vector, {.has_times = (wanted->wc_flags & kTimeWcFlags) != 0});
   if (created == nullptr) {
     return nullptr;
   }
   created->single_threaded = (flags & IBV_CREATE_CQ_ATTR_SINGLE_THREADED) != 0;
-  fill_extended_operations(*created);
+  fill_extended_operations(*created, wanted->wc_flags);
   return created;
 }
 

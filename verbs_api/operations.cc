@@ -4,6 +4,7 @@ namespace urnic::verbs_api {
 void fill_operations(verbs_context& context) {
   context.query_port = query_port;
   context.query_device_ex = query_device_ex;
+  context.query_rt_values = query_rt_values;
   context.create_cq_ex = create_cq_ex;
   context.modify_cq = modify_cq;
   context.create_qp_ex = create_qp_ex;

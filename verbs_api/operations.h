@@ -18,6 +18,7 @@ int post_srq_receive(ibv_srq* srq, ibv_recv_wr* first, ibv_recv_wr** bad) noexce
 // device_query.cc, port_query.cc
 int query_device_ex(ibv_context* context, const ibv_query_device_ex_input* input,
                     ibv_device_attr_ex* attributes, std::size_t size) noexcept;
+int query_rt_values(ibv_context* context, ibv_values_ex* values) noexcept;
 int query_port(ibv_context* context, std::uint8_t port, ibv_port_attr* attributes, std::size_t size) noexcept;
 // cq.cc, qp.cc
 ibv_cq_ex* create_cq_ex(ibv_context* context, ibv_cq_init_attr_ex* wanted) noexcept;
