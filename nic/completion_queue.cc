@@ -10,10 +10,13 @@
 namespace urnic::nic {
 
 using transport::Completion;
+using transport::QueueKind;
 
 namespace {
 
 std::uint32_t granted_capacity(std::uint32_t wanted) { return std::bit_ceil(std::max(wanted, 1u)); }
+
+transport::QueueMemory* memory_of(const ProtectionDomain* pd) { return pd != nullptr ? pd->memory : nullptr; }
 
 }  // namespace
 
@@ -22,8 +25,9 @@ CompletionQueue::CompletionQueue(Engine& engine, std::uint32_t capacity, Complet
     : engine_(engine),
       capacity_(granted_capacity(capacity)),
       mask_(capacity_ - 1),
-      ring_(std::make_unique<Completion[]>(capacity_)),
+      ring_(capacity_, QueueKind::kCompletion, memory_of(options.pd)),
       times_(options.has_times ? std::make_unique<CompletionTimes[]>(capacity_) : nullptr),
+      pd_(options.pd),
       channel_(channel),
       context_(context),
       holds_(std::make_unique_for_overwrite<Hold[]>(capacity_)) {}
@@ -69,7 +73,7 @@ Result<void, Error> CompletionQueue::resize(std::uint32_t capacity) {
   // Memory comes and goes without a lock: the old rings are freed last.
   const std::uint32_t granted = granted_capacity(capacity);
   const std::uint32_t mask = granted - 1;
-  auto ring = std::make_unique<Completion[]>(granted);
+  transport::QueueArray<Completion> ring(granted, QueueKind::kCompletion, memory_of(pd_));
   auto times = times_ != nullptr ? std::make_unique<CompletionTimes[]>(granted) : nullptr;
   auto holds = std::make_unique_for_overwrite<Hold[]>(granted);
   const Engine::Guard guard(engine_);
@@ -87,7 +91,7 @@ Result<void, Error> CompletionQueue::resize(std::uint32_t capacity) {
   for (std::uint32_t at = visible; static_cast<std::int32_t>(held_end_ - at) > 0; ++at) {
     holds[at & mask] = holds_[at & mask_];
   }
-  std::swap(ring_, ring);
+  ring_.swap(ring);
   std::swap(times_, times);
   std::swap(holds_, holds);
   capacity_ = granted;

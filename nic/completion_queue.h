@@ -11,7 +11,9 @@
 
 #include "nic/acknowledgement_debt.h"
 #include "nic/completion_channel.h"
+#include "nic/protection_domain.h"
 #include "transport/completion.h"
+#include "transport/queue_memory.h"
 #include "transport/result.h"
 #include "transport/time.h"
 
@@ -26,7 +28,8 @@ struct CompletionTimes {
 };
 
 struct CompletionQueueOptions {
-  bool has_times = false;  ///< keep CompletionTimes
+  bool has_times = false;          ///< keep CompletionTimes
+  ProtectionDomain* pd = nullptr;  ///< to be made in, for its memory; optional
 };
 
 /// How notifications of completions are put off so that one tells of several. What a program waits for that asked to hear
@@ -50,6 +53,8 @@ class CompletionQueue final : public transport::CompletionSink, private ChannelE
   /// Not while another thread resizes the queue.
   std::uint32_t capacity() const { return capacity_; }
   CompletionChannel* channel() const { return channel_; }
+  /// That it was made in, or null.
+  ProtectionDomain* pd() const { return pd_; }
   /// The pointer given at creation, for the layer above.
   void* context() const { return context_; }
 
@@ -69,7 +74,8 @@ class CompletionQueue final : public transport::CompletionSink, private ChannelE
   void moderate(Moderation moderation);
 
   /// Makes room for `capacity` completions at least, more or fewer than before. What waits here stays, in its order, and
-  /// so do requests for notification. EINVAL, with nothing changed: more completions wait than that.
+  /// so do requests for notification. EINVAL, with nothing changed: more completions wait than that. Throws
+  /// std::bad_alloc.
   Result<void, Error> resize(std::uint32_t capacity);
 
   /// Whether completions were lost because the queue was full. From the first on, the queue pairs that use it are in
@@ -127,8 +133,9 @@ class CompletionQueue final : public transport::CompletionSink, private ChannelE
   // These four change under the engine lock and the lock of poll() together; either is enough to read them.
   std::uint32_t capacity_;
   std::uint32_t mask_;
-  std::unique_ptr<transport::Completion[]> ring_;
+  transport::QueueArray<transport::Completion> ring_;
   std::unique_ptr<CompletionTimes[]> times_;  // beside the ring, or null
+  ProtectionDomain* pd_;
   CompletionChannel* channel_;
   void* context_;
 

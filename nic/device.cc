@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cstring>
 #include <limits>
+#include <new>
 #include <thread>
 #include <utility>
 
@@ -29,6 +30,7 @@ constexpr Duration kLingerPause = 50us;
 constexpr int kMostManualRounds = 1000;
 
 Error invalid(const char* message) { return {.code = EINVAL, .message = message}; }
+Error no_memory() { return {.code = ENOMEM, .message = "there is no memory for the queue"}; }
 
 /// Sleeps where a thread may not be cancelled.
 void pause_uncancelled(Duration duration) {
@@ -193,7 +195,14 @@ Result<std::unique_ptr<CompletionQueue>, Error> Device::create_cq(std::uint32_t 
     queue_count_.fetch_sub(1);
     return failure(Error{.code = ENOMEM, .message = "there are too many completion queues"});
   }
-  auto queue = std::make_unique<CompletionQueue>(*engine_, capacity, channel, context, options);
+  std::unique_ptr<CompletionQueue> queue;
+  try {
+    queue = std::make_unique<CompletionQueue>(*engine_, capacity, channel, context, options);
+  } catch (const std::bad_alloc&) {
+    queue_count_.fetch_sub(1);
+    return failure(no_memory());
+  }
+  if (options.pd != nullptr) options.pd->users.fetch_add(1);
   const Engine::Guard guard(*engine_);
   engine_->expect_queues(queue_count_.load());
   return queue;
@@ -214,7 +223,9 @@ Result<void, Error> Device::destroy_cq(std::unique_ptr<CompletionQueue>& queue) 
     const Engine::Guard guard(*engine_);
     engine_->forget_queue(*queue);
   }
+  ProtectionDomain* const pd = queue->pd();
   queue.reset();
+  if (pd != nullptr) pd->users.fetch_sub(1);
   queue_count_.fetch_sub(1);
   return success();
 }
@@ -232,8 +243,14 @@ Result<std::unique_ptr<QueuePair>, Error> Device::create_qp(const QpCreateAttrib
     number = engine_->queue_pairs().allocate();
   }
   if (!number) return failure(Error{.code = ENOMEM, .message = "there are too many queue pairs"});
-  auto qp = std::make_unique<QueuePair>(*engine_, engine_->memory(), *engine_, engine_->counters(), *number,
-                                        attributes);
+  std::unique_ptr<QueuePair> qp;
+  try {
+    qp = std::make_unique<QueuePair>(*engine_, engine_->memory(), *engine_, engine_->counters(), *number, attributes);
+  } catch (const std::bad_alloc&) {
+    const Engine::Guard guard(*engine_);
+    engine_->queue_pairs().release(*number);
+    return failure(no_memory());
+  }
   count_users(attributes, +1);
   const Engine::Guard guard(*engine_);
   engine_->queue_pairs().insert(*number, *qp);

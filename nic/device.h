@@ -73,7 +73,7 @@ class Device {
   /// EBUSY, with the queue untouched, while queue pairs use it.
   Result<void, Error> destroy_cq(std::unique_ptr<CompletionQueue>& queue);
 
-  /// Starts the device if it is not. EINVAL: limits; ENOMEM: too many.
+  /// Starts the device if it is not. EINVAL: limits; ENOMEM: too many, or no memory.
   Result<std::unique_ptr<QueuePair>, Error> create_qp(const QpCreateAttributes& attributes);
   /// EBUSY, with the queue pair untouched, while it is a member of a multicast group.
   Result<void, Error> check_destroyable(const QueuePair& qp) const;

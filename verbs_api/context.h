@@ -21,6 +21,7 @@ struct Mw;
 struct Pd;
 struct Qp;
 struct Srq;
+struct Td;
 struct Xrcd;
 
 /// Begins with the block in which programs look for operations. Knows the objects made through it, so that
@@ -65,6 +66,7 @@ class Context : public verbs_context {
   std::unordered_set<Xrcd*> xrcds;
   std::unordered_set<Mw*> mws;
   std::unordered_set<Ah*> ahs;
+  std::unordered_set<Td*> tds;
 
  private:
   Context(ibv_device& device, nic::Device& nic);

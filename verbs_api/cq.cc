@@ -10,6 +10,7 @@
 #include "verbs_api/context.h"
 #include "verbs_api/failure.h"
 #include "verbs_api/operations.h"
+#include "verbs_api/pd.h"
 
 namespace urnic::verbs_api {
 
@@ -70,6 +71,10 @@ Cq* create(Context& owner, std::uint32_t capacity, void* program_context, ibv_co
   });
 }
 
+bool is_parent_domain(ibv_pd* pd, const ibv_context& of) {
+  return pd != nullptr && pd->context == &of && Pd::of(pd).parent != nullptr;
+}
+
 /// Every event that was fetched is acknowledged afterwards.
 void wait_for_acknowledgements(Cq& cq) {
   const std::uint32_t completions_fetched = cq.inner->events_fetched.load();
@@ -86,13 +91,22 @@ void wait_for_acknowledgements(Cq& cq) {
 ibv_cq_ex* create_cq_ex(ibv_context* context, ibv_cq_init_attr_ex* wanted) noexcept {
   constexpr std::uint32_t kKnownFlags = IBV_CREATE_CQ_ATTR_SINGLE_THREADED;
 
+  constexpr std::uint32_t kKnownMask = IBV_CQ_INIT_ATTR_MASK_FLAGS | IBV_CQ_INIT_ATTR_MASK_PD;
+
+  const bool has_domain = (wanted->comp_mask & IBV_CQ_INIT_ATTR_MASK_PD) != 0;
   const std::uint32_t flags = (wanted->comp_mask & IBV_CQ_INIT_ATTR_MASK_FLAGS) != 0 ? wanted->flags : 0;
-  if ((wanted->comp_mask & ~std::uint32_t{IBV_CQ_INIT_ATTR_MASK_FLAGS}) != 0 || (flags & ~kKnownFlags) != 0 ||
+  if ((wanted->comp_mask & ~kKnownMask) != 0 || (flags & ~kKnownFlags) != 0 ||
       (wanted->wc_flags & ~kOfferedWcFlags) != 0) {
     return fail(EOPNOTSUPP);
   }
+  if (has_domain && !is_parent_domain(wanted->parent_domain, *context)) {
+    return fail(EINVAL);
+  }
+  const nic::CompletionQueueOptions options{
+      .has_times = (wanted->wc_flags & kTimeWcFlags) != 0,
+      .pd = has_domain ? Pd::of(wanted->parent_domain).inner.get() : nullptr};
   Cq* const created = create(Context::of(context), wanted->cqe, wanted->cq_context, wanted->channel,
-                             wanted->comp_vector, {.has_times = (wanted->wc_flags & kTimeWcFlags) != 0});
+                             wanted->comp_vector, options);
   if (created == nullptr) {
     return nullptr;
   }

@@ -29,6 +29,10 @@ ibv_srq* create_srq_ex(ibv_context* context, ibv_srq_init_attr_ex* wanted) noexc
 int get_srq_number(ibv_srq* srq, std::uint32_t* number) noexcept;
 ibv_xrcd* open_xrcd(ibv_context* context, ibv_xrcd_init_attr* wanted) noexcept;
 int close_xrcd(ibv_xrcd* xrcd) noexcept;
+// parent_domain.cc
+ibv_td* alloc_td(ibv_context* context, ibv_td_init_attr* wanted) noexcept;
+int dealloc_td(ibv_td* td) noexcept;
+ibv_pd* alloc_parent_domain(ibv_context* context, ibv_parent_domain_init_attr* wanted) noexcept;
 // mw.cc
 ibv_mw* alloc_mw(ibv_pd* pd, ibv_mw_type type) noexcept;
 int dealloc_mw(ibv_mw* mw) noexcept;
