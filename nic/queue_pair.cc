@@ -362,7 +362,8 @@ QpAttributes QueuePair::query() const {
           .ack_timeout = current_.ack_timeout.value_or(std::uint8_t{0}),
           .retry_count = current_.retry_count.value_or(std::uint8_t{0}),
           .rnr_retry = current_.rnr_retry.value_or(std::uint8_t{0}),
-          .qkey = config.qkey};
+          .qkey = config.qkey,
+          .is_draining = endpoint_->is_draining()};
 }
 
 }  // namespace urnic::nic
