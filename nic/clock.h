@@ -12,7 +12,8 @@ class Clock {
   virtual ~Clock() = default;
   /// Monotonic. Any thread.
   virtual transport::Time now() const = 0;
-  /// Since the beginning of 1970, as people count it: it may jump. A clock that knows no such time gives its own.
+  /// Since the beginning of 1970, as people count it: it may jump. A clock that knows no such time gives its
+  /// own.
   virtual std::chrono::nanoseconds wall_time() const { return now().time_since_epoch(); }
 };
 

@@ -80,7 +80,8 @@ Result<void, Error> CompletionQueue::resize(std::uint32_t capacity) {
   const std::lock_guard hold(poll_mutex_);
   const std::uint32_t head = head_.load(std::memory_order_relaxed);
   if (tail_ - head > capacity) {
-    return failure(Error{.code = EINVAL, .message = "more completions wait in the queue than would have room"});
+    return failure(
+        Error{.code = EINVAL, .message = "more completions wait in the queue than would have room"});
   }
   // Positions are numbers that never go back, so that everything keeps its own.
   for (std::uint32_t at = head; at != tail_; ++at) {
@@ -110,8 +111,8 @@ void CompletionQueue::complete(const Completion& completion) {
   if (!std::exchange(dirty_, true)) engine_.add_to_publish(*this);
 }
 
-/// One time for all that this round has added. The round's own time would not do: work that was posted after its
-/// beginning may be done in it.
+/// One time for all that this round has added. The round's own time would not do: work that was posted after
+/// its beginning may be done in it.
 void CompletionQueue::note_times() {
   if (timed_end_ == tail_) return;
   const CompletionTimes times{.device = engine_.clock().now(), .wall_time = engine_.clock().wall_time()};

@@ -21,9 +21,10 @@ namespace urnic::nic {
 
 class Engine;
 
-/// When a completion was made: at the end of the round of the engine that made it, so never before its work was posted.
+/// When a completion was made: at the end of the round of the engine that made it, so never before its work
+/// was posted.
 struct CompletionTimes {
-  transport::Time device{};              ///< on the device's clock; never earlier than of the completion before
+  transport::Time device{};  ///< on the device's clock; never earlier than of the completion before
   std::chrono::nanoseconds wall_time{};  ///< the same moment as Clock::wall_time() tells it
 };
 
@@ -32,12 +33,13 @@ struct CompletionQueueOptions {
   ProtectionDomain* pd = nullptr;  ///< to be made in, for its memory; optional
 };
 
-/// How notifications of completions are put off so that one tells of several. What a program waits for that asked to hear
-/// of solicited or failed completions only is never put off.
+/// How notifications of completions are put off so that one tells of several. What a program waits for that
+/// asked to hear of solicited or failed completions only is never put off.
 struct Moderation {
   /// So many completions are told of at once; 0: as many as come within the period.
   std::uint32_t count = 0;
-  /// No completion waits for longer. Zero: none waits at all, whatever the count, since others need not follow.
+  /// No completion waits for longer. Zero: none waits at all, whatever the count, since others need not
+  /// follow.
   transport::Duration period{};
 };
 
@@ -61,21 +63,21 @@ class CompletionQueue final : public transport::CompletionSink, private ChannelE
   // --- The program's side; any thread ---
 
   /// Takes up to `completions.size()` completions, oldest first. When there are none it first tries to make
-  /// progress (a round of the engine, if nobody else is at it). `times`, unless it is empty, has as many places; they
-  /// are filled if the queue keeps times.
+  /// progress (a round of the engine, if nobody else is at it). `times`, unless it is empty, has as many
+  /// places; they are filled if the queue keeps times.
   std::size_t poll(std::span<transport::Completion> completions, std::span<CompletionTimes> times = {});
 
   /// Asks for one event on the channel when the next completion is added (only a solicited or failed one with
   /// `solicited_only`), and wakes the NIC's thread. Without a channel there is nobody to tell, and it does nothing.
   void request_notification(bool solicited_only);
 
-  /// From now on a request for a notification of any completion is answered when `moderation.count` completions have
-  /// been published since it was made, or `moderation.period` after the first of them.
+  /// From now on a request for a notification of any completion is answered when `moderation.count`
+  /// completions have been published since it was made, or `moderation.period` after the first of them.
   void moderate(Moderation moderation);
 
-  /// Makes room for `capacity` completions at least, more or fewer than before. What waits here stays, in its order, and
-  /// so do requests for notification. EINVAL, with nothing changed: more completions wait than that. Throws
-  /// std::bad_alloc.
+  /// Makes room for `capacity` completions at least, more or fewer than before. What waits here stays, in its
+  /// order, and so do requests for notification. EINVAL, with nothing changed: more completions wait than
+  /// that. Throws std::bad_alloc.
   Result<void, Error> resize(std::uint32_t capacity);
 
   /// Whether completions were lost because the queue was full. From the first on, the queue pairs that use it are in

@@ -245,7 +245,8 @@ Result<std::unique_ptr<QueuePair>, Error> Device::create_qp(const QpCreateAttrib
   if (!number) return failure(Error{.code = ENOMEM, .message = "there are too many queue pairs"});
   std::unique_ptr<QueuePair> qp;
   try {
-    qp = std::make_unique<QueuePair>(*engine_, engine_->memory(), *engine_, engine_->counters(), *number, attributes);
+    qp = std::make_unique<QueuePair>(*engine_, engine_->memory(), *engine_, engine_->counters(), *number,
+                                     attributes);
   } catch (const std::bad_alloc&) {
     const Engine::Guard guard(*engine_);
     engine_->queue_pairs().release(*number);

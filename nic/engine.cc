@@ -177,7 +177,9 @@ Time Engine::next_deadline(Time now) const {
   if (transmitter_.is_blocked()) return now + kFullPortDelay;
   if (!scheduler_.is_idle() || !to_publish_.empty()) return now;
   Time deadline = std::min(scheduler_.next_timeout(), neighbors_.next_timeout());
-  for (const CompletionQueue* const queue : put_off_) deadline = std::min(deadline, queue->notification_due());
+  for (const CompletionQueue* const queue : put_off_) {
+    deadline = std::min(deadline, queue->notification_due());
+  }
   return deadline;
 }
 

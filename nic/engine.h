@@ -190,7 +190,7 @@ class Engine final : public transport::QpEventSink {
   Transmitter transmitter_;
   Receiver receiver_;
   std::vector<CompletionQueue*> to_publish_;  // in the order in which they got something
-  std::vector<CompletionQueue*> put_off_;  // with a notification that is to come
+  std::vector<CompletionQueue*> put_off_;     // with a notification that is to come
   std::vector<CompletionQueue*> overrun_;
   EventHandlers handlers_;
   ProgressThread thread_;

@@ -10,7 +10,8 @@
 namespace urnic::nic {
 
 struct ProtectionDomain {
-  /// What is in domains of one id may be used together: a parent domain has that of the domain it was made with.
+  /// What is in domains of one id may be used together: a parent domain has that of the domain it was made
+  /// with.
   transport::PdId id{};
   /// Where the rings of queues made in it are, which it outlives; null: on the heap.
   transport::QueueMemory* memory = nullptr;

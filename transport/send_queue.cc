@@ -14,7 +14,8 @@ SendQueue::SendQueue(Limits limits, QueueMemory* memory)
       wqes_(limits_.work_requests, QueueKind::kSend, memory),
       // One element more than asked for, so that the address of an empty place may be taken.
       sges_(std::size_t{limits_.work_requests} * limits_.sges + 1, QueueKind::kSend, memory),
-      inline_bytes_(std::size_t{limits_.work_requests} * limits_.inline_bytes + 1, QueueKind::kSend, memory) {}
+      inline_bytes_(std::size_t{limits_.work_requests} * limits_.inline_bytes + 1, QueueKind::kSend, memory) {
+}
 
 void SendQueue::prepare(const SendRequest& request, std::span<const Sge> sges, std::uint32_t length) {
   assert(!is_full() && sges.size() <= limits_.sges);

@@ -44,7 +44,9 @@ class UnreliableEndpoint final : public Endpoint {
   QpState state() const override { return state_; }
   const QpConfig& config() const override { return config_; }
   Psn next_send_psn() const override { return send_queue_.next_psn(); }
-  bool is_draining() const override { return state_ == QpState::kSqDrained && send_queue_.is_inside_message(); }
+  bool is_draining() const override {
+    return state_ == QpState::kSqDrained && send_queue_.is_inside_message();
+  }
   Psn next_receive_psn() const override { return responder_.expected_psn(); }
 
   void on_packet(const wire::Packet& packet, Time now) override;

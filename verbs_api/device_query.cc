@@ -106,8 +106,8 @@ int query_rt_values(ibv_context* context, ibv_values_ex* values) noexcept {
     return EINVAL;
   }
   if ((values->comp_mask & IBV_VALUES_MASK_RAW_CLOCK) != 0) {
-    // All of it as ticks in the second field, as mlx5 gives it (providers/mlx5/verbs.c in rdma-core 44) and programs
-    // expect it, although that leaves the range of a timespec.
+    // All of it as ticks in the second field, as mlx5 gives it (providers/mlx5/verbs.c in rdma-core 44) and
+    // programs expect it, although that leaves the range of a timespec.
     values->raw_clock = {.tv_sec = 0, .tv_nsec = owner.nic().now().time_since_epoch().count()};
   }
   return 0;

@@ -13,8 +13,8 @@
 namespace urnic::verbs_api {
 namespace {
 
-/// What a program is told about a piece of memory. The upper half would name a driver of rdma-core, of which this is
-/// none (RDMA_DRIVER_UNKNOWN, 0).
+/// What a program is told about a piece of memory. The upper half would name a driver of rdma-core, of which
+/// this is none (RDMA_DRIVER_UNKNOWN, 0).
 constexpr std::uint64_t resource_type(transport::QueueKind kind) {
   return static_cast<std::uint64_t>(kind);
 }

@@ -9,8 +9,8 @@
 
 namespace urnic::verbs_api {
 
-/// A thread domain as programs hold it. It promises that one thread at a time uses what is made in it; we lock all the
-/// same, since the NIC's own thread is another one.
+/// A thread domain as programs hold it. It promises that one thread at a time uses what is made in it; we
+/// lock all the same, since the NIC's own thread is another one.
 struct Td : ibv_td {
   explicit Td(ibv_context& opened) : ibv_td{&opened} {}
   static Td& of(ibv_td* td) { return *static_cast<Td*>(td); }
@@ -18,8 +18,9 @@ struct Td : ibv_td {
   std::uint32_t users = 0;  ///< parent domains; under the context's mutex
 };
 
-/// Asks the program for the memory of queues, by the two functions that it gave. They are called by threads that create,
-/// resize and destroy queues, and where the context is closed for queues that are left: that time under its mutex.
+/// Asks the program for the memory of queues, by the two functions that it gave. They are called by threads
+/// that create, resize and destroy queues, and where the context is closed for queues that are left: that
+/// time under its mutex.
 class ProgramMemory final : public transport::QueueMemory {
  public:
   /// `domain` is what the functions are told.

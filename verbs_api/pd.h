@@ -23,7 +23,8 @@ struct Pd : ibv_pd {
 
 /// Whether what is in the one may be used with what is in the other. Null is in no domain.
 inline bool is_same_domain(ibv_pd* one, ibv_pd* other) {
-  return one == other || (one != nullptr && other != nullptr && Pd::of(one).inner->id == Pd::of(other).inner->id);
+  return one == other ||
+         (one != nullptr && other != nullptr && Pd::of(one).inner->id == Pd::of(other).inner->id);
 }
 
 }  // namespace urnic::verbs_api

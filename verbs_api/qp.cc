@@ -285,7 +285,8 @@ int ibv_destroy_qp(ibv_qp* qp) {
   return 0;
 }
 
-// Offering nothing keeps a ConnectX on standard go-back-N (fact 48): there are no options, which may be chosen.
+// Offering nothing keeps a ConnectX on standard go-back-N (fact 48): there are no options, which may be
+// chosen.
 int ibv_set_ece(ibv_qp* qp, ibv_ece* ece) {
   const Context& owner = Context::of(qp->context);
   if (owner.is_dead()) {

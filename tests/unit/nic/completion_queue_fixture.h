@@ -17,9 +17,7 @@ namespace urnic::nic {
 /// A queue of four beside a device that has nothing to do with it; its rounds publish.
 class CompletionQueueTest : public testing::Test {
  protected:
-  CompletionQueueTest() {
-    fcntl(channel.fd(), F_SETFL, O_NONBLOCK);
-  }
+  CompletionQueueTest() { fcntl(channel.fd(), F_SETFL, O_NONBLOCK); }
   ~CompletionQueueTest() override { EXPECT_TRUE(pair.a().device().destroy_cq(queue)); }
 
   void complete(std::uint64_t wr_id, bool solicited = false) {

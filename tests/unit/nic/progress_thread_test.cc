@@ -295,7 +295,8 @@ TEST_P(ProgressThreadTest, SleepsUntilANotificationIsDueThatWasPutOff) {
   const auto waited = std::chrono::steady_clock::now() - begin;
   EXPECT_GE(waited, kPeriod);
   EXPECT_LE(waited, 20 * kPeriod);
-  // As often as a thread looks that sleeps, and not as often as one that spins: 40 ms are tens of thousands of rounds.
+  // As often as a thread looks that sleeps, and not as often as one that spins: 40 ms are tens of thousands
+  // of rounds.
   EXPECT_LE(receives_ - before, 1000);
   int receives = 0;
   int sends = 0;

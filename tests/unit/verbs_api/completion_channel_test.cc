@@ -80,7 +80,8 @@ TEST_F(CompletionChannel, TellsOfSolicitedCompletionsOnlyWhenAskedSo) {
 }
 
 TEST_F(CompletionChannel, TellsOfSeveralCompletionsAtOnceWhenTheyAreModerated) {
-  ibv_modify_cq_attr attributes{.attr_mask = IBV_CQ_ATTR_MODERATE, .moderate = {.cq_count = 3, .cq_period = 65535}};
+  ibv_modify_cq_attr attributes{.attr_mask = IBV_CQ_ATTR_MODERATE,
+                                .moderate = {.cq_count = 3, .cq_period = 65535}};
   ASSERT_EQ(ibv_modify_cq(cq_b_.get(), &attributes), 0);
   ASSERT_EQ(ibv_req_notify_cq(cq_b_.get(), 0), 0);
   const auto begin = std::chrono::steady_clock::now();
@@ -97,7 +98,8 @@ TEST_F(CompletionChannel, TellsOfSeveralCompletionsAtOnceWhenTheyAreModerated) {
 }
 
 TEST_F(CompletionChannel, TellsOfAModeratedCompletionAfterItsTime) {
-  ibv_modify_cq_attr attributes{.attr_mask = IBV_CQ_ATTR_MODERATE, .moderate = {.cq_count = 3, .cq_period = 30000}};
+  ibv_modify_cq_attr attributes{.attr_mask = IBV_CQ_ATTR_MODERATE,
+                                .moderate = {.cq_count = 3, .cq_period = 30000}};
   ASSERT_EQ(ibv_modify_cq(cq_b_.get(), &attributes), 0);
   ASSERT_EQ(ibv_req_notify_cq(cq_b_.get(), 0), 0);
   const auto begin = std::chrono::steady_clock::now();
@@ -115,7 +117,8 @@ TEST_F(CompletionChannel, TellsOfAModeratedCompletionAfterItsTime) {
 }
 
 TEST_F(CompletionChannel, RefusesToModifyWhatItDoesNotKnow) {
-  ibv_modify_cq_attr attributes{.attr_mask = IBV_CQ_ATTR_MODERATE | IBV_CQ_ATTR_RESERVED, .moderate = {3, 30000}};
+  ibv_modify_cq_attr attributes{.attr_mask = IBV_CQ_ATTR_MODERATE | IBV_CQ_ATTR_RESERVED,
+                                .moderate = {3, 30000}};
   EXPECT_EQ(ibv_modify_cq(cq_b_.get(), &attributes), EOPNOTSUPP);
   EXPECT_EQ(ibv_modify_cq(cq_b_.get(), nullptr), EINVAL);
   attributes.attr_mask = 0;
@@ -130,7 +133,8 @@ TEST_F(CompletionChannel, RefusesToModifyWhatItDoesNotKnow) {
 
 // There is nobody to be told, and so nothing to be put off.
 TEST_F(CompletionChannel, MayBeAbsentWhereCompletionsAreModerated) {
-  ibv_modify_cq_attr attributes{.attr_mask = IBV_CQ_ATTR_MODERATE, .moderate = {.cq_count = 3, .cq_period = 30000}};
+  ibv_modify_cq_attr attributes{.attr_mask = IBV_CQ_ATTR_MODERATE,
+                                .moderate = {.cq_count = 3, .cq_period = 30000}};
   EXPECT_EQ(ibv_modify_cq(cq_a_.get(), &attributes), 0);
   ASSERT_EQ(ibv_req_notify_cq(cq_a_.get(), 0), 0);
   send_one();

@@ -26,7 +26,8 @@ TEST(CompletionQueueResize, RefusesImpossibleSizes) {
   ibv_device_attr device{};
   ASSERT_EQ(ibv_query_device(context.get(), &device), 0);
   const CqPtr cq(ibv_create_cq(context.get(), 8, nullptr, nullptr, 0));
-  for (const int size : {0, -1, device.max_cqe + 1, std::numeric_limits<int>::max(), std::numeric_limits<int>::min()}) {
+  for (const int size :
+       {0, -1, device.max_cqe + 1, std::numeric_limits<int>::max(), std::numeric_limits<int>::min()}) {
     errno = 0;
     EXPECT_EQ(ibv_resize_cq(cq.get(), size), EINVAL);
     EXPECT_EQ(errno, EINVAL);
@@ -81,8 +82,8 @@ TEST(CompletionQueueResize, MayHappenInTheMiddleOfAnExtendedPoll) {
   ibv_end_poll(extended);
 }
 
-// One thread sends, one takes what arrives and sleeps between, and one changes the queue's size all the time: nothing is
-// lost, nothing comes twice or out of its order, and nobody sleeps for ever.
+// One thread sends, one takes what arrives and sleeps between, and one changes the queue's size all the time:
+// nothing is lost, nothing comes twice or out of its order, and nobody sleeps for ever.
 TEST(CompletionQueueResize, DoesNotDisturbWhoSendsAndWhoReceives) {
   const ContextPtr context = open_device();
   const PdPtr pd(ibv_alloc_pd(context.get()));

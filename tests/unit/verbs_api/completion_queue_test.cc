@@ -99,8 +99,7 @@ TEST_F(ExtendedCompletionQueue, ServesPlainPollingToo) {
 }
 
 TEST_F(ExtendedCompletionQueue, RefusesDetailsItCannotGive) {
-  for (const std::uint64_t flag :
-       {IBV_WC_EX_WITH_CVLAN, IBV_WC_EX_WITH_FLOW_TAG, IBV_WC_EX_WITH_TM_INFO}) {
+  for (const std::uint64_t flag : {IBV_WC_EX_WITH_CVLAN, IBV_WC_EX_WITH_FLOW_TAG, IBV_WC_EX_WITH_TM_INFO}) {
     ibv_cq_init_attr_ex attributes{};
     attributes.cqe = 16;
     attributes.wc_flags = flag;

@@ -15,7 +15,8 @@ using TdPtr = std::unique_ptr<ibv_td, Destroy<ibv_dealloc_td>>;
 struct Provider {
   enum class Answer { kMemory, kDefault, kNothing, kCrooked };
 
-  static void* allocate(ibv_pd* pd, void* context, std::size_t size, std::size_t alignment, std::uint64_t type) {
+  static void* allocate(ibv_pd* pd, void* context, std::size_t size, std::size_t alignment,
+                        std::uint64_t type) {
     auto& self = *static_cast<Provider*>(context);
     self.domains.insert(pd);
     ++self.calls;
@@ -176,10 +177,8 @@ TEST_F(ParentDomain, HasWindowsThatItsQueuePairsBind) {
   ASSERT_EQ(connect(b.get(), a->qp_num), 0);
   ibv_mw_bind bind{};
   bind.send_flags = IBV_SEND_SIGNALED;
-  bind.bind_info = {.mr = buffer.mr(),
-                    .addr = buffer.address(),
-                    .length = 64,
-                    .mw_access_flags = IBV_ACCESS_REMOTE_WRITE};
+  bind.bind_info = {
+      .mr = buffer.mr(), .addr = buffer.address(), .length = 64, .mw_access_flags = IBV_ACCESS_REMOTE_WRITE};
   ASSERT_EQ(ibv_bind_mw(a.get(), mw.get(), &bind), 0);
   EXPECT_EQ(next_completion(cq_.get()).status, IBV_WC_SUCCESS);
 }
@@ -195,7 +194,8 @@ TEST_F(ParentDomain, KeepsItsDomainBusyAndIsKeptBusy) {
     const CqPtr cq(ibv_cq_ex_to_cq(make_cq(parent.get())));
     EXPECT_EQ(ibv_dealloc_pd(parent.get()), EBUSY);
   }
-  ibv_srq_init_attr srq_attributes{.srq_context = nullptr, .attr = {.max_wr = 4, .max_sge = 1, .srq_limit = 0}};
+  ibv_srq_init_attr srq_attributes{.srq_context = nullptr,
+                                   .attr = {.max_wr = 4, .max_sge = 1, .srq_limit = 0}};
   {
     const SrqPtr srq(ibv_create_srq(parent.get(), &srq_attributes));
     EXPECT_EQ(ibv_dealloc_pd(parent.get()), EBUSY);
