@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cerrno>
 #include <utility>
 
 #include "nic/engine.h"
@@ -9,13 +10,24 @@
 namespace urnic::nic {
 
 using transport::Completion;
+using transport::QueueKind;
+
+namespace {
+
+std::uint32_t granted_capacity(std::uint32_t wanted) { return std::bit_ceil(std::max(wanted, 1u)); }
+
+transport::QueueMemory* memory_of(const ProtectionDomain* pd) { return pd != nullptr ? pd->memory : nullptr; }
+
+}  // namespace
 
 CompletionQueue::CompletionQueue(Engine& engine, std::uint32_t capacity, CompletionChannel* channel,
-                                 void* context)
+                                 void* context, const CompletionQueueOptions& options)
     : engine_(engine),
-      capacity_(std::bit_ceil(std::max(capacity, 1u))),
+      capacity_(granted_capacity(capacity)),
       mask_(capacity_ - 1),
-      ring_(std::make_unique<Completion[]>(capacity_)),
+      ring_(capacity_, QueueKind::kCompletion, memory_of(options.pd)),
+      times_(options.has_times ? std::make_unique<CompletionTimes[]>(capacity_) : nullptr),
+      pd_(options.pd),
       channel_(channel),
       context_(context),
       holds_(std::make_unique_for_overwrite<Hold[]>(capacity_)) {}
@@ -26,7 +38,7 @@ bool CompletionQueue::is_empty() const {
   return head_.load(std::memory_order_relaxed) == visible_.load(std::memory_order_seq_cst);
 }
 
-std::size_t CompletionQueue::poll(std::span<Completion> completions) {
+std::size_t CompletionQueue::poll(std::span<Completion> completions, std::span<CompletionTimes> times) {
   if (engine_.is_abandoned()) return 0;
   if (is_empty()) {
     engine_.on_poll();
@@ -37,6 +49,9 @@ std::size_t CompletionQueue::poll(std::span<Completion> completions) {
   const std::uint32_t waiting = visible_.load(std::memory_order_acquire) - head;
   const auto count = static_cast<std::uint32_t>(std::min<std::size_t>(waiting, completions.size()));
   for (std::uint32_t i = 0; i < count; ++i) completions[i] = ring_[(head + i) & mask_];
+  if (times_ != nullptr && !times.empty()) {
+    for (std::uint32_t i = 0; i < count; ++i) times[i] = times_[(head + i) & mask_];
+  }
   head_.store(head + count, std::memory_order_release);
   return count;
 }
@@ -54,6 +69,37 @@ void CompletionQueue::request_notification(bool solicited_only) {
   engine_.on_notification_requested();
 }
 
+Result<void, Error> CompletionQueue::resize(std::uint32_t capacity) {
+  // Memory comes and goes without a lock: the old rings are freed last.
+  const std::uint32_t granted = granted_capacity(capacity);
+  const std::uint32_t mask = granted - 1;
+  transport::QueueArray<Completion> ring(granted, QueueKind::kCompletion, memory_of(pd_));
+  auto times = times_ != nullptr ? std::make_unique<CompletionTimes[]>(granted) : nullptr;
+  auto holds = std::make_unique_for_overwrite<Hold[]>(granted);
+  const Engine::Guard guard(engine_);
+  const std::lock_guard hold(poll_mutex_);
+  const std::uint32_t head = head_.load(std::memory_order_relaxed);
+  if (tail_ - head > capacity) {
+    return failure(
+        Error{.code = EINVAL, .message = "more completions wait in the queue than would have room"});
+  }
+  // Positions are numbers that never go back, so that everything keeps its own.
+  for (std::uint32_t at = head; at != tail_; ++at) {
+    ring[at & mask] = ring_[at & mask_];
+    if (times != nullptr) times[at & mask] = times_[at & mask_];
+  }
+  const std::uint32_t visible = visible_.load(std::memory_order_relaxed);
+  for (std::uint32_t at = visible; static_cast<std::int32_t>(held_end_ - at) > 0; ++at) {
+    holds[at & mask] = holds_[at & mask_];
+  }
+  ring_.swap(ring);
+  std::swap(times_, times);
+  std::swap(holds_, holds);
+  capacity_ = granted;
+  mask_ = mask;
+  return success();
+}
+
 void CompletionQueue::complete(const Completion& completion) {
   if (tail_ - head_.load(std::memory_order_acquire) == capacity_) {
     if (!overrun_.exchange(true, std::memory_order_relaxed)) engine_.on_cq_overrun(*this);
@@ -65,7 +111,16 @@ void CompletionQueue::complete(const Completion& completion) {
   if (!std::exchange(dirty_, true)) engine_.add_to_publish(*this);
 }
 
+/// One time for all that this round has added. The round's own time would not do: work that was posted after
+/// its beginning may be done in it.
+void CompletionQueue::note_times() {
+  if (timed_end_ == tail_) return;
+  const CompletionTimes times{.device = engine_.clock().now(), .wall_time = engine_.clock().wall_time()};
+  for (; timed_end_ != tail_; ++timed_end_) times_[timed_end_ & mask_] = times;
+}
+
 bool CompletionQueue::publish(transport::Time now) {
+  if (times_ != nullptr) note_times();
   const std::uint32_t from = visible_.load(std::memory_order_relaxed);
   std::uint32_t to = tail_;
   bool is_solicited = false;
@@ -82,10 +137,47 @@ bool CompletionQueue::publish(transport::Time now) {
 
   const Armed armed = armed_.load(std::memory_order_seq_cst);
   if (armed == Armed::kNo || (armed == Armed::kSolicited && !is_solicited)) return true;
+  if (armed == Armed::kAny) {
+    notify_of(to - from, now);
+  } else {
+    notify();
+  }
+  return true;
+}
+
+/// Of as many more completions, or later.
+void CompletionQueue::notify_of(std::uint32_t count, transport::Time now) {
+  if (unnotified_ == 0) first_unnotified_ = now;
+  unnotified_ += count;
+  const bool is_enough = moderation_.count > 0 && unnotified_ >= moderation_.count;
+  const transport::Time due = first_unnotified_ + moderation_.period;
+  if (is_enough || due <= now) return notify();
+  notification_due_ = due;
+  if (!std::exchange(is_put_off_, true)) engine_.add_put_off(*this);
+  engine_.on_deadline(due);
+}
+
+bool CompletionQueue::notify_if_due(transport::Time now) {
+  const bool is_due = notification_due_ <= now;
+  if (is_due) notify();
+  is_put_off_ = notification_due_ != transport::kNever;
+  return is_due;
+}
+
+void CompletionQueue::notify() {
+  unnotified_ = 0;
+  notification_due_ = transport::kNever;
   armed_.store(Armed::kNo, std::memory_order_seq_cst);
   channel_->notify(*this);
   engine_.on_queue_disarmed();
-  return true;
+}
+
+void CompletionQueue::moderate(Moderation moderation) {
+  if (engine_.is_abandoned()) return;
+  const Engine::Guard guard(engine_);
+  moderation_ = moderation;
+  // What was put off under the old rule follows the new one.
+  if (notification_due_ != transport::kNever) notify_of(0, engine_.clock().now());
 }
 
 void CompletionQueue::hold(std::uint32_t from, AcknowledgementDebt& debt, transport::Time now) {
@@ -105,20 +197,28 @@ void CompletionQueue::forget(const AcknowledgementDebt& debt) {
 
 void CompletionQueue::discard(transport::QpNumber qp) {
   const std::lock_guard nobody_polls(poll_mutex_);
-  const std::uint32_t head = head_.load(std::memory_order_relaxed);
   const std::uint32_t visible = visible_.load(std::memory_order_relaxed);
-  const std::uint32_t held_end = held_end_;
-  std::uint32_t to = head;
-  for (std::uint32_t from = head; from != tail_; ++from) {
-    if (from == visible) visible_.store(to, std::memory_order_seq_cst);
-    if (from == held_end) held_end_ = to;
-    if (ring_[from & mask_].qp_number == qp) continue;
+  std::uint32_t to = head_.load(std::memory_order_relaxed);
+  // How much is taken out in front of each of the marks, which may stand before the first or behind the last.
+  std::uint32_t before_visible = 0;
+  std::uint32_t before_held_end = 0;
+  std::uint32_t before_timed_end = 0;
+  for (std::uint32_t from = to; from != tail_; ++from) {
+    const auto is_behind = [from](std::uint32_t mark) { return static_cast<std::int32_t>(mark - from) > 0; };
+    if (ring_[from & mask_].qp_number == qp) {
+      before_visible += is_behind(visible) ? 1 : 0;
+      before_held_end += is_behind(held_end_) ? 1 : 0;
+      before_timed_end += is_behind(timed_end_) ? 1 : 0;
+      continue;
+    }
     ring_[to & mask_] = ring_[from & mask_];
     holds_[to & mask_] = holds_[from & mask_];
+    if (times_ != nullptr) times_[to & mask_] = times_[from & mask_];
     ++to;
   }
-  if (visible == tail_) visible_.store(to, std::memory_order_seq_cst);
-  if (held_end == tail_) held_end_ = to;
+  visible_.store(visible - before_visible, std::memory_order_seq_cst);
+  held_end_ -= before_held_end;
+  timed_end_ -= before_timed_end;
   tail_ = to;
 }
 

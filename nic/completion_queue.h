@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -10,12 +11,37 @@
 
 #include "nic/acknowledgement_debt.h"
 #include "nic/completion_channel.h"
+#include "nic/protection_domain.h"
 #include "transport/completion.h"
+#include "transport/queue_memory.h"
+#include "transport/result.h"
 #include "transport/time.h"
 
 namespace urnic::nic {
 
 class Engine;
+
+/// When a completion was made: at the end of the round of the engine that made it, so never before its work
+/// was posted.
+struct CompletionTimes {
+  transport::Time device{};  ///< on the device's clock; never earlier than of the completion before
+  std::chrono::nanoseconds wall_time{};  ///< the same moment as Clock::wall_time() tells it
+};
+
+struct CompletionQueueOptions {
+  bool has_times = false;          ///< keep CompletionTimes
+  ProtectionDomain* pd = nullptr;  ///< to be made in, for its memory; optional
+};
+
+/// How notifications of completions are put off so that one tells of several. What a program waits for that
+/// asked to hear of solicited or failed completions only is never put off.
+struct Moderation {
+  /// So many completions are told of at once; 0: as many as come within the period.
+  std::uint32_t count = 0;
+  /// No completion waits for longer. Zero: none waits at all, whatever the count, since others need not
+  /// follow.
+  transport::Duration period{};
+};
 
 /// A ring. The engine adds completions with complete() and makes them visible with publish(), after the
 /// acknowledgements that go with them have left; the program takes them with poll(), from any thread.
@@ -23,22 +49,36 @@ class CompletionQueue final : public transport::CompletionSink, private ChannelE
  public:
   /// `capacity` completions at least; `channel` (may be null) gets the notifications and must outlive the
   /// queue.
-  CompletionQueue(Engine& engine, std::uint32_t capacity, CompletionChannel* channel, void* context);
+  CompletionQueue(Engine& engine, std::uint32_t capacity, CompletionChannel* channel, void* context,
+                  const CompletionQueueOptions& options = {});
 
+  /// Not while another thread resizes the queue.
   std::uint32_t capacity() const { return capacity_; }
   CompletionChannel* channel() const { return channel_; }
+  /// That it was made in, or null.
+  ProtectionDomain* pd() const { return pd_; }
   /// The pointer given at creation, for the layer above.
   void* context() const { return context_; }
 
   // --- The program's side; any thread ---
 
   /// Takes up to `completions.size()` completions, oldest first. When there are none it first tries to make
-  /// progress (a round of the engine, if nobody else is at it).
-  std::size_t poll(std::span<transport::Completion> completions);
+  /// progress (a round of the engine, if nobody else is at it). `times`, unless it is empty, has as many
+  /// places; they are filled if the queue keeps times.
+  std::size_t poll(std::span<transport::Completion> completions, std::span<CompletionTimes> times = {});
 
   /// Asks for one event on the channel when the next completion is added (only a solicited or failed one with
   /// `solicited_only`), and wakes the NIC's thread. Without a channel there is nobody to tell, and it does nothing.
   void request_notification(bool solicited_only);
+
+  /// From now on a request for a notification of any completion is answered when `moderation.count`
+  /// completions have been published since it was made, or `moderation.period` after the first of them.
+  void moderate(Moderation moderation);
+
+  /// Makes room for `capacity` completions at least, more or fewer than before. What waits here stays, in its
+  /// order, and so do requests for notification. EINVAL, with nothing changed: more completions wait than
+  /// that. Throws std::bad_alloc.
+  Result<void, Error> resize(std::uint32_t capacity);
 
   /// Whether completions were lost because the queue was full. From the first on, the queue pairs that use it are in
   /// ERR.
@@ -51,6 +91,13 @@ class CompletionQueue final : public transport::CompletionSink, private ChannelE
   /// asked to. Says whether that was anything.
   bool publish(transport::Time now);
   bool has_unpublished() const { return dirty_; }
+
+  /// When the notification that was put off is due; kNever when none was.
+  transport::Time notification_due() const { return notification_due_; }
+  /// Notifies the channel if a notification is due, and says so.
+  bool notify_if_due(transport::Time now);
+  /// Whether one is still put off; otherwise the engine has taken the queue off its list.
+  bool is_put_off() const { return is_put_off_; }
 
   /// How many completions were ever added, modulo 2^32.
   std::uint32_t added() const { return tail_; }
@@ -83,11 +130,17 @@ class CompletionQueue final : public transport::CompletionSink, private ChannelE
   bool is_held(std::uint32_t position, transport::Time now) const;
   std::uint32_t first_held(std::uint32_t from, transport::Time now) const;
   bool has_solicited(std::uint32_t from, std::uint32_t to) const;
+  void note_times();
+  void notify_of(std::uint32_t count, transport::Time now);
+  void notify();
 
   Engine& engine_;
+  // These four change under the engine lock and the lock of poll() together; either is enough to read them.
   std::uint32_t capacity_;
   std::uint32_t mask_;
-  std::unique_ptr<transport::Completion[]> ring_;
+  transport::QueueArray<transport::Completion> ring_;
+  std::unique_ptr<CompletionTimes[]> times_;  // beside the ring, or null
+  ProtectionDomain* pd_;
   CompletionChannel* channel_;
   void* context_;
 
@@ -95,6 +148,7 @@ class CompletionQueue final : public transport::CompletionSink, private ChannelE
   std::atomic<std::uint32_t> head_{0};     // next to be polled
   std::atomic<std::uint32_t> visible_{0};  // end of what poll() may take
   std::uint32_t tail_ = 0;                 // end of what was added; engine only
+  std::uint32_t timed_end_ = 0;            // end of those whose times were noted; engine only
   bool dirty_ = false;                     // on the engine's list of queues to publish
   bool solicited_added_ = false;           // among what is not published
 
@@ -107,6 +161,13 @@ class CompletionQueue final : public transport::CompletionSink, private ChannelE
   std::unique_ptr<Hold[]> holds_;  // of the completions from visible_ to held_end_, in their places
   std::uint32_t held_end_ = 0;     // nothing from here on is held
   std::atomic<bool> overrun_{false};
+
+  // Under the engine lock:
+  Moderation moderation_;
+  std::uint32_t unnotified_ = 0;        // published since a notification was asked for, and not told of
+  transport::Time first_unnotified_{};  // when the first of them was
+  transport::Time notification_due_ = transport::kNever;
+  bool is_put_off_ = false;  // on the engine's list of queues that wait with a notification
 
   enum class Armed : std::uint8_t { kNo, kSolicited, kAny };
   std::atomic<Armed> armed_{Armed::kNo};

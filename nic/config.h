@@ -61,6 +61,8 @@ struct DeviceLimits {
   static constexpr std::uint32_t kMaxInlineBytes = 1024;
   static constexpr std::uint32_t kMaxCompletionQueues = 16384;
   static constexpr std::uint32_t kMaxCompletions = 1u << 22;
+  static constexpr std::uint16_t kMaxModeratedCompletions = 0xffff;
+  static constexpr std::uint16_t kMaxModerationPeriod = 0xffff;  ///< us
   static constexpr std::uint32_t kMaxMemoryRegions = 1u << 18;
   static constexpr std::uint32_t kMaxProtectionDomains = 32768;
   static constexpr std::uint32_t kMaxAddressHandles = 32768;

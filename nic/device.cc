@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <chrono>
 #include <cstring>
+#include <new>
 #include <thread>
 #include <utility>
 
@@ -27,6 +28,7 @@ constexpr Duration kLingerPause = 50us;
 constexpr int kMostManualRounds = 1000;
 
 Error invalid(const char* message) { return {.code = EINVAL, .message = message}; }
+Error no_memory() { return {.code = ENOMEM, .message = "there is no memory for the queue"}; }
 
 /// Sleeps where a thread may not be cancelled.
 void pause_uncancelled(Duration duration) {
@@ -64,6 +66,11 @@ Result<void, Error> check_limits(const QpCreateAttributes& attributes) {
     return failure(invalid("more inline data than a work request can have"));
   }
   return success();
+}
+
+Result<void, Error> check_capacity(std::uint32_t completions) {
+  if (completions > 0 && completions <= DeviceLimits::kMaxCompletions) return success();
+  return failure(invalid("a completion queue has at least one entry, and not more than the device allows"));
 }
 
 /// Notes on all that a queue pair uses that there is one more, or one less, who does.
@@ -130,19 +137,31 @@ Result<void, Error> Device::start() {
 // --- Completion queues ---
 
 Result<std::unique_ptr<CompletionQueue>, Error> Device::create_cq(std::uint32_t capacity,
-                                                                  CompletionChannel* channel, void* context) {
+                                                                  CompletionChannel* channel, void* context,
+                                                                  const CompletionQueueOptions& options) {
   if (auto usable = check_usable(); !usable) return failure(usable.error());
-  if (capacity == 0 || capacity > DeviceLimits::kMaxCompletions) {
-    return failure(invalid("a completion queue has at least one entry, and not more than the device allows"));
-  }
+  if (auto checked = check_capacity(capacity); !checked) return failure(checked.error());
   if (queue_count_.fetch_add(1) >= DeviceLimits::kMaxCompletionQueues) {
     queue_count_.fetch_sub(1);
     return failure(Error{.code = ENOMEM, .message = "there are too many completion queues"});
   }
-  auto queue = std::make_unique<CompletionQueue>(*engine_, capacity, channel, context);
+  std::unique_ptr<CompletionQueue> queue;
+  try {
+    queue = std::make_unique<CompletionQueue>(*engine_, capacity, channel, context, options);
+  } catch (const std::bad_alloc&) {
+    queue_count_.fetch_sub(1);
+    return failure(no_memory());
+  }
+  if (options.pd != nullptr) options.pd->users.fetch_add(1);
   const Engine::Guard guard(*engine_);
   engine_->expect_queues(queue_count_.load());
   return queue;
+}
+
+Result<void, Error> Device::resize_cq(CompletionQueue& queue, std::uint32_t capacity) {
+  if (auto usable = check_usable(); !usable) return usable;
+  if (auto checked = check_capacity(capacity); !checked) return checked;
+  return queue.resize(capacity);
 }
 
 Result<void, Error> Device::destroy_cq(std::unique_ptr<CompletionQueue>& queue) {
@@ -154,7 +173,9 @@ Result<void, Error> Device::destroy_cq(std::unique_ptr<CompletionQueue>& queue) 
     const Engine::Guard guard(*engine_);
     engine_->forget_queue(*queue);
   }
+  ProtectionDomain* const pd = queue->pd();
   queue.reset();
+  if (pd != nullptr) pd->users.fetch_sub(1);
   queue_count_.fetch_sub(1);
   return success();
 }
@@ -172,8 +193,15 @@ Result<std::unique_ptr<QueuePair>, Error> Device::create_qp(const QpCreateAttrib
     number = engine_->queue_pairs().allocate();
   }
   if (!number) return failure(Error{.code = ENOMEM, .message = "there are too many queue pairs"});
-  auto qp = std::make_unique<QueuePair>(*engine_, engine_->memory(), *engine_, engine_->counters(), *number,
-                                        attributes);
+  std::unique_ptr<QueuePair> qp;
+  try {
+    qp = std::make_unique<QueuePair>(*engine_, engine_->memory(), *engine_, engine_->counters(), *number,
+                                     attributes);
+  } catch (const std::bad_alloc&) {
+    const Engine::Guard guard(*engine_);
+    engine_->queue_pairs().release(*number);
+    return failure(no_memory());
+  }
   count_users(attributes, +1);
   const Engine::Guard guard(*engine_);
   engine_->queue_pairs().insert(*number, *qp);

@@ -81,11 +81,14 @@ class Device {
   DeviceMemoryPool& device_memory() { return device_memory_; }
 
   Result<std::unique_ptr<CompletionQueue>, Error> create_cq(std::uint32_t capacity,
-                                                            CompletionChannel* channel, void* context);
+                                                            CompletionChannel* channel, void* context,
+                                                            const CompletionQueueOptions& options = {});
+  /// See CompletionQueue::resize(). EINVAL also for limits.
+  Result<void, Error> resize_cq(CompletionQueue& queue, std::uint32_t capacity);
   /// EBUSY, with the queue untouched, while queue pairs use it.
   Result<void, Error> destroy_cq(std::unique_ptr<CompletionQueue>& queue);
 
-  /// Starts the device if it is not. EINVAL: limits; ENOMEM: too many.
+  /// Starts the device if it is not. EINVAL: limits; ENOMEM: too many, or no memory.
   Result<std::unique_ptr<QueuePair>, Error> create_qp(const QpCreateAttributes& attributes);
   /// EBUSY, with the queue pair untouched, while it is a member of a multicast group.
   Result<void, Error> check_destroyable(const QueuePair& qp) const;
@@ -121,6 +124,9 @@ class Device {
   /// Checks an address vector as creating an address handle does: EINVAL for a zero destination, an unused
   /// source index, or addresses of different kinds.
   Result<void, Error> check_address(const AddressVector& address) const;
+
+  /// The time on the clock of which CompletionTimes tell.
+  transport::Time now() const { return clock_.now(); }
 
   // --- Progress ---
 

@@ -1,5 +1,7 @@
 // The smaller objects of a device: shared receive queues, XRC domains, address handles, groups, windows.
 #include <cerrno>
+#include <memory>
+#include <new>
 
 #include "nic/device.h"
 #include "nic/engine.h"
@@ -40,7 +42,15 @@ Result<std::unique_ptr<SharedReceiveQueue>, Error> Device::create_srq(const SrqC
     const Engine::Guard guard(*engine_);
     number = srq_numbers_.take();
   }
-  auto srq = std::make_unique<SharedReceiveQueue>(*engine_, number, attributes);
+  std::unique_ptr<SharedReceiveQueue> srq;
+  try {
+    srq = std::make_unique<SharedReceiveQueue>(*engine_, number, attributes);
+  } catch (const std::bad_alloc&) {
+    const Engine::Guard guard(*engine_);
+    if (is_xrc) srq_numbers_.give_back(number);
+    srq_count_.fetch_sub(1);
+    return failure(out_of("there is no memory for the shared receive queue"));
+  }
   attributes.pd->users.fetch_add(1);
   if (!is_xrc) return srq;
   attributes.completions->users.fetch_add(1);

@@ -112,6 +112,7 @@ Engine::Round Engine::run_round(Time now) {
   worked |= transmitter_.run(now);
   port_->flush();
   worked |= publish(now);
+  if (!put_off_.empty()) worked |= notify_late(now);
   if (!overrun_.empty()) fail_users_of_overrun();
   round.worked = worked;
   return round;
@@ -160,10 +161,26 @@ bool Engine::publish(Time now) {
   return worked;
 }
 
+/// Sends the notifications that were put off until now.
+bool Engine::notify_late(Time now) {
+  bool worked = false;
+  std::size_t left = 0;
+  for (CompletionQueue* const queue : put_off_) {
+    worked |= queue->notify_if_due(now);
+    if (queue->is_put_off()) put_off_[left++] = queue;
+  }
+  put_off_.resize(left);
+  return worked;
+}
+
 Time Engine::next_deadline(Time now) const {
   if (transmitter_.is_blocked()) return now + kFullPortDelay;
   if (!scheduler_.is_idle() || !to_publish_.empty()) return now;
-  return std::min(scheduler_.next_timeout(), neighbors_.next_timeout());
+  Time deadline = std::min(scheduler_.next_timeout(), neighbors_.next_timeout());
+  for (const CompletionQueue* const queue : put_off_) {
+    deadline = std::min(deadline, queue->notification_due());
+  }
+  return deadline;
 }
 
 Engine::Round Engine::try_round() { return try_rounds(false, false); }
@@ -256,6 +273,7 @@ void Engine::bury(QueuePair& qp, Time now) {
 
 void Engine::forget_queue(CompletionQueue& queue) {
   std::erase(to_publish_, &queue);
+  std::erase(put_off_, &queue);
   std::erase(overrun_, &queue);
   queue.retire();
 }

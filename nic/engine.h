@@ -137,8 +137,13 @@ class Engine final : public transport::QpEventSink {
   /// There will be no more than `count` completion queues, so that publishing need not allocate.
   void expect_queues(std::size_t count) {
     to_publish_.reserve(count);
+    put_off_.reserve(count);
     overrun_.reserve(count);
   }
+  /// A queue has put off a notification.
+  void add_put_off(CompletionQueue& queue) { put_off_.push_back(&queue); }
+  /// Something is due then that no round has been told of yet.
+  void on_deadline(transport::Time due) { thread_.on_deadline(due); }
   /// The end of a completion queue.
   void forget_queue(CompletionQueue& queue);
 
@@ -159,6 +164,7 @@ class Engine final : public transport::QpEventSink {
   std::size_t receive(transport::Time& now);
   bool expire_timers(transport::Time now);
   bool publish(transport::Time now);
+  bool notify_late(transport::Time now);
   void after_unlock();
   void fail_users_of_overrun();
   Round try_rounds(bool is_application, bool is_poll);
@@ -184,6 +190,7 @@ class Engine final : public transport::QpEventSink {
   Transmitter transmitter_;
   Receiver receiver_;
   std::vector<CompletionQueue*> to_publish_;  // in the order in which they got something
+  std::vector<CompletionQueue*> put_off_;     // with a notification that is to come
   std::vector<CompletionQueue*> overrun_;
   EventHandlers handlers_;
   ProgressThread thread_;

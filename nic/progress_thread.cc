@@ -142,6 +142,10 @@ void ProgressThread::on_application_round(bool is_poll, Time now) {
   }
 }
 
+void ProgressThread::on_deadline(Time due) {
+  if (mood_.load(std::memory_order_relaxed) == Mood::kSleep && due < sleep_until_) wake();
+}
+
 void ProgressThread::on_doorbell() {
   if (mood_.load(std::memory_order_seq_cst) == Mood::kSleep) wake();
 }

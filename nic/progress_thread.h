@@ -42,6 +42,8 @@ class ProgressThread {
 
   /// One of them has run a round at `now`, in ibv_poll_cq if `is_poll`. Under the engine lock.
   void on_application_round(bool is_poll, transport::Time now);
+  /// Something is due at that time. Under the engine lock.
+  void on_deadline(transport::Time due);
   /// Work was posted that nobody but this thread will look at.
   void on_doorbell();
   /// Something for this thread to do.

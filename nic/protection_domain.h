@@ -4,12 +4,17 @@
 #include <atomic>
 #include <cstdint>
 
+#include "transport/queue_memory.h"
 #include "transport/types.h"
 
 namespace urnic::nic {
 
 struct ProtectionDomain {
+  /// What is in domains of one id may be used together: a parent domain has that of the domain it was made
+  /// with.
   transport::PdId id{};
+  /// Where the rings of queues made in it are, which it outlives; null: on the heap.
+  transport::QueueMemory* memory = nullptr;
   /// Memory regions, queue pairs and address handles in it; deallocating is refused while there are any.
   std::atomic<std::uint32_t> users{0};
 };

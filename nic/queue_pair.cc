@@ -31,6 +31,10 @@ transport::ReceiveQueue::Limits receive_limits(const QpCapabilities& wanted) {
   return {.work_requests = wanted.max_receive_wr, .sges = wanted.max_receive_sge};
 }
 
+transport::QueueMemory* memory_of(const QpCreateAttributes& attributes) {
+  return attributes.pd != nullptr ? attributes.pd->memory : nullptr;
+}
+
 Error invalid(const char* message) { return {.code = EINVAL, .message = message}; }
 
 std::unique_ptr<transport::Endpoint> make_endpoint(QpType type, const transport::QpSurroundings& surroundings) {
@@ -73,8 +77,8 @@ QueuePair::QueuePair(Engine& engine, transport::Dma& dma, transport::QpEventSink
       number_(number),
       attributes_(attributes),
       schedule_(*this),
-      send_queue_(send_limits(attributes.capabilities)),
-      receive_queue_(receive_limits(attributes.capabilities)),
+      send_queue_(send_limits(attributes.capabilities), memory_of(attributes)),
+      receive_queue_(receive_limits(attributes.capabilities), memory_of(attributes)),
       endpoint_(make_endpoint(attributes.type, surroundings(dma, events, counters))) {
   attributes_.capabilities = {.max_send_wr = send_queue_.limits().work_requests,
                               .max_receive_wr = receive_queue_.limits().work_requests,
@@ -362,7 +366,8 @@ QpAttributes QueuePair::query() const {
           .ack_timeout = current_.ack_timeout.value_or(std::uint8_t{0}),
           .retry_count = current_.retry_count.value_or(std::uint8_t{0}),
           .rnr_retry = current_.rnr_retry.value_or(std::uint8_t{0}),
-          .qkey = config.qkey};
+          .qkey = config.qkey,
+          .is_draining = endpoint_->is_draining()};
 }
 
 }  // namespace urnic::nic

@@ -71,6 +71,7 @@ struct QpAttributes {
   std::optional<std::uint8_t> rnr_retry{};
   std::optional<std::uint32_t> qkey{};
   std::optional<bool> notify_when_drained{};  ///< of the transition to SQD
+  bool is_draining = false;                   ///< of query() only: see Endpoint::is_draining()
 };
 
 /// What the scheduler and its timers note about a queue pair. Under the engine lock, but for the doorbell.

@@ -13,7 +13,7 @@ SharedReceiveQueue::SharedReceiveQueue(Engine& engine, std::uint32_t number, con
     : engine_(engine),
       number_(number),
       attributes_(attributes),
-      queue_({.work_requests = attributes.max_wr, .sges = attributes.max_sge}) {
+      queue_({.work_requests = attributes.max_wr, .sges = attributes.max_sge}, attributes.pd->memory) {
   attributes_.max_wr = queue_.limits().work_requests;
   attributes_.max_sge = queue_.limits().sges;
 }

@@ -52,6 +52,8 @@ class Endpoint {
   /// The next PSN to be sent and expected, as query_qp reports them.
   virtual Psn next_send_psn() const = 0;
   virtual Psn next_receive_psn() const = 0;
+  /// Whether the queue pair is in SQD, and work requests that were begun are not done yet.
+  virtual bool is_draining() const = 0;
   /// Requests completed as a responder, 24 bits; 0 for services that do not count them.
   virtual std::uint32_t msn() const { return 0; }
 

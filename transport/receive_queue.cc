@@ -6,12 +6,12 @@
 
 namespace urnic::transport {
 
-ReceiveQueue::ReceiveQueue(Limits limits)
+ReceiveQueue::ReceiveQueue(Limits limits, QueueMemory* memory)
     : limits_{.work_requests = std::bit_ceil(std::max(limits.work_requests, 1u)),
               .sges = std::min(limits.sges, kMaxSges)},
       mask_(limits_.work_requests - 1),
-      headers_(std::make_unique<Header[]>(limits_.work_requests)),
-      sges_(std::make_unique<Sge[]>(std::size_t{limits_.work_requests} * limits_.sges + 1)) {}
+      headers_(limits_.work_requests, QueueKind::kReceive, memory),
+      sges_(std::size_t{limits_.work_requests} * limits_.sges + 1, QueueKind::kReceive, memory) {}
 
 void ReceiveQueue::prepare(const ReceiveRequest& request, std::span<const Sge> sges, std::uint32_t length) {
   assert(!is_full() && sges.size() <= limits_.sges);

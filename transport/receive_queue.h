@@ -5,9 +5,9 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <span>
 
+#include "transport/queue_memory.h"
 #include "transport/types.h"
 #include "transport/work_request.h"
 
@@ -42,7 +42,8 @@ class ReceiveQueue {
     std::uint32_t sges = 0;           ///< per work request, at most kMaxSges
   };
 
-  explicit ReceiveQueue(Limits limits);
+  /// `memory` is where its rings are; null: on the heap.
+  explicit ReceiveQueue(Limits limits, QueueMemory* memory = nullptr);
 
   const Limits& limits() const { return limits_; }
 
@@ -91,8 +92,8 @@ class ReceiveQueue {
 
   Limits limits_;
   std::uint32_t mask_;
-  std::unique_ptr<Header[]> headers_;
-  std::unique_ptr<Sge[]> sges_;
+  QueueArray<Header> headers_;
+  QueueArray<Sge> sges_;
   std::uint32_t prepared_ = 0;  // producer's own
   std::uint32_t limit_ = 0;     // consumer's own, as is the sink
   LimitSink* limit_sink_ = nullptr;

@@ -6,16 +6,16 @@
 
 namespace urnic::transport {
 
-SendQueue::SendQueue(Limits limits)
+SendQueue::SendQueue(Limits limits, QueueMemory* memory)
     : limits_{.work_requests = std::bit_ceil(std::max(limits.work_requests, 1u)),
               .sges = limits.sges,
               .inline_bytes = limits.inline_bytes},
       mask_(limits_.work_requests - 1),
-      wqes_(std::make_unique<SendWqe[]>(limits_.work_requests)),
+      wqes_(limits_.work_requests, QueueKind::kSend, memory),
       // One element more than asked for, so that the address of an empty place may be taken.
-      sges_(std::make_unique<Sge[]>(std::size_t{limits_.work_requests} * limits_.sges + 1)),
-      inline_bytes_(
-          std::make_unique<std::byte[]>(std::size_t{limits_.work_requests} * limits_.inline_bytes + 1)) {}
+      sges_(std::size_t{limits_.work_requests} * limits_.sges + 1, QueueKind::kSend, memory),
+      inline_bytes_(std::size_t{limits_.work_requests} * limits_.inline_bytes + 1, QueueKind::kSend, memory) {
+}
 
 void SendQueue::prepare(const SendRequest& request, std::span<const Sge> sges, std::uint32_t length) {
   assert(!is_full() && sges.size() <= limits_.sges);

@@ -4,9 +4,9 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <span>
 
+#include "transport/queue_memory.h"
 #include "transport/types.h"
 #include "transport/work_request.h"
 
@@ -35,7 +35,8 @@ class SendQueue {
     std::uint32_t inline_bytes = 0;   ///< per work request
   };
 
-  explicit SendQueue(Limits limits);
+  /// `memory` is where its rings are; null: on the heap.
+  explicit SendQueue(Limits limits, QueueMemory* memory = nullptr);
 
   /// What was granted: at least what was asked for.
   const Limits& limits() const { return limits_; }
@@ -84,9 +85,9 @@ class SendQueue {
  private:
   Limits limits_;
   std::uint32_t mask_;
-  std::unique_ptr<SendWqe[]> wqes_;
-  std::unique_ptr<Sge[]> sges_;
-  std::unique_ptr<std::byte[]> inline_bytes_;
+  QueueArray<SendWqe> wqes_;
+  QueueArray<Sge> sges_;
+  QueueArray<std::byte> inline_bytes_;
   std::uint32_t prepared_ = 0;  // producer's own
   std::atomic<std::uint32_t> head_{0};
   std::atomic<std::uint32_t> tail_{0};

@@ -44,6 +44,9 @@ class UnreliableEndpoint final : public Endpoint {
   QpState state() const override { return state_; }
   const QpConfig& config() const override { return config_; }
   Psn next_send_psn() const override { return send_queue_.next_psn(); }
+  bool is_draining() const override {
+    return state_ == QpState::kSqDrained && send_queue_.is_inside_message();
+  }
   Psn next_receive_psn() const override { return responder_.expected_psn(); }
 
   void on_packet(const wire::Packet& packet, Time now) override;
@@ -161,7 +164,7 @@ AddressHandleId UnreliableEndpoint<Requester, Responder>::next_destination() con
 
 template <typename Requester, typename Responder>
 void UnreliableEndpoint<Requester, Responder>::note_drained() {
-  if (state_ != QpState::kSqDrained || !drain_is_awaited_ || send_queue_.is_inside_message()) return;
+  if (state_ != QpState::kSqDrained || !drain_is_awaited_ || is_draining()) return;
   drain_is_awaited_ = false;
   around_.events.on_qp_event(config_.local_qp, QpEvent::kSqDrained);
 }

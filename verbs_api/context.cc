@@ -53,7 +53,7 @@ Context* Context::open(ibv_device& device, nic::Device& nic) {
 
 bool Context::has_objects() const {
   return !pds.empty() || !mrs.empty() || !channels.empty() || !cqs.empty() || !qps.empty() || !srqs.empty() ||
-         !xrcds.empty() || !mws.empty() || !ahs.empty() || !dms.empty();
+         !xrcds.empty() || !mws.empty() || !ahs.empty() || !dms.empty() || !tds.empty();
 }
 
 void Context::close() {

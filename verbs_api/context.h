@@ -22,6 +22,7 @@ struct Mw;
 struct Pd;
 struct Qp;
 struct Srq;
+struct Td;
 struct Xrcd;
 
 /// Begins with the block in which programs look for operations. Knows the objects made through it, so that
@@ -70,6 +71,7 @@ class Context : public verbs_context {
   std::unordered_set<Mw*> mws;
   std::unordered_set<Ah*> ahs;
   std::unordered_set<Dm*> dms;
+  std::unordered_set<Td*> tds;
 
  private:
   Context(ibv_device& device, nic::Device& nic);

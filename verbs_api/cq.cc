@@ -1,12 +1,16 @@
 #include "verbs_api/cq.h"
 
 #include <cerrno>
+#include <chrono>
 #include <limits>
+#include <mutex>
+#include <new>
 
 #include "verbs_api/comp_channel.h"
 #include "verbs_api/context.h"
 #include "verbs_api/failure.h"
 #include "verbs_api/operations.h"
+#include "verbs_api/pd.h"
 
 namespace urnic::verbs_api {
 
@@ -39,7 +43,7 @@ void Cq::end() {
 namespace {
 
 Cq* create(Context& owner, std::uint32_t capacity, void* program_context, ibv_comp_channel* channel,
-           std::uint32_t completion_vector) {
+           std::uint32_t completion_vector, const nic::CompletionQueueOptions& options = {}) {
   if (owner.is_dead()) {
     return fail(owner.dead_error());
   }
@@ -51,7 +55,7 @@ Cq* create(Context& owner, std::uint32_t capacity, void* program_context, ibv_co
   return or_out_of_memory([&]() -> Cq* {
     auto created = std::make_unique<Cq>(owner.context, channel, program_context);
     nic::CompletionChannel* const notified = channel != nullptr ? &CompChannel::of(channel).inner : nullptr;
-    auto inner = owner.nic().create_cq(capacity, notified, created.get());
+    auto inner = owner.nic().create_cq(capacity, notified, created.get(), options);
     if (!inner) {
       return fail(explain("create_cq", inner.error()));
     }
@@ -65,6 +69,10 @@ Cq* create(Context& owner, std::uint32_t capacity, void* program_context, ibv_co
     }
     return created.release();
   });
+}
+
+bool is_parent_domain(ibv_pd* pd, const ibv_context& of) {
+  return pd != nullptr && pd->context == &of && Pd::of(pd).parent != nullptr;
 }
 
 /// Every event that was fetched is acknowledged afterwards.
@@ -83,19 +91,46 @@ void wait_for_acknowledgements(Cq& cq) {
 ibv_cq_ex* create_cq_ex(ibv_context* context, ibv_cq_init_attr_ex* wanted) noexcept {
   constexpr std::uint32_t kKnownFlags = IBV_CREATE_CQ_ATTR_SINGLE_THREADED;
 
+  constexpr std::uint32_t kKnownMask = IBV_CQ_INIT_ATTR_MASK_FLAGS | IBV_CQ_INIT_ATTR_MASK_PD;
+
+  const bool has_domain = (wanted->comp_mask & IBV_CQ_INIT_ATTR_MASK_PD) != 0;
   const std::uint32_t flags = (wanted->comp_mask & IBV_CQ_INIT_ATTR_MASK_FLAGS) != 0 ? wanted->flags : 0;
-  if ((wanted->comp_mask & ~std::uint32_t{IBV_CQ_INIT_ATTR_MASK_FLAGS}) != 0 || (flags & ~kKnownFlags) != 0 ||
+  if ((wanted->comp_mask & ~kKnownMask) != 0 || (flags & ~kKnownFlags) != 0 ||
       (wanted->wc_flags & ~kOfferedWcFlags) != 0) {
     return fail(EOPNOTSUPP);
   }
-  Cq* const created =
-      create(Context::of(context), wanted->cqe, wanted->cq_context, wanted->channel, wanted->comp_vector);
+  if (has_domain && !is_parent_domain(wanted->parent_domain, *context)) {
+    return fail(EINVAL);
+  }
+  const nic::CompletionQueueOptions options{
+      .has_times = (wanted->wc_flags & kTimeWcFlags) != 0,
+      .pd = has_domain ? Pd::of(wanted->parent_domain).inner.get() : nullptr};
+  Cq* const created = create(Context::of(context), wanted->cqe, wanted->cq_context, wanted->channel,
+                             wanted->comp_vector, options);
   if (created == nullptr) {
     return nullptr;
   }
   created->single_threaded = (flags & IBV_CREATE_CQ_ATTR_SINGLE_THREADED) != 0;
-  fill_extended_operations(*created);
+  fill_extended_operations(*created, wanted->wc_flags);
   return created;
+}
+
+int modify_cq(ibv_cq* cq, ibv_modify_cq_attr* wanted) noexcept {
+  const Context& owner = Context::of(cq->context);
+  if (owner.is_dead()) {
+    return owner.dead_error();
+  }
+  if (wanted == nullptr) {
+    return EINVAL;
+  }
+  if ((wanted->attr_mask & ~std::uint32_t{IBV_CQ_ATTR_MODERATE}) != 0) {
+    return EOPNOTSUPP;
+  }
+  if ((wanted->attr_mask & IBV_CQ_ATTR_MODERATE) != 0) {
+    Cq::of(cq).inner->moderate({.count = wanted->moderate.cq_count,
+                                .period = std::chrono::microseconds(wanted->moderate.cq_period)});
+  }
+  return 0;
 }
 
 }  // namespace urnic::verbs_api
@@ -119,8 +154,26 @@ ibv_cq* ibv_create_cq(ibv_context* context, int cqe, void* cq_context, ibv_comp_
   return created != nullptr ? created->abi() : nullptr;
 }
 
-int ibv_resize_cq(ibv_cq*, int) {
-  return refuse(EOPNOTSUPP);
+int ibv_resize_cq(ibv_cq* cq, int cqe) {
+  Cq& resized = Cq::of(cq);
+  const Context& owner = Context::of(cq->context);
+  if (owner.is_dead()) {
+    return refuse(owner.dead_error());
+  }
+  if (cqe <= 0) {
+    return refuse(EINVAL);
+  }
+  try {
+    const std::lock_guard once(resized.resizing);
+    const auto done = owner.nic().resize_cq(*resized.inner, static_cast<std::uint32_t>(cqe));
+    if (!done) {
+      return refuse(explain("resize_cq", done.error()));
+    }
+    cq->cqe = static_cast<int>(resized.inner->capacity());
+    return 0;
+  } catch (const std::bad_alloc&) {
+    return refuse(ENOMEM);
+  }
 }
 
 int ibv_destroy_cq(ibv_cq* cq) {

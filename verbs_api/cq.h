@@ -27,16 +27,21 @@ struct Cq : ibv_cq_ex {
 
   std::unique_ptr<nic::CompletionQueue> inner;
   std::uint32_t async_events_fetched = 0;  ///< under the lock of AsyncEvents
+  std::mutex resizing;                     ///< held while the number of entries changes
 
   // Of the extended interface: what start_poll or next_poll found, and the lock that is held until end_poll.
   transport::Completion current;
+  nic::CompletionTimes current_times;  ///< if the program asked for them
   std::mutex polling;
   bool single_threaded = false;
 };
 
 /// Points an extended queue's start_poll() and the rest at their definitions (cq_ex.cc).
-void fill_extended_operations(ibv_cq_ex& cq);
+/// Of the details that a program must ask for, those in `wc_flags`.
+void fill_extended_operations(ibv_cq_ex& cq, std::uint64_t wc_flags);
+inline constexpr std::uint64_t kTimeWcFlags =
+    IBV_WC_EX_WITH_COMPLETION_TIMESTAMP | IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK;
 /// The completion details that read_*() functions can give.
-inline constexpr std::uint64_t kOfferedWcFlags = IBV_WC_STANDARD_FLAGS;
+inline constexpr std::uint64_t kOfferedWcFlags = IBV_WC_STANDARD_FLAGS | kTimeWcFlags;
 
 }  // namespace urnic::verbs_api

@@ -11,7 +11,7 @@ namespace {
 
 /// 0, or ENOENT when there is nothing. The caller holds the polling lock.
 int take_next(Cq& cq) {
-  if (cq.inner->poll(std::span(&cq.current, 1)) == 0) {
+  if (cq.inner->poll(std::span(&cq.current, 1), std::span(&cq.current_times, 1)) == 0) {
     return ENOENT;
   }
   cq.wr_id = cq.current.wr_id;
@@ -83,10 +83,17 @@ std::uint8_t read_service_level(ibv_cq_ex* cq) noexcept {
 std::uint8_t read_destination_path_bits(ibv_cq_ex*) noexcept {
   return 0;
 }
+// A tick of the device's clock is a nanosecond.
+std::uint64_t read_time(ibv_cq_ex* cq) noexcept {
+  return static_cast<std::uint64_t>(Cq::of(cq).current_times.device.time_since_epoch().count());
+}
+std::uint64_t read_wall_time(ibv_cq_ex* cq) noexcept {
+  return static_cast<std::uint64_t>(Cq::of(cq).current_times.wall_time.count());
+}
 
 }  // namespace
 
-void fill_extended_operations(ibv_cq_ex& cq) {
+void fill_extended_operations(ibv_cq_ex& cq, std::uint64_t wc_flags) {
   cq.start_poll = start_poll;
   cq.next_poll = next_poll;
   cq.end_poll = end_poll;
@@ -100,6 +107,12 @@ void fill_extended_operations(ibv_cq_ex& cq) {
   cq.read_slid = read_source_lid;
   cq.read_sl = read_service_level;
   cq.read_dlid_path_bits = read_destination_path_bits;
+  if ((wc_flags & IBV_WC_EX_WITH_COMPLETION_TIMESTAMP) != 0) {
+    cq.read_completion_ts = read_time;
+  }
+  if ((wc_flags & IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK) != 0) {
+    cq.read_completion_wallclock_ns = read_wall_time;
+  }
 }
 
 }  // namespace urnic::verbs_api

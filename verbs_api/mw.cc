@@ -118,7 +118,7 @@ int bind_mw(ibv_qp* qp, ibv_mw* mw, ibv_mw_bind* wanted) noexcept {
   if (owner.is_dead()) {
     return owner.dead_error();
   }
-  if (qp->pd != mw->pd) {
+  if (!is_same_domain(qp->pd, mw->pd)) {
     return EPERM;
   }
   if ((wanted->send_flags & ~kKnownFlags) != 0) {

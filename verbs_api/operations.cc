@@ -4,8 +4,13 @@ namespace urnic::verbs_api {
 void fill_operations(verbs_context& context) {
   context.query_port = query_port;
   context.query_device_ex = query_device_ex;
+  context.query_rt_values = query_rt_values;
   context.create_cq_ex = create_cq_ex;
+  context.modify_cq = modify_cq;
   context.create_qp_ex = create_qp_ex;
+  context.alloc_td = alloc_td;
+  context.dealloc_td = dealloc_td;
+  context.alloc_parent_domain = alloc_parent_domain;
   context.get_srq_num = get_srq_number;
   context.create_srq_ex = create_srq_ex;
   context.open_xrcd = open_xrcd;

@@ -18,9 +18,11 @@ int post_srq_receive(ibv_srq* srq, ibv_recv_wr* first, ibv_recv_wr** bad) noexce
 // device_query.cc, port_query.cc
 int query_device_ex(ibv_context* context, const ibv_query_device_ex_input* input,
                     ibv_device_attr_ex* attributes, std::size_t size) noexcept;
+int query_rt_values(ibv_context* context, ibv_values_ex* values) noexcept;
 int query_port(ibv_context* context, std::uint8_t port, ibv_port_attr* attributes, std::size_t size) noexcept;
 // cq.cc, qp.cc
 ibv_cq_ex* create_cq_ex(ibv_context* context, ibv_cq_init_attr_ex* wanted) noexcept;
+int modify_cq(ibv_cq* cq, ibv_modify_cq_attr* wanted) noexcept;
 ibv_qp* create_qp_ex(ibv_context* context, ibv_qp_init_attr_ex* wanted) noexcept;
 // srq.cc, xrcd.cc
 ibv_srq* create_srq_ex(ibv_context* context, ibv_srq_init_attr_ex* wanted) noexcept;
@@ -34,6 +36,10 @@ int advise_mr(ibv_pd* pd, ibv_advise_mr_advice advice, std::uint32_t flags, ibv_
 ibv_dm* alloc_dm(ibv_context* context, ibv_alloc_dm_attr* wanted) noexcept;
 int free_dm(ibv_dm* dm) noexcept;
 ibv_mr* register_dm(ibv_pd* pd, ibv_dm* dm, std::uint64_t offset, std::size_t length, unsigned int flags) noexcept;
+// parent_domain.cc
+ibv_td* alloc_td(ibv_context* context, ibv_td_init_attr* wanted) noexcept;
+int dealloc_td(ibv_td* td) noexcept;
+ibv_pd* alloc_parent_domain(ibv_context* context, ibv_parent_domain_init_attr* wanted) noexcept;
 // mw.cc
 ibv_mw* alloc_mw(ibv_pd* pd, ibv_mw_type type) noexcept;
 int dealloc_mw(ibv_mw* mw) noexcept;

@@ -51,6 +51,12 @@ int ibv_dealloc_pd(ibv_pd* pd) {
       return refuse(EBUSY);
     }
     owner.pds.erase(&Pd::of(pd));
+    if (Pd::of(pd).parent != nullptr) {
+      --Pd::of(pd).parent->inner->users;
+    }
+    if (Pd::of(pd).td != nullptr) {
+      --Pd::of(pd).td->users;
+    }
   }
   delete &Pd::of(pd);
   return 0;

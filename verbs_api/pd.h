@@ -1,10 +1,11 @@
-// Pd: a protection domain as programs hold it.
+// Pd: a protection domain as programs hold it, plain or parent.
 #pragma once
 
 #include <memory>
 
 #include "nic/protection_domain.h"
 #include "verbs_api/libibverbs.h"
+#include "verbs_api/parent_domain.h"
 
 namespace urnic::verbs_api {
 
@@ -13,6 +14,17 @@ struct Pd : ibv_pd {
   static Pd& of(ibv_pd* pd) { return *static_cast<Pd*>(pd); }
 
   std::unique_ptr<nic::ProtectionDomain> inner;
+
+  // Of a parent domain (parent_domain.cc):
+  Pd* parent = nullptr;  ///< what it was made with, and shares memory regions with; null: this is none
+  Td* td = nullptr;
+  std::unique_ptr<ProgramMemory> memory;  ///< null: its queues are on the heap
 };
+
+/// Whether what is in the one may be used with what is in the other. Null is in no domain.
+inline bool is_same_domain(ibv_pd* one, ibv_pd* other) {
+  return one == other ||
+         (one != nullptr && other != nullptr && Pd::of(one).inner->id == Pd::of(other).inner->id);
+}
 
 }  // namespace urnic::verbs_api

@@ -292,12 +292,31 @@ int ibv_destroy_qp(ibv_qp* qp) {
   return 0;
 }
 
-// Offering nothing keeps a ConnectX on standard go-back-N (fact 48).
-int ibv_set_ece(ibv_qp*, ibv_ece*) {
-  return refuse(EOPNOTSUPP);
+// Offering nothing keeps a ConnectX on standard go-back-N (fact 48): there are no options, which may be
+// chosen.
+int ibv_set_ece(ibv_qp* qp, ibv_ece* ece) {
+  const Context& owner = Context::of(qp->context);
+  if (owner.is_dead()) {
+    return refuse(owner.dead_error());
+  }
+  if (ece == nullptr) {
+    return refuse(EINVAL);
+  }
+  if (ece->vendor_id != 0 || ece->options != 0 || ece->comp_mask != 0) {
+    return refuse(EOPNOTSUPP);
+  }
+  return 0;
 }
-int ibv_query_ece(ibv_qp*, ibv_ece*) {
-  return refuse(EOPNOTSUPP);
+int ibv_query_ece(ibv_qp* qp, ibv_ece* ece) {
+  const Context& owner = Context::of(qp->context);
+  if (owner.is_dead()) {
+    return refuse(owner.dead_error());
+  }
+  if (ece == nullptr) {
+    return refuse(EINVAL);
+  }
+  *ece = {};
+  return 0;
 }
 
 }  // extern "C"

@@ -189,6 +189,7 @@ ibv_qp_attr to_ibv_attributes(const nic::QpAttributes& attributes, const nic::Qp
     result.ah_attr = to_ah_attributes(*attributes.address);
   }
   result.pkey_index = attributes.pkey_index.value_or(0);
+  result.sq_draining = attributes.is_draining ? 1 : 0;
   result.max_rd_atomic = attributes.max_reads_in_flight.value_or(0);
   result.max_dest_rd_atomic = attributes.max_responder_resources.value_or(0);
   result.min_rnr_timer = attributes.min_rnr_timer.value_or(0);

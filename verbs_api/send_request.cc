@@ -5,6 +5,7 @@
 #include "nic/posting.h"
 #include "verbs_api/ah.h"
 #include "verbs_api/mw.h"
+#include "verbs_api/pd.h"
 #include "verbs_api/untrusted_enum.h"
 
 namespace urnic::verbs_api {
@@ -57,7 +58,7 @@ Result<SendOperation, int> operation_of(const ibv_wr_opcode& opcode) {
 
 Result<Destination, int> to_destination(const ibv_qp& qp, ibv_ah* ah, std::uint32_t remote_qpn,
                                         std::uint32_t remote_qkey) {
-  if (ah == nullptr || ah->pd != qp.pd || remote_qpn > kMaxQpNumber) {
+  if (ah == nullptr || !is_same_domain(ah->pd, qp.pd) || remote_qpn > kMaxQpNumber) {
     return EINVAL;
   }
   const auto id = Ah::of(ah).id();

@@ -138,9 +138,12 @@ void RcEndpoint::do_local_work() {
   }
 }
 
+bool RcEndpoint::is_draining() const {
+  return state_ == QpState::kSqDrained && (window_.has_outstanding() || window_.has_begun_work());
+}
+
 void RcEndpoint::note_drained() {
-  if (state_ != QpState::kSqDrained || !drain_is_awaited_) return;
-  if (window_.has_outstanding() || window_.has_begun_work()) return;
+  if (state_ != QpState::kSqDrained || !drain_is_awaited_ || is_draining()) return;
   drain_is_awaited_ = false;
   around_.events.on_qp_event(config_.local_qp, QpEvent::kSqDrained);
 }

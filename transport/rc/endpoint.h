@@ -35,6 +35,7 @@ class RcEndpoint final : public Endpoint {
   const QpConfig& config() const override { return config_; }
   Psn next_send_psn() const override { return window_.next_psn(); }
   Psn next_receive_psn() const override { return responder_.expected_psn(); }
+  bool is_draining() const override;
   std::uint32_t msn() const override { return responder_.msn(); }
 
   void on_packet(const wire::Packet& packet, Time now) override;

@@ -1,5 +1,3 @@
-#include "nic/completion_queue.h"
-
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -10,7 +8,7 @@
 #include <thread>
 #include <vector>
 
-#include "tests/unit/nic/device_pair.h"
+#include "tests/unit/nic/completion_queue_fixture.h"
 
 namespace urnic::nic {
 namespace {
@@ -18,32 +16,6 @@ namespace {
 using testing::ElementsAre;
 using testing::IsEmpty;
 using transport::Completion;
-
-/// A queue of four beside a device that has nothing to do with it; its rounds publish.
-class CompletionQueueTest : public testing::Test {
- protected:
-  CompletionQueueTest() {
-    fcntl(channel.fd(), F_SETFL, O_NONBLOCK);
-  }
-  ~CompletionQueueTest() override { EXPECT_TRUE(pair.a().device().destroy_cq(queue)); }
-
-  void complete(std::uint64_t wr_id, bool solicited = false) {
-    queue->complete({.wr_id = wr_id, .solicited = solicited});
-  }
-  void publish() { pair.a().device().progress(); }
-  std::vector<std::uint64_t> poll(std::size_t at_most = 100) {
-    std::vector<Completion> completions(at_most);
-    completions.resize(queue->poll(completions));
-    std::vector<std::uint64_t> ids;
-    for (const Completion& completion : completions) ids.push_back(completion.wr_id);
-    return ids;
-  }
-  bool has_event() { return channel.wait().has_value(); }
-
-  DevicePair pair;
-  CompletionChannel channel;
-  std::unique_ptr<CompletionQueue> queue = std::move(pair.a().device().create_cq(4, &channel, this).value());
-};
 
 TEST_F(CompletionQueueTest, ShowsNothingBeforeItIsPublished) {
   complete(1);
@@ -149,24 +121,6 @@ TEST_F(CompletionQueueTest, CanBeDestroyedWithCompletionsThatWereNotPublished) {
   pair.settle();
   queue = std::move(pair.a().device().create_cq(4, &channel, this).value());
 }
-
-/// Completions that wait for acknowledgements of queue pairs.
-class CompletionQueueHoldTest : public CompletionQueueTest {
- protected:
-  ~CompletionQueueHoldTest() override {
-    queue->forget(first);
-    queue->forget(second);
-  }
-
-  void complete_owing(std::uint64_t wr_id, AcknowledgementDebt& debt, bool solicited = false) {
-    const std::uint32_t before = queue->added();
-    complete(wr_id, solicited);
-    queue->hold(before, debt, pair.clock.now());
-  }
-
-  AcknowledgementDebt first;
-  AcknowledgementDebt second;
-};
 
 TEST_F(CompletionQueueHoldTest, ShowsACompletionWhenItsAcknowledgementHasLeft) {
   complete_owing(1, first);

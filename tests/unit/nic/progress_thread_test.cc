@@ -281,6 +281,29 @@ TEST_P(ProgressThreadTest, SleepsWhenNothingHappens) {
   EXPECT_LE(least, GetParam().has_wake_fd ? 8 : 60);
 }
 
+TEST_P(ProgressThreadTest, SleepsUntilANotificationIsDueThatWasPutOff) {
+  constexpr auto kPeriod = 60ms;
+  End& receiver = ends_[1];
+  receiver.queue->moderate({.count = 100, .period = kPeriod});
+  receiver.queue->request_notification(false);
+  post_receive(receiver, sge(0));
+  const auto begin = std::chrono::steady_clock::now();
+  post_send(ends_[0], sge(64));
+  std::this_thread::sleep_for(20ms);
+  const int before = receives_;
+  ASSERT_EQ(receiver.channel.wait().value(), receiver.queue.get());
+  const auto waited = std::chrono::steady_clock::now() - begin;
+  EXPECT_GE(waited, kPeriod);
+  EXPECT_LE(waited, 20 * kPeriod);
+  // As often as a thread looks that sleeps, and not as often as one that spins: 40 ms are tens of thousands
+  // of rounds.
+  EXPECT_LE(receives_ - before, 1000);
+  int receives = 0;
+  int sends = 0;
+  take(receiver, receives, sends);
+  EXPECT_EQ(receives, 1);
+}
+
 TEST_P(ProgressThreadTest, RunsWithAllSignalsBlocked) {
   int threads = 0;
   for (const auto& task : std::filesystem::directory_iterator("/proc/self/task")) {

@@ -166,14 +166,17 @@ TEST_F(RemoteOperations, SqdFinishesWhatWasBegunAndBeginsNothing) {
   pair.wire.is_lost = [](std::size_t, const FakeWire::Bytes&) { return true; };
   pair.a().post_send(1, 0, 8);
   pair.settle();
+  EXPECT_FALSE(pair.a().qp().query().is_draining) << "it works";
   ASSERT_TRUE(pair.a().qp().modify({.state = QpState::kSqDrained, .notify_when_drained = true}));
   pair.a().post_send(2, 0, 8);
   pair.settle();
   EXPECT_THAT(pair.a().events(), IsEmpty());
+  EXPECT_TRUE(pair.a().qp().query().is_draining);
   pair.wire.is_lost = [](std::size_t, const FakeWire::Bytes&) { return false; };
   pair.pass(std::chrono::seconds(1));
   EXPECT_EQ(pair.a().poll_text(), "1 ok");
   EXPECT_THAT(pair.a().events(), ElementsAre("drained"));
+  EXPECT_FALSE(pair.a().qp().query().is_draining) << "the other one was not begun";
   ASSERT_TRUE(pair.a().qp().modify({.state = QpState::kReadyToSend}));
   pair.settle();
   EXPECT_EQ(pair.a().poll_text(), "2 ok");

@@ -79,6 +79,67 @@ TEST_F(CompletionChannel, TellsOfSolicitedCompletionsOnlyWhenAskedSo) {
   ibv_ack_cq_events(cq_b_.get(), 1);
 }
 
+TEST_F(CompletionChannel, TellsOfSeveralCompletionsAtOnceWhenTheyAreModerated) {
+  ibv_modify_cq_attr attributes{.attr_mask = IBV_CQ_ATTR_MODERATE,
+                                .moderate = {.cq_count = 3, .cq_period = 65535}};
+  ASSERT_EQ(ibv_modify_cq(cq_b_.get(), &attributes), 0);
+  ASSERT_EQ(ibv_req_notify_cq(cq_b_.get(), 0), 0);
+  const auto begin = std::chrono::steady_clock::now();
+  send_one();
+  send_one();
+  const bool is_early = is_readable(channel_->fd, 10ms);
+  // Unless this machine was so busy that the time was over.
+  EXPECT_TRUE(!is_early || std::chrono::steady_clock::now() - begin > 65ms);
+  send_one();
+  ASSERT_TRUE(is_readable(channel_->fd, 5000ms));
+  fetch();
+  EXPECT_FALSE(is_readable(channel_->fd, 0ms));
+  ibv_ack_cq_events(cq_b_.get(), 1);
+}
+
+TEST_F(CompletionChannel, TellsOfAModeratedCompletionAfterItsTime) {
+  ibv_modify_cq_attr attributes{.attr_mask = IBV_CQ_ATTR_MODERATE,
+                                .moderate = {.cq_count = 3, .cq_period = 30000}};
+  ASSERT_EQ(ibv_modify_cq(cq_b_.get(), &attributes), 0);
+  ASSERT_EQ(ibv_req_notify_cq(cq_b_.get(), 0), 0);
+  const auto begin = std::chrono::steady_clock::now();
+  send_one();
+  ASSERT_TRUE(is_readable(channel_->fd, 5000ms));
+  EXPECT_GE(std::chrono::steady_clock::now() - begin, 30ms);
+  fetch();
+  attributes.moderate = {};
+  ASSERT_EQ(ibv_modify_cq(cq_b_.get(), &attributes), 0);
+  ASSERT_EQ(ibv_req_notify_cq(cq_b_.get(), 0), 0);
+  send_one();
+  ASSERT_TRUE(is_readable(channel_->fd, 5000ms));
+  fetch();
+  ibv_ack_cq_events(cq_b_.get(), 2);
+}
+
+TEST_F(CompletionChannel, RefusesToModifyWhatItDoesNotKnow) {
+  ibv_modify_cq_attr attributes{.attr_mask = IBV_CQ_ATTR_MODERATE | IBV_CQ_ATTR_RESERVED,
+                                .moderate = {3, 30000}};
+  EXPECT_EQ(ibv_modify_cq(cq_b_.get(), &attributes), EOPNOTSUPP);
+  EXPECT_EQ(ibv_modify_cq(cq_b_.get(), nullptr), EINVAL);
+  attributes.attr_mask = 0;
+  EXPECT_EQ(ibv_modify_cq(cq_b_.get(), &attributes), 0);
+  // None of which has put anything off: B's completion is there before the acknowledgement that ends A's.
+  ASSERT_EQ(ibv_req_notify_cq(cq_b_.get(), 0), 0);
+  send_one();
+  ASSERT_TRUE(is_readable(channel_->fd, 0ms));
+  fetch();
+  ibv_ack_cq_events(cq_b_.get(), 1);
+}
+
+// There is nobody to be told, and so nothing to be put off.
+TEST_F(CompletionChannel, MayBeAbsentWhereCompletionsAreModerated) {
+  ibv_modify_cq_attr attributes{.attr_mask = IBV_CQ_ATTR_MODERATE,
+                                .moderate = {.cq_count = 3, .cq_period = 30000}};
+  EXPECT_EQ(ibv_modify_cq(cq_a_.get(), &attributes), 0);
+  ASSERT_EQ(ibv_req_notify_cq(cq_a_.get(), 0), 0);
+  send_one();
+}
+
 TEST_F(CompletionChannel, DoesNotWaitWhenTheProgramSetItNonBlocking) {
   ASSERT_EQ(fcntl(channel_->fd, F_SETFL, O_NONBLOCK), 0);
   ibv_cq* cq = nullptr;

@@ -130,6 +130,8 @@ TEST(QueryDevice, SaysTheSameInItsExtendedForm) {
   ASSERT_EQ(ibv_query_device_ex(context.get(), nullptr, &extended), 0);
   EXPECT_EQ(std::memcmp(&plain, &extended.orig_attr, sizeof(plain)), 0);
   EXPECT_EQ(extended.phys_port_cnt_ex, 1u);
+  EXPECT_EQ(extended.cq_mod_caps.max_cq_count, 65535u);
+  EXPECT_EQ(extended.cq_mod_caps.max_cq_period, 65535u);
 }
 
 TEST(QueryDevice, WritesNoMoreThanTheCallersStruct) {

@@ -172,10 +172,43 @@ TEST_F(QueuePair, IsExtendedOnlyWhenAskedFor) {
   EXPECT_EQ(ibv_qp_to_qp_ex(plain.get()), nullptr);
 }
 
-TEST_F(QueuePair, OffersNeitherEceNorOrder) {
+TEST_F(QueuePair, HasNoConnectionOptionsAndTakesNone) {
   const QpPtr qp = create();
-  ibv_ece ece{};
-  EXPECT_EQ(ibv_query_ece(qp.get(), &ece), EOPNOTSUPP);
+  ibv_ece ece{.vendor_id = 1, .options = 2, .comp_mask = 3};
+  EXPECT_EQ(ibv_query_ece(qp.get(), &ece), 0);
+  EXPECT_EQ(ece.vendor_id, 0u);
+  EXPECT_EQ(ece.options, 0u);
+  EXPECT_EQ(ece.comp_mask, 0u);
+  EXPECT_EQ(ibv_set_ece(qp.get(), &ece), 0);
+  for (const ibv_ece& wanted : {ibv_ece{1, 0, 0}, ibv_ece{0, 1, 0}, ibv_ece{0, 0, 1}}) {
+    ece = wanted;
+    EXPECT_EQ(ibv_set_ece(qp.get(), &ece), EOPNOTSUPP);
+  }
+  EXPECT_EQ(ibv_query_ece(qp.get(), nullptr), EINVAL);
+  EXPECT_EQ(ibv_set_ece(qp.get(), nullptr), EINVAL);
+}
+
+// Work that nobody answers, since there is no such queue pair, is begun and not done.
+TEST_F(QueuePair, TellsWhetherItsSendQueueIsStillDraining) {
+  for (const bool has_work : {false, true}) {
+    const QpPtr qp = create();
+    ASSERT_EQ(connect(qp.get(), 2), 0);
+    if (has_work) {
+      ASSERT_EQ(post_send(qp.get(), request(IBV_WR_SEND), {}), 0);
+      ASSERT_TRUE(stays_empty(cq_.get()));
+    }
+    ibv_qp_attr attributes{};
+    ibv_qp_init_attr init{};
+    attributes.qp_state = IBV_QPS_SQD;
+    ASSERT_EQ(ibv_modify_qp(qp.get(), &attributes, IBV_QP_STATE), 0);
+    ASSERT_EQ(ibv_query_qp(qp.get(), &attributes, IBV_QP_STATE, &init), 0);
+    EXPECT_EQ(attributes.qp_state, IBV_QPS_SQD);
+    EXPECT_EQ(attributes.sq_draining, has_work ? 1 : 0);
+  }
+}
+
+TEST_F(QueuePair, PromisesNoOrderOfBytes) {
+  const QpPtr qp = create();
   EXPECT_EQ(ibv_query_qp_data_in_order(qp.get(), IBV_WR_RDMA_WRITE, 0), 0);
 }
 
