@@ -1,106 +1,18 @@
-// Queue pairs of raw packets: frames from one device to the other, and what flow rules do with them.
+// Queue pairs of raw packets: frames from one device to the other.
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
-#include <algorithm>
 #include <array>
-#include <cerrno>
-#include <cstring>
-#include <span>
-#include <string>
-#include <vector>
+#include <chrono>
 
 #include "nic/shared_receive_queue.h"
-#include "tests/unit/nic/device_pair.h"
+#include "tests/unit/nic/raw_packet_pair.h"
 #include "transport/wire/frame.h"
 
 namespace urnic::nic {
 namespace {
 
-using testing::ElementsAre;
 using testing::IsEmpty;
-using transport::Completion;
-using transport::CompletionStatus;
-using transport::QpState;
 using transport::SendOperation;
-using Bytes = FakeWire::Bytes;
-
-constexpr std::size_t kLinkMtu = 1500;
-constexpr std::size_t kLongest = kLinkMtu + 14;
-constexpr std::size_t kShortest = 60;
-constexpr std::size_t kTo = 100000;  // where frames are received
-
-/// One queue pair for raw packets at each end, in RTS, without rules.
-class RawPacketTest : public testing::Test {
- protected:
-  RawPacketTest() {
-    for (Host* host : {&pair.a(), &pair.b()}) start(add_queue_pair(*host));
-    pair.settle();
-  }
-  ~RawPacketTest() override {
-    for (const auto& [host, flow] : flows_) EXPECT_TRUE(host->device().destroy_flow(flow));
-  }
-
-  static QpCreateAttributes attributes(Host& host) {
-    QpCreateAttributes result = host.default_attributes();
-    result.type = QpType::kRawPacket;
-    return result;
-  }
-  static QueuePair& add_queue_pair(Host& host) { return host.add_queue_pair(attributes(host)); }
-  static void start(QueuePair& qp) {
-    EXPECT_TRUE(qp.modify({.state = QpState::kInit, .port = std::uint8_t{1}}));
-    EXPECT_TRUE(qp.modify({.state = QpState::kReadyToReceive}));
-    EXPECT_TRUE(qp.modify({.state = QpState::kReadyToSend}));
-  }
-  FlowId add_flow(Host& host, const FlowRule& rule, std::size_t qp_index = 0) {
-    const FlowId flow = host.device().create_flow(host.qp(qp_index), rule).value();
-    flows_.emplace_back(&host, flow);
-    return flow;
-  }
-  void remove_flow(Host& host, FlowId flow) {
-    EXPECT_TRUE(host.device().destroy_flow(flow));
-    std::erase(flows_, std::pair(&host, flow));
-  }
-
-  /// A frame from A's MAC to B's with the EtherType for experiments, written to A's memory from `at` on.
-  Bytes write_frame(std::size_t length, std::size_t at = 0) {
-    Bytes frame(std::max<std::size_t>(length, 14));
-    for (std::size_t i = 0; i < frame.size(); ++i) frame[i] = static_cast<std::byte>(i * 7);
-    constexpr std::array<unsigned, 14> kHeader{2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1, 0x88, 0xb5};
-    for (std::size_t i = 0; i < kHeader.size(); ++i) frame[i] = static_cast<std::byte>(kHeader[i]);
-    frame.resize(length);
-    std::copy(frame.begin(), frame.end(), pair.a().memory().begin() + static_cast<std::ptrdiff_t>(at));
-    return frame;
-  }
-  /// Those that A has sent.
-  std::vector<Bytes> sent() const {
-    std::vector<Bytes> frames = pair.wire.sent_by(0);
-    std::erase_if(frames,
-                  [](const Bytes& frame) { return frame[12] != std::byte{0x88} || frame[13] != std::byte{0xb5}; });
-    return frames;
-  }
-  Bytes received(std::size_t length, std::size_t at = kTo) {
-    const auto begin = pair.b().memory().begin() + static_cast<std::ptrdiff_t>(at);
-    return {begin, begin + static_cast<std::ptrdiff_t>(length)};
-  }
-  CompletionStatus status_of_sending(std::size_t length) {
-    write_frame(length);
-    pair.a().post_send(1, 0, length);
-    pair.settle();
-    const std::vector<Completion> completions = pair.a().poll();
-    EXPECT_EQ(completions.size(), 1u);
-    return completions.at(0).status;
-  }
-  /// What the rule of a test is about.
-  static FlowRule rule_for_experiments() {
-    return {.ethernet = EthernetMatch{.ether_type = {.value = 0x88b5, .mask = 0xffff}}};
-  }
-
-  DevicePair pair{{.link_mtu = kLinkMtu}};
-
- private:
-  std::vector<std::pair<Host*, FlowId>> flows_;
-};
 
 TEST_F(RawPacketTest, LeavesAsItIsAndArrivesWhole) {
   add_flow(pair.b(), rule_for_experiments());
@@ -315,148 +227,6 @@ TEST_F(RawPacketTest, MayBeReceivedIntoASharedQueue) {
   remove_flow(pair.b(), flow);
   pair.b().destroy_queue_pair(1);
   EXPECT_TRUE(pair.b().device().destroy_srq(srq));
-}
-
-// --- Flow rules ---
-
-class FlowSteeringTest : public RawPacketTest {
- protected:
-  FlowSteeringTest() {
-    connection = pair.connect();
-    pair.settle();
-    pair.b().post_receive(1, kTo, kLongest);
-    pair.b().post_receive(2, 0, 100, connection);
-  }
-  /// A sends eight bytes on the connection, for its receive 2.
-  void send_roce() {
-    pair.a().post_send(1, 0, 8, connection);
-    pair.settle();
-  }
-  static FlowRule rule_for_roce(bool traps) {
-    return {.traps = traps,
-            .ports = PortsMatch{.protocol = PortProtocol::kUdp, .destination = {.value = 4791, .mask = 0xffff}}};
-  }
-  static FlowRule of_kind(FlowKind kind) { return {.kind = kind}; }
-
-  std::size_t connection = 0;
-};
-
-TEST_F(FlowSteeringTest, KeepsWhatARuleTakesFromItsOwner) {
-  add_flow(pair.b(), rule_for_roce(/*traps=*/true));
-  send_roce();
-  EXPECT_EQ(pair.b().poll_text(), "1 ok");
-  EXPECT_EQ(pair.a().poll_text(), "") << "nobody has acknowledged it";
-}
-
-TEST_F(FlowSteeringTest, CopiesWhatARuleDoesNotTrap) {
-  add_flow(pair.b(), rule_for_roce(/*traps=*/false));
-  send_roce();
-  EXPECT_EQ(pair.b().poll_text(), "1 ok, 2 ok");
-  EXPECT_EQ(pair.a().poll_text(), "1 ok");
-}
-
-TEST_F(FlowSteeringTest, CopiesEverythingForASniffer) {
-  add_flow(pair.b(), of_kind(FlowKind::kSniffer));
-  send_roce();
-  const std::vector<Completion> completions = pair.b().poll();
-  ASSERT_EQ(completions.size(), 2u);
-  EXPECT_EQ(received(completions[0].byte_length), pair.wire.sent_by(0).back());
-  EXPECT_EQ(pair.a().poll_text(), "1 ok");
-}
-
-TEST_F(FlowSteeringTest, GivesDefaultRulesOnlyWhatNobodyWants) {
-  add_flow(pair.b(), of_kind(FlowKind::kAllDefault));
-  send_roce();
-  EXPECT_EQ(pair.a().poll_text(), "1 ok");
-  EXPECT_EQ(pair.b().poll_text(), "2 ok");
-  const std::uint64_t dropped = pair.b().counter("rx_drop_not_ip");
-  status_of_sending(64);
-  EXPECT_EQ(pair.b().poll_text(), "1 ok");
-  EXPECT_EQ(pair.b().counter("rx_drop_not_ip"), dropped) << "it was not dropped";
-}
-
-TEST_F(FlowSteeringTest, GivesTheMulticastRuleWhatGoesToGroups) {
-  add_flow(pair.b(), of_kind(FlowKind::kMulticastDefault));
-  status_of_sending(64);
-  EXPECT_EQ(pair.b().poll_text(), "");
-  EXPECT_EQ(pair.b().counter("rx_drop_not_ip"), 1u);
-  write_frame(64);
-  pair.a().memory()[0] = std::byte{0x03};
-  pair.a().post_send(1, 0, 64);
-  pair.settle();
-  EXPECT_EQ(pair.b().poll_text(), "1 ok");
-}
-
-TEST_F(FlowSteeringTest, GivesDefaultRulesWhatIsForAnotherMac) {
-  add_flow(pair.b(), of_kind(FlowKind::kAllDefault));
-  send_roce();
-  EXPECT_EQ(pair.b().poll_text(), "2 ok");
-  Bytes to_another = pair.wire.sent_by(0).back();
-  to_another[5] = std::byte{9};
-  pair.wire.deliver(1, to_another);
-  pair.settle();
-  EXPECT_EQ(pair.b().poll_text(), "1 ok");
-  EXPECT_EQ(pair.b().counter("rx_drop_wrong_mac"), 0u);
-}
-
-TEST_F(FlowSteeringTest, EndsWithItsRule) {
-  const FlowId flow = add_flow(pair.b(), rule_for_roce(true));
-  remove_flow(pair.b(), flow);
-  EXPECT_EQ(pair.b().device().destroy_flow(flow).error().code, EINVAL);
-  send_roce();
-  EXPECT_EQ(pair.b().poll_text(), "2 ok");
-}
-
-TEST_F(FlowSteeringTest, KeepsAQueuePairFromBeingDestroyed) {
-  const FlowId flow = add_flow(pair.b(), rule_for_experiments());
-  EXPECT_EQ(pair.b().device().check_destroyable(pair.b().qp()).error().code, EBUSY);
-  EXPECT_TRUE(pair.b().device().check_destroyable(pair.b().qp(connection)));
-  remove_flow(pair.b(), flow);
-  EXPECT_TRUE(pair.b().device().check_destroyable(pair.b().qp()));
-}
-
-TEST_F(FlowSteeringTest, ForgetsTheRulesOfAQueuePairThatIsDestroyedAllTheSame) {
-  const FlowId flow = pair.b().device().create_flow(pair.b().qp(), of_kind(FlowKind::kSniffer)).value();
-  pair.b().destroy_queue_pair(0);
-  send_roce();
-  EXPECT_EQ(pair.b().poll_text(), "2 ok");
-  EXPECT_EQ(pair.b().device().destroy_flow(flow).error().code, EINVAL);
-}
-
-TEST_F(FlowSteeringTest, IsForRawPacketsOnly) {
-  EXPECT_EQ(pair.b().device().create_flow(pair.b().qp(connection), {}).error().code, EINVAL);
-  QpCreateAttributes datagrams = pair.b().default_attributes();
-  datagrams.type = QpType::kUd;
-  EXPECT_EQ(pair.b().device().create_flow(pair.b().add_queue_pair(datagrams), {}).error().code, EOPNOTSUPP);
-}
-
-TEST_F(FlowSteeringTest, HasRoomForAsManyRulesAsTheDeviceSays) {
-  for (std::uint32_t i = 0; i < DeviceLimits::kMaxFlows; ++i) add_flow(pair.b(), rule_for_experiments());
-  EXPECT_EQ(pair.b().device().create_flow(pair.b().qp(), rule_for_experiments()).error().code, ENOMEM);
-  send_roce();
-  EXPECT_EQ(pair.b().poll_text(), "2 ok");
-}
-
-// A queue pair of raw packets has a number as all have, but nobody can talk to it as if it were another.
-TEST_F(FlowSteeringTest, TakesNoInfinibandPackets) {
-  transport::wire::Bth bth{.opcode = transport::wire::Opcode::kUdSendOnly, .destination_qp = pair.b().qp().number()};
-  send_roce();
-  const Bytes good = pair.wire.sent_by(0).back();
-  auto frame = transport::wire::parse_frame(good).value();
-  for (const auto opcode : {transport::wire::Opcode::kUdSendOnly, transport::wire::Opcode::kRcSendOnly}) {
-    bth.opcode = opcode;
-    bth.pkey = 0xffff;
-    Bytes ib(transport::wire::header_bytes(opcode));
-    transport::wire::emit(bth, ib);
-    frame.ib = ib;
-    frame.icrc = icrc_of(frame);
-    Bytes bytes(200);
-    bytes.resize(emit_frame(frame, bytes));
-    pair.wire.deliver(1, bytes);
-  }
-  pair.settle();
-  EXPECT_EQ(pair.b().counter("rx_drop_wrong_service"), 2u);
-  EXPECT_EQ(pair.b().poll_text(), "2 ok");
 }
 
 }  // namespace
