@@ -238,7 +238,7 @@ Fault find_fault(const ibv_flow_attr& attributes) {
   if (!to_kind(attributes.type)) {
     return invalid("a flow rule of a type that nobody knows");
   }
-  if (attributes.size < sizeof(attributes)) {
+  if (attributes.size != 0 && attributes.size < sizeof(attributes)) {
     return invalid("the flow attributes' size is less than that of the struct");
   }
   if (attributes.port != kPort) {

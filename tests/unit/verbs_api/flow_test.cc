@@ -58,6 +58,8 @@ TEST_F(FlowRule, MayBeOfEveryKind) {
   EXPECT_EQ(try_to_add(rule), 0);
   rule.attr.size = sizeof(rule.attr);  // as pyverbs says it
   EXPECT_EQ(try_to_add(rule), 0);
+  rule.attr.size = 0;  // as perftest says it
+  EXPECT_EQ(try_to_add(rule), 0);
 }
 
 TEST_F(FlowRule, WithAttributesThatNobodyKnowsIsRefused) {
@@ -93,7 +95,7 @@ TEST_F(FlowRule, WhoseSizesLieIsRefused) {
   };
   const auto spoilt = [&](auto spoil) { return try_to_add(&rule_of(spoil)->attr); };
   EXPECT_EQ(spoilt([](Rule&) {}), 0);
-  for (const std::uint16_t size : {0u, 1u, 19u}) {
+  for (const std::uint16_t size : {1u, 19u}) {
     EXPECT_EQ(spoilt([size](Rule& rule) { rule.attr.size = size; }), EINVAL) << size;
   }
   for (const std::size_t size :
