@@ -132,14 +132,21 @@ TEST_F(FlowRule, WithSpecificationsThatWeLackIsRefused) {
   EXPECT_EQ(with_type(0), EINVAL);
   EXPECT_EQ(with_type(0x21), EINVAL);
   EXPECT_EQ(with_type(0xffffffff), EINVAL);
-  Rule twice = udp_rule();
-  twice.eth = {};
-  std::memcpy(&twice.eth, &twice.ipv4, sizeof(twice.ipv4));
-  twice.attr.num_of_specs = 2;
-  std::memcpy(reinterpret_cast<char*>(&twice.eth) + sizeof(twice.ipv4), &twice.udp, sizeof(twice.udp));
-  EXPECT_EQ(try_to_add(twice), 0);
-  std::memcpy(reinterpret_cast<char*>(&twice.eth) + sizeof(twice.ipv4), &twice.ipv4, sizeof(twice.ipv4));
-  EXPECT_EQ(try_to_add(twice), EINVAL) << "two of one layer";
+}
+
+TEST_F(FlowRule, WithTwoSpecificationsOfOneLayerIsRefused) {
+  struct {
+    ibv_flow_attr attr;
+    ibv_flow_spec_tcp_udp first;
+    ibv_flow_spec_tcp_udp second;
+  } rule{.attr = udp_rule().attr, .first = udp_rule().udp, .second = udp_rule().udp};
+  rule.attr.size = sizeof(rule);
+  rule.attr.num_of_specs = 1;
+  EXPECT_EQ(try_to_add(&rule.attr), 0) << "the second one is not counted";
+  rule.attr.num_of_specs = 2;
+  EXPECT_EQ(try_to_add(&rule.attr), EINVAL);
+  rule.second.type = IBV_FLOW_SPEC_TCP;
+  EXPECT_EQ(try_to_add(&rule.attr), EINVAL);
 }
 
 TEST_F(FlowRule, ForOtherQueuePairsIsRefused) {
