@@ -68,6 +68,7 @@ struct DeviceLimits {
   static constexpr std::uint32_t kMaxAddressHandles = 32768;
   static constexpr std::uint32_t kMaxSharedReceiveQueues = 16384;
   static constexpr std::uint32_t kMaxGroupMembers = 8192;  ///< of all multicast groups together
+  static constexpr std::uint32_t kMaxFlows = 4096;        ///< flow rules
   static constexpr std::uint32_t kMaxReadsInFlight = 16;  ///< per QP, each way
 };
 

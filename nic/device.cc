@@ -225,8 +225,13 @@ void Device::destroy_qp(std::unique_ptr<QueuePair> qp) {
 Result<void, Error> Device::check_destroyable(const QueuePair& qp) const {
   if (engine_->is_abandoned()) return success();
   const Engine::Guard guard(*engine_);
-  if (!engine_->groups().has(qp)) return success();
-  return failure(Error{.code = EBUSY, .message = "the queue pair is still a member of a multicast group"});
+  if (engine_->groups().has(qp)) {
+    return failure(Error{.code = EBUSY, .message = "the queue pair is still a member of a multicast group"});
+  }
+  if (engine_->flows().has(qp.number())) {
+    return failure(Error{.code = EBUSY, .message = "there are still flow rules for the queue pair"});
+  }
+  return success();
 }
 
 Result<void, Error> Device::check_address(const AddressVector& address) const {

@@ -17,6 +17,7 @@
 #include "nic/config.h"
 #include "nic/device_memory.h"
 #include "nic/event_handlers.h"
+#include "nic/flow_rule.h"
 #include "nic/gid_table.h"
 #include "nic/memory_table.h"
 #include "nic/port_spec.h"
@@ -90,7 +91,7 @@ class Device {
 
   /// Starts the device if it is not. EINVAL: limits; ENOMEM: too many, or no memory.
   Result<std::unique_ptr<QueuePair>, Error> create_qp(const QpCreateAttributes& attributes);
-  /// EBUSY, with the queue pair untouched, while it is a member of a multicast group.
+  /// EBUSY, with the queue pair untouched, while it is a member of a multicast group or has flow rules.
   Result<void, Error> check_destroyable(const QueuePair& qp) const;
   /// Sends what is owed first. Its completions stay in the completion queues. For a bounded time the number
   /// goes on to acknowledge the peer's repeats, whose acknowledgement may have been lost.
@@ -115,6 +116,13 @@ class Device {
   Result<void, Error> attach_multicast(QueuePair& qp, const transport::wire::Gid& group);
   /// EINVAL: it is not a member.
   Result<void, Error> detach_multicast(QueuePair& qp, const transport::wire::Gid& group);
+
+  /// From now on the queue pair (raw packets) is given the frames that the rule is about; see FlowTable for the order
+  /// among rules. EOPNOTSUPP: a datagram queue pair; EINVAL: another one; ENOMEM: too many rules. The rule ends with
+  /// destroy_flow(), or with the queue pair.
+  Result<FlowId, Error> create_flow(const QueuePair& qp, const FlowRule& rule);
+  /// EINVAL: there is no such rule.
+  Result<void, Error> destroy_flow(FlowId flow);
 
   /// A memory window that is not bound, and its key. Binding is a work request.
   Result<std::uint32_t, Error> allocate_window(ProtectionDomain& pd, WindowType type);

@@ -42,6 +42,7 @@ enum class DeviceCounter : std::uint8_t {
   kPortFull,                ///< not a drop: how often a round ended because the port took no more
   kAnsweredAfterDestroy,    ///< not a drop: repeats acknowledged for a destroyed queue pair
   kCongestionMarked,        ///< not a drop: packets that came with ECN "congestion experienced" (fact 50)
+  kSteered,                 ///< not a drop: frames given to queue pairs by flow rules, each time
 };
 
 inline constexpr std::array kDeviceCounterNames = std::to_array<std::string_view>({
@@ -72,8 +73,9 @@ inline constexpr std::array kDeviceCounterNames = std::to_array<std::string_view
     "tx_port_full",
     "answered_after_destroy",
     "np_ecn_marked_roce_packets",
+    "rx_steered_frames",
 });
-static_assert(transport::to_integer(DeviceCounter::kCongestionMarked) + 1u == kDeviceCounterNames.size());
+static_assert(transport::to_integer(DeviceCounter::kSteered) + 1u == kDeviceCounterNames.size());
 static_assert(transport::to_integer(DeviceCounter::kWrongMac) == transport::wire::kParseErrors);
 
 /// Counted under the engine lock, read by any thread.

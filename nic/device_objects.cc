@@ -1,4 +1,4 @@
-// The smaller objects of a device: shared receive queues, XRC domains, address handles, groups, windows.
+// The smaller objects of a device: shared receive queues, XRC domains, address handles, groups, flow rules, windows.
 #include <cerrno>
 #include <memory>
 #include <new>
@@ -130,6 +130,28 @@ Result<void, Error> Device::detach_multicast(QueuePair& qp, const transport::wir
   if (auto usable = check_usable(); !usable) return usable;
   const Engine::Guard guard(*engine_);
   if (!engine_->groups().detach(group, qp)) return failure(invalid("the queue pair is not a member of the group"));
+  return success();
+}
+
+// --- Flow rules ---
+
+Result<FlowId, Error> Device::create_flow(const QueuePair& qp, const FlowRule& rule) {
+  if (auto usable = check_usable(); !usable) return failure(usable.error());
+  if (qp.attributes().type == QpType::kUd) {
+    return failure(Error{.code = EOPNOTSUPP, .message = "flow rules for datagram queue pairs are not offered"});
+  }
+  if (qp.attributes().type != QpType::kRawPacket) {
+    return failure(invalid("flow rules are for queue pairs of raw packets"));
+  }
+  const Engine::Guard guard(*engine_);
+  if (engine_->flows().size() >= DeviceLimits::kMaxFlows) return failure(out_of("there are too many flow rules"));
+  return engine_->flows().add(rule, qp.number());
+}
+
+Result<void, Error> Device::destroy_flow(FlowId flow) {
+  if (auto usable = check_usable(); !usable) return usable;
+  const Engine::Guard guard(*engine_);
+  if (!engine_->flows().remove(flow)) return failure(invalid("there is no such flow rule"));
   return success();
 }
 

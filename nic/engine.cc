@@ -57,6 +57,7 @@ Engine::Engine(const DeviceConfig& config, const Clock& clock, const GidTable& g
                  .gids = gids,
                  .queue_pairs = queue_pairs_,
                  .groups = groups_,
+                 .flows = flows_,
                  .tombstones = tombstones_,
                  .neighbors = neighbors_,
                  .scheduler = scheduler_,
@@ -257,9 +258,10 @@ void Engine::bury(QueuePair& qp, Time now) {
   scheduler_.take_doorbells();
   unschedule(qp);
   groups_.detach_from_all(qp);
+  flows_.remove_all_of(qp.number());
   queue_pairs_.release(qp.number());
-  const bool acknowledges = service_of(qp.attributes().type) == transport::wire::Service::kRc ||
-                            service_of(qp.attributes().type) == transport::wire::Service::kXrc;
+  const auto service = service_of(qp.attributes().type);
+  const bool acknowledges = service == transport::wire::Service::kRc || service == transport::wire::Service::kXrc;
   if (qp.path().header_bytes() == 0 || !acknowledges) return;
   const transport::Endpoint& endpoint = std::as_const(qp).endpoint();
   tombstones_.add({.number = qp.number(),

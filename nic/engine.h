@@ -15,6 +15,7 @@
 #include "nic/device_counters.h"
 #include "nic/engine_lock.h"
 #include "nic/event_handlers.h"
+#include "nic/flow_table.h"
 #include "nic/gid_table.h"
 #include "nic/memory_table.h"
 #include "nic/multicast_groups.h"
@@ -114,6 +115,7 @@ class Engine final : public transport::QpEventSink {
   QueuePairTable& queue_pairs() { return queue_pairs_; }
   AddressHandles& address_handles() { return address_handles_; }
   MulticastGroups& groups() { return groups_; }
+  FlowTable& flows() { return flows_; }
   const NeighborCache& neighbors() const { return neighbors_; }
 
   /// Acknowledgements that wait for something to leave with are due.
@@ -184,6 +186,7 @@ class Engine final : public transport::QpEventSink {
   QueuePairTable queue_pairs_;
   AddressHandles address_handles_;
   MulticastGroups groups_;
+  FlowTable flows_;
   NeighborCache neighbors_;
   Scheduler scheduler_;
   Tombstones tombstones_;

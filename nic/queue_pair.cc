@@ -6,6 +6,7 @@
 #include "nic/engine.h"
 #include "nic/multicast_groups.h"
 #include "nic/queue_pair_state.h"
+#include "nic/raw_packet_endpoint.h"
 #include "nic/shared_receive_queue.h"
 #include "nic/xrc_domain.h"
 #include "transport/rc/endpoint.h"
@@ -43,6 +44,8 @@ std::unique_ptr<transport::Endpoint> make_endpoint(QpType type, const transport:
       return std::make_unique<transport::UcEndpoint>(surroundings);
     case QpType::kUd:
       return std::make_unique<transport::UdEndpoint>(surroundings);
+    case QpType::kRawPacket:
+      return std::make_unique<RawPacketEndpoint>(surroundings);
     case QpType::kRc:
     case QpType::kXrcInitiator:
     case QpType::kXrcTarget:
@@ -62,6 +65,8 @@ bool is_possible(QpType type, transport::SendOperation operation) {
       return !has_response(operation) && operation != SendOperation::kSendWithInvalidate;
     case QpType::kUd:
       return operation == SendOperation::kSend || operation == SendOperation::kSendWithImmediate;
+    case QpType::kRawPacket:
+      return operation == SendOperation::kSend;
     case QpType::kXrcTarget:
       break;
   }
@@ -223,6 +228,12 @@ CompletionQueue* QueuePair::completions_for(const transport::wire::Packet& packe
   return attributes_.xrc_domain->completions_of(packet.xrc_srq);
 }
 
+void QueuePair::on_frame(std::span<const std::byte> frame, transport::Time now) {
+  transport::wire::Packet packet;
+  packet.payload = frame;
+  endpoint_->on_packet(packet, now);
+}
+
 bool QueuePair::note_state() {
   const QpState state = endpoint_->state();
   if (posted_state_.load(std::memory_order_relaxed) == state) return false;
@@ -271,7 +282,7 @@ Result<void, Error> QueuePair::check_route(const QpAttributes& changes) const {
 transport::QpConfig QueuePair::config_from(const QpAttributes& attributes) const {
   const DeviceConfig& device = engine_.config();
   const transport::QpConfig defaults;
-  return {.service = service_of(attributes_.type),
+  return {.service = service_of(attributes_.type).value_or(defaults.service),
           .local_qp = number_,
           .remote_qp = attributes.destination_qp.value_or(defaults.remote_qp),
           .pd = attributes_.pd != nullptr ? attributes_.pd->id : transport::PdId{},

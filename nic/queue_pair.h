@@ -45,7 +45,7 @@ struct QpCreateAttributes {
   ProtectionDomain* pd = nullptr;            ///< required, but for an XRC target, which has none
   CompletionQueue* send_queue = nullptr;     ///< completions of sends; required, but for an XRC target
   CompletionQueue* receive_queue = nullptr;  ///< completions of receives; required where receives can be posted
-  SharedReceiveQueue* srq = nullptr;         ///< to receive into instead of a queue of its own (RC, UC, UD)
+  SharedReceiveQueue* srq = nullptr;         ///< to receive into instead of a queue of its own (all but XRC)
   XrcDomain* xrc_domain = nullptr;           ///< of an XRC target; required
   bool all_signaled = false;                 ///< sq_sig_all
   void* context = nullptr;                   ///< for the layer above (events name the queue pair by it)
@@ -156,6 +156,8 @@ class QueuePair {
 
   /// Passes on a packet that was checked. A completion that it causes is held back while its acknowledgement is owed.
   void on_packet(const transport::wire::Packet& packet, transport::Time now);
+  /// Passes on an Ethernet frame that a flow rule gives to this queue pair, which is for raw packets.
+  void on_frame(std::span<const std::byte> frame, transport::Time now);
   /// Lets held completions go: the acknowledgements have left, or never will.
   void release_completions() { debt_.settle(); }
   /// The same for those of one queue, which then knows nothing of this queue pair any more.

@@ -46,8 +46,10 @@ constexpr Types kConnected = of({QpType::kRc, QpType::kUc, QpType::kXrcInitiator
 /// Those that answer requests reliably.
 constexpr Types kResponders = of({QpType::kRc, QpType::kXrcTarget});
 constexpr Types kSilent = of({QpType::kUc, QpType::kXrcInitiator});
+constexpr Types kRaw = of({QpType::kRawPacket});
+constexpr Types kInfiniband = of({QpType::kRc, QpType::kUc, QpType::kUd, QpType::kXrcInitiator, QpType::kXrcTarget});
 constexpr Types kAll =
-    of({QpType::kRc, QpType::kUc, QpType::kUd, QpType::kXrcInitiator, QpType::kXrcTarget});
+    of({QpType::kRc, QpType::kUc, QpType::kUd, QpType::kXrcInitiator, QpType::kXrcTarget, QpType::kRawPacket});
 
 constexpr Attributes kRoute = kAddress | kPathMtu | kDestinationQp | kReceivePsn;
 constexpr Attributes kRetries = kAckTimeout | kRetryCount | kRnrRetry;
@@ -57,6 +59,7 @@ constexpr Attributes kRetries = kAckTimeout | kRetryCount | kRnrRetry;
 constexpr Transition kTransitions[] = {
     {kUd, QpState::kReset, QpState::kInit, kPkeyIndex | kPort | kQkey, kNone},
     {kConnected, QpState::kReset, QpState::kInit, kPkeyIndex | kPort | kAccess, kNone},
+    {kRaw, QpState::kReset, QpState::kInit, kPort, kNone},
 
     {kUd, QpState::kInit, QpState::kInit, kNone, kPkeyIndex | kPort | kQkey},
     {kConnected, QpState::kInit, QpState::kInit, kNone, kPkeyIndex | kPort | kAccess},
@@ -79,7 +82,7 @@ constexpr Transition kTransitions[] = {
     {kSilent, QpState::kReadyToSend, QpState::kReadyToSend, kNone, kCurrentState | kAccess},
     {kResponders, QpState::kReadyToSend, QpState::kReadyToSend, kNone, kCurrentState | kAccess | kMinRnrTimer},
 
-    {kAll, QpState::kReadyToSend, QpState::kSqDrained, kNone, kDrainNotification},
+    {kInfiniband, QpState::kReadyToSend, QpState::kSqDrained, kNone, kDrainNotification},
 
     {kUd, QpState::kSqDrained, QpState::kReadyToSend, kNone, kCurrentState | kQkey},
     {kSilent, QpState::kSqDrained, QpState::kReadyToSend, kNone, kCurrentState | kAccess},
@@ -96,6 +99,16 @@ constexpr Transition kTransitions[] = {
 
     {kUd, QpState::kSqError, QpState::kReadyToSend, kNone, kCurrentState | kQkey},
     {kUc, QpState::kSqError, QpState::kReadyToSend, kNone, kCurrentState | kAccess},
+
+    // Only the port is ever said of a queue pair for raw packets.
+    {kRaw, QpState::kInit, QpState::kInit},
+    {kRaw, QpState::kInit, QpState::kReadyToReceive},
+    {kRaw, QpState::kReadyToReceive, QpState::kReadyToSend},
+    {kRaw, QpState::kReadyToSend, QpState::kReadyToSend},
+    {kRaw, QpState::kReadyToSend, QpState::kSqDrained},
+    {kRaw, QpState::kSqDrained, QpState::kReadyToSend},
+    {kRaw, QpState::kSqDrained, QpState::kSqDrained},
+    {kRaw, QpState::kSqError, QpState::kReadyToSend},
 };
 
 constexpr auto kStateNames =

@@ -44,29 +44,55 @@ constexpr QpNumber kMulticastQp{0xffffff};
 }  // namespace
 
 void Receiver::on_frame(std::span<const std::byte> bytes, Time now) {
+  if (!around_.flows.is_empty() && is_steered_away(bytes, now)) [[unlikely]] return;
   const auto parsed = transport::wire::parse_frame(bytes);
   if (!parsed) {
     const bool may_be_neighbor_frame =
         parsed.error() == ParseError::kNotIp || parsed.error() == ParseError::kNotUdp;
     if (may_be_neighbor_frame && around_.neighbors.on_frame(bytes, now)) return;
-    return around_.drops.add(parsed.error());
+    return leave(bytes, now, parsed.error());
   }
   const Frame& frame = parsed.value();
   Packet packet;
-  if (const auto error = packet.read(frame.ib)) return around_.drops.add(*error);
+  if (const auto error = packet.read(frame.ib)) return leave(bytes, now, *error);
   // In front of UDP; IPv4 options, if any, are not part of it.
   packet.network_header = frame.ip_and_udp.first(frame.is_ipv4() ? transport::wire::Ipv4::kMinBytes
                                                                   : transport::wire::Ipv6::kBytes);
   const Gid destination = frame.destination_gid();
   const bool is_for_group = is_multicast(destination);
   const Mac expected_mac = is_for_group ? multicast_mac_of(destination) : around_.config.mac;
-  if (frame.ethernet.destination != expected_mac) return drop(DeviceCounter::kWrongMac);
+  if (frame.ethernet.destination != expected_mac) return leave(bytes, now, DeviceCounter::kWrongMac);
   const bool is_ours = is_for_group ? around_.groups.contains(destination)
                                     : around_.gids.index_of(destination).has_value();
-  if (!is_ours) return drop(DeviceCounter::kWrongAddress);
+  if (!is_ours) return leave(bytes, now, DeviceCounter::kWrongAddress);
   if (!frame.icrc_ok()) return drop(DeviceCounter::kBadIcrc);
   if (is_for_group) return on_packet_for_group(packet, frame, now);
   on_packet(packet, frame, now);
+}
+
+bool Receiver::is_steered_away(std::span<const std::byte> frame, Time now) {
+  const FlowTable::Verdict verdict = around_.flows.steer(frame);
+  give(verdict.receivers, frame, now);
+  return verdict.is_trapped;
+}
+
+void Receiver::give(std::span<const QpNumber> receivers, std::span<const std::byte> frame, Time now) {
+  for (const QpNumber number : receivers) {
+    QueuePair& qp = *around_.queue_pairs.find(number);  // its rules end before it does
+    around_.drops.add(DeviceCounter::kSteered);
+    qp.on_frame(frame, now);
+    around_.scheduler.wake(qp);
+  }
+}
+
+/// The frame is nothing that we speak, or not for us: default flow rules may want it.
+template <typename Reason>
+void Receiver::leave(std::span<const std::byte> frame, Time now, Reason reason) {
+  if (!around_.flows.is_empty()) {
+    const auto receivers = around_.flows.take_unclaimed(frame);
+    if (!receivers.empty()) return give(receivers, frame, now);
+  }
+  around_.drops.add(reason);
 }
 
 /// From here on the packet is what its sender wrote.

@@ -48,14 +48,16 @@ bool Transmitter::serve(QueuePair* (Scheduler::*next)(), std::size_t packets_per
   while (left > 0 && !is_blocked_) {
     QueuePair* const qp = (scheduler_.*next)();
     if (qp == nullptr) break;
+    const bool is_raw = qp->attributes().type == QpType::kRawPacket;
     Route route;
-    if (!find_route(*qp, route, now)) {
+    if (!is_raw && !find_route(*qp, route, now)) {
       qp->release_completions();
       scheduler_.park(*qp);
       worked = true;  // there is a neighbour to be asked for, in the next round
       continue;
     }
-    const Turn turn = give_turn(*qp, route, std::min(packets_per_turn, left), now);
+    const std::size_t quota = std::min(packets_per_turn, left);
+    const Turn turn = is_raw ? give_raw_turn(*qp, quota, now) : give_turn(*qp, route, quota, now);
     left -= std::clamp<std::size_t>(turn.packets, 1, left);
     worked |= turn.packets > 0 || turn.outcome != Outcome::kPortFull;
 
@@ -135,6 +137,26 @@ Transmitter::Turn Transmitter::give_turn(QueuePair& qp, const Route& route, std:
       counters_.add(Counter::kSentBytes, length);
       send(length, now);
     }
+  }
+  return turn;
+}
+
+/// Raw packets are frames already: they need no route and nothing around them.
+Transmitter::Turn Transmitter::give_raw_turn(QueuePair& qp, std::size_t quota, Time now) {
+  Turn turn{.outcome = Outcome::kMoreToSend};
+  for (; turn.packets < quota; ++turn.packets) {
+    const std::span<std::byte> room = port_->reserve();
+    if (room.empty() && qp.endpoint().state() != QpState::kError) {
+      turn.outcome = Outcome::kPortFull;
+      break;
+    }
+    const std::size_t longest = std::min(room.size(), port_->max_frame_bytes());
+    const std::size_t size = qp.endpoint().poll_transmit(room.first(longest), now);
+    if (size == 0) {
+      turn.outcome = Outcome::kDone;
+      break;
+    }
+    send(size, now);
   }
   return turn;
 }

@@ -44,6 +44,13 @@ std::size_t UnreliableSendQueue::send(wire::Packet& packet, std::uint32_t size, 
   return header_size + size + padding;
 }
 
+std::size_t UnreliableSendQueue::send_bare(std::span<std::byte> out) {
+  const std::uint32_t size = current().length;
+  if (!read(out.first(size))) return fail(CompletionStatus::kLocalProtectionError);
+  retire(CompletionStatus::kSuccess);
+  return size;
+}
+
 // Copies the message's bytes that come next into `to`.
 bool UnreliableSendQueue::read(std::span<std::byte> to) const {
   const SendQueue& queue = around_.send_queue;

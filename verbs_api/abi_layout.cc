@@ -80,4 +80,13 @@ static_assert(offsetof(ibv_device_attr_ex, phys_port_cnt_ex) == 396);
 static_assert(sizeof(ibv_gid_entry) == 32);
 static_assert(sizeof(ibv_async_event) == 16);
 
+static_assert(offsetof(ibv_flow, handle) == 16);
+static_assert(sizeof(ibv_flow_attr) == 20);
+static_assert(offsetof(ibv_flow_attr, flags) == 16);
+static_assert(sizeof(ibv_flow_spec_eth) == 40);
+static_assert(sizeof(ibv_flow_spec_ipv4) == 24);
+static_assert(sizeof(ibv_flow_spec_ipv4_ext) == 32);
+static_assert(sizeof(ibv_flow_spec_ipv6) == 88);
+static_assert(sizeof(ibv_flow_spec_tcp_udp) == 16);
+
 }  // namespace

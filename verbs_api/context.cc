@@ -11,6 +11,7 @@
 #include "verbs_api/cq.h"
 #include "verbs_api/device_list.h"
 #include "verbs_api/failure.h"
+#include "verbs_api/flow.h"
 #include "verbs_api/mr.h"
 #include "verbs_api/mw.h"
 #include "verbs_api/operations.h"
@@ -53,7 +54,8 @@ Context* Context::open(ibv_device& device, nic::Device& nic) {
 
 bool Context::has_objects() const {
   return !pds.empty() || !mrs.empty() || !channels.empty() || !cqs.empty() || !qps.empty() || !srqs.empty() ||
-         !xrcds.empty() || !mws.empty() || !ahs.empty() || !dms.empty() || !tds.empty();
+         !xrcds.empty() || !mws.empty() || !ahs.empty() || !dms.empty() || !tds.empty() ||
+         !flows.empty();
 }
 
 void Context::close() {
@@ -61,6 +63,9 @@ void Context::close() {
   {
     const std::lock_guard lock(mutex_);
     die(Death::kClosed);
+    for (Flow* const flow : flows) {
+      flow->end();
+    }
     for (Qp* const qp : qps) {
       qp->end();
     }

@@ -17,6 +17,7 @@ class Ah;
 struct CompChannel;
 struct Cq;
 struct Dm;
+struct Flow;
 struct Mr;
 struct Mw;
 struct Pd;
@@ -72,6 +73,7 @@ class Context : public verbs_context {
   std::unordered_set<Ah*> ahs;
   std::unordered_set<Dm*> dms;
   std::unordered_set<Td*> tds;
+  std::unordered_set<Flow*> flows;
 
  private:
   Context(ibv_device& device, nic::Device& nic);

@@ -27,7 +27,8 @@ constexpr std::uint64_t kClockRate = 1'000'000;  // kHz
 constexpr std::uint64_t kTimeMask = std::numeric_limits<std::int64_t>::max();
 
 constexpr unsigned int kCapabilities = IBV_DEVICE_CURR_QP_STATE_MOD | IBV_DEVICE_SYS_IMAGE_GUID |
-                                       IBV_DEVICE_RC_RNR_NAK_GEN | IBV_DEVICE_XRC | IBV_DEVICE_MEM_WINDOW;
+                                       IBV_DEVICE_RC_RNR_NAK_GEN | IBV_DEVICE_XRC | IBV_DEVICE_MEM_WINDOW |
+                                       IBV_DEVICE_MANAGED_FLOW_STEERING;
 
 unsigned int window_capability(nic::Type2Windows windows) {
   return windows == nic::Type2Windows::k2A ? IBV_DEVICE_MEM_WINDOW_TYPE_2A : IBV_DEVICE_MEM_WINDOW_TYPE_2B;
@@ -60,6 +61,7 @@ ibv_device_attr attributes_of(const nic::Device& nic) {
   // wider promise, IBV_ATOMIC_GLOB, would include other devices, which read and write in two steps.
   attributes.atomic_cap = IBV_ATOMIC_HCA;
   attributes.max_mw = DeviceLimits::kMaxMemoryRegions;
+  attributes.max_raw_ethy_qp = DeviceLimits::kMaxQueuePairs;
   attributes.max_mcast_grp = DeviceLimits::kMaxGroupMembers;
   attributes.max_mcast_qp_attach = DeviceLimits::kMaxGroupMembers;
   attributes.max_total_mcast_qp_attach = DeviceLimits::kMaxGroupMembers;

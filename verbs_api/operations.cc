@@ -20,6 +20,8 @@ void fill_operations(verbs_context& context) {
   context.alloc_dm = alloc_dm;
   context.free_dm = free_dm;
   context.reg_dm_mr = register_dm;
+  context.ibv_create_flow = create_flow;
+  context.ibv_destroy_flow = destroy_flow;
   context.sz = sizeof(verbs_context);
 
   ibv_context_ops& ops = context.context.ops;

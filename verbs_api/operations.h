@@ -45,6 +45,10 @@ ibv_mw* alloc_mw(ibv_pd* pd, ibv_mw_type type) noexcept;
 int dealloc_mw(ibv_mw* mw) noexcept;
 int bind_mw(ibv_qp* qp, ibv_mw* mw, ibv_mw_bind* wanted) noexcept;
 
+// flow.cc
+ibv_flow* create_flow(ibv_qp* qp, ibv_flow_attr* wanted) noexcept;
+int destroy_flow(ibv_flow* flow) noexcept;
+
 /// Fills a zeroed block. What stays null is not offered: programs find out by exactly that.
 void fill_operations(verbs_context& context);
 

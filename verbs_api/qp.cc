@@ -60,6 +60,7 @@ Result<nic::QpType, int> to_qp_type(const ibv_qp_type& type) {
     case IBV_QPT_XRC_RECV:
       return nic::QpType::kXrcTarget;
     case IBV_QPT_RAW_PACKET:
+      return nic::QpType::kRawPacket;
     case IBV_QPT_DRIVER:
       return EOPNOTSUPP;
     default:

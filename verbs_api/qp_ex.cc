@@ -168,6 +168,8 @@ std::uint64_t offered_send_operations(nic::QpType type) {
       return kUnacknowledged;
     case nic::QpType::kUd:
       return kSends;
+    case nic::QpType::kRawPacket:
+      return IBV_QP_EX_WITH_SEND;
     case nic::QpType::kXrcTarget:
       break;
   }

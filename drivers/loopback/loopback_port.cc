@@ -12,10 +12,12 @@
 
 #include "transport/wire/byte_order.h"
 #include "transport/wire/ethernet.h"
+#include "transport/wire/internet_checksum.h"
 
 namespace urnic::drivers {
 namespace {
 
+using transport::wire::EtherType;
 using transport::wire::Mac;
 
 /// Slots are whole cache lines.
@@ -31,15 +33,20 @@ void drain(int event_fd) {
   [[maybe_unused]] const long read = syscall(SYS_read, event_fd, &count, sizeof count);
 }
 
-/// Whether others and we ourselves are to receive it: UDP to a group, but not what looks for neighbours.
-bool is_datagram_to_group(const Mac& destination, std::span<const std::byte> frame) {
+/// Whether it is ARP, or ICMPv6, by which neighbours are found.
+bool looks_for_neighbors(std::span<const std::byte> frame) {
   constexpr std::size_t kEtherTypeAt = 12;
-  constexpr std::size_t kIpv4ProtocolAt = 14 + 9;
   constexpr std::size_t kIpv6NextHeaderAt = 14 + 6;
-  constexpr std::uint8_t kUdp = 17;
-  if (!destination.is_multicast() || frame.size() <= kIpv4ProtocolAt) return false;
-  const bool is_ipv6 = transport::wire::load_u16(frame, kEtherTypeAt) == 0x86dd;
-  return transport::wire::load_u8(frame, is_ipv6 ? kIpv6NextHeaderAt : kIpv4ProtocolAt) == kUdp;
+  const auto type = static_cast<EtherType>(transport::wire::load_u16(frame, kEtherTypeAt));
+  if (type == EtherType::kArp) return true;
+  if (type != EtherType::kIpv6 || frame.size() <= kIpv6NextHeaderAt) return false;
+  return transport::wire::load_u8(frame, kIpv6NextHeaderAt) ==
+         transport::to_integer(transport::wire::IpProtocol::kIcmpv6);
+}
+
+/// Whether others and we ourselves are to receive it.
+bool is_for_group(const Mac& destination, std::span<const std::byte> frame) {
+  return destination.is_multicast() && !looks_for_neighbors(frame);
 }
 
 bool add_to_epoll(int epoll_fd, int fd) {
@@ -117,8 +124,8 @@ void LoopbackPort::commit(std::size_t length) {
   const std::span<const std::byte> frame = wire_ ? std::span<const std::byte>(wire_room_.first(length))
                                                  : std::span<const std::byte>(slot(end_), length);
   const Mac destination = transport::wire::load_address<Mac>(frame, 0);
-  const bool is_for_group = is_datagram_to_group(destination, frame);
-  if (destination != own_ && !is_for_group) {
+  const bool goes_both_ways = is_for_group(destination, frame);
+  if (destination != own_ && !goes_both_ways) {
     if (wire_) {
       wire_->commit(length);
     } else {
@@ -129,7 +136,7 @@ void LoopbackPort::commit(std::size_t length) {
   if (wire_) {
     std::memcpy(slot(end_), frame.data(), length);  // the wire's room stays reserved for the next frame
   }
-  if (is_for_group && wire_) wire_->commit(length);
+  if (goes_both_ways && wire_) wire_->commit(length);
   keep(length);
 }
 

@@ -83,6 +83,18 @@ const std::map<QpType, Rules>& rules() {
         {{"SQD", "RTS"}, {{}, {"cur_state", "access", "min_rnr_timer"}}},
         {{"SQD", "SQD"},
          {{}, {"port", "av", "timeout", "max_dest_rd_atomic", "access", "pkey_index", "min_rnr_timer"}}}}},
+      // The kernel's transitions are those of all types. Its table says nothing of this one but the port, and a rate
+      // limit.
+      {QpType::kRawPacket,
+       {{{"RESET", "INIT"}, {{"port"}, {}}},
+        {{"INIT", "INIT"}, {{}, {}}},
+        {{"INIT", "RTR"}, {{}, {}}},
+        {{"RTR", "RTS"}, {{}, {}}},
+        {{"RTS", "RTS"}, {{}, {}}},
+        {{"RTS", "SQD"}, {{}, {}}},
+        {{"SQD", "RTS"}, {{}, {}}},
+        {{"SQD", "SQD"}, {{}, {}}},
+        {{"SQE", "RTS"}, {{}, {}}}}},
   };
   return all;
 }
@@ -100,7 +112,7 @@ class QueuePairState : public testing::TestWithParam<QpType> {};
 
 INSTANTIATE_TEST_SUITE_P(Type, QueuePairState,
                          testing::Values(QpType::kRc, QpType::kUc, QpType::kUd, QpType::kXrcInitiator,
-                                         QpType::kXrcTarget));
+                                         QpType::kXrcTarget, QpType::kRawPacket));
 
 const std::vector<std::pair<std::string, QpState>> kStates{
     {"RESET", QpState::kReset},       {"INIT", QpState::kInit},         {"RTR", QpState::kReadyToReceive},

@@ -104,10 +104,11 @@ TEST(QueryDevice, TellsWhatClientsInsistOn) {
   EXPECT_GT(attributes.max_mw, 0);
   EXPECT_GT(attributes.max_mcast_grp, 0);
   EXPECT_GT(attributes.max_mcast_qp_attach, 0);
-  constexpr unsigned int kOffered = IBV_DEVICE_XRC | IBV_DEVICE_MEM_WINDOW;
+  EXPECT_GT(attributes.max_raw_ethy_qp, 0);
+  constexpr unsigned int kOffered = IBV_DEVICE_XRC | IBV_DEVICE_MEM_WINDOW | IBV_DEVICE_MANAGED_FLOW_STEERING;
   EXPECT_EQ(attributes.device_cap_flags & kOffered, kOffered);
   EXPECT_EQ(attributes.device_cap_flags & IBV_DEVICE_SRQ_RESIZE, 0u);
-  EXPECT_EQ(attributes.max_raw_ethy_qp, 0);
+  EXPECT_EQ(attributes.max_raw_ipv6_qp, 0);
 }
 
 // CMakeLists.txt runs the tests of windows once more for the other type.

@@ -16,6 +16,21 @@ Bytes frame_to_self(std::uint8_t n, std::size_t size = 64) {
   return frame_between(kOwnMac, kOwnMac, size, n);
 }
 
+/// ARP, or neighbour discovery over IPv6, to a group.
+Bytes arp_request() {
+  Bytes frame = frame_between(Mac::broadcast(), kOwnMac, 64, 2);
+  frame[12] = std::byte{0x08};
+  frame[13] = std::byte{0x06};
+  return frame;
+}
+Bytes neighbor_solicitation() {
+  Bytes frame = frame_between(Mac{{0x33, 0x33, 0, 0, 0, 1}}, kOwnMac, 64, 3);
+  frame[12] = std::byte{0x86};
+  frame[13] = std::byte{0xdd};
+  frame[14 + 6] = std::byte{58};
+  return frame;
+}
+
 bool is_readable(int fd) {
   pollfd poll_fd{.fd = fd, .events = POLLIN, .revents = 0};
   return poll(&poll_fd, 1, 0) == 1;
@@ -42,12 +57,20 @@ TEST_F(LoopbackAlone, BringsBackWhatIsSentToTheOwnMacInOrder) {
   EXPECT_THAT(receive(port_), IsEmpty());
 }
 
-TEST_F(LoopbackAlone, DropsAndCountsFramesToOthersAndToGroups) {
+TEST_F(LoopbackAlone, DropsAndCountsFramesToOthersAndThoseThatLookForNeighbors) {
   EXPECT_TRUE(send(port_, sent_frame(1)));
-  EXPECT_TRUE(send(port_, frame_between(Mac::broadcast(), kOwnMac, 64, 2)));
+  EXPECT_TRUE(send(port_, arp_request()));
+  EXPECT_TRUE(send(port_, neighbor_solicitation()));
   EXPECT_THAT(receive(port_), IsEmpty());
-  EXPECT_EQ(port_.statistics().dropped_frames, 2u);
+  EXPECT_EQ(port_.statistics().dropped_frames, 3u);
   EXPECT_EQ(port_.statistics().sent_frames, 0u);
+}
+
+TEST_F(LoopbackAlone, BringsBackWhatIsSentToGroups) {
+  const Bytes to_group = frame_between(Mac{{0x01, 0x50, 0x56, 0, 0, 1}}, kOwnMac, 14, 3);
+  send(port_, to_group);
+  send(port_, frame_between(Mac::broadcast(), kOwnMac, 64, 2));
+  EXPECT_THAT(receive(port_), ElementsAre(to_group, frame_between(Mac::broadcast(), kOwnMac, 64, 2)));
 }
 
 TEST_F(LoopbackAlone, HasNoRoomWhileItsRingIsFullAndAgainAfterReceiving) {
@@ -130,14 +153,17 @@ TEST_F(LoopbackAlone, CountsWhatPassesItself) {
   EXPECT_EQ(port_.statistics().received_bytes, 100u);
 }
 
-TEST_F(LoopbackWithWire, SendsFramesToOthersAndToGroupsByTheWireAlone) {
-  const Bytes to_group = frame_between(Mac{{0x33, 0x33, 0, 0, 0, 1}}, kOwnMac, 64, 3);
-  send(port_, sent_frame(1));
-  send(port_, frame_between(Mac::broadcast(), kOwnMac, 64, 2));
-  send(port_, to_group);
-  EXPECT_THAT(wire_->sent,
-              ElementsAre(sent_frame(1), frame_between(Mac::broadcast(), kOwnMac, 64, 2), to_group));
+TEST_F(LoopbackWithWire, SendsFramesToOthersAndThoseThatLookForNeighborsByTheWireAlone) {
+  for (const Bytes& frame : {sent_frame(1), arp_request(), neighbor_solicitation()}) send(port_, frame);
+  EXPECT_THAT(wire_->sent, ElementsAre(sent_frame(1), arp_request(), neighbor_solicitation()));
   EXPECT_THAT(receive(port_), IsEmpty());
+}
+
+TEST_F(LoopbackWithWire, SendsFramesToGroupsBothWays) {
+  const Bytes to_group = frame_between(Mac{{0x33, 0x33, 0, 0, 0, 1}}, kOwnMac, 64, 3);
+  send(port_, to_group);
+  EXPECT_THAT(wire_->sent, ElementsAre(to_group));
+  EXPECT_THAT(receive(port_), ElementsAre(to_group));
 }
 
 TEST_F(LoopbackWithWire, KeepsFramesToItselfOffTheWire) {

@@ -1,0 +1,80 @@
+#include "verbs_api/flow.h"
+
+#include <cerrno>
+#include <memory>
+#include <mutex>
+
+#include "verbs_api/context.h"
+#include "verbs_api/failure.h"
+#include "verbs_api/flow_attributes.h"
+#include "verbs_api/operations.h"
+#include "verbs_api/qp.h"
+
+namespace urnic::verbs_api {
+
+Flow::Flow(ibv_context& opened) : ibv_flow{} {
+  context = &opened;
+}
+
+Flow::~Flow() {
+  if (id != nic::FlowId{}) {
+    end();  // creation was not finished
+  }
+}
+
+void Flow::end() {
+  const auto destroyed = Context::of(context).nic().destroy_flow(id);
+  id = {};
+  if (!destroyed) {
+    explain("close_device", destroyed.error());
+  }
+}
+
+ibv_flow* create_flow(ibv_qp* qp, ibv_flow_attr* wanted) noexcept {
+  if (qp == nullptr || wanted == nullptr) {
+    return fail(EINVAL);
+  }
+  Context& owner = Context::of(qp->context);
+  if (owner.is_dead()) {
+    return fail(owner.dead_error());
+  }
+  const auto rule = to_flow_rule(*wanted);
+  if (!rule) {
+    return fail(explain("create_flow", rule.error()));
+  }
+  return or_out_of_memory([&]() -> ibv_flow* {
+    auto created = std::make_unique<Flow>(*qp->context);
+    const auto made = owner.nic().create_flow(*Qp::of(qp).inner, rule.value());
+    if (!made) {
+      return fail(explain("create_flow", made.error()));
+    }
+    created->id = made.value();
+    created->handle = transport::to_integer(made.value());
+    const std::lock_guard lock(owner.mutex());
+    owner.flows.insert(created.get());
+    return created.release();
+  });
+}
+
+int destroy_flow(ibv_flow* flow) noexcept {
+  if (flow == nullptr) {
+    return refuse(EINVAL);
+  }
+  Flow& doomed = Flow::of(flow);
+  Context& owner = Context::of(flow->context);
+  if (owner.is_dead()) {
+    return refuse(owner.dead_error());
+  }
+  {
+    const std::lock_guard lock(owner.mutex());
+    if (const auto destroyed = owner.nic().destroy_flow(doomed.id); !destroyed) {
+      return refuse(explain("destroy_flow", destroyed.error()));
+    }
+    owner.flows.erase(&doomed);
+    doomed.id = {};
+  }
+  delete &doomed;
+  return 0;
+}
+
+}  // namespace urnic::verbs_api
