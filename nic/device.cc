@@ -250,6 +250,12 @@ Time Device::next_timeout() const {
 
 void Device::linger() {
   if (!engine_->is_started() || engine_->is_abandoned()) return;
+  wait_for_peers();
+  const Engine::Guard guard(*engine_);
+  engine_->port().write_out();
+}
+
+void Device::wait_for_peers() {
   if (config_.progress == ProgressMode::kManual) {
     {
       const Engine::Guard guard(*engine_);

@@ -145,7 +145,8 @@ class Device {
   /// work.
   transport::Time next_timeout() const;
   /// Runs until the port has been drained and peers that still repeat were answered; bounded (about a second
-  /// at worst, nothing at all when no packet was sent lately). Called before the process ends.
+  /// at worst, nothing at all when no packet was sent lately), and has the port write down what it only remembers. Called
+  /// before the process ends.
   void linger();
 
   /// In the child of a fork: the device must not be used any more; every call that would fails with EIO at
@@ -166,6 +167,7 @@ class Device {
 
  private:
   Result<void, Error> check_usable() const;
+  void wait_for_peers();
 
   DeviceMemoryPool device_memory_;
   DeviceConfig config_;

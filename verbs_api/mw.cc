@@ -1,5 +1,6 @@
 #include "verbs_api/mw.h"
 
+#include <atomic>
 #include <cerrno>
 #include <memory>
 #include <mutex>
@@ -124,7 +125,9 @@ int bind_mw(ibv_qp* qp, ibv_mw* mw, ibv_mw_bind* wanted) noexcept {
   if ((wanted->send_flags & ~kKnownFlags) != 0) {
     return EINVAL;
   }
-  const std::uint32_t new_rkey = ibv_inc_rkey(mw->rkey);
+  // In the field that programs look at, which other threads may be changing by the same verb.
+  const std::atomic_ref shown_rkey(mw->rkey);
+  const std::uint32_t new_rkey = ibv_inc_rkey(shown_rkey.load(std::memory_order_relaxed));
   const auto binding = to_binding(*mw, new_rkey, wanted->bind_info);
   if (!binding) {
     return binding.error();
@@ -137,7 +140,7 @@ int bind_mw(ibv_qp* qp, ibv_mw* mw, ibv_mw_bind* wanted) noexcept {
                                   .binding = binding.value()},
                                  {});
   if (status == nic::PostStatus::kPosted) {
-    mw->rkey = new_rkey;
+    shown_rkey.store(new_rkey, std::memory_order_relaxed);
   }
   return errno_of(status);
 }

@@ -36,6 +36,7 @@ class FaultPort final : public nic::PacketPort {
   void commit(std::size_t length) override;
   void flush() override;
   bool is_drained() override;
+  void write_out() override { port_->write_out(); }
   std::size_t max_frame_bytes() const override { return port_->max_frame_bytes(); }
   int wake_fd() const override { return port_->wake_fd(); }
   bool arm() override;

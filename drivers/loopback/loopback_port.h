@@ -37,6 +37,9 @@ class LoopbackPort final : public nic::PacketPort {
   void commit(std::size_t length) override;
   void flush() override;
   bool is_drained() override;
+  void write_out() override {
+    if (wire_) wire_->write_out();
+  }
   std::size_t max_frame_bytes() const override { return max_frame_bytes_; }
 
   /// Covers the wire's descriptor; -1, so that the port is polled, if the wire has none.

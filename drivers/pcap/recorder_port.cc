@@ -82,6 +82,11 @@ void RecorderPort::flush() {
   }
 }
 
+void RecorderPort::write_out() {
+  writer_->write_out();
+  port_->write_out();
+}
+
 bool RecorderPort::arm() {
   writer_->write_out();
   return port_->arm();

@@ -37,6 +37,7 @@ class RecorderPort final : public nic::PacketPort {
   void commit(std::size_t length) override;
   void flush() override;
   bool is_drained() override { return port_->is_drained(); }
+  void write_out() override;
   std::size_t max_frame_bytes() const override { return port_->max_frame_bytes(); }
   int wake_fd() const override { return port_->wake_fd(); }
   bool arm() override;

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 
 namespace urnic::stress {
@@ -281,7 +282,9 @@ void post_send(Objects& objects, Chance& chance) {
   } else {
     wr.wr.rdma = {.remote_addr = address, .rkey = key};
   }
-  if (wr.opcode == IBV_WR_LOCAL_INV || wr.opcode == IBV_WR_SEND_WITH_INV) wr.invalidate_rkey = mw ? mw->rkey : key;
+  if (wr.opcode == IBV_WR_LOCAL_INV || wr.opcode == IBV_WR_SEND_WITH_INV) {
+    wr.invalidate_rkey = mw ? std::atomic_ref(mw->rkey).load(std::memory_order_relaxed) : key;  // others bind it
+  }
   ibv_send_wr second = wr;
   if (chance.one_in(4)) wr.next = &second;
   ibv_send_wr* bad = nullptr;

@@ -55,6 +55,7 @@ class FakePort final : public nic::PacketPort {
     std::size_t flushes = 0;
     bool is_armed = false;
     bool is_drained = true;
+    int written_out = 0;
     int wake_fd = eventfd(0, EFD_NONBLOCK);
 
     ~Outside() { close(wake_fd); }
@@ -82,6 +83,7 @@ class FakePort final : public nic::PacketPort {
   }
   void flush() override { ++outside_->flushes; }
   bool is_drained() override { return outside_->is_drained; }
+  void write_out() override { ++outside_->written_out; }
   std::size_t max_frame_bytes() const override { return room_.size(); }
   int wake_fd() const override { return outside_->wake_fd; }
   bool arm() override {

@@ -182,6 +182,8 @@ TEST(FaultPort, SendsWhatIsDueLaterWhenThePortIsFull) {
   rig.port.flush();
   EXPECT_THAT(numbers(rig.outside->sent), ElementsAre(1, 1));
   EXPECT_TRUE(rig.port.is_drained());
+  rig.port.write_out();
+  EXPECT_EQ(rig.outside->written_out, 1);
 }
 
 TEST(FaultPort, DoesNotWriteIntoARoomThatTheEngineHolds) {

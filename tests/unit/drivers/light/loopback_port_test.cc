@@ -229,6 +229,8 @@ TEST_F(LoopbackWithWire, IsPolledWhenTheWireHasToBe) {
 TEST_F(LoopbackWithWire, SpeaksForTheWireToo) {
   EXPECT_EQ(port_.max_frame_bytes(), 2000u);
   EXPECT_EQ(port_.description(), "fake");
+  port_.write_out();
+  EXPECT_EQ(wire_->written_out, 1);
   wire_->is_drained = false;
   EXPECT_FALSE(port_.is_drained());
   port_.flush();

@@ -105,6 +105,13 @@ TEST_F(RecorderPortTest, WritesOutBeforeTheEngineSleeps) {
   EXPECT_EQ(recorded().size(), 1u);
 }
 
+TEST_F(RecorderPortTest, WritesOutWhenTheProcessEnds) {
+  send(*port_, sent_frame(1));
+  port_->write_out();
+  EXPECT_EQ(recorded().size(), 1u);
+  EXPECT_EQ(outside_->written_out, 1) << "the port below may remember something, too";
+}
+
 TEST_F(RecorderPortTest, DisturbsNoTrafficWhenItCannotBeCreated) {
   const auto port =
       RecorderPort::create(folder_.file("missing/x"), std::make_unique<FakePort>(outside_), kOwnMac, clock_);
