@@ -179,6 +179,9 @@ TEST(Exit, EndsSoonWhateverTheProgramHolds) {
 }
 
 TEST(Fork, TheChildMayExitWithoutCleaningUp) {
+#ifdef __SANITIZE_ADDRESS__
+  GTEST_SKIP() << "at exit LeakSanitizer waits for its allocator's lock, which the NIC's thread may have held at the fork";
+#endif
   Pair pair;
   const auto begin = std::chrono::steady_clock::now();
   const pid_t child = fork();
