@@ -24,7 +24,7 @@ namespace {
 
 constexpr Duration kLongestLinger = 1s;
 constexpr Duration kLingerPause = 50us;
-/// The same where the clock does not move by itself.
+/// How long linger() goes on, in rounds, where the clock does not move by itself.
 constexpr int kMostManualRounds = 1000;
 
 Error invalid(const char* message) { return {.code = EINVAL, .message = message}; }

@@ -153,24 +153,20 @@ bool Engine::expire_timers(Time now) {
 
 bool Engine::publish(Time now) {
   bool worked = false;
-  std::size_t held = 0;
-  for (CompletionQueue* const queue : to_publish_) {
+  std::erase_if(to_publish_, [&](CompletionQueue* queue) {
     worked |= queue->publish(now);
-    if (queue->has_unpublished()) to_publish_[held++] = queue;
-  }
-  to_publish_.resize(held);
+    return !queue->has_unpublished();
+  });
   return worked;
 }
 
 /// Sends the notifications that were put off until now.
 bool Engine::notify_late(Time now) {
   bool worked = false;
-  std::size_t left = 0;
-  for (CompletionQueue* const queue : put_off_) {
+  std::erase_if(put_off_, [&](CompletionQueue* queue) {
     worked |= queue->notify_if_due(now);
-    if (queue->is_put_off()) put_off_[left++] = queue;
-  }
-  put_off_.resize(left);
+    return !queue->is_put_off();
+  });
   return worked;
 }
 

@@ -63,8 +63,9 @@ enum class FlushScope : std::uint8_t { kRange, kRegion };
 
 /// Memory by key. Every call checks key, protection domain, bounds and rights anew, at the moment of the
 /// copy, so that a region deregistered in the middle of a message fails from that packet on (and nothing is
-/// touched when a call fails, but for kNotPresent, which may be found out half-way). Ranges of zero bytes are never looked up by the transport (fact 31). Called
-/// with the device's engine lock held; one call per packet and scatter/gather element.
+/// touched when a call fails, but for kNotPresent, which may be found out half-way). Ranges of zero bytes are
+/// never looked up by the transport (fact 31). Called with the device's engine lock held; one call per packet
+/// and scatter/gather element.
 class Dma {
  public:
   virtual ~Dma() = default;

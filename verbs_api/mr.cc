@@ -125,11 +125,10 @@ ibv_mr* register_dma_buf(ibv_pd* pd, std::uint64_t offset, std::size_t length, s
 }  // namespace
 
 ibv_mr* alloc_null_mr(ibv_pd* pd) noexcept {
-  Mr* const mr = register_region(*pd, "alloc_null_mr",
-                                 {.access = transport::Access::kLocalWrite,
-                                  .length = std::numeric_limits<std::uint64_t>::max(),
-                                  .backing = Backing::kNothing});
-  return mr;
+  return register_region(*pd, "alloc_null_mr",
+                         {.access = transport::Access::kLocalWrite,
+                          .length = std::numeric_limits<std::uint64_t>::max(),
+                          .backing = Backing::kNothing});
 }
 
 }  // namespace urnic::verbs_api

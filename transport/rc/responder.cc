@@ -122,15 +122,15 @@ void Responder::on_request(const Packet& packet, Time now) {
   }
 }
 
-// What was executed already is not executed again: it is acknowledged, or answered once more (facts 25 to 27). Only a READ
-// is repeated in earnest.
-/// For a request that was executed and has no response of its own. A receive completes after its acknowledgement has left.
+// For a request that was executed and has no response of its own. A receive completes after its acknowledgement has left.
 void Responder::owe_acknowledge(const Packet& packet, Time now) {
   const bool completes_nothing = packet.info->operation == Operation::kWrite && !packet.info->has_immediate();
   if (!completes_nothing || !packet.info->ends_message()) return ack_.owe();
   ack_.owe_for_write(now, config_.ack_delay);
 }
 
+// What was executed already is not executed again: it is acknowledged, or answered once more (facts 25 to 27). Only a READ
+// is repeated in earnest.
 void Responder::on_duplicate(const Packet& packet) {
   around_.counters.add(Counter::kDuplicateRequest);
   const std::optional<Answer> answer = answer_to(packet.info->operation);
