@@ -6,16 +6,16 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <array>
+#include <algorithm>
 #include <cerrno>
-#include <charconv>
 #include <chrono>
 #include <cstdint>
-#include <string_view>
 #include <system_error>
 #include <thread>
 #include <vector>
 
+#include "nic/fabric_folder.h"
+#include "nic/lease_slots.h"
 #include "nic/lock_file.h"
 
 namespace urnic::nic {
@@ -25,11 +25,8 @@ using transport::wire::Ipv4Address;
 using transport::wire::Ipv6Address;
 using transport::wire::Mac;
 
-constexpr Ipv4Address kFrontAddress{{10, 77, 0, 1}};
-constexpr Ipv4Address kBackAddress{{10, 77, 0, 2}};
-
-/// How many NICs of one user share an interface.
-constexpr std::size_t kInterfaceSlots = 64;
+/// Default addresses are 10.77.0.1 and up.
+constexpr std::uint8_t kLastDefaultAddress = 254;
 
 constexpr auto kRetryPause = std::chrono::milliseconds(10);
 
@@ -42,108 +39,75 @@ std::string describe(int code) {
   return std::generic_category().message(code);
 }
 
-/// Where the slots of a wire are.
-struct Wire {
-  std::string guard;               ///< locked by whoever looks at several slots
-  std::vector<std::string> slots;  ///< of a vhost wire: front, back
-};
-
-/// What a slot file says about its holder. Whatever it does not say is left empty: it may be torn or
-/// hand-written.
-struct Record {
-  int process = 0;
-  std::optional<Ipv4Address> ipv4;
-  std::optional<Ipv6Address> ipv6;
-};
-
-Result<Wire, Error> wire_of(const PortSpec& port) {
-  if (port.kind == PortSpec::Kind::kVhost) {
-    return Wire{.guard = port.target + ".lock", .slots = {port.target + ".front", port.target + ".back"}};
-  }
-  auto folder = private_folder();
-  if (!folder) {
-    return folder.error();
-  }
-  Wire wire{.guard = fmt::format("{}/{}.lock", folder.value(), port.target), .slots = {}};
-  for (std::size_t i = 0; i < kInterfaceSlots; ++i) {
-    wire.slots.push_back(fmt::format("{}/{}.{}", folder.value(), port.target, i));
-  }
-  return wire;
-}
-
-Record read_record(const LockFile& file) {
-  std::array<char, 256> buffer{};
-  const ssize_t bytes = pread(file.fd(), buffer.data(), buffer.size(), 0);
-  std::string_view text(buffer.data(), bytes > 0 ? static_cast<std::size_t>(bytes) : 0);
-  Record record;
-  while (!text.empty()) {
-    const std::string_view line = text.substr(0, text.find('\n'));
-    text.remove_prefix(std::min(text.size(), line.size() + 1));
-    const std::size_t space = line.find(' ');
-    if (space == std::string_view::npos) {
-      continue;
-    }
-    const std::string_view key = line.substr(0, space);
-    const std::string_view value = line.substr(space + 1);
-    if (key == "process") {
-      std::from_chars(value.data(), value.data() + value.size(), record.process);
-    } else if (key == "ipv4") {
-      record.ipv4 = Ipv4Address::parse(value);
-    } else if (key == "ipv6") {
-      record.ipv6 = Ipv6Address::parse(value);
-    }
-  }
-  return record;
-}
-
-Result<void, Error> write_record(const LockFile& file, const Record& record) {
-  std::string text = fmt::format("process {}\n", record.process);
-  if (record.ipv4) {
-    text += fmt::format("ipv4 {}\n", to_string(*record.ipv4));
-  }
-  if (record.ipv6) {
-    text += fmt::format("ipv6 {}\n", to_string(*record.ipv6));
-  }
-  if (ftruncate(file.fd(), 0) != 0 ||
-      pwrite(file.fd(), text.data(), text.size(), 0) != static_cast<ssize_t>(text.size())) {
-    return error(errno, "cannot write the lease: {}", describe(errno));
-  }
-  return success();
+constexpr Ipv4Address default_address(std::size_t number) {
+  return Ipv4Address{{10, 77, 0, static_cast<std::uint8_t>(number)}};
 }
 
 bool may_use(const Lease::Request& request, std::size_t slot) {
-  if (request.port.kind != PortSpec::Kind::kVhost || request.either_side) {
+  if (request.any_slot) {
     return true;
   }
-  return slot == (request.port.side == PortSpec::VhostSide::kFront ? 0u : 1u);
+  switch (request.port.kind) {
+    case PortSpec::Kind::kVhost:
+      return slot == (request.port.side == PortSpec::VhostSide::kFront ? 0u : 1u);
+    case PortSpec::Kind::kFabric:
+      return slot == request.port.slot;
+    case PortSpec::Kind::kAfPacket:
+    case PortSpec::Kind::kLoopback:
+      break;
+  }
+  return true;
 }
 
-Error no_slot(const Lease::Request& request, const std::vector<Record>& others) {
-  std::string processes;
-  for (const Record& other : others) {
-    processes += fmt::format("{}{}", processes.empty() ? "" : " and ", other.process);
-  }
+Error no_slot(const Lease::Request& request, const std::vector<LeaseRecord>& others) {
   const std::string& target = request.port.target;
+  if (request.port.kind == PortSpec::Kind::kFabric) {
+    if (!request.any_slot) {
+      return error(EBUSY, "port {} of fabric {} is taken; end that program, or leave the number away",
+                   request.port.slot, target);
+    }
+    return error(EBUSY,
+                 "all {} ports of fabric {} are taken; end a program ('urnic fabric status' lists them), or use "
+                 "another fabric with --port fabric:NAME",
+                 kFabricPorts, target);
+  }
   if (request.port.kind != PortSpec::Kind::kVhost) {
     return error(EBUSY, "interface {} has {} NICs of this user already; end one of them", target,
                  others.size());
   }
-  if (!request.either_side) {
+  std::string processes;
+  for (const LeaseRecord& other : others) {
+    processes += fmt::format("{}{}", processes.empty() ? "" : " and ", other.process);
+  }
+  if (!request.any_slot) {
     return error(EBUSY, "the {} of vhost {} is taken (process {}); end that program or take the other side",
                  request.port.side == PortSpec::VhostSide::kFront ? "front" : "back", target, processes);
   }
   return error(
       EBUSY,
-      "both ends of the wire {} are taken (processes {}), and it has no more than two; end one of them, or "
-      "give two programs a wire of their own with --port vhost:PATH",
+      "both ends of the wire {} are taken (processes {}), and it has no more than two; end one of them, give "
+      "two programs a wire of their own with --port vhost:PATH, or have more meet with --port fabric",
       target, processes);
 }
 
+/// The first free of the default addresses, from that of the slot on.
+std::optional<Ipv4Address> free_address(std::size_t slot, std::size_t count,
+                                        const std::vector<LeaseRecord>& others) {
+  for (std::size_t i = 0; i < count; ++i) {
+    const Ipv4Address candidate = default_address((slot + i) % count + 1);
+    const auto has_it = [&](const LeaseRecord& other) { return other.ipv4 == candidate; };
+    if (std::none_of(others.begin(), others.end(), has_it)) {
+      return candidate;
+    }
+  }
+  return std::nullopt;
+}
+
 /// What the request leaves open, and whether somebody on the wire has what it asks for.
-Result<Record, Error> choose_addresses(const Lease::Request& request, std::size_t slot,
-                                       const std::vector<Record>& others) {
-  Record mine{.process = getpid(), .ipv4 = request.ipv4, .ipv6 = request.ipv6};
-  for (const Record& other : others) {
+Result<LeaseRecord, Error> choose_addresses(const Lease::Request& request, std::size_t slot,
+                                       const std::vector<LeaseRecord>& others) {
+  LeaseRecord mine{.process = getpid(), .ipv4 = request.ipv4, .ipv6 = request.ipv6};
+  for (const LeaseRecord& other : others) {
     if (mine.ipv4 && mine.ipv4 == other.ipv4) {
       return error(EADDRINUSE, "address {} is taken by process {}; choose another", to_string(*mine.ipv4),
                    other.process);
@@ -154,12 +118,9 @@ Result<Record, Error> choose_addresses(const Lease::Request& request, std::size_
     }
   }
   if (!mine.ipv4 && request.port.kind == PortSpec::Kind::kVhost) {
-    mine.ipv4 = slot == 0 ? kFrontAddress : kBackAddress;
-    for (const Record& other : others) {
-      if (mine.ipv4 == other.ipv4) {
-        mine.ipv4 = slot == 0 ? kBackAddress : kFrontAddress;
-      }
-    }
+    mine.ipv4 = free_address(slot, 2, others);
+  } else if (!mine.ipv4 && request.port.kind == PortSpec::Kind::kFabric) {
+    mine.ipv4 = free_address(slot, kLastDefaultAddress, others);
   }
   return mine;
 }
@@ -168,10 +129,10 @@ Result<Record, Error> choose_addresses(const Lease::Request& request, std::size_
 struct Taken {
   LockFile file;
   std::size_t slot;
-  Record record;
+  LeaseRecord record;
 };
 
-Result<Taken, Error> try_take(const Wire& wire, const Lease::Request& request) {
+Result<Taken, Error> try_take(const LeaseSlots& wire, const Lease::Request& request) {
   auto guard = LockFile::open(wire.guard, LockFile::Missing::kCreate);
   if (!guard) {
     return guard.error();
@@ -182,7 +143,7 @@ Result<Taken, Error> try_take(const Wire& wire, const Lease::Request& request) {
 
   std::optional<std::size_t> slot;
   LockFile mine;
-  std::vector<Record> others;
+  std::vector<LeaseRecord> others;
   for (std::size_t i = 0; i < wire.slots.size(); ++i) {
     const bool wanted = !slot && may_use(request, i);
     auto file = LockFile::open(wire.slots[i], wanted ? LockFile::Missing::kCreate : LockFile::Missing::kFail);
@@ -193,7 +154,7 @@ Result<Taken, Error> try_take(const Wire& wire, const Lease::Request& request) {
       return file.error();
     }
     if (!file.value().try_lock()) {
-      others.push_back(read_record(file.value()));
+      others.push_back(read_lease_record(file.value()));
     } else if (wanted) {
       slot = i;
       mine = std::move(file.value());
@@ -206,7 +167,7 @@ Result<Taken, Error> try_take(const Wire& wire, const Lease::Request& request) {
   if (!record) {
     return record.error();
   }
-  if (auto written = write_record(mine, record.value()); !written) {
+  if (auto written = write_lease_record(mine, record.value()); !written) {
     return written.error();
   }
   return Taken{.file = std::move(mine), .slot = *slot, .record = record.value()};
@@ -232,10 +193,10 @@ Result<Lease, Error> Lease::take(const Request& request) {
   Lease lease;
   lease.port_ = request.port;
   if (request.port.kind == PortSpec::Kind::kLoopback) {
-    lease.ipv4_ = request.ipv4.value_or(kFrontAddress);
+    lease.ipv4_ = request.ipv4.value_or(default_address(1));
     return lease;
   }
-  const auto wire = wire_of(request.port);
+  const auto wire = LeaseSlots::of(request.port);
   if (!wire) {
     return wire.error();
   }
@@ -255,6 +216,7 @@ Result<Lease, Error> Lease::take(const Request& request) {
   if (request.port.kind == PortSpec::Kind::kVhost) {
     lease.port_.side = taken.value().slot == 0 ? PortSpec::VhostSide::kFront : PortSpec::VhostSide::kBack;
   }
+  lease.port_.slot = static_cast<unsigned>(taken.value().slot);
   return lease;
 }
 
@@ -263,11 +225,11 @@ std::optional<Lease> Lease::adopt(int fd, const PortSpec& port) {
   if (port.kind == PortSpec::Kind::kLoopback || fstat(fd, &inherited) != 0) {
     return std::nullopt;
   }
-  const auto wire = wire_of(port);
+  const auto wire = LeaseSlots::of(port);
   if (!wire) {
     return std::nullopt;
   }
-  const Request as_given{.port = port, .either_side = false, .ipv4 = {}, .ipv6 = {}, .patience = {}};
+  const Request as_given{.port = port, .any_slot = false, .ipv4 = {}, .ipv6 = {}, .patience = {}};
   for (std::size_t i = 0; i < wire.value().slots.size(); ++i) {
     struct stat slot {};
     if (!may_use(as_given, i) || lstat(wire.value().slots[i].c_str(), &slot) != 0 ||

@@ -14,17 +14,17 @@ namespace urnic::nic {
 
 /// A locked slot file. The kernel drops the lock when the last descriptor of it is closed, so that a lease
 /// ends with the program however the program ends; the file stays and is used again. A vhost-user wire has
-/// two slots, the files `SOCKET.front` and `SOCKET.back` beside its socket; a network interface has several,
-/// in the private folder. The file names the process and its addresses, for whoever comes next.
+/// two slots, a fabric and a network interface have several: see LeaseSlots. The file names the process and
+/// its addresses, for whoever comes next.
 ///
 /// Move-only; not for several threads at once.
 class Lease {
  public:
-  /// What is wanted. Addresses that are not given are found: 10.77.0.1 for the front of a pair and 10.77.0.2
-  /// for its back, or the other one of the two when the peer has taken it.
+  /// What is wanted. An address that is not given is found on pairs and fabrics: 10.77.0.1 for the front or
+  /// port 0, 10.77.0.2 for the back or port 1, and so on, or the next one that nobody else has.
   struct Request {
-    PortSpec port;             ///< of a vhost port `side` counts only without `either_side`
-    bool either_side = false;  ///< front if it is free, otherwise back
+    PortSpec port;          ///< `side` and `slot` count only without `any_slot`
+    bool any_slot = false;  ///< the first that is free: front before back
     std::optional<transport::wire::Ipv4Address> ipv4;
     std::optional<transport::wire::Ipv6Address> ipv6;
     /// How long to wait for a program that is just ending, its linger for its peer included.
@@ -49,7 +49,7 @@ class Lease {
   bool is_held() const { return fd_ >= 0; }
   /// -1 when nothing is held. Closed by exec, until keep_over_exec().
   int descriptor() const { return fd_; }
-  /// The wanted port, with the side that was got.
+  /// The wanted port, with the side or slot that was got.
   const PortSpec& port() const { return port_; }
   /// The address asked for or found; nothing for an interface when none was asked for, and after adopt().
   const std::optional<transport::wire::Ipv4Address>& ipv4() const { return ipv4_; }

@@ -5,11 +5,15 @@
 #include <sys/un.h>
 
 #include <cerrno>
+#include <charconv>
+
+#include "nic/fabric_folder.h"
 
 namespace urnic::nic {
 namespace {
 
-constexpr std::string_view kForms = "use vhost:PATH[,front|back], af_packet:IFACE or loopback";
+constexpr std::string_view kForms =
+    "use fabric[:NAME], pair, vhost:PATH[,front|back], af_packet:IFACE or loopback";
 
 // With their terminating zero, both must fit the kernel's structures.
 constexpr std::size_t kMaxPathBytes = sizeof(sockaddr_un::sun_path) - 1;
@@ -62,6 +66,25 @@ Result<PortSpec, Error> parse_af_packet(std::string_view text, std::string_view 
                   .target = std::string(interface)};
 }
 
+Result<PortSpec, Error> parse_fabric(std::string_view text, std::string_view rest) {
+  const std::size_t comma = rest.find(',');
+  PortSpec spec{.kind = PortSpec::Kind::kFabric,
+                .side = PortSpec::VhostSide::kFront,
+                .target = std::string(rest.substr(0, comma))};
+  if (auto fine = check_fabric_name(spec.target); !fine) {
+    return bad_spec("port '{}': {}", text, fine.error().message);
+  }
+  if (comma != std::string_view::npos) {
+    const std::string_view number = rest.substr(comma + 1);
+    const char* const end = number.data() + number.size();
+    const auto [read, failure] = std::from_chars(number.data(), end, spec.slot);
+    if (failure != std::errc() || read != end || spec.slot >= kFabricPorts) {
+      return bad_spec("port '{}': behind the comma stands a number from 0 to {}", text, kFabricPorts - 1);
+    }
+  }
+  return spec;
+}
+
 }  // namespace
 
 Result<PortSpec, Error> PortSpec::parse(std::string_view text) {
@@ -79,10 +102,18 @@ Result<PortSpec, Error> PortSpec::parse(std::string_view text) {
   if (kind == "af_packet") {
     return parse_af_packet(text, rest);
   }
-  if (kind == "loopback") {
+  if (kind == "fabric") {
+    return parse_fabric(text, has_target ? rest : kDefaultFabric);
+  }
+  if (kind == "pair" || kind == "loopback") {
     if (has_target) {
-      return bad_spec("port '{}': loopback takes nothing behind it", text);
+      return bad_spec("port '{}': {} takes nothing behind it", text, kind);
     }
+  }
+  if (kind == "pair") {
+    return PortSpec{.kind = Kind::kVhost, .side = VhostSide::kFront, .target = {}};
+  }
+  if (kind == "loopback") {
     return PortSpec{.kind = Kind::kLoopback, .side = VhostSide::kFront, .target = {}};
   }
   return bad_spec("port '{}': there is no kind of port called '{}'; {}", text, kind, kForms);
@@ -90,7 +121,12 @@ Result<PortSpec, Error> PortSpec::parse(std::string_view text) {
 
 std::string PortSpec::to_string() const {
   switch (kind) {
+    case Kind::kFabric:
+      return fmt::format("fabric:{},{}", target, slot);
     case Kind::kVhost:
+      if (target.empty()) {
+        return "pair";
+      }
       return fmt::format("vhost:{},{}", target, side == VhostSide::kFront ? "front" : "back");
     case Kind::kAfPacket:
       return fmt::format("af_packet:{}", target);

@@ -12,15 +12,19 @@
 
 namespace urnic::nic {
 
-/// Where the NIC's frames go. Written `vhost:PATH[,front|back]`, `af_packet:IFACE` or `loopback`.
+/// Where the NIC's frames go. Written `fabric[:NAME[,SLOT]]`, `pair`, `vhost:PATH[,front|back]`,
+/// `af_packet:IFACE` or `loopback`.
 struct PortSpec {
-  enum class Kind : std::uint8_t { kVhost, kAfPacket, kLoopback };
+  enum class Kind : std::uint8_t { kVhost, kAfPacket, kLoopback, kFabric };
   /// Of a vhost-user pair: the front serves the socket, the back connects to it and keeps trying.
   enum class VhostSide : std::uint8_t { kFront, kBack };
 
   Kind kind = Kind::kLoopback;
   VhostSide side = VhostSide::kFront;
-  std::string target;  ///< socket path (at most 107 bytes) or interface name; empty for loopback
+  /// Socket path (at most 107 bytes), interface or fabric; empty for loopback, and of a vhost port for the
+  /// user's own pair.
+  std::string target;
+  unsigned slot = 0;  ///< of a fabric: which of its ports, 0 to kFabricPorts - 1
 
   /// Parses what the user wrote. The error says what is wrong and shows the forms.
   static Result<PortSpec, Error> parse(std::string_view text);

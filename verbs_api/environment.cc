@@ -18,6 +18,7 @@
 #include <string_view>
 #include <system_error>
 
+#include "nic/fabric_folder.h"
 #include "nic/lock_file.h"
 #include "verbs_api/environment_values.h"
 
@@ -77,16 +78,28 @@ std::uint64_t random_seed() {
   return std::uint64_t{device()} << 32 | device();
 }
 
-/// A port, and whether it is for us to say which end of a pair it is.
+/// A port, and whether it is for us to say which end of a pair, or which port of a fabric, it is.
 struct PortChoice {
   PortSpec port;
-  bool either_side = false;
+  bool any_slot = false;
 };
 
 Result<PortChoice, Error> parse_port(std::string_view text) {
   auto port = PortSpec::parse(text);
-  if (!port || port.value().kind != PortSpec::Kind::kVhost) {
-    return port ? Result<PortChoice, Error>(PortChoice{.port = port.value()}) : port.error();
+  if (!port) {
+    return port.error();
+  }
+  const bool no_slot_named = text.find(',') == std::string_view::npos;
+  if (port.value().kind != PortSpec::Kind::kVhost) {
+    const bool is_fabric = port.value().kind == PortSpec::Kind::kFabric;
+    return PortChoice{.port = port.value(), .any_slot = is_fabric && no_slot_named};
+  }
+  if (port.value().target.empty()) {
+    const auto socket = nic::default_pair_socket();
+    if (!socket) {
+      return socket.error();
+    }
+    port.value().target = socket.value();
   }
   // The program may change its folder before it opens the port. The path becomes longer; is it still short
   // enough?
@@ -97,7 +110,7 @@ Result<PortChoice, Error> parse_port(std::string_view text) {
   if (!port) {
     return port.error();
   }
-  return PortChoice{.port = port.value(), .either_side = text.find(',') == std::string_view::npos};
+  return PortChoice{.port = port.value(), .any_slot = no_slot_named};
 }
 
 Result<PortChoice, Error> read_port() {
@@ -105,11 +118,7 @@ Result<PortChoice, Error> read_port() {
   if (!choice) {
     return choice.error();
   }
-  if (choice.value()) {
-    return *choice.value();
-  }
-  const auto socket = nic::default_pair_socket();
-  return socket ? parse_port("vhost:" + socket.value()) : socket.error();
+  return choice.value() ? *choice.value() : parse_port("fabric");
 }
 
 /// What an interface carries, or the error of a person who misspelt its name.
@@ -131,20 +140,44 @@ Result<std::uint16_t, Error> interface_mtu(const std::string& interface) {
       std::clamp<int>(request.ifr_mtu, 0, std::numeric_limits<std::uint16_t>::max()));
 }
 
+/// What the medium carries, as far as it is known by now.
+Result<std::optional<std::uint16_t>, Error> carried_mtu(const PortSpec& port) {
+  if (port.kind == PortSpec::Kind::kAfPacket) {
+    const auto carried = interface_mtu(port.target);
+    if (!carried) {
+      return carried.error();
+    }
+    return std::optional(carried.value());
+  }
+  if (port.kind == PortSpec::Kind::kFabric) {
+    const auto folder = nic::FabricFolder::open(port.target);
+    if (!folder) {
+      return folder.error();
+    }
+    if (const auto running = nic::running_switch(folder.value())) {
+      return std::optional(running->link_mtu);
+    }
+  }
+  return std::optional<std::uint16_t>();
+}
+
 Result<std::uint16_t, Error> read_link_mtu(const PortSpec& port) {
   constexpr const char* kName = "URNIC_MTU";
   const auto wanted = read(kName, parse_link_mtu);
-  if (!wanted || port.kind != PortSpec::Kind::kAfPacket) {
-    return wanted ? Result<std::uint16_t, Error>(wanted.value().value_or(kDefaultLinkMtu)) : wanted.error();
+  if (!wanted) {
+    return wanted.error();
   }
-  const auto carried = interface_mtu(port.target);
+  const auto carried = carried_mtu(port);
   if (!carried) {
     return carried.error();
   }
-  if (wanted.value() && *wanted.value() > carried.value()) {
-    return invalid(kName, fmt::format("interface {} carries no more than {}", port.target, carried.value()));
+  const std::uint16_t most = carried.value().value_or(std::numeric_limits<std::uint16_t>::max());
+  if (wanted.value() && *wanted.value() > most) {
+    return invalid(kName, fmt::format("{} {} carries no more than {}",
+                                      port.kind == PortSpec::Kind::kFabric ? "fabric" : "interface",
+                                      port.target, most));
   }
-  return wanted.value().value_or(std::min(carried.value(), kDefaultLinkMtu));
+  return wanted.value().value_or(std::min(most, kDefaultLinkMtu));
 }
 
 /// The lease of `urnic run`, or one of our own.
@@ -159,7 +192,7 @@ Result<nic::Lease, Error> read_lease(const nic::Lease::Request& wanted) {
     }
     // Whoever started this process closed the descriptor for it and holds the lease itself. If everything
     // that the lease decides is spelt out, go on with that.
-    if ((wanted.ipv4 || wanted.ipv6) && !wanted.either_side) {
+    if ((wanted.ipv4 || wanted.ipv6) && !wanted.any_slot) {
       return nic::Lease();
     }
   }
@@ -197,7 +230,7 @@ Result<void, Error> read_identity(NicEnvironment& environment) {
   }
 
   auto lease = read_lease({.port = device.port,
-                           .either_side = choice.value().either_side,
+                           .any_slot = choice.value().any_slot,
                            .ipv4 = address_of(device.ipv4),
                            .ipv6 = address_of(device.ipv6)});
   if (!lease) {

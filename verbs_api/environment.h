@@ -21,11 +21,11 @@ struct NicEnvironment {
 
 /// Reads the environment of this process:
 ///
-///   URNIC_IP=A.B.C.D/LEN   IPv4 address, GID 1     default on a pair: 10.77.0.1/24 or 10.77.0.2/24
+///   URNIC_IP=A.B.C.D/LEN   IPv4 address, GID 1     default on fabric and pair: 10.77.0.1/24 and up
 ///   URNIC_IP6=ADDRESS/LEN  IPv6 address, GID 2     default: none
 ///   URNIC_MAC=M            hardware address        default: made from the address
-///   URNIC_MTU=N            largest IP packet       default: 4200, or the interface's when that is less
-///   URNIC_PORT=SPEC        see nic::PortSpec       default: the user's vhost-user pair, whichever side is free
+///   URNIC_MTU=N            largest IP packet       default: 4200, or the interface's or fabric's if less
+///   URNIC_PORT=SPEC        see nic::PortSpec       default: fabric
 ///   URNIC_PCAP=FILE        records every frame     default: records nothing
 ///   URNIC_FAULT=SPEC       see drivers/fault       default: none
 ///   URNIC_SEED=N           of everything drawn     default: random

@@ -16,7 +16,7 @@
 #include <utility>
 #include <vector>
 
-#include "drivers/dpdk/descriptor.h"
+#include "drivers/descriptor.h"
 #include "drivers/dpdk/eth_device.h"
 #include "drivers/dpdk/own_sockets.h"
 #include "drivers/dpdk/port.h"

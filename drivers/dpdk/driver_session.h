@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "drivers/dpdk/descriptor.h"
+#include "drivers/descriptor.h"
 #include "drivers/dpdk/shielded.h"
 #include "transport/result.h"
 

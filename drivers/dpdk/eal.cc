@@ -22,9 +22,6 @@ namespace urnic::drivers {
 
 namespace {
 
-// Address space for rings and packet buffers, in MiB. Only what a pool touches becomes resident.
-constexpr int kMemoryMib = 128;
-
 // One logical core that may run on every processor of ours, so that EAL neither pins nor starts worker
 // threads. EAL counts processors up to RTE_MAX_LCORE only.
 std::string allowed_processors() {
@@ -56,7 +53,7 @@ std::optional<Error> initialise(const DpdkOptions& options) {
                "--iova-mode=va",
                "--file-prefix=urnic",
                "-m",
-               std::to_string(kMemoryMib),
+               std::to_string(options.memory_mib),
                "--lcores",
                fmt::format("0@({})", allowed_processors()),
                options.verbose ? "--log-level=*:info" : "--log-level=emergency"};

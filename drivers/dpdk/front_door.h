@@ -4,7 +4,7 @@
 #include <memory>
 #include <utility>
 
-#include "drivers/dpdk/descriptor.h"
+#include "drivers/descriptor.h"
 #include "drivers/dpdk/driver_session.h"
 #include "drivers/dpdk/link.h"
 #include "drivers/dpdk/shielded.h"

@@ -8,7 +8,7 @@
 #include <functional>
 #include <memory>
 
-#include "drivers/dpdk/descriptor.h"
+#include "drivers/descriptor.h"
 #include "transport/result.h"
 
 namespace urnic::drivers {

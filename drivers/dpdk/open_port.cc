@@ -1,12 +1,14 @@
 #include "drivers/dpdk/open_port.h"
 
 #include <fmt/format.h>
+#include <rte_config.h>
 
 #include <cerrno>
 
 #include "drivers/dpdk/af_packet.h"
 #include "drivers/dpdk/eal.h"
 #include "drivers/dpdk/vhost_user.h"
+#include "nic/fabric_folder.h"
 
 namespace urnic::drivers {
 
@@ -15,6 +17,9 @@ namespace {
 // What IPv6 demands, and what the drivers take.
 constexpr std::uint16_t kMinLinkMtu = 1280;
 constexpr std::uint16_t kMaxLinkMtu = 9600;
+
+// A switch has a device for each of its ports and one for the uplink.
+static_assert(nic::kFabricPorts + 1 <= RTE_MAX_ETHPORTS);
 
 }  // namespace
 
@@ -32,6 +37,7 @@ Result<std::unique_ptr<nic::PacketPort>, Error> open_dpdk_port(const nic::PortSp
                                                            : open_vhost_back(spec.target, link_mtu);
     case nic::PortSpec::Kind::kAfPacket:
       return open_af_packet(spec.target, link_mtu);
+    case nic::PortSpec::Kind::kFabric:  // its ports are vhost wires, see join_fabric()
     case nic::PortSpec::Kind::kLoopback:
       break;
   }

@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <string>
 
-#include "drivers/dpdk/descriptor.h"
+#include "drivers/descriptor.h"
 #include "transport/result.h"
 
 namespace urnic::drivers {

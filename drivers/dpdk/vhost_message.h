@@ -7,7 +7,7 @@
 #include <span>
 #include <vector>
 
-#include "drivers/dpdk/descriptor.h"
+#include "drivers/descriptor.h"
 
 namespace urnic::drivers::vhost {
 

@@ -14,12 +14,15 @@ LONGEST_TALK = 0.1
 
 
 class Kill(ClientTest):
+    """What is the same on every wire; `wire` is the --port."""
+
     KILLS = 100
+    wire = None
 
     def side(self, role, port, generation):
         """Sides are '--listen' and '--connect'; the name tells generations apart."""
         name = f"{role.strip('-')}{generation}"
-        return self.start(name, [harness.STAGE.program("traffic"), role, port, "--name", name])
+        return self.start(name, [harness.STAGE.program("traffic"), role, port, "--name", name], ["--port", self.wire])
 
     def expect_line(self, process, line, timeout, started, *others):
         wait_until(lambda: line in process.output() or not process.is_running(), timeout, pause=0.01)
@@ -28,7 +31,7 @@ class Kill(ClientTest):
             self.fail_with(f"{process.name} does not say {line!r} within {timeout} s", process, *others)
         return took
 
-    def test_either_side_is_killed_under_traffic(self):
+    def kill_either_side_under_traffic(self, kills):
         dice = random.Random(harness.SEED)
         port = harness.free_port()
         started = time.monotonic()
@@ -39,7 +42,7 @@ class Kill(ClientTest):
         self.expect_line(sides["--connect"], "talking listen0\n", harness.START_TIMEOUT, started, sides["--listen"])
 
         meetings, early_losses = [], 0
-        for generation in range(1, self.KILLS + 1):
+        for generation in range(1, kills + 1):
             victim_role, survivor_role = ("--listen", "--connect") if generation % 2 else ("--connect", "--listen")
             survivor = sides[survivor_role]
             losses = survivor.output().count("lost ")
@@ -62,6 +65,20 @@ class Kill(ClientTest):
             process.popen.terminate()
             self.expect_end(process, timeout=30)
         meetings.sort()
-        print(f"  {self.KILLS} deaths; a new peer was talked to after {meetings[len(meetings) // 2]:.2f} s (median), "
+        print(f"  {kills} deaths; a new peer was talked to after {meetings[len(meetings) // 2]:.2f} s (median), "
               f"{meetings[-1]:.2f} s at most; "
               f"{early_losses} times the first attempt came too early")
+
+
+class KillOnAPair(Kill):
+    wire = "pair"
+
+    def test_either_side_is_killed_under_traffic(self):
+        self.kill_either_side_under_traffic(self.KILLS // 2)
+
+
+class KillOnTheFabric(Kill):
+    wire = "fabric"
+
+    def test_either_side_is_killed_under_traffic(self):
+        self.kill_either_side_under_traffic(self.KILLS - self.KILLS // 2)

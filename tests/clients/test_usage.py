@@ -18,6 +18,8 @@ CASES = {
     "bad_mtu": (["--mtu", "12", *TRUE], USAGE, "--mtu"),
     "bad_port": (["--port", "pigeon:loft", *TRUE], USAGE, "--port"),
     "bad_side": (["--port", "vhost:/tmp/x.sock,middle", *TRUE], USAGE, "--port"),
+    "bad_fabric": (["--port", "fabric:a/b", *TRUE], USAGE, "--port"),
+    "bad_slot": (["--port", "fabric:lab,31", *TRUE], USAGE, "--port"),
     "path_too_long": (["--port", f"vhost:/tmp/{'x' * 120}", *TRUE], USAGE, "107"),
     "bad_fault": (["--fault", "gremlins=1", *TRUE], USAGE, "--fault"),
     "bad_seed": (["--seed", "lucky", *TRUE], USAGE, "--seed"),
@@ -55,7 +57,7 @@ class Usage(ClientTest):
         self.assertEqual(process.output(), "[--ip][-v][--][a b][]")
 
     def test_help_tells_enough_to_use_it(self):
-        for words in (["--help"], ["run", "--help"]):
+        for words in (["--help"], ["run", "--help"], ["fabric", "--help"], ["fabric", "status", "--help"]):
             process = self.start_plain("urnic", [harness.STAGE.urnic, *words])
             self.expect_end(process)
             self.assertIn("run", process.output())
@@ -70,11 +72,12 @@ class Usage(ClientTest):
         self.urnic("run", "--ip", "10.0.0.1/24", *TRUE, code=FAILURE, says="10.0.0.1")
 
     def test_third_on_a_pair(self):
-        first = self.occupant("first")
-        self.occupant("second")
-        self.urnic("run", *TRUE, code=FAILURE, says="--port vhost:PATH")
+        pair = ["--port", "pair"]
+        first = self.occupant("first", *pair)
+        self.occupant("second", *pair)
+        self.urnic("run", *pair, *TRUE, code=FAILURE, says="--port fabric")
         first.kill()
-        self.expect_end(self.start("third", ["true"]))
+        self.expect_end(self.start("third", ["true"], pair))
 
     def test_taken_side(self):
         wire = f"vhost:{self.runtime}/wire.sock"
@@ -92,12 +95,12 @@ class Usage(ClientTest):
         process = self.start("outer", inner)
         self.expect_end(process)
         self.assertIn("10.77.0.2/24", process.output())
-        self.assertIn(",back", process.output())
+        self.assertIn("fabric:default,1", process.output())
 
     def test_verbose_tells_what_the_nic_is(self):
         process = self.start("true", ["true"], ["-v", "--ip", "10.1.2.3/16"])
         self.expect_end(process)
-        self.assertIn("urnic: urnic0: 10.1.2.3/16, 02:00:0a:01:02:03, vhost:", process.output())
+        self.assertIn("urnic: urnic0: 10.1.2.3/16, 02:00:0a:01:02:03, fabric:default,0", process.output())
 
     def test_second_program_of_one_run_is_told_to_have_its_own(self):
         self.require("ibv_rc_pingpong")

@@ -1,7 +1,14 @@
 #include "drivers/dpdk/open_port.h"
 
+#include <dlfcn.h>
+
 #include <cstddef>
+#include <filesystem>
+#include <string>
+#include <system_error>
 #include <utility>
+
+#include "drivers/fabric/join.h"
 
 #include "drivers/fault/fault_port.h"
 #include "drivers/fault/fault_spec.h"
@@ -16,6 +23,17 @@ namespace {
 
 using PortPointer = std::unique_ptr<nic::PacketPort>;
 
+/// The switch is installed beside the drop-in.
+std::string folder_of_this_library() {
+  Dl_info info{};
+  if (dladdr(reinterpret_cast<const void*>(&folder_of_this_library), &info) == 0) {
+    return ".";
+  }
+  std::error_code code;
+  const auto library = std::filesystem::canonical(info.dli_fname, code);
+  return code ? "." : library.parent_path().string();
+}
+
 /// Null for a port that has no wire.
 Result<PortPointer, Error> open_wire(const NicEnvironment& environment, const nic::PortSpec& spec,
                                      std::uint16_t link_mtu) {
@@ -25,7 +43,18 @@ Result<PortPointer, Error> open_wire(const NicEnvironment& environment, const ni
   if (auto claimed = environment.lease.claim(); !claimed) {
     return claimed.error();
   }
-  return drivers::open_dpdk_port(spec, link_mtu, drivers::DpdkOptions{.verbose = environment.verbose});
+  const drivers::DpdkOptions options{.verbose = environment.verbose};
+  if (spec.kind != nic::PortSpec::Kind::kFabric) {
+    return drivers::open_dpdk_port(spec, link_mtu, options);
+  }
+  const auto socket = drivers::join_fabric(spec, link_mtu, folder_of_this_library() + "/urnic_switch");
+  if (!socket) {
+    return socket.error();
+  }
+  const nic::PortSpec back{.kind = nic::PortSpec::Kind::kVhost,
+                           .side = nic::PortSpec::VhostSide::kBack,
+                           .target = socket.value()};
+  return drivers::open_dpdk_port(back, link_mtu, options);
 }
 
 Result<PortPointer, Error> with_faults(PortPointer wire, const std::string& text) {

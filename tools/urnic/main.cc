@@ -7,6 +7,7 @@
 #include "tools/urnic/check_command.h"
 #include "tools/urnic/command.h"
 #include "tools/urnic/console.h"
+#include "tools/urnic/fabric_command.h"
 #include "tools/urnic/replay_command.h"
 #include "tools/urnic/run_command.h"
 #include "tools/urnic/sim_command.h"
@@ -34,6 +35,7 @@ int main_of(const std::vector<std::string>& arguments) {
     invocation.program.assign(separator + 1, arguments.end());
   }
   add_run_command(app, invocation);
+  const FabricCommand fabric_command(app, invocation);
   const CheckCommand check_command(app, invocation);
   const ReplayCommand replay_command(app, invocation);
   const SimCommand sim_command(app, invocation);

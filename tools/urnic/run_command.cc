@@ -19,14 +19,18 @@ namespace {
 
 constexpr const char* kFooter =
     R"(The program sees one RDMA device, urnic0, with one port. Its GIDs are RoCEv2: 0 is link-local,
-1 is the IPv4 address, 2 the IPv6 address. Two programs under 'urnic run' meet without any option:
+1 is the IPv4 address, 2 the IPv6 address. Programs under 'urnic run' meet without any option:
 
   urnic run -- ibv_rc_pingpong -d urnic0 -g 1 &
   urnic run -- ibv_rc_pingpong -d urnic0 -g 1 localhost
 
 Ports (--port SPEC):
-  vhost:PATH[,front|back]  the two ends of a wire through shared memory, met at a socket; whoever comes
-                           first is the front unless said otherwise. The default is such a pair, one per user.
+  fabric[:NAME]            a port of a switch that connects up to 31 programs of this user; it is started when the
+                           first one comes and ends after the last. The default. See 'urnic fabric --help'.
+  pair                     a wire through shared memory between two programs of this user, without a switch:
+                           half the latency, and no third process
+  vhost:PATH[,front|back]  such a wire anywhere, met at a socket; whoever comes first is the front unless said
+                           otherwise
   af_packet:IFACE          a network interface; needs CAP_NET_RAW and an address (--ip) that is free there
   loopback                 nobody but ourselves
 

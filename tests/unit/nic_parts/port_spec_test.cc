@@ -42,16 +42,43 @@ TEST(PortSpec, ReadsAnInterfaceAndTheLoopback) {
   EXPECT_EQ(parsed("loopback").target, "");
 }
 
+TEST(PortSpec, ReadsAFabricThatIsTheDefaultOneUnlessNamed) {
+  EXPECT_EQ(parsed("fabric").kind, PortSpec::Kind::kFabric);
+  EXPECT_EQ(parsed("fabric").target, "default");
+  EXPECT_EQ(parsed("fabric").slot, 0u);
+  EXPECT_EQ(parsed("fabric:lab").target, "lab");
+  EXPECT_EQ(parsed("fabric:lab,7").target, "lab");
+  EXPECT_EQ(parsed("fabric:lab,7").slot, 7u);
+}
+
+TEST(PortSpec, ReadsThePairOfTheUserAsAVhostWireWithoutAPath) {
+  EXPECT_EQ(parsed("pair").kind, PortSpec::Kind::kVhost);
+  EXPECT_EQ(parsed("pair").target, "");
+  EXPECT_THAT(refusal("pair:x"), HasSubstr("takes nothing"));
+}
+
+TEST(PortSpec, RefusesNamesThatNoFolderShouldHave) {
+  for (const std::string_view text :
+       {"fabric:", "fabric:..", "fabric:a/b", "fabric:a b", "fabric:,3", "fabric:twenty-five-characters-long"}) {
+    EXPECT_THAT(refusal(text), HasSubstr("is no name of a fabric")) << text;
+  }
+  for (const std::string_view text :
+       {"fabric:a,", "fabric:a,31", "fabric:a,-1", "fabric:a,1x", "fabric:a,99999999999999", "fabric:a,1,2"}) {
+    EXPECT_THAT(refusal(text), HasSubstr("a number from 0 to 30")) << text;
+  }
+}
+
 TEST(PortSpec, WritesWhatItReads) {
   for (const std::string_view text :
-       {"vhost:/run/a.sock,front", "vhost:rel/a:b,back", "af_packet:eth0", "loopback"}) {
+       {"vhost:/run/a.sock,front", "vhost:rel/a:b,back", "af_packet:eth0", "loopback", "pair",
+        "fabric:default,0", "fabric:my-Lab_2,30"}) {
     EXPECT_EQ(parsed(text).to_string(), text);
   }
 }
 
 TEST(PortSpec, NamesTheFormsWhenTheKindIsUnknownOrTheTargetMissing) {
   for (const std::string_view text :
-       {"", "fabric", "tap:t0", "VHOST:/a", "vhost", "vhost:", "vhost:,back", "af_packet", "af_packet:"}) {
+       {"", "tap:t0", "VHOST:/a", "vhost", "vhost:", "vhost:,back", "af_packet", "af_packet:"}) {
     EXPECT_THAT(refusal(text), HasSubstr("vhost:PATH[,front|back], af_packet:IFACE or loopback")) << text;
   }
   EXPECT_THAT(refusal("tap:t0"), HasSubstr("no kind of port called 'tap'"));

@@ -6,6 +6,8 @@
 
 #include <cstdlib>
 
+#include "nic/fabric_folder.h"
+#include "nic/lock_file.h"
 #include "tests/unit/tools/temporary_environment.h"
 #include "verbs_api/environment_values.h"
 
@@ -27,20 +29,45 @@ class EnvironmentTest : public tools::TemporaryEnvironment {
   }
 };
 
-TEST_F(EnvironmentTest, IsAnEndOfTheUsersPairWhenNothingIsSaid) {
+TEST_F(EnvironmentTest, IsOnTheUsersFabricWhenNothingIsSaid) {
   const auto first = read_environment();
   const auto second = read_environment();
   ASSERT_TRUE(first && second);
   const nic::DeviceConfig& device = first.value().device;
-  EXPECT_EQ(device.port.to_string(), "vhost:" + folder() + "/urnic/pair.sock,front");
+  EXPECT_EQ(device.port.to_string(), "fabric:default,0");
   EXPECT_EQ(to_string(device.ipv4->address), "10.77.0.1");
   EXPECT_EQ(to_string(device.mac), "02:00:0a:4d:00:01");
   EXPECT_EQ(device.link_mtu, 4200);
   EXPECT_EQ(device.progress, nic::ProgressMode::kHybrid);
   EXPECT_FALSE(first.value().verbose);
-  EXPECT_EQ(second.value().device.port.side, Side::kBack);
+  EXPECT_EQ(second.value().device.port.slot, 1u);
+  EXPECT_EQ(to_string(second.value().device.ipv4->address), "10.77.0.2");
   EXPECT_EQ(to_string(second.value().device.mac), "02:00:0a:4d:00:02");
   EXPECT_NE(device.seed, second.value().device.seed);
+}
+
+TEST_F(EnvironmentTest, IsAnEndOfTheUsersPairWhenToldSo) {
+  set("URNIC_PORT", "pair");
+  const auto first = read_environment();
+  const auto second = read_environment();
+  ASSERT_TRUE(first && second);
+  EXPECT_EQ(first.value().device.port.to_string(), "vhost:" + folder() + "/urnic/pair.sock,front");
+  EXPECT_EQ(second.value().device.port.side, Side::kBack);
+}
+
+TEST_F(EnvironmentTest, TakesTheMtuOfTheFabricsSwitchWhenOneRuns) {
+  const auto fabric = nic::FabricFolder::open("slow");
+  ASSERT_TRUE(fabric);
+  const auto lock = nic::LockFile::open(fabric.value().switch_lock(), nic::LockFile::Missing::kCreate);
+  ASSERT_TRUE(lock && lock.value().try_lock());
+  const std::string text = "process 17 mtu 1500\n";
+  ASSERT_EQ(write(lock.value().fd(), text.data(), text.size()), static_cast<ssize_t>(text.size()));
+  set("URNIC_PORT", "fabric:slow");
+  const auto environment = read_environment();
+  ASSERT_TRUE(environment) << environment.error().message;
+  EXPECT_EQ(environment.value().device.link_mtu, 1500);
+  set("URNIC_MTU", "4200");
+  EXPECT_THAT(refusal(), HasSubstr("fabric slow carries no more than 1500"));
 }
 
 TEST_F(EnvironmentTest, DoesWhatItIsTold) {
@@ -95,6 +122,7 @@ TEST_F(EnvironmentTest, RefusesADefaultSocketPathThatFitsNoSocketAddress) {
   const std::string deep = folder() + "/" + std::string(100, 'x');
   ASSERT_EQ(mkdir(deep.c_str(), 0700), 0);
   set("XDG_RUNTIME_DIR", deep);
+  set("URNIC_PORT", "pair");
   EXPECT_THAT(refusal(), HasSubstr("107"));
 }
 
@@ -107,7 +135,7 @@ TEST_F(EnvironmentTest, UsesTheLeaseThatItInherits) {
   const auto program = read_environment();
   ASSERT_TRUE(program) << program.error().message;
   EXPECT_EQ(program.value().lease.descriptor(), launcher.value().lease.descriptor());
-  EXPECT_EQ(program.value().device.port.side, Side::kFront);
+  EXPECT_EQ(program.value().device.port.slot, 0u);
 }
 
 TEST_F(EnvironmentTest, GoesOnWithoutALeaseThatWasClosedWhenAllIsSpeltOut) {

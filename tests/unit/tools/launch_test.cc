@@ -25,7 +25,7 @@ TEST_F(LaunchTest, SpellsOutInTheEnvironmentWhatWasLeftOpen) {
   ASSERT_TRUE(environment && export_environment(environment.value()));
   EXPECT_EQ(variable("URNIC_IP"), "10.77.0.1/24");
   EXPECT_EQ(variable("URNIC_MAC"), "02:00:0a:4d:00:01");
-  EXPECT_EQ(variable("URNIC_PORT"), "vhost:" + folder() + "/urnic/pair.sock,front");
+  EXPECT_EQ(variable("URNIC_PORT"), "fabric:default,0");
   EXPECT_EQ(variable("URNIC_MTU"), "4200");
   EXPECT_EQ(variable("URNIC_LEASE_FD"), std::to_string(environment.value().lease.descriptor()));
 }

@@ -34,14 +34,14 @@ class LeaseTest : public tools::TemporaryEnvironment {
     return {.kind = PortSpec::Kind::kVhost, .side = side, .target = socket()};
   }
   Lease::Request either_side() const {
-    return {.port = pair(), .either_side = true, .ipv4 = {}, .ipv6 = {}, .patience = kNone};
+    return {.port = pair(), .any_slot = true, .ipv4 = {}, .ipv6 = {}, .patience = kNone};
   }
   Lease::Request either_side(const char* ipv4) const {
     return {
-        .port = pair(), .either_side = true, .ipv4 = Ipv4Address::parse(ipv4), .ipv6 = {}, .patience = kNone};
+        .port = pair(), .any_slot = true, .ipv4 = Ipv4Address::parse(ipv4), .ipv6 = {}, .patience = kNone};
   }
   Lease::Request only(Side side) const {
-    return {.port = pair(side), .either_side = false, .ipv4 = {}, .ipv6 = {}, .patience = kNone};
+    return {.port = pair(side), .any_slot = false, .ipv4 = {}, .ipv6 = {}, .patience = kNone};
   }
 };
 
@@ -162,7 +162,7 @@ TEST_F(LeaseTest, GivesAnInterfaceAsManyNicsAsHaveAddresses) {
   std::vector<Lease> leases;
   for (const char* address : {"10.0.0.1", "10.0.0.2", "10.0.0.3"}) {
     auto lease = Lease::take({.port = interface,
-                              .either_side = false,
+                              .any_slot = false,
                               .ipv4 = Ipv4Address::parse(address),
                               .ipv6 = {},
                               .patience = kNone});
@@ -170,7 +170,7 @@ TEST_F(LeaseTest, GivesAnInterfaceAsManyNicsAsHaveAddresses) {
     leases.push_back(std::move(lease.value()));
   }
   EXPECT_FALSE(Lease::take({.port = interface,
-                            .either_side = false,
+                            .any_slot = false,
                             .ipv4 = Ipv4Address::parse("10.0.0.2"),
                             .ipv6 = {},
                             .patience = kNone}));
@@ -178,7 +178,7 @@ TEST_F(LeaseTest, GivesAnInterfaceAsManyNicsAsHaveAddresses) {
 
 TEST_F(LeaseTest, NeedsNoSlotForLoopback) {
   const auto lease =
-      Lease::take({.port = {}, .either_side = false, .ipv4 = {}, .ipv6 = {}, .patience = kNone});
+      Lease::take({.port = {}, .any_slot = false, .ipv4 = {}, .ipv6 = {}, .patience = kNone});
   ASSERT_TRUE(lease);
   EXPECT_FALSE(lease.value().is_held());
   EXPECT_TRUE(lease.value().ipv4());

@@ -1,0 +1,59 @@
+// The control socket of a fabric: short requests to its switch, each with an answer.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "drivers/descriptor.h"
+#include "nic/fabric_folder.h"
+#include "transport/result.h"
+
+namespace urnic::drivers {
+
+// A connection carries one request and one answer, a message each (SOCK_SEQPACKET). Requests are words:
+//
+//   port SLOT MTU   have a port for the NIC in that slot, whose IP packets have at most MTU bytes
+//   status          tell about the switch and its ports, as JSON
+//   stop            end
+//
+// An answer is "ok", a space and what was asked for, or "error", a space and a line for a person. Who may ask
+// is a matter of the folder's permissions.
+
+/// Asks the switch that serves the fabric and returns what it says behind "ok". Waits ten seconds at most.
+/// ENOENT: nobody serves it. Otherwise the switch's own words (EIO), or the system's.
+Result<std::string, Error> ask_switch(const nic::FabricFolder& folder, std::string_view request);
+
+/// The switch's side. Whoever asks has a second to do it, and another to take the answer.
+class ControlSocket {
+ public:
+  /// Replaces a socket left behind. The caller holds the lock of the switch.
+  static Result<ControlSocket, Error> open(const nic::FabricFolder& folder);
+
+  /// Readable when somebody wants to ask.
+  int fd() const { return listener_.get(); }
+
+  /// A request that was received, and the way back.
+  class Request {
+   public:
+    Request(std::string text, Descriptor connection)
+        : text_(std::move(text)), connection_(std::move(connection)) {}
+    const std::string& text() const { return text_; }
+    void answer(std::string_view what) const;
+    void refuse(std::string_view why) const;
+
+   private:
+    void send(std::string_view word, std::string_view text) const;
+    std::string text_;
+    Descriptor connection_;
+  };
+
+  /// The next request; nothing when whoever connected says nothing, or too much.
+  std::optional<Request> receive() const;
+
+ private:
+  explicit ControlSocket(Descriptor listener) : listener_(std::move(listener)) {}
+  Descriptor listener_;
+};
+
+}  // namespace urnic::drivers

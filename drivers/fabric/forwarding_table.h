@@ -1,0 +1,48 @@
+// ForwardingTable: behind which port of a switch a MAC address was seen last.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <unordered_map>
+#include <vector>
+
+#include "transport/wire/address.h"
+
+namespace urnic::drivers {
+
+/// Learns from the source addresses of frames, and forgets what has been silent for kMaxAge, which is what
+/// bridges take when nobody tells them otherwise. Allocates only when it learns an address that is new. One
+/// thread.
+class ForwardingTable {
+ public:
+  using Clock = std::chrono::steady_clock;
+  using PortNumber = std::uint8_t;
+
+  static constexpr auto kMaxAge = std::chrono::minutes(5);
+  /// When so many are known no more are learnt: an uplink, or a program that makes addresses up, must not
+  /// fill the memory. Frames to the others are flooded.
+  static constexpr std::size_t kMaxAddresses = 8192;
+
+  ForwardingTable() { entries_.reserve(kMaxAddresses); }
+
+  void learn(const transport::wire::Mac& mac, PortNumber port, Clock::time_point now);
+  std::optional<PortNumber> find(const transport::wire::Mac& mac) const;
+  /// Forgets what was last learnt more than kMaxAge before `now`.
+  void forget_old(Clock::time_point now);
+
+  /// Those behind `port`, in the order of their octets.
+  std::vector<transport::wire::Mac> addresses_behind(PortNumber port) const;
+  std::size_t size() const { return entries_.size(); }
+
+ private:
+  struct Entry {
+    PortNumber port;
+    Clock::time_point seen;
+  };
+
+  std::unordered_map<std::uint64_t, Entry> entries_;  // by the octets of the address, the first one highest
+};
+
+}  // namespace urnic::drivers

@@ -1,0 +1,108 @@
+#include "drivers/fabric/switch_loop.h"
+
+#include <fmt/format.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <chrono>
+#include <system_error>
+#include <thread>
+#include <utility>
+
+namespace urnic::drivers {
+namespace {
+
+using Clock = Switch::Clock;
+
+/// How long the loop looks for frames before it sleeps.
+constexpr auto kSpin = std::chrono::microseconds(20);
+/// While frames wait for room.
+constexpr auto kPause = std::chrono::microseconds(20);
+/// How long the loop sleeps when something may happen that no descriptor tells.
+constexpr int kPollMs = 1;
+
+}  // namespace
+
+Result<std::unique_ptr<SwitchLoop>, Error> SwitchLoop::create() {
+  Descriptor event(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  if (!event) {
+    const int code = errno;
+    return Error{.code = code,
+                 .message = fmt::format("cannot make the switch's descriptor: {}",
+                                        std::generic_category().message(code))};
+  }
+  return std::unique_ptr<SwitchLoop>(new SwitchLoop(std::move(event)));
+}
+
+SwitchLoop::SwitchLoop(Descriptor event)
+    : event_(std::move(event)), wake_sources_{{.fd = event_.get(), .events = POLLIN, .revents = 0}} {}
+
+void SwitchLoop::wake() const {
+  const std::uint64_t one = 1;
+  // Fails only when the counter is full, and then the descriptor is readable anyway.
+  [[maybe_unused]] const auto written = write(event_.get(), &one, sizeof(one));
+}
+
+void SwitchLoop::stop() {
+  stopped_ = true;
+  wake();
+}
+
+void SwitchLoop::run() {
+  Clock::time_point last_frame = Clock::now();
+  while (!stopped_.load(std::memory_order_relaxed)) {
+    if (question_.load(std::memory_order_acquire) != nullptr) answer();
+    const Clock::time_point now = Clock::now();
+    const Switch::Round round = switch_.run_round(now);
+    if (round.frames > 0) {
+      last_frame = now;
+    } else if (round.is_waiting) {
+      std::this_thread::sleep_for(kPause);
+    } else if (now - last_frame > kSpin) {
+      sleep();
+    }
+  }
+}
+
+void SwitchLoop::sleep() {
+  if (!switch_.arm()) {
+    const bool will_be_woken = all_ports_wake_ && switch_.is_drained();
+    poll(wake_sources_.data(), wake_sources_.size(), will_be_woken ? -1 : kPollMs);
+    if (wake_sources_.front().revents != 0) {
+      std::uint64_t number = 0;
+      [[maybe_unused]] const auto bytes = read(event_.get(), &number, sizeof(number));
+    }
+  }
+  switch_.disarm();
+}
+
+void SwitchLoop::ask(const std::function<void(Switch&)>& question) {
+  const std::lock_guard one_at_a_time(asking_);
+  std::unique_lock lock(mutex_);
+  question_.store(&question, std::memory_order_release);
+  wake();
+  answered_.wait(lock, [this] { return question_.load(std::memory_order_relaxed) == nullptr; });
+}
+
+void SwitchLoop::answer() {
+  const std::lock_guard lock(mutex_);
+  (*question_.load(std::memory_order_relaxed))(switch_);
+  question_.store(nullptr, std::memory_order_relaxed);
+  answered_.notify_all();
+}
+
+Switch::PortNumber SwitchLoop::add(std::unique_ptr<nic::PacketPort> port) {
+  Switch::PortNumber number = 0;
+  ask([&](Switch& it) {
+    if (port->wake_fd() >= 0) {
+      wake_sources_.push_back({.fd = port->wake_fd(), .events = POLLIN, .revents = 0});
+    } else {
+      all_ports_wake_ = false;
+    }
+    number = it.add(std::move(port));
+  });
+  return number;
+}
+
+}  // namespace urnic::drivers

@@ -1,0 +1,58 @@
+// SwitchLoop: the thread of a switch, and how others speak to it.
+#pragma once
+
+#include <poll.h>
+
+#include <atomic>
+#include <condition_variable>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "drivers/descriptor.h"
+#include "drivers/fabric/switch.h"
+#include "nic/packet_port.h"
+#include "transport/result.h"
+
+namespace urnic::drivers {
+
+/// Runs rounds while there are frames, and sleeps until one comes when there were none for a moment. Short,
+/// since on crowded processors a thread that was woken gets its turn sooner than one that has been spinning.
+class SwitchLoop {
+ public:
+  /// The error is the system's: no descriptors.
+  static Result<std::unique_ptr<SwitchLoop>, Error> create();
+  SwitchLoop(const SwitchLoop&) = delete;
+  SwitchLoop& operator=(const SwitchLoop&) = delete;
+
+  /// Returns after stop(). On the thread that shall do the work.
+  void run();
+  /// From any thread, also before run() and in a signal handler.
+  void stop();
+
+  /// Adds a port. From any thread but the loop's; returns when it is part of the switch.
+  Switch::PortNumber add(std::unique_ptr<nic::PacketPort> port);
+  /// Has `question` look at the switch, between two rounds, on the loop's thread; returns when it has. From
+  /// any thread but the loop's, while run() runs.
+  void ask(const std::function<void(Switch&)>& question);
+
+ private:
+  explicit SwitchLoop(Descriptor event);
+  void wake() const;
+  void answer();
+  void sleep();
+
+  Switch switch_;
+  const Descriptor event_;            // becomes readable when somebody wants something of the loop
+  std::vector<pollfd> wake_sources_;  // the first one is event_, the others are the ports'
+  bool all_ports_wake_ = true;        // false: one has no descriptor and is polled
+  std::atomic<bool> stopped_ = false;
+
+  std::mutex mutex_;
+  std::condition_variable answered_;
+  std::atomic<const std::function<void(Switch&)>*> question_ = nullptr;  // one at a time, see asking_
+  std::mutex asking_;
+};
+
+}  // namespace urnic::drivers

@@ -1,0 +1,119 @@
+#include "nic/lease_slots.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <charconv>
+#include <string_view>
+#include <system_error>
+
+#include "nic/fabric_folder.h"
+
+namespace urnic::nic {
+namespace {
+
+using transport::wire::Ipv4Address;
+using transport::wire::Ipv6Address;
+
+/// How many NICs of one user share an interface.
+constexpr std::size_t kInterfaceSlots = 64;
+
+}  // namespace
+
+Result<LeaseSlots, Error> LeaseSlots::of(const PortSpec& port) {
+  if (port.kind == PortSpec::Kind::kVhost) {
+    return LeaseSlots{.guard = port.target + ".lock",
+                      .slots = {port.target + ".front", port.target + ".back"}};
+  }
+  LeaseSlots wire;
+  if (port.kind == PortSpec::Kind::kFabric) {
+    const auto folder = FabricFolder::open(port.target);
+    if (!folder) {
+      return folder.error();
+    }
+    wire.guard = folder.value().guard();
+    for (unsigned i = 0; i < kFabricPorts; ++i) {
+      wire.slots.push_back(folder.value().slot(i));
+    }
+    return wire;
+  }
+  const auto folder = private_folder();
+  if (!folder) {
+    return folder.error();
+  }
+  wire.guard = fmt::format("{}/{}.lock", folder.value(), port.target);
+  for (std::size_t i = 0; i < kInterfaceSlots; ++i) {
+    wire.slots.push_back(fmt::format("{}/{}.{}", folder.value(), port.target, i));
+  }
+  return wire;
+}
+
+LeaseRecord read_lease_record(const LockFile& file) {
+  std::array<char, 256> buffer{};
+  const ssize_t bytes = pread(file.fd(), buffer.data(), buffer.size(), 0);
+  std::string_view text(buffer.data(), bytes > 0 ? static_cast<std::size_t>(bytes) : 0);
+  LeaseRecord record;
+  while (!text.empty()) {
+    const std::string_view line = text.substr(0, text.find('\n'));
+    text.remove_prefix(std::min(text.size(), line.size() + 1));
+    const std::size_t space = line.find(' ');
+    if (space == std::string_view::npos) {
+      continue;
+    }
+    const std::string_view key = line.substr(0, space);
+    const std::string_view value = line.substr(space + 1);
+    if (key == "process") {
+      std::from_chars(value.data(), value.data() + value.size(), record.process);
+    } else if (key == "ipv4") {
+      record.ipv4 = Ipv4Address::parse(value);
+    } else if (key == "ipv6") {
+      record.ipv6 = Ipv6Address::parse(value);
+    }
+  }
+  return record;
+}
+
+Result<void, Error> write_lease_record(const LockFile& file, const LeaseRecord& record) {
+  std::string text = fmt::format("process {}\n", record.process);
+  if (record.ipv4) {
+    text += fmt::format("ipv4 {}\n", to_string(*record.ipv4));
+  }
+  if (record.ipv6) {
+    text += fmt::format("ipv6 {}\n", to_string(*record.ipv6));
+  }
+  if (ftruncate(file.fd(), 0) != 0 ||
+      pwrite(file.fd(), text.data(), text.size(), 0) != static_cast<ssize_t>(text.size())) {
+    return Error{
+        .code = errno,
+        .message = fmt::format("cannot write the lease: {}", std::generic_category().message(errno))};
+  }
+  return success();
+}
+
+Result<std::vector<HeldSlot>, Error> held_slots(const PortSpec& port) {
+  const auto wire = LeaseSlots::of(port);
+  if (!wire) {
+    return wire.error();
+  }
+  // Whether a slot is taken is found out by taking it, so nobody else may look for a free one meanwhile.
+  const auto guard = LockFile::open(wire.value().guard, LockFile::Missing::kCreate);
+  if (!guard) {
+    return guard.error();
+  }
+  if (!guard.value().try_lock()) {
+    return Error{.code = EBUSY, .message = fmt::format("somebody keeps {} locked", wire.value().guard)};
+  }
+  std::vector<HeldSlot> held;
+  for (std::size_t i = 0; i < wire.value().slots.size(); ++i) {
+    const auto file = LockFile::open(wire.value().slots[i], LockFile::Missing::kFail);
+    if (file && !file.value().try_lock()) {
+      held.push_back({.slot = static_cast<unsigned>(i), .record = read_lease_record(file.value())});
+    }
+  }
+  return held;
+}
+
+}  // namespace urnic::nic

@@ -1,0 +1,47 @@
+// LeaseSlots: the lock files of a wire, and what stands in them.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "nic/lock_file.h"
+#include "nic/port_spec.h"
+#include "transport/result.h"
+#include "transport/wire/address.h"
+
+namespace urnic::nic {
+
+/// Where the slots of a wire are. Of a vhost-user wire: `SOCKET.front` and `SOCKET.back` beside its socket.
+/// Of a fabric and of a network interface: in the user's private folder.
+struct LeaseSlots {
+  std::string guard;               ///< locked by whoever looks at several slots
+  std::vector<std::string> slots;  ///< of a vhost wire: front, back
+
+  /// Not for a loopback port, which has none. The error: as private_folder().
+  static Result<LeaseSlots, Error> of(const PortSpec& port);
+};
+
+/// What a slot's file says about its holder. Whatever it does not say is left empty: it may be torn or
+/// hand-written.
+struct LeaseRecord {
+  int process = 0;
+  std::optional<transport::wire::Ipv4Address> ipv4;
+  std::optional<transport::wire::Ipv6Address> ipv6;
+};
+
+LeaseRecord read_lease_record(const LockFile& file);
+/// The error is the system's.
+Result<void, Error> write_lease_record(const LockFile& file, const LeaseRecord& record);
+
+/// A slot that somebody holds.
+struct HeldSlot {
+  unsigned slot = 0;
+  LeaseRecord record;
+};
+
+/// Who is on the wire now, in the order of their slots. EBUSY: somebody else looks at the slots at this
+/// moment.
+Result<std::vector<HeldSlot>, Error> held_slots(const PortSpec& port);
+
+}  // namespace urnic::nic

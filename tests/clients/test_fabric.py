@@ -1,0 +1,207 @@
+"""The switch between programs: who meets on it, who is told what, and what happens when somebody dies."""
+import json
+import os
+import signal
+import subprocess
+import time
+
+import harness
+from harness import ClientTest, wait_until
+
+PINGPONG = ["ibv_rc_pingpong", "-d", "urnic0", "-g", "1", "-c", "-s", "20000", "-n", "200"]
+
+
+class Fabric(ClientTest):
+    def setUp(self):
+        super().setUp()
+        self.require("ibv_rc_pingpong")
+
+    def urnic(self, *words, code=0):
+        """What `urnic WORDS` says; it must end with the code."""
+        process = self.start_plain("urnic", [harness.STAGE.urnic, *words])
+        self.expect_end(process, timeout=20, code=code)
+        return process.output()
+
+    def status(self, name="default"):
+        return json.loads(self.urnic("fabric", "status", "--json", "--name", name))
+
+    def server(self, name="server", nic=(), **how):
+        """A pingpong that waits for its client, and has its NIC open; with its TCP port."""
+        port = harness.free_port()
+        process = self.start(name, [*PINGPONG, "-p", str(port)], nic, **how)
+        self.wait_for_listener(process, port)
+        return process, port
+
+    def client(self, port, nic=(), **how):
+        return self.start("client", [*PINGPONG, "-p", str(port), "127.0.0.1"], nic, **how)
+
+    def switch(self, *options, name="lab"):
+        """A switch in the foreground that takes requests."""
+        process = self.start_plain("switch", [harness.STAGE.urnic, "fabric", "--name", name, *options])
+        if not wait_until(lambda: "Ctrl-C" in process.output() or not process.is_running(), harness.START_TIMEOUT):
+            self.fail_with("the switch does not start")
+        return process
+
+    def test_it_is_the_default_and_several_pairs_meet_on_it(self):
+        servers = [self.server(f"server{i}") for i in range(3)]
+        clients = [self.client(port) for _, port in servers]
+        for process in [*clients, *(server for server, _ in servers)]:
+            self.expect_end(process)
+
+    def test_its_switch_is_started_once_however_many_come_together(self):
+        ports = [harness.free_port() for _ in range(8)]
+        servers = [self.start(f"server{i}", [*PINGPONG, "-p", str(port)]) for i, port in enumerate(ports)]
+        for server, port in zip(servers, ports):
+            self.wait_for_listener(server, port)
+        ports = self.status()["ports"]
+        self.assertEqual(sorted(port["slot"] for port in ports), list(range(8)))
+        self.assertTrue(all("front" in port["port"] for port in ports), ports)
+        self.assertEqual(len({port["ipv4"] for port in ports}), 8)
+
+    def test_status_tells_who_is_there_and_a_death_is_noticed_at_once(self):
+        server, _ = self.server(nic=["--ip", "10.5.0.7/24"])
+        wait_until(lambda: self.status()["ports"][0]["macs"], 5)
+        (port,) = self.status()["ports"]
+        self.assertEqual(port["process"], server.pid)
+        self.assertEqual(port["program"], "ibv_rc_pingpong"[:15])
+        self.assertEqual(port["ipv4"], "10.5.0.7")
+        self.assertEqual(port["macs"], ["02:00:0a:05:00:07"])
+        self.assertGreater(port["received_frames"], 0)
+        table = self.urnic("fabric", "status")
+        for word in ("10.5.0.7", "02:00:0a:05:00:07", f"ibv_rc_pingpong ({server.pid})", "1 of 31 ports taken"):
+            self.assertIn(word, table)
+        server.kill()
+        self.assertEqual(self.status()["ports"], [])
+        newcomer, _ = self.server("newcomer")
+        self.assertEqual(self.status()["ports"][0]["process"], newcomer.pid)
+
+    def test_the_switch_loses_nothing(self):
+        server, port = self.server()
+        client = self.client(port)
+        seen = []
+
+        def look():
+            ports = self.status()["ports"]
+            if len(ports) == 2 and all(port["macs"] for port in ports):
+                seen.append([port["dropped_frames"] for port in ports])
+            return not client.is_running()
+
+        wait_until(look, 60, pause=0.02)
+        self.expect_end(client)
+        self.expect_end(server)
+        self.assertTrue(seen, "the status never showed both programs")
+        # What was flooded to a port before its program was there does count.
+        self.assertEqual(seen[0], seen[-1])
+
+    def test_the_switch_ends_when_nobody_needs_it(self):
+        server, _ = self.server()
+        switch = self.status()["process"]
+        server.kill()
+        self.assertTrue(wait_until(lambda: not os.path.exists(f"/proc/{switch}"), 15), "the switch stays for ever")
+        self.assertIn("nobody is on fabric", self.urnic("fabric", "status", code=1))
+
+    def test_programs_outlive_a_switch_that_is_killed(self):
+        port = harness.free_port()
+        traffic = harness.STAGE.program("traffic")
+        sides = [self.start(role, [traffic, f"--{role}", port, "--name", role]) for role in ("listen", "connect")]
+        for side, peer in zip(sides, ("connect", "listen")):
+            if not wait_until(lambda: f"talking {peer}\n" in side.output(), harness.START_TIMEOUT):
+                self.fail_with(f"{side.name} does not talk")
+        os.kill(self.status()["process"], signal.SIGKILL)
+        talks = [side.output().count("talking") for side in sides]
+        if not wait_until(lambda: all("lost" in side.output() for side in sides), 30):
+            self.fail_with("nobody notices that the switch is gone")
+        self.server("newcomer, which starts another switch")
+        if not wait_until(lambda: all(s.output().count("talking") > n for s, n in zip(sides, talks)), 30):
+            self.fail_with("they do not meet on the new switch")
+        for side in sides:
+            side.popen.terminate()
+            self.expect_end(side, timeout=30)
+
+    def test_stop_ends_it_and_a_stopped_one_can_be_started_anew(self):
+        self.server()
+        self.urnic("fabric", "stop")
+        self.assertIn("nobody is on fabric", self.urnic("fabric", "stop", code=1))
+        server, port = self.server("server of a new switch")
+        client = self.client(port)
+        self.expect_end(client)
+        self.expect_end(server)
+
+    def test_fabrics_do_not_know_each_other(self):
+        here, port_here = self.server("here", ["--port", "fabric:here", "--ip", "10.0.0.1/24"])
+        there, port_there = self.server("there", ["--port", "fabric:there", "--ip", "10.0.0.1/24"])
+        for server, port, name in ((here, port_here, "here"), (there, port_there, "there")):
+            self.expect_end(self.client(port, ["--port", f"fabric:{name}"]))
+            self.expect_end(server)
+
+    def test_a_fabric_has_one_switch(self):
+        first = self.switch()
+        self.assertIn(f"served already by process {first.pid}", self.urnic("fabric", "--name", "lab", code=1))
+        first.popen.send_signal(signal.SIGINT)
+        self.expect_end(first, timeout=10)
+
+    def test_programs_take_the_mtu_of_the_fabric_and_more_is_refused(self):
+        self.require("ibv_devinfo")
+        self.switch("--mtu", "1500")
+        self.assertIn(
+            "carries no more than 1500", self.urnic("run", "--port", "fabric:lab", "--mtu", "1501", "--", "true", code=2)
+        )
+        process = self.start("ibv_devinfo", ["ibv_devinfo", "-v"], ["--port", "fabric:lab"])
+        self.expect_end(process)
+        self.assertRegex(process.output(), r"active_mtu:\s+1024")
+
+    def test_two_fabrics_are_joined_by_a_wire(self):
+        wire = f"vhost:{self.runtime}/trunk.sock"
+        self.switch("--uplink", f"{wire},front", name="left")
+        self.switch("--uplink", f"{wire},back", name="right")
+        server, port = self.server(nic=["--port", "fabric:left", "--ip", "10.9.0.1/24"])
+        self.expect_end(self.client(port, ["--port", "fabric:right", "--ip", "10.9.0.2/24"]))
+        self.expect_end(server)
+        self.assertGreater(self.status("left")["uplink"]["received_frames"], 100)
+
+    def test_an_uplink_leads_to_a_network(self):
+        """A fabric and a NIC at the two ends of a virtual cable, in a network namespace of the test's own: needs root."""
+        if not harness.STAGE.is_root:
+            self.skipTest("needs root: raw packets and a network namespace")
+        self.require("unshare", "nsenter", "ip")
+        space = self.start_plain("namespace", ["unshare", "-n", "sh", "-c", "echo here; exec sleep 1000"], privileged=True)
+        if not wait_until(lambda: "here" in space.output() or not space.is_running(), 10) or not space.is_running():
+            self.skipTest("network namespaces are not allowed here")
+        inside = ["nsenter", "-n", "-t", str(space.pid)]
+        for command in (
+            "ip link set lo up",
+            "ip link add left mtu 1500 type veth peer name right mtu 1500",
+            "ip link set left up",
+            "ip link set right up",
+        ):
+            result = subprocess.run([*inside, *command.split()], capture_output=True, text=True)
+            self.assertEqual(result.returncode, 0, result.stderr)
+        # Root does not trust the folder of somebody else; this one is its own.
+        roots = self.runtime / "root"
+        roots.mkdir(mode=0o700)
+        how = {"privileged": True, "environment": {"XDG_RUNTIME_DIR": str(roots)}}
+        switch = self.start_plain(
+            "switch", [*inside, harness.STAGE.urnic, "fabric", "--name", "up", "--uplink", "af_packet:left"], **{
+                "environment": how["environment"], "privileged": True}
+        )
+        if not wait_until(lambda: "Ctrl-C" in switch.output() or not switch.is_running(), harness.START_TIMEOUT):
+            self.fail_with("the switch does not start")
+        self.assertIn("packets of up to 1500 bytes", switch.output())
+        nics = (["--port", "fabric:up", "--ip", "10.79.0.1/24"], ["--port", "af_packet:right", "--ip", "10.79.0.2/24"])
+        self.run_pair(*PINGPONG, nics=nics, inside=inside, **how)
+        self.run_pair(*PINGPONG, nics=nics[::-1], inside=inside, **how)
+
+
+class FullFabric(ClientTest):
+    def test_every_port_can_be_taken_and_the_next_is_told_so(self):
+        holders = [self.start(f"holder{i}", ["sh", "-c", "echo here; exec sleep 1000"]) for i in range(31)]
+        for holder in holders:
+            if not wait_until(lambda: "here" in holder.output(), 20):
+                self.fail_with("does not start", holder)
+        process = self.start("one too many", ["true"])
+        self.expect_end(process, timeout=20, code=1)
+        self.assertIn("all 31 ports of fabric default are taken", process.output())
+        holders[12].kill()
+        started = time.monotonic()
+        self.expect_end(self.start("the next", ["true"]), timeout=20)
+        self.assertLess(time.monotonic() - started, 10)

@@ -1,0 +1,60 @@
+#include "drivers/fabric/forwarding_table.h"
+
+#include <gmock/gmock.h>
+
+namespace urnic::drivers {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using transport::wire::Mac;
+
+constexpr Mac kFirst{{2, 0, 0, 0, 0, 1}};
+constexpr Mac kSecond{{2, 0, 0, 0, 0xff, 2}};
+constexpr ForwardingTable::Clock::time_point kNow{};
+
+TEST(ForwardingTable, FindsAnAddressWhereItWasSeenLast) {
+  ForwardingTable table;
+  EXPECT_FALSE(table.find(kFirst));
+  table.learn(kFirst, 3, kNow);
+  EXPECT_EQ(table.find(kFirst), 3);
+  EXPECT_FALSE(table.find(kSecond));
+  table.learn(kFirst, 5, kNow);
+  EXPECT_EQ(table.find(kFirst), 5);
+  EXPECT_EQ(table.size(), 1u);
+}
+
+TEST(ForwardingTable, ForgetsWhatHasBeenSilentForLong) {
+  ForwardingTable table;
+  table.learn(kFirst, 1, kNow);
+  table.learn(kSecond, 2, kNow + std::chrono::seconds(1));
+  table.forget_old(kNow + ForwardingTable::kMaxAge);
+  EXPECT_EQ(table.size(), 2u);
+  table.forget_old(kNow + ForwardingTable::kMaxAge + std::chrono::milliseconds(1));
+  EXPECT_FALSE(table.find(kFirst));
+  EXPECT_EQ(table.find(kSecond), 2);
+}
+
+TEST(ForwardingTable, ListsTheAddressesBehindAPort) {
+  ForwardingTable table;
+  table.learn(kSecond, 1, kNow);
+  table.learn(kFirst, 1, kNow);
+  EXPECT_THAT(table.addresses_behind(1), ElementsAre(kFirst, kSecond));
+  EXPECT_THAT(table.addresses_behind(2), IsEmpty());
+}
+
+TEST(ForwardingTable, LearnsNoMoreWhenItIsFullButStillFollowsThoseItKnows) {
+  ForwardingTable table;
+  for (std::size_t i = 0; i < ForwardingTable::kMaxAddresses; ++i) {
+    table.learn({{2, 0, 0, 0, static_cast<std::uint8_t>(i >> 8), static_cast<std::uint8_t>(i)}}, 0, kNow);
+  }
+  const Mac one_more{{2, 9, 9, 9, 9, 9}};
+  table.learn(one_more, 1, kNow);
+  EXPECT_FALSE(table.find(one_more));
+  EXPECT_EQ(table.size(), ForwardingTable::kMaxAddresses);
+  table.learn(kFirst, 4, kNow);
+  EXPECT_EQ(table.find(kFirst), 4);
+}
+
+}  // namespace
+}  // namespace urnic::drivers

@@ -1,0 +1,140 @@
+// Leases on a fabric: slots, addresses, and who is there.
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <chrono>
+#include <vector>
+
+#include "nic/fabric_folder.h"
+#include "nic/lease.h"
+#include "nic/lease_slots.h"
+#include "tests/unit/tools/temporary_environment.h"
+
+namespace urnic::nic {
+namespace {
+
+using ::testing::HasSubstr;
+using transport::wire::Ipv4Address;
+
+constexpr std::chrono::milliseconds kNone{0};
+
+PortSpec fabric(unsigned slot = 0, const char* name = "lab") {
+  return {.kind = PortSpec::Kind::kFabric, .side = {}, .target = name, .slot = slot};
+}
+
+Lease::Request any(const char* ipv4 = nullptr) {
+  return {.port = fabric(),
+          .any_slot = true,
+          .ipv4 = ipv4 != nullptr ? Ipv4Address::parse(ipv4) : std::nullopt,
+          .ipv6 = {},
+          .patience = kNone};
+}
+
+class FabricLeaseTest : public tools::TemporaryEnvironment {
+ protected:
+  Lease taken(const Lease::Request& request) {
+    auto lease = Lease::take(request);
+    EXPECT_TRUE(lease) << lease.error().message;
+    return lease ? std::move(lease.value()) : Lease();
+  }
+};
+
+TEST_F(FabricLeaseTest, GivesEachProgramASlotAndAnAddressOfItsOwn) {
+  std::vector<Lease> leases;
+  for (unsigned i = 0; i < kFabricPorts; ++i) {
+    leases.push_back(taken(any()));
+    EXPECT_EQ(leases.back().port().slot, i);
+    EXPECT_EQ(leases.back().ipv4(), (Ipv4Address{{10, 77, 0, static_cast<std::uint8_t>(i + 1)}}));
+  }
+  const auto one_too_many = Lease::take(any());
+  ASSERT_FALSE(one_too_many);
+  EXPECT_EQ(one_too_many.error().code, EBUSY);
+  EXPECT_THAT(one_too_many.error().message, HasSubstr("all 31 ports of fabric lab are taken"));
+
+  leases[7] = Lease();
+  EXPECT_EQ(taken(any()).port().slot, 7u);
+}
+
+TEST_F(FabricLeaseTest, GivesAnAddressThatNobodyHasAskedFor) {
+  const Lease first = taken(any("10.77.0.2"));
+  const Lease second = taken(any());
+  EXPECT_EQ(second.port().slot, 1u);
+  EXPECT_EQ(second.ipv4(), (Ipv4Address{{10, 77, 0, 3}}));
+  const Lease third = taken(any());
+  EXPECT_EQ(third.ipv4(), (Ipv4Address{{10, 77, 0, 4}}));
+  const auto taken_address = Lease::take(any("10.77.0.3"));
+  ASSERT_FALSE(taken_address);
+  EXPECT_EQ(taken_address.error().code, EADDRINUSE);
+}
+
+TEST_F(FabricLeaseTest, TellsFabricsApart) {
+  const Lease here = taken(any());
+  Lease::Request elsewhere = any();
+  elsewhere.port = fabric(0, "other");
+  EXPECT_EQ(taken(elsewhere).port().slot, 0u);
+}
+
+TEST_F(FabricLeaseTest, TakesTheSlotThatWasNamed) {
+  Lease::Request request = any();
+  request.any_slot = false;
+  request.port = fabric(9);
+  const Lease lease = taken(request);
+  EXPECT_EQ(lease.port().slot, 9u);
+  const auto again = Lease::take(request);
+  ASSERT_FALSE(again);
+  EXPECT_THAT(again.error().message, HasSubstr("port 9 of fabric lab is taken"));
+}
+
+TEST_F(FabricLeaseTest, IsAdoptedInItsSlotAndNoOther) {
+  const Lease lease = taken(any());
+  EXPECT_TRUE(Lease::adopt(lease.descriptor(), fabric(0)));
+  EXPECT_FALSE(Lease::adopt(lease.descriptor(), fabric(1)));
+  EXPECT_FALSE(Lease::adopt(lease.descriptor(), fabric(0, "other")));
+}
+
+TEST_F(FabricLeaseTest, ShowsWhoIsThere) {
+  EXPECT_TRUE(held_slots(fabric()).value().empty());
+  const Lease first = taken(any());
+  const Lease second = taken(any("192.168.5.5"));
+  const auto held = held_slots(fabric());
+  ASSERT_TRUE(held);
+  ASSERT_EQ(held.value().size(), 2u);
+  EXPECT_EQ(held.value()[1].slot, 1u);
+  EXPECT_EQ(held.value()[1].record.process, getpid());
+  EXPECT_EQ(held.value()[1].record.ipv4, Ipv4Address::parse("192.168.5.5"));
+}
+
+TEST_F(FabricLeaseTest, ToLookWhoIsThereTakesNothing) {
+  const Lease first = taken(any());
+  for (int i = 0; i < 3; ++i) EXPECT_TRUE(held_slots(fabric()));
+  EXPECT_EQ(taken(any()).port().slot, 1u);
+}
+
+TEST(FabricName, IsShortAndPlain) {
+  EXPECT_TRUE(check_fabric_name("a"));
+  EXPECT_TRUE(check_fabric_name("Lab-2_b"));
+  for (const char* name : {"", ".", "..", "a/b", "a b", "a,b", "\xc3\xa4", "1234567890123456789012345"}) {
+    EXPECT_FALSE(check_fabric_name(name)) << name;
+  }
+}
+
+TEST_F(FabricLeaseTest, NoSwitchRunsUntilOneHoldsTheLock) {
+  const auto folder = FabricFolder::open("lab");
+  ASSERT_TRUE(folder);
+  EXPECT_FALSE(running_switch(folder.value()));
+  auto lock = LockFile::open(folder.value().switch_lock(), LockFile::Missing::kCreate);
+  ASSERT_TRUE(lock);
+  const std::string text = "process 4711 mtu 9000\n";
+  ASSERT_EQ(write(lock.value().fd(), text.data(), text.size()), static_cast<ssize_t>(text.size()));
+  EXPECT_FALSE(running_switch(folder.value())) << "left behind by one that has died";
+  ASSERT_TRUE(lock.value().try_lock());
+  const auto running = running_switch(folder.value());
+  ASSERT_TRUE(running);
+  EXPECT_EQ(running->process, 4711);
+  EXPECT_EQ(running->link_mtu, 9000);
+}
+
+}  // namespace
+}  // namespace urnic::nic

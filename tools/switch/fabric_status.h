@@ -1,0 +1,40 @@
+// What a switch tells about itself, as a value and as JSON.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "drivers/fabric/switch.h"
+#include "nic/lease_slots.h"
+#include "nic/packet_port.h"
+
+namespace urnic::tools {
+
+struct PortStatus {
+  unsigned slot = 0;
+  nic::LeaseRecord holder;  ///< nobody: an uplink
+  std::string description;  ///< empty: its program has not opened its NIC yet
+  nic::PacketPort::Statistics traffic;
+  drivers::Switch::Counters counters;
+  std::vector<transport::wire::Mac> macs;  ///< that were seen behind it
+};
+
+struct FabricStatus {
+  std::string name;
+  int process = 0;
+  std::uint16_t link_mtu = 0;
+  std::chrono::seconds uptime{0};
+  std::vector<PortStatus> ports;  ///< those that a program has
+  std::optional<PortStatus> uplink;
+};
+
+/// What the switch knows of a port. On the switch's thread.
+PortStatus port_status(drivers::Switch& it, drivers::Switch::PortNumber number);
+
+/// One JSON object; `urnic fabric status --json` prints it as it is.
+std::string to_json(const FabricStatus& status);
+
+}  // namespace urnic::tools

@@ -1,0 +1,139 @@
+// urnic_switch: the switch of a fabric, as `urnic fabric` and the drop-in start it. People use `urnic
+// fabric`.
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <signal.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cstdint>
+#include <cstdlib>
+#include <optional>
+#include <string>
+
+#include "drivers/descriptor.h"
+#include "drivers/dpdk/af_packet.h"
+#include "nic/fabric_folder.h"
+#include "nic/port_spec.h"
+#include "tools/switch/fabric_server.h"
+
+namespace urnic::tools {
+namespace {
+
+/// A switch that was started on demand ends when nobody has been there for so long.
+constexpr std::chrono::seconds kLinger(5);
+
+/// For the packet buffers of all ports; what no port uses stays address space.
+constexpr unsigned kMemoryMib = 512;
+
+/// Carries an RDMA MTU of 4096.
+constexpr std::uint16_t kLinkMtu = 4200;
+
+struct Arguments {
+  std::string name{nic::kDefaultFabric};
+  std::uint16_t link_mtu = 0;  ///< 0: kLinkMtu, or the uplink's when that is less
+  std::string uplink;
+  bool on_demand = false;
+  int ready_fd = -1;
+};
+
+/// Goes on as a process that nobody waits for, which says what it has to say in a file.
+Result<void, Error> become_daemon(const std::string& fabric) {
+  const auto folder = nic::FabricFolder::open(fabric);
+  if (!folder) return folder.error();
+  const int log = open(folder.value().log_file().c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+  if (log >= 0) {
+    dup2(log, STDERR_FILENO);
+    close(log);
+  }
+  if (chdir("/") != 0 || fork() != 0) _exit(0);
+  return success();
+}
+
+/// Says to whoever started us that requests are taken, or why they will never be.
+void report(int ready_fd, const std::string& trouble) {
+  if (ready_fd < 0) return;
+  [[maybe_unused]] const auto written = write(ready_fd, trouble.data(), trouble.size());
+  close(ready_fd);
+}
+
+/// Readable when the process shall end: at Ctrl-C, kill, and the end of its terminal, which is no concern of
+/// a switch in the background. Threads that are made from now on have the signals blocked as well.
+int end_signals(bool in_background) {
+  sigset_t signals;
+  sigemptyset(&signals);
+  for (const int number : {SIGINT, SIGTERM, SIGHUP}) sigaddset(&signals, number);
+  sigprocmask(SIG_BLOCK, &signals, nullptr);
+  signal(SIGPIPE, SIG_IGN);
+  if (in_background) {
+    signal(SIGHUP, SIG_IGN);
+  }
+  return signalfd(-1, &signals, SFD_CLOEXEC);
+}
+
+Result<void, Error> serve(const Arguments& arguments) {
+  FabricServer::Options options{
+      .name = arguments.name,
+      .link_mtu = arguments.link_mtu != 0 ? arguments.link_mtu : kLinkMtu,
+      .uplink = {},
+      .dpdk = {.verbose = std::getenv("URNIC_VERBOSE") != nullptr, .memory_mib = kMemoryMib}};
+  if (!arguments.uplink.empty()) {
+    const auto uplink = nic::PortSpec::parse(arguments.uplink);
+    if (!uplink) return uplink.error();
+    options.uplink = uplink.value();
+    if (arguments.link_mtu == 0 && uplink.value().kind == nic::PortSpec::Kind::kAfPacket) {
+      const auto carried = drivers::interface_mtu(uplink.value().target);
+      if (!carried) return carried.error();
+      options.link_mtu = std::min(kLinkMtu, carried.value());
+    }
+  }
+  const drivers::Descriptor end(end_signals(arguments.on_demand));
+  auto server = FabricServer::open(options);
+  if (!server) return server.error();
+  report(arguments.ready_fd, "");
+  if (!arguments.on_demand) {
+    fmt::print("fabric {}: process {}, packets of up to {} bytes{}; Ctrl-C ends it\n", arguments.name,
+               getpid(), options.link_mtu, options.uplink ? ", uplink " + options.uplink->to_string() : "");
+    std::fflush(stdout);
+  }
+  server.value()->serve(end.get(), arguments.on_demand ? std::optional(kLinger) : std::nullopt);
+  return success();
+}
+
+int main_of(int argc, char** argv) {
+  Arguments arguments;
+  CLI::App app("The switch of a fabric; 'urnic fabric' starts it.", "urnic_switch");
+  app.add_option("--name", arguments.name, "The fabric");
+  app.add_option("--mtu", arguments.link_mtu, "Largest IP packet, bytes");
+  app.add_option("--uplink", arguments.uplink, "A port to the world, as urnic run --port has it");
+  app.add_flag("--on-demand", arguments.on_demand, "Go into the background, and end when nobody needs it");
+  app.add_option("--ready-fd", arguments.ready_fd, "Where to say that it is ready, or what is wrong");
+  CLI11_PARSE(app, argc, argv);
+
+  if (arguments.on_demand) {
+    if (const auto done = become_daemon(arguments.name); !done) {
+      report(arguments.ready_fd, done.error().message);
+      return 1;
+    }
+  }
+  const auto served = serve(arguments);
+  if (served) return 0;
+  // Whoever started us on demand is content with another one's switch.
+  const bool content = arguments.on_demand && served.error().code == EBUSY;
+  if (!content) {
+    report(arguments.ready_fd, served.error().message);
+    fmt::print(stderr, "urnic: {}\n", served.error().message);
+  }
+  return 1;
+}
+
+}  // namespace
+}  // namespace urnic::tools
+
+int main(int argc, char** argv) {
+  return urnic::tools::main_of(argc, argv);
+}

@@ -1,0 +1,164 @@
+#include "tools/urnic/fabric_command.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "drivers/fabric/control.h"
+#include "nic/fabric_folder.h"
+#include "nic/port_spec.h"
+#include "tools/urnic/console.h"
+#include "tools/urnic/launch.h"
+#include "verbs_api/environment_values.h"
+
+namespace urnic::tools {
+namespace {
+
+using nlohmann::json;
+
+constexpr const char* kFooter =
+    R"(A fabric is a switch that connects up to 31 programs of one user; frames are learnt and forwarded as any Ethernet
+switch does it. 'urnic run' starts it when the first program comes (--port fabric, the default), and it ends five seconds
+after the last one has left. So nobody has to call this command, except
+
+  urnic fabric status                        to see who is on it, with addresses and counts
+  urnic fabric --uplink af_packet:eth1       to connect it to a network as well: needs CAP_NET_RAW; programs then
+                                             want addresses that are free there (urnic run --ip)
+  urnic fabric --uplink vhost:/tmp/a.sock    to connect it to a virtual machine, or to another fabric that has the
+                                             other end of this wire
+  urnic fabric stop                          to end it; its programs go on and find no peers
+
+In the foreground it runs until Ctrl-C. Several fabrics are told apart by --name; a program asks for one by
+'urnic run --port fabric:NAME'.
+
+Exit code: 0, 2 for wrong usage, 1 for anything else, such as a fabric that is not there.)";
+
+int fail(const Error& error) {
+  complain(error.message);
+  return error.code == EINVAL ? kExitUsage : kExitFailure;
+}
+
+/// Asks the switch; when there is none the error says so.
+Result<std::string, Error> ask(const std::string& name, std::string_view request) {
+  const auto folder = nic::FabricFolder::open(name);
+  if (!folder) return folder.error();
+  auto answer = drivers::ask_switch(folder.value(), request);
+  if (!answer && answer.error().code == ENOENT) {
+    return Error{.code = ENOENT,
+                 .message = fmt::format("nobody is on fabric {}: it has no switch; the first "
+                                        "'urnic run' starts it",
+                                        name)};
+  }
+  return answer;
+}
+
+std::string text_of(const json& value) {
+  return value.is_string() ? value.get<std::string>() : "-";
+}
+
+std::string joined(const json& words) {
+  std::string text;
+  for (const json& word : words) text += (text.empty() ? "" : " ") + text_of(word);
+  return text.empty() ? "-" : text;
+}
+
+/// A row of the table: its first columns, and then the counts that all ports have.
+void print_row(const std::string& port, const std::string& process, const std::string& address,
+               const json& it) {
+  fmt::print("{:<7}{:<24}{:<17}{:<19}{:>12}{:>12}{:>10}\n", port, process, address, joined(it.at("macs")),
+             it.at("received_frames").get<std::uint64_t>(), it.at("sent_frames").get<std::uint64_t>(),
+             it.at("dropped_frames").get<std::uint64_t>());
+}
+
+void print_table(const json& status) {
+  const json& ports = status.at("ports");
+  fmt::print("fabric {}: process {}, up {} s, packets of up to {} bytes, {} of {} ports taken\n",
+             text_of(status.at("fabric")), status.at("process").get<int>(),
+             status.at("uptime_seconds").get<std::uint64_t>(), status.at("link_mtu").get<unsigned>(),
+             ports.size(), nic::kFabricPorts);
+  fmt::print("{:<7}{:<24}{:<17}{:<19}{:>12}{:>12}{:>10}\n", "port", "program", "address", "MAC", "frames in",
+             "frames out", "dropped");
+  for (const json& port : ports) {
+    print_row(std::to_string(port.at("slot").get<unsigned>()),
+              fmt::format("{} ({})", text_of(port.at("program")), port.at("process").get<int>()),
+              text_of(port.at(port.at("ipv4").is_null() ? "ipv6" : "ipv4")), port);
+  }
+  if (const json& uplink = status.at("uplink"); !uplink.is_null()) {
+    print_row("uplink", text_of(uplink.at("port")), "-", uplink);
+  }
+}
+
+}  // namespace
+
+FabricCommand::FabricCommand(CLI::App& app, Invocation& invocation) : name_(nic::kDefaultFabric) {
+  CLI::App* const command = app.add_subcommand(
+      "fabric",
+      "The switch between programs: urnic fabric [OPTIONS], urnic fabric status, urnic fabric stop");
+  command->footer(kFooter);
+  command->fallthrough();  // `urnic fabric status --name N` is as good as `urnic fabric --name N status`
+  command->add_option("--name", name_, "Which fabric")
+      ->check([](const std::string& text) {
+        const auto fine = nic::check_fabric_name(text);
+        return fine ? std::string() : fine.error().message;
+      })
+      ->type_name("NAME")
+      ->capture_default_str();
+  command->add_option("--uplink", uplink_, "A port to the world: af_packet:IFACE or vhost:PATH[,front|back]")
+      ->check([](const std::string& text) {
+        const auto spec = nic::PortSpec::parse(text);
+        if (!spec) return spec.error().message;
+        const bool leads_out =
+            spec.value().kind == nic::PortSpec::Kind::kAfPacket ||
+            (spec.value().kind == nic::PortSpec::Kind::kVhost && !spec.value().target.empty());
+        return std::string(leads_out ? "" : "an uplink is af_packet:IFACE or vhost:PATH");
+      })
+      ->type_name("SPEC");
+  command->add_option("--mtu", link_mtu_, "Largest IP packet in bytes that it carries; 4200 by default")
+      ->check(CLI::Range(1280, 9600))
+      ->type_name("N");
+  CLI::App* const status = command->add_subcommand("status", "Who is on it: ports, addresses, packets");
+  status->add_flag("--json", json_, "One JSON object");
+  CLI::App* const stop = command->add_subcommand("stop", "End the switch");
+  command->require_subcommand(0, 1);
+  command->callback([this, &invocation, status, stop] {
+    invocation.exit_code = status->parsed() ? this->status() : stop->parsed() ? this->stop() : serve();
+  });
+}
+
+int FabricCommand::serve() const {
+  const auto folder = dropin_folder();
+  if (!folder) return fail(folder.error());
+  std::vector<std::string> words{folder.value() + "/urnic_switch", "--name", name_};
+  if (link_mtu_ != 0) words.insert(words.end(), {"--mtu", std::to_string(link_mtu_)});
+  if (!uplink_.empty()) words.insert(words.end(), {"--uplink", uplink_});
+  return execute(words);
+}
+
+int FabricCommand::status() const {
+  const auto answer = ask(name_, "status");
+  if (!answer) return fail(answer.error());
+  if (json_) {
+    std::puts(answer.value().c_str());
+    return 0;
+  }
+  const json status = json::parse(answer.value(), nullptr, /*allow_exceptions=*/false);
+  try {
+    print_table(status);
+  } catch (const json::exception&) {
+    complain("the switch is of another version: it answers what this tool does not understand");
+    return kExitFailure;
+  }
+  return 0;
+}
+
+int FabricCommand::stop() const {
+  const auto answer = ask(name_, "stop");
+  return answer ? 0 : fail(answer.error());
+}
+
+}  // namespace urnic::tools
