@@ -18,7 +18,9 @@
 #include "verbs_api/pd.h"
 #include "verbs_api/process_device.h"
 #include "verbs_api/qp.h"
+#include "verbs_api/rwq_ind_table.h"
 #include "verbs_api/srq.h"
+#include "verbs_api/wq.h"
 #include "verbs_api/xrcd.h"
 
 namespace urnic::verbs_api {
@@ -55,7 +57,7 @@ Context* Context::open(ibv_device& device, nic::Device& nic) {
 bool Context::has_objects() const {
   return !pds.empty() || !mrs.empty() || !channels.empty() || !cqs.empty() || !qps.empty() || !srqs.empty() ||
          !xrcds.empty() || !mws.empty() || !ahs.empty() || !dms.empty() || !tds.empty() ||
-         !flows.empty();
+         !flows.empty() || !wqs.empty() || !tables.empty();
 }
 
 void Context::close() {
@@ -68,6 +70,12 @@ void Context::close() {
     }
     for (Qp* const qp : qps) {
       qp->end();
+    }
+    for (RwqIndTable* const table : tables) {
+      table->end();
+    }
+    for (Wq* const wq : wqs) {
+      wq->end();
     }
     for (Ah* const ah : ahs) {
       ah->end();

@@ -22,8 +22,10 @@ struct Mr;
 struct Mw;
 struct Pd;
 struct Qp;
+struct RwqIndTable;
 struct Srq;
 struct Td;
+struct Wq;
 struct Xrcd;
 
 /// Begins with the block in which programs look for operations. Knows the objects made through it, so that
@@ -74,6 +76,9 @@ class Context : public verbs_context {
   std::unordered_set<Dm*> dms;
   std::unordered_set<Td*> tds;
   std::unordered_set<Flow*> flows;
+  std::unordered_set<Wq*> wqs;
+  std::unordered_set<RwqIndTable*> tables;
+  int next_table_number = 1;
 
  private:
   Context(ibv_device& device, nic::Device& nic);

@@ -56,7 +56,10 @@ Result<std::unique_ptr<ProcessDevice::Made>, Error> ProcessDevice::make() {
         return open_port(settings, spec, link_mtu);
       });
   made->device->set_event_handlers(
-      {.on_qp = deliver_qp_event, .on_srq_limit = deliver_srq_limit, .on_cq_overrun = deliver_cq_overrun});
+      {.on_qp = deliver_qp_event,
+       .on_wq_fatal = deliver_wq_fatal,
+       .on_srq_limit = deliver_srq_limit,
+       .on_cq_overrun = deliver_cq_overrun});
   return made;
 }
 
