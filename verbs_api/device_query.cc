@@ -29,7 +29,7 @@ constexpr std::uint64_t kTimeMask = std::numeric_limits<std::int64_t>::max();
 
 constexpr unsigned int kCapabilities = IBV_DEVICE_CURR_QP_STATE_MOD | IBV_DEVICE_SYS_IMAGE_GUID |
                                        IBV_DEVICE_RC_RNR_NAK_GEN | IBV_DEVICE_XRC | IBV_DEVICE_MEM_WINDOW |
-                                       IBV_DEVICE_MANAGED_FLOW_STEERING;
+                                       IBV_DEVICE_MANAGED_FLOW_STEERING | IBV_DEVICE_SRQ_RESIZE;
 
 unsigned int window_capability(nic::Type2Windows windows) {
   return windows == nic::Type2Windows::k2A ? IBV_DEVICE_MEM_WINDOW_TYPE_2A : IBV_DEVICE_MEM_WINDOW_TYPE_2B;
