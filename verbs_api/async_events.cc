@@ -148,10 +148,7 @@ void AsyncEvents::forget(const ibv_wq& wq) {
 }
 
 void deliver_qp_event(void* qp, QpEvent event) noexcept {
-  ibv_qp& concerned = static_cast<Qp*>(qp)->qp_base;
-  Context::of(concerned.context)
-      .async_events()
-      .push({.element = {.qp = &concerned}, .event_type = type_of(event)});
+  static_cast<QpHandles*>(qp)->push(type_of(event));
 }
 
 void deliver_wq_fatal(void* wq) noexcept {

@@ -8,6 +8,7 @@ void fill_operations(verbs_context& context) {
   context.create_cq_ex = create_cq_ex;
   context.modify_cq = modify_cq;
   context.create_qp_ex = create_qp_ex;
+  context.open_qp = open_qp;
   context.alloc_td = alloc_td;
   context.dealloc_td = dealloc_td;
   context.alloc_parent_domain = alloc_parent_domain;

@@ -31,6 +31,8 @@ int modify_wq(ibv_wq* wq, ibv_wq_attr* wanted) noexcept;
 int destroy_wq(ibv_wq* wq) noexcept;
 ibv_rwq_ind_table* create_rwq_ind_table(ibv_context* context, ibv_rwq_ind_table_init_attr* wanted) noexcept;
 int destroy_rwq_ind_table(ibv_rwq_ind_table* table) noexcept;
+// open_qp.cc
+ibv_qp* open_qp(ibv_context* context, ibv_qp_open_attr* wanted) noexcept;
 // srq.cc, xrcd.cc
 ibv_srq* create_srq_ex(ibv_context* context, ibv_srq_init_attr_ex* wanted) noexcept;
 int get_srq_number(ibv_srq* srq, std::uint32_t* number) noexcept;

@@ -68,6 +68,11 @@ XrcDomains& ProcessDevice::xrc_domains() {
   return made_->xrc_domains;
 }
 
+XrcTargets& ProcessDevice::xrc_targets() {
+  const std::lock_guard lock(mutex_);
+  return made_->xrc_targets;
+}
+
 bool ProcessDevice::is_verbose() const {
   const std::lock_guard lock(mutex_);
   return made_ != nullptr && made_->environment.verbose;

@@ -10,6 +10,7 @@
 #include "transport/result.h"
 #include "verbs_api/environment.h"
 #include "verbs_api/xrc_domains.h"
+#include "verbs_api/xrc_targets.h"
 
 namespace urnic::verbs_api {
 
@@ -33,6 +34,8 @@ class ProcessDevice {
 
   /// The XRC domains of the device, which must have been made.
   XrcDomains& xrc_domains();
+  /// And their targets.
+  XrcTargets& xrc_targets();
 
   /// Whether URNIC_VERBOSE asks for explanations.
   bool is_verbose() const;
@@ -53,6 +56,7 @@ class ProcessDevice {
     nic::SteadyClock clock;
     std::unique_ptr<nic::Device> device;  // uses the two above
     XrcDomains xrc_domains;
+    XrcTargets xrc_targets;
   };
 
   ProcessDevice();

@@ -12,6 +12,7 @@
 #include "verbs_api/failure.h"
 #include "verbs_api/operations.h"
 #include "verbs_api/pd.h"
+#include "verbs_api/process_device.h"
 #include "verbs_api/qp_attributes.h"
 #include "verbs_api/rss_attributes.h"
 #include "verbs_api/rwq_ind_table.h"
@@ -43,8 +44,21 @@ Qp::~Qp() {
   pthread_mutex_destroy(&qp_base.mutex);
 }
 
+void Qp::attach(std::shared_ptr<QpHandles> made) {
+  handles = std::move(made);
+  inner = handles->inner.get();
+  qp_base.qp_num = to_integer(inner->number());
+  qp_base.handle = qp_base.qp_num;
+}
+
 void Qp::end() {
-  Context::of(qp_base.context).nic().destroy_qp(std::move(inner));
+  const bool is_target = inner->attributes().type == nic::QpType::kXrcTarget;
+  const bool was_last = is_target ? ProcessDevice::instance().xrc_targets().close(*handles, *this)
+                                  : handles->remove(*this);
+  inner = nullptr;
+  if (was_last) {
+    Context::of(qp_base.context).nic().destroy_qp(std::move(handles->inner));
+  }
 }
 
 namespace {
@@ -137,7 +151,9 @@ ibv_qp* create(ibv_context& context, ibv_qp_init_attr_ex& wanted,
   return or_out_of_memory([&]() -> ibv_qp* {
     auto created = std::make_unique<Qp>(context, wanted);
     nic::QpCreateAttributes attributes = to_create_attributes(type.value(), wanted);
-    attributes.context = created.get();
+    auto handles = std::make_shared<QpHandles>();
+    handles->add(*created);
+    attributes.context = handles.get();
     attributes.hash = hash.value_or(nic::RssHash());
     if ((operations & IBV_QP_EX_WITH_ATOMIC_WRITE) != 0) {
       // Its bytes are handed over with the request.
@@ -148,9 +164,11 @@ ibv_qp* create(ibv_context& context, ibv_qp_init_attr_ex& wanted,
     if (!inner) {
       return fail(explain("create_qp", inner.error()));
     }
-    created->inner = std::move(inner).value();
-    created->qp_base.qp_num = to_integer(created->inner->number());
-    created->qp_base.handle = created->qp_base.qp_num;
+    handles->inner = std::move(inner).value();
+    created->attach(handles);
+    if (type.value() == nic::QpType::kXrcTarget) {
+      ProcessDevice::instance().xrc_targets().add(handles);
+    }
     wanted.cap = to_ibv_cap(created->inner->attributes().capabilities);
     if ((wanted.comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS) != 0) {
       created->builder = std::make_unique<WorkRequestBuilder>(*created->inner, operations);

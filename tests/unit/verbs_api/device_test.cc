@@ -73,7 +73,6 @@ TEST(OpenDevice, GivesContextsWithDescriptorsOfTheirOwn) {
 TEST(OpenDevice, LeavesNullWhatIsNotOffered) {
   const ContextPtr context = open_device();
   EXPECT_EQ(verbs_get_ctx_op(context.get(), create_counters), nullptr);
-  EXPECT_EQ(verbs_get_ctx_op(context.get(), open_qp), nullptr);
   EXPECT_NE(verbs_get_ctx_op(context.get(), create_qp_ex), nullptr);
   // Those are called without a look.
   EXPECT_NE(context->ops.poll_cq, nullptr);
