@@ -1,10 +1,11 @@
 #include "verbs_api/context.h"
 
 #include <fcntl.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <optional>
+#include <utility>
 
 #include "verbs_api/ah.h"
 #include "verbs_api/comp_channel.h"
@@ -25,11 +26,11 @@
 
 namespace urnic::verbs_api {
 
-Context::Context(ibv_device& device, nic::Device& nic) : verbs_context{}, nic_(nic) {
+Context::Context(ibv_device& device, nic::Device& nic, std::shared_ptr<CommandFile> file, int fd)
+    : verbs_context{}, nic_(nic), file_(std::move(file)) {
   fill_operations(*this);
   context.device = &device;
-  // Programs hand this one around and look at its number; there is no kernel behind it to send commands to.
-  context.cmd_fd = memfd_create("urnic", MFD_CLOEXEC);
+  context.cmd_fd = fd;
   context.async_fd = async_events_.fd();
   context.num_comp_vectors = 1;
   pthread_mutex_init(&context.mutex, nullptr);
@@ -44,9 +45,25 @@ Context::~Context() {
 }
 
 Context* Context::open(ibv_device& device, nic::Device& nic) {
-  auto* const opened = new Context(device, nic);
-  if (opened->context.cmd_fd < 0 || opened->context.async_fd < 0) {
+  const int fd = CommandFile::create();
+  const auto identity = fd >= 0 ? CommandFile::identify(fd) : std::nullopt;
+  if (!identity) {
+    return nullptr;
+  }
+  Context* const opened = import(device, nic, std::make_shared<CommandFile>(*identity), fd);
+  if (opened == nullptr) {
     const int code = errno;
+    ::close(fd);
+    return fail(code);
+  }
+  return opened;
+}
+
+Context* Context::import(ibv_device& device, nic::Device& nic, std::shared_ptr<CommandFile> file, int fd) {
+  auto* const opened = new Context(device, nic, std::move(file), fd);
+  if (opened->context.async_fd < 0) {
+    const int code = errno;
+    opened->context.cmd_fd = -1;
     delete opened;
     return fail(code);
   }

@@ -4,11 +4,13 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <mutex>
 #include <unordered_set>
 
 #include "nic/device.h"
 #include "verbs_api/async_events.h"
+#include "verbs_api/command_file.h"
 #include "verbs_api/libibverbs.h"
 
 namespace urnic::verbs_api {
@@ -35,6 +37,8 @@ class Context : public verbs_context {
  public:
   /// Null and errno when descriptors or memory cannot be had.
   static Context* open(ibv_device& device, nic::Device& nic);
+  /// One more on a file that is there, by another descriptor of it, which it takes over unless it fails.
+  static Context* import(ibv_device& device, nic::Device& nic, std::shared_ptr<CommandFile> file, int fd);
   static Context& of(ibv_context* context) {
     return *static_cast<Context*>(reinterpret_cast<verbs_context*>(reinterpret_cast<std::byte*>(context) -
                                                                    offsetof(verbs_context, context)));
@@ -44,6 +48,8 @@ class Context : public verbs_context {
 
   nic::Device& nic() const { return nic_; }
   AsyncEvents& async_events() { return async_events_; }
+  /// What it shares with those that import it.
+  const std::shared_ptr<CommandFile>& file() const { return file_; }
 
   /// Ends every object and frees the context, unless the program still holds some: then their memory stays.
   void close();
@@ -81,11 +87,12 @@ class Context : public verbs_context {
   int next_table_number = 1;
 
  private:
-  Context(ibv_device& device, nic::Device& nic);
+  Context(ibv_device& device, nic::Device& nic, std::shared_ptr<CommandFile> file, int fd);
   ~Context();
   bool has_objects() const;
 
   nic::Device& nic_;
+  std::shared_ptr<CommandFile> file_;
   AsyncEvents async_events_;
   std::mutex mutex_;
   std::atomic<Death> death_{Death::kAlive};

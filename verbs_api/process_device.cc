@@ -78,6 +78,16 @@ bool ProcessDevice::is_verbose() const {
   return made_ != nullptr && made_->environment.verbose;
 }
 
+std::optional<ProcessDevice::Importable> ProcessDevice::find(const CommandFile::Identity& identity) const {
+  const std::lock_guard lock(mutex_);
+  for (Context* const open : contexts_) {
+    if (open->file()->identity() == identity) {
+      return Importable{.device = *open->context.device, .nic = open->nic(), .file = open->file()};
+    }
+  }
+  return std::nullopt;
+}
+
 void ProcessDevice::add(Context& context) {
   const std::lock_guard lock(mutex_);
   contexts_.insert(&context);
