@@ -1,6 +1,5 @@
 #include "nic/rss_hash.h"
 
-#include <algorithm>
 #include <cassert>
 
 #include "transport/wire/byte_order.h"
