@@ -69,6 +69,8 @@ struct DeviceLimits {
   static constexpr std::uint32_t kMaxSharedReceiveQueues = 16384;
   static constexpr std::uint32_t kMaxGroupMembers = 8192;  ///< of all multicast groups together
   static constexpr std::uint32_t kMaxFlows = 4096;        ///< flow rules
+  static constexpr std::uint32_t kMaxIndirectionTables = 4096;
+  static constexpr std::uint32_t kMaxIndirectionTableSize = 2048;  ///< places for work queues
   static constexpr std::uint32_t kMaxReadsInFlight = 16;  ///< per QP, each way
 };
 

@@ -12,6 +12,7 @@
 
 #include "nic/counter_aliases.h"
 #include "nic/engine.h"
+#include "nic/indirection_table.h"
 
 namespace urnic::nic {
 
@@ -42,15 +43,21 @@ Result<void, Error> check_limits(const QpCreateAttributes& attributes) {
   const QpCapabilities& wanted = attributes.capabilities;
   if (attributes.type == QpType::kXrcTarget) {
     if (attributes.xrc_domain == nullptr) return failure(invalid("an XRC target needs an XRC domain"));
-  } else if (attributes.pd == nullptr || attributes.send_queue == nullptr) {
-    return failure(invalid("a queue pair needs a protection domain and a completion queue for what it sends"));
+  } else if (attributes.pd == nullptr) {
+    return failure(invalid("a queue pair needs a protection domain"));
+  }
+  if (has_send_queue(attributes.type) && attributes.send_queue == nullptr) {
+    return failure(invalid("a queue pair needs a completion queue for what it sends"));
   }
   const bool receives = has_receive_queue(attributes.type);
   if (receives && attributes.receive_queue == nullptr) {
     return failure(invalid("a queue pair needs a completion queue for what it receives"));
   }
   if (!receives && attributes.srq != nullptr) {
-    return failure(invalid("an XRC queue pair finds its shared receive queue by the number in each message"));
+    return failure(invalid("a queue pair that has no receives of its own has no shared ones either"));
+  }
+  if ((attributes.type == QpType::kRss) != (attributes.work_queues != nullptr)) {
+    return failure(invalid("a queue pair for RSS needs an indirection table, others have none"));
   }
   if (attributes.srq != nullptr && attributes.srq->attributes().xrc_domain != nullptr) {
     return failure(invalid("a shared receive queue of an XRC domain is for XRC targets"));
@@ -83,6 +90,7 @@ void count_users(const QpCreateAttributes& attributes, int change) {
   count(attributes.receive_queue);
   count(attributes.srq);
   count(attributes.xrc_domain);
+  count(attributes.work_queues);
 }
 
 void add_aliases(std::vector<std::pair<std::string_view, std::uint64_t>>& counters) {
@@ -230,6 +238,9 @@ Result<void, Error> Device::check_destroyable(const QueuePair& qp) const {
   }
   if (engine_->flows().has(qp.number())) {
     return failure(Error{.code = EBUSY, .message = "there are still flow rules for the queue pair"});
+  }
+  if (qp.users.load() > 0) {
+    return failure(Error{.code = EBUSY, .message = "the work queue is still in an indirection table"});
   }
   return success();
 }

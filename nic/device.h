@@ -19,6 +19,7 @@
 #include "nic/event_handlers.h"
 #include "nic/flow_rule.h"
 #include "nic/gid_table.h"
+#include "nic/indirection_table.h"
 #include "nic/memory_table.h"
 #include "nic/port_spec.h"
 #include "nic/protection_domain.h"
@@ -91,7 +92,8 @@ class Device {
 
   /// Starts the device if it is not. EINVAL: limits; ENOMEM: too many, or no memory.
   Result<std::unique_ptr<QueuePair>, Error> create_qp(const QpCreateAttributes& attributes);
-  /// EBUSY, with the queue pair untouched, while it is a member of a multicast group or has flow rules.
+  /// EBUSY, with the queue pair untouched, while it is a member of a multicast group, has flow rules or is in an
+  /// indirection table.
   Result<void, Error> check_destroyable(const QueuePair& qp) const;
   /// Sends what is owed first. Its completions stay in the completion queues. For a bounded time the number
   /// goes on to acknowledge the peer's repeats, whose acknowledgement may have been lost.
@@ -101,6 +103,12 @@ class Device {
   Result<std::unique_ptr<SharedReceiveQueue>, Error> create_srq(const SrqCreateAttributes& attributes);
   /// EBUSY, with the queue untouched, while queue pairs use it.
   Result<void, Error> destroy_srq(std::unique_ptr<SharedReceiveQueue>& srq);
+
+  /// For RSS. EINVAL: not all are work queues, or their number is no power of two that the device allows; ENOMEM: too
+  /// many tables.
+  Result<std::unique_ptr<IndirectionTable>, Error> create_indirection_table(std::span<QueuePair* const> queues);
+  /// EBUSY, with the table untouched, while queue pairs use it.
+  Result<void, Error> destroy_indirection_table(std::unique_ptr<IndirectionTable>& table);
 
   Result<std::unique_ptr<XrcDomain>, Error> open_xrc_domain();
   /// EBUSY while anything is in it.
@@ -117,7 +125,7 @@ class Device {
   /// EINVAL: it is not a member.
   Result<void, Error> detach_multicast(QueuePair& qp, const transport::wire::Gid& group);
 
-  /// From now on the queue pair (raw packets) is given the frames that the rule is about; see FlowTable for the order
+  /// From now on the queue pair (raw packets, or RSS) is given the frames that the rule is about; see FlowTable for the order
   /// among rules. EOPNOTSUPP: a datagram queue pair; EINVAL: another one; ENOMEM: too many rules. The rule ends with
   /// destroy_flow(), or with the queue pair.
   Result<FlowId, Error> create_flow(const QueuePair& qp, const FlowRule& rule);
@@ -179,6 +187,7 @@ class Device {
   std::atomic<std::uint32_t> next_pd_{1};
   std::atomic<std::uint32_t> queue_count_{0};  // completion queues
   std::atomic<std::uint32_t> srq_count_{0};
+  std::atomic<std::uint32_t> table_count_{0};  // for RSS
   SrqNumbers srq_numbers_;  // under the engine lock
 };
 

@@ -1,4 +1,7 @@
-// The smaller objects of a device: shared receive queues, XRC domains, address handles, groups, flow rules, windows.
+// The smaller objects of a device: shared receive queues, indirection tables, XRC domains, address handles, groups, flow
+// rules, windows.
+#include <algorithm>
+#include <bit>
 #include <cerrno>
 #include <memory>
 #include <new>
@@ -78,6 +81,44 @@ Result<void, Error> Device::destroy_srq(std::unique_ptr<SharedReceiveQueue>& srq
   return success();
 }
 
+// --- Indirection tables ---
+
+Result<std::unique_ptr<IndirectionTable>, Error> Device::create_indirection_table(
+    std::span<QueuePair* const> queues) {
+  if (auto usable = check_usable(); !usable) return failure(usable.error());
+  if (!std::has_single_bit(queues.size()) || queues.size() > DeviceLimits::kMaxIndirectionTableSize) {
+    return failure(invalid("the size of an indirection table is a power of two, and not more than the device allows"));
+  }
+  const auto is_work_queue = [](const QueuePair* queue) { return queue->attributes().type == QpType::kWorkQueue; };
+  if (!std::all_of(queues.begin(), queues.end(), is_work_queue)) {
+    return failure(invalid("an indirection table is of work queues"));
+  }
+  if (table_count_.fetch_add(1) >= DeviceLimits::kMaxIndirectionTables) {
+    table_count_.fetch_sub(1);
+    return failure(out_of("there are too many indirection tables"));
+  }
+  std::unique_ptr<IndirectionTable> table;
+  try {
+    table = std::make_unique<IndirectionTable>(std::vector(queues.begin(), queues.end()));
+  } catch (const std::bad_alloc&) {
+    table_count_.fetch_sub(1);
+    return failure(out_of("there is no memory for the indirection table"));
+  }
+  for (QueuePair* const queue : queues) queue->users.fetch_add(1);
+  return table;
+}
+
+Result<void, Error> Device::destroy_indirection_table(std::unique_ptr<IndirectionTable>& table) {
+  if (auto usable = check_usable(); !usable) return usable;
+  if (table->users.load() > 0) return failure(busy("queue pairs still use the indirection table"));
+  for (QueuePair* const queue : table->queues()) queue->users.fetch_sub(1);
+  table.reset();
+  table_count_.fetch_sub(1);
+  return success();
+}
+
+// --- XRC domains ---
+
 Result<std::unique_ptr<XrcDomain>, Error> Device::open_xrc_domain() {
   if (auto usable = check_usable(); !usable) return failure(usable.error());
   return std::make_unique<XrcDomain>();
@@ -140,7 +181,7 @@ Result<FlowId, Error> Device::create_flow(const QueuePair& qp, const FlowRule& r
   if (qp.attributes().type == QpType::kUd) {
     return failure(Error{.code = EOPNOTSUPP, .message = "flow rules for datagram queue pairs are not offered"});
   }
-  if (qp.attributes().type != QpType::kRawPacket) {
+  if (qp.attributes().type != QpType::kRawPacket && qp.attributes().type != QpType::kRss) {
     return failure(invalid("flow rules are for queue pairs of raw packets"));
   }
   const Engine::Guard guard(*engine_);

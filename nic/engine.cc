@@ -278,7 +278,12 @@ void Engine::forget_queue(CompletionQueue& queue) {
 
 void Engine::on_qp_event(transport::QpNumber number, transport::QpEvent event) {
   QueuePair* const qp = queue_pairs_.find(number);
-  if (qp != nullptr && handlers_.on_qp) handlers_.on_qp(qp->context(), event);
+  if (qp == nullptr) return;
+  if (qp->attributes().type == QpType::kWorkQueue) {
+    if (event == transport::QpEvent::kFatal && handlers_.on_wq_fatal) handlers_.on_wq_fatal(qp->context());
+  } else if (handlers_.on_qp) {
+    handlers_.on_qp(qp->context(), event);
+  }
 }
 
 void Engine::on_srq_limit(SharedReceiveQueue& srq) {

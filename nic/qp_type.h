@@ -9,10 +9,16 @@
 namespace urnic::nic {
 
 /// An XRC initiator only sends, an XRC target only receives, into the shared receive queues of its XRC domain. A raw
-/// packet queue pair sends and receives Ethernet frames.
-enum class QpType : std::uint8_t { kRc, kUc, kUd, kXrcInitiator, kXrcTarget, kRawPacket };
+/// packet queue pair sends and receives Ethernet frames. One for RSS hands those that flow rules give it on to work
+/// queues, which only receive; it has neither queues nor states of its own.
+enum class QpType : std::uint8_t { kRc, kUc, kUd, kXrcInitiator, kXrcTarget, kRawPacket, kRss, kWorkQueue };
 
-/// The InfiniBand service whose packets it understands; none for raw packets, which are not InfiniBand's.
+/// Whether it is about Ethernet frames, and knows no packets of InfiniBand.
+constexpr bool is_for_frames(QpType type) {
+  return type == QpType::kRawPacket || type == QpType::kRss || type == QpType::kWorkQueue;
+}
+
+/// The InfiniBand service whose packets it understands; none for frames, which are not InfiniBand's.
 constexpr std::optional<transport::wire::Service> service_of(QpType type) {
   using transport::wire::Service;
   switch (type) {
@@ -24,6 +30,8 @@ constexpr std::optional<transport::wire::Service> service_of(QpType type) {
     case QpType::kXrcTarget:
       return Service::kXrc;
     case QpType::kRawPacket:
+    case QpType::kRss:
+    case QpType::kWorkQueue:
       return std::nullopt;
     case QpType::kRc:
       break;
@@ -32,10 +40,15 @@ constexpr std::optional<transport::wire::Service> service_of(QpType type) {
 }
 
 /// Whether it has one peer, fixed in RTR, and a path to it.
-constexpr bool is_connected(QpType type) { return type != QpType::kUd && type != QpType::kRawPacket; }
-/// Whether it has, or shares, a receive queue of its own accord; an XRC target finds one with each message.
+constexpr bool is_connected(QpType type) { return type != QpType::kUd && !is_for_frames(type); }
+/// Whether work can be posted to its send queue in some state.
+constexpr bool has_send_queue(QpType type) {
+  return type != QpType::kXrcTarget && type != QpType::kRss && type != QpType::kWorkQueue;
+}
+/// Whether it has, or shares, a receive queue of its own accord; an XRC target finds one with each message, and RSS one
+/// with each frame.
 constexpr bool has_receive_queue(QpType type) {
-  return type != QpType::kXrcInitiator && type != QpType::kXrcTarget;
+  return type != QpType::kXrcInitiator && type != QpType::kXrcTarget && type != QpType::kRss;
 }
 
 }  // namespace urnic::nic

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "nic/engine.h"
+#include "nic/indirection_table.h"
 #include "nic/multicast_groups.h"
 #include "nic/queue_pair_state.h"
 #include "nic/raw_packet_endpoint.h"
@@ -45,6 +46,8 @@ std::unique_ptr<transport::Endpoint> make_endpoint(QpType type, const transport:
     case QpType::kUd:
       return std::make_unique<transport::UdEndpoint>(surroundings);
     case QpType::kRawPacket:
+    case QpType::kRss:
+    case QpType::kWorkQueue:
       return std::make_unique<RawPacketEndpoint>(surroundings);
     case QpType::kRc:
     case QpType::kXrcInitiator:
@@ -68,6 +71,8 @@ bool is_possible(QpType type, transport::SendOperation operation) {
     case QpType::kRawPacket:
       return operation == SendOperation::kSend;
     case QpType::kXrcTarget:
+    case QpType::kRss:
+    case QpType::kWorkQueue:
       break;
   }
   return false;
@@ -228,6 +233,11 @@ CompletionQueue* QueuePair::completions_for(const transport::wire::Packet& packe
   return attributes_.xrc_domain->completions_of(packet.xrc_srq);
 }
 
+QueuePair& QueuePair::receiver_of(std::span<const std::byte> frame) {
+  if (attributes_.type != QpType::kRss) return *this;
+  return attributes_.work_queues->queue_for(attributes_.hash.of(FlowHeaders::read(frame)));
+}
+
 void QueuePair::on_frame(std::span<const std::byte> frame, transport::Time now) {
   transport::wire::Packet packet;
   packet.payload = frame;
@@ -245,6 +255,9 @@ bool QueuePair::note_state() {
 
 Result<void, Error> QueuePair::modify(const QpAttributes& attributes) {
   if (engine_.is_abandoned()) return failure(abandoned_error());
+  if (attributes_.type == QpType::kRss) {
+    return failure(Error{.code = EOPNOTSUPP, .message = "a queue pair for RSS has no states"});
+  }
   if (auto checked = check_ranges(attributes); !checked) return checked;
   // What was executed for the peer is said before it is forgotten.
   const bool forgets = attributes.state == QpState::kReset || attributes.state == QpState::kError;

@@ -16,6 +16,7 @@
 #include "nic/posting.h"
 #include "nic/protection_domain.h"
 #include "nic/qp_type.h"
+#include "nic/rss_hash.h"
 #include "nic/timer_queue.h"
 #include "transport/endpoint.h"
 #include "transport/qp_state.h"
@@ -27,6 +28,7 @@
 namespace urnic::nic {
 
 class Engine;
+class IndirectionTable;
 class SharedReceiveQueue;
 class XrcDomain;
 
@@ -43,10 +45,12 @@ struct QpCreateAttributes {
   QpType type = QpType::kRc;
   QpCapabilities capabilities{};
   ProtectionDomain* pd = nullptr;            ///< required, but for an XRC target, which has none
-  CompletionQueue* send_queue = nullptr;     ///< completions of sends; required, but for an XRC target
+  CompletionQueue* send_queue = nullptr;     ///< completions of sends; required where sends can be posted
   CompletionQueue* receive_queue = nullptr;  ///< completions of receives; required where receives can be posted
   SharedReceiveQueue* srq = nullptr;         ///< to receive into instead of a queue of its own (all but XRC)
   XrcDomain* xrc_domain = nullptr;           ///< of an XRC target; required
+  IndirectionTable* work_queues = nullptr;   ///< of RSS, which chooses among them by the hash; required
+  RssHash hash{};
   bool all_signaled = false;                 ///< sq_sig_all
   void* context = nullptr;                   ///< for the layer above (events name the queue pair by it)
 };
@@ -141,9 +145,12 @@ class QueuePair {
 
   /// Changes state and attributes as libibverbs' modify_qp does, after checking that the transition is legal
   /// and that all it needs and nothing it forbids is given (nic/queue_pair_state.h). EINVAL with the reason;
-  /// nothing is changed then. Never waits for the network.
+  /// nothing is changed then. Never waits for the network. EOPNOTSUPP: one for RSS has no states.
   Result<void, Error> modify(const QpAttributes& attributes);
   QpAttributes query() const;
+
+  /// Indirection tables that a work queue is in; destroying it is refused while there are any.
+  std::atomic<std::uint32_t> users{0};
 
   // --- The engine's side; under the engine lock ---
 
@@ -156,7 +163,9 @@ class QueuePair {
 
   /// Passes on a packet that was checked. A completion that it causes is held back while its acknowledgement is owed.
   void on_packet(const transport::wire::Packet& packet, transport::Time now);
-  /// Passes on an Ethernet frame that a flow rule gives to this queue pair, which is for raw packets.
+  /// Whose receive a frame takes that a flow rule gives to this queue pair: this one, or a work queue.
+  QueuePair& receiver_of(std::span<const std::byte> frame);
+  /// Passes on such a frame to its receiver.
   void on_frame(std::span<const std::byte> frame, transport::Time now);
   /// Lets held completions go: the acknowledgements have left, or never will.
   void release_completions() { debt_.settle(); }

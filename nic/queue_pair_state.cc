@@ -47,9 +47,11 @@ constexpr Types kConnected = of({QpType::kRc, QpType::kUc, QpType::kXrcInitiator
 constexpr Types kResponders = of({QpType::kRc, QpType::kXrcTarget});
 constexpr Types kSilent = of({QpType::kUc, QpType::kXrcInitiator});
 constexpr Types kRaw = of({QpType::kRawPacket});
+constexpr Types kWorkQueue = of({QpType::kWorkQueue});
 constexpr Types kInfiniband = of({QpType::kRc, QpType::kUc, QpType::kUd, QpType::kXrcInitiator, QpType::kXrcTarget});
 constexpr Types kAll =
-    of({QpType::kRc, QpType::kUc, QpType::kUd, QpType::kXrcInitiator, QpType::kXrcTarget, QpType::kRawPacket});
+    of({QpType::kRc, QpType::kUc, QpType::kUd, QpType::kXrcInitiator, QpType::kXrcTarget, QpType::kRawPacket,
+        QpType::kWorkQueue});
 
 constexpr Attributes kRoute = kAddress | kPathMtu | kDestinationQp | kReceivePsn;
 constexpr Attributes kRetries = kAckTimeout | kRetryCount | kRnrRetry;
@@ -109,6 +111,10 @@ constexpr Transition kTransitions[] = {
     {kRaw, QpState::kSqDrained, QpState::kReadyToSend},
     {kRaw, QpState::kSqDrained, QpState::kSqDrained},
     {kRaw, QpState::kSqError, QpState::kReadyToSend},
+
+    // Of a work queue: from RESET to RDY, which is RTR here, at once.
+    {kWorkQueue, QpState::kReset, QpState::kReadyToReceive},
+    {kWorkQueue, QpState::kReadyToReceive, QpState::kReadyToReceive},
 };
 
 constexpr auto kStateNames =

@@ -78,7 +78,7 @@ bool Receiver::is_steered_away(std::span<const std::byte> frame, Time now) {
 
 void Receiver::give(std::span<const QpNumber> receivers, std::span<const std::byte> frame, Time now) {
   for (const QpNumber number : receivers) {
-    QueuePair& qp = *around_.queue_pairs.find(number);  // its rules end before it does
+    QueuePair& qp = around_.queue_pairs.find(number)->receiver_of(frame);  // its rules end before it does
     around_.drops.add(DeviceCounter::kSteered);
     qp.on_frame(frame, now);
     around_.scheduler.wake(qp);

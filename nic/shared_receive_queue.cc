@@ -1,6 +1,7 @@
 #include "nic/shared_receive_queue.h"
 
 #include <cerrno>
+#include <new>
 
 #include "nic/engine.h"
 
@@ -8,6 +9,12 @@ namespace urnic::nic {
 
 using transport::ReceiveRequest;
 using transport::Sge;
+
+namespace {
+
+Error invalid(const char* message) { return {.code = EINVAL, .message = message}; }
+
+}  // namespace
 
 SharedReceiveQueue::SharedReceiveQueue(Engine& engine, std::uint32_t number, const SrqCreateAttributes& attributes)
     : engine_(engine),
@@ -36,20 +43,38 @@ PostStatus SharedReceiveQueue::Batch::post(const ReceiveRequest& request, std::s
   return PostStatus::kPosted;
 }
 
-Result<void, Error> SharedReceiveQueue::arm(std::uint32_t limit) {
+Result<void, Error> SharedReceiveQueue::modify(const Changes& changes) {
   if (engine_.is_abandoned()) return failure(abandoned_error());
-  if (limit > queue_.limits().work_requests) {
-    return failure(Error{.code = EINVAL, .message = "the limit is more than the shared receive queue holds"});
+  if (!changes.max_wr) return apply(changes, nullptr);
+  if (*changes.max_wr == 0 || *changes.max_wr > DeviceLimits::kMaxWorkRequests) {
+    return failure(invalid("a shared receive queue has at least one work request, and not more than the device allows"));
   }
+  // Memory is had before, and given back after, the time in which nobody can post or receive.
+  try {
+    transport::ReceiveQueue resized({.work_requests = *changes.max_wr, .sges = attributes_.max_sge},
+                                    attributes_.pd->memory);
+    return apply(changes, &resized);
+  } catch (const std::bad_alloc&) {
+    return failure(Error{.code = ENOMEM, .message = "there is no memory for the shared receive queue"});
+  }
+}
+
+Result<void, Error> SharedReceiveQueue::apply(const Changes& changes, transport::ReceiveQueue* resized) {
+  const std::lock_guard nobody_posts(mutex_);
   const Engine::Guard guard(engine_);
-  queue_.arm_limit(limit, this);
+  const std::uint32_t limit = changes.limit.value_or(queue_.limit());
+  const std::uint32_t room = resized != nullptr ? *changes.max_wr : queue_.limits().work_requests;
+  if (queue_.size() > room) return failure(invalid("more receives wait than the shared receive queue would hold"));
+  if (limit > room) return failure(invalid("the limit is more than the shared receive queue holds"));
+  if (resized != nullptr) queue_.exchange_rings(*resized);
+  if (changes.limit) queue_.arm_limit(limit, this);
   return success();
 }
 
-std::uint32_t SharedReceiveQueue::limit() const {
-  if (engine_.is_abandoned()) return 0;
+SharedReceiveQueue::Size SharedReceiveQueue::size() const {
+  if (engine_.is_abandoned()) return {.max_wr = attributes_.max_wr};
   const Engine::Guard guard(engine_);
-  return queue_.limit();
+  return {.max_wr = queue_.limits().work_requests, .limit = queue_.limit()};
 }
 
 transport::ReceiveEnd SharedReceiveQueue::receive_end(CompletionQueue* completions) {

@@ -35,7 +35,7 @@ class SharedReceiveQueue final : private transport::LimitSink {
   /// What XRCETH names it by; 0 when it is not for XRC.
   std::uint32_t number() const { return number_; }
   void* context() const { return attributes_.context; }
-  const SrqCreateAttributes& attributes() const { return attributes_; }  ///< with the granted limits
+  const SrqCreateAttributes& attributes() const { return attributes_; }  ///< with the limits granted at first
 
   /// Holds the queue's lock and posts; when it goes out of scope everything posted becomes visible. Any thread.
   class Batch {
@@ -53,11 +53,21 @@ class SharedReceiveQueue final : private transport::LimitSink {
     bool posted_ = false;
   };
 
-  /// Arms the limit event: once fewer than `limit` receives are left after one was taken. EINVAL: more than the queue
-  /// holds.
-  Result<void, Error> arm(std::uint32_t limit);
-  /// The limit that is armed; 0 when none is.
-  std::uint32_t limit() const;
+  struct Changes {
+    /// Room for that many receives, or a few more. Those that wait stay in their order, and queue pairs go on taking them.
+    std::optional<std::uint32_t> max_wr{};
+    /// Arms the limit event: once fewer than `limit` receives are left after one was taken. 0 disarms.
+    std::optional<std::uint32_t> limit{};
+  };
+  /// All of it or nothing. EINVAL: no room at all, more than the device allows, or less than for what waits or for a
+  /// limit; ENOMEM. Any thread.
+  Result<void, Error> modify(const Changes& changes);
+
+  struct Size {
+    std::uint32_t max_wr = 0;
+    std::uint32_t limit = 0;  ///< 0: none is armed
+  };
+  Size size() const;
 
   /// Queue pairs that use it; destroying it is refused while there are any. Control path.
   std::atomic<std::uint32_t> users{0};
@@ -67,6 +77,7 @@ class SharedReceiveQueue final : private transport::LimitSink {
 
  private:
   void on_limit_reached() override;
+  Result<void, Error> apply(const Changes& changes, transport::ReceiveQueue* resized);
 
   Engine& engine_;
   std::uint32_t number_;

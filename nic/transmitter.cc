@@ -48,7 +48,7 @@ bool Transmitter::serve(QueuePair* (Scheduler::*next)(), std::size_t packets_per
   while (left > 0 && !is_blocked_) {
     QueuePair* const qp = (scheduler_.*next)();
     if (qp == nullptr) break;
-    const bool is_raw = qp->attributes().type == QpType::kRawPacket;
+    const bool is_raw = is_for_frames(qp->attributes().type);
     Route route;
     if (!is_raw && !find_route(*qp, route, now)) {
       qp->release_completions();

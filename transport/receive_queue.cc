@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cassert>
+#include <utility>
 
 namespace urnic::transport {
 
@@ -37,6 +38,24 @@ bool ReceiveQueue::take(ReceiveWqe& to) {
     limit_sink_->on_limit_reached();
   }
   return true;
+}
+
+void ReceiveQueue::exchange_rings(ReceiveQueue& other) {
+  assert(other.is_empty() && other.limits_.sges == limits_.sges && size() <= other.limits_.work_requests);
+  const std::uint32_t head = head_.load(std::memory_order_relaxed);
+  const std::uint32_t waiting = size();
+  for (std::uint32_t i = 0; i < waiting; ++i) {
+    const std::size_t from = (head + i) & mask_;
+    other.headers_[i] = headers_[from];
+    std::copy_n(&sges_[from * limits_.sges], headers_[from].sge_count, &other.sges_[std::size_t{i} * limits_.sges]);
+  }
+  std::swap(limits_, other.limits_);
+  std::swap(mask_, other.mask_);
+  headers_.swap(other.headers_);
+  sges_.swap(other.sges_);
+  prepared_ = waiting;
+  head_.store(0, std::memory_order_relaxed);
+  tail_.store(waiting, std::memory_order_release);
 }
 
 void ReceiveQueue::clear() {

@@ -83,6 +83,10 @@ class ReceiveQueue {
   /// Drops everything; only while nobody posts (queue pair to RESET).
   void clear();
 
+  /// Takes the rings of `other`, which is empty, and goes on there with all that waits; `other` has the old ones then.
+  /// It has as many elements per work request and holds what waits. Only while neither side does anything.
+  void exchange_rings(ReceiveQueue& other);
+
  private:
   struct Header {
     std::uint64_t wr_id;

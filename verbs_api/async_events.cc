@@ -15,6 +15,7 @@
 #include "verbs_api/cq.h"
 #include "verbs_api/qp.h"
 #include "verbs_api/srq.h"
+#include "verbs_api/wq.h"
 
 namespace urnic::verbs_api {
 namespace {
@@ -26,6 +27,9 @@ bool is_of_cq(const ibv_async_event& event) {
 }
 bool is_of_srq(const ibv_async_event& event) {
   return event.event_type == IBV_EVENT_SRQ_LIMIT_REACHED;
+}
+bool is_of_wq(const ibv_async_event& event) {
+  return event.event_type == IBV_EVENT_WQ_FATAL;
 }
 
 ibv_event_type type_of(QpEvent event) {
@@ -93,6 +97,8 @@ int AsyncEvents::wait(ibv_async_event& event) {
     ++Cq::of(event.element.cq).async_events_fetched;
   } else if (is_of_srq(event)) {
     ++Srq::of(event.element.srq).events_fetched;
+  } else if (is_of_wq(event)) {
+    ++Wq::of(event.element.wq).events_fetched;
   } else {
     ++Qp::of(event.element.qp).events_fetched;
   }
@@ -125,7 +131,7 @@ void AsyncEvents::forget_if(Predicate concerns) {
 
 void AsyncEvents::forget(const ibv_qp& qp) {
   forget_if([&qp](const ibv_async_event& event) {
-    return !is_of_cq(event) && !is_of_srq(event) && event.element.qp == &qp;
+    return !is_of_cq(event) && !is_of_srq(event) && !is_of_wq(event) && event.element.qp == &qp;
   });
 }
 
@@ -137,11 +143,19 @@ void AsyncEvents::forget(const ibv_srq& srq) {
   forget_if([&srq](const ibv_async_event& event) { return is_of_srq(event) && event.element.srq == &srq; });
 }
 
+void AsyncEvents::forget(const ibv_wq& wq) {
+  forget_if([&wq](const ibv_async_event& event) { return is_of_wq(event) && event.element.wq == &wq; });
+}
+
 void deliver_qp_event(void* qp, QpEvent event) noexcept {
-  ibv_qp& concerned = static_cast<Qp*>(qp)->qp_base;
+  static_cast<QpHandles*>(qp)->push(type_of(event));
+}
+
+void deliver_wq_fatal(void* wq) noexcept {
+  Wq& concerned = *static_cast<Wq*>(wq);
   Context::of(concerned.context)
       .async_events()
-      .push({.element = {.qp = &concerned}, .event_type = type_of(event)});
+      .push({.element = {.wq = &concerned}, .event_type = IBV_EVENT_WQ_FATAL});
 }
 
 void deliver_srq_limit(void* srq) noexcept {
@@ -196,6 +210,14 @@ void ibv_ack_async_event(ibv_async_event* event) {
       ++srq.events_completed;
       pthread_cond_signal(&srq.cond);
       pthread_mutex_unlock(&srq.mutex);
+      return;
+    }
+    case IBV_EVENT_WQ_FATAL: {
+      ibv_wq& wq = *event->element.wq;
+      pthread_mutex_lock(&wq.mutex);
+      ++wq.events_completed;
+      pthread_cond_signal(&wq.cond);
+      pthread_mutex_unlock(&wq.mutex);
       return;
     }
     case IBV_EVENT_QP_FATAL:

@@ -32,6 +32,7 @@ class AsyncEvents {
   void forget(const ibv_qp& qp);
   void forget(const ibv_cq& cq);
   void forget(const ibv_srq& srq);
+  void forget(const ibv_wq& wq);
 
  private:
   bool take(ibv_async_event& event);
@@ -43,8 +44,10 @@ class AsyncEvents {
   std::deque<ibv_async_event> events_;
 };
 
-/// The device's event handlers: `qp`, `srq` and `cq` are what was given as context when they were created.
+/// The device's event handlers: `qp` (QpHandles), `wq`, `srq` and `cq` are what was given as context when they were
+/// created.
 void deliver_qp_event(void* qp, transport::QpEvent event) noexcept;
+void deliver_wq_fatal(void* wq) noexcept;
 void deliver_srq_limit(void* srq) noexcept;
 void deliver_cq_overrun(void* cq) noexcept;
 

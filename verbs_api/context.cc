@@ -1,10 +1,11 @@
 #include "verbs_api/context.h"
 
 #include <fcntl.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <optional>
+#include <utility>
 
 #include "verbs_api/ah.h"
 #include "verbs_api/comp_channel.h"
@@ -18,16 +19,18 @@
 #include "verbs_api/pd.h"
 #include "verbs_api/process_device.h"
 #include "verbs_api/qp.h"
+#include "verbs_api/rwq_ind_table.h"
 #include "verbs_api/srq.h"
+#include "verbs_api/wq.h"
 #include "verbs_api/xrcd.h"
 
 namespace urnic::verbs_api {
 
-Context::Context(ibv_device& device, nic::Device& nic) : verbs_context{}, nic_(nic) {
+Context::Context(ibv_device& device, nic::Device& nic, std::shared_ptr<CommandFile> file, int fd)
+    : verbs_context{}, nic_(nic), file_(std::move(file)) {
   fill_operations(*this);
   context.device = &device;
-  // Programs hand this one around and look at its number; there is no kernel behind it to send commands to.
-  context.cmd_fd = memfd_create("urnic", MFD_CLOEXEC);
+  context.cmd_fd = fd;
   context.async_fd = async_events_.fd();
   context.num_comp_vectors = 1;
   pthread_mutex_init(&context.mutex, nullptr);
@@ -42,9 +45,25 @@ Context::~Context() {
 }
 
 Context* Context::open(ibv_device& device, nic::Device& nic) {
-  auto* const opened = new Context(device, nic);
-  if (opened->context.cmd_fd < 0 || opened->context.async_fd < 0) {
+  const int fd = CommandFile::create();
+  const auto identity = fd >= 0 ? CommandFile::identify(fd) : std::nullopt;
+  if (!identity) {
+    return nullptr;
+  }
+  Context* const opened = import(device, nic, std::make_shared<CommandFile>(*identity), fd);
+  if (opened == nullptr) {
     const int code = errno;
+    ::close(fd);
+    return fail(code);
+  }
+  return opened;
+}
+
+Context* Context::import(ibv_device& device, nic::Device& nic, std::shared_ptr<CommandFile> file, int fd) {
+  auto* const opened = new Context(device, nic, std::move(file), fd);
+  if (opened->context.async_fd < 0) {
+    const int code = errno;
+    opened->context.cmd_fd = -1;
     delete opened;
     return fail(code);
   }
@@ -55,7 +74,7 @@ Context* Context::open(ibv_device& device, nic::Device& nic) {
 bool Context::has_objects() const {
   return !pds.empty() || !mrs.empty() || !channels.empty() || !cqs.empty() || !qps.empty() || !srqs.empty() ||
          !xrcds.empty() || !mws.empty() || !ahs.empty() || !dms.empty() || !tds.empty() ||
-         !flows.empty();
+         !flows.empty() || !wqs.empty() || !tables.empty();
 }
 
 void Context::close() {
@@ -68,6 +87,12 @@ void Context::close() {
     }
     for (Qp* const qp : qps) {
       qp->end();
+    }
+    for (RwqIndTable* const table : tables) {
+      table->end();
+    }
+    for (Wq* const wq : wqs) {
+      wq->end();
     }
     for (Ah* const ah : ahs) {
       ah->end();

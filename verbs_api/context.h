@@ -4,11 +4,13 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <mutex>
 #include <unordered_set>
 
 #include "nic/device.h"
 #include "verbs_api/async_events.h"
+#include "verbs_api/command_file.h"
 #include "verbs_api/libibverbs.h"
 
 namespace urnic::verbs_api {
@@ -22,8 +24,10 @@ struct Mr;
 struct Mw;
 struct Pd;
 struct Qp;
+struct RwqIndTable;
 struct Srq;
 struct Td;
+struct Wq;
 struct Xrcd;
 
 /// Begins with the block in which programs look for operations. Knows the objects made through it, so that
@@ -33,6 +37,8 @@ class Context : public verbs_context {
  public:
   /// Null and errno when descriptors or memory cannot be had.
   static Context* open(ibv_device& device, nic::Device& nic);
+  /// One more on a file that is there, by another descriptor of it, which it takes over unless it fails.
+  static Context* import(ibv_device& device, nic::Device& nic, std::shared_ptr<CommandFile> file, int fd);
   static Context& of(ibv_context* context) {
     return *static_cast<Context*>(reinterpret_cast<verbs_context*>(reinterpret_cast<std::byte*>(context) -
                                                                    offsetof(verbs_context, context)));
@@ -42,6 +48,8 @@ class Context : public verbs_context {
 
   nic::Device& nic() const { return nic_; }
   AsyncEvents& async_events() { return async_events_; }
+  /// What it shares with those that import it.
+  const std::shared_ptr<CommandFile>& file() const { return file_; }
 
   /// Ends every object and frees the context, unless the program still holds some: then their memory stays.
   void close();
@@ -74,13 +82,17 @@ class Context : public verbs_context {
   std::unordered_set<Dm*> dms;
   std::unordered_set<Td*> tds;
   std::unordered_set<Flow*> flows;
+  std::unordered_set<Wq*> wqs;
+  std::unordered_set<RwqIndTable*> tables;
+  int next_table_number = 1;
 
  private:
-  Context(ibv_device& device, nic::Device& nic);
+  Context(ibv_device& device, nic::Device& nic, std::shared_ptr<CommandFile> file, int fd);
   ~Context();
   bool has_objects() const;
 
   nic::Device& nic_;
+  std::shared_ptr<CommandFile> file_;
   AsyncEvents async_events_;
   std::mutex mutex_;
   std::atomic<Death> death_{Death::kAlive};

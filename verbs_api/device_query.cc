@@ -11,6 +11,7 @@
 #include "verbs_api/device_list.h"
 #include "verbs_api/failure.h"
 #include "verbs_api/operations.h"
+#include "verbs_api/rss_attributes.h"
 #include "verbs_api/vendor.h"
 
 namespace urnic::verbs_api {
@@ -28,7 +29,7 @@ constexpr std::uint64_t kTimeMask = std::numeric_limits<std::int64_t>::max();
 
 constexpr unsigned int kCapabilities = IBV_DEVICE_CURR_QP_STATE_MOD | IBV_DEVICE_SYS_IMAGE_GUID |
                                        IBV_DEVICE_RC_RNR_NAK_GEN | IBV_DEVICE_XRC | IBV_DEVICE_MEM_WINDOW |
-                                       IBV_DEVICE_MANAGED_FLOW_STEERING;
+                                       IBV_DEVICE_MANAGED_FLOW_STEERING | IBV_DEVICE_SRQ_RESIZE;
 
 unsigned int window_capability(nic::Type2Windows windows) {
   return windows == nic::Type2Windows::k2A ? IBV_DEVICE_MEM_WINDOW_TYPE_2A : IBV_DEVICE_MEM_WINDOW_TYPE_2B;
@@ -103,6 +104,12 @@ int query_device_ex(ibv_context* context, const ibv_query_device_ex_input*, ibv_
   ours.device_cap_flags_ex = ours.orig_attr.device_cap_flags;
   ours.completion_timestamp_mask = kTimeMask;
   ours.hca_core_clock = kClockRate;
+  ours.rss_caps = {.supported_qpts = 1u << IBV_QPT_RAW_PACKET,
+                   .max_rwq_indirection_tables = DeviceLimits::kMaxIndirectionTables,
+                   .max_rwq_indirection_table_size = DeviceLimits::kMaxIndirectionTableSize,
+                   .rx_hash_fields_mask = kOfferedHashFields,
+                   .rx_hash_function = IBV_RX_HASH_FUNC_TOEPLITZ};
+  ours.max_wq_type_rq = DeviceLimits::kMaxQueuePairs;  // and of queue pairs together
   ours.cq_mod_caps = {.max_cq_count = DeviceLimits::kMaxModeratedCompletions,
                       .max_cq_period = DeviceLimits::kMaxModerationPeriod};
   ours.phys_port_cnt_ex = ours.orig_attr.phys_port_cnt;

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <mutex>
 #include <span>
+#include <utility>
 
 #include "verbs_api/context.h"
 #include "verbs_api/failure.h"
@@ -40,6 +41,14 @@ int copy_from(void* to, ibv_dm* dm, std::uint64_t offset, std::size_t length) no
 
 }  // namespace
 
+Dm::Dm(ibv_context& opened, std::uint32_t number, std::shared_ptr<nic::DeviceMemory> made)
+    : ibv_dm{}, inner(std::move(made)) {
+  context = &opened;
+  handle = number;
+  memcpy_to_dm = copy_to;
+  memcpy_from_dm = copy_from;
+}
+
 // A forked child has memory, if no NIC: it may allocate, copy and free.
 ibv_dm* alloc_dm(ibv_context* context, ibv_alloc_dm_attr* wanted) noexcept {
   Context& owner = Context::of(context);
@@ -48,10 +57,9 @@ ibv_dm* alloc_dm(ibv_context* context, ibv_alloc_dm_attr* wanted) noexcept {
   return or_out_of_memory([&]() -> ibv_dm* {
     auto memory = owner.nic().device_memory().allocate(wanted->length, wanted->log_align_req);
     if (!memory) return fail(explain("alloc_dm", memory.error()));
-    auto created = std::make_unique<Dm>(*context, std::move(memory.value()));
-    created->memcpy_to_dm = copy_to;
-    created->memcpy_from_dm = copy_from;
+    auto created = std::make_unique<Dm>(*context, owner.file()->next_dm++, std::move(memory.value()));
     if (owner.is_forked()) return created.release();  // the parent's threads may have held the lock
+    owner.file()->dms.add(created->handle, created->inner);
     const std::lock_guard lock(owner.mutex());
     owner.dms.insert(created.get());
     return created.release();
@@ -63,6 +71,7 @@ int free_dm(ibv_dm* dm) noexcept {
   if (owner.is_closed()) return owner.dead_error();
   if (Dm::of(dm).inner->users.load() != 0) return EBUSY;
   if (!owner.is_forked()) {
+    owner.file()->dms.remove(dm->handle, *Dm::of(dm).inner);
     const std::lock_guard lock(owner.mutex());
     owner.dms.erase(&Dm::of(dm));
   }
@@ -83,8 +92,8 @@ ibv_mr* register_dm(ibv_pd* pd, ibv_dm* dm, std::uint64_t offset, std::size_t le
                                   .memory = bytes.value().data()});
   if (mr == nullptr) return nullptr;
   mr->addr = nullptr;  // programs reach it through the NIC only
-  mr->is_zero_based = true;
-  mr->device_memory = &Dm::of(dm);
+  mr->registration->is_zero_based = true;
+  mr->registration->device_memory = Dm::of(dm).inner;
   Dm::of(dm).inner->users.fetch_add(1);
   return mr;
 }

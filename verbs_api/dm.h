@@ -1,8 +1,8 @@
 // Dm: a piece of device memory as programs hold it.
 #pragma once
 
+#include <cstdint>
 #include <memory>
-#include <utility>
 
 #include "nic/device_memory.h"
 #include "verbs_api/libibverbs.h"
@@ -10,12 +10,11 @@
 namespace urnic::verbs_api {
 
 struct Dm : ibv_dm {
-  Dm(ibv_context& opened, std::unique_ptr<nic::DeviceMemory> made) : ibv_dm{}, inner(std::move(made)) {
-    context = &opened;
-  }
+  Dm(ibv_context& opened, std::uint32_t number, std::shared_ptr<nic::DeviceMemory> made);
   static Dm& of(ibv_dm* dm) { return *static_cast<Dm*>(dm); }
 
-  std::unique_ptr<nic::DeviceMemory> inner;
+  /// Shared with the handles by which others have imported it, and with regions over it.
+  std::shared_ptr<nic::DeviceMemory> inner;
 };
 
 }  // namespace urnic::verbs_api

@@ -8,7 +8,6 @@
 
 #include "verbs_api/access_flags.h"
 #include "verbs_api/context.h"
-#include "verbs_api/dm.h"
 #include "verbs_api/failure.h"
 #include "verbs_api/operations.h"
 #include "verbs_api/pd.h"
@@ -18,15 +17,32 @@ namespace urnic::verbs_api {
 using nic::Backing;
 using nic::MemoryRegion;
 
+Mr::Mr(ibv_pd& domain) : ibv_mr{}, registration(std::make_shared<Registration>()) {
+  context = domain.context;
+  pd = &domain;
+  registration->pd = Pd::of(&domain).inner;
+}
+
+Mr::Mr(ibv_pd& domain, std::shared_ptr<Registration> imported)
+    : ibv_mr{}, registration(std::move(imported)), is_imported(true) {
+  context = domain.context;
+  pd = &domain;
+  addr = nullptr;  // as the manual has it
+  length = registration->region.length;
+  handle = registration->region.key;
+  lkey = registration->region.key;
+  rkey = registration->region.key;
+}
+
 Mr::~Mr() {
-  if (is_registered) {
-    end();  // creation was not finished
-  }
+  end();  // creation was not finished
 }
 
 void Mr::end() {
-  const auto removed = Context::of(context).nic().deregister_memory(*Pd::of(pd).inner, lkey);
-  is_registered = false;
+  if (is_imported || !registration->is_registered.exchange(false)) {
+    return;
+  }
+  const auto removed = Context::of(context).nic().deregister_memory(*registration->pd, registration->region.key);
   if (!removed) {
     explain("close_device", removed.error());
   }
@@ -56,14 +72,15 @@ Mr* register_region(ibv_pd& pd, const char* verb, const MemoryRegion& wanted) {
     if (!region) {
       return fail(explain(verb, region.error()));
     }
-    created->region = region.value();
-    created->is_registered = true;
+    created->registration->region = region.value();
+    created->registration->is_registered = true;
     created->addr = wanted.memory;
     created->length = wanted.length;
     created->handle = region.value().key;
     created->lkey = region.value().key;
     created->rkey = region.value().key;
 
+    owner.file()->mrs.add(created->handle, created->registration);
     const std::lock_guard lock(owner.mutex());
     owner.mrs.insert(created.get());
     return created.release();
@@ -89,7 +106,7 @@ ibv_mr* register_memory(ibv_pd* pd, void* memory, std::size_t length, std::uint6
                                   .memory = static_cast<std::byte*>(memory),
                                   .backing = wanted.value().backing});
   if (mr != nullptr) {
-    mr->is_zero_based = wanted.value().is_zero_based;
+    mr->registration->is_zero_based = wanted.value().is_zero_based;
   }
   return mr;
 }
@@ -118,7 +135,7 @@ ibv_mr* register_dma_buf(ibv_pd* pd, std::uint64_t offset, std::size_t length, s
     return nullptr;
   }
   mr->addr = nullptr;  // the mapping is ours alone
-  mr->mapping = std::move(mapping.value());
+  mr->registration->mapping = std::move(mapping.value());
   return mr;
 }
 
@@ -136,9 +153,9 @@ ibv_mr* alloc_null_mr(ibv_pd* pd) noexcept {
 using urnic::verbs_api::Context;
 using urnic::verbs_api::explain;
 using urnic::verbs_api::Mr;
-using urnic::verbs_api::Pd;
 using urnic::verbs_api::refuse;
 using urnic::verbs_api::register_dma_buf;
+using urnic::verbs_api::Registration;
 using urnic::verbs_api::register_memory;
 
 extern "C" {
@@ -165,18 +182,23 @@ int ibv_dereg_mr(ibv_mr* mr) {
   if (owner.is_dead()) {
     return refuse(owner.dead_error());
   }
-  const auto removed = owner.nic().deregister_memory(*Pd::of(mr->pd).inner, mr->lkey);
+  Registration& registration = *Mr::of(mr).registration;
+  if (!registration.is_registered.exchange(false)) {
+    return refuse(EINVAL);  // another handle has done it; the key may be that of another region now
+  }
+  const auto removed = owner.nic().deregister_memory(*registration.pd, mr->lkey);
   if (!removed) {
+    registration.is_registered = true;
     return refuse(explain("dereg_mr", removed.error()));
   }
   {
     const std::lock_guard lock(owner.mutex());
     owner.mrs.erase(&Mr::of(mr));
   }
-  if (Mr::of(mr).device_memory != nullptr) {
-    Mr::of(mr).device_memory->inner->users.fetch_sub(1);
+  owner.file()->mrs.remove(mr->handle, registration);
+  if (registration.device_memory != nullptr) {
+    registration.device_memory->users.fetch_sub(1);
   }
-  Mr::of(mr).is_registered = false;
   delete &Mr::of(mr);
   return 0;
 }

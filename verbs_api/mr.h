@@ -1,37 +1,46 @@
 // Mr: a memory region as programs hold it.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 
+#include "nic/device_memory.h"
 #include "nic/memory_region.h"
+#include "nic/protection_domain.h"
 #include "transport/result.h"
 #include "verbs_api/libibverbs.h"
 #include "verbs_api/mapping.h"
 
 namespace urnic::verbs_api {
 
-struct Dm;
+/// What is registered with the device, whatever handles of it there are.
+struct Registration {
+  nic::MemoryRegion region;
+  std::shared_ptr<nic::ProtectionDomain> pd;
+  std::atomic<bool> is_registered{false};
+  bool is_zero_based = false;
+  std::shared_ptr<nic::DeviceMemory> device_memory;  ///< of a region over device memory
+  Mapping mapping;                                   ///< of a region over a dma-buf
+};
 
 struct Mr : ibv_mr {
-  explicit Mr(ibv_pd& domain) : ibv_mr{} {
-    context = domain.context;
-    pd = &domain;
-  }
+  /// One whose region is still to be registered.
+  explicit Mr(ibv_pd& domain);
+  /// A handle more of what is registered.
+  Mr(ibv_pd& domain, std::shared_ptr<Registration> imported);
   ~Mr();
   Mr(const Mr&) = delete;
   Mr& operator=(const Mr&) = delete;
 
   static Mr& of(ibv_mr* mr) { return *static_cast<Mr*>(mr); }
 
-  /// Deregisters; the context is closing.
+  /// Deregisters, unless it is only imported; the context is closing.
   void end();
 
-  nic::MemoryRegion region;  ///< as it is registered
-  bool is_registered = false;
-  bool is_zero_based = false;
-  Dm* device_memory = nullptr;  ///< of a region over device memory
-  Mapping mapping;              ///< of a region over a dma-buf
+  std::shared_ptr<Registration> registration;  ///< shared with imported handles
+  bool is_imported = false;
 };
 
 /// What the access flags of a registration ask for.

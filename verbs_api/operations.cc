@@ -8,6 +8,7 @@ void fill_operations(verbs_context& context) {
   context.create_cq_ex = create_cq_ex;
   context.modify_cq = modify_cq;
   context.create_qp_ex = create_qp_ex;
+  context.open_qp = open_qp;
   context.alloc_td = alloc_td;
   context.dealloc_td = dealloc_td;
   context.alloc_parent_domain = alloc_parent_domain;
@@ -20,6 +21,11 @@ void fill_operations(verbs_context& context) {
   context.alloc_dm = alloc_dm;
   context.free_dm = free_dm;
   context.reg_dm_mr = register_dm;
+  context.create_wq = create_wq;
+  context.modify_wq = modify_wq;
+  context.destroy_wq = destroy_wq;
+  context.create_rwq_ind_table = create_rwq_ind_table;
+  context.destroy_rwq_ind_table = destroy_rwq_ind_table;
   context.ibv_create_flow = create_flow;
   context.ibv_destroy_flow = destroy_flow;
   context.sz = sizeof(verbs_context);

@@ -15,6 +15,7 @@ int request_notification(ibv_cq* cq, int solicited_only) noexcept;
 int post_send(ibv_qp* qp, ibv_send_wr* first, ibv_send_wr** bad) noexcept;
 int post_receive(ibv_qp* qp, ibv_recv_wr* first, ibv_recv_wr** bad) noexcept;
 int post_srq_receive(ibv_srq* srq, ibv_recv_wr* first, ibv_recv_wr** bad) noexcept;
+int post_wq_receive(ibv_wq* wq, ibv_recv_wr* first, ibv_recv_wr** bad) noexcept;
 // device_query.cc, port_query.cc
 int query_device_ex(ibv_context* context, const ibv_query_device_ex_input* input,
                     ibv_device_attr_ex* attributes, std::size_t size) noexcept;
@@ -24,6 +25,14 @@ int query_port(ibv_context* context, std::uint8_t port, ibv_port_attr* attribute
 ibv_cq_ex* create_cq_ex(ibv_context* context, ibv_cq_init_attr_ex* wanted) noexcept;
 int modify_cq(ibv_cq* cq, ibv_modify_cq_attr* wanted) noexcept;
 ibv_qp* create_qp_ex(ibv_context* context, ibv_qp_init_attr_ex* wanted) noexcept;
+// wq.cc, rwq_ind_table.cc
+ibv_wq* create_wq(ibv_context* context, ibv_wq_init_attr* wanted) noexcept;
+int modify_wq(ibv_wq* wq, ibv_wq_attr* wanted) noexcept;
+int destroy_wq(ibv_wq* wq) noexcept;
+ibv_rwq_ind_table* create_rwq_ind_table(ibv_context* context, ibv_rwq_ind_table_init_attr* wanted) noexcept;
+int destroy_rwq_ind_table(ibv_rwq_ind_table* table) noexcept;
+// open_qp.cc
+ibv_qp* open_qp(ibv_context* context, ibv_qp_open_attr* wanted) noexcept;
 // srq.cc, xrcd.cc
 ibv_srq* create_srq_ex(ibv_context* context, ibv_srq_init_attr_ex* wanted) noexcept;
 int get_srq_number(ibv_srq* srq, std::uint32_t* number) noexcept;

@@ -102,11 +102,11 @@ ibv_pd* alloc_parent_domain(ibv_context* context, ibv_parent_domain_init_attr* w
     return fail(EINVAL);
   }
   return or_out_of_memory([&]() -> ibv_pd* {
-    Pd& parent = Pd::of(wanted->pd);
-    auto inner = std::make_unique<nic::ProtectionDomain>();
-    inner->id = parent.inner->id;
+    const auto& parent = Pd::of(wanted->pd).inner;
+    auto inner = std::make_shared<nic::ProtectionDomain>();
+    inner->id = parent->id;
     auto created = std::make_unique<Pd>(*context, std::move(inner));
-    created->parent = &parent;
+    created->parent = parent;
     created->td = wanted->td != nullptr ? &Td::of(wanted->td) : nullptr;
     if (has_allocators) {
       created->memory = std::make_unique<ProgramMemory>(*created, *wanted);
@@ -114,7 +114,7 @@ ibv_pd* alloc_parent_domain(ibv_context* context, ibv_parent_domain_init_attr* w
     }
     const std::lock_guard lock(owner.mutex());
     owner.pds.insert(created.get());
-    ++parent.inner->users;
+    ++parent->users;
     if (created->td != nullptr) {
       ++created->td->users;
     }

@@ -9,7 +9,7 @@
 
 namespace urnic::verbs_api {
 
-Pd::Pd(ibv_context& opened, std::unique_ptr<nic::ProtectionDomain> made)
+Pd::Pd(ibv_context& opened, std::shared_ptr<nic::ProtectionDomain> made)
     : ibv_pd{&opened, to_integer(made->id)}, inner(std::move(made)) {}
 
 }  // namespace urnic::verbs_api
@@ -34,6 +34,7 @@ ibv_pd* ibv_alloc_pd(ibv_context* context) {
       return fail(explain("alloc_pd", inner.error()));
     }
     auto created = std::make_unique<Pd>(*context, std::move(inner).value());
+    owner.file()->pds.add(created->handle, created->inner);
     const std::lock_guard lock(owner.mutex());
     owner.pds.insert(created.get());
     return created.release();
@@ -52,7 +53,9 @@ int ibv_dealloc_pd(ibv_pd* pd) {
     }
     owner.pds.erase(&Pd::of(pd));
     if (Pd::of(pd).parent != nullptr) {
-      --Pd::of(pd).parent->inner->users;
+      --Pd::of(pd).parent->users;
+    } else {
+      owner.file()->pds.remove(pd->handle, *Pd::of(pd).inner);
     }
     if (Pd::of(pd).td != nullptr) {
       --Pd::of(pd).td->users;

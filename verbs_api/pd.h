@@ -10,13 +10,14 @@
 namespace urnic::verbs_api {
 
 struct Pd : ibv_pd {
-  Pd(ibv_context& opened, std::unique_ptr<nic::ProtectionDomain> made);
+  Pd(ibv_context& opened, std::shared_ptr<nic::ProtectionDomain> made);
   static Pd& of(ibv_pd* pd) { return *static_cast<Pd*>(pd); }
 
-  std::unique_ptr<nic::ProtectionDomain> inner;
+  /// Shared with the handles by which others have imported it.
+  std::shared_ptr<nic::ProtectionDomain> inner;
 
   // Of a parent domain (parent_domain.cc):
-  Pd* parent = nullptr;  ///< what it was made with, and shares memory regions with; null: this is none
+  std::shared_ptr<nic::ProtectionDomain> parent;  ///< with which it shares memory regions; null: this is none
   Td* td = nullptr;
   std::unique_ptr<ProgramMemory> memory;  ///< null: its queues are on the heap
 };

@@ -9,6 +9,7 @@
 #include "verbs_api/send_request.h"
 #include "verbs_api/sge_array.h"
 #include "verbs_api/srq.h"
+#include "verbs_api/wq.h"
 
 namespace urnic::verbs_api {
 
@@ -111,6 +112,12 @@ int post_send(ibv_qp* qp, ibv_send_wr* first, ibv_send_wr** bad) noexcept {
 int post_receive(ibv_qp* qp, ibv_recv_wr* first, ibv_recv_wr** bad) noexcept {
   return post_list(
       qp->context, first, bad, [qp] { return nic::QueuePair::ReceiveBatch(*Qp::of(qp).inner); },
+      [](auto& batch, const ibv_recv_wr& wr) { return post_one(batch, wr); });
+}
+
+int post_wq_receive(ibv_wq* wq, ibv_recv_wr* first, ibv_recv_wr** bad) noexcept {
+  return post_list(
+      wq->context, first, bad, [wq] { return nic::QueuePair::ReceiveBatch(*Wq::of(wq).inner); },
       [](auto& batch, const ibv_recv_wr& wr) { return post_one(batch, wr); });
 }
 

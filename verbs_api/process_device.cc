@@ -56,7 +56,10 @@ Result<std::unique_ptr<ProcessDevice::Made>, Error> ProcessDevice::make() {
         return open_port(settings, spec, link_mtu);
       });
   made->device->set_event_handlers(
-      {.on_qp = deliver_qp_event, .on_srq_limit = deliver_srq_limit, .on_cq_overrun = deliver_cq_overrun});
+      {.on_qp = deliver_qp_event,
+       .on_wq_fatal = deliver_wq_fatal,
+       .on_srq_limit = deliver_srq_limit,
+       .on_cq_overrun = deliver_cq_overrun});
   return made;
 }
 
@@ -65,9 +68,24 @@ XrcDomains& ProcessDevice::xrc_domains() {
   return made_->xrc_domains;
 }
 
+XrcTargets& ProcessDevice::xrc_targets() {
+  const std::lock_guard lock(mutex_);
+  return made_->xrc_targets;
+}
+
 bool ProcessDevice::is_verbose() const {
   const std::lock_guard lock(mutex_);
   return made_ != nullptr && made_->environment.verbose;
+}
+
+std::optional<ProcessDevice::Importable> ProcessDevice::find(const CommandFile::Identity& identity) const {
+  const std::lock_guard lock(mutex_);
+  for (Context* const open : contexts_) {
+    if (open->file()->identity() == identity) {
+      return Importable{.device = *open->context.device, .nic = open->nic(), .file = open->file()};
+    }
+  }
+  return std::nullopt;
 }
 
 void ProcessDevice::add(Context& context) {

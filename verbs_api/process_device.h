@@ -3,13 +3,17 @@
 
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <unordered_set>
 
 #include "nic/clock.h"
 #include "nic/device.h"
 #include "transport/result.h"
+#include "verbs_api/command_file.h"
 #include "verbs_api/environment.h"
+#include "verbs_api/libibverbs.h"
 #include "verbs_api/xrc_domains.h"
+#include "verbs_api/xrc_targets.h"
 
 namespace urnic::verbs_api {
 
@@ -33,9 +37,19 @@ class ProcessDevice {
 
   /// The XRC domains of the device, which must have been made.
   XrcDomains& xrc_domains();
+  /// And their targets.
+  XrcTargets& xrc_targets();
 
   /// Whether URNIC_VERBOSE asks for explanations.
   bool is_verbose() const;
+
+  struct Importable {
+    ibv_device& device;
+    nic::Device& nic;
+    std::shared_ptr<CommandFile> file;
+  };
+  /// The file with that identity, if any context of it is open.
+  std::optional<Importable> find(const CommandFile::Identity& identity) const;
 
   /// Contexts that are open, for those who have to find them.
   void add(Context& context);
@@ -53,6 +67,7 @@ class ProcessDevice {
     nic::SteadyClock clock;
     std::unique_ptr<nic::Device> device;  // uses the two above
     XrcDomains xrc_domains;
+    XrcTargets xrc_targets;
   };
 
   ProcessDevice();

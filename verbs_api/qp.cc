@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cerrno>
 #include <mutex>
+#include <optional>
 #include <utility>
 
 #include "verbs_api/context.h"
@@ -11,7 +12,10 @@
 #include "verbs_api/failure.h"
 #include "verbs_api/operations.h"
 #include "verbs_api/pd.h"
+#include "verbs_api/process_device.h"
 #include "verbs_api/qp_attributes.h"
+#include "verbs_api/rss_attributes.h"
+#include "verbs_api/rwq_ind_table.h"
 #include "verbs_api/send_request.h"
 #include "verbs_api/srq.h"
 #include "verbs_api/untrusted_enum.h"
@@ -40,8 +44,21 @@ Qp::~Qp() {
   pthread_mutex_destroy(&qp_base.mutex);
 }
 
+void Qp::attach(std::shared_ptr<QpHandles> made) {
+  handles = std::move(made);
+  inner = handles->inner.get();
+  qp_base.qp_num = to_integer(inner->number());
+  qp_base.handle = qp_base.qp_num;
+}
+
 void Qp::end() {
-  Context::of(qp_base.context).nic().destroy_qp(std::move(inner));
+  const bool is_target = inner->attributes().type == nic::QpType::kXrcTarget;
+  const bool was_last = is_target ? ProcessDevice::instance().xrc_targets().close(*handles, *this)
+                                  : handles->remove(*this);
+  inner = nullptr;
+  if (was_last) {
+    Context::of(qp_base.context).nic().destroy_qp(std::move(handles->inner));
+  }
 }
 
 namespace {
@@ -91,7 +108,7 @@ void normalize(nic::QpType type, ibv_qp_init_attr_ex& wanted) {
 bool is_all_of(const ibv_context& context, const ibv_qp_init_attr_ex& wanted) {
   const auto is_of = [&context](const auto* used) { return used == nullptr || used->context == &context; };
   return is_of(wanted.pd) && is_of(wanted.send_cq) && is_of(wanted.recv_cq) && is_of(wanted.srq) &&
-         is_of(wanted.xrcd);
+         is_of(wanted.xrcd) && is_of(wanted.rwq_ind_tbl);
 }
 
 nic::QpCreateAttributes to_create_attributes(nic::QpType type, const ibv_qp_init_attr_ex& wanted) {
@@ -102,17 +119,19 @@ nic::QpCreateAttributes to_create_attributes(nic::QpType type, const ibv_qp_init
           .receive_queue = wanted.recv_cq != nullptr ? Cq::of(wanted.recv_cq).inner.get() : nullptr,
           .srq = wanted.srq != nullptr ? Srq::of(wanted.srq).inner.get() : nullptr,
           .xrc_domain = wanted.xrcd != nullptr ? Xrcd::of(wanted.xrcd).inner : nullptr,
+          .work_queues = wanted.rwq_ind_tbl != nullptr ? RwqIndTable::of(wanted.rwq_ind_tbl).inner.get() : nullptr,
           .all_signaled = wanted.sq_sig_all != 0};
 }
 
 /// `wanted` as ibv_create_qp_ex has it, with nulls for what is not given; its capabilities become those that
-/// were granted.
-ibv_qp* create(ibv_context& context, ibv_qp_init_attr_ex& wanted) {
+/// were granted. With a `hash` it is for RSS.
+ibv_qp* create(ibv_context& context, ibv_qp_init_attr_ex& wanted,
+               const std::optional<nic::RssHash>& hash = std::nullopt) {
   Context& owner = Context::of(&context);
   if (owner.is_dead()) {
     return fail(owner.dead_error());
   }
-  const auto type = to_qp_type(wanted.qp_type);
+  const Result<nic::QpType, int> type = hash ? nic::QpType::kRss : to_qp_type(wanted.qp_type);
   if (!type) {
     return fail(type.error());
   }
@@ -132,7 +151,10 @@ ibv_qp* create(ibv_context& context, ibv_qp_init_attr_ex& wanted) {
   return or_out_of_memory([&]() -> ibv_qp* {
     auto created = std::make_unique<Qp>(context, wanted);
     nic::QpCreateAttributes attributes = to_create_attributes(type.value(), wanted);
-    attributes.context = created.get();
+    auto handles = std::make_shared<QpHandles>();
+    handles->add(*created);
+    attributes.context = handles.get();
+    attributes.hash = hash.value_or(nic::RssHash());
     if ((operations & IBV_QP_EX_WITH_ATOMIC_WRITE) != 0) {
       // Its bytes are handed over with the request.
       std::uint32_t& room = attributes.capabilities.max_inline_data;
@@ -142,9 +164,11 @@ ibv_qp* create(ibv_context& context, ibv_qp_init_attr_ex& wanted) {
     if (!inner) {
       return fail(explain("create_qp", inner.error()));
     }
-    created->inner = std::move(inner).value();
-    created->qp_base.qp_num = to_integer(created->inner->number());
-    created->qp_base.handle = created->qp_base.qp_num;
+    handles->inner = std::move(inner).value();
+    created->attach(handles);
+    if (type.value() == nic::QpType::kXrcTarget) {
+      ProcessDevice::instance().xrc_targets().add(handles);
+    }
     wanted.cap = to_ibv_cap(created->inner->attributes().capabilities);
     if ((wanted.comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS) != 0) {
       created->builder = std::make_unique<WorkRequestBuilder>(*created->inner, operations);
@@ -173,7 +197,8 @@ void show_state(ibv_qp& qp, ibv_qp_state state) {
 
 ibv_qp* create_qp_ex(ibv_context* context, ibv_qp_init_attr_ex* wanted) noexcept {
   constexpr std::uint32_t kKnown = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_XRCD |
-                                   IBV_QP_INIT_ATTR_CREATE_FLAGS | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
+                                   IBV_QP_INIT_ATTR_CREATE_FLAGS | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS |
+                                   IBV_QP_INIT_ATTR_IND_TABLE | IBV_QP_INIT_ATTR_RX_HASH;
 
   const std::uint32_t mask = wanted->comp_mask;
   if ((mask & ~kKnown) != 0 || ((mask & IBV_QP_INIT_ATTR_CREATE_FLAGS) != 0 && wanted->create_flags != 0)) {
@@ -186,7 +211,17 @@ ibv_qp* create_qp_ex(ibv_context* context, ibv_qp_init_attr_ex* wanted) noexcept
   if ((mask & IBV_QP_INIT_ATTR_XRCD) == 0) {
     complete.xrcd = nullptr;
   }
-  ibv_qp* const created = create(*context, complete);
+  std::optional<nic::RssHash> hash;
+  if (is_rss(*wanted)) {
+    const auto named = to_rss_hash(*wanted);
+    if (!named) {
+      return fail(explain("create_qp", named.error()));
+    }
+    hash = named.value();
+  } else {
+    complete.rwq_ind_tbl = nullptr;
+  }
+  ibv_qp* const created = create(*context, complete, hash);
   if (created != nullptr) {
     wanted->cap = complete.cap;
   }
@@ -255,6 +290,9 @@ int ibv_query_qp(ibv_qp* qp, ibv_qp_attr* attr, int, ibv_qp_init_attr* init_attr
   }
   const Qp& asked = Qp::of(qp);
   const auto& created = asked.inner->attributes();
+  if (created.type == nic::QpType::kRss) {
+    return refuse(EOPNOTSUPP);  // it has neither a state nor attributes
+  }
   *attr = urnic::verbs_api::to_ibv_attributes(asked.inner->query(), created.capabilities);
   *init_attr = {};
   init_attr->qp_context = qp->qp_context;

@@ -6,6 +6,7 @@
 
 #include "nic/queue_pair.h"
 #include "verbs_api/libibverbs.h"
+#include "verbs_api/qp_handles.h"
 #include "verbs_api/work_request_builder.h"
 
 namespace urnic::verbs_api {
@@ -19,10 +20,13 @@ struct Qp : ibv_qp_ex {
   static Qp& of(ibv_qp* qp) { return *static_cast<Qp*>(reinterpret_cast<ibv_qp_ex*>(qp)); }
   static Qp& of(ibv_qp_ex* qp) { return *static_cast<Qp*>(qp); }
 
-  /// Takes the device's queue pair away; the context is closing.
+  /// From now on it is a handle of that queue pair, which knows it already.
+  void attach(std::shared_ptr<QpHandles> made);
+  /// Lets go of the device's queue pair, which ends with its last handle.
   void end();
 
-  std::unique_ptr<nic::QueuePair> inner;
+  nic::QueuePair* inner = nullptr;
+  std::shared_ptr<QpHandles> handles;
   const ibv_xrcd* xrcd;                         ///< of an XRC target
   std::unique_ptr<WorkRequestBuilder> builder;  ///< null unless made with send operations flags
   std::uint32_t events_fetched = 0;             ///< under the lock of AsyncEvents

@@ -171,6 +171,8 @@ std::uint64_t offered_send_operations(nic::QpType type) {
     case nic::QpType::kRawPacket:
       return IBV_QP_EX_WITH_SEND;
     case nic::QpType::kXrcTarget:
+    case nic::QpType::kRss:
+    case nic::QpType::kWorkQueue:
       break;
   }
   return 0;

@@ -27,14 +27,16 @@ int check(const Mr& mr, const Wish& wish) {
   if ((wish.changes & ~static_cast<unsigned int>(IBV_REREG_MR_FLAGS_SUPPORTED)) != 0 || wish.changes == 0) return EINVAL;
   if ((wish.changes & kTranslation) != 0 && (wish.memory == nullptr || wish.length == 0)) return EINVAL;
   if ((wish.changes & kDomain) != 0 && (wish.pd == nullptr || wish.pd->context != mr.context)) return EINVAL;
-  const bool is_the_programs = mr.device_memory == nullptr && mr.region.backing != nic::Backing::kNothing &&
-                               mr.mapping.memory() == nullptr;
+  const Registration& registration = *mr.registration;
+  const bool is_the_programs = registration.device_memory == nullptr &&
+                               registration.region.backing != nic::Backing::kNothing &&
+                               registration.mapping.memory() == nullptr;
   return is_the_programs ? 0 : EOPNOTSUPP;
 }
 
 /// The region as it is to be; EINVAL or EOPNOTSUPP for its flags.
 Result<nic::MemoryRegion, int> changed(const Mr& mr, const Wish& wish, bool& is_zero_based) {
-  nic::MemoryRegion region = mr.region;
+  nic::MemoryRegion region = mr.registration->region;
   if ((wish.changes & kRights) != 0) {
     const auto wanted = parse_registration_flags(wish.flags);
     if (!wanted) return wanted.error();
@@ -79,14 +81,16 @@ int ibv_rereg_mr(ibv_mr* mr, int flags, ibv_pd* pd, void* addr, size_t length, i
                   .length = length,
                   .flags = static_cast<unsigned int>(access)};
   if (const int code = check(ours, wish); code != 0) return refuse_input(code);
-  bool is_zero_based = ours.is_zero_based;
+  Registration& registration = *ours.registration;
+  bool is_zero_based = registration.is_zero_based;
   const auto region = changed(ours, wish, is_zero_based);
   if (!region) return refuse_input(region.error());
   ibv_pd* const domain = (wish.changes & kDomain) != 0 ? pd : mr->pd;
-  const auto registered = owner.nic().reregister_memory(*Pd::of(mr->pd).inner, *Pd::of(domain).inner, region.value());
+  const auto registered = owner.nic().reregister_memory(*registration.pd, *Pd::of(domain).inner, region.value());
   if (!registered) return refuse_input(explain("rereg_mr", registered.error()));
-  ours.region = region.value();
-  ours.is_zero_based = is_zero_based;
+  registration.region = region.value();
+  registration.pd = Pd::of(domain).inner;
+  registration.is_zero_based = is_zero_based;
   ours.pd = domain;
   ours.addr = region.value().memory;
   ours.length = region.value().length;

@@ -132,15 +132,15 @@ int ibv_modify_srq(ibv_srq* srq, ibv_srq_attr* srq_attr, int srq_attr_mask) {
   if ((srq_attr_mask & ~(IBV_SRQ_MAX_WR | IBV_SRQ_LIMIT)) != 0) {
     return refuse(EINVAL);
   }
+  urnic::nic::SharedReceiveQueue::Changes changes;
   if ((srq_attr_mask & IBV_SRQ_MAX_WR) != 0) {
-    return refuse(
-        explain("modify_srq", {.code = EOPNOTSUPP, .message = "a shared receive queue cannot be resized"}));
+    changes.max_wr = srq_attr->max_wr;
   }
-  if ((srq_attr_mask & IBV_SRQ_LIMIT) == 0) {
-    return 0;
+  if ((srq_attr_mask & IBV_SRQ_LIMIT) != 0) {
+    changes.limit = srq_attr->srq_limit;
   }
-  const auto armed = Srq::of(srq).inner->arm(srq_attr->srq_limit);
-  return armed ? 0 : refuse(explain("modify_srq", armed.error()));
+  const auto modified = Srq::of(srq).inner->modify(changes);
+  return modified ? 0 : refuse(explain("modify_srq", modified.error()));
 }
 
 int ibv_query_srq(ibv_srq* srq, ibv_srq_attr* srq_attr) {
@@ -149,8 +149,8 @@ int ibv_query_srq(ibv_srq* srq, ibv_srq_attr* srq_attr) {
     return refuse(owner.dead_error());
   }
   const auto& inner = *Srq::of(srq).inner;
-  *srq_attr = {
-      .max_wr = inner.attributes().max_wr, .max_sge = inner.attributes().max_sge, .srq_limit = inner.limit()};
+  const auto size = inner.size();
+  *srq_attr = {.max_wr = size.max_wr, .max_sge = inner.attributes().max_sge, .srq_limit = size.limit};
   return 0;
 }
 

@@ -113,7 +113,7 @@ void DeviceRig::post_shared(std::size_t queue, std::uint32_t length) {
 }
 
 void DeviceRig::arm_limit(std::size_t queue, std::uint32_t limit) {
-  const bool is_armed = shared_queues_[queue]->arm(limit).has_value();
+  const bool is_armed = shared_queues_[queue]->modify({.limit = limit}).has_value();
   require(is_armed == (limit <= kSharedReceives), "a limit can be armed that the shared queue can reach");
 }
 

@@ -35,7 +35,7 @@ std::optional<std::string> SharedReceives::post() {
 
 std::optional<std::string> SharedReceives::arm(std::uint32_t limit) {
   if (auto complaint = check_limit()) return complaint;
-  if (const auto result = host_.srq(number_)->arm(limit); !result)
+  if (const auto result = host_.srq(number_)->modify({.limit = limit}); !result)
     return "arming the limit: " + result.error().message;
   armed_ = Armed{.limit = limit, .first = wr_id_of(newest_post_)};
   return std::nullopt;
@@ -48,8 +48,8 @@ std::optional<std::string> SharedReceives::check_limit() {
     return fmt::format("{} limit events where {} was armed", events, armed_ ? 1 : 0);
   if (events > 0) armed_.reset();
   const std::uint32_t limit = armed_ ? armed_->limit : 0;
-  if (host_.srq(number_)->limit() == limit) return std::nullopt;
-  return fmt::format("the limit is {} and should be {}", host_.srq(number_)->limit(), limit);
+  if (host_.srq(number_)->size().limit == limit) return std::nullopt;
+  return fmt::format("the limit is {} and should be {}", host_.srq(number_)->size().limit, limit);
 }
 
 std::optional<Range> SharedReceives::buffer_of(std::uint64_t wr_id) const {

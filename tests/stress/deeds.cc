@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstring>
+#include <vector>
 
 namespace urnic::stress {
 namespace {
@@ -226,8 +227,9 @@ void change_srq(Objects& objects, Chance& chance) {
   const auto srq = objects.srqs.borrow(chance);
   if (!srq) return;
   ibv_srq_attr attributes{};
+  attributes.max_wr = chance.mostly<std::uint32_t>({1, 16, 300});
   attributes.srq_limit = chance.mostly<std::uint32_t>({0, 1, 5});
-  ibv_modify_srq(srq.get(), &attributes, chance.mostly<int>({IBV_SRQ_LIMIT, IBV_SRQ_MAX_WR}));
+  ibv_modify_srq(srq.get(), &attributes, chance.mostly<int>({IBV_SRQ_LIMIT, IBV_SRQ_MAX_WR, IBV_SRQ_MAX_WR}));
 }
 
 void join_or_leave(Objects& objects, Chance& chance) {
@@ -398,6 +400,15 @@ constexpr Deed kDeeds[] = {
 
 }  // namespace
 
-std::span<const Deed> all_deeds() { return kDeeds; }
+std::span<const Deed> all_deeds() {
+  static const std::vector<Deed> all = [] {
+    std::vector<Deed> joined;
+    for (const std::span<const Deed> some : {std::span<const Deed>(kDeeds), frame_deeds(), sharing_deeds()}) {
+      joined.insert(joined.end(), some.begin(), some.end());
+    }
+    return joined;
+  }();
+  return all;
+}
 
 }  // namespace urnic::stress

@@ -17,4 +17,8 @@ struct Deed {
 
 std::span<const Deed> all_deeds();
 
+// Those of them that have files of their own.
+std::span<const Deed> frame_deeds();
+std::span<const Deed> sharing_deeds();
+
 }  // namespace urnic::stress

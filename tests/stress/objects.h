@@ -31,6 +31,20 @@ struct Objects {
   Pool<ibv_ah> ahs{6};
   Pool<ibv_dm> dms{4};
   Pool<ibv_qp> qps{16};
+  Pool<ibv_wq> wqs{8};
+  Pool<ibv_rwq_ind_table> tables{4};
+  Pool<ibv_qp> frame_qps{6};  ///< for raw packets and RSS
+  Pool<ibv_flow> flows{8};
+  Pool<ibv_xrcd> xrcds{3};
+  Pool<ibv_qp> targets{6};  ///< of XRC; some are handles of the same
+
+  /// Imported from the context above, and what was imported into it.
+  ibv_context* imported = nullptr;
+  Pool<ibv_pd> imported_pds{4};
+  Pool<ibv_mr> imported_mrs{4};
+  Pool<ibv_dm> imported_dms{4};
+
+  int xrc_file = -1;  ///< names a domain
 
   /// Of completions that were polled.
   std::atomic<std::uint64_t> succeeded{0};

@@ -50,6 +50,7 @@ Host::Host(std::size_t end, FakeWire& wire, const ManualClock& clock, const Devi
                                                        : event == QpEvent::kLastWqeReached ? "last WQE"
                                                                                            : "qp");
                                    },
+                               .on_wq_fatal = [this](void*) { events_.push_back("wq fatal"); },
                                .on_srq_limit = [this](void*) { events_.push_back("srq limit"); },
                                .on_cq_overrun = [this](void*) { events_.push_back("cq overrun"); }});
   region_ = device_

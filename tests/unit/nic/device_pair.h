@@ -37,7 +37,8 @@ class Host {
   Device& device() { return *device_; }
   ProtectionDomain& pd() { return *pd_; }
   CompletionQueue& cq() { return *cq_; }
-  /// Asynchronous events so far: "fatal", "drained", "last WQE", "srq limit", "cq overrun", "qp" for others.
+  /// Asynchronous events so far: "fatal", "drained", "last WQE", "wq fatal", "srq limit", "cq overrun",
+  /// "qp" for others.
   std::vector<std::string>& events() { return events_; }
   CompletionChannel& channel() { return channel_; }
   std::vector<std::byte>& memory() { return memory_; }

@@ -74,18 +74,84 @@ TEST_F(SharedReceiveQueueTest, MakesTheSenderWaitWhileItIsEmpty) {
 
 TEST_F(SharedReceiveQueueTest, TellsOnceThatFewerThanTheLimitAreLeft) {
   for (std::uint64_t i = 0; i < 4; ++i) post(*srq_, pair.b(), i, 0, 100);
-  ASSERT_TRUE(srq_->arm(2));
+  ASSERT_TRUE(srq_->modify({.limit = 2}));
   for (std::uint64_t i = 0; i < 2; ++i) pair.a().post_send(i, 0, 8);
   pair.settle();
   EXPECT_THAT(pair.b().events(), IsEmpty());
-  EXPECT_EQ(srq_->limit(), 2u);
+  EXPECT_EQ(srq_->size().limit, 2u);
   for (std::uint64_t i = 0; i < 2; ++i) pair.a().post_send(i, 0, 8);
   pair.settle();
   EXPECT_THAT(pair.b().events(), ElementsAre("srq limit"));
-  EXPECT_EQ(srq_->limit(), 0u);
+  EXPECT_EQ(srq_->size().limit, 0u);
 }
 
-TEST_F(SharedReceiveQueueTest, RefusesALimitItCanNeverHold) { EXPECT_EQ(srq_->arm(9).error().code, EINVAL); }
+TEST_F(SharedReceiveQueueTest, RefusesALimitItCanNeverHold) {
+  EXPECT_EQ(srq_->modify({.limit = 9}).error().code, EINVAL);
+}
+
+// The old rings have been gone round, so that what waits stands across their end.
+TEST_F(SharedReceiveQueueTest, KeepsWhatWaitsInItsOrderWhenItIsResized) {
+  for (std::uint64_t i = 0; i < 6; ++i) {
+    post(*srq_, pair.b(), 100 + i, 0, 100);
+    pair.a().post_send(i, 0, 8);
+    pair.settle();
+  }
+  pair.b().poll();
+  for (std::uint64_t i = 0; i < 8; ++i) post(*srq_, pair.b(), i, 1000 * i, 8);
+  ASSERT_TRUE(srq_->modify({.max_wr = 30}));
+  EXPECT_EQ(srq_->size().max_wr, 32u);
+  for (std::uint64_t i = 8; i < 32; ++i) post(*srq_, pair.b(), i, 1000 * i, 8);
+  EXPECT_EQ(SharedReceiveQueue::Batch(*srq_).post({.wr_id = 99}, {}), PostStatus::kQueueFull);
+  for (std::uint64_t i = 0; i < 32; ++i) {
+    pair.a().memory()[500000] = static_cast<std::byte>(i + 1);
+    pair.a().post_send(i, 500000, 8, i % 2);
+    pair.settle();
+    const std::vector<Completion> completions = pair.b().poll();
+    ASSERT_EQ(completions.size(), 1u);
+    EXPECT_EQ(completions[0].wr_id, i);
+    EXPECT_EQ(pair.b().memory()[1000 * i], static_cast<std::byte>(i + 1));
+  }
+}
+
+TEST_F(SharedReceiveQueueTest, ShrinksNoFurtherThanWhatWaits) {
+  for (std::uint64_t i = 0; i < 5; ++i) post(*srq_, pair.b(), i, 0, 100);
+  EXPECT_EQ(srq_->modify({.max_wr = 4}).error().code, EINVAL);
+  EXPECT_EQ(srq_->size().max_wr, 8u);
+  pair.a().post_send(1, 0, 8);
+  pair.settle();
+  ASSERT_TRUE(srq_->modify({.max_wr = 4}));
+  EXPECT_EQ(srq_->size().max_wr, 4u);
+  EXPECT_EQ(SharedReceiveQueue::Batch(*srq_).post({.wr_id = 9}, {}), PostStatus::kQueueFull);
+}
+
+TEST_F(SharedReceiveQueueTest, KeepsItsLimitWhenItIsResized) {
+  for (std::uint64_t i = 0; i < 4; ++i) post(*srq_, pair.b(), i, 0, 100);
+  ASSERT_TRUE(srq_->modify({.max_wr = 64, .limit = 4}));
+  EXPECT_EQ(srq_->size().limit, 4u);
+  EXPECT_THAT(pair.b().events(), IsEmpty());
+  pair.a().post_send(1, 0, 8);
+  pair.settle();
+  EXPECT_THAT(pair.b().events(), ElementsAre("srq limit"));
+}
+
+TEST_F(SharedReceiveQueueTest, ChangesAllOrNothing) {
+  ASSERT_TRUE(srq_->modify({.limit = 5}));
+  const auto refuses = [&](SharedReceiveQueue::Changes changes) {
+    const auto modified = srq_->modify(changes);
+    EXPECT_EQ(modified ? 0 : modified.error().code, EINVAL);
+    EXPECT_EQ(srq_->size().max_wr, 8u);
+    EXPECT_EQ(srq_->size().limit, 5u);
+  };
+  refuses({.max_wr = 0});
+  refuses({.max_wr = 0, .limit = 1});
+  refuses({.max_wr = DeviceLimits::kMaxWorkRequests + 1});
+  refuses({.max_wr = 0xffffffff});
+  refuses({.max_wr = 4});  // less than the limit
+  refuses({.max_wr = 16, .limit = 17});
+  refuses({.limit = 9});
+  EXPECT_TRUE(srq_->modify({.max_wr = 4, .limit = 4}));
+  EXPECT_TRUE(srq_->modify({}));
+}
 
 TEST_F(SharedReceiveQueueTest, KeepsItsReceivesWhenAQueuePairFails) {
   post(*srq_, pair.b(), 1, 0, 100);

@@ -1,4 +1,7 @@
 // Shared receive queues.
+#include <atomic>
+#include <thread>
+
 #include "tests/unit/verbs_api/verbs_objects.h"
 
 namespace urnic::test {
@@ -88,10 +91,72 @@ TEST_F(SharedReceiveQueue, TellsOnceThatFewReceivesAreLeft) {
   EXPECT_EQ(limits.srq_limit, 0u);
 }
 
-TEST_F(SharedReceiveQueue, CannotBeResized) {
-  EXPECT_EQ(modify({.max_wr = 64, .max_sge = 0, .srq_limit = 0}, IBV_SRQ_MAX_WR), EOPNOTSUPP);
+TEST_F(SharedReceiveQueue, CanBeResizedWhileReceivesWait) {
+  ibv_device_attr device{};
+  ASSERT_EQ(ibv_query_device(context_.get(), &device), 0);
+  EXPECT_NE(device.device_cap_flags & IBV_DEVICE_SRQ_RESIZE, 0u);
+  for (std::uint64_t i = 0; i < 3; ++i) {
+    ASSERT_EQ(post_srq_receive(srq_.get(), i, {}), 0);
+  }
+  ASSERT_EQ(modify({.max_wr = 100, .max_sge = 0, .srq_limit = 0}, IBV_SRQ_MAX_WR), 0);
+  ibv_srq_attr limits{};
+  ASSERT_EQ(ibv_query_srq(srq_.get(), &limits), 0);
+  EXPECT_GE(limits.max_wr, 100u);
+  EXPECT_GE(limits.max_sge, 2u);
+  for (std::uint64_t i = 3; i < 100; ++i) {
+    ASSERT_EQ(post_srq_receive(srq_.get(), i, {}), 0);
+  }
+  EXPECT_EQ(modify({.max_wr = 99, .max_sge = 0, .srq_limit = 0}, IBV_SRQ_MAX_WR), EINVAL);
+  for (std::uint64_t i = 0; i < 100; ++i) {
+    ASSERT_EQ(post_send(sender_.get(), request(IBV_WR_SEND, 1000), {}), 0);
+    for (int k = 0; k < 2; ++k) {
+      const ibv_wc wc = next_completion(cq_.get());
+      ASSERT_EQ(wc.status, IBV_WC_SUCCESS);
+      EXPECT_TRUE(wc.wr_id == i || wc.wr_id == 1000) << wc.wr_id;
+    }
+  }
+  EXPECT_EQ(modify({.max_wr = 1, .max_sge = 0, .srq_limit = 1}, IBV_SRQ_MAX_WR | IBV_SRQ_LIMIT), 0);
+  ASSERT_EQ(ibv_query_srq(srq_.get(), &limits), 0);
+  EXPECT_EQ(limits.max_wr, 1u);
+  EXPECT_EQ(limits.srq_limit, 1u);
+}
+
+TEST_F(SharedReceiveQueue, CannotBeResizedToAnything) {
+  ibv_device_attr device{};
+  ASSERT_EQ(ibv_query_device(context_.get(), &device), 0);
+  const auto most = static_cast<std::uint32_t>(device.max_srq_wr);
+  EXPECT_EQ(modify({.max_wr = most, .max_sge = 0, .srq_limit = 0}, IBV_SRQ_MAX_WR), 0);
+  for (const std::uint32_t size : {0u, most + 1, 0xffffffffu}) {
+    EXPECT_EQ(modify({.max_wr = size, .max_sge = 0, .srq_limit = 0}, IBV_SRQ_MAX_WR), EINVAL) << size;
+  }
   EXPECT_EQ(modify({.max_wr = 0, .max_sge = 0, .srq_limit = 1u << 30}, IBV_SRQ_LIMIT), EINVAL);
   EXPECT_EQ(modify({}, 1 << 5), EINVAL);
+  EXPECT_EQ(modify({}, 0), 0);
+}
+
+// Posting and receiving go on while another thread resizes: every message finds the receive that was posted for it.
+TEST_F(SharedReceiveQueue, CanBeResizedWhileItIsUsed) {
+  constexpr std::uint64_t kMessages = 2000;
+  std::atomic<bool> is_done{false};
+  std::thread resizing([&] {
+    for (std::uint32_t size = 16; !is_done.load(); size = size == 16 ? 300 : 16) {
+      EXPECT_EQ(modify({.max_wr = size, .max_sge = 0, .srq_limit = 0}, IBV_SRQ_MAX_WR), 0);
+    }
+  });
+  for (std::uint64_t i = 0; i < kMessages; ++i) {
+    EXPECT_EQ(post_srq_receive(srq_.get(), i, {}), 0);
+    EXPECT_EQ(post_send(sender_.get(), request(IBV_WR_SEND, kMessages), {}), 0);
+    for (int k = 0; k < 2; ++k) {
+      const ibv_wc wc = next_completion(cq_.get());
+      EXPECT_EQ(wc.status, IBV_WC_SUCCESS);
+      EXPECT_TRUE(wc.wr_id == i || wc.wr_id == kMessages) << wc.wr_id;
+    }
+    if (HasFailure()) {
+      break;
+    }
+  }
+  is_done = true;
+  resizing.join();
 }
 
 TEST_F(SharedReceiveQueue, IsBusyWhileAQueuePairUsesIt) {

@@ -190,13 +190,6 @@ TEST_F(Xrc, DomainOfAFileIsTheSameForEveryContext) {
   close(file);
 }
 
-TEST_F(Xrc, QueuePairsAreNotOpenedAgain) {
-  ibv_qp_open_attr attributes{};
-  errno = 0;
-  EXPECT_EQ(ibv_open_qp(context_.get(), &attributes), nullptr);
-  EXPECT_EQ(errno, EOPNOTSUPP);
-}
-
 TEST_F(Xrc, SharedReceiveQueuesServeNoOtherQueuePairs) {
   ibv_qp_init_attr attributes = rc_attributes(cq_.get());
   attributes.srq = srq_.get();

@@ -1,0 +1,79 @@
+// CommandFile: what the contexts of one command descriptor share, for those who import it.
+#pragma once
+
+#include <sys/types.h>
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <unordered_map>
+#include <utility>
+
+#include "nic/device_memory.h"
+#include "nic/protection_domain.h"
+
+namespace urnic::verbs_api {
+
+struct Registration;
+
+/// Objects by the handles that programs hand around. Does not keep them alive. Any thread.
+template <typename Object>
+class ImportableObjects {
+ public:
+  void add(std::uint32_t handle, const std::shared_ptr<Object>& object) {
+    const std::lock_guard lock(mutex_);
+    objects_.insert_or_assign(handle, object);
+  }
+  /// Nobody imports it any more. Its handle may be another object's already, which stays.
+  void remove(std::uint32_t handle, const Object& object) {
+    const std::lock_guard lock(mutex_);
+    const auto found = objects_.find(handle);
+    if (found != objects_.end() && found->second.lock().get() == &object) {
+      objects_.erase(found);
+    }
+  }
+  /// Null when there is none.
+  std::shared_ptr<Object> find(std::uint32_t handle) {
+    const std::lock_guard lock(mutex_);
+    const auto found = objects_.find(handle);
+    return found == objects_.end() ? nullptr : found->second.lock();
+  }
+
+ private:
+  std::mutex mutex_;
+  std::unordered_map<std::uint32_t, std::weak_ptr<Object>> objects_;
+};
+
+/// In the kernel the file behind a context's cmd_fd owns the context's objects, and whoever has a descriptor
+/// of it can import them. Here the descriptor names nothing but this, which is the process's own.
+class CommandFile {
+ public:
+  /// What tells the file from others, however many descriptors it has.
+  struct Identity {
+    dev_t device = 0;
+    ino_t inode = 0;
+    friend bool operator==(const Identity&, const Identity&) = default;
+  };
+  /// Nothing, and errno, when that is no descriptor.
+  static std::optional<Identity> identify(int fd);
+  /// A descriptor of a new file, or -1 and errno.
+  static int create();
+  /// Whether a descriptor is one of create(), here or in another process.
+  static bool is_one(int fd);
+
+  explicit CommandFile(const Identity& identity) : identity_(identity) {}
+
+  const Identity& identity() const { return identity_; }
+
+  ImportableObjects<nic::ProtectionDomain> pds;
+  ImportableObjects<Registration> mrs;
+  ImportableObjects<nic::DeviceMemory> dms;
+  std::atomic<std::uint32_t> next_dm{1};  ///< handle
+
+ private:
+  Identity identity_;
+};
+
+}  // namespace urnic::verbs_api

@@ -1,0 +1,97 @@
+#include "verbs_api/rwq_ind_table.h"
+
+#include <cerrno>
+#include <cstddef>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include "verbs_api/context.h"
+#include "verbs_api/failure.h"
+#include "verbs_api/operations.h"
+#include "verbs_api/wq.h"
+
+namespace urnic::verbs_api {
+
+RwqIndTable::RwqIndTable(ibv_context& opened, std::unique_ptr<nic::IndirectionTable> made)
+    : ibv_rwq_ind_table{}, inner(std::move(made)) {
+  context = &opened;
+}
+
+RwqIndTable::~RwqIndTable() {
+  if (inner != nullptr) {
+    end();  // creation was not finished
+  }
+}
+
+void RwqIndTable::end() {
+  const auto destroyed = Context::of(context).nic().destroy_indirection_table(inner);
+  if (!destroyed) {
+    explain("close_device", destroyed.error());
+  }
+}
+
+namespace {
+
+/// Those of the device behind `listed`, or nothing when one of them is none of `context`.
+Result<std::vector<nic::QueuePair*>, int> to_queues(const ibv_context& context, ibv_wq* const* listed,
+                                                    std::size_t count) {
+  std::vector<nic::QueuePair*> queues;
+  queues.reserve(count);
+  for (std::size_t i = 0; i < count; ++i) {
+    if (listed[i] == nullptr || listed[i]->context != &context) {
+      return EINVAL;
+    }
+    queues.push_back(Wq::of(listed[i]).inner.get());
+  }
+  return queues;
+}
+
+}  // namespace
+
+ibv_rwq_ind_table* create_rwq_ind_table(ibv_context* context, ibv_rwq_ind_table_init_attr* wanted) noexcept {
+  Context& owner = Context::of(context);
+  if (owner.is_dead()) {
+    return fail(owner.dead_error());
+  }
+  if (wanted == nullptr || wanted->ind_tbl == nullptr || wanted->comp_mask != 0 ||
+      wanted->log_ind_tbl_size >= 32 ||
+      std::uint32_t{1} << wanted->log_ind_tbl_size > nic::DeviceLimits::kMaxIndirectionTableSize) {
+    return fail(EINVAL);
+  }
+  return or_out_of_memory([&]() -> ibv_rwq_ind_table* {
+    // No work queue is destroyed meanwhile.
+    const std::lock_guard lock(owner.mutex());
+    const auto queues = to_queues(*context, wanted->ind_tbl, std::size_t{1} << wanted->log_ind_tbl_size);
+    if (!queues) {
+      return fail(queues.error());
+    }
+    auto inner = owner.nic().create_indirection_table(queues.value());
+    if (!inner) {
+      return fail(explain("create_rwq_ind_table", inner.error()));
+    }
+    auto created = std::make_unique<RwqIndTable>(*context, std::move(inner).value());
+    created->ind_tbl_num = created->ind_tbl_handle = owner.next_table_number++;
+    owner.tables.insert(created.get());
+    return created.release();
+  });
+}
+
+int destroy_rwq_ind_table(ibv_rwq_ind_table* table) noexcept {
+  RwqIndTable& doomed = RwqIndTable::of(table);
+  Context& owner = Context::of(table->context);
+  if (owner.is_dead()) {
+    return refuse(owner.dead_error());
+  }
+  {
+    const std::lock_guard lock(owner.mutex());
+    if (const auto destroyed = owner.nic().destroy_indirection_table(doomed.inner); !destroyed) {
+      return refuse(explain("destroy_rwq_ind_table", destroyed.error()));
+    }
+    owner.tables.erase(&doomed);
+  }
+  delete &doomed;
+  return 0;
+}
+
+}  // namespace urnic::verbs_api
