@@ -16,6 +16,7 @@
 #include "nic/posting.h"
 #include "nic/protection_domain.h"
 #include "nic/qp_type.h"
+#include "nic/snapshot.h"
 #include "nic/timer_queue.h"
 #include "transport/endpoint.h"
 #include "transport/qp_state.h"
@@ -149,6 +150,7 @@ class QueuePair {
 
   transport::Endpoint& endpoint() { return *endpoint_; }
   const transport::Endpoint& endpoint() const { return *endpoint_; }
+  QueuePairSnapshot snapshot() const;
   /// To the peer; leads nowhere for datagrams.
   Path& path() { return path_; }
   PeerMac& peer_mac() { return peer_mac_; }

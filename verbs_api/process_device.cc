@@ -6,8 +6,11 @@
 #include <cstdint>
 #include <utility>
 
+#include "nic/snapshot.h"
+#include "nic/snapshot_json.h"
 #include "verbs_api/async_events.h"
 #include "verbs_api/context.h"
+#include "verbs_api/failure.h"
 #include "verbs_api/port_opener.h"
 
 namespace urnic::verbs_api {
@@ -73,6 +76,21 @@ bool ProcessDevice::is_verbose() const {
 void ProcessDevice::add(Context& context) {
   const std::lock_guard lock(mutex_);
   contexts_.insert(&context);
+  let_others_watch();
+}
+
+// That nobody can ask what the NIC does is no reason not to have one.
+void ProcessDevice::let_others_watch() {
+  if (made_->status != nullptr) {
+    return;
+  }
+  nic::Device& device = *made_->device;
+  auto started = nic::StatusServer::start([&device] { return nic::to_json(nic::take_snapshot(device)); });
+  if (started) {
+    made_->status = std::move(started.value());
+  } else if (made_->environment.verbose) {
+    report(started.error());
+  }
 }
 
 void ProcessDevice::remove(Context& context) {
@@ -95,6 +113,7 @@ void ProcessDevice::abandon_in_child() {
   contexts_.clear();
   lost_by_fork_ = lost_by_fork_ || made_->device->is_started();
   made_->device->abandon_after_fork();
+  nic::StatusServer::abandon_after_fork(std::move(made_->status));
   // Its threads exist in the parent only, and its locks may be held by them: there is no taking it apart.
   static_cast<void>(made_.release());
 }
@@ -108,6 +127,7 @@ void ProcessDevice::on_exit() {
   if (contexts_.empty()) {
     unused = std::move(made_);
   } else {
+    made_->status.reset();
     made_->device->linger();
   }
 }

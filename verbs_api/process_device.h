@@ -7,6 +7,7 @@
 
 #include "nic/clock.h"
 #include "nic/device.h"
+#include "nic/status_server.h"
 #include "transport/result.h"
 #include "verbs_api/environment.h"
 #include "verbs_api/xrc_domains.h"
@@ -53,11 +54,13 @@ class ProcessDevice {
     nic::SteadyClock clock;
     std::unique_ptr<nic::Device> device;  // uses the two above
     XrcDomains xrc_domains;
+    std::unique_ptr<nic::StatusServer> status;  // of the device; from the first open context on
   };
 
   ProcessDevice();
   static Result<std::unique_ptr<Made>, Error> make();
   void abandon_in_child();
+  void let_others_watch();
 
   // Held during a fork, so that the child finds a whole picture. Made is never freed in a child.
   mutable std::mutex mutex_;
