@@ -319,6 +319,8 @@ Device::ObjectCounts Device::object_counts() const {
   return counts;
 }
 
+FailureLog* Device::failures() { return engine_->failures(); }
+
 void Device::set_event_handlers(EventHandlers handlers) { engine_->set_event_handlers(std::move(handlers)); }
 
 }  // namespace urnic::nic

@@ -32,6 +32,7 @@
 namespace urnic::nic {
 
 class Engine;
+class FailureLog;
 
 /// A device with one port. Making one needs no port, thread or privilege; start() opens the port, and the
 /// first queue pair or address handle starts it (a fork before that does no harm). Objects are owned by who created them and
@@ -169,6 +170,9 @@ class Device {
   ObjectCounts object_counts() const;
   /// How long ago the device was made.
   transport::Duration age() const { return clock_.now() - made_at_; }
+
+  /// Failures that wait to be explained; null unless config().explain. Any thread; not in the child of a fork.
+  FailureLog* failures();
 
   /// Set before start().
   void set_event_handlers(EventHandlers handlers);

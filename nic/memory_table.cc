@@ -102,6 +102,12 @@ const MemoryRegion* MemoryTable::find(std::uint32_t key) const {
   return &slots_[index].range;
 }
 
+KeyFacts MemoryTable::facts_of(std::uint32_t key) const {
+  const std::uint32_t index = index_of(key);
+  if (index >= slots_.size() || slots_[index].kind == Kind::kFree) return {};
+  return {.is_known = true, .is_window = slots_[index].kind != Kind::kRegion, .range = slots_[index].range};
+}
+
 // --- Windows ---
 
 Result<std::uint32_t, Error> MemoryTable::add_window(WindowType type, PdId pd) {

@@ -37,6 +37,14 @@ class MemoryTable final : public transport::Dma {
   Result<void, Error> replace(std::uint32_t key, const MemoryRegion& region);
   /// The region with this key, or null.
   const MemoryRegion* find(std::uint32_t key) const;
+  /// Whether `length` bytes at `address` of the local region `lkey` may be used so. Copies nothing.
+  transport::DmaStatus check_local(transport::PdId pd, transport::Lkey lkey, std::uint64_t address, std::uint64_t length,
+                                   transport::Access access) const {
+    Place place;
+    return find_local(pd, lkey, address, length, access, place);
+  }
+  /// What the key's slot holds now, for a person to be told.
+  KeyFacts facts_of(std::uint32_t key) const;
   std::uint32_t region_count() const { return region_count_; }
 
   /// Adds a window that is not bound and gives it a key; ENOMEM when the table is full.

@@ -1,6 +1,7 @@
 #include "nic/snapshot_json.h"
 
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "nic/snapshot_names.h"
 

@@ -1,6 +1,7 @@
 #include "verbs_api/process_device.h"
 
 #include <pthread.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <cstdint>
@@ -60,6 +61,13 @@ Result<std::unique_ptr<ProcessDevice::Made>, Error> ProcessDevice::make() {
       });
   made->device->set_event_handlers(
       {.on_qp = deliver_qp_event, .on_srq_limit = deliver_srq_limit, .on_cq_overrun = deliver_cq_overrun});
+  if (nic::FailureLog* const failures = made->device->failures()) {
+    auto printer = nic::ReportPrinter::start(*failures, STDERR_FILENO);
+    if (!printer) {
+      return printer.error();
+    }
+    made->printer = std::move(printer.value());
+  }
   return made;
 }
 
@@ -114,6 +122,7 @@ void ProcessDevice::abandon_in_child() {
   lost_by_fork_ = lost_by_fork_ || made_->device->is_started();
   made_->device->abandon_after_fork();
   nic::StatusServer::abandon_after_fork(std::move(made_->status));
+  nic::ReportPrinter::abandon_after_fork(std::move(made_->printer));
   // Its threads exist in the parent only, and its locks may be held by them: there is no taking it apart.
   static_cast<void>(made_.release());
 }
@@ -129,6 +138,7 @@ void ProcessDevice::on_exit() {
   } else {
     made_->status.reset();
     made_->device->linger();
+    made_->printer.reset();
   }
 }
 

@@ -7,6 +7,7 @@
 
 #include "nic/clock.h"
 #include "nic/device.h"
+#include "nic/report_printer.h"
 #include "nic/status_server.h"
 #include "transport/result.h"
 #include "verbs_api/environment.h"
@@ -54,6 +55,7 @@ class ProcessDevice {
     nic::SteadyClock clock;
     std::unique_ptr<nic::Device> device;  // uses the two above
     XrcDomains xrc_domains;
+    std::unique_ptr<nic::ReportPrinter> printer;  // of the device's failures, if they are to be explained
     std::unique_ptr<nic::StatusServer> status;  // of the device; from the first open context on
   };
 
