@@ -45,6 +45,7 @@ struct DeviceConfig {
   ProgressMode progress = ProgressMode::kHybrid;
   Type2Windows type_2_windows = Type2Windows::k2B;
   std::uint64_t seed = 0;  ///< of QPNs, keys and everything else that is drawn
+  bool explain = false;    ///< keep what explains failures; see Device::failures()
 
   /// The floor under every ACK timeout; see QpConfig::min_ack_timeout.
   transport::Duration min_ack_timeout = std::chrono::microseconds(4194);

@@ -110,6 +110,7 @@ void add_aliases(std::vector<std::pair<std::string_view, std::uint64_t>>& counte
 Device::Device(const DeviceConfig& config, const Clock& clock, PortOpener open_port)
     : config_(config),
       clock_(clock),
+      made_at_(clock.now()),
       open_port_(std::move(open_port)),
       gids_(config_),
       engine_(std::make_unique<Engine>(config_, clock_, gids_)) {}
@@ -319,6 +320,17 @@ std::vector<std::pair<std::string_view, std::uint64_t>> Device::all_counters() c
   all.emplace_back("port_dropped_frames", port.dropped_frames);
   return all;
 }
+
+Device::ObjectCounts Device::object_counts() const {
+  ObjectCounts counts{.completion_queues = queue_count_.load(), .shared_receive_queues = srq_count_.load()};
+  if (engine_->is_abandoned()) return counts;
+  const Engine::Guard guard(*engine_);
+  counts.memory_regions = engine_->memory().region_count();
+  counts.memory_windows = engine_->memory().window_count();
+  return counts;
+}
+
+FailureLog* Device::failures() { return engine_->failures(); }
 
 void Device::set_event_handlers(EventHandlers handlers) { engine_->set_event_handlers(std::move(handlers)); }
 

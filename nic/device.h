@@ -33,6 +33,7 @@
 namespace urnic::nic {
 
 class Engine;
+class FailureLog;
 
 /// A device with one port. Making one needs no port, thread or privilege; start() opens the port, and the
 /// first queue pair or address handle starts it (a fork before that does no harm). Objects are owned by who created them and
@@ -168,6 +169,19 @@ class Device {
   /// ("port_sent_frames").
   std::vector<std::pair<std::string_view, std::uint64_t>> all_counters() const;
 
+  struct ObjectCounts {
+    std::uint64_t completion_queues = 0;
+    std::uint64_t shared_receive_queues = 0;
+    std::uint64_t memory_regions = 0;
+    std::uint64_t memory_windows = 0;
+  };
+  ObjectCounts object_counts() const;
+  /// How long ago the device was made.
+  transport::Duration age() const { return clock_.now() - made_at_; }
+
+  /// Failures that wait to be explained; null unless config().explain. Any thread; not in the child of a fork.
+  FailureLog* failures();
+
   /// Set before start().
   void set_event_handlers(EventHandlers handlers);
 
@@ -180,6 +194,7 @@ class Device {
   DeviceMemoryPool device_memory_;
   DeviceConfig config_;
   const Clock& clock_;
+  transport::Time made_at_;
   PortOpener open_port_;
   GidTable gids_;
   std::unique_ptr<Engine> engine_;

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "nic/completion_queue.h"
+#include "nic/failure_log.h"
 #include "nic/queue_pair.h"
 #include "nic/shared_receive_queue.h"
 #include "nic/xrc_domain.h"
@@ -44,6 +45,7 @@ Engine::Engine(const DeviceConfig& config, const Clock& clock, const GidTable& g
     : config_(config),
       clock_(clock),
       gids_(gids),
+      failures_(config.explain ? std::make_unique<FailureLog>() : nullptr),
       memory_(config.seed, config.type_2_windows),
       queue_pairs_(config.seed),
       neighbors_(config, gids),
@@ -63,7 +65,8 @@ Engine::Engine(const DeviceConfig& config, const Clock& clock, const GidTable& g
                  .scheduler = scheduler_,
                  .transmitter = transmitter_,
                  .drops = drops_,
-                 .counters = counters_}),
+                 .counters = counters_,
+                 .failures = failures_.get()}),
       thread_(*this) {}
 
 Engine::~Engine() { stop(); }

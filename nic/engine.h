@@ -34,6 +34,7 @@
 namespace urnic::nic {
 
 class CompletionQueue;
+class FailureLog;
 class QueuePair;
 class SharedReceiveQueue;
 
@@ -117,6 +118,8 @@ class Engine final : public transport::QpEventSink {
   MulticastGroups& groups() { return groups_; }
   FlowTable& flows() { return flows_; }
   const NeighborCache& neighbors() const { return neighbors_; }
+  /// Where failures are reported; null unless the device is to explain them.
+  FailureLog* failures() const { return failures_.get(); }
 
   /// Acknowledgements that wait for something to leave with are due.
   void hurry();
@@ -182,6 +185,7 @@ class Engine final : public transport::QpEventSink {
 
   transport::Counters counters_;
   DeviceCounters drops_;
+  std::unique_ptr<FailureLog> failures_;
   MemoryTable memory_;
   QueuePairTable queue_pairs_;
   AddressHandles address_handles_;

@@ -27,4 +27,11 @@ struct MemoryRegion {
   std::uint32_t key = 0;
 };
 
+/// What is known about a key, for a person to be told.
+struct KeyFacts {
+  bool is_known = false;  ///< what follows is meaningful
+  bool is_window = false;
+  MemoryRegion range{};  ///< with another key where only the tag differs: the key is of something that was there before
+};
+
 }  // namespace urnic::nic

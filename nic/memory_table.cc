@@ -50,12 +50,14 @@ Result<std::uint32_t, Error> MemoryTable::take_slot(Kind kind, const MemoryRegio
     return Error{.code = ENOMEM,
                  .message = fmt::format("the device has {} memory regions and windows and cannot have more", kMaxSlots)};
   }
+  ++count_of(kind);
   slots_[index] = {.kind = kind, .range = range};
   slots_[index].range.key = (first_slot_ + index) << kTagBits | tags_[index];
   return slots_[index].range.key;
 }
 
 void MemoryTable::free_slot(std::uint32_t key) {
+  --count_of(slots_[index_of(key)].kind);
   slots_[index_of(key)] = {};
   free_.push_back(index_of(key));
 }
@@ -98,6 +100,12 @@ const MemoryRegion* MemoryTable::find(std::uint32_t key) const {
   const std::uint32_t index = index_of(key);
   if (index >= slots_.size() || slots_[index].kind != Kind::kRegion || slots_[index].range.key != key) return nullptr;
   return &slots_[index].range;
+}
+
+KeyFacts MemoryTable::facts_of(std::uint32_t key) const {
+  const std::uint32_t index = index_of(key);
+  if (index >= slots_.size() || slots_[index].kind == Kind::kFree) return {};
+  return {.is_known = true, .is_window = slots_[index].kind != Kind::kRegion, .range = slots_[index].range};
 }
 
 // --- Windows ---

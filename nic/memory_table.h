@@ -37,11 +37,22 @@ class MemoryTable final : public transport::Dma {
   Result<void, Error> replace(std::uint32_t key, const MemoryRegion& region);
   /// The region with this key, or null.
   const MemoryRegion* find(std::uint32_t key) const;
+  /// Whether `length` bytes at `address` of the local region `lkey` may be used so. Copies nothing.
+  transport::DmaStatus check_local(transport::PdId pd, transport::Lkey lkey, std::uint64_t address, std::uint64_t length,
+                                   transport::Access access) const {
+    Place place;
+    return find_local(pd, lkey, address, length, access, place);
+  }
+  /// What the key's slot holds now, for a person to be told.
+  KeyFacts facts_of(std::uint32_t key) const;
+  std::uint32_t region_count() const { return region_count_; }
 
   /// Adds a window that is not bound and gives it a key; ENOMEM when the table is full.
   Result<std::uint32_t, Error> add_window(WindowType type, transport::PdId pd);
   /// Removes a window, bound or not, by any key that it has had. EINVAL: there is none.
   Result<void, Error> remove_window(std::uint32_t key);
+  /// Bound or not.
+  std::uint32_t window_count() const { return window_count_; }
 
   transport::DmaStatus read_local(transport::PdId pd, transport::Lkey lkey, std::uint64_t address,
                                   std::span<std::byte> to) override;
@@ -86,6 +97,7 @@ class MemoryTable final : public transport::Dma {
 
   Result<std::uint32_t, Error> take_slot(Kind kind, const MemoryRegion& range);
   void free_slot(std::uint32_t key);
+  std::uint32_t& count_of(Kind kind) { return kind == Kind::kRegion ? region_count_ : window_count_; }
   std::uint32_t index_of(std::uint32_t key) const { return (key >> kTagBits) - first_slot_; }
   Slot* find_slot(std::uint32_t key);
   Slot* find_window(std::uint32_t key);
@@ -112,6 +124,8 @@ class MemoryTable final : public transport::Dma {
   std::vector<std::uint8_t>
       tags_;  // of each slot, used last; a slot's tags are drawn once and then counted up
   std::deque<std::uint32_t> free_;  // longest free first
+  std::uint32_t region_count_ = 0;
+  std::uint32_t window_count_ = 0;
 };
 
 }  // namespace urnic::nic

@@ -96,6 +96,9 @@ class NeighborCache {
   /// meanwhile.
   std::uint32_t generation() const { return generation_; }
 
+  /// What is known about an address, without asking for it; null when it is not in the table.
+  const Neighbor* find(const transport::wire::Gid& address) const { return table_.find(address); }
+
   /// Any thread.
   std::uint64_t counter(NeighborCounter which) const {
     return counters_[transport::to_integer(which)].value();

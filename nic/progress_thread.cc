@@ -2,7 +2,6 @@
 
 #include <poll.h>
 #include <pthread.h>
-#include <signal.h>
 #include <sys/eventfd.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -19,6 +18,7 @@
 #include <utility>
 
 #include "nic/engine.h"
+#include "nic/signal_blocker.h"
 
 // The thread uses system calls and not the C library's functions of the same name, which librspreload
 // replaces: they would take the port's sockets for its own.
@@ -69,22 +69,6 @@ void ask_for_short_turns() {
   attributes.nice = static_cast<std::int32_t>(20 - syscall(SYS_getpriority, 0, 0));
   syscall(SYS_sched_setattr, 0, &attributes, 0);
 }
-
-/// Blocks all signals for the threads that are made meanwhile.
-class SignalBlocker {
- public:
-  SignalBlocker() {
-    sigset_t all;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before_);
-  }
-  ~SignalBlocker() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-  SignalBlocker(const SignalBlocker&) = delete;
-  SignalBlocker& operator=(const SignalBlocker&) = delete;
-
- private:
-  sigset_t before_;
-};
 
 }  // namespace
 

@@ -6,6 +6,7 @@
 #include "nic/engine.h"
 #include "nic/indirection_table.h"
 #include "nic/multicast_groups.h"
+#include "nic/qp_watch.h"
 #include "nic/queue_pair_state.h"
 #include "nic/raw_packet_endpoint.h"
 #include "nic/shared_receive_queue.h"
@@ -89,6 +90,7 @@ QueuePair::QueuePair(Engine& engine, transport::Dma& dma, transport::QpEventSink
       schedule_(*this),
       send_queue_(send_limits(attributes.capabilities), memory_of(attributes)),
       receive_queue_(receive_limits(attributes.capabilities), memory_of(attributes)),
+      watch_(make_watch()),
       endpoint_(make_endpoint(attributes.type, surroundings(dma, events, counters))) {
   attributes_.capabilities = {.max_send_wr = send_queue_.limits().work_requests,
                               .max_receive_wr = receive_queue_.limits().work_requests,
@@ -99,6 +101,12 @@ QueuePair::QueuePair(Engine& engine, transport::Dma& dma, transport::QpEventSink
 
 QueuePair::~QueuePair() = default;
 
+std::unique_ptr<QpWatch> QueuePair::make_watch() {
+  FailureLog* const failures = engine_.failures();
+  if (failures == nullptr) return nullptr;
+  return std::make_unique<QpWatch>(engine_, *failures, *this, attributes_.send_queue, attributes_.receive_queue);
+}
+
 transport::QpSurroundings QueuePair::surroundings(transport::Dma& dma, transport::QpEventSink& events,
                                                   transport::Counters& counters) {
   transport::ReceiveEnd receiver;
@@ -107,13 +115,19 @@ transport::QpSurroundings QueuePair::surroundings(transport::Dma& dma, transport
   } else if (has_receive_queue(attributes_.type)) {
     receiver = {.queue = &receive_queue_, .completions = attributes_.receive_queue, .pd = attributes_.pd->id};
   }
+  transport::CompletionSink* sends = attributes_.send_queue;
+  if (watch_ != nullptr) {
+    if (sends != nullptr) sends = &watch_->sends();
+    if (receiver.completions != nullptr) receiver.completions = &watch_->receives();
+  }
   return {.dma = dma,
           .send_queue = send_queue_,
-          .send_completions = attributes_.send_queue,
+          .send_completions = sends,
           .receiver = receiver,
           .events = events,
           .counters = counters,
-          .xrc_receivers = attributes_.xrc_domain};
+          .xrc_receivers = attributes_.xrc_domain,
+          .observer = watch_.get()};
 }
 
 // --- Posting ---
@@ -218,6 +232,7 @@ bool QueuePair::must_flush_receives() {
 // --- The engine's side ---
 
 void QueuePair::on_packet(const transport::wire::Packet& packet, transport::Time now) {
+  if (watch_ != nullptr) [[unlikely]] watch_->on_received(packet, now);
   CompletionQueue* const queue = completions_for(packet);
   if (queue == nullptr) return endpoint_->on_packet(packet, now);
   const std::uint32_t added_before = queue->added();
@@ -322,6 +337,7 @@ void QueuePair::apply(QpState to, const QpAttributes& attributes) {
   const QpState from = endpoint_->state();
   current_ = attributes;
   const transport::QpConfig config = config_from(attributes);
+  if (watch_ != nullptr) watch_->on_modified();
   switch (to) {
     case QpState::kReset:
       engine_.unschedule(*this);

@@ -17,6 +17,7 @@
 #include "nic/protection_domain.h"
 #include "nic/qp_type.h"
 #include "nic/rss_hash.h"
+#include "nic/snapshot.h"
 #include "nic/timer_queue.h"
 #include "transport/endpoint.h"
 #include "transport/qp_state.h"
@@ -29,6 +30,7 @@ namespace urnic::nic {
 
 class Engine;
 class IndirectionTable;
+class QpWatch;
 class SharedReceiveQueue;
 class XrcDomain;
 
@@ -156,6 +158,13 @@ class QueuePair {
 
   transport::Endpoint& endpoint() { return *endpoint_; }
   const transport::Endpoint& endpoint() const { return *endpoint_; }
+  QueuePairSnapshot snapshot() const;
+  /// Null unless the device is to explain failures.
+  QpWatch* watch() const { return watch_.get(); }
+  /// The send work request that completes next, or null.
+  const transport::SendWqe* oldest_send() const {
+    return send_queue_.is_empty() ? nullptr : &send_queue_.at(send_queue_.head());
+  }
   /// To the peer; leads nowhere for datagrams.
   Path& path() { return path_; }
   PeerMac& peer_mac() { return peer_mac_; }
@@ -189,6 +198,7 @@ class QueuePair {
                                          transport::Counters& counters);
   transport::QpConfig config_from(const QpAttributes& attributes) const;
   void apply(transport::QpState to, const QpAttributes& attributes);
+  std::unique_ptr<QpWatch> make_watch();
   void lead_to(const AddressVector& address, transport::QpNumber remote_qp);
 
   Engine& engine_;
@@ -205,7 +215,8 @@ class QueuePair {
   transport::ReceiveQueue receive_queue_;
   /// What posting checks, without the engine lock.
   std::atomic<transport::QpState> posted_state_{transport::QpState::kReset};
-  std::unique_ptr<transport::Endpoint> endpoint_;
+  std::unique_ptr<QpWatch> watch_;
+  std::unique_ptr<transport::Endpoint> endpoint_;  // uses what is above
 };
 
 }  // namespace urnic::nic

@@ -36,6 +36,14 @@ class QueuePairTable {
     }
   }
 
+  /// The same for those in the `count` slots from `first` on.
+  template <typename Visit>
+  void for_each_in(std::uint32_t first, std::uint32_t count, Visit visit) const {
+    for (std::uint32_t i = first; i < kSlots && i - first < count; ++i) {
+      if (slots_[i].qp != nullptr) visit(*slots_[i].qp);
+    }
+  }
+
   /// The queue pair of this number, or null.
   QueuePair* find(transport::QpNumber number) const {
     const Slot& slot = slots_[transport::to_integer(number) % kSlots];

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <variant>
 
+#include "nic/failure_log.h"
 #include "transport/qp_state.h"
 #include "transport/wire/ipv4.h"
 #include "transport/wire/ipv6.h"
@@ -148,7 +149,11 @@ void Receiver::on_packet_for_nobody(const Packet& packet, const Frame& frame, Ti
   const bool is_repeat =
       is_our_partition(packet.bth.pkey) &&
       around_.tombstones.is_repeat(packet, frame.source_gid(), frame.destination_gid(), now);
-  if (!is_repeat) return drop(DeviceCounter::kUnknownQp);
+  if (!is_repeat) {
+    const bool is_stray = around_.failures != nullptr && packet.info->is_request;
+    if (is_stray) around_.failures->add_stray(packet.bth.destination_qp, frame.source_gid(), now);
+    return drop(DeviceCounter::kUnknownQp);
+  }
   around_.transmitter.acknowledge_again(packet.bth.destination_qp, frame.ethernet.source, now);
 }
 

@@ -20,6 +20,8 @@
 
 namespace urnic::nic {
 
+class FailureLog;
+
 /// All calls under the engine lock.
 class Receiver {
  public:
@@ -36,6 +38,7 @@ class Receiver {
     Transmitter& transmitter;
     DeviceCounters& drops;
     transport::Counters& counters;
+    FailureLog* failures = nullptr;  ///< null: nobody wants to know
   };
 
   explicit Receiver(const Surroundings& surroundings) : around_(surroundings) {}

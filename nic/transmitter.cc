@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "nic/multicast_groups.h"
+#include "nic/qp_watch.h"
 #include "transport/qp_state.h"
 
 namespace urnic::nic {
@@ -126,6 +127,11 @@ Transmitter::Turn Transmitter::give_turn(QueuePair& qp, const Route& route, std:
     if (size == 0) {
       turn.outcome = Outcome::kDone;
       break;
+    }
+    if (QpWatch* const watch = qp.watch()) [[unlikely]] {
+      const bool is_in_scratch = size > room.size();
+      const std::span<const std::byte> written = is_in_scratch ? std::span<const std::byte>(scratch_) : room;
+      watch->on_sent(written.first(size), route.is_reachable, now);
     }
     if (!route.is_reachable) {
       drops_.add(DeviceCounter::kNoNeighbor);

@@ -14,6 +14,17 @@
 
 namespace urnic::transport {
 
+/// How a requester that waits for acknowledgements is getting on; zeros for those that wait for none.
+struct SendProgress {
+  std::uint32_t packets_in_flight = 0;  ///< of SEND and WRITE, not acknowledged
+  std::uint32_t reads_in_flight = 0;    ///< READs and atomics that are not answered
+  std::uint8_t retries_used = 0;        ///< of the retry count, since the last progress
+  std::uint8_t rnr_retries_used = 0;    ///< of the RNR retry count; stays 0 where that is for ever
+  bool waits_for_receiver = false;      ///< the timer of an RNR NAK runs
+  std::uint32_t retries = 0;            ///< timeouts and losses since RESET, modulo 2^32
+  std::uint32_t rnr_waits = 0;          ///< RNR NAKs waited out since RESET, modulo 2^32
+};
+
 /// Takes asynchronous events of queue pairs.
 class QpEventSink {
  public:
@@ -56,6 +67,7 @@ class Endpoint {
   virtual bool is_draining() const = 0;
   /// Requests completed as a responder, 24 bits; 0 for services that do not count them.
   virtual std::uint32_t msn() const { return 0; }
+  virtual SendProgress send_progress() const { return {}; }
 
   // --- Packets and time ---
 

@@ -7,6 +7,7 @@
 #include "transport/counters.h"
 #include "transport/dma.h"
 #include "transport/endpoint.h"
+#include "transport/observer.h"
 #include "transport/receive_queue.h"
 #include "transport/send_queue.h"
 
@@ -41,6 +42,7 @@ struct QpSurroundings {
   QpEventSink& events;
   Counters& counters;
   XrcReceivers* xrc_receivers = nullptr;  ///< of an XRC target; otherwise null
+  QpObserver* observer = nullptr;         ///< who wants to know why things fail; null: nobody
 };
 
 }  // namespace urnic::transport

@@ -73,6 +73,10 @@ void UnreliableSendQueue::do_local_work() {
 
 std::size_t UnreliableSendQueue::fail(CompletionStatus status) {
   around_.counters.add(Counter::kSendCompletionError);
+  if (around_.observer != nullptr && status == CompletionStatus::kLocalProtectionError) {
+    const SendQueue& queue = around_.send_queue;
+    around_.observer->on_local_fault({.elements = queue.sges(queue.head()), .pd = config_.pd, .is_write = false});
+  }
   has_failed_ = true;
   retire(status);
   return 0;

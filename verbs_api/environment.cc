@@ -260,6 +260,11 @@ Result<NicEnvironment, Error> read_environment() {
   environment.verbose = verbose.value().value_or(false);
 
   nic::DeviceConfig& device = environment.device;
+  const auto explain = read("URNIC_EXPLAIN", parse_flag);
+  if (!explain) {
+    return explain.error();
+  }
+  device.explain = explain.value().value_or(false);
   const auto seed = read("URNIC_SEED", parse_seed);
   if (!seed) {
     return seed.error();

@@ -32,6 +32,7 @@ struct NicEnvironment {
 ///   URNIC_PROGRESS=MODE    hybrid or thread        default: hybrid
 ///   URNIC_MW_TYPE_2=2A|2B  what type 2 windows are default: 2B
 ///   URNIC_VERBOSE=1        says what happens       default: 0
+///   URNIC_EXPLAIN=1        says why things fail    default: 0
 ///   URNIC_LEASE_FD=N       lease of `urnic run`    default: one is taken here
 ///
 /// An empty variable counts as absent. The error is one line for a person and names the variable. May wait

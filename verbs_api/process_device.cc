@@ -1,13 +1,17 @@
 #include "verbs_api/process_device.h"
 
 #include <pthread.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <cstdint>
 #include <utility>
 
+#include "nic/snapshot.h"
+#include "nic/snapshot_json.h"
 #include "verbs_api/async_events.h"
 #include "verbs_api/context.h"
+#include "verbs_api/failure.h"
 #include "verbs_api/port_opener.h"
 
 namespace urnic::verbs_api {
@@ -60,6 +64,13 @@ Result<std::unique_ptr<ProcessDevice::Made>, Error> ProcessDevice::make() {
        .on_wq_fatal = deliver_wq_fatal,
        .on_srq_limit = deliver_srq_limit,
        .on_cq_overrun = deliver_cq_overrun});
+  if (nic::FailureLog* const failures = made->device->failures()) {
+    auto printer = nic::ReportPrinter::start(*failures, STDERR_FILENO);
+    if (!printer) {
+      return printer.error();
+    }
+    made->printer = std::move(printer.value());
+  }
   return made;
 }
 
@@ -91,6 +102,21 @@ std::optional<ProcessDevice::Importable> ProcessDevice::find(const CommandFile::
 void ProcessDevice::add(Context& context) {
   const std::lock_guard lock(mutex_);
   contexts_.insert(&context);
+  let_others_watch();
+}
+
+// That nobody can ask what the NIC does is no reason not to have one.
+void ProcessDevice::let_others_watch() {
+  if (made_->status != nullptr) {
+    return;
+  }
+  nic::Device& device = *made_->device;
+  auto started = nic::StatusServer::start([&device] { return nic::to_json(nic::take_snapshot(device)); });
+  if (started) {
+    made_->status = std::move(started.value());
+  } else if (made_->environment.verbose) {
+    report(started.error());
+  }
 }
 
 void ProcessDevice::remove(Context& context) {
@@ -113,6 +139,8 @@ void ProcessDevice::abandon_in_child() {
   contexts_.clear();
   lost_by_fork_ = lost_by_fork_ || made_->device->is_started();
   made_->device->abandon_after_fork();
+  nic::StatusServer::abandon_after_fork(std::move(made_->status));
+  nic::ReportPrinter::abandon_after_fork(std::move(made_->printer));
   // Its threads exist in the parent only, and its locks may be held by them: there is no taking it apart.
   static_cast<void>(made_.release());
 }
@@ -126,7 +154,9 @@ void ProcessDevice::on_exit() {
   if (contexts_.empty()) {
     unused = std::move(made_);
   } else {
+    made_->status.reset();
     made_->device->linger();
+    made_->printer.reset();
   }
 }
 

@@ -8,6 +8,8 @@
 
 #include "nic/clock.h"
 #include "nic/device.h"
+#include "nic/report_printer.h"
+#include "nic/status_server.h"
 #include "transport/result.h"
 #include "verbs_api/command_file.h"
 #include "verbs_api/environment.h"
@@ -68,11 +70,14 @@ class ProcessDevice {
     std::unique_ptr<nic::Device> device;  // uses the two above
     XrcDomains xrc_domains;
     XrcTargets xrc_targets;
+    std::unique_ptr<nic::ReportPrinter> printer;  // of the device's failures, if they are to be explained
+    std::unique_ptr<nic::StatusServer> status;  // of the device; from the first open context on
   };
 
   ProcessDevice();
   static Result<std::unique_ptr<Made>, Error> make();
   void abandon_in_child();
+  void let_others_watch();
 
   // Held during a fork, so that the child finds a whole picture. Made is never freed in a child.
   mutable std::mutex mutex_;

@@ -153,6 +153,7 @@ Result<void, Error> export_environment(const verbs_api::NicEnvironment& environm
   set("URNIC_PORT", device.port.to_string());
   set("URNIC_FAULT", environment.fault);
   set("URNIC_VERBOSE", environment.verbose ? "1" : "");
+  set("URNIC_EXPLAIN", device.explain ? "1" : "");
   set(kLeaseVariable, environment.lease.is_held() ? std::to_string(environment.lease.descriptor()) : "");
   if (!environment.pcap_file.empty()) {
     std::error_code code;

@@ -11,6 +11,7 @@
 #include "tools/urnic/replay_command.h"
 #include "tools/urnic/run_command.h"
 #include "tools/urnic/sim_command.h"
+#include "tools/urnic/stat_command.h"
 
 namespace urnic::tools {
 namespace {
@@ -39,6 +40,7 @@ int main_of(const std::vector<std::string>& arguments) {
   const CheckCommand check_command(app, invocation);
   const ReplayCommand replay_command(app, invocation);
   const SimCommand sim_command(app, invocation);
+  const StatCommand stat_command(app, invocation);
 
   if (separator != arguments.begin() && arguments[0][0] != '-' && !is_command(app, arguments[0])) {
     complain("there is no command '" + arguments[0] + "' (see 'urnic --help')");

@@ -39,7 +39,7 @@ and direction=tx|rx|both, separated by commas, e.g. loss=0.01,dup=0.005,seed=7.
 
 Everything is done by environment variables, which can be set by hand: LD_LIBRARY_PATH, LD_PRELOAD and URNIC_PATHS
 (for what programs read below /sys/class/infiniband and /dev/infiniband), and URNIC_IP, URNIC_IP6,
-URNIC_MAC, URNIC_MTU, URNIC_PORT, URNIC_PCAP, URNIC_FAULT, URNIC_SEED, URNIC_VERBOSE, and without an option
+URNIC_MAC, URNIC_MTU, URNIC_PORT, URNIC_PCAP, URNIC_FAULT, URNIC_SEED, URNIC_VERBOSE, URNIC_EXPLAIN, and without an option
 URNIC_PROGRESS=hybrid|thread (who works: the program's polling too, or the NIC's own thread alone) and
 URNIC_MW_TYPE_2=2A|2B (what memory windows of type 2 are).
 
@@ -137,6 +137,8 @@ void add_run_command(CLI::App& app, Invocation& invocation) {
   add_variable("--seed", "URNIC_SEED", "Seed of everything that is drawn; random by default")
       ->check(accepted_by(verbs_api::parse_seed))
       ->type_name("N");
+  command->add_flag_callback(
+      "--explain", [] { setenv("URNIC_EXPLAIN", "1", 1); }, "Say on stderr why a work request failed or was refused");
   command->add_flag_callback(
       "-v,--verbose", [] { setenv("URNIC_VERBOSE", "1", 1); }, "Say on stderr what happens");
   command->callback([&invocation] { invocation.exit_code = run(invocation.program); });

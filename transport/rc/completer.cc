@@ -103,6 +103,10 @@ void Completer::on_response(const wire::Packet& packet, Time now) {
     return;
   }
   if (!take_response(packet, offset)) {
+    if (around_.observer != nullptr) {
+      const auto elements = around_.send_queue.sges(around_.send_queue.head());
+      around_.observer->on_local_fault({.elements = elements, .pd = config_.pd, .is_write = true});
+    }
     head_error_ = CompletionStatus::kLocalProtectionError;
     return;
   }
@@ -177,7 +181,9 @@ void Completer::on_timeout(Time now) {
     if (retry_.end_receiver_wait(now)) is_recovering_ = false;
     return;
   }
-  if (!retry_.is_overdue(now) || !use_retry(Counter::kLocalAckTimeout)) return;
+  if (!retry_.is_overdue(now)) return;
+  if (around_.observer != nullptr) around_.observer->on_ack_timeout(retry_.retries_used(), now);
+  if (!use_retry(Counter::kLocalAckTimeout)) return;
   is_recovering_ = false;
   send_again_from_oldest();
 }

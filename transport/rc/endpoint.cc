@@ -15,7 +15,7 @@ void RcEndpoint::reset() {
   state_ = QpState::kReset;
   config_ = {};
   communication_established_ = false;
-  retry_.stop();
+  retry_ = {};
   requester_.clear_error();
   completer_.clear_error();
   around_.send_queue.clear();
@@ -140,6 +140,18 @@ void RcEndpoint::do_local_work() {
 
 bool RcEndpoint::is_draining() const {
   return state_ == QpState::kSqDrained && (window_.has_outstanding() || window_.has_begun_work());
+}
+
+SendProgress RcEndpoint::send_progress() const {
+  SendProgress progress{.retries_used = retry_.retries_used(),
+                        .rnr_retries_used = retry_.rnr_retries_used(),
+                        .waits_for_receiver = retry_.is_waiting_for_receiver(),
+                        .retries = retry_.retries(),
+                        .rnr_waits = retry_.rnr_waits()};
+  if (!can_complete()) return progress;
+  progress.packets_in_flight = window_.packets_in_flight();
+  progress.reads_in_flight = window_.reads_in_flight();
+  return progress;
 }
 
 void RcEndpoint::note_drained() {

@@ -37,6 +37,7 @@ class RcEndpoint final : public Endpoint {
   Psn next_receive_psn() const override { return responder_.expected_psn(); }
   bool is_draining() const override;
   std::uint32_t msn() const override { return responder_.msn(); }
+  SendProgress send_progress() const override;
 
   void on_packet(const wire::Packet& packet, Time now) override;
   void on_timeout(Time now) override;

@@ -105,7 +105,7 @@ std::size_t Requester::emit_atomic_write(const SendWqe& wqe, std::span<std::byte
   if (wqe.length != kAtomicBytes) return fail_head(CompletionStatus::kLocalLengthError);
   const wire::Packet packet = packet_for(wqe, Opcode::kRcAtomicWrite);
   const std::size_t header_size = wire::header_bytes(packet.bth.opcode);
-  if (!read(wqe, 0, out.subspan(header_size, kAtomicBytes))) return fail_head(CompletionStatus::kLocalProtectionError);
+  if (!read(wqe, 0, out.subspan(header_size, kAtomicBytes))) return fail_memory();
   return wire::emit_headers(packet, out) + kAtomicBytes;
 }
 
@@ -120,7 +120,7 @@ std::size_t Requester::emit_data(const SendWqe& wqe, std::span<std::byte> out) {
 
   const std::uint8_t padding = wire::pad_bytes(size);
   const std::size_t header_size = wire::header_bytes(packet.bth.opcode);
-  if (!read(wqe, offset, out.subspan(header_size, size))) return fail_head(CompletionStatus::kLocalProtectionError);
+  if (!read(wqe, offset, out.subspan(header_size, size))) return fail_memory();
   std::memset(out.data() + header_size + size, 0, padding);
 
   // Ask often enough that the window never closes without an acknowledgement on its way.
@@ -150,6 +150,14 @@ bool Requester::read(const SendWqe& wqe, std::uint32_t offset, std::span<std::by
 std::size_t Requester::fail_head(CompletionStatus status) {
   if (window_.current_is_head()) head_error_ = status;
   return 0;
+}
+
+std::size_t Requester::fail_memory() {
+  if (around_.observer != nullptr && window_.current_is_head()) {
+    around_.observer->on_local_fault(
+        {.elements = around_.send_queue.sges(window_.current_position()), .pd = config_.pd, .is_write = false});
+  }
+  return fail_head(CompletionStatus::kLocalProtectionError);
 }
 
 bool Requester::is_at_local_work() {

@@ -48,6 +48,7 @@ class Requester {
   bool has_work() const { return is_draining_ ? window_.has_begun_work() : window_.has_work(); }
   bool may_send(const SendWqe& wqe) const;
   std::size_t fail_head(CompletionStatus status);
+  std::size_t fail_memory();
   wire::Packet packet_for(const SendWqe& wqe, wire::Opcode opcode) const;
   std::size_t emit_request(const SendWqe& wqe, std::span<std::byte> out);
   std::size_t emit_flush(const SendWqe& wqe, std::span<std::byte> out) const;

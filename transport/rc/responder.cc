@@ -17,16 +17,39 @@ namespace {
 /// What an atomic operation works on, and its alignment (fact 32).
 constexpr std::uint32_t kAtomicBytes = 8;
 
-// Why requests are refused. The events are those that libibverbs' users know: an illegal request is QP_REQ_ERR; one that
-// reaches where it may not, or is of a wrong length, is QP_ACCESS_ERR (as NVIDIA's verbs manual lists them).
+// Why requests are refused.
 using Refusal = Responder::Refusal;
-constexpr Refusal kBadSequence{.nak = Nak::kInvalidRequest, .event = QpEvent::kRequestError};
-constexpr Refusal kNotAllowed{.nak = Nak::kInvalidRequest, .event = QpEvent::kRequestError};
-constexpr Refusal kNoXrcReceiver{.nak = Nak::kInvalidRequest, .event = QpEvent::kRequestError};
-constexpr Refusal kBadLength{.nak = Nak::kInvalidRequest, .event = QpEvent::kAccessError};
-constexpr Refusal kMisaligned{.nak = Nak::kInvalidRequest, .event = QpEvent::kAccessError};
-constexpr Refusal kTooManyRequests{.nak = Nak::kInvalidRequest, .event = QpEvent::kAccessError};
-constexpr Refusal kNoAccess{.nak = Nak::kRemoteAccessError, .event = QpEvent::kAccessError};
+constexpr Refusal kBadSequence{.nak = Nak::kInvalidRequest, .reason = RefusalReason::kNotInsideMessage};
+constexpr Refusal kNotAllowed{.nak = Nak::kInvalidRequest, .reason = RefusalReason::kQueuePairRights};
+constexpr Refusal kNoXrcReceiver{.nak = Nak::kInvalidRequest, .reason = RefusalReason::kNoXrcReceiver};
+constexpr Refusal kBadLength{.nak = Nak::kInvalidRequest, .reason = RefusalReason::kPacketLength};
+constexpr Refusal kMisaligned{.nak = Nak::kInvalidRequest, .reason = RefusalReason::kMisaligned};
+constexpr Refusal kTooManyRequests{.nak = Nak::kInvalidRequest, .reason = RefusalReason::kTooManyReads};
+constexpr Refusal no_access(DmaStatus status) {
+  return {.nak = Nak::kRemoteAccessError, .reason = RefusalReason::kMemory, .memory = status};
+}
+
+/// What our own program is told of a refusal, where no completion tells it. The events are those that libibverbs' users
+/// know: an illegal request is QP_REQ_ERR; one that reaches where it may not, or is of a wrong length, is QP_ACCESS_ERR (as
+/// NVIDIA's verbs manual lists them).
+std::optional<QpEvent> event_for(RefusalReason reason) {
+  switch (reason) {
+    case RefusalReason::kNotInsideMessage:
+    case RefusalReason::kNoXrcReceiver:
+    case RefusalReason::kQueuePairRights:
+      return QpEvent::kRequestError;
+    case RefusalReason::kPacketLength:
+    case RefusalReason::kTooManyReads:
+    case RefusalReason::kMemory:
+    case RefusalReason::kMisaligned:
+      return QpEvent::kAccessError;
+    case RefusalReason::kReceiveTooSmall:
+    case RefusalReason::kReceiveMemory:
+    case RefusalReason::kInvalidate:
+      break;
+  }
+  return std::nullopt;
+}
 
 /// A request that has a response of its own.
 struct Responding {
@@ -98,9 +121,9 @@ void Responder::on_request(const Packet& packet, Time now) {
   if (ahead < 0) return on_duplicate(packet);
   if (ahead > 0) return on_gap();
 
-  if (const auto nak = check_sequence(packet)) return refuse(*nak, packet.bth.psn);
-  if (const auto nak = find_xrc_receiver(packet)) return refuse(*nak, packet.bth.psn);
-  if (const auto nak = check(packet)) return refuse(*nak, packet.bth.psn);
+  if (const auto nak = check_sequence(packet)) return refuse(*nak, packet);
+  if (const auto nak = find_xrc_receiver(packet)) return refuse(*nak, packet);
+  if (const auto nak = check(packet)) return refuse(*nak, packet);
   if (needs_receive(packet) && !receiver_.queue->take(receive_)) {
     around_.counters.add(Counter::kOutOfBuffer);
     nak_ = OwedNak{rnr_nak_syndrome(config_.min_rnr_timer), packet.bth.psn};
@@ -108,7 +131,7 @@ void Responder::on_request(const Packet& packet, Time now) {
     return;
   }
   has_receive_ = has_receive_ || needs_receive(packet);
-  if (const auto nak = execute(packet)) return refuse(*nak, packet.bth.psn);
+  if (const auto nak = execute(packet)) return refuse(*nak, packet);
 
   is_waiting_for_repeat_ = false;
   // An earlier RNR NAK or sequence NAK that did not leave yet has become wrong.
@@ -218,7 +241,7 @@ std::optional<Refusal> Responder::check_access(const Packet& packet) const {
 
   if (length == 0) return std::nullopt;
   const DmaStatus status = around_.dma.check_remote(memory_user(), rkey, address, length, wanted);
-  if (status != DmaStatus::kOk) return kNoAccess;
+  if (status != DmaStatus::kOk) return no_access(status);
   return is_atomic && address % kAtomicBytes != 0 ? std::optional(kMisaligned) : std::nullopt;
 }
 
@@ -250,12 +273,15 @@ std::optional<Refusal> Responder::execute_send(const Packet& packet) {
     received_bytes_ = 0;
   }
   if (packet.payload.size() > receive_.length - received_bytes_) {
-    complete_receive(CompletionStatus::kLocalLengthError);
-    return Refusal{.nak = Nak::kInvalidRequest};
+    return fail_receive(CompletionStatus::kLocalLengthError,
+                        {.nak = Nak::kInvalidRequest, .reason = RefusalReason::kReceiveTooSmall}, packet);
   }
   if (scatter(around_.dma, receiver_.pd, receive_.elements(), received_bytes_, packet.payload) != DmaStatus::kOk) {
-    complete_receive(CompletionStatus::kLocalProtectionError);
-    return Refusal{.nak = Nak::kRemoteOperationalError};
+    if (around_.observer != nullptr) {
+      around_.observer->on_local_fault({.elements = receive_.elements(), .pd = receiver_.pd, .is_write = true});
+    }
+    return fail_receive(CompletionStatus::kLocalProtectionError,
+                        {.nak = Nak::kRemoteOperationalError, .reason = RefusalReason::kReceiveMemory}, packet);
   }
   received_bytes_ += static_cast<std::uint32_t>(packet.payload.size());
   return has(packet.info->headers, wire::Headers::kIeth) ? invalidate(packet) : std::nullopt;
@@ -264,9 +290,10 @@ std::optional<Refusal> Responder::execute_send(const Packet& packet) {
 // The message has been received, but what its sender wanted to be sure of cannot be had: the receive fails with the status
 // that rdma_rxe gives it, and the sender hears of a key that is none (both from memory; wire-facts know no capture).
 std::optional<Refusal> Responder::invalidate(const Packet& packet) {
-  if (around_.dma.invalidate(memory_user(), packet.invalidate_rkey) == DmaStatus::kOk) return std::nullopt;
-  complete_receive(CompletionStatus::kRemoteInvalidRequest);
-  return Refusal{.nak = Nak::kRemoteAccessError};
+  const DmaStatus status = around_.dma.invalidate(memory_user(), packet.invalidate_rkey);
+  if (status == DmaStatus::kOk) return std::nullopt;
+  return fail_receive(CompletionStatus::kRemoteInvalidRequest,
+                      {.nak = Nak::kRemoteAccessError, .reason = RefusalReason::kInvalidate, .memory = status}, packet);
 }
 
 // Atomics, FLUSH and ATOMIC WRITE: executed once, however often they are asked for (fact 27).
@@ -291,7 +318,7 @@ std::optional<Refusal> Responder::execute_with_result(const Packet& packet) {
                                  packet.feth.selectivity == 0 ? FlushScope::kRange : FlushScope::kRegion,
                                  flush_access(packet.feth));
   }
-  if (status != DmaStatus::kOk) return kNoAccess;
+  if (status != DmaStatus::kOk) return no_access(status);
   msn_ = (msn_ + 1) & Psn::kMask;
   resources_.add_executed(expected_psn_, *answer_to(packet.info->operation), original, msn_);
   expected_psn_ = expected_psn_ + 1;
@@ -306,9 +333,10 @@ std::optional<Refusal> Responder::execute_write(const Packet& packet) {
                 .remaining = packet.reth.length};
     received_bytes_ = packet.reth.length;
   }
-  if (!packet.payload.empty() && around_.dma.write_remote(memory_user(), message_.rkey, message_.address,
-                                                          packet.payload) != DmaStatus::kOk) {
-    return kNoAccess;
+  if (!packet.payload.empty()) {
+    const DmaStatus status =
+        around_.dma.write_remote(memory_user(), message_.rkey, message_.address, packet.payload);
+    if (status != DmaStatus::kOk) return no_access(status);
   }
   message_.address += packet.payload.size();
   message_.remaining -= static_cast<std::uint32_t>(packet.payload.size());
@@ -346,12 +374,52 @@ void Responder::complete_receive(CompletionStatus status) {
                                         .source_qp = config_.remote_qp});
 }
 
+/// The receive fails, for what the peer is told as `refusal`.
+Refusal Responder::fail_receive(CompletionStatus status, const Refusal& refusal, const Packet& packet) {
+  observe(refusal, packet);
+  complete_receive(status);
+  return refusal;
+}
+
+void Responder::observe(const Refusal& refusal, const Packet& packet) const {
+  if (around_.observer == nullptr) return;
+  const wire::OpcodeInfo& info = *packet.info;
+  RefusedRequest request{.reason = refusal.reason,
+                         .memory = refusal.memory,
+                         .opcode = packet.bth.opcode,
+                         .psn = packet.bth.psn,
+                         .payload_bytes = static_cast<std::uint32_t>(packet.payload.size()),
+                         .rkey = message_.rkey,
+                         .address = message_.address,
+                         .length = packet.payload.size(),
+                         .wanted = access_wanted(packet),
+                         .room = receive_.length};
+  if (has(info.headers, wire::Headers::kReth)) {
+    request.rkey = packet.reth.rkey;
+    request.address = packet.reth.address;
+    request.length = packet.reth.length;
+  } else if (has(info.headers, wire::Headers::kAtomicEth)) {
+    request.rkey = packet.atomic.rkey;
+    request.address = packet.atomic.address;
+    request.length = kAtomicBytes;
+  } else if (info.operation == Operation::kSend) {
+    request.rkey = packet.invalidate_rkey;
+    request.length = received_bytes_ + packet.payload.size();
+  }
+  around_.observer->on_refused(request);
+}
+
+void Responder::refuse(const Refusal& refusal, const Packet& packet) {
+  observe(refusal, packet);
+  refuse(refusal, packet.bth.psn);
+}
+
 // A refusal is the last thing this responder says. Responses to READs before it still go out first.
 void Responder::refuse(const Refusal& refusal, Psn psn) {
   static constexpr Counter kCounters[] = {Counter::kOutOfSequence, Counter::kRequestInvalid, Counter::kRequestAccessError,
                                           Counter::kRequestOperationError};
   around_.counters.add(kCounters[static_cast<std::size_t>(refusal.nak)]);
-  if (refusal.event) around_.events.on_qp_event(config_.local_qp, *refusal.event);
+  if (const auto event = event_for(refusal.reason)) around_.events.on_qp_event(config_.local_qp, *event);
   nak_ = OwedNak{nak_syndrome(refusal.nak), psn};
   ack_.settle();
   has_failed_ = true;
@@ -405,15 +473,20 @@ std::size_t Responder::emit_response(std::span<std::byte> out) {
 std::size_t Responder::emit_read_response(const ResponderResources::Part& part, std::span<std::byte> out) {
   const wire::Opcode opcode = with_service(response_opcode(part), config_.service);
   const std::size_t header_size = wire::header_bytes(opcode);
-  if (part.size > 0 && around_.dma.read_remote({.pd = part.pd, .qp = config_.local_qp}, part.rkey, part.address,
-                                               out.subspan(header_size, part.size)) != DmaStatus::kOk) {
+  const DmaStatus status = part.size == 0 ? DmaStatus::kOk
+                                          : around_.dma.read_remote({.pd = part.pd, .qp = config_.local_qp}, part.rkey,
+                                                                    part.address, out.subspan(header_size, part.size));
+  if (status != DmaStatus::kOk) {
     if (part.is_repeat) {
       resources_.drop_current();
       around_.counters.add(Counter::kRequestAccessError);
       return emit_acknowledge(nak_syndrome(Nak::kRemoteAccessError), part.psn, out);
     }
+    const Packet asked_for{.bth = {.opcode = wire::Opcode::kRcReadRequest, .psn = part.psn},
+                           .info = &wire::info(wire::Opcode::kRcReadRequest),
+                           .reth = {.address = part.address, .rkey = part.rkey, .length = part.size}};
     resources_.drop_pending();
-    refuse(kNoAccess, part.psn);
+    refuse(no_access(status), asked_for);
     return 0;
   }
   resources_.advance();

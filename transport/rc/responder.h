@@ -7,6 +7,7 @@
 #include <span>
 
 #include "transport/completion.h"
+#include "transport/observer.h"
 #include "transport/qp_config.h"
 #include "transport/rc/owed_ack.h"
 #include "transport/rc/responder_resources.h"
@@ -29,10 +30,11 @@ class Responder {
 
   void on_request(const wire::Packet& packet, Time now);
 
-  /// What a requester is told, and what our own program is told where no completion tells it.
+  /// What a requester is told, and why. Small: the checks of every packet return it.
   struct Refusal {
     Nak nak;
-    std::optional<QpEvent> event{};
+    RefusalReason reason{};
+    DmaStatus memory = DmaStatus::kOk;  ///< where the memory is the reason
   };
 
   /// As Endpoint::poll_transmit(), for responses.
@@ -93,7 +95,10 @@ class Responder {
   std::optional<Refusal> invalidate(const wire::Packet& packet);
 
   void owe_acknowledge(const wire::Packet& packet, Time now);
+  [[gnu::cold]] void refuse(const Refusal& refusal, const wire::Packet& packet);
   void refuse(const Refusal& refusal, Psn psn);
+  [[gnu::cold]] void observe(const Refusal& refusal, const wire::Packet& packet) const;
+  [[gnu::cold]] Refusal fail_receive(CompletionStatus status, const Refusal& refusal, const wire::Packet& packet);
   void complete_receive(CompletionStatus status);
   void complete_message(const wire::Packet& packet);
   std::uint32_t msn_for(const ResponderResources::Part& part);

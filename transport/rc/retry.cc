@@ -36,6 +36,7 @@ void Retry::on_progress(Time now, bool more_outstanding) {
 bool Retry::try_again() {
   if (retries_left_ == 0) return false;
   --retries_left_;
+  ++retries_;
   acknowledge_by_ = kNever;
   return true;
 }
@@ -43,6 +44,7 @@ bool Retry::try_again() {
 bool Retry::try_again_after_rnr(std::uint8_t timer_code, Time now) {
   if (rnr_retries_left_ == 0) return false;
   if (rnr_retry_ != kForever) --rnr_retries_left_;
+  ++rnr_waits_;
   is_refused_ = true;
   // The receiver's timer rules alone: the acknowledgement timer would cut it short (fact 34).
   acknowledge_by_ = kNever;

@@ -40,6 +40,15 @@ class Retry {
 
   Time next_timeout() const { return is_waiting_for_receiver() ? receiver_ready_at_ : acknowledge_by_; }
 
+  // --- For those who watch ---
+
+  /// Since the last progress.
+  std::uint8_t retries_used() const { return static_cast<std::uint8_t>(retry_count_ - retries_left_); }
+  std::uint8_t rnr_retries_used() const { return static_cast<std::uint8_t>(rnr_retry_ - rnr_retries_left_); }
+  /// Ever, modulo 2^32.
+  std::uint32_t retries() const { return retries_; }
+  std::uint32_t rnr_waits() const { return rnr_waits_; }
+
  private:
   Duration timeout_{0};  // zero: never
   std::uint8_t retry_count_ = 0;
@@ -47,6 +56,8 @@ class Retry {
   std::uint8_t retries_left_ = 0;
   std::uint8_t rnr_retries_left_ = 0;
   bool is_refused_ = false;
+  std::uint32_t retries_ = 0;
+  std::uint32_t rnr_waits_ = 0;
   Time acknowledge_by_ = kNever;
   Time receiver_ready_at_ = kNever;
 };

@@ -27,6 +27,7 @@ DeviceConfig config_of(std::size_t end, const DevicePairOptions& options) {
   config.link_mtu = options.link_mtu;
   config.progress = ProgressMode::kManual;
   config.seed = options.seed + end;
+  config.explain = options.explain;
   return config;
 }
 

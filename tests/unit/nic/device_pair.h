@@ -23,6 +23,7 @@ namespace urnic::nic {
 struct DevicePairOptions {
   std::uint16_t link_mtu = 4200;
   std::uint64_t seed = 1;
+  bool explain = false;
 };
 
 /// A device in manual mode at one end of the wire, with one protection domain, queue, region, and as many queue pairs as

@@ -82,9 +82,11 @@ TEST_F(EnvironmentTest, DoesWhatItIsTold) {
   set("URNIC_PROGRESS", "thread");
   set("URNIC_MW_TYPE_2", "2A");
   set("URNIC_VERBOSE", "1");
+  set("URNIC_EXPLAIN", "1");
   const auto environment = read_environment();
   ASSERT_TRUE(environment) << environment.error().message;
   const nic::DeviceConfig& device = environment.value().device;
+  EXPECT_TRUE(device.explain);
   EXPECT_EQ(to_string(device.ipv4->address), "192.168.7.9");
   EXPECT_EQ(device.ipv4->prefix_length, 20);
   EXPECT_EQ(to_string(device.ipv6->address), "fd00:1::5");
@@ -199,6 +201,7 @@ INSTANTIATE_TEST_SUITE_P(
                       Hostile{"URNIC_PORT", "pigeon:loft"}, Hostile{"URNIC_PORT", "vhost:"},
                       Hostile{"URNIC_PORT", "vhost:/tmp/x,middle"}, Hostile{"URNIC_SEED", "1.5"},
                       Hostile{"URNIC_SEED", "99999999999999999999"}, Hostile{"URNIC_VERBOSE", "yes"},
+                      Hostile{"URNIC_EXPLAIN", "why"},
                       Hostile{"URNIC_PROGRESS", "warp"}, Hostile{"URNIC_MW_TYPE_2", "2C"},
                       Hostile{"URNIC_LEASE_FD", "three"},
                       Hostile{"URNIC_LEASE_FD", "-3"}),

@@ -1,0 +1,70 @@
+#include "nic/snapshot_json.h"
+
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "nic/snapshot_names.h"
+
+namespace urnic::nic {
+
+namespace {
+
+// Members stay in the order in which they are written here.
+using Json = nlohmann::ordered_json;
+
+Json to_value(const QueuePairSnapshot& qp) {
+  const bool has_peer = !qp.peer.is_unspecified();
+  const transport::SendProgress& progress = qp.progress;
+  return {{"number", to_integer(qp.number)},
+          {"type", name_of(qp.type)},
+          {"state", name_of(qp.state)},
+          {"peer_qp", has_peer ? Json(to_integer(qp.peer_qp)) : Json()},
+          {"peer_address", has_peer ? Json(address_text(qp.peer)) : Json()},
+          {"send_psn", qp.send_psn.value()},
+          {"receive_psn", qp.receive_psn.value()},
+          {"msn", qp.msn},
+          {"path_mtu", qp.path_mtu},
+          {"sends_posted", qp.sends_posted},
+          {"receives_posted", qp.receives_posted},
+          {"packets_in_flight", progress.packets_in_flight},
+          {"reads_in_flight", progress.reads_in_flight},
+          {"waits_for_receiver", progress.waits_for_receiver},
+          {"retries_used", progress.retries_used},
+          {"retry_count", qp.retry_count},
+          {"rnr_retries_used", progress.rnr_retries_used},
+          {"rnr_retry", qp.rnr_retry},
+          {"ack_timeout", qp.ack_timeout},
+          {"retries", progress.retries},
+          {"rnr_waits", progress.rnr_waits}};
+}
+
+}  // namespace
+
+std::string to_json(const DeviceSnapshot& snapshot) {
+  Json addresses = Json::array();
+  for (const transport::wire::Gid& gid : snapshot.gids) addresses.push_back(address_text(gid));
+  Json counters = Json::object();
+  for (const auto& [name, value] : snapshot.counters) counters[name] = value;
+  Json queue_pairs = Json::array();
+  for (const QueuePairSnapshot& qp : snapshot.queue_pairs) queue_pairs.push_back(to_value(qp));
+
+  const Json all = {{"version", kSnapshotVersion},
+                    {"program", snapshot.program},
+                    {"pid", snapshot.pid},
+                    {"device", snapshot.device},
+                    {"port", snapshot.port},
+                    {"port_is_open", snapshot.is_started},
+                    {"mac", snapshot.mac},
+                    {"addresses", std::move(addresses)},
+                    {"link_mtu", snapshot.link_mtu},
+                    {"uptime_ns", snapshot.uptime_ns},
+                    {"completion_queues", snapshot.completion_queues},
+                    {"shared_receive_queues", snapshot.shared_receive_queues},
+                    {"memory_regions", snapshot.memory_regions},
+                    {"memory_windows", snapshot.memory_windows},
+                    {"counters", std::move(counters)},
+                    {"queue_pairs", std::move(queue_pairs)}};
+  return all.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+}  // namespace urnic::nic

@@ -1,0 +1,166 @@
+// Who asks for a process' status, and what he gets.
+#include "nic/status_server.h"
+
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <filesystem>
+#include <stdexcept>
+#include <string>
+
+namespace urnic::nic {
+namespace {
+
+using std::chrono::steady_clock;
+
+class StatusServerTest : public ::testing::Test {
+ protected:
+  StatusServerTest() {
+    char folder[] = "/tmp/urnic-test-XXXXXX";
+    folder_ = mkdtemp(folder);
+    setenv("XDG_RUNTIME_DIR", folder_.c_str(), 1);
+  }
+  ~StatusServerTest() override { std::filesystem::remove_all(folder_); }
+
+  std::filesystem::path socket_path() const { return std::filesystem::path(folder_) / "urnic" / status_socket_name(); }
+
+  static int connect_to_it() {
+    const auto folder = StatusFolder::open();
+    const int socket = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    const sockaddr_un address = folder.value().address_of(status_socket_name());
+    if (connect(socket, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0) return socket;
+    close(socket);
+    return -1;
+  }
+
+  static std::string read_all(int socket) {
+    std::string text;
+    char part[4096];
+    for (ssize_t count = 0; (count = read(socket, part, sizeof part)) > 0;) text.append(part, static_cast<std::size_t>(count));
+    close(socket);
+    return text;
+  }
+
+  std::string folder_;
+};
+
+TEST_F(StatusServerTest, SaysTheDocumentToEveryoneWhoAsks) {
+  int times = 0;
+  const auto server = StatusServer::start([&times] { return "document " + std::to_string(++times); });
+  ASSERT_TRUE(server);
+  EXPECT_EQ(read_all(connect_to_it()), "document 1");
+  EXPECT_EQ(read_all(connect_to_it()), "document 2");
+}
+
+TEST_F(StatusServerTest, FitsHoweverLongTheFolderIs) {
+  const std::string deep = folder_ + "/" + std::string(120, 'x');
+  std::filesystem::create_directory(deep);
+  setenv("XDG_RUNTIME_DIR", deep.c_str(), 1);
+  const auto server = StatusServer::start([] { return std::string("here"); });
+  ASSERT_TRUE(server);
+  EXPECT_EQ(read_all(connect_to_it()), "here");
+}
+
+TEST_F(StatusServerTest, RemovesItsSocketWhenItEnds) {
+  auto server = StatusServer::start([] { return std::string(); });
+  ASSERT_TRUE(server);
+  EXPECT_TRUE(std::filesystem::exists(socket_path()));
+  server.value().reset();
+  EXPECT_TRUE(std::filesystem::is_empty(std::filesystem::path(folder_) / "urnic"));
+}
+
+TEST_F(StatusServerTest, TakesThePlaceOfASocketThatADeadProcessLeft) {
+  const auto folder = StatusFolder::open();
+  ASSERT_TRUE(folder);
+  const int dead = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  const sockaddr_un address = folder.value().address_of(status_socket_name());
+  ASSERT_EQ(bind(dead, reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
+  close(dead);
+  ASSERT_EQ(connect_to_it(), -1);
+  const auto server = StatusServer::start([] { return std::string("alive"); });
+  ASSERT_TRUE(server);
+  EXPECT_EQ(read_all(connect_to_it()), "alive");
+}
+
+TEST_F(StatusServerTest, GivesUpAReaderThatDoesNotReadAndServesTheNext) {
+  const auto server = StatusServer::start([] { return std::string(8 << 20, 'x'); });
+  ASSERT_TRUE(server);
+  const int sleeper = connect_to_it();
+  const auto begin = steady_clock::now();
+  EXPECT_EQ(read_all(connect_to_it()).size(), 8u << 20);
+  EXPECT_LT(steady_clock::now() - begin, std::chrono::milliseconds(10 * StatusServer::kPatienceMs));
+  close(sleeper);
+}
+
+TEST_F(StatusServerTest, EndsAtOnceInTheMiddleOfServing) {
+  auto server = StatusServer::start([] { return std::string(8 << 20, 'x'); });
+  ASSERT_TRUE(server);
+  const int sleeper = connect_to_it();
+  char byte = 0;
+  EXPECT_EQ(read(sleeper, &byte, 1), 1);  // it is being served now
+  const auto begin = steady_clock::now();
+  server.value().reset();
+  EXPECT_LT(steady_clock::now() - begin, std::chrono::milliseconds(StatusServer::kPatienceMs / 2));
+  close(sleeper);
+}
+
+TEST_F(StatusServerTest, SurvivesReadersThatLeaveAndADocumentThatCannotBeMade) {
+  int times = 0;
+  const auto server = StatusServer::start([&times]() -> std::string {
+    if (++times == 1) throw std::bad_alloc();
+    return std::string(1 << 20, 'x');
+  });
+  ASSERT_TRUE(server);
+  EXPECT_EQ(read_all(connect_to_it()), "");
+  close(connect_to_it());  // SIGPIPE would end the process
+  EXPECT_EQ(read_all(connect_to_it()).size(), 1u << 20);
+}
+
+TEST_F(StatusServerTest, RefusesWhoConnectsAfterTheParentDiedAndAChildLives) {
+  auto server = StatusServer::start([] { return std::string("parent"); });
+  ASSERT_TRUE(server);
+  int go[2];
+  ASSERT_EQ(pipe(go), 0);
+  const pid_t child = fork();
+  if (child == 0) {
+    StatusServer::abandon_after_fork(std::move(server.value()));
+    char byte = 0;
+    const ssize_t count = read(go[0], &byte, 1);
+    _exit(count == 1 ? 0 : 1);
+  }
+  // As death would: nobody closes in order.
+  server.value().reset();
+  EXPECT_EQ(connect_to_it(), -1);
+  EXPECT_EQ(write(go[1], "x", 1), 1);
+  int status = 0;
+  waitpid(child, &status, 0);
+  EXPECT_EQ(status, 0);
+  close(go[0]);
+  close(go[1]);
+}
+
+TEST_F(StatusServerTest, SaysWhyNobodyCanAsk) {
+  std::filesystem::create_directory(folder_ + "/urnic");
+  chmod((folder_ + "/urnic").c_str(), 0755);
+  const auto server = StatusServer::start([] { return std::string(); });
+  ASSERT_FALSE(server);
+  EXPECT_NE(server.error().message.find("open to other users"), std::string::npos) << server.error().message;
+}
+
+TEST(StatusSocketName, IsToldFromOtherFiles) {
+  EXPECT_TRUE(is_status_socket_name(status_socket_name()));
+  EXPECT_TRUE(is_status_socket_name("status.1.4026531836"));
+  EXPECT_FALSE(is_status_socket_name(".status.1.4026531836"));
+  EXPECT_FALSE(is_status_socket_name("status.1"));
+  EXPECT_FALSE(is_status_socket_name("status.1.2.3"));
+  EXPECT_FALSE(is_status_socket_name("status.1.x"));
+  EXPECT_FALSE(is_status_socket_name("pair.sock"));
+}
+
+}  // namespace
+}  // namespace urnic::nic

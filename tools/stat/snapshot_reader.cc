@@ -1,0 +1,197 @@
+#include "tools/stat/snapshot_reader.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "nic/snapshot_names.h"
+
+namespace urnic::tools {
+
+namespace {
+
+using nlohmann::json;
+using transport::wire::Gid;
+using transport::wire::Ipv4Address;
+
+/// Fetches members of one object, and remembers the first that is not what it should be.
+class Members {
+ public:
+  Members(const json& object, std::string& wrong) : object_(object), wrong_(wrong) {}
+
+  const json* find(const char* name, json::value_t type) {
+    const auto found = object_.find(name);
+    if (found != object_.end() && found->type() == type) return &*found;
+    return complain(name);
+  }
+
+  template <typename Integer>
+  void number(const char* name, Integer& to, std::uint64_t most = std::numeric_limits<Integer>::max()) {
+    const json* const value = find(name, json::value_t::number_unsigned);
+    if (value == nullptr) return;
+    const auto number = value->get<std::uint64_t>();
+    if (number > most) {
+      complain(name);
+    } else {
+      to = static_cast<Integer>(number);
+    }
+  }
+
+  void text(const char* name, std::string& to) {
+    if (const json* const value = find(name, json::value_t::string)) to = value->get_ref<const std::string&>();
+  }
+
+  void flag(const char* name, bool& to) {
+    if (const json* const value = find(name, json::value_t::boolean)) to = value->get<bool>();
+  }
+
+  /// One of the words, as what stands at its place.
+  template <typename Enum, typename Names>
+  void word(const char* name, const Names& names, Enum& to) {
+    std::string text_of_it;
+    text(name, text_of_it);
+    const auto found = std::find(names.begin(), names.end(), text_of_it);
+    if (found == names.end()) {
+      complain(name);
+    } else {
+      to = static_cast<Enum>(found - names.begin());
+    }
+  }
+
+  void psn(const char* name, transport::Psn& to) {
+    std::uint32_t value = 0;
+    number(name, value, transport::Psn::kMask);
+    to = transport::Psn(value);
+  }
+
+  bool is_null(const char* name) const {
+    const auto found = object_.find(name);
+    return found != object_.end() && found->is_null();
+  }
+
+  std::nullptr_t complain(const char* name) {
+    if (wrong_.empty()) wrong_ = name;
+    return nullptr;
+  }
+
+ private:
+  const json& object_;
+  std::string& wrong_;
+};
+
+std::optional<Gid> parse_address(const json& value) {
+  if (!value.is_string()) return std::nullopt;
+  const auto& text = value.get_ref<const std::string&>();
+  if (const auto ipv4 = Ipv4Address::parse(text)) return Gid::from_ipv4(*ipv4);
+  return Gid::parse(text);
+}
+
+nic::QueuePairSnapshot read_queue_pair(const json& object, std::string& wrong) {
+  Members members(object, wrong);
+  nic::QueuePairSnapshot qp;
+  std::uint32_t number = 0;
+  members.number("number", number, transport::Psn::kMask);
+  qp.number = transport::QpNumber{number};
+  members.word("type", nic::kQpTypeNames, qp.type);
+  members.word("state", nic::kQpStateNames, qp.state);
+  if (!members.is_null("peer_qp")) {
+    std::uint32_t peer = 0;
+    members.number("peer_qp", peer, transport::Psn::kMask);
+    qp.peer_qp = transport::QpNumber{peer};
+    const json* const text = members.find("peer_address", json::value_t::string);
+    const auto address = text != nullptr ? parse_address(*text) : std::nullopt;
+    if (!address) members.complain("peer_address");
+    qp.peer = address.value_or(Gid{});
+  }
+  members.psn("send_psn", qp.send_psn);
+  members.psn("receive_psn", qp.receive_psn);
+  members.number("msn", qp.msn);
+  members.number("path_mtu", qp.path_mtu);
+  members.number("sends_posted", qp.sends_posted);
+  members.number("receives_posted", qp.receives_posted);
+  members.number("packets_in_flight", qp.progress.packets_in_flight);
+  members.number("reads_in_flight", qp.progress.reads_in_flight);
+  members.flag("waits_for_receiver", qp.progress.waits_for_receiver);
+  members.number("retries_used", qp.progress.retries_used);
+  members.number("retry_count", qp.retry_count);
+  members.number("rnr_retries_used", qp.progress.rnr_retries_used);
+  members.number("rnr_retry", qp.rnr_retry);
+  members.number("ack_timeout", qp.ack_timeout);
+  members.number("retries", qp.progress.retries);
+  members.number("rnr_waits", qp.progress.rnr_waits);
+  return qp;
+}
+
+void read_arrays(Members& members, nic::DeviceSnapshot& snapshot, std::string& wrong) {
+  if (const json* const addresses = members.find("addresses", json::value_t::array)) {
+    for (const json& text : *addresses) {
+      const auto gid = parse_address(text);
+      if (!gid) members.complain("addresses");
+      snapshot.gids.push_back(gid.value_or(Gid{}));
+    }
+  }
+  if (const json* const counters = members.find("counters", json::value_t::object)) {
+    for (const auto& [name, value] : counters->items()) {
+      if (!value.is_number_unsigned()) {
+        members.complain("counters");
+        break;
+      }
+      snapshot.counters.emplace_back(name, value.get<std::uint64_t>());
+    }
+  }
+  if (const json* const queue_pairs = members.find("queue_pairs", json::value_t::array)) {
+    for (const json& qp : *queue_pairs) {
+      if (!qp.is_object()) {
+        members.complain("queue_pairs");
+        break;
+      }
+      snapshot.queue_pairs.push_back(read_queue_pair(qp, wrong));
+    }
+  }
+}
+
+Error no_snapshot(std::string why) { return {.code = EPROTO, .message = std::move(why)}; }
+
+}  // namespace
+
+Result<nic::DeviceSnapshot, Error> read_snapshot(std::string_view text) {
+  const json all = json::parse(text, nullptr, false);
+  if (text.empty()) return failure(no_snapshot("it says nothing"));
+  if (!all.is_object()) return failure(no_snapshot("what it says is no snapshot of a NIC"));
+
+  std::string wrong;
+  Members members(all, wrong);
+  std::int64_t version = 0;
+  members.number("version", version);
+  if (!wrong.empty()) return failure(no_snapshot("what it says is no snapshot of a NIC"));
+  if (version != nic::kSnapshotVersion) {
+    return failure(no_snapshot(fmt::format("its snapshots are of version {}, and this urnic reads version {}", version,
+                                           nic::kSnapshotVersion)));
+  }
+  nic::DeviceSnapshot snapshot;
+  members.text("program", snapshot.program);
+  members.number("pid", snapshot.pid);
+  members.text("device", snapshot.device);
+  members.text("port", snapshot.port);
+  members.flag("port_is_open", snapshot.is_started);
+  members.text("mac", snapshot.mac);
+  members.number("link_mtu", snapshot.link_mtu);
+  members.number("uptime_ns", snapshot.uptime_ns);
+  members.number("completion_queues", snapshot.completion_queues);
+  members.number("shared_receive_queues", snapshot.shared_receive_queues);
+  members.number("memory_regions", snapshot.memory_regions);
+  members.number("memory_windows", snapshot.memory_windows);
+  read_arrays(members, snapshot, wrong);
+  if (!wrong.empty()) return failure(no_snapshot(fmt::format("its snapshot has no good '{}'", wrong)));
+  return snapshot;
+}
+
+}  // namespace urnic::tools

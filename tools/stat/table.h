@@ -1,0 +1,19 @@
+// What processes say about their NICs, for people.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "tools/stat/processes.h"
+
+namespace urnic::tools {
+
+/// A few lines about each process, with its queue pairs and the counters that are not zero. Processes that were in
+/// `before`, too, get rates per second. With `most_lines`, queue pairs are left out until it fits, where that helps, and
+/// a line says how many.
+std::string table_of(std::span<const NicProcess> processes, std::span<const NicProcess> before,
+                     std::optional<std::size_t> most_lines);
+
+}  // namespace urnic::tools
