@@ -12,6 +12,9 @@ from stage import Process
 # Filled in by run.py.
 STAGE = None
 SEED = 0
+PORT = None  # what --port says where a test does not; without it, what `urnic run` takes by itself
+
+DEFAULT_PORT = "pair"
 
 # The outside judges (an ICRC checker, a check of what installed programs import) stand in a folder beside the project's,
 # when they are there at all.
@@ -62,6 +65,18 @@ def wait_until(condition, timeout, pause=0.005):
     return True
 
 
+def port_has_two_ends():
+    """Whether not more than two programs can meet over the port."""
+    kind = (PORT or DEFAULT_PORT).split(":")[0]
+    return kind in ("pair", "vhost")
+
+
+def nic_options(options):
+    """The options of `urnic run`, with the port of this run where they say none."""
+    words = [str(word) for word in options]
+    return words if PORT is None or "--port" in words else ["--port", PORT, *words]
+
+
 class ClientTest(unittest.TestCase):
     """A test with a runtime folder of its own, so that its NICs meet nobody else's. Processes still alive at its end are
     killed; `fail_with` shows what all of them said."""
@@ -84,7 +99,7 @@ class ClientTest(unittest.TestCase):
 
     def start(self, name, command, nic=(), environment=None, privileged=False, inside=()):
         """Starts `urnic run NIC-OPTIONS -- COMMAND`, all of it behind the words of `inside`."""
-        return self.start_plain(name, [*inside, STAGE.urnic, "run", *nic, "--", *command], environment, privileged)
+        return self.start_plain(name, [*inside, STAGE.urnic, "run", *nic_options(nic), "--", *command], environment, privileged)
 
     def start_plain(self, name, command, environment=None, privileged=False):
         process = Process(
