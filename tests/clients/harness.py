@@ -47,11 +47,14 @@ def is_listening(port, pid="self"):
     """Whether somebody listens on the TCP port, in the network namespace of process `pid`."""
     wanted = f":{port:04X}"
     for table in ("tcp", "tcp6"):
-        with open(f"/proc/{pid}/net/{table}") as lines:
-            for line in lines:
-                fields = line.split()
-                if fields[3] == "0A" and fields[1].endswith(wanted):
-                    return True
+        try:
+            lines = pathlib.Path(f"/proc/{pid}/net/{table}").read_text().splitlines()
+        except OSError:  # it has just ended
+            return False
+        for line in lines:
+            fields = line.split()
+            if fields[3] == "0A" and fields[1].endswith(wanted):
+                return True
     return False
 
 
