@@ -1,7 +1,6 @@
 #include "nic/engine.h"
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <chrono>
 #include <span>
@@ -23,7 +22,6 @@ using transport::Time;
 
 namespace {
 
-constexpr std::size_t kReceiveBurst = 64;
 constexpr std::size_t kTimersPerRound = 64;
 /// A full port is tried again after this long when nothing else happens.
 constexpr Duration kFullPortDelay = std::chrono::microseconds(500);
@@ -125,10 +123,9 @@ Engine::Round Engine::run_round(Time now) {
 // The clock is read again when there are frames: what they start, the wait after an RNR NAK for instance, must not count from
 // before they came, and between the beginning of the round and now this thread may have been without a processor.
 std::size_t Engine::receive(Time& now) {
-  std::array<std::span<const std::byte>, kReceiveBurst> frames;
-  const std::size_t count = port_->receive(frames);
+  const std::size_t count = port_->receive(frames_);
   if (count > 0) now = clock_.now();
-  for (std::size_t i = 0; i < count; ++i) receiver_.on_frame(frames[i], now);
+  for (std::size_t i = 0; i < count; ++i) receiver_.on_frame(frames_[i], now);
   return count;
 }
 

@@ -1,12 +1,14 @@
 // Engine: what makes a device go. One lock, one round.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <vector>
 
 #include "nic/address_handles.h"
@@ -166,6 +168,8 @@ class Engine final : public transport::QpEventSink {
  private:
   friend class ProgressThread;
 
+  static constexpr std::size_t kReceiveBurst = 64;
+
   std::size_t receive(transport::Time& now);
   bool expire_timers(transport::Time now);
   bool publish(transport::Time now);
@@ -196,6 +200,8 @@ class Engine final : public transport::QpEventSink {
   Tombstones tombstones_;
   Transmitter transmitter_;
   Receiver receiver_;
+  /// Of one burst. Most rounds find no frame, and clearing an array of their own would be a large part of them.
+  std::array<std::span<const std::byte>, kReceiveBurst> frames_;
   std::vector<CompletionQueue*> to_publish_;  // in the order in which they got something
   std::vector<CompletionQueue*> put_off_;     // with a notification that is to come
   std::vector<CompletionQueue*> overrun_;

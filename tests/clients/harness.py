@@ -12,6 +12,9 @@ from stage import Process
 # Filled in by run.py.
 STAGE = None
 SEED = 0
+PORT = None  # what --port says where a test does not; without it, what `urnic run` takes by itself
+
+DEFAULT_PORT = "fabric"
 
 # The outside judges (an ICRC checker, a check of what installed programs import) stand in a folder beside the project's,
 # when they are there at all.
@@ -44,11 +47,14 @@ def is_listening(port, pid="self"):
     """Whether somebody listens on the TCP port, in the network namespace of process `pid`."""
     wanted = f":{port:04X}"
     for table in ("tcp", "tcp6"):
-        with open(f"/proc/{pid}/net/{table}") as lines:
-            for line in lines:
-                fields = line.split()
-                if fields[3] == "0A" and fields[1].endswith(wanted):
-                    return True
+        try:
+            lines = pathlib.Path(f"/proc/{pid}/net/{table}").read_text().splitlines()
+        except OSError:  # it has just ended
+            return False
+        for line in lines:
+            fields = line.split()
+            if fields[3] == "0A" and fields[1].endswith(wanted):
+                return True
     return False
 
 
@@ -60,6 +66,18 @@ def wait_until(condition, timeout, pause=0.005):
             return condition()
         time.sleep(pause)
     return True
+
+
+def port_has_two_ends():
+    """Whether not more than two programs can meet over the port."""
+    kind = (PORT or DEFAULT_PORT).split(":")[0]
+    return kind in ("pair", "vhost")
+
+
+def nic_options(options):
+    """The options of `urnic run`, with the port of this run where they say none."""
+    words = [str(word) for word in options]
+    return words if PORT is None or "--port" in words else ["--port", PORT, *words]
 
 
 class ClientTest(unittest.TestCase):
@@ -84,7 +102,7 @@ class ClientTest(unittest.TestCase):
 
     def start(self, name, command, nic=(), environment=None, privileged=False, inside=()):
         """Starts `urnic run NIC-OPTIONS -- COMMAND`, all of it behind the words of `inside`."""
-        return self.start_plain(name, [*inside, STAGE.urnic, "run", *nic, "--", *command], environment, privileged)
+        return self.start_plain(name, [*inside, STAGE.urnic, "run", *nic_options(nic), "--", *command], environment, privileged)
 
     def start_plain(self, name, command, environment=None, privileged=False):
         process = Process(

@@ -71,6 +71,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--build", default=str(harness.PROJECT / "build/release"), help="folder of the build to test")
     parser.add_argument("--seed", type=int, default=None, help="of everything drawn; random by default")
+    parser.add_argument("--port", help="the --port of every NIC whose test does not choose it; by default, what urnic takes")
     parser.add_argument("--kills", type=int, help="how many programs to kill in test_kill")
     parser.add_argument("--pairs", type=int, help="how many pairs in a row in test_pingpong")
     parser.add_argument("--not", dest="excluded", action="append", default=[], metavar="PATTERN", help="leave tests out")
@@ -78,6 +79,7 @@ def main():
     parser.add_argument("patterns", nargs="*", help="names of tests, with * and ?; all by default")
     options = parser.parse_args()
 
+    harness.PORT = options.port
     harness.SEED = options.seed if options.seed is not None else time.time_ns() % 2**32
     tests = list(all_tests(unittest.defaultTestLoader.discover(str(HERE), top_level_dir=str(HERE))))
     wanted = [

@@ -1,0 +1,375 @@
+/* all_to_all: N programs, each with a reliable connection to every other one.
+ *
+ *   all_to_all --rank R --size N --port PORT [--rounds N] [--spin 1] [--device D] [--gid INDEX]
+ *
+ * Ranks count from 0; they meet over TCP. In each round everybody sends everybody a WRITE into an inbox and a
+ * SEND that tells of it, both of random length, and verifies what arrives to the byte. Nobody is more than
+ * WINDOW rounds ahead of what it has received from a peer, so that there is always a receive posted, and no
+ * inbox is written twice unread. The programs sleep until the NIC has something for them, or with --spin poll
+ * without end. It prints 'done ...', or 'broken ...', and exits with 1, when anything is not as it must be: a
+ * completion that failed, above all.
+ */
+#include <errno.h>
+#include <infiniband/verbs.h>
+#include <poll.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <time.h>
+
+#include "pattern.h"
+#include "rendezvous.h"
+
+enum {
+  WINDOW = 4,
+  SLOTS = 2 * WINDOW, /* a peer may be WINDOW rounds ahead of us, and we of it */
+  LONGEST = 16384,
+  PATIENCE_S = 60,
+  /* Programs that spin on fewer cores than there are of them wait for their turn: with 16 on 2 cores some
+   * tens of milliseconds, now and then more. 8 tries of half a second are far from that, and a lost frame
+   * costs only one. */
+  ACK_TIMEOUT = 17,
+  RETRIES = 7
+};
+
+/* What a work request was, in its wr_id: kind, peer and slot. */
+enum { WRITE = 1, SEND, RECEIVE };
+static const char* const kKinds[] = {"?", "WRITE", "SEND", "receive"};
+
+/* What one pair of programs has in registered memory. */
+struct lane {
+  uint64_t inbox[SLOTS][LONGEST / 8]; /* the peer writes here */
+  uint64_t received[SLOTS][LONGEST / 8];
+  uint64_t written[SLOTS][LONGEST / 8];
+  uint64_t sent[SLOTS][LONGEST / 8];
+};
+
+/* The first word of a SEND; pattern follows. */
+static const uint64_t kNotice = 0x616c6c2d746f2d61;
+struct notice {
+  uint64_t kind, round;
+};
+
+struct introduction {
+  union ibv_gid gid;
+  uint64_t lanes, seed;
+  uint32_t rkey, qps[MOST_RANKS], psns[MOST_RANKS];
+};
+
+struct peer {
+  struct ibv_qp* qp;
+  uint64_t posted, received; /* rounds */
+  int outstanding[SLOTS];
+};
+
+static struct rendezvous meeting;
+static struct introduction own, all[MOST_RANKS];
+static struct peer peers[MOST_RANKS];
+static struct ibv_context* context;
+static struct ibv_comp_channel* channel;
+static struct ibv_pd* pd;
+static struct ibv_cq* cq;
+static struct ibv_mr* mr;
+static struct lane* lanes;
+static struct ibv_port_attr port_attributes;
+static int rank = -1, size, gid_index = 1;
+static bool spins;
+static uint64_t rounds = 100, bytes_verified;
+
+static _Noreturn void broken(const char* format, ...) {
+  va_list arguments;
+  va_start(arguments, format);
+  printf("broken ");
+  vprintf(format, arguments);
+  printf("\n");
+  va_end(arguments);
+  exit(1);
+}
+
+static double seconds_now(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
+}
+
+/* Of what `from` sends to `to` in a round; both know it. */
+static uint64_t seed_of(int from, int to, uint64_t round, int kind) {
+  return pattern_mix(all[from].seed ^ (uint64_t)to << 56 ^ (uint64_t)kind << 48 ^ round);
+}
+
+/* Short, around a packet, or anything. */
+static uint32_t length_of(uint64_t seed, uint32_t least) {
+  const uint64_t drawn = pattern_mix(~seed);
+  const uint32_t most = drawn % 3 == 0 ? 64 : drawn % 3 == 1 ? 4200 : LONGEST;
+  return least + (uint32_t)(drawn / 3 % (most - least + 1));
+}
+
+static uint64_t name_work(int kind, int peer, uint64_t round) {
+  return (uint64_t)kind << 32 | (uint64_t)peer << 16 | round % SLOTS;
+}
+
+static void open_device(const char* wanted) {
+  int count = 0;
+  struct ibv_device** devices = ibv_get_device_list(&count);
+  for (int i = 0; devices != NULL && i < count; i++) {
+    if (strcmp(ibv_get_device_name(devices[i]), wanted) == 0) context = ibv_open_device(devices[i]);
+  }
+  if (context == NULL) broken("no device %s", wanted);
+  ibv_free_device_list(devices);
+  if (ibv_query_port(context, 1, &port_attributes) != 0 ||
+      ibv_query_gid(context, 1, gid_index, &own.gid) != 0)
+    broken("cannot query port 1");
+
+  const size_t bytes = sizeof *lanes * (size_t)size;
+  lanes = aligned_alloc(4096, (bytes + 4095) / 4096 * 4096);
+  pd = ibv_alloc_pd(context);
+  channel = ibv_create_comp_channel(context);
+  cq = ibv_create_cq(context, size * 3 * SLOTS, NULL, channel, 0);
+  if (lanes == NULL || pd == NULL || channel == NULL || cq == NULL)
+    broken("cannot make objects: %s", strerror(errno));
+  memset(lanes, 0, bytes);
+  mr = ibv_reg_mr(pd, lanes, bytes, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
+  if (mr == NULL) broken("cannot register memory: %s", strerror(errno));
+  own.lanes = (uintptr_t)lanes;
+  own.rkey = mr->rkey;
+  if (getrandom(&own.seed, sizeof own.seed, 0) != sizeof own.seed) broken("no random numbers");
+}
+
+static void create_qp(int number) {
+  struct ibv_qp_init_attr init = {
+      .send_cq = cq,
+      .recv_cq = cq,
+      .qp_type = IBV_QPT_RC,
+      .cap = {.max_send_wr = 2 * SLOTS, .max_recv_wr = SLOTS, .max_send_sge = 1, .max_recv_sge = 1}};
+  struct ibv_qp_attr attributes = {
+      .qp_state = IBV_QPS_INIT, .port_num = 1, .qp_access_flags = IBV_ACCESS_REMOTE_WRITE};
+  struct ibv_qp* qp = ibv_create_qp(pd, &init);
+  if (qp == NULL || ibv_modify_qp(qp, &attributes,
+                                  IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS) != 0)
+    broken("cannot make a queue pair: %s", strerror(errno));
+  peers[number].qp = qp;
+  own.qps[number] = qp->qp_num;
+  own.psns[number] = (uint32_t)pattern_mix(own.seed + (uint64_t)number) & 0xffffff;
+}
+
+static void connect_qp(int number) {
+  const struct introduction* const peer = &all[number];
+  struct ibv_qp_attr attributes = {
+      .qp_state = IBV_QPS_RTR,
+      .path_mtu = port_attributes.active_mtu,
+      .dest_qp_num = peer->qps[rank],
+      .rq_psn = peer->psns[rank],
+      .min_rnr_timer = 12,
+      .ah_attr = {.is_global = 1,
+                  .port_num = 1,
+                  .grh = {.dgid = peer->gid, .sgid_index = (uint8_t)gid_index, .hop_limit = 64}}};
+  if (ibv_modify_qp(peers[number].qp, &attributes,
+                    IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
+                        IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER) != 0)
+    broken("the queue pair to rank %d refuses RTR", number);
+  attributes = (struct ibv_qp_attr){.qp_state = IBV_QPS_RTS,
+                                    .sq_psn = own.psns[number],
+                                    .timeout = ACK_TIMEOUT,
+                                    .retry_cnt = RETRIES,
+                                    .rnr_retry = 7};
+  if (ibv_modify_qp(peers[number].qp, &attributes,
+                    IBV_QP_STATE | IBV_QP_SQ_PSN | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
+                        IBV_QP_MAX_QP_RD_ATOMIC) != 0)
+    broken("the queue pair to rank %d refuses RTS", number);
+}
+
+static void post_receive(int number, uint64_t round) {
+  struct ibv_sge sge = {
+      .addr = (uintptr_t)lanes[number].received[round % SLOTS], .length = LONGEST, .lkey = mr->lkey};
+  struct ibv_recv_wr request = {.wr_id = name_work(RECEIVE, number, round), .sg_list = &sge, .num_sge = 1},
+                     *bad;
+  if (ibv_post_recv(peers[number].qp, &request, &bad) != 0) broken("cannot post a receive");
+}
+
+static void post_round(int number) {
+  struct peer* const peer = &peers[number];
+  const uint64_t round = peer->posted++, slot = round % SLOTS;
+  const uint64_t write_seed = seed_of(rank, number, round, WRITE),
+                 send_seed = seed_of(rank, number, round, SEND);
+  struct lane* const lane = &lanes[number];
+  struct ibv_sge sges[2] = {
+      {.addr = (uintptr_t)lane->written[slot], .length = length_of(write_seed, 0), .lkey = mr->lkey},
+      {.addr = (uintptr_t)lane->sent[slot],
+       .length = length_of(send_seed, sizeof(struct notice)),
+       .lkey = mr->lkey}};
+  pattern_fill(lane->written[slot], sges[0].length, write_seed);
+  pattern_fill(lane->sent[slot], sges[1].length, send_seed);
+  *(struct notice*)lane->sent[slot] = (struct notice){.kind = kNotice, .round = round};
+
+  const struct lane* const remote = (const struct lane*)(uintptr_t)all[number].lanes + rank;
+  struct ibv_send_wr send = {.wr_id = name_work(SEND, number, round),
+                             .sg_list = &sges[1],
+                             .num_sge = 1,
+                             .opcode = IBV_WR_SEND,
+                             .send_flags = IBV_SEND_SIGNALED};
+  struct ibv_send_wr write = {
+      .wr_id = name_work(WRITE, number, round),
+      .next = &send,
+      .sg_list = &sges[0],
+      .num_sge = 1,
+      .opcode = IBV_WR_RDMA_WRITE,
+      .send_flags = IBV_SEND_SIGNALED,
+      .wr.rdma = {.remote_addr = (uintptr_t)remote->inbox[slot], .rkey = all[number].rkey}};
+  struct ibv_send_wr* bad;
+  const int error = ibv_post_send(peer->qp, &write, &bad);
+  if (error != 0) broken("cannot post to rank %d: %s", number, strerror(error));
+  peer->outstanding[slot] = 2;
+}
+
+static void verify(const uint64_t* words, uint32_t skipped, uint32_t bytes, uint64_t seed, int from, int kind,
+                   uint64_t round) {
+  const uint32_t wrong =
+      skipped + pattern_difference(words + skipped / 8, bytes - skipped, seed + skipped / 8);
+  if (wrong != bytes)
+    broken("%s of round %llu from rank %d differs near byte %u of %u", kKinds[kind],
+           (unsigned long long)round, from, wrong, bytes);
+  bytes_verified += bytes;
+}
+
+static void take_arrival(int from, uint64_t slot, uint32_t bytes) {
+  struct peer* const peer = &peers[from];
+  const uint64_t round = peer->received;
+  const struct notice* const notice = (const struct notice*)lanes[from].received[slot];
+  const uint64_t write_seed = seed_of(from, rank, round, WRITE), send_seed = seed_of(from, rank, round, SEND);
+  if (slot != round % SLOTS || bytes != length_of(send_seed, sizeof *notice) || notice->kind != kNotice ||
+      notice->round != round)
+    broken("round %llu of rank %d expected, something else arrived", (unsigned long long)round, from);
+  verify(lanes[from].received[slot], sizeof *notice, bytes, send_seed, from, SEND, round);
+  verify(lanes[from].inbox[slot], 0, length_of(write_seed, 0), write_seed, from, WRITE, round);
+  post_receive(from, round + SLOTS);
+  peer->received++;
+}
+
+static void take(const struct ibv_wc* wc) {
+  const int kind = (int)(wc->wr_id >> 32), number = (int)(wc->wr_id >> 16 & 0xffff);
+  const uint64_t slot = wc->wr_id & 0xffff;
+  if (wc->status != IBV_WC_SUCCESS) {
+    broken("%s with rank %d, %llu rounds sent and %llu received: %s", kKinds[kind], number,
+           (unsigned long long)peers[number].posted, (unsigned long long)peers[number].received,
+           ibv_wc_status_str(wc->status));
+  }
+  if (kind == RECEIVE) {
+    take_arrival(number, slot, wc->byte_len);
+  } else {
+    peers[number].outstanding[slot]--;
+  }
+}
+
+/* Posts what may be posted; whether all rounds with everybody are done. */
+static bool post_rounds(void) {
+  bool done = true;
+  for (int number = 0; number < size; number++) {
+    struct peer* const peer = &peers[number];
+    if (number == rank) continue;
+    while (peer->posted < rounds && peer->posted < peer->received + WINDOW &&
+           peer->outstanding[peer->posted % SLOTS] == 0) {
+      post_round(number);
+    }
+    done = done && peer->posted == rounds && peer->received == rounds;
+    for (int slot = 0; slot < SLOTS; slot++) done = done && peer->outstanding[slot] == 0;
+  }
+  return done;
+}
+
+/* Asked for before the last look at the queue: nothing can come unnoticed. */
+static void sleep_for_completion(void) {
+  struct pollfd waiting = {.fd = channel->fd, .events = POLLIN};
+  if (poll(&waiting, 1, PATIENCE_S * 1000) <= 0) return;
+  struct ibv_cq* notified;
+  void* user;
+  if (ibv_get_cq_event(channel, &notified, &user) != 0) broken("no event: %s", strerror(errno));
+  ibv_ack_cq_events(notified, 1);
+}
+
+static void talk(void) {
+  double progress = seconds_now();
+  bool armed = false;
+  while (!post_rounds()) {
+    struct ibv_wc completions[32];
+    const int count = ibv_poll_cq(cq, 32, completions);
+    if (count < 0) broken("ibv_poll_cq fails");
+    for (int i = 0; i < count; i++) take(&completions[i]);
+    if (count > 0) {
+      progress = seconds_now();
+    } else if (seconds_now() - progress > PATIENCE_S) {
+      broken("nothing has happened for %d s", PATIENCE_S);
+    } else if (!spins && !armed) {
+      if (ibv_req_notify_cq(cq, 0) != 0) broken("ibv_req_notify_cq fails");
+      armed = true;
+    } else if (!spins) {
+      sleep_for_completion();
+      armed = false;
+    }
+  }
+}
+
+static void destroy_objects(void) {
+  for (int number = 0; number < size; number++) {
+    if (number != rank && ibv_destroy_qp(peers[number].qp) != 0) broken("cannot destroy a queue pair");
+  }
+  if (ibv_dereg_mr(mr) != 0 || ibv_destroy_cq(cq) != 0 || ibv_destroy_comp_channel(channel) != 0 ||
+      ibv_dealloc_pd(pd) != 0 || ibv_close_device(context) != 0)
+    broken("cannot destroy objects");
+  free(lanes);
+}
+
+int main(int argc, char** argv) {
+  const char* device = "urnic0";
+  int port = 0;
+  for (int i = 1; i + 1 < argc; i += 2) {
+    const char *option = argv[i], *value = argv[i + 1];
+    if (strcmp(option, "--rank") == 0) {
+      rank = atoi(value);
+    } else if (strcmp(option, "--size") == 0) {
+      size = atoi(value);
+    } else if (strcmp(option, "--port") == 0) {
+      port = atoi(value);
+    } else if (strcmp(option, "--rounds") == 0) {
+      rounds = strtoull(value, NULL, 10);
+    } else if (strcmp(option, "--spin") == 0) {
+      spins = atoi(value) != 0;
+    } else if (strcmp(option, "--device") == 0) {
+      device = value;
+    } else if (strcmp(option, "--gid") == 0) {
+      gid_index = atoi(value);
+    } else {
+      broken("unknown option %s", option);
+    }
+  }
+  if (argc % 2 == 0 || size < 2 || size > MOST_RANKS || rank < 0 || rank >= size || port == 0)
+    broken("say --rank R --size N --port PORT, with N from 2 to %d", MOST_RANKS);
+  setvbuf(stdout, NULL, _IOLBF, 0);
+
+  open_device(device);
+  for (int number = 0; number < size; number++) {
+    if (number != rank) create_qp(number);
+  }
+  if (!rendezvous_open(&meeting, rank, size, (uint16_t)port, PATIENCE_S) ||
+      !rendezvous_share(&meeting, &own, all, sizeof own))
+    broken("not everybody is there");
+  for (int number = 0; number < size; number++) {
+    if (number == rank) continue;
+    for (uint64_t round = 0; round < SLOTS; round++) post_receive(number, round);
+    connect_qp(number);
+  }
+  char everybody[MOST_RANKS];
+  if (!rendezvous_share(&meeting, "r", everybody, 1)) broken("not everybody is ready");
+  const double started = seconds_now();
+  talk();
+  const double took = seconds_now() - started;
+  /* The others may still need our acknowledgements. */
+  if (!rendezvous_share(&meeting, "d", everybody, 1)) broken("not everybody is done");
+  rendezvous_close(&meeting);
+  destroy_objects();
+  printf("done %llu rounds with %d others, %llu bytes verified, %.2f s\n", (unsigned long long)rounds,
+         size - 1, (unsigned long long)bytes_verified, took);
+  return 0;
+}

@@ -1,0 +1,119 @@
+#!/usr/bin/env python3
+"""Runs every line of the ladder (ladder_table.py), as an ordinary user, and writes what came of it as a table.
+
+    ladder.py [--build DIR] [--port SPEC] [--write FILE] [PATTERN...]     e.g.  ladder.py 'ib_send_*-c UD*'
+
+Ends with 'N passed, N failed, N skipped', where a refusal by the program itself, in the known words, is a pass, and an exit
+code other than 0 after a failure.
+"""
+import argparse
+import fnmatch
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import time
+import unittest
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+
+import harness  # noqa: E402
+from ladder_line import LineTest, command_of  # noqa: E402
+from ladder_table import LINES  # noqa: E402
+from stage import Stage  # noqa: E402
+
+PACKAGES = ("ibverbs-utils", "perftest")
+
+
+def play(line):
+    """(verdict, what there is to say about it) of a line."""
+    result = unittest.TestResult()
+    LineTest(line).run(result)
+    problems = result.failures + result.errors
+    if problems:
+        return "failed", problems[0][1]
+    if result.skipped:
+        return "skipped", result.skipped[0][1]
+    return ("not applicable", f'{line.reason}: "{line.refused.strip()}"') if line.refused else ("passed", "")
+
+
+def version_of(package):
+    if shutil.which("dpkg-query") is None:
+        return "of unknown version"
+    asked = subprocess.run(["dpkg-query", "-W", "-f", "${Version}", package], capture_output=True, text=True)
+    return asked.stdout or "not installed"
+
+
+def brief(note):
+    """One cell of a table: the last line that says something, without what differs from run to run."""
+    lines = [line for line in note.splitlines() if line.strip()]
+    failure = next((line for line in lines if line.startswith("AssertionError")), lines[0] if lines else "")
+    return re.sub(r"/tmp/urnic-clients-\w+", "", failure).replace("|", "\\|")
+
+
+def table(outcomes, port):
+    lines = [
+        "# The ladder",
+        "",
+        "What the ping-pongs of ibverbs-utils and the programs of perftest do over two NICs, line by line; the client's command is the",
+        "server's and the server's address, 127.0.0.1. `not applicable` is what a program refuses by itself, in the words quoted.",
+        "Written by `tests/clients/ladder.py --write`; [CONTRIBUTING](../../CONTRIBUTING.md) says how.",
+        "",
+        f"Port: {f'`--port {port}`' if port else 'the one that `urnic run` takes by itself'}. "
+        + ", ".join(f"{package} {version_of(package)}" for package in PACKAGES)
+        + ".",
+        "",
+        "| command of the server | result | remark |",
+        "|---|---|---|",
+    ]
+    for line, verdict, note in outcomes:
+        lines.append(f"| `{' '.join(command_of(line))}` | {verdict} | {brief(note)} |")
+    return "\n".join(lines) + "\n"
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--build", default=str(harness.PROJECT / "build/release"), help="folder of the build to test")
+    parser.add_argument("--port", help="the --port of both NICs; by default, what urnic takes")
+    parser.add_argument("--write", metavar="FILE", type=pathlib.Path, help="write the table to this file")
+    parser.add_argument("--list", action="store_true", help="list the lines and end")
+    parser.add_argument("patterns", nargs="*", help="program and options, with * and ?; all lines by default")
+    options = parser.parse_args()
+
+    wanted = [
+        line
+        for line in LINES
+        if not options.patterns or any(fnmatch.fnmatch(line.words(), pattern) for pattern in options.patterns)
+    ]
+    if options.list:
+        print("\n".join(line.words() for line in wanted))
+        return 0
+    if not wanted:
+        print("no line is like that; see --list", file=sys.stderr)
+        return 2
+
+    harness.PORT = options.port
+    harness.STAGE = Stage(options.build)
+    outcomes = []
+    try:
+        for line in wanted:
+            started = time.monotonic()
+            verdict, note = play(line)
+            outcomes.append((line, verdict, note))
+            print(f"{time.monotonic() - started:6.1f} s  {line.words()}  {verdict}", flush=True)
+            if verdict not in ("passed", "not applicable"):
+                print("    " + note.strip().replace("\n", "\n    "), flush=True)
+    finally:
+        harness.STAGE.close()
+    if options.write:
+        options.write.write_text(table(outcomes, options.port))
+    verdicts = [verdict for _, verdict, _ in outcomes]
+    failed, skipped = verdicts.count("failed"), verdicts.count("skipped")
+    print(f"{len(verdicts) - failed - skipped} passed, {failed} failed, {skipped} skipped")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,27 @@
+/* Programs of a test that start together and know each other by number, from 0: everybody tells everybody,
+ * over TCP on 127.0.0.1. One thread. */
+#ifndef TESTS_CLIENTS_RENDEZVOUS_H
+#define TESTS_CLIENTS_RENDEZVOUS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { MOST_RANKS = 64 };
+
+struct rendezvous {
+  int rank, size;
+  int sockets[MOST_RANKS]; /* rank 0 has one for each of the others, these have one to rank 0 */
+};
+
+/* Rank 0 listens on `port`, the others connect to it and keep trying. False when not all are there after
+ * `seconds`; later, rendezvous_share() waits that long, too. */
+bool rendezvous_open(struct rendezvous* meeting, int rank, int size, uint16_t port, int seconds);
+
+/* Everybody calls it with as many bytes; then `all` has those of rank r at r * bytes. Nobody returns before
+ * the last has called it. False when somebody has gone, or takes too long. */
+bool rendezvous_share(struct rendezvous* meeting, const void* own, void* all, size_t bytes);
+
+void rendezvous_close(struct rendezvous* meeting);
+
+#endif

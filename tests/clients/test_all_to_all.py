@@ -1,0 +1,66 @@
+"""Many programs, everybody connected to everybody: no completion may fail, and everything that arrives is verified."""
+import subprocess
+
+import harness
+from harness import ClientTest, free_port, wait_until
+
+
+class AllToAll(ClientTest):
+    def all_to_all(self, size, *options, nics=None, timeout=120, **how):
+        """`nics` has the options of `urnic run` for each program; the port of the whole run without it."""
+        if nics is None and size > 2 and harness.port_has_two_ends():
+            self.skipTest(f"{size} programs cannot meet over the port: a pair has two ends")
+        port = free_port()
+        program = harness.STAGE.program("all_to_all")
+        ranks = []
+        for rank in range(size):
+            words = [program, "--rank", rank, "--size", size, "--port", port, *options]
+            ranks.append(self.start(f"rank {rank}", [str(word) for word in words], nics[rank] if nics else (), **how))
+        # The first that ends badly says why; the others then only miss it.
+        failed = lambda: [process for process in ranks if process.popen.poll() not in (None, 0)]
+        if not wait_until(lambda: failed() or not any(process.is_running() for process in ranks), timeout, pause=0.02):
+            self.fail_with(f"not all programs ended within {timeout} s")
+        if failed():
+            self.fail_with("a program failed", *failed())
+        for process in ranks:
+            self.assertIn(f"with {size - 1} others", process.output())
+
+    def test_two(self):
+        self.all_to_all(2, "--rounds", 2000)
+
+    def test_two_that_spin(self):
+        self.all_to_all(2, "--rounds", 2000, "--spin", 1)
+
+    def test_four(self):
+        self.all_to_all(4, "--rounds", 500)
+
+    def test_sixteen(self):
+        self.all_to_all(16, "--rounds", 100)
+
+    def test_sixteen_that_spin(self):
+        """Far more than there are cores, for most of us."""
+        self.all_to_all(16, "--rounds", 30, "--spin", 1, timeout=170)
+
+    def test_sixteen_on_a_bridge(self):
+        """Network interfaces that meet in a bridge of the kernel's, in a namespace of the test's own: needs root."""
+        self.require("unshare", "nsenter", "ip")
+        if not harness.STAGE.is_root:
+            self.skipTest("needs root: raw packets and a network namespace")
+        space = self.start_plain("namespace", ["unshare", "-n", "sh", "-c", "echo here; exec sleep 1000"], privileged=True)
+        if not wait_until(lambda: "here" in space.output() or not space.is_running(), 10) or not space.is_running():
+            self.skipTest("network namespaces are not allowed here")
+        inside = ["nsenter", "-n", "-t", str(space.pid)]
+        commands = ["link set lo up", "link add bridge mtu 4200 type bridge", "link set bridge up"]
+        for rank in range(16):
+            # DPDK numbers the fan-out group of a socket by process and interface, (pid ^ index) & 0xffff, and the kernel
+            # refuses a number that another interface has: numbers of processes near each other need indices far apart.
+            commands += [
+                f"link add nic{rank} index {(rank + 1) * 1024} mtu 4200 type veth peer name port{rank} mtu 4200",
+                f"link set port{rank} master bridge up",
+                f"link set nic{rank} up",
+            ]
+        result = subprocess.run([*inside, "ip", "-batch", "-"], input="\n".join(commands), capture_output=True, text=True)
+        if result.returncode != 0:
+            self.skipTest(f"no bridge can be made here: {result.stderr.strip()}")
+        nics = [["--ip", f"10.78.1.{rank + 1}/24", "--port", f"af_packet:nic{rank}"] for rank in range(16)]
+        self.all_to_all(16, "--rounds", 20, nics=nics, privileged=True, inside=inside)

@@ -1,0 +1,76 @@
+"""What is measured: of ours over a port, of peers, which stand beside which, and the goals."""
+import dataclasses
+import typing
+
+from benchmarks.report import row
+
+# {name: what finds it}. Latencies are half a round trip.
+PEERS = {
+    "TCP": lambda peers: peers.tcp_bandwidth(),
+    "UCX/TCP 64 KiB": lambda peers: peers.ucx_bandwidth(65536),
+    "UDP": lambda peers: peers.udp_latency(64),
+    "UCX/TCP 2 B": lambda peers: peers.ucx_latency(2),
+    "UCX/TCP 64 B": lambda peers: peers.ucx_latency(64),
+    "libfabric/TCP 2 B": lambda peers: peers.libfabric_latency(2),
+    "libfabric/TCP 64 B": lambda peers: peers.libfabric_latency(64),
+}
+LATENCY_GOALS = {("write", 64, False): "<= 0.3 x UDP", ("send", 64, False): "<= 1 x UDP"}
+STREAMS = ("TCP", "UCX/TCP 64 KiB")
+
+
+@dataclasses.dataclass(frozen=True)
+class Measure:
+    name: str
+    unit: str
+    find: typing.Callable  # of an Ours
+    peers: tuple = ()
+    goal: str = ""  # as report.row() takes it
+
+
+def _bandwidths():
+    for verb in ("write", "read", "send"):
+        for mtu in (4096, 1024):
+            goal = ">= 1.2 x TCP" if (verb, mtu) == ("write", 4096) else ""
+            find = lambda ours, program=f"ib_{verb}_bw", mtu=mtu: ours.bandwidth(program, mtu)
+            yield Measure(f"64 KiB {verb.upper()}, MTU {mtu}", "Gb/s", find, STREAMS, goal)
+
+
+def _latencies():
+    for verb in ("write", "send", "read"):
+        for size in (2, 64):
+            peers = ("UDP", f"UCX/TCP {size} B", f"libfabric/TCP {size} B")
+            for events in (False, True):
+                # Nobody is told of a WRITE: ib_write_lat has no events.
+                if events and verb == "write":
+                    continue
+                options = ["-e"] if events else []
+                goal = LATENCY_GOALS.get((verb, size, events), "")
+                find = lambda ours, program=f"ib_{verb}_lat", size=size, options=options: ours.latency(program, size, *options)
+                # A READ's is a whole round trip.
+                name = f"{size} B {verb.upper()}, {'round trip' if verb == 'read' else 'half round trip'}{', events' if events else ''}"
+                yield Measure(name, "us", find, peers, goal)
+
+
+def own_measures(goals_only):
+    everything = [
+        *_bandwidths(),
+        *_latencies(),
+        Measure("64 B WRITE, rate, 1 QP", "M/s", lambda ours: ours.write_rate(1), (), ">= 1"),
+        Measure("64 B WRITE, rate, 8 QPs", "M/s", lambda ours: ours.write_rate(8)),
+        Measure("idle", "", lambda ours: ours.idle(), (), "< 3"),
+    ]
+    return [measure for measure in everything if measure.goal or not goals_only]
+
+
+def rows_of(measures, port, found, theirs):
+    """Rows of the report, of `found` {name: values} over a port and `theirs` {peer: values}."""
+    rows = []
+    for measure in measures:
+        values = found[measure.name]
+        if measure.name == "idle":
+            rows.append(row("idle: CPU", "% of a core", [cpu for cpu, _ in values], goal="< 3", port=port))
+            rows.append(row("idle: memory", "MB", [memory for _, memory in values], goal="< 120", port=port))
+        else:
+            beside = {peer: theirs[peer] for peer in measure.peers}
+            rows.append(row(measure.name, measure.unit, values, beside, measure.goal or None, port))
+    return rows

@@ -1,0 +1,57 @@
+"""What a single packet costs, by the project's Google Benchmark programs, and in instructions as valgrind counts them."""
+import json
+import re
+import shutil
+import subprocess
+
+from benchmarks.programs import Failed
+from benchmarks.report import row
+
+# Google Benchmark's names, and what they are in the table.
+PACKETS = {
+    "take_requests/WRITE_4096": "4 KiB WRITE: parse, check, execute",
+    "take_requests/SEND_64": "64 B SEND: parse, check, execute",
+    "take_acks": "ACK: parse, check, complete",
+    "build_requests/WRITE_4096": "4 KiB WRITE: build",
+    "build_requests/SEND_64": "64 B SEND: build",
+    "build_acks": "ACK: build",
+    "icrc/4124_bytes": "ICRC of 4124 bytes",
+}
+IDLE_QPS = ("busy_among_idle/0", "busy_among_idle/10000")
+
+
+def _benchmarks(build, program, repeats):
+    """{name: [nanoseconds per packet]} of a Google Benchmark program; its own median is not of our counters."""
+    command = [build / "bin" / program, "--benchmark_format=json", f"--benchmark_repetitions={repeats}", "--benchmark_min_time=0.1",
+               "--benchmark_enable_random_interleaving=true"]
+    result = subprocess.run(command, capture_output=True, text=True)
+    if result.returncode != 0:
+        raise Failed(result.stderr)
+    found = {}
+    for entry in json.loads(result.stdout)["benchmarks"]:
+        if entry["run_type"] == "iteration":
+            found.setdefault(entry["run_name"].removesuffix("/manual_time"), []).append(entry["ns"])
+    return found
+
+
+def _instructions(build, name):
+    """Instructions per packet; nothing without valgrind."""
+    if not shutil.which("valgrind"):
+        return None
+    command = ["valgrind", "--tool=callgrind", "--collect-atstart=no", "--callgrind-out-file=/dev/null", build / "bin/transport_bench",
+               f"--benchmark_filter=^{name}/", "--benchmark_min_time=0.02", "--benchmark_format=json"]
+    result = subprocess.run(command, capture_output=True, text=True)
+    collected = re.search(r"Collected : (\d+)", result.stderr)
+    if result.returncode != 0 or not collected:
+        raise Failed(result.stderr)
+    return int(collected.group(1)) / json.loads(result.stdout)["benchmarks"][0]["all_packets"]
+
+
+def measure_packets(build, repeats):
+    """Rows of the report."""
+    packets = _benchmarks(build, "transport_bench", repeats)
+    rows = [{**row(title, "ns", packets[name]), "instructions": _instructions(build, name)} for name, title in PACKETS.items()]
+    idle = _benchmarks(build, "device_bench", repeats)
+    alone, among = (idle[name] for name in IDLE_QPS)
+    rows.append(row("64 B WRITE, 10,000 idle QPs (none)", "ns", among, {"none": alone}, "<= 1.1 x none"))
+    return rows

@@ -1,0 +1,68 @@
+"""What others make of the same machine: TCP and UDP over the kernel's loopback, UCX and libfabric over TCP."""
+import json
+import re
+
+import harness
+from benchmarks.programs import Failed
+
+UCX = {"UCX_TLS": "tcp", "UCX_NET_DEVICES": "lo", "UCX_WARN_UNUSED_ENV_VARS": "n"}
+
+
+class Peers:
+    """Every method runs a server and a client once."""
+
+    def __init__(self, programs, seconds):
+        self.programs, self.seconds = programs, seconds
+
+    def tcp_bandwidth(self):
+        """Gb/s of one stream."""
+        port = harness.free_port()
+        client = ["iperf3", "-c", "127.0.0.1", "-p", port, "-t", self.seconds, "-J"]
+        report = json.loads(self.programs.pair(["iperf3", "-s", "-1", "-p", port], client, port))
+        return report["end"]["sum_received"]["bits_per_second"] / 1e9
+
+    def udp_latency(self, size):
+        """Median half round trip in us: sockperf halves, as perftest does. Its messages have at least 14 bytes."""
+        runtime, port = self.programs.stage.folder(), harness.free_port()
+        server = self.programs.start("sockperf", ["sockperf", "server", "-i", "127.0.0.1", "-p", port], runtime)
+        self.programs.wait_for(lambda: "Warmup" in server.output() or _udp_is_bound(port), server)
+        words = ["sockperf", "ping-pong", "-i", "127.0.0.1", "-p", port, "-m", max(size, 14), "-t", self.seconds]
+        output = self.programs.finish(self.programs.start("sockperf", words, runtime))
+        server.kill()
+        return float(_found(r"percentile 50\.000 = +([\d.]+)", output))
+
+    def ucx_latency(self, size):
+        """Median half round trip of a tagged message in us."""
+        return self._ucx("tag_lat", size, 10000 * self.seconds)[1]
+
+    def ucx_bandwidth(self, size):
+        """Gb/s of tagged messages; UCX counts MB of 2^20 bytes."""
+        return self._ucx("tag_bw", size, 10000 * self.seconds)[5] * 2**20 * 8 / 1e9
+
+    def _ucx(self, test, size, count):
+        """Iterations, time per message in us (median, last, mean), MB/s (last, mean), messages/s (last, mean)."""
+        port = harness.free_port()
+        server = ["ucx_perftest", "-p", port]
+        client = ["ucx_perftest", "127.0.0.1", "-p", port, "-t", test, "-s", size, "-n", count]
+        output = self.programs.pair(server, client, port, UCX)
+        return [float(column) for column in _found(r"^Final: +(.*)$", output).split()]
+
+    def libfabric_latency(self, size):
+        """Mean half round trip of a message over a connection in us."""
+        port = harness.free_port()
+        words = ["fi_pingpong", "-p", "tcp", "-e", "msg", "-S", size, "-I", 10000 * self.seconds]
+        output = self.programs.pair([*words, "-B", port], [*words, "-P", port, "127.0.0.1"], port)
+        # bytes, sent, acknowledged, total, time, MB/s, us per transfer, transfers per us
+        return float(_found(rf"^{size} +(.*)$", output).split()[5])
+
+
+def _found(pattern, output):
+    match = re.search(pattern, output, re.MULTILINE)
+    if match is None:
+        raise Failed(output)
+    return match.group(1)
+
+
+def _udp_is_bound(port):
+    with open("/proc/net/udp") as lines:
+        return any(line.split()[1].endswith(f":{port:04X}") for line in lines)

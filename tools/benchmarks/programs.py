@@ -1,0 +1,111 @@
+"""Programs that measure: started as an ordinary user, with a NIC or without one, and waited for."""
+import os
+import pathlib
+import re
+import time
+
+import harness
+from stage import Process, Stage
+
+TIMEOUT = 180
+CLOCK_TICKS = os.sysconf("SC_CLK_TCK")
+
+
+class Failed(Exception):
+    """A program did not do what was asked of it; the text says what it printed."""
+
+
+class Programs:
+    """Starts programs of one measurement after the other; between measurements, end_all()."""
+
+    def __init__(self, build):
+        self.stage = Stage(build)
+        self.processes = []
+
+    def close(self):
+        self.end_all()
+        self.stage.close()
+
+    def end_all(self):
+        for process in self.processes:
+            process.kill()
+        self.processes = []
+
+    def start(self, name, command, runtime, environment=None):
+        words = [str(word) for word in command]
+        variables = {**self.stage.environment(runtime), **(environment or {})}
+        process = Process(name, words, variables, runtime, stage=self.stage)
+        self.processes.append(process)
+        return process
+
+    def with_nic(self, port, command):
+        """The command with a NIC; `port` is what --port says, or None."""
+        return [self.stage.urnic, "run", *(["--port", port] if port else []), "--", *command]
+
+    def finish(self, process):
+        if process.wait(TIMEOUT) != 0:
+            raise Failed(process.describe())
+        return process.output()
+
+    def wait_for(self, condition, process):
+        if not harness.wait_until(lambda: condition() or not process.is_running(), harness.START_TIMEOUT) or not condition():
+            raise Failed(process.describe())
+
+    def pair(self, server_command, client_command, tcp_port, environment=None):
+        """A server that listens on `tcp_port`, then its client; what the client says. Both must end with 0."""
+        runtime = self.stage.folder()
+        server = self.start("server", server_command, runtime, environment)
+        self.wait_for(lambda: harness.is_listening(tcp_port), server)
+        output = self.finish(self.start("client", client_command, runtime, environment))
+        self.finish(server)
+        return output
+
+
+class Ours:
+    """Measurements of urnic over one port; every method runs programs once."""
+
+    def __init__(self, programs, port, seconds):
+        self.programs, self.port, self.seconds = programs, port, seconds
+
+    def perftest(self, program, *options):
+        """The columns of the one line of results."""
+        tcp_port = harness.free_port()
+        words = [program, "-d", "urnic0", "-x", "1", "-F", "-p", tcp_port, *options]
+        command = self.programs.with_nic(self.port, words)
+        output = self.programs.pair(command, [*command, "127.0.0.1"], tcp_port)
+        rows = re.findall(r"^ *\d+ +\d+ +[\d.]+ .*$", output, re.MULTILINE)
+        if len(rows) != 1:
+            raise Failed(output)
+        return [float(column) for column in rows[0].split()]
+
+    def bandwidth(self, program, mtu):
+        """Gb/s of 64 KiB messages; the fourth column is the average."""
+        return self.perftest(program, "-s", 65536, "-m", mtu, "-D", self.seconds, "--report_gbits")[3]
+
+    def latency(self, program, size, *options):
+        """Typical time in us, the fifth column: half a round trip, of READ a whole one. Less often with events, which take longer."""
+        count = (4000 if "-e" in options else 20000) * self.seconds
+        return self.perftest(program, "-s", size, "-n", count, *options)[4]
+
+    def write_rate(self, queue_pairs):
+        """Millions of 64-byte messages per second."""
+        return self.perftest("ib_write_bw", "-s", 64, "-q", queue_pairs, "-D", self.seconds)[4]
+
+    def idle(self):
+        """(percent of a core, MB resident) of a program that holds a device and a queue pair and waits."""
+        runtime, port = self.programs.stage.folder(), harness.free_port()
+        words = self.programs.with_nic(self.port, ["ibv_rc_pingpong", "-d", "urnic0", "-g", "1", "-p", port])
+        program = self.programs.start("idle", words, runtime)
+        self.programs.wait_for(lambda: harness.is_listening(port), program)
+        time.sleep(1)
+        before, began = cpu_seconds(program.pid), time.monotonic()
+        time.sleep(self.seconds)
+        percent = 100 * (cpu_seconds(program.pid) - before) / (time.monotonic() - began)
+        status = pathlib.Path(f"/proc/{program.pid}/status").read_text()
+        program.kill()
+        return percent, int(re.search(r"VmRSS:\s+(\d+) kB", status).group(1)) / 1024
+
+
+def cpu_seconds(pid):
+    fields = pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / CLOCK_TICKS
