@@ -18,6 +18,7 @@
 #include <utility>
 
 #include "nic/engine.h"
+#include "nic/short_turns.h"
 #include "nic/signal_blocker.h"
 
 // The thread uses system calls and not the C library's functions of the same name, which librspreload
@@ -51,24 +52,6 @@ constexpr Duration kFirstPatience = 20ms;
 constexpr Duration kLastPatience = 1s;
 /// A program that was watched for so long without a miss is trusted as before.
 constexpr Duration kGoodConduct = 100ms;
-
-/// Asks the scheduler for short turns, given soon, in place of long ones: since Linux 6.12 a thread may, and
-/// one that wakes then need not wait until a spinning one's turn is over. Older kernels refuse it, which does
-/// no harm.
-void ask_for_short_turns() {
-  struct Attributes {  // struct sched_attr, which the C library does not have
-    std::uint32_t size = sizeof(Attributes);
-    std::uint32_t policy = 0;  // SCHED_OTHER
-    std::uint64_t flags = 0;
-    std::int32_t nice = 0;
-    std::uint32_t priority = 0;
-    std::uint64_t runtime_ns = 100'000;
-    std::uint64_t deadline_ns = 0;
-    std::uint64_t period_ns = 0;
-  } attributes;
-  attributes.nice = static_cast<std::int32_t>(20 - syscall(SYS_getpriority, 0, 0));
-  syscall(SYS_sched_setattr, 0, &attributes, 0);
-}
 
 }  // namespace
 

@@ -10,13 +10,20 @@
 #include <thread>
 #include <utility>
 
+#include "nic/short_turns.h"
+
 namespace urnic::drivers {
 namespace {
 
 using Clock = Switch::Clock;
 
-/// How long the loop looks for frames before it sleeps.
-constexpr auto kSpin = std::chrono::microseconds(20);
+/// How long the loop looks for frames before it sleeps, where there is a core for it.
+constexpr auto kSpin = std::chrono::microseconds(50);
+/// A yield that took so long has let somebody else run: most likely one of those who wait for frames, and
+/// will spin until their turn is over. To sleep is better then, because who wakes need not wait for that.
+constexpr auto kLongYield = std::chrono::microseconds(100);
+/// For so long we then believe that there is no core to spin on.
+constexpr auto kCrowdedTime = std::chrono::milliseconds(100);
 /// While frames wait for room.
 constexpr auto kPause = std::chrono::microseconds(20);
 /// How long the loop sleeps when something may happen that no descriptor tells.
@@ -50,7 +57,9 @@ void SwitchLoop::stop() {
 }
 
 void SwitchLoop::run() {
+  nic::ask_for_short_turns();
   Clock::time_point last_frame = Clock::now();
+  Clock::time_point crowded_until = last_frame;
   while (!stopped_.load(std::memory_order_relaxed)) {
     if (question_.load(std::memory_order_acquire) != nullptr) answer();
     const Clock::time_point now = Clock::now();
@@ -59,8 +68,11 @@ void SwitchLoop::run() {
       last_frame = now;
     } else if (round.is_waiting) {
       std::this_thread::sleep_for(kPause);
-    } else if (now - last_frame > kSpin) {
+    } else if (now < crowded_until || now - last_frame > kSpin) {
       sleep();
+    } else {
+      std::this_thread::yield();
+      if (Clock::now() - now > kLongYield) crowded_until = now + kCrowdedTime;
     }
   }
 }
