@@ -61,7 +61,7 @@ def table(outcomes, port):
         "server's and the server's address, 127.0.0.1. `not applicable` is what a program refuses by itself, in the words quoted.",
         "Written by `tests/clients/ladder.py --write`; [CONTRIBUTING](../../CONTRIBUTING.md) says how.",
         "",
-        f"Port: {f'`--port {port}`' if port else 'the one that `urnic run` takes by itself'}. "
+        f"Port: {f'`--port {port}`' if port else f'`{harness.DEFAULT_PORT}`, which `urnic run` takes by itself'}. "
         + ", ".join(f"{package} {version_of(package)}" for package in PACKAGES)
         + ".",
         "",
