@@ -34,7 +34,8 @@ def _number(value):
 def print_table(rows):
     width = max(len(entry["name"]) for entry in rows)
     ports = max(len(entry["port"] or "") for entry in rows)
-    print(f"{'what':<{width}}  {'port':<{ports}}  {'unit':<12}{'median':>9}  {'min..max':<19}{'goal':<13}{'':<8}beside (ratio)")
+    goals = max(len(entry["goal"] or "goal") for entry in rows)
+    print(f"{'what':<{width}}  {'port':<{ports}}  {'unit':<12}{'median':>9}  {'min..max':<19}{'goal':<{goals}}  {'':<8}beside (ratio)")
     for entry in rows:
         spread = "..".join(map(_number, entry["spread"]))
         verdict = {True: "met", False: "MISSED", None: ""}[entry["met"]]
@@ -42,6 +43,6 @@ def print_table(rows):
         if entry.get("instructions"):
             beside.append(f"{entry['instructions']:.0f} instructions")
         print(f"{entry['name']:<{width}}  {entry['port'] or '':<{ports}}  {entry['unit']:<12}{_number(entry['ours']):>9}  {spread:<19}"
-              f"{entry['goal'] or '':<13}{verdict:<8}{', '.join(beside)}".rstrip())
+              f"{entry['goal'] or '':<{goals}}  {verdict:<8}{', '.join(beside)}".rstrip())
     judged = [entry["met"] for entry in rows if entry["met"] is not None]
     print(f"{judged.count(True)} of {len(judged)} goals met")
