@@ -1,7 +1,9 @@
 // FlowRule: which received frames a queue pair of raw packets is given.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
+#include <memory>
 #include <optional>
 
 #include "transport/wire/address.h"
@@ -61,6 +63,12 @@ enum class FlowKind : std::uint8_t {
   kSniffer,           ///< a copy of every frame
 };
 
+/// What rules that count here have given to their queue pairs. Written under the engine lock, read by any thread.
+struct FlowCounts {
+  std::atomic<std::uint64_t> packets = 0;
+  std::atomic<std::uint64_t> bytes = 0;  ///< of whole frames
+};
+
 /// Only normal rules have a priority and match on headers. A header that is named has to be there, with the fields that
 /// it says; a rule that names none matches every frame.
 struct FlowRule {
@@ -71,6 +79,7 @@ struct FlowRule {
   std::optional<Ipv4Match> ipv4{};
   std::optional<Ipv6Match> ipv6{};
   std::optional<PortsMatch> ports{};
+  std::shared_ptr<FlowCounts> counts{};  ///< of normal rules; null: nobody wants to know
 };
 
 }  // namespace urnic::nic

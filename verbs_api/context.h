@@ -19,6 +19,7 @@ class Ah;
 struct CompChannel;
 struct Cq;
 struct Dm;
+struct Counters;
 struct Flow;
 struct Mr;
 struct Mw;
@@ -82,6 +83,7 @@ class Context : public verbs_context {
   std::unordered_set<Dm*> dms;
   std::unordered_set<Td*> tds;
   std::unordered_set<Flow*> flows;
+  std::unordered_set<Counters*> counters;
   std::unordered_set<Wq*> wqs;
   std::unordered_set<RwqIndTable*> tables;
   int next_table_number = 1;

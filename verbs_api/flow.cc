@@ -5,6 +5,7 @@
 #include <mutex>
 
 #include "verbs_api/context.h"
+#include "verbs_api/counters.h"
 #include "verbs_api/failure.h"
 #include "verbs_api/flow_attributes.h"
 #include "verbs_api/operations.h"
@@ -38,13 +39,19 @@ ibv_flow* create_flow(ibv_qp* qp, ibv_flow_attr* wanted) noexcept {
   if (owner.is_dead()) {
     return fail(owner.dead_error());
   }
-  const auto rule = to_flow_rule(*wanted);
-  if (!rule) {
-    return fail(explain("create_flow", rule.error()));
+  auto wish = to_flow_rule(*wanted);
+  if (!wish) {
+    return fail(explain("create_flow", wish.error()));
+  }
+  if (wish.value().counters != nullptr) {
+    wish.value().rule.counts = find_flow_counts(owner, wish.value().counters);
+    if (wish.value().rule.counts == nullptr) {
+      return fail(explain("create_flow", {.code = EINVAL, .message = "these counters are not of this context"}));
+    }
   }
   return or_out_of_memory([&]() -> ibv_flow* {
     auto created = std::make_unique<Flow>(*qp->context);
-    const auto made = owner.nic().create_flow(*Qp::of(qp).inner, rule.value());
+    const auto made = owner.nic().create_flow(*Qp::of(qp).inner, wish.value().rule);
     if (!made) {
       return fail(explain("create_flow", made.error()));
     }

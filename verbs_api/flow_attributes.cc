@@ -16,7 +16,6 @@ namespace urnic::verbs_api {
 namespace {
 
 using nic::FlowKind;
-using nic::FlowRule;
 using nic::Masked;
 
 using Fault = std::optional<Error>;
@@ -57,34 +56,34 @@ Spec load(const std::byte* at) {
   return spec;
 }
 
-Fault read_ethernet(const std::byte* at, FlowRule& rule) {
+Fault read_ethernet(const std::byte* at, FlowWish& wish) {
   using transport::wire::Mac;
   const auto spec = load<ibv_flow_spec_eth>(at);
-  rule.ethernet = {.source = masked_address<Mac>(spec.val.src_mac, spec.mask.src_mac),
+  wish.rule.ethernet = {.source = masked_address<Mac>(spec.val.src_mac, spec.mask.src_mac),
                    .destination = masked_address<Mac>(spec.val.dst_mac, spec.mask.dst_mac),
                    .ether_type = masked_16(spec.val.ether_type, spec.mask.ether_type),
                    .vlan_tag = masked_16(spec.val.vlan_tag, spec.mask.vlan_tag)};
   return std::nullopt;
 }
 
-Fault read_ipv4(const std::byte* at, FlowRule& rule) {
+Fault read_ipv4(const std::byte* at, FlowWish& wish) {
   using transport::wire::Ipv4Address;
   const auto spec = load<ibv_flow_spec_ipv4>(at);
-  rule.ipv4 = {.source = masked_address<Ipv4Address>(spec.val.src_ip, spec.mask.src_ip),
+  wish.rule.ipv4 = {.source = masked_address<Ipv4Address>(spec.val.src_ip, spec.mask.src_ip),
                .destination = masked_address<Ipv4Address>(spec.val.dst_ip, spec.mask.dst_ip)};
   return std::nullopt;
 }
 
 // The kernel numbers "don't fragment" as the header does, and "more fragments" differently (ib_ipv4_flags in
 // its rdma/ib_verbs.h): only the one that has one meaning can be asked for.
-Fault read_extended_ipv4(const std::byte* at, FlowRule& rule) {
+Fault read_extended_ipv4(const std::byte* at, FlowWish& wish) {
   using transport::wire::Ipv4Address;
   constexpr std::uint8_t kDontFragment = 2;
   const auto spec = load<ibv_flow_spec_ipv4_ext>(at);
   if ((spec.mask.flags & ~kDontFragment) != 0) {
     return not_offered("of the flags of IPv4 a flow rule can name \"don't fragment\" (2)");
   }
-  rule.ipv4 = {.source = masked_address<Ipv4Address>(spec.val.src_ip, spec.mask.src_ip),
+  wish.rule.ipv4 = {.source = masked_address<Ipv4Address>(spec.val.src_ip, spec.mask.src_ip),
                .destination = masked_address<Ipv4Address>(spec.val.dst_ip, spec.mask.dst_ip),
                .protocol = {.value = spec.val.proto, .mask = spec.mask.proto},
                .tos = {.value = spec.val.tos, .mask = spec.mask.tos},
@@ -93,7 +92,7 @@ Fault read_extended_ipv4(const std::byte* at, FlowRule& rule) {
   return std::nullopt;
 }
 
-Fault read_ipv6(const std::byte* at, FlowRule& rule) {
+Fault read_ipv6(const std::byte* at, FlowWish& wish) {
   using transport::wire::Ipv6Address;
   constexpr std::uint32_t kMaxFlowLabel = 0xfffff;
   const auto spec = load<ibv_flow_spec_ipv6>(at);
@@ -101,7 +100,7 @@ Fault read_ipv6(const std::byte* at, FlowRule& rule) {
   if (flow_label.value > kMaxFlowLabel || flow_label.mask > kMaxFlowLabel) {
     return invalid("an IPv6 flow label has 20 bits");
   }
-  rule.ipv6 = {.source = masked_address<Ipv6Address>(spec.val.src_ip, spec.mask.src_ip),
+  wish.rule.ipv6 = {.source = masked_address<Ipv6Address>(spec.val.src_ip, spec.mask.src_ip),
                .destination = masked_address<Ipv6Address>(spec.val.dst_ip, spec.mask.dst_ip),
                .flow_label = flow_label,
                .next_header = {.value = spec.val.next_hdr, .mask = spec.mask.next_hdr},
@@ -111,22 +110,28 @@ Fault read_ipv6(const std::byte* at, FlowRule& rule) {
 }
 
 template <nic::PortProtocol kProtocol>
-Fault read_ports(const std::byte* at, FlowRule& rule) {
+Fault read_ports(const std::byte* at, FlowWish& wish) {
   const auto spec = load<ibv_flow_spec_tcp_udp>(at);
-  rule.ports = {.protocol = kProtocol,
+  wish.rule.ports = {.protocol = kProtocol,
                 .source = masked_16(spec.val.src_port, spec.mask.src_port),
                 .destination = masked_16(spec.val.dst_port, spec.mask.dst_port)};
   return std::nullopt;
 }
 
-enum class Layer : std::uint8_t { kLink = 1, kNetwork = 2, kTransport = 4 };
-constexpr unsigned kAllLayers = 7;
+Fault read_count(const std::byte* at, FlowWish& wish) {
+  wish.counters = load<ibv_flow_spec_counter_action>(at).counters;
+  return wish.counters != nullptr ? Fault() : invalid("a flow rule counts nowhere");
+}
+
+/// What may be specified once.
+enum class Layer : std::uint8_t { kLink = 1, kNetwork = 2, kTransport = 4, kCount = 8 };
+constexpr unsigned kAllLayers = 15;
 
 struct SpecKind {
   std::uint32_t type;
   std::uint16_t size;
   Layer layer;
-  Fault (*read)(const std::byte* at, FlowRule& rule);
+  Fault (*read)(const std::byte* at, FlowWish& wish);
 };
 
 constexpr SpecKind kSpecKinds[] = {
@@ -138,12 +143,13 @@ constexpr SpecKind kSpecKinds[] = {
      read_ports<nic::PortProtocol::kTcp>},
     {IBV_FLOW_SPEC_UDP, sizeof(ibv_flow_spec_tcp_udp), Layer::kTransport,
      read_ports<nic::PortProtocol::kUdp>},
+    {IBV_FLOW_SPEC_ACTION_COUNT, sizeof(ibv_flow_spec_counter_action), Layer::kCount, read_count},
 };
 
 constexpr std::uint32_t kOtherSpecs[] = {
     IBV_FLOW_SPEC_ESP,           IBV_FLOW_SPEC_VXLAN_TUNNEL, IBV_FLOW_SPEC_GRE,
     IBV_FLOW_SPEC_MPLS,          IBV_FLOW_SPEC_ACTION_TAG,   IBV_FLOW_SPEC_ACTION_DROP,
-    IBV_FLOW_SPEC_ACTION_HANDLE, IBV_FLOW_SPEC_ACTION_COUNT,
+    IBV_FLOW_SPEC_ACTION_HANDLE,
 };
 
 const SpecKind* find_kind(std::uint32_t type) {
@@ -163,7 +169,7 @@ Error refusal_of(std::uint32_t type) {
     is_known = is_known || other == outer;
   }
   return is_known
-             ? not_offered("flow rules know neither tunnels and what is in them, ESP and MPLS, nor actions")
+             ? not_offered("flow rules know neither tunnels and what is in them, ESP and MPLS, nor actions but counting")
              : invalid("a flow specification of a type that nobody knows");
 }
 
@@ -174,7 +180,7 @@ struct SpecHeader {
 };
 static_assert(offsetof(ibv_flow_spec, hdr.size) == offsetof(SpecHeader, size));
 
-Fault read_specs(const ibv_flow_attr& attributes, FlowRule& rule) {
+Fault read_specs(const ibv_flow_attr& attributes, FlowWish& wish) {
   const bool is_bounded = attributes.size > sizeof(attributes);
   std::size_t left =
       is_bounded ? attributes.size - sizeof(attributes) : std::numeric_limits<std::size_t>::max();
@@ -200,7 +206,7 @@ Fault read_specs(const ibv_flow_attr& attributes, FlowRule& rule) {
     if ((layers & layer) != 0) {
       return invalid("two flow specifications are of the same layer");
     }
-    if (auto fault = kind->read(at, rule)) {
+    if (auto fault = kind->read(at, wish)) {
       return fault;
     }
     layers |= layer;
@@ -259,17 +265,17 @@ Fault find_fault(const ibv_flow_attr& attributes) {
 
 }  // namespace
 
-Result<FlowRule, Error> to_flow_rule(const ibv_flow_attr& attributes) {
+Result<FlowWish, Error> to_flow_rule(const ibv_flow_attr& attributes) {
   if (auto fault = find_fault(attributes)) {
     return *std::move(fault);
   }
-  FlowRule rule{.kind = to_kind(attributes.type).value(),
-                .priority = attributes.priority,
-                .traps = (attributes.flags & IBV_FLOW_ATTR_FLAGS_DONT_TRAP) == 0};
-  if (auto fault = read_specs(attributes, rule)) {
+  FlowWish wish{.rule = {.kind = to_kind(attributes.type).value(),
+                         .priority = attributes.priority,
+                         .traps = (attributes.flags & IBV_FLOW_ATTR_FLAGS_DONT_TRAP) == 0}};
+  if (auto fault = read_specs(attributes, wish)) {
     return *std::move(fault);
   }
-  return rule;
+  return wish;
 }
 
 }  // namespace urnic::verbs_api

@@ -7,13 +7,19 @@
 
 namespace urnic::verbs_api {
 
+/// What a program wishes of a flow rule.
+struct FlowWish {
+  nic::FlowRule rule{};              ///< `counts` is not set
+  ibv_counters* counters = nullptr;  ///< where to count, in the program's words: it may point anywhere
+};
+
 /// The rule that `attributes`, and the specifications behind it in memory, ask for. EOPNOTSUPP for what
 /// libibverbs knows and we do not have, EINVAL for what nobody can do, with the reason.
 ///
 /// libibverbs takes the number of specifications at its word, and programs give the size of the struct alone
 /// (pyverbs) or none at all (perftest). A size that says more than that has to cover all specifications, and
 /// nothing behind it is read. Otherwise no more are read than there are layers: link, network and transport,
-/// each of which may be specified once.
-Result<nic::FlowRule, Error> to_flow_rule(const ibv_flow_attr& attributes);
+/// each of which may be specified once, as may counting.
+Result<FlowWish, Error> to_flow_rule(const ibv_flow_attr& attributes);
 
 }  // namespace urnic::verbs_api

@@ -28,6 +28,10 @@ void fill_operations(verbs_context& context) {
   context.destroy_rwq_ind_table = destroy_rwq_ind_table;
   context.ibv_create_flow = create_flow;
   context.ibv_destroy_flow = destroy_flow;
+  context.create_counters = create_counters;
+  context.attach_counters_point_flow = attach_counters;
+  context.read_counters = read_counters;
+  context.destroy_counters = destroy_counters;
   context.sz = sizeof(verbs_context);
 
   ibv_context_ops& ops = context.context.ops;

@@ -57,6 +57,10 @@ int bind_mw(ibv_qp* qp, ibv_mw* mw, ibv_mw_bind* wanted) noexcept;
 // flow.cc
 ibv_flow* create_flow(ibv_qp* qp, ibv_flow_attr* wanted) noexcept;
 int destroy_flow(ibv_flow* flow) noexcept;
+ibv_counters* create_counters(ibv_context* context, ibv_counters_init_attr* wanted) noexcept;
+int attach_counters(ibv_counters* counters, ibv_counter_attach_attr* wanted, ibv_flow* flow) noexcept;
+int read_counters(ibv_counters* counters, std::uint64_t* values, std::uint32_t count, std::uint32_t flags) noexcept;
+int destroy_counters(ibv_counters* counters) noexcept;
 
 /// Fills a zeroed block. What stays null is not offered: programs find out by exactly that.
 void fill_operations(verbs_context& context);

@@ -55,14 +55,15 @@ std::optional<FlowRule> rule_from(Bytes bytes) {
   auto& attributes = *reinterpret_cast<ibv_flow_attr*>(memory.get());
   attributes.size = static_cast<std::uint16_t>(size);
   if (size == kHeaderBytes) attributes.num_of_specs = 0;  // there are none
-  const auto rule = verbs_api::to_flow_rule(attributes);
-  if (!rule) {
-    require(rule.error().code == EINVAL || rule.error().code == EOPNOTSUPP, "a refusal is one of the two");
-    require(!rule.error().message.empty(), "a refusal has a reason");
+  const auto wish = verbs_api::to_flow_rule(attributes);
+  if (!wish) {
+    require(wish.error().code == EINVAL || wish.error().code == EOPNOTSUPP, "a refusal is one of the two");
+    require(!wish.error().message.empty(), "a refusal has a reason");
     return std::nullopt;
   }
-  require(rule.value().kind == FlowKind::kNormal || rule.value().traps, "only normal rules do not trap");
-  return rule.value();
+  const FlowRule& rule = wish.value().rule;
+  require(rule.kind == FlowKind::kNormal || rule.traps, "only normal rules do not trap");
+  return rule;
 }
 
 /// Who gets the frame, worked out from each rule alone. Rule number i is that of queue pair i + 1.

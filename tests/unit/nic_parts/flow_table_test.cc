@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <memory>
+
 #include "tests/unit/nic_parts/flow_frame.h"
 
 namespace urnic::nic {
@@ -53,6 +55,24 @@ TEST(FlowTable, LeavesAFrameAloneThatNoRuleMatches) {
   const auto verdict = table.steer(frame());
   EXPECT_THAT(verdict.receivers, IsEmpty());
   EXPECT_FALSE(verdict.is_trapped);
+}
+
+TEST(FlowTable, CountsWhatItGivesByARuleThatWantsIt) {
+  FlowTable table;
+  const auto counts = std::make_shared<FlowCounts>();
+  FlowRule counting = rule(1);
+  counting.counts = counts;
+  table.add(counting, kFirst);
+  FlowRule idle = of_vlan();
+  idle.counts = counts;
+  table.add(idle, kSecond);
+  table.steer(frame());
+  table.steer(frame_to_group());
+  EXPECT_EQ(counts->packets, 2u);
+  EXPECT_EQ(counts->bytes, 2 * frame().size());
+  table.add(rule(0), kThird);
+  table.steer(frame());
+  EXPECT_EQ(counts->packets, 2u) << "another rule had the frame";
 }
 
 TEST(FlowTable, GoesByPriorityAndNotByAge) {

@@ -72,7 +72,7 @@ TEST(OpenDevice, GivesContextsWithDescriptorsOfTheirOwn) {
 
 TEST(OpenDevice, LeavesNullWhatIsNotOffered) {
   const ContextPtr context = open_device();
-  EXPECT_EQ(verbs_get_ctx_op(context.get(), create_counters), nullptr);
+  EXPECT_EQ(verbs_get_ctx_op(context.get(), create_flow_action_esp), nullptr);
   EXPECT_NE(verbs_get_ctx_op(context.get(), create_qp_ex), nullptr);
   // Those are called without a look.
   EXPECT_NE(context->ops.poll_cq, nullptr);

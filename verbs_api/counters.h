@@ -1,0 +1,30 @@
+// Counters: where flow rules count, as programs hold it.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+
+#include "nic/flow_rule.h"
+#include "verbs_api/libibverbs.h"
+
+namespace urnic::verbs_api {
+
+class Context;
+
+struct Counters : ibv_counters {
+  explicit Counters(ibv_context& opened) : ibv_counters{.context = &opened} {}
+  Counters(const Counters&) = delete;
+  Counters& operator=(const Counters&) = delete;
+
+  static Counters& of(ibv_counters* counters) { return *static_cast<Counters*>(counters); }
+
+  std::shared_ptr<nic::FlowCounts> counts = std::make_shared<nic::FlowCounts>();
+  /// What the program wants to read at which index. Under the context's mutex.
+  std::map<std::uint32_t, ibv_counter_description> places;
+};
+
+/// Where `counters` count, or null when they are not counters of the context, whatever the pointer is.
+std::shared_ptr<nic::FlowCounts> find_flow_counts(Context& owner, ibv_counters* counters);
+
+}  // namespace urnic::verbs_api
