@@ -125,7 +125,8 @@ Fault read_count(const std::byte* at, FlowWish& wish) {
 
 /// What may be specified once.
 enum class Layer : std::uint8_t { kLink = 1, kNetwork = 2, kTransport = 4, kCount = 8 };
-constexpr unsigned kAllLayers = 15;
+/// So many layers a header can have, and so many specifications are read of attributes whose size covers none.
+constexpr unsigned kHeaderLayers = 3;
 
 struct SpecKind {
   std::uint32_t type;
@@ -187,8 +188,8 @@ Fault read_specs(const ibv_flow_attr& attributes, FlowWish& wish) {
   const std::byte* at = reinterpret_cast<const std::byte*>(&attributes) + sizeof(attributes);
   unsigned layers = 0;
   for (unsigned i = 0; i < attributes.num_of_specs; ++i) {
-    if (!is_bounded && layers == kAllLayers) {
-      return invalid("there are more flow specifications than layers");
+    if (!is_bounded && i == kHeaderLayers) {
+      return invalid("there are more flow specifications than layers, and the attributes' size does not cover them");
     }
     if (left < sizeof(SpecHeader)) {
       return invalid("the flow attributes' size does not cover their specifications");

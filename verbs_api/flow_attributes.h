@@ -19,7 +19,8 @@ struct FlowWish {
 /// libibverbs takes the number of specifications at its word, and programs give the size of the struct alone
 /// (pyverbs) or none at all (perftest). A size that says more than that has to cover all specifications, and
 /// nothing behind it is read. Otherwise no more are read than there are layers: link, network and transport,
-/// each of which may be specified once, as may counting.
+/// each of which may be specified once, as may counting:
+/// a rule of all layers that counts gives its whole size.
 Result<FlowWish, Error> to_flow_rule(const ibv_flow_attr& attributes);
 
 }  // namespace urnic::verbs_api
