@@ -4,6 +4,7 @@ import pathlib
 import random
 import shutil
 import socket
+import subprocess
 import time
 import unittest
 
@@ -110,6 +111,26 @@ class ClientTest(unittest.TestCase):
         )
         self.processes.append(process)
         return process
+
+    def network_namespace(self, mtu):
+        """A network namespace of the test's own, with the two ends `left` and `right` of a virtual cable: the words that run
+        a command inside. Skips the test without root."""
+        self.require("unshare", "nsenter", "ip")
+        if not STAGE.is_root:
+            self.skipTest("needs root: raw packets and a network namespace")
+        space = self.start_plain("namespace", ["unshare", "-n", "sh", "-c", "echo here; exec sleep 1000"], privileged=True)
+        if not wait_until(lambda: "here" in space.output() or not space.is_running(), 10) or not space.is_running():
+            self.skipTest("network namespaces are not allowed here")
+        inside = ["nsenter", "-n", "-t", str(space.pid)]
+        for command in (
+            "ip link set lo up",
+            f"ip link add left mtu {mtu} type veth peer name right mtu {mtu}",
+            "ip link set left up",
+            "ip link set right up",
+        ):
+            result = subprocess.run([*inside, *command.split()], capture_output=True, text=True)
+            self.assertEqual(result.returncode, 0, result.stderr)
+        return inside
 
     def fail_with(self, message, *processes):
         shown = processes or self.processes

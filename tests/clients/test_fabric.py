@@ -2,7 +2,6 @@
 import json
 import os
 import signal
-import subprocess
 import time
 
 import harness
@@ -161,21 +160,7 @@ class Fabric(ClientTest):
 
     def test_an_uplink_leads_to_a_network(self):
         """A fabric and a NIC at the two ends of a virtual cable, in a network namespace of the test's own: needs root."""
-        if not harness.STAGE.is_root:
-            self.skipTest("needs root: raw packets and a network namespace")
-        self.require("unshare", "nsenter", "ip")
-        space = self.start_plain("namespace", ["unshare", "-n", "sh", "-c", "echo here; exec sleep 1000"], privileged=True)
-        if not wait_until(lambda: "here" in space.output() or not space.is_running(), 10) or not space.is_running():
-            self.skipTest("network namespaces are not allowed here")
-        inside = ["nsenter", "-n", "-t", str(space.pid)]
-        for command in (
-            "ip link set lo up",
-            "ip link add left mtu 1500 type veth peer name right mtu 1500",
-            "ip link set left up",
-            "ip link set right up",
-        ):
-            result = subprocess.run([*inside, *command.split()], capture_output=True, text=True)
-            self.assertEqual(result.returncode, 0, result.stderr)
+        inside = self.network_namespace(mtu=1500)
         # Root does not trust the folder of somebody else; this one is its own.
         roots = self.runtime / "root"
         roots.mkdir(mode=0o700)

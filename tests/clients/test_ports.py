@@ -1,6 +1,4 @@
-"""Other wires than the default pair."""
-import subprocess
-
+"""Other wires than the default one."""
 import harness
 from harness import ClientTest, wait_until
 
@@ -26,21 +24,8 @@ class Ports(ClientTest):
 
     def test_network_interfaces(self):
         """A pair of virtual interfaces in a network namespace of the test's own: needs root."""
-        self.require("ibv_rc_pingpong", "unshare", "nsenter", "ip")
-        if not harness.STAGE.is_root:
-            self.skipTest("needs root: raw packets and a network namespace")
-        space = self.start_plain("namespace", ["unshare", "-n", "sh", "-c", "echo here; exec sleep 1000"], privileged=True)
-        if not wait_until(lambda: "here" in space.output() or not space.is_running(), 10) or not space.is_running():
-            self.skipTest("network namespaces are not allowed here")
-        inside = ["nsenter", "-n", "-t", str(space.pid)]
-        for command in (
-            "ip link set lo up",
-            "ip link add left mtu 4200 type veth peer name right mtu 4200",
-            "ip link set left up",
-            "ip link set right up",
-        ):
-            result = subprocess.run([*inside, *command.split()], capture_output=True, text=True)
-            self.assertEqual(result.returncode, 0, result.stderr)
+        self.require("ibv_rc_pingpong")
+        inside = self.network_namespace(mtu=4200)
         nics = (
             ["--ip", "10.78.0.1/24", "--port", "af_packet:left"],
             ["--ip", "10.78.0.2/24", "--port", "af_packet:right"],

@@ -75,12 +75,18 @@ int end_signals(bool in_background) {
   return signalfd(-1, &signals, SFD_CLOEXEC);
 }
 
+/// Whether the variable says 1; 0 and nothing say no, as they do to programs.
+bool is_set(const char* name) {
+  const char* const value = std::getenv(name);
+  return value != nullptr && std::string(value) == "1";
+}
+
 Result<void, Error> serve(const Arguments& arguments) {
   FabricServer::Options options{
       .name = arguments.name,
       .link_mtu = arguments.link_mtu != 0 ? arguments.link_mtu : kLinkMtu,
       .uplink = {},
-      .dpdk = {.verbose = std::getenv("URNIC_VERBOSE") != nullptr, .memory_mib = kMemoryMib}};
+      .dpdk = {.verbose = is_set("URNIC_VERBOSE"), .memory_mib = kMemoryMib}};
   if (!arguments.uplink.empty()) {
     const auto uplink = nic::PortSpec::parse(arguments.uplink);
     if (!uplink) return uplink.error();

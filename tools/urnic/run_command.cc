@@ -27,8 +27,8 @@ constexpr const char* kFooter =
 Ports (--port SPEC):
   fabric[:NAME]            a port of a switch that connects up to 31 programs of this user; it is started when the
                            first one comes and ends after the last. The default. See 'urnic fabric --help'.
-  pair                     a wire through shared memory between two programs of this user, without a switch:
-                           half the latency, and no third process
+  pair                     a wire through shared memory between two programs of this user, without a switch
+                           and its wakings: much less latency on few cores
   vhost:PATH[,front|back]  such a wire anywhere, met at a socket; whoever comes first is the front unless said
                            otherwise
   af_packet:IFACE          a network interface; needs CAP_NET_RAW and an address (--ip) that is free there
