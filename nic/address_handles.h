@@ -12,8 +12,8 @@
 
 namespace urnic::nic {
 
-/// A number is not used again before many others were, so that a work request whose handle was destroyed too early
-/// finds nothing rather than another's. All calls under the engine lock.
+/// A number is not used again before many others were, so that a work request whose handle was destroyed too
+/// early finds nothing rather than another's. All calls under the engine lock.
 class AddressHandles {
  public:
   struct Handle {

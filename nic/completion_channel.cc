@@ -12,7 +12,8 @@
 namespace urnic::nic {
 namespace {
 
-/// Takes one event out of a semaphore without waiting, whatever the descriptor's flags; false when there is none.
+/// Takes one event out of a semaphore without waiting, whatever the descriptor's flags; false when there is
+/// none.
 bool try_take(int fd) {
   std::uint64_t one = 0;
   const iovec to{.iov_base = &one, .iov_len = sizeof one};

@@ -30,9 +30,9 @@ class CompletionChannel {
 
   int fd() const { return fd_; }
 
-  /// Waits in read() on fd() and returns the oldest event's queue; an error code (EAGAIN, EINTR, ...) when the
-  /// read failed. Counts the event in the queue's events_fetched, under the lock. Any thread; the thread may be
-  /// cancelled while it waits.
+  /// Waits in read() on fd() and returns the oldest event's queue; an error code (EAGAIN, EINTR, ...) when
+  /// the read failed. Counts the event in the queue's events_fetched, under the lock. Any thread; the thread
+  /// may be cancelled while it waits.
   Result<CompletionQueue*, int> wait();
 
   /// Adds an event of `queue`. Never blocks. Called by the engine.

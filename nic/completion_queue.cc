@@ -14,9 +14,13 @@ using transport::QueueKind;
 
 namespace {
 
-std::uint32_t granted_capacity(std::uint32_t wanted) { return std::bit_ceil(std::max(wanted, 1u)); }
+std::uint32_t granted_capacity(std::uint32_t wanted) {
+  return std::bit_ceil(std::max(wanted, 1u));
+}
 
-transport::QueueMemory* memory_of(const ProtectionDomain* pd) { return pd != nullptr ? pd->memory : nullptr; }
+transport::QueueMemory* memory_of(const ProtectionDomain* pd) {
+  return pd != nullptr ? pd->memory : nullptr;
+}
 
 }  // namespace
 

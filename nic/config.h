@@ -28,8 +28,8 @@ enum class ProgressMode : std::uint8_t {
   kManual,  ///< nobody: the owner calls Device::progress() (simulator, unit tests)
 };
 
-/// What protects a bound memory window of type 2. A device has one or the other, as Linux' verbs say it (commit
-/// 7083e42ee2ff, "Add type 2 memory windows support").
+/// What protects a bound memory window of type 2. A device has one or the other, as Linux' verbs say it
+/// (commit 7083e42ee2ff, "Add type 2 memory windows support").
 enum class Type2Windows : std::uint8_t {
   k2A,  ///< the queue pair that bound it
   k2B,  ///< that, and the protection domain
@@ -69,10 +69,10 @@ struct DeviceLimits {
   static constexpr std::uint32_t kMaxAddressHandles = 32768;
   static constexpr std::uint32_t kMaxSharedReceiveQueues = 16384;
   static constexpr std::uint32_t kMaxGroupMembers = 8192;  ///< of all multicast groups together
-  static constexpr std::uint32_t kMaxFlows = 4096;        ///< flow rules
+  static constexpr std::uint32_t kMaxFlows = 4096;         ///< flow rules
   static constexpr std::uint32_t kMaxIndirectionTables = 4096;
   static constexpr std::uint32_t kMaxIndirectionTableSize = 2048;  ///< places for work queues
-  static constexpr std::uint32_t kMaxReadsInFlight = 16;  ///< per QP, each way
+  static constexpr std::uint32_t kMaxReadsInFlight = 16;           ///< per QP, each way
 };
 
 }  // namespace urnic::nic

@@ -28,8 +28,12 @@ constexpr Duration kLingerPause = 50us;
 /// How long linger() goes on, in rounds, where the clock does not move by itself.
 constexpr int kMostManualRounds = 1000;
 
-Error invalid(const char* message) { return {.code = EINVAL, .message = message}; }
-Error no_memory() { return {.code = ENOMEM, .message = "there is no memory for the queue"}; }
+Error invalid(const char* message) {
+  return {.code = EINVAL, .message = message};
+}
+Error no_memory() {
+  return {.code = ENOMEM, .message = "there is no memory for the queue"};
+}
 
 /// Sleeps where a thread may not be cancelled.
 void pause_uncancelled(Duration duration) {
@@ -98,7 +102,8 @@ void add_aliases(std::vector<std::pair<std::string_view, std::uint64_t>>& counte
   for (const CounterAlias& alias : kCounterAliases) {
     std::uint64_t sum = 0;
     for (std::size_t i = 0; i < own; ++i) {
-      const bool is_source = std::find(alias.sources.begin(), alias.sources.end(), counters[i].first) != alias.sources.end();
+      const bool is_source =
+          std::find(alias.sources.begin(), alias.sources.end(), counters[i].first) != alias.sources.end();
       if (is_source) sum += counters[i].second;
     }
     counters.emplace_back(alias.name, sum);
@@ -125,9 +130,13 @@ Device::~Device() {
   engine_->stop();
 }
 
-transport::PathMtu Device::max_path_mtu() const { return engine_->max_path_mtu(); }
+transport::PathMtu Device::max_path_mtu() const {
+  return engine_->max_path_mtu();
+}
 
-bool Device::is_started() const { return engine_->is_started(); }
+bool Device::is_started() const {
+  return engine_->is_started();
+}
 
 Result<void, Error> Device::check_usable() const {
   if (engine_->is_abandoned()) return failure(abandoned_error());
@@ -252,7 +261,9 @@ Result<void, Error> Device::check_address(const AddressVector& address) const {
 
 // --- Progress ---
 
-bool Device::progress() { return engine_->try_round().worked; }
+bool Device::progress() {
+  return engine_->try_round().worked;
+}
 
 Time Device::next_timeout() const {
   if (!engine_->is_started() || engine_->is_abandoned()) return transport::kNever;
@@ -291,11 +302,15 @@ void Device::wait_for_peers() {
   }
 }
 
-void Device::abandon_after_fork() { engine_->abandon(); }
+void Device::abandon_after_fork() {
+  engine_->abandon();
+}
 
 // --- Observation ---
 
-const transport::Counters& Device::counters() const { return engine_->counters(); }
+const transport::Counters& Device::counters() const {
+  return engine_->counters();
+}
 
 std::vector<std::pair<std::string_view, std::uint64_t>> Device::all_counters() const {
   std::vector<std::pair<std::string_view, std::uint64_t>> all;
@@ -306,8 +321,7 @@ std::vector<std::pair<std::string_view, std::uint64_t>> Device::all_counters() c
     all.emplace_back(kDeviceCounterNames[i], engine_->drops().value(static_cast<DeviceCounter>(i)));
   }
   for (std::size_t i = 0; i < kNeighborCounterNames.size(); ++i) {
-    all.emplace_back(kNeighborCounterNames[i],
-                     engine_->neighbors().counter(static_cast<NeighborCounter>(i)));
+    all.emplace_back(kNeighborCounterNames[i], engine_->neighbors().counter(static_cast<NeighborCounter>(i)));
   }
   add_aliases(all);
   if (!engine_->is_started() || engine_->is_abandoned()) return all;
@@ -330,8 +344,12 @@ Device::ObjectCounts Device::object_counts() const {
   return counts;
 }
 
-FailureLog* Device::failures() { return engine_->failures(); }
+FailureLog* Device::failures() {
+  return engine_->failures();
+}
 
-void Device::set_event_handlers(EventHandlers handlers) { engine_->set_event_handlers(std::move(handlers)); }
+void Device::set_event_handlers(EventHandlers handlers) {
+  engine_->set_event_handlers(std::move(handlers));
+}
 
 }  // namespace urnic::nic

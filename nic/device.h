@@ -36,9 +36,9 @@ class Engine;
 class FailureLog;
 
 /// A device with one port. Making one needs no port, thread or privilege; start() opens the port, and the
-/// first queue pair or address handle starts it (a fork before that does no harm). Objects are owned by who created them and
-/// must be destroyed before the device. Any thread, except where noted; two devices in one process do not
-/// know of each other.
+/// first queue pair or address handle starts it (a fork before that does no harm). Objects are owned by who
+/// created them and must be destroyed before the device. Any thread, except where noted; two devices in one
+/// process do not know of each other.
 class Device {
  public:
   /// `clock` must outlive the device. `open_port` is called once, by start().
@@ -63,21 +63,22 @@ class Device {
 
   /// Registers `length` bytes at `memory`, known to key users as `address`. EINVAL: remote write or atomic
   /// without local write; EFAULT: a page cannot be read (or written, with local write). Returns the region
-  /// with its key. With on-demand paging (Backing::kOnDemand) no page is looked at; EOPNOTSUPP where the system does
-  /// not let us copy memory that may not be there.
+  /// with its key. With on-demand paging (Backing::kOnDemand) no page is looked at; EOPNOTSUPP where the
+  /// system does not let us copy memory that may not be there.
   Result<MemoryRegion, Error> register_memory(ProtectionDomain& pd, void* memory, std::uint64_t length,
                                               std::uint64_t address, transport::Access access,
                                               Backing backing = Backing::kMapped);
-  /// Gives the region with `region.key`, of the domain `from`, the attributes in `region`, and the domain `to`, in one
-  /// step. Errors as register_memory(), and EBUSY: windows are bound to it; the region is as it was then.
+  /// Gives the region with `region.key`, of the domain `from`, the attributes in `region`, and the domain
+  /// `to`, in one step. Errors as register_memory(), and EBUSY: windows are bound to it; the region is as it
+  /// was then.
   Result<void, Error> reregister_memory(ProtectionDomain& from, ProtectionDomain& to, MemoryRegion region);
   /// Afterwards the memory is not touched any more.
   Result<void, Error> deregister_memory(ProtectionDomain& pd, std::uint32_t key);
 
   enum class Prefetch : std::uint8_t { kRead, kWrite, kPresentOnly };
-  /// Makes `length` bytes of a region with on-demand paging present, to be read or to be written. EFAULT: no such
-  /// region, a range that is not inside, or memory that is not there; EPERM: another domain, or no right to write;
-  /// EINVAL: a region of another kind.
+  /// Makes `length` bytes of a region with on-demand paging present, to be read or to be written. EFAULT: no
+  /// such region, a range that is not inside, or memory that is not there; EPERM: another domain, or no right
+  /// to write; EINVAL: a region of another kind.
   Result<void, Error> prefetch_memory(const ProtectionDomain& pd, std::uint32_t key, std::uint64_t address,
                                       std::uint64_t length, Prefetch how);
 
@@ -93,8 +94,8 @@ class Device {
 
   /// Starts the device if it is not. EINVAL: limits; ENOMEM: too many, or no memory.
   Result<std::unique_ptr<QueuePair>, Error> create_qp(const QpCreateAttributes& attributes);
-  /// EBUSY, with the queue pair untouched, while it is a member of a multicast group, has flow rules or is in an
-  /// indirection table.
+  /// EBUSY, with the queue pair untouched, while it is a member of a multicast group, has flow rules or is in
+  /// an indirection table.
   Result<void, Error> check_destroyable(const QueuePair& qp) const;
   /// Sends what is owed first. Its completions stay in the completion queues. For a bounded time the number
   /// goes on to acknowledge the peer's repeats, whose acknowledgement may have been lost.
@@ -105,9 +106,10 @@ class Device {
   /// EBUSY, with the queue untouched, while queue pairs use it.
   Result<void, Error> destroy_srq(std::unique_ptr<SharedReceiveQueue>& srq);
 
-  /// For RSS. EINVAL: not all are work queues, or their number is no power of two that the device allows; ENOMEM: too
-  /// many tables.
-  Result<std::unique_ptr<IndirectionTable>, Error> create_indirection_table(std::span<QueuePair* const> queues);
+  /// For RSS. EINVAL: not all are work queues, or their number is no power of two that the device allows;
+  /// ENOMEM: too many tables.
+  Result<std::unique_ptr<IndirectionTable>, Error> create_indirection_table(
+      std::span<QueuePair* const> queues);
   /// EBUSY, with the table untouched, while queue pairs use it.
   Result<void, Error> destroy_indirection_table(std::unique_ptr<IndirectionTable>& table);
 
@@ -115,20 +117,22 @@ class Device {
   /// EBUSY while anything is in it.
   Result<void, Error> close_xrc_domain(std::unique_ptr<XrcDomain>& domain);
 
-  /// Where datagrams can be sent to. Starts the device if it is not. EINVAL: see check_address(); ENOMEM: too many.
-  Result<transport::AddressHandleId, Error> create_address_handle(ProtectionDomain& pd, const AddressVector& address);
+  /// Where datagrams can be sent to. Starts the device if it is not. EINVAL: see check_address(); ENOMEM: too
+  /// many.
+  Result<transport::AddressHandleId, Error> create_address_handle(ProtectionDomain& pd,
+                                                                  const AddressVector& address);
   /// Datagrams that were posted for it and did not leave yet are lost.
   Result<void, Error> destroy_address_handle(ProtectionDomain& pd, transport::AddressHandleId handle);
 
-  /// The queue pair (UD) receives what is sent to the group. EINVAL: it is not UD, or that is no group's address; ENOMEM:
-  /// too many members. Joining twice is the same as once.
+  /// The queue pair (UD) receives what is sent to the group. EINVAL: it is not UD, or that is no group's
+  /// address; ENOMEM: too many members. Joining twice is the same as once.
   Result<void, Error> attach_multicast(QueuePair& qp, const transport::wire::Gid& group);
   /// EINVAL: it is not a member.
   Result<void, Error> detach_multicast(QueuePair& qp, const transport::wire::Gid& group);
 
-  /// From now on the queue pair (raw packets, or RSS) is given the frames that the rule is about; see FlowTable for the order
-  /// among rules. EOPNOTSUPP: a datagram queue pair; EINVAL: another one; ENOMEM: too many rules. The rule ends with
-  /// destroy_flow(), or with the queue pair.
+  /// From now on the queue pair (raw packets, or RSS) is given the frames that the rule is about; see
+  /// FlowTable for the order among rules. EOPNOTSUPP: a datagram queue pair; EINVAL: another one; ENOMEM: too
+  /// many rules. The rule ends with destroy_flow(), or with the queue pair.
   Result<FlowId, Error> create_flow(const QueuePair& qp, const FlowRule& rule);
   /// EINVAL: there is no such rule.
   Result<void, Error> destroy_flow(FlowId flow);
@@ -154,8 +158,8 @@ class Device {
   /// work.
   transport::Time next_timeout() const;
   /// Runs until the port has been drained and peers that still repeat were answered; bounded (about a second
-  /// at worst, nothing at all when no packet was sent lately), and has the port write down what it only remembers. Called
-  /// before the process ends.
+  /// at worst, nothing at all when no packet was sent lately), and has the port write down what it only
+  /// remembers. Called before the process ends.
   void linger();
 
   /// In the child of a fork: the device must not be used any more; every call that would fails with EIO at
@@ -179,7 +183,8 @@ class Device {
   /// How long ago the device was made.
   transport::Duration age() const { return clock_.now() - made_at_; }
 
-  /// Failures that wait to be explained; null unless config().explain. Any thread; not in the child of a fork.
+  /// Failures that wait to be explained; null unless config().explain. Any thread; not in the child of a
+  /// fork.
   FailureLog* failures();
 
   /// Set before start().
@@ -203,7 +208,7 @@ class Device {
   std::atomic<std::uint32_t> queue_count_{0};  // completion queues
   std::atomic<std::uint32_t> srq_count_{0};
   std::atomic<std::uint32_t> table_count_{0};  // for RSS
-  SrqNumbers srq_numbers_;  // under the engine lock
+  SrqNumbers srq_numbers_;                     // under the engine lock
 };
 
 }  // namespace urnic::nic

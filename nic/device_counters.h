@@ -12,8 +12,8 @@
 
 namespace urnic::nic {
 
-/// The order is the order of kDeviceCounterNames. The first are the reasons of wire::ParseError, in its order;
-/// then those of the receiver, in the order in which it checks.
+/// The order is the order of kDeviceCounterNames. The first are the reasons of wire::ParseError, in its
+/// order; then those of the receiver, in the order in which it checks.
 enum class DeviceCounter : std::uint8_t {
   kTruncated,
   kNotIp,

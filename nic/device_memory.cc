@@ -20,9 +20,11 @@ DeviceMemory::~DeviceMemory() {
   std::free(bytes_.data());
 }
 
-Result<std::unique_ptr<DeviceMemory>, Error> DeviceMemoryPool::allocate(std::size_t length, std::uint32_t log_alignment) {
+Result<std::unique_ptr<DeviceMemory>, Error> DeviceMemoryPool::allocate(std::size_t length,
+                                                                        std::uint32_t log_alignment) {
   if (length == 0 || length > kCapacity) {
-    return Error{.code = EINVAL, .message = fmt::format("device memory is allocated in 1 to {} bytes", kCapacity)};
+    return Error{.code = EINVAL,
+                 .message = fmt::format("device memory is allocated in 1 to {} bytes", kCapacity)};
   }
   if (log_alignment > kMaxLogAlignment) {
     return Error{.code = EINVAL,

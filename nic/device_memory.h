@@ -34,15 +34,16 @@ class DeviceMemory {
   std::span<std::byte> bytes_;
 };
 
-/// A NIC of software has no memory of its own: what it hands out is the process's, but no more of it than a capacity, and
-/// programs reach it through the NIC only. Needs no engine, so that it works in a forked child, too. Any thread.
+/// A NIC of software has no memory of its own: what it hands out is the process's, but no more of it than a
+/// capacity, and programs reach it through the NIC only. Needs no engine, so that it works in a forked child,
+/// too. Any thread.
 class DeviceMemoryPool {
  public:
   static constexpr std::size_t kCapacity = 1 << 20;  ///< bytes
   static constexpr std::uint32_t kMaxLogAlignment = 16;
 
-  /// `length` bytes, 1 at least, at a multiple of 2^`log_alignment`. EINVAL: a length or an alignment that is never
-  /// possible; ENOMEM: not so much is left.
+  /// `length` bytes, 1 at least, at a multiple of 2^`log_alignment`. EINVAL: a length or an alignment that is
+  /// never possible; ENOMEM: not so much is left.
   Result<std::unique_ptr<DeviceMemory>, Error> allocate(std::size_t length, std::uint32_t log_alignment);
 
  private:

@@ -1,5 +1,5 @@
-// The smaller objects of a device: shared receive queues, indirection tables, XRC domains, address handles, groups, flow
-// rules, windows.
+// The smaller objects of a device: shared receive queues, indirection tables, XRC domains, address handles,
+// groups, flow rules, windows.
 #include <algorithm>
 #include <bit>
 #include <cerrno>
@@ -15,9 +15,15 @@ using transport::AddressHandleId;
 
 namespace {
 
-Error invalid(const char* message) { return {.code = EINVAL, .message = message}; }
-Error out_of(const char* message) { return {.code = ENOMEM, .message = message}; }
-Error busy(const char* message) { return {.code = EBUSY, .message = message}; }
+Error invalid(const char* message) {
+  return {.code = EINVAL, .message = message};
+}
+Error out_of(const char* message) {
+  return {.code = ENOMEM, .message = message};
+}
+Error busy(const char* message) {
+  return {.code = EBUSY, .message = message};
+}
 
 }  // namespace
 
@@ -27,13 +33,15 @@ Result<std::unique_ptr<SharedReceiveQueue>, Error> Device::create_srq(const SrqC
   if (auto usable = check_usable(); !usable) return failure(usable.error());
   if (attributes.pd == nullptr) return failure(invalid("a shared receive queue needs a protection domain"));
   if (attributes.max_wr == 0 || attributes.max_wr > DeviceLimits::kMaxWorkRequests) {
-    return failure(invalid("a shared receive queue has at least one work request, and not more than the device allows"));
+    return failure(
+        invalid("a shared receive queue has at least one work request, and not more than the device allows"));
   }
   if (attributes.max_sge > DeviceLimits::kMaxSges) {
     return failure(invalid("more scatter/gather elements than a work request can have"));
   }
   if ((attributes.xrc_domain == nullptr) != (attributes.completions == nullptr)) {
-    return failure(invalid("a shared receive queue for XRC needs a domain and a completion queue, others neither"));
+    return failure(
+        invalid("a shared receive queue for XRC needs a domain and a completion queue, others neither"));
   }
   if (srq_count_.fetch_add(1) >= DeviceLimits::kMaxSharedReceiveQueues) {
     srq_count_.fetch_sub(1);
@@ -87,9 +95,12 @@ Result<std::unique_ptr<IndirectionTable>, Error> Device::create_indirection_tabl
     std::span<QueuePair* const> queues) {
   if (auto usable = check_usable(); !usable) return failure(usable.error());
   if (!std::has_single_bit(queues.size()) || queues.size() > DeviceLimits::kMaxIndirectionTableSize) {
-    return failure(invalid("the size of an indirection table is a power of two, and not more than the device allows"));
+    return failure(
+        invalid("the size of an indirection table is a power of two, and not more than the device allows"));
   }
-  const auto is_work_queue = [](const QueuePair* queue) { return queue->attributes().type == QpType::kWorkQueue; };
+  const auto is_work_queue = [](const QueuePair* queue) {
+    return queue->attributes().type == QpType::kWorkQueue;
+  };
   if (!std::all_of(queues.begin(), queues.end(), is_work_queue)) {
     return failure(invalid("an indirection table is of work queues"));
   }
@@ -126,14 +137,17 @@ Result<std::unique_ptr<XrcDomain>, Error> Device::open_xrc_domain() {
 
 Result<void, Error> Device::close_xrc_domain(std::unique_ptr<XrcDomain>& domain) {
   if (auto usable = check_usable(); !usable) return usable;
-  if (domain->users.load() > 0) return failure(busy("queue pairs or shared receive queues are in the XRC domain"));
+  if (domain->users.load() > 0) {
+    return failure(busy("queue pairs or shared receive queues are in the XRC domain"));
+  }
   domain.reset();
   return success();
 }
 
 // --- Datagrams ---
 
-Result<AddressHandleId, Error> Device::create_address_handle(ProtectionDomain& pd, const AddressVector& address) {
+Result<AddressHandleId, Error> Device::create_address_handle(ProtectionDomain& pd,
+                                                             const AddressVector& address) {
   if (auto usable = check_usable(); !usable) return failure(usable.error());
   if (auto checked = check_address(address); !checked) return failure(checked.error());
   if (auto started = start(); !started) return failure(started.error());
@@ -149,7 +163,9 @@ Result<AddressHandleId, Error> Device::create_address_handle(ProtectionDomain& p
 Result<void, Error> Device::destroy_address_handle(ProtectionDomain& pd, AddressHandleId handle) {
   if (auto usable = check_usable(); !usable) return usable;
   const Engine::Guard guard(*engine_);
-  if (engine_->address_handles().find(handle) == nullptr) return failure(invalid("there is no such address handle"));
+  if (engine_->address_handles().find(handle) == nullptr) {
+    return failure(invalid("there is no such address handle"));
+  }
   engine_->address_handles().remove(handle);
   pd.users.fetch_sub(1);
   return success();
@@ -157,7 +173,9 @@ Result<void, Error> Device::destroy_address_handle(ProtectionDomain& pd, Address
 
 Result<void, Error> Device::attach_multicast(QueuePair& qp, const transport::wire::Gid& group) {
   if (auto usable = check_usable(); !usable) return usable;
-  if (qp.attributes().type != QpType::kUd) return failure(invalid("only datagram queue pairs join multicast groups"));
+  if (qp.attributes().type != QpType::kUd) {
+    return failure(invalid("only datagram queue pairs join multicast groups"));
+  }
   if (!is_multicast(group)) return failure(invalid("the GID is not that of a multicast group"));
   const Engine::Guard guard(*engine_);
   if (engine_->groups().size() >= DeviceLimits::kMaxGroupMembers) {
@@ -170,7 +188,9 @@ Result<void, Error> Device::attach_multicast(QueuePair& qp, const transport::wir
 Result<void, Error> Device::detach_multicast(QueuePair& qp, const transport::wire::Gid& group) {
   if (auto usable = check_usable(); !usable) return usable;
   const Engine::Guard guard(*engine_);
-  if (!engine_->groups().detach(group, qp)) return failure(invalid("the queue pair is not a member of the group"));
+  if (!engine_->groups().detach(group, qp)) {
+    return failure(invalid("the queue pair is not a member of the group"));
+  }
   return success();
 }
 
@@ -179,13 +199,16 @@ Result<void, Error> Device::detach_multicast(QueuePair& qp, const transport::wir
 Result<FlowId, Error> Device::create_flow(const QueuePair& qp, const FlowRule& rule) {
   if (auto usable = check_usable(); !usable) return failure(usable.error());
   if (qp.attributes().type == QpType::kUd) {
-    return failure(Error{.code = EOPNOTSUPP, .message = "flow rules for datagram queue pairs are not offered"});
+    return failure(
+        Error{.code = EOPNOTSUPP, .message = "flow rules for datagram queue pairs are not offered"});
   }
   if (qp.attributes().type != QpType::kRawPacket && qp.attributes().type != QpType::kRss) {
     return failure(invalid("flow rules are for queue pairs of raw packets"));
   }
   const Engine::Guard guard(*engine_);
-  if (engine_->flows().size() >= DeviceLimits::kMaxFlows) return failure(out_of("there are too many flow rules"));
+  if (engine_->flows().size() >= DeviceLimits::kMaxFlows) {
+    return failure(out_of("there are too many flow rules"));
+  }
   return engine_->flows().add(rule, qp.number());
 }
 

@@ -21,12 +21,13 @@ class Doorbell {
   Doorbell* next_ = nullptr;  // of whoever took or pushed it
 };
 
-/// The doorbells that rang. Any thread rings, one at a time takes (the engine lock's holder). A doorbell that has rung
-/// must be taken before it is destroyed.
+/// The doorbells that rang. Any thread rings, one at a time takes (the engine lock's holder). A doorbell that
+/// has rung must be taken before it is destroyed.
 class DoorbellStack {
  public:
   void ring(Doorbell& bell) {
-    // Whoever clears is_rung_ looks at the queue pair's work afterwards, so that nothing is lost when it is set already.
+    // Whoever clears is_rung_ looks at the queue pair's work afterwards, so that nothing is lost when it is
+    // set already.
     if (bell.is_rung_.exchange(true, std::memory_order_acq_rel)) return;
     Doorbell* first = first_.load(std::memory_order_relaxed);
     do {
@@ -55,8 +56,8 @@ class DoorbellStack {
   /// Whether somebody rang since the last take(), as far as we know yet.
   bool is_empty() const { return first_.load(std::memory_order_acquire) == nullptr; }
 
-  /// Whether somebody rang since the last take(). A read-modify-write on purpose: who asks after giving up the engine
-  /// lock and hears "no" can be sure that whoever rings later finds that lock free.
+  /// Whether somebody rang since the last take(). A read-modify-write on purpose: who asks after giving up
+  /// the engine lock and hears "no" can be sure that whoever rings later finds that lock free.
   bool is_pending() {
     Doorbell* none = nullptr;
     return !first_.compare_exchange_strong(none, nullptr, std::memory_order_seq_cst);

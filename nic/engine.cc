@@ -67,7 +67,9 @@ Engine::Engine(const DeviceConfig& config, const Clock& clock, const GidTable& g
                  .failures = failures_.get()}),
       thread_(*this) {}
 
-Engine::~Engine() { stop(); }
+Engine::~Engine() {
+  stop();
+}
 
 PathMtu Engine::max_path_mtu() const {
   constexpr std::uint32_t kHeaders = 80;
@@ -180,7 +182,9 @@ Time Engine::next_deadline(Time now) const {
   return deadline;
 }
 
-Engine::Round Engine::try_round() { return try_rounds(false, false); }
+Engine::Round Engine::try_round() {
+  return try_rounds(false, false);
+}
 
 Engine::Round Engine::try_rounds(bool is_application, bool is_poll) {
   Round all;
@@ -257,7 +261,8 @@ void Engine::bury(QueuePair& qp, Time now) {
   flows_.remove_all_of(qp.number());
   queue_pairs_.release(qp.number());
   const auto service = service_of(qp.attributes().type);
-  const bool acknowledges = service == transport::wire::Service::kRc || service == transport::wire::Service::kXrc;
+  const bool acknowledges =
+      service == transport::wire::Service::kRc || service == transport::wire::Service::kXrc;
   if (qp.path().header_bytes() == 0 || !acknowledges) return;
   const transport::Endpoint& endpoint = std::as_const(qp).endpoint();
   tombstones_.add({.number = qp.number(),
@@ -298,7 +303,8 @@ void Engine::fail_users_of_overrun() {
       const QpCreateAttributes& attributes = qp.attributes();
       const bool uses_it = attributes.send_queue == queue || attributes.receive_queue == queue ||
                            (attributes.xrc_domain != nullptr && attributes.xrc_domain->completes_in(*queue));
-      if (!uses_it || qp.endpoint().state() == QpState::kReset || qp.endpoint().state() == QpState::kError) return;
+      if (!uses_it || qp.endpoint().state() == QpState::kReset || qp.endpoint().state() == QpState::kError)
+        return;
       qp.endpoint().to_error();
       on_qp_event(qp.number(), transport::QpEvent::kFatal);
       scheduler_.wake(qp);
@@ -317,10 +323,9 @@ bool Engine::is_drained(Time now) {
   if (!scheduler_.is_idle() || !port_->is_drained()) return false;
   constexpr Counter kSignsOfLoss[] = {Counter::kDuplicateRequest, Counter::kOutOfSequence,
                                       Counter::kPacketSequenceError, Counter::kLocalAckTimeout};
-  const bool frames_get_lost =
-      drops_.value(DeviceCounter::kAnsweredAfterDestroy) > 0 ||
-      std::any_of(std::begin(kSignsOfLoss), std::end(kSignsOfLoss),
-                  [this](Counter counter) { return counters_.value(counter) > 0; });
+  const bool frames_get_lost = drops_.value(DeviceCounter::kAnsweredAfterDestroy) > 0 ||
+                               std::any_of(std::begin(kSignsOfLoss), std::end(kSignsOfLoss),
+                                           [this](Counter counter) { return counters_.value(counter) > 0; });
   return !frames_get_lost || now - transmitter_.last_sent() >= kRepeatTime;
 }
 

@@ -7,9 +7,9 @@
 
 namespace urnic::nic {
 
-/// A mutex whose holder cannot be cancelled, and which those who only try it leave alone while somebody waits for
-/// it: a program that polls in a loop would otherwise keep control verbs out for long. Meets the standard's
-/// Lockable, for std::unique_lock.
+/// A mutex whose holder cannot be cancelled, and which those who only try it leave alone while somebody waits
+/// for it: a program that polls in a loop would otherwise keep control verbs out for long. Meets the
+/// standard's Lockable, for std::unique_lock.
 class EngineLock {
  public:
   /// Waits: for control verbs and the NIC's thread; bounded by one round of the engine per waiter.

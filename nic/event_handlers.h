@@ -7,7 +7,8 @@
 
 namespace urnic::nic {
 
-/// Called by the engine, under its lock; must neither block nor call the device. The contexts are those given at creation.
+/// Called by the engine, under its lock; must neither block nor call the device. The contexts are those given
+/// at creation.
 struct EventHandlers {
   std::function<void(void* qp_context, transport::QpEvent event)> on_qp{};
   std::function<void(void* wq_context)> on_wq_fatal{};

@@ -12,7 +12,8 @@ using Cause = FailureCause;
 
 namespace {
 
-constexpr std::string_view kRetriesRule = "a requester gives up when retry_cnt repetitions brought no acknowledgement (fact 36)";
+constexpr std::string_view kRetriesRule =
+    "a requester gives up when retry_cnt repetitions brought no acknowledgement (fact 36)";
 constexpr std::string_view kKeyRule =
     "key, bounds and rights of the memory are checked in this order, and a failure is a NAK remote access (fact 30)";
 
@@ -43,28 +44,35 @@ constexpr auto kWords = std::to_array<CauseWords>({
      "is its max_dest_rd_atomic at least our max_rd_atomic? If the peer is urnic, URNIC_EXPLAIN=1 there says which it is"},
     {Cause::kPeerFailed, "a fault in the responder's own memory is a NAK remote operation",
      "look at the receives that the peer has posted: their memory is not, or no longer, registered for writing"},
-    {Cause::kMtuDiffers, "FIRST and MIDDLE packets are as long as the path MTU, and none is longer (facts 29, 41)",
+    {Cause::kMtuDiffers,
+     "FIRST and MIDDLE packets are as long as the path MTU, and none is longer (facts 29, 41)",
      "give both queue pairs the same path_mtu: there is no negotiation"},
     {Cause::kBadLength, "packets are as long as their place in the message and their RETH say (fact 29)",
      "the peer's stack is at fault, or something on the way changes packets: record them (--pcap) and ask 'urnic check'"},
-    {Cause::kMessageTooLong, "a SEND must fit the receive that it takes (fact 33)", "post longer receives, or send less"},
-    {Cause::kNotInsideMessage, "a message is one FIRST, any MIDDLE and one LAST packet of one operation, or one ONLY packet",
+    {Cause::kMessageTooLong, "a SEND must fit the receive that it takes (fact 33)",
+     "post longer receives, or send less"},
+    {Cause::kNotInsideMessage,
+     "a message is one FIRST, any MIDDLE and one LAST packet of one operation, or one ONLY packet",
      "the peer's stack is at fault, or two peers use one queue pair: record them (--pcap) and ask 'urnic check'"},
     {Cause::kNoXrcReceiver, "every XRC request names a shared receive queue of the target's domain",
      "does the peer have the number of a queue (ibv_get_srq_num) that is still there, in this queue pair's XRC domain?"},
     {Cause::kOperationNotAllowed, "the queue pair's own rights are checked first (fact 30)",
      "set the right in qp_access_flags when our queue pair is changed to INIT, or later"},
-    {Cause::kTooManyReads, "no more READs and atomics may be outstanding than the responder's max_dest_rd_atomic",
+    {Cause::kTooManyReads,
+     "no more READs and atomics may be outstanding than the responder's max_dest_rd_atomic",
      "set max_dest_rd_atomic here (RTR) to at least the peer's max_rd_atomic (RTS)"},
-    {Cause::kUnknownKey, kKeyRule, "did the program exchange the right key, and is the region still registered?"},
-    {Cause::kStaleKey, kKeyRule, "the key is of a region or window that was deregistered, or bound anew: exchange the new key"},
+    {Cause::kUnknownKey, kKeyRule,
+     "did the program exchange the right key, and is the region still registered?"},
+    {Cause::kStaleKey, kKeyRule,
+     "the key is of a region or window that was deregistered, or bound anew: exchange the new key"},
     {Cause::kOtherDomain, kKeyRule,
      "register the memory in the protection domain of the queue pair; a type 2 window is for the queue pair that bound it"},
     {Cause::kOutOfBounds, kKeyRule, "compare address and length with what was registered"},
     {Cause::kRightMissing, kKeyRule, "register the memory, or bind the window, with this right"},
     {Cause::kMemoryGone, "memory is touched when a packet needs it, with on-demand paging too",
      "the pages behind the region are not there, or may not be written: keep them mapped"},
-    {Cause::kMisaligned, "atomics work on addresses that are multiples of 8 (fact 32)", "align the remote address"},
+    {Cause::kMisaligned, "atomics work on addresses that are multiples of 8 (fact 32)",
+     "align the remote address"},
     {Cause::kBadAnswer, "a response is what was asked for, as long as what was asked for (facts 28, 29)",
      "the peer's stack is at fault, or its path MTU is not ours: record packets (--pcap) and ask 'urnic check'"},
     {Cause::kBadLocalLength, "atomics are 8 bytes, and datagrams fit the path MTU (facts 32, 42)",
@@ -113,7 +121,8 @@ Cause cause_of_refusal(const FailureReport& report) {
     case RefusalReason::kNoXrcReceiver:
       return Cause::kNoXrcReceiver;
     case RefusalReason::kPacketLength:
-      return breaks_path_mtu(refused.opcode, refused.payload_bytes, report.qp.path_mtu) ? Cause::kMtuDiffers : Cause::kBadLength;
+      return breaks_path_mtu(refused.opcode, refused.payload_bytes, report.qp.path_mtu) ? Cause::kMtuDiffers
+                                                                                        : Cause::kBadLength;
     case RefusalReason::kQueuePairRights:
       return Cause::kOperationNotAllowed;
     case RefusalReason::kTooManyReads:
@@ -123,7 +132,8 @@ Cause cause_of_refusal(const FailureReport& report) {
     case RefusalReason::kReceiveTooSmall:
       return Cause::kMessageTooLong;
     case RefusalReason::kReceiveMemory:
-      return report.bad_element ? cause_of_memory(report.bad_element->status, report.key) : Cause::kMemoryGone;
+      return report.bad_element ? cause_of_memory(report.bad_element->status, report.key)
+                                : Cause::kMemoryGone;
     case RefusalReason::kMemory:
     case RefusalReason::kInvalidate:
       break;
@@ -146,7 +156,8 @@ Cause cause_of_answer(const FailureReport& report) {
   report.history.for_each([&last](const QpHappening& happening) {
     if (happening.kind == QpHappening::Kind::kReceived) last = happening;
   });
-  return breaks_path_mtu(last.opcode, last.payload_bytes, report.qp.path_mtu) ? Cause::kMtuDiffers : Cause::kBadAnswer;
+  return breaks_path_mtu(last.opcode, last.payload_bytes, report.qp.path_mtu) ? Cause::kMtuDiffers
+                                                                              : Cause::kBadAnswer;
 }
 
 Cause cause_of_completion(const FailureReport& report) {
@@ -169,7 +180,8 @@ Cause cause_of_completion(const FailureReport& report) {
     case CompletionStatus::kMemoryWindowBindError:
       return Cause::kWindowNotBound;
     case CompletionStatus::kLocalProtectionError:
-      return report.bad_element ? cause_of_memory(report.bad_element->status, report.key) : Cause::kMemoryGone;
+      return report.bad_element ? cause_of_memory(report.bad_element->status, report.key)
+                                : Cause::kMemoryGone;
     default:
       return Cause::kOther;
   }
@@ -189,6 +201,8 @@ FailureCause cause_of(const FailureReport& report) {
   return cause_of_completion(report);
 }
 
-const CauseWords& words_for(FailureCause cause) { return kWords[static_cast<std::size_t>(cause)]; }
+const CauseWords& words_for(FailureCause cause) {
+  return kWords[static_cast<std::size_t>(cause)];
+}
 
 }  // namespace urnic::nic

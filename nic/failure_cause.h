@@ -46,7 +46,8 @@ enum class FailureCause : std::uint8_t {
 /// What is always true of a cause.
 struct CauseWords {
   FailureCause cause;
-  std::string_view rule;    ///< that was broken, with the number of the fact in transport/FACTS.md, if there is one
+  std::string_view
+      rule;  ///< that was broken, with the number of the fact in transport/FACTS.md, if there is one
   std::string_view advice;  ///< what to look at, or to do
 };
 

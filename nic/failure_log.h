@@ -14,8 +14,8 @@
 
 namespace urnic::nic {
 
-/// Bounded: what does not fit is counted. The engine adds under its lock, which takes no longer than a copy; one reader, on
-/// any thread, takes. Nothing allocates after construction.
+/// Bounded: what does not fit is counted. The engine adds under its lock, which takes no longer than a copy;
+/// one reader, on any thread, takes. Nothing allocates after construction.
 class FailureLog {
  public:
   static constexpr std::size_t kMost = 32;
@@ -25,11 +25,13 @@ class FailureLog {
   FailureLog(const FailureLog&) = delete;
   FailureLog& operator=(const FailureLog&) = delete;
 
-  /// Readable while there is something to take; the reader clears it with take(). -1: the system has no more descriptors.
+  /// Readable while there is something to take; the reader clears it with take(). -1: the system has no more
+  /// descriptors.
   int fd() const { return fd_; }
 
   void add(FailureReport report);
-  /// Somebody sends requests to a queue pair that is not here. Such things are repeated: one is reported each second.
+  /// Somebody sends requests to a queue pair that is not here. Such things are repeated: one is reported each
+  /// second.
   void add_stray(transport::QpNumber to, const transport::wire::Gid& from, transport::Time now);
 
   /// The oldest, or nothing.

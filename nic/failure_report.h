@@ -26,7 +26,8 @@ struct FailureReport {
 
   Kind kind = Kind::kCompletion;
   transport::Time at{};
-  QueuePairSnapshot qp{};  ///< before the failure changed its state; of kStray the number sent to, and the peer
+  QueuePairSnapshot
+      qp{};  ///< before the failure changed its state; of kStray the number sent to, and the peer
   std::uint64_t other_failures = 0;  ///< that there was no room for since the last report
 
   // --- kCompletion ---

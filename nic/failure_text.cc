@@ -26,7 +26,9 @@ namespace {
 constexpr const char* kStart = "urnic: ";
 constexpr const char* kIndented = "urnic:   ";
 
-double ms(Duration duration) { return std::chrono::duration<double, std::milli>(duration).count(); }
+double ms(Duration duration) {
+  return std::chrono::duration<double, std::milli>(duration).count();
+}
 
 std::string peer_text(const QueuePairSnapshot& qp) {
   if (qp.peer.is_unspecified()) return "";
@@ -36,23 +38,26 @@ std::string peer_text(const QueuePairSnapshot& qp) {
 /// As ibv_wc_status_str() has them.
 std::string_view status_text(CompletionStatus status) {
   constexpr auto kTexts = std::to_array<std::string_view>(
-      {"success", "local length error", "local QP operation error", "local protection error", "Work Request Flushed Error",
-       "memory management operation error", "bad response error", "remote invalid request error", "remote access error",
-       "remote operation error", "transport retry counter exceeded", "RNR retry counter exceeded"});
+      {"success", "local length error", "local QP operation error", "local protection error",
+       "Work Request Flushed Error", "memory management operation error", "bad response error",
+       "remote invalid request error", "remote access error", "remote operation error",
+       "transport retry counter exceeded", "RNR retry counter exceeded"});
   return kTexts[static_cast<std::size_t>(status)];
 }
 
 std::string_view operation_text(transport::SendOperation operation) {
   constexpr auto kTexts = std::to_array<std::string_view>(
-      {"SEND", "SEND with immediate", "SEND with invalidate", "RDMA WRITE", "RDMA WRITE with immediate", "RDMA READ",
-       "compare and swap", "fetch and add", "FLUSH", "ATOMIC WRITE", "local invalidate", "bind of a memory window"});
+      {"SEND", "SEND with immediate", "SEND with invalidate", "RDMA WRITE", "RDMA WRITE with immediate",
+       "RDMA READ", "compare and swap", "fetch and add", "FLUSH", "ATOMIC WRITE", "local invalidate",
+       "bind of a memory window"});
   return kTexts[static_cast<std::size_t>(operation)];
 }
 
 std::string access_text(Access access) {
   constexpr std::pair<Access, const char*> kNames[] = {
-      {Access::kLocalWrite, "local write"},   {Access::kRemoteWrite, "remote write"}, {Access::kRemoteRead, "remote read"},
-      {Access::kRemoteAtomic, "remote atomic"}, {Access::kWindowBind, "window bind"}, {Access::kFlushGlobal, "flush global"},
+      {Access::kLocalWrite, "local write"},          {Access::kRemoteWrite, "remote write"},
+      {Access::kRemoteRead, "remote read"},          {Access::kRemoteAtomic, "remote atomic"},
+      {Access::kWindowBind, "window bind"},          {Access::kFlushGlobal, "flush global"},
       {Access::kFlushPersistent, "flush persistent"}};
   std::string text;
   for (const auto& [right, name] : kNames) {
@@ -70,9 +75,11 @@ std::string range_text(std::uint64_t address, std::uint64_t length) {
 std::string what_failed(const FailureReport& report) {
   const QueuePairSnapshot& qp = report.qp;
   if (report.kind == FailureReport::Kind::kStray) {
-    return fmt::format("{} sends requests to QP 0x{:06x}, which is not here", address_text(qp.peer), to_integer(qp.number));
+    return fmt::format("{} sends requests to QP 0x{:06x}, which is not here", address_text(qp.peer),
+                       to_integer(qp.number));
   }
-  const std::string who = fmt::format("QP 0x{:06x} ({}{})", to_integer(qp.number), name_of(qp.type), peer_text(qp));
+  const std::string who =
+      fmt::format("QP 0x{:06x} ({}{})", to_integer(qp.number), name_of(qp.type), peer_text(qp));
   if (report.kind == FailureReport::Kind::kRefusal) {
     const RefusedRequest& refused = *report.refused;
     return fmt::format("{} refused its peer's {}, PSN {}", who, transport::wire::info(refused.opcode).name,
@@ -88,21 +95,23 @@ std::string what_failed(const FailureReport& report) {
 
 // --- Why ---
 
-std::string memory_why(std::string_view what, std::uint32_t key, std::uint64_t address, std::uint64_t length, Access wanted,
-                       const FailureReport& report, FailureCause cause) {
+std::string memory_why(std::string_view what, std::uint32_t key, std::uint64_t address, std::uint64_t length,
+                       Access wanted, const FailureReport& report, FailureCause cause) {
   const MemoryRegion& range = report.key.range;
   const char* const kind = report.key.is_window ? "memory window" : "memory region";
   const std::string subject = fmt::format("{} with key 0x{:08x}, {}", what, key, range_text(address, length));
   switch (cause) {
     case FailureCause::kStaleKey:
-      return fmt::format("{}: the key is not valid any more; its slot now has a {} with key 0x{:08x}", subject, kind, range.key);
+      return fmt::format("{}: the key is not valid any more; its slot now has a {} with key 0x{:08x}",
+                         subject, kind, range.key);
     case FailureCause::kOtherDomain:
       return fmt::format("{}: the {} is of protection domain {}, or for another queue pair", subject, kind,
                          to_integer(range.pd));
     case FailureCause::kOutOfBounds:
       return fmt::format("{}: the {} is {}", subject, kind, range_text(range.address, range.length));
     case FailureCause::kRightMissing:
-      return fmt::format("{}: it needs {}, and the {} has {}", subject, access_text(wanted), kind, access_text(range.access));
+      return fmt::format("{}: it needs {}, and the {} has {}", subject, access_text(wanted), kind,
+                         access_text(range.access));
     case FailureCause::kUnknownKey:
       return fmt::format("{}: there is nothing with this key", subject);
     default:
@@ -112,22 +121,23 @@ std::string memory_why(std::string_view what, std::uint32_t key, std::uint64_t a
 
 std::string element_why(const FailureReport& report, FailureCause cause) {
   const FailureReport::BadElement& bad = *report.bad_element;
-  return memory_why(fmt::format("element {} of the scatter/gather list,", bad.index), to_integer(bad.sge.lkey),
-                    bad.sge.address, bad.sge.length, bad.is_write ? Access::kLocalWrite : Access::kNone, report, cause);
+  return memory_why(fmt::format("element {} of the scatter/gather list,", bad.index),
+                    to_integer(bad.sge.lkey), bad.sge.address, bad.sge.length,
+                    bad.is_write ? Access::kLocalWrite : Access::kNone, report, cause);
 }
 
 std::string refusal_why(const FailureReport& report, FailureCause cause) {
   const RefusedRequest& refused = *report.refused;
   switch (cause) {
     case FailureCause::kMtuDiffers:
-      return fmt::format("it is {} bytes long, and our path MTU is {}: the peer's is another", refused.payload_bytes,
-                         report.qp.path_mtu);
+      return fmt::format("it is {} bytes long, and our path MTU is {}: the peer's is another",
+                         refused.payload_bytes, report.qp.path_mtu);
     case FailureCause::kBadLength:
       return fmt::format("its {} bytes do not fit its place in the message, or the {} bytes of its RETH",
                          refused.payload_bytes, refused.length);
     case FailureCause::kMessageTooLong:
-      return fmt::format("the message has {} bytes or more, the receive that it took has room for {}", refused.length,
-                         refused.room);
+      return fmt::format("the message has {} bytes or more, the receive that it took has room for {}",
+                         refused.length, refused.room);
     case FailureCause::kOperationNotAllowed:
       return fmt::format("our queue pair does not allow it: it needs {}", access_text(refused.wanted));
     case FailureCause::kTooManyReads:
@@ -139,8 +149,8 @@ std::string refusal_why(const FailureReport& report, FailureCause cause) {
     case FailureCause::kNoXrcReceiver:
       return "no shared receive queue of the XRC domain has the number that it names";
     default:
-      return memory_why("it reaches for memory", to_integer(refused.rkey), refused.address, refused.length, refused.wanted,
-                        report, cause);
+      return memory_why("it reaches for memory", to_integer(refused.rkey), refused.address, refused.length,
+                        refused.wanted, report, cause);
   }
 }
 
@@ -150,18 +160,21 @@ std::string silence_why(const FailureReport& report, FailureCause cause) {
   switch (cause) {
     case FailureCause::kNobodyHasAddress:
       return fmt::format("nobody answers {} for {}{}", protocol, address,
-                         report.qp.peer.is_link_local() ? ", a link-local GID (index 0), which is good on one link only" : "");
+                         report.qp.peer.is_link_local()
+                             ? ", a link-local GID (index 0), which is good on one link only"
+                             : "");
     case FailureCause::kOtherSegment:
       return fmt::format("nobody answers {} for {}, which is not in our network", protocol, address);
     case FailureCause::kNoRocePeer:
-      return fmt::format("{} is there (MAC {}), but no RoCE packet for this queue pair ever came from it", address,
-                         to_string(report.neighbor_mac));
+      return fmt::format("{} is there (MAC {}), but no RoCE packet for this queue pair ever came from it",
+                         address, to_string(report.neighbor_mac));
     case FailureCause::kPacketsLost:
       return fmt::format("the peer said {} times that packets are missing, and repeating them did not help",
                          report.history.sequence_naks);
     default:
-      return fmt::format("the peer's last packet came {:.1f} ms before we gave up; since then it says nothing",
-                         ms(report.at - report.history.last_received));
+      return fmt::format(
+          "the peer's last packet came {:.1f} ms before we gave up; since then it says nothing",
+          ms(report.at - report.history.last_received));
   }
 }
 
@@ -177,13 +190,15 @@ std::string completion_why(const FailureReport& report, FailureCause cause) {
     case CompletionStatus::kRetryExceeded:
       return silence_why(report, cause);
     case CompletionStatus::kRnrRetryExceeded:
-      return fmt::format("the peer had no receive posted: {} RNR NAKs over {:.1f} ms, its min_rnr_timer {} ({} ms)",
-                         history.rnr_naks, ms(report.at - history.first_rnr_nak), history.rnr_timer_code,
-                         ms(transport::rnr_timer(history.rnr_timer_code)));
+      return fmt::format(
+          "the peer had no receive posted: {} RNR NAKs over {:.1f} ms, its min_rnr_timer {} ({} ms)",
+          history.rnr_naks, ms(report.at - history.first_rnr_nak), history.rnr_timer_code,
+          ms(transport::rnr_timer(history.rnr_timer_code)));
     case CompletionStatus::kRemoteAccessError:
       return fmt::format("the peer does not let us at its memory: {}", request_text(report));
     case CompletionStatus::kRemoteInvalidRequest:
-      return fmt::format("the peer takes no such request: {}, path MTU {}", request_text(report), report.qp.path_mtu);
+      return fmt::format("the peer takes no such request: {}, path MTU {}", request_text(report),
+                         report.qp.path_mtu);
     case CompletionStatus::kRemoteOperationError:
       return "the peer could not carry it out";
     case CompletionStatus::kBadResponse:
@@ -202,7 +217,8 @@ std::string completion_why(const FailureReport& report, FailureCause cause) {
 std::string why(const FailureReport& report, FailureCause cause) {
   if (report.kind == FailureReport::Kind::kStray) return "no queue pair has this number, and none had lately";
   if (report.bad_element) return element_why(report, cause);
-  const bool is_refusal = report.kind == FailureReport::Kind::kRefusal || (report.is_receive && report.refused);
+  const bool is_refusal =
+      report.kind == FailureReport::Kind::kRefusal || (report.is_receive && report.refused);
   return is_refusal ? refusal_why(report, cause) : completion_why(report, cause);
 }
 
@@ -240,17 +256,17 @@ std::string line_of(const QpHappening& happening, const FailureReport& report) {
     return fmt::format("{}no acknowledgement in time, {} of {} retries used\n", time, happening.retries_used,
                        report.qp.retry_count);
   }
-  const char* const direction = happening.kind == QpHappening::Kind::kSent      ? "sent"
+  const char* const direction = happening.kind == QpHappening::Kind::kSent       ? "sent"
                                 : happening.kind == QpHappening::Kind::kReceived ? "received"
-                                                                                : "not sent";
+                                                                                 : "not sent";
   using transport::wire::info;
   std::string line = fmt::format("{}{:<8}  ", time, direction);
   if (happening.packets == 1) {
     line += fmt::format("{}, PSN {}", info(happening.opcode).name, happening.psn.value());
   } else {
-    line += fmt::format("{} packets in {:.3f} ms, {} to {}, PSN {} to {}", happening.packets, ms(happening.until - happening.at),
-                        info(happening.first_opcode).name, info(happening.opcode).name, happening.first_psn.value(),
-                        happening.psn.value());
+    line += fmt::format("{} packets in {:.3f} ms, {} to {}, PSN {} to {}", happening.packets,
+                        ms(happening.until - happening.at), info(happening.first_opcode).name,
+                        info(happening.opcode).name, happening.first_psn.value(), happening.psn.value());
   }
   if (happening.has_syndrome) line += fmt::format(", {}", syndrome_text(happening.syndrome));
   if (happening.all_payload_bytes > 0) line += fmt::format(", {} bytes", happening.all_payload_bytes);

@@ -7,7 +7,8 @@
 
 namespace urnic::nic {
 
-/// Several lines, each ending: what failed, why, the rule, what to do, and what happened last. Throws std::bad_alloc.
+/// Several lines, each ending: what failed, why, the rule, what to do, and what happened last. Throws
+/// std::bad_alloc.
 std::string explain(const FailureReport& report);
 
 }  // namespace urnic::nic

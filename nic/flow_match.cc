@@ -48,7 +48,9 @@ void read_ipv4(FlowHeaders& headers, Bytes packet) {
                   .tos = load_u8(packet, 1),
                   .ttl = load_u8(packet, 8),
                   .flags = static_cast<std::uint8_t>(fragment >> kFlagsShift)};
-  if ((fragment & kOffsetMask) == 0) headers.ports = read_ports(headers.ipv4->protocol, packet.subspan(header_bytes));
+  if ((fragment & kOffsetMask) == 0) {
+    headers.ports = read_ports(headers.ipv4->protocol, packet.subspan(header_bytes));
+  }
 }
 
 void read_ipv6(FlowHeaders& headers, Bytes packet) {

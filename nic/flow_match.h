@@ -11,8 +11,8 @@
 
 namespace urnic::nic {
 
-/// The fields of a frame's headers that rules can name. As in hardware, headers are what stands where they belong:
-/// lengths and checksums inside are not looked at, but a header that the frame cuts off is not there.
+/// The fields of a frame's headers that rules can name. As in hardware, headers are what stands where they
+/// belong: lengths and checksums inside are not looked at, but a header that the frame cuts off is not there.
 struct FlowHeaders {
   struct Ipv4 {
     transport::wire::Ipv4Address source;

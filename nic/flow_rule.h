@@ -13,7 +13,8 @@ namespace urnic::nic {
 /// Names a rule of the device for as long as it exists; never 0.
 enum class FlowId : std::uint32_t {};
 
-/// What a field has to be, as far as the bits of `mask` go. Numbers are in host order, addresses in that of the wire.
+/// What a field has to be, as far as the bits of `mask` go. Numbers are in host order, addresses in that of
+/// the wire.
 template <typename T>
 struct Masked {
   T value{};
@@ -24,8 +25,8 @@ struct EthernetMatch {
   Masked<transport::wire::Mac> source{};
   Masked<transport::wire::Mac> destination{};
   Masked<std::uint16_t> ether_type{};  ///< behind any VLAN tags
-  /// Priority, DEI and id of the outermost tag. With any bit in the mask the frame needs a tag; otherwise it may have
-  /// some.
+  /// Priority, DEI and id of the outermost tag. With any bit in the mask the frame needs a tag; otherwise it
+  /// may have some.
   Masked<std::uint16_t> vlan_tag{};
 };
 
@@ -57,24 +58,26 @@ struct PortsMatch {
 };
 
 enum class FlowKind : std::uint8_t {
-  kNormal,            ///< frames that match, before anybody else gets them
-  kAllDefault,        ///< frames that nobody wants: no rule takes them, and they are no RoCE, ARP or ND for us
+  kNormal,      ///< frames that match, before anybody else gets them
+  kAllDefault,  ///< frames that nobody wants: no rule takes them, and they are no RoCE, ARP or ND for us
   kMulticastDefault,  ///< those of them that go to a group
   kSniffer,           ///< a copy of every frame
 };
 
-/// What rules that count here have given to their queue pairs. Written under the engine lock, read by any thread.
+/// What rules that count here have given to their queue pairs. Written under the engine lock, read by any
+/// thread.
 struct FlowCounts {
   std::atomic<std::uint64_t> packets = 0;
   std::atomic<std::uint64_t> bytes = 0;  ///< of whole frames
 };
 
-/// Only normal rules have a priority and match on headers. A header that is named has to be there, with the fields that
-/// it says; a rule that names none matches every frame.
+/// Only normal rules have a priority and match on headers. A header that is named has to be there, with the
+/// fields that it says; a rule that names none matches every frame.
 struct FlowRule {
   FlowKind kind = FlowKind::kNormal;
   std::uint16_t priority = 0;  ///< the lowest number comes first
-  bool traps = true;  ///< what matches goes no further: neither to rules that come later nor to RoCE, ARP or ND
+  bool traps =
+      true;  ///< what matches goes no further: neither to rules that come later nor to RoCE, ARP or ND
   std::optional<EthernetMatch> ethernet{};
   std::optional<Ipv4Match> ipv4{};
   std::optional<Ipv6Match> ipv6{};

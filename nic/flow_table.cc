@@ -24,7 +24,9 @@ FlowId FlowTable::add(const FlowRule& rule, QpNumber qp) {
   ++last_id_;
   if (last_id_ == 0) ++last_id_;
   Entries& entries = of(rule.kind);
-  const auto is_before = [](std::uint16_t priority, const Entry& entry) { return priority < entry.rule.priority; };
+  const auto is_before = [](std::uint16_t priority, const Entry& entry) {
+    return priority < entry.rule.priority;
+  };
   const auto place = std::upper_bound(entries.begin(), entries.end(), rule.priority, is_before);
   receivers_.reserve(size_ + 1);
   entries.insert(place, Entry{.id = FlowId{last_id_}, .qp = qp, .rule = rule});
@@ -82,7 +84,8 @@ bool FlowTable::steer_normal(std::span<const std::byte> frame) {
 std::span<const QpNumber> FlowTable::take_unclaimed(std::span<const std::byte> frame) {
   const std::size_t had = receivers_.size();
   add_all(of(FlowKind::kAllDefault));
-  const bool is_for_group = frame.size() >= Mac::kBytes && transport::wire::load_address<Mac>(frame, 0).is_multicast();
+  const bool is_for_group =
+      frame.size() >= Mac::kBytes && transport::wire::load_address<Mac>(frame, 0).is_multicast();
   if (is_for_group) add_all(of(FlowKind::kMulticastDefault));
   return std::span(receivers_).subspan(had);
 }

@@ -12,13 +12,13 @@
 
 namespace urnic::nic {
 
-/// A frame goes to the normal rule of the lowest priority number that matches; among equals to each of them, as
-/// ConnectX hands equal rules' frames to all of their queue pairs. Rules that do not trap let it go on to the next.
-/// Sniffers see all of them besides, and what nobody takes is for default rules. However many rules say so, a queue
-/// pair gets a frame once.
+/// A frame goes to the normal rule of the lowest priority number that matches; among equals to each of them,
+/// as ConnectX hands equal rules' frames to all of their queue pairs. Rules that do not trap let it go on to
+/// the next. Sniffers see all of them besides, and what nobody takes is for default rules. However many rules
+/// say so, a queue pair gets a frame once.
 ///
-/// Looks at each rule in turn, and at no frame while there are no rules. Nothing but add() allocates. All calls under
-/// the engine lock.
+/// Looks at each rule in turn, and at no frame while there are no rules. Nothing but add() allocates. All
+/// calls under the engine lock.
 class FlowTable {
  public:
   FlowId add(const FlowRule& rule, transport::QpNumber qp);

@@ -7,8 +7,9 @@
 namespace urnic::nic {
 namespace {
 
-// The kernel reports pages that are not there in place of a signal. A process may always do this to itself. By number, as
-// the rest of what the NIC's thread asks of the kernel: the C library's functions may have been replaced.
+// The kernel reports pages that are not there in place of a signal. A process may always do this to itself.
+// By number, as the rest of what the NIC's thread asks of the kernel: the C library's functions may have been
+// replaced.
 bool transfer(long operation, std::byte* ours, std::byte* guarded, std::size_t size) {
   const iovec local{.iov_base = ours, .iov_len = size};
   const iovec remote{.iov_base = guarded, .iov_len = size};

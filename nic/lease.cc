@@ -66,10 +66,11 @@ Error no_slot(const Lease::Request& request, const std::vector<LeaseRecord>& oth
       return error(EBUSY, "port {} of fabric {} is taken; end that program, or leave the number away",
                    request.port.slot, target);
     }
-    return error(EBUSY,
-                 "all {} ports of fabric {} are taken; end a program ('urnic fabric status' lists them), or use "
-                 "another fabric with --port fabric:NAME",
-                 kFabricPorts, target);
+    return error(
+        EBUSY,
+        "all {} ports of fabric {} are taken; end a program ('urnic fabric status' lists them), or use "
+        "another fabric with --port fabric:NAME",
+        kFabricPorts, target);
   }
   if (request.port.kind != PortSpec::Kind::kVhost) {
     return error(EBUSY, "interface {} has {} NICs of this user already; end one of them", target,
@@ -105,7 +106,7 @@ std::optional<Ipv4Address> free_address(std::size_t slot, std::size_t count,
 
 /// What the request leaves open, and whether somebody on the wire has what it asks for.
 Result<LeaseRecord, Error> choose_addresses(const Lease::Request& request, std::size_t slot,
-                                       const std::vector<LeaseRecord>& others) {
+                                            const std::vector<LeaseRecord>& others) {
   LeaseRecord mine{.process = getpid(), .ipv4 = request.ipv4, .ipv6 = request.ipv6};
   for (const LeaseRecord& other : others) {
     if (mine.ipv4 && mine.ipv4 == other.ipv4) {

@@ -75,7 +75,8 @@ DmaStatus MemoryTable::read_local(PdId pd, Lkey lkey, std::uint64_t address, std
   return copy_out(place, to) ? DmaStatus::kOk : DmaStatus::kNotPresent;
 }
 
-DmaStatus MemoryTable::write_local(PdId pd, Lkey lkey, std::uint64_t address, std::span<const std::byte> from) {
+DmaStatus MemoryTable::write_local(PdId pd, Lkey lkey, std::uint64_t address,
+                                   std::span<const std::byte> from) {
   Place place;
   const DmaStatus status = find_local(pd, lkey, address, from.size(), Access::kLocalWrite, place);
   if (status != DmaStatus::kOk) return status;
@@ -100,8 +101,8 @@ DmaStatus MemoryTable::write_remote(const MemoryUser& user, Rkey rkey, std::uint
 
 // --- Atomics ---
 
-// The address on the wire is aligned; where the region was registered at an odd one, the memory still is not. A page
-// that is there now and that the program takes away in the next moment is the program's own fault.
+// The address on the wire is aligned; where the region was registered at an odd one, the memory still is not.
+// A page that is there now and that the program takes away in the next moment is the program's own fault.
 DmaStatus MemoryTable::find_number(const MemoryUser& user, Rkey rkey, std::uint64_t address, Access access,
                                    std::byte*& memory) {
   Place place;
@@ -109,13 +110,15 @@ DmaStatus MemoryTable::find_number(const MemoryUser& user, Rkey rkey, std::uint6
   if (status != DmaStatus::kOk) return status;
   if (!is_aligned(place.memory)) return DmaStatus::kNoAccess;
   const bool is_unsure = place.backing == Backing::kOnDemand;
-  if (is_unsure && !can_access_each_page(place.memory, sizeof(std::uint64_t), true)) return DmaStatus::kNotPresent;
+  if (is_unsure && !can_access_each_page(place.memory, sizeof(std::uint64_t), true)) {
+    return DmaStatus::kNotPresent;
+  }
   memory = place.memory;
   return DmaStatus::kOk;
 }
 
-DmaStatus MemoryTable::compare_swap(const MemoryUser& user, Rkey rkey, std::uint64_t address, std::uint64_t compare,
-                                    std::uint64_t swap, std::uint64_t& original) {
+DmaStatus MemoryTable::compare_swap(const MemoryUser& user, Rkey rkey, std::uint64_t address,
+                                    std::uint64_t compare, std::uint64_t swap, std::uint64_t& original) {
   std::byte* memory = nullptr;
   const DmaStatus status = find_number(user, rkey, address, Access::kRemoteAtomic, memory);
   if (status != DmaStatus::kOk) return status;

@@ -31,7 +31,8 @@ struct MemoryRegion {
 struct KeyFacts {
   bool is_known = false;  ///< what follows is meaningful
   bool is_window = false;
-  MemoryRegion range{};  ///< with another key where only the tag differs: the key is of something that was there before
+  /// With another key where only the tag differs: the key is of something that was there before.
+  MemoryRegion range{};
 };
 
 }  // namespace urnic::nic

@@ -48,7 +48,8 @@ Result<std::uint32_t, Error> MemoryTable::take_slot(Kind kind, const MemoryRegio
     ++tags_[index];
   } else {
     return Error{.code = ENOMEM,
-                 .message = fmt::format("the device has {} memory regions and windows and cannot have more", kMaxSlots)};
+                 .message = fmt::format("the device has {} memory regions and windows and cannot have more",
+                                        kMaxSlots)};
   }
   ++count_of(kind);
   slots_[index] = {.kind = kind, .range = range};
@@ -64,11 +65,15 @@ void MemoryTable::free_slot(std::uint32_t key) {
 
 MemoryTable::Slot* MemoryTable::find_slot(std::uint32_t key) {
   const std::uint32_t index = index_of(key);
-  if (index >= slots_.size() || slots_[index].kind == Kind::kFree || slots_[index].range.key != key) return nullptr;
+  if (index >= slots_.size() || slots_[index].kind == Kind::kFree || slots_[index].range.key != key) {
+    return nullptr;
+  }
   return &slots_[index];
 }
 
-Result<std::uint32_t, Error> MemoryTable::add(const MemoryRegion& region) { return take_slot(Kind::kRegion, region); }
+Result<std::uint32_t, Error> MemoryTable::add(const MemoryRegion& region) {
+  return take_slot(Kind::kRegion, region);
+}
 
 /// The region with this key, which no window is bound to.
 Result<MemoryTable::Slot*, Error> MemoryTable::find_unbound(std::uint32_t key) {
@@ -98,7 +103,9 @@ Result<void, Error> MemoryTable::replace(std::uint32_t key, const MemoryRegion& 
 
 const MemoryRegion* MemoryTable::find(std::uint32_t key) const {
   const std::uint32_t index = index_of(key);
-  if (index >= slots_.size() || slots_[index].kind != Kind::kRegion || slots_[index].range.key != key) return nullptr;
+  if (index >= slots_.size() || slots_[index].kind != Kind::kRegion || slots_[index].range.key != key) {
+    return nullptr;
+  }
   return &slots_[index].range;
 }
 
@@ -124,7 +131,9 @@ MemoryTable::Slot* MemoryTable::find_window(std::uint32_t key) {
 
 Result<void, Error> MemoryTable::remove_window(std::uint32_t key) {
   Slot* const window = find_window(key);
-  if (window == nullptr) return failure(Error{.code = EINVAL, .message = "there is no memory window with this key"});
+  if (window == nullptr) {
+    return failure(Error{.code = EINVAL, .message = "there is no memory window with this key"});
+  }
   unbind(*window);
   free_slot(key);
   return success();
@@ -153,7 +162,8 @@ DmaStatus MemoryTable::bind_window(const MemoryUser& user, const WindowBinding& 
     Place place;
     const bool writes = (binding.access & (Access::kRemoteWrite | Access::kRemoteAtomic)) != Access::kNone;
     const Access needed = writes ? Access::kWindowBind | Access::kLocalWrite : Access::kWindowBind;
-    const DmaStatus status = find_local(user.pd, binding.region, binding.address, binding.length, needed, place);
+    const DmaStatus status =
+        find_local(user.pd, binding.region, binding.address, binding.length, needed, place);
     if (status != DmaStatus::kOk) return status;
     bound.range.access = binding.access;
     bound.range.address = binding.is_zero_based ? 0 : binding.address;
@@ -188,8 +198,8 @@ bool MemoryTable::is_for(const Slot& slot, const MemoryUser& user) const {
 }
 
 /// Bounds and rights, in the order of fact 30, and where in the process the range begins.
-DmaStatus MemoryTable::check(const MemoryRegion& range, std::uint64_t address, std::uint64_t length, Access access,
-                             Place& place) {
+DmaStatus MemoryTable::check(const MemoryRegion& range, std::uint64_t address, std::uint64_t length,
+                             Access access, Place& place) {
   // An address below the range's wraps around to a huge offset.
   const std::uint64_t offset = address - range.address;
   if (offset > range.length || length > range.length - offset) {
@@ -204,16 +214,16 @@ DmaStatus MemoryTable::check(const MemoryRegion& range, std::uint64_t address, s
   return DmaStatus::kOk;
 }
 
-DmaStatus MemoryTable::find_local(PdId pd, Lkey lkey, std::uint64_t address, std::uint64_t length, Access access,
-                                  Place& place) const {
+DmaStatus MemoryTable::find_local(PdId pd, Lkey lkey, std::uint64_t address, std::uint64_t length,
+                                  Access access, Place& place) const {
   const MemoryRegion* const region = find(to_integer(lkey));
   if (region == nullptr) return DmaStatus::kInvalidKey;
   if (region->pd != pd) return DmaStatus::kWrongPd;
   return check(*region, address, length, access, place);
 }
 
-DmaStatus MemoryTable::find_remote(const MemoryUser& user, Rkey rkey, std::uint64_t address, std::uint64_t length,
-                                   Access access, Place& place) {
+DmaStatus MemoryTable::find_remote(const MemoryUser& user, Rkey rkey, std::uint64_t address,
+                                   std::uint64_t length, Access access, Place& place) {
   const Slot* const slot = find_slot(to_integer(rkey));
   if (slot == nullptr) return DmaStatus::kInvalidKey;
   if (slot->kind != Kind::kRegion && slot->bound_to == 0) return DmaStatus::kInvalidKey;
@@ -221,8 +231,8 @@ DmaStatus MemoryTable::find_remote(const MemoryUser& user, Rkey rkey, std::uint6
   return check(slot->range, address, length, access, place);
 }
 
-DmaStatus MemoryTable::check_remote(const MemoryUser& user, Rkey rkey, std::uint64_t address, std::uint64_t length,
-                                    Access access) {
+DmaStatus MemoryTable::check_remote(const MemoryUser& user, Rkey rkey, std::uint64_t address,
+                                    std::uint64_t length, Access access) {
   Place place;
   return find_remote(user, rkey, address, length, access, place);
 }

@@ -16,30 +16,31 @@
 
 namespace urnic::nic {
 
-/// Type 1 windows are for every queue pair of their protection domain, type 2 windows for the one that bound them.
+/// Type 1 windows are for every queue pair of their protection domain, type 2 windows for the one that bound
+/// them.
 enum class WindowType : std::uint8_t { kType1, kType2 };
 
 /// All calls under the engine lock. A zero-length region is legal and contains nothing.
 ///
 /// Memory is read and written by plain copies in the program's own process. Registration probes every page; a
-/// program that unmaps registered memory behind our back is treated like one that touches it itself: SIGSEGV. Regions
-/// with on-demand paging promise nothing: where a page is not there the copy fails (kNotPresent).
+/// program that unmaps registered memory behind our back is treated like one that touches it itself: SIGSEGV.
+/// Regions with on-demand paging promise nothing: where a page is not there the copy fails (kNotPresent).
 class MemoryTable final : public transport::Dma {
  public:
   explicit MemoryTable(std::uint64_t seed, Type2Windows type_2_windows = Type2Windows::k2B);
 
   /// Adds a region and gives it a key; ENOMEM when the table is full.
   Result<std::uint32_t, Error> add(const MemoryRegion& region);
-  /// Removes a region; afterwards nothing touches its memory. EINVAL: there is none with this key; EBUSY: windows are
-  /// bound to it.
+  /// Removes a region; afterwards nothing touches its memory. EINVAL: there is none with this key; EBUSY:
+  /// windows are bound to it.
   Result<void, Error> remove(std::uint32_t key);
   /// Gives the region with this key other attributes, all but the key. EINVAL and EBUSY as remove().
   Result<void, Error> replace(std::uint32_t key, const MemoryRegion& region);
   /// The region with this key, or null.
   const MemoryRegion* find(std::uint32_t key) const;
   /// Whether `length` bytes at `address` of the local region `lkey` may be used so. Copies nothing.
-  transport::DmaStatus check_local(transport::PdId pd, transport::Lkey lkey, std::uint64_t address, std::uint64_t length,
-                                   transport::Access access) const {
+  transport::DmaStatus check_local(transport::PdId pd, transport::Lkey lkey, std::uint64_t address,
+                                   std::uint64_t length, transport::Access access) const {
     Place place;
     return find_local(pd, lkey, address, length, access, place);
   }
@@ -58,24 +59,29 @@ class MemoryTable final : public transport::Dma {
                                   std::span<std::byte> to) override;
   transport::DmaStatus write_local(transport::PdId pd, transport::Lkey lkey, std::uint64_t address,
                                    std::span<const std::byte> from) override;
-  transport::DmaStatus check_remote(const transport::MemoryUser& user, transport::Rkey rkey, std::uint64_t address,
-                                    std::uint64_t length, transport::Access access) override;
-  transport::DmaStatus read_remote(const transport::MemoryUser& user, transport::Rkey rkey, std::uint64_t address,
-                                   std::span<std::byte> to) override;
-  transport::DmaStatus write_remote(const transport::MemoryUser& user, transport::Rkey rkey, std::uint64_t address,
-                                    std::span<const std::byte> from) override;
-  transport::DmaStatus compare_swap(const transport::MemoryUser& user, transport::Rkey rkey, std::uint64_t address,
-                                    std::uint64_t compare, std::uint64_t swap, std::uint64_t& original) override;
-  transport::DmaStatus fetch_add(const transport::MemoryUser& user, transport::Rkey rkey, std::uint64_t address,
-                                 std::uint64_t add, std::uint64_t& original) override;
+  transport::DmaStatus check_remote(const transport::MemoryUser& user, transport::Rkey rkey,
+                                    std::uint64_t address, std::uint64_t length,
+                                    transport::Access access) override;
+  transport::DmaStatus read_remote(const transport::MemoryUser& user, transport::Rkey rkey,
+                                   std::uint64_t address, std::span<std::byte> to) override;
+  transport::DmaStatus write_remote(const transport::MemoryUser& user, transport::Rkey rkey,
+                                    std::uint64_t address, std::span<const std::byte> from) override;
+  transport::DmaStatus compare_swap(const transport::MemoryUser& user, transport::Rkey rkey,
+                                    std::uint64_t address, std::uint64_t compare, std::uint64_t swap,
+                                    std::uint64_t& original) override;
+  transport::DmaStatus fetch_add(const transport::MemoryUser& user, transport::Rkey rkey,
+                                 std::uint64_t address, std::uint64_t add, std::uint64_t& original) override;
   transport::DmaStatus write_remote_atomically(const transport::MemoryUser& user, transport::Rkey rkey,
-                                               std::uint64_t address, std::span<const std::byte, 8> from) override;
-  /// Memory is as visible as it will be once it is written. Nothing here survives a loss of power: no region is
-  /// registered with kFlushPersistent.
+                                               std::uint64_t address,
+                                               std::span<const std::byte, 8> from) override;
+  /// Memory is as visible as it will be once it is written. Nothing here survives a loss of power: no region
+  /// is registered with kFlushPersistent.
   transport::DmaStatus flush(const transport::MemoryUser& user, transport::Rkey rkey, std::uint64_t address,
-                             std::uint64_t length, transport::FlushScope scope, transport::Access access) override;
+                             std::uint64_t length, transport::FlushScope scope,
+                             transport::Access access) override;
   transport::DmaStatus invalidate(const transport::MemoryUser& user, transport::Rkey rkey) override;
-  transport::DmaStatus bind_window(const transport::MemoryUser& user, const transport::WindowBinding& binding) override;
+  transport::DmaStatus bind_window(const transport::MemoryUser& user,
+                                   const transport::WindowBinding& binding) override;
 
  private:
   enum class Kind : std::uint8_t { kFree, kRegion, kWindow1, kWindow2 };
@@ -84,8 +90,8 @@ class MemoryTable final : public transport::Dma {
   struct Slot {
     Kind kind = Kind::kFree;
     MemoryRegion range{};
-    transport::QpNumber qp{};        // of a bound type 2 window
-    std::uint32_t bound_to = 0;      // of a window: the region's key; 0: not bound
+    transport::QpNumber qp{};         // of a bound type 2 window
+    std::uint32_t bound_to = 0;       // of a window: the region's key; 0: not bound
     std::uint32_t bound_windows = 0;  // of a region
   };
 
@@ -106,12 +112,13 @@ class MemoryTable final : public transport::Dma {
   Result<Slot*, Error> find_unbound(std::uint32_t key);
   static transport::DmaStatus check(const MemoryRegion& range, std::uint64_t address, std::uint64_t length,
                                     transport::Access access, Place& place);
-  transport::DmaStatus find_local(transport::PdId pd, transport::Lkey lkey, std::uint64_t address, std::uint64_t length,
-                                  transport::Access access, Place& place) const;
-  transport::DmaStatus find_remote(const transport::MemoryUser& user, transport::Rkey rkey, std::uint64_t address,
-                                   std::uint64_t length, transport::Access access, Place& place);
-  transport::DmaStatus find_number(const transport::MemoryUser& user, transport::Rkey rkey, std::uint64_t address,
-                                   transport::Access access, std::byte*& memory);
+  transport::DmaStatus find_local(transport::PdId pd, transport::Lkey lkey, std::uint64_t address,
+                                  std::uint64_t length, transport::Access access, Place& place) const;
+  transport::DmaStatus find_remote(const transport::MemoryUser& user, transport::Rkey rkey,
+                                   std::uint64_t address, std::uint64_t length, transport::Access access,
+                                   Place& place);
+  transport::DmaStatus find_number(const transport::MemoryUser& user, transport::Rkey rkey,
+                                   std::uint64_t address, transport::Access access, std::byte*& memory);
   static bool copy_out(const Place& from, std::span<std::byte> to);
   static bool copy_in(const Place& to, std::span<const std::byte> from);
 

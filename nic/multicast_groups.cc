@@ -20,11 +20,13 @@ void MulticastGroups::detach_from_all(QueuePair& qp) {
 }
 
 bool MulticastGroups::has(const QueuePair& qp) const {
-  return std::any_of(members_.begin(), members_.end(), [&](const Member& member) { return member.qp == &qp; });
+  return std::any_of(members_.begin(), members_.end(),
+                     [&](const Member& member) { return member.qp == &qp; });
 }
 
 bool MulticastGroups::contains(const Gid& group) const {
-  return std::any_of(members_.begin(), members_.end(), [&](const Member& member) { return member.group == group; });
+  return std::any_of(members_.begin(), members_.end(),
+                     [&](const Member& member) { return member.group == group; });
 }
 
 bool is_multicast(const Gid& gid) {
@@ -32,7 +34,8 @@ bool is_multicast(const Gid& gid) {
 }
 
 transport::wire::Mac multicast_mac_of(const Gid& group) {
-  return group.is_ipv4_mapped() ? transport::wire::multicast_mac(group.ipv4()) : transport::wire::multicast_mac(group);
+  return group.is_ipv4_mapped() ? transport::wire::multicast_mac(group.ipv4())
+                                : transport::wire::multicast_mac(group);
 }
 
 }  // namespace urnic::nic

@@ -43,7 +43,9 @@ class NeighborTable {
 
   /// Null when the address is not in the table.
   Neighbor* find(const transport::wire::Gid& address);
-  const Neighbor* find(const transport::wire::Gid& address) const { return const_cast<NeighborTable*>(this)->find(address); }
+  const Neighbor* find(const transport::wire::Gid& address) const {
+    return const_cast<NeighborTable*>(this)->find(address);
+  }
 
   /// Adds `address`, which is not in the table yet. A full table gives up the least recently used entry that
   /// is not being asked for; null when there is none.

@@ -48,7 +48,8 @@ class PacketPort {
   /// before a process ends: frames that still wait in memory it shares would vanish with it.
   virtual bool is_drained() { return true; }
 
-  /// Writes down what is only remembered so far, as a recorder does: the process ends, and may not destroy the port.
+  /// Writes down what is only remembered so far, as a recorder does: the process ends, and may not destroy
+  /// the port.
   virtual void write_out() {}
 
   /// The largest frame, in bytes, that this port can send and receive (link MTU + 14, no FCS).

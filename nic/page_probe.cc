@@ -32,8 +32,8 @@ PageRange pages_of(const void* memory, std::size_t length) {
   return {.first = first, .page_size = page_size, .count = (address - first + length - 1) / page_size + 1};
 }
 
-// The kernel reads the signal set before it finds that there is no such operation. The set is not at the beginning of
-// the page, as the first page of all would then be a null pointer: no set.
+// The kernel reads the signal set before it finds that there is no such operation. The set is not at the
+// beginning of the page, as the first page of all would then be a null pointer: no set.
 bool is_readable(std::uintptr_t page) {
   constexpr int kNoOperation = -1;
   constexpr std::size_t kKernelSetBytes = 8;
@@ -41,14 +41,14 @@ bool is_readable(std::uintptr_t page) {
   return errno != EFAULT;
 }
 
-// The kernel adds nothing, atomically, to the first word of the page. Should a thread sleep on that word as a futex, it
-// may wake up for nothing, which every futex may.
+// The kernel adds nothing, atomically, to the first word of the page. Should a thread sleep on that word as a
+// futex, it may wake up for nothing, which every futex may.
 bool is_writable(std::uintptr_t page) {
   std::uint32_t our_word = 0;
   constexpr int kWakeNone = 0;
   const int add_nothing = FUTEX_OP(FUTEX_OP_ADD, 0, FUTEX_OP_CMP_LT, 0);
-  const long result = syscall(SYS_futex, &our_word, FUTEX_WAKE_OP | FUTEX_PRIVATE_FLAG, kWakeNone, kWakeNone, page,
-                              add_nothing);
+  const long result = syscall(SYS_futex, &our_word, FUTEX_WAKE_OP | FUTEX_PRIVATE_FLAG, kWakeNone, kWakeNone,
+                              page, add_nothing);
   return result >= 0 || errno != EFAULT;
 }
 

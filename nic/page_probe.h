@@ -5,10 +5,10 @@
 
 namespace urnic::nic {
 
-/// Whether every page of the `length` bytes at `memory` can be read (and written, if `writable`), now and by this
-/// process; no bytes are none, wherever they are. Changes no byte, not even while other threads write there. Pages are
-/// made present where the kernel can do so in one call (Linux 5.14), as registration with hardware does by pinning
-/// them. The range must not wrap around. Any thread.
+/// Whether every page of the `length` bytes at `memory` can be read (and written, if `writable`), now and by
+/// this process; no bytes are none, wherever they are. Changes no byte, not even while other threads write
+/// there. Pages are made present where the kernel can do so in one call (Linux 5.14), as registration with
+/// hardware does by pinning them. The range must not wrap around. Any thread.
 bool can_access(const void* memory, std::size_t length, bool writable);
 
 /// The same page by page, for kernels and mappings that cannot be populated.

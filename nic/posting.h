@@ -26,7 +26,8 @@ enum class PostStatus : std::uint8_t {
 /// The bytes that the elements name together.
 std::uint64_t total_length(std::span<const transport::Sge> sges);
 
-/// The lock of a queue, which the child of a fork must not touch: a thread that is not there any more may hold it.
+/// The lock of a queue, which the child of a fork must not touch: a thread that is not there any more may
+/// hold it.
 std::unique_lock<std::mutex> lock_unless_abandoned(std::mutex& mutex, const Engine& engine);
 
 }  // namespace urnic::nic

@@ -17,9 +17,10 @@ class Engine;
 /// of three moods:
 ///
 ///   SPIN   runs rounds one after the other; 100 us without work lead to SLEEP, a program that polls to
-///   WATCH. WATCH  the program polls: the thread only looks every millisecond whether it still does. SLEEP
-///   the port is armed: a frame, a timer or a kick ends it. A port without a wake descriptor is polled about
-///          every half millisecond, and every millisecond when it is quiet.
+///          WATCH.
+///   WATCH  the program polls: the thread only looks every millisecond whether it still does.
+///   SLEEP  the port is armed: a frame, a timer or a kick ends it. A port without a wake descriptor is polled
+///          about every half millisecond, and every millisecond when it is quiet.
 ///
 /// A program counts as polling while no completion queue is armed, since a program that asked to be woken may
 /// sleep at any moment. A program that polls but spins on its memory in between (one-sided traffic: it waits

@@ -26,7 +26,7 @@ struct QpHappening {
   transport::Psn first_psn{};
   bool has_syndrome = false;
   std::uint8_t syndrome = 0;
-  std::uint8_t retries_used = 0;     ///< of a timeout: before it
+  std::uint8_t retries_used = 0;  ///< of a timeout: before it
   std::uint32_t packets = 1;
   std::uint64_t all_payload_bytes = 0;
   transport::wire::Opcode opcode{};  ///< of the last packet, as what follows
@@ -63,26 +63,29 @@ class QpHistory {
   /// Calls visit(const QpHappening&) for those that are kept, oldest first.
   template <typename Visit>
   void for_each(Visit visit) const {
-    for (std::uint64_t i = entries_ > kKept ? entries_ - kKept : 0; i < entries_; ++i) visit(ring_[i % kKept]);
+    for (std::uint64_t i = entries_ > kKept ? entries_ - kKept : 0; i < entries_; ++i) {
+      visit(ring_[i % kKept]);
+    }
   }
   /// How many packets and timeouts there were ever.
   std::uint64_t count() const { return count_; }
 
-  std::uint64_t received = 0;         ///< packets, ever
+  std::uint64_t received = 0;          ///< packets, ever
   std::uint64_t received_answers = 0;  ///< acknowledgements, NAKs and responses among them
   transport::Time last_received{};
-  std::uint32_t rnr_naks = 0;          ///< since the last acknowledgement or response
-  transport::Time first_rnr_nak{};     ///< of those
-  std::uint8_t rnr_timer_code = 0;     ///< of the last of them
-  std::uint32_t sequence_naks = 0;     ///< since the last acknowledgement or response
+  std::uint32_t rnr_naks = 0;       ///< since the last acknowledgement or response
+  transport::Time first_rnr_nak{};  ///< of those
+  std::uint8_t rnr_timer_code = 0;  ///< of the last of them
+  std::uint32_t sequence_naks = 0;  ///< since the last acknowledgement or response
 
  private:
   /// The same again, with a later PSN: what repeats something earlier is a happening of its own.
   static bool goes_on(const QpHappening& before, const QpHappening& now) {
     using transport::wire::info;
     return before.kind == now.kind && now.kind != QpHappening::Kind::kAckTimeout &&
-           info(before.opcode).operation == info(now.opcode).operation && before.has_syndrome == now.has_syndrome &&
-           before.syndrome == now.syndrome && distance(before.psn, now.psn) > 0;
+           info(before.opcode).operation == info(now.opcode).operation &&
+           before.has_syndrome == now.has_syndrome && before.syndrome == now.syndrome &&
+           distance(before.psn, now.psn) > 0;
   }
 
   std::array<QpHappening, kKept> ring_{};

@@ -8,9 +8,9 @@
 
 namespace urnic::nic {
 
-/// An XRC initiator only sends, an XRC target only receives, into the shared receive queues of its XRC domain. A raw
-/// packet queue pair sends and receives Ethernet frames. One for RSS hands those that flow rules give it on to work
-/// queues, which only receive; it has neither queues nor states of its own.
+/// An XRC initiator only sends, an XRC target only receives, into the shared receive queues of its XRC
+/// domain. A raw packet queue pair sends and receives Ethernet frames. One for RSS hands those that flow
+/// rules give it on to work queues, which only receive; it has neither queues nor states of its own.
 enum class QpType : std::uint8_t { kRc, kUc, kUd, kXrcInitiator, kXrcTarget, kRawPacket, kRss, kWorkQueue };
 
 /// Whether it is about Ethernet frames, and knows no packets of InfiniBand.
@@ -40,13 +40,15 @@ constexpr std::optional<transport::wire::Service> service_of(QpType type) {
 }
 
 /// Whether it has one peer, fixed in RTR, and a path to it.
-constexpr bool is_connected(QpType type) { return type != QpType::kUd && !is_for_frames(type); }
+constexpr bool is_connected(QpType type) {
+  return type != QpType::kUd && !is_for_frames(type);
+}
 /// Whether work can be posted to its send queue in some state.
 constexpr bool has_send_queue(QpType type) {
   return type != QpType::kXrcTarget && type != QpType::kRss && type != QpType::kWorkQueue;
 }
-/// Whether it has, or shares, a receive queue of its own accord; an XRC target finds one with each message, and RSS one
-/// with each frame.
+/// Whether it has, or shares, a receive queue of its own accord; an XRC target finds one with each message,
+/// and RSS one with each frame.
 constexpr bool has_receive_queue(QpType type) {
   return type != QpType::kXrcInitiator && type != QpType::kXrcTarget && type != QpType::kRss;
 }

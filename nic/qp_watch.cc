@@ -30,7 +30,8 @@ bool agree(const wire::Gid& a, const wire::Gid& b, unsigned bits) {
 bool is_on_our_segment(const DeviceConfig& config, const wire::Gid& peer) {
   constexpr unsigned kMappedPrefix = 96;
   if (peer.is_ipv4_mapped()) {
-    return config.ipv4 && agree(wire::Gid::from_ipv4(config.ipv4->address), peer, kMappedPrefix + config.ipv4->prefix_length);
+    return config.ipv4 && agree(wire::Gid::from_ipv4(config.ipv4->address), peer,
+                                kMappedPrefix + config.ipv4->prefix_length);
   }
   if (peer.is_link_local()) return true;
   return config.ipv6 && agree(config.ipv6->address, peer, config.ipv6->prefix_length);
@@ -43,14 +44,15 @@ bool fails_receive(RefusalReason reason) {
 }
 
 bool names_memory(RefusalReason reason) {
-  return reason == RefusalReason::kMemory || reason == RefusalReason::kMisaligned || reason == RefusalReason::kInvalidate;
+  return reason == RefusalReason::kMemory || reason == RefusalReason::kMisaligned ||
+         reason == RefusalReason::kInvalidate;
 }
 
 }  // namespace
 
 void QpWatch::Sink::complete(const Completion& completion) {
-  const bool is_failure =
-      completion.status != CompletionStatus::kSuccess && completion.status != CompletionStatus::kWorkRequestFlushed;
+  const bool is_failure = completion.status != CompletionStatus::kSuccess &&
+                          completion.status != CompletionStatus::kWorkRequestFlushed;
   if (is_failure) watch_.on_failed(completion, is_receive_);
   to_->complete(completion);
 }
@@ -72,7 +74,8 @@ void QpWatch::on_sent(std::span<const std::byte> packet, bool is_reachable, Time
   history_.add({.at = now,
                 .kind = is_reachable ? QpHappening::Kind::kSent : QpHappening::Kind::kNotSent,
                 .has_syndrome = has_syndrome,
-                .syndrome = has_syndrome ? wire::Aeth::parse(packet.subspan(wire::Bth::kBytes)).syndrome : std::uint8_t{0},
+                .syndrome = has_syndrome ? wire::Aeth::parse(packet.subspan(wire::Bth::kBytes)).syndrome
+                                         : std::uint8_t{0},
                 .opcode = bth.opcode,
                 .psn = bth.psn,
                 .payload_bytes = static_cast<std::uint32_t>(packet.size() - header_size - bth.pad_count)});
@@ -92,11 +95,13 @@ void QpWatch::on_received(const wire::Packet& packet, Time now) {
   if (packet.info->is_request) return;
   ++history_.received_answers;
   using transport::SyndromeKind;
-  const SyndromeKind kind = has_syndrome ? transport::kind_of(packet.aeth.syndrome) : SyndromeKind::kAcknowledge;
+  const SyndromeKind kind =
+      has_syndrome ? transport::kind_of(packet.aeth.syndrome) : SyndromeKind::kAcknowledge;
   if (kind == SyndromeKind::kRnrNak) {
     if (history_.rnr_naks++ == 0) history_.first_rnr_nak = now;
     history_.rnr_timer_code = transport::value_of(packet.aeth.syndrome);
-  } else if (kind == SyndromeKind::kNak && transport::nak_of(packet.aeth.syndrome) == transport::Nak::kPsnSequenceError) {
+  } else if (kind == SyndromeKind::kNak &&
+             transport::nak_of(packet.aeth.syndrome) == transport::Nak::kPsnSequenceError) {
     ++history_.sequence_naks;
   } else if (kind == SyndromeKind::kAcknowledge) {
     history_.rnr_naks = 0;
@@ -115,7 +120,8 @@ void QpWatch::on_local_fault(const transport::LocalFault& fault) {
   for (std::size_t i = 0; i < fault.elements.size(); ++i) {
     const transport::Sge& sge = fault.elements[i];
     if (sge.length == 0) continue;
-    const DmaStatus status = engine_.memory().check_local(fault.pd, sge.lkey, sge.address, sge.length, needed);
+    const DmaStatus status =
+        engine_.memory().check_local(fault.pd, sge.lkey, sge.address, sge.length, needed);
     if (status == DmaStatus::kOk) continue;
     bad_element_ = {.index = i, .sge = sge, .status = status, .is_write = fault.is_write};
     return;

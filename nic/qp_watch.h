@@ -19,9 +19,9 @@ class Engine;
 class FailureLog;
 class QueuePair;
 
-/// Exists for queue pairs of devices that are to explain failures. Stands between the endpoint and the completion queues.
-/// The first failure since the queue pair was changed last is reported: what follows, follows from it. All calls under the
-/// engine lock.
+/// Exists for queue pairs of devices that are to explain failures. Stands between the endpoint and the
+/// completion queues. The first failure since the queue pair was changed last is reported: what follows,
+/// follows from it. All calls under the engine lock.
 class QpWatch final : public transport::QpObserver {
  public:
   /// All outlive it. `sends` and `receives` may be null.
@@ -47,7 +47,8 @@ class QpWatch final : public transport::QpObserver {
   /// Passes completions on, and notices failures.
   class Sink final : public transport::CompletionSink {
    public:
-    Sink(QpWatch& watch, transport::CompletionSink* to, bool is_receive) : watch_(watch), to_(to), is_receive_(is_receive) {}
+    Sink(QpWatch& watch, transport::CompletionSink* to, bool is_receive)
+        : watch_(watch), to_(to), is_receive_(is_receive) {}
     void complete(const transport::Completion& completion) override;
 
    private:

@@ -38,9 +38,12 @@ transport::QueueMemory* memory_of(const QpCreateAttributes& attributes) {
   return attributes.pd != nullptr ? attributes.pd->memory : nullptr;
 }
 
-Error invalid(const char* message) { return {.code = EINVAL, .message = message}; }
+Error invalid(const char* message) {
+  return {.code = EINVAL, .message = message};
+}
 
-std::unique_ptr<transport::Endpoint> make_endpoint(QpType type, const transport::QpSurroundings& surroundings) {
+std::unique_ptr<transport::Endpoint> make_endpoint(QpType type,
+                                                   const transport::QpSurroundings& surroundings) {
   switch (type) {
     case QpType::kUc:
       return std::make_unique<transport::UcEndpoint>(surroundings);
@@ -104,7 +107,8 @@ QueuePair::~QueuePair() = default;
 std::unique_ptr<QpWatch> QueuePair::make_watch() {
   FailureLog* const failures = engine_.failures();
   if (failures == nullptr) return nullptr;
-  return std::make_unique<QpWatch>(engine_, *failures, *this, attributes_.send_queue, attributes_.receive_queue);
+  return std::make_unique<QpWatch>(engine_, *failures, *this, attributes_.send_queue,
+                                   attributes_.receive_queue);
 }
 
 transport::QpSurroundings QueuePair::surroundings(transport::Dma& dma, transport::QpEventSink& events,
@@ -163,7 +167,9 @@ QueuePair::SendBatch::~SendBatch() {
 
 PostStatus QueuePair::SendBatch::post(const SendRequest& request, std::span<const Sge> sges) {
   if (!lock_.owns_lock()) return PostStatus::kAbandoned;
-  if (const PostStatus status = qp_.can_post_send(request, sges.size()); status != PostStatus::kPosted) return status;
+  if (const PostStatus status = qp_.can_post_send(request, sges.size()); status != PostStatus::kPosted) {
+    return status;
+  }
   const std::uint64_t length = total_length(sges);
   if (length > transport::kMaxMessageBytes) return PostStatus::kTooLong;
 
@@ -212,7 +218,9 @@ QueuePair::ReceiveBatch::~ReceiveBatch() {
 
 PostStatus QueuePair::ReceiveBatch::post(const ReceiveRequest& request, std::span<const Sge> sges) {
   if (!lock_.owns_lock()) return PostStatus::kAbandoned;
-  if (const PostStatus status = qp_.can_post_receive(sges.size()); status != PostStatus::kPosted) return status;
+  if (const PostStatus status = qp_.can_post_receive(sges.size()); status != PostStatus::kPosted) {
+    return status;
+  }
   const std::uint64_t length = total_length(sges);
   if (length > transport::kMaxMessageBytes) return PostStatus::kTooLong;
   qp_.receive_queue_.prepare(request, sges, static_cast<std::uint32_t>(length));
@@ -220,8 +228,8 @@ PostStatus QueuePair::ReceiveBatch::post(const ReceiveRequest& request, std::spa
   return PostStatus::kPosted;
 }
 
-// A read-modify-write, as note_state() does one: whichever comes second knows what the other did before. Either we see
-// the new state and ring, or the engine sees our receive when it flushes.
+// A read-modify-write, as note_state() does one: whichever comes second knows what the other did before.
+// Either we see the new state and ring, or the engine sees our receive when it flushes.
 bool QueuePair::must_flush_receives() {
   QpState state = posted_state_.load(std::memory_order_relaxed);
   while (!posted_state_.compare_exchange_weak(state, state, std::memory_order_acq_rel)) {
@@ -232,7 +240,9 @@ bool QueuePair::must_flush_receives() {
 // --- The engine's side ---
 
 void QueuePair::on_packet(const transport::wire::Packet& packet, transport::Time now) {
-  if (watch_ != nullptr) [[unlikely]] watch_->on_received(packet, now);
+  if (watch_ != nullptr) [[unlikely]] {
+    watch_->on_received(packet, now);
+  }
   CompletionQueue* const queue = completions_for(packet);
   if (queue == nullptr) return endpoint_->on_packet(packet, now);
   const std::uint32_t added_before = queue->added();
@@ -286,7 +296,9 @@ Result<void, Error> QueuePair::modify(const QpAttributes& attributes) {
       return failure(invalid("the queue pair is not in the state that was given as the current one"));
     }
     const QpState to = attributes.state.value_or(from);
-    if (auto checked = check_transition(attributes_.type, from, to, present_in(attributes)); !checked) return checked;
+    if (auto checked = check_transition(attributes_.type, from, to, present_in(attributes)); !checked) {
+      return checked;
+    }
     if (auto checked = check_route(attributes); !checked) return checked;
     apply(to, merged(current_, attributes));
   }
@@ -380,7 +392,8 @@ void QueuePair::apply(QpState to, const QpAttributes& attributes) {
 }
 
 void QueuePair::lead_to(const AddressVector& address, transport::QpNumber remote_qp) {
-  path_ = Path::make(address, *engine_.gids().at(address.source_gid_index), engine_.config().mac, number_, remote_qp);
+  path_ = Path::make(address, *engine_.gids().at(address.source_gid_index), engine_.config().mac, number_,
+                     remote_qp);
   peer_mac_ = {};
 }
 

@@ -46,15 +46,16 @@ struct QpCapabilities {
 struct QpCreateAttributes {
   QpType type = QpType::kRc;
   QpCapabilities capabilities{};
-  ProtectionDomain* pd = nullptr;            ///< required, but for an XRC target, which has none
-  CompletionQueue* send_queue = nullptr;     ///< completions of sends; required where sends can be posted
-  CompletionQueue* receive_queue = nullptr;  ///< completions of receives; required where receives can be posted
-  SharedReceiveQueue* srq = nullptr;         ///< to receive into instead of a queue of its own (all but XRC)
-  XrcDomain* xrc_domain = nullptr;           ///< of an XRC target; required
-  IndirectionTable* work_queues = nullptr;   ///< of RSS, which chooses among them by the hash; required
+  ProtectionDomain* pd = nullptr;         ///< required, but for an XRC target, which has none
+  CompletionQueue* send_queue = nullptr;  ///< completions of sends; required where sends can be posted
+  CompletionQueue* receive_queue =
+      nullptr;                        ///< completions of receives; required where receives can be posted
+  SharedReceiveQueue* srq = nullptr;  ///< to receive into instead of a queue of its own (all but XRC)
+  XrcDomain* xrc_domain = nullptr;    ///< of an XRC target; required
+  IndirectionTable* work_queues = nullptr;  ///< of RSS, which chooses among them by the hash; required
   RssHash hash{};
-  bool all_signaled = false;                 ///< sq_sig_all
-  void* context = nullptr;                   ///< for the layer above (events name the queue pair by it)
+  bool all_signaled = false;  ///< sq_sig_all
+  void* context = nullptr;    ///< for the layer above (events name the queue pair by it)
 };
 
 /// Attributes of modify(): those that are present are to be changed. query() fills all.
@@ -170,7 +171,8 @@ class QueuePair {
   PeerMac& peer_mac() { return peer_mac_; }
   QpSchedule& schedule() { return schedule_; }
 
-  /// Passes on a packet that was checked. A completion that it causes is held back while its acknowledgement is owed.
+  /// Passes on a packet that was checked. A completion that it causes is held back while its acknowledgement
+  /// is owed.
   void on_packet(const transport::wire::Packet& packet, transport::Time now);
   /// Whose receive a frame takes that a flow rule gives to this queue pair: this one, or a work queue.
   QueuePair& receiver_of(std::span<const std::byte> frame);
@@ -180,8 +182,8 @@ class QueuePair {
   void release_completions() { debt_.settle(); }
   /// The same for those of one queue, which then knows nothing of this queue pair any more.
   void release_completions_of(CompletionQueue& queue) const { queue.forget(debt_); }
-  /// Tells posting threads about a state that the endpoint changed by itself. True when it did: then it has to be
-  /// polled again, as a receive may have been posted meanwhile by a thread that did not know.
+  /// Tells posting threads about a state that the endpoint changed by itself. True when it did: then it has
+  /// to be polled again, as a receive may have been posted meanwhile by a thread that did not know.
   bool note_state();
 
  private:

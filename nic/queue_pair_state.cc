@@ -27,7 +27,9 @@ constexpr Types of(std::initializer_list<QpType> types) {
   for (const QpType type : types) set = static_cast<std::uint8_t>(set | 1u << to_integer(type));
   return Types{set};
 }
-constexpr bool contains(Types set, QpType type) { return (to_integer(set) >> to_integer(type) & 1u) != 0; }
+constexpr bool contains(Types set, QpType type) {
+  return (to_integer(set) >> to_integer(type) & 1u) != 0;
+}
 
 struct Transition {
   Types types;
@@ -48,16 +50,16 @@ constexpr Types kResponders = of({QpType::kRc, QpType::kXrcTarget});
 constexpr Types kSilent = of({QpType::kUc, QpType::kXrcInitiator});
 constexpr Types kRaw = of({QpType::kRawPacket});
 constexpr Types kWorkQueue = of({QpType::kWorkQueue});
-constexpr Types kInfiniband = of({QpType::kRc, QpType::kUc, QpType::kUd, QpType::kXrcInitiator, QpType::kXrcTarget});
-constexpr Types kAll =
-    of({QpType::kRc, QpType::kUc, QpType::kUd, QpType::kXrcInitiator, QpType::kXrcTarget, QpType::kRawPacket,
-        QpType::kWorkQueue});
+constexpr Types kInfiniband =
+    of({QpType::kRc, QpType::kUc, QpType::kUd, QpType::kXrcInitiator, QpType::kXrcTarget});
+constexpr Types kAll = of({QpType::kRc, QpType::kUc, QpType::kUd, QpType::kXrcInitiator, QpType::kXrcTarget,
+                           QpType::kRawPacket, QpType::kWorkQueue});
 
 constexpr Attributes kRoute = kAddress | kPathMtu | kDestinationQp | kReceivePsn;
 constexpr Attributes kRetries = kAckTimeout | kRetryCount | kRnrRetry;
 
-// Alternate paths and path migration, which the kernel's table allows too, do not exist here. Besides these, every state
-// may go to RESET, and all but RESET to ERR.
+// Alternate paths and path migration, which the kernel's table allows too, do not exist here. Besides these,
+// every state may go to RESET, and all but RESET to ERR.
 constexpr Transition kTransitions[] = {
     {kUd, QpState::kReset, QpState::kInit, kPkeyIndex | kPort | kQkey, kNone},
     {kConnected, QpState::kReset, QpState::kInit, kPkeyIndex | kPort | kAccess, kNone},
@@ -82,7 +84,8 @@ constexpr Transition kTransitions[] = {
 
     {kUd, QpState::kReadyToSend, QpState::kReadyToSend, kNone, kCurrentState | kQkey},
     {kSilent, QpState::kReadyToSend, QpState::kReadyToSend, kNone, kCurrentState | kAccess},
-    {kResponders, QpState::kReadyToSend, QpState::kReadyToSend, kNone, kCurrentState | kAccess | kMinRnrTimer},
+    {kResponders, QpState::kReadyToSend, QpState::kReadyToSend, kNone,
+     kCurrentState | kAccess | kMinRnrTimer},
 
     {kInfiniband, QpState::kReadyToSend, QpState::kSqDrained, kNone, kDrainNotification},
 
@@ -93,7 +96,8 @@ constexpr Transition kTransitions[] = {
     {kUd, QpState::kSqDrained, QpState::kSqDrained, kNone, kPkeyIndex | kQkey},
     {kUc, QpState::kSqDrained, QpState::kSqDrained, kNone, kAddress | kAccess | kPkeyIndex},
     {kRc, QpState::kSqDrained, QpState::kSqDrained, kNone,
-     kPort | kAddress | kRetries | kMaxReadsInFlight | kMaxResponderResources | kAccess | kPkeyIndex | kMinRnrTimer},
+     kPort | kAddress | kRetries | kMaxReadsInFlight | kMaxResponderResources | kAccess | kPkeyIndex |
+         kMinRnrTimer},
     {kInitiator, QpState::kSqDrained, QpState::kSqDrained, kNone,
      kPort | kAddress | kRetries | kMaxReadsInFlight | kAccess | kPkeyIndex},
     {kTarget, QpState::kSqDrained, QpState::kSqDrained, kNone,
@@ -141,7 +145,9 @@ constexpr auto kAttributeNames = std::to_array<std::string_view>({
     "the drained notification",
 });
 
-std::string_view to_string(QpState state) { return kStateNames[to_integer(state)]; }
+std::string_view to_string(QpState state) {
+  return kStateNames[to_integer(state)];
+}
 
 std::string to_string(Attributes set) {
   std::string names;
@@ -158,14 +164,17 @@ const Transition* find_transition(QpType type, QpState from, QpState to) {
   const bool is_end = to == QpState::kReset || (to == QpState::kError && from != QpState::kReset);
   if (is_end) return &kToAnEnd;
   for (const Transition& transition : kTransitions) {
-    if (contains(transition.types, type) && transition.from == from && transition.to == to) return &transition;
+    if (contains(transition.types, type) && transition.from == from && transition.to == to) {
+      return &transition;
+    }
   }
   return nullptr;
 }
 
 template <typename... Arguments>
 auto invalid(fmt::format_string<Arguments...> format, Arguments&&... arguments) {
-  return failure(Error{.code = EINVAL, .message = fmt::format(format, std::forward<Arguments>(arguments)...)});
+  return failure(
+      Error{.code = EINVAL, .message = fmt::format(format, std::forward<Arguments>(arguments)...)});
 }
 
 template <typename T>

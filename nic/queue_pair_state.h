@@ -1,5 +1,5 @@
-// What modify_qp may change: the legal transitions of a queue pair with the attributes they need and allow, and the
-// attributes' ranges.
+// What modify_qp may change: the legal transitions of a queue pair with the attributes they need and allow,
+// and the attributes' ranges.
 #pragma once
 
 #include <cstdint>
@@ -47,13 +47,14 @@ constexpr Attributes operator-(Attributes a, Attributes b) {
 /// Those that are present.
 Attributes present_in(const QpAttributes& attributes);
 
-/// Whether a queue pair of this type may go from `from` to `to` when `given` are given: nothing that the transition needs
-/// may be missing, nothing that it does not allow may be there. The same rules as the Linux kernel's for every RDMA
-/// device, without alternate paths. EINVAL with the reason.
-Result<void, Error> check_transition(QpType type, transport::QpState from, transport::QpState to, Attributes given);
+/// Whether a queue pair of this type may go from `from` to `to` when `given` are given: nothing that the
+/// transition needs may be missing, nothing that it does not allow may be there. The same rules as the Linux
+/// kernel's for every RDMA device, without alternate paths. EINVAL with the reason.
+Result<void, Error> check_transition(QpType type, transport::QpState from, transport::QpState to,
+                                     Attributes given);
 
-/// Whether the attributes that are present have values that any device could use: those that depend on this one (path
-/// MTU, address) are checked elsewhere. EINVAL with the reason.
+/// Whether the attributes that are present have values that any device could use: those that depend on this
+/// one (path MTU, address) are checked elsewhere. EINVAL with the reason.
 Result<void, Error> check_ranges(const QpAttributes& attributes);
 
 /// `changes` over `current`.

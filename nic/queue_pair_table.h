@@ -12,16 +12,18 @@ namespace urnic::nic {
 
 class QueuePair;
 
-/// Numbers are handed out one after the other through all 24 bits, from a random place on (a restarted program must not
-/// look like its stale self), so that a freed one comes back only after millions of others. Their low bits are the slot
-/// in the table; a number whose slot is taken is passed over. All calls under the engine lock.
+/// Numbers are handed out one after the other through all 24 bits, from a random place on (a restarted
+/// program must not look like its stale self), so that a freed one comes back only after millions of others.
+/// Their low bits are the slot in the table; a number whose slot is taken is passed over. All calls under the
+/// engine lock.
 class QueuePairTable {
  public:
   static constexpr std::uint32_t kSlots = DeviceLimits::kMaxQueuePairs;
 
   explicit QueuePairTable(std::uint64_t seed);
 
-  /// Reserves a number: never 0, 1 (the management queue pairs) or 0xffffff (multicast). Nothing when kSlots are taken.
+  /// Reserves a number: never 0, 1 (the management queue pairs) or 0xffffff (multicast). Nothing when kSlots
+  /// are taken.
   std::optional<transport::QpNumber> allocate();
   /// Makes find(number) find `qp`; the number was allocated.
   void insert(transport::QpNumber number, QueuePair& qp);

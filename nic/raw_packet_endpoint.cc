@@ -34,8 +34,11 @@ void RawPacketResponder::on_request(const transport::wire::Packet& packet) {
   if (!room) return around_.counters.add(transport::Counter::kOutOfBuffer);
   receive_.take();
   if (frame.size() > *room) return fail(CompletionStatus::kLocalLengthError);
-  if (receive_.write(0, frame) != transport::DmaStatus::kOk) return fail(CompletionStatus::kLocalProtectionError);
-  receive_.complete({.opcode = CompletionOpcode::kReceive, .byte_length = static_cast<std::uint32_t>(frame.size())});
+  if (receive_.write(0, frame) != transport::DmaStatus::kOk) {
+    return fail(CompletionStatus::kLocalProtectionError);
+  }
+  receive_.complete(
+      {.opcode = CompletionOpcode::kReceive, .byte_length = static_cast<std::uint32_t>(frame.size())});
 }
 
 void RawPacketResponder::fail(CompletionStatus status) {

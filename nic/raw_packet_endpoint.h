@@ -14,9 +14,10 @@
 
 namespace urnic::nic {
 
-/// A SEND is a frame, from the destination MAC to the last byte of its payload, without the FCS. It leaves as it is,
-/// but for zeros behind one that is shorter than Ethernet allows, and is done when it has been handed to the port. What
-/// is shorter than an Ethernet header or longer than the port can send fails with kLocalLengthError.
+/// A SEND is a frame, from the destination MAC to the last byte of its payload, without the FCS. It leaves as
+/// it is, but for zeros behind one that is shorter than Ethernet allows, and is done when it has been handed
+/// to the port. What is shorter than an Ethernet header or longer than the port can send fails with
+/// kLocalLengthError.
 class RawPacketRequester {
  public:
   RawPacketRequester(const transport::QpConfig&, transport::UnreliableSendQueue& queue) : queue_(queue) {}
@@ -31,8 +32,9 @@ class RawPacketRequester {
   transport::UnreliableSendQueue& queue_;
 };
 
-/// A frame completes one receive, or is dropped and counted as out_of_buffer where none is posted. One that does not
-/// fit fails the receive with kLocalLengthError, and that ends the queue pair, as it does on a ConnectX.
+/// A frame completes one receive, or is dropped and counted as out_of_buffer where none is posted. One that
+/// does not fit fails the receive with kLocalLengthError, and that ends the queue pair, as it does on a
+/// ConnectX.
 class RawPacketResponder {
  public:
   /// Nobody is connected.
@@ -57,8 +59,8 @@ class RawPacketResponder {
   bool has_failed_ = false;
 };
 
-/// Has the states of an unreliable service, and neither packets nor PSNs: on_packet() takes a packet that is all
-/// payload, which is a frame, and poll_transmit() writes frames.
+/// Has the states of an unreliable service, and neither packets nor PSNs: on_packet() takes a packet that is
+/// all payload, which is a frame, and poll_transmit() writes frames.
 using RawPacketEndpoint = transport::UnreliableEndpoint<RawPacketRequester, RawPacketResponder>;
 
 }  // namespace urnic::nic

@@ -45,7 +45,9 @@ constexpr QpNumber kMulticastQp{0xffffff};
 }  // namespace
 
 void Receiver::on_frame(std::span<const std::byte> bytes, Time now) {
-  if (!around_.flows.is_empty() && is_steered_away(bytes, now)) [[unlikely]] return;
+  if (!around_.flows.is_empty() && is_steered_away(bytes, now)) [[unlikely]] {
+    return;
+  }
   const auto parsed = transport::wire::parse_frame(bytes);
   if (!parsed) {
     const bool may_be_neighbor_frame =
@@ -58,13 +60,13 @@ void Receiver::on_frame(std::span<const std::byte> bytes, Time now) {
   if (const auto error = packet.read(frame.ib)) return leave(bytes, now, *error);
   // In front of UDP; IPv4 options, if any, are not part of it.
   packet.network_header = frame.ip_and_udp.first(frame.is_ipv4() ? transport::wire::Ipv4::kMinBytes
-                                                                  : transport::wire::Ipv6::kBytes);
+                                                                 : transport::wire::Ipv6::kBytes);
   const Gid destination = frame.destination_gid();
   const bool is_for_group = is_multicast(destination);
   const Mac expected_mac = is_for_group ? multicast_mac_of(destination) : around_.config.mac;
   if (frame.ethernet.destination != expected_mac) return leave(bytes, now, DeviceCounter::kWrongMac);
-  const bool is_ours = is_for_group ? around_.groups.contains(destination)
-                                    : around_.gids.index_of(destination).has_value();
+  const bool is_ours =
+      is_for_group ? around_.groups.contains(destination) : around_.gids.index_of(destination).has_value();
   if (!is_ours) return leave(bytes, now, DeviceCounter::kWrongAddress);
   if (!frame.icrc_ok()) return drop(DeviceCounter::kBadIcrc);
   if (is_for_group) return on_packet_for_group(packet, frame, now);

@@ -43,14 +43,16 @@ class Receiver {
 
   explicit Receiver(const Surroundings& surroundings) : around_(surroundings) {}
 
-  /// Takes any frame at all. What flow rules want goes where they say, and no further if they take it away; what is for
-  /// a queue pair goes to its endpoint, which is then scheduled; ARP and neighbour discovery go to the neighbour cache;
-  /// the rest is for default flow rules, or it is dropped, and each reason is counted.
+  /// Takes any frame at all. What flow rules want goes where they say, and no further if they take it away;
+  /// what is for a queue pair goes to its endpoint, which is then scheduled; ARP and neighbour discovery go
+  /// to the neighbour cache; the rest is for default flow rules, or it is dropped, and each reason is
+  /// counted.
   void on_frame(std::span<const std::byte> frame, transport::Time now);
 
  private:
   bool is_steered_away(std::span<const std::byte> frame, transport::Time now);
-  void give(std::span<const transport::QpNumber> receivers, std::span<const std::byte> frame, transport::Time now);
+  void give(std::span<const transport::QpNumber> receivers, std::span<const std::byte> frame,
+            transport::Time now);
   template <typename Reason>
   void leave(std::span<const std::byte> frame, transport::Time now, Reason reason);
   void on_packet(const transport::wire::Packet& packet, const transport::wire::Frame& frame,

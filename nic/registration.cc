@@ -13,12 +13,15 @@ using transport::Access;
 
 namespace {
 
-Error invalid(const char* message) { return {.code = EINVAL, .message = message}; }
+Error invalid(const char* message) {
+  return {.code = EINVAL, .message = message};
+}
 
 /// Rights that go together, a range that does not wrap, and memory that is there unless it may come and go.
 Result<void, Error> check_region(const MemoryRegion& region) {
   const bool can_be_written = allows(region.access, Access::kLocalWrite);
-  const bool peer_may_write = allows(region.access, Access::kRemoteWrite) || allows(region.access, Access::kRemoteAtomic);
+  const bool peer_may_write =
+      allows(region.access, Access::kRemoteWrite) || allows(region.access, Access::kRemoteAtomic);
   if (peer_may_write && !can_be_written) {
     return failure(invalid("remote write and atomic access need local write access"));
   }
@@ -29,8 +32,9 @@ Result<void, Error> check_region(const MemoryRegion& region) {
   if (region.backing == Backing::kNothing) return success();
   if (region.backing == Backing::kOnDemand) {
     if (can_copy_guarded()) return success();
-    return failure(Error{.code = EOPNOTSUPP,
-                         .message = "on-demand paging needs process_vm_readv(2), which this system does not allow"});
+    return failure(
+        Error{.code = EOPNOTSUPP,
+              .message = "on-demand paging needs process_vm_readv(2), which this system does not allow"});
   }
   if (can_access(region.memory, region.length, can_be_written)) return success();
   return failure(Error{
@@ -65,7 +69,8 @@ Result<MemoryRegion, Error> Device::register_memory(ProtectionDomain& pd, void* 
   return region;
 }
 
-Result<void, Error> Device::reregister_memory(ProtectionDomain& from, ProtectionDomain& to, MemoryRegion region) {
+Result<void, Error> Device::reregister_memory(ProtectionDomain& from, ProtectionDomain& to,
+                                              MemoryRegion region) {
   if (auto usable = check_usable(); !usable) return usable;
   if (auto checked = check_region(region); !checked) return checked;
   const Engine::Guard guard(*engine_);
@@ -84,18 +89,24 @@ Result<void, Error> Device::deregister_memory(ProtectionDomain& pd, std::uint32_
   return success();
 }
 
-Result<void, Error> Device::prefetch_memory(const ProtectionDomain& pd, std::uint32_t key, std::uint64_t address,
-                                            std::uint64_t length, Prefetch how) {
+Result<void, Error> Device::prefetch_memory(const ProtectionDomain& pd, std::uint32_t key,
+                                            std::uint64_t address, std::uint64_t length, Prefetch how) {
   if (auto usable = check_usable(); !usable) return usable;
   MemoryRegion region;
   {
     const Engine::Guard guard(*engine_);
     const MemoryRegion* const found = engine_->memory().find(key);
-    if (found == nullptr) return failure(Error{.code = EFAULT, .message = "there is no memory region with this key"});
+    if (found == nullptr) {
+      return failure(Error{.code = EFAULT, .message = "there is no memory region with this key"});
+    }
     region = *found;
   }
-  if (region.pd != pd.id) return failure(Error{.code = EPERM, .message = "the region is of another protection domain"});
-  if (region.backing != Backing::kOnDemand) return failure(invalid("the region was not registered for on-demand paging"));
+  if (region.pd != pd.id) {
+    return failure(Error{.code = EPERM, .message = "the region is of another protection domain"});
+  }
+  if (region.backing != Backing::kOnDemand) {
+    return failure(invalid("the region was not registered for on-demand paging"));
+  }
   const bool writes = how == Prefetch::kWrite;
   if (writes && !allows(region.access, Access::kLocalWrite)) {
     return failure(Error{.code = EPERM, .message = "the region may not be written"});
@@ -106,7 +117,8 @@ Result<void, Error> Device::prefetch_memory(const ProtectionDomain& pd, std::uin
   }
   // The processor's page tables are ours: what is there already needs nothing.
   if (how == Prefetch::kPresentOnly) return success();
-  const auto* const memory = reinterpret_cast<const void*>(reinterpret_cast<std::uintptr_t>(region.memory) + offset);
+  const auto* const memory =
+      reinterpret_cast<const void*>(reinterpret_cast<std::uintptr_t>(region.memory) + offset);
   if (can_access(memory, length, writes)) return success();
   return failure(Error{.code = EFAULT, .message = "a part of the range is not in the address space"});
 }

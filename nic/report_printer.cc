@@ -27,13 +27,14 @@ namespace {
 /// How long a reader may take for what is written last, when the process ends.
 constexpr int kLastPatienceMs = 200;
 
-/// A descriptor of our own for what `fd` writes to, which does not block, or -1. A flag on `fd` would be everybody's. Files
-/// do not block, and a second descriptor would write elsewhere in them.
+/// A descriptor of our own for what `fd` writes to, which does not block, or -1. A flag on `fd` would be
+/// everybody's. Files do not block, and a second descriptor would write elsewhere in them.
 int open_unblocked(int fd) {
   struct stat status {};
   if (fstat(fd, &status) != 0 || (!S_ISFIFO(status.st_mode) && !S_ISCHR(status.st_mode))) return -1;
   const std::string path = fmt::format("/proc/self/fd/{}", fd);
-  return static_cast<int>(syscall(SYS_openat, AT_FDCWD, path.c_str(), O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, 0));
+  return static_cast<int>(
+      syscall(SYS_openat, AT_FDCWD, path.c_str(), O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, 0));
 }
 
 }  // namespace
@@ -41,8 +42,9 @@ int open_unblocked(int fd) {
 Result<std::unique_ptr<ReportPrinter>, Error> ReportPrinter::start(FailureLog& log, int fd) {
   std::unique_ptr<ReportPrinter> printer(new ReportPrinter(log, fd));
   const auto error = [](int code) {
-    return failure(Error{.code = code,
-                         .message = fmt::format("failures cannot be explained: {}", std::generic_category().message(code))});
+    return failure(Error{
+        .code = code,
+        .message = fmt::format("failures cannot be explained: {}", std::generic_category().message(code))});
   };
   printer->stop_fd_ = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
   if (printer->stop_fd_ < 0) return error(errno);
@@ -78,11 +80,11 @@ void ReportPrinter::run() {
 
 /// Waits until `fd` is ready, the time is over (-1: never), or we are to stop. True when the time is over.
 bool ReportPrinter::wait(int fd, short events, int at_most_ms) {
-  std::array<pollfd, 2> descriptors{
-      {{.fd = is_stopping_ ? -1 : stop_fd_, .events = POLLIN, .revents = 0}, {.fd = fd, .events = events, .revents = 0}}};
+  std::array<pollfd, 2> descriptors{{{.fd = is_stopping_ ? -1 : stop_fd_, .events = POLLIN, .revents = 0},
+                                     {.fd = fd, .events = events, .revents = 0}}};
   const timespec timeout{.tv_sec = at_most_ms / 1000, .tv_nsec = at_most_ms % 1000 * 1'000'000L};
-  const long ready =
-      syscall(SYS_ppoll, descriptors.data(), descriptors.size(), at_most_ms < 0 ? nullptr : &timeout, nullptr, 0);
+  const long ready = syscall(SYS_ppoll, descriptors.data(), descriptors.size(),
+                             at_most_ms < 0 ? nullptr : &timeout, nullptr, 0);
   is_stopping_ = is_stopping_ || descriptors[0].revents != 0;
   return ready == 0;
 }
@@ -117,8 +119,9 @@ bool ReportPrinter::may_print() {
 
 void ReportPrinter::print_left_out() {
   if (left_out_ == 0) return;
-  write_all(fmt::format("urnic: {} more failures are not explained: at most {} are at once, and one a second\n", left_out_,
-                        kBurst));
+  write_all(
+      fmt::format("urnic: {} more failures are not explained: at most {} are at once, and one a second\n",
+                  left_out_, kBurst));
   left_out_ = 0;
 }
 
@@ -128,9 +131,13 @@ void ReportPrinter::write_all(const std::string& text) {
   const int own = open_unblocked(fd_);
   const int fd = own >= 0 ? own : fd_;
   for (std::size_t written = 0; written < text.size();) {
-    // A socket refuses what would block, if asked to; on anything else the flag fails, and a plain write is right.
-    long count = syscall(SYS_sendto, fd, text.data() + written, text.size() - written, MSG_DONTWAIT | MSG_NOSIGNAL, nullptr, 0);
-    if (count < 0 && errno == ENOTSOCK) count = syscall(SYS_write, fd, text.data() + written, text.size() - written);
+    // A socket refuses what would block, if asked to; on anything else the flag fails, and a plain write is
+    // right.
+    long count = syscall(SYS_sendto, fd, text.data() + written, text.size() - written,
+                         MSG_DONTWAIT | MSG_NOSIGNAL, nullptr, 0);
+    if (count < 0 && errno == ENOTSOCK) {
+      count = syscall(SYS_write, fd, text.data() + written, text.size() - written);
+    }
     if (count > 0) {
       written += static_cast<std::size_t>(count);
       continue;

@@ -13,9 +13,9 @@
 
 namespace urnic::nic {
 
-/// One thread, with all signals blocked, sleeps until the log has something, composes it and writes. Where nobody reads what
-/// is written, it waits, and what fails meanwhile is counted by the log. At most kBurst explanations are written at once and
-/// one a second from then on; a line says how many were left out.
+/// One thread, with all signals blocked, sleeps until the log has something, composes it and writes. Where
+/// nobody reads what is written, it waits, and what fails meanwhile is counted by the log. At most kBurst
+/// explanations are written at once and one a second from then on; a line says how many were left out.
 class ReportPrinter {
  public:
   static constexpr unsigned kBurst = 10;
@@ -28,7 +28,9 @@ class ReportPrinter {
   ReportPrinter& operator=(const ReportPrinter&) = delete;
 
   /// In the child of a fork: the thread is the parent's.
-  static void abandon_after_fork(std::unique_ptr<ReportPrinter> printer) { static_cast<void>(printer.release()); }
+  static void abandon_after_fork(std::unique_ptr<ReportPrinter> printer) {
+    static_cast<void>(printer.release());
+  }
 
  private:
   using Clock = std::chrono::steady_clock;

@@ -11,9 +11,9 @@
 
 namespace urnic::nic {
 
-/// Queue pairs that owe a response come before those that only have requests of their own; among each kind they take
-/// turns. Queue pairs whose peer's MAC is being asked for are parked. A queue pair that has nothing to do costs
-/// nothing. All calls under the engine lock, but for ring().
+/// Queue pairs that owe a response come before those that only have requests of their own; among each kind
+/// they take turns. Queue pairs whose peer's MAC is being asked for are parked. A queue pair that has nothing
+/// to do costs nothing. All calls under the engine lock, but for ring().
 class Scheduler {
  public:
   /// Posted work waits on `qp`. Any thread.
@@ -23,13 +23,14 @@ class Scheduler {
   /// Wakes every queue pair whose doorbell rang.
   void take_doorbells();
 
-  /// Something happened to the endpoint of `qp` (a packet, a timeout, posted work, a new state): it gets a turn, unless
-  /// it is parked, and its timer is looked at.
+  /// Something happened to the endpoint of `qp` (a packet, a timeout, posted work, a new state): it gets a
+  /// turn, unless it is parked, and its timer is looked at.
   void wake(QueuePair& qp);
   /// Timer only: after a turn that left nothing to do.
   void expect_timeout(QueuePair& qp) { timers_.expect(qp.schedule().timer, qp.endpoint().next_timeout()); }
 
-  /// Takes the next queue pair that owes a response, or that wants to send, out of its list; null when there is none.
+  /// Takes the next queue pair that owes a response, or that wants to send, out of its list; null when there
+  /// is none.
   QueuePair* next_responding() { return pop(responding_); }
   QueuePair* next_sending() { return pop(sending_); }
   /// It goes on later, after the others.
@@ -47,7 +48,8 @@ class Scheduler {
   QueuePair* pop_expired(transport::Time now);
   transport::Time next_timeout() const { return timers_.next(); }
 
-  /// Forgets `qp`, but for a doorbell that rang: before the queue pair is destroyed, take_doorbells() has to come first.
+  /// Forgets `qp`, but for a doorbell that rang: before the queue pair is destroyed, take_doorbells() has to
+  /// come first.
   void remove(QueuePair& qp);
 
  private:

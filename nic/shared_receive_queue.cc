@@ -12,11 +12,14 @@ using transport::Sge;
 
 namespace {
 
-Error invalid(const char* message) { return {.code = EINVAL, .message = message}; }
+Error invalid(const char* message) {
+  return {.code = EINVAL, .message = message};
+}
 
 }  // namespace
 
-SharedReceiveQueue::SharedReceiveQueue(Engine& engine, std::uint32_t number, const SrqCreateAttributes& attributes)
+SharedReceiveQueue::SharedReceiveQueue(Engine& engine, std::uint32_t number,
+                                       const SrqCreateAttributes& attributes)
     : engine_(engine),
       number_(number),
       attributes_(attributes),
@@ -47,7 +50,8 @@ Result<void, Error> SharedReceiveQueue::modify(const Changes& changes) {
   if (engine_.is_abandoned()) return failure(abandoned_error());
   if (!changes.max_wr) return apply(changes, nullptr);
   if (*changes.max_wr == 0 || *changes.max_wr > DeviceLimits::kMaxWorkRequests) {
-    return failure(invalid("a shared receive queue has at least one work request, and not more than the device allows"));
+    return failure(
+        invalid("a shared receive queue has at least one work request, and not more than the device allows"));
   }
   // Memory is had before, and given back after, the time in which nobody can post or receive.
   try {
@@ -64,7 +68,9 @@ Result<void, Error> SharedReceiveQueue::apply(const Changes& changes, transport:
   const Engine::Guard guard(engine_);
   const std::uint32_t limit = changes.limit.value_or(queue_.limit());
   const std::uint32_t room = resized != nullptr ? *changes.max_wr : queue_.limits().work_requests;
-  if (queue_.size() > room) return failure(invalid("more receives wait than the shared receive queue would hold"));
+  if (queue_.size() > room) {
+    return failure(invalid("more receives wait than the shared receive queue would hold"));
+  }
   if (limit > room) return failure(invalid("the limit is more than the shared receive queue holds"));
   if (resized != nullptr) queue_.exchange_rings(*resized);
   if (changes.limit) queue_.arm_limit(limit, this);
@@ -85,6 +91,8 @@ transport::ReceiveEnd SharedReceiveQueue::receive_end(CompletionQueue* completio
           .is_shared = true};
 }
 
-void SharedReceiveQueue::on_limit_reached() { engine_.on_srq_limit(*this); }
+void SharedReceiveQueue::on_limit_reached() {
+  engine_.on_srq_limit(*this);
+}
 
 }  // namespace urnic::nic

@@ -37,7 +37,8 @@ class SharedReceiveQueue final : private transport::LimitSink {
   void* context() const { return attributes_.context; }
   const SrqCreateAttributes& attributes() const { return attributes_; }  ///< with the limits granted at first
 
-  /// Holds the queue's lock and posts; when it goes out of scope everything posted becomes visible. Any thread.
+  /// Holds the queue's lock and posts; when it goes out of scope everything posted becomes visible. Any
+  /// thread.
   class Batch {
    public:
     explicit Batch(SharedReceiveQueue& srq);
@@ -54,13 +55,14 @@ class SharedReceiveQueue final : private transport::LimitSink {
   };
 
   struct Changes {
-    /// Room for that many receives, or a few more. Those that wait stay in their order, and queue pairs go on taking them.
+    /// Room for that many receives, or a few more. Those that wait stay in their order, and queue pairs go on
+    /// taking them.
     std::optional<std::uint32_t> max_wr{};
     /// Arms the limit event: once fewer than `limit` receives are left after one was taken. 0 disarms.
     std::optional<std::uint32_t> limit{};
   };
-  /// All of it or nothing. EINVAL: no room at all, more than the device allows, or less than for what waits or for a
-  /// limit; ENOMEM. Any thread.
+  /// All of it or nothing. EINVAL: no room at all, more than the device allows, or less than for what waits
+  /// or for a limit; ENOMEM. Any thread.
   Result<void, Error> modify(const Changes& changes);
 
   struct Size {
@@ -72,7 +74,8 @@ class SharedReceiveQueue final : private transport::LimitSink {
   /// Queue pairs that use it; destroying it is refused while there are any. Control path.
   std::atomic<std::uint32_t> users{0};
 
-  /// For endpoints; under the engine lock. `completions` are those of the queue pair, unless the queue is for XRC.
+  /// For endpoints; under the engine lock. `completions` are those of the queue pair, unless the queue is for
+  /// XRC.
   transport::ReceiveEnd receive_end(CompletionQueue* completions);
 
  private:

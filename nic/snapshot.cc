@@ -10,7 +10,8 @@ namespace urnic::nic {
 
 namespace {
 
-/// Slots of the table of queue pairs that are looked at under one hold of the lock: some ten microseconds of work.
+/// Slots of the table of queue pairs that are looked at under one hold of the lock: some ten microseconds of
+/// work.
 constexpr std::uint32_t kSlotsAtOnce = 128;
 
 std::vector<QueuePairSnapshot> all_queue_pairs(Engine& engine) {
@@ -21,7 +22,8 @@ std::vector<QueuePairSnapshot> all_queue_pairs(Engine& engine) {
     some.clear();
     {
       const Engine::Guard guard(engine);
-      engine.queue_pairs().for_each_in(first, kSlotsAtOnce, [&some](const QueuePair& qp) { some.push_back(qp.snapshot()); });
+      engine.queue_pairs().for_each_in(first, kSlotsAtOnce,
+                                       [&some](const QueuePair& qp) { some.push_back(qp.snapshot()); });
     }
     all.insert(all.end(), some.begin(), some.end());
   }

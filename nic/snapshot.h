@@ -38,12 +38,12 @@ struct DeviceSnapshot {
   std::string program;  ///< the name that it was started by, without folders; any bytes
   std::int64_t pid = 0;
   std::string device;
-  std::string port;                                  ///< see PortSpec::to_string()
+  std::string port;  ///< see PortSpec::to_string()
   std::string mac;
-  std::vector<transport::wire::Gid> gids;            ///< those in use, in the order of their indexes
-  std::uint32_t link_mtu = 0;                        ///< bytes of the largest IP packet
-  std::int64_t uptime_ns = 0;                        ///< since the device was made
-  bool is_started = false;                           ///< the port is open
+  std::vector<transport::wire::Gid> gids;  ///< those in use, in the order of their indexes
+  std::uint32_t link_mtu = 0;              ///< bytes of the largest IP packet
+  std::int64_t uptime_ns = 0;              ///< since the device was made
+  bool is_started = false;                 ///< the port is open
   std::uint64_t completion_queues = 0;
   std::uint64_t shared_receive_queues = 0;
   std::uint64_t memory_regions = 0;
@@ -52,9 +52,9 @@ struct DeviceSnapshot {
   std::vector<QueuePairSnapshot> queue_pairs;                   ///< in no particular order
 };
 
-/// Looks at the device, from any thread. The engine lock is held for a few dozen queue pairs at a time and nothing is
-/// allocated meanwhile, so that traffic goes on between; what is said of two queue pairs need not be of the same moment.
-/// Not in the child of a fork. Throws std::bad_alloc.
+/// Looks at the device, from any thread. The engine lock is held for a few dozen queue pairs at a time and
+/// nothing is allocated meanwhile, so that traffic goes on between; what is said of two queue pairs need not
+/// be of the same moment. Not in the child of a fork. Throws std::bad_alloc.
 DeviceSnapshot take_snapshot(Device& device);
 
 }  // namespace urnic::nic

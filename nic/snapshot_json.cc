@@ -22,16 +22,17 @@ void append(std::string& text, const QueuePairSnapshot& qp) {
   const std::string peer_address = has_peer ? '"' + address_text(qp.peer) + '"' : "null";
   const transport::SendProgress& progress = qp.progress;
   const auto to = std::back_inserter(text);
-  fmt::format_to(to, R"({{"number":{},"type":"{}","state":"{}","peer_qp":{},"peer_address":{},)", to_integer(qp.number),
-                 name_of(qp.type), name_of(qp.state), peer_qp, peer_address);
+  fmt::format_to(to, R"({{"number":{},"type":"{}","state":"{}","peer_qp":{},"peer_address":{},)",
+                 to_integer(qp.number), name_of(qp.type), name_of(qp.state), peer_qp, peer_address);
   fmt::format_to(to, R"("send_psn":{},"receive_psn":{},"msn":{},"path_mtu":{},)", qp.send_psn.value(),
                  qp.receive_psn.value(), qp.msn, qp.path_mtu);
   fmt::format_to(to, R"("sends_posted":{},"receives_posted":{},"packets_in_flight":{},"reads_in_flight":{},)",
                  qp.sends_posted, qp.receives_posted, progress.packets_in_flight, progress.reads_in_flight);
   fmt::format_to(to, R"("waits_for_receiver":{},"retries_used":{},"retry_count":{},"rnr_retries_used":{},)",
-                 progress.waits_for_receiver, progress.retries_used, qp.retry_count, progress.rnr_retries_used);
-  fmt::format_to(to, R"("rnr_retry":{},"ack_timeout":{},"retries":{},"rnr_waits":{}}})", qp.rnr_retry, qp.ack_timeout,
-                 progress.retries, progress.rnr_waits);
+                 progress.waits_for_receiver, progress.retries_used, qp.retry_count,
+                 progress.rnr_retries_used);
+  fmt::format_to(to, R"("rnr_retry":{},"ack_timeout":{},"retries":{},"rnr_waits":{}}})", qp.rnr_retry,
+                 qp.ack_timeout, progress.retries, progress.rnr_waits);
 }
 
 }  // namespace

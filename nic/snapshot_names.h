@@ -13,8 +13,8 @@
 
 namespace urnic::nic {
 
-/// What a snapshot written down says as "version". It changes when what it says before comes to mean something else, or is
-/// gone; new members do not change it.
+/// What a snapshot written down says as "version". It changes when what it says before comes to mean
+/// something else, or is gone; new members do not change it.
 inline constexpr std::int64_t kSnapshotVersion = 1;
 
 /// In the order of QpType.
@@ -24,8 +24,12 @@ inline constexpr auto kQpTypeNames =
 inline constexpr auto kQpStateNames =
     std::to_array<std::string_view>({"RESET", "INIT", "RTR", "RTS", "SQD", "SQE", "ERR"});
 
-constexpr std::string_view name_of(QpType type) { return kQpTypeNames[static_cast<std::size_t>(type)]; }
-constexpr std::string_view name_of(transport::QpState state) { return kQpStateNames[static_cast<std::size_t>(state)]; }
+constexpr std::string_view name_of(QpType type) {
+  return kQpTypeNames[static_cast<std::size_t>(type)];
+}
+constexpr std::string_view name_of(transport::QpState state) {
+  return kQpStateNames[static_cast<std::size_t>(state)];
+}
 
 /// An address as people write it: IPv4 where the GID is of one, otherwise IPv6.
 inline std::string address_text(const transport::wire::Gid& gid) {

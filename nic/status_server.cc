@@ -17,8 +17,8 @@
 
 #include "nic/signal_blocker.h"
 
-// System calls and not the C library's functions of the same name, as in nic/progress_thread.cc: librspreload would take
-// our sockets for its own.
+// System calls and not the C library's functions of the same name, as in nic/progress_thread.cc: librspreload
+// would take our sockets for its own.
 
 namespace urnic::nic {
 
@@ -29,7 +29,8 @@ constexpr int kBacklog = 16;
 Error system_error(const char* what) {
   const int code = errno;
   return Error{.code = code,
-               .message = fmt::format("nobody can ask what the NIC does: {}: {}", what, std::generic_category().message(code))};
+               .message = fmt::format("nobody can ask what the NIC does: {}: {}", what,
+                                      std::generic_category().message(code))};
 }
 
 }  // namespace
@@ -43,8 +44,9 @@ Result<std::unique_ptr<StatusServer>, Error> StatusServer::start(std::function<s
   return server;
 }
 
-// It gets its name when it listens: a socket with this name that nobody listens at is a dead process', and may be removed
-// by whoever finds it. What has the name already was left by a process that had our number before.
+// It gets its name when it listens: a socket with this name that nobody listens at is a dead process', and
+// may be removed by whoever finds it. What has the name already was left by a process that had our number
+// before.
 Result<void, Error> StatusServer::listen() {
   const std::string hidden = "." + name_;
   folder_.remove(hidden);
@@ -97,7 +99,8 @@ void StatusServer::abandon_after_fork(std::unique_ptr<StatusServer> server) {
 
 void StatusServer::run() {
   while (wait_for(listener_, POLLIN, -1)) {
-    const int client = static_cast<int>(syscall(SYS_accept4, listener_, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+    const int client =
+        static_cast<int>(syscall(SYS_accept4, listener_, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
     if (client < 0) {
       // Out of descriptors, perhaps: who waits to be accepted goes on waiting, and must not make us spin.
       if (errno != EAGAIN && !wait_for(-1, 0, 100)) return;
@@ -132,12 +135,14 @@ void StatusServer::send_all(int client, const std::string& text) {
   using std::chrono::steady_clock;
   const auto end = steady_clock::now() + std::chrono::milliseconds(kPatienceMs);
   for (std::size_t sent = 0; sent < text.size();) {
-    const long count = syscall(SYS_sendto, client, text.data() + sent, text.size() - sent, MSG_NOSIGNAL, nullptr, 0);
+    const long count =
+        syscall(SYS_sendto, client, text.data() + sent, text.size() - sent, MSG_NOSIGNAL, nullptr, 0);
     if (count > 0) {
       sent += static_cast<std::size_t>(count);
       continue;
     }
-    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(end - steady_clock::now()).count();
+    const auto left =
+        std::chrono::duration_cast<std::chrono::milliseconds>(end - steady_clock::now()).count();
     if (errno != EAGAIN || left <= 0 || !wait_for(client, POLLOUT, static_cast<int>(left))) return;
   }
 }

@@ -11,23 +11,24 @@
 
 namespace urnic::nic {
 
-/// Listens at a socket in the user's private folder. Who connects is sent one document and the end of the stream; what he
-/// says is not read. One thread, with all signals blocked, sleeps until somebody comes, and serves one after the other: for
-/// each it gives up after kPatience, however slowly that one reads. Nothing here is on the path of packets.
+/// Listens at a socket in the user's private folder. Who connects is sent one document and the end of the
+/// stream; what he says is not read. One thread, with all signals blocked, sleeps until somebody comes, and
+/// serves one after the other: for each it gives up after kPatience, however slowly that one reads. Nothing
+/// here is on the path of packets.
 class StatusServer {
  public:
   static constexpr int kPatienceMs = 1000;
 
-  /// `document` is called on the thread, once for each who asks; whoever it throws at is sent nothing. The error says why
-  /// nobody can be listened to.
+  /// `document` is called on the thread, once for each who asks; whoever it throws at is sent nothing. The
+  /// error says why nobody can be listened to.
   static Result<std::unique_ptr<StatusServer>, Error> start(std::function<std::string()> document);
   /// Ends the thread, at once even while it serves, and removes the socket.
   ~StatusServer();
   StatusServer(const StatusServer&) = delete;
   StatusServer& operator=(const StatusServer&) = delete;
 
-  /// In the child of a fork: the socket and the thread are the parent's. Gives up ours of the listening descriptor, so that
-  /// who connects after the parent's death is refused, and the rest of `server` for lost.
+  /// In the child of a fork: the socket and the thread are the parent's. Gives up ours of the listening
+  /// descriptor, so that who connects after the parent's death is refused, and the rest of `server` for lost.
   static void abandon_after_fork(std::unique_ptr<StatusServer> server);
 
  private:

@@ -34,8 +34,9 @@ Result<StatusFolder, Error> StatusFolder::open() {
   const int fd = ::open(path.value().c_str(), O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
   if (fd < 0) {
     const int code = errno;
-    return failure(Error{.code = code,
-                         .message = fmt::format("folder {}: {}", path.value(), std::generic_category().message(code))});
+    return failure(
+        Error{.code = code,
+              .message = fmt::format("folder {}: {}", path.value(), std::generic_category().message(code))});
   }
   return StatusFolder(std::move(path.value()), fd);
 }
@@ -47,7 +48,8 @@ StatusFolder::~StatusFolder() {
   if (fd_ >= 0) syscall(SYS_close, fd_);
 }
 
-// Socket addresses hold 107 bytes of path, and runtime folders may be longer: the way through the descriptor is not.
+// Socket addresses hold 107 bytes of path, and runtime folders may be longer: the way through the descriptor
+// is not.
 sockaddr_un StatusFolder::address_of(std::string_view name) const {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
@@ -55,7 +57,9 @@ sockaddr_un StatusFolder::address_of(std::string_view name) const {
   return address;
 }
 
-void StatusFolder::remove(std::string_view name) const { unlinkat(fd_, std::string(name).c_str(), 0); }
+void StatusFolder::remove(std::string_view name) const {
+  unlinkat(fd_, std::string(name).c_str(), 0);
+}
 
 std::optional<ucred> peer_of(int socket) {
   ucred peer{};

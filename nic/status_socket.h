@@ -12,8 +12,8 @@
 
 namespace urnic::nic {
 
-/// What the names of these sockets begin with, which is followed by a process and its PID namespace: containers may share
-/// the folder.
+/// What the names of these sockets begin with, which is followed by a process and its PID namespace:
+/// containers may share the folder.
 inline constexpr std::string_view kStatusPrefix = "status.";
 
 /// The name of this process' socket.

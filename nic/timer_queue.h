@@ -27,10 +27,10 @@ class Timer : public boost::intrusive::set_base_hook<> {
   transport::Time registered_ = transport::kNever;
 };
 
-/// Timers move nearly always into the future, and long before they run out: a deadline that becomes later leaves the
-/// registration where it is. It then runs out too early, and whoever takes it registers it anew. So a busy connection
-/// touches the queue once per timeout and not once per packet, and an idle one not at all. Those that are due at the
-/// same time run out in the order in which they were registered.
+/// Timers move nearly always into the future, and long before they run out: a deadline that becomes later
+/// leaves the registration where it is. It then runs out too early, and whoever takes it registers it anew.
+/// So a busy connection touches the queue once per timeout and not once per packet, and an idle one not at
+/// all. Those that are due at the same time run out in the order in which they were registered.
 class TimerQueue {
  public:
   /// `timer` is to run out at `deadline`, or a little earlier for nothing; kNever takes nothing back.
@@ -47,9 +47,7 @@ class TimerQueue {
   }
 
   /// When the first one runs out; kNever when there is none.
-  transport::Time next() const {
-    return timers_.empty() ? transport::kNever : timers_.begin()->registered_;
-  }
+  transport::Time next() const { return timers_.empty() ? transport::kNever : timers_.begin()->registered_; }
 
   /// Takes the first one out if it has run out; null otherwise.
   Timer* pop_expired(transport::Time now) {

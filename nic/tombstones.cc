@@ -40,10 +40,11 @@ std::size_t Tombstones::acknowledge(QpNumber number, const transport::wire::Mac&
                                     std::span<std::byte> frame) {
   assert(frame.size() >= kMaxFrameBytes);
   Tombstone& tombstone = entries_.at(to_integer(number)).tombstone;
-  const Packet packet{.bth = {.opcode = with_service(transport::wire::Opcode::kRcAcknowledge, tombstone.service),
-                              .destination_qp = tombstone.peer,
-                              .psn = tombstone.expected - 1},
-                      .aeth = {.syndrome = transport::kAckSyndrome, .msn = tombstone.msn}};
+  const Packet packet{
+      .bth = {.opcode = with_service(transport::wire::Opcode::kRcAcknowledge, tombstone.service),
+              .destination_qp = tombstone.peer,
+              .psn = tombstone.expected - 1},
+      .aeth = {.syndrome = transport::kAckSyndrome, .msn = tombstone.msn}};
   const std::size_t size = emit_headers(packet, frame.subspan(tombstone.path.header_bytes()));
   return tombstone.path.seal(frame, size, to);
 }

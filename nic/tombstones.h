@@ -1,4 +1,5 @@
-// Tombstones: what stays of destroyed queue pairs for a while, so that their peers' last requests come to an end.
+// Tombstones: what stays of destroyed queue pairs for a while, so that their peers' last requests come to an
+// end.
 #pragma once
 
 #include <chrono>
@@ -16,9 +17,10 @@
 
 namespace urnic::nic {
 
-/// A program destroys its queue pair when it has all it wants; its last acknowledgement may be lost, and the peer then
-/// repeats a request that nobody knows any more until it fails with "retry exceeded". So for kLifetime a tombstone
-/// acknowledges again what the queue pair had executed, and executes nothing. A READ cannot be repeated.
+/// A program destroys its queue pair when it has all it wants; its last acknowledgement may be lost, and the
+/// peer then repeats a request that nobody knows any more until it fails with "retry exceeded". So for
+/// kLifetime a tombstone acknowledges again what the queue pair had executed, and executes nothing. A READ
+/// cannot be repeated.
 ///
 /// All calls under the engine lock.
 class Tombstones {
@@ -44,9 +46,10 @@ class Tombstones {
   bool is_repeat(const transport::wire::Packet& packet, const transport::wire::Gid& source,
                  const transport::wire::Gid& destination, transport::Time now) const;
 
-  /// Writes the frame that acknowledges everything the queue pair had executed and returns its size. `frame` must
-  /// have room for kMaxFrameBytes. Only after is_repeat().
-  std::size_t acknowledge(transport::QpNumber number, const transport::wire::Mac& to, std::span<std::byte> frame);
+  /// Writes the frame that acknowledges everything the queue pair had executed and returns its size. `frame`
+  /// must have room for kMaxFrameBytes. Only after is_repeat().
+  std::size_t acknowledge(transport::QpNumber number, const transport::wire::Mac& to,
+                          std::span<std::byte> frame);
   static constexpr std::size_t kMaxFrameBytes = 62 + 16 + Path::kIcrcBytes;
 
  private:

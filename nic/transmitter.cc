@@ -41,8 +41,8 @@ bool Transmitter::send_neighbor_frames(Time now) {
   return sent;
 }
 
-/// Gives turns until there is nobody left or the round's share is used up. Responses and requests have shares of their
-/// own, so that neither keeps the other waiting for ever.
+/// Gives turns until there is nobody left or the round's share is used up. Responses and requests have shares
+/// of their own, so that neither keeps the other waiting for ever.
 bool Transmitter::serve(QueuePair* (Scheduler::*next)(), std::size_t packets_per_turn, Time now) {
   bool worked = false;
   std::size_t left = kPacketsPerRound;
@@ -74,8 +74,9 @@ bool Transmitter::serve(QueuePair* (Scheduler::*next)(), std::size_t packets_per
   return worked;
 }
 
-/// Finds the path and the peer's MAC. False when that is being asked for and the queue pair has to wait. A queue pair whose
-/// peer does not answer goes on as if it did, so that its retries run out, or its datagrams are lost.
+/// Finds the path and the peer's MAC. False when that is being asked for and the queue pair has to wait. A
+/// queue pair whose peer does not answer goes on as if it did, so that its retries run out, or its datagrams
+/// are lost.
 bool Transmitter::find_route(QueuePair& qp, Route& route, Time now) {
   if (is_connected(qp.attributes().type)) {
     if (qp.path().header_bytes() == 0) return true;
@@ -167,8 +168,8 @@ Transmitter::Turn Transmitter::give_raw_turn(QueuePair& qp, std::size_t quota, T
   return turn;
 }
 
-/// Polls the endpoint for a packet, into `room` if it is large enough for any packet, otherwise by way of a buffer that
-/// is. The size may be more than fits: then nothing was written.
+/// Polls the endpoint for a packet, into `room` if it is large enough for any packet, otherwise by way of a
+/// buffer that is. The size may be more than fits: then nothing was written.
 std::size_t Transmitter::poll_into(QueuePair& qp, std::span<std::byte> room, Time now) {
   const std::size_t largest = transport::kMaxPacketHeaderBytes + bytes(qp.endpoint().config().path_mtu);
   if (room.size() >= largest) return qp.endpoint().poll_transmit(room, now);

@@ -10,7 +10,9 @@ void XrcDomain::add(SharedReceiveQueue& srq) {
   receivers_[srq.number()] = {.end = srq.receive_end(nullptr), .completions = srq.attributes().completions};
 }
 
-void XrcDomain::remove(const SharedReceiveQueue& srq) { receivers_.erase(srq.number()); }
+void XrcDomain::remove(const SharedReceiveQueue& srq) {
+  receivers_.erase(srq.number());
+}
 
 const transport::ReceiveEnd* XrcDomain::find(std::uint32_t srq_number) {
   const Receiver* const found = find_receiver(srq_number);

@@ -13,8 +13,8 @@ struct DataOpcodes {
   wire::Opcode first, middle, last, only;
 };
 
-/// RC's opcodes for an operation that carries a payload, which is SEND and WRITE in their forms, and null for any other.
-/// wire::with_service() makes those of UC and XRC from them.
+/// RC's opcodes for an operation that carries a payload, which is SEND and WRITE in their forms, and null for
+/// any other. wire::with_service() makes those of UC and XRC from them.
 inline const DataOpcodes* find_data_opcodes(SendOperation operation) {
   using enum wire::Opcode;
   // In the order of SendOperation, of which they are the first.
@@ -25,7 +25,8 @@ inline const DataOpcodes* find_data_opcodes(SendOperation operation) {
       {kRcWriteFirst, kRcWriteMiddle, kRcWriteLast, kRcWriteOnly},
       {kRcWriteFirst, kRcWriteMiddle, kRcWriteLastWithImmediate, kRcWriteOnlyWithImmediate},
   };
-  return operation <= SendOperation::kWriteWithImmediate ? &kRows[static_cast<std::size_t>(operation)] : nullptr;
+  return operation <= SendOperation::kWriteWithImmediate ? &kRows[static_cast<std::size_t>(operation)]
+                                                         : nullptr;
 }
 
 constexpr wire::Opcode opcode_at(const DataOpcodes& opcodes, bool is_first, bool is_last) {

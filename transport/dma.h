@@ -40,8 +40,8 @@ enum class DmaStatus : std::uint8_t {
   kNotPresent,   ///< the memory itself is not there (on-demand paging)
 };
 
-/// In whose name memory is reached for: regions and type 1 windows look at the protection domain, type 2 windows at
-/// the queue pair too.
+/// In whose name memory is reached for: regions and type 1 windows look at the protection domain, type 2
+/// windows at the queue pair too.
 struct MemoryUser {
   PdId pd{};
   QpNumber qp{};
@@ -49,9 +49,9 @@ struct MemoryUser {
 
 /// What a BIND_MW work request asks for. A length of 0 unbinds.
 struct WindowBinding {
-  Rkey window{};      ///< a key that the window has, or had
-  Rkey new_rkey{};    ///< the key that it shall have
-  Lkey region{};      ///< the region that it opens
+  Rkey window{};    ///< a key that the window has, or had
+  Rkey new_rkey{};  ///< the key that it shall have
+  Lkey region{};    ///< the region that it opens
   std::uint64_t address = 0;
   std::uint64_t length = 0;  ///< bytes
   Access access = Access::kNone;
@@ -89,10 +89,11 @@ class Dma {
   virtual DmaStatus write_remote(const MemoryUser& user, Rkey rkey, std::uint64_t address,
                                  std::span<const std::byte> from) = 0;
 
-  /// The 64-bit number, in host order, at `address` (a multiple of 8) of `rkey` becomes `swap` if it is `compare`,
-  /// in one step for every thread of the process; `original` becomes what it was. Needs kRemoteAtomic.
-  virtual DmaStatus compare_swap(const MemoryUser& user, Rkey rkey, std::uint64_t address, std::uint64_t compare,
-                                 std::uint64_t swap, std::uint64_t& original) = 0;
+  /// The 64-bit number, in host order, at `address` (a multiple of 8) of `rkey` becomes `swap` if it is
+  /// `compare`, in one step for every thread of the process; `original` becomes what it was. Needs
+  /// kRemoteAtomic.
+  virtual DmaStatus compare_swap(const MemoryUser& user, Rkey rkey, std::uint64_t address,
+                                 std::uint64_t compare, std::uint64_t swap, std::uint64_t& original) = 0;
 
   /// The same, adding `add` modulo 2^64.
   virtual DmaStatus fetch_add(const MemoryUser& user, Rkey rkey, std::uint64_t address, std::uint64_t add,
@@ -102,8 +103,8 @@ class Dma {
   virtual DmaStatus write_remote_atomically(const MemoryUser& user, Rkey rkey, std::uint64_t address,
                                             std::span<const std::byte, 8> from) = 0;
 
-  /// Makes what was written to the range, or with kRegion to all of the region, visible to everybody, and with
-  /// kFlushPersistent in `access` safe from a loss of power. Needs `access`, which is flush rights only.
+  /// Makes what was written to the range, or with kRegion to all of the region, visible to everybody, and
+  /// with kFlushPersistent in `access` safe from a loss of power. Needs `access`, which is flush rights only.
   virtual DmaStatus flush(const MemoryUser& user, Rkey rkey, std::uint64_t address, std::uint64_t length,
                           FlushScope scope, Access access) = 0;
 
@@ -111,8 +112,8 @@ class Dma {
   /// (LOCAL_INV). Afterwards the key fits nothing. kNoAccess for keys that cannot be taken back.
   virtual DmaStatus invalidate(const MemoryUser& user, Rkey rkey) = 0;
 
-  /// Binds a window, in place of whatever it was bound to. kNoAccess: the region does not allow windows, or not this
-  /// access, or a type 2 window is still bound.
+  /// Binds a window, in place of whatever it was bound to. kNoAccess: the region does not allow windows, or
+  /// not this access, or a type 2 window is still bound.
   virtual DmaStatus bind_window(const MemoryUser& user, const WindowBinding& binding) = 0;
 };
 

@@ -32,8 +32,9 @@ class QpEventSink {
   virtual void on_qp_event(QpNumber qp, QpEvent event) = 0;
 };
 
-/// A deterministic state machine without input and output of its own. Inputs are the state changes and the on_*()
-/// calls, outputs the poll_*() calls; time is an argument. Completions go to the sinks given at creation.
+/// A deterministic state machine without input and output of its own. Inputs are the state changes and the
+/// on_*() calls, outputs the poll_*() calls; time is an argument. Completions go to the sinks given at
+/// creation.
 ///
 /// The contract for whoever drives it, under one lock: after any input, and after new work was posted,
 /// call poll_transmit() until it returns 0, and call on_timeout() once next_timeout() has passed.
@@ -50,8 +51,8 @@ class Endpoint {
   virtual void to_ready_to_receive(const QpConfig& config) = 0;
   /// Takes the requester's half of `config`; from SQD or SQE it goes on with what is posted.
   virtual void to_ready_to_send(const QpConfig& config) = 0;
-  /// From RTS: no more work requests are begun. With config.notify_when_drained the event follows once all that were
-  /// begun are done.
+  /// From RTS: no more work requests are begun. With config.notify_when_drained the event follows once all
+  /// that were begun are done.
   virtual void to_send_queue_drained(const QpConfig& config) = 0;
   /// Everything posted, now or later, completes as flushed at the next poll_transmit().
   virtual void to_error() = 0;
@@ -71,8 +72,8 @@ class Endpoint {
 
   // --- Packets and time ---
 
-  /// A packet for this queue pair that passed parse, ICRC, P_Key, service and address checks. `packet` is only
-  /// read during the call.
+  /// A packet for this queue pair that passed parse, ICRC, P_Key, service and address checks. `packet` is
+  /// only read during the call.
   virtual void on_packet(const wire::Packet& packet, Time now) = 0;
 
   /// The time next_timeout() named has come. Calling early or for nothing does no harm.
@@ -86,8 +87,8 @@ class Endpoint {
   /// have room for the largest packet of the path: headers (kMaxPacketHeaderBytes) + path MTU.
   virtual std::size_t poll_transmit(std::span<std::byte> out, Time now) = 0;
 
-  /// Where the packet goes that the next poll_transmit() writes, for services without a peer; 0 for the queue pair's own
-  /// path, and when there is nothing to send.
+  /// Where the packet goes that the next poll_transmit() writes, for services without a peer; 0 for the queue
+  /// pair's own path, and when there is nothing to send.
   virtual AddressHandleId next_destination() const { return AddressHandleId{}; }
 
   /// Whether an acknowledgement or a response waits to be sent. A receive completion must not become visible
@@ -97,7 +98,8 @@ class Endpoint {
   virtual void hurry() {}
 };
 
-/// The most that stands in front of a payload: BTH, XRCETH, RETH and immediate; or BTH, XRCETH and AtomicETH without one.
+/// The most that stands in front of a payload: BTH, XRCETH, RETH and immediate; or BTH, XRCETH and AtomicETH
+/// without one.
 inline constexpr std::size_t kMaxPacketHeaderBytes = 52;
 
 }  // namespace urnic::transport

@@ -26,7 +26,8 @@ enum class RefusalReason : std::uint8_t {
   kInvalidate,        ///< the key that a SEND takes back cannot be taken back; see RefusedRequest::memory
 };
 
-/// A request of the peer's that a responder refused for good. Where a reason needs them, the other members are meaningful.
+/// A request of the peer's that a responder refused for good. Where a reason needs them, the other members
+/// are meaningful.
 struct RefusedRequest {
   RefusalReason reason{};
   DmaStatus memory = DmaStatus::kOk;
@@ -47,8 +48,8 @@ struct LocalFault {
   bool is_write = false;
 };
 
-/// Called in the middle of whatever the endpoint does, before the completion or event that tells the program. Must not call
-/// the endpoint's inputs. Nothing here happens while all goes well, but for timeouts.
+/// Called in the middle of whatever the endpoint does, before the completion or event that tells the program.
+/// Must not call the endpoint's inputs. Nothing here happens while all goes well, but for timeouts.
 class QpObserver {
  public:
   virtual ~QpObserver() = default;

@@ -34,7 +34,8 @@ void OpenReceive::complete(Completion completion) {
 void OpenReceive::fail(CompletionStatus status) {
   around_.counters.add(Counter::kReceiveCompletionError);
   if (around_.observer != nullptr && status == CompletionStatus::kLocalProtectionError) {
-    around_.observer->on_local_fault({.elements = wqe_.elements(), .pd = around_.receiver.pd, .is_write = true});
+    around_.observer->on_local_fault(
+        {.elements = wqe_.elements(), .pd = around_.receiver.pd, .is_write = true});
   }
   report_failure(status);
 }

@@ -10,8 +10,8 @@
 
 namespace urnic::transport {
 
-/// Attributes of one end. The responder uses those of RTR, the requester those of RTS; a service uses those that it
-/// has: an unreliable connection no timers, a datagram queue pair no peer.
+/// Attributes of one end. The responder uses those of RTR, the requester those of RTS; a service uses those
+/// that it has: an unreliable connection no timers, a datagram queue pair no peer.
 struct QpConfig {
   wire::Service service = wire::Service::kRc;  ///< kRc, kUc, kUd or kXrc
   QpNumber local_qp{};
@@ -20,9 +20,10 @@ struct QpConfig {
   Access access = Access::kNone;  ///< what the peer may do on this queue pair
 
   PathMtu path_mtu = PathMtu::k1024;
-  Psn receive_psn;                           ///< the first one expected from the peer
-  std::uint8_t max_responder_resources = 1;  ///< READs and atomics the peer may have outstanding (max_dest_rd_atomic)
-  std::uint8_t min_rnr_timer = 0;            ///< code 0..31 sent in RNR NAKs (fact 35)
+  Psn receive_psn;  ///< the first one expected from the peer
+  std::uint8_t max_responder_resources =
+      1;                           ///< READs and atomics the peer may have outstanding (max_dest_rd_atomic)
+  std::uint8_t min_rnr_timer = 0;  ///< code 0..31 sent in RNR NAKs (fact 35)
 
   Psn send_psn;                          ///< the first one sent
   std::uint8_t max_reads_in_flight = 1;  ///< READs and atomics we may have outstanding (max_rd_atomic)

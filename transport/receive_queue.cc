@@ -47,7 +47,8 @@ void ReceiveQueue::exchange_rings(ReceiveQueue& other) {
   for (std::uint32_t i = 0; i < waiting; ++i) {
     const std::size_t from = (head + i) & mask_;
     other.headers_[i] = headers_[from];
-    std::copy_n(&sges_[from * limits_.sges], headers_[from].sge_count, &other.sges_[std::size_t{i} * limits_.sges]);
+    std::copy_n(&sges_[from * limits_.sges], headers_[from].sge_count,
+                &other.sges_[std::size_t{i} * limits_.sges]);
   }
   std::swap(limits_, other.limits_);
   std::swap(mask_, other.mask_);

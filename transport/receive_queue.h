@@ -63,7 +63,9 @@ class ReceiveQueue {
   }
 
   /// The room in bytes of the oldest work request. Only while not is_empty().
-  std::uint32_t front_length() const { return headers_[head_.load(std::memory_order_relaxed) & mask_].length; }
+  std::uint32_t front_length() const {
+    return headers_[head_.load(std::memory_order_relaxed) & mask_].length;
+  }
 
   /// Moves the oldest work request into `to`; false when there is none.
   bool take(ReceiveWqe& to);
@@ -72,8 +74,8 @@ class ReceiveQueue {
   std::uint32_t size() const {
     return tail_.load(std::memory_order_acquire) - head_.load(std::memory_order_relaxed);
   }
-  /// The limit of a shared queue: once fewer than `limit` work requests are left after one was taken, `sink` is told,
-  /// once. 0 disarms. `sink` must outlive the queue.
+  /// The limit of a shared queue: once fewer than `limit` work requests are left after one was taken, `sink`
+  /// is told, once. 0 disarms. `sink` must outlive the queue.
   void arm_limit(std::uint32_t limit, LimitSink* sink) {
     limit_ = limit;
     limit_sink_ = sink;
@@ -83,8 +85,9 @@ class ReceiveQueue {
   /// Drops everything; only while nobody posts (queue pair to RESET).
   void clear();
 
-  /// Takes the rings of `other`, which is empty, and goes on there with all that waits; `other` has the old ones then.
-  /// It has as many elements per work request and holds what waits. Only while neither side does anything.
+  /// Takes the rings of `other`, which is empty, and goes on there with all that waits; `other` has the old
+  /// ones then. It has as many elements per work request and holds what waits. Only while neither side does
+  /// anything.
   void exchange_rings(ReceiveQueue& other);
 
  private:

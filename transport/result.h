@@ -1,7 +1,8 @@
 // Result: a value or the reason why there is none.
 #pragma once
 
-// Not <boost/outcome/result.hpp>: it includes Boost.System and Boost.Exception, which cost every file two seconds.
+// Not <boost/outcome/result.hpp>: it includes Boost.System and Boost.Exception, which cost every file two
+// seconds.
 #include <boost/outcome/basic_result.hpp>
 #include <boost/outcome/policy/all_narrow.hpp>
 #include <boost/outcome/success_failure.hpp>

@@ -5,7 +5,8 @@
 namespace urnic::transport {
 namespace {
 
-/// Calls copy(element, offset into it, bytes) for each element that has a part of the `size` bytes from `offset` on.
+/// Calls copy(element, offset into it, bytes) for each element that has a part of the `size` bytes from
+/// `offset` on.
 template <typename Copy>
 DmaStatus for_each_part(std::span<const Sge> elements, std::uint32_t offset, std::size_t size, Copy copy) {
   for (const Sge& element : elements) {
@@ -25,21 +26,24 @@ DmaStatus for_each_part(std::span<const Sge> elements, std::uint32_t offset, std
 
 }  // namespace
 
-DmaStatus gather(Dma& dma, PdId pd, std::span<const Sge> elements, std::uint32_t offset, std::span<std::byte> to) {
-  return for_each_part(elements, offset, to.size(), [&](const Sge& element, std::uint32_t at, std::size_t size) {
-    const DmaStatus status = dma.read_local(pd, element.lkey, element.address + at, to.first(size));
-    to = to.subspan(size);
-    return status;
-  });
+DmaStatus gather(Dma& dma, PdId pd, std::span<const Sge> elements, std::uint32_t offset,
+                 std::span<std::byte> to) {
+  return for_each_part(
+      elements, offset, to.size(), [&](const Sge& element, std::uint32_t at, std::size_t size) {
+        const DmaStatus status = dma.read_local(pd, element.lkey, element.address + at, to.first(size));
+        to = to.subspan(size);
+        return status;
+      });
 }
 
 DmaStatus scatter(Dma& dma, PdId pd, std::span<const Sge> elements, std::uint32_t offset,
                   std::span<const std::byte> from) {
-  return for_each_part(elements, offset, from.size(), [&](const Sge& element, std::uint32_t at, std::size_t size) {
-    const DmaStatus status = dma.write_local(pd, element.lkey, element.address + at, from.first(size));
-    from = from.subspan(size);
-    return status;
-  });
+  return for_each_part(
+      elements, offset, from.size(), [&](const Sge& element, std::uint32_t at, std::size_t size) {
+        const DmaStatus status = dma.write_local(pd, element.lkey, element.address + at, from.first(size));
+        from = from.subspan(size);
+        return status;
+      });
 }
 
 }  // namespace urnic::transport

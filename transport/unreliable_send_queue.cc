@@ -63,7 +63,8 @@ bool UnreliableSendQueue::read(std::span<std::byte> to) const {
 }
 
 void UnreliableSendQueue::do_local_work() {
-  const CompletionStatus status = transport::do_local_work(around_.dma, memory_user(config_), current().request);
+  const CompletionStatus status =
+      transport::do_local_work(around_.dma, memory_user(config_), current().request);
   if (status == CompletionStatus::kSuccess) {
     retire(status);
   } else {
@@ -75,7 +76,8 @@ std::size_t UnreliableSendQueue::fail(CompletionStatus status) {
   around_.counters.add(Counter::kSendCompletionError);
   if (around_.observer != nullptr && status == CompletionStatus::kLocalProtectionError) {
     const SendQueue& queue = around_.send_queue;
-    around_.observer->on_local_fault({.elements = queue.sges(queue.head()), .pd = config_.pd, .is_write = false});
+    around_.observer->on_local_fault(
+        {.elements = queue.sges(queue.head()), .pd = config_.pd, .is_write = false});
   }
   has_failed_ = true;
   retire(status);

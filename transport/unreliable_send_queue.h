@@ -47,8 +47,8 @@ class UnreliableSendQueue {
   /// is 0.
   std::size_t send(wire::Packet& packet, std::uint32_t size, std::span<std::byte> out);
 
-  /// The same for a message that leaves whole and as it is, with nothing in front or behind. `out` must have room
-  /// for it.
+  /// The same for a message that leaves whole and as it is, with nothing in front or behind. `out` must have
+  /// room for it.
   std::size_t send_bare(std::span<std::byte> out);
 
   /// Does and completes what needs no packet; what cannot be done fails.

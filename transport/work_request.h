@@ -30,17 +30,21 @@ enum class SendOperation : std::uint8_t {
   kBindWindow,
 };
 
-/// Whether the peer answers it with more than an acknowledgement: it then counts against max_rd_atomic, and an
-/// acknowledgement of something later does not complete it (fact 21).
+/// Whether the peer answers it with more than an acknowledgement: it then counts against max_rd_atomic, and
+/// an acknowledgement of something later does not complete it (fact 21).
 constexpr bool has_response(SendOperation operation) {
   return operation >= SendOperation::kRead && operation <= SendOperation::kAtomicWrite;
 }
-constexpr bool is_send(SendOperation operation) { return operation <= SendOperation::kSendWithInvalidate; }
+constexpr bool is_send(SendOperation operation) {
+  return operation <= SendOperation::kSendWithInvalidate;
+}
 constexpr bool is_atomic(SendOperation operation) {
   return operation == SendOperation::kCompareSwap || operation == SendOperation::kFetchAdd;
 }
 /// Whether the NIC does it alone, without a packet.
-constexpr bool is_local(SendOperation operation) { return operation >= SendOperation::kLocalInvalidate; }
+constexpr bool is_local(SendOperation operation) {
+  return operation >= SendOperation::kLocalInvalidate;
+}
 /// Whether the elements name memory that is sent; otherwise memory that is written, or none.
 constexpr bool sends_data(SendOperation operation) {
   return operation < SendOperation::kRead || operation == SendOperation::kAtomicWrite;
@@ -63,8 +67,8 @@ struct Flush {
   FlushScope scope = FlushScope::kRange;
 };
 
-/// What a program posts to a send queue, without its scatter/gather elements or inline bytes. Each operation and
-/// service reads what it needs.
+/// What a program posts to a send queue, without its scatter/gather elements or inline bytes. Each operation
+/// and service reads what it needs.
 struct SendRequest {
   std::uint64_t wr_id = 0;
   SendOperation operation = SendOperation::kSend;
@@ -74,13 +78,13 @@ struct SendRequest {
   std::uint32_t immediate = 0;  ///< the four bytes as they go on the wire (network order in memory)
   std::uint64_t remote_address = 0;
   Rkey rkey{};
-  Rkey invalidate_rkey{};            ///< of kSendWithInvalidate and kLocalInvalidate
-  std::uint64_t compare = 0;         ///< of kCompareSwap
-  std::uint64_t swap_or_add = 0;     ///< of kCompareSwap and kFetchAdd
-  std::uint32_t xrc_srq = 0;         ///< of XRC: where the peer receives
-  Destination destination{};         ///< of datagrams
-  Flush flush{};                     ///< of kFlush
-  WindowBinding binding{};           ///< of kBindWindow
+  Rkey invalidate_rkey{};         ///< of kSendWithInvalidate and kLocalInvalidate
+  std::uint64_t compare = 0;      ///< of kCompareSwap
+  std::uint64_t swap_or_add = 0;  ///< of kCompareSwap and kFetchAdd
+  std::uint32_t xrc_srq = 0;      ///< of XRC: where the peer receives
+  Destination destination{};      ///< of datagrams
+  Flush flush{};                  ///< of kFlush
+  WindowBinding binding{};        ///< of kBindWindow
 };
 
 /// What a program posts to a receive queue, without its scatter/gather elements.

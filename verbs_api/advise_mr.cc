@@ -34,8 +34,8 @@ int advise_mr(ibv_pd* pd, ibv_advise_mr_advice advice, std::uint32_t flags, ibv_
     if (known.number != number_in(advice)) continue;
     for (std::uint32_t i = 0; i < count; ++i) {
       const ibv_sge& element = elements[i];
-      const auto done = owner.nic().prefetch_memory(*Pd::of(pd).inner, element.lkey, element.addr, element.length,
-                                                    known.meaning);
+      const auto done = owner.nic().prefetch_memory(*Pd::of(pd).inner, element.lkey, element.addr,
+                                                    element.length, known.meaning);
       if (!done) return explain("advise_mr", done.error());
     }
     return 0;

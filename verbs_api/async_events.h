@@ -44,8 +44,8 @@ class AsyncEvents {
   std::deque<ibv_async_event> events_;
 };
 
-/// The device's event handlers: `qp` (QpHandles), `wq`, `srq` and `cq` are what was given as context when they were
-/// created.
+/// The device's event handlers: `qp` (QpHandles), `wq`, `srq` and `cq` are what was given as context when
+/// they were created.
 void deliver_qp_event(void* qp, transport::QpEvent event) noexcept;
 void deliver_wq_fatal(void* wq) noexcept;
 void deliver_srq_limit(void* srq) noexcept;

@@ -73,8 +73,8 @@ Context* Context::import(ibv_device& device, nic::Device& nic, std::shared_ptr<C
 
 bool Context::has_objects() const {
   return !pds.empty() || !mrs.empty() || !channels.empty() || !cqs.empty() || !qps.empty() || !srqs.empty() ||
-         !xrcds.empty() || !mws.empty() || !ahs.empty() || !dms.empty() || !tds.empty() ||
-         !flows.empty() || !counters.empty() || !wqs.empty() || !tables.empty();
+         !xrcds.empty() || !mws.empty() || !ahs.empty() || !dms.empty() || !tds.empty() || !flows.empty() ||
+         !counters.empty() || !wqs.empty() || !tables.empty();
 }
 
 void Context::close() {

@@ -61,8 +61,8 @@ class Context : public verbs_context {
     kFork,    ///< this is a child, and the parent opened it
   };
   void die(Death why) { death_.store(why, std::memory_order_relaxed); }
-  /// Whether every verb on it must fail with dead_error(), but for those that only tell what the device is, or need
-  /// nothing but memory: a forked child may ask them.
+  /// Whether every verb on it must fail with dead_error(), but for those that only tell what the device is,
+  /// or need nothing but memory: a forked child may ask them.
   bool is_dead() const { return death_.load(std::memory_order_relaxed) != Death::kAlive; }
   bool is_closed() const { return death_.load(std::memory_order_relaxed) == Death::kClosed; }
   bool is_forked() const { return death_.load(std::memory_order_relaxed) == Death::kFork; }

@@ -83,7 +83,8 @@ void offer_on_demand_paging(ibv_device_attr_ex& attributes) {
   constexpr std::uint32_t kRemote = IBV_ODP_SUPPORT_WRITE | IBV_ODP_SUPPORT_READ | IBV_ODP_SUPPORT_ATOMIC;
   attributes.odp_caps.general_caps = IBV_ODP_SUPPORT | IBV_ODP_SUPPORT_IMPLICIT;
   attributes.odp_caps.per_transport_caps.rc_odp_caps = kMessages | kRemote | IBV_ODP_SUPPORT_SRQ_RECV;
-  attributes.odp_caps.per_transport_caps.uc_odp_caps = kMessages | IBV_ODP_SUPPORT_WRITE | IBV_ODP_SUPPORT_SRQ_RECV;
+  attributes.odp_caps.per_transport_caps.uc_odp_caps =
+      kMessages | IBV_ODP_SUPPORT_WRITE | IBV_ODP_SUPPORT_SRQ_RECV;
   attributes.odp_caps.per_transport_caps.ud_odp_caps = kMessages | IBV_ODP_SUPPORT_SRQ_RECV;
   attributes.xrc_odp_caps = kMessages | kRemote | IBV_ODP_SUPPORT_SRQ_RECV;
 }

@@ -79,17 +79,16 @@ int free_dm(ibv_dm* dm) noexcept {
   return 0;
 }
 
-ibv_mr* register_dm(ibv_pd* pd, ibv_dm* dm, std::uint64_t offset, std::size_t length, unsigned int flags) noexcept {
+ibv_mr* register_dm(ibv_pd* pd, ibv_dm* dm, std::uint64_t offset, std::size_t length,
+                    unsigned int flags) noexcept {
   const auto wanted = parse_registration_flags(flags);
   if (!wanted) return fail(wanted.error());
   if (!wanted.value().is_zero_based || wanted.value().backing != nic::Backing::kMapped) return fail(EINVAL);
   if (dm == nullptr || dm->context != pd->context) return fail(EINVAL);
   const auto bytes = find(dm, offset, length);
   if (!bytes) return fail(EINVAL);
-  Mr* const mr = register_region(*pd, "reg_dm_mr",
-                                 {.access = wanted.value().access,
-                                  .length = length,
-                                  .memory = bytes.value().data()});
+  Mr* const mr = register_region(
+      *pd, "reg_dm_mr", {.access = wanted.value().access, .length = length, .memory = bytes.value().data()});
   if (mr == nullptr) return nullptr;
   mr->addr = nullptr;  // programs reach it through the NIC only
   mr->registration->is_zero_based = true;

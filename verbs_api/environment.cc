@@ -173,9 +173,9 @@ Result<std::uint16_t, Error> read_link_mtu(const PortSpec& port) {
   }
   const std::uint16_t most = carried.value().value_or(std::numeric_limits<std::uint16_t>::max());
   if (wanted.value() && *wanted.value() > most) {
-    return invalid(kName, fmt::format("{} {} carries no more than {}",
-                                      port.kind == PortSpec::Kind::kFabric ? "fabric" : "interface",
-                                      port.target, most));
+    return invalid(
+        kName, fmt::format("{} {} carries no more than {}",
+                           port.kind == PortSpec::Kind::kFabric ? "fabric" : "interface", port.target, most));
   }
   return wanted.value().value_or(std::min(most, kDefaultLinkMtu));
 }

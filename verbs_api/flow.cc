@@ -46,7 +46,8 @@ ibv_flow* create_flow(ibv_qp* qp, ibv_flow_attr* wanted) noexcept {
   if (wish.value().counters != nullptr) {
     wish.value().rule.counts = find_flow_counts(owner, wish.value().counters);
     if (wish.value().rule.counts == nullptr) {
-      return fail(explain("create_flow", {.code = EINVAL, .message = "these counters are not of this context"}));
+      return fail(
+          explain("create_flow", {.code = EINVAL, .message = "these counters are not of this context"}));
     }
   }
   return or_out_of_memory([&]() -> ibv_flow* {

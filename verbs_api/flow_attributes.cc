@@ -60,9 +60,9 @@ Fault read_ethernet(const std::byte* at, FlowWish& wish) {
   using transport::wire::Mac;
   const auto spec = load<ibv_flow_spec_eth>(at);
   wish.rule.ethernet = {.source = masked_address<Mac>(spec.val.src_mac, spec.mask.src_mac),
-                   .destination = masked_address<Mac>(spec.val.dst_mac, spec.mask.dst_mac),
-                   .ether_type = masked_16(spec.val.ether_type, spec.mask.ether_type),
-                   .vlan_tag = masked_16(spec.val.vlan_tag, spec.mask.vlan_tag)};
+                        .destination = masked_address<Mac>(spec.val.dst_mac, spec.mask.dst_mac),
+                        .ether_type = masked_16(spec.val.ether_type, spec.mask.ether_type),
+                        .vlan_tag = masked_16(spec.val.vlan_tag, spec.mask.vlan_tag)};
   return std::nullopt;
 }
 
@@ -70,7 +70,7 @@ Fault read_ipv4(const std::byte* at, FlowWish& wish) {
   using transport::wire::Ipv4Address;
   const auto spec = load<ibv_flow_spec_ipv4>(at);
   wish.rule.ipv4 = {.source = masked_address<Ipv4Address>(spec.val.src_ip, spec.mask.src_ip),
-               .destination = masked_address<Ipv4Address>(spec.val.dst_ip, spec.mask.dst_ip)};
+                    .destination = masked_address<Ipv4Address>(spec.val.dst_ip, spec.mask.dst_ip)};
   return std::nullopt;
 }
 
@@ -84,11 +84,11 @@ Fault read_extended_ipv4(const std::byte* at, FlowWish& wish) {
     return not_offered("of the flags of IPv4 a flow rule can name \"don't fragment\" (2)");
   }
   wish.rule.ipv4 = {.source = masked_address<Ipv4Address>(spec.val.src_ip, spec.mask.src_ip),
-               .destination = masked_address<Ipv4Address>(spec.val.dst_ip, spec.mask.dst_ip),
-               .protocol = {.value = spec.val.proto, .mask = spec.mask.proto},
-               .tos = {.value = spec.val.tos, .mask = spec.mask.tos},
-               .ttl = {.value = spec.val.ttl, .mask = spec.mask.ttl},
-               .flags = {.value = spec.val.flags, .mask = spec.mask.flags}};
+                    .destination = masked_address<Ipv4Address>(spec.val.dst_ip, spec.mask.dst_ip),
+                    .protocol = {.value = spec.val.proto, .mask = spec.mask.proto},
+                    .tos = {.value = spec.val.tos, .mask = spec.mask.tos},
+                    .ttl = {.value = spec.val.ttl, .mask = spec.mask.ttl},
+                    .flags = {.value = spec.val.flags, .mask = spec.mask.flags}};
   return std::nullopt;
 }
 
@@ -101,11 +101,11 @@ Fault read_ipv6(const std::byte* at, FlowWish& wish) {
     return invalid("an IPv6 flow label has 20 bits");
   }
   wish.rule.ipv6 = {.source = masked_address<Ipv6Address>(spec.val.src_ip, spec.mask.src_ip),
-               .destination = masked_address<Ipv6Address>(spec.val.dst_ip, spec.mask.dst_ip),
-               .flow_label = flow_label,
-               .next_header = {.value = spec.val.next_hdr, .mask = spec.mask.next_hdr},
-               .traffic_class = {.value = spec.val.traffic_class, .mask = spec.mask.traffic_class},
-               .hop_limit = {.value = spec.val.hop_limit, .mask = spec.mask.hop_limit}};
+                    .destination = masked_address<Ipv6Address>(spec.val.dst_ip, spec.mask.dst_ip),
+                    .flow_label = flow_label,
+                    .next_header = {.value = spec.val.next_hdr, .mask = spec.mask.next_hdr},
+                    .traffic_class = {.value = spec.val.traffic_class, .mask = spec.mask.traffic_class},
+                    .hop_limit = {.value = spec.val.hop_limit, .mask = spec.mask.hop_limit}};
   return std::nullopt;
 }
 
@@ -113,8 +113,8 @@ template <nic::PortProtocol kProtocol>
 Fault read_ports(const std::byte* at, FlowWish& wish) {
   const auto spec = load<ibv_flow_spec_tcp_udp>(at);
   wish.rule.ports = {.protocol = kProtocol,
-                .source = masked_16(spec.val.src_port, spec.mask.src_port),
-                .destination = masked_16(spec.val.dst_port, spec.mask.dst_port)};
+                     .source = masked_16(spec.val.src_port, spec.mask.src_port),
+                     .destination = masked_16(spec.val.dst_port, spec.mask.dst_port)};
   return std::nullopt;
 }
 
@@ -125,7 +125,8 @@ Fault read_count(const std::byte* at, FlowWish& wish) {
 
 /// What may be specified once.
 enum class Layer : std::uint8_t { kLink = 1, kNetwork = 2, kTransport = 4, kCount = 8 };
-/// So many layers a header can have, and so many specifications are read of attributes whose size covers none.
+/// So many layers a header can have, and so many specifications are read of attributes whose size covers
+/// none.
 constexpr unsigned kHeaderLayers = 3;
 
 struct SpecKind {
@@ -148,9 +149,8 @@ constexpr SpecKind kSpecKinds[] = {
 };
 
 constexpr std::uint32_t kOtherSpecs[] = {
-    IBV_FLOW_SPEC_ESP,           IBV_FLOW_SPEC_VXLAN_TUNNEL, IBV_FLOW_SPEC_GRE,
-    IBV_FLOW_SPEC_MPLS,          IBV_FLOW_SPEC_ACTION_TAG,   IBV_FLOW_SPEC_ACTION_DROP,
-    IBV_FLOW_SPEC_ACTION_HANDLE,
+    IBV_FLOW_SPEC_ESP,        IBV_FLOW_SPEC_VXLAN_TUNNEL, IBV_FLOW_SPEC_GRE,           IBV_FLOW_SPEC_MPLS,
+    IBV_FLOW_SPEC_ACTION_TAG, IBV_FLOW_SPEC_ACTION_DROP,  IBV_FLOW_SPEC_ACTION_HANDLE,
 };
 
 const SpecKind* find_kind(std::uint32_t type) {
@@ -170,7 +170,8 @@ Error refusal_of(std::uint32_t type) {
     is_known = is_known || other == outer;
   }
   return is_known
-             ? not_offered("flow rules know neither tunnels and what is in them, ESP and MPLS, nor actions but counting")
+             ? not_offered(
+                   "flow rules know neither tunnels and what is in them, ESP and MPLS, nor actions but counting")
              : invalid("a flow specification of a type that nobody knows");
 }
 
@@ -189,7 +190,8 @@ Fault read_specs(const ibv_flow_attr& attributes, FlowWish& wish) {
   unsigned layers = 0;
   for (unsigned i = 0; i < attributes.num_of_specs; ++i) {
     if (!is_bounded && i == kHeaderLayers) {
-      return invalid("there are more flow specifications than layers, and the attributes' size does not cover them");
+      return invalid(
+          "there are more flow specifications than layers, and the attributes' size does not cover them");
     }
     if (left < sizeof(SpecHeader)) {
       return invalid("the flow attributes' size does not cover their specifications");

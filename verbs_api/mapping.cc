@@ -15,8 +15,8 @@ Result<Mapping, int> Mapping::make(int fd, std::uint64_t offset, std::size_t len
   Mapping made;
   made.skipped_ = offset % page;
   made.length_ = length + made.skipped_;
-  void* const pages = mmap(nullptr, made.length_, writable ? PROT_READ | PROT_WRITE : PROT_READ, MAP_SHARED, fd,
-                           static_cast<off_t>(offset - made.skipped_));
+  void* const pages = mmap(nullptr, made.length_, writable ? PROT_READ | PROT_WRITE : PROT_READ, MAP_SHARED,
+                           fd, static_cast<off_t>(offset - made.skipped_));
   if (pages == MAP_FAILED) return errno;
   made.pages_ = pages;
   return made;

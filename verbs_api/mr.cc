@@ -42,7 +42,8 @@ void Mr::end() {
   if (is_imported || !registration->is_registered.exchange(false)) {
     return;
   }
-  const auto removed = Context::of(context).nic().deregister_memory(*registration->pd, registration->region.key);
+  const auto removed =
+      Context::of(context).nic().deregister_memory(*registration->pd, registration->region.key);
   if (!removed) {
     explain("close_device", removed.error());
   }
@@ -67,8 +68,8 @@ Mr* register_region(ibv_pd& pd, const char* verb, const MemoryRegion& wanted) {
   }
   return or_out_of_memory([&]() -> Mr* {
     auto created = std::make_unique<Mr>(pd);
-    const auto region = owner.nic().register_memory(*Pd::of(&pd).inner, wanted.memory, wanted.length, wanted.address,
-                                                    wanted.access, wanted.backing);
+    const auto region = owner.nic().register_memory(*Pd::of(&pd).inner, wanted.memory, wanted.length,
+                                                    wanted.address, wanted.access, wanted.backing);
     if (!region) {
       return fail(explain(verb, region.error()));
     }
@@ -89,7 +90,8 @@ Mr* register_region(ibv_pd& pd, const char* verb, const MemoryRegion& wanted) {
 
 namespace {
 
-ibv_mr* register_memory(ibv_pd* pd, void* memory, std::size_t length, std::uint64_t address, unsigned int flags) {
+ibv_mr* register_memory(ibv_pd* pd, void* memory, std::size_t length, std::uint64_t address,
+                        unsigned int flags) {
   const auto wanted = parse_registration_flags(flags);
   if (!wanted) {
     return fail(wanted.error());
@@ -122,7 +124,8 @@ ibv_mr* register_dma_buf(ibv_pd* pd, std::uint64_t offset, std::size_t length, s
   if (!is_plain) {
     return fail(EOPNOTSUPP);
   }
-  auto mapping = Mapping::make(fd, offset, length, allows(wanted.value().access, transport::Access::kLocalWrite));
+  auto mapping =
+      Mapping::make(fd, offset, length, allows(wanted.value().access, transport::Access::kLocalWrite));
   if (!mapping) {
     return fail(mapping.error());
   }
@@ -155,8 +158,8 @@ using urnic::verbs_api::explain;
 using urnic::verbs_api::Mr;
 using urnic::verbs_api::refuse;
 using urnic::verbs_api::register_dma_buf;
-using urnic::verbs_api::Registration;
 using urnic::verbs_api::register_memory;
+using urnic::verbs_api::Registration;
 
 extern "C" {
 

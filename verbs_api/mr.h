@@ -50,12 +50,12 @@ struct RegistrationFlags {
   bool is_zero_based;
 };
 
-/// Flags that a driver is free to ignore, such as relaxed ordering, are. EINVAL for what nobody knows, EOPNOTSUPP for huge
-/// pages without on-demand paging, which they are a hint for.
+/// Flags that a driver is free to ignore, such as relaxed ordering, are. EINVAL for what nobody knows,
+/// EOPNOTSUPP for huge pages without on-demand paging, which they are a hint for.
 Result<RegistrationFlags, int> parse_registration_flags(unsigned int flags);
 
-/// Registers `wanted` (but for its domain and key) and gives the program its region; `verb` is for the message when that
-/// fails. Null and errno then.
+/// Registers `wanted` (but for its domain and key) and gives the program its region; `verb` is for the
+/// message when that fails. Null and errno then.
 Mr* register_region(ibv_pd& pd, const char* verb, const nic::MemoryRegion& wanted);
 
 }  // namespace urnic::verbs_api

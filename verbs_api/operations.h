@@ -44,7 +44,8 @@ int advise_mr(ibv_pd* pd, ibv_advise_mr_advice advice, std::uint32_t flags, ibv_
               std::uint32_t count) noexcept;
 ibv_dm* alloc_dm(ibv_context* context, ibv_alloc_dm_attr* wanted) noexcept;
 int free_dm(ibv_dm* dm) noexcept;
-ibv_mr* register_dm(ibv_pd* pd, ibv_dm* dm, std::uint64_t offset, std::size_t length, unsigned int flags) noexcept;
+ibv_mr* register_dm(ibv_pd* pd, ibv_dm* dm, std::uint64_t offset, std::size_t length,
+                    unsigned int flags) noexcept;
 // parent_domain.cc
 ibv_td* alloc_td(ibv_context* context, ibv_td_init_attr* wanted) noexcept;
 int dealloc_td(ibv_td* td) noexcept;
@@ -59,7 +60,8 @@ ibv_flow* create_flow(ibv_qp* qp, ibv_flow_attr* wanted) noexcept;
 int destroy_flow(ibv_flow* flow) noexcept;
 ibv_counters* create_counters(ibv_context* context, ibv_counters_init_attr* wanted) noexcept;
 int attach_counters(ibv_counters* counters, ibv_counter_attach_attr* wanted, ibv_flow* flow) noexcept;
-int read_counters(ibv_counters* counters, std::uint64_t* values, std::uint32_t count, std::uint32_t flags) noexcept;
+int read_counters(ibv_counters* counters, std::uint64_t* values, std::uint32_t count,
+                  std::uint32_t flags) noexcept;
 int destroy_counters(ibv_counters* counters) noexcept;
 
 /// Fills a zeroed block. What stays null is not offered: programs find out by exactly that.

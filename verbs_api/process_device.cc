@@ -59,11 +59,10 @@ Result<std::unique_ptr<ProcessDevice::Made>, Error> ProcessDevice::make() {
       settings.device, made->clock, [&settings](const nic::PortSpec& spec, std::uint16_t link_mtu) {
         return open_port(settings, spec, link_mtu);
       });
-  made->device->set_event_handlers(
-      {.on_qp = deliver_qp_event,
-       .on_wq_fatal = deliver_wq_fatal,
-       .on_srq_limit = deliver_srq_limit,
-       .on_cq_overrun = deliver_cq_overrun});
+  made->device->set_event_handlers({.on_qp = deliver_qp_event,
+                                    .on_wq_fatal = deliver_wq_fatal,
+                                    .on_srq_limit = deliver_srq_limit,
+                                    .on_cq_overrun = deliver_cq_overrun});
   if (nic::FailureLog* const failures = made->device->failures()) {
     auto printer = nic::ReportPrinter::start(*failures, STDERR_FILENO);
     if (!printer) {

@@ -71,7 +71,7 @@ class ProcessDevice {
     XrcDomains xrc_domains;
     XrcTargets xrc_targets;
     std::unique_ptr<nic::ReportPrinter> printer;  // of the device's failures, if they are to be explained
-    std::unique_ptr<nic::StatusServer> status;  // of the device; from the first open context on
+    std::unique_ptr<nic::StatusServer> status;    // of the device; from the first open context on
   };
 
   ProcessDevice();

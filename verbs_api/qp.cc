@@ -53,8 +53,8 @@ void Qp::attach(std::shared_ptr<QpHandles> made) {
 
 void Qp::end() {
   const bool is_target = inner->attributes().type == nic::QpType::kXrcTarget;
-  const bool was_last = is_target ? ProcessDevice::instance().xrc_targets().close(*handles, *this)
-                                  : handles->remove(*this);
+  const bool was_last =
+      is_target ? ProcessDevice::instance().xrc_targets().close(*handles, *this) : handles->remove(*this);
   inner = nullptr;
   if (was_last) {
     Context::of(qp_base.context).nic().destroy_qp(std::move(handles->inner));
@@ -119,7 +119,8 @@ nic::QpCreateAttributes to_create_attributes(nic::QpType type, const ibv_qp_init
           .receive_queue = wanted.recv_cq != nullptr ? Cq::of(wanted.recv_cq).inner.get() : nullptr,
           .srq = wanted.srq != nullptr ? Srq::of(wanted.srq).inner.get() : nullptr,
           .xrc_domain = wanted.xrcd != nullptr ? Xrcd::of(wanted.xrcd).inner : nullptr,
-          .work_queues = wanted.rwq_ind_tbl != nullptr ? RwqIndTable::of(wanted.rwq_ind_tbl).inner.get() : nullptr,
+          .work_queues =
+              wanted.rwq_ind_tbl != nullptr ? RwqIndTable::of(wanted.rwq_ind_tbl).inner.get() : nullptr,
           .all_signaled = wanted.sq_sig_all != 0};
 }
 

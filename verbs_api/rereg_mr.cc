@@ -24,7 +24,9 @@ struct Wish {
 
 /// Why such a wish cannot be granted, as errno; 0 when it may be.
 int check(const Mr& mr, const Wish& wish) {
-  if ((wish.changes & ~static_cast<unsigned int>(IBV_REREG_MR_FLAGS_SUPPORTED)) != 0 || wish.changes == 0) return EINVAL;
+  if ((wish.changes & ~static_cast<unsigned int>(IBV_REREG_MR_FLAGS_SUPPORTED)) != 0 || wish.changes == 0) {
+    return EINVAL;
+  }
   if ((wish.changes & kTranslation) != 0 && (wish.memory == nullptr || wish.length == 0)) return EINVAL;
   if ((wish.changes & kDomain) != 0 && (wish.pd == nullptr || wish.pd->context != mr.context)) return EINVAL;
   const Registration& registration = *mr.registration;
@@ -86,7 +88,8 @@ int ibv_rereg_mr(ibv_mr* mr, int flags, ibv_pd* pd, void* addr, size_t length, i
   const auto region = changed(ours, wish, is_zero_based);
   if (!region) return refuse_input(region.error());
   ibv_pd* const domain = (wish.changes & kDomain) != 0 ? pd : mr->pd;
-  const auto registered = owner.nic().reregister_memory(*registration.pd, *Pd::of(domain).inner, region.value());
+  const auto registered =
+      owner.nic().reregister_memory(*registration.pd, *Pd::of(domain).inner, region.value());
   if (!registered) return refuse_input(explain("rereg_mr", registered.error()));
   registration.region = region.value();
   registration.pd = Pd::of(domain).inner;

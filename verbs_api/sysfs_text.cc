@@ -90,10 +90,10 @@ std::optional<std::string> sysfs_text(const nic::GidTable& gids, std::string_vie
 }
 
 std::vector<std::string> sysfs_names(const nic::GidTable& gids) {
-  std::vector<std::string> names = {"board_id",  "fw_ver",         "hca_type",        "node_desc",
-                                    "node_guid", "node_type",      "sys_image_guid",  "ports/1/state",
-                                    "ports/1/phys_state", "ports/1/link_layer", "ports/1/lid", "ports/1/sm_lid",
-                                    "ports/1/pkeys/0"};
+  std::vector<std::string> names = {
+      "board_id",    "fw_ver",         "hca_type",       "node_desc",          "node_guid",
+      "node_type",   "sys_image_guid", "ports/1/state",  "ports/1/phys_state", "ports/1/link_layer",
+      "ports/1/lid", "ports/1/sm_lid", "ports/1/pkeys/0"};
   for (std::size_t index = 0; index < nic::GidTable::kEntries; ++index) {
     names.push_back(fmt::format("ports/1/gids/{}", index));
     if (gids.at(index)) names.push_back(fmt::format("ports/1/gid_attrs/types/{}", index));

@@ -10,8 +10,8 @@
 
 namespace urnic::verbs_api {
 
-/// What the file `name` ("ports/1/state") in the device's directory contains, without a line feed; nothing for a file
-/// that is not there.
+/// What the file `name` ("ports/1/state") in the device's directory contains, without a line feed; nothing
+/// for a file that is not there.
 std::optional<std::string> sysfs_text(const nic::GidTable& gids, std::string_view name);
 
 /// All names that sysfs_text() knows.

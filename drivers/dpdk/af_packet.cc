@@ -51,13 +51,15 @@ Result<Interface, Error> look_up(const std::string& name) {
   ifreq request{};
   name.copy(request.ifr_name, IFNAMSIZ - 1);
   Interface found;
-  if (ioctl(any.get(), SIOCGIFINDEX, &request) != 0)
+  if (ioctl(any.get(), SIOCGIFINDEX, &request) != 0) {
     return interface_error(errno, name, std::strerror(errno));
+  }
   found.index = request.ifr_ifindex;
   if (ioctl(any.get(), SIOCGIFMTU, &request) != 0) return interface_error(errno, name, std::strerror(errno));
   found.mtu = request.ifr_mtu;
-  if (ioctl(any.get(), SIOCGIFFLAGS, &request) != 0)
+  if (ioctl(any.get(), SIOCGIFFLAGS, &request) != 0) {
     return interface_error(errno, name, std::strerror(errno));
+  }
   found.is_up = (request.ifr_flags & IFF_UP) != 0;
   return found;
 }

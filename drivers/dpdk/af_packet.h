@@ -17,9 +17,8 @@ Result<std::uint16_t, Error> interface_mtu(const std::string& name);
 /// in the interface's network namespace and a running EAL. The interface hears everything (promiscuous mode)
 /// while the port is open, because the NIC's MAC is not the interface's; nothing else about it changes.
 ///
-/// The host's own stack stays on the interface: the port sees what the host sends there too. DPDK puts its
-/// socket into a fanout group named by process id and interface, so two ports on one interface share its
-/// frames if their processes have the same id, in two containers for instance, or are the same.
+/// The host's own stack stays on the interface: the port sees what the host sends there too, and so does every
+/// port on the interface, whichever process it is in.
 Result<std::unique_ptr<nic::PacketPort>, Error> open_af_packet(const std::string& interface,
                                                                std::uint16_t link_mtu);
 

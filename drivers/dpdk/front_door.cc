@@ -67,8 +67,9 @@ Result<std::unique_ptr<FrontDoor>, Error> FrontDoor::open(const VhostSetup& setu
   std::unique_ptr<FrontDoor> door(new FrontDoor(setup, std::move(listener), link));
   door->closing_ = Descriptor(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!door->closing_) return Error{errno, fmt::format("cannot make a descriptor: {}", std::strerror(errno))};
-  if (const auto started = door->thread_.start("urnic-vhost", [it = door.get()] { it->run(); }); !started)
+  if (const auto started = door->thread_.start("urnic-vhost", [it = door.get()] { it->run(); }); !started) {
     return started.error();
+  }
   return door;
 }
 

@@ -90,8 +90,9 @@ Result<void, Error> check_socket_path(const std::string& path) {
                                   kMaxSocketPathBytes));
   }
   // DPDK separates the arguments of a device by commas and cannot quote them.
-  if (path.find(',') != std::string::npos)
+  if (path.find(',') != std::string::npos) {
     return path_error(EINVAL, path, "the path must not contain a comma");
+  }
   return success();
 }
 

@@ -112,8 +112,9 @@ Result<void, Error> start_switch(const std::string& program, const std::string& 
   if (!high) return start_error(program, errno);
   writer.reset();
   pid_t child = 0;
-  if (const int code = spawn(program, fabric, high.get(), child); code != 0)
+  if (const int code = spawn(program, fabric, high.get(), child); code != 0) {
     return start_error(program, code);
+  }
   high.reset();
   // It leaves a child of its own behind and ends at once. A program that waits for all its children may have
   // been faster.

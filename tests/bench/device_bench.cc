@@ -1,4 +1,5 @@
-// What idle queue pairs cost a busy one: a device that talks to itself, alone and among ten thousand connections.
+// What idle queue pairs cost a busy one: a device that talks to itself, alone and among ten thousand
+// connections.
 #include <benchmark/benchmark.h>
 
 #include "tests/bench/meter.h"

@@ -14,13 +14,14 @@
 
 namespace urnic::bench {
 
-/// Times the measured part of each iteration and nothing else. Under `valgrind --tool=callgrind --collect-atstart=no` the
-/// instructions of the same part are counted.
+/// Times the measured part of each iteration and nothing else. Under `valgrind --tool=callgrind
+/// --collect-atstart=no` the instructions of the same part are counted.
 class Meter {
  public:
   explicit Meter(benchmark::State& state) : state_(state) {}
   ~Meter() {
-    state_.counters["ns"] = benchmark::Counter(static_cast<double>(nanoseconds_) / static_cast<double>(packets_));
+    state_.counters["ns"] =
+        benchmark::Counter(static_cast<double>(nanoseconds_) / static_cast<double>(packets_));
     // Of the whole process, trial runs included, as callgrind counts.
     state_.counters["all_packets"] = static_cast<double>(all_packets_);
   }

@@ -55,7 +55,8 @@ void End::connect() {
 }
 
 void End::post_send(SendOperation operation, std::uint32_t length, const End& to) {
-  const std::array sges{Sge{.address = region_.address, .length = length, .lkey = transport::Lkey{region_.key}}};
+  const std::array sges{
+      Sge{.address = region_.address, .length = length, .lkey = transport::Lkey{region_.key}}};
   send_queue_.prepare({.operation = operation,
                        .signaled = true,
                        .remote_address = to.region_.address,
@@ -65,7 +66,8 @@ void End::post_send(SendOperation operation, std::uint32_t length, const End& to
 }
 
 void End::post_receive(std::uint32_t length) {
-  const std::array sges{Sge{.address = region_.address, .length = length, .lkey = transport::Lkey{region_.key}}};
+  const std::array sges{
+      Sge{.address = region_.address, .length = length, .lkey = transport::Lkey{region_.key}}};
   receive_queue_.prepare({}, sges, length);
   receive_queue_.publish();
 }

@@ -1,4 +1,5 @@
-// PacketPair: two endpoints of a reliable connection with real memory and real frames, for measuring one step at a time.
+// PacketPair: two endpoints of a reliable connection with real memory and real frames, for measuring one step
+// at a time.
 #pragma once
 
 #include <array>
@@ -33,10 +34,11 @@ class End final : private transport::CompletionSink, private transport::QpEventS
   void post_send(transport::SendOperation operation, std::uint32_t length, const End& to);
   void post_receive(std::uint32_t length);
 
-  /// The next packet, in a frame with an ICRC, written to `frame`; returns the frame's length, 0 when there is none.
+  /// The next packet, in a frame with an ICRC, written to `frame`; returns the frame's length, 0 when there
+  /// is none.
   std::size_t build(std::span<std::byte> frame);
-  /// Everything that a NIC does with a frame that it received: parsing, checks, ICRC, execution. Returns false when the
-  /// frame is not one for this end.
+  /// Everything that a NIC does with a frame that it received: parsing, checks, ICRC, execution. Returns
+  /// false when the frame is not one for this end.
   bool take(std::span<const std::byte> frame);
 
   std::uint64_t completions() const { return completions_; }

@@ -1,7 +1,7 @@
 // Fuzz target: a capture from anybody, through the whole of `urnic check`.
 //
-// The input is a sequence of frames: see capture_script.h. Nothing may crash, read out of bounds or grow without bound, and
-// the counts must add up.
+// The input is a sequence of frames: see capture_script.h. Nothing may crash, read out of bounds or grow
+// without bound, and the counts must add up.
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
@@ -58,7 +58,8 @@ void check_reports(const Checker& checker) {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace urnic::check;
   Checker checker(CheckOptions{.ladder_rows = 16});
-  urnic::fuzz::for_each_frame(data, size, [&](const RawFrame& raw) { checker.add(LinkType::kEthernet, raw); });
+  urnic::fuzz::for_each_frame(data, size,
+                              [&](const RawFrame& raw) { checker.add(LinkType::kEthernet, raw); });
   checker.finish();
   check_sums(checker);
   check_reports(checker);

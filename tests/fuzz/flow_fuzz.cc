@@ -1,8 +1,9 @@
 // Fuzz target: flow attributes from any program, and any frame by the rules that come of them.
 //
-// The input is a number of rules, the rules, and a frame. A rule is the length of its attributes, as one byte, and those:
-// struct ibv_flow_attr and the specifications behind it, which says its own size as programs must. Nothing may read beyond
-// the attributes or the frame, and who gets the frame must follow from what each rule alone says.
+// The input is a number of rules, the rules, and a frame. A rule is the length of its attributes, as one
+// byte, and those: struct ibv_flow_attr and the specifications behind it, which says its own size as programs
+// must. Nothing may read beyond the attributes or the frame, and who gets the frame must follow from what
+// each rule alone says.
 #include <infiniband/verbs.h>
 
 #include <algorithm>
@@ -81,7 +82,8 @@ Expected expect(const std::vector<FlowRule>& rules, std::span<const std::byte> f
     const bool can_trap = rule.kind == FlowKind::kNormal && rule.traps && matches(rule, headers);
     if (can_trap && (!trapping || rule.priority < *trapping)) trapping = rule.priority;
   }
-  const bool is_for_group = !frame.empty() && frame.size() >= 6 && (std::to_integer<unsigned>(frame[0]) & 1u) != 0;
+  const bool is_for_group =
+      !frame.empty() && frame.size() >= 6 && (std::to_integer<unsigned>(frame[0]) & 1u) != 0;
   for (std::size_t i = 0; i < rules.size(); ++i) {
     const FlowRule& rule = rules[i];
     const QpNumber qp{static_cast<std::uint32_t>(i + 1)};
@@ -127,7 +129,9 @@ void try_input(Bytes input) {
   require(verdict.is_trapped == expected.is_trapped, "a rule traps what matches it");
   require(set_of(verdict.receivers) == expected.receivers, "rules go by priority");
   require(set_of(table.take_unclaimed(frame)) == expected.by_default, "default rules take the rest");
-  for (std::size_t i = 0; i < rules.size(); ++i) table.remove_all_of(QpNumber{static_cast<std::uint32_t>(i + 1)});
+  for (std::size_t i = 0; i < rules.size(); ++i) {
+    table.remove_all_of(QpNumber{static_cast<std::uint32_t>(i + 1)});
+  }
   require(table.is_empty() && table.steer(frame).receivers.empty(), "no rule is left");
 }
 

@@ -67,8 +67,9 @@ class Script {
   Script& calls(const std::vector<Asked>& all) {
     Bytes bytes;
     for (const auto& [kind, which, first, second] : all) {
-      for (const std::uint8_t byte : {static_cast<std::uint8_t>(kind), which, first, second})
+      for (const std::uint8_t byte : {static_cast<std::uint8_t>(kind), which, first, second}) {
         bytes.push_back(std::byte{byte});
+      }
     }
     return step(Step::kCalls, 0, bytes);
   }

@@ -1,7 +1,7 @@
 // Fuzz target: what any process might say at its status socket, to the reader of `urnic stat`.
 //
-// The input is the text. Whatever is taken for a snapshot must be written down as one that says the same, and shown without
-// anything that steers a terminal.
+// The input is the text. Whatever is taken for a snapshot must be written down as one that says the same, and
+// shown without anything that steers a terminal.
 #include <algorithm>
 #include <cctype>
 #include <cstddef>
@@ -37,8 +37,8 @@ void read(std::string_view text) {
 
   const NicProcess process{.socket = "status.1.1", .pid = 1, .snapshot = snapshot.value()};
   const std::string table = table_of(std::span(&process, 1), std::span(&process, 1), 24);
-  const bool steers =
-      std::any_of(table.begin(), table.end(), [](unsigned char c) { return c != '\n' && std::iscntrl(c) != 0; });
+  const bool steers = std::any_of(table.begin(), table.end(),
+                                  [](unsigned char c) { return c != '\n' && std::iscntrl(c) != 0; });
   require(!steers, "a table has lines and nothing that steers a terminal");
 }
 

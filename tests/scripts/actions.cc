@@ -28,8 +28,9 @@ std::optional<Trouble> receive(Stage& stage, const Statement& statement) {
   if (statement.has("srq")) number = statement.number("srq");
   transport::ReceiveQueue* queue = stage.receive_queue(number);
   if (queue == nullptr) return script_error("there is no such receive queue");
-  if (!number && stage.endpoint().state() == QpState::kReset)
+  if (!number && stage.endpoint().state() == QpState::kReset) {
     return script_error("nothing can be posted in RESET");
+  }
   if (queue->is_full()) return script_error("the receive queue is full");
   const std::uint64_t length = statement.number("length", kDefaultReceiveBytes);
   const Elements elements =
@@ -71,8 +72,9 @@ std::optional<Trouble> modify(Stage& stage, const Statement& statement) {
 
 std::optional<Trouble> change_region(Stage& stage, const Statement& statement) {
   ScriptMemory::Region* region = stage.memory().region(statement.subject_as<Word>());
-  if (region == nullptr)
+  if (region == nullptr) {
     return script_error(fmt::format("there is no memory '{}'", statement.subject_as<Word>()));
+  }
   stage.note(statement.text);
   if (statement.verb == Verb::kDeregister) {
     region->is_registered = false;
@@ -108,9 +110,10 @@ bool is_action(Verb verb) {
 
 PlacedBytes bytes_at(Stage& stage, const Place& place, std::size_t length) {
   const auto bytes = stage.memory().bytes(place, length);
-  if (!bytes)
+  if (!bytes) {
     return {{},
             script_error(fmt::format("there are no {} bytes at {}+{}", length, place.name, place.offset))};
+  }
   return {*bytes, std::nullopt};
 }
 
@@ -162,8 +165,9 @@ std::optional<Trouble> act(Stage& stage, const Statement& statement) {
       return arrive(stage, statement);
     case Verb::kPass:
       stage.note(statement.text);
-      if (auto wrong = stage.pass(statement.subject_as<transport::Duration>()))
+      if (auto wrong = stage.pass(statement.subject_as<transport::Duration>())) {
         return Trouble{*std::move(wrong)};
+      }
       return std::nullopt;
     default:
       return script_error("not an action");

@@ -59,13 +59,15 @@ std::optional<Trouble> fill_packet(Stage& stage, const Statement& statement, Pac
     if (auto trouble = aim(stage, statement.get<Places>("to"), packet)) return trouble;
   }
   if (packet_number(packet, "dmalen") && !statement.has("dmalen")) {
-    if (!carries_payload(packet) || fills_the_path(packet))
+    if (!carries_payload(packet) || fills_the_path(packet)) {
       return script_error("this packet needs dmalen=...");
+    }
     packet.dmalen = packet.payload.size();
   }
   for (const Field& field : statement.fields) {
-    if (const auto* number = std::get_if<std::uint64_t>(&field.value))
+    if (const auto* number = std::get_if<std::uint64_t>(&field.value)) {
       set_packet_number(packet, field.name, *number);
+    }
   }
   return std::nullopt;
 }

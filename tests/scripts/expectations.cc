@@ -23,8 +23,9 @@ std::optional<Trouble> mismatch(std::string_view what, std::uint64_t wanted, std
 
 std::optional<Trouble> differs(std::string_view what, std::span<const std::byte> wanted,
                                std::span<const std::byte> is) {
-  if (wanted.size() != is.size())
+  if (wanted.size() != is.size()) {
     return mismatch(fmt::format("length of {}", what), wanted.size(), is.size());
+  }
   const auto [at, other] = std::mismatch(is.begin(), is.end(), wanted.begin());
   if (at == is.end()) return std::nullopt;
   return Trouble{fmt::format("{} differs from byte {} on: {:02x}, expected {:02x}", what, at - is.begin(),
@@ -122,8 +123,9 @@ std::optional<Trouble> compare_completion(const Statement& statement, const Comp
     if (auto trouble = mismatch("imm", statement.number("imm"), ntohl(is.immediate))) return trouble;
   }
   if (statement.has("inv")) {
-    if (auto trouble = mismatch("inv", statement.number("inv"), to_integer(is.invalidated_rkey)))
+    if (auto trouble = mismatch("inv", statement.number("inv"), to_integer(is.invalidated_rkey))) {
       return trouble;
+    }
   }
   if (statement.has("has-grh")) {
     if (auto trouble = mismatch("has-grh", statement.flag("has-grh"), is.has_grh)) return trouble;
@@ -148,8 +150,9 @@ std::optional<Trouble> expect_receive_completion(Stage& stage, const Statement& 
   const Outputs::Received came = completions.front();
   completions.pop_front();
   auto trouble = compare_completion(statement, came.completion);
-  if (!trouble && statement.has("srq"))
+  if (!trouble && statement.has("srq")) {
     trouble = mismatch("srq", statement.number("srq"), came.srq.value_or(0));
+  }
   if (trouble) trouble->message += "\n  came: " + describe(came.completion, "rcqe");
   return trouble;
 }
@@ -173,10 +176,12 @@ std::optional<Trouble> expect_flush(Stage& stage, const Statement& statement) {
   if (region == nullptr) return script_error(fmt::format("there is no memory '{}'", place.name));
   const bool is_whole = came.scope == transport::FlushScope::kRegion;
   if (auto trouble = mismatch("key", region->key, came.key)) return trouble;
-  if (statement.get_or<Word>("scope", "range") != (is_whole ? "region" : "range"))
+  if (statement.get_or<Word>("scope", "range") != (is_whole ? "region" : "range")) {
     return Trouble{"the scope is another"};
-  if (statement.has("rights") && statement.get<Access>("rights") != came.access)
+  }
+  if (statement.has("rights") && statement.get<Access>("rights") != came.access) {
     return Trouble{"the rights are others"};
+  }
   if (is_whole) return std::nullopt;
   if (auto trouble = mismatch("address", region->address + place.offset, came.address)) return trouble;
   if (place.length) return mismatch("length", *place.length, came.length);
@@ -200,8 +205,9 @@ std::optional<Trouble> expect_timer(Stage& stage, const Statement& statement) {
 
 std::optional<Trouble> expect_psns(Stage& stage, const Statement& statement) {
   if (statement.has("send")) {
-    if (auto trouble = mismatch("send", statement.number("send"), stage.endpoint().next_send_psn().value()))
+    if (auto trouble = mismatch("send", statement.number("send"), stage.endpoint().next_send_psn().value())) {
       return trouble;
+    }
   }
   if (!statement.has("receive")) return std::nullopt;
   return mismatch("receive", statement.number("receive"), stage.endpoint().next_receive_psn().value());
@@ -283,8 +289,9 @@ std::optional<std::string> first_unexpected(const Stage&, Outputs& outputs) {
     return "> " + describe(packet.fields) + fault;
   }
   if (!outputs.send_completions.empty()) return describe(outputs.send_completions.front(), "cqe");
-  if (!outputs.receive_completions.empty())
+  if (!outputs.receive_completions.empty()) {
     return describe(outputs.receive_completions.front().completion, "rcqe");
+  }
   if (!outputs.events.empty()) return "event " + outputs.events.front();
   return std::nullopt;
 }

@@ -171,15 +171,17 @@ DmaStatus ScriptMemory::flush(const MemoryUser& user, Rkey rkey, std::uint64_t a
   } else {
     reached = reach(user, to_integer(rkey), address, length, access);
   }
-  if (reached.status == DmaStatus::kOk)
+  if (reached.status == DmaStatus::kOk) {
     flushes_.push_back({to_integer(rkey), address, length, scope, access});
+  }
   return reached.status;
 }
 
 DmaStatus ScriptMemory::invalidate(const MemoryUser& user, Rkey rkey) {
   Window* window = window_of_key(to_integer(rkey));
-  if (window == nullptr)
+  if (window == nullptr) {
     return region_of_key(to_integer(rkey)) ? DmaStatus::kNoAccess : DmaStatus::kInvalidKey;
+  }
   if (window->type != 2 || !window->is_bound) return DmaStatus::kNoAccess;
   if (window->qp != user.qp) return DmaStatus::kWrongPd;
   window->is_bound = false;

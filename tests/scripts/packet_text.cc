@@ -318,8 +318,9 @@ Decoded decode(std::span<const std::byte> bytes) {
     return decoded;
   }
   packet.payload.assign(rest.begin(), rest.end() - static_cast<std::ptrdiff_t>(packet.pad));
-  if (encode(packet) != Octets(bytes.begin(), bytes.end()))
+  if (encode(packet) != Octets(bytes.begin(), bytes.end())) {
     decoded.fault = "reserved bits or padding are not zero";
+  }
   if (kind->payload == Payload::kNone && !packet.payload.empty()) decoded.fault = "has a payload";
   return decoded;
 }

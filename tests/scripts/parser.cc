@@ -153,8 +153,9 @@ std::optional<std::string> Parser::read_field(const VerbRule& rule, std::string_
 
 std::optional<std::string> Parser::check_whole(const VerbRule& rule) {
   for (const ValueRule& field : rule.fields) {
-    if (field.is_required && !statement_.has(field.name))
+    if (field.is_required && !statement_.has(field.name)) {
       return fmt::format("'{}' needs {}=...", rule.word, field.name);
+    }
   }
   if (rule.verb == Verb::kService) service_ = service_named(statement_.subject_as<Word>());
   if (rule.subject.form == Form::kPlaces && statement_.subject_as<std::vector<Place>>().size() != 1) {
@@ -173,14 +174,16 @@ std::optional<std::string> Parser::check_packet(const VerbRule& rule) const {
   for (const Field& field : statement_.fields) {
     const bool is_own = std::any_of(rule.fields.begin(), rule.fields.end(),
                                     [&](const ValueRule& own) { return own.name == field.name; });
-    if (!is_own && !packet_number(*packet, field.name))
+    if (!is_own && !packet_number(*packet, field.name)) {
       return fmt::format("{} carries no '{}'", name, field.name);
+    }
   }
   const bool has_contents = statement_.has("data") || statement_.has("fill") || statement_.has("bytes") ||
                             statement_.has("like-psn") || statement_.number("len") > 0;
   if (has_contents && !carries_payload(*packet)) return fmt::format("{} carries no payload", name);
-  if (statement_.has("to") && !packet_number(*packet, "va"))
+  if (statement_.has("to") && !packet_number(*packet, "va")) {
     return fmt::format("{} carries no address", name);
+  }
   return std::nullopt;
 }
 

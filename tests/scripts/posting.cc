@@ -26,8 +26,9 @@ SendOperation operation_of(const Statement& statement) {
   const Word& name = statement.subject_as<Word>();
   if (name == "send" && statement.has("inv")) return SendOperation::kSendWithInvalidate;
   if (name == "send") return statement.has("imm") ? SendOperation::kSendWithImmediate : SendOperation::kSend;
-  if (name == "write")
+  if (name == "write") {
     return statement.has("imm") ? SendOperation::kWriteWithImmediate : SendOperation::kWrite;
+  }
   if (name == "read") return SendOperation::kRead;
   if (name == "cas") return SendOperation::kCompareSwap;
   if (name == "add") return SendOperation::kFetchAdd;

@@ -23,16 +23,18 @@ std::optional<Failure> run_actions(Stage& stage, const std::vector<Statement>& s
       continue;
     }
     const auto unexpected = first_unexpected(stage, stage.outputs());
-    if (unexpected && !in_burst)
+    if (unexpected && !in_burst) {
       return failure_at(statement, {"before this, " + (kUnexpected + *unexpected)});
+    }
     in_burst = statement.flag("burst");
     if (auto trouble = act(stage, statement)) return failure_at(statement, *std::move(trouble));
   }
   if (auto unexpected = first_unexpected(stage, stage.outputs())) {
     return Failure{0, "end of the script", kUnexpected + *unexpected};
   }
-  if (!stage.memory().flushes().empty())
+  if (!stage.memory().flushes().empty()) {
     return Failure{0, "end of the script", "a FLUSH happened that nothing expected"};
+  }
   return std::nullopt;
 }
 
@@ -42,12 +44,14 @@ Outcome run_script(const Script& script) {
   Settings settings;
   for (const Statement& statement : script.statements) {
     if (!is_setting(statement.verb)) break;
-    if (auto trouble = apply_setting(settings, statement))
+    if (auto trouble = apply_setting(settings, statement)) {
       return {failure_at(statement, *std::move(trouble)), {}};
+    }
   }
   Stage stage(settings);
-  if (!stage.is_set())
+  if (!stage.is_set()) {
     return {failure_at(script.statements.front(), script_error("there is no endpoint of this service")), {}};
+  }
   Outcome outcome;
   outcome.failure = run_actions(stage, script.statements);
   outcome.ladder.assign(stage.ladder().begin(), stage.ladder().end());

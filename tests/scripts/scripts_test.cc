@@ -230,11 +230,12 @@ TEST(ScriptRunner, NoticesWhatIsOtherwise) {
 
 TEST(ScriptRunner, StopsScriptsThatDoTooMuch) {
   std::string lines = "resources 128\n";
-  for (int i = 0; i < 900; ++i)
+  for (int i = 0; i < 900; ++i) {
     lines += "< READ_REQUEST psn=" + std::to_string(100 + 128 * i) +
              " to=shared+0 dmalen=128KiB\n> READ_RESPONSE_FIRST\n> READ_RESPONSE_MIDDLE psn=" +
              std::to_string(101 + 128 * i) + ".." + std::to_string(100 + 128 * i + 126) +
              "\n> READ_RESPONSE_LAST\n";
+  }
   lines.resize(lines.find("\n", lines.size() / 4) + 1);
   EXPECT_THAT(outcome_of(lines), HasSubstr("more than 20000 packets and timers"));
 }

@@ -188,20 +188,24 @@ std::string Stage::find_fault(const PacketFields& packet) const {
   const std::string_view name = packet.name();
   const bool is_last = name.find("_LAST") != name.npos || name.find("_ONLY") != name.npos;
   const bool consumes_receive = name.substr(0, 5) == "SEND_" || name.find("_IMM") != name.npos;
-  if (static_cast<unsigned>(packet.service) << 5 != static_cast<unsigned>(config.service))
+  if (static_cast<unsigned>(packet.service) << 5 != static_cast<unsigned>(config.service)) {
     return "of another service";
+  }
   if (packet.pkey != 0xffff) return "P_Key is not 0xffff (fact 14)";
   if (packet.tver != 0) return "TVer is not 0 (fact 14)";
   if (packet.mig != 1) return "MigReq is not 1 (fact 15)";
   if (packet.becn != 0 || packet.fecn != 0) return "marked as congested";
-  if (packet.service != WireService::kUd && packet.dst != to_integer(config.remote_qp))
+  if (packet.service != WireService::kUd && packet.dst != to_integer(config.remote_qp)) {
     return "to another queue pair";
+  }
   if (packet.payload.size() > mtu) return "longer than the path MTU (fact 29)";
   if (fills_the_path(packet) && packet.payload.size() != mtu) return "shorter than the path MTU (fact 29)";
-  if (name.find("_LAST") != name.npos && packet.payload.empty())
+  if (name.find("_LAST") != name.npos && packet.payload.empty()) {
     return "a last packet without payload (fact 29)";
-  if (packet.se != 0 && !(is_last && consumes_receive))
+  }
+  if (packet.se != 0 && !(is_last && consumes_receive)) {
     return "solicited where nothing is received (fact 17)";
+  }
   return {};
 }
 

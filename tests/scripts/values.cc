@@ -159,8 +159,9 @@ std::optional<bool> read_flag(std::string_view text) {
 Result<Value, Complaint> read_bounded_number(const ValueRule& rule, std::string_view text) {
   const auto number = read_number(text);
   if (!number) return Complaint{fmt::format("'{}' is not a number (10, 0x1f, 64KiB)", text)};
-  if (*number > rule.most)
+  if (*number > rule.most) {
     return Complaint{fmt::format("{} is more than {}, the most that fits", text, rule.most)};
+  }
   return Value(*number);
 }
 

@@ -97,8 +97,9 @@ bool AtomicModel::take_what_fits(Position& position, bool changes) const {
   for (std::size_t queue = 0; queue < queues_.size(); ++queue) {
     if (position.next[queue] == queues_[queue].size()) continue;
     const Executed& entry = queues_[queue][position.next[queue]];
-    if (entry.fate != Fate::kSucceeded || entry.original != position.value || entry.ended < position.time)
+    if (entry.fate != Fate::kSucceeded || entry.original != position.value || entry.ended < position.time) {
       continue;
+    }
     if ((entry.request.applied_to(position.value) != position.value) != changes) continue;
     if (!first || entry.ended < queues_[*first][position.next[*first]].ended) first = queue;
   }

@@ -20,8 +20,8 @@ class SimClock final : public nic::Clock {
     now_ = time;
   }
 
-  /// From now on every look at the clock moves it. For the end of a world, where a device that waits for its peer
-  /// (Device::linger) must see its patience run out.
+  /// From now on every look at the clock moves it. For the end of a world, where a device that waits for its
+  /// peer (Device::linger) must see its patience run out.
   void run_by_itself(transport::Duration step) { step_ = step; }
 
  private:

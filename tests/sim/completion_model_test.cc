@@ -75,7 +75,8 @@ TEST_F(SendCompletionsTest, AfterAFailureEverythingIsFlushedEvenUnsignaled) {
   post(2, false);
   post(3);
   EXPECT_THAT(complete(send_completion(1, CompletionStatus::kRetryExceeded)), Eq(std::nullopt));
-  EXPECT_THAT(complete(send_completion(3, CompletionStatus::kWorkRequestFlushed)), Optional(HasSubstr("before 2")));
+  EXPECT_THAT(complete(send_completion(3, CompletionStatus::kWorkRequestFlushed)),
+              Optional(HasSubstr("before 2")));
 }
 
 TEST_F(SendCompletionsTest, ComplainsAboutSuccessAfterAFailure) {
@@ -100,7 +101,10 @@ TEST_F(SendCompletionsTest, ComplainsAboutASignaledOneThatWasNotFlushed) {
 class ReceiveCompletionsTest : public ::testing::Test {
  protected:
   static Completion receive(std::uint64_t wr_id) {
-    return {.wr_id = wr_id, .opcode = CompletionOpcode::kReceive, .byte_length = 100, .qp_number = QpNumber{7},
+    return {.wr_id = wr_id,
+            .opcode = CompletionOpcode::kReceive,
+            .byte_length = 100,
+            .qp_number = QpNumber{7},
             .source_qp = QpNumber{9}};
   }
   auto complete(const Completion& completion) { return model_.on_completion(completion, ended_); }

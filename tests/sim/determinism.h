@@ -9,8 +9,8 @@
 
 namespace urnic::sim {
 
-/// Runs the world of these options once more. A complaint unless every frame is sent and taken at the times that
-/// `trace_hash`, World::trace_hash() of the first run, stands for.
+/// Runs the world of these options once more. A complaint unless every frame is sent and taken at the times
+/// that `trace_hash`, World::trace_hash() of the first run, stands for.
 std::optional<Failure> check_determinism(const Options& options, std::uint64_t trace_hash);
 
 }  // namespace urnic::sim

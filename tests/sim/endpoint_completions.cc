@@ -72,7 +72,8 @@ void EndpointDriver::on_completion(const transport::Completion& completion) {
   ended_.clear();
   // Which receives of a shared queue are this queue pair's shows when they complete.
   if (is_receive && is_shared_receive(completion.wr_id)) receives_.on_posted(completion.wr_id);
-  const auto complaint = is_receive ? receives_.on_completion(completion, ended_) : sends_.on_completion(completion, ended_);
+  const auto complaint =
+      is_receive ? receives_.on_completion(completion, ended_) : sends_.on_completion(completion, ended_);
   if (complaint) {
     complain("completions", *complaint);
     return;
@@ -118,8 +119,9 @@ void EndpointDriver::on_succeeded(const Operation& operation) {
   }
   // From here on the NIC has no business with any of this memory, whatever the network still holds.
   if (!operation.is_inline) maybe_scribble(host_, operation.local);
-  if ((operation.places_data() || operation.is_read()) && !operation.in_chain)
+  if ((operation.places_data() || operation.is_read()) && !operation.in_chain) {
     maybe_scribble(peer_host_, {operation.remote});
+  }
 }
 
 void EndpointDriver::on_write_succeeded(const Operation& operation, const Progress& progress) {
@@ -203,10 +205,13 @@ void EndpointDriver::on_received(const Operation& operation) {
   windows_.on_taken_back();
 }
 
-// A queue pair that fails says nothing any more; its failure may be polled after the receive, or held back behind another's.
+// A queue pair that fails says nothing any more; its failure may be polled after the receive, or held back
+// behind another's.
 void EndpointDriver::on_polled() {
   const bool has_ended = missing_acknowledgement_ && responder().query().state == transport::QpState::kError;
-  if (missing_acknowledgement_ && !has_ended && !flush_is_legitimate()) complain("wire", *missing_acknowledgement_);
+  if (missing_acknowledgement_ && !has_ended && !flush_is_legitimate()) {
+    complain("wire", *missing_acknowledgement_);
+  }
   missing_acknowledgement_.reset();
   judge_drained();
 }

@@ -1,10 +1,11 @@
 #include "tests/sim/endpoint_driver.h"
-#include "tests/support/expected_opcode.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <utility>
+
+#include "tests/support/expected_opcode.h"
 
 namespace urnic::sim {
 namespace {

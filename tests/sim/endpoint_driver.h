@@ -157,7 +157,7 @@ class EndpointDriver final : private VolatileKey::User {
   EndpointDriver* peer_ = nullptr;
   std::unique_ptr<nic::QueuePair> qp_;
   std::unique_ptr<nic::QueuePair> target_;  // of XRC
-  Windows windows_;  // what we open for the peer
+  Windows windows_;                         // what we open for the peer
 
   std::uint32_t connection_ = 0;
   std::size_t next_operation_ = 0;

@@ -22,9 +22,12 @@ void EndpointDriver::judge_send_failure(const transport::Completion& completion)
       if (rewinds < scene_.options.retry_count) {
         complain("wire", fmt::format("gave up after {} of {} retries", rewinds, scene_.options.retry_count));
       }
-      if (const auto silence = peer_is_well() ? silence_of_responder() : Duration(0); silence > longest_silence()) {
-        complain("wire", fmt::format("retries exceeded because the responder has not acknowledged for {} us what it took",
-                                     silence.count() / 1000));
+      if (const auto silence = peer_is_well() ? silence_of_responder() : Duration(0);
+          silence > longest_silence()) {
+        complain(
+            "wire",
+            fmt::format("retries exceeded because the responder has not acknowledged for {} us what it took",
+                        silence.count() / 1000));
       }
       if (must_succeed()) complain("liveness", "retries exceeded on a network without faults");
       return;
@@ -82,7 +85,8 @@ bool EndpointDriver::must_succeed() const {
 }
 
 bool EndpointDriver::peer_is_well() const {
-  return !peer_->has_failed() && !peer_->flush_is_expected_ && !scene_.observer.flow(pair_, side_).has_refused();
+  return !peer_->has_failed() && !peer_->flush_is_expected_ &&
+         !scene_.observer.flow(pair_, side_).has_refused();
 }
 
 Duration EndpointDriver::silence_of_responder() const {

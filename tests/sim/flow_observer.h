@@ -179,7 +179,7 @@ class FlowObserver {
   Time owes_acknowledgement_since_ = transport::kNever;
   std::uint64_t owes_acknowledgement_of_ = 0;  // PSN
   std::deque<ReceiveTaker> receive_takers_;    // messages whose receives have not completed
-  std::optional<std::uint64_t> nak_out_;  // sequence NAK sent, and the packet has not come
+  std::optional<std::uint64_t> nak_out_;       // sequence NAK sent, and the packet has not come
   bool has_refused_ = false;
 };
 

@@ -38,8 +38,8 @@ void FlowObserver::on_request_taken(const WireView& packet, Time now) {
   }
 }
 
-// A request that the responder has, as it said before, is acknowledged again (fact 25). Of others nobody knows: it may have
-// refused them, or what came before them, and not come to say so.
+// A request that the responder has, as it said before, is acknowledged again (fact 25). Of others nobody
+// knows: it may have refused them, or what came before them, and not come to say so.
 void FlowObserver::note_acknowledgement_owed(const WireView& request, std::uint64_t psn, Time now) {
   if (psn >= answered_ || request.wants_response()) return;
   if (owes_acknowledgement_since_ == transport::kNever) owes_acknowledgement_since_ = now;
@@ -49,7 +49,8 @@ void FlowObserver::note_acknowledgement_owed(const WireView& request, std::uint6
 FlowObserver::Complaint FlowObserver::on_response_sent(const WireView& packet) {
   const std::uint64_t psn = extend(packet.psn);
   // A NAK says that it has not what it was asked about, nor anything behind it.
-  const bool settles = packet.is_ack() ? psn >= owes_acknowledgement_of_ : packet.kind == PacketKind::kAcknowledge;
+  const bool settles =
+      packet.is_ack() ? psn >= owes_acknowledgement_of_ : packet.kind == PacketKind::kAcknowledge;
   if (settles) owes_acknowledgement_since_ = transport::kNever;
   if (has_refused_) return "an answer after a refusal";
   if (packet.kind != PacketKind::kAcknowledge) return on_answer_sent(packet, psn);
@@ -66,8 +67,9 @@ FlowObserver::Complaint FlowObserver::on_answer_sent(const WireView& packet, std
   if (message == nullptr || !message->wants_response()) return "answers what was not asked";
   if (psn >= expected_) return "answers a request that has not come yet";
   const bool is_atomic_answer = packet.kind == PacketKind::kAtomicAcknowledge;
-  if (is_atomic_answer != (message->kind == PacketKind::kAtomic))
+  if (is_atomic_answer != (message->kind == PacketKind::kAtomic)) {
     return "answers with another kind of response (fact 32)";
+  }
   if (message->is_read()) return on_read_response_sent(packet, psn, *message);
 
   const bool is_only = packet.is_first && packet.is_last && packet.payload.empty();
@@ -89,11 +91,13 @@ FlowObserver::Complaint FlowObserver::on_read_response_sent(const WireView& pack
   const std::uint64_t offset = (psn - message.first) * limits_.mtu_bytes;
   const bool is_last = psn + 1 == message.end;
   const std::uint64_t size = std::min<std::uint64_t>(message.length - offset, limits_.mtu_bytes);
-  if (packet.payload.size() != size)
+  if (packet.payload.size() != size) {
     return fmt::format("{} bytes instead of {}", packet.payload.size(), size);
+  }
   if (packet.is_last != is_last) return "LAST where it is not the last, or the other way round";
-  if (!packet.is_first && psn != read_response_next_)
+  if (!packet.is_first && psn != read_response_next_) {
     return "neither FIRST nor the one after the last response";
+  }
   if (auto complaint = check_answered_before(message.first)) return complaint;
   read_response_next_ = psn + 1;
   answered_ = std::max(answered_, psn);

@@ -165,8 +165,9 @@ std::uint64_t Host::number_at(std::uint32_t offset) {
 
 std::optional<std::string> Host::check_atomics() {
   for (const auto& [offset, model] : atomics_) {
-    if (const auto complaint = model.judge(number_at(offset)))
+    if (const auto complaint = model.judge(number_at(offset))) {
       return fmt::format("at offset {}: {}", offset, *complaint);
+    }
   }
   return std::nullopt;
 }
@@ -302,7 +303,8 @@ std::unique_ptr<nic::QueuePair> Host::create_unreliable_qp(nic::QpType type, boo
 }
 
 transport::AddressHandleId Host::create_address_handle(const transport::wire::Gid& destination) {
-  return require(device_->create_address_handle(*pd_, {.destination = destination, .source_gid_index = gid_index()}));
+  return require(
+      device_->create_address_handle(*pd_, {.destination = destination, .source_gid_index = gid_index()}));
 }
 
 void Host::destroy_address_handle(transport::AddressHandleId handle) {
@@ -314,9 +316,13 @@ transport::wire::Gid Host::group() const {
   return Ipv6Address{{0xff, 0x1e, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x12, 0x34}};
 }
 
-void Host::join_group(nic::QueuePair& qp) { require(device_->attach_multicast(qp, group())); }
+void Host::join_group(nic::QueuePair& qp) {
+  require(device_->attach_multicast(qp, group()));
+}
 
-void Host::leave_group(nic::QueuePair& qp) { require(device_->detach_multicast(qp, group())); }
+void Host::leave_group(nic::QueuePair& qp) {
+  require(device_->detach_multicast(qp, group()));
+}
 
 transport::Sge Host::sge(const Range& range, bool unknown_lkey) const {
   const std::uint32_t key =

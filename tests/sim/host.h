@@ -62,7 +62,8 @@ class Host {
   QpEvents& events(std::uint32_t pair) { return events_[pair]; }
   /// Times that a shared queue had run low.
   std::uint32_t limit_events(std::size_t number) const { return limit_events_[number]; }
-  /// A completion queue that is not among queues(); its error event is counted in *overruns, if that is given.
+  /// A completion queue that is not among queues(); its error event is counted in *overruns, if that is
+  /// given.
   std::unique_ptr<nic::CompletionQueue> create_queue(std::uint32_t capacity, std::uint32_t* overruns);
   std::unique_ptr<nic::QueuePair> create_qp_on(nic::CompletionQueue& queue, std::uint32_t max_sends);
   /// One for datagrams or of an unreliable connection, which counts its events there.

@@ -6,9 +6,9 @@
 
 namespace urnic::sim {
 
-/// Destroys the hosts of `scene`, whose traffic is gone, and takes the frames out of its events. Complains when a device
-/// thinks that something is still in use, when its last word touches memory, and when a frame does not come back to
-/// `frames`.
+/// Destroys the hosts of `scene`, whose traffic is gone, and takes the frames out of its events. Complains
+/// when a device thinks that something is still in use, when its last word touches memory, and when a frame
+/// does not come back to `frames`.
 void take_down(Scene& scene, FramePool& frames);
 
 }  // namespace urnic::sim

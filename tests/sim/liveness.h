@@ -1,4 +1,5 @@
-// Liveness: the oracle that knows how long a world may go without getting on, and how long it may go on talking.
+// Liveness: the oracle that knows how long a world may go without getting on, and how long it may go on
+// talking.
 #pragma once
 
 #include "tests/sim/clock.h"
@@ -15,7 +16,8 @@ class Liveness {
   /// However bad the network is, somebody must get on within the time that the longest of all waits takes.
   void check_progress();
 
-  /// Everything has completed: late duplicates are still answered for a while, then nobody has anything to say.
+  /// Everything has completed: late duplicates are still answered for a while, then nobody has anything to
+  /// say.
   void begin_silence();
   /// When the silence has lasted long enough.
   Time silence_ends() const { return quiet_from_ + 4 * options_.effective_ack_timeout(); }

@@ -79,7 +79,8 @@ std::optional<std::string> MemoryModel::settle_either(const Range& range, Patter
   const auto before = expected(range);
   for (std::size_t i = 0; i < memory.size(); ++i) {
     if (memory[i] == before[i] || memory[i] == written[i]) continue;
-    return fmt::format("byte {} of {} is neither what it was nor what was to be written", i, to_string(range));
+    return fmt::format("byte {} of {} is neither what it was nor what was to be written", i,
+                       to_string(range));
   }
   std::ranges::copy(memory, before.begin());
   return std::nullopt;

@@ -31,7 +31,9 @@ class MemoryPlan {
   const Sizes& sizes() const { return sizes_; }
 
  private:
-  std::uint32_t& size_of(HostId host, Region region) { return sizes_[index(host)][static_cast<std::size_t>(region)]; }
+  std::uint32_t& size_of(HostId host, Region region) {
+    return sizes_[index(host)][static_cast<std::size_t>(region)];
+  }
 
   Random& random_;
   Sizes sizes_;

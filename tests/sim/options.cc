@@ -61,7 +61,8 @@ HostId draw_other_host(const Options& options, Random& random, HostId host) {
 void draw_topology(Options& options, Random& random) {
   options.hosts = random.chance(0.5) ? 2 : static_cast<std::uint32_t>(random.between(3, kMaxHosts));
   options.unreliable_pairs = random.chance(0.4) ? static_cast<std::uint32_t>(random.between(1, 2)) : 0;
-  options.datagram_hosts = random.chance(0.4) ? static_cast<std::uint32_t>(random.between(2, options.hosts)) : 0;
+  options.datagram_hosts =
+      random.chance(0.4) ? static_cast<std::uint32_t>(random.between(2, options.hosts)) : 0;
   const std::uint64_t least = (options.hosts + 1) / 2;
   options.pairs = static_cast<std::uint32_t>(random.between(least, least + 3));
   for (std::uint32_t pair = 0; pair <= options.pairs; ++pair) {
@@ -163,8 +164,9 @@ void draw_network(Options& options, Random& random, bool faults) {
   }
   if (!faults) return;
   const std::uint64_t partitions = random.chance(0.2) ? random.between(1, 3) : 0;
-  for (std::uint64_t i = 0; i < partitions; ++i)
+  for (std::uint64_t i = 0; i < partitions; ++i) {
     options.partitions.push_back(draw_partition(options, random));
+  }
   const std::uint64_t losses = random.chance(0.3) ? random.between(1, 4) : 0;
   for (std::uint64_t i = 0; i < losses; ++i) options.exact_losses.push_back(draw_exact_loss(options, random));
 }
@@ -258,9 +260,9 @@ std::string Options::to_string() const {
       send_depth, receive_depth, shared_receives, shared_unreliable ? "+unreliable" : "", xrc_receives,
       overruns, one_cq, microseconds_of(post_gap), microseconds_of(receive_gap), deliberate_errors, drains,
       unreliable_errors, deregistrations, volatile_keys);
-  text += fmt::format(" windows={} round={}us poll={}us stall={}x{}us port_full={} safety={}", windows_are_2a ? "2A" : "2B",
-                      microseconds_of(round_cost), microseconds_of(poll_delay), stall,
-                      microseconds_of(stall_time), port_full, safety_fraction);
+  text += fmt::format(" windows={} round={}us poll={}us stall={}x{}us port_full={} safety={}",
+                      windows_are_2a ? "2A" : "2B", microseconds_of(round_cost), microseconds_of(poll_delay),
+                      stall, microseconds_of(stall_time), port_full, safety_fraction);
   for (std::uint32_t pair = 0; pair < all_pairs(); ++pair) {
     text += fmt::format(" {}{}{}", name(ends[pair][0]), name(ends[pair][1]), is_xrc[pair] ? "(xrc)" : "");
   }

@@ -77,8 +77,8 @@ struct Options {
       ends{};  ///< by pair, the violator included: where its two queue pairs are
   transport::PathMtu path_mtu = transport::PathMtu::k1024;
   bool ipv6 = false;
-  std::uint32_t pairs = 1;  ///< of queue pairs, without the violator
-  bool violator = false;    ///< one more pair, whose work requests break rules on purpose
+  std::uint32_t pairs = 1;     ///< of queue pairs, without the violator
+  bool violator = false;       ///< one more pair, whose work requests break rules on purpose
   std::vector<bool> is_xrc{};  ///< by pair, the violator's last: XRC instead of RC
   std::uint32_t unreliable_pairs = 0;
   std::uint32_t datagram_hosts = 0;  ///< that send each other datagrams; 0 or 2 and more
@@ -103,14 +103,15 @@ struct Options {
   double chained = 0;  ///< WRITEs to, and READs of, a place that an earlier WRITE on the queue pair wrote
   std::uint32_t send_depth = 64;
   std::uint32_t receive_depth = 64;
-  std::uint32_t shared_receives = 0;  ///< in each host's shared receive queue; 0: every queue pair has its own
-  std::uint32_t xrc_receives = 0;     ///< in each of a host's shared receive queues for XRC
-  bool shared_unreliable = false;     ///< UC and UD receive into the shared queue too, if there is one
-  double unreliable_errors = 0;       ///< part of the UC and UD sends that cannot be sent
+  std::uint32_t shared_receives =
+      0;                           ///< in each host's shared receive queue; 0: every queue pair has its own
+  std::uint32_t xrc_receives = 0;  ///< in each of a host's shared receive queues for XRC
+  bool shared_unreliable = false;  ///< UC and UD receive into the shared queue too, if there is one
+  double unreliable_errors = 0;    ///< part of the UC and UD sends that cannot be sent
   std::uint32_t drains =
       0;  ///< times the send queue of a connection is drained (SQD), and as often of UC and UD
   bool overruns = false;  ///< one more program, which lets its completion queue overrun
-  bool one_cq = false;  ///< for all queues of a host
+  bool one_cq = false;    ///< for all queues of a host
   Duration post_gap{};
   Duration receive_gap{};
   std::uint32_t deliberate_errors = 0;  ///< times a healthy connection is moved to ERR and connected anew

@@ -64,7 +64,9 @@ void OverrunTraffic::begin() {
       // A WRITE of nothing needs no memory (fact 31).
       const auto status =
           batch.post({.wr_id = id, .operation = transport::SendOperation::kWrite, .signaled = true}, {});
-      if (status != nic::PostStatus::kPosted) complain(fmt::format("a WRITE was refused with {}", static_cast<int>(status)));
+      if (status != nic::PostStatus::kPosted) {
+        complain(fmt::format("a WRITE was refused with {}", static_cast<int>(status)));
+      }
       scene_.observer.flow(pair_, Side::kLeft).on_posted({});
     }
   }
@@ -84,9 +86,13 @@ void OverrunTraffic::judge() {
   if (ends_[0].qp->query().state != transport::QpState::kError) complain("the queue pair is not in ERR");
   std::vector<transport::Completion> completions(4 * std::size_t{queue.capacity()});
   const std::size_t count = queue.poll(completions);
-  if (count > queue.capacity()) complain(fmt::format("{} completions in a queue of {}", count, queue.capacity()));
+  if (count > queue.capacity()) {
+    complain(fmt::format("{} completions in a queue of {}", count, queue.capacity()));
+  }
   for (std::size_t i = 0; i < count; ++i) {
-    if (completions[i].wr_id != i + 1) complain(fmt::format("completion {} is of work request {}", i, completions[i].wr_id));
+    if (completions[i].wr_id != i + 1) {
+      complain(fmt::format("completion {} is of work request {}", i, completions[i].wr_id));
+    }
   }
   if (events_ > 1) complain(fmt::format("{} error events", events_));
 }

@@ -12,8 +12,9 @@
 
 namespace urnic::sim {
 
-/// Posts three times as many WRITEs as its completion queue holds and never polls. That must raise the queue's error
-/// event once and put the queue pair into ERR; what the queue held by then is intact and in order.
+/// Posts three times as many WRITEs as its completion queue holds and never polls. That must raise the
+/// queue's error event once and put the queue pair into ERR; what the queue held by then is intact and in
+/// order.
 class OverrunTraffic final : public Traffic {
  public:
   /// `pair` is the number of the connection for the wire observer; it goes from the first host to the second.

@@ -94,8 +94,9 @@ void PairDriver::connect_end(Side side, const std::array<Psn, 2>& first) {
   const Psn receive_psn = first[index(other(side))];
   EndpointDriver& peer = end(other(side));
   connect_queue_pair(side, end(side).requester(), peer.responder(), send_psn, receive_psn);
-  if (end(side).is_xrc())
+  if (end(side).is_xrc()) {
     connect_queue_pair(side, end(side).responder(), peer.requester(), send_psn, receive_psn);
+  }
   scene_.ring(scene_.host_of(index_, side));
 }
 

@@ -14,7 +14,8 @@ enum class Pattern : std::uint64_t {};
 namespace detail {
 
 inline std::uint64_t pattern_word(Pattern pattern, std::uint64_t word) {
-  std::uint64_t x = (static_cast<std::uint64_t>(pattern) * 0x9e3779b97f4a7c15u + word + 1) * 0xbf58476d1ce4e5b9u;
+  std::uint64_t x =
+      (static_cast<std::uint64_t>(pattern) * 0x9e3779b97f4a7c15u + word + 1) * 0xbf58476d1ce4e5b9u;
   return x ^ (x >> 29);
 }
 
@@ -39,14 +40,16 @@ void for_each_word(std::size_t size, Pattern pattern, std::uint64_t position, Pi
 
 /// Writes the bytes of `pattern` from `position` on.
 inline void fill(std::span<std::byte> to, Pattern pattern, std::uint64_t position = 0) {
-  detail::for_each_word(to.size(), pattern, position, [&](const std::byte* bytes, std::size_t at, std::size_t count) {
-    std::memcpy(&to[at], bytes, count);
-    return true;
-  });
+  detail::for_each_word(to.size(), pattern, position,
+                        [&](const std::byte* bytes, std::size_t at, std::size_t count) {
+                          std::memcpy(&to[at], bytes, count);
+                          return true;
+                        });
 }
 
 /// The offset of the first byte that is not as fill() makes it; bytes.size() when all are.
-inline std::size_t first_mismatch(std::span<const std::byte> bytes, Pattern pattern, std::uint64_t position = 0) {
+inline std::size_t first_mismatch(std::span<const std::byte> bytes, Pattern pattern,
+                                  std::uint64_t position = 0) {
   std::size_t result = bytes.size();
   detail::for_each_word(bytes.size(), pattern, position,
                         [&](const std::byte* expected, std::size_t at, std::size_t count) {

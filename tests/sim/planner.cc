@@ -33,7 +33,8 @@ bool is_aligned(const Operation& operation) {
 /// to one place, whose order on one queue pair says what must be left there.
 class Planner {
  public:
-  explicit Planner(const Options& options) : options_(options), random_(options.seed, Stream::kPlan), memory_(options.hosts, random_) {
+  explicit Planner(const Options& options)
+      : options_(options), random_(options.seed, Stream::kPlan), memory_(options.hosts, random_) {
     plans_.cells.resize(options.hosts);
     for (std::uint32_t host = 0; host < options.hosts; ++host) {
       for (std::uint32_t i = 0; i < kCells; ++i) {
@@ -118,8 +119,9 @@ void Planner::draw_plan(Plan& plan, std::uint32_t count, bool violator) {
     const bool names_memory = operation.is_write() || operation.is_read();
     operation.uses_volatile_key = names_memory && operation.remote.region == Region::kShared && !violator &&
                                   random_.chance(options_.volatile_keys);
-    if (!operation.is_local())
+    if (!operation.is_local()) {
       operation.local = memory_.allocate_pieces(requester_, Region::kPrivate, operation.length);
+    }
     plan.operations.push_back(std::move(operation));
     if (plan.operations.back().consumes_receive()) {
       draw_receive(plan);
@@ -147,8 +149,8 @@ void Planner::draw_remote(Plan& plan, Operation& operation, bool may_chain) {
                      .last = static_cast<std::uint32_t>(plan.operations.size())};
     }
   } else if (operation.is_read()) {
-    operation.remote =
-        memory_.allocate(responder_, random_.chance(0.5) ? Region::kReadable : Region::kShared, operation.length);
+    operation.remote = memory_.allocate(responder_, random_.chance(0.5) ? Region::kReadable : Region::kShared,
+                                        operation.length);
   }
 }
 
@@ -242,8 +244,9 @@ Violation Planner::pick_violation(const Operation& operation) {
   if (operation.kind == SendOperation::kSendWithInvalidate && random_.chance(0.5)) return kBadInvalidation;
   // Receives of a shared queue are for any message.
   if (operation.is_send() && is_xrc_) return random_.chance(0.5) ? kUnknownSrq : kUnknownLkey;
-  if (operation.is_send())
+  if (operation.is_send()) {
     return random_.pick(std::array{kReceiveTooSmall, kReceiveWithoutKey, kUnknownLkey});
+  }
   if (is_aligned(operation)) {
     return random_.pick(std::array{kUnknownRkey, kStaleRkey, kBeyondEnd, kBeforeStart, kNoRemoteRight,
                                    kWrongPd, kUnknownLkey, kMisaligned, kMisaligned});
@@ -366,8 +369,8 @@ void Planner::draw_unreliable() {
   for (std::uint32_t i = 0; i < options_.unreliable_pairs; ++i) {
     const auto left = random_.below(options_.hosts);
     const auto right = (left + random_.between(1, options_.hosts - 1)) % options_.hosts;
-    plans_.unreliable.push_back(draw_unreliable_plan(nic::QpType::kUc, {host_id(left), host_id(right)}, options_, random_,
-                                                     memory_, next_id_));
+    plans_.unreliable.push_back(draw_unreliable_plan(nic::QpType::kUc, {host_id(left), host_id(right)},
+                                                     options_, random_, memory_, next_id_));
   }
   if (options_.datagram_hosts == 0) return;
   std::vector<HostId> hosts;

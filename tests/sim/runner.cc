@@ -144,8 +144,9 @@ int run(const RunnerOptions& options, std::FILE* out) {
   const auto started = std::chrono::steady_clock::now();
   Report report;
   for (const std::uint64_t seed : seeds) {
-    if (options.verbose && !options.json)
+    if (options.verbose && !options.json) {
       fmt::print(out, "seed {}: {}\n", seed, Options::draw(seed).to_string());
+    }
     const bool twice = seeds.size() == 1 || seed % kDeterminismSample == 0;
     const SeedResult result = run_seed(seed, twice, trace.get());
     trace.reset();  // the first seed only
@@ -158,8 +159,9 @@ int run(const RunnerOptions& options, std::FILE* out) {
       std::fflush(out);
       if (report.failed.size() >= options.max_failures) break;
     }
-    if (shows_progress)
+    if (shows_progress) {
       fmt::print(stderr, "\r{} of {} seeds, {} failed ", report.seeds, seeds.size(), report.failed.size());
+    }
   }
   if (shows_progress) fmt::print(stderr, "\r\x1b[K");
   report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();

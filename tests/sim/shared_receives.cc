@@ -35,8 +35,9 @@ std::optional<std::string> SharedReceives::post() {
 
 std::optional<std::string> SharedReceives::arm(std::uint32_t limit) {
   if (auto complaint = check_limit()) return complaint;
-  if (const auto result = host_.srq(number_)->modify({.limit = limit}); !result)
+  if (const auto result = host_.srq(number_)->modify({.limit = limit}); !result) {
     return "arming the limit: " + result.error().message;
+  }
   armed_ = Armed{.limit = limit, .first = wr_id_of(newest_post_)};
   return std::nullopt;
 }
@@ -44,8 +45,9 @@ std::optional<std::string> SharedReceives::arm(std::uint32_t limit) {
 std::optional<std::string> SharedReceives::check_limit() {
   const std::uint32_t events = host_.limit_events(number_) - limit_events_;
   limit_events_ += events;
-  if (events > (armed_ ? 1u : 0u))
+  if (events > (armed_ ? 1u : 0u)) {
     return fmt::format("{} limit events where {} was armed", events, armed_ ? 1 : 0);
+  }
   if (events > 0) armed_.reset();
   const std::uint32_t limit = armed_ ? armed_->limit : 0;
   if (host_.srq(number_)->size().limit == limit) return std::nullopt;
@@ -60,8 +62,9 @@ std::optional<Range> SharedReceives::buffer_of(std::uint64_t wr_id) const {
 std::optional<std::string> SharedReceives::on_completion(std::uint64_t wr_id,
                                                          const std::optional<Data>& data) {
   const auto found = std::ranges::find(posted_, wr_id, &Posted::wr_id);
-  if (found == posted_.end())
+  if (found == posted_.end()) {
     return fmt::format("receive {:#x} of the shared queue is not outstanding", wr_id);
+  }
   const std::size_t index = found->buffer;
   newest_completed_ = std::max(newest_completed_, wr_id);
   posted_.erase(found);

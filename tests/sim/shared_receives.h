@@ -18,7 +18,9 @@ namespace urnic::sim {
 /// too.
 inline constexpr std::uint64_t kSharedBit = std::uint64_t{1} << 62;
 inline constexpr unsigned kSharedNumberShift = 56;
-constexpr bool is_shared_receive(std::uint64_t wr_id) { return (wr_id & kSharedBit) != 0; }
+constexpr bool is_shared_receive(std::uint64_t wr_id) {
+  return (wr_id & kSharedBit) != 0;
+}
 constexpr std::size_t shared_queue_of(std::uint64_t wr_id) {
   return wr_id >> kSharedNumberShift & 0x3f;
 }

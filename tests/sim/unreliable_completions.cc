@@ -40,8 +40,9 @@ void UnreliableTraffic::on_send_completion(std::size_t i, const transport::Compl
   Member& member = members_[i];
   if (completion.status != transport::CompletionStatus::kSuccess) on_send_error(i, completion);
   std::vector<Ended> ended;
-  if (const auto complaint = member.sends.on_completion(completion, ended))
+  if (const auto complaint = member.sends.on_completion(completion, ended)) {
     complain(i, "completions", *complaint);
+  }
   for (const Ended& end : ended) {
     const UnreliableMessage& message = message_of(i, end.wr_id);
     if (end.how != Ended::How::kSucceeded) {
@@ -73,10 +74,12 @@ void UnreliableTraffic::on_send_error(std::size_t i, const transport::Completion
   }
   scene_.coverage.add(Happening::kSendQueueError);
   // In SQD nothing is begun, so nothing can fail.
-  if (member.send_queue != SendQueue::kWorking)
+  if (member.send_queue != SendQueue::kWorking) {
     complain(i, "completions", "a message was begun in SQD or SQE");
-  if (member.qp->query().state != QpState::kSqError)
+  }
+  if (member.qp->query().state != QpState::kSqError) {
     complain(i, "completions", "the queue pair is not in SQE");
+  }
   member.send_queue = SendQueue::kFailed;
   flow_of(i).on_draining(true);
   schedule(Event::Kind::kQueueStep, i, scene_.random.between(microseconds(1), 10 * scene_.options.post_gap));
@@ -105,8 +108,9 @@ void UnreliableTraffic::on_receive_completion(std::size_t i, const transport::Co
   Member& member = members_[i];
   const std::uint64_t wr_id = completion.wr_id;
   const auto buffer = take_buffer(i, wr_id);
-  if (!buffer)
+  if (!buffer) {
     return complain(i, "completions", fmt::format("receive {:#x} completes, which is not due", wr_id));
+  }
   const bool is_flush = completion.status == transport::CompletionStatus::kWorkRequestFlushed;
   if (is_flush ? stage_ < Stage::kFlushing : completion.status != transport::CompletionStatus::kSuccess) {
     complain(i, "completions", fmt::format("receive {:#x}: {}", wr_id, to_string(completion.status)));
@@ -152,8 +156,9 @@ bool UnreliableTraffic::fits(std::size_t receiver, std::size_t sender, const Unr
                              const transport::Completion& completion, const Range& buffer) const {
   const bool is_for_us =
       message.to == receiver || (message.to == UnreliableMessage::kGroup && receiver != sender);
-  if (!is_for_us || !message.consumes_receive() || message.has_wrong_qkey || unsent_.contains(message.id))
+  if (!is_for_us || !message.consumes_receive() || message.has_wrong_qkey || unsent_.contains(message.id)) {
     return false;
+  }
   const std::uint32_t front = plan_.is_datagram() ? kGrhBytes : 0;
   if (completion.byte_length != front + message.length || completion.solicited != message.solicited ||
       completion.has_immediate != message.has_immediate() ||

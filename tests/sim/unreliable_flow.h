@@ -9,8 +9,8 @@
 
 namespace urnic::sim {
 
-/// Watches the packets of one queue pair (UC or UD): PSNs without a gap, nothing twice, messages whole and cut at the
-/// path MTU, no AckReq (fact 18), Q_Key and source of datagrams.
+/// Watches the packets of one queue pair (UC or UD): PSNs without a gap, nothing twice, messages whole and
+/// cut at the path MTU, no AckReq (fact 18), Q_Key and source of datagrams.
 class UnreliableFlow {
  public:
   struct Expectations {

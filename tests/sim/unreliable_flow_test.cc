@@ -16,7 +16,11 @@ constexpr std::uint32_t kMtu = 256;
 constexpr std::array<std::byte, 2 * kMtu> kPayload{};
 
 WireView packet(std::uint32_t psn, bool first, bool last, std::size_t size) {
-  return {.psn = psn, .kind = PacketKind::kSend, .is_first = first, .is_last = last, .source_qp = 7,
+  return {.psn = psn,
+          .kind = PacketKind::kSend,
+          .is_first = first,
+          .is_last = last,
+          .source_qp = 7,
           .payload = std::span(kPayload).first(size)};
 }
 

@@ -34,8 +34,8 @@ void draw_error(UnreliableMessage& message, bool is_datagram, Random& random) {
 
 }  // namespace
 
-UnreliablePlan draw_unreliable_plan(nic::QpType type, std::vector<HostId> hosts, const Options& options, Random& random,
-                                    MemoryPlan& memory, std::uint64_t& next_id) {
+UnreliablePlan draw_unreliable_plan(nic::QpType type, std::vector<HostId> hosts, const Options& options,
+                                    Random& random, MemoryPlan& memory, std::uint64_t& next_id) {
   const std::size_t members = hosts.size();
   UnreliablePlan plan{.type = type, .hosts = std::move(hosts)};
   plan.has_ample_buffers = random.chance(0.5);
@@ -46,7 +46,9 @@ UnreliablePlan draw_unreliable_plan(nic::QpType type, std::vector<HostId> hosts,
       UnreliableMessage message{.id = next_id++};
       const bool writes = !plan.is_datagram() && random.chance(0.5);
       message.kind = writes ? SendOperation::kWrite : SendOperation::kSend;
-      if (random.chance(0.5)) message.kind = writes ? SendOperation::kWriteWithImmediate : SendOperation::kSendWithImmediate;
+      if (random.chance(0.5)) {
+        message.kind = writes ? SendOperation::kWriteWithImmediate : SendOperation::kSendWithImmediate;
+      }
       message.length = draw_length(plan.is_datagram(), options, random);
       if (random.chance(options.unreliable_errors)) {
         draw_error(message, plan.is_datagram(), random);

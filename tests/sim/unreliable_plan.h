@@ -22,14 +22,15 @@ enum class SendError : std::uint8_t {
 /// A message that may get lost. Its id is its wr_id and names the pattern that it carries.
 struct UnreliableMessage {
   std::uint64_t id = 0;
-  transport::SendOperation kind = transport::SendOperation::kSend;  ///< SEND or WRITE, each with or without immediate
+  transport::SendOperation kind =
+      transport::SendOperation::kSend;  ///< SEND or WRITE, each with or without immediate
   std::uint32_t length = 0;
   std::uint32_t immediate = 0;
   bool signaled = true;
   bool solicited = false;
   bool has_wrong_qkey = false;  ///< nobody must receive it
   SendError error = SendError::kNone;
-  std::size_t to = 0;           ///< the member that shall get it, or kGroup
+  std::size_t to = 0;  ///< the member that shall get it, or kGroup
   Range source{};
   Range target{};  ///< of a WRITE
 
@@ -48,7 +49,7 @@ struct UnreliablePlan {
   nic::QpType type = nic::QpType::kUd;
   std::vector<HostId> hosts{};                             ///< of the members
   std::vector<std::vector<UnreliableMessage>> messages{};  ///< by the member that sends them
-  std::vector<std::vector<Range>> buffers{};               ///< by member: what it receives into, again and again
+  std::vector<std::vector<Range>> buffers{};  ///< by member: what it receives into, again and again
   /// There is a buffer for every message, so that none is lost for lack of one.
   bool has_ample_buffers = false;
   std::uint32_t longest_message = 0;  ///< in bytes, of those that can be sent
@@ -59,7 +60,7 @@ struct UnreliablePlan {
 /// In front of each datagram that is received (fact 42).
 inline constexpr std::uint32_t kGrhBytes = 40;
 
-UnreliablePlan draw_unreliable_plan(nic::QpType type, std::vector<HostId> hosts, const Options& options, Random& random,
-                                    MemoryPlan& memory, std::uint64_t& next_id);
+UnreliablePlan draw_unreliable_plan(nic::QpType type, std::vector<HostId> hosts, const Options& options,
+                                    Random& random, MemoryPlan& memory, std::uint64_t& next_id);
 
 }  // namespace urnic::sim

@@ -46,7 +46,9 @@ UnreliableTraffic::UnreliableTraffic(Scene& scene, std::uint32_t index, const Un
                   .events = std::make_unique<Host::QpEvents>(),
                   .shares_receives = scene.options.shared_unreliable};
     member.qp = scene.host(member.id).create_unreliable_qp(plan.type, member.shares_receives, *member.events);
-    for (std::size_t buffer = 0; buffer < plan.buffers[i].size(); ++buffer) member.free_buffers.push_back(buffer);
+    for (std::size_t buffer = 0; buffer < plan.buffers[i].size(); ++buffer) {
+      member.free_buffers.push_back(buffer);
+    }
     members_.push_back(std::move(member));
   }
 }
@@ -79,7 +81,9 @@ void UnreliableTraffic::begin() {
 
 void UnreliableTraffic::connect() {
   std::vector<std::uint32_t> first(members_.size());
-  for (std::uint32_t& psn : first) psn = scene_.options.psn_near_wrap ? 0xfffff0u : scene_.random.next() & 0xffffffu;
+  for (std::uint32_t& psn : first) {
+    psn = scene_.options.psn_near_wrap ? 0xfffff0u : scene_.random.next() & 0xffffffu;
+  }
   for (std::size_t i = 0; i < members_.size(); ++i) {
     Member& member = members_[i];
     require(member.qp->modify(to_init(plan_.is_datagram())));
@@ -147,7 +151,8 @@ void UnreliableTraffic::post_sends(std::size_t i) {
   const auto& messages = plan_.messages[i];
   {
     nic::QueuePair::SendBatch batch(*member.qp);
-    for (std::uint64_t left = scene_.random.between(1, 4); left > 0 && member.next_message < messages.size(); --left) {
+    for (std::uint64_t left = scene_.random.between(1, 4); left > 0 && member.next_message < messages.size();
+         --left) {
       if (!post(i, batch, messages[member.next_message])) break;
       ++member.next_message;
       scene_.referee.note_progress();
@@ -159,7 +164,8 @@ void UnreliableTraffic::post_sends(std::size_t i) {
   }
 }
 
-bool UnreliableTraffic::post(std::size_t i, nic::QueuePair::SendBatch& batch, const UnreliableMessage& message) {
+bool UnreliableTraffic::post(std::size_t i, nic::QueuePair::SendBatch& batch,
+                             const UnreliableMessage& message) {
   Member& member = members_[i];
   Host& host = scene_.host(member.id);
   host.memory().write(message.source, Pattern{message.id});
@@ -321,13 +327,15 @@ void UnreliableTraffic::finish() {
                                message.consumes_receive() && message.to != UnreliableMessage::kGroup &&
                                !unsent_.contains(message.id);
       if (!must_arrive || arrivals_[message.id * kMaxHosts + message.to] > 0) continue;
-      complain(i, "liveness", fmt::format("message {} did not arrive though the network lost nothing", message.id));
+      complain(i, "liveness",
+               fmt::format("message {} did not arrive though the network lost nothing", message.id));
     }
   }
 }
 
 bool UnreliableTraffic::may_arrive_twice() const {
-  return std::ranges::any_of(scene_.options.links, [](const LinkOptions& link) { return link.faults.duplication > 0; });
+  return std::ranges::any_of(scene_.options.links,
+                             [](const LinkOptions& link) { return link.faults.duplication > 0; });
 }
 
 bool UnreliableTraffic::keeps_order() const {
@@ -337,7 +345,8 @@ bool UnreliableTraffic::keeps_order() const {
 }
 
 std::size_t UnreliableTraffic::member_on(HostId host) const {
-  const auto found = std::ranges::find_if(members_, [host](const Member& member) { return member.id == host; });
+  const auto found =
+      std::ranges::find_if(members_, [host](const Member& member) { return member.id == host; });
   return static_cast<std::size_t>(found - members_.begin());
 }
 
@@ -355,8 +364,8 @@ std::string UnreliableTraffic::label(std::size_t member) const {
 std::string UnreliableTraffic::describe() const {
   std::string text;
   for (std::size_t i = 0; i < members_.size(); ++i) {
-    text += fmt::format("{}{}: posted {} of {}, {} outstanding", i > 0 ? "; " : "", label(i), members_[i].next_message,
-                        plan_.messages[i].size(), members_[i].sends.outstanding());
+    text += fmt::format("{}{}: posted {} of {}, {} outstanding", i > 0 ? "; " : "", label(i),
+                        members_[i].next_message, plan_.messages[i].size(), members_[i].sends.outstanding());
   }
   return text;
 }

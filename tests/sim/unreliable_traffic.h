@@ -1,4 +1,5 @@
-// UnreliableTraffic: applications that send datagrams, or use an unreliable connection, and what they may see.
+// UnreliableTraffic: applications that send datagrams, or use an unreliable connection, and what they may
+// see.
 #pragma once
 
 #include <cstdint>
@@ -85,7 +86,8 @@ class UnreliableTraffic final : public Traffic {
   void resume(std::size_t member);
   UnreliableFlow& flow_of(std::size_t member);
   const UnreliableMessage& message_of(std::size_t member, std::uint64_t wr_id) const;
-  const UnreliableMessage* find_sent(std::size_t receiver, const transport::Completion& completion, const Range& buffer);
+  const UnreliableMessage* find_sent(std::size_t receiver, const transport::Completion& completion,
+                                     const Range& buffer);
   bool fits(std::size_t receiver, std::size_t sender, const UnreliableMessage& message,
             const transport::Completion& completion, const Range& buffer) const;
   void judge_arrival(std::size_t receiver, const UnreliableMessage& message);
@@ -105,8 +107,8 @@ class UnreliableTraffic final : public Traffic {
   const UnreliablePlan& plan_;
   std::vector<Member> members_;
   std::map<std::uint64_t, std::uint32_t> arrivals_;  // of each message
-  std::map<std::size_t, std::uint64_t> newest_;      // by receiver of a connection: the last message that arrived
-  std::set<std::uint64_t> unsent_;                   // messages that failed or were flushed
+  std::map<std::size_t, std::uint64_t> newest_;  // by receiver of a connection: the last message that arrived
+  std::set<std::uint64_t> unsent_;               // messages that failed or were flushed
   Stage stage_ = Stage::kSending;
   Time step_due_{};  // of the next stage
 };

@@ -83,15 +83,17 @@ std::string WireObserver::judge(HostId by, std::size_t destination, const WireVi
   }
   const End* const end = find(host_id(destination), by, packet.destination_qp);
   if (end == nullptr || end->service != packet.service) return "to a queue pair that is not there";
-  if (packet.is_request() ? !end->takes_requests : !end->takes_responses)
+  if (packet.is_request() ? !end->takes_requests : !end->takes_responses) {
     return "to the wrong queue pair of its end";
+  }
   const auto complaint = packet.is_request()
                              ? flow(end->pair, other(end->side)).on_request_sent(packet, clock_.now())
                              : flow(end->pair, end->side).on_response_sent(packet);
   return complaint.value_or("");
 }
 
-void WireObserver::on_unreliable(HostId host, std::uint32_t qp_number, const UnreliableFlow::Expectations& expected) {
+void WireObserver::on_unreliable(HostId host, std::uint32_t qp_number,
+                                 const UnreliableFlow::Expectations& expected) {
   unreliable_.insert_or_assign(key_of(host, qp_number), UnreliableFlow(expected));
 }
 

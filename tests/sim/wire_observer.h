@@ -35,8 +35,8 @@ class WireObserver final : public FrameTap {
   void on_connected(std::uint32_t pair, WireService service,
                     const std::array<FlowObserver::Limits, 2>& limits, const std::array<HostId, 2>& hosts,
                     const std::array<Numbers, 2>& numbers);
-  /// A queue pair sends from now on that is not reliable: a datagram one, which is on `host` and has this number, or one
-  /// whose peer is there and has this number.
+  /// A queue pair sends from now on that is not reliable: a datagram one, which is on `host` and has this
+  /// number, or one whose peer is there and has this number.
   void on_unreliable(HostId host, std::uint32_t qp_number, const UnreliableFlow::Expectations& expected);
   /// Its flow, by the same host and number.
   UnreliableFlow& unreliable(HostId host, std::uint32_t qp_number);
@@ -77,7 +77,7 @@ class WireObserver final : public FrameTap {
   const SimClock& clock_;
   Referee& referee_;
   std::FILE* trace_ = nullptr;
-  std::vector<Flows> flows_;                     // by pair
+  std::vector<Flows> flows_;  // by pair
   std::unordered_map<std::uint64_t, UnreliableFlow> unreliable_;
   std::unordered_map<std::uint64_t, End> ends_;  // by host and queue pair
   std::vector<FlowObserver::Counts> former_counts_;

@@ -35,7 +35,14 @@ std::size_t ip_bytes(std::span<const std::byte> frame) {
 
 /// The headers behind the BTH, in the order in which they stand there.
 enum Header : unsigned {
-  kFeth = 1, kReth = 2, kAtomicEth = 4, kAeth = 8, kAtomicAckEth = 16, kImm = 32, kIeth = 64, kDeth = 128
+  kFeth = 1,
+  kReth = 2,
+  kAtomicEth = 4,
+  kAeth = 8,
+  kAtomicAckEth = 16,
+  kImm = 32,
+  kIeth = 64,
+  kDeth = 128
 };
 
 struct Row {
@@ -47,8 +54,8 @@ struct Row {
 
   bool has(Header header) const { return (headers & header) != 0; }
   std::size_t header_bytes() const {
-    return (has(kDeth) ? 8 : 0) + (has(kFeth) ? 4 : 0) + (has(kReth) ? 16 : 0) + (has(kAtomicEth) ? 28 : 0) + (has(kAeth) ? 4 : 0) +
-           (has(kAtomicAckEth) ? 8 : 0) + (has(kImm) ? 4 : 0) + (has(kIeth) ? 4 : 0);
+    return (has(kDeth) ? 8 : 0) + (has(kFeth) ? 4 : 0) + (has(kReth) ? 16 : 0) + (has(kAtomicEth) ? 28 : 0) +
+           (has(kAeth) ? 4 : 0) + (has(kAtomicAckEth) ? 8 : 0) + (has(kImm) ? 4 : 0) + (has(kIeth) ? 4 : 0);
   }
 };
 

@@ -143,8 +143,9 @@ void World::handle(const Event& event) {
       Machine& machine = scene_.machine(event.host);
       Attachment& attachment = machine.host->attachment();
       // A host at rest may be a while in noticing; then it finds all that has come until then.
-      if (attachment.inbox.empty())
+      if (attachment.inbox.empty()) {
         machine.run_at = std::min(machine.run_at, clock_.now() + options_.poll_delay);
+      }
       attachment.inbox.push_back(event.frame);
       return;
     }
@@ -227,7 +228,8 @@ void World::poll_completions(HostId id) {
         const bool is_taken = std::ranges::any_of(
             traffic_, [&](const auto& traffic) { return traffic->on_completion(id, completion); });
         if (is_taken) continue;
-        referee_.complain("completions", fmt::format("{}: a completion of a queue pair that is not there", name(id)));
+        referee_.complain("completions",
+                          fmt::format("{}: a completion of a queue pair that is not there", name(id)));
         return;
       }
     } while (count == completions.size());
@@ -243,8 +245,9 @@ bool World::is_done() const {
 void World::maybe_stop_faults() {
   if (scene_.faults_stopped != kNever) return;
   const auto enough = static_cast<std::uint64_t>(options_.safety_fraction * options_.operations);
-  if (coverage_.count(Happening::kOperations) < enough && clock_.now().time_since_epoch() < seconds(20))
+  if (coverage_.count(Happening::kOperations) < enough && clock_.now().time_since_epoch() < seconds(20)) {
     return;
+  }
   scene_.faults_stopped = clock_.now();
   network_.stop_faults();
   for (const Machine& machine : scene_.machines) machine.host->attachment().faults_on = false;

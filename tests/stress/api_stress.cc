@@ -1,6 +1,6 @@
-// Threads make, change, use and destroy verbs objects in any order, with good and bad arguments, on one device that talks to
-// itself. Sanitizers say what goes wrong inside; we see to it that nobody hangs, and that everything can be destroyed in the
-// end.
+// Threads make, change, use and destroy verbs objects in any order, with good and bad arguments, on one
+// device that talks to itself. Sanitizers say what goes wrong inside; we see to it that nobody hangs, and
+// that everything can be destroyed in the end.
 #include <CLI/CLI.hpp>
 #include <chrono>
 #include <cstdio>

@@ -66,7 +66,8 @@ void make_cq(Objects& objects, Chance& chance) {
   ibv_cq_init_attr_ex wanted{};
   wanted.cqe = static_cast<std::uint32_t>(entries);
   wanted.channel = channel.get();
-  wanted.wc_flags = chance.mostly<std::uint64_t>({0, IBV_WC_STANDARD_FLAGS, IBV_WC_EX_WITH_COMPLETION_TIMESTAMP});
+  wanted.wc_flags =
+      chance.mostly<std::uint64_t>({0, IBV_WC_STANDARD_FLAGS, IBV_WC_EX_WITH_COMPLETION_TIMESTAMP});
   // Never said to be used by one thread only: it is not.
   ibv_cq_ex* const cq = ibv_create_cq_ex(objects.context, &wanted);
   objects.cqs.add(cq == nullptr ? nullptr : ibv_cq_ex_to_cq(cq));
@@ -194,7 +195,9 @@ void bring_up(Objects& objects, Chance& chance, ibv_qp* qp, std::uint32_t remote
   attributes.retry_cnt = 1;
   attributes.rnr_retry = chance.pick<std::uint8_t>({0, 1, 7});
   attributes.qp_state = IBV_QPS_INIT;
-  ibv_modify_qp(qp, &attributes, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | (is_datagram ? IBV_QP_QKEY : IBV_QP_ACCESS_FLAGS));
+  ibv_modify_qp(
+      qp, &attributes,
+      IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | (is_datagram ? IBV_QP_QKEY : IBV_QP_ACCESS_FLAGS));
   attributes.qp_state = IBV_QPS_RTR;
   const bool is_reliable = qp->qp_type == IBV_QPT_RC;
   const int connected = IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
@@ -259,11 +262,12 @@ void post_send(Objects& objects, Chance& chance) {
   wr.sg_list = sges;
   wr.num_sge = chance.mostly<int>({0, 1, 1, 2, 3});
   if (wr.num_sge < 0 || wr.num_sge > 3) wr.num_sge = 3;  // we have no more
-  wr.opcode = chance.pick({IBV_WR_SEND, IBV_WR_SEND, IBV_WR_SEND_WITH_IMM, IBV_WR_RDMA_WRITE, IBV_WR_RDMA_WRITE,
-                           IBV_WR_RDMA_WRITE_WITH_IMM, IBV_WR_RDMA_READ, IBV_WR_ATOMIC_CMP_AND_SWP,
-                           IBV_WR_ATOMIC_FETCH_AND_ADD, IBV_WR_LOCAL_INV, IBV_WR_SEND_WITH_INV});
-  wr.send_flags = chance.mostly<unsigned int>({0, IBV_SEND_SIGNALED, IBV_SEND_SIGNALED | IBV_SEND_FENCE,
-                                               IBV_SEND_SIGNALED | IBV_SEND_SOLICITED});
+  wr.opcode =
+      chance.pick({IBV_WR_SEND, IBV_WR_SEND, IBV_WR_SEND_WITH_IMM, IBV_WR_RDMA_WRITE, IBV_WR_RDMA_WRITE,
+                   IBV_WR_RDMA_WRITE_WITH_IMM, IBV_WR_RDMA_READ, IBV_WR_ATOMIC_CMP_AND_SWP,
+                   IBV_WR_ATOMIC_FETCH_AND_ADD, IBV_WR_LOCAL_INV, IBV_WR_SEND_WITH_INV});
+  wr.send_flags = chance.mostly<unsigned int>(
+      {0, IBV_SEND_SIGNALED, IBV_SEND_SIGNALED | IBV_SEND_FENCE, IBV_SEND_SIGNALED | IBV_SEND_SOLICITED});
   if (chance.one_in(4)) {
     wr.send_flags |= IBV_SEND_INLINE;
   }
@@ -285,7 +289,8 @@ void post_send(Objects& objects, Chance& chance) {
     wr.wr.rdma = {.remote_addr = address, .rkey = key};
   }
   if (wr.opcode == IBV_WR_LOCAL_INV || wr.opcode == IBV_WR_SEND_WITH_INV) {
-    wr.invalidate_rkey = mw ? std::atomic_ref(mw->rkey).load(std::memory_order_relaxed) : key;  // others bind it
+    wr.invalidate_rkey =
+        mw ? std::atomic_ref(mw->rkey).load(std::memory_order_relaxed) : key;  // others bind it
   }
   ibv_send_wr second = wr;
   if (chance.one_in(4)) wr.next = &second;
@@ -327,15 +332,18 @@ void poll(Objects& objects, Chance& chance) {
   for (int i = 0; i < 4; ++i) {
     const int count = ibv_poll_cq(cq.get(), static_cast<int>(chance.below(9)), completions);
     if (count <= 0) return;
-    const auto good = std::count_if(completions, completions + count,
-                                    [](const ibv_wc& completion) { return completion.status == IBV_WC_SUCCESS; });
+    const auto good = std::count_if(completions, completions + count, [](const ibv_wc& completion) {
+      return completion.status == IBV_WC_SUCCESS;
+    });
     objects.succeeded.fetch_add(static_cast<std::uint64_t>(good), std::memory_order_relaxed);
     objects.failed.fetch_add(static_cast<std::uint64_t>(count - good), std::memory_order_relaxed);
   }
 }
 
 void arm(Objects& objects, Chance& chance) {
-  if (const auto cq = objects.cqs.borrow(chance)) ibv_req_notify_cq(cq.get(), static_cast<int>(chance.below(2)));
+  if (const auto cq = objects.cqs.borrow(chance)) {
+    ibv_req_notify_cq(cq.get(), static_cast<int>(chance.below(2)));
+  }
 }
 
 void take_events(Objects& objects, Chance& chance) {

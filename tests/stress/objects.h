@@ -17,8 +17,8 @@ struct Objects {
   /// Opens the device; throws when there is none.
   Objects();
 
-  /// Takes apart what is left, in the order in which that must be possible. Says what could not be destroyed; empty when
-  /// everything could.
+  /// Takes apart what is left, in the order in which that must be possible. Says what could not be destroyed;
+  /// empty when everything could.
   std::vector<const char*> take_apart();
 
   ibv_context* context = nullptr;
@@ -59,6 +59,7 @@ struct Objects {
 /// Our own address in the GID table.
 inline constexpr std::uint8_t kGidIndex = 1;
 /// The group that queue pairs join.
-inline constexpr std::array<std::uint8_t, 16> kGroup = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 239, 1, 2, 3};
+inline constexpr std::array<std::uint8_t, 16> kGroup = {0, 0, 0,    0,    0,   0, 0, 0,
+                                                        0, 0, 0xff, 0xff, 239, 1, 2, 3};
 
 }  // namespace urnic::stress

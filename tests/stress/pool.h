@@ -13,8 +13,9 @@
 
 namespace urnic::stress {
 
-/// libibverbs, as the kernel, wants a program not to use what it destroys at the same time. A borrowed object is
-/// therefore not destroyed, and one that is being destroyed not borrowed; everything else may happen together.
+/// libibverbs, as the kernel, wants a program not to use what it destroys at the same time. A borrowed object
+/// is therefore not destroyed, and one that is being destroyed not borrowed; everything else may happen
+/// together.
 template <typename Object>
 class Pool {
   struct Slot {
@@ -34,7 +35,8 @@ class Pool {
 
    private:
     friend class Pool;
-    explicit Loan(std::shared_ptr<Slot> slot) : slot_(std::move(slot)), lock_(slot_->in_use, std::try_to_lock) {
+    explicit Loan(std::shared_ptr<Slot> slot)
+        : slot_(std::move(slot)), lock_(slot_->in_use, std::try_to_lock) {
       if (lock_ && slot_->object != nullptr) return;
       // Somebody destroys it, or has done so meanwhile.
       lock_ = {};

@@ -16,7 +16,9 @@ Worker::~Worker() {
 void Worker::run(Objects& objects, std::uint64_t seed) {
   Chance chance(seed);
   std::vector<std::size_t> drawn_from;  // each deed as often as it weighs
-  for (std::size_t i = 0; i < all_deeds().size(); ++i) drawn_from.insert(drawn_from.end(), all_deeds()[i].weight, i);
+  for (std::size_t i = 0; i < all_deeds().size(); ++i) {
+    drawn_from.insert(drawn_from.end(), all_deeds()[i].weight, i);
+  }
   while (!is_stopping_.load(std::memory_order_relaxed)) {
     const std::size_t deed = drawn_from[chance.below(drawn_from.size())];
     at_.store(all_deeds()[deed].name, std::memory_order_relaxed);

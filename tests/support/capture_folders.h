@@ -8,8 +8,9 @@ namespace urnic::test {
 /// pcap_fixtures/ of this tree.
 std::filesystem::path fixtures();
 
-/// The folder of further captures outside the project, with rxe/ and public/ in it: captures/ below what the environment
-/// variable URNIC_SHARED names, or else below what the CMake variable does. It may be absent: tests then skip.
+/// The folder of further captures outside the project, with rxe/ and public/ in it: captures/ below what the
+/// environment variable URNIC_SHARED names, or else below what the CMake variable does. It may be absent:
+/// tests then skip.
 std::filesystem::path shared_captures();
 
 }  // namespace urnic::test

@@ -37,12 +37,13 @@ DmaStatus FakeDma::write_local(PdId pd, Lkey lkey, std::uint64_t address, std::s
                  {DmaCall::Kind::kWriteLocal, to_integer(lkey), address, from.size()}, from);
 }
 
-DmaStatus FakeDma::check_remote(const MemoryUser& user, Rkey rkey, std::uint64_t address, std::uint64_t length,
-                                Access access) {
+DmaStatus FakeDma::check_remote(const MemoryUser& user, Rkey rkey, std::uint64_t address,
+                                std::uint64_t length, Access access) {
   return check(user.pd, access, {DmaCall::Kind::kCheckRemote, to_integer(rkey), address, length});
 }
 
-DmaStatus FakeDma::read_remote(const MemoryUser& user, Rkey rkey, std::uint64_t address, std::span<std::byte> to) {
+DmaStatus FakeDma::read_remote(const MemoryUser& user, Rkey rkey, std::uint64_t address,
+                               std::span<std::byte> to) {
   return copy_out(user.pd, Access::kRemoteRead,
                   {DmaCall::Kind::kReadRemote, to_integer(rkey), address, to.size()}, to);
 }
@@ -54,10 +55,12 @@ DmaStatus FakeDma::write_remote(const MemoryUser& user, Rkey rkey, std::uint64_t
 }
 
 template <typename Change>
-DmaStatus FakeDma::change_number(const MemoryUser& user, Rkey rkey, std::uint64_t address, std::uint64_t& original,
-                                 Change change) {
+DmaStatus FakeDma::change_number(const MemoryUser& user, Rkey rkey, std::uint64_t address,
+                                 std::uint64_t& original, Change change) {
   const DmaCall call{DmaCall::Kind::kAtomic, to_integer(rkey), address, sizeof original};
-  if (const DmaStatus status = check(user.pd, Access::kRemoteAtomic, call); status != DmaStatus::kOk) return status;
+  if (const DmaStatus status = check(user.pd, Access::kRemoteAtomic, call); status != DmaStatus::kOk) {
+    return status;
+  }
   Entry& entry = regions_.at(call.key);
   std::byte* const place = entry.memory.value().data() + (address - entry.region.address);
   std::memcpy(&original, place, sizeof original);
@@ -66,9 +69,10 @@ DmaStatus FakeDma::change_number(const MemoryUser& user, Rkey rkey, std::uint64_
   return DmaStatus::kOk;
 }
 
-DmaStatus FakeDma::compare_swap(const MemoryUser& user, Rkey rkey, std::uint64_t address, std::uint64_t compare,
-                                std::uint64_t swap, std::uint64_t& original) {
-  return change_number(user, rkey, address, original, [&](std::uint64_t now) { return now == compare ? swap : now; });
+DmaStatus FakeDma::compare_swap(const MemoryUser& user, Rkey rkey, std::uint64_t address,
+                                std::uint64_t compare, std::uint64_t swap, std::uint64_t& original) {
+  return change_number(user, rkey, address, original,
+                       [&](std::uint64_t now) { return now == compare ? swap : now; });
 }
 
 DmaStatus FakeDma::fetch_add(const MemoryUser& user, Rkey rkey, std::uint64_t address, std::uint64_t add,

@@ -83,7 +83,8 @@ class FakeDma final : public Dma {
   DmaStatus write_local(PdId pd, Lkey lkey, std::uint64_t address, std::span<const std::byte> from) override;
   DmaStatus check_remote(const MemoryUser& user, Rkey rkey, std::uint64_t address, std::uint64_t length,
                          Access access) override;
-  DmaStatus read_remote(const MemoryUser& user, Rkey rkey, std::uint64_t address, std::span<std::byte> to) override;
+  DmaStatus read_remote(const MemoryUser& user, Rkey rkey, std::uint64_t address,
+                        std::span<std::byte> to) override;
   DmaStatus write_remote(const MemoryUser& user, Rkey rkey, std::uint64_t address,
                          std::span<const std::byte> from) override;
   DmaStatus compare_swap(const MemoryUser& user, Rkey rkey, std::uint64_t address, std::uint64_t compare,
@@ -92,8 +93,8 @@ class FakeDma final : public Dma {
                       std::uint64_t& original) override;
   DmaStatus write_remote_atomically(const MemoryUser& user, Rkey rkey, std::uint64_t address,
                                     std::span<const std::byte, 8> from) override;
-  DmaStatus flush(const MemoryUser& user, Rkey rkey, std::uint64_t address, std::uint64_t length, FlushScope scope,
-                  Access access) override;
+  DmaStatus flush(const MemoryUser& user, Rkey rkey, std::uint64_t address, std::uint64_t length,
+                  FlushScope scope, Access access) override;
   DmaStatus invalidate(const MemoryUser& user, Rkey rkey) override;
   DmaStatus bind_window(const MemoryUser& user, const WindowBinding& binding) override;
 

@@ -17,7 +17,8 @@ namespace {
 
 constexpr transport::wire::Mac kMac{{0x02, 0, 0, 0, 0, 1}};
 constexpr std::size_t kEthernetBytes = 14;
-constexpr Access kEverything = Access::kLocalWrite | Access::kRemoteWrite | Access::kRemoteRead | Access::kRemoteAtomic;
+constexpr Access kEverything =
+    Access::kLocalWrite | Access::kRemoteWrite | Access::kRemoteRead | Access::kRemoteAtomic;
 
 nic::DeviceConfig config() {
   nic::DeviceConfig config;
@@ -43,10 +44,11 @@ SelfConnectedDevice::SelfConnectedDevice()
   pd_ = std::move(device_.allocate_pd().value());
   cq_ = std::move(device_.create_cq(1024, nullptr, nullptr).value());
   region_ = device_
-                .register_memory(*pd_, memory_.data(), memory_.size(), reinterpret_cast<std::uint64_t>(memory_.data()),
-                                 kEverything)
+                .register_memory(*pd_, memory_.data(), memory_.size(),
+                                 reinterpret_cast<std::uint64_t>(memory_.data()), kEverything)
                 .value();
-  self_ = device_.create_address_handle(*pd_, {.destination = *device_.gids().at(1), .source_gid_index = 1}).value();
+  self_ = device_.create_address_handle(*pd_, {.destination = *device_.gids().at(1), .source_gid_index = 1})
+              .value();
 }
 
 SelfConnectedDevice::~SelfConnectedDevice() {

@@ -1,4 +1,5 @@
-// SelfConnectedDevice: a device whose queue pairs talk to each other, without threads: for counting and measuring.
+// SelfConnectedDevice: a device whose queue pairs talk to each other, without threads: for counting and
+// measuring.
 #pragma once
 
 #include <array>

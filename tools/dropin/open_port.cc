@@ -9,7 +9,6 @@
 #include <utility>
 
 #include "drivers/fabric/join.h"
-
 #include "drivers/fault/fault_port.h"
 #include "drivers/fault/fault_spec.h"
 #include "drivers/loopback/loopback_port.h"
@@ -51,9 +50,8 @@ Result<PortPointer, Error> open_wire(const NicEnvironment& environment, const ni
   if (!socket) {
     return socket.error();
   }
-  const nic::PortSpec back{.kind = nic::PortSpec::Kind::kVhost,
-                           .side = nic::PortSpec::VhostSide::kBack,
-                           .target = socket.value()};
+  const nic::PortSpec back{
+      .kind = nic::PortSpec::Kind::kVhost, .side = nic::PortSpec::VhostSide::kBack, .target = socket.value()};
   return drivers::open_dpdk_port(back, link_mtu, options);
 }
 

@@ -18,7 +18,8 @@
 
 namespace {
 
-constexpr const char* kFolders[] = {"/sys/class/infiniband", "/sys/class/infiniband_verbs", "/dev/infiniband"};
+constexpr const char* kFolders[] = {"/sys/class/infiniband", "/sys/class/infiniband_verbs",
+                                    "/dev/infiniband"};
 
 /// Read once: programs change their environment.
 const char* root() {
@@ -33,7 +34,8 @@ class Redirected {
     if (path == nullptr || path[0] != '/' || root() == nullptr) return;
     for (const char* const folder : kFolders) {
       const size_t length = strlen(folder);
-      const bool is_inside = strncmp(path, folder, length) == 0 && (path[length] == '/' || path[length] == '\0');
+      const bool is_inside =
+          strncmp(path, folder, length) == 0 && (path[length] == '/' || path[length] == '\0');
       if (!is_inside) continue;
       // One that does not fit stays what it is: not there.
       const int written = snprintf(changed_, sizeof(changed_), "%s%s", root(), path);
@@ -68,29 +70,29 @@ mode_t mode_in(int flags, va_list arguments) {
 #define EXPORT extern "C" [[gnu::visibility("default")]]
 
 /// A function of one path, whose other arguments are passed on.
-#define REDIRECT(result, name, parameters, ...)                      \
-  EXPORT result name parameters {                                    \
-    static auto* const original = next<result parameters>(#name);    \
-    return original(__VA_ARGS__);                                    \
+#define REDIRECT(result, name, parameters, ...)                   \
+  EXPORT result name parameters {                                 \
+    static auto* const original = next<result parameters>(#name); \
+    return original(__VA_ARGS__);                                 \
   }
 
-#define REDIRECT_OPEN(name)                                          \
-  EXPORT int name(const char* path, int flags, ...) {                \
+#define REDIRECT_OPEN(name)                                                \
+  EXPORT int name(const char* path, int flags, ...) {                      \
     static auto* const original = next<int(const char*, int, ...)>(#name); \
-    va_list arguments;                                               \
-    va_start(arguments, flags);                                      \
-    const mode_t mode = mode_in(flags, arguments);                   \
-    va_end(arguments);                                               \
-    return original(Redirected(path), flags, mode);                  \
+    va_list arguments;                                                     \
+    va_start(arguments, flags);                                            \
+    const mode_t mode = mode_in(flags, arguments);                         \
+    va_end(arguments);                                                     \
+    return original(Redirected(path), flags, mode);                        \
   }
-#define REDIRECT_OPENAT(name)                                        \
-  EXPORT int name(int folder, const char* path, int flags, ...) {    \
+#define REDIRECT_OPENAT(name)                                                   \
+  EXPORT int name(int folder, const char* path, int flags, ...) {               \
     static auto* const original = next<int(int, const char*, int, ...)>(#name); \
-    va_list arguments;                                               \
-    va_start(arguments, flags);                                      \
-    const mode_t mode = mode_in(flags, arguments);                   \
-    va_end(arguments);                                               \
-    return original(folder, Redirected(path), flags, mode);          \
+    va_list arguments;                                                          \
+    va_start(arguments, flags);                                                 \
+    const mode_t mode = mode_in(flags, arguments);                              \
+    va_end(arguments);                                                          \
+    return original(folder, Redirected(path), flags, mode);                     \
   }
 
 // The C library declares its arguments as never null; programs give null all the same, and it answers EFAULT.
@@ -110,23 +112,28 @@ REDIRECT(FILE*, fopen, (const char* path, const char* mode), Redirected(path), m
 REDIRECT(FILE*, fopen64, (const char* path, const char* mode), Redirected(path), mode)
 REDIRECT(DIR*, opendir, (const char* path), Redirected(path))
 REDIRECT(int, access, (const char* path, int mode), Redirected(path), mode)
-REDIRECT(int, faccessat, (int folder, const char* path, int mode, int flags), folder, Redirected(path), mode, flags)
+REDIRECT(int, faccessat, (int folder, const char* path, int mode, int flags), folder, Redirected(path), mode,
+         flags)
 REDIRECT(int, euidaccess, (const char* path, int mode), Redirected(path), mode)
 REDIRECT(int, stat, (const char* path, struct stat* to), Redirected(path), to)
 REDIRECT(int, stat64, (const char* path, struct stat64* to), Redirected(path), to)
 REDIRECT(int, lstat, (const char* path, struct stat* to), Redirected(path), to)
 REDIRECT(int, lstat64, (const char* path, struct stat64* to), Redirected(path), to)
-REDIRECT(int, fstatat, (int folder, const char* path, struct stat* to, int flags), folder, Redirected(path), to, flags)
-REDIRECT(int, fstatat64, (int folder, const char* path, struct stat64* to, int flags), folder, Redirected(path), to, flags)
+REDIRECT(int, fstatat, (int folder, const char* path, struct stat* to, int flags), folder, Redirected(path),
+         to, flags)
+REDIRECT(int, fstatat64, (int folder, const char* path, struct stat64* to, int flags), folder,
+         Redirected(path), to, flags)
 REDIRECT(int, statx, (int folder, const char* path, int flags, unsigned mask, struct statx* to), folder,
          Redirected(path), flags, mask, to)
-REDIRECT(ssize_t, getxattr, (const char* path, const char* name, void* to, size_t size), Redirected(path), name, to, size)
-REDIRECT(ssize_t, lgetxattr, (const char* path, const char* name, void* to, size_t size), Redirected(path), name, to,
-         size)
+REDIRECT(ssize_t, getxattr, (const char* path, const char* name, void* to, size_t size), Redirected(path),
+         name, to, size)
+REDIRECT(ssize_t, lgetxattr, (const char* path, const char* name, void* to, size_t size), Redirected(path),
+         name, to, size)
 REDIRECT(ssize_t, listxattr, (const char* path, char* to, size_t size), Redirected(path), to, size)
 REDIRECT(ssize_t, llistxattr, (const char* path, char* to, size_t size), Redirected(path), to, size)
 REDIRECT(ssize_t, readlink, (const char* path, char* to, size_t size), Redirected(path), to, size)
-REDIRECT(ssize_t, readlinkat, (int folder, const char* path, char* to, size_t size), folder, Redirected(path), to, size)
+REDIRECT(ssize_t, readlinkat, (int folder, const char* path, char* to, size_t size), folder, Redirected(path),
+         to, size)
 REDIRECT(char*, realpath, (const char* path, char* to), Redirected(path), to)
 REDIRECT(char*, __realpath_chk, (const char* path, char* to, size_t size), Redirected(path), to, size)
 REDIRECT(char*, canonicalize_file_name, (const char* path), Redirected(path))

@@ -127,8 +127,8 @@ std::optional<Freedom> AnswerComparison::why_equal(const OwnAnswer& own, const E
       std::equal(ours.payload.begin(), ours.payload.end(), theirs.payload.begin(), theirs.payload.end())) {
     return Freedom::kReadResumed;
   }
-  if (has_same_msn && is_acknowledge(ours) && is_acknowledge(theirs) &&
-      ours.syndrome == kInvalidRequest && theirs.syndrome == kRemoteOperational &&
+  if (has_same_msn && is_acknowledge(ours) && is_acknowledge(theirs) && ours.syndrome == kInvalidRequest &&
+      theirs.syndrome == kRemoteOperational &&
       lane_.events[own.event].packet->packet.info->operation == Operation::kSend) {
     return Freedom::kLongSendNak;
   }

@@ -39,7 +39,8 @@ struct Match {
 class AnswerComparison {
  public:
   /// `progress` has one entry for each event of the lane.
-  AnswerComparison(const Lane& lane, const std::vector<OwnAnswer>& own, const std::vector<Progress>& progress);
+  AnswerComparison(const Lane& lane, const std::vector<OwnAnswer>& own,
+                   const std::vector<Progress>& progress);
 
   /// Up to the first difference, which goes to `outcome`.
   void run(Outcome& outcome);

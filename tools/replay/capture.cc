@@ -62,8 +62,9 @@ void Capture::add(check::LinkType link_type, const check::RawFrame& raw) {
       .number = raw.number, .time_ns = raw.time_ns, .bytes = {raw.bytes.begin(), raw.bytes.end()}};
   kept.frame = *check::parse_frame(link_type, kept.bytes);
   kept.packet = check::parse_packet(kept.frame);
-  if (kept.packet.fault != check::PacketFault::kNone)
+  if (kept.packet.fault != check::PacketFault::kNone) {
     return leave_out(raw.number, reason_of(kept.packet.fault));
+  }
   kept.flow = connections_.flow_of(kept.frame, kept.packet, false);
   if (kept.flow == check::kNoFlow) return leave_out(raw.number, "there are too many flows");
   connections_.on_packet(kept.flow, check::Seen{.frame = kept.frame,

@@ -42,8 +42,9 @@ void find_path_mtu(Lane& lane) {
   }
   lane.path_mtu = kUsualMtu;
   while (lane.path_mtu < longest && lane.path_mtu < 4096) lane.path_mtu *= 2;
-  if (longest > lane.path_mtu)
+  if (longest > lane.path_mtu) {
     lane.obstacle = fmt::format("a packet of {} bytes exceeds every path MTU", longest);
+  }
 }
 
 /// Gives the requests of a lane their ordinals.

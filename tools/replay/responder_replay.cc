@@ -287,8 +287,9 @@ bool ResponderReplay::is_received(std::size_t index) const {
 }
 
 void ResponderReplay::note_inference() {
-  if (not_ready_ > 0)
+  if (not_ready_ > 0) {
     outcome_.notes.push_back(fmt::format("no receive posted at {} arrivals (RNR NAK)", not_ready_));
+  }
   for (std::size_t index = 0; index < lane_.events.size(); ++index) {
     const auto refusal = inference_.refusal_of(index);
     if (!refusal) continue;

@@ -50,7 +50,8 @@ Result<std::string, Error> read_to_end(int socket) {
   std::string text;
   std::array<char, 65536> part;
   for (;;) {
-    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(end - steady_clock::now()).count();
+    const auto left =
+        std::chrono::duration_cast<std::chrono::milliseconds>(end - steady_clock::now()).count();
     pollfd readable{.fd = socket, .events = POLLIN, .revents = 0};
     if (left <= 0 || poll(&readable, 1, static_cast<int>(left)) == 0) {
       return failure(Error{.code = ETIMEDOUT, .message = "it does not answer; is it stopped?"});
@@ -60,7 +61,9 @@ Result<std::string, Error> read_to_end(int socket) {
     if (count < 0 && errno == EINTR) continue;
     if (count < 0) return failure(system_error());
     text.append(part.data(), static_cast<std::size_t>(count));
-    if (text.size() > kLongestAnswer) return failure(Error{.code = EPROTO, .message = "it does not stop talking"});
+    if (text.size() > kLongestAnswer) {
+      return failure(Error{.code = EPROTO, .message = "it does not stop talking"});
+    }
   }
 }
 

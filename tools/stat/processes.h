@@ -12,15 +12,16 @@
 namespace urnic::tools {
 
 struct NicProcess {
-  std::string socket;     ///< the name of its socket in the private folder
-  std::int64_t pid = 0;   ///< as this process sees it; 0 when it is in another PID namespace, or does not answer
+  std::string socket;  ///< the name of its socket in the private folder
+  std::int64_t pid =
+      0;  ///< as this process sees it; 0 when it is in another PID namespace, or does not answer
   std::optional<nic::DeviceSnapshot> snapshot{};
   std::string error{};  ///< why there is no snapshot, for a person
 };
 
-/// Asks every process of this user that has a device open, those of a longer name later. Sockets of processes that are dead
-/// are removed. Who does not answer whole within two seconds has an error in place of a snapshot. The error: the private folder
-/// cannot be trusted.
+/// Asks every process of this user that has a device open, those of a longer name later. Sockets of processes
+/// that are dead are removed. Who does not answer whole within two seconds has an error in place of a
+/// snapshot. The error: the private folder cannot be trusted.
 Result<std::vector<NicProcess>, Error> ask_processes();
 
 }  // namespace urnic::tools

@@ -46,7 +46,9 @@ class Members {
   }
 
   void text(const char* name, std::string& to) {
-    if (const json* const value = find(name, json::value_t::string)) to = value->get_ref<const std::string&>();
+    if (const json* const value = find(name, json::value_t::string)) {
+      to = value->get_ref<const std::string&>();
+    }
   }
 
   void flag(const char* name, bool& to) {
@@ -158,7 +160,9 @@ void read_arrays(Members& members, nic::DeviceSnapshot& snapshot, std::string& w
   }
 }
 
-Error no_snapshot(std::string why) { return {.code = EPROTO, .message = std::move(why)}; }
+Error no_snapshot(std::string why) {
+  return {.code = EPROTO, .message = std::move(why)};
+}
 
 }  // namespace
 
@@ -173,8 +177,8 @@ Result<nic::DeviceSnapshot, Error> read_snapshot(std::string_view text) {
   members.number("version", version);
   if (!wrong.empty()) return failure(no_snapshot("what it says is no snapshot of a NIC"));
   if (version != nic::kSnapshotVersion) {
-    return failure(no_snapshot(fmt::format("its snapshots are of version {}, and this urnic reads version {}", version,
-                                           nic::kSnapshotVersion)));
+    return failure(no_snapshot(fmt::format("its snapshots are of version {}, and this urnic reads version {}",
+                                           version, nic::kSnapshotVersion)));
   }
   nic::DeviceSnapshot snapshot;
   members.text("program", snapshot.program);

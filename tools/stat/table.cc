@@ -38,11 +38,14 @@ std::string duration_text(std::int64_t ns) {
 
 /// The name of a program is any bytes, and those that steer terminals are not for terminals.
 std::string printable(std::string text) {
-  std::replace_if(text.begin(), text.end(), [](unsigned char c) { return std::iscntrl(c) != 0; }, '?');
+  std::replace_if(
+      text.begin(), text.end(), [](unsigned char c) { return std::iscntrl(c) != 0; }, '?');
   return text;
 }
 
-std::string qp_text(transport::QpNumber number) { return fmt::format("0x{:06x}", to_integer(number)); }
+std::string qp_text(transport::QpNumber number) {
+  return fmt::format("0x{:06x}", to_integer(number));
+}
 
 /// "2/7", or "2" where the number is unlimited; "-" where nobody counts.
 std::string attempts_text(const QueuePairSnapshot& qp, unsigned used, unsigned allowed, bool for_ever) {
@@ -51,23 +54,25 @@ std::string attempts_text(const QueuePairSnapshot& qp, unsigned used, unsigned a
   return for_ever ? fmt::format("{}/inf", used) : fmt::format("{}/{}", used, allowed);
 }
 
-constexpr const char* kRow = "  {:<8} {:<10} {:<5} {:<8} {:<15} {:>8} {:>8} {:>6} {:>6} {:>6} {:>5} {:>7} {:>7} {:>6} {:>6} {:>5}";
+constexpr const char* kRow =
+    "  {:<8} {:<10} {:<5} {:<8} {:<15} {:>8} {:>8} {:>6} {:>6} {:>6} {:>5} {:>7} {:>7} {:>6} {:>6} {:>5}";
 
 std::string heading() {
-  return fmt::format(fmt::runtime(kRow), "QP", "type", "state", "peer QP", "peer address", "send PSN", "recv PSN", "sends", "recvs",
-                     "flight", "reads", "retries", "RNR", "lost", "waits", "MTU");
+  return fmt::format(fmt::runtime(kRow), "QP", "type", "state", "peer QP", "peer address", "send PSN",
+                     "recv PSN", "sends", "recvs", "flight", "reads", "retries", "RNR", "lost", "waits",
+                     "MTU");
 }
 
 std::string row_of(const QueuePairSnapshot& qp) {
   const bool has_peer = !qp.peer.is_unspecified();
   const transport::SendProgress& progress = qp.progress;
-  return fmt::format(fmt::runtime(kRow), qp_text(qp.number), name_of(qp.type), name_of(qp.state),
-                     has_peer ? qp_text(qp.peer_qp) : "-", has_peer ? address_text(qp.peer) : "-", qp.send_psn.value(),
-                     qp.receive_psn.value(), qp.sends_posted, qp.receives_posted, progress.packets_in_flight,
-                     progress.reads_in_flight,
-                     attempts_text(qp, progress.retries_used, qp.retry_count, false),
-                     attempts_text(qp, progress.rnr_retries_used, qp.rnr_retry, qp.rnr_retry == 7), progress.retries,
-                     fmt::format("{}{}", progress.rnr_waits, progress.waits_for_receiver ? "*" : ""), qp.path_mtu);
+  return fmt::format(
+      fmt::runtime(kRow), qp_text(qp.number), name_of(qp.type), name_of(qp.state),
+      has_peer ? qp_text(qp.peer_qp) : "-", has_peer ? address_text(qp.peer) : "-", qp.send_psn.value(),
+      qp.receive_psn.value(), qp.sends_posted, qp.receives_posted, progress.packets_in_flight,
+      progress.reads_in_flight, attempts_text(qp, progress.retries_used, qp.retry_count, false),
+      attempts_text(qp, progress.rnr_retries_used, qp.rnr_retry, qp.rnr_retry == 7), progress.retries,
+      fmt::format("{}{}", progress.rnr_waits, progress.waits_for_receiver ? "*" : ""), qp.path_mtu);
 }
 
 /// Other names of what is shown already.
@@ -101,18 +106,24 @@ Lines counters_of(const DeviceSnapshot& now, const DeviceSnapshot* before) {
 
 Lines head_of(const NicProcess& process, const DeviceSnapshot& snapshot) {
   std::string addresses;
-  for (const auto& gid : snapshot.gids) addresses += fmt::format("{}{}", addresses.empty() ? "" : ", ", address_text(gid));
+  for (const auto& gid : snapshot.gids) {
+    addresses += fmt::format("{}{}", addresses.empty() ? "" : ", ", address_text(gid));
+  }
   const std::int64_t pid = process.pid != 0 ? process.pid : snapshot.pid;
-  return {fmt::format("{} (process {}): {}, up {}", printable(snapshot.program), pid, printable(snapshot.device),
-                      duration_text(snapshot.uptime_ns)),
-          fmt::format("  {}{}, {}, link MTU {}", printable(snapshot.port), snapshot.is_started ? "" : " (not open yet)",
-                      printable(snapshot.mac), snapshot.link_mtu),
-          fmt::format("  {}", addresses),
-          fmt::format("  {} QPs, {} CQs, {} SRQs, {} MRs, {} MWs", snapshot.queue_pairs.size(), snapshot.completion_queues,
-                      snapshot.shared_receive_queues, snapshot.memory_regions, snapshot.memory_windows)};
+  return {
+      fmt::format("{} (process {}): {}, up {}", printable(snapshot.program), pid, printable(snapshot.device),
+                  duration_text(snapshot.uptime_ns)),
+      fmt::format("  {}{}, {}, link MTU {}", printable(snapshot.port),
+                  snapshot.is_started ? "" : " (not open yet)", printable(snapshot.mac), snapshot.link_mtu),
+      fmt::format("  {}", addresses),
+      fmt::format("  {} QPs, {} CQs, {} SRQs, {} MRs, {} MWs", snapshot.queue_pairs.size(),
+                  snapshot.completion_queues, snapshot.shared_receive_queues, snapshot.memory_regions,
+                  snapshot.memory_windows)};
 }
 
-void append(Lines& to, const Lines& from) { to.insert(to.end(), from.begin(), from.end()); }
+void append(Lines& to, const Lines& from) {
+  to.insert(to.end(), from.begin(), from.end());
+}
 
 /// At most so many of its queue pairs.
 Lines lines_of(const NicProcess& process, const DeviceSnapshot* before, std::size_t most_queue_pairs) {
@@ -126,7 +137,8 @@ Lines lines_of(const NicProcess& process, const DeviceSnapshot* before, std::siz
   if (shown > 0) lines.push_back(heading());
   for (std::size_t i = 0; i < shown; ++i) lines.push_back(row_of(snapshot.queue_pairs[i]));
   if (shown < snapshot.queue_pairs.size()) {
-    lines.push_back(fmt::format("  {} more queue pairs; --json shows them all", snapshot.queue_pairs.size() - shown));
+    lines.push_back(
+        fmt::format("  {} more queue pairs; --json shows them all", snapshot.queue_pairs.size() - shown));
   }
   append(lines, counters_of(snapshot, before));
   return lines;
@@ -139,7 +151,8 @@ const DeviceSnapshot* find(std::span<const NicProcess> processes, const std::str
   return nullptr;
 }
 
-Lines all_lines(std::span<const NicProcess> processes, std::span<const NicProcess> before, std::size_t most_queue_pairs) {
+Lines all_lines(std::span<const NicProcess> processes, std::span<const NicProcess> before,
+                std::size_t most_queue_pairs) {
   Lines lines;
   for (const NicProcess& process : processes) {
     if (!lines.empty()) lines.emplace_back();

@@ -16,7 +16,8 @@ namespace {
 constexpr std::size_t kUsualHeight = 24;
 
 // Control sequences of ECMA-48, and the private modes of xterm that every terminal of today knows.
-constexpr const char* kEnter = "\033[?1049h\033[?25l\033[?7l";  // other screen, no cursor, lines are cut and not wrapped
+constexpr const char* kEnter =
+    "\033[?1049h\033[?25l\033[?7l";  // other screen, no cursor, lines are cut and not wrapped
 constexpr const char* kLeave = "\033[?7h\033[?25h\033[?1049l";
 constexpr const char* kHome = "\033[H";
 constexpr const char* kEraseLine = "\033[K";
@@ -24,7 +25,9 @@ constexpr const char* kEraseBelow = "\033[J";
 
 volatile sig_atomic_t is_signaled = 0;
 
-void note_signal(int) { is_signaled = 1; }
+void note_signal(int) {
+  is_signaled = 1;
+}
 
 void write_out(const std::string& text) {
   std::fputs(text.c_str(), stdout);
@@ -75,7 +78,8 @@ bool Terminal::wait(std::chrono::milliseconds time) const {
   using std::chrono::steady_clock;
   const auto end = steady_clock::now() + time;
   while (is_signaled == 0) {
-    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(end - steady_clock::now()).count();
+    const auto left =
+        std::chrono::duration_cast<std::chrono::milliseconds>(end - steady_clock::now()).count();
     if (left <= 0) return true;
     pollfd keys{.fd = has_keys_ ? STDIN_FILENO : -1, .events = POLLIN, .revents = 0};
     if (poll(&keys, 1, static_cast<int>(left)) <= 0) continue;

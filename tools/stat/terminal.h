@@ -9,8 +9,9 @@
 
 namespace urnic::tools {
 
-/// Takes over the terminal of stdin and stdout while it exists: the other screen, no echo, keys as they are pressed; SIGINT,
-/// SIGTERM and SIGHUP only end wait(). There is one at a time, on one thread, and stdout is a terminal.
+/// Takes over the terminal of stdin and stdout while it exists: the other screen, no echo, keys as they are
+/// pressed; SIGINT, SIGTERM and SIGHUP only end wait(). There is one at a time, on one thread, and stdout is
+/// a terminal.
 class Terminal {
  public:
   Terminal();

@@ -97,7 +97,9 @@ CheckCommand::CheckCommand(CLI::App& app, Invocation& invocation) {
                     fmt::format("Draw every connection, up to {} packets each way", kLadderRows));
   command->add_flag("--strict", strict_, "Count habits as violations");
   command->add_flag("--lossy", lossy_, "The captures lack frames: what is absent proves nothing");
-  command->add_option("--mtu", path_mtu_, "Path MTU of all connections; without it, what the first full packet shows")
+  command
+      ->add_option("--mtu", path_mtu_,
+                   "Path MTU of all connections; without it, what the first full packet shows")
       ->check(CLI::IsMember({256, 512, 1024, 2048, 4096}))
       ->type_name("BYTES");
   command->add_flag("--rules", rules_, "List the rules and leave");
@@ -116,8 +118,9 @@ int CheckCommand::run() const {
   int exit_code = 0;
   auto reports = nlohmann::json::array();
   for (const std::string& file : files_) {
-    check::Checker checker(check::CheckOptions{.policy = {.strict = strict_, .lossy = lossy_, .path_mtu = path_mtu_},
-                                               .ladder_rows = ladder_ ? kLadderRows : 0});
+    check::Checker checker(
+        check::CheckOptions{.policy = {.strict = strict_, .lossy = lossy_, .path_mtu = path_mtu_},
+                            .ladder_rows = ladder_ ? kLadderRows : 0});
     const std::string damage = read_all(file, checker);
     checker.finish();
     if (json_) {

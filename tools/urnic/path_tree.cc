@@ -91,9 +91,10 @@ Result<std::string, Error> make_path_tree(const std::string& folder, const nic::
     write_device(tree, device);
   } catch (const std::system_error& error) {
     return Error{.code = error.code().value() > 0 ? error.code().value() : EIO,
-                 .message = fmt::format("cannot show the device's files to programs: {}; make {} writable, and room on "
-                                        "its disk",
-                                        error.what(), folder)};
+                 .message = fmt::format(
+                     "cannot show the device's files to programs: {}; make {} writable, and room on "
+                     "its disk",
+                     error.what(), folder)};
   }
   return tree.string();
 }

@@ -9,11 +9,13 @@
 
 namespace urnic::tools {
 
-/// A folder of files, `FOLDER/<process>`, that shows the device as the kernel would: plain files under sys/class, and the
-/// device's nodes under dev as links to /dev/null. lib/urnic/liburnic_paths.so, preloaded, leads programs there.
+/// A folder of files, `FOLDER/<process>`, that shows the device as the kernel would: plain files under
+/// sys/class, and the device's nodes under dev as links to /dev/null. lib/urnic/liburnic_paths.so, preloaded,
+/// leads programs there.
 ///
-/// It is named after this process, which is to become the program, and locked by a descriptor that the program inherits:
-/// whoever makes the next one removes those of which both are gone. The errors are the file system's.
+/// It is named after this process, which is to become the program, and locked by a descriptor that the
+/// program inherits: whoever makes the next one removes those of which both are gone. The errors are the file
+/// system's.
 Result<std::string, Error> make_path_tree(const std::string& folder, const nic::DeviceConfig& device);
 
 }  // namespace urnic::tools

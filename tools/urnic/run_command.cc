@@ -138,7 +138,8 @@ void add_run_command(CLI::App& app, Invocation& invocation) {
       ->check(accepted_by(verbs_api::parse_seed))
       ->type_name("N");
   command->add_flag_callback(
-      "--explain", [] { setenv("URNIC_EXPLAIN", "1", 1); }, "Say on stderr why a work request failed or was refused");
+      "--explain", [] { setenv("URNIC_EXPLAIN", "1", 1); },
+      "Say on stderr why a work request failed or was refused");
   command->add_flag_callback(
       "-v,--verbose", [] { setenv("URNIC_VERBOSE", "1", 1); }, "Say on stderr what happens");
   command->callback([&invocation] { invocation.exit_code = run(invocation.program); });

@@ -5,8 +5,7 @@
 namespace urnic::tools {
 
 SimCommand::SimCommand(CLI::App& app, Invocation& invocation) {
-  CLI::App* const command =
-      app.add_subcommand("sim", "Simulate NICs on a hostile network, again and again");
+  CLI::App* const command = app.add_subcommand("sim", "Simulate NICs on a hostile network, again and again");
   command->footer(
       "Each seed draws a network, its hosts and their traffic anew; the same seed does the same, to the "
       "byte.\n"

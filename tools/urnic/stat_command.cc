@@ -63,12 +63,13 @@ struct Selection {
 
   bool has(const NicProcess& process) const {
     if (is_all()) return true;
-    const auto has_pid = [this](std::int64_t pid) { return std::find(pids.begin(), pids.end(), pid) != pids.end(); };
+    const auto has_pid = [this](std::int64_t pid) {
+      return std::find(pids.begin(), pids.end(), pid) != pids.end();
+    };
     if (has_pid(process.pid)) return true;
     if (!process.snapshot) return false;
     const auto& gids = process.snapshot->gids;
-    return has_pid(process.snapshot->pid) ||
-           std::any_of(gids.begin(), gids.end(), [this](const Gid& gid) {
+    return has_pid(process.snapshot->pid) || std::any_of(gids.begin(), gids.end(), [this](const Gid& gid) {
              return std::find(addresses.begin(), addresses.end(), gid) != addresses.end();
            });
   }
@@ -105,10 +106,13 @@ std::optional<std::vector<NicProcess>> ask(const Selection& selection) {
 }
 
 bool has_answer(const std::vector<NicProcess>& processes) {
-  return std::any_of(processes.begin(), processes.end(), [](const NicProcess& process) { return process.snapshot.has_value(); });
+  return std::any_of(processes.begin(), processes.end(),
+                     [](const NicProcess& process) { return process.snapshot.has_value(); });
 }
 
-int exit_code_for(const std::vector<NicProcess>& processes) { return has_answer(processes) ? 0 : kExitFailure; }
+int exit_code_for(const std::vector<NicProcess>& processes) {
+  return has_answer(processes) ? 0 : kExitFailure;
+}
 
 void complain_of_nobody(const Selection& selection) {
   complain(selection.is_all() ? "no process of this user has an urnic device open"
@@ -153,8 +157,8 @@ int watch(const Selection& selection, std::vector<NicProcess> processes, std::ch
 }  // namespace
 
 StatCommand::StatCommand(CLI::App& app, Invocation& invocation) {
-  CLI::App* const command =
-      app.add_subcommand("stat", "Show what programs with a NIC are doing: urnic stat [PID|DEVICE ADDRESS...]");
+  CLI::App* const command = app.add_subcommand(
+      "stat", "Show what programs with a NIC are doing: urnic stat [PID|DEVICE ADDRESS...]");
   command->footer(kFooter);
   command->add_option("which", wanted_, "Processes, or addresses of NICs; all of this user's by default")
       ->type_name("PID|ADDRESS");
@@ -177,7 +181,8 @@ int StatCommand::run() const {
     return kExitFailure;
   }
   if (isatty(STDOUT_FILENO) == 1) {
-    const auto interval = std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::duration<double>(interval_s_));
+    const auto interval =
+        std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::duration<double>(interval_s_));
     return watch(*selection, std::move(*processes), interval);
   }
   std::fputs(table_of(*processes, {}, std::nullopt).c_str(), stdout);

@@ -202,7 +202,8 @@ bool Completer::take_response(const wire::Packet& packet, std::uint32_t offset) 
   const auto elements = around_.send_queue.sges(around_.send_queue.head());
   const bool is_number = is_atomic(window_.head().request.operation);
   const auto number = std::as_bytes(std::span(&packet.atomic_original, 1));
-  return scatter(around_.dma, config_.pd, elements, offset, is_number ? number : packet.payload) == DmaStatus::kOk;
+  return scatter(around_.dma, config_.pd, elements, offset, is_number ? number : packet.payload) ==
+         DmaStatus::kOk;
 }
 
 void Completer::complete_head(CompletionStatus status) {
@@ -226,12 +227,12 @@ void Completer::report(const SendWqe& wqe, CompletionStatus status) {
     around_.counters.add(Counter::kSendCompletionError);
   }
   around_.send_completions->complete({.wr_id = wqe.request.wr_id,
-                                     .status = status,
-                                     .opcode = completion_opcode(wqe.request.operation),
-                                     .solicited = !is_success,
-                                     .byte_length = wqe.length,
-                                     .qp_number = config_.local_qp,
-                                     .source_qp = config_.remote_qp});
+                                      .status = status,
+                                      .opcode = completion_opcode(wqe.request.operation),
+                                      .solicited = !is_success,
+                                      .byte_length = wqe.length,
+                                      .qp_number = config_.local_qp,
+                                      .source_qp = config_.remote_qp});
 }
 
 }  // namespace urnic::transport

@@ -18,7 +18,8 @@ namespace urnic::transport {
 
 class Completer {
  public:
-  Completer(const QpSurroundings& around, const QpConfig& config, SendWindow& window, Retry& retry, Credits& credits)
+  Completer(const QpSurroundings& around, const QpConfig& config, SendWindow& window, Retry& retry,
+            Credits& credits)
       : around_(around), config_(config), window_(window), retry_(retry), credits_(credits) {}
 
   /// Forgets a recovery that was under way.

@@ -9,9 +9,9 @@
 
 namespace urnic::transport {
 
-/// A responder may put credits into its acknowledgements: the receives posted beyond the message that the MSN names.
-/// They only ever hold back what consumes a receive, and never all of it: without credits one such request at a time
-/// goes out, which an RNR NAK may answer (fact 19).
+/// A responder may put credits into its acknowledgements: the receives posted beyond the message that the MSN
+/// names. They only ever hold back what consumes a receive, and never all of it: without credits one such
+/// request at a time goes out, which an RNR NAK may answer (fact 19).
 class Credits {
  public:
   void start() { is_limited_ = false; }
@@ -29,9 +29,10 @@ class Credits {
 
  private:
   static constexpr std::uint8_t kNoInformation = 31;
-  // The encoding of the InfiniBand specification's credit count as the rdmavt driver of Linux has it (from memory).
+  // The encoding of the InfiniBand specification's credit count as the rdmavt driver of Linux has it (from
+  // memory).
   static constexpr std::array<std::uint32_t, 31> kCredits = {
-      0,   1,   2,   3,   4,   6,    8,    12,   16,   24,   32,   48,    64,    96,    128, 192,
+      0,   1,   2,   3,   4,    6,    8,    12,   16,   24,   32,   48,    64,    96,    128,  192,
       256, 384, 512, 768, 1024, 1536, 2048, 3072, 4096, 6144, 8192, 12288, 16384, 24576, 32768};
 
   bool is_limited_ = false;

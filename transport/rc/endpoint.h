@@ -1,4 +1,5 @@
-// RcEndpoint: a reliable connection, or its extended form (XRC), put together from requester, completer and responder.
+// RcEndpoint: a reliable connection, or its extended form (XRC), put together from requester, completer and
+// responder.
 #pragma once
 
 #include <cstddef>
@@ -6,9 +7,9 @@
 #include <span>
 
 #include "transport/endpoint.h"
+#include "transport/qp_config.h"
 #include "transport/rc/completer.h"
 #include "transport/rc/credits.h"
-#include "transport/qp_config.h"
 #include "transport/rc/requester.h"
 #include "transport/rc/responder.h"
 #include "transport/rc/retry.h"
@@ -17,7 +18,8 @@
 
 namespace urnic::transport {
 
-/// An XRC initiator has nowhere to receive: requests to it are dropped. An XRC target has an empty send queue.
+/// An XRC initiator has nowhere to receive: requests to it are dropped. An XRC target has an empty send
+/// queue.
 class RcEndpoint final : public Endpoint {
  public:
   /// In state RESET.

@@ -1,4 +1,5 @@
-// OwedAck: whether an acknowledgement is owed, and how long it may wait for a request of ours to leave with it.
+// OwedAck: whether an acknowledgement is owed, and how long it may wait for a request of ours to leave with
+// it.
 #pragma once
 
 #include <utility>
@@ -7,10 +8,11 @@
 
 namespace urnic::transport {
 
-/// A program that answers each RDMA WRITE with one of its own looks at its memory for the peer's, and polls its
-/// completion queue for its own. Where the acknowledgement comes alone, it stops polling before the answer has come,
-/// and with a NIC that works while its program polls the answer then waits for another thread. So the acknowledgement
-/// of such a WRITE waits for the answer, but not for longer than the delay; that of all others leaves at once.
+/// A program that answers each RDMA WRITE with one of its own looks at its memory for the peer's, and polls
+/// its completion queue for its own. Where the acknowledgement comes alone, it stops polling before the
+/// answer has come, and with a NIC that works while its program polls the answer then waits for another
+/// thread. So the acknowledgement of such a WRITE waits for the answer, but not for longer than the delay;
+/// that of all others leaves at once.
 class OwedAck {
  public:
   bool is_owed() const { return due_ != kNever; }
@@ -20,8 +22,8 @@ class OwedAck {
 
   void owe() { due_ = kAtOnce; }
 
-  /// For the last packet of a WRITE that completes no receive. It may wait when the one before was answered within
-  /// `delay`, and when no other came since our last request: who sends several does not wait for us.
+  /// For the last packet of a WRITE that completes no receive. It may wait when the one before was answered
+  /// within `delay`, and when no other came since our last request: who sends several does not wait for us.
   void owe_for_write(Time now, Duration delay) {
     const bool is_first = !std::exchange(is_unanswered_, true);
     arrived_ = now;

@@ -40,7 +40,9 @@ bool Requester::may_send(const SendWqe& wqe) const {
     return window_.reads_in_flight() < config_.max_reads_in_flight &&
            window_.has_psn_space(wqe.packet_count - window_.current_packet());
   }
-  if (consumes_receive(wqe.request.operation) && !credits_.cover(wqe) && !window_.current_is_head()) return false;
+  if (consumes_receive(wqe.request.operation) && !credits_.cover(wqe) && !window_.current_is_head()) {
+    return false;
+  }
   return window_.packets_in_flight() < config_.window_packets && window_.has_psn_space(1);
 }
 
@@ -60,8 +62,8 @@ std::size_t Requester::emit_request(const SendWqe& wqe, std::span<std::byte> out
   }
 }
 
-// What all request packets have in common. Packets that have a response ask for it by being what they are, and for
-// an acknowledgement besides, as rdma_rxe does.
+// What all request packets have in common. Packets that have a response ask for it by being what they are,
+// and for an acknowledgement besides, as rdma_rxe does.
 wire::Packet Requester::packet_for(const SendWqe& wqe, Opcode opcode) const {
   return {.bth = {.opcode = with_service(opcode, config_.service),
                   .destination_qp = config_.remote_qp,
@@ -84,9 +86,10 @@ std::size_t Requester::emit_flush(const SendWqe& wqe, std::span<std::byte> out) 
   const Flush& flush = wqe.request.flush;
   wire::Packet packet = packet_for(wqe, Opcode::kRcFlush);
   packet.reth.length = flush.length;
-  packet.feth = {.placement_type = static_cast<std::uint8_t>((allows(flush.access, Access::kFlushGlobal) ? 1 : 0) |
-                                                             (allows(flush.access, Access::kFlushPersistent) ? 2 : 0)),
-                 .selectivity = static_cast<std::uint8_t>(flush.scope)};
+  packet.feth = {
+      .placement_type = static_cast<std::uint8_t>((allows(flush.access, Access::kFlushGlobal) ? 1 : 0) |
+                                                  (allows(flush.access, Access::kFlushPersistent) ? 2 : 0)),
+      .selectivity = static_cast<std::uint8_t>(flush.scope)};
   return wire::emit_headers(packet, out);
 }
 
@@ -154,8 +157,9 @@ std::size_t Requester::fail_head(CompletionStatus status) {
 
 std::size_t Requester::fail_memory() {
   if (around_.observer != nullptr && window_.current_is_head()) {
-    around_.observer->on_local_fault(
-        {.elements = around_.send_queue.sges(window_.current_position()), .pd = config_.pd, .is_write = false});
+    around_.observer->on_local_fault({.elements = around_.send_queue.sges(window_.current_position()),
+                                      .pd = config_.pd,
+                                      .is_write = false});
   }
   return fail_head(CompletionStatus::kLocalProtectionError);
 }

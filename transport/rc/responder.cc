@@ -57,8 +57,8 @@ struct Responding {
   Answer answer;
 };
 constexpr Responding kResponding[] = {
-    {Operation::kReadRequest, Answer::kMemory}, {Operation::kCompareSwap, Answer::kOriginal},
-    {Operation::kFetchAdd, Answer::kOriginal},  {Operation::kFlush, Answer::kNothing},
+    {Operation::kReadRequest, Answer::kMemory},  {Operation::kCompareSwap, Answer::kOriginal},
+    {Operation::kFetchAdd, Answer::kOriginal},   {Operation::kFlush, Answer::kNothing},
     {Operation::kAtomicWrite, Answer::kNothing},
 };
 
@@ -276,12 +276,15 @@ std::optional<Refusal> Responder::execute_send(const Packet& packet) {
     return fail_receive(CompletionStatus::kLocalLengthError,
                         {.nak = Nak::kInvalidRequest, .reason = RefusalReason::kReceiveTooSmall}, packet);
   }
-  if (scatter(around_.dma, receiver_.pd, receive_.elements(), received_bytes_, packet.payload) != DmaStatus::kOk) {
+  if (scatter(around_.dma, receiver_.pd, receive_.elements(), received_bytes_, packet.payload) !=
+      DmaStatus::kOk) {
     if (around_.observer != nullptr) {
-      around_.observer->on_local_fault({.elements = receive_.elements(), .pd = receiver_.pd, .is_write = true});
+      around_.observer->on_local_fault(
+          {.elements = receive_.elements(), .pd = receiver_.pd, .is_write = true});
     }
     return fail_receive(CompletionStatus::kLocalProtectionError,
-                        {.nak = Nak::kRemoteOperationalError, .reason = RefusalReason::kReceiveMemory}, packet);
+                        {.nak = Nak::kRemoteOperationalError, .reason = RefusalReason::kReceiveMemory},
+                        packet);
   }
   received_bytes_ += static_cast<std::uint32_t>(packet.payload.size());
   return has(packet.info->headers, wire::Headers::kIeth) ? invalidate(packet) : std::nullopt;
@@ -292,8 +295,9 @@ std::optional<Refusal> Responder::execute_send(const Packet& packet) {
 std::optional<Refusal> Responder::invalidate(const Packet& packet) {
   const DmaStatus status = around_.dma.invalidate(memory_user(), packet.invalidate_rkey);
   if (status == DmaStatus::kOk) return std::nullopt;
-  return fail_receive(CompletionStatus::kRemoteInvalidRequest,
-                      {.nak = Nak::kRemoteAccessError, .reason = RefusalReason::kInvalidate, .memory = status}, packet);
+  return fail_receive(
+      CompletionStatus::kRemoteInvalidRequest,
+      {.nak = Nak::kRemoteAccessError, .reason = RefusalReason::kInvalidate, .memory = status}, packet);
 }
 
 // Atomics, FLUSH and ATOMIC WRITE: executed once, however often they are asked for (fact 27).
@@ -303,11 +307,12 @@ std::optional<Refusal> Responder::execute_with_result(const Packet& packet) {
   DmaStatus status = DmaStatus::kOk;
   switch (packet.info->operation) {
     case Operation::kCompareSwap:
-      status = around_.dma.compare_swap(memory_user(), atomic.rkey, atomic.address, atomic.compare, atomic.swap_or_add,
-                                        original);
+      status = around_.dma.compare_swap(memory_user(), atomic.rkey, atomic.address, atomic.compare,
+                                        atomic.swap_or_add, original);
       break;
     case Operation::kFetchAdd:
-      status = around_.dma.fetch_add(memory_user(), atomic.rkey, atomic.address, atomic.swap_or_add, original);
+      status =
+          around_.dma.fetch_add(memory_user(), atomic.rkey, atomic.address, atomic.swap_or_add, original);
       break;
     case Operation::kAtomicWrite:
       status = around_.dma.write_remote_atomically(memory_user(), packet.reth.rkey, packet.reth.address,
@@ -367,11 +372,11 @@ void Responder::complete_receive(CompletionStatus status) {
   has_receive_ = false;
   if (status != CompletionStatus::kWorkRequestFlushed) around_.counters.add(Counter::kReceiveCompletionError);
   receiver_.completions->complete({.wr_id = receive_.wr_id,
-                                        .status = status,
-                                        .opcode = CompletionOpcode::kReceive,
-                                        .solicited = true,
-                                        .qp_number = config_.local_qp,
-                                        .source_qp = config_.remote_qp});
+                                   .status = status,
+                                   .opcode = CompletionOpcode::kReceive,
+                                   .solicited = true,
+                                   .qp_number = config_.local_qp,
+                                   .source_qp = config_.remote_qp});
 }
 
 /// The receive fails, for what the peer is told as `refusal`.
@@ -416,8 +421,8 @@ void Responder::refuse(const Refusal& refusal, const Packet& packet) {
 
 // A refusal is the last thing this responder says. Responses to READs before it still go out first.
 void Responder::refuse(const Refusal& refusal, Psn psn) {
-  static constexpr Counter kCounters[] = {Counter::kOutOfSequence, Counter::kRequestInvalid, Counter::kRequestAccessError,
-                                          Counter::kRequestOperationError};
+  static constexpr Counter kCounters[] = {Counter::kOutOfSequence, Counter::kRequestInvalid,
+                                          Counter::kRequestAccessError, Counter::kRequestOperationError};
   around_.counters.add(kCounters[static_cast<std::size_t>(refusal.nak)]);
   if (const auto event = event_for(refusal.reason)) around_.events.on_qp_event(config_.local_qp, *event);
   nak_ = OwedNak{nak_syndrome(refusal.nak), psn};
@@ -473,9 +478,10 @@ std::size_t Responder::emit_response(std::span<std::byte> out) {
 std::size_t Responder::emit_read_response(const ResponderResources::Part& part, std::span<std::byte> out) {
   const wire::Opcode opcode = with_service(response_opcode(part), config_.service);
   const std::size_t header_size = wire::header_bytes(opcode);
-  const DmaStatus status = part.size == 0 ? DmaStatus::kOk
-                                          : around_.dma.read_remote({.pd = part.pd, .qp = config_.local_qp}, part.rkey,
-                                                                    part.address, out.subspan(header_size, part.size));
+  const DmaStatus status = part.size == 0
+                               ? DmaStatus::kOk
+                               : around_.dma.read_remote({.pd = part.pd, .qp = config_.local_qp}, part.rkey,
+                                                         part.address, out.subspan(header_size, part.size));
   if (status != DmaStatus::kOk) {
     if (part.is_repeat) {
       resources_.drop_current();
@@ -508,11 +514,10 @@ std::uint32_t Responder::msn_for(const ResponderResources::Part& part) {
 // All that was executed is answered by now.
 std::size_t Responder::emit_acknowledge(std::uint8_t syndrome, Psn psn, std::span<std::byte> out) {
   msn_told_ = msn_;
-  const Packet packet{
-      .bth = {.opcode = with_service(wire::Opcode::kRcAcknowledge, config_.service),
-              .destination_qp = config_.remote_qp,
-              .psn = psn},
-      .aeth = {.syndrome = syndrome, .msn = msn_}};
+  const Packet packet{.bth = {.opcode = with_service(wire::Opcode::kRcAcknowledge, config_.service),
+                              .destination_qp = config_.remote_qp,
+                              .psn = psn},
+                      .aeth = {.syndrome = syndrome, .msn = msn_}};
   return wire::emit_headers(packet, out);
 }
 

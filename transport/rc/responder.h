@@ -11,9 +11,9 @@
 #include "transport/qp_config.h"
 #include "transport/rc/owed_ack.h"
 #include "transport/rc/responder_resources.h"
-#include "transport/surroundings.h"
 #include "transport/rc/syndrome.h"
 #include "transport/receive_queue.h"
+#include "transport/surroundings.h"
 #include "transport/wire/packet.h"
 
 namespace urnic::transport {
@@ -98,7 +98,8 @@ class Responder {
   [[gnu::cold]] void refuse(const Refusal& refusal, const wire::Packet& packet);
   void refuse(const Refusal& refusal, Psn psn);
   [[gnu::cold]] void observe(const Refusal& refusal, const wire::Packet& packet) const;
-  [[gnu::cold]] Refusal fail_receive(CompletionStatus status, const Refusal& refusal, const wire::Packet& packet);
+  [[gnu::cold]] Refusal fail_receive(CompletionStatus status, const Refusal& refusal,
+                                     const wire::Packet& packet);
   void complete_receive(CompletionStatus status);
   void complete_message(const wire::Packet& packet);
   std::uint32_t msn_for(const ResponderResources::Part& part);

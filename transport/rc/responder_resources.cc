@@ -23,7 +23,8 @@ std::uint32_t ResponderResources::packets(std::uint32_t length) const {
   return std::max((length + mtu_bytes_ - 1) / mtu_bytes_, 1u);
 }
 
-void ResponderResources::answer_from(Resource& resource, Psn psn, std::uint32_t count, const wire::Reth& reth) {
+void ResponderResources::answer_from(Resource& resource, Psn psn, std::uint32_t count,
+                                     const wire::Reth& reth) {
   resource.is_pending = true;
   resource.answer_psn = psn;
   resource.answer_count = count;
@@ -34,7 +35,8 @@ void ResponderResources::answer_from(Resource& resource, Psn psn, std::uint32_t 
 ResponderResources::Resource& ResponderResources::make_room() {
   assert(!is_full());
   if (size_ == capacity_) {
-    // With a new request the answer of the oldest has been received (see is_full()): nobody waits for a repeat of it.
+    // With a new request the answer of the oldest has been received (see is_full()): nobody waits for a
+    // repeat of it.
     if (resource(0).is_pending) --pending_;
     oldest_ = (oldest_ + 1) % capacity_;
     --size_;
@@ -87,7 +89,8 @@ bool ResponderResources::repeat_executed(Psn psn, Answer answer) {
   return false;
 }
 
-// What was being sent behind a repeat starts over: the requester takes no packet whose predecessor it did not just see.
+// What was being sent behind a repeat starts over: the requester takes no packet whose predecessor it did not
+// just see.
 void ResponderResources::restart_later_than(std::uint32_t age) {
   for (std::uint32_t later = age + 1; later < size_; ++later) resource(later).sent = 0;
 }

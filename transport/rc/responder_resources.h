@@ -1,5 +1,5 @@
-// ResponderResources: the READs and atomics a responder has been asked, to be answered now or, if asked again, once
-// more.
+// ResponderResources: the READs and atomics a responder has been asked, to be answered now or, if asked
+// again, once more.
 #pragma once
 
 #include <cstdint>
@@ -11,9 +11,10 @@
 
 namespace urnic::transport {
 
-/// A ring of the last requests that have a response of their own, in PSN order: READs, atomics, FLUSH and ATOMIC WRITE.
-/// One that was answered stays until its place is needed, because its response may be lost and asked for again. A READ
-/// is then executed again, whole or from some packet on (fact 26); of the others the result is kept (fact 27).
+/// A ring of the last requests that have a response of their own, in PSN order: READs, atomics, FLUSH and
+/// ATOMIC WRITE. One that was answered stays until its place is needed, because its response may be lost and
+/// asked for again. A READ is then executed again, whole or from some packet on (fact 26); of the others the
+/// result is kept (fact 27).
 class ResponderResources {
  public:
   static constexpr std::uint32_t kMaxResources = 16;
@@ -29,13 +30,13 @@ class ResponderResources {
   /// packets of `mtu_bytes`. Allocates.
   void start(std::uint32_t resources, std::uint32_t mtu_bytes);
 
-  /// Whether as many requests wait for their first answer as the requester may have outstanding. Repeats do not
-  /// count: who sends a new one has received the answer of the oldest, even if a repeat of that one is still
-  /// on its way.
+  /// Whether as many requests wait for their first answer as the requester may have outstanding. Repeats do
+  /// not count: who sends a new one has received the answer of the oldest, even if a repeat of that one is
+  /// still on its way.
   bool is_full() const;
 
-  /// Adds a new READ, to be answered after those before it, of memory of this protection domain. `msn` comes with its
-  /// responses. Only while !is_full().
+  /// Adds a new READ, to be answered after those before it, of memory of this protection domain. `msn` comes
+  /// with its responses. Only while !is_full().
   void add(Psn psn, const wire::Reth& reth, PdId pd, std::uint32_t msn);
 
   /// Adds a request that was executed, with its result. Only while !is_full().
@@ -44,7 +45,8 @@ class ResponderResources {
   /// A READ is asked again. False when it is not (inside) one that we remember.
   bool repeat(Psn psn, const wire::Reth& reth);
 
-  /// Another request is asked again and answered with what it was answered before. False when it is not remembered.
+  /// Another request is asked again and answered with what it was answered before. False when it is not
+  /// remembered.
   bool repeat_executed(Psn psn, Answer answer);
 
   /// One packet of a response.
@@ -56,7 +58,7 @@ class ResponderResources {
     Rkey rkey{};
     std::uint64_t address = 0;
     std::uint32_t size = 0;  ///< bytes, 0 for a READ of nothing
-    std::uint32_t msn = 0;  ///< when the request was executed
+    std::uint32_t msn = 0;   ///< when the request was executed
     bool is_first = false;
     bool is_last = false;
     bool is_repeat = false;  ///< all of it was sent before

@@ -9,8 +9,9 @@
 namespace urnic::transport {
 
 /// Maps the work requests of a send queue to PSNs. A work request gets its PSNs when its first packet is
-/// about to leave: one per packet, for a READ one per packet of the response (fact 28), none for what needs no packet.
-/// "READs" here are all that have a response: atomics, FLUSH and ATOMIC WRITE are READs of one packet.
+/// about to leave: one per packet, for a READ one per packet of the response (fact 28), none for what needs
+/// no packet. "READs" here are all that have a response: atomics, FLUSH and ATOMIC WRITE are READs of one
+/// packet.
 ///
 ///     head of the queue                 cursor                    tail
 ///     |-- oldest() ... in flight ... ---|--- not (or again to be) sent ---|
@@ -81,7 +82,7 @@ class SendWindow {
   Psn oldest_;
   Psn sent_end_;  // one past the furthest PSN ever sent
   Psn next_psn_;
-  std::uint32_t assigned_ = 0;  // position of the first work request without PSNs
+  std::uint32_t assigned_ = 0;   // position of the first work request without PSNs
   std::uint32_t begun_end_ = 0;  // position of the first work request of which nothing was sent
   std::uint32_t cursor_ = 0;
   std::uint32_t cursor_packet_ = 0;

@@ -10,8 +10,8 @@
 
 namespace urnic::transport {
 
-/// SEND and WRITE, with immediate or without, each packet once; BIND_MW and LOCAL_INV. No other operation exists on this
-/// service: such a work request fails with kLocalQpOperationError.
+/// SEND and WRITE, with immediate or without, each packet once; BIND_MW and LOCAL_INV. No other operation
+/// exists on this service: such a work request fails with kLocalQpOperationError.
 class UcRequester {
  public:
   UcRequester(const QpConfig& config, UnreliableSendQueue& queue) : config_(config), queue_(queue) {}

@@ -24,9 +24,7 @@ bool is_readable(const CompletionChannel& channel) {
 /// A channel with O_NONBLOCK and three queues that use it.
 class CompletionChannelTest : public testing::Test {
  protected:
-  CompletionChannelTest() {
-    fcntl(channel.fd(), F_SETFL, O_NONBLOCK);
-  }
+  CompletionChannelTest() { fcntl(channel.fd(), F_SETFL, O_NONBLOCK); }
   void make_blocking() { fcntl(channel.fd(), F_SETFL, 0); }
 
   DevicePair pair;

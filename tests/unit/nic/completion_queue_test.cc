@@ -141,7 +141,8 @@ TEST_F(CompletionQueueHoldTest, HoldsACompletionForALimitedTime) {
   EXPECT_THAT(poll(), ElementsAre(1));
 }
 
-// A queue pair that begins anew is not told of its former life; the others lose nothing, in whatever order they came.
+// A queue pair that begins anew is not told of its former life; the others lose nothing, in whatever order
+// they came.
 TEST_F(CompletionQueueTest, ForgetsWhatAQueuePairHadCompletedWhenItIsReset) {
   pair.connect();
   pair.connect();
@@ -210,8 +211,8 @@ TEST_F(CompletionQueueHoldTest, WaitsForNobodyWhoIsForgotten) {
   EXPECT_THAT(poll(), ElementsAre(1));
 }
 
-// The program asks for a notification, then looks once more, and sleeps only when it finds nothing. However that falls
-// together with completions, it must not sleep for ever.
+// The program asks for a notification, then looks once more, and sleeps only when it finds nothing. However
+// that falls together with completions, it must not sleep for ever.
 TEST_F(CompletionQueueTest, NeverLetsAProgramSleepThatArmsAndThenLooks) {
   constexpr std::uint64_t kCompletions = 20000;
   fcntl(channel.fd(), F_SETFL, 0);

@@ -25,7 +25,8 @@ TEST(DeviceCounters, HaveNamesOfTheirOwnAmongAllCountersOfADevice) {
   for (const auto& [name, value] : pair.a().device().all_counters()) {
     EXPECT_TRUE(names.insert(name).second) << name;
   }
-  for (const std::string_view name : {"sent_pkts", "rx_drop_bad_icrc", "neighbor_requests_sent", "port_sent_frames"}) {
+  for (const std::string_view name :
+       {"sent_pkts", "rx_drop_bad_icrc", "neighbor_requests_sent", "port_sent_frames"}) {
     EXPECT_THAT(names, testing::Contains(name));
   }
 }

@@ -20,8 +20,12 @@ void* operator new(std::size_t size) {
   if (void* const memory = std::malloc(size)) return memory;
   throw std::bad_alloc();
 }
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
+void operator delete(void* memory) noexcept {
+  std::free(memory);
+}
+void operator delete(void* memory, std::size_t) noexcept {
+  std::free(memory);
+}
 
 namespace urnic::nic {
 namespace {
@@ -53,7 +57,10 @@ class DataPath : public testing::Test {
     return allocations - before;
   }
   SendRequest remote(SendOperation operation) {
-    return {.operation = operation, .signaled = true, .remote_address = device.address() + 8192, .rkey = device.rkey()};
+    return {.operation = operation,
+            .signaled = true,
+            .remote_address = device.address() + 8192,
+            .rkey = device.rkey()};
   }
 
   SelfConnectedDevice device;
@@ -85,11 +92,11 @@ TEST_F(DataPath, AllocatesNothingForAnUnreliableConnection) {
 
 TEST_F(DataPath, AllocatesNothingForDatagrams) {
   device.add_pair(QpType::kUd);
-  const SendRequest send{.operation = SendOperation::kSend,
-                         .signaled = true,
-                         .destination = {.address = device.self(),
-                                         .qp = device.qp(1).number(),
-                                         .qkey = SelfConnectedDevice::kQkey}};
+  const SendRequest send{
+      .operation = SendOperation::kSend,
+      .signaled = true,
+      .destination = {
+          .address = device.self(), .qp = device.qp(1).number(), .qkey = SelfConnectedDevice::kQkey}};
   EXPECT_EQ(allocations_of(send, 1000, true), 0u);
 }
 

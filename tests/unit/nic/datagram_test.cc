@@ -28,7 +28,10 @@ class DatagramTest : public testing::Test {
  protected:
   DatagramTest() {
     for (Host* host : {&pair.a(), &pair.b()}) add_queue_pair(*host);
-    to_b = pair.a().device().create_address_handle(pair.a().pd(), {.destination = pair.b().gid(), .source_gid_index = 1}).value();
+    to_b = pair.a()
+               .device()
+               .create_address_handle(pair.a().pd(), {.destination = pair.b().gid(), .source_gid_index = 1})
+               .value();
     pair.settle();
   }
   ~DatagramTest() override { EXPECT_TRUE(pair.a().device().destroy_address_handle(pair.a().pd(), to_b)); }
@@ -37,13 +40,15 @@ class DatagramTest : public testing::Test {
     QpCreateAttributes attributes = host.default_attributes();
     attributes.type = QpType::kUd;
     QueuePair& qp = host.add_queue_pair(attributes);
-    EXPECT_TRUE(qp.modify({.state = QpState::kInit, .pkey_index = std::uint16_t{0}, .port = std::uint8_t{1}, .qkey = kQkey}));
+    EXPECT_TRUE(qp.modify(
+        {.state = QpState::kInit, .pkey_index = std::uint16_t{0}, .port = std::uint8_t{1}, .qkey = kQkey}));
     EXPECT_TRUE(qp.modify({.state = QpState::kReadyToReceive}));
     EXPECT_TRUE(qp.modify({.state = QpState::kReadyToSend, .send_psn = transport::Psn(7)}));
     return qp;
   }
   void send(AddressHandleId to, QpNumber qp, std::size_t length, std::uint32_t qkey = kQkey) {
-    pair.a().post({.wr_id = 1, .signaled = true, .destination = {.address = to, .qp = qp, .qkey = qkey}}, 0, length);
+    pair.a().post({.wr_id = 1, .signaled = true, .destination = {.address = to, .qp = qp, .qkey = qkey}}, 0,
+                  length);
     pair.settle();
   }
 
@@ -98,7 +103,10 @@ TEST_F(DatagramTest, LongerThanTheMtuIsRefusedAndEndsTheSendQueue) {
 
 TEST_F(DatagramTest, ForAnAddressHandleThatIsGoneIsLost) {
   const AddressHandleId gone =
-      pair.a().device().create_address_handle(pair.a().pd(), {.destination = pair.b().gid(), .source_gid_index = 1}).value();
+      pair.a()
+          .device()
+          .create_address_handle(pair.a().pd(), {.destination = pair.b().gid(), .source_gid_index = 1})
+          .value();
   ASSERT_TRUE(pair.a().device().destroy_address_handle(pair.a().pd(), gone));
   pair.b().post_receive(5, 1000, 200);
   send(gone, pair.b().qp().number(), 4);
@@ -109,7 +117,10 @@ TEST_F(DatagramTest, ForAnAddressHandleThatIsGoneIsLost) {
 TEST_F(DatagramTest, MayFollowOneToSomebodyElse) {
   const Gid nobody = Gid::from_ipv4({{10, 0, 0, 9}});
   const AddressHandleId to_nobody =
-      pair.a().device().create_address_handle(pair.a().pd(), {.destination = nobody, .source_gid_index = 1}).value();
+      pair.a()
+          .device()
+          .create_address_handle(pair.a().pd(), {.destination = nobody, .source_gid_index = 1})
+          .value();
   pair.b().post_receive(5, 1000, 200);
   send(to_nobody, QpNumber{5}, 4);
   send(to_b, pair.b().qp().number(), 4);
@@ -122,7 +133,10 @@ TEST_F(DatagramTest, MayFollowOneToSomebodyElse) {
 TEST_F(DatagramTest, ToAGroupReachesItsMembersAndNobodyElse) {
   const Gid group = Gid::from_ipv4({{239, 1, 2, 3}});
   const AddressHandleId to_group =
-      pair.a().device().create_address_handle(pair.a().pd(), {.destination = group, .source_gid_index = 1}).value();
+      pair.a()
+          .device()
+          .create_address_handle(pair.a().pd(), {.destination = group, .source_gid_index = 1})
+          .value();
   add_queue_pair(pair.b());
   add_queue_pair(pair.b());
   Device& device = pair.b().device();
@@ -145,8 +159,10 @@ TEST_F(DatagramTest, ToAGroupReachesItsMembersAndNobodyElse) {
 }
 
 TEST_F(DatagramTest, HasNothingButSends) {
-  for (const SendOperation operation : {SendOperation::kWrite, SendOperation::kRead, SendOperation::kFetchAdd}) {
-    EXPECT_EQ(QueuePair::SendBatch(pair.a().qp()).post({.operation = operation}, {}), PostStatus::kBadRequest);
+  for (const SendOperation operation :
+       {SendOperation::kWrite, SendOperation::kRead, SendOperation::kFetchAdd}) {
+    EXPECT_EQ(QueuePair::SendBatch(pair.a().qp()).post({.operation = operation}, {}),
+              PostStatus::kBadRequest);
   }
 }
 
@@ -188,7 +204,8 @@ TEST_F(UnreliableConnectionTest, NeverAnswers) {
 
 TEST_F(DatagramTest, GroupsTakeNoMoreMembersThanTheDeviceAllows) {
   const auto group = [](std::uint32_t number) {
-    return Gid::from_ipv4({{239, 1, static_cast<std::uint8_t>(number >> 8), static_cast<std::uint8_t>(number)}});
+    return Gid::from_ipv4(
+        {{239, 1, static_cast<std::uint8_t>(number >> 8), static_cast<std::uint8_t>(number)}});
   };
   Device& device = pair.a().device();
   for (std::uint32_t i = 0; i < DeviceLimits::kMaxGroupMembers; ++i) {

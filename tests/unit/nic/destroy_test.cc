@@ -14,7 +14,8 @@ using Bytes = FakeWire::Bytes;
 
 bool is_acknowledgement(const Bytes& bytes) {
   const auto frame = transport::wire::parse_frame(bytes);
-  return frame && transport::wire::Bth::parse(frame.value().ib).opcode == transport::wire::Opcode::kRcAcknowledge;
+  return frame &&
+         transport::wire::Bth::parse(frame.value().ib).opcode == transport::wire::Opcode::kRcAcknowledge;
 }
 
 /// A has sent its last message; B has it and has destroyed its queue pair; its acknowledgement was lost.

@@ -95,7 +95,9 @@ QueuePair& Host::add_queue_pair(const QpCreateAttributes& attributes) {
   return *queue_pairs_.emplace_back(std::move(qp.value()));
 }
 
-void Host::destroy_queue_pair(std::size_t index) { device_->destroy_qp(std::move(queue_pairs_[index])); }
+void Host::destroy_queue_pair(std::size_t index) {
+  device_->destroy_qp(std::move(queue_pairs_[index]));
+}
 
 Sge Host::sge(std::size_t offset, std::size_t length) const {
   return {.address = region_.address + offset,
@@ -158,7 +160,8 @@ QpAttributes DevicePair::init_attributes() {
           .port = std::uint8_t{1}};
 }
 
-QpAttributes DevicePair::rtr_attributes(const Host& to, transport::QpNumber peer, const ConnectOptions& options) {
+QpAttributes DevicePair::rtr_attributes(const Host& to, transport::QpNumber peer,
+                                        const ConnectOptions& options) {
   return {.state = QpState::kReadyToReceive,
           .address = AddressVector{.destination = to.gid(), .source_gid_index = 1},
           .path_mtu = options.path_mtu,
@@ -199,7 +202,8 @@ QpAttributes fit(QpAttributes attributes, QpType type) {
 
 }  // namespace
 
-void DevicePair::connect(Host& a, QueuePair& first, Host& b, QueuePair& second, const ConnectOptions& options) {
+void DevicePair::connect(Host& a, QueuePair& first, Host& b, QueuePair& second,
+                         const ConnectOptions& options) {
   struct End {
     QueuePair& qp;
     const Host& peer_host;

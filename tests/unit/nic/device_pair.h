@@ -26,8 +26,8 @@ struct DevicePairOptions {
   bool explain = false;
 };
 
-/// A device in manual mode at one end of the wire, with one protection domain, queue, region, and as many queue pairs as
-/// a test connects. Methods fail the test when the device refuses.
+/// A device in manual mode at one end of the wire, with one protection domain, queue, region, and as many
+/// queue pairs as a test connects. Methods fail the test when the device refuses.
 class Host {
  public:
   static constexpr std::size_t kMemoryBytes = 1 << 20;
@@ -94,10 +94,12 @@ class DevicePair {
   /// One more connection between the two, in RTS, with its index.
   std::size_t connect(const ConnectOptions& options = {});
   /// The same with two queue pairs in RESET, in a() and in b().
-  static void connect(Host& a, QueuePair& first, Host& b, QueuePair& second, const ConnectOptions& options = {});
+  static void connect(Host& a, QueuePair& first, Host& b, QueuePair& second,
+                      const ConnectOptions& options = {});
   /// The attributes that bring a queue pair to the next state.
   static QpAttributes init_attributes();
-  static QpAttributes rtr_attributes(const Host& to, transport::QpNumber peer, const ConnectOptions& options = {});
+  static QpAttributes rtr_attributes(const Host& to, transport::QpNumber peer,
+                                     const ConnectOptions& options = {});
   static QpAttributes rts_attributes(const ConnectOptions& options = {});
 
   /// Lets both devices work until neither has anything to do at this time.

@@ -52,7 +52,8 @@ TEST(Device, OpensItsPortWithTheFirstQueuePairAndOnlyOnce) {
   EXPECT_FALSE(device.progress());
   EXPECT_EQ(device.next_timeout(), transport::kNever);
 
-  const QpCreateAttributes attributes{.pd = pd.get(), .send_queue = queue.get(), .receive_queue = queue.get()};
+  const QpCreateAttributes attributes{
+      .pd = pd.get(), .send_queue = queue.get(), .receive_queue = queue.get()};
   EXPECT_EQ(error_of(device.create_qp(attributes)), ENODEV);
   EXPECT_FALSE(device.is_started());
   EXPECT_EQ(pd->users, 0u);
@@ -159,7 +160,8 @@ TEST_F(DeviceTest, RefusesQueuePairsBeyondItsLimits) {
 
 TEST_F(DeviceTest, RefusesCompletionQueuesBeyondItsLimits) {
   EXPECT_EQ(error_of(pair.a().device().create_cq(0, nullptr, nullptr)), EINVAL);
-  EXPECT_EQ(error_of(pair.a().device().create_cq(DeviceLimits::kMaxCompletions + 1, nullptr, nullptr)), EINVAL);
+  EXPECT_EQ(error_of(pair.a().device().create_cq(DeviceLimits::kMaxCompletions + 1, nullptr, nullptr)),
+            EINVAL);
 }
 
 TEST_F(DeviceTest, ChecksAddressVectors) {
@@ -184,7 +186,9 @@ TEST_F(DeviceTest, TellsTheEventHandlerWhichQueuePairItIs) {
   pair.connect();
   pair.settle();
   // A WRITE with a key that is none.
-  pair.a().post({.operation = transport::SendOperation::kWrite, .remote_address = 1, .rkey = transport::Rkey{77}}, 0, 8);
+  pair.a().post(
+      {.operation = transport::SendOperation::kWrite, .remote_address = 1, .rkey = transport::Rkey{77}}, 0,
+      8);
   pair.settle();
   EXPECT_THAT(events, ElementsAre(std::make_pair(&pair.b(), transport::QpEvent::kAccessError)));
 }
@@ -193,8 +197,8 @@ TEST_F(DeviceTest, TouchesMemoryNoMoreOnceItIsDeregistered) {
   pair.connect();
   Host& b = pair.b();
   std::vector<std::byte> memory(64);
-  const auto region =
-      b.device().register_memory(b.pd(), memory.data(), memory.size(), 0x1000, Access::kLocalWrite | Access::kRemoteWrite);
+  const auto region = b.device().register_memory(b.pd(), memory.data(), memory.size(), 0x1000,
+                                                 Access::kLocalWrite | Access::kRemoteWrite);
   ASSERT_TRUE(region);
   pair.a().memory()[0] = std::byte{42};
   const transport::SendRequest write{.wr_id = 1,

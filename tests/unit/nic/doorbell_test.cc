@@ -16,7 +16,9 @@ using testing::ElementsAre;
 using testing::IsEmpty;
 
 /// Doorbells know whose they are by address only.
-QueuePair& owner(std::uintptr_t number) { return *reinterpret_cast<QueuePair*>(number * 8); }
+QueuePair& owner(std::uintptr_t number) {
+  return *reinterpret_cast<QueuePair*>(number * 8);
+}
 
 std::vector<std::uintptr_t> take(DoorbellStack& stack) {
   std::vector<std::uintptr_t> taken;

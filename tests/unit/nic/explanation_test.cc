@@ -52,7 +52,8 @@ class Explanation : public ::testing::Test {
     EXPECT_TRUE(qp.modify(DevicePair::rts_attributes({.ack_timeout = 10, .retry_count = 2})));
   }
 
-  void bring_up(QueuePair& qp, const Host& peer_host, transport::QpNumber peer, const Difference& difference, PathMtu mtu) {
+  void bring_up(QueuePair& qp, const Host& peer_host, transport::QpNumber peer, const Difference& difference,
+                PathMtu mtu) {
     QpAttributes init = DevicePair::init_attributes();
     init.access = difference.b_access;
     QpAttributes rtr = DevicePair::rtr_attributes(peer_host, peer, {.path_mtu = mtu});
@@ -65,7 +66,8 @@ class Explanation : public ::testing::Test {
   }
 
   /// A request of 64 bytes, of a's, for memory of b's.
-  void post_for(SendOperation operation, const MemoryRegion& region, std::uint64_t offset, std::size_t length = 64) {
+  void post_for(SendOperation operation, const MemoryRegion& region, std::uint64_t offset,
+                std::size_t length = 64) {
     pair.a().post({.wr_id = 7,
                    .operation = operation,
                    .signaled = true,
@@ -79,18 +81,21 @@ class Explanation : public ::testing::Test {
     ProtectionDomain& domain = pd != nullptr ? *pd : pair.b().pd();
     return pair.b()
         .device()
-        .register_memory(domain, pair.b().memory().data(), 4096, reinterpret_cast<std::uint64_t>(pair.b().memory().data()),
-                         access)
+        .register_memory(domain, pair.b().memory().data(), 4096,
+                         reinterpret_cast<std::uint64_t>(pair.b().memory().data()), access)
         .value();
   }
 
-  /// The only failure of that host, which must be of this cause, in words; each of `words` must be among them.
+  /// The only failure of that host, which must be of this cause, in words; each of `words` must be among
+  /// them.
   void expect(Host& host, Cause cause, std::initializer_list<std::string> words) {
     const auto report = host.device().failures()->take();
     ASSERT_TRUE(report) << "nothing is reported";
     const std::string text = explain(*report);
     EXPECT_EQ(cause_of(*report), cause) << text;
-    for (const std::string& word : words) EXPECT_NE(text.find(word), std::string::npos) << word << " in\n" << text;
+    for (const std::string& word : words) {
+      EXPECT_NE(text.find(word), std::string::npos) << word << " in\n" << text;
+    }
     EXPECT_FALSE(host.device().failures()->take()) << "a second report";
   }
   void expect_nothing(Host& host) { EXPECT_FALSE(host.device().failures()->take()); }
@@ -126,8 +131,9 @@ TEST_F(Explanation, SaysThatNobodyAnswersArp) {
   pair.pass(3s);
   EXPECT_EQ(pair.a().poll_text(), "1 retry exceeded");
   expect(pair.a(), Cause::kNobodyHasAddress,
-         {"SEND of 64 bytes with wr_id 1 failed: transport retry counter exceeded", "nobody answers ARP for 10.0.0.9",
-          "peer 10.0.0.9 QP 0x123456", "not sent", "fact 36", "2 of 2 retries used"});
+         {"SEND of 64 bytes with wr_id 1 failed: transport retry counter exceeded",
+          "nobody answers ARP for 10.0.0.9", "peer 10.0.0.9 QP 0x123456", "not sent", "fact 36",
+          "2 of 2 retries used"});
 }
 
 TEST_F(Explanation, SaysThatThePeerIsOfAnotherSegment) {
@@ -141,7 +147,8 @@ TEST_F(Explanation, SaysThatALinkLocalGidIsOne) {
   connect_to(*Gid::parse("fe80::1234"), 0);
   pair.a().post_send(1, 0, 64);
   pair.pass(3s);
-  expect(pair.a(), Cause::kNobodyHasAddress, {"neighbour discovery for fe80::1234", "link-local GID (index 0)"});
+  expect(pair.a(), Cause::kNobodyHasAddress,
+         {"neighbour discovery for fe80::1234", "link-local GID (index 0)"});
 }
 
 TEST_F(Explanation, SaysThatThePeerIsThereButNotItsQueuePair) {
@@ -160,8 +167,9 @@ TEST_F(Explanation, SaysThatThePeerFellSilent) {
   pair.wire.is_lost = [](std::size_t from, const FakeWire::Bytes&) { return from == 1; };
   pair.a().post_send(2, 0, 3000);
   pair.pass(100ms);
-  expect(pair.a(), Cause::kPeerFellSilent, {"3 packets in 0.000 ms, RC SEND First to RC SEND Last, PSN 101 to 103, 3000 bytes",
-                                           "since then it says nothing", "received", "RC Acknowledge", "no acknowledgement in time"});
+  expect(pair.a(), Cause::kPeerFellSilent,
+         {"3 packets in 0.000 ms, RC SEND First to RC SEND Last, PSN 101 to 103, 3000 bytes",
+          "since then it says nothing", "received", "RC Acknowledge", "no acknowledgement in time"});
 }
 
 TEST_F(Explanation, SaysThatPacketsGetLost) {
@@ -183,7 +191,8 @@ TEST_F(Explanation, SaysHowLongThereWasNoReceive) {
   connect({.rnr_retry = 2});
   pair.a().post_send(1, 0, 64);
   pair.pass(100ms);
-  expect(pair.a(), Cause::kNoReceivePosted, {"3 RNR NAKs over 1.3 ms, its min_rnr_timer 12 (0.64 ms)", "RNR NAK, timer", "fact"});
+  expect(pair.a(), Cause::kNoReceivePosted,
+         {"3 RNR NAKs over 1.3 ms, its min_rnr_timer 12 (0.64 ms)", "RNR NAK, timer", "fact"});
   expect_nothing(pair.b());
 }
 
@@ -192,8 +201,10 @@ TEST_F(Explanation, SaysOnBothSidesThatAKeyIsUnknown) {
   MemoryRegion region = region_of_b(Access::kLocalWrite | Access::kRemoteWrite);
   EXPECT_TRUE(pair.b().device().deregister_memory(pair.b().pd(), region.key));
   post_for(SendOperation::kWrite, region, 0);
-  expect(pair.a(), Cause::kPeerRefusedAccess, {"RDMA WRITE of 64 bytes with wr_id 7 failed: remote access error", "rkey 0x"});
-  expect(pair.b(), Cause::kUnknownKey, {"refused its peer's RC RDMA WRITE Only", "nothing with this key", "fact 30"});
+  expect(pair.a(), Cause::kPeerRefusedAccess,
+         {"RDMA WRITE of 64 bytes with wr_id 7 failed: remote access error", "rkey 0x"});
+  expect(pair.b(), Cause::kUnknownKey,
+         {"refused its peer's RC RDMA WRITE Only", "nothing with this key", "fact 30"});
 }
 
 TEST_F(Explanation, SaysThatMemoryWasTakenBackInTheMiddleOfAWrite) {
@@ -203,7 +214,11 @@ TEST_F(Explanation, SaysThatMemoryWasTakenBackInTheMiddleOfAWrite) {
   pair.settle();
   const MemoryRegion region = region_of_b(Access::kLocalWrite | Access::kRemoteWrite);
   pair.wire.room[0] = 1;
-  pair.a().post({.wr_id = 7, .operation = SendOperation::kWrite, .remote_address = region.address, .rkey = Rkey{region.key}}, 0, 3072);
+  pair.a().post({.wr_id = 7,
+                 .operation = SendOperation::kWrite,
+                 .remote_address = region.address,
+                 .rkey = Rkey{region.key}},
+                0, 3072);
   pair.settle();
   EXPECT_TRUE(pair.b().device().deregister_memory(pair.b().pd(), region.key));
   pair.wire.room[0] = 100;
@@ -235,7 +250,8 @@ TEST_F(Explanation, SaysThatMemoryIsOfAnotherDomain) {
 TEST_F(Explanation, SaysThatTheQueuePairDoesNotAllowIt) {
   connect({.b_access = Access::kRemoteRead});
   post_for(SendOperation::kWrite, region_of_b(Access::kLocalWrite | Access::kRemoteWrite), 0);
-  expect(pair.a(), Cause::kPeerRefusedRequest, {"remote invalid request error", "qp_access_flags", "NAK invalid request"});
+  expect(pair.a(), Cause::kPeerRefusedRequest,
+         {"remote invalid request error", "qp_access_flags", "NAK invalid request"});
   expect(pair.b(), Cause::kOperationNotAllowed, {"it needs remote write"});
 }
 
@@ -258,7 +274,11 @@ TEST_F(Explanation, SaysThatThereAreTooManyReads) {
   connect({.b_resources = 1});
   const MemoryRegion region = region_of_b(Access::kRemoteRead);
   for (int i = 0; i < 3; ++i) {
-    pair.a().post({.wr_id = 7, .operation = SendOperation::kRead, .remote_address = region.address, .rkey = Rkey{region.key}}, 0, 64);
+    pair.a().post({.wr_id = 7,
+                   .operation = SendOperation::kRead,
+                   .remote_address = region.address,
+                   .rkey = Rkey{region.key}},
+                  0, 64);
   }
   pair.pass(10ms);
   expect(pair.b(), Cause::kTooManyReads, {"max_dest_rd_atomic"});
@@ -288,9 +308,11 @@ TEST_F(Explanation, SaysWhichElementOfASendIsWrong) {
   pair.a().post_send(1, 0, 64);  // in flight while the next one is looked at
   std::array sges{pair.a().sge(0, 64), pair.a().sge(0, 64)};
   sges[1].address = pair.a().region().address + Host::kMemoryBytes - 32;
-  EXPECT_EQ(QueuePair::SendBatch(pair.a().qp()).post({.wr_id = 3, .operation = SendOperation::kSend}, sges), PostStatus::kPosted);
+  EXPECT_EQ(QueuePair::SendBatch(pair.a().qp()).post({.wr_id = 3, .operation = SendOperation::kSend}, sges),
+            PostStatus::kPosted);
   pair.pass(10ms);
-  expect(pair.a(), Cause::kOutOfBounds, {"wr_id 3 failed: local protection error", "element 1 of the scatter/gather list"});
+  expect(pair.a(), Cause::kOutOfBounds,
+         {"wr_id 3 failed: local protection error", "element 1 of the scatter/gather list"});
 }
 
 TEST_F(Explanation, SaysThatAReceiveNamesNoMemory) {
@@ -307,10 +329,14 @@ TEST_F(Explanation, SaysThatTheMemoryOfADatagramIsNotRegistered) {
   QpCreateAttributes attributes = pair.a().default_attributes();
   attributes.type = QpType::kUd;
   QueuePair& qp = pair.a().add_queue_pair(attributes);
-  EXPECT_TRUE(qp.modify({.state = transport::QpState::kInit, .pkey_index = std::uint16_t{0}, .port = std::uint8_t{1}, .qkey = 1}));
+  EXPECT_TRUE(qp.modify({.state = transport::QpState::kInit,
+                         .pkey_index = std::uint16_t{0},
+                         .port = std::uint8_t{1},
+                         .qkey = 1}));
   EXPECT_TRUE(qp.modify({.state = transport::QpState::kReadyToReceive}));
   EXPECT_TRUE(qp.modify({.state = transport::QpState::kReadyToSend, .send_psn = transport::Psn(0)}));
-  const auto handle = pair.a().device().create_address_handle(pair.a().pd(), {.destination = pair.b().gid(), .source_gid_index = 1});
+  const auto handle = pair.a().device().create_address_handle(
+      pair.a().pd(), {.destination = pair.b().gid(), .source_gid_index = 1});
   ASSERT_TRUE(handle);
   const std::array sges{transport::Sge{.address = 0, .length = 64, .lkey = transport::Lkey{0x42}}};
   SendRequest request{.wr_id = 5, .operation = SendOperation::kSend};
@@ -367,7 +393,8 @@ TEST_F(Explanation, TellsAStaleKeyFromAnUnknownOne) {
   EXPECT_EQ(cause_of(report), Cause::kUnknownKey);
   report.key = {.is_known = true, .is_window = true, .range = {.key = 0x102}};
   EXPECT_EQ(cause_of(report), Cause::kStaleKey);
-  EXPECT_NE(explain(report).find("its slot now has a memory window with key 0x00000102"), std::string::npos) << explain(report);
+  EXPECT_NE(explain(report).find("its slot now has a memory window with key 0x00000102"), std::string::npos)
+      << explain(report);
 }
 
 // --- How much is said ---

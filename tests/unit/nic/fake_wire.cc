@@ -49,6 +49,8 @@ class FakeWire::Port final : public PacketPort {
   Statistics statistics_;
 };
 
-std::unique_ptr<PacketPort> FakeWire::port(std::size_t end) { return std::make_unique<Port>(*this, end); }
+std::unique_ptr<PacketPort> FakeWire::port(std::size_t end) {
+  return std::make_unique<Port>(*this, end);
+}
 
 }  // namespace urnic::nic

@@ -23,8 +23,9 @@ class FlowSteeringTest : public RawPacketTest {
     pair.settle();
   }
   static FlowRule rule_for_roce(bool traps) {
-    return {.traps = traps,
-            .ports = PortsMatch{.protocol = PortProtocol::kUdp, .destination = {.value = 4791, .mask = 0xffff}}};
+    return {
+        .traps = traps,
+        .ports = PortsMatch{.protocol = PortProtocol::kUdp, .destination = {.value = 4791, .mask = 0xffff}}};
   }
   static FlowRule of_kind(FlowKind kind) { return {.kind = kind}; }
 
@@ -129,7 +130,8 @@ TEST_F(FlowSteeringTest, HasRoomForAsManyRulesAsTheDeviceSays) {
 
 // A queue pair of raw packets has a number as all have, but nobody can talk to it as if it were another.
 TEST_F(FlowSteeringTest, TakesNoInfinibandPackets) {
-  transport::wire::Bth bth{.opcode = transport::wire::Opcode::kUdSendOnly, .destination_qp = pair.b().qp().number()};
+  transport::wire::Bth bth{.opcode = transport::wire::Opcode::kUdSendOnly,
+                           .destination_qp = pair.b().qp().number()};
   send_roce();
   const Bytes good = pair.wire.sent_by(0).back();
   auto frame = transport::wire::parse_frame(good).value();

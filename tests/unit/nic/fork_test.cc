@@ -12,7 +12,8 @@
 namespace urnic::nic {
 namespace {
 
-/// Runs `check` in a child and says whether it was true there. A child that waits for a lock is ended by its alarm.
+/// Runs `check` in a child and says whether it was true there. A child that waits for a lock is ended by its
+/// alarm.
 template <typename Check>
 bool is_true_in_child(Check check) {
   const pid_t child = fork();
@@ -50,7 +51,8 @@ TEST_F(ForkTest, MakesEveryCallFailInTheChildWithoutTouchingALock) {
            is_eio(device.register_memory(host.pd(), &data, 4, 0, transport::Access::kNone)) &&
            is_eio(device.deregister_memory(host.pd(), host.region().key)) &&
            is_eio(device.create_cq(1, nullptr, nullptr)) &&
-           is_eio(device.create_qp({.pd = &host.pd(), .send_queue = &host.cq(), .receive_queue = &host.cq()})) &&
+           is_eio(
+               device.create_qp({.pd = &host.pd(), .send_queue = &host.cq(), .receive_queue = &host.cq()})) &&
            is_eio(host.qp().modify({.state = transport::QpState::kError})) &&
            QueuePair::SendBatch(host.qp()).post({}, {}) == PostStatus::kAbandoned &&
            QueuePair::SendBatch(host.qp()).post_inline({}, {}) == PostStatus::kAbandoned &&

@@ -23,7 +23,9 @@
 // What the NIC reads and writes of registered memory is for the program to synchronise, by completions or, as one test here
 // does, by looking at the bytes: ThreadSanitizer knows no DMA.
 extern "C" __attribute__((visibility("default"))) const char* __tsan_default_suppressions();
-extern "C" const char* __tsan_default_suppressions() { return "race:urnic::nic::MemoryTable\n"; }
+extern "C" const char* __tsan_default_suppressions() {
+  return "race:urnic::nic::MemoryTable\n";
+}
 
 namespace urnic::nic {
 namespace {
@@ -76,7 +78,8 @@ struct End {
 
 class ProgressThreadTest : public testing::TestWithParam<Mode> {
  protected:
-  ProgressThreadTest() : device_(config(), clock_, [this](const PortSpec&, std::uint16_t) { return open_port(); }) {
+  ProgressThreadTest()
+      : device_(config(), clock_, [this](const PortSpec&, std::uint16_t) { return open_port(); }) {
     pd_ = std::move(device_.allocate_pd().value());
     region_ = device_
                   .register_memory(*pd_, memory_.data(), memory_.size(),
@@ -358,13 +361,14 @@ TEST_P(ProgressThreadTest, LetsControlVerbsThroughWhileAThreadPolls) {
   poller.join();
 }
 
-INSTANTIATE_TEST_SUITE_P(, ProgressThreadTest,
-                         testing::Values(Mode{ProgressMode::kHybrid, true}, Mode{ProgressMode::kHybrid, false},
-                                         Mode{ProgressMode::kThread, true}, Mode{ProgressMode::kThread, false}),
-                         [](const auto& mode) {
-                           return std::string(mode.param.progress == ProgressMode::kHybrid ? "Hybrid" : "Thread") +
-                                  (mode.param.has_wake_fd ? "" : "Polled");
-                         });
+INSTANTIATE_TEST_SUITE_P(
+    , ProgressThreadTest,
+    testing::Values(Mode{ProgressMode::kHybrid, true}, Mode{ProgressMode::kHybrid, false},
+                    Mode{ProgressMode::kThread, true}, Mode{ProgressMode::kThread, false}),
+    [](const auto& mode) {
+      return std::string(mode.param.progress == ProgressMode::kHybrid ? "Hybrid" : "Thread") +
+             (mode.param.has_wake_fd ? "" : "Polled");
+    });
 
 }  // namespace
 }  // namespace urnic::nic

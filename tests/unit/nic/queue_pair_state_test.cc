@@ -16,8 +16,9 @@ namespace {
 using testing::HasSubstr;
 using transport::QpState;
 
-// The rules as the manual page of ibv_modify_qp and the Linux kernel's table have them, typed from there and not from
-// ours: what is needed for each legal transition, and what may come with it. To RESET and ERR: see below.
+// The rules as the manual page of ibv_modify_qp and the Linux kernel's table have them, typed from there and
+// not from ours: what is needed for each legal transition, and what may come with it. To RESET and ERR: see
+// below.
 struct Rule {
   std::vector<std::string> required;
   std::vector<std::string> optional;
@@ -30,7 +31,8 @@ const std::map<QpType, Rules>& rules() {
        {{{"RESET", "INIT"}, {{"pkey_index", "port", "access"}, {}}},
         {{"INIT", "INIT"}, {{}, {"pkey_index", "port", "access"}}},
         {{"INIT", "RTR"},
-         {{"av", "path_mtu", "dest_qpn", "rq_psn", "max_dest_rd_atomic", "min_rnr_timer"}, {"pkey_index", "access"}}},
+         {{"av", "path_mtu", "dest_qpn", "rq_psn", "max_dest_rd_atomic", "min_rnr_timer"},
+          {"pkey_index", "access"}}},
         {{"RTR", "RTS"},
          {{"sq_psn", "max_qp_rd_atomic", "timeout", "retry_cnt", "rnr_retry"},
           {"cur_state", "access", "min_rnr_timer"}}},
@@ -39,8 +41,8 @@ const std::map<QpType, Rules>& rules() {
         {{"SQD", "RTS"}, {{}, {"cur_state", "access", "min_rnr_timer"}}},
         {{"SQD", "SQD"},
          {{},
-          {"port", "av", "timeout", "retry_cnt", "rnr_retry", "max_qp_rd_atomic", "max_dest_rd_atomic", "access",
-           "pkey_index", "min_rnr_timer"}}}}},
+          {"port", "av", "timeout", "retry_cnt", "rnr_retry", "max_qp_rd_atomic", "max_dest_rd_atomic",
+           "access", "pkey_index", "min_rnr_timer"}}}}},
       {QpType::kUc,
        {{{"RESET", "INIT"}, {{"pkey_index", "port", "access"}, {}}},
         {{"INIT", "INIT"}, {{}, {"pkey_index", "port", "access"}}},
@@ -71,20 +73,22 @@ const std::map<QpType, Rules>& rules() {
         {{"RTS", "SQD"}, {{}, {"drain_notification"}}},
         {{"SQD", "RTS"}, {{}, {"cur_state", "access"}}},
         {{"SQD", "SQD"},
-         {{}, {"port", "av", "timeout", "retry_cnt", "rnr_retry", "max_qp_rd_atomic", "access", "pkey_index"}}}}},
+         {{},
+          {"port", "av", "timeout", "retry_cnt", "rnr_retry", "max_qp_rd_atomic", "access", "pkey_index"}}}}},
       {QpType::kXrcTarget,
        {{{"RESET", "INIT"}, {{"pkey_index", "port", "access"}, {}}},
         {{"INIT", "INIT"}, {{}, {"pkey_index", "port", "access"}}},
         {{"INIT", "RTR"},
-         {{"av", "path_mtu", "dest_qpn", "rq_psn", "max_dest_rd_atomic", "min_rnr_timer"}, {"pkey_index", "access"}}},
+         {{"av", "path_mtu", "dest_qpn", "rq_psn", "max_dest_rd_atomic", "min_rnr_timer"},
+          {"pkey_index", "access"}}},
         {{"RTR", "RTS"}, {{"sq_psn", "timeout"}, {"cur_state", "access", "min_rnr_timer"}}},
         {{"RTS", "RTS"}, {{}, {"cur_state", "access", "min_rnr_timer"}}},
         {{"RTS", "SQD"}, {{}, {"drain_notification"}}},
         {{"SQD", "RTS"}, {{}, {"cur_state", "access", "min_rnr_timer"}}},
         {{"SQD", "SQD"},
          {{}, {"port", "av", "timeout", "max_dest_rd_atomic", "access", "pkey_index", "min_rnr_timer"}}}}},
-      // The kernel's transitions are those of all types. Its table says nothing of this one but the port, and a rate
-      // limit.
+      // The kernel's transitions are those of all types. Its table says nothing of this one but the port, and
+      // a rate limit.
       {QpType::kRawPacket,
        {{{"RESET", "INIT"}, {{"port"}, {}}},
         {{"INIT", "INIT"}, {{}, {}}},
@@ -115,8 +119,8 @@ INSTANTIATE_TEST_SUITE_P(Type, QueuePairState,
                                          QpType::kXrcTarget, QpType::kRawPacket));
 
 const std::vector<std::pair<std::string, QpState>> kStates{
-    {"RESET", QpState::kReset},       {"INIT", QpState::kInit},         {"RTR", QpState::kReadyToReceive},
-    {"RTS", QpState::kReadyToSend},   {"SQD", QpState::kSqDrained},     {"SQE", QpState::kSqError},
+    {"RESET", QpState::kReset},     {"INIT", QpState::kInit},     {"RTR", QpState::kReadyToReceive},
+    {"RTS", QpState::kReadyToSend}, {"SQD", QpState::kSqDrained}, {"SQE", QpState::kSqError},
     {"ERR", QpState::kError},
 };
 

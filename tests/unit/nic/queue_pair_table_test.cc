@@ -12,7 +12,9 @@ using transport::QpNumber;
 using transport::to_integer;
 
 /// The table keeps pointers and never looks behind them.
-QueuePair& queue_pair(std::uintptr_t at) { return *reinterpret_cast<QueuePair*>(at); }
+QueuePair& queue_pair(std::uintptr_t at) {
+  return *reinterpret_cast<QueuePair*>(at);
+}
 
 TEST(QueuePairTable, FindsWhatWasInsertedAndNothingElse) {
   QueuePairTable table(1);
@@ -55,7 +57,9 @@ TEST(QueuePairTable, HandsOutEachNumberOnceInAllTwentyFourBits) {
 TEST(QueuePairTable, IsFullWithAsManyAsTheDeviceSays) {
   QueuePairTable table(3);
   std::vector<QpNumber> numbers;
-  for (std::uint32_t i = 0; i < DeviceLimits::kMaxQueuePairs; ++i) numbers.push_back(table.allocate().value());
+  for (std::uint32_t i = 0; i < DeviceLimits::kMaxQueuePairs; ++i) {
+    numbers.push_back(table.allocate().value());
+  }
   EXPECT_EQ(table.allocate(), std::nullopt);
   table.release(numbers[5000]);
   const QpNumber again = table.allocate().value();

@@ -225,8 +225,11 @@ TEST_F(QueuePairTest, RefusesAPathMtuThatTheLinkCannotCarry) {
 
 TEST_F(QueuePairTest, BelievesTheGivenCurrentStateOnlyWhenItIsTheState) {
   pair.connect();
-  EXPECT_EQ(refusal(pair.a().qp(), {.state = QpState::kReadyToSend, .current_state = QpState::kReadyToSend}), "");
-  EXPECT_NE(refusal(pair.a().qp(), {.state = QpState::kReadyToSend, .current_state = QpState::kReadyToReceive}), "");
+  EXPECT_EQ(refusal(pair.a().qp(), {.state = QpState::kReadyToSend, .current_state = QpState::kReadyToSend}),
+            "");
+  EXPECT_NE(
+      refusal(pair.a().qp(), {.state = QpState::kReadyToSend, .current_state = QpState::kReadyToReceive}),
+      "");
 }
 
 TEST_F(QueuePairTest, TellsWhatItWasTold) {

@@ -68,8 +68,9 @@ class RawPacketTest : public testing::Test {
   /// Those that A has sent.
   std::vector<Bytes> sent() const {
     std::vector<Bytes> frames = pair.wire.sent_by(0);
-    std::erase_if(frames,
-                  [](const Bytes& frame) { return frame[12] != std::byte{0x88} || frame[13] != std::byte{0xb5}; });
+    std::erase_if(frames, [](const Bytes& frame) {
+      return frame[12] != std::byte{0x88} || frame[13] != std::byte{0xb5};
+    });
     return frames;
   }
   Bytes received(std::size_t length, std::size_t at = kTo) {

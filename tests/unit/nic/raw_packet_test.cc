@@ -43,7 +43,8 @@ TEST_F(RawPacketTest, IsGatheredAndScattered) {
   const std::array to{pair.b().sge(kTo, 10), pair.b().sge(kTo + 1000, 5), pair.b().sge(kTo + 2000, 200)};
   ASSERT_EQ(QueuePair::ReceiveBatch(pair.b().qp()).post({.wr_id = 1}, to), PostStatus::kPosted);
   const std::array from{pair.a().sge(0, 14), pair.a().sge(14, 0), pair.a().sge(14, 86)};
-  ASSERT_EQ(QueuePair::SendBatch(pair.a().qp()).post({.wr_id = 2, .signaled = true}, from), PostStatus::kPosted);
+  ASSERT_EQ(QueuePair::SendBatch(pair.a().qp()).post({.wr_id = 2, .signaled = true}, from),
+            PostStatus::kPosted);
   pair.settle();
   EXPECT_EQ(pair.a().poll_text(), "2 ok");
   EXPECT_EQ(pair.b().poll_text(), "1 ok");
@@ -104,9 +105,11 @@ TEST_F(RawPacketTest, FailsWhenItsMemoryIsNotOurs) {
 
 TEST_F(RawPacketTest, IsTheOnlyThingThatItsQueuePairSends) {
   const std::array sges{pair.a().sge(0, 64)};
-  for (const SendOperation operation : {SendOperation::kSendWithImmediate, SendOperation::kWrite, SendOperation::kRead,
-                                        SendOperation::kLocalInvalidate, SendOperation::kBindWindow}) {
-    EXPECT_EQ(QueuePair::SendBatch(pair.a().qp()).post({.operation = operation}, sges), PostStatus::kBadRequest);
+  for (const SendOperation operation :
+       {SendOperation::kSendWithImmediate, SendOperation::kWrite, SendOperation::kRead,
+        SendOperation::kLocalInvalidate, SendOperation::kBindWindow}) {
+    EXPECT_EQ(QueuePair::SendBatch(pair.a().qp()).post({.operation = operation}, sges),
+              PostStatus::kBadRequest);
   }
 }
 

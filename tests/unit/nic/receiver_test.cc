@@ -69,7 +69,9 @@ class ReceiverTest : public testing::Test {
     for (std::size_t i = 0; i < drops_after.size(); ++i) {
       const std::uint64_t counted = drops_after[i].second - drops_before[i].second;
       const std::uint64_t expected = drops_after[i].first == reason ? 1 : 0;
-      if (counted != expected) return testing::AssertionFailure() << drops_after[i].first << " counted " << counted;
+      if (counted != expected) {
+        return testing::AssertionFailure() << drops_after[i].first << " counted " << counted;
+      }
     }
     return testing::AssertionSuccess();
   }
@@ -89,7 +91,9 @@ class ReceiverTest : public testing::Test {
   Frame parsed;
 };
 
-TEST_F(ReceiverTest, TakesAGoodFrame) { EXPECT_TRUE(arrives(good)); }
+TEST_F(ReceiverTest, TakesAGoodFrame) {
+  EXPECT_TRUE(arrives(good));
+}
 
 TEST_F(ReceiverTest, TakesAFrameWhoseBuilderIsTheTest) {
   EXPECT_TRUE(arrives(with_bth([](Bth&) {})));
@@ -113,7 +117,9 @@ TEST_F(ReceiverTest, DropsATruncatedFrame) {
   EXPECT_TRUE(is_dropped(bad, "rx_drop_truncated"));
 }
 
-TEST_F(ReceiverTest, DropsAnEmptyFrame) { EXPECT_TRUE(is_dropped({}, "rx_drop_truncated")); }
+TEST_F(ReceiverTest, DropsAnEmptyFrame) {
+  EXPECT_TRUE(is_dropped({}, "rx_drop_truncated"));
+}
 
 TEST_F(ReceiverTest, DropsWhatIsNotIp) {
   Bytes bad = good;
@@ -177,7 +183,8 @@ TEST_F(ReceiverTest, DropsAnotherService) {
 
 TEST_F(ReceiverTest, DropsACongestionNotification) {
   Bytes ib(12 + 16);
-  transport::wire::emit(Bth{.opcode = Opcode::kCnp, .becn = true, .destination_qp = pair.b().qp().number()}, ib);
+  transport::wire::emit(Bth{.opcode = Opcode::kCnp, .becn = true, .destination_qp = pair.b().qp().number()},
+                        ib);
   Frame frame = parsed;
   frame.ib = ib;
   EXPECT_TRUE(is_dropped(emit(frame), "rx_drop_congestion_notification"));
@@ -212,7 +219,9 @@ TEST_F(ReceiverTest, SurvivesAnyBytes) {
   for (int i = 0; i < 20000; ++i) {
     Bytes frame = good;
     const std::size_t changes = 1 + random() % 4;
-    for (std::size_t n = 0; n < changes; ++n) frame[random() % frame.size()] = static_cast<std::byte>(random());
+    for (std::size_t n = 0; n < changes; ++n) {
+      frame[random() % frame.size()] = static_cast<std::byte>(random());
+    }
     if (random() % 4 == 0) frame.resize(random() % (frame.size() + 1));
     pair.wire.deliver(1, frame);
   }

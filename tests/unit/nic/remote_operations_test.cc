@@ -51,7 +51,8 @@ class RemoteOperations : public testing::Test {
   }
 
   /// A window of B's region, bound by B's queue pair; its key.
-  Rkey bind(std::uint32_t window, std::size_t offset, std::size_t length, Access access, bool is_zero_based = false) {
+  Rkey bind(std::uint32_t window, std::size_t offset, std::size_t length, Access access,
+            bool is_zero_based = false) {
     const Rkey new_key{(window & ~0xffu) | ((window + 1) & 0xffu)};
     const SendRequest bind{.wr_id = 7,
                            .operation = SendOperation::kBindWindow,

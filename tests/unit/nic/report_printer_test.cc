@@ -111,7 +111,9 @@ TEST_P(ReportPrinterTest, GoesOnWhenSomebodyReadsAgain) {
   log.add(stray(0x123456));
   std::this_thread::sleep_for(20ms);
   std::string text;
-  for (const auto end = steady_clock::now() + 10s; steady_clock::now() < end && count(text, "is not here") == 0;) text += read_now();
+  for (const auto end = steady_clock::now() + 10s;
+       steady_clock::now() < end && count(text, "is not here") == 0;)
+    text += read_now();
   EXPECT_EQ(count(text, "QP 0x123456, which is not here"), 1u);
 }
 

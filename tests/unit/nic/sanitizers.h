@@ -3,7 +3,8 @@
 
 namespace urnic::nic {
 
-/// AddressSanitizer does not know that the stack of a cancelled thread was unwound, and complains when the thread ends.
+/// AddressSanitizer does not know that the stack of a cancelled thread was unwound, and complains when the
+/// thread ends.
 #if defined(__SANITIZE_ADDRESS__)
 inline constexpr bool kHasAddressSanitizer = true;
 #elif defined(__has_feature)

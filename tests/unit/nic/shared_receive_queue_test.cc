@@ -19,7 +19,8 @@ using testing::Not;
 using transport::Completion;
 using transport::QpState;
 
-void post(SharedReceiveQueue& srq, const Host& host, std::uint64_t wr_id, std::size_t offset, std::size_t length) {
+void post(SharedReceiveQueue& srq, const Host& host, std::uint64_t wr_id, std::size_t offset,
+          std::size_t length) {
   const std::array sges{host.sge(offset, length)};
   EXPECT_EQ(SharedReceiveQueue::Batch(srq).post({.wr_id = wr_id}, sges), PostStatus::kPosted);
 }
@@ -196,8 +197,10 @@ class XrcTest : public testing::Test {
     QpCreateAttributes initiator = pair.a().default_attributes();
     initiator.type = QpType::kXrcInitiator;
     initiator.receive_queue = nullptr;
-    const QpCreateAttributes target{.type = QpType::kXrcTarget, .xrc_domain = domain_.get(), .context = &pair.b()};
-    DevicePair::connect(pair.a(), pair.a().add_queue_pair(initiator), pair.b(), pair.b().add_queue_pair(target));
+    const QpCreateAttributes target{
+        .type = QpType::kXrcTarget, .xrc_domain = domain_.get(), .context = &pair.b()};
+    DevicePair::connect(pair.a(), pair.a().add_queue_pair(initiator), pair.b(),
+                        pair.b().add_queue_pair(target));
     pair.settle();
   }
   ~XrcTest() override {

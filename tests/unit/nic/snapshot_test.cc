@@ -46,7 +46,8 @@ TEST(Snapshot, CountsRegionsAndWindowsUntilTheyAreGone) {
   Device& device = pair.a().device();
   const std::uint32_t window = device.allocate_window(pair.a().pd(), WindowType::kType1).value();
   std::byte memory[64];
-  const MemoryRegion region = device.register_memory(pair.a().pd(), memory, 64, 0, transport::Access::kNone).value();
+  const MemoryRegion region =
+      device.register_memory(pair.a().pd(), memory, 64, 0, transport::Access::kNone).value();
   EXPECT_EQ(take_snapshot(device).memory_windows, 1u);
   EXPECT_EQ(take_snapshot(device).memory_regions, 2u);
   EXPECT_TRUE(device.deallocate_window(pair.a().pd(), window));

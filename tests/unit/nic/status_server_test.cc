@@ -27,7 +27,9 @@ class StatusServerTest : public ::testing::Test {
   }
   ~StatusServerTest() override { std::filesystem::remove_all(folder_); }
 
-  std::filesystem::path socket_path() const { return std::filesystem::path(folder_) / "urnic" / status_socket_name(); }
+  std::filesystem::path socket_path() const {
+    return std::filesystem::path(folder_) / "urnic" / status_socket_name();
+  }
 
   static int connect_to_it() {
     const auto folder = StatusFolder::open();
@@ -41,7 +43,9 @@ class StatusServerTest : public ::testing::Test {
   static std::string read_all(int socket) {
     std::string text;
     char part[4096];
-    for (ssize_t count = 0; (count = read(socket, part, sizeof part)) > 0;) text.append(part, static_cast<std::size_t>(count));
+    for (ssize_t count = 0; (count = read(socket, part, sizeof part)) > 0;) {
+      text.append(part, static_cast<std::size_t>(count));
+    }
     close(socket);
     return text;
   }

@@ -11,10 +11,14 @@ namespace {
 using transport::kNever;
 using transport::Time;
 
-Time at(int microseconds) { return Time(std::chrono::microseconds(microseconds)); }
+Time at(int microseconds) {
+  return Time(std::chrono::microseconds(microseconds));
+}
 
 /// Timers know whose they are by address only.
-Timer timer_of(std::uintptr_t owner) { return Timer(*reinterpret_cast<QueuePair*>(owner)); }
+Timer timer_of(std::uintptr_t owner) {
+  return Timer(*reinterpret_cast<QueuePair*>(owner));
+}
 
 TEST(TimerQueue, HasNoDeadlineWhenItIsEmpty) {
   TimerQueue queue;

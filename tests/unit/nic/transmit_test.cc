@@ -36,7 +36,9 @@ std::vector<Seen> roce_frames(const std::vector<Bytes>& frames) {
   }
   return seen;
 }
-bool is_arp(const Bytes& frame) { return frame[12] == std::byte{0x08} && frame[13] == std::byte{0x06}; }
+bool is_arp(const Bytes& frame) {
+  return frame[12] == std::byte{0x08} && frame[13] == std::byte{0x06};
+}
 
 class TransmitTest : public testing::Test {
  protected:
@@ -54,7 +56,8 @@ class TransmitTest : public testing::Test {
   DevicePair pair;
 };
 
-// A thread may be stopped between reading the clock and asking the port: what came meanwhile is not older than that.
+// A thread may be stopped between reading the clock and asking the port: what came meanwhile is not older
+// than that.
 TEST_F(TransmitTest, WaitsAfterAnRnrNakFromItsArrivalOn) {
   constexpr auto kRnrTimer = 640us;  // code 12, which connect() asks for
   pair.connect();
@@ -126,7 +129,9 @@ TEST_F(TransmitTest, GivesManyQueuePairsTheirTurns) {
   for (std::size_t i = 0; i < kConnections; ++i) pair.connect();
   pair.settle();
   const std::size_t sent_before = pair.wire.sent_by(0).size();
-  for (std::size_t i = 0; i < kConnections; ++i) pair.a().post(remote(SendOperation::kWrite, i, 0), 0, 100 * 1024, i);
+  for (std::size_t i = 0; i < kConnections; ++i) {
+    pair.a().post(remote(SendOperation::kWrite, i, 0), 0, 100 * 1024, i);
+  }
   // One round is one share for each.
   pair.a().device().progress();
   std::vector<Bytes> round(pair.wire.sent_by(0).begin() + static_cast<std::ptrdiff_t>(sent_before),

@@ -26,8 +26,26 @@ inline FrameBytes macs() {
 }
 /// From 10.0.0.1 to 10.0.0.2, TOS 0x20, TTL 9, "don't fragment"; no checksum. `words` of options are zeros.
 inline FrameBytes ipv4(std::uint8_t protocol, unsigned options = 0, unsigned fragment = 0x4000) {
-  FrameBytes header = bytes_of(
-      {0x45 + options, 0x20, 0, 60, 0, 1, fragment >> 8, fragment & 0xff, 9, protocol, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2});
+  FrameBytes header = bytes_of({0x45 + options,
+                                0x20,
+                                0,
+                                60,
+                                0,
+                                1,
+                                fragment >> 8,
+                                fragment & 0xff,
+                                9,
+                                protocol,
+                                0,
+                                0,
+                                10,
+                                0,
+                                0,
+                                1,
+                                10,
+                                0,
+                                0,
+                                2});
   header.resize(header.size() + options * 4);
   return header;
 }

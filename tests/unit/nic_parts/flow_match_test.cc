@@ -43,11 +43,13 @@ TEST(FlowMatch, LooksAtEveryFieldOfEthernet) {
   const auto ethernet = [](auto member) {
     return [member](FlowRule& rule, auto wanted) { rule.ethernet.emplace().*member = wanted; };
   };
-  EXPECT_TRUE(
-      tells_apart(frame, kDestination, Mac{{2, 0, 0, 0, 0, 0xc}}, kFullMac, ethernet(&EthernetMatch::destination)));
-  EXPECT_TRUE(tells_apart(frame, Mac{{2, 0, 0, 0, 0, 0xa}}, kDestination, kFullMac, ethernet(&EthernetMatch::source)));
+  EXPECT_TRUE(tells_apart(frame, kDestination, Mac{{2, 0, 0, 0, 0, 0xc}}, kFullMac,
+                          ethernet(&EthernetMatch::destination)));
+  EXPECT_TRUE(tells_apart(frame, Mac{{2, 0, 0, 0, 0, 0xa}}, kDestination, kFullMac,
+                          ethernet(&EthernetMatch::source)));
   using U16 = std::uint16_t;
-  EXPECT_TRUE(tells_apart(frame, U16{0x0800}, U16{0x86dd}, U16{0xffff}, ethernet(&EthernetMatch::ether_type)));
+  EXPECT_TRUE(
+      tells_apart(frame, U16{0x0800}, U16{0x86dd}, U16{0xffff}, ethernet(&EthernetMatch::ether_type)));
 }
 
 TEST(FlowMatch, LooksAtTheBitsOfTheMaskOnly) {
@@ -87,10 +89,10 @@ TEST(FlowMatch, LooksAtEveryFieldOfIpv4) {
   };
   using U8 = std::uint8_t;
   const Ipv4Address all{{255, 255, 255, 255}};
-  EXPECT_TRUE(
-      tells_apart(frame, Ipv4Address{{10, 0, 0, 1}}, Ipv4Address{{10, 0, 0, 2}}, all, ipv4(&Ipv4Match::source)));
-  EXPECT_TRUE(
-      tells_apart(frame, Ipv4Address{{10, 0, 0, 2}}, Ipv4Address{{10, 0, 0, 1}}, all, ipv4(&Ipv4Match::destination)));
+  EXPECT_TRUE(tells_apart(frame, Ipv4Address{{10, 0, 0, 1}}, Ipv4Address{{10, 0, 0, 2}}, all,
+                          ipv4(&Ipv4Match::source)));
+  EXPECT_TRUE(tells_apart(frame, Ipv4Address{{10, 0, 0, 2}}, Ipv4Address{{10, 0, 0, 1}}, all,
+                          ipv4(&Ipv4Match::destination)));
   EXPECT_TRUE(tells_apart(frame, U8{17}, U8{6}, U8{0xff}, ipv4(&Ipv4Match::protocol)));
   EXPECT_TRUE(tells_apart(frame, U8{0x20}, U8{0}, U8{0xff}, ipv4(&Ipv4Match::tos)));
   EXPECT_TRUE(tells_apart(frame, U8{9}, U8{8}, U8{0xff}, ipv4(&Ipv4Match::ttl)));
@@ -132,17 +134,19 @@ TEST(FlowMatch, NeedsTheHeaderThatIsNamed) {
   EXPECT_TRUE(is_match(of_ipv6, tcp_over_ipv6()));
   EXPECT_TRUE(is_match(of_tcp, tcp_over_ipv6()));
   EXPECT_FALSE(is_match(of_udp, tcp_over_ipv6()));
-  EXPECT_FALSE(is_match(of_tcp, macs() + bytes_of({8, 6}) + ipv4(kTcpProtocol) + tcp())) << "ARP has no ports";
+  EXPECT_FALSE(is_match(of_tcp, macs() + bytes_of({8, 6}) + ipv4(kTcpProtocol) + tcp()))
+      << "ARP has no ports";
 }
 
 TEST(FlowMatch, FindsPortsBehindOptionsAndNotInLaterFragments) {
-  const FlowRule rule{
-      .ports = PortsMatch{.source = {.value = 1000, .mask = 0xffff}, .destination = {.value = 2000, .mask = 0xffff}}};
+  const FlowRule rule{.ports = PortsMatch{.source = {.value = 1000, .mask = 0xffff},
+                                          .destination = {.value = 2000, .mask = 0xffff}}};
   const FrameBytes front = macs() + bytes_of({8, 0});
   EXPECT_TRUE(is_match(rule, front + ipv4(kUdpProtocol, 3) + udp()));
   EXPECT_TRUE(is_match(rule, front + ipv4(kUdpProtocol, 10) + udp()));
   constexpr unsigned kMoreFragments = 0x2000;
-  EXPECT_TRUE(is_match(rule, front + ipv4(kUdpProtocol, 0, kMoreFragments) + udp())) << "the first one has them";
+  EXPECT_TRUE(is_match(rule, front + ipv4(kUdpProtocol, 0, kMoreFragments) + udp()))
+      << "the first one has them";
   EXPECT_FALSE(is_match(rule, front + ipv4(kUdpProtocol, 0, kMoreFragments | 1) + udp()));
   FrameBytes bad_length = ipv4(kUdpProtocol);
   bad_length[0] = std::byte{0x44};

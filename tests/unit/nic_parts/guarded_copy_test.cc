@@ -14,7 +14,8 @@ namespace {
 class GuardedCopyTest : public testing::Test {
  protected:
   GuardedCopyTest() {
-    memory_ = static_cast<std::byte*>(mmap(nullptr, 2 * page_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+    memory_ = static_cast<std::byte*>(
+        mmap(nullptr, 2 * page_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
     munmap(memory_ + page_, page_);
   }
   ~GuardedCopyTest() override { munmap(memory_, page_); }

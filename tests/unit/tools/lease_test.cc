@@ -177,8 +177,7 @@ TEST_F(LeaseTest, GivesAnInterfaceAsManyNicsAsHaveAddresses) {
 }
 
 TEST_F(LeaseTest, NeedsNoSlotForLoopback) {
-  const auto lease =
-      Lease::take({.port = {}, .any_slot = false, .ipv4 = {}, .ipv6 = {}, .patience = kNone});
+  const auto lease = Lease::take({.port = {}, .any_slot = false, .ipv4 = {}, .ipv6 = {}, .patience = kNone});
   ASSERT_TRUE(lease);
   EXPECT_FALSE(lease.value().is_held());
   EXPECT_TRUE(lease.value().ipv4());

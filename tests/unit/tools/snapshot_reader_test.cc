@@ -43,8 +43,12 @@ DeviceSnapshot example() {
                                   .msn = 5,
                                   .sends_posted = 128,
                                   .receives_posted = 6,
-                                  .progress = {.packets_in_flight = 32, .reads_in_flight = 1, .retries_used = 2,
-                                               .rnr_retries_used = 3, .waits_for_receiver = true, .retries = 9,
+                                  .progress = {.packets_in_flight = 32,
+                                               .reads_in_flight = 1,
+                                               .retries_used = 2,
+                                               .rnr_retries_used = 3,
+                                               .waits_for_receiver = true,
+                                               .retries = 9,
                                                .rnr_waits = 10},
                                   .retry_count = 7,
                                   .rnr_retry = 6,
@@ -104,7 +108,8 @@ TEST(SnapshotReader, LosesNothingOfWhatIsWritten) {
 
 TEST(SnapshotReader, RefusesWhatIsNoSnapshot) {
   EXPECT_EQ(error_of(""), "it says nothing");
-  for (const char* garbage : {"x", "[]", "{}", "null", "42", "{\"version\":\"1\"}", "{\"version\":-1}", "\xff\xfe{}", "{\"version\":1"}) {
+  for (const char* garbage : {"x", "[]", "{}", "null", "42", "{\"version\":\"1\"}", "{\"version\":-1}",
+                              "\xff\xfe{}", "{\"version\":1"}) {
     EXPECT_EQ(error_of(garbage), "what it says is no snapshot of a NIC") << garbage;
   }
   EXPECT_EQ(error_of(std::string(1 << 20, '[')), "what it says is no snapshot of a NIC");
@@ -112,7 +117,9 @@ TEST(SnapshotReader, RefusesWhatIsNoSnapshot) {
 
 TEST(SnapshotReader, RefusesEveryTruncation) {
   const std::string text = nic::to_json(example());
-  for (std::size_t size = 0; size < text.size(); ++size) EXPECT_NE(error_of(text.substr(0, size)), "none") << size;
+  for (std::size_t size = 0; size < text.size(); ++size) {
+    EXPECT_NE(error_of(text.substr(0, size)), "none") << size;
+  }
 }
 
 TEST(SnapshotReader, SaysThatItsVersionIsAnotherOne) {
@@ -123,7 +130,8 @@ TEST(SnapshotReader, SaysThatItsVersionIsAnotherOne) {
 TEST(SnapshotReader, NamesTheMemberThatIsNotAsItShouldBe) {
   const std::string text = nic::to_json(example());
   const auto expect = [&](const char* what, const char* by, const char* member) {
-    EXPECT_EQ(error_of(replaced(text, what, by)), "its snapshot has no good '" + std::string(member) + "'") << by;
+    EXPECT_EQ(error_of(replaced(text, what, by)), "its snapshot has no good '" + std::string(member) + "'")
+        << by;
   };
   expect("\"pid\":4711", "\"pid\":-4711", "pid");
   expect("\"pid\":4711", "\"pid\":1e300", "pid");
@@ -152,8 +160,9 @@ TEST(SnapshotJson, SurvivesAProgramWhoseNameIsNoText) {
 TEST(StatTable, ShowsQueuePairsAndCountersThatAreNotZero) {
   const NicProcess process{.socket = "s", .pid = 4711, .snapshot = example()};
   const std::string table = table_of(std::span(&process, 1), {}, std::nullopt);
-  for (const char* word : {"ib_write_bw (process 4711)", "10.77.0.1", "up 12.3 s", "2 QPs", "0x000011", "RTS", "0x000012",
-                           "10.77.0.2", "16777215", "2/7", "3/6", "10*", "4096", "sent_pkts", "1234567"}) {
+  for (const char* word :
+       {"ib_write_bw (process 4711)", "10.77.0.1", "up 12.3 s", "2 QPs", "0x000011", "RTS", "0x000012",
+        "10.77.0.2", "16777215", "2/7", "3/6", "10*", "4096", "sent_pkts", "1234567"}) {
     EXPECT_NE(table.find(word), std::string::npos) << word << "\n" << table;
   }
   EXPECT_EQ(table.find("rcvd_pkts"), std::string::npos);
@@ -165,7 +174,8 @@ TEST(StatTable, GivesRatesBetweenTwoLooksAtTheSameProcess) {
   NicProcess now = before;
   now.snapshot->uptime_ns += 2'000'000'000;
   now.snapshot->counters[1].second += 3'000'000;
-  EXPECT_NE(table_of(std::span(&now, 1), std::span(&before, 1), std::nullopt).find("1.5 M/s"), std::string::npos);
+  EXPECT_NE(table_of(std::span(&now, 1), std::span(&before, 1), std::nullopt).find("1.5 M/s"),
+            std::string::npos);
   now.socket = "another";
   EXPECT_EQ(table_of(std::span(&now, 1), std::span(&before, 1), std::nullopt).find("/s"), std::string::npos);
 }
@@ -180,7 +190,8 @@ TEST(StatTable, LeavesQueuePairsOutToFitAndSaysHowMany) {
 
 TEST(StatTable, SaysWhyAProcessDoesNotAnswer) {
   const NicProcess process{.socket = "status.5.1", .pid = 5, .error = "it does not answer; is it stopped?"};
-  EXPECT_EQ(table_of(std::span(&process, 1), {}, std::nullopt), "process 5: it does not answer; is it stopped?\n");
+  EXPECT_EQ(table_of(std::span(&process, 1), {}, std::nullopt),
+            "process 5: it does not answer; is it stopped?\n");
 }
 
 }  // namespace

@@ -90,7 +90,8 @@ TEST_F(DeviceMemory, TakesAtomicsAndIsSentFrom) {
   ASSERT_EQ(post_send(pair_.a(), wr, {original.sge()}), 0);
   EXPECT_EQ(next_completion(pair_.cq_a()).status, IBV_WC_SUCCESS);
   Buffer to(pair_.pd(), 8);
-  ASSERT_EQ(post_send(pair_.a(), request(IBV_WR_RDMA_WRITE, to), {{.addr = 8, .length = 8, .lkey = mr->lkey}}), 0);
+  ASSERT_EQ(
+      post_send(pair_.a(), request(IBV_WR_RDMA_WRITE, to), {{.addr = 8, .length = 8, .lkey = mr->lkey}}), 0);
   EXPECT_EQ(next_completion(pair_.cq_a()).status, IBV_WC_SUCCESS);
   EXPECT_EQ(to.data()[0], 7);
 }
@@ -110,7 +111,8 @@ TEST_F(DeviceMemory, HasNoOtherRegions) {
   EXPECT_EQ(refused(0, 64, kZeroBased | (1u << 12)), EINVAL);
   const MrPtr mr(ibv_reg_dm_mr(pair_.pd(), dm.get(), 0, 0, kZeroBased));
   EXPECT_NE(mr, nullptr) << "of no bytes";
-  EXPECT_EQ(ibv_rereg_mr(mr.get(), IBV_REREG_MR_CHANGE_ACCESS, nullptr, nullptr, 0, 0), IBV_REREG_MR_ERR_INPUT);
+  EXPECT_EQ(ibv_rereg_mr(mr.get(), IBV_REREG_MR_CHANGE_ACCESS, nullptr, nullptr, 0, 0),
+            IBV_REREG_MR_ERR_INPUT);
 }
 
 }  // namespace

@@ -123,9 +123,9 @@ TEST_F(FlowRule, WithSpecificationsThatWeLackIsRefused) {
     rule.eth.type = static_cast<ibv_flow_spec_type>(type);
     return try_to_add(rule);
   };
-  for (const unsigned type : {IBV_FLOW_SPEC_ESP, IBV_FLOW_SPEC_VXLAN_TUNNEL, IBV_FLOW_SPEC_GRE,
-                              IBV_FLOW_SPEC_MPLS, IBV_FLOW_SPEC_ACTION_TAG, IBV_FLOW_SPEC_ACTION_DROP,
-                              IBV_FLOW_SPEC_ACTION_HANDLE}) {
+  for (const unsigned type :
+       {IBV_FLOW_SPEC_ESP, IBV_FLOW_SPEC_VXLAN_TUNNEL, IBV_FLOW_SPEC_GRE, IBV_FLOW_SPEC_MPLS,
+        IBV_FLOW_SPEC_ACTION_TAG, IBV_FLOW_SPEC_ACTION_DROP, IBV_FLOW_SPEC_ACTION_HANDLE}) {
     EXPECT_EQ(with_type(type), EOPNOTSUPP) << type;
   }
   EXPECT_EQ(with_type(IBV_FLOW_SPEC_ETH | IBV_FLOW_SPEC_INNER), EOPNOTSUPP);

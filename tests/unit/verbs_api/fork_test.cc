@@ -104,7 +104,9 @@ TEST(Fork, TheChildMayAskWhatTheDeviceIsAndHaveItsMemory) {
     ibv_port_attr port{};
     ibv_gid gid{};
     int step = 1;
-    if (ibv_query_device_ex(context.get(), nullptr, &attributes) != 0 || attributes.max_dm_size == 0) return step;
+    if (ibv_query_device_ex(context.get(), nullptr, &attributes) != 0 || attributes.max_dm_size == 0) {
+      return step;
+    }
     ++step;
     if (ibv_query_port(context.get(), 1, &port) != 0) return step;
     ++step;
@@ -183,7 +185,8 @@ TEST(Exit, EndsSoonWhateverTheProgramHolds) {
 
 TEST(Fork, TheChildMayExitWithoutCleaningUp) {
 #ifdef __SANITIZE_ADDRESS__
-  GTEST_SKIP() << "at exit LeakSanitizer waits for its allocator's lock, which the NIC's thread may have held at the fork";
+  GTEST_SKIP()
+      << "at exit LeakSanitizer waits for its allocator's lock, which the NIC's thread may have held at the fork";
 #endif
   Pair pair;
   const auto begin = std::chrono::steady_clock::now();

@@ -24,7 +24,9 @@ class OnDemandPaging : public testing::Test {
   void SetUp() override {
     ibv_device_attr_ex attributes{};
     ASSERT_EQ(ibv_query_device_ex(pair_.context(), nullptr, &attributes), 0);
-    if (attributes.odp_caps.general_caps == 0) GTEST_SKIP() << "this system does not allow process_vm_readv(2)";
+    if (attributes.odp_caps.general_caps == 0) {
+      GTEST_SKIP() << "this system does not allow process_vm_readv(2)";
+    }
     mr_.reset(ibv_reg_mr(pair_.pd(), memory_, 2 * page_, kOnDemand));
     ASSERT_NE(mr_, nullptr);
   }
@@ -65,8 +67,9 @@ TEST_F(OnDemandPaging, ServesPeersWhileThePagesAreThere) {
 
 TEST_F(OnDemandPaging, FollowsTheProgramToNewPages) {
   lose_second_page();
-  ASSERT_NE(mmap(memory_ + page_, page_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0),
-            MAP_FAILED);
+  ASSERT_NE(
+      mmap(memory_ + page_, page_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0),
+      MAP_FAILED);
   pinned_.fill(2);
   EXPECT_EQ(run(IBV_WR_RDMA_WRITE, page_), IBV_WC_SUCCESS);
   EXPECT_EQ(memory_[page_ + 7], pinned_.data()[7]);
@@ -120,7 +123,8 @@ TEST_F(OnDemandPaging, HasARegionOfAllMemory) {
 
 TEST_F(OnDemandPaging, IsNeededForARegionOfAllMemory) {
   errno = 0;
-  EXPECT_EQ(ibv_reg_mr(pair_.pd(), nullptr, std::numeric_limits<std::size_t>::max(), IBV_ACCESS_LOCAL_WRITE), nullptr);
+  EXPECT_EQ(ibv_reg_mr(pair_.pd(), nullptr, std::numeric_limits<std::size_t>::max(), IBV_ACCESS_LOCAL_WRITE),
+            nullptr);
   EXPECT_EQ(errno, EINVAL);
 }
 

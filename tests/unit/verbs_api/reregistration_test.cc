@@ -10,7 +10,8 @@ constexpr int kWritable = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE;
 
 class Reregistration : public testing::Test {
  protected:
-  int register_again(int changes, ibv_pd* pd = nullptr, void* memory = nullptr, std::size_t length = 0, int access = 0) {
+  int register_again(int changes, ibv_pd* pd = nullptr, void* memory = nullptr, std::size_t length = 0,
+                     int access = 0) {
     errno = 0;
     return ibv_rereg_mr(region_.mr(), changes, pd, memory, length, access);
   }
@@ -67,8 +68,7 @@ TEST_F(Reregistration, MovesToAnotherDomainWhichThenHasAUser) {
 
 TEST_F(Reregistration, ChangesEverythingAtOnce) {
   const PdPtr other(ibv_alloc_pd(pair_.context()));
-  constexpr int kAll =
-      IBV_REREG_MR_CHANGE_TRANSLATION | IBV_REREG_MR_CHANGE_PD | IBV_REREG_MR_CHANGE_ACCESS;
+  constexpr int kAll = IBV_REREG_MR_CHANGE_TRANSLATION | IBV_REREG_MR_CHANGE_PD | IBV_REREG_MR_CHANGE_ACCESS;
   ASSERT_EQ(register_again(kAll, other.get(), other_.data(), other_.size(), IBV_ACCESS_REMOTE_READ), 0);
   ASSERT_EQ(register_again(kAll, pair_.pd(), other_.data(), other_.size(), kWritable), 0);
   EXPECT_EQ(write_to(reinterpret_cast<std::uintptr_t>(other_.data())), IBV_WC_SUCCESS);
@@ -88,7 +88,8 @@ TEST_F(Reregistration, LeavesTheRegionAsItWasWhenItIsRefused) {
   EXPECT_EQ(refused_with(IBV_REREG_MR_CHANGE_TRANSLATION, nullptr, nullptr, 64, 0), EINVAL);
   EXPECT_EQ(refused_with(IBV_REREG_MR_CHANGE_TRANSLATION, nullptr, other_.data(), 0, 0), EINVAL);
   EXPECT_EQ(refused_with(IBV_REREG_MR_CHANGE_TRANSLATION, nullptr, nowhere, 64, 0), EFAULT);
-  EXPECT_EQ(refused_with(IBV_REREG_MR_CHANGE_TRANSLATION, nullptr, other_.data(), ~std::size_t{0}, 0), EINVAL);
+  EXPECT_EQ(refused_with(IBV_REREG_MR_CHANGE_TRANSLATION, nullptr, other_.data(), ~std::size_t{0}, 0),
+            EINVAL);
   EXPECT_EQ(refused_with(IBV_REREG_MR_CHANGE_PD, nullptr, nullptr, 0, 0), EINVAL);
   EXPECT_EQ(refused_with(IBV_REREG_MR_CHANGE_PD, foreign.get(), nullptr, 0, 0), EINVAL);
   EXPECT_EQ(refused_with(IBV_REREG_MR_CHANGE_ACCESS, nullptr, nullptr, 0, IBV_ACCESS_REMOTE_WRITE), EINVAL);
@@ -101,12 +102,14 @@ TEST_F(Reregistration, IsRefusedWhileAWindowIsBound) {
   Buffer opened(pair_.pd(), 64, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_MW_BIND);
   const MwPtr mw(ibv_alloc_mw(pair_.pd(), IBV_MW_TYPE_1));
   ibv_mw_bind bind{.wr_id = 1, .send_flags = IBV_SEND_SIGNALED, .bind_info = {}};
-  bind.bind_info = {.mr = opened.mr(), .addr = opened.address(), .length = 64, .mw_access_flags = IBV_ACCESS_REMOTE_READ};
+  bind.bind_info = {
+      .mr = opened.mr(), .addr = opened.address(), .length = 64, .mw_access_flags = IBV_ACCESS_REMOTE_READ};
   ASSERT_EQ(ibv_bind_mw(pair_.b(), mw.get(), &bind), 0);
   EXPECT_EQ(next_completion(pair_.cq_b()).status, IBV_WC_SUCCESS);
   errno = 0;
-  EXPECT_EQ(ibv_rereg_mr(opened.mr(), IBV_REREG_MR_CHANGE_ACCESS, nullptr, nullptr, 0, IBV_ACCESS_LOCAL_WRITE),
-            IBV_REREG_MR_ERR_INPUT);
+  EXPECT_EQ(
+      ibv_rereg_mr(opened.mr(), IBV_REREG_MR_CHANGE_ACCESS, nullptr, nullptr, 0, IBV_ACCESS_LOCAL_WRITE),
+      IBV_REREG_MR_ERR_INPUT);
   EXPECT_EQ(errno, EBUSY);
 }
 

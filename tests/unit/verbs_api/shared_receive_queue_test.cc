@@ -134,7 +134,8 @@ TEST_F(SharedReceiveQueue, CannotBeResizedToAnything) {
   EXPECT_EQ(modify({}, 0), 0);
 }
 
-// Posting and receiving go on while another thread resizes: every message finds the receive that was posted for it.
+// Posting and receiving go on while another thread resizes: every message finds the receive that was posted
+// for it.
 TEST_F(SharedReceiveQueue, CanBeResizedWhileItIsUsed) {
   constexpr std::uint64_t kMessages = 2000;
   std::atomic<bool> is_done{false};

@@ -148,12 +148,13 @@ TEST_F(RcRequesterPackets, SendsInlineDataOfNoLength) {
 TEST_F(RcRequesterPackets, CutsInlineDataAtThePathMtu) {
   SendQueue queue({.work_requests = 4, .sges = 1, .inline_bytes = 1000});
   config_.path_mtu = PathMtu::k256;
-  RcEndpoint endpoint({.dma = dma_,
-                       .send_queue = queue,
-                       .send_completions = &send_completions_,
-                       .receiver = {.queue = &receive_queue_, .completions = &receive_completions_, .pd = kPd},
-                       .events = events_,
-                       .counters = counters_});
+  RcEndpoint endpoint(
+      {.dma = dma_,
+       .send_queue = queue,
+       .send_completions = &send_completions_,
+       .receiver = {.queue = &receive_queue_, .completions = &receive_completions_, .pd = kPd},
+       .events = events_,
+       .counters = counters_});
   endpoint.to_init(config_);
   endpoint.to_ready_to_receive(config_);
   endpoint.to_ready_to_send(config_);

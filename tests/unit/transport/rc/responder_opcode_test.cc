@@ -91,8 +91,8 @@ class RcResponderOpcode : public RcTest {
   }
 };
 
-// Fact 30: the queue pair's rights come first. The peer may write and read here, and no more; a failing atomic is answered
-// with opcode 0x11 (fact 32).
+// Fact 30: the queue pair's rights come first. The peer may write and read here, and no more; a failing
+// atomic is answered with opcode 0x11 (fact 32).
 TEST_F(RcResponderOpcode, RefusesAtomicsAndFlushWithoutTheRightToThem) {
   for (const std::uint8_t opcode : {0x13, 0x14, 0x1c}) {
     endpoint_.reset();

@@ -81,8 +81,9 @@ TEST_F(UcRequesterFlow, BindsWindowsAndTakesThemBackBetweenMessages) {
   invalidate.request.invalidate_rkey = Rkey{0x77};
   post({send_wr(1, 5), bind, invalidate, invalidate, send_wr(5, 5)});
   EXPECT_THAT(sent(), ElementsAre(as_uc(send_only(Psn(200), local_memory(0, 5)))));
-  EXPECT_THAT(send_completions(), ElementsAre(Succeeded(1), Succeeded(2), Succeeded(3),
-                                              Completed(3, CompletionStatus::kLocalQpOperationError), Flushed(5)));
+  EXPECT_THAT(send_completions(),
+              ElementsAre(Succeeded(1), Succeeded(2), Succeeded(3),
+                          Completed(3, CompletionStatus::kLocalQpOperationError), Flushed(5)));
   EXPECT_EQ(dma_.bindings().size(), 1u);
 }
 

@@ -19,12 +19,12 @@ namespace urnic::transport::wire {
 namespace {
 
 namespace fs = std::filesystem;
-using urnic::test::fixtures;
-using urnic::test::shared_captures;
 using test::Bytes;
 using test::slice;
 using urnic::test::CapturedFrame;
+using urnic::test::fixtures;
 using urnic::test::read_pcap;
+using urnic::test::shared_captures;
 
 const Bytes kRoceV1EtherType = test::hex("8915");
 
