@@ -36,28 +36,26 @@ CompletionQueue::CompletionQueue(Engine& engine, std::uint32_t capacity, Complet
       context_(context),
       holds_(std::make_unique_for_overwrite<Hold[]>(capacity_)) {}
 
-// Together with request_notification() and publish(): a program that asks for a notification and then finds nothing
-// here will be notified, since both sides first write and then look, in one order that all threads agree on.
+// Together with request_notification() and publish(): a program that asks for a notification and then finds
+// nothing here will be notified, since both sides first write and then look, in one order that all threads
+// agree on.
 bool CompletionQueue::is_empty() const {
   return head_.load(std::memory_order_relaxed) == visible_.load(std::memory_order_seq_cst);
 }
 
+bool CompletionQueue::has_any() {
+  if (engine_.is_abandoned()) return false;
+  if (!is_empty()) return true;
+  engine_.on_poll();
+  return !is_empty();
+}
+
 std::size_t CompletionQueue::poll(std::span<Completion> completions, std::span<CompletionTimes> times) {
-  if (engine_.is_abandoned()) return 0;
-  if (is_empty()) {
-    engine_.on_poll();
-    if (is_empty()) return 0;
-  }
-  const std::lock_guard hold(poll_mutex_);
-  const std::uint32_t head = head_.load(std::memory_order_relaxed);
-  const std::uint32_t waiting = visible_.load(std::memory_order_acquire) - head;
-  const auto count = static_cast<std::uint32_t>(std::min<std::size_t>(waiting, completions.size()));
-  for (std::uint32_t i = 0; i < count; ++i) completions[i] = ring_[(head + i) & mask_];
-  if (times_ != nullptr && !times.empty()) {
-    for (std::uint32_t i = 0; i < count; ++i) times[i] = times_[(head + i) & mask_];
-  }
-  head_.store(head + count, std::memory_order_release);
-  return count;
+  std::size_t taken = 0;
+  return poll_each(completions.size(), [&](const Completion& completion, const CompletionTimes* when) {
+    if (when != nullptr && !times.empty()) times[taken] = *when;
+    completions[taken++] = completion;
+  });
 }
 
 void CompletionQueue::request_notification(bool solicited_only) {

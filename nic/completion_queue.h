@@ -1,6 +1,7 @@
 // CompletionQueue: where completions wait for the program.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstddef>
@@ -8,6 +9,7 @@
 #include <memory>
 #include <mutex>
 #include <span>
+#include <utility>
 
 #include "nic/acknowledgement_debt.h"
 #include "nic/completion_channel.h"
@@ -62,13 +64,19 @@ class CompletionQueue final : public transport::CompletionSink, private ChannelE
 
   // --- The program's side; any thread ---
 
-  /// Takes up to `completions.size()` completions, oldest first. When there are none it first tries to make
-  /// progress (a round of the engine, if nobody else is at it). `times`, unless it is empty, has as many
-  /// places; they are filled if the queue keeps times.
+  /// Shows up to `limit` completions to `take`, oldest first, each with its times, or null if the queue keeps
+  /// none, and forgets them; says how many. When there are none it first tries to make progress (a round of
+  /// the engine, if nobody else is at it). `take` runs under the lock of those who poll.
+  template <typename Take>
+  std::size_t poll_each(std::size_t limit, Take take);
+
+  /// The same, by copy, as many as have room. `times`, unless it is empty, has as many places; they are
+  /// filled if the queue keeps times.
   std::size_t poll(std::span<transport::Completion> completions, std::span<CompletionTimes> times = {});
 
   /// Asks for one event on the channel when the next completion is added (only a solicited or failed one with
-  /// `solicited_only`), and wakes the NIC's thread. Without a channel there is nobody to tell, and it does nothing.
+  /// `solicited_only`), and wakes the NIC's thread. Without a channel there is nobody to tell, and it does
+  /// nothing.
   void request_notification(bool solicited_only);
 
   /// From now on a request for a notification of any completion is answered when `moderation.count`
@@ -80,8 +88,8 @@ class CompletionQueue final : public transport::CompletionSink, private ChannelE
   /// that. Throws std::bad_alloc.
   Result<void, Error> resize(std::uint32_t capacity);
 
-  /// Whether completions were lost because the queue was full. From the first on, the queue pairs that use it are in
-  /// ERR.
+  /// Whether completions were lost because the queue was full. From the first on, the queue pairs that use it
+  /// are in ERR.
   bool has_overrun() const { return overrun_.load(std::memory_order_relaxed); }
 
   // --- The engine's side; under the engine lock ---
@@ -110,7 +118,8 @@ class CompletionQueue final : public transport::CompletionSink, private ChannelE
   void forget(const AcknowledgementDebt& debt);
   static constexpr transport::Duration kMaxHold = std::chrono::milliseconds(5);
 
-  /// Takes out what `qp` has completed and the program did not fetch. Nothing of that queue pair may be held back.
+  /// Takes out what `qp` has completed and the program did not fetch. Nothing of that queue pair may be held
+  /// back.
   void discard(transport::QpNumber qp);
 
   /// The queue is about to be destroyed: nothing is asked for any more, and events not fetched are forgotten.
@@ -127,6 +136,7 @@ class CompletionQueue final : public transport::CompletionSink, private ChannelE
   friend class CompletionChannel;
 
   bool is_empty() const;
+  bool has_any();
   bool is_held(std::uint32_t position, transport::Time now) const;
   std::uint32_t first_held(std::uint32_t from, transport::Time now) const;
   bool has_solicited(std::uint32_t from, std::uint32_t to) const;
@@ -172,5 +182,20 @@ class CompletionQueue final : public transport::CompletionSink, private ChannelE
   enum class Armed : std::uint8_t { kNo, kSolicited, kAny };
   std::atomic<Armed> armed_{Armed::kNo};
 };
+
+template <typename Take>
+std::size_t CompletionQueue::poll_each(std::size_t limit, Take take) {
+  if (!has_any()) return 0;
+  const std::lock_guard hold(poll_mutex_);
+  const std::uint32_t head = head_.load(std::memory_order_relaxed);
+  const std::uint32_t waiting = visible_.load(std::memory_order_acquire) - head;
+  const auto count = static_cast<std::uint32_t>(std::min<std::size_t>(waiting, limit));
+  for (std::uint32_t i = 0; i < count; ++i) {
+    const std::uint32_t place = (head + i) & mask_;
+    take(std::as_const(ring_[place]), times_ != nullptr ? &std::as_const(times_[place]) : nullptr);
+  }
+  head_.store(head + count, std::memory_order_release);
+  return count;
+}
 
 }  // namespace urnic::nic

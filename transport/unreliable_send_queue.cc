@@ -4,9 +4,9 @@
 #include <cassert>
 #include <cstring>
 
-#include "transport/completion_opcode.h"
 #include "transport/local_work.h"
 #include "transport/scatter_gather.h"
+#include "transport/send_completion.h"
 
 namespace urnic::transport {
 
@@ -73,7 +73,6 @@ void UnreliableSendQueue::do_local_work() {
 }
 
 std::size_t UnreliableSendQueue::fail(CompletionStatus status) {
-  around_.counters.add(Counter::kSendCompletionError);
   if (around_.observer != nullptr && status == CompletionStatus::kLocalProtectionError) {
     const SendQueue& queue = around_.send_queue;
     around_.observer->on_local_fault(
@@ -88,20 +87,8 @@ void UnreliableSendQueue::flush() {
   while (!around_.send_queue.is_empty()) retire(CompletionStatus::kWorkRequestFlushed);
 }
 
-// Failures are reported whether or not the program asked to hear of success.
 void UnreliableSendQueue::retire(CompletionStatus status) {
-  const SendWqe& wqe = current();
-  const bool is_success = status == CompletionStatus::kSuccess;
-  if (is_success && is_send(wqe.request.operation)) around_.counters.add(Counter::kSendsCompleted);
-  if (!is_success || wqe.request.signaled) {
-    around_.send_completions->complete({.wr_id = wqe.request.wr_id,
-                                        .status = status,
-                                        .opcode = completion_opcode(wqe.request.operation),
-                                        .solicited = !is_success,
-                                        .byte_length = wqe.length,
-                                        .qp_number = config_.local_qp,
-                                        .source_qp = config_.remote_qp});
-  }
+  complete_send(current(), status, config_, around_);
   sent_bytes_ = 0;
   around_.send_queue.pop();
 }

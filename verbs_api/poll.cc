@@ -1,9 +1,6 @@
 // Completions by ibv_poll_cq, and asking to be told of them.
-#include <algorithm>
-#include <array>
 #include <cerrno>
 #include <cstddef>
-#include <span>
 
 #include "verbs_api/completion.h"
 #include "verbs_api/context.h"
@@ -11,29 +8,6 @@
 #include "verbs_api/operations.h"
 
 namespace urnic::verbs_api {
-namespace {
-
-/// Takes up to `room.size()` completions, `Batch` at a time; the size of the batch is a cost when there are
-/// none.
-template <std::size_t Batch>
-std::size_t take(nic::CompletionQueue& queue, std::span<ibv_wc> room) {
-  std::array<transport::Completion, Batch> batch;
-  std::size_t taken = 0;
-  while (taken < room.size()) {
-    const std::size_t wanted = std::min(Batch, room.size() - taken);
-    const std::size_t got = queue.poll(std::span(batch).first(wanted));
-    for (std::size_t i = 0; i < got; ++i) {
-      room[taken + i] = to_wc(batch[i]);
-    }
-    taken += got;
-    if (got < wanted) {
-      break;
-    }
-  }
-  return taken;
-}
-
-}  // namespace
 
 int poll_cq(ibv_cq* cq, int capacity, ibv_wc* completions) noexcept {
   Cq& polled = Cq::of(cq);
@@ -44,8 +18,11 @@ int poll_cq(ibv_cq* cq, int capacity, ibv_wc* completions) noexcept {
   if (capacity <= 0) {
     return capacity == 0 ? 0 : -EINVAL;
   }
-  const std::span room(completions, static_cast<std::size_t>(capacity));
-  const std::size_t taken = capacity == 1 ? take<1>(*polled.inner, room) : take<16>(*polled.inner, room);
+  const std::size_t taken =
+      polled.inner->poll_each(static_cast<std::size_t>(capacity),
+                              [&](const transport::Completion& completion, const nic::CompletionTimes*) {
+                                *completions++ = to_wc(completion);
+                              });
   return static_cast<int>(taken);
 }
 

@@ -15,8 +15,9 @@ void EndpointDriver::judge_send_failure(const transport::Completion& completion)
   const auto [rewinds, rnr_naks] = flow.attempts_since_progress(scene_.now());
   switch (completion.status) {
     case CompletionStatus::kWorkRequestFlushed:
-      if (!sends_.has_failed() && !flush_is_legitimate())
+      if (!sends_.has_failed() && !flush_is_legitimate()) {
         complain("completions", "a send was flushed without a reason");
+      }
       return;
     case CompletionStatus::kRetryExceeded:
       if (rewinds < scene_.options.retry_count) {
@@ -56,8 +57,9 @@ void EndpointDriver::judge_send_failure(const transport::Completion& completion)
 
 void EndpointDriver::judge_receive_failure(const transport::Completion& completion) {
   if (completion.status == CompletionStatus::kWorkRequestFlushed) {
-    if (!has_failed() && !flush_is_legitimate())
+    if (!has_failed() && !flush_is_legitimate()) {
       complain("completions", "a receive was flushed without a reason");
+    }
     return;
   }
   // What comes out of a shared queue is for the next message.
@@ -77,7 +79,8 @@ void EndpointDriver::judge_receive_failure(const transport::Completion& completi
 bool EndpointDriver::must_succeed() const {
   const Options& options = scene_.options;
   const Duration settling = options.max_frame_age() +
-                            (options.retry_count + 2) * options.effective_ack_timeout() + options.rnr_delay();
+                            (options.retry_count + 2) * options.effective_ack_timeout() +
+                            2 * options.rnr_delay();
   const bool is_calm =
       scene_.faults_stopped != transport::kNever && scene_.now() > scene_.faults_stopped + settling;
   if (!options.is_peaceful() && !is_calm) return false;

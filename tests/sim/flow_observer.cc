@@ -104,8 +104,9 @@ FlowObserver::Complaint FlowObserver::on_new_request(const WireView& packet, std
     const Posted posted = posted_.front();
     posted_.pop_front();
     if (posted.fence && reads_in_flight_ > 0) return "a fenced request while a READ or atomic is in flight";
-    if (packet.xrc_srq != posted.xrc_srq)
+    if (packet.xrc_srq != posted.xrc_srq) {
       return fmt::format("names XRC SRQ {:#x} instead of {:#x}", packet.xrc_srq, posted.xrc_srq);
+    }
     messages_.push_back({.first = psn,
                          .end = psn,
                          .number = forgotten_messages_ + messages_.size() + 1,
@@ -129,8 +130,9 @@ FlowObserver::Complaint FlowObserver::on_new_request(const WireView& packet, std
     return fmt::format("{} bytes of a WRITE whose RETH says {} (fact 29)", message.bytes, message.length);
   }
   message.end = next_ = psn + psns_of(packet);
-  if (packet.is_last && (packet.kind == PacketKind::kSend || packet.has_immediate))
+  if (packet.is_last && (packet.kind == PacketKind::kSend || packet.has_immediate)) {
     receive_takers_.push_back({.end = next_});
+  }
   if (psn / kPsns != (next_ - 1) / kPsns) {
     ++counts_.psn_wraps_inside_read;
   } else if (psn % kPsns == 0 && !packet.is_first) {
@@ -183,8 +185,9 @@ FlowObserver::Complaint FlowObserver::check_payload(const WireView& packet) cons
                 : Complaint(fmt::format("an ATOMIC WRITE of {} bytes, RETH {}", size, packet.length));
   }
   if (packet.wants_response()) return std::nullopt;
-  if (!packet.is_last && size != limits_.mtu_bytes)
+  if (!packet.is_last && size != limits_.mtu_bytes) {
     return fmt::format("{} bytes in a packet that is not the last", size);
+  }
   if (size > limits_.mtu_bytes) return fmt::format("{} bytes are more than the path MTU", size);
   if (packet.is_last && !packet.is_first && size == 0) return "an empty LAST packet";
   return std::nullopt;
@@ -218,11 +221,16 @@ void FlowObserver::on_response_taken(const WireView& packet, Time now) {
   }
 }
 
-// Until it has sent again, another one belongs to the same refusal.
+// Until it has sent again, another one belongs to the same refusal. It has to be heeded as long as the first
+// one alone would have made it wait.
 void FlowObserver::on_receiver_not_ready(std::uint8_t syndrome, Time now) {
-  if (waits_for_receiver_) return;
+  const Time until = now + rnr_timer(syndrome & 0x1f);
+  if (waits_for_receiver_) {
+    if (now < first_refusal_until_) not_ready_until_ = std::max(not_ready_until_, until);
+    return;
+  }
   waits_for_receiver_ = true;
-  not_ready_until_ = now + rnr_timer(syndrome & 0x1f);
+  not_ready_until_ = first_refusal_until_ = until;
   ++attempts_.rnr_naks;
   may_go_back(not_ready_until_);
 }

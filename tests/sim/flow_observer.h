@@ -84,15 +84,15 @@ class FlowObserver {
   Complaint on_receive_completed(Time now);
   static constexpr Duration kMaxHold = std::chrono::milliseconds(5);
 
-  /// What happened since something was acknowledged. Packets that were taken together count as taken one by one: what
-  /// came `now` may have ended the connection before it could be acknowledged.
+  /// What happened since something was acknowledged. Packets that were taken together count as taken one by
+  /// one: what came `now` may have ended the connection before it could be acknowledged.
   struct Attempts {
     std::uint32_t rewinds = 0;   ///< times the requester went back
     std::uint32_t rnr_naks = 0;  ///< that made it wait
   };
   Attempts attempts_since_progress(Time now) const;
-  /// Since when the responder has owed an acknowledgement for a SEND or WRITE that it took again; kNever when it owes
-  /// none.
+  /// Since when the responder has owed an acknowledgement for a SEND or WRITE that it took again; kNever when
+  /// it owes none.
   Time owes_acknowledgement_since() const { return owes_acknowledgement_since_; }
   /// Whether the responder has refused a request for good.
   bool has_refused() const { return has_refused_; }
@@ -166,6 +166,7 @@ class FlowObserver {
   Time timer_started_{};
   bool waits_for_receiver_ = false;
   Time not_ready_until_{};
+  Time first_refusal_until_{};
 
   // The responder. expected_ is an upper bound: what it was given may have been refused.
   std::uint64_t expected_;

@@ -281,6 +281,15 @@ TEST_F(FlowObserverTest, AcceptsARepetitionWhenTheReceiverIsReady) {
   request(send_only(100));
 }
 
+TEST_F(FlowObserverTest, ComplainsWhenASecondRefusalIsNotGivenItsTime) {
+  request(send_only(100));
+  response(acknowledge(100, 0, kRnrNak));
+  now_ += 1ms;
+  observer_.on_response_taken(acknowledge(100, 0, kRnrNak), now_);
+  now_ += 1279us;
+  EXPECT_THAT(sent(send_only(100)), Optional(HasSubstr("before the receiver said it would be ready")));
+}
+
 TEST_F(FlowObserverTest, ComplainsAboutAWriteThatIsShorterThanItSaid) {
   WireView first = write(0, 600);
   first.length = 700;

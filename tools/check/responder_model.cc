@@ -406,6 +406,14 @@ void ResponderModel::sample_rtt(const Seen& seen, const RequestEntry& entry) {
 }
 
 void ResponderModel::refuse(const Seen& seen, AnswerKind kind, std::int64_t wait_ns) {
+  // A second one before anything was sent again answers a copy that was on its way: the wait has begun
+  // already.
+  const auto& open = exchange_.refusal;
+  const bool is_waited_for = kind == AnswerKind::kRnrNak && open && open->is_open && open->kind == kind &&
+                             open->psn == seen.packet.psn;
+  if (is_waited_for) {
+    return;
+  }
   exchange_.refusal = Refusal{.kind = kind,
                               .psn = seen.packet.psn,
                               .frame = seen.number,

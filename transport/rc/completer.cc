@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
-#include "transport/completion_opcode.h"
 #include "transport/rc/syndrome.h"
 #include "transport/scatter_gather.h"
+#include "transport/send_completion.h"
 
 namespace urnic::transport {
 
@@ -67,8 +67,11 @@ void Completer::on_acknowledge(const wire::Packet& packet, Time now) {
 // refused packet on may be sent before the timer has run out (fact 34). The READ is asked again with the
 // rest, so that the timer holds.
 void Completer::on_rnr_nak(std::uint8_t timer_code, Time now, bool passes_read) {
-  // The network may have doubled it: a second one counts only after something was sent again (fact 34).
-  if (retry_.is_waiting_for_receiver() || retry_.is_refused()) return;
+  // What was sent twice is refused twice, and the network may double a refusal: another one counts only after
+  // something was sent again (fact 34).
+  if (retry_.is_waiting_for_receiver() || retry_.is_refused()) {
+    return retry_.on_refused_again(timer_code, now);
+  }
   // Whoever is refused may be refused for ever; an answer that never comes is what the other counter is for.
   if (passes_read && !is_recovering_ && !use_retry(Counter::kImpliedNakSequenceError)) return;
   around_.counters.add(Counter::kRnrNakReceived);
@@ -146,7 +149,8 @@ bool Completer::acknowledge_before(Psn psn, Time now) {
   return all;
 }
 
-// Acknowledges up to and including `psn`, which is outstanding; stops, and returns false, at what needs a response.
+// Acknowledges up to and including `psn`, which is outstanding; stops, and returns false, at what needs a
+// response.
 bool Completer::acknowledge_whole_or_part(Psn psn) {
   while (window_.is_outstanding(psn)) {
     if (has_response(window_.head().request.operation)) return false;
@@ -207,32 +211,15 @@ bool Completer::take_response(const wire::Packet& packet, std::uint32_t offset) 
 }
 
 void Completer::complete_head(CompletionStatus status) {
-  report(window_.head(), status);
+  complete_send(window_.head(), status, config_, around_);
   window_.retire_head();
 }
 
 void Completer::flush() {
   SendQueue& queue = around_.send_queue;
   for (; !queue.is_empty(); queue.pop()) {
-    report(queue.at(queue.head()), CompletionStatus::kWorkRequestFlushed);
+    complete_send(queue.at(queue.head()), CompletionStatus::kWorkRequestFlushed, config_, around_);
   }
-}
-
-// Failures are reported whether or not the program asked to hear of success.
-void Completer::report(const SendWqe& wqe, CompletionStatus status) {
-  const bool is_success = status == CompletionStatus::kSuccess;
-  if (is_success && is_send(wqe.request.operation)) around_.counters.add(Counter::kSendsCompleted);
-  if (is_success && !wqe.request.signaled) return;
-  if (!is_success && status != CompletionStatus::kWorkRequestFlushed) {
-    around_.counters.add(Counter::kSendCompletionError);
-  }
-  around_.send_completions->complete({.wr_id = wqe.request.wr_id,
-                                      .status = status,
-                                      .opcode = completion_opcode(wqe.request.operation),
-                                      .solicited = !is_success,
-                                      .byte_length = wqe.length,
-                                      .qp_number = config_.local_qp,
-                                      .source_qp = config_.remote_qp});
 }
 
 }  // namespace urnic::transport

@@ -43,7 +43,6 @@ class Completer {
   void flush();
 
  private:
-  void report(const SendWqe& wqe, CompletionStatus status);
   void on_acknowledge(const wire::Packet& packet, Time now);
   void on_rnr_nak(std::uint8_t timer_code, Time now, bool passes_read);
   void on_nak(std::uint8_t syndrome);

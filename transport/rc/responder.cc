@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "transport/rc/request_operation.h"
 #include "transport/scatter_gather.h"
 
 namespace urnic::transport {
@@ -13,82 +14,6 @@ using wire::Position;
 using Answer = ResponderResources::Answer;
 
 namespace {
-
-/// What an atomic operation works on, and its alignment (fact 32).
-constexpr std::uint32_t kAtomicBytes = 8;
-
-// Why requests are refused.
-using Refusal = Responder::Refusal;
-constexpr Refusal kBadSequence{.nak = Nak::kInvalidRequest, .reason = RefusalReason::kNotInsideMessage};
-constexpr Refusal kNotAllowed{.nak = Nak::kInvalidRequest, .reason = RefusalReason::kQueuePairRights};
-constexpr Refusal kNoXrcReceiver{.nak = Nak::kInvalidRequest, .reason = RefusalReason::kNoXrcReceiver};
-constexpr Refusal kBadLength{.nak = Nak::kInvalidRequest, .reason = RefusalReason::kPacketLength};
-constexpr Refusal kMisaligned{.nak = Nak::kInvalidRequest, .reason = RefusalReason::kMisaligned};
-constexpr Refusal kTooManyRequests{.nak = Nak::kInvalidRequest, .reason = RefusalReason::kTooManyReads};
-constexpr Refusal no_access(DmaStatus status) {
-  return {.nak = Nak::kRemoteAccessError, .reason = RefusalReason::kMemory, .memory = status};
-}
-
-/// What our own program is told of a refusal, where no completion tells it. The events are those that libibverbs' users
-/// know: an illegal request is QP_REQ_ERR; one that reaches where it may not, or is of a wrong length, is QP_ACCESS_ERR (as
-/// NVIDIA's verbs manual lists them).
-std::optional<QpEvent> event_for(RefusalReason reason) {
-  switch (reason) {
-    case RefusalReason::kNotInsideMessage:
-    case RefusalReason::kNoXrcReceiver:
-    case RefusalReason::kQueuePairRights:
-      return QpEvent::kRequestError;
-    case RefusalReason::kPacketLength:
-    case RefusalReason::kTooManyReads:
-    case RefusalReason::kMemory:
-    case RefusalReason::kMisaligned:
-      return QpEvent::kAccessError;
-    case RefusalReason::kReceiveTooSmall:
-    case RefusalReason::kReceiveMemory:
-    case RefusalReason::kInvalidate:
-      break;
-  }
-  return std::nullopt;
-}
-
-/// A request that has a response of its own.
-struct Responding {
-  Operation operation;
-  Answer answer;
-};
-constexpr Responding kResponding[] = {
-    {Operation::kReadRequest, Answer::kMemory},  {Operation::kCompareSwap, Answer::kOriginal},
-    {Operation::kFetchAdd, Answer::kOriginal},   {Operation::kFlush, Answer::kNothing},
-    {Operation::kAtomicWrite, Answer::kNothing},
-};
-
-std::optional<Answer> answer_to(Operation operation) {
-  for (const Responding& row : kResponding) {
-    if (row.operation == operation) return row.answer;
-  }
-  return std::nullopt;
-}
-
-/// Placement types of FLUSH as rights.
-Access flush_access(const wire::Feth& feth) {
-  return ((feth.placement_type & 1) != 0 ? Access::kFlushGlobal : Access::kNone) |
-         ((feth.placement_type & 2) != 0 ? Access::kFlushPersistent : Access::kNone);
-}
-
-/// The right that a request needs on the queue pair and on the memory.
-Access access_wanted(const Packet& packet) {
-  switch (packet.info->operation) {
-    case Operation::kReadRequest:
-      return Access::kRemoteRead;
-    case Operation::kCompareSwap:
-    case Operation::kFetchAdd:
-      return Access::kRemoteAtomic;
-    case Operation::kFlush:
-      return flush_access(packet.feth);
-    default:
-      return Access::kRemoteWrite;
-  }
-}
 
 wire::Opcode response_opcode(const ResponderResources::Part& part) {
   if (part.is_first) {
@@ -145,15 +70,16 @@ void Responder::on_request(const Packet& packet, Time now) {
   }
 }
 
-// For a request that was executed and has no response of its own. A receive completes after its acknowledgement has left.
+// For a request that was executed and has no response of its own. A receive completes after its
+// acknowledgement has left.
 void Responder::owe_acknowledge(const Packet& packet, Time now) {
   const bool completes_nothing = packet.info->operation == Operation::kWrite && !packet.info->has_immediate();
   if (!completes_nothing || !packet.info->ends_message()) return ack_.owe();
   ack_.owe_for_write(now, config_.ack_delay);
 }
 
-// What was executed already is not executed again: it is acknowledged, or answered once more (facts 25 to 27). Only a READ
-// is repeated in earnest.
+// What was executed already is not executed again: it is acknowledged, or answered once more (facts 25 to
+// 27). Only a READ is repeated in earnest.
 void Responder::on_duplicate(const Packet& packet) {
   around_.counters.add(Counter::kDuplicateRequest);
   const std::optional<Answer> answer = answer_to(packet.info->operation);
@@ -181,16 +107,16 @@ std::optional<Refusal> Responder::check(const Packet& packet) const {
 std::optional<Refusal> Responder::check_sequence(const Packet& packet) const {
   const Operation operation = packet.info->operation;
   if (packet.info->begins_message()) {
-    return is_message_open() ? std::optional(kBadSequence) : std::nullopt;
+    return is_message_open() ? std::optional(refusal::kBadSequence) : std::nullopt;
   }
-  return message_.operation == operation ? std::nullopt : std::optional(kBadSequence);
+  return message_.operation == operation ? std::nullopt : std::optional(refusal::kBadSequence);
 }
 
 // The first packet of a message says where XRC receives it.
 std::optional<Refusal> Responder::find_xrc_receiver(const Packet& packet) {
   if (around_.xrc_receivers == nullptr || !packet.info->begins_message()) return std::nullopt;
   const ReceiveEnd* const found = around_.xrc_receivers->find(packet.xrc_srq);
-  if (found == nullptr) return kNoXrcReceiver;
+  if (found == nullptr) return refusal::kNoXrcReceiver;
   receiver_ = *found;
   return std::nullopt;
 }
@@ -203,20 +129,20 @@ std::optional<Refusal> Responder::check_length(const Packet& packet) const {
   const Position position = packet.info->position;
   const bool more_follow = position == Position::kFirst || position == Position::kMiddle;
 
-  if (size > mtu) return kBadLength;
-  if (more_follow && size < mtu) return kBadLength;
-  if (position == Position::kLast && size == 0) return kBadLength;
+  if (size > mtu) return refusal::kBadLength;
+  if (more_follow && size < mtu) return refusal::kBadLength;
+  if (position == Position::kLast && size == 0) return refusal::kBadLength;
 
   const bool has_reth = has(packet.info->headers, wire::Headers::kReth);
-  if (has_reth && packet.reth.length > kMaxMessageBytes) return kBadLength;
+  if (has_reth && packet.reth.length > kMaxMessageBytes) return refusal::kBadLength;
   if (packet.info->operation == Operation::kAtomicWrite) {
     const bool fits = size == kAtomicBytes && packet.reth.length == kAtomicBytes;
-    return fits ? std::nullopt : std::optional(kBadLength);
+    return fits ? std::nullopt : std::optional(refusal::kBadLength);
   }
   if (packet.info->operation != Operation::kWrite) return std::nullopt;
   const std::uint32_t announced = has_reth ? packet.reth.length : message_.remaining;
   const bool fits = more_follow ? size < announced : size == announced;
-  return fits ? std::nullopt : std::optional(kBadLength);
+  return fits ? std::nullopt : std::optional(refusal::kBadLength);
 }
 
 // The queue pair's own rights first, then key, bounds and rights of the region (facts 30, 31). Later packets
@@ -226,13 +152,13 @@ std::optional<Refusal> Responder::check_access(const Packet& packet) const {
   if (!has(packet.info->headers, wire::Headers::kReth) && !has_atomic_eth) return std::nullopt;
   const Access wanted = access_wanted(packet);
 
-  if (!allows(config_.access, wanted)) return kNotAllowed;
-  if (answer_to(packet.info->operation) && resources_.is_full()) return kTooManyRequests;
+  if (!allows(config_.access, wanted)) return refusal::kNotAllowed;
+  if (answer_to(packet.info->operation) && resources_.is_full()) return refusal::kTooManyRequests;
   const Operation operation = packet.info->operation;
   // What it reaches for is known to the memory only: a whole region, perhaps.
   if (operation == Operation::kFlush) {
     const bool is_known = wanted != Access::kNone && packet.feth.selectivity <= 1;
-    return is_known ? std::nullopt : std::optional(kNotAllowed);
+    return is_known ? std::nullopt : std::optional(refusal::kNotAllowed);
   }
   const Rkey rkey = has_atomic_eth ? packet.atomic.rkey : packet.reth.rkey;
   const std::uint64_t address = has_atomic_eth ? packet.atomic.address : packet.reth.address;
@@ -241,8 +167,8 @@ std::optional<Refusal> Responder::check_access(const Packet& packet) const {
 
   if (length == 0) return std::nullopt;
   const DmaStatus status = around_.dma.check_remote(memory_user(), rkey, address, length, wanted);
-  if (status != DmaStatus::kOk) return no_access(status);
-  return is_atomic && address % kAtomicBytes != 0 ? std::optional(kMisaligned) : std::nullopt;
+  if (status != DmaStatus::kOk) return refusal::no_access(status);
+  return is_atomic && address % kAtomicBytes != 0 ? std::optional(refusal::kMisaligned) : std::nullopt;
 }
 
 // A SEND takes its receive with the first packet, a WRITE with immediate with the last one.
@@ -273,8 +199,7 @@ std::optional<Refusal> Responder::execute_send(const Packet& packet) {
     received_bytes_ = 0;
   }
   if (packet.payload.size() > receive_.length - received_bytes_) {
-    return fail_receive(CompletionStatus::kLocalLengthError,
-                        {.nak = Nak::kInvalidRequest, .reason = RefusalReason::kReceiveTooSmall}, packet);
+    return fail_receive(CompletionStatus::kLocalLengthError, refusal::kReceiveTooSmall, packet);
   }
   if (scatter(around_.dma, receiver_.pd, receive_.elements(), received_bytes_, packet.payload) !=
       DmaStatus::kOk) {
@@ -282,22 +207,19 @@ std::optional<Refusal> Responder::execute_send(const Packet& packet) {
       around_.observer->on_local_fault(
           {.elements = receive_.elements(), .pd = receiver_.pd, .is_write = true});
     }
-    return fail_receive(CompletionStatus::kLocalProtectionError,
-                        {.nak = Nak::kRemoteOperationalError, .reason = RefusalReason::kReceiveMemory},
-                        packet);
+    return fail_receive(CompletionStatus::kLocalProtectionError, refusal::kReceiveMemory, packet);
   }
   received_bytes_ += static_cast<std::uint32_t>(packet.payload.size());
   return has(packet.info->headers, wire::Headers::kIeth) ? invalidate(packet) : std::nullopt;
 }
 
-// The message has been received, but what its sender wanted to be sure of cannot be had: the receive fails with the status
-// that rdma_rxe gives it, and the sender hears of a key that is none (both from memory; wire-facts know no capture).
+// The message has been received, but what its sender wanted to be sure of cannot be had: the receive fails
+// with the status that rdma_rxe gives it, and the sender hears of a key that is none (both from memory;
+// wire-facts know no capture).
 std::optional<Refusal> Responder::invalidate(const Packet& packet) {
   const DmaStatus status = around_.dma.invalidate(memory_user(), packet.invalidate_rkey);
   if (status == DmaStatus::kOk) return std::nullopt;
-  return fail_receive(
-      CompletionStatus::kRemoteInvalidRequest,
-      {.nak = Nak::kRemoteAccessError, .reason = RefusalReason::kInvalidate, .memory = status}, packet);
+  return fail_receive(CompletionStatus::kRemoteInvalidRequest, refusal::cannot_invalidate(status), packet);
 }
 
 // Atomics, FLUSH and ATOMIC WRITE: executed once, however often they are asked for (fact 27).
@@ -323,7 +245,7 @@ std::optional<Refusal> Responder::execute_with_result(const Packet& packet) {
                                  packet.feth.selectivity == 0 ? FlushScope::kRange : FlushScope::kRegion,
                                  flush_access(packet.feth));
   }
-  if (status != DmaStatus::kOk) return no_access(status);
+  if (status != DmaStatus::kOk) return refusal::no_access(status);
   msn_ = (msn_ + 1) & Psn::kMask;
   resources_.add_executed(expected_psn_, *answer_to(packet.info->operation), original, msn_);
   expected_psn_ = expected_psn_ + 1;
@@ -341,7 +263,7 @@ std::optional<Refusal> Responder::execute_write(const Packet& packet) {
   if (!packet.payload.empty()) {
     const DmaStatus status =
         around_.dma.write_remote(memory_user(), message_.rkey, message_.address, packet.payload);
-    if (status != DmaStatus::kOk) return no_access(status);
+    if (status != DmaStatus::kOk) return refusal::no_access(status);
   }
   message_.address += packet.payload.size();
   message_.remaining -= static_cast<std::uint32_t>(packet.payload.size());
@@ -379,53 +301,32 @@ void Responder::complete_receive(CompletionStatus status) {
                                    .source_qp = config_.remote_qp});
 }
 
-/// The receive fails, for what the peer is told as `refusal`.
-Refusal Responder::fail_receive(CompletionStatus status, const Refusal& refusal, const Packet& packet) {
-  observe(refusal, packet);
+// The receive fails, and the peer is told why.
+Refusal Responder::fail_receive(CompletionStatus status, const Refusal& why, const Packet& packet) {
+  observe(why, packet);
   complete_receive(status);
-  return refusal;
+  return why;
 }
 
-void Responder::observe(const Refusal& refusal, const Packet& packet) const {
+void Responder::observe(const Refusal& why, const Packet& packet) const {
   if (around_.observer == nullptr) return;
-  const wire::OpcodeInfo& info = *packet.info;
-  RefusedRequest request{.reason = refusal.reason,
-                         .memory = refusal.memory,
-                         .opcode = packet.bth.opcode,
-                         .psn = packet.bth.psn,
-                         .payload_bytes = static_cast<std::uint32_t>(packet.payload.size()),
-                         .rkey = message_.rkey,
-                         .address = message_.address,
-                         .length = packet.payload.size(),
-                         .wanted = access_wanted(packet),
-                         .room = receive_.length};
-  if (has(info.headers, wire::Headers::kReth)) {
-    request.rkey = packet.reth.rkey;
-    request.address = packet.reth.address;
-    request.length = packet.reth.length;
-  } else if (has(info.headers, wire::Headers::kAtomicEth)) {
-    request.rkey = packet.atomic.rkey;
-    request.address = packet.atomic.address;
-    request.length = kAtomicBytes;
-  } else if (info.operation == Operation::kSend) {
-    request.rkey = packet.invalidate_rkey;
-    request.length = received_bytes_ + packet.payload.size();
-  }
-  around_.observer->on_refused(request);
+  around_.observer->on_refused(describe(why, packet,
+                                        {.rkey = message_.rkey,
+                                         .address = message_.address,
+                                         .room = receive_.length,
+                                         .received_bytes = received_bytes_}));
 }
 
-void Responder::refuse(const Refusal& refusal, const Packet& packet) {
-  observe(refusal, packet);
-  refuse(refusal, packet.bth.psn);
+void Responder::refuse(const Refusal& why, const Packet& packet) {
+  observe(why, packet);
+  refuse(why, packet.bth.psn);
 }
 
 // A refusal is the last thing this responder says. Responses to READs before it still go out first.
-void Responder::refuse(const Refusal& refusal, Psn psn) {
-  static constexpr Counter kCounters[] = {Counter::kOutOfSequence, Counter::kRequestInvalid,
-                                          Counter::kRequestAccessError, Counter::kRequestOperationError};
-  around_.counters.add(kCounters[static_cast<std::size_t>(refusal.nak)]);
-  if (const auto event = event_for(refusal.reason)) around_.events.on_qp_event(config_.local_qp, *event);
-  nak_ = OwedNak{nak_syndrome(refusal.nak), psn};
+void Responder::refuse(const Refusal& why, Psn psn) {
+  around_.counters.add(counter_for(why.nak));
+  if (const auto event = event_for(why.reason)) around_.events.on_qp_event(config_.local_qp, *event);
+  nak_ = OwedNak{nak_syndrome(why.nak), psn};
   ack_.settle();
   has_failed_ = true;
 }
@@ -492,7 +393,7 @@ std::size_t Responder::emit_read_response(const ResponderResources::Part& part, 
                            .info = &wire::info(wire::Opcode::kRcReadRequest),
                            .reth = {.address = part.address, .rkey = part.rkey, .length = part.size}};
     resources_.drop_pending();
-    refuse(no_access(status), asked_for);
+    refuse(refusal::no_access(status), asked_for);
     return 0;
   }
   resources_.advance();
@@ -504,8 +405,8 @@ std::size_t Responder::emit_read_response(const ResponderResources::Part& part, 
   return wire::emit_headers(packet, out) + part.size + padding;
 }
 
-// The MSN of a response that is sent again is that of today (as rdma_rxe does it: capture vs_loss_both, frames 51 and 68): what
-// the peer was told is never taken back.
+// The MSN of a response that is sent again is that of today (as rdma_rxe does it: capture vs_loss_both,
+// frames 51 and 68): what the peer was told is never taken back.
 std::uint32_t Responder::msn_for(const ResponderResources::Part& part) {
   if (distance(Psn(msn_told_), Psn(part.msn)) > 0) msn_told_ = part.msn;
   return msn_told_;

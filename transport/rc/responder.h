@@ -7,9 +7,9 @@
 #include <span>
 
 #include "transport/completion.h"
-#include "transport/observer.h"
 #include "transport/qp_config.h"
 #include "transport/rc/owed_ack.h"
+#include "transport/rc/refusal.h"
 #include "transport/rc/responder_resources.h"
 #include "transport/rc/syndrome.h"
 #include "transport/receive_queue.h"
@@ -30,13 +30,6 @@ class Responder {
 
   void on_request(const wire::Packet& packet, Time now);
 
-  /// What a requester is told, and why. Small: the checks of every packet return it.
-  struct Refusal {
-    Nak nak;
-    RefusalReason reason{};
-    DmaStatus memory = DmaStatus::kOk;  ///< where the memory is the reason
-  };
-
   /// As Endpoint::poll_transmit(), for responses.
   std::size_t poll_transmit(std::span<std::byte> out, Time now);
   /// A request of ours leaves: an acknowledgement that waited for it goes next.
@@ -51,8 +44,8 @@ class Responder {
   bool owes_response() const { return resources_.has_pending() || ack_.is_owed() || nak_; }
   /// A request was refused for good: once nothing is owed any more the connection is to go to ERR.
   bool has_failed() const { return has_failed_; }
-  /// Drops all that is owed; completes the receive of a message in progress, and everything posted to a queue of our own,
-  /// as flushed.
+  /// Drops all that is owed; completes the receive of a message in progress, and everything posted to a queue
+  /// of our own, as flushed.
   void flush();
 
   Psn expected_psn() const { return expected_psn_; }
@@ -72,8 +65,8 @@ class Responder {
     Psn psn;
   };
 
-  /// In whose name the current message reaches for memory. An XRC target has no protection domain: that of the shared
-  /// receive queue counts, which is why every XRC request names one.
+  /// In whose name the current message reaches for memory. An XRC target has no protection domain: that of
+  /// the shared receive queue counts, which is why every XRC request names one.
   MemoryUser memory_user() const {
     return {.pd = config_.service == wire::Service::kXrc ? receiver_.pd : config_.pd, .qp = config_.local_qp};
   }
@@ -95,11 +88,10 @@ class Responder {
   std::optional<Refusal> invalidate(const wire::Packet& packet);
 
   void owe_acknowledge(const wire::Packet& packet, Time now);
-  [[gnu::cold]] void refuse(const Refusal& refusal, const wire::Packet& packet);
-  void refuse(const Refusal& refusal, Psn psn);
-  [[gnu::cold]] void observe(const Refusal& refusal, const wire::Packet& packet) const;
-  [[gnu::cold]] Refusal fail_receive(CompletionStatus status, const Refusal& refusal,
-                                     const wire::Packet& packet);
+  [[gnu::cold]] void refuse(const Refusal& why, const wire::Packet& packet);
+  void refuse(const Refusal& why, Psn psn);
+  [[gnu::cold]] void observe(const Refusal& why, const wire::Packet& packet) const;
+  [[gnu::cold]] Refusal fail_receive(CompletionStatus status, const Refusal& why, const wire::Packet& packet);
   void complete_receive(CompletionStatus status);
   void complete_message(const wire::Packet& packet);
   std::uint32_t msn_for(const ResponderResources::Part& part);
@@ -110,8 +102,9 @@ class Responder {
   const QpSurroundings& around_;
   const QpConfig& config_;
   Psn expected_psn_;
-  /// Of the newest packet that an ACK may name: not one that has a response of its own. rdma_rxe would take the ACK for that
-  /// response, and complete a READ or an atomic that it knows no result of (Linux 6.1, seen live).
+  /// Of the newest packet that an ACK may name: not one that has a response of its own. rdma_rxe would take
+  /// the ACK for that response, and complete a READ or an atomic that it knows no result of (Linux 6.1, seen
+  /// live).
   Psn acknowledgeable_psn_;
   std::uint32_t msn_ = 0;       // what was executed
   std::uint32_t msn_told_ = 0;  // to the peer

@@ -49,7 +49,13 @@ bool Retry::try_again_after_rnr(std::uint8_t timer_code, Time now) {
   // The receiver's timer rules alone: the acknowledgement timer would cut it short (fact 34).
   acknowledge_by_ = kNever;
   receiver_ready_at_ = now + rnr_timer(timer_code);
+  prolongable_until_ = receiver_ready_at_;
   return true;
+}
+
+void Retry::on_refused_again(std::uint8_t timer_code, Time now) {
+  if (!is_waiting_for_receiver() || now >= prolongable_until_) return;
+  receiver_ready_at_ = std::max(receiver_ready_at_, now + rnr_timer(timer_code));
 }
 
 bool Retry::end_receiver_wait(Time now) {

@@ -29,6 +29,9 @@ class Retry {
   [[nodiscard]] bool try_again();
   /// Uses up one RNR retry and waits as the timer code says; false when there is none left.
   [[nodiscard]] bool try_again_after_rnr(std::uint8_t timer_code, Time now);
+  /// The receiver refuses a copy of what it refused already: uses up nothing, and while the time that it asked
+  /// for at first has not passed, that begins anew. Not again and again: no peer holds us for ever.
+  void on_refused_again(std::uint8_t timer_code, Time now);
 
   bool is_waiting_for_receiver() const { return receiver_ready_at_ != kNever; }
   /// Whether nothing was sent, nor acknowledged, since the receiver was last found not ready.
@@ -60,6 +63,7 @@ class Retry {
   std::uint32_t rnr_waits_ = 0;
   Time acknowledge_by_ = kNever;
   Time receiver_ready_at_ = kNever;
+  Time prolongable_until_{};  ///< while waiting for the receiver
 };
 
 }  // namespace urnic::transport

@@ -324,6 +324,15 @@ TEST(ResumedReads, MayBeAnsweredFromEachOfTheirBeginnings) {
   });
 }
 
+// Frame 2 says to wait for 10.24 ms, and frame 3 comes 15.2 ms later.
+TEST(ReceiversNotReady, AreWaitedForSinceTheyFirstSaidSo) {
+  Capture capture = Capture::fixture("vs_rnr");
+  capture.edit(capture.repeat(2, 2, 10'000'000)).new_ip_id().seal();
+  check_capture(capture, {}, [](const Checker& checker) {
+    EXPECT_EQ(checker.findings().count_of(Rule::kRnrEarly), 0u) << all_of(checker);
+  });
+}
+
 /// vs_sizes as XRC would have sent it: other opcodes, and four bytes more behind the BTH of requests.
 Capture xrc_sizes() {
   constexpr std::uint8_t kXrc = 0xa0;

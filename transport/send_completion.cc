@@ -1,10 +1,7 @@
-// What a completed work request is called in its completion.
-#pragma once
-
-#include "transport/completion.h"
-#include "transport/work_request.h"
+#include "transport/send_completion.h"
 
 namespace urnic::transport {
+namespace {
 
 constexpr CompletionOpcode completion_opcode(SendOperation operation) {
   switch (operation) {
@@ -31,6 +28,25 @@ constexpr CompletionOpcode completion_opcode(SendOperation operation) {
       return CompletionOpcode::kBindWindow;
   }
   return CompletionOpcode::kSend;
+}
+
+}  // namespace
+
+void complete_send(const SendWqe& wqe, CompletionStatus status, const QpConfig& config,
+                   const QpSurroundings& around) {
+  const bool is_success = status == CompletionStatus::kSuccess;
+  if (is_success && is_send(wqe.request.operation)) around.counters.add(Counter::kSendsCompleted);
+  if (is_success && !wqe.request.signaled) return;
+  if (!is_success && status != CompletionStatus::kWorkRequestFlushed) {
+    around.counters.add(Counter::kSendCompletionError);
+  }
+  around.send_completions->complete({.wr_id = wqe.request.wr_id,
+                                     .status = status,
+                                     .opcode = completion_opcode(wqe.request.operation),
+                                     .solicited = !is_success,
+                                     .byte_length = wqe.length,
+                                     .qp_number = config.local_qp,
+                                     .source_qp = config.remote_qp});
 }
 
 }  // namespace urnic::transport

@@ -1,0 +1,56 @@
+// What the operations of requests need: how they are answered, and the rights that they take.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "transport/rc/responder_resources.h"
+#include "transport/types.h"
+#include "transport/wire/packet.h"
+
+namespace urnic::transport {
+
+/// What an atomic operation works on, and its alignment (fact 32).
+inline constexpr std::uint32_t kAtomicBytes = 8;
+
+/// How a request is answered that has a response of its own; nullopt for one that is acknowledged.
+constexpr std::optional<ResponderResources::Answer> answer_to(wire::Operation operation) {
+  using Answer = ResponderResources::Answer;
+  struct Responding {
+    wire::Operation operation;
+    Answer answer;
+  };
+  constexpr Responding kResponding[] = {
+      {wire::Operation::kReadRequest, Answer::kMemory},  {wire::Operation::kCompareSwap, Answer::kOriginal},
+      {wire::Operation::kFetchAdd, Answer::kOriginal},   {wire::Operation::kFlush, Answer::kNothing},
+      {wire::Operation::kAtomicWrite, Answer::kNothing},
+  };
+  for (const Responding& row : kResponding) {
+    if (row.operation == operation) return row.answer;
+  }
+  return std::nullopt;
+}
+
+/// The placement types of a FLUSH as rights.
+constexpr Access flush_access(const wire::Feth& feth) {
+  return ((feth.placement_type & 1) != 0 ? Access::kFlushGlobal : Access::kNone) |
+         ((feth.placement_type & 2) != 0 ? Access::kFlushPersistent : Access::kNone);
+}
+
+/// The right that a request needs on the queue pair and on the memory. Meaningful for requests that name
+/// memory.
+constexpr Access access_wanted(const wire::Packet& packet) {
+  switch (packet.info->operation) {
+    case wire::Operation::kReadRequest:
+      return Access::kRemoteRead;
+    case wire::Operation::kCompareSwap:
+    case wire::Operation::kFetchAdd:
+      return Access::kRemoteAtomic;
+    case wire::Operation::kFlush:
+      return flush_access(packet.feth);
+    default:
+      return Access::kRemoteWrite;
+  }
+}
+
+}  // namespace urnic::transport

@@ -1,0 +1,17 @@
+// What becomes of a send work request when it is done: its completion, and what is counted.
+#pragma once
+
+#include "transport/completion.h"
+#include "transport/qp_config.h"
+#include "transport/send_queue.h"
+#include "transport/surroundings.h"
+
+namespace urnic::transport {
+
+/// Reports a work request of this queue pair, of any service. Failures are reported whether or not the program
+/// asked to hear of success; those that were flushed are a consequence and no error to count. The work request
+/// stays in the queue.
+void complete_send(const SendWqe& wqe, CompletionStatus status, const QpConfig& config,
+                   const QpSurroundings& around);
+
+}  // namespace urnic::transport
