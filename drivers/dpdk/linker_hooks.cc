@@ -1,9 +1,15 @@
-// Calls from DPDK to the C library that end here: the linker's --wrap sends them
+// Calls from DPDK to the C library, and one to itself, that end here: the linker's --wrap sends them
 // (drivers/dpdk/CMakeLists.txt). It does so for everything that is linked together with DPDK, so what does
 // not come from DPDK is passed on.
+#include <fmt/format.h>
+#include <linux/if_packet.h>
 #include <pthread.h>
 #include <signal.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
 
+#include <array>
 #include <chrono>
 #include <thread>
 
@@ -13,6 +19,9 @@ extern "C" {
 
 void __real_openlog(const char* identity, int option, int facility);
 unsigned __real_sleep(unsigned seconds);
+int __real_nanosleep(const timespec* wanted, timespec* left);
+unsigned __real_eal_cpu_socket_id(unsigned cpu);
+int __real_setsockopt(int socket, int level, int name, const void* value, socklen_t bytes);
 
 // EAL would log to syslog under its own name, and from then on so would the program that we live in.
 void __wrap_openlog(const char* identity, int option, int facility) {
@@ -28,6 +37,35 @@ unsigned __wrap_sleep(unsigned seconds) {
   if (sigismember(&blocked, SIGSEGV) != 1) return __real_sleep(seconds);
   std::this_thread::sleep_for(std::chrono::milliseconds(50));
   return 0;
+}
+
+// On processors that do not say it, EAL finds the frequency of the time stamp counter by sleeping for a tenth
+// of a second, the greater part of the start of a program. Both clocks are read before and after, so that a
+// hundredth does as well, and EAL rounds to 10 MHz.
+int __wrap_nanosleep(const timespec* wanted, timespec* left) {
+  constexpr long kTenthOfSecond = 100'000'000;
+  const bool is_measuring = wanted->tv_sec == 0 && wanted->tv_nsec == kTenthOfSecond;
+  if (!is_measuring || !urnic::drivers::on_shielded_thread()) return __real_nanosleep(wanted, left);
+  constexpr timespec kHundredth{.tv_sec = 0, .tv_nsec = kTenthOfSecond / 10};
+  return __real_nanosleep(&kHundredth, left);
+}
+
+// EAL asks for the NUMA node of every processor that there could be, and looks for one that is not there in
+// each of 32 nodes: four thousand system calls, a fifth of a program's start. Then it settles for node 0.
+unsigned __wrap_eal_cpu_socket_id(unsigned cpu) {
+  std::array<char, 64> folder{};
+  fmt::format_to_n(folder.data(), folder.size() - 1, "/sys/devices/system/cpu/cpu{}", cpu);
+  return access(folder.data(), F_OK) == 0 ? __real_eal_cpu_socket_id(cpu) : 0;
+}
+
+// net_af_packet puts its socket into a fan-out group, so that several share the frames of an interface; the
+// group's number is made of 16 bits of the process id and the interface's index. Where two programs meet in
+// one number, each would get a part of the frames if they are on one interface (containers have the same
+// process ids), and the second would be refused if they are on two. Our ports have one socket, which needs no
+// group.
+int __wrap_setsockopt(int socket, int level, int name, const void* value, socklen_t bytes) {
+  if (level == SOL_PACKET && name == PACKET_FANOUT) return 0;
+  return __real_setsockopt(socket, level, name, value, bytes);
 }
 
 }  // extern "C"

@@ -143,6 +143,39 @@ TEST(AfPacket, HearsFramesForOtherMacsWithoutChangingTheInterfacesFlags) {
   });
 }
 
+TEST(AfPacket, GivesEveryPortOnAnInterfaceEveryFrame) {
+  on_a_wire(kLinkMtu, []() -> std::string {
+    return run(caught([](const Process::Parent&) -> std::string {
+      const auto near = open(interface_port("near"));
+      const auto near_too = open(interface_port("near"));
+      const auto far = open(interface_port("far"));
+      for (std::uint32_t i = 0; i < 20; ++i) {
+        const auto frame = make_frame(100, i);
+        send(*far, frame);
+        if (receive(*near, kPatience) != frame) return "the first misses a frame";
+        if (receive(*near_too, kPatience) != frame) return "the second misses a frame";
+      }
+      return "";
+    }));
+  });
+}
+
+TEST(AfPacket, OpensInterfacesWhoseIndicesDifferInHighBitsOnly) {
+  on_a_wire(kLinkMtu, []() -> std::string {
+    if (std::system("ip link add high index 66000 type veth peer name low index 464 && "
+                    "ip link set high mtu 4200 up && ip link set low mtu 4200 up") != 0) {
+      return "ip";
+    }
+    return run(caught([](const Process::Parent&) -> std::string {
+      const auto high = open(interface_port("high"));
+      const auto low = open(interface_port("low"));
+      const auto frame = make_frame(100, 1);
+      send(*high, frame);
+      return receive(*low, kPatience) == frame ? "" : "deaf";
+    }));
+  });
+}
+
 TEST(AfPacket, DropsWhatIsLongerThanTheNicTakes) {
   on_a_wire(9000, []() -> std::string {
     return run(caught([](const Process::Parent&) -> std::string {

@@ -6,8 +6,10 @@
 #include <sys/resource.h>
 #include <syslog.h>
 #include <unistd.h>
+#include <x86intrin.h>
 
 #include <chrono>
+#include <cstdint>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -20,6 +22,11 @@
 // The program's own openlog(): in this binary, unlike in a program that runs on urnic, the linker hook sits
 // in front of it.
 extern "C" void __real_openlog(const char* identity, int option, int facility);
+// DPDK's own, and what stands in front of it.
+extern "C" unsigned __real_eal_cpu_socket_id(unsigned cpu);
+extern "C" unsigned __wrap_eal_cpu_socket_id(unsigned cpu);
+// DPDK's, whose headers are for the ports alone.
+extern "C" std::uint64_t rte_get_tsc_hz();
 
 namespace urnic::drivers {
 namespace {
@@ -53,8 +60,9 @@ TEST_F(Manners, AllThreadsOfDpdkBlockEverySignal) {
       const auto blocked = std::stoull(status["SigBlk"], nullptr, 16);
       for (int signal = 1; signal < 32; ++signal) {
         if (signal == SIGKILL || signal == SIGSTOP) continue;
-        if ((blocked >> (signal - 1) & 1) == 0)
+        if ((blocked >> (signal - 1) & 1) == 0) {
           return fmt::format("{} gets signal {}", status["Name"], signal);
+        }
       }
       ++threads;
     }
@@ -158,6 +166,28 @@ TEST_F(Manners, AProgramsNameInSyslogStaysItsOwn) {
     return line.find("program") != std::string::npos ? "" : "syslog says: " + line;
   }));
   EXPECT_EQ(process.result(), "");
+}
+
+// EAL would sleep for a tenth of a second to measure it; a hook has it sleep less.
+TEST_F(Manners, TheTimeStampCounterIsMeasuredInAShortTimeButWell) {
+  Process process(caught([this](const Process::Parent&) -> std::string {
+    const auto port = open(front_of(path_));
+    const auto begin = std::chrono::steady_clock::now();
+    const std::uint64_t cycles_at_begin = __rdtsc();
+    std::this_thread::sleep_for(300ms);
+    const std::uint64_t cycles = __rdtsc() - cycles_at_begin;
+    const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
+    const double ratio =
+        static_cast<double>(rte_get_tsc_hz()) * seconds.count() / static_cast<double>(cycles);
+    return ratio > 0.95 && ratio < 1.05 ? "" : fmt::format("{} of the true frequency", ratio);
+  }));
+  EXPECT_EQ(process.result(), "");
+}
+
+TEST_F(Manners, ProcessorsHaveTheNumaNodesThatDpdkFindsByItself) {
+  for (unsigned cpu = 0; cpu < 128; ++cpu) {
+    EXPECT_EQ(__wrap_eal_cpu_socket_id(cpu), __real_eal_cpu_socket_id(cpu)) << "of processor " << cpu;
+  }
 }
 
 TEST_F(Manners, ExitWithoutClosingIsQuickAndClean) {
