@@ -49,24 +49,36 @@ std::optional<std::string> receive_message(int fd, std::size_t most) {
   return text;
 }
 
-}  // namespace
-
-Result<std::string, Error> ask_switch(const nic::FabricFolder& folder, std::string_view request) {
-  const std::string path = folder.control_socket();
+/// ENOENT: nobody takes requests there.
+Result<Descriptor, Error> connect_to(const std::string& path) {
   const auto address = address_of(path);
   if (!address) return address.error();
-  const Descriptor connection(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
+  Descriptor connection(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
   if (!connection) return socket_error(errno, path);
   be_patient(connection.get(), kPatienceOfOthers);
   if (connect(connection.get(), reinterpret_cast<const sockaddr*>(&address.value()),
               sizeof(address.value())) != 0) {
     return socket_error(errno == ECONNREFUSED ? ENOENT : errno, path);
   }
-  if (send(connection.get(), request.data(), request.size(), MSG_NOSIGNAL) !=
+  return connection;
+}
+
+}  // namespace
+
+bool takes_requests(const nic::FabricFolder& folder) {
+  return static_cast<bool>(connect_to(folder.control_socket()));
+}
+
+Result<std::string, Error> ask_switch(const nic::FabricFolder& folder, std::string_view request) {
+  const std::string path = folder.control_socket();
+  const auto connected = connect_to(path);
+  if (!connected) return connected.error();
+  const int connection = connected.value().get();
+  if (send(connection, request.data(), request.size(), MSG_NOSIGNAL) !=
       static_cast<ssize_t>(request.size())) {
     return socket_error(ENOENT, path);  // it has ended meanwhile
   }
-  const auto answer = receive_message(connection.get(), kMaxAnswerBytes);
+  const auto answer = receive_message(connection, kMaxAnswerBytes);
   if (!answer) return socket_error(errno == EAGAIN ? ETIMEDOUT : ENOENT, path);
   const std::string_view text = *answer;
   const std::string_view word = text.substr(0, text.find(' '));

@@ -24,6 +24,9 @@ namespace urnic::drivers {
 /// ENOENT: nobody serves it. Otherwise the switch's own words (EIO), or the system's.
 Result<std::string, Error> ask_switch(const nic::FabricFolder& folder, std::string_view request);
 
+/// Whether somebody takes requests there now; says nothing to them.
+bool takes_requests(const nic::FabricFolder& folder);
+
 /// The switch's side. Whoever asks has a second to do it, and another to take the answer.
 class ControlSocket {
  public:

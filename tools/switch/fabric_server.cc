@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
-#include <system_error>
 #include <utility>
 
 #include "drivers/dpdk/open_port.h"
@@ -24,39 +23,6 @@ using drivers::SwitchLoop;
 
 /// How often the server looks whether anybody is still there.
 constexpr auto kCheckInterval = std::chrono::milliseconds(500);
-/// A switch that has just been told to end still holds its lock for a moment.
-constexpr auto kPatience = std::chrono::seconds(2);
-constexpr auto kRetryPause = std::chrono::milliseconds(10);
-
-/// The lock that makes a process the switch of its fabric.
-Result<nic::LockFile, Error> become_switch(const nic::FabricFolder& folder, const std::string& name) {
-  auto lock = nic::LockFile::open(folder.switch_lock(), nic::LockFile::Missing::kCreate);
-  if (!lock) return lock.error();
-  const auto give_up = Clock::now() + kPatience;
-  while (!lock.value().try_lock()) {
-    if (Clock::now() > give_up) {
-      const auto other = nic::running_switch(folder);
-      return Error{
-          .code = EBUSY,
-          .message = fmt::format("fabric {} is served already by process {}; 'urnic fabric stop' ends it",
-                                 name, other ? other->process : 0)};
-    }
-    std::this_thread::sleep_for(kRetryPause);
-  }
-  return lock;
-}
-
-Result<void, Error> introduce(const nic::LockFile& lock, std::uint16_t link_mtu) {
-  const std::string text = fmt::format("process {} mtu {}\n", getpid(), link_mtu);
-  if (ftruncate(lock.fd(), 0) != 0 ||
-      pwrite(lock.fd(), text.data(), text.size(), 0) != static_cast<ssize_t>(text.size())) {
-    const int code = errno;
-    return Error{.code = code,
-                 .message = fmt::format("cannot write the switch's lock file: {}",
-                                        std::generic_category().message(code))};
-  }
-  return success();
-}
 
 /// Two numbers with a space between them.
 std::optional<std::pair<unsigned, unsigned>> parse_two_numbers(std::string_view text) {
@@ -93,9 +59,8 @@ FabricServer::~FabricServer() {
 Result<std::unique_ptr<FabricServer>, Error> FabricServer::open(const Options& options) {
   auto folder = nic::FabricFolder::open(options.name);
   if (!folder) return folder.error();
-  auto lock = become_switch(folder.value(), options.name);
+  auto lock = drivers::take_switch_lock(folder.value(), options.name, options.link_mtu, options.start);
   if (!lock) return lock.error();
-  if (const auto written = introduce(lock.value(), options.link_mtu); !written) return written.error();
   auto control = ControlSocket::open(folder.value());
   if (!control) return control.error();
   auto loop = SwitchLoop::create();

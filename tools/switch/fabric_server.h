@@ -12,6 +12,7 @@
 
 #include "drivers/dpdk/options.h"
 #include "drivers/fabric/control.h"
+#include "drivers/fabric/switch_lock.h"
 #include "drivers/fabric/switch_loop.h"
 #include "nic/fabric_folder.h"
 #include "nic/lock_file.h"
@@ -29,9 +30,11 @@ class FabricServer {
     std::uint16_t link_mtu = 0;           ///< bytes, of IP packets
     std::optional<nic::PortSpec> uplink;  ///< a port to the world
     drivers::DpdkOptions dpdk;
+    drivers::SwitchStart start = drivers::SwitchStart::kByHand;
   };
 
-  /// Becomes the switch of the fabric, uplink included. EBUSY: another process is.
+  /// Becomes the switch of the fabric, uplink included. The error: as drivers::take_switch_lock(), or of the
+  /// ports.
   static Result<std::unique_ptr<FabricServer>, Error> open(const Options& options);
   FabricServer(const FabricServer&) = delete;
   FabricServer& operator=(const FabricServer&) = delete;

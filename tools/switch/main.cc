@@ -82,10 +82,12 @@ bool is_set(const char* name) {
 }
 
 Result<void, Error> serve(const Arguments& arguments) {
-  FabricServer::Options options{.name = arguments.name,
-                                .link_mtu = arguments.link_mtu != 0 ? arguments.link_mtu : kLinkMtu,
-                                .uplink = {},
-                                .dpdk = {.verbose = is_set("URNIC_VERBOSE"), .memory_mib = kMemoryMib}};
+  FabricServer::Options options{
+      .name = arguments.name,
+      .link_mtu = arguments.link_mtu != 0 ? arguments.link_mtu : kLinkMtu,
+      .uplink = {},
+      .dpdk = {.verbose = is_set("URNIC_VERBOSE"), .memory_mib = kMemoryMib},
+      .start = arguments.on_demand ? drivers::SwitchStart::kOnDemand : drivers::SwitchStart::kByHand};
   if (!arguments.uplink.empty()) {
     const auto uplink = nic::PortSpec::parse(arguments.uplink);
     if (!uplink) return uplink.error();

@@ -1,0 +1,58 @@
+#include "drivers/fabric/switch_lock.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <chrono>
+#include <string>
+#include <system_error>
+#include <thread>
+
+#include "drivers/fabric/control.h"
+
+namespace urnic::drivers {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr auto kPatience = std::chrono::seconds(2);
+constexpr auto kRetryPause = std::chrono::milliseconds(10);
+
+Error served_already(const nic::FabricFolder& folder, std::string_view name) {
+  const auto other = nic::running_switch(folder);
+  return Error{
+      .code = EBUSY,
+      .message = fmt::format("fabric {} is served already by process {}; 'urnic fabric stop' ends it", name,
+                             other ? other->process : 0)};
+}
+
+Result<void, Error> introduce(const nic::LockFile& lock, std::uint16_t link_mtu) {
+  const std::string text = fmt::format("process {} mtu {}\n", getpid(), link_mtu);
+  if (ftruncate(lock.fd(), 0) != 0 ||
+      pwrite(lock.fd(), text.data(), text.size(), 0) != static_cast<ssize_t>(text.size())) {
+    const int code = errno;
+    return Error{.code = code,
+                 .message = fmt::format("cannot write the switch's lock file: {}",
+                                        std::generic_category().message(code))};
+  }
+  return success();
+}
+
+}  // namespace
+
+Result<nic::LockFile, Error> take_switch_lock(const nic::FabricFolder& folder, std::string_view name,
+                                              std::uint16_t link_mtu, SwitchStart start) {
+  auto lock = nic::LockFile::open(folder.switch_lock(), nic::LockFile::Missing::kCreate);
+  if (!lock) return lock.error();
+  const auto give_up = Clock::now() + kPatience;
+  while (!lock.value().try_lock()) {
+    const bool has_enough = start == SwitchStart::kOnDemand && takes_requests(folder);
+    if (has_enough || Clock::now() > give_up) return served_already(folder, name);
+    std::this_thread::sleep_for(kRetryPause);
+  }
+  if (const auto written = introduce(lock.value(), link_mtu); !written) return written.error();
+  return lock;
+}
+
+}  // namespace urnic::drivers
