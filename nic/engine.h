@@ -43,12 +43,14 @@ class SharedReceiveQueue;
 /// What every call says in the child of a fork: EIO.
 Error abandoned_error();
 
-/// A round receives frames, expires timers, sends, and then makes completions visible: incoming frames come before
-/// timers, because on starved cores an acknowledgement often waits while its timer runs out, and completions come
-/// last, because the acknowledgement that goes with one leaves before it is seen.
+/// A round receives frames, expires timers, sends, and then makes completions visible: incoming frames come
+/// before timers, because on starved cores an acknowledgement often waits while its timer runs out, and
+/// completions come last, because the acknowledgement that goes with one leaves before it is seen.
 ///
 /// Rounds are run by whoever gets the lock: the program's threads inside its verbs, and the NIC's own thread
-/// (progress_thread.h). Nobody waits for anything while holding it.
+/// (progress_thread.h). Who posts runs the second half only: one request after the other is posted faster
+/// than frames come, and who polls, or the NIC's thread where nobody does, looks for them anyway. Nobody
+/// waits for anything while holding the lock.
 class Engine final : public transport::QpEventSink {
  public:
   Engine(const DeviceConfig& config, const Clock& clock, const GidTable& gids);
@@ -62,7 +64,8 @@ class Engine final : public transport::QpEventSink {
   /// See Device::check_address().
   Result<void, Error> check_address(const AddressVector& address) const;
 
-  /// Takes the port, and starts the NIC's thread unless progress is manual; called once. The error is the thread's.
+  /// Takes the port, and starts the NIC's thread unless progress is manual; called once. The error is the
+  /// thread's.
   Result<void, Error> start(std::unique_ptr<PacketPort> port);
   bool is_started() const { return is_started_.load(std::memory_order_acquire); }
 
@@ -97,8 +100,8 @@ class Engine final : public transport::QpEventSink {
 
   // --- For those who hold the lock ---
 
-  /// The lock of control verbs and of the NIC's thread: waits for its turn; afterwards does what others rang for
-  /// meanwhile.
+  /// The lock of control verbs and of the NIC's thread: waits for its turn; afterwards does what others rang
+  /// for meanwhile.
   class Guard {
    public:
     explicit Guard(Engine& engine) : engine_(engine) { engine_.lock_.lock(); }
@@ -127,10 +130,12 @@ class Engine final : public transport::QpEventSink {
   void hurry();
   /// One round at time `now`.
   Round run_round(transport::Time now);
+  /// Its second half: sends, and makes completions visible.
+  bool run_sending_half(transport::Time now);
   /// When the next round must run at the latest: not after `now` while anybody waits for a turn.
   transport::Time next_deadline(transport::Time now) const;
-  /// Whether everything that peers wait for has been sent, and those that might repeat a request, because frames get
-  /// lost here, had the time to do so.
+  /// Whether everything that peers wait for has been sent, and those that might repeat a request, because
+  /// frames get lost here, had the time to do so.
   bool is_drained(transport::Time now);
   /// Whether any frame was sent so lately that somebody may still wait for one.
   bool has_sent_lately(transport::Time now) const;
@@ -176,7 +181,10 @@ class Engine final : public transport::QpEventSink {
   bool notify_late(transport::Time now);
   void after_unlock();
   void fail_users_of_overrun();
-  Round try_rounds(bool is_application, bool is_poll);
+
+  /// Why a round is run.
+  enum class Occasion : std::uint8_t { kOther, kPost, kPoll };
+  Round try_rounds(Occasion occasion);
 
   const DeviceConfig& config_;
   const Clock& clock_;
@@ -200,7 +208,8 @@ class Engine final : public transport::QpEventSink {
   Tombstones tombstones_;
   Transmitter transmitter_;
   Receiver receiver_;
-  /// Of one burst. Most rounds find no frame, and clearing an array of their own would be a large part of them.
+  /// Of one burst. Most rounds find no frame, and clearing an array of their own would be a large part of
+  /// them.
   std::array<std::span<const std::byte>, kReceiveBurst> frames_;
   std::vector<CompletionQueue*> to_publish_;  // in the order in which they got something
   std::vector<CompletionQueue*> put_off_;     // with a notification that is to come

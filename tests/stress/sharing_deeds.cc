@@ -1,7 +1,10 @@
 // Deeds with what has several handles: XRC targets that are opened again, and imported objects.
 #include <fcntl.h>
 
+#include <array>
+
 #include "tests/stress/deeds.h"
+#include "tests/stress/unwatched.h"
 
 namespace urnic::stress {
 namespace {
@@ -70,14 +73,16 @@ void import(Objects& objects, Chance& chance) {
     case 1: {
       const auto mr = objects.mrs.borrow(chance);
       const auto pd = objects.imported_pds.borrow(chance);
-      if (mr && pd && !objects.imported_mrs.is_full())
+      if (mr && pd && !objects.imported_mrs.is_full()) {
         objects.imported_mrs.add(ibv_import_mr(pd.get(), mr->handle));
+      }
       return;
     }
     default: {
       const auto dm = objects.dms.borrow(chance);
-      if (dm && !objects.imported_dms.is_full())
+      if (dm && !objects.imported_dms.is_full()) {
         objects.imported_dms.add(ibv_import_dm(objects.imported, dm->handle));
+      }
     }
   }
 }
@@ -102,11 +107,22 @@ void give_up_import(Objects& objects, Chance& chance) {
   }
 }
 
-void use_import(Objects& objects, Chance& chance) {
-  std::uint64_t word = chance.number();
-  if (const auto dm = objects.imported_dms.borrow(chance)) {
-    ibv_memcpy_from_dm(&word, dm.get(), chance.mostly<std::uint64_t>({0, 8}), sizeof(word));
+// Of the parent's or an import of it, while work requests of others may reach the same bytes.
+void copy_device_memory(Objects& objects, Chance& chance) {
+  const auto dm = chance.one_in(2) ? objects.dms.borrow(chance) : objects.imported_dms.borrow(chance);
+  if (!dm) return;
+  std::array<std::uint64_t, 8> words{};
+  const auto offset = chance.mostly<std::uint64_t>({0, 8, 56});
+  const auto length = chance.pick<std::size_t>({0, 4, 8, sizeof words});
+  const Unwatched copy;
+  if (chance.one_in(2)) {
+    ibv_memcpy_from_dm(words.data(), dm.get(), offset, length);
+  } else {
+    ibv_memcpy_to_dm(dm.get(), offset, words.data(), length);
   }
+}
+
+void use_import(Objects& objects, Chance& chance) {
   if (const auto pd = objects.imported_pds.borrow(chance)) {
     ibv_mr* const mr = ibv_reg_mr(pd.get(), objects.memory.data(), 64, IBV_ACCESS_LOCAL_WRITE);
     if (mr != nullptr) ibv_dereg_mr(mr);
@@ -114,10 +130,15 @@ void use_import(Objects& objects, Chance& chance) {
 }
 
 constexpr Deed kDeeds[] = {
-    {"open xrc domain", 2, open_domain},   {"make xrc target", 2, make_target},
-    {"open xrc target", 4, open_target},   {"change xrc target", 3, change_target},
-    {"end xrc target", 4, end_target},     {"import", 6, import},
-    {"give up import", 5, give_up_import}, {"use import", 3, use_import},
+    {"open xrc domain", 2, open_domain},
+    {"make xrc target", 2, make_target},
+    {"open xrc target", 4, open_target},
+    {"change xrc target", 3, change_target},
+    {"end xrc target", 4, end_target},
+    {"import", 6, import},
+    {"give up import", 5, give_up_import},
+    {"use import", 3, use_import},
+    {"copy device memory", 3, copy_device_memory},
 };
 
 }  // namespace

@@ -1,8 +1,10 @@
-// Shows programs the files of an RDMA device that the kernel would show them: whoever looks below the folders in the
-// table gets what stands in a private folder instead ($URNIC_PATHS, made by `urnic run`; see path_tree.h).
+// Shows programs the files of an RDMA device that the kernel would show them: whoever looks below the folders
+// in the table gets what stands in a private folder instead ($URNIC_PATHS, made by `urnic run`; see
+// path_tree.h).
 //
-// Some programs look there behind libibverbs' back: UCX takes no device without a node in /dev/infiniband, NCCL wants to
-// know the types of GIDs. It has to be preloaded, as plugins find the C library before anything that they bring along.
+// Some programs look there behind libibverbs' back: UCX takes no device without a node in /dev/infiniband,
+// NCCL wants to know the types of GIDs. It has to be preloaded, as plugins find the C library before anything
+// that they bring along.
 #include <dirent.h>
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -96,8 +98,9 @@ mode_t mode_in(int flags, va_list arguments) {
   }
 
 // The C library declares its arguments as never null; programs give null all the same, and it answers EFAULT.
-#pragma GCC diagnostic ignored "-Wpragmas"
+#ifndef __clang__  // does not know this warning
 #pragma GCC diagnostic ignored "-Wnonnull-compare"
+#endif
 
 REDIRECT_OPEN(open)
 REDIRECT_OPEN(open64)

@@ -20,8 +20,8 @@
 #include "tests/unit/nic/device_pair.h"
 #include "tests/unit/nic/sanitizers.h"
 
-// What the NIC reads and writes of registered memory is for the program to synchronise, by completions or, as one test here
-// does, by looking at the bytes: ThreadSanitizer knows no DMA.
+// What the NIC reads and writes of registered memory is for the program to synchronise, by completions or, as
+// one test here does, by looking at the bytes: ThreadSanitizer knows no DMA.
 extern "C" __attribute__((visibility("default"))) const char* __tsan_default_suppressions();
 extern "C" const char* __tsan_default_suppressions() {
   return "race:urnic::nic::MemoryTable\n";
@@ -37,14 +37,18 @@ using transport::CompletionStatus;
 using transport::SendOperation;
 using transport::Sge;
 
-/// A loopback that counts how often it is looked at, and may have no descriptor to wait for.
+/// A loopback that counts how often it is looked at, may double frames, and may have no descriptor to wait
+/// for.
 class CountedPort final : public PacketPort {
  public:
-  CountedPort(std::unique_ptr<PacketPort> port, bool has_wake_fd, std::atomic<int>& receives)
-      : port_(std::move(port)), has_wake_fd_(has_wake_fd), receives_(receives) {}
+  CountedPort(std::unique_ptr<PacketPort> port, bool has_wake_fd, std::atomic<int>& receives,
+              const std::atomic<bool>& doubles)
+      : port_(std::move(port)), has_wake_fd_(has_wake_fd), receives_(receives), doubles_(doubles) {}
   std::size_t receive(std::span<std::span<const std::byte>> frames) override {
     ++receives_;
-    return port_->receive(frames);
+    std::size_t count = port_->receive(frames);
+    if (doubles_ && count > 0 && count < frames.size()) frames[count++] = frames[0];
+    return count;
   }
   std::span<std::byte> reserve() override { return port_->reserve(); }
   void commit(std::size_t length) override { port_->commit(length); }
@@ -62,6 +66,7 @@ class CountedPort final : public PacketPort {
   std::unique_ptr<PacketPort> port_;
   bool has_wake_fd_;
   std::atomic<int>& receives_;
+  const std::atomic<bool>& doubles_;
 };
 
 struct Mode {
@@ -119,7 +124,7 @@ class ProgressThreadTest : public testing::TestWithParam<Mode> {
   Result<std::unique_ptr<PacketPort>, Error> open_port() {
     auto loopback = std::make_unique<drivers::LoopbackPort>(kMac, nullptr, 4214);
     return std::unique_ptr<PacketPort>(
-        std::make_unique<CountedPort>(std::move(loopback), GetParam().has_wake_fd, receives_));
+        std::make_unique<CountedPort>(std::move(loopback), GetParam().has_wake_fd, receives_, doubles_));
   }
   static void connect(QueuePair& qp, const QueuePair& peer, const transport::wire::Gid& gid) {
     ASSERT_TRUE(qp.modify(DevicePair::init_attributes()));
@@ -160,6 +165,7 @@ class ProgressThreadTest : public testing::TestWithParam<Mode> {
   static constexpr transport::wire::Mac kMac{{0x02, 0, 0, 0, 0, 1}};
   SteadyClock clock_;
   std::atomic<int> receives_{0};
+  std::atomic<bool> doubles_{false};
   std::vector<std::byte> memory_ = std::vector<std::byte>(4096);
   std::array<End, 2> ends_;
   Device device_;
@@ -212,6 +218,27 @@ TEST_P(ProgressThreadTest, ServesTwoThreadsThatPoll) {
   other.join();
 }
 
+/// Where the program's threads run rounds.
+class HybridProgressTest : public ProgressThreadTest {};
+
+// Looking for frames at each post costs a quarter of a program's message rate. Whether the NIC's thread looks
+// just then is chance, so there are several attempts.
+TEST_P(HybridProgressTest, LeavesFramesToPollsWhenAProgramPosts) {
+  int posts_that_looked = 0;
+  for (int attempt = 1; attempt <= 50; ++attempt) {
+    int receives = 0, sends = 0;
+    post_receive(ends_[1], sge(0));
+    for (int i = 0; i < 32; ++i) take(ends_[0], receives, sends);  // the thread only watches from now on
+    const int before = receives_;
+    post_send(ends_[0], sge(64));
+    posts_that_looked += receives_ != before;
+    while (sends == 0) take(ends_[0], receives, sends);
+    while (receives == 0) take(ends_[1], receives, sends);
+    if (posts_that_looked < attempt) return;
+  }
+  ADD_FAILURE() << posts_that_looked << " of as many posts looked for frames";
+}
+
 // As ib_write_lat does: the target of one-sided traffic calls no verb while it waits.
 TEST_P(ProgressThreadTest, DeliversWritesToAProgramThatOnlyLooksAtItsMemory) {
   const auto value_at = [&](std::size_t offset) {
@@ -247,8 +274,8 @@ TEST_P(ProgressThreadTest, WakesUpForATimer) {
                           .value());
   connect(*qp, *ends_[1].qp, *device_.gids().at(1));
   ends_[0].queue->request_notification(false);
-  // The other end of this one is connected to somebody else and knows nothing of these PSNs... it drops nothing, so use
-  // a number that does not exist.
+  // The other end of this one is connected to somebody else and knows nothing of these PSNs... it drops
+  // nothing, so use a number that does not exist.
   ASSERT_TRUE(qp->modify({.state = transport::QpState::kReset}));
   ASSERT_TRUE(qp->modify(DevicePair::init_attributes()));
   QpAttributes rtr{.state = transport::QpState::kReadyToReceive,
@@ -307,6 +334,20 @@ TEST_P(ProgressThreadTest, SleepsUntilANotificationIsDueThatWasPutOff) {
   EXPECT_EQ(receives, 1);
 }
 
+// A request that came twice may have lost its acknowledgement. Its peer asks again every 67 ms, and that may
+// get lost, too.
+TEST_P(ProgressThreadTest, LingersForSeveralRepetitionsWhereFramesComeTwice) {
+  doubles_ = true;
+  int receives = 0, sends = 0;
+  post_receive(ends_[1], sge(0));
+  post_send(ends_[0], sge(64));
+  while (sends == 0) take(ends_[0], receives, sends);
+  while (receives == 0) take(ends_[1], receives, sends);
+  const auto begin = std::chrono::steady_clock::now();
+  device_.linger();
+  EXPECT_GE(std::chrono::steady_clock::now() - begin, 5 * 67ms);
+}
+
 TEST_P(ProgressThreadTest, RunsWithAllSignalsBlocked) {
   int threads = 0;
   for (const auto& task : std::filesystem::directory_iterator("/proc/self/task")) {
@@ -361,14 +402,21 @@ TEST_P(ProgressThreadTest, LetsControlVerbsThroughWhileAThreadPolls) {
   poller.join();
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    , ProgressThreadTest,
-    testing::Values(Mode{ProgressMode::kHybrid, true}, Mode{ProgressMode::kHybrid, false},
-                    Mode{ProgressMode::kThread, true}, Mode{ProgressMode::kThread, false}),
-    [](const auto& mode) {
-      return std::string(mode.param.progress == ProgressMode::kHybrid ? "Hybrid" : "Thread") +
-             (mode.param.has_wake_fd ? "" : "Polled");
-    });
+std::string name_of(const testing::TestParamInfo<Mode>& mode) {
+  return std::string(mode.param.progress == ProgressMode::kHybrid ? "Hybrid" : "Thread") +
+         (mode.param.has_wake_fd ? "" : "Polled");
+}
+
+INSTANTIATE_TEST_SUITE_P(, ProgressThreadTest,
+                         testing::Values(Mode{ProgressMode::kHybrid, true},
+                                         Mode{ProgressMode::kHybrid, false},
+                                         Mode{ProgressMode::kThread, true},
+                                         Mode{ProgressMode::kThread, false}),
+                         name_of);
+INSTANTIATE_TEST_SUITE_P(, HybridProgressTest,
+                         testing::Values(Mode{ProgressMode::kHybrid, true},
+                                         Mode{ProgressMode::kHybrid, false}),
+                         name_of);
 
 }  // namespace
 }  // namespace urnic::nic
