@@ -12,16 +12,15 @@
 #include <errno.h>
 #include <infiniband/verbs.h>
 #include <poll.h>
-#include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
-#include <time.h>
 
 #include "pattern.h"
 #include "rendezvous.h"
+#include "test_client.h"
 
 enum {
   WINDOW = 4,
@@ -78,22 +77,6 @@ static struct ibv_port_attr port_attributes;
 static int rank = -1, size, gid_index = 1;
 static bool spins;
 static uint64_t rounds = 100, bytes_verified;
-
-static _Noreturn void broken(const char* format, ...) {
-  va_list arguments;
-  va_start(arguments, format);
-  printf("broken ");
-  vprintf(format, arguments);
-  printf("\n");
-  va_end(arguments);
-  exit(1);
-}
-
-static double seconds_now(void) {
-  struct timespec now;
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
-}
 
 /* Of what `from` sends to `to` in a round; both know it. */
 static uint64_t seed_of(int from, int to, uint64_t round, int kind) {

@@ -12,7 +12,6 @@
 #include <infiniband/verbs.h>
 #include <pthread.h>
 #include <sched.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,6 +19,7 @@
 
 #include "pattern.h"
 #include "rendezvous.h"
+#include "test_client.h"
 #include "verbs_by_name.h"
 
 enum {
@@ -70,16 +70,6 @@ static int flush_target;
 static int gid_index, qp_count = 4;
 static uint32_t longest = 1 << 20;
 static uint64_t rounds = 200;
-
-static _Noreturn void broken(const char* format, ...) {
-  va_list arguments;
-  va_start(arguments, format);
-  printf("broken ");
-  vprintf(format, arguments);
-  printf("\n");
-  va_end(arguments);
-  exit(1);
-}
 
 /* Every fourth message is short; sizes are no multiples of anything. */
 static uint32_t size_of(uint64_t round) {

@@ -6,14 +6,9 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/time.h>
-#include <time.h>
 #include <unistd.h>
 
-static time_t seconds_now(void) {
-  struct timespec now;
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return now.tv_sec;
-}
+#include "test_client.h"
 
 static bool send_whole(int socket, const void* bytes, size_t count) {
   return send(socket, bytes, count, MSG_NOSIGNAL) == (ssize_t)count;
@@ -55,7 +50,7 @@ static bool gather(struct rendezvous* meeting, const struct sockaddr_in* address
 }
 
 static bool join(struct rendezvous* meeting, const struct sockaddr_in* address, int seconds) {
-  const time_t deadline = seconds_now() + seconds;
+  const double deadline = seconds_now() + seconds;
   while (seconds_now() <= deadline) {
     const int tcp = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (connect(tcp, (const struct sockaddr*)address, sizeof *address) == 0) {

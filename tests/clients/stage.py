@@ -1,6 +1,7 @@
 """Where clients run: a copy of the build that everybody may read, an ordinary user, and runtime folders of their own."""
 import os
 import pathlib
+import select
 import shutil
 import subprocess
 import tempfile
@@ -84,10 +85,14 @@ class Process:
 
     def wait(self, timeout):
         """The exit code, or None when the time is over."""
-        try:
-            return self.popen.wait(timeout)
-        except subprocess.TimeoutExpired:
-            return None
+        if self.popen.poll() is None:
+            # Popen.wait() looks every 50 ms, which is as long as a short program takes.
+            ended = os.pidfd_open(self.pid)
+            try:
+                select.select([ended], [], [], timeout)
+            finally:
+                os.close(ended)
+        return self.popen.poll()
 
     def kill(self):
         """kill -9, and waits until the process is gone."""

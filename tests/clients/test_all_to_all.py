@@ -52,10 +52,8 @@ class AllToAll(ClientTest):
         inside = ["nsenter", "-n", "-t", str(space.pid)]
         commands = ["link set lo up", "link add bridge mtu 4200 type bridge", "link set bridge up"]
         for rank in range(16):
-            # DPDK numbers the fan-out group of a socket by process and interface, (pid ^ index) & 0xffff, and the kernel
-            # refuses a number that another interface has: numbers of processes near each other need indices far apart.
             commands += [
-                f"link add nic{rank} index {(rank + 1) * 1024} mtu 4200 type veth peer name port{rank} mtu 4200",
+                f"link add nic{rank} mtu 4200 type veth peer name port{rank} mtu 4200",
                 f"link set port{rank} master bridge up",
                 f"link set nic{rank} up",
             ]

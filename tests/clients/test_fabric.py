@@ -8,6 +8,8 @@ import harness
 from harness import ClientTest, wait_until
 
 PINGPONG = ["ibv_rc_pingpong", "-d", "urnic0", "-g", "1", "-c", "-s", "20000", "-n", "200"]
+# Instead of the 200: long enough to be looked at meanwhile.
+LONG = ["-n", "5000"]
 
 
 class Fabric(ClientTest):
@@ -24,15 +26,15 @@ class Fabric(ClientTest):
     def status(self, name="default"):
         return json.loads(self.urnic("fabric", "status", "--json", "--name", name))
 
-    def server(self, name="server", nic=(), **how):
+    def server(self, name="server", nic=(), more=(), **how):
         """A pingpong that waits for its client, and has its NIC open; with its TCP port."""
         port = harness.free_port()
-        process = self.start(name, [*PINGPONG, "-p", str(port)], nic, **how)
+        process = self.start(name, [*PINGPONG, *more, "-p", str(port)], nic, **how)
         self.wait_for_listener(process, port)
         return process, port
 
-    def client(self, port, nic=(), **how):
-        return self.start("client", [*PINGPONG, "-p", str(port), "127.0.0.1"], nic, **how)
+    def client(self, port, nic=(), more=(), **how):
+        return self.start("client", [*PINGPONG, *more, "-p", str(port), "127.0.0.1"], nic, **how)
 
     def switch(self, *options, name="lab"):
         """A switch in the foreground that takes requests."""
@@ -75,8 +77,8 @@ class Fabric(ClientTest):
         self.assertEqual(self.status()["ports"][0]["process"], newcomer.pid)
 
     def test_the_switch_loses_nothing(self):
-        server, port = self.server()
-        client = self.client(port)
+        server, port = self.server(more=LONG)
+        client = self.client(port, more=LONG)
         seen = []
 
         def look():

@@ -8,6 +8,8 @@ import harness
 from harness import ClientTest, wait_until
 
 COMMAND = ["ib_write_bw", "-d", "urnic0", "-x", "1", "-F", "-D", "30", "-q", "2"]
+# Eight attempts 34 ms apart: soon over, and longer than a busy machine keeps a peer from answering.
+SOON = ["-u", "13"]
 
 
 class Observation(ClientTest):
@@ -18,9 +20,6 @@ class Observation(ClientTest):
 
     def snapshots(self, *words, code=0):
         return json.loads(self.stat("--json", *words, code=code))
-
-    def queue_pairs(self):
-        return [qp for process in self.snapshots(code=None)["processes"] for qp in process["queue_pairs"]]
 
     def expect_end(self, process, timeout=harness.PAIR_TIMEOUT, code=0):
         if code is None:
@@ -36,11 +35,12 @@ class Observation(ClientTest):
         self.wait_for_listener(server, port=int(port))
         client = self.start("client", [*command, "127.0.0.1"], environment=environment)
 
-        def is_busy():
-            states = [(qp["state"], qp["send_psn"]) for qp in self.queue_pairs()]
-            return len(states) == 4 and any(state == "RTS" for state, _ in states)
+        def have_heard_each_other():
+            processes = self.snapshots(code=None)["processes"]
+            states = [qp["state"] for process in processes for qp in process["queue_pairs"]]
+            return len(states) == 4 and "RTS" in states and all(one["counters"]["rcvd_pkts"] > 0 for one in processes)
 
-        if not wait_until(is_busy, harness.START_TIMEOUT, pause=0.2):
+        if not wait_until(have_heard_each_other, harness.START_TIMEOUT, pause=0.2):
             self.fail_with("the pair does not come to talk")
         return server, client
 
@@ -65,7 +65,6 @@ class Observation(ClientTest):
                 self.assertIn(qp["peer_address"], other["addresses"])
             self.assertEqual(len(self.snapshots(str(process["pid"]))["processes"]), 1)
             self.assertEqual(self.snapshots(process["addresses"][1])["processes"][0]["pid"], process["pid"])
-            self.assertGreater(process["counters"]["rcvd_pkts"], 0)
         later = {process["pid"]: process for process in self.snapshots()["processes"]}
         self.assertTrue(any(later[p["pid"]]["counters"]["sent_pkts"] > p["counters"]["sent_pkts"] for p in (first, second)))
         self.assertIn(f"0x{first['queue_pairs'][0]['number']:06x} RC", self.stat())
@@ -97,7 +96,7 @@ class Observation(ClientTest):
         self.assertEqual([process["pid"] for process in found["processes"]], [other for other in states if other != pid])
 
     def test_the_survivor_of_a_kill_explains(self):
-        server, client = self.start_pair("-u", "10", environment={"URNIC_EXPLAIN": "1"})
+        server, client = self.start_pair(*SOON, environment={"URNIC_EXPLAIN": "1"})
         server.kill()
         if not wait_until(lambda: "look at:" in client.output(), 30):
             self.fail_with("an explanation expected", client)
@@ -107,8 +106,11 @@ class Observation(ClientTest):
                 self.fail_with(f"{words!r} expected", client)
 
     def test_nothing_is_explained_unless_asked_for(self):
-        server, client = self.start_pair("-u", "10")
+        server, client = self.start_pair(*SOON)
         server.kill()
+        # Status 12 is IBV_WC_RETRY_EXC_ERR: something that could have been explained.
+        if not wait_until(lambda: "Failed status 12" in client.output(), 60):
+            self.fail_with("a failed work request expected", client)
         client.wait(60)
         self.assertNotIn("look at:", client.output())
 

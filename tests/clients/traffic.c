@@ -18,7 +18,6 @@
 #include <infiniband/verbs.h>
 #include <netinet/in.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -27,8 +26,9 @@
 #include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/time.h>
-#include <time.h>
 #include <unistd.h>
+
+#include "test_client.h"
 
 enum { WINDOW = 16, LONGEST = 32768, SEND_WR = 3 * WINDOW + 4 };
 
@@ -95,22 +95,6 @@ static volatile sig_atomic_t stop;
 static void on_signal(int number) {
   (void)number;
   stop = 1;
-}
-
-static _Noreturn void broken(const char* format, ...) {
-  va_list arguments;
-  va_start(arguments, format);
-  printf("broken ");
-  vprintf(format, arguments);
-  printf("\n");
-  va_end(arguments);
-  exit(1);
-}
-
-static double seconds_now(void) {
-  struct timespec now;
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
 }
 
 static uint64_t mix(uint64_t value) {
