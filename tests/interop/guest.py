@@ -81,6 +81,9 @@ class Guest:
         self._free = []
         self._number = 0
         self._control = None
+        # One processor, and room for a second that never comes: else the emulator leaves out memory barriers, the card's thread and
+        # the guest then see each other's rings late, and now and then nobody tells the card that there are packets to send.
+        processors = ["-smp", "1,maxcpus=2"]
         memory = ["-m", str(MEMORY_MB)]
         if shared_memory:
             memory += ["-object", f"memory-backend-memfd,id=ram,size={MEMORY_MB}M,share=on", "-machine", "memory-backend=ram"]
@@ -88,7 +91,7 @@ class Guest:
         self._command = [
             *prefix, "setpriv", "--pdeathsig=KILL",  # outlives nobody
             "qemu-system-x86_64", "-nodefaults", "-no-user-config", "-no-reboot", "-display", "none",
-            "-machine", "pc", "-accel", "tcg", "-cpu", "max", *memory,
+            "-machine", "pc", "-accel", "tcg", "-cpu", "max", *processors, *memory,
             "-kernel", str(kernel.vmlinux), "-initrd", str(initramfs),
             "-append", "console=ttyS0 quiet panic=-1 mitigations=off random.trust_cpu=on",
             "-serial", f"file:{self._console}", "-device", "virtio-rng-pci", "-device", "virtio-serial-pci",

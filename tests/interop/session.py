@@ -20,6 +20,7 @@ GRACE = 5
 COUNTERS = "/sys/class/infiniband/rxe0/ports/1/hw_counters"
 RECEIVED = f"$(cat {COUNTERS}/rcvd_pkts)"
 UNTIL_TRAFFIC = f"was={RECEIVED}; for i in $(seq 200); do [ {RECEIVED} -gt $((was + 50)) ] && exit 0; sleep 0.05; done; exit 1"
+WHY_ALIVE = "top -b -n 1 | head -20; dmesg"
 
 
 @dataclasses.dataclass
@@ -171,7 +172,8 @@ class Session:
         name = process.text.split()[0]
         self.guest.run(f"killall -9 {name}")
         if process.wait(10) is None:
-            raise GuestError(f"{name} in the guest cannot be killed")
+            _, state = self.guest.run(WHY_ALIVE)
+            raise GuestError(f"{name} in the guest cannot be killed\n{state}")
 
     def _results(self, processes):
         codes = {side: None if side in self.killed else _code(process) for side, process in processes.items()}
