@@ -3,6 +3,7 @@
 Nobody here is urnic's transport: the judges are the programs themselves, `urnic check` (a second reading of the protocol), tshark
 and rdma_rxe.
 """
+import collections
 import json
 import re
 import struct
@@ -18,6 +19,7 @@ _EXPECTED_LOG = re.compile(
 )
 _NO_ANSWER = re.compile(r"transport retry counter exceeded|Completion with error at|status 12\b")
 _WRONG_DATA = re.compile(r"invalid data|broken")
+_LOCAL_QPN, _REMOTE_QPN = (re.compile(rf"{side} address:.* QPN (0x[0-9a-f]+)") for side in ("local", "remote"))
 _ROCE_PORT = 4791
 _PCAP_HEADER = 24  # bytes
 
@@ -147,12 +149,25 @@ def _judge_receiver(run, frames, verdict):
         verdict.note("rdma_rxe dropped what it has to")
         return
     # Once a ping-pong has ended in the guest, repetitions come to a queue pair that is no more.
-    last_word = max((i for i, frame in enumerate(frames) if _is_roce(frame) and not arrived[i]), default=0)
-    too_late = sum(arrived[last_word + 1 :])
-    if run.case.program.family == "pingpong" and 0 < missing <= too_late:
+    if run.case.program.family == "pingpong" and 0 < missing <= _unanswered(frames, run.outputs["ours"]):
         verdict.note("repetitions came after the guest's program had ended")
         return
     verdict.complain(f"rdma_rxe dropped {missing} of {sum(arrived)} packets")
+
+
+def _unanswered(frames, output):
+    """How many of our frames came to queue pairs of the guest's after their last word. Which of them speaks with which of ours
+    stands in the output of our ping-pong: the guest's may end one while another still has something to say."""
+    ours, theirs = ([int(qpn, 16) for qpn in pattern.findall(output)] for pattern in (_LOCAL_QPN, _REMOTE_QPN))
+    peer = dict(zip(ours, theirs))
+    unanswered = collections.Counter()
+    for frame in filter(_is_roce, frames):
+        qpn = _destination(frame)
+        if is_for_guest(frame):
+            unanswered[qpn] += 1
+        else:
+            unanswered[peer.get(qpn)] = 0
+    return unanswered.total()
 
 
 _GUESTS_MAC = bytes.fromhex(wires.GUESTS["mac"].replace(":", ""))
@@ -163,9 +178,20 @@ def is_for_guest(frame):
 
 
 def _is_roce(frame):
+    udp = _udp_header(frame)
+    return udp is not None and struct.unpack_from("!H", frame, udp + 2)[0] == _ROCE_PORT
+
+
+def _destination(frame):
+    """The number of the queue pair that a RoCE packet is for."""
+    return struct.unpack_from("!L", frame, _udp_header(frame) + 12)[0] & 0xFFFFFF
+
+
+def _udp_header(frame):
+    """Where in a frame it begins, in bytes, or None."""
     kind = frame[12:14]
-    protocol, udp = (frame[23], 34) if kind == b"\x08\x00" else (frame[20], 54) if kind == b"\x86\xdd" else (0, 0)
-    return protocol == 17 and struct.unpack_from("!H", frame, udp + 2)[0] == _ROCE_PORT
+    protocol, udp = (frame[23], 34) if kind == b"\x08\x00" else (frame[20], 54) if kind == b"\x86\xdd" else (0, None)
+    return udp if protocol == 17 else None
 
 
 def read_frames(path):
