@@ -3,7 +3,6 @@
 Nobody here is urnic's transport: the judges are the programs themselves, `urnic check` (a second reading of the protocol), tshark
 and rdma_rxe.
 """
-import collections
 import json
 import re
 import struct
@@ -22,6 +21,9 @@ _WRONG_DATA = re.compile(r"invalid data|broken")
 _LOCAL_QPN, _REMOTE_QPN = (re.compile(rf"{side} address:.* QPN (0x[0-9a-f]+)") for side in ("local", "remote"))
 _ROCE_PORT = 4791
 _PCAP_HEADER = 24  # bytes
+# Seconds between the guest's word and its frame on the wire: netem keeps it for a millisecond, by a clock that stands still now
+# and then.
+_HELD_BACK = 0.01
 
 
 class Verdict:
@@ -47,11 +49,10 @@ def judge(run, urnic):
     else:
         _check(run, "our recording", run.ours, read_frames(run.ours), urnic, verdict)
     if run.wire is not None:
-        frames = read_frames(run.wire)
         # With faults, order and number are not the sender's any more.
         if run.case.faults == "clean":
-            _check(run, "the wire's recording", run.wire, frames, urnic, verdict)
-        _judge_receiver(run, frames, verdict)
+            _check(run, "the wire's recording", run.wire, read_frames(run.wire), urnic, verdict)
+        judge_receiver(run, verdict)
     log = [line for line in run.kernel_log.splitlines() if not _EXPECTED_LOG.search(line)]
     if log:
         verdict.complain("the guest's kernel says:\n" + "\n".join(log))
@@ -69,10 +70,10 @@ class Dissection:
     def add(self, run):
         if run.ours is None:
             return
-        frames, whole = read_pcap(run.ours)
+        records, whole = _read_pcap(run.ours)
         with open(self._path, "ab") as file:
             file.write(whole if not self._sent else whole[_PCAP_HEADER:])
-        self._sent += [run.case.name if is_for_guest(frame) else None for frame in frames]
+        self._sent += [run.case.name if is_for_guest(frame) else None for _, frame in records]
 
     def complaints(self):
         """What tshark has against our frames, with the names of the cases."""
@@ -138,36 +139,35 @@ def _check(run, name, file, frames, urnic, verdict):
         verdict.habits[rule] = max(verdict.habits.get(rule, 0), count)  # each recording has it
 
 
-def _judge_receiver(run, frames, verdict):
+def judge_receiver(run, verdict):
     """rdma_rxe counts a packet as received when all its checks, ICRC included, were passed: nothing of what reached the guest may
     be missing, unless the case is about packets that have to be dropped."""
-    arrived = [is_for_guest(frame) for frame in frames]
-    missing = sum(arrived) - run.counters["rcvd_pkts"]
+    records, _ = _read_pcap(run.wire)
+    arrived = sum(is_for_guest(frame) for _, frame in records)
+    missing = arrived - run.counters["rcvd_pkts"]
     if missing == 0:
         return
     if run.case.drops_expected:
         verdict.note("rdma_rxe dropped what it has to")
         return
     # Once a ping-pong has ended in the guest, repetitions come to a queue pair that is no more.
-    if run.case.program.family == "pingpong" and 0 < missing <= _unanswered(frames, run.outputs["ours"]):
+    if run.case.program.family == "pingpong" and 0 < missing <= _unanswered(records, run.outputs["ours"]):
         verdict.note("repetitions came after the guest's program had ended")
         return
-    verdict.complain(f"rdma_rxe dropped {missing} of {sum(arrived)} packets")
+    verdict.complain(f"rdma_rxe dropped {missing} of {arrived} packets")
 
 
-def _unanswered(frames, output):
+def _unanswered(records, output):
     """How many of our frames came to queue pairs of the guest's after their last word. Which of them speaks with which of ours
-    stands in the output of our ping-pong: the guest's may end one while another still has something to say."""
+    stands in the output of our ping-pong: the guest's may end one while another still has something to say. A word is older than
+    its frame: once the guest's frames are held back, one of ours may meet it on the wire and find nobody."""
     ours, theirs = ([int(qpn, 16) for qpn in pattern.findall(output)] for pattern in (_LOCAL_QPN, _REMOTE_QPN))
     peer = dict(zip(ours, theirs))
-    unanswered = collections.Counter()
-    for frame in filter(_is_roce, frames):
-        qpn = _destination(frame)
-        if is_for_guest(frame):
-            unanswered[qpn] += 1
-        else:
-            unanswered[peer.get(qpn)] = 0
-    return unanswered.total()
+    roce = [(seconds, frame) for seconds, frame in records if _is_roce(frame)]
+    last_word = {peer.get(_destination(frame)): seconds for seconds, frame in roce if not is_for_guest(frame)}
+    return sum(
+        is_for_guest(frame) and seconds > last_word.get(_destination(frame), 0) - _HELD_BACK for seconds, frame in roce
+    )
 
 
 _GUESTS_MAC = bytes.fromhex(wires.GUESTS["mac"].replace(":", ""))
@@ -195,19 +195,20 @@ def _udp_header(frame):
 
 
 def read_frames(path):
-    return read_pcap(path)[0]
+    records, _ = _read_pcap(path)
+    return [frame for _, frame in records]
 
 
-def read_pcap(path):
-    """The frames of a pcap file of this machine's byte order, and the file's bytes without a last frame that is cut off, as that
-    of a killed program may be."""
+def _read_pcap(path):
+    """The frames of a pcap file of this machine's byte order, each with its time in seconds, and the file's bytes without a last
+    frame that is cut off, as that of a killed program may be."""
     data = path.read_bytes()
-    frames = []
+    records = []
     at = _PCAP_HEADER
     while at + 16 <= len(data):
-        size = struct.unpack_from("<I", data, at + 8)[0]
+        seconds, microseconds, size = struct.unpack_from("<III", data, at)
         if at + 16 + size > len(data):
             break
-        frames.append(data[at + 16 : at + 16 + size])
+        records.append((seconds + microseconds * 1e-6, data[at + 16 : at + 16 + size]))
         at += 16 + size
-    return frames, data[:at]
+    return records, data[:at]

@@ -1,0 +1,84 @@
+"""Who judges rdma_rxe's count of packets is judged here: by wires whose packets are written down."""
+import pathlib
+import struct
+import sys
+import tempfile
+import types
+import unittest
+
+sys.dont_write_bytecode = True
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE), str(HERE.parent / "clients")]
+
+import judges  # noqa: E402
+import wires  # noqa: E402
+
+GUESTS_MAC = bytes.fromhex(wires.GUESTS["mac"].replace(":", ""))
+OURS_MAC = bytes(6)
+# The queue pairs of a ping-pong, as our program prints them. Each of ours speaks with the one of the guest's below it.
+OURS, GUESTS = (0x111111, 0x222222), (0x33, 0x44)
+OUTPUT = "".join(
+    [f"  local address:  LID 0x0000, QPN {qpn:#08x}, PSN 0xf68bf0, GID ::ffff:10.79.0.3\n" for qpn in OURS]
+    + [f"  remote address: LID 0x0000, QPN {qpn:#08x}, PSN 0x3b17e3, GID ::ffff:10.79.0.2\n" for qpn in GUESTS]
+)
+
+
+def packet(milliseconds, qpn):
+    """One for this queue pair, with the time it was seen at."""
+    ip = struct.pack("!BBHHHBBH4s4s", 0x45, 0, 44, 0, 0, 64, 17, 0, bytes(4), bytes(4))
+    udp = struct.pack("!HHHH", 49152, 4791, 24, 0)
+    bth = struct.pack("!BBHLL", 4, 0, 0xFFFF, qpn, 0)
+    addresses = GUESTS_MAC + OURS_MAC if qpn in GUESTS else OURS_MAC + GUESTS_MAC
+    return milliseconds, addresses + b"\x08\x00" + ip + udp + bth + bytes(4)
+
+
+class Receiver(unittest.TestCase):
+    def complaints(self, packets, received, family="pingpong", drops_expected=False):
+        """What the judge has to say when rdma_rxe has received so many of these packets."""
+        with tempfile.TemporaryDirectory() as folder:
+            wire = pathlib.Path(folder) / "wire.pcap"
+            records = [struct.pack("<IIII", 7, round(ms * 1000), len(frame), len(frame)) + frame for ms, frame in packets]
+            wire.write_bytes(struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 65535, 1) + b"".join(records))
+            case = types.SimpleNamespace(program=types.SimpleNamespace(family=family), drops_expected=drops_expected)
+            run = types.SimpleNamespace(case=case, wire=wire, counters={"rcvd_pkts": received}, outputs={"ours": OUTPUT})
+            verdict = judges.Verdict()
+            judges.judge_receiver(run, verdict)
+            return verdict.complaints
+
+    CONVERSATION = [packet(0, GUESTS[0]), packet(1, OURS[0]), packet(100, GUESTS[0]), packet(200, OURS[0])]
+
+    def test_is_content_when_all_was_received(self):
+        self.assertEqual(self.complaints(self.CONVERSATION, 2), [])
+
+    def test_misses_what_a_talking_queue_pair_did_not_receive(self):
+        self.assertEqual(self.complaints(self.CONVERSATION, 1), ["rdma_rxe dropped 1 of 2 packets"])
+
+    def test_excuses_what_came_after_the_last_word(self):
+        late = [packet(300, GUESTS[0]), packet(400, GUESTS[0])]
+        self.assertEqual(self.complaints(self.CONVERSATION + late, 2), [])
+        self.assertEqual(self.complaints(self.CONVERSATION + late, 1), ["rdma_rxe dropped 3 of 4 packets"])
+
+    def test_excuses_what_met_the_last_word_on_its_way(self):
+        conversation = self.CONVERSATION[:3] + [packet(198, GUESTS[0]), packet(200, OURS[0])]
+        self.assertEqual(self.complaints(conversation, 2), [])
+        self.assertEqual(self.complaints(conversation, 1), ["rdma_rxe dropped 2 of 3 packets"])
+
+    def test_takes_the_last_word_of_each_queue_pair_for_its_own(self):
+        other = [packet(250, GUESTS[0]), packet(300, OURS[1])]
+        self.assertEqual(self.complaints(self.CONVERSATION + other, 2), [])
+        other = [packet(250, GUESTS[1]), packet(300, OURS[1])]
+        self.assertEqual(self.complaints(self.CONVERSATION + other, 2), ["rdma_rxe dropped 1 of 3 packets"])
+
+    def test_excuses_nothing_of_a_program_that_says_goodbye(self):
+        late = self.CONVERSATION + [packet(300, GUESTS[0])]
+        self.assertEqual(self.complaints(late, 2, family="perftest"), ["rdma_rxe dropped 1 of 3 packets"])
+
+    def test_accepts_what_has_to_be_dropped(self):
+        self.assertEqual(self.complaints(self.CONVERSATION, 0, family="peer", drops_expected=True), [])
+
+    def test_complains_of_packets_that_nobody_sent(self):
+        self.assertEqual(self.complaints(self.CONVERSATION, 3), ["rdma_rxe dropped -1 of 2 packets"])
+
+
+if __name__ == "__main__":
+    unittest.main()
