@@ -1,4 +1,4 @@
-"""Where clients run: a copy of the build that everybody may read, an ordinary user, and runtime folders of their own."""
+"""Where clients run: an installation that everybody may read, an ordinary user, and runtime folders of their own."""
 import os
 import pathlib
 import select
@@ -10,31 +10,25 @@ NOBODY = 65534
 
 
 class Stage:
-    """A temporary folder with bin/ and lib/urnic of a build. Programs started from it run without privilege."""
+    """A temporary folder that a build is installed into. Programs started from it run without privilege."""
 
     def __init__(self, build):
         build = pathlib.Path(build).resolve()
         self.root = pathlib.Path(tempfile.mkdtemp(prefix="urnic-clients-", dir="/tmp"))
         self.root.chmod(0o755)
         self.is_root = os.geteuid() == 0
-        self.urnic = self._copy(build / "bin/urnic", "bin")
-        self._programs = build / "bin"
+        subprocess.run(["cmake", "--install", build, "--prefix", self.root], stdout=subprocess.DEVNULL, check=True)
+        self.urnic = self.root / "bin/urnic"
         self.library = self.root / "lib/urnic"
-        for file in sorted((build / "lib/urnic").iterdir()):
-            self._copy(file, "lib/urnic")
+        self._programs = build / "bin"
         self._folders = 0
 
     def program(self, name):
         """The path of a program of the build, here."""
         here = self.root / "bin" / name
-        return here if here.exists() else self._copy(self._programs / name, "bin")
-
-    def _copy(self, source, folder):
-        target = self.root / folder
-        target.mkdir(parents=True, exist_ok=True)
-        copy = target / source.name
-        shutil.copy2(source, copy, follow_symlinks=False)
-        return copy
+        if not here.exists():
+            shutil.copy2(self._programs / name, here)
+        return here
 
     def close(self):
         shutil.rmtree(self.root, ignore_errors=True)
