@@ -51,8 +51,15 @@ Result<FabricFolder, Error> FabricFolder::open(std::string_view name) {
   return FabricFolder(std::move(path));
 }
 
-std::optional<FabricSwitch> running_switch(const FabricFolder& folder) {
-  const auto file = LockFile::open(folder.switch_lock(), LockFile::Missing::kFail);
+SwitchFiles FabricFolder::files_of_switch(unsigned number) const {
+  const std::string suffix = number == 0 ? "" : fmt::format(".{}", number);
+  return {.control_socket = fmt::format("{}/control{}.sock", path_, suffix),
+          .lock = fmt::format("{}/switch{}.lock", path_, suffix),
+          .log = fmt::format("{}/switch{}.log", path_, suffix)};
+}
+
+std::optional<FabricSwitch> running_switch(const SwitchFiles& files) {
+  const auto file = LockFile::open(files.lock, LockFile::Missing::kFail);
   if (!file || file.value().try_lock()) {
     return std::nullopt;
   }

@@ -1,4 +1,4 @@
-// FabricFolder: where the programs of a fabric and its switch find each other.
+// FabricFolder: where the programs of a fabric and its switches find each other.
 #pragma once
 
 #include <cstdint>
@@ -11,17 +11,21 @@
 
 namespace urnic::nic {
 
-/// How many NICs a fabric connects. With the uplink, as many ports as DPDK has in one process.
-inline constexpr unsigned kFabricPorts = 31;
-
 /// The fabric of those who name none.
 inline constexpr std::string_view kDefaultFabric = "default";
 
 /// Fine when `name` can be a fabric's: 1 to 24 letters, digits, '-' and '_'. EINVAL and the reason otherwise.
 Result<void, Error> check_fabric_name(std::string_view name);
 
-/// The folder `fabric-NAME` in the user's private folder. What is in it stays when the switch ends, but for
-/// its sockets.
+/// What belongs to one of the switches of a fabric.
+struct SwitchFiles {
+  std::string control_socket;  ///< where it takes requests
+  std::string lock;            ///< locked as long as it lives; says "process N mtu N"
+  std::string log;             ///< what it has to say when it was started on demand
+};
+
+/// The folder `fabric-NAME` in the user's private folder. What is in it stays when the switches end, but
+/// for their sockets.
 class FabricFolder {
  public:
   /// Makes it when it is missing. The error: as private_folder(), or the system's.
@@ -30,14 +34,14 @@ class FabricFolder {
   const std::string& path() const { return path_; }
   std::string guard() const { return path_ + "/guard"; }  ///< see LeaseSlots
   std::string slot(unsigned number) const { return path_ + "/slot." + std::to_string(number); }
-  /// Where the switch takes requests.
-  std::string control_socket() const { return path_ + "/control.sock"; }
-  /// Where it serves the NIC that has that slot.
+  /// Where a switch serves the NIC that has that slot; see switch_of_slot().
   std::string port_socket(unsigned slot) const { return path_ + "/port." + std::to_string(slot) + ".sock"; }
-  /// Locked by the switch as long as it lives. It says "process N" and "mtu N".
-  std::string switch_lock() const { return path_ + "/switch.lock"; }
-  /// What a switch that was started on demand has to say.
-  std::string log_file() const { return path_ + "/switch.log"; }
+  /// Where the first switch serves another one.
+  std::string trunk_socket(unsigned number) const {
+    return path_ + "/trunk." + std::to_string(number) + ".sock";
+  }
+  /// Of the switch with that number, 0 to kFabricSwitches - 1.
+  SwitchFiles files_of_switch(unsigned number) const;
 
  private:
   explicit FabricFolder(std::string path) : path_(std::move(path)) {}
@@ -45,13 +49,13 @@ class FabricFolder {
   std::string path_;
 };
 
-/// What the switch of a fabric says about itself.
+/// What a switch of a fabric says about itself.
 struct FabricSwitch {
   int process = 0;
   std::uint16_t link_mtu = 0;  ///< the largest IP packet that it carries, bytes
 };
 
-/// The switch that serves the fabric now, or nothing when none does.
-std::optional<FabricSwitch> running_switch(const FabricFolder& folder);
+/// The switch that these files belong to, or nothing when it does not run.
+std::optional<FabricSwitch> running_switch(const SwitchFiles& files);
 
 }  // namespace urnic::nic

@@ -14,7 +14,7 @@
 #include <thread>
 #include <vector>
 
-#include "nic/fabric_folder.h"
+#include "nic/fabric_slots.h"
 #include "nic/lease_slots.h"
 #include "nic/lock_file.h"
 

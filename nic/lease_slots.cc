@@ -11,6 +11,7 @@
 #include <system_error>
 
 #include "nic/fabric_folder.h"
+#include "nic/fabric_slots.h"
 
 namespace urnic::nic {
 namespace {

@@ -8,6 +8,7 @@
 #include <charconv>
 
 #include "nic/fabric_folder.h"
+#include "nic/fabric_slots.h"
 
 namespace urnic::nic {
 namespace {

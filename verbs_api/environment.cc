@@ -154,7 +154,7 @@ Result<std::optional<std::uint16_t>, Error> carried_mtu(const PortSpec& port) {
     if (!folder) {
       return folder.error();
     }
-    if (const auto running = nic::running_switch(folder.value())) {
+    if (const auto running = nic::running_switch(folder.value().files_of_switch(0))) {
       return std::optional(running->link_mtu);
     }
   }

@@ -8,7 +8,7 @@
 #include "drivers/dpdk/af_packet.h"
 #include "drivers/dpdk/eal.h"
 #include "drivers/dpdk/vhost_user.h"
-#include "nic/fabric_folder.h"
+#include "nic/fabric_slots.h"
 
 namespace urnic::drivers {
 
@@ -18,8 +18,10 @@ namespace {
 constexpr std::uint16_t kMinLinkMtu = 1280;
 constexpr std::uint16_t kMaxLinkMtu = 9600;
 
-// A switch has a device for each of its ports and one for the uplink.
-static_assert(nic::kFabricPorts + 1 <= RTE_MAX_ETHPORTS);
+// A switch has a device for each NIC; the first one has one for each other switch and the uplink, the others
+// have one for their trunk.
+static_assert(nic::kFirstSwitchPorts + nic::kFabricSwitches - 1 + 1 <= RTE_MAX_ETHPORTS);
+static_assert(nic::kOtherSwitchPorts + 1 <= RTE_MAX_ETHPORTS);
 
 }  // namespace
 

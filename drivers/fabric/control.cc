@@ -65,12 +65,12 @@ Result<Descriptor, Error> connect_to(const std::string& path) {
 
 }  // namespace
 
-bool takes_requests(const nic::FabricFolder& folder) {
-  return static_cast<bool>(connect_to(folder.control_socket()));
+bool takes_requests(const nic::SwitchFiles& files) {
+  return static_cast<bool>(connect_to(files.control_socket));
 }
 
-Result<std::string, Error> ask_switch(const nic::FabricFolder& folder, std::string_view request) {
-  const std::string path = folder.control_socket();
+Result<std::string, Error> ask_switch(const nic::SwitchFiles& files, std::string_view request) {
+  const std::string& path = files.control_socket;
   const auto connected = connect_to(path);
   if (!connected) return connected.error();
   const int connection = connected.value().get();
@@ -87,8 +87,8 @@ Result<std::string, Error> ask_switch(const nic::FabricFolder& folder, std::stri
   return Error{.code = EIO, .message = std::string(rest)};
 }
 
-Result<ControlSocket, Error> ControlSocket::open(const nic::FabricFolder& folder) {
-  const std::string path = folder.control_socket();
+Result<ControlSocket, Error> ControlSocket::open(const nic::SwitchFiles& files) {
+  const std::string& path = files.control_socket;
   const auto address = address_of(path);
   if (!address) return address.error();
   unlink(path.c_str());

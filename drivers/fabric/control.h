@@ -1,4 +1,4 @@
-// The control socket of a fabric: short requests to its switch, each with an answer.
+// The control socket of a switch: short requests to it, each with an answer.
 #pragma once
 
 #include <optional>
@@ -14,24 +14,25 @@ namespace urnic::drivers {
 // A connection carries one request and one answer, a message each (SOCK_SEQPACKET). Requests are words:
 //
 //   port SLOT MTU   have a port for the NIC in that slot, whose IP packets have at most MTU bytes
+//   trunk NUMBER    have a port for the switch with that number; the answer is the MTU that it has to have
 //   status          tell about the switch and its ports, as JSON
 //   stop            end
 //
 // An answer is "ok", a space and what was asked for, or "error", a space and a line for a person. Who may ask
 // is a matter of the folder's permissions.
 
-/// Asks the switch that serves the fabric and returns what it says behind "ok". Waits ten seconds at most.
-/// ENOENT: nobody serves it. Otherwise the switch's own words (EIO), or the system's.
-Result<std::string, Error> ask_switch(const nic::FabricFolder& folder, std::string_view request);
+/// Asks the switch that the files belong to and returns what it says behind "ok". Waits ten seconds at most.
+/// ENOENT: it does not run. Otherwise the switch's own words (EIO), or the system's.
+Result<std::string, Error> ask_switch(const nic::SwitchFiles& files, std::string_view request);
 
 /// Whether somebody takes requests there now; says nothing to them.
-bool takes_requests(const nic::FabricFolder& folder);
+bool takes_requests(const nic::SwitchFiles& files);
 
 /// The switch's side. Whoever asks has a second to do it, and another to take the answer.
 class ControlSocket {
  public:
   /// Replaces a socket left behind. The caller holds the lock of the switch.
-  static Result<ControlSocket, Error> open(const nic::FabricFolder& folder);
+  static Result<ControlSocket, Error> open(const nic::SwitchFiles& files);
 
   /// Readable when somebody wants to ask.
   int fd() const { return listener_.get(); }

@@ -1,25 +1,17 @@
 #include "drivers/fabric/join.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <poll.h>
-#include <signal.h>
-#include <spawn.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
-#include <array>
 #include <cerrno>
+#include <charconv>
 #include <chrono>
-#include <cstdlib>
-#include <optional>
-#include <system_error>
+#include <string_view>
 #include <thread>
-#include <vector>
 
-#include "drivers/descriptor.h"
 #include "drivers/fabric/control.h"
+#include "drivers/fabric/start_switch.h"
 #include "nic/fabric_folder.h"
+#include "nic/fabric_slots.h"
 
 namespace urnic::drivers {
 namespace {
@@ -28,102 +20,32 @@ using Clock = std::chrono::steady_clock;
 
 constexpr auto kPatience = std::chrono::seconds(10);
 constexpr auto kRetryPause = std::chrono::milliseconds(10);
-// The descriptor on which the switch says that it is ready, in its own numbering.
-constexpr int kReadyFd = 3;
 
-Error start_error(const std::string& program, int code) {
-  return Error{.code = code,
-               .message = fmt::format("cannot start the switch of the fabric, {}: {}", program,
-                                      std::generic_category().message(code))};
-}
+/// One of the switches of a fabric, which is started when it is not there.
+struct WantedSwitch {
+  const std::string& fabric;
+  unsigned number;
+  const std::string& program;
+};
 
-/// What the switch needs of this program's environment: nothing that was meant for the program.
-std::vector<std::string> environment_of_the_switch() {
-  std::vector<std::string> environment;
-  for (const char* name : {"PATH", "HOME", "TMPDIR", "XDG_RUNTIME_DIR", "URNIC_VERBOSE"}) {
-    if (const char* const value = std::getenv(name)) environment.push_back(fmt::format("{}={}", name, value));
+Result<std::string, Error> ask(const nic::FabricFolder& folder, const WantedSwitch& wanted,
+                               std::string_view request) {
+  const nic::SwitchFiles files = folder.files_of_switch(wanted.number);
+  const auto give_up = Clock::now() + kPatience;
+  auto answer = ask_switch(files, request);
+  // A switch may be about to end, or another program may start one at this moment.
+  while (!answer && answer.error().code == ENOENT) {
+    const auto started = start_switch(wanted.program, wanted.fabric, wanted.number);
+    if (!started) return started.error();
+    answer = ask_switch(files, request);
+    if (answer || answer.error().code != ENOENT || Clock::now() > give_up) break;
+    std::this_thread::sleep_for(kRetryPause);
   }
-  return environment;
-}
-
-std::vector<char*> pointers_to(std::vector<std::string>& words) {
-  std::vector<char*> pointers;
-  for (std::string& word : words) pointers.push_back(word.data());
-  pointers.push_back(nullptr);
-  return pointers;
-}
-
-/// posix_spawn() with everything that a program may have arranged for itself put back: signals and
-/// descriptors. The switch gets a process group of its own, so that Ctrl-C does not reach it, but stays in
-/// our session: the kernel shares the processor among sessions first (autogroups, sched(7)), and a switch
-/// alone in one was seen to wait half a second for its turn behind programs that spin.
-int spawn(const std::string& program, const std::string& fabric, int ready_fd, pid_t& child) {
-  posix_spawnattr_t attributes;
-  posix_spawn_file_actions_t actions;
-  posix_spawnattr_init(&attributes);
-  posix_spawn_file_actions_init(&actions);
-  sigset_t none;
-  sigset_t all;
-  sigemptyset(&none);
-  sigfillset(&all);
-  posix_spawnattr_setflags(&attributes,
-                           POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
-  posix_spawnattr_setpgroup(&attributes, 0);
-  posix_spawnattr_setsigmask(&attributes, &none);
-  posix_spawnattr_setsigdefault(&attributes, &all);
-  posix_spawn_file_actions_adddup2(&actions, ready_fd, kReadyFd);
-  posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-  posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
-  posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
-  posix_spawn_file_actions_addclosefrom_np(&actions, kReadyFd + 1);
-
-  std::vector<std::string> words{program,       "--name",     fabric,
-                                 "--on-demand", "--ready-fd", std::to_string(kReadyFd)};
-  std::vector<std::string> environment = environment_of_the_switch();
-  const int code = posix_spawn(&child, program.c_str(), &actions, &attributes, pointers_to(words).data(),
-                               pointers_to(environment).data());
-  posix_spawn_file_actions_destroy(&actions);
-  posix_spawnattr_destroy(&attributes);
-  return code;
-}
-
-/// What the switch says until it is ready: nothing, or why it will never be.
-std::string hear(int fd) {
-  std::string said;
-  std::array<char, 256> buffer;
-  pollfd readable{.fd = fd, .events = POLLIN, .revents = 0};
-  constexpr int kPatienceMs = static_cast<int>(std::chrono::milliseconds(kPatience).count());
-  while (poll(&readable, 1, kPatienceMs) > 0) {
-    const ssize_t bytes = read(fd, buffer.data(), buffer.size());
-    if (bytes <= 0) break;
-    said.append(buffer.data(), static_cast<std::size_t>(bytes));
+  if (!answer) {
+    return Error{.code = answer.error().code,
+                 .message = fmt::format("fabric {}: {}", wanted.fabric, answer.error().message)};
   }
-  return said;
-}
-
-/// Returns when the switch takes requests. When another one has been faster, that is as good.
-Result<void, Error> start_switch(const std::string& program, const std::string& fabric) {
-  int ends[2];
-  // Far from kReadyFd, so that to move it there closes nothing that is needed.
-  if (pipe2(ends, O_CLOEXEC) != 0) return start_error(program, errno);
-  const Descriptor reader(ends[0]);
-  Descriptor writer(ends[1]);
-  Descriptor high(fcntl(writer.get(), F_DUPFD_CLOEXEC, kReadyFd + 1));
-  if (!high) return start_error(program, errno);
-  writer.reset();
-  pid_t child = 0;
-  if (const int code = spawn(program, fabric, high.get(), child); code != 0) {
-    return start_error(program, code);
-  }
-  high.reset();
-  // It leaves a child of its own behind and ends at once. A program that waits for all its children may have
-  // been faster.
-  while (waitpid(child, nullptr, 0) < 0 && errno == EINTR) {
-  }
-  if (const std::string said = hear(reader.get()); !said.empty()) {
-    return Error{.code = EIO, .message = said};
-  }
-  return success();
+  return answer;
 }
 
 }  // namespace
@@ -132,21 +54,27 @@ Result<std::string, Error> join_fabric(const nic::PortSpec& spec, std::uint16_t 
                                        const std::string& switch_program) {
   const auto folder = nic::FabricFolder::open(spec.target);
   if (!folder) return folder.error();
-  const std::string request = fmt::format("port {} {}", spec.slot, link_mtu);
-  const auto give_up = Clock::now() + kPatience;
-  auto answer = ask_switch(folder.value(), request);
-  // A switch may be about to end, or another program may start one at this moment.
-  while (!answer && answer.error().code == ENOENT) {
-    if (const auto started = start_switch(switch_program, spec.target); !started) return started.error();
-    answer = ask_switch(folder.value(), request);
-    if (answer || answer.error().code != ENOENT || Clock::now() > give_up) break;
-    std::this_thread::sleep_for(kRetryPause);
-  }
-  if (!answer) {
-    return Error{.code = answer.error().code,
-                 .message = fmt::format("fabric {}: {}", spec.target, answer.error().message)};
-  }
+  const WantedSwitch wanted{
+      .fabric = spec.target, .number = nic::switch_of_slot(spec.slot), .program = switch_program};
+  const auto answer = ask(folder.value(), wanted, fmt::format("port {} {}", spec.slot, link_mtu));
+  if (!answer) return answer.error();
   return folder.value().port_socket(spec.slot);
+}
+
+Result<Trunk, Error> join_first_switch(const std::string& fabric, unsigned number,
+                                       const std::string& switch_program) {
+  const auto folder = nic::FabricFolder::open(fabric);
+  if (!folder) return folder.error();
+  const WantedSwitch first{.fabric = fabric, .number = 0, .program = switch_program};
+  const auto answer = ask(folder.value(), first, fmt::format("trunk {}", number));
+  if (!answer) return answer.error();
+  Trunk trunk{.socket = folder.value().trunk_socket(number)};
+  const std::string& mtu = answer.value();
+  if (std::from_chars(mtu.data(), mtu.data() + mtu.size(), trunk.link_mtu).ec != std::errc()) {
+    return Error{.code = EPROTO,
+                 .message = fmt::format("the first switch of fabric {} is of another version", fabric)};
+  }
+  return trunk;
 }
 
 }  // namespace urnic::drivers

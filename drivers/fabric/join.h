@@ -1,4 +1,4 @@
-// What a program does to be on a fabric: have a switch, and a port of it.
+// What a program does to be on a fabric: have a switch, and a port of it. Further switches do the same.
 #pragma once
 
 #include <cstdint>
@@ -9,12 +9,22 @@
 
 namespace urnic::drivers {
 
-/// Has the switch of the fabric `spec.target` make the port `spec.slot`, and starts `switch_program` on
-/// demand when no switch runs. Returns the socket where that port serves: the back of a vhost-user wire
-/// connects to it. `link_mtu` is the NIC's, in bytes; EINVAL when the fabric carries less. Takes about 150 ms
-/// when the switch has to be started, and gives up after ten seconds. The errors are for a person. Safe from
-/// any thread.
+/// Has the switch of the fabric `spec.target` that is for it make the port `spec.slot`, and starts
+/// `switch_program` on demand when that does not run. Returns the socket where that port serves: the back of
+/// a vhost-user wire connects to it. `link_mtu` is the NIC's, in bytes; EINVAL when the fabric carries less.
+/// Takes about 150 ms when the switch has to be started, and gives up after ten seconds. The errors are for a
+/// person. Safe from any thread.
 Result<std::string, Error> join_fabric(const nic::PortSpec& spec, std::uint16_t link_mtu,
+                                       const std::string& switch_program);
+
+/// A wire from the first switch of a fabric to another one.
+struct Trunk {
+  std::string socket;          ///< the other one is its vhost-user back
+  std::uint16_t link_mtu = 0;  ///< what it has to carry, bytes
+};
+
+/// Has the first switch of the fabric make the trunk to the switch `number`; otherwise as join_fabric().
+Result<Trunk, Error> join_first_switch(const std::string& fabric, unsigned number,
                                        const std::string& switch_program);
 
 }  // namespace urnic::drivers

@@ -19,8 +19,8 @@ using Clock = std::chrono::steady_clock;
 constexpr auto kPatience = std::chrono::seconds(2);
 constexpr auto kRetryPause = std::chrono::milliseconds(10);
 
-Error served_already(const nic::FabricFolder& folder, std::string_view name) {
-  const auto other = nic::running_switch(folder);
+Error served_already(const nic::SwitchFiles& files, std::string_view name) {
+  const auto other = nic::running_switch(files);
   return Error{
       .code = EBUSY,
       .message = fmt::format("fabric {} is served already by process {}; 'urnic fabric stop' ends it", name,
@@ -41,14 +41,14 @@ Result<void, Error> introduce(const nic::LockFile& lock, std::uint16_t link_mtu)
 
 }  // namespace
 
-Result<nic::LockFile, Error> take_switch_lock(const nic::FabricFolder& folder, std::string_view name,
+Result<nic::LockFile, Error> take_switch_lock(const nic::SwitchFiles& files, std::string_view name,
                                               std::uint16_t link_mtu, SwitchStart start) {
-  auto lock = nic::LockFile::open(folder.switch_lock(), nic::LockFile::Missing::kCreate);
+  auto lock = nic::LockFile::open(files.lock, nic::LockFile::Missing::kCreate);
   if (!lock) return lock.error();
   const auto give_up = Clock::now() + kPatience;
   while (!lock.value().try_lock()) {
-    const bool has_enough = start == SwitchStart::kOnDemand && takes_requests(folder);
-    if (has_enough || Clock::now() > give_up) return served_already(folder, name);
+    const bool has_enough = start == SwitchStart::kOnDemand && takes_requests(files);
+    if (has_enough || Clock::now() > give_up) return served_already(files, name);
     std::this_thread::sleep_for(kRetryPause);
   }
   if (const auto written = introduce(lock.value(), link_mtu); !written) return written.error();

@@ -1,4 +1,4 @@
-// The lock that makes a process the switch of its fabric.
+// The lock that makes a process a switch of its fabric.
 #pragma once
 
 #include <cstdint>
@@ -14,10 +14,10 @@ enum class SwitchStart : std::uint8_t { kByHand, kOnDemand };
 
 /// Takes the lock of the fabric `name` and writes into it what nic::running_switch() reads.
 ///
-/// A switch that has just been told to end still holds the lock for a moment, so this waits for it, two seconds
-/// at most. On demand it does not when another one takes requests, which is as good. EBUSY: another process is
-/// the switch; otherwise the system's error.
-Result<nic::LockFile, Error> take_switch_lock(const nic::FabricFolder& folder, std::string_view name,
+/// A switch that has just been told to end still holds the lock for a moment, so this waits for it, two
+/// seconds at most. On demand it does not when another one takes requests, which is as good. EBUSY: another
+/// process is the switch; otherwise the system's error.
+Result<nic::LockFile, Error> take_switch_lock(const nic::SwitchFiles& files, std::string_view name,
                                               std::uint16_t link_mtu, SwitchStart start);
 
 }  // namespace urnic::drivers

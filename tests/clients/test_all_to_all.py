@@ -41,6 +41,16 @@ class AllToAll(ClientTest):
         """Far more than there are cores, for most of us."""
         self.all_to_all(16, "--rounds", 30, "--spin", 1, timeout=170)
 
+    def test_sixteen_on_two_switches(self):
+        """Others have 16 of the 24 ports of the fabric's first switch already."""
+        if harness.port_has_two_ends():
+            self.skipTest("a pair has two ends")
+        others = [self.start(f"holder{i}", ["sh", "-c", "echo here; exec sleep 1000"]) for i in range(16)]
+        for other in others:
+            if not wait_until(lambda: "here" in other.output(), 60):
+                self.fail_with("does not start", other)
+        self.all_to_all(16, "--rounds", 100)
+
     def test_sixteen_on_a_bridge(self):
         """Network interfaces that meet in a bridge of the kernel's, in a namespace of the test's own: needs root."""
         self.require("unshare", "nsenter", "ip")

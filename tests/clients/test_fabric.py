@@ -10,9 +10,11 @@ from harness import ClientTest, wait_until
 PINGPONG = ["ibv_rc_pingpong", "-d", "urnic0", "-g", "1", "-c", "-s", "20000", "-n", "200"]
 # Instead of the 200: long enough to be looked at meanwhile.
 LONG = ["-n", "5000"]
+# So many programs are on the first switch of a fabric.
+FIRST_SWITCH = 24
 
 
-class Fabric(ClientTest):
+class FabricTest(ClientTest):
     def setUp(self):
         super().setUp()
         self.require("ibv_rc_pingpong")
@@ -43,6 +45,8 @@ class Fabric(ClientTest):
             self.fail_with("the switch does not start")
         return process
 
+
+class Fabric(FabricTest):
     def test_it_is_the_default_and_several_pairs_meet_on_it(self):
         servers = [self.server(f"server{i}") for i in range(3)]
         clients = [self.client(port) for _, port in servers]
@@ -69,7 +73,7 @@ class Fabric(ClientTest):
         self.assertEqual(port["macs"], ["02:00:0a:05:00:07"])
         self.assertGreater(port["received_frames"], 0)
         table = self.urnic("fabric", "status")
-        for word in ("10.5.0.7", "02:00:0a:05:00:07", f"ibv_rc_pingpong ({server.pid})", "1 of 31 ports taken"):
+        for word in ("10.5.0.7", "02:00:0a:05:00:07", f"ibv_rc_pingpong ({server.pid})", "1 of 241 ports taken"):
             self.assertIn(word, table)
         server.kill()
         self.assertEqual(self.status()["ports"], [])
@@ -179,15 +183,89 @@ class Fabric(ClientTest):
         self.run_pair(*PINGPONG, nics=nics[::-1], inside=inside, **how)
 
 
-class FullFabric(ClientTest):
-    def test_every_port_can_be_taken_and_the_next_is_told_so(self):
-        holders = [self.start(f"holder{i}", ["sh", "-c", "echo here; exec sleep 1000"]) for i in range(31)]
+class LargeFabric(FabricTest):
+    """More programs than a switch has ports for."""
+
+    def hold(self, count):
+        """Programs that have a port each, and do nothing with it."""
+        holders = [self.start(f"holder{i}", ["sh", "-c", "echo here; exec sleep 1000"]) for i in range(count)]
         for holder in holders:
-            if not wait_until(lambda: "here" in holder.output(), 20):
+            if not wait_until(lambda: "here" in holder.output(), 60):
                 self.fail_with("does not start", holder)
+        return holders
+
+    def talk(self):
+        """Two programs, on the next two ports, that send to each other for as long as they are let."""
+        port = harness.free_port()
+        traffic = harness.STAGE.program("traffic")
+        sides = [self.start("listen", [traffic, "--listen", port, "--name", "listen"])]
+        self.wait_for_listener(sides[0], port)
+        sides.append(self.start("connect", [traffic, "--connect", port, "--name", "connect"]))
+        for side, peer in zip(sides, ("connect", "listen")):
+            if not wait_until(lambda: f"talking {peer}\n" in side.output(), harness.START_TIMEOUT):
+                self.fail_with(f"{side.name} does not talk")
+        return sides
+
+    def is_gone(self, process):
+        return wait_until(lambda: not os.path.exists(f"/proc/{process}"), 15)
+
+    def test_programs_meet_on_a_further_switch(self):
+        self.hold(FIRST_SWITCH)
+        server, port = self.server()
+        self.expect_end(self.client(port))
+        self.expect_end(server)
+
+    def test_programs_meet_across_switches(self):
+        self.hold(FIRST_SWITCH - 1)
+        sides = self.talk()
+        status = self.status()
+        self.assertEqual([port["slot"] for port in status["ports"]], list(range(FIRST_SWITCH + 1)))
+        self.assertEqual(len({port["ipv4"] for port in status["ports"]}), FIRST_SWITCH + 1)
+        self.assertEqual([port["process"] for port in status["ports"]][-2:], [side.pid for side in sides])
+        (further,) = status["switches"]
+        self.assertEqual(further["switch"], 1)
+        self.assertGreater(further["trunk"]["received_frames"], 0)
+        self.assertEqual(further["trunk"]["dropped_frames"], 0)
+        self.assertRegex(self.urnic("fabric", "status"), rf"switch 1 +urnic_switch \({further['process']}\)")
+        sides[1].kill()
+        self.assertTrue(self.is_gone(further["process"]), "a further switch stays for ever")
+        self.assertEqual(self.status()["process"], status["process"], "the first one is needed still")
+
+    def test_a_further_switch_starts_the_first_one_again(self):
+        self.hold(FIRST_SWITCH - 1)
+        sides = self.talk()
+        talks = [side.output().count("talking") for side in sides]
+        os.kill(self.status()["process"], signal.SIGKILL)
+        if not wait_until(lambda: all(s.output().count("talking") > n for s, n in zip(sides, talks)), 40):
+            self.fail_with("they do not meet on the new switch", *sides)
+
+    def test_stop_ends_all_switches(self):
+        self.hold(FIRST_SWITCH - 1)
+        self.talk()
+        status = self.status()
+        self.urnic("fabric", "stop")
+        for switch in (status, *status["switches"]):
+            self.assertTrue(self.is_gone(switch["process"]))
+        time.sleep(1)  # a further switch would have looked for the first one twice
+        self.assertIn("nobody is on fabric", self.urnic("fabric", "status", code=1))
+
+    def test_further_switches_carry_what_the_first_one_does(self):
+        nic = ["--port", "fabric:lab"]
+        self.switch("--mtu", "1500")
+        for i in range(FIRST_SWITCH):
+            self.start(f"holder{i}", ["sleep", "1000"], nic)
+        self.assertTrue(wait_until(lambda: len(self.status("lab")["ports"]) == FIRST_SWITCH, 30, pause=0.1))
+        server, port = self.server(nic=nic)
+        self.assertEqual(len(self.status("lab")["switches"]), 1)
+        self.expect_end(self.client(port, nic))
+        self.expect_end(server)
+        self.assertEqual(self.urnic("run", "--port", "fabric:lab", "--mtu", "1501", "--", "true", code=2).count("1500"), 1)
+
+    def test_every_port_can_be_taken_and_the_next_is_told_so(self):
+        holders = self.hold(241)
         process = self.start("one too many", ["true"])
         self.expect_end(process, timeout=20, code=1)
-        self.assertIn("all 31 ports of fabric default are taken", process.output())
+        self.assertIn("all 241 ports of fabric default are taken", process.output())
         holders[12].kill()
         started = time.monotonic()
         self.expect_end(self.start("the next", ["true"]), timeout=20)

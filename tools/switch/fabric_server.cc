@@ -8,9 +8,12 @@
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
+#include <thread>
 #include <utility>
+#include <vector>
 
 #include "drivers/dpdk/open_port.h"
+#include "drivers/fabric/join.h"
 #include "nic/lease_slots.h"
 #include "tools/switch/fabric_status.h"
 
@@ -24,19 +27,34 @@ using drivers::SwitchLoop;
 /// How often the server looks whether anybody is still there.
 constexpr auto kCheckInterval = std::chrono::milliseconds(500);
 
-/// Two numbers with a space between them.
-std::optional<std::pair<unsigned, unsigned>> parse_two_numbers(std::string_view text) {
-  std::pair<unsigned, unsigned> numbers;
+std::optional<unsigned> parse_number(std::string_view text) {
+  unsigned number = 0;
   const char* const end = text.data() + text.size();
-  const auto first = std::from_chars(text.data(), end, numbers.first);
-  if (first.ec != std::errc() || first.ptr == end || *first.ptr != ' ') return std::nullopt;
-  const auto second = std::from_chars(first.ptr + 1, end, numbers.second);
-  if (second.ec != std::errc() || second.ptr != end) return std::nullopt;
-  return numbers;
+  const auto parsed = std::from_chars(text.data(), end, number);
+  return parsed.ec == std::errc() && parsed.ptr == end ? std::optional(number) : std::nullopt;
 }
 
-nic::PortSpec fabric_spec(const std::string& name) {
-  return {.kind = nic::PortSpec::Kind::kFabric, .side = {}, .target = name};
+/// Two numbers with a space between them.
+std::optional<std::pair<unsigned, unsigned>> parse_two_numbers(std::string_view text) {
+  const std::size_t space = text.find(' ');
+  if (space == std::string_view::npos) return std::nullopt;
+  const auto first = parse_number(text.substr(0, space));
+  const auto second = parse_number(text.substr(space + 1));
+  if (!first || !second) return std::nullopt;
+  return std::pair(*first, *second);
+}
+
+/// Who is on the fabric. Waits for whoever looks at its slots at this moment: that takes no time, but each of
+/// the switches does it, and each program that comes.
+Result<std::vector<nic::HeldSlot>, Error> held_slots(const std::string& fabric) {
+  const nic::PortSpec spec{.kind = nic::PortSpec::Kind::kFabric, .side = {}, .target = fabric};
+  const auto give_up = Clock::now() + std::chrono::seconds(1);
+  auto held = nic::held_slots(spec);
+  while (!held && held.error().code == EBUSY && Clock::now() < give_up) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    held = nic::held_slots(spec);
+  }
+  return held;
 }
 
 }  // namespace
@@ -45,6 +63,7 @@ FabricServer::FabricServer(const Options& options, nic::FabricFolder folder, nic
                            ControlSocket control, std::unique_ptr<SwitchLoop> loop)
     : options_(options),
       folder_(std::move(folder)),
+      files_(folder_.files_of_switch(options.number)),
       lock_(std::move(lock)),
       control_(std::move(control)),
       loop_(std::move(loop)),
@@ -53,15 +72,16 @@ FabricServer::FabricServer(const Options& options, nic::FabricFolder folder, nic
 FabricServer::~FabricServer() {
   loop_->stop();
   thread_.join();
-  if (is_found()) unlink(folder_.control_socket().c_str());
+  if (is_found()) unlink(files_.control_socket.c_str());
 }
 
 Result<std::unique_ptr<FabricServer>, Error> FabricServer::open(const Options& options) {
   auto folder = nic::FabricFolder::open(options.name);
   if (!folder) return folder.error();
-  auto lock = drivers::take_switch_lock(folder.value(), options.name, options.link_mtu, options.start);
+  const nic::SwitchFiles files = folder.value().files_of_switch(options.number);
+  auto lock = drivers::take_switch_lock(files, options.name, options.link_mtu, options.start);
   if (!lock) return lock.error();
-  auto control = ControlSocket::open(folder.value());
+  auto control = ControlSocket::open(files);
   if (!control) return control.error();
   auto loop = SwitchLoop::create();
   if (!loop) return loop.error();
@@ -81,12 +101,20 @@ Result<void, Error> FabricServer::open_uplink(const Options& options) {
   return success();
 }
 
-// Programs outlive a switch that was killed. They have asked for their ports already and will not again.
+// Programs and other switches outlive one that was killed. They have asked for their ports already and will
+// not again.
 Result<void, Error> FabricServer::serve_survivors() {
-  const auto held = nic::held_slots(fabric_spec(options_.name));
-  if (!held) return success();  // somebody is just coming, and will ask
-  for (const nic::HeldSlot& slot : held.value()) {
-    if (const auto provided = provide_port(slot.slot); !provided) return provided.error();
+  const auto held = held_slots(options_.name);
+  if (!held) return held.error();
+  for (const nic::HeldSlot& one : held.value()) {
+    if (!is_mine(one.slot)) continue;
+    const auto provided = provide(ports_[one.slot], folder_.port_socket(one.slot));
+    if (!provided) return provided.error();
+  }
+  for (unsigned number = 1; is_first() && number < nic::kFabricSwitches; ++number) {
+    if (!nic::running_switch(folder_.files_of_switch(number))) continue;
+    const auto provided = provide(trunks_[number], folder_.trunk_socket(number));
+    if (!provided) return provided.error();
   }
   return success();
 }
@@ -102,28 +130,45 @@ void FabricServer::serve(int end_fd, std::optional<std::chrono::seconds> linger)
     if (events[0].revents != 0) {
       if (const auto request = control_.receive()) answer(*request);
     }
+    if (!is_first() && !stop_wanted_) keep_trunk();
     if (events[0].revents != 0 || !is_deserted()) last_used = Clock::now();
     if (linger && Clock::now() - last_used > *linger) return;
   }
 }
 
+// The first switch may have been killed. Whatever keeps it from coming back, this one goes on for those who
+// are on it, and tries again.
+void FabricServer::keep_trunk() const {
+  if (nic::running_switch(folder_.files_of_switch(0))) return;
+  [[maybe_unused]] const auto trunk =
+      drivers::join_first_switch(options_.name, options_.number, options_.program);
+}
+
 // Its socket is gone with a folder that was removed, and then nobody can come any more.
 bool FabricServer::is_found() const {
   struct stat status {};
-  return lstat(folder_.control_socket().c_str(), &status) == 0;
+  return lstat(files_.control_socket.c_str(), &status) == 0;
 }
 
+// All need the first switch.
 bool FabricServer::is_deserted() const {
-  const auto held = nic::held_slots(fabric_spec(options_.name));
-  return held && held.value().empty();
+  const auto held = held_slots(options_.name);
+  return held && std::none_of(held.value().begin(), held.value().end(),
+                              [this](const nic::HeldSlot& one) { return is_first() || is_mine(one.slot); });
 }
 
 void FabricServer::answer(const ControlSocket::Request& request) {
   const std::string_view text = request.text();
   const std::string_view word = text.substr(0, text.find(' '));
+  const std::string_view arguments = text.substr(std::min(text.size(), word.size() + 1));
   if (word == "port") {
-    const auto provided = answer_port(text.substr(std::min(text.size(), word.size() + 1)));
+    const auto provided = answer_port(arguments);
     return provided ? request.answer("") : request.refuse(provided.error().message);
+  }
+  if (word == "trunk") {
+    const auto provided = answer_trunk(arguments);
+    return provided ? request.answer(std::to_string(options_.link_mtu))
+                    : request.refuse(provided.error().message);
   }
   if (word == "status") return request.answer(status());
   if (word == "stop") {
@@ -135,8 +180,9 @@ void FabricServer::answer(const ControlSocket::Request& request) {
 
 Result<void, Error> FabricServer::answer_port(std::string_view arguments) {
   const auto numbers = parse_two_numbers(arguments);
-  if (!numbers || numbers->first >= ports_.size()) {
-    return Error{.code = EINVAL, .message = fmt::format("'{}' is no slot and no MTU", arguments)};
+  if (!numbers || numbers->first >= ports_.size() || !is_mine(numbers->first)) {
+    return Error{.code = EINVAL,
+                 .message = fmt::format("'{}' is no slot of this switch and an MTU", arguments)};
   }
   const auto [slot, mtu] = *numbers;
   if (mtu > options_.link_mtu) {
@@ -144,32 +190,41 @@ Result<void, Error> FabricServer::answer_port(std::string_view arguments) {
                  .message = fmt::format("it carries packets of {} bytes and not of {}; give --mtu {} or less",
                                         options_.link_mtu, mtu, options_.link_mtu)};
   }
-  return provide_port(slot);
+  return provide(ports_[slot], folder_.port_socket(slot));
 }
 
-Result<void, Error> FabricServer::provide_port(unsigned slot) {
-  if (ports_[slot]) return success();
-  const nic::PortSpec front{.kind = nic::PortSpec::Kind::kVhost,
-                            .side = nic::PortSpec::VhostSide::kFront,
-                            .target = folder_.port_socket(slot)};
-  auto port = drivers::open_dpdk_port(front, options_.link_mtu, options_.dpdk);
-  if (!port) return port.error();
-  ports_[slot] = loop_->add(std::move(port.value()));
+Result<void, Error> FabricServer::answer_trunk(std::string_view arguments) {
+  const auto number = parse_number(arguments);
+  if (!is_first() || !number || *number == 0 || *number >= trunks_.size()) {
+    return Error{.code = EINVAL, .message = fmt::format("this switch has no trunk '{}'", arguments)};
+  }
+  return provide(trunks_[*number], folder_.trunk_socket(*number));
+}
+
+Result<void, Error> FabricServer::provide(OptionalPort& port, const std::string& socket) {
+  if (port) return success();
+  const nic::PortSpec front{
+      .kind = nic::PortSpec::Kind::kVhost, .side = nic::PortSpec::VhostSide::kFront, .target = socket};
+  auto opened = drivers::open_dpdk_port(front, options_.link_mtu, options_.dpdk);
+  if (!opened) return opened.error();
+  port = loop_->add(std::move(opened.value()));
   return success();
 }
 
 std::string FabricServer::status() {
   FabricStatus status{.name = options_.name,
+                      .number = options_.number,
                       .process = getpid(),
                       .link_mtu = options_.link_mtu,
                       .uptime = std::chrono::duration_cast<std::chrono::seconds>(Clock::now() - started_),
                       .ports = {},
                       .uplink = {}};
-  const auto held = nic::held_slots(fabric_spec(options_.name));
+  const auto held = held_slots(options_.name);
   loop_->ask([&](drivers::Switch& it) {
     if (uplink_) status.uplink = port_status(it, *uplink_);
     if (!held) return;
     for (const nic::HeldSlot& slot : held.value()) {
+      if (!is_mine(slot.slot)) continue;
       PortStatus port = ports_[slot.slot] ? port_status(it, *ports_[slot.slot]) : PortStatus{};
       port.slot = slot.slot;
       port.holder = slot.record;

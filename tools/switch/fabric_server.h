@@ -1,4 +1,5 @@
-// FabricServer: answers the requests of a fabric's programs; the switch itself runs on a thread beside it.
+// FabricServer: answers what programs and other switches ask of a switch, which itself runs on a thread
+// beside it.
 #pragma once
 
 #include <array>
@@ -15,25 +16,29 @@
 #include "drivers/fabric/switch_lock.h"
 #include "drivers/fabric/switch_loop.h"
 #include "nic/fabric_folder.h"
+#include "nic/fabric_slots.h"
 #include "nic/lock_file.h"
 #include "nic/port_spec.h"
 #include "transport/result.h"
 
 namespace urnic::tools {
 
-/// A switch with one vhost-user front for each NIC. Fronts are made when a NIC first asks for its slot and
-/// then stay: a program that dies leaves a front that waits for the next one.
+/// A switch of a fabric with one vhost-user front for each NIC, and the first one with one for each other
+/// switch. Fronts are made when a NIC first asks for its slot, or a switch for its trunk, and then stay: who
+/// dies leaves a front that waits for the next one.
 class FabricServer {
  public:
   struct Options {
-    std::string name;
+    std::string name;                     ///< of the fabric
+    unsigned number = 0;                  ///< of the switch, below nic::kFabricSwitches
+    std::string program;                  ///< this one, to start the first switch when that is gone
     std::uint16_t link_mtu = 0;           ///< bytes, of IP packets
-    std::optional<nic::PortSpec> uplink;  ///< a port to the world
+    std::optional<nic::PortSpec> uplink;  ///< a port to the world; of all switches but the first their trunk
     drivers::DpdkOptions dpdk;
     drivers::SwitchStart start = drivers::SwitchStart::kByHand;
   };
 
-  /// Becomes the switch of the fabric, uplink included. The error: as drivers::take_switch_lock(), or of the
+  /// Becomes that switch of the fabric, uplink included. The error: as drivers::take_switch_lock(), or of the
   /// ports.
   static Result<std::unique_ptr<FabricServer>, Error> open(const Options& options);
   FabricServer(const FabricServer&) = delete;
@@ -46,25 +51,33 @@ class FabricServer {
   void serve(int end_fd, std::optional<std::chrono::seconds> linger);
 
  private:
+  using OptionalPort = std::optional<drivers::Switch::PortNumber>;
+
   FabricServer(const Options& options, nic::FabricFolder folder, nic::LockFile lock,
                drivers::ControlSocket control, std::unique_ptr<drivers::SwitchLoop> loop);
   Result<void, Error> open_uplink(const Options& options);
   void answer(const drivers::ControlSocket::Request& request);
   Result<void, Error> serve_survivors();
   Result<void, Error> answer_port(std::string_view arguments);
-  Result<void, Error> provide_port(unsigned slot);
+  Result<void, Error> answer_trunk(std::string_view arguments);
+  Result<void, Error> provide(OptionalPort& port, const std::string& socket);
   std::string status();
+  bool is_first() const { return options_.number == 0; }
+  bool is_mine(unsigned slot) const { return nic::switch_of_slot(slot) == options_.number; }
+  void keep_trunk() const;
   bool is_deserted() const;
   bool is_found() const;
 
   const Options options_;
   const nic::FabricFolder folder_;
+  const nic::SwitchFiles files_;
   const nic::LockFile lock_;
   const drivers::ControlSocket control_;
   const std::chrono::steady_clock::time_point started_ = std::chrono::steady_clock::now();
   bool stop_wanted_ = false;
-  std::optional<drivers::Switch::PortNumber> uplink_;
-  std::array<std::optional<drivers::Switch::PortNumber>, nic::kFabricPorts> ports_;  // by slot
+  OptionalPort uplink_;
+  std::array<OptionalPort, nic::kFabricPorts> ports_;      // by slot
+  std::array<OptionalPort, nic::kFabricSwitches> trunks_;  // of the first switch, by the others' numbers
   std::unique_ptr<drivers::SwitchLoop> loop_;
   std::thread thread_;  // runs the loop
 };

@@ -62,9 +62,13 @@ std::string to_json(const FabricStatus& status) {
     ports.push_back(std::move(object));
   }
   // What a program calls itself need not be UTF-8.
-  return json{{"fabric", status.name},       {"process", status.process},
-              {"link_mtu", status.link_mtu}, {"uptime_seconds", status.uptime.count()},
-              {"ports", std::move(ports)},   {"uplink", status.uplink ? to_object(*status.uplink) : json()}}
+  return json{{"fabric", status.name},
+              {"switch", status.number},
+              {"process", status.process},
+              {"link_mtu", status.link_mtu},
+              {"uptime_seconds", status.uptime.count()},
+              {"ports", std::move(ports)},
+              {"uplink", status.uplink ? to_object(*status.uplink) : json()}}
       .dump(-1, ' ', false, json::error_handler_t::replace);
 }
 

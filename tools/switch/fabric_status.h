@@ -24,17 +24,19 @@ struct PortStatus {
 
 struct FabricStatus {
   std::string name;
+  unsigned number = 0;  ///< of the switch
   int process = 0;
   std::uint16_t link_mtu = 0;
   std::chrono::seconds uptime{0};
-  std::vector<PortStatus> ports;  ///< those that a program has
-  std::optional<PortStatus> uplink;
+  std::vector<PortStatus> ports;     ///< those that a program has
+  std::optional<PortStatus> uplink;  ///< of all switches but the first their trunk
 };
 
 /// What the switch knows of a port. On the switch's thread.
 PortStatus port_status(drivers::Switch& it, drivers::Switch::PortNumber number);
 
-/// One JSON object; `urnic fabric status --json` prints it as it is.
+/// One JSON object, which `urnic fabric status --json` puts together with those of the fabric's other
+/// switches.
 std::string to_json(const FabricStatus& status);
 
 }  // namespace urnic::tools

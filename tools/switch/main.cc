@@ -12,12 +12,17 @@
 #include <chrono>
 #include <cstdint>
 #include <cstdlib>
+#include <filesystem>
 #include <optional>
 #include <string>
+#include <system_error>
+#include <utility>
 
 #include "drivers/descriptor.h"
 #include "drivers/dpdk/af_packet.h"
+#include "drivers/fabric/join.h"
 #include "nic/fabric_folder.h"
+#include "nic/fabric_slots.h"
 #include "nic/port_spec.h"
 #include "tools/switch/fabric_server.h"
 
@@ -35,6 +40,7 @@ constexpr std::uint16_t kLinkMtu = 4200;
 
 struct Arguments {
   std::string name{nic::kDefaultFabric};
+  unsigned number = 0;
   std::uint16_t link_mtu = 0;  ///< 0: kLinkMtu, or the uplink's when that is less
   std::string uplink;
   bool on_demand = false;
@@ -42,10 +48,11 @@ struct Arguments {
 };
 
 /// Goes on as a process that nobody waits for, which says what it has to say in a file.
-Result<void, Error> become_daemon(const std::string& fabric) {
+Result<void, Error> become_daemon(const std::string& fabric, unsigned number) {
   const auto folder = nic::FabricFolder::open(fabric);
   if (!folder) return folder.error();
-  const int log = open(folder.value().log_file().c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+  const int log = open(folder.value().files_of_switch(number).log.c_str(),
+                       O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
   if (log >= 0) {
     dup2(log, STDERR_FILENO);
     close(log);
@@ -81,9 +88,24 @@ bool is_set(const char* name) {
   return value != nullptr && std::string(value) == "1";
 }
 
+/// Has the first switch make the trunk to this one, which then carries as much.
+Result<void, Error> join_first(FabricServer::Options& options) {
+  std::error_code code;
+  options.program = std::filesystem::read_symlink("/proc/self/exe", code);
+  auto trunk = drivers::join_first_switch(options.name, options.number, options.program);
+  if (!trunk) return trunk.error();
+  options.link_mtu = trunk.value().link_mtu;
+  options.uplink = nic::PortSpec{.kind = nic::PortSpec::Kind::kVhost,
+                                 .side = nic::PortSpec::VhostSide::kBack,
+                                 .target = std::move(trunk.value().socket)};
+  return success();
+}
+
 Result<void, Error> serve(const Arguments& arguments) {
   FabricServer::Options options{
       .name = arguments.name,
+      .number = arguments.number,
+      .program = {},
       .link_mtu = arguments.link_mtu != 0 ? arguments.link_mtu : kLinkMtu,
       .uplink = {},
       .dpdk = {.verbose = is_set("URNIC_VERBOSE"), .memory_mib = kMemoryMib},
@@ -97,6 +119,9 @@ Result<void, Error> serve(const Arguments& arguments) {
       if (!carried) return carried.error();
       options.link_mtu = std::min(kLinkMtu, carried.value());
     }
+  }
+  if (arguments.number != 0) {
+    if (const auto joined = join_first(options); !joined) return joined.error();
   }
   const drivers::Descriptor end(end_signals(arguments.on_demand));
   auto server = FabricServer::open(options);
@@ -115,6 +140,8 @@ int main_of(int argc, char** argv) {
   Arguments arguments;
   CLI::App app("The switch of a fabric; 'urnic fabric' starts it.", "urnic_switch");
   app.add_option("--name", arguments.name, "The fabric");
+  app.add_option("--number", arguments.number, "Which of its switches; all but 0 join that one")
+      ->check(CLI::Range(nic::kFabricSwitches - 1));
   app.add_option("--mtu", arguments.link_mtu, "Largest IP packet, bytes");
   app.add_option("--uplink", arguments.uplink, "A port to the world, as urnic run --port has it");
   app.add_flag("--on-demand", arguments.on_demand, "Go into the background, and end when nobody needs it");
@@ -122,7 +149,7 @@ int main_of(int argc, char** argv) {
   CLI11_PARSE(app, argc, argv);
 
   if (arguments.on_demand) {
-    if (const auto done = become_daemon(arguments.name); !done) {
+    if (const auto done = become_daemon(arguments.name, arguments.number); !done) {
       report(arguments.ready_fd, done.error().message);
       return 1;
     }

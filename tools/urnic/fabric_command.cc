@@ -5,12 +5,15 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "drivers/fabric/control.h"
 #include "nic/fabric_folder.h"
+#include "nic/fabric_slots.h"
 #include "nic/port_spec.h"
 #include "tools/urnic/console.h"
 #include "tools/urnic/launch.h"
@@ -22,9 +25,10 @@ namespace {
 using nlohmann::json;
 
 constexpr const char* kFooter =
-    R"(A fabric is a switch that connects up to 31 programs of one user; frames are learnt and forwarded as any Ethernet
-switch does it. 'urnic run' starts it when the first program comes (--port fabric, the default), and it ends five seconds
-after the last one has left. So nobody has to call this command, except
+    R"(A fabric is a switch that connects the programs of one user; frames are learnt and forwarded as any Ethernet switch
+does it. 'urnic run' starts it when the first program comes (--port fabric, the default), and it ends five seconds
+after the last one has left. It has 24 ports; more programs get further switches, each connected to the first one,
+up to 241 programs. So nobody has to call this command, except
 
   urnic fabric status                        to see who is on it, with addresses and counts
   urnic fabric --uplink af_packet:eth1       to connect it to a network as well: needs CAP_NET_RAW; programs then
@@ -43,18 +47,43 @@ int fail(const Error& error) {
   return error.code == EINVAL ? kExitUsage : kExitFailure;
 }
 
-/// Asks the switch; when there is none the error says so.
-Result<std::string, Error> ask(const std::string& name, std::string_view request) {
+/// Asks all switches of a fabric, the first one last, as the others start it again when it is missing. Their
+/// answers are in that order. ENOENT: there is none.
+Result<std::vector<std::string>, Error> ask(const std::string& name, std::string_view request) {
   const auto folder = nic::FabricFolder::open(name);
   if (!folder) return folder.error();
-  auto answer = drivers::ask_switch(folder.value(), request);
-  if (!answer && answer.error().code == ENOENT) {
+  std::vector<std::string> answers;
+  for (unsigned number = nic::kFabricSwitches; number-- > 0;) {
+    auto answer = drivers::ask_switch(folder.value().files_of_switch(number), request);
+    if (!answer && answer.error().code != ENOENT) return answer.error();
+    if (answer) answers.push_back(std::move(answer.value()));
+  }
+  if (answers.empty()) {
     return Error{.code = ENOENT,
                  .message = fmt::format("nobody is on fabric {}: it has no switch; the first "
                                         "'urnic run' starts it",
                                         name)};
   }
-  return answer;
+  return answers;
+}
+
+/// The status of a fabric: that of its first switch, with the ports of the others, which are listed
+/// themselves under "switches" with the counts of their trunks. Throws json::exception when these are of
+/// another version.
+json put_together(const std::vector<std::string>& answers) {
+  json whole = json::parse(answers.back());
+  json& ports = whole.at("ports");
+  json switches = json::array();
+  // From the first switch's end of the list on, which is the order of their ports.
+  for (auto answer = std::next(answers.rbegin()); answer != answers.rend(); ++answer) {
+    json other = json::parse(*answer);
+    for (json& port : other.at("ports")) ports.push_back(std::move(port));
+    switches.push_back(
+        {{"switch", other.at("switch")}, {"process", other.at("process")}, {"trunk", other.at("uplink")}});
+  }
+  whole.erase("switch");
+  whole["switches"] = std::move(switches);
+  return whole;
 }
 
 std::string text_of(const json& value) {
@@ -69,8 +98,8 @@ std::string joined(const json& words) {
 
 /// A row of the table: its first columns, and then the counts that all ports have.
 void print_row(const std::string& port, const std::string& process, const std::string& address,
-               const json& it) {
-  fmt::print("{:<7}{:<24}{:<17}{:<19}{:>12}{:>12}{:>10}\n", port, process, address, joined(it.at("macs")),
+               const std::string& macs, const json& it) {
+  fmt::print("{:<9}{:<24}{:<17}{:<19}{:>12}{:>12}{:>10}\n", port, process, address, macs,
              it.at("received_frames").get<std::uint64_t>(), it.at("sent_frames").get<std::uint64_t>(),
              it.at("dropped_frames").get<std::uint64_t>());
 }
@@ -81,15 +110,19 @@ void print_table(const json& status) {
              text_of(status.at("fabric")), status.at("process").get<int>(),
              status.at("uptime_seconds").get<std::uint64_t>(), status.at("link_mtu").get<unsigned>(),
              ports.size(), nic::kFabricPorts);
-  fmt::print("{:<7}{:<24}{:<17}{:<19}{:>12}{:>12}{:>10}\n", "port", "program", "address", "MAC", "frames in",
+  fmt::print("{:<9}{:<24}{:<17}{:<19}{:>12}{:>12}{:>10}\n", "port", "program", "address", "MAC", "frames in",
              "frames out", "dropped");
   for (const json& port : ports) {
     print_row(std::to_string(port.at("slot").get<unsigned>()),
               fmt::format("{} ({})", text_of(port.at("program")), port.at("process").get<int>()),
-              text_of(port.at(port.at("ipv4").is_null() ? "ipv6" : "ipv4")), port);
+              text_of(port.at(port.at("ipv4").is_null() ? "ipv6" : "ipv4")), joined(port.at("macs")), port);
+  }
+  for (const json& other : status.at("switches")) {
+    print_row(fmt::format("switch {}", other.at("switch").get<unsigned>()),
+              fmt::format("urnic_switch ({})", other.at("process").get<int>()), "-", "-", other.at("trunk"));
   }
   if (const json& uplink = status.at("uplink"); !uplink.is_null()) {
-    print_row("uplink", text_of(uplink.at("port")), "-", uplink);
+    print_row("uplink", text_of(uplink.at("port")), "-", joined(uplink.at("macs")), uplink);
   }
 }
 
@@ -140,15 +173,15 @@ int FabricCommand::serve() const {
 }
 
 int FabricCommand::status() const {
-  const auto answer = ask(name_, "status");
-  if (!answer) return fail(answer.error());
-  if (json_) {
-    std::puts(answer.value().c_str());
-    return 0;
-  }
-  const json status = json::parse(answer.value(), nullptr, /*allow_exceptions=*/false);
+  const auto answers = ask(name_, "status");
+  if (!answers) return fail(answers.error());
   try {
-    print_table(status);
+    const json status = put_together(answers.value());
+    if (json_) {
+      std::puts(status.dump().c_str());
+    } else {
+      print_table(status);
+    }
   } catch (const json::exception&) {
     complain("the switch is of another version: it answers what this tool does not understand");
     return kExitFailure;
@@ -157,8 +190,8 @@ int FabricCommand::status() const {
 }
 
 int FabricCommand::stop() const {
-  const auto answer = ask(name_, "stop");
-  return answer ? 0 : fail(answer.error());
+  const auto answers = ask(name_, "stop");
+  return answers ? 0 : fail(answers.error());
 }
 
 }  // namespace urnic::tools

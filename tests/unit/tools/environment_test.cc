@@ -58,7 +58,8 @@ TEST_F(EnvironmentTest, IsAnEndOfTheUsersPairWhenToldSo) {
 TEST_F(EnvironmentTest, TakesTheMtuOfTheFabricsSwitchWhenOneRuns) {
   const auto fabric = nic::FabricFolder::open("slow");
   ASSERT_TRUE(fabric);
-  const auto lock = nic::LockFile::open(fabric.value().switch_lock(), nic::LockFile::Missing::kCreate);
+  const auto lock =
+      nic::LockFile::open(fabric.value().files_of_switch(0).lock, nic::LockFile::Missing::kCreate);
   ASSERT_TRUE(lock && lock.value().try_lock());
   const std::string text = "process 17 mtu 1500\n";
   ASSERT_EQ(write(lock.value().fd(), text.data(), text.size()), static_cast<ssize_t>(text.size()));

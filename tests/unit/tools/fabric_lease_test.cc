@@ -3,11 +3,15 @@
 #include <gmock/gmock.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
 #include <chrono>
+#include <set>
+#include <string>
 #include <vector>
 
 #include "nic/fabric_folder.h"
+#include "nic/fabric_slots.h"
 #include "nic/lease.h"
 #include "nic/lease_slots.h"
 #include "tests/unit/tools/temporary_environment.h"
@@ -51,7 +55,7 @@ TEST_F(FabricLeaseTest, GivesEachProgramASlotAndAnAddressOfItsOwn) {
   const auto one_too_many = Lease::take(any());
   ASSERT_FALSE(one_too_many);
   EXPECT_EQ(one_too_many.error().code, EBUSY);
-  EXPECT_THAT(one_too_many.error().message, HasSubstr("all 31 ports of fabric lab are taken"));
+  EXPECT_THAT(one_too_many.error().message, HasSubstr("all 241 ports of fabric lab are taken"));
 
   leases[7] = Lease();
   EXPECT_EQ(taken(any()).port().slot, 7u);
@@ -120,17 +124,40 @@ TEST(FabricName, IsShortAndPlain) {
   }
 }
 
+TEST(FabricSlots, AreSharedOutAmongItsSwitches) {
+  std::array<unsigned, kFabricSwitches> ports{};
+  for (unsigned slot = 0; slot < kFabricPorts; ++slot) {
+    ASSERT_LT(switch_of_slot(slot), kFabricSwitches) << slot;
+    ++ports[switch_of_slot(slot)];
+  }
+  EXPECT_THAT(ports, ::testing::ElementsAre(24, 31, 31, 31, 31, 31, 31, 31));
+  EXPECT_EQ(switch_of_slot(23), 0u);
+  EXPECT_EQ(switch_of_slot(24), 1u);
+}
+
+TEST_F(FabricLeaseTest, EachSwitchHasFilesOfItsOwn) {
+  const auto folder = FabricFolder::open("lab");
+  ASSERT_TRUE(folder);
+  std::set<std::string> seen;
+  for (unsigned number = 0; number < kFabricSwitches; ++number) {
+    const SwitchFiles files = folder.value().files_of_switch(number);
+    seen.insert({files.control_socket, files.lock, files.log, folder.value().trunk_socket(number)});
+  }
+  EXPECT_EQ(seen.size(), 4u * kFabricSwitches);
+}
+
 TEST_F(FabricLeaseTest, NoSwitchRunsUntilOneHoldsTheLock) {
   const auto folder = FabricFolder::open("lab");
   ASSERT_TRUE(folder);
-  EXPECT_FALSE(running_switch(folder.value()));
-  auto lock = LockFile::open(folder.value().switch_lock(), LockFile::Missing::kCreate);
+  const SwitchFiles files = folder.value().files_of_switch(0);
+  EXPECT_FALSE(running_switch(files));
+  auto lock = LockFile::open(files.lock, LockFile::Missing::kCreate);
   ASSERT_TRUE(lock);
   const std::string text = "process 4711 mtu 9000\n";
   ASSERT_EQ(write(lock.value().fd(), text.data(), text.size()), static_cast<ssize_t>(text.size()));
-  EXPECT_FALSE(running_switch(folder.value())) << "left behind by one that has died";
+  EXPECT_FALSE(running_switch(files)) << "left behind by one that has died";
   ASSERT_TRUE(lock.value().try_lock());
-  const auto running = running_switch(folder.value());
+  const auto running = running_switch(files);
   ASSERT_TRUE(running);
   EXPECT_EQ(running->process, 4711);
   EXPECT_EQ(running->link_mtu, 9000);

@@ -22,9 +22,9 @@ constexpr auto kPatience = 2s;
 
 class SwitchLockTest : public tools::TemporaryEnvironment {
  protected:
-  SwitchLockTest() : fabric_(nic::FabricFolder::open("test").value()) {}
+  SwitchLockTest() : files_(nic::FabricFolder::open("test").value().files_of_switch(0)) {}
 
-  auto take(SwitchStart start) { return take_switch_lock(fabric_, "test", 4200, start); }
+  auto take(SwitchStart start) { return take_switch_lock(files_, "test", 4200, start); }
   /// The same, with something that happens after a while.
   template <typename Event>
   auto take_while(SwitchStart start, Event event) {
@@ -38,22 +38,22 @@ class SwitchLockTest : public tools::TemporaryEnvironment {
   }
   /// As a switch that is about to take requests.
   void start_another() { another_.emplace(std::move(take(SwitchStart::kByHand).value())); }
-  void have_it_take_requests() { socket_.emplace(std::move(ControlSocket::open(fabric_).value())); }
+  void have_it_take_requests() { socket_.emplace(std::move(ControlSocket::open(files_).value())); }
   void end_another() {
     socket_.reset();
-    unlink(fabric_.control_socket().c_str());
+    unlink(files_.control_socket.c_str());
     another_.reset();
   }
 
-  nic::FabricFolder fabric_;
+  nic::SwitchFiles files_;
   std::optional<nic::LockFile> another_;
   std::optional<ControlSocket> socket_;
 };
 
 TEST_F(SwitchLockTest, MakesThisProcessTheSwitch) {
-  EXPECT_FALSE(nic::running_switch(fabric_));
+  EXPECT_FALSE(nic::running_switch(files_));
   start_another();
-  const auto found = nic::running_switch(fabric_);
+  const auto found = nic::running_switch(files_);
   ASSERT_TRUE(found);
   EXPECT_EQ(found->process, getpid());
   EXPECT_EQ(found->link_mtu, 4200);

@@ -1,0 +1,16 @@
+// Starting a switch in the background.
+#pragma once
+
+#include <string>
+
+#include "transport/result.h"
+
+namespace urnic::drivers {
+
+/// Starts `program` as the switch `number` of the fabric and returns when it takes requests; when another
+/// process has been faster, that is as good. The error is what it had to say, or the system's, for a person.
+/// Safe from any thread, and in any program: whatever that has arranged for itself, the switch does not
+/// inherit.
+Result<void, Error> start_switch(const std::string& program, const std::string& fabric, unsigned number);
+
+}  // namespace urnic::drivers
