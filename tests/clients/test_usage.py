@@ -19,7 +19,7 @@ CASES = {
     "bad_port": (["--port", "pigeon:loft", *TRUE], USAGE, "--port"),
     "bad_side": (["--port", "vhost:/tmp/x.sock,middle", *TRUE], USAGE, "--port"),
     "bad_fabric": (["--port", "fabric:a/b", *TRUE], USAGE, "--port"),
-    "bad_slot": (["--port", "fabric:lab,31", *TRUE], USAGE, "--port"),
+    "bad_slot": (["--port", "fabric:lab,241", *TRUE], USAGE, "--port"),
     "path_too_long": (["--port", f"vhost:/tmp/{'x' * 120}", *TRUE], USAGE, "107"),
     "bad_fault": (["--fault", "gremlins=1", *TRUE], USAGE, "--fault"),
     "bad_seed": (["--seed", "lucky", *TRUE], USAGE, "--seed"),

@@ -25,8 +25,8 @@ constexpr const char* kFooter =
   urnic run -- ibv_rc_pingpong -d urnic0 -g 1 localhost
 
 Ports (--port SPEC):
-  fabric[:NAME]            a port of a switch that connects up to 31 programs of this user; it is started when the
-                           first one comes and ends after the last. The default. See 'urnic fabric --help'.
+  fabric[:NAME]            a port of a switch that connects the programs of this user; it is started when the first
+                           one comes and ends after the last. The default. See 'urnic fabric --help'.
   pair                     a wire through shared memory between two programs of this user, without a switch
                            and its wakings: much less latency on few cores
   vhost:PATH[,front|back]  such a wire anywhere, met at a socket; whoever comes first is the front unless said

@@ -62,15 +62,15 @@ TEST(PortSpec, RefusesNamesThatNoFolderShouldHave) {
                                       "fabric:twenty-five-characters-long"}) {
     EXPECT_THAT(refusal(text), HasSubstr("is no name of a fabric")) << text;
   }
-  for (const std::string_view text : {"fabric:a,", "fabric:a,31", "fabric:a,-1", "fabric:a,1x",
+  for (const std::string_view text : {"fabric:a,", "fabric:a,241", "fabric:a,-1", "fabric:a,1x",
                                       "fabric:a,99999999999999", "fabric:a,1,2"}) {
-    EXPECT_THAT(refusal(text), HasSubstr("a number from 0 to 30")) << text;
+    EXPECT_THAT(refusal(text), HasSubstr("a number from 0 to 240")) << text;
   }
 }
 
 TEST(PortSpec, WritesWhatItReads) {
   for (const std::string_view text : {"vhost:/run/a.sock,front", "vhost:rel/a:b,back", "af_packet:eth0",
-                                      "loopback", "pair", "fabric:default,0", "fabric:my-Lab_2,30"}) {
+                                      "loopback", "pair", "fabric:default,0", "fabric:my-Lab_2,240"}) {
     EXPECT_EQ(parsed(text).to_string(), text);
   }
 }
