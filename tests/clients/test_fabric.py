@@ -2,6 +2,7 @@
 import json
 import os
 import signal
+import socket
 import time
 
 import harness
@@ -144,6 +145,17 @@ class Fabric(FabricTest):
         self.assertIn(f"served already by process {first.pid}", self.urnic("fabric", "--name", "lab", code=1))
         first.popen.send_signal(signal.SIGINT)
         self.expect_end(first, timeout=10)
+
+    def test_its_switch_refuses_what_makes_no_sense(self):
+        self.switch("--mtu", "1500")
+        wrong = ["port", "port 0", "port 0 x", "port 0 1501", "port 24 1500", "port 241 1500", "port -1 1500", "port 0 1500 1"]
+        wrong += ["trunk", "trunk 0", "trunk 8", "trunk -1", "trunk 1x", "trunk 99999999999", "shout", " status"]
+        for request in wrong:
+            with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as connection:
+                connection.connect(f"{self.runtime}/urnic/fabric-lab/control.sock")
+                connection.send(request.encode())
+                self.assertRegex(connection.recv(1000).decode(), r"^error \S", request)
+        self.assertEqual(self.status("lab")["ports"], [])
 
     def test_programs_take_the_mtu_of_the_fabric_and_more_is_refused(self):
         self.require("ibv_devinfo")
