@@ -105,6 +105,14 @@ class ClientTest(unittest.TestCase):
         """Starts `urnic run NIC-OPTIONS -- COMMAND`, all of it behind the words of `inside`."""
         return self.start_plain(name, [*inside, STAGE.urnic, "run", *nic_options(nic), "--", *command], environment, privileged)
 
+    def hold_ports(self, count):
+        """Programs that have a port each, and do nothing with it."""
+        holders = [self.start(f"holder{i}", ["sh", "-c", "echo here; exec sleep 1000"]) for i in range(count)]
+        for holder in holders:
+            if not wait_until(lambda: "here" in holder.output(), 60):
+                self.fail_with("does not start", holder)
+        return holders
+
     def start_plain(self, name, command, environment=None, privileged=False):
         process = Process(
             name, command, {**self.environment, **(environment or {})}, self.runtime, privileged=privileged, stage=STAGE

@@ -45,10 +45,7 @@ class AllToAll(ClientTest):
         """Others have 16 of the 24 ports of the fabric's first switch already."""
         if harness.port_has_two_ends():
             self.skipTest("a pair has two ends")
-        others = [self.start(f"holder{i}", ["sh", "-c", "echo here; exec sleep 1000"]) for i in range(16)]
-        for other in others:
-            if not wait_until(lambda: "here" in other.output(), 60):
-                self.fail_with("does not start", other)
+        self.hold_ports(16)
         self.all_to_all(16, "--rounds", 100)
 
     def test_sixteen_on_a_bridge(self):
