@@ -27,7 +27,10 @@ class Stage:
         """The path of a program of the build, here."""
         here = self.root / "bin" / name
         if not here.exists():
-            shutil.copy2(self._programs / name, here)
+            built = self._programs / name
+            if not built.exists():  # tools/demo leaves a build of the product alone
+                raise FileNotFoundError(f"{built} is not built; run: cmake --build --preset release")
+            shutil.copy2(built, here)
         return here
 
     def close(self):

@@ -20,6 +20,10 @@ PACKETS = {
 IDLE_QPS = ("busy_among_idle/0", "busy_among_idle/10000")
 
 
+# The programs of the build that measure single packets.
+BENCHMARKS = ("transport_bench", "device_bench")
+
+
 def _benchmarks(build, program, repeats):
     """{name: [nanoseconds per packet]} of a Google Benchmark program; its own median is not of our counters."""
     command = [build / "bin" / program, "--benchmark_format=json", f"--benchmark_repetitions={repeats}", "--benchmark_min_time=0.1",
