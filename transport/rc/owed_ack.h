@@ -2,6 +2,7 @@
 // it.
 #pragma once
 
+#include <algorithm>
 #include <utility>
 
 #include "transport/time.h"
@@ -13,6 +14,9 @@ namespace urnic::transport {
 /// answer has come, and with a NIC that works while its program polls the answer then waits for another
 /// thread. So the acknowledgement of such a WRITE waits for the answer, but not for longer than the delay;
 /// that of all others leaves at once.
+///
+/// A few late answers do not count, since who lost its processor for a moment is late once: if its next
+/// acknowledgement left alone, that would stop the peer in turn.
 class OwedAck {
  public:
   bool is_owed() const { return due_ != kNever; }
@@ -22,18 +26,19 @@ class OwedAck {
 
   void owe() { due_ = kAtOnce; }
 
-  /// For the last packet of a WRITE that completes no receive. It may wait when the one before was answered
-  /// within `delay`, and when no other came since our last request: who sends several does not wait for us.
+  /// For the last packet of a WRITE that completes no receive. It may wait when one of the last few was
+  /// answered within `delay`, and when no other came since our last request: who sends several does not wait
+  /// for us.
   void owe_for_write(Time now, Duration delay) {
     const bool is_first = !std::exchange(is_unanswered_, true);
     arrived_ = now;
-    if (is_owed() || !is_first || !is_answered_soon_) return owe();
+    if (is_owed() || !is_first || !is_answered_soon()) return owe();
     due_ = now + delay;
   }
 
   /// A request of ours leaves at `now`; what waits goes after it.
   void on_request_sent(Time now, Duration delay) {
-    if (std::exchange(is_unanswered_, false)) is_answered_soon_ = now - arrived_ < delay;
+    if (std::exchange(is_unanswered_, false)) note_answer(now - arrived_ < delay);
     hurry();
   }
 
@@ -47,11 +52,17 @@ class OwedAck {
 
  private:
   static constexpr Time kAtOnce = Time::min();
+  static constexpr int kLateAnswersThatCount = 8;
+
+  bool is_answered_soon() const { return late_answers_ < kLateAnswersThatCount; }
+  void note_answer(bool is_soon) {
+    late_answers_ = is_soon ? 0 : std::min(late_answers_ + 1, kLateAnswersThatCount);
+  }
 
   Time due_ = kNever;
   Time arrived_{};  // the newest WRITE
   bool is_unanswered_ = false;
-  bool is_answered_soon_ = false;
+  int late_answers_ = kLateAnswersThatCount;  // in a row; a first one that is soon is waited for
 };
 
 }  // namespace urnic::transport
