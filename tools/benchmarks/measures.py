@@ -9,6 +9,8 @@ PEERS = {
     "TCP": lambda peers: peers.tcp_bandwidth(),
     "UCX/TCP 64 KiB": lambda peers: peers.ucx_bandwidth(65536),
     "UDP": lambda peers: peers.udp_latency(64),
+    "UDP on one core": lambda peers: peers.udp_latency(64, share_core=True),
+    "UDP spinning": lambda peers: peers.udp_latency(64, spin=True),
     "UCX/TCP 2 B": lambda peers: peers.ucx_latency(2),
     "UCX/TCP 64 B": lambda peers: peers.ucx_latency(64),
     "libfabric/TCP 2 B": lambda peers: peers.libfabric_latency(2),
@@ -38,7 +40,7 @@ def _bandwidths():
 def _latencies():
     for verb in ("write", "send", "read"):
         for size in (2, 64):
-            peers = ("UDP", f"UCX/TCP {size} B", f"libfabric/TCP {size} B")
+            peers = ("UDP", "UDP on one core", "UDP spinning", f"UCX/TCP {size} B", f"libfabric/TCP {size} B")
             for events in (False, True):
                 # Nobody is told of a WRITE: ib_write_lat has no events.
                 if events and verb == "write":

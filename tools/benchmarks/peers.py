@@ -1,5 +1,6 @@
 """What others make of the same machine: TCP and UDP over the kernel's loopback, UCX and libfabric over TCP."""
 import json
+import os
 import re
 
 import harness
@@ -21,12 +22,20 @@ class Peers:
         report = json.loads(self.programs.pair(["iperf3", "-s", "-1", "-p", port], client, port))
         return report["end"]["sum_received"]["bits_per_second"] / 1e9
 
-    def udp_latency(self, size):
-        """Median half round trip in us: sockperf halves, as perftest does. Its messages have at least 14 bytes."""
+    def udp_latency(self, size, spin=False, share_core=False):
+        """Median half round trip in us: sockperf halves, as perftest does. Its messages have at least 14 bytes.
+
+        Left alone the scheduler puts the two now on one core and now on two, and waking a core may take ten times what
+        a change on one takes: so each has a core of its own, as our programs do, unless they share one. (Where there
+        is but one core, they do in any case.)
+        """
         runtime, port = self.programs.stage.folder(), harness.free_port()
-        server = self.programs.start("sockperf", ["sockperf", "server", "-i", "127.0.0.1", "-p", port], runtime)
+        cores = sorted(os.sched_getaffinity(0))
+        common = ["-i", "127.0.0.1", "-p", port, *(["--nonblocked"] if spin else [])]
+        on_first, on_other = ["taskset", "-c", cores[0]], ["taskset", "-c", cores[0 if share_core else -1]]
+        server = self.programs.start("sockperf", [*on_first, "sockperf", "server", *common], runtime)
         self.programs.wait_for(lambda: "Warmup" in server.output() or _udp_is_bound(port), server)
-        words = ["sockperf", "ping-pong", "-i", "127.0.0.1", "-p", port, "-m", max(size, 14), "-t", self.seconds]
+        words = [*on_other, "sockperf", "ping-pong", *common, "-m", max(size, 14), "-t", self.seconds]
         output = self.programs.finish(self.programs.start("sockperf", words, runtime))
         server.kill()
         return float(_found(r"percentile 50\.000 = +([\d.]+)", output))
