@@ -20,6 +20,9 @@ PACKETS = {
 IDLE_QPS = ("busy_among_idle/0", "busy_among_idle/10000")
 
 
+# A tenth of a second each: so short that the machine's speed may change between two that are compared.
+FEWEST_REPEATS = 5
+
 # The programs of the build that measure single packets.
 BENCHMARKS = ("transport_bench", "device_bench")
 
@@ -52,7 +55,8 @@ def _instructions(build, name):
 
 
 def measure_packets(build, repeats):
-    """Rows of the report."""
+    """Rows of the report; medians of `repeats` or more."""
+    repeats = max(repeats, FEWEST_REPEATS)
     packets = _benchmarks(build, "transport_bench", repeats)
     rows = [{**row(title, "ns", packets[name]), "instructions": _instructions(build, name)} for name, title in PACKETS.items()]
     idle = _benchmarks(build, "device_bench", repeats)
