@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <bit>
-#include <cerrno>
 #include <utility>
 
 #include "nic/engine.h"
+#include "nic/errors.h"
 
 namespace urnic::nic {
 
@@ -82,8 +82,7 @@ Result<void, Error> CompletionQueue::resize(std::uint32_t capacity) {
   const std::lock_guard hold(poll_mutex_);
   const std::uint32_t head = head_.load(std::memory_order_relaxed);
   if (tail_ - head > capacity) {
-    return failure(
-        Error{.code = EINVAL, .message = "more completions wait in the queue than would have room"});
+    return failure(invalid("more completions wait in the queue than would have room"));
   }
   // Positions are numbers that never go back, so that everything keeps its own.
   for (std::uint32_t at = head; at != tail_; ++at) {

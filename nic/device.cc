@@ -3,7 +3,6 @@
 #include <pthread.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <chrono>
 #include <cstring>
 #include <new>
@@ -12,6 +11,7 @@
 
 #include "nic/counter_aliases.h"
 #include "nic/engine.h"
+#include "nic/errors.h"
 #include "nic/indirection_table.h"
 
 namespace urnic::nic {
@@ -28,11 +28,8 @@ constexpr Duration kLingerPause = 50us;
 /// How long linger() goes on, in rounds, where the clock does not move by itself.
 constexpr int kMostManualRounds = 1000;
 
-Error invalid(const char* message) {
-  return {.code = EINVAL, .message = message};
-}
 Error no_memory() {
-  return {.code = ENOMEM, .message = "there is no memory for the queue"};
+  return out_of("there is no memory for the queue");
 }
 
 /// Sleeps where a thread may not be cancelled.
@@ -161,7 +158,7 @@ Result<std::unique_ptr<CompletionQueue>, Error> Device::create_cq(std::uint32_t 
   if (auto checked = check_capacity(capacity); !checked) return failure(checked.error());
   if (queue_count_.fetch_add(1) >= DeviceLimits::kMaxCompletionQueues) {
     queue_count_.fetch_sub(1);
-    return failure(Error{.code = ENOMEM, .message = "there are too many completion queues"});
+    return failure(out_of("there are too many completion queues"));
   }
   std::unique_ptr<CompletionQueue> queue;
   try {
@@ -185,7 +182,7 @@ Result<void, Error> Device::resize_cq(CompletionQueue& queue, std::uint32_t capa
 Result<void, Error> Device::destroy_cq(std::unique_ptr<CompletionQueue>& queue) {
   if (auto usable = check_usable(); !usable) return usable;
   if (queue->users.load() > 0) {
-    return failure(Error{.code = EBUSY, .message = "queue pairs still use the completion queue"});
+    return failure(busy("queue pairs still use the completion queue"));
   }
   {
     const Engine::Guard guard(*engine_);
@@ -210,7 +207,7 @@ Result<std::unique_ptr<QueuePair>, Error> Device::create_qp(const QpCreateAttrib
     const Engine::Guard guard(*engine_);
     number = engine_->queue_pairs().allocate();
   }
-  if (!number) return failure(Error{.code = ENOMEM, .message = "there are too many queue pairs"});
+  if (!number) return failure(out_of("there are too many queue pairs"));
   std::unique_ptr<QueuePair> qp;
   try {
     qp = std::make_unique<QueuePair>(*engine_, engine_->memory(), *engine_, engine_->counters(), *number,
@@ -244,13 +241,13 @@ Result<void, Error> Device::check_destroyable(const QueuePair& qp) const {
   if (engine_->is_abandoned()) return success();
   const Engine::Guard guard(*engine_);
   if (engine_->groups().has(qp)) {
-    return failure(Error{.code = EBUSY, .message = "the queue pair is still a member of a multicast group"});
+    return failure(busy("the queue pair is still a member of a multicast group"));
   }
   if (engine_->flows().has(qp.number())) {
-    return failure(Error{.code = EBUSY, .message = "there are still flow rules for the queue pair"});
+    return failure(busy("there are still flow rules for the queue pair"));
   }
   if (qp.users.load() > 0) {
-    return failure(Error{.code = EBUSY, .message = "the work queue is still in an indirection table"});
+    return failure(busy("the work queue is still in an indirection table"));
   }
   return success();
 }

@@ -7,6 +7,8 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "nic/errors.h"
+
 namespace urnic::nic {
 namespace {
 
@@ -32,13 +34,13 @@ Result<std::unique_ptr<DeviceMemory>, Error> DeviceMemoryPool::allocate(std::siz
   }
   if (used_.fetch_add(length) + length > kCapacity) {
     used_.fetch_sub(length);
-    return Error{.code = ENOMEM, .message = "not so much device memory is left"};
+    return out_of("not so much device memory is left");
   }
   const std::size_t alignment = std::max(kLeastAlignment, std::size_t{1} << log_alignment);
   void* const memory = std::aligned_alloc(alignment, (length + alignment - 1) / alignment * alignment);
   if (memory == nullptr) {
     used_.fetch_sub(length);
-    return Error{.code = ENOMEM, .message = "the process has no memory left"};
+    return out_of("the process has no memory left");
   }
   std::memset(memory, 0, length);
   return std::unique_ptr<DeviceMemory>(new DeviceMemory(*this, {static_cast<std::byte*>(memory), length}));

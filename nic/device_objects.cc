@@ -2,30 +2,16 @@
 // groups, flow rules, windows.
 #include <algorithm>
 #include <bit>
-#include <cerrno>
 #include <memory>
 #include <new>
 
 #include "nic/device.h"
 #include "nic/engine.h"
+#include "nic/errors.h"
 
 namespace urnic::nic {
 
 using transport::AddressHandleId;
-
-namespace {
-
-Error invalid(const char* message) {
-  return {.code = EINVAL, .message = message};
-}
-Error out_of(const char* message) {
-  return {.code = ENOMEM, .message = message};
-}
-Error busy(const char* message) {
-  return {.code = EBUSY, .message = message};
-}
-
-}  // namespace
 
 // --- Shared receive queues ---
 
@@ -199,8 +185,7 @@ Result<void, Error> Device::detach_multicast(QueuePair& qp, const transport::wir
 Result<FlowId, Error> Device::create_flow(const QueuePair& qp, const FlowRule& rule) {
   if (auto usable = check_usable(); !usable) return failure(usable.error());
   if (qp.attributes().type == QpType::kUd) {
-    return failure(
-        Error{.code = EOPNOTSUPP, .message = "flow rules for datagram queue pairs are not offered"});
+    return failure(not_offered("flow rules for datagram queue pairs are not offered"));
   }
   if (qp.attributes().type != QpType::kRawPacket && qp.attributes().type != QpType::kRss) {
     return failure(invalid("flow rules are for queue pairs of raw packets"));

@@ -1,12 +1,12 @@
 #include "nic/engine.h"
 
 #include <algorithm>
-#include <cerrno>
 #include <chrono>
 #include <span>
 #include <utility>
 
 #include "nic/completion_queue.h"
+#include "nic/errors.h"
 #include "nic/failure_log.h"
 #include "nic/queue_pair.h"
 #include "nic/shared_receive_queue.h"
@@ -29,7 +29,7 @@ constexpr Duration kFullPortDelay = std::chrono::microseconds(500);
 /// Where frames get lost, one repetition is not enough: a ping-pong with rdma_rxe that loses a fifth of all
 /// frames lost two in a row and the kernel, for which seven retries are no limit, then asked for ever.
 constexpr Duration kRepeatTime = std::chrono::milliseconds(400);
-constexpr Duration kLately = std::chrono::seconds(1);
+constexpr Duration kSentLately = std::chrono::seconds(1);
 /// What a queue pair may take to send its last responses.
 constexpr Duration kLongestFarewell = std::chrono::milliseconds(5);
 /// The same where the clock does not move by itself.
@@ -84,13 +84,12 @@ PathMtu Engine::max_path_mtu() const {
 
 Result<void, Error> Engine::check_address(const AddressVector& address) const {
   if (address.destination.is_unspecified()) {
-    return failure(Error{.code = EINVAL, .message = "an address needs a destination GID"});
+    return failure(invalid("an address needs a destination GID"));
   }
   const auto source = gids_.at(address.source_gid_index);
-  if (!source) return failure(Error{.code = EINVAL, .message = "the source GID index is not in use"});
+  if (!source) return failure(invalid("the source GID index is not in use"));
   if (source->is_ipv4_mapped() != address.destination.is_ipv4_mapped()) {
-    return failure(
-        Error{.code = EINVAL, .message = "source and destination GID are not both IPv4 or both IPv6"});
+    return failure(invalid("source and destination GID are not both IPv4 or both IPv6"));
   }
   return success();
 }
@@ -332,7 +331,7 @@ void Engine::fail_users_of_overrun() {
 // --- Draining ---
 
 bool Engine::has_sent_lately(Time now) const {
-  return transmitter_.last_sent() != Time{} && now - transmitter_.last_sent() < kLately;
+  return transmitter_.last_sent() != Time{} && now - transmitter_.last_sent() < kSentLately;
 }
 
 bool Engine::is_drained(Time now) {

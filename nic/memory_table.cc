@@ -6,6 +6,7 @@
 #include <cerrno>
 
 #include "nic/config.h"
+#include "nic/errors.h"
 
 namespace urnic::nic {
 namespace {
@@ -79,10 +80,10 @@ Result<std::uint32_t, Error> MemoryTable::add(const MemoryRegion& region) {
 Result<MemoryTable::Slot*, Error> MemoryTable::find_unbound(std::uint32_t key) {
   Slot* const slot = find_slot(key);
   if (slot == nullptr || slot->kind != Kind::kRegion) {
-    return Error{.code = EINVAL, .message = "there is no memory region with this key"};
+    return invalid("there is no memory region with this key");
   }
   if (slot->bound_windows > 0) {
-    return Error{.code = EBUSY, .message = "memory windows are bound to the memory region"};
+    return busy("memory windows are bound to the memory region");
   }
   return slot;
 }
@@ -132,7 +133,7 @@ MemoryTable::Slot* MemoryTable::find_window(std::uint32_t key) {
 Result<void, Error> MemoryTable::remove_window(std::uint32_t key) {
   Slot* const window = find_window(key);
   if (window == nullptr) {
-    return failure(Error{.code = EINVAL, .message = "there is no memory window with this key"});
+    return failure(invalid("there is no memory window with this key"));
   }
   unbind(*window);
   free_slot(key);

@@ -41,7 +41,7 @@ constexpr Duration kWatchTick = 1ms;
 /// How often a port without a descriptor is polled: more often while something happened lately.
 constexpr Duration kPollInterval = 500us;
 constexpr Duration kLazyPollInterval = 900us;
-constexpr Duration kLately = 20ms;
+constexpr Duration kWorkedLately = 20ms;
 /// How long we trust a port's descriptor to wake us. A peer that dies between writing a frame and telling us,
 /// or that meets a port which it has not seen armed yet, costs this much and not a timeout of the transport.
 constexpr Duration kBusyNap = 1ms;
@@ -225,7 +225,7 @@ bool ProgressThread::prepare_to_sleep() {
     return false;
   }
   port_fd_ = port.wake_fd();
-  const bool is_busy = now - last_work_ < kLately;
+  const bool is_busy = now - last_work_ < kWorkedLately;
   const Duration look_again_after =
       port_fd_ < 0 ? (is_busy ? kPollInterval : kLazyPollInterval) : (is_busy ? kBusyNap : kLongNap);
   sleep_until_ = std::min(deadline, now + look_again_after);

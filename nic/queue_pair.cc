@@ -1,9 +1,9 @@
 #include "nic/queue_pair.h"
 
-#include <cerrno>
 #include <cstring>
 
 #include "nic/engine.h"
+#include "nic/errors.h"
 #include "nic/indirection_table.h"
 #include "nic/multicast_groups.h"
 #include "nic/qp_watch.h"
@@ -36,10 +36,6 @@ transport::ReceiveQueue::Limits receive_limits(const QpCapabilities& wanted) {
 
 transport::QueueMemory* memory_of(const QpCreateAttributes& attributes) {
   return attributes.pd != nullptr ? attributes.pd->memory : nullptr;
-}
-
-Error invalid(const char* message) {
-  return {.code = EINVAL, .message = message};
 }
 
 std::unique_ptr<transport::Endpoint> make_endpoint(QpType type,
@@ -281,7 +277,7 @@ bool QueuePair::note_state() {
 Result<void, Error> QueuePair::modify(const QpAttributes& attributes) {
   if (engine_.is_abandoned()) return failure(abandoned_error());
   if (attributes_.type == QpType::kRss) {
-    return failure(Error{.code = EOPNOTSUPP, .message = "a queue pair for RSS has no states"});
+    return failure(not_offered("a queue pair for RSS has no states"));
   }
   if (auto checked = check_ranges(attributes); !checked) return checked;
   // What was executed for the peer is said before it is forgotten.

@@ -172,7 +172,7 @@ const Transition* find_transition(QpType type, QpState from, QpState to) {
 }
 
 template <typename... Arguments>
-auto invalid(fmt::format_string<Arguments...> format, Arguments&&... arguments) {
+auto refused(fmt::format_string<Arguments...> format, Arguments&&... arguments) {
   return failure(
       Error{.code = EINVAL, .message = fmt::format(format, std::forward<Arguments>(arguments)...)});
 }
@@ -200,14 +200,14 @@ Attributes present_in(const QpAttributes& attributes) {
 Result<void, Error> check_transition(QpType type, QpState from, QpState to, Attributes given) {
   const Transition* const transition = find_transition(type, from, to);
   if (transition == nullptr) {
-    return invalid("a queue pair cannot go from {} to {}", to_string(from), to_string(to));
+    return refused("a queue pair cannot go from {} to {}", to_string(from), to_string(to));
   }
   if (const Attributes missing = transition->required - given; missing != kNone) {
-    return invalid("{} to {} needs: {}", to_string(from), to_string(to), to_string(missing));
+    return refused("{} to {} needs: {}", to_string(from), to_string(to), to_string(missing));
   }
   const Attributes excess = given - (transition->required | transition->optional);
   if (excess != kNone) {
-    return invalid("{} to {} does not allow: {}", to_string(from), to_string(to), to_string(excess));
+    return refused("{} to {} does not allow: {}", to_string(from), to_string(to), to_string(excess));
   }
   return success();
 }
@@ -218,21 +218,21 @@ Result<void, Error> check_ranges(const QpAttributes& attributes) {
   constexpr unsigned kMaxRetries = 7;
   const auto is_above = [](const auto& attribute, unsigned limit) { return attribute && *attribute > limit; };
 
-  if (is_above(attributes.pkey_index, 0)) return invalid("the P_Key table has one entry, index 0");
-  if (attributes.port && *attributes.port != 1) return invalid("the device has one port, number 1");
+  if (is_above(attributes.pkey_index, 0)) return refused("the P_Key table has one entry, index 0");
+  if (attributes.port && *attributes.port != 1) return refused("the device has one port, number 1");
   if (attributes.destination_qp && to_integer(*attributes.destination_qp) > kMaxQpNumber) {
-    return invalid("a destination QPN has 24 bits");
+    return refused("a destination QPN has 24 bits");
   }
   if (is_above(attributes.max_responder_resources, DeviceLimits::kMaxReadsInFlight)) {
-    return invalid("max_dest_rd_atomic is at most {}", +DeviceLimits::kMaxReadsInFlight);
+    return refused("max_dest_rd_atomic is at most {}", +DeviceLimits::kMaxReadsInFlight);
   }
   if (is_above(attributes.max_reads_in_flight, DeviceLimits::kMaxReadsInFlight)) {
-    return invalid("max_rd_atomic is at most {}", +DeviceLimits::kMaxReadsInFlight);
+    return refused("max_rd_atomic is at most {}", +DeviceLimits::kMaxReadsInFlight);
   }
-  if (is_above(attributes.min_rnr_timer, kMaxTimerCode)) return invalid("min_rnr_timer is at most 31");
-  if (is_above(attributes.ack_timeout, kMaxTimerCode)) return invalid("timeout is at most 31");
-  if (is_above(attributes.retry_count, kMaxRetries)) return invalid("retry_cnt is at most 7");
-  if (is_above(attributes.rnr_retry, kMaxRetries)) return invalid("rnr_retry is at most 7");
+  if (is_above(attributes.min_rnr_timer, kMaxTimerCode)) return refused("min_rnr_timer is at most 31");
+  if (is_above(attributes.ack_timeout, kMaxTimerCode)) return refused("timeout is at most 31");
+  if (is_above(attributes.retry_count, kMaxRetries)) return refused("retry_cnt is at most 7");
+  if (is_above(attributes.rnr_retry, kMaxRetries)) return refused("rnr_retry is at most 7");
   return success();
 }
 

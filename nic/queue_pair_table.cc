@@ -10,8 +10,7 @@ using transport::to_integer;
 
 namespace {
 
-constexpr std::uint32_t kMask = 0xffffff;
-constexpr std::uint32_t kMulticastQp = 0xffffff;
+constexpr std::uint32_t kNumberMask = 0xffffff;
 static_assert((QueuePairTable::kSlots & (QueuePairTable::kSlots - 1)) == 0, "the slot is the low bits");
 
 /// Other parts of a device draw from the same seed; this keeps their numbers from being related.
@@ -20,15 +19,15 @@ constexpr std::uint64_t kStream = 0x51504e;
 }  // namespace
 
 QueuePairTable::QueuePairTable(std::uint64_t seed)
-    : slots_(kSlots), next_(static_cast<std::uint32_t>(std::mt19937_64(seed ^ kStream)()) & kMask) {}
+    : slots_(kSlots), next_(static_cast<std::uint32_t>(std::mt19937_64(seed ^ kStream)()) & kNumberMask) {}
 
 std::optional<QpNumber> QueuePairTable::allocate() {
   if (taken_ == kSlots) return std::nullopt;
   // A slot is free, so one of the next numbers has it; only three numbers are excluded.
   while (true) {
     const std::uint32_t candidate = next_;
-    next_ = (next_ + 1) & kMask;
-    if (candidate < 2 || candidate == kMulticastQp) continue;
+    next_ = (next_ + 1) & kNumberMask;
+    if (candidate < 2 || candidate == to_integer(kMulticastQp)) continue;
     Slot& slot = slots_[candidate % kSlots];
     if (slot.number != QpNumber{}) continue;
     slot.number = QpNumber{candidate};

@@ -12,6 +12,9 @@ namespace urnic::nic {
 
 class QueuePair;
 
+/// Receivers of a group (fact 43).
+inline constexpr transport::QpNumber kMulticastQp{0xffffff};
+
 /// Numbers are handed out one after the other through all 24 bits, from a random place on (a restarted
 /// program must not look like its stale self), so that a freed one comes back only after millions of others.
 /// Their low bits are the slot in the table; a number whose slot is taken is passed over. All calls under the

@@ -39,9 +39,6 @@ bool is_congestion_marked(const Frame& frame) {
   return (traffic_class & 3u) == 3u;
 }
 
-/// Receivers of a group (fact 43).
-constexpr QpNumber kMulticastQp{0xffffff};
-
 }  // namespace
 
 void Receiver::on_frame(std::span<const std::byte> bytes, Time now) {

@@ -4,6 +4,7 @@
 
 #include "nic/device.h"
 #include "nic/engine.h"
+#include "nic/errors.h"
 #include "nic/guarded_copy.h"
 #include "nic/page_probe.h"
 
@@ -12,10 +13,6 @@ namespace urnic::nic {
 using transport::Access;
 
 namespace {
-
-Error invalid(const char* message) {
-  return {.code = EINVAL, .message = message};
-}
 
 /// Rights that go together, a range that does not wrap, and memory that is there unless it may come and go.
 Result<void, Error> check_region(const MemoryRegion& region) {

@@ -1,22 +1,14 @@
 #include "nic/shared_receive_queue.h"
 
-#include <cerrno>
 #include <new>
 
 #include "nic/engine.h"
+#include "nic/errors.h"
 
 namespace urnic::nic {
 
 using transport::ReceiveRequest;
 using transport::Sge;
-
-namespace {
-
-Error invalid(const char* message) {
-  return {.code = EINVAL, .message = message};
-}
-
-}  // namespace
 
 SharedReceiveQueue::SharedReceiveQueue(Engine& engine, std::uint32_t number,
                                        const SrqCreateAttributes& attributes)
@@ -59,7 +51,7 @@ Result<void, Error> SharedReceiveQueue::modify(const Changes& changes) {
                                     attributes_.pd->memory);
     return apply(changes, &resized);
   } catch (const std::bad_alloc&) {
-    return failure(Error{.code = ENOMEM, .message = "there is no memory for the shared receive queue"});
+    return failure(out_of("there is no memory for the shared receive queue"));
   }
 }
 

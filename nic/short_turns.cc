@@ -8,8 +8,8 @@
 namespace urnic::nic {
 
 void ask_for_short_turns() {
-  struct Attributes {  // struct sched_attr, which the C library does not have
-    std::uint32_t size = sizeof(Attributes);
+  struct SchedulingAttributes {  // struct sched_attr, which the C library does not have
+    std::uint32_t size = sizeof(SchedulingAttributes);
     std::uint32_t policy = 0;  // SCHED_OTHER
     std::uint64_t flags = 0;
     std::int32_t nice = 0;

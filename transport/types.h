@@ -7,6 +7,7 @@
 namespace urnic::transport {
 
 enum class QpNumber : std::uint32_t {};  ///< 24 bits
+inline constexpr std::uint32_t kMaxQpNumber = 0xffffff;
 enum class Lkey : std::uint32_t {};
 enum class Rkey : std::uint32_t {};
 enum class PdId : std::uint32_t {};  ///< identifies a protection domain within one device

@@ -10,7 +10,7 @@
 namespace urnic::verbs_api {
 namespace {
 
-int errno_of(const Error& error) {
+int code_of(const Error& error) {
   return error.code != 0 ? error.code : EIO;
 }
 
@@ -36,14 +36,14 @@ int refuse(int code) {
 
 int report(const Error& error) {
   write_line(error.message);
-  return errno_of(error);
+  return code_of(error);
 }
 
 int explain(std::string_view verb, const Error& error) {
   if (ProcessDevice::instance().is_verbose()) {
     write_line(std::string(verb) + ": " + error.message);
   }
-  return errno_of(error);
+  return code_of(error);
 }
 
 }  // namespace urnic::verbs_api

@@ -2,13 +2,13 @@
 
 #include <endian.h>
 
-#include <cerrno>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <limits>
 #include <optional>
 
+#include "nic/errors.h"
 #include "transport/types.h"
 #include "verbs_api/untrusted_enum.h"
 
@@ -16,16 +16,11 @@ namespace urnic::verbs_api {
 namespace {
 
 using nic::FlowKind;
+using nic::invalid;
 using nic::Masked;
+using nic::not_offered;
 
 using Fault = std::optional<Error>;
-
-Error invalid(const char* message) {
-  return {.code = EINVAL, .message = message};
-}
-Error not_offered(const char* message) {
-  return {.code = EOPNOTSUPP, .message = message};
-}
 
 // --- Fields: a value and a mask in the order of the network ---
 

@@ -25,7 +25,7 @@ constexpr std::uint8_t kWidth4x = 2;
 constexpr std::uint8_t kSpeed10Gbps = 4;
 constexpr std::uint8_t kPhysicalStateLinkUp = 5;
 
-ibv_port_attr attributes_of(const nic::Device& nic) {
+ibv_port_attr port_attributes(const nic::Device& nic) {
   ibv_port_attr attributes{};
   attributes.state = IBV_PORT_ACTIVE;  // a NIC without a peer is still a NIC
   attributes.max_mtu = to_ibv_mtu(nic.max_path_mtu());
@@ -54,7 +54,7 @@ int query_port(ibv_context* context, std::uint8_t port, ibv_port_attr* attribute
   if (port != kPort) {
     return EINVAL;
   }
-  const ibv_port_attr ours = attributes_of(owner.nic());
+  const ibv_port_attr ours = port_attributes(owner.nic());
   // The caller's struct may be an older or a newer one.
   std::memset(attributes, 0, size);
   std::memcpy(attributes, &ours, std::min(size, sizeof(ours)));

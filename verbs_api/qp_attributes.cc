@@ -16,8 +16,6 @@ using transport::Psn;
 using transport::QpNumber;
 using transport::QpState;
 
-constexpr std::uint32_t kMaxQpNumber = 0xffffff;
-
 std::optional<QpState> to_state(const ibv_qp_state& state) {
   switch (number_in(state)) {
     case IBV_QPS_RESET:
@@ -66,11 +64,11 @@ constexpr int kOffered = IBV_QP_STATE | IBV_QP_CUR_STATE | IBV_QP_ACCESS_FLAGS |
                          IBV_QP_RNR_RETRY | IBV_QP_RQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER |
                          IBV_QP_SQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_PATH_MIG_STATE | IBV_QP_DEST_QPN |
                          IBV_QP_QKEY | IBV_QP_EN_SQD_ASYNC_NOTIFY;
-constexpr int kKnown = kOffered | IBV_QP_ALT_PATH | IBV_QP_CAP | IBV_QP_RATE_LIMIT;
+constexpr int kKnownAttributes = kOffered | IBV_QP_ALT_PATH | IBV_QP_CAP | IBV_QP_RATE_LIMIT;
 
 /// Says no to a mask or a value, with the reason.
 std::optional<Error> find_fault(const ibv_qp_attr& attributes, int mask) {
-  if ((mask & ~kKnown) != 0) {
+  if ((mask & ~kKnownAttributes) != 0) {
     return Error{.code = EINVAL, .message = "the mask selects an attribute that nobody knows"};
   }
   if ((mask & ~kOffered) != 0) {
@@ -88,7 +86,7 @@ std::optional<Error> find_fault(const ibv_qp_attr& attributes, int mask) {
   if ((mask & IBV_QP_PATH_MTU) != 0 && !to_path_mtu(number_in(attributes.path_mtu))) {
     return Error{.code = EINVAL, .message = "path_mtu is not one of the five"};
   }
-  if ((mask & IBV_QP_DEST_QPN) != 0 && attributes.dest_qp_num > kMaxQpNumber) {
+  if ((mask & IBV_QP_DEST_QPN) != 0 && attributes.dest_qp_num > transport::kMaxQpNumber) {
     return Error{.code = EINVAL, .message = "dest_qp_num has more than 24 bits"};
   }
   if ((mask & IBV_QP_AV) != 0 && !to_address_vector(attributes.ah_attr)) {

@@ -1,8 +1,8 @@
 #include "verbs_api/rss_attributes.h"
 
-#include <cerrno>
 #include <cstring>
 
+#include "nic/errors.h"
 #include "verbs_api/rwq_ind_table.h"
 #include "verbs_api/untrusted_enum.h"
 
@@ -10,6 +10,8 @@ namespace urnic::verbs_api {
 namespace {
 
 using nic::HashFields;
+using nic::invalid;
+using nic::not_offered;
 using transport::to_integer;
 
 static_assert(to_integer(HashFields::kSourceIpv4) == IBV_RX_HASH_SRC_IPV4);
@@ -20,13 +22,6 @@ static_assert(to_integer(HashFields::kSourceTcpPort) == IBV_RX_HASH_SRC_PORT_TCP
 static_assert(to_integer(HashFields::kDestinationTcpPort) == IBV_RX_HASH_DST_PORT_TCP);
 static_assert(to_integer(HashFields::kSourceUdpPort) == IBV_RX_HASH_SRC_PORT_UDP);
 static_assert(to_integer(HashFields::kDestinationUdpPort) == IBV_RX_HASH_DST_PORT_UDP);
-
-Error invalid(const char* message) {
-  return {.code = EINVAL, .message = message};
-}
-Error not_offered(const char* message) {
-  return {.code = EOPNOTSUPP, .message = message};
-}
 
 }  // namespace
 

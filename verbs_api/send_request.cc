@@ -19,7 +19,6 @@ using transport::Sge;
 
 namespace {
 
-constexpr std::uint32_t kMaxQpNumber = 0xffffff;
 constexpr std::uint32_t kMaxSrqNumber = 0xffffff;
 
 Result<SendOperation, int> operation_of(const ibv_wr_opcode& opcode) {
@@ -58,7 +57,7 @@ Result<SendOperation, int> operation_of(const ibv_wr_opcode& opcode) {
 
 Result<Destination, int> to_destination(const ibv_qp& qp, ibv_ah* ah, std::uint32_t remote_qpn,
                                         std::uint32_t remote_qkey) {
-  if (ah == nullptr || !is_same_domain(ah->pd, qp.pd) || remote_qpn > kMaxQpNumber) {
+  if (ah == nullptr || !is_same_domain(ah->pd, qp.pd) || remote_qpn > transport::kMaxQpNumber) {
     return EINVAL;
   }
   const auto id = Ah::of(ah).id();

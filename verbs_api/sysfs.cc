@@ -28,14 +28,14 @@ int give(std::string_view text, char* to, std::size_t size) {
 }
 
 int read_from_file_system(const std::string& path, char* to, std::size_t size) {
-  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (fd < 0) {
     return -1;
   }
   std::string text(size + 1, '\0');  // one more, for the line feed that give() removes
-  const ssize_t length = read(fd, text.data(), text.size());
+  const ssize_t length = ::read(fd, text.data(), text.size());
   const int error = errno;
-  close(fd);
+  ::close(fd);
   if (length < 0) {
     errno = error;
     return -1;

@@ -41,6 +41,9 @@ class Medium {
   std::unique_ptr<EthDevice> device_;
 };
 
+/// What a frame has besides the bytes that a link's MTU counts.
+inline constexpr std::size_t kEthernetHeaderBytes = 14;
+
 /// Frames are received and sent in bursts. Sent frames wait in a short queue for flush(); what the device
 /// does not take stays there, and so reserve() comes up empty while the queue is full: back pressure. But
 /// without a peer frames are dropped, and a peer that takes nothing for 100 ms costs the whole queue, and

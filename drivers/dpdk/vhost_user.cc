@@ -19,7 +19,6 @@ namespace urnic::drivers {
 
 namespace {
 
-constexpr std::size_t kEthernetHeaderBytes = 14;
 // The driver wants room for a VLAN tag and its own header on top of the MTU.
 constexpr std::uint32_t kDriverHeaderBytes = 32;
 // What the port itself may hold: received, received early, spare, queued.

@@ -18,8 +18,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr auto kPatience = std::chrono::seconds(10);
-constexpr auto kRetryPause = std::chrono::milliseconds(10);
+constexpr auto kJoinPatience = std::chrono::seconds(10);
+constexpr auto kJoinPause = std::chrono::milliseconds(10);
 
 /// One of the switches of a fabric, which is started when it is not there.
 struct WantedSwitch {
@@ -31,7 +31,7 @@ struct WantedSwitch {
 Result<std::string, Error> ask(const nic::FabricFolder& folder, const WantedSwitch& wanted,
                                std::string_view request) {
   const nic::SwitchFiles files = folder.files_of_switch(wanted.number);
-  const auto give_up = Clock::now() + kPatience;
+  const auto give_up = Clock::now() + kJoinPatience;
   auto answer = ask_switch(files, request);
   // A switch may be about to end, or another program may start one at this moment.
   while (!answer && answer.error().code == ENOENT) {
@@ -39,7 +39,7 @@ Result<std::string, Error> ask(const nic::FabricFolder& folder, const WantedSwit
     if (!started) return started.error();
     answer = ask_switch(files, request);
     if (answer || answer.error().code != ENOENT || Clock::now() > give_up) break;
-    std::this_thread::sleep_for(kRetryPause);
+    std::this_thread::sleep_for(kJoinPause);
   }
   if (!answer) {
     return Error{.code = answer.error().code,

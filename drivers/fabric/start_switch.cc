@@ -20,7 +20,7 @@
 namespace urnic::drivers {
 namespace {
 
-constexpr auto kPatience = std::chrono::seconds(10);
+constexpr auto kStartPatience = std::chrono::seconds(10);
 // The descriptor on which the switch says that it is ready, in its own numbering.
 constexpr int kReadyFd = 3;
 
@@ -92,8 +92,8 @@ std::string hear(int fd) {
   std::string said;
   std::array<char, 256> buffer;
   pollfd readable{.fd = fd, .events = POLLIN, .revents = 0};
-  constexpr int kPatienceMs = static_cast<int>(std::chrono::milliseconds(kPatience).count());
-  while (poll(&readable, 1, kPatienceMs) > 0) {
+  constexpr int kStartPatienceMs = static_cast<int>(std::chrono::milliseconds(kStartPatience).count());
+  while (poll(&readable, 1, kStartPatienceMs) > 0) {
     const ssize_t bytes = read(fd, buffer.data(), buffer.size());
     if (bytes <= 0) break;
     said.append(buffer.data(), static_cast<std::size_t>(bytes));

@@ -16,8 +16,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr auto kPatience = std::chrono::seconds(2);
-constexpr auto kRetryPause = std::chrono::milliseconds(10);
+constexpr auto kLockPatience = std::chrono::seconds(2);
+constexpr auto kLockPause = std::chrono::milliseconds(10);
 
 Error served_already(const nic::SwitchFiles& files, std::string_view name) {
   const auto other = nic::running_switch(files);
@@ -45,11 +45,11 @@ Result<nic::LockFile, Error> take_switch_lock(const nic::SwitchFiles& files, std
                                               std::uint16_t link_mtu, SwitchStart start) {
   auto lock = nic::LockFile::open(files.lock, nic::LockFile::Missing::kCreate);
   if (!lock) return lock.error();
-  const auto give_up = Clock::now() + kPatience;
+  const auto give_up = Clock::now() + kLockPatience;
   while (!lock.value().try_lock()) {
     const bool has_enough = start == SwitchStart::kOnDemand && takes_requests(files);
     if (has_enough || Clock::now() > give_up) return served_already(files, name);
-    std::this_thread::sleep_for(kRetryPause);
+    std::this_thread::sleep_for(kLockPause);
   }
   if (const auto written = introduce(lock.value(), link_mtu); !written) return written.error();
   return lock;

@@ -14,13 +14,13 @@ using transport::SendOperation;
 
 constexpr std::array<std::uint32_t, 16> kLengths = {0,    1,    8,    40,   41,   100,  1023,  1024,
                                                     1025, 2048, 3000, 4096, 4097, 8192, 16384, 16385};
-constexpr std::array<Duration, 8> kDurations = {0ns, 1us, 100us, 1ms, 5ms, 50ms, 1s, 10s};
-constexpr std::size_t kOperations = 12;
+constexpr std::array<Duration, 8> kPauses = {0ns, 1us, 100us, 1ms, 5ms, 50ms, 1s, 10s};
+constexpr std::size_t kOperationCount = 12;
 constexpr std::size_t kStates = 7;
 
 /// First argument: operation, then inline, unsignaled, fence and solicited. Second: length, then the target.
 DeviceRig::Posting posting_of(std::uint8_t first, std::uint8_t second) {
-  return {.operation = static_cast<SendOperation>((first & 15u) % kOperations),
+  return {.operation = static_cast<SendOperation>((first & 15u) % kOperationCount),
           .length = kLengths[second & 15u],
           .is_inline = (first & 0x10u) != 0,
           .is_signaled = (first & 0x20u) == 0,
@@ -62,7 +62,7 @@ void make_call(Call::Kind kind, std::uint8_t which, std::uint8_t first, std::uin
     case Call::Kind::kLeaveGroup:
       return rig.leave_group(qp);
     case Call::Kind::kPass:
-      return rig.pass(kDurations[first % kDurations.size()]);
+      return rig.pass(kPauses[first % kPauses.size()]);
     case Call::Kind::kPortRoom:
       rig.wire().room = first < 8 ? first : ~std::size_t{0};
       return;

@@ -19,10 +19,6 @@ using Places = std::vector<Place>;
 
 constexpr std::uint64_t kDefaultReceiveBytes = 4096;
 
-std::uint32_t u32(std::uint64_t number) {
-  return static_cast<std::uint32_t>(number);
-}
-
 std::optional<Trouble> receive(Stage& stage, const Statement& statement) {
   std::optional<std::uint64_t> number;
   if (statement.has("srq")) number = statement.number("srq");

@@ -11,10 +11,6 @@ using transport::Psn;
 
 using Places = std::vector<Place>;
 
-std::uint32_t u32(std::uint64_t number) {
-  return static_cast<std::uint32_t>(number);
-}
-
 /// va and rkey of a place that the peer reaches for.
 std::optional<Trouble> aim(Stage& stage, const Places& places, PacketFields& packet) {
   if (places.size() != 1) return script_error("a request goes to one place");

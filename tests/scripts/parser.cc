@@ -63,7 +63,7 @@ class Parser {
   WireService service_ = WireService::kRc;
 };
 
-WireService service_named(const Word& name) {
+WireService wires_service(const Word& name) {
   if (name == "uc") return WireService::kUc;
   if (name == "ud") return WireService::kUd;
   return name == "xrc" ? WireService::kXrc : WireService::kRc;
@@ -157,7 +157,7 @@ std::optional<std::string> Parser::check_whole(const VerbRule& rule) {
       return fmt::format("'{}' needs {}=...", rule.word, field.name);
     }
   }
-  if (rule.verb == Verb::kService) service_ = service_named(statement_.subject_as<Word>());
+  if (rule.verb == Verb::kService) service_ = wires_service(statement_.subject_as<Word>());
   if (rule.subject.form == Form::kPlaces && statement_.subject_as<std::vector<Place>>().size() != 1) {
     return fmt::format("'{}' is about one place", rule.word);
   }

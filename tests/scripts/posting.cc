@@ -18,10 +18,6 @@ using transport::wire::Service;
 
 using Places = std::vector<Place>;
 
-std::uint32_t u32(std::uint64_t number) {
-  return static_cast<std::uint32_t>(number);
-}
-
 SendOperation operation_of(const Statement& statement) {
   const Word& name = statement.subject_as<Word>();
   if (name == "send" && statement.has("inv")) return SendOperation::kSendWithInvalidate;

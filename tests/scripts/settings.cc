@@ -17,7 +17,7 @@ using transport::wire::Service;
 
 constexpr std::size_t kMostObjects = 16;
 
-Service service_named(const Word& name) {
+Service transports_service(const Word& name) {
   if (name == "uc") return Service::kUc;
   if (name == "ud") return Service::kUd;
   return name == "xrc" ? Service::kXrc : Service::kRc;
@@ -80,7 +80,7 @@ std::optional<Trouble> add_xrc_queue(Settings& settings, const Statement& statem
 std::optional<Trouble> apply_setting(Settings& settings, const Statement& statement) {
   switch (statement.verb) {
     case Verb::kService:
-      settings.config.service = service_named(statement.subject_as<Word>());
+      settings.config.service = transports_service(statement.subject_as<Word>());
       settings.is_xrc_target = statement.get_or<Word>("role", "target") == "target";
       return std::nullopt;
     case Verb::kSet:

@@ -1,6 +1,7 @@
 // What each kind of statement does.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 
@@ -19,6 +20,11 @@ struct Trouble {
 /// For `return script_error(...)`.
 inline Trouble script_error(std::string message) {
   return {std::move(message), true};
+}
+
+/// The numbers of scripts have 64 bits, those of the transport mostly 32.
+inline std::uint32_t u32(std::uint64_t number) {
+  return static_cast<std::uint32_t>(number);
 }
 
 /// Takes a statement with is_setting().

@@ -13,7 +13,7 @@ using transport::SendOperation;
 
 constexpr std::uint32_t kMaxInlineBytes = 256;
 
-constexpr std::uint32_t kAtomicBytes = 8;
+constexpr std::uint32_t kCellBytes = 8;
 constexpr std::uint32_t kCells = 4;
 
 /// The right that the responder's queue pair must grant; none for SEND and what the NIC does alone.
@@ -38,7 +38,7 @@ class Planner {
     plans_.cells.resize(options.hosts);
     for (std::uint32_t host = 0; host < options.hosts; ++host) {
       for (std::uint32_t i = 0; i < kCells; ++i) {
-        plans_.cells[host].push_back(memory_.allocate_aligned(host_id(host), Region::kAtomic, kAtomicBytes));
+        plans_.cells[host].push_back(memory_.allocate_aligned(host_id(host), Region::kAtomic, kCellBytes));
       }
     }
   }
@@ -136,7 +136,7 @@ void Planner::draw_remote(Plan& plan, Operation& operation, bool may_chain) {
     const auto& cells = plans_.cells[index(responder_)];
     operation.remote = cells[random_.below(cells.size())];
   } else if (operation.kind == SendOperation::kAtomicWrite) {
-    operation.remote = memory_.allocate_aligned(responder_, Region::kAtomic, kAtomicBytes);
+    operation.remote = memory_.allocate_aligned(responder_, Region::kAtomic, kCellBytes);
   } else if (operation.kind == SendOperation::kFlush) {
     draw_flush(operation);
   } else if (may_chain && continue_chain(plan, operation)) {
@@ -190,7 +190,7 @@ Operation Planner::draw_operation(bool violator, bool is_last) {
   // The last one tells that all others are done; it must not be left out.
   if (is_last && operation.is_local()) operation.kind = SendOperation::kSend;
   operation.length = draw_length();
-  if (is_aligned(operation)) operation.length = kAtomicBytes;
+  if (is_aligned(operation)) operation.length = kCellBytes;
   if (operation.is_local() || operation.kind == SendOperation::kFlush) operation.length = 0;
   operation.signaled = random_.chance(options_.signaled);
   operation.solicited = operation.consumes_receive() && random_.chance(0.3);
@@ -226,12 +226,12 @@ void Planner::draw_violation(Operation& operation) {
   if (operation.violation == kNoRemoteRight) {
     draw_place_without_right(operation);
   } else if (operation.violation == kMisaligned) {
-    operation.remote = memory_.allocate_aligned(responder_, Region::kAtomic, 2 * kAtomicBytes);
+    operation.remote = memory_.allocate_aligned(responder_, Region::kAtomic, 2 * kCellBytes);
     operation.remote.offset += static_cast<std::uint32_t>(random_.between(1, 7));
-    operation.remote.length = kAtomicBytes;
+    operation.remote.length = kCellBytes;
   } else if (operation.violation == kBeforeStart) {
     if (is_read_or_write) operation.length = operation.remote.length = std::min(operation.length, 4096u);
-    operation.remote.offset = is_aligned(operation) ? 0u - kAtomicBytes : 0u - 1u;
+    operation.remote.offset = is_aligned(operation) ? 0u - kCellBytes : 0u - 1u;
   }
   // kBeyondEnd: the end is known when all plans are drawn; see remote_range() of EndpointDriver.
 }
@@ -261,7 +261,7 @@ Violation Planner::pick_violation(const Operation& operation) {
 
 void Planner::draw_place_without_right(Operation& operation) {
   if (is_aligned(operation)) {
-    operation.remote = memory_.allocate_aligned(responder_, Region::kReadable, kAtomicBytes);
+    operation.remote = memory_.allocate_aligned(responder_, Region::kReadable, kCellBytes);
   } else if (operation.kind == SendOperation::kFlush) {
     operation.remote = memory_.allocate(responder_, Region::kReadable, operation.remote.length);
   } else {

@@ -12,8 +12,8 @@ using ::testing::Eq;
 using ::testing::HasSubstr;
 using ::testing::Optional;
 
-constexpr std::uint32_t kMtu = 256;
-constexpr std::array<std::byte, 2 * kMtu> kPayload{};
+constexpr std::uint32_t kFlowMtu = 256;
+constexpr std::array<std::byte, 2 * kFlowMtu> kTwoPayloads{};
 
 WireView packet(std::uint32_t psn, bool first, bool last, std::size_t size) {
   return {.psn = psn,
@@ -21,17 +21,17 @@ WireView packet(std::uint32_t psn, bool first, bool last, std::size_t size) {
           .is_first = first,
           .is_last = last,
           .source_qp = 7,
-          .payload = std::span(kPayload).first(size)};
+          .payload = std::span(kTwoPayloads).first(size)};
 }
 
 class UnreliableFlowTest : public ::testing::Test {
  protected:
-  UnreliableFlow connection_{{.mtu_bytes = kMtu, .first_psn = 0xffffff, .qp_number = 7}};
-  UnreliableFlow datagrams_{{.is_datagram = true, .mtu_bytes = kMtu, .first_psn = 5, .qp_number = 7}};
+  UnreliableFlow connection_{{.mtu_bytes = kFlowMtu, .first_psn = 0xffffff, .qp_number = 7}};
+  UnreliableFlow datagrams_{{.is_datagram = true, .mtu_bytes = kFlowMtu, .first_psn = 5, .qp_number = 7}};
 };
 
 TEST_F(UnreliableFlowTest, AcceptsAMessageAcrossTheWrapOfPsns) {
-  EXPECT_THAT(connection_.on_sent(packet(0xffffff, true, false, kMtu)), Eq(std::nullopt));
+  EXPECT_THAT(connection_.on_sent(packet(0xffffff, true, false, kFlowMtu)), Eq(std::nullopt));
   EXPECT_THAT(connection_.on_sent(packet(0, false, true, 1)), Eq(std::nullopt));
   EXPECT_THAT(connection_.on_sent(packet(1, true, true, 0)), Eq(std::nullopt));
 }
@@ -41,20 +41,22 @@ TEST_F(UnreliableFlowTest, ComplainsAboutAPsnThatIsNotTheNext) {
 }
 
 TEST_F(UnreliableFlowTest, ComplainsAboutAMessageInsideAnother) {
-  EXPECT_THAT(connection_.on_sent(packet(0xffffff, true, false, kMtu)), Eq(std::nullopt));
+  EXPECT_THAT(connection_.on_sent(packet(0xffffff, true, false, kFlowMtu)), Eq(std::nullopt));
   EXPECT_THAT(connection_.on_sent(packet(0, true, true, 1)), Optional(HasSubstr("outside its message")));
 }
 
 TEST_F(UnreliableFlowTest, ComplainsAboutAFirstPacketThatIsNotFull) {
-  EXPECT_THAT(connection_.on_sent(packet(0xffffff, true, false, kMtu - 1)), Optional(HasSubstr("not full")));
+  EXPECT_THAT(connection_.on_sent(packet(0xffffff, true, false, kFlowMtu - 1)),
+              Optional(HasSubstr("not full")));
 }
 
 TEST_F(UnreliableFlowTest, ComplainsAboutADatagramLongerThanTheMtu) {
-  EXPECT_THAT(datagrams_.on_sent(packet(5, true, true, kMtu + 1)), Optional(HasSubstr("more than the MTU")));
+  EXPECT_THAT(datagrams_.on_sent(packet(5, true, true, kFlowMtu + 1)),
+              Optional(HasSubstr("more than the MTU")));
 }
 
 TEST_F(UnreliableFlowTest, ComplainsAboutAMessageThatIsBegunInSqd) {
-  EXPECT_THAT(connection_.on_sent(packet(0xffffff, true, false, kMtu)), Eq(std::nullopt));
+  EXPECT_THAT(connection_.on_sent(packet(0xffffff, true, false, kFlowMtu)), Eq(std::nullopt));
   connection_.on_draining(true);
   EXPECT_TRUE(connection_.is_inside_message());
   EXPECT_THAT(connection_.on_sent(packet(0, false, true, 1)), Eq(std::nullopt));

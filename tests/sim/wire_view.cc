@@ -29,7 +29,7 @@ unsigned byte_at(std::span<const std::byte> bytes, std::size_t at) {
 bool is_ipv6(std::span<const std::byte> frame) {
   return number(frame, 12, 2) == 0x86dd;
 }
-std::size_t ip_bytes(std::span<const std::byte> frame) {
+std::size_t ip_header_bytes(std::span<const std::byte> frame) {
   return is_ipv6(frame) ? 40 : 20;
 }
 
@@ -159,7 +159,7 @@ bool ipv4_checksum_is_right(std::span<const std::byte> frame) {
 
 /// What is wrong with Ethernet, IP and UDP; empty when nothing is. Facts 4, 6, 10.
 std::string check_encapsulation(std::span<const std::byte> frame) {
-  const std::size_t ip = ip_bytes(frame);
+  const std::size_t ip = ip_header_bytes(frame);
   const std::size_t udp_length = number(frame, kEthernet + ip + 4, 2);
   if (kEthernet + ip + udp_length != frame.size()) {
     return fmt::format("UDP length {} in a frame of {} bytes", udp_length, frame.size());
@@ -191,7 +191,7 @@ bool is_roce(std::span<const std::byte> frame) {
   if (ether_type != 0x0800 && ether_type != 0x86dd) {
     return false;
   }
-  const std::size_t ip = ip_bytes(frame);
+  const std::size_t ip = ip_header_bytes(frame);
   if (frame.size() < kEthernet + ip + kUdp + kBth + kIcrc) {
     return false;
   }
@@ -216,7 +216,7 @@ std::optional<WireView> read_frame(std::span<const std::byte> frame, bool check_
     }
   }
 
-  const std::size_t udp_at = kEthernet + ip_bytes(frame);
+  const std::size_t udp_at = kEthernet + ip_header_bytes(frame);
   const std::size_t udp_length = number(frame, udp_at + 4, 2);
   if (udp_length < kUdp + kBth + kIcrc || udp_at + udp_length > frame.size()) {
     return std::nullopt;
@@ -271,13 +271,14 @@ std::optional<WireView> read_frame(std::span<const std::byte> frame, bool check_
 }
 
 std::uint32_t icrc_of(std::span<const std::byte> frame) {
-  std::vector<std::byte> covered(8, std::byte{0xff});
-  covered.insert(covered.end(), frame.begin() + kEthernet, frame.end() - kIcrc);
-  const std::size_t ip = 8;
+  constexpr std::size_t ip = 8;  // behind as many bytes of ones
+  const auto sent = frame.subspan(kEthernet, frame.size() - kEthernet - kIcrc);
+  std::vector<std::byte> covered(ip + sent.size(), std::byte{0xff});
+  std::copy(sent.begin(), sent.end(), covered.begin() + ip);
   const auto mask = [&](std::size_t at, std::size_t count) {
     std::fill_n(covered.begin() + static_cast<std::ptrdiff_t>(at), count, std::byte{0xff});
   };
-  const std::size_t ip_size = ip_bytes(frame);
+  const std::size_t ip_size = ip_header_bytes(frame);
   if (ip_size == 20) {
     mask(ip + 1, 1);   // TOS
     mask(ip + 8, 1);   // TTL

@@ -378,7 +378,7 @@ void ask(Objects& objects, Chance& chance) {
   }
 }
 
-constexpr Deed kDeeds[] = {
+constexpr Deed kVerbsDeeds[] = {
     {"make pd", 2, make_pd},
     {"make channel", 2, make_channel},
     {"make cq", 6, make_cq},
@@ -411,7 +411,8 @@ constexpr Deed kDeeds[] = {
 std::span<const Deed> all_deeds() {
   static const std::vector<Deed> all = [] {
     std::vector<Deed> joined;
-    for (const std::span<const Deed> some : {std::span<const Deed>(kDeeds), frame_deeds(), sharing_deeds()}) {
+    for (const std::span<const Deed> some :
+         {std::span<const Deed>(kVerbsDeeds), frame_deeds(), sharing_deeds()}) {
       joined.insert(joined.end(), some.begin(), some.end());
     }
     return joined;

@@ -189,7 +189,7 @@ void end_some(Objects& objects, Chance& chance) {
   }
 }
 
-constexpr Deed kDeeds[] = {
+constexpr Deed kFrameDeeds[] = {
     {"make wq", 6, make_wq},
     {"change wq", 4, change_wq},
     {"make table", 4, make_table},
@@ -205,7 +205,7 @@ constexpr Deed kDeeds[] = {
 }  // namespace
 
 std::span<const Deed> frame_deeds() {
-  return kDeeds;
+  return kFrameDeeds;
 }
 
 }  // namespace urnic::stress

@@ -129,7 +129,7 @@ void use_import(Objects& objects, Chance& chance) {
   }
 }
 
-constexpr Deed kDeeds[] = {
+constexpr Deed kSharingDeeds[] = {
     {"open xrc domain", 2, open_domain},
     {"make xrc target", 2, make_target},
     {"open xrc target", 4, open_target},
@@ -144,7 +144,7 @@ constexpr Deed kDeeds[] = {
 }  // namespace
 
 std::span<const Deed> sharing_deeds() {
-  return kDeeds;
+  return kSharingDeeds;
 }
 
 }  // namespace urnic::stress

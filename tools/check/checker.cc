@@ -12,7 +12,6 @@ namespace urnic::check {
 namespace {
 
 constexpr unsigned kCongestionExperienced = 3;
-constexpr std::size_t kLeastIbBytes = kBthBytes + kIcrcBytes;
 
 }  // namespace
 

@@ -6,11 +6,6 @@
 #include <utility>
 
 namespace urnic::check {
-namespace {
-
-constexpr std::uint32_t kLargestMtu = 4096;
-
-}  // namespace
 
 bool is_path_mtu(std::size_t bytes) {
   return bytes >= 256 && bytes <= kLargestMtu && (bytes & (bytes - 1)) == 0;

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "tools/check/opcode.h"
+
 namespace urnic::check {
 namespace {
 
@@ -14,7 +16,6 @@ constexpr std::uint8_t kProtocolUdp = 17;
 constexpr std::size_t kIpv4MinBytes = 20;
 constexpr std::size_t kIpv6Bytes = 40;
 constexpr std::size_t kUdpBytes = 8;
-constexpr std::size_t kLeastIbBytes = 16;  // BTH and ICRC
 constexpr std::size_t kVlanBytes = 4;
 
 struct Network {

@@ -12,7 +12,6 @@ namespace urnic::check {
 namespace {
 
 constexpr std::size_t kArrowWidth = 58;
-constexpr std::uint32_t kGsiQp = 1;
 
 /// Of a management datagram of class "connection management", else 0.
 std::uint16_t management_attribute(const Packet& packet) {

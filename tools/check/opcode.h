@@ -56,6 +56,9 @@ struct OpcodeInfo {
 
 inline constexpr std::size_t kBthBytes = 12;
 inline constexpr std::size_t kIcrcBytes = 4;
+inline constexpr std::size_t kLeastIbBytes = kBthBytes + kIcrcBytes;
+inline constexpr std::uint32_t kLargestMtu = 4096;
+inline constexpr std::uint32_t kGsiQp = 1;  ///< for the datagrams of connection managers
 inline constexpr std::uint8_t kCnpOpcode = 0x81;
 
 /// The row of an opcode; unknown ones have `Operation::kReserved`.

@@ -58,6 +58,11 @@ Packet parse_packet(const Frame& frame);
 /// "ACK", "NAK PSN sequence error", "RNR NAK, timer 20" and so on.
 std::string describe_syndrome(std::uint8_t syndrome);
 
+/// Syndromes of NAKs that refuse a request for good.
+inline constexpr std::uint8_t kInvalidRequestNak = 0x61;
+inline constexpr std::uint8_t kRemoteAccessNak = 0x62;
+inline constexpr std::uint8_t kRemoteOperationalNak = 0x63;
+
 enum class AnswerKind : std::uint8_t { kAck, kRnrNak, kSequenceNak, kFatalNak, kReserved };
 AnswerKind kind_of(std::uint8_t syndrome);
 

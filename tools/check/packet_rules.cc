@@ -8,8 +8,6 @@
 namespace urnic::check {
 namespace {
 
-constexpr std::size_t kLargestMtu = 4096;
-constexpr std::uint32_t kGsiQp = 1;
 constexpr std::uint32_t kGsiQkey = 0x80010000;
 constexpr std::size_t kMadBytes = 256;
 constexpr std::size_t kCnpBytes = 16;

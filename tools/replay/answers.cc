@@ -12,9 +12,6 @@ using check::AnswerKind;
 using check::Operation;
 using check::Packet;
 
-constexpr std::uint8_t kInvalidRequest = 0x61;
-constexpr std::uint8_t kRemoteOperational = 0x63;
-
 bool is_acknowledge(const Packet& packet) {
   return packet.info->operation == Operation::kAcknowledge;
 }
@@ -127,8 +124,8 @@ std::optional<Freedom> AnswerComparison::why_equal(const OwnAnswer& own, const E
       std::equal(ours.payload.begin(), ours.payload.end(), theirs.payload.begin(), theirs.payload.end())) {
     return Freedom::kReadResumed;
   }
-  if (has_same_msn && is_acknowledge(ours) && is_acknowledge(theirs) && ours.syndrome == kInvalidRequest &&
-      theirs.syndrome == kRemoteOperational &&
+  if (has_same_msn && is_acknowledge(ours) && is_acknowledge(theirs) &&
+      ours.syndrome == check::kInvalidRequestNak && theirs.syndrome == check::kRemoteOperationalNak &&
       lane_.events[own.event].packet->packet.info->operation == Operation::kSend) {
     return Freedom::kLongSendNak;
   }

@@ -7,7 +7,6 @@ namespace urnic::replay {
 namespace {
 
 constexpr std::uint8_t kCodeBits = 0x1f;
-constexpr std::uint8_t kRemoteAccess = 0x62;
 
 }  // namespace
 
@@ -111,7 +110,7 @@ std::optional<std::uint8_t> Inference::refusal_of(std::size_t event) const {
 std::uint32_t Inference::room_for(const Message& message) const {
   const auto refused = refused_ordinals_.lower_bound(message.first);
   if (message.operation != check::Operation::kSend || refused == refused_ordinals_.end() ||
-      refused->first >= message.end() || refused->second == kRemoteAccess) {
+      refused->first >= message.end() || refused->second == check::kRemoteAccessNak) {
     return kAnyRoom;
   }
   return static_cast<std::uint32_t>((refused->first - message.first) * lane_.path_mtu);

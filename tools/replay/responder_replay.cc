@@ -18,8 +18,6 @@ namespace {
 using check::Operation;
 using transport::Access;
 
-constexpr std::uint8_t kInvalidRequest = 0x61;
-constexpr std::uint8_t kRemoteAccess = 0x62;
 constexpr std::size_t kGrhAreaBytes = 40;  // fact 42
 
 constexpr Access kEverything = Access::kRemoteWrite | Access::kRemoteRead | Access::kRemoteAtomic |
@@ -160,9 +158,9 @@ void ResponderReplay::prepare(std::size_t index, bool is_next, bool is_repeat) {
   }
   if (is_next || is_repeat) learn(index, is_repeat);
   if (!refusal) return;
-  memory_.refuse(*refusal == kRemoteAccess);
+  memory_.refuse(*refusal == check::kRemoteAccessNak);
   const bool reaches_for_memory = packet.info->has_reth || packet.info->has_atomic;
-  if (*refusal == kInvalidRequest && reaches_for_memory) {
+  if (*refusal == check::kInvalidRequestNak && reaches_for_memory) {
     transport::QpConfig without_rights = config_;
     without_rights.access = Access::kNone;
     stage_.endpoint().update(without_rights);
@@ -295,9 +293,9 @@ void ResponderReplay::note_inference() {
     if (!refusal) continue;
     const Event& event = lane_.events[index];
     const bool is_send = event.packet->packet.info->operation == Operation::kSend;
-    const char* const what = *refusal == kRemoteAccess ? "no such key, or not this range"
-                             : is_send                 ? "a receive that is too small"
-                                                       : "no right on the queue pair";
+    const char* const what = *refusal == check::kRemoteAccessNak ? "no such key, or not this range"
+                             : is_send                           ? "a receive that is too small"
+                                                                 : "no right on the queue pair";
     outcome_.notes.push_back(
         fmt::format("{} at frame {} ({})", what, event.packet->number, check::describe_syndrome(*refusal)));
   }

@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::size_t kLadderRows = 2000;  // of each direction
 
-constexpr const char* kFooter =
+constexpr const char* kCheckFooter =
     R"(Reads captures of anybody's RoCEv2 (Ethernet, Linux cooked or raw IP), follows every queue pair in both
 directions and says what breaks the rules of the InfiniBand transport. Services RC, UC, UD, XRC, and CNPs.
 
@@ -90,7 +90,7 @@ std::string read_all(const std::string& file, check::Checker& checker) {
 CheckCommand::CheckCommand(CLI::App& app, Invocation& invocation) {
   CLI::App* const command =
       app.add_subcommand("check", "Judge captures of RoCEv2: urnic check [OPTIONS] FILE...");
-  command->footer(kFooter);
+  command->footer(kCheckFooter);
   command->add_option("files", files_, "pcap or pcapng files; - is the standard input")->type_name("FILE");
   command->add_flag("--json", json_, "Report as JSON: an array with one object for each file");
   command->add_flag("--ladder", ladder_,

@@ -24,7 +24,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr const char* kFooter =
+constexpr const char* kFabricFooter =
     R"(A fabric is a switch that connects the programs of one user; frames are learnt and forwarded as any Ethernet switch
 does it. 'urnic run' starts it when the first program comes (--port fabric, the default), and it ends five seconds
 after the last one has left. It has {} ports; more programs get further switches, each connected to the first one,
@@ -132,7 +132,7 @@ FabricCommand::FabricCommand(CLI::App& app, Invocation& invocation) : name_(nic:
   CLI::App* const command = app.add_subcommand(
       "fabric",
       "The switch between programs: urnic fabric [OPTIONS], urnic fabric status, urnic fabric stop");
-  command->footer(fmt::format(kFooter, nic::kFirstSwitchPorts, nic::kFabricPorts));
+  command->footer(fmt::format(kFabricFooter, nic::kFirstSwitchPorts, nic::kFabricPorts));
   command->fallthrough();  // `urnic fabric status --name N` is as good as `urnic fabric --name N status`
   command->add_option("--name", name_, "Which fabric")
       ->check([](const std::string& text) {

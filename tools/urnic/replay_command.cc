@@ -16,7 +16,7 @@
 namespace urnic::tools {
 namespace {
 
-constexpr const char* kFooter =
+constexpr const char* kReplayFooter =
     R"(Gives the captured requests to our responder, which must answer as the captured one did; and gives our requester the
 work requests that the captured one must have had, and the captured answers: it must send the same packets. Services RC,
 UC and UD. What the capture does not show (posted receives, rights, memory, timers) is inferred; tools/replay/README.md
@@ -68,7 +68,7 @@ std::string read_all(const std::string& file, replay::Capture& capture) {
 ReplayCommand::ReplayCommand(CLI::App& app, Invocation& invocation) {
   CLI::App* const command = app.add_subcommand(
       "replay", "Play captured connections against our own stack: urnic replay [OPTIONS] FILE...");
-  command->footer(kFooter);
+  command->footer(kReplayFooter);
   command->add_option("files", files_, "pcap or pcapng files; - is the standard input")->type_name("FILE");
   command->add_option("--side", side_, "What our stack plays: requester, responder or both")
       ->type_name("SIDE")

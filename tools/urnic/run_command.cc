@@ -17,7 +17,7 @@
 namespace urnic::tools {
 namespace {
 
-constexpr const char* kFooter =
+constexpr const char* kRunFooter =
     R"(The program sees one RDMA device, urnic0, with one port. Its GIDs are RoCEv2: 0 is link-local,
 1 is the IPv4 address, 2 the IPv6 address. Programs under 'urnic run' meet without any option:
 
@@ -107,7 +107,7 @@ int run(const std::vector<std::string>& program) {
 void add_run_command(CLI::App& app, Invocation& invocation) {
   CLI::App* const command = app.add_subcommand(
       "run", "Run a program with an RDMA NIC: urnic run [OPTIONS] -- PROGRAM ARGUMENTS...");
-  command->footer(kFooter);
+  command->footer(kRunFooter);
 
   // Inside another `urnic run` the variables are not this user's wishes; options below set them anew.
   command->preparse_callback([](std::size_t) { forget_outer_nic(); });

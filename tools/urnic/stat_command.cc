@@ -25,7 +25,7 @@ namespace {
 using transport::wire::Gid;
 using transport::wire::Ipv4Address;
 
-constexpr const char* kFooter =
+constexpr const char* kStatFooter =
     R"(Shows the processes of this user that have an urnic device open: their addresses, queue pairs and counters.
 
   urnic stat                      all of them; on a terminal again every second, until q or Ctrl-C
@@ -159,7 +159,7 @@ int watch(const Selection& selection, std::vector<NicProcess> processes, std::ch
 StatCommand::StatCommand(CLI::App& app, Invocation& invocation) {
   CLI::App* const command = app.add_subcommand(
       "stat", "Show what programs with a NIC are doing: urnic stat [PID|DEVICE ADDRESS...]");
-  command->footer(kFooter);
+  command->footer(kStatFooter);
   command->add_option("which", wanted_, "Processes, or addresses of NICs; all of this user's by default")
       ->type_name("PID|ADDRESS");
   command->add_flag("--json", json_, "Print one JSON object and end, see below");

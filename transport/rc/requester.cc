@@ -5,6 +5,7 @@
 
 #include "transport/data_opcode.h"
 #include "transport/local_work.h"
+#include "transport/rc/request_operation.h"
 #include "transport/scatter_gather.h"
 
 namespace urnic::transport {
@@ -12,9 +13,6 @@ namespace urnic::transport {
 namespace {
 
 using wire::Opcode;
-
-/// What an atomic operation works on.
-constexpr std::uint32_t kAtomicBytes = 8;
 
 bool consumes_receive(SendOperation operation) {
   return is_send(operation) || operation == SendOperation::kWriteWithImmediate;

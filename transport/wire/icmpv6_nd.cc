@@ -14,7 +14,7 @@ using Type = NeighbourMessage::Type;
 constexpr std::uint8_t kHopLimit = 255;
 
 constexpr std::size_t kMessageBytes = 24;  ///< type, code, checksum, flags, target
-constexpr std::size_t kChecksumAt = 2;
+constexpr std::size_t kIcmpChecksumAt = 2;
 constexpr std::size_t kFlagsAt = 4;
 constexpr std::size_t kTargetAt = 8;
 
@@ -125,7 +125,7 @@ std::size_t emit(const NeighbourMessage& message, std::span<std::byte> out) {
   }
   store_u8(icmp, 0, to_integer(message.type));
   store_u8(icmp, 1, 0);
-  store_u16(icmp, kChecksumAt, 0);
+  store_u16(icmp, kIcmpChecksumAt, 0);
   store_u32(icmp, kFlagsAt, flags << 24);
   store_address(icmp, kTargetAt, message.target);
   if (message.link_layer_address) {
@@ -133,7 +133,7 @@ std::size_t emit(const NeighbourMessage& message, std::span<std::byte> out) {
     store_u8(icmp, kMessageBytes + 1, 1);
     store_address(icmp, kMessageBytes + 2, *message.link_layer_address);
   }
-  store_u16(icmp, kChecksumAt, checksum_of(message.source, message.destination, icmp).value());
+  store_u16(icmp, kIcmpChecksumAt, checksum_of(message.source, message.destination, icmp).value());
   return Ipv6::kBytes + icmp_bytes;
 }
 

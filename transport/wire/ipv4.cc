@@ -12,7 +12,7 @@ constexpr std::uint16_t kReservedFlag = 0x8000;
 constexpr std::uint16_t kDontFragment = 0x4000;
 constexpr std::uint16_t kMoreFragments = 0x2000;
 constexpr std::uint16_t kOffsetMask = 0x1fff;
-constexpr std::size_t kChecksumAt = 10;
+constexpr std::size_t kIpv4ChecksumAt = 10;
 
 }  // namespace
 
@@ -77,12 +77,12 @@ std::size_t emit(const Ipv4& ipv4, std::span<std::byte> out) {
   store_u16(out, 6, static_cast<std::uint16_t>(fragment));
   store_u8(out, 8, ipv4.ttl);
   store_u8(out, 9, to_integer(ipv4.protocol));
-  store_u16(out, kChecksumAt, 0);
+  store_u16(out, kIpv4ChecksumAt, 0);
   store_address(out, 12, ipv4.source);
   store_address(out, 16, ipv4.destination);
   std::copy(ipv4.options.begin(), ipv4.options.end(),
             out.begin() + static_cast<std::ptrdiff_t>(Ipv4::kMinBytes));
-  store_u16(out, kChecksumAt, ipv4_header_checksum(out.first(size)));
+  store_u16(out, kIpv4ChecksumAt, ipv4_header_checksum(out.first(size)));
   return size;
 }
 

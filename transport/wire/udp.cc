@@ -5,11 +5,11 @@
 namespace urnic::transport::wire {
 namespace {
 
-constexpr std::size_t kChecksumAt = 6;
+constexpr std::size_t kUdpChecksumAt = 6;
 
 template <typename Ip>
 bool checksum_ok(const Ip& ip, std::span<const std::byte> datagram) {
-  if (load_u16(datagram, kChecksumAt) == 0) {
+  if (load_u16(datagram, kUdpChecksumAt) == 0) {
     return true;
   }
   InternetChecksum checksum;
@@ -33,7 +33,7 @@ std::optional<ParseError> Udp::read(std::span<const std::byte> ip_payload) {
   }
   source_port = load_u16(ip_payload, 0);
   destination_port = load_u16(ip_payload, 2);
-  checksum = load_u16(ip_payload, kChecksumAt);
+  checksum = load_u16(ip_payload, kUdpChecksumAt);
   return std::nullopt;
 }
 
@@ -45,7 +45,7 @@ std::size_t emit(const Udp& udp, std::span<std::byte> out) {
   store_u16(out, 0, udp.source_port);
   store_u16(out, 2, udp.destination_port);
   store_u16(out, 4, udp.length);
-  store_u16(out, kChecksumAt, udp.checksum);
+  store_u16(out, kUdpChecksumAt, udp.checksum);
   return Udp::kBytes;
 }
 

@@ -10,7 +10,7 @@
 namespace urnic::nic {
 namespace {
 
-constexpr std::size_t kAll = DeviceMemoryPool::kCapacity;
+constexpr std::size_t kWholePool = DeviceMemoryPool::kCapacity;
 
 TEST(DeviceMemory, IsZerosAtAnAlignedAddress) {
   DeviceMemoryPool pool;
@@ -28,23 +28,23 @@ TEST(DeviceMemory, IsZerosAtAnAlignedAddress) {
 TEST(DeviceMemory, EndsAtTheCapacityAndComesBack) {
   DeviceMemoryPool pool;
   {
-    const auto half = pool.allocate(kAll / 2, 0);
+    const auto half = pool.allocate(kWholePool / 2, 0);
     ASSERT_TRUE(half);
-    const auto rest = pool.allocate(kAll / 2, 0);
+    const auto rest = pool.allocate(kWholePool / 2, 0);
     ASSERT_TRUE(rest);
     EXPECT_EQ(pool.allocate(1, 0).error().code, ENOMEM);
   }
-  EXPECT_TRUE(pool.allocate(kAll, 0));
+  EXPECT_TRUE(pool.allocate(kWholePool, 0));
 }
 
 TEST(DeviceMemory, RefusesWhatIsNeverPossible) {
   DeviceMemoryPool pool;
   EXPECT_EQ(pool.allocate(0, 0).error().code, EINVAL);
-  EXPECT_EQ(pool.allocate(kAll + 1, 0).error().code, EINVAL);
+  EXPECT_EQ(pool.allocate(kWholePool + 1, 0).error().code, EINVAL);
   EXPECT_EQ(pool.allocate(std::numeric_limits<std::size_t>::max(), 0).error().code, EINVAL);
   EXPECT_EQ(pool.allocate(4, DeviceMemoryPool::kMaxLogAlignment + 1).error().code, EINVAL);
   EXPECT_EQ(pool.allocate(4, std::numeric_limits<std::uint32_t>::max()).error().code, EINVAL);
-  EXPECT_TRUE(pool.allocate(kAll, 0)) << "nothing was lost on the way";
+  EXPECT_TRUE(pool.allocate(kWholePool, 0)) << "nothing was lost on the way";
 }
 
 }  // namespace

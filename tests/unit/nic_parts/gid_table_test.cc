@@ -3,18 +3,16 @@
 #include <gtest/gtest.h>
 
 #include <optional>
-#include <string_view>
+
+#include "tests/unit/nic_parts/neighbor_host.h"
 
 namespace urnic::nic {
 namespace {
 
+using test::gid;
 using transport::wire::Gid;
 using transport::wire::Ipv4Address;
 using transport::wire::Mac;
-
-Gid gid(std::string_view text) {
-  return Gid::parse(text).value();
-}
 
 DeviceConfig config_with_both_addresses() {
   DeviceConfig config;

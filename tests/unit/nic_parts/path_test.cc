@@ -10,22 +10,20 @@
 
 #include "tests/support/capture_folders.h"
 #include "tests/support/pcap_file.h"
+#include "tests/unit/nic_parts/neighbor_host.h"
 #include "transport/wire/frame.h"
 
 namespace urnic::nic {
 namespace {
 
 using namespace transport::wire;
+using test::gid;
 using transport::QpNumber;
 
 using Bytes = std::vector<std::byte>;
 
 const Mac kOwnMac = Mac::parse("02:00:00:00:00:01").value();
 const Mac kPeerMac = Mac::parse("02:00:00:00:00:02").value();
-
-Gid gid(std::string_view text) {
-  return Gid::parse(text).value();
-}
 
 AddressVector to(std::string_view destination) {
   return AddressVector{.destination = gid(destination)};
@@ -178,10 +176,10 @@ Bytes sealed_again(const Bytes& captured) {
 class PathOfRxe : public testing::TestWithParam<const char*> {};
 
 TEST_P(PathOfRxe, WritesTheFramesThatRxeWrote) {
-  const auto frames = test::read_pcap(test::fixtures() / GetParam());
+  const auto frames = urnic::test::read_pcap(urnic::test::fixtures() / GetParam());
   ASSERT_TRUE(frames) << frames.error().message;
   std::size_t checked = 0;
-  for (const test::CapturedFrame& captured : frames.value()) {
+  for (const urnic::test::CapturedFrame& captured : frames.value()) {
     if (checked == 3) {
       break;
     }

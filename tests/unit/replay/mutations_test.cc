@@ -108,11 +108,11 @@ TEST_P(SpoiltCapture, IsAMismatch) {
   EXPECT_EQ(exit_code_of(report), 1);
 }
 
-std::string name_of(const testing::TestParamInfo<Mutation>& info) {
+std::string name_of_mutation(const testing::TestParamInfo<Mutation>& info) {
   return info.param.name;
 }
 
-INSTANTIATE_TEST_SUITE_P(All, SpoiltCapture, testing::ValuesIn(kMutations), name_of);
+INSTANTIATE_TEST_SUITE_P(All, SpoiltCapture, testing::ValuesIn(kMutations), name_of_mutation);
 
 TEST(SpoiltCaptures, AreMany) {
   EXPECT_GE(kMutations.size(), 30u);

@@ -85,11 +85,11 @@ TEST_P(PlantedWorkRequest, IsFound) {
   EXPECT_TRUE(std::any_of(rows.begin(), rows.end(), [](const Row& row) { return row.is_difference; }));
 }
 
-std::string name_of(const testing::TestParamInfo<Plant>& info) {
+std::string name_of_plant(const testing::TestParamInfo<Plant>& info) {
   return info.param.name;
 }
 
-INSTANTIATE_TEST_SUITE_P(All, PlantedWorkRequest, testing::ValuesIn(kPlants), name_of);
+INSTANTIATE_TEST_SUITE_P(All, PlantedWorkRequest, testing::ValuesIn(kPlants), name_of_plant);
 
 // What our responder received is compared with what was sent, not with itself.
 TEST(PlantedMessage, IsNotWhatOurResponderReceived) {

@@ -22,7 +22,7 @@ namespace {
 using ::testing::HasSubstr;
 using transport::wire::Ipv4Address;
 
-constexpr std::chrono::milliseconds kNone{0};
+constexpr std::chrono::milliseconds kNoPatience{0};
 
 PortSpec fabric(unsigned slot = 0, const char* name = "lab") {
   return {.kind = PortSpec::Kind::kFabric, .side = {}, .target = name, .slot = slot};
@@ -33,7 +33,7 @@ Lease::Request any(const char* ipv4 = nullptr) {
           .any_slot = true,
           .ipv4 = ipv4 != nullptr ? Ipv4Address::parse(ipv4) : std::nullopt,
           .ipv6 = {},
-          .patience = kNone};
+          .patience = kNoPatience};
 }
 
 class FabricLeaseTest : public tools::TemporaryEnvironment {

@@ -25,7 +25,7 @@ using transport::wire::Ipv6Address;
 using transport::wire::Mac;
 using Side = PortSpec::VhostSide;
 
-constexpr std::chrono::milliseconds kNone{0};
+constexpr std::chrono::milliseconds kNotAtAll{0};
 
 class LeaseTest : public tools::TemporaryEnvironment {
  protected:
@@ -34,14 +34,17 @@ class LeaseTest : public tools::TemporaryEnvironment {
     return {.kind = PortSpec::Kind::kVhost, .side = side, .target = socket()};
   }
   Lease::Request either_side() const {
-    return {.port = pair(), .any_slot = true, .ipv4 = {}, .ipv6 = {}, .patience = kNone};
+    return {.port = pair(), .any_slot = true, .ipv4 = {}, .ipv6 = {}, .patience = kNotAtAll};
   }
   Lease::Request either_side(const char* ipv4) const {
-    return {
-        .port = pair(), .any_slot = true, .ipv4 = Ipv4Address::parse(ipv4), .ipv6 = {}, .patience = kNone};
+    return {.port = pair(),
+            .any_slot = true,
+            .ipv4 = Ipv4Address::parse(ipv4),
+            .ipv6 = {},
+            .patience = kNotAtAll};
   }
   Lease::Request only(Side side) const {
-    return {.port = pair(side), .any_slot = false, .ipv4 = {}, .ipv6 = {}, .patience = kNone};
+    return {.port = pair(side), .any_slot = false, .ipv4 = {}, .ipv6 = {}, .patience = kNotAtAll};
   }
 };
 
@@ -165,7 +168,7 @@ TEST_F(LeaseTest, GivesAnInterfaceAsManyNicsAsHaveAddresses) {
                               .any_slot = false,
                               .ipv4 = Ipv4Address::parse(address),
                               .ipv6 = {},
-                              .patience = kNone});
+                              .patience = kNotAtAll});
     ASSERT_TRUE(lease) << lease.error().message;
     leases.push_back(std::move(lease.value()));
   }
@@ -173,11 +176,12 @@ TEST_F(LeaseTest, GivesAnInterfaceAsManyNicsAsHaveAddresses) {
                             .any_slot = false,
                             .ipv4 = Ipv4Address::parse("10.0.0.2"),
                             .ipv6 = {},
-                            .patience = kNone}));
+                            .patience = kNotAtAll}));
 }
 
 TEST_F(LeaseTest, NeedsNoSlotForLoopback) {
-  const auto lease = Lease::take({.port = {}, .any_slot = false, .ipv4 = {}, .ipv6 = {}, .patience = kNone});
+  const auto lease =
+      Lease::take({.port = {}, .any_slot = false, .ipv4 = {}, .ipv6 = {}, .patience = kNotAtAll});
   ASSERT_TRUE(lease);
   EXPECT_FALSE(lease.value().is_held());
   EXPECT_TRUE(lease.value().ipv4());

@@ -6,7 +6,7 @@
 namespace urnic::test {
 namespace {
 
-constexpr std::uint32_t kQkey = 0x01234567;
+constexpr std::uint32_t kGroupsQkey = 0x01234567;
 constexpr std::uint32_t kGroupQp = 0xffffff;
 
 class Multicast : public testing::Test {
@@ -16,7 +16,7 @@ class Multicast : public testing::Test {
   QpPtr create(ibv_cq* cq) {
     ibv_qp_init_attr attributes = qp_attributes(IBV_QPT_UD, cq);
     QpPtr qp(ibv_create_qp(pd_.get(), &attributes));
-    EXPECT_EQ(start_datagrams(qp.get(), kQkey), 0);
+    EXPECT_EQ(start_datagrams(qp.get(), kGroupsQkey), 0);
     return qp;
   }
 
@@ -43,7 +43,7 @@ TEST_F(Multicast, ReachesEveryMember) {
   ibv_send_wr wr = request(IBV_WR_SEND);
   wr.wr.ud.ah = ah.get();
   wr.wr.ud.remote_qpn = kGroupQp;
-  wr.wr.ud.remote_qkey = kQkey;
+  wr.wr.ud.remote_qkey = kGroupsQkey;
   ASSERT_EQ(post_send(sender.get(), wr, {}), 0);
   EXPECT_EQ(next_completion(cq_member_.get()).status, IBV_WC_SUCCESS);
   EXPECT_EQ(next_completion(cq_member_.get()).status, IBV_WC_SUCCESS);

@@ -6,7 +6,7 @@
 namespace urnic::test {
 namespace {
 
-constexpr std::uint32_t kQkey = 0x77;
+constexpr std::uint32_t kBuiltQkey = 0x77;
 constexpr std::uint64_t kUcOperations = IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM |
                                         IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM |
                                         IBV_QP_EX_WITH_LOCAL_INV | IBV_QP_EX_WITH_BIND_MW;
@@ -43,8 +43,8 @@ class OperationBuilder : public testing::Test {
     qp_ = create(IBV_QPT_UD, kUdOperations, cq_.get());
     peer_ = create(IBV_QPT_UD, kUdOperations, cq_peer_.get());
     ASSERT_NE(qp_, nullptr);
-    ASSERT_EQ(start_datagrams(qp_.get(), kQkey), 0);
-    ASSERT_EQ(start_datagrams(peer_.get(), kQkey), 0);
+    ASSERT_EQ(start_datagrams(qp_.get(), kBuiltQkey), 0);
+    ASSERT_EQ(start_datagrams(peer_.get(), kBuiltQkey), 0);
     ex_ = ibv_qp_to_qp_ex(qp_.get());
     ibv_ah_attr address = own_address(context_.get());
     ah_.reset(ibv_create_ah(pd_.get(), &address));
@@ -161,17 +161,17 @@ TEST_F(OperationBuilder, TakesADatagramsAddressBeforeOrAfterItsData) {
   ibv_wr_start(ex_);
   begin(1);
   ibv_wr_send(ex_);
-  ibv_wr_set_ud_addr(ex_, ah_.get(), peer_->qp_num, kQkey);
+  ibv_wr_set_ud_addr(ex_, ah_.get(), peer_->qp_num, kBuiltQkey);
   ibv_wr_set_sge(ex_, from.mr()->lkey, from.address(), 16);
   begin(2);
   ibv_wr_send(ex_);
   ibv_wr_set_sge(ex_, from.mr()->lkey, from.address(), 16);
-  ibv_wr_set_ud_addr(ex_, ah_.get(), peer_->qp_num, kQkey);
+  ibv_wr_set_ud_addr(ex_, ah_.get(), peer_->qp_num, kBuiltQkey);
   begin(3);
   ibv_wr_send(ex_);
   ibv_wr_set_inline_data(ex_, text, 16);
   std::memset(text, 0, sizeof(text));
-  ibv_wr_set_ud_addr(ex_, ah_.get(), peer_->qp_num, kQkey);
+  ibv_wr_set_ud_addr(ex_, ah_.get(), peer_->qp_num, kBuiltQkey);
   ASSERT_EQ(ibv_wr_complete(ex_), 0);
   for (int i = 0; i < 3; ++i) {
     EXPECT_EQ(next_completion(cq_peer_.get()).byte_len, sizeof(ibv_grh) + 16);
@@ -190,7 +190,7 @@ TEST_F(OperationBuilder, RefusesADatagramWithoutAnAddress) {
   ibv_wr_start(ex_);
   begin(1);
   ibv_wr_send(ex_);
-  ibv_wr_set_ud_addr(ex_, nullptr, peer_->qp_num, kQkey);
+  ibv_wr_set_ud_addr(ex_, nullptr, peer_->qp_num, kBuiltQkey);
   EXPECT_EQ(ibv_wr_complete(ex_), EINVAL);
 }
 
@@ -201,7 +201,7 @@ TEST_F(OperationBuilder, RefusesAnAddressWhereNoneBelongs) {
   ibv_wr_start(ex_);
   begin(1);
   ibv_wr_send(ex_);
-  ibv_wr_set_ud_addr(ex_, ah.get(), peer_->qp_num, kQkey);
+  ibv_wr_set_ud_addr(ex_, ah.get(), peer_->qp_num, kBuiltQkey);
   EXPECT_EQ(ibv_wr_complete(ex_), EINVAL);
   ibv_wr_start(ex_);
   begin(1);

@@ -24,6 +24,7 @@ using transport::wire::Mac;
 
 inline constexpr Mac kOwnMac{{2, 0, 0, 0, 0, 1}};
 inline constexpr Mac kPeerMac{{2, 0, 0, 0, 0, 2}};
+inline constexpr Mac kBroadcast{{0xff, 0xff, 0xff, 0xff, 0xff, 0xff}};
 
 /// A frame between two MACs whose remaining bytes are `fill`.
 inline Bytes frame_between(const Mac& to, const Mac& from, std::size_t size, std::uint8_t fill) {

@@ -18,9 +18,9 @@ namespace {
 
 using test::Bytes;
 using test::frame_between;
+using test::kBroadcast;
 using transport::wire::Mac;
 
-constexpr Mac kBroadcast{{0xff, 0xff, 0xff, 0xff, 0xff, 0xff}};
 constexpr Mac kSomebody{{2, 0, 0, 0, 0, 1}};
 
 /// What a port that another thread uses as well shares with it. Tells of frames only while it is armed.

@@ -13,12 +13,12 @@ namespace {
 using test::Bytes;
 using test::FakePort;
 using test::frame_between;
+using test::kBroadcast;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 using transport::wire::Mac;
 
-constexpr Mac kBroadcast{{0xff, 0xff, 0xff, 0xff, 0xff, 0xff}};
 constexpr Switch::Clock::time_point kNow{};
 
 /// The NIC behind port N has this address.

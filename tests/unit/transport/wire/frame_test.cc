@@ -22,7 +22,7 @@ using test::with_ipv4_checksum;
 using test::with_u16;
 using test::with_u8;
 
-ParseError error_of(const Bytes& bytes) {
+ParseError error_of_frame(const Bytes& bytes) {
   const auto frame = parse_frame(bytes);
   EXPECT_FALSE(frame);
   return frame ? ParseError{0xff} : frame.error();
@@ -119,7 +119,7 @@ TEST(ParseFrame, ToleratesIpv4Options) {
 TEST(ParseFrame, TakesTheShortestDatagramThatHasABthAndAnIcrc) {
   EXPECT_TRUE(parse_frame(frame_with_udp_payload(16)));
   for (std::size_t size = 0; size < 16; ++size) {
-    EXPECT_EQ(error_of(frame_with_udp_payload(size)), ParseError::kTooShort) << size;
+    EXPECT_EQ(error_of_frame(frame_with_udp_payload(size)), ParseError::kTooShort) << size;
   }
 }
 
@@ -138,51 +138,53 @@ TEST(Frame, KnowsAWrongIcrc) {
 TEST(ParseFrame, RefusesAFrameCutAnywhere) {
   for (const Bytes& whole : {test::kEmptySend, test::kUdSendIpv6}) {
     for (std::size_t size = 0; size < whole.size(); ++size) {
-      EXPECT_EQ(error_of(slice(whole, 0, size)), ParseError::kTruncated) << size;
+      EXPECT_EQ(error_of_frame(slice(whole, 0, size)), ParseError::kTruncated) << size;
     }
   }
 }
 
 TEST(ParseFrame, RefusesOtherEtherTypes) {
   for (const unsigned type : {0x0806u, 0x8915u, 0x88ccu, 0x002cu, 0x0000u}) {
-    EXPECT_EQ(error_of(with_u16(test::kEmptySend, 12, type)), ParseError::kNotIp) << type;
+    EXPECT_EQ(error_of_frame(with_u16(test::kEmptySend, 12, type)), ParseError::kNotIp) << type;
   }
   const Bytes five_tags = hex("8100000181000001810000018100000181000001");
-  EXPECT_EQ(error_of(slice(test::kEmptySend, 0, 12) + five_tags + slice(test::kEmptySend, 12, 46)),
+  EXPECT_EQ(error_of_frame(slice(test::kEmptySend, 0, 12) + five_tags + slice(test::kEmptySend, 12, 46)),
             ParseError::kNotIp);
 }
 
 TEST(ParseFrame, RefusesBadIpHeaders) {
-  EXPECT_EQ(error_of(with_u8(test::kEmptySend, kIpAt + 11, 0x4f)), ParseError::kBadIpHeader);
-  EXPECT_EQ(error_of(with_ipv4_checksum(with_u8(test::kEmptySend, kIpAt, 0x65))), ParseError::kBadIpHeader);
-  EXPECT_EQ(error_of(with_ipv4_checksum(with_u8(test::kEmptySend, kIpAt, 0x42))), ParseError::kBadIpHeader);
-  EXPECT_EQ(error_of(with_u8(test::kUdSendIpv6, kIpAt, 0x45)), ParseError::kBadIpHeader);
+  EXPECT_EQ(error_of_frame(with_u8(test::kEmptySend, kIpAt + 11, 0x4f)), ParseError::kBadIpHeader);
+  EXPECT_EQ(error_of_frame(with_ipv4_checksum(with_u8(test::kEmptySend, kIpAt, 0x65))),
+            ParseError::kBadIpHeader);
+  EXPECT_EQ(error_of_frame(with_ipv4_checksum(with_u8(test::kEmptySend, kIpAt, 0x42))),
+            ParseError::kBadIpHeader);
+  EXPECT_EQ(error_of_frame(with_u8(test::kUdSendIpv6, kIpAt, 0x45)), ParseError::kBadIpHeader);
 }
 
 TEST(ParseFrame, RefusesFragments) {
-  EXPECT_EQ(error_of(with_ipv4_checksum(with_u16(test::kEmptySend, kIpAt + 6, 0x2000))),
+  EXPECT_EQ(error_of_frame(with_ipv4_checksum(with_u16(test::kEmptySend, kIpAt + 6, 0x2000))),
             ParseError::kFragment);
-  EXPECT_EQ(error_of(with_ipv4_checksum(with_u16(test::kEmptySend, kIpAt + 6, 0x0001))),
+  EXPECT_EQ(error_of_frame(with_ipv4_checksum(with_u16(test::kEmptySend, kIpAt + 6, 0x0001))),
             ParseError::kFragment);
-  EXPECT_EQ(error_of(with_ipv4_checksum(with_u16(test::kEmptySend, kIpAt + 6, 0x3fff))),
+  EXPECT_EQ(error_of_frame(with_ipv4_checksum(with_u16(test::kEmptySend, kIpAt + 6, 0x3fff))),
             ParseError::kFragment);
   EXPECT_TRUE(parse_frame(with_ipv4_checksum(with_u16(test::kEmptySend, kIpAt + 6, 0x0000))));
 }
 
 TEST(ParseFrame, RefusesOtherProtocolsAndExtensionHeaders) {
-  EXPECT_EQ(error_of(with_ipv4_checksum(with_u8(test::kEmptySend, kIpAt + 9, 6))), ParseError::kNotUdp);
+  EXPECT_EQ(error_of_frame(with_ipv4_checksum(with_u8(test::kEmptySend, kIpAt + 9, 6))), ParseError::kNotUdp);
   constexpr unsigned kHopByHop = 0;
   constexpr unsigned kRouting = 43;
   constexpr unsigned kFragment = 44;
   constexpr unsigned kDestinationOptions = 60;
   for (const unsigned next : {kHopByHop, kRouting, kFragment, kDestinationOptions, 58u, 59u}) {
-    EXPECT_EQ(error_of(with_u8(test::kUdSendIpv6, kIpAt + 6, next)), ParseError::kNotUdp) << next;
+    EXPECT_EQ(error_of_frame(with_u8(test::kUdSendIpv6, kIpAt + 6, next)), ParseError::kNotUdp) << next;
   }
 }
 
 TEST(ParseFrame, RefusesOtherPorts) {
-  EXPECT_EQ(error_of(with_u16(test::kEmptySend, kUdpAtIpv4 + 2, 4790)), ParseError::kNotRoce);
-  EXPECT_EQ(error_of(with_u16(test::kUdSendIpv6, kUdpAtIpv6 + 2, 53)), ParseError::kNotRoce);
+  EXPECT_EQ(error_of_frame(with_u16(test::kEmptySend, kUdpAtIpv4 + 2, 4790)), ParseError::kNotRoce);
+  EXPECT_EQ(error_of_frame(with_u16(test::kUdSendIpv6, kUdpAtIpv6 + 2, 53)), ParseError::kNotRoce);
 }
 
 // Fact 9: a ConnectX sends some packets from port 0.
@@ -193,27 +195,27 @@ TEST(ParseFrame, DoesNotMindTheSourcePort) {
 
 TEST(ParseFrame, RefusesUdpLengthsThatDisagreeWithIp) {
   for (const unsigned length : {0u, 7u, 23u, 25u, 0xffffu}) {
-    EXPECT_EQ(error_of(with_u16(test::kEmptySend, kUdpAtIpv4 + 4, length)), ParseError::kBadUdpLength)
+    EXPECT_EQ(error_of_frame(with_u16(test::kEmptySend, kUdpAtIpv4 + 4, length)), ParseError::kBadUdpLength)
         << length;
-    EXPECT_EQ(error_of(with_u16(test::kUdSendIpv6, kUdpAtIpv6 + 4, length)), ParseError::kBadUdpLength)
+    EXPECT_EQ(error_of_frame(with_u16(test::kUdSendIpv6, kUdpAtIpv6 + 4, length)), ParseError::kBadUdpLength)
         << length;
   }
 }
 
 TEST(ParseFrame, RefusesAnIpPacketTooShortForUdp) {
   for (unsigned size = 20; size < 28; ++size) {
-    EXPECT_EQ(error_of(with_ipv4_checksum(with_u16(test::kEmptySend, kIpAt + 2, size))),
+    EXPECT_EQ(error_of_frame(with_ipv4_checksum(with_u16(test::kEmptySend, kIpAt + 2, size))),
               ParseError::kTruncated);
   }
-  EXPECT_EQ(error_of(with_u16(test::kUdSendIpv6, kIpAt + 4, 7)), ParseError::kTruncated);
+  EXPECT_EQ(error_of_frame(with_u16(test::kUdSendIpv6, kIpAt + 4, 7)), ParseError::kTruncated);
 }
 
 // Fact 10; tshark 4.0 finds these two checksums right.
 TEST(ParseFrame, TakesAUdpChecksumThatIsZeroOrRight) {
   EXPECT_TRUE(parse_frame(with_u16(test::kSendOfFive, kUdpAtIpv4 + 6, 0xc918)));
-  EXPECT_EQ(error_of(with_u16(test::kSendOfFive, kUdpAtIpv4 + 6, 0xc917)), ParseError::kBadUdpChecksum);
+  EXPECT_EQ(error_of_frame(with_u16(test::kSendOfFive, kUdpAtIpv4 + 6, 0xc917)), ParseError::kBadUdpChecksum);
   EXPECT_TRUE(parse_frame(with_u16(test::kUdSendIpv6, kUdpAtIpv6 + 6, 0x311b)));
-  EXPECT_EQ(error_of(with_u16(test::kUdSendIpv6, kUdpAtIpv6 + 6, 0xffff)), ParseError::kBadUdpChecksum);
+  EXPECT_EQ(error_of_frame(with_u16(test::kUdSendIpv6, kUdpAtIpv6 + 6, 0xffff)), ParseError::kBadUdpChecksum);
 }
 
 // --- Putting together ---

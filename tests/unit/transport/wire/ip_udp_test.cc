@@ -19,14 +19,14 @@ using test::with_u16;
 using test::with_u8;
 
 template <typename Header>
-ParseError error_of(const Bytes& bytes) {
+ParseError error_of_header(const Bytes& bytes) {
   const auto header = Header::parse(bytes);
   EXPECT_FALSE(header);
   return header ? ParseError{0xff} : header.error();
 }
 
 template <typename Header>
-Bytes emitted(const Header& header) {
+Bytes emitted_within(const Header& header) {
   Bytes out(64, std::byte{0xcc});
   out.resize(emit(header, out));
   return out;
@@ -41,7 +41,7 @@ TEST(Ethernet, IsThatOfVsSizesFrame1) {
   EXPECT_EQ(to_string(ethernet.value().source), "52:54:98:af:40:cf");
   EXPECT_EQ(ethernet.value().ether_type, EtherType::kIpv4);
   EXPECT_EQ(ethernet.value().header_bytes(), 14u);
-  EXPECT_EQ(emitted(ethernet.value()), slice(test::kEmptySend, 0, 14));
+  EXPECT_EQ(emitted_within(ethernet.value()), slice(test::kEmptySend, 0, 14));
 }
 
 TEST(Ethernet, LooksThroughVlanTags) {
@@ -54,7 +54,7 @@ TEST(Ethernet, LooksThroughVlanTags) {
   EXPECT_EQ(ethernet.vlan_tags[1], (VlanTag{.type = EtherType::kVlan, .control = 0xb00a}));
   EXPECT_EQ(ethernet.ether_type, EtherType::kIpv6);
   EXPECT_EQ(ethernet.header_bytes(), bytes.size());
-  EXPECT_EQ(emitted(ethernet), bytes);
+  EXPECT_EQ(emitted_within(ethernet), bytes);
 }
 
 TEST(Ethernet, StopsAtTheFifthVlanTag) {
@@ -68,7 +68,7 @@ TEST(Ethernet, StopsAtTheFifthVlanTag) {
 TEST(Ethernet, RefusesAFrameCutInsideTheHeader) {
   const Bytes bytes = hex("525401a61175 525498af40cf 8100 0001 0800");
   for (std::size_t size = 0; size < bytes.size(); ++size) {
-    EXPECT_EQ(error_of<Ethernet>(slice(bytes, 0, size)), ParseError::kTruncated) << size;
+    EXPECT_EQ(error_of_header<Ethernet>(slice(bytes, 0, size)), ParseError::kTruncated) << size;
   }
   EXPECT_TRUE(Ethernet::parse(bytes));
 }
@@ -97,11 +97,11 @@ TEST(Ipv4, IsThatOfVsSizesFrame1) {
 
 // vs_tos.pcap, frame 2; its checksum 0x5e20 is Linux' work.
 TEST(Ipv4, IsWrittenWithItsChecksum) {
-  EXPECT_EQ(emitted(Ipv4{.tos = 0x68,
-                         .total_length = 48,
-                         .identification = 0xc796,
-                         .source = Ipv4Address{{10, 77, 0, 3}},
-                         .destination = Ipv4Address{{10, 77, 0, 2}}}),
+  EXPECT_EQ(emitted_within(Ipv4{.tos = 0x68,
+                                .total_length = 48,
+                                .identification = 0xc796,
+                                .source = Ipv4Address{{10, 77, 0, 3}},
+                                .destination = Ipv4Address{{10, 77, 0, 2}}}),
             hex("45680030c79640004011 5e20 0a4d00030a4d0002"));
 }
 
@@ -118,12 +118,12 @@ TEST(Ipv4, KeepsFlagsOffsetAndOptions) {
   EXPECT_TRUE(ipv4.is_fragment());
   EXPECT_EQ(ipv4.protocol, IpProtocol{0xfe});
   EXPECT_EQ(slice(ipv4.options, 0, ipv4.options.size()), hex("8303040000000000"));
-  EXPECT_EQ(emitted(ipv4), bytes);
+  EXPECT_EQ(emitted_within(ipv4), bytes);
 }
 
 TEST(Ipv4, RefusesAPacketShorterThanItSays) {
   for (std::size_t size = 0; size < ipv4_packet().size(); ++size) {
-    EXPECT_EQ(error_of<Ipv4>(slice(ipv4_packet(), 0, size)), ParseError::kTruncated) << size;
+    EXPECT_EQ(error_of_header<Ipv4>(slice(ipv4_packet(), 0, size)), ParseError::kTruncated) << size;
   }
 }
 
@@ -133,10 +133,10 @@ TEST(Ipv4, RefusesAHeaderThatContradictsItself) {
                  44);
   };
   EXPECT_TRUE(Ipv4::parse(changed(0, 0x45)));
-  EXPECT_EQ(error_of<Ipv4>(changed(0, 0x55)), ParseError::kBadIpHeader);  // version 5
-  EXPECT_EQ(error_of<Ipv4>(changed(0, 0x44)), ParseError::kBadIpHeader);  // 16 bytes of header
-  EXPECT_EQ(error_of<Ipv4>(changed(3, 19)), ParseError::kBadIpHeader);    // shorter than its header
-  EXPECT_EQ(error_of<Ipv4>(changed(3, 45)), ParseError::kTruncated);
+  EXPECT_EQ(error_of_header<Ipv4>(changed(0, 0x55)), ParseError::kBadIpHeader);  // version 5
+  EXPECT_EQ(error_of_header<Ipv4>(changed(0, 0x44)), ParseError::kBadIpHeader);  // 16 bytes of header
+  EXPECT_EQ(error_of_header<Ipv4>(changed(3, 19)), ParseError::kBadIpHeader);    // shorter than its header
+  EXPECT_EQ(error_of_header<Ipv4>(changed(3, 45)), ParseError::kTruncated);
 }
 
 TEST(Ipv4, RefusesEverySingleFlippedBit) {
@@ -172,11 +172,11 @@ TEST(Ipv6, IsThatOfVsUdIpv6Frame1) {
   EXPECT_EQ(ipv6.hop_limit, 64);
   EXPECT_EQ(to_string(ipv6.source), "fd77::2");
   EXPECT_EQ(to_string(ipv6.destination), "fd77::3");
-  EXPECT_EQ(emitted(ipv6), slice(packet, 0, 40));
+  EXPECT_EQ(emitted_within(ipv6), slice(packet, 0, 40));
 }
 
 TEST(Ipv6, KeepsTrafficClassAndFlowLabelApart) {
-  const auto first_word = [](const Ipv6& ipv6) { return slice(emitted(ipv6), 0, 4); };
+  const auto first_word = [](const Ipv6& ipv6) { return slice(emitted_within(ipv6), 0, 4); };
   EXPECT_EQ(first_word(Ipv6{.traffic_class = 0xff}), hex("6ff00000"));
   EXPECT_EQ(first_word(Ipv6{.flow_label = 0xfffff}), hex("600fffff"));
   EXPECT_EQ(first_word(Ipv6{.flow_label = 0xfff00000}), hex("60000000"));
@@ -188,9 +188,9 @@ TEST(Ipv6, KeepsTrafficClassAndFlowLabelApart) {
 
 TEST(Ipv6, RefusesOtherVersionsAndCutPackets) {
   const Bytes packet = slice(test::kUdSendIpv6, test::kIpAt, 80);
-  EXPECT_EQ(error_of<Ipv6>(with_u8(packet, 0, 0x40)), ParseError::kBadIpHeader);
+  EXPECT_EQ(error_of_header<Ipv6>(with_u8(packet, 0, 0x40)), ParseError::kBadIpHeader);
   for (std::size_t size = 0; size < packet.size(); ++size) {
-    EXPECT_EQ(error_of<Ipv6>(slice(packet, 0, size)), ParseError::kTruncated) << size;
+    EXPECT_EQ(error_of_header<Ipv6>(slice(packet, 0, size)), ParseError::kTruncated) << size;
   }
 }
 
@@ -203,15 +203,15 @@ TEST(Udp, IsThatOfVsSizesFrame1) {
   EXPECT_EQ(udp.value().destination_port, 4791);
   EXPECT_EQ(udp.value().length, 24);
   EXPECT_EQ(udp.value().checksum, 0);
-  EXPECT_EQ(emitted(udp.value()), slice(test::kEmptySend, test::kUdpAtIpv4, 8));
+  EXPECT_EQ(emitted_within(udp.value()), slice(test::kEmptySend, test::kUdpAtIpv4, 8));
 }
 
 TEST(Udp, RefusesALengthThatIsNotThatOfTheIpPayload) {
   const Bytes datagram = slice(test::kEmptySend, test::kUdpAtIpv4, 24);
   for (const unsigned length : {0u, 7u, 8u, 23u, 25u, 0xffffu}) {
-    EXPECT_EQ(error_of<Udp>(with_u16(datagram, 4, length)), ParseError::kBadUdpLength) << length;
+    EXPECT_EQ(error_of_header<Udp>(with_u16(datagram, 4, length)), ParseError::kBadUdpLength) << length;
   }
-  EXPECT_EQ(error_of<Udp>(slice(datagram, 0, 7)), ParseError::kTruncated);
+  EXPECT_EQ(error_of_header<Udp>(slice(datagram, 0, 7)), ParseError::kTruncated);
 }
 
 // tshark 4.0 finds the checksums 0xc918 and 0x311b right in these frames.

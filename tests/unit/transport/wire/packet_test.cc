@@ -36,7 +36,7 @@ std::vector<unsigned> opcodes_that(bool exist) {
   return opcodes;
 }
 
-ParseError error_of(const Bytes& bytes) {
+ParseError error_of_packet(const Bytes& bytes) {
   const auto packet = parse_packet(bytes);
   EXPECT_FALSE(packet);
   return packet ? ParseError{0xff} : packet.error();
@@ -178,7 +178,7 @@ TEST(ParsePacket, TakesTheHeadersOfEveryOpcodeAlone) {
 TEST(ParsePacket, RefusesLessThanABth) {
   const Bytes bytes = test::ib_of(test::kAcknowledge);
   for (std::size_t size = 0; size < Bth::kBytes; ++size) {
-    EXPECT_EQ(error_of(slice(bytes, 0, size)), ParseError::kTooShort) << size;
+    EXPECT_EQ(error_of_packet(slice(bytes, 0, size)), ParseError::kTooShort) << size;
   }
 }
 
@@ -186,7 +186,8 @@ TEST(ParsePacket, RefusesLessThanTheHeadersOfTheOpcode) {
   for (const unsigned opcode : opcodes_that(true)) {
     const Bytes whole = packet_bytes(opcode, 0);
     for (std::size_t size = Bth::kBytes; size < whole.size(); ++size) {
-      EXPECT_EQ(error_of(slice(whole, 0, size)), ParseError::kTooShort) << opcode << ", " << size << " bytes";
+      EXPECT_EQ(error_of_packet(slice(whole, 0, size)), ParseError::kTooShort)
+          << opcode << ", " << size << " bytes";
     }
   }
 }
@@ -194,10 +195,10 @@ TEST(ParsePacket, RefusesLessThanTheHeadersOfTheOpcode) {
 TEST(ParsePacket, RefusesMorePaddingThanThereAreBytes) {
   const Bytes bytes = packet_bytes(0x04, 0);
   for (unsigned pad = 1; pad <= 3; ++pad) {
-    EXPECT_EQ(error_of(with_u8(bytes, 1, pad << 4)), ParseError::kTooShort) << pad;
+    EXPECT_EQ(error_of_packet(with_u8(bytes, 1, pad << 4)), ParseError::kTooShort) << pad;
   }
   EXPECT_TRUE(parse_packet(with_u8(bytes + hex("000000"), 1, 0x30)));
-  EXPECT_EQ(error_of(with_u8(bytes + hex("0000"), 1, 0x30)), ParseError::kTooShort);
+  EXPECT_EQ(error_of_packet(with_u8(bytes + hex("0000"), 1, 0x30)), ParseError::kTooShort);
 }
 
 TEST(ParsePacket, RefusesPayloadBehindAnOpcodeThatHasNone) {
@@ -206,8 +207,9 @@ TEST(ParsePacket, RefusesPayloadBehindAnOpcodeThatHasNone) {
       continue;
     }
     const Bytes bytes = packet_bytes(opcode, 0);
-    EXPECT_EQ(error_of(bytes + hex("00000000")), ParseError::kUnexpectedPayload) << opcode;
-    EXPECT_EQ(error_of(with_u8(bytes + hex("000000"), 1, 0x30)), ParseError::kUnexpectedPayload) << opcode;
+    EXPECT_EQ(error_of_packet(bytes + hex("00000000")), ParseError::kUnexpectedPayload) << opcode;
+    EXPECT_EQ(error_of_packet(with_u8(bytes + hex("000000"), 1, 0x30)), ParseError::kUnexpectedPayload)
+        << opcode;
   }
 }
 
@@ -215,13 +217,14 @@ TEST(ParsePacket, RefusesPayloadBehindAnOpcodeThatHasNone) {
 
 TEST(ParsePacket, RefusesEveryTransportVersionButZero) {
   for (unsigned version = 1; version < 16; ++version) {
-    EXPECT_EQ(error_of(with_u8(packet_bytes(0x04, 4), 1, version)), ParseError::kBadVersion) << version;
+    EXPECT_EQ(error_of_packet(with_u8(packet_bytes(0x04, 4), 1, version)), ParseError::kBadVersion)
+        << version;
   }
 }
 
 TEST(ParsePacket, RefusesOpcodesThatDoNotExist) {
   for (const unsigned opcode : opcodes_that(false)) {
-    EXPECT_EQ(error_of(with_u8(Bytes(64), 0, opcode)), ParseError::kUnknownOpcode) << opcode;
+    EXPECT_EQ(error_of_packet(with_u8(Bytes(64), 0, opcode)), ParseError::kUnknownOpcode) << opcode;
   }
 }
 

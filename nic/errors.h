@@ -1,0 +1,30 @@
+// The errors that calls of a device end with most often, by their errno.
+#pragma once
+
+#include <cerrno>
+
+#include "transport/result.h"
+
+namespace urnic::nic {
+
+/// What was asked for makes no sense, or may not be asked for now.
+inline Error invalid(const char* message) {
+  return {.code = EINVAL, .message = message};
+}
+
+/// It makes sense, and is nothing that this device can do.
+inline Error not_offered(const char* message) {
+  return {.code = EOPNOTSUPP, .message = message};
+}
+
+/// There is no more of it.
+inline Error out_of(const char* message) {
+  return {.code = ENOMEM, .message = message};
+}
+
+/// Others still use it.
+inline Error busy(const char* message) {
+  return {.code = EBUSY, .message = message};
+}
+
+}  // namespace urnic::nic
