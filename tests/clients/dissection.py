@@ -5,7 +5,9 @@ import subprocess
 # Protocols that are guessed from the payload are none of our business, and a UDP checksum of 0 over IPv6, which rdma_rxe sends
 # as well, is covered by the ICRC.
 _COMMAND = ["tshark", "--disable-protocol", "rpcordma", "--disable-protocol", "eoib", "-o", "udp.ignore_ipv6_zero_checksum:TRUE"]
-_MALFORMED = '_ws.malformed || _ws.expert.severity == "Error" || (udp.dstport == 4791 && !infiniband.bth)'
+# It takes a payload that begins with a known EtherType and two zeros for a frame of that protocol; that cannot be switched off.
+_GUESSED = 'frame.protocols contains "infiniband:ethertype:"'
+_MALFORMED = f'(_ws.malformed || _ws.expert.severity == "Error") && !({_GUESSED}) || (udp.dstport == 4791 && !infiniband.bth)'
 
 
 class DissectionError(Exception):

@@ -1,6 +1,8 @@
 """Short runs recorded at both ends: every frame has the right ICRC and is well-formed for tshark."""
+import struct
 import subprocess
 import sys
+import tempfile
 
 import dissection
 import harness
@@ -8,6 +10,7 @@ import icrc
 from harness import ClientTest
 
 VERBS = ["-d", "urnic0"]
+SEND_ONLY, ACKNOWLEDGE = 0x04, 0x11
 PINGPONG = ["ibv_rc_pingpong", *VERBS, "-g", "1", "-n", "20"]
 RUNS = {
     "pingpong": PINGPONG,
@@ -76,6 +79,27 @@ class Judges(harness.unittest.TestCase):
             damaged[bit // 8] ^= 0x80 >> bit % 8
             with self.assertRaises(icrc.BadFrame, msg=f"bit {bit}"):
                 icrc.check_frame(bytes(damaged))
+
+    def test_tshark_sees_what_is_malformed_but_does_not_guess_at_payloads(self):
+        if not dissection.is_available():
+            self.skipTest("tshark is not installed")
+        frames = icrc.read_pcap(harness.PROJECT / "pcap_fixtures/vs_sizes.pcap")
+        frame = next(bytes(frame) for frame in frames if len(frame) > 100 and frame[42] == SEND_ONLY)
+        guessed = frame[:54] + bytes.fromhex("06000000ffff0001") + frame[62:]  # as if it were Xerox' IDP, and too short
+        self.assertEqual(self.complaints(guessed), [])
+        self.assertEqual(self.complaints(frame), [])
+        short = bytearray(frame[:56])
+        short[42] = ACKNOWLEDGE
+        struct.pack_into(">H", short, 16, 42)  # the IP packet
+        struct.pack_into(">H", short, 38, 22)  # the UDP datagram
+        self.assertEqual(len(self.complaints(bytes(short))), 1, "there is no room for the AETH")
+
+    def complaints(self, frame):
+        with tempfile.NamedTemporaryFile(suffix=".pcap") as file:
+            file.write(struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 65535, 1))
+            file.write(struct.pack("<IIII", 0, 0, len(frame), len(frame)) + frame)
+            file.flush()
+            return dissection.complaints(file.name)
 
     def test_tshark_is_here(self):
         if not dissection.is_available():
