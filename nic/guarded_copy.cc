@@ -9,11 +9,11 @@ namespace {
 
 // The kernel reports pages that are not there in place of a signal. A process may always do this to itself.
 // By number, as the rest of what the NIC's thread asks of the kernel: the C library's functions may have been
-// replaced.
+// replaced. Numbers are long: of an int, half of what the kernel reads may be anything.
 bool transfer(long operation, std::byte* ours, std::byte* guarded, std::size_t size) {
   const iovec local{.iov_base = ours, .iov_len = size};
   const iovec remote{.iov_base = guarded, .iov_len = size};
-  return syscall(operation, syscall(SYS_getpid), &local, 1, &remote, 1, 0) == static_cast<long>(size);
+  return syscall(operation, syscall(SYS_getpid), &local, 1L, &remote, 1L, 0L) == static_cast<long>(size);
 }
 
 }  // namespace
