@@ -10,8 +10,8 @@
 #include <thread>
 
 #include "nic/completion_queue.h"
+#include "tests/support/sanitizers.h"
 #include "tests/unit/nic/device_pair.h"
-#include "tests/unit/nic/sanitizers.h"
 
 namespace urnic::nic {
 namespace {

@@ -17,8 +17,8 @@
 
 #include "drivers/loopback/loopback_port.h"
 #include "nic/device.h"
+#include "tests/support/sanitizers.h"
 #include "tests/unit/nic/device_pair.h"
-#include "tests/unit/nic/sanitizers.h"
 
 // What the NIC reads and writes of registered memory is for the program to synchronise, by completions or, as
 // one test here does, by looking at the bytes: ThreadSanitizer knows no DMA.

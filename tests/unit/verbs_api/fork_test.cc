@@ -9,6 +9,7 @@
 #include <functional>
 #include <string>
 
+#include "tests/support/sanitizers.h"
 #include "tests/unit/verbs_api/verbs_objects.h"
 
 namespace urnic::test {
@@ -184,10 +185,10 @@ TEST(Exit, EndsSoonWhateverTheProgramHolds) {
 }
 
 TEST(Fork, TheChildMayExitWithoutCleaningUp) {
-#ifdef __SANITIZE_ADDRESS__
-  GTEST_SKIP()
-      << "at exit LeakSanitizer waits for its allocator's lock, which the NIC's thread may have held at the fork";
-#endif
+  if (kHasAddressSanitizer) {
+    GTEST_SKIP()
+        << "at exit LeakSanitizer waits for its allocator's lock, which the NIC's thread may have held at the fork";
+  }
   Pair pair;
   const auto begin = std::chrono::steady_clock::now();
   const pid_t child = fork();

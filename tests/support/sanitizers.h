@@ -1,10 +1,10 @@
 // Which sanitizer the tests were compiled with.
 #pragma once
 
-namespace urnic::nic {
+namespace urnic {
 
-/// AddressSanitizer does not know that the stack of a cancelled thread was unwound, and complains when the
-/// thread ends.
+/// For tests of what AddressSanitizer cannot follow: it does not know that the stack of a cancelled thread was unwound, and
+/// complains when the thread ends.
 #if defined(__SANITIZE_ADDRESS__)
 inline constexpr bool kHasAddressSanitizer = true;
 #elif defined(__has_feature)
@@ -13,4 +13,4 @@ inline constexpr bool kHasAddressSanitizer = __has_feature(address_sanitizer);
 inline constexpr bool kHasAddressSanitizer = false;
 #endif
 
-}  // namespace urnic::nic
+}  // namespace urnic
