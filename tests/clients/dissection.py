@@ -5,8 +5,8 @@ import subprocess
 # Protocols that are guessed from the payload are none of our business, and a UDP checksum of 0 over IPv6, which rdma_rxe sends
 # as well, is covered by the ICRC.
 _COMMAND = ["tshark", "--disable-protocol", "rpcordma", "--disable-protocol", "eoib", "-o", "udp.ignore_ipv6_zero_checksum:TRUE"]
-# It takes a payload that begins with a known EtherType and two zeros for a frame of that protocol; that cannot be switched off.
-_GUESSED = 'frame.protocols contains "infiniband:ethertype:"'
+# It guesses at what a payload is: FCoIB, or a frame behind its EtherType, by a few bytes. Not all of this can be switched off.
+_GUESSED = 'frame.protocols contains "infiniband:"'
 _MALFORMED = f'(_ws.malformed || _ws.expert.severity == "Error") && !({_GUESSED}) || (udp.dstport == 4791 && !infiniband.bth)'
 
 

@@ -85,9 +85,11 @@ class Judges(harness.unittest.TestCase):
             self.skipTest("tshark is not installed")
         frames = icrc.read_pcap(harness.PROJECT / "pcap_fixtures/vs_sizes.pcap")
         frame = next(bytes(frame) for frame in frames if len(frame) > 100 and frame[42] == SEND_ONLY)
-        guessed = frame[:54] + bytes.fromhex("06000000ffff0001") + frame[62:]  # as if it were Xerox' IDP, and too short
-        self.assertEqual(self.complaints(guessed), [])
         self.assertEqual(self.complaints(frame), [])
+        as_idp = frame[:54] + bytes.fromhex("06000000ffff0001") + frame[62:]  # Xerox', and too short
+        as_fcoib = frame[:54] + b"\x40" + bytes(14) + b"\x2e" + frame[70:-8] + bytes.fromhex("41000000") + frame[-4:]  # of a wrong CRC
+        for guessed in (as_idp, as_fcoib):
+            self.assertEqual(self.complaints(guessed), [])
         short = bytearray(frame[:56])
         short[42] = ACKNOWLEDGE
         struct.pack_into(">H", short, 16, 42)  # the IP packet
