@@ -8,6 +8,7 @@ import subprocess
 import time
 import unittest
 
+from listeners import is_listening
 from stage import Process
 
 # Filled in by run.py.
@@ -42,21 +43,6 @@ def free_port():
                 return port
             except OSError:
                 continue
-
-
-def is_listening(port, pid="self"):
-    """Whether somebody listens on the TCP port, in the network namespace of process `pid`."""
-    wanted = f":{port:04X}"
-    for table in ("tcp", "tcp6"):
-        try:
-            lines = pathlib.Path(f"/proc/{pid}/net/{table}").read_text().splitlines()
-        except OSError:  # it has just ended
-            return False
-        for line in lines:
-            fields = line.split()
-            if fields[3] == "0A" and fields[1].endswith(wanted):
-                return True
-    return False
 
 
 def wait_until(condition, timeout, pause=0.005):

@@ -2,7 +2,8 @@
 import re
 
 import harness
-from harness import ClientTest, free_port, is_listening, wait_until
+from harness import ClientTest, free_port, wait_until
+from listeners import is_listening
 
 PERFTEST = ["-d", "urnic0", "-x", "1", "-F"]
 PINGPONG = ["-d", "urnic0", "-g", "1"]

@@ -9,6 +9,14 @@ import tempfile
 NOBODY = 65534
 
 
+def _runtime_place():
+    """In memory if that has room for recordings, as a user's XDG_RUNTIME_DIR is: a disk's file system takes its time over files
+    that come and go by the thousand."""
+    memory = "/dev/shm"
+    has_room = os.access(memory, os.W_OK) and shutil.disk_usage(memory).free > 2**30
+    return memory if has_room else "/tmp"
+
+
 class Stage:
     """A temporary folder that a build is installed into. Programs started from it run without privilege."""
 
@@ -20,6 +28,8 @@ class Stage:
         subprocess.run(["cmake", "--install", build, "--prefix", self.root], stdout=subprocess.DEVNULL, check=True)
         self.urnic = self.root / "bin/urnic"
         self.library = self.root / "lib/urnic"
+        self._runtime = pathlib.Path(tempfile.mkdtemp(prefix="urnic-clients-", dir=_runtime_place()))
+        self._runtime.chmod(0o755)
         self._programs = build / "bin"
         self._folders = 0
 
@@ -34,12 +44,13 @@ class Stage:
         return here
 
     def close(self):
-        shutil.rmtree(self.root, ignore_errors=True)
+        for folder in (self.root, self._runtime):
+            shutil.rmtree(folder, ignore_errors=True)
 
     def folder(self):
         """A new folder of the unprivileged user."""
         self._folders += 1
-        folder = self.root / f"run{self._folders}"
+        folder = self._runtime / str(self._folders)
         folder.mkdir(mode=0o700)
         if self.is_root:
             os.chown(folder, NOBODY, NOBODY)
