@@ -32,7 +32,8 @@ Result<std::unique_ptr<Link>, Error> Link::create(std::function<void()> on_up) {
     return Error{errno, fmt::format("cannot make a wake-up descriptor: {}", std::strerror(errno))};
   }
   link->add_wake_source(link->event_.get());
-  link->asymmetric_fence_ = membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED) == 0;
+  const long commands = membarrier(MEMBARRIER_CMD_QUERY);
+  link->asymmetric_fence_ = commands > 0 && (commands & MEMBARRIER_CMD_PRIVATE_EXPEDITED) != 0;
   return link;
 }
 
@@ -99,6 +100,9 @@ int Link::on_event(std::uint16_t port_id, rte_eth_event_type event, void* self, 
 
 void Link::wait_until_unused() const {
   if (asymmetric_fence_) {
+    // Only now: registering a process that has threads takes the kernel ten milliseconds, a fifth of a
+    // program's start.
+    membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED);
     membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED);
   } else {
     std::atomic_thread_fence(std::memory_order_seq_cst);
