@@ -1,6 +1,6 @@
 #include "nic/failure_text.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <array>
 #include <chrono>

@@ -1,6 +1,6 @@
 #include "nic/lease_slots.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <unistd.h>
 
 #include <algorithm>

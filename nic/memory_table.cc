@@ -1,6 +1,6 @@
 #include "nic/memory_table.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <atomic>
 #include <cerrno>

@@ -1,6 +1,6 @@
 #include "nic/port_spec.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <net/if.h>
 #include <sys/un.h>
 

@@ -1,6 +1,6 @@
 #include "nic/queue_pair_state.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <array>
 #include <cerrno>

@@ -1,7 +1,7 @@
 #include "nic/report_printer.h"
 
 #include <fcntl.h>
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <poll.h>
 #include <pthread.h>
 #include <sys/eventfd.h>

@@ -1,6 +1,6 @@
 #include "nic/snapshot_json.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <iterator>
 #include <nlohmann/json.hpp>

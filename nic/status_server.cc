@@ -1,6 +1,6 @@
 #include "nic/status_server.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/stat.h>

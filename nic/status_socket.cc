@@ -1,7 +1,7 @@
 #include "nic/status_socket.h"
 
 #include <fcntl.h>
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>

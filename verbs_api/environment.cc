@@ -1,6 +1,6 @@
 #include "verbs_api/environment.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <net/if.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>

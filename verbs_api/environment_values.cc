@@ -1,6 +1,6 @@
 #include "verbs_api/environment_values.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <cerrno>
 #include <charconv>

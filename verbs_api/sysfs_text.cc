@@ -1,6 +1,6 @@
 #include "verbs_api/sysfs_text.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <charconv>
 #include <cstddef>

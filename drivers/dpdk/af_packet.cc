@@ -1,7 +1,7 @@
 #include "drivers/dpdk/af_packet.h"
 
 #include <fcntl.h>
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <linux/if_packet.h>
 #include <net/if.h>
 #include <poll.h>

@@ -1,7 +1,7 @@
 #include "drivers/dpdk/eal.h"
 
 #include <fcntl.h>
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <rte_eal.h>
 #include <rte_errno.h>
 #include <rte_memory.h>

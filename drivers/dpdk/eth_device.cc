@@ -1,6 +1,6 @@
 #include "drivers/dpdk/eth_device.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <rte_bus_vdev.h>
 #include <rte_errno.h>
 #include <rte_mbuf.h>

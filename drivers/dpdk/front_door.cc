@@ -1,6 +1,6 @@
 #include "drivers/dpdk/front_door.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>

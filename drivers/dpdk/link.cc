@@ -1,6 +1,6 @@
 #include "drivers/dpdk/link.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <linux/membarrier.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>

@@ -1,7 +1,7 @@
 // Calls from DPDK to the C library, and one to itself, that end here: the linker's --wrap sends them
 // (drivers/dpdk/CMakeLists.txt). It does so for everything that is linked together with DPDK, so what does
 // not come from DPDK is passed on.
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <linux/if_packet.h>
 #include <pthread.h>
 #include <signal.h>

@@ -1,6 +1,6 @@
 #include "drivers/dpdk/open_port.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <rte_config.h>
 
 #include <cerrno>

@@ -3,7 +3,7 @@
 // A latency row is half the round trip of one frame that a second process echoes. A rate row is what the
 // front receives while the second process sends as fast as it can. Each figure is the best of many windows of
 // some milliseconds, because the processors may be shared with others.
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <sys/wait.h>
 #include <unistd.h>
 

@@ -1,6 +1,6 @@
 #include "drivers/dpdk/shielded.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <pthread.h>
 #include <signal.h>
 

@@ -1,7 +1,7 @@
 #include "drivers/dpdk/socket_file.h"
 
 #include <fcntl.h>
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <sys/file.h>
 #include <sys/socket.h>
 #include <sys/stat.h>

@@ -1,7 +1,7 @@
 #include "drivers/dpdk/vhost_user.h"
 
 #include <fcntl.h>
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <cerrno>
 #include <cstddef>

@@ -1,6 +1,6 @@
 #include "drivers/fabric/control.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <sys/un.h>

@@ -1,6 +1,6 @@
 #include "drivers/fabric/switch_lock.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <unistd.h>
 
 #include <cerrno>

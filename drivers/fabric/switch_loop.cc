@@ -1,6 +1,6 @@
 #include "drivers/fabric/switch_loop.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 

@@ -1,6 +1,6 @@
 #include "drivers/fault/fault_port.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <array>

@@ -1,6 +1,6 @@
 #include "drivers/fault/fault_spec.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <array>
 #include <cerrno>

@@ -1,7 +1,7 @@
 #include "drivers/pcap/pcap_writer.h"
 
 #include <fcntl.h>
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <sys/file.h>
 #include <sys/resource.h>
 #include <sys/stat.h>

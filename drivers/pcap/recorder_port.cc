@@ -1,6 +1,6 @@
 #include "drivers/pcap/recorder_port.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <utility>
 

@@ -3,7 +3,7 @@
 //   urnic_scripts [--verbose] FILE|FOLDER...
 //
 // Exit code 0: all passed, 1: one failed, 2: one could not be read or asks for what cannot be done.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>

@@ -1,6 +1,6 @@
 #include "tests/scripts/packet_text.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <array>

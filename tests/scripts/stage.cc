@@ -1,7 +1,7 @@
 #include "tests/scripts/stage.h"
 
 #include <arpa/inet.h>
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <utility>

@@ -1,6 +1,6 @@
 #include "tests/sim/atomic_model.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <cassert>

@@ -1,6 +1,6 @@
 #include "tests/sim/completion_model.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <array>

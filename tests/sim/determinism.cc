@@ -1,6 +1,6 @@
 #include "tests/sim/determinism.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "tests/sim/world.h"
 

@@ -1,5 +1,5 @@
 // The half of EndpointDriver that takes completions.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <array>

@@ -1,6 +1,6 @@
 #include "tests/sim/endpoint_driver.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <utility>

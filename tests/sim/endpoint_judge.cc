@@ -1,5 +1,5 @@
 // The part of EndpointDriver that asks failures for their reasons.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <chrono>
 

@@ -1,5 +1,5 @@
 // The half of FlowObserver that watches the responder.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 

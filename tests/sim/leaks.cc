@@ -1,6 +1,6 @@
 #include "tests/sim/leaks.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <string>
 #include <utility>

@@ -1,6 +1,6 @@
 #include "tests/sim/liveness.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <chrono>
 

@@ -1,6 +1,6 @@
 #include "tests/sim/memory_model.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <cassert>

@@ -1,6 +1,6 @@
 #include "tests/sim/overrun_traffic.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <utility>
 #include <vector>

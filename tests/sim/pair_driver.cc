@@ -1,6 +1,6 @@
 #include "tests/sim/pair_driver.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <chrono>
 

@@ -1,6 +1,6 @@
 #include "tests/sim/runner.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <unistd.h>
 
 #include <algorithm>

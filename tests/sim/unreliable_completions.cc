@@ -1,5 +1,5 @@
 // The half of UnreliableTraffic that takes completions, and judges what arrives.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <array>

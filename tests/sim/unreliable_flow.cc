@@ -1,6 +1,6 @@
 #include "tests/sim/unreliable_flow.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 namespace urnic::sim {
 

@@ -1,6 +1,6 @@
 #include "tests/sim/unreliable_traffic.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <array>

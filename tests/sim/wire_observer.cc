@@ -1,6 +1,6 @@
 #include "tests/sim/wire_observer.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <string>

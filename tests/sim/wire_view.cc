@@ -1,6 +1,6 @@
 #include "tests/sim/wire_view.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <array>

@@ -1,6 +1,6 @@
 #include "tests/sim/world.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <chrono>

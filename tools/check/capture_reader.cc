@@ -1,6 +1,6 @@
 #include "tools/check/capture_reader.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <sys/stat.h>
 
 #include <cerrno>

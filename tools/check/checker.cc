@@ -1,6 +1,6 @@
 #include "tools/check/checker.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 

@@ -1,6 +1,6 @@
 #include "tools/check/opcode.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <array>
 

@@ -1,6 +1,6 @@
 #include "tools/check/report.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "tools/check/rule.h"
 

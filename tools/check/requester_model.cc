@@ -1,6 +1,6 @@
 #include "tools/check/requester_model.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <cstdlib>

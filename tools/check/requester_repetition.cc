@@ -1,5 +1,5 @@
 // Requests that are sent again.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 

@@ -1,5 +1,5 @@
 // Answers with data: READ responses and the results of atomics.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 

@@ -1,6 +1,6 @@
 #include "tools/check/responder_model.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <utility>

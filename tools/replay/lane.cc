@@ -1,6 +1,6 @@
 #include "tools/replay/lane.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <map>

@@ -1,6 +1,6 @@
 #include "tools/replay/requester_replay.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <deque>

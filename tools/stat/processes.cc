@@ -1,6 +1,6 @@
 #include "tools/stat/processes.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <poll.h>
 #include <unistd.h>
 

@@ -1,6 +1,6 @@
 #include "tools/stat/snapshot_reader.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <cerrno>

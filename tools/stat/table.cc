@@ -1,6 +1,6 @@
 #include "tools/stat/table.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <cctype>

@@ -1,6 +1,6 @@
 #include "tools/switch/fabric_status.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <fstream>
 #include <nlohmann/json.hpp>

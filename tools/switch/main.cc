@@ -1,7 +1,7 @@
 // urnic_switch: the switch of a fabric, as `urnic fabric` and the drop-in start it. People use `urnic
 // fabric`.
 #include <fcntl.h>
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <signal.h>
 #include <sys/signalfd.h>
 #include <unistd.h>

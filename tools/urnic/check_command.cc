@@ -1,6 +1,6 @@
 #include "tools/urnic/check_command.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <unistd.h>
 
 #include <algorithm>

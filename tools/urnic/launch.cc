@@ -1,7 +1,7 @@
 #include "tools/urnic/launch.h"
 
 #include <fcntl.h>
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <ifaddrs.h>
 #include <netinet/in.h>
 #include <sys/socket.h>

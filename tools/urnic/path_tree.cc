@@ -1,7 +1,7 @@
 #include "tools/urnic/path_tree.h"
 
 #include <fcntl.h>
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <signal.h>
 #include <unistd.h>
 

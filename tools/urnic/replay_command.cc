@@ -1,6 +1,6 @@
 #include "tools/urnic/replay_command.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <cstdint>

@@ -1,6 +1,6 @@
 #include "tools/urnic/run_command.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <cerrno>
 #include <cstdlib>

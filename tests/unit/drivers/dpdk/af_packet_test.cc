@@ -1,7 +1,7 @@
 // Ports on real interfaces: a veth pair in a network namespace of the test's own.
 #include "drivers/dpdk/af_packet.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <gmock/gmock.h>
 #include <poll.h>
 #include <sched.h>

@@ -1,5 +1,5 @@
 // What a program notices of a port inside it: as little as can be.
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <gmock/gmock.h>
 #include <sched.h>
 #include <signal.h>

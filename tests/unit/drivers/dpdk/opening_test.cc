@@ -1,5 +1,5 @@
 // What a person is told when a port cannot be had.
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <gmock/gmock.h>
 #include <sys/socket.h>
 #include <sys/stat.h>

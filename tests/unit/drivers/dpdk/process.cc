@@ -1,6 +1,6 @@
 #include "tests/unit/drivers/dpdk/process.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/prctl.h>

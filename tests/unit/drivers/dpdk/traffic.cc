@@ -1,6 +1,6 @@
 #include "tests/unit/drivers/dpdk/traffic.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <unistd.h>
 
 #include <algorithm>

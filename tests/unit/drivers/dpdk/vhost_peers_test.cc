@@ -1,5 +1,5 @@
 // Peers that die, stop and come back.
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <gmock/gmock.h>
 #include <signal.h>
 #include <sys/socket.h>

@@ -1,5 +1,5 @@
 // Two processes on a vhost-user wire that both stay: frames, room, drops, waking.
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <gmock/gmock.h>
 #include <poll.h>
 #include <signal.h>
