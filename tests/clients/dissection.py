@@ -6,7 +6,8 @@ import subprocess
 # as well, is covered by the ICRC.
 _COMMAND = ["tshark", "--disable-protocol", "rpcordma", "--disable-protocol", "eoib", "-o", "udp.ignore_ipv6_zero_checksum:TRUE"]
 # It guesses at what a payload is: FCoIB, or a frame behind its EtherType, by a few bytes. Not all of this can be switched off.
-_GUESSED = 'frame.protocols contains "infiniband:"'
+# A payload that it makes nothing of is `data`.
+_GUESSED = 'frame.protocols matches "infiniband:(?!data$)"'
 _MALFORMED = f'(_ws.malformed || _ws.expert.severity == "Error") && !({_GUESSED}) || (udp.dstport == 4791 && !infiniband.bth)'
 
 

@@ -90,6 +90,9 @@ class Judges(harness.unittest.TestCase):
         as_fcoib = frame[:54] + b"\x40" + bytes(14) + b"\x2e" + frame[70:-8] + bytes.fromhex("41000000") + frame[-4:]  # of a wrong CRC
         for guessed in (as_idp, as_fcoib):
             self.assertEqual(self.complaints(guessed), [])
+        long = bytearray(frame)
+        struct.pack_into(">H", long, 16, len(frame))  # the IP packet
+        self.assertEqual(len(self.complaints(bytes(long))), 1, "the IP packet is longer than the frame")
         short = bytearray(frame[:56])
         short[42] = ACKNOWLEDGE
         struct.pack_into(">H", short, 16, 42)  # the IP packet

@@ -3,8 +3,8 @@
 
 namespace urnic {
 
-/// For tests of what AddressSanitizer cannot follow: it does not know that the stack of a cancelled thread was
-/// unwound, and complains when the thread ends.
+/// For tests of what takes AddressSanitizer too long, and of what it cannot follow: it does not know that the
+/// stack of a cancelled thread was unwound, and complains when the thread ends.
 #if defined(__SANITIZE_ADDRESS__)
 inline constexpr bool kHasAddressSanitizer = true;
 #elif defined(__has_feature)
