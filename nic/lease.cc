@@ -104,25 +104,32 @@ std::optional<Ipv4Address> free_address(std::size_t slot, std::size_t count,
   return std::nullopt;
 }
 
+/// An error when another NIC on the wire has that address.
+template <typename Address>
+Result<void, Error> check_is_free(std::optional<Address> LeaseRecord::*address, const LeaseRecord& mine,
+                                  const std::vector<LeaseRecord>& others) {
+  for (const LeaseRecord& other : others) {
+    if (mine.*address && mine.*address == other.*address) {
+      return error(EADDRINUSE, "address {} is taken by process {}; choose another",
+                   to_string(*(mine.*address)), other.process);
+    }
+  }
+  return success();
+}
+
 /// What the request leaves open, and whether somebody on the wire has what it asks for.
 Result<LeaseRecord, Error> choose_addresses(const Lease::Request& request, std::size_t slot,
                                             const std::vector<LeaseRecord>& others) {
-  LeaseRecord mine{.process = getpid(), .ipv4 = request.ipv4, .ipv6 = request.ipv6};
-  for (const LeaseRecord& other : others) {
-    if (mine.ipv4 && mine.ipv4 == other.ipv4) {
-      return error(EADDRINUSE, "address {} is taken by process {}; choose another", to_string(*mine.ipv4),
-                   other.process);
-    }
-    if (mine.ipv6 && mine.ipv6 == other.ipv6) {
-      return error(EADDRINUSE, "address {} is taken by process {}; choose another", to_string(*mine.ipv6),
-                   other.process);
-    }
-  }
+  LeaseRecord mine{.process = getpid(), .ipv4 = request.ipv4, .ipv6 = request.ipv6, .mac = {}};
   if (!mine.ipv4 && request.port.kind == PortSpec::Kind::kVhost) {
     mine.ipv4 = free_address(slot, 2, others);
   } else if (!mine.ipv4 && request.port.kind == PortSpec::Kind::kFabric) {
     mine.ipv4 = free_address(slot, kLastDefaultAddress, others);
   }
+  mine.mac = request.mac.value_or(mac_for(mine.ipv4, mine.ipv6));
+  if (auto free = check_is_free(&LeaseRecord::ipv4, mine, others); !free) return free.error();
+  if (auto free = check_is_free(&LeaseRecord::ipv6, mine, others); !free) return free.error();
+  if (auto free = check_is_free(&LeaseRecord::mac, mine, others); !free) return free.error();
   return mine;
 }
 
@@ -133,13 +140,18 @@ struct Taken {
   LeaseRecord record;
 };
 
-Result<Taken, Error> try_take(const LeaseSlots& wire, const Lease::Request& request) {
+Result<LockFile, Error> lock_guard(const LeaseSlots& wire) {
   auto guard = LockFile::open(wire.guard, LockFile::Missing::kCreate);
+  if (guard && !guard.value().try_lock()) {
+    return error(EBUSY, "somebody keeps {} locked", wire.guard);
+  }
+  return guard;
+}
+
+Result<Taken, Error> try_take(const LeaseSlots& wire, const Lease::Request& request) {
+  const auto guard = lock_guard(wire);
   if (!guard) {
     return guard.error();
-  }
-  if (!guard.value().try_lock()) {
-    return error(EBUSY, "somebody keeps {} locked", wire.guard);
   }
 
   std::optional<std::size_t> slot;
@@ -154,7 +166,7 @@ Result<Taken, Error> try_take(const LeaseSlots& wire, const Lease::Request& requ
       }
       return file.error();
     }
-    if (!file.value().try_lock()) {
+    if (is_held_elsewhere(file.value())) {
       others.push_back(read_lease_record(file.value()));
     } else if (wanted) {
       slot = i;
@@ -174,17 +186,53 @@ Result<Taken, Error> try_take(const LeaseSlots& wire, const Lease::Request& requ
   return Taken{.file = std::move(mine), .slot = *slot, .record = record.value()};
 }
 
+/// The slot with these addresses, if no other process uses it; otherwise no file.
+Result<LockFile, Error> try_claim(const LeaseSlots& wire, const Lease::Request& exported) {
+  const auto guard = lock_guard(wire);
+  if (!guard) {
+    return guard.error();
+  }
+  for (std::size_t i = 0; i < wire.slots.size(); ++i) {
+    if (!may_use(exported, i)) {
+      continue;
+    }
+    auto file = LockFile::open(wire.slots[i], LockFile::Missing::kFail);
+    if (!file) {
+      continue;
+    }
+    const LeaseRecord record = read_lease_record(file.value());
+    if (record.ipv4 == exported.ipv4 && record.ipv6 == exported.ipv6 && file.value().try_claim()) {
+      // Free only where the launcher and all that it handed the lock to have ended or closed it.
+      static_cast<void>(file.value().try_lock());
+      return file;
+    }
+  }
+  return LockFile();
+}
+
+/// What `attempt` returns when it succeeds, fails for good, or the patience is over.
+template <typename Attempt>
+auto with_patience(const Lease::Request& request, Attempt attempt) -> decltype(attempt()) {
+  const auto give_up = std::chrono::steady_clock::now() + request.patience;
+  auto result = attempt();
+  while (!result && (result.error().code == EBUSY || result.error().code == EADDRINUSE) &&
+         std::chrono::steady_clock::now() < give_up) {
+    std::this_thread::sleep_for(kRetryPause);
+    result = attempt();
+  }
+  return result;
+}
+
 }  // namespace
 
 Lease::~Lease() {
-  if (owned_ && fd_ >= 0) {
+  if (fd_ >= 0) {
     close(fd_);
   }
 }
 
 Lease& Lease::operator=(Lease&& other) noexcept {
   std::swap(fd_, other.fd_);
-  std::swap(owned_, other.owned_);
   std::swap(port_, other.port_);
   std::swap(ipv4_, other.ipv4_);
   return *this;
@@ -201,18 +249,11 @@ Result<Lease, Error> Lease::take(const Request& request) {
   if (!wire) {
     return wire.error();
   }
-  const auto give_up = std::chrono::steady_clock::now() + request.patience;
-  auto taken = try_take(wire.value(), request);
-  while (!taken && (taken.error().code == EBUSY || taken.error().code == EADDRINUSE) &&
-         std::chrono::steady_clock::now() < give_up) {
-    std::this_thread::sleep_for(kRetryPause);
-    taken = try_take(wire.value(), request);
-  }
+  auto taken = with_patience(request, [&] { return try_take(wire.value(), request); });
   if (!taken) {
     return taken.error();
   }
   lease.fd_ = taken.value().file.release();
-  lease.owned_ = true;
   lease.ipv4_ = taken.value().record.ipv4;
   if (request.port.kind == PortSpec::Kind::kVhost) {
     lease.port_.side = taken.value().slot == 0 ? PortSpec::VhostSide::kFront : PortSpec::VhostSide::kBack;
@@ -221,32 +262,19 @@ Result<Lease, Error> Lease::take(const Request& request) {
   return lease;
 }
 
-std::optional<Lease> Lease::adopt(int fd, const PortSpec& port) {
-  struct stat inherited {};
-  if (port.kind == PortSpec::Kind::kLoopback || fstat(fd, &inherited) != 0) {
+std::optional<Lease> Lease::adopt(const Request& exported) {
+  const auto wire = LeaseSlots::of(exported.port);
+  if (exported.port.kind == PortSpec::Kind::kLoopback || !wire) {
     return std::nullopt;
   }
-  const auto wire = LeaseSlots::of(port);
-  if (!wire) {
+  auto claimed = with_patience(exported, [&] { return try_claim(wire.value(), exported); });
+  if (!claimed || claimed.value().fd() < 0) {
     return std::nullopt;
   }
-  const Request as_given{.port = port, .any_slot = false, .ipv4 = {}, .ipv6 = {}, .patience = {}};
-  for (std::size_t i = 0; i < wire.value().slots.size(); ++i) {
-    struct stat slot {};
-    if (!may_use(as_given, i) || lstat(wire.value().slots[i].c_str(), &slot) != 0 ||
-        slot.st_dev != inherited.st_dev || slot.st_ino != inherited.st_ino) {
-      continue;
-    }
-    // On the open file that holds the lock, locking again does nothing and succeeds.
-    if (!S_ISREG(inherited.st_mode) || inherited.st_uid != geteuid() || flock(fd, LOCK_EX | LOCK_NB) != 0) {
-      return std::nullopt;
-    }
-    Lease lease;
-    lease.fd_ = fd;
-    lease.port_ = port;
-    return lease;
-  }
-  return std::nullopt;
+  Lease lease;
+  lease.fd_ = claimed.value().release();
+  lease.port_ = exported.port;
+  return lease;
 }
 
 Result<void, Error> Lease::keep_over_exec() const {
@@ -254,27 +282,6 @@ Result<void, Error> Lease::keep_over_exec() const {
     return error(errno, "cannot hand the lease on: {}", describe(errno));
   }
   return success();
-}
-
-Result<void, Error> Lease::claim() const {
-  if (!is_held()) {
-    return success();
-  }
-  // Unlike the lease's flock(), which everybody who inherited the descriptor holds together, a record lock is
-  // one process's.
-  struct flock lock {};
-  lock.l_type = F_WRLCK;
-  lock.l_whence = SEEK_SET;
-  if (fcntl(fd_, F_SETLK, &lock) == 0) {
-    return success();
-  }
-  if (errno != EACCES && errno != EAGAIN) {
-    return error(errno, "cannot lock the lease: {}", describe(errno));
-  }
-  return error(EBUSY,
-               "another process of the same 'urnic run' has this NIC open; give the second program a NIC of "
-               "its own with a "
-               "second 'urnic run'");
 }
 
 Mac mac_for(const std::optional<Ipv4Address>& ipv4, const std::optional<Ipv6Address>& ipv6) {

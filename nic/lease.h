@@ -27,6 +27,7 @@ class Lease {
     bool any_slot = false;  ///< the first that is free: front before back
     std::optional<transport::wire::Ipv4Address> ipv4;
     std::optional<transport::wire::Ipv6Address> ipv6;
+    std::optional<transport::wire::Mac> mac{};  ///< otherwise mac_for() the addresses
     /// How long to wait for a program that is just ending, its linger for its peer included.
     std::chrono::milliseconds patience{1200};
   };
@@ -37,14 +38,17 @@ class Lease {
   Lease& operator=(Lease&& other) noexcept;
 
   /// Takes a slot of the port's wire. EBUSY, EADDRINUSE: after all patience the slots, or one of the
-  /// addresses, are taken, and by whom. A loopback port needs no slot: then nothing is held, and port() and
+  /// addresses, the MAC included, are taken, and by whom. A loopback port needs no slot: then nothing is held, and port() and
   /// ipv4() are still set.
   static Result<Lease, Error> take(const Request& request);
 
-  /// The lease that `urnic run` took and left open in descriptor `fd` over exec, or nothing when `fd` is not
-  /// an open lock on a slot of `port`'s wire (some programs close descriptors they do not know). It is never
-  /// closed by us.
-  static std::optional<Lease> adopt(int fd, const PortSpec& port);
+  /// The lease that `urnic run` took, for the process of that run that asks first. `exported` is what the run
+  /// made of it: the port with its slot, and the addresses; the patience counts for other processes that look at
+  /// the slots. The slot is opened by its name, as many programs close descriptors for their children.
+  ///
+  /// Nothing: another process of the run uses the lease, or the slot is somebody else's by now. So no two
+  /// processes ever have one address.
+  static std::optional<Lease> adopt(const Request& exported);
 
   bool is_held() const { return fd_ >= 0; }
   /// -1 when nothing is held. Closed by exec, until keep_over_exec().
@@ -57,14 +61,8 @@ class Lease {
   /// Lets the descriptor survive exec, in the same number. The error is the system's.
   Result<void, Error> keep_over_exec() const;
 
-  /// Says that this process, of those that share the lease by inheritance, is the one that opens the port; as
-  /// often as it likes. EBUSY: another process is at it. Ends with the process, or with the lease. Nothing to
-  /// do when not held.
-  Result<void, Error> claim() const;
-
  private:
   int fd_ = -1;
-  bool owned_ = false;  // close it in the destructor
   PortSpec port_;
   std::optional<transport::wire::Ipv4Address> ipv4_;
 };

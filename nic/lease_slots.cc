@@ -18,6 +18,7 @@ namespace {
 
 using transport::wire::Ipv4Address;
 using transport::wire::Ipv6Address;
+using transport::wire::Mac;
 
 /// How many NICs of one user share an interface.
 constexpr std::size_t kInterfaceSlots = 64;
@@ -52,6 +53,11 @@ Result<LeaseSlots, Error> LeaseSlots::of(const PortSpec& port) {
   return wire;
 }
 
+// The program that uses a slot may have outlived the launcher whose lock it did not inherit.
+bool is_held_elsewhere(const LockFile& file) {
+  return !file.try_lock() || file.is_claimed();
+}
+
 LeaseRecord read_lease_record(const LockFile& file) {
   std::array<char, 256> buffer{};
   const ssize_t bytes = pread(file.fd(), buffer.data(), buffer.size(), 0);
@@ -72,6 +78,8 @@ LeaseRecord read_lease_record(const LockFile& file) {
       record.ipv4 = Ipv4Address::parse(value);
     } else if (key == "ipv6") {
       record.ipv6 = Ipv6Address::parse(value);
+    } else if (key == "mac") {
+      record.mac = Mac::parse(value);
     }
   }
   return record;
@@ -84,6 +92,9 @@ Result<void, Error> write_lease_record(const LockFile& file, const LeaseRecord& 
   }
   if (record.ipv6) {
     text += fmt::format("ipv6 {}\n", to_string(*record.ipv6));
+  }
+  if (record.mac) {
+    text += fmt::format("mac {}\n", to_string(*record.mac));
   }
   if (ftruncate(file.fd(), 0) != 0 ||
       pwrite(file.fd(), text.data(), text.size(), 0) != static_cast<ssize_t>(text.size())) {
@@ -110,7 +121,7 @@ Result<std::vector<HeldSlot>, Error> held_slots(const PortSpec& port) {
   std::vector<HeldSlot> held;
   for (std::size_t i = 0; i < wire.value().slots.size(); ++i) {
     const auto file = LockFile::open(wire.value().slots[i], LockFile::Missing::kFail);
-    if (file && !file.value().try_lock()) {
+    if (file && is_held_elsewhere(file.value())) {
       held.push_back({.slot = static_cast<unsigned>(i), .record = read_lease_record(file.value())});
     }
   }

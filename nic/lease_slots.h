@@ -28,7 +28,12 @@ struct LeaseRecord {
   int process = 0;
   std::optional<transport::wire::Ipv4Address> ipv4;
   std::optional<transport::wire::Ipv6Address> ipv6;
+  std::optional<transport::wire::Mac> mac;
 };
+
+/// Whether another process, or another lease of this one, has the slot: as a launcher that took it, or as the
+/// program that uses it. Otherwise the slot is locked for `file`.
+bool is_held_elsewhere(const LockFile& file);
 
 LeaseRecord read_lease_record(const LockFile& file);
 /// The error is the system's.

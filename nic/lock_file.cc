@@ -31,6 +31,13 @@ std::string private_folder_path() {
   return fmt::format("/tmp/urnic-{}", geteuid());
 }
 
+struct flock whole_file() {
+  struct flock lock {};
+  lock.l_type = F_WRLCK;
+  lock.l_whence = SEEK_SET;
+  return lock;
+}
+
 }  // namespace
 
 Result<std::string, Error> private_folder() {
@@ -90,6 +97,16 @@ LockFile::~LockFile() {
 
 bool LockFile::try_lock() const {
   return flock(fd_, LOCK_EX | LOCK_NB) == 0;
+}
+
+bool LockFile::try_claim() const {
+  struct flock lock = whole_file();
+  return fcntl(fd_, F_OFD_SETLK, &lock) == 0;
+}
+
+bool LockFile::is_claimed() const {
+  struct flock lock = whole_file();
+  return fcntl(fd_, F_OFD_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
 }
 
 }  // namespace urnic::nic

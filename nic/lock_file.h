@@ -43,6 +43,12 @@ class LockFile {
   /// Takes the lock if nobody else has it; does not wait.
   bool try_lock() const;
 
+  /// Takes a second lock, which belongs to the open file as well and is independent of the first. False when
+  /// another open file has it; does not wait.
+  bool try_claim() const;
+  /// Whether another open file has that second lock.
+  bool is_claimed() const;
+
  private:
   explicit LockFile(int fd) : fd_(fd) {}
 

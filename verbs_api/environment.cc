@@ -180,28 +180,41 @@ Result<std::uint16_t, Error> read_link_mtu(const PortSpec& port) {
   return wanted.value().value_or(std::min(most, kDefaultLinkMtu));
 }
 
-/// The lease of `urnic run`, or one of our own.
-Result<nic::Lease, Error> read_lease(const nic::Lease::Request& wanted) {
-  const auto fd = read("URNIC_LEASE_FD", parse_descriptor);
-  if (!fd) {
-    return fd.error();
-  }
-  if (fd.value()) {
-    if (auto lease = nic::Lease::adopt(*fd.value(), wanted.port)) {
-      return std::move(*lease);
-    }
-    // Whoever started this process closed the descriptor for it and holds the lease itself. If everything
-    // that the lease decides is spelt out, go on with that.
-    if ((wanted.ipv4 || wanted.ipv6) && !wanted.any_slot) {
-      return nic::Lease();
-    }
-  }
-  return nic::Lease::take(wanted);
-}
-
 template <typename Interface>
 auto address_of(const std::optional<Interface>& interface) {
   return interface ? std::optional(interface->address) : std::nullopt;
+}
+
+/// Whether `urnic run` chose the value of this variable, because the user left it open.
+bool is_chosen(const char* name) {
+  const auto value = variable(name);
+  const auto chosen = variable(kChosenVariable);
+  return value && chosen &&
+         fmt::format(" {} ", *chosen).find(fmt::format(" {}={} ", name, *value)) != std::string::npos;
+}
+
+/// Another process uses the NIC of this `urnic run`: what that left open is open again.
+void become_another_nic(NicEnvironment& environment, nic::Lease::Request& wanted) {
+  if (is_chosen("URNIC_IP")) {
+    environment.device.ipv4.reset();
+    wanted.ipv4.reset();
+  }
+  if (is_chosen("URNIC_MAC")) {
+    wanted.mac.reset();
+  }
+  wanted.any_slot = wanted.any_slot || is_chosen("URNIC_PORT");
+  if (!environment.pcap_file.empty()) {
+    environment.pcap_file += fmt::format(".{}", getpid());
+  }
+}
+
+Error no_second_nic(const Error& error) {
+  return Error{
+      .code = error.code,
+      .message = fmt::format(
+          "another process of the same 'urnic run' has its NIC, and this one cannot have one of its own: "
+          "{}; give a number of a port, --ip, --ip6 and --mac only to a program of one process",
+          error.message)};
 }
 
 /// Port, lease, and what follows from them: link MTU, a default address, a default MAC.
@@ -229,21 +242,39 @@ Result<void, Error> read_identity(NicEnvironment& environment) {
                                device.port.target)};
   }
 
-  auto lease = read_lease({.port = device.port,
-                           .any_slot = choice.value().any_slot,
-                           .ipv4 = address_of(device.ipv4),
-                           .ipv6 = address_of(device.ipv6)});
+  const auto outer = read("URNIC_LEASE_FD", parse_descriptor);
+  if (!outer) {
+    return outer.error();
+  }
+  nic::Lease::Request wanted{.port = device.port,
+                             .any_slot = choice.value().any_slot,
+                             .ipv4 = address_of(device.ipv4),
+                             .ipv6 = address_of(device.ipv6),
+                             .mac = mac.value()};
+  if (!wanted.ipv4) environment.left_open.push_back("URNIC_IP");
+  if (!wanted.mac) environment.left_open.push_back("URNIC_MAC");
+  if (wanted.any_slot) environment.left_open.push_back("URNIC_PORT");
+  std::optional<nic::Lease> lease;
+  const bool is_inside_a_run = outer.value() && device.port.kind != PortSpec::Kind::kLoopback;
+  if (is_inside_a_run) {
+    lease = nic::Lease::adopt(wanted);
+    if (!lease) {
+      become_another_nic(environment, wanted);
+    }
+  }
   if (!lease) {
-    return lease.error();
+    auto taken = nic::Lease::take(wanted);
+    if (!taken) {
+      return is_inside_a_run ? no_second_nic(taken.error()) : taken.error();
+    }
+    lease = std::move(taken.value());
   }
-  environment.lease = std::move(lease.value());
-  if (environment.lease.is_held()) {
-    device.port = environment.lease.port();
-  }
+  environment.lease = std::move(*lease);
+  device.port = environment.lease.port();
   if (!device.ipv4 && environment.lease.ipv4()) {
     device.ipv4 = nic::Ipv4Interface{.address = *environment.lease.ipv4(), .prefix_length = 24};
   }
-  device.mac = mac.value().value_or(nic::mac_for(address_of(device.ipv4), address_of(device.ipv6)));
+  device.mac = wanted.mac.value_or(nic::mac_for(address_of(device.ipv4), address_of(device.ipv6)));
   return success();
 }
 

@@ -2,12 +2,16 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "nic/config.h"
 #include "nic/lease.h"
 #include "transport/result.h"
 
 namespace urnic::verbs_api {
+
+/// What `urnic run` chose because the user left it open: variables, NAME=VALUE with spaces between.
+inline constexpr const char* kChosenVariable = "URNIC_CHOSEN";
 
 /// Everything a process knows about its NIC. Keep it as long as the device, and longer than its port: the
 /// lease in it ends when it does.
@@ -16,7 +20,8 @@ struct NicEnvironment {
   std::string pcap_file;     ///< where to record frames; empty: nowhere
   std::string fault;         ///< what the fault injector is told; empty: no injector
   bool verbose = false;      ///< say on stderr what happens
-  nic::Lease lease;          ///< held unless the port needs none, or the program closed what it inherited
+  nic::Lease lease;          ///< held unless the port needs none
+  std::vector<const char*> left_open;  ///< variables of the identity that were not given, and chosen here
 };
 
 /// Reads the environment of this process:
@@ -33,7 +38,12 @@ struct NicEnvironment {
 ///   URNIC_MW_TYPE_2=2A|2B  what type 2 windows are default: 2B
 ///   URNIC_VERBOSE=1        says what happens       default: 0
 ///   URNIC_EXPLAIN=1        says why things fail    default: 0
-///   URNIC_LEASE_FD=N       lease of `urnic run`    default: one is taken here
+///   URNIC_LEASE_FD=N       inside `urnic run`      default: outside
+///   URNIC_CHOSEN=LIST      see kChosenVariable     default: nothing
+///
+/// Inside `urnic run` the first process that reads its environment is the NIC that the run made. Each further
+/// one is a NIC of its own: it chooses anew what the user left open, and records in FILE.PROCESS. Where the
+/// user left too little open for that, the error says so.
 ///
 /// An empty variable counts as absent. The error is one line for a person and names the variable. May wait
 /// about a second for a program that is just ending (nic::Lease::take). Needs no privilege and starts

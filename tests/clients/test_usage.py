@@ -102,19 +102,6 @@ class Usage(ClientTest):
         self.expect_end(process)
         self.assertIn("urnic: urnic0: 10.1.2.3/16, 02:00:0a:01:02:03, fabric:default,0", process.output())
 
-    def test_second_program_of_one_run_is_told_to_have_its_own(self):
-        self.require("ibv_rc_pingpong")
-        port = harness.free_port()
-        first = f"ibv_rc_pingpong -d urnic0 -g 1 -p {port} &"
-        wait = "while ! grep -q READY ready; do sleep 0.01; done"
-        second = "ibv_rc_pingpong -d urnic0 -g 1 -p 1 127.0.0.1; echo second $?; kill $!"
-        process = self.start("both", ["sh", "-c", f"echo > ready; {first} {wait}; {second}"])
-        self.wait_for_listener(process, port)
-        (self.runtime / "ready").write_text("READY\n")
-        self.expect_end(process, timeout=30, code=0)
-        self.assertIn("another process of the same 'urnic run'", process.output())
-        self.assertRegex(process.output(), r"second [1-9]")
-
 
 def _add(name, words, code, says):
     setattr(Usage, f"test_{name}", lambda self: self.urnic("run", *words, code=code, says=says))

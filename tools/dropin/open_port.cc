@@ -39,9 +39,6 @@ Result<PortPointer, Error> open_wire(const NicEnvironment& environment, const ni
   if (spec.kind == nic::PortSpec::Kind::kLoopback) {
     return PortPointer();
   }
-  if (auto claimed = environment.lease.claim(); !claimed) {
-    return claimed.error();
-  }
   const drivers::DpdkOptions options{.verbose = environment.verbose};
   if (spec.kind != nic::PortSpec::Kind::kFabric) {
     return drivers::open_dpdk_port(spec, link_mtu, options);

@@ -22,9 +22,9 @@ namespace urnic::tools {
 namespace {
 
 constexpr const char* kLeaseVariable = "URNIC_LEASE_FD";
-constexpr const char* kIdentityVariables[] = {"URNIC_IP",    "URNIC_IP6",  "URNIC_MAC",
-                                              "URNIC_MTU",   "URNIC_PORT", "URNIC_PCAP",
-                                              "URNIC_FAULT", "URNIC_SEED", kLeaseVariable};
+constexpr const char* kIdentityVariables[] = {
+    "URNIC_IP",   "URNIC_IP6",   "URNIC_MAC",  "URNIC_MTU",    "URNIC_PORT",
+    "URNIC_PCAP", "URNIC_FAULT", "URNIC_SEED", kLeaseVariable, verbs_api::kChosenVariable};
 
 Error system_error(const std::string& what, const char* advice = "") {
   const int code = errno;
@@ -155,6 +155,13 @@ Result<void, Error> export_environment(const verbs_api::NicEnvironment& environm
   set("URNIC_VERBOSE", environment.verbose ? "1" : "");
   set("URNIC_EXPLAIN", device.explain ? "1" : "");
   set(kLeaseVariable, environment.lease.is_held() ? std::to_string(environment.lease.descriptor()) : "");
+  std::string chosen;
+  for (const char* const name : environment.left_open) {
+    if (const char* const value = std::getenv(name)) {
+      chosen += fmt::format("{}{}={}", chosen.empty() ? "" : " ", name, value);
+    }
+  }
+  set(verbs_api::kChosenVariable, chosen);
   if (!environment.pcap_file.empty()) {
     std::error_code code;
     set("URNIC_PCAP", std::filesystem::absolute(environment.pcap_file, code).string());

@@ -1,14 +1,21 @@
 #include "verbs_api/environment.h"
 
+#include <fmt/core.h>
 #include <gmock/gmock.h>
+#include <signal.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
 #include <cstdlib>
+#include <string>
+#include <vector>
 
 #include "nic/fabric_folder.h"
 #include "nic/lock_file.h"
 #include "tests/unit/tools/temporary_environment.h"
+#include "tools/urnic/launch.h"
 #include "verbs_api/environment_values.h"
 
 namespace urnic::verbs_api {
@@ -17,6 +24,7 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
+using ::testing::StartsWith;
 using Kind = nic::PortSpec::Kind;
 using Side = nic::PortSpec::VhostSide;
 
@@ -129,28 +137,80 @@ TEST_F(EnvironmentTest, RefusesADefaultSocketPathThatFitsNoSocketAddress) {
   EXPECT_THAT(refusal(), HasSubstr("107"));
 }
 
-TEST_F(EnvironmentTest, UsesTheLeaseThatItInherits) {
+/// Processes that read the environment one after the other and live until the end of the test.
+class ProcessesOfOneRun : public EnvironmentTest {
+ protected:
+  ~ProcessesOfOneRun() override {
+    for (const pid_t process : processes_) {
+      kill(process, SIGKILL);
+      waitpid(process, nullptr, 0);
+    }
+  }
+  /// Addresses and port of the next one, which has none of our descriptors, or why it has no NIC.
+  std::string next(int closed_descriptor) {
+    int ends[2] = {};
+    EXPECT_EQ(pipe(ends), 0);
+    const pid_t child = fork();
+    if (child == 0) {
+      close(closed_descriptor);
+      const auto environment = read_environment();
+      const std::string said = environment ? identity(environment.value()) : environment.error().message;
+      [[maybe_unused]] const ssize_t written = write(ends[1], said.data(), said.size());
+      close(ends[1]);
+      pause();
+    }
+    processes_.push_back(child);
+    close(ends[1]);
+    std::array<char, 1024> said{};
+    const ssize_t bytes = read(ends[0], said.data(), said.size());
+    close(ends[0]);
+    return std::string(said.data(), bytes > 0 ? static_cast<std::size_t>(bytes) : 0);
+  }
+  static std::string identity(const NicEnvironment& environment) {
+    const nic::DeviceConfig& device = environment.device;
+    return fmt::format("{} {} {} {}", to_string(device.ipv4->address), to_string(device.mac),
+                       device.port.to_string(), environment.pcap_file);
+  }
+
+ private:
+  std::vector<pid_t> processes_;
+};
+
+TEST_F(ProcessesOfOneRun, HaveANicEach) {
+  set("URNIC_PCAP", "/tmp/frames.pcap");
   const auto launcher = read_environment();
-  ASSERT_TRUE(launcher);
-  set("URNIC_LEASE_FD", std::to_string(launcher.value().lease.descriptor()));
-  set("URNIC_PORT", launcher.value().device.port.to_string());
-  set("URNIC_IP", "10.77.0.1/24");
-  const auto program = read_environment();
-  ASSERT_TRUE(program) << program.error().message;
-  EXPECT_EQ(program.value().lease.descriptor(), launcher.value().lease.descriptor());
-  EXPECT_EQ(program.value().device.port.slot, 0u);
+  ASSERT_TRUE(launcher && tools::export_environment(launcher.value()));
+  const int lease = launcher.value().lease.descriptor();
+  EXPECT_EQ(next(lease), identity(launcher.value())) << "the first is the NIC that the run made";
+  EXPECT_THAT(next(lease),
+              AllOf(StartsWith("10.77.0.2 02:00:0a:4d:00:02 fabric:default,1 "), HasSubstr("frames.pcap.")));
+  EXPECT_THAT(next(lease), StartsWith("10.77.0.3 02:00:0a:4d:00:03 fabric:default,2 "));
 }
 
-TEST_F(EnvironmentTest, GoesOnWithoutALeaseThatWasClosedWhenAllIsSpeltOut) {
+TEST_F(ProcessesOfOneRun, AreTheTwoEndsOfAPair) {
+  set("URNIC_PORT", "pair");
   const auto launcher = read_environment();
-  ASSERT_TRUE(launcher);
-  set("URNIC_LEASE_FD", "999");
-  set("URNIC_PORT", launcher.value().device.port.to_string());
-  set("URNIC_IP", "10.77.0.1/24");
-  const auto program = read_environment();
-  ASSERT_TRUE(program) << program.error().message;
-  EXPECT_FALSE(program.value().lease.is_held());
-  EXPECT_EQ(program.value().device.port.to_string(), launcher.value().device.port.to_string());
+  ASSERT_TRUE(launcher && tools::export_environment(launcher.value()));
+  const int lease = launcher.value().lease.descriptor();
+  EXPECT_THAT(next(lease), HasSubstr("pair.sock,front"));
+  EXPECT_THAT(next(lease), HasSubstr("pair.sock,back"));
+  EXPECT_THAT(next(lease), AllOf(HasSubstr("same 'urnic run'"), HasSubstr("both ends of the wire")));
+}
+
+TEST_F(ProcessesOfOneRun, AreOneAtMostWhereTheAddressWasGiven) {
+  set("URNIC_IP", "10.1.2.3/24");
+  const auto launcher = read_environment();
+  ASSERT_TRUE(launcher && tools::export_environment(launcher.value()));
+  const int lease = launcher.value().lease.descriptor();
+  EXPECT_THAT(next(lease), StartsWith("10.1.2.3 "));
+  EXPECT_THAT(next(lease), AllOf(HasSubstr("same 'urnic run'"), HasSubstr("10.1.2.3 is taken")));
+}
+
+TEST_F(ProcessesOfOneRun, KeepTheAddressThatTheyWereGivenInside) {
+  const auto launcher = read_environment();
+  ASSERT_TRUE(launcher && tools::export_environment(launcher.value()));
+  set("URNIC_IP", "10.9.9.9/24");
+  EXPECT_THAT(next(launcher.value().lease.descriptor()), StartsWith("10.9.9.9 "));
 }
 
 TEST_F(EnvironmentTest, TakesTheMtuOfItsInterfaceButNoMoreThanItNeeds) {

@@ -93,9 +93,14 @@ TEST_F(FabricLeaseTest, TakesTheSlotThatWasNamed) {
 
 TEST_F(FabricLeaseTest, IsAdoptedInItsSlotAndNoOther) {
   const Lease lease = taken(any());
-  EXPECT_TRUE(Lease::adopt(lease.descriptor(), fabric(0)));
-  EXPECT_FALSE(Lease::adopt(lease.descriptor(), fabric(1)));
-  EXPECT_FALSE(Lease::adopt(lease.descriptor(), fabric(0, "other")));
+  Lease::Request exported = any();
+  exported.any_slot = false;
+  exported.ipv4 = lease.ipv4();
+  EXPECT_TRUE(Lease::adopt(exported));
+  exported.port = fabric(1);
+  EXPECT_FALSE(Lease::adopt(exported));
+  exported.port = fabric(0, "other");
+  EXPECT_FALSE(Lease::adopt(exported));
 }
 
 TEST_F(FabricLeaseTest, ShowsWhoIsThere) {

@@ -43,6 +43,13 @@ class LeaseTest : public tools::TemporaryEnvironment {
             .ipv6 = {},
             .patience = kNotAtAll};
   }
+  Lease::Request exported(const char* ipv4, Side side = Side::kFront) const {
+    return {.port = pair(side),
+            .any_slot = false,
+            .ipv4 = Ipv4Address::parse(ipv4),
+            .ipv6 = {},
+            .patience = kNotAtAll};
+  }
   Lease::Request only(Side side) const {
     return {.port = pair(side), .any_slot = false, .ipv4 = {}, .ipv6 = {}, .patience = kNotAtAll};
   }
@@ -191,29 +198,69 @@ TEST_F(LeaseTest, GoesOnInAProgramThatInheritsIt) {
   const auto lease = Lease::take(only(Side::kFront));
   ASSERT_TRUE(lease && lease.value().keep_over_exec());
   EXPECT_EQ(fcntl(lease.value().descriptor(), F_GETFD), 0) << "closed by exec";
-  const int fd = lease.value().descriptor();
-  EXPECT_TRUE(Lease::adopt(fd, pair()));
-  EXPECT_EQ(answer_of_child([&] { return Lease::adopt(fd, pair()) ? 7 : 0; }), 7);
+  EXPECT_EQ(answer_of_child([&] { return Lease::adopt(exported("10.77.0.1")) ? 7 : 0; }), 7);
 }
 
-TEST_F(LeaseTest, IsNotAdoptedFromAnythingElse) {
+TEST_F(LeaseTest, GoesOnInAProgramThatDidNotInheritIt) {
   const auto lease = Lease::take(only(Side::kFront));
   ASSERT_TRUE(lease);
-  EXPECT_FALSE(Lease::adopt(999, pair())) << "a closed descriptor";
-  EXPECT_FALSE(Lease::adopt(STDERR_FILENO, pair())) << "not a slot";
-  EXPECT_FALSE(Lease::adopt(lease.value().descriptor(), pair(Side::kBack))) << "the other side's slot";
-  const int unlocked = open((socket() + ".front").c_str(), O_RDWR | O_CLOEXEC);
-  ASSERT_GE(unlocked, 0);
-  EXPECT_FALSE(Lease::adopt(unlocked, pair())) << "the slot, but not the open file with the lock";
-  close(unlocked);
+  EXPECT_EQ(answer_of_child([&] {
+              close(lease.value().descriptor());
+              return Lease::adopt(exported("10.77.0.1")) ? 7 : 0;
+            }),
+            7);
 }
 
-TEST_F(LeaseTest, LetsOnlyOneOfTheProcessesThatShareItClaimThePort) {
+TEST_F(LeaseTest, IsNotAdoptedWhereTheSlotIsAnothers) {
+  EXPECT_FALSE(Lease::adopt(exported("10.77.0.1"))) << "there has never been a lease";
+  const auto lease = Lease::take(only(Side::kFront));
+  ASSERT_TRUE(lease);
+  EXPECT_FALSE(Lease::adopt(exported("10.77.0.1", Side::kBack))) << "the other side's slot";
+  EXPECT_FALSE(Lease::adopt(exported("10.77.0.7"))) << "of a NIC with another address";
+}
+
+TEST_F(LeaseTest, IsAdoptedByOneProcessAtATime) {
   const auto lease = Lease::take(either_side());
-  ASSERT_TRUE(lease && lease.value().claim());
-  EXPECT_TRUE(lease.value().claim()) << "again, by the same process";
-  EXPECT_EQ(answer_of_child([&] { return lease.value().claim() ? 0 : lease.value().claim().error().code; }),
-            EBUSY);
+  ASSERT_TRUE(lease);
+  const auto adopts = [this] { return Lease::adopt(exported("10.77.0.1")) ? 1 : 0; };
+  {
+    const auto adopted = Lease::adopt(exported("10.77.0.1"));
+    ASSERT_TRUE(adopted);
+    EXPECT_EQ(answer_of_child(adopts), 0);
+  }
+  EXPECT_EQ(answer_of_child(adopts), 1);
+}
+
+TEST_F(LeaseTest, IsTakenAsLongAsWhoAdoptedItLives) {
+  auto lease = Lease::take(only(Side::kFront));
+  ASSERT_TRUE(lease);
+  int ready[2];
+  ASSERT_EQ(pipe(ready), 0);
+  const pid_t child = fork();
+  if (child == 0) {
+    const auto adopted = Lease::adopt(exported("10.77.0.1"));
+    close(lease.value().descriptor());
+    [[maybe_unused]] const ssize_t written = write(ready[1], "x", 1);
+    pause();
+  }
+  char byte;
+  ASSERT_EQ(read(ready[0], &byte, 1), 1);
+  lease = Lease();
+  const auto meanwhile = Lease::take(only(Side::kFront));
+  kill(child, SIGKILL);
+  waitpid(child, nullptr, 0);
+  EXPECT_FALSE(meanwhile);
+  EXPECT_TRUE(Lease::take(only(Side::kFront)));
+}
+
+TEST_F(LeaseTest, RefusesAMacThatThePeerHas) {
+  Lease::Request request = either_side();
+  request.mac = Mac::parse("02:aa:00:00:00:01");
+  const auto first = Lease::take(request);
+  const auto second = Lease::take(request);
+  ASSERT_FALSE(second);
+  EXPECT_EQ(second.error().code, EADDRINUSE);
+  EXPECT_THAT(second.error().message, HasSubstr("02:aa:00:00:00:01"));
 }
 
 TEST_F(LeaseTest, RefusesASlotFileThatIsALink) {
