@@ -38,14 +38,15 @@ Error system_error(const char* what) {
 Result<std::unique_ptr<StatusServer>, Error> StatusServer::start(std::function<std::string()> document) {
   auto folder = StatusFolder::open();
   if (!folder) return failure(folder.error());
+  folder.value().remove_stale_sockets();
   std::unique_ptr<StatusServer> server(new StatusServer(std::move(folder.value()), std::move(document)));
   if (auto listening = server->listen(); !listening) return failure(listening.error());
   if (auto started = server->start_thread(); !started) return failure(started.error());
   return server;
 }
 
-// It gets its name when it listens: a socket with this name that nobody listens at is a dead process', and
-// may be removed by whoever finds it. What has the name already was left by a process that had our number
+// It gets its name when it listens: a socket with such a name that no process listens at is a dead process',
+// and the next process that starts removes it. What has the name already was left by a process that had our number
 // before.
 Result<void, Error> StatusServer::listen() {
   const std::string hidden = "." + name_;

@@ -4,6 +4,7 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -12,8 +13,18 @@
 
 namespace urnic::nic {
 
-/// What the names of these sockets begin with, which is followed by a process and its PID namespace:
-/// containers may share the folder.
+/// A process, as containers that share the private folder can tell it from each other's: "PROCESS.NAMESPACE".
+struct ProcessName {
+  int process = 0;
+  std::uint64_t pid_namespace = 0;  ///< its inode; 0 without /proc
+
+  static ProcessName own();
+  /// Nothing when `text` is no such name.
+  static std::optional<ProcessName> parse(std::string_view text);
+  std::string to_string() const;
+};
+
+/// What the names of these sockets begin with, which is followed by a ProcessName.
 inline constexpr std::string_view kStatusPrefix = "status.";
 
 /// The name of this process' socket.
@@ -37,8 +48,12 @@ class StatusFolder {
   sockaddr_un address_of(std::string_view name) const;
   /// Removes it, if it is there.
   void remove(std::string_view name) const;
+  /// Removes the sockets that dead processes have left behind. A socket that a process listens at stays, also
+  /// when that gets its name at this moment. Neither waits for such a process nor makes it do anything.
+  void remove_stale_sockets() const;
 
  private:
+  bool is_stale(std::string_view name) const;
   StatusFolder(std::string path, int fd) : path_(std::move(path)), fd_(fd) {}
 
   std::string path_;

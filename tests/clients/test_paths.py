@@ -1,6 +1,6 @@
 """What programs see of the device behind libibverbs' back: files below /sys and /dev, by every function that finds them."""
 import harness
-from harness import ClientTest, free_port
+from harness import ClientTest, free_port, wait_until
 
 DEVICE = "/sys/class/infiniband/urnic0"
 NODE = "/dev/infiniband/urnic0"
@@ -55,6 +55,27 @@ class Paths(ClientTest):
         process = self.start("outer", inner, ["--port", "loopback", "--ip", "10.1.1.1/24"])
         self.expect_end(process, timeout=30)
         self.assertIn("ffff:0a09:0909", process.output())
+
+    def container(self, name, script):
+        """A shell as the first process of a PID namespace of its own, with this test's runtime folder."""
+        command = harness.STAGE.drop_privilege([harness.STAGE.urnic, "run", "--", "sh", "-c", script])
+        return self.start_plain(name, ["unshare", "--pid", "--fork", "--kill-child", "--mount-proc", *command], privileged=True)
+
+    def test_containers_that_share_the_folder_see_a_device_each(self):
+        self.require("unshare")
+        if not harness.STAGE.is_root:
+            self.skipTest("needs root: PID namespaces")
+        show = f"echo $$; cat {DEVICE}/ports/1/gids/1"
+        first = self.container("first", f"{show}; while [ ! -e go ]; do sleep 0.01; done; {show}")
+        if not wait_until(lambda: first.output().count("\n") == 2 or not first.is_running(), 20):
+            self.fail_with("does not start")
+        second = self.container("second", f"{show}; touch go")
+        self.expect_end(second, timeout=30)
+        self.expect_end(first, timeout=30)
+        before, after = first.output().splitlines()[:2], first.output().splitlines()[2:]
+        self.assertEqual(before[0], second.output().splitlines()[0], "the same process number is the point")
+        self.assertEqual(before, after)
+        self.assertNotEqual(before[1], second.output().splitlines()[1])
 
     def test_ucx_takes_the_device(self):
         self.require("ucx_info")

@@ -72,11 +72,7 @@ std::optional<NicProcess> ask(const nic::StatusFolder& folder, const std::string
   const Descriptor socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   const sockaddr_un address = folder.address_of(name);
   if (connect(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
-    if (errno == ENOENT) return std::nullopt;
-    if (errno == ECONNREFUSED) {
-      folder.remove(name);
-      return std::nullopt;
-    }
+    if (errno == ENOENT || errno == ECONNREFUSED) return std::nullopt;
     return NicProcess{.socket = name, .error = system_error().message};
   }
   const auto peer = nic::peer_of(socket.get());
@@ -102,6 +98,7 @@ std::optional<NicProcess> ask(const nic::StatusFolder& folder, const std::string
 Result<std::vector<NicProcess>, Error> ask_processes() {
   const auto folder = nic::StatusFolder::open();
   if (!folder) return failure(folder.error());
+  folder.value().remove_stale_sockets();
   std::vector<std::string> names;
   std::error_code code;
   for (std::filesystem::directory_iterator entry(folder.value().path(), code), end; !code && entry != end;

@@ -6,14 +6,14 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <charconv>
 #include <filesystem>
 #include <fstream>
-#include <optional>
 #include <system_error>
 #include <utility>
 
 #include "nic/gid_table.h"
+#include "nic/lock_file.h"
+#include "nic/status_socket.h"
 #include "verbs_api/sysfs_text.h"
 
 namespace urnic::tools {
@@ -23,17 +23,13 @@ namespace fs = std::filesystem;
 
 constexpr const char* kLock = "lock";
 
-std::optional<pid_t> process_in(const std::string& name) {
-  pid_t process = 0;
-  const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), process);
-  const bool is_number = error == std::errc{} && end == name.data() + name.size() && process > 0;
-  return is_number ? std::optional(process) : std::nullopt;
-}
-
-/// Whether neither the program nor anybody whom it started can look there any more.
+/// Whether the program and all that it started are gone. Those of another PID namespace, which cannot be looked
+/// at from here, count as gone when they hold no lock.
 bool is_left_behind(const fs::path& tree) {
-  const auto process = process_in(tree.filename().string());
-  if (!process || kill(*process, 0) == 0 || errno != ESRCH) return false;
+  const auto name = nic::ProcessName::parse(tree.filename().string());
+  if (!name) return false;
+  const bool can_be_seen = name->pid_namespace == nic::ProcessName::own().pid_namespace;
+  if (can_be_seen && (kill(name->process, 0) == 0 || errno != ESRCH)) return false;
   const auto lock = nic::LockFile::open((tree / kLock).string(), nic::LockFile::Missing::kFail);
   return !lock || lock.value().try_lock();
 }
@@ -81,7 +77,7 @@ Result<void, Error> lock_for_good(const fs::path& tree) {
 }  // namespace
 
 Result<std::string, Error> make_path_tree(const std::string& folder, const nic::DeviceConfig& device) {
-  const fs::path tree = fs::path(folder) / std::to_string(getpid());
+  const fs::path tree = fs::path(folder) / nic::ProcessName::own().to_string();
   try {
     fs::create_directories(folder);
     remove_those_left_behind(folder);

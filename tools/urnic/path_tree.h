@@ -9,7 +9,7 @@
 
 namespace urnic::tools {
 
-/// A folder of files, `FOLDER/<process>`, that shows the device as the kernel would: plain files under
+/// A folder of files, `FOLDER/<process>.<PID namespace>`, that shows the device as the kernel would: plain files under
 /// sys/class, and the device's nodes under dev as links to /dev/null. lib/urnic/liburnic_paths.so, preloaded,
 /// leads programs there.
 ///

@@ -10,6 +10,8 @@
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
+#include <set>
 #include <stdexcept>
 #include <string>
 
@@ -89,6 +91,31 @@ TEST_F(StatusServerTest, TakesThePlaceOfASocketThatADeadProcessLeft) {
   const auto server = StatusServer::start([] { return std::string("alive"); });
   ASSERT_TRUE(server);
   EXPECT_EQ(read_all(connect_to_it()), "alive");
+}
+
+TEST_F(StatusServerTest, RemovesTheSocketsOfDeadProcessesAndNoOthers) {
+  const auto folder = StatusFolder::open();
+  ASSERT_TRUE(folder);
+  const auto bound = [&folder](const char* name) {
+    const int made = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    const sockaddr_un address = folder.value().address_of(name);
+    EXPECT_EQ(bind(made, reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
+    EXPECT_EQ(listen(made, 0), 0);
+    return made;
+  };
+  const int alive = bound("status.4711.17");  // in another PID namespace, where it has that number
+  close(bound("status.4712.17"));
+  close(bound("pair.sock"));
+  std::ofstream(folder_ + "/urnic/status.4713.17") << "a file";
+  const auto server = StatusServer::start([] { return std::string(); });
+  ASSERT_TRUE(server);
+  std::set<std::string> left;
+  for (const auto& entry : std::filesystem::directory_iterator(folder_ + "/urnic")) {
+    left.insert(entry.path().filename());
+  }
+  EXPECT_EQ(left,
+            (std::set<std::string>{"pair.sock", "status.4711.17", "status.4713.17", status_socket_name()}));
+  close(alive);
 }
 
 TEST_F(StatusServerTest, GivesUpAReaderThatDoesNotReadAndServesTheNext) {

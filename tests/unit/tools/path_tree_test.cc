@@ -4,10 +4,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cstdint>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 
+#include "nic/lock_file.h"
+#include "nic/status_socket.h"
 #include "tests/unit/tools/temporary_environment.h"
 #include "transport/wire/address.h"
 
@@ -19,6 +22,10 @@ namespace fs = std::filesystem;
 class PathTree : public TemporaryEnvironment {
  protected:
   std::string paths() const { return folder() + "/paths"; }
+  fs::path tree_of(pid_t process, std::uint64_t pid_namespace = nic::ProcessName::own().pid_namespace) const {
+    return fs::path(paths()) /
+           nic::ProcessName{.process = process, .pid_namespace = pid_namespace}.to_string();
+  }
   static nic::DeviceConfig device() {
     nic::DeviceConfig config;
     config.mac = {{0x02, 0, 0x0a, 0x4d, 0, 0x01}};
@@ -83,7 +90,7 @@ TEST_F(PathTree, IsMadeAnewByTheSameProcess) {
 }
 
 TEST_F(PathTree, IsRemovedByTheNextWhenItsProcessIsGone) {
-  const fs::path left = fs::path(paths()) / std::to_string(make_in_child());
+  const fs::path left = tree_of(make_in_child());
   ASSERT_TRUE(fs::exists(left));
   ASSERT_TRUE(make_path_tree(paths(), device()));
   EXPECT_FALSE(fs::exists(left));
@@ -91,7 +98,7 @@ TEST_F(PathTree, IsRemovedByTheNextWhenItsProcessIsGone) {
 
 TEST_F(PathTree, StaysWhileSomebodyLivesWhomItsProcessStarted) {
   pid_t heir = 0;
-  const fs::path used = fs::path(paths()) / std::to_string(make_in_child(&heir));
+  const fs::path used = tree_of(make_in_child(&heir));
   ASSERT_TRUE(make_path_tree(paths(), device()));
   EXPECT_TRUE(fs::exists(used / "sys"));
   kill(heir, SIGKILL);
@@ -101,6 +108,25 @@ TEST_F(PathTree, StaysWhileSomebodyLivesWhomItsProcessStarted) {
     ASSERT_TRUE(make_path_tree(paths(), device()));
   }
   EXPECT_FALSE(fs::exists(used));
+}
+
+TEST_F(PathTree, IsItsOwnInEachPidNamespaceThatSharesTheFolder) {
+  const fs::path elsewhere = tree_of(getpid(), 17);
+  fs::create_directories(elsewhere);
+  const auto lock = nic::LockFile::open((elsewhere / "lock").string(), nic::LockFile::Missing::kCreate);
+  ASSERT_TRUE(lock && lock.value().try_lock());
+  const auto made = make_path_tree(paths(), device());
+  ASSERT_TRUE(made);
+  EXPECT_NE(made.value(), elsewhere.string());
+  EXPECT_TRUE(fs::exists(elsewhere));
+}
+
+TEST_F(PathTree, IsRemovedByTheNextWhenItsPidNamespaceIsGone) {
+  const fs::path left = tree_of(getpid(), 17);
+  fs::create_directories(left);
+  std::ofstream(left / "lock") << "";
+  ASSERT_TRUE(make_path_tree(paths(), device()));
+  EXPECT_FALSE(fs::exists(left));
 }
 
 TEST_F(PathTree, LeavesAloneWhatIsNotATree) {
