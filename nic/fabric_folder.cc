@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -10,6 +11,7 @@
 #include <cstdio>
 #include <system_error>
 
+#include "nic/fabric_slots.h"
 #include "nic/lock_file.h"
 
 namespace urnic::nic {
@@ -32,6 +34,21 @@ Result<void, Error> check_fabric_name(std::string_view name) {
   return success();
 }
 
+/// Whether the longest names in it fit socket addresses.
+Result<void, Error> FabricFolder::check_socket_paths_in(const FabricFolder& folder) {
+  constexpr std::size_t kMaxBytes = sizeof(sockaddr_un::sun_path) - 1;
+  const std::size_t bytes = std::max(folder.files_of_switch(kFabricSwitches - 1).control_socket.size(),
+                                     folder.port_socket(kFabricPorts - 1).size());
+  if (bytes > kMaxBytes) {
+    return Error{
+        .code = ENAMETOOLONG,
+        .message = fmt::format("folder {}: sockets in it would have a path of {} bytes, and at most {} fit a "
+                               "socket address; set XDG_RUNTIME_DIR to a shorter path",
+                               folder.path(), bytes, kMaxBytes)};
+  }
+  return success();
+}
+
 Result<FabricFolder, Error> FabricFolder::open(std::string_view name) {
   if (auto fine = check_fabric_name(name); !fine) {
     return fine.error();
@@ -41,6 +58,9 @@ Result<FabricFolder, Error> FabricFolder::open(std::string_view name) {
     return folder.error();
   }
   std::string path = fmt::format("{}/fabric-{}", folder.value(), name);
+  if (auto fine = check_socket_paths_in(FabricFolder(path)); !fine) {
+    return fine.error();
+  }
   // Nobody else can make anything in the private folder, so what is there already is ours.
   if (mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) {
     const int code = errno;

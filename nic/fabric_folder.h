@@ -28,11 +28,13 @@ struct SwitchFiles {
 /// for their sockets.
 class FabricFolder {
  public:
-  /// Makes it when it is missing. The error: as private_folder(), or the system's.
+  /// Makes it when it is missing. The error: as private_folder(), or the system's; ENAMETOOLONG when the paths
+  /// of sockets in it would be too long.
   static Result<FabricFolder, Error> open(std::string_view name);
 
   const std::string& path() const { return path_; }
-  std::string guard() const { return path_ + "/guard"; }  ///< see LeaseSlots
+  std::string guard() const { return path_ + "/guard"; }      ///< see LeaseSlots
+  std::string network() const { return path_ + "/network"; }  ///< see LeaseSlots
   std::string slot(unsigned number) const { return path_ + "/slot." + std::to_string(number); }
   /// Where a switch serves the NIC that has that slot; see switch_of_slot().
   std::string port_socket(unsigned slot) const { return path_ + "/port." + std::to_string(slot) + ".sock"; }
@@ -44,6 +46,7 @@ class FabricFolder {
   SwitchFiles files_of_switch(unsigned number) const;
 
  private:
+  static Result<void, Error> check_socket_paths_in(const FabricFolder& folder);
   explicit FabricFolder(std::string path) : path_(std::move(path)) {}
 
   std::string path_;

@@ -21,7 +21,8 @@ constexpr auto kWords = std::to_array<CauseWords>({
     {Cause::kNobodyHasAddress, kRetriesRule,
      "is the peer's NIC up (urnic stat), at this address, on the same wire? Did the program exchange the right GID?"},
     {Cause::kOtherSegment, kRetriesRule,
-     "urnic asks for every address on its own link and knows no router: give both NICs addresses of one network (--ip), or "
+     "is the peer on another fabric (of another user, or in a container that has another $XDG_RUNTIME_DIR)? urnic asks for "
+     "every address on its own link and knows no router: give both NICs addresses of one network (--ip), or "
      "use the GID of the network that both are in"},
     {Cause::kNoRocePeer, kRetriesRule,
      "has the peer's program made the queue pair with this number and brought it to RTR, with our address and QP number in "

@@ -25,7 +25,7 @@ using transport::wire::Ipv4Address;
 using transport::wire::Ipv6Address;
 using transport::wire::Mac;
 
-/// Default addresses are 10.77.0.1 and up.
+/// Default addresses are those of a network from 1 on.
 constexpr std::uint8_t kLastDefaultAddress = 254;
 
 constexpr auto kRetryPause = std::chrono::milliseconds(10);
@@ -39,8 +39,9 @@ std::string describe(int code) {
   return std::generic_category().message(code);
 }
 
-constexpr Ipv4Address default_address(std::size_t number) {
-  return Ipv4Address{{10, 77, 0, static_cast<std::uint8_t>(number)}};
+constexpr Ipv4Address host_in(Ipv4Address network, std::size_t number) {
+  network.octets[3] = static_cast<std::uint8_t>(number);
+  return network;
 }
 
 bool may_use(const Lease::Request& request, std::size_t slot) {
@@ -92,10 +93,10 @@ Error no_slot(const Lease::Request& request, const std::vector<LeaseRecord>& oth
 }
 
 /// The first free of the default addresses, from that of the slot on.
-std::optional<Ipv4Address> free_address(std::size_t slot, std::size_t count,
+std::optional<Ipv4Address> free_address(Ipv4Address network, std::size_t slot, std::size_t count,
                                         const std::vector<LeaseRecord>& others) {
   for (std::size_t i = 0; i < count; ++i) {
-    const Ipv4Address candidate = default_address((slot + i) % count + 1);
+    const Ipv4Address candidate = host_in(network, (slot + i) % count + 1);
     const auto has_it = [&](const LeaseRecord& other) { return other.ipv4 == candidate; };
     if (std::none_of(others.begin(), others.end(), has_it)) {
       return candidate;
@@ -118,13 +119,14 @@ Result<void, Error> check_is_free(std::optional<Address> LeaseRecord::*address, 
 }
 
 /// What the request leaves open, and whether somebody on the wire has what it asks for.
-Result<LeaseRecord, Error> choose_addresses(const Lease::Request& request, std::size_t slot,
-                                            const std::vector<LeaseRecord>& others) {
+Result<LeaseRecord, Error> choose_addresses(const LeaseSlots& wire, const Lease::Request& request,
+                                            std::size_t slot, const std::vector<LeaseRecord>& others) {
   LeaseRecord mine{.process = getpid(), .ipv4 = request.ipv4, .ipv6 = request.ipv6, .mac = {}};
-  if (!mine.ipv4 && request.port.kind == PortSpec::Kind::kVhost) {
-    mine.ipv4 = free_address(slot, 2, others);
-  } else if (!mine.ipv4 && request.port.kind == PortSpec::Kind::kFabric) {
-    mine.ipv4 = free_address(slot, kLastDefaultAddress, others);
+  const bool is_fabric = request.port.kind == PortSpec::Kind::kFabric;
+  if (!mine.ipv4 && (is_fabric || request.port.kind == PortSpec::Kind::kVhost)) {
+    const auto network = default_network(wire);
+    if (!network) return network.error();
+    mine.ipv4 = free_address(network.value(), slot, is_fabric ? kLastDefaultAddress : 2, others);
   }
   mine.mac = request.mac.value_or(mac_for(mine.ipv4, mine.ipv6));
   if (auto free = check_is_free(&LeaseRecord::ipv4, mine, others); !free) return free.error();
@@ -176,7 +178,7 @@ Result<Taken, Error> try_take(const LeaseSlots& wire, const Lease::Request& requ
   if (!slot) {
     return no_slot(request, others);
   }
-  auto record = choose_addresses(request, *slot, others);
+  auto record = choose_addresses(wire, request, *slot, others);
   if (!record) {
     return record.error();
   }
@@ -242,7 +244,7 @@ Result<Lease, Error> Lease::take(const Request& request) {
   Lease lease;
   lease.port_ = request.port;
   if (request.port.kind == PortSpec::Kind::kLoopback) {
-    lease.ipv4_ = request.ipv4.value_or(default_address(1));
+    lease.ipv4_ = request.ipv4.value_or(Ipv4Address{{10, 77, 0, 1}});
     return lease;
   }
   const auto wire = LeaseSlots::of(request.port);

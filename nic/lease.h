@@ -20,8 +20,8 @@ namespace urnic::nic {
 /// Move-only; not for several threads at once.
 class Lease {
  public:
-  /// What is wanted. An address that is not given is found on pairs and fabrics: 10.77.0.1 for the front or
-  /// port 0, 10.77.0.2 for the back or port 1, and so on, or the next one that nobody else has.
+  /// What is wanted. An address that is not given is found on pairs and fabrics, in the default_network(): 1
+  /// for the front or port 0, 2 for the back or port 1, and so on, or the next one that no other NIC has.
   struct Request {
     PortSpec port;          ///< `side` and `slot` count only without `any_slot`
     bool any_slot = false;  ///< the first that is free: front before back

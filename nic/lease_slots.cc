@@ -7,6 +7,8 @@
 #include <array>
 #include <cerrno>
 #include <charconv>
+#include <cstdint>
+#include <random>
 #include <string_view>
 #include <system_error>
 
@@ -23,6 +25,31 @@ using transport::wire::Mac;
 /// How many NICs of one user share an interface.
 constexpr std::size_t kInterfaceSlots = 64;
 
+constexpr Ipv4Address kNetworkOfPairs{{10, 77, 0, 0}};
+
+/// One of 10.64.0.0 to 10.127.255.0.
+Ipv4Address draw_network() {
+  const std::uint32_t drawn = std::random_device{}();
+  return {{10, static_cast<std::uint8_t>(64 | (drawn >> 8 & 63)), static_cast<std::uint8_t>(drawn), 0}};
+}
+
+std::string read_text(const LockFile& file) {
+  std::array<char, 256> buffer{};
+  const ssize_t bytes = pread(file.fd(), buffer.data(), buffer.size(), 0);
+  return std::string(buffer.data(), bytes > 0 ? static_cast<std::size_t>(bytes) : 0);
+}
+
+/// `what` is for the error, which is the system's.
+Result<void, Error> write_text(const LockFile& file, const std::string& text, std::string_view what) {
+  if (ftruncate(file.fd(), 0) != 0 ||
+      pwrite(file.fd(), text.data(), text.size(), 0) != static_cast<ssize_t>(text.size())) {
+    const int code = errno;
+    return Error{.code = code,
+                 .message = fmt::format("cannot write {}: {}", what, std::generic_category().message(code))};
+  }
+  return success();
+}
+
 }  // namespace
 
 Result<LeaseSlots, Error> LeaseSlots::of(const PortSpec& port) {
@@ -37,6 +64,7 @@ Result<LeaseSlots, Error> LeaseSlots::of(const PortSpec& port) {
       return folder.error();
     }
     wire.guard = folder.value().guard();
+    wire.network = folder.value().network();
     for (unsigned i = 0; i < kFabricPorts; ++i) {
       wire.slots.push_back(folder.value().slot(i));
     }
@@ -53,15 +81,34 @@ Result<LeaseSlots, Error> LeaseSlots::of(const PortSpec& port) {
   return wire;
 }
 
+Result<Ipv4Address, Error> default_network(const LeaseSlots& wire) {
+  if (wire.network.empty()) {
+    return kNetworkOfPairs;
+  }
+  const auto file = LockFile::open(wire.network, LockFile::Missing::kCreate);
+  if (!file) {
+    return file.error();
+  }
+  const std::string text = read_text(file.value());
+  const auto kept = Ipv4Address::parse(std::string_view(text).substr(0, text.find('\n')));
+  if (kept && kept->octets[0] == 10 && kept->octets[3] == 0) {
+    return *kept;
+  }
+  const Ipv4Address drawn = draw_network();
+  if (auto written = write_text(file.value(), to_string(drawn) + "\n", "the fabric's network"); !written) {
+    return written.error();
+  }
+  return drawn;
+}
+
 // The program that uses a slot may have outlived the launcher whose lock it did not inherit.
 bool is_held_elsewhere(const LockFile& file) {
   return !file.try_lock() || file.is_claimed();
 }
 
 LeaseRecord read_lease_record(const LockFile& file) {
-  std::array<char, 256> buffer{};
-  const ssize_t bytes = pread(file.fd(), buffer.data(), buffer.size(), 0);
-  std::string_view text(buffer.data(), bytes > 0 ? static_cast<std::size_t>(bytes) : 0);
+  const std::string whole = read_text(file);
+  std::string_view text = whole;
   LeaseRecord record;
   while (!text.empty()) {
     const std::string_view line = text.substr(0, text.find('\n'));
@@ -96,13 +143,7 @@ Result<void, Error> write_lease_record(const LockFile& file, const LeaseRecord& 
   if (record.mac) {
     text += fmt::format("mac {}\n", to_string(*record.mac));
   }
-  if (ftruncate(file.fd(), 0) != 0 ||
-      pwrite(file.fd(), text.data(), text.size(), 0) != static_cast<ssize_t>(text.size())) {
-    return Error{
-        .code = errno,
-        .message = fmt::format("cannot write the lease: {}", std::generic_category().message(errno))};
-  }
-  return success();
+  return write_text(file, text, "the lease");
 }
 
 Result<std::vector<HeldSlot>, Error> held_slots(const PortSpec& port) {

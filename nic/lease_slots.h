@@ -17,6 +17,7 @@ namespace urnic::nic {
 struct LeaseSlots {
   std::string guard;               ///< locked by whoever looks at several slots
   std::vector<std::string> slots;  ///< of a vhost wire: front, back
+  std::string network{};           ///< of a fabric: says its default network, see default_network()
 
   /// Not for a loopback port, which has none. The error: as private_folder().
   static Result<LeaseSlots, Error> of(const PortSpec& port);
@@ -30,6 +31,12 @@ struct LeaseRecord {
   std::optional<transport::wire::Ipv6Address> ipv6;
   std::optional<transport::wire::Mac> mac;
 };
+
+/// The /24 network, with its last octet 0, of which NICs get an address when they ask for none. A pair has
+/// 10.77.0.0. A fabric draws one of 16384 when its first NIC comes and keeps it in a file, so that programs on
+/// two fabrics (of two users, of containers without a common folder) do not take each other's addresses for
+/// their own. Call it with the guard locked. The error is the system's.
+Result<transport::wire::Ipv4Address, Error> default_network(const LeaseSlots& wire);
 
 /// Whether another process, or another lease of this one, has the slot: as a launcher that took it, or as the
 /// program that uses it. Otherwise the slot is locked for `file`.

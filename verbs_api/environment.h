@@ -26,7 +26,8 @@ struct NicEnvironment {
 
 /// Reads the environment of this process:
 ///
-///   URNIC_IP=A.B.C.D/LEN   IPv4 address, GID 1     default on fabric and pair: 10.77.0.1/24 and up
+///   URNIC_IP=A.B.C.D/LEN   IPv4 address, GID 1     default: on a pair 10.77.0.1/24 and .2; on a
+///                                                   fabric of the network that this has drawn
 ///   URNIC_IP6=ADDRESS/LEN  IPv6 address, GID 2     default: none
 ///   URNIC_MAC=M            hardware address        default: made from the address
 ///   URNIC_MTU=N            largest IP packet       default: 4200, or the interface's or fabric's if less

@@ -62,6 +62,12 @@ std::optional<Error> initialise(const DpdkOptions& options) {
   argv.push_back(nullptr);
 
   if (rte_eal_init(static_cast<int>(arguments.size()), argv.data()) < 0) {
+    if (access("/sys/devices/system/cpu", F_OK) != 0) {
+      return Error{
+          ENOENT,
+          "/sys/devices/system/cpu is not there, and DPDK finds no processors without it; urnic needs "
+          "/sys: mount -t sysfs sysfs /sys"};
+    }
     return Error{EIO, fmt::format("DPDK does not start: {} (URNIC_VERBOSE=1 shows its own words)",
                                   rte_strerror(rte_errno))};
   }

@@ -1,6 +1,9 @@
 """Bad usage of `urnic run`: one clear line each, and an exit code that is not 0."""
+import os
+
 import harness
 from harness import ClientTest, wait_until
+from stage import NOBODY
 
 USAGE, FAILURE, NOT_EXECUTABLE, NOT_FOUND = 2, 1, 126, 127
 TRUE = ["--", "true"]
@@ -71,6 +74,64 @@ class Usage(ClientTest):
         self.occupant("first", "--ip", "10.0.0.1/24")
         self.urnic("run", "--ip", "10.0.0.1/24", *TRUE, code=FAILURE, says="10.0.0.1")
 
+    def test_too_long_a_runtime_folder(self):
+        deep = self.runtime / ("x" * 80)
+        deep.mkdir(mode=0o700)
+        if harness.STAGE.is_root:
+            os.chown(deep, NOBODY, NOBODY)
+        self.environment["XDG_RUNTIME_DIR"] = str(deep)
+        self.urnic("run", *TRUE, code=FAILURE, says="XDG_RUNTIME_DIR")
+
+    def without(self, folder, *command):
+        """The command where nothing is mounted at /proc or /sys."""
+        if not harness.STAGE.is_root:
+            self.skipTest("needs root: mount namespaces")
+        inner = harness.STAGE.drop_privilege([harness.STAGE.urnic, "run", "--", *command])
+        script = f"umount -l {folder} && exec \"$@\""
+        return self.start_plain("urnic", ["unshare", "--mount", "sh", "-c", script, "sh", *inner], privileged=True)
+
+    def test_without_proc(self):
+        process = self.without("/proc", "true")
+        self.expect_end(process, timeout=20, code=FAILURE)
+        self.assertIn("needs /proc", process.output())
+
+    def test_without_sys(self):
+        self.require("ibv_rc_pingpong")
+        process = self.without("/sys", "ibv_rc_pingpong", "-d", "urnic0", "-g", "1", "-p", str(harness.free_port()))
+        self.expect_end(process, timeout=20, code=FAILURE)
+        self.assertIn("needs /sys", process.output())
+
+    def test_a_static_program_is_told_that_it_sees_no_device(self):
+        self.require("/sbin/ldconfig")
+        process = self.start("ldconfig", ["/sbin/ldconfig", "--version"])
+        self.expect_end(process)
+        self.assertIn("urnic: /sbin/ldconfig is statically linked", process.output())
+        process = self.start("true", ["true"])
+        self.expect_end(process)
+        self.assertEqual(process.output(), "")
+
+    def test_rdma_cm_is_told_to_be_missing_once(self):
+        script = """
+for i in range(3):
+    try:
+        open("/dev/infiniband/rdma_cm", "r+b", buffering=0)
+    except FileNotFoundError:
+        print("ENOENT", flush=True)
+"""
+        process = self.start("python3", ["python3", "-c", script])
+        self.expect_end(process)
+        self.assertEqual(process.output().count("ENOENT"), 3)
+        self.assertEqual(process.output().count("urnic: rdma_cm is not supported yet"), 1)
+
+    def test_two_fabrics_that_do_not_know_each_other_have_different_addresses(self):
+        show = ["sh", "-c", "echo $URNIC_IP"]
+        addresses = set()
+        for name in ("one", "two", "three"):  # that of two are the same once in 16384 times
+            process = self.start(name, show, ["--port", f"fabric:{name}"])
+            self.expect_end(process)
+            addresses.add(process.output())
+        self.assertGreater(len(addresses), 1)
+
     def test_third_on_a_pair(self):
         pair = ["--port", "pair"]
         first = self.occupant("first", *pair)
@@ -94,7 +155,7 @@ class Usage(ClientTest):
         inner = [harness.STAGE.urnic, "run", "--", "sh", "-c", "echo $URNIC_IP $URNIC_PORT"]
         process = self.start("outer", inner)
         self.expect_end(process)
-        self.assertIn("10.77.0.2/24", process.output())
+        self.assertRegex(process.output(), r"10\.\d+\.\d+\.2/24")
         self.assertIn("fabric:default,1", process.output())
 
     def test_verbose_tells_what_the_nic_is(self):

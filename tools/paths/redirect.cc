@@ -13,6 +13,8 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
+#include <atomic>
+#include <cerrno>
 #include <cstdarg>
 #include <cstdio>
 #include <cstdlib>
@@ -55,6 +57,23 @@ class Redirected {
   char changed_[PATH_MAX];
 };
 
+/// Says, once in a process, why rdma_cm is missing: librdmacm turns the missing node into errors that name neither
+/// it nor us. `path` is what the program opens. Leaves errno alone.
+void explain_rdma_cm(const char* path) {
+  static std::atomic<bool> said{false};
+  if (root() == nullptr || path == nullptr || strcmp(path, "/dev/infiniband/rdma_cm") != 0 ||
+      said.exchange(true)) {
+    return;
+  }
+  constexpr char kLine[] =
+      "urnic: rdma_cm is not supported yet (this program opens /dev/infiniband/rdma_cm). If it fails now, have it "
+      "connect without: perftest without -R, UCX_TLS without rdmacm, otherwise an exchange over TCP\n";
+  const int code = errno;
+  // There is nobody to tell that it failed.
+  [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, kLine, sizeof(kLine) - 1);
+  errno = code;
+}
+
 /// The function of this name that would be called without us.
 template <typename Function>
 Function* next(const char* name) {
@@ -85,6 +104,7 @@ mode_t mode_in(int flags, va_list arguments) {
     va_start(arguments, flags);                                            \
     const mode_t mode = mode_in(flags, arguments);                         \
     va_end(arguments);                                                     \
+    explain_rdma_cm(path);                                                 \
     return original(Redirected(path), flags, mode);                        \
   }
 #define REDIRECT_OPENAT(name)                                                   \
@@ -94,6 +114,7 @@ mode_t mode_in(int flags, va_list arguments) {
     va_start(arguments, flags);                                                 \
     const mode_t mode = mode_in(flags, arguments);                              \
     va_end(arguments);                                                          \
+    explain_rdma_cm(path);                                                      \
     return original(folder, Redirected(path), flags, mode);                     \
   }
 
@@ -107,10 +128,12 @@ REDIRECT_OPEN(open64)
 REDIRECT_OPENAT(openat)
 REDIRECT_OPENAT(openat64)
 // What open becomes in programs that are compiled with _FORTIFY_SOURCE.
-REDIRECT(int, __open_2, (const char* path, int flags), Redirected(path), flags)
-REDIRECT(int, __open64_2, (const char* path, int flags), Redirected(path), flags)
-REDIRECT(int, __openat_2, (int folder, const char* path, int flags), folder, Redirected(path), flags)
-REDIRECT(int, __openat64_2, (int folder, const char* path, int flags), folder, Redirected(path), flags)
+REDIRECT(int, __open_2, (const char* path, int flags), (explain_rdma_cm(path), Redirected(path)), flags)
+REDIRECT(int, __open64_2, (const char* path, int flags), (explain_rdma_cm(path), Redirected(path)), flags)
+REDIRECT(int, __openat_2, (int folder, const char* path, int flags), folder,
+         (explain_rdma_cm(path), Redirected(path)), flags)
+REDIRECT(int, __openat64_2, (int folder, const char* path, int flags), folder,
+         (explain_rdma_cm(path), Redirected(path)), flags)
 REDIRECT(FILE*, fopen, (const char* path, const char* mode), Redirected(path), mode)
 REDIRECT(FILE*, fopen64, (const char* path, const char* mode), Redirected(path), mode)
 REDIRECT(DIR*, opendir, (const char* path), Redirected(path))

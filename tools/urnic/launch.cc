@@ -12,10 +12,10 @@
 #include <cstring>
 #include <filesystem>
 #include <memory>
-#include <sstream>
 #include <system_error>
 
 #include "tools/urnic/console.h"
+#include "tools/urnic/program_file.h"
 #include "transport/wire/address.h"
 
 namespace urnic::tools {
@@ -90,22 +90,6 @@ void set(const char* name, const std::string& value) {
   }
 }
 
-/// Whether there is anything at all that `program` could mean.
-bool is_there(const std::string& program) {
-  std::error_code code;
-  if (program.find('/') != std::string::npos) {
-    return std::filesystem::exists(program, code);
-  }
-  const char* const path = std::getenv("PATH");
-  std::istringstream folders(path == nullptr ? "" : path);
-  for (std::string folder; std::getline(folders, folder, ':');) {
-    if (std::filesystem::exists(std::filesystem::path(folder) / program, code)) {
-      return true;
-    }
-  }
-  return false;
-}
-
 std::string to_text(const std::optional<nic::Ipv4Interface>& interface) {
   return interface ? fmt::format("{}/{}", to_string(interface->address), interface->prefix_length) : "";
 }
@@ -172,8 +156,13 @@ Result<void, Error> export_environment(const verbs_api::NicEnvironment& environm
 Result<std::string, Error> dropin_folder() {
   std::error_code code;
   const auto executable = std::filesystem::read_symlink("/proc/self/exe", code);
+  if (code) {
+    return Error{.code = code.value(),
+                 .message = fmt::format("/proc/self/exe: {}; urnic needs /proc: mount -t proc proc /proc",
+                                        code.message())};
+  }
   const auto folder = executable.parent_path().parent_path() / "lib" / "urnic";
-  if (code || !std::filesystem::exists(folder / "libibverbs.so.1", code)) {
+  if (!std::filesystem::exists(folder / "libibverbs.so.1", code)) {
     return Error{.code = ENOENT,
                  .message = fmt::format("{}/libibverbs.so.1 is missing; build the project with DPDK",
                                         folder.string())};
@@ -204,7 +193,7 @@ int execute(const std::vector<std::string>& program) {
   arguments.push_back(nullptr);
   execvp(arguments[0], arguments.data());
   int code = errno;
-  if (code == EACCES && !is_there(program[0])) {
+  if (code == EACCES && !find_program(program[0])) {
     code = ENOENT;  // what may not be searched is a folder of PATH
   }
   complain(fmt::format("cannot run {}: {}", program[0],

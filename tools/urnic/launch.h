@@ -25,7 +25,8 @@ Result<void, Error> check_port(const verbs_api::NicEnvironment& environment);
 /// it must be another each time the program runs.
 Result<void, Error> export_environment(const verbs_api::NicEnvironment& environment);
 
-/// The folder of the drop-in libibverbs: ../lib/urnic, seen from the executable. ENOENT: it is not there.
+/// The folder of the drop-in libibverbs: ../lib/urnic, seen from the executable. ENOENT: it is not there, or
+/// /proc is not.
 Result<std::string, Error> dropin_folder();
 
 /// Puts `word` in front of the list, with colons between, that the environment variable holds already.

@@ -11,6 +11,7 @@
 #include "tools/urnic/console.h"
 #include "tools/urnic/launch.h"
 #include "tools/urnic/path_tree.h"
+#include "tools/urnic/program_file.h"
 #include "verbs_api/environment.h"
 #include "verbs_api/environment_values.h"
 
@@ -36,6 +37,13 @@ Ports (--port SPEC):
 
 Faults (--fault SPEC): loss=P, dup=P, reorder=P, corrupt=P, truncate=P with probabilities P from 0 to 1, gap=N, seed=N
 and direction=tx|rx|both, separated by commas, e.g. loss=0.01,dup=0.005,seed=7.
+
+Each process that opens the device has a NIC of its own: the first process has the NIC that 'urnic run' made, and
+further processes at the same time (mpirun -np 2) get another address and port each. Where --ip, --ip6, --mac or the
+number of a port is given, only one process can have the device at a time.
+
+Addresses that are not given are those of a network that the fabric draws when its first program comes, 10.64.0.0/24 to
+10.127.255.0/24: port 0 has number 1. Two fabrics have different ones; on a pair they are 10.77.0.1 and 10.77.0.2.
 
 Everything is done by environment variables, which can be set by hand: LD_LIBRARY_PATH, LD_PRELOAD and URNIC_PATHS
 (for what programs read below /sys/class/infiniband and /dev/infiniband), and URNIC_IP, URNIC_IP6,
@@ -96,6 +104,12 @@ int run(const std::vector<std::string>& program) {
   if (const auto shown = show_device_files(folder.value(), environment.value().device); !shown) {
     return fail(shown.error());
   }
+  if (const auto file = find_program(program[0]); file && is_statically_linked(*file)) {
+    complain(fmt::format(
+        "{} is statically linked: it does not load urnic's libibverbs and sees no device of urnic; "
+        "programs that it starts may. Link it dynamically to use the device",
+        program[0]));
+  }
   if (environment.value().verbose) {
     complain(describe(environment.value().device));
   }
@@ -130,7 +144,8 @@ void add_run_command(CLI::App& app, Invocation& invocation) {
   add_variable("--port", "URNIC_PORT", "Where the frames go, see below")
       ->check(accepted_by(nic::PortSpec::parse))
       ->type_name("SPEC");
-  add_variable("--pcap", "URNIC_PCAP", "Record every frame in this file")->type_name("FILE");
+  add_variable("--pcap", "URNIC_PCAP", "Record every frame in this file; further processes in FILE.PROCESS")
+      ->type_name("FILE");
   add_variable("--fault", "URNIC_FAULT", "Lose, repeat, reorder or damage frames, see below")
       ->check(accepted_by(drivers::FaultSpec::parse))
       ->type_name("SPEC");

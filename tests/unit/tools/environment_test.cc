@@ -30,6 +30,7 @@ using Side = nic::PortSpec::VhostSide;
 
 class EnvironmentTest : public tools::TemporaryEnvironment {
  protected:
+  EnvironmentTest() { choose_network("default", "10.77.0.0"); }
   static void set(const char* name, const std::string& value) { setenv(name, value.c_str(), 1); }
   static std::string refusal() {
     const auto environment = read_environment();
@@ -135,6 +136,13 @@ TEST_F(EnvironmentTest, RefusesADefaultSocketPathThatFitsNoSocketAddress) {
   set("XDG_RUNTIME_DIR", deep);
   set("URNIC_PORT", "pair");
   EXPECT_THAT(refusal(), HasSubstr("107"));
+}
+
+TEST_F(EnvironmentTest, RefusesAFabricWhoseSocketsFitNoSocketAddress) {
+  const std::string deep = folder() + "/" + std::string(80, 'x');
+  ASSERT_EQ(mkdir(deep.c_str(), 0700), 0);
+  set("XDG_RUNTIME_DIR", deep);
+  EXPECT_THAT(refusal(), AllOf(HasSubstr("at most 107"), HasSubstr("XDG_RUNTIME_DIR")));
 }
 
 /// Processes that read the environment one after the other and live until the end of the test.

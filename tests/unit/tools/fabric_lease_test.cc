@@ -38,6 +38,7 @@ Lease::Request any(const char* ipv4 = nullptr) {
 
 class FabricLeaseTest : public tools::TemporaryEnvironment {
  protected:
+  FabricLeaseTest() { choose_network("lab", "10.77.0.0"); }
   Lease taken(const Lease::Request& request) {
     auto lease = Lease::take(request);
     EXPECT_TRUE(lease) << lease.error().message;
@@ -78,6 +79,30 @@ TEST_F(FabricLeaseTest, TellsFabricsApart) {
   Lease::Request elsewhere = any();
   elsewhere.port = fabric(0, "other");
   EXPECT_EQ(taken(elsewhere).port().slot, 0u);
+}
+
+TEST_F(FabricLeaseTest, DrawsTheNetworkOfAFabricOnce) {
+  std::set<std::string> networks;
+  for (const char* const name : {"a", "b", "c", "d", "e"}) {
+    Lease::Request request = any();
+    request.port = fabric(0, name);
+    const Ipv4Address address = taken(request).ipv4().value();
+    EXPECT_EQ(address, taken(request).ipv4()) << "another time";
+    EXPECT_EQ(address.octets[0], 10);
+    EXPECT_EQ(address.octets[1] & 0xc0, 64);
+    EXPECT_EQ(address.octets[3], 1);
+    networks.insert(to_string(address));
+  }
+  EXPECT_GT(networks.size(), 3u) << "five times one of 16384";
+}
+
+TEST_F(FabricLeaseTest, DrawsAnotherNetworkWhereTheFileMakesNoSense) {
+  for (const char* const text : {"", "rubbish", "10.77.0.5", "224.0.0.0", "10.77.0.0.0"}) {
+    choose_network("lab", text);
+    const Lease lease = taken(any());
+    EXPECT_EQ(lease.ipv4()->octets[0], 10) << text;
+    EXPECT_EQ(lease.ipv4()->octets[3], 1) << text;
+  }
 }
 
 TEST_F(FabricLeaseTest, TakesTheSlotThatWasNamed) {

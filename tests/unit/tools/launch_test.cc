@@ -13,7 +13,10 @@ namespace {
 
 using ::testing::HasSubstr;
 
-class LaunchTest : public TemporaryEnvironment {};
+class LaunchTest : public TemporaryEnvironment {
+ protected:
+  LaunchTest() { choose_network("default", "10.77.0.0"); }
+};
 
 std::string variable(const char* name) {
   const char* const value = std::getenv(name);

@@ -7,6 +7,7 @@
 #include <array>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <string>
 
 namespace urnic::tools {
@@ -26,6 +27,13 @@ class TemporaryEnvironment : public ::testing::Test {
   ~TemporaryEnvironment() override { std::filesystem::remove_all(folder_); }
 
   const std::string& folder() const { return folder_; }
+  /// Has the fabric a network that is known, and not drawn.
+  void choose_network(const std::string& fabric, const std::string& network) const {
+    const std::string fabric_folder = folder_ + "/urnic/fabric-" + fabric;
+    std::filesystem::create_directories(fabric_folder);
+    std::filesystem::permissions(folder_ + "/urnic", std::filesystem::perms::owner_all);
+    std::ofstream(fabric_folder + "/network") << network << '\n';
+  }
 
  private:
   std::string folder_;
