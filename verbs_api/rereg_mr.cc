@@ -22,13 +22,12 @@ struct Wish {
   unsigned int flags;
 };
 
-/// Why such a wish cannot be granted, as errno; 0 when it may be.
-int check(const Mr& mr, const Wish& wish) {
-  if ((wish.changes & ~static_cast<unsigned int>(IBV_REREG_MR_FLAGS_SUPPORTED)) != 0 || wish.changes == 0) {
-    return EINVAL;
-  }
+/// Why libibverbs itself refuses such a wish, as errno; 0 when it asks the kernel.
+int check_input(const Mr& mr, const Wish& wish) {
+  if ((wish.changes & ~static_cast<unsigned int>(IBV_REREG_MR_FLAGS_SUPPORTED)) != 0) return EINVAL;
   if ((wish.changes & kTranslation) != 0 && (wish.memory == nullptr || wish.length == 0)) return EINVAL;
-  if ((wish.changes & kDomain) != 0 && (wish.pd == nullptr || wish.pd->context != mr.context)) return EINVAL;
+  if ((wish.changes & kDomain) != 0 && wish.pd == nullptr) return EINVAL;
+  if ((wish.changes & kRights) == 0 && wish.flags != 0) return EINVAL;
   const Registration& registration = *mr.registration;
   const bool is_the_programs = registration.device_memory == nullptr &&
                                registration.region.backing != nic::Backing::kNothing &&
@@ -55,9 +54,19 @@ Result<nic::MemoryRegion, int> changed(const Mr& mr, const Wish& wish, bool& is_
   return region;
 }
 
-int refuse_input(int code) {
+int refuse_with(ibv_rereg_mr_err_code result, int code) {
   errno = code;
-  return IBV_REREG_MR_ERR_INPUT;  // the region is as it was
+  return result;
+}
+
+/// What libibverbs refuses without asking the kernel.
+int refuse_input(int code) {
+  return refuse_with(IBV_REREG_MR_ERR_INPUT, code);
+}
+
+/// What the kernel refuses.
+int refuse_command(int code) {
+  return refuse_with(IBV_REREG_MR_ERR_CMD, code);
 }
 
 }  // namespace
@@ -70,27 +79,30 @@ using urnic::verbs_api::Pd;
 
 extern "C" {
 
-// The keys stay. Whatever fails leaves the region as it was.
+// The keys stay. Whatever fails leaves the region as it was, also with IBV_REREG_MR_ERR_CMD, after which a
+// program should not use it.
 int ibv_rereg_mr(ibv_mr* mr, int flags, ibv_pd* pd, void* addr, size_t length, int access) {
   using namespace urnic::verbs_api;
   if (mr == nullptr) return refuse_input(EINVAL);
   Context& owner = Context::of(mr->context);
-  if (owner.is_dead()) return refuse_input(owner.dead_error());
+  if (owner.is_dead()) return refuse_command(owner.dead_error());
   Mr& ours = Mr::of(mr);
   const Wish wish{.changes = static_cast<unsigned int>(flags),
                   .pd = pd,
                   .memory = addr,
                   .length = length,
                   .flags = static_cast<unsigned int>(access)};
-  if (const int code = check(ours, wish); code != 0) return refuse_input(code);
+  if (const int code = check_input(ours, wish); code != 0) return refuse_input(code);
+  const bool is_foreign = (wish.changes & kDomain) != 0 && pd->context != mr->context;
+  if (wish.changes == 0 || is_foreign) return refuse_command(EINVAL);
   Registration& registration = *ours.registration;
   bool is_zero_based = registration.is_zero_based;
   const auto region = changed(ours, wish, is_zero_based);
-  if (!region) return refuse_input(region.error());
+  if (!region) return refuse_command(region.error());
   ibv_pd* const domain = (wish.changes & kDomain) != 0 ? pd : mr->pd;
   const auto registered =
       owner.nic().reregister_memory(*registration.pd, *Pd::of(domain).inner, region.value());
-  if (!registered) return refuse_input(explain("rereg_mr", registered.error()));
+  if (!registered) return refuse_command(explain("rereg_mr", registered.error()));
   registration.region = region.value();
   registration.pd = Pd::of(domain).inner;
   registration.is_zero_based = is_zero_based;
