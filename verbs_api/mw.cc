@@ -63,7 +63,13 @@ Result<transport::WindowBinding, int> to_type_2_binding(const ibv_mw* mw, std::u
   if (mw == nullptr || number_in(mw->type) != IBV_MW_TYPE_2) {
     return EINVAL;
   }
-  return to_binding(*mw, new_rkey, info);
+  constexpr std::uint32_t kChosenByProgram = 0xff;
+  const std::uint32_t slot = static_cast<const Mw*>(mw)->key & ~kChosenByProgram;
+  return to_binding(*mw, slot | (new_rkey & kChosenByProgram), info);
+}
+
+void show_key(ibv_mw& mw, transport::Rkey rkey) {
+  std::atomic_ref(mw.rkey).store(to_integer(rkey), std::memory_order_relaxed);
 }
 
 ibv_mw* alloc_mw(ibv_pd* pd, ibv_mw_type type) noexcept {
@@ -125,9 +131,8 @@ int bind_mw(ibv_qp* qp, ibv_mw* mw, ibv_mw_bind* wanted) noexcept {
   if ((wanted->send_flags & ~kKnownFlags) != 0) {
     return EINVAL;
   }
-  // In the field that programs look at, which other threads may be changing by the same verb.
-  const std::atomic_ref shown_rkey(mw->rkey);
-  const std::uint32_t new_rkey = ibv_inc_rkey(shown_rkey.load(std::memory_order_relaxed));
+  // Other threads may be changing the field by the same verb.
+  const std::uint32_t new_rkey = ibv_inc_rkey(std::atomic_ref(mw->rkey).load(std::memory_order_relaxed));
   const auto binding = to_binding(*mw, new_rkey, wanted->bind_info);
   if (!binding) {
     return binding.error();
@@ -140,7 +145,7 @@ int bind_mw(ibv_qp* qp, ibv_mw* mw, ibv_mw_bind* wanted) noexcept {
                                   .binding = binding.value()},
                                  {});
   if (status == nic::PostStatus::kPosted) {
-    shown_rkey.store(new_rkey, std::memory_order_relaxed);
+    show_key(*mw, binding.value().new_rkey);
   }
   return errno_of(status);
 }

@@ -27,8 +27,10 @@ struct Mw : ibv_mw {
 Result<transport::WindowBinding, int> to_binding(const ibv_mw& mw, std::uint32_t new_rkey,
                                                  const ibv_mw_bind_info& info);
 /// The same for a work request that is posted, which is for type 2 alone: ibv_bind_mw() chooses the keys of
-/// the others.
+/// the others. Only the low 8 bits of `new_rkey` count, as with rdma_rxe, mlx5 and irdma.
 Result<transport::WindowBinding, int> to_type_2_binding(const ibv_mw* mw, std::uint32_t new_rkey,
                                                         const ibv_mw_bind_info& info);
+/// Once the bind is posted: programs find the new key in `mw.rkey`, as with irdma. Any thread.
+void show_key(ibv_mw& mw, transport::Rkey rkey);
 
 }  // namespace urnic::verbs_api

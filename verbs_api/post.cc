@@ -4,6 +4,7 @@
 #include <cstddef>
 
 #include "verbs_api/context.h"
+#include "verbs_api/mw.h"
 #include "verbs_api/operations.h"
 #include "verbs_api/qp.h"
 #include "verbs_api/send_request.h"
@@ -53,7 +54,14 @@ int post_one(ibv_qp& qp, nic::QueuePair::SendBatch& batch, const ibv_send_wr& wr
   }
   const bool is_inline = (wr.send_flags & IBV_SEND_INLINE) != 0;
   if (is_local(request.value().operation)) {
-    return is_inline ? EINVAL : errno_of(batch.post(request.value(), {}));  // has no use for elements
+    if (is_inline) {
+      return EINVAL;
+    }
+    const PostStatus status = batch.post(request.value(), {});  // has no use for elements
+    if (status == PostStatus::kPosted && request.value().operation == transport::SendOperation::kBindWindow) {
+      show_key(*wr.bind_mw.mw, request.value().binding.new_rkey);
+    }
+    return errno_of(status);
   }
   const SgeArray sges(wr.sg_list, static_cast<std::size_t>(wr.num_sge));
   if (!is_right_length(request.value(), sges.elements())) {

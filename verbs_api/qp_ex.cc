@@ -104,8 +104,9 @@ void bind_window(ibv_qp_ex* qp, ibv_mw* mw, std::uint32_t rkey, const ibv_mw_bin
   }
   builder_of(qp).begin(IBV_QP_EX_WITH_BIND_MW, wanted);
   if (!binding) {
-    builder_of(qp).spoil(binding.error());
+    return builder_of(qp).spoil(binding.error());
   }
+  show_key(*mw, wanted.binding.new_rkey);  // before the batch is complete, which may still be aborted
 }
 
 void set_datagram_address(ibv_qp_ex* qp, ibv_ah* ah, std::uint32_t remote_qpn,

@@ -89,13 +89,34 @@ TEST_F(MemoryWindow, OfType2IsTakenBackByItsOwner) {
   EXPECT_EQ(write_to(key, region_.address()), IBV_WC_REM_ACCESS_ERR);
 }
 
-// Programs do not write the new key into the window: libibverbs does not ask them to.
+// rdma_rxe, mlx5 and irdma choose the upper 24 bits themselves.
+TEST_F(MemoryWindow, OfType2TakesTheLowEightBitsOfTheKeyThatIsAskedFor) {
+  const MwPtr mw = allocate(IBV_MW_TYPE_2);
+  const std::uint32_t slot = mw->rkey & ~0xffu;
+  ASSERT_EQ(post_bind(mw.get(), 0x0004'00ba), 0);
+  EXPECT_EQ(mw->rkey, slot | 0xba) << "the key is the window's from then on";
+  EXPECT_EQ(next_completion(pair_.cq_b()).status, IBV_WC_SUCCESS);
+  EXPECT_EQ(write_to(mw->rkey, region_.address()), IBV_WC_SUCCESS);
+}
+
+TEST_F(MemoryWindow, OfType2KeepsItsKeyWhenTheBindIsNotPosted) {
+  const MwPtr mw = allocate(IBV_MW_TYPE_2);
+  const std::uint32_t key = mw->rkey;
+  ibv_send_wr wr = request(IBV_WR_BIND_MW, 3);
+  wr.bind_mw = {.mw = mw.get(), .rkey = ibv_inc_rkey(key), .bind_info = all_of_region()};
+  wr.send_flags |= IBV_SEND_INLINE;
+  EXPECT_EQ(post_send(pair_.b(), wr, {}), EINVAL);
+  EXPECT_EQ(mw->rkey, key);
+}
+
+// Programs keep the key in a variable of their own, or write it into the window: libibverbs asks for neither.
 TEST_F(MemoryWindow, OfType2MayBeBoundAgainWhateverItsFieldSays) {
   const MwPtr mw = allocate(IBV_MW_TYPE_2);
   std::uint32_t key = mw->rkey;
   for (int i = 0; i < 3; ++i) {
     key = ibv_inc_rkey(key);
     ASSERT_EQ(post_bind(mw.get(), key), 0);
+    mw->rkey = 0x1234;
     ASSERT_EQ(next_completion(pair_.cq_b()).status, IBV_WC_SUCCESS);
     ASSERT_EQ(write_to(key, region_.address()), IBV_WC_SUCCESS);
     ibv_send_wr wr = request(IBV_WR_LOCAL_INV);

@@ -124,13 +124,14 @@ TEST_F(OperationBuilder, BindsAndInvalidatesWindows) {
   ASSERT_EQ(post_receive(peer_.get(), 1, {}), 0);
   ibv_wr_start(ex_);
   begin(1);
-  ibv_wr_bind_mw(ex_, mw.get(), key, &info);
+  ibv_wr_bind_mw(ex_, mw.get(), key & 0xff, &info);
   begin(2);
   ibv_wr_local_inv(ex_, key);
   begin(3);
   ibv_wr_send_inv(ex_, 0xabcd00);
   ibv_wr_set_sge_list(ex_, 0, nullptr);
   ASSERT_EQ(ibv_wr_complete(ex_), 0);
+  EXPECT_EQ(mw->rkey, key);
   EXPECT_EQ(next_completion(cq_.get()).opcode, IBV_WC_BIND_MW);
   const ibv_wc taken_back = next_completion(cq_.get());
   EXPECT_EQ(taken_back.status, IBV_WC_SUCCESS);
