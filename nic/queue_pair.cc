@@ -57,17 +57,17 @@ std::unique_ptr<transport::Endpoint> make_endpoint(QpType type,
   return std::make_unique<transport::RcEndpoint>(surroundings);
 }
 
-/// Which operations a queue pair of this type can be asked for.
+/// Which operations a queue pair of this type can be asked for. A datagram queue pair completes in error what
+/// it cannot do, as rdma_rxe and mlx5 do.
 bool is_possible(QpType type, transport::SendOperation operation) {
   using transport::SendOperation;
   switch (type) {
     case QpType::kRc:
     case QpType::kXrcInitiator:
+    case QpType::kUd:
       return true;
     case QpType::kUc:
       return !has_response(operation) && operation != SendOperation::kSendWithInvalidate;
-    case QpType::kUd:
-      return operation == SendOperation::kSend || operation == SendOperation::kSendWithImmediate;
     case QpType::kRawPacket:
       return operation == SendOperation::kSend;
     case QpType::kXrcTarget:

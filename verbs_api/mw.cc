@@ -117,16 +117,14 @@ int dealloc_mw(ibv_mw* mw) noexcept {
   return 0;
 }
 
-// The header has checked that the window is of type 1, and of the region's protection domain.
+// The header has checked that the window is of type 1, and of the region's protection domain. Whether that is
+// the queue pair's is found out when it is executed.
 int bind_mw(ibv_qp* qp, ibv_mw* mw, ibv_mw_bind* wanted) noexcept {
   constexpr unsigned int kKnownFlags = IBV_SEND_FENCE | IBV_SEND_SIGNALED;
 
   const Context& owner = Context::of(qp->context);
   if (owner.is_dead()) {
     return owner.dead_error();
-  }
-  if (!is_same_domain(qp->pd, mw->pd)) {
-    return EPERM;
   }
   if ((wanted->send_flags & ~kKnownFlags) != 0) {
     return EINVAL;

@@ -57,8 +57,11 @@ Result<SendOperation, int> operation_of(const ibv_wr_opcode& opcode) {
 
 Result<Destination, int> to_destination(const ibv_qp& qp, ibv_ah* ah, std::uint32_t remote_qpn,
                                         std::uint32_t remote_qkey) {
-  if (ah == nullptr || !is_same_domain(ah->pd, qp.pd) || remote_qpn > transport::kMaxQpNumber) {
+  if (ah == nullptr || remote_qpn > transport::kMaxQpNumber) {
     return EINVAL;
+  }
+  if (!is_same_domain(ah->pd, qp.pd)) {
+    return Destination{};
   }
   const auto id = Ah::of(ah).id();
   if (!id) {
@@ -114,7 +117,7 @@ Result<SendRequest, int> to_request(const ibv_qp& qp, nic::QpType type, const ib
     default:
       break;
   }
-  if (type == nic::QpType::kUd) {
+  if (type == nic::QpType::kUd && is_send(request.operation)) {
     const auto destination = to_destination(qp, wr.wr.ud.ah, wr.wr.ud.remote_qpn, wr.wr.ud.remote_qkey);
     if (!destination) {
       return destination.error();

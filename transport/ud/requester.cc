@@ -28,7 +28,8 @@ std::size_t UdRequester::poll_transmit(std::span<std::byte> out) {
 CompletionStatus UdRequester::check() const {
   const SendOperation operation = queue_.current().request.operation;
   const bool is_send = operation == SendOperation::kSend || operation == SendOperation::kSendWithImmediate;
-  if (!is_send) return CompletionStatus::kLocalQpOperationError;
+  const bool has_address = queue_.current().request.destination.address != AddressHandleId{};
+  if (!is_send || !has_address) return CompletionStatus::kLocalQpOperationError;
   const bool fits = queue_.current().length <= bytes(config_.path_mtu);
   return fits ? CompletionStatus::kSuccess : CompletionStatus::kLocalLengthError;
 }

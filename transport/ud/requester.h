@@ -10,9 +10,9 @@
 
 namespace urnic::transport {
 
-/// SEND, with immediate or without, in one packet to wherever the work request says. Another operation fails
-/// with kLocalQpOperationError, a message longer than the path MTU with kLocalLengthError (rdma_rxe says
-/// success and sends nothing: fact 42).
+/// SEND, with immediate or without, in one packet to wherever the work request says. Another operation, and
+/// one without an address handle, fails with kLocalQpOperationError, a message longer than the path MTU with
+/// kLocalLengthError (rdma_rxe says success and sends nothing: fact 42).
 class UdRequester {
  public:
   UdRequester(const QpConfig& config, UnreliableSendQueue& queue) : config_(config), queue_(queue) {}

@@ -161,8 +161,10 @@ TEST_F(DatagramTest, ToAGroupReachesItsMembersAndNobodyElse) {
 TEST_F(DatagramTest, HasNothingButSends) {
   for (const SendOperation operation :
        {SendOperation::kWrite, SendOperation::kRead, SendOperation::kFetchAdd}) {
-    EXPECT_EQ(QueuePair::SendBatch(pair.a().qp()).post({.operation = operation}, {}),
-              PostStatus::kBadRequest);
+    pair.a().post({.wr_id = 1, .operation = operation}, 0, 8);
+    pair.pass(std::chrono::milliseconds(1));
+    EXPECT_EQ(pair.a().poll()[0].status, CompletionStatus::kLocalQpOperationError);
+    EXPECT_TRUE(pair.a().qp().modify({.state = QpState::kReadyToSend}));
   }
 }
 

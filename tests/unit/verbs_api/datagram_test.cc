@@ -107,21 +107,28 @@ TEST_F(Datagram, NeedsAnAddressHandleOfItsOwnDomain) {
   ibv_send_wr wr = to_b();
   wr.wr.ud.ah = nullptr;
   EXPECT_EQ(post_send(a_.get(), wr, {}), EINVAL);
-  const PdPtr other_pd(ibv_alloc_pd(context_.get()));
-  ibv_ah_attr address = own_address(context_.get());
-  const AhPtr other(ibv_create_ah(other_pd.get(), &address));
-  wr.wr.ud.ah = other.get();
-  EXPECT_EQ(post_send(a_.get(), wr, {}), EINVAL);
   wr = to_b();
   wr.wr.ud.remote_qpn = 1u << 24;
   EXPECT_EQ(post_send(a_.get(), wr, {}), EINVAL);
+  const PdPtr other_pd(ibv_alloc_pd(context_.get()));
+  ibv_ah_attr address = own_address(context_.get());
+  const AhPtr other(ibv_create_ah(other_pd.get(), &address));
+  wr = to_b();
+  wr.wr.ud.ah = other.get();
+  ASSERT_EQ(post_send(a_.get(), wr, {}), 0);
+  EXPECT_EQ(next_completion(cq_a_.get()).status, IBV_WC_LOC_QP_OP_ERR);
+  EXPECT_TRUE(stays_empty(cq_b_.get()));
 }
 
 TEST_F(Datagram, IsAllThatItsQueuePairSends) {
   Buffer buffer(pd_.get(), 8);
   for (const ibv_wr_opcode opcode : {IBV_WR_RDMA_WRITE, IBV_WR_RDMA_READ, IBV_WR_ATOMIC_FETCH_AND_ADD,
                                      IBV_WR_SEND_WITH_INV, IBV_WR_LOCAL_INV}) {
-    EXPECT_EQ(post_send(a_.get(), to_b(opcode), {buffer.sge()}), EINVAL) << opcode;
+    ASSERT_EQ(post_send(a_.get(), to_b(opcode), {buffer.sge()}), 0) << opcode;
+    EXPECT_EQ(next_completion(cq_a_.get()).status, IBV_WC_LOC_QP_OP_ERR) << opcode;
+    ibv_qp_attr on{};
+    on.qp_state = IBV_QPS_RTS;
+    ASSERT_EQ(ibv_modify_qp(a_.get(), &on, IBV_QP_STATE), 0) << "only its send queue ended";
   }
 }
 

@@ -108,6 +108,12 @@ TEST_F(UdRequesterTest, RefusesOperationsThatTheServiceDoesNotHave) {
   }
 }
 
+TEST_F(UdRequesterTest, RefusesADatagramWithoutAnAddress) {
+  post(to(datagram_wr(1, 8), AddressHandleId{}, QpNumber{0x33}));
+  EXPECT_THAT(sent(), IsEmpty());
+  EXPECT_THAT(send_completions(), ElementsAre(Completed(1, CompletionStatus::kLocalQpOperationError)));
+}
+
 TEST_F(UdRequesterTest, StopsTheSendQueueWhenMemoryCannotBeReadAndGoesOnWhenTold) {
   post({unreadable_wr(1).unsignaled(), datagram_wr(2, 5)});
   EXPECT_THAT(send_completions(),
