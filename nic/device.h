@@ -36,7 +36,7 @@ class Engine;
 class FailureLog;
 
 /// A device with one port. Making one needs no port, thread or privilege; start() opens the port, and the
-/// first queue pair or address handle starts it (a fork before that does no harm). Objects are owned by who
+/// first queue pair starts it (a fork before that does no harm). Objects are owned by who
 /// created them and must be destroyed before the device. Any thread, except where noted; two devices in one
 /// process do not know of each other.
 class Device {
@@ -59,6 +59,7 @@ class Device {
 
   // --- Objects ---
 
+  /// ENOMEM: too many.
   Result<std::unique_ptr<ProtectionDomain>, Error> allocate_pd();
 
   /// Registers `length` bytes at `memory`, known to key users as `address`. EINVAL: remote write or atomic
@@ -117,8 +118,8 @@ class Device {
   /// EBUSY while anything is in it.
   Result<void, Error> close_xrc_domain(std::unique_ptr<XrcDomain>& domain);
 
-  /// Where datagrams can be sent to. Starts the device if it is not. EINVAL: see check_address(); ENOMEM: too
-  /// many.
+  /// Where datagrams can be sent to. EINVAL: see check_address(); ENOMEM: too many. Does not start the
+  /// device: programs make address handles to find out which GIDs are any good.
   Result<transport::AddressHandleId, Error> create_address_handle(ProtectionDomain& pd,
                                                                   const AddressVector& address);
   /// Datagrams that were posted for it and did not leave yet are lost.
@@ -205,6 +206,8 @@ class Device {
   std::unique_ptr<Engine> engine_;
   std::mutex start_mutex_;
   std::atomic<std::uint32_t> next_pd_{1};
+  /// Shared with the protection domains, the last of which may end after the device.
+  std::shared_ptr<std::atomic<std::uint32_t>> pd_count_ = std::make_shared<std::atomic<std::uint32_t>>(0);
   std::atomic<std::uint32_t> queue_count_{0};  // completion queues
   std::atomic<std::uint32_t> srq_count_{0};
   std::atomic<std::uint32_t> table_count_{0};  // for RSS

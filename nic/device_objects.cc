@@ -136,7 +136,6 @@ Result<AddressHandleId, Error> Device::create_address_handle(ProtectionDomain& p
                                                              const AddressVector& address) {
   if (auto usable = check_usable(); !usable) return failure(usable.error());
   if (auto checked = check_address(address); !checked) return failure(checked.error());
-  if (auto started = start(); !started) return failure(started.error());
   // Which queue pairs send there is not known yet: only the flow label can choose the UDP source port now.
   const Path path = Path::make(address, *gids_.at(address.source_gid_index), config_.mac, {}, {});
   const Engine::Guard guard(*engine_);

@@ -44,6 +44,10 @@ Result<void, Error> check_region(const MemoryRegion& region) {
 Result<std::unique_ptr<ProtectionDomain>, Error> Device::allocate_pd() {
   if (auto usable = check_usable(); !usable) return failure(usable.error());
   auto pd = std::make_unique<ProtectionDomain>();
+  pd->siblings = pd_count_;
+  if (pd_count_->fetch_add(1) >= DeviceLimits::kMaxProtectionDomains) {
+    return failure(out_of("there are too many protection domains"));
+  }
   pd->id = transport::PdId{next_pd_.fetch_add(1)};
   return pd;
 }

@@ -3,7 +3,6 @@
 #include <cerrno>
 #include <memory>
 #include <mutex>
-#include <new>
 #include <optional>
 #include <span>
 
@@ -18,37 +17,21 @@ namespace urnic::verbs_api {
 
 using transport::AddressHandleId;
 
-Result<AddressHandleId, int> Ah::id() {
-  const AddressHandleId known = id_.load(std::memory_order_acquire);
-  if (known != AddressHandleId{}) [[likely]] {
-    return known;
+int Ah::make(const nic::AddressVector& address) {
+  const auto made = Context::of(context).nic().create_address_handle(*Pd::of(pd).inner, address);
+  if (!made) {
+    return explain("create_ah", made.error());
   }
-  return make();
-}
-
-Result<AddressHandleId, int> Ah::make() {
-  const std::lock_guard once(making_);
-  if (const AddressHandleId known = id_.load(std::memory_order_relaxed); known != AddressHandleId{}) {
-    return known;
-  }
-  try {
-    const auto made = Context::of(context).nic().create_address_handle(*Pd::of(pd).inner, address_);
-    if (!made) {
-      return explain("create_ah", made.error());
-    }
-    id_.store(made.value(), std::memory_order_release);
-    return made.value();
-  } catch (const std::bad_alloc&) {
-    return ENOMEM;  // this may be a post, which throws nothing
-  }
+  id_ = made.value();
+  return 0;
 }
 
 void Ah::end() {
-  const AddressHandleId made = id_.exchange(AddressHandleId{});
-  if (made == AddressHandleId{}) {
+  if (id_ == AddressHandleId{}) {
     return;
   }
-  const auto destroyed = Context::of(context).nic().destroy_address_handle(*Pd::of(pd).inner, made);
+  const auto destroyed = Context::of(context).nic().destroy_address_handle(*Pd::of(pd).inner, id_);
+  id_ = AddressHandleId{};
   if (!destroyed) {
     explain("destroy_ah", destroyed.error());
   }
@@ -127,20 +110,13 @@ ibv_ah* ibv_create_ah(ibv_pd* pd, ibv_ah_attr* attr) {
   if (!address) {
     return fail(address.error());
   }
-  const auto checked = owner.nic().check_address(address.value());
-  if (!checked) {
-    return fail(explain("create_ah", checked.error()));
-  }
   return or_out_of_memory([&]() -> ibv_ah* {
-    auto created = std::make_unique<Ah>(*pd, address.value());
-    if (owner.nic().is_started()) {
-      if (const auto made = created->id(); !made) {
-        return fail(made.error());
-      }
+    auto created = std::make_unique<Ah>(*pd);
+    if (const int error = created->make(address.value()); error != 0) {
+      return fail(error);
     }
     const std::lock_guard lock(owner.mutex());
     owner.ahs.insert(created.get());
-    ++Pd::of(pd).inner->users;
     return created.release();
   });
 }
@@ -154,7 +130,6 @@ int ibv_destroy_ah(ibv_ah* ah) {
   {
     const std::lock_guard lock(owner.mutex());
     owner.ahs.erase(&Ah::of(ah));
-    --Pd::of(ah->pd).inner->users;
   }
   delete &Ah::of(ah);
   return 0;

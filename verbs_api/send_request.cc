@@ -63,11 +63,7 @@ Result<Destination, int> to_destination(const ibv_qp& qp, ibv_ah* ah, std::uint3
   if (!is_same_domain(ah->pd, qp.pd)) {
     return Destination{};
   }
-  const auto id = Ah::of(ah).id();
-  if (!id) {
-    return id.error();
-  }
-  return Destination{.address = id.value(), .qp = QpNumber{remote_qpn}, .qkey = remote_qkey};
+  return Destination{.address = Ah::of(ah).id(), .qp = QpNumber{remote_qpn}, .qkey = remote_qkey};
 }
 
 Result<SendRequest, int> to_request(const ibv_qp& qp, nic::QpType type, const ibv_send_wr& wr) {

@@ -7,7 +7,9 @@
 
 #include <cerrno>
 #include <limits>
+#include <memory>
 #include <utility>
+#include <vector>
 
 #include "tests/unit/nic/device_pair.h"
 
@@ -111,6 +113,20 @@ TEST_F(DeviceTest, CountsWhoUsesAProtectionDomain) {
 
 TEST_F(DeviceTest, GivesEachProtectionDomainAnIdOfItsOwn) {
   EXPECT_NE(pair.a().device().allocate_pd().value()->id, pair.a().device().allocate_pd().value()->id);
+}
+
+TEST_F(DeviceTest, HasNoMoreProtectionDomainsThanItSays) {
+  Device& device = pair.a().device();
+  std::vector<std::unique_ptr<ProtectionDomain>> domains;
+  auto made = device.allocate_pd();
+  while (made && domains.size() < DeviceLimits::kMaxProtectionDomains) {
+    domains.push_back(std::move(made.value()));
+    made = device.allocate_pd();
+  }
+  EXPECT_EQ(error_of(made), ENOMEM);
+  EXPECT_EQ(domains.size(), DeviceLimits::kMaxProtectionDomains - 1) << "the rig has one";
+  domains.pop_back();
+  EXPECT_TRUE(device.allocate_pd());
 }
 
 TEST_F(DeviceTest, RefusesRemoteWriteWithoutLocalWrite) {

@@ -1,7 +1,9 @@
 // Address handles, and finding out whom to answer.
 #include <arpa/inet.h>
 
+#include <cerrno>
 #include <cstring>
+#include <vector>
 
 #include "tests/unit/verbs_api/verbs_objects.h"
 
@@ -46,6 +48,23 @@ TEST_F(AddressHandle, NeedsAGrhADestinationAndASource) {
   ibv_ah_attr of_another_kind = attributes();
   of_another_kind.grh.sgid_index = kLinkLocalGid;
   EXPECT_EQ(create_with(of_another_kind), EINVAL);
+}
+
+TEST_F(AddressHandle, AreNoMoreThanTheDeviceSaysWhetherTheyAreUsedOrNot) {
+  ibv_device_attr limits{};
+  ASSERT_EQ(ibv_query_device(context_.get(), &limits), 0);
+  const auto most = static_cast<std::size_t>(limits.max_ah);
+  ibv_ah_attr wanted = attributes();
+  std::vector<AhPtr> handles;
+  errno = 0;
+  do {
+    handles.emplace_back(ibv_create_ah(pd_.get(), &wanted));
+  } while (handles.back() != nullptr && handles.size() <= most);
+  EXPECT_EQ(handles.back(), nullptr);
+  EXPECT_EQ(errno, ENOMEM);
+  EXPECT_EQ(handles.size(), most + 1);
+  handles.front().reset();
+  EXPECT_EQ(create_with(attributes()), 0);
 }
 
 // UCX puts a UDP source port there.
