@@ -123,6 +123,7 @@ class EndpointDriver final : private VolatileKey::User {
   void judge_send_failure(const transport::Completion& completion);
   void judge_receive_failure(const transport::Completion& completion);
   bool flush_is_legitimate();
+  bool may_have_failed_silently();
   /// Whether the network and the peer are such that a request must be answered.
   bool must_succeed() const;
   bool peer_is_well() const;

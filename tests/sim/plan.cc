@@ -13,8 +13,6 @@ CompletionStatus status_of(Violation violation) {
     case Violation::kNoRemoteRight:
     case Violation::kWrongPd:
     case Violation::kOutsideWindow:
-    case Violation::kBadInvalidation:  // the facts do not say; a key that is none is an access error
-                                       // everywhere else
       return CompletionStatus::kRemoteAccessError;
     case Violation::kNoQueuePairRight:  // fact 30
     case Violation::kMisaligned:        // fact 32
@@ -29,6 +27,8 @@ CompletionStatus status_of(Violation violation) {
       return CompletionStatus::kLocalQpOperationError;
     case Violation::kBadBinding:
       return CompletionStatus::kMemoryWindowBindError;
+    case Violation::kBadInvalidation:  // class J: the responder fails and says nothing
+      return CompletionStatus::kRetryExceeded;
   }
   return CompletionStatus::kSuccess;
 }

@@ -19,6 +19,7 @@ struct Refusal {
   Nak nak;
   RefusalReason reason{};
   DmaStatus memory = DmaStatus::kOk;  ///< where the memory is the reason
+  bool is_silent = false;             ///< the NAK is only counted, and never sent
 };
 
 namespace refusal {
@@ -41,7 +42,10 @@ constexpr Refusal no_access(DmaStatus status) {
 }
 
 constexpr Refusal cannot_invalidate(DmaStatus status) {
-  return {.nak = Nak::kRemoteAccessError, .reason = RefusalReason::kInvalidate, .memory = status};
+  return {.nak = Nak::kRemoteAccessError,
+          .reason = RefusalReason::kInvalidate,
+          .memory = status,
+          .is_silent = true};
 }
 
 }  // namespace refusal

@@ -213,9 +213,9 @@ std::optional<Refusal> Responder::execute_send(const Packet& packet) {
   return has(packet.info->headers, wire::Headers::kIeth) ? invalidate(packet) : std::nullopt;
 }
 
-// The message has been received, but what its sender wanted to be sure of cannot be had: the receive fails
-// with the status that rdma_rxe gives it, and the sender hears of a key that is none (both from memory;
-// wire-facts know no capture).
+// The message has been received, but the key that its sender names cannot be taken back. The receive fails
+// with the status that rdma_rxe gives it. The sender is sent neither NAK nor ACK (IBTA 9.9.6.3, class J, as
+// cited by rdma-unit-test; rdma_rxe sends no NAK either): it repeats the SEND until its retries are used up.
 std::optional<Refusal> Responder::invalidate(const Packet& packet) {
   const DmaStatus status = around_.dma.invalidate(memory_user(), packet.invalidate_rkey);
   if (status == DmaStatus::kOk) return std::nullopt;
@@ -326,9 +326,14 @@ void Responder::refuse(const Refusal& why, const Packet& packet) {
 void Responder::refuse(const Refusal& why, Psn psn) {
   around_.counters.add(counter_for(why.nak));
   if (const auto event = event_for(why.reason)) around_.events.on_qp_event(config_.local_qp, *event);
+  has_failed_ = true;
+  if (why.is_silent) {
+    // What was executed before is acknowledged still.
+    nak_.reset();
+    return ack_.hurry();
+  }
   nak_ = OwedNak{nak_syndrome(why.nak), psn};
   ack_.settle();
-  has_failed_ = true;
 }
 
 void Responder::flush() {
