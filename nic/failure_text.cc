@@ -40,7 +40,7 @@ std::string_view status_text(CompletionStatus status) {
   constexpr auto kTexts = std::to_array<std::string_view>(
       {"success", "local length error", "local QP operation error", "local protection error",
        "Work Request Flushed Error", "memory management operation error", "bad response error",
-       "remote invalid request error", "remote access error", "remote operation error",
+       "local access error", "remote invalid request error", "remote access error", "remote operation error",
        "transport retry counter exceeded", "RNR retry counter exceeded"});
   return kTexts[static_cast<std::size_t>(status)];
 }

@@ -16,6 +16,7 @@ enum class CompletionStatus : std::uint8_t {
   kWorkRequestFlushed,
   kMemoryWindowBindError,
   kBadResponse,
+  kLocalAccessError,
   kRemoteInvalidRequest,
   kRemoteAccessError,
   kRemoteOperationError,

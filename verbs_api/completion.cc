@@ -22,6 +22,8 @@ ibv_wc_status wc_status(CompletionStatus status) {
       return IBV_WC_MW_BIND_ERR;
     case CompletionStatus::kBadResponse:
       return IBV_WC_BAD_RESP_ERR;
+    case CompletionStatus::kLocalAccessError:
+      return IBV_WC_LOC_ACCESS_ERR;
     case CompletionStatus::kRemoteInvalidRequest:
       return IBV_WC_REM_INV_REQ_ERR;
     case CompletionStatus::kRemoteAccessError:

@@ -20,9 +20,10 @@ constexpr auto kStates = std::to_array<List>({"RESET", "INIT", "RTR", "RTS", "SQ
 constexpr auto kStarts = std::to_array<List>({"RESET", "INIT", "RTR", "RTS"});
 constexpr auto kEvents = std::to_array<List>({"QP_FATAL", "QP_REQ_ERR", "QP_ACCESS_ERR", "COMM_EST",
                                               "SQ_DRAINED", "LAST_WQE_REACHED", "SRQ_LIMIT_REACHED"});
-constexpr auto kStatuses = std::to_array<List>(
-    {"SUCCESS", "LOC_LEN_ERR", "LOC_QP_OP_ERR", "LOC_PROT_ERR", "WR_FLUSH_ERR", "MW_BIND_ERR", "BAD_RESP_ERR",
-     "REM_INV_REQ_ERR", "REM_ACCESS_ERR", "REM_OP_ERR", "RETRY_EXC_ERR", "RNR_RETRY_EXC_ERR"});
+constexpr auto kStatuses =
+    std::to_array<List>({"SUCCESS", "LOC_LEN_ERR", "LOC_QP_OP_ERR", "LOC_PROT_ERR", "WR_FLUSH_ERR",
+                         "MW_BIND_ERR", "BAD_RESP_ERR", "LOC_ACCESS_ERR", "REM_INV_REQ_ERR", "REM_ACCESS_ERR",
+                         "REM_OP_ERR", "RETRY_EXC_ERR", "RNR_RETRY_EXC_ERR"});
 constexpr auto kOpcodes =
     std::to_array<List>({"SEND", "WRITE", "READ", "CMP_SWAP", "FETCH_ADD", "FLUSH", "ATOMIC_WRITE",
                          "LOCAL_INV", "BIND_MW", "RECV", "RECV_WRITE_IMM"});

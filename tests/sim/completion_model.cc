@@ -132,13 +132,14 @@ std::optional<std::string> ReceiveCompletions::on_flushed() const {
 }
 
 std::string_view to_string(CompletionStatus status) {
-  static constexpr std::array<std::string_view, 12> kNames = {"success",
+  static constexpr std::array<std::string_view, 13> kNames = {"success",
                                                               "local length error",
                                                               "local QP operation error",
                                                               "local protection error",
                                                               "flushed",
                                                               "window bind error",
                                                               "bad response",
+                                                              "local access error",
                                                               "remote invalid request",
                                                               "remote access error",
                                                               "remote operation error",

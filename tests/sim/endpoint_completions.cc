@@ -38,6 +38,8 @@ std::optional<Happening> happening_of(CompletionStatus status) {
       return Happening::kLocalLengthError;
     case CompletionStatus::kLocalProtectionError:
       return Happening::kLocalProtectionError;
+    case CompletionStatus::kLocalAccessError:
+      return Happening::kLocalAccessError;
     case CompletionStatus::kRemoteInvalidRequest:
       return Happening::kRemoteInvalidRequest;
     case CompletionStatus::kRemoteAccessError:

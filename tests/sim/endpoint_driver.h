@@ -122,6 +122,7 @@ class EndpointDriver final : private VolatileKey::User {
   void on_key_gone(std::uint64_t wr_id) override;
   void judge_send_failure(const transport::Completion& completion);
   void judge_receive_failure(const transport::Completion& completion);
+  bool may_lack_access(const Operation& operation) const;
   bool flush_is_legitimate();
   bool may_have_failed_silently();
   /// Whether the network and the peer are such that a request must be answered.

@@ -66,13 +66,23 @@ void EndpointDriver::judge_receive_failure(const transport::Completion& completi
   // What comes out of a shared queue is for the next message.
   const std::size_t index =
       is_shared_receive(completion.wr_id) ? next_receive_ : completion.wr_id & 0xffffffffu;
-  const auto violation = index < peers_.receives.size()
-                             ? peers_.operations[peers_.receives[index].operation].violation
-                             : std::nullopt;
+  const Operation* const operation =
+      index < peers_.receives.size() ? &peers_.operations[peers_.receives[index].operation] : nullptr;
+  if (completion.status == CompletionStatus::kLocalAccessError && operation != nullptr &&
+      operation->is_write() && may_lack_access(*operation)) {
+    return;
+  }
+  const auto violation = operation != nullptr ? operation->violation : std::nullopt;
   if (!violation || receive_status_of(*violation) != completion.status) {
     complain("completions",
              fmt::format("a receive ended with {} without a reason", to_string(completion.status)));
   }
+}
+
+/// Whether a request of the peer's names memory that it must not, or may not any more, reach.
+bool EndpointDriver::may_lack_access(const Operation& operation) const {
+  if (operation.violation) return status_of(*operation.violation) == CompletionStatus::kRemoteAccessError;
+  return peer_->progress_of(operation).key_is_going;
 }
 
 // Once the faults have stopped and all retries that began before are used up, only a peer that has failed

@@ -317,8 +317,15 @@ void Responder::observe(const Refusal& why, const Packet& packet) const {
                                          .received_bytes = received_bytes_}));
 }
 
+// A WRITE with immediate that may not write fails the receive that it would have completed (libibverbs:
+// IBV_WC_LOC_ACCESS_ERR; rdma_rxe consumes the receive with IBV_WC_REM_ACCESS_ERR). Without a receive the
+// requester alone is told.
 void Responder::refuse(const Refusal& why, const Packet& packet) {
   observe(why, packet);
+  const bool is_of_receive = why.reason == RefusalReason::kMemory && packet.info->has_immediate();
+  if (is_of_receive && (has_receive_ || receiver_.queue->take(receive_))) {
+    complete_receive(CompletionStatus::kLocalAccessError);
+  }
   refuse(why, packet.bth.psn);
 }
 
