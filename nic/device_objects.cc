@@ -64,6 +64,9 @@ Result<void, Error> Device::destroy_srq(std::unique_ptr<SharedReceiveQueue>& srq
   if (attributes.xrc_domain != nullptr) {
     const Engine::Guard guard(*engine_);
     attributes.xrc_domain->remove(*srq);
+    // XRC targets are not counted as its users: a message that one of them receives into it ends here.
+    const transport::ReceiveQueue& queue = *srq->receive_end(nullptr).queue;
+    engine_->queue_pairs().for_each([&](QueuePair& qp) { qp.endpoint().forget_receiver(queue); });
     srq_numbers_.give_back(srq->number());
   }
   srq.reset();

@@ -14,6 +14,8 @@
 
 namespace urnic::transport {
 
+class ReceiveQueue;
+
 /// How a requester that waits for acknowledgements is getting on; zeros for those that wait for none.
 struct SendProgress {
   std::uint32_t packets_in_flight = 0;  ///< of SEND and WRITE, not acknowledged
@@ -69,6 +71,11 @@ class Endpoint {
   /// Requests completed as a responder, 24 bits; 0 for services that do not count them.
   virtual std::uint32_t msn() const { return 0; }
   virtual SendProgress send_progress() const { return {}; }
+
+  /// `queue`, which XrcReceivers found, is about to be destroyed: from now on the endpoint receives nothing into
+  /// it and completes nothing for it. The next packet of a message in progress there is refused, as that of a
+  /// new message is which names a queue that does not exist.
+  virtual void forget_receiver(const ReceiveQueue& /*queue*/) {}
 
   // --- Packets and time ---
 

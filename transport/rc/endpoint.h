@@ -40,6 +40,7 @@ class RcEndpoint final : public Endpoint {
   bool is_draining() const override;
   std::uint32_t msn() const override { return responder_.msn(); }
   SendProgress send_progress() const override;
+  void forget_receiver(const ReceiveQueue& queue) override { responder_.forget_receiver(queue); }
 
   void on_packet(const wire::Packet& packet, Time now) override;
   void on_timeout(Time now) override;

@@ -112,13 +112,21 @@ std::optional<Refusal> Responder::check_sequence(const Packet& packet) const {
   return message_.operation == operation ? std::nullopt : std::optional(refusal::kBadSequence);
 }
 
-// The first packet of a message says where XRC receives it.
+// The first packet of a message says where XRC receives it. That queue may be destroyed before the last packet
+// comes.
 std::optional<Refusal> Responder::find_xrc_receiver(const Packet& packet) {
-  if (around_.xrc_receivers == nullptr || !packet.info->begins_message()) return std::nullopt;
-  const ReceiveEnd* const found = around_.xrc_receivers->find(packet.xrc_srq);
-  if (found == nullptr) return refusal::kNoXrcReceiver;
-  receiver_ = *found;
-  return std::nullopt;
+  if (around_.xrc_receivers == nullptr) return std::nullopt;
+  if (packet.info->begins_message()) {
+    const ReceiveEnd* const found = around_.xrc_receivers->find(packet.xrc_srq);
+    receiver_ = found != nullptr ? *found : ReceiveEnd();
+  }
+  return receiver_.queue == nullptr ? std::optional(refusal::kNoXrcReceiver) : std::nullopt;
+}
+
+void Responder::forget_receiver(const ReceiveQueue& queue) {
+  if (receiver_.queue != &queue) return;
+  receiver_ = {};
+  has_receive_ = false;
 }
 
 // First and middle packets fill the path MTU, a last packet is not empty, none exceeds it, and a WRITE brings

@@ -47,6 +47,9 @@ class Responder {
   /// Drops all that is owed; completes the receive of a message in progress, and everything posted to a queue
   /// of our own, as flushed.
   void flush();
+  /// As Endpoint::forget_receiver(). The receive of a message in progress goes without a completion, as those
+  /// do that are still in the queue.
+  void forget_receiver(const ReceiveQueue& queue);
 
   Psn expected_psn() const { return expected_psn_; }
   std::uint32_t msn() const { return msn_; }
@@ -114,7 +117,8 @@ class Responder {
   ReceiveWqe receive_;
   std::uint32_t received_bytes_ = 0;  // into receive_, or by the open WRITE
 
-  /// Where the current message is received: our own end, or for XRC that of the queue it names.
+  /// Where the current message is received: our own end, or for XRC that of the queue it names; without a
+  /// queue once that was destroyed.
   ReceiveEnd receiver_;
   ResponderResources resources_;
   OwedAck ack_;

@@ -205,7 +205,7 @@ class XrcTest : public testing::Test {
   }
   ~XrcTest() override {
     if (pair.b().queue_pairs()[0]) pair.b().destroy_queue_pair(0);
-    for (auto& srq : srqs_) EXPECT_TRUE(pair.b().device().destroy_srq(srq));
+    for (auto& srq : srqs_) EXPECT_TRUE(srq == nullptr || pair.b().device().destroy_srq(srq));
     EXPECT_TRUE(pair.b().device().close_xrc_domain(domain_));
   }
 
@@ -268,6 +268,145 @@ TEST_F(XrcTest, ShowsAtLastWhatATargetReceivedThatWasDestroyedMeanwhile) {
   pair.b().destroy_queue_pair(0);
   pair.settle();
   EXPECT_EQ(pair.b().poll_text(), "1 ok");
+}
+
+/// A message of four packets goes into a queue that has a completion queue to itself. begin() lets only the first
+/// packet arrive; go_on() lets A send the rest again.
+class XrcInsideMessageTest : public XrcTest {
+ protected:
+  XrcInsideMessageTest() {
+    Device& device = pair.b().device();
+    cq_ = std::move(device.create_cq(8, nullptr, nullptr).value());
+    doomed_ = std::move(device
+                            .create_srq({.pd = &pair.b().pd(),
+                                         .max_wr = 8,
+                                         .max_sge = 2,
+                                         .xrc_domain = domain_.get(),
+                                         .completions = cq_.get()})
+                            .value());
+    post(*doomed_, pair.b(), 1, 0, 5000);
+    post(*doomed_, pair.b(), 2, 0, 5000);
+  }
+  ~XrcInsideMessageTest() override {
+    if (pair.b().queue_pairs()[0]) pair.b().destroy_queue_pair(0);
+    if (doomed_) destroy_queues();
+  }
+
+  void begin(transport::SendOperation operation) {
+    pair.wire.is_lost = [this](std::size_t from, const FakeWire::Bytes&) {
+      return from == 0 && requests_++ > 0;
+    };
+    pair.a().memory()[3999] = std::byte{42};
+    pair.a().post({.wr_id = 10,
+                   .operation = operation,
+                   .signaled = true,
+                   .remote_address = pair.b().region().address,
+                   .rkey = transport::Rkey{pair.b().region().key},
+                   .xrc_srq = doomed_->number()},
+                  0, 4000);
+    pair.settle();
+    ASSERT_EQ(requests_, 4u);
+  }
+  /// Also the completion queue, as a program does that has no more use for the shared queue.
+  void destroy_queues() {
+    EXPECT_TRUE(pair.b().device().destroy_srq(doomed_));
+    EXPECT_TRUE(pair.b().device().destroy_cq(cq_));
+  }
+  void go_on() {
+    pair.wire.is_lost = [](std::size_t, const FakeWire::Bytes&) { return false; };
+    pair.pass(std::chrono::seconds(1));
+  }
+  /// A is answered as it would be if the first packet of its message named a queue that does not exist.
+  void expect_refused() {
+    const std::vector<Completion> completions = pair.a().poll();
+    ASSERT_EQ(completions.size(), 1u);
+    EXPECT_EQ(completions[0].status, transport::CompletionStatus::kRemoteInvalidRequest);
+    EXPECT_EQ(pair.b().qp().query().state, QpState::kError);
+    EXPECT_EQ(pair.b().poll_text(), "");
+  }
+
+  std::unique_ptr<CompletionQueue> cq_;
+  std::unique_ptr<SharedReceiveQueue> doomed_;
+  std::size_t requests_ = 0;
+};
+
+TEST_F(XrcInsideMessageTest, RefusesTheRestOfASendWhoseQueueIsDestroyed) {
+  begin(transport::SendOperation::kSend);
+  destroy_queues();
+  go_on();
+  expect_refused();
+}
+
+TEST_F(XrcInsideMessageTest, RefusesTheRestOfAWriteWhoseQueueIsDestroyed) {
+  begin(transport::SendOperation::kWriteWithImmediate);
+  destroy_queues();
+  go_on();
+  expect_refused();
+  EXPECT_EQ(pair.b().memory()[3999], std::byte{0});
+}
+
+// The receives that were posted to it go with it, and so does that of the message in progress.
+TEST_F(XrcInsideMessageTest, CompletesNothingForAQueueThatIsDestroyed) {
+  begin(transport::SendOperation::kSend);
+  EXPECT_TRUE(pair.b().device().destroy_srq(doomed_));
+  go_on();
+  expect_refused();
+  std::array<Completion, 4> completions;
+  EXPECT_EQ(cq_->poll(completions), 0u);
+  EXPECT_TRUE(pair.b().device().destroy_cq(cq_));
+}
+
+TEST_F(XrcInsideMessageTest, GoesToErrorAfterItsQueueWasDestroyed) {
+  begin(transport::SendOperation::kSend);
+  destroy_queues();
+  ASSERT_TRUE(pair.b().qp().modify({.state = QpState::kError}));
+  pair.settle();
+  EXPECT_EQ(pair.b().poll_text(), "");
+}
+
+TEST_F(XrcInsideMessageTest, CanBeResetAfterItsQueueWasDestroyed) {
+  begin(transport::SendOperation::kSend);
+  destroy_queues();
+  ASSERT_TRUE(pair.b().qp().modify({.state = QpState::kReset}));
+  go_on();
+  EXPECT_EQ(pair.b().poll_text(), "");
+}
+
+TEST_F(XrcInsideMessageTest, CanBeDestroyedAfterItsQueue) {
+  begin(transport::SendOperation::kSend);
+  destroy_queues();
+  pair.b().destroy_queue_pair(0);
+  go_on();
+  EXPECT_EQ(pair.b().poll_text(), "");
+}
+
+// A receive that waits in another queue of the domain is not taken for the rest of the message.
+TEST_F(XrcInsideMessageTest, DoesNotGoOnIntoAnotherQueue) {
+  begin(transport::SendOperation::kSend);
+  destroy_queues();
+  post(*srqs_[0], pair.b(), 3, 0, 5000);
+  go_on();
+  expect_refused();
+}
+
+TEST_F(XrcInsideMessageTest, GoesOnWhenAnotherQueueIsDestroyed) {
+  begin(transport::SendOperation::kSend);
+  EXPECT_TRUE(pair.b().device().destroy_srq(srqs_[0]));
+  go_on();
+  EXPECT_EQ(pair.a().poll_text(), "10 ok");
+  std::array<Completion, 4> completions;
+  ASSERT_EQ(cq_->poll(completions), 1u);
+  EXPECT_EQ(completions[0].wr_id, 1u);
+  EXPECT_EQ(completions[0].byte_length, 4000u);
+}
+
+TEST_F(XrcInsideMessageTest, ForgetsACompletionThatIsHeldWithItsQueue) {
+  pair.wire.room[1] = 0;
+  send_to(doomed_->number(), 10);
+  destroy_queues();
+  pair.wire.room[1] = 100;
+  pair.pass(std::chrono::seconds(1));
+  EXPECT_EQ(pair.a().poll_text(), "10 ok");
 }
 
 TEST_F(XrcTest, LetsATargetNeitherSendNorPostReceives) {
