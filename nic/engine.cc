@@ -283,6 +283,7 @@ void Engine::bury(QueuePair& qp, Time now) {
                    .service = endpoint.config().service,
                    .peer = endpoint.config().remote_qp,
                    .expected = endpoint.next_receive_psn(),
+                   .acknowledged = endpoint.acknowledgeable_psn(),
                    .msn = endpoint.msn(),
                    .path = qp.path()},
                   now);

@@ -35,7 +35,8 @@ bool Tombstones::is_repeat(const Packet& packet, const Gid& source, const Gid& d
          distance(tombstone.expected, packet.bth.psn) < 0;
 }
 
-// As a responder answers a duplicate: with the newest PSN (fact 25).
+// As a responder answers a duplicate: with the newest PSN (fact 25) that is not a READ's or an atomic's. The peer
+// would take an ACK of those for their response.
 std::size_t Tombstones::acknowledge(QpNumber number, const transport::wire::Mac& to,
                                     std::span<std::byte> frame) {
   assert(frame.size() >= kMaxFrameBytes);
@@ -43,7 +44,7 @@ std::size_t Tombstones::acknowledge(QpNumber number, const transport::wire::Mac&
   const Packet packet{
       .bth = {.opcode = with_service(transport::wire::Opcode::kRcAcknowledge, tombstone.service),
               .destination_qp = tombstone.peer,
-              .psn = tombstone.expected - 1},
+              .psn = tombstone.acknowledged},
       .aeth = {.syndrome = transport::kAckSyndrome, .msn = tombstone.msn}};
   const std::size_t size = emit_headers(packet, frame.subspan(tombstone.path.header_bytes()));
   return tombstone.path.seal(frame, size, to);

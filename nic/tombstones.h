@@ -34,7 +34,8 @@ class Tombstones {
     transport::QpNumber number{};
     transport::wire::Service service = transport::wire::Service::kRc;  ///< kRc or kXrc
     transport::QpNumber peer{};
-    transport::Psn expected;  ///< everything before it was executed
+    transport::Psn expected;      ///< everything before it was executed
+    transport::Psn acknowledged;  ///< what an ACK names; see Endpoint::acknowledgeable_psn()
     std::uint32_t msn = 0;
     Path path;
   };
@@ -46,8 +47,8 @@ class Tombstones {
   bool is_repeat(const transport::wire::Packet& packet, const transport::wire::Gid& source,
                  const transport::wire::Gid& destination, transport::Time now) const;
 
-  /// Writes the frame that acknowledges everything the queue pair had executed and returns its size. `frame`
-  /// must have room for kMaxFrameBytes. Only after is_repeat().
+  /// Writes the frame that acknowledges the last SEND or WRITE packet that the queue pair had executed, and all
+  /// before it, and returns its size. `frame` must have room for kMaxFrameBytes. Only after is_repeat().
   std::size_t acknowledge(transport::QpNumber number, const transport::wire::Mac& to,
                           std::span<std::byte> frame);
   static constexpr std::size_t kMaxFrameBytes = 62 + 16 + Path::kIcrcBytes;

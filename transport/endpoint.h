@@ -70,6 +70,9 @@ class Endpoint {
   virtual bool is_draining() const = 0;
   /// Requests completed as a responder, 24 bits; 0 for services that do not count them.
   virtual std::uint32_t msn() const { return 0; }
+  /// The newest PSN that an ACK may name: of a request that was executed and has no response of its own; one
+  /// before the first PSN expected when there is none. Meaningful for services that acknowledge.
+  virtual Psn acknowledgeable_psn() const { return {}; }
   virtual SendProgress send_progress() const { return {}; }
 
   /// `queue`, which XrcReceivers found, is about to be destroyed: from now on the endpoint receives nothing into

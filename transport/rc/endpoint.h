@@ -39,6 +39,7 @@ class RcEndpoint final : public Endpoint {
   Psn next_receive_psn() const override { return responder_.expected_psn(); }
   bool is_draining() const override;
   std::uint32_t msn() const override { return responder_.msn(); }
+  Psn acknowledgeable_psn() const override { return responder_.acknowledgeable_psn(); }
   SendProgress send_progress() const override;
   void forget_receiver(const ReceiveQueue& queue) override { responder_.forget_receiver(queue); }
 

@@ -53,6 +53,7 @@ class Responder {
 
   Psn expected_psn() const { return expected_psn_; }
   std::uint32_t msn() const { return msn_; }
+  Psn acknowledgeable_psn() const { return acknowledgeable_psn_; }
 
  private:
   /// A message of several packets of which the first was executed.

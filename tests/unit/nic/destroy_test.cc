@@ -95,6 +95,48 @@ TEST_F(DestroyTest, AnswersNobodyButThePeer) {
   EXPECT_EQ(pair.b().counter("rx_drop_unknown_qp"), 1u);
 }
 
+/// A sends a message of wr_id 1 and, right behind it, a READ or an atomic of wr_id 2. B does both, and destroys its
+/// queue pair, but all that it said was lost. Then the ways are free again and A repeats.
+class DestroyBehindResponseTest : public testing::TestWithParam<transport::SendOperation> {};
+
+INSTANTIATE_TEST_SUITE_P(Operation, DestroyBehindResponseTest,
+                         testing::Values(transport::SendOperation::kRead,
+                                         transport::SendOperation::kFetchAdd));
+
+// rdma_rxe takes an ACK of a READ's or an atomic's PSN for its response, and completes it without a result.
+TEST_P(DestroyBehindResponseTest, DoesNotAcknowledgeARequestThatHasAResponse) {
+  DevicePair pair;
+  pair.connect();
+  pair.settle();
+  pair.b().post_receive(1, 0, 10);
+  pair.wire.is_lost = [](std::size_t from, const Bytes&) { return from == 1; };
+  pair.a().post_send(1, 0, 10);
+  pair.a().post({.wr_id = 2,
+                 .operation = GetParam(),
+                 .signaled = true,
+                 .remote_address = pair.b().region().address,
+                 .rkey = transport::Rkey{pair.b().region().key}},
+                0, 8);
+  pair.settle();
+  ASSERT_EQ(pair.b().poll_text(), "1 ok");
+  pair.b().destroy_queue_pair();
+  pair.wire.is_lost = [](std::size_t, const Bytes&) { return false; };
+  const std::size_t sent_before = pair.wire.sent_by(1).size();
+  pair.pass(70ms);
+  EXPECT_EQ(pair.a().poll_text(), "1 ok");
+
+  ASSERT_GT(pair.wire.sent_by(1).size(), sent_before);
+  for (std::size_t i = sent_before; i < pair.wire.sent_by(1).size(); ++i) {
+    const auto frame = transport::wire::parse_frame(pair.wire.sent_by(1)[i]).value();
+    const auto packet = transport::wire::parse_packet(frame.ib).value();
+    EXPECT_EQ(packet.bth.opcode, transport::wire::Opcode::kRcAcknowledge);
+    EXPECT_EQ(packet.bth.psn, transport::Psn(100));
+    EXPECT_EQ(packet.aeth.msn, 2u);
+  }
+  pair.pass(1s);
+  EXPECT_EQ(pair.a().poll_text(), "2 retry exceeded");
+}
+
 TEST(Destroy, LeavesNothingOfAQueuePairThatWasReset) {
   DevicePair pair;
   pair.connect();
