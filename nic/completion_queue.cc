@@ -9,6 +9,7 @@
 
 namespace urnic::nic {
 
+using transport::AwaitedAck;
 using transport::Completion;
 using transport::QueueKind;
 
@@ -34,7 +35,7 @@ CompletionQueue::CompletionQueue(Engine& engine, std::uint32_t capacity, Complet
       pd_(options.pd),
       channel_(channel),
       context_(context),
-      holds_(std::make_unique_for_overwrite<Hold[]>(capacity_)) {}
+      awaited_(std::make_unique<AwaitedAck[]>(capacity_)) {}
 
 // Together with request_notification() and publish(): a program that asks for a notification and then finds
 // nothing here will be notified, since both sides first write and then look, in one order that all threads
@@ -77,7 +78,7 @@ Result<void, Error> CompletionQueue::resize(std::uint32_t capacity) {
   const std::uint32_t mask = granted - 1;
   transport::QueueArray<Completion> ring(granted, QueueKind::kCompletion, memory_of(pd_));
   auto times = times_ != nullptr ? std::make_unique<CompletionTimes[]>(granted) : nullptr;
-  auto holds = std::make_unique_for_overwrite<Hold[]>(granted);
+  auto awaited = std::make_unique<AwaitedAck[]>(granted);
   const Engine::Guard guard(engine_);
   const std::lock_guard hold(poll_mutex_);
   const std::uint32_t head = head_.load(std::memory_order_relaxed);
@@ -91,11 +92,11 @@ Result<void, Error> CompletionQueue::resize(std::uint32_t capacity) {
   }
   const std::uint32_t visible = visible_.load(std::memory_order_relaxed);
   for (std::uint32_t at = visible; static_cast<std::int32_t>(held_end_ - at) > 0; ++at) {
-    holds[at & mask] = holds_[at & mask_];
+    awaited[at & mask] = awaited_[at & mask_];
   }
   ring_.swap(ring);
   std::swap(times_, times);
-  std::swap(holds_, holds);
+  std::swap(awaited_, awaited);
   capacity_ = granted;
   mask_ = mask;
   return success();
@@ -181,18 +182,20 @@ void CompletionQueue::moderate(Moderation moderation) {
   if (notification_due_ != transport::kNever) notify_of(0, engine_.clock().now());
 }
 
-void CompletionQueue::hold(std::uint32_t from, AcknowledgementDebt& debt, transport::Time now) {
+void CompletionQueue::complete_after(const AwaitedAck& ack, const Completion& completion) {
+  const std::uint32_t position = tail_;
+  complete(completion);
+  if (tail_ == position) return;  // it did not fit
   const std::uint32_t visible = visible_.load(std::memory_order_relaxed);
   if (static_cast<std::int32_t>(held_end_ - visible) < 0) held_end_ = visible;
-  for (; held_end_ != from; ++held_end_) holds_[held_end_ & mask_] = {};
-  const Hold hold{.debt = &debt, .number = debt.incur(), .since = now};
-  for (; held_end_ != tail_; ++held_end_) holds_[held_end_ & mask_] = hold;
+  for (; held_end_ != position; ++held_end_) awaited_[held_end_ & mask_] = {};
+  awaited_[held_end_++ & mask_] = ack;
 }
 
-void CompletionQueue::forget(const AcknowledgementDebt& debt) {
+void CompletionQueue::forget_acks(transport::QpNumber qp) {
   const std::uint32_t visible = visible_.load(std::memory_order_relaxed);
   for (std::uint32_t at = visible; static_cast<std::int32_t>(held_end_ - at) > 0; ++at) {
-    if (holds_[at & mask_].debt == &debt) holds_[at & mask_] = {};
+    if (ring_[at & mask_].qp_number == qp) awaited_[at & mask_] = {};
   }
 }
 
@@ -213,7 +216,7 @@ void CompletionQueue::discard(transport::QpNumber qp) {
       continue;
     }
     ring_[to & mask_] = ring_[from & mask_];
-    holds_[to & mask_] = holds_[from & mask_];
+    awaited_[to & mask_] = awaited_[from & mask_];
     if (times_ != nullptr) times_[to & mask_] = times_[from & mask_];
     ++to;
   }
@@ -224,8 +227,8 @@ void CompletionQueue::discard(transport::QpNumber qp) {
 }
 
 bool CompletionQueue::is_held(std::uint32_t position, transport::Time now) const {
-  const Hold& hold = holds_[position & mask_];
-  return hold.debt != nullptr && !hold.debt->is_settled(hold.number) && now - hold.since < kMaxHold;
+  const AwaitedAck& ack = awaited_[position & mask_];
+  return !ack.has_left() && now - ack.since < kMaxHold;
 }
 
 std::uint32_t CompletionQueue::first_held(std::uint32_t from, transport::Time now) const {

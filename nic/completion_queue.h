@@ -11,9 +11,9 @@
 #include <span>
 #include <utility>
 
-#include "nic/acknowledgement_debt.h"
 #include "nic/completion_channel.h"
 #include "nic/protection_domain.h"
+#include "transport/awaited_ack.h"
 #include "transport/completion.h"
 #include "transport/queue_memory.h"
 #include "transport/result.h"
@@ -95,6 +95,9 @@ class CompletionQueue final : public transport::CompletionSink, private ChannelE
   // --- The engine's side; under the engine lock ---
 
   void complete(const transport::Completion& completion) override;
+  /// Held back until `ack` has left, but for no longer than kMaxHold, or until forget_acks().
+  void complete_after(const transport::AwaitedAck& ack, const transport::Completion& completion) override;
+  static constexpr transport::Duration kMaxHold = std::chrono::milliseconds(5);
   /// Makes visible what was added, up to the first completion that is held back, and notifies the channel if
   /// asked to. Says whether that was anything.
   bool publish(transport::Time now);
@@ -110,13 +113,8 @@ class CompletionQueue final : public transport::CompletionSink, private ChannelE
   /// How many completions were ever added, modulo 2^32.
   std::uint32_t added() const { return tail_; }
 
-  /// What was added since added() was `from` goes with an acknowledgement that `debt` says is owed now: it is
-  /// not published before that is settled, but for no longer than kMaxHold. `debt` stays where it is until
-  /// forget().
-  void hold(std::uint32_t from, AcknowledgementDebt& debt, transport::Time now);
-  /// Nothing waits for this one any more.
-  void forget(const AcknowledgementDebt& debt);
-  static constexpr transport::Duration kMaxHold = std::chrono::milliseconds(5);
+  /// No completion of `qp` waits any longer, since that queue pair's responder ends.
+  void forget_acks(transport::QpNumber qp);
 
   /// Takes out what `qp` has completed and the program did not fetch. Nothing of that queue pair may be held
   /// back.
@@ -162,14 +160,9 @@ class CompletionQueue final : public transport::CompletionSink, private ChannelE
   bool dirty_ = false;                     // on the engine's list of queues to publish
   bool solicited_added_ = false;           // among what is not published
 
-  /// Why a completion is held back.
-  struct Hold {
-    const AcknowledgementDebt* debt = nullptr;  // null: it is not
-    std::uint32_t number = 0;
-    transport::Time since{};
-  };
-  std::unique_ptr<Hold[]> holds_;  // of the completions from visible_ to held_end_, in their places
-  std::uint32_t held_end_ = 0;     // nothing from here on is held
+  /// What holds the completions from visible_ to held_end_ back, in their places.
+  std::unique_ptr<transport::AwaitedAck[]> awaited_;
+  std::uint32_t held_end_ = 0;  // nothing from here on is held
   std::atomic<bool> overrun_{false};
 
   // Under the engine lock:

@@ -265,7 +265,7 @@ void Engine::after_unlock() {
 
 void Engine::unschedule(QueuePair& qp) {
   scheduler_.remove(qp);
-  for (CompletionQueue* const queue : to_publish_) qp.release_completions_of(*queue);
+  for (CompletionQueue* const queue : to_publish_) queue->forget_acks(qp.number());
 }
 
 void Engine::bury(QueuePair& qp, Time now) {

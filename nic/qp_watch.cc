@@ -50,11 +50,20 @@ bool names_memory(RefusalReason reason) {
 
 }  // namespace
 
-void QpWatch::Sink::complete(const Completion& completion) {
+void QpWatch::Sink::note(const Completion& completion) {
   const bool is_failure = completion.status != CompletionStatus::kSuccess &&
                           completion.status != CompletionStatus::kWorkRequestFlushed;
   if (is_failure) watch_.on_failed(completion, is_receive_);
+}
+
+void QpWatch::Sink::complete(const Completion& completion) {
+  note(completion);
   to_->complete(completion);
+}
+
+void QpWatch::Sink::complete_after(const transport::AwaitedAck& ack, const Completion& completion) {
+  note(completion);
+  to_->complete_after(ack, completion);
 }
 
 void QpWatch::on_modified() {

@@ -239,19 +239,7 @@ void QueuePair::on_packet(const transport::wire::Packet& packet, transport::Time
   if (watch_ != nullptr) [[unlikely]] {
     watch_->on_received(packet, now);
   }
-  CompletionQueue* const queue = completions_for(packet);
-  if (queue == nullptr) return endpoint_->on_packet(packet, now);
-  const std::uint32_t added_before = queue->added();
   endpoint_->on_packet(packet, now);
-  if (queue->added() != added_before && endpoint_->owes_response()) queue->hold(added_before, debt_, now);
-}
-
-// Who says one number in the first packet of an XRC message and another in the last is no requester to wait
-// for.
-CompletionQueue* QueuePair::completions_for(const transport::wire::Packet& packet) const {
-  if (!packet.info->is_request) return nullptr;
-  if (attributes_.type != QpType::kXrcTarget) return attributes_.receive_queue;
-  return attributes_.xrc_domain->completions_of(packet.xrc_srq);
 }
 
 QueuePair& QueuePair::receiver_of(std::span<const std::byte> frame) {

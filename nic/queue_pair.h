@@ -171,17 +171,12 @@ class QueuePair {
   PeerMac& peer_mac() { return peer_mac_; }
   QpSchedule& schedule() { return schedule_; }
 
-  /// Passes on a packet that was checked. A completion that it causes is held back while its acknowledgement
-  /// is owed.
+  /// Passes on a packet that was checked.
   void on_packet(const transport::wire::Packet& packet, transport::Time now);
   /// Whose receive a frame takes that a flow rule gives to this queue pair: this one, or a work queue.
   QueuePair& receiver_of(std::span<const std::byte> frame);
   /// Passes on such a frame to its receiver.
   void on_frame(std::span<const std::byte> frame, transport::Time now);
-  /// Lets held completions go: the acknowledgements have left, or never will.
-  void release_completions() { debt_.settle(); }
-  /// The same for those of one queue, which then knows nothing of this queue pair any more.
-  void release_completions_of(CompletionQueue& queue) const { queue.forget(debt_); }
   /// Tells posting threads about a state that the endpoint changed by itself. True when it did: then it has
   /// to be polled again, as a receive may have been posted meanwhile by a thread that did not know.
   bool note_state();
@@ -193,8 +188,6 @@ class QueuePair {
   /// For a receive that was just published: whether nobody but the poster would ever look at it.
   bool must_flush_receives();
 
-  /// Where a message completes that this packet belongs to; null when it cannot complete one.
-  CompletionQueue* completions_for(const transport::wire::Packet& packet) const;
   Result<void, Error> check_route(const QpAttributes& changes) const;
   transport::QpSurroundings surroundings(transport::Dma& dma, transport::QpEventSink& events,
                                          transport::Counters& counters);
@@ -210,7 +203,6 @@ class QueuePair {
   Path path_;             // under the engine lock
   PeerMac peer_mac_;      // under the engine lock
   QpSchedule schedule_;
-  AcknowledgementDebt debt_;  // under the engine lock
   std::mutex send_mutex_;
   std::mutex receive_mutex_;
   transport::SendQueue send_queue_;

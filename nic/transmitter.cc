@@ -52,7 +52,7 @@ bool Transmitter::serve(QueuePair* (Scheduler::*next)(), std::size_t packets_per
     const bool is_raw = is_for_frames(qp->attributes().type);
     Route route;
     if (!is_raw && !find_route(*qp, route, now)) {
-      qp->release_completions();
+      qp->endpoint().release_completions();
       scheduler_.park(*qp);
       worked = true;  // there is a neighbour to be asked for, in the next round
       continue;
@@ -62,7 +62,6 @@ bool Transmitter::serve(QueuePair* (Scheduler::*next)(), std::size_t packets_per
     left -= std::clamp<std::size_t>(turn.packets, 1, left);
     worked |= turn.packets > 0 || turn.outcome != Outcome::kPortFull;
 
-    if (!qp->endpoint().owes_response()) qp->release_completions();
     scheduler_.expect_timeout(*qp);
     is_blocked_ = turn.outcome == Outcome::kPortFull;
     if (is_blocked_) {

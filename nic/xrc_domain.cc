@@ -7,7 +7,7 @@
 namespace urnic::nic {
 
 void XrcDomain::add(SharedReceiveQueue& srq) {
-  receivers_[srq.number()] = {.end = srq.receive_end(nullptr), .completions = srq.attributes().completions};
+  receivers_[srq.number()] = srq.receive_end(nullptr);
 }
 
 void XrcDomain::remove(const SharedReceiveQueue& srq) {
@@ -15,23 +15,13 @@ void XrcDomain::remove(const SharedReceiveQueue& srq) {
 }
 
 const transport::ReceiveEnd* XrcDomain::find(std::uint32_t srq_number) {
-  const Receiver* const found = find_receiver(srq_number);
-  return found == nullptr ? nullptr : &found->end;
-}
-
-CompletionQueue* XrcDomain::completions_of(std::uint32_t srq_number) const {
-  const Receiver* const found = find_receiver(srq_number);
-  return found == nullptr ? nullptr : found->completions;
-}
-
-const XrcDomain::Receiver* XrcDomain::find_receiver(std::uint32_t srq_number) const {
   const auto found = receivers_.find(srq_number);
   return found == receivers_.end() ? nullptr : &found->second;
 }
 
 bool XrcDomain::completes_in(const transport::CompletionSink& completions) const {
   return std::any_of(receivers_.begin(), receivers_.end(),
-                     [&](const auto& receiver) { return receiver.second.end.completions == &completions; });
+                     [&](const auto& receiver) { return receiver.second.completions == &completions; });
 }
 
 }  // namespace urnic::nic

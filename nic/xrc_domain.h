@@ -9,7 +9,6 @@
 
 namespace urnic::nic {
 
-class CompletionQueue;
 class SharedReceiveQueue;
 
 /// All calls under the engine lock, but for the count of users.
@@ -18,8 +17,6 @@ class XrcDomain final : public transport::XrcReceivers {
   void add(SharedReceiveQueue& srq);
   void remove(const SharedReceiveQueue& srq);
   const transport::ReceiveEnd* find(std::uint32_t srq_number) override;
-  /// Where the queue with this number completes; null when there is none.
-  CompletionQueue* completions_of(std::uint32_t srq_number) const;
   /// Whether any of its queues completes there.
   bool completes_in(const transport::CompletionSink& completions) const;
 
@@ -27,14 +24,7 @@ class XrcDomain final : public transport::XrcReceivers {
   std::atomic<std::uint32_t> users{0};
 
  private:
-  struct Receiver {
-    transport::ReceiveEnd end;
-    CompletionQueue* completions = nullptr;
-  };
-
-  const Receiver* find_receiver(std::uint32_t srq_number) const;
-
-  std::unordered_map<std::uint32_t, Receiver> receivers_;
+  std::unordered_map<std::uint32_t, transport::ReceiveEnd> receivers_;
 };
 
 }  // namespace urnic::nic

@@ -101,9 +101,10 @@ class Endpoint {
   /// pair's own path, and when there is nothing to send.
   virtual AddressHandleId next_destination() const { return AddressHandleId{}; }
 
-  /// Whether an acknowledgement or a response waits to be sent. A receive completion must not become visible
-  /// to the program before the acknowledgement that goes with it has left.
+  /// Whether an acknowledgement or a response waits to be sent.
   virtual bool owes_response() const = 0;
+  /// What is owed cannot leave for a while: completions do not wait for it any longer (see AwaitedAck).
+  virtual void release_completions() {}
   /// What waits to leave together with something else is due now: nothing else may come any more.
   virtual void hurry() {}
 };

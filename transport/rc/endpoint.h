@@ -48,6 +48,7 @@ class RcEndpoint final : public Endpoint {
   Time next_timeout() const override;
   std::size_t poll_transmit(std::span<std::byte> out, Time now) override;
   bool owes_response() const override { return responder_.owes_response(); }
+  void release_completions() override { responder_.release_completions(); }
   void hurry() override { responder_.hurry(); }
 
  private:

@@ -35,6 +35,7 @@ void Responder::start() {
   receiver_ = around_.receiver;
   resources_.start(config_.max_responder_resources, bytes(config_.path_mtu));
   ack_ = {};
+  sent_acks_.start(config_.receive_psn);
   nak_.reset();
   is_waiting_for_repeat_ = false;
   has_failed_ = false;
@@ -42,6 +43,7 @@ void Responder::start() {
 
 void Responder::on_request(const Packet& packet, Time now) {
   if (has_failed_) return;
+  arrived_ = now;
   const std::int32_t ahead = distance(expected_psn_, packet.bth.psn);
   if (ahead < 0) return on_duplicate(packet);
   if (ahead > 0) return on_gap();
@@ -70,8 +72,7 @@ void Responder::on_request(const Packet& packet, Time now) {
   }
 }
 
-// For a request that was executed and has no response of its own. A receive completes after its
-// acknowledgement has left.
+// For a request that was executed and has no response of its own.
 void Responder::owe_acknowledge(const Packet& packet, Time now) {
   const bool completes_nothing = packet.info->operation == Operation::kWrite && !packet.info->has_immediate();
   if (!completes_nothing || !packet.info->ends_message()) return ack_.owe();
@@ -285,28 +286,40 @@ void Responder::complete_message(const Packet& packet) {
   if (!has_receive_) return;
   has_receive_ = false;
   around_.counters.add(Counter::kReceivesCompleted);
-  receiver_.completions->complete(
-      {.wr_id = receive_.wr_id,
-       .opcode = is_write ? CompletionOpcode::kReceiveRdmaWithImmediate : CompletionOpcode::kReceive,
-       .has_immediate = packet.info->has_immediate(),
-       .has_invalidate = has(packet.info->headers, wire::Headers::kIeth),
-       .solicited = packet.bth.solicited,
-       .byte_length = received_bytes_,
-       .immediate = packet.immediate,
-       .invalidated_rkey = packet.invalidate_rkey,
-       .qp_number = config_.local_qp,
-       .source_qp = config_.remote_qp});
+  const Completion completion{
+      .wr_id = receive_.wr_id,
+      .opcode = is_write ? CompletionOpcode::kReceiveRdmaWithImmediate : CompletionOpcode::kReceive,
+      .has_immediate = packet.info->has_immediate(),
+      .has_invalidate = has(packet.info->headers, wire::Headers::kIeth),
+      .solicited = packet.bth.solicited,
+      .byte_length = received_bytes_,
+      .immediate = packet.immediate,
+      .invalidated_rkey = packet.invalidate_rkey,
+      .qp_number = config_.local_qp,
+      .source_qp = config_.remote_qp};
+  if (packet.bth.ack_request) {
+    complete_after_ack(packet.bth.psn, completion);
+  } else {
+    receiver_.completions->complete(completion);
+  }
 }
 
+void Responder::complete_after_ack(Psn psn, const Completion& completion) {
+  receiver_.completions->complete_after({.sent = &sent_acks_, .psn = psn, .since = arrived_}, completion);
+}
+
+// A receive that fails goes with the NAK of the packet expected now.
 void Responder::complete_receive(CompletionStatus status) {
   has_receive_ = false;
-  if (status != CompletionStatus::kWorkRequestFlushed) around_.counters.add(Counter::kReceiveCompletionError);
-  receiver_.completions->complete({.wr_id = receive_.wr_id,
-                                   .status = status,
-                                   .opcode = CompletionOpcode::kReceive,
-                                   .solicited = true,
-                                   .qp_number = config_.local_qp,
-                                   .source_qp = config_.remote_qp});
+  const Completion completion{.wr_id = receive_.wr_id,
+                              .status = status,
+                              .opcode = CompletionOpcode::kReceive,
+                              .solicited = true,
+                              .qp_number = config_.local_qp,
+                              .source_qp = config_.remote_qp};
+  if (status == CompletionStatus::kWorkRequestFlushed) return receiver_.completions->complete(completion);
+  around_.counters.add(Counter::kReceiveCompletionError);
+  complete_after_ack(expected_psn_, completion);
 }
 
 // The receive fails, and the peer is told why.
@@ -355,6 +368,7 @@ void Responder::flush() {
   resources_.drop_pending();
   ack_.settle();
   nak_.reset();
+  sent_acks_.note(expected_psn_);
   message_ = {};
   if (has_receive_) complete_receive(CompletionStatus::kWorkRequestFlushed);
   if (receiver_.is_shared || receiver_.queue == nullptr) return;
@@ -384,6 +398,7 @@ std::size_t Responder::emit_response(std::span<std::byte> out) {
   const ResponderResources::Part part = *resources_.next();
   if (part.kind != Answer::kOriginal) return emit_read_response(part, out);
   resources_.advance();
+  sent_acks_.note(part.psn);
   const Packet packet{.bth = {.opcode = with_service(wire::Opcode::kRcAtomicAcknowledge, config_.service),
                               .destination_qp = config_.remote_qp,
                               .psn = part.psn},
@@ -417,6 +432,7 @@ std::size_t Responder::emit_read_response(const ResponderResources::Part& part, 
     return 0;
   }
   resources_.advance();
+  sent_acks_.note(part.psn);
   const std::uint8_t padding = wire::pad_bytes(part.size);
   std::memset(out.data() + header_size + part.size, 0, padding);
   const Packet packet{
@@ -432,9 +448,10 @@ std::uint32_t Responder::msn_for(const ResponderResources::Part& part) {
   return msn_told_;
 }
 
-// All that was executed is answered by now.
+// All that was executed is answered by now. A NAK acknowledges what came before its PSN.
 std::size_t Responder::emit_acknowledge(std::uint8_t syndrome, Psn psn, std::span<std::byte> out) {
   msn_told_ = msn_;
+  sent_acks_.note(kind_of(syndrome) == SyndromeKind::kAcknowledge ? psn : psn - 1);
   const Packet packet{.bth = {.opcode = with_service(wire::Opcode::kRcAcknowledge, config_.service),
                               .destination_qp = config_.remote_qp,
                               .psn = psn},

@@ -6,6 +6,7 @@
 #include <optional>
 #include <span>
 
+#include "transport/awaited_ack.h"
 #include "transport/completion.h"
 #include "transport/qp_config.h"
 #include "transport/rc/owed_ack.h"
@@ -40,6 +41,8 @@ class Responder {
     if (ack_.is_due(now)) hurry();
   }
   void hurry() { ack_.hurry(); }
+  /// Of all that came; that includes the packet that was refused.
+  void release_completions() { sent_acks_.note(has_failed_ ? expected_psn_ : expected_psn_ - 1); }
 
   bool owes_response() const { return resources_.has_pending() || ack_.is_owed() || nak_; }
   /// A request was refused for good: once nothing is owed any more the connection is to go to ERR.
@@ -97,6 +100,7 @@ class Responder {
   [[gnu::cold]] void observe(const Refusal& why, const wire::Packet& packet) const;
   [[gnu::cold]] Refusal fail_receive(CompletionStatus status, const Refusal& why, const wire::Packet& packet);
   void complete_receive(CompletionStatus status);
+  void complete_after_ack(Psn psn, const Completion& completion);
   void complete_message(const wire::Packet& packet);
   std::uint32_t msn_for(const ResponderResources::Part& part);
   std::size_t emit_response(std::span<std::byte> out);
@@ -106,6 +110,7 @@ class Responder {
   const QpSurroundings& around_;
   const QpConfig& config_;
   Psn expected_psn_;
+  Time arrived_{};  // the newest request
   /// Of the newest packet that an ACK may name: not one that has a response of its own. rdma_rxe would take
   /// the ACK for that response, and complete a READ or an atomic that it knows no result of (Linux 6.1, seen
   /// live).
@@ -123,6 +128,7 @@ class Responder {
   ReceiveEnd receiver_;
   ResponderResources resources_;
   OwedAck ack_;
+  SentAcks sent_acks_;
   std::optional<OwedNak> nak_;
   /// A NAK for the expected PSN is out: nothing more is said until that packet comes (fact 22).
   bool is_waiting_for_repeat_ = false;

@@ -116,10 +116,10 @@ TEST_F(CompletionQueueResizeTest, KeepsHoldingWhatIsHeldBack) {
   publish();
   EXPECT_THAT(poll(), ElementsAre(1));
   ASSERT_EQ(resize(3), 0);
-  first.settle();
+  first.acknowledge();
   publish();
   EXPECT_THAT(poll(), ElementsAre(2));
-  second.settle();
+  second.acknowledge();
   publish();
   EXPECT_THAT(poll(), ElementsAre(3, 4));
 }
@@ -152,7 +152,7 @@ TEST_F(CompletionQueueResizeTest, KeepsARequestForASolicitedCompletionThatIsHeld
   publish();
   ASSERT_EQ(resize(8), 0);
   EXPECT_FALSE(has_event());
-  first.settle();
+  first.acknowledge();
   publish();
   EXPECT_TRUE(has_event());
 }

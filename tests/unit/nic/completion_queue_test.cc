@@ -126,9 +126,20 @@ TEST_F(CompletionQueueHoldTest, ShowsACompletionWhenItsAcknowledgementHasLeft) {
   complete_owing(1, first);
   publish();
   EXPECT_THAT(poll(), IsEmpty());
-  first.settle();
+  first.acknowledge();
   publish();
   EXPECT_THAT(poll(), ElementsAre(1));
+}
+
+TEST_F(CompletionQueueHoldTest, WaitsForItsOwnAcknowledgementOnly) {
+  complete_owing(1, first);
+  complete_owing(2, first);
+  first.acknowledge(0);
+  publish();
+  EXPECT_THAT(poll(), ElementsAre(1));
+  first.acknowledge(1);
+  publish();
+  EXPECT_THAT(poll(), ElementsAre(2));
 }
 
 TEST_F(CompletionQueueHoldTest, HoldsACompletionForALimitedTime) {
@@ -169,7 +180,7 @@ TEST_F(CompletionQueueHoldTest, CountsTheTimeOfEachCompletionFromItsOwn) {
   pair.clock.advance(std::chrono::milliseconds(1));
   publish();
   EXPECT_THAT(poll(), ElementsAre(1));
-  second.settle();
+  second.acknowledge();
   publish();
   EXPECT_THAT(poll(), ElementsAre(2));
   pair.clock.advance(std::chrono::milliseconds(4));
@@ -183,7 +194,7 @@ TEST_F(CompletionQueueHoldTest, ShowsWhatStandsBeforeACompletionThatIsHeld) {
   complete(3);
   publish();
   EXPECT_THAT(poll(), ElementsAre(1));
-  first.settle();
+  first.acknowledge();
   publish();
   EXPECT_THAT(poll(), ElementsAre(2, 3));
 }
@@ -194,7 +205,7 @@ TEST_F(CompletionQueueHoldTest, NotifiesOfASolicitedCompletionWhenItIsShown) {
   complete_owing(2, first, true);
   publish();
   EXPECT_FALSE(has_event());
-  first.settle();
+  first.acknowledge();
   publish();
   EXPECT_TRUE(has_event());
 
@@ -206,7 +217,7 @@ TEST_F(CompletionQueueHoldTest, NotifiesOfASolicitedCompletionWhenItIsShown) {
 
 TEST_F(CompletionQueueHoldTest, WaitsForNobodyWhoIsForgotten) {
   complete_owing(1, first);
-  queue->forget(first);
+  queue->forget_acks(first.qp());
   publish();
   EXPECT_THAT(poll(), ElementsAre(1));
 }

@@ -52,7 +52,7 @@ TEST_F(CompletionTimesTest, AreNotThoseOfBeingShown) {
   publish();
   EXPECT_THAT(poll_times(), ElementsAre());
   pair.clock.advance(1us);
-  first.settle();
+  first.acknowledge();
   publish();
   EXPECT_THAT(poll_times(), ElementsAre(start, start + 1us));
 }

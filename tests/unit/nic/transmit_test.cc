@@ -160,6 +160,50 @@ TEST_F(TransmitTest, SendsAcknowledgementsBeforeItsOwnRequests) {
   EXPECT_EQ(roce_frames({first}).at(0).opcode, transport::wire::Opcode::kRcAcknowledge);
 }
 
+// --- Receives while READs are answered ---
+
+TEST_F(TransmitTest, ShowsAReceiveAlthoughALaterReadIsBeingAnswered) {
+  pair.connect();
+  pair.settle();
+  pair.b().post_receive(1, 0, 10);
+  pair.a().post_send(2, 0, 10);
+  pair.a().post(remote(SendOperation::kRead, 3, 0), 0, 500 * 1024);
+  pair.a().device().progress();
+  pair.b().device().progress();
+  ASSERT_TRUE(pair.b().qp().endpoint().owes_response());
+  EXPECT_EQ(pair.b().poll_text(), "1 ok");
+}
+
+TEST_F(TransmitTest, ShowsAReceiveOfAnotherConnectionMeanwhile) {
+  pair.connect();
+  pair.connect();
+  pair.settle();
+  pair.b().post_receive(1, 0, 10, 0);
+  pair.b().post_receive(2, 0, 10, 1);
+  pair.a().post_send(3, 0, 10, 0);
+  pair.a().post(remote(SendOperation::kRead, 4, 0), 0, 500 * 1024, 0);
+  pair.a().post_send(5, 0, 10, 1);
+  pair.a().device().progress();
+  pair.b().device().progress();
+  ASSERT_TRUE(pair.b().qp(0).endpoint().owes_response());
+  EXPECT_EQ(pair.b().poll_text(), "1 ok, 2 ok");
+}
+
+// The acknowledgement cannot pass the responses of a READ that came before it.
+TEST_F(TransmitTest, HoldsAReceiveUntilTheReadBeforeItIsAnswered) {
+  pair.connect();
+  pair.settle();
+  pair.b().post_receive(1, 0, 10);
+  pair.a().post(remote(SendOperation::kRead, 2, 0), 0, 500 * 1024);
+  pair.a().post_send(3, 0, 10);
+  pair.a().device().progress();
+  pair.b().device().progress();
+  ASSERT_TRUE(pair.b().qp().endpoint().owes_response());
+  EXPECT_EQ(pair.b().poll_text(), "");
+  pair.settle();
+  EXPECT_EQ(pair.b().poll_text(), "1 ok");
+}
+
 // --- Full ports ---
 
 TEST_F(TransmitTest, GoesOnWhereItStoppedWhenThePortWasFull) {
