@@ -55,6 +55,8 @@ std::optional<Trouble> modify(Stage& stage, const Statement& statement) {
   const auto set = [&](std::string_view name, std::uint8_t& to) {
     to = static_cast<std::uint8_t>(statement.number(name, to));
   };
+  set("resources", config.max_responder_resources);
+  set("reads", config.max_reads_in_flight);
   set("timeout", config.ack_timeout);
   set("retry", config.retry_count);
   set("rnr-retry", config.rnr_retry);

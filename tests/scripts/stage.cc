@@ -160,7 +160,7 @@ std::optional<std::string> Stage::modify(QpState to) {
     endpoint_->to_init(settings_.config);
   } else if (to == QpState::kReadyToReceive && from == QpState::kInit) {
     endpoint_->to_ready_to_receive(settings_.config);
-  } else if (to == QpState::kReadyToSend && from == QpState::kReadyToSend) {
+  } else if (to == from && (to == QpState::kReadyToSend || to == QpState::kSqDrained)) {
     endpoint_->update(settings_.config);
   } else if (to == QpState::kReadyToSend &&
              (from == QpState::kReadyToReceive || from == QpState::kSqDrained || from == QpState::kSqError)) {

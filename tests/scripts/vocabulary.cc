@@ -100,6 +100,8 @@ constexpr auto kModifyFields = std::to_array<ValueRule>({
     flag("notify"),
     number("expect-psn", k24Bits),
     number("send-psn", k24Bits),
+    number("resources", 128),
+    number("reads", 128),
     number("timeout", 31),
     number("retry", 7),
     number("rnr-retry", 7),

@@ -41,11 +41,7 @@ void RcEndpoint::to_ready_to_send(const QpConfig& config) {
   config_ = config;
   state_ = QpState::kReadyToSend;
   requester_.drain(false);
-  if (resumes) {
-    // Other timeouts may have been given; those of requests in flight run on.
-    if (!window_.has_outstanding()) retry_.start(config_);
-    return;
-  }
+  if (resumes) return retry_.update(config_);
   window_.start(config_.send_psn, bytes(config_.path_mtu));
   retry_.start(config_);
   requester_.start();
@@ -61,6 +57,8 @@ void RcEndpoint::to_send_queue_drained(const QpConfig& config) {
 
 void RcEndpoint::update(const QpConfig& config) {
   config_ = config;
+  responder_.update();
+  retry_.update(config_);
 }
 
 void RcEndpoint::to_error() {

@@ -29,6 +29,10 @@ class Responder {
   /// Begins to expect config.receive_psn, with nothing owed.
   void start();
 
+  /// The configuration was changed between start() and now: takes max_responder_resources from it. All else is
+  /// looked up when it is needed.
+  void update() { resources_.resize(config_.max_responder_resources); }
+
   void on_request(const wire::Packet& packet, Time now);
 
   /// As Endpoint::poll_transmit(), for responses.

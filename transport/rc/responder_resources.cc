@@ -2,21 +2,33 @@
 
 #include <algorithm>
 #include <cassert>
+#include <utility>
 
 namespace urnic::transport {
 
 void ResponderResources::start(std::uint32_t resources, std::uint32_t mtu_bytes) {
-  if (capacity_ != std::min(resources, kMaxResources)) {
-    capacity_ = std::min(resources, kMaxResources);
-    ring_ = std::make_unique<Resource[]>(capacity_);
-  }
-  mtu_bytes_ = mtu_bytes;
   oldest_ = size_ = pending_ = 0;
+  mtu_bytes_ = mtu_bytes;
+  resize(resources);
 }
 
+void ResponderResources::resize(std::uint32_t resources) {
+  limit_ = std::min(resources, kMaxResources);
+  const std::uint32_t capacity = std::max(limit_, size_);
+  if (capacity == capacity_) return;
+  auto ring = std::make_unique<Resource[]>(capacity);
+  for (std::uint32_t age = 0; age < size_; ++age) ring[age] = resource(age);
+  ring_ = std::move(ring);
+  capacity_ = capacity;
+  oldest_ = 0;
+}
+
+// Answers go out in the order of the requests, so that it is enough to look at one.
 bool ResponderResources::is_full() const {
-  if (size_ < capacity_) return false;
-  return capacity_ == 0 || (resource(0).is_pending && !resource(0).was_answered);
+  if (size_ < limit_) return false;
+  if (limit_ == 0) return true;
+  const Resource& last_allowed = resource(size_ - limit_);
+  return last_allowed.is_pending && !last_allowed.was_answered;
 }
 
 std::uint32_t ResponderResources::packets(std::uint32_t length) const {
@@ -34,15 +46,17 @@ void ResponderResources::answer_from(Resource& resource, Psn psn, std::uint32_t 
 
 ResponderResources::Resource& ResponderResources::make_room() {
   assert(!is_full());
-  if (size_ == capacity_) {
-    // With a new request the answer of the oldest has been received (see is_full()): nobody waits for a
-    // repeat of it.
-    if (resource(0).is_pending) --pending_;
-    oldest_ = (oldest_ + 1) % capacity_;
-    --size_;
-  }
+  // With a new request the answers of these have been received (see is_full()): nobody waits for a repeat of
+  // them.
+  while (size_ >= limit_) forget_oldest();
   ++pending_;
   return resource(size_++);
+}
+
+void ResponderResources::forget_oldest() {
+  if (resource(0).is_pending) --pending_;
+  oldest_ = (oldest_ + 1) % capacity_;
+  --size_;
 }
 
 void ResponderResources::add(Psn psn, const wire::Reth& reth, PdId pd, std::uint32_t msn) {

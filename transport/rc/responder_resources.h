@@ -30,6 +30,11 @@ class ResponderResources {
   /// packets of `mtu_bytes`. Allocates.
   void start(std::uint32_t resources, std::uint32_t mtu_bytes);
 
+  /// From now on keeps `resources` requests, as start() says, and forgets nothing at once: where it keeps more
+  /// already, they go as new ones come, and a new one is refused while `resources` wait for their first answer.
+  /// Allocates.
+  void resize(std::uint32_t resources);
+
   /// Whether as many requests wait for their first answer as the requester may have outstanding. Repeats do
   /// not count: who sends a new one has received the answer of the oldest, even if a repeat of that one is
   /// still on its way.
@@ -96,13 +101,15 @@ class ResponderResources {
   Resource& resource(std::uint32_t age) { return ring_[(oldest_ + age) % capacity_]; }
   const Resource& resource(std::uint32_t age) const { return ring_[(oldest_ + age) % capacity_]; }
   Resource& make_room();
+  void forget_oldest();
   void restart_later_than(std::uint32_t age);
   std::optional<std::uint32_t> first_pending() const;  // its age
   std::uint32_t packets(std::uint32_t length) const;
   static void answer_from(Resource& resource, Psn psn, std::uint32_t count, const wire::Reth& reth);
 
   std::unique_ptr<Resource[]> ring_;
-  std::uint32_t capacity_ = 0;
+  std::uint32_t capacity_ = 0;  // places in the ring, at least limit_
+  std::uint32_t limit_ = 0;     // requests to be kept
   std::uint32_t oldest_ = 0;
   std::uint32_t size_ = 0;
   std::uint32_t pending_ = 0;

@@ -6,28 +6,45 @@
 
 namespace urnic::transport {
 
+namespace {
+
+/// What is left of `count` retries when `used` were used.
+std::uint8_t left_of(std::uint8_t count, std::uint8_t used) {
+  return static_cast<std::uint8_t>(count - std::min(count, used));
+}
+
+}  // namespace
+
 void Retry::start(const QpConfig& config) {
+  retries_left_ = retry_count_;
+  rnr_retries_left_ = rnr_retry_;
+  is_refused_ = false;
+  update(config);
+}
+
+void Retry::update(const QpConfig& config) {
   timeout_ = config.ack_timeout == 0 ? Duration::zero()
                                      : std::max(ack_timeout(config.ack_timeout), config.min_ack_timeout);
-  retry_count_ = retries_left_ = config.retry_count;
-  rnr_retry_ = rnr_retries_left_ = config.rnr_retry;
-  is_refused_ = false;
+  retries_left_ = left_of(config.retry_count, retries_used());
+  retry_count_ = config.retry_count;
+  rnr_retries_left_ = left_of(config.rnr_retry, rnr_retries_used());
+  rnr_retry_ = config.rnr_retry;
 }
 
 void Retry::stop() {
-  acknowledge_by_ = kNever;
+  waits_since_ = kNever;
   receiver_ready_at_ = kNever;
 }
 
 void Retry::on_sent(Time now) {
   is_refused_ = false;
-  if (acknowledge_by_ == kNever && timeout_ != Duration::zero()) acknowledge_by_ = now + timeout_;
+  if (waits_since_ == kNever) waits_since_ = now;
 }
 
 void Retry::on_progress(Time now, bool more_outstanding) {
   retries_left_ = retry_count_;
   rnr_retries_left_ = rnr_retry_;
-  acknowledge_by_ = kNever;
+  waits_since_ = kNever;
   is_refused_ = false;
   // While the receiver is given time, its timer rules alone (fact 34).
   if (more_outstanding && !is_waiting_for_receiver()) on_sent(now);
@@ -37,7 +54,7 @@ bool Retry::try_again() {
   if (retries_left_ == 0) return false;
   --retries_left_;
   ++retries_;
-  acknowledge_by_ = kNever;
+  waits_since_ = kNever;
   return true;
 }
 
@@ -47,7 +64,7 @@ bool Retry::try_again_after_rnr(std::uint8_t timer_code, Time now) {
   ++rnr_waits_;
   is_refused_ = true;
   // The receiver's timer rules alone: the acknowledgement timer would cut it short (fact 34).
-  acknowledge_by_ = kNever;
+  waits_since_ = kNever;
   receiver_ready_at_ = now + rnr_timer(timer_code);
   prolongable_until_ = receiver_ready_at_;
   return true;

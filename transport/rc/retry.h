@@ -16,6 +16,9 @@ class Retry {
 
   /// Takes counts and timeout from the attributes of RTS.
   void start(const QpConfig& config);
+  /// Takes others, also while requests are outstanding: the timeout counts from when it began to run, and
+  /// retries that were used stay used until the next progress.
+  void update(const QpConfig& config);
   /// Forgets everything; no timer runs.
   void stop();
 
@@ -39,9 +42,9 @@ class Retry {
   /// Ends the wait for the receiver when its time has come; says whether it did.
   bool end_receiver_wait(Time now);
   /// Whether the acknowledgement is overdue.
-  bool is_overdue(Time now) const { return now >= acknowledge_by_; }
+  bool is_overdue(Time now) const { return now >= acknowledge_by(); }
 
-  Time next_timeout() const { return is_waiting_for_receiver() ? receiver_ready_at_ : acknowledge_by_; }
+  Time next_timeout() const { return is_waiting_for_receiver() ? receiver_ready_at_ : acknowledge_by(); }
 
   // --- For those who watch ---
 
@@ -53,6 +56,10 @@ class Retry {
   std::uint32_t rnr_waits() const { return rnr_waits_; }
 
  private:
+  Time acknowledge_by() const {
+    return waits_since_ == kNever || timeout_ == Duration::zero() ? kNever : waits_since_ + timeout_;
+  }
+
   Duration timeout_{0};  // zero: never
   std::uint8_t retry_count_ = 0;
   std::uint8_t rnr_retry_ = 0;
@@ -61,7 +68,7 @@ class Retry {
   bool is_refused_ = false;
   std::uint32_t retries_ = 0;
   std::uint32_t rnr_waits_ = 0;
-  Time acknowledge_by_ = kNever;
+  Time waits_since_ = kNever;  ///< for an acknowledgement; kNever while it does not
   Time receiver_ready_at_ = kNever;
   Time prolongable_until_{};  ///< while waiting for the receiver
 };

@@ -112,6 +112,66 @@ TEST_F(RcResponderRead, RefusesAnyReadWithoutResources) {
   EXPECT_THAT(sent(), ElementsAre(nak(Nak::kInvalidRequest, Psn(100), 0)));
 }
 
+class RcResponderResources : public RcResponderRead {
+ protected:
+  /// From SQD to SQD, as modify_qp has it.
+  void change_resources(std::uint8_t resources) {
+    endpoint_.to_send_queue_drained(config_);
+    config_.max_responder_resources = resources;
+    endpoint_.update(config_);
+  }
+};
+
+TEST_F(RcResponderResources, AnswerAllThatWasTakenBeforeTheyBecameFewer) {
+  config_.max_responder_resources = 3;
+  connect();
+  for (std::uint32_t i = 0; i < 3; ++i) arrives(read_request(Psn(100 + i), 1));
+  ASSERT_TRUE(poll_one());
+  change_resources(1);
+  arrives(read_request(Psn(101), 1));  // again
+  drain();
+  EXPECT_THAT(sent(), ElementsAre(read_response_only(Psn(101), shared_pattern(0, 1), 2),
+                                  read_response_only(Psn(102), shared_pattern(0, 1), 3)));
+  for (std::uint32_t i = 3; i < 9; ++i) {
+    peer_sends(read_request(Psn(100 + i), 1));
+    EXPECT_THAT(sent(), ElementsAre(read_response_only(Psn(100 + i), shared_pattern(0, 1), i + 1)));
+  }
+  peer_sends({read_request(Psn(109), 1), read_request(Psn(110), 1)});
+  EXPECT_EQ(sent().back(), nak(Nak::kInvalidRequest, Psn(110), 10));
+}
+
+TEST_F(RcResponderResources, AreFullWhileAsManyAsTheyAreNowWait) {
+  config_.max_responder_resources = 3;
+  connect();
+  for (std::uint32_t i = 0; i < 3; ++i) arrives(read_request(Psn(100 + i), 1));
+  change_resources(2);
+  ASSERT_TRUE(poll_one());
+  arrives(read_request(Psn(103), 1));
+  drain();
+  EXPECT_EQ(sent().back(), nak(Nak::kInvalidRequest, Psn(103), 3));
+}
+
+TEST_F(RcResponderResources, GrowInTheMiddleOfAResponse) {
+  config_.max_responder_resources = 1;
+  connect();
+  arrives(read_request(Psn(100), 2000));
+  EXPECT_EQ(poll_one(), read_responses(Psn(100), shared_pattern(0, 2000), kMtu, 1)[0]);
+  change_resources(2);
+  arrives(read_request(Psn(102), 10));
+  EXPECT_EQ(poll_one(), read_responses(Psn(100), shared_pattern(0, 2000), kMtu, 1)[1]);
+  EXPECT_EQ(poll_one(), read_response_only(Psn(102), shared_pattern(0, 10), 2));
+}
+
+TEST_F(RcResponderResources, CanBecomeNone) {
+  config_.max_responder_resources = 2;
+  connect();
+  peer_sends(read_request(Psn(100), 1));
+  sent();
+  change_resources(0);
+  peer_sends(read_request(Psn(101), 1));
+  EXPECT_THAT(sent(), ElementsAre(nak(Nak::kInvalidRequest, Psn(101), 1)));
+}
+
 TEST_F(RcResponderRead, OwesAResponseUntilTheLastOneIsSent) {
   connect();
   EXPECT_FALSE(endpoint_.owes_response());
