@@ -32,6 +32,12 @@ PageRange pages_of(const void* memory, std::size_t length) {
   return {.first = first, .page_size = page_size, .count = (address - first + length - 1) / page_size + 1};
 }
 
+/// Whether the range ends where the address space does, with a page that no process has. The end is address 0
+/// then, and the kernel takes a range that ends where it begins for an empty one, which is fine.
+bool has_last_page_of_all(const PageRange& range) {
+  return range.first + range.count * range.page_size == 0;
+}
+
 // The kernel reads the signal set before it finds that there is no such operation. The set is not at the
 // beginning of the page, as the first page of all would then be a null pointer: no set.
 bool is_readable(std::uintptr_t page) {
@@ -67,6 +73,7 @@ bool can_access_each_page(const void* memory, std::size_t length, bool writable)
 bool can_access(const void* memory, std::size_t length, bool writable) {
   if (length == 0) return true;
   const PageRange range = pages_of(memory, length);
+  if (has_last_page_of_all(range)) return false;
   const int advice = writable ? MADV_POPULATE_WRITE : MADV_POPULATE_READ;
   if (madvise(reinterpret_cast<void*>(range.first), range.count * range.page_size, advice) == 0) return true;
   // EINVAL says many things: an old kernel, device memory, missing rights. Ask more exactly.

@@ -6,8 +6,10 @@
 
 #include <array>
 #include <cstddef>
+#include <cstdint>
 #include <cstdlib>
 #include <cstring>
+#include <limits>
 #include <string>
 
 namespace urnic::nic {
@@ -76,6 +78,16 @@ TEST_P(PageProbe, FindsAPageThatIsNotThere) {
   EXPECT_FALSE(can_write(mapping.at(1), mapping.page() + 1));
   EXPECT_TRUE(can_write(mapping.at(1), mapping.page()));
   EXPECT_FALSE(can_read(nullptr, 1));
+}
+
+// The number of pages wraps around, or the end of the last one is address 0.
+TEST_P(PageProbe, FindsThatNoRangeReachesIntoTheLastPageOfAll) {
+  constexpr std::size_t kLast = std::numeric_limits<std::size_t>::max();
+  const Mapping mapping(PROT_READ | PROT_WRITE);
+  EXPECT_FALSE(can_read(nullptr, kLast - 1));
+  EXPECT_FALSE(can_write(nullptr, kLast - mapping.page() + 2));
+  EXPECT_FALSE(can_read(mapping.at(0), kLast - reinterpret_cast<std::uintptr_t>(mapping.at(0))));
+  EXPECT_FALSE(can_read(reinterpret_cast<const void*>(kLast - 8), 8));
 }
 
 TEST_P(PageProbe, FindsPagesBehindTheEndOfAFile) {

@@ -2,6 +2,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <limits>
+
 #include "tests/unit/verbs_api/verbs_objects.h"
 
 namespace urnic::test {
@@ -62,6 +64,24 @@ TEST_F(MemoryRegion, RefusesMemoryThatIsNotThere) {
   EXPECT_EQ(ibv_reg_mr(pd_.get(), hole, 2 * page, IBV_ACCESS_LOCAL_WRITE), nullptr);
   EXPECT_EQ(errno, EFAULT);
   munmap(hole, page);
+}
+
+TEST_F(MemoryRegion, IsNeverTheWholeAddressSpace) {
+  constexpr std::size_t kLast = std::numeric_limits<std::size_t>::max();
+  const auto refused = [&](void* memory, std::size_t length, std::uint64_t iova, unsigned int access) {
+    errno = 0;
+    return ibv_reg_mr_iova2(pd_.get(), memory, length, iova, access) == nullptr ? errno : 0;
+  };
+  for (const unsigned int zero_based : {0u, unsigned{IBV_ACCESS_ZERO_BASED}}) {
+    const unsigned int access = kAllAccess | zero_based;
+    const auto here = reinterpret_cast<std::uintptr_t>(memory_.data());
+    EXPECT_EQ(refused(nullptr, kLast, 0, access), EINVAL) << "that is for on-demand paging";
+    EXPECT_EQ(refused(nullptr, kLast - 1, 0, access), EFAULT);
+    EXPECT_EQ(refused(nullptr, kLast - 4094, 0, access), EFAULT);
+    EXPECT_EQ(refused(memory_.data(), kLast - here, here, access), EFAULT);
+    EXPECT_EQ(refused(memory_.data(), kLast - here + 1, here, access), EINVAL);
+  }
+  EXPECT_EQ(refused(memory_.data(), 64, kLast - 63, kAllAccess), EINVAL);
 }
 
 TEST_F(MemoryRegion, MayBeReadOnlyMemoryWithoutLocalWrite) {
