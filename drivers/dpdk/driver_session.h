@@ -5,7 +5,6 @@
 #include <atomic>
 #include <cstdint>
 #include <string>
-#include <vector>
 
 #include "drivers/descriptor.h"
 #include "drivers/dpdk/shielded.h"
@@ -13,7 +12,8 @@
 
 namespace urnic::drivers {
 
-/// What a front tells its back: all that another back needs to work on the same rings.
+/// What a front tells its back: all that another back needs to work on the same rings, except the memory they are
+/// in (see LentMemory).
 struct VhostSetup {
   struct Ring {
     std::uint32_t size = 0;
@@ -33,11 +33,9 @@ struct VhostSetup {
   static constexpr std::size_t kTransmit = 1;
 
   std::uint64_t features = 0;
-  std::vector<std::byte> memory_table;
-  std::vector<Descriptor> memory;
   std::array<Ring, 2> rings;
 
-  bool is_complete() const { return !memory.empty() && rings[0].is_complete() && rings[1].is_complete(); }
+  bool is_complete() const { return rings[0].is_complete() && rings[1].is_complete(); }
 };
 
 /// DPDK's front (net_virtio_user) can neither start without a back nor is it good at changing it: it waits

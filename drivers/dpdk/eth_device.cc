@@ -24,6 +24,15 @@ Error driver_error(const std::string& what, int negative_errno) {
   return Error{-negative_errno, fmt::format("DPDK cannot {}: {}", what, rte_strerror(-negative_errno))};
 }
 
+constexpr std::size_t kCacheLine = 64;
+// More than the driver takes for two rings of 256 entries, with what it keeps beside them.
+constexpr std::size_t kRingBytes = 128 << 10;
+
+/// Of one buffer.
+std::uint16_t buffer_room(const EthDevice::Config& config) {
+  return static_cast<std::uint16_t>(RTE_ALIGN(RTE_PKTMBUF_HEADROOM + config.buffer_bytes, kCacheLine));
+}
+
 }  // namespace
 
 Result<std::unique_ptr<EthDevice>, Error> EthDevice::create(const Config& config) {
@@ -44,21 +53,51 @@ Result<void, Error> EthDevice::start(const Config& config) {
   auto link = Link::create(config.on_link_up);
   if (!link) return link.error();
   link_ = std::move(link.value());
+  if (config.lends) {
+    auto lent = LentMemory::create(kRingBytes + config.buffers * buffer_room(config));
+    if (!lent) return lent.error();
+    lent_ = std::move(lent.value());
+  }
+  const LentMemory::Use use(lent_.get());
   if (const auto probed = probe(config); !probed) return probed.error();
   return configure(config);
+}
+
+Result<void, Error> EthDevice::make_buffers(const Config& config, const std::string& name) {
+  // Last in, first out: the buffers in use stay few and in the cache.
+  const std::uint16_t room = config.lends ? 0 : buffer_room(config);
+  pool_ = rte_pktmbuf_pool_create_by_ops(name.c_str(), config.buffers, /*cache_size=*/0, /*priv_size=*/0,
+                                         room, SOCKET_ID_ANY, "stack");
+  if (pool_ == nullptr) return driver_error("make packet buffers", -rte_errno);
+  return config.lends ? lend_buffers(config) : success();
+}
+
+// Each descriptor of a buffer stays in DPDK's heap, which is ours alone, and the frame's bytes are elsewhere.
+Result<void, Error> EthDevice::lend_buffers(const Config& config) {
+  struct Room {
+    std::byte* first;
+    std::uint16_t bytes;
+  } room{.first = nullptr, .bytes = buffer_room(config)};
+  room.first = lent_->allocate(std::size_t{config.buffers} * room.bytes, kCacheLine);
+  if (room.first == nullptr) return driver_error("make packet buffers", -ENOMEM);
+  const auto move = [](rte_mempool*, void* argument, void* object, unsigned number) {
+    const Room& it = *static_cast<const Room*>(argument);
+    rte_mbuf& buffer = *static_cast<rte_mbuf*>(object);
+    buffer.buf_addr = it.first + std::size_t{number} * it.bytes;
+    rte_mbuf_iova_set(&buffer, reinterpret_cast<std::uintptr_t>(buffer.buf_addr));
+    buffer.buf_len = it.bytes;
+    rte_pktmbuf_reset_headroom(&buffer);
+  };
+  rte_mempool_obj_iter(pool_, move, &room);
+  static_cast<rte_pktmbuf_pool_private*>(rte_mempool_get_priv(pool_))->mbuf_data_room_size = room.bytes;
+  return success();
 }
 
 Result<void, Error> EthDevice::probe(const Config& config) {
   static std::atomic<unsigned> next_number = 0;
   const std::string name = fmt::format("{}{}", config.driver, next_number++);
 
-  // Last in, first out: the buffers in use stay few and in the cache.
-  pool_ = rte_pktmbuf_pool_create_by_ops(
-      name.c_str(), config.buffers, /*cache_size=*/0, /*priv_size=*/0,
-      static_cast<std::uint16_t>(RTE_ALIGN(RTE_PKTMBUF_HEADROOM + config.buffer_bytes, 64)), SOCKET_ID_ANY,
-      "stack");
-  if (pool_ == nullptr) return driver_error("make packet buffers", -rte_errno);
-
+  if (const auto made = make_buffers(config, name); !made) return made.error();
   const int error = rte_vdev_init(name.c_str(), config.arguments.c_str());
   if (error != 0) return driver_error(fmt::format("make the device {}", config.driver), error);
   name_ = name;

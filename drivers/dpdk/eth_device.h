@@ -10,6 +10,7 @@
 #include <memory>
 #include <string>
 
+#include "drivers/dpdk/lent_memory.h"
 #include "drivers/dpdk/link.h"
 #include "transport/result.h"
 
@@ -27,6 +28,7 @@ class EthDevice {
     std::uint32_t buffers = 1024;               ///< how many frames the pool holds
     std::uint32_t buffer_bytes = 2048;          ///< the largest frame that a buffer takes
     std::uint16_t mtu = 1500;                   ///< as configured in DPDK, bytes
+    bool lends = false;                         ///< rings and frame buffers are in lent_memory()
     bool interrupts = false;                    ///< link and receive interrupts, reported to the Link
     std::function<void()> on_link_up = {};      ///< see Link::create()
   };
@@ -42,17 +44,22 @@ class EthDevice {
 
   std::uint16_t port_id() const { return port_id_; }
   rte_mempool* pool() const { return pool_; }
+  /// What the other side works in; none unless the device lends.
+  const LentMemory* lent_memory() const { return lent_.get(); }
   Link& link() { return *link_; }
 
  private:
   EthDevice() = default;
   Result<void, Error> start(const Config& config);
+  Result<void, Error> make_buffers(const Config& config, const std::string& name);
+  Result<void, Error> lend_buffers(const Config& config);
   Result<void, Error> probe(const Config& config);
   Result<void, Error> configure(const Config& config);
 
   std::string name_;
   std::uint16_t port_id_ = RTE_MAX_ETHPORTS;
   rte_mempool* pool_ = nullptr;
+  std::unique_ptr<LentMemory> lent_;
   std::unique_ptr<Link> link_;
 };
 

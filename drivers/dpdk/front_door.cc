@@ -12,7 +12,6 @@
 #include <cstdint>
 #include <cstring>
 #include <thread>
-#include <vector>
 
 #include "drivers/dpdk/vhost_message.h"
 
@@ -62,9 +61,9 @@ bool has_hung_up(int peer) {
 
 }  // namespace
 
-Result<std::unique_ptr<FrontDoor>, Error> FrontDoor::open(const VhostSetup& setup, Descriptor listener,
-                                                          Link& link) {
-  std::unique_ptr<FrontDoor> door(new FrontDoor(setup, std::move(listener), link));
+Result<std::unique_ptr<FrontDoor>, Error> FrontDoor::open(const VhostSetup& setup, const LentMemory& memory,
+                                                          Descriptor listener, Link& link) {
+  std::unique_ptr<FrontDoor> door(new FrontDoor(setup, memory, std::move(listener), link));
   door->closing_ = Descriptor(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!door->closing_) return Error{errno, fmt::format("cannot make a descriptor: {}", std::strerror(errno))};
   if (const auto started = door->thread_.start("urnic-vhost", [it = door.get()] { it->run(); }); !started) {
@@ -112,10 +111,12 @@ bool FrontDoor::introduce(int peer) const {
   for (std::uint32_t index = 0; index < setup_.rings.size(); ++index) {
     if (!send_descriptor(peer, Request::kSetRingCall, index, setup_.rings[index].call)) return false;
   }
-  std::vector<int> memory;
-  for (const auto& descriptor : setup_.memory) memory.push_back(descriptor.get());
+  const auto start = reinterpret_cast<std::uintptr_t>(memory_.bytes().data());
+  const vhost::OneRegion region{
+      .guest_address = start, .bytes = memory_.bytes().size(), .user_address = start, .file_offset = 0};
+  const int file = memory_.file();
   if (!vhost::send(peer, Request::kSetFeatures, bytes_of(setup_.features)) ||
-      !vhost::send(peer, Request::kSetMemoryTable, setup_.memory_table, memory)) {
+      !vhost::send(peer, Request::kSetMemoryTable, bytes_of(region), {&file, 1})) {
     return false;
   }
   // Without protocol features a ring is on as soon as it has a kick descriptor.

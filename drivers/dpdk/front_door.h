@@ -6,6 +6,7 @@
 
 #include "drivers/descriptor.h"
 #include "drivers/dpdk/driver_session.h"
+#include "drivers/dpdk/lent_memory.h"
 #include "drivers/dpdk/link.h"
 #include "drivers/dpdk/shielded.h"
 #include "transport/result.h"
@@ -19,10 +20,10 @@ namespace urnic::drivers {
 /// A new peer goes on where the rings are: frames that the last one had not marked as used come again.
 class FrontDoor {
  public:
-  /// Lets peers in that connect to `listener`. `setup` must be complete; `link` is told whether a peer is
-  /// there. Both must outlive this object.
-  static Result<std::unique_ptr<FrontDoor>, Error> open(const VhostSetup& setup, Descriptor listener,
-                                                        Link& link);
+  /// Lets peers in that connect to `listener`, and lends them `memory`, where the rings are. `setup` must be
+  /// complete; `link` is told whether a peer is there. All of them must outlive this object.
+  static Result<std::unique_ptr<FrontDoor>, Error> open(const VhostSetup& setup, const LentMemory& memory,
+                                                        Descriptor listener, Link& link);
   FrontDoor(const FrontDoor&) = delete;
   FrontDoor& operator=(const FrontDoor&) = delete;
   ~FrontDoor() { close(); }
@@ -32,14 +33,15 @@ class FrontDoor {
   bool close();
 
  private:
-  FrontDoor(const VhostSetup& setup, Descriptor listener, Link& link)
-      : setup_(setup), link_(link), listener_(std::move(listener)) {}
+  FrontDoor(const VhostSetup& setup, const LentMemory& memory, Descriptor listener, Link& link)
+      : setup_(setup), memory_(memory), link_(link), listener_(std::move(listener)) {}
   void run();
   void let_in();
   bool introduce(int peer) const;
   bool dismiss() const;
 
   const VhostSetup& setup_;
+  const LentMemory& memory_;
   Link& link_;
   Descriptor listener_;
   Descriptor peer_;

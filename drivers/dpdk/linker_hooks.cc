@@ -4,15 +4,20 @@
 #include <fmt/core.h>
 #include <linux/if_packet.h>
 #include <pthread.h>
+#include <rte_errno.h>
+#include <rte_memzone.h>
 #include <signal.h>
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
 
 #include <array>
+#include <cerrno>
 #include <chrono>
+#include <string_view>
 #include <thread>
 
+#include "drivers/dpdk/lent_memory.h"
 #include "drivers/dpdk/shielded.h"
 
 extern "C" {
@@ -21,6 +26,9 @@ void __real_openlog(const char* identity, int option, int facility);
 unsigned __real_sleep(unsigned seconds);
 int __real_nanosleep(const timespec* wanted, timespec* left);
 unsigned __real_eal_cpu_socket_id(unsigned cpu);
+const rte_memzone* __real_rte_memzone_reserve_aligned(const char* name, size_t bytes, int socket,
+                                                      unsigned flags, unsigned alignment);
+int __real_rte_memzone_free(const rte_memzone* zone);
 int __real_setsockopt(int socket, int level, int name, const void* value, socklen_t bytes);
 
 // EAL would log to syslog under its own name, and from then on so would the program that we live in.
@@ -66,6 +74,26 @@ unsigned __wrap_eal_cpu_socket_id(unsigned cpu) {
 int __wrap_setsockopt(int socket, int level, int name, const void* value, socklen_t bytes) {
   if (level == SOL_PACKET && name == PACKET_FANOUT) return 0;
   return __real_setsockopt(socket, level, name, value, bytes);
+}
+
+// A front lends its back the rings, which net_virtio_user takes from DPDK's heap under names such as "port0_vq1"
+// and "port0_vq1_hdr": here they come from memory that has nothing else in it (see LentMemory).
+const rte_memzone* __wrap_rte_memzone_reserve_aligned(const char* name, size_t bytes, int socket,
+                                                      unsigned flags, unsigned alignment) {
+  using urnic::drivers::LentMemory;
+  LentMemory* const lent = LentMemory::in_use();
+  const bool is_ring = std::string_view(name).find("_vq") != std::string_view::npos;
+  if (lent == nullptr || !is_ring) {
+    return __real_rte_memzone_reserve_aligned(name, bytes, socket, flags, alignment);
+  }
+  const rte_memzone* const zone = lent->zone(name, bytes, alignment);
+  if (zone == nullptr) rte_errno = ENOMEM;
+  return zone;
+}
+
+int __wrap_rte_memzone_free(const rte_memzone* zone) {
+  if (zone != nullptr && urnic::drivers::LentMemory::is_lent(*zone)) return 0;
+  return __real_rte_memzone_free(zone);
 }
 
 }  // extern "C"

@@ -14,9 +14,8 @@ namespace urnic::drivers {
 
 namespace {
 
-// What IPv6 demands, and what the drivers take.
+// What IPv6 demands.
 constexpr std::uint16_t kMinLinkMtu = 1280;
-constexpr std::uint16_t kMaxLinkMtu = 9600;
 
 // A switch has a device for each NIC; the first one has one for each other switch and the uplink, the others
 // have one for their trunk.

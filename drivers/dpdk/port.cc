@@ -59,12 +59,13 @@ std::size_t DpdkPort::receive(std::span<std::span<const std::byte>> frames) {
   for (std::uint16_t i = 0; i < held_.count; ++i) rte_prefetch0(rte_pktmbuf_mtod(held_.buffers[i], void*));
   for (std::uint16_t i = 0; i < held_.count; ++i) {
     const rte_mbuf* const buffer = held_.buffers[i];
-    if (buffer->nb_segs != 1 || buffer->data_len > config_.max_frame_bytes) [[unlikely]] {
+    const std::size_t length = buffer->data_len;
+    if (buffer->nb_segs != 1 || length > config_.max_frame_bytes) [[unlikely]] {
       ++statistics_.dropped_frames;
       continue;
     }
-    statistics_.received_bytes += buffer->data_len;
-    frames[count++] = {rte_pktmbuf_mtod(buffer, const std::byte*), buffer->data_len};
+    statistics_.received_bytes += length;
+    frames[count++] = {rte_pktmbuf_mtod(buffer, const std::byte*), length};
   }
   statistics_.received_frames += count;
   return count;

@@ -43,6 +43,16 @@ struct RingAddress {
   std::uint64_t log;
 };
 
+/// The memory table with one region in it, whose file goes with the message.
+struct OneRegion {
+  std::uint32_t regions = 1;
+  std::uint32_t padding = 0;
+  std::uint64_t guest_address;  ///< by which rings name the memory; here the same as user_address
+  std::uint64_t bytes;
+  std::uint64_t user_address;  ///< in the front's process
+  std::uint64_t file_offset;
+};
+
 struct Message {
   Request request;
   std::vector<std::byte> payload;

@@ -61,7 +61,8 @@ Result<void, Error> FrontMedium::let_peers_in() {
   device().link().add_wake_source(session_->setup().rings[VhostSetup::kReceive].call.get());
   auto listener = file_.publish();
   if (!listener) return listener.error();
-  auto door = FrontDoor::open(session_->setup(), std::move(listener.value()), device().link());
+  auto door = FrontDoor::open(session_->setup(), *device().lent_memory(), std::move(listener.value()),
+                              device().link());
   if (!door) return door.error();
   door_ = std::move(door.value());
   return success();
@@ -78,6 +79,10 @@ FrontMedium::~FrontMedium() {
   }
 }
 
+std::uint32_t buffer_bytes_for(std::uint16_t link_mtu) {
+  return link_mtu + static_cast<std::uint32_t>(kEthernetHeaderBytes) + kDriverHeaderBytes;
+}
+
 EthDevice::Config common_config(std::uint16_t link_mtu) {
   return EthDevice::Config{
       .driver = {},
@@ -85,7 +90,7 @@ EthDevice::Config common_config(std::uint16_t link_mtu) {
       .receive_descriptors = kRingEntries,
       .transmit_descriptors = kRingEntries,
       .buffers = 2u * kRingEntries + kPortBuffers,
-      .buffer_bytes = link_mtu + static_cast<std::uint32_t>(kEthernetHeaderBytes) + kDriverHeaderBytes,
+      .buffer_bytes = buffer_bytes_for(link_mtu),
       .mtu = link_mtu,
   };
 }
@@ -109,6 +114,10 @@ Result<std::unique_ptr<nic::PacketPort>, Error> open_vhost_front(const std::stri
   config.driver = "net_virtio_user";
   config.arguments = fmt::format("path={},queues=1,queue_size={}", file.value().private_path(), kRingEntries);
   config.transmit_free_threshold = kFreeThreshold;
+  config.lends = true;
+  // A back may have a larger MTU. Its longest frame fits, so that it is dropped here and does not block the
+  // queue of the back.
+  config.buffer_bytes = buffer_bytes_for(kMaxLinkMtu);
 
   auto session = std::make_unique<DriverSession>();
   if (const auto started = session->start(file.value().private_path()); !started) return started.error();

@@ -1,0 +1,180 @@
+// Backs that do to a front's memory what they like.
+#include <fcntl.h>
+#include <fmt/core.h>
+#include <gmock/gmock.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstring>
+#include <random>
+#include <span>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+#include "drivers/descriptor.h"
+#include "drivers/dpdk/vhost_message.h"
+#include "tests/unit/drivers/dpdk/process.h"
+#include "tests/unit/drivers/dpdk/traffic.h"
+
+namespace urnic::drivers {
+namespace {
+
+using namespace std::chrono_literals;
+using Clock = std::chrono::steady_clock;
+
+constexpr std::uint64_t kAllFeatures = ~std::uint64_t{0} & ~(std::uint64_t{1} << 30);
+
+Descriptor connect_to(const std::string& path) {
+  Descriptor connection(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  path.copy(address.sun_path, sizeof(address.sun_path) - 1);
+  const auto end = Clock::now() + kPatience;
+  while (connect(connection.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0) {
+    if (Clock::now() > end) return Descriptor();
+    std::this_thread::sleep_for(1ms);
+  }
+  return connection;
+}
+
+// A back by hand: all that a front hands over in its handshake.
+class Back {
+ public:
+  explicit Back(const std::string& path) : connection_(connect_to(path)) {}
+  ~Back() {
+    for (const auto& region : lent_) munmap(region.data(), region.size());
+  }
+
+  bool shake_hands() {
+    int questions = 0;
+    while (questions < 2) {
+      auto message = vhost::receive(connection_.get());
+      if (!message) return false;
+      if (message->request == vhost::Request::kGetFeatures) {
+        ++questions;
+        vhost::send_reply(connection_.get(), message->request, vhost::bytes_of(kAllFeatures));
+      }
+      if (message->request == vhost::Request::kSetMemoryTable) {
+        files_ = std::move(message->descriptors);
+      } else {
+        for (auto& descriptor : message->descriptors) descriptors_.push_back(std::move(descriptor));
+      }
+    }
+    for (const Descriptor& file : files_) {
+      struct stat status {};
+      fstat(file.get(), &status);
+      const auto bytes = static_cast<std::size_t>(status.st_size);
+      void* const start = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file.get(), 0);
+      if (start == MAP_FAILED) return false;
+      lent_.emplace_back(static_cast<std::byte*>(start), bytes);
+    }
+    return !lent_.empty();
+  }
+
+  std::span<const Descriptor> files() const { return files_; }
+  std::span<const std::span<std::byte>> lent() const { return lent_; }
+
+ private:
+  Descriptor connection_;
+  std::vector<Descriptor> files_;
+  std::vector<Descriptor> descriptors_;  // of rings: the front may signal them
+  std::vector<std::span<std::byte>> lent_;
+};
+
+// A front that sends and receives for a while, and tells "open" first.
+Process::Body busy_front(const std::string& path) {
+  return caught([path](const Process::Parent& parent) -> std::string {
+    const auto port = open(front_of(path));
+    parent.tell("open");
+    const auto frame = make_frame(kMaxFrame, 1);
+    std::array<std::span<const std::byte>, 64> frames;
+    const auto end = Clock::now() + 3s;
+    unsigned sum = 0;
+    while (Clock::now() < end) {
+      for (int i = 0; i < 16 && !port->reserve().empty(); ++i) {
+        std::copy(frame.begin(), frame.end(), port->reserve().begin());
+        port->commit(frame.size());
+      }
+      port->flush();
+      const std::size_t count = port->receive(frames);
+      for (const auto& one : std::span(frames).first(count)) {
+        if (one.size() > port->max_frame_bytes()) return "a frame is too long";
+        for (const std::byte byte : one) sum += std::to_integer<unsigned>(byte);
+      }
+      if (port->arm()) port->disarm();
+      port->is_drained();
+    }
+    parent.tell(fmt::format("sum {}", sum));
+    return "";
+  });
+}
+
+class HostilePeer : public testing::Test {
+ protected:
+  const TemporaryFolder folder_;
+  const std::string path_ = folder_.path("wire.sock");
+};
+
+TEST_F(HostilePeer, SeesRingsAndFrameBuffersOfAFrontAndNothingElse) {
+  Process front(echo(front_of(path_)));
+  ASSERT_TRUE(front.says("open"));
+  Back back(path_);
+  ASSERT_TRUE(back.shake_hands());
+  ASSERT_EQ(back.lent().size(), 1u);
+  const std::span<std::byte> lent = back.lent()[0];
+  EXPECT_LT(lent.size(), 16u << 20);
+  const std::string_view text(reinterpret_cast<const char*>(lent.data()), lent.size());
+  // What the front's buffer pool is called stands in its heap.
+  EXPECT_EQ(text.find("net_virtio_user"), std::string_view::npos);
+}
+
+TEST_F(HostilePeer, CannotCutTheMemoryOfAFront) {
+  Process front(echo(front_of(path_)));
+  ASSERT_TRUE(front.says("open"));
+  Back back(path_);
+  ASSERT_TRUE(back.shake_hands());
+  EXPECT_NE(ftruncate(back.files()[0].get(), 0), 0);
+}
+
+TEST_F(HostilePeer, ThatWritesOverEverythingItIsLentEndsTheWireAndNotTheFront) {
+  Process front(busy_front(path_));
+  ASSERT_TRUE(front.says("open"));
+  Back back(path_);
+  ASSERT_TRUE(back.shake_hands());
+  std::mt19937_64 random(1);
+  const auto end = Clock::now() + 2s;
+  while (Clock::now() < end) {
+    for (const std::span<std::byte> lent : back.lent()) {
+      // The rings are near the start or anywhere: all of it, and the first pages more often.
+      const std::size_t most =
+          random() % 4 == 0 ? lent.size() : std::min<std::size_t>(lent.size(), 256 << 10);
+      for (int i = 0; i < 100'000; ++i) {
+        const std::uint64_t drawn = random();
+        const std::uint16_t value = drawn % 3 == 0 ? 0 : static_cast<std::uint16_t>(drawn >> 16);
+        std::memcpy(lent.data() + (drawn >> 24) % (most / 2) * 2, &value, sizeof(value));
+      }
+    }
+  }
+  EXPECT_EQ(front.result(), "");
+}
+
+// All ones: a ring that is used up to its last index, with frames that span more buffers than there are.
+TEST_F(HostilePeer, ThatClaimsFramesWithoutEndEndsTheWireAndNotTheFront) {
+  Process front(busy_front(path_));
+  ASSERT_TRUE(front.says("open"));
+  Back back(path_);
+  ASSERT_TRUE(back.shake_hands());
+  const auto end = Clock::now() + 2s;
+  while (Clock::now() < end) {
+    for (const std::span<std::byte> lent : back.lent()) std::memset(lent.data(), 0xff, lent.size());
+  }
+  EXPECT_EQ(front.result(), "");
+}
+
+}  // namespace
+}  // namespace urnic::drivers
