@@ -14,6 +14,7 @@
 #include <thread>
 
 #include "drivers/dpdk/vhost_message.h"
+#include "drivers/peer_user.h"
 
 namespace urnic::drivers {
 
@@ -96,6 +97,7 @@ void FrontDoor::let_in() {
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
     return;
   }
+  if (!is_trusted_peer(peer.get())) return;
   setsockopt(peer.get(), SOL_SOCKET, SO_RCVTIMEO, &kPatience, sizeof(kPatience));
   setsockopt(peer.get(), SOL_SOCKET, SO_SNDTIMEO, &kPatience, sizeof(kPatience));
   if (!introduce(peer.get())) return;

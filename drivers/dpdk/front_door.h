@@ -15,7 +15,7 @@ namespace urnic::drivers {
 
 /// Serves one peer at a time, on a thread of its own that sleeps unless peers come or go: the handshake as a
 /// front does it, then silence until the peer hangs up or dies. Others wait in the listening socket. A peer
-/// that does not answer within a second, or does not know our features, is sent away.
+/// that does not answer within a second, does not know our features, or is another user's, is sent away.
 ///
 /// A new peer goes on where the rings are: frames that the last one had not marked as used come again.
 class FrontDoor {

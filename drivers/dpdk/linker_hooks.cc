@@ -1,6 +1,7 @@
 // Calls from DPDK to the C library, and one to itself, that end here: the linker's --wrap sends them
 // (drivers/dpdk/CMakeLists.txt). It does so for everything that is linked together with DPDK, so what does
 // not come from DPDK is passed on.
+#include <fcntl.h>
 #include <fmt/core.h>
 #include <linux/if_packet.h>
 #include <pthread.h>
@@ -19,6 +20,7 @@
 
 #include "drivers/dpdk/lent_memory.h"
 #include "drivers/dpdk/shielded.h"
+#include "drivers/peer_user.h"
 
 extern "C" {
 
@@ -29,7 +31,15 @@ unsigned __real_eal_cpu_socket_id(unsigned cpu);
 const rte_memzone* __real_rte_memzone_reserve_aligned(const char* name, size_t bytes, int socket,
                                                       unsigned flags, unsigned alignment);
 int __real_rte_memzone_free(const rte_memzone* zone);
+int __real_connect(int socket, const sockaddr* address, socklen_t bytes);
 int __real_setsockopt(int socket, int level, int name, const void* value, socklen_t bytes);
+
+// DPDK's threads inherit a signal mask that no other thread has: it blocks SIGSEGV (see run_shielded()).
+static bool on_thread_of_dpdk() {
+  sigset_t blocked;
+  pthread_sigmask(SIG_SETMASK, nullptr, &blocked);
+  return sigismember(&blocked, SIGSEGV) == 1;
+}
 
 // EAL would log to syslog under its own name, and from then on so would the program that we live in.
 void __wrap_openlog(const char* identity, int option, int facility) {
@@ -37,12 +47,9 @@ void __wrap_openlog(const char* identity, int option, int facility) {
 }
 
 // The vhost library looks once a second whether the front it lost is back. That is a second in which a new
-// pair of processes retransmits into the void, so look more often. Its threads are told by their signal mask:
-// nobody else blocks SIGSEGV (see run_shielded()).
+// pair of processes retransmits into the void, so look more often.
 unsigned __wrap_sleep(unsigned seconds) {
-  sigset_t blocked;
-  pthread_sigmask(SIG_SETMASK, nullptr, &blocked);
-  if (sigismember(&blocked, SIGSEGV) != 1) return __real_sleep(seconds);
+  if (!on_thread_of_dpdk()) return __real_sleep(seconds);
   std::this_thread::sleep_for(std::chrono::milliseconds(50));
   return 0;
 }
@@ -64,6 +71,22 @@ unsigned __wrap_eal_cpu_socket_id(unsigned cpu) {
   std::array<char, 64> folder{};
   fmt::format_to_n(folder.data(), folder.size() - 1, "/sys/devices/system/cpu/cpu{}", cpu);
   return access(folder.data(), F_OK) == 0 ? __real_eal_cpu_socket_id(cpu) : 0;
+}
+
+// The vhost library talks to whatever front answers at its path, and maps what that lends. A front of another
+// user is left at once. The library tries again later with the same descriptor, which must not be connected then.
+int __wrap_connect(int socket, const sockaddr* address, socklen_t bytes) {
+  const int result = __real_connect(socket, address, bytes);
+  const bool is_connected = result == 0 || errno == EISCONN;
+  if (!is_connected || address->sa_family != AF_UNIX || !on_thread_of_dpdk()) return result;
+  if (urnic::drivers::is_trusted_peer(socket)) return result;
+  const int fresh = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  if (fresh >= 0) {
+    dup3(fresh, socket, O_CLOEXEC);
+    close(fresh);
+  }
+  errno = EACCES;
+  return -1;
 }
 
 // net_af_packet puts its socket into a fan-out group, so that several share the frames of an interface; the

@@ -11,6 +11,9 @@
 #include <cerrno>
 #include <cstring>
 #include <functional>
+#include <utility>
+
+#include "nic/lock_file.h"
 
 namespace urnic::drivers {
 
@@ -69,6 +72,17 @@ Result<void, Error> check_free(const std::string& path) {
   }
 }
 
+// Who may open a folder may lock it. So another user could keep ours out of one like /tmp for ever.
+Result<Descriptor, Error> folder_to_lock(int folder_fd) {
+  struct stat status {};
+  const bool is_closed = fstat(folder_fd, &status) == 0 && status.st_uid == geteuid() &&
+                         (status.st_mode & (S_IRWXG | S_IRWXO)) == 0;
+  if (is_closed) return Descriptor(fcntl(folder_fd, F_DUPFD_CLOEXEC, 0));
+  const auto own = nic::private_folder();
+  if (!own) return own.error();
+  return Descriptor(open(own.value().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+}
+
 // Another port that opens or closes in the same folder has the lock for some milliseconds.
 bool lock_patiently(int folder_fd) {
   constexpr int kTries = 500;
@@ -103,7 +117,9 @@ std::string private_socket_name(const std::string& path) {
 Result<Descriptor, Error> listen_at(const std::string& path) {
   Descriptor listener(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
   const sockaddr_un address = address_of(path);
-  if (!listener || bind(listener.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0 ||
+  // Before it has a name, so that there is no moment in which others may connect.
+  if (!listener || fchmod(listener.get(), S_IRUSR | S_IWUSR) != 0 ||
+      bind(listener.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0 ||
       listen(listener.get(), kWaitingClients) != 0) {
     return path_error(errno, path, std::strerror(errno));
   }
@@ -124,7 +140,10 @@ Result<SocketFile, Error> SocketFile::claim(const std::string& path) {
   // Through the descriptor the address stays short, however deep the folder.
   file.private_path_ = fmt::format("/proc/self/fd/{}/{}", file.folder_.get(), file.private_name_);
 
-  if (!lock_patiently(file.folder_.get())) {
+  auto turn = folder_to_lock(file.folder_.get());
+  if (!turn) return turn.error();
+  file.turn_ = std::move(turn.value());
+  if (!lock_patiently(file.turn_.get())) {
     return path_error(errno, path, fmt::format("cannot lock its folder: {}", std::strerror(errno)));
   }
   file.locked_ = true;
@@ -149,7 +168,7 @@ Result<Descriptor, Error> SocketFile::publish() {
 
 void SocketFile::remove() {
   if (inode_ == 0) return;
-  locked_ = lock_patiently(folder_.get());
+  locked_ = lock_patiently(turn_.get());
   struct stat status {};
   if (fstatat(folder_.get(), name_.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0 && status.st_ino == inode_) {
     unlinkat(folder_.get(), name_.c_str(), 0);
@@ -159,7 +178,7 @@ void SocketFile::remove() {
 }
 
 void SocketFile::unlock() {
-  if (locked_) flock(folder_.get(), LOCK_UN);
+  if (locked_) flock(turn_.get(), LOCK_UN);
   locked_ = false;
 }
 

@@ -17,7 +17,7 @@ inline constexpr std::size_t kMaxSocketPathBytes = 107;
 /// Fine when `path` can be the name of a socket; else an error that says why not.
 Result<void, Error> check_socket_path(const std::string& path);
 
-/// A listening stream socket, close-on-exec, at a path where nothing is.
+/// A listening stream socket, close-on-exec, at a path where nothing is. Only this user may connect.
 Result<Descriptor, Error> listen_at(const std::string& path);
 
 /// The name in the folder of `path` to which its server's socket is bound before it gets its real one. This
@@ -26,7 +26,8 @@ std::string private_socket_name(const std::string& path);
 
 /// Claims a path for a server, in two steps, so that nobody connects before the server is ready and no two
 /// servers take the same path: claim() it, prepare, publish(). A file left behind by a server that died is
-/// replaced. Processes take turns by locking the folder, from claim() to publish().
+/// replaced. Processes of a user take turns, from claim() to publish(), by a lock that no other
+/// user can hold: on the folder if it is closed to others, or else on the user's private one.
 class SocketFile {
  public:
   /// Errors: no such folder, no permission, path served by somebody else, path taken by something not a
@@ -49,6 +50,7 @@ class SocketFile {
   void unlock();
 
   Descriptor folder_;  // none: moved from
+  Descriptor turn_;    // the folder to lock
   bool locked_ = false;
   ino_t inode_ = 0;  // of the published socket; 0: none
   std::string path_;

@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/time.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -10,6 +11,8 @@
 #include <cerrno>
 #include <system_error>
 #include <utility>
+
+#include "drivers/peer_user.h"
 
 namespace urnic::drivers {
 namespace {
@@ -60,6 +63,7 @@ Result<Descriptor, Error> connect_to(const std::string& path) {
               sizeof(address.value())) != 0) {
     return socket_error(errno == ECONNREFUSED ? ENOENT : errno, path);
   }
+  if (!is_trusted_peer(connection.get())) return socket_error(EPERM, path);
   return connection;
 }
 
@@ -93,7 +97,7 @@ Result<ControlSocket, Error> ControlSocket::open(const nic::SwitchFiles& files) 
   if (!address) return address.error();
   unlink(path.c_str());
   Descriptor listener(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
-  if (!listener ||
+  if (!listener || fchmod(listener.get(), S_IRUSR | S_IWUSR) != 0 ||
       bind(listener.get(), reinterpret_cast<const sockaddr*>(&address.value()), sizeof(address.value())) !=
           0 ||
       listen(listener.get(), kWaitingClients) != 0) {
@@ -109,6 +113,7 @@ std::optional<ControlSocket::Request> ControlSocket::receive() const {
     usleep(10'000);
     return std::nullopt;
   }
+  if (!is_trusted_peer(connection.get())) return std::nullopt;
   be_patient(connection.get(), kPatienceOfTheSwitch);
   auto text = receive_message(connection.get(), kMaxRequestBytes);
   if (!text) return std::nullopt;

@@ -18,8 +18,8 @@ namespace urnic::drivers {
 //   status          tell about the switch and its ports, as JSON
 //   stop            end
 //
-// An answer is "ok", a space and what was asked for, or "error", a space and a line for a person. Who may ask
-// is a matter of the folder's permissions.
+// An answer is "ok", a space and what was asked for, or "error", a space and a line for a person. Only
+// processes of the same user, or root's, may ask, and are asked.
 
 /// Asks the switch that the files belong to and returns what it says behind "ok". Waits ten seconds at most.
 /// ENOENT: it does not run. Otherwise the switch's own words (EIO), or the system's.

@@ -2,14 +2,18 @@
 #include <fcntl.h>
 #include <fmt/core.h>
 #include <gmock/gmock.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <chrono>
+#include <cstdlib>
 #include <cstring>
+#include <functional>
 #include <random>
 #include <span>
 #include <string_view>
@@ -119,6 +123,73 @@ class HostilePeer : public testing::Test {
   const TemporaryFolder folder_;
   const std::string path_ = folder_.path("wire.sock");
 };
+
+// What `body` returns in a child that is another user's, an exit code; -1 when it ends otherwise.
+int as_another_user(const std::function<int()>& body) {
+  constexpr uid_t kNobody = 65534;
+  const pid_t child = fork();
+  if (child == 0) _exit(setresuid(kNobody, kNobody, kNobody) == 0 ? body() : 100);
+  int status = 0;
+  waitpid(child, &status, 0);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+TEST_F(HostilePeer, OfAnotherUserMayNotConnect) {
+  Process front(echo(front_of(path_)));
+  ASSERT_TRUE(front.says("open"));
+  struct stat status {};
+  ASSERT_EQ(lstat(path_.c_str(), &status), 0);
+  EXPECT_EQ(status.st_mode & 07777, 0600u);
+}
+
+TEST_F(HostilePeer, OfAnotherUserIsToldNothingByAFront) {
+  if (geteuid() != 0) GTEST_SKIP() << "needs root, to be two users";
+  Process front(echo(front_of(path_)));
+  ASSERT_TRUE(front.says("open"));
+  // As if the files' permissions had failed.
+  ASSERT_EQ(chmod(folder_.path().c_str(), 0777), 0);
+  ASSERT_EQ(chmod(path_.c_str(), 0666), 0);
+  EXPECT_EQ(as_another_user([this] { return Back(path_).shake_hands() ? 1 : 0; }), 0);
+}
+
+TEST_F(HostilePeer, OfAnotherUserIsNotAnsweredByABack) {
+  if (geteuid() != 0) GTEST_SKIP() << "needs root, to be two users";
+  // Root may be anybody's peer, so the back is a third one.
+  ASSERT_EQ(chmod(folder_.path().c_str(), 0777), 0);
+  const int answered = [this] {
+    Process back(caught([this](const Process::Parent& parent) -> std::string {
+      if (setresuid(65533, 65533, 65533) != 0) return "cannot be another user";
+      unsetenv("XDG_RUNTIME_DIR");
+      const auto port = open(back_of(path_));
+      parent.tell("open");
+      while (true) pause();
+    }));
+    if (!back.says("open")) return -1;
+    return as_another_user([this] {
+      const Descriptor listener(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+      sockaddr_un address{};
+      address.sun_family = AF_UNIX;
+      path_.copy(address.sun_path, sizeof(address.sun_path) - 1);
+      if (bind(listener.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0) return 2;
+      if (chmod(path_.c_str(), 0666) != 0 || listen(listener.get(), 8) != 0) return 3;
+      for (int calls = 0; calls < 3; ++calls) {  // it tries again: each time it is to leave
+        const Descriptor back_of_other(accept(listener.get(), nullptr, nullptr));
+        vhost::send(back_of_other.get(), vhost::Request::kGetFeatures);
+        if (vhost::receive(back_of_other.get())) return 1;
+      }
+      return 0;
+    });
+  }();
+  EXPECT_EQ(answered, 0);
+}
+
+TEST_F(HostilePeer, CannotKeepAFrontOutOfAFolderThatIsOpenToAll) {
+  ASSERT_EQ(chmod(folder_.path().c_str(), 01777), 0);
+  const Descriptor folder(::open(folder_.path().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  ASSERT_EQ(flock(folder.get(), LOCK_EX), 0);
+  Process front(caught([this](const Process::Parent&) { return error_of_opening(front_of(path_)); }));
+  EXPECT_EQ(front.result(), "");
+}
 
 TEST_F(HostilePeer, SeesRingsAndFrameBuffersOfAFrontAndNothingElse) {
   Process front(echo(front_of(path_)));
