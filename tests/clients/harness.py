@@ -8,11 +8,12 @@ import subprocess
 import time
 import unittest
 
+import own_tmp
 from listeners import is_listening
-from stage import Process
+from stage import NOBODY, Process, Stage
 
-# Filled in by run.py.
-STAGE = None
+# Filled in by run.py and ladder.py.
+STAGE = None  # by set_stage()
 SEED = 0
 PORT = None  # what --port says where a test does not; without it, what `urnic run` takes by itself
 
@@ -25,6 +26,16 @@ JUDGES = PROJECT.parent / "shared"
 
 PAIR_TIMEOUT = 180
 START_TIMEOUT = 20
+
+def set_stage(build):
+    """Makes STAGE of this build; first a /tmp of our own, where that is allowed."""
+    global STAGE
+    try:
+        own_tmp.enter(PROJECT, JUDGES, build)
+    except OSError:
+        pass  # fail_with() says whose files are in the way
+    STAGE = Stage(build)
+
 
 _ports_used = set()
 _port_random = random.Random(os.getpid())
@@ -128,7 +139,8 @@ class ClientTest(unittest.TestCase):
 
     def fail_with(self, message, *processes):
         shown = processes or self.processes
-        self.fail("\n".join([message, *(process.describe() for process in shown)]))
+        in_the_way = own_tmp.obstacles(NOBODY if STAGE.is_root else os.geteuid())
+        self.fail("\n".join([message, *in_the_way, *(process.describe() for process in shown)]))
 
     def expect_end(self, process, timeout=PAIR_TIMEOUT, code=0):
         ended = process.wait(timeout)

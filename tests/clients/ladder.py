@@ -22,7 +22,6 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 import harness  # noqa: E402
 from ladder_line import LineTest, command_of  # noqa: E402
 from ladder_table import LINES  # noqa: E402
-from stage import Stage  # noqa: E402
 
 PACKAGES = ("ibverbs-utils", "perftest")
 
@@ -95,7 +94,8 @@ def main():
         return 2
 
     harness.PORT = options.port
-    harness.STAGE = Stage(options.build)
+    written = options.write and options.write.open("a")  # before another /tmp hides it
+    harness.set_stage(options.build)
     outcomes = []
     try:
         for line in wanted:
@@ -107,8 +107,10 @@ def main():
                 print("    " + note.strip().replace("\n", "\n    "), flush=True)
     finally:
         harness.STAGE.close()
-    if options.write:
-        options.write.write_text(table(outcomes, options.port))
+    if written:
+        with written:
+            written.truncate(0)
+            written.write(table(outcomes, options.port))
     verdicts = [verdict for _, verdict, _ in outcomes]
     failed, skipped = verdicts.count("failed"), verdicts.count("skipped")
     print(f"{len(verdicts) - failed - skipped} passed, {failed} failed, {skipped} skipped")

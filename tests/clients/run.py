@@ -17,7 +17,6 @@ HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
 
 import harness  # noqa: E402
-from stage import Stage  # noqa: E402
 
 
 class Printer(unittest.TestResult):
@@ -100,7 +99,7 @@ def main():
         sys.modules["test_pingpong"].PingpongRow.PAIRS = options.pairs
 
     print(f"seed {harness.SEED}")
-    harness.STAGE = Stage(options.build)
+    harness.set_stage(options.build)
     result = Printer()
     try:
         unittest.TestSuite(wanted).run(result)

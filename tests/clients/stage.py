@@ -14,7 +14,7 @@ def _runtime_place():
     that come and go by the thousand."""
     memory = "/dev/shm"
     has_room = os.access(memory, os.W_OK) and shutil.disk_usage(memory).free > 2**30
-    return memory if has_room else "/tmp"
+    return memory if has_room else "/var/tmp"
 
 
 class Stage:
