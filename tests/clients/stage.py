@@ -6,6 +6,8 @@ import shutil
 import subprocess
 import tempfile
 
+from building import build as build_targets
+
 NOBODY = 65534
 
 
@@ -18,29 +20,28 @@ def _runtime_place():
 
 
 class Stage:
-    """A temporary folder that a build is installed into. Programs started from it run without privilege."""
+    """A temporary folder that a build is installed into, which is built first where that is needed. Programs started from it run
+    without privilege."""
 
     def __init__(self, build):
-        build = pathlib.Path(build).resolve()
+        self._build = pathlib.Path(build).resolve()
+        build_targets(self._build, "product")
         self.root = pathlib.Path(tempfile.mkdtemp(prefix="urnic-clients-", dir="/tmp"))
         self.root.chmod(0o755)
         self.is_root = os.geteuid() == 0
-        subprocess.run(["cmake", "--install", build, "--prefix", self.root], stdout=subprocess.DEVNULL, check=True)
+        subprocess.run(["cmake", "--install", self._build, "--prefix", self.root], stdout=subprocess.DEVNULL, check=True)
         self.urnic = self.root / "bin/urnic"
         self.library = self.root / "lib/urnic"
         self._runtime = pathlib.Path(tempfile.mkdtemp(prefix="urnic-clients-", dir=_runtime_place()))
         self._runtime.chmod(0o755)
-        self._programs = build / "bin"
         self._folders = 0
 
     def program(self, name):
         """The path of a program of the build, here."""
         here = self.root / "bin" / name
         if not here.exists():
-            built = self._programs / name
-            if not built.exists():  # tools/demo leaves a build of the product alone
-                raise FileNotFoundError(f"{built} is not built; run: cmake --build --preset release")
-            shutil.copy2(built, here)
+            build_targets(self._build, name)
+            shutil.copy2(self._build / "bin" / name, here)
         return here
 
     def close(self):
