@@ -8,9 +8,17 @@ std::filesystem::path fixtures() {
   return URNIC_FIXTURES;
 }
 
-std::filesystem::path shared_captures() {
+static std::filesystem::path shared() {
   const char* const from_environment = std::getenv("URNIC_SHARED");
-  return std::filesystem::path(from_environment != nullptr ? from_environment : URNIC_SHARED) / "captures";
+  return from_environment != nullptr ? from_environment : URNIC_SHARED;
+}
+
+std::filesystem::path shared_captures() {
+  return shared() / "captures";
+}
+
+std::filesystem::path fpga_captures() {
+  return shared() / "fpga/captures";
 }
 
 }  // namespace urnic::test

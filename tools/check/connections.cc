@@ -188,11 +188,14 @@ bool Connections::on_request(std::uint32_t index, const Seen& seen) {
 void Connections::on_response(std::uint32_t index, const Seen& seen) {
   Flow& flow = flows_[index];
   if (!flow.peer && flow.failed_matches_ < kMaxFailedMatches && !seen.is_damaged) {
-    if (const auto match = match_response(flow, seen)) {
-      pair(index, *match);
+    if (const Match match = match_response(flow, seen); match.flow) {
+      pair(index, *match.flow);
     } else if (flow.failed_matches_++ == 0) {
-      findings_.add(Rule::kAnswerWithoutRequest, index, {seen.number}, "a request with this PSN",
-                    fmt::format("{} with PSN {}", name_of(seen.packet.opcode), hex(seen.packet.psn)));
+      const bool is_absent = match.candidates == 0;
+      findings_.add(is_absent ? Rule::kAnswerWithoutRequest : Rule::kAnswerOfSeveral, index, {seen.number},
+                    is_absent ? "a request with this PSN" : "a PSN that one queue pair alone has used",
+                    fmt::format("{} with PSN {}{}", name_of(seen.packet.opcode), hex(seen.packet.psn),
+                                is_absent ? "" : fmt::format(", which {} have", match.candidates)));
     }
   }
   if (!flow.peer || !flows_[*flow.peer].lane) {
@@ -204,10 +207,10 @@ void Connections::on_response(std::uint32_t index, const Seen& seen) {
   lane.responder.on_answer(seen);
 }
 
-std::optional<std::uint32_t> Connections::match_response(const Flow& flow, const Seen& seen) const {
+Connections::Match Connections::match_response(const Flow& flow, const Seen& seen) const {
   const auto others = between_.find(FlowKey{flow.key.destination, flow.key.source, 0});
   if (others == between_.end()) {
-    return std::nullopt;
+    return {};
   }
   std::optional<std::uint32_t> match;
   std::size_t matches = 0;
@@ -228,7 +231,7 @@ std::optional<std::uint32_t> Connections::match_response(const Flow& flow, const
       ++matches;
     }
   }
-  return matches == 1 ? match : std::nullopt;
+  return {matches == 1 ? match : std::nullopt, matches};
 }
 
 void Connections::match_by_port(std::uint32_t index) {

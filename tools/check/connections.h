@@ -97,7 +97,13 @@ class Connections {
   void on_datagram(std::uint32_t index, const Seen& seen);
   bool on_request(std::uint32_t index, const Seen& seen);
   void on_response(std::uint32_t index, const Seen& seen);
-  std::optional<std::uint32_t> match_response(const Flow& flow, const Seen& seen) const;
+  /// The flow with the request that an answer in `flow` is for, and how many flows there are that it may be
+  /// for: without exactly one there is no match.
+  struct Match {
+    std::optional<std::uint32_t> flow;
+    std::size_t candidates = 0;
+  };
+  Match match_response(const Flow& flow, const Seen& seen) const;
   void match_by_port(std::uint32_t index);
   void pair(std::uint32_t a, std::uint32_t b);
 

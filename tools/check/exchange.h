@@ -112,6 +112,8 @@ struct Exchange {
   std::uint32_t responses_for(std::uint32_t length) const;
   /// Takes a full packet's payload as the path MTU. False when it cannot be one.
   bool learn_mtu(std::size_t payload_bytes);
+  /// Whether the capture has all frames, from before the repetitions under way.
+  bool can_be_sure() const { return is_settled && !findings.is_lossy(); }
   /// Adds a finding that only a capture with all frames, from before the repetitions under way, can prove.
   void add_if_sure(Rule rule, std::initializer_list<std::uint64_t> frames, std::string expected,
                    std::string seen);

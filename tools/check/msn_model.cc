@@ -11,6 +11,33 @@ constexpr std::uint32_t kMask = 0xffffff;
 
 }  // namespace
 
+// READs and atomics behind the PSN of an ACK may be counted in its MSN already: rdma_rxe acknowledges a
+// repeated SEND so (see kAckBehindResponse).
+std::uint32_t MsnModel::least_msn() const {
+  const MessageCount& since = floor_->since;
+  return (floor_->msn + since.completed - since.fetches - (counts_writes_ ? 0 : since.plain_writes)) & kMask;
+}
+
+void MsnModel::on_executed(const Seen& seen, Psn psn, const MessageCount& count) {
+  if (floor_) {
+    floor_->since.completed += count.completed;
+    floor_->since.plain_writes += count.plain_writes;
+    floor_->since.fetches += count.fetches;
+  }
+  if (seen.packet.info->operation != Operation::kAcknowledge || (floor_ && distance(floor_->psn, psn) < 0)) {
+    return;
+  }
+  const std::uint32_t msn = seen.packet.msn;
+  if (floor_ && msn_distance(least_msn(), msn) < 0) {
+    below_floor_frame_ = seen.number;
+    exchange_.findings.add(
+        Rule::kMsn, exchange_.flow, {floor_->frame, seen.number},
+        fmt::format("{} or more, after {} with PSN {}", least_msn(), floor_->msn, hex(floor_->psn)),
+        fmt::format("{} with PSN {}", msn, hex(seen.packet.psn)));
+  }
+  floor_ = Floor{.frame = seen.number, .psn = psn, .msn = msn, .since = {}};
+}
+
 void MsnModel::on_msn(const Seen& seen, const MessageCount& count, std::uint32_t ahead) {
   const std::uint32_t msn = seen.packet.msn;
   if (!msn_) {
@@ -42,12 +69,16 @@ void MsnModel::on_msn(const Seen& seen, const MessageCount& count, std::uint32_t
     return;
   }
   const bool fits = off == 0 || (off > 0 && static_cast<std::uint32_t>(off) <= ahead);
+  counts_writes_ = counts_writes_ || (off == 0 && count.plain_writes > 0);
   errors_ = fits ? 0 : errors_ + 1;
   if (!fits) {
     complain(seen.number, seen.packet.psn, expected, msn);
   }
   // One wrong MSN is one finding; a responder that goes on from it is believed the second time.
   msn_ = errors_ > 1 ? msn : expected;
+  if (!fits && floor_ && floor_->frame == seen.number && exchange_.can_be_sure()) {
+    floor_->msn = *msn_;
+  }
 }
 
 void MsnModel::on_progress(const MessageCount& count) {
@@ -65,6 +96,12 @@ void MsnModel::restart(const Seen* seen) {
   was_restarted_ = true;
   msn_ = seen != nullptr ? std::optional(seen->packet.msn) : std::nullopt;
   errors_ = 0;
+}
+
+void MsnModel::forget() {
+  restart(nullptr);
+  floor_.reset();
+  counts_writes_ = false;
 }
 
 void MsnModel::finish() {
@@ -89,6 +126,9 @@ void MsnModel::settle_doubt(bool is_habit) {
 }
 
 void MsnModel::complain(std::uint64_t frame, Psn psn, std::uint32_t expected, std::uint32_t msn) {
+  if (frame == below_floor_frame_) {
+    return;  // said already
+  }
   exchange_.add_if_sure(Rule::kMsn, {frame}, std::to_string(expected),
                         fmt::format("{} with PSN {}", msn, hex(psn)));
 }

@@ -85,9 +85,11 @@ class PacketJudge {
       complain(packet_.destination_qp == kGsiQp ? Rule::kAckReqOnMad : Rule::kAckReqUnreliable, "no AckReq",
                name_of(packet_.opcode));
     }
-    if (packet_.reserved != 0 || packet_.fecn) {
-      complain(Rule::kReservedBits, "zeros",
-               fmt::format("{:#04x}{}", packet_.reserved, packet_.fecn ? " and FECN" : ""));
+    if (packet_.reserved != 0) {
+      complain(Rule::kReservedBits, "zeros", fmt::format("{:#04x}", packet_.reserved));
+    }
+    if (packet_.fecn) {
+      complain(Rule::kFecn, "FECN 0", "1");
     }
     if (!packet_.migration && info_.service != Service::kCnp) {
       findings_.add(Rule::kMigrationZero, flow_, {number_}, [](Finding& finding) {

@@ -50,7 +50,7 @@ void ResponderModel::on_answer(const Seen& seen) {
 
 void ResponderModel::forget() {
   generation_ = exchange_.generation;
-  msn_.restart(nullptr);
+  msn_.forget();
   open_gap_.reset();
   last_ack_.reset();
   not_ready_.reset();
@@ -161,6 +161,7 @@ void ResponderModel::on_old_ack(const Seen& seen) {
     exchange_.findings.add(Rule::kAckPerDuplicate, exchange_.flow, {seen.number}, "no ACK",
                            fmt::format("PSN {} again", hex(psn)));
   }
+  msn_.on_executed(seen, psn, {});
   msn_.on_msn(seen, {}, 0);
   last_ack_ = psn;
 }
@@ -306,6 +307,7 @@ ResponderModel::Range ResponderModel::range_to(Psn psn, const Seen& seen) {
       ++range.messages.completed;
       const bool is_plain = entry.info().operation == Operation::kWrite && !entry.info().has_immediate;
       range.messages.plain_writes += is_plain ? 1 : 0;
+      range.messages.fetches += entry.info().wants_data_back() ? 1 : 0;
     }
     const bool is_passed = distance(entry.last(), psn) > 0;
     if (is_passed && entry.info().wants_data_back() && !entry.is_answered && !entry.is_damaged) {
@@ -349,6 +351,7 @@ void ResponderModel::advance_to(Psn psn, const Seen& seen, bool with_msn, bool e
   if (not_ready_ && distance(not_ready_->psn, psn) >= 0) {
     end_not_ready(true, seen.time_ns);
   }
+  msn_.on_executed(seen, psn, range.messages);
   if (range.has_missing) {
     judge_missing(range, seen, with_msn);
   } else if (with_msn) {

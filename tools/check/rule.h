@@ -86,9 +86,11 @@ enum class Rule : std::uint8_t {
   kReadResumeMiddle,
   kAckBehindResponse,
   kReservedBits,
+  kFecn,
   kMsnWithoutWrites,
   // What a capture cannot decide.
   kAnswerWithoutRequest,
+  kAnswerOfSeveral,
   kRequestUnseen,
   kJoinedMidway,
   kCutFrame,

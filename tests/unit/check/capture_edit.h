@@ -91,6 +91,7 @@ void check_capture(const Capture& capture, const CheckOptions& options,
                    const std::function<void(const Checker&)>& look);
 
 using urnic::test::fixtures;
+using urnic::test::fpga_captures;
 using urnic::test::shared_captures;
 
 }  // namespace urnic::check::test

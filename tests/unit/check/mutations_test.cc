@@ -286,6 +286,75 @@ TEST(SpoiltCaptures, BreakEveryRuleThereIs) {
   }
 }
 
+// Frames 2 to 14, the even ones, are the ACKs of SENDs.
+TEST(MsnThatGoesBack, IsAViolationAlsoInACaptureThatMayHaveHoles) {
+  for (const std::size_t raised : {2, 4, 6, 8, 10, 12}) {
+    Capture capture = Capture::fixture("vs_sizes");
+    capture.edit(raised).msn(capture.edit(raised).msn() + 1).seal();
+    check_capture(capture, {.policy = {.lossy = true}}, [&](const Checker& checker) {
+      EXPECT_THAT(violations_of(checker), testing::ElementsAre("msn")) << all_of(checker);
+      for (const Finding& finding : checker.findings().kept()) {
+        if (finding.severity == Severity::kViolation) {
+          EXPECT_THAT(finding.frames, testing::ElementsAre(raised, raised + 2));
+        }
+      }
+    });
+  }
+}
+
+TEST(MsnThatGoesBack, IsAViolationAlsoInACaptureThatBeginsInTheMiddle) {
+  Capture capture = Capture::fixture("vs_rnr");
+  capture.edit(2).msn(1).seal();  // an RNR NAK, and frame 4 is another one for the same request
+  check_capture(capture, {}, [](const Checker& checker) {
+    EXPECT_THAT(violations_of(checker), testing::ElementsAre("msn")) << all_of(checker);
+  });
+}
+
+// Frames 27 to 41 of vs_sizes are WRITEs: old rdma_rxe does not count them (kMsnWithoutWrites).
+TEST(MsnThatGoesBack, CountsWritesWhereTheMsnWasSeenToDoSo) {
+  for (const bool is_known : {false, true}) {
+    Capture capture = Capture::fixture("vs_sizes");
+    const std::size_t raised = is_known ? 30 : 26;
+    capture.edit(raised).msn(capture.edit(raised).msn() + 1).seal();
+    check_capture(capture, {.policy = {.lossy = true}}, [&](const Checker& checker) {
+      EXPECT_EQ(violations_of(checker).count("msn"), is_known ? 1u : 0u) << all_of(checker);
+    });
+  }
+}
+
+// Two queue pairs of one UDP port that begin with the same PSN: frame 1 is a SEND, frame 2 its ACK.
+TEST(AnswerOfSeveral, IsNotSaidToHaveNoRequest) {
+  Capture capture = Capture::fixture("vs_sizes");
+  capture.keep_first(2);
+  Capture other = capture;
+  for (const std::size_t number : {1, 2}) {
+    other.edit(number).u24(5, other.edit(number).u24_at(5) + 1).new_ip_id().seal();
+  }
+  capture.append(other);
+  std::swap(capture[2], capture[3]);  // both SENDs, then both ACKs
+  check_capture(capture, {}, [](const Checker& checker) {
+    EXPECT_EQ(checker.findings().count_of(Rule::kAnswerOfSeveral), 2u) << all_of(checker);
+    EXPECT_EQ(checker.findings().count_of(Rule::kAnswerWithoutRequest), 0u) << all_of(checker);
+    EXPECT_THAT(violations_of(checker), testing::IsEmpty());
+  });
+}
+
+TEST(Fecn, IsNoReservedBit) {
+  Capture capture = Capture::fixture("vs_sizes");
+  capture.edit(3).flip(4, 0x80).seal();
+  capture.edit(5).flip(4, 0x01).seal();
+  check_capture(capture, {}, [](const Checker& checker) {
+    for (const auto& [rule, frame] : {std::pair(Rule::kFecn, 3u), std::pair(Rule::kReservedBits, 5u)}) {
+      ASSERT_EQ(checker.findings().count_of(rule), 1u);
+      for (const Finding& finding : checker.findings().kept()) {
+        if (finding.rule == rule) {
+          EXPECT_THAT(finding.frames, testing::ElementsAre(frame));
+        }
+      }
+    }
+  });
+}
+
 TEST(OvertakenFrames, BreakNoRule) {
   Capture capture = Capture::fixture("vs_sizes");
   // The ACK of frame 10 arrives behind that of frame 14 too: with its own IP identification, it was

@@ -108,6 +108,25 @@ TEST(KernelCaptures, AreThere) {
   EXPECT_GE(captures_below(shared_of_rxe()).size(), 40u);
 }
 
+// A hardware endpoint's requests, and what urnic answered when it was recorded.
+TEST(FpgaCaptures, ArePlayedBothWaysToTheSamePackets) {
+  const fs::path folder = check::test::fpga_captures();
+  if (!fs::is_directory(folder)) {
+    GTEST_SKIP() << "no captures in " << folder << "; set URNIC_SHARED to the folder above them";
+  }
+  const std::vector<fs::path> paths = captures_below(folder);
+  EXPECT_GE(paths.size(), 8u);
+  for (const fs::path& path : paths) {
+    const Report report = play(path);
+    EXPECT_EQ(exit_code_of(report), 0) << text_report(report);
+    for (const LaneReport& lane : report.lanes) {
+      for (const Outcome& outcome : lane.outcomes) {
+        EXPECT_EQ(outcome.verdict, Verdict::kEqual) << path << ": " << outcome.what;
+      }
+    }
+  }
+}
+
 // Old stacks of others, whose MSN our responder must not follow.
 TEST(PublicCaptures, DifferOnlyInTheMsnThatOldStacksGetWrong) {
   const fs::path folder = check::test::shared_captures() / "public";
