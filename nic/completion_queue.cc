@@ -70,6 +70,27 @@ void CompletionQueue::request_notification(bool solicited_only) {
   }
   if (before != Armed::kNo) engine_.on_queue_disarmed();
   engine_.on_notification_requested();
+  // What is published from here on finds the queue armed.
+  if (before < wanted && !is_empty()) notify_of_waiting();
+}
+
+/// The queue was armed over completions that may have been published before. publish() may have told of them
+/// since, or counted them.
+void CompletionQueue::notify_of_waiting() {
+  const Engine::Guard guard(engine_);
+  const std::uint32_t head = head_.load(std::memory_order_acquire);
+  const std::uint32_t visible = visible_.load(std::memory_order_relaxed);
+  const std::uint32_t waiting = visible - head;
+  switch (armed_.load(std::memory_order_seq_cst)) {
+    case Armed::kNo:
+      return;
+    case Armed::kSolicited:
+      if (has_solicited(head, visible)) notify();
+      return;
+    case Armed::kAny:
+      if (waiting > unnotified_) notify_of(waiting - unnotified_, engine_.clock().now());
+      return;
+  }
 }
 
 Result<void, Error> CompletionQueue::resize(std::uint32_t capacity) {
@@ -147,7 +168,7 @@ bool CompletionQueue::publish(transport::Time now) {
   return true;
 }
 
-/// Of as many more completions, or later.
+/// Tells of `count` more completions, now or later.
 void CompletionQueue::notify_of(std::uint32_t count, transport::Time now) {
   if (unnotified_ == 0) first_unnotified_ = now;
   unnotified_ += count;

@@ -74,13 +74,17 @@ class CompletionQueue final : public transport::CompletionSink, private ChannelE
   /// filled if the queue keeps times.
   std::size_t poll(std::span<transport::Completion> completions, std::span<CompletionTimes> times = {});
 
-  /// Asks for one event on the channel when the next completion is added (only a solicited or failed one with
-  /// `solicited_only`), and wakes the NIC's thread. Without a channel there is nobody to tell, and it does
-  /// nothing.
+  /// Asks for one event on the channel: at once when completions wait here that were not polled, otherwise
+  /// when the next one is published. With `solicited_only`, only those count that are solicited or failed.
+  /// Wakes the NIC's thread. Without a channel it does nothing.
+  ///
+  /// Hardware that is armed with a consumer index compares it with its own and notifies at once, too. UCX
+  /// relies on that.
   void request_notification(bool solicited_only);
 
   /// From now on a request for a notification of any completion is answered when `moderation.count`
-  /// completions have been published since it was made, or `moderation.period` after the first of them.
+  /// completions wait that are to be told of, or `moderation.period` after the first of them. Those are to be
+  /// told of that wait unpolled when the request is made, and those published after it.
   void moderate(Moderation moderation);
 
   /// Makes room for `capacity` completions at least, more or fewer than before. What waits here stays, in its
@@ -138,6 +142,7 @@ class CompletionQueue final : public transport::CompletionSink, private ChannelE
   bool is_held(std::uint32_t position, transport::Time now) const;
   std::uint32_t first_held(std::uint32_t from, transport::Time now) const;
   bool has_solicited(std::uint32_t from, std::uint32_t to) const;
+  void notify_of_waiting();
   void note_times();
   void notify_of(std::uint32_t count, transport::Time now);
   void notify();
@@ -167,8 +172,8 @@ class CompletionQueue final : public transport::CompletionSink, private ChannelE
 
   // Under the engine lock:
   Moderation moderation_;
-  std::uint32_t unnotified_ = 0;        // published since a notification was asked for, and not told of
-  transport::Time first_unnotified_{};  // when the first of them was
+  std::uint32_t unnotified_ = 0;        // completions that an armed queue has still to tell of
+  transport::Time first_unnotified_{};  // since when there are any
   transport::Time notification_due_ = transport::kNever;
   bool is_put_off_ = false;  // on the engine's list of queues that wait with a notification
 

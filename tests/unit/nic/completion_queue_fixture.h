@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "nic/completion_queue.h"
+#include "nic/engine.h"
 #include "tests/unit/nic/device_pair.h"
 
 namespace urnic::nic {
@@ -24,6 +25,13 @@ class CompletionQueueTest : public testing::Test {
     queue->complete({.wr_id = wr_id, .solicited = solicited});
   }
   void publish() { pair.a().device().progress(); }
+  /// As a round does, while other threads use the queue.
+  void complete_in_round(std::uint64_t wr_id) {
+    Engine& engine = pair.a().device().engine();
+    const Engine::Guard guard(engine);
+    complete(wr_id);
+    engine.run_round(pair.clock.now());
+  }
   std::vector<std::uint64_t> poll(std::size_t at_most = 100) {
     std::vector<transport::Completion> completions(at_most);
     completions.resize(queue->poll(completions));

@@ -54,9 +54,9 @@ TEST_F(CompletionQueueModerationTest, CountsWhatIsPublishedTogether) {
   publish();
   EXPECT_TRUE(has_event());
   // The fourth belongs to the first notification.
+  ASSERT_EQ(poll().size(), 4u);
   queue->request_notification(false);
   publish();
-  ASSERT_EQ(poll().size(), 4u);
   complete_one();
   complete_one();
   EXPECT_FALSE(has_event());
@@ -97,7 +97,7 @@ TEST_F(CompletionQueueModerationTest, CountsForWhoAsksAgainFromTheBeginning) {
   EXPECT_TRUE(has_event());
 }
 
-TEST_F(CompletionQueueModerationTest, DoesNotCountWhatCameBeforeItWasAsked) {
+TEST_F(CompletionQueueModerationTest, DoesNotCountWhatWasPolledBeforeItWasAsked) {
   queue->moderate({.count = 2, .period = 50us});
   complete_one();
   complete_one();
@@ -108,6 +108,33 @@ TEST_F(CompletionQueueModerationTest, DoesNotCountWhatCameBeforeItWasAsked) {
   complete_one();
   EXPECT_FALSE(has_event());
   complete_one();
+  EXPECT_TRUE(has_event());
+}
+
+TEST_F(CompletionQueueModerationTest, CountsWhatWaitsWhenItIsAsked) {
+  queue->moderate({.count = 3, .period = 50us});
+  complete(1);
+  complete(2);
+  publish();
+  queue->request_notification(false);
+  EXPECT_FALSE(has_event());
+  complete(3);
+  publish();
+  EXPECT_TRUE(has_event());
+  queue->request_notification(false);
+  EXPECT_TRUE(has_event()) << "three wait";
+}
+
+TEST_F(CompletionQueueModerationTest, NotifiesOfWhatWaitsAfterThePeriodSinceItWasAsked) {
+  queue->moderate({.count = 3, .period = 50us});
+  complete(1);
+  publish();
+  pair.clock.advance(70us);
+  queue->request_notification(false);
+  EXPECT_FALSE(has_event());
+  EXPECT_EQ(next_timeout(), pair.clock.now() + 50us);
+  pair.clock.advance(50us);
+  publish();
   EXPECT_TRUE(has_event());
 }
 

@@ -5,6 +5,7 @@
 #include <array>
 #include <atomic>
 #include <chrono>
+#include <span>
 #include <thread>
 #include <vector>
 
@@ -71,15 +72,41 @@ TEST_F(CompletionQueueTest, NotifiesOncePerRequest) {
   EXPECT_FALSE(has_event());
 }
 
-TEST_F(CompletionQueueTest, DoesNotNotifyOfWhatWasPublishedBeforeTheRequest) {
+// As hardware does that compares the program's index with its own. UCX arms a queue that it has not emptied.
+TEST_F(CompletionQueueTest, NotifiesAtOnceWhenItIsArmedOverCompletionsThatWait) {
   complete(1);
   publish();
+  queue->request_notification(false);
+  EXPECT_TRUE(has_event());
+  EXPECT_FALSE(has_event());
+  queue->request_notification(false);
+  EXPECT_TRUE(has_event()) << "it still waits";
+  EXPECT_THAT(poll(), ElementsAre(1));
   queue->request_notification(false);
   publish();
   EXPECT_FALSE(has_event());
   complete(2);
   publish();
   EXPECT_TRUE(has_event());
+}
+
+TEST_F(CompletionQueueTest, NotifiesAtOnceOfSolicitedCompletionsOnlyWhenAskedTo) {
+  complete(1);
+  publish();
+  queue->request_notification(true);
+  EXPECT_FALSE(has_event());
+  complete(2, true);
+  publish();
+  EXPECT_TRUE(has_event());
+  queue->request_notification(true);
+  EXPECT_TRUE(has_event());
+  EXPECT_THAT(poll(2), ElementsAre(1, 2));
+  complete(3);
+  publish();
+  queue->request_notification(true);
+  EXPECT_FALSE(has_event());
+  queue->request_notification(false);
+  EXPECT_TRUE(has_event()) << "more is asked for";
 }
 
 TEST_F(CompletionQueueTest, NotifiesOfASolicitedCompletionOnlyWhenAskedTo) {
@@ -99,6 +126,7 @@ TEST_F(CompletionQueueTest, IsNotTalkedOutOfARequestForAnyCompletion) {
   complete(1);
   publish();
   EXPECT_TRUE(has_event());
+  EXPECT_THAT(poll(), ElementsAre(1));
   queue->request_notification(true);
   queue->request_notification(false);
   complete(2);
@@ -205,10 +233,13 @@ TEST_F(CompletionQueueHoldTest, NotifiesOfASolicitedCompletionWhenItIsShown) {
   complete_owing(2, first, true);
   publish();
   EXPECT_FALSE(has_event());
+  queue->request_notification(true);
+  EXPECT_FALSE(has_event());
   first.acknowledge();
   publish();
   EXPECT_TRUE(has_event());
 
+  EXPECT_THAT(poll(), ElementsAre(1, 2));
   queue->request_notification(true);
   complete(3);
   publish();
@@ -241,12 +272,33 @@ TEST_F(CompletionQueueTest, NeverLetsAProgramSleepThatArmsAndThenLooks) {
   });
   for (std::uint64_t i = 0; i < kCompletions; ++i) {
     while (i - taken.load() >= queue->capacity()) std::this_thread::yield();
-    complete(i);
-    publish();
+    complete_in_round(i);
   }
   program.join();
   EXPECT_FALSE(queue->has_overrun());
   EXPECT_EQ(taken.load(), kCompletions);
+}
+
+// The same for a program that looks first, asks for a notification, and then sleeps.
+TEST_F(CompletionQueueTest, NeverLetsAProgramSleepThatLooksAndThenArms) {
+  constexpr std::uint64_t kCompletions = 20000;
+  fcntl(channel.fd(), F_SETFL, 0);
+  std::atomic<std::uint64_t> taken{0};
+  std::thread program([&] {
+    std::array<Completion, 4> completions;
+    while (true) {
+      taken += queue->poll(std::span(completions).first(1));
+      if (taken == kCompletions) return;
+      queue->request_notification(false);
+      ASSERT_TRUE(channel.wait());
+    }
+  });
+  for (std::uint64_t i = 0; i < kCompletions; ++i) {
+    while (i - taken.load() >= queue->capacity()) std::this_thread::yield();
+    complete_in_round(i);
+  }
+  program.join();
+  EXPECT_FALSE(queue->has_overrun());
 }
 
 }  // namespace
