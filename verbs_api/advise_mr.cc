@@ -3,6 +3,7 @@
 
 #include "verbs_api/context.h"
 #include "verbs_api/failure.h"
+#include "verbs_api/object_registry.h"
 #include "verbs_api/operations.h"
 #include "verbs_api/pd.h"
 #include "verbs_api/untrusted_enum.h"
@@ -26,6 +27,7 @@ constexpr Advice kAdvice[] = {{IBV_ADVISE_MR_ADVICE_PREFETCH, Prefetch::kRead},
 // It is done when the call returns, whether or not the flag asks for that.
 int advise_mr(ibv_pd* pd, ibv_advise_mr_advice advice, std::uint32_t flags, ibv_sge* elements,
               std::uint32_t count) noexcept {
+  if (const int fault = objects().check(pd); fault != 0) return fault;
   const Context& owner = Context::of(pd->context);
   if (owner.is_dead()) return owner.dead_error();
   if ((flags & ~static_cast<std::uint32_t>(IBV_ADVISE_MR_FLAG_FLUSH)) != 0) return EINVAL;

@@ -11,6 +11,7 @@
 #include "verbs_api/address.h"
 #include "verbs_api/context.h"
 #include "verbs_api/failure.h"
+#include "verbs_api/object_registry.h"
 #include "verbs_api/pd.h"
 
 namespace urnic::verbs_api {
@@ -94,14 +95,18 @@ using urnic::verbs_api::Context;
 using urnic::verbs_api::explain;
 using urnic::verbs_api::fail;
 using urnic::verbs_api::kPort;
+using urnic::verbs_api::ObjectClaim;
+using urnic::verbs_api::objects;
 using urnic::verbs_api::or_out_of_memory;
 using urnic::verbs_api::origin_of;
-using urnic::verbs_api::Pd;
 using urnic::verbs_api::refuse;
 
 extern "C" {
 
 ibv_ah* ibv_create_ah(ibv_pd* pd, ibv_ah_attr* attr) {
+  if (const int fault = objects().check(pd); fault != 0) {
+    return fail(fault);
+  }
   Context& owner = Context::of(pd->context);
   if (owner.is_dead()) {
     return fail(owner.dead_error());
@@ -115,22 +120,22 @@ ibv_ah* ibv_create_ah(ibv_pd* pd, ibv_ah_attr* attr) {
     if (const int error = created->make(address.value()); error != 0) {
       return fail(error);
     }
-    const std::lock_guard lock(owner.mutex());
-    owner.ahs.insert(created.get());
+    objects().add(created.get());
     return created.release();
   });
 }
 
 int ibv_destroy_ah(ibv_ah* ah) {
+  ObjectClaim claim(ah);
+  if (claim.error() != 0) {
+    return refuse(claim.error());
+  }
   Context& owner = Context::of(ah->context);
   if (owner.is_dead()) {
     return refuse(owner.dead_error());
   }
   Ah::of(ah).end();
-  {
-    const std::lock_guard lock(owner.mutex());
-    owner.ahs.erase(&Ah::of(ah));
-  }
+  claim.take_out();
   delete &Ah::of(ah);
   return 0;
 }
@@ -159,6 +164,9 @@ int ibv_init_ah_from_wc(ibv_context* context, uint8_t port_num, ibv_wc* wc, ibv_
 }
 
 ibv_ah* ibv_create_ah_from_wc(ibv_pd* pd, ibv_wc* wc, ibv_grh* grh, uint8_t port_num) {
+  if (const int fault = objects().check(pd); fault != 0) {
+    return fail(fault);
+  }
   ibv_ah_attr attributes{};
   if (ibv_init_ah_from_wc(pd->context, port_num, wc, grh, &attributes) != 0) {
     return nullptr;

@@ -9,11 +9,14 @@
 #include "verbs_api/context.h"
 #include "verbs_api/cq.h"
 #include "verbs_api/failure.h"
+#include "verbs_api/object_registry.h"
 
 using urnic::verbs_api::CompChannel;
 using urnic::verbs_api::Context;
 using urnic::verbs_api::Cq;
 using urnic::verbs_api::fail;
+using urnic::verbs_api::ObjectClaim;
+using urnic::verbs_api::objects;
 using urnic::verbs_api::or_out_of_memory;
 using urnic::verbs_api::refuse;
 
@@ -29,13 +32,16 @@ ibv_comp_channel* ibv_create_comp_channel(ibv_context* context) {
     if (created->fd < 0) {
       return nullptr;  // errno is eventfd's
     }
-    const std::lock_guard lock(owner.mutex());
-    owner.channels.insert(created.get());
+    objects().add(created.get());
     return created.release();
   });
 }
 
 int ibv_destroy_comp_channel(ibv_comp_channel* channel) {
+  ObjectClaim claim(channel);
+  if (claim.error() != 0) {
+    return refuse(claim.error());
+  }
   Context& owner = Context::of(channel->context);
   if (owner.is_dead()) {
     return refuse(owner.dead_error());
@@ -45,7 +51,7 @@ int ibv_destroy_comp_channel(ibv_comp_channel* channel) {
     if (channel->refcnt != 0) {
       return refuse(EBUSY);
     }
-    owner.channels.erase(&CompChannel::of(channel));
+    claim.take_out();
   }
   delete &CompChannel::of(channel);
   return 0;

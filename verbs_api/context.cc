@@ -15,6 +15,7 @@
 #include "verbs_api/flow.h"
 #include "verbs_api/mr.h"
 #include "verbs_api/mw.h"
+#include "verbs_api/object_registry.h"
 #include "verbs_api/operations.h"
 #include "verbs_api/pd.h"
 #include "verbs_api/process_device.h"
@@ -71,49 +72,36 @@ Context* Context::import(ibv_device& device, nic::Device& nic, std::shared_ptr<C
   return opened;
 }
 
-bool Context::has_objects() const {
-  return !pds.empty() || !mrs.empty() || !channels.empty() || !cqs.empty() || !qps.empty() || !srqs.empty() ||
-         !xrcds.empty() || !mws.empty() || !ahs.empty() || !dms.empty() || !tds.empty() || !flows.empty() ||
-         !counters.empty() || !wqs.empty() || !tables.empty();
+namespace {
+
+template <typename Handle>
+void end_all(const ibv_context& context, ObjectKind kind) {
+  for (const void* const object : objects().all_of(context, kind)) {
+    // One that another thread destroys, or has destroyed since, ends without us.
+    const ObjectClaim claim(object, kind);
+    if (claim.error() == 0) static_cast<Handle*>(const_cast<void*>(object))->end();
+  }
 }
+
+}  // namespace
 
 void Context::close() {
   ProcessDevice::instance().remove(*this);
   {
     const std::lock_guard lock(mutex_);
     die(Death::kClosed);
-    for (Flow* const flow : flows) {
-      flow->end();
-    }
-    for (Qp* const qp : qps) {
-      qp->end();
-    }
-    for (RwqIndTable* const table : tables) {
-      table->end();
-    }
-    for (Wq* const wq : wqs) {
-      wq->end();
-    }
-    for (Ah* const ah : ahs) {
-      ah->end();
-    }
-    for (Srq* const srq : srqs) {
-      srq->end();
-    }
-    for (Mw* const mw : mws) {
-      mw->end();
-    }
-    for (Mr* const mr : mrs) {
-      mr->end();
-    }
-    for (Cq* const cq : cqs) {
-      cq->end();
-    }
-    for (Xrcd* const xrcd : xrcds) {
-      xrcd->end();
-    }
+    end_all<Flow>(context, ObjectKind::kFlow);
+    end_all<Qp>(context, ObjectKind::kQp);
+    end_all<RwqIndTable>(context, ObjectKind::kIndirectionTable);
+    end_all<Wq>(context, ObjectKind::kWq);
+    end_all<Ah>(context, ObjectKind::kAh);
+    end_all<Srq>(context, ObjectKind::kSrq);
+    end_all<Mw>(context, ObjectKind::kMw);
+    end_all<Mr>(context, ObjectKind::kMr);
+    end_all<Cq>(context, ObjectKind::kCq);
+    end_all<Xrcd>(context, ObjectKind::kXrcd);
   }
-  if (has_objects()) {
+  if (objects().has_any_of(context)) {
     ProcessDevice::instance().keep(*this);
   } else {
     delete this;

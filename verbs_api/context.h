@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
-#include <unordered_set>
 
 #include "nic/device.h"
 #include "verbs_api/async_events.h"
@@ -15,25 +14,9 @@
 
 namespace urnic::verbs_api {
 
-class Ah;
-struct CompChannel;
-struct Cq;
-struct Dm;
-struct Counters;
-struct Flow;
-struct Mr;
-struct Mw;
-struct Pd;
-struct Qp;
-struct RwqIndTable;
-struct Srq;
-struct Td;
-struct Wq;
-struct Xrcd;
-
-/// Begins with the block in which programs look for operations. Knows the objects made through it, so that
-/// closing it ends them as the kernel would: from then on their memory is not touched any more, whether or
-/// not the program destroyed them.
+/// Begins with the block in which programs look for operations. Closing it ends the objects made through it
+/// (object_registry.h) as the kernel would: from then on their memory is not touched any more, whether or not
+/// the program destroyed them.
 class Context : public verbs_context {
  public:
   /// Null and errno when descriptors or memory cannot be had.
@@ -69,29 +52,13 @@ class Context : public verbs_context {
   /// EIO; the first time it says why on stderr.
   int dead_error() const;
 
-  /// Guards the sets below, and relations between their members.
+  /// Guards relations between its objects.
   std::mutex& mutex() { return mutex_; }
-  std::unordered_set<Pd*> pds;
-  std::unordered_set<Mr*> mrs;
-  std::unordered_set<CompChannel*> channels;
-  std::unordered_set<Cq*> cqs;
-  std::unordered_set<Qp*> qps;
-  std::unordered_set<Srq*> srqs;
-  std::unordered_set<Xrcd*> xrcds;
-  std::unordered_set<Mw*> mws;
-  std::unordered_set<Ah*> ahs;
-  std::unordered_set<Dm*> dms;
-  std::unordered_set<Td*> tds;
-  std::unordered_set<Flow*> flows;
-  std::unordered_set<Counters*> counters;
-  std::unordered_set<Wq*> wqs;
-  std::unordered_set<RwqIndTable*> tables;
   int next_table_number = 1;
 
  private:
   Context(ibv_device& device, nic::Device& nic, std::shared_ptr<CommandFile> file, int fd);
   ~Context();
-  bool has_objects() const;
 
   nic::Device& nic_;
   std::shared_ptr<CommandFile> file_;

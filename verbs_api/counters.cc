@@ -7,6 +7,7 @@
 
 #include "verbs_api/context.h"
 #include "verbs_api/failure.h"
+#include "verbs_api/object_registry.h"
 #include "verbs_api/operations.h"
 #include "verbs_api/untrusted_enum.h"
 
@@ -20,12 +21,6 @@ std::uint64_t value_of(const nic::FlowCounts& counts, ibv_counter_description wh
 
 }  // namespace
 
-std::shared_ptr<nic::FlowCounts> find_flow_counts(Context& owner, ibv_counters* counters) {
-  const std::lock_guard lock(owner.mutex());
-  const auto known = std::find(owner.counters.begin(), owner.counters.end(), counters);
-  return known != owner.counters.end() ? (*known)->counts : nullptr;
-}
-
 ibv_counters* create_counters(ibv_context* context, ibv_counters_init_attr* wanted) noexcept {
   Context& owner = Context::of(context);
   if (owner.is_dead()) {
@@ -36,8 +31,7 @@ ibv_counters* create_counters(ibv_context* context, ibv_counters_init_attr* want
   }
   return or_out_of_memory([&]() -> ibv_counters* {
     auto created = std::make_unique<Counters>(*context);
-    const std::lock_guard lock(owner.mutex());
-    owner.counters.insert(created.get());
+    objects().add(created.get());
     return created.release();
   });
 }
@@ -45,6 +39,9 @@ ibv_counters* create_counters(ibv_context* context, ibv_counters_init_attr* want
 // What counts there is said when a rule is made (IBV_FLOW_SPEC_ACTION_COUNT); a rule that is there cannot be
 // told any more.
 int attach_counters(ibv_counters* counters, ibv_counter_attach_attr* wanted, ibv_flow* flow) noexcept {
+  if (const int fault = objects().check(counters); fault != 0) {
+    return refuse(fault);
+  }
   Context& owner = Context::of(counters->context);
   if (owner.is_dead()) {
     return refuse(owner.dead_error());
@@ -71,6 +68,9 @@ int attach_counters(ibv_counters* counters, ibv_counter_attach_attr* wanted, ibv
 // What is counted is never old, so there is nothing that could be preferred to be cached.
 int read_counters(ibv_counters* counters, std::uint64_t* values, std::uint32_t count,
                   std::uint32_t flags) noexcept {
+  if (const int fault = objects().check(counters); fault != 0) {
+    return refuse(fault);
+  }
   Context& owner = Context::of(counters->context);
   if (owner.is_dead()) {
     return refuse(owner.dead_error());
@@ -90,6 +90,10 @@ int read_counters(ibv_counters* counters, std::uint64_t* values, std::uint32_t c
 }
 
 int destroy_counters(ibv_counters* counters) noexcept {
+  ObjectClaim claim(counters);
+  if (claim.error() != 0) {
+    return refuse(claim.error());
+  }
   Counters& doomed = Counters::of(counters);
   Context& owner = Context::of(counters->context);
   if (owner.is_dead()) {
@@ -100,7 +104,7 @@ int destroy_counters(ibv_counters* counters) noexcept {
     if (doomed.counts.use_count() > 1) {
       return refuse(EBUSY);  // a rule counts there
     }
-    owner.counters.erase(&doomed);
+    claim.take_out();
   }
   delete &doomed;
   return 0;

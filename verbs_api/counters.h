@@ -10,8 +10,6 @@
 
 namespace urnic::verbs_api {
 
-class Context;
-
 struct Counters : ibv_counters {
   explicit Counters(ibv_context& opened) : ibv_counters{.context = &opened} {}
   Counters(const Counters&) = delete;
@@ -23,8 +21,5 @@ struct Counters : ibv_counters {
   /// What the program wants to read at which index. Under the context's mutex.
   std::map<std::uint32_t, ibv_counter_description> places;
 };
-
-/// Where `counters` count, or null when they are not counters of the context, whatever the pointer is.
-std::shared_ptr<nic::FlowCounts> find_flow_counts(Context& owner, ibv_counters* counters);
 
 }  // namespace urnic::verbs_api

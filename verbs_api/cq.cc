@@ -9,6 +9,7 @@
 #include "verbs_api/comp_channel.h"
 #include "verbs_api/context.h"
 #include "verbs_api/failure.h"
+#include "verbs_api/object_registry.h"
 #include "verbs_api/operations.h"
 #include "verbs_api/pd.h"
 
@@ -48,9 +49,11 @@ Cq* create(Context& owner, std::uint32_t capacity, void* program_context, ibv_co
     return fail(owner.dead_error());
   }
   if (capacity == 0 || capacity > nic::DeviceLimits::kMaxCompletions ||
-      completion_vector >= static_cast<std::uint32_t>(owner.context.num_comp_vectors) ||
-      (channel != nullptr && channel->context != &owner.context)) {
+      completion_vector >= static_cast<std::uint32_t>(owner.context.num_comp_vectors)) {
     return fail(EINVAL);
+  }
+  if (const int fault = channel != nullptr ? objects().check_of(owner.context, channel) : 0; fault != 0) {
+    return fail(fault);
   }
   return or_out_of_memory([&]() -> Cq* {
     auto created = std::make_unique<Cq>(owner.context, channel, program_context);
@@ -63,7 +66,7 @@ Cq* create(Context& owner, std::uint32_t capacity, void* program_context, ibv_co
     created->cqe = static_cast<int>(created->inner->capacity());
 
     const std::lock_guard lock(owner.mutex());
-    owner.cqs.insert(created.get());
+    objects().add(created->abi());
     if (channel != nullptr) {
       ++channel->refcnt;
     }
@@ -71,8 +74,10 @@ Cq* create(Context& owner, std::uint32_t capacity, void* program_context, ibv_co
   });
 }
 
-bool is_parent_domain(ibv_pd* pd, const ibv_context& of) {
-  return pd != nullptr && pd->context == &of && Pd::of(pd).parent != nullptr;
+/// 0, or why it is none of that context.
+int check_parent_domain(const ibv_context& context, ibv_pd* pd) {
+  const int fault = objects().check_of(context, pd);
+  return fault == 0 && Pd::of(pd).parent == nullptr ? EINVAL : fault;
 }
 
 /// Every event that was fetched is acknowledged afterwards.
@@ -99,8 +104,8 @@ ibv_cq_ex* create_cq_ex(ibv_context* context, ibv_cq_init_attr_ex* wanted) noexc
       (wanted->wc_flags & ~kOfferedWcFlags) != 0) {
     return fail(EOPNOTSUPP);
   }
-  if (has_domain && !is_parent_domain(wanted->parent_domain, *context)) {
-    return fail(EINVAL);
+  if (const int fault = has_domain ? check_parent_domain(*context, wanted->parent_domain) : 0; fault != 0) {
+    return fail(fault);
   }
   const nic::CompletionQueueOptions options{
       .has_times = (wanted->wc_flags & kTimeWcFlags) != 0,
@@ -116,6 +121,9 @@ ibv_cq_ex* create_cq_ex(ibv_context* context, ibv_cq_init_attr_ex* wanted) noexc
 }
 
 int modify_cq(ibv_cq* cq, ibv_modify_cq_attr* wanted) noexcept {
+  if (const int fault = objects().check(cq); fault != 0) {
+    return fault;
+  }
   const Context& owner = Context::of(cq->context);
   if (owner.is_dead()) {
     return owner.dead_error();
@@ -140,6 +148,8 @@ using urnic::verbs_api::Context;
 using urnic::verbs_api::Cq;
 using urnic::verbs_api::explain;
 using urnic::verbs_api::fail;
+using urnic::verbs_api::ObjectClaim;
+using urnic::verbs_api::objects;
 using urnic::verbs_api::refuse;
 
 extern "C" {
@@ -155,6 +165,9 @@ ibv_cq* ibv_create_cq(ibv_context* context, int cqe, void* cq_context, ibv_comp_
 }
 
 int ibv_resize_cq(ibv_cq* cq, int cqe) {
+  if (const int fault = objects().check(cq); fault != 0) {
+    return refuse(fault);
+  }
   Cq& resized = Cq::of(cq);
   const Context& owner = Context::of(cq->context);
   if (owner.is_dead()) {
@@ -177,6 +190,10 @@ int ibv_resize_cq(ibv_cq* cq, int cqe) {
 }
 
 int ibv_destroy_cq(ibv_cq* cq) {
+  ObjectClaim claim(cq);
+  if (claim.error() != 0) {
+    return refuse(claim.error());
+  }
   Cq& doomed = Cq::of(cq);
   Context& owner = Context::of(cq->context);
   if (owner.is_dead()) {
@@ -199,7 +216,7 @@ int ibv_destroy_cq(ibv_cq* cq) {
   }
   {
     const std::lock_guard lock(owner.mutex());
-    owner.cqs.erase(&doomed);
+    claim.take_out();
     if (cq->channel != nullptr) {
       --cq->channel->refcnt;
     }

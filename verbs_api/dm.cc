@@ -2,13 +2,13 @@
 
 #include <cerrno>
 #include <cstring>
-#include <mutex>
 #include <span>
 #include <utility>
 
 #include "verbs_api/context.h"
 #include "verbs_api/failure.h"
 #include "verbs_api/mr.h"
+#include "verbs_api/object_registry.h"
 #include "verbs_api/operations.h"
 
 namespace urnic::verbs_api {
@@ -58,23 +58,21 @@ ibv_dm* alloc_dm(ibv_context* context, ibv_alloc_dm_attr* wanted) noexcept {
     auto memory = owner.nic().device_memory().allocate(wanted->length, wanted->log_align_req);
     if (!memory) return fail(explain("alloc_dm", memory.error()));
     auto created = std::make_unique<Dm>(*context, owner.file()->next_dm++, std::move(memory.value()));
-    if (owner.is_forked()) return created.release();  // the parent's threads may have held the lock
-    owner.file()->dms.add(created->handle, created->inner);
-    const std::lock_guard lock(owner.mutex());
-    owner.dms.insert(created.get());
+    // Nothing is imported by a forked child, and the parent's threads may have held the lock.
+    if (!owner.is_forked()) owner.file()->dms.add(created->handle, created->inner);
+    objects().add(created.get());
     return created.release();
   });
 }
 
 int free_dm(ibv_dm* dm) noexcept {
+  ObjectClaim claim(dm);
+  if (claim.error() != 0) return claim.error();
   Context& owner = Context::of(dm->context);
   if (owner.is_closed()) return owner.dead_error();
   if (Dm::of(dm).inner->users.load() != 0) return EBUSY;
-  if (!owner.is_forked()) {
-    owner.file()->dms.remove(dm->handle, *Dm::of(dm).inner);
-    const std::lock_guard lock(owner.mutex());
-    owner.dms.erase(&Dm::of(dm));
-  }
+  claim.take_out();
+  if (!owner.is_forked()) owner.file()->dms.remove(dm->handle, *Dm::of(dm).inner);
   delete &Dm::of(dm);
   return 0;
 }
@@ -84,7 +82,8 @@ ibv_mr* register_dm(ibv_pd* pd, ibv_dm* dm, std::uint64_t offset, std::size_t le
   const auto wanted = parse_registration_flags(flags);
   if (!wanted) return fail(wanted.error());
   if (!wanted.value().is_zero_based || wanted.value().backing != nic::Backing::kMapped) return fail(EINVAL);
-  if (dm == nullptr || dm->context != pd->context) return fail(EINVAL);
+  if (const int fault = objects().check(pd); fault != 0) return fail(fault);
+  if (const int fault = objects().check_of(*pd->context, dm); fault != 0) return fail(fault);
   const auto bytes = find(dm, offset, length);
   if (!bytes) return fail(EINVAL);
   Mr* const mr = register_region(

@@ -8,6 +8,7 @@
 #include "verbs_api/counters.h"
 #include "verbs_api/failure.h"
 #include "verbs_api/flow_attributes.h"
+#include "verbs_api/object_registry.h"
 #include "verbs_api/operations.h"
 #include "verbs_api/qp.h"
 
@@ -32,8 +33,11 @@ void Flow::end() {
 }
 
 ibv_flow* create_flow(ibv_qp* qp, ibv_flow_attr* wanted) noexcept {
-  if (qp == nullptr || wanted == nullptr) {
+  if (wanted == nullptr) {
     return fail(EINVAL);
+  }
+  if (const int fault = objects().check(qp); fault != 0) {
+    return fail(fault);
   }
   Context& owner = Context::of(qp->context);
   if (owner.is_dead()) {
@@ -44,11 +48,13 @@ ibv_flow* create_flow(ibv_qp* qp, ibv_flow_attr* wanted) noexcept {
     return fail(explain("create_flow", wish.error()));
   }
   if (wish.value().counters != nullptr) {
-    wish.value().rule.counts = find_flow_counts(owner, wish.value().counters);
-    if (wish.value().rule.counts == nullptr) {
+    ibv_counters* const counters = wish.value().counters;
+    const std::lock_guard lock(owner.mutex());  // they are not destroyed meanwhile
+    if (objects().check_of(owner.context, counters) != 0) {
       return fail(
           explain("create_flow", {.code = EINVAL, .message = "these counters are not of this context"}));
     }
+    wish.value().rule.counts = Counters::of(counters).counts;
   }
   return or_out_of_memory([&]() -> ibv_flow* {
     auto created = std::make_unique<Flow>(*qp->context);
@@ -58,29 +64,26 @@ ibv_flow* create_flow(ibv_qp* qp, ibv_flow_attr* wanted) noexcept {
     }
     created->id = made.value();
     created->handle = transport::to_integer(made.value());
-    const std::lock_guard lock(owner.mutex());
-    owner.flows.insert(created.get());
+    objects().add(created.get());
     return created.release();
   });
 }
 
 int destroy_flow(ibv_flow* flow) noexcept {
-  if (flow == nullptr) {
-    return refuse(EINVAL);
+  ObjectClaim claim(flow);
+  if (claim.error() != 0) {
+    return refuse(claim.error());
   }
   Flow& doomed = Flow::of(flow);
   Context& owner = Context::of(flow->context);
   if (owner.is_dead()) {
     return refuse(owner.dead_error());
   }
-  {
-    const std::lock_guard lock(owner.mutex());
-    if (const auto destroyed = owner.nic().destroy_flow(doomed.id); !destroyed) {
-      return refuse(explain("destroy_flow", destroyed.error()));
-    }
-    owner.flows.erase(&doomed);
-    doomed.id = {};
+  if (const auto destroyed = owner.nic().destroy_flow(doomed.id); !destroyed) {
+    return refuse(explain("destroy_flow", destroyed.error()));
   }
+  claim.take_out();
+  doomed.id = {};
   delete &doomed;
   return 0;
 }

@@ -2,13 +2,13 @@
 // already, in this process. Processes have a device each, and cannot share.
 #include <cerrno>
 #include <memory>
-#include <mutex>
 #include <utility>
 
 #include "verbs_api/context.h"
 #include "verbs_api/dm.h"
 #include "verbs_api/failure.h"
 #include "verbs_api/mr.h"
+#include "verbs_api/object_registry.h"
 #include "verbs_api/pd.h"
 #include "verbs_api/process_device.h"
 
@@ -18,15 +18,11 @@ namespace {
 /// Frees a handle, and leaves the object to the others. What a closed or forked context still has is not
 /// touched.
 template <typename Handle>
-void forget(std::unordered_set<Handle*> Context::*handles, ibv_context* context, Handle& handle) {
-  Context& owner = Context::of(context);
-  if (owner.is_dead()) {
+void forget(ObjectClaim& claim, Handle& handle) {
+  if (Context::of(handle.context).is_dead()) {
     return;
   }
-  {
-    const std::lock_guard lock(owner.mutex());
-    (owner.*handles).erase(&handle);
-  }
+  claim.take_out();
   delete &handle;
 }
 
@@ -62,13 +58,15 @@ ibv_pd* import_pd(ibv_context& context, std::uint32_t handle) {
       return fail(EINVAL);
     }
     auto imported = std::make_unique<Pd>(context, std::move(domain));
-    const std::lock_guard lock(owner.mutex());
-    owner.pds.insert(imported.get());
+    objects().add(imported.get());
     return imported.release();
   });
 }
 
 ibv_mr* import_mr(ibv_pd& pd, std::uint32_t handle) {
+  if (const int fault = objects().check(&pd); fault != 0) {
+    return fail(fault);
+  }
   Context& owner = Context::of(pd.context);
   if (owner.is_dead()) {
     return fail(owner.dead_error());
@@ -79,8 +77,7 @@ ibv_mr* import_mr(ibv_pd& pd, std::uint32_t handle) {
       return fail(EINVAL);
     }
     auto imported = std::make_unique<Mr>(pd, std::move(registration));
-    const std::lock_guard lock(owner.mutex());
-    owner.mrs.insert(imported.get());
+    objects().add(imported.get());
     return imported.release();
   });
 }
@@ -96,8 +93,7 @@ ibv_dm* import_dm(ibv_context& context, std::uint32_t handle) {
       return fail(EINVAL);
     }
     auto imported = std::make_unique<Dm>(context, handle, std::move(memory));
-    const std::lock_guard lock(owner.mutex());
-    owner.dms.insert(imported.get());
+    objects().add(imported.get());
     return imported.release();
   });
 }
@@ -109,6 +105,7 @@ using urnic::verbs_api::Context;
 using urnic::verbs_api::Dm;
 using urnic::verbs_api::fail;
 using urnic::verbs_api::Mr;
+using urnic::verbs_api::ObjectClaim;
 using urnic::verbs_api::Pd;
 
 extern "C" {
@@ -126,24 +123,32 @@ ibv_dm* ibv_import_dm(ibv_context* context, uint32_t dm_handle) {
   return context != nullptr ? urnic::verbs_api::import_dm(*context, dm_handle) : fail(EINVAL);
 }
 void ibv_unimport_pd(ibv_pd* pd) {
+  ObjectClaim claim(pd);
+  if (claim.error() != 0) {
+    return;
+  }
   // What is in the domain needs it as long as it is there.
-  const bool is_needed =
-      pd != nullptr && Pd::of(pd).inner.use_count() == 1 && Pd::of(pd).inner->users.load() != 0;
-  if (pd != nullptr && !is_needed) {
-    urnic::verbs_api::forget(&Context::pds, pd->context, Pd::of(pd));
+  const auto& inner = Pd::of(pd).inner;
+  if (inner.use_count() > 1 || inner->users.load() == 0) {
+    urnic::verbs_api::forget(claim, Pd::of(pd));
   }
 }
 void ibv_unimport_mr(ibv_mr* mr) {
+  ObjectClaim claim(mr);
+  if (claim.error() != 0) {
+    return;
+  }
   // Of what nobody else has, the context takes care when it closes.
-  const bool is_last = mr != nullptr && Mr::of(mr).registration.use_count() == 1;
-  if (mr != nullptr && !(is_last && Mr::of(mr).registration->is_registered)) {
+  const auto& registration = Mr::of(mr).registration;
+  if (registration.use_count() > 1 || !registration->is_registered) {
     Mr::of(mr).is_imported = true;
-    urnic::verbs_api::forget(&Context::mrs, mr->context, Mr::of(mr));
+    urnic::verbs_api::forget(claim, Mr::of(mr));
   }
 }
 void ibv_unimport_dm(ibv_dm* dm) {
-  if (dm != nullptr) {
-    urnic::verbs_api::forget(&Context::dms, dm->context, Dm::of(dm));
+  ObjectClaim claim(dm);
+  if (claim.error() == 0) {
+    urnic::verbs_api::forget(claim, Dm::of(dm));
   }
 }
 

@@ -9,6 +9,7 @@
 #include "verbs_api/access_flags.h"
 #include "verbs_api/context.h"
 #include "verbs_api/failure.h"
+#include "verbs_api/object_registry.h"
 #include "verbs_api/operations.h"
 #include "verbs_api/pd.h"
 
@@ -62,6 +63,9 @@ Result<RegistrationFlags, int> parse_registration_flags(unsigned int flags) {
 }
 
 Mr* register_region(ibv_pd& pd, const char* verb, const MemoryRegion& wanted) {
+  if (const int fault = objects().check(&pd); fault != 0) {
+    return fail(fault);
+  }
   Context& owner = Context::of(pd.context);
   if (owner.is_dead()) {
     return fail(owner.dead_error());
@@ -82,8 +86,7 @@ Mr* register_region(ibv_pd& pd, const char* verb, const MemoryRegion& wanted) {
     created->rkey = region.value().key;
 
     owner.file()->mrs.add(created->handle, created->registration);
-    const std::lock_guard lock(owner.mutex());
-    owner.mrs.insert(created.get());
+    objects().add(created.get());
     return created.release();
   });
 }
@@ -156,6 +159,7 @@ ibv_mr* alloc_null_mr(ibv_pd* pd) noexcept {
 using urnic::verbs_api::Context;
 using urnic::verbs_api::explain;
 using urnic::verbs_api::Mr;
+using urnic::verbs_api::ObjectClaim;
 using urnic::verbs_api::refuse;
 using urnic::verbs_api::register_dma_buf;
 using urnic::verbs_api::register_memory;
@@ -181,6 +185,10 @@ ibv_mr* ibv_reg_dmabuf_mr(ibv_pd* pd, uint64_t offset, size_t length, uint64_t i
 }
 
 int ibv_dereg_mr(ibv_mr* mr) {
+  ObjectClaim claim(mr);
+  if (claim.error() != 0) {
+    return refuse(claim.error());
+  }
   Context& owner = Context::of(mr->context);
   if (owner.is_dead()) {
     return refuse(owner.dead_error());
@@ -194,14 +202,11 @@ int ibv_dereg_mr(ibv_mr* mr) {
     registration.is_registered = true;
     return refuse(explain("dereg_mr", removed.error()));
   }
-  {
-    const std::lock_guard lock(owner.mutex());
-    owner.mrs.erase(&Mr::of(mr));
-  }
   owner.file()->mrs.remove(mr->handle, registration);
   if (registration.device_memory != nullptr) {
     registration.device_memory->users.fetch_sub(1);
   }
+  claim.take_out();
   delete &Mr::of(mr);
   return 0;
 }

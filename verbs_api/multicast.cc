@@ -5,10 +5,12 @@
 #include "verbs_api/address.h"
 #include "verbs_api/context.h"
 #include "verbs_api/failure.h"
+#include "verbs_api/object_registry.h"
 #include "verbs_api/qp.h"
 
 using urnic::verbs_api::Context;
 using urnic::verbs_api::explain;
+using urnic::verbs_api::objects;
 using urnic::verbs_api::Qp;
 using urnic::verbs_api::refuse;
 
@@ -16,6 +18,9 @@ extern "C" {
 
 // The LID is of InfiniBand links.
 int ibv_attach_mcast(ibv_qp* qp, const ibv_gid* gid, uint16_t) {
+  if (const int fault = objects().check(qp); fault != 0) {
+    return refuse(fault);
+  }
   Context& owner = Context::of(qp->context);
   if (owner.is_dead()) {
     return refuse(owner.dead_error());
@@ -29,6 +34,9 @@ int ibv_attach_mcast(ibv_qp* qp, const ibv_gid* gid, uint16_t) {
 }
 
 int ibv_detach_mcast(ibv_qp* qp, const ibv_gid* gid, uint16_t) {
+  if (const int fault = objects().check(qp); fault != 0) {
+    return refuse(fault);
+  }
   Context& owner = Context::of(qp->context);
   if (owner.is_dead()) {
     return refuse(owner.dead_error());

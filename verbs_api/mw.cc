@@ -3,11 +3,11 @@
 #include <atomic>
 #include <cerrno>
 #include <memory>
-#include <mutex>
 
 #include "verbs_api/access_flags.h"
 #include "verbs_api/context.h"
 #include "verbs_api/failure.h"
+#include "verbs_api/object_registry.h"
 #include "verbs_api/operations.h"
 #include "verbs_api/pd.h"
 #include "verbs_api/post.h"
@@ -73,6 +73,9 @@ void show_key(ibv_mw& mw, transport::Rkey rkey) {
 }
 
 ibv_mw* alloc_mw(ibv_pd* pd, ibv_mw_type type) noexcept {
+  if (const int fault = objects().check(pd); fault != 0) {
+    return fail(fault);
+  }
   Context& owner = Context::of(pd->context);
   if (owner.is_dead()) {
     return fail(owner.dead_error());
@@ -92,13 +95,16 @@ ibv_mw* alloc_mw(ibv_pd* pd, ibv_mw_type type) noexcept {
     created->key = key.value();
     created->rkey = key.value();
     created->handle = key.value();
-    const std::lock_guard lock(owner.mutex());
-    owner.mws.insert(created.get());
+    objects().add(created.get());
     return created.release();
   });
 }
 
 int dealloc_mw(ibv_mw* mw) noexcept {
+  ObjectClaim claim(mw);
+  if (claim.error() != 0) {
+    return refuse(claim.error());
+  }
   Mw& doomed = Mw::of(mw);
   Context& owner = Context::of(mw->context);
   if (owner.is_dead()) {
@@ -109,10 +115,7 @@ int dealloc_mw(ibv_mw* mw) noexcept {
     return refuse(explain("dealloc_mw", removed.error()));
   }
   doomed.key = 0;
-  {
-    const std::lock_guard lock(owner.mutex());
-    owner.mws.erase(&doomed);
-  }
+  claim.take_out();
   delete &doomed;
   return 0;
 }

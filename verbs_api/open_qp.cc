@@ -1,10 +1,10 @@
 // XRC targets that are opened again, by number.
 #include <cerrno>
 #include <memory>
-#include <mutex>
 
 #include "verbs_api/context.h"
 #include "verbs_api/failure.h"
+#include "verbs_api/object_registry.h"
 #include "verbs_api/operations.h"
 #include "verbs_api/process_device.h"
 #include "verbs_api/qp.h"
@@ -22,8 +22,11 @@ int find_fault(const ibv_context& context, const ibv_qp_open_attr& wanted) {
     return EOPNOTSUPP;
   }
   const bool is_complete = (wanted.comp_mask & kRequired) == kRequired;
-  if (!is_complete || wanted.xrcd == nullptr || wanted.xrcd->context != &context) {
+  if (!is_complete) {
     return EINVAL;
+  }
+  if (const int fault = objects().check_of(context, wanted.xrcd); fault != 0) {
+    return fault;
   }
   return number_in(wanted.qp_type) == IBV_QPT_XRC_RECV ? 0 : EINVAL;
 }
@@ -58,8 +61,7 @@ ibv_qp* open_qp(ibv_context* context, ibv_qp_open_attr* wanted) noexcept {
     }
     opened->attach(std::move(handles));
     opened->qp_base.state = IBV_QPS_UNKNOWN;  // as rdma-core has it: others may change it
-    const std::lock_guard lock(owner.mutex());
-    owner.qps.insert(opened.get());
+    objects().add(&opened->qp_base);
     return &opened.release()->qp_base;
   });
 }

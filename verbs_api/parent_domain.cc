@@ -7,6 +7,7 @@
 
 #include "verbs_api/context.h"
 #include "verbs_api/failure.h"
+#include "verbs_api/object_registry.h"
 #include "verbs_api/operations.h"
 #include "verbs_api/pd.h"
 
@@ -60,13 +61,16 @@ ibv_td* alloc_td(ibv_context* context, ibv_td_init_attr* wanted) noexcept {
   }
   return or_out_of_memory([&]() -> ibv_td* {
     auto created = std::make_unique<Td>(*context);
-    const std::lock_guard lock(owner.mutex());
-    owner.tds.insert(created.get());
+    objects().add(created.get());
     return created.release();
   });
 }
 
 int dealloc_td(ibv_td* td) noexcept {
+  ObjectClaim claim(td);
+  if (claim.error() != 0) {
+    return refuse(claim.error());
+  }
   Context& owner = Context::of(td->context);
   if (owner.is_dead()) {
     return refuse(owner.dead_error());
@@ -76,7 +80,7 @@ int dealloc_td(ibv_td* td) noexcept {
     if (Td::of(td).users != 0) {
       return refuse(EBUSY);
     }
-    owner.tds.erase(&Td::of(td));
+    claim.take_out();
   }
   delete &Td::of(td);
   return 0;
@@ -90,9 +94,14 @@ ibv_pd* alloc_parent_domain(ibv_context* context, ibv_parent_domain_init_attr* w
   if (owner.is_dead()) {
     return fail(owner.dead_error());
   }
-  if (wanted == nullptr || wanted->pd == nullptr || wanted->pd->context != context ||
-      (wanted->td != nullptr && wanted->td->context != context)) {
+  if (wanted == nullptr) {
     return fail(EINVAL);
+  }
+  if (const int fault = objects().check_of(*context, wanted->pd); fault != 0) {
+    return fail(fault);
+  }
+  if (const int fault = wanted->td != nullptr ? objects().check_of(*context, wanted->td) : 0; fault != 0) {
+    return fail(fault);
   }
   if ((wanted->comp_mask & ~kKnown) != 0) {
     return fail(EOPNOTSUPP);
@@ -113,7 +122,7 @@ ibv_pd* alloc_parent_domain(ibv_context* context, ibv_parent_domain_init_attr* w
       created->inner->memory = created->memory.get();
     }
     const std::lock_guard lock(owner.mutex());
-    owner.pds.insert(created.get());
+    objects().add(created.get());
     ++parent->users;
     if (created->td != nullptr) {
       ++created->td->users;

@@ -6,6 +6,7 @@
 
 #include "verbs_api/context.h"
 #include "verbs_api/failure.h"
+#include "verbs_api/object_registry.h"
 
 namespace urnic::verbs_api {
 
@@ -17,6 +18,8 @@ Pd::Pd(ibv_context& opened, std::shared_ptr<nic::ProtectionDomain> made)
 using urnic::verbs_api::Context;
 using urnic::verbs_api::explain;
 using urnic::verbs_api::fail;
+using urnic::verbs_api::ObjectClaim;
+using urnic::verbs_api::objects;
 using urnic::verbs_api::or_out_of_memory;
 using urnic::verbs_api::Pd;
 using urnic::verbs_api::refuse;
@@ -35,13 +38,16 @@ ibv_pd* ibv_alloc_pd(ibv_context* context) {
     }
     auto created = std::make_unique<Pd>(*context, std::move(inner).value());
     owner.file()->pds.add(created->handle, created->inner);
-    const std::lock_guard lock(owner.mutex());
-    owner.pds.insert(created.get());
+    objects().add(created.get());
     return created.release();
   });
 }
 
 int ibv_dealloc_pd(ibv_pd* pd) {
+  ObjectClaim claim(pd);
+  if (claim.error() != 0) {
+    return refuse(claim.error());
+  }
   Context& owner = Context::of(pd->context);
   if (owner.is_dead()) {
     return refuse(owner.dead_error());
@@ -51,7 +57,7 @@ int ibv_dealloc_pd(ibv_pd* pd) {
     if (Pd::of(pd).inner->users.load() != 0) {
       return refuse(EBUSY);
     }
-    owner.pds.erase(&Pd::of(pd));
+    claim.take_out();
     if (Pd::of(pd).parent != nullptr) {
       --Pd::of(pd).parent->users;
     } else {

@@ -23,11 +23,24 @@ ProcessDevice& ProcessDevice::instance() {
 }
 
 ProcessDevice::ProcessDevice() {
-  pthread_atfork([] { instance().mutex_.lock(); }, [] { instance().mutex_.unlock(); },
-                 [] {
-                   instance().abandon_in_child();
-                   instance().mutex_.unlock();
-                 });
+  pthread_atfork(
+      [] {
+        instance().mutex_.lock();
+        instance().objects_.mutex().lock();
+      },
+      [] {
+        instance().objects_.mutex().unlock();
+        instance().mutex_.unlock();
+      },
+      [] {
+        instance().objects_.mutex().unlock();
+        instance().abandon_in_child();
+        instance().mutex_.unlock();
+      });
+}
+
+ObjectRegistry& objects() {
+  return ProcessDevice::instance().objects();
 }
 
 Result<nic::Device*, Error> ProcessDevice::get() {

@@ -14,6 +14,7 @@
 #include "verbs_api/command_file.h"
 #include "verbs_api/environment.h"
 #include "verbs_api/libibverbs.h"
+#include "verbs_api/object_registry.h"
 #include "verbs_api/xrc_domains.h"
 #include "verbs_api/xrc_targets.h"
 
@@ -36,6 +37,9 @@ class ProcessDevice {
   /// The device; the first call reads the environment and makes it. Starts nothing. The error is for the
   /// person.
   Result<nic::Device*, Error> get();
+
+  /// What the program has, of whatever context.
+  ObjectRegistry& objects() { return objects_; }
 
   /// The XRC domains of the device, which must have been made.
   XrcDomains& xrc_domains();
@@ -84,6 +88,7 @@ class ProcessDevice {
   std::unique_ptr<Made> made_;
   std::unordered_set<Context*> contexts_;
   std::unordered_set<Context*> kept_;
+  ObjectRegistry objects_;
   bool lost_by_fork_ = false;
 };
 

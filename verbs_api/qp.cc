@@ -3,13 +3,13 @@
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
-#include <mutex>
 #include <optional>
 #include <utility>
 
 #include "verbs_api/context.h"
 #include "verbs_api/cq.h"
 #include "verbs_api/failure.h"
+#include "verbs_api/object_registry.h"
 #include "verbs_api/operations.h"
 #include "verbs_api/pd.h"
 #include "verbs_api/process_device.h"
@@ -104,11 +104,19 @@ void normalize(nic::QpType type, ibv_qp_init_attr_ex& wanted) {
   }
 }
 
-/// Objects of two contexts do not mix: closing one of them would take away what the other one uses.
-bool is_all_of(const ibv_context& context, const ibv_qp_init_attr_ex& wanted) {
-  const auto is_of = [&context](const auto* used) { return used == nullptr || used->context == &context; };
-  return is_of(wanted.pd) && is_of(wanted.send_cq) && is_of(wanted.recv_cq) && is_of(wanted.srq) &&
-         is_of(wanted.xrcd) && is_of(wanted.rwq_ind_tbl);
+/// 0, or why what it is to be made with cannot be used in that context. Nulls can.
+int check_used(const ibv_context& context, const ibv_qp_init_attr_ex& wanted) {
+  int fault = 0;
+  const auto check = [&](const auto* used) {
+    if (fault == 0 && used != nullptr) fault = objects().check_of(context, used);
+  };
+  check(wanted.pd);
+  check(wanted.send_cq);
+  check(wanted.recv_cq);
+  check(wanted.srq);
+  check(wanted.xrcd);
+  check(wanted.rwq_ind_tbl);
+  return fault;
 }
 
 nic::QpCreateAttributes to_create_attributes(nic::QpType type, const ibv_qp_init_attr_ex& wanted) {
@@ -142,8 +150,8 @@ ibv_qp* create(ibv_context& context, ibv_qp_init_attr_ex& wanted,
     return fail(EOPNOTSUPP);
   }
   normalize(type.value(), wanted);
-  if (!is_all_of(context, wanted)) {
-    return fail(EINVAL);
+  if (const int fault = check_used(context, wanted); fault != 0) {
+    return fail(fault);
   }
   // The port opens here, at the first object that needs packets, and a person wants to know why it does not.
   if (const auto started = owner.nic().start(); !started) {
@@ -175,8 +183,7 @@ ibv_qp* create(ibv_context& context, ibv_qp_init_attr_ex& wanted,
       created->builder = std::make_unique<WorkRequestBuilder>(*created->inner, operations);
       fill_builders(*created);
     }
-    const std::lock_guard lock(owner.mutex());
-    owner.qps.insert(created.get());
+    objects().add(&created->qp_base);
     return &created.release()->qp_base;
   });
 }
@@ -234,6 +241,8 @@ ibv_qp* create_qp_ex(ibv_context* context, ibv_qp_init_attr_ex* wanted) noexcept
 namespace nic = urnic::nic;
 using urnic::verbs_api::Context;
 using urnic::verbs_api::explain;
+using urnic::verbs_api::ObjectClaim;
+using urnic::verbs_api::objects;
 using urnic::verbs_api::Qp;
 using urnic::verbs_api::refuse;
 using urnic::verbs_api::show_state;
@@ -241,6 +250,9 @@ using urnic::verbs_api::show_state;
 extern "C" {
 
 ibv_qp* ibv_create_qp(ibv_pd* pd, ibv_qp_init_attr* qp_init_attr) {
+  if (const int fault = objects().check(pd); fault != 0) {
+    return urnic::verbs_api::fail(fault);
+  }
   // The plain struct is the beginning of the extended one.
   ibv_qp_init_attr_ex wanted{};
   wanted.qp_context = qp_init_attr->qp_context;
@@ -264,6 +276,9 @@ ibv_qp_ex* ibv_qp_to_qp_ex(ibv_qp* qp) {
 }
 
 int ibv_modify_qp(ibv_qp* qp, ibv_qp_attr* attr, int attr_mask) {
+  if (const int fault = objects().check(qp); fault != 0) {
+    return refuse(fault);
+  }
   const Context& owner = Context::of(qp->context);
   if (owner.is_dead()) {
     return refuse(owner.dead_error());
@@ -285,6 +300,9 @@ int ibv_modify_qp(ibv_qp* qp, ibv_qp_attr* attr, int attr_mask) {
 }
 
 int ibv_query_qp(ibv_qp* qp, ibv_qp_attr* attr, int, ibv_qp_init_attr* init_attr) {
+  if (const int fault = objects().check(qp); fault != 0) {
+    return refuse(fault);
+  }
   const Context& owner = Context::of(qp->context);
   if (owner.is_dead()) {
     return refuse(owner.dead_error());
@@ -313,6 +331,10 @@ int ibv_query_qp_data_in_order(ibv_qp*, ibv_wr_opcode, uint32_t) {
 }
 
 int ibv_destroy_qp(ibv_qp* qp) {
+  ObjectClaim claim(qp);
+  if (claim.error() != 0) {
+    return refuse(claim.error());
+  }
   Qp& doomed = Qp::of(qp);
   Context& owner = Context::of(qp->context);
   if (owner.is_dead()) {
@@ -321,13 +343,10 @@ int ibv_destroy_qp(ibv_qp* qp) {
   if (const auto destroyable = owner.nic().check_destroyable(*doomed.inner); !destroyable) {
     return refuse(explain("destroy_qp", destroyable.error()));
   }
-  {
-    const std::lock_guard lock(owner.mutex());
-    owner.qps.erase(&doomed);
-  }
   doomed.end();
   owner.async_events().forget(*qp);
   urnic::verbs_api::wait_for_acknowledgements(doomed);
+  claim.take_out();
   delete &doomed;
   return 0;
 }
@@ -335,6 +354,9 @@ int ibv_destroy_qp(ibv_qp* qp) {
 // Offering nothing keeps a ConnectX on standard go-back-N (fact 48): there are no options, which may be
 // chosen.
 int ibv_set_ece(ibv_qp* qp, ibv_ece* ece) {
+  if (const int fault = objects().check(qp); fault != 0) {
+    return refuse(fault);
+  }
   const Context& owner = Context::of(qp->context);
   if (owner.is_dead()) {
     return refuse(owner.dead_error());
@@ -348,6 +370,9 @@ int ibv_set_ece(ibv_qp* qp, ibv_ece* ece) {
   return 0;
 }
 int ibv_query_ece(ibv_qp* qp, ibv_ece* ece) {
+  if (const int fault = objects().check(qp); fault != 0) {
+    return refuse(fault);
+  }
   const Context& owner = Context::of(qp->context);
   if (owner.is_dead()) {
     return refuse(owner.dead_error());

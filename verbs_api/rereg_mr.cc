@@ -5,6 +5,7 @@
 #include "verbs_api/context.h"
 #include "verbs_api/failure.h"
 #include "verbs_api/mr.h"
+#include "verbs_api/object_registry.h"
 #include "verbs_api/pd.h"
 
 namespace urnic::verbs_api {
@@ -84,6 +85,7 @@ extern "C" {
 int ibv_rereg_mr(ibv_mr* mr, int flags, ibv_pd* pd, void* addr, size_t length, int access) {
   using namespace urnic::verbs_api;
   if (mr == nullptr) return refuse_input(EINVAL);
+  if (const int fault = objects().check(mr); fault != 0) return refuse_command(fault);
   Context& owner = Context::of(mr->context);
   if (owner.is_dead()) return refuse_command(owner.dead_error());
   Mr& ours = Mr::of(mr);
@@ -93,8 +95,10 @@ int ibv_rereg_mr(ibv_mr* mr, int flags, ibv_pd* pd, void* addr, size_t length, i
                   .length = length,
                   .flags = static_cast<unsigned int>(access)};
   if (const int code = check_input(ours, wish); code != 0) return refuse_input(code);
-  const bool is_foreign = (wish.changes & kDomain) != 0 && pd->context != mr->context;
-  if (wish.changes == 0 || is_foreign) return refuse_command(EINVAL);
+  if (wish.changes == 0) return refuse_command(EINVAL);
+  if ((wish.changes & kDomain) != 0) {
+    if (const int fault = objects().check_of(*mr->context, pd); fault != 0) return refuse_command(fault);
+  }
   Registration& registration = *ours.registration;
   bool is_zero_based = registration.is_zero_based;
   const auto region = changed(ours, wish, is_zero_based);

@@ -8,6 +8,7 @@
 
 #include "verbs_api/context.h"
 #include "verbs_api/failure.h"
+#include "verbs_api/object_registry.h"
 #include "verbs_api/operations.h"
 #include "verbs_api/wq.h"
 
@@ -33,14 +34,14 @@ void RwqIndTable::end() {
 
 namespace {
 
-/// Those of the device behind `listed`, or nothing when one of them is none of `context`.
+/// Those of the device behind `listed`, or why one of them cannot be used in `context`.
 Result<std::vector<nic::QueuePair*>, int> to_queues(const ibv_context& context, ibv_wq* const* listed,
                                                     std::size_t count) {
   std::vector<nic::QueuePair*> queues;
   queues.reserve(count);
   for (std::size_t i = 0; i < count; ++i) {
-    if (listed[i] == nullptr || listed[i]->context != &context) {
-      return EINVAL;
+    if (const int fault = objects().check_of(context, listed[i]); fault != 0) {
+      return fault;
     }
     queues.push_back(Wq::of(listed[i]).inner.get());
   }
@@ -72,12 +73,16 @@ ibv_rwq_ind_table* create_rwq_ind_table(ibv_context* context, ibv_rwq_ind_table_
     }
     auto created = std::make_unique<RwqIndTable>(*context, std::move(inner).value());
     created->ind_tbl_num = created->ind_tbl_handle = owner.next_table_number++;
-    owner.tables.insert(created.get());
+    objects().add(created.get());
     return created.release();
   });
 }
 
 int destroy_rwq_ind_table(ibv_rwq_ind_table* table) noexcept {
+  ObjectClaim claim(table);
+  if (claim.error() != 0) {
+    return refuse(claim.error());
+  }
   RwqIndTable& doomed = RwqIndTable::of(table);
   Context& owner = Context::of(table->context);
   if (owner.is_dead()) {
@@ -88,7 +93,7 @@ int destroy_rwq_ind_table(ibv_rwq_ind_table* table) noexcept {
     if (const auto destroyed = owner.nic().destroy_indirection_table(doomed.inner); !destroyed) {
       return refuse(explain("destroy_rwq_ind_table", destroyed.error()));
     }
-    owner.tables.erase(&doomed);
+    claim.take_out();
   }
   delete &doomed;
   return 0;

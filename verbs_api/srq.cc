@@ -1,12 +1,12 @@
 #include "verbs_api/srq.h"
 
 #include <cerrno>
-#include <mutex>
 #include <utility>
 
 #include "verbs_api/context.h"
 #include "verbs_api/cq.h"
 #include "verbs_api/failure.h"
+#include "verbs_api/object_registry.h"
 #include "verbs_api/operations.h"
 #include "verbs_api/pd.h"
 #include "verbs_api/untrusted_enum.h"
@@ -62,8 +62,7 @@ ibv_srq* create(ibv_pd& pd, void* program_context, ibv_srq_attr& limits, ibv_xrc
     created->handle = created->inner->number();
     limits.max_wr = created->inner->attributes().max_wr;
     limits.max_sge = created->inner->attributes().max_sge;
-    const std::lock_guard lock(owner.mutex());
-    owner.srqs.insert(created.get());
+    objects().add(created.get());
     return created.release();
   });
 }
@@ -88,21 +87,31 @@ ibv_srq* create_srq_ex(ibv_context* context, ibv_srq_init_attr_ex* wanted) noexc
   if ((mask & ~kKnown) != 0 || type == IBV_SRQT_TM) {
     return fail(EOPNOTSUPP);
   }
-  if ((mask & IBV_SRQ_INIT_ATTR_PD) == 0 || wanted->pd == nullptr || wanted->pd->context != context) {
+  if ((mask & IBV_SRQ_INIT_ATTR_PD) == 0) {
     return fail(EINVAL);
+  }
+  if (const int fault = objects().check_of(*context, wanted->pd); fault != 0) {
+    return fail(fault);
   }
   if (type == IBV_SRQT_BASIC && (mask & kForXrc) == 0) {
     return create(*wanted->pd, wanted->srq_context, wanted->attr);
   }
-  // Objects of two contexts do not mix.
-  if (type != IBV_SRQT_XRC || (mask & kForXrc) != kForXrc || wanted->xrcd == nullptr ||
-      wanted->cq == nullptr || wanted->xrcd->context != context || wanted->cq->context != context) {
+  if (type != IBV_SRQT_XRC || (mask & kForXrc) != kForXrc) {
     return fail(EINVAL);
+  }
+  if (const int fault = objects().check_of(*context, wanted->xrcd); fault != 0) {
+    return fail(fault);
+  }
+  if (const int fault = objects().check_of(*context, wanted->cq); fault != 0) {
+    return fail(fault);
   }
   return create(*wanted->pd, wanted->srq_context, wanted->attr, wanted->xrcd, wanted->cq);
 }
 
 int get_srq_number(ibv_srq* srq, std::uint32_t* number) noexcept {
+  if (const int fault = objects().check(srq); fault != 0) {
+    return fault;
+  }
   const Context& owner = Context::of(srq->context);
   if (owner.is_dead()) {
     return owner.dead_error();
@@ -115,16 +124,24 @@ int get_srq_number(ibv_srq* srq, std::uint32_t* number) noexcept {
 
 using urnic::verbs_api::Context;
 using urnic::verbs_api::explain;
+using urnic::verbs_api::ObjectClaim;
+using urnic::verbs_api::objects;
 using urnic::verbs_api::refuse;
 using urnic::verbs_api::Srq;
 
 extern "C" {
 
 ibv_srq* ibv_create_srq(ibv_pd* pd, ibv_srq_init_attr* srq_init_attr) {
+  if (const int fault = objects().check(pd); fault != 0) {
+    return urnic::verbs_api::fail(fault);
+  }
   return urnic::verbs_api::create(*pd, srq_init_attr->srq_context, srq_init_attr->attr);
 }
 
 int ibv_modify_srq(ibv_srq* srq, ibv_srq_attr* srq_attr, int srq_attr_mask) {
+  if (const int fault = objects().check(srq); fault != 0) {
+    return refuse(fault);
+  }
   const Context& owner = Context::of(srq->context);
   if (owner.is_dead()) {
     return refuse(owner.dead_error());
@@ -144,6 +161,9 @@ int ibv_modify_srq(ibv_srq* srq, ibv_srq_attr* srq_attr, int srq_attr_mask) {
 }
 
 int ibv_query_srq(ibv_srq* srq, ibv_srq_attr* srq_attr) {
+  if (const int fault = objects().check(srq); fault != 0) {
+    return refuse(fault);
+  }
   const Context& owner = Context::of(srq->context);
   if (owner.is_dead()) {
     return refuse(owner.dead_error());
@@ -155,6 +175,10 @@ int ibv_query_srq(ibv_srq* srq, ibv_srq_attr* srq_attr) {
 }
 
 int ibv_destroy_srq(ibv_srq* srq) {
+  ObjectClaim claim(srq);
+  if (claim.error() != 0) {
+    return refuse(claim.error());
+  }
   Srq& doomed = Srq::of(srq);
   Context& owner = Context::of(srq->context);
   if (owner.is_dead()) {
@@ -164,12 +188,9 @@ int ibv_destroy_srq(ibv_srq* srq) {
   if (!destroyed) {
     return refuse(explain("destroy_srq", destroyed.error()));
   }
-  {
-    const std::lock_guard lock(owner.mutex());
-    owner.srqs.erase(&doomed);
-  }
   owner.async_events().forget(*srq);
   urnic::verbs_api::wait_for_acknowledgements(doomed);
+  claim.take_out();
   delete &doomed;
   return 0;
 }

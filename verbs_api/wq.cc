@@ -9,6 +9,7 @@
 #include "verbs_api/context.h"
 #include "verbs_api/cq.h"
 #include "verbs_api/failure.h"
+#include "verbs_api/object_registry.h"
 #include "verbs_api/operations.h"
 #include "verbs_api/pd.h"
 #include "verbs_api/untrusted_enum.h"
@@ -76,10 +77,11 @@ int find_fault(const ibv_context& context, const ibv_wq_init_attr& wanted) {
   if ((wanted.comp_mask & ~kKnown) != 0 || number_in(wanted.wq_type) != IBV_WQT_RQ || wanted.max_wr == 0) {
     return EINVAL;
   }
-  // Objects of two contexts do not mix.
-  if (wanted.pd == nullptr || wanted.pd->context != &context || wanted.cq == nullptr ||
-      wanted.cq->context != &context) {
-    return EINVAL;
+  if (const int fault = objects().check_of(context, wanted.pd); fault != 0) {
+    return fault;
+  }
+  if (const int fault = objects().check_of(context, wanted.cq); fault != 0) {
+    return fault;
   }
   const bool has_flags = (wanted.comp_mask & IBV_WQ_INIT_ATTR_FLAGS) != 0 && wanted.create_flags != 0;
   return has_flags ? EOPNOTSUPP : 0;
@@ -118,8 +120,7 @@ ibv_wq* create_wq(ibv_context* context, ibv_wq_init_attr* wanted) noexcept {
     created->handle = created->wq_num;
     wanted->max_wr = created->inner->attributes().capabilities.max_receive_wr;
     wanted->max_sge = created->inner->attributes().capabilities.max_receive_sge;
-    const std::lock_guard lock(owner.mutex());
-    owner.wqs.insert(created.get());
+    objects().add(created.get());
     return created.release();
   });
 }
@@ -127,6 +128,9 @@ ibv_wq* create_wq(ibv_context* context, ibv_wq_init_attr* wanted) noexcept {
 int modify_wq(ibv_wq* wq, ibv_wq_attr* wanted) noexcept {
   constexpr std::uint32_t kKnown = IBV_WQ_ATTR_STATE | IBV_WQ_ATTR_CURR_STATE | IBV_WQ_ATTR_FLAGS;
 
+  if (const int fault = objects().check(wq); fault != 0) {
+    return refuse(fault);
+  }
   const Context& owner = Context::of(wq->context);
   if (owner.is_dead()) {
     return refuse(owner.dead_error());
@@ -160,6 +164,10 @@ int modify_wq(ibv_wq* wq, ibv_wq_attr* wanted) noexcept {
 }
 
 int destroy_wq(ibv_wq* wq) noexcept {
+  ObjectClaim claim(wq);
+  if (claim.error() != 0) {
+    return refuse(claim.error());
+  }
   Wq& doomed = Wq::of(wq);
   Context& owner = Context::of(wq->context);
   if (owner.is_dead()) {
@@ -170,11 +178,11 @@ int destroy_wq(ibv_wq* wq) noexcept {
     if (const auto destroyable = owner.nic().check_destroyable(*doomed.inner); !destroyable) {
       return refuse(explain("destroy_wq", destroyable.error()));
     }
-    owner.wqs.erase(&doomed);
   }
   doomed.end();
   owner.async_events().forget(*wq);
   wait_for_acknowledgements(doomed);
+  claim.take_out();
   pthread_cond_destroy(&wq->cond);
   pthread_mutex_destroy(&wq->mutex);
   delete &doomed;

@@ -2,14 +2,13 @@
 
 #include <sys/stat.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <memory>
-#include <mutex>
 #include <optional>
 
 #include "verbs_api/context.h"
 #include "verbs_api/failure.h"
+#include "verbs_api/object_registry.h"
 #include "verbs_api/operations.h"
 #include "verbs_api/process_device.h"
 #include "verbs_api/qp.h"
@@ -22,11 +21,11 @@ XrcDomains& domains() {
   return ProcessDevice::instance().xrc_domains();
 }
 
-/// Whether queue pairs or shared receive queues were made with it. The caller holds the context's mutex.
-bool is_used(const Context& owner, const Xrcd& xrcd) {
-  const auto uses_it = [&xrcd](const auto* object) { return object->xrcd == &xrcd; };
-  return std::any_of(owner.qps.begin(), owner.qps.end(), uses_it) ||
-         std::any_of(owner.srqs.begin(), owner.srqs.end(), uses_it);
+/// Whether queue pairs or shared receive queues were made with it.
+bool is_used(const Xrcd& xrcd) {
+  const auto uses_it = [&xrcd](const auto& object) { return object.xrcd == &xrcd; };
+  return objects().has_any_of<Qp>(*xrcd.context, ObjectKind::kQp, uses_it) ||
+         objects().has_any_of<Srq>(*xrcd.context, ObjectKind::kSrq, uses_it);
 }
 
 }  // namespace
@@ -70,29 +69,29 @@ ibv_xrcd* open_xrcd(ibv_context* context, ibv_xrcd_init_attr* wanted) noexcept {
       return fail(explain("open_xrcd", domain.error()));
     }
     opened->inner = domain.value();
-    const std::lock_guard lock(owner.mutex());
-    owner.xrcds.insert(opened.get());
+    objects().add(opened.get());
     return opened.release();
   });
 }
 
 int close_xrcd(ibv_xrcd* xrcd) noexcept {
+  ObjectClaim claim(xrcd);
+  if (claim.error() != 0) {
+    return refuse(claim.error());
+  }
   Xrcd& doomed = Xrcd::of(xrcd);
   Context& owner = Context::of(xrcd->context);
   if (owner.is_dead()) {
     return refuse(owner.dead_error());
   }
-  {
-    const std::lock_guard lock(owner.mutex());
-    if (is_used(owner, doomed)) {
-      return refuse(EBUSY);
-    }
-    if (const auto closed = domains().close(owner.nic(), *doomed.inner); !closed) {
-      return refuse(explain("close_xrcd", closed.error()));
-    }
-    owner.xrcds.erase(&doomed);
-    doomed.inner = nullptr;
+  if (is_used(doomed)) {
+    return refuse(EBUSY);
   }
+  if (const auto closed = domains().close(owner.nic(), *doomed.inner); !closed) {
+    return refuse(explain("close_xrcd", closed.error()));
+  }
+  claim.take_out();
+  doomed.inner = nullptr;
   delete &doomed;
   return 0;
 }
