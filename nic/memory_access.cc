@@ -2,6 +2,7 @@
 #include <atomic>
 #include <cstring>
 
+#include "nic/fault_guard.h"
 #include "nic/guarded_copy.h"
 #include "nic/memory_table.h"
 #include "nic/page_probe.h"
@@ -21,20 +22,19 @@ namespace {
 /// one store where they are aligned.
 constexpr std::size_t kTailBytes = 8;
 
-void copy_in_order(std::byte* to, std::span<const std::byte> from) {
+bool copy_in_order(std::byte* to, std::span<const std::byte> from) {
   const std::size_t head = from.size() > kTailBytes ? from.size() - kTailBytes : 0;
-  std::memcpy(to, from.data(), head);
+  if (!try_copy(to, from.data(), head)) return false;
   std::atomic_thread_fence(std::memory_order_release);
-  std::memcpy(to + head, from.data() + head, from.size() - head);
-}
-
-/// The number at an aligned address of the program's memory, which its own threads may change meanwhile.
-std::atomic_ref<std::uint64_t> number_at(std::byte* memory) {
-  return std::atomic_ref(*reinterpret_cast<std::uint64_t*>(memory));
+  return try_copy(to + head, from.data() + head, from.size() - head);
 }
 
 bool is_aligned(const std::byte* memory) {
   return reinterpret_cast<std::uintptr_t>(memory) % std::atomic_ref<std::uint64_t>::required_alignment == 0;
+}
+
+DmaStatus present_if(bool done) {
+  return done ? DmaStatus::kOk : DmaStatus::kNotPresent;
 }
 
 }  // namespace
@@ -49,10 +49,10 @@ bool MemoryTable::copy_out(const Place& from, std::span<std::byte> to) {
     case Backing::kNothing:
       std::memset(to.data(), 0, to.size());
       return true;
-    default:
-      std::memcpy(to.data(), from.memory, to.size());
-      return true;
+    case Backing::kMapped:
+      break;
   }
+  return try_copy(to.data(), from.memory, to.size());
 }
 
 bool MemoryTable::copy_in(const Place& to, std::span<const std::byte> from) {
@@ -62,17 +62,17 @@ bool MemoryTable::copy_in(const Place& to, std::span<const std::byte> from) {
       return copy_to_guarded(to.memory, from);
     case Backing::kNothing:
       return true;
-    default:
-      copy_in_order(to.memory, from);
-      return true;
+    case Backing::kMapped:
+      break;
   }
+  return copy_in_order(to.memory, from);
 }
 
 DmaStatus MemoryTable::read_local(PdId pd, Lkey lkey, std::uint64_t address, std::span<std::byte> to) {
   Place place;
   const DmaStatus status = find_local(pd, lkey, address, to.size(), Access::kNone, place);
   if (status != DmaStatus::kOk) return status;
-  return copy_out(place, to) ? DmaStatus::kOk : DmaStatus::kNotPresent;
+  return present_if(copy_out(place, to));
 }
 
 DmaStatus MemoryTable::write_local(PdId pd, Lkey lkey, std::uint64_t address,
@@ -80,7 +80,7 @@ DmaStatus MemoryTable::write_local(PdId pd, Lkey lkey, std::uint64_t address,
   Place place;
   const DmaStatus status = find_local(pd, lkey, address, from.size(), Access::kLocalWrite, place);
   if (status != DmaStatus::kOk) return status;
-  return copy_in(place, from) ? DmaStatus::kOk : DmaStatus::kNotPresent;
+  return present_if(copy_in(place, from));
 }
 
 DmaStatus MemoryTable::read_remote(const MemoryUser& user, Rkey rkey, std::uint64_t address,
@@ -88,7 +88,7 @@ DmaStatus MemoryTable::read_remote(const MemoryUser& user, Rkey rkey, std::uint6
   Place place;
   const DmaStatus status = find_remote(user, rkey, address, to.size(), Access::kRemoteRead, place);
   if (status != DmaStatus::kOk) return status;
-  return copy_out(place, to) ? DmaStatus::kOk : DmaStatus::kNotPresent;
+  return present_if(copy_out(place, to));
 }
 
 DmaStatus MemoryTable::write_remote(const MemoryUser& user, Rkey rkey, std::uint64_t address,
@@ -96,15 +96,14 @@ DmaStatus MemoryTable::write_remote(const MemoryUser& user, Rkey rkey, std::uint
   Place place;
   const DmaStatus status = find_remote(user, rkey, address, from.size(), Access::kRemoteWrite, place);
   if (status != DmaStatus::kOk) return status;
-  return copy_in(place, from) ? DmaStatus::kOk : DmaStatus::kNotPresent;
+  return present_if(copy_in(place, from));
 }
 
 // --- Atomics ---
 
 // The address on the wire is aligned; where the region was registered at an odd one, the memory still is not.
-// A page that is there now and that the program takes away in the next moment is the program's own fault.
 DmaStatus MemoryTable::find_number(const MemoryUser& user, Rkey rkey, std::uint64_t address, Access access,
-                                   std::byte*& memory) {
+                                   std::uint64_t*& number) {
   Place place;
   const DmaStatus status = find_remote(user, rkey, address, sizeof(std::uint64_t), access, place);
   if (status != DmaStatus::kOk) return status;
@@ -113,38 +112,35 @@ DmaStatus MemoryTable::find_number(const MemoryUser& user, Rkey rkey, std::uint6
   if (is_unsure && !can_access_each_page(place.memory, sizeof(std::uint64_t), true)) {
     return DmaStatus::kNotPresent;
   }
-  memory = place.memory;
+  number = reinterpret_cast<std::uint64_t*>(place.memory);
   return DmaStatus::kOk;
 }
 
 DmaStatus MemoryTable::compare_swap(const MemoryUser& user, Rkey rkey, std::uint64_t address,
                                     std::uint64_t compare, std::uint64_t swap, std::uint64_t& original) {
-  std::byte* memory = nullptr;
-  const DmaStatus status = find_number(user, rkey, address, Access::kRemoteAtomic, memory);
+  std::uint64_t* number = nullptr;
+  const DmaStatus status = find_number(user, rkey, address, Access::kRemoteAtomic, number);
   if (status != DmaStatus::kOk) return status;
   original = compare;
-  number_at(memory).compare_exchange_strong(original, swap);
-  return DmaStatus::kOk;
+  return present_if(try_compare_exchange(number, original, swap));
 }
 
 DmaStatus MemoryTable::fetch_add(const MemoryUser& user, Rkey rkey, std::uint64_t address, std::uint64_t add,
                                  std::uint64_t& original) {
-  std::byte* memory = nullptr;
-  const DmaStatus status = find_number(user, rkey, address, Access::kRemoteAtomic, memory);
+  std::uint64_t* number = nullptr;
+  const DmaStatus status = find_number(user, rkey, address, Access::kRemoteAtomic, number);
   if (status != DmaStatus::kOk) return status;
-  original = number_at(memory).fetch_add(add);
-  return DmaStatus::kOk;
+  return present_if(try_fetch_add(number, add, original));
 }
 
 DmaStatus MemoryTable::write_remote_atomically(const MemoryUser& user, Rkey rkey, std::uint64_t address,
                                                std::span<const std::byte, 8> from) {
-  std::byte* memory = nullptr;
-  const DmaStatus status = find_number(user, rkey, address, Access::kRemoteWrite, memory);
+  std::uint64_t* number = nullptr;
+  const DmaStatus status = find_number(user, rkey, address, Access::kRemoteWrite, number);
   if (status != DmaStatus::kOk) return status;
-  std::uint64_t number = 0;
-  std::memcpy(&number, from.data(), sizeof number);
-  number_at(memory).store(number);
-  return DmaStatus::kOk;
+  std::uint64_t value = 0;
+  std::memcpy(&value, from.data(), sizeof value);
+  return present_if(try_store(number, value));
 }
 
 }  // namespace urnic::nic

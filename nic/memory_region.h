@@ -10,8 +10,8 @@
 namespace urnic::nic {
 
 enum class Backing : std::uint8_t {
-  kMapped,    ///< registration made sure of every page; touched as the program itself touches it
-  kOnDemand,  ///< pages may come and go; each copy finds out whether they are there
+  kMapped,    ///< registration made sure of every page; one that is gone since is a fault that is caught
+  kOnDemand,  ///< pages may come and go; each copy asks the kernel whether they are there
   kNothing,   ///< no memory: reads give zeros, and what is written is lost
 };
 

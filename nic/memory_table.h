@@ -22,9 +22,10 @@ enum class WindowType : std::uint8_t { kType1, kType2 };
 
 /// All calls under the engine lock. A zero-length region is legal and contains nothing.
 ///
-/// Memory is read and written by plain copies in the program's own process. Registration probes every page; a
-/// program that unmaps registered memory behind our back is treated like one that touches it itself: SIGSEGV.
-/// Regions with on-demand paging promise nothing: where a page is not there the copy fails (kNotPresent).
+/// Memory is read and written by copies in the program's own process. Registration probes every page, and
+/// cannot keep it: where the program has taken a page away since, the copy fails (kNotPresent), by a fault
+/// that is caught (fault_guard.h). Hardware would have pinned the page, and go on to use it unseen. Regions
+/// with on-demand paging promise nothing, and do not rely on the fault handler: the kernel copies.
 class MemoryTable final : public transport::Dma {
  public:
   explicit MemoryTable(std::uint64_t seed, Type2Windows type_2_windows = Type2Windows::k2B);
@@ -118,7 +119,7 @@ class MemoryTable final : public transport::Dma {
                                    std::uint64_t address, std::uint64_t length, transport::Access access,
                                    Place& place);
   transport::DmaStatus find_number(const transport::MemoryUser& user, transport::Rkey rkey,
-                                   std::uint64_t address, transport::Access access, std::byte*& memory);
+                                   std::uint64_t address, transport::Access access, std::uint64_t*& number);
   static bool copy_out(const Place& from, std::span<std::byte> to);
   static bool copy_in(const Place& to, std::span<const std::byte> from);
 

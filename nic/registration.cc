@@ -5,6 +5,7 @@
 #include "nic/device.h"
 #include "nic/engine.h"
 #include "nic/errors.h"
+#include "nic/fault_guard.h"
 #include "nic/guarded_copy.h"
 #include "nic/page_probe.h"
 
@@ -33,7 +34,10 @@ Result<void, Error> check_region(const MemoryRegion& region) {
         Error{.code = EOPNOTSUPP,
               .message = "on-demand paging needs process_vm_readv(2), which this system does not allow"});
   }
-  if (can_access(region.memory, region.length, can_be_written)) return success();
+  if (can_access(region.memory, region.length, can_be_written)) {
+    install_fault_guard();
+    return success();
+  }
   return failure(Error{
       .code = EFAULT,
       .message = can_be_written ? "the memory cannot be read and written" : "the memory cannot be read"});

@@ -6,12 +6,15 @@
 
 namespace urnic::nic {
 
-/// Blocks all signals for the threads that are made meanwhile: they inherit the mask.
+/// Blocks all signals for the threads that are made meanwhile: they inherit the mask. Not those of memory
+/// faults, with which the kernel would end the process without asking a handler (fault_guard.h).
 class SignalBlocker {
  public:
   SignalBlocker() {
     sigset_t all;
     sigfillset(&all);
+    sigdelset(&all, SIGSEGV);
+    sigdelset(&all, SIGBUS);
     pthread_sigmask(SIG_SETMASK, &all, &before_);
   }
   ~SignalBlocker() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }

@@ -37,7 +37,7 @@ enum class DmaStatus : std::uint8_t {
   kWrongPd,      ///< it belongs to another protection domain, or a window to another queue pair
   kOutOfBounds,  ///< the range is not inside
   kNoAccess,     ///< this right was not granted
-  kNotPresent,   ///< the memory itself is not there (on-demand paging)
+  kNotPresent,   ///< the memory itself is not there (on-demand paging, or the program took it away)
 };
 
 /// In whose name memory is reached for: regions and type 1 windows look at the protection domain, type 2

@@ -13,4 +13,13 @@ inline constexpr bool kHasAddressSanitizer = __has_feature(address_sanitizer);
 inline constexpr bool kHasAddressSanitizer = false;
 #endif
 
+/// Any of those that look at each access to memory.
+#if defined(__SANITIZE_THREAD__)
+inline constexpr bool kIsSanitized = true;
+#elif defined(__has_feature)
+inline constexpr bool kIsSanitized = kHasAddressSanitizer || __has_feature(thread_sanitizer);
+#else
+inline constexpr bool kIsSanitized = kHasAddressSanitizer;
+#endif
+
 }  // namespace urnic

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <limits>
 
+#include "tests/support/sanitizers.h"
 #include "tests/unit/verbs_api/verbs_objects.h"
 
 namespace urnic::test {
@@ -13,21 +14,21 @@ namespace {
 
 constexpr int kOnDemand = kAllAccess | IBV_ACCESS_ON_DEMAND;
 
-/// Two pages of the program, with a region that does not care whether they are there.
-class OnDemandPaging : public testing::Test {
+/// Two pages of the program, with a region over them.
+class Pages : public testing::Test {
  protected:
-  OnDemandPaging() {
+  explicit Pages(int access) : access_(access) {
     memory_ = static_cast<std::uint8_t*>(
         mmap(nullptr, 2 * page_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
   }
-  ~OnDemandPaging() override { munmap(memory_, 2 * page_); }
+  ~Pages() override { munmap(memory_, 2 * page_); }
   void SetUp() override {
     ibv_device_attr_ex attributes{};
     ASSERT_EQ(ibv_query_device_ex(pair_.context(), nullptr, &attributes), 0);
-    if (attributes.odp_caps.general_caps == 0) {
+    if ((access_ & IBV_ACCESS_ON_DEMAND) != 0 && attributes.odp_caps.general_caps == 0) {
       GTEST_SKIP() << "this system does not allow process_vm_readv(2)";
     }
-    mr_.reset(ibv_reg_mr(pair_.pd(), memory_, 2 * page_, kOnDemand));
+    mr_.reset(ibv_reg_mr(pair_.pd(), memory_, 2 * page_, access_));
     ASSERT_NE(mr_, nullptr);
   }
 
@@ -47,12 +48,34 @@ class OnDemandPaging : public testing::Test {
   }
   void lose_second_page() { munmap(memory_ + page_, page_); }
 
+  int access_;
   std::size_t page_ = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
   std::uint8_t* memory_ = nullptr;
   Pair pair_;
   Buffer pinned_{pair_.pd(), 8};
   MrPtr mr_;
 };
+
+class OnDemandPaging : public Pages {
+ protected:
+  OnDemandPaging() : Pages(kOnDemand) {}
+};
+
+/// Whether pages may come and go, or the program takes them from a region that should have kept them.
+class LostPages : public Pages, public testing::WithParamInterface<int> {
+ protected:
+  LostPages() : Pages(GetParam()) {}
+  void SetUp() override {
+    if (kIsSanitized && (access_ & IBV_ACCESS_ON_DEMAND) == 0) {
+      GTEST_SKIP() << "sanitizers see the fault, and are to see it";
+    }
+    Pages::SetUp();
+  }
+};
+
+INSTANTIATE_TEST_SUITE_P(, LostPages, testing::Values(kOnDemand, kAllAccess), [](const auto& access) {
+  return access.param == kOnDemand ? "OnDemand" : "Pinned";
+});
 
 TEST_F(OnDemandPaging, ServesPeersWhileThePagesAreThere) {
   pinned_.fill(1);
@@ -65,7 +88,7 @@ TEST_F(OnDemandPaging, ServesPeersWhileThePagesAreThere) {
   EXPECT_EQ(pinned_.data()[0], 42);
 }
 
-TEST_F(OnDemandPaging, FollowsTheProgramToNewPages) {
+TEST_P(LostPages, FollowsTheProgramToNewPages) {
   lose_second_page();
   ASSERT_NE(
       mmap(memory_ + page_, page_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0),
@@ -75,29 +98,29 @@ TEST_F(OnDemandPaging, FollowsTheProgramToNewPages) {
   EXPECT_EQ(memory_[page_ + 7], pinned_.data()[7]);
 }
 
-TEST_F(OnDemandPaging, RefusesPeersWhereAPageIsNotThere) {
+TEST_P(LostPages, RefusesPeersWhereAPageIsNotThere) {
   lose_second_page();
   EXPECT_EQ(run(IBV_WR_RDMA_WRITE, page_), IBV_WC_REM_ACCESS_ERR);
 }
 
-TEST_F(OnDemandPaging, RefusesReadsWhereAPageIsNotThere) {
+TEST_P(LostPages, RefusesReadsWhereAPageIsNotThere) {
   lose_second_page();
   EXPECT_EQ(run(IBV_WR_RDMA_READ, page_), IBV_WC_REM_ACCESS_ERR);
 }
 
-TEST_F(OnDemandPaging, RefusesAtomicsWhereAPageIsNotThere) {
+TEST_P(LostPages, RefusesAtomicsWhereAPageIsNotThere) {
   lose_second_page();
   EXPECT_EQ(run(IBV_WR_ATOMIC_FETCH_AND_ADD, page_), IBV_WC_REM_ACCESS_ERR);
 }
 
-TEST_F(OnDemandPaging, FailsToSendFromAPageThatIsNotThere) {
+TEST_P(LostPages, FailsToSendFromAPageThatIsNotThere) {
   lose_second_page();
   ASSERT_EQ(post_receive(pair_.b(), 1, {pinned_.sge()}), 0);
   ASSERT_EQ(post_send(pair_.a(), request(IBV_WR_SEND), {sge(page_, 8)}), 0);
   EXPECT_EQ(next_completion(pair_.cq_a()).status, IBV_WC_LOC_PROT_ERR);
 }
 
-TEST_F(OnDemandPaging, FailsToReceiveIntoAPageThatIsNotThere) {
+TEST_P(LostPages, FailsToReceiveIntoAPageThatIsNotThere) {
   lose_second_page();
   ASSERT_EQ(post_receive(pair_.b(), 1, {sge(page_, 8)}), 0);
   ASSERT_EQ(post_send(pair_.a(), request(IBV_WR_SEND), {pinned_.sge()}), 0);
