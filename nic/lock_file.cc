@@ -21,7 +21,7 @@ Error system_error(const std::string& what) {
 
 /// Where the private folder is to be.
 std::string private_folder_path() {
-  const char* const runtime = std::getenv("XDG_RUNTIME_DIR");
+  const char* const runtime = secure_getenv("XDG_RUNTIME_DIR");
   struct stat status {};
   // Under sudo and su the variable may name another user's folder.
   if (runtime != nullptr && runtime[0] == '/' && stat(runtime, &status) == 0 && S_ISDIR(status.st_mode) &&

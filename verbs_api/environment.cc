@@ -30,9 +30,10 @@ using nic::PortSpec;
 /// Carries an RDMA MTU of 4096; more would be of no use.
 constexpr std::uint16_t kDefaultLinkMtu = 4200;
 
-/// The variable's text; nothing when it is not set or empty.
+/// The variable's text; nothing when it is not set or empty. A program that has more rights than the one that
+/// started it (setuid, capabilities) takes nothing from that: it would write captures and open sockets for it.
 std::optional<std::string_view> variable(const char* name) {
-  const char* const text = std::getenv(name);
+  const char* const text = secure_getenv(name);
   return text == nullptr || *text == '\0' ? std::nullopt : std::optional<std::string_view>(text);
 }
 

@@ -36,7 +36,7 @@ enum class Order : unsigned char { kEcho, kSend, kEnd };
 std::unique_ptr<PacketPort> open(const std::string& path, PortSpec::VhostSide side) {
   const PortSpec spec{.kind = PortSpec::Kind::kVhost, .side = side, .target = path};
   auto port =
-      urnic::drivers::open_dpdk_port(spec, kLinkMtu, {.verbose = std::getenv("URNIC_VERBOSE") != nullptr});
+      urnic::drivers::open_dpdk_port(spec, kLinkMtu, {.verbose = secure_getenv("URNIC_VERBOSE") != nullptr});
   if (!port) {
     fmt::print(stderr, "{}\n", port.error().message);
     std::exit(1);

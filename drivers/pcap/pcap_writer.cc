@@ -58,8 +58,12 @@ Error cannot_record(const std::string& path, int code, const char* why) {
 
 Result<std::unique_ptr<PcapWriter>, Error> PcapWriter::create(const std::string& path) {
   // Not truncated before it is known that nobody else writes to it; not blocking, for the case that it is a
-  // FIFO.
-  const int fd = open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0666);
+  // FIFO. For this user alone: frames carry what is in the program's memory.
+  const int fd =
+      open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW, S_IRUSR | S_IWUSR);
+  if (fd < 0 && errno == ELOOP) {
+    return cannot_record(path, ELOOP, "it is a symbolic link, which another user may have made");
+  }
   if (fd < 0) {
     return cannot_record(path, errno, std::strerror(errno));
   }
@@ -69,6 +73,10 @@ Result<std::unique_ptr<PcapWriter>, Error> PcapWriter::create(const std::string&
     error = cannot_record(path, errno, std::strerror(errno));
   } else if (!S_ISREG(status.st_mode)) {
     error = cannot_record(path, EINVAL, "not a regular file");
+  } else if (status.st_uid != geteuid()) {
+    error = cannot_record(path, EPERM, "the file belongs to another user");
+  } else if (status.st_nlink > 1) {
+    error = cannot_record(path, EMLINK, "the file has a second name, which another user may have given it");
   } else if (flock(fd, LOCK_EX | LOCK_NB) != 0) {
     error =
         cannot_record(path, EBUSY, "another process is recording to it; give each process a file of its own");

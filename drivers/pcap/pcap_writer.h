@@ -21,8 +21,9 @@ class PcapWriter {
   /// Longer frames are cut to this.
   static constexpr std::size_t kSnapBytes = 262144;
 
-  /// Creates the file, or replaces what is in it. Errors: what open() says, not a regular file, or another
-  /// process (or port) is recording to it. Allocates; nothing else does.
+  /// Creates the file, for this user alone, or replaces what is in it. Errors: what open() says, not a regular
+  /// file of this user with one name, a symbolic link (ELOOP), or another process (or port) is recording to it.
+  /// Allocates; nothing else does.
   static Result<std::unique_ptr<PcapWriter>, Error> create(const std::string& path);
   /// Writes out what is left.
   ~PcapWriter();

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Reads every #include of the project and complains about arrows between layers that the design does not have.
+"""Reads every #include of the project and complains about arrows between layers that the design does not have, and about
+what the product must not call.
 
     check_includes.py [ROOT]
 
@@ -43,6 +44,8 @@ HIDDEN_WORLD = re.compile(
     r"(thread|mutex|shared_mutex|condition_variable|future|random|fstream|iostream|filesystem|"
     r"pthread\.h|time\.h|ctime|unistd\.h|fcntl\.h|poll\.h|sys/(epoll|eventfd|timerfd|random|time)\.h)$"
 )
+# A program that has more rights than the one that started it must not do what that one's variables say.
+PLAIN_GETENV = re.compile(r"(?<!secure_)\bgetenv\s*\(")
 INCLUDE = re.compile(r'^\s*#\s*include\s*(?:"([^"]+)"|<([^>]+)>)', re.MULTILINE)
 SUFFIXES = {".h", ".cc", ".c", ".cpp", ".hpp"}
 
@@ -54,6 +57,8 @@ def is_below(path, folder):
 def complaints_about(path, text, exists):
     """What is wrong with the includes of the file `path`; `exists` says whether the project has a file."""
     folder = max((key for key in ALLOWED if is_below(path, key)), key=len)
+    if PLAIN_GETENV.search(text):
+        yield f"{path}: the product reads its environment by secure_getenv()"
     for match in INCLUDE.finditer(text):
         own, foreign = match.groups()
         if own is not None:

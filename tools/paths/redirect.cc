@@ -27,7 +27,7 @@ constexpr const char* kFolders[] = {"/sys/class/infiniband", "/sys/class/infinib
 
 /// Read once: programs change their environment.
 const char* root() {
-  static const char* const folder = getenv("URNIC_PATHS");
+  static const char* const folder = secure_getenv("URNIC_PATHS");
   return folder;
 }
 

@@ -52,7 +52,7 @@ Result<void, Error> become_daemon(const std::string& fabric, unsigned number) {
   const auto folder = nic::FabricFolder::open(fabric);
   if (!folder) return folder.error();
   const int log = open(folder.value().files_of_switch(number).log.c_str(),
-                       O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+                       O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
   if (log >= 0) {
     dup2(log, STDERR_FILENO);
     close(log);
@@ -84,7 +84,7 @@ int end_signals(bool in_background) {
 
 /// Whether the variable says 1; 0 and nothing say no, as they do to programs.
 bool is_set(const char* name) {
-  const char* const value = std::getenv(name);
+  const char* const value = secure_getenv(name);
   return value != nullptr && std::string(value) == "1";
 }
 

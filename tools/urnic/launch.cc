@@ -5,6 +5,7 @@
 #include <ifaddrs.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -101,7 +102,7 @@ std::string to_text(const std::optional<nic::Ipv6Interface>& interface) {
 }  // namespace
 
 void forget_outer_nic() {
-  if (std::getenv(kLeaseVariable) == nullptr) {
+  if (secure_getenv(kLeaseVariable) == nullptr) {
     return;
   }
   for (const char* name : kIdentityVariables) {
@@ -116,7 +117,8 @@ Result<void, Error> check_port(const verbs_api::NicEnvironment& environment) {
     }
   }
   if (!environment.pcap_file.empty()) {
-    const int fd = open(environment.pcap_file.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
+    const int fd = open(environment.pcap_file.c_str(),
+                        O_WRONLY | O_CREAT | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW, S_IRUSR | S_IWUSR);
     if (fd < 0) {
       return system_error(fmt::format("recording {}", environment.pcap_file));
     }
@@ -141,7 +143,7 @@ Result<void, Error> export_environment(const verbs_api::NicEnvironment& environm
   set(kLeaseVariable, environment.lease.is_held() ? std::to_string(environment.lease.descriptor()) : "");
   std::string chosen;
   for (const char* const name : environment.left_open) {
-    if (const char* const value = std::getenv(name)) {
+    if (const char* const value = secure_getenv(name)) {
       chosen += fmt::format("{}{}={}", chosen.empty() ? "" : " ", name, value);
     }
   }
@@ -171,7 +173,7 @@ Result<std::string, Error> dropin_folder() {
 }
 
 void put_first(const char* variable, const std::string& word) {
-  const char* const present = std::getenv(variable);
+  const char* const present = secure_getenv(variable);
   const bool is_alone = present == nullptr || *present == '\0';
   setenv(variable, is_alone ? word.c_str() : fmt::format("{}:{}", word, present).c_str(), 1);
 }

@@ -25,7 +25,7 @@ std::optional<std::filesystem::path> find_program(const std::string& program) {
   if (program.find('/') != std::string::npos) {
     return std::filesystem::exists(program, code) ? std::optional(program) : std::nullopt;
   }
-  const char* const path = std::getenv("PATH");
+  const char* const path = secure_getenv("PATH");
   std::istringstream folders(path == nullptr ? "" : path);
   for (std::string folder; std::getline(folders, folder, ':');) {
     auto file = std::filesystem::path(folder) / program;

@@ -53,6 +53,36 @@ TEST_F(PcapWriterTest, WritesAFileWithoutFramesThatLibpcapReads) {
   EXPECT_TRUE(written().empty());
 }
 
+TEST_F(PcapWriterTest, FollowsNoLinkAndLeavesAlonePlacesThatOthersMayHaveChosen) {
+  const std::string precious = folder_.file("precious");
+  std::ofstream(precious) << "precious";
+  std::filesystem::create_symlink(precious, path_);
+  EXPECT_EQ(refusal(path_).code, ELOOP);
+  std::filesystem::remove(path_);
+  std::filesystem::create_symlink(folder_.file("new"), path_);
+  EXPECT_EQ(refusal(path_).code, ELOOP);
+  EXPECT_FALSE(std::filesystem::exists(folder_.file("new")));
+  std::filesystem::remove(path_);
+  std::filesystem::create_hard_link(precious, path_);
+  EXPECT_EQ(refusal(path_).code, EMLINK);
+  EXPECT_EQ(std::filesystem::file_size(precious), 8u);
+}
+
+TEST_F(PcapWriterTest, LeavesAnotherUsersFileAlone) {
+  if (geteuid() != 0) GTEST_SKIP() << "needs root, to be two users";
+  std::ofstream(path_) << "precious";
+  ASSERT_EQ(chown(path_.c_str(), 65534, 65534), 0);
+  EXPECT_EQ(refusal(path_).code, EPERM);
+  EXPECT_EQ(std::filesystem::file_size(path_), 8u);
+}
+
+TEST_F(PcapWriterTest, MakesAFileForThisUserAlone) {
+  create();
+  struct stat status {};
+  ASSERT_EQ(stat(path_.c_str(), &status), 0);
+  EXPECT_EQ(status.st_mode & 0777, 0600u);
+}
+
 TEST_F(PcapWriterTest, WritesFramesAndTheirTimesToTheNanosecond) {
   {
     const auto writer = create();
