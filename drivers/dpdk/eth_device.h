@@ -24,13 +24,13 @@ class EthDevice {
     std::string arguments;  ///< of the driver, "key=value,..."
     std::uint16_t receive_descriptors = 256;
     std::uint16_t transmit_descriptors = 256;
-    std::uint16_t transmit_free_threshold = 0;  ///< 0: the driver's choice
-    std::uint32_t buffers = 1024;               ///< how many frames the pool holds
-    std::uint32_t buffer_bytes = 2048;          ///< the largest frame that a buffer takes
-    std::uint16_t mtu = 1500;                   ///< as configured in DPDK, bytes
-    bool lends = false;                         ///< rings and frame buffers are in lent_memory()
-    bool interrupts = false;                    ///< link and receive interrupts, reported to the Link
-    std::function<void()> on_link_up = {};      ///< see Link::create()
+    std::uint16_t transmit_free_threshold = 0;   ///< 0: the driver's choice
+    std::uint32_t buffers = 1024;                ///< how many frames the pool holds
+    std::uint32_t buffer_bytes = 2048;           ///< the largest frame that a buffer takes
+    std::uint16_t mtu = 1500;                    ///< as configured in DPDK, bytes
+    bool lends = false;                          ///< rings and frame buffers are in lent_memory()
+    bool interrupts = false;                     ///< link and receive interrupts, reported to the Link
+    std::function<void(Link&)> on_link_up = {};  ///< see Link::create()
   };
 
   /// Probes, configures and starts the device, on a thread of its own (see run_shielded()).
@@ -47,6 +47,7 @@ class EthDevice {
   /// What the other side works in; none unless the device lends.
   const LentMemory* lent_memory() const { return lent_.get(); }
   Link& link() { return *link_; }
+  const Link& link() const { return *link_; }
 
  private:
   EthDevice() = default;

@@ -102,6 +102,7 @@ void FrontDoor::let_in() {
   setsockopt(peer.get(), SOL_SOCKET, SO_SNDTIMEO, &kPatience, sizeof(kPatience));
   if (!introduce(peer.get())) return;
   peer_ = std::move(peer);
+  if (const auto back = peer_of(peer_.get())) link_.set_peer_process(back->pid);
   link_.report(true);
 }
 

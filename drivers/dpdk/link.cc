@@ -1,5 +1,6 @@
 #include "drivers/dpdk/link.h"
 
+#include <fcntl.h>
 #include <fmt/core.h>
 #include <linux/membarrier.h>
 #include <sys/epoll.h>
@@ -7,8 +8,10 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
 #include <cstring>
+#include <string_view>
 #include <utility>
 
 namespace urnic::drivers {
@@ -23,7 +26,7 @@ long membarrier(int command) {
 
 }  // namespace
 
-Result<std::unique_ptr<Link>, Error> Link::create(std::function<void()> on_up) {
+Result<std::unique_ptr<Link>, Error> Link::create(std::function<void(Link&)> on_up) {
   std::unique_ptr<Link> link(new Link);
   link->on_up_ = std::move(on_up);
   link->epoll_ = Descriptor(epoll_create1(EPOLL_CLOEXEC));
@@ -55,6 +58,23 @@ void Link::wake() const {
   const std::uint64_t one = 1;
   // Fails only when the counter is full, and then the descriptor is readable anyway.
   [[maybe_unused]] const auto written = write(event_.get(), &one, sizeof(one));
+}
+
+// System calls and not the C library's functions, which librspreload replaces: the engine asks.
+bool Link::peer_may_run() const {
+  if (!is_up()) return false;
+  const pid_t process = peer_process_.load(std::memory_order_relaxed);
+  std::array<char, 64> path{};
+  fmt::format_to_n(path.data(), path.size() - 1, "/proc/{}/stat", process);
+  const long fd = syscall(SYS_openat, AT_FDCWD, path.data(), O_RDONLY | O_CLOEXEC);
+  if (process == 0 || fd < 0) return true;  // of another process namespace, or /proc hides it
+  // The state is a letter behind the name, which is in parentheses and has up to 16 bytes (proc(5)).
+  std::array<char, 64> line{};
+  const long bytes = syscall(SYS_read, fd, line.data(), line.size());
+  syscall(SYS_close, fd);
+  const std::string_view text(line.data(), bytes > 0 ? static_cast<std::size_t>(bytes) : 0);
+  const std::size_t state = text.rfind(')') + 2;
+  return text.size() <= state || (text[state] != 'T' && text[state] != 't');
 }
 
 void Link::subscribe(std::uint16_t port_id) {
@@ -90,7 +110,7 @@ int Link::on_event(std::uint16_t port_id, rte_eth_event_type event, void* self, 
   auto& link = *static_cast<Link*>(self);
   if (event == RTE_ETH_EVENT_INTR_LSC) {
     const bool up = link.read_state(port_id);
-    if (up && link.on_up_) link.on_up_();
+    if (up && link.on_up_) link.on_up_(link);
     link.report(up);
   } else {
     link.wake();

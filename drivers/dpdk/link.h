@@ -2,6 +2,7 @@
 #pragma once
 
 #include <rte_ethdev.h>
+#include <sys/types.h>
 
 #include <atomic>
 #include <cstdint>
@@ -19,7 +20,7 @@ namespace urnic::drivers {
 class Link {
  public:
   /// `on_up` is called on DPDK's threads whenever a peer has come.
-  static Result<std::unique_ptr<Link>, Error> create(std::function<void()> on_up);
+  static Result<std::unique_ptr<Link>, Error> create(std::function<void(Link&)> on_up);
   Link(const Link&) = delete;
   Link& operator=(const Link&) = delete;
 
@@ -27,6 +28,12 @@ class Link {
   /// Says whether somebody is at the other end, from any thread. When nobody is any more, returns once the
   /// port is not at work with the peer's memory.
   void report(bool up);
+
+  /// Notes which process the peer is, from any thread. 0: not known.
+  void set_peer_process(pid_t process) { peer_process_.store(process, std::memory_order_relaxed); }
+  /// Whether the peer may take frames when its turn on a processor comes: it is there, and is not stopped (by
+  /// SIGSTOP or a debugger) as far as we can see. Asks the kernel, without glibc.
+  bool peer_may_run() const;
 
   /// Has the driver of `port_id`, which runs, report its state now and whenever it changes. Call
   /// unsubscribe() before this object ends.
@@ -70,8 +77,9 @@ class Link {
     }
   }
 
-  std::function<void()> on_up_;
+  std::function<void(Link&)> on_up_;
   std::atomic<bool> up_ = false;
+  std::atomic<pid_t> peer_process_ = 0;
   std::atomic<bool> in_use_ = false;
   bool asymmetric_fence_ = false;
   Descriptor epoll_;

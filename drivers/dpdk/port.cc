@@ -16,8 +16,11 @@ namespace urnic::drivers {
 
 namespace {
 
-// Longer than a peer waits for its turn on a crowded processor: with eight threads that spin, some 25 ms.
-constexpr std::uint64_t kPatienceMs = 100;
+// How often we look what keeps a peer that takes nothing. On a crowded machine it may wait for its turn on a
+// processor for longer than this: with eight threads that spin some 25 ms, with sixty more than 100 ms.
+constexpr std::uint64_t kLookMs = 100;
+// Longer than that: 2 s were seen where twenty threads wanted two processors.
+constexpr std::uint64_t kLongestMs = 10'000;
 
 }  // namespace
 
@@ -34,7 +37,7 @@ void Medium::end_device() {
 DpdkPort::DpdkPort(std::unique_ptr<Medium> medium, Config config)
     : link_(medium->device().link()),
       port_id_(medium->device().port_id()),
-      patience_cycles_(rte_get_tsc_hz() / 1000 * kPatienceMs),
+      cycles_per_ms_(rte_get_tsc_hz() / 1000),
       config_(std::move(config)),
       medium_(std::move(medium)) {}
 
@@ -128,9 +131,14 @@ bool DpdkPort::is_stuck() {
   const std::uint64_t now = rte_rdtsc();
   if (!stuck_) {
     stuck_ = true;
-    stuck_since_ = now;
+    has_given_up_ = false;
+    stuck_since_ = looked_at_ = now;
   }
-  return now - stuck_since_ > patience_cycles_;
+  if (now - looked_at_ > kLookMs * cycles_per_ms_) {
+    looked_at_ = now;
+    has_given_up_ = now - stuck_since_ > kLongestMs * cycles_per_ms_ || !medium_->may_go_on();
+  }
+  return has_given_up_;
 }
 
 void DpdkPort::drop_queue() {

@@ -31,6 +31,8 @@ class Medium {
   virtual std::uint64_t lost_frames() const { return 0; }
   /// Whether the other side has taken every frame that the device took from us.
   virtual bool is_drained() const { return true; }
+  /// While nothing moves: whether the other side may take frames if we wait.
+  virtual bool may_go_on() const { return false; }
 
  protected:
   /// Ends the device now, or has it stay for ever because somebody else may still be at work with it.
@@ -46,9 +48,10 @@ inline constexpr std::size_t kEthernetHeaderBytes = 14;
 
 /// Frames are received and sent in bursts. Sent frames wait in a short queue for flush(); what the device
 /// does not take stays there, and so reserve() comes up empty while the queue is full: back pressure. But
-/// without a peer frames are dropped, and a peer that takes nothing for 100 ms costs the whole queue, and
-/// every frame that finds no room from then on until it takes one: a wire may lose frames, and must not stand
-/// still.
+/// without a peer frames are dropped, and a peer that takes nothing for 100 ms because it is stopped, or for 10 s
+/// for whatever reason, costs the whole queue, and every frame that finds no room from then on until it takes
+/// one: a wire may lose frames, and must not stand still. A peer that only waits for its turn on a crowded
+/// processor loses nothing: queue pairs without an ACK timeout would never recover.
 class DpdkPort final : public nic::PacketPort {
  public:
   struct Config {
@@ -87,13 +90,15 @@ class DpdkPort final : public nic::PacketPort {
 
   Link& link_;
   const std::uint16_t port_id_;
-  const std::uint64_t patience_cycles_;
+  const std::uint64_t cycles_per_ms_;
   Batch held_;   // what the last receive() returned
   Batch early_;  // the frame that arm() found, for the next receive()
   Batch spare_;  // empty, for reserve(); its last one is the reserved one
   Batch queue_;  // committed
   bool stuck_ = false;
-  std::uint64_t stuck_since_ = 0;  // in cycles
+  std::uint64_t stuck_since_ = 0;  // this and the next in cycles
+  std::uint64_t looked_at_ = 0;    // when we last looked whether waiting makes sense
+  bool has_given_up_ = false;      // it makes none
   Statistics statistics_;
   const Config config_;
   const std::unique_ptr<Medium> medium_;

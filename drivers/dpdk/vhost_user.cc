@@ -14,6 +14,7 @@
 #include "drivers/dpdk/own_sockets.h"
 #include "drivers/dpdk/port.h"
 #include "drivers/dpdk/socket_file.h"
+#include "drivers/peer_user.h"
 
 namespace urnic::drivers {
 
@@ -30,9 +31,12 @@ constexpr std::uint16_t kRingEntries = 256;
 constexpr std::uint16_t kFreeThreshold = kRingEntries - 32;
 
 // A child of the program that inherits the connection would keep it open when the program dies, and the peer
-// would wait for frames. The driver does not mark it.
-void close_on_exec(const std::vector<int>& sockets) {
-  for (const int fd : sockets) fcntl(fd, F_SETFD, FD_CLOEXEC);
+// would wait for frames. The driver does not mark it, nor does it say who the peer is.
+void note_front(Link& link, const std::vector<int>& sockets) {
+  for (const int fd : sockets) {
+    fcntl(fd, F_SETFD, FD_CLOEXEC);
+    if (const auto front = peer_of(fd)) link.set_peer_process(front->pid);
+  }
 }
 
 class FrontMedium final : public Medium {
@@ -46,6 +50,7 @@ class FrontMedium final : public Medium {
 
   Result<void, Error> let_peers_in();
 
+  bool may_go_on() const override { return device().link().peer_may_run(); }
   // Frames wait in our memory until the back has copied them.
   bool is_drained() const override { return transmit_ring_.used_index() == transmit_ring_.available_index(); }
 
@@ -54,6 +59,13 @@ class FrontMedium final : public Medium {
   std::unique_ptr<DriverSession> session_;
   const VhostSetup::Ring& transmit_ring_;
   std::unique_ptr<FrontDoor> door_;
+};
+
+class BackMedium final : public Medium {
+ public:
+  using Medium::Medium;
+
+  bool may_go_on() const override { return device().link().peer_may_run(); }
 };
 
 Result<void, Error> FrontMedium::let_peers_in() {
@@ -139,14 +151,14 @@ Result<std::unique_ptr<nic::PacketPort>, Error> open_vhost_back(const std::strin
   config.driver = "net_vhost";
   config.interrupts = true;
   config.arguments = fmt::format("iface={},client=1,queues=1,linear-buffer=1", path);
-  config.on_link_up = [path] {
-    close_on_exec(connections_to(path));
-    close_on_exec(connections_to("/" + private_socket_name(path)));
+  config.on_link_up = [path](Link& link) {
+    note_front(link, connections_to(path));
+    note_front(link, connections_to("/" + private_socket_name(path)));
   };
 
   auto device = EthDevice::create(config);
   if (!device) return device.error();
-  return make_port(std::make_unique<Medium>(std::move(device.value())), path, "back", link_mtu);
+  return make_port(std::make_unique<BackMedium>(std::move(device.value())), path, "back", link_mtu);
 }
 
 }  // namespace urnic::drivers

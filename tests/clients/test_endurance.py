@@ -1,0 +1,59 @@
+"""Queue pairs without an ACK timeout: a frame that a wire in memory loses, or a doorbell or notification that the NIC misses,
+leaves an operation standing still for ever. Some queue pairs stay, and others are destroyed and made anew beside them."""
+import os
+import random
+import time
+
+import harness
+from harness import ClientTest, free_port
+
+# Of one run of the program; then others follow with other numbers of queue pairs.
+LONGEST_RUN_S = 60
+
+
+class Endurance(ClientTest):
+    SECONDS = 12  # of all tests here together; run.py --endurance says otherwise
+
+    def endure(self, port, hogs=0):
+        """`hogs`: how many programs per processor take its time meanwhile."""
+        for i in range(hogs * (os.cpu_count() or 1)):
+            self.start_plain(f"hog{i}", ["sh", "-c", "while :; do :; done"])
+        tests = sum(name.startswith("test_") for name in dir(type(self)))
+        chance = random.Random(f"{harness.SEED} {self.id()}")
+        end = time.monotonic() + self.SECONDS / tests
+        spins = hogs > 0
+        while (left := end - time.monotonic()) > 0:
+            self.run_once(port, spins, min(left + 0.5, LONGEST_RUN_S), chance)
+            spins = not spins
+
+    def run_once(self, port, spins, seconds, chance):
+        words = ["--port", free_port(), "--qps", chance.choice((2, 3, 8, 16, 31, 64)), "--seconds", f"{seconds:.1f}"]
+        words += ["--spin", int(spins), "--seed", chance.randrange(2**32)]
+        size = 1 if port == "loopback" else 2
+        program = harness.STAGE.program("endurance")
+        ranks = [
+            self.start(f"rank {rank}", [str(word) for word in [program, "--rank", rank, "--size", size, *words]], ["--port", port])
+            for rank in range(size)
+        ]
+        for process in ranks:
+            if process.wait(seconds + 150) != 0:
+                self.fail_with("an operation stands still, or worse", *ranks)
+            self.assertIn("done", process.output())
+
+    def test_loopback(self):
+        self.endure("loopback")
+
+    def test_pair(self):
+        self.endure("pair")
+
+    def test_fabric(self):
+        self.endure("fabric")
+
+    def test_loopback_on_crowded_processors(self):
+        self.endure("loopback", hogs=2)
+
+    def test_pair_on_crowded_processors(self):
+        self.endure("pair", hogs=2)
+
+    def test_fabric_on_crowded_processors(self):
+        self.endure("fabric", hogs=2)
