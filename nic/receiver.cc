@@ -100,16 +100,21 @@ void Receiver::on_packet(const Packet& packet, const Frame& frame, Time now) {
   QueuePair* const qp = around_.queue_pairs.find(packet.bth.destination_qp);
   if (qp == nullptr) return on_packet_for_nobody(packet, frame, now);
   if (!is_for(*qp, packet)) return;
-  const Gid source = frame.source_gid();
-  const bool is_from_peer =
-      source == qp->path().destination() && frame.destination_gid() == qp->path().source();
-  if (is_connected(qp->attributes().type) && !is_from_peer) return drop(DeviceCounter::kWrongPeer);
-
-  const PeerMac& known = qp->peer_mac();
-  if (!known.is_good(around_.neighbors.generation()) || known.mac != frame.ethernet.source) {
-    around_.neighbors.learn(source, frame.ethernet.source, now);
+  if (is_connected(qp->attributes().type)) {
+    const bool is_from_peer =
+        frame.source_gid() == qp->path().destination() && frame.destination_gid() == qp->path().source();
+    if (!is_from_peer) return drop(DeviceCounter::kWrongPeer);
+    learn_peer(*qp, frame.ethernet.source, now);
   }
   deliver(*qp, packet, frame, now);
+}
+
+/// Notes the MAC of a connected queue pair's peer. Datagrams teach nothing: any station may send one under any
+/// address, and the Q_Key was not checked yet.
+void Receiver::learn_peer(QueuePair& qp, const Mac& mac, Time now) {
+  const PeerMac& known = qp.peer_mac();
+  if (known.is_good(around_.neighbors.generation()) && known.mac == mac) return;
+  around_.neighbors.learn(qp.path().destination(), mac, now);
 }
 
 /// Whether the queue pair takes such a packet, whoever sent it; counts why it does not.

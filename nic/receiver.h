@@ -16,6 +16,7 @@
 #include "nic/transmitter.h"
 #include "transport/counters.h"
 #include "transport/time.h"
+#include "transport/wire/address.h"
 #include "transport/wire/frame.h"
 
 namespace urnic::nic {
@@ -57,6 +58,7 @@ class Receiver {
   void leave(std::span<const std::byte> frame, transport::Time now, Reason reason);
   void on_packet(const transport::wire::Packet& packet, const transport::wire::Frame& frame,
                  transport::Time now);
+  void learn_peer(QueuePair& qp, const transport::wire::Mac& mac, transport::Time now);
   void deliver(QueuePair& qp, const transport::wire::Packet& packet, const transport::wire::Frame& frame,
                transport::Time now);
   void on_packet_for_group(const transport::wire::Packet& packet, const transport::wire::Frame& frame,

@@ -4,6 +4,7 @@
 
 #include <cerrno>
 
+#include "nic/engine.h"
 #include "nic/multicast_groups.h"
 #include "tests/unit/nic/device_pair.h"
 #include "transport/wire/frame.h"
@@ -88,6 +89,32 @@ TEST_F(DatagramTest, WithAnotherQkeyIsNotReceived) {
   send(to_b, pair.b().qp().number(), 4, kQkey + 1);
   EXPECT_EQ(pair.a().poll_text(), "1 ok");
   EXPECT_EQ(pair.b().poll_text(), "");
+}
+
+// Any station may send one under any address. That must neither make its sender reachable without ARP nor
+// take the place of a neighbour that we know.
+TEST_F(DatagramTest, TeachesNothingAboutItsSendersAddress) {
+  pair.b().post_receive(5, 1000, 200);
+  send(to_b, pair.b().qp().number(), 4, kQkey + 1);
+  send(to_b, pair.b().qp().number(), 4);
+  ASSERT_EQ(pair.b().poll_text(), "5 ok");
+  const auto& sent = pair.wire.sent_by(0);
+  const NeighborCache& neighbors = pair.b().device().engine().neighbors();
+  const auto generation = neighbors.generation();
+  for (const FakeWire::Bytes& original : {*(sent.end() - 2), *(sent.end() - 1)}) {
+    auto frame = transport::wire::parse_frame(original).value();
+    frame.ethernet.source = {{0x02, 0, 0, 0, 0, 0x77}};
+    std::get<transport::wire::Ipv4>(frame.ip).source = {{10, 0, 0, 77}};
+    frame.icrc = icrc_of(frame);
+    FakeWire::Bytes forged(original.size());
+    ASSERT_EQ(emit_frame(frame, forged), forged.size());
+    pair.b().post_receive(6, 1000, 200);
+    pair.wire.deliver(1, forged);
+    pair.settle();
+  }
+  EXPECT_EQ(pair.b().poll_text(), "6 ok");  // the one with the right Q_Key
+  EXPECT_EQ(neighbors.find(Gid::from_ipv4({{10, 0, 0, 77}})), nullptr);
+  EXPECT_EQ(neighbors.generation(), generation);
 }
 
 TEST_F(DatagramTest, LongerThanTheMtuIsRefusedAndEndsTheSendQueue) {
