@@ -25,6 +25,10 @@ namespace {
 
 constexpr Duration kLongestLinger = 1s;
 constexpr Duration kLingerPause = 50us;
+/// What Linux' RDMA core is known to wait for a neighbour when an address handle is made.
+constexpr Duration kLongestResolution = 1s;
+constexpr Duration kFirstResolutionPause = 20us;
+constexpr Duration kLastResolutionPause = 2ms;
 /// How long linger() goes on, in rounds, where the clock does not move by itself.
 constexpr int kMostManualRounds = 1000;
 
@@ -254,6 +258,20 @@ Result<void, Error> Device::check_destroyable(const QueuePair& qp) const {
 
 Result<void, Error> Device::check_address(const AddressVector& address) const {
   return engine_->check_address(address);
+}
+
+// Nothing waits under the lock: rounds are run in between, by this thread as by any other.
+bool Device::resolve(const transport::wire::Gid& destination) {
+  using State = NeighborCache::State;
+  if (!engine_->is_started() || engine_->is_abandoned()) return false;
+  const Time end = clock_.now() + kLongestResolution;
+  for (Duration pause = kFirstResolutionPause;; pause = std::min(2 * pause, kLastResolutionPause)) {
+    const Time now = clock_.now();
+    const State state = engine_->resolve(destination, now);
+    const bool can_wait = config_.progress != ProgressMode::kManual && now < end;
+    if (state == State::kReachable || state == State::kFailed || !can_wait) return state == State::kReachable;
+    if (!engine_->try_round().worked) pause_uncancelled(pause);
+  }
 }
 
 // --- Progress ---

@@ -86,6 +86,12 @@ class Engine final : public transport::QpEventSink {
   /// One round, if nobody else is at it; further ones when somebody could not get the lock meanwhile.
   Round try_round();
 
+  /// What is known of a neighbour, which is asked for if that is nothing.
+  NeighborCache::State resolve(const transport::wire::Gid& destination, transport::Time now) {
+    const Guard guard(*this);
+    return neighbors_.resolve(destination, now).state;
+  }
+
   /// Before `qp` forgets what it owes: sends that, unless the port stays full for long.
   void send_what_is_owed(QueuePair& qp);
 

@@ -24,10 +24,12 @@ using transport::Sge;
 
 namespace {
 
-transport::SendQueue::Limits send_limits(const QpCapabilities& wanted) {
+transport::SendQueue::Limits send_limits(const QpCreateAttributes& attributes, const Engine& engine) {
+  const QpCapabilities& wanted = attributes.capabilities;
   return {.work_requests = wanted.max_send_wr,
           .sges = wanted.max_send_sge,
-          .inline_bytes = wanted.max_inline_data};
+          .inline_bytes = wanted.max_inline_data,
+          .kept_bytes = attributes.type == QpType::kUd ? bytes(engine.max_path_mtu()) : 0};
 }
 
 transport::ReceiveQueue::Limits receive_limits(const QpCapabilities& wanted) {
@@ -87,7 +89,7 @@ QueuePair::QueuePair(Engine& engine, transport::Dma& dma, transport::QpEventSink
       number_(number),
       attributes_(attributes),
       schedule_(*this),
-      send_queue_(send_limits(attributes.capabilities), memory_of(attributes)),
+      send_queue_(send_limits(attributes, engine), memory_of(attributes)),
       receive_queue_(receive_limits(attributes.capabilities), memory_of(attributes)),
       watch_(make_watch()),
       endpoint_(make_endpoint(attributes.type, surroundings(dma, events, counters))) {
@@ -159,6 +161,7 @@ QueuePair::SendBatch::~SendBatch() {
   qp_.send_queue_.publish();
   lock_.unlock();
   qp_.engine_.ring(qp_);
+  qp_.keep_unsent();
 }
 
 PostStatus QueuePair::SendBatch::post(const SendRequest& request, std::span<const Sge> sges) {
@@ -199,6 +202,12 @@ PostStatus QueuePair::SendBatch::post_inline(const SendRequest& request, std::sp
 void QueuePair::SendBatch::abort() {
   if (posted_) qp_.send_queue_.discard();
   posted_ = false;
+}
+
+void QueuePair::keep_unsent() {
+  if (send_queue_.limits().kept_bytes == 0 || send_queue_.is_consumed()) return;
+  const Engine::Guard guard(engine_);
+  endpoint_->keep_unsent();
 }
 
 QueuePair::ReceiveBatch::ReceiveBatch(QueuePair& qp)

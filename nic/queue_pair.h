@@ -185,6 +185,10 @@ class QueuePair {
   /// Why nothing can be posted to the send queue now, or kPosted.
   PostStatus can_post_send(const transport::SendRequest& request, std::size_t sge_count) const;
   PostStatus can_post_receive(std::size_t sge_count) const;
+  /// After the doorbell rang for what was just published: a datagram is the program's to change again when the
+  /// post returns. Most have left by now; those that wait (for ARP, for the port, for whoever has the engine)
+  /// are copied.
+  void keep_unsent();
   /// For a receive that was just published: whether nobody but the poster would ever look at it.
   bool must_flush_receives();
 

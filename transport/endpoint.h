@@ -105,6 +105,9 @@ class Endpoint {
   virtual bool owes_response() const = 0;
   /// What is owed cannot leave for a while: completions do not wait for it any longer (see AwaitedAck).
   virtual void release_completions() {}
+  /// Copies what is posted and not sent yet out of the program's memory, where the send queue has room for it
+  /// (SendQueue::Limits::kept_bytes): the program may change that memory then.
+  virtual void keep_unsent() {}
   /// What waits to leave together with something else is due now: nothing else may come any more.
   virtual void hurry() {}
 };

@@ -35,7 +35,8 @@ class QueueArray {
   static_assert(std::is_trivially_destructible_v<Element>);
   static constexpr std::size_t kAlignment = std::max<std::size_t>(64, alignof(Element));
 
-  /// `count` elements with their initial values, in memory from `provider`, or from the heap if that is null.
+  /// `count` elements with their initial values (bytes have none, so that memory which is not used is not
+  /// touched), in memory from `provider`, or from the heap if that is null.
   /// Throws std::bad_alloc.
   QueueArray(std::size_t count, QueueKind kind, QueueMemory* provider) : provider_(provider), kind_(kind) {
     // Whole units, so that a provider that gives one piece after the other need not align anything.
@@ -46,7 +47,7 @@ class QueueArray {
       memory = ::operator new (bytes, std::align_val_t{kAlignment});
     }
     elements_ = static_cast<Element*>(memory);
-    std::uninitialized_value_construct_n(elements_, count);
+    std::uninitialized_default_construct_n(elements_, count);
   }
   ~QueueArray() {
     if (provider_ != nullptr) {

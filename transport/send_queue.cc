@@ -9,13 +9,13 @@ namespace urnic::transport {
 SendQueue::SendQueue(Limits limits, QueueMemory* memory)
     : limits_{.work_requests = std::bit_ceil(std::max(limits.work_requests, 1u)),
               .sges = limits.sges,
-              .inline_bytes = limits.inline_bytes},
+              .inline_bytes = limits.inline_bytes,
+              .kept_bytes = limits.kept_bytes},
       mask_(limits_.work_requests - 1),
       wqes_(limits_.work_requests, QueueKind::kSend, memory),
       // One element more than asked for, so that the address of an empty place may be taken.
       sges_(std::size_t{limits_.work_requests} * limits_.sges + 1, QueueKind::kSend, memory),
-      inline_bytes_(std::size_t{limits_.work_requests} * limits_.inline_bytes + 1, QueueKind::kSend, memory) {
-}
+      data_(limits_.work_requests * data_bytes() + 1, QueueKind::kSend, memory) {}
 
 void SendQueue::prepare(const SendRequest& request, std::span<const Sge> sges, std::uint32_t length) {
   assert(!is_full() && sges.size() <= limits_.sges);
@@ -24,6 +24,7 @@ void SendQueue::prepare(const SendRequest& request, std::span<const Sge> sges, s
   wqe.length = length;
   wqe.sge_count = static_cast<std::uint16_t>(sges.size());
   wqe.is_inline = false;
+  wqe.keep_was_tried = false;
   std::copy(sges.begin(), sges.end(), &sges_[std::size_t{prepared_ & mask_} * limits_.sges]);
   ++prepared_;
 }
@@ -35,7 +36,8 @@ std::span<std::byte> SendQueue::prepare_inline(const SendRequest& request, std::
   wqe.length = length;
   wqe.sge_count = 0;
   wqe.is_inline = true;
-  std::byte* const place = &inline_bytes_[std::size_t{prepared_ & mask_} * limits_.inline_bytes];
+  wqe.keep_was_tried = false;
+  std::byte* const place = &data_[data_at(prepared_)];
   ++prepared_;
   return {place, length};
 }

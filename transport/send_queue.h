@@ -1,6 +1,7 @@
 // SendQueue: the ring of posted send work requests of one queue pair.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -17,7 +18,8 @@ struct SendWqe {
   SendRequest request;
   std::uint32_t length = 0;  ///< bytes of the message
   std::uint16_t sge_count = 0;
-  bool is_inline = false;
+  bool is_inline = false;          ///< its bytes are in the ring: posted inline, or kept
+  bool keep_was_tried = false;     ///< and without is_inline it failed: they could not be read
   Psn first_psn;                   ///< valid once the requester has begun with it
   std::uint32_t packet_count = 0;  ///< PSNs it takes; for READ those of the responses
   /// The MSN that the peer will have reached when it has done this, 24 bits.
@@ -33,6 +35,9 @@ class SendQueue {
     std::uint32_t work_requests = 0;  ///< capacity; rounded up to a power of two
     std::uint32_t sges = 0;           ///< per work request
     std::uint32_t inline_bytes = 0;   ///< per work request
+    /// Room of each work request for a message that is to be kept (place_to_keep()); 0: none ever is. Costs
+    /// address space at once, and memory only as it is used.
+    std::uint32_t kept_bytes = 0;
   };
 
   /// `memory` is where its rings are; null: on the heap.
@@ -55,6 +60,11 @@ class SendQueue {
   /// Hands everything prepared to the consumer.
   void publish() { tail_.store(prepared_, std::memory_order_release); }
 
+  /// Whether the consumer is done with all that was published: the memory that it names is the poster's again.
+  bool is_consumed() const {
+    return head_.load(std::memory_order_acquire) == tail_.load(std::memory_order_relaxed);
+  }
+
   /// Forgets what was prepared and not published.
   void discard() { prepared_ = tail_.load(std::memory_order_relaxed); }
 
@@ -73,7 +83,12 @@ class SendQueue {
   }
   /// Bytes of a work request with inline data.
   std::span<const std::byte> inline_data(std::uint32_t position) const {
-    return {&inline_bytes_[std::size_t{position & mask_} * limits_.inline_bytes], at(position).length};
+    return {&data_[data_at(position)], at(position).length};
+  }
+  /// Where the message of a work request that has elements, and is not longer than limits().kept_bytes, can be
+  /// copied to. Once it is there, the consumer sets is_inline.
+  std::span<std::byte> place_to_keep(std::uint32_t position) {
+    return {&data_[data_at(position)], at(position).length};
   }
 
   /// Frees the oldest work request's place.
@@ -83,11 +98,14 @@ class SendQueue {
   void clear();
 
  private:
+  std::size_t data_bytes() const { return std::max(limits_.inline_bytes, limits_.kept_bytes); }
+  std::size_t data_at(std::uint32_t position) const { return (position & mask_) * data_bytes(); }
+
   Limits limits_;
   std::uint32_t mask_;
   QueueArray<SendWqe> wqes_;
   QueueArray<Sge> sges_;
-  QueueArray<std::byte> inline_bytes_;
+  QueueArray<std::byte> data_;  // inline or kept, for each place of the ring
   std::uint32_t prepared_ = 0;  // producer's own
   std::atomic<std::uint32_t> head_{0};
   std::atomic<std::uint32_t> tail_{0};

@@ -59,6 +59,7 @@ bool UnreliableSendQueue::read(std::span<std::byte> to) const {
     std::copy(from.begin(), from.end(), to.begin());
     return true;
   }
+  if (current().keep_was_tried) return false;
   return gather(around_.dma, config_.pd, queue.sges(queue.head()), sent_bytes_, to) == DmaStatus::kOk;
 }
 
@@ -81,6 +82,19 @@ std::size_t UnreliableSendQueue::fail(CompletionStatus status) {
   has_failed_ = true;
   retire(status);
   return 0;
+}
+
+// The last posted come first: what was tried before has only such behind it.
+void UnreliableSendQueue::keep_unsent() {
+  SendQueue& queue = around_.send_queue;
+  for (std::uint32_t at = queue.tail(); at != queue.head(); --at) {
+    SendWqe& wqe = queue.at(at - 1);
+    if (wqe.keep_was_tried) break;
+    wqe.keep_was_tried = true;
+    if (wqe.is_inline || wqe.length > queue.limits().kept_bytes) continue;
+    const std::span<std::byte> place = queue.place_to_keep(at - 1);
+    wqe.is_inline = gather(around_.dma, config_.pd, queue.sges(at - 1), 0, place) == DmaStatus::kOk;
+  }
 }
 
 void UnreliableSendQueue::flush() {

@@ -57,6 +57,11 @@ class UnreliableSendQueue {
   /// Completes it with this error. Returns 0, the size of the packet that is not sent.
   std::size_t fail(CompletionStatus status);
 
+  /// Copies what is posted and not sent into the ring, as far as it fits there (SendQueue::Limits::kept_bytes):
+  /// it is then sent as it is now, whatever happens to the program's memory. What cannot be read now fails when
+  /// its turn comes.
+  void keep_unsent();
+
   /// Completes everything posted as flushed, what was sent in part included.
   void flush();
 

@@ -120,6 +120,13 @@ ibv_ah* ibv_create_ah(ibv_pd* pd, ibv_ah_attr* attr) {
     if (const int error = created->make(address.value()); error != 0) {
       return fail(error);
     }
+    if (owner.nic().is_started()) {
+      // As in the kernel, the peer's MAC is known when this returns: programs count on their first datagram
+      // leaving when it is posted. But there a handle that cannot be resolved is refused, with ETIMEDOUT. Here
+      // a peer's NIC starts and ends with its program, so that one which cannot be found yet is no error: what
+      // is sent to it waits for ARP, and is lost if that ends in vain.
+      owner.nic().resolve(address.value().destination);
+    }
     objects().add(created.get());
     return created.release();
   });
@@ -174,7 +181,7 @@ ibv_ah* ibv_create_ah_from_wc(ibv_pd* pd, ibv_wc* wc, ibv_grh* grh, uint8_t port
   return ibv_create_ah(pd, &attributes);
 }
 
-// The hardware addresses of peers are learned when packets leave for them, and nobody needs them sooner.
+// For drivers that resolve addresses themselves; ours are resolved by ibv_create_ah().
 int ibv_resolve_eth_l2_from_gid(ibv_context*, ibv_ah_attr*, uint8_t*, uint16_t*) {
   return refuse(EOPNOTSUPP);
 }

@@ -149,6 +149,7 @@ void UnreliableTraffic::on_event(const Event& event) {
 void UnreliableTraffic::post_sends(std::size_t i) {
   Member& member = members_[i];
   const auto& messages = plan_.messages[i];
+  const std::size_t first = member.next_message;
   {
     nic::QueuePair::SendBatch batch(*member.qp);
     for (std::uint64_t left = scene_.random.between(1, 4); left > 0 && member.next_message < messages.size();
@@ -156,6 +157,13 @@ void UnreliableTraffic::post_sends(std::size_t i) {
       if (!post(i, batch, messages[member.next_message])) break;
       ++member.next_message;
       scene_.referee.note_progress();
+    }
+  }
+  if (plan_.is_datagram()) {
+    // A datagram's memory is the program's again when the post returns.
+    MemoryModel& memory = scene_.host(member.id).memory();
+    for (std::size_t n = first; n < member.next_message; ++n) {
+      memory.write(messages[n].source, Pattern{~messages[n].id});
     }
   }
   scene_.ring(member.id);

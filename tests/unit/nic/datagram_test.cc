@@ -3,10 +3,15 @@
 #include <gtest/gtest.h>
 
 #include <cerrno>
+#include <chrono>
+#include <memory>
+#include <span>
 
 #include "nic/engine.h"
 #include "nic/multicast_groups.h"
 #include "tests/unit/nic/device_pair.h"
+#include "transport/wire/arp.h"
+#include "transport/wire/ethernet.h"
 #include "transport/wire/frame.h"
 
 namespace urnic::nic {
@@ -128,6 +133,45 @@ TEST_F(DatagramTest, LongerThanTheMtuIsRefusedAndEndsTheSendQueue) {
   EXPECT_EQ(pair.b().poll_text(), "5 ok");
 }
 
+// The program may use the memory again at once, however long the datagram waits for its turn, or for ARP.
+TEST_F(DatagramTest, IsSentAsItWasWhenItWasPosted) {
+  const Gid unknown = Gid::from_ipv4({{10, 0, 0, 9}});
+  const AddressHandleId to_unknown =
+      pair.a()
+          .device()
+          .create_address_handle(pair.a().pd(), {.destination = unknown, .source_gid_index = 1})
+          .value();
+  for (const AddressHandleId to : {to_unknown, to_b}) {
+    for (std::size_t i = 0; i < 3; ++i) {
+      pair.b().post_receive(i, 1000 * i, 200);
+      pair.a().memory()[i] = static_cast<std::byte>(40 + i);
+      pair.a().post({.wr_id = i,
+                     .signaled = true,
+                     .destination = {.address = to, .qp = pair.b().qp().number(), .qkey = kQkey}},
+                    i, 1);
+      pair.a().memory()[i] = std::byte{0xee};
+    }
+  }
+  pair.pass(std::chrono::seconds(10));
+  EXPECT_EQ(pair.a().poll().size(), 6u);
+  EXPECT_EQ(pair.b().poll_text(), "0 ok, 1 ok, 2 ok");
+  for (std::size_t i = 0; i < 3; ++i) {
+    EXPECT_EQ(pair.b().memory()[1000 * i + kGrhBytes], static_cast<std::byte>(40 + i));
+  }
+  EXPECT_TRUE(pair.a().device().destroy_address_handle(pair.a().pd(), to_unknown));
+}
+
+TEST_F(DatagramTest, WhoseMemoryCannotBeReadFailsWhenItsTurnComes) {
+  QueuePair::SendBatch(pair.a().qp())
+      .post({.wr_id = 9, .destination = {.address = to_b, .qp = pair.b().qp().number(), .qkey = kQkey}},
+            std::vector{transport::Sge{.address = 0, .length = 8, .lkey = transport::Lkey{0xbad}}});
+  pair.settle();
+  const auto failed = pair.a().poll();
+  ASSERT_EQ(failed.size(), 1u);
+  EXPECT_EQ(failed[0].status, CompletionStatus::kLocalProtectionError);
+  EXPECT_EQ(pair.a().qp().query().state, QpState::kSqError);
+}
+
 TEST_F(DatagramTest, ForAnAddressHandleThatIsGoneIsLost) {
   const AddressHandleId gone =
       pair.a()
@@ -193,6 +237,73 @@ TEST_F(DatagramTest, HasNothingButSends) {
     EXPECT_EQ(pair.a().poll()[0].status, CompletionStatus::kLocalQpOperationError);
     EXPECT_TRUE(pair.a().qp().modify({.state = QpState::kReadyToSend}));
   }
+}
+
+/// A neighbour that answers the ARP requests of the device at end 0, the first `ignored` of them excepted.
+class AddressResolutionTest : public testing::Test {
+ protected:
+  AddressResolutionTest() {
+    wire.is_lost = [this](std::size_t, const FakeWire::Bytes& frame) {
+      answer(frame);  // in the engine's lock, as everything that touches the wire
+      return true;
+    };
+  }
+  static DeviceConfig config() {
+    DeviceConfig config;
+    config.mac = {{0x02, 0, 0, 0, 0, 1}};
+    config.ipv4 = Ipv4Interface{.address = {{10, 0, 0, 1}}};
+    return config;
+  }
+  void answer(const FakeWire::Bytes& frame) {
+    using namespace transport::wire;
+    const std::span<const std::byte> bytes(frame);
+    if (Ethernet::parse(bytes).value().ether_type != EtherType::kArp) return;
+    const Arp request = Arp::parse(bytes.subspan(Ethernet::kMinBytes)).value();
+    if (request.target_ip != peer.ipv4() || ignored-- > 0) return;
+    FakeWire::Bytes reply(60);
+    const std::size_t at =
+        emit(Ethernet{.destination = request.sender_mac, .source = peer_mac, .ether_type = EtherType::kArp},
+             reply);
+    emit(Arp{.operation = Arp::Operation::kReply,
+             .sender_mac = peer_mac,
+             .sender_ip = request.target_ip,
+             .target_mac = request.sender_mac,
+             .target_ip = request.sender_ip},
+         std::span(reply).subspan(at));
+    wire.deliver(0, reply);
+  }
+  NeighborState known_state() {
+    const Engine::Guard guard(device.engine());
+    const Neighbor* const found = device.engine().neighbors().find(peer);
+    return found == nullptr ? NeighborState::kUnknown : found->state;
+  }
+
+  const Gid peer = Gid::from_ipv4({{10, 0, 0, 2}});
+  const transport::wire::Mac peer_mac{{0x02, 0, 0, 0, 0, 2}};
+  int ignored = 0;
+  SteadyClock clock;
+  FakeWire wire{4300};
+  Device device{config(), clock, [this](const PortSpec&, std::uint16_t) {
+                  return Result<std::unique_ptr<PacketPort>, Error>(wire.port(0));
+                }};
+};
+
+TEST_F(AddressResolutionTest, EndsWhenTheNeighborHasAnswered) {
+  ASSERT_TRUE(device.start());
+  ignored = 1;  // so that it takes 100 ms
+  EXPECT_TRUE(device.resolve(peer));
+  EXPECT_EQ(known_state(), NeighborState::kReachable);
+  EXPECT_TRUE(device.resolve(*device.gids().at(1)));
+}
+
+TEST_F(AddressResolutionTest, EndsWithoutAnAnswerToo) {
+  ASSERT_TRUE(device.start());
+  ignored = 1000;
+  const transport::Time begin = clock.now();
+  EXPECT_FALSE(device.resolve(peer));
+  EXPECT_GE(clock.now() - begin, std::chrono::milliseconds(900));
+  EXPECT_NE(known_state(), NeighborState::kReachable);
+  EXPECT_FALSE(device.resolve({}));  // nobody can have it
 }
 
 /// An unreliable connection.

@@ -2,6 +2,7 @@
 #include <arpa/inet.h>
 
 #include <cerrno>
+#include <chrono>
 #include <cstring>
 #include <vector>
 
@@ -65,6 +66,20 @@ TEST_F(AddressHandle, AreNoMoreThanTheDeviceSaysWhetherTheyAreUsedOrNot) {
   EXPECT_EQ(handles.size(), most + 1);
   handles.front().reset();
   EXPECT_EQ(create_with(attributes()), 0);
+}
+
+// As long as the kernel does. A peer's NIC may come up later: the handle is good all the same.
+TEST_F(AddressHandle, WaitsForTheAnswerOfAPeer) {
+  const CqPtr cq(ibv_create_cq(context_.get(), 1, nullptr, nullptr, 0));
+  ibv_qp_init_attr starting_the_device = qp_attributes(IBV_QPT_UD, cq.get());
+  const QpPtr qp(ibv_create_qp(pd_.get(), &starting_the_device));
+  ASSERT_NE(qp, nullptr);
+  ibv_ah_attr wanted = attributes();
+  inet_pton(AF_INET6, "::ffff:10.77.9.200", wanted.grh.dgid.raw);
+  const auto begin = std::chrono::steady_clock::now();
+  const AhPtr ah(ibv_create_ah(pd_.get(), &wanted));
+  EXPECT_NE(ah, nullptr);
+  EXPECT_GE(std::chrono::steady_clock::now() - begin, std::chrono::milliseconds(900));
 }
 
 // UCX puts a UDP source port there.
