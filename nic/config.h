@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "nic/port_spec.h"
+#include "nic/host/port_spec.h"
 #include "transport/time.h"
 #include "transport/wire/address.h"
 

@@ -9,10 +9,10 @@
 #include <thread>
 #include <utility>
 
-#include "nic/counter_aliases.h"
-#include "nic/engine.h"
+#include "nic/diagnostics/counter_aliases.h"
+#include "nic/engine/engine.h"
 #include "nic/errors.h"
-#include "nic/indirection_table.h"
+#include "nic/raw/indirection_table.h"
 
 namespace urnic::nic {
 

@@ -6,7 +6,7 @@
 #include <new>
 
 #include "nic/device.h"
-#include "nic/engine.h"
+#include "nic/engine/engine.h"
 #include "nic/errors.h"
 
 namespace urnic::nic {

@@ -3,11 +3,11 @@
 #include <limits>
 
 #include "nic/device.h"
-#include "nic/engine.h"
+#include "nic/engine/engine.h"
 #include "nic/errors.h"
-#include "nic/fault_guard.h"
-#include "nic/guarded_copy.h"
-#include "nic/page_probe.h"
+#include "nic/memory/fault_guard.h"
+#include "nic/memory/guarded_copy.h"
+#include "nic/memory/page_probe.h"
 
 namespace urnic::nic {
 

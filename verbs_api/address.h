@@ -1,7 +1,7 @@
 // Address vectors and GIDs, in libibverbs' structs and in the device's.
 #pragma once
 
-#include "nic/path.h"
+#include "nic/path/path.h"
 #include "transport/result.h"
 #include "transport/wire/address.h"
 #include "verbs_api/libibverbs.h"

@@ -1,7 +1,7 @@
 // Ah: an address handle as programs hold it.
 #pragma once
 
-#include "nic/path.h"
+#include "nic/path/path.h"
 #include "transport/work_request.h"
 #include "verbs_api/libibverbs.h"
 

@@ -11,8 +11,8 @@
 #include <unordered_map>
 #include <utility>
 
-#include "nic/device_memory.h"
-#include "nic/protection_domain.h"
+#include "nic/memory/device_memory.h"
+#include "nic/memory/protection_domain.h"
 
 namespace urnic::verbs_api {
 

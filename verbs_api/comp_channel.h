@@ -1,7 +1,7 @@
 // CompChannel: a completion channel as programs hold it.
 #pragma once
 
-#include "nic/completion_channel.h"
+#include "nic/queues/completion_channel.h"
 #include "verbs_api/libibverbs.h"
 
 namespace urnic::verbs_api {

@@ -5,7 +5,7 @@
 #include <map>
 #include <memory>
 
-#include "nic/flow_rule.h"
+#include "nic/raw/flow_rule.h"
 #include "verbs_api/libibverbs.h"
 
 namespace urnic::verbs_api {

@@ -5,7 +5,7 @@
 #include <memory>
 #include <mutex>
 
-#include "nic/completion_queue.h"
+#include "nic/queues/completion_queue.h"
 #include "transport/completion.h"
 #include "verbs_api/libibverbs.h"
 

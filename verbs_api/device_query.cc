@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "nic/config.h"
-#include "nic/guarded_copy.h"
+#include "nic/memory/guarded_copy.h"
 #include "verbs_api/context.h"
 #include "verbs_api/device_list.h"
 #include "verbs_api/failure.h"

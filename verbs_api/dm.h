@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <memory>
 
-#include "nic/device_memory.h"
+#include "nic/memory/device_memory.h"
 #include "verbs_api/libibverbs.h"
 
 namespace urnic::verbs_api {

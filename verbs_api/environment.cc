@@ -18,8 +18,8 @@
 #include <string_view>
 #include <system_error>
 
-#include "nic/fabric_folder.h"
-#include "nic/lock_file.h"
+#include "nic/host/fabric_folder.h"
+#include "nic/host/lock_file.h"
 #include "verbs_api/environment_values.h"
 
 namespace urnic::verbs_api {

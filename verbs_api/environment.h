@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "nic/config.h"
-#include "nic/lease.h"
+#include "nic/host/lease.h"
 #include "transport/result.h"
 
 namespace urnic::verbs_api {

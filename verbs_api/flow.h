@@ -1,7 +1,7 @@
 // Flow: a flow rule as programs hold it.
 #pragma once
 
-#include "nic/flow_rule.h"
+#include "nic/raw/flow_rule.h"
 #include "verbs_api/libibverbs.h"
 
 namespace urnic::verbs_api {

@@ -1,7 +1,7 @@
 // What a program says of a flow rule, translated.
 #pragma once
 
-#include "nic/flow_rule.h"
+#include "nic/raw/flow_rule.h"
 #include "transport/result.h"
 #include "verbs_api/libibverbs.h"
 

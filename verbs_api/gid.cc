@@ -7,7 +7,7 @@
 #include <cstring>
 #include <optional>
 
-#include "nic/gid_table.h"
+#include "nic/path/gid_table.h"
 #include "verbs_api/address.h"
 #include "verbs_api/context.h"
 #include "verbs_api/failure.h"

@@ -6,9 +6,9 @@
 #include <cstdint>
 #include <memory>
 
-#include "nic/device_memory.h"
-#include "nic/memory_region.h"
-#include "nic/protection_domain.h"
+#include "nic/memory/device_memory.h"
+#include "nic/memory/memory_region.h"
+#include "nic/memory/protection_domain.h"
 #include "transport/result.h"
 #include "verbs_api/libibverbs.h"
 #include "verbs_api/mapping.h"

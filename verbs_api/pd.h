@@ -3,7 +3,7 @@
 
 #include <memory>
 
-#include "nic/protection_domain.h"
+#include "nic/memory/protection_domain.h"
 #include "verbs_api/libibverbs.h"
 #include "verbs_api/parent_domain.h"
 

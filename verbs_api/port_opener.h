@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <memory>
 
+#include "nic/host/port_spec.h"
 #include "nic/packet_port.h"
-#include "nic/port_spec.h"
 #include "transport/result.h"
 #include "verbs_api/environment.h"
 

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <cstring>
 
-#include "nic/gid_table.h"
+#include "nic/path/gid_table.h"
 #include "transport/types.h"
 #include "verbs_api/address.h"
 #include "verbs_api/context.h"

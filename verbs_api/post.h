@@ -1,7 +1,7 @@
 // What posting has in common, whichever way a work request comes.
 #pragma once
 
-#include "nic/queue_pair.h"
+#include "nic/queues/queue_pair.h"
 
 namespace urnic::verbs_api {
 

@@ -7,8 +7,8 @@
 #include <cstdint>
 #include <utility>
 
-#include "nic/snapshot.h"
-#include "nic/snapshot_json.h"
+#include "nic/diagnostics/snapshot.h"
+#include "nic/diagnostics/snapshot_json.h"
 #include "verbs_api/async_events.h"
 #include "verbs_api/context.h"
 #include "verbs_api/failure.h"

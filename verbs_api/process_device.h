@@ -8,8 +8,8 @@
 
 #include "nic/clock.h"
 #include "nic/device.h"
-#include "nic/report_printer.h"
-#include "nic/status_server.h"
+#include "nic/diagnostics/report_printer.h"
+#include "nic/diagnostics/status_server.h"
 #include "transport/result.h"
 #include "verbs_api/command_file.h"
 #include "verbs_api/environment.h"

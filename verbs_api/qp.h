@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <memory>
 
-#include "nic/queue_pair.h"
+#include "nic/queues/queue_pair.h"
 #include "verbs_api/libibverbs.h"
 #include "verbs_api/qp_handles.h"
 #include "verbs_api/work_request_builder.h"

@@ -1,7 +1,7 @@
 // Attributes of queue pairs: ibv_qp_attr with its mask, and the device's.
 #pragma once
 
-#include "nic/queue_pair.h"
+#include "nic/queues/queue_pair.h"
 #include "transport/qp_state.h"
 #include "transport/result.h"
 #include "verbs_api/libibverbs.h"

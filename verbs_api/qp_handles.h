@@ -5,7 +5,7 @@
 #include <mutex>
 #include <vector>
 
-#include "nic/queue_pair.h"
+#include "nic/queues/queue_pair.h"
 #include "transport/qp_state.h"
 #include "verbs_api/libibverbs.h"
 

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "nic/rss_hash.h"
+#include "nic/raw/rss_hash.h"
 #include "transport/result.h"
 #include "verbs_api/libibverbs.h"
 

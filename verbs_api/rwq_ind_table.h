@@ -3,7 +3,7 @@
 
 #include <memory>
 
-#include "nic/indirection_table.h"
+#include "nic/raw/indirection_table.h"
 #include "verbs_api/libibverbs.h"
 
 namespace urnic::verbs_api {

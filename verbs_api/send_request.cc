@@ -2,7 +2,7 @@
 
 #include <cerrno>
 
-#include "nic/posting.h"
+#include "nic/queues/posting.h"
 #include "verbs_api/ah.h"
 #include "verbs_api/mw.h"
 #include "verbs_api/pd.h"

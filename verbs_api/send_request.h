@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <span>
 
-#include "nic/qp_type.h"
+#include "nic/queues/qp_type.h"
 #include "transport/result.h"
 #include "transport/work_request.h"
 #include "verbs_api/libibverbs.h"

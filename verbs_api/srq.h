@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <memory>
 
-#include "nic/shared_receive_queue.h"
+#include "nic/queues/shared_receive_queue.h"
 #include "verbs_api/libibverbs.h"
 
 namespace urnic::verbs_api {

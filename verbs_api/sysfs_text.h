@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "nic/gid_table.h"
+#include "nic/path/gid_table.h"
 
 namespace urnic::verbs_api {
 

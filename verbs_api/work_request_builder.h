@@ -8,7 +8,7 @@
 #include <span>
 #include <vector>
 
-#include "nic/queue_pair.h"
+#include "nic/queues/queue_pair.h"
 #include "transport/work_request.h"
 #include "verbs_api/libibverbs.h"
 

@@ -10,7 +10,7 @@
 #include <optional>
 
 #include "nic/device.h"
-#include "nic/xrc_domain.h"
+#include "nic/queues/xrc_domain.h"
 #include "transport/result.h"
 
 namespace urnic::verbs_api {

@@ -5,8 +5,8 @@
 #include <mutex>
 #include <unordered_map>
 
-#include "nic/queue_pair.h"
-#include "nic/xrc_domain.h"
+#include "nic/queues/queue_pair.h"
+#include "nic/queues/xrc_domain.h"
 #include "transport/types.h"
 #include "verbs_api/qp_handles.h"
 

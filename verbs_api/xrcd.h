@@ -1,7 +1,7 @@
 // Xrcd: an XRC domain as programs hold it.
 #pragma once
 
-#include "nic/xrc_domain.h"
+#include "nic/queues/xrc_domain.h"
 #include "verbs_api/libibverbs.h"
 
 namespace urnic::verbs_api {

@@ -8,7 +8,7 @@
 #include "drivers/dpdk/af_packet.h"
 #include "drivers/dpdk/eal.h"
 #include "drivers/dpdk/vhost_user.h"
-#include "nic/fabric_slots.h"
+#include "nic/host/fabric_slots.h"
 
 namespace urnic::drivers {
 

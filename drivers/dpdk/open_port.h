@@ -5,8 +5,8 @@
 #include <memory>
 
 #include "drivers/dpdk/options.h"
+#include "nic/host/port_spec.h"
 #include "nic/packet_port.h"
-#include "nic/port_spec.h"
 #include "transport/result.h"
 
 namespace urnic::drivers {

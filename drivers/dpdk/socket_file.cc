@@ -13,7 +13,7 @@
 #include <functional>
 #include <utility>
 
-#include "nic/lock_file.h"
+#include "nic/host/lock_file.h"
 
 namespace urnic::drivers {
 

@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "drivers/descriptor.h"
-#include "nic/fabric_folder.h"
+#include "nic/host/fabric_folder.h"
 #include "transport/result.h"
 
 namespace urnic::drivers {

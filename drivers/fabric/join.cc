@@ -10,8 +10,8 @@
 
 #include "drivers/fabric/control.h"
 #include "drivers/fabric/start_switch.h"
-#include "nic/fabric_folder.h"
-#include "nic/fabric_slots.h"
+#include "nic/host/fabric_folder.h"
+#include "nic/host/fabric_slots.h"
 
 namespace urnic::drivers {
 namespace {

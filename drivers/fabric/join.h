@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string>
 
-#include "nic/port_spec.h"
+#include "nic/host/port_spec.h"
 #include "transport/result.h"
 
 namespace urnic::drivers {

@@ -3,8 +3,8 @@
 
 #include <cstdint>
 
-#include "nic/fabric_folder.h"
-#include "nic/lock_file.h"
+#include "nic/host/fabric_folder.h"
+#include "nic/host/lock_file.h"
 #include "transport/result.h"
 
 namespace urnic::drivers {

@@ -10,7 +10,7 @@
 #include <thread>
 #include <utility>
 
-#include "nic/short_turns.h"
+#include "nic/engine/short_turns.h"
 
 namespace urnic::drivers {
 namespace {

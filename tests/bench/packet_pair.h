@@ -9,8 +9,8 @@
 #include <span>
 #include <vector>
 
-#include "nic/memory_table.h"
-#include "nic/path.h"
+#include "nic/memory/memory_table.h"
+#include "nic/path/path.h"
 #include "transport/counters.h"
 #include "transport/rc/endpoint.h"
 #include "transport/receive_queue.h"

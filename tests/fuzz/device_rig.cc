@@ -6,7 +6,7 @@
 #include <string>
 #include <utility>
 
-#include "nic/multicast_groups.h"
+#include "nic/path/multicast_groups.h"
 #include "transport/wire/frame.h"
 #include "transport/wire/packet.h"
 

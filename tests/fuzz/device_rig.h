@@ -14,13 +14,13 @@
 #include <vector>
 
 #include "nic/clock.h"
-#include "nic/completion_queue.h"
 #include "nic/device.h"
-#include "nic/neighbor_cache.h"
-#include "nic/path.h"
-#include "nic/queue_pair.h"
-#include "nic/shared_receive_queue.h"
-#include "nic/xrc_domain.h"
+#include "nic/path/neighbor_cache.h"
+#include "nic/path/path.h"
+#include "nic/queues/completion_queue.h"
+#include "nic/queues/queue_pair.h"
+#include "nic/queues/shared_receive_queue.h"
+#include "nic/queues/xrc_domain.h"
 #include "transport/work_request.h"
 
 namespace urnic::test {

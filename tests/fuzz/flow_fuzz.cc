@@ -18,8 +18,8 @@
 #include <span>
 #include <vector>
 
-#include "nic/flow_match.h"
-#include "nic/flow_table.h"
+#include "nic/raw/flow_match.h"
+#include "nic/raw/flow_table.h"
 #include "verbs_api/flow_attributes.h"
 
 namespace urnic::nic {

@@ -13,7 +13,7 @@
 #include <string>
 #include <string_view>
 
-#include "nic/snapshot_json.h"
+#include "nic/diagnostics/snapshot_json.h"
 #include "tools/stat/snapshot_reader.h"
 #include "tools/stat/table.h"
 

@@ -14,10 +14,10 @@ FORBIDDEN = (
     ("transport/rc/responder.cc", "#include <thread>"),
     ("transport/rc/responder.cc", "#include <time.h>"),
     ("transport/rc/responder.cc", "#include <infiniband/verbs.h>"),
-    ("nic/engine.cc", '#include "verbs_api/environment.h"'),
-    ("nic/engine.cc", '#include "drivers/dpdk/port.h"'),
-    ("nic/engine.cc", "  #  include <rte_ethdev.h>"),
-    ("nic/engine.cc", "#include <infiniband/verbs.h>"),
+    ("nic/engine/engine.cc", '#include "verbs_api/environment.h"'),
+    ("nic/engine/engine.cc", '#include "drivers/dpdk/port.h"'),
+    ("nic/engine/engine.cc", "  #  include <rte_ethdev.h>"),
+    ("nic/engine/engine.cc", "#include <infiniband/verbs.h>"),
     ("drivers/pcap/port.cc", '#include "verbs_api/environment.h"'),
     ("drivers/pcap/port.cc", "#include <rte_mbuf.h>"),
     ("drivers/pcap/port.cc", "#include <pcap/pcap.h>"),
@@ -31,14 +31,14 @@ FORBIDDEN = (
     ("tools/check/packet.cc", '#include "tools/urnic/command.h"'),
     ("tools/urnic/check_command.cc", '#include "transport/types.h"'),
     ("tools/urnic/main.cc", "#include <pcap/pcap.h>"),
-    ("nic/engine.cc", '#include "engine.h"'),
-    ("nic/engine.cc", '#include "../transport/types.h"'),
+    ("nic/engine/engine.cc", '#include "engine.h"'),
+    ("nic/engine/engine.cc", '#include "../transport/types.h"'),
     ("verbs_api/environment.cc", 'const char* const text = std::getenv(name);'),
     ("tools/paths/redirect.cc", 'getenv ("URNIC_PATHS")'),
 )
 ALLOWED = (
     ("transport/rc/responder.cc", '#include "transport/types.h"\n#include <chrono>'),
-    ("nic/engine.cc", '#include "transport/types.h"\n#include <thread>'),
+    ("nic/engine/engine.cc", '#include "transport/types.h"\n#include <thread>'),
     ("drivers/dpdk/port.cc", '#include "nic/packet_port.h"\n#include <rte_mbuf.h>'),
     ("verbs_api/environment.cc", "const char* const text = secure_getenv(name);  // not getenv, mind"),
     ("verbs_api/open.cc", '#include "nic/device.h"\n#include <infiniband/verbs.h>'),
@@ -48,7 +48,7 @@ ALLOWED = (
     ("tools/urnic/check_command.cc", '#include "tools/check/packet.h"\n#include "tools/urnic/command.h"'),
 )
 TREE = {
-    "drivers/dpdk/port.h", "nic/device.h", "nic/packet_port.h", "nic/engine.h", "tests/sim/runner.h",
+    "drivers/dpdk/port.h", "nic/device.h", "nic/packet_port.h", "nic/engine/engine.h", "tests/sim/runner.h",
     "tools/check/packet.h", "tools/urnic/command.h", "transport/types.h", "verbs_api/environment.h",
 }
 

@@ -1,7 +1,7 @@
 // Connects one queue pair of a reliable connection, RC or XRC, as programs do: INIT, RTR, RTS.
 #pragma once
 
-#include "nic/queue_pair.h"
+#include "nic/queues/queue_pair.h"
 #include "tests/sim/host.h"
 #include "tests/sim/options.h"
 

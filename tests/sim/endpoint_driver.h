@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "nic/queue_pair.h"
+#include "nic/queues/queue_pair.h"
 #include "tests/sim/completion_model.h"
 #include "tests/sim/host.h"
 #include "tests/sim/plan.h"

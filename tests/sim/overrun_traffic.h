@@ -6,7 +6,7 @@
 #include <memory>
 #include <string>
 
-#include "nic/queue_pair.h"
+#include "nic/queues/queue_pair.h"
 #include "tests/sim/scene.h"
 #include "tests/sim/traffic.h"
 

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "nic/qp_type.h"
+#include "nic/queues/qp_type.h"
 #include "tests/sim/memory_plan.h"
 #include "tests/sim/options.h"
 #include "transport/work_request.h"

@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "nic/clock.h"
-#include "nic/completion_queue.h"
 #include "nic/device.h"
-#include "nic/queue_pair.h"
+#include "nic/queues/completion_queue.h"
+#include "nic/queues/queue_pair.h"
 #include "transport/work_request.h"
 
 namespace urnic::test {

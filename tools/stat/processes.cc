@@ -13,7 +13,7 @@
 #include <optional>
 #include <system_error>
 
-#include "nic/status_socket.h"
+#include "nic/host/status_socket.h"
 #include "tools/stat/snapshot_reader.h"
 
 namespace urnic::tools {

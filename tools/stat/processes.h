@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "nic/snapshot.h"
+#include "nic/diagnostics/snapshot.h"
 #include "transport/result.h"
 
 namespace urnic::tools {

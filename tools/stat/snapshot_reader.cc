@@ -12,7 +12,7 @@
 #include <string>
 #include <utility>
 
-#include "nic/snapshot_names.h"
+#include "nic/diagnostics/snapshot_names.h"
 
 namespace urnic::tools {
 

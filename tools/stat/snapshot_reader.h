@@ -3,7 +3,7 @@
 
 #include <string_view>
 
-#include "nic/snapshot.h"
+#include "nic/diagnostics/snapshot.h"
 #include "transport/result.h"
 
 namespace urnic::tools {

@@ -8,8 +8,8 @@
 #include <iterator>
 #include <vector>
 
-#include "nic/counter_aliases.h"
-#include "nic/snapshot_names.h"
+#include "nic/diagnostics/counter_aliases.h"
+#include "nic/diagnostics/snapshot_names.h"
 
 namespace urnic::tools {
 

@@ -14,7 +14,7 @@
 
 #include "drivers/dpdk/open_port.h"
 #include "drivers/fabric/join.h"
-#include "nic/lease_slots.h"
+#include "nic/host/lease_slots.h"
 #include "tools/switch/fabric_status.h"
 
 namespace urnic::tools {

@@ -15,10 +15,10 @@
 #include "drivers/fabric/control.h"
 #include "drivers/fabric/switch_lock.h"
 #include "drivers/fabric/switch_loop.h"
-#include "nic/fabric_folder.h"
-#include "nic/fabric_slots.h"
-#include "nic/lock_file.h"
-#include "nic/port_spec.h"
+#include "nic/host/fabric_folder.h"
+#include "nic/host/fabric_slots.h"
+#include "nic/host/lock_file.h"
+#include "nic/host/port_spec.h"
 #include "transport/result.h"
 
 namespace urnic::tools {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "drivers/fabric/switch.h"
-#include "nic/lease_slots.h"
+#include "nic/host/lease_slots.h"
 #include "nic/packet_port.h"
 
 namespace urnic::tools {

@@ -21,9 +21,9 @@
 #include "drivers/descriptor.h"
 #include "drivers/dpdk/af_packet.h"
 #include "drivers/fabric/join.h"
-#include "nic/fabric_folder.h"
-#include "nic/fabric_slots.h"
-#include "nic/port_spec.h"
+#include "nic/host/fabric_folder.h"
+#include "nic/host/fabric_slots.h"
+#include "nic/host/port_spec.h"
 #include "tools/switch/fabric_server.h"
 
 namespace urnic::tools {

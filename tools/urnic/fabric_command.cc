@@ -12,9 +12,9 @@
 #include <vector>
 
 #include "drivers/fabric/control.h"
-#include "nic/fabric_folder.h"
-#include "nic/fabric_slots.h"
-#include "nic/port_spec.h"
+#include "nic/host/fabric_folder.h"
+#include "nic/host/fabric_slots.h"
+#include "nic/host/port_spec.h"
 #include "tools/urnic/console.h"
 #include "tools/urnic/launch.h"
 #include "verbs_api/environment_values.h"

@@ -11,9 +11,9 @@
 #include <system_error>
 #include <utility>
 
-#include "nic/gid_table.h"
-#include "nic/lock_file.h"
-#include "nic/status_socket.h"
+#include "nic/host/lock_file.h"
+#include "nic/host/status_socket.h"
+#include "nic/path/gid_table.h"
 #include "verbs_api/sysfs_text.h"
 
 namespace urnic::tools {

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "nic/config.h"
-#include "nic/lock_file.h"
+#include "nic/host/lock_file.h"
 #include "transport/result.h"
 
 namespace urnic::tools {

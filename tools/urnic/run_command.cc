@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "drivers/fault/fault_spec.h"
-#include "nic/port_spec.h"
+#include "nic/host/port_spec.h"
 #include "tools/urnic/console.h"
 #include "tools/urnic/launch.h"
 #include "tools/urnic/path_tree.h"

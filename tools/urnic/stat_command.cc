@@ -12,8 +12,8 @@
 #include <optional>
 #include <utility>
 
-#include "nic/snapshot_json.h"
-#include "nic/snapshot_names.h"
+#include "nic/diagnostics/snapshot_json.h"
+#include "nic/diagnostics/snapshot_names.h"
 #include "tools/stat/processes.h"
 #include "tools/stat/table.h"
 #include "tools/stat/terminal.h"

@@ -1,4 +1,4 @@
-#include "nic/completion_channel.h"
+#include "nic/queues/completion_channel.h"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -9,7 +9,7 @@
 #include <chrono>
 #include <thread>
 
-#include "nic/completion_queue.h"
+#include "nic/queues/completion_queue.h"
 #include "tests/support/sanitizers.h"
 #include "tests/unit/nic/device_pair.h"
 

@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
-#include "nic/completion_queue.h"
-#include "nic/engine.h"
+#include "nic/engine/engine.h"
+#include "nic/queues/completion_queue.h"
 #include "tests/unit/nic/device_pair.h"
 
 namespace urnic::nic {

@@ -4,7 +4,7 @@
 #include <set>
 #include <string>
 
-#include "nic/device_counters.h"
+#include "nic/diagnostics/device_counters.h"
 #include "tests/unit/nic/device_pair.h"
 
 namespace urnic::nic {

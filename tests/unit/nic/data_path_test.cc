@@ -5,7 +5,7 @@
 #include <cstdlib>
 #include <new>
 
-#include "nic/queue_pair.h"
+#include "nic/queues/queue_pair.h"
 #include "tests/support/self_connected_device.h"
 #include "transport/rc/endpoint.h"
 

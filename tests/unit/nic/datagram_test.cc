@@ -7,8 +7,8 @@
 #include <memory>
 #include <span>
 
-#include "nic/engine.h"
-#include "nic/multicast_groups.h"
+#include "nic/engine/engine.h"
+#include "nic/path/multicast_groups.h"
 #include "tests/unit/nic/device_pair.h"
 #include "transport/wire/arp.h"
 #include "transport/wire/ethernet.h"

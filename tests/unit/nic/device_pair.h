@@ -9,10 +9,10 @@
 #include <string_view>
 #include <vector>
 
-#include "nic/completion_channel.h"
-#include "nic/completion_queue.h"
 #include "nic/device.h"
-#include "nic/queue_pair.h"
+#include "nic/queues/completion_channel.h"
+#include "nic/queues/completion_queue.h"
+#include "nic/queues/queue_pair.h"
 #include "tests/unit/nic/fake_wire.h"
 #include "tests/unit/nic/manual_clock.h"
 #include "transport/completion.h"

@@ -1,4 +1,4 @@
-#include "nic/doorbell.h"
+#include "nic/queues/doorbell.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -5,9 +5,9 @@
 #include <chrono>
 #include <string>
 
-#include "nic/failure_cause.h"
-#include "nic/failure_log.h"
-#include "nic/failure_text.h"
+#include "nic/diagnostics/failure_cause.h"
+#include "nic/diagnostics/failure_log.h"
+#include "nic/diagnostics/failure_text.h"
 #include "tests/unit/nic/device_pair.h"
 
 namespace urnic::nic {

@@ -6,7 +6,7 @@
 #include <cerrno>
 #include <mutex>
 
-#include "nic/engine.h"
+#include "nic/engine/engine.h"
 #include "tests/unit/nic/device_pair.h"
 
 namespace urnic::nic {

@@ -1,4 +1,4 @@
-#include "nic/page_probe.h"
+#include "nic/memory/page_probe.h"
 
 #include <gtest/gtest.h>
 #include <sys/mman.h>

@@ -1,5 +1,5 @@
 // Devices whose time is real and whose NIC thread runs; queue pairs talk to others of the same device.
-#include "nic/progress_thread.h"
+#include "nic/engine/progress_thread.h"
 
 #include <gtest/gtest.h>
 #include <pthread.h>

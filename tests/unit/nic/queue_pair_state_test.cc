@@ -1,4 +1,4 @@
-#include "nic/queue_pair_state.h"
+#include "nic/queues/queue_pair_state.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "nic/queue_pair_table.h"
+#include "nic/queues/queue_pair_table.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "nic/queue_pair.h"
+#include "nic/queues/queue_pair.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -4,7 +4,7 @@
 #include <array>
 #include <chrono>
 
-#include "nic/shared_receive_queue.h"
+#include "nic/queues/shared_receive_queue.h"
 #include "tests/unit/nic/raw_packet_pair.h"
 #include "transport/wire/frame.h"
 

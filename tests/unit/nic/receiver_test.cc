@@ -1,4 +1,4 @@
-#include "nic/receiver.h"
+#include "nic/engine/receiver.h"
 
 #include <gtest/gtest.h>
 

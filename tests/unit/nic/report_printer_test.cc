@@ -1,5 +1,5 @@
 // What is printed of failures, and that nobody waits for it.
-#include "nic/report_printer.h"
+#include "nic/diagnostics/report_printer.h"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>

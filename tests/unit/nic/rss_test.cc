@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "nic/indirection_table.h"
+#include "nic/raw/indirection_table.h"
 #include "tests/unit/nic/raw_packet_pair.h"
 #include "tests/unit/nic_parts/flow_frame.h"
 

@@ -1,5 +1,5 @@
 // Shared receive queues and XRC, from one device to the other.
-#include "nic/shared_receive_queue.h"
+#include "nic/queues/shared_receive_queue.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // What a snapshot says of a device that is at work.
-#include "nic/snapshot.h"
+#include "nic/diagnostics/snapshot.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // Who asks for a process' status, and what he gets.
-#include "nic/status_server.h"
+#include "nic/diagnostics/status_server.h"
 
 #include <gtest/gtest.h>
 #include <sys/socket.h>

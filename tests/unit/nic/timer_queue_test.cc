@@ -1,4 +1,4 @@
-#include "nic/timer_queue.h"
+#include "nic/queues/timer_queue.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "nic/device_memory.h"
+#include "nic/memory/device_memory.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "nic/fault_guard.h"
+#include "nic/memory/fault_guard.h"
 
 #include <gtest/gtest.h>
 #include <pthread.h>

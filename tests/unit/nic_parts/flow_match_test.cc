@@ -1,4 +1,4 @@
-#include "nic/flow_match.h"
+#include "nic/raw/flow_match.h"
 
 #include <gtest/gtest.h>
 

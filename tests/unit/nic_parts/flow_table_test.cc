@@ -1,4 +1,4 @@
-#include "nic/flow_table.h"
+#include "nic/raw/flow_table.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

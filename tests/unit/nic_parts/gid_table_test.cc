@@ -1,4 +1,4 @@
-#include "nic/gid_table.h"
+#include "nic/path/gid_table.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "nic/guarded_copy.h"
+#include "nic/memory/guarded_copy.h"
 
 #include <gtest/gtest.h>
 #include <sys/mman.h>

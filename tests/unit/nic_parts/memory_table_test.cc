@@ -1,4 +1,4 @@
-#include "nic/memory_table.h"
+#include "nic/memory/memory_table.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "nic/neighbor_cache.h"
+#include "nic/path/neighbor_cache.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
 // What the neighbour cache sends, against what Linux sends (pcap_fixtures/arp_nd_linux.pcap: host 1
 // with 10.9.0.1, fd09::1 asks host 2).
-#include "nic/neighbor_frames.h"
+#include "nic/path/neighbor_frames.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

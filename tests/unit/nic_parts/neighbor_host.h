@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "nic/neighbor_cache.h"
+#include "nic/path/neighbor_cache.h"
 #include "transport/wire/arp.h"
 #include "transport/wire/ethernet.h"
 #include "transport/wire/icmpv6_nd.h"

@@ -1,4 +1,4 @@
-#include "nic/neighbor_table.h"
+#include "nic/path/neighbor_table.h"
 
 #include <gtest/gtest.h>
 

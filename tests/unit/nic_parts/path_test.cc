@@ -1,4 +1,4 @@
-#include "nic/path.h"
+#include "nic/path/path.h"
 
 #include <gtest/gtest.h>
 

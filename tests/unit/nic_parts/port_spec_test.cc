@@ -1,4 +1,4 @@
-#include "nic/port_spec.h"
+#include "nic/host/port_spec.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
 // The hash of RSS against numbers that are not ours: Microsoft's verification suite ("Verifying the RSS Hash
 // Calculation", Windows driver documentation), which hardware is checked against, too.
-#include "nic/rss_hash.h"
+#include "nic/raw/rss_hash.h"
 
 #include <gtest/gtest.h>
 

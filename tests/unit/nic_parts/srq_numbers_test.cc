@@ -1,4 +1,4 @@
-#include "nic/srq_numbers.h"
+#include "nic/queues/srq_numbers.h"
 
 #include <gtest/gtest.h>
 

@@ -13,7 +13,7 @@
 #include <thread>
 
 #include "drivers/fabric/join.h"
-#include "nic/fabric_slots.h"
+#include "nic/host/fabric_slots.h"
 #include "tests/unit/tools/temporary_environment.h"
 
 namespace urnic::drivers {

@@ -12,8 +12,8 @@
 #include <string>
 #include <vector>
 
-#include "nic/fabric_folder.h"
-#include "nic/lock_file.h"
+#include "nic/host/fabric_folder.h"
+#include "nic/host/lock_file.h"
 #include "tests/unit/tools/temporary_environment.h"
 #include "tools/urnic/launch.h"
 #include "verbs_api/environment_values.h"

@@ -10,10 +10,10 @@
 #include <string>
 #include <vector>
 
-#include "nic/fabric_folder.h"
-#include "nic/fabric_slots.h"
-#include "nic/lease.h"
-#include "nic/lease_slots.h"
+#include "nic/host/fabric_folder.h"
+#include "nic/host/fabric_slots.h"
+#include "nic/host/lease.h"
+#include "nic/host/lease_slots.h"
 #include "tests/unit/tools/temporary_environment.h"
 
 namespace urnic::nic {

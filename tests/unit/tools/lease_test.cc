@@ -1,4 +1,4 @@
-#include "nic/lease.h"
+#include "nic/host/lease.h"
 
 #include <fcntl.h>
 #include <gmock/gmock.h>
@@ -12,7 +12,7 @@
 #include <fstream>
 #include <functional>
 
-#include "nic/lock_file.h"
+#include "nic/host/lock_file.h"
 #include "tests/unit/tools/temporary_environment.h"
 
 namespace urnic::nic {

@@ -9,8 +9,8 @@
 #include <fstream>
 #include <iterator>
 
-#include "nic/lock_file.h"
-#include "nic/status_socket.h"
+#include "nic/host/lock_file.h"
+#include "nic/host/status_socket.h"
 #include "tests/unit/tools/temporary_environment.h"
 #include "transport/wire/address.h"
 

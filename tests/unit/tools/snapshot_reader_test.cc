@@ -7,7 +7,7 @@
 #include <span>
 #include <string>
 
-#include "nic/snapshot_json.h"
+#include "nic/diagnostics/snapshot_json.h"
 #include "tools/stat/table.h"
 
 namespace urnic::tools {

@@ -11,8 +11,8 @@
 #include <string>
 #include <vector>
 
+#include "nic/host/port_spec.h"
 #include "nic/packet_port.h"
-#include "nic/port_spec.h"
 #include "tests/unit/drivers/dpdk/process.h"
 
 namespace urnic::drivers {

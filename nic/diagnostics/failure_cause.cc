@@ -1,0 +1,209 @@
+#include "nic/diagnostics/failure_cause.h"
+
+#include <array>
+#include <cstddef>
+
+namespace urnic::nic {
+
+using transport::CompletionStatus;
+using transport::DmaStatus;
+using transport::RefusalReason;
+using Cause = FailureCause;
+
+namespace {
+
+constexpr std::string_view kRetriesRule =
+    "a requester gives up when retry_cnt repetitions brought no acknowledgement (fact 36)";
+constexpr std::string_view kKeyRule =
+    "key, bounds and rights of the memory are checked in this order, and a failure is a NAK remote access (fact 30)";
+
+constexpr auto kWords = std::to_array<CauseWords>({
+    {Cause::kNobodyHasAddress, kRetriesRule,
+     "is the peer's NIC up (urnic stat), at this address, on the same wire? Did the program exchange the right GID?"},
+    {Cause::kOtherSegment, kRetriesRule,
+     "is the peer on another fabric (of another user, or in a container that has another $XDG_RUNTIME_DIR)? urnic asks for "
+     "every address on its own link and knows no router: give both NICs addresses of one network (--ip), or "
+     "use the GID of the network that both are in"},
+    {Cause::kNoRocePeer, kRetriesRule,
+     "has the peer's program made the queue pair with this number and brought it to RTR, with our address and QP number in "
+     "it? Compare with 'urnic stat' there. A firewall, or a link MTU below ours, loses packets without a word, too"},
+    {Cause::kPeerFellSilent, kRetriesRule,
+     "the peer's process has ended or is stopped, its queue pair is gone or in ERR, or the wire is cut: look at what it said "
+     "last"},
+    {Cause::kPacketsLost, kRetriesRule,
+     "the peer sees gaps: packets get lost on the way. Is a --fault set, or a link MTU too small for the path MTU?"},
+    {Cause::kNoReceivePosted,
+     "a SEND or WRITE with immediate needs a posted receive; rnr_retry n allows n + 1 attempts, 7 any number (facts 34, 37)",
+     "post receives earlier, or more of them; or raise rnr_retry here, or min_rnr_timer at the receiver"},
+    {Cause::kPeerRefusedAccess, kKeyRule,
+     "compare key, address and length with the peer's ibv_reg_mr() and its access flags; if the peer is urnic, URNIC_EXPLAIN=1 "
+     "there says which check failed"},
+    {Cause::kPeerRefusedRequest,
+     "rights of the queue pair, lengths, alignment and the number of READs are checked first, and a failure is a NAK invalid "
+     "request (facts 29, 30, 32)",
+     "does the peer's queue pair allow the operation (qp_access_flags), is its path MTU ours, are its receives long enough, "
+     "is its max_dest_rd_atomic at least our max_rd_atomic? If the peer is urnic, URNIC_EXPLAIN=1 there says which it is"},
+    {Cause::kPeerFailed, "a fault in the responder's own memory is a NAK remote operation",
+     "look at the receives that the peer has posted: their memory is not, or no longer, registered for writing"},
+    {Cause::kMtuDiffers,
+     "FIRST and MIDDLE packets are as long as the path MTU, and none is longer (facts 29, 41)",
+     "give both queue pairs the same path_mtu: there is no negotiation"},
+    {Cause::kBadLength, "packets are as long as their place in the message and their RETH say (fact 29)",
+     "the peer's stack is at fault, or something on the way changes packets: record them (--pcap) and ask 'urnic check'"},
+    {Cause::kMessageTooLong, "a SEND must fit the receive that it takes (fact 33)",
+     "post longer receives, or send less"},
+    {Cause::kNotInsideMessage,
+     "a message is one FIRST, any MIDDLE and one LAST packet of one operation, or one ONLY packet",
+     "the peer's stack is at fault, or two peers use one queue pair: record them (--pcap) and ask 'urnic check'"},
+    {Cause::kNoXrcReceiver, "every XRC request names a shared receive queue of the target's domain",
+     "does the peer have the number of a queue (ibv_get_srq_num) that is still there, in this queue pair's XRC domain?"},
+    {Cause::kOperationNotAllowed, "the queue pair's own rights are checked first (fact 30)",
+     "set the right in qp_access_flags when our queue pair is changed to INIT, or later"},
+    {Cause::kTooManyReads,
+     "no more READs and atomics may be outstanding than the responder's max_dest_rd_atomic",
+     "set max_dest_rd_atomic here (RTR) to at least the peer's max_rd_atomic (RTS)"},
+    {Cause::kUnknownKey, kKeyRule,
+     "did the program exchange the right key, and is the region still registered?"},
+    {Cause::kStaleKey, kKeyRule,
+     "the key is of a region or window that was deregistered, or bound anew: exchange the new key"},
+    {Cause::kOtherDomain, kKeyRule,
+     "register the memory in the protection domain of the queue pair; a type 2 window is for the queue pair that bound it"},
+    {Cause::kOutOfBounds, kKeyRule, "compare address and length with what was registered"},
+    {Cause::kRightMissing, kKeyRule, "register the memory, or bind the window, with this right"},
+    {Cause::kMemoryGone, "memory is touched when a packet needs it, with on-demand paging too",
+     "the pages behind the region are not there, or may not be written: keep them mapped"},
+    {Cause::kMisaligned, "atomics work on addresses that are multiples of 8 (fact 32)",
+     "align the remote address"},
+    {Cause::kBadAnswer, "a response is what was asked for, as long as what was asked for (facts 28, 29)",
+     "the peer's stack is at fault, or its path MTU is not ours: record packets (--pcap) and ask 'urnic check'"},
+    {Cause::kBadLocalLength, "atomics are 8 bytes, and datagrams fit the path MTU (facts 32, 42)",
+     "correct the length of the work request"},
+    {Cause::kWindowNotBound,
+     "a window is bound to a region of its domain that allows it (IBV_ACCESS_MW_BIND), for what the region allows",
+     "compare the request with the region; a type 2 window has to be taken back before it is bound anew"},
+    {Cause::kStrayRequest, "a request is for a queue pair that is there",
+     "the peer has a wrong QP number, or ours was destroyed while the peer went on: exchange numbers anew"},
+    {Cause::kOther, "see the status", "record packets (--pcap) and ask 'urnic check'"},
+});
+
+constexpr bool is_in_order() {
+  for (std::size_t i = 0; i < kWords.size(); ++i) {
+    if (static_cast<std::size_t>(kWords[i].cause) != i) return false;
+  }
+  return kWords.size() == static_cast<std::size_t>(Cause::kOther) + 1;
+}
+static_assert(is_in_order());
+
+Cause cause_of_memory(DmaStatus status, const KeyFacts& key) {
+  switch (status) {
+    case DmaStatus::kInvalidKey:
+      return key.is_known ? Cause::kStaleKey : Cause::kUnknownKey;
+    case DmaStatus::kWrongPd:
+      return Cause::kOtherDomain;
+    case DmaStatus::kOutOfBounds:
+      return Cause::kOutOfBounds;
+    case DmaStatus::kNoAccess:
+      return Cause::kRightMissing;
+    default:
+      return Cause::kMemoryGone;
+  }
+}
+
+bool breaks_path_mtu(transport::wire::Opcode opcode, std::uint32_t payload_bytes, std::uint32_t path_mtu) {
+  const bool more_follow = !transport::wire::info(opcode).ends_message();
+  return payload_bytes > path_mtu || (more_follow && payload_bytes != path_mtu);
+}
+
+Cause cause_of_refusal(const FailureReport& report) {
+  const transport::RefusedRequest& refused = *report.refused;
+  switch (refused.reason) {
+    case RefusalReason::kNotInsideMessage:
+      return Cause::kNotInsideMessage;
+    case RefusalReason::kNoXrcReceiver:
+      return Cause::kNoXrcReceiver;
+    case RefusalReason::kPacketLength:
+      return breaks_path_mtu(refused.opcode, refused.payload_bytes, report.qp.path_mtu) ? Cause::kMtuDiffers
+                                                                                        : Cause::kBadLength;
+    case RefusalReason::kQueuePairRights:
+      return Cause::kOperationNotAllowed;
+    case RefusalReason::kTooManyReads:
+      return Cause::kTooManyReads;
+    case RefusalReason::kMisaligned:
+      return Cause::kMisaligned;
+    case RefusalReason::kReceiveTooSmall:
+      return Cause::kMessageTooLong;
+    case RefusalReason::kReceiveMemory:
+      return report.bad_element ? cause_of_memory(report.bad_element->status, report.key)
+                                : Cause::kMemoryGone;
+    case RefusalReason::kMemory:
+    case RefusalReason::kInvalidate:
+      break;
+  }
+  return cause_of_memory(refused.memory, report.key);
+}
+
+Cause cause_of_silence(const FailureReport& report) {
+  if (report.history.received == 0) {
+    const bool is_found = report.neighbor == NeighborState::kReachable;
+    if (is_found) return Cause::kNoRocePeer;
+    return report.is_on_our_segment ? Cause::kNobodyHasAddress : Cause::kOtherSegment;
+  }
+  if (report.history.sequence_naks > 0) return Cause::kPacketsLost;
+  return Cause::kPeerFellSilent;
+}
+
+Cause cause_of_answer(const FailureReport& report) {
+  QpHappening last;
+  report.history.for_each([&last](const QpHappening& happening) {
+    if (happening.kind == QpHappening::Kind::kReceived) last = happening;
+  });
+  return breaks_path_mtu(last.opcode, last.payload_bytes, report.qp.path_mtu) ? Cause::kMtuDiffers
+                                                                              : Cause::kBadAnswer;
+}
+
+Cause cause_of_completion(const FailureReport& report) {
+  if (report.is_receive && report.refused) return cause_of_refusal(report);
+  switch (report.completion.status) {
+    case CompletionStatus::kRetryExceeded:
+      return cause_of_silence(report);
+    case CompletionStatus::kRnrRetryExceeded:
+      return Cause::kNoReceivePosted;
+    case CompletionStatus::kRemoteAccessError:
+      return Cause::kPeerRefusedAccess;
+    case CompletionStatus::kRemoteInvalidRequest:
+      return Cause::kPeerRefusedRequest;
+    case CompletionStatus::kRemoteOperationError:
+      return Cause::kPeerFailed;
+    case CompletionStatus::kBadResponse:
+      return cause_of_answer(report);
+    case CompletionStatus::kLocalLengthError:
+      return Cause::kBadLocalLength;
+    case CompletionStatus::kMemoryWindowBindError:
+      return Cause::kWindowNotBound;
+    case CompletionStatus::kLocalProtectionError:
+      return report.bad_element ? cause_of_memory(report.bad_element->status, report.key)
+                                : Cause::kMemoryGone;
+    default:
+      return Cause::kOther;
+  }
+}
+
+}  // namespace
+
+FailureCause cause_of(const FailureReport& report) {
+  switch (report.kind) {
+    case FailureReport::Kind::kStray:
+      return Cause::kStrayRequest;
+    case FailureReport::Kind::kRefusal:
+      return cause_of_refusal(report);
+    case FailureReport::Kind::kCompletion:
+      break;
+  }
+  return cause_of_completion(report);
+}
+
+const CauseWords& words_for(FailureCause cause) {
+  return kWords[static_cast<std::size_t>(cause)];
+}
+
+}  // namespace urnic::nic

@@ -1,0 +1,58 @@
+// Why things fail: the table of causes.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "nic/diagnostics/failure_report.h"
+
+namespace urnic::nic {
+
+/// The order is that of the table in failure_cause.cc. nic/diagnostics/EXPLAIN.md says what each means.
+enum class FailureCause : std::uint8_t {
+  // Nobody answers a requester:
+  kNobodyHasAddress,
+  kOtherSegment,
+  kNoRocePeer,
+  kPeerFellSilent,
+  kPacketsLost,
+  // The peer refuses:
+  kNoReceivePosted,
+  kPeerRefusedAccess,
+  kPeerRefusedRequest,
+  kPeerFailed,
+  // We refuse, or cannot go on:
+  kMtuDiffers,
+  kBadLength,
+  kMessageTooLong,
+  kNotInsideMessage,
+  kNoXrcReceiver,
+  kOperationNotAllowed,
+  kTooManyReads,
+  kUnknownKey,
+  kStaleKey,
+  kOtherDomain,
+  kOutOfBounds,
+  kRightMissing,
+  kMemoryGone,
+  kMisaligned,
+  kBadAnswer,
+  kBadLocalLength,
+  kWindowNotBound,
+  kStrayRequest,
+  kOther,
+};
+
+/// What is always true of a cause.
+struct CauseWords {
+  FailureCause cause;
+  std::string_view
+      rule;  ///< that was broken, with the number of the fact in transport/FACTS.md, if there is one
+  std::string_view advice;  ///< what to look at, or to do
+};
+
+/// The likeliest cause.
+FailureCause cause_of(const FailureReport& report);
+const CauseWords& words_for(FailureCause cause);
+
+}  // namespace urnic::nic

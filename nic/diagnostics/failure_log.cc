@@ -1,0 +1,56 @@
+#include "nic/diagnostics/failure_log.h"
+
+#include <sys/eventfd.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <utility>
+
+namespace urnic::nic {
+
+using transport::Time;
+
+FailureLog::FailureLog() : fd_(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)), reports_(kMost) {}
+
+FailureLog::~FailureLog() {
+  if (fd_ >= 0) syscall(SYS_close, fd_);
+}
+
+void FailureLog::add(FailureReport report) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (count_ == kMost) {
+      ++left_out_;
+      return;
+    }
+    report.other_failures = std::exchange(left_out_, 0);
+    reports_[(first_ + count_++) % kMost] = std::move(report);
+  }
+  const std::uint64_t one = 1;
+  syscall(SYS_write, fd_, &one, sizeof one);
+}
+
+void FailureLog::add_stray(transport::QpNumber to, const transport::wire::Gid& from, Time now) {
+  if (last_stray_ && now - *last_stray_ < std::chrono::seconds(1)) return;
+  last_stray_ = now;
+  FailureReport report{.kind = FailureReport::Kind::kStray, .at = now};
+  report.qp.number = to;
+  report.qp.peer = from;
+  add(std::move(report));
+}
+
+std::optional<FailureReport> FailureLog::take() {
+  const std::lock_guard lock(mutex_);
+  if (count_ == 0) {
+    std::uint64_t ignored = 0;
+    syscall(SYS_read, fd_, &ignored, sizeof ignored);
+    return std::nullopt;
+  }
+  FailureReport report = std::move(reports_[first_]);
+  first_ = (first_ + 1) % kMost;
+  --count_;
+  return report;
+}
+
+}  // namespace urnic::nic

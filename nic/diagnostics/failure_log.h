@@ -1,0 +1,50 @@
+// FailureLog: failures that wait to be explained.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <mutex>
+#include <optional>
+#include <vector>
+
+#include "nic/diagnostics/failure_report.h"
+#include "transport/time.h"
+#include "transport/types.h"
+#include "transport/wire/address.h"
+
+namespace urnic::nic {
+
+/// Bounded: what does not fit is counted. The engine adds under its lock, which takes no longer than a copy;
+/// one reader, on any thread, takes. Nothing allocates after construction.
+class FailureLog {
+ public:
+  static constexpr std::size_t kMost = 32;
+
+  FailureLog();
+  ~FailureLog();
+  FailureLog(const FailureLog&) = delete;
+  FailureLog& operator=(const FailureLog&) = delete;
+
+  /// Readable while there is something to take; the reader clears it with take(). -1: the system has no more
+  /// descriptors.
+  int fd() const { return fd_; }
+
+  void add(FailureReport report);
+  /// Somebody sends requests to a queue pair that is not here. Such things are repeated: one is reported each
+  /// second.
+  void add_stray(transport::QpNumber to, const transport::wire::Gid& from, transport::Time now);
+
+  /// The oldest, or nothing.
+  std::optional<FailureReport> take();
+
+ private:
+  int fd_;
+  std::mutex mutex_;
+  std::vector<FailureReport> reports_;  // a ring
+  std::size_t first_ = 0;
+  std::size_t count_ = 0;
+  std::uint64_t left_out_ = 0;
+  std::optional<transport::Time> last_stray_{};
+};
+
+}  // namespace urnic::nic

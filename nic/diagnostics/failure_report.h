@@ -1,0 +1,60 @@
+// FailureReport: all that is known about one failure when it happens, in facts and not in words.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+
+#include "nic/diagnostics/qp_history.h"
+#include "nic/diagnostics/snapshot.h"
+#include "nic/memory/memory_region.h"
+#include "nic/path/neighbor_table.h"
+#include "transport/completion.h"
+#include "transport/observer.h"
+#include "transport/types.h"
+#include "transport/wire/address.h"
+#include "transport/work_request.h"
+
+namespace urnic::nic {
+
+struct FailureReport {
+  enum class Kind : std::uint8_t {
+    kCompletion,  ///< a work request failed
+    kRefusal,     ///< a request of the peer's was refused; our program hears of no completion
+    kStray,       ///< somebody sends to a queue pair that is not here
+  };
+
+  Kind kind = Kind::kCompletion;
+  transport::Time at{};
+  QueuePairSnapshot
+      qp{};  ///< before the failure changed its state; of kStray the number sent to, and the peer
+  std::uint64_t other_failures = 0;  ///< that there was no room for since the last report
+
+  // --- kCompletion ---
+  bool is_receive = false;
+  transport::Completion completion{};
+  std::optional<transport::SendRequest> request{};  ///< that failed
+  std::uint32_t request_length = 0;                 ///< bytes
+
+  // --- Where the reason was one of these ---
+  std::optional<transport::RefusedRequest> refused{};
+  struct BadElement {
+    std::size_t index = 0;  ///< among the elements of the work request
+    transport::Sge sge{};
+    transport::DmaStatus status = transport::DmaStatus::kOk;
+    bool is_write = false;
+  };
+  std::optional<BadElement> bad_element{};
+  KeyFacts key{};  ///< that the refused request or the bad element names
+
+  // --- The path ---
+  NeighborState neighbor = NeighborState::kUnknown;
+  transport::wire::Mac neighbor_mac{};
+  bool is_on_our_segment = false;  ///< the peer's address is within our own prefix
+  std::uint32_t link_mtu = 0;      ///< of our port
+  std::uint8_t min_rnr_timer = 0;  ///< code that we send
+
+  QpHistory history{};
+};
+
+}  // namespace urnic::nic

@@ -1,0 +1,58 @@
+// ReportPrinter: explains failures on stderr, without ever holding anybody up.
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <thread>
+
+#include "nic/diagnostics/failure_log.h"
+#include "transport/result.h"
+
+namespace urnic::nic {
+
+/// One thread, with all signals blocked, sleeps until the log has something, composes it and writes. Where
+/// nobody reads what is written, it waits, and what fails meanwhile is counted by the log. At most kBurst
+/// explanations are written at once and one a second from then on; a line says how many were left out.
+class ReportPrinter {
+ public:
+  static constexpr unsigned kBurst = 10;
+
+  /// Writes to the descriptor `fd`, which is stderr's but for tests. The error is the system's.
+  static Result<std::unique_ptr<ReportPrinter>, Error> start(FailureLog& log, int fd);
+  /// Writes what the log still has, as far as somebody takes it at once, and ends the thread.
+  ~ReportPrinter();
+  ReportPrinter(const ReportPrinter&) = delete;
+  ReportPrinter& operator=(const ReportPrinter&) = delete;
+
+  /// In the child of a fork: the thread is the parent's.
+  static void abandon_after_fork(std::unique_ptr<ReportPrinter> printer) {
+    static_cast<void>(printer.release());
+  }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  ReportPrinter(FailureLog& log, int fd) : log_(log), fd_(fd) {}
+
+  void run();
+  void print_all();
+  bool may_print();
+  void print_left_out();
+  void write_all(const std::string& text);
+  bool wait(int fd, short events, int at_most_ms);
+
+  FailureLog& log_;
+  int fd_;
+  int stop_fd_ = -1;
+  bool is_stopping_ = false;
+  bool is_given_up_ = false;  // nobody reads, and the process ends
+  unsigned allowed_ = kBurst;
+  Clock::time_point allowed_since_ = Clock::now();
+  std::uint64_t left_out_ = 0;
+  std::thread thread_;
+};
+
+}  // namespace urnic::nic

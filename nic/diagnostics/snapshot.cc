@@ -1,0 +1,80 @@
+#include "nic/diagnostics/snapshot.h"
+
+#include <errno.h>
+#include <unistd.h>
+
+#include "nic/device.h"
+#include "nic/engine/engine.h"
+
+namespace urnic::nic {
+
+namespace {
+
+/// Slots of the table of queue pairs that are looked at under one hold of the lock: some ten microseconds of
+/// work.
+constexpr std::uint32_t kSlotsAtOnce = 128;
+
+std::vector<QueuePairSnapshot> all_queue_pairs(Engine& engine) {
+  std::vector<QueuePairSnapshot> all;
+  std::vector<QueuePairSnapshot> some;
+  some.reserve(kSlotsAtOnce);
+  for (std::uint32_t first = 0; first < QueuePairTable::kSlots; first += kSlotsAtOnce) {
+    some.clear();
+    {
+      const Engine::Guard guard(engine);
+      engine.queue_pairs().for_each_in(first, kSlotsAtOnce,
+                                       [&some](const QueuePair& qp) { some.push_back(qp.snapshot()); });
+    }
+    all.insert(all.end(), some.begin(), some.end());
+  }
+  return all;
+}
+
+}  // namespace
+
+QueuePairSnapshot QueuePair::snapshot() const {
+  const transport::QpConfig& config = endpoint_->config();
+  const bool has_peer = path_.header_bytes() > 0;
+  return {.number = number_,
+          .type = attributes_.type,
+          .state = endpoint_->state(),
+          .peer_qp = has_peer ? config.remote_qp : transport::QpNumber{},
+          .peer = path_.destination(),
+          .send_psn = endpoint_->next_send_psn(),
+          .receive_psn = endpoint_->next_receive_psn(),
+          .msn = endpoint_->msn(),
+          .sends_posted = send_queue_.tail() - send_queue_.head(),
+          .receives_posted = receive_queue_.size(),
+          .progress = endpoint_->send_progress(),
+          .retry_count = config.retry_count,
+          .rnr_retry = config.rnr_retry,
+          .ack_timeout = config.ack_timeout,
+          .path_mtu = bytes(config.path_mtu)};
+}
+
+DeviceSnapshot take_snapshot(Device& device) {
+  const DeviceConfig& config = device.config();
+  const Device::ObjectCounts objects = device.object_counts();
+  DeviceSnapshot snapshot{.program = program_invocation_short_name,
+                          .pid = getpid(),
+                          .device = config.name,
+                          .port = config.port.to_string(),
+                          .mac = to_string(config.mac),
+                          .gids = {},
+                          .link_mtu = config.link_mtu,
+                          .uptime_ns = device.age().count(),
+                          .is_started = device.is_started(),
+                          .completion_queues = objects.completion_queues,
+                          .shared_receive_queues = objects.shared_receive_queues,
+                          .memory_regions = objects.memory_regions,
+                          .memory_windows = objects.memory_windows,
+                          .counters = {},
+                          .queue_pairs = all_queue_pairs(device.engine())};
+  for (std::size_t i = 0; i < GidTable::kEntries; ++i) {
+    if (const auto gid = device.gids().at(i)) snapshot.gids.push_back(*gid);
+  }
+  for (const auto& [name, value] : device.all_counters()) snapshot.counters.emplace_back(name, value);
+  return snapshot;
+}
+
+}  // namespace urnic::nic

@@ -1,0 +1,151 @@
+#include "nic/diagnostics/status_server.h"
+
+#include <fmt/core.h>
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <cstdint>
+#include <cstdio>
+#include <exception>
+#include <system_error>
+
+#include "nic/signal_blocker.h"
+
+// System calls and not the C library's functions of the same name, as in nic/engine/progress_thread.cc: librspreload
+// would take our sockets for its own.
+
+namespace urnic::nic {
+
+namespace {
+
+constexpr int kBacklog = 16;
+
+Error system_error(const char* what) {
+  const int code = errno;
+  return Error{.code = code,
+               .message = fmt::format("nobody can ask what the NIC does: {}: {}", what,
+                                      std::generic_category().message(code))};
+}
+
+}  // namespace
+
+Result<std::unique_ptr<StatusServer>, Error> StatusServer::start(std::function<std::string()> document) {
+  auto folder = StatusFolder::open();
+  if (!folder) return failure(folder.error());
+  folder.value().remove_stale_sockets();
+  std::unique_ptr<StatusServer> server(new StatusServer(std::move(folder.value()), std::move(document)));
+  if (auto listening = server->listen(); !listening) return failure(listening.error());
+  if (auto started = server->start_thread(); !started) return failure(started.error());
+  return server;
+}
+
+// It gets its name when it listens: a socket with such a name that no process listens at is a dead process',
+// and the next process that starts removes it. What has the name already was left by a process that had our number
+// before.
+Result<void, Error> StatusServer::listen() {
+  const std::string hidden = "." + name_;
+  folder_.remove(hidden);
+  listener_ = static_cast<int>(syscall(SYS_socket, AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (listener_ < 0) return failure(system_error("socket"));
+  const sockaddr_un address = folder_.address_of(hidden);
+  if (syscall(SYS_bind, listener_, &address, sizeof address) != 0) return failure(system_error("bind"));
+  is_published_ = true;
+  if (syscall(SYS_listen, listener_, kBacklog) != 0 ||
+      renameat(folder_.fd(), hidden.c_str(), folder_.fd(), name_.c_str()) != 0) {
+    Error error = system_error("listen");
+    folder_.remove(hidden);
+    is_published_ = false;
+    return failure(std::move(error));
+  }
+  return success();
+}
+
+Result<void, Error> StatusServer::start_thread() {
+  stop_fd_ = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+  if (stop_fd_ < 0) return failure(system_error("eventfd"));
+  const SignalBlocker blocker;
+  try {
+    thread_ = std::thread([this] { run(); });
+  } catch (const std::system_error& error) {
+    errno = error.code().value();
+    return failure(system_error("thread"));
+  }
+  pthread_setname_np(thread_.native_handle(), "urnic-status");
+  return success();
+}
+
+StatusServer::~StatusServer() {
+  if (is_published_) folder_.remove(name_);
+  if (thread_.joinable()) {
+    const std::uint64_t one = 1;
+    syscall(SYS_write, stop_fd_, &one, sizeof one);
+    thread_.join();
+  }
+  if (stop_fd_ >= 0) syscall(SYS_close, stop_fd_);
+  if (listener_ >= 0) syscall(SYS_close, listener_);
+}
+
+void StatusServer::abandon_after_fork(std::unique_ptr<StatusServer> server) {
+  if (server == nullptr) return;
+  syscall(SYS_close, server->listener_);
+  // Its thread is not there to be joined.
+  static_cast<void>(server.release());
+}
+
+void StatusServer::run() {
+  while (wait_for(listener_, POLLIN, -1)) {
+    const int client =
+        static_cast<int>(syscall(SYS_accept4, listener_, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+    if (client < 0) {
+      // Out of descriptors, perhaps: who waits to be accepted goes on waiting, and must not make us spin.
+      if (errno != EAGAIN && !wait_for(-1, 0, 100)) return;
+      continue;
+    }
+    serve(client);
+    syscall(SYS_close, client);
+  }
+}
+
+/// Waits until `fd` is ready, or for so long (-1: for ever). False: we are to stop.
+bool StatusServer::wait_for(int fd, short events, int at_most_ms) const {
+  std::array<pollfd, 2> descriptors{
+      {{.fd = stop_fd_, .events = POLLIN, .revents = 0}, {.fd = fd, .events = events, .revents = 0}}};
+  const timespec timeout{.tv_sec = at_most_ms / 1000, .tv_nsec = at_most_ms % 1000 * 1'000'000L};
+  syscall(SYS_ppoll, descriptors.data(), descriptors.size(), at_most_ms < 0 ? nullptr : &timeout, nullptr, 0);
+  return descriptors[0].revents == 0;
+}
+
+// The folder keeps other users out; this does, too, if somebody opened it.
+void StatusServer::serve(int client) {
+  const auto peer = peer_of(client);
+  if (!peer || (peer->uid != geteuid() && peer->uid != 0)) return;
+  try {
+    send_all(client, document_());
+  } catch (const std::exception&) {
+    // There is no memory for it. The program's own affairs are more important.
+  }
+}
+
+void StatusServer::send_all(int client, const std::string& text) {
+  using std::chrono::steady_clock;
+  const auto end = steady_clock::now() + std::chrono::milliseconds(kPatienceMs);
+  for (std::size_t sent = 0; sent < text.size();) {
+    const long count =
+        syscall(SYS_sendto, client, text.data() + sent, text.size() - sent, MSG_NOSIGNAL, nullptr, 0);
+    if (count > 0) {
+      sent += static_cast<std::size_t>(count);
+      continue;
+    }
+    const auto left =
+        std::chrono::duration_cast<std::chrono::milliseconds>(end - steady_clock::now()).count();
+    if (errno != EAGAIN || left <= 0 || !wait_for(client, POLLOUT, static_cast<int>(left))) return;
+  }
+}
+
+}  // namespace urnic::nic

@@ -1,0 +1,54 @@
+// StatusServer: says what a process' NIC is doing to whoever of its user asks.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <thread>
+
+#include "nic/host/status_socket.h"
+#include "transport/result.h"
+
+namespace urnic::nic {
+
+/// Listens at a socket in the user's private folder. Who connects is sent one document and the end of the
+/// stream; what he says is not read. One thread, with all signals blocked, sleeps until somebody comes, and
+/// serves one after the other: for each it gives up after kPatience, however slowly that one reads. Nothing
+/// here is on the path of packets.
+class StatusServer {
+ public:
+  static constexpr int kPatienceMs = 1000;
+
+  /// `document` is called on the thread, once for each who asks; whoever it throws at is sent nothing. The
+  /// error says why nobody can be listened to.
+  static Result<std::unique_ptr<StatusServer>, Error> start(std::function<std::string()> document);
+  /// Ends the thread, at once even while it serves, and removes the socket.
+  ~StatusServer();
+  StatusServer(const StatusServer&) = delete;
+  StatusServer& operator=(const StatusServer&) = delete;
+
+  /// In the child of a fork: the socket and the thread are the parent's. Gives up ours of the listening
+  /// descriptor, so that who connects after the parent's death is refused, and the rest of `server` for lost.
+  static void abandon_after_fork(std::unique_ptr<StatusServer> server);
+
+ private:
+  StatusServer(StatusFolder folder, std::function<std::string()> document)
+      : folder_(std::move(folder)), name_(status_socket_name()), document_(std::move(document)) {}
+
+  Result<void, Error> listen();
+  Result<void, Error> start_thread();
+  void run();
+  void serve(int client);
+  void send_all(int client, const std::string& text);
+  bool wait_for(int fd, short events, int at_most_ms) const;
+
+  StatusFolder folder_;
+  std::string name_;
+  std::function<std::string()> document_;
+  int listener_ = -1;
+  int stop_fd_ = -1;
+  bool is_published_ = false;
+  std::thread thread_;
+};
+
+}  // namespace urnic::nic

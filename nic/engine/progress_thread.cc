@@ -1,0 +1,266 @@
+#include "nic/engine/progress_thread.h"
+
+#include <poll.h>
+#include <pthread.h>
+#include <sys/eventfd.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+#include <ctime>
+#include <mutex>
+#include <string>
+#include <system_error>
+#include <utility>
+
+#include "nic/engine/engine.h"
+#include "nic/engine/short_turns.h"
+#include "nic/signal_blocker.h"
+
+// The thread uses system calls and not the C library's functions of the same name, which librspreload
+// replaces: they would take the port's sockets for its own.
+
+namespace urnic::nic {
+
+using transport::Duration;
+using transport::Time;
+using namespace std::chrono_literals;
+
+namespace {
+
+constexpr Duration kSpinTime = 100us;
+/// A yield that took so long has let somebody else run.
+constexpr Duration kLongYield = 500us;
+/// For so long we then believe that there is no core for us to spin on.
+constexpr Duration kCrowdedTime = 100ms;
+constexpr Duration kWatchTick = 1ms;
+/// How often a port without a descriptor is polled: more often while something happened lately.
+constexpr Duration kPollInterval = 500us;
+constexpr Duration kLazyPollInterval = 900us;
+constexpr Duration kWorkedLately = 20ms;
+/// How long we trust a port's descriptor to wake us. A peer that dies between writing a frame and telling us,
+/// or that meets a port which it has not seen armed yet, costs this much and not a timeout of the transport.
+constexpr Duration kBusyNap = 1ms;
+constexpr Duration kLongNap = 10ms;
+/// So many polls in a row are a program that polls, and not one that looks once after being woken.
+constexpr std::uint64_t kPollsThatCount = 16;
+constexpr Duration kFirstPatience = 20ms;
+constexpr Duration kLastPatience = 1s;
+/// A program that was watched for so long without a miss is trusted as before.
+constexpr Duration kGoodConduct = 100ms;
+
+}  // namespace
+
+ProgressThread::~ProgressThread() {
+  if (wake_fd_ >= 0) syscall(SYS_close, wake_fd_);
+}
+
+Result<void, Error> ProgressThread::start(ProgressMode mode) {
+  mode_ = mode;
+  if (wake_fd_ < 0) wake_fd_ = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+  if (wake_fd_ < 0) {
+    return failure(
+        Error{.code = errno, .message = std::string("cannot make an eventfd: ") + std::strerror(errno)});
+  }
+  mood_.store(Mood::kSpin);
+  const SignalBlocker blocker;
+  try {
+    thread_ = std::thread([this] { run(); });
+    pthread_setname_np(thread_.native_handle(), "urnic");
+  } catch (const std::system_error& error) {
+    mood_.store(Mood::kNotRunning);
+    return failure(Error{.code = error.code().value(),
+                         .message = std::string("cannot start the NIC's thread: ") + error.what()});
+  }
+  return success();
+}
+
+void ProgressThread::stop() {
+  if (!thread_.joinable()) return;
+  is_stopping_.store(true);
+  wake();
+  thread_.join();
+  mood_.store(Mood::kNotRunning);
+}
+
+// --- Told by the program's threads ---
+
+void ProgressThread::on_application_round(bool is_poll, Time now) {
+  if (is_poll) {
+    const std::uint64_t polls = polls_.load(std::memory_order_relaxed);
+    const std::uint64_t requests = requests_.load(std::memory_order_relaxed);
+    if (std::exchange(requests_seen_, requests) != requests) {
+      polls_before_request_.store(polls, std::memory_order_relaxed);
+    }
+    polls_.store(polls + 1, std::memory_order_relaxed);
+  }
+  if (mood_.load(std::memory_order_relaxed) != Mood::kSleep) return;
+
+  if (is_poll && is_polling(polls_before_sleep_, now)) {
+    engine_.port().disarm();
+    mood_.store(Mood::kWatch);
+    wake();
+  } else if (engine_.next_deadline(now) < sleep_until_) {
+    wake();
+  }
+}
+
+void ProgressThread::on_deadline(Time due) {
+  if (mood_.load(std::memory_order_relaxed) == Mood::kSleep && due < sleep_until_) wake();
+}
+
+void ProgressThread::on_doorbell() {
+  if (mood_.load(std::memory_order_seq_cst) == Mood::kSleep) wake();
+}
+
+void ProgressThread::on_notification_requested() {
+  requests_.fetch_add(1, std::memory_order_relaxed);
+  const Mood mood = mood_.load(std::memory_order_seq_cst);
+  if (mood == Mood::kWatch || mood == Mood::kSleep) wake();
+}
+
+void ProgressThread::wake() {
+  if (wake_fd_ < 0 || is_kicked_.exchange(true)) return;
+  const std::uint64_t one = 1;
+  syscall(SYS_write, wake_fd_, &one, sizeof one);
+}
+
+// --- The thread ---
+
+/// Whether the program has polled often enough since it had polled `polls_before` times, and since it last
+/// asked for a notification, to be relied on.
+bool ProgressThread::is_polling(std::uint64_t polls_before, Time now) const {
+  const std::uint64_t since = std::max(polls_before, polls_before_request_.load(std::memory_order_relaxed));
+  return mode_ == ProgressMode::kHybrid &&
+         polls_.load(std::memory_order_relaxed) >= since + kPollsThatCount && !is_anyone_armed() &&
+         now >= not_relied_on_until_.load(std::memory_order_relaxed);
+}
+
+void ProgressThread::run() {
+  ask_for_short_turns();
+  patience_ = kFirstPatience;
+  while (!is_stopping_.load()) {
+    switch (mood_.load()) {
+      case Mood::kWatch:
+        watch();
+        break;
+      case Mood::kSleep:
+        sleep();
+        break;
+      default:
+        spin();
+    }
+  }
+}
+
+void ProgressThread::spin() {
+  const std::uint64_t polls_before = polls_.load(std::memory_order_relaxed);
+  Time last_work = engine_.clock().now();
+  if (!std::exchange(has_reason_to_spin_, true)) last_work -= kSpinTime;
+  while (!is_stopping_.load(std::memory_order_relaxed)) {
+    const bool worked = engine_.try_round().worked;
+    const Time now = engine_.clock().now();
+    if (worked) last_work = last_work_ = now;
+
+    if (is_polling(polls_before, now)) {
+      mood_.store(Mood::kWatch, std::memory_order_seq_cst);
+      // Either we see that a queue was armed just now, or who armed it sees that we watch.
+      if (!is_anyone_armed()) return;
+      mood_.store(Mood::kSpin, std::memory_order_seq_cst);
+    }
+    const bool is_crowded = now < crowded_until_ && engine_.port().wake_fd() >= 0;
+    const bool has_spun_enough = now - last_work >= kSpinTime || is_crowded;
+    if (!worked && has_spun_enough && prepare_to_sleep()) return;
+    // The program's threads may have no other core to run on. Where they really ran meanwhile, spinning only
+    // delays them, and us: a frame that wakes us is served sooner than one that waits until their turn is
+    // over.
+    if (!worked) {
+      std::this_thread::yield();
+      const Time back = engine_.clock().now();
+      if (back - now >= kLongYield) crowded_until_ = back + kCrowdedTime;
+    }
+  }
+}
+
+void ProgressThread::watch() {
+  const Time since = engine_.clock().now();
+  while (!is_stopping_.load()) {
+    const std::uint64_t polls_before = polls_.load(std::memory_order_relaxed);
+    wait(-1, kWatchTick);
+    if (is_anyone_armed()) {
+      mood_.store(Mood::kSpin);
+      return;
+    }
+    if (polls_.load(std::memory_order_relaxed) == polls_before) {
+      mood_.store(Mood::kSpin);
+      take_over(since);
+      return;
+    }
+  }
+}
+
+/// The program has stopped polling. Frames that wait say that it should not have.
+void ProgressThread::take_over(Time watched_since) {
+  const Time now = engine_.clock().now();
+  if (now - watched_since >= kGoodConduct) patience_ = kFirstPatience;
+  if (engine_.try_round().received == 0) return;
+  not_relied_on_until_.store(now + patience_, std::memory_order_relaxed);
+  patience_ = std::min(2 * patience_, kLastPatience);
+}
+
+/// Arms the port and says until when we sleep; false when there is something to do.
+bool ProgressThread::prepare_to_sleep() {
+  const std::unique_lock lock(engine_.lock_, std::try_to_lock);
+  if (!lock) return false;
+  PacketPort& port = engine_.port();
+  const Time now = engine_.clock().now();
+  const Time deadline = engine_.next_deadline(now);
+  if (deadline <= now) return false;
+  if (port.arm()) {
+    port.disarm();
+    return false;
+  }
+  port_fd_ = port.wake_fd();
+  const bool is_busy = now - last_work_ < kWorkedLately;
+  const Duration look_again_after =
+      port_fd_ < 0 ? (is_busy ? kPollInterval : kLazyPollInterval) : (is_busy ? kBusyNap : kLongNap);
+  sleep_until_ = std::min(deadline, now + look_again_after);
+  polls_before_sleep_ = polls_.load(std::memory_order_relaxed);
+  mood_.store(Mood::kSleep, std::memory_order_seq_cst);
+  return true;
+}
+
+void ProgressThread::sleep() {
+  // A doorbell that rang while we had the lock was not answered by who rang it.
+  if (!engine_.scheduler_.has_doorbells()) {
+    const Duration left = sleep_until_ - engine_.clock().now();
+    has_reason_to_spin_ = wait(port_fd_, std::max(left, Duration::zero()));
+  }
+  const Engine::Guard guard(engine_);
+  if (mood_.load() != Mood::kSleep) return;
+  engine_.port().disarm();
+  mood_.store(Mood::kSpin);
+}
+
+/// Waits until somebody kicks us, or the port does, or the time is over. Returns whether it ended before its
+/// time.
+bool ProgressThread::wait(int port_fd, Duration at_most) {
+  std::array<pollfd, 2> descriptors{
+      {{.fd = wake_fd_, .events = POLLIN, .revents = 0}, {.fd = port_fd, .events = POLLIN, .revents = 0}}};
+  const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(at_most);
+  const timespec timeout{.tv_sec = seconds.count(), .tv_nsec = (at_most - seconds).count()};
+  const long ready = syscall(SYS_ppoll, descriptors.data(), descriptors.size(), &timeout, nullptr, 0);
+  if ((descriptors[0].revents & POLLIN) != 0) {
+    std::uint64_t kicks = 0;
+    syscall(SYS_read, wake_fd_, &kicks, sizeof kicks);
+    // A read-modify-write: what a kicker did before it found the flag set is seen after this.
+    is_kicked_.exchange(false);
+  }
+  return ready > 0;
+}
+
+}  // namespace urnic::nic

@@ -1,0 +1,74 @@
+// Receiver: the checks that a frame passes on its way to a queue pair.
+#pragma once
+
+#include <cstddef>
+#include <span>
+
+#include "nic/config.h"
+#include "nic/diagnostics/device_counters.h"
+#include "nic/engine/scheduler.h"
+#include "nic/engine/tombstones.h"
+#include "nic/engine/transmitter.h"
+#include "nic/path/gid_table.h"
+#include "nic/path/multicast_groups.h"
+#include "nic/path/neighbor_cache.h"
+#include "nic/queues/queue_pair_table.h"
+#include "nic/raw/flow_table.h"
+#include "transport/counters.h"
+#include "transport/time.h"
+#include "transport/wire/address.h"
+#include "transport/wire/frame.h"
+
+namespace urnic::nic {
+
+class FailureLog;
+
+/// All calls under the engine lock.
+class Receiver {
+ public:
+  /// What frames are checked against and where they go.
+  struct Surroundings {
+    const DeviceConfig& config;
+    const GidTable& gids;
+    const QueuePairTable& queue_pairs;
+    const MulticastGroups& groups;
+    FlowTable& flows;
+    const Tombstones& tombstones;
+    NeighborCache& neighbors;
+    Scheduler& scheduler;
+    Transmitter& transmitter;
+    DeviceCounters& drops;
+    transport::Counters& counters;
+    FailureLog* failures = nullptr;  ///< null: nobody wants to know
+  };
+
+  explicit Receiver(const Surroundings& surroundings) : around_(surroundings) {}
+
+  /// Takes any frame at all. What flow rules want goes where they say, and no further if they take it away;
+  /// what is for a queue pair goes to its endpoint, which is then scheduled; ARP and neighbour discovery go
+  /// to the neighbour cache; the rest is for default flow rules, or it is dropped, and each reason is
+  /// counted.
+  void on_frame(std::span<const std::byte> frame, transport::Time now);
+
+ private:
+  bool is_steered_away(std::span<const std::byte> frame, transport::Time now);
+  void give(std::span<const transport::QpNumber> receivers, std::span<const std::byte> frame,
+            transport::Time now);
+  template <typename Reason>
+  void leave(std::span<const std::byte> frame, transport::Time now, Reason reason);
+  void on_packet(const transport::wire::Packet& packet, const transport::wire::Frame& frame,
+                 transport::Time now);
+  void learn_peer(QueuePair& qp, const transport::wire::Mac& mac, transport::Time now);
+  void deliver(QueuePair& qp, const transport::wire::Packet& packet, const transport::wire::Frame& frame,
+               transport::Time now);
+  void on_packet_for_group(const transport::wire::Packet& packet, const transport::wire::Frame& frame,
+                           transport::Time now);
+  bool is_for(const QueuePair& qp, const transport::wire::Packet& packet);
+  void on_packet_for_nobody(const transport::wire::Packet& packet, const transport::wire::Frame& frame,
+                            transport::Time now);
+  void drop(DeviceCounter reason) { around_.drops.add(reason); }
+
+  const Surroundings around_;
+};
+
+}  // namespace urnic::nic

@@ -1,0 +1,73 @@
+#include "nic/engine/scheduler.h"
+
+#include <cassert>
+
+namespace urnic::nic {
+
+using Place = QpSchedule::Place;
+
+void Scheduler::take_doorbells() {
+  doorbells_.take([this](QueuePair& qp) { wake(qp); });
+}
+
+void Scheduler::wake(QueuePair& qp) {
+  qp.note_state();
+  expect_timeout(qp);
+  const Place place = qp.schedule().place;
+  // In ERR there is nothing to send that would need an address, but work to be flushed.
+  if (place == Place::kParked && qp.endpoint().state() != transport::QpState::kError) return;
+  const Place wanted = qp.endpoint().owes_response() ? Place::kResponding : Place::kSending;
+  if (place == wanted || place == Place::kResponding) return;
+  append(qp, wanted);
+}
+
+QueuePair* Scheduler::pop_expired(transport::Time now) {
+  Timer* const timer = timers_.pop_expired(now);
+  return timer == nullptr ? nullptr : &timer->owner();
+}
+
+void Scheduler::put_back_first(QueuePair& qp) {
+  const Place place = qp.endpoint().owes_response() ? Place::kResponding : Place::kSending;
+  unlink(qp.schedule());
+  qp.schedule().place = place;
+  list_of(place).push_front(qp.schedule());
+}
+
+void Scheduler::unpark() {
+  for (QpSchedule& schedule : parked_) schedule.place = Place::kSending;
+  sending_.splice(sending_.end(), parked_);
+}
+
+void Scheduler::remove(QueuePair& qp) {
+  unlink(qp.schedule());
+  timers_.cancel(qp.schedule().timer);
+}
+
+QueuePair* Scheduler::pop(List& list) {
+  if (list.empty()) return nullptr;
+  QpSchedule& schedule = list.front();
+  list.pop_front();
+  schedule.place = Place::kNowhere;
+  return &schedule.qp;
+}
+
+Scheduler::List& Scheduler::list_of(Place place) {
+  assert(place != Place::kNowhere);
+  if (place == Place::kParked) return parked_;
+  return place == Place::kResponding ? responding_ : sending_;
+}
+
+void Scheduler::append(QueuePair& qp, Place place) {
+  unlink(qp.schedule());
+  qp.schedule().place = place;
+  list_of(place).push_back(qp.schedule());
+}
+
+void Scheduler::unlink(QpSchedule& schedule) {
+  if (schedule.place == Place::kNowhere) return;
+  List& list = list_of(schedule.place);
+  list.erase(list.iterator_to(schedule));
+  schedule.place = Place::kNowhere;
+}
+
+}  // namespace urnic::nic

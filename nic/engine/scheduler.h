@@ -1,0 +1,73 @@
+// Scheduler: which queue pairs want to send, in which order, and whose timer runs out when.
+#pragma once
+
+#include <boost/intrusive/list.hpp>
+#include <boost/intrusive/options.hpp>
+
+#include "nic/queues/doorbell.h"
+#include "nic/queues/queue_pair.h"
+#include "nic/queues/timer_queue.h"
+#include "transport/time.h"
+
+namespace urnic::nic {
+
+/// Queue pairs that owe a response come before those that only have requests of their own; among each kind
+/// they take turns. Queue pairs whose peer's MAC is being asked for are parked. A queue pair that has nothing
+/// to do costs nothing. All calls under the engine lock, but for ring().
+class Scheduler {
+ public:
+  /// Posted work waits on `qp`. Any thread.
+  void ring(QueuePair& qp) { doorbells_.ring(qp.schedule().doorbell); }
+  /// Whether a doorbell rang that nobody has taken; see DoorbellStack::is_pending(). Any thread.
+  bool has_doorbells() { return doorbells_.is_pending(); }
+  /// Wakes every queue pair whose doorbell rang.
+  void take_doorbells();
+
+  /// Something happened to the endpoint of `qp` (a packet, a timeout, posted work, a new state): it gets a
+  /// turn, unless it is parked, and its timer is looked at.
+  void wake(QueuePair& qp);
+  /// Timer only: after a turn that left nothing to do.
+  void expect_timeout(QueuePair& qp) { timers_.expect(qp.schedule().timer, qp.endpoint().next_timeout()); }
+
+  /// Takes the next queue pair that owes a response, or that wants to send, out of its list; null when there
+  /// is none.
+  QueuePair* next_responding() { return pop(responding_); }
+  QueuePair* next_sending() { return pop(sending_); }
+  /// It goes on later, after the others.
+  void put_back(QueuePair& qp) { append(qp, QpSchedule::Place::kSending); }
+  /// It could not begin, as the port was full; it is the first to try again.
+  void put_back_first(QueuePair& qp);
+  void park(QueuePair& qp) { append(qp, QpSchedule::Place::kParked); }
+  /// All that are parked want to send again.
+  void unpark();
+
+  /// Whether nobody waits for a turn, and no doorbell rang.
+  bool is_idle() const { return responding_.empty() && sending_.empty() && doorbells_.is_empty(); }
+
+  /// The next queue pair whose timer has run out, or ran out for nothing; null when there is none.
+  QueuePair* pop_expired(transport::Time now);
+  transport::Time next_timeout() const { return timers_.next(); }
+
+  /// Forgets `qp`, but for a doorbell that rang: before the queue pair is destroyed, take_doorbells() has to
+  /// come first.
+  void remove(QueuePair& qp);
+
+ private:
+  using List = boost::intrusive::list<
+      QpSchedule,
+      boost::intrusive::member_hook<QpSchedule, boost::intrusive::list_member_hook<>, &QpSchedule::hook>,
+      boost::intrusive::constant_time_size<false>>;
+
+  static QueuePair* pop(List& list);
+  List& list_of(QpSchedule::Place place);
+  void append(QueuePair& qp, QpSchedule::Place place);
+  void unlink(QpSchedule& schedule);
+
+  DoorbellStack doorbells_;
+  List responding_;
+  List sending_;
+  List parked_;
+  TimerQueue timers_;
+};
+
+}  // namespace urnic::nic

@@ -1,0 +1,70 @@
+// Tombstones: what stays of destroyed queue pairs for a while, so that their peers' last requests come to an
+// end.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <span>
+#include <unordered_map>
+
+#include "nic/path/path.h"
+#include "transport/time.h"
+#include "transport/types.h"
+#include "transport/wire/address.h"
+#include "transport/wire/packet.h"
+
+namespace urnic::nic {
+
+/// A program destroys its queue pair when it has all it wants; its last acknowledgement may be lost, and the
+/// peer then repeats a request that nobody knows any more until it fails with "retry exceeded". So for
+/// kLifetime a tombstone acknowledges again what the queue pair had executed, and executes nothing. A READ
+/// cannot be repeated.
+///
+/// All calls under the engine lock.
+class Tombstones {
+ public:
+  static constexpr transport::Duration kLifetime = std::chrono::seconds(2);
+  /// When there are more, the oldest goes.
+  static constexpr std::size_t kMax = 4096;
+
+  /// What a queue pair knew when it was destroyed.
+  struct Tombstone {
+    transport::QpNumber number{};
+    transport::wire::Service service = transport::wire::Service::kRc;  ///< kRc or kXrc
+    transport::QpNumber peer{};
+    transport::Psn expected;      ///< everything before it was executed
+    transport::Psn acknowledged;  ///< what an ACK names; see Endpoint::acknowledgeable_psn()
+    std::uint32_t msn = 0;
+    Path path;
+  };
+
+  void add(const Tombstone& tombstone, transport::Time now);
+
+  /// Whether `packet`, which came from `source` to `destination`, is a request that the destroyed queue pair
+  /// packet.bth.destination_qp had executed and that can be acknowledged again: then acknowledge() it.
+  bool is_repeat(const transport::wire::Packet& packet, const transport::wire::Gid& source,
+                 const transport::wire::Gid& destination, transport::Time now) const;
+
+  /// Writes the frame that acknowledges the last SEND or WRITE packet that the queue pair had executed, and all
+  /// before it, and returns its size. `frame` must have room for kMaxFrameBytes. Only after is_repeat().
+  std::size_t acknowledge(transport::QpNumber number, const transport::wire::Mac& to,
+                          std::span<std::byte> frame);
+  static constexpr std::size_t kMaxFrameBytes = 62 + 16 + Path::kIcrcBytes;
+
+ private:
+  struct Entry {
+    Tombstone tombstone;
+    transport::Time until;
+  };
+  struct Burial {
+    transport::QpNumber number;
+    transport::Time until;
+  };
+
+  std::unordered_map<std::uint32_t, Entry> entries_;  // by number; never iterated
+  std::deque<Burial> order_;                          // oldest first
+};
+
+}  // namespace urnic::nic

@@ -1,0 +1,192 @@
+#include "nic/engine/transmitter.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "nic/diagnostics/qp_watch.h"
+#include "nic/path/multicast_groups.h"
+#include "transport/qp_state.h"
+
+namespace urnic::nic {
+
+using transport::Counter;
+using transport::QpState;
+using transport::Time;
+
+bool Transmitter::run(Time now) {
+  is_blocked_ = false;
+  bool worked = send_neighbor_frames(now);
+  if (neighbor_generation_ != neighbors_.generation()) {
+    neighbor_generation_ = neighbors_.generation();
+    scheduler_.unpark();
+  }
+  worked |= serve(&Scheduler::next_responding, kPacketsPerResponse, now);
+  worked |= serve(&Scheduler::next_sending, kPacketsPerTurn, now);
+  if (is_blocked_) drops_.add(DeviceCounter::kPortFull);
+  return worked;
+}
+
+bool Transmitter::send_neighbor_frames(Time now) {
+  neighbors_.on_timeout(now);
+  bool sent = false;
+  for (std::size_t i = 0; i < kPacketsPerRound && neighbors_.next_timeout() <= now; ++i) {
+    const std::span<std::byte> frame = port_->reserve();
+    is_blocked_ = frame.empty();
+    if (is_blocked_) break;
+    const std::size_t length = neighbors_.poll_transmit(frame, now);
+    if (length == 0) break;
+    send(length, now);
+    sent = true;
+  }
+  return sent;
+}
+
+/// Gives turns until there is nobody left or the round's share is used up. Responses and requests have shares
+/// of their own, so that neither keeps the other waiting for ever.
+bool Transmitter::serve(QueuePair* (Scheduler::*next)(), std::size_t packets_per_turn, Time now) {
+  bool worked = false;
+  std::size_t left = kPacketsPerRound;
+  while (left > 0 && !is_blocked_) {
+    QueuePair* const qp = (scheduler_.*next)();
+    if (qp == nullptr) break;
+    const bool is_raw = is_for_frames(qp->attributes().type);
+    Route route;
+    if (!is_raw && !find_route(*qp, route, now)) {
+      qp->endpoint().release_completions();
+      scheduler_.park(*qp);
+      worked = true;  // there is a neighbour to be asked for, in the next round
+      continue;
+    }
+    const std::size_t quota = std::min(packets_per_turn, left);
+    const Turn turn = is_raw ? give_raw_turn(*qp, quota, now) : give_turn(*qp, route, quota, now);
+    left -= std::clamp<std::size_t>(turn.packets, 1, left);
+    worked |= turn.packets > 0 || turn.outcome != Outcome::kPortFull;
+
+    scheduler_.expect_timeout(*qp);
+    is_blocked_ = turn.outcome == Outcome::kPortFull;
+    if (is_blocked_) {
+      scheduler_.put_back_first(*qp);
+    } else if (turn.outcome == Outcome::kMoreToSend || qp->note_state()) {
+      scheduler_.put_back(*qp);
+    }
+  }
+  return worked;
+}
+
+/// Finds the path and the peer's MAC. False when that is being asked for and the queue pair has to wait. A
+/// queue pair whose peer does not answer goes on as if it did, so that its retries run out, or its datagrams
+/// are lost.
+bool Transmitter::find_route(QueuePair& qp, Route& route, Time now) {
+  if (is_connected(qp.attributes().type)) {
+    if (qp.path().header_bytes() == 0) return true;
+    return resolve(qp.path(), qp.peer_mac(), route, now) || qp.endpoint().state() == QpState::kError;
+  }
+  route.address = qp.endpoint().next_destination();
+  AddressHandles::Handle* const handle = address_handles_.find(route.address);
+  if (handle == nullptr) return true;
+  if (!handle->path.has_flow_label()) handle->path.use_source_port(datagram_source_port(qp.number()));
+  return resolve(handle->path, handle->peer_mac, route, now);
+}
+
+bool Transmitter::resolve(Path& path, PeerMac& known, Route& route, Time now) {
+  route.path = &path;
+  if (is_multicast(path.destination())) {
+    route.is_reachable = true;
+    route.mac = multicast_mac_of(path.destination());
+    return true;
+  }
+  if (known.is_good(neighbors_.generation())) {
+    route.is_reachable = true;
+    route.mac = known.mac;
+    return true;
+  }
+  const NeighborCache::Lookup lookup = neighbors_.resolve(path.destination(), now);
+  route.is_reachable = lookup.state == NeighborCache::State::kReachable;
+  route.mac = lookup.mac;
+  known = {.is_known = route.is_reachable, .generation = neighbors_.generation(), .mac = lookup.mac};
+  return lookup.state != NeighborCache::State::kProbing && lookup.state != NeighborCache::State::kUnknown;
+}
+
+Transmitter::Turn Transmitter::give_turn(QueuePair& qp, const Route& route, std::size_t quota, Time now) {
+  Turn turn{.outcome = Outcome::kMoreToSend};
+  const std::size_t header_bytes = route.path != nullptr ? route.path->header_bytes() : 0;
+  for (; turn.packets < quota; ++turn.packets) {
+    if (qp.endpoint().next_destination() != route.address) break;
+    const std::span<std::byte> frame = port_->reserve();
+    // In ERR there is work to be flushed, and that must not wait for the port.
+    if (frame.empty() && qp.endpoint().state() != QpState::kError) {
+      turn.outcome = Outcome::kPortFull;
+      break;
+    }
+    const std::size_t around = header_bytes + Path::kIcrcBytes;
+    const bool can_send = route.is_reachable && frame.size() > around;
+    const std::span<std::byte> room =
+        can_send ? frame.subspan(header_bytes, frame.size() - around) : std::span<std::byte>();
+
+    const std::size_t size = poll_into(qp, room, now);
+    if (size == 0) {
+      turn.outcome = Outcome::kDone;
+      break;
+    }
+    if (QpWatch* const watch = qp.watch()) [[unlikely]] {
+      const bool is_in_scratch = size > room.size();
+      const std::span<const std::byte> written = is_in_scratch ? std::span<const std::byte>(scratch_) : room;
+      watch->on_sent(written.first(size), route.is_reachable, now);
+    }
+    if (!route.is_reachable) {
+      drops_.add(DeviceCounter::kNoNeighbor);
+    } else if (size > room.size()) {
+      drops_.add(DeviceCounter::kTooLong);
+    } else {
+      const std::size_t length = route.path->seal(frame, size, route.mac);
+      counters_.add(Counter::kSentPackets);
+      counters_.add(Counter::kSentBytes, length);
+      send(length, now);
+    }
+  }
+  return turn;
+}
+
+/// Raw packets are frames already: they need no route and nothing around them.
+Transmitter::Turn Transmitter::give_raw_turn(QueuePair& qp, std::size_t quota, Time now) {
+  Turn turn{.outcome = Outcome::kMoreToSend};
+  for (; turn.packets < quota; ++turn.packets) {
+    const std::span<std::byte> room = port_->reserve();
+    if (room.empty() && qp.endpoint().state() != QpState::kError) {
+      turn.outcome = Outcome::kPortFull;
+      break;
+    }
+    const std::size_t longest = std::min(room.size(), port_->max_frame_bytes());
+    const std::size_t size = qp.endpoint().poll_transmit(room.first(longest), now);
+    if (size == 0) {
+      turn.outcome = Outcome::kDone;
+      break;
+    }
+    send(size, now);
+  }
+  return turn;
+}
+
+/// Polls the endpoint for a packet, into `room` if it is large enough for any packet, otherwise by way of a
+/// buffer that is. The size may be more than fits: then nothing was written.
+std::size_t Transmitter::poll_into(QueuePair& qp, std::span<std::byte> room, Time now) {
+  const std::size_t largest = transport::kMaxPacketHeaderBytes + bytes(qp.endpoint().config().path_mtu);
+  if (room.size() >= largest) return qp.endpoint().poll_transmit(room, now);
+  const std::size_t size = qp.endpoint().poll_transmit(scratch_, now);
+  if (size > 0 && size <= room.size()) std::memcpy(room.data(), scratch_.data(), size);
+  return size;
+}
+
+void Transmitter::acknowledge_again(transport::QpNumber destroyed, const transport::wire::Mac& to, Time now) {
+  const std::span<std::byte> frame = port_->reserve();
+  if (frame.empty()) return;
+  drops_.add(DeviceCounter::kAnsweredAfterDestroy);
+  send(tombstones_.acknowledge(destroyed, to, frame), now);
+}
+
+void Transmitter::send(std::size_t length, Time now) {
+  port_->commit(length);
+  last_sent_ = now;
+}
+
+}  // namespace urnic::nic

@@ -1,0 +1,103 @@
+// Transmitter: gives queue pairs their turns and sends what they have to say.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "nic/diagnostics/device_counters.h"
+#include "nic/engine/scheduler.h"
+#include "nic/engine/tombstones.h"
+#include "nic/packet_port.h"
+#include "nic/path/address_handles.h"
+#include "nic/path/neighbor_cache.h"
+#include "transport/counters.h"
+#include "transport/endpoint.h"
+#include "transport/time.h"
+#include "transport/types.h"
+#include "transport/wire/address.h"
+
+namespace urnic::nic {
+
+/// One run() is one engine round's share of sending: bounded, so that whoever polls is not kept long, and cut
+/// into short turns, so that a long message does not keep others waiting. All calls under the engine lock.
+class Transmitter {
+ public:
+  struct Surroundings {
+    NeighborCache& neighbors;
+    AddressHandles& address_handles;
+    Scheduler& scheduler;
+    Tombstones& tombstones;
+    DeviceCounters& drops;
+    transport::Counters& counters;
+  };
+
+  explicit Transmitter(const Surroundings& around)
+      : neighbors_(around.neighbors),
+        address_handles_(around.address_handles),
+        scheduler_(around.scheduler),
+        tombstones_(around.tombstones),
+        drops_(around.drops),
+        counters_(around.counters) {}
+
+  /// The port that everything goes to; before any other call.
+  void attach(PacketPort& port) { port_ = &port; }
+
+  /// Sends ARP and neighbour discovery first, then the responses that are owed, then requests. Returns
+  /// whether anything was done. What did not fit into the round, or into the port, waits for the next one.
+  bool run(transport::Time now);
+
+  /// Answers a repeated request for a destroyed queue pair, if the port takes it now: the peer repeats it
+  /// otherwise.
+  void acknowledge_again(transport::QpNumber destroyed, const transport::wire::Mac& to, transport::Time now);
+
+  /// Whether the last run() ended because the port took no more.
+  bool is_blocked() const { return is_blocked_; }
+  /// When the last frame was handed to the port; the clock's epoch when none was.
+  transport::Time last_sent() const { return last_sent_; }
+
+ private:
+  static constexpr std::size_t kPacketsPerRound = 64;
+  static constexpr std::size_t kPacketsPerTurn = 16;
+  /// Enough for any acknowledgement. Who has more to answer, a READ, goes on among those that send.
+  static constexpr std::size_t kPacketsPerResponse = 4;
+  static constexpr std::size_t kMaxPayloadBytes = 4096;
+
+  /// Where a queue pair's packets go in one turn.
+  struct Route {
+    Path* path = nullptr;       ///< null: nowhere, the address handle is gone
+    bool is_reachable = false;  ///< otherwise packets are made and dropped
+    transport::wire::Mac mac{};
+    transport::AddressHandleId address{};  ///< of datagrams; packets to others need another route
+  };
+  enum class Outcome : std::uint8_t { kDone, kMoreToSend, kPortFull };
+  struct Turn {
+    Outcome outcome = Outcome::kDone;
+    std::size_t packets = 0;
+  };
+
+  bool send_neighbor_frames(transport::Time now);
+  bool serve(QueuePair* (Scheduler::*next)(), std::size_t packets_per_turn, transport::Time now);
+  bool find_route(QueuePair& qp, Route& route, transport::Time now);
+  bool resolve(Path& path, PeerMac& known, Route& route, transport::Time now);
+  Turn give_turn(QueuePair& qp, const Route& route, std::size_t quota, transport::Time now);
+  Turn give_raw_turn(QueuePair& qp, std::size_t quota, transport::Time now);
+  std::size_t poll_into(QueuePair& qp, std::span<std::byte> room, transport::Time now);
+  void send(std::size_t length, transport::Time now);
+
+  NeighborCache& neighbors_;
+  AddressHandles& address_handles_;
+  Scheduler& scheduler_;
+  Tombstones& tombstones_;
+  DeviceCounters& drops_;
+  transport::Counters& counters_;
+  PacketPort* port_ = nullptr;
+
+  std::uint32_t neighbor_generation_ = 0;
+  bool is_blocked_ = false;
+  transport::Time last_sent_{};
+  std::array<std::byte, transport::kMaxPacketHeaderBytes + kMaxPayloadBytes> scratch_{};
+};
+
+}  // namespace urnic::nic

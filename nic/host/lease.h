@@ -1,0 +1,75 @@
+// Lease: which side of a wire and which addresses are this program's, for as long as it lives.
+#pragma once
+
+#include <chrono>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "nic/host/port_spec.h"
+#include "transport/result.h"
+#include "transport/wire/address.h"
+
+namespace urnic::nic {
+
+/// A locked slot file. The kernel drops the lock when the last descriptor of it is closed, so that a lease
+/// ends with the program however the program ends; the file stays and is used again. A vhost-user wire has
+/// two slots, a fabric and a network interface have several: see LeaseSlots. The file names the process and
+/// its addresses, for whoever comes next.
+///
+/// Move-only; not for several threads at once.
+class Lease {
+ public:
+  /// What is wanted. An address that is not given is found on pairs and fabrics, in the default_network(): 1
+  /// for the front or port 0, 2 for the back or port 1, and so on, or the next one that no other NIC has.
+  struct Request {
+    PortSpec port;          ///< `side` and `slot` count only without `any_slot`
+    bool any_slot = false;  ///< the first that is free: front before back
+    std::optional<transport::wire::Ipv4Address> ipv4;
+    std::optional<transport::wire::Ipv6Address> ipv6;
+    std::optional<transport::wire::Mac> mac{};  ///< otherwise mac_for() the addresses
+    /// How long to wait for a program that is just ending, its linger for its peer included.
+    std::chrono::milliseconds patience{1200};
+  };
+
+  Lease() = default;  ///< holds nothing
+  ~Lease();
+  Lease(Lease&& other) noexcept { *this = std::move(other); }
+  Lease& operator=(Lease&& other) noexcept;
+
+  /// Takes a slot of the port's wire. EBUSY, EADDRINUSE: after all patience the slots, or one of the
+  /// addresses, the MAC included, are taken, and by whom. A loopback port needs no slot: then nothing is held, and port() and
+  /// ipv4() are still set.
+  static Result<Lease, Error> take(const Request& request);
+
+  /// The lease that `urnic run` took, for the process of that run that asks first. `exported` is what the run
+  /// made of it: the port with its slot, and the addresses; the patience counts for other processes that look at
+  /// the slots. The slot is opened by its name, as many programs close descriptors for their children.
+  ///
+  /// Nothing: another process of the run uses the lease, or the slot is somebody else's by now. So no two
+  /// processes ever have one address.
+  static std::optional<Lease> adopt(const Request& exported);
+
+  bool is_held() const { return fd_ >= 0; }
+  /// -1 when nothing is held. Closed by exec, until keep_over_exec().
+  int descriptor() const { return fd_; }
+  /// The wanted port, with the side or slot that was got.
+  const PortSpec& port() const { return port_; }
+  /// The address asked for or found; nothing for an interface when none was asked for, and after adopt().
+  const std::optional<transport::wire::Ipv4Address>& ipv4() const { return ipv4_; }
+
+  /// Lets the descriptor survive exec, in the same number. The error is the system's.
+  Result<void, Error> keep_over_exec() const;
+
+ private:
+  int fd_ = -1;
+  PortSpec port_;
+  std::optional<transport::wire::Ipv4Address> ipv4_;
+};
+
+/// A locally administered MAC that stays the same whenever the addresses do: 02:00 and the IPv4 address, or
+/// 02:01 and a hash of the IPv6 address. At least one is given.
+transport::wire::Mac mac_for(const std::optional<transport::wire::Ipv4Address>& ipv4,
+                             const std::optional<transport::wire::Ipv6Address>& ipv6);
+
+}  // namespace urnic::nic

@@ -1,0 +1,112 @@
+#include "nic/host/lock_file.h"
+
+#include <fcntl.h>
+#include <fmt/core.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <system_error>
+
+namespace urnic::nic {
+namespace {
+
+/// With the reason that errno gives.
+Error system_error(const std::string& what) {
+  const int code = errno;
+  return Error{.code = code, .message = fmt::format("{}: {}", what, std::generic_category().message(code))};
+}
+
+/// Where the private folder is to be.
+std::string private_folder_path() {
+  const char* const runtime = secure_getenv("XDG_RUNTIME_DIR");
+  struct stat status {};
+  // Under sudo and su the variable may name another user's folder.
+  if (runtime != nullptr && runtime[0] == '/' && stat(runtime, &status) == 0 && S_ISDIR(status.st_mode) &&
+      status.st_uid == geteuid()) {
+    return fmt::format("{}/urnic", runtime);
+  }
+  return fmt::format("/tmp/urnic-{}", geteuid());
+}
+
+struct flock whole_file() {
+  struct flock lock {};
+  lock.l_type = F_WRLCK;
+  lock.l_whence = SEEK_SET;
+  return lock;
+}
+
+}  // namespace
+
+Result<std::string, Error> private_folder() {
+  const std::string path = private_folder_path();
+  if (mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) {
+    return system_error(fmt::format("cannot make the folder {}", path));
+  }
+  struct stat status {};
+  if (lstat(path.c_str(), &status) != 0) {
+    return system_error(fmt::format("cannot look at the folder {}", path));
+  }
+  const auto refused = [&path](int code, std::string_view why) {
+    return Error{.code = code,
+                 .message = fmt::format(
+                     "folder {} {}; remove it, or set XDG_RUNTIME_DIR to a folder of your own", path, why)};
+  };
+  if (!S_ISDIR(status.st_mode)) {
+    return refused(ENOTDIR, "is a link or a file");
+  }
+  if (status.st_uid != geteuid()) {
+    return refused(EPERM, "belongs to another user");
+  }
+  if ((status.st_mode & 0077u) != 0) {
+    return refused(EPERM, "is open to other users");
+  }
+  return path;
+}
+
+Result<std::string, Error> default_pair_socket() {
+  auto folder = private_folder();
+  if (!folder) {
+    return folder.error();
+  }
+  return folder.value() + "/pair.sock";
+}
+
+Result<LockFile, Error> LockFile::open(const std::string& path, Missing missing) {
+  const int flags =
+      O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | (missing == Missing::kCreate ? O_CREAT : 0);
+  LockFile file(::open(path.c_str(), flags, 0600));
+  struct stat status {};
+  if (file.fd() < 0 || fstat(file.fd(), &status) != 0) {
+    return system_error(fmt::format("lock file {}", path));
+  }
+  if (!S_ISREG(status.st_mode) || status.st_uid != geteuid()) {
+    return Error{.code = EPERM,
+                 .message = fmt::format("lock file {}: it is not a plain file of this user", path)};
+  }
+  return file;
+}
+
+LockFile::~LockFile() {
+  if (fd_ >= 0) {
+    close(fd_);
+  }
+}
+
+bool LockFile::try_lock() const {
+  return flock(fd_, LOCK_EX | LOCK_NB) == 0;
+}
+
+bool LockFile::try_claim() const {
+  struct flock lock = whole_file();
+  return fcntl(fd_, F_OFD_SETLK, &lock) == 0;
+}
+
+bool LockFile::is_claimed() const {
+  struct flock lock = whole_file();
+  return fcntl(fd_, F_OFD_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
+}
+
+}  // namespace urnic::nic

@@ -1,0 +1,140 @@
+#include "nic/host/port_spec.h"
+
+#include <fmt/core.h>
+#include <net/if.h>
+#include <sys/un.h>
+
+#include <cerrno>
+#include <charconv>
+
+#include "nic/host/fabric_folder.h"
+#include "nic/host/fabric_slots.h"
+
+namespace urnic::nic {
+namespace {
+
+constexpr std::string_view kForms =
+    "use fabric[:NAME], pair, vhost:PATH[,front|back], af_packet:IFACE or loopback";
+
+// With their terminating zero, both must fit the kernel's structures.
+constexpr std::size_t kMaxPathBytes = sizeof(sockaddr_un::sun_path) - 1;
+constexpr std::size_t kMaxInterfaceBytes = IFNAMSIZ - 1;
+
+template <typename... Arguments>
+Error bad_spec(fmt::format_string<Arguments...> format, Arguments&&... arguments) {
+  return Error{.code = EINVAL, .message = fmt::format(format, std::forward<Arguments>(arguments)...)};
+}
+
+Result<PortSpec, Error> parse_vhost(std::string_view text, std::string_view rest) {
+  PortSpec spec{.kind = PortSpec::Kind::kVhost, .side = PortSpec::VhostSide::kFront, .target = {}};
+  const std::size_t comma = rest.rfind(',');
+  if (comma != std::string_view::npos) {
+    const std::string_view side = rest.substr(comma + 1);
+    if (side == "back") {
+      spec.side = PortSpec::VhostSide::kBack;
+    } else if (side != "front") {
+      return bad_spec("port '{}': the side after the comma is 'front' or 'back', not '{}'", text, side);
+    }
+    rest = rest.substr(0, comma);
+  }
+  if (rest.empty()) {
+    return bad_spec("port '{}': a socket path is missing; {}", text, kForms);
+  }
+  if (rest.size() > kMaxPathBytes) {
+    return bad_spec("port '{}': the socket path has {} bytes, at most {} fit a socket address", text,
+                    rest.size(), kMaxPathBytes);
+  }
+  // DPDK separates the arguments of a device by commas and cannot quote them.
+  if (rest.find(',') != std::string_view::npos) {
+    return bad_spec("port '{}': a comma cannot be part of the socket path", text);
+  }
+  spec.target = rest;
+  return spec;
+}
+
+Result<PortSpec, Error> parse_af_packet(std::string_view text, std::string_view interface) {
+  if (interface.empty()) {
+    return bad_spec("port '{}': an interface name is missing; {}", text, kForms);
+  }
+  if (interface.size() > kMaxInterfaceBytes) {
+    return bad_spec("port '{}': an interface name has at most {} bytes", text, kMaxInterfaceBytes);
+  }
+  if (interface.find_first_of(",/ \t") != std::string_view::npos) {
+    return bad_spec("port '{}': '{}' is not an interface name", text, interface);
+  }
+  return PortSpec{.kind = PortSpec::Kind::kAfPacket,
+                  .side = PortSpec::VhostSide::kFront,
+                  .target = std::string(interface)};
+}
+
+Result<PortSpec, Error> parse_fabric(std::string_view text, std::string_view rest) {
+  const std::size_t comma = rest.find(',');
+  PortSpec spec{.kind = PortSpec::Kind::kFabric,
+                .side = PortSpec::VhostSide::kFront,
+                .target = std::string(rest.substr(0, comma))};
+  if (auto fine = check_fabric_name(spec.target); !fine) {
+    return bad_spec("port '{}': {}", text, fine.error().message);
+  }
+  if (comma != std::string_view::npos) {
+    const std::string_view number = rest.substr(comma + 1);
+    const char* const end = number.data() + number.size();
+    const auto [read, failure] = std::from_chars(number.data(), end, spec.slot);
+    if (failure != std::errc() || read != end || spec.slot >= kFabricPorts) {
+      return bad_spec("port '{}': behind the comma stands a number from 0 to {}", text, kFabricPorts - 1);
+    }
+  }
+  return spec;
+}
+
+}  // namespace
+
+Result<PortSpec, Error> PortSpec::parse(std::string_view text) {
+  if (text.find('\0') != std::string_view::npos) {
+    return bad_spec("the port has a zero byte in it; {}", kForms);
+  }
+  const std::size_t colon = text.find(':');
+  const std::string_view kind = text.substr(0, colon);
+  const bool has_target = colon != std::string_view::npos;
+  const std::string_view rest = has_target ? text.substr(colon + 1) : std::string_view();
+
+  if (kind == "vhost") {
+    return parse_vhost(text, rest);
+  }
+  if (kind == "af_packet") {
+    return parse_af_packet(text, rest);
+  }
+  if (kind == "fabric") {
+    return parse_fabric(text, has_target ? rest : kDefaultFabric);
+  }
+  if (kind == "pair" || kind == "loopback") {
+    if (has_target) {
+      return bad_spec("port '{}': {} takes nothing behind it", text, kind);
+    }
+  }
+  if (kind == "pair") {
+    return PortSpec{.kind = Kind::kVhost, .side = VhostSide::kFront, .target = {}};
+  }
+  if (kind == "loopback") {
+    return PortSpec{.kind = Kind::kLoopback, .side = VhostSide::kFront, .target = {}};
+  }
+  return bad_spec("port '{}': there is no kind of port called '{}'; {}", text, kind, kForms);
+}
+
+std::string PortSpec::to_string() const {
+  switch (kind) {
+    case Kind::kFabric:
+      return fmt::format("fabric:{},{}", target, slot);
+    case Kind::kVhost:
+      if (target.empty()) {
+        return "pair";
+      }
+      return fmt::format("vhost:{},{}", target, side == VhostSide::kFront ? "front" : "back");
+    case Kind::kAfPacket:
+      return fmt::format("af_packet:{}", target);
+    case Kind::kLoopback:
+      break;
+  }
+  return "loopback";
+}
+
+}  // namespace urnic::nic

@@ -1,0 +1,119 @@
+#include "nic/host/status_socket.h"
+
+#include <fcntl.h>
+#include <fmt/core.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <charconv>
+#include <cstdio>
+#include <filesystem>
+#include <system_error>
+#include <utility>
+
+#include "nic/host/lock_file.h"
+
+namespace urnic::nic {
+
+ProcessName ProcessName::own() {
+  struct stat pid_namespace {};
+  stat("/proc/self/ns/pid", &pid_namespace);
+  return {.process = getpid(), .pid_namespace = pid_namespace.st_ino};
+}
+
+std::optional<ProcessName> ProcessName::parse(std::string_view text) {
+  ProcessName name;
+  const char* const end = text.data() + text.size();
+  const auto [dot, no_process] = std::from_chars(text.data(), end, name.process);
+  if (no_process != std::errc() || dot == end || *dot != '.' || name.process <= 0) return std::nullopt;
+  const auto [last, no_namespace] = std::from_chars(dot + 1, end, name.pid_namespace);
+  if (no_namespace != std::errc() || last != end) return std::nullopt;
+  return name;
+}
+
+std::string ProcessName::to_string() const {
+  return fmt::format("{}.{}", process, pid_namespace);
+}
+
+std::string status_socket_name() {
+  return std::string(kStatusPrefix) + ProcessName::own().to_string();
+}
+
+bool is_status_socket_name(std::string_view name) {
+  return name.starts_with(kStatusPrefix) && ProcessName::parse(name.substr(kStatusPrefix.size()));
+}
+
+Result<StatusFolder, Error> StatusFolder::open() {
+  auto path = private_folder();
+  if (!path) return failure(path.error());
+  const int fd = ::open(path.value().c_str(), O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+  if (fd < 0) {
+    const int code = errno;
+    return failure(
+        Error{.code = code,
+              .message = fmt::format("folder {}: {}", path.value(), std::generic_category().message(code))});
+  }
+  return StatusFolder(std::move(path.value()), fd);
+}
+
+StatusFolder::StatusFolder(StatusFolder&& other) noexcept
+    : path_(std::move(other.path_)), fd_(std::exchange(other.fd_, -1)) {}
+
+StatusFolder::~StatusFolder() {
+  if (fd_ >= 0) syscall(SYS_close, fd_);
+}
+
+// Socket addresses hold 107 bytes of path, and runtime folders may be longer: the way through the descriptor
+// is not.
+sockaddr_un StatusFolder::address_of(std::string_view name) const {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  fmt::format_to_n(address.sun_path, sizeof address.sun_path - 1, "/proc/self/fd/{}/{}", fd_, name);
+  return address;
+}
+
+void StatusFolder::remove(std::string_view name) const {
+  unlinkat(fd_, std::string(name).c_str(), 0);
+}
+
+// A datagram socket cannot connect to a stream socket. The kernel says so (EPROTOTYPE) where a process has that
+// open, and refuses where none has; the process does not learn of it.
+bool StatusFolder::is_stale(std::string_view name) const {
+  const int socket = static_cast<int>(syscall(SYS_socket, AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  if (socket < 0) return false;
+  const sockaddr_un address = address_of(name);
+  const bool is_refused =
+      syscall(SYS_connect, socket, &address, sizeof address) != 0 && errno == ECONNREFUSED;
+  syscall(SYS_close, socket);
+  return is_refused;
+}
+
+// Between the question and the removal a new process may give its socket the name of a dead one's. So the file
+// is moved aside and asked again; a socket that turns out to be alive gets its name back.
+void StatusFolder::remove_stale_sockets() const {
+  const std::string aside = ".stale." + ProcessName::own().to_string();
+  std::error_code code;
+  for (std::filesystem::directory_iterator entry(path_, code), end; !code && entry != end;
+       entry.increment(code)) {
+    const std::string name = entry->path().filename().string();
+    std::error_code gone;
+    if (!is_status_socket_name(name) || !entry->is_socket(gone) || !is_stale(name)) continue;
+    if (renameat(fd_, name.c_str(), fd_, aside.c_str()) != 0) continue;
+    if (is_stale(aside)) {
+      remove(aside);
+    } else {
+      renameat2(fd_, aside.c_str(), fd_, name.c_str(), RENAME_NOREPLACE);
+    }
+  }
+}
+
+std::optional<ucred> peer_of(int socket) {
+  ucred peer{};
+  socklen_t size = sizeof peer;
+  if (syscall(SYS_getsockopt, socket, SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0) return std::nullopt;
+  return peer;
+}
+
+}  // namespace urnic::nic

@@ -1,0 +1,66 @@
+// Where a process that has a NIC can be asked what it does: sockets in the user's private folder.
+#pragma once
+
+#include <sys/socket.h>
+#include <sys/un.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "transport/result.h"
+
+namespace urnic::nic {
+
+/// A process, as containers that share the private folder can tell it from each other's: "PROCESS.NAMESPACE".
+struct ProcessName {
+  int process = 0;
+  std::uint64_t pid_namespace = 0;  ///< its inode; 0 without /proc
+
+  static ProcessName own();
+  /// Nothing when `text` is no such name.
+  static std::optional<ProcessName> parse(std::string_view text);
+  std::string to_string() const;
+};
+
+/// What the names of these sockets begin with, which is followed by a ProcessName.
+inline constexpr std::string_view kStatusPrefix = "status.";
+
+/// The name of this process' socket.
+std::string status_socket_name();
+/// Whether a file of that name could be such a socket.
+bool is_status_socket_name(std::string_view name);
+
+/// The private folder (nic/host/lock_file.h), open, so that what it was checked for stays true.
+class StatusFolder {
+ public:
+  /// The error: as private_folder().
+  static Result<StatusFolder, Error> open();
+  StatusFolder(StatusFolder&& other) noexcept;
+  StatusFolder& operator=(StatusFolder&&) = delete;
+  ~StatusFolder();
+
+  /// Its path, for those who list it.
+  const std::string& path() const { return path_; }
+  int fd() const { return fd_; }
+  /// The address of a socket in it, which fits however long the folder's path is.
+  sockaddr_un address_of(std::string_view name) const;
+  /// Removes it, if it is there.
+  void remove(std::string_view name) const;
+  /// Removes the sockets that dead processes have left behind. A socket that a process listens at stays, also
+  /// when that gets its name at this moment. Neither waits for such a process nor makes it do anything.
+  void remove_stale_sockets() const;
+
+ private:
+  bool is_stale(std::string_view name) const;
+  StatusFolder(std::string path, int fd) : path_(std::move(path)), fd_(fd) {}
+
+  std::string path_;
+  int fd_;
+};
+
+/// The user at the other end of a connection, or nothing when that is not known.
+std::optional<ucred> peer_of(int socket);
+
+}  // namespace urnic::nic

@@ -1,0 +1,146 @@
+// The half of MemoryTable that touches memory.
+#include <atomic>
+#include <cstring>
+
+#include "nic/memory/fault_guard.h"
+#include "nic/memory/guarded_copy.h"
+#include "nic/memory/memory_table.h"
+#include "nic/memory/page_probe.h"
+
+namespace urnic::nic {
+
+using transport::Access;
+using transport::DmaStatus;
+using transport::Lkey;
+using transport::MemoryUser;
+using transport::PdId;
+using transport::Rkey;
+
+namespace {
+
+/// Programs poll on the last bytes of a message that is being written. Those are written after all others, in
+/// one store where they are aligned.
+constexpr std::size_t kTailBytes = 8;
+
+bool copy_in_order(std::byte* to, std::span<const std::byte> from) {
+  const std::size_t head = from.size() > kTailBytes ? from.size() - kTailBytes : 0;
+  if (!try_copy(to, from.data(), head)) return false;
+  std::atomic_thread_fence(std::memory_order_release);
+  return try_copy(to + head, from.data() + head, from.size() - head);
+}
+
+bool is_aligned(const std::byte* memory) {
+  return reinterpret_cast<std::uintptr_t>(memory) % std::atomic_ref<std::uint64_t>::required_alignment == 0;
+}
+
+DmaStatus present_if(bool done) {
+  return done ? DmaStatus::kOk : DmaStatus::kNotPresent;
+}
+
+}  // namespace
+
+// --- Copies ---
+
+bool MemoryTable::copy_out(const Place& from, std::span<std::byte> to) {
+  if (to.empty()) return true;
+  switch (from.backing) {
+    case Backing::kOnDemand:
+      return copy_from_guarded(to, from.memory);
+    case Backing::kNothing:
+      std::memset(to.data(), 0, to.size());
+      return true;
+    case Backing::kMapped:
+      break;
+  }
+  return try_copy(to.data(), from.memory, to.size());
+}
+
+bool MemoryTable::copy_in(const Place& to, std::span<const std::byte> from) {
+  if (from.empty()) return true;
+  switch (to.backing) {
+    case Backing::kOnDemand:
+      return copy_to_guarded(to.memory, from);
+    case Backing::kNothing:
+      return true;
+    case Backing::kMapped:
+      break;
+  }
+  return copy_in_order(to.memory, from);
+}
+
+DmaStatus MemoryTable::read_local(PdId pd, Lkey lkey, std::uint64_t address, std::span<std::byte> to) {
+  Place place;
+  const DmaStatus status = find_local(pd, lkey, address, to.size(), Access::kNone, place);
+  if (status != DmaStatus::kOk) return status;
+  return present_if(copy_out(place, to));
+}
+
+DmaStatus MemoryTable::write_local(PdId pd, Lkey lkey, std::uint64_t address,
+                                   std::span<const std::byte> from) {
+  Place place;
+  const DmaStatus status = find_local(pd, lkey, address, from.size(), Access::kLocalWrite, place);
+  if (status != DmaStatus::kOk) return status;
+  return present_if(copy_in(place, from));
+}
+
+DmaStatus MemoryTable::read_remote(const MemoryUser& user, Rkey rkey, std::uint64_t address,
+                                   std::span<std::byte> to) {
+  Place place;
+  const DmaStatus status = find_remote(user, rkey, address, to.size(), Access::kRemoteRead, place);
+  if (status != DmaStatus::kOk) return status;
+  return present_if(copy_out(place, to));
+}
+
+DmaStatus MemoryTable::write_remote(const MemoryUser& user, Rkey rkey, std::uint64_t address,
+                                    std::span<const std::byte> from) {
+  Place place;
+  const DmaStatus status = find_remote(user, rkey, address, from.size(), Access::kRemoteWrite, place);
+  if (status != DmaStatus::kOk) return status;
+  return present_if(copy_in(place, from));
+}
+
+// --- Atomics ---
+
+// The address on the wire is aligned; where the region was registered at an odd one, the memory still is not.
+DmaStatus MemoryTable::find_number(const MemoryUser& user, Rkey rkey, std::uint64_t address, Access access,
+                                   std::uint64_t*& number) {
+  Place place;
+  const DmaStatus status = find_remote(user, rkey, address, sizeof(std::uint64_t), access, place);
+  if (status != DmaStatus::kOk) return status;
+  if (!is_aligned(place.memory)) return DmaStatus::kNoAccess;
+  const bool is_unsure = place.backing == Backing::kOnDemand;
+  if (is_unsure && !can_access_each_page(place.memory, sizeof(std::uint64_t), true)) {
+    return DmaStatus::kNotPresent;
+  }
+  number = reinterpret_cast<std::uint64_t*>(place.memory);
+  return DmaStatus::kOk;
+}
+
+DmaStatus MemoryTable::compare_swap(const MemoryUser& user, Rkey rkey, std::uint64_t address,
+                                    std::uint64_t compare, std::uint64_t swap, std::uint64_t& original) {
+  std::uint64_t* number = nullptr;
+  const DmaStatus status = find_number(user, rkey, address, Access::kRemoteAtomic, number);
+  if (status != DmaStatus::kOk) return status;
+  original = compare;
+  return present_if(try_compare_exchange(number, original, swap));
+}
+
+DmaStatus MemoryTable::fetch_add(const MemoryUser& user, Rkey rkey, std::uint64_t address, std::uint64_t add,
+                                 std::uint64_t& original) {
+  std::uint64_t* number = nullptr;
+  const DmaStatus status = find_number(user, rkey, address, Access::kRemoteAtomic, number);
+  if (status != DmaStatus::kOk) return status;
+  return present_if(try_fetch_add(number, add, original));
+}
+
+DmaStatus MemoryTable::write_remote_atomically(const MemoryUser& user, Rkey rkey, std::uint64_t address,
+                                               std::span<const std::byte, 8> from) {
+  std::uint64_t* number = nullptr;
+  const DmaStatus status = find_number(user, rkey, address, Access::kRemoteWrite, number);
+  if (status != DmaStatus::kOk) return status;
+  std::uint64_t value = 0;
+  std::memcpy(&value, from.data(), sizeof value);
+  return present_if(try_store(number, value));
+}
+
+}  // namespace urnic::nic

@@ -1,0 +1,41 @@
+// AddressHandles: where datagrams go, by the number that a work request carries.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <vector>
+
+#include "nic/path/path.h"
+#include "nic/path/peer_mac.h"
+#include "transport/work_request.h"
+
+namespace urnic::nic {
+
+/// A number is not used again before many others were, so that a work request whose handle was destroyed too
+/// early finds nothing rather than another's. All calls under the engine lock.
+class AddressHandles {
+ public:
+  struct Handle {
+    AddressVector address{};
+    Path path{};
+    PeerMac peer_mac{};
+  };
+
+  /// Nothing when the table is full.
+  std::optional<transport::AddressHandleId> add(const AddressVector& address, const Path& path);
+  void remove(transport::AddressHandleId id);
+  /// Null for a number that names no handle (any more).
+  Handle* find(transport::AddressHandleId id);
+
+ private:
+  struct Slot {
+    transport::AddressHandleId id{};
+    Handle handle;
+  };
+
+  std::deque<Slot> slots_;          // its elements stay where they are
+  std::deque<std::uint32_t> free_;  // longest free first
+};
+
+}  // namespace urnic::nic

@@ -1,0 +1,158 @@
+// NeighborCache: which MAC an address is reached at, by ARP and IPv6 neighbour discovery.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "nic/config.h"
+#include "nic/path/gid_table.h"
+#include "nic/path/neighbor_frames.h"
+#include "nic/path/neighbor_table.h"
+#include "transport/counters.h"
+#include "transport/time.h"
+#include "transport/types.h"
+#include "transport/wire/address.h"
+#include "transport/wire/icmpv6_nd.h"
+
+namespace urnic::nic {
+
+/// What the cache counts. The order is the order of kNeighborCounterNames.
+enum class NeighborCounter : std::uint8_t {
+  kRequestsSent,      ///< ARP requests and neighbour solicitations, announcements not included
+  kRepliesSent,       ///< ARP replies and neighbour advertisements
+  kRepliesDropped,    ///< not sent: more questions at once than the queue of replies holds
+  kMalformed,         ///< ARP or ND frames that say nothing sensible
+  kUnreachable,       ///< addresses that nobody answered for
+  kMacChanged,        ///< a known neighbour moved to another MAC
+  kAddressConflicts,  ///< somebody else claims an address of ours
+};
+
+inline constexpr std::array kNeighborCounterNames = std::to_array<std::string_view>({
+    "neighbor_requests_sent",
+    "neighbor_replies_sent",
+    "neighbor_replies_dropped",
+    "neighbor_malformed",
+    "neighbor_unreachable",
+    "neighbor_mac_changed",
+    "neighbor_address_conflicts",
+});
+
+/// Asks for and answers for addresses on the link: ARP for IPv4-mapped GIDs, neighbour discovery for the
+/// others, the link-local one included. Every address is taken to be on the link, whatever its prefix: no
+/// gateway can be configured.
+///
+/// A sans-I/O state machine like the transport's: inputs resolve(), suspect(), learn(), on_frame(),
+/// on_timeout(); after any of them poll_transmit() says what to send. All calls under the engine lock, except
+/// counter(). Nothing allocates after construction. Frames never add entries, only resolve() and learn() do:
+/// what a stranger sends can change the MAC of a neighbour we know (that is ARP's nature) but grows nothing.
+///
+/// A reachable entry does not grow stale by itself. It is asked for again when traffic to it seems lost
+/// (suspect()) and changed when the neighbour says so; a restarted peer announces itself, as we do at start.
+class NeighborCache {
+ public:
+  NeighborCache(const DeviceConfig& config, const GidTable& gids);
+
+  /// kUnknown: not in the table, and no room for it now (1024 neighbours are being asked for); ask again
+  /// later.
+  using State = NeighborState;
+
+  struct Lookup {
+    State state = State::kUnknown;
+    transport::wire::Mac mac;  ///< meaningful when kReachable
+  };
+
+  /// The MAC of the next hop. Own addresses have our own MAC at once, multicast groups their mapped MAC.
+  /// Unknown addresses start to be asked for; unreachable ones are asked for again at most once a second.
+  /// kFailed at once for addresses that nobody can have (unspecified) or for IPv4 ones without an own IPv4
+  /// address.
+  Lookup resolve(const transport::wire::Gid& destination, transport::Time now);
+
+  /// Traffic to this address seems lost (an ACK timeout). Asks again soon, rate limited; meanwhile, and if
+  /// nobody answers, the old MAC goes on to be used: the queue pair's retry counter decides when to give up.
+  void suspect(const transport::wire::Gid& destination, transport::Time now);
+
+  /// A frame from `mac` passed all checks of a connected queue pair whose peer is `source`. Adds or revives
+  /// the entry; a reachable entry with another MAC is not changed by it but asked for again.
+  void learn(const transport::wire::Gid& source, const transport::wire::Mac& mac, transport::Time now);
+
+  /// Takes ARP, neighbour solicitations and neighbour advertisements; returns whether `frame` was one of
+  /// these (well formed or not, for us or not). Tagged frames are none.
+  bool on_frame(std::span<const std::byte> frame, transport::Time now);
+
+  /// Writes the next frame that should leave to the front of `frame` (room for kMaxFrameBytes) and returns
+  /// its size, or 0 when there is none: replies first, then requests, then announcements.
+  std::size_t poll_transmit(std::span<std::byte> frame, transport::Time now);
+  static constexpr std::size_t kMaxFrameBytes = kMaxNeighborFrameBytes;
+
+  void on_timeout(transport::Time now);
+  /// When on_timeout() and poll_transmit() have to be called next; not in the future while frames wait to be
+  /// sent.
+  transport::Time next_timeout() const;
+
+  /// Changes whenever the state or the MAC of any entry changes, so that looked-up MACs may be kept
+  /// meanwhile.
+  std::uint32_t generation() const { return generation_; }
+
+  /// What is known about an address, without asking for it; null when it is not in the table.
+  const Neighbor* find(const transport::wire::Gid& address) const { return table_.find(address); }
+
+  /// Any thread.
+  std::uint64_t counter(NeighborCounter which) const {
+    return counters_[transport::to_integer(which)].value();
+  }
+
+ private:
+  struct Reply {
+    transport::wire::Gid own;  ///< the address of ours that was asked for
+    transport::wire::Gid to;   ///< who asked
+    transport::wire::Mac to_mac;
+  };
+  static constexpr std::size_t kMaxReplies = 32;
+
+  void on_arp(std::span<const std::byte> payload);
+  void on_neighbour_message(std::span<const std::byte> packet, const transport::wire::Mac& sender);
+  void on_solicitation(const transport::wire::NeighbourMessage& message, const transport::wire::Mac& sender);
+  void on_advertisement(const transport::wire::NeighbourMessage& message);
+  void owe_reply(const Reply& reply);
+
+  bool is_own(const transport::wire::Gid& gid) const { return gids_.index_of(gid).has_value(); }
+  void confirm(Neighbor& entry, const transport::wire::Mac& mac);
+  void start_asking(Neighbor& entry, transport::Time now);
+  void stop_asking(Neighbor& entry);
+  void make_room_known();
+  void queue_request(Neighbor& entry);
+  Neighbor* next_request();
+
+  std::size_t poll_announcement(std::span<std::byte> frame, transport::Time now);
+  transport::wire::Gid source_for(const transport::wire::Gid& target) const;
+
+  void count(NeighborCounter which) { counters_[transport::to_integer(which)].add(1); }
+
+  transport::wire::Mac own_mac_;
+  GidTable gids_;
+  NeighborTable table_;
+  std::uint32_t generation_ = 0;
+  bool has_refused_ = false;                           // somebody, for want of room, since there was none
+  transport::Time next_deadline_ = transport::kNever;  // of all entries; may be too early, never too late
+
+  // Entries with a request to be sent, first come first served. Each is in it at most once.
+  std::array<NeighborTable::Index, NeighborTable::kCapacity> requests_{};
+  std::size_t first_request_ = 0;
+  std::size_t request_count_ = 0;
+
+  std::array<Reply, kMaxReplies> replies_{};
+  std::size_t first_reply_ = 0;
+  std::size_t reply_count_ = 0;
+
+  // Announcements: the next own address of the current round, and when the round is due.
+  std::size_t announcement_round_ = 0;
+  std::size_t announcement_gid_ = 0;
+  transport::Time announcement_time_{};
+
+  std::array<transport::CounterCell, kNeighborCounterNames.size()> counters_;
+};
+
+}  // namespace urnic::nic

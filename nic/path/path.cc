@@ -1,0 +1,135 @@
+#include "nic/path/path.h"
+
+#include <cassert>
+#include <cstring>
+
+#include "transport/wire/byte_order.h"
+#include "transport/wire/ethernet.h"
+#include "transport/wire/icrc.h"
+#include "transport/wire/ipv4.h"
+#include "transport/wire/ipv6.h"
+#include "transport/wire/udp.h"
+
+namespace urnic::nic {
+namespace {
+
+using namespace transport::wire;
+using transport::QpNumber;
+using transport::to_integer;
+
+constexpr std::size_t kIpAt = Ethernet::kMinBytes;
+constexpr std::size_t kIpv4HeaderBytes = kIpAt + Ipv4::kMinBytes + Udp::kBytes;
+constexpr std::size_t kIpv6HeaderBytes = kIpAt + Ipv6::kBytes + Udp::kBytes;
+
+constexpr std::size_t kIpv4TotalLengthAt = kIpAt + 2;
+constexpr std::size_t kIpv4IdentificationAt = kIpAt + 4;
+constexpr std::size_t kIpv4ChecksumAt = kIpAt + 10;
+constexpr std::size_t kIpv6PayloadLengthAt = kIpAt + 4;
+constexpr std::size_t kUdpLengthInUdp = 4;
+
+/// Queue pairs without a flow label have one that both ends find from their numbers (fact 6).
+std::uint32_t flow_label_of(QpNumber local, QpNumber remote) {
+  std::uint64_t folded = std::uint64_t{to_integer(local)} * to_integer(remote);
+  folded ^= folded >> 20;
+  folded ^= folded >> 40;
+  return static_cast<std::uint32_t>(folded & 0xfffffu);
+}
+
+/// Fact 6.
+std::uint16_t source_port_of(std::uint32_t flow_label) {
+  const std::uint32_t label = flow_label & 0xfffffu;
+  return static_cast<std::uint16_t>(((label & 0x3fffu) ^ (label >> 14)) | 0xc000u);
+}
+
+/// What the checksum of an IPv4 header becomes when two of its fields, zero so far, get these values (RFC
+/// 1624).
+std::uint16_t add_to_checksum(std::uint16_t checksum, std::uint16_t field, std::uint16_t other_field) {
+  std::uint32_t sum = (~checksum & 0xffffu) + std::uint32_t{field} + other_field;
+  sum = (sum & 0xffffu) + (sum >> 16);
+  sum = (sum & 0xffffu) + (sum >> 16);
+  return static_cast<std::uint16_t>(~sum);
+}
+
+}  // namespace
+
+// The template of an IPv4 header has the lengths and the identification zero, and the checksum that goes with
+// that.
+Path Path::make(const AddressVector& to, const Gid& source, const Mac& source_mac, QpNumber local_qp,
+                QpNumber remote_qp) {
+  assert(source.is_ipv4_mapped() == to.destination.is_ipv4_mapped());
+  const bool is_ipv4 = to.destination.is_ipv4_mapped();
+  Path path;
+  path.source_ = source;
+  path.destination_ = to.destination;
+  path.header_bytes_ = is_ipv4 ? kIpv4HeaderBytes : kIpv6HeaderBytes;
+
+  const std::span<std::byte> headers(path.headers_);
+  std::size_t at = emit(
+      Ethernet{.source = source_mac, .ether_type = is_ipv4 ? EtherType::kIpv4 : EtherType::kIpv6}, headers);
+  if (is_ipv4) {
+    at += emit(Ipv4{.tos = to.traffic_class,
+                    .ttl = to.hop_limit,
+                    .source = source.ipv4(),
+                    .destination = to.destination.ipv4()},
+               headers.subspan(at));
+  } else {
+    // The flow label shows in the UDP source port and nowhere else (fact 10).
+    at += emit(Ipv6{.traffic_class = to.traffic_class,
+                    .hop_limit = to.hop_limit,
+                    .source = source,
+                    .destination = to.destination},
+               headers.subspan(at));
+  }
+  const std::uint32_t flow_label = to.flow_label != 0 ? to.flow_label : flow_label_of(local_qp, remote_qp);
+  emit(Udp{.source_port = source_port_of(flow_label)}, headers.subspan(at));
+  path.has_flow_label_ = to.flow_label != 0;
+  return path;
+}
+
+void Path::use_source_port(std::uint16_t port) {
+  store_u16(std::span<std::byte>(headers_), header_bytes_ - Udp::kBytes, port);
+}
+
+std::uint16_t datagram_source_port(QpNumber qp) {
+  constexpr std::uint32_t kGoldenRatio = 0x61c88647;
+  constexpr unsigned kBits = 14;
+  return static_cast<std::uint16_t>(0xc000u + (to_integer(qp) * kGoldenRatio >> (32 - kBits)));
+}
+
+std::size_t Path::seal(std::span<std::byte> frame, std::size_t packet_bytes, const Mac& peer_mac) {
+  assert(header_bytes_ != 0);
+  assert(frame.size() >= header_bytes_ + packet_bytes + kIcrcBytes);
+  const std::size_t udp_bytes = Udp::kBytes + packet_bytes + kIcrcBytes;
+  const std::size_t udp_at = header_bytes_ - Udp::kBytes;
+  assert(Ipv4::kMinBytes + udp_bytes <= 0xffff);
+  const bool is_ipv4 = header_bytes_ == kIpv4HeaderBytes;
+
+  // Constant sizes, so that these are a few wide stores.
+  if (is_ipv4) {
+    std::memcpy(frame.data(), headers_.data(), kIpv4HeaderBytes);
+  } else {
+    std::memcpy(frame.data(), headers_.data(), kIpv6HeaderBytes);
+  }
+  store_address(frame, 0, peer_mac);
+  store_u16(frame, udp_at + kUdpLengthInUdp, static_cast<std::uint16_t>(udp_bytes));
+
+  const std::span<std::byte> ip_and_udp = frame.subspan(kIpAt, header_bytes_ - kIpAt);
+  const std::span<std::byte> packet = frame.subspan(header_bytes_, packet_bytes);
+  std::uint32_t icrc;
+  if (is_ipv4) {
+    const auto total_length = static_cast<std::uint16_t>(Ipv4::kMinBytes + udp_bytes);
+    const std::uint16_t identification = next_ip_id_++;
+    store_u16(frame, kIpv4TotalLengthAt, total_length);
+    store_u16(frame, kIpv4IdentificationAt, identification);
+    store_u16(frame, kIpv4ChecksumAt,
+              add_to_checksum(load_u16(headers_, kIpv4ChecksumAt), total_length, identification));
+    icrc = icrc_ipv4(ip_and_udp, packet);
+  } else {
+    store_u16(frame, kIpv6PayloadLengthAt, static_cast<std::uint16_t>(udp_bytes));
+    icrc = icrc_ipv6(ip_and_udp, packet);
+  }
+  store_icrc(icrc, frame.subspan(header_bytes_ + packet_bytes, kIcrcBytes));
+  return header_bytes_ + packet_bytes + kIcrcBytes;
+}
+
+}  // namespace urnic::nic

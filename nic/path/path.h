@@ -1,0 +1,67 @@
+// Path: from a queue pair's packets to Ethernet frames for its peer.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+
+#include "nic/path/gid_table.h"
+#include "transport/types.h"
+#include "transport/wire/address.h"
+
+namespace urnic::nic {
+
+/// Where a queue pair or address handle sends to (ibv_ah_attr with a GRH; RoCE has no other).
+struct AddressVector {
+  transport::wire::Gid destination;
+  std::uint8_t source_gid_index = 0;
+  std::uint8_t hop_limit = 64;
+  std::uint8_t traffic_class = 0;
+  std::uint8_t service_level = 0;
+  std::uint32_t flow_label = 0;  ///< 20 bits; chooses the UDP source port (fact 6)
+};
+
+/// The headers in front of every packet to one peer, written once and patched per packet, and the ICRC behind
+/// it.
+class Path {
+ public:
+  static constexpr std::size_t kIcrcBytes = 4;
+
+  Path() = default;  ///< leads nowhere: header_bytes() is 0
+
+  /// `source` must be of the destination's kind (both IPv4-mapped or both IPv6).
+  static Path make(const AddressVector& to, const transport::wire::Gid& source,
+                   const transport::wire::Mac& source_mac, transport::QpNumber local_qp,
+                   transport::QpNumber remote_qp);
+
+  const transport::wire::Gid& source() const { return source_; }
+  const transport::wire::Gid& destination() const { return destination_; }
+
+  /// Ethernet + IP + UDP: where in a frame the packet (BTH) begins.
+  std::size_t header_bytes() const { return header_bytes_; }
+
+  /// From now on UDP comes from this port; the destination's flow label, if it has one, chose another.
+  void use_source_port(std::uint16_t port);
+  /// Whether the flow label chose the UDP source port (fact 6).
+  bool has_flow_label() const { return has_flow_label_; }
+
+  /// Completes a frame whose packet of `packet_bytes` stands at header_bytes(): headers in front, addressed
+  /// to `peer_mac`, ICRC behind. Returns the frame's length. `frame` has room for the ICRC.
+  std::size_t seal(std::span<std::byte> frame, std::size_t packet_bytes,
+                   const transport::wire::Mac& peer_mac);
+
+ private:
+  std::array<std::byte, 62> headers_{};
+  std::size_t header_bytes_ = 0;
+  transport::wire::Gid source_{};
+  transport::wire::Gid destination_{};
+  std::uint16_t next_ip_id_ = 0;
+  bool has_flow_label_ = false;
+};
+
+/// The UDP source port of a datagram queue pair whose address handle has no flow label (fact 7).
+std::uint16_t datagram_source_port(transport::QpNumber qp);
+
+}  // namespace urnic::nic

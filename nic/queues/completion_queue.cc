@@ -1,0 +1,275 @@
+#include "nic/queues/completion_queue.h"
+
+#include <algorithm>
+#include <bit>
+#include <utility>
+
+#include "nic/engine/engine.h"
+#include "nic/errors.h"
+
+namespace urnic::nic {
+
+using transport::AwaitedAck;
+using transport::Completion;
+using transport::QueueKind;
+
+namespace {
+
+std::uint32_t granted_capacity(std::uint32_t wanted) {
+  return std::bit_ceil(std::max(wanted, 1u));
+}
+
+transport::QueueMemory* memory_of(const ProtectionDomain* pd) {
+  return pd != nullptr ? pd->memory : nullptr;
+}
+
+}  // namespace
+
+CompletionQueue::CompletionQueue(Engine& engine, std::uint32_t capacity, CompletionChannel* channel,
+                                 void* context, const CompletionQueueOptions& options)
+    : engine_(engine),
+      capacity_(granted_capacity(capacity)),
+      mask_(capacity_ - 1),
+      ring_(capacity_, QueueKind::kCompletion, memory_of(options.pd)),
+      times_(options.has_times ? std::make_unique<CompletionTimes[]>(capacity_) : nullptr),
+      pd_(options.pd),
+      channel_(channel),
+      context_(context),
+      awaited_(std::make_unique<AwaitedAck[]>(capacity_)) {}
+
+// Together with request_notification() and publish(): a program that asks for a notification and then finds
+// nothing here will be notified, since both sides first write and then look, in one order that all threads
+// agree on.
+bool CompletionQueue::is_empty() const {
+  return head_.load(std::memory_order_relaxed) == visible_.load(std::memory_order_seq_cst);
+}
+
+bool CompletionQueue::has_any() {
+  if (engine_.is_abandoned()) return false;
+  if (!is_empty()) return true;
+  engine_.on_poll();
+  return !is_empty();
+}
+
+std::size_t CompletionQueue::poll(std::span<Completion> completions, std::span<CompletionTimes> times) {
+  std::size_t taken = 0;
+  return poll_each(completions.size(), [&](const Completion& completion, const CompletionTimes* when) {
+    if (when != nullptr && !times.empty()) times[taken] = *when;
+    completions[taken++] = completion;
+  });
+}
+
+void CompletionQueue::request_notification(bool solicited_only) {
+  if (channel_ == nullptr || engine_.is_abandoned()) return;
+  const Armed wanted = solicited_only ? Armed::kSolicited : Armed::kAny;
+  // Counted before it can be taken back.
+  engine_.on_queue_armed();
+  Armed before = armed_.load(std::memory_order_seq_cst);
+  // Asking for less does not take back what was asked for before.
+  while (before < wanted && !armed_.compare_exchange_weak(before, wanted, std::memory_order_seq_cst)) {
+  }
+  if (before != Armed::kNo) engine_.on_queue_disarmed();
+  engine_.on_notification_requested();
+  // What is published from here on finds the queue armed.
+  if (before < wanted && !is_empty()) notify_of_waiting();
+}
+
+/// The queue was armed over completions that may have been published before. publish() may have told of them
+/// since, or counted them.
+void CompletionQueue::notify_of_waiting() {
+  const Engine::Guard guard(engine_);
+  const std::uint32_t head = head_.load(std::memory_order_acquire);
+  const std::uint32_t visible = visible_.load(std::memory_order_relaxed);
+  const std::uint32_t waiting = visible - head;
+  switch (armed_.load(std::memory_order_seq_cst)) {
+    case Armed::kNo:
+      return;
+    case Armed::kSolicited:
+      if (has_solicited(head, visible)) notify();
+      return;
+    case Armed::kAny:
+      if (waiting > unnotified_) notify_of(waiting - unnotified_, engine_.clock().now());
+      return;
+  }
+}
+
+Result<void, Error> CompletionQueue::resize(std::uint32_t capacity) {
+  // Memory comes and goes without a lock: the old rings are freed last.
+  const std::uint32_t granted = granted_capacity(capacity);
+  const std::uint32_t mask = granted - 1;
+  transport::QueueArray<Completion> ring(granted, QueueKind::kCompletion, memory_of(pd_));
+  auto times = times_ != nullptr ? std::make_unique<CompletionTimes[]>(granted) : nullptr;
+  auto awaited = std::make_unique<AwaitedAck[]>(granted);
+  const Engine::Guard guard(engine_);
+  const std::lock_guard hold(poll_mutex_);
+  const std::uint32_t head = head_.load(std::memory_order_relaxed);
+  if (tail_ - head > capacity) {
+    return failure(invalid("more completions wait in the queue than would have room"));
+  }
+  // Positions are numbers that never go back, so that everything keeps its own.
+  for (std::uint32_t at = head; at != tail_; ++at) {
+    ring[at & mask] = ring_[at & mask_];
+    if (times != nullptr) times[at & mask] = times_[at & mask_];
+  }
+  const std::uint32_t visible = visible_.load(std::memory_order_relaxed);
+  for (std::uint32_t at = visible; static_cast<std::int32_t>(held_end_ - at) > 0; ++at) {
+    awaited[at & mask] = awaited_[at & mask_];
+  }
+  ring_.swap(ring);
+  std::swap(times_, times);
+  std::swap(awaited_, awaited);
+  capacity_ = granted;
+  mask_ = mask;
+  return success();
+}
+
+void CompletionQueue::complete(const Completion& completion) {
+  if (tail_ - head_.load(std::memory_order_acquire) == capacity_) {
+    if (!overrun_.exchange(true, std::memory_order_relaxed)) engine_.on_cq_overrun(*this);
+    return;
+  }
+  ring_[tail_ & mask_] = completion;
+  ++tail_;
+  solicited_added_ = solicited_added_ || completion.solicited;
+  if (!std::exchange(dirty_, true)) engine_.add_to_publish(*this);
+}
+
+/// One time for all that this round has added. The round's own time would not do: work that was posted after
+/// its beginning may be done in it.
+void CompletionQueue::note_times() {
+  if (timed_end_ == tail_) return;
+  const CompletionTimes times{.device = engine_.clock().now(), .wall_time = engine_.clock().wall_time()};
+  for (; timed_end_ != tail_; ++timed_end_) times_[timed_end_ & mask_] = times;
+}
+
+bool CompletionQueue::publish(transport::Time now) {
+  if (times_ != nullptr) note_times();
+  const std::uint32_t from = visible_.load(std::memory_order_relaxed);
+  std::uint32_t to = tail_;
+  bool is_solicited = false;
+  if (static_cast<std::int32_t>(held_end_ - from) <= 0) {
+    is_solicited = std::exchange(solicited_added_, false);
+  } else {
+    to = first_held(from, now);
+    is_solicited = has_solicited(from, to);
+    solicited_added_ = has_solicited(to, tail_);
+  }
+  dirty_ = to != tail_;
+  if (to == from) return false;
+  visible_.store(to, std::memory_order_seq_cst);
+
+  const Armed armed = armed_.load(std::memory_order_seq_cst);
+  if (armed == Armed::kNo || (armed == Armed::kSolicited && !is_solicited)) return true;
+  if (armed == Armed::kAny) {
+    notify_of(to - from, now);
+  } else {
+    notify();
+  }
+  return true;
+}
+
+/// Tells of `count` more completions, now or later.
+void CompletionQueue::notify_of(std::uint32_t count, transport::Time now) {
+  if (unnotified_ == 0) first_unnotified_ = now;
+  unnotified_ += count;
+  const bool is_enough = moderation_.count > 0 && unnotified_ >= moderation_.count;
+  const transport::Time due = first_unnotified_ + moderation_.period;
+  if (is_enough || due <= now) return notify();
+  notification_due_ = due;
+  if (!std::exchange(is_put_off_, true)) engine_.add_put_off(*this);
+  engine_.on_deadline(due);
+}
+
+bool CompletionQueue::notify_if_due(transport::Time now) {
+  const bool is_due = notification_due_ <= now;
+  if (is_due) notify();
+  is_put_off_ = notification_due_ != transport::kNever;
+  return is_due;
+}
+
+void CompletionQueue::notify() {
+  unnotified_ = 0;
+  notification_due_ = transport::kNever;
+  armed_.store(Armed::kNo, std::memory_order_seq_cst);
+  channel_->notify(*this);
+  engine_.on_queue_disarmed();
+}
+
+void CompletionQueue::moderate(Moderation moderation) {
+  if (engine_.is_abandoned()) return;
+  const Engine::Guard guard(engine_);
+  moderation_ = moderation;
+  // What was put off under the old rule follows the new one.
+  if (notification_due_ != transport::kNever) notify_of(0, engine_.clock().now());
+}
+
+void CompletionQueue::complete_after(const AwaitedAck& ack, const Completion& completion) {
+  const std::uint32_t position = tail_;
+  complete(completion);
+  if (tail_ == position) return;  // it did not fit
+  const std::uint32_t visible = visible_.load(std::memory_order_relaxed);
+  if (static_cast<std::int32_t>(held_end_ - visible) < 0) held_end_ = visible;
+  for (; held_end_ != position; ++held_end_) awaited_[held_end_ & mask_] = {};
+  awaited_[held_end_++ & mask_] = ack;
+}
+
+void CompletionQueue::forget_acks(transport::QpNumber qp) {
+  const std::uint32_t visible = visible_.load(std::memory_order_relaxed);
+  for (std::uint32_t at = visible; static_cast<std::int32_t>(held_end_ - at) > 0; ++at) {
+    if (ring_[at & mask_].qp_number == qp) awaited_[at & mask_] = {};
+  }
+}
+
+void CompletionQueue::discard(transport::QpNumber qp) {
+  const std::lock_guard nobody_polls(poll_mutex_);
+  const std::uint32_t visible = visible_.load(std::memory_order_relaxed);
+  std::uint32_t to = head_.load(std::memory_order_relaxed);
+  // How much is taken out in front of each of the marks, which may stand before the first or behind the last.
+  std::uint32_t before_visible = 0;
+  std::uint32_t before_held_end = 0;
+  std::uint32_t before_timed_end = 0;
+  for (std::uint32_t from = to; from != tail_; ++from) {
+    const auto is_behind = [from](std::uint32_t mark) { return static_cast<std::int32_t>(mark - from) > 0; };
+    if (ring_[from & mask_].qp_number == qp) {
+      before_visible += is_behind(visible) ? 1 : 0;
+      before_held_end += is_behind(held_end_) ? 1 : 0;
+      before_timed_end += is_behind(timed_end_) ? 1 : 0;
+      continue;
+    }
+    ring_[to & mask_] = ring_[from & mask_];
+    awaited_[to & mask_] = awaited_[from & mask_];
+    if (times_ != nullptr) times_[to & mask_] = times_[from & mask_];
+    ++to;
+  }
+  visible_.store(visible - before_visible, std::memory_order_seq_cst);
+  held_end_ -= before_held_end;
+  timed_end_ -= before_timed_end;
+  tail_ = to;
+}
+
+bool CompletionQueue::is_held(std::uint32_t position, transport::Time now) const {
+  const AwaitedAck& ack = awaited_[position & mask_];
+  return !ack.has_left() && now - ack.since < kMaxHold;
+}
+
+std::uint32_t CompletionQueue::first_held(std::uint32_t from, transport::Time now) const {
+  for (std::uint32_t at = from; at != held_end_; ++at) {
+    if (is_held(at, now)) return at;
+  }
+  return tail_;
+}
+
+bool CompletionQueue::has_solicited(std::uint32_t from, std::uint32_t to) const {
+  for (std::uint32_t at = from; at != to; ++at) {
+    if (ring_[at & mask_].solicited) return true;
+  }
+  return false;
+}
+
+void CompletionQueue::retire() {
+  if (channel_ == nullptr) return;
+  if (armed_.exchange(Armed::kNo) != Armed::kNo) engine_.on_queue_disarmed();
+  channel_->forget(*this);
+}
+
+}  // namespace urnic::nic

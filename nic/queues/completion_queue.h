@@ -1,0 +1,199 @@
+// CompletionQueue: where completions wait for the program.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <utility>
+
+#include "nic/memory/protection_domain.h"
+#include "nic/queues/completion_channel.h"
+#include "transport/awaited_ack.h"
+#include "transport/completion.h"
+#include "transport/queue_memory.h"
+#include "transport/result.h"
+#include "transport/time.h"
+
+namespace urnic::nic {
+
+class Engine;
+
+/// When a completion was made: at the end of the round of the engine that made it, so never before its work
+/// was posted.
+struct CompletionTimes {
+  transport::Time device{};  ///< on the device's clock; never earlier than of the completion before
+  std::chrono::nanoseconds wall_time{};  ///< the same moment as Clock::wall_time() tells it
+};
+
+struct CompletionQueueOptions {
+  bool has_times = false;          ///< keep CompletionTimes
+  ProtectionDomain* pd = nullptr;  ///< to be made in, for its memory; optional
+};
+
+/// How notifications of completions are put off so that one tells of several. What a program waits for that
+/// asked to hear of solicited or failed completions only is never put off.
+struct Moderation {
+  /// So many completions are told of at once; 0: as many as come within the period.
+  std::uint32_t count = 0;
+  /// No completion waits for longer. Zero: none waits at all, whatever the count, since others need not
+  /// follow.
+  transport::Duration period{};
+};
+
+/// A ring. The engine adds completions with complete() and makes them visible with publish(), after the
+/// acknowledgements that go with them have left; the program takes them with poll(), from any thread.
+class CompletionQueue final : public transport::CompletionSink, private ChannelEntry {
+ public:
+  /// `capacity` completions at least; `channel` (may be null) gets the notifications and must outlive the
+  /// queue.
+  CompletionQueue(Engine& engine, std::uint32_t capacity, CompletionChannel* channel, void* context,
+                  const CompletionQueueOptions& options = {});
+
+  /// Not while another thread resizes the queue.
+  std::uint32_t capacity() const { return capacity_; }
+  CompletionChannel* channel() const { return channel_; }
+  /// That it was made in, or null.
+  ProtectionDomain* pd() const { return pd_; }
+  /// The pointer given at creation, for the layer above.
+  void* context() const { return context_; }
+
+  // --- The program's side; any thread ---
+
+  /// Shows up to `limit` completions to `take`, oldest first, each with its times, or null if the queue keeps
+  /// none, and forgets them; says how many. When there are none it first tries to make progress (a round of
+  /// the engine, if nobody else is at it). `take` runs under the lock of those who poll.
+  template <typename Take>
+  std::size_t poll_each(std::size_t limit, Take take);
+
+  /// The same, by copy, as many as have room. `times`, unless it is empty, has as many places; they are
+  /// filled if the queue keeps times.
+  std::size_t poll(std::span<transport::Completion> completions, std::span<CompletionTimes> times = {});
+
+  /// Asks for one event on the channel: at once when completions wait here that were not polled, otherwise
+  /// when the next one is published. With `solicited_only`, only those count that are solicited or failed.
+  /// Wakes the NIC's thread. Without a channel it does nothing.
+  ///
+  /// Hardware that is armed with a consumer index compares it with its own and notifies at once, too. UCX
+  /// relies on that.
+  void request_notification(bool solicited_only);
+
+  /// From now on a request for a notification of any completion is answered when `moderation.count`
+  /// completions wait that are to be told of, or `moderation.period` after the first of them. Those are to be
+  /// told of that wait unpolled when the request is made, and those published after it.
+  void moderate(Moderation moderation);
+
+  /// Makes room for `capacity` completions at least, more or fewer than before. What waits here stays, in its
+  /// order, and so do requests for notification. EINVAL, with nothing changed: more completions wait than
+  /// that. Throws std::bad_alloc.
+  Result<void, Error> resize(std::uint32_t capacity);
+
+  /// Whether completions were lost because the queue was full. From the first on, the queue pairs that use it
+  /// are in ERR.
+  bool has_overrun() const { return overrun_.load(std::memory_order_relaxed); }
+
+  // --- The engine's side; under the engine lock ---
+
+  void complete(const transport::Completion& completion) override;
+  /// Held back until `ack` has left, but for no longer than kMaxHold, or until forget_acks().
+  void complete_after(const transport::AwaitedAck& ack, const transport::Completion& completion) override;
+  static constexpr transport::Duration kMaxHold = std::chrono::milliseconds(5);
+  /// Makes visible what was added, up to the first completion that is held back, and notifies the channel if
+  /// asked to. Says whether that was anything.
+  bool publish(transport::Time now);
+  bool has_unpublished() const { return dirty_; }
+
+  /// When the notification that was put off is due; kNever when none was.
+  transport::Time notification_due() const { return notification_due_; }
+  /// Notifies the channel if a notification is due, and says so.
+  bool notify_if_due(transport::Time now);
+  /// Whether one is still put off; otherwise the engine has taken the queue off its list.
+  bool is_put_off() const { return is_put_off_; }
+
+  /// How many completions were ever added, modulo 2^32.
+  std::uint32_t added() const { return tail_; }
+
+  /// No completion of `qp` waits any longer, since that queue pair's responder ends.
+  void forget_acks(transport::QpNumber qp);
+
+  /// Takes out what `qp` has completed and the program did not fetch. Nothing of that queue pair may be held
+  /// back.
+  void discard(transport::QpNumber qp);
+
+  /// The queue is about to be destroyed: nothing is asked for any more, and events not fetched are forgotten.
+  void retire();
+
+  /// Queue pairs that use this queue; destroying it is refused while there are any. Control path.
+  std::atomic<std::uint32_t> users{0};
+
+  /// Events of this queue that CompletionChannel::wait() handed out, counted under the channel's lock: after
+  /// forget(), whoever destroys the queue knows how many acknowledgements to wait for.
+  std::atomic<std::uint32_t> events_fetched{0};
+
+ private:
+  friend class CompletionChannel;
+
+  bool is_empty() const;
+  bool has_any();
+  bool is_held(std::uint32_t position, transport::Time now) const;
+  std::uint32_t first_held(std::uint32_t from, transport::Time now) const;
+  bool has_solicited(std::uint32_t from, std::uint32_t to) const;
+  void notify_of_waiting();
+  void note_times();
+  void notify_of(std::uint32_t count, transport::Time now);
+  void notify();
+
+  Engine& engine_;
+  // These four change under the engine lock and the lock of poll() together; either is enough to read them.
+  std::uint32_t capacity_;
+  std::uint32_t mask_;
+  transport::QueueArray<transport::Completion> ring_;
+  std::unique_ptr<CompletionTimes[]> times_;  // beside the ring, or null
+  ProtectionDomain* pd_;
+  CompletionChannel* channel_;
+  void* context_;
+
+  std::mutex poll_mutex_;
+  std::atomic<std::uint32_t> head_{0};     // next to be polled
+  std::atomic<std::uint32_t> visible_{0};  // end of what poll() may take
+  std::uint32_t tail_ = 0;                 // end of what was added; engine only
+  std::uint32_t timed_end_ = 0;            // end of those whose times were noted; engine only
+  bool dirty_ = false;                     // on the engine's list of queues to publish
+  bool solicited_added_ = false;           // among what is not published
+
+  /// What holds the completions from visible_ to held_end_ back, in their places.
+  std::unique_ptr<transport::AwaitedAck[]> awaited_;
+  std::uint32_t held_end_ = 0;  // nothing from here on is held
+  std::atomic<bool> overrun_{false};
+
+  // Under the engine lock:
+  Moderation moderation_;
+  std::uint32_t unnotified_ = 0;        // completions that an armed queue has still to tell of
+  transport::Time first_unnotified_{};  // since when there are any
+  transport::Time notification_due_ = transport::kNever;
+  bool is_put_off_ = false;  // on the engine's list of queues that wait with a notification
+
+  enum class Armed : std::uint8_t { kNo, kSolicited, kAny };
+  std::atomic<Armed> armed_{Armed::kNo};
+};
+
+template <typename Take>
+std::size_t CompletionQueue::poll_each(std::size_t limit, Take take) {
+  if (!has_any()) return 0;
+  const std::lock_guard hold(poll_mutex_);
+  const std::uint32_t head = head_.load(std::memory_order_relaxed);
+  const std::uint32_t waiting = visible_.load(std::memory_order_acquire) - head;
+  const auto count = static_cast<std::uint32_t>(std::min<std::size_t>(waiting, limit));
+  for (std::uint32_t i = 0; i < count; ++i) {
+    const std::uint32_t place = (head + i) & mask_;
+    take(std::as_const(ring_[place]), times_ != nullptr ? &std::as_const(times_[place]) : nullptr);
+  }
+  head_.store(head + count, std::memory_order_release);
+  return count;
+}
+
+}  // namespace urnic::nic

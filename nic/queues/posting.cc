@@ -1,0 +1,17 @@
+#include "nic/queues/posting.h"
+
+#include "nic/engine/engine.h"
+
+namespace urnic::nic {
+
+std::uint64_t total_length(std::span<const transport::Sge> sges) {
+  std::uint64_t total = 0;
+  for (const transport::Sge& sge : sges) total += sge.length;
+  return total;
+}
+
+std::unique_lock<std::mutex> lock_unless_abandoned(std::mutex& mutex, const Engine& engine) {
+  return engine.is_abandoned() ? std::unique_lock<std::mutex>() : std::unique_lock(mutex);
+}
+
+}  // namespace urnic::nic

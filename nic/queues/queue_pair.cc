@@ -1,0 +1,419 @@
+#include "nic/queues/queue_pair.h"
+
+#include <cstring>
+
+#include "nic/diagnostics/qp_watch.h"
+#include "nic/engine/engine.h"
+#include "nic/errors.h"
+#include "nic/path/multicast_groups.h"
+#include "nic/queues/queue_pair_state.h"
+#include "nic/queues/shared_receive_queue.h"
+#include "nic/queues/xrc_domain.h"
+#include "nic/raw/indirection_table.h"
+#include "nic/raw/raw_packet_endpoint.h"
+#include "transport/rc/endpoint.h"
+#include "transport/uc/endpoint.h"
+#include "transport/ud/endpoint.h"
+
+namespace urnic::nic {
+
+using transport::QpState;
+using transport::ReceiveRequest;
+using transport::SendRequest;
+using transport::Sge;
+
+namespace {
+
+transport::SendQueue::Limits send_limits(const QpCreateAttributes& attributes, const Engine& engine) {
+  const QpCapabilities& wanted = attributes.capabilities;
+  return {.work_requests = wanted.max_send_wr,
+          .sges = wanted.max_send_sge,
+          .inline_bytes = wanted.max_inline_data,
+          .kept_bytes = attributes.type == QpType::kUd ? bytes(engine.max_path_mtu()) : 0};
+}
+
+transport::ReceiveQueue::Limits receive_limits(const QpCapabilities& wanted) {
+  return {.work_requests = wanted.max_receive_wr, .sges = wanted.max_receive_sge};
+}
+
+transport::QueueMemory* memory_of(const QpCreateAttributes& attributes) {
+  return attributes.pd != nullptr ? attributes.pd->memory : nullptr;
+}
+
+std::unique_ptr<transport::Endpoint> make_endpoint(QpType type,
+                                                   const transport::QpSurroundings& surroundings) {
+  switch (type) {
+    case QpType::kUc:
+      return std::make_unique<transport::UcEndpoint>(surroundings);
+    case QpType::kUd:
+      return std::make_unique<transport::UdEndpoint>(surroundings);
+    case QpType::kRawPacket:
+    case QpType::kRss:
+    case QpType::kWorkQueue:
+      return std::make_unique<RawPacketEndpoint>(surroundings);
+    case QpType::kRc:
+    case QpType::kXrcInitiator:
+    case QpType::kXrcTarget:
+      break;
+  }
+  return std::make_unique<transport::RcEndpoint>(surroundings);
+}
+
+/// Which operations a queue pair of this type can be asked for. A datagram queue pair completes in error what
+/// it cannot do, as rdma_rxe and mlx5 do.
+bool is_possible(QpType type, transport::SendOperation operation) {
+  using transport::SendOperation;
+  switch (type) {
+    case QpType::kRc:
+    case QpType::kXrcInitiator:
+    case QpType::kUd:
+      return true;
+    case QpType::kUc:
+      return !has_response(operation) && operation != SendOperation::kSendWithInvalidate;
+    case QpType::kRawPacket:
+      return operation == SendOperation::kSend;
+    case QpType::kXrcTarget:
+    case QpType::kRss:
+    case QpType::kWorkQueue:
+      break;
+  }
+  return false;
+}
+
+}  // namespace
+
+QueuePair::QueuePair(Engine& engine, transport::Dma& dma, transport::QpEventSink& events,
+                     transport::Counters& counters, transport::QpNumber number,
+                     const QpCreateAttributes& attributes)
+    : engine_(engine),
+      number_(number),
+      attributes_(attributes),
+      schedule_(*this),
+      send_queue_(send_limits(attributes, engine), memory_of(attributes)),
+      receive_queue_(receive_limits(attributes.capabilities), memory_of(attributes)),
+      watch_(make_watch()),
+      endpoint_(make_endpoint(attributes.type, surroundings(dma, events, counters))) {
+  attributes_.capabilities = {.max_send_wr = send_queue_.limits().work_requests,
+                              .max_receive_wr = receive_queue_.limits().work_requests,
+                              .max_send_sge = send_queue_.limits().sges,
+                              .max_receive_sge = receive_queue_.limits().sges,
+                              .max_inline_data = send_queue_.limits().inline_bytes};
+}
+
+QueuePair::~QueuePair() = default;
+
+std::unique_ptr<QpWatch> QueuePair::make_watch() {
+  FailureLog* const failures = engine_.failures();
+  if (failures == nullptr) return nullptr;
+  return std::make_unique<QpWatch>(engine_, *failures, *this, attributes_.send_queue,
+                                   attributes_.receive_queue);
+}
+
+transport::QpSurroundings QueuePair::surroundings(transport::Dma& dma, transport::QpEventSink& events,
+                                                  transport::Counters& counters) {
+  transport::ReceiveEnd receiver;
+  if (attributes_.srq != nullptr) {
+    receiver = attributes_.srq->receive_end(attributes_.receive_queue);
+  } else if (has_receive_queue(attributes_.type)) {
+    receiver = {.queue = &receive_queue_, .completions = attributes_.receive_queue, .pd = attributes_.pd->id};
+  }
+  transport::CompletionSink* sends = attributes_.send_queue;
+  if (watch_ != nullptr) {
+    if (sends != nullptr) sends = &watch_->sends();
+    if (receiver.completions != nullptr) receiver.completions = &watch_->receives();
+  }
+  return {.dma = dma,
+          .send_queue = send_queue_,
+          .send_completions = sends,
+          .receiver = receiver,
+          .events = events,
+          .counters = counters,
+          .xrc_receivers = attributes_.xrc_domain,
+          .observer = watch_.get()};
+}
+
+// --- Posting ---
+
+PostStatus QueuePair::can_post_send(const SendRequest& request, std::size_t sge_count) const {
+  const QpState state = posted_state_.load(std::memory_order_relaxed);
+  const bool allowed = state == QpState::kReadyToSend || state == QpState::kSqDrained ||
+                       state == QpState::kSqError || state == QpState::kError;
+  if (!allowed) return PostStatus::kWrongState;
+  if (!is_possible(attributes_.type, request.operation)) return PostStatus::kBadRequest;
+  if (send_queue_.is_full()) return PostStatus::kQueueFull;
+  if (sge_count > send_queue_.limits().sges) return PostStatus::kTooManySges;
+  return PostStatus::kPosted;
+}
+
+PostStatus QueuePair::can_post_receive(std::size_t sge_count) const {
+  if (posted_state_.load(std::memory_order_relaxed) == QpState::kReset) return PostStatus::kWrongState;
+  if (attributes_.srq != nullptr || !has_receive_queue(attributes_.type)) return PostStatus::kBadRequest;
+  if (receive_queue_.is_full()) return PostStatus::kQueueFull;
+  if (sge_count > receive_queue_.limits().sges) return PostStatus::kTooManySges;
+  return PostStatus::kPosted;
+}
+
+QueuePair::SendBatch::SendBatch(QueuePair& qp)
+    : qp_(qp), lock_(lock_unless_abandoned(qp.send_mutex_, qp.engine_)) {}
+
+QueuePair::SendBatch::~SendBatch() {
+  if (!posted_) return;
+  qp_.send_queue_.publish();
+  lock_.unlock();
+  qp_.engine_.ring(qp_);
+  qp_.keep_unsent();
+}
+
+PostStatus QueuePair::SendBatch::post(const SendRequest& request, std::span<const Sge> sges) {
+  if (!lock_.owns_lock()) return PostStatus::kAbandoned;
+  if (const PostStatus status = qp_.can_post_send(request, sges.size()); status != PostStatus::kPosted) {
+    return status;
+  }
+  const std::uint64_t length = total_length(sges);
+  if (length > transport::kMaxMessageBytes) return PostStatus::kTooLong;
+
+  SendRequest copy = request;
+  copy.signaled = request.signaled || qp_.attributes_.all_signaled;
+  qp_.send_queue_.prepare(copy, sges, static_cast<std::uint32_t>(length));
+  posted_ = true;
+  return PostStatus::kPosted;
+}
+
+PostStatus QueuePair::SendBatch::post_inline(const SendRequest& request, std::span<const Sge> sges) {
+  if (!lock_.owns_lock()) return PostStatus::kAbandoned;
+  if (!sends_data(request.operation)) return PostStatus::kNotSupported;
+  // Elements are not kept, so there may be any number of them.
+  if (const PostStatus status = qp_.can_post_send(request, 0); status != PostStatus::kPosted) return status;
+  const std::uint64_t length = total_length(sges);
+  if (length > qp_.send_queue_.limits().inline_bytes) return PostStatus::kTooLong;
+
+  SendRequest copy = request;
+  copy.signaled = request.signaled || qp_.attributes_.all_signaled;
+  std::byte* to = qp_.send_queue_.prepare_inline(copy, static_cast<std::uint32_t>(length)).data();
+  for (const Sge& sge : sges) {
+    if (sge.length == 0) continue;  // its address need not be one
+    std::memcpy(to, reinterpret_cast<const void*>(sge.address), sge.length);
+    to += sge.length;
+  }
+  posted_ = true;
+  return PostStatus::kPosted;
+}
+
+void QueuePair::SendBatch::abort() {
+  if (posted_) qp_.send_queue_.discard();
+  posted_ = false;
+}
+
+void QueuePair::keep_unsent() {
+  if (send_queue_.limits().kept_bytes == 0 || send_queue_.is_consumed()) return;
+  const Engine::Guard guard(engine_);
+  endpoint_->keep_unsent();
+}
+
+QueuePair::ReceiveBatch::ReceiveBatch(QueuePair& qp)
+    : qp_(qp), lock_(lock_unless_abandoned(qp.receive_mutex_, qp.engine_)) {}
+
+QueuePair::ReceiveBatch::~ReceiveBatch() {
+  if (!posted_) return;
+  qp_.receive_queue_.publish();
+  const bool must_flush = qp_.must_flush_receives();
+  lock_.unlock();
+  if (must_flush) qp_.engine_.ring(qp_);
+}
+
+PostStatus QueuePair::ReceiveBatch::post(const ReceiveRequest& request, std::span<const Sge> sges) {
+  if (!lock_.owns_lock()) return PostStatus::kAbandoned;
+  if (const PostStatus status = qp_.can_post_receive(sges.size()); status != PostStatus::kPosted) {
+    return status;
+  }
+  const std::uint64_t length = total_length(sges);
+  if (length > transport::kMaxMessageBytes) return PostStatus::kTooLong;
+  qp_.receive_queue_.prepare(request, sges, static_cast<std::uint32_t>(length));
+  posted_ = true;
+  return PostStatus::kPosted;
+}
+
+// A read-modify-write, as note_state() does one: whichever comes second knows what the other did before.
+// Either we see the new state and ring, or the engine sees our receive when it flushes.
+bool QueuePair::must_flush_receives() {
+  QpState state = posted_state_.load(std::memory_order_relaxed);
+  while (!posted_state_.compare_exchange_weak(state, state, std::memory_order_acq_rel)) {
+  }
+  return state == QpState::kError;
+}
+
+// --- The engine's side ---
+
+void QueuePair::on_packet(const transport::wire::Packet& packet, transport::Time now) {
+  if (watch_ != nullptr) [[unlikely]] {
+    watch_->on_received(packet, now);
+  }
+  endpoint_->on_packet(packet, now);
+}
+
+QueuePair& QueuePair::receiver_of(std::span<const std::byte> frame) {
+  if (attributes_.type != QpType::kRss) return *this;
+  return attributes_.work_queues->queue_for(attributes_.hash.of(FlowHeaders::read(frame)));
+}
+
+void QueuePair::on_frame(std::span<const std::byte> frame, transport::Time now) {
+  transport::wire::Packet packet;
+  packet.payload = frame;
+  endpoint_->on_packet(packet, now);
+}
+
+bool QueuePair::note_state() {
+  const QpState state = endpoint_->state();
+  if (posted_state_.load(std::memory_order_relaxed) == state) return false;
+  posted_state_.exchange(state, std::memory_order_acq_rel);
+  return true;
+}
+
+// --- Changing attributes ---
+
+Result<void, Error> QueuePair::modify(const QpAttributes& attributes) {
+  if (engine_.is_abandoned()) return failure(abandoned_error());
+  if (attributes_.type == QpType::kRss) {
+    return failure(not_offered("a queue pair for RSS has no states"));
+  }
+  if (auto checked = check_ranges(attributes); !checked) return checked;
+  // What was executed for the peer is said before it is forgotten.
+  const bool forgets = attributes.state == QpState::kReset || attributes.state == QpState::kError;
+  if (forgets) engine_.send_what_is_owed(*this);
+  {
+    // Nobody posts meanwhile: RESET empties the queues.
+    const std::scoped_lock queues(send_mutex_, receive_mutex_);
+    const Engine::Guard guard(engine_);
+    const QpState from = endpoint_->state();
+    if (attributes.current_state && *attributes.current_state != from) {
+      return failure(invalid("the queue pair is not in the state that was given as the current one"));
+    }
+    const QpState to = attributes.state.value_or(from);
+    if (auto checked = check_transition(attributes_.type, from, to, present_in(attributes)); !checked) {
+      return checked;
+    }
+    if (auto checked = check_route(attributes); !checked) return checked;
+    apply(to, merged(current_, attributes));
+  }
+  // What was posted before completes as flushed, or may be sent at last.
+  engine_.ring(*this);
+  return success();
+}
+
+/// Address vector and path MTU against what this device has.
+Result<void, Error> QueuePair::check_route(const QpAttributes& changes) const {
+  if (changes.path_mtu && bytes(*changes.path_mtu) > bytes(engine_.max_path_mtu())) {
+    return failure(invalid("the path MTU does not fit into the link MTU"));
+  }
+  if (!changes.address) return success();
+  if (auto checked = engine_.check_address(*changes.address); !checked) return checked;
+  const transport::wire::Gid& destination = changes.address->destination;
+  if (is_multicast(destination)) return failure(invalid("a connection cannot lead to a multicast address"));
+  return success();
+}
+
+transport::QpConfig QueuePair::config_from(const QpAttributes& attributes) const {
+  const DeviceConfig& device = engine_.config();
+  const transport::QpConfig defaults;
+  return {.service = service_of(attributes_.type).value_or(defaults.service),
+          .local_qp = number_,
+          .remote_qp = attributes.destination_qp.value_or(defaults.remote_qp),
+          .pd = attributes_.pd != nullptr ? attributes_.pd->id : transport::PdId{},
+          .access = attributes.access.value_or(defaults.access),
+          .path_mtu = is_connected(attributes_.type) ? attributes.path_mtu.value_or(defaults.path_mtu)
+                                                     : engine_.max_path_mtu(),
+          .receive_psn = attributes.receive_psn.value_or(defaults.receive_psn),
+          .max_responder_resources =
+              attributes.max_responder_resources.value_or(defaults.max_responder_resources),
+          .min_rnr_timer = attributes.min_rnr_timer.value_or(defaults.min_rnr_timer),
+          .send_psn = attributes.send_psn.value_or(defaults.send_psn),
+          .max_reads_in_flight = attributes.max_reads_in_flight.value_or(defaults.max_reads_in_flight),
+          .ack_timeout = attributes.ack_timeout.value_or(defaults.ack_timeout),
+          .retry_count = attributes.retry_count.value_or(defaults.retry_count),
+          .rnr_retry = attributes.rnr_retry.value_or(defaults.rnr_retry),
+          .qkey = attributes.qkey.value_or(defaults.qkey),
+          .notify_when_drained = attributes.notify_when_drained.value_or(false),
+          .min_ack_timeout = device.min_ack_timeout,
+          .ack_delay = device.ack_delay,
+          .window_packets = device.window_packets};
+}
+
+void QueuePair::apply(QpState to, const QpAttributes& attributes) {
+  const QpState from = endpoint_->state();
+  current_ = attributes;
+  const transport::QpConfig config = config_from(attributes);
+  if (watch_ != nullptr) watch_->on_modified();
+  switch (to) {
+    case QpState::kReset:
+      engine_.unschedule(*this);
+      // As hardware does: a queue pair that begins anew has not completed anything yet.
+      for (CompletionQueue* const queue : {attributes_.send_queue, attributes_.receive_queue}) {
+        if (queue != nullptr) queue->discard(number_);
+      }
+      current_ = {};
+      path_ = {};
+      peer_mac_ = {};
+      endpoint_->reset();
+      break;
+    case QpState::kInit:
+      endpoint_->to_init(config);
+      break;
+    case QpState::kReadyToReceive:
+      if (is_connected(attributes_.type)) lead_to(*attributes.address, config.remote_qp);
+      endpoint_->to_ready_to_receive(config);
+      break;
+    case QpState::kReadyToSend:
+      if (from == to) {
+        endpoint_->update(config);
+      } else {
+        endpoint_->to_ready_to_send(config);
+      }
+      break;
+    case QpState::kSqDrained:
+      if (from == to) {
+        if (is_connected(attributes_.type)) lead_to(*attributes.address, config.remote_qp);
+        endpoint_->update(config);
+      } else {
+        endpoint_->to_send_queue_drained(config);
+      }
+      current_.notify_when_drained.reset();
+      break;
+    default:
+      endpoint_->to_error();
+  }
+  note_state();
+}
+
+void QueuePair::lead_to(const AddressVector& address, transport::QpNumber remote_qp) {
+  path_ = Path::make(address, *engine_.gids().at(address.source_gid_index), engine_.config().mac, number_,
+                     remote_qp);
+  peer_mac_ = {};
+}
+
+QpAttributes QueuePair::query() const {
+  if (engine_.is_abandoned()) return current_;
+  const Engine::Guard guard(engine_);
+  const transport::QpConfig config = config_from(current_);
+  const QpState state = endpoint_->state();
+  const bool has_started = state != QpState::kReset && state != QpState::kInit;
+  return {.state = state,
+          .current_state = state,
+          .access = config.access,
+          .pkey_index = current_.pkey_index.value_or(std::uint16_t{0}),
+          .port = current_.port.value_or(std::uint8_t{1}),
+          .address = current_.address.value_or(AddressVector{}),
+          .path_mtu = config.path_mtu,
+          .destination_qp = config.remote_qp,
+          .receive_psn = has_started ? endpoint_->next_receive_psn() : config.receive_psn,
+          .max_responder_resources = current_.max_responder_resources.value_or(std::uint8_t{0}),
+          .min_rnr_timer = config.min_rnr_timer,
+          .send_psn = current_.send_psn ? endpoint_->next_send_psn() : config.send_psn,
+          .max_reads_in_flight = current_.max_reads_in_flight.value_or(std::uint8_t{0}),
+          .ack_timeout = current_.ack_timeout.value_or(std::uint8_t{0}),
+          .retry_count = current_.retry_count.value_or(std::uint8_t{0}),
+          .rnr_retry = current_.rnr_retry.value_or(std::uint8_t{0}),
+          .qkey = config.qkey,
+          .is_draining = endpoint_->is_draining()};
+}
+
+}  // namespace urnic::nic

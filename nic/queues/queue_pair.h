@@ -1,0 +1,220 @@
+// QueuePair: the device's object around a transport endpoint: queues, attributes, state changes, doorbell.
+#pragma once
+
+#include <atomic>
+#include <boost/intrusive/list_hook.hpp>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+
+#include "nic/diagnostics/snapshot.h"
+#include "nic/memory/protection_domain.h"
+#include "nic/path/path.h"
+#include "nic/path/peer_mac.h"
+#include "nic/queues/completion_queue.h"
+#include "nic/queues/doorbell.h"
+#include "nic/queues/posting.h"
+#include "nic/queues/qp_type.h"
+#include "nic/queues/timer_queue.h"
+#include "nic/raw/rss_hash.h"
+#include "transport/endpoint.h"
+#include "transport/qp_state.h"
+#include "transport/receive_queue.h"
+#include "transport/result.h"
+#include "transport/send_queue.h"
+#include "transport/surroundings.h"
+
+namespace urnic::nic {
+
+class Engine;
+class IndirectionTable;
+class QpWatch;
+class SharedReceiveQueue;
+class XrcDomain;
+
+/// Asked for at creation; QueuePair::capabilities() tells what was granted (at least as much).
+struct QpCapabilities {
+  std::uint32_t max_send_wr = 0;
+  std::uint32_t max_receive_wr = 0;
+  std::uint32_t max_send_sge = 0;
+  std::uint32_t max_receive_sge = 0;
+  std::uint32_t max_inline_data = 0;
+};
+
+struct QpCreateAttributes {
+  QpType type = QpType::kRc;
+  QpCapabilities capabilities{};
+  ProtectionDomain* pd = nullptr;         ///< required, but for an XRC target, which has none
+  CompletionQueue* send_queue = nullptr;  ///< completions of sends; required where sends can be posted
+  CompletionQueue* receive_queue =
+      nullptr;                        ///< completions of receives; required where receives can be posted
+  SharedReceiveQueue* srq = nullptr;  ///< to receive into instead of a queue of its own (all but XRC)
+  XrcDomain* xrc_domain = nullptr;    ///< of an XRC target; required
+  IndirectionTable* work_queues = nullptr;  ///< of RSS, which chooses among them by the hash; required
+  RssHash hash{};
+  bool all_signaled = false;  ///< sq_sig_all
+  void* context = nullptr;    ///< for the layer above (events name the queue pair by it)
+};
+
+/// Attributes of modify(): those that are present are to be changed. query() fills all.
+struct QpAttributes {
+  std::optional<transport::QpState> state{};
+  std::optional<transport::QpState> current_state{};
+  std::optional<transport::Access> access{};
+  std::optional<std::uint16_t> pkey_index{};
+  std::optional<std::uint8_t> port{};
+  std::optional<AddressVector> address{};
+  std::optional<transport::PathMtu> path_mtu{};
+  std::optional<transport::QpNumber> destination_qp{};
+  std::optional<transport::Psn> receive_psn{};
+  std::optional<std::uint8_t> max_responder_resources{};  ///< max_dest_rd_atomic
+  std::optional<std::uint8_t> min_rnr_timer{};
+  std::optional<transport::Psn> send_psn{};
+  std::optional<std::uint8_t> max_reads_in_flight{};  ///< max_rd_atomic
+  std::optional<std::uint8_t> ack_timeout{};
+  std::optional<std::uint8_t> retry_count{};
+  std::optional<std::uint8_t> rnr_retry{};
+  std::optional<std::uint32_t> qkey{};
+  std::optional<bool> notify_when_drained{};  ///< of the transition to SQD
+  bool is_draining = false;                   ///< of query() only: see Endpoint::is_draining()
+};
+
+/// What the scheduler and its timers note about a queue pair. Under the engine lock, but for the doorbell.
+struct QpSchedule {
+  explicit QpSchedule(QueuePair& owner) : qp(owner), doorbell(owner), timer(owner) {}
+
+  /// Which of the scheduler's lists it is in.
+  enum class Place : std::uint8_t { kNowhere, kResponding, kSending, kParked };
+
+  QueuePair& qp;
+  Doorbell doorbell;
+  Timer timer;
+  Place place = Place::kNowhere;
+  boost::intrusive::list_member_hook<> hook;
+};
+
+class QueuePair {
+ public:
+  QueuePair(Engine& engine, transport::Dma& dma, transport::QpEventSink& events,
+            transport::Counters& counters, transport::QpNumber number, const QpCreateAttributes& attributes);
+  ~QueuePair();
+
+  transport::QpNumber number() const { return number_; }
+  void* context() const { return attributes_.context; }
+  const QpCreateAttributes& attributes() const { return attributes_; }  ///< with the granted capabilities
+
+  // --- Data path; any thread ---
+
+  /// Holds the send queue's lock and posts; when it goes out of scope everything posted becomes visible
+  /// together and the doorbell rings. Elements and inline data are copied at once.
+  class SendBatch {
+   public:
+    explicit SendBatch(QueuePair& qp);
+    ~SendBatch();
+    SendBatch(const SendBatch&) = delete;
+    SendBatch& operator=(const SendBatch&) = delete;
+
+    PostStatus post(const transport::SendRequest& request, std::span<const transport::Sge> sges);
+    /// Inline: the elements' memory is read now, by plain address; their lkeys are not looked at.
+    PostStatus post_inline(const transport::SendRequest& request, std::span<const transport::Sge> sges);
+    /// Forgets everything posted in this batch.
+    void abort();
+
+   private:
+    QueuePair& qp_;
+    std::unique_lock<std::mutex> lock_;
+    bool posted_ = false;
+  };
+
+  /// The same for the receive queue.
+  class ReceiveBatch {
+   public:
+    explicit ReceiveBatch(QueuePair& qp);
+    ~ReceiveBatch();
+    ReceiveBatch(const ReceiveBatch&) = delete;
+    ReceiveBatch& operator=(const ReceiveBatch&) = delete;
+
+    PostStatus post(const transport::ReceiveRequest& request, std::span<const transport::Sge> sges);
+
+   private:
+    QueuePair& qp_;
+    std::unique_lock<std::mutex> lock_;
+    bool posted_ = false;
+  };
+
+  // --- Control path; any thread ---
+
+  /// Changes state and attributes as libibverbs' modify_qp does, after checking that the transition is legal
+  /// and that all it needs and nothing it forbids is given (nic/queues/queue_pair_state.h). EINVAL with the reason;
+  /// nothing is changed then. Never waits for the network. EOPNOTSUPP: one for RSS has no states.
+  Result<void, Error> modify(const QpAttributes& attributes);
+  QpAttributes query() const;
+
+  /// Indirection tables that a work queue is in; destroying it is refused while there are any.
+  std::atomic<std::uint32_t> users{0};
+
+  // --- The engine's side; under the engine lock ---
+
+  transport::Endpoint& endpoint() { return *endpoint_; }
+  const transport::Endpoint& endpoint() const { return *endpoint_; }
+  QueuePairSnapshot snapshot() const;
+  /// Null unless the device is to explain failures.
+  QpWatch* watch() const { return watch_.get(); }
+  /// The send work request that completes next, or null.
+  const transport::SendWqe* oldest_send() const {
+    return send_queue_.is_empty() ? nullptr : &send_queue_.at(send_queue_.head());
+  }
+  /// To the peer; leads nowhere for datagrams.
+  Path& path() { return path_; }
+  PeerMac& peer_mac() { return peer_mac_; }
+  QpSchedule& schedule() { return schedule_; }
+
+  /// Passes on a packet that was checked.
+  void on_packet(const transport::wire::Packet& packet, transport::Time now);
+  /// Whose receive a frame takes that a flow rule gives to this queue pair: this one, or a work queue.
+  QueuePair& receiver_of(std::span<const std::byte> frame);
+  /// Passes on such a frame to its receiver.
+  void on_frame(std::span<const std::byte> frame, transport::Time now);
+  /// Tells posting threads about a state that the endpoint changed by itself. True when it did: then it has
+  /// to be polled again, as a receive may have been posted meanwhile by a thread that did not know.
+  bool note_state();
+
+ private:
+  /// Why nothing can be posted to the send queue now, or kPosted.
+  PostStatus can_post_send(const transport::SendRequest& request, std::size_t sge_count) const;
+  PostStatus can_post_receive(std::size_t sge_count) const;
+  /// After the doorbell rang for what was just published: a datagram is the program's to change again when the
+  /// post returns. Most have left by now; those that wait (for ARP, for the port, for whoever has the engine)
+  /// are copied.
+  void keep_unsent();
+  /// For a receive that was just published: whether nobody but the poster would ever look at it.
+  bool must_flush_receives();
+
+  Result<void, Error> check_route(const QpAttributes& changes) const;
+  transport::QpSurroundings surroundings(transport::Dma& dma, transport::QpEventSink& events,
+                                         transport::Counters& counters);
+  transport::QpConfig config_from(const QpAttributes& attributes) const;
+  void apply(transport::QpState to, const QpAttributes& attributes);
+  std::unique_ptr<QpWatch> make_watch();
+  void lead_to(const AddressVector& address, transport::QpNumber remote_qp);
+
+  Engine& engine_;
+  transport::QpNumber number_;
+  QpCreateAttributes attributes_;
+  QpAttributes current_;  // under the engine lock
+  Path path_;             // under the engine lock
+  PeerMac peer_mac_;      // under the engine lock
+  QpSchedule schedule_;
+  std::mutex send_mutex_;
+  std::mutex receive_mutex_;
+  transport::SendQueue send_queue_;
+  transport::ReceiveQueue receive_queue_;
+  /// What posting checks, without the engine lock.
+  std::atomic<transport::QpState> posted_state_{transport::QpState::kReset};
+  std::unique_ptr<QpWatch> watch_;
+  std::unique_ptr<transport::Endpoint> endpoint_;  // uses what is above
+};
+
+}  // namespace urnic::nic

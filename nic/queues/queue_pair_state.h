@@ -1,0 +1,63 @@
+// What modify_qp may change: the legal transitions of a queue pair with the attributes they need and allow,
+// and the attributes' ranges.
+#pragma once
+
+#include <cstdint>
+
+#include "nic/queues/queue_pair.h"
+#include "transport/qp_state.h"
+#include "transport/result.h"
+#include "transport/types.h"
+
+namespace urnic::nic {
+
+/// Attributes of a queue pair by name; a set of bits. The new state itself is none: it is always allowed.
+enum class Attributes : std::uint32_t {
+  kNone = 0,
+  kCurrentState = 1 << 0,
+  kAccess = 1 << 1,
+  kPkeyIndex = 1 << 2,
+  kPort = 1 << 3,
+  kAddress = 1 << 4,
+  kPathMtu = 1 << 5,
+  kDestinationQp = 1 << 6,
+  kReceivePsn = 1 << 7,
+  kMaxResponderResources = 1 << 8,
+  kMinRnrTimer = 1 << 9,
+  kSendPsn = 1 << 10,
+  kMaxReadsInFlight = 1 << 11,
+  kAckTimeout = 1 << 12,
+  kRetryCount = 1 << 13,
+  kRnrRetry = 1 << 14,
+  kQkey = 1 << 15,
+  kDrainNotification = 1 << 16,
+};
+
+constexpr Attributes operator|(Attributes a, Attributes b) {
+  return static_cast<Attributes>(transport::to_integer(a) | transport::to_integer(b));
+}
+constexpr Attributes operator&(Attributes a, Attributes b) {
+  return static_cast<Attributes>(transport::to_integer(a) & transport::to_integer(b));
+}
+/// `a` without those in `b`.
+constexpr Attributes operator-(Attributes a, Attributes b) {
+  return static_cast<Attributes>(transport::to_integer(a) & ~transport::to_integer(b));
+}
+
+/// Those that are present.
+Attributes present_in(const QpAttributes& attributes);
+
+/// Whether a queue pair of this type may go from `from` to `to` when `given` are given: nothing that the
+/// transition needs may be missing, nothing that it does not allow may be there. The same rules as the Linux
+/// kernel's for every RDMA device, without alternate paths. EINVAL with the reason.
+Result<void, Error> check_transition(QpType type, transport::QpState from, transport::QpState to,
+                                     Attributes given);
+
+/// Whether the attributes that are present have values that any device could use: those that depend on this
+/// one (path MTU, address) are checked elsewhere. EINVAL with the reason.
+Result<void, Error> check_ranges(const QpAttributes& attributes);
+
+/// `changes` over `current`.
+QpAttributes merged(const QpAttributes& current, const QpAttributes& changes);
+
+}  // namespace urnic::nic
