@@ -7,6 +7,7 @@
 
 #include "nic/host/port_spec.h"
 #include "transport/time.h"
+#include "transport/types.h"
 #include "transport/wire/address.h"
 
 namespace urnic::nic {
@@ -34,6 +35,17 @@ enum class Type2Windows : std::uint8_t {
   k2A,  ///< the queue pair that bound it
   k2B,  ///< that, and the protection domain
 };
+
+/// The largest path MTU that fits a link of `link_mtu` bytes: largest with MTU + 80 <= link MTU (fact 41).
+constexpr transport::PathMtu max_path_mtu(std::uint16_t link_mtu) {
+  constexpr std::uint32_t kHeaders = 80;
+  constexpr transport::PathMtu kLargestFirst[] = {transport::PathMtu::k4096, transport::PathMtu::k2048,
+                                                  transport::PathMtu::k1024, transport::PathMtu::k512};
+  for (const transport::PathMtu mtu : kLargestFirst) {
+    if (bytes(mtu) + kHeaders <= link_mtu) return mtu;
+  }
+  return transport::PathMtu::k256;
+}
 
 struct DeviceConfig {
   std::string name = "urnic0";

@@ -132,7 +132,7 @@ Device::~Device() {
 }
 
 transport::PathMtu Device::max_path_mtu() const {
-  return engine_->max_path_mtu();
+  return nic::max_path_mtu(config_.link_mtu);
 }
 
 bool Device::is_started() const {
@@ -172,7 +172,7 @@ Result<std::unique_ptr<CompletionQueue>, Error> Device::create_cq(std::uint32_t 
     return failure(no_memory());
   }
   if (options.pd != nullptr) options.pd->users.fetch_add(1);
-  const Engine::Guard guard(*engine_);
+  const std::lock_guard guard(*engine_);
   engine_->expect_queues(queue_count_.load());
   return queue;
 }
@@ -189,7 +189,7 @@ Result<void, Error> Device::destroy_cq(std::unique_ptr<CompletionQueue>& queue) 
     return failure(busy("queue pairs still use the completion queue"));
   }
   {
-    const Engine::Guard guard(*engine_);
+    const std::lock_guard guard(*engine_);
     engine_->forget_queue(*queue);
   }
   ProtectionDomain* const pd = queue->pd();
@@ -208,21 +208,21 @@ Result<std::unique_ptr<QueuePair>, Error> Device::create_qp(const QpCreateAttrib
 
   std::optional<transport::QpNumber> number;
   {
-    const Engine::Guard guard(*engine_);
+    const std::lock_guard guard(*engine_);
     number = engine_->queue_pairs().allocate();
   }
   if (!number) return failure(out_of("there are too many queue pairs"));
   std::unique_ptr<QueuePair> qp;
   try {
-    qp = std::make_unique<QueuePair>(*engine_, engine_->memory(), *engine_, engine_->counters(), *number,
-                                     attributes);
+    qp = std::make_unique<QueuePair>(*engine_, engine_->memory(), engine_->events(), engine_->counters(),
+                                     *number, attributes);
   } catch (const std::bad_alloc&) {
-    const Engine::Guard guard(*engine_);
+    const std::lock_guard guard(*engine_);
     engine_->queue_pairs().release(*number);
     return failure(no_memory());
   }
   count_users(attributes, +1);
-  const Engine::Guard guard(*engine_);
+  const std::lock_guard guard(*engine_);
   engine_->queue_pairs().insert(*number, *qp);
   return qp;
 }
@@ -233,8 +233,8 @@ void Device::destroy_qp(std::unique_ptr<QueuePair> qp) {
     // As ~Device(): its locks and lists are not ours.
     static_cast<void>(qp.release());
   } else {
-    engine_->send_what_is_owed(*qp);
-    const Engine::Guard guard(*engine_);
+    engine_->flush_responses(*qp);
+    const std::lock_guard guard(*engine_);
     engine_->bury(*qp, clock_.now());
   }
   qp.reset();
@@ -243,7 +243,7 @@ void Device::destroy_qp(std::unique_ptr<QueuePair> qp) {
 
 Result<void, Error> Device::check_destroyable(const QueuePair& qp) const {
   if (engine_->is_abandoned()) return success();
-  const Engine::Guard guard(*engine_);
+  const std::lock_guard guard(*engine_);
   if (engine_->groups().has(qp)) {
     return failure(busy("the queue pair is still a member of a multicast group"));
   }
@@ -257,7 +257,7 @@ Result<void, Error> Device::check_destroyable(const QueuePair& qp) const {
 }
 
 Result<void, Error> Device::check_address(const AddressVector& address) const {
-  return engine_->check_address(address);
+  return nic::check_address(gids_, address);
 }
 
 // Nothing waits under the lock: rounds are run in between, by this thread as by any other.
@@ -282,21 +282,21 @@ bool Device::progress() {
 
 Time Device::next_timeout() const {
   if (!engine_->is_started() || engine_->is_abandoned()) return transport::kNever;
-  const Engine::Guard guard(*engine_);
+  const std::lock_guard guard(*engine_);
   return engine_->next_deadline(clock_.now());
 }
 
 void Device::linger() {
   if (!engine_->is_started() || engine_->is_abandoned()) return;
   wait_for_peers();
-  const Engine::Guard guard(*engine_);
+  const std::lock_guard guard(*engine_);
   engine_->port().write_out();
 }
 
 void Device::wait_for_peers() {
   if (config_.progress == ProgressMode::kManual) {
     {
-      const Engine::Guard guard(*engine_);
+      const std::lock_guard guard(*engine_);
       engine_->hurry();
     }
     for (int i = 0; i < kMostManualRounds && progress(); ++i) {
@@ -307,7 +307,7 @@ void Device::wait_for_peers() {
   for (Time now = begin; now - begin < kLongestLinger; now = clock_.now()) {
     bool worked = false;
     {
-      const Engine::Guard guard(*engine_);
+      const std::lock_guard guard(*engine_);
       engine_->hurry();
       if (!engine_->has_sent_lately(now)) return;
       worked = engine_->run_round(now).worked;
@@ -340,7 +340,7 @@ std::vector<std::pair<std::string_view, std::uint64_t>> Device::all_counters() c
   }
   add_aliases(all);
   if (!engine_->is_started() || engine_->is_abandoned()) return all;
-  const Engine::Guard guard(*engine_);
+  const std::lock_guard guard(*engine_);
   const PacketPort::Statistics port = engine_->port().statistics();
   all.emplace_back("port_received_frames", port.received_frames);
   all.emplace_back("port_received_bytes", port.received_bytes);
@@ -353,7 +353,7 @@ std::vector<std::pair<std::string_view, std::uint64_t>> Device::all_counters() c
 Device::ObjectCounts Device::object_counts() const {
   ObjectCounts counts{.completion_queues = queue_count_.load(), .shared_receive_queues = srq_count_.load()};
   if (engine_->is_abandoned()) return counts;
-  const Engine::Guard guard(*engine_);
+  const std::lock_guard guard(*engine_);
   counts.memory_regions = engine_->memory().region_count();
   counts.memory_windows = engine_->memory().window_count();
   return counts;

@@ -36,14 +36,14 @@ Result<std::unique_ptr<SharedReceiveQueue>, Error> Device::create_srq(const SrqC
   const bool is_xrc = attributes.xrc_domain != nullptr;
   std::uint32_t number = 0;
   if (is_xrc) {
-    const Engine::Guard guard(*engine_);
+    const std::lock_guard guard(*engine_);
     number = srq_numbers_.take();
   }
   std::unique_ptr<SharedReceiveQueue> srq;
   try {
     srq = std::make_unique<SharedReceiveQueue>(*engine_, number, attributes);
   } catch (const std::bad_alloc&) {
-    const Engine::Guard guard(*engine_);
+    const std::lock_guard guard(*engine_);
     if (is_xrc) srq_numbers_.give_back(number);
     srq_count_.fetch_sub(1);
     return failure(out_of("there is no memory for the shared receive queue"));
@@ -52,7 +52,7 @@ Result<std::unique_ptr<SharedReceiveQueue>, Error> Device::create_srq(const SrqC
   if (!is_xrc) return srq;
   attributes.completions->users.fetch_add(1);
   attributes.xrc_domain->users.fetch_add(1);
-  const Engine::Guard guard(*engine_);
+  const std::lock_guard guard(*engine_);
   attributes.xrc_domain->add(*srq);
   return srq;
 }
@@ -62,7 +62,7 @@ Result<void, Error> Device::destroy_srq(std::unique_ptr<SharedReceiveQueue>& srq
   if (srq->users.load() > 0) return failure(busy("queue pairs still use the shared receive queue"));
   const SrqCreateAttributes attributes = srq->attributes();
   if (attributes.xrc_domain != nullptr) {
-    const Engine::Guard guard(*engine_);
+    const std::lock_guard guard(*engine_);
     attributes.xrc_domain->remove(*srq);
     // XRC targets are not counted as its users: a message that one of them receives into it ends here.
     const transport::ReceiveQueue& queue = *srq->receive_end(nullptr).queue;
@@ -141,7 +141,7 @@ Result<AddressHandleId, Error> Device::create_address_handle(ProtectionDomain& p
   if (auto checked = check_address(address); !checked) return failure(checked.error());
   // Which queue pairs send there is not known yet: only the flow label can choose the UDP source port now.
   const Path path = Path::make(address, *gids_.at(address.source_gid_index), config_.mac, {}, {});
-  const Engine::Guard guard(*engine_);
+  const std::lock_guard guard(*engine_);
   const auto handle = engine_->address_handles().add(address, path);
   if (!handle) return failure(out_of("there are too many address handles"));
   pd.users.fetch_add(1);
@@ -150,7 +150,7 @@ Result<AddressHandleId, Error> Device::create_address_handle(ProtectionDomain& p
 
 Result<void, Error> Device::destroy_address_handle(ProtectionDomain& pd, AddressHandleId handle) {
   if (auto usable = check_usable(); !usable) return usable;
-  const Engine::Guard guard(*engine_);
+  const std::lock_guard guard(*engine_);
   if (engine_->address_handles().find(handle) == nullptr) {
     return failure(invalid("there is no such address handle"));
   }
@@ -165,7 +165,7 @@ Result<void, Error> Device::attach_multicast(QueuePair& qp, const transport::wir
     return failure(invalid("only datagram queue pairs join multicast groups"));
   }
   if (!is_multicast(group)) return failure(invalid("the GID is not that of a multicast group"));
-  const Engine::Guard guard(*engine_);
+  const std::lock_guard guard(*engine_);
   if (engine_->groups().size() >= DeviceLimits::kMaxGroupMembers) {
     return failure(out_of("the multicast groups have too many members"));
   }
@@ -175,7 +175,7 @@ Result<void, Error> Device::attach_multicast(QueuePair& qp, const transport::wir
 
 Result<void, Error> Device::detach_multicast(QueuePair& qp, const transport::wire::Gid& group) {
   if (auto usable = check_usable(); !usable) return usable;
-  const Engine::Guard guard(*engine_);
+  const std::lock_guard guard(*engine_);
   if (!engine_->groups().detach(group, qp)) {
     return failure(invalid("the queue pair is not a member of the group"));
   }
@@ -192,7 +192,7 @@ Result<FlowId, Error> Device::create_flow(const QueuePair& qp, const FlowRule& r
   if (qp.attributes().type != QpType::kRawPacket && qp.attributes().type != QpType::kRss) {
     return failure(invalid("flow rules are for queue pairs of raw packets"));
   }
-  const Engine::Guard guard(*engine_);
+  const std::lock_guard guard(*engine_);
   if (engine_->flows().size() >= DeviceLimits::kMaxFlows) {
     return failure(out_of("there are too many flow rules"));
   }
@@ -201,7 +201,7 @@ Result<FlowId, Error> Device::create_flow(const QueuePair& qp, const FlowRule& r
 
 Result<void, Error> Device::destroy_flow(FlowId flow) {
   if (auto usable = check_usable(); !usable) return usable;
-  const Engine::Guard guard(*engine_);
+  const std::lock_guard guard(*engine_);
   if (!engine_->flows().remove(flow)) return failure(invalid("there is no such flow rule"));
   return success();
 }
@@ -210,7 +210,7 @@ Result<void, Error> Device::destroy_flow(FlowId flow) {
 
 Result<std::uint32_t, Error> Device::allocate_window(ProtectionDomain& pd, WindowType type) {
   if (auto usable = check_usable(); !usable) return failure(usable.error());
-  const Engine::Guard guard(*engine_);
+  const std::lock_guard guard(*engine_);
   auto key = engine_->memory().add_window(type, pd.id);
   if (key) pd.users.fetch_add(1);
   return key;
@@ -218,7 +218,7 @@ Result<std::uint32_t, Error> Device::allocate_window(ProtectionDomain& pd, Windo
 
 Result<void, Error> Device::deallocate_window(ProtectionDomain& pd, std::uint32_t key) {
   if (auto usable = check_usable(); !usable) return usable;
-  const Engine::Guard guard(*engine_);
+  const std::lock_guard guard(*engine_);
   if (auto removed = engine_->memory().remove_window(key); !removed) return removed;
   pd.users.fetch_sub(1);
   return success();

@@ -27,4 +27,9 @@ inline Error busy(const char* message) {
   return {.code = EBUSY, .message = message};
 }
 
+/// What every call returns in the child of a fork.
+inline Error abandoned_error() {
+  return {.code = EIO, .message = "this process is the child of a fork; the device belongs to its parent"};
+}
+
 }  // namespace urnic::nic

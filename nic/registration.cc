@@ -66,7 +66,7 @@ Result<MemoryRegion, Error> Device::register_memory(ProtectionDomain& pd, void* 
                       .memory = static_cast<std::byte*>(memory),
                       .backing = backing};
   if (auto checked = check_region(region); !checked) return failure(checked.error());
-  const Engine::Guard guard(*engine_);
+  const std::lock_guard guard(*engine_);
   const auto key = engine_->memory().add(region);
   if (!key) return failure(key.error());
   region.key = key.value();
@@ -78,7 +78,7 @@ Result<void, Error> Device::reregister_memory(ProtectionDomain& from, Protection
                                               MemoryRegion region) {
   if (auto usable = check_usable(); !usable) return usable;
   if (auto checked = check_region(region); !checked) return checked;
-  const Engine::Guard guard(*engine_);
+  const std::lock_guard guard(*engine_);
   region.pd = to.id;
   if (auto replaced = engine_->memory().replace(region.key, region); !replaced) return replaced;
   to.users.fetch_add(1);
@@ -88,7 +88,7 @@ Result<void, Error> Device::reregister_memory(ProtectionDomain& from, Protection
 
 Result<void, Error> Device::deregister_memory(ProtectionDomain& pd, std::uint32_t key) {
   if (auto usable = check_usable(); !usable) return usable;
-  const Engine::Guard guard(*engine_);
+  const std::lock_guard guard(*engine_);
   if (auto removed = engine_->memory().remove(key); !removed) return removed;
   pd.users.fetch_sub(1);
   return success();
@@ -99,7 +99,7 @@ Result<void, Error> Device::prefetch_memory(const ProtectionDomain& pd, std::uin
   if (auto usable = check_usable(); !usable) return usable;
   MemoryRegion region;
   {
-    const Engine::Guard guard(*engine_);
+    const std::lock_guard guard(*engine_);
     const MemoryRegion* const found = engine_->memory().find(key);
     if (found == nullptr) {
       return failure(Error{.code = EFAULT, .message = "there is no memory region with this key"});

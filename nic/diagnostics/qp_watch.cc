@@ -3,7 +3,8 @@
 #include <utility>
 
 #include "nic/diagnostics/failure_log.h"
-#include "nic/engine/engine.h"
+#include "nic/memory/memory_table.h"
+#include "nic/path/neighbor_cache.h"
 #include "nic/queues/queue_pair.h"
 #include "transport/rc/syndrome.h"
 
@@ -49,6 +50,13 @@ bool names_memory(RefusalReason reason) {
 }
 
 }  // namespace
+
+QpWatch::QpWatch(const Facts& facts, FailureLog& log, QueuePair& qp)
+    : facts_(facts),
+      log_(log),
+      qp_(qp),
+      sends_(*this, qp.attributes().send_queue, false),
+      receives_(*this, qp.attributes().receive_queue, true) {}
 
 void QpWatch::Sink::note(const Completion& completion) {
   const bool is_failure = completion.status != CompletionStatus::kSuccess &&
@@ -129,8 +137,7 @@ void QpWatch::on_local_fault(const transport::LocalFault& fault) {
   for (std::size_t i = 0; i < fault.elements.size(); ++i) {
     const transport::Sge& sge = fault.elements[i];
     if (sge.length == 0) continue;
-    const DmaStatus status =
-        engine_.memory().check_local(fault.pd, sge.lkey, sge.address, sge.length, needed);
+    const DmaStatus status = facts_.memory.check_local(fault.pd, sge.lkey, sge.address, sge.length, needed);
     if (status == DmaStatus::kOk) continue;
     bad_element_ = {.index = i, .sge = sge, .status = status, .is_write = fault.is_write};
     return;
@@ -162,20 +169,20 @@ void QpWatch::on_failed(const Completion& completion, bool is_receive) {
 }
 
 FailureReport QpWatch::report(FailureReport::Kind kind) const {
-  FailureReport report{.kind = kind, .at = engine_.clock().now(), .qp = qp_.snapshot()};
+  FailureReport report{.kind = kind, .at = facts_.clock.now(), .qp = qp_.snapshot()};
   report.refused = refused_;
   report.bad_element = bad_element_;
   if (bad_element_) {
-    report.key = engine_.memory().facts_of(to_integer(bad_element_->sge.lkey));
+    report.key = facts_.memory.facts_of(to_integer(bad_element_->sge.lkey));
   } else if (refused_ && names_memory(refused_->reason)) {
-    report.key = engine_.memory().facts_of(to_integer(refused_->rkey));
+    report.key = facts_.memory.facts_of(to_integer(refused_->rkey));
   }
-  const Neighbor* const neighbor = engine_.neighbors().find(report.qp.peer);
+  const Neighbor* const neighbor = facts_.neighbors.find(report.qp.peer);
   if (neighbor != nullptr) {
     report.neighbor = neighbor->state;
     report.neighbor_mac = neighbor->mac;
   }
-  const DeviceConfig& config = engine_.config();
+  const DeviceConfig& config = facts_.config;
   report.is_on_our_segment = is_on_our_segment(config, report.qp.peer);
   report.link_mtu = config.link_mtu;
   report.min_rnr_timer = std::as_const(qp_).endpoint().config().min_rnr_timer;

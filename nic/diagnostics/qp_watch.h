@@ -6,8 +6,11 @@
 #include <optional>
 #include <span>
 
+#include "nic/clock.h"
+#include "nic/config.h"
 #include "nic/diagnostics/failure_report.h"
 #include "nic/diagnostics/qp_history.h"
+#include "nic/queues/qp_monitor.h"
 #include "transport/completion.h"
 #include "transport/observer.h"
 #include "transport/time.h"
@@ -15,29 +18,32 @@
 
 namespace urnic::nic {
 
-class Engine;
 class FailureLog;
+class MemoryTable;
+class NeighborCache;
 class QueuePair;
 
 /// Exists for queue pairs of devices that are to explain failures. Stands between the endpoint and the
 /// completion queues. The first failure since the queue pair was changed last is reported: what follows,
 /// follows from it. All calls under the engine lock.
-class QpWatch final : public transport::QpObserver {
+class QpWatch final : public QpMonitor {
  public:
-  /// All outlive it. `sends` and `receives` may be null.
-  QpWatch(Engine& engine, FailureLog& log, QueuePair& qp, transport::CompletionSink* sends,
-          transport::CompletionSink* receives)
-      : engine_(engine), log_(log), qp_(qp), sends_(*this, sends, false), receives_(*this, receives, true) {}
+  /// Where a report finds what was true of the device when a queue pair failed.
+  struct Facts {
+    const DeviceConfig& config;
+    const Clock& clock;
+    const MemoryTable& memory;
+    const NeighborCache& neighbors;
+  };
 
-  /// What the endpoint is given in place of its completion queues.
-  transport::CompletionSink& sends() { return sends_; }
-  transport::CompletionSink& receives() { return receives_; }
+  /// All outlive it.
+  QpWatch(const Facts& facts, FailureLog& log, QueuePair& qp);
 
-  /// The program has changed the queue pair: its next failure is another one.
-  void on_modified();
-  /// `packet` is what the endpoint wrote, from the BTH on.
-  void on_sent(std::span<const std::byte> packet, bool is_reachable, transport::Time now);
-  void on_received(const transport::wire::Packet& packet, transport::Time now);
+  transport::CompletionSink& sends() override { return sends_; }
+  transport::CompletionSink& receives() override { return receives_; }
+  void on_modified() override;
+  void on_sent(std::span<const std::byte> packet, bool is_reachable, transport::Time now) override;
+  void on_received(const transport::wire::Packet& packet, transport::Time now) override;
 
   void on_refused(const transport::RefusedRequest& request) override;
   void on_local_fault(const transport::LocalFault& fault) override;
@@ -63,7 +69,7 @@ class QpWatch final : public transport::QpObserver {
   void on_failed(const transport::Completion& completion, bool is_receive);
   FailureReport report(FailureReport::Kind kind) const;
 
-  Engine& engine_;
+  const Facts facts_;
   FailureLog& log_;
   QueuePair& qp_;
   Sink sends_;

@@ -21,7 +21,7 @@ std::vector<QueuePairSnapshot> all_queue_pairs(Engine& engine) {
   for (std::uint32_t first = 0; first < QueuePairTable::kSlots; first += kSlotsAtOnce) {
     some.clear();
     {
-      const Engine::Guard guard(engine);
+      const std::lock_guard guard(engine);
       engine.queue_pairs().for_each_in(first, kSlotsAtOnce,
                                        [&some](const QueuePair& qp) { some.push_back(qp.snapshot()); });
     }

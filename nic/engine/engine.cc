@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "nic/diagnostics/failure_log.h"
+#include "nic/diagnostics/qp_watch.h"
 #include "nic/errors.h"
 #include "nic/queues/completion_queue.h"
 #include "nic/queues/queue_pair.h"
@@ -16,7 +17,6 @@ namespace urnic::nic {
 
 using transport::Counter;
 using transport::Duration;
-using transport::PathMtu;
 using transport::QpState;
 using transport::Time;
 
@@ -37,14 +37,8 @@ constexpr int kMostFarewellRounds = 1000;
 
 }  // namespace
 
-Error abandoned_error() {
-  return {.code = EIO, .message = "this process is the child of a fork; the device belongs to its parent"};
-}
-
 Engine::Engine(const DeviceConfig& config, const Clock& clock, const GidTable& gids)
-    : config_(config),
-      clock_(clock),
-      gids_(gids),
+    : Progress(config, clock, gids),
       failures_(config.explain ? std::make_unique<FailureLog>() : nullptr),
       memory_(config.seed, config.type_2_windows),
       queue_pairs_(config.seed),
@@ -73,35 +67,14 @@ Engine::~Engine() {
   stop();
 }
 
-PathMtu Engine::max_path_mtu() const {
-  constexpr std::uint32_t kHeaders = 80;
-  constexpr PathMtu kLargestFirst[] = {PathMtu::k4096, PathMtu::k2048, PathMtu::k1024, PathMtu::k512};
-  for (const PathMtu mtu : kLargestFirst) {
-    if (bytes(mtu) + kHeaders <= config_.link_mtu) return mtu;
-  }
-  return PathMtu::k256;
-}
-
-Result<void, Error> Engine::check_address(const AddressVector& address) const {
-  if (address.destination.is_unspecified()) {
-    return failure(invalid("an address needs a destination GID"));
-  }
-  const auto source = gids_.at(address.source_gid_index);
-  if (!source) return failure(invalid("the source GID index is not in use"));
-  if (source->is_ipv4_mapped() != address.destination.is_ipv4_mapped()) {
-    return failure(invalid("source and destination GID are not both IPv4 or both IPv6"));
-  }
-  return success();
-}
-
 Result<void, Error> Engine::start(std::unique_ptr<PacketPort> port) {
   {
-    const Guard guard(*this);
+    const std::lock_guard guard(*this);
     port_ = std::move(port);
     transmitter_.attach(*port_);
   }
-  if (config_.progress != ProgressMode::kManual) {
-    if (auto started = thread_.start(config_.progress); !started) return started;
+  if (config().progress != ProgressMode::kManual) {
+    if (auto started = thread_.start(config().progress); !started) return started;
   }
   is_started_.store(true, std::memory_order_release);
   return success();
@@ -133,7 +106,7 @@ bool Engine::run_sending_half(Time now) {
 // been without a processor.
 std::size_t Engine::receive(Time& now) {
   const std::size_t count = port_->receive(frames_);
-  if (count > 0) now = clock_.now();
+  if (count > 0) now = clock().now();
   for (std::size_t i = 0; i < count; ++i) receiver_.on_frame(frames_[i], now);
   return count;
 }
@@ -201,7 +174,7 @@ Engine::Round Engine::try_rounds(Occasion occasion) {
   constexpr int kMaxRounds = 8;
   for (int i = 0; i < kMaxRounds; ++i) {
     if (!lock_.try_lock()) return all;
-    const Time now = clock_.now();
+    const Time now = clock().now();
     Round round;
     if (occasion == Occasion::kPost) {
       scheduler_.take_doorbells();
@@ -213,20 +186,20 @@ Engine::Round Engine::try_rounds(Occasion occasion) {
     lock_.unlock();
     all.worked |= round.worked;
     all.received += round.received;
-    if (config_.progress == ProgressMode::kManual || !scheduler_.has_doorbells()) return all;
+    if (config().progress == ProgressMode::kManual || !scheduler_.has_doorbells()) return all;
   }
   thread_.wake();
   return all;
 }
 
-void Engine::send_what_is_owed(QueuePair& qp) {
-  const Time end = clock_.now() + kLongestFarewell;
-  for (int i = 0; i < kMostFarewellRounds && clock_.now() < end; ++i) {
-    const Guard guard(*this);
+void Engine::flush_responses(QueuePair& qp) {
+  const Time end = clock().now() + kLongestFarewell;
+  for (int i = 0; i < kMostFarewellRounds && clock().now() < end; ++i) {
+    const std::lock_guard guard(*this);
     if (!qp.endpoint().owes_response()) return;
     qp.endpoint().hurry();
     scheduler_.wake(qp);
-    run_round(clock_.now());
+    run_round(clock().now());
   }
 }
 
@@ -239,12 +212,12 @@ void Engine::hurry() {
 }
 
 void Engine::on_poll() {
-  if (config_.progress == ProgressMode::kHybrid) try_rounds(Occasion::kPoll);
+  if (config().progress == ProgressMode::kHybrid) try_rounds(Occasion::kPoll);
 }
 
 void Engine::ring(QueuePair& qp) {
   scheduler_.ring(qp);
-  switch (config_.progress) {
+  switch (config().progress) {
     case ProgressMode::kHybrid:
       try_rounds(Occasion::kPost);
       break;
@@ -256,12 +229,28 @@ void Engine::ring(QueuePair& qp) {
   }
 }
 
-// Who rings while somebody has the lock relies on that one to look again.
-void Engine::after_unlock() {
-  if (config_.progress == ProgressMode::kHybrid && scheduler_.has_doorbells()) try_rounds(Occasion::kOther);
+void Engine::lock() {
+  lock_.lock();
+}
+
+// A thread that rings while another one has the lock relies on that one to look again.
+void Engine::unlock() {
+  lock_.unlock();
+  if (config().progress == ProgressMode::kHybrid && scheduler_.has_doorbells()) try_rounds(Occasion::kOther);
 }
 
 // --- Queue pairs and completion queues ---
+
+std::unique_ptr<QpMonitor> Engine::make_monitor(QueuePair& qp) {
+  if (failures_ == nullptr) return nullptr;
+  return std::make_unique<QpWatch>(
+      QpWatch::Facts{.config = config(), .clock = clock(), .memory = memory_, .neighbors = neighbors_},
+      *failures_, qp);
+}
+
+void Engine::add_put_off(CompletionQueue& queue) {
+  put_off_.push_back(&queue);
+}
 
 void Engine::unschedule(QueuePair& qp) {
   scheduler_.remove(qp);

@@ -27,6 +27,7 @@
 #include "nic/path/gid_table.h"
 #include "nic/path/multicast_groups.h"
 #include "nic/path/neighbor_cache.h"
+#include "nic/queues/progress.h"
 #include "nic/queues/queue_pair_table.h"
 #include "nic/raw/flow_table.h"
 #include "transport/counters.h"
@@ -35,13 +36,7 @@
 
 namespace urnic::nic {
 
-class CompletionQueue;
 class FailureLog;
-class QueuePair;
-class SharedReceiveQueue;
-
-/// What every call says in the child of a fork: EIO.
-Error abandoned_error();
 
 /// A round receives frames, expires timers, sends, and then makes completions visible: incoming frames come
 /// before timers, because on starved cores an acknowledgement often waits while its timer runs out, and
@@ -51,18 +46,10 @@ Error abandoned_error();
 /// (progress_thread.h). Who posts runs the second half only: one request after the other is posted faster
 /// than frames come, and who polls, or the NIC's thread where nobody does, looks for them anyway. Nobody
 /// waits for anything while holding the lock.
-class Engine final : public transport::QpEventSink {
+class Engine final : public Progress, private transport::QpEventSink {
  public:
   Engine(const DeviceConfig& config, const Clock& clock, const GidTable& gids);
   ~Engine() override;
-
-  const DeviceConfig& config() const { return config_; }
-  const GidTable& gids() const { return gids_; }
-  const Clock& clock() const { return clock_; }
-  /// The largest path MTU that fits the link (fact 41).
-  transport::PathMtu max_path_mtu() const;
-  /// See Device::check_address().
-  Result<void, Error> check_address(const AddressVector& address) const;
 
   /// Takes the port, and starts the NIC's thread unless progress is manual; called once. The error is the
   /// thread's.
@@ -71,10 +58,6 @@ class Engine final : public transport::QpEventSink {
 
   /// Stops the NIC's thread. Rounds can still be run.
   void stop() { thread_.stop(); }
-
-  /// In the child of a fork. From then on nothing here touches a lock.
-  void abandon() { is_abandoned_.store(true, std::memory_order_relaxed); }
-  bool is_abandoned() const { return is_abandoned_.load(std::memory_order_relaxed); }
 
   // --- Rounds; any thread ---
 
@@ -88,39 +71,29 @@ class Engine final : public transport::QpEventSink {
 
   /// What is known of a neighbour, which is asked for if that is nothing.
   NeighborCache::State resolve(const transport::wire::Gid& destination, transport::Time now) {
-    const Guard guard(*this);
+    const std::lock_guard guard(*this);
     return neighbors_.resolve(destination, now).state;
   }
 
-  /// Before `qp` forgets what it owes: sends that, unless the port stays full for long.
-  void send_what_is_owed(QueuePair& qp);
+  // --- What the queues ask for; see Progress ---
 
-  /// The program polls and finds nothing.
-  void on_poll();
-  /// The program has posted work on `qp`, or changed its state.
-  void ring(QueuePair& qp);
-  /// The program wants to be woken by a completion, or does not any more.
-  void on_queue_armed() { thread_.queue_armed(); }
-  void on_queue_disarmed() { thread_.queue_disarmed(); }
-  void on_notification_requested() { thread_.on_notification_requested(); }
+  void lock() override;
+  void unlock() override;
+  void on_poll() override;
+  void ring(QueuePair& qp) override;
+  void on_queue_armed() override { thread_.queue_armed(); }
+  void on_queue_disarmed() override { thread_.queue_disarmed(); }
+  void on_notification_requested() override { thread_.on_notification_requested(); }
+  void flush_responses(QueuePair& qp) override;
+  void unschedule(QueuePair& qp) override;
+  std::unique_ptr<QpMonitor> make_monitor(QueuePair& qp) override;
+  void add_to_publish(CompletionQueue& queue) override { to_publish_.push_back(&queue); }
+  void add_put_off(CompletionQueue& queue) override;
+  void on_deadline(transport::Time due) override { thread_.on_deadline(due); }
+  void on_cq_overrun(CompletionQueue& queue) override { overrun_.push_back(&queue); }
+  void on_srq_limit(SharedReceiveQueue& srq) override;
 
-  // --- For those who hold the lock ---
-
-  /// The lock of control verbs and of the NIC's thread: waits for its turn; afterwards does what others rang
-  /// for meanwhile.
-  class Guard {
-   public:
-    explicit Guard(Engine& engine) : engine_(engine) { engine_.lock_.lock(); }
-    ~Guard() {
-      engine_.lock_.unlock();
-      engine_.after_unlock();
-    }
-    Guard(const Guard&) = delete;
-    Guard& operator=(const Guard&) = delete;
-
-   private:
-    Engine& engine_;
-  };
+  // --- Under the lock ---
 
   PacketPort& port() { return *port_; }
   MemoryTable& memory() { return memory_; }
@@ -146,30 +119,19 @@ class Engine final : public transport::QpEventSink {
   /// Whether any frame was sent so lately that somebody may still wait for one.
   bool has_sent_lately(transport::Time now) const;
 
-  /// Takes `qp` out of turn: it forgets its state.
-  void unschedule(QueuePair& qp);
   /// The end of a queue pair. A tombstone stays, if it was ever connected.
   void bury(QueuePair& qp, transport::Time now);
-  /// A queue has something to publish at the end of this round.
-  void add_to_publish(CompletionQueue& queue) { to_publish_.push_back(&queue); }
   /// There will be no more than `count` completion queues, so that publishing need not allocate.
   void expect_queues(std::size_t count) {
     to_publish_.reserve(count);
     put_off_.reserve(count);
     overrun_.reserve(count);
   }
-  /// A queue has put off a notification.
-  void add_put_off(CompletionQueue& queue) { put_off_.push_back(&queue); }
-  /// Something is due then that no round has been told of yet.
-  void on_deadline(transport::Time due) { thread_.on_deadline(due); }
   /// The end of a completion queue.
   void forget_queue(CompletionQueue& queue);
 
   void set_event_handlers(EventHandlers handlers) { handlers_ = std::move(handlers); }
-  void on_qp_event(transport::QpNumber qp, transport::QpEvent event) override;
-  void on_srq_limit(SharedReceiveQueue& srq);
-  /// A completion did not fit into `queue` and is lost: at the end of this round its queue pairs go to ERR.
-  void on_cq_overrun(CompletionQueue& queue) { overrun_.push_back(&queue); }
+  transport::QpEventSink& events() { return *this; }
 
   // --- Counters; any thread ---
 
@@ -179,26 +141,22 @@ class Engine final : public transport::QpEventSink {
  private:
   friend class ProgressThread;
 
+  void on_qp_event(transport::QpNumber qp, transport::QpEvent event) override;
+
   static constexpr std::size_t kReceiveBurst = 64;
 
   std::size_t receive(transport::Time& now);
   bool expire_timers(transport::Time now);
   bool publish(transport::Time now);
   bool notify_late(transport::Time now);
-  void after_unlock();
   void fail_users_of_overrun();
 
   /// Why a round is run.
   enum class Occasion : std::uint8_t { kOther, kPost, kPoll };
   Round try_rounds(Occasion occasion);
 
-  const DeviceConfig& config_;
-  const Clock& clock_;
-  const GidTable& gids_;
-
   EngineLock lock_;
   std::atomic<bool> is_started_{false};
-  std::atomic<bool> is_abandoned_{false};
   std::unique_ptr<PacketPort> port_;
 
   transport::Counters counters_;

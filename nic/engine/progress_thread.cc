@@ -240,7 +240,7 @@ void ProgressThread::sleep() {
     const Duration left = sleep_until_ - engine_.clock().now();
     has_reason_to_spin_ = wait(port_fd_, std::max(left, Duration::zero()));
   }
-  const Engine::Guard guard(engine_);
+  const std::lock_guard guard(engine_);
   if (mood_.load() != Mood::kSleep) return;
   engine_.port().disarm();
   mood_.store(Mood::kSpin);

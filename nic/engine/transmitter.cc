@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstring>
 
-#include "nic/diagnostics/qp_watch.h"
 #include "nic/path/multicast_groups.h"
 #include "transport/qp_state.h"
 
@@ -128,10 +127,10 @@ Transmitter::Turn Transmitter::give_turn(QueuePair& qp, const Route& route, std:
       turn.outcome = Outcome::kDone;
       break;
     }
-    if (QpWatch* const watch = qp.watch()) [[unlikely]] {
+    if (QpMonitor* const monitor = qp.monitor()) [[unlikely]] {
       const bool is_in_scratch = size > room.size();
       const std::span<const std::byte> written = is_in_scratch ? std::span<const std::byte>(scratch_) : room;
-      watch->on_sent(written.first(size), route.is_reachable, now);
+      monitor->on_sent(written.first(size), route.is_reachable, now);
     }
     if (!route.is_reachable) {
       drops_.add(DeviceCounter::kNoNeighbor);

@@ -3,6 +3,7 @@
 #include <cassert>
 #include <cstring>
 
+#include "nic/errors.h"
 #include "transport/wire/byte_order.h"
 #include "transport/wire/ethernet.h"
 #include "transport/wire/icrc.h"
@@ -51,6 +52,16 @@ std::uint16_t add_to_checksum(std::uint16_t checksum, std::uint16_t field, std::
 }
 
 }  // namespace
+
+Result<void, Error> check_address(const GidTable& gids, const AddressVector& address) {
+  if (address.destination.is_unspecified()) return failure(invalid("an address needs a destination GID"));
+  const auto source = gids.at(address.source_gid_index);
+  if (!source) return failure(invalid("the source GID index is not in use"));
+  if (source->is_ipv4_mapped() != address.destination.is_ipv4_mapped()) {
+    return failure(invalid("source and destination GID are not both IPv4 or both IPv6"));
+  }
+  return success();
+}
 
 // The template of an IPv4 header has the lengths and the identification zero, and the checksum that goes with
 // that.

@@ -8,6 +8,7 @@
 #include <span>
 
 #include "nic/path/gid_table.h"
+#include "transport/result.h"
 #include "transport/types.h"
 #include "transport/wire/address.h"
 
@@ -22,6 +23,10 @@ struct AddressVector {
   std::uint8_t service_level = 0;
   std::uint32_t flow_label = 0;  ///< 20 bits; chooses the UDP source port (fact 6)
 };
+
+/// Whether this port can send there: EINVAL for a destination of zero, a source index that is not in use, or
+/// addresses of different kinds.
+Result<void, Error> check_address(const GidTable& gids, const AddressVector& address);
 
 /// The headers in front of every packet to one peer, written once and patched per packet, and the ICRC behind
 /// it.

@@ -4,7 +4,6 @@
 #include <bit>
 #include <utility>
 
-#include "nic/engine/engine.h"
 #include "nic/errors.h"
 
 namespace urnic::nic {
@@ -25,9 +24,9 @@ transport::QueueMemory* memory_of(const ProtectionDomain* pd) {
 
 }  // namespace
 
-CompletionQueue::CompletionQueue(Engine& engine, std::uint32_t capacity, CompletionChannel* channel,
+CompletionQueue::CompletionQueue(Progress& progress, std::uint32_t capacity, CompletionChannel* channel,
                                  void* context, const CompletionQueueOptions& options)
-    : engine_(engine),
+    : progress_(progress),
       capacity_(granted_capacity(capacity)),
       mask_(capacity_ - 1),
       ring_(capacity_, QueueKind::kCompletion, memory_of(options.pd)),
@@ -45,9 +44,9 @@ bool CompletionQueue::is_empty() const {
 }
 
 bool CompletionQueue::has_any() {
-  if (engine_.is_abandoned()) return false;
+  if (progress_.is_abandoned()) return false;
   if (!is_empty()) return true;
-  engine_.on_poll();
+  progress_.on_poll();
   return !is_empty();
 }
 
@@ -60,16 +59,16 @@ std::size_t CompletionQueue::poll(std::span<Completion> completions, std::span<C
 }
 
 void CompletionQueue::request_notification(bool solicited_only) {
-  if (channel_ == nullptr || engine_.is_abandoned()) return;
+  if (channel_ == nullptr || progress_.is_abandoned()) return;
   const Armed wanted = solicited_only ? Armed::kSolicited : Armed::kAny;
   // Counted before it can be taken back.
-  engine_.on_queue_armed();
+  progress_.on_queue_armed();
   Armed before = armed_.load(std::memory_order_seq_cst);
   // Asking for less does not take back what was asked for before.
   while (before < wanted && !armed_.compare_exchange_weak(before, wanted, std::memory_order_seq_cst)) {
   }
-  if (before != Armed::kNo) engine_.on_queue_disarmed();
-  engine_.on_notification_requested();
+  if (before != Armed::kNo) progress_.on_queue_disarmed();
+  progress_.on_notification_requested();
   // What is published from here on finds the queue armed.
   if (before < wanted && !is_empty()) notify_of_waiting();
 }
@@ -77,7 +76,7 @@ void CompletionQueue::request_notification(bool solicited_only) {
 /// The queue was armed over completions that may have been published before. publish() may have told of them
 /// since, or counted them.
 void CompletionQueue::notify_of_waiting() {
-  const Engine::Guard guard(engine_);
+  const std::lock_guard guard(progress_);
   const std::uint32_t head = head_.load(std::memory_order_acquire);
   const std::uint32_t visible = visible_.load(std::memory_order_relaxed);
   const std::uint32_t waiting = visible - head;
@@ -88,7 +87,7 @@ void CompletionQueue::notify_of_waiting() {
       if (has_solicited(head, visible)) notify();
       return;
     case Armed::kAny:
-      if (waiting > unnotified_) notify_of(waiting - unnotified_, engine_.clock().now());
+      if (waiting > unnotified_) notify_of(waiting - unnotified_, progress_.clock().now());
       return;
   }
 }
@@ -100,7 +99,7 @@ Result<void, Error> CompletionQueue::resize(std::uint32_t capacity) {
   transport::QueueArray<Completion> ring(granted, QueueKind::kCompletion, memory_of(pd_));
   auto times = times_ != nullptr ? std::make_unique<CompletionTimes[]>(granted) : nullptr;
   auto awaited = std::make_unique<AwaitedAck[]>(granted);
-  const Engine::Guard guard(engine_);
+  const std::lock_guard guard(progress_);
   const std::lock_guard hold(poll_mutex_);
   const std::uint32_t head = head_.load(std::memory_order_relaxed);
   if (tail_ - head > capacity) {
@@ -125,20 +124,20 @@ Result<void, Error> CompletionQueue::resize(std::uint32_t capacity) {
 
 void CompletionQueue::complete(const Completion& completion) {
   if (tail_ - head_.load(std::memory_order_acquire) == capacity_) {
-    if (!overrun_.exchange(true, std::memory_order_relaxed)) engine_.on_cq_overrun(*this);
+    if (!overrun_.exchange(true, std::memory_order_relaxed)) progress_.on_cq_overrun(*this);
     return;
   }
   ring_[tail_ & mask_] = completion;
   ++tail_;
   solicited_added_ = solicited_added_ || completion.solicited;
-  if (!std::exchange(dirty_, true)) engine_.add_to_publish(*this);
+  if (!std::exchange(dirty_, true)) progress_.add_to_publish(*this);
 }
 
 /// One time for all that this round has added. The round's own time would not do: work that was posted after
 /// its beginning may be done in it.
 void CompletionQueue::note_times() {
   if (timed_end_ == tail_) return;
-  const CompletionTimes times{.device = engine_.clock().now(), .wall_time = engine_.clock().wall_time()};
+  const CompletionTimes times{.device = progress_.clock().now(), .wall_time = progress_.clock().wall_time()};
   for (; timed_end_ != tail_; ++timed_end_) times_[timed_end_ & mask_] = times;
 }
 
@@ -176,8 +175,8 @@ void CompletionQueue::notify_of(std::uint32_t count, transport::Time now) {
   const transport::Time due = first_unnotified_ + moderation_.period;
   if (is_enough || due <= now) return notify();
   notification_due_ = due;
-  if (!std::exchange(is_put_off_, true)) engine_.add_put_off(*this);
-  engine_.on_deadline(due);
+  if (!std::exchange(is_put_off_, true)) progress_.add_put_off(*this);
+  progress_.on_deadline(due);
 }
 
 bool CompletionQueue::notify_if_due(transport::Time now) {
@@ -192,15 +191,15 @@ void CompletionQueue::notify() {
   notification_due_ = transport::kNever;
   armed_.store(Armed::kNo, std::memory_order_seq_cst);
   channel_->notify(*this);
-  engine_.on_queue_disarmed();
+  progress_.on_queue_disarmed();
 }
 
 void CompletionQueue::moderate(Moderation moderation) {
-  if (engine_.is_abandoned()) return;
-  const Engine::Guard guard(engine_);
+  if (progress_.is_abandoned()) return;
+  const std::lock_guard guard(progress_);
   moderation_ = moderation;
   // What was put off under the old rule follows the new one.
-  if (notification_due_ != transport::kNever) notify_of(0, engine_.clock().now());
+  if (notification_due_ != transport::kNever) notify_of(0, progress_.clock().now());
 }
 
 void CompletionQueue::complete_after(const AwaitedAck& ack, const Completion& completion) {
@@ -268,7 +267,7 @@ bool CompletionQueue::has_solicited(std::uint32_t from, std::uint32_t to) const 
 
 void CompletionQueue::retire() {
   if (channel_ == nullptr) return;
-  if (armed_.exchange(Armed::kNo) != Armed::kNo) engine_.on_queue_disarmed();
+  if (armed_.exchange(Armed::kNo) != Armed::kNo) progress_.on_queue_disarmed();
   channel_->forget(*this);
 }
 

@@ -13,6 +13,7 @@
 
 #include "nic/memory/protection_domain.h"
 #include "nic/queues/completion_channel.h"
+#include "nic/queues/progress.h"
 #include "transport/awaited_ack.h"
 #include "transport/completion.h"
 #include "transport/queue_memory.h"
@@ -20,8 +21,6 @@
 #include "transport/time.h"
 
 namespace urnic::nic {
-
-class Engine;
 
 /// When a completion was made: at the end of the round of the engine that made it, so never before its work
 /// was posted.
@@ -51,7 +50,7 @@ class CompletionQueue final : public transport::CompletionSink, private ChannelE
  public:
   /// `capacity` completions at least; `channel` (may be null) gets the notifications and must outlive the
   /// queue.
-  CompletionQueue(Engine& engine, std::uint32_t capacity, CompletionChannel* channel, void* context,
+  CompletionQueue(Progress& progress, std::uint32_t capacity, CompletionChannel* channel, void* context,
                   const CompletionQueueOptions& options = {});
 
   /// Not while another thread resizes the queue.
@@ -147,7 +146,7 @@ class CompletionQueue final : public transport::CompletionSink, private ChannelE
   void notify_of(std::uint32_t count, transport::Time now);
   void notify();
 
-  Engine& engine_;
+  Progress& progress_;
   // These four change under the engine lock and the lock of poll() together; either is enough to read them.
   std::uint32_t capacity_;
   std::uint32_t mask_;

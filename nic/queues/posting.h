@@ -5,11 +5,10 @@
 #include <mutex>
 #include <span>
 
+#include "nic/queues/progress.h"
 #include "transport/work_request.h"
 
 namespace urnic::nic {
-
-class Engine;
 
 /// Why a work request was not accepted; the layer above makes an errno of it.
 enum class PostStatus : std::uint8_t {
@@ -28,6 +27,6 @@ std::uint64_t total_length(std::span<const transport::Sge> sges);
 
 /// The lock of a queue, which the child of a fork must not touch: a thread that is not there any more may
 /// hold it.
-std::unique_lock<std::mutex> lock_unless_abandoned(std::mutex& mutex, const Engine& engine);
+std::unique_lock<std::mutex> lock_unless_abandoned(std::mutex& mutex, const Progress& progress);
 
 }  // namespace urnic::nic

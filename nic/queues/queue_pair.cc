@@ -2,8 +2,6 @@
 
 #include <cstring>
 
-#include "nic/diagnostics/qp_watch.h"
-#include "nic/engine/engine.h"
 #include "nic/errors.h"
 #include "nic/path/multicast_groups.h"
 #include "nic/queues/queue_pair_state.h"
@@ -24,12 +22,12 @@ using transport::Sge;
 
 namespace {
 
-transport::SendQueue::Limits send_limits(const QpCreateAttributes& attributes, const Engine& engine) {
+transport::SendQueue::Limits send_limits(const QpCreateAttributes& attributes, const DeviceConfig& device) {
   const QpCapabilities& wanted = attributes.capabilities;
   return {.work_requests = wanted.max_send_wr,
           .sges = wanted.max_send_sge,
           .inline_bytes = wanted.max_inline_data,
-          .kept_bytes = attributes.type == QpType::kUd ? bytes(engine.max_path_mtu()) : 0};
+          .kept_bytes = attributes.type == QpType::kUd ? bytes(max_path_mtu(device.link_mtu)) : 0};
 }
 
 transport::ReceiveQueue::Limits receive_limits(const QpCapabilities& wanted) {
@@ -82,16 +80,16 @@ bool is_possible(QpType type, transport::SendOperation operation) {
 
 }  // namespace
 
-QueuePair::QueuePair(Engine& engine, transport::Dma& dma, transport::QpEventSink& events,
+QueuePair::QueuePair(Progress& progress, transport::Dma& dma, transport::QpEventSink& events,
                      transport::Counters& counters, transport::QpNumber number,
                      const QpCreateAttributes& attributes)
-    : engine_(engine),
+    : progress_(progress),
       number_(number),
       attributes_(attributes),
       schedule_(*this),
-      send_queue_(send_limits(attributes, engine), memory_of(attributes)),
+      send_queue_(send_limits(attributes, progress.config()), memory_of(attributes)),
       receive_queue_(receive_limits(attributes.capabilities), memory_of(attributes)),
-      watch_(make_watch()),
+      monitor_(progress.make_monitor(*this)),
       endpoint_(make_endpoint(attributes.type, surroundings(dma, events, counters))) {
   attributes_.capabilities = {.max_send_wr = send_queue_.limits().work_requests,
                               .max_receive_wr = receive_queue_.limits().work_requests,
@@ -102,13 +100,6 @@ QueuePair::QueuePair(Engine& engine, transport::Dma& dma, transport::QpEventSink
 
 QueuePair::~QueuePair() = default;
 
-std::unique_ptr<QpWatch> QueuePair::make_watch() {
-  FailureLog* const failures = engine_.failures();
-  if (failures == nullptr) return nullptr;
-  return std::make_unique<QpWatch>(engine_, *failures, *this, attributes_.send_queue,
-                                   attributes_.receive_queue);
-}
-
 transport::QpSurroundings QueuePair::surroundings(transport::Dma& dma, transport::QpEventSink& events,
                                                   transport::Counters& counters) {
   transport::ReceiveEnd receiver;
@@ -118,9 +109,9 @@ transport::QpSurroundings QueuePair::surroundings(transport::Dma& dma, transport
     receiver = {.queue = &receive_queue_, .completions = attributes_.receive_queue, .pd = attributes_.pd->id};
   }
   transport::CompletionSink* sends = attributes_.send_queue;
-  if (watch_ != nullptr) {
-    if (sends != nullptr) sends = &watch_->sends();
-    if (receiver.completions != nullptr) receiver.completions = &watch_->receives();
+  if (monitor_ != nullptr) {
+    if (sends != nullptr) sends = &monitor_->sends();
+    if (receiver.completions != nullptr) receiver.completions = &monitor_->receives();
   }
   return {.dma = dma,
           .send_queue = send_queue_,
@@ -129,7 +120,7 @@ transport::QpSurroundings QueuePair::surroundings(transport::Dma& dma, transport
           .events = events,
           .counters = counters,
           .xrc_receivers = attributes_.xrc_domain,
-          .observer = watch_.get()};
+          .observer = monitor_.get()};
 }
 
 // --- Posting ---
@@ -154,13 +145,13 @@ PostStatus QueuePair::can_post_receive(std::size_t sge_count) const {
 }
 
 QueuePair::SendBatch::SendBatch(QueuePair& qp)
-    : qp_(qp), lock_(lock_unless_abandoned(qp.send_mutex_, qp.engine_)) {}
+    : qp_(qp), lock_(lock_unless_abandoned(qp.send_mutex_, qp.progress_)) {}
 
 QueuePair::SendBatch::~SendBatch() {
   if (!posted_) return;
   qp_.send_queue_.publish();
   lock_.unlock();
-  qp_.engine_.ring(qp_);
+  qp_.progress_.ring(qp_);
   qp_.keep_unsent();
 }
 
@@ -206,19 +197,19 @@ void QueuePair::SendBatch::abort() {
 
 void QueuePair::keep_unsent() {
   if (send_queue_.limits().kept_bytes == 0 || send_queue_.is_consumed()) return;
-  const Engine::Guard guard(engine_);
+  const std::lock_guard guard(progress_);
   endpoint_->keep_unsent();
 }
 
 QueuePair::ReceiveBatch::ReceiveBatch(QueuePair& qp)
-    : qp_(qp), lock_(lock_unless_abandoned(qp.receive_mutex_, qp.engine_)) {}
+    : qp_(qp), lock_(lock_unless_abandoned(qp.receive_mutex_, qp.progress_)) {}
 
 QueuePair::ReceiveBatch::~ReceiveBatch() {
   if (!posted_) return;
   qp_.receive_queue_.publish();
   const bool must_flush = qp_.must_flush_receives();
   lock_.unlock();
-  if (must_flush) qp_.engine_.ring(qp_);
+  if (must_flush) qp_.progress_.ring(qp_);
 }
 
 PostStatus QueuePair::ReceiveBatch::post(const ReceiveRequest& request, std::span<const Sge> sges) {
@@ -245,8 +236,8 @@ bool QueuePair::must_flush_receives() {
 // --- The engine's side ---
 
 void QueuePair::on_packet(const transport::wire::Packet& packet, transport::Time now) {
-  if (watch_ != nullptr) [[unlikely]] {
-    watch_->on_received(packet, now);
+  if (monitor_ != nullptr) [[unlikely]] {
+    monitor_->on_received(packet, now);
   }
   endpoint_->on_packet(packet, now);
 }
@@ -272,18 +263,18 @@ bool QueuePair::note_state() {
 // --- Changing attributes ---
 
 Result<void, Error> QueuePair::modify(const QpAttributes& attributes) {
-  if (engine_.is_abandoned()) return failure(abandoned_error());
+  if (progress_.is_abandoned()) return failure(abandoned_error());
   if (attributes_.type == QpType::kRss) {
     return failure(not_offered("a queue pair for RSS has no states"));
   }
   if (auto checked = check_ranges(attributes); !checked) return checked;
   // What was executed for the peer is said before it is forgotten.
   const bool forgets = attributes.state == QpState::kReset || attributes.state == QpState::kError;
-  if (forgets) engine_.send_what_is_owed(*this);
+  if (forgets) progress_.flush_responses(*this);
   {
     // Nobody posts meanwhile: RESET empties the queues.
     const std::scoped_lock queues(send_mutex_, receive_mutex_);
-    const Engine::Guard guard(engine_);
+    const std::lock_guard guard(progress_);
     const QpState from = endpoint_->state();
     if (attributes.current_state && *attributes.current_state != from) {
       return failure(invalid("the queue pair is not in the state that was given as the current one"));
@@ -296,24 +287,24 @@ Result<void, Error> QueuePair::modify(const QpAttributes& attributes) {
     apply(to, merged(current_, attributes));
   }
   // What was posted before completes as flushed, or may be sent at last.
-  engine_.ring(*this);
+  progress_.ring(*this);
   return success();
 }
 
 /// Address vector and path MTU against what this device has.
 Result<void, Error> QueuePair::check_route(const QpAttributes& changes) const {
-  if (changes.path_mtu && bytes(*changes.path_mtu) > bytes(engine_.max_path_mtu())) {
+  if (changes.path_mtu && bytes(*changes.path_mtu) > bytes(max_path_mtu(progress_.config().link_mtu))) {
     return failure(invalid("the path MTU does not fit into the link MTU"));
   }
   if (!changes.address) return success();
-  if (auto checked = engine_.check_address(*changes.address); !checked) return checked;
+  if (auto checked = check_address(progress_.gids(), *changes.address); !checked) return checked;
   const transport::wire::Gid& destination = changes.address->destination;
   if (is_multicast(destination)) return failure(invalid("a connection cannot lead to a multicast address"));
   return success();
 }
 
 transport::QpConfig QueuePair::config_from(const QpAttributes& attributes) const {
-  const DeviceConfig& device = engine_.config();
+  const DeviceConfig& device = progress_.config();
   const transport::QpConfig defaults;
   return {.service = service_of(attributes_.type).value_or(defaults.service),
           .local_qp = number_,
@@ -321,7 +312,7 @@ transport::QpConfig QueuePair::config_from(const QpAttributes& attributes) const
           .pd = attributes_.pd != nullptr ? attributes_.pd->id : transport::PdId{},
           .access = attributes.access.value_or(defaults.access),
           .path_mtu = is_connected(attributes_.type) ? attributes.path_mtu.value_or(defaults.path_mtu)
-                                                     : engine_.max_path_mtu(),
+                                                     : max_path_mtu(progress_.config().link_mtu),
           .receive_psn = attributes.receive_psn.value_or(defaults.receive_psn),
           .max_responder_resources =
               attributes.max_responder_resources.value_or(defaults.max_responder_resources),
@@ -342,10 +333,10 @@ void QueuePair::apply(QpState to, const QpAttributes& attributes) {
   const QpState from = endpoint_->state();
   current_ = attributes;
   const transport::QpConfig config = config_from(attributes);
-  if (watch_ != nullptr) watch_->on_modified();
+  if (monitor_ != nullptr) monitor_->on_modified();
   switch (to) {
     case QpState::kReset:
-      engine_.unschedule(*this);
+      progress_.unschedule(*this);
       // As hardware does: a queue pair that begins anew has not completed anything yet.
       for (CompletionQueue* const queue : {attributes_.send_queue, attributes_.receive_queue}) {
         if (queue != nullptr) queue->discard(number_);
@@ -385,14 +376,14 @@ void QueuePair::apply(QpState to, const QpAttributes& attributes) {
 }
 
 void QueuePair::lead_to(const AddressVector& address, transport::QpNumber remote_qp) {
-  path_ = Path::make(address, *engine_.gids().at(address.source_gid_index), engine_.config().mac, number_,
+  path_ = Path::make(address, *progress_.gids().at(address.source_gid_index), progress_.config().mac, number_,
                      remote_qp);
   peer_mac_ = {};
 }
 
 QpAttributes QueuePair::query() const {
-  if (engine_.is_abandoned()) return current_;
-  const Engine::Guard guard(engine_);
+  if (progress_.is_abandoned()) return current_;
+  const std::lock_guard guard(progress_);
   const transport::QpConfig config = config_from(current_);
   const QpState state = endpoint_->state();
   const bool has_started = state != QpState::kReset && state != QpState::kInit;

@@ -16,6 +16,8 @@
 #include "nic/queues/completion_queue.h"
 #include "nic/queues/doorbell.h"
 #include "nic/queues/posting.h"
+#include "nic/queues/progress.h"
+#include "nic/queues/qp_monitor.h"
 #include "nic/queues/qp_type.h"
 #include "nic/queues/timer_queue.h"
 #include "nic/raw/rss_hash.h"
@@ -28,9 +30,7 @@
 
 namespace urnic::nic {
 
-class Engine;
 class IndirectionTable;
-class QpWatch;
 class SharedReceiveQueue;
 class XrcDomain;
 
@@ -97,7 +97,7 @@ struct QpSchedule {
 
 class QueuePair {
  public:
-  QueuePair(Engine& engine, transport::Dma& dma, transport::QpEventSink& events,
+  QueuePair(Progress& progress, transport::Dma& dma, transport::QpEventSink& events,
             transport::Counters& counters, transport::QpNumber number, const QpCreateAttributes& attributes);
   ~QueuePair();
 
@@ -161,7 +161,7 @@ class QueuePair {
   const transport::Endpoint& endpoint() const { return *endpoint_; }
   QueuePairSnapshot snapshot() const;
   /// Null unless the device is to explain failures.
-  QpWatch* watch() const { return watch_.get(); }
+  QpMonitor* monitor() const { return monitor_.get(); }
   /// The send work request that completes next, or null.
   const transport::SendWqe* oldest_send() const {
     return send_queue_.is_empty() ? nullptr : &send_queue_.at(send_queue_.head());
@@ -197,10 +197,9 @@ class QueuePair {
                                          transport::Counters& counters);
   transport::QpConfig config_from(const QpAttributes& attributes) const;
   void apply(transport::QpState to, const QpAttributes& attributes);
-  std::unique_ptr<QpWatch> make_watch();
   void lead_to(const AddressVector& address, transport::QpNumber remote_qp);
 
-  Engine& engine_;
+  Progress& progress_;
   transport::QpNumber number_;
   QpCreateAttributes attributes_;
   QpAttributes current_;  // under the engine lock
@@ -213,7 +212,7 @@ class QueuePair {
   transport::ReceiveQueue receive_queue_;
   /// What posting checks, without the engine lock.
   std::atomic<transport::QpState> posted_state_{transport::QpState::kReset};
-  std::unique_ptr<QpWatch> watch_;
+  std::unique_ptr<QpMonitor> monitor_;
   std::unique_ptr<transport::Endpoint> endpoint_;  // uses what is above
 };
 

@@ -2,7 +2,6 @@
 
 #include <new>
 
-#include "nic/engine/engine.h"
 #include "nic/errors.h"
 
 namespace urnic::nic {
@@ -10,9 +9,9 @@ namespace urnic::nic {
 using transport::ReceiveRequest;
 using transport::Sge;
 
-SharedReceiveQueue::SharedReceiveQueue(Engine& engine, std::uint32_t number,
+SharedReceiveQueue::SharedReceiveQueue(Progress& progress, std::uint32_t number,
                                        const SrqCreateAttributes& attributes)
-    : engine_(engine),
+    : progress_(progress),
       number_(number),
       attributes_(attributes),
       queue_({.work_requests = attributes.max_wr, .sges = attributes.max_sge}, attributes.pd->memory) {
@@ -21,7 +20,7 @@ SharedReceiveQueue::SharedReceiveQueue(Engine& engine, std::uint32_t number,
 }
 
 SharedReceiveQueue::Batch::Batch(SharedReceiveQueue& srq)
-    : srq_(srq), lock_(lock_unless_abandoned(srq.mutex_, srq.engine_)) {}
+    : srq_(srq), lock_(lock_unless_abandoned(srq.mutex_, srq.progress_)) {}
 
 SharedReceiveQueue::Batch::~Batch() {
   if (posted_) srq_.queue_.publish();
@@ -39,7 +38,7 @@ PostStatus SharedReceiveQueue::Batch::post(const ReceiveRequest& request, std::s
 }
 
 Result<void, Error> SharedReceiveQueue::modify(const Changes& changes) {
-  if (engine_.is_abandoned()) return failure(abandoned_error());
+  if (progress_.is_abandoned()) return failure(abandoned_error());
   if (!changes.max_wr) return apply(changes, nullptr);
   if (*changes.max_wr == 0 || *changes.max_wr > DeviceLimits::kMaxWorkRequests) {
     return failure(
@@ -57,7 +56,7 @@ Result<void, Error> SharedReceiveQueue::modify(const Changes& changes) {
 
 Result<void, Error> SharedReceiveQueue::apply(const Changes& changes, transport::ReceiveQueue* resized) {
   const std::lock_guard nobody_posts(mutex_);
-  const Engine::Guard guard(engine_);
+  const std::lock_guard guard(progress_);
   const std::uint32_t limit = changes.limit.value_or(queue_.limit());
   const std::uint32_t room = resized != nullptr ? *changes.max_wr : queue_.limits().work_requests;
   if (queue_.size() > room) {
@@ -70,8 +69,8 @@ Result<void, Error> SharedReceiveQueue::apply(const Changes& changes, transport:
 }
 
 SharedReceiveQueue::Size SharedReceiveQueue::size() const {
-  if (engine_.is_abandoned()) return {.max_wr = attributes_.max_wr};
-  const Engine::Guard guard(engine_);
+  if (progress_.is_abandoned()) return {.max_wr = attributes_.max_wr};
+  const std::lock_guard guard(progress_);
   return {.max_wr = queue_.limits().work_requests, .limit = queue_.limit()};
 }
 
@@ -84,7 +83,7 @@ transport::ReceiveEnd SharedReceiveQueue::receive_end(CompletionQueue* completio
 }
 
 void SharedReceiveQueue::on_limit_reached() {
-  engine_.on_srq_limit(*this);
+  progress_.on_srq_limit(*this);
 }
 
 }  // namespace urnic::nic

@@ -10,6 +10,7 @@
 #include "nic/memory/protection_domain.h"
 #include "nic/queues/completion_queue.h"
 #include "nic/queues/posting.h"
+#include "nic/queues/progress.h"
 #include "transport/receive_queue.h"
 #include "transport/result.h"
 #include "transport/surroundings.h"
@@ -30,7 +31,7 @@ struct SrqCreateAttributes {
 
 class SharedReceiveQueue final : private transport::LimitSink {
  public:
-  SharedReceiveQueue(Engine& engine, std::uint32_t number, const SrqCreateAttributes& attributes);
+  SharedReceiveQueue(Progress& progress, std::uint32_t number, const SrqCreateAttributes& attributes);
 
   /// What XRCETH names it by; 0 when it is not for XRC.
   std::uint32_t number() const { return number_; }
@@ -82,7 +83,7 @@ class SharedReceiveQueue final : private transport::LimitSink {
   void on_limit_reached() override;
   Result<void, Error> apply(const Changes& changes, transport::ReceiveQueue* resized);
 
-  Engine& engine_;
+  Progress& progress_;
   std::uint32_t number_;
   SrqCreateAttributes attributes_;
   std::mutex mutex_;

@@ -37,7 +37,7 @@ TEST_F(ForkTest, MakesEveryCallFailInTheChildWithoutTouchingALock) {
   // As if other threads were in the middle of something when the program forked.
   const QueuePair::SendBatch send_queue_is_busy(pair.a().qp());
   const QueuePair::ReceiveBatch receive_queue_is_busy(pair.a().qp());
-  const Engine::Guard engine_is_busy(pair.a().device().engine());
+  const std::lock_guard engine_is_busy(pair.a().device().engine());
   EXPECT_TRUE(is_true_in_child([&] {
     Host& host = pair.a();
     Device& device = host.device();
