@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <utility>
 
-#include "nic/diagnostics/snapshot.h"
+#include "nic/device_snapshot.h"
 #include "nic/diagnostics/snapshot_json.h"
 #include "verbs_api/async_events.h"
 #include "verbs_api/context.h"

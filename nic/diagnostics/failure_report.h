@@ -6,9 +6,9 @@
 #include <optional>
 
 #include "nic/diagnostics/qp_history.h"
-#include "nic/diagnostics/snapshot.h"
 #include "nic/memory/memory_region.h"
 #include "nic/path/neighbor_table.h"
+#include "nic/queues/queue_pair_snapshot.h"
 #include "transport/completion.h"
 #include "transport/observer.h"
 #include "transport/types.h"

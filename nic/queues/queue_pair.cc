@@ -407,4 +407,24 @@ QpAttributes QueuePair::query() const {
           .is_draining = endpoint_->is_draining()};
 }
 
+QueuePairSnapshot QueuePair::snapshot() const {
+  const transport::QpConfig& config = endpoint_->config();
+  const bool has_peer = path_.header_bytes() > 0;
+  return {.number = number_,
+          .type = attributes_.type,
+          .state = endpoint_->state(),
+          .peer_qp = has_peer ? config.remote_qp : transport::QpNumber{},
+          .peer = path_.destination(),
+          .send_psn = endpoint_->next_send_psn(),
+          .receive_psn = endpoint_->next_receive_psn(),
+          .msn = endpoint_->msn(),
+          .sends_posted = send_queue_.tail() - send_queue_.head(),
+          .receives_posted = receive_queue_.size(),
+          .progress = endpoint_->send_progress(),
+          .retry_count = config.retry_count,
+          .rnr_retry = config.rnr_retry,
+          .ack_timeout = config.ack_timeout,
+          .path_mtu = bytes(config.path_mtu)};
+}
+
 }  // namespace urnic::nic

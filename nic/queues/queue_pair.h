@@ -9,7 +9,6 @@
 #include <optional>
 #include <span>
 
-#include "nic/diagnostics/snapshot.h"
 #include "nic/memory/protection_domain.h"
 #include "nic/path/path.h"
 #include "nic/path/peer_mac.h"
@@ -19,6 +18,7 @@
 #include "nic/queues/progress.h"
 #include "nic/queues/qp_monitor.h"
 #include "nic/queues/qp_type.h"
+#include "nic/queues/queue_pair_snapshot.h"
 #include "nic/queues/timer_queue.h"
 #include "nic/raw/rss_hash.h"
 #include "transport/endpoint.h"

@@ -1,11 +1,10 @@
 // What a snapshot says of a device that is at work.
-#include "nic/diagnostics/snapshot.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <chrono>
 
+#include "nic/device_snapshot.h"
 #include "tests/unit/nic/device_pair.h"
 
 namespace urnic::nic {

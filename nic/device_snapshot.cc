@@ -1,4 +1,4 @@
-#include "nic/diagnostics/snapshot.h"
+#include "nic/device_snapshot.h"
 
 #include <errno.h>
 #include <unistd.h>
@@ -31,26 +31,6 @@ std::vector<QueuePairSnapshot> all_queue_pairs(Engine& engine) {
 }
 
 }  // namespace
-
-QueuePairSnapshot QueuePair::snapshot() const {
-  const transport::QpConfig& config = endpoint_->config();
-  const bool has_peer = path_.header_bytes() > 0;
-  return {.number = number_,
-          .type = attributes_.type,
-          .state = endpoint_->state(),
-          .peer_qp = has_peer ? config.remote_qp : transport::QpNumber{},
-          .peer = path_.destination(),
-          .send_psn = endpoint_->next_send_psn(),
-          .receive_psn = endpoint_->next_receive_psn(),
-          .msn = endpoint_->msn(),
-          .sends_posted = send_queue_.tail() - send_queue_.head(),
-          .receives_posted = receive_queue_.size(),
-          .progress = endpoint_->send_progress(),
-          .retry_count = config.retry_count,
-          .rnr_retry = config.rnr_retry,
-          .ack_timeout = config.ack_timeout,
-          .path_mtu = bytes(config.path_mtu)};
-}
 
 DeviceSnapshot take_snapshot(Device& device) {
   const DeviceConfig& config = device.config();

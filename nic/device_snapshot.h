@@ -1,0 +1,14 @@
+// take_snapshot: looks at a whole device, for those who show it to people.
+#pragma once
+
+#include "nic/device.h"
+#include "nic/diagnostics/snapshot.h"
+
+namespace urnic::nic {
+
+/// Looks at the device, from any thread. The engine lock is held for a few dozen queue pairs at a time and
+/// nothing is allocated meanwhile, so that traffic goes on between; what is said of two queue pairs need not
+/// be of the same moment. Not in the child of a fork. Throws std::bad_alloc.
+DeviceSnapshot take_snapshot(Device& device);
+
+}  // namespace urnic::nic
