@@ -5,7 +5,6 @@
 #include <optional>
 #include <string>
 
-#include "nic/host/port_spec.h"
 #include "transport/time.h"
 #include "transport/types.h"
 #include "transport/wire/address.h"
@@ -52,7 +51,7 @@ struct DeviceConfig {
   transport::wire::Mac mac;
   std::optional<Ipv4Interface> ipv4;
   std::optional<Ipv6Interface> ipv6;
-  PortSpec port;
+  std::string port_name;          ///< where its frames go, in words for people
   std::uint16_t link_mtu = 4200;  ///< the largest IP packet, in bytes
   ProgressMode progress = ProgressMode::kHybrid;
   Type2Windows type_2_windows = Type2Windows::k2B;

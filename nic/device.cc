@@ -148,7 +148,7 @@ Result<void, Error> Device::start() {
   if (auto usable = check_usable(); !usable) return usable;
   const std::lock_guard once(start_mutex_);
   if (engine_->is_started()) return success();
-  auto port = open_port_(config_.port, config_.link_mtu);
+  auto port = open_port_();
   if (!port) return failure(std::move(port.error()));
   return engine_->start(std::move(port.value()));
 }

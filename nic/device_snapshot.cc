@@ -38,7 +38,7 @@ DeviceSnapshot take_snapshot(Device& device) {
   DeviceSnapshot snapshot{.program = program_invocation_short_name,
                           .pid = getpid(),
                           .device = config.name,
-                          .port = config.port.to_string(),
+                          .port = config.port_name,
                           .mac = to_string(config.mac),
                           .gids = {},
                           .link_mtu = config.link_mtu,

@@ -3,8 +3,12 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <memory>
 #include <span>
 #include <string>
+
+#include "transport/result.h"
 
 namespace urnic::nic {
 
@@ -69,5 +73,9 @@ class PacketPort {
   /// One line for people, e.g. "vhost /run/user/1000/urnic/pair.sock (front)".
   virtual std::string description() const = 0;
 };
+
+/// Opens a port: blocks until the port can be used (which does not mean that a peer is there), and returns an
+/// error for a person when it cannot be had.
+using PortOpener = std::function<Result<std::unique_ptr<PacketPort>, Error>()>;
 
 }  // namespace urnic::nic

@@ -225,8 +225,8 @@ Result<void, Error> read_identity(NicEnvironment& environment) {
   if (!choice) {
     return choice.error();
   }
-  device.port = choice.value().port;
-  const auto link_mtu = read_link_mtu(device.port);
+  environment.port = choice.value().port;
+  const auto link_mtu = read_link_mtu(environment.port);
   if (!link_mtu) {
     return link_mtu.error();
   }
@@ -235,19 +235,19 @@ Result<void, Error> read_identity(NicEnvironment& environment) {
   if (!mac) {
     return mac.error();
   }
-  if (device.port.kind == PortSpec::Kind::kAfPacket && !device.ipv4 && !device.ipv6) {
+  if (environment.port.kind == PortSpec::Kind::kAfPacket && !device.ipv4 && !device.ipv6) {
     return Error{
         .code = EINVAL,
         .message = fmt::format("others are on interface {}, so the NIC needs an address that is free there: "
                                "give --ip (or URNIC_IP), such as 10.0.0.1/24",
-                               device.port.target)};
+                               environment.port.target)};
   }
 
   const auto outer = read("URNIC_LEASE_FD", parse_descriptor);
   if (!outer) {
     return outer.error();
   }
-  nic::Lease::Request wanted{.port = device.port,
+  nic::Lease::Request wanted{.port = environment.port,
                              .any_slot = choice.value().any_slot,
                              .ipv4 = address_of(device.ipv4),
                              .ipv6 = address_of(device.ipv6),
@@ -256,7 +256,7 @@ Result<void, Error> read_identity(NicEnvironment& environment) {
   if (!wanted.mac) environment.left_open.push_back("URNIC_MAC");
   if (wanted.any_slot) environment.left_open.push_back("URNIC_PORT");
   std::optional<nic::Lease> lease;
-  const bool is_inside_a_run = outer.value() && device.port.kind != PortSpec::Kind::kLoopback;
+  const bool is_inside_a_run = outer.value() && environment.port.kind != PortSpec::Kind::kLoopback;
   if (is_inside_a_run) {
     lease = nic::Lease::adopt(wanted);
     if (!lease) {
@@ -271,7 +271,8 @@ Result<void, Error> read_identity(NicEnvironment& environment) {
     lease = std::move(taken.value());
   }
   environment.lease = std::move(*lease);
-  device.port = environment.lease.port();
+  environment.port = environment.lease.port();
+  device.port_name = environment.port.to_string();
   if (!device.ipv4 && environment.lease.ipv4()) {
     device.ipv4 = nic::Ipv4Interface{.address = *environment.lease.ipv4(), .prefix_length = 24};
   }

@@ -6,6 +6,7 @@
 
 #include "nic/config.h"
 #include "nic/host/lease.h"
+#include "nic/host/port_spec.h"
 #include "transport/result.h"
 
 namespace urnic::verbs_api {
@@ -16,11 +17,12 @@ inline constexpr const char* kChosenVariable = "URNIC_CHOSEN";
 /// Everything a process knows about its NIC. Keep it as long as the device, and longer than its port: the
 /// lease in it ends when it does.
 struct NicEnvironment {
-  nic::DeviceConfig device;  ///< complete: addresses, MAC, port with its side, link MTU, progress, seed
-  std::string pcap_file;     ///< where to record frames; empty: nowhere
-  std::string fault;         ///< what the fault injector is told; empty: no injector
-  bool verbose = false;      ///< say on stderr what happens
-  nic::Lease lease;          ///< held unless the port needs none
+  nic::DeviceConfig device;            ///< complete: addresses, MAC, link MTU, progress, seed
+  nic::PortSpec port;                  ///< complete: with the side of a pair, the slot of a fabric
+  std::string pcap_file;               ///< where to record frames; empty: nowhere
+  std::string fault;                   ///< what the fault injector is told; empty: no injector
+  bool verbose = false;                ///< say on stderr what happens
+  nic::Lease lease;                    ///< held unless the port needs none
   std::vector<const char*> left_open;  ///< variables of the identity that were not given, and chosen here
 };
 

@@ -68,10 +68,8 @@ Result<std::unique_ptr<ProcessDevice::Made>, Error> ProcessDevice::make() {
   auto made = std::make_unique<Made>();
   made->environment = std::move(environment).value();
   const NicEnvironment& settings = made->environment;
-  made->device = std::make_unique<nic::Device>(
-      settings.device, made->clock, [&settings](const nic::PortSpec& spec, std::uint16_t link_mtu) {
-        return open_port(settings, spec, link_mtu);
-      });
+  made->device = std::make_unique<nic::Device>(settings.device, made->clock,
+                                               [&settings] { return open_port(settings); });
   made->device->set_event_handlers({.on_qp = deliver_qp_event,
                                     .on_wq_fatal = deliver_wq_fatal,
                                     .on_srq_limit = deliver_srq_limit,

@@ -15,7 +15,7 @@ struct DeviceSnapshot {
   std::string program;  ///< the name that it was started by, without folders; any bytes
   std::int64_t pid = 0;
   std::string device;
-  std::string port;  ///< see PortSpec::to_string()
+  std::string port;  ///< DeviceConfig::port_name
   std::string mac;
   std::vector<transport::wire::Gid> gids;  ///< those in use, in the order of their indexes
   std::uint32_t link_mtu = 0;              ///< bytes of the largest IP packet

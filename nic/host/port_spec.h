@@ -2,12 +2,9 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
-#include <memory>
 #include <string>
 #include <string_view>
 
-#include "nic/packet_port.h"
 #include "transport/result.h"
 
 namespace urnic::nic {
@@ -31,10 +28,5 @@ struct PortSpec {
   /// The text that parse() takes.
   std::string to_string() const;
 };
-
-/// Opens a port: reads `spec`, blocks until the port can be used (which does not mean that a peer is there),
-/// and returns an error for a person when it cannot be had. `link_mtu` is the largest IP packet in bytes.
-using PortOpener =
-    std::function<Result<std::unique_ptr<PacketPort>, Error>(const PortSpec& spec, std::uint16_t link_mtu)>;
 
 }  // namespace urnic::nic

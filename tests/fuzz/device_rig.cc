@@ -111,7 +111,7 @@ DeviceRig::DeviceRig()
     arena_[i] = static_cast<std::byte>(i * 31 + (i >> 8));
   }
   original_ = arena_;
-  device_ = std::make_unique<Device>(config_of_host(1), clock_, [this](const PortSpec&, std::uint16_t) {
+  device_ = std::make_unique<Device>(config_of_host(1), clock_, [this]() {
     return Result<std::unique_ptr<PacketPort>, Error>(std::make_unique<FuzzPort>(wire_, clock_));
   });
   pd_ = std::move(device_->allocate_pd().value());

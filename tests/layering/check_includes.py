@@ -26,6 +26,7 @@ ALLOWED = {
     "nic/queues": {"nic/queues", "nic/memory", "nic/path", "nic/raw", *NIC_BASE},
     "nic/diagnostics": {"nic/diagnostics", "nic/queues", "nic/memory", "nic/path", "nic/host", *NIC_BASE},
     "nic/engine": {"nic/engine", "nic/diagnostics", "nic/queues", "nic/memory", "nic/path", "nic/raw", *NIC_BASE},
+    **{header: NIC_BASE for header in NIC_BASE if header.startswith("nic/")},
     # What a process needs of its host before it has a device.
     "nic/host": {"nic/host", *NIC_BASE},
     "drivers": {"drivers", "nic", "transport"},

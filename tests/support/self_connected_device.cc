@@ -37,9 +37,9 @@ void must(bool ok, const char* what) {
 }  // namespace
 
 SelfConnectedDevice::SelfConnectedDevice()
-    : device_(config(), clock_, [](const nic::PortSpec&, std::uint16_t link_mtu) {
-        return Result<std::unique_ptr<nic::PacketPort>, Error>(
-            std::make_unique<drivers::LoopbackPort>(kMac, nullptr, link_mtu + kEthernetBytes));
+    : device_(config(), clock_, [] {
+        return Result<std::unique_ptr<nic::PacketPort>, Error>(std::make_unique<drivers::LoopbackPort>(
+            kMac, nullptr, nic::DeviceConfig().link_mtu + kEthernetBytes));
       }) {
   pd_ = std::move(device_.allocate_pd().value());
   cq_ = std::move(device_.create_cq(1024, nullptr, nullptr).value());

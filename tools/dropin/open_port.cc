@@ -34,8 +34,9 @@ std::string folder_of_this_library() {
 }
 
 /// Null for a port that has no wire.
-Result<PortPointer, Error> open_wire(const NicEnvironment& environment, const nic::PortSpec& spec,
-                                     std::uint16_t link_mtu) {
+Result<PortPointer, Error> open_wire(const NicEnvironment& environment) {
+  const nic::PortSpec& spec = environment.port;
+  const std::uint16_t link_mtu = environment.device.link_mtu;
   if (spec.kind == nic::PortSpec::Kind::kLoopback) {
     return PortPointer();
   }
@@ -80,9 +81,8 @@ Result<PortPointer, Error> with_recorder(PortPointer port, const NicEnvironment&
 
 // The engine sees the recorder first: what is recorded is what the NIC sent and got, faults of the wire and
 // all.
-Result<PortPointer, Error> open_port(const NicEnvironment& environment, const nic::PortSpec& spec,
-                                     std::uint16_t link_mtu) {
-  auto wire = open_wire(environment, spec, link_mtu);
+Result<PortPointer, Error> open_port(const NicEnvironment& environment) {
+  auto wire = open_wire(environment);
   if (!wire) {
     return wire.error();
   }
@@ -90,7 +90,8 @@ Result<PortPointer, Error> open_port(const NicEnvironment& environment, const ni
   if (!faulty) {
     return faulty.error();
   }
-  const std::size_t max_frame_bytes = std::size_t{link_mtu} + transport::wire::Ethernet::kMinBytes;
+  const std::size_t max_frame_bytes =
+      std::size_t{environment.device.link_mtu} + transport::wire::Ethernet::kMinBytes;
   auto looped = std::make_unique<drivers::LoopbackPort>(environment.device.mac, std::move(faulty.value()),
                                                         max_frame_bytes);
   return with_recorder(std::move(looped), environment);

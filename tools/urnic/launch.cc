@@ -63,10 +63,12 @@ bool host_has(const transport::wire::Gid& gid) {
   return false;
 }
 
-Result<void, Error> check_interface(const nic::DeviceConfig& device) {
+Result<void, Error> check_interface(const verbs_api::NicEnvironment& environment) {
+  const nic::DeviceConfig& device = environment.device;
   const int fd = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, 0);
   if (fd < 0) {
-    return system_error(fmt::format("interface {}", device.port.target), " (raw packets need CAP_NET_RAW)");
+    return system_error(fmt::format("interface {}", environment.port.target),
+                        " (raw packets need CAP_NET_RAW)");
   }
   close(fd);
   const auto taken = [](const std::string& address) {
@@ -111,8 +113,8 @@ void forget_outer_nic() {
 }
 
 Result<void, Error> check_port(const verbs_api::NicEnvironment& environment) {
-  if (environment.device.port.kind == nic::PortSpec::Kind::kAfPacket) {
-    if (auto checked = check_interface(environment.device); !checked) {
+  if (environment.port.kind == nic::PortSpec::Kind::kAfPacket) {
+    if (auto checked = check_interface(environment); !checked) {
       return checked.error();
     }
   }
@@ -136,7 +138,7 @@ Result<void, Error> export_environment(const verbs_api::NicEnvironment& environm
   set("URNIC_IP6", to_text(device.ipv6));
   set("URNIC_MAC", to_string(device.mac));
   set("URNIC_MTU", std::to_string(device.link_mtu));
-  set("URNIC_PORT", device.port.to_string());
+  set("URNIC_PORT", environment.port.to_string());
   set("URNIC_FAULT", environment.fault);
   set("URNIC_VERBOSE", environment.verbose ? "1" : "");
   set("URNIC_EXPLAIN", device.explain ? "1" : "");
@@ -184,7 +186,7 @@ std::string describe(const nic::DeviceConfig& device) {
     addresses += (addresses.empty() ? "" : ", ") + to_text(device.ipv6);
   }
   return fmt::format("{}: {}, {}, {}, link MTU {}", device.name, addresses, to_string(device.mac),
-                     device.port.to_string(), device.link_mtu);
+                     device.port_name, device.link_mtu);
 }
 
 int execute(const std::vector<std::string>& program) {

@@ -34,11 +34,9 @@ DeviceConfig config_of(std::size_t end, const DevicePairOptions& options) {
 }  // namespace
 
 Host::Host(std::size_t end, FakeWire& wire, const ManualClock& clock, const DevicePairOptions& options)
-    : memory_(kMemoryBytes),
-      device_(std::make_unique<Device>(config_of(end, options), clock,
-                                       [end, &wire](const PortSpec&, std::uint16_t) {
-                                         return Result<std::unique_ptr<PacketPort>, Error>(wire.port(end));
-                                       })) {
+    : memory_(kMemoryBytes), device_(std::make_unique<Device>(config_of(end, options), clock, [end, &wire]() {
+        return Result<std::unique_ptr<PacketPort>, Error>(wire.port(end));
+      })) {
   pd_ = std::move(device_->allocate_pd().value());
   cq_ = std::move(device_->create_cq(1024, &channel_, this).value());
   const Access everything = Access::kLocalWrite | Access::kRemoteWrite | Access::kRemoteRead |

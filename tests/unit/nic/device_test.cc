@@ -43,11 +43,10 @@ TEST(Device, OpensItsPortWithTheFirstQueuePairAndOnlyOnce) {
   int opened = 0;
   DeviceConfig config;
   config.progress = ProgressMode::kManual;
-  Device device(config, clock,
-                [&](const PortSpec&, std::uint16_t) -> Result<std::unique_ptr<PacketPort>, Error> {
-                  if (++opened == 1) return failure(Error{.code = ENODEV, .message = "not yet"});
-                  return wire.port(0);
-                });
+  Device device(config, clock, [&]() -> Result<std::unique_ptr<PacketPort>, Error> {
+    if (++opened == 1) return failure(Error{.code = ENODEV, .message = "not yet"});
+    return wire.port(0);
+  });
   auto pd = std::move(device.allocate_pd().value());
   auto queue = std::move(device.create_cq(1, nullptr, nullptr).value());
   EXPECT_EQ(opened, 0);

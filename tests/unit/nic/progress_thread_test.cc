@@ -83,8 +83,7 @@ struct End {
 
 class ProgressThreadTest : public testing::TestWithParam<Mode> {
  protected:
-  ProgressThreadTest()
-      : device_(config(), clock_, [this](const PortSpec&, std::uint16_t) { return open_port(); }) {
+  ProgressThreadTest() : device_(config(), clock_, [this]() { return open_port(); }) {
     pd_ = std::move(device_.allocate_pd().value());
     region_ = device_
                   .register_memory(*pd_, memory_.data(), memory_.size(),

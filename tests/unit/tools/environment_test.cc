@@ -43,13 +43,13 @@ TEST_F(EnvironmentTest, IsOnTheUsersFabricWhenNothingIsSaid) {
   const auto second = read_environment();
   ASSERT_TRUE(first && second);
   const nic::DeviceConfig& device = first.value().device;
-  EXPECT_EQ(device.port.to_string(), "fabric:default,0");
+  EXPECT_EQ(first.value().port.to_string(), "fabric:default,0");
   EXPECT_EQ(to_string(device.ipv4->address), "10.77.0.1");
   EXPECT_EQ(to_string(device.mac), "02:00:0a:4d:00:01");
   EXPECT_EQ(device.link_mtu, 4200);
   EXPECT_EQ(device.progress, nic::ProgressMode::kHybrid);
   EXPECT_FALSE(first.value().verbose);
-  EXPECT_EQ(second.value().device.port.slot, 1u);
+  EXPECT_EQ(second.value().port.slot, 1u);
   EXPECT_EQ(to_string(second.value().device.ipv4->address), "10.77.0.2");
   EXPECT_EQ(to_string(second.value().device.mac), "02:00:0a:4d:00:02");
   EXPECT_NE(device.seed, second.value().device.seed);
@@ -60,8 +60,8 @@ TEST_F(EnvironmentTest, IsAnEndOfTheUsersPairWhenToldSo) {
   const auto first = read_environment();
   const auto second = read_environment();
   ASSERT_TRUE(first && second);
-  EXPECT_EQ(first.value().device.port.to_string(), "vhost:" + folder() + "/urnic/pair.sock,front");
-  EXPECT_EQ(second.value().device.port.side, Side::kBack);
+  EXPECT_EQ(first.value().port.to_string(), "vhost:" + folder() + "/urnic/pair.sock,front");
+  EXPECT_EQ(second.value().port.side, Side::kBack);
 }
 
 TEST_F(EnvironmentTest, TakesTheMtuOfTheFabricsSwitchWhenOneRuns) {
@@ -103,7 +103,7 @@ TEST_F(EnvironmentTest, DoesWhatItIsTold) {
   EXPECT_EQ(device.ipv6->prefix_length, 48);
   EXPECT_EQ(to_string(device.mac), "02:aa:00:00:00:01");
   EXPECT_EQ(device.link_mtu, 1500);
-  EXPECT_EQ(device.port.kind, Kind::kLoopback);
+  EXPECT_EQ(environment.value().port.kind, Kind::kLoopback);
   EXPECT_EQ(environment.value().pcap_file, "frames.pcap");
   EXPECT_EQ(environment.value().fault, "drop=1%");
   EXPECT_EQ(device.seed, 42u);
@@ -117,8 +117,8 @@ TEST_F(EnvironmentTest, ChoosesTheFreeSideOfASocketThatNamesNone) {
   const auto first = read_environment();
   const auto second = read_environment();
   ASSERT_TRUE(first && second);
-  EXPECT_EQ(first.value().device.port.side, Side::kFront);
-  EXPECT_EQ(second.value().device.port.side, Side::kBack);
+  EXPECT_EQ(first.value().port.side, Side::kFront);
+  EXPECT_EQ(second.value().port.side, Side::kBack);
 }
 
 TEST_F(EnvironmentTest, MakesARelativeSocketPathAbsolute) {
@@ -126,7 +126,7 @@ TEST_F(EnvironmentTest, MakesARelativeSocketPathAbsolute) {
   set("URNIC_PORT", "vhost:mine.sock,back");
   const auto environment = read_environment();
   ASSERT_TRUE(environment) << environment.error().message;
-  EXPECT_EQ(environment.value().device.port.target, folder() + "/mine.sock");
+  EXPECT_EQ(environment.value().port.target, folder() + "/mine.sock");
   ASSERT_EQ(chdir("/"), 0);
 }
 
@@ -177,7 +177,7 @@ class ProcessesOfOneRun : public EnvironmentTest {
   static std::string identity(const NicEnvironment& environment) {
     const nic::DeviceConfig& device = environment.device;
     return fmt::format("{} {} {} {}", to_string(device.ipv4->address), to_string(device.mac),
-                       device.port.to_string(), environment.pcap_file);
+                       environment.port.to_string(), environment.pcap_file);
   }
 
  private:

@@ -73,7 +73,7 @@ TEST_F(LaunchTest, RefusesARecordingThatCannotBeWritten) {
 
 TEST_F(LaunchTest, RefusesAnAddressOfTheHostOnAnInterface) {
   verbs_api::NicEnvironment environment;
-  environment.device.port = {.kind = nic::PortSpec::Kind::kAfPacket, .side = {}, .target = "lo"};
+  environment.port = {.kind = nic::PortSpec::Kind::kAfPacket, .side = {}, .target = "lo"};
   environment.device.ipv4 = nic::Ipv4Interface{.address = *transport::wire::Ipv4Address::parse("127.0.0.1")};
   const auto checked = check_port(environment);
   ASSERT_FALSE(checked);

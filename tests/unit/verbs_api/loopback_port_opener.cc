@@ -7,9 +7,9 @@
 
 namespace urnic::verbs_api {
 
-Result<std::unique_ptr<nic::PacketPort>, Error> open_port(const NicEnvironment& environment,
-                                                          const nic::PortSpec&, std::uint16_t link_mtu) {
-  const std::size_t max_frame_bytes = std::size_t{link_mtu} + transport::wire::Ethernet::kMinBytes;
+Result<std::unique_ptr<nic::PacketPort>, Error> open_port(const NicEnvironment& environment) {
+  const std::size_t max_frame_bytes =
+      std::size_t{environment.device.link_mtu} + transport::wire::Ethernet::kMinBytes;
   return std::unique_ptr<nic::PacketPort>(
       std::make_unique<drivers::LoopbackPort>(environment.device.mac, nullptr, max_frame_bytes));
 }
