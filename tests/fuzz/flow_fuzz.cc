@@ -20,7 +20,7 @@
 
 #include "nic/raw/flow_match.h"
 #include "nic/raw/flow_table.h"
-#include "verbs_api/flow_attributes.h"
+#include "verbs_api/flow/flow_attributes.h"
 
 namespace urnic::nic {
 namespace {

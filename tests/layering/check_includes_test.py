@@ -14,11 +14,11 @@ FORBIDDEN = (
     ("transport/rc/responder.cc", "#include <thread>"),
     ("transport/rc/responder.cc", "#include <time.h>"),
     ("transport/rc/responder.cc", "#include <infiniband/verbs.h>"),
-    ("nic/engine/engine.cc", '#include "verbs_api/environment.h"'),
+    ("nic/engine/engine.cc", '#include "verbs_api/config/environment.h"'),
     ("nic/engine/engine.cc", '#include "drivers/dpdk/port.h"'),
     ("nic/engine/engine.cc", "  #  include <rte_ethdev.h>"),
     ("nic/engine/engine.cc", "#include <infiniband/verbs.h>"),
-    ("drivers/pcap/port.cc", '#include "verbs_api/environment.h"'),
+    ("drivers/pcap/port.cc", '#include "verbs_api/config/environment.h"'),
     ("drivers/pcap/port.cc", "#include <rte_mbuf.h>"),
     ("drivers/pcap/port.cc", "#include <pcap/pcap.h>"),
     ("verbs_api/open.cc", '#include "drivers/dpdk/port.h"'),
@@ -33,23 +33,23 @@ FORBIDDEN = (
     ("tools/urnic/main.cc", "#include <pcap/pcap.h>"),
     ("nic/engine/engine.cc", '#include "engine.h"'),
     ("nic/engine/engine.cc", '#include "../transport/types.h"'),
-    ("verbs_api/environment.cc", 'const char* const text = std::getenv(name);'),
+    ("verbs_api/config/environment.cc", 'const char* const text = std::getenv(name);'),
     ("tools/paths/redirect.cc", 'getenv ("URNIC_PATHS")'),
 )
 ALLOWED = (
     ("transport/rc/responder.cc", '#include "transport/types.h"\n#include <chrono>'),
     ("nic/engine/engine.cc", '#include "transport/types.h"\n#include <thread>'),
     ("drivers/dpdk/port.cc", '#include "nic/packet_port.h"\n#include <rte_mbuf.h>'),
-    ("verbs_api/environment.cc", "const char* const text = secure_getenv(name);  // not getenv, mind"),
+    ("verbs_api/config/environment.cc", "const char* const text = secure_getenv(name);  // not getenv, mind"),
     ("verbs_api/open.cc", '#include "nic/device.h"\n#include <infiniband/verbs.h>'),
-    ("tools/dropin/open_port.cc", '#include "drivers/dpdk/port.h"\n#include "verbs_api/environment.h"'),
+    ("tools/dropin/open_port.cc", '#include "drivers/dpdk/port.h"\n#include "verbs_api/config/environment.h"'),
     ("tools/urnic/sim_command.cc", '#include "tests/sim/runner.h"'),
     ("tools/check/capture_reader.cc", '#include "tools/check/packet.h"\n#include <pcap/pcap.h>'),
     ("tools/urnic/check_command.cc", '#include "tools/check/packet.h"\n#include "tools/urnic/command.h"'),
 )
 TREE = {
     "drivers/dpdk/port.h", "nic/device.h", "nic/packet_port.h", "nic/engine/engine.h", "tests/sim/runner.h",
-    "tools/check/packet.h", "tools/urnic/command.h", "transport/types.h", "verbs_api/environment.h",
+    "tools/check/packet.h", "tools/urnic/command.h", "transport/types.h", "verbs_api/config/environment.h",
 }
 
 

@@ -15,7 +15,7 @@
 #include "drivers/pcap/recorder_port.h"
 #include "nic/clock.h"
 #include "transport/wire/ethernet.h"
-#include "verbs_api/port_opener.h"
+#include "verbs_api/config/port_opener.h"
 
 namespace urnic::verbs_api {
 namespace {

@@ -17,7 +17,7 @@
 #include "nic/host/port_spec.h"
 #include "tools/urnic/console.h"
 #include "tools/urnic/launch.h"
-#include "verbs_api/environment_values.h"
+#include "verbs_api/config/environment_values.h"
 
 namespace urnic::tools {
 namespace {

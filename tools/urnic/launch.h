@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "transport/result.h"
-#include "verbs_api/environment.h"
+#include "verbs_api/config/environment.h"
 
 namespace urnic::tools {
 

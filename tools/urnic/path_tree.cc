@@ -14,7 +14,7 @@
 #include "nic/host/lock_file.h"
 #include "nic/host/status_socket.h"
 #include "nic/path/gid_table.h"
-#include "verbs_api/sysfs_text.h"
+#include "verbs_api/config/sysfs_text.h"
 
 namespace urnic::tools {
 namespace {

@@ -12,8 +12,8 @@
 #include "tools/urnic/launch.h"
 #include "tools/urnic/path_tree.h"
 #include "tools/urnic/program_file.h"
-#include "verbs_api/environment.h"
-#include "verbs_api/environment_values.h"
+#include "verbs_api/config/environment.h"
+#include "verbs_api/config/environment_values.h"
 
 namespace urnic::tools {
 namespace {

@@ -1,4 +1,4 @@
-#include "verbs_api/environment.h"
+#include "verbs_api/config/environment.h"
 
 #include <fmt/core.h>
 #include <gmock/gmock.h>
@@ -16,7 +16,7 @@
 #include "nic/host/lock_file.h"
 #include "tests/unit/tools/temporary_environment.h"
 #include "tools/urnic/launch.h"
-#include "verbs_api/environment_values.h"
+#include "verbs_api/config/environment_values.h"
 
 namespace urnic::verbs_api {
 namespace {

@@ -3,7 +3,7 @@
 
 #include "drivers/loopback/loopback_port.h"
 #include "transport/wire/ethernet.h"
-#include "verbs_api/port_opener.h"
+#include "verbs_api/config/port_opener.h"
 
 namespace urnic::verbs_api {
 

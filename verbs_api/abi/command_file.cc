@@ -1,0 +1,41 @@
+#include "verbs_api/abi/command_file.h"
+
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <string>
+#include <string_view>
+
+namespace urnic::verbs_api {
+namespace {
+
+constexpr const char* kName = "urnic";
+/// How the system shows a memfd of that name.
+constexpr std::string_view kShownName = "/memfd:urnic";
+
+}  // namespace
+
+std::optional<CommandFile::Identity> CommandFile::identify(int fd) {
+  struct stat status {};
+  if (fstat(fd, &status) != 0) {
+    return std::nullopt;
+  }
+  return Identity{.device = status.st_dev, .inode = status.st_ino};
+}
+
+// Programs hand this one around and look at its number; there is no kernel behind it to send commands to.
+int CommandFile::create() {
+  return memfd_create(kName, MFD_CLOEXEC);
+}
+
+bool CommandFile::is_one(int fd) {
+  std::array<char, 64> shown{};
+  const std::string link = "/proc/self/fd/" + std::to_string(fd);
+  const ssize_t length = readlink(link.c_str(), shown.data(), shown.size());
+  return length > 0 &&
+         std::string_view(shown.data(), static_cast<std::size_t>(length)).starts_with(kShownName);
+}
+
+}  // namespace urnic::verbs_api

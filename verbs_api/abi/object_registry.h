@@ -1,0 +1,196 @@
+// ObjectRegistry: which objects the program has.
+#pragma once
+
+#include <cerrno>
+#include <cstdint>
+#include <mutex>
+#include <unordered_map>
+#include <vector>
+
+#include "verbs_api/abi/libibverbs.h"
+
+namespace urnic::verbs_api {
+
+enum class ObjectKind : std::uint8_t {
+  kPd,
+  kTd,
+  kMr,
+  kMw,
+  kDm,
+  kAh,
+  kChannel,
+  kCq,
+  kSrq,
+  kXrcd,
+  kQp,
+  kWq,
+  kIndirectionTable,
+  kFlow,
+  kCounters,
+};
+
+constexpr ObjectKind kind_of(const ibv_pd*) {
+  return ObjectKind::kPd;
+}
+constexpr ObjectKind kind_of(const ibv_td*) {
+  return ObjectKind::kTd;
+}
+constexpr ObjectKind kind_of(const ibv_mr*) {
+  return ObjectKind::kMr;
+}
+constexpr ObjectKind kind_of(const ibv_mw*) {
+  return ObjectKind::kMw;
+}
+constexpr ObjectKind kind_of(const ibv_dm*) {
+  return ObjectKind::kDm;
+}
+constexpr ObjectKind kind_of(const ibv_ah*) {
+  return ObjectKind::kAh;
+}
+constexpr ObjectKind kind_of(const ibv_comp_channel*) {
+  return ObjectKind::kChannel;
+}
+constexpr ObjectKind kind_of(const ibv_cq*) {
+  return ObjectKind::kCq;
+}
+constexpr ObjectKind kind_of(const ibv_srq*) {
+  return ObjectKind::kSrq;
+}
+constexpr ObjectKind kind_of(const ibv_xrcd*) {
+  return ObjectKind::kXrcd;
+}
+constexpr ObjectKind kind_of(const ibv_qp*) {
+  return ObjectKind::kQp;
+}
+constexpr ObjectKind kind_of(const ibv_wq*) {
+  return ObjectKind::kWq;
+}
+constexpr ObjectKind kind_of(const ibv_rwq_ind_table*) {
+  return ObjectKind::kIndirectionTable;
+}
+constexpr ObjectKind kind_of(const ibv_flow*) {
+  return ObjectKind::kFlow;
+}
+constexpr ObjectKind kind_of(const ibv_counters*) {
+  return ObjectKind::kCounters;
+}
+
+/// 0 for kinds of objects that have none.
+template <typename Abi>
+std::uint32_t handle_of(const Abi& object) {
+  if constexpr (requires { object.handle; }) {
+    return object.handle;
+  } else if constexpr (requires { object.ind_tbl_handle; }) {
+    return static_cast<std::uint32_t>(object.ind_tbl_handle);
+  } else {
+    return 0;
+  }
+}
+
+/// The objects that verbs have given to the program and that it has not destroyed, of all contexts. The
+/// program names an object by the address of its struct. The kernel knows it by its context and its handle,
+/// which stand in the struct, and refuses a pair that it has not given out; so does this. A struct is not
+/// read before its address is found here, as the program may have destroyed it. Any thread, also in the child
+/// of a fork.
+class ObjectRegistry {
+ public:
+  ObjectRegistry() = default;
+  ObjectRegistry(const ObjectRegistry&) = delete;
+  ObjectRegistry& operator=(const ObjectRegistry&) = delete;
+
+  /// The program gets the object, whose context and handle will not change any more. Throws std::bad_alloc.
+  template <typename Abi>
+  void add(const Abi* object) {
+    const std::lock_guard lock(mutex_);
+    entries_.insert_or_assign(
+        object, Entry{.kind = kind_of(object), .context = object->context, .handle = handle_of(*object)});
+  }
+
+  /// 0 when the program has the object; EINVAL for a null pointer; ENOENT for an address, a context or a
+  /// handle that was not given out, or is not any more; EBUSY while a verb destroys the object.
+  template <typename Abi>
+  int check(const Abi* object) const {
+    const std::lock_guard lock(mutex_);
+    return check_locked(object);
+  }
+
+  /// The same, and EINVAL for an object of another context, for what is to be made in `context`: with the
+  /// other one it would lose what it uses.
+  template <typename Abi>
+  int check_of(const ibv_context& context, const Abi* object) const {
+    const std::lock_guard lock(mutex_);
+    const int fault = check_locked(object);
+    return fault == 0 && object->context != &context ? EINVAL : fault;
+  }
+
+  /// Those of `kind` in a context.
+  std::vector<const void*> all_of(const ibv_context& context, ObjectKind kind) const;
+  bool has_any_of(const ibv_context& context) const;
+  /// Whether `predicate` is true of one of them, as a `Handle`, none of which is destroyed meanwhile.
+  template <typename Handle, typename Predicate>
+  bool has_any_of(const ibv_context& context, ObjectKind kind, Predicate predicate) const {
+    const std::lock_guard lock(mutex_);
+    for (const auto& [object, entry] : entries_) {
+      const bool is_meant = entry.kind == kind && entry.context == &context;
+      if (is_meant && predicate(*static_cast<const Handle*>(object))) return true;
+    }
+    return false;
+  }
+
+  /// Around a fork, so that the child finds it unlocked.
+  std::mutex& mutex() { return mutex_; }
+
+ private:
+  friend class ObjectClaim;
+
+  struct Entry {
+    ObjectKind kind;
+    const ibv_context* context;
+    std::uint32_t handle;
+    bool is_claimed = false;
+  };
+
+  template <typename Abi>
+  int check_locked(const Abi* object) const {
+    if (object == nullptr) return EINVAL;
+    const auto found = entries_.find(object);
+    if (found == entries_.end() || found->second.kind != kind_of(object)) return ENOENT;
+    const Entry& given = found->second;
+    if (given.context != object->context || given.handle != handle_of(*object)) return ENOENT;
+    return given.is_claimed ? EBUSY : 0;
+  }
+
+  mutable std::mutex mutex_;
+  std::unordered_map<const void*, Entry> entries_;
+};
+
+/// That of this process.
+ObjectRegistry& objects();
+
+/// The right to destroy an object. While a verb has it, others find the object busy.
+class ObjectClaim {
+ public:
+  template <typename Abi>
+  explicit ObjectClaim(const Abi* object) : object_(object) {
+    const std::lock_guard lock(objects().mutex_);
+    error_ = objects().check_locked(object);
+    if (error_ == 0) objects().entries_.at(object).is_claimed = true;
+  }
+  /// Of one that all_of() has listed.
+  ObjectClaim(const void* object, ObjectKind kind);
+  /// Gives it back.
+  ~ObjectClaim();
+  ObjectClaim(const ObjectClaim&) = delete;
+  ObjectClaim& operator=(const ObjectClaim&) = delete;
+
+  /// 0, or why there is no such right: as ObjectRegistry::check().
+  int error() const { return error_; }
+  /// The program does not have the object any more; before its memory is freed.
+  void take_out();
+
+ private:
+  const void* object_;
+  int error_;
+};
+
+}  // namespace urnic::verbs_api

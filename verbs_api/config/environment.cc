@@ -1,0 +1,333 @@
+#include "verbs_api/config/environment.h"
+
+#include <fmt/core.h>
+#include <net/if.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <limits>
+#include <optional>
+#include <random>
+#include <string_view>
+#include <system_error>
+
+#include "nic/host/fabric_folder.h"
+#include "nic/host/lock_file.h"
+#include "verbs_api/config/environment_values.h"
+
+namespace urnic::verbs_api {
+namespace {
+
+using nic::PortSpec;
+
+/// Carries an RDMA MTU of 4096; more would be of no use.
+constexpr std::uint16_t kDefaultLinkMtu = 4200;
+
+/// The variable's text; nothing when it is not set or empty. A program that has more rights than the one that
+/// started it (setuid, capabilities) takes nothing from that: it would write captures and open sockets for it.
+std::optional<std::string_view> variable(const char* name) {
+  const char* const text = secure_getenv(name);
+  return text == nullptr || *text == '\0' ? std::nullopt : std::optional<std::string_view>(text);
+}
+
+Error invalid(const char* name, std::string_view why) {
+  return Error{.code = EINVAL, .message = fmt::format("{}='{}': {}", name, variable(name).value_or(""), why)};
+}
+
+/// The variable as `parse` understands it, nothing when it is absent, or an error with its name.
+template <typename Value>
+Result<std::optional<Value>, Error> read(const char* name, Result<Value, Error> (*parse)(std::string_view)) {
+  const auto text = variable(name);
+  if (!text) {
+    return std::optional<Value>();
+  }
+  const auto value = parse(*text);
+  if (!value) {
+    return invalid(name, value.error().message);
+  }
+  return std::optional<Value>(value.value());
+}
+
+Result<bool, Error> parse_flag(std::string_view text) {
+  if (text != "0" && text != "1") {
+    return Error{.code = EINVAL, .message = "not 0 or 1"};
+  }
+  return text == "1";
+}
+
+Result<nic::ProgressMode, Error> parse_progress(std::string_view text) {
+  if (text != "hybrid" && text != "thread") {
+    return Error{.code = EINVAL, .message = "not 'hybrid' or 'thread'"};
+  }
+  return text == "hybrid" ? nic::ProgressMode::kHybrid : nic::ProgressMode::kThread;
+}
+
+Result<nic::Type2Windows, Error> parse_type_2_windows(std::string_view text) {
+  if (text != "2A" && text != "2B") return Error{.code = EINVAL, .message = "not '2A' or '2B'"};
+  return text == "2A" ? nic::Type2Windows::k2A : nic::Type2Windows::k2B;
+}
+
+std::uint64_t random_seed() {
+  std::random_device device;
+  return std::uint64_t{device()} << 32 | device();
+}
+
+/// A port, and whether it is for us to say which end of a pair, or which port of a fabric, it is.
+struct PortChoice {
+  PortSpec port;
+  bool any_slot = false;
+};
+
+Result<PortChoice, Error> parse_port(std::string_view text) {
+  auto port = PortSpec::parse(text);
+  if (!port) {
+    return port.error();
+  }
+  const bool no_slot_named = text.find(',') == std::string_view::npos;
+  if (port.value().kind != PortSpec::Kind::kVhost) {
+    const bool is_fabric = port.value().kind == PortSpec::Kind::kFabric;
+    return PortChoice{.port = port.value(), .any_slot = is_fabric && no_slot_named};
+  }
+  if (port.value().target.empty()) {
+    const auto socket = nic::default_pair_socket();
+    if (!socket) {
+      return socket.error();
+    }
+    port.value().target = socket.value();
+  }
+  // The program may change its folder before it opens the port. The path becomes longer; is it still short
+  // enough?
+  std::error_code code;
+  port.value().target = std::filesystem::absolute(port.value().target, code).string();
+  port = code ? Error{.code = code.value(), .message = code.message()}
+              : PortSpec::parse(port.value().to_string());
+  if (!port) {
+    return port.error();
+  }
+  return PortChoice{.port = port.value(), .any_slot = no_slot_named};
+}
+
+Result<PortChoice, Error> read_port() {
+  const auto choice = read("URNIC_PORT", parse_port);
+  if (!choice) {
+    return choice.error();
+  }
+  return choice.value() ? *choice.value() : parse_port("fabric");
+}
+
+/// What an interface carries, or the error of a person who misspelt its name.
+Result<std::uint16_t, Error> interface_mtu(const std::string& interface) {
+  ifreq request{};
+  std::memcpy(request.ifr_name, interface.data(), std::min(interface.size(), sizeof request.ifr_name - 1));
+  const int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+  const bool known = fd >= 0 && ioctl(fd, SIOCGIFMTU, &request) == 0;
+  const int code = errno;
+  if (fd >= 0) {
+    close(fd);
+  }
+  if (!known) {
+    return Error{
+        .code = code,
+        .message = fmt::format("interface {}: {}", interface, std::generic_category().message(code))};
+  }
+  return static_cast<std::uint16_t>(
+      std::clamp<int>(request.ifr_mtu, 0, std::numeric_limits<std::uint16_t>::max()));
+}
+
+/// What the medium carries, as far as it is known by now.
+Result<std::optional<std::uint16_t>, Error> carried_mtu(const PortSpec& port) {
+  if (port.kind == PortSpec::Kind::kAfPacket) {
+    const auto carried = interface_mtu(port.target);
+    if (!carried) {
+      return carried.error();
+    }
+    return std::optional(carried.value());
+  }
+  if (port.kind == PortSpec::Kind::kFabric) {
+    const auto folder = nic::FabricFolder::open(port.target);
+    if (!folder) {
+      return folder.error();
+    }
+    if (const auto running = nic::running_switch(folder.value().files_of_switch(0))) {
+      return std::optional(running->link_mtu);
+    }
+  }
+  return std::optional<std::uint16_t>();
+}
+
+Result<std::uint16_t, Error> read_link_mtu(const PortSpec& port) {
+  constexpr const char* kName = "URNIC_MTU";
+  const auto wanted = read(kName, parse_link_mtu);
+  if (!wanted) {
+    return wanted.error();
+  }
+  const auto carried = carried_mtu(port);
+  if (!carried) {
+    return carried.error();
+  }
+  const std::uint16_t most = carried.value().value_or(std::numeric_limits<std::uint16_t>::max());
+  if (wanted.value() && *wanted.value() > most) {
+    return invalid(
+        kName, fmt::format("{} {} carries no more than {}",
+                           port.kind == PortSpec::Kind::kFabric ? "fabric" : "interface", port.target, most));
+  }
+  return wanted.value().value_or(std::min(most, kDefaultLinkMtu));
+}
+
+template <typename Interface>
+auto address_of(const std::optional<Interface>& interface) {
+  return interface ? std::optional(interface->address) : std::nullopt;
+}
+
+/// Whether `urnic run` chose the value of this variable, because the user left it open.
+bool is_chosen(const char* name) {
+  const auto value = variable(name);
+  const auto chosen = variable(kChosenVariable);
+  return value && chosen &&
+         fmt::format(" {} ", *chosen).find(fmt::format(" {}={} ", name, *value)) != std::string::npos;
+}
+
+/// Another process uses the NIC of this `urnic run`: what that left open is open again.
+void become_another_nic(NicEnvironment& environment, nic::Lease::Request& wanted) {
+  if (is_chosen("URNIC_IP")) {
+    environment.device.ipv4.reset();
+    wanted.ipv4.reset();
+  }
+  if (is_chosen("URNIC_MAC")) {
+    wanted.mac.reset();
+  }
+  wanted.any_slot = wanted.any_slot || is_chosen("URNIC_PORT");
+  if (!environment.pcap_file.empty()) {
+    environment.pcap_file += fmt::format(".{}", getpid());
+  }
+}
+
+Error no_second_nic(const Error& error) {
+  return Error{
+      .code = error.code,
+      .message = fmt::format(
+          "another process of the same 'urnic run' has its NIC, and this one cannot have one of its own: "
+          "{}; give a number of a port, --ip, --ip6 and --mac only to a program of one process",
+          error.message)};
+}
+
+/// Port, lease, and what follows from them: link MTU, a default address, a default MAC.
+Result<void, Error> read_identity(NicEnvironment& environment) {
+  nic::DeviceConfig& device = environment.device;
+  const auto choice = read_port();
+  if (!choice) {
+    return choice.error();
+  }
+  environment.port = choice.value().port;
+  const auto link_mtu = read_link_mtu(environment.port);
+  if (!link_mtu) {
+    return link_mtu.error();
+  }
+  device.link_mtu = link_mtu.value();
+  const auto mac = read("URNIC_MAC", parse_mac);
+  if (!mac) {
+    return mac.error();
+  }
+  if (environment.port.kind == PortSpec::Kind::kAfPacket && !device.ipv4 && !device.ipv6) {
+    return Error{
+        .code = EINVAL,
+        .message = fmt::format("others are on interface {}, so the NIC needs an address that is free there: "
+                               "give --ip (or URNIC_IP), such as 10.0.0.1/24",
+                               environment.port.target)};
+  }
+
+  const auto outer = read("URNIC_LEASE_FD", parse_descriptor);
+  if (!outer) {
+    return outer.error();
+  }
+  nic::Lease::Request wanted{.port = environment.port,
+                             .any_slot = choice.value().any_slot,
+                             .ipv4 = address_of(device.ipv4),
+                             .ipv6 = address_of(device.ipv6),
+                             .mac = mac.value()};
+  if (!wanted.ipv4) environment.left_open.push_back("URNIC_IP");
+  if (!wanted.mac) environment.left_open.push_back("URNIC_MAC");
+  if (wanted.any_slot) environment.left_open.push_back("URNIC_PORT");
+  std::optional<nic::Lease> lease;
+  const bool is_inside_a_run = outer.value() && environment.port.kind != PortSpec::Kind::kLoopback;
+  if (is_inside_a_run) {
+    lease = nic::Lease::adopt(wanted);
+    if (!lease) {
+      become_another_nic(environment, wanted);
+    }
+  }
+  if (!lease) {
+    auto taken = nic::Lease::take(wanted);
+    if (!taken) {
+      return is_inside_a_run ? no_second_nic(taken.error()) : taken.error();
+    }
+    lease = std::move(taken.value());
+  }
+  environment.lease = std::move(*lease);
+  environment.port = environment.lease.port();
+  device.port_name = environment.port.to_string();
+  if (!device.ipv4 && environment.lease.ipv4()) {
+    device.ipv4 = nic::Ipv4Interface{.address = *environment.lease.ipv4(), .prefix_length = 24};
+  }
+  device.mac = wanted.mac.value_or(nic::mac_for(address_of(device.ipv4), address_of(device.ipv6)));
+  return success();
+}
+
+}  // namespace
+
+Result<NicEnvironment, Error> read_environment() {
+  NicEnvironment environment;
+  environment.pcap_file = variable("URNIC_PCAP").value_or("");
+  environment.fault = variable("URNIC_FAULT").value_or("");
+  const auto verbose = read("URNIC_VERBOSE", parse_flag);
+  if (!verbose) {
+    return verbose.error();
+  }
+  environment.verbose = verbose.value().value_or(false);
+
+  nic::DeviceConfig& device = environment.device;
+  const auto explain = read("URNIC_EXPLAIN", parse_flag);
+  if (!explain) {
+    return explain.error();
+  }
+  device.explain = explain.value().value_or(false);
+  const auto seed = read("URNIC_SEED", parse_seed);
+  if (!seed) {
+    return seed.error();
+  }
+  device.seed = seed.value() ? *seed.value() : random_seed();
+  const auto progress = read("URNIC_PROGRESS", parse_progress);
+  if (!progress) {
+    return progress.error();
+  }
+  device.progress = progress.value().value_or(nic::ProgressMode::kHybrid);
+  const auto windows = read("URNIC_MW_TYPE_2", parse_type_2_windows);
+  if (!windows) {
+    return windows.error();
+  }
+  device.type_2_windows = windows.value().value_or(nic::Type2Windows::k2B);
+  const auto ipv4 = read("URNIC_IP", parse_ipv4_interface);
+  if (!ipv4) {
+    return ipv4.error();
+  }
+  device.ipv4 = ipv4.value();
+  const auto ipv6 = read("URNIC_IP6", parse_ipv6_interface);
+  if (!ipv6) {
+    return ipv6.error();
+  }
+  device.ipv6 = ipv6.value();
+
+  if (const auto identity = read_identity(environment); !identity) {
+    return identity.error();
+  }
+  return environment;
+}
+
+}  // namespace urnic::verbs_api

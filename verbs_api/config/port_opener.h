@@ -1,0 +1,21 @@
+// open_port: the port of a NIC, with everything the user wanted wrapped around it.
+#pragma once
+
+#include <memory>
+
+#include "nic/packet_port.h"
+#include "transport/result.h"
+#include "verbs_api/config/environment.h"
+
+namespace urnic::verbs_api {
+
+/// Opens the wire that `environment.port` names and puts the fault injector, the hairpin to ourselves and the recorder
+/// around it, as `environment` asks. Blocks as nic::PortOpener
+/// does; the error is for a person. EBUSY: another process of the same `urnic run` has it open. `environment`
+/// must outlive the port.
+///
+/// Declared here and defined in tools/dropin, where drivers meet the verbs: nothing in verbs_api knows a
+/// driver.
+Result<std::unique_ptr<nic::PacketPort>, Error> open_port(const NicEnvironment& environment);
+
+}  // namespace urnic::verbs_api

@@ -1,0 +1,104 @@
+#include "verbs_api/config/sysfs_text.h"
+
+#include <fmt/core.h>
+
+#include <charconv>
+#include <cstddef>
+#include <cstdint>
+
+#include "verbs_api/abi/vendor.h"
+
+namespace urnic::verbs_api {
+namespace {
+
+/// "fe80:0000:...": eight groups, or four for a GUID.
+std::string in_groups(const std::uint8_t* octets, std::size_t count) {
+  std::string text;
+  for (std::size_t i = 0; i < count; i += 2) {
+    text += fmt::format("{}{:02x}{:02x}", i == 0 ? "" : ":", octets[i], octets[i + 1]);
+  }
+  return text;
+}
+
+/// The EUI-64 of the MAC, which is also the end of the link-local GID.
+std::string guid_text(const nic::GidTable& gids) {
+  const auto link_local = gids.at(0).value_or(transport::wire::Gid{});
+  return in_groups(link_local.octets.data() + 8, 8);
+}
+
+/// The number that is all that is left of `name` behind `directory`.
+std::optional<std::size_t> index_in(std::string_view directory, std::string_view name) {
+  if (name.substr(0, directory.size()) != directory) {
+    return std::nullopt;
+  }
+  const std::string_view digits = name.substr(directory.size());
+  std::size_t index = 0;
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), index);
+  const bool is_number = error == std::errc{} && end == digits.data() + digits.size();
+  return is_number ? std::optional(index) : std::nullopt;
+}
+
+std::optional<std::string> port_text(const nic::GidTable& gids, std::string_view name) {
+  if (name == "state") {
+    return "4: ACTIVE";
+  }
+  if (name == "phys_state") {
+    return "5: LinkUp";
+  }
+  if (name == "link_layer") {
+    return "Ethernet";
+  }
+  if (name == "lid" || name == "sm_lid") {
+    return "0x0";
+  }
+  if (name == "pkeys/0") {
+    return "0xffff";
+  }
+  if (const auto index = index_in("gids/", name); index && *index < nic::GidTable::kEntries) {
+    const auto gid = gids.at(*index).value_or(transport::wire::Gid{});
+    return in_groups(gid.octets.data(), gid.octets.size());
+  }
+  if (const auto index = index_in("gid_attrs/types/", name); index && gids.at(*index)) {
+    return "RoCE v2";
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<std::string> sysfs_text(const nic::GidTable& gids, std::string_view name) {
+  constexpr std::string_view kPortDirectory = "ports/1/";
+  if (name == "board_id") {
+    return kBoardId;
+  }
+  if (name == "fw_ver") {
+    return URNIC_VERSION;
+  }
+  if (name == "hca_type" || name == "node_desc") {
+    return "urnic";
+  }
+  if (name == "node_type") {
+    return "1: CA";
+  }
+  if (name == "node_guid" || name == "sys_image_guid") {
+    return guid_text(gids);
+  }
+  if (name.substr(0, kPortDirectory.size()) == kPortDirectory) {
+    return port_text(gids, name.substr(kPortDirectory.size()));
+  }
+  return std::nullopt;
+}
+
+std::vector<std::string> sysfs_names(const nic::GidTable& gids) {
+  std::vector<std::string> names = {
+      "board_id",    "fw_ver",         "hca_type",       "node_desc",          "node_guid",
+      "node_type",   "sys_image_guid", "ports/1/state",  "ports/1/phys_state", "ports/1/link_layer",
+      "ports/1/lid", "ports/1/sm_lid", "ports/1/pkeys/0"};
+  for (std::size_t index = 0; index < nic::GidTable::kEntries; ++index) {
+    names.push_back(fmt::format("ports/1/gids/{}", index));
+    if (gids.at(index)) names.push_back(fmt::format("ports/1/gid_attrs/types/{}", index));
+  }
+  return names;
+}
+
+}  // namespace urnic::verbs_api

@@ -1,0 +1,100 @@
+#include "verbs_api/datapath/completion.h"
+
+namespace urnic::verbs_api {
+
+using transport::Completion;
+using transport::CompletionOpcode;
+using transport::CompletionStatus;
+
+ibv_wc_status wc_status(CompletionStatus status) {
+  switch (status) {
+    case CompletionStatus::kSuccess:
+      return IBV_WC_SUCCESS;
+    case CompletionStatus::kLocalLengthError:
+      return IBV_WC_LOC_LEN_ERR;
+    case CompletionStatus::kLocalQpOperationError:
+      return IBV_WC_LOC_QP_OP_ERR;
+    case CompletionStatus::kLocalProtectionError:
+      return IBV_WC_LOC_PROT_ERR;
+    case CompletionStatus::kWorkRequestFlushed:
+      return IBV_WC_WR_FLUSH_ERR;
+    case CompletionStatus::kMemoryWindowBindError:
+      return IBV_WC_MW_BIND_ERR;
+    case CompletionStatus::kBadResponse:
+      return IBV_WC_BAD_RESP_ERR;
+    case CompletionStatus::kLocalAccessError:
+      return IBV_WC_LOC_ACCESS_ERR;
+    case CompletionStatus::kRemoteInvalidRequest:
+      return IBV_WC_REM_INV_REQ_ERR;
+    case CompletionStatus::kRemoteAccessError:
+      return IBV_WC_REM_ACCESS_ERR;
+    case CompletionStatus::kRemoteOperationError:
+      return IBV_WC_REM_OP_ERR;
+    case CompletionStatus::kRetryExceeded:
+      return IBV_WC_RETRY_EXC_ERR;
+    case CompletionStatus::kRnrRetryExceeded:
+      return IBV_WC_RNR_RETRY_EXC_ERR;
+  }
+  return IBV_WC_GENERAL_ERR;
+}
+
+ibv_wc_opcode wc_opcode(CompletionOpcode opcode) {
+  switch (opcode) {
+    case CompletionOpcode::kSend:
+      return IBV_WC_SEND;
+    case CompletionOpcode::kRdmaWrite:
+      return IBV_WC_RDMA_WRITE;
+    case CompletionOpcode::kRdmaRead:
+      return IBV_WC_RDMA_READ;
+    case CompletionOpcode::kCompareSwap:
+      return IBV_WC_COMP_SWAP;
+    case CompletionOpcode::kFetchAdd:
+      return IBV_WC_FETCH_ADD;
+    case CompletionOpcode::kAtomicWrite:
+      return IBV_WC_ATOMIC_WRITE;
+    case CompletionOpcode::kLocalInvalidate:
+      return IBV_WC_LOCAL_INV;
+    case CompletionOpcode::kBindWindow:
+      return IBV_WC_BIND_MW;
+    case CompletionOpcode::kFlush:  // no verb of this libibverbs asks for it
+      break;
+    case CompletionOpcode::kReceive:
+      return IBV_WC_RECV;
+    case CompletionOpcode::kReceiveRdmaWithImmediate:
+      return IBV_WC_RECV_RDMA_WITH_IMM;
+  }
+  return IBV_WC_SEND;
+}
+
+unsigned int wc_flags(const Completion& completion) {
+  unsigned int flags = 0;
+  if (completion.has_immediate) flags |= IBV_WC_WITH_IMM;
+  if (completion.has_invalidate) flags |= IBV_WC_WITH_INV;
+  if (completion.has_grh) flags |= IBV_WC_GRH;
+  return flags;
+}
+
+std::uint8_t service_level(const Completion& completion) {
+  constexpr std::uint8_t kIpv6 = 1;
+  constexpr std::uint8_t kIpv4 = 2;
+  if (!completion.has_grh) return 0;
+  return completion.is_ipv4 ? kIpv4 : kIpv6;
+}
+
+ibv_wc to_wc(const Completion& completion) {
+  ibv_wc wc{};
+  wc.wr_id = completion.wr_id;
+  wc.status = wc_status(completion.status);
+  wc.opcode = wc_opcode(completion.opcode);
+  wc.byte_len = completion.byte_length;
+  wc.imm_data = completion.immediate;
+  // The same place in memory, with a flag that says what it is.
+  if (completion.has_invalidate) wc.invalidated_rkey = to_integer(completion.invalidated_rkey);
+  wc.qp_num = to_integer(completion.qp_number);
+  wc.src_qp = to_integer(completion.source_qp);
+  wc.wc_flags = wc_flags(completion);
+  wc.sl = service_level(completion);
+  return wc;
+}
+
+}  // namespace urnic::verbs_api

@@ -1,0 +1,38 @@
+// Completions by ibv_poll_cq, and asking to be told of them.
+#include <cerrno>
+#include <cstddef>
+
+#include "verbs_api/abi/operations.h"
+#include "verbs_api/datapath/completion.h"
+#include "verbs_api/device/context.h"
+#include "verbs_api/queues/cq.h"
+
+namespace urnic::verbs_api {
+
+int poll_cq(ibv_cq* cq, int capacity, ibv_wc* completions) noexcept {
+  Cq& polled = Cq::of(cq);
+  const Context& owner = Context::of(cq->context);
+  if (owner.is_dead()) [[unlikely]] {
+    return -owner.dead_error();
+  }
+  if (capacity <= 0) {
+    return capacity == 0 ? 0 : -EINVAL;
+  }
+  const std::size_t taken =
+      polled.inner->poll_each(static_cast<std::size_t>(capacity),
+                              [&](const transport::Completion& completion, const nic::CompletionTimes*) {
+                                *completions++ = to_wc(completion);
+                              });
+  return static_cast<int>(taken);
+}
+
+int request_notification(ibv_cq* cq, int solicited_only) noexcept {
+  const Context& owner = Context::of(cq->context);
+  if (owner.is_dead()) {
+    return owner.dead_error();
+  }
+  Cq::of(cq).inner->request_notification(solicited_only != 0);
+  return 0;
+}
+
+}  // namespace urnic::verbs_api

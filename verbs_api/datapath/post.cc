@@ -1,0 +1,138 @@
+#include "verbs_api/datapath/post.h"
+
+#include <cerrno>
+#include <cstddef>
+
+#include "verbs_api/abi/operations.h"
+#include "verbs_api/datapath/send_request.h"
+#include "verbs_api/datapath/sge_array.h"
+#include "verbs_api/device/context.h"
+#include "verbs_api/memory/mw.h"
+#include "verbs_api/queues/qp.h"
+#include "verbs_api/queues/srq.h"
+#include "verbs_api/queues/wq.h"
+
+namespace urnic::verbs_api {
+
+using nic::PostStatus;
+
+int errno_of(PostStatus status) {
+  switch (status) {
+    case PostStatus::kPosted:
+      return 0;
+    case PostStatus::kQueueFull:
+      return ENOMEM;
+    case PostStatus::kTooManySges:
+    case PostStatus::kTooLong:
+    case PostStatus::kWrongState:
+    case PostStatus::kBadRequest:
+      return EINVAL;
+    case PostStatus::kNotSupported:
+      return EOPNOTSUPP;
+    case PostStatus::kAbandoned:
+      return EIO;
+  }
+  return EINVAL;
+}
+
+namespace {
+
+bool is_element_count(int count) {
+  return count >= 0 && static_cast<std::size_t>(count) <= SgeArray::kCapacity;
+}
+
+int post_one(ibv_qp& qp, nic::QueuePair::SendBatch& batch, const ibv_send_wr& wr) {
+  constexpr unsigned int kKnownFlags =
+      IBV_SEND_FENCE | IBV_SEND_SIGNALED | IBV_SEND_SOLICITED | IBV_SEND_INLINE;
+
+  const auto request = to_request(qp, Qp::of(&qp).inner->attributes().type, wr);
+  if (!request) {
+    return request.error();
+  }
+  if ((wr.send_flags & ~kKnownFlags) != 0 || !is_element_count(wr.num_sge)) {
+    return EINVAL;
+  }
+  const bool is_inline = (wr.send_flags & IBV_SEND_INLINE) != 0;
+  if (is_local(request.value().operation)) {
+    if (is_inline) {
+      return EINVAL;
+    }
+    const PostStatus status = batch.post(request.value(), {});  // has no use for elements
+    if (status == PostStatus::kPosted && request.value().operation == transport::SendOperation::kBindWindow) {
+      show_key(*wr.bind_mw.mw, request.value().binding.new_rkey);
+    }
+    return errno_of(status);
+  }
+  const SgeArray sges(wr.sg_list, static_cast<std::size_t>(wr.num_sge));
+  if (!is_right_length(request.value(), sges.elements())) {
+    return EINVAL;
+  }
+  if (!is_inline) {
+    return errno_of(batch.post(request.value(), sges.elements()));
+  }
+  if (!sends_data(request.value().operation)) {
+    return EINVAL;  // there is nothing to send
+  }
+  return errno_of(batch.post_inline(request.value(), sges.elements()));
+}
+
+/// Into a queue pair's own queue or a shared one.
+template <typename Batch>
+int post_one(Batch& batch, const ibv_recv_wr& wr) {
+  if (!is_element_count(wr.num_sge)) {
+    return EINVAL;
+  }
+  const SgeArray sges(wr.sg_list, static_cast<std::size_t>(wr.num_sge));
+  return errno_of(batch.post({.wr_id = wr.wr_id}, sges.elements()));
+}
+
+/// Posts the list up to the first work request that is refused, which `bad` then names; those before it stay
+/// posted. `begin` makes the batch, which is not asked for when the context is dead; `post_to` posts one to
+/// it.
+template <typename WorkRequest, typename Begin, typename PostTo>
+int post_list(ibv_context* context, WorkRequest* first, WorkRequest** bad, Begin begin, PostTo post_to) {
+  const Context& owner = Context::of(context);
+  int error = owner.is_dead() ? owner.dead_error() : 0;
+  WorkRequest* wr = first;
+  if (error == 0) [[likely]] {
+    auto batch = begin();
+    for (; wr != nullptr; wr = wr->next) {
+      error = post_to(batch, *wr);
+      if (error != 0) {
+        break;
+      }
+    }
+  }
+  if (error != 0 && bad != nullptr) {
+    *bad = wr;
+  }
+  return error;
+}
+
+}  // namespace
+
+int post_send(ibv_qp* qp, ibv_send_wr* first, ibv_send_wr** bad) noexcept {
+  return post_list(
+      qp->context, first, bad, [qp] { return nic::QueuePair::SendBatch(*Qp::of(qp).inner); },
+      [qp](auto& batch, const ibv_send_wr& wr) { return post_one(*qp, batch, wr); });
+}
+
+int post_receive(ibv_qp* qp, ibv_recv_wr* first, ibv_recv_wr** bad) noexcept {
+  return post_list(
+      qp->context, first, bad, [qp] { return nic::QueuePair::ReceiveBatch(*Qp::of(qp).inner); },
+      [](auto& batch, const ibv_recv_wr& wr) { return post_one(batch, wr); });
+}
+
+int post_wq_receive(ibv_wq* wq, ibv_recv_wr* first, ibv_recv_wr** bad) noexcept {
+  return post_list(
+      wq->context, first, bad, [wq] { return nic::QueuePair::ReceiveBatch(*Wq::of(wq).inner); },
+      [](auto& batch, const ibv_recv_wr& wr) { return post_one(batch, wr); });
+}
+
+int post_srq_receive(ibv_srq* srq, ibv_recv_wr* first, ibv_recv_wr** bad) noexcept {
+  return post_list(
+      srq->context, first, bad, [srq] { return nic::SharedReceiveQueue::Batch(*Srq::of(srq).inner); },
+      [](auto& batch, const ibv_recv_wr& wr) { return post_one(batch, wr); });
+}
+
+}  // namespace urnic::verbs_api

@@ -1,0 +1,32 @@
+// What ibv_send_wr asks for, as the transport's request.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "nic/queues/qp_type.h"
+#include "transport/result.h"
+#include "transport/work_request.h"
+#include "verbs_api/abi/libibverbs.h"
+
+namespace urnic::verbs_api {
+
+/// What an atomic operation, or an atomic write, moves.
+inline constexpr std::uint32_t kAtomicBytes = 8;
+
+/// The request of a work request for `qp`, without its elements, or an errno value. EOPNOTSUPP: operations
+/// that libibverbs knows and we do not do; EINVAL: what nobody knows, and what is missing. Whether such a
+/// queue pair can do it is for the device to say.
+Result<transport::SendRequest, int> to_request(const ibv_qp& qp, nic::QpType type, const ibv_send_wr& wr);
+
+/// The destination of a datagram; EINVAL without an address handle. One of another protection domain than the
+/// queue pair's gives a destination without an address, with which the work request completes in error
+/// (C10-10 as cited by rdma-unit-test).
+Result<transport::Destination, int> to_destination(const ibv_qp& qp, ibv_ah* ah, std::uint32_t remote_qpn,
+                                                   std::uint32_t remote_qkey);
+
+/// Whether the elements are long enough, and not too long, for the operation: atomics have a length of their
+/// own.
+bool is_right_length(const transport::SendRequest& request, std::span<const transport::Sge> sges);
+
+}  // namespace urnic::verbs_api

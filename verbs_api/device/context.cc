@@ -1,0 +1,155 @@
+#include "verbs_api/device/context.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <optional>
+#include <utility>
+
+#include "verbs_api/abi/object_registry.h"
+#include "verbs_api/abi/operations.h"
+#include "verbs_api/device/device_list.h"
+#include "verbs_api/device/failure.h"
+#include "verbs_api/device/process_device.h"
+#include "verbs_api/flow/flow.h"
+#include "verbs_api/memory/mr.h"
+#include "verbs_api/memory/mw.h"
+#include "verbs_api/memory/pd.h"
+#include "verbs_api/queues/ah.h"
+#include "verbs_api/queues/comp_channel.h"
+#include "verbs_api/queues/cq.h"
+#include "verbs_api/queues/qp.h"
+#include "verbs_api/queues/rwq_ind_table.h"
+#include "verbs_api/queues/srq.h"
+#include "verbs_api/queues/wq.h"
+#include "verbs_api/queues/xrcd.h"
+
+namespace urnic::verbs_api {
+
+Context::Context(ibv_device& device, nic::Device& nic, std::shared_ptr<CommandFile> file, int fd)
+    : verbs_context{}, nic_(nic), file_(std::move(file)) {
+  fill_operations(*this);
+  context.device = &device;
+  context.cmd_fd = fd;
+  context.async_fd = async_events_.fd();
+  context.num_comp_vectors = 1;
+  pthread_mutex_init(&context.mutex, nullptr);
+  context.abi_compat = __VERBS_ABI_IS_EXTENDED;
+}
+
+Context::~Context() {
+  pthread_mutex_destroy(&context.mutex);
+  if (context.cmd_fd >= 0) {
+    ::close(context.cmd_fd);
+  }
+}
+
+Context* Context::open(ibv_device& device, nic::Device& nic) {
+  const int fd = CommandFile::create();
+  const auto identity = fd >= 0 ? CommandFile::identify(fd) : std::nullopt;
+  if (!identity) {
+    return nullptr;
+  }
+  Context* const opened = import(device, nic, std::make_shared<CommandFile>(*identity), fd);
+  if (opened == nullptr) {
+    const int code = errno;
+    ::close(fd);
+    return fail(code);
+  }
+  return opened;
+}
+
+Context* Context::import(ibv_device& device, nic::Device& nic, std::shared_ptr<CommandFile> file, int fd) {
+  auto* const opened = new Context(device, nic, std::move(file), fd);
+  if (opened->context.async_fd < 0) {
+    const int code = errno;
+    opened->context.cmd_fd = -1;
+    delete opened;
+    return fail(code);
+  }
+  ProcessDevice::instance().add(*opened);
+  return opened;
+}
+
+namespace {
+
+template <typename Handle>
+void end_all(const ibv_context& context, ObjectKind kind) {
+  for (const void* const object : objects().all_of(context, kind)) {
+    // One that another thread destroys, or has destroyed since, ends without us.
+    const ObjectClaim claim(object, kind);
+    if (claim.error() == 0) static_cast<Handle*>(const_cast<void*>(object))->end();
+  }
+}
+
+}  // namespace
+
+void Context::close() {
+  ProcessDevice::instance().remove(*this);
+  {
+    const std::lock_guard lock(mutex_);
+    die(Death::kClosed);
+    end_all<Flow>(context, ObjectKind::kFlow);
+    end_all<Qp>(context, ObjectKind::kQp);
+    end_all<RwqIndTable>(context, ObjectKind::kIndirectionTable);
+    end_all<Wq>(context, ObjectKind::kWq);
+    end_all<Ah>(context, ObjectKind::kAh);
+    end_all<Srq>(context, ObjectKind::kSrq);
+    end_all<Mw>(context, ObjectKind::kMw);
+    end_all<Mr>(context, ObjectKind::kMr);
+    end_all<Cq>(context, ObjectKind::kCq);
+    end_all<Xrcd>(context, ObjectKind::kXrcd);
+  }
+  if (objects().has_any_of(context)) {
+    ProcessDevice::instance().keep(*this);
+  } else {
+    delete this;
+  }
+}
+
+int Context::dead_error() const {
+  static std::atomic<bool> said{false};
+  if (!said.exchange(true)) {
+    report({.code = EIO,
+            .message = death_.load() == Death::kFork
+                           ? "a forked child uses a device that its parent opened; open it after the fork"
+                           : "the program uses objects of a device that it has closed"});
+  }
+  return EIO;
+}
+
+}  // namespace urnic::verbs_api
+
+using urnic::verbs_api::Context;
+using urnic::verbs_api::fail;
+using urnic::verbs_api::or_out_of_memory;
+using urnic::verbs_api::ProcessDevice;
+using urnic::verbs_api::report;
+
+extern "C" {
+
+ibv_context* ibv_open_device(ibv_device* device) {
+  if (device == nullptr) {
+    return fail(EINVAL);
+  }
+  return or_out_of_memory([&]() -> ibv_context* {
+    const auto nic = ProcessDevice::instance().get();
+    if (!nic) {
+      return fail(report(nic.error()));
+    }
+    Context* const opened = Context::open(*device, *nic.value());
+    return opened != nullptr ? &opened->context : nullptr;
+  });
+}
+
+int ibv_close_device(ibv_context* context) {
+  Context& closing = Context::of(context);
+  if (closing.is_dead()) {
+    return closing.dead_error();
+  }
+  closing.close();
+  return 0;
+}
+
+}  // extern "C"

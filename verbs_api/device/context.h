@@ -1,0 +1,70 @@
+// Context: a device that a program has opened.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+
+#include "nic/device.h"
+#include "verbs_api/abi/command_file.h"
+#include "verbs_api/abi/libibverbs.h"
+#include "verbs_api/device/async_events.h"
+
+namespace urnic::verbs_api {
+
+/// Begins with the block in which programs look for operations. Closing it ends the objects made through it
+/// (object_registry.h) as the kernel would: from then on their memory is not touched any more, whether or not
+/// the program destroyed them.
+class Context : public verbs_context {
+ public:
+  /// Null and errno when descriptors or memory cannot be had.
+  static Context* open(ibv_device& device, nic::Device& nic);
+  /// One more on a file that is there, by another descriptor of it, which it takes over unless it fails.
+  static Context* import(ibv_device& device, nic::Device& nic, std::shared_ptr<CommandFile> file, int fd);
+  static Context& of(ibv_context* context) {
+    return *static_cast<Context*>(reinterpret_cast<verbs_context*>(reinterpret_cast<std::byte*>(context) -
+                                                                   offsetof(verbs_context, context)));
+  }
+  Context(const Context&) = delete;
+  Context& operator=(const Context&) = delete;
+
+  nic::Device& nic() const { return nic_; }
+  AsyncEvents& async_events() { return async_events_; }
+  /// What it shares with those that import it.
+  const std::shared_ptr<CommandFile>& file() const { return file_; }
+
+  /// Ends every object and frees the context, unless the program still holds some: then their memory stays.
+  void close();
+
+  enum class Death : std::uint8_t {
+    kAlive,
+    kClosed,  ///< by the program, which goes on to use objects of it
+    kFork,    ///< this is a child, and the parent opened it
+  };
+  void die(Death why) { death_.store(why, std::memory_order_relaxed); }
+  /// Whether every verb on it must fail with dead_error(), but for those that only tell what the device is,
+  /// or need nothing but memory: a forked child may ask them.
+  bool is_dead() const { return death_.load(std::memory_order_relaxed) != Death::kAlive; }
+  bool is_closed() const { return death_.load(std::memory_order_relaxed) == Death::kClosed; }
+  bool is_forked() const { return death_.load(std::memory_order_relaxed) == Death::kFork; }
+  /// EIO; the first time it says why on stderr.
+  int dead_error() const;
+
+  /// Guards relations between its objects.
+  std::mutex& mutex() { return mutex_; }
+  int next_table_number = 1;
+
+ private:
+  Context(ibv_device& device, nic::Device& nic, std::shared_ptr<CommandFile> file, int fd);
+  ~Context();
+
+  nic::Device& nic_;
+  std::shared_ptr<CommandFile> file_;
+  AsyncEvents async_events_;
+  std::mutex mutex_;
+  std::atomic<Death> death_{Death::kAlive};
+};
+
+}  // namespace urnic::verbs_api

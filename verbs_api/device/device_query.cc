@@ -1,0 +1,157 @@
+// What the device can do. Zero is an answer, too: programs take it for "not offered".
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <limits>
+#include <string_view>
+
+#include "nic/config.h"
+#include "nic/memory/guarded_copy.h"
+#include "verbs_api/abi/operations.h"
+#include "verbs_api/abi/vendor.h"
+#include "verbs_api/device/context.h"
+#include "verbs_api/device/device_list.h"
+#include "verbs_api/device/failure.h"
+#include "verbs_api/queues/rss_attributes.h"
+
+namespace urnic::verbs_api {
+namespace {
+
+using nic::DeviceLimits;
+
+/// An answer to a request takes at most 4.096 us * 2^12 (17 ms): a NIC thread asleep wakes within 1 ms, and a
+/// core that is shared may be away for a few more. Connection managers add it to their ACK timeouts.
+constexpr std::uint8_t kAckDelayCode = 12;
+
+/// The device's clock counts nanoseconds, in 63 bits.
+constexpr std::uint64_t kClockRate = 1'000'000;  // kHz
+constexpr std::uint64_t kTimeMask = std::numeric_limits<std::int64_t>::max();
+
+constexpr unsigned int kCapabilities = IBV_DEVICE_CURR_QP_STATE_MOD | IBV_DEVICE_SYS_IMAGE_GUID |
+                                       IBV_DEVICE_RC_RNR_NAK_GEN | IBV_DEVICE_XRC | IBV_DEVICE_MEM_WINDOW |
+                                       IBV_DEVICE_MANAGED_FLOW_STEERING | IBV_DEVICE_SRQ_RESIZE;
+
+unsigned int window_capability(nic::Type2Windows windows) {
+  return windows == nic::Type2Windows::k2A ? IBV_DEVICE_MEM_WINDOW_TYPE_2A : IBV_DEVICE_MEM_WINDOW_TYPE_2B;
+}
+
+ibv_device_attr attributes_of(const nic::Device& nic) {
+  ibv_device_attr attributes{};
+  constexpr std::string_view kVersion = URNIC_VERSION;
+  static_assert(kVersion.size() < sizeof(attributes.fw_ver));
+  kVersion.copy(attributes.fw_ver, kVersion.size());
+  attributes.node_guid = node_guid(nic);
+  attributes.sys_image_guid = attributes.node_guid;
+  attributes.max_mr_size = std::numeric_limits<std::uint64_t>::max();
+  attributes.page_size_cap = ~std::uint64_t{4095};  // any power of two from a page up
+  attributes.vendor_id = kVendorId;
+  attributes.vendor_part_id = kVendorPartId;
+  attributes.max_qp = DeviceLimits::kMaxQueuePairs;
+  attributes.max_qp_wr = DeviceLimits::kMaxWorkRequests;
+  attributes.device_cap_flags = kCapabilities | window_capability(nic.config().type_2_windows);
+  attributes.max_sge = DeviceLimits::kMaxSges;
+  attributes.max_sge_rd = DeviceLimits::kMaxSges;
+  attributes.max_cq = DeviceLimits::kMaxCompletionQueues;
+  attributes.max_cqe = DeviceLimits::kMaxCompletions;
+  attributes.max_mr = DeviceLimits::kMaxMemoryRegions;
+  attributes.max_pd = DeviceLimits::kMaxProtectionDomains;
+  attributes.max_qp_rd_atom = DeviceLimits::kMaxReadsInFlight;
+  attributes.max_res_rd_atom = DeviceLimits::kMaxReadsInFlight * DeviceLimits::kMaxQueuePairs;
+  attributes.max_qp_init_rd_atom = DeviceLimits::kMaxReadsInFlight;
+  // Atomics are the processor's own instructions, so that its threads may use them on the same memory. The
+  // wider promise, IBV_ATOMIC_GLOB, would include other devices, which read and write in two steps.
+  attributes.atomic_cap = IBV_ATOMIC_HCA;
+  attributes.max_mw = DeviceLimits::kMaxMemoryRegions;
+  attributes.max_raw_ethy_qp = DeviceLimits::kMaxQueuePairs;
+  attributes.max_mcast_grp = DeviceLimits::kMaxGroupMembers;
+  attributes.max_mcast_qp_attach = DeviceLimits::kMaxGroupMembers;
+  attributes.max_total_mcast_qp_attach = DeviceLimits::kMaxGroupMembers;
+  attributes.max_ah = DeviceLimits::kMaxAddressHandles;
+  attributes.max_srq = DeviceLimits::kMaxSharedReceiveQueues;
+  attributes.max_srq_wr = DeviceLimits::kMaxWorkRequests;
+  attributes.max_srq_sge = DeviceLimits::kMaxSges;
+  attributes.max_pkeys = 1;
+  attributes.local_ca_ack_delay = kAckDelayCode;
+  attributes.phys_port_cnt = 1;
+  return attributes;
+}
+
+/// Every operation may use memory that comes and goes: the processor copies it.
+void offer_on_demand_paging(ibv_device_attr_ex& attributes) {
+  if (!nic::can_copy_guarded()) return;
+  constexpr std::uint32_t kMessages = IBV_ODP_SUPPORT_SEND | IBV_ODP_SUPPORT_RECV;
+  constexpr std::uint32_t kRemote = IBV_ODP_SUPPORT_WRITE | IBV_ODP_SUPPORT_READ | IBV_ODP_SUPPORT_ATOMIC;
+  attributes.odp_caps.general_caps = IBV_ODP_SUPPORT | IBV_ODP_SUPPORT_IMPLICIT;
+  attributes.odp_caps.per_transport_caps.rc_odp_caps = kMessages | kRemote | IBV_ODP_SUPPORT_SRQ_RECV;
+  attributes.odp_caps.per_transport_caps.uc_odp_caps =
+      kMessages | IBV_ODP_SUPPORT_WRITE | IBV_ODP_SUPPORT_SRQ_RECV;
+  attributes.odp_caps.per_transport_caps.ud_odp_caps = kMessages | IBV_ODP_SUPPORT_SRQ_RECV;
+  attributes.xrc_odp_caps = kMessages | kRemote | IBV_ODP_SUPPORT_SRQ_RECV;
+}
+
+}  // namespace
+
+int query_device_ex(ibv_context* context, const ibv_query_device_ex_input*, ibv_device_attr_ex* attributes,
+                    std::size_t size) noexcept {
+  const Context& owner = Context::of(context);
+  if (owner.is_closed()) {
+    return owner.dead_error();
+  }
+  if (size < sizeof(ibv_device_attr)) {
+    return EINVAL;
+  }
+  ibv_device_attr_ex ours{};
+  ours.orig_attr = attributes_of(owner.nic());
+  ours.device_cap_flags_ex = ours.orig_attr.device_cap_flags;
+  ours.completion_timestamp_mask = kTimeMask;
+  ours.hca_core_clock = kClockRate;
+  ours.rss_caps = {.supported_qpts = 1u << IBV_QPT_RAW_PACKET,
+                   .max_rwq_indirection_tables = DeviceLimits::kMaxIndirectionTables,
+                   .max_rwq_indirection_table_size = DeviceLimits::kMaxIndirectionTableSize,
+                   .rx_hash_fields_mask = kOfferedHashFields,
+                   .rx_hash_function = IBV_RX_HASH_FUNC_TOEPLITZ};
+  ours.max_wq_type_rq = DeviceLimits::kMaxQueuePairs;  // and of queue pairs together
+  ours.cq_mod_caps = {.max_cq_count = DeviceLimits::kMaxModeratedCompletions,
+                      .max_cq_period = DeviceLimits::kMaxModerationPeriod};
+  ours.phys_port_cnt_ex = ours.orig_attr.phys_port_cnt;
+  ours.max_dm_size = nic::DeviceMemoryPool::kCapacity;
+  offer_on_demand_paging(ours);
+  // The caller's struct may be an older or a newer one.
+  std::memset(attributes, 0, size);
+  std::memcpy(attributes, &ours, std::min(size, sizeof(ours)));
+  return 0;
+}
+
+int query_rt_values(ibv_context* context, ibv_values_ex* values) noexcept {
+  const Context& owner = Context::of(context);
+  if (owner.is_dead()) {
+    return owner.dead_error();
+  }
+  if (values == nullptr || (values->comp_mask & ~std::uint32_t{IBV_VALUES_MASK_RAW_CLOCK}) != 0) {
+    return EINVAL;
+  }
+  if ((values->comp_mask & IBV_VALUES_MASK_RAW_CLOCK) != 0) {
+    // All of it as ticks in the second field, as mlx5 gives it (providers/mlx5/verbs.c in rdma-core 44) and
+    // programs expect it, although that leaves the range of a timespec.
+    values->raw_clock = {.tv_sec = 0, .tv_nsec = owner.nic().now().time_since_epoch().count()};
+  }
+  return 0;
+}
+
+}  // namespace urnic::verbs_api
+
+using urnic::verbs_api::Context;
+using urnic::verbs_api::refuse;
+
+extern "C" {
+
+int ibv_query_device(ibv_context* context, ibv_device_attr* device_attr) {
+  const Context& owner = Context::of(context);
+  if (owner.is_closed()) {
+    return refuse(owner.dead_error());
+  }
+  *device_attr = urnic::verbs_api::attributes_of(owner.nic());
+  return 0;
+}
+
+}  // extern "C"

@@ -1,0 +1,49 @@
+#include "verbs_api/device/failure.h"
+
+#include <unistd.h>
+
+#include <cerrno>
+#include <string>
+
+#include "verbs_api/device/process_device.h"
+
+namespace urnic::verbs_api {
+namespace {
+
+int code_of(const Error& error) {
+  return error.code != 0 ? error.code : EIO;
+}
+
+void write_line(std::string_view text) {
+  std::string line("urnic: ");
+  line += text;
+  line += '\n';
+  // One write, so that lines of several processes do not mix. There is nobody to tell that it failed.
+  [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, line.data(), line.size());
+}
+
+}  // namespace
+
+std::nullptr_t fail(int code) {
+  errno = code;
+  return nullptr;
+}
+
+int refuse(int code) {
+  errno = code;
+  return code;
+}
+
+int report(const Error& error) {
+  write_line(error.message);
+  return code_of(error);
+}
+
+int explain(std::string_view verb, const Error& error) {
+  if (ProcessDevice::instance().is_verbose()) {
+    write_line(std::string(verb) + ": " + error.message);
+  }
+  return code_of(error);
+}
+
+}  // namespace urnic::verbs_api

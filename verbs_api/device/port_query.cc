@@ -1,0 +1,101 @@
+// What the port is and does, and its P_Key table.
+#include <algorithm>
+#include <cerrno>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+#include "nic/path/gid_table.h"
+#include "transport/types.h"
+#include "verbs_api/abi/operations.h"
+#include "verbs_api/device/context.h"
+#include "verbs_api/device/failure.h"
+#include "verbs_api/device/mtu.h"
+#include "verbs_api/queues/address.h"
+
+namespace urnic::verbs_api {
+namespace {
+
+constexpr std::uint16_t kDefaultPkey = 0xffff;  // full member, and the same in either byte order
+constexpr std::uint16_t kPkeyMembershipBit = 0x8000;
+
+// Codes of PortInfo. No link has a rate here; 4 lanes of 10 Gb/s are about what a core can move, and what
+// programs that estimate costs should count with.
+constexpr std::uint8_t kWidth4x = 2;
+constexpr std::uint8_t kSpeed10Gbps = 4;
+constexpr std::uint8_t kPhysicalStateLinkUp = 5;
+
+ibv_port_attr port_attributes(const nic::Device& nic) {
+  ibv_port_attr attributes{};
+  attributes.state = IBV_PORT_ACTIVE;  // a NIC without a peer is still a NIC
+  attributes.max_mtu = to_ibv_mtu(nic.max_path_mtu());
+  attributes.active_mtu = attributes.max_mtu;
+  attributes.gid_tbl_len = nic::GidTable::kEntries;
+  attributes.port_cap_flags = IBV_PORT_IP_BASED_GIDS;
+  attributes.max_msg_sz = transport::kMaxMessageBytes;
+  attributes.pkey_tbl_len = 1;
+  attributes.max_vl_num = 1;
+  attributes.active_width = kWidth4x;
+  attributes.active_speed = kSpeed10Gbps;
+  attributes.phys_state = kPhysicalStateLinkUp;
+  attributes.link_layer = IBV_LINK_LAYER_ETHERNET;
+  attributes.flags = IBV_QPF_GRH_REQUIRED;
+  return attributes;
+}
+
+}  // namespace
+
+int query_port(ibv_context* context, std::uint8_t port, ibv_port_attr* attributes,
+               std::size_t size) noexcept {
+  const Context& owner = Context::of(context);
+  if (owner.is_closed()) {
+    return owner.dead_error();
+  }
+  if (port != kPort) {
+    return EINVAL;
+  }
+  const ibv_port_attr ours = port_attributes(owner.nic());
+  // The caller's struct may be an older or a newer one.
+  std::memset(attributes, 0, size);
+  std::memcpy(attributes, &ours, std::min(size, sizeof(ours)));
+  return 0;
+}
+
+}  // namespace urnic::verbs_api
+
+using urnic::verbs_api::Context;
+using urnic::verbs_api::kDefaultPkey;
+using urnic::verbs_api::kPkeyMembershipBit;
+using urnic::verbs_api::kPort;
+using urnic::verbs_api::refuse;
+
+extern "C" {
+
+// Programs from before port_cap_flags2 call this, with a struct that ends there.
+int ibv_query_port(ibv_context* context, uint8_t port_num, _compat_ibv_port_attr* port_attr) {
+  const int error =
+      urnic::verbs_api::query_port(context, port_num, reinterpret_cast<ibv_port_attr*>(port_attr),
+                                   offsetof(ibv_port_attr, port_cap_flags2));
+  return error == 0 ? 0 : refuse(error);
+}
+
+int ibv_query_pkey(ibv_context* context, uint8_t port_num, int index, __be16* pkey) {
+  const Context& owner = Context::of(context);
+  if (const int error = owner.is_closed() ? owner.dead_error() : EINVAL;
+      owner.is_closed() || port_num != kPort || index != 0) {
+    errno = error;
+    return -1;
+  }
+  *pkey = kDefaultPkey;
+  return 0;
+}
+
+int ibv_get_pkey_index(ibv_context*, uint8_t port_num, __be16 pkey) {
+  if (port_num != kPort || (be16toh(pkey) | kPkeyMembershipBit) != kDefaultPkey) {
+    errno = EINVAL;
+    return -1;
+  }
+  return 0;
+}
+
+}  // extern "C"

@@ -1,0 +1,95 @@
+// ProcessDevice: the one device of this process, shared by every context that is opened on it.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <unordered_set>
+
+#include "nic/clock.h"
+#include "nic/device.h"
+#include "nic/diagnostics/report_printer.h"
+#include "nic/diagnostics/status_server.h"
+#include "transport/result.h"
+#include "verbs_api/abi/command_file.h"
+#include "verbs_api/abi/libibverbs.h"
+#include "verbs_api/abi/object_registry.h"
+#include "verbs_api/config/environment.h"
+#include "verbs_api/queues/xrc_domains.h"
+#include "verbs_api/queues/xrc_targets.h"
+
+namespace urnic::verbs_api {
+
+class Context;
+
+/// libibverbs' functions are global, so this is: the only state of the process in the whole library. All
+/// contexts share the device, because two of them in one program expect to reach each other. Any thread.
+///
+/// A fork leaves the child without it. What the parent had opened is dead there, and every verb on it fails
+/// with EIO. A child of a parent whose port was not open yet may start over with a device of its own; after
+/// that it may not, because DPDK cannot be started a second time in one process image.
+class ProcessDevice {
+ public:
+  static ProcessDevice& instance();
+  ProcessDevice(const ProcessDevice&) = delete;
+  ProcessDevice& operator=(const ProcessDevice&) = delete;
+
+  /// The device; the first call reads the environment and makes it. Starts nothing. The error is for the
+  /// person.
+  Result<nic::Device*, Error> get();
+
+  /// What the program has, of whatever context.
+  ObjectRegistry& objects() { return objects_; }
+
+  /// The XRC domains of the device, which must have been made.
+  XrcDomains& xrc_domains();
+  /// And their targets.
+  XrcTargets& xrc_targets();
+
+  /// Whether URNIC_VERBOSE asks for explanations.
+  bool is_verbose() const;
+
+  struct Importable {
+    ibv_device& device;
+    nic::Device& nic;
+    std::shared_ptr<CommandFile> file;
+  };
+  /// The file with that identity, if any context of it is open.
+  std::optional<Importable> find(const CommandFile::Identity& identity) const;
+
+  /// Contexts that are open, for those who have to find them.
+  void add(Context& context);
+  void remove(Context& context);
+  /// Keeps a closed context of which the program still holds objects, until the process ends.
+  void keep(Context& context);
+
+  /// The program ends: closes the port if everything was closed, otherwise lets the peers drain (design
+  /// decision 11). What the program still holds keeps working, for threads and destructors that come later.
+  void on_exit();
+
+ private:
+  struct Made {
+    NicEnvironment environment;
+    nic::SteadyClock clock;
+    std::unique_ptr<nic::Device> device;  // uses the two above
+    XrcDomains xrc_domains;
+    XrcTargets xrc_targets;
+    std::unique_ptr<nic::ReportPrinter> printer;  // of the device's failures, if they are to be explained
+    std::unique_ptr<nic::StatusServer> status;    // of the device; from the first open context on
+  };
+
+  ProcessDevice();
+  static Result<std::unique_ptr<Made>, Error> make();
+  void abandon_in_child();
+  void let_others_watch();
+
+  // Held during a fork, so that the child finds a whole picture. Made is never freed in a child.
+  mutable std::mutex mutex_;
+  std::unique_ptr<Made> made_;
+  std::unordered_set<Context*> contexts_;
+  std::unordered_set<Context*> kept_;
+  ObjectRegistry objects_;
+  bool lost_by_fork_ = false;
+};
+
+}  // namespace urnic::verbs_api

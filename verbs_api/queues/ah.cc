@@ -1,0 +1,189 @@
+#include "verbs_api/queues/ah.h"
+
+#include <cerrno>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+
+#include "transport/wire/ipv4.h"
+#include "transport/wire/ipv6.h"
+#include "verbs_api/abi/object_registry.h"
+#include "verbs_api/device/context.h"
+#include "verbs_api/device/failure.h"
+#include "verbs_api/memory/pd.h"
+#include "verbs_api/queues/address.h"
+
+namespace urnic::verbs_api {
+
+using transport::AddressHandleId;
+
+int Ah::make(const nic::AddressVector& address) {
+  const auto made = Context::of(context).nic().create_address_handle(*Pd::of(pd).inner, address);
+  if (!made) {
+    return explain("create_ah", made.error());
+  }
+  id_ = made.value();
+  return 0;
+}
+
+void Ah::end() {
+  if (id_ == AddressHandleId{}) {
+    return;
+  }
+  const auto destroyed = Context::of(context).nic().destroy_address_handle(*Pd::of(pd).inner, id_);
+  id_ = AddressHandleId{};
+  if (!destroyed) {
+    explain("destroy_ah", destroyed.error());
+  }
+}
+
+namespace {
+
+using transport::wire::Gid;
+
+/// Who sent a packet to which of our addresses, as its 40-byte header area tells.
+struct Origin {
+  Gid source;
+  Gid destination;
+  std::uint8_t traffic_class = 0;
+  std::uint32_t flow_label = 0;
+};
+
+/// An IPv4 header stands in bytes 20..39 and is known by its checksum; otherwise all 40 bytes are an IPv6
+/// header (fact 42). The length fields in there are not ours to check: the payload is elsewhere.
+std::optional<Origin> origin_of(const ibv_grh& area) {
+  using transport::wire::InternetChecksum;
+  using transport::wire::Ipv4Address;
+
+  const std::span<const std::byte> bytes = std::as_bytes(std::span(&area, 1));
+  const std::span<const std::byte> ipv4 = bytes.last(transport::wire::Ipv4::kMinBytes);
+  const auto octet = [](std::byte value) { return std::to_integer<std::uint8_t>(value); };
+
+  InternetChecksum checksum;
+  checksum.add(ipv4);
+  constexpr std::uint8_t kVersion4AndFiveWords = 0x45;
+  if (octet(ipv4[0]) == kVersion4AndFiveWords && checksum.is_right()) {
+    Ipv4Address source;
+    Ipv4Address destination;
+    for (std::size_t i = 0; i < Ipv4Address::kBytes; ++i) {
+      source.octets[i] = octet(ipv4[12 + i]);
+      destination.octets[i] = octet(ipv4[16 + i]);
+    }
+    return Origin{.source = Gid::from_ipv4(source),
+                  .destination = Gid::from_ipv4(destination),
+                  .traffic_class = octet(ipv4[1])};
+  }
+
+  constexpr unsigned int kVersionShift = 4;
+  constexpr std::uint8_t kVersion6 = 6;
+  if (octet(bytes[0]) >> kVersionShift != kVersion6) {
+    return std::nullopt;
+  }
+  const std::uint32_t first_word = be32toh(area.version_tclass_flow);
+  return Origin{.source = to_gid(area.sgid),
+                .destination = to_gid(area.dgid),
+                .traffic_class = static_cast<std::uint8_t>(first_word >> 20),
+                .flow_label = first_word & 0xfffff};
+}
+
+}  // namespace
+}  // namespace urnic::verbs_api
+
+using urnic::verbs_api::Ah;
+using urnic::verbs_api::Context;
+using urnic::verbs_api::explain;
+using urnic::verbs_api::fail;
+using urnic::verbs_api::kPort;
+using urnic::verbs_api::ObjectClaim;
+using urnic::verbs_api::objects;
+using urnic::verbs_api::or_out_of_memory;
+using urnic::verbs_api::origin_of;
+using urnic::verbs_api::refuse;
+
+extern "C" {
+
+ibv_ah* ibv_create_ah(ibv_pd* pd, ibv_ah_attr* attr) {
+  if (const int fault = objects().check(pd); fault != 0) {
+    return fail(fault);
+  }
+  Context& owner = Context::of(pd->context);
+  if (owner.is_dead()) {
+    return fail(owner.dead_error());
+  }
+  const auto address = urnic::verbs_api::to_address_vector(*attr);
+  if (!address) {
+    return fail(address.error());
+  }
+  return or_out_of_memory([&]() -> ibv_ah* {
+    auto created = std::make_unique<Ah>(*pd);
+    if (const int error = created->make(address.value()); error != 0) {
+      return fail(error);
+    }
+    if (owner.nic().is_started()) {
+      // As in the kernel, the peer's MAC is known when this returns: programs count on their first datagram
+      // leaving when it is posted. But there a handle that cannot be resolved is refused, with ETIMEDOUT. Here
+      // a peer's NIC starts and ends with its program, so that one which cannot be found yet is no error: what
+      // is sent to it waits for ARP, and is lost if that ends in vain.
+      owner.nic().resolve(address.value().destination);
+    }
+    objects().add(created.get());
+    return created.release();
+  });
+}
+
+int ibv_destroy_ah(ibv_ah* ah) {
+  ObjectClaim claim(ah);
+  if (claim.error() != 0) {
+    return refuse(claim.error());
+  }
+  Context& owner = Context::of(ah->context);
+  if (owner.is_dead()) {
+    return refuse(owner.dead_error());
+  }
+  Ah::of(ah).end();
+  claim.take_out();
+  delete &Ah::of(ah);
+  return 0;
+}
+
+int ibv_init_ah_from_wc(ibv_context* context, uint8_t port_num, ibv_wc* wc, ibv_grh* grh,
+                        ibv_ah_attr* ah_attr) {
+  if (port_num != kPort || (wc->wc_flags & IBV_WC_GRH) == 0) {
+    return refuse(EINVAL);  // without the header there is no telling who it was
+  }
+  const auto origin = origin_of(*grh);
+  if (!origin) {
+    return refuse(EBADMSG);
+  }
+  const auto own_index = Context::of(context).nic().gids().index_of(origin->destination);
+  if (!own_index) {
+    return refuse(EINVAL);
+  }
+  *ah_attr = urnic::verbs_api::to_ah_attributes({.destination = origin->source,
+                                                 .source_gid_index = *own_index,
+                                                 .traffic_class = origin->traffic_class,
+                                                 .service_level = wc->sl,
+                                                 .flow_label = origin->flow_label});
+  ah_attr->dlid = wc->slid;
+  ah_attr->src_path_bits = wc->dlid_path_bits;
+  return 0;
+}
+
+ibv_ah* ibv_create_ah_from_wc(ibv_pd* pd, ibv_wc* wc, ibv_grh* grh, uint8_t port_num) {
+  if (const int fault = objects().check(pd); fault != 0) {
+    return fail(fault);
+  }
+  ibv_ah_attr attributes{};
+  if (ibv_init_ah_from_wc(pd->context, port_num, wc, grh, &attributes) != 0) {
+    return nullptr;
+  }
+  return ibv_create_ah(pd, &attributes);
+}
+
+// For drivers that resolve addresses themselves; ours are resolved by ibv_create_ah().
+int ibv_resolve_eth_l2_from_gid(ibv_context*, ibv_ah_attr*, uint8_t*, uint16_t*) {
+  return refuse(EOPNOTSUPP);
+}
+
+}  // extern "C"

@@ -1,0 +1,89 @@
+#include "verbs_api/queues/comp_channel.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+
+#include "verbs_api/abi/object_registry.h"
+#include "verbs_api/device/context.h"
+#include "verbs_api/device/failure.h"
+#include "verbs_api/queues/cq.h"
+
+using urnic::verbs_api::CompChannel;
+using urnic::verbs_api::Context;
+using urnic::verbs_api::Cq;
+using urnic::verbs_api::fail;
+using urnic::verbs_api::ObjectClaim;
+using urnic::verbs_api::objects;
+using urnic::verbs_api::or_out_of_memory;
+using urnic::verbs_api::refuse;
+
+extern "C" {
+
+ibv_comp_channel* ibv_create_comp_channel(ibv_context* context) {
+  Context& owner = Context::of(context);
+  if (owner.is_dead()) {
+    return fail(owner.dead_error());
+  }
+  return or_out_of_memory([&]() -> ibv_comp_channel* {
+    auto created = std::make_unique<CompChannel>(*context);
+    if (created->fd < 0) {
+      return nullptr;  // errno is eventfd's
+    }
+    objects().add(created.get());
+    return created.release();
+  });
+}
+
+int ibv_destroy_comp_channel(ibv_comp_channel* channel) {
+  ObjectClaim claim(channel);
+  if (claim.error() != 0) {
+    return refuse(claim.error());
+  }
+  Context& owner = Context::of(channel->context);
+  if (owner.is_dead()) {
+    return refuse(owner.dead_error());
+  }
+  {
+    const std::lock_guard lock(owner.mutex());
+    if (channel->refcnt != 0) {
+      return refuse(EBUSY);
+    }
+    claim.take_out();
+  }
+  delete &CompChannel::of(channel);
+  return 0;
+}
+
+// Not noexcept, and no destructors here: a thread that waits may be cancelled.
+int ibv_get_cq_event(ibv_comp_channel* channel, ibv_cq** cq, void** cq_context) {
+  Context& owner = Context::of(channel->context);
+  if (owner.is_dead()) {
+    errno = owner.dead_error();
+    return -1;
+  }
+  const auto queue = CompChannel::of(channel).inner.wait();
+  if (!queue) {
+    errno = queue.error();
+    return -1;
+  }
+  *cq = static_cast<Cq*>(queue.value()->context())->abi();
+  *cq_context = (*cq)->cq_context;
+  return 0;
+}
+
+void ibv_ack_cq_events(ibv_cq* cq, unsigned int nevents) {
+  pthread_mutex_lock(&cq->mutex);
+  // Asked under the lock: with an older number an acknowledgement behind one of another thread's would not
+  // count.
+  const std::uint32_t fetched = Cq::of(cq).inner->events_fetched.load();
+  // Some programs acknowledge completions instead of events. More than there are to acknowledge do not count,
+  // so that the two numbers, which may wrap around, meet.
+  cq->comp_events_completed += std::min(nevents, fetched - cq->comp_events_completed);
+  pthread_cond_signal(&cq->cond);
+  pthread_mutex_unlock(&cq->mutex);
+}
+
+}  // extern "C"

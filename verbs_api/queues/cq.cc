@@ -1,0 +1,228 @@
+#include "verbs_api/queues/cq.h"
+
+#include <cerrno>
+#include <chrono>
+#include <limits>
+#include <mutex>
+#include <new>
+
+#include "verbs_api/abi/object_registry.h"
+#include "verbs_api/abi/operations.h"
+#include "verbs_api/device/context.h"
+#include "verbs_api/device/failure.h"
+#include "verbs_api/memory/pd.h"
+#include "verbs_api/queues/comp_channel.h"
+
+namespace urnic::verbs_api {
+
+Cq::Cq(ibv_context& opened, ibv_comp_channel* notified, void* program_context) : ibv_cq_ex{} {
+  context = &opened;
+  channel = notified;
+  cq_context = program_context;
+  pthread_mutex_init(&mutex, nullptr);
+  pthread_cond_init(&cond, nullptr);
+}
+
+Cq::~Cq() {
+  if (inner != nullptr) {
+    end();  // creation was not finished
+  }
+  pthread_cond_destroy(&cond);
+  pthread_mutex_destroy(&mutex);
+}
+
+void Cq::end() {
+  if (channel != nullptr) {
+    CompChannel::of(channel).inner.forget(*inner);
+  }
+  const auto destroyed = Context::of(context).nic().destroy_cq(inner);
+  if (!destroyed) {
+    explain("close_device", destroyed.error());
+  }
+}
+
+namespace {
+
+Cq* create(Context& owner, std::uint32_t capacity, void* program_context, ibv_comp_channel* channel,
+           std::uint32_t completion_vector, const nic::CompletionQueueOptions& options = {}) {
+  if (owner.is_dead()) {
+    return fail(owner.dead_error());
+  }
+  if (capacity == 0 || capacity > nic::DeviceLimits::kMaxCompletions ||
+      completion_vector >= static_cast<std::uint32_t>(owner.context.num_comp_vectors)) {
+    return fail(EINVAL);
+  }
+  if (const int fault = channel != nullptr ? objects().check_of(owner.context, channel) : 0; fault != 0) {
+    return fail(fault);
+  }
+  return or_out_of_memory([&]() -> Cq* {
+    auto created = std::make_unique<Cq>(owner.context, channel, program_context);
+    nic::CompletionChannel* const notified = channel != nullptr ? &CompChannel::of(channel).inner : nullptr;
+    auto inner = owner.nic().create_cq(capacity, notified, created.get(), options);
+    if (!inner) {
+      return fail(explain("create_cq", inner.error()));
+    }
+    created->inner = std::move(inner).value();
+    created->cqe = static_cast<int>(created->inner->capacity());
+
+    const std::lock_guard lock(owner.mutex());
+    objects().add(created->abi());
+    if (channel != nullptr) {
+      ++channel->refcnt;
+    }
+    return created.release();
+  });
+}
+
+/// 0, or why it is none of that context.
+int check_parent_domain(const ibv_context& context, ibv_pd* pd) {
+  const int fault = objects().check_of(context, pd);
+  return fault == 0 && Pd::of(pd).parent == nullptr ? EINVAL : fault;
+}
+
+/// Every event that was fetched is acknowledged afterwards.
+void wait_for_acknowledgements(Cq& cq) {
+  const std::uint32_t completions_fetched = cq.inner->events_fetched.load();
+  const std::uint32_t async_fetched = cq.async_events_fetched;
+  pthread_mutex_lock(&cq.mutex);
+  while (cq.comp_events_completed != completions_fetched || cq.async_events_completed != async_fetched) {
+    pthread_cond_wait(&cq.cond, &cq.mutex);
+  }
+  pthread_mutex_unlock(&cq.mutex);
+}
+
+}  // namespace
+
+ibv_cq_ex* create_cq_ex(ibv_context* context, ibv_cq_init_attr_ex* wanted) noexcept {
+  constexpr std::uint32_t kKnownFlags = IBV_CREATE_CQ_ATTR_SINGLE_THREADED;
+
+  constexpr std::uint32_t kKnownMask = IBV_CQ_INIT_ATTR_MASK_FLAGS | IBV_CQ_INIT_ATTR_MASK_PD;
+
+  const bool has_domain = (wanted->comp_mask & IBV_CQ_INIT_ATTR_MASK_PD) != 0;
+  const std::uint32_t flags = (wanted->comp_mask & IBV_CQ_INIT_ATTR_MASK_FLAGS) != 0 ? wanted->flags : 0;
+  if ((wanted->comp_mask & ~kKnownMask) != 0 || (flags & ~kKnownFlags) != 0 ||
+      (wanted->wc_flags & ~kOfferedWcFlags) != 0) {
+    return fail(EOPNOTSUPP);
+  }
+  if (const int fault = has_domain ? check_parent_domain(*context, wanted->parent_domain) : 0; fault != 0) {
+    return fail(fault);
+  }
+  const nic::CompletionQueueOptions options{
+      .has_times = (wanted->wc_flags & kTimeWcFlags) != 0,
+      .pd = has_domain ? Pd::of(wanted->parent_domain).inner.get() : nullptr};
+  Cq* const created = create(Context::of(context), wanted->cqe, wanted->cq_context, wanted->channel,
+                             wanted->comp_vector, options);
+  if (created == nullptr) {
+    return nullptr;
+  }
+  created->single_threaded = (flags & IBV_CREATE_CQ_ATTR_SINGLE_THREADED) != 0;
+  fill_extended_operations(*created, wanted->wc_flags);
+  return created;
+}
+
+int modify_cq(ibv_cq* cq, ibv_modify_cq_attr* wanted) noexcept {
+  if (const int fault = objects().check(cq); fault != 0) {
+    return fault;
+  }
+  const Context& owner = Context::of(cq->context);
+  if (owner.is_dead()) {
+    return owner.dead_error();
+  }
+  if (wanted == nullptr) {
+    return EINVAL;
+  }
+  if ((wanted->attr_mask & ~std::uint32_t{IBV_CQ_ATTR_MODERATE}) != 0) {
+    return EOPNOTSUPP;
+  }
+  if ((wanted->attr_mask & IBV_CQ_ATTR_MODERATE) != 0) {
+    Cq::of(cq).inner->moderate({.count = wanted->moderate.cq_count,
+                                .period = std::chrono::microseconds(wanted->moderate.cq_period)});
+  }
+  return 0;
+}
+
+}  // namespace urnic::verbs_api
+
+using urnic::verbs_api::CompChannel;
+using urnic::verbs_api::Context;
+using urnic::verbs_api::Cq;
+using urnic::verbs_api::explain;
+using urnic::verbs_api::fail;
+using urnic::verbs_api::ObjectClaim;
+using urnic::verbs_api::objects;
+using urnic::verbs_api::refuse;
+
+extern "C" {
+
+ibv_cq* ibv_create_cq(ibv_context* context, int cqe, void* cq_context, ibv_comp_channel* channel,
+                      int comp_vector) {
+  if (cqe <= 0 || comp_vector < 0) {
+    return fail(EINVAL);
+  }
+  Cq* const created = urnic::verbs_api::create(Context::of(context), static_cast<std::uint32_t>(cqe),
+                                               cq_context, channel, static_cast<std::uint32_t>(comp_vector));
+  return created != nullptr ? created->abi() : nullptr;
+}
+
+int ibv_resize_cq(ibv_cq* cq, int cqe) {
+  if (const int fault = objects().check(cq); fault != 0) {
+    return refuse(fault);
+  }
+  Cq& resized = Cq::of(cq);
+  const Context& owner = Context::of(cq->context);
+  if (owner.is_dead()) {
+    return refuse(owner.dead_error());
+  }
+  if (cqe <= 0) {
+    return refuse(EINVAL);
+  }
+  try {
+    const std::lock_guard once(resized.resizing);
+    const auto done = owner.nic().resize_cq(*resized.inner, static_cast<std::uint32_t>(cqe));
+    if (!done) {
+      return refuse(explain("resize_cq", done.error()));
+    }
+    cq->cqe = static_cast<int>(resized.inner->capacity());
+    return 0;
+  } catch (const std::bad_alloc&) {
+    return refuse(ENOMEM);
+  }
+}
+
+int ibv_destroy_cq(ibv_cq* cq) {
+  ObjectClaim claim(cq);
+  if (claim.error() != 0) {
+    return refuse(claim.error());
+  }
+  Cq& doomed = Cq::of(cq);
+  Context& owner = Context::of(cq->context);
+  if (owner.is_dead()) {
+    return refuse(owner.dead_error());
+  }
+  if (doomed.inner->users.load() != 0) {
+    return refuse(EBUSY);
+  }
+  // Nothing adds events any more. Those that nobody has fetched disappear; the others are waited for, because
+  // a thread may be about to look at this queue.
+  if (cq->channel != nullptr) {
+    CompChannel::of(cq->channel).inner.forget(*doomed.inner);
+  }
+  owner.async_events().forget(*cq);
+  urnic::verbs_api::wait_for_acknowledgements(doomed);
+
+  const auto destroyed = owner.nic().destroy_cq(doomed.inner);
+  if (!destroyed) {
+    return refuse(explain("destroy_cq", destroyed.error()));
+  }
+  {
+    const std::lock_guard lock(owner.mutex());
+    claim.take_out();
+    if (cq->channel != nullptr) {
+      --cq->channel->refcnt;
+    }
+  }
+  delete &doomed;
+  return 0;
+}
+
+}  // extern "C"

@@ -1,0 +1,118 @@
+// The extended way to poll: one completion at a time, its details read by functions.
+#include <cerrno>
+#include <span>
+
+#include "verbs_api/datapath/completion.h"
+#include "verbs_api/device/context.h"
+#include "verbs_api/queues/cq.h"
+
+namespace urnic::verbs_api {
+namespace {
+
+/// 0, or ENOENT when there is nothing. The caller holds the polling lock.
+int take_next(Cq& cq) {
+  if (cq.inner->poll(std::span(&cq.current, 1), std::span(&cq.current_times, 1)) == 0) {
+    return ENOENT;
+  }
+  cq.wr_id = cq.current.wr_id;
+  cq.status = wc_status(cq.current.status);
+  return 0;
+}
+
+void unlock(Cq& cq) {
+  if (!cq.single_threaded) {
+    cq.polling.unlock();
+  }
+}
+
+int start_poll(ibv_cq_ex* polled, ibv_poll_cq_attr* attributes) noexcept {
+  Cq& cq = Cq::of(polled);
+  const Context& owner = Context::of(cq.context);
+  if (owner.is_dead()) {
+    return owner.dead_error();
+  }
+  if (attributes != nullptr && attributes->comp_mask != 0) {
+    return EINVAL;
+  }
+  if (!cq.single_threaded) {
+    cq.polling.lock();
+  }
+  const int result = take_next(cq);
+  if (result != 0) {
+    unlock(cq);  // end_poll is called after success only
+  }
+  return result;
+}
+
+int next_poll(ibv_cq_ex* polled) noexcept {
+  return take_next(Cq::of(polled));
+}
+
+void end_poll(ibv_cq_ex* polled) noexcept {
+  unlock(Cq::of(polled));
+}
+
+ibv_wc_opcode read_opcode(ibv_cq_ex* cq) noexcept {
+  return wc_opcode(Cq::of(cq).current.opcode);
+}
+std::uint32_t read_vendor_error(ibv_cq_ex*) noexcept {
+  return 0;
+}
+std::uint32_t read_byte_length(ibv_cq_ex* cq) noexcept {
+  return Cq::of(cq).current.byte_length;
+}
+__be32 read_immediate(ibv_cq_ex* cq) noexcept {
+  return Cq::of(cq).current.immediate;
+}
+std::uint32_t read_qp_number(ibv_cq_ex* cq) noexcept {
+  return to_integer(Cq::of(cq).current.qp_number);
+}
+std::uint32_t read_source_qp(ibv_cq_ex* cq) noexcept {
+  return to_integer(Cq::of(cq).current.source_qp);
+}
+unsigned int read_flags(ibv_cq_ex* cq) noexcept {
+  return wc_flags(Cq::of(cq).current);
+}
+// RoCE has no LIDs.
+std::uint32_t read_source_lid(ibv_cq_ex*) noexcept {
+  return 0;
+}
+std::uint8_t read_service_level(ibv_cq_ex* cq) noexcept {
+  return service_level(Cq::of(cq).current);
+}
+std::uint8_t read_destination_path_bits(ibv_cq_ex*) noexcept {
+  return 0;
+}
+// A tick of the device's clock is a nanosecond.
+std::uint64_t read_time(ibv_cq_ex* cq) noexcept {
+  return static_cast<std::uint64_t>(Cq::of(cq).current_times.device.time_since_epoch().count());
+}
+std::uint64_t read_wall_time(ibv_cq_ex* cq) noexcept {
+  return static_cast<std::uint64_t>(Cq::of(cq).current_times.wall_time.count());
+}
+
+}  // namespace
+
+void fill_extended_operations(ibv_cq_ex& cq, std::uint64_t wc_flags) {
+  cq.start_poll = start_poll;
+  cq.next_poll = next_poll;
+  cq.end_poll = end_poll;
+  cq.read_opcode = read_opcode;
+  cq.read_vendor_err = read_vendor_error;
+  cq.read_byte_len = read_byte_length;
+  cq.read_imm_data = read_immediate;
+  cq.read_qp_num = read_qp_number;
+  cq.read_src_qp = read_source_qp;
+  cq.read_wc_flags = read_flags;
+  cq.read_slid = read_source_lid;
+  cq.read_sl = read_service_level;
+  cq.read_dlid_path_bits = read_destination_path_bits;
+  if ((wc_flags & IBV_WC_EX_WITH_COMPLETION_TIMESTAMP) != 0) {
+    cq.read_completion_ts = read_time;
+  }
+  if ((wc_flags & IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK) != 0) {
+    cq.read_completion_wallclock_ns = read_wall_time;
+  }
+}
+
+}  // namespace urnic::verbs_api

@@ -1,0 +1,387 @@
+#include "verbs_api/queues/qp.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <optional>
+#include <utility>
+
+#include "verbs_api/abi/object_registry.h"
+#include "verbs_api/abi/operations.h"
+#include "verbs_api/abi/untrusted_enum.h"
+#include "verbs_api/datapath/send_request.h"
+#include "verbs_api/device/context.h"
+#include "verbs_api/device/failure.h"
+#include "verbs_api/device/process_device.h"
+#include "verbs_api/memory/pd.h"
+#include "verbs_api/queues/cq.h"
+#include "verbs_api/queues/qp_attributes.h"
+#include "verbs_api/queues/rss_attributes.h"
+#include "verbs_api/queues/rwq_ind_table.h"
+#include "verbs_api/queues/srq.h"
+#include "verbs_api/queues/xrcd.h"
+
+namespace urnic::verbs_api {
+
+Qp::Qp(ibv_context& opened, const ibv_qp_init_attr_ex& wanted) : ibv_qp_ex{}, xrcd(wanted.xrcd) {
+  qp_base.context = &opened;
+  qp_base.qp_context = wanted.qp_context;
+  qp_base.pd = wanted.pd;
+  qp_base.send_cq = wanted.send_cq;
+  qp_base.recv_cq = wanted.recv_cq;
+  qp_base.srq = wanted.srq;
+  qp_base.state = IBV_QPS_RESET;
+  qp_base.qp_type = wanted.qp_type;
+  pthread_mutex_init(&qp_base.mutex, nullptr);
+  pthread_cond_init(&qp_base.cond, nullptr);
+}
+
+Qp::~Qp() {
+  if (inner != nullptr) {
+    end();  // creation was not finished
+  }
+  pthread_cond_destroy(&qp_base.cond);
+  pthread_mutex_destroy(&qp_base.mutex);
+}
+
+void Qp::attach(std::shared_ptr<QpHandles> made) {
+  handles = std::move(made);
+  inner = handles->inner.get();
+  qp_base.qp_num = to_integer(inner->number());
+  qp_base.handle = qp_base.qp_num;
+}
+
+void Qp::end() {
+  const bool is_target = inner->attributes().type == nic::QpType::kXrcTarget;
+  const bool was_last =
+      is_target ? ProcessDevice::instance().xrc_targets().close(*handles, *this) : handles->remove(*this);
+  inner = nullptr;
+  if (was_last) {
+    Context::of(qp_base.context).nic().destroy_qp(std::move(handles->inner));
+  }
+}
+
+namespace {
+
+/// EOPNOTSUPP for what libibverbs knows and we do not have, EINVAL for numbers that nobody knows.
+Result<nic::QpType, int> to_qp_type(const ibv_qp_type& type) {
+  switch (number_in(type)) {
+    case IBV_QPT_RC:
+      return nic::QpType::kRc;
+    case IBV_QPT_UC:
+      return nic::QpType::kUc;
+    case IBV_QPT_UD:
+      return nic::QpType::kUd;
+    case IBV_QPT_XRC_SEND:
+      return nic::QpType::kXrcInitiator;
+    case IBV_QPT_XRC_RECV:
+      return nic::QpType::kXrcTarget;
+    case IBV_QPT_RAW_PACKET:
+      return nic::QpType::kRawPacket;
+    case IBV_QPT_DRIVER:
+      return EOPNOTSUPP;
+    default:
+      return EINVAL;
+  }
+}
+
+/// Takes away what a queue pair of this type does not use. The kernel, too, does not look at it.
+void normalize(nic::QpType type, ibv_qp_init_attr_ex& wanted) {
+  if (type == nic::QpType::kXrcTarget) {
+    wanted.pd = nullptr;
+    wanted.send_cq = nullptr;
+    wanted.cap = {};
+  } else {
+    wanted.xrcd = nullptr;
+  }
+  if (!nic::has_receive_queue(type)) {
+    wanted.recv_cq = nullptr;
+    wanted.srq = nullptr;
+  }
+  if (!nic::has_receive_queue(type) || wanted.srq != nullptr) {
+    wanted.cap.max_recv_wr = 0;
+    wanted.cap.max_recv_sge = 0;
+  }
+}
+
+/// 0, or why what it is to be made with cannot be used in that context. Nulls can.
+int check_used(const ibv_context& context, const ibv_qp_init_attr_ex& wanted) {
+  int fault = 0;
+  const auto check = [&](const auto* used) {
+    if (fault == 0 && used != nullptr) fault = objects().check_of(context, used);
+  };
+  check(wanted.pd);
+  check(wanted.send_cq);
+  check(wanted.recv_cq);
+  check(wanted.srq);
+  check(wanted.xrcd);
+  check(wanted.rwq_ind_tbl);
+  return fault;
+}
+
+nic::QpCreateAttributes to_create_attributes(nic::QpType type, const ibv_qp_init_attr_ex& wanted) {
+  return {.type = type,
+          .capabilities = to_capabilities(wanted.cap),
+          .pd = wanted.pd != nullptr ? Pd::of(wanted.pd).inner.get() : nullptr,
+          .send_queue = wanted.send_cq != nullptr ? Cq::of(wanted.send_cq).inner.get() : nullptr,
+          .receive_queue = wanted.recv_cq != nullptr ? Cq::of(wanted.recv_cq).inner.get() : nullptr,
+          .srq = wanted.srq != nullptr ? Srq::of(wanted.srq).inner.get() : nullptr,
+          .xrc_domain = wanted.xrcd != nullptr ? Xrcd::of(wanted.xrcd).inner : nullptr,
+          .work_queues =
+              wanted.rwq_ind_tbl != nullptr ? RwqIndTable::of(wanted.rwq_ind_tbl).inner.get() : nullptr,
+          .all_signaled = wanted.sq_sig_all != 0};
+}
+
+/// `wanted` as ibv_create_qp_ex has it, with nulls for what is not given; its capabilities become those that
+/// were granted. With a `hash` it is for RSS.
+ibv_qp* create(ibv_context& context, ibv_qp_init_attr_ex& wanted,
+               const std::optional<nic::RssHash>& hash = std::nullopt) {
+  Context& owner = Context::of(&context);
+  if (owner.is_dead()) {
+    return fail(owner.dead_error());
+  }
+  const Result<nic::QpType, int> type = hash ? nic::QpType::kRss : to_qp_type(wanted.qp_type);
+  if (!type) {
+    return fail(type.error());
+  }
+  const std::uint64_t operations =
+      (wanted.comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS) != 0 ? wanted.send_ops_flags : 0;
+  if ((operations & ~offered_send_operations(type.value())) != 0) {
+    return fail(EOPNOTSUPP);
+  }
+  normalize(type.value(), wanted);
+  if (const int fault = check_used(context, wanted); fault != 0) {
+    return fail(fault);
+  }
+  // The port opens here, at the first object that needs packets, and a person wants to know why it does not.
+  if (const auto started = owner.nic().start(); !started) {
+    return fail(report(started.error()));
+  }
+  return or_out_of_memory([&]() -> ibv_qp* {
+    auto created = std::make_unique<Qp>(context, wanted);
+    nic::QpCreateAttributes attributes = to_create_attributes(type.value(), wanted);
+    auto handles = std::make_shared<QpHandles>();
+    handles->add(*created);
+    attributes.context = handles.get();
+    attributes.hash = hash.value_or(nic::RssHash());
+    if ((operations & IBV_QP_EX_WITH_ATOMIC_WRITE) != 0) {
+      // Its bytes are handed over with the request.
+      std::uint32_t& room = attributes.capabilities.max_inline_data;
+      room = std::max(room, kAtomicBytes);
+    }
+    auto inner = owner.nic().create_qp(attributes);
+    if (!inner) {
+      return fail(explain("create_qp", inner.error()));
+    }
+    handles->inner = std::move(inner).value();
+    created->attach(handles);
+    if (type.value() == nic::QpType::kXrcTarget) {
+      ProcessDevice::instance().xrc_targets().add(handles);
+    }
+    wanted.cap = to_ibv_cap(created->inner->attributes().capabilities);
+    if ((wanted.comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS) != 0) {
+      created->builder = std::make_unique<WorkRequestBuilder>(*created->inner, operations);
+      fill_builders(*created);
+    }
+    objects().add(&created->qp_base);
+    return &created.release()->qp_base;
+  });
+}
+
+void wait_for_acknowledgements(Qp& qp) {
+  pthread_mutex_lock(&qp.qp_base.mutex);
+  while (qp.qp_base.events_completed != qp.events_fetched) {
+    pthread_cond_wait(&qp.qp_base.cond, &qp.qp_base.mutex);
+  }
+  pthread_mutex_unlock(&qp.qp_base.mutex);
+}
+
+}  // namespace
+
+/// In the field that programs look at, which other threads may be changing by the same verb.
+void show_state(ibv_qp& qp, ibv_qp_state state) {
+  std::atomic_ref(qp.state).store(state, std::memory_order_relaxed);
+}
+
+ibv_qp* create_qp_ex(ibv_context* context, ibv_qp_init_attr_ex* wanted) noexcept {
+  constexpr std::uint32_t kKnown = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_XRCD |
+                                   IBV_QP_INIT_ATTR_CREATE_FLAGS | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS |
+                                   IBV_QP_INIT_ATTR_IND_TABLE | IBV_QP_INIT_ATTR_RX_HASH;
+
+  const std::uint32_t mask = wanted->comp_mask;
+  if ((mask & ~kKnown) != 0 || ((mask & IBV_QP_INIT_ATTR_CREATE_FLAGS) != 0 && wanted->create_flags != 0)) {
+    return fail(EOPNOTSUPP);
+  }
+  ibv_qp_init_attr_ex complete = *wanted;
+  if ((mask & IBV_QP_INIT_ATTR_PD) == 0) {
+    complete.pd = nullptr;
+  }
+  if ((mask & IBV_QP_INIT_ATTR_XRCD) == 0) {
+    complete.xrcd = nullptr;
+  }
+  std::optional<nic::RssHash> hash;
+  if (is_rss(*wanted)) {
+    const auto named = to_rss_hash(*wanted);
+    if (!named) {
+      return fail(explain("create_qp", named.error()));
+    }
+    hash = named.value();
+  } else {
+    complete.rwq_ind_tbl = nullptr;
+  }
+  ibv_qp* const created = create(*context, complete, hash);
+  if (created != nullptr) {
+    wanted->cap = complete.cap;
+  }
+  return created;
+}
+
+}  // namespace urnic::verbs_api
+
+namespace nic = urnic::nic;
+using urnic::verbs_api::Context;
+using urnic::verbs_api::explain;
+using urnic::verbs_api::ObjectClaim;
+using urnic::verbs_api::objects;
+using urnic::verbs_api::Qp;
+using urnic::verbs_api::refuse;
+using urnic::verbs_api::show_state;
+
+extern "C" {
+
+ibv_qp* ibv_create_qp(ibv_pd* pd, ibv_qp_init_attr* qp_init_attr) {
+  if (const int fault = objects().check(pd); fault != 0) {
+    return urnic::verbs_api::fail(fault);
+  }
+  // The plain struct is the beginning of the extended one.
+  ibv_qp_init_attr_ex wanted{};
+  wanted.qp_context = qp_init_attr->qp_context;
+  wanted.send_cq = qp_init_attr->send_cq;
+  wanted.recv_cq = qp_init_attr->recv_cq;
+  wanted.srq = qp_init_attr->srq;
+  wanted.cap = qp_init_attr->cap;
+  wanted.qp_type = qp_init_attr->qp_type;
+  wanted.sq_sig_all = qp_init_attr->sq_sig_all;
+  wanted.pd = pd;
+  ibv_qp* const created = urnic::verbs_api::create(*pd->context, wanted);
+  if (created != nullptr) {
+    qp_init_attr->cap = wanted.cap;
+  }
+  return created;
+}
+
+ibv_qp_ex* ibv_qp_to_qp_ex(ibv_qp* qp) {
+  Qp& asked = Qp::of(qp);
+  return asked.builder != nullptr ? &asked : nullptr;
+}
+
+int ibv_modify_qp(ibv_qp* qp, ibv_qp_attr* attr, int attr_mask) {
+  if (const int fault = objects().check(qp); fault != 0) {
+    return refuse(fault);
+  }
+  const Context& owner = Context::of(qp->context);
+  if (owner.is_dead()) {
+    return refuse(owner.dead_error());
+  }
+  nic::QueuePair& inner = *Qp::of(qp).inner;
+  const int mask = urnic::verbs_api::without_useless(inner.attributes().type, attr_mask);
+  const auto attributes = urnic::verbs_api::to_qp_attributes(*attr, mask);
+  if (!attributes) {
+    return refuse(explain("modify_qp", attributes.error()));
+  }
+  const auto modified = inner.modify(attributes.value());
+  if (!modified) {
+    return refuse(explain("modify_qp", modified.error()));
+  }
+  if ((attr_mask & IBV_QP_STATE) != 0) {
+    show_state(*qp, attr->qp_state);
+  }
+  return 0;
+}
+
+int ibv_query_qp(ibv_qp* qp, ibv_qp_attr* attr, int, ibv_qp_init_attr* init_attr) {
+  if (const int fault = objects().check(qp); fault != 0) {
+    return refuse(fault);
+  }
+  const Context& owner = Context::of(qp->context);
+  if (owner.is_dead()) {
+    return refuse(owner.dead_error());
+  }
+  const Qp& asked = Qp::of(qp);
+  const auto& created = asked.inner->attributes();
+  if (created.type == nic::QpType::kRss) {
+    return refuse(EOPNOTSUPP);  // it has neither a state nor attributes
+  }
+  *attr = urnic::verbs_api::to_ibv_attributes(asked.inner->query(), created.capabilities);
+  *init_attr = {};
+  init_attr->qp_context = qp->qp_context;
+  init_attr->send_cq = qp->send_cq;
+  init_attr->recv_cq = qp->recv_cq;
+  init_attr->srq = qp->srq;
+  init_attr->cap = attr->cap;
+  init_attr->qp_type = qp->qp_type;
+  init_attr->sq_sig_all = created.all_signaled ? 1 : 0;
+  show_state(*qp, attr->qp_state);
+  return 0;
+}
+
+// Within a packet the processor copies in the order it likes.
+int ibv_query_qp_data_in_order(ibv_qp*, ibv_wr_opcode, uint32_t) {
+  return 0;
+}
+
+int ibv_destroy_qp(ibv_qp* qp) {
+  ObjectClaim claim(qp);
+  if (claim.error() != 0) {
+    return refuse(claim.error());
+  }
+  Qp& doomed = Qp::of(qp);
+  Context& owner = Context::of(qp->context);
+  if (owner.is_dead()) {
+    return refuse(owner.dead_error());
+  }
+  if (const auto destroyable = owner.nic().check_destroyable(*doomed.inner); !destroyable) {
+    return refuse(explain("destroy_qp", destroyable.error()));
+  }
+  doomed.end();
+  owner.async_events().forget(*qp);
+  urnic::verbs_api::wait_for_acknowledgements(doomed);
+  claim.take_out();
+  delete &doomed;
+  return 0;
+}
+
+// Offering nothing keeps a ConnectX on standard go-back-N (fact 48): there are no options, which may be
+// chosen.
+int ibv_set_ece(ibv_qp* qp, ibv_ece* ece) {
+  if (const int fault = objects().check(qp); fault != 0) {
+    return refuse(fault);
+  }
+  const Context& owner = Context::of(qp->context);
+  if (owner.is_dead()) {
+    return refuse(owner.dead_error());
+  }
+  if (ece == nullptr) {
+    return refuse(EINVAL);
+  }
+  if (ece->vendor_id != 0 || ece->options != 0 || ece->comp_mask != 0) {
+    return refuse(EOPNOTSUPP);
+  }
+  return 0;
+}
+int ibv_query_ece(ibv_qp* qp, ibv_ece* ece) {
+  if (const int fault = objects().check(qp); fault != 0) {
+    return refuse(fault);
+  }
+  const Context& owner = Context::of(qp->context);
+  if (owner.is_dead()) {
+    return refuse(owner.dead_error());
+  }
+  if (ece == nullptr) {
+    return refuse(EINVAL);
+  }
+  *ece = {};
+  return 0;
+}
+
+}  // extern "C"

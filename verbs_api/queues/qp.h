@@ -1,0 +1,35 @@
+// Qp: a queue pair as programs hold it, plain and extended in one.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "nic/queues/queue_pair.h"
+#include "verbs_api/abi/libibverbs.h"
+#include "verbs_api/datapath/work_request_builder.h"
+#include "verbs_api/queues/qp_handles.h"
+
+namespace urnic::verbs_api {
+
+struct Qp : ibv_qp_ex {
+  Qp(ibv_context& opened, const ibv_qp_init_attr_ex& wanted);
+  ~Qp();
+  Qp(const Qp&) = delete;
+  Qp& operator=(const Qp&) = delete;
+
+  static Qp& of(ibv_qp* qp) { return *static_cast<Qp*>(reinterpret_cast<ibv_qp_ex*>(qp)); }
+  static Qp& of(ibv_qp_ex* qp) { return *static_cast<Qp*>(qp); }
+
+  /// From now on it is a handle of that queue pair, which knows it already.
+  void attach(std::shared_ptr<QpHandles> made);
+  /// Lets go of the device's queue pair, which ends with its last handle.
+  void end();
+
+  nic::QueuePair* inner = nullptr;
+  std::shared_ptr<QpHandles> handles;
+  const ibv_xrcd* xrcd;                         ///< of an XRC target
+  std::unique_ptr<WorkRequestBuilder> builder;  ///< null unless made with send operations flags
+  std::uint32_t events_fetched = 0;             ///< under the lock of AsyncEvents
+};
+
+}  // namespace urnic::verbs_api

@@ -1,0 +1,27 @@
+// What programs say of a queue pair for RSS.
+#pragma once
+
+#include <cstdint>
+
+#include "nic/raw/rss_hash.h"
+#include "transport/result.h"
+#include "verbs_api/abi/libibverbs.h"
+
+namespace urnic::verbs_api {
+
+/// The fields that a hash can be over (IBV_RX_HASH_*).
+inline constexpr std::uint64_t kOfferedHashFields =
+    IBV_RX_HASH_SRC_IPV4 | IBV_RX_HASH_DST_IPV4 | IBV_RX_HASH_SRC_IPV6 | IBV_RX_HASH_DST_IPV6 |
+    IBV_RX_HASH_SRC_PORT_TCP | IBV_RX_HASH_DST_PORT_TCP | IBV_RX_HASH_SRC_PORT_UDP | IBV_RX_HASH_DST_PORT_UDP;
+
+/// Whether a queue pair is for RSS, by its mask.
+inline bool is_rss(const ibv_qp_init_attr_ex& wanted) {
+  return (wanted.comp_mask & (IBV_QP_INIT_ATTR_IND_TABLE | IBV_QP_INIT_ATTR_RX_HASH)) != 0;
+}
+
+/// The hash of one that is. EINVAL for what makes no sense, as a table without a hash, a key that is not 40
+/// bytes long, a hash over nothing to choose among several work queues, or receives of its own; EOPNOTSUPP
+/// for other types and hash functions, IPsec and inner headers, and sending.
+Result<nic::RssHash, Error> to_rss_hash(const ibv_qp_init_attr_ex& wanted);
+
+}  // namespace urnic::verbs_api

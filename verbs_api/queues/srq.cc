@@ -1,0 +1,198 @@
+#include "verbs_api/queues/srq.h"
+
+#include <cerrno>
+#include <utility>
+
+#include "verbs_api/abi/object_registry.h"
+#include "verbs_api/abi/operations.h"
+#include "verbs_api/abi/untrusted_enum.h"
+#include "verbs_api/device/context.h"
+#include "verbs_api/device/failure.h"
+#include "verbs_api/memory/pd.h"
+#include "verbs_api/queues/cq.h"
+#include "verbs_api/queues/xrcd.h"
+
+namespace urnic::verbs_api {
+
+Srq::Srq(ibv_pd& domain, void* program_context) : ibv_srq{} {
+  context = domain.context;
+  srq_context = program_context;
+  pd = &domain;
+  pthread_mutex_init(&mutex, nullptr);
+  pthread_cond_init(&cond, nullptr);
+}
+
+Srq::~Srq() {
+  if (inner != nullptr) {
+    end();  // creation was not finished
+  }
+  pthread_cond_destroy(&cond);
+  pthread_mutex_destroy(&mutex);
+}
+
+void Srq::end() {
+  const auto destroyed = Context::of(context).nic().destroy_srq(inner);
+  if (!destroyed) {
+    explain("close_device", destroyed.error());
+  }
+}
+
+namespace {
+
+/// For XRC when there is a domain and a completion queue; `limits` become those that were granted.
+ibv_srq* create(ibv_pd& pd, void* program_context, ibv_srq_attr& limits, ibv_xrcd* xrcd = nullptr,
+                ibv_cq* cq = nullptr) {
+  Context& owner = Context::of(pd.context);
+  if (owner.is_dead()) {
+    return fail(owner.dead_error());
+  }
+  return or_out_of_memory([&]() -> ibv_srq* {
+    auto created = std::make_unique<Srq>(pd, program_context);
+    auto inner = owner.nic().create_srq({.pd = Pd::of(&pd).inner.get(),
+                                         .max_wr = limits.max_wr,
+                                         .max_sge = limits.max_sge,
+                                         .xrc_domain = xrcd != nullptr ? Xrcd::of(xrcd).inner : nullptr,
+                                         .completions = cq != nullptr ? Cq::of(cq).inner.get() : nullptr,
+                                         .context = created.get()});
+    if (!inner) {
+      return fail(explain("create_srq", inner.error()));
+    }
+    created->inner = std::move(inner).value();
+    created->xrcd = xrcd;
+    created->handle = created->inner->number();
+    limits.max_wr = created->inner->attributes().max_wr;
+    limits.max_sge = created->inner->attributes().max_sge;
+    objects().add(created.get());
+    return created.release();
+  });
+}
+
+void wait_for_acknowledgements(Srq& srq) {
+  pthread_mutex_lock(&srq.mutex);
+  while (srq.events_completed != srq.events_fetched) {
+    pthread_cond_wait(&srq.cond, &srq.mutex);
+  }
+  pthread_mutex_unlock(&srq.mutex);
+}
+
+}  // namespace
+
+ibv_srq* create_srq_ex(ibv_context* context, ibv_srq_init_attr_ex* wanted) noexcept {
+  constexpr std::uint32_t kForXrc = IBV_SRQ_INIT_ATTR_XRCD | IBV_SRQ_INIT_ATTR_CQ;
+  constexpr std::uint32_t kKnown = IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD | kForXrc;
+
+  const std::uint32_t mask = wanted->comp_mask;
+  const bool has_type = (mask & IBV_SRQ_INIT_ATTR_TYPE) != 0;
+  const unsigned int type = has_type ? number_in(wanted->srq_type) : unsigned{IBV_SRQT_BASIC};
+  if ((mask & ~kKnown) != 0 || type == IBV_SRQT_TM) {
+    return fail(EOPNOTSUPP);
+  }
+  if ((mask & IBV_SRQ_INIT_ATTR_PD) == 0) {
+    return fail(EINVAL);
+  }
+  if (const int fault = objects().check_of(*context, wanted->pd); fault != 0) {
+    return fail(fault);
+  }
+  if (type == IBV_SRQT_BASIC && (mask & kForXrc) == 0) {
+    return create(*wanted->pd, wanted->srq_context, wanted->attr);
+  }
+  if (type != IBV_SRQT_XRC || (mask & kForXrc) != kForXrc) {
+    return fail(EINVAL);
+  }
+  if (const int fault = objects().check_of(*context, wanted->xrcd); fault != 0) {
+    return fail(fault);
+  }
+  if (const int fault = objects().check_of(*context, wanted->cq); fault != 0) {
+    return fail(fault);
+  }
+  return create(*wanted->pd, wanted->srq_context, wanted->attr, wanted->xrcd, wanted->cq);
+}
+
+int get_srq_number(ibv_srq* srq, std::uint32_t* number) noexcept {
+  if (const int fault = objects().check(srq); fault != 0) {
+    return fault;
+  }
+  const Context& owner = Context::of(srq->context);
+  if (owner.is_dead()) {
+    return owner.dead_error();
+  }
+  *number = Srq::of(srq).inner->number();
+  return *number != 0 ? 0 : EINVAL;  // only those for XRC have one
+}
+
+}  // namespace urnic::verbs_api
+
+using urnic::verbs_api::Context;
+using urnic::verbs_api::explain;
+using urnic::verbs_api::ObjectClaim;
+using urnic::verbs_api::objects;
+using urnic::verbs_api::refuse;
+using urnic::verbs_api::Srq;
+
+extern "C" {
+
+ibv_srq* ibv_create_srq(ibv_pd* pd, ibv_srq_init_attr* srq_init_attr) {
+  if (const int fault = objects().check(pd); fault != 0) {
+    return urnic::verbs_api::fail(fault);
+  }
+  return urnic::verbs_api::create(*pd, srq_init_attr->srq_context, srq_init_attr->attr);
+}
+
+int ibv_modify_srq(ibv_srq* srq, ibv_srq_attr* srq_attr, int srq_attr_mask) {
+  if (const int fault = objects().check(srq); fault != 0) {
+    return refuse(fault);
+  }
+  const Context& owner = Context::of(srq->context);
+  if (owner.is_dead()) {
+    return refuse(owner.dead_error());
+  }
+  if ((srq_attr_mask & ~(IBV_SRQ_MAX_WR | IBV_SRQ_LIMIT)) != 0) {
+    return refuse(EINVAL);
+  }
+  urnic::nic::SharedReceiveQueue::Changes changes;
+  if ((srq_attr_mask & IBV_SRQ_MAX_WR) != 0) {
+    changes.max_wr = srq_attr->max_wr;
+  }
+  if ((srq_attr_mask & IBV_SRQ_LIMIT) != 0) {
+    changes.limit = srq_attr->srq_limit;
+  }
+  const auto modified = Srq::of(srq).inner->modify(changes);
+  return modified ? 0 : refuse(explain("modify_srq", modified.error()));
+}
+
+int ibv_query_srq(ibv_srq* srq, ibv_srq_attr* srq_attr) {
+  if (const int fault = objects().check(srq); fault != 0) {
+    return refuse(fault);
+  }
+  const Context& owner = Context::of(srq->context);
+  if (owner.is_dead()) {
+    return refuse(owner.dead_error());
+  }
+  const auto& inner = *Srq::of(srq).inner;
+  const auto size = inner.size();
+  *srq_attr = {.max_wr = size.max_wr, .max_sge = inner.attributes().max_sge, .srq_limit = size.limit};
+  return 0;
+}
+
+int ibv_destroy_srq(ibv_srq* srq) {
+  ObjectClaim claim(srq);
+  if (claim.error() != 0) {
+    return refuse(claim.error());
+  }
+  Srq& doomed = Srq::of(srq);
+  Context& owner = Context::of(srq->context);
+  if (owner.is_dead()) {
+    return refuse(owner.dead_error());
+  }
+  const auto destroyed = owner.nic().destroy_srq(doomed.inner);
+  if (!destroyed) {
+    return refuse(explain("destroy_srq", destroyed.error()));
+  }
+  owner.async_events().forget(*srq);
+  urnic::verbs_api::wait_for_acknowledgements(doomed);
+  claim.take_out();
+  delete &doomed;
+  return 0;
+}
+
+}  // extern "C"

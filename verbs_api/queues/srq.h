@@ -1,0 +1,29 @@
+// Srq: a shared receive queue as programs hold it.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "nic/queues/shared_receive_queue.h"
+#include "verbs_api/abi/libibverbs.h"
+
+namespace urnic::verbs_api {
+
+struct Srq : ibv_srq {
+  /// `inner` comes later, because it is told the address of this.
+  Srq(ibv_pd& domain, void* program_context);
+  ~Srq();
+  Srq(const Srq&) = delete;
+  Srq& operator=(const Srq&) = delete;
+
+  static Srq& of(ibv_srq* srq) { return *static_cast<Srq*>(srq); }
+
+  /// Takes the device's queue away; the context is closing and has ended the queue pairs.
+  void end();
+
+  std::unique_ptr<nic::SharedReceiveQueue> inner;
+  const ibv_xrcd* xrcd = nullptr;    ///< of one for XRC
+  std::uint32_t events_fetched = 0;  ///< under the lock of AsyncEvents
+};
+
+}  // namespace urnic::verbs_api

@@ -1,0 +1,192 @@
+#include "verbs_api/queues/wq.h"
+
+#include <atomic>
+#include <cerrno>
+#include <mutex>
+#include <optional>
+#include <utility>
+
+#include "verbs_api/abi/object_registry.h"
+#include "verbs_api/abi/operations.h"
+#include "verbs_api/abi/untrusted_enum.h"
+#include "verbs_api/device/context.h"
+#include "verbs_api/device/failure.h"
+#include "verbs_api/memory/pd.h"
+#include "verbs_api/queues/cq.h"
+
+namespace urnic::verbs_api {
+
+using transport::QpState;
+
+Wq::Wq(ibv_pd& domain, ibv_cq& completions) : ibv_wq{} {
+  context = domain.context;
+  pd = &domain;
+  cq = &completions;
+  state = IBV_WQS_RESET;
+  wq_type = IBV_WQT_RQ;
+  post_recv = post_wq_receive;
+}
+
+Wq::~Wq() {
+  if (inner != nullptr) {
+    end();  // creation was not finished
+  }
+}
+
+void Wq::end() {
+  Context::of(context).nic().destroy_qp(std::move(inner));
+}
+
+namespace {
+
+std::optional<QpState> to_state(const ibv_wq_state& state) {
+  switch (number_in(state)) {
+    case IBV_WQS_RESET:
+      return QpState::kReset;
+    case IBV_WQS_RDY:
+      return QpState::kReadyToReceive;
+    case IBV_WQS_ERR:
+      return QpState::kError;
+    default:
+      return std::nullopt;
+  }
+}
+
+ibv_wq_state to_wq_state(QpState state) {
+  switch (state) {
+    case QpState::kReset:
+      return IBV_WQS_RESET;
+    case QpState::kError:
+      return IBV_WQS_ERR;
+    default:
+      return IBV_WQS_RDY;
+  }
+}
+
+void wait_for_acknowledgements(Wq& wq) {
+  pthread_mutex_lock(&wq.mutex);
+  while (wq.events_completed != wq.events_fetched) {
+    pthread_cond_wait(&wq.cond, &wq.mutex);
+  }
+  pthread_mutex_unlock(&wq.mutex);
+}
+
+/// 0, or why no work queue of `context` has such attributes.
+int find_fault(const ibv_context& context, const ibv_wq_init_attr& wanted) {
+  constexpr std::uint32_t kKnown = IBV_WQ_INIT_ATTR_FLAGS;
+  if ((wanted.comp_mask & ~kKnown) != 0 || number_in(wanted.wq_type) != IBV_WQT_RQ || wanted.max_wr == 0) {
+    return EINVAL;
+  }
+  if (const int fault = objects().check_of(context, wanted.pd); fault != 0) {
+    return fault;
+  }
+  if (const int fault = objects().check_of(context, wanted.cq); fault != 0) {
+    return fault;
+  }
+  const bool has_flags = (wanted.comp_mask & IBV_WQ_INIT_ATTR_FLAGS) != 0 && wanted.create_flags != 0;
+  return has_flags ? EOPNOTSUPP : 0;
+}
+
+}  // namespace
+
+ibv_wq* create_wq(ibv_context* context, ibv_wq_init_attr* wanted) noexcept {
+  Context& owner = Context::of(context);
+  if (owner.is_dead()) {
+    return fail(owner.dead_error());
+  }
+  if (wanted == nullptr) {
+    return fail(EINVAL);
+  }
+  if (const int fault = find_fault(*context, *wanted); fault != 0) {
+    return fail(fault);
+  }
+  // As for a queue pair: here the port opens if it is not.
+  if (const auto started = owner.nic().start(); !started) {
+    return fail(report(started.error()));
+  }
+  return or_out_of_memory([&]() -> ibv_wq* {
+    auto created = std::make_unique<Wq>(*wanted->pd, *wanted->cq);
+    auto inner = owner.nic().create_qp(
+        {.type = nic::QpType::kWorkQueue,
+         .capabilities = {.max_receive_wr = wanted->max_wr, .max_receive_sge = wanted->max_sge},
+         .pd = Pd::of(wanted->pd).inner.get(),
+         .receive_queue = Cq::of(wanted->cq).inner.get(),
+         .context = created.get()});
+    if (!inner) {
+      return fail(explain("create_wq", inner.error()));
+    }
+    created->inner = std::move(inner).value();
+    created->wq_num = to_integer(created->inner->number());
+    created->handle = created->wq_num;
+    wanted->max_wr = created->inner->attributes().capabilities.max_receive_wr;
+    wanted->max_sge = created->inner->attributes().capabilities.max_receive_sge;
+    objects().add(created.get());
+    return created.release();
+  });
+}
+
+int modify_wq(ibv_wq* wq, ibv_wq_attr* wanted) noexcept {
+  constexpr std::uint32_t kKnown = IBV_WQ_ATTR_STATE | IBV_WQ_ATTR_CURR_STATE | IBV_WQ_ATTR_FLAGS;
+
+  if (const int fault = objects().check(wq); fault != 0) {
+    return refuse(fault);
+  }
+  const Context& owner = Context::of(wq->context);
+  if (owner.is_dead()) {
+    return refuse(owner.dead_error());
+  }
+  if (wanted == nullptr || (wanted->attr_mask & ~kKnown) != 0) {
+    return refuse(EINVAL);
+  }
+  if ((wanted->attr_mask & IBV_WQ_ATTR_FLAGS) != 0 && wanted->flags_mask != 0) {
+    return refuse(EOPNOTSUPP);
+  }
+  nic::QueuePair& inner = *Wq::of(wq).inner;
+  if ((wanted->attr_mask & IBV_WQ_ATTR_CURR_STATE) != 0 &&
+      to_state(wanted->curr_wq_state) != inner.query().state) {
+    return refuse(EINVAL);
+  }
+  if ((wanted->attr_mask & IBV_WQ_ATTR_STATE) != 0) {
+    const std::optional<QpState> state = to_state(wanted->wq_state);
+    if (!state) {
+      return refuse(EINVAL);
+    }
+    if (const auto modified = inner.modify({.state = state}); !modified) {
+      return refuse(explain("modify_wq", modified.error()));
+    }
+    // Other threads may be doing the same.
+    std::atomic_ref(wq->state).store(wanted->wq_state, std::memory_order_relaxed);
+  }
+  if ((wanted->attr_mask & IBV_WQ_ATTR_CURR_STATE) != 0) {
+    wanted->curr_wq_state = to_wq_state(inner.query().state.value_or(QpState::kReset));
+  }
+  return 0;
+}
+
+int destroy_wq(ibv_wq* wq) noexcept {
+  ObjectClaim claim(wq);
+  if (claim.error() != 0) {
+    return refuse(claim.error());
+  }
+  Wq& doomed = Wq::of(wq);
+  Context& owner = Context::of(wq->context);
+  if (owner.is_dead()) {
+    return refuse(owner.dead_error());
+  }
+  {
+    const std::lock_guard lock(owner.mutex());
+    if (const auto destroyable = owner.nic().check_destroyable(*doomed.inner); !destroyable) {
+      return refuse(explain("destroy_wq", destroyable.error()));
+    }
+  }
+  doomed.end();
+  owner.async_events().forget(*wq);
+  wait_for_acknowledgements(doomed);
+  claim.take_out();
+  pthread_cond_destroy(&wq->cond);
+  pthread_mutex_destroy(&wq->mutex);
+  delete &doomed;
+  return 0;
+}
+
+}  // namespace urnic::verbs_api

@@ -1,0 +1,32 @@
+// XrcTargets: the XRC targets of a process by number, for those who open them again.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <unordered_map>
+
+#include "nic/queues/queue_pair.h"
+#include "nic/queues/xrc_domain.h"
+#include "transport/types.h"
+#include "verbs_api/queues/qp_handles.h"
+
+namespace urnic::verbs_api {
+
+/// Any thread.
+class XrcTargets {
+ public:
+  /// `handles` has its queue pair, and that one handle by which it was made.
+  void add(const std::shared_ptr<QpHandles>& handles);
+
+  /// Adds `handle` to those of the target with that number in the domain; null when there is none.
+  std::shared_ptr<QpHandles> open(const nic::XrcDomain& domain, transport::QpNumber number, Qp& handle);
+
+  /// Removes one of them. True when it was the last: then nobody opens the target any more.
+  bool close(QpHandles& handles, const Qp& handle);
+
+ private:
+  std::mutex mutex_;
+  std::unordered_map<transport::QpNumber, std::shared_ptr<QpHandles>> targets_;
+};
+
+}  // namespace urnic::verbs_api
