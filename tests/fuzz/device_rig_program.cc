@@ -2,7 +2,7 @@
 #include <array>
 
 #include "tests/fuzz/device_rig.h"
-#include "tests/support/expected_opcode.h"
+#include "tools/sim/expected_opcode.h"
 
 namespace urnic::test {
 namespace {
@@ -47,7 +47,7 @@ QpAttributes DeviceRig::attributes_for(const Connection& connection, QpState sta
 void DeviceRig::post_send(std::size_t qp_index, const Posting& posting) {
   const Region region = !transport::sends_data(posting.operation) ? kOwn : kConstant;
   const std::uint64_t wr_id = note_work({.qp = qp(qp_index).number(),
-                                         .opcode = test::expected_opcode(posting.operation),
+                                         .opcode = sim::expected_opcode(posting.operation),
                                          .length = posting.length,
                                          .may_vanish = !posting.is_signaled});
   std::array<Sge, 1> sges{{{.address = address_of(region), .length = posting.length, .lkey = {}}}};

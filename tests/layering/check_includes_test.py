@@ -23,7 +23,7 @@ FORBIDDEN = (
     ("drivers/pcap/port.cc", "#include <pcap/pcap.h>"),
     ("verbs_api/open.cc", '#include "drivers/dpdk/port.h"'),
     ("verbs_api/open.cc", '#include "tools/urnic/command.h"'),
-    ("tools/urnic/main.cc", '#include "tests/sim/runner.h"'),
+    ("tools/urnic/main.cc", '#include "tools/sim/runner.h"'),
     ("tools/urnic/main.cc", "#include <infiniband/verbs.h>"),
     ("tools/check/packet.cc", '#include "transport/types.h"'),
     ("tools/check/packet.cc", '#include "nic/device.h"'),
@@ -43,12 +43,12 @@ ALLOWED = (
     ("verbs_api/config/environment.cc", "const char* const text = secure_getenv(name);  // not getenv, mind"),
     ("verbs_api/open.cc", '#include "nic/device.h"\n#include <infiniband/verbs.h>'),
     ("tools/dropin/open_port.cc", '#include "drivers/dpdk/port.h"\n#include "verbs_api/config/environment.h"'),
-    ("tools/urnic/sim_command.cc", '#include "tests/sim/runner.h"'),
+    ("tools/urnic/sim_command.cc", '#include "tools/sim/runner.h"'),
     ("tools/check/capture_reader.cc", '#include "tools/check/packet.h"\n#include <pcap/pcap.h>'),
     ("tools/urnic/check_command.cc", '#include "tools/check/packet.h"\n#include "tools/urnic/command.h"'),
 )
 TREE = {
-    "drivers/dpdk/port.h", "nic/device.h", "nic/packet_port.h", "nic/engine/engine.h", "tests/sim/runner.h",
+    "drivers/dpdk/port.h", "nic/device.h", "nic/packet_port.h", "nic/engine/engine.h", "tools/sim/runner.h",
     "tools/check/packet.h", "tools/urnic/command.h", "transport/types.h", "verbs_api/config/environment.h",
 }
 

@@ -3,7 +3,7 @@
 
 #include <CLI/CLI.hpp>
 
-#include "tests/sim/runner.h"
+#include "tools/sim/runner.h"
 #include "tools/urnic/command.h"
 
 namespace urnic::tools {

@@ -1,0 +1,135 @@
+#include "tools/sim/wire_view.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <array>
+#include <span>
+
+#include "tests/support/capture_folders.h"
+#include "tests/support/pcap_file.h"
+
+namespace urnic::sim {
+namespace {
+
+using ::testing::HasSubstr;
+
+std::vector<test::CapturedFrame> capture(const std::string& name) {
+  return test::read_pcap(test::fixtures() / name).value();
+}
+
+/// A captured frame with the one bit that rxe sets otherwise than we do (fact 15), and its ICRC.
+std::vector<std::byte> as_we_would_send_it(std::vector<std::byte> frame, std::size_t bth) {
+  frame[bth + 1] |= std::byte{0x40};
+  const std::uint32_t icrc = icrc_of(frame);
+  for (std::size_t i = 0; i < 4; ++i) frame[frame.size() - 4 + i] = static_cast<std::byte>(icrc >> (8 * i));
+  return frame;
+}
+
+constexpr std::size_t kBth = 14 + 20 + 8;
+
+TEST(WireView, ComputesTheIcrcThatTheKernelSent) {
+  for (const char* const name : {"vs_sizes.pcap", "vs_tos.pcap", "vs_ud_ipv6.pcap"}) {
+    for (const auto& frame : capture(name)) {
+      std::uint32_t carried = 0;
+      for (std::size_t i = 0; i < 4; ++i) {
+        carried |= std::to_integer<std::uint32_t>(frame.bytes[frame.bytes.size() - 4 + i]) << (8 * i);
+      }
+      EXPECT_EQ(icrc_of(frame.bytes), carried) << name;
+    }
+  }
+}
+
+// As tshark prints frame 3 of the capture.
+TEST(WireView, ReadsASendAsTsharkDoes) {
+  const auto frames = capture("vs_rnr.pcap");  // the packet's payload is a view of it
+  const auto packet = read_frame(frames[2].bytes, true, nullptr);
+  ASSERT_TRUE(packet);
+  EXPECT_EQ(opcode_name(packet->opcode), "SEND_ONLY");
+  EXPECT_EQ(packet->destination_qp, 0x32u);
+  EXPECT_EQ(packet->psn, 7007336u);
+  EXPECT_TRUE(packet->ack_request);
+  EXPECT_FALSE(packet->solicited);
+  EXPECT_EQ(packet->payload.size(), 100u);
+  EXPECT_EQ(packet->payload[1], std::byte{0x08});
+}
+
+TEST(WireView, ReadsARnrNak) {
+  const auto packet = read_frame(capture("vs_rnr.pcap")[1].bytes, true, nullptr);
+  ASSERT_TRUE(packet);
+  EXPECT_TRUE(packet->is_rnr_nak());
+  EXPECT_FALSE(packet->is_request());
+}
+
+TEST(WireView, HasNothingToSayAboutAFrameAsItShouldBe) {
+  std::string complaint;
+  EXPECT_TRUE(read_frame(as_we_would_send_it(capture("vs_rnr.pcap")[0].bytes, kBth), true, &complaint));
+  EXPECT_EQ(complaint, "");
+}
+
+TEST(WireView, ComplainsAboutMigReqZero) {
+  std::string complaint;
+  read_frame(capture("vs_rnr.pcap")[0].bytes, true, &complaint);
+  EXPECT_THAT(complaint, HasSubstr("MigReq"));
+}
+
+TEST(WireView, ComplainsAboutAWrongIcrc) {
+  auto frame = as_we_would_send_it(capture("vs_rnr.pcap")[0].bytes, kBth);
+  frame[kBth + 40] ^= std::byte{1};
+  std::string complaint;
+  read_frame(frame, true, &complaint);
+  EXPECT_THAT(complaint, HasSubstr("ICRC"));
+}
+
+TEST(WireView, ComplainsAboutALengthThatDoesNotFit) {
+  auto frame = as_we_would_send_it(capture("vs_rnr.pcap")[0].bytes, kBth);
+  frame.pop_back();
+  std::string complaint;
+  EXPECT_FALSE(read_frame(frame, true, &complaint));
+  EXPECT_THAT(complaint, HasSubstr("UDP length"));
+}
+
+TEST(WireView, ComplainsAboutPaddingThatIsNotZero) {
+  // Frame 3 of vs_sizes is a SEND of one byte: three bytes of padding in front of the ICRC.
+  auto frame = as_we_would_send_it(capture("vs_sizes.pcap")[2].bytes, kBth);
+  frame[frame.size() - 5] = std::byte{7};
+  std::string complaint;
+  read_frame(frame, false, &complaint);
+  EXPECT_THAT(complaint, HasSubstr("padding is not zero"));
+}
+
+/// An XRC SEND of "abcd" to shared receive queue 0xabcdef, put together by hand, its ICRC by an independent
+/// program: there is no capture of one.
+constexpr std::array<std::uint8_t, 66> kXrcSend = {
+    0x52, 0x54, 0x01, 0xa6, 0x11, 0x75, 0x52, 0x54, 0x98, 0xaf, 0x40, 0xcf, 0x08, 0x00, 0x45, 0x00, 0x00,
+    0x34, 0x73, 0xd4, 0x40, 0x00, 0x40, 0x11, 0xb2, 0x46, 0x0a, 0x4d, 0x00, 0x02, 0x0a, 0x4d, 0x00, 0x03,
+    0xc7, 0xbc, 0x12, 0xb7, 0x00, 0x20, 0x00, 0x00, 0xa4, 0x40, 0xff, 0xff, 0x00, 0x00, 0x00, 0x2c, 0x80,
+    0x47, 0x6e, 0xd5, 0x00, 0xab, 0xcd, 0xef, 0x61, 0x62, 0x63, 0x64, 0xc9, 0xc8, 0xc6, 0x04};
+
+TEST(WireView, ReadsAnXrcSend) {
+  std::string complaint;
+  const auto packet = read_frame(std::as_bytes(std::span(kXrcSend)), true, &complaint);
+  ASSERT_TRUE(packet);
+  EXPECT_EQ(complaint, "");
+  EXPECT_EQ(packet->service, WireService::kXrc);
+  EXPECT_TRUE(packet->is_reliable());
+  EXPECT_EQ(packet->kind, PacketKind::kSend);
+  EXPECT_EQ(packet->xrc_srq, 0xabcdefu);
+  ASSERT_EQ(packet->payload.size(), 4u);
+  EXPECT_EQ(packet->payload[0], std::byte{'a'});
+}
+
+TEST(WireView, ComplainsAboutReservedBitsInTheXrceth) {
+  auto frame = kXrcSend;
+  frame[kBth + 12] = 1;
+  std::string complaint;
+  read_frame(std::as_bytes(std::span(frame)), false, &complaint);
+  EXPECT_THAT(complaint, HasSubstr("XRCETH"));
+}
+
+TEST(WireView, DoesNotTakeArpForRoce) {
+  for (const auto& frame : capture("arp_nd_linux.pcap")) EXPECT_FALSE(is_roce(frame.bytes));
+}
+
+}  // namespace
+}  // namespace urnic::sim

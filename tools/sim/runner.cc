@@ -1,0 +1,173 @@
+#include "tools/sim/runner.h"
+
+#include <fmt/core.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <deque>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string_view>
+#include <vector>
+
+#include "tools/sim/determinism.h"
+#include "tools/sim/options.h"
+#include "tools/sim/world.h"
+
+namespace urnic::sim {
+namespace {
+
+/// From this many seeds on nothing may be uncovered.
+constexpr std::uint64_t kEnoughSeedsForCoverage = 500;
+/// One seed in so many runs twice.
+constexpr std::uint64_t kDeterminismSample = 16;
+constexpr std::size_t kLastFrames = 60;
+
+constexpr std::uint64_t kRegressionSeeds[] = {
+#include <regressions.inc>
+};
+
+struct CloseFile {
+  void operator()(std::FILE* file) const { std::fclose(file); }
+};
+using File = std::unique_ptr<std::FILE, CloseFile>;
+
+struct FailedSeed {
+  std::uint64_t seed = 0;
+  Failure failure;
+};
+
+std::string describe(const FailedSeed& failed) {
+  return fmt::format("FAILED: urnic sim --seed {}: {}: at {} us: {} [{}]", failed.seed, failed.failure.oracle,
+                     static_cast<double>(failed.failure.time.time_since_epoch().count()) / 1000,
+                     failed.failure.what, Options::draw(failed.seed).to_string());
+}
+
+/// Runs the seed once more for the last frames before its failure.
+void print_last_frames(std::uint64_t seed, std::FILE* out) {
+  const File trace(std::tmpfile());
+  if (!trace) return;
+  static_cast<void>(run_seed(seed, false, trace.get()));
+  std::rewind(trace.get());
+  std::deque<std::string> lines;
+  char line[512];
+  while (std::fgets(line, sizeof line, trace.get()) != nullptr) {
+    lines.emplace_back(line);
+    if (lines.size() > kLastFrames) lines.pop_front();
+  }
+  for (const std::string& text : lines) fmt::print(out, "  {}", text);
+}
+
+std::vector<std::string_view> uncovered(const Coverage& coverage) {
+  std::vector<std::string_view> names;
+  for (std::size_t i = 0; i < kHappeningNames.size(); ++i) {
+    if (coverage.count(static_cast<Happening>(i)) == 0) names.push_back(kHappeningNames[i]);
+  }
+  return names;
+}
+
+struct Report {
+  std::uint64_t seeds = 0;
+  Coverage coverage;
+  std::vector<FailedSeed> failed;
+  std::vector<std::string_view> uncovered;
+  double seconds = 0;
+
+  bool is_good() const { return failed.empty() && uncovered.empty(); }
+};
+
+void print_text(const Report& report, std::FILE* out) {
+  for (std::size_t i = 0; i < kHappeningNames.size(); ++i) {
+    fmt::print(out, "{:>12}  {}\n", report.coverage.count(static_cast<Happening>(i)), kHappeningNames[i]);
+  }
+  for (const std::string_view name : report.uncovered) {
+    fmt::print(out, "FAILED: in all these seeds there was not one: {}\n", name);
+  }
+  fmt::print(out, "{} seeds in {:.1f} s: {}\n", report.seeds, report.seconds,
+             report.is_good() ? "all good" : fmt::format("{} failed", report.failed.size()));
+}
+
+void print_json(const Report& report, std::FILE* out) {
+  nlohmann::ordered_json json;
+  json["seeds"] = report.seeds;
+  json["seconds"] = report.seconds;
+  json["good"] = report.is_good();
+  json["failures"] = nlohmann::json::array();
+  for (const FailedSeed& failed : report.failed) {
+    json["failures"].push_back({{"seed", failed.seed},
+                                {"oracle", failed.failure.oracle},
+                                {"what", failed.failure.what},
+                                {"time_ns", failed.failure.time.time_since_epoch().count()},
+                                {"options", Options::draw(failed.seed).to_string()}});
+  }
+  for (std::size_t i = 0; i < kHappeningNames.size(); ++i) {
+    json["coverage"][std::string(kHappeningNames[i])] = report.coverage.count(static_cast<Happening>(i));
+  }
+  json["uncovered"] = report.uncovered;
+  fmt::print(out, "{}\n", json.dump(2));
+}
+
+std::vector<std::uint64_t> seeds_to_run(const RunnerOptions& options) {
+  std::vector<std::uint64_t> seeds;
+  if (options.regressions) seeds.assign(std::begin(kRegressionSeeds), std::end(kRegressionSeeds));
+  std::erase(seeds, 0);  // the list's end
+  for (std::uint64_t i = 0; i < options.seeds; ++i) seeds.push_back(options.first_seed + i);
+  return seeds;
+}
+
+}  // namespace
+
+SeedResult run_seed(std::uint64_t seed, bool twice, std::FILE* trace) {
+  const Options options = Options::draw(seed);
+  World world(options);
+  if (trace != nullptr) world.set_trace(trace);
+  SeedResult result;
+  result.failure = world.run();
+  result.coverage = world.coverage();
+  result.trace_hash = world.trace_hash();
+  if (twice && !result.failure) result.failure = check_determinism(options, result.trace_hash);
+  return result;
+}
+
+int run(const RunnerOptions& options, std::FILE* out) {
+  File trace;
+  if (!options.trace_file.empty()) {
+    trace.reset(std::fopen(options.trace_file.c_str(), "w"));
+    if (!trace) {
+      fmt::print(stderr, "urnic: cannot write {}\n", options.trace_file);
+      return 2;
+    }
+  }
+  const auto seeds = seeds_to_run(options);
+  const bool shows_progress = isatty(STDERR_FILENO) == 1 && !options.verbose && seeds.size() > 1;
+  const auto started = std::chrono::steady_clock::now();
+  Report report;
+  for (const std::uint64_t seed : seeds) {
+    if (options.verbose && !options.json) {
+      fmt::print(out, "seed {}: {}\n", seed, Options::draw(seed).to_string());
+    }
+    const bool twice = seeds.size() == 1 || seed % kDeterminismSample == 0;
+    const SeedResult result = run_seed(seed, twice, trace.get());
+    trace.reset();  // the first seed only
+    ++report.seeds;
+    report.coverage.add(result.coverage);
+    if (result.failure) {
+      report.failed.push_back({.seed = seed, .failure = *result.failure});
+      if (!options.json) fmt::print(out, "{}\n", describe(report.failed.back()));
+      if (options.verbose && !options.json) print_last_frames(seed, out);
+      std::fflush(out);
+      if (report.failed.size() >= options.max_failures) break;
+    }
+    if (shows_progress) {
+      fmt::print(stderr, "\r{} of {} seeds, {} failed ", report.seeds, seeds.size(), report.failed.size());
+    }
+  }
+  if (shows_progress) fmt::print(stderr, "\r\x1b[K");
+  report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
+  if (report.seeds >= kEnoughSeedsForCoverage) report.uncovered = uncovered(report.coverage);
+  options.json ? print_json(report, out) : print_text(report, out);
+  return report.is_good() ? 0 : 1;
+}
+
+}  // namespace urnic::sim

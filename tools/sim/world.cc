@@ -1,0 +1,336 @@
+#include "tools/sim/world.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "tools/sim/leaks.h"
+
+namespace urnic::sim {
+namespace {
+
+using std::chrono::microseconds;
+using std::chrono::seconds;
+using transport::Counter;
+using transport::kNever;
+
+/// More steps than that mean that somebody goes round in circles.
+constexpr std::uint64_t kMaxSteps = 5'000'000;
+
+}  // namespace
+
+World::World(const Options& options)
+    : options_(options),
+      plans_(Plans::draw(options_)),
+      referee_(clock_),
+      liveness_(options_, clock_, referee_),
+      observer_(clock_, referee_, options_.all_pairs() + 1),
+      network_(options_, clock_, events_, frames_),
+      application_random_(options_.seed, Stream::kApplication),
+      schedule_random_(options_.seed, Stream::kSchedule),
+      scene_{.options = options_,
+             .clock = clock_,
+             .events = events_,
+             .referee = referee_,
+             .observer = observer_,
+             .coverage = coverage_,
+             .random = application_random_} {
+  for (std::uint32_t i = 0; i < options_.hosts; ++i) {
+    auto host = std::make_unique<Host>(host_id(i), options_, plans_, clock_, network_, frames_, observer_);
+    auto volatile_key = std::make_unique<VolatileKey>(*host);
+    std::vector<std::unique_ptr<SharedReceives>> shared_receives;
+    for (std::size_t number = 0; number < kSharedQueues; ++number) {
+      shared_receives.push_back(
+          std::make_unique<SharedReceives>(*host, number, plans_.shared_buffers[i][number]));
+    }
+    scene_.machines.push_back({.host = std::move(host),
+                               .volatile_key = std::move(volatile_key),
+                               .shared_receives = std::move(shared_receives),
+                               .run_at = clock_.now()});
+  }
+  for (std::uint32_t pair = 0; pair < options_.all_pairs(); ++pair) {
+    auto driver = std::make_unique<PairDriver>(scene_, pair, plans_.pairs[pair]);
+    pairs_.push_back(driver.get());
+    traffic_.push_back(std::move(driver));
+  }
+  if (options_.overruns) traffic_.push_back(std::make_unique<OverrunTraffic>(scene_, options_.all_pairs()));
+  for (const UnreliablePlan& plan : plans_.unreliable) {
+    const auto index = static_cast<std::uint32_t>(traffic_.size());
+    traffic_.push_back(std::make_unique<UnreliableTraffic>(scene_, index, plan));
+  }
+}
+
+World::~World() {
+  // Devices that are being destroyed may wait a bounded time for their peers.
+  clock_.run_by_itself(microseconds(50));
+  traffic_.clear();
+}
+
+std::optional<Failure> World::run() {
+  begin();
+  while (!referee_.failure() && !is_done()) {
+    if (!step()) {
+      referee_.complain("liveness", "nothing will ever happen again");
+    }
+    maybe_stop_faults();
+    liveness_.check_progress();
+  }
+  if (!referee_.failure()) fall_silent();
+  if (!referee_.failure()) judge_end();
+  collect_coverage();
+  if (!referee_.failure()) {
+    clock_.run_by_itself(microseconds(50));
+    traffic_.clear();
+    take_down(scene_, frames_);
+  }
+  if (referee_.failure() && referee_.failure()->oracle == "liveness") {
+    Failure failure = *referee_.failure();
+    for (const auto& traffic : traffic_) failure.what += "; " + traffic->describe();
+    return failure;
+  }
+  return referee_.failure();
+}
+
+void World::begin() {
+  for (const Machine& machine : scene_.machines) {
+    for (std::size_t number = 0; number < kSharedQueues; ++number) post_shared(machine.host->id(), number);
+  }
+  for (const auto& traffic : traffic_) traffic->begin();
+  for (std::uint32_t i = 0; i < options_.deliberate_errors; ++i) {
+    pairs_[application_random_.below(options_.pairs)]->break_at(
+        clock_.now() + application_random_.between(microseconds(50), microseconds(3000)));
+  }
+  for (std::uint32_t i = 0; i < options_.drains; ++i) {
+    const Side side = application_random_.chance(0.5) ? Side::kLeft : Side::kRight;
+    pairs_[application_random_.below(options_.pairs)]->drain_at(
+        clock_.now() + application_random_.between(microseconds(20), microseconds(5000)), side);
+  }
+  for (std::uint32_t i = 0; i < options_.deregistrations; ++i) {
+    events_.add({.time = clock_.now() + application_random_.between(microseconds(50), microseconds(5000)),
+                 .kind = Event::Kind::kDeregister,
+                 .host = host_id(application_random_.below(options_.hosts))});
+  }
+  for (int i = 0; i < 3; ++i) {
+    events_.add({.time = clock_.now() + application_random_.between(microseconds(50), microseconds(5000)),
+                 .kind = Event::Kind::kCheckMemory});
+  }
+}
+
+bool World::step() {
+  Time next = events_.next_time();
+  for (const Machine& machine : scene_.machines) next = std::min(next, wake_time(machine));
+  if (next == kNever) return false;
+  if (next > clock_.now()) clock_.advance_to(next);
+  if (++steps_ > kMaxSteps) {
+    referee_.complain("liveness",
+                      fmt::format("{} steps and no end: somebody goes round in circles", kMaxSteps));
+  }
+  if (events_.next_time() <= clock_.now()) {
+    handle(events_.take());
+    return true;
+  }
+  for (std::size_t i = 0; i < scene_.machines.size(); ++i) {
+    if (wake_time(scene_.machines[i]) <= clock_.now()) run_host(host_id(i));
+  }
+  return true;
+}
+
+void World::handle(const Event& event) {
+  switch (event.kind) {
+    case Event::Kind::kDeliver: {
+      Machine& machine = scene_.machine(event.host);
+      Attachment& attachment = machine.host->attachment();
+      // A host at rest may be a while in noticing; then it finds all that has come until then.
+      if (attachment.inbox.empty()) {
+        machine.run_at = std::min(machine.run_at, clock_.now() + options_.poll_delay);
+      }
+      attachment.inbox.push_back(event.frame);
+      return;
+    }
+    case Event::Kind::kPostSends:
+    case Event::Kind::kPostReceives:
+    case Event::Kind::kPairStep:
+    case Event::Kind::kQueueStep:
+      return traffic_[event.traffic]->on_event(event);
+    case Event::Kind::kPostShared:
+      return post_shared(event.host, event.traffic);
+    case Event::Kind::kDeregister:
+      return deregister(event.host);
+    case Event::Kind::kCheckMemory:
+      return check_memory();
+    case Event::Kind::kNothing:
+      return;
+  }
+}
+
+void World::post_shared(HostId host, std::size_t number) {
+  const std::uint32_t receives = number == 0 ? options_.shared_receives : options_.xrc_receives;
+  if (receives == 0) return;
+  SharedReceives& shared = *scene_.machine(host).shared_receives[number];
+  const std::string where(1, name(host));
+  referee_.complain_if("shared receives", shared.post(), where);
+  // Every other time the program wants to hear when the queue runs low.
+  if (!application_random_.chance(0.5)) return;
+  const auto limit = static_cast<std::uint32_t>(application_random_.between(1, (receives + 1) / 2));
+  referee_.complain_if("shared receives", shared.arm(limit), where);
+}
+
+void World::deregister(HostId host) {
+  coverage_.add(Happening::kDeregistered);
+  coverage_.add(Happening::kDeregisteredInUse, scene_.machine(host).volatile_key->renew());
+}
+
+void World::check_memory() {
+  for (const Machine& machine : scene_.machines) {
+    referee_.complain_if("memory", machine.host->memory().check(), std::string(1, name(machine.host->id())));
+  }
+}
+
+/// When the host runs next: called for, or for its timers, but not while it is busy or stalled.
+Time World::wake_time(const Machine& machine) const {
+  const Time due = std::min(machine.run_at, machine.timer_at);
+  return due == kNever ? kNever : std::max({due, machine.busy_until, clock_.now()});
+}
+
+void World::run_host(HostId id) {
+  Machine& machine = scene_.machine(id);
+  Host& host = *machine.host;
+  if (scene_.faults_stopped == kNever && schedule_random_.chance(options_.stall)) {
+    coverage_.add(Happening::kStall);
+    machine.busy_until = clock_.now() + schedule_random_.between(microseconds(1), options_.stall_time);
+    return;
+  }
+  machine.run_at = kNever;
+  const bool did_something = host.device().progress();
+  machine.busy_until = clock_.now() + options_.round_cost;
+  if (host.attachment().frames_not_flushed > 0) {
+    referee_.complain("wire", fmt::format("{}: a round of the engine ended without a flush", name(id)));
+  }
+  if (did_something || !host.attachment().inbox.empty()) {
+    machine.run_at = clock_.now();
+  }
+  if (clock_.now() < host.attachment().full_until) {
+    machine.run_at = std::min(machine.run_at, host.attachment().full_until);
+  }
+  poll_completions(id);
+  machine.timer_at = host.device().next_timeout();
+}
+
+void World::poll_completions(HostId id) {
+  std::array<transport::Completion, 32> completions;
+  for (const auto& queue : scene_.host(id).queues()) {
+    std::size_t count = 0;
+    do {
+      count = queue->poll(completions);
+      for (const auto& completion : std::span(completions).first(count)) {
+        const bool is_taken = std::ranges::any_of(
+            traffic_, [&](const auto& traffic) { return traffic->on_completion(id, completion); });
+        if (is_taken) continue;
+        referee_.complain("completions",
+                          fmt::format("{}: a completion of a queue pair that is not there", name(id)));
+        return;
+      }
+    } while (count == completions.size());
+    if (queue->has_overrun()) referee_.complain("completions", "a completion queue overran");
+  }
+  for (const auto& traffic : traffic_) traffic->on_polled(id);
+}
+
+bool World::is_done() const {
+  return std::ranges::all_of(traffic_, [](const auto& traffic) { return traffic->is_done(); });
+}
+
+void World::maybe_stop_faults() {
+  if (scene_.faults_stopped != kNever) return;
+  const auto enough = static_cast<std::uint64_t>(options_.safety_fraction * options_.operations);
+  if (coverage_.count(Happening::kOperations) < enough && clock_.now().time_since_epoch() < seconds(20)) {
+    return;
+  }
+  scene_.faults_stopped = clock_.now();
+  network_.stop_faults();
+  for (const Machine& machine : scene_.machines) machine.host->attachment().faults_on = false;
+}
+
+void World::fall_silent() {
+  liveness_.begin_silence();
+  const Time end = liveness_.silence_ends();
+  events_.add({.time = end});
+  while (!referee_.failure() && clock_.now() < end && step()) {
+  }
+  liveness_.judge_silence(observer_.last_roce_frame());
+}
+
+void World::judge_end() {
+  check_memory();
+  for (const Machine& machine : scene_.machines) {
+    const char host = name(machine.host->id());
+    referee_.complain_if("atomics", machine.host->check_atomics(), std::string(1, host));
+    for (const auto& shared : machine.shared_receives) {
+      referee_.complain_if("leak", shared->judge(), std::string(1, host));
+    }
+    const auto& counters = machine.host->device().counters();
+    if (!options_.is_peaceful()) continue;
+    for (const Counter counter : {Counter::kLocalAckTimeout, Counter::kDuplicateRequest,
+                                  Counter::kPacketSequenceError, Counter::kImpliedNakSequenceError}) {
+      if (counters.value(counter) == 0) continue;
+      referee_.complain("wire", fmt::format("{}: {} is {} though the network lost nothing", host,
+                                            transport::kCounterNames[static_cast<std::size_t>(counter)],
+                                            counters.value(counter)));
+    }
+  }
+}
+
+void World::collect_faults() {
+  const FaultCounts& faults = network_.faults();
+  coverage_.add(Happening::kLost, faults.lost);
+  coverage_.add(Happening::kLostInBlackout, faults.lost_in_blackout);
+  coverage_.add(Happening::kLostInBurst, faults.lost_in_burst);
+  coverage_.add(Happening::kLostInPartition, faults.lost_in_partition);
+  coverage_.add(Happening::kLostExactly, faults.lost_exactly);
+  coverage_.add(Happening::kDuplicated, faults.duplicated);
+  coverage_.add(Happening::kReordered, faults.reordered);
+  coverage_.add(Happening::kCorrupted, faults.corrupted);
+  coverage_.add(Happening::kTruncated, faults.truncated);
+  coverage_.add(Happening::kPadded, faults.padded);
+  coverage_.add(Happening::kLinkPaused, faults.paused);
+  coverage_.add(Happening::kCongestionMarked, faults.congestion_marked);
+}
+
+void World::collect_coverage() {
+  collect_faults();
+  coverage_.add(Happening::kFrames, observer_.sent_frames());
+  coverage_.add(options_.hosts > 2 ? Happening::kManyHosts : Happening::kTwoHosts);
+  for (const Machine& machine : scene_.machines) {
+    coverage_.add(Happening::kSharedQueueLow, machine.host->limit_events(0));
+    for (std::size_t queue = 1; queue < kSharedQueues; ++queue) {
+      coverage_.add(Happening::kXrcQueueLow, machine.host->limit_events(queue));
+    }
+    coverage_.add(Happening::kPortFull, machine.host->attachment().times_full);
+    const auto& counters = machine.host->device().counters();
+    coverage_.add(Happening::kTimeout, counters.value(Counter::kLocalAckTimeout));
+    coverage_.add(Happening::kImpliedNak, counters.value(Counter::kImpliedNakSequenceError));
+    coverage_.add(Happening::kResumedInsideMessage, counters.value(Counter::kResumedInsideMessage));
+  }
+  for (const FlowObserver::Counts& counts : observer_.all_counts()) {
+    coverage_.add(Happening::kSequenceNak, counts.sequence_naks);
+    coverage_.add(Happening::kRnrNak, counts.rnr_naks);
+    coverage_.add(Happening::kErrorNak, counts.error_naks);
+    coverage_.add(Happening::kRewind, counts.rewinds);
+    coverage_.add(Happening::kReadResumedInside, counts.reads_resumed_inside);
+    coverage_.add(Happening::kDuplicateRequest, counts.duplicate_requests);
+    coverage_.add(Happening::kDuplicateRead, counts.duplicate_reads);
+    coverage_.add(Happening::kDuplicateAtomic, counts.duplicate_atomics);
+    coverage_.add(Happening::kReplayedAnswer, counts.replayed_answers);
+    coverage_.add(Happening::kCoalescedAck, counts.coalesced_acks);
+    coverage_.add(Happening::kAckInsideMessage, counts.acks_inside_message);
+    coverage_.add(Happening::kFullWindow, counts.full_windows);
+    coverage_.add(Happening::kRnrBehindUnanswered, counts.rnr_behind_unanswered);
+    coverage_.add(Happening::kRepeatedReadRefused, counts.repeated_reads_refused);
+    coverage_.add(Happening::kPsnWrapInsideMessage, counts.psn_wraps_inside_message);
+    coverage_.add(Happening::kPsnWrapInsideRead, counts.psn_wraps_inside_read);
+  }
+}
+
+}  // namespace urnic::sim
