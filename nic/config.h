@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 
+#include "nic/vlan.h"
 #include "transport/time.h"
 #include "transport/types.h"
 #include "transport/wire/address.h"
@@ -35,24 +36,14 @@ enum class Type2Windows : std::uint8_t {
   k2B,  ///< that, and the protection domain
 };
 
-/// The largest path MTU that fits a link of `link_mtu` bytes: largest with MTU + 80 <= link MTU (fact 41).
-constexpr transport::PathMtu max_path_mtu(std::uint16_t link_mtu) {
-  constexpr std::uint32_t kHeaders = 80;
-  constexpr transport::PathMtu kLargestFirst[] = {transport::PathMtu::k4096, transport::PathMtu::k2048,
-                                                  transport::PathMtu::k1024, transport::PathMtu::k512};
-  for (const transport::PathMtu mtu : kLargestFirst) {
-    if (bytes(mtu) + kHeaders <= link_mtu) return mtu;
-  }
-  return transport::PathMtu::k256;
-}
-
 struct DeviceConfig {
   std::string name = "urnic0";
   transport::wire::Mac mac;
   std::optional<Ipv4Interface> ipv4;
   std::optional<Ipv6Interface> ipv6;
   std::string port_name;          ///< where its frames go, in words for people
-  std::uint16_t link_mtu = 4200;  ///< the largest IP packet, in bytes
+  std::uint16_t link_mtu = 4200;  ///< the largest IP packet, in bytes; on a VLAN with the tag
+  std::uint16_t vlan = 0;         ///< of every frame but raw packets: 1 to kMaxVlan (nic/vlan.h); 0: none
   ProgressMode progress = ProgressMode::kHybrid;
   Type2Windows type_2_windows = Type2Windows::k2B;
   std::uint64_t seed = 0;  ///< of QPNs, keys and everything else that is drawn
@@ -63,7 +54,20 @@ struct DeviceConfig {
   /// How long the ACK of a WRITE may wait for the program's answer to leave with it; see QpConfig::ack_delay.
   transport::Duration ack_delay = std::chrono::microseconds(20);
   std::uint32_t window_packets = 128;
+
+  LinkSource link_source() const { return {.mac = mac, .vlan = vlan}; }
 };
+
+/// The largest path MTU that fits the link: largest with MTU + 80 <= link MTU (fact 41), where a VLAN's tag counts.
+constexpr transport::PathMtu max_path_mtu(const DeviceConfig& config) {
+  const std::uint32_t headers = 80 + (config.vlan != 0 ? transport::wire::VlanTag::kBytes : 0);
+  constexpr transport::PathMtu kLargestFirst[] = {transport::PathMtu::k4096, transport::PathMtu::k2048,
+                                                  transport::PathMtu::k1024, transport::PathMtu::k512};
+  for (const transport::PathMtu mtu : kLargestFirst) {
+    if (bytes(mtu) + headers <= config.link_mtu) return mtu;
+  }
+  return transport::PathMtu::k256;
+}
 
 /// What a device can do, for queries and for checking creation attributes.
 struct DeviceLimits {

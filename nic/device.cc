@@ -132,7 +132,7 @@ Device::~Device() {
 }
 
 transport::PathMtu Device::max_path_mtu() const {
-  return nic::max_path_mtu(config_.link_mtu);
+  return nic::max_path_mtu(config_);
 }
 
 bool Device::is_started() const {

@@ -50,7 +50,8 @@ class Device {
 
   const DeviceConfig& config() const { return config_; }
   const GidTable& gids() const { return gids_; }
-  /// The largest path MTU that fits the link: largest with MTU + 80 <= link MTU (fact 41).
+  /// The largest path MTU that fits the link: largest with MTU + 80 <= link MTU (fact 41), and 4
+  /// more with a VLAN's tag.
   transport::PathMtu max_path_mtu() const;
 
   /// Opens the port and starts progress; does nothing the second time. The error is the port's.

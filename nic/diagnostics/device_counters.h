@@ -28,6 +28,7 @@ enum class DeviceCounter : std::uint8_t {
   kTooShort,
   kUnexpectedPayload,
   kBadIcrc,
+  kWrongVlan,               ///< not of our VLAN, or of one where we have none
   kWrongMac,                ///< not for our MAC
   kWrongAddress,            ///< not for an address of our GID table
   kManagement,              ///< for queue pair 1, which nobody serves yet
@@ -46,37 +47,24 @@ enum class DeviceCounter : std::uint8_t {
 };
 
 inline constexpr std::array kDeviceCounterNames = std::to_array<std::string_view>({
-    "rx_drop_truncated",
-    "rx_drop_not_ip",
-    "rx_drop_bad_ip_header",
-    "rx_drop_fragment",
-    "rx_drop_not_udp",
-    "rx_drop_not_roce",
-    "rx_drop_bad_udp_length",
-    "rx_drop_bad_udp_checksum",
-    "rx_drop_bad_version",
-    "rx_drop_unknown_opcode",
-    "rx_drop_too_short",
-    "rx_drop_unexpected_payload",
-    "rx_drop_bad_icrc",
-    "rx_drop_wrong_mac",
-    "rx_drop_wrong_address",
-    "rx_drop_management",
-    "rx_drop_unknown_qp",
-    "rx_drop_bad_pkey",
-    "rx_drop_congestion_notification",
-    "rx_drop_wrong_service",
-    "rx_drop_wrong_state",
-    "rx_drop_wrong_peer",
-    "tx_drop_no_neighbor",
-    "tx_drop_too_long",
-    "tx_port_full",
-    "answered_after_destroy",
-    "np_ecn_marked_roce_packets",
+    "rx_drop_truncated",      "rx_drop_not_ip",
+    "rx_drop_bad_ip_header",  "rx_drop_fragment",
+    "rx_drop_not_udp",        "rx_drop_not_roce",
+    "rx_drop_bad_udp_length", "rx_drop_bad_udp_checksum",
+    "rx_drop_bad_version",    "rx_drop_unknown_opcode",
+    "rx_drop_too_short",      "rx_drop_unexpected_payload",
+    "rx_drop_bad_icrc",       "rx_drop_wrong_vlan",
+    "rx_drop_wrong_mac",      "rx_drop_wrong_address",
+    "rx_drop_management",     "rx_drop_unknown_qp",
+    "rx_drop_bad_pkey",       "rx_drop_congestion_notification",
+    "rx_drop_wrong_service",  "rx_drop_wrong_state",
+    "rx_drop_wrong_peer",     "tx_drop_no_neighbor",
+    "tx_drop_too_long",       "tx_port_full",
+    "answered_after_destroy", "np_ecn_marked_roce_packets",
     "rx_steered_frames",
 });
 static_assert(transport::to_integer(DeviceCounter::kSteered) + 1u == kDeviceCounterNames.size());
-static_assert(transport::to_integer(DeviceCounter::kWrongMac) == transport::wire::kParseErrors);
+static_assert(transport::to_integer(DeviceCounter::kWrongVlan) == transport::wire::kParseErrors);
 
 /// Counted under the engine lock, read by any thread.
 class DeviceCounters {

@@ -4,6 +4,7 @@
 #include <variant>
 
 #include "nic/diagnostics/failure_log.h"
+#include "nic/vlan.h"
 #include "transport/qp_state.h"
 #include "transport/wire/ipv4.h"
 #include "transport/wire/ipv6.h"
@@ -58,6 +59,7 @@ void Receiver::on_frame(std::span<const std::byte> bytes, Time now) {
   // In front of UDP; IPv4 options, if any, are not part of it.
   packet.network_header = frame.ip_and_udp.first(frame.is_ipv4() ? transport::wire::Ipv4::kMinBytes
                                                                  : transport::wire::Ipv6::kBytes);
+  if (!is_on_vlan(frame.ethernet, around_.config.vlan)) return leave(bytes, now, DeviceCounter::kWrongVlan);
   const Gid destination = frame.destination_gid();
   const bool is_for_group = is_multicast(destination);
   const Mac expected_mac = is_for_group ? multicast_mac_of(destination) : around_.config.mac;

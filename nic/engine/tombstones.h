@@ -51,7 +51,7 @@ class Tombstones {
   /// before it, and returns its size. `frame` must have room for kMaxFrameBytes. Only after is_repeat().
   std::size_t acknowledge(transport::QpNumber number, const transport::wire::Mac& to,
                           std::span<std::byte> frame);
-  static constexpr std::size_t kMaxFrameBytes = 62 + 16 + Path::kIcrcBytes;
+  static constexpr std::size_t kMaxFrameBytes = 66 + 16 + Path::kIcrcBytes;
 
  private:
   struct Entry {

@@ -72,7 +72,7 @@ bool looks_like_neighbour_message(std::span<const std::byte> packet) {
 }  // namespace
 
 NeighborCache::NeighborCache(const DeviceConfig& config, const GidTable& gids)
-    : own_mac_(config.mac), gids_(gids) {}
+    : own_(config.link_source()), gids_(gids) {}
 
 // --- Lookup ---
 
@@ -80,7 +80,7 @@ NeighborCache::Lookup NeighborCache::resolve(const Gid& destination, Time now) {
   Neighbor* entry = table_.find(destination);
   if (entry == nullptr) {
     if (is_own(destination)) {
-      return {.state = State::kReachable, .mac = own_mac_};
+      return {.state = State::kReachable, .mac = own_.mac};
     }
     if (is_group(destination)) {
       return {.state = State::kReachable, .mac = group_mac(destination)};
@@ -235,18 +235,18 @@ Time NeighborCache::next_timeout() const {
 
 bool NeighborCache::on_frame(std::span<const std::byte> frame, Time) {
   const auto parsed = Ethernet::parse(frame);
-  if (!parsed || parsed.value().vlan_tag_count != 0) {
+  if (!parsed || !is_on_vlan(parsed.value(), own_.vlan)) {
     return false;
   }
   const Ethernet& ethernet = parsed.value();
-  const std::span<const std::byte> payload = frame.subspan(Ethernet::kMinBytes);
+  const std::span<const std::byte> payload = frame.subspan(ethernet.header_bytes());
   const bool is_arp = ethernet.ether_type == EtherType::kArp;
   if (!is_arp && !(ethernet.ether_type == EtherType::kIpv6 && looks_like_neighbour_message(payload))) {
     return false;
   }
   // Neither what others say to each other, nor our own broadcasts coming back.
-  const bool for_us = ethernet.destination == own_mac_ || ethernet.destination.is_multicast();
-  if (!for_us || ethernet.source == own_mac_) {
+  const bool for_us = ethernet.destination == own_.mac || ethernet.destination.is_multicast();
+  if (!for_us || ethernet.source == own_.mac) {
     return true;
   }
   if (is_arp) {
@@ -264,7 +264,7 @@ void NeighborCache::on_arp(std::span<const std::byte> payload) {
     count(NeighborCounter::kMalformed);
     return;
   }
-  if (arp->sender_mac == own_mac_) {
+  if (arp->sender_mac == own_.mac) {
     return;
   }
   const Gid sender = Gid::from_ipv4(arp->sender_ip);
@@ -356,14 +356,14 @@ std::size_t NeighborCache::poll_transmit(std::span<std::byte> frame, Time now) {
     first_reply_ = (first_reply_ + 1) % replies_.size();
     --reply_count_;
     count(NeighborCounter::kRepliesSent);
-    return write_answer(own_mac_, reply.own, reply.to, reply.to_mac, frame);
+    return write_answer(own_, reply.own, reply.to, reply.to_mac, frame);
   }
   if (Neighbor* const entry = next_request()) {
     entry->deadline = now + kAnswerTimes[entry->requests_sent];
     ++entry->requests_sent;
     next_deadline_ = std::min(next_deadline_, entry->deadline);
     count(NeighborCounter::kRequestsSent);
-    return write_question(own_mac_, source_for(entry->address), entry->address, frame);
+    return write_question(own_, source_for(entry->address), entry->address, frame);
   }
   return poll_announcement(frame, now);
 }
@@ -383,7 +383,7 @@ std::size_t NeighborCache::poll_announcement(std::span<std::byte> frame, Time no
   }
   while (announcement_gid_ < GidTable::kEntries) {
     if (const auto own = gids_.at(announcement_gid_++)) {
-      return write_announcement(own_mac_, *own, frame);
+      return write_announcement(own_, *own, frame);
     }
   }
   announcement_gid_ = 0;

@@ -11,6 +11,7 @@
 #include "nic/path/gid_table.h"
 #include "nic/path/neighbor_frames.h"
 #include "nic/path/neighbor_table.h"
+#include "nic/vlan.h"
 #include "transport/counters.h"
 #include "transport/time.h"
 #include "transport/types.h"
@@ -79,7 +80,7 @@ class NeighborCache {
   void learn(const transport::wire::Gid& source, const transport::wire::Mac& mac, transport::Time now);
 
   /// Takes ARP, neighbour solicitations and neighbour advertisements; returns whether `frame` was one of
-  /// these (well formed or not, for us or not). Tagged frames are none.
+  /// these (well formed or not, for us or not). Frames of another VLAN are none.
   bool on_frame(std::span<const std::byte> frame, transport::Time now);
 
   /// Writes the next frame that should leave to the front of `frame` (room for kMaxFrameBytes) and returns
@@ -131,7 +132,7 @@ class NeighborCache {
 
   void count(NeighborCounter which) { counters_[transport::to_integer(which)].add(1); }
 
-  transport::wire::Mac own_mac_;
+  LinkSource own_;
   GidTable gids_;
   NeighborTable table_;
   std::uint32_t generation_ = 0;

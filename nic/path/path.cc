@@ -18,14 +18,15 @@ using namespace transport::wire;
 using transport::QpNumber;
 using transport::to_integer;
 
-constexpr std::size_t kIpAt = Ethernet::kMinBytes;
-constexpr std::size_t kIpv4HeaderBytes = kIpAt + Ipv4::kMinBytes + Udp::kBytes;
-constexpr std::size_t kIpv6HeaderBytes = kIpAt + Ipv6::kBytes + Udp::kBytes;
+/// Without a VLAN tag.
+constexpr std::size_t kIpv4HeaderBytes = Ethernet::kMinBytes + Ipv4::kMinBytes + Udp::kBytes;
+constexpr std::size_t kIpv6HeaderBytes = Ethernet::kMinBytes + Ipv6::kBytes + Udp::kBytes;
 
-constexpr std::size_t kIpv4TotalLengthAt = kIpAt + 2;
-constexpr std::size_t kIpv4IdentificationAt = kIpAt + 4;
-constexpr std::size_t kIpv4ChecksumAt = kIpAt + 10;
-constexpr std::size_t kIpv6PayloadLengthAt = kIpAt + 4;
+// In the IP header.
+constexpr std::size_t kIpv4TotalLengthAt = 2;
+constexpr std::size_t kIpv4IdentificationAt = 4;
+constexpr std::size_t kIpv4ChecksumAt = 10;
+constexpr std::size_t kIpv6PayloadLengthAt = 4;
 constexpr std::size_t kUdpLengthInUdp = 4;
 
 /// Queue pairs without a flow label have one that both ends find from their numbers (fact 6).
@@ -65,18 +66,20 @@ Result<void, Error> check_address(const GidTable& gids, const AddressVector& add
 
 // The template of an IPv4 header has the lengths and the identification zero, and the checksum that goes with
 // that.
-Path Path::make(const AddressVector& to, const Gid& source, const Mac& source_mac, QpNumber local_qp,
+Path Path::make(const AddressVector& to, const Gid& source, const LinkSource& from, QpNumber local_qp,
                 QpNumber remote_qp) {
   assert(source.is_ipv4_mapped() == to.destination.is_ipv4_mapped());
   const bool is_ipv4 = to.destination.is_ipv4_mapped();
   Path path;
   path.source_ = source;
   path.destination_ = to.destination;
-  path.header_bytes_ = is_ipv4 ? kIpv4HeaderBytes : kIpv6HeaderBytes;
+  Ethernet ethernet = header_from(from, to.service_level);
+  ethernet.ether_type = is_ipv4 ? EtherType::kIpv4 : EtherType::kIpv6;
+  path.ip_at_ = ethernet.header_bytes();
+  path.header_bytes_ = path.ip_at_ + (is_ipv4 ? Ipv4::kMinBytes : Ipv6::kBytes) + Udp::kBytes;
 
   const std::span<std::byte> headers(path.headers_);
-  std::size_t at = emit(
-      Ethernet{.source = source_mac, .ether_type = is_ipv4 ? EtherType::kIpv4 : EtherType::kIpv6}, headers);
+  std::size_t at = emit(ethernet, headers);
   if (is_ipv4) {
     at += emit(Ipv4{.tos = to.traffic_class,
                     .ttl = to.hop_limit,
@@ -113,30 +116,34 @@ std::size_t Path::seal(std::span<std::byte> frame, std::size_t packet_bytes, con
   const std::size_t udp_bytes = Udp::kBytes + packet_bytes + kIcrcBytes;
   const std::size_t udp_at = header_bytes_ - Udp::kBytes;
   assert(Ipv4::kMinBytes + udp_bytes <= 0xffff);
-  const bool is_ipv4 = header_bytes_ == kIpv4HeaderBytes;
+  const bool is_ipv4 = udp_at - ip_at_ == Ipv4::kMinBytes;
 
-  // Constant sizes, so that these are a few wide stores.
+  // Constant sizes, so that these are a few wide stores. A VLAN tag makes the headers longer by its size.
   if (is_ipv4) {
     std::memcpy(frame.data(), headers_.data(), kIpv4HeaderBytes);
   } else {
     std::memcpy(frame.data(), headers_.data(), kIpv6HeaderBytes);
   }
+  if (ip_at_ != Ethernet::kMinBytes) {
+    const std::size_t rest_at = header_bytes_ - VlanTag::kBytes;
+    std::memcpy(frame.data() + rest_at, headers_.data() + rest_at, VlanTag::kBytes);
+  }
   store_address(frame, 0, peer_mac);
   store_u16(frame, udp_at + kUdpLengthInUdp, static_cast<std::uint16_t>(udp_bytes));
 
-  const std::span<std::byte> ip_and_udp = frame.subspan(kIpAt, header_bytes_ - kIpAt);
+  const std::span<std::byte> ip_and_udp = frame.subspan(ip_at_, header_bytes_ - ip_at_);
   const std::span<std::byte> packet = frame.subspan(header_bytes_, packet_bytes);
   std::uint32_t icrc;
   if (is_ipv4) {
     const auto total_length = static_cast<std::uint16_t>(Ipv4::kMinBytes + udp_bytes);
     const std::uint16_t identification = next_ip_id_++;
-    store_u16(frame, kIpv4TotalLengthAt, total_length);
-    store_u16(frame, kIpv4IdentificationAt, identification);
-    store_u16(frame, kIpv4ChecksumAt,
-              add_to_checksum(load_u16(headers_, kIpv4ChecksumAt), total_length, identification));
+    store_u16(ip_and_udp, kIpv4TotalLengthAt, total_length);
+    store_u16(ip_and_udp, kIpv4IdentificationAt, identification);
+    store_u16(ip_and_udp, kIpv4ChecksumAt,
+              add_to_checksum(load_u16(headers_, ip_at_ + kIpv4ChecksumAt), total_length, identification));
     icrc = icrc_ipv4(ip_and_udp, packet);
   } else {
-    store_u16(frame, kIpv6PayloadLengthAt, static_cast<std::uint16_t>(udp_bytes));
+    store_u16(ip_and_udp, kIpv6PayloadLengthAt, static_cast<std::uint16_t>(udp_bytes));
     icrc = icrc_ipv6(ip_and_udp, packet);
   }
   store_icrc(icrc, frame.subspan(header_bytes_ + packet_bytes, kIcrcBytes));

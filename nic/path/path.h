@@ -8,6 +8,7 @@
 #include <span>
 
 #include "nic/path/gid_table.h"
+#include "nic/vlan.h"
 #include "transport/result.h"
 #include "transport/types.h"
 #include "transport/wire/address.h"
@@ -36,10 +37,10 @@ class Path {
 
   Path() = default;  ///< leads nowhere: header_bytes() is 0
 
-  /// `source` must be of the destination's kind (both IPv4-mapped or both IPv6).
-  static Path make(const AddressVector& to, const transport::wire::Gid& source,
-                   const transport::wire::Mac& source_mac, transport::QpNumber local_qp,
-                   transport::QpNumber remote_qp);
+  /// `source` must be of the destination's kind (both IPv4-mapped or both IPv6). On a VLAN the service level is
+  /// the priority in the tag.
+  static Path make(const AddressVector& to, const transport::wire::Gid& source, const LinkSource& from,
+                   transport::QpNumber local_qp, transport::QpNumber remote_qp);
 
   const transport::wire::Gid& source() const { return source_; }
   const transport::wire::Gid& destination() const { return destination_; }
@@ -58,8 +59,9 @@ class Path {
                    const transport::wire::Mac& peer_mac);
 
  private:
-  std::array<std::byte, 62> headers_{};
+  std::array<std::byte, 66> headers_{};
   std::size_t header_bytes_ = 0;
+  std::size_t ip_at_ = 0;
   transport::wire::Gid source_{};
   transport::wire::Gid destination_{};
   std::uint16_t next_ip_id_ = 0;

@@ -27,7 +27,7 @@ transport::SendQueue::Limits send_limits(const QpCreateAttributes& attributes, c
   return {.work_requests = wanted.max_send_wr,
           .sges = wanted.max_send_sge,
           .inline_bytes = wanted.max_inline_data,
-          .kept_bytes = attributes.type == QpType::kUd ? bytes(max_path_mtu(device.link_mtu)) : 0};
+          .kept_bytes = attributes.type == QpType::kUd ? bytes(max_path_mtu(device)) : 0};
 }
 
 transport::ReceiveQueue::Limits receive_limits(const QpCapabilities& wanted) {
@@ -293,7 +293,7 @@ Result<void, Error> QueuePair::modify(const QpAttributes& attributes) {
 
 /// Address vector and path MTU against what this device has.
 Result<void, Error> QueuePair::check_route(const QpAttributes& changes) const {
-  if (changes.path_mtu && bytes(*changes.path_mtu) > bytes(max_path_mtu(progress_.config().link_mtu))) {
+  if (changes.path_mtu && bytes(*changes.path_mtu) > bytes(max_path_mtu(progress_.config()))) {
     return failure(invalid("the path MTU does not fit into the link MTU"));
   }
   if (!changes.address) return success();
@@ -312,7 +312,7 @@ transport::QpConfig QueuePair::config_from(const QpAttributes& attributes) const
           .pd = attributes_.pd != nullptr ? attributes_.pd->id : transport::PdId{},
           .access = attributes.access.value_or(defaults.access),
           .path_mtu = is_connected(attributes_.type) ? attributes.path_mtu.value_or(defaults.path_mtu)
-                                                     : max_path_mtu(progress_.config().link_mtu),
+                                                     : max_path_mtu(progress_.config()),
           .receive_psn = attributes.receive_psn.value_or(defaults.receive_psn),
           .max_responder_resources =
               attributes.max_responder_resources.value_or(defaults.max_responder_resources),
@@ -376,8 +376,8 @@ void QueuePair::apply(QpState to, const QpAttributes& attributes) {
 }
 
 void QueuePair::lead_to(const AddressVector& address, transport::QpNumber remote_qp) {
-  path_ = Path::make(address, *progress_.gids().at(address.source_gid_index), progress_.config().mac, number_,
-                     remote_qp);
+  path_ = Path::make(address, *progress_.gids().at(address.source_gid_index),
+                     progress_.config().link_source(), number_, remote_qp);
   peer_mac_ = {};
 }
 

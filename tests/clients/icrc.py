@@ -10,6 +10,7 @@ import zlib
 
 ROCE_PORT = 4791
 BTH_BYTES, ICRC_BYTES = 12, 4
+VLAN = b"\x81\x00"
 
 
 class BadFrame(Exception):
@@ -36,7 +37,9 @@ def read_pcap(path):
 
 
 def split_frame(frame):
-    """(masked IP header, UDP header, transport packet with ICRC), or None when the frame is not RoCEv2."""
+    """(masked IP header, UDP header, transport packet with ICRC), or None when the frame is not RoCEv2. One VLAN tag is looked through."""
+    if frame[12:14] == VLAN:
+        frame = frame[:12] + frame[16:]
     ether_type = struct.unpack_from("!H", frame, 12)[0]
     if ether_type == 0x0800:
         header_bytes = (frame[14] & 15) * 4

@@ -53,6 +53,14 @@ class Recordings(ClientTest):
         self.assertEqual(dissection.complaints(file), [])
         self.assertEqual(dissection.count_roce(file), frames, "tshark and we disagree about what is RoCEv2")
 
+    def test_pingpongs_on_a_vlan(self):
+        for command in (["ibv_rc_pingpong", "-s", "9001"], ["ibv_ud_pingpong"]):
+            with self.subTest(command=command):
+                self.record([*command, *VERBS, "-g", "1", "-n", "20"], nics=[["--vlan", "7"]] * 2)
+                for name in ("server.pcap", "client.pcap"):
+                    tags = {bytes(frame[12:16]) for frame in icrc.read_pcap(self.runtime / name)}
+                    self.assertEqual(tags, {icrc.VLAN + b"\x00\x07"})
+
     def test_mixed_traffic(self):
         port = harness.free_port()
         files = [self.runtime / "server.pcap", self.runtime / "client.pcap"]

@@ -188,7 +188,7 @@ void DeviceRig::add_connection(const QueuePairKind& kind) {
 void DeviceRig::lead_to(Connection& connection) {
   connection.from_peer =
       Path::make({.destination = *device_->gids().at(connection.kind.gid_index)}, connection.peer.destination,
-                 config_of_host(2).mac, kPeerQp, connection.qp->number());
+                 {config_of_host(2).mac}, kPeerQp, connection.qp->number());
 }
 
 void DeviceRig::connect(Connection& connection) {
@@ -246,7 +246,7 @@ void DeviceRig::deliver_packet(std::size_t qp_index, std::span<const std::byte> 
   if (to_group) {
     Gid peer = *device_->gids().at(1);
     peer.octets.back() = 2;
-    path = Path::make({.destination = group()}, peer, config_of_host(2).mac, kPeerQp, QpNumber{0xffffff});
+    path = Path::make({.destination = group()}, peer, {config_of_host(2).mac}, kPeerQp, QpNumber{0xffffff});
   }
   Bytes frame(path.header_bytes() + packet.size() + Path::kIcrcBytes);
   if (packet.size() < kBthBytes || frame.size() > kMaxFrameBytes) {

@@ -23,9 +23,17 @@ namespace urnic::tools {
 namespace {
 
 constexpr const char* kLeaseVariable = "URNIC_LEASE_FD";
-constexpr const char* kIdentityVariables[] = {
-    "URNIC_IP",   "URNIC_IP6",   "URNIC_MAC",  "URNIC_MTU",    "URNIC_PORT",
-    "URNIC_PCAP", "URNIC_FAULT", "URNIC_SEED", kLeaseVariable, verbs_api::kChosenVariable};
+constexpr const char* kIdentityVariables[] = {"URNIC_IP",
+                                              "URNIC_IP6",
+                                              "URNIC_MAC",
+                                              "URNIC_VLAN",
+                                              "URNIC_MTU",
+                                              "URNIC_PORT",
+                                              "URNIC_PCAP",
+                                              "URNIC_FAULT",
+                                              "URNIC_SEED",
+                                              kLeaseVariable,
+                                              verbs_api::kChosenVariable};
 
 Error system_error(const std::string& what, const char* advice = "") {
   const int code = errno;
@@ -138,6 +146,7 @@ Result<void, Error> export_environment(const verbs_api::NicEnvironment& environm
   set("URNIC_IP6", to_text(device.ipv6));
   set("URNIC_MAC", to_string(device.mac));
   set("URNIC_MTU", std::to_string(device.link_mtu));
+  set("URNIC_VLAN", device.vlan != 0 ? std::to_string(device.vlan) : "");
   set("URNIC_PORT", environment.port.to_string());
   set("URNIC_FAULT", environment.fault);
   set("URNIC_VERBOSE", environment.verbose ? "1" : "");
@@ -185,8 +194,9 @@ std::string describe(const nic::DeviceConfig& device) {
   if (device.ipv6) {
     addresses += (addresses.empty() ? "" : ", ") + to_text(device.ipv6);
   }
-  return fmt::format("{}: {}, {}, {}, link MTU {}", device.name, addresses, to_string(device.mac),
-                     device.port_name, device.link_mtu);
+  return fmt::format("{}: {}, {}, {}, link MTU {}{}", device.name, addresses, to_string(device.mac),
+                     device.port_name, device.link_mtu,
+                     device.vlan != 0 ? fmt::format(", VLAN {}", device.vlan) : "");
 }
 
 int execute(const std::vector<std::string>& program) {

@@ -47,7 +47,7 @@ Addresses that are not given are those of a network that the fabric draws when i
 
 Everything is done by environment variables, which can be set by hand: LD_LIBRARY_PATH, LD_PRELOAD and URNIC_PATHS
 (for what programs read below /sys/class/infiniband and /dev/infiniband), and URNIC_IP, URNIC_IP6,
-URNIC_MAC, URNIC_MTU, URNIC_PORT, URNIC_PCAP, URNIC_FAULT, URNIC_SEED, URNIC_VERBOSE, URNIC_EXPLAIN, and without an option
+URNIC_MAC, URNIC_MTU, URNIC_VLAN, URNIC_PORT, URNIC_PCAP, URNIC_FAULT, URNIC_SEED, URNIC_VERBOSE, URNIC_EXPLAIN, and without an option
 URNIC_PROGRESS=hybrid|thread (who works: the program's polling too, or the NIC's own thread alone) and
 URNIC_MW_TYPE_2=2A|2B (what memory windows of type 2 are).
 
@@ -140,6 +140,12 @@ void add_run_command(CLI::App& app, Invocation& invocation) {
       ->type_name("M");
   add_variable("--mtu", "URNIC_MTU", "Largest IP packet in bytes; 4200 carries an RDMA MTU of 4096 (default)")
       ->check(accepted_by(verbs_api::parse_link_mtu))
+      ->type_name("N");
+  add_variable(
+      "--vlan", "URNIC_VLAN",
+      "VLAN of the NIC, 1 to 4094: its frames have that tag, with the service level as priority, and it "
+      "hears no others. By default they have no tag")
+      ->check(accepted_by(verbs_api::parse_vlan))
       ->type_name("N");
   add_variable("--port", "URNIC_PORT", "Where the frames go, see below")
       ->check(accepted_by(nic::PortSpec::parse))

@@ -30,6 +30,9 @@ using nic::PortSpec;
 /// Carries an RDMA MTU of 4096; more would be of no use.
 constexpr std::uint16_t kDefaultLinkMtu = 4200;
 
+/// Carries the smallest RDMA MTU, 256, behind all headers and a VLAN tag.
+constexpr std::uint16_t kMinTaggedLinkMtu = 340;
+
 /// The variable's text; nothing when it is not set or empty. A program that has more rights than the one that
 /// started it (setuid, capabilities) takes nothing from that: it would write captures and open sockets for it.
 std::optional<std::string_view> variable(const char* name) {
@@ -231,6 +234,15 @@ Result<void, Error> read_identity(NicEnvironment& environment) {
     return link_mtu.error();
   }
   device.link_mtu = link_mtu.value();
+  const auto vlan = read("URNIC_VLAN", parse_vlan);
+  if (!vlan) {
+    return vlan.error();
+  }
+  device.vlan = vlan.value().value_or(0);
+  if (device.vlan != 0 && device.link_mtu < kMinTaggedLinkMtu) {
+    return invalid("URNIC_VLAN", fmt::format("with a VLAN's tag the link MTU must be {} at least, and is {}",
+                                             kMinTaggedLinkMtu, device.link_mtu));
+  }
   const auto mac = read("URNIC_MAC", parse_mac);
   if (!mac) {
     return mac.error();

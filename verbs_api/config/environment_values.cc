@@ -9,6 +9,8 @@
 #include <string>
 #include <system_error>
 
+#include "nic/vlan.h"
+
 namespace urnic::verbs_api {
 namespace {
 
@@ -126,6 +128,14 @@ Result<std::uint16_t, Error> parse_link_mtu(std::string_view text) {
     return invalid(fmt::format("not a number from {} to {}", kMinLinkMtu, kMaxLinkMtu));
   }
   return *mtu;
+}
+
+Result<std::uint16_t, Error> parse_vlan(std::string_view text) {
+  const auto vlan = parse_number<std::uint16_t>(text);
+  if (!vlan || *vlan == 0 || *vlan > nic::kMaxVlan) {
+    return invalid(fmt::format("not the id of a VLAN, from 1 to {}", nic::kMaxVlan));
+  }
+  return *vlan;
 }
 
 Result<std::uint64_t, Error> parse_seed(std::string_view text) {

@@ -23,6 +23,8 @@ Result<nic::Ipv6Interface, Error> parse_ipv6_interface(std::string_view text);
 Result<transport::wire::Mac, Error> parse_mac(std::string_view text);
 /// The largest IP packet in bytes: from one that carries the smallest path MTU up to jumbo frames.
 Result<std::uint16_t, Error> parse_link_mtu(std::string_view text);
+/// The id of a VLAN, 1 to 4094.
+Result<std::uint16_t, Error> parse_vlan(std::string_view text);
 /// Decimal, or hexadecimal behind 0x.
 Result<std::uint64_t, Error> parse_seed(std::string_view text);
 /// A file descriptor's number.

@@ -25,6 +25,7 @@ DeviceConfig config_of(std::size_t end, const DevicePairOptions& options) {
   config.mac = {{0x02, 0, 0, 0, 0, number}};
   config.ipv4 = Ipv4Interface{.address = {{10, 0, 0, number}}};
   config.link_mtu = options.link_mtu;
+  config.vlan = options.vlans[end];
   config.progress = ProgressMode::kManual;
   config.seed = options.seed + end;
   config.explain = options.explain;

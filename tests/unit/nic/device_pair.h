@@ -24,6 +24,7 @@ struct DevicePairOptions {
   std::uint16_t link_mtu = 4200;
   std::uint64_t seed = 1;
   bool explain = false;
+  std::array<std::uint16_t, 2> vlans{};  ///< of either device; 0: none
 };
 
 /// A device in manual mode at one end of the wire, with one protection domain, queue, region, and as many

@@ -154,6 +154,34 @@ TEST_F(ReceiverTest, DropsWhatIsForAnotherMac) {
   EXPECT_TRUE(is_dropped(emit(frame), "rx_drop_wrong_mac"));
 }
 
+/// A tag of IEEE 802.1Q with this VLAN id and priority 5.
+void add_tag(Frame& frame, std::uint16_t vlan) {
+  frame.ethernet.vlan_tags[frame.ethernet.vlan_tag_count++].control =
+      static_cast<std::uint16_t>(5u << 13 | vlan);
+}
+
+TEST_F(ReceiverTest, TakesAPriorityTaggedFrame) {
+  Frame frame = parsed;
+  add_tag(frame, 0);
+  EXPECT_TRUE(arrives(emit(frame)));
+}
+
+TEST_F(ReceiverTest, DropsTheFramesOfAVlan) {
+  Frame frame = parsed;
+  add_tag(frame, 7);
+  EXPECT_TRUE(is_dropped(emit(frame), "rx_drop_wrong_vlan"));
+}
+
+TEST_F(ReceiverTest, DropsFramesWithTwoTagsOrAServiceTag) {
+  Frame frame = parsed;
+  add_tag(frame, 0);
+  frame.ethernet.vlan_tags[0].type = transport::wire::EtherType::kServiceVlan;
+  EXPECT_TRUE(is_dropped(emit(frame), "rx_drop_wrong_vlan"));
+  frame.ethernet.vlan_tags[0].type = transport::wire::EtherType::kVlan;
+  add_tag(frame, 0);
+  EXPECT_TRUE(is_dropped(emit(frame), "rx_drop_wrong_vlan"));
+}
+
 TEST_F(ReceiverTest, DropsWhatIsForAnotherAddress) {
   EXPECT_TRUE(is_dropped(with_ipv4([](Ipv4& ip) { ip.destination.octets[3] = 9; }), "rx_drop_wrong_address"));
 }

@@ -124,7 +124,7 @@ TEST(NeighborFrames, AreNotAnsweredForTheAddressesOfOthers) {
   EXPECT_THAT(host.take_sent(), IsEmpty());
 }
 
-TEST(NeighborFrames, AreOnlyTheUntaggedArpSolicitationsAndAdvertisements) {
+TEST(NeighborFrames, AreOnlyTheArpSolicitationsAndAdvertisementsOfOurVlan) {
   NeighborHost host(1);
   host.after_announcements();
   EXPECT_FALSE(host.receive(linux_frame(kRouterSolicitation)));
@@ -134,7 +134,26 @@ TEST(NeighborFrames, AreOnlyTheUntaggedArpSolicitationsAndAdvertisements) {
   const std::array tag{std::byte{0x81}, std::byte{0}, std::byte{0}, std::byte{7}};
   tagged.insert(tagged.begin() + 12, tag.begin(), tag.end());
   EXPECT_FALSE(host.receive(tagged));
+  tagged[15] = std::byte{0};  // a priority tag
+  EXPECT_TRUE(host.receive(tagged));
   EXPECT_EQ(host.counter(NeighborCounter::kMalformed), 0u);
+}
+
+TEST(NeighborFrames, HaveTheTagOfOurVlan) {
+  DeviceConfig config = config_of_host(2);
+  config.vlan = 0x234;
+  NeighborHost host(config);
+  host.after_announcements();
+  const std::array tag{std::byte{0x81}, std::byte{0}, std::byte{2}, std::byte{0x34}};
+  const auto tagged = [&](Bytes frame) {
+    frame.insert(frame.begin() + 12, tag.begin(), tag.end());
+    return frame;
+  };
+  EXPECT_FALSE(host.receive(linux_frame(kArpRequest)));
+  EXPECT_TRUE(host.receive(tagged(linux_frame(kArpRequest))));
+  EXPECT_TRUE(host.receive(tagged(linux_frame(kSolicitation))));
+  EXPECT_THAT(host.take_sent(),
+              ElementsAre(tagged(linux_frame(kArpReply)), tagged(linux_frame(kAdvertisement))));
 }
 
 TEST(NeighborFrames, AnnounceEveryOwnAddressFourTimesAfterTheStart) {

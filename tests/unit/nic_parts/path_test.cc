@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -30,11 +31,11 @@ AddressVector to(std::string_view destination) {
 }
 
 Path ipv4_path(const AddressVector& address, std::uint32_t local_qp = 0x11, std::uint32_t remote_qp = 0x12) {
-  return Path::make(address, gid("::ffff:10.9.0.1"), kOwnMac, QpNumber(local_qp), QpNumber(remote_qp));
+  return Path::make(address, gid("::ffff:10.9.0.1"), {kOwnMac}, QpNumber(local_qp), QpNumber(remote_qp));
 }
 
 Path ipv6_path(const AddressVector& address) {
-  return Path::make(address, gid("fd09::1"), kOwnMac, QpNumber(0x11), QpNumber(0x12));
+  return Path::make(address, gid("fd09::1"), {kOwnMac}, QpNumber(0x11), QpNumber(0x12));
 }
 
 /// A frame around `packet_bytes` bytes that stand for a packet, and nothing behind.
@@ -90,6 +91,22 @@ TEST(Path, WritesAnIpv4HeaderWithTheAddressVectorsValuesAndDontFragment) {
   EXPECT_EQ(frame.udp.length, 8 + 100 + 4);
   EXPECT_EQ(frame.udp.destination_port, 4791);
   EXPECT_EQ(frame.udp.checksum, 0);
+}
+
+TEST(Path, HasTheTagOfTheVlanWithTheServiceLevelAsPriority) {
+  for (const char* const destination : {"::ffff:10.9.0.2", "fd09::2"}) {
+    SCOPED_TRACE(destination);
+    AddressVector address = to(destination);
+    address.service_level = 3;
+    const bool is_ipv4 = address.destination.is_ipv4_mapped();
+    const Gid source = gid(is_ipv4 ? "::ffff:10.9.0.1" : "fd09::1");
+    Path plain = Path::make(address, source, {kOwnMac}, QpNumber(0x11), QpNumber(0x12));
+    Path path = Path::make(address, source, {kOwnMac, 0x234}, QpNumber(0x11), QpNumber(0x12));
+    Bytes expected = sealed(plain, 100);
+    const std::array tag{std::byte{0x81}, std::byte{0}, std::byte{0x62}, std::byte{0x34}};
+    expected.insert(expected.begin() + 12, tag.begin(), tag.end());
+    EXPECT_EQ(sealed(path, 100), expected);
+  }
 }
 
 TEST(Path, WritesAnIpv6HeaderWithoutFlowLabelAndWithoutUdpChecksum) {
@@ -162,7 +179,8 @@ Bytes sealed_again(const Bytes& captured) {
     address.hop_limit = std::get<Ipv6>(frame.ip).hop_limit;
     address.traffic_class = std::get<Ipv6>(frame.ip).traffic_class;
   }
-  Path path = Path::make(address, frame.source_gid(), frame.ethernet.source, QpNumber(0x11), QpNumber(0x12));
+  Path path =
+      Path::make(address, frame.source_gid(), {frame.ethernet.source}, QpNumber(0x11), QpNumber(0x12));
   const auto packet_at = again.begin() + static_cast<std::ptrdiff_t>(path.header_bytes());
   do {
     std::copy(frame.ib.begin(), frame.ib.end(), packet_at);

@@ -80,11 +80,22 @@ TEST_F(EnvironmentTest, TakesTheMtuOfTheFabricsSwitchWhenOneRuns) {
   EXPECT_THAT(refusal(), HasSubstr("fabric slow carries no more than 1500"));
 }
 
+TEST_F(EnvironmentTest, NeedsRoomForTheTagOfAVlan) {
+  set("URNIC_PORT", "loopback");
+  set("URNIC_IP", "10.0.0.1/24");
+  set("URNIC_VLAN", "5");
+  set("URNIC_MTU", "339");
+  EXPECT_THAT(refusal(), HasSubstr("URNIC_VLAN"));
+  set("URNIC_MTU", "340");
+  EXPECT_TRUE(read_environment());
+}
+
 TEST_F(EnvironmentTest, DoesWhatItIsTold) {
   set("URNIC_IP", "192.168.7.9/20");
   set("URNIC_IP6", "fd00:1::5/48");
   set("URNIC_MAC", "02:aa:00:00:00:01");
   set("URNIC_MTU", "1500");
+  set("URNIC_VLAN", "4094");
   set("URNIC_PORT", "loopback");
   set("URNIC_PCAP", "frames.pcap");
   set("URNIC_FAULT", "drop=1%");
@@ -103,6 +114,7 @@ TEST_F(EnvironmentTest, DoesWhatItIsTold) {
   EXPECT_EQ(device.ipv6->prefix_length, 48);
   EXPECT_EQ(to_string(device.mac), "02:aa:00:00:00:01");
   EXPECT_EQ(device.link_mtu, 1500);
+  EXPECT_EQ(device.vlan, 4094);
   EXPECT_EQ(environment.value().port.kind, Kind::kLoopback);
   EXPECT_EQ(environment.value().pcap_file, "frames.pcap");
   EXPECT_EQ(environment.value().fault, "drop=1%");
@@ -266,6 +278,7 @@ INSTANTIATE_TEST_SUITE_P(
         Hostile{"URNIC_MAC", "02:00"}, Hostile{"URNIC_MAC", "03:00:00:00:00:01"},
         Hostile{"URNIC_MAC", "00:00:00:00:00:00"}, Hostile{"URNIC_MTU", "0"}, Hostile{"URNIC_MTU", "-1"},
         Hostile{"URNIC_MTU", "335"}, Hostile{"URNIC_MTU", "65537"}, Hostile{"URNIC_MTU", "4200bytes"},
+        Hostile{"URNIC_VLAN", "0"}, Hostile{"URNIC_VLAN", "4095"}, Hostile{"URNIC_VLAN", "ten"},
         Hostile{"URNIC_PORT", "pigeon:loft"}, Hostile{"URNIC_PORT", "vhost:"},
         Hostile{"URNIC_PORT", "vhost:/tmp/x,middle"}, Hostile{"URNIC_SEED", "1.5"},
         Hostile{"URNIC_SEED", "99999999999999999999"}, Hostile{"URNIC_VERBOSE", "yes"},

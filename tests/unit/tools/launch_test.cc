@@ -41,6 +41,7 @@ TEST_F(LaunchTest, HandsOnNoSeedThatTheUserDidNotGive) {
 
 TEST_F(LaunchTest, MakesTheSameNicAgainFromWhatItExported) {
   setenv("URNIC_IP6", "fd00::7/48", 1);
+  setenv("URNIC_VLAN", "7", 1);
   const auto launcher = verbs_api::read_environment();
   ASSERT_TRUE(launcher && export_environment(launcher.value()));
   const auto program = verbs_api::read_environment();
