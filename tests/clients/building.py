@@ -16,6 +16,8 @@ def build(folder, *targets, project=PROJECT):
         if folder.parent != project / "build":
             sys.exit(f"{folder} is no build folder: cmake --preset release makes build/release")
         _must(["cmake", "--preset", folder.name], project)
+    if not os.access(folder, os.W_OK):
+        return  # another user's build is taken as it is
     lock = os.open(folder, os.O_RDONLY)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX)  # two ninjas at once would write the same files
