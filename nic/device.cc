@@ -329,15 +329,15 @@ const transport::Counters& Device::counters() const {
 
 std::vector<std::pair<std::string_view, std::uint64_t>> Device::all_counters() const {
   std::vector<std::pair<std::string_view, std::uint64_t>> all;
-  for (std::size_t i = 0; i < transport::kCounterNames.size(); ++i) {
-    all.emplace_back(transport::kCounterNames[i], counters().value(static_cast<transport::Counter>(i)));
-  }
-  for (std::size_t i = 0; i < kDeviceCounterNames.size(); ++i) {
-    all.emplace_back(kDeviceCounterNames[i], engine_->drops().value(static_cast<DeviceCounter>(i)));
-  }
-  for (std::size_t i = 0; i < kNeighborCounterNames.size(); ++i) {
-    all.emplace_back(kNeighborCounterNames[i], engine_->neighbors().counter(static_cast<NeighborCounter>(i)));
-  }
+  const auto add = [&all]<typename Kind>(Kind, const auto& value_of) {
+    for (std::size_t i = 0; i < transport::count_of<Kind>(); ++i) {
+      const auto counter = static_cast<Kind>(i);
+      all.emplace_back(name_of(counter), value_of(counter));
+    }
+  };
+  add(transport::Counter{}, [this](transport::Counter counter) { return counters().value(counter); });
+  add(DeviceCounter{}, [this](DeviceCounter counter) { return engine_->drops().value(counter); });
+  add(NeighborCounter{}, [this](NeighborCounter counter) { return engine_->neighbors().counter(counter); });
   add_aliases(all);
   if (!engine_->is_started() || engine_->is_abandoned()) return all;
   const std::lock_guard guard(*engine_);

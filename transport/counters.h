@@ -7,9 +7,11 @@
 #include <cstdint>
 #include <string_view>
 
+#include "transport/enum_names.h"
+
 namespace urnic::transport {
 
-/// Everything the transport counts. The order is the order of kCounterNames.
+/// Everything the transport counts.
 enum class Counter : std::uint8_t {
   kSentPackets,
   kReceivedPackets,
@@ -44,39 +46,75 @@ enum class Counter : std::uint8_t {
   kReceiveCompletionError,
 };
 
-inline constexpr std::array kCounterNames = std::to_array<std::string_view>({
-    "sent_pkts",
-    "rcvd_pkts",
-    "sent_bytes",
-    "rcvd_bytes",
-    "out_of_sequence",
-    "duplicate_request",
-    "packet_seq_err",
-    "implied_nak_seq_err",
-    "local_ack_timeout_err",
-    "retry_exceeded_err",
-    "send_rnr_err",
-    "rcvd_rnr_err",
-    "rnr_nak_retry_err",
-    "out_of_buffer",
-    "resumed_inside_message",
-    "resp_invalid_request",
-    "resp_remote_access_errors",
-    "resp_remote_operation_errors",
-    "req_error_naks",
-    "unexpected_acks",
-    "unexpected_responses",
-    "req_bad_responses",
-    "wrong_state_drops",
-    "outside_message_drops",
-    "abandoned_messages",
-    "receive_too_small_drops",
-    "qkey_violations",
-    "rdma_sends",
-    "rdma_recvs",
-    "req_cqe_error",
-    "resp_cqe_error",
-});
+/// "" for what is no counter.
+constexpr std::string_view name_of(Counter counter) {
+  using enum Counter;
+  switch (counter) {
+    case kSentPackets:
+      return "sent_pkts";
+    case kReceivedPackets:
+      return "rcvd_pkts";
+    case kSentBytes:
+      return "sent_bytes";
+    case kReceivedBytes:
+      return "rcvd_bytes";
+    case kOutOfSequence:
+      return "out_of_sequence";
+    case kDuplicateRequest:
+      return "duplicate_request";
+    case kPacketSequenceError:
+      return "packet_seq_err";
+    case kImpliedNakSequenceError:
+      return "implied_nak_seq_err";
+    case kLocalAckTimeout:
+      return "local_ack_timeout_err";
+    case kRetryExceeded:
+      return "retry_exceeded_err";
+    case kRnrNakSent:
+      return "send_rnr_err";
+    case kRnrNakReceived:
+      return "rcvd_rnr_err";
+    case kRnrNakRetryExceeded:
+      return "rnr_nak_retry_err";
+    case kOutOfBuffer:
+      return "out_of_buffer";
+    case kResumedInsideMessage:
+      return "resumed_inside_message";
+    case kRequestInvalid:
+      return "resp_invalid_request";
+    case kRequestAccessError:
+      return "resp_remote_access_errors";
+    case kRequestOperationError:
+      return "resp_remote_operation_errors";
+    case kReceivedErrorNak:
+      return "req_error_naks";
+    case kUnexpectedAcknowledge:
+      return "unexpected_acks";
+    case kUnexpectedResponse:
+      return "unexpected_responses";
+    case kBadResponse:
+      return "req_bad_responses";
+    case kWrongState:
+      return "wrong_state_drops";
+    case kOutsideMessage:
+      return "outside_message_drops";
+    case kAbandonedMessage:
+      return "abandoned_messages";
+    case kReceiveTooSmall:
+      return "receive_too_small_drops";
+    case kQkeyViolation:
+      return "qkey_violations";
+    case kSendsCompleted:
+      return "rdma_sends";
+    case kReceivesCompleted:
+      return "rdma_recvs";
+    case kSendCompletionError:
+      return "req_cqe_error";
+    case kReceiveCompletionError:
+      return "resp_cqe_error";
+  }
+  return "";
+}
 
 /// A number that one thread at a time adds to (the engine lock's holder) and any thread may read.
 class CounterCell {
@@ -96,7 +134,7 @@ class Counters {
   std::uint64_t value(Counter counter) const { return cells_[static_cast<std::size_t>(counter)].value(); }
 
  private:
-  std::array<CounterCell, kCounterNames.size()> cells_;
+  std::array<CounterCell, count_of<Counter>()> cells_;
 };
 
 }  // namespace urnic::transport

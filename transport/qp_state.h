@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string_view>
 
 namespace urnic::transport {
 
@@ -15,6 +16,28 @@ enum class QpState : std::uint8_t {
   kSqError,
   kError
 };
+
+/// As people call it; "" for what is no state.
+constexpr std::string_view name_of(QpState state) {
+  using enum QpState;
+  switch (state) {
+    case kReset:
+      return "RESET";
+    case kInit:
+      return "INIT";
+    case kReadyToReceive:
+      return "RTR";
+    case kReadyToSend:
+      return "RTS";
+    case kSqDrained:
+      return "SQD";
+    case kSqError:
+      return "SQE";
+    case kError:
+      return "ERR";
+  }
+  return "";
+}
 
 constexpr bool can_receive(QpState state) {
   return state == QpState::kReadyToReceive || state == QpState::kReadyToSend ||

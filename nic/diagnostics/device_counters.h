@@ -7,13 +7,14 @@
 #include <string_view>
 
 #include "transport/counters.h"
+#include "transport/enum_names.h"
 #include "transport/types.h"
 #include "transport/wire/packet.h"
 
 namespace urnic::nic {
 
-/// The order is the order of kDeviceCounterNames. The first are the reasons of wire::ParseError, in its
-/// order; then those of the receiver, in the order in which it checks.
+/// The first are the reasons of wire::ParseError, in its order; then those of the receiver, in the order in
+/// which it checks.
 enum class DeviceCounter : std::uint8_t {
   kTruncated,
   kNotIp,
@@ -46,24 +47,71 @@ enum class DeviceCounter : std::uint8_t {
   kSteered,                 ///< not a drop: frames given to queue pairs by flow rules, each time
 };
 
-inline constexpr std::array kDeviceCounterNames = std::to_array<std::string_view>({
-    "rx_drop_truncated",      "rx_drop_not_ip",
-    "rx_drop_bad_ip_header",  "rx_drop_fragment",
-    "rx_drop_not_udp",        "rx_drop_not_roce",
-    "rx_drop_bad_udp_length", "rx_drop_bad_udp_checksum",
-    "rx_drop_bad_version",    "rx_drop_unknown_opcode",
-    "rx_drop_too_short",      "rx_drop_unexpected_payload",
-    "rx_drop_bad_icrc",       "rx_drop_wrong_vlan",
-    "rx_drop_wrong_mac",      "rx_drop_wrong_address",
-    "rx_drop_management",     "rx_drop_unknown_qp",
-    "rx_drop_bad_pkey",       "rx_drop_congestion_notification",
-    "rx_drop_wrong_service",  "rx_drop_wrong_state",
-    "rx_drop_wrong_peer",     "tx_drop_no_neighbor",
-    "tx_drop_too_long",       "tx_port_full",
-    "answered_after_destroy", "np_ecn_marked_roce_packets",
-    "rx_steered_frames",
-});
-static_assert(transport::to_integer(DeviceCounter::kSteered) + 1u == kDeviceCounterNames.size());
+/// "" for what is no counter.
+constexpr std::string_view name_of(DeviceCounter counter) {
+  using enum DeviceCounter;
+  switch (counter) {
+    case kTruncated:
+      return "rx_drop_truncated";
+    case kNotIp:
+      return "rx_drop_not_ip";
+    case kBadIpHeader:
+      return "rx_drop_bad_ip_header";
+    case kFragment:
+      return "rx_drop_fragment";
+    case kNotUdp:
+      return "rx_drop_not_udp";
+    case kNotRoce:
+      return "rx_drop_not_roce";
+    case kBadUdpLength:
+      return "rx_drop_bad_udp_length";
+    case kBadUdpChecksum:
+      return "rx_drop_bad_udp_checksum";
+    case kBadVersion:
+      return "rx_drop_bad_version";
+    case kUnknownOpcode:
+      return "rx_drop_unknown_opcode";
+    case kTooShort:
+      return "rx_drop_too_short";
+    case kUnexpectedPayload:
+      return "rx_drop_unexpected_payload";
+    case kBadIcrc:
+      return "rx_drop_bad_icrc";
+    case kWrongVlan:
+      return "rx_drop_wrong_vlan";
+    case kWrongMac:
+      return "rx_drop_wrong_mac";
+    case kWrongAddress:
+      return "rx_drop_wrong_address";
+    case kManagement:
+      return "rx_drop_management";
+    case kUnknownQp:
+      return "rx_drop_unknown_qp";
+    case kBadPkey:
+      return "rx_drop_bad_pkey";
+    case kCongestionNotification:
+      return "rx_drop_congestion_notification";
+    case kWrongService:
+      return "rx_drop_wrong_service";
+    case kWrongState:
+      return "rx_drop_wrong_state";
+    case kWrongPeer:
+      return "rx_drop_wrong_peer";
+    case kNoNeighbor:
+      return "tx_drop_no_neighbor";
+    case kTooLong:
+      return "tx_drop_too_long";
+    case kPortFull:
+      return "tx_port_full";
+    case kAnsweredAfterDestroy:
+      return "answered_after_destroy";
+    case kCongestionMarked:
+      return "np_ecn_marked_roce_packets";
+    case kSteered:
+      return "rx_steered_frames";
+  }
+  return "";
+}
 static_assert(transport::to_integer(DeviceCounter::kWrongVlan) == transport::wire::kParseErrors);
 
 /// Counted under the engine lock, read by any thread.
@@ -74,7 +122,7 @@ class DeviceCounters {
   std::uint64_t value(DeviceCounter counter) const { return cells_[transport::to_integer(counter)].value(); }
 
  private:
-  std::array<transport::CounterCell, kDeviceCounterNames.size()> cells_;
+  std::array<transport::CounterCell, transport::count_of<DeviceCounter>()> cells_;
 };
 
 }  // namespace urnic::nic

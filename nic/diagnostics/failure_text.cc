@@ -2,9 +2,7 @@
 
 #include <fmt/core.h>
 
-#include <array>
 #include <chrono>
-#include <cstddef>
 #include <cstdint>
 #include <string_view>
 #include <utility>
@@ -37,20 +35,67 @@ std::string peer_text(const QueuePairSnapshot& qp) {
 
 /// As ibv_wc_status_str() has them.
 std::string_view status_text(CompletionStatus status) {
-  constexpr auto kTexts = std::to_array<std::string_view>(
-      {"success", "local length error", "local QP operation error", "local protection error",
-       "Work Request Flushed Error", "memory management operation error", "bad response error",
-       "local access error", "remote invalid request error", "remote access error", "remote operation error",
-       "transport retry counter exceeded", "RNR retry counter exceeded"});
-  return kTexts[static_cast<std::size_t>(status)];
+  using enum CompletionStatus;
+  switch (status) {
+    case kSuccess:
+      return "success";
+    case kLocalLengthError:
+      return "local length error";
+    case kLocalQpOperationError:
+      return "local QP operation error";
+    case kLocalProtectionError:
+      return "local protection error";
+    case kWorkRequestFlushed:
+      return "Work Request Flushed Error";
+    case kMemoryWindowBindError:
+      return "memory management operation error";
+    case kBadResponse:
+      return "bad response error";
+    case kLocalAccessError:
+      return "local access error";
+    case kRemoteInvalidRequest:
+      return "remote invalid request error";
+    case kRemoteAccessError:
+      return "remote access error";
+    case kRemoteOperationError:
+      return "remote operation error";
+    case kRetryExceeded:
+      return "transport retry counter exceeded";
+    case kRnrRetryExceeded:
+      return "RNR retry counter exceeded";
+  }
+  return "";
 }
 
 std::string_view operation_text(transport::SendOperation operation) {
-  constexpr auto kTexts = std::to_array<std::string_view>(
-      {"SEND", "SEND with immediate", "SEND with invalidate", "RDMA WRITE", "RDMA WRITE with immediate",
-       "RDMA READ", "compare and swap", "fetch and add", "FLUSH", "ATOMIC WRITE", "local invalidate",
-       "bind of a memory window"});
-  return kTexts[static_cast<std::size_t>(operation)];
+  using enum transport::SendOperation;
+  switch (operation) {
+    case kSend:
+      return "SEND";
+    case kSendWithImmediate:
+      return "SEND with immediate";
+    case kSendWithInvalidate:
+      return "SEND with invalidate";
+    case kWrite:
+      return "RDMA WRITE";
+    case kWriteWithImmediate:
+      return "RDMA WRITE with immediate";
+    case kRead:
+      return "RDMA READ";
+    case kCompareSwap:
+      return "compare and swap";
+    case kFetchAdd:
+      return "fetch and add";
+    case kFlush:
+      return "FLUSH";
+    case kAtomicWrite:
+      return "ATOMIC WRITE";
+    case kLocalInvalidate:
+      return "local invalidate";
+    case kBindWindow:
+      return "bind of a memory window";
+  }
+  return "";
 }
 
 std::string access_text(Access access) {

@@ -1,14 +1,11 @@
 // The words that a snapshot of a device uses where it is written down.
 #pragma once
 
-#include <array>
-#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
 
 #include "nic/queues/qp_type.h"
-#include "transport/qp_state.h"
 #include "transport/wire/address.h"
 
 namespace urnic::nic {
@@ -17,18 +14,28 @@ namespace urnic::nic {
 /// something else, or is gone; new members do not change it.
 inline constexpr std::int64_t kSnapshotVersion = 1;
 
-/// In the order of QpType.
-inline constexpr auto kQpTypeNames =
-    std::to_array<std::string_view>({"RC", "UC", "UD", "XRC_INI", "XRC_TGT", "RAW_PACKET"});
-/// In the order of transport::QpState.
-inline constexpr auto kQpStateNames =
-    std::to_array<std::string_view>({"RESET", "INIT", "RTR", "RTS", "SQD", "SQE", "ERR"});
-
+/// "" for what is no type.
 constexpr std::string_view name_of(QpType type) {
-  return kQpTypeNames[static_cast<std::size_t>(type)];
-}
-constexpr std::string_view name_of(transport::QpState state) {
-  return kQpStateNames[static_cast<std::size_t>(state)];
+  using enum QpType;
+  switch (type) {
+    case kRc:
+      return "RC";
+    case kUc:
+      return "UC";
+    case kUd:
+      return "UD";
+    case kXrcInitiator:
+      return "XRC_INI";
+    case kXrcTarget:
+      return "XRC_TGT";
+    case kRawPacket:
+      return "RAW_PACKET";
+    case kRss:
+      return "RSS";
+    case kWorkQueue:
+      return "WORK_QUEUE";
+  }
+  return "";
 }
 
 /// An address as people write it: IPv4 where the GID is of one, otherwise IPv6.

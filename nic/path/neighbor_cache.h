@@ -13,6 +13,7 @@
 #include "nic/path/neighbor_table.h"
 #include "nic/vlan.h"
 #include "transport/counters.h"
+#include "transport/enum_names.h"
 #include "transport/time.h"
 #include "transport/types.h"
 #include "transport/wire/address.h"
@@ -20,7 +21,7 @@
 
 namespace urnic::nic {
 
-/// What the cache counts. The order is the order of kNeighborCounterNames.
+/// What the cache counts.
 enum class NeighborCounter : std::uint8_t {
   kRequestsSent,      ///< ARP requests and neighbour solicitations, announcements not included
   kRepliesSent,       ///< ARP replies and neighbour advertisements
@@ -31,15 +32,27 @@ enum class NeighborCounter : std::uint8_t {
   kAddressConflicts,  ///< somebody else claims an address of ours
 };
 
-inline constexpr std::array kNeighborCounterNames = std::to_array<std::string_view>({
-    "neighbor_requests_sent",
-    "neighbor_replies_sent",
-    "neighbor_replies_dropped",
-    "neighbor_malformed",
-    "neighbor_unreachable",
-    "neighbor_mac_changed",
-    "neighbor_address_conflicts",
-});
+/// "" for what is no counter.
+constexpr std::string_view name_of(NeighborCounter counter) {
+  using enum NeighborCounter;
+  switch (counter) {
+    case kRequestsSent:
+      return "neighbor_requests_sent";
+    case kRepliesSent:
+      return "neighbor_replies_sent";
+    case kRepliesDropped:
+      return "neighbor_replies_dropped";
+    case kMalformed:
+      return "neighbor_malformed";
+    case kUnreachable:
+      return "neighbor_unreachable";
+    case kMacChanged:
+      return "neighbor_mac_changed";
+    case kAddressConflicts:
+      return "neighbor_address_conflicts";
+  }
+  return "";
+}
 
 /// Asks for and answers for addresses on the link: ARP for IPv4-mapped GIDs, neighbour discovery for the
 /// others, the link-local one included. Every address is taken to be on the link, whatever its prefix: no
@@ -153,7 +166,7 @@ class NeighborCache {
   std::size_t announcement_gid_ = 0;
   transport::Time announcement_time_{};
 
-  std::array<transport::CounterCell, kNeighborCounterNames.size()> counters_;
+  std::array<transport::CounterCell, transport::count_of<NeighborCounter>()> counters_;
 };
 
 }  // namespace urnic::nic

@@ -121,9 +121,6 @@ constexpr Transition kTransitions[] = {
     {kWorkQueue, QpState::kReadyToReceive, QpState::kReadyToReceive},
 };
 
-constexpr auto kStateNames =
-    std::to_array<std::string_view>({"RESET", "INIT", "RTR", "RTS", "SQD", "SQE", "ERR"});
-
 /// In the order of the bits.
 constexpr auto kAttributeNames = std::to_array<std::string_view>({
     "the current state",
@@ -144,10 +141,7 @@ constexpr auto kAttributeNames = std::to_array<std::string_view>({
     "Q_Key",
     "the drained notification",
 });
-
-std::string_view to_string(QpState state) {
-  return kStateNames[to_integer(state)];
-}
+static_assert(to_integer(kDrainNotification) == 1u << (kAttributeNames.size() - 1));
 
 std::string to_string(Attributes set) {
   std::string names;
@@ -200,14 +194,14 @@ Attributes present_in(const QpAttributes& attributes) {
 Result<void, Error> check_transition(QpType type, QpState from, QpState to, Attributes given) {
   const Transition* const transition = find_transition(type, from, to);
   if (transition == nullptr) {
-    return refused("a queue pair cannot go from {} to {}", to_string(from), to_string(to));
+    return refused("a queue pair cannot go from {} to {}", name_of(from), name_of(to));
   }
   if (const Attributes missing = transition->required - given; missing != kNone) {
-    return refused("{} to {} needs: {}", to_string(from), to_string(to), to_string(missing));
+    return refused("{} to {} needs: {}", name_of(from), name_of(to), to_string(missing));
   }
   const Attributes excess = given - (transition->required | transition->optional);
   if (excess != kNone) {
-    return refused("{} to {} does not allow: {}", to_string(from), to_string(to), to_string(excess));
+    return refused("{} to {} does not allow: {}", name_of(from), name_of(to), to_string(excess));
   }
   return success();
 }

@@ -215,7 +215,7 @@ std::optional<Trouble> expect_psns(Stage& stage, const Statement& statement) {
 
 std::optional<Trouble> expect_counters(Stage& stage, const Statement& statement) {
   for (const Field& field : statement.fields) {
-    const auto counter = static_cast<transport::Counter>(index_of(transport::kCounterNames, field.name));
+    const auto counter = *transport::find_named<transport::Counter>(field.name);  // the parser knows it
     const auto wanted = std::get<std::uint64_t>(field.value);
     if (auto trouble = mismatch(field.name, wanted, stage.counters().value(counter))) return trouble;
   }

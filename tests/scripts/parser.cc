@@ -121,8 +121,7 @@ std::optional<ValueRule> Parser::rule_of(const VerbRule& rule, std::string_view 
     return ValueRule{field, Form::kNumber, most_of_packet_number(field)};
   }
   if (rule.verb == Verb::kCounter) {
-    const auto& names = transport::kCounterNames;
-    if (std::find(names.begin(), names.end(), field) != names.end()) return ValueRule{field, Form::kNumber};
+    if (transport::find_named<transport::Counter>(field)) return ValueRule{field, Form::kNumber};
   }
   return std::nullopt;
 }

@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <array>
 
+#include "transport/enum_names.h"
+#include "transport/qp_state.h"
+
 namespace urnic::scripts {
 namespace {
 
@@ -17,6 +20,7 @@ constexpr std::uint64_t kRegion = std::uint64_t{1} << 20;
 constexpr auto kServices = std::to_array<List>({"rc", "uc", "ud", "xrc"});
 constexpr auto kMtus = std::to_array<List>({"256", "512", "1024", "2048", "4096"});
 constexpr auto kStates = std::to_array<List>({"RESET", "INIT", "RTR", "RTS", "SQD", "SQE", "ERR"});
+static_assert(kStates.size() == transport::count_of<transport::QpState>());
 constexpr auto kStarts = std::to_array<List>({"RESET", "INIT", "RTR", "RTS"});
 constexpr auto kEvents = std::to_array<List>({"QP_FATAL", "QP_REQ_ERR", "QP_ACCESS_ERR", "COMM_EST",
                                               "SQ_DRAINED", "LAST_WQE_REACHED", "SRQ_LIMIT_REACHED"});

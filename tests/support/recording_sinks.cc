@@ -1,33 +1,97 @@
 #include "tests/support/recording_sinks.h"
 
-#include <array>
-#include <cstddef>
+#include <string_view>
 
 namespace urnic::transport {
 namespace {
 
-template <typename Enum, std::size_t kCount>
-void print_name(Enum value, const std::array<std::string_view, kCount>& names, std::ostream* out) {
-  const std::size_t index = to_integer(value);
-  *out << (index < kCount ? names[index] : std::string_view("(not a value)"));
+std::string_view name_of(CompletionStatus status) {
+  using enum CompletionStatus;
+  switch (status) {
+    case kSuccess:
+      return "success";
+    case kLocalLengthError:
+      return "local length error";
+    case kLocalQpOperationError:
+      return "local QP operation error";
+    case kLocalProtectionError:
+      return "local protection error";
+    case kWorkRequestFlushed:
+      return "flushed";
+    case kMemoryWindowBindError:
+      return "window bind error";
+    case kBadResponse:
+      return "bad response";
+    case kRemoteInvalidRequest:
+      return "remote invalid request";
+    case kRemoteAccessError:
+      return "remote access error";
+    case kRemoteOperationError:
+      return "remote operation error";
+    case kRetryExceeded:
+      return "retry exceeded";
+    case kRnrRetryExceeded:
+      return "RNR retry exceeded";
+  }
+  return "(not a value)";
+}
+
+std::string_view name_of(CompletionOpcode opcode) {
+  using enum CompletionOpcode;
+  switch (opcode) {
+    case kSend:
+      return "SEND";
+    case kRdmaWrite:
+      return "RDMA WRITE";
+    case kRdmaRead:
+      return "RDMA READ";
+    case kCompareSwap:
+      return "COMPARE SWAP";
+    case kFetchAdd:
+      return "FETCH ADD";
+    case kFlush:
+      return "FLUSH";
+    case kAtomicWrite:
+      return "ATOMIC WRITE";
+    case kLocalInvalidate:
+      return "LOCAL INV";
+    case kBindWindow:
+      return "BIND MW";
+    case kReceive:
+      return "receive";
+    case kReceiveRdmaWithImmediate:
+      return "receive RDMA with immediate";
+  }
+  return "(not a value)";
+}
+
+std::string_view name_of(QpEvent event) {
+  using enum QpEvent;
+  switch (event) {
+    case kFatal:
+      return "fatal";
+    case kRequestError:
+      return "request error";
+    case kAccessError:
+      return "access error";
+    case kCommunicationEstablished:
+      return "communication established";
+    case kSqDrained:
+      return "SQ drained";
+    case kLastWqeReached:
+      return "last WQE reached";
+  }
+  return "(not a value)";
 }
 
 }  // namespace
 
 void PrintTo(CompletionStatus status, std::ostream* out) {
-  print_name(status,
-             std::to_array<std::string_view>(
-                 {"success", "local length error", "local QP operation error", "local protection error",
-                  "flushed", "bad response", "remote invalid request", "remote access error",
-                  "remote operation error", "retry exceeded", "RNR retry exceeded"}),
-             out);
+  *out << name_of(status);
 }
 
 void PrintTo(CompletionOpcode opcode, std::ostream* out) {
-  print_name(opcode,
-             std::to_array<std::string_view>(
-                 {"SEND", "RDMA WRITE", "RDMA READ", "receive", "receive RDMA with immediate"}),
-             out);
+  *out << name_of(opcode);
 }
 
 void PrintTo(const Completion& completion, std::ostream* out) {
@@ -43,15 +107,11 @@ void PrintTo(const Completion& completion, std::ostream* out) {
 }
 
 void PrintTo(QpEvent event, std::ostream* out) {
-  print_name(event,
-             std::to_array<std::string_view>({"fatal", "request error", "access error",
-                                              "communication established", "SQ drained", "last WQE reached"}),
-             out);
+  *out << name_of(event);
 }
 
 void PrintTo(QpState state, std::ostream* out) {
-  print_name(state, std::to_array<std::string_view>({"RESET", "INIT", "RTR", "RTS", "SQD", "SQE", "ERR"}),
-             out);
+  *out << name_of(state);
 }
 
 }  // namespace urnic::transport

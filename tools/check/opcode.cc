@@ -159,6 +159,20 @@ const char* to_string(Operation operation) {
   return "reserved";
 }
 
+static const char* word_for(Position position) {
+  switch (position) {
+    case Position::kFirst:
+      return " First";
+    case Position::kMiddle:
+      return " Middle";
+    case Position::kLast:
+      return " Last";
+    case Position::kOnly:
+      break;
+  }
+  return " Only";
+}
+
 std::string name_of(std::uint8_t opcode) {
   const OpcodeInfo& info = info_of(opcode);
   if (!info.is_known()) {
@@ -167,11 +181,10 @@ std::string name_of(std::uint8_t opcode) {
   if (info.operation == Operation::kCnp) {
     return "CNP";
   }
-  constexpr const char* kPositions[] = {" First", " Middle", " Last", " Only"};
   const bool has_position = info.operation == Operation::kSend || info.operation == Operation::kWrite ||
                             info.operation == Operation::kReadResponse;
   return fmt::format("{} {}{}{}", to_string(info.service), to_string(info.operation),
-                     has_position ? kPositions[static_cast<std::size_t>(info.position)] : "",
+                     has_position ? word_for(info.position) : "",
                      info.has_immediate ? " with Immediate"
                      : info.has_ieth    ? " with Invalidate"
                                         : "");

@@ -2,30 +2,43 @@
 
 namespace urnic::replay {
 
-namespace {
-
-constexpr std::array<FreedomInfo, kFreedoms> kFreedomInfos = {{
-    {"migreq", "MigReq differs: we send 1, rdma_rxe 0 (fact 15)"},
-    {"reserved-bits", "FECN, BECN or reserved bits differ: the network and some stacks set them"},
-    {"ack-request", "AckReq differs: a requester asks for ACKs when it likes (fact 18)"},
-    {"credits", "the credit count of an ACK differs (fact 19)"},
-    {"ack-coalesced", "the captured responder let a later answer stand for this ACK (fact 21)"},
-    {"ack-unasked", "the captured responder acknowledged although nothing asked for it"},
-    {"read-resumed", "the answer to a resumed READ begins with Middle or Last (fact 26)"},
-    {"long-send-nak", "a SEND longer than its receive: NAK 0x63 of rdma_rxe for our 0x61 (fact 33)"},
-    {"request-lost", "we send it; in the capture it was lost before the place of capture"},
-    {"answer-lost", "we answer; in the capture the answer was lost, and the requester asked again"},
-    {"request-lost-behind", "captured, but lost before it reached the responder, whose NAK says so"},
-    {"timeout", "the captured requester sent again by its timer: ours was told to"},
-    {"late-reaction", "an answer was held back until the captured requester shows that it has it"},
-    {"network-copy", "the network delivered it twice"},
-    {"end-of-capture", "we go on, and the capture ends"},
-}};
-
-}  // namespace
-
-const FreedomInfo& info_of(Freedom freedom) {
-  return kFreedomInfos[static_cast<std::size_t>(freedom)];
+FreedomInfo info_of(Freedom freedom) {
+  using enum Freedom;
+  switch (freedom) {
+    case kMigReq:
+      return {"migreq", "MigReq differs: we send 1, rdma_rxe 0 (fact 15)"};
+    case kReservedBits:
+      return {"reserved-bits", "FECN, BECN or reserved bits differ: the network and some stacks set them"};
+    case kAckRequest:
+      return {"ack-request", "AckReq differs: a requester asks for ACKs when it likes (fact 18)"};
+    case kCredits:
+      return {"credits", "the credit count of an ACK differs (fact 19)"};
+    case kCoalescedAck:
+      return {"ack-coalesced", "the captured responder let a later answer stand for this ACK (fact 21)"};
+    case kUnaskedAck:
+      return {"ack-unasked", "the captured responder acknowledged although nothing asked for it"};
+    case kReadResumed:
+      return {"read-resumed", "the answer to a resumed READ begins with Middle or Last (fact 26)"};
+    case kLongSendNak:
+      return {"long-send-nak", "a SEND longer than its receive: NAK 0x63 of rdma_rxe for our 0x61 (fact 33)"};
+    case kLostRequest:
+      return {"request-lost", "we send it; in the capture it was lost before the place of capture"};
+    case kLostAnswer:
+      return {"answer-lost", "we answer; in the capture the answer was lost, and the requester asked again"};
+    case kRequestLostBehind:
+      return {"request-lost-behind", "captured, but lost before it reached the responder, whose NAK says so"};
+    case kTimeout:
+      return {"timeout", "the captured requester sent again by its timer: ours was told to"};
+    case kLateReaction:
+      return {"late-reaction", "an answer was held back until the captured requester shows that it has it"};
+    case kNetworkCopy:
+      return {"network-copy", "the network delivered it twice"};
+    case kEndOfCapture:
+      return {"end-of-capture", "we go on, and the capture ends"};
+    case kCount:
+      break;
+  }
+  return {};
 }
 
 const char* to_string(Side side) {

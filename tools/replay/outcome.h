@@ -33,10 +33,10 @@ enum class Freedom : std::uint8_t {
 inline constexpr std::size_t kFreedoms = static_cast<std::size_t>(Freedom::kCount);
 
 struct FreedomInfo {
-  const char* name;     ///< as reports call it
-  const char* meaning;  ///< one line
+  const char* name = "";     ///< as reports call it
+  const char* meaning = "";  ///< one line
 };
-const FreedomInfo& info_of(Freedom freedom);
+FreedomInfo info_of(Freedom freedom);
 
 enum class Side : std::uint8_t { kRequester, kResponder };
 enum class Verdict : std::uint8_t { kEqual, kMismatch, kNotPlayed };

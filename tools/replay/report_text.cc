@@ -85,7 +85,7 @@ std::string text_report(const Report& report) {
 std::string list_of_freedoms() {
   std::string text;
   for (std::size_t index = 0; index < kFreedoms; ++index) {
-    const FreedomInfo& info = info_of(static_cast<Freedom>(index));
+    const FreedomInfo info = info_of(static_cast<Freedom>(index));
     text += fmt::format("{:<20} {}\n", info.name, info.meaning);
   }
   return text;

@@ -3,7 +3,6 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <array>
 #include <string_view>
 
 namespace urnic::sim {
@@ -132,27 +131,65 @@ std::optional<std::string> ReceiveCompletions::on_flushed() const {
 }
 
 std::string_view to_string(CompletionStatus status) {
-  static constexpr std::array<std::string_view, 13> kNames = {"success",
-                                                              "local length error",
-                                                              "local QP operation error",
-                                                              "local protection error",
-                                                              "flushed",
-                                                              "window bind error",
-                                                              "bad response",
-                                                              "local access error",
-                                                              "remote invalid request",
-                                                              "remote access error",
-                                                              "remote operation error",
-                                                              "retry exceeded",
-                                                              "RNR retry exceeded"};
-  return kNames[static_cast<std::size_t>(status)];
+  using enum CompletionStatus;
+  switch (status) {
+    case kSuccess:
+      return "success";
+    case kLocalLengthError:
+      return "local length error";
+    case kLocalQpOperationError:
+      return "local QP operation error";
+    case kLocalProtectionError:
+      return "local protection error";
+    case kWorkRequestFlushed:
+      return "flushed";
+    case kMemoryWindowBindError:
+      return "window bind error";
+    case kBadResponse:
+      return "bad response";
+    case kLocalAccessError:
+      return "local access error";
+    case kRemoteInvalidRequest:
+      return "remote invalid request";
+    case kRemoteAccessError:
+      return "remote access error";
+    case kRemoteOperationError:
+      return "remote operation error";
+    case kRetryExceeded:
+      return "retry exceeded";
+    case kRnrRetryExceeded:
+      return "RNR retry exceeded";
+  }
+  return "";
 }
 
 std::string_view to_string(CompletionOpcode opcode) {
-  static constexpr std::array<std::string_view, 11> kNames = {
-      "SEND",         "WRITE",     "READ",    "COMPARE_SWAP", "FETCH_ADD",     "FLUSH",
-      "ATOMIC_WRITE", "LOCAL_INV", "BIND_MW", "RECV",         "RECV_WRITE_IMM"};
-  return kNames[static_cast<std::size_t>(opcode)];
+  using enum CompletionOpcode;
+  switch (opcode) {
+    case kSend:
+      return "SEND";
+    case kRdmaWrite:
+      return "WRITE";
+    case kRdmaRead:
+      return "READ";
+    case kCompareSwap:
+      return "COMPARE_SWAP";
+    case kFetchAdd:
+      return "FETCH_ADD";
+    case kFlush:
+      return "FLUSH";
+    case kAtomicWrite:
+      return "ATOMIC_WRITE";
+    case kLocalInvalidate:
+      return "LOCAL_INV";
+    case kBindWindow:
+      return "BIND_MW";
+    case kReceive:
+      return "RECV";
+    case kReceiveRdmaWithImmediate:
+      return "RECV_WRITE_IMM";
+  }
+  return "";
 }
 
 }  // namespace urnic::sim

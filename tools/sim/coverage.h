@@ -7,9 +7,10 @@
 #include <cstdint>
 #include <string_view>
 
+#include "transport/enum_names.h"
+
 namespace urnic::sim {
 
-/// The order is the order of kHappeningNames.
 enum class Happening : std::uint8_t {
   kFrames,
   kOperations,
@@ -108,100 +109,197 @@ enum class Happening : std::uint8_t {
   kWindowBindError,
 };
 
-inline constexpr std::array kHappeningNames = std::to_array<std::string_view>({
-    "frames sent",
-    "operations completed",
-    "worlds of two hosts",
-    "worlds of more hosts",
-    "frames lost",
-    "frames lost in blackouts",
-    "frames lost in bursts",
-    "frames lost in one-way partitions",
-    "n-th packet of a kind lost",
-    "frames duplicated",
-    "frames reordered",
-    "frames corrupted",
-    "frames truncated",
-    "frames padded",
-    "link paused",
-    "ECN marked",
-    "port full",
-    "host stalled",
-    "memory deregistered",
-    "its users",
-    "sequence NAKs",
-    "RNR NAKs",
-    "RNR NAKs behind an unanswered READ",
-    "error NAKs",
-    "ACK timeouts",
-    "implied NAKs",
-    "requester went back",
-    "resumed inside a message",
-    "READ resumed part way",
-    "duplicate requests",
-    "duplicate READs",
-    "duplicate READs of memory that was gone",
-    "duplicate atomics, FLUSHes, ATOMIC WRITEs",
-    "answers to those replayed",
-    "ACKs for several messages",
-    "ACKs inside a message",
-    "window full",
-    "PSN wrapped inside a message",
-    "PSN wrapped inside a READ",
-    "one end moved to ERR",
-    "reconnected through RESET",
-    "SEND completed",
-    "WRITE completed",
-    "READ completed",
-    "receive completed",
-    "receive with immediate completed",
-    "receive with invalidate completed",
-    "COMPARE SWAP completed",
-    "COMPARE SWAP found what it compared with",
-    "FETCH ADD completed",
-    "FLUSH completed",
-    "ATOMIC WRITE completed",
-    "LOCAL INV completed",
-    "window bound",
-    "windows used",
-    "bounds of a window violated",
-    "key taken back while in use",
-    "completion queue overrun",
-    "receive of a shared queue completed",
-    "shared queue ran low",
-    "UC messages received by a shared queue",
-    "datagrams received by a shared queue",
-    "operations completed over XRC",
-    "receive of an XRC queue completed",
-    "XRC queue ran low",
-    "unknown XRC queue named",
-    "last WQE reached",
-    "send queue drained (SQD) while it was in use",
-    "send queue drained (SQD) while it was idle",
-    "posted in SQD",
-    "SQ_DRAINED",
-    "SQD to RTS",
-    "UC or UD send queue drained (SQD)",
-    "UC or UD send queue in error (SQE)",
-    "flushed in SQE",
-    "SQE to RTS",
-    "UC messages sent",
-    "UC messages received",
-    "datagrams sent",
-    "datagrams received",
-    "multicast datagrams received",
-    "flushed",
-    "local length error",
-    "local protection error",
-    "local access error",
-    "remote invalid request",
-    "remote access error",
-    "remote operation error",
-    "retry exceeded",
-    "RNR retry exceeded",
-    "local QP operation error",
-    "window bind error",
-});
+/// "" for what is none.
+constexpr std::string_view name_of(Happening happening) {
+  using enum Happening;
+  switch (happening) {
+    case kFrames:
+      return "frames sent";
+    case kOperations:
+      return "operations completed";
+    case kTwoHosts:
+      return "worlds of two hosts";
+    case kManyHosts:
+      return "worlds of more hosts";
+    case kLost:
+      return "frames lost";
+    case kLostInBlackout:
+      return "frames lost in blackouts";
+    case kLostInBurst:
+      return "frames lost in bursts";
+    case kLostInPartition:
+      return "frames lost in one-way partitions";
+    case kLostExactly:
+      return "n-th packet of a kind lost";
+    case kDuplicated:
+      return "frames duplicated";
+    case kReordered:
+      return "frames reordered";
+    case kCorrupted:
+      return "frames corrupted";
+    case kTruncated:
+      return "frames truncated";
+    case kPadded:
+      return "frames padded";
+    case kLinkPaused:
+      return "link paused";
+    case kCongestionMarked:
+      return "ECN marked";
+    case kPortFull:
+      return "port full";
+    case kStall:
+      return "host stalled";
+    case kDeregistered:
+      return "memory deregistered";
+    case kDeregisteredInUse:
+      return "its users";
+    case kSequenceNak:
+      return "sequence NAKs";
+    case kRnrNak:
+      return "RNR NAKs";
+    case kRnrBehindUnanswered:
+      return "RNR NAKs behind an unanswered READ";
+    case kErrorNak:
+      return "error NAKs";
+    case kTimeout:
+      return "ACK timeouts";
+    case kImpliedNak:
+      return "implied NAKs";
+    case kRewind:
+      return "requester went back";
+    case kResumedInsideMessage:
+      return "resumed inside a message";
+    case kReadResumedInside:
+      return "READ resumed part way";
+    case kDuplicateRequest:
+      return "duplicate requests";
+    case kDuplicateRead:
+      return "duplicate READs";
+    case kRepeatedReadRefused:
+      return "duplicate READs of memory that was gone";
+    case kDuplicateAtomic:
+      return "duplicate atomics, FLUSHes, ATOMIC WRITEs";
+    case kReplayedAnswer:
+      return "answers to those replayed";
+    case kCoalescedAck:
+      return "ACKs for several messages";
+    case kAckInsideMessage:
+      return "ACKs inside a message";
+    case kFullWindow:
+      return "window full";
+    case kPsnWrapInsideMessage:
+      return "PSN wrapped inside a message";
+    case kPsnWrapInsideRead:
+      return "PSN wrapped inside a READ";
+    case kOneEndInError:
+      return "one end moved to ERR";
+    case kReconnected:
+      return "reconnected through RESET";
+    case kSendCompleted:
+      return "SEND completed";
+    case kWriteCompleted:
+      return "WRITE completed";
+    case kReadCompleted:
+      return "READ completed";
+    case kReceiveCompleted:
+      return "receive completed";
+    case kReceiveWithImmediateCompleted:
+      return "receive with immediate completed";
+    case kReceiveWithInvalidateCompleted:
+      return "receive with invalidate completed";
+    case kCompareSwapCompleted:
+      return "COMPARE SWAP completed";
+    case kSwapped:
+      return "COMPARE SWAP found what it compared with";
+    case kFetchAddCompleted:
+      return "FETCH ADD completed";
+    case kFlushCompleted:
+      return "FLUSH completed";
+    case kAtomicWriteCompleted:
+      return "ATOMIC WRITE completed";
+    case kLocalInvalidateCompleted:
+      return "LOCAL INV completed";
+    case kBindCompleted:
+      return "window bound";
+    case kWindowUsed:
+      return "windows used";
+    case kOutsideWindow:
+      return "bounds of a window violated";
+    case kKeyTakenBackInFlight:
+      return "key taken back while in use";
+    case kQueueOverrun:
+      return "completion queue overrun";
+    case kSharedReceiveCompleted:
+      return "receive of a shared queue completed";
+    case kSharedQueueLow:
+      return "shared queue ran low";
+    case kSharedUnreliableReceived:
+      return "UC messages received by a shared queue";
+    case kSharedDatagramReceived:
+      return "datagrams received by a shared queue";
+    case kXrcCompleted:
+      return "operations completed over XRC";
+    case kXrcReceiveCompleted:
+      return "receive of an XRC queue completed";
+    case kXrcQueueLow:
+      return "XRC queue ran low";
+    case kUnknownXrcQueue:
+      return "unknown XRC queue named";
+    case kLastWqeReached:
+      return "last WQE reached";
+    case kDrainedInUse:
+      return "send queue drained (SQD) while it was in use";
+    case kDrainedIdle:
+      return "send queue drained (SQD) while it was idle";
+    case kPostedWhileDraining:
+      return "posted in SQD";
+    case kSendQueueDrained:
+      return "SQ_DRAINED";
+    case kResumedFromDrained:
+      return "SQD to RTS";
+    case kUnreliableDrained:
+      return "UC or UD send queue drained (SQD)";
+    case kSendQueueError:
+      return "UC or UD send queue in error (SQE)";
+    case kFlushedInSendQueueError:
+      return "flushed in SQE";
+    case kResumedFromSendQueueError:
+      return "SQE to RTS";
+    case kUnreliableSent:
+      return "UC messages sent";
+    case kUnreliableReceived:
+      return "UC messages received";
+    case kDatagramSent:
+      return "datagrams sent";
+    case kDatagramReceived:
+      return "datagrams received";
+    case kMulticastReceived:
+      return "multicast datagrams received";
+    case kFlushed:
+      return "flushed";
+    case kLocalLengthError:
+      return "local length error";
+    case kLocalProtectionError:
+      return "local protection error";
+    case kLocalAccessError:
+      return "local access error";
+    case kRemoteInvalidRequest:
+      return "remote invalid request";
+    case kRemoteAccessError:
+      return "remote access error";
+    case kRemoteOperationError:
+      return "remote operation error";
+    case kRetryExceeded:
+      return "retry exceeded";
+    case kRnrRetryExceeded:
+      return "RNR retry exceeded";
+    case kLocalQpOperationError:
+      return "local QP operation error";
+    case kWindowBindError:
+      return "window bind error";
+  }
+  return "";
+}
 
 class Coverage {
  public:
@@ -213,9 +311,7 @@ class Coverage {
   }
 
  private:
-  std::array<std::uint64_t, kHappeningNames.size()> counts_{};
+  std::array<std::uint64_t, transport::count_of<Happening>()> counts_{};
 };
-
-static_assert(kHappeningNames.size() == static_cast<std::size_t>(Happening::kWindowBindError) + 1);
 
 }  // namespace urnic::sim

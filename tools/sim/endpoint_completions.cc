@@ -16,18 +16,32 @@ using transport::CompletionStatus;
 using transport::SendOperation;
 
 std::optional<Happening> happening_of(transport::CompletionOpcode opcode) {
-  static constexpr std::array kHappenings = {Happening::kSendCompleted,
-                                             Happening::kWriteCompleted,
-                                             Happening::kReadCompleted,
-                                             Happening::kCompareSwapCompleted,
-                                             Happening::kFetchAddCompleted,
-                                             Happening::kFlushCompleted,
-                                             Happening::kAtomicWriteCompleted,
-                                             Happening::kLocalInvalidateCompleted,
-                                             Happening::kBindCompleted,
-                                             Happening::kReceiveCompleted,
-                                             Happening::kReceiveWithImmediateCompleted};
-  return kHappenings[static_cast<std::size_t>(opcode)];
+  using enum transport::CompletionOpcode;
+  switch (opcode) {
+    case kSend:
+      return Happening::kSendCompleted;
+    case kRdmaWrite:
+      return Happening::kWriteCompleted;
+    case kRdmaRead:
+      return Happening::kReadCompleted;
+    case kCompareSwap:
+      return Happening::kCompareSwapCompleted;
+    case kFetchAdd:
+      return Happening::kFetchAddCompleted;
+    case kFlush:
+      return Happening::kFlushCompleted;
+    case kAtomicWrite:
+      return Happening::kAtomicWriteCompleted;
+    case kLocalInvalidate:
+      return Happening::kLocalInvalidateCompleted;
+    case kBindWindow:
+      return Happening::kBindCompleted;
+    case kReceive:
+      return Happening::kReceiveCompleted;
+    case kReceiveRdmaWithImmediate:
+      return Happening::kReceiveWithImmediateCompleted;
+  }
+  return std::nullopt;
 }
 
 std::optional<Happening> happening_of(CompletionStatus status) {

@@ -9,7 +9,19 @@
 namespace urnic::sim {
 namespace {
 
-constexpr std::array<std::string_view, kRegions> kRegionNames = {"private", "readable", "shared", "atomic"};
+std::string_view name_of(Region region) {
+  switch (region) {
+    case Region::kPrivate:
+      return "private";
+    case Region::kReadable:
+      return "readable";
+    case Region::kShared:
+      return "shared";
+    case Region::kAtomic:
+      return "atomic";
+  }
+  return "";
+}
 
 bool same(const Range& a, const Range& b) {
   return a.region == b.region && a.offset == b.offset && a.length == b.length;
@@ -18,8 +30,8 @@ bool same(const Range& a, const Range& b) {
 }  // namespace
 
 std::string to_string(const Range& range) {
-  return fmt::format("{}[{}+{}]", kRegionNames[static_cast<std::size_t>(range.region)],
-                     static_cast<std::int32_t>(range.offset), range.length);
+  return fmt::format("{}[{}+{}]", name_of(range.region), static_cast<std::int32_t>(range.offset),
+                     range.length);
 }
 
 MemoryModel::MemoryModel(const std::array<std::uint32_t, kRegions>& sizes, std::uint64_t seed)
@@ -97,7 +109,7 @@ std::optional<std::string> MemoryModel::check() {
     const auto [is, should] = std::ranges::mismatch(regions_[region], expected_[region]);
     const auto offset = is - regions_[region].begin() - std::ptrdiff_t{kGuardBytes};
     return fmt::format("byte {} of region {} (of {} bytes) changed though nobody may write there", offset,
-                       kRegionNames[region], sizes_[region]);
+                       name_of(static_cast<Region>(region)), sizes_[region]);
   }
   return std::nullopt;
 }

@@ -47,30 +47,73 @@ std::optional<CompletionStatus> receive_status_of(Violation violation) {
 }
 
 std::string_view to_string(Violation violation) {
-  static constexpr std::array<std::string_view, kViolations> kNames = {"unknown rkey",
-                                                                       "stale rkey",
-                                                                       "beyond the end",
-                                                                       "before the start",
-                                                                       "no right in the region",
-                                                                       "wrong PD",
-                                                                       "no right in the queue pair",
-                                                                       "receive too small",
-                                                                       "receive with unknown lkey",
-                                                                       "unknown local lkey",
-                                                                       "not aligned",
-                                                                       "outside the window",
-                                                                       "invalidates what cannot be",
-                                                                       "LOCAL_INV of what cannot be",
-                                                                       "window on a region that allows none",
-                                                                       "unknown XRC SRQ"};
-  return kNames[static_cast<std::size_t>(violation)];
+  using enum Violation;
+  switch (violation) {
+    case kUnknownRkey:
+      return "unknown rkey";
+    case kStaleRkey:
+      return "stale rkey";
+    case kBeyondEnd:
+      return "beyond the end";
+    case kBeforeStart:
+      return "before the start";
+    case kNoRemoteRight:
+      return "no right in the region";
+    case kWrongPd:
+      return "wrong PD";
+    case kNoQueuePairRight:
+      return "no right in the queue pair";
+    case kReceiveTooSmall:
+      return "receive too small";
+    case kReceiveWithoutKey:
+      return "receive with unknown lkey";
+    case kUnknownLkey:
+      return "unknown local lkey";
+    case kMisaligned:
+      return "not aligned";
+    case kOutsideWindow:
+      return "outside the window";
+    case kBadInvalidation:
+      return "invalidates what cannot be";
+    case kBadLocalKey:
+      return "LOCAL_INV of what cannot be";
+    case kBadBinding:
+      return "window on a region that allows none";
+    case kUnknownSrq:
+      return "unknown XRC SRQ";
+  }
+  return "";
 }
 
 std::string_view to_string(transport::SendOperation operation) {
-  static constexpr std::array<std::string_view, kPlannedOperations> kNames = {
-      "SEND",         "SEND_IMM",  "SEND_INV", "WRITE",        "WRITE_IMM", "READ",
-      "COMPARE_SWAP", "FETCH_ADD", "FLUSH",    "ATOMIC_WRITE", "LOCAL_INV", "BIND_MW"};
-  return kNames[static_cast<std::size_t>(operation)];
+  using enum transport::SendOperation;
+  switch (operation) {
+    case kSend:
+      return "SEND";
+    case kSendWithImmediate:
+      return "SEND_IMM";
+    case kSendWithInvalidate:
+      return "SEND_INV";
+    case kWrite:
+      return "WRITE";
+    case kWriteWithImmediate:
+      return "WRITE_IMM";
+    case kRead:
+      return "READ";
+    case kCompareSwap:
+      return "COMPARE_SWAP";
+    case kFetchAdd:
+      return "FETCH_ADD";
+    case kFlush:
+      return "FLUSH";
+    case kAtomicWrite:
+      return "ATOMIC_WRITE";
+    case kLocalInvalidate:
+      return "LOCAL_INV";
+    case kBindWindow:
+      return "BIND_MW";
+  }
+  return "";
 }
 
 }  // namespace urnic::sim

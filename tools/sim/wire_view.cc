@@ -296,9 +296,28 @@ std::uint32_t icrc_of(std::span<const std::byte> frame) {
 }
 
 std::string_view to_string(PacketKind kind) {
-  static constexpr std::array<std::string_view, kPacketKinds> kNames = {
-      "SEND", "WRITE", "READ", "ATOMIC", "FLUSH", "ATOMIC_WRITE", "READ_RESPONSE", "ATOMIC_ACK", "ACK"};
-  return kNames[static_cast<std::size_t>(kind)];
+  using enum PacketKind;
+  switch (kind) {
+    case kSend:
+      return "SEND";
+    case kWrite:
+      return "WRITE";
+    case kReadRequest:
+      return "READ";
+    case kAtomic:
+      return "ATOMIC";
+    case kFlush:
+      return "FLUSH";
+    case kAtomicWrite:
+      return "ATOMIC_WRITE";
+    case kReadResponse:
+      return "READ_RESPONSE";
+    case kAtomicAcknowledge:
+      return "ATOMIC_ACK";
+    case kAcknowledge:
+      return "ACK";
+  }
+  return "";
 }
 
 std::string_view opcode_name(std::uint8_t opcode) {

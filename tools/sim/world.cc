@@ -276,8 +276,7 @@ void World::judge_end() {
                                   Counter::kPacketSequenceError, Counter::kImpliedNakSequenceError}) {
       if (counters.value(counter) == 0) continue;
       referee_.complain("wire", fmt::format("{}: {} is {} though the network lost nothing", host,
-                                            transport::kCounterNames[static_cast<std::size_t>(counter)],
-                                            counters.value(counter)));
+                                            name_of(counter), counters.value(counter)));
     }
   }
 }

@@ -2,9 +2,7 @@
 
 #include <fmt/core.h>
 
-#include <algorithm>
 #include <cerrno>
-#include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <nlohmann/json.hpp>
@@ -13,6 +11,8 @@
 #include <utility>
 
 #include "nic/diagnostics/snapshot_names.h"
+#include "transport/enum_names.h"
+#include "transport/qp_state.h"
 
 namespace urnic::tools {
 
@@ -55,16 +55,15 @@ class Members {
     if (const json* const value = find(name, json::value_t::boolean)) to = value->get<bool>();
   }
 
-  /// One of the words, as what stands at its place.
-  template <typename Enum, typename Names>
-  void word(const char* name, const Names& names, Enum& to) {
+  /// The name of a value.
+  template <typename Enum>
+  void word(const char* name, Enum& to) {
     std::string text_of_it;
     text(name, text_of_it);
-    const auto found = std::find(names.begin(), names.end(), text_of_it);
-    if (found == names.end()) {
-      complain(name);
+    if (const auto found = transport::find_named<Enum>(text_of_it)) {
+      to = *found;
     } else {
-      to = static_cast<Enum>(found - names.begin());
+      complain(name);
     }
   }
 
@@ -102,8 +101,8 @@ nic::QueuePairSnapshot read_queue_pair(const json& object, std::string& wrong) {
   std::uint32_t number = 0;
   members.number("number", number, transport::Psn::kMask);
   qp.number = transport::QpNumber{number};
-  members.word("type", nic::kQpTypeNames, qp.type);
-  members.word("state", nic::kQpStateNames, qp.state);
+  members.word("type", qp.type);
+  members.word("state", qp.state);
   if (!members.is_null("peer_qp")) {
     std::uint32_t peer = 0;
     members.number("peer_qp", peer, transport::Psn::kMask);

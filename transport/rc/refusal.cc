@@ -7,9 +7,17 @@
 namespace urnic::transport {
 
 Counter counter_for(Nak nak) {
-  static constexpr Counter kCounters[] = {Counter::kOutOfSequence, Counter::kRequestInvalid,
-                                          Counter::kRequestAccessError, Counter::kRequestOperationError};
-  return kCounters[static_cast<std::size_t>(nak)];
+  switch (nak) {
+    case Nak::kPsnSequenceError:
+      return Counter::kOutOfSequence;
+    case Nak::kInvalidRequest:
+      return Counter::kRequestInvalid;
+    case Nak::kRemoteAccessError:
+      return Counter::kRequestAccessError;
+    case Nak::kRemoteOperationalError:
+      return Counter::kRequestOperationError;
+  }
+  return Counter::kRequestOperationError;
 }
 
 std::optional<QpEvent> event_for(RefusalReason reason) {

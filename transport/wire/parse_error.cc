@@ -1,31 +1,38 @@
 #include "transport/wire/parse_error.h"
 
-#include <array>
-
 namespace urnic::transport::wire {
-namespace {
-
-constexpr auto kParseErrorNames = std::to_array<std::string_view>({
-    "truncated",
-    "not_ip",
-    "bad_ip_header",
-    "fragment",
-    "not_udp",
-    "not_roce",
-    "bad_udp_length",
-    "bad_udp_checksum",
-    "bad_version",
-    "unknown_opcode",
-    "too_short",
-    "unexpected_payload",
-    "bad_icrc",
-});
-static_assert(kParseErrorNames.size() == kParseErrors);
-
-}  // namespace
 
 std::string_view to_string(ParseError error) {
-  return kParseErrorNames[to_integer(error)];
+  using enum ParseError;
+  switch (error) {
+    case kTruncated:
+      return "truncated";
+    case kNotIp:
+      return "not_ip";
+    case kBadIpHeader:
+      return "bad_ip_header";
+    case kFragment:
+      return "fragment";
+    case kNotUdp:
+      return "not_udp";
+    case kNotRoce:
+      return "not_roce";
+    case kBadUdpLength:
+      return "bad_udp_length";
+    case kBadUdpChecksum:
+      return "bad_udp_checksum";
+    case kBadVersion:
+      return "bad_version";
+    case kUnknownOpcode:
+      return "unknown_opcode";
+    case kTooShort:
+      return "too_short";
+    case kUnexpectedPayload:
+      return "unexpected_payload";
+    case kBadIcrc:
+      return "bad_icrc";
+  }
+  return "";
 }
 
 }  // namespace urnic::transport::wire

@@ -15,7 +15,8 @@ using transport::wire::ParseError;
 
 TEST(DeviceCounters, NameEachParseErrorAsTheParserDoes) {
   for (std::size_t i = 0; i < kParseErrors; ++i) {
-    EXPECT_EQ(kDeviceCounterNames[i], "rx_drop_" + std::string(to_string(static_cast<ParseError>(i))));
+    EXPECT_EQ(name_of(static_cast<DeviceCounter>(i)),
+              "rx_drop_" + std::string(to_string(static_cast<ParseError>(i))));
   }
 }
 

@@ -1,11 +1,13 @@
 // What the reader of snapshots takes, and what it makes of everything else.
 #include "tools/stat/snapshot_reader.h"
 
+#include <fmt/core.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <span>
 #include <string>
+#include <utility>
 
 #include "nic/diagnostics/snapshot_json.h"
 #include "tools/stat/table.h"
@@ -104,6 +106,32 @@ TEST(SnapshotReader, LosesNothingOfWhatIsWritten) {
   EXPECT_EQ(nic::to_json(read.value()), text);
   EXPECT_EQ(read.value().queue_pairs[0].progress.packets_in_flight, 32u);
   EXPECT_TRUE(read.value().queue_pairs[1].peer.is_unspecified());
+}
+
+TEST(SnapshotReader, KnowsEveryTypeAndStateByItsName) {
+  using enum nic::QpType;
+  const std::pair<nic::QpType, std::string> types[] = {{kRc, "RC"},
+                                                       {kUc, "UC"},
+                                                       {kUd, "UD"},
+                                                       {kXrcInitiator, "XRC_INI"},
+                                                       {kXrcTarget, "XRC_TGT"},
+                                                       {kRawPacket, "RAW_PACKET"},
+                                                       {kRss, "RSS"},
+                                                       {kWorkQueue, "WORK_QUEUE"}};
+  DeviceSnapshot snapshot = example();
+  for (const auto& [type, name] : types) {
+    for (int state = 0; state <= static_cast<int>(transport::QpState::kError); ++state) {
+      QueuePairSnapshot& qp = snapshot.queue_pairs[1];
+      qp.type = type;
+      qp.state = static_cast<transport::QpState>(state);
+      const std::string text = nic::to_json(snapshot);
+      EXPECT_NE(text.find(fmt::format("\"type\":\"{}\"", name)), std::string::npos) << text;
+      const auto read = read_snapshot(text);
+      ASSERT_TRUE(read) << read.error().message;
+      EXPECT_EQ(read.value().queue_pairs[1].type, type);
+      EXPECT_EQ(read.value().queue_pairs[1].state, qp.state);
+    }
+  }
 }
 
 TEST(SnapshotReader, RefusesWhatIsNoSnapshot) {
