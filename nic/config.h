@@ -87,7 +87,7 @@ struct DeviceLimits {
   static constexpr std::uint32_t kMaxFlows = 4096;         ///< flow rules
   static constexpr std::uint32_t kMaxIndirectionTables = 4096;
   static constexpr std::uint32_t kMaxIndirectionTableSize = 2048;  ///< places for work queues
-  static constexpr std::uint32_t kMaxReadsInFlight = 16;           ///< per QP, each way
+  static constexpr std::uint32_t kMaxReadsInFlight = 128;          ///< per QP, each way; as rdma_rxe has
 };
 
 }  // namespace urnic::nic

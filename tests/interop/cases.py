@@ -58,9 +58,7 @@ def _perftest(name, *options, sizes=ANY_SIZE, faults=QUIET_FAULTS):
     suffix = "".join(f"_{word.lower()}" for word in options if not word.startswith("-"))
     # Where nothing says that a receive is missing, all of them are there from the start.
     unreliable = ("-r", "128") if name.startswith("ib_send") and "-c" in options else ()
-    # Each side asks the other's NIC for as many READs at once as its own can do, and rdma_rxe can do 128.
-    fetches = ("-o", "16") if name.startswith(("ib_read", "ib_atomic")) else ()
-    return Program(name + suffix, (name, "-F", "-n", "100", *options, *unreliable, *fetches), "perftest", sizes=sizes, faults=faults)
+    return Program(name + suffix, (name, "-F", "-n", "100", *options, *unreliable), "perftest", sizes=sizes, faults=faults)
 
 
 def _peer(scenario, faults=QUIET_FAULTS, drops=()):

@@ -22,6 +22,8 @@ std::string_view name_of(CompletionStatus status) {
       return "window bind error";
     case kBadResponse:
       return "bad response";
+    case kLocalAccessError:
+      return "local access error";
     case kRemoteInvalidRequest:
       return "remote invalid request";
     case kRemoteAccessError:

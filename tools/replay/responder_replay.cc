@@ -31,7 +31,7 @@ transport::QpConfig config_of(const Lane& lane, const Inference& inference) {
   config.access = kEverything;
   config.path_mtu = static_cast<transport::PathMtu>(lane.path_mtu);
   config.receive_psn = transport::Psn(psn_of(lane.events.front().ordinal).value());
-  config.max_responder_resources = 16;
+  config.max_responder_resources = 255;  // more than a requester may have outstanding
   config.min_rnr_timer = inference.rnr_timer();
   config.qkey = inference.q_key();
   return config;

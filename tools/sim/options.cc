@@ -78,7 +78,7 @@ void draw_connection(Options& options, Random& random) {
   options.ipv6 = random.chance(0.3);
   options.psn_near_wrap = random.chance(0.4);
   options.window_packets = random.pick(std::array{4u, 8u, 16u, 32u, 64u, 128u, 128u});
-  options.max_reads_in_flight = random.pick(std::array<std::uint8_t, 5>{1, 2, 4, 8, 16});
+  options.max_reads_in_flight = random.pick(std::array<std::uint8_t, 5>{1, 2, 4, 16, 128});
   options.ack_timeout = static_cast<std::uint8_t>(random.between(8, 14));
   options.min_ack_timeout = random.chance(0.5) ? Duration(microseconds(4194)) : Duration(milliseconds(1));
   options.retry_count =

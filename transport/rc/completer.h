@@ -47,6 +47,7 @@ class Completer {
   void on_rnr_nak(std::uint8_t timer_code, Time now, bool passes_read);
   void on_nak(std::uint8_t syndrome);
   void on_response(const wire::Packet& packet, Time now);
+  [[gnu::cold]] void on_later_response(Psn psn, Time now);
   bool acknowledge_before(Psn psn, Time now);
   bool acknowledge_whole_or_part(Psn psn);
   void recover(Counter reason);
@@ -64,6 +65,8 @@ class Completer {
   /// Whether everything from the oldest PSN on is being sent again and nothing of it was acknowledged yet:
   /// what arrives meanwhile because of the same loss must not restart it.
   bool is_recovering_ = false;
+  /// How far from the oldest PSN the responses came that cannot be taken, since the last progress.
+  std::uint32_t furthest_response_ = 0;
   std::optional<CompletionStatus> head_error_;
 };
 

@@ -14,6 +14,10 @@ namespace {
 
 using wire::Opcode;
 
+/// What is lost again is asked again with all READs behind it, and the peer answers each copy: many of them
+/// would keep it busy with answers that nobody takes.
+constexpr std::uint32_t kRepeatedReads = 16;
+
 bool consumes_receive(SendOperation operation) {
   return is_send(operation) || operation == SendOperation::kWriteWithImmediate;
 }
@@ -35,7 +39,10 @@ std::size_t Requester::poll_transmit(std::span<std::byte> out, Time now) {
 bool Requester::may_send(const SendWqe& wqe) const {
   if (wqe.request.fence && window_.reads_in_flight() > 0) return false;
   if (has_response(wqe.request.operation)) {
-    return window_.reads_in_flight() < config_.max_reads_in_flight &&
+    const std::uint32_t most = window_.has_begun_work()
+                                   ? std::min<std::uint32_t>(config_.max_reads_in_flight, kRepeatedReads)
+                                   : config_.max_reads_in_flight;
+    return window_.reads_in_flight() < most &&
            window_.has_psn_space(wqe.packet_count - window_.current_packet());
   }
   if (consumes_receive(wqe.request.operation) && !credits_.cover(wqe) && !window_.current_is_head()) {

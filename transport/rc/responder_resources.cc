@@ -7,13 +7,13 @@
 namespace urnic::transport {
 
 void ResponderResources::start(std::uint32_t resources, std::uint32_t mtu_bytes) {
-  oldest_ = size_ = pending_ = 0;
+  oldest_ = size_ = first_pending_ = 0;
   mtu_bytes_ = mtu_bytes;
   resize(resources);
 }
 
 void ResponderResources::resize(std::uint32_t resources) {
-  limit_ = std::min(resources, kMaxResources);
+  limit_ = resources;
   const std::uint32_t capacity = std::max(limit_, size_);
   if (capacity == capacity_) return;
   auto ring = std::make_unique<Resource[]>(capacity);
@@ -46,17 +46,16 @@ void ResponderResources::answer_from(Resource& resource, Psn psn, std::uint32_t 
 
 ResponderResources::Resource& ResponderResources::make_room() {
   assert(!is_full());
-  // With a new request the answers of these have been received (see is_full()): nobody waits for a repeat of
-  // them.
+  // With a new request the answers of these have been received (see is_full()): their repeats are not asked for.
   while (size_ >= limit_) forget_oldest();
-  ++pending_;
   return resource(size_++);
 }
 
 void ResponderResources::forget_oldest() {
-  if (resource(0).is_pending) --pending_;
   oldest_ = (oldest_ + 1) % capacity_;
   --size_;
+  if (first_pending_ > 0) --first_pending_;
+  skip_answered();
 }
 
 void ResponderResources::add(Psn psn, const wire::Reth& reth, PdId pd, std::uint32_t msn) {
@@ -83,9 +82,8 @@ bool ResponderResources::repeat(Psn psn, const wire::Reth& reth) {
                            reth.address - known.reth.address <= known.reth.length &&
                            reth.length <= known.reth.length - (reth.address - known.reth.address);
     if (reth.rkey != known.reth.rkey || !is_inside) return false;
-    if (!known.is_pending) ++pending_;
     answer_from(known, psn, count, reth);
-    restart_later_than(age);
+    restart_from(age);
     return true;
   }
   return false;
@@ -95,9 +93,8 @@ bool ResponderResources::repeat_executed(Psn psn, Answer answer) {
   for (std::uint32_t age = 0; age < size_; ++age) {
     Resource& known = resource(age);
     if (known.kind != answer || known.first_psn != psn) continue;
-    if (!known.is_pending) ++pending_;
     answer_from(known, psn, 1, {});
-    restart_later_than(age);
+    restart_from(age);
     return true;
   }
   return false;
@@ -105,22 +102,18 @@ bool ResponderResources::repeat_executed(Psn psn, Answer answer) {
 
 // What was being sent behind a repeat starts over: the requester takes no packet whose predecessor it did not
 // just see.
-void ResponderResources::restart_later_than(std::uint32_t age) {
+void ResponderResources::restart_from(std::uint32_t age) {
+  first_pending_ = std::min(first_pending_, age);
   for (std::uint32_t later = age + 1; later < size_; ++later) resource(later).sent = 0;
 }
 
-std::optional<std::uint32_t> ResponderResources::first_pending() const {
-  if (pending_ == 0) return std::nullopt;
-  for (std::uint32_t age = 0; age < size_; ++age) {
-    if (resource(age).is_pending) return age;
-  }
-  return std::nullopt;
+void ResponderResources::skip_answered() {
+  while (first_pending_ < size_ && !resource(first_pending_).is_pending) ++first_pending_;
 }
 
 std::optional<ResponderResources::Part> ResponderResources::next() const {
-  const std::optional<std::uint32_t> age = first_pending();
-  if (!age) return std::nullopt;
-  const Resource& current = resource(*age);
+  if (!has_pending()) return std::nullopt;
+  const Resource& current = resource(first_pending_);
   const std::uint32_t offset = current.sent * mtu_bytes_;
   return Part{.kind = current.kind,
               .original = current.original,
@@ -136,25 +129,22 @@ std::optional<ResponderResources::Part> ResponderResources::next() const {
 }
 
 void ResponderResources::advance() {
-  const std::optional<std::uint32_t> age = first_pending();
-  assert(age);
-  Resource& current = resource(*age);
+  assert(has_pending());
+  Resource& current = resource(first_pending_);
   if (++current.sent < current.answer_count) return;
   current.was_answered = true;
-  current.is_pending = false;
-  --pending_;
+  drop_current();
 }
 
 void ResponderResources::drop_current() {
-  const std::optional<std::uint32_t> age = first_pending();
-  assert(age);
-  resource(*age).is_pending = false;
-  --pending_;
+  assert(has_pending());
+  resource(first_pending_).is_pending = false;
+  skip_answered();
 }
 
 void ResponderResources::drop_pending() {
-  for (std::uint32_t age = 0; age < size_; ++age) resource(age).is_pending = false;
-  pending_ = 0;
+  for (std::uint32_t age = first_pending_; age < size_; ++age) resource(age).is_pending = false;
+  first_pending_ = size_;
 }
 
 }  // namespace urnic::transport

@@ -17,8 +17,6 @@ namespace urnic::transport {
 /// result is kept (fact 27).
 class ResponderResources {
  public:
-  static constexpr std::uint32_t kMaxResources = 16;
-
   /// What answers a request.
   enum class Answer : std::uint8_t {
     kMemory,    ///< READ responses
@@ -26,8 +24,8 @@ class ResponderResources {
     kNothing,   ///< a READ response without payload: FLUSH and ATOMIC WRITE (fact 32)
   };
 
-  /// Forgets everything and keeps `resources` requests (0..kMaxResources; with 0 every one is refused) of
-  /// packets of `mtu_bytes`. Allocates.
+  /// Forgets everything and keeps `resources` requests (with 0 every one is refused) of packets of
+  /// `mtu_bytes`. Allocates 72 bytes for each of them: a program that asks for few has little.
   void start(std::uint32_t resources, std::uint32_t mtu_bytes);
 
   /// From now on keeps `resources` requests, as start() says, and forgets nothing at once: where it keeps more
@@ -74,7 +72,7 @@ class ResponderResources {
   /// The packet that next() named was sent.
   void advance();
 
-  bool has_pending() const { return pending_ > 0; }
+  bool has_pending() const { return first_pending_ < size_; }
   /// The rest of the answer that next() belongs to will not be sent.
   void drop_current();
   /// Nothing of what waits will be sent.
@@ -83,27 +81,29 @@ class ResponderResources {
  private:
   struct Resource {
     Answer kind = Answer::kMemory;
+    // What is being answered: all of it or, when asked again, its end.
+    bool is_pending = false;
+    bool was_answered = false;  // completely, at least once
+    std::uint32_t sent = 0;     // packets of the answer
+    Psn answer_psn{};
+    std::uint32_t answer_count = 0;
+    wire::Reth answer{};
+    // What was asked.
     std::uint64_t original = 0;
     Psn first_psn;
     std::uint32_t packet_count = 0;
     wire::Reth reth;
     PdId pd{};
     std::uint32_t msn = 0;
-    // What is being answered: all of it or, when asked again, its end.
-    bool is_pending = false;
-    bool was_answered = false;  // completely, at least once
-    Psn answer_psn{};
-    std::uint32_t answer_count = 0;
-    wire::Reth answer{};
-    std::uint32_t sent = 0;  // packets of the answer
   };
+  static_assert(sizeof(Resource) == 72);
 
   Resource& resource(std::uint32_t age) { return ring_[(oldest_ + age) % capacity_]; }
   const Resource& resource(std::uint32_t age) const { return ring_[(oldest_ + age) % capacity_]; }
   Resource& make_room();
   void forget_oldest();
-  void restart_later_than(std::uint32_t age);
-  std::optional<std::uint32_t> first_pending() const;  // its age
+  void restart_from(std::uint32_t age);
+  void skip_answered();
   std::uint32_t packets(std::uint32_t length) const;
   static void answer_from(Resource& resource, Psn psn, std::uint32_t count, const wire::Reth& reth);
 
@@ -112,7 +112,7 @@ class ResponderResources {
   std::uint32_t limit_ = 0;     // requests to be kept
   std::uint32_t oldest_ = 0;
   std::uint32_t size_ = 0;
-  std::uint32_t pending_ = 0;
+  std::uint32_t first_pending_ = 0;  // age of the oldest that waits for its answer; size_ if none does
   std::uint32_t mtu_bytes_ = 0;
 };
 

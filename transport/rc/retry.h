@@ -27,6 +27,13 @@ class Retry {
   /// Something was acknowledged; `more_outstanding` says whether anything still waits.
   void on_progress(Time now, bool more_outstanding);
 
+  /// The peer answers something behind what is waited for: the wait for the acknowledgement begins anew, and
+  /// retries are counted from here.
+  void on_sign_of_life(Time now) {
+    retries_left_ = retry_count_;
+    if (waits_since_ != kNever) waits_since_ = now;
+  }
+
   /// Uses up one retry after a timeout or a sequence error; false when there is none left. The
   /// acknowledgement timer stands still until the next on_sent().
   [[nodiscard]] bool try_again();

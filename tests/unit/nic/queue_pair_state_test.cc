@@ -215,10 +215,10 @@ TEST(QueuePairStateMessages, ChecksEachRangeAtItsLimit) {
   EXPECT_FALSE(is_fine({.retry_count = U8{8}}));
   EXPECT_TRUE(is_fine({.rnr_retry = U8{7}}));
   EXPECT_FALSE(is_fine({.rnr_retry = U8{8}}));
-  EXPECT_TRUE(is_fine({.max_responder_resources = U8{16}}));
-  EXPECT_FALSE(is_fine({.max_responder_resources = U8{17}}));
-  EXPECT_TRUE(is_fine({.max_reads_in_flight = U8{16}}));
-  EXPECT_FALSE(is_fine({.max_reads_in_flight = U8{17}}));
+  EXPECT_TRUE(is_fine({.max_responder_resources = U8{128}}));
+  EXPECT_FALSE(is_fine({.max_responder_resources = U8{129}}));
+  EXPECT_TRUE(is_fine({.max_reads_in_flight = U8{128}}));
+  EXPECT_FALSE(is_fine({.max_reads_in_flight = U8{129}}));
   EXPECT_TRUE(is_fine({.port = U8{1}}));
   EXPECT_FALSE(is_fine({.port = U8{0}}));
   EXPECT_FALSE(is_fine({.port = U8{2}}));

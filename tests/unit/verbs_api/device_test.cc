@@ -92,6 +92,10 @@ TEST(QueryDevice, TellsWhatClientsInsistOn) {
   EXPECT_EQ(attributes.node_guid, ibv_get_device_guid(context->device));
   EXPECT_NE(attributes.vendor_id, 0u);
   EXPECT_GT(attributes.max_qp, 0);
+  // perftest asks each side for what the other one offers, and rdma_rxe offers 128.
+  EXPECT_GE(attributes.max_qp_rd_atom, 128);
+  EXPECT_GE(attributes.max_qp_init_rd_atom, 128);
+  EXPECT_GE(attributes.max_res_rd_atom, attributes.max_qp_rd_atom);
   EXPECT_GT(attributes.max_cqe, 0);
   EXPECT_GT(attributes.max_pkeys, 0);
   EXPECT_GE(attributes.page_size_cap, 4096u);

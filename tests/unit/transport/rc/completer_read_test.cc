@@ -44,6 +44,54 @@ TEST_F(RcCompleterRead, CompletesOnlyWithTheLastResponse) {
   EXPECT_THAT(send_completions(), ElementsAre(Succeeded(1)));
 }
 
+// The peer answers the READs behind the lost one before it comes to the repeat.
+TEST_F(RcCompleterRead, DoesNotTimeOutWhileTheResponsesToLaterReadsGetOn) {
+  post({read_wr(1, 1), read_wr(2, 3000), read_wr(3, 3000)});
+  ASSERT_EQ(sent().size(), 3u);
+  const auto later = read_responses(Psn(201), payload(6000), kMtu);
+  peer_sends(later[0]);
+  EXPECT_EQ(sent().size(), 3u) << "asks again at once";
+  const Duration timeout = *until_timeout();
+  for (const std::size_t i : {1u, 2u, 3u, 4u}) {
+    pass(timeout * 3 / 4);
+    peer_sends(later[i]);
+    EXPECT_EQ(*until_timeout(), timeout);
+  }
+  EXPECT_THAT(sent(), IsEmpty());
+  EXPECT_EQ(count(Counter::kLocalAckTimeout), 0u);
+  peer_sends(read_response_only(Psn(200), payload(1)));
+  EXPECT_THAT(send_completions(), ElementsAre(Succeeded(1)));
+}
+
+TEST_F(RcCompleterRead, CountsRetriesAnewWhileTheResponsesToLaterReadsGetOn) {
+  endpoint_.reset();
+  config_.retry_count = 2;  // one for the gap and one for the timeout
+  connect();
+  post({read_wr(1, 1), read_wr(2, 3000)});
+  const auto later = read_responses(Psn(201), payload(3000), kMtu);
+  for (const RcPacket& response : later) {
+    peer_sends(response);
+    pass_to_timeout();
+    EXPECT_THAT(send_completions(), IsEmpty());
+  }
+  peer_sends(later[0]);
+  EXPECT_THAT(send_completions(), ElementsAre(Completed(1, CompletionStatus::kRetryExceeded), Flushed(2)));
+}
+
+TEST_F(RcCompleterRead, TimesOutWhenThePeerSaysTheSameAgainAndAgain) {
+  post({read_wr(1, 1), read_wr(2, 3000)});
+  sent();
+  const auto later = read_responses(Psn(201), payload(3000), kMtu);
+  peer_sends({later[0], later[1]});
+  EXPECT_EQ(sent().size(), 2u);
+  const Duration timeout = *until_timeout();
+  pass(timeout * 3 / 4);
+  peer_sends({later[1], later[0]});
+  pass(timeout / 4);
+  EXPECT_EQ(count(Counter::kLocalAckTimeout), 1u);
+  EXPECT_EQ(sent().size(), 2u);
+}
+
 TEST_F(RcCompleterRead, ScattersOverAllElements) {
   post(read_wr(1, 0).from_elements({local(1000), local(1, 5000), local(1999, 10000)}));
   const Bytes message = payload(3000);

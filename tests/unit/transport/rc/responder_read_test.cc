@@ -96,6 +96,57 @@ TEST_F(RcResponderRead, RefusesMoreUnansweredReadsThanItHasResources) {
   EXPECT_EQ(endpoint_.state(), QpState::kError);
 }
 
+/// As many READs of one byte each, from this PSN on.
+std::vector<RcPacket> single_reads(std::uint32_t first, std::uint32_t count) {
+  std::vector<RcPacket> reads;
+  for (std::uint32_t i = 0; i < count; ++i) reads.push_back(read_request(Psn(first + i), 1));
+  return reads;
+}
+
+TEST_F(RcResponderRead, TakesAHundredAndTwentyEightUnansweredReadsAtOnce) {
+  config_.max_responder_resources = 128;
+  connect();
+  for (const std::uint32_t first : {100u, 228u}) {  // the second time in the places of the first ones
+    peer_sends(single_reads(first, 128));
+    const auto packets = sent();
+    ASSERT_EQ(packets.size(), 128u);
+    for (std::uint32_t i = 0; i < 128; ++i) {
+      EXPECT_EQ(packets[i], read_response_only(Psn(first + i), shared_pattern(0, 1), first - 100 + i + 1));
+    }
+  }
+  // All of the last 128 can be asked for again.
+  peer_sends(single_reads(228, 128));
+  const auto again = sent();
+  ASSERT_EQ(again.size(), 128u);
+  EXPECT_EQ(again.front().psn, Psn(228));
+  EXPECT_EQ(again.back().psn, Psn(355));
+}
+
+TEST_F(RcResponderRead, RefusesOneReadMoreThanAHundredAndTwentyEight) {
+  config_.max_responder_resources = 128;
+  connect();
+  peer_sends(single_reads(100, 129));
+  const auto packets = sent();
+  ASSERT_EQ(packets.size(), 129u);
+  EXPECT_EQ(packets[127].psn, Psn(227));
+  EXPECT_EQ(packets.back().syndrome, to_integer(Nak::kInvalidRequest));
+}
+
+// The repeat of an old READ is answered before the rest of a newer one, which then starts over.
+TEST_F(RcResponderRead, GoesBackToARepeatBeforeItGoesOn) {
+  config_.max_responder_resources = 128;
+  connect();
+  peer_sends(single_reads(100, 3));
+  sent();
+  arrives(read_request(Psn(103), 2000));
+  ASSERT_EQ(poll_one()->psn, Psn(103));
+  peer_sends(read_request(Psn(101), 1));
+  const auto packets = sent();
+  ASSERT_EQ(packets.size(), 3u);
+  EXPECT_EQ(packets[0].psn, Psn(101));
+  EXPECT_EQ(slice(packets, 1, 2), read_responses(Psn(103), shared_pattern(0, 2000), kMtu, 4));
+}
+
 TEST_F(RcResponderRead, TakesAnyNumberOfReadsOneAfterTheOther) {
   config_.max_responder_resources = 1;
   connect();
