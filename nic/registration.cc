@@ -1,6 +1,7 @@
 // A device's protection domains and memory regions.
 #include <cerrno>
 #include <limits>
+#include <mutex>
 
 #include "nic/device.h"
 #include "nic/engine/engine.h"

@@ -1,5 +1,6 @@
 #include "nic/queues/shared_receive_queue.h"
 
+#include <mutex>
 #include <new>
 
 #include "nic/errors.h"

@@ -9,6 +9,7 @@
 #include <chrono>
 #include <thread>
 
+#include "nic/engine/engine.h"
 #include "nic/queues/completion_queue.h"
 #include "tests/support/sanitizers.h"
 #include "tests/unit/nic/device_pair.h"

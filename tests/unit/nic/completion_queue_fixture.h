@@ -28,7 +28,7 @@ class CompletionQueueTest : public testing::Test {
   /// As a round does, while other threads use the queue.
   void complete_in_round(std::uint64_t wr_id) {
     Engine& engine = pair.a().device().engine();
-    const Engine::Guard guard(engine);
+    const std::lock_guard guard(engine);
     complete(wr_id);
     engine.run_round(pair.clock.now());
   }

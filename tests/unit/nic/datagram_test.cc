@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <chrono>
 #include <memory>
+#include <mutex>
 #include <span>
 
 #include "nic/engine/engine.h"
@@ -273,7 +274,7 @@ class AddressResolutionTest : public testing::Test {
     wire.deliver(0, reply);
   }
   NeighborState known_state() {
-    const Engine::Guard guard(device.engine());
+    const std::lock_guard guard(device.engine());
     const Neighbor* const found = device.engine().neighbors().find(peer);
     return found == nullptr ? NeighborState::kUnknown : found->state;
   }
@@ -283,9 +284,7 @@ class AddressResolutionTest : public testing::Test {
   int ignored = 0;
   SteadyClock clock;
   FakeWire wire{4300};
-  Device device{config(), clock, [this](const PortSpec&, std::uint16_t) {
-                  return Result<std::unique_ptr<PacketPort>, Error>(wire.port(0));
-                }};
+  Device device{config(), clock, [this] { return Result<std::unique_ptr<PacketPort>, Error>(wire.port(0)); }};
 };
 
 TEST_F(AddressResolutionTest, EndsWhenTheNeighborHasAnswered) {

@@ -107,7 +107,7 @@ TEST(NoExplanation, IsKeptUnlessAskedFor) {
   DevicePair pair;
   pair.connect();
   EXPECT_EQ(pair.a().device().failures(), nullptr);
-  EXPECT_EQ(pair.a().qp().watch(), nullptr);
+  EXPECT_EQ(pair.a().qp().monitor(), nullptr);
 }
 
 TEST_F(Explanation, SaysNothingOfSuccessNorOfFlushes) {

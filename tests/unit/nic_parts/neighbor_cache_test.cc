@@ -426,7 +426,7 @@ TEST_F(NeighborCacheWithPeer, SurvivesManyChangedFramesWithItsNeighboursAndNoneM
   std::mt19937 random(20);
   for (int i = 0; i < 200'000; ++i) {
     Bytes frame = good[random() % good.size()];
-    for (std::uint32_t changes = 1 + random() % 3; changes > 0; --changes) {
+    for (auto changes = 1 + random() % 3; changes > 0; --changes) {
       frame[random() % frame.size()] = static_cast<std::byte>(random());
     }
     frame.resize(frame.size() - (random() % 4 == 0 ? random() % frame.size() : 0));

@@ -174,7 +174,7 @@ TEST_F(RcCompleterAck, TakesAReadResponseForAnAckOfEarlierRequests) {
 // Bits 7 to 5 of 010 are reserved, as is bit 7.
 TEST_F(RcCompleterAck, TakesNoReservedSyndromeForAnAck) {
   post(send_wr(1, 10));
-  for (const std::uint8_t syndrome : {0x40, 0x5f, 0x80, 0x9f, 0xe0, 0xff}) {
+  for (const std::uint8_t syndrome : std::to_array<std::uint8_t>({0x40, 0x5f, 0x80, 0x9f, 0xe0, 0xff})) {
     peer_sends(ack(Psn(200), 1).with_syndrome(syndrome));
     for (const Completion& completion : send_completions()) {
       EXPECT_NE(completion.status, CompletionStatus::kSuccess) << unsigned{syndrome};

@@ -1,4 +1,5 @@
 // Opcodes at the responder: those that may not follow one another, and those it does not have.
+#include <array>
 #include <string>
 #include <vector>
 
@@ -94,7 +95,7 @@ class RcResponderOpcode : public RcTest {
 // Fact 30: the queue pair's rights come first. The peer may write and read here, and no more; a failing
 // atomic is answered with opcode 0x11 (fact 32).
 TEST_F(RcResponderOpcode, RefusesAtomicsAndFlushWithoutTheRightToThem) {
-  for (const std::uint8_t opcode : {0x13, 0x14, 0x1c}) {
+  for (const std::uint8_t opcode : std::to_array<std::uint8_t>({0x13, 0x14, 0x1c})) {
     endpoint_.reset();
     connect();
     peer_sends(request(opcode, Psn(100)));

@@ -39,7 +39,7 @@ TEST_F(UcResponderLength, TakesSendsOfEveryLength) {
 }
 
 TEST_F(UcResponderLength, TakesWritesOfEveryLength) {
-  for (const std::uint8_t length_code : {0, 1, 2, 3, 4, 5}) {
+  for (const std::uint8_t length_code : std::to_array<std::uint8_t>({0, 1, 2, 3, 4, 5})) {
     const std::size_t length = std::array{0u, 1u, 1023u, 1024u, 1025u, 4097u}[length_code];
     SCOPED_TRACE(length);
     const Bytes message = payload(length, length_code);
