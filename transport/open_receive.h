@@ -7,10 +7,10 @@
 #include <span>
 
 #include "transport/completion.h"
+#include "transport/dependencies.h"
 #include "transport/dma.h"
 #include "transport/qp_config.h"
 #include "transport/receive_queue.h"
-#include "transport/surroundings.h"
 
 namespace urnic::transport {
 
@@ -19,7 +19,7 @@ namespace urnic::transport {
 /// whole completes it, or an error of our own.
 class OpenReceive {
  public:
-  OpenReceive(const QpSurroundings& around, const QpConfig& config) : around_(around), config_(config) {}
+  OpenReceive(const QpDependencies& deps, const QpConfig& config) : deps_(deps), config_(config) {}
 
   /// Has nothing in hand; what it had is forgotten (queue pair to RESET).
   void start() { is_taken_ = false; }
@@ -47,7 +47,7 @@ class OpenReceive {
  private:
   void report_failure(CompletionStatus status);
 
-  const QpSurroundings& around_;
+  const QpDependencies& deps_;
   const QpConfig& config_;
   bool is_taken_ = false;
   ReceiveWqe wqe_;

@@ -33,20 +33,20 @@ constexpr CompletionOpcode completion_opcode(SendOperation operation) {
 }  // namespace
 
 void complete_send(const SendWqe& wqe, CompletionStatus status, const QpConfig& config,
-                   const QpSurroundings& around) {
+                   const QpDependencies& deps) {
   const bool is_success = status == CompletionStatus::kSuccess;
-  if (is_success && is_send(wqe.request.operation)) around.counters.add(Counter::kSendsCompleted);
+  if (is_success && is_send(wqe.request.operation)) deps.counters.add(Counter::kSendsCompleted);
   if (is_success && !wqe.request.signaled) return;
   if (!is_success && status != CompletionStatus::kWorkRequestFlushed) {
-    around.counters.add(Counter::kSendCompletionError);
+    deps.counters.add(Counter::kSendCompletionError);
   }
-  around.send_completions->complete({.wr_id = wqe.request.wr_id,
-                                     .status = status,
-                                     .opcode = completion_opcode(wqe.request.operation),
-                                     .solicited = !is_success,
-                                     .byte_length = wqe.length,
-                                     .qp_number = config.local_qp,
-                                     .source_qp = config.remote_qp});
+  deps.send_completions->complete({.wr_id = wqe.request.wr_id,
+                                   .status = status,
+                                   .opcode = completion_opcode(wqe.request.operation),
+                                   .solicited = !is_success,
+                                   .byte_length = wqe.length,
+                                   .qp_number = config.local_qp,
+                                   .source_qp = config.remote_qp});
 }
 
 }  // namespace urnic::transport

@@ -2,9 +2,9 @@
 #pragma once
 
 #include "transport/completion.h"
+#include "transport/dependencies.h"
 #include "transport/qp_config.h"
 #include "transport/send_queue.h"
-#include "transport/surroundings.h"
 
 namespace urnic::transport {
 
@@ -12,6 +12,6 @@ namespace urnic::transport {
 /// asked to hear of success; those that were flushed are a consequence and no error to count. The work request
 /// stays in the queue.
 void complete_send(const SendWqe& wqe, CompletionStatus status, const QpConfig& config,
-                   const QpSurroundings& around);
+                   const QpDependencies& deps);
 
 }  // namespace urnic::transport

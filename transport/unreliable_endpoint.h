@@ -6,10 +6,10 @@
 #include <cstdint>
 #include <span>
 
+#include "transport/dependencies.h"
 #include "transport/endpoint.h"
 #include "transport/open_receive.h"
 #include "transport/qp_config.h"
-#include "transport/surroundings.h"
 #include "transport/unreliable_send_queue.h"
 
 namespace urnic::transport {
@@ -26,12 +26,12 @@ template <typename Requester, typename Responder>
 class UnreliableEndpoint final : public Endpoint {
  public:
   /// In state RESET.
-  explicit UnreliableEndpoint(const QpSurroundings& surroundings)
-      : around_(surroundings),
-        send_queue_(around_, config_),
-        receive_(around_, config_),
+  explicit UnreliableEndpoint(const QpDependencies& dependencies)
+      : deps_(dependencies),
+        send_queue_(deps_, config_),
+        receive_(deps_, config_),
         requester_(config_, send_queue_),
-        responder_(around_, config_, receive_) {}
+        responder_(deps_, config_, receive_) {}
 
   void reset() override;
   void to_init(const QpConfig& config) override;
@@ -65,7 +65,7 @@ class UnreliableEndpoint final : public Endpoint {
   void note_drained();
   void flush();
 
-  const QpSurroundings around_;
+  const QpDependencies deps_;
   QpConfig config_;
   QpState state_ = QpState::kReset;
   bool communication_established_ = false;
@@ -82,8 +82,8 @@ void UnreliableEndpoint<Requester, Responder>::reset() {
   state_ = QpState::kReset;
   config_ = {};
   communication_established_ = false;
-  around_.send_queue.clear();
-  if (around_.receiver.queue != nullptr && !around_.receiver.is_shared) around_.receiver.queue->clear();
+  deps_.send_queue.clear();
+  if (deps_.receiver.queue != nullptr && !deps_.receiver.is_shared) deps_.receiver.queue->clear();
   // Nothing of the old PSNs and messages may remain (fact 40).
   send_queue_.start();
   receive_.start();
@@ -132,8 +132,8 @@ void UnreliableEndpoint<Requester, Responder>::to_error() {
 
 template <typename Requester, typename Responder>
 void UnreliableEndpoint<Requester, Responder>::on_packet(const wire::Packet& packet, Time) {
-  const bool can_execute = can_receive(state_) && around_.receiver.queue != nullptr;
-  if (!can_execute) return around_.counters.add(Counter::kWrongState);
+  const bool can_execute = can_receive(state_) && deps_.receiver.queue != nullptr;
+  if (!can_execute) return deps_.counters.add(Counter::kWrongState);
   establish_communication();
   responder_.on_request(packet);
   if (responder_.has_failed()) to_error();
@@ -144,7 +144,7 @@ void UnreliableEndpoint<Requester, Responder>::establish_communication() {
   if constexpr (Responder::kHasPeer) {
     if (state_ != QpState::kReadyToReceive || communication_established_) return;
     communication_established_ = true;
-    around_.events.on_qp_event(config_.local_qp, QpEvent::kCommunicationEstablished);
+    deps_.events.on_qp_event(config_.local_qp, QpEvent::kCommunicationEstablished);
   }
 }
 
@@ -167,7 +167,7 @@ template <typename Requester, typename Responder>
 void UnreliableEndpoint<Requester, Responder>::note_drained() {
   if (state_ != QpState::kSqDrained || !drain_is_awaited_ || is_draining()) return;
   drain_is_awaited_ = false;
-  around_.events.on_qp_event(config_.local_qp, QpEvent::kSqDrained);
+  deps_.events.on_qp_event(config_.local_qp, QpEvent::kSqDrained);
 }
 
 // Who shares a receive queue hears once that nothing more will be taken from it for this queue pair.
@@ -175,8 +175,8 @@ template <typename Requester, typename Responder>
 void UnreliableEndpoint<Requester, Responder>::flush() {
   send_queue_.flush();
   receive_.flush();
-  if (!has_flushed_ && around_.receiver.is_shared) {
-    around_.events.on_qp_event(config_.local_qp, QpEvent::kLastWqeReached);
+  if (!has_flushed_ && deps_.receiver.is_shared) {
+    deps_.events.on_qp_event(config_.local_qp, QpEvent::kLastWqeReached);
   }
   has_flushed_ = true;
 }

@@ -53,19 +53,19 @@ std::size_t UnreliableSendQueue::send_bare(std::span<std::byte> out) {
 
 // Copies the message's bytes that come next into `to`.
 bool UnreliableSendQueue::read(std::span<std::byte> to) const {
-  const SendQueue& queue = around_.send_queue;
+  const SendQueue& queue = deps_.send_queue;
   if (current().is_inline) {
     const auto from = queue.inline_data(queue.head()).subspan(sent_bytes_, to.size());
     std::copy(from.begin(), from.end(), to.begin());
     return true;
   }
   if (current().keep_was_tried) return false;
-  return gather(around_.dma, config_.pd, queue.sges(queue.head()), sent_bytes_, to) == DmaStatus::kOk;
+  return gather(deps_.dma, config_.pd, queue.sges(queue.head()), sent_bytes_, to) == DmaStatus::kOk;
 }
 
 void UnreliableSendQueue::do_local_work() {
   const CompletionStatus status =
-      transport::do_local_work(around_.dma, memory_user(config_), current().request);
+      transport::do_local_work(deps_.dma, memory_user(config_), current().request);
   if (status == CompletionStatus::kSuccess) {
     retire(status);
   } else {
@@ -74,9 +74,9 @@ void UnreliableSendQueue::do_local_work() {
 }
 
 std::size_t UnreliableSendQueue::fail(CompletionStatus status) {
-  if (around_.observer != nullptr && status == CompletionStatus::kLocalProtectionError) {
-    const SendQueue& queue = around_.send_queue;
-    around_.observer->on_local_fault(
+  if (deps_.observer != nullptr && status == CompletionStatus::kLocalProtectionError) {
+    const SendQueue& queue = deps_.send_queue;
+    deps_.observer->on_local_fault(
         {.elements = queue.sges(queue.head()), .pd = config_.pd, .is_write = false});
   }
   has_failed_ = true;
@@ -86,25 +86,25 @@ std::size_t UnreliableSendQueue::fail(CompletionStatus status) {
 
 // The last posted come first: what was tried before has only such behind it.
 void UnreliableSendQueue::keep_unsent() {
-  SendQueue& queue = around_.send_queue;
+  SendQueue& queue = deps_.send_queue;
   for (std::uint32_t at = queue.tail(); at != queue.head(); --at) {
     SendWqe& wqe = queue.at(at - 1);
     if (wqe.keep_was_tried) break;
     wqe.keep_was_tried = true;
     if (wqe.is_inline || wqe.length > queue.limits().kept_bytes) continue;
     const std::span<std::byte> place = queue.place_to_keep(at - 1);
-    wqe.is_inline = gather(around_.dma, config_.pd, queue.sges(at - 1), 0, place) == DmaStatus::kOk;
+    wqe.is_inline = gather(deps_.dma, config_.pd, queue.sges(at - 1), 0, place) == DmaStatus::kOk;
   }
 }
 
 void UnreliableSendQueue::flush() {
-  while (!around_.send_queue.is_empty()) retire(CompletionStatus::kWorkRequestFlushed);
+  while (!deps_.send_queue.is_empty()) retire(CompletionStatus::kWorkRequestFlushed);
 }
 
 void UnreliableSendQueue::retire(CompletionStatus status) {
-  complete_send(current(), status, config_, around_);
+  complete_send(current(), status, config_, deps_);
   sent_bytes_ = 0;
-  around_.send_queue.pop();
+  deps_.send_queue.pop();
 }
 
 }  // namespace urnic::transport

@@ -6,8 +6,8 @@
 #include <span>
 
 #include "transport/completion.h"
+#include "transport/dependencies.h"
 #include "transport/qp_config.h"
-#include "transport/surroundings.h"
 #include "transport/wire/packet.h"
 
 namespace urnic::transport {
@@ -18,8 +18,7 @@ namespace urnic::transport {
 /// In a message the first packets fill the path MTU, so the bytes sent say which packet comes next.
 class UnreliableSendQueue {
  public:
-  UnreliableSendQueue(const QpSurroundings& around, const QpConfig& config)
-      : around_(around), config_(config) {}
+  UnreliableSendQueue(const QpDependencies& deps, const QpConfig& config) : deps_(deps), config_(config) {}
 
   /// Begins with config.send_psn at the oldest work request.
   void start();
@@ -29,7 +28,7 @@ class UnreliableSendQueue {
   void drain() { is_draining_ = true; }
 
   /// Whether there is a packet to send.
-  bool has_work() const { return is_inside_message() || (!is_draining_ && !around_.send_queue.is_empty()); }
+  bool has_work() const { return is_inside_message() || (!is_draining_ && !deps_.send_queue.is_empty()); }
   /// Whether the oldest work request has been sent in part.
   bool is_inside_message() const { return sent_bytes_ > 0; }
   bool has_failed() const { return has_failed_; }
@@ -37,7 +36,7 @@ class UnreliableSendQueue {
 
   // --- The work request whose turn it is; only while has_work() ---
 
-  const SendWqe& current() const { return around_.send_queue.at(around_.send_queue.head()); }
+  const SendWqe& current() const { return deps_.send_queue.at(deps_.send_queue.head()); }
   /// What is left of its message.
   std::uint32_t remaining_bytes() const { return current().length - sent_bytes_; }
 
@@ -69,7 +68,7 @@ class UnreliableSendQueue {
   bool read(std::span<std::byte> to) const;
   void retire(CompletionStatus status);
 
-  const QpSurroundings& around_;
+  const QpDependencies& deps_;
   const QpConfig& config_;
   Psn next_psn_;
   std::uint32_t sent_bytes_ = 0;  // of the oldest work request

@@ -43,14 +43,14 @@ bool is_congestion_marked(const Frame& frame) {
 }  // namespace
 
 void Receiver::on_frame(std::span<const std::byte> bytes, Time now) {
-  if (!around_.flows.is_empty() && is_steered_away(bytes, now)) [[unlikely]] {
+  if (!deps_.flows.is_empty() && is_steered_away(bytes, now)) [[unlikely]] {
     return;
   }
   const auto parsed = transport::wire::parse_frame(bytes);
   if (!parsed) {
     const bool may_be_neighbor_frame =
         parsed.error() == ParseError::kNotIp || parsed.error() == ParseError::kNotUdp;
-    if (may_be_neighbor_frame && around_.neighbors.on_frame(bytes, now)) return;
+    if (may_be_neighbor_frame && deps_.neighbors.on_frame(bytes, now)) return;
     return leave(bytes, now, parsed.error());
   }
   const Frame& frame = parsed.value();
@@ -59,13 +59,13 @@ void Receiver::on_frame(std::span<const std::byte> bytes, Time now) {
   // In front of UDP; IPv4 options, if any, are not part of it.
   packet.network_header = frame.ip_and_udp.first(frame.is_ipv4() ? transport::wire::Ipv4::kMinBytes
                                                                  : transport::wire::Ipv6::kBytes);
-  if (!is_on_vlan(frame.ethernet, around_.config.vlan)) return leave(bytes, now, DeviceCounter::kWrongVlan);
+  if (!is_on_vlan(frame.ethernet, deps_.config.vlan)) return leave(bytes, now, DeviceCounter::kWrongVlan);
   const Gid destination = frame.destination_gid();
   const bool is_for_group = is_multicast(destination);
-  const Mac expected_mac = is_for_group ? multicast_mac_of(destination) : around_.config.mac;
+  const Mac expected_mac = is_for_group ? multicast_mac_of(destination) : deps_.config.mac;
   if (frame.ethernet.destination != expected_mac) return leave(bytes, now, DeviceCounter::kWrongMac);
   const bool is_ours =
-      is_for_group ? around_.groups.contains(destination) : around_.gids.index_of(destination).has_value();
+      is_for_group ? deps_.groups.contains(destination) : deps_.gids.index_of(destination).has_value();
   if (!is_ours) return leave(bytes, now, DeviceCounter::kWrongAddress);
   if (!frame.icrc_ok()) return drop(DeviceCounter::kBadIcrc);
   if (is_for_group) return on_packet_for_group(packet, frame, now);
@@ -73,33 +73,33 @@ void Receiver::on_frame(std::span<const std::byte> bytes, Time now) {
 }
 
 bool Receiver::is_steered_away(std::span<const std::byte> frame, Time now) {
-  const FlowTable::Verdict verdict = around_.flows.steer(frame);
+  const FlowTable::Verdict verdict = deps_.flows.steer(frame);
   give(verdict.receivers, frame, now);
   return verdict.is_trapped;
 }
 
 void Receiver::give(std::span<const QpNumber> receivers, std::span<const std::byte> frame, Time now) {
   for (const QpNumber number : receivers) {
-    QueuePair& qp = around_.queue_pairs.find(number)->receiver_of(frame);  // its rules end before it does
-    around_.drops.add(DeviceCounter::kSteered);
+    QueuePair& qp = deps_.queue_pairs.find(number)->receiver_of(frame);  // its rules end before it does
+    deps_.drops.add(DeviceCounter::kSteered);
     qp.on_frame(frame, now);
-    around_.scheduler.wake(qp);
+    deps_.scheduler.wake(qp);
   }
 }
 
 /// The frame is nothing that we speak, or not for us: default flow rules may want it.
 template <typename Reason>
 void Receiver::leave(std::span<const std::byte> frame, Time now, Reason reason) {
-  if (!around_.flows.is_empty()) {
-    const auto receivers = around_.flows.take_unclaimed(frame);
+  if (!deps_.flows.is_empty()) {
+    const auto receivers = deps_.flows.take_unclaimed(frame);
     if (!receivers.empty()) return give(receivers, frame, now);
   }
-  around_.drops.add(reason);
+  deps_.drops.add(reason);
 }
 
 /// From here on the packet is what its sender wrote.
 void Receiver::on_packet(const Packet& packet, const Frame& frame, Time now) {
-  QueuePair* const qp = around_.queue_pairs.find(packet.bth.destination_qp);
+  QueuePair* const qp = deps_.queue_pairs.find(packet.bth.destination_qp);
   if (qp == nullptr) return on_packet_for_nobody(packet, frame, now);
   if (!is_for(*qp, packet)) return;
   if (is_connected(qp->attributes().type)) {
@@ -115,8 +115,8 @@ void Receiver::on_packet(const Packet& packet, const Frame& frame, Time now) {
 /// address, and the Q_Key was not checked yet.
 void Receiver::learn_peer(QueuePair& qp, const Mac& mac, Time now) {
   const PeerMac& known = qp.peer_mac();
-  if (known.is_good(around_.neighbors.generation()) && known.mac == mac) return;
-  around_.neighbors.learn(qp.path().destination(), mac, now);
+  if (known.is_good(deps_.neighbors.generation()) && known.mac == mac) return;
+  deps_.neighbors.learn(qp.path().destination(), mac, now);
 }
 
 /// Whether the queue pair takes such a packet, whoever sent it; counts why it does not.
@@ -136,31 +136,30 @@ bool Receiver::is_for(const QueuePair& qp, const Packet& packet) {
 /// Every member gets it, as if it were alone; our own members, too, when one of us sends it.
 void Receiver::on_packet_for_group(const Packet& packet, const Frame& frame, Time now) {
   if (packet.bth.destination_qp != kMulticastQp) return drop(DeviceCounter::kUnknownQp);
-  around_.groups.for_each(frame.destination_gid(), [&](QueuePair& qp) {
+  deps_.groups.for_each(frame.destination_gid(), [&](QueuePair& qp) {
     if (is_for(qp, packet)) deliver(qp, packet, frame, now);
   });
 }
 
 void Receiver::deliver(QueuePair& qp, const Packet& packet, const Frame& frame, Time now) {
-  if (is_congestion_marked(frame)) around_.drops.add(DeviceCounter::kCongestionMarked);
-  around_.counters.add(Counter::kReceivedPackets);
-  around_.counters.add(Counter::kReceivedBytes, frame.used_bytes);
+  if (is_congestion_marked(frame)) deps_.drops.add(DeviceCounter::kCongestionMarked);
+  deps_.counters.add(Counter::kReceivedPackets);
+  deps_.counters.add(Counter::kReceivedBytes, frame.used_bytes);
   qp.on_packet(packet, now);
-  around_.scheduler.wake(qp);
+  deps_.scheduler.wake(qp);
 }
 
 void Receiver::on_packet_for_nobody(const Packet& packet, const Frame& frame, Time now) {
   // The connection manager's messages will go from here.
   if (packet.bth.destination_qp == kManagementQp) return drop(DeviceCounter::kManagement);
-  const bool is_repeat =
-      is_our_partition(packet.bth.pkey) &&
-      around_.tombstones.is_repeat(packet, frame.source_gid(), frame.destination_gid(), now);
+  const bool is_repeat = is_our_partition(packet.bth.pkey) &&
+                         deps_.tombstones.is_repeat(packet, frame.source_gid(), frame.destination_gid(), now);
   if (!is_repeat) {
-    const bool is_stray = around_.failures != nullptr && packet.info->is_request;
-    if (is_stray) around_.failures->add_stray(packet.bth.destination_qp, frame.source_gid(), now);
+    const bool is_stray = deps_.failures != nullptr && packet.info->is_request;
+    if (is_stray) deps_.failures->add_stray(packet.bth.destination_qp, frame.source_gid(), now);
     return drop(DeviceCounter::kUnknownQp);
   }
-  around_.transmitter.acknowledge_again(packet.bth.destination_qp, frame.ethernet.source, now);
+  deps_.transmitter.acknowledge_again(packet.bth.destination_qp, frame.ethernet.source, now);
 }
 
 }  // namespace urnic::nic

@@ -27,7 +27,7 @@ class FailureLog;
 class Receiver {
  public:
   /// What frames are checked against and where they go.
-  struct Surroundings {
+  struct Dependencies {
     const DeviceConfig& config;
     const GidTable& gids;
     const QueuePairTable& queue_pairs;
@@ -42,7 +42,7 @@ class Receiver {
     FailureLog* failures = nullptr;  ///< null: nobody wants to know
   };
 
-  explicit Receiver(const Surroundings& surroundings) : around_(surroundings) {}
+  explicit Receiver(const Dependencies& dependencies) : deps_(dependencies) {}
 
   /// Takes any frame at all. What flow rules want goes where they say, and no further if they take it away;
   /// what is for a queue pair goes to its endpoint, which is then scheduled; ARP and neighbour discovery go
@@ -66,9 +66,9 @@ class Receiver {
   bool is_for(const QueuePair& qp, const transport::wire::Packet& packet);
   void on_packet_for_nobody(const transport::wire::Packet& packet, const transport::wire::Frame& frame,
                             transport::Time now);
-  void drop(DeviceCounter reason) { around_.drops.add(reason); }
+  void drop(DeviceCounter reason) { deps_.drops.add(reason); }
 
-  const Surroundings around_;
+  const Dependencies deps_;
 };
 
 }  // namespace urnic::nic

@@ -117,10 +117,10 @@ Transmitter::Turn Transmitter::give_turn(QueuePair& qp, const Route& route, std:
       turn.outcome = Outcome::kPortFull;
       break;
     }
-    const std::size_t around = header_bytes + Path::kIcrcBytes;
-    const bool can_send = route.is_reachable && frame.size() > around;
+    const std::size_t overhead = header_bytes + Path::kIcrcBytes;
+    const bool can_send = route.is_reachable && frame.size() > overhead;
     const std::span<std::byte> room =
-        can_send ? frame.subspan(header_bytes, frame.size() - around) : std::span<std::byte>();
+        can_send ? frame.subspan(header_bytes, frame.size() - overhead) : std::span<std::byte>();
 
     const std::size_t size = poll_into(qp, room, now);
     if (size == 0) {

@@ -24,7 +24,7 @@ namespace urnic::nic {
 /// into short turns, so that a long message does not keep others waiting. All calls under the engine lock.
 class Transmitter {
  public:
-  struct Surroundings {
+  struct Dependencies {
     NeighborCache& neighbors;
     AddressHandles& address_handles;
     Scheduler& scheduler;
@@ -33,13 +33,13 @@ class Transmitter {
     transport::Counters& counters;
   };
 
-  explicit Transmitter(const Surroundings& around)
-      : neighbors_(around.neighbors),
-        address_handles_(around.address_handles),
-        scheduler_(around.scheduler),
-        tombstones_(around.tombstones),
-        drops_(around.drops),
-        counters_(around.counters) {}
+  explicit Transmitter(const Dependencies& deps)
+      : neighbors_(deps.neighbors),
+        address_handles_(deps.address_handles),
+        scheduler_(deps.scheduler),
+        tombstones_(deps.tombstones),
+        drops_(deps.drops),
+        counters_(deps.counters) {}
 
   /// The port that everything goes to; before any other call.
   void attach(PacketPort& port) { port_ = &port; }

@@ -39,22 +39,22 @@ transport::QueueMemory* memory_of(const QpCreateAttributes& attributes) {
 }
 
 std::unique_ptr<transport::Endpoint> make_endpoint(QpType type,
-                                                   const transport::QpSurroundings& surroundings) {
+                                                   const transport::QpDependencies& dependencies) {
   switch (type) {
     case QpType::kUc:
-      return std::make_unique<transport::UcEndpoint>(surroundings);
+      return std::make_unique<transport::UcEndpoint>(dependencies);
     case QpType::kUd:
-      return std::make_unique<transport::UdEndpoint>(surroundings);
+      return std::make_unique<transport::UdEndpoint>(dependencies);
     case QpType::kRawPacket:
     case QpType::kRss:
     case QpType::kWorkQueue:
-      return std::make_unique<RawPacketEndpoint>(surroundings);
+      return std::make_unique<RawPacketEndpoint>(dependencies);
     case QpType::kRc:
     case QpType::kXrcInitiator:
     case QpType::kXrcTarget:
       break;
   }
-  return std::make_unique<transport::RcEndpoint>(surroundings);
+  return std::make_unique<transport::RcEndpoint>(dependencies);
 }
 
 /// Which operations a queue pair of this type can be asked for. A datagram queue pair completes in error what
@@ -90,7 +90,7 @@ QueuePair::QueuePair(Progress& progress, transport::Dma& dma, transport::QpEvent
       send_queue_(send_limits(attributes, progress.config()), memory_of(attributes)),
       receive_queue_(receive_limits(attributes.capabilities), memory_of(attributes)),
       monitor_(progress.make_monitor(*this)),
-      endpoint_(make_endpoint(attributes.type, surroundings(dma, events, counters))) {
+      endpoint_(make_endpoint(attributes.type, dependencies(dma, events, counters))) {
   attributes_.capabilities = {.max_send_wr = send_queue_.limits().work_requests,
                               .max_receive_wr = receive_queue_.limits().work_requests,
                               .max_send_sge = send_queue_.limits().sges,
@@ -100,7 +100,7 @@ QueuePair::QueuePair(Progress& progress, transport::Dma& dma, transport::QpEvent
 
 QueuePair::~QueuePair() = default;
 
-transport::QpSurroundings QueuePair::surroundings(transport::Dma& dma, transport::QpEventSink& events,
+transport::QpDependencies QueuePair::dependencies(transport::Dma& dma, transport::QpEventSink& events,
                                                   transport::Counters& counters) {
   transport::ReceiveEnd receiver;
   if (attributes_.srq != nullptr) {

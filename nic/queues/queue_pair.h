@@ -21,12 +21,12 @@
 #include "nic/queues/queue_pair_snapshot.h"
 #include "nic/queues/timer_queue.h"
 #include "nic/raw/rss_hash.h"
+#include "transport/dependencies.h"
 #include "transport/endpoint.h"
 #include "transport/qp_state.h"
 #include "transport/receive_queue.h"
 #include "transport/result.h"
 #include "transport/send_queue.h"
-#include "transport/surroundings.h"
 
 namespace urnic::nic {
 
@@ -193,7 +193,7 @@ class QueuePair {
   bool must_flush_receives();
 
   Result<void, Error> check_route(const QpAttributes& changes) const;
-  transport::QpSurroundings surroundings(transport::Dma& dma, transport::QpEventSink& events,
+  transport::QpDependencies dependencies(transport::Dma& dma, transport::QpEventSink& events,
                                          transport::Counters& counters);
   transport::QpConfig config_from(const QpAttributes& attributes) const;
   void apply(transport::QpState to, const QpAttributes& attributes);

@@ -11,9 +11,9 @@
 #include "nic/queues/completion_queue.h"
 #include "nic/queues/posting.h"
 #include "nic/queues/progress.h"
+#include "transport/dependencies.h"
 #include "transport/receive_queue.h"
 #include "transport/result.h"
-#include "transport/surroundings.h"
 
 namespace urnic::nic {
 

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <unordered_map>
 
-#include "transport/surroundings.h"
+#include "transport/dependencies.h"
 
 namespace urnic::nic {
 

@@ -31,7 +31,7 @@ std::size_t RawPacketRequester::poll_transmit(std::span<std::byte> out) {
 void RawPacketResponder::on_request(const transport::wire::Packet& packet) {
   const std::span<const std::byte> frame = packet.payload;
   const std::optional<std::uint32_t> room = receive_.room();
-  if (!room) return around_.counters.add(transport::Counter::kOutOfBuffer);
+  if (!room) return deps_.counters.add(transport::Counter::kOutOfBuffer);
   receive_.take();
   if (frame.size() > *room) return fail(CompletionStatus::kLocalLengthError);
   if (receive_.write(0, frame) != transport::DmaStatus::kOk) {

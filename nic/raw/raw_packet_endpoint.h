@@ -4,9 +4,9 @@
 #include <cstddef>
 #include <span>
 
+#include "transport/dependencies.h"
 #include "transport/open_receive.h"
 #include "transport/qp_config.h"
-#include "transport/surroundings.h"
 #include "transport/unreliable_endpoint.h"
 #include "transport/unreliable_send_queue.h"
 #include "transport/wire/packet.h"
@@ -40,9 +40,9 @@ class RawPacketResponder {
   /// Nobody is connected.
   static constexpr bool kHasPeer = false;
 
-  RawPacketResponder(const transport::QpSurroundings& around, const transport::QpConfig&,
+  RawPacketResponder(const transport::QpDependencies& deps, const transport::QpConfig&,
                      transport::OpenReceive& receive)
-      : around_(around), receive_(receive) {}
+      : deps_(deps), receive_(receive) {}
 
   void start() { has_failed_ = false; }
   /// Of `packet` only the payload counts, which is the frame.
@@ -54,7 +54,7 @@ class RawPacketResponder {
  private:
   void fail(transport::CompletionStatus status);
 
-  const transport::QpSurroundings& around_;
+  const transport::QpDependencies& deps_;
   transport::OpenReceive& receive_;
   bool has_failed_ = false;
 };

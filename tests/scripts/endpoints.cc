@@ -6,16 +6,16 @@
 namespace urnic::scripts {
 
 std::unique_ptr<transport::Endpoint> make_endpoint(transport::wire::Service service,
-                                                   const transport::QpSurroundings& surroundings) {
+                                                   const transport::QpDependencies& dependencies) {
   using transport::wire::Service;
   switch (service) {
     case Service::kRc:
     case Service::kXrc:
-      return std::make_unique<transport::RcEndpoint>(surroundings);
+      return std::make_unique<transport::RcEndpoint>(dependencies);
     case Service::kUc:
-      return std::make_unique<transport::UcEndpoint>(surroundings);
+      return std::make_unique<transport::UcEndpoint>(dependencies);
     case Service::kUd:
-      return std::make_unique<transport::UdEndpoint>(surroundings);
+      return std::make_unique<transport::UdEndpoint>(dependencies);
     default:
       return nullptr;
   }

@@ -14,11 +14,11 @@
 #include "tests/scripts/packet_text.h"
 #include "tests/scripts/script.h"
 #include "transport/counters.h"
+#include "transport/dependencies.h"
 #include "transport/endpoint.h"
 #include "transport/qp_config.h"
 #include "transport/receive_queue.h"
 #include "transport/send_queue.h"
-#include "transport/surroundings.h"
 
 namespace urnic::scripts {
 
@@ -55,7 +55,7 @@ struct Settings {
 
 /// The endpoint of `service`, or null if there is none yet.
 std::unique_ptr<transport::Endpoint> make_endpoint(transport::wire::Service service,
-                                                   const transport::QpSurroundings& surroundings);
+                                                   const transport::QpDependencies& dependencies);
 
 /// Everything that came out and was not yet looked at, stream by stream.
 struct Outputs {

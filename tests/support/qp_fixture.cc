@@ -69,7 +69,7 @@ QpTest::QpTest() {
                    .access = local_access});
 }
 
-QpSurroundings QpTest::surroundings(bool shares_receive_queue) {
+QpDependencies QpTest::dependencies(bool shares_receive_queue) {
   return {.dma = dma_,
           .send_queue = send_queue_,
           .send_completions = &send_completions_,

@@ -15,11 +15,11 @@
 #include "tests/support/rc_builders.h"
 #include "tests/support/recording_sinks.h"
 #include "transport/counters.h"
+#include "transport/dependencies.h"
 #include "transport/endpoint.h"
 #include "transport/qp_config.h"
 #include "transport/receive_queue.h"
 #include "transport/send_queue.h"
-#include "transport/surroundings.h"
 
 namespace urnic::transport::test {
 
@@ -39,7 +39,7 @@ class QpTest : public ::testing::Test {
 
   virtual Endpoint& endpoint() = 0;
   /// What the endpoint is made of.
-  QpSurroundings surroundings(bool shares_receive_queue = false);
+  QpDependencies dependencies(bool shares_receive_queue = false);
 
   /// The first PSN expected is 100, the first sent 200; the peer may read and write; path MTU 1024.
   QpConfig config_;

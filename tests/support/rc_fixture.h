@@ -38,7 +38,7 @@ class RcTest : public QpTest {
   /// How long until the next deadline; none when no timer runs.
   std::optional<Duration> until_timeout() const;
 
-  RcEndpoint endpoint_{surroundings()};
+  RcEndpoint endpoint_{dependencies()};
 
  private:
   void expire_timer();

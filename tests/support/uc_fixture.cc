@@ -15,7 +15,7 @@ std::vector<RcPacket> as_uc(std::vector<RcPacket> packets) {
   return packets;
 }
 
-UcTest::UcTest(bool shares_receive_queue) : endpoint_(surroundings(shares_receive_queue)) {
+UcTest::UcTest(bool shares_receive_queue) : endpoint_(dependencies(shares_receive_queue)) {
   config_.service = wire::Service::kUc;
 }
 

@@ -53,7 +53,7 @@ void PrintTo(const UdPacket& packet, std::ostream* out) {
        << (packet.solicited ? ", solicited}" : "}");
 }
 
-UdTest::UdTest(bool shares_receive_queue) : endpoint_(surroundings(shares_receive_queue)) {
+UdTest::UdTest(bool shares_receive_queue) : endpoint_(dependencies(shares_receive_queue)) {
   config_.service = wire::Service::kUd;
   config_.remote_qp = {};
   config_.access = Access::kNone;

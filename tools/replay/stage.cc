@@ -13,14 +13,14 @@ namespace urnic::replay {
 namespace {
 
 std::unique_ptr<transport::Endpoint> make_endpoint(transport::wire::Service service,
-                                                   const transport::QpSurroundings& around) {
+                                                   const transport::QpDependencies& deps) {
   switch (service) {
     case transport::wire::Service::kUc:
-      return std::make_unique<transport::UcEndpoint>(around);
+      return std::make_unique<transport::UcEndpoint>(deps);
     case transport::wire::Service::kUd:
-      return std::make_unique<transport::UdEndpoint>(around);
+      return std::make_unique<transport::UdEndpoint>(deps);
     default:
-      return std::make_unique<transport::RcEndpoint>(around);
+      return std::make_unique<transport::RcEndpoint>(deps);
   }
 }
 

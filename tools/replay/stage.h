@@ -10,12 +10,12 @@
 #include "tools/check/opcode.h"
 #include "tools/replay/lane.h"
 #include "transport/counters.h"
+#include "transport/dependencies.h"
 #include "transport/dma.h"
 #include "transport/endpoint.h"
 #include "transport/qp_config.h"
 #include "transport/receive_queue.h"
 #include "transport/send_queue.h"
-#include "transport/surroundings.h"
 
 namespace urnic::replay {
 

@@ -28,7 +28,7 @@ CompletionStatus status_of(Nak reason) {
 void Completer::on_packet(const wire::Packet& packet, Time now) {
   if (!window_.is_outstanding(packet.bth.psn)) {
     // Old ones are answers to what was sent twice, and normal (fact 25).
-    if (window_.is_beyond_sent(packet.bth.psn)) around_.counters.add(Counter::kUnexpectedAcknowledge);
+    if (window_.is_beyond_sent(packet.bth.psn)) deps_.counters.add(Counter::kUnexpectedAcknowledge);
     return;
   }
   switch (packet.info->operation) {
@@ -38,7 +38,7 @@ void Completer::on_packet(const wire::Packet& packet, Time now) {
     case wire::Operation::kAtomicAcknowledge:
       return on_response(packet, now);
     default:
-      around_.counters.add(Counter::kUnexpectedResponse);
+      deps_.counters.add(Counter::kUnexpectedResponse);
   }
 }
 
@@ -59,7 +59,7 @@ void Completer::on_acknowledge(const wire::Packet& packet, Time now) {
     case SyndromeKind::kNak:
       return on_nak(syndrome);
     case SyndromeKind::kReserved:
-      around_.counters.add(Counter::kUnexpectedAcknowledge);
+      deps_.counters.add(Counter::kUnexpectedAcknowledge);
   }
 }
 
@@ -74,9 +74,9 @@ void Completer::on_rnr_nak(std::uint8_t timer_code, Time now, bool passes_read) 
   }
   // Whoever is refused may be refused for ever; an answer that never comes is what the other counter is for.
   if (passes_read && !is_recovering_ && !use_retry(Counter::kImpliedNakSequenceError)) return;
-  around_.counters.add(Counter::kRnrNakReceived);
+  deps_.counters.add(Counter::kRnrNakReceived);
   if (!retry_.try_again_after_rnr(timer_code, now)) {
-    around_.counters.add(Counter::kRnrNakRetryExceeded);
+    deps_.counters.add(Counter::kRnrNakRetryExceeded);
     head_error_ = CompletionStatus::kRnrRetryExceeded;
     return;
   }
@@ -85,9 +85,9 @@ void Completer::on_rnr_nak(std::uint8_t timer_code, Time now, bool passes_read) 
 
 void Completer::on_nak(std::uint8_t syndrome) {
   const std::optional<Nak> reason = nak_of(syndrome);
-  if (!reason) return around_.counters.add(Counter::kUnexpectedAcknowledge);
+  if (!reason) return deps_.counters.add(Counter::kUnexpectedAcknowledge);
   if (*reason == Nak::kPsnSequenceError) return recover(Counter::kPacketSequenceError);
-  around_.counters.add(Counter::kReceivedErrorNak);
+  deps_.counters.add(Counter::kReceivedErrorNak);
   head_error_ = status_of(*reason);
 }
 
@@ -99,19 +99,19 @@ void Completer::on_response(const wire::Packet& packet, Time now) {
     return recover(Counter::kImpliedNakSequenceError);
   }
   const SendWqe& wqe = window_.head();
-  if (!has_response(wqe.request.operation)) return around_.counters.add(Counter::kUnexpectedResponse);
+  if (!has_response(wqe.request.operation)) return deps_.counters.add(Counter::kUnexpectedResponse);
 
   const std::uint32_t index = (psn.value() - wqe.first_psn.value()) & Psn::kMask;
   const std::uint32_t offset = index * bytes(config_.path_mtu);
   if (!is_expected_response(packet, index, offset)) {
-    around_.counters.add(Counter::kBadResponse);
+    deps_.counters.add(Counter::kBadResponse);
     head_error_ = CompletionStatus::kBadResponse;
     return;
   }
   if (!take_response(packet, offset)) {
-    if (around_.observer != nullptr) {
-      const auto elements = around_.send_queue.sges(around_.send_queue.head());
-      around_.observer->on_local_fault({.elements = elements, .pd = config_.pd, .is_write = true});
+    if (deps_.observer != nullptr) {
+      const auto elements = deps_.send_queue.sges(deps_.send_queue.head());
+      deps_.observer->on_local_fault({.elements = elements, .pd = config_.pd, .is_write = true});
     }
     head_error_ = CompletionStatus::kLocalProtectionError;
     return;
@@ -185,9 +185,9 @@ void Completer::recover(Counter reason) {
 
 // Counts the reason and a retry; false, with the oldest work request failed, when there is none left.
 bool Completer::use_retry(Counter reason) {
-  around_.counters.add(reason);
+  deps_.counters.add(reason);
   if (retry_.try_again()) return true;
-  around_.counters.add(Counter::kRetryExceeded);
+  deps_.counters.add(Counter::kRetryExceeded);
   head_error_ = CompletionStatus::kRetryExceeded;
   return false;
 }
@@ -199,14 +199,14 @@ void Completer::on_timeout(Time now) {
     return;
   }
   if (!retry_.is_overdue(now)) return;
-  if (around_.observer != nullptr) around_.observer->on_ack_timeout(retry_.retries_used(), now);
+  if (deps_.observer != nullptr) deps_.observer->on_ack_timeout(retry_.retries_used(), now);
   if (!use_retry(Counter::kLocalAckTimeout)) return;
   is_recovering_ = false;
   send_again_from_oldest();
 }
 
 void Completer::send_again_from_oldest() {
-  if (window_.rewind()) around_.counters.add(Counter::kResumedInsideMessage);
+  if (window_.rewind()) deps_.counters.add(Counter::kResumedInsideMessage);
 }
 
 void Completer::made_progress(Time now) {
@@ -217,22 +217,22 @@ void Completer::made_progress(Time now) {
 
 // Data of a READ, or what an atomic found: a number in host order (fact 55).
 bool Completer::take_response(const wire::Packet& packet, std::uint32_t offset) {
-  const auto elements = around_.send_queue.sges(around_.send_queue.head());
+  const auto elements = deps_.send_queue.sges(deps_.send_queue.head());
   const bool is_number = is_atomic(window_.head().request.operation);
   const auto number = std::as_bytes(std::span(&packet.atomic_original, 1));
-  return scatter(around_.dma, config_.pd, elements, offset, is_number ? number : packet.payload) ==
+  return scatter(deps_.dma, config_.pd, elements, offset, is_number ? number : packet.payload) ==
          DmaStatus::kOk;
 }
 
 void Completer::complete_head(CompletionStatus status) {
-  complete_send(window_.head(), status, config_, around_);
+  complete_send(window_.head(), status, config_, deps_);
   window_.retire_head();
 }
 
 void Completer::flush() {
-  SendQueue& queue = around_.send_queue;
+  SendQueue& queue = deps_.send_queue;
   for (; !queue.is_empty(); queue.pop()) {
-    complete_send(queue.at(queue.head()), CompletionStatus::kWorkRequestFlushed, config_, around_);
+    complete_send(queue.at(queue.head()), CompletionStatus::kWorkRequestFlushed, config_, deps_);
   }
 }
 

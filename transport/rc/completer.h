@@ -7,20 +7,20 @@
 #include <span>
 
 #include "transport/completion.h"
+#include "transport/dependencies.h"
 #include "transport/qp_config.h"
 #include "transport/rc/credits.h"
 #include "transport/rc/retry.h"
 #include "transport/rc/send_window.h"
-#include "transport/surroundings.h"
 #include "transport/wire/packet.h"
 
 namespace urnic::transport {
 
 class Completer {
  public:
-  Completer(const QpSurroundings& around, const QpConfig& config, SendWindow& window, Retry& retry,
+  Completer(const QpDependencies& deps, const QpConfig& config, SendWindow& window, Retry& retry,
             Credits& credits)
-      : around_(around), config_(config), window_(window), retry_(retry), credits_(credits) {}
+      : deps_(deps), config_(config), window_(window), retry_(retry), credits_(credits) {}
 
   /// Forgets a recovery that was under way.
   void start() {
@@ -57,7 +57,7 @@ class Completer {
   bool take_response(const wire::Packet& packet, std::uint32_t offset);
   void made_progress(Time now);
 
-  const QpSurroundings& around_;
+  const QpDependencies& deps_;
   const QpConfig& config_;
   SendWindow& window_;
   Retry& retry_;

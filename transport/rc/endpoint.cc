@@ -4,12 +4,12 @@
 
 namespace urnic::transport {
 
-RcEndpoint::RcEndpoint(const QpSurroundings& surroundings)
-    : around_(surroundings),
-      window_(around_.send_queue),
-      requester_(around_, config_, window_, retry_, credits_),
-      completer_(around_, config_, window_, retry_, credits_),
-      responder_(around_, config_) {}
+RcEndpoint::RcEndpoint(const QpDependencies& dependencies)
+    : deps_(dependencies),
+      window_(deps_.send_queue),
+      requester_(deps_, config_, window_, retry_, credits_),
+      completer_(deps_, config_, window_, retry_, credits_),
+      responder_(deps_, config_) {}
 
 void RcEndpoint::reset() {
   state_ = QpState::kReset;
@@ -18,8 +18,8 @@ void RcEndpoint::reset() {
   retry_ = {};
   requester_.clear_error();
   completer_.clear_error();
-  around_.send_queue.clear();
-  if (around_.receiver.queue != nullptr && !around_.receiver.is_shared) around_.receiver.queue->clear();
+  deps_.send_queue.clear();
+  if (deps_.receiver.queue != nullptr && !deps_.receiver.is_shared) deps_.receiver.queue->clear();
   // A peer that reconnects begins with PSNs of its own; nothing of the old ones may remain (fact 40).
   window_.start(Psn(), bytes(config_.path_mtu));
   responder_.start();
@@ -71,19 +71,19 @@ void RcEndpoint::to_error() {
 }
 
 void RcEndpoint::on_packet(const wire::Packet& packet, Time now) {
-  if (!can_receive(state_)) return around_.counters.add(Counter::kWrongState);
+  if (!can_receive(state_)) return deps_.counters.add(Counter::kWrongState);
   if (packet.info->is_request) return on_request(packet, now);
-  if (!can_complete()) return around_.counters.add(Counter::kWrongState);
+  if (!can_complete()) return deps_.counters.add(Counter::kWrongState);
   completer_.on_packet(packet, now);
   fail_if_needed();
 }
 
 void RcEndpoint::on_request(const wire::Packet& packet, Time now) {
-  const bool can_execute = around_.receiver.queue != nullptr || around_.xrc_receivers != nullptr;
-  if (!can_execute) return around_.counters.add(Counter::kWrongState);
+  const bool can_execute = deps_.receiver.queue != nullptr || deps_.xrc_receivers != nullptr;
+  if (!can_execute) return deps_.counters.add(Counter::kWrongState);
   if (state_ == QpState::kReadyToReceive && !communication_established_) {
     communication_established_ = true;
-    around_.events.on_qp_event(config_.local_qp, QpEvent::kCommunicationEstablished);
+    deps_.events.on_qp_event(config_.local_qp, QpEvent::kCommunicationEstablished);
   }
   responder_is_next_ = true;
   responder_.on_request(packet, now);
@@ -155,15 +155,15 @@ SendProgress RcEndpoint::send_progress() const {
 void RcEndpoint::note_drained() {
   if (state_ != QpState::kSqDrained || !drain_is_awaited_ || is_draining()) return;
   drain_is_awaited_ = false;
-  around_.events.on_qp_event(config_.local_qp, QpEvent::kSqDrained);
+  deps_.events.on_qp_event(config_.local_qp, QpEvent::kSqDrained);
 }
 
 // Who shares a receive queue hears once that nothing more will be taken from it for this queue pair.
 void RcEndpoint::flush() {
   completer_.flush();
   responder_.flush();
-  const bool shares_queue = around_.receiver.is_shared || around_.xrc_receivers != nullptr;
-  if (!has_flushed_ && shares_queue) around_.events.on_qp_event(config_.local_qp, QpEvent::kLastWqeReached);
+  const bool shares_queue = deps_.receiver.is_shared || deps_.xrc_receivers != nullptr;
+  if (!has_flushed_ && shares_queue) deps_.events.on_qp_event(config_.local_qp, QpEvent::kLastWqeReached);
   has_flushed_ = true;
 }
 

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <span>
 
+#include "transport/dependencies.h"
 #include "transport/endpoint.h"
 #include "transport/qp_config.h"
 #include "transport/rc/completer.h"
@@ -14,7 +15,6 @@
 #include "transport/rc/responder.h"
 #include "transport/rc/retry.h"
 #include "transport/rc/send_window.h"
-#include "transport/surroundings.h"
 
 namespace urnic::transport {
 
@@ -23,7 +23,7 @@ namespace urnic::transport {
 class RcEndpoint final : public Endpoint {
  public:
   /// In state RESET.
-  explicit RcEndpoint(const QpSurroundings& surroundings);
+  explicit RcEndpoint(const QpDependencies& dependencies);
 
   void reset() override;
   void to_init(const QpConfig& config) override;
@@ -59,7 +59,7 @@ class RcEndpoint final : public Endpoint {
   void flush();
   void fail_if_needed();
 
-  const QpSurroundings around_;
+  const QpDependencies deps_;
   QpConfig config_;
   QpState state_ = QpState::kReset;
   bool communication_established_ = false;

@@ -5,10 +5,10 @@
 #include <optional>
 
 #include "transport/counters.h"
+#include "transport/dependencies.h"
 #include "transport/dma.h"
 #include "transport/observer.h"
 #include "transport/rc/syndrome.h"
-#include "transport/surroundings.h"
 #include "transport/types.h"
 #include "transport/wire/packet.h"
 

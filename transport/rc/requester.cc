@@ -147,11 +147,11 @@ std::size_t Requester::emit_data(const SendWqe& wqe, std::span<std::byte> out) {
 bool Requester::read(const SendWqe& wqe, std::uint32_t offset, std::span<std::byte> to) {
   const std::uint32_t position = window_.current_position();
   if (wqe.is_inline) {
-    const auto from = around_.send_queue.inline_data(position).subspan(offset, to.size());
+    const auto from = deps_.send_queue.inline_data(position).subspan(offset, to.size());
     std::copy(from.begin(), from.end(), to.begin());
     return true;
   }
-  return gather(around_.dma, config_.pd, around_.send_queue.sges(position), offset, to) == DmaStatus::kOk;
+  return gather(deps_.dma, config_.pd, deps_.send_queue.sges(position), offset, to) == DmaStatus::kOk;
 }
 
 // The work requests before this one complete first; then it is the oldest and fails. Nothing is sent: 0.
@@ -161,10 +161,9 @@ std::size_t Requester::fail_head(CompletionStatus status) {
 }
 
 std::size_t Requester::fail_memory() {
-  if (around_.observer != nullptr && window_.current_is_head()) {
-    around_.observer->on_local_fault({.elements = around_.send_queue.sges(window_.current_position()),
-                                      .pd = config_.pd,
-                                      .is_write = false});
+  if (deps_.observer != nullptr && window_.current_is_head()) {
+    deps_.observer->on_local_fault(
+        {.elements = deps_.send_queue.sges(window_.current_position()), .pd = config_.pd, .is_write = false});
   }
   return fail_head(CompletionStatus::kLocalProtectionError);
 }
@@ -175,7 +174,7 @@ bool Requester::is_at_local_work() {
 }
 
 CompletionStatus Requester::do_local_work() {
-  return transport::do_local_work(around_.dma, memory_user(config_), window_.begin_current().request);
+  return transport::do_local_work(deps_.dma, memory_user(config_), window_.begin_current().request);
 }
 
 }  // namespace urnic::transport

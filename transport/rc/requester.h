@@ -7,11 +7,11 @@
 #include <span>
 
 #include "transport/completion.h"
+#include "transport/dependencies.h"
 #include "transport/qp_config.h"
 #include "transport/rc/credits.h"
 #include "transport/rc/retry.h"
 #include "transport/rc/send_window.h"
-#include "transport/surroundings.h"
 #include "transport/wire/packet.h"
 
 namespace urnic::transport {
@@ -20,9 +20,9 @@ namespace urnic::transport {
 /// Nothing is kept of a packet: what is sent again is read again from work request and memory.
 class Requester {
  public:
-  Requester(const QpSurroundings& around, const QpConfig& config, SendWindow& window, Retry& retry,
+  Requester(const QpDependencies& deps, const QpConfig& config, SendWindow& window, Retry& retry,
             const Credits& credits)
-      : around_(around), config_(config), window_(window), retry_(retry), credits_(credits) {}
+      : deps_(deps), config_(config), window_(window), retry_(retry), credits_(credits) {}
 
   /// Forgets which acknowledgements were asked for.
   void start() {
@@ -58,7 +58,7 @@ class Requester {
   std::size_t emit_data(const SendWqe& wqe, std::span<std::byte> out);
   bool read(const SendWqe& wqe, std::uint32_t offset, std::span<std::byte> to);
 
-  const QpSurroundings& around_;
+  const QpDependencies& deps_;
   const QpConfig& config_;
   SendWindow& window_;
   Retry& retry_;

@@ -32,7 +32,7 @@ void Responder::start() {
   message_ = {};
   has_receive_ = false;
   received_bytes_ = 0;
-  receiver_ = around_.receiver;
+  receiver_ = deps_.receiver;
   resources_.start(config_.max_responder_resources, bytes(config_.path_mtu));
   ack_ = {};
   sent_acks_.start(config_.receive_psn);
@@ -52,7 +52,7 @@ void Responder::on_request(const Packet& packet, Time now) {
   if (const auto nak = find_xrc_receiver(packet)) return refuse(*nak, packet);
   if (const auto nak = check(packet)) return refuse(*nak, packet);
   if (needs_receive(packet) && !receiver_.queue->take(receive_)) {
-    around_.counters.add(Counter::kOutOfBuffer);
+    deps_.counters.add(Counter::kOutOfBuffer);
     nak_ = OwedNak{rnr_nak_syndrome(config_.min_rnr_timer), packet.bth.psn};
     is_waiting_for_repeat_ = true;
     return;
@@ -82,7 +82,7 @@ void Responder::owe_acknowledge(const Packet& packet, Time now) {
 // What was executed already is not executed again: it is acknowledged, or answered once more (facts 25 to
 // 27). Only a READ is repeated in earnest.
 void Responder::on_duplicate(const Packet& packet) {
-  around_.counters.add(Counter::kDuplicateRequest);
+  deps_.counters.add(Counter::kDuplicateRequest);
   const std::optional<Answer> answer = answer_to(packet.info->operation);
   if (!answer) {
     ack_.owe();
@@ -94,7 +94,7 @@ void Responder::on_duplicate(const Packet& packet) {
 }
 
 void Responder::on_gap() {
-  around_.counters.add(Counter::kOutOfSequence);
+  deps_.counters.add(Counter::kOutOfSequence);
   if (is_waiting_for_repeat_) return;
   nak_ = OwedNak{nak_syndrome(Nak::kPsnSequenceError), expected_psn_};
   is_waiting_for_repeat_ = true;
@@ -116,9 +116,9 @@ std::optional<Refusal> Responder::check_sequence(const Packet& packet) const {
 // The first packet of a message says where XRC receives it. That queue may be destroyed before the last packet
 // comes.
 std::optional<Refusal> Responder::find_xrc_receiver(const Packet& packet) {
-  if (around_.xrc_receivers == nullptr) return std::nullopt;
+  if (deps_.xrc_receivers == nullptr) return std::nullopt;
   if (packet.info->begins_message()) {
-    const ReceiveEnd* const found = around_.xrc_receivers->find(packet.xrc_srq);
+    const ReceiveEnd* const found = deps_.xrc_receivers->find(packet.xrc_srq);
     receiver_ = found != nullptr ? *found : ReceiveEnd();
   }
   return receiver_.queue == nullptr ? std::optional(refusal::kNoXrcReceiver) : std::nullopt;
@@ -175,7 +175,7 @@ std::optional<Refusal> Responder::check_access(const Packet& packet) const {
   const bool is_atomic = has_atomic_eth || operation == Operation::kAtomicWrite;
 
   if (length == 0) return std::nullopt;
-  const DmaStatus status = around_.dma.check_remote(memory_user(), rkey, address, length, wanted);
+  const DmaStatus status = deps_.dma.check_remote(memory_user(), rkey, address, length, wanted);
   if (status != DmaStatus::kOk) return refusal::no_access(status);
   return is_atomic && address % kAtomicBytes != 0 ? std::optional(refusal::kMisaligned) : std::nullopt;
 }
@@ -210,11 +210,10 @@ std::optional<Refusal> Responder::execute_send(const Packet& packet) {
   if (packet.payload.size() > receive_.length - received_bytes_) {
     return fail_receive(CompletionStatus::kLocalLengthError, refusal::kReceiveTooSmall, packet);
   }
-  if (scatter(around_.dma, receiver_.pd, receive_.elements(), received_bytes_, packet.payload) !=
+  if (scatter(deps_.dma, receiver_.pd, receive_.elements(), received_bytes_, packet.payload) !=
       DmaStatus::kOk) {
-    if (around_.observer != nullptr) {
-      around_.observer->on_local_fault(
-          {.elements = receive_.elements(), .pd = receiver_.pd, .is_write = true});
+    if (deps_.observer != nullptr) {
+      deps_.observer->on_local_fault({.elements = receive_.elements(), .pd = receiver_.pd, .is_write = true});
     }
     return fail_receive(CompletionStatus::kLocalProtectionError, refusal::kReceiveMemory, packet);
   }
@@ -226,7 +225,7 @@ std::optional<Refusal> Responder::execute_send(const Packet& packet) {
 // with the status that rdma_rxe gives it. The sender is sent neither NAK nor ACK (IBTA 9.9.6.3, class J, as
 // cited by rdma-unit-test; rdma_rxe sends no NAK either): it repeats the SEND until its retries are used up.
 std::optional<Refusal> Responder::invalidate(const Packet& packet) {
-  const DmaStatus status = around_.dma.invalidate(memory_user(), packet.invalidate_rkey);
+  const DmaStatus status = deps_.dma.invalidate(memory_user(), packet.invalidate_rkey);
   if (status == DmaStatus::kOk) return std::nullopt;
   return fail_receive(CompletionStatus::kRemoteInvalidRequest, refusal::cannot_invalidate(status), packet);
 }
@@ -238,21 +237,20 @@ std::optional<Refusal> Responder::execute_with_result(const Packet& packet) {
   DmaStatus status = DmaStatus::kOk;
   switch (packet.info->operation) {
     case Operation::kCompareSwap:
-      status = around_.dma.compare_swap(memory_user(), atomic.rkey, atomic.address, atomic.compare,
-                                        atomic.swap_or_add, original);
+      status = deps_.dma.compare_swap(memory_user(), atomic.rkey, atomic.address, atomic.compare,
+                                      atomic.swap_or_add, original);
       break;
     case Operation::kFetchAdd:
-      status =
-          around_.dma.fetch_add(memory_user(), atomic.rkey, atomic.address, atomic.swap_or_add, original);
+      status = deps_.dma.fetch_add(memory_user(), atomic.rkey, atomic.address, atomic.swap_or_add, original);
       break;
     case Operation::kAtomicWrite:
-      status = around_.dma.write_remote_atomically(memory_user(), packet.reth.rkey, packet.reth.address,
-                                                   packet.payload.first<kAtomicBytes>());
+      status = deps_.dma.write_remote_atomically(memory_user(), packet.reth.rkey, packet.reth.address,
+                                                 packet.payload.first<kAtomicBytes>());
       break;
     default:
-      status = around_.dma.flush(memory_user(), packet.reth.rkey, packet.reth.address, packet.reth.length,
-                                 packet.feth.selectivity == 0 ? FlushScope::kRange : FlushScope::kRegion,
-                                 flush_access(packet.feth));
+      status = deps_.dma.flush(memory_user(), packet.reth.rkey, packet.reth.address, packet.reth.length,
+                               packet.feth.selectivity == 0 ? FlushScope::kRange : FlushScope::kRegion,
+                               flush_access(packet.feth));
   }
   if (status != DmaStatus::kOk) return refusal::no_access(status);
   msn_ = (msn_ + 1) & Psn::kMask;
@@ -271,7 +269,7 @@ std::optional<Refusal> Responder::execute_write(const Packet& packet) {
   }
   if (!packet.payload.empty()) {
     const DmaStatus status =
-        around_.dma.write_remote(memory_user(), message_.rkey, message_.address, packet.payload);
+        deps_.dma.write_remote(memory_user(), message_.rkey, message_.address, packet.payload);
     if (status != DmaStatus::kOk) return refusal::no_access(status);
   }
   message_.address += packet.payload.size();
@@ -285,7 +283,7 @@ void Responder::complete_message(const Packet& packet) {
   message_ = {};
   if (!has_receive_) return;
   has_receive_ = false;
-  around_.counters.add(Counter::kReceivesCompleted);
+  deps_.counters.add(Counter::kReceivesCompleted);
   const Completion completion{
       .wr_id = receive_.wr_id,
       .opcode = is_write ? CompletionOpcode::kReceiveRdmaWithImmediate : CompletionOpcode::kReceive,
@@ -318,7 +316,7 @@ void Responder::complete_receive(CompletionStatus status) {
                               .qp_number = config_.local_qp,
                               .source_qp = config_.remote_qp};
   if (status == CompletionStatus::kWorkRequestFlushed) return receiver_.completions->complete(completion);
-  around_.counters.add(Counter::kReceiveCompletionError);
+  deps_.counters.add(Counter::kReceiveCompletionError);
   complete_after_ack(expected_psn_, completion);
 }
 
@@ -330,12 +328,12 @@ Refusal Responder::fail_receive(CompletionStatus status, const Refusal& why, con
 }
 
 void Responder::observe(const Refusal& why, const Packet& packet) const {
-  if (around_.observer == nullptr) return;
-  around_.observer->on_refused(describe(why, packet,
-                                        {.rkey = message_.rkey,
-                                         .address = message_.address,
-                                         .room = receive_.length,
-                                         .received_bytes = received_bytes_}));
+  if (deps_.observer == nullptr) return;
+  deps_.observer->on_refused(describe(why, packet,
+                                      {.rkey = message_.rkey,
+                                       .address = message_.address,
+                                       .room = receive_.length,
+                                       .received_bytes = received_bytes_}));
 }
 
 // A WRITE with immediate that may not write fails the receive that it would have completed (libibverbs:
@@ -352,8 +350,8 @@ void Responder::refuse(const Refusal& why, const Packet& packet) {
 
 // A refusal is the last thing this responder says. Responses to READs before it still go out first.
 void Responder::refuse(const Refusal& why, Psn psn) {
-  around_.counters.add(counter_for(why.nak));
-  if (const auto event = event_for(why.reason)) around_.events.on_qp_event(config_.local_qp, *event);
+  deps_.counters.add(counter_for(why.nak));
+  if (const auto event = event_for(why.reason)) deps_.events.on_qp_event(config_.local_qp, *event);
   has_failed_ = true;
   if (why.is_silent) {
     // What was executed before is acknowledged still.
@@ -384,7 +382,7 @@ std::size_t Responder::poll_transmit(std::span<std::byte> out, Time now) {
     nak_.reset();
     // It acknowledges everything before its PSN.
     ack_.settle();
-    if (kind_of(nak.syndrome) == SyndromeKind::kRnrNak) around_.counters.add(Counter::kRnrNakSent);
+    if (kind_of(nak.syndrome) == SyndromeKind::kRnrNak) deps_.counters.add(Counter::kRnrNakSent);
     return emit_acknowledge(nak.syndrome, nak.psn, out);
   }
   if (ack_.is_due(now)) {
@@ -416,12 +414,12 @@ std::size_t Responder::emit_read_response(const ResponderResources::Part& part, 
   const std::size_t header_size = wire::header_bytes(opcode);
   const DmaStatus status = part.size == 0
                                ? DmaStatus::kOk
-                               : around_.dma.read_remote({.pd = part.pd, .qp = config_.local_qp}, part.rkey,
-                                                         part.address, out.subspan(header_size, part.size));
+                               : deps_.dma.read_remote({.pd = part.pd, .qp = config_.local_qp}, part.rkey,
+                                                       part.address, out.subspan(header_size, part.size));
   if (status != DmaStatus::kOk) {
     if (part.is_repeat) {
       resources_.drop_current();
-      around_.counters.add(Counter::kRequestAccessError);
+      deps_.counters.add(Counter::kRequestAccessError);
       return emit_acknowledge(nak_syndrome(Nak::kRemoteAccessError), part.psn, out);
     }
     const Packet asked_for{.bth = {.opcode = wire::Opcode::kRcReadRequest, .psn = part.psn},

@@ -8,13 +8,13 @@
 
 #include "transport/awaited_ack.h"
 #include "transport/completion.h"
+#include "transport/dependencies.h"
 #include "transport/qp_config.h"
 #include "transport/rc/owed_ack.h"
 #include "transport/rc/refusal.h"
 #include "transport/rc/responder_resources.h"
 #include "transport/rc/syndrome.h"
 #include "transport/receive_queue.h"
-#include "transport/surroundings.h"
 #include "transport/wire/packet.h"
 
 namespace urnic::transport {
@@ -23,8 +23,8 @@ namespace urnic::transport {
 /// for it is sent by poll_transmit(): responses in PSN order, then one acknowledgement for everything before.
 class Responder {
  public:
-  Responder(const QpSurroundings& around, const QpConfig& config)
-      : around_(around), config_(config), receiver_(around.receiver) {}
+  Responder(const QpDependencies& deps, const QpConfig& config)
+      : deps_(deps), config_(config), receiver_(deps.receiver) {}
 
   /// Begins to expect config.receive_psn, with nothing owed.
   void start();
@@ -111,7 +111,7 @@ class Responder {
   std::size_t emit_read_response(const ResponderResources::Part& part, std::span<std::byte> out);
   std::size_t emit_acknowledge(std::uint8_t syndrome, Psn psn, std::span<std::byte> out);
 
-  const QpSurroundings& around_;
+  const QpDependencies& deps_;
   const QpConfig& config_;
   Psn expected_psn_;
   Time arrived_{};  // the newest request

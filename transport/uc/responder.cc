@@ -15,7 +15,7 @@ void UcResponder::start() {
 // The order of the reliable connection's checks (facts 29 to 31); instead of a NAK the message is dropped.
 void UcResponder::on_request(const Packet& packet) {
   if (packet.bth.psn != expected_psn_) {
-    around_.counters.add(Counter::kOutOfSequence);
+    deps_.counters.add(Counter::kOutOfSequence);
     abandon_message();
   }
   expected_psn_ = packet.bth.psn + 1;
@@ -41,13 +41,13 @@ void UcResponder::begin_message(const Packet& packet) {
 
 void UcResponder::abandon_message() {
   if (!is_message_open()) return;
-  around_.counters.add(Counter::kAbandonedMessage);
+  deps_.counters.add(Counter::kAbandonedMessage);
   message_ = {};
 }
 
 // The receive that a SEND has taken stays in hand for the next message.
 void UcResponder::drop(Counter reason) {
-  around_.counters.add(reason);
+  deps_.counters.add(reason);
   message_ = {};
 }
 
@@ -84,17 +84,16 @@ std::optional<Counter> UcResponder::check_access(const Packet& packet) const {
   if (!packet.info->begins_message()) return std::nullopt;
   if (!allows(config_.access, Access::kRemoteWrite)) return Counter::kRequestInvalid;
   if (packet.reth.length == 0) return std::nullopt;
-  const DmaStatus status = around_.dma.check_remote(
-      memory_user(config_), packet.reth.rkey, packet.reth.address, packet.reth.length, Access::kRemoteWrite);
+  const DmaStatus status = deps_.dma.check_remote(memory_user(config_), packet.reth.rkey, packet.reth.address,
+                                                  packet.reth.length, Access::kRemoteWrite);
   return status == DmaStatus::kOk ? std::nullopt : std::optional(Counter::kRequestAccessError);
 }
 
 void UcResponder::execute_write(const Packet& packet) {
   if (const auto reason = check_access(packet)) return drop(*reason);
   // Later packets are checked as they are written: the region may be gone by now.
-  if (!packet.payload.empty() &&
-      around_.dma.write_remote(memory_user(config_), message_.rkey, message_.address, packet.payload) !=
-          DmaStatus::kOk) {
+  if (!packet.payload.empty() && deps_.dma.write_remote(memory_user(config_), message_.rkey, message_.address,
+                                                        packet.payload) != DmaStatus::kOk) {
     return drop(Counter::kRequestAccessError);
   }
   const auto size = static_cast<std::uint32_t>(packet.payload.size());

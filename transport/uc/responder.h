@@ -6,9 +6,9 @@
 #include <optional>
 
 #include "transport/counters.h"
+#include "transport/dependencies.h"
 #include "transport/open_receive.h"
 #include "transport/qp_config.h"
-#include "transport/surroundings.h"
 #include "transport/types.h"
 #include "transport/wire/packet.h"
 
@@ -22,8 +22,8 @@ class UcResponder {
   /// Its first packet establishes communication.
   static constexpr bool kHasPeer = true;
 
-  UcResponder(const QpSurroundings& around, const QpConfig& config, OpenReceive& receive)
-      : around_(around), config_(config), receive_(receive) {}
+  UcResponder(const QpDependencies& deps, const QpConfig& config, OpenReceive& receive)
+      : deps_(deps), config_(config), receive_(receive) {}
 
   /// Begins to expect config.receive_psn.
   void start();
@@ -57,7 +57,7 @@ class UcResponder {
   void complete_write_with_immediate(const wire::Packet& packet);
   void complete_receive(const wire::Packet& packet, CompletionOpcode opcode);
 
-  const QpSurroundings& around_;
+  const QpDependencies& deps_;
   const QpConfig& config_;
   OpenReceive& receive_;
   Psn expected_psn_;

@@ -20,13 +20,13 @@ std::array<std::byte, kGrhAreaBytes> grh_area(std::span<const std::byte> network
 }  // namespace
 
 void UdResponder::on_request(const wire::Packet& packet) {
-  if (packet.deth.qkey != config_.qkey) return around_.counters.add(Counter::kQkeyViolation);
-  if (packet.payload.size() > bytes(config_.path_mtu)) return around_.counters.add(Counter::kRequestInvalid);
+  if (packet.deth.qkey != config_.qkey) return deps_.counters.add(Counter::kQkeyViolation);
+  if (packet.payload.size() > bytes(config_.path_mtu)) return deps_.counters.add(Counter::kRequestInvalid);
 
   const auto room = receive_.room();
-  if (!room) return around_.counters.add(Counter::kOutOfBuffer);
+  if (!room) return deps_.counters.add(Counter::kOutOfBuffer);
   // The receive stays where it is: the next datagram may fit. (Fact 42 says only that this one is dropped.)
-  if (kGrhAreaBytes + packet.payload.size() > *room) return around_.counters.add(Counter::kReceiveTooSmall);
+  if (kGrhAreaBytes + packet.payload.size() > *room) return deps_.counters.add(Counter::kReceiveTooSmall);
 
   receive_.take();
   if (!write(packet)) {

@@ -3,9 +3,9 @@
 
 #include <cstddef>
 
+#include "transport/dependencies.h"
 #include "transport/open_receive.h"
 #include "transport/qp_config.h"
-#include "transport/surroundings.h"
 #include "transport/wire/packet.h"
 
 namespace urnic::transport {
@@ -20,8 +20,8 @@ class UdResponder {
   /// Anybody may send.
   static constexpr bool kHasPeer = false;
 
-  UdResponder(const QpSurroundings& around, const QpConfig& config, OpenReceive& receive)
-      : around_(around), config_(config), receive_(receive) {}
+  UdResponder(const QpDependencies& deps, const QpConfig& config, OpenReceive& receive)
+      : deps_(deps), config_(config), receive_(receive) {}
 
   void start() { has_failed_ = false; }
   void on_request(const wire::Packet& packet);
@@ -34,7 +34,7 @@ class UdResponder {
  private:
   bool write(const wire::Packet& packet);
 
-  const QpSurroundings& around_;
+  const QpDependencies& deps_;
   const QpConfig& config_;
   OpenReceive& receive_;
   bool has_failed_ = false;

@@ -151,9 +151,9 @@ TEST_F(UcEndpointStates, TakesNewAttributesWithoutAChangeOfState) {
 
 // There are queue pairs that only send.
 TEST_F(UcEndpointStates, DropsPacketsWithoutAReceiveQueue) {
-  QpSurroundings around = surroundings();
-  around.receiver = {};
-  UcEndpoint endpoint(around);
+  QpDependencies deps = dependencies();
+  deps.receiver = {};
+  UcEndpoint endpoint(deps);
   endpoint.to_init(config_);
   endpoint.to_ready_to_receive(config_);
   endpoint.to_ready_to_send(config_);

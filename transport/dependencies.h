@@ -33,7 +33,7 @@ class XrcReceivers {
 };
 
 /// All of it must outlive the endpoint.
-struct QpSurroundings {
+struct QpDependencies {
   Dma& dma;
   SendQueue& send_queue;
   CompletionSink* send_completions = nullptr;  ///< null only for those that never send: XRC targets
