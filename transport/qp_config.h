@@ -37,7 +37,7 @@ struct QpConfig {
 
   /// Shorter ACK timeouts are lengthened to this: where processes share cores, a peer may not have run yet.
   Duration min_ack_timeout{0};
-  /// How long the ACK of a WRITE may wait for an answer of our program's; see transport/rc/owed_ack.h.
+  /// How long the ACK of a WRITE may wait for an answer of our program's; see transport/rc/pending_ack.h.
   Duration ack_delay{0};
   /// The most packets in flight. Peers acknowledge at least every quarter of it, because we ask them to.
   std::uint32_t window_packets = 128;

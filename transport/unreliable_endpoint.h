@@ -54,7 +54,7 @@ class UnreliableEndpoint final : public Endpoint {
   Time next_timeout() const override { return kNever; }
   std::size_t poll_transmit(std::span<std::byte> out, Time now) override;
   AddressHandleId next_destination() const override;
-  bool owes_response() const override { return false; }
+  bool has_pending_response() const override { return false; }
   void keep_unsent() override { send_queue_.keep_unsent(); }
 
  private:

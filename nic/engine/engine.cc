@@ -196,7 +196,7 @@ void Engine::flush_responses(QueuePair& qp) {
   const Time end = clock().now() + kLongestFarewell;
   for (int i = 0; i < kMostFarewellRounds && clock().now() < end; ++i) {
     const std::lock_guard guard(*this);
-    if (!qp.endpoint().owes_response()) return;
+    if (!qp.endpoint().has_pending_response()) return;
     qp.endpoint().hurry();
     scheduler_.wake(qp);
     run_round(clock().now());
@@ -205,7 +205,7 @@ void Engine::flush_responses(QueuePair& qp) {
 
 void Engine::hurry() {
   queue_pairs_.for_each([this](QueuePair& qp) {
-    if (!qp.endpoint().owes_response()) return;
+    if (!qp.endpoint().has_pending_response()) return;
     qp.endpoint().hurry();
     scheduler_.wake(qp);
   });

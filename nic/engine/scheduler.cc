@@ -16,7 +16,7 @@ void Scheduler::wake(QueuePair& qp) {
   const Place place = qp.schedule().place;
   // In ERR there is nothing to send that would need an address, but work to be flushed.
   if (place == Place::kParked && qp.endpoint().state() != transport::QpState::kError) return;
-  const Place wanted = qp.endpoint().owes_response() ? Place::kResponding : Place::kSending;
+  const Place wanted = qp.endpoint().has_pending_response() ? Place::kResponding : Place::kSending;
   if (place == wanted || place == Place::kResponding) return;
   append(qp, wanted);
 }
@@ -27,7 +27,7 @@ QueuePair* Scheduler::pop_expired(transport::Time now) {
 }
 
 void Scheduler::put_back_first(QueuePair& qp) {
-  const Place place = qp.endpoint().owes_response() ? Place::kResponding : Place::kSending;
+  const Place place = qp.endpoint().has_pending_response() ? Place::kResponding : Place::kSending;
   unlink(qp.schedule());
   qp.schedule().place = place;
   list_of(place).push_front(qp.schedule());

@@ -23,7 +23,7 @@ void UcTest::peer_sends(const std::vector<RcPacket>& burst) {
   for (const RcPacket& packet : burst) {
     const RcPacket uc_packet = as_uc(packet);
     endpoint_.on_packet(uc_packet.view(kOurQp), now_);
-    EXPECT_FALSE(endpoint_.owes_response());
+    EXPECT_FALSE(endpoint_.has_pending_response());
   }
   EXPECT_FALSE(poll_bytes().has_value()) << "an unreliable connection answered";
 }

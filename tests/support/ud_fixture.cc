@@ -85,7 +85,7 @@ SendWr UdTest::datagram_wr(std::uint64_t wr_id, std::uint32_t length, std::uint3
 void UdTest::peer_sends(const std::vector<UdPacket>& burst, const Bytes& network_header) {
   for (const UdPacket& packet : burst) {
     endpoint_.on_packet(packet.view(network_header), now_);
-    EXPECT_FALSE(endpoint_.owes_response());
+    EXPECT_FALSE(endpoint_.has_pending_response());
   }
   EXPECT_FALSE(poll_bytes().has_value()) << "a datagram was answered";
 }

@@ -123,7 +123,7 @@ std::size_t RcEndpoint::poll_transmit(std::span<std::byte> out, Time now) {
   fail_if_needed();
   note_drained();
   // The peer has been told why; now the connection ends (the flush comes with the next poll).
-  if (responder_.has_failed() && !responder_.owes_response()) to_error();
+  if (responder_.has_failed() && !responder_.has_pending_response()) to_error();
   return size == 0 && state_ == QpState::kError ? poll_transmit(out, now) : size;
 }
 

@@ -47,7 +47,7 @@ class RcEndpoint final : public Endpoint {
   void on_timeout(Time now) override;
   Time next_timeout() const override;
   std::size_t poll_transmit(std::span<std::byte> out, Time now) override;
-  bool owes_response() const override { return responder_.owes_response(); }
+  bool has_pending_response() const override { return responder_.has_pending_response(); }
   void release_completions() override { responder_.release_completions(); }
   void hurry() override { responder_.hurry(); }
 

@@ -53,7 +53,7 @@ void Responder::on_request(const Packet& packet, Time now) {
   if (const auto nak = check(packet)) return refuse(*nak, packet);
   if (needs_receive(packet) && !receiver_.queue->take(receive_)) {
     deps_.counters.add(Counter::kOutOfBuffer);
-    nak_ = OwedNak{rnr_nak_syndrome(config_.min_rnr_timer), packet.bth.psn};
+    nak_ = PendingNak{rnr_nak_syndrome(config_.min_rnr_timer), packet.bth.psn};
     is_waiting_for_repeat_ = true;
     return;
   }
@@ -65,18 +65,18 @@ void Responder::on_request(const Packet& packet, Time now) {
   nak_.reset();
   if (answer_to(packet.info->operation)) {
     // Its response acknowledges what came before.
-    ack_.settle();
+    ack_.clear();
   } else {
     acknowledgeable_psn_ = packet.bth.psn;
-    if (packet.bth.ack_request) owe_acknowledge(packet, now);
+    if (packet.bth.ack_request) set_ack_pending(packet, now);
   }
 }
 
 // For a request that was executed and has no response of its own.
-void Responder::owe_acknowledge(const Packet& packet, Time now) {
+void Responder::set_ack_pending(const Packet& packet, Time now) {
   const bool completes_nothing = packet.info->operation == Operation::kWrite && !packet.info->has_immediate();
-  if (!completes_nothing || !packet.info->ends_message()) return ack_.owe();
-  ack_.owe_for_write(now, config_.ack_delay);
+  if (!completes_nothing || !packet.info->ends_message()) return ack_.set();
+  ack_.set_for_write(now, config_.ack_delay);
 }
 
 // What was executed already is not executed again: it is acknowledged, or answered once more (facts 25 to
@@ -85,7 +85,7 @@ void Responder::on_duplicate(const Packet& packet) {
   deps_.counters.add(Counter::kDuplicateRequest);
   const std::optional<Answer> answer = answer_to(packet.info->operation);
   if (!answer) {
-    ack_.owe();
+    ack_.set();
   } else if (*answer == Answer::kMemory) {
     resources_.repeat(packet.bth.psn, packet.reth);
   } else {
@@ -96,7 +96,7 @@ void Responder::on_duplicate(const Packet& packet) {
 void Responder::on_gap() {
   deps_.counters.add(Counter::kOutOfSequence);
   if (is_waiting_for_repeat_) return;
-  nak_ = OwedNak{nak_syndrome(Nak::kPsnSequenceError), expected_psn_};
+  nak_ = PendingNak{nak_syndrome(Nak::kPsnSequenceError), expected_psn_};
   is_waiting_for_repeat_ = true;
 }
 
@@ -358,13 +358,13 @@ void Responder::refuse(const Refusal& why, Psn psn) {
     nak_.reset();
     return ack_.hurry();
   }
-  nak_ = OwedNak{nak_syndrome(why.nak), psn};
-  ack_.settle();
+  nak_ = PendingNak{nak_syndrome(why.nak), psn};
+  ack_.clear();
 }
 
 void Responder::flush() {
   resources_.drop_pending();
-  ack_.settle();
+  ack_.clear();
   nak_.reset();
   sent_acks_.note(expected_psn_);
   message_ = {};
@@ -378,15 +378,15 @@ std::size_t Responder::poll_transmit(std::span<std::byte> out, Time now) {
     if (const std::size_t size = emit_response(out)) return size;
   }
   if (nak_) {
-    const OwedNak nak = *nak_;
+    const PendingNak nak = *nak_;
     nak_.reset();
     // It acknowledges everything before its PSN.
-    ack_.settle();
+    ack_.clear();
     if (kind_of(nak.syndrome) == SyndromeKind::kRnrNak) deps_.counters.add(Counter::kRnrNakSent);
     return emit_acknowledge(nak.syndrome, nak.psn, out);
   }
   if (ack_.is_due(now)) {
-    ack_.settle();
+    ack_.clear();
     return emit_acknowledge(kAckSyndrome, acknowledgeable_psn_, out);
   }
   return 0;

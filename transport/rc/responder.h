@@ -1,4 +1,4 @@
-// Responder: checks and executes the peer's requests, and owes it acknowledgements and responses.
+// Responder: checks and executes the peer's requests, and sends it acknowledgements and responses.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,7 @@
 #include "transport/completion.h"
 #include "transport/dependencies.h"
 #include "transport/qp_config.h"
-#include "transport/rc/owed_ack.h"
+#include "transport/rc/pending_ack.h"
 #include "transport/rc/refusal.h"
 #include "transport/rc/responder_resources.h"
 #include "transport/rc/syndrome.h"
@@ -19,14 +19,15 @@
 
 namespace urnic::transport {
 
-/// Each request packet passes the checks in the order of facts 29 to 33 and is executed at once; what is owed
-/// for it is sent by poll_transmit(): responses in PSN order, then one acknowledgement for everything before.
+/// Each request packet passes the checks in the order of facts 29 to 33 and is executed at once; what is
+/// pending for it is sent by poll_transmit(): responses in PSN order, then one acknowledgement for everything
+/// before.
 class Responder {
  public:
   Responder(const QpDependencies& deps, const QpConfig& config)
       : deps_(deps), config_(config), receiver_(deps.receiver) {}
 
-  /// Begins to expect config.receive_psn, with nothing owed.
+  /// Begins to expect config.receive_psn, with nothing pending.
   void start();
 
   /// The configuration was changed between start() and now: takes max_responder_resources from it. All else is
@@ -48,11 +49,11 @@ class Responder {
   /// Of all that came; that includes the packet that was refused.
   void release_completions() { sent_acks_.note(has_failed_ ? expected_psn_ : expected_psn_ - 1); }
 
-  bool owes_response() const { return resources_.has_pending() || ack_.is_owed() || nak_; }
-  /// A request was refused for good: once nothing is owed any more the connection is to go to ERR.
+  bool has_pending_response() const { return resources_.has_pending() || ack_.is_pending() || nak_; }
+  /// A request was refused for good: once nothing is pending any more the connection is to go to ERR.
   bool has_failed() const { return has_failed_; }
-  /// Drops all that is owed; completes the receive of a message in progress, and everything posted to a queue
-  /// of our own, as flushed.
+  /// Drops all that is pending; completes the receive of a message in progress, and everything posted to a
+  /// queue of our own, as flushed.
   void flush();
   /// As Endpoint::forget_receiver(). The receive of a message in progress goes without a completion, as those
   /// do that are still in the queue.
@@ -71,7 +72,7 @@ class Responder {
     std::uint32_t remaining = 0;  // WRITE: bytes to come
   };
 
-  struct OwedNak {
+  struct PendingNak {
     std::uint8_t syndrome;
     Psn psn;
   };
@@ -98,7 +99,7 @@ class Responder {
   std::optional<Refusal> execute_with_result(const wire::Packet& packet);
   std::optional<Refusal> invalidate(const wire::Packet& packet);
 
-  void owe_acknowledge(const wire::Packet& packet, Time now);
+  void set_ack_pending(const wire::Packet& packet, Time now);
   [[gnu::cold]] void refuse(const Refusal& why, const wire::Packet& packet);
   void refuse(const Refusal& why, Psn psn);
   [[gnu::cold]] void observe(const Refusal& why, const wire::Packet& packet) const;
@@ -131,9 +132,9 @@ class Responder {
   /// queue once that was destroyed.
   ReceiveEnd receiver_;
   ResponderResources resources_;
-  OwedAck ack_;
+  PendingAck ack_;
   SentAcks sent_acks_;
-  std::optional<OwedNak> nak_;
+  std::optional<PendingNak> nak_;
   /// A NAK for the expected PSN is out: nothing more is said until that packet comes (fact 22).
   bool is_waiting_for_repeat_ = false;
   bool has_failed_ = false;

@@ -170,7 +170,7 @@ TEST_F(TransmitTest, ShowsAReceiveAlthoughALaterReadIsBeingAnswered) {
   pair.a().post(remote(SendOperation::kRead, 3, 0), 0, 500 * 1024);
   pair.a().device().progress();
   pair.b().device().progress();
-  ASSERT_TRUE(pair.b().qp().endpoint().owes_response());
+  ASSERT_TRUE(pair.b().qp().endpoint().has_pending_response());
   EXPECT_EQ(pair.b().poll_text(), "1 ok");
 }
 
@@ -185,7 +185,7 @@ TEST_F(TransmitTest, ShowsAReceiveOfAnotherConnectionMeanwhile) {
   pair.a().post_send(5, 0, 10, 1);
   pair.a().device().progress();
   pair.b().device().progress();
-  ASSERT_TRUE(pair.b().qp(0).endpoint().owes_response());
+  ASSERT_TRUE(pair.b().qp(0).endpoint().has_pending_response());
   EXPECT_EQ(pair.b().poll_text(), "1 ok, 2 ok");
 }
 
@@ -198,7 +198,7 @@ TEST_F(TransmitTest, HoldsAReceiveUntilTheReadBeforeItIsAnswered) {
   pair.a().post_send(3, 0, 10);
   pair.a().device().progress();
   pair.b().device().progress();
-  ASSERT_TRUE(pair.b().qp().endpoint().owes_response());
+  ASSERT_TRUE(pair.b().qp().endpoint().has_pending_response());
   EXPECT_EQ(pair.b().poll_text(), "");
   pair.settle();
   EXPECT_EQ(pair.b().poll_text(), "1 ok");

@@ -35,7 +35,7 @@ TEST_F(RcAwaitedAck, LeavesWithTheFirstResponseToALaterRead) {
   EXPECT_EQ(waiting(), 1u);
   ASSERT_TRUE(poll_one());
   EXPECT_EQ(waiting(), 0u);
-  EXPECT_TRUE(endpoint_.owes_response());
+  EXPECT_TRUE(endpoint_.has_pending_response());
 }
 
 TEST_F(RcAwaitedAck, DoesNotLeaveWithResponsesToAnEarlierRead) {

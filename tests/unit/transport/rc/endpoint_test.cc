@@ -169,7 +169,7 @@ TEST_F(RcEndpointState, OwesNothingInError) {
   arrives(write_only(Psn(100), payload(1)));
   endpoint_.to_error();
   drain();
-  EXPECT_FALSE(endpoint_.owes_response());
+  EXPECT_FALSE(endpoint_.has_pending_response());
 }
 
 TEST_F(RcEndpointState, CountsFailuresOfBothQueues) {
@@ -244,7 +244,7 @@ TEST_F(RcEndpointState, ForgetsWaitsGapsAndDebtsInReset) {
   connect();
   drain();
   EXPECT_THAT(sent(), IsEmpty());
-  EXPECT_FALSE(endpoint_.owes_response());
+  EXPECT_FALSE(endpoint_.has_pending_response());
   peer_sends(read_request(Psn(99), 10));
   EXPECT_THAT(sent(), IsEmpty()) << "a duplicate of a READ of the connection before";
   post(send_wr(2, 10));

@@ -110,23 +110,23 @@ TEST_F(RcResponderAck, AcknowledgesWhatClosesAGapInTheSameBurst) {
 }
 
 TEST_F(RcResponderAck, OwesAResponseUntilTheAckIsSent) {
-  EXPECT_FALSE(endpoint_.owes_response());
+  EXPECT_FALSE(endpoint_.has_pending_response());
   arrives(write_only(Psn(100), payload(1)));
-  EXPECT_TRUE(endpoint_.owes_response());
+  EXPECT_TRUE(endpoint_.has_pending_response());
   poll_one();
-  EXPECT_FALSE(endpoint_.owes_response());
+  EXPECT_FALSE(endpoint_.has_pending_response());
 }
 
 TEST_F(RcResponderAck, OwesNothingToARequestThatDidNotAsk) {
   arrives(write_only(Psn(100), payload(1)).asking_for_ack(false));
-  EXPECT_FALSE(endpoint_.owes_response());
+  EXPECT_FALSE(endpoint_.has_pending_response());
 }
 
 // The receive completes with the packet, and its ACK is owed at that moment.
 TEST_F(RcResponderAck, OwesTheAckWhenTheReceiveCompletes) {
   arrives(send_only(Psn(100), payload(1)));
   EXPECT_THAT(receive_completions(), ElementsAre(Succeeded(1)));
-  EXPECT_TRUE(endpoint_.owes_response());
+  EXPECT_TRUE(endpoint_.has_pending_response());
 }
 
 // Neither side of a busy connection starves the other.

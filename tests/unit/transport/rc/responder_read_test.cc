@@ -225,13 +225,13 @@ TEST_F(RcResponderResources, CanBecomeNone) {
 
 TEST_F(RcResponderRead, OwesAResponseUntilTheLastOneIsSent) {
   connect();
-  EXPECT_FALSE(endpoint_.owes_response());
+  EXPECT_FALSE(endpoint_.has_pending_response());
   arrives(read_request(Psn(100), 2000));
-  EXPECT_TRUE(endpoint_.owes_response());
+  EXPECT_TRUE(endpoint_.has_pending_response());
   poll_one();
-  EXPECT_TRUE(endpoint_.owes_response());
+  EXPECT_TRUE(endpoint_.has_pending_response());
   poll_one();
-  EXPECT_FALSE(endpoint_.owes_response());
+  EXPECT_FALSE(endpoint_.has_pending_response());
 }
 
 class RcResponderDuplicateRead : public RcResponderRead {

@@ -92,7 +92,7 @@ TEST_F(UdEndpointStates, RunsNoTimerAndOwesNothing) {
   peer_sends(datagram(payload(5)).asking_for_ack());
   post(datagram_wr(1, 5));
   EXPECT_EQ(endpoint_.next_timeout(), kNever);
-  EXPECT_FALSE(endpoint_.owes_response());
+  EXPECT_FALSE(endpoint_.has_pending_response());
   EXPECT_EQ(endpoint_.msn(), 0u);
 }
 

@@ -1,4 +1,4 @@
-#include "transport/rc/owed_ack.h"
+#include "transport/rc/pending_ack.h"
 
 #include <gtest/gtest.h>
 
@@ -12,31 +12,31 @@ using namespace std::chrono_literals;
 constexpr Duration kDelay = 20us;
 
 /// A peer's WRITEs and our answers to them, on one clock.
-class OwedAckTest : public testing::Test {
+class PendingAckTest : public testing::Test {
  protected:
   /// Takes a WRITE, answers it `after` so long, and sends what is owed; whether its ACK waited.
   bool waits_when_answered(Duration after) {
     now_ += 100us;
-    ack_.owe_for_write(now_, kDelay);
+    ack_.set_for_write(now_, kDelay);
     const bool waited = !ack_.is_due(now_);
     now_ += after;
     ack_.on_request_sent(now_, kDelay);
     EXPECT_TRUE(ack_.is_due(now_)) << "it goes behind the answer";
-    ack_.settle();
+    ack_.clear();
     return waited;
   }
 
-  OwedAck ack_;
+  PendingAck ack_;
   Time now_{};
 };
 
-TEST_F(OwedAckTest, WaitsForNobodyBeforeAQuickAnswer) {
+TEST_F(PendingAckTest, WaitsForNobodyBeforeAQuickAnswer) {
   EXPECT_FALSE(waits_when_answered(kDelay));
   EXPECT_FALSE(waits_when_answered(kDelay - 1ns));
   EXPECT_TRUE(waits_when_answered(0ns));
 }
 
-TEST_F(OwedAckTest, LateAnswersCountWhenThereAreEightInARow) {
+TEST_F(PendingAckTest, LateAnswersCountWhenThereAreEightInARow) {
   waits_when_answered(0ns);
   for (int round = 0; round < 3; ++round) {
     for (int late = 0; late < 7; ++late) EXPECT_TRUE(waits_when_answered(kDelay)) << round << ' ' << late;

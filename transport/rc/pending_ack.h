@@ -1,5 +1,5 @@
-// OwedAck: whether an acknowledgement is owed, and how long it may wait for a request of ours to leave with
-// it.
+// PendingAck: whether an acknowledgement is pending, and how long it may wait for a request of ours to leave
+// with it.
 #pragma once
 
 #include <algorithm>
@@ -17,22 +17,22 @@ namespace urnic::transport {
 ///
 /// A few late answers do not count, since who lost its processor for a moment is late once: if its next
 /// acknowledgement left alone, that would stop the peer in turn.
-class OwedAck {
+class PendingAck {
  public:
-  bool is_owed() const { return due_ != kNever; }
+  bool is_pending() const { return due_ != kNever; }
   bool is_due(Time now) const { return due_ <= now; }
   /// When one that waits is due; kNever when none waits.
   Time waits_until() const { return due_ == kAtOnce ? kNever : due_; }
 
-  void owe() { due_ = kAtOnce; }
+  void set() { due_ = kAtOnce; }
 
   /// For the last packet of a WRITE that completes no receive. It may wait when one of the last few was
   /// answered within `delay`, and when no other came since our last request: who sends several does not wait
   /// for us.
-  void owe_for_write(Time now, Duration delay) {
+  void set_for_write(Time now, Duration delay) {
     const bool is_first = !std::exchange(is_unanswered_, true);
     arrived_ = now;
-    if (is_owed() || !is_first || !is_answered_soon()) return owe();
+    if (is_pending() || !is_first || !is_answered_soon()) return set();
     due_ = now + delay;
   }
 
@@ -44,11 +44,11 @@ class OwedAck {
 
   /// What waits is due.
   void hurry() {
-    if (is_owed()) due_ = kAtOnce;
+    if (is_pending()) due_ = kAtOnce;
   }
 
   /// It was sent, or something that says the same.
-  void settle() { due_ = kNever; }
+  void clear() { due_ = kNever; }
 
  private:
   static constexpr Time kAtOnce = Time::min();
