@@ -297,7 +297,7 @@ void Device::wait_for_peers() {
   if (config_.progress == ProgressMode::kManual) {
     {
       const std::lock_guard guard(*engine_);
-      engine_->hurry();
+      engine_->flush_delayed_acks();
     }
     for (int i = 0; i < kMostManualRounds && progress(); ++i) {
     }
@@ -308,7 +308,7 @@ void Device::wait_for_peers() {
     bool worked = false;
     {
       const std::lock_guard guard(*engine_);
-      engine_->hurry();
+      engine_->flush_delayed_acks();
       if (!engine_->has_sent_lately(now)) return;
       worked = engine_->run_round(now).worked;
       if (!worked && engine_->is_drained(now)) return;

@@ -109,7 +109,7 @@ class Endpoint {
   /// (SendQueue::Limits::kept_bytes): the program may change that memory then.
   virtual void keep_unsent() {}
   /// What waits to leave together with something else is due now: nothing else may come any more.
-  virtual void hurry() {}
+  virtual void flush_delayed_ack() {}
 };
 
 /// The most that stands in front of a payload: BTH, XRCETH, RETH and immediate; or BTH, XRCETH and AtomicETH

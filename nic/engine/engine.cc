@@ -197,16 +197,16 @@ void Engine::flush_responses(QueuePair& qp) {
   for (int i = 0; i < kMostFarewellRounds && clock().now() < end; ++i) {
     const std::lock_guard guard(*this);
     if (!qp.endpoint().has_pending_response()) return;
-    qp.endpoint().hurry();
+    qp.endpoint().flush_delayed_ack();
     scheduler_.wake(qp);
     run_round(clock().now());
   }
 }
 
-void Engine::hurry() {
+void Engine::flush_delayed_acks() {
   queue_pairs_.for_each([this](QueuePair& qp) {
     if (!qp.endpoint().has_pending_response()) return;
-    qp.endpoint().hurry();
+    qp.endpoint().flush_delayed_ack();
     scheduler_.wake(qp);
   });
 }

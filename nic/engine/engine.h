@@ -106,7 +106,7 @@ class Engine final : public Progress, private transport::QpEventSink {
   FailureLog* failures() const { return failures_.get(); }
 
   /// Acknowledgements that wait for something to leave with are due.
-  void hurry();
+  void flush_delayed_acks();
   /// One round at time `now`.
   Round run_round(transport::Time now);
   /// Its second half: sends, and makes completions visible.

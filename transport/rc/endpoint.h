@@ -49,7 +49,7 @@ class RcEndpoint final : public Endpoint {
   std::size_t poll_transmit(std::span<std::byte> out, Time now) override;
   bool has_pending_response() const override { return responder_.has_pending_response(); }
   void release_completions() override { responder_.release_completions(); }
-  void hurry() override { responder_.hurry(); }
+  void flush_delayed_ack() override { responder_.flush_delayed_ack(); }
 
  private:
   void on_request(const wire::Packet& packet, Time now);

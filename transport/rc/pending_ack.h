@@ -39,11 +39,11 @@ class PendingAck {
   /// A request of ours leaves at `now`; what waits goes after it.
   void on_request_sent(Time now, Duration delay) {
     if (std::exchange(is_unanswered_, false)) note_answer(now - arrived_ < delay);
-    hurry();
+    flush_delayed_ack();
   }
 
   /// What waits is due.
-  void hurry() {
+  void flush_delayed_ack() {
     if (is_pending()) due_ = kAtOnce;
   }
 

@@ -356,7 +356,7 @@ void Responder::refuse(const Refusal& why, Psn psn) {
   if (why.is_silent) {
     // What was executed before is acknowledged still.
     nak_.reset();
-    return ack_.hurry();
+    return ack_.flush_delayed_ack();
   }
   nak_ = PendingNak{nak_syndrome(why.nak), psn};
   ack_.clear();

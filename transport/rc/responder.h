@@ -43,9 +43,9 @@ class Responder {
   /// When an acknowledgement that waits is due; kNever when none does.
   Time next_timeout() const { return ack_.waits_until(); }
   void on_timeout(Time now) {
-    if (ack_.is_due(now)) hurry();
+    if (ack_.is_due(now)) flush_delayed_ack();
   }
-  void hurry() { ack_.hurry(); }
+  void flush_delayed_ack() { ack_.flush_delayed_ack(); }
   /// Of all that came; that includes the packet that was refused.
   void release_completions() { sent_acks_.note(has_failed_ ? expected_psn_ : expected_psn_ - 1); }
 
