@@ -235,7 +235,7 @@ void Device::destroy_qp(std::unique_ptr<QueuePair> qp) {
   } else {
     engine_->flush_responses(*qp);
     const std::lock_guard guard(*engine_);
-    engine_->bury(*qp, clock_.now());
+    engine_->enter_time_wait(*qp, clock_.now());
   }
   qp.reset();
   count_users(attributes, -1);

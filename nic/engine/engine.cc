@@ -46,7 +46,7 @@ Engine::Engine(const DeviceConfig& config, const Clock& clock, const GidTable& g
       transmitter_({.neighbors = neighbors_,
                     .address_handles = address_handles_,
                     .scheduler = scheduler_,
-                    .tombstones = tombstones_,
+                    .time_wait = time_wait_,
                     .drops = drops_,
                     .counters = counters_}),
       receiver_({.config = config,
@@ -54,7 +54,7 @@ Engine::Engine(const DeviceConfig& config, const Clock& clock, const GidTable& g
                  .queue_pairs = queue_pairs_,
                  .groups = groups_,
                  .flows = flows_,
-                 .tombstones = tombstones_,
+                 .time_wait = time_wait_,
                  .neighbors = neighbors_,
                  .scheduler = scheduler_,
                  .transmitter = transmitter_,
@@ -257,7 +257,7 @@ void Engine::unschedule(QueuePair& qp) {
   for (CompletionQueue* const queue : to_publish_) queue->forget_acks(qp.number());
 }
 
-void Engine::bury(QueuePair& qp, Time now) {
+void Engine::enter_time_wait(QueuePair& qp, Time now) {
   scheduler_.take_doorbells();
   unschedule(qp);
   groups_.detach_from_all(qp);
@@ -268,14 +268,14 @@ void Engine::bury(QueuePair& qp, Time now) {
       service == transport::wire::Service::kRc || service == transport::wire::Service::kXrc;
   if (qp.path().header_bytes() == 0 || !acknowledges) return;
   const transport::Endpoint& endpoint = std::as_const(qp).endpoint();
-  tombstones_.add({.number = qp.number(),
-                   .service = endpoint.config().service,
-                   .peer = endpoint.config().remote_qp,
-                   .expected = endpoint.next_receive_psn(),
-                   .acknowledged = endpoint.acknowledgeable_psn(),
-                   .msn = endpoint.msn(),
-                   .path = qp.path()},
-                  now);
+  time_wait_.add({.number = qp.number(),
+                  .service = endpoint.config().service,
+                  .peer = endpoint.config().remote_qp,
+                  .expected = endpoint.next_receive_psn(),
+                  .acknowledged = endpoint.acknowledgeable_psn(),
+                  .msn = endpoint.msn(),
+                  .path = qp.path()},
+                 now);
 }
 
 void Engine::forget_queue(CompletionQueue& queue) {

@@ -18,7 +18,7 @@
 #include "nic/engine/progress_thread.h"
 #include "nic/engine/receiver.h"
 #include "nic/engine/scheduler.h"
-#include "nic/engine/tombstones.h"
+#include "nic/engine/time_wait.h"
 #include "nic/engine/transmitter.h"
 #include "nic/event_handlers.h"
 #include "nic/memory/memory_table.h"
@@ -119,8 +119,8 @@ class Engine final : public Progress, private transport::QpEventSink {
   /// Whether any frame was sent so lately that somebody may still wait for one.
   bool has_sent_lately(transport::Time now) const;
 
-  /// The end of a queue pair. A tombstone stays, if it was ever connected.
-  void bury(QueuePair& qp, transport::Time now);
+  /// The end of a queue pair. It stays in TIME-WAIT, if it was ever connected.
+  void enter_time_wait(QueuePair& qp, transport::Time now);
   /// There will be no more than `count` completion queues, so that publishing need not allocate.
   void expect_queues(std::size_t count) {
     to_publish_.reserve(count);
@@ -169,7 +169,7 @@ class Engine final : public Progress, private transport::QpEventSink {
   FlowTable flows_;
   NeighborCache neighbors_;
   Scheduler scheduler_;
-  Tombstones tombstones_;
+  TimeWait time_wait_;
   Transmitter transmitter_;
   Receiver receiver_;
   /// Of one burst. Most rounds find no frame, and clearing an array of their own would be a large part of

@@ -153,7 +153,7 @@ void Receiver::on_packet_for_nobody(const Packet& packet, const Frame& frame, Ti
   // The connection manager's messages will go from here.
   if (packet.bth.destination_qp == kManagementQp) return drop(DeviceCounter::kManagement);
   const bool is_repeat = is_our_partition(packet.bth.pkey) &&
-                         deps_.tombstones.is_repeat(packet, frame.source_gid(), frame.destination_gid(), now);
+                         deps_.time_wait.is_repeat(packet, frame.source_gid(), frame.destination_gid(), now);
   if (!is_repeat) {
     const bool is_stray = deps_.failures != nullptr && packet.info->is_request;
     if (is_stray) deps_.failures->add_stray(packet.bth.destination_qp, frame.source_gid(), now);

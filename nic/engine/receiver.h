@@ -7,7 +7,7 @@
 #include "nic/config.h"
 #include "nic/diagnostics/device_counters.h"
 #include "nic/engine/scheduler.h"
-#include "nic/engine/tombstones.h"
+#include "nic/engine/time_wait.h"
 #include "nic/engine/transmitter.h"
 #include "nic/path/gid_table.h"
 #include "nic/path/multicast_groups.h"
@@ -33,7 +33,7 @@ class Receiver {
     const QueuePairTable& queue_pairs;
     const MulticastGroups& groups;
     FlowTable& flows;
-    const Tombstones& tombstones;
+    const TimeWait& time_wait;
     NeighborCache& neighbors;
     Scheduler& scheduler;
     Transmitter& transmitter;

@@ -180,7 +180,7 @@ void Transmitter::acknowledge_again(transport::QpNumber destroyed, const transpo
   const std::span<std::byte> frame = port_->reserve();
   if (frame.empty()) return;
   drops_.add(DeviceCounter::kAnsweredAfterDestroy);
-  send(tombstones_.acknowledge(destroyed, to, frame), now);
+  send(time_wait_.acknowledge(destroyed, to, frame), now);
 }
 
 void Transmitter::send(std::size_t length, Time now) {

@@ -8,7 +8,7 @@
 
 #include "nic/diagnostics/device_counters.h"
 #include "nic/engine/scheduler.h"
-#include "nic/engine/tombstones.h"
+#include "nic/engine/time_wait.h"
 #include "nic/packet_port.h"
 #include "nic/path/address_handles.h"
 #include "nic/path/neighbor_cache.h"
@@ -28,7 +28,7 @@ class Transmitter {
     NeighborCache& neighbors;
     AddressHandles& address_handles;
     Scheduler& scheduler;
-    Tombstones& tombstones;
+    TimeWait& time_wait;
     DeviceCounters& drops;
     transport::Counters& counters;
   };
@@ -37,7 +37,7 @@ class Transmitter {
       : neighbors_(deps.neighbors),
         address_handles_(deps.address_handles),
         scheduler_(deps.scheduler),
-        tombstones_(deps.tombstones),
+        time_wait_(deps.time_wait),
         drops_(deps.drops),
         counters_(deps.counters) {}
 
@@ -89,7 +89,7 @@ class Transmitter {
   NeighborCache& neighbors_;
   AddressHandles& address_handles_;
   Scheduler& scheduler_;
-  Tombstones& tombstones_;
+  TimeWait& time_wait_;
   DeviceCounters& drops_;
   transport::Counters& counters_;
   PacketPort* port_ = nullptr;

@@ -1,4 +1,4 @@
-// Tombstones: what stays of destroyed queue pairs for a while, so that their peers' last requests come to an
+// TimeWait: what stays of destroyed queue pairs for a while, so that their peers' last requests come to an
 // end.
 #pragma once
 
@@ -19,18 +19,18 @@ namespace urnic::nic {
 
 /// A program destroys its queue pair when it has all it wants; its last acknowledgement may be lost, and the
 /// peer then repeats a request that nobody knows any more until it fails with "retry exceeded". So for
-/// kLifetime a tombstone acknowledges again what the queue pair had executed, and executes nothing. A READ
+/// kLifetime TimeWait acknowledges again what the queue pair had executed, and executes nothing. A READ
 /// cannot be repeated.
 ///
 /// All calls under the engine lock.
-class Tombstones {
+class TimeWait {
  public:
   static constexpr transport::Duration kLifetime = std::chrono::seconds(2);
   /// When there are more, the oldest goes.
   static constexpr std::size_t kMax = 4096;
 
   /// What a queue pair knew when it was destroyed.
-  struct Tombstone {
+  struct DestroyedQp {
     transport::QpNumber number{};
     transport::wire::Service service = transport::wire::Service::kRc;  ///< kRc or kXrc
     transport::QpNumber peer{};
@@ -40,7 +40,7 @@ class Tombstones {
     Path path;
   };
 
-  void add(const Tombstone& tombstone, transport::Time now);
+  void add(const DestroyedQp& destroyed, transport::Time now);
 
   /// Whether `packet`, which came from `source` to `destination`, is a request that the destroyed queue pair
   /// packet.bth.destination_qp had executed and that can be acknowledged again: then acknowledge() it.
@@ -55,16 +55,16 @@ class Tombstones {
 
  private:
   struct Entry {
-    Tombstone tombstone;
+    DestroyedQp destroyed;
     transport::Time until;
   };
-  struct Burial {
+  struct Expiry {
     transport::QpNumber number;
     transport::Time until;
   };
 
   std::unordered_map<std::uint32_t, Entry> entries_;  // by number; never iterated
-  std::deque<Burial> order_;                          // oldest first
+  std::deque<Expiry> order_;                          // oldest first
 };
 
 }  // namespace urnic::nic
