@@ -44,14 +44,14 @@ constexpr Duration kLazyPollInterval = 900us;
 constexpr Duration kWorkedLately = 20ms;
 /// How long we trust a port's descriptor to wake us. A peer that dies between writing a frame and telling us,
 /// or that meets a port which it has not seen armed yet, costs this much and not a timeout of the transport.
-constexpr Duration kBusyNap = 1ms;
-constexpr Duration kLongNap = 10ms;
+constexpr Duration kSleepMax = 1ms;
+constexpr Duration kIdleSleepMax = 10ms;
 /// So many polls in a row are a program that polls, and not one that looks once after being woken.
 constexpr std::uint64_t kPollsThatCount = 16;
 constexpr Duration kFirstPatience = 20ms;
 constexpr Duration kLastPatience = 1s;
 /// A program that was watched for so long without a miss is trusted as before.
-constexpr Duration kGoodConduct = 100ms;
+constexpr Duration kTrustAfter = 100ms;
 
 }  // namespace
 
@@ -66,13 +66,13 @@ Result<void, Error> ProgressThread::start(ProgressMode mode) {
     return failure(
         Error{.code = errno, .message = std::string("cannot make an eventfd: ") + std::strerror(errno)});
   }
-  mood_.store(Mood::kSpin);
+  state_.store(State::kSpin);
   const SignalBlocker blocker;
   try {
     thread_ = std::thread([this] { run(); });
     pthread_setname_np(thread_.native_handle(), "urnic");
   } catch (const std::system_error& error) {
-    mood_.store(Mood::kNotRunning);
+    state_.store(State::kNotRunning);
     return failure(Error{.code = error.code().value(),
                          .message = std::string("cannot start the NIC's thread: ") + error.what()});
   }
@@ -84,7 +84,7 @@ void ProgressThread::stop() {
   is_stopping_.store(true);
   wake();
   thread_.join();
-  mood_.store(Mood::kNotRunning);
+  state_.store(State::kNotRunning);
 }
 
 // --- Told by the program's threads ---
@@ -98,11 +98,11 @@ void ProgressThread::on_application_round(bool is_poll, Time now) {
     }
     polls_.store(polls + 1, std::memory_order_relaxed);
   }
-  if (mood_.load(std::memory_order_relaxed) != Mood::kSleep) return;
+  if (state_.load(std::memory_order_relaxed) != State::kSleep) return;
 
   if (is_poll && is_polling(polls_before_sleep_, now)) {
     engine_.port().disarm();
-    mood_.store(Mood::kWatch);
+    state_.store(State::kWatch);
     wake();
   } else if (engine_.next_deadline(now) < sleep_until_) {
     wake();
@@ -110,17 +110,17 @@ void ProgressThread::on_application_round(bool is_poll, Time now) {
 }
 
 void ProgressThread::on_deadline(Time due) {
-  if (mood_.load(std::memory_order_relaxed) == Mood::kSleep && due < sleep_until_) wake();
+  if (state_.load(std::memory_order_relaxed) == State::kSleep && due < sleep_until_) wake();
 }
 
 void ProgressThread::on_doorbell() {
-  if (mood_.load(std::memory_order_seq_cst) == Mood::kSleep) wake();
+  if (state_.load(std::memory_order_seq_cst) == State::kSleep) wake();
 }
 
 void ProgressThread::on_notification_requested() {
   requests_.fetch_add(1, std::memory_order_relaxed);
-  const Mood mood = mood_.load(std::memory_order_seq_cst);
-  if (mood == Mood::kWatch || mood == Mood::kSleep) wake();
+  const State state = state_.load(std::memory_order_seq_cst);
+  if (state == State::kWatch || state == State::kSleep) wake();
 }
 
 void ProgressThread::wake() {
@@ -144,11 +144,11 @@ void ProgressThread::run() {
   ask_for_short_turns();
   patience_ = kFirstPatience;
   while (!is_stopping_.load()) {
-    switch (mood_.load()) {
-      case Mood::kWatch:
+    switch (state_.load()) {
+      case State::kWatch:
         watch();
         break;
-      case Mood::kSleep:
+      case State::kSleep:
         sleep();
         break;
       default:
@@ -167,10 +167,10 @@ void ProgressThread::spin() {
     if (worked) last_work = last_work_ = now;
 
     if (is_polling(polls_before, now)) {
-      mood_.store(Mood::kWatch, std::memory_order_seq_cst);
+      state_.store(State::kWatch, std::memory_order_seq_cst);
       // Either we see that a queue was armed just now, or who armed it sees that we watch.
       if (!is_anyone_armed()) return;
-      mood_.store(Mood::kSpin, std::memory_order_seq_cst);
+      state_.store(State::kSpin, std::memory_order_seq_cst);
     }
     const bool is_crowded = now < crowded_until_ && engine_.port().wake_fd() >= 0;
     const bool has_spun_enough = now - last_work >= kSpinTime || is_crowded;
@@ -192,11 +192,11 @@ void ProgressThread::watch() {
     const std::uint64_t polls_before = polls_.load(std::memory_order_relaxed);
     wait(-1, kWatchTick);
     if (is_anyone_armed()) {
-      mood_.store(Mood::kSpin);
+      state_.store(State::kSpin);
       return;
     }
     if (polls_.load(std::memory_order_relaxed) == polls_before) {
-      mood_.store(Mood::kSpin);
+      state_.store(State::kSpin);
       take_over(since);
       return;
     }
@@ -206,7 +206,7 @@ void ProgressThread::watch() {
 /// The program has stopped polling. Frames that wait say that it should not have.
 void ProgressThread::take_over(Time watched_since) {
   const Time now = engine_.clock().now();
-  if (now - watched_since >= kGoodConduct) patience_ = kFirstPatience;
+  if (now - watched_since >= kTrustAfter) patience_ = kFirstPatience;
   if (engine_.try_round().received == 0) return;
   not_relied_on_until_.store(now + patience_, std::memory_order_relaxed);
   patience_ = std::min(2 * patience_, kLastPatience);
@@ -227,10 +227,10 @@ bool ProgressThread::prepare_to_sleep() {
   port_fd_ = port.wake_fd();
   const bool is_busy = now - last_work_ < kWorkedLately;
   const Duration look_again_after =
-      port_fd_ < 0 ? (is_busy ? kPollInterval : kLazyPollInterval) : (is_busy ? kBusyNap : kLongNap);
+      port_fd_ < 0 ? (is_busy ? kPollInterval : kLazyPollInterval) : (is_busy ? kSleepMax : kIdleSleepMax);
   sleep_until_ = std::min(deadline, now + look_again_after);
   polls_before_sleep_ = polls_.load(std::memory_order_relaxed);
-  mood_.store(Mood::kSleep, std::memory_order_seq_cst);
+  state_.store(State::kSleep, std::memory_order_seq_cst);
   return true;
 }
 
@@ -241,9 +241,9 @@ void ProgressThread::sleep() {
     has_reason_to_spin_ = wait(port_fd_, std::max(left, Duration::zero()));
   }
   const std::lock_guard guard(engine_);
-  if (mood_.load() != Mood::kSleep) return;
+  if (state_.load() != State::kSleep) return;
   engine_.port().disarm();
-  mood_.store(Mood::kSpin);
+  state_.store(State::kSpin);
 }
 
 /// Waits until somebody kicks us, or the port does, or the time is over. Returns whether it ended before its

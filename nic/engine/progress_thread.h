@@ -14,7 +14,7 @@ namespace urnic::nic {
 class Engine;
 
 /// The thread makes progress when the program does not, and stays out of the way when it does. It is in one
-/// of three moods:
+/// of three states:
 ///
 ///   SPIN   runs rounds one after the other; 100 us without work lead to SLEEP, a program that polls to
 ///          WATCH.
@@ -57,7 +57,7 @@ class ProgressThread {
   void on_notification_requested();
 
  private:
-  enum class Mood : std::uint8_t { kNotRunning, kSpin, kWatch, kSleep };
+  enum class State : std::uint8_t { kNotRunning, kSpin, kWatch, kSleep };
 
   void run();
   void spin();
@@ -77,7 +77,7 @@ class ProgressThread {
 
   /// Set to kWatch by a polling thread that finds kSleep, under the engine lock; otherwise by this thread
   /// only.
-  std::atomic<Mood> mood_{Mood::kNotRunning};
+  std::atomic<State> state_{State::kNotRunning};
   std::atomic<bool> is_kicked_{false};  // wake_fd_ was written and not read since
   std::atomic<std::int32_t> armed_queues_{0};
   std::atomic<std::uint64_t> requests_{0};  // for notification, ever
