@@ -14,19 +14,21 @@ namespace urnic::transport {
 inline constexpr std::uint32_t kAtomicBytes = 8;
 
 /// How a request is answered that has a response of its own; nullopt for one that is acknowledged.
-constexpr std::optional<ResponderResources::Answer> answer_to(wire::Operation operation) {
-  using Answer = ResponderResources::Answer;
+constexpr std::optional<ResponderResources::ResponseKind> response_kind_of(wire::Operation operation) {
+  using ResponseKind = ResponderResources::ResponseKind;
   struct Responding {
     wire::Operation operation;
-    Answer answer;
+    ResponseKind kind;
   };
   constexpr Responding kResponding[] = {
-      {wire::Operation::kReadRequest, Answer::kMemory},  {wire::Operation::kCompareSwap, Answer::kOriginal},
-      {wire::Operation::kFetchAdd, Answer::kOriginal},   {wire::Operation::kFlush, Answer::kNothing},
-      {wire::Operation::kAtomicWrite, Answer::kNothing},
+      {wire::Operation::kReadRequest, ResponseKind::kReadData},
+      {wire::Operation::kCompareSwap, ResponseKind::kAtomicAck},
+      {wire::Operation::kFetchAdd, ResponseKind::kAtomicAck},
+      {wire::Operation::kFlush, ResponseKind::kEmptyReadResponse},
+      {wire::Operation::kAtomicWrite, ResponseKind::kEmptyReadResponse},
   };
   for (const Responding& row : kResponding) {
-    if (row.operation == operation) return row.answer;
+    if (row.operation == operation) return row.kind;
   }
   return std::nullopt;
 }

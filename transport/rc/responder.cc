@@ -11,7 +11,7 @@ namespace urnic::transport {
 using wire::Operation;
 using wire::Packet;
 using wire::Position;
-using Answer = ResponderResources::Answer;
+using ResponseKind = ResponderResources::ResponseKind;
 
 namespace {
 
@@ -63,7 +63,7 @@ void Responder::on_request(const Packet& packet, Time now) {
   is_waiting_for_repeat_ = false;
   // An earlier RNR NAK or sequence NAK that did not leave yet has become wrong.
   nak_.reset();
-  if (answer_to(packet.info->operation)) {
+  if (response_kind_of(packet.info->operation)) {
     // Its response acknowledges what came before.
     ack_.clear();
   } else {
@@ -83,13 +83,13 @@ void Responder::set_ack_pending(const Packet& packet, Time now) {
 // 27). Only a READ is repeated in earnest.
 void Responder::on_duplicate(const Packet& packet) {
   deps_.counters.add(Counter::kDuplicateRequest);
-  const std::optional<Answer> answer = answer_to(packet.info->operation);
-  if (!answer) {
+  const std::optional<ResponseKind> kind = response_kind_of(packet.info->operation);
+  if (!kind) {
     ack_.set();
-  } else if (*answer == Answer::kMemory) {
+  } else if (*kind == ResponseKind::kReadData) {
     resources_.repeat(packet.bth.psn, packet.reth);
   } else {
-    resources_.repeat_executed(packet.bth.psn, *answer);
+    resources_.repeat_executed(packet.bth.psn, *kind);
   }
 }
 
@@ -162,7 +162,7 @@ std::optional<Refusal> Responder::check_access(const Packet& packet) const {
   const Access wanted = access_wanted(packet);
 
   if (!allows(config_.access, wanted)) return refusal::kNotAllowed;
-  if (answer_to(packet.info->operation) && resources_.is_full()) return refusal::kTooManyRequests;
+  if (response_kind_of(packet.info->operation) && resources_.is_full()) return refusal::kTooManyRequests;
   const Operation operation = packet.info->operation;
   // What it reaches for is known to the memory only: a whole region, perhaps.
   if (operation == Operation::kFlush) {
@@ -194,7 +194,7 @@ std::optional<Refusal> Responder::execute(const Packet& packet) {
     expected_psn_ = expected_psn_ + std::max((packet.reth.length + mtu - 1) / mtu, 1u);
     return std::nullopt;
   }
-  if (answer_to(packet.info->operation)) return execute_with_result(packet);
+  if (response_kind_of(packet.info->operation)) return execute_with_result(packet);
   const auto nak = packet.info->operation == Operation::kSend ? execute_send(packet) : execute_write(packet);
   if (nak) return nak;
   expected_psn_ = expected_psn_ + 1;
@@ -254,7 +254,7 @@ std::optional<Refusal> Responder::execute_with_result(const Packet& packet) {
   }
   if (status != DmaStatus::kOk) return refusal::no_access(status);
   msn_ = (msn_ + 1) & Psn::kMask;
-  resources_.add_executed(expected_psn_, *answer_to(packet.info->operation), original, msn_);
+  resources_.add_executed(expected_psn_, *response_kind_of(packet.info->operation), original, msn_);
   expected_psn_ = expected_psn_ + 1;
   return std::nullopt;
 }
@@ -394,7 +394,7 @@ std::size_t Responder::poll_transmit(std::span<std::byte> out, Time now) {
 
 std::size_t Responder::emit_response(std::span<std::byte> out) {
   const ResponderResources::Part part = *resources_.next();
-  if (part.kind != Answer::kOriginal) return emit_read_response(part, out);
+  if (part.kind != ResponseKind::kAtomicAck) return emit_read_response(part, out);
   resources_.advance();
   sent_acks_.note(part.psn);
   const Packet packet{.bth = {.opcode = with_service(wire::Opcode::kRcAtomicAcknowledge, config_.service),

@@ -65,9 +65,9 @@ void ResponderResources::add(Psn psn, const wire::Reth& reth, PdId pd, std::uint
   answer_from(added, psn, count, reth);
 }
 
-void ResponderResources::add_executed(Psn psn, Answer answer, std::uint64_t original, std::uint32_t msn) {
+void ResponderResources::add_executed(Psn psn, ResponseKind kind, std::uint64_t original, std::uint32_t msn) {
   Resource& added = make_room();
-  added = {.kind = answer, .original = original, .first_psn = psn, .packet_count = 1, .reth = {}, .msn = msn};
+  added = {.kind = kind, .original = original, .first_psn = psn, .packet_count = 1, .reth = {}, .msn = msn};
   answer_from(added, psn, 1, {});
 }
 
@@ -75,7 +75,7 @@ bool ResponderResources::repeat(Psn psn, const wire::Reth& reth) {
   const std::uint32_t count = packets(reth.length);
   for (std::uint32_t age = 0; age < size_; ++age) {
     Resource& known = resource(age);
-    if (known.kind != Answer::kMemory) continue;
+    if (known.kind != ResponseKind::kReadData) continue;
     const std::uint32_t skipped = (psn.value() - known.first_psn.value()) & Psn::kMask;
     if (skipped >= known.packet_count || count > known.packet_count - skipped) continue;
     const bool is_inside = reth.address >= known.reth.address &&
@@ -89,10 +89,10 @@ bool ResponderResources::repeat(Psn psn, const wire::Reth& reth) {
   return false;
 }
 
-bool ResponderResources::repeat_executed(Psn psn, Answer answer) {
+bool ResponderResources::repeat_executed(Psn psn, ResponseKind kind) {
   for (std::uint32_t age = 0; age < size_; ++age) {
     Resource& known = resource(age);
-    if (known.kind != answer || known.first_psn != psn) continue;
+    if (known.kind != kind || known.first_psn != psn) continue;
     answer_from(known, psn, 1, {});
     restart_from(age);
     return true;

@@ -18,10 +18,10 @@ namespace urnic::transport {
 class ResponderResources {
  public:
   /// What answers a request.
-  enum class Answer : std::uint8_t {
-    kMemory,    ///< READ responses
-    kOriginal,  ///< an atomic acknowledgement with what the memory held before
-    kNothing,   ///< a READ response without payload: FLUSH and ATOMIC WRITE (fact 32)
+  enum class ResponseKind : std::uint8_t {
+    kReadData,           ///< READ responses
+    kAtomicAck,          ///< an atomic acknowledgement with what the memory held before
+    kEmptyReadResponse,  ///< a READ response without payload: FLUSH and ATOMIC WRITE (fact 32)
   };
 
   /// Forgets everything and keeps `resources` requests (with 0 every one is refused) of packets of
@@ -43,19 +43,19 @@ class ResponderResources {
   void add(Psn psn, const wire::Reth& reth, PdId pd, std::uint32_t msn);
 
   /// Adds a request that was executed, with its result. Only while !is_full().
-  void add_executed(Psn psn, Answer answer, std::uint64_t original, std::uint32_t msn);
+  void add_executed(Psn psn, ResponseKind kind, std::uint64_t original, std::uint32_t msn);
 
   /// A READ is asked again. False when it is not (inside) one that we remember.
   bool repeat(Psn psn, const wire::Reth& reth);
 
   /// Another request is asked again and answered with what it was answered before. False when it is not
   /// remembered.
-  bool repeat_executed(Psn psn, Answer answer);
+  bool repeat_executed(Psn psn, ResponseKind kind);
 
   /// One packet of a response.
   struct Part {
-    Answer kind = Answer::kMemory;
-    std::uint64_t original = 0;  ///< of kOriginal
+    ResponseKind kind = ResponseKind::kReadData;
+    std::uint64_t original = 0;  ///< of kAtomicAck
     Psn psn;
     PdId pd{};
     Rkey rkey{};
@@ -80,7 +80,7 @@ class ResponderResources {
 
  private:
   struct Resource {
-    Answer kind = Answer::kMemory;
+    ResponseKind kind = ResponseKind::kReadData;
     // What is being answered: all of it or, when asked again, its end.
     bool is_pending = false;
     bool was_answered = false;  // completely, at least once
