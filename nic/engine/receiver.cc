@@ -43,7 +43,7 @@ bool is_congestion_marked(const Frame& frame) {
 }  // namespace
 
 void Receiver::on_frame(std::span<const std::byte> bytes, Time now) {
-  if (!deps_.flows.is_empty() && is_steered_away(bytes, now)) [[unlikely]] {
+  if (!deps_.flows.is_empty() && apply_flow_rules(bytes, now)) [[unlikely]] {
     return;
   }
   const auto parsed = transport::wire::parse_frame(bytes);
@@ -51,34 +51,38 @@ void Receiver::on_frame(std::span<const std::byte> bytes, Time now) {
     const bool may_be_neighbor_frame =
         parsed.error() == ParseError::kNotIp || parsed.error() == ParseError::kNotUdp;
     if (may_be_neighbor_frame && deps_.neighbors.on_frame(bytes, now)) return;
-    return leave(bytes, now, parsed.error());
+    return drop_or_default_rule(bytes, now, parsed.error());
   }
   const Frame& frame = parsed.value();
   Packet packet;
-  if (const auto error = packet.read(frame.ib)) return leave(bytes, now, *error);
+  if (const auto error = packet.read(frame.ib)) return drop_or_default_rule(bytes, now, *error);
   // In front of UDP; IPv4 options, if any, are not part of it.
   packet.network_header = frame.ip_and_udp.first(frame.is_ipv4() ? transport::wire::Ipv4::kMinBytes
                                                                  : transport::wire::Ipv6::kBytes);
-  if (!is_on_vlan(frame.ethernet, deps_.config.vlan)) return leave(bytes, now, DeviceCounter::kWrongVlan);
+  if (!is_on_vlan(frame.ethernet, deps_.config.vlan)) {
+    return drop_or_default_rule(bytes, now, DeviceCounter::kWrongVlan);
+  }
   const Gid destination = frame.destination_gid();
   const bool is_for_group = is_multicast(destination);
   const Mac expected_mac = is_for_group ? multicast_mac_of(destination) : deps_.config.mac;
-  if (frame.ethernet.destination != expected_mac) return leave(bytes, now, DeviceCounter::kWrongMac);
+  if (frame.ethernet.destination != expected_mac) {
+    return drop_or_default_rule(bytes, now, DeviceCounter::kWrongMac);
+  }
   const bool is_ours =
       is_for_group ? deps_.groups.contains(destination) : deps_.gids.index_of(destination).has_value();
-  if (!is_ours) return leave(bytes, now, DeviceCounter::kWrongAddress);
+  if (!is_ours) return drop_or_default_rule(bytes, now, DeviceCounter::kWrongAddress);
   if (!frame.icrc_ok()) return drop(DeviceCounter::kBadIcrc);
   if (is_for_group) return on_packet_for_group(packet, frame, now);
   on_packet(packet, frame, now);
 }
 
-bool Receiver::is_steered_away(std::span<const std::byte> frame, Time now) {
+bool Receiver::apply_flow_rules(std::span<const std::byte> frame, Time now) {
   const FlowTable::Verdict verdict = deps_.flows.steer(frame);
-  give(verdict.receivers, frame, now);
+  deliver_raw(verdict.receivers, frame, now);
   return verdict.is_trapped;
 }
 
-void Receiver::give(std::span<const QpNumber> receivers, std::span<const std::byte> frame, Time now) {
+void Receiver::deliver_raw(std::span<const QpNumber> receivers, std::span<const std::byte> frame, Time now) {
   for (const QpNumber number : receivers) {
     QueuePair& qp = deps_.queue_pairs.find(number)->receiver_of(frame);  // its rules end before it does
     deps_.drops.add(DeviceCounter::kSteered);
@@ -89,10 +93,10 @@ void Receiver::give(std::span<const QpNumber> receivers, std::span<const std::by
 
 /// The frame is nothing that we speak, or not for us: default flow rules may want it.
 template <typename Reason>
-void Receiver::leave(std::span<const std::byte> frame, Time now, Reason reason) {
+void Receiver::drop_or_default_rule(std::span<const std::byte> frame, Time now, Reason reason) {
   if (!deps_.flows.is_empty()) {
     const auto receivers = deps_.flows.take_unclaimed(frame);
-    if (!receivers.empty()) return give(receivers, frame, now);
+    if (!receivers.empty()) return deliver_raw(receivers, frame, now);
   }
   deps_.drops.add(reason);
 }
@@ -100,7 +104,7 @@ void Receiver::leave(std::span<const std::byte> frame, Time now, Reason reason) 
 /// From here on the packet is what its sender wrote.
 void Receiver::on_packet(const Packet& packet, const Frame& frame, Time now) {
   QueuePair* const qp = deps_.queue_pairs.find(packet.bth.destination_qp);
-  if (qp == nullptr) return on_packet_for_nobody(packet, frame, now);
+  if (qp == nullptr) return on_packet_without_qp(packet, frame, now);
   if (!is_for(*qp, packet)) return;
   if (is_connected(qp->attributes().type)) {
     const bool is_from_peer =
@@ -149,7 +153,7 @@ void Receiver::deliver(QueuePair& qp, const Packet& packet, const Frame& frame, 
   deps_.scheduler.wake(qp);
 }
 
-void Receiver::on_packet_for_nobody(const Packet& packet, const Frame& frame, Time now) {
+void Receiver::on_packet_without_qp(const Packet& packet, const Frame& frame, Time now) {
   // The connection manager's messages will go from here.
   if (packet.bth.destination_qp == kManagementQp) return drop(DeviceCounter::kManagement);
   const bool is_repeat = is_our_partition(packet.bth.pkey) &&

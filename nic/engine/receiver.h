@@ -51,11 +51,11 @@ class Receiver {
   void on_frame(std::span<const std::byte> frame, transport::Time now);
 
  private:
-  bool is_steered_away(std::span<const std::byte> frame, transport::Time now);
-  void give(std::span<const transport::QpNumber> receivers, std::span<const std::byte> frame,
-            transport::Time now);
+  bool apply_flow_rules(std::span<const std::byte> frame, transport::Time now);
+  void deliver_raw(std::span<const transport::QpNumber> receivers, std::span<const std::byte> frame,
+                   transport::Time now);
   template <typename Reason>
-  void leave(std::span<const std::byte> frame, transport::Time now, Reason reason);
+  void drop_or_default_rule(std::span<const std::byte> frame, transport::Time now, Reason reason);
   void on_packet(const transport::wire::Packet& packet, const transport::wire::Frame& frame,
                  transport::Time now);
   void learn_peer(QueuePair& qp, const transport::wire::Mac& mac, transport::Time now);
@@ -64,7 +64,7 @@ class Receiver {
   void on_packet_for_group(const transport::wire::Packet& packet, const transport::wire::Frame& frame,
                            transport::Time now);
   bool is_for(const QueuePair& qp, const transport::wire::Packet& packet);
-  void on_packet_for_nobody(const transport::wire::Packet& packet, const transport::wire::Frame& frame,
+  void on_packet_without_qp(const transport::wire::Packet& packet, const transport::wire::Frame& frame,
                             transport::Time now);
   void drop(DeviceCounter reason) { deps_.drops.add(reason); }
 
