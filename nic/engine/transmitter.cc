@@ -137,7 +137,7 @@ Transmitter::Turn Transmitter::give_turn(QueuePair& qp, const Route& route, std:
     } else if (size > room.size()) {
       drops_.add(DeviceCounter::kTooLong);
     } else {
-      const std::size_t length = route.path->seal(frame, size, route.mac);
+      const std::size_t length = route.path->encapsulate(frame, size, route.mac);
       counters_.add(Counter::kSentPackets);
       counters_.add(Counter::kSentBytes, length);
       send(length, now);

@@ -110,7 +110,7 @@ std::uint16_t datagram_source_port(QpNumber qp) {
   return static_cast<std::uint16_t>(0xc000u + (to_integer(qp) * kGoldenRatio >> (32 - kBits)));
 }
 
-std::size_t Path::seal(std::span<std::byte> frame, std::size_t packet_bytes, const Mac& peer_mac) {
+std::size_t Path::encapsulate(std::span<std::byte> frame, std::size_t packet_bytes, const Mac& peer_mac) {
   assert(header_bytes_ != 0);
   assert(frame.size() >= header_bytes_ + packet_bytes + kIcrcBytes);
   const std::size_t udp_bytes = Udp::kBytes + packet_bytes + kIcrcBytes;

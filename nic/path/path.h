@@ -55,8 +55,8 @@ class Path {
 
   /// Completes a frame whose packet of `packet_bytes` stands at header_bytes(): headers in front, addressed
   /// to `peer_mac`, ICRC behind. Returns the frame's length. `frame` has room for the ICRC.
-  std::size_t seal(std::span<std::byte> frame, std::size_t packet_bytes,
-                   const transport::wire::Mac& peer_mac);
+  std::size_t encapsulate(std::span<std::byte> frame, std::size_t packet_bytes,
+                          const transport::wire::Mac& peer_mac);
 
  private:
   std::array<std::byte, 66> headers_{};

@@ -350,7 +350,7 @@ void QueuePair::apply(QpState to, const QpAttributes& attributes) {
       endpoint_->to_init(config);
       break;
     case QpState::kReadyToReceive:
-      if (is_connected(attributes_.type)) lead_to(*attributes.address, config.remote_qp);
+      if (is_connected(attributes_.type)) set_address_vector(*attributes.address, config.remote_qp);
       endpoint_->to_ready_to_receive(config);
       break;
     case QpState::kReadyToSend:
@@ -362,7 +362,7 @@ void QueuePair::apply(QpState to, const QpAttributes& attributes) {
       break;
     case QpState::kSqDrained:
       if (from == to) {
-        if (is_connected(attributes_.type)) lead_to(*attributes.address, config.remote_qp);
+        if (is_connected(attributes_.type)) set_address_vector(*attributes.address, config.remote_qp);
         endpoint_->update(config);
       } else {
         endpoint_->to_send_queue_drained(config);
@@ -375,7 +375,7 @@ void QueuePair::apply(QpState to, const QpAttributes& attributes) {
   note_state();
 }
 
-void QueuePair::lead_to(const AddressVector& address, transport::QpNumber remote_qp) {
+void QueuePair::set_address_vector(const AddressVector& address, transport::QpNumber remote_qp) {
   path_ = Path::make(address, *progress_.gids().at(address.source_gid_index),
                      progress_.config().link_source(), number_, remote_qp);
   peer_mac_ = {};

@@ -197,7 +197,7 @@ class QueuePair {
                                          transport::Counters& counters);
   transport::QpConfig config_from(const QpAttributes& attributes) const;
   void apply(transport::QpState to, const QpAttributes& attributes);
-  void lead_to(const AddressVector& address, transport::QpNumber remote_qp);
+  void set_address_vector(const AddressVector& address, transport::QpNumber remote_qp);
 
   Progress& progress_;
   transport::QpNumber number_;

@@ -253,7 +253,7 @@ void DeviceRig::deliver_packet(std::size_t qp_index, std::span<const std::byte> 
     return;
   }
   std::copy(packet.begin(), packet.end(), frame.begin() + static_cast<std::ptrdiff_t>(path.header_bytes()));
-  path.seal(frame, packet.size(), to_group ? multicast_mac_of(group()) : config_of_host(1).mac);
+  path.encapsulate(frame, packet.size(), to_group ? multicast_mac_of(group()) : config_of_host(1).mac);
   wire_->to_device.push_back(std::move(frame));
 }
 

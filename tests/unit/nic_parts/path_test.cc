@@ -39,9 +39,9 @@ Path ipv6_path(const AddressVector& address) {
 }
 
 /// A frame around `packet_bytes` bytes that stand for a packet, and nothing behind.
-Bytes sealed(Path& path, std::size_t packet_bytes) {
+Bytes encapsulated(Path& path, std::size_t packet_bytes) {
   Bytes frame(path.header_bytes() + packet_bytes + Path::kIcrcBytes, std::byte{0xa5});
-  EXPECT_EQ(path.seal(frame, packet_bytes, kPeerMac), frame.size());
+  EXPECT_EQ(path.encapsulate(frame, packet_bytes, kPeerMac), frame.size());
   return frame;
 }
 
@@ -52,7 +52,7 @@ Frame taken_apart(const Bytes& bytes) {
 }
 
 std::uint16_t source_port(Path path) {
-  const Bytes frame = sealed(path, 12);
+  const Bytes frame = encapsulated(path, 12);
   return taken_apart(frame).udp.source_port;
 }
 
@@ -77,7 +77,7 @@ TEST(Path, WritesAnIpv4HeaderWithTheAddressVectorsValuesAndDontFragment) {
   address.hop_limit = 17;
   address.traffic_class = 0x6a;
   Path path = ipv4_path(address);
-  const Bytes bytes = sealed(path, 100);
+  const Bytes bytes = encapsulated(path, 100);
   const Frame frame = taken_apart(bytes);  // its parser verifies the header checksum
   const Ipv4& ip = std::get<Ipv4>(frame.ip);
   EXPECT_EQ(frame.ethernet.source, kOwnMac);
@@ -102,10 +102,10 @@ TEST(Path, HasTheTagOfTheVlanWithTheServiceLevelAsPriority) {
     const Gid source = gid(is_ipv4 ? "::ffff:10.9.0.1" : "fd09::1");
     Path plain = Path::make(address, source, {kOwnMac}, QpNumber(0x11), QpNumber(0x12));
     Path path = Path::make(address, source, {kOwnMac, 0x234}, QpNumber(0x11), QpNumber(0x12));
-    Bytes expected = sealed(plain, 100);
+    Bytes expected = encapsulated(plain, 100);
     const std::array tag{std::byte{0x81}, std::byte{0}, std::byte{0x62}, std::byte{0x34}};
     expected.insert(expected.begin() + 12, tag.begin(), tag.end());
-    EXPECT_EQ(sealed(path, 100), expected);
+    EXPECT_EQ(encapsulated(path, 100), expected);
   }
 }
 
@@ -115,7 +115,7 @@ TEST(Path, WritesAnIpv6HeaderWithoutFlowLabelAndWithoutUdpChecksum) {
   address.traffic_class = 0x6a;
   address.flow_label = 0x50f06;
   Path path = ipv6_path(address);
-  const Bytes bytes = sealed(path, 100);
+  const Bytes bytes = encapsulated(path, 100);
   const Frame frame = taken_apart(bytes);
   const Ipv6& ip = std::get<Ipv6>(frame.ip);
   EXPECT_EQ(frame.source_gid(), gid("fd09::1"));
@@ -132,7 +132,7 @@ TEST(Path, WritesAnIpv6HeaderWithoutFlowLabelAndWithoutUdpChecksum) {
 TEST(Path, KeepsChecksumAndIcrcRightForEveryLengthAndIdentification) {
   Path path = ipv4_path(to("::ffff:10.9.0.2"));
   for (std::size_t packet_bytes = 12; packet_bytes <= 4096 + 52; packet_bytes += 4) {
-    const Bytes bytes = sealed(path, packet_bytes);
+    const Bytes bytes = encapsulated(path, packet_bytes);
     const Frame frame = taken_apart(bytes);
     ASSERT_TRUE(frame.icrc_ok()) << packet_bytes;
     ASSERT_EQ(frame.ib.size(), packet_bytes);
@@ -142,7 +142,7 @@ TEST(Path, KeepsChecksumAndIcrcRightForEveryLengthAndIdentification) {
 TEST(Path, CountsTheIdentificationUpAndAround) {
   Path path = ipv4_path(to("::ffff:10.9.0.2"));
   for (std::uint32_t packet = 0; packet < 0x10002; ++packet) {
-    const Bytes bytes = sealed(path, 12);
+    const Bytes bytes = encapsulated(path, 12);
     const Frame frame = taken_apart(bytes);
     ASSERT_EQ(std::get<Ipv4>(frame.ip).identification, packet & 0xffff);
   }
@@ -151,7 +151,7 @@ TEST(Path, CountsTheIdentificationUpAndAround) {
 TEST(Path, LeavesThePacketAndWhatIsBehindTheIcrcAlone) {
   for (Path path : {ipv4_path(to("::ffff:10.9.0.2")), ipv6_path(to("fd09::2"))}) {
     Bytes frame(200, std::byte{0xa5});
-    const std::size_t length = path.seal(frame, 64, kPeerMac);
+    const std::size_t length = path.encapsulate(frame, 64, kPeerMac);
     ASSERT_EQ(length, path.header_bytes() + 64 + 4);
     for (std::size_t i = path.header_bytes(); i < frame.size(); ++i) {
       const bool in_icrc = i >= length - 4 && i < length;
@@ -165,7 +165,7 @@ TEST(Path, LeadsNowhereByDefault) {
 }
 
 /// What the path makes of the packet in a captured frame, given its addresses, with its IPv4 identification.
-Bytes sealed_again(const Bytes& captured) {
+Bytes encapsulated_again(const Bytes& captured) {
   const Frame frame = taken_apart(captured);
   AddressVector address{.destination = frame.destination_gid()};
   address.flow_label = frame.udp.source_port & 0x3fffu;  // fact 6 the other way round
@@ -184,7 +184,7 @@ Bytes sealed_again(const Bytes& captured) {
   const auto packet_at = again.begin() + static_cast<std::ptrdiff_t>(path.header_bytes());
   do {
     std::copy(frame.ib.begin(), frame.ib.end(), packet_at);
-    EXPECT_EQ(path.seal(again, frame.ib.size(), frame.ethernet.destination), frame.used_bytes);
+    EXPECT_EQ(path.encapsulate(again, frame.ib.size(), frame.ethernet.destination), frame.used_bytes);
   } while (frame.is_ipv4() && std::get<Ipv4>(taken_apart(again).ip).identification != identification);
   return again;
 }
@@ -203,7 +203,7 @@ TEST_P(PathOfRxe, WritesTheFramesThatRxeWrote) {
     }
     Bytes expected = captured.bytes;
     expected.resize(taken_apart(expected).used_bytes);
-    EXPECT_EQ(sealed_again(captured.bytes), expected) << "frame " << checked + 1;
+    EXPECT_EQ(encapsulated_again(captured.bytes), expected) << "frame " << checked + 1;
     ++checked;
   }
   EXPECT_GT(checked, 0u);
