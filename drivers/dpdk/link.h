@@ -15,8 +15,8 @@
 namespace urnic::drivers {
 
 /// The state that a port shares with the threads that look after its peers (DPDK's vhost thread,
-/// FrontDoor's): whether somebody is at the other end, a descriptor that wakes a sleeper, and a gate that
-/// keeps a peer's memory mapped while the port works with it.
+/// VhostFrontServer's): whether somebody is at the other end, a descriptor that wakes a sleeper, and a gate
+/// that keeps a peer's memory mapped while the port works with it.
 class Link {
  public:
   /// `on_up` is called on DPDK's threads whenever a peer has come.

@@ -10,10 +10,10 @@
 
 #include "drivers/dpdk/driver_session.h"
 #include "drivers/dpdk/eth_device.h"
-#include "drivers/dpdk/front_door.h"
 #include "drivers/dpdk/own_sockets.h"
 #include "drivers/dpdk/port.h"
 #include "drivers/dpdk/socket_file.h"
+#include "drivers/dpdk/vhost_front_server.h"
 #include "drivers/peer_user.h"
 
 namespace urnic::drivers {
@@ -58,7 +58,7 @@ class FrontMedium final : public Medium {
   SocketFile file_;
   std::unique_ptr<DriverSession> session_;
   const VhostSetup::Ring& transmit_ring_;
-  std::unique_ptr<FrontDoor> door_;
+  std::unique_ptr<VhostFrontServer> server_;
 };
 
 class BackMedium final : public Medium {
@@ -73,17 +73,17 @@ Result<void, Error> FrontMedium::let_peers_in() {
   device().link().add_wake_source(session_->setup().rings[VhostSetup::kReceive].call.get());
   auto listener = file_.publish();
   if (!listener) return listener.error();
-  auto door = FrontDoor::open(session_->setup(), *device().lent_memory(), std::move(listener.value()),
-                              device().link());
-  if (!door) return door.error();
-  door_ = std::move(door.value());
+  auto server = VhostFrontServer::open(session_->setup(), *device().lent_memory(),
+                                       std::move(listener.value()), device().link());
+  if (!server) return server.error();
+  server_ = std::move(server.value());
   return success();
 }
 
 // The peer has to be off our memory before the device gives it back.
 FrontMedium::~FrontMedium() {
   file_.remove();
-  const bool peer_has_stopped = door_ == nullptr || door_->close();
+  const bool peer_has_stopped = server_ == nullptr || server_->close();
   if (peer_has_stopped && session_->resume()) {
     end_device();
   } else {

@@ -1,4 +1,4 @@
-#include "drivers/dpdk/front_door.h"
+#include "drivers/dpdk/vhost_front_server.h"
 
 #include <fmt/core.h>
 #include <poll.h>
@@ -62,18 +62,21 @@ bool has_hung_up(int peer) {
 
 }  // namespace
 
-Result<std::unique_ptr<FrontDoor>, Error> FrontDoor::open(const VhostSetup& setup, const LentMemory& memory,
-                                                          Descriptor listener, Link& link) {
-  std::unique_ptr<FrontDoor> door(new FrontDoor(setup, memory, std::move(listener), link));
-  door->closing_ = Descriptor(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-  if (!door->closing_) return Error{errno, fmt::format("cannot make a descriptor: {}", std::strerror(errno))};
-  if (const auto started = door->thread_.start("urnic-vhost", [it = door.get()] { it->run(); }); !started) {
+Result<std::unique_ptr<VhostFrontServer>, Error> VhostFrontServer::open(const VhostSetup& setup,
+                                                                        const LentMemory& memory,
+                                                                        Descriptor listener, Link& link) {
+  std::unique_ptr<VhostFrontServer> server(new VhostFrontServer(setup, memory, std::move(listener), link));
+  server->closing_ = Descriptor(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  if (!server->closing_)
+    return Error{errno, fmt::format("cannot make a descriptor: {}", std::strerror(errno))};
+  if (const auto started = server->thread_.start("urnic-vhost", [it = server.get()] { it->run(); });
+      !started) {
     return started.error();
   }
-  return door;
+  return server;
 }
 
-void FrontDoor::run() {
+void VhostFrontServer::run() {
   while (true) {
     std::array<pollfd, 2> events{
         {{.fd = closing_.get(), .events = POLLIN, .revents = 0},
@@ -90,7 +93,7 @@ void FrontDoor::run() {
   }
 }
 
-void FrontDoor::let_in() {
+void VhostFrontServer::let_in() {
   Descriptor peer(accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC));
   if (!peer) {
     // Most likely this process has no descriptor left. The peer waits, so do not ask again at once.
@@ -106,7 +109,7 @@ void FrontDoor::let_in() {
   link_.report(true);
 }
 
-bool FrontDoor::introduce(int peer) const {
+bool VhostFrontServer::introduce(int peer) const {
   const auto offered = ask_features(peer);
   if (!offered || (*offered & setup_.features) != setup_.features) return false;
   if (!vhost::send(peer, Request::kSetOwner)) return false;
@@ -130,7 +133,7 @@ bool FrontDoor::introduce(int peer) const {
   return ask_features(peer).has_value();
 }
 
-bool FrontDoor::dismiss() const {
+bool VhostFrontServer::dismiss() const {
   for (std::uint32_t index = 0; index < setup_.rings.size(); ++index) {
     if (!send_state(peer_.get(), Request::kGetRingBase, index, 0) || !vhost::receive(peer_.get())) {
       return has_hung_up(peer_.get());  // then it has stopped, too
@@ -139,7 +142,7 @@ bool FrontDoor::dismiss() const {
   return true;
 }
 
-bool FrontDoor::close() {
+bool VhostFrontServer::close() {
   if (!closing_) return true;
   const std::uint64_t one = 1;
   [[maybe_unused]] const auto written = write(closing_.get(), &one, sizeof(one));

@@ -1,4 +1,4 @@
-// FrontDoor: where real backs come in and are introduced to a front's rings.
+// VhostFrontServer: where real backs come in and are introduced to a front's rings.
 #pragma once
 
 #include <memory>
@@ -18,22 +18,23 @@ namespace urnic::drivers {
 /// that does not answer within a second, does not know our features, or is another user's, is sent away.
 ///
 /// A new peer goes on where the rings are: frames that the last one had not marked as used come again.
-class FrontDoor {
+class VhostFrontServer {
  public:
   /// Lets peers in that connect to `listener`, and lends them `memory`, where the rings are. `setup` must be
   /// complete; `link` is told whether a peer is there. All of them must outlive this object.
-  static Result<std::unique_ptr<FrontDoor>, Error> open(const VhostSetup& setup, const LentMemory& memory,
-                                                        Descriptor listener, Link& link);
-  FrontDoor(const FrontDoor&) = delete;
-  FrontDoor& operator=(const FrontDoor&) = delete;
-  ~FrontDoor() { close(); }
+  static Result<std::unique_ptr<VhostFrontServer>, Error> open(const VhostSetup& setup,
+                                                               const LentMemory& memory, Descriptor listener,
+                                                               Link& link);
+  VhostFrontServer(const VhostFrontServer&) = delete;
+  VhostFrontServer& operator=(const VhostFrontServer&) = delete;
+  ~VhostFrontServer() { close(); }
 
   /// Has the peer stop its work on the rings, hangs up and lets nobody in any more. False when the peer did
   /// not say that it has stopped: then it may still write to our memory.
   bool close();
 
  private:
-  FrontDoor(const VhostSetup& setup, const LentMemory& memory, Descriptor listener, Link& link)
+  VhostFrontServer(const VhostSetup& setup, const LentMemory& memory, Descriptor listener, Link& link)
       : setup_(setup), memory_(memory), link_(link), listener_(std::move(listener)) {}
   void run();
   void let_in();
