@@ -167,21 +167,21 @@ Result<std::optional<std::uint16_t>, Error> carried_mtu(const PortSpec& port) {
 
 Result<std::uint16_t, Error> read_link_mtu(const PortSpec& port) {
   constexpr const char* kName = "URNIC_MTU";
-  const auto wanted = read(kName, parse_link_mtu);
-  if (!wanted) {
-    return wanted.error();
+  const auto chosen = read(kName, parse_link_mtu);
+  if (!chosen) {
+    return chosen.error();
   }
   const auto carried = carried_mtu(port);
   if (!carried) {
     return carried.error();
   }
   const std::uint16_t most = carried.value().value_or(std::numeric_limits<std::uint16_t>::max());
-  if (wanted.value() && *wanted.value() > most) {
+  if (chosen.value() && *chosen.value() > most) {
     return invalid(
         kName, fmt::format("{} {} carries no more than {}",
                            port.kind == PortSpec::Kind::kFabric ? "fabric" : "interface", port.target, most));
   }
-  return wanted.value().value_or(std::min(most, kDefaultLinkMtu));
+  return chosen.value().value_or(std::min(most, kDefaultLinkMtu));
 }
 
 template <typename Interface>
@@ -198,15 +198,15 @@ bool is_chosen(const char* name) {
 }
 
 /// Another process uses the NIC of this `urnic run`: what that left open is open again.
-void become_another_nic(NicEnvironment& environment, nic::Lease::Request& wanted) {
+void become_another_nic(NicEnvironment& environment, nic::Lease::Request& request) {
   if (is_chosen("URNIC_IP")) {
     environment.device.ipv4.reset();
-    wanted.ipv4.reset();
+    request.ipv4.reset();
   }
   if (is_chosen("URNIC_MAC")) {
-    wanted.mac.reset();
+    request.mac.reset();
   }
-  wanted.any_slot = wanted.any_slot || is_chosen("URNIC_PORT");
+  request.any_slot = request.any_slot || is_chosen("URNIC_PORT");
   if (!environment.pcap_file.empty()) {
     environment.pcap_file += fmt::format(".{}", getpid());
   }
@@ -259,24 +259,24 @@ Result<void, Error> read_identity(NicEnvironment& environment) {
   if (!outer) {
     return outer.error();
   }
-  nic::Lease::Request wanted{.port = environment.port,
-                             .any_slot = choice.value().any_slot,
-                             .ipv4 = address_of(device.ipv4),
-                             .ipv6 = address_of(device.ipv6),
-                             .mac = mac.value()};
-  if (!wanted.ipv4) environment.left_open.push_back("URNIC_IP");
-  if (!wanted.mac) environment.left_open.push_back("URNIC_MAC");
-  if (wanted.any_slot) environment.left_open.push_back("URNIC_PORT");
+  nic::Lease::Request request{.port = environment.port,
+                              .any_slot = choice.value().any_slot,
+                              .ipv4 = address_of(device.ipv4),
+                              .ipv6 = address_of(device.ipv6),
+                              .mac = mac.value()};
+  if (!request.ipv4) environment.left_open.push_back("URNIC_IP");
+  if (!request.mac) environment.left_open.push_back("URNIC_MAC");
+  if (request.any_slot) environment.left_open.push_back("URNIC_PORT");
   std::optional<nic::Lease> lease;
   const bool is_inside_a_run = outer.value() && environment.port.kind != PortSpec::Kind::kLoopback;
   if (is_inside_a_run) {
-    lease = nic::Lease::adopt(wanted);
+    lease = nic::Lease::adopt(request);
     if (!lease) {
-      become_another_nic(environment, wanted);
+      become_another_nic(environment, request);
     }
   }
   if (!lease) {
-    auto taken = nic::Lease::take(wanted);
+    auto taken = nic::Lease::take(request);
     if (!taken) {
       return is_inside_a_run ? no_second_nic(taken.error()) : taken.error();
     }
@@ -288,7 +288,7 @@ Result<void, Error> read_identity(NicEnvironment& environment) {
   if (!device.ipv4 && environment.lease.ipv4()) {
     device.ipv4 = nic::Ipv4Interface{.address = *environment.lease.ipv4(), .prefix_length = 24};
   }
-  device.mac = wanted.mac.value_or(nic::mac_for(address_of(device.ipv4), address_of(device.ipv6)));
+  device.mac = request.mac.value_or(nic::mac_for(address_of(device.ipv4), address_of(device.ipv6)));
   return success();
 }
 

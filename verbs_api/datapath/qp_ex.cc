@@ -42,9 +42,9 @@ void send(ibv_qp_ex* qp) noexcept {
 }
 
 void send_with_immediate(ibv_qp_ex* qp, __be32 immediate) noexcept {
-  SendRequest wanted = request(*qp, SendOperation::kSendWithImmediate);
-  wanted.immediate = immediate;
-  builder_of(qp).begin(IBV_QP_EX_WITH_SEND_WITH_IMM, wanted);
+  SendRequest send_request = request(*qp, SendOperation::kSendWithImmediate);
+  send_request.immediate = immediate;
+  builder_of(qp).begin(IBV_QP_EX_WITH_SEND_WITH_IMM, send_request);
 }
 
 void write(ibv_qp_ex* qp, std::uint32_t rkey, std::uint64_t address) noexcept {
@@ -53,9 +53,9 @@ void write(ibv_qp_ex* qp, std::uint32_t rkey, std::uint64_t address) noexcept {
 
 void write_with_immediate(ibv_qp_ex* qp, std::uint32_t rkey, std::uint64_t address,
                           __be32 immediate) noexcept {
-  SendRequest wanted = request(*qp, SendOperation::kWriteWithImmediate, rkey, address);
-  wanted.immediate = immediate;
-  builder_of(qp).begin(IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM, wanted);
+  SendRequest send_request = request(*qp, SendOperation::kWriteWithImmediate, rkey, address);
+  send_request.immediate = immediate;
+  builder_of(qp).begin(IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM, send_request);
 }
 
 void read(ibv_qp_ex* qp, std::uint32_t rkey, std::uint64_t address) noexcept {
@@ -63,23 +63,23 @@ void read(ibv_qp_ex* qp, std::uint32_t rkey, std::uint64_t address) noexcept {
 }
 
 void send_with_invalidate(ibv_qp_ex* qp, std::uint32_t rkey) noexcept {
-  SendRequest wanted = request(*qp, SendOperation::kSendWithInvalidate);
-  wanted.invalidate_rkey = transport::Rkey{rkey};
-  builder_of(qp).begin(IBV_QP_EX_WITH_SEND_WITH_INV, wanted);
+  SendRequest send_request = request(*qp, SendOperation::kSendWithInvalidate);
+  send_request.invalidate_rkey = transport::Rkey{rkey};
+  builder_of(qp).begin(IBV_QP_EX_WITH_SEND_WITH_INV, send_request);
 }
 
 void compare_swap(ibv_qp_ex* qp, std::uint32_t rkey, std::uint64_t address, std::uint64_t compare,
                   std::uint64_t swap) noexcept {
-  SendRequest wanted = request(*qp, SendOperation::kCompareSwap, rkey, address);
-  wanted.compare = compare;
-  wanted.swap_or_add = swap;
-  builder_of(qp).begin(IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP, wanted);
+  SendRequest send_request = request(*qp, SendOperation::kCompareSwap, rkey, address);
+  send_request.compare = compare;
+  send_request.swap_or_add = swap;
+  builder_of(qp).begin(IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP, send_request);
 }
 
 void fetch_add(ibv_qp_ex* qp, std::uint32_t rkey, std::uint64_t address, std::uint64_t add) noexcept {
-  SendRequest wanted = request(*qp, SendOperation::kFetchAdd, rkey, address);
-  wanted.swap_or_add = add;
-  builder_of(qp).begin(IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD, wanted);
+  SendRequest send_request = request(*qp, SendOperation::kFetchAdd, rkey, address);
+  send_request.swap_or_add = add;
+  builder_of(qp).begin(IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD, send_request);
 }
 
 /// Brings its data along: nothing else sets it.
@@ -91,22 +91,22 @@ void atomic_write(ibv_qp_ex* qp, std::uint32_t rkey, std::uint64_t address, cons
 }
 
 void local_invalidate(ibv_qp_ex* qp, std::uint32_t rkey) noexcept {
-  SendRequest wanted = request(*qp, SendOperation::kLocalInvalidate);
-  wanted.invalidate_rkey = transport::Rkey{rkey};
-  builder_of(qp).begin(IBV_QP_EX_WITH_LOCAL_INV, wanted);
+  SendRequest send_request = request(*qp, SendOperation::kLocalInvalidate);
+  send_request.invalidate_rkey = transport::Rkey{rkey};
+  builder_of(qp).begin(IBV_QP_EX_WITH_LOCAL_INV, send_request);
 }
 
 void bind_window(ibv_qp_ex* qp, ibv_mw* mw, std::uint32_t rkey, const ibv_mw_bind_info* info) noexcept {
-  SendRequest wanted = request(*qp, SendOperation::kBindWindow);
+  SendRequest send_request = request(*qp, SendOperation::kBindWindow);
   const auto binding = to_type_2_binding(mw, rkey, *info);
   if (binding) {
-    wanted.binding = binding.value();
+    send_request.binding = binding.value();
   }
-  builder_of(qp).begin(IBV_QP_EX_WITH_BIND_MW, wanted);
+  builder_of(qp).begin(IBV_QP_EX_WITH_BIND_MW, send_request);
   if (!binding) {
     return builder_of(qp).spoil(binding.error());
   }
-  show_key(*mw, wanted.binding.new_rkey);  // before the batch is complete, which may still be aborted
+  show_key(*mw, send_request.binding.new_rkey);  // before the batch is complete, which may still be aborted
 }
 
 void set_datagram_address(ibv_qp_ex* qp, ibv_ah* ah, std::uint32_t remote_qpn,

@@ -21,12 +21,12 @@ std::uint64_t value_of(const nic::FlowCounts& counts, ibv_counter_description wh
 
 }  // namespace
 
-ibv_counters* create_counters(ibv_context* context, ibv_counters_init_attr* wanted) noexcept {
+ibv_counters* create_counters(ibv_context* context, ibv_counters_init_attr* init_attr) noexcept {
   Context& owner = Context::of(context);
   if (owner.is_dead()) {
     return fail(owner.dead_error());
   }
-  if (wanted == nullptr || wanted->comp_mask != 0) {
+  if (init_attr == nullptr || init_attr->comp_mask != 0) {
     return fail(EINVAL);
   }
   return or_out_of_memory([&]() -> ibv_counters* {
@@ -38,7 +38,7 @@ ibv_counters* create_counters(ibv_context* context, ibv_counters_init_attr* want
 
 // What counts there is said when a rule is made (IBV_FLOW_SPEC_ACTION_COUNT); a rule that is there cannot be
 // told any more.
-int attach_counters(ibv_counters* counters, ibv_counter_attach_attr* wanted, ibv_flow* flow) noexcept {
+int attach_counters(ibv_counters* counters, ibv_counter_attach_attr* attr, ibv_flow* flow) noexcept {
   if (const int fault = objects().check(counters); fault != 0) {
     return refuse(fault);
   }
@@ -46,10 +46,10 @@ int attach_counters(ibv_counters* counters, ibv_counter_attach_attr* wanted, ibv
   if (owner.is_dead()) {
     return refuse(owner.dead_error());
   }
-  if (wanted == nullptr || wanted->comp_mask != 0) {
+  if (attr == nullptr || attr->comp_mask != 0) {
     return refuse(EINVAL);
   }
-  const auto what = number_in(wanted->counter_desc);
+  const auto what = number_in(attr->counter_desc);
   if (what != IBV_COUNTER_PACKETS && what != IBV_COUNTER_BYTES) {
     return refuse(EINVAL);
   }
@@ -58,7 +58,7 @@ int attach_counters(ibv_counters* counters, ibv_counter_attach_attr* wanted, ibv
   }
   const std::lock_guard lock(owner.mutex());
   try {
-    Counters::of(counters).places[wanted->index] = static_cast<ibv_counter_description>(what);
+    Counters::of(counters).places[attr->index] = static_cast<ibv_counter_description>(what);
   } catch (const std::bad_alloc&) {
     return refuse(ENOMEM);
   }
@@ -94,19 +94,19 @@ int destroy_counters(ibv_counters* counters) noexcept {
   if (claim.error() != 0) {
     return refuse(claim.error());
   }
-  Counters& doomed = Counters::of(counters);
+  Counters& own_counters = Counters::of(counters);
   Context& owner = Context::of(counters->context);
   if (owner.is_dead()) {
     return refuse(owner.dead_error());
   }
   {
     const std::lock_guard lock(owner.mutex());
-    if (doomed.counts.use_count() > 1) {
+    if (own_counters.counts.use_count() > 1) {
       return refuse(EBUSY);  // a rule counts there
     }
     claim.take_out();
   }
-  delete &doomed;
+  delete &own_counters;
   return 0;
 }
 

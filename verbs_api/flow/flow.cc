@@ -32,8 +32,8 @@ void Flow::end() {
   }
 }
 
-ibv_flow* create_flow(ibv_qp* qp, ibv_flow_attr* wanted) noexcept {
-  if (wanted == nullptr) {
+ibv_flow* create_flow(ibv_qp* qp, ibv_flow_attr* attr) noexcept {
+  if (attr == nullptr) {
     return fail(EINVAL);
   }
   if (const int fault = objects().check(qp); fault != 0) {
@@ -43,7 +43,7 @@ ibv_flow* create_flow(ibv_qp* qp, ibv_flow_attr* wanted) noexcept {
   if (owner.is_dead()) {
     return fail(owner.dead_error());
   }
-  auto wish = to_flow_rule(*wanted);
+  auto wish = to_flow_rule(*attr);
   if (!wish) {
     return fail(explain("create_flow", wish.error()));
   }
@@ -74,17 +74,17 @@ int destroy_flow(ibv_flow* flow) noexcept {
   if (claim.error() != 0) {
     return refuse(claim.error());
   }
-  Flow& doomed = Flow::of(flow);
+  Flow& own_flow = Flow::of(flow);
   Context& owner = Context::of(flow->context);
   if (owner.is_dead()) {
     return refuse(owner.dead_error());
   }
-  if (const auto destroyed = owner.nic().destroy_flow(doomed.id); !destroyed) {
+  if (const auto destroyed = owner.nic().destroy_flow(own_flow.id); !destroyed) {
     return refuse(explain("destroy_flow", destroyed.error()));
   }
   claim.take_out();
-  doomed.id = {};
-  delete &doomed;
+  own_flow.id = {};
+  delete &own_flow;
   return 0;
 }
 

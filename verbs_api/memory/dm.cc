@@ -50,12 +50,12 @@ Dm::Dm(ibv_context& opened, std::uint32_t number, std::shared_ptr<nic::DeviceMem
 }
 
 // A forked child has memory, if no NIC: it may allocate, copy and free.
-ibv_dm* alloc_dm(ibv_context* context, ibv_alloc_dm_attr* wanted) noexcept {
+ibv_dm* alloc_dm(ibv_context* context, ibv_alloc_dm_attr* attr) noexcept {
   Context& owner = Context::of(context);
   if (owner.is_closed()) return fail(owner.dead_error());
-  if (wanted == nullptr || wanted->comp_mask != 0) return fail(EINVAL);
+  if (attr == nullptr || attr->comp_mask != 0) return fail(EINVAL);
   return or_out_of_memory([&]() -> ibv_dm* {
-    auto memory = owner.nic().device_memory().allocate(wanted->length, wanted->log_align_req);
+    auto memory = owner.nic().device_memory().allocate(attr->length, attr->log_align_req);
     if (!memory) return fail(explain("alloc_dm", memory.error()));
     auto created = std::make_unique<Dm>(*context, owner.file()->next_dm++, std::move(memory.value()));
     // Nothing is imported by a forked child, and the parent's threads may have held the lock.
@@ -79,15 +79,15 @@ int free_dm(ibv_dm* dm) noexcept {
 
 ibv_mr* register_dm(ibv_pd* pd, ibv_dm* dm, std::uint64_t offset, std::size_t length,
                     unsigned int flags) noexcept {
-  const auto wanted = parse_registration_flags(flags);
-  if (!wanted) return fail(wanted.error());
-  if (!wanted.value().is_zero_based || wanted.value().backing != nic::Backing::kMapped) return fail(EINVAL);
+  const auto parsed = parse_registration_flags(flags);
+  if (!parsed) return fail(parsed.error());
+  if (!parsed.value().is_zero_based || parsed.value().backing != nic::Backing::kMapped) return fail(EINVAL);
   if (const int fault = objects().check(pd); fault != 0) return fail(fault);
   if (const int fault = objects().check_of(*pd->context, dm); fault != 0) return fail(fault);
   const auto bytes = find(dm, offset, length);
   if (!bytes) return fail(EINVAL);
   Mr* const mr = register_region(
-      *pd, "reg_dm_mr", {.access = wanted.value().access, .length = length, .memory = bytes.value().data()});
+      *pd, "reg_dm_mr", {.access = parsed.value().access, .length = length, .memory = bytes.value().data()});
   if (mr == nullptr) return nullptr;
   mr->addr = nullptr;  // programs reach it through the NIC only
   mr->registration->is_zero_based = true;

@@ -53,16 +53,16 @@ void Mr::end() {
 Result<RegistrationFlags, int> parse_registration_flags(unsigned int flags) {
   constexpr unsigned int kKnown =
       kAccessRights | IBV_ACCESS_ZERO_BASED | IBV_ACCESS_ON_DEMAND | IBV_ACCESS_HUGETLB;
-  const unsigned int wanted = flags & ~static_cast<unsigned int>(IBV_ACCESS_OPTIONAL_RANGE);
-  if ((wanted & ~kKnown) != 0) return EINVAL;
-  const bool is_on_demand = (wanted & IBV_ACCESS_ON_DEMAND) != 0;
-  if ((wanted & IBV_ACCESS_HUGETLB) != 0 && !is_on_demand) return EOPNOTSUPP;
-  return RegistrationFlags{.access = to_access(wanted),
+  const unsigned int required = flags & ~static_cast<unsigned int>(IBV_ACCESS_OPTIONAL_RANGE);
+  if ((required & ~kKnown) != 0) return EINVAL;
+  const bool is_on_demand = (required & IBV_ACCESS_ON_DEMAND) != 0;
+  if ((required & IBV_ACCESS_HUGETLB) != 0 && !is_on_demand) return EOPNOTSUPP;
+  return RegistrationFlags{.access = to_access(required),
                            .backing = is_on_demand ? Backing::kOnDemand : Backing::kMapped,
-                           .is_zero_based = (wanted & IBV_ACCESS_ZERO_BASED) != 0};
+                           .is_zero_based = (required & IBV_ACCESS_ZERO_BASED) != 0};
 }
 
-Mr* register_region(ibv_pd& pd, const char* verb, const MemoryRegion& wanted) {
+Mr* register_region(ibv_pd& pd, const char* verb, const MemoryRegion& region) {
   if (const int fault = objects().check(&pd); fault != 0) {
     return fail(fault);
   }
@@ -72,18 +72,18 @@ Mr* register_region(ibv_pd& pd, const char* verb, const MemoryRegion& wanted) {
   }
   return or_out_of_memory([&]() -> Mr* {
     auto created = std::make_unique<Mr>(pd);
-    const auto region = owner.nic().register_memory(*Pd::of(&pd).inner, wanted.memory, wanted.length,
-                                                    wanted.address, wanted.access, wanted.backing);
-    if (!region) {
-      return fail(explain(verb, region.error()));
+    const auto registered = owner.nic().register_memory(*Pd::of(&pd).inner, region.memory, region.length,
+                                                        region.address, region.access, region.backing);
+    if (!registered) {
+      return fail(explain(verb, registered.error()));
     }
-    created->registration->region = region.value();
+    created->registration->region = registered.value();
     created->registration->is_registered = true;
-    created->addr = wanted.memory;
-    created->length = wanted.length;
-    created->handle = region.value().key;
-    created->lkey = region.value().key;
-    created->rkey = region.value().key;
+    created->addr = region.memory;
+    created->length = region.length;
+    created->handle = registered.value().key;
+    created->lkey = registered.value().key;
+    created->rkey = registered.value().key;
 
     owner.file()->mrs.add(created->handle, created->registration);
     objects().add(created.get());
@@ -95,23 +95,23 @@ namespace {
 
 ibv_mr* register_memory(ibv_pd* pd, void* memory, std::size_t length, std::uint64_t address,
                         unsigned int flags) {
-  const auto wanted = parse_registration_flags(flags);
-  if (!wanted) {
-    return fail(wanted.error());
+  const auto parsed = parse_registration_flags(flags);
+  if (!parsed) {
+    return fail(parsed.error());
   }
   // All of the process's memory is known by its own addresses, and by pages only.
   const bool is_implicit = memory == nullptr && length == std::numeric_limits<std::size_t>::max();
-  if (is_implicit && (wanted.value().backing != Backing::kOnDemand || address != 0)) {
+  if (is_implicit && (parsed.value().backing != Backing::kOnDemand || address != 0)) {
     return fail(EINVAL);
   }
   Mr* const mr = register_region(*pd, "reg_mr",
-                                 {.access = wanted.value().access,
-                                  .address = wanted.value().is_zero_based ? 0 : address,
+                                 {.access = parsed.value().access,
+                                  .address = parsed.value().is_zero_based ? 0 : address,
                                   .length = length,
                                   .memory = static_cast<std::byte*>(memory),
-                                  .backing = wanted.value().backing});
+                                  .backing = parsed.value().backing});
   if (mr != nullptr) {
-    mr->registration->is_zero_based = wanted.value().is_zero_based;
+    mr->registration->is_zero_based = parsed.value().is_zero_based;
   }
   return mr;
 }
@@ -119,21 +119,21 @@ ibv_mr* register_memory(ibv_pd* pd, void* memory, std::size_t length, std::uint6
 /// Memory of another device's driver, as far as it lets the processor see it.
 ibv_mr* register_dma_buf(ibv_pd* pd, std::uint64_t offset, std::size_t length, std::uint64_t address, int fd,
                          unsigned int flags) {
-  const auto wanted = parse_registration_flags(flags);
-  if (!wanted) {
-    return fail(wanted.error());
+  const auto parsed = parse_registration_flags(flags);
+  if (!parsed) {
+    return fail(parsed.error());
   }
-  const bool is_plain = wanted.value().backing == Backing::kMapped && !wanted.value().is_zero_based;
+  const bool is_plain = parsed.value().backing == Backing::kMapped && !parsed.value().is_zero_based;
   if (!is_plain) {
     return fail(EOPNOTSUPP);
   }
   auto mapping =
-      Mapping::make(fd, offset, length, allows(wanted.value().access, transport::Access::kLocalWrite));
+      Mapping::make(fd, offset, length, allows(parsed.value().access, transport::Access::kLocalWrite));
   if (!mapping) {
     return fail(mapping.error());
   }
   Mr* const mr = register_region(*pd, "reg_dmabuf_mr",
-                                 {.access = wanted.value().access,
+                                 {.access = parsed.value().access,
                                   .address = address,
                                   .length = length,
                                   .memory = mapping.value().memory()});

@@ -54,8 +54,8 @@ struct RegistrationFlags {
 /// EOPNOTSUPP for huge pages without on-demand paging, which they are a hint for.
 Result<RegistrationFlags, int> parse_registration_flags(unsigned int flags);
 
-/// Registers `wanted` (but for its domain and key) and gives the program its region; `verb` is for the
+/// Registers `region` (but for its domain and key) and gives the program its region; `verb` is for the
 /// message when that fails. Null and errno then.
-Mr* register_region(ibv_pd& pd, const char* verb, const nic::MemoryRegion& wanted);
+Mr* register_region(ibv_pd& pd, const char* verb, const nic::MemoryRegion& region);
 
 }  // namespace urnic::verbs_api

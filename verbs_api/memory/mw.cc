@@ -16,10 +16,10 @@
 
 namespace urnic::verbs_api {
 
-Mw::Mw(ibv_pd& domain, ibv_mw_type wanted) : ibv_mw{} {
+Mw::Mw(ibv_pd& domain, ibv_mw_type mw_type) : ibv_mw{} {
   context = domain.context;
   pd = &domain;
-  type = wanted;
+  type = mw_type;
 }
 
 Mw::~Mw() {
@@ -105,44 +105,44 @@ int dealloc_mw(ibv_mw* mw) noexcept {
   if (claim.error() != 0) {
     return refuse(claim.error());
   }
-  Mw& doomed = Mw::of(mw);
+  Mw& own_mw = Mw::of(mw);
   Context& owner = Context::of(mw->context);
   if (owner.is_dead()) {
     return refuse(owner.dead_error());
   }
-  const auto removed = owner.nic().deallocate_window(*Pd::of(mw->pd).inner, doomed.key);
+  const auto removed = owner.nic().deallocate_window(*Pd::of(mw->pd).inner, own_mw.key);
   if (!removed) {
     return refuse(explain("dealloc_mw", removed.error()));
   }
-  doomed.key = 0;
+  own_mw.key = 0;
   claim.take_out();
-  delete &doomed;
+  delete &own_mw;
   return 0;
 }
 
 // The header has checked that the window is of type 1, and of the region's protection domain. Whether that is
 // the queue pair's is found out when it is executed.
-int bind_mw(ibv_qp* qp, ibv_mw* mw, ibv_mw_bind* wanted) noexcept {
+int bind_mw(ibv_qp* qp, ibv_mw* mw, ibv_mw_bind* mw_bind) noexcept {
   constexpr unsigned int kKnownFlags = IBV_SEND_FENCE | IBV_SEND_SIGNALED;
 
   const Context& owner = Context::of(qp->context);
   if (owner.is_dead()) {
     return owner.dead_error();
   }
-  if ((wanted->send_flags & ~kKnownFlags) != 0) {
+  if ((mw_bind->send_flags & ~kKnownFlags) != 0) {
     return EINVAL;
   }
   // Other threads may be changing the field by the same verb.
   const std::uint32_t new_rkey = ibv_inc_rkey(std::atomic_ref(mw->rkey).load(std::memory_order_relaxed));
-  const auto binding = to_binding(*mw, new_rkey, wanted->bind_info);
+  const auto binding = to_binding(*mw, new_rkey, mw_bind->bind_info);
   if (!binding) {
     return binding.error();
   }
   nic::QueuePair::SendBatch batch(*Qp::of(qp).inner);
-  const auto status = batch.post({.wr_id = wanted->wr_id,
+  const auto status = batch.post({.wr_id = mw_bind->wr_id,
                                   .operation = transport::SendOperation::kBindWindow,
-                                  .signaled = (wanted->send_flags & IBV_SEND_SIGNALED) != 0,
-                                  .fence = (wanted->send_flags & IBV_SEND_FENCE) != 0,
+                                  .signaled = (mw_bind->send_flags & IBV_SEND_SIGNALED) != 0,
+                                  .fence = (mw_bind->send_flags & IBV_SEND_FENCE) != 0,
                                   .binding = binding.value()},
                                  {});
   if (status == nic::PostStatus::kPosted) {

@@ -10,7 +10,7 @@
 namespace urnic::verbs_api {
 
 struct Mw : ibv_mw {
-  Mw(ibv_pd& domain, ibv_mw_type wanted);
+  Mw(ibv_pd& domain, ibv_mw_type mw_type);
   ~Mw();
   Mw(const Mw&) = delete;
   Mw& operator=(const Mw&) = delete;

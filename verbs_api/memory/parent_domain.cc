@@ -48,15 +48,15 @@ void ProgramMemory::free(void* memory, transport::QueueKind kind) noexcept {
   free_(&domain_, program_context_, memory, resource_type(kind));
 }
 
-ibv_td* alloc_td(ibv_context* context, ibv_td_init_attr* wanted) noexcept {
+ibv_td* alloc_td(ibv_context* context, ibv_td_init_attr* init_attr) noexcept {
   Context& owner = Context::of(context);
   if (owner.is_dead()) {
     return fail(owner.dead_error());
   }
-  if (wanted == nullptr) {
+  if (init_attr == nullptr) {
     return fail(EINVAL);
   }
-  if (wanted->comp_mask != 0) {
+  if (init_attr->comp_mask != 0) {
     return fail(EOPNOTSUPP);
   }
   return or_out_of_memory([&]() -> ibv_td* {
@@ -86,7 +86,7 @@ int dealloc_td(ibv_td* td) noexcept {
   return 0;
 }
 
-ibv_pd* alloc_parent_domain(ibv_context* context, ibv_parent_domain_init_attr* wanted) noexcept {
+ibv_pd* alloc_parent_domain(ibv_context* context, ibv_parent_domain_init_attr* init_attr) noexcept {
   constexpr std::uint32_t kKnown =
       IBV_PARENT_DOMAIN_INIT_ATTR_ALLOCATORS | IBV_PARENT_DOMAIN_INIT_ATTR_PD_CONTEXT;
 
@@ -94,31 +94,32 @@ ibv_pd* alloc_parent_domain(ibv_context* context, ibv_parent_domain_init_attr* w
   if (owner.is_dead()) {
     return fail(owner.dead_error());
   }
-  if (wanted == nullptr) {
+  if (init_attr == nullptr) {
     return fail(EINVAL);
   }
-  if (const int fault = objects().check_of(*context, wanted->pd); fault != 0) {
+  if (const int fault = objects().check_of(*context, init_attr->pd); fault != 0) {
     return fail(fault);
   }
-  if (const int fault = wanted->td != nullptr ? objects().check_of(*context, wanted->td) : 0; fault != 0) {
+  if (const int fault = init_attr->td != nullptr ? objects().check_of(*context, init_attr->td) : 0;
+      fault != 0) {
     return fail(fault);
   }
-  if ((wanted->comp_mask & ~kKnown) != 0) {
+  if ((init_attr->comp_mask & ~kKnown) != 0) {
     return fail(EOPNOTSUPP);
   }
-  const bool has_allocators = (wanted->comp_mask & IBV_PARENT_DOMAIN_INIT_ATTR_ALLOCATORS) != 0;
-  if (has_allocators && (wanted->alloc == nullptr || wanted->free == nullptr)) {
+  const bool has_allocators = (init_attr->comp_mask & IBV_PARENT_DOMAIN_INIT_ATTR_ALLOCATORS) != 0;
+  if (has_allocators && (init_attr->alloc == nullptr || init_attr->free == nullptr)) {
     return fail(EINVAL);
   }
   return or_out_of_memory([&]() -> ibv_pd* {
-    const auto& parent = Pd::of(wanted->pd).inner;
+    const auto& parent = Pd::of(init_attr->pd).inner;
     auto inner = std::make_shared<nic::ProtectionDomain>();
     inner->id = parent->id;
     auto created = std::make_unique<Pd>(*context, std::move(inner));
     created->parent = parent;
-    created->td = wanted->td != nullptr ? &Td::of(wanted->td) : nullptr;
+    created->td = init_attr->td != nullptr ? &Td::of(init_attr->td) : nullptr;
     if (has_allocators) {
-      created->memory = std::make_unique<ProgramMemory>(*created, *wanted);
+      created->memory = std::make_unique<ProgramMemory>(*created, *init_attr);
       created->inner->memory = created->memory.get();
     }
     const std::lock_guard lock(owner.mutex());

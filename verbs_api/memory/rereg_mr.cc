@@ -40,12 +40,12 @@ int check_input(const Mr& mr, const Wish& wish) {
 Result<nic::MemoryRegion, int> changed(const Mr& mr, const Wish& wish, bool& is_zero_based) {
   nic::MemoryRegion region = mr.registration->region;
   if ((wish.changes & kRights) != 0) {
-    const auto wanted = parse_registration_flags(wish.flags);
-    if (!wanted) return wanted.error();
-    region.access = wanted.value().access;
-    region.backing = wanted.value().backing;
-    if (is_zero_based != wanted.value().is_zero_based && (wish.changes & kTranslation) == 0) return EINVAL;
-    is_zero_based = wanted.value().is_zero_based;
+    const auto parsed = parse_registration_flags(wish.flags);
+    if (!parsed) return parsed.error();
+    region.access = parsed.value().access;
+    region.backing = parsed.value().backing;
+    if (is_zero_based != parsed.value().is_zero_based && (wish.changes & kTranslation) == 0) return EINVAL;
+    is_zero_based = parsed.value().is_zero_based;
   }
   if ((wish.changes & kTranslation) != 0) {
     region.memory = static_cast<std::byte*>(wish.memory);

@@ -93,34 +93,36 @@ void wait_for_acknowledgements(Cq& cq) {
 
 }  // namespace
 
-ibv_cq_ex* create_cq_ex(ibv_context* context, ibv_cq_init_attr_ex* wanted) noexcept {
+ibv_cq_ex* create_cq_ex(ibv_context* context, ibv_cq_init_attr_ex* init_attr) noexcept {
   constexpr std::uint32_t kKnownFlags = IBV_CREATE_CQ_ATTR_SINGLE_THREADED;
 
   constexpr std::uint32_t kKnownMask = IBV_CQ_INIT_ATTR_MASK_FLAGS | IBV_CQ_INIT_ATTR_MASK_PD;
 
-  const bool has_domain = (wanted->comp_mask & IBV_CQ_INIT_ATTR_MASK_PD) != 0;
-  const std::uint32_t flags = (wanted->comp_mask & IBV_CQ_INIT_ATTR_MASK_FLAGS) != 0 ? wanted->flags : 0;
-  if ((wanted->comp_mask & ~kKnownMask) != 0 || (flags & ~kKnownFlags) != 0 ||
-      (wanted->wc_flags & ~kOfferedWcFlags) != 0) {
+  const bool has_domain = (init_attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_PD) != 0;
+  const std::uint32_t flags =
+      (init_attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_FLAGS) != 0 ? init_attr->flags : 0;
+  if ((init_attr->comp_mask & ~kKnownMask) != 0 || (flags & ~kKnownFlags) != 0 ||
+      (init_attr->wc_flags & ~kOfferedWcFlags) != 0) {
     return fail(EOPNOTSUPP);
   }
-  if (const int fault = has_domain ? check_parent_domain(*context, wanted->parent_domain) : 0; fault != 0) {
+  if (const int fault = has_domain ? check_parent_domain(*context, init_attr->parent_domain) : 0;
+      fault != 0) {
     return fail(fault);
   }
   const nic::CompletionQueueOptions options{
-      .has_times = (wanted->wc_flags & kTimeWcFlags) != 0,
-      .pd = has_domain ? Pd::of(wanted->parent_domain).inner.get() : nullptr};
-  Cq* const created = create(Context::of(context), wanted->cqe, wanted->cq_context, wanted->channel,
-                             wanted->comp_vector, options);
+      .has_times = (init_attr->wc_flags & kTimeWcFlags) != 0,
+      .pd = has_domain ? Pd::of(init_attr->parent_domain).inner.get() : nullptr};
+  Cq* const created = create(Context::of(context), init_attr->cqe, init_attr->cq_context, init_attr->channel,
+                             init_attr->comp_vector, options);
   if (created == nullptr) {
     return nullptr;
   }
   created->single_threaded = (flags & IBV_CREATE_CQ_ATTR_SINGLE_THREADED) != 0;
-  fill_extended_operations(*created, wanted->wc_flags);
+  fill_extended_operations(*created, init_attr->wc_flags);
   return created;
 }
 
-int modify_cq(ibv_cq* cq, ibv_modify_cq_attr* wanted) noexcept {
+int modify_cq(ibv_cq* cq, ibv_modify_cq_attr* attr) noexcept {
   if (const int fault = objects().check(cq); fault != 0) {
     return fault;
   }
@@ -128,15 +130,15 @@ int modify_cq(ibv_cq* cq, ibv_modify_cq_attr* wanted) noexcept {
   if (owner.is_dead()) {
     return owner.dead_error();
   }
-  if (wanted == nullptr) {
+  if (attr == nullptr) {
     return EINVAL;
   }
-  if ((wanted->attr_mask & ~std::uint32_t{IBV_CQ_ATTR_MODERATE}) != 0) {
+  if ((attr->attr_mask & ~std::uint32_t{IBV_CQ_ATTR_MODERATE}) != 0) {
     return EOPNOTSUPP;
   }
-  if ((wanted->attr_mask & IBV_CQ_ATTR_MODERATE) != 0) {
-    Cq::of(cq).inner->moderate({.count = wanted->moderate.cq_count,
-                                .period = std::chrono::microseconds(wanted->moderate.cq_period)});
+  if ((attr->attr_mask & IBV_CQ_ATTR_MODERATE) != 0) {
+    Cq::of(cq).inner->moderate(
+        {.count = attr->moderate.cq_count, .period = std::chrono::microseconds(attr->moderate.cq_period)});
   }
   return 0;
 }
@@ -194,23 +196,23 @@ int ibv_destroy_cq(ibv_cq* cq) {
   if (claim.error() != 0) {
     return refuse(claim.error());
   }
-  Cq& doomed = Cq::of(cq);
+  Cq& own_cq = Cq::of(cq);
   Context& owner = Context::of(cq->context);
   if (owner.is_dead()) {
     return refuse(owner.dead_error());
   }
-  if (doomed.inner->users.load() != 0) {
+  if (own_cq.inner->users.load() != 0) {
     return refuse(EBUSY);
   }
   // Nothing adds events any more. Those that nobody has fetched disappear; the others are waited for, because
   // a thread may be about to look at this queue.
   if (cq->channel != nullptr) {
-    CompChannel::of(cq->channel).inner.forget(*doomed.inner);
+    CompChannel::of(cq->channel).inner.forget(*own_cq.inner);
   }
   owner.async_events().forget(*cq);
-  urnic::verbs_api::wait_for_acknowledgements(doomed);
+  urnic::verbs_api::wait_for_acknowledgements(own_cq);
 
-  const auto destroyed = owner.nic().destroy_cq(doomed.inner);
+  const auto destroyed = owner.nic().destroy_cq(own_cq.inner);
   if (!destroyed) {
     return refuse(explain("destroy_cq", destroyed.error()));
   }
@@ -221,7 +223,7 @@ int ibv_destroy_cq(ibv_cq* cq) {
       --cq->channel->refcnt;
     }
   }
-  delete &doomed;
+  delete &own_cq;
   return 0;
 }
 

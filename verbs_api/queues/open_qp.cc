@@ -15,45 +15,45 @@ namespace urnic::verbs_api {
 namespace {
 
 /// 0, or why no queue pair can be opened by that in `context`.
-int find_fault(const ibv_context& context, const ibv_qp_open_attr& wanted) {
+int find_fault(const ibv_context& context, const ibv_qp_open_attr& attr) {
   constexpr std::uint32_t kRequired = IBV_QP_OPEN_ATTR_NUM | IBV_QP_OPEN_ATTR_XRCD | IBV_QP_OPEN_ATTR_TYPE;
   constexpr std::uint32_t kKnown = kRequired | IBV_QP_OPEN_ATTR_CONTEXT;
-  if ((wanted.comp_mask & ~kKnown) != 0) {
+  if ((attr.comp_mask & ~kKnown) != 0) {
     return EOPNOTSUPP;
   }
-  const bool is_complete = (wanted.comp_mask & kRequired) == kRequired;
+  const bool is_complete = (attr.comp_mask & kRequired) == kRequired;
   if (!is_complete) {
     return EINVAL;
   }
-  if (const int fault = objects().check_of(context, wanted.xrcd); fault != 0) {
+  if (const int fault = objects().check_of(context, attr.xrcd); fault != 0) {
     return fault;
   }
-  return number_in(wanted.qp_type) == IBV_QPT_XRC_RECV ? 0 : EINVAL;
+  return number_in(attr.qp_type) == IBV_QPT_XRC_RECV ? 0 : EINVAL;
 }
 
 }  // namespace
 
-ibv_qp* open_qp(ibv_context* context, ibv_qp_open_attr* wanted) noexcept {
+ibv_qp* open_qp(ibv_context* context, ibv_qp_open_attr* attr) noexcept {
   Context& owner = Context::of(context);
   if (owner.is_dead()) {
     return fail(owner.dead_error());
   }
-  if (wanted == nullptr) {
+  if (attr == nullptr) {
     return fail(EINVAL);
   }
-  if (const int fault = find_fault(*context, *wanted); fault != 0) {
+  if (const int fault = find_fault(*context, *attr); fault != 0) {
     return fail(fault);
   }
   ibv_qp_init_attr_ex known{};
   known.qp_type = IBV_QPT_XRC_RECV;
-  known.xrcd = wanted->xrcd;
-  if ((wanted->comp_mask & IBV_QP_OPEN_ATTR_CONTEXT) != 0) {
-    known.qp_context = wanted->qp_context;
+  known.xrcd = attr->xrcd;
+  if ((attr->comp_mask & IBV_QP_OPEN_ATTR_CONTEXT) != 0) {
+    known.qp_context = attr->qp_context;
   }
   return or_out_of_memory([&]() -> ibv_qp* {
     auto opened = std::make_unique<Qp>(*context, known);
-    auto handles = ProcessDevice::instance().xrc_targets().open(*Xrcd::of(wanted->xrcd).inner,
-                                                                transport::QpNumber{wanted->qp_num}, *opened);
+    auto handles = ProcessDevice::instance().xrc_targets().open(*Xrcd::of(attr->xrcd).inner,
+                                                                transport::QpNumber{attr->qp_num}, *opened);
     if (handles == nullptr) {
       return fail(
           explain("open_qp",

@@ -23,15 +23,15 @@
 
 namespace urnic::verbs_api {
 
-Qp::Qp(ibv_context& opened, const ibv_qp_init_attr_ex& wanted) : ibv_qp_ex{}, xrcd(wanted.xrcd) {
+Qp::Qp(ibv_context& opened, const ibv_qp_init_attr_ex& init_attr) : ibv_qp_ex{}, xrcd(init_attr.xrcd) {
   qp_base.context = &opened;
-  qp_base.qp_context = wanted.qp_context;
-  qp_base.pd = wanted.pd;
-  qp_base.send_cq = wanted.send_cq;
-  qp_base.recv_cq = wanted.recv_cq;
-  qp_base.srq = wanted.srq;
+  qp_base.qp_context = init_attr.qp_context;
+  qp_base.pd = init_attr.pd;
+  qp_base.send_cq = init_attr.send_cq;
+  qp_base.recv_cq = init_attr.recv_cq;
+  qp_base.srq = init_attr.srq;
   qp_base.state = IBV_QPS_RESET;
-  qp_base.qp_type = wanted.qp_type;
+  qp_base.qp_type = init_attr.qp_type;
   pthread_mutex_init(&qp_base.mutex, nullptr);
   pthread_cond_init(&qp_base.cond, nullptr);
 }
@@ -86,71 +86,71 @@ Result<nic::QpType, int> to_qp_type(const ibv_qp_type& type) {
 }
 
 /// Takes away what a queue pair of this type does not use. The kernel, too, does not look at it.
-void normalize(nic::QpType type, ibv_qp_init_attr_ex& wanted) {
+void normalize(nic::QpType type, ibv_qp_init_attr_ex& init_attr) {
   if (type == nic::QpType::kXrcTarget) {
-    wanted.pd = nullptr;
-    wanted.send_cq = nullptr;
-    wanted.cap = {};
+    init_attr.pd = nullptr;
+    init_attr.send_cq = nullptr;
+    init_attr.cap = {};
   } else {
-    wanted.xrcd = nullptr;
+    init_attr.xrcd = nullptr;
   }
   if (!nic::has_receive_queue(type)) {
-    wanted.recv_cq = nullptr;
-    wanted.srq = nullptr;
+    init_attr.recv_cq = nullptr;
+    init_attr.srq = nullptr;
   }
-  if (!nic::has_receive_queue(type) || wanted.srq != nullptr) {
-    wanted.cap.max_recv_wr = 0;
-    wanted.cap.max_recv_sge = 0;
+  if (!nic::has_receive_queue(type) || init_attr.srq != nullptr) {
+    init_attr.cap.max_recv_wr = 0;
+    init_attr.cap.max_recv_sge = 0;
   }
 }
 
 /// 0, or why what it is to be made with cannot be used in that context. Nulls can.
-int check_used(const ibv_context& context, const ibv_qp_init_attr_ex& wanted) {
+int check_used(const ibv_context& context, const ibv_qp_init_attr_ex& init_attr) {
   int fault = 0;
   const auto check = [&](const auto* used) {
     if (fault == 0 && used != nullptr) fault = objects().check_of(context, used);
   };
-  check(wanted.pd);
-  check(wanted.send_cq);
-  check(wanted.recv_cq);
-  check(wanted.srq);
-  check(wanted.xrcd);
-  check(wanted.rwq_ind_tbl);
+  check(init_attr.pd);
+  check(init_attr.send_cq);
+  check(init_attr.recv_cq);
+  check(init_attr.srq);
+  check(init_attr.xrcd);
+  check(init_attr.rwq_ind_tbl);
   return fault;
 }
 
-nic::QpCreateAttributes to_create_attributes(nic::QpType type, const ibv_qp_init_attr_ex& wanted) {
+nic::QpCreateAttributes to_create_attributes(nic::QpType type, const ibv_qp_init_attr_ex& init_attr) {
   return {.type = type,
-          .capabilities = to_capabilities(wanted.cap),
-          .pd = wanted.pd != nullptr ? Pd::of(wanted.pd).inner.get() : nullptr,
-          .send_queue = wanted.send_cq != nullptr ? Cq::of(wanted.send_cq).inner.get() : nullptr,
-          .receive_queue = wanted.recv_cq != nullptr ? Cq::of(wanted.recv_cq).inner.get() : nullptr,
-          .srq = wanted.srq != nullptr ? Srq::of(wanted.srq).inner.get() : nullptr,
-          .xrc_domain = wanted.xrcd != nullptr ? Xrcd::of(wanted.xrcd).inner : nullptr,
+          .capabilities = to_capabilities(init_attr.cap),
+          .pd = init_attr.pd != nullptr ? Pd::of(init_attr.pd).inner.get() : nullptr,
+          .send_queue = init_attr.send_cq != nullptr ? Cq::of(init_attr.send_cq).inner.get() : nullptr,
+          .receive_queue = init_attr.recv_cq != nullptr ? Cq::of(init_attr.recv_cq).inner.get() : nullptr,
+          .srq = init_attr.srq != nullptr ? Srq::of(init_attr.srq).inner.get() : nullptr,
+          .xrc_domain = init_attr.xrcd != nullptr ? Xrcd::of(init_attr.xrcd).inner : nullptr,
           .work_queues =
-              wanted.rwq_ind_tbl != nullptr ? RwqIndTable::of(wanted.rwq_ind_tbl).inner.get() : nullptr,
-          .all_signaled = wanted.sq_sig_all != 0};
+              init_attr.rwq_ind_tbl != nullptr ? RwqIndTable::of(init_attr.rwq_ind_tbl).inner.get() : nullptr,
+          .all_signaled = init_attr.sq_sig_all != 0};
 }
 
-/// `wanted` as ibv_create_qp_ex has it, with nulls for what is not given; its capabilities become those that
-/// were granted. With a `hash` it is for RSS.
-ibv_qp* create(ibv_context& context, ibv_qp_init_attr_ex& wanted,
+/// `init_attr` as ibv_create_qp_ex has it, with nulls for what is not given; its capabilities become those
+/// that were granted. With a `hash` it is for RSS.
+ibv_qp* create(ibv_context& context, ibv_qp_init_attr_ex& init_attr,
                const std::optional<nic::RssHash>& hash = std::nullopt) {
   Context& owner = Context::of(&context);
   if (owner.is_dead()) {
     return fail(owner.dead_error());
   }
-  const Result<nic::QpType, int> type = hash ? nic::QpType::kRss : to_qp_type(wanted.qp_type);
+  const Result<nic::QpType, int> type = hash ? nic::QpType::kRss : to_qp_type(init_attr.qp_type);
   if (!type) {
     return fail(type.error());
   }
   const std::uint64_t operations =
-      (wanted.comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS) != 0 ? wanted.send_ops_flags : 0;
+      (init_attr.comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS) != 0 ? init_attr.send_ops_flags : 0;
   if ((operations & ~offered_send_operations(type.value())) != 0) {
     return fail(EOPNOTSUPP);
   }
-  normalize(type.value(), wanted);
-  if (const int fault = check_used(context, wanted); fault != 0) {
+  normalize(type.value(), init_attr);
+  if (const int fault = check_used(context, init_attr); fault != 0) {
     return fail(fault);
   }
   // The port opens here, at the first object that needs packets, and a person wants to know why it does not.
@@ -158,8 +158,8 @@ ibv_qp* create(ibv_context& context, ibv_qp_init_attr_ex& wanted,
     return fail(report(started.error()));
   }
   return or_out_of_memory([&]() -> ibv_qp* {
-    auto created = std::make_unique<Qp>(context, wanted);
-    nic::QpCreateAttributes attributes = to_create_attributes(type.value(), wanted);
+    auto created = std::make_unique<Qp>(context, init_attr);
+    nic::QpCreateAttributes attributes = to_create_attributes(type.value(), init_attr);
     auto handles = std::make_shared<QpHandles>();
     handles->add(*created);
     attributes.context = handles.get();
@@ -178,8 +178,8 @@ ibv_qp* create(ibv_context& context, ibv_qp_init_attr_ex& wanted,
     if (type.value() == nic::QpType::kXrcTarget) {
       ProcessDevice::instance().xrc_targets().add(handles);
     }
-    wanted.cap = to_ibv_cap(created->inner->attributes().capabilities);
-    if ((wanted.comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS) != 0) {
+    init_attr.cap = to_ibv_cap(created->inner->attributes().capabilities);
+    if ((init_attr.comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS) != 0) {
       created->builder = std::make_unique<WorkRequestBuilder>(*created->inner, operations);
       fill_builders(*created);
     }
@@ -203,16 +203,17 @@ void show_state(ibv_qp& qp, ibv_qp_state state) {
   std::atomic_ref(qp.state).store(state, std::memory_order_relaxed);
 }
 
-ibv_qp* create_qp_ex(ibv_context* context, ibv_qp_init_attr_ex* wanted) noexcept {
+ibv_qp* create_qp_ex(ibv_context* context, ibv_qp_init_attr_ex* init_attr) noexcept {
   constexpr std::uint32_t kKnown = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_XRCD |
                                    IBV_QP_INIT_ATTR_CREATE_FLAGS | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS |
                                    IBV_QP_INIT_ATTR_IND_TABLE | IBV_QP_INIT_ATTR_RX_HASH;
 
-  const std::uint32_t mask = wanted->comp_mask;
-  if ((mask & ~kKnown) != 0 || ((mask & IBV_QP_INIT_ATTR_CREATE_FLAGS) != 0 && wanted->create_flags != 0)) {
+  const std::uint32_t mask = init_attr->comp_mask;
+  if ((mask & ~kKnown) != 0 ||
+      ((mask & IBV_QP_INIT_ATTR_CREATE_FLAGS) != 0 && init_attr->create_flags != 0)) {
     return fail(EOPNOTSUPP);
   }
-  ibv_qp_init_attr_ex complete = *wanted;
+  ibv_qp_init_attr_ex complete = *init_attr;
   if ((mask & IBV_QP_INIT_ATTR_PD) == 0) {
     complete.pd = nullptr;
   }
@@ -220,8 +221,8 @@ ibv_qp* create_qp_ex(ibv_context* context, ibv_qp_init_attr_ex* wanted) noexcept
     complete.xrcd = nullptr;
   }
   std::optional<nic::RssHash> hash;
-  if (is_rss(*wanted)) {
-    const auto named = to_rss_hash(*wanted);
+  if (is_rss(*init_attr)) {
+    const auto named = to_rss_hash(*init_attr);
     if (!named) {
       return fail(explain("create_qp", named.error()));
     }
@@ -231,7 +232,7 @@ ibv_qp* create_qp_ex(ibv_context* context, ibv_qp_init_attr_ex* wanted) noexcept
   }
   ibv_qp* const created = create(*context, complete, hash);
   if (created != nullptr) {
-    wanted->cap = complete.cap;
+    init_attr->cap = complete.cap;
   }
   return created;
 }
@@ -254,25 +255,25 @@ ibv_qp* ibv_create_qp(ibv_pd* pd, ibv_qp_init_attr* qp_init_attr) {
     return urnic::verbs_api::fail(fault);
   }
   // The plain struct is the beginning of the extended one.
-  ibv_qp_init_attr_ex wanted{};
-  wanted.qp_context = qp_init_attr->qp_context;
-  wanted.send_cq = qp_init_attr->send_cq;
-  wanted.recv_cq = qp_init_attr->recv_cq;
-  wanted.srq = qp_init_attr->srq;
-  wanted.cap = qp_init_attr->cap;
-  wanted.qp_type = qp_init_attr->qp_type;
-  wanted.sq_sig_all = qp_init_attr->sq_sig_all;
-  wanted.pd = pd;
-  ibv_qp* const created = urnic::verbs_api::create(*pd->context, wanted);
+  ibv_qp_init_attr_ex init_attr{};
+  init_attr.qp_context = qp_init_attr->qp_context;
+  init_attr.send_cq = qp_init_attr->send_cq;
+  init_attr.recv_cq = qp_init_attr->recv_cq;
+  init_attr.srq = qp_init_attr->srq;
+  init_attr.cap = qp_init_attr->cap;
+  init_attr.qp_type = qp_init_attr->qp_type;
+  init_attr.sq_sig_all = qp_init_attr->sq_sig_all;
+  init_attr.pd = pd;
+  ibv_qp* const created = urnic::verbs_api::create(*pd->context, init_attr);
   if (created != nullptr) {
-    qp_init_attr->cap = wanted.cap;
+    qp_init_attr->cap = init_attr.cap;
   }
   return created;
 }
 
 ibv_qp_ex* ibv_qp_to_qp_ex(ibv_qp* qp) {
-  Qp& asked = Qp::of(qp);
-  return asked.builder != nullptr ? &asked : nullptr;
+  Qp& own_qp = Qp::of(qp);
+  return own_qp.builder != nullptr ? &own_qp : nullptr;
 }
 
 int ibv_modify_qp(ibv_qp* qp, ibv_qp_attr* attr, int attr_mask) {
@@ -307,12 +308,12 @@ int ibv_query_qp(ibv_qp* qp, ibv_qp_attr* attr, int, ibv_qp_init_attr* init_attr
   if (owner.is_dead()) {
     return refuse(owner.dead_error());
   }
-  const Qp& asked = Qp::of(qp);
-  const auto& created = asked.inner->attributes();
+  const Qp& own_qp = Qp::of(qp);
+  const auto& created = own_qp.inner->attributes();
   if (created.type == nic::QpType::kRss) {
     return refuse(EOPNOTSUPP);  // it has neither a state nor attributes
   }
-  *attr = urnic::verbs_api::to_ibv_attributes(asked.inner->query(), created.capabilities);
+  *attr = urnic::verbs_api::to_ibv_attributes(own_qp.inner->query(), created.capabilities);
   *init_attr = {};
   init_attr->qp_context = qp->qp_context;
   init_attr->send_cq = qp->send_cq;
@@ -335,19 +336,19 @@ int ibv_destroy_qp(ibv_qp* qp) {
   if (claim.error() != 0) {
     return refuse(claim.error());
   }
-  Qp& doomed = Qp::of(qp);
+  Qp& own_qp = Qp::of(qp);
   Context& owner = Context::of(qp->context);
   if (owner.is_dead()) {
     return refuse(owner.dead_error());
   }
-  if (const auto destroyable = owner.nic().check_destroyable(*doomed.inner); !destroyable) {
+  if (const auto destroyable = owner.nic().check_destroyable(*own_qp.inner); !destroyable) {
     return refuse(explain("destroy_qp", destroyable.error()));
   }
-  doomed.end();
+  own_qp.end();
   owner.async_events().forget(*qp);
-  urnic::verbs_api::wait_for_acknowledgements(doomed);
+  urnic::verbs_api::wait_for_acknowledgements(own_qp);
   claim.take_out();
-  delete &doomed;
+  delete &own_qp;
   return 0;
 }
 

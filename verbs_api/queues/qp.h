@@ -12,7 +12,7 @@
 namespace urnic::verbs_api {
 
 struct Qp : ibv_qp_ex {
-  Qp(ibv_context& opened, const ibv_qp_init_attr_ex& wanted);
+  Qp(ibv_context& opened, const ibv_qp_init_attr_ex& init_attr);
   ~Qp();
   Qp(const Qp&) = delete;
   Qp& operator=(const Qp&) = delete;

@@ -25,26 +25,27 @@ static_assert(to_integer(HashFields::kDestinationUdpPort) == IBV_RX_HASH_DST_POR
 
 }  // namespace
 
-Result<nic::RssHash, Error> to_rss_hash(const ibv_qp_init_attr_ex& wanted) {
+Result<nic::RssHash, Error> to_rss_hash(const ibv_qp_init_attr_ex& init_attr) {
   constexpr std::uint32_t kBoth = IBV_QP_INIT_ATTR_IND_TABLE | IBV_QP_INIT_ATTR_RX_HASH;
   constexpr std::uint64_t kKnownFields =
       kOfferedHashFields | IBV_RX_HASH_IPSEC_SPI | static_cast<std::uint32_t>(IBV_RX_HASH_INNER);
 
-  if (number_in(wanted.qp_type) != IBV_QPT_RAW_PACKET) {
+  if (number_in(init_attr.qp_type) != IBV_QPT_RAW_PACKET) {
     return not_offered("RSS is for raw packets");
   }
-  if ((wanted.comp_mask & kBoth) != kBoth || wanted.rwq_ind_tbl == nullptr) {
+  if ((init_attr.comp_mask & kBoth) != kBoth || init_attr.rwq_ind_tbl == nullptr) {
     return invalid("RSS needs an indirection table and a hash");
   }
-  const ibv_qp_cap& cap = wanted.cap;
-  if (wanted.recv_cq != nullptr || wanted.srq != nullptr || cap.max_recv_wr != 0 || cap.max_recv_sge != 0) {
+  const ibv_qp_cap& cap = init_attr.cap;
+  if (init_attr.recv_cq != nullptr || init_attr.srq != nullptr || cap.max_recv_wr != 0 ||
+      cap.max_recv_sge != 0) {
     return invalid("the work queues receive for a queue pair with RSS");
   }
-  if (wanted.send_cq != nullptr || cap.max_send_wr != 0 || cap.max_send_sge != 0 ||
+  if (init_attr.send_cq != nullptr || cap.max_send_wr != 0 || cap.max_send_sge != 0 ||
       cap.max_inline_data != 0) {
     return not_offered("a queue pair with RSS does not send");
   }
-  const ibv_rx_hash_conf& hash = wanted.rx_hash_conf;
+  const ibv_rx_hash_conf& hash = init_attr.rx_hash_conf;
   if (hash.rx_hash_function != IBV_RX_HASH_FUNC_TOEPLITZ) {
     return not_offered("the hash function is not Toeplitz");
   }
@@ -58,7 +59,7 @@ Result<nic::RssHash, Error> to_rss_hash(const ibv_qp_init_attr_ex& wanted) {
   if ((hash.rx_hash_fields_mask & ~kOfferedHashFields) != 0) {
     return not_offered("a hash is over addresses and ports of the outer headers");
   }
-  const bool has_choice = RwqIndTable::of(wanted.rwq_ind_tbl).inner->queues().size() > 1;
+  const bool has_choice = RwqIndTable::of(init_attr.rwq_ind_tbl).inner->queues().size() > 1;
   if (hash.rx_hash_fields_mask == 0 && has_choice) {
     return invalid("there are work queues to choose among, and nothing to hash");
   }

@@ -15,13 +15,13 @@ inline constexpr std::uint64_t kOfferedHashFields =
     IBV_RX_HASH_SRC_PORT_TCP | IBV_RX_HASH_DST_PORT_TCP | IBV_RX_HASH_SRC_PORT_UDP | IBV_RX_HASH_DST_PORT_UDP;
 
 /// Whether a queue pair is for RSS, by its mask.
-inline bool is_rss(const ibv_qp_init_attr_ex& wanted) {
-  return (wanted.comp_mask & (IBV_QP_INIT_ATTR_IND_TABLE | IBV_QP_INIT_ATTR_RX_HASH)) != 0;
+inline bool is_rss(const ibv_qp_init_attr_ex& init_attr) {
+  return (init_attr.comp_mask & (IBV_QP_INIT_ATTR_IND_TABLE | IBV_QP_INIT_ATTR_RX_HASH)) != 0;
 }
 
 /// The hash of one that is. EINVAL for what makes no sense, as a table without a hash, a key that is not 40
 /// bytes long, a hash over nothing to choose among several work queues, or receives of its own; EOPNOTSUPP
 /// for other types and hash functions, IPsec and inner headers, and sending.
-Result<nic::RssHash, Error> to_rss_hash(const ibv_qp_init_attr_ex& wanted);
+Result<nic::RssHash, Error> to_rss_hash(const ibv_qp_init_attr_ex& init_attr);
 
 }  // namespace urnic::verbs_api

@@ -50,20 +50,22 @@ Result<std::vector<nic::QueuePair*>, int> to_queues(const ibv_context& context, 
 
 }  // namespace
 
-ibv_rwq_ind_table* create_rwq_ind_table(ibv_context* context, ibv_rwq_ind_table_init_attr* wanted) noexcept {
+ibv_rwq_ind_table* create_rwq_ind_table(ibv_context* context,
+                                        ibv_rwq_ind_table_init_attr* init_attr) noexcept {
   Context& owner = Context::of(context);
   if (owner.is_dead()) {
     return fail(owner.dead_error());
   }
-  if (wanted == nullptr || wanted->ind_tbl == nullptr || wanted->comp_mask != 0 ||
-      wanted->log_ind_tbl_size >= 32 ||
-      std::uint32_t{1} << wanted->log_ind_tbl_size > nic::DeviceLimits::kMaxIndirectionTableSize) {
+  if (init_attr == nullptr || init_attr->ind_tbl == nullptr || init_attr->comp_mask != 0 ||
+      init_attr->log_ind_tbl_size >= 32 ||
+      std::uint32_t{1} << init_attr->log_ind_tbl_size > nic::DeviceLimits::kMaxIndirectionTableSize) {
     return fail(EINVAL);
   }
   return or_out_of_memory([&]() -> ibv_rwq_ind_table* {
     // No work queue is destroyed meanwhile.
     const std::lock_guard lock(owner.mutex());
-    const auto queues = to_queues(*context, wanted->ind_tbl, std::size_t{1} << wanted->log_ind_tbl_size);
+    const auto queues =
+        to_queues(*context, init_attr->ind_tbl, std::size_t{1} << init_attr->log_ind_tbl_size);
     if (!queues) {
       return fail(queues.error());
     }
@@ -83,19 +85,19 @@ int destroy_rwq_ind_table(ibv_rwq_ind_table* table) noexcept {
   if (claim.error() != 0) {
     return refuse(claim.error());
   }
-  RwqIndTable& doomed = RwqIndTable::of(table);
+  RwqIndTable& own_table = RwqIndTable::of(table);
   Context& owner = Context::of(table->context);
   if (owner.is_dead()) {
     return refuse(owner.dead_error());
   }
   {
     const std::lock_guard lock(owner.mutex());
-    if (const auto destroyed = owner.nic().destroy_indirection_table(doomed.inner); !destroyed) {
+    if (const auto destroyed = owner.nic().destroy_indirection_table(own_table.inner); !destroyed) {
       return refuse(explain("destroy_rwq_ind_table", destroyed.error()));
     }
     claim.take_out();
   }
-  delete &doomed;
+  delete &own_table;
   return 0;
 }
 

@@ -77,35 +77,35 @@ void wait_for_acknowledgements(Srq& srq) {
 
 }  // namespace
 
-ibv_srq* create_srq_ex(ibv_context* context, ibv_srq_init_attr_ex* wanted) noexcept {
+ibv_srq* create_srq_ex(ibv_context* context, ibv_srq_init_attr_ex* init_attr) noexcept {
   constexpr std::uint32_t kForXrc = IBV_SRQ_INIT_ATTR_XRCD | IBV_SRQ_INIT_ATTR_CQ;
   constexpr std::uint32_t kKnown = IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD | kForXrc;
 
-  const std::uint32_t mask = wanted->comp_mask;
+  const std::uint32_t mask = init_attr->comp_mask;
   const bool has_type = (mask & IBV_SRQ_INIT_ATTR_TYPE) != 0;
-  const unsigned int type = has_type ? number_in(wanted->srq_type) : unsigned{IBV_SRQT_BASIC};
+  const unsigned int type = has_type ? number_in(init_attr->srq_type) : unsigned{IBV_SRQT_BASIC};
   if ((mask & ~kKnown) != 0 || type == IBV_SRQT_TM) {
     return fail(EOPNOTSUPP);
   }
   if ((mask & IBV_SRQ_INIT_ATTR_PD) == 0) {
     return fail(EINVAL);
   }
-  if (const int fault = objects().check_of(*context, wanted->pd); fault != 0) {
+  if (const int fault = objects().check_of(*context, init_attr->pd); fault != 0) {
     return fail(fault);
   }
   if (type == IBV_SRQT_BASIC && (mask & kForXrc) == 0) {
-    return create(*wanted->pd, wanted->srq_context, wanted->attr);
+    return create(*init_attr->pd, init_attr->srq_context, init_attr->attr);
   }
   if (type != IBV_SRQT_XRC || (mask & kForXrc) != kForXrc) {
     return fail(EINVAL);
   }
-  if (const int fault = objects().check_of(*context, wanted->xrcd); fault != 0) {
+  if (const int fault = objects().check_of(*context, init_attr->xrcd); fault != 0) {
     return fail(fault);
   }
-  if (const int fault = objects().check_of(*context, wanted->cq); fault != 0) {
+  if (const int fault = objects().check_of(*context, init_attr->cq); fault != 0) {
     return fail(fault);
   }
-  return create(*wanted->pd, wanted->srq_context, wanted->attr, wanted->xrcd, wanted->cq);
+  return create(*init_attr->pd, init_attr->srq_context, init_attr->attr, init_attr->xrcd, init_attr->cq);
 }
 
 int get_srq_number(ibv_srq* srq, std::uint32_t* number) noexcept {
@@ -179,19 +179,19 @@ int ibv_destroy_srq(ibv_srq* srq) {
   if (claim.error() != 0) {
     return refuse(claim.error());
   }
-  Srq& doomed = Srq::of(srq);
+  Srq& own_srq = Srq::of(srq);
   Context& owner = Context::of(srq->context);
   if (owner.is_dead()) {
     return refuse(owner.dead_error());
   }
-  const auto destroyed = owner.nic().destroy_srq(doomed.inner);
+  const auto destroyed = owner.nic().destroy_srq(own_srq.inner);
   if (!destroyed) {
     return refuse(explain("destroy_srq", destroyed.error()));
   }
   owner.async_events().forget(*srq);
-  urnic::verbs_api::wait_for_acknowledgements(doomed);
+  urnic::verbs_api::wait_for_acknowledgements(own_srq);
   claim.take_out();
-  delete &doomed;
+  delete &own_srq;
   return 0;
 }
 

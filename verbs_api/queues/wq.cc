@@ -72,32 +72,33 @@ void wait_for_acknowledgements(Wq& wq) {
 }
 
 /// 0, or why no work queue of `context` has such attributes.
-int find_fault(const ibv_context& context, const ibv_wq_init_attr& wanted) {
+int find_fault(const ibv_context& context, const ibv_wq_init_attr& init_attr) {
   constexpr std::uint32_t kKnown = IBV_WQ_INIT_ATTR_FLAGS;
-  if ((wanted.comp_mask & ~kKnown) != 0 || number_in(wanted.wq_type) != IBV_WQT_RQ || wanted.max_wr == 0) {
+  if ((init_attr.comp_mask & ~kKnown) != 0 || number_in(init_attr.wq_type) != IBV_WQT_RQ ||
+      init_attr.max_wr == 0) {
     return EINVAL;
   }
-  if (const int fault = objects().check_of(context, wanted.pd); fault != 0) {
+  if (const int fault = objects().check_of(context, init_attr.pd); fault != 0) {
     return fault;
   }
-  if (const int fault = objects().check_of(context, wanted.cq); fault != 0) {
+  if (const int fault = objects().check_of(context, init_attr.cq); fault != 0) {
     return fault;
   }
-  const bool has_flags = (wanted.comp_mask & IBV_WQ_INIT_ATTR_FLAGS) != 0 && wanted.create_flags != 0;
+  const bool has_flags = (init_attr.comp_mask & IBV_WQ_INIT_ATTR_FLAGS) != 0 && init_attr.create_flags != 0;
   return has_flags ? EOPNOTSUPP : 0;
 }
 
 }  // namespace
 
-ibv_wq* create_wq(ibv_context* context, ibv_wq_init_attr* wanted) noexcept {
+ibv_wq* create_wq(ibv_context* context, ibv_wq_init_attr* init_attr) noexcept {
   Context& owner = Context::of(context);
   if (owner.is_dead()) {
     return fail(owner.dead_error());
   }
-  if (wanted == nullptr) {
+  if (init_attr == nullptr) {
     return fail(EINVAL);
   }
-  if (const int fault = find_fault(*context, *wanted); fault != 0) {
+  if (const int fault = find_fault(*context, *init_attr); fault != 0) {
     return fail(fault);
   }
   // As for a queue pair: here the port opens if it is not.
@@ -105,12 +106,12 @@ ibv_wq* create_wq(ibv_context* context, ibv_wq_init_attr* wanted) noexcept {
     return fail(report(started.error()));
   }
   return or_out_of_memory([&]() -> ibv_wq* {
-    auto created = std::make_unique<Wq>(*wanted->pd, *wanted->cq);
+    auto created = std::make_unique<Wq>(*init_attr->pd, *init_attr->cq);
     auto inner = owner.nic().create_qp(
         {.type = nic::QpType::kWorkQueue,
-         .capabilities = {.max_receive_wr = wanted->max_wr, .max_receive_sge = wanted->max_sge},
-         .pd = Pd::of(wanted->pd).inner.get(),
-         .receive_queue = Cq::of(wanted->cq).inner.get(),
+         .capabilities = {.max_receive_wr = init_attr->max_wr, .max_receive_sge = init_attr->max_sge},
+         .pd = Pd::of(init_attr->pd).inner.get(),
+         .receive_queue = Cq::of(init_attr->cq).inner.get(),
          .context = created.get()});
     if (!inner) {
       return fail(explain("create_wq", inner.error()));
@@ -118,14 +119,14 @@ ibv_wq* create_wq(ibv_context* context, ibv_wq_init_attr* wanted) noexcept {
     created->inner = std::move(inner).value();
     created->wq_num = to_integer(created->inner->number());
     created->handle = created->wq_num;
-    wanted->max_wr = created->inner->attributes().capabilities.max_receive_wr;
-    wanted->max_sge = created->inner->attributes().capabilities.max_receive_sge;
+    init_attr->max_wr = created->inner->attributes().capabilities.max_receive_wr;
+    init_attr->max_sge = created->inner->attributes().capabilities.max_receive_sge;
     objects().add(created.get());
     return created.release();
   });
 }
 
-int modify_wq(ibv_wq* wq, ibv_wq_attr* wanted) noexcept {
+int modify_wq(ibv_wq* wq, ibv_wq_attr* attr) noexcept {
   constexpr std::uint32_t kKnown = IBV_WQ_ATTR_STATE | IBV_WQ_ATTR_CURR_STATE | IBV_WQ_ATTR_FLAGS;
 
   if (const int fault = objects().check(wq); fault != 0) {
@@ -135,19 +136,19 @@ int modify_wq(ibv_wq* wq, ibv_wq_attr* wanted) noexcept {
   if (owner.is_dead()) {
     return refuse(owner.dead_error());
   }
-  if (wanted == nullptr || (wanted->attr_mask & ~kKnown) != 0) {
+  if (attr == nullptr || (attr->attr_mask & ~kKnown) != 0) {
     return refuse(EINVAL);
   }
-  if ((wanted->attr_mask & IBV_WQ_ATTR_FLAGS) != 0 && wanted->flags_mask != 0) {
+  if ((attr->attr_mask & IBV_WQ_ATTR_FLAGS) != 0 && attr->flags_mask != 0) {
     return refuse(EOPNOTSUPP);
   }
   nic::QueuePair& inner = *Wq::of(wq).inner;
-  if ((wanted->attr_mask & IBV_WQ_ATTR_CURR_STATE) != 0 &&
-      to_state(wanted->curr_wq_state) != inner.query().state) {
+  if ((attr->attr_mask & IBV_WQ_ATTR_CURR_STATE) != 0 &&
+      to_state(attr->curr_wq_state) != inner.query().state) {
     return refuse(EINVAL);
   }
-  if ((wanted->attr_mask & IBV_WQ_ATTR_STATE) != 0) {
-    const std::optional<QpState> state = to_state(wanted->wq_state);
+  if ((attr->attr_mask & IBV_WQ_ATTR_STATE) != 0) {
+    const std::optional<QpState> state = to_state(attr->wq_state);
     if (!state) {
       return refuse(EINVAL);
     }
@@ -155,10 +156,10 @@ int modify_wq(ibv_wq* wq, ibv_wq_attr* wanted) noexcept {
       return refuse(explain("modify_wq", modified.error()));
     }
     // Other threads may be doing the same.
-    std::atomic_ref(wq->state).store(wanted->wq_state, std::memory_order_relaxed);
+    std::atomic_ref(wq->state).store(attr->wq_state, std::memory_order_relaxed);
   }
-  if ((wanted->attr_mask & IBV_WQ_ATTR_CURR_STATE) != 0) {
-    wanted->curr_wq_state = to_wq_state(inner.query().state.value_or(QpState::kReset));
+  if ((attr->attr_mask & IBV_WQ_ATTR_CURR_STATE) != 0) {
+    attr->curr_wq_state = to_wq_state(inner.query().state.value_or(QpState::kReset));
   }
   return 0;
 }
@@ -168,24 +169,24 @@ int destroy_wq(ibv_wq* wq) noexcept {
   if (claim.error() != 0) {
     return refuse(claim.error());
   }
-  Wq& doomed = Wq::of(wq);
+  Wq& own_wq = Wq::of(wq);
   Context& owner = Context::of(wq->context);
   if (owner.is_dead()) {
     return refuse(owner.dead_error());
   }
   {
     const std::lock_guard lock(owner.mutex());
-    if (const auto destroyable = owner.nic().check_destroyable(*doomed.inner); !destroyable) {
+    if (const auto destroyable = owner.nic().check_destroyable(*own_wq.inner); !destroyable) {
       return refuse(explain("destroy_wq", destroyable.error()));
     }
   }
-  doomed.end();
+  own_wq.end();
   owner.async_events().forget(*wq);
-  wait_for_acknowledgements(doomed);
+  wait_for_acknowledgements(own_wq);
   claim.take_out();
   pthread_cond_destroy(&wq->cond);
   pthread_mutex_destroy(&wq->mutex);
-  delete &doomed;
+  delete &own_wq;
   return 0;
 }
 

@@ -44,27 +44,27 @@ void Xrcd::end() {
   }
 }
 
-ibv_xrcd* open_xrcd(ibv_context* context, ibv_xrcd_init_attr* wanted) noexcept {
+ibv_xrcd* open_xrcd(ibv_context* context, ibv_xrcd_init_attr* init_attr) noexcept {
   constexpr std::uint32_t kRequired = IBV_XRCD_INIT_ATTR_FD | IBV_XRCD_INIT_ATTR_OFLAGS;
 
   Context& owner = Context::of(context);
   if (owner.is_dead()) {
     return fail(owner.dead_error());
   }
-  if (wanted->comp_mask != kRequired) {
+  if (init_attr->comp_mask != kRequired) {
     return fail(EINVAL);
   }
   std::optional<XrcDomains::File> file;
-  if (wanted->fd != -1) {
+  if (init_attr->fd != -1) {
     struct stat status {};
-    if (fstat(wanted->fd, &status) != 0) {
+    if (fstat(init_attr->fd, &status) != 0) {
       return fail(errno);
     }
     file = {.device = status.st_dev, .inode = status.st_ino};
   }
   return or_out_of_memory([&]() -> ibv_xrcd* {
     auto opened = std::make_unique<Xrcd>(*context);
-    const auto domain = domains().open(owner.nic(), file, wanted->oflags);
+    const auto domain = domains().open(owner.nic(), file, init_attr->oflags);
     if (!domain) {
       return fail(explain("open_xrcd", domain.error()));
     }
@@ -79,20 +79,20 @@ int close_xrcd(ibv_xrcd* xrcd) noexcept {
   if (claim.error() != 0) {
     return refuse(claim.error());
   }
-  Xrcd& doomed = Xrcd::of(xrcd);
+  Xrcd& own_xrcd = Xrcd::of(xrcd);
   Context& owner = Context::of(xrcd->context);
   if (owner.is_dead()) {
     return refuse(owner.dead_error());
   }
-  if (is_used(doomed)) {
+  if (is_used(own_xrcd)) {
     return refuse(EBUSY);
   }
-  if (const auto closed = domains().close(owner.nic(), *doomed.inner); !closed) {
+  if (const auto closed = domains().close(owner.nic(), *own_xrcd.inner); !closed) {
     return refuse(explain("close_xrcd", closed.error()));
   }
   claim.take_out();
-  doomed.inner = nullptr;
-  delete &doomed;
+  own_xrcd.inner = nullptr;
+  delete &own_xrcd;
   return 0;
 }
 

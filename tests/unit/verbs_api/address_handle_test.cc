@@ -24,9 +24,9 @@ class AddressHandle : public testing::Test {
   }
 
   /// Tries to make one, and gives the errno value.
-  int create_with(ibv_ah_attr wanted) {
+  int create_with(ibv_ah_attr attr) {
     errno = 0;
-    const AhPtr ah(ibv_create_ah(pd_.get(), &wanted));
+    const AhPtr ah(ibv_create_ah(pd_.get(), &attr));
     EXPECT_EQ(ah == nullptr, errno != 0);
     return errno;
   }
@@ -55,11 +55,11 @@ TEST_F(AddressHandle, AreNoMoreThanTheDeviceSaysWhetherTheyAreUsedOrNot) {
   ibv_device_attr limits{};
   ASSERT_EQ(ibv_query_device(context_.get(), &limits), 0);
   const auto most = static_cast<std::size_t>(limits.max_ah);
-  ibv_ah_attr wanted = attributes();
+  ibv_ah_attr attr = attributes();
   std::vector<AhPtr> handles;
   errno = 0;
   do {
-    handles.emplace_back(ibv_create_ah(pd_.get(), &wanted));
+    handles.emplace_back(ibv_create_ah(pd_.get(), &attr));
   } while (handles.back() != nullptr && handles.size() <= most);
   EXPECT_EQ(handles.back(), nullptr);
   EXPECT_EQ(errno, ENOMEM);
@@ -74,10 +74,10 @@ TEST_F(AddressHandle, WaitsForTheAnswerOfAPeer) {
   ibv_qp_init_attr starting_the_device = qp_attributes(IBV_QPT_UD, cq.get());
   const QpPtr qp(ibv_create_qp(pd_.get(), &starting_the_device));
   ASSERT_NE(qp, nullptr);
-  ibv_ah_attr wanted = attributes();
-  inet_pton(AF_INET6, "::ffff:10.77.9.200", wanted.grh.dgid.raw);
+  ibv_ah_attr attr = attributes();
+  inet_pton(AF_INET6, "::ffff:10.77.9.200", attr.grh.dgid.raw);
   const auto begin = std::chrono::steady_clock::now();
-  const AhPtr ah(ibv_create_ah(pd_.get(), &wanted));
+  const AhPtr ah(ibv_create_ah(pd_.get(), &attr));
   EXPECT_NE(ah, nullptr);
   EXPECT_GE(std::chrono::steady_clock::now() - begin, std::chrono::milliseconds(900));
 }

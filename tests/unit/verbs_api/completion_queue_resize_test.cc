@@ -56,10 +56,10 @@ TEST(CompletionQueueResize, KeepsCompletionsAndRefusesToHaveNoRoomForThem) {
 
 TEST(CompletionQueueResize, MayHappenInTheMiddleOfAnExtendedPoll) {
   Pair pair;
-  ibv_cq_init_attr_ex wanted{};
-  wanted.cqe = 16;
-  wanted.wc_flags = IBV_WC_STANDARD_FLAGS;
-  ibv_cq_ex* const extended = ibv_create_cq_ex(pair.context(), &wanted);
+  ibv_cq_init_attr_ex init_attr{};
+  init_attr.cqe = 16;
+  init_attr.wc_flags = IBV_WC_STANDARD_FLAGS;
+  ibv_cq_ex* const extended = ibv_create_cq_ex(pair.context(), &init_attr);
   ASSERT_NE(extended, nullptr);
   const CqPtr cq(ibv_cq_ex_to_cq(extended));
   ibv_qp_init_attr attributes = rc_attributes(cq.get());

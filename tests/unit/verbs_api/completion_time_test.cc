@@ -55,11 +55,11 @@ TEST(DeviceClock, GivesNothingElse) {
 class CompletionTime : public testing::Test {
  protected:
   CompletionTime() {
-    ibv_cq_init_attr_ex wanted{};
-    wanted.cqe = 64;
-    wanted.wc_flags = std::uint64_t{IBV_WC_STANDARD_FLAGS} | IBV_WC_EX_WITH_COMPLETION_TIMESTAMP |
-                      IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK;
-    extended_ = ibv_create_cq_ex(context_.get(), &wanted);
+    ibv_cq_init_attr_ex init_attr{};
+    init_attr.cqe = 64;
+    init_attr.wc_flags = std::uint64_t{IBV_WC_STANDARD_FLAGS} | IBV_WC_EX_WITH_COMPLETION_TIMESTAMP |
+                         IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK;
+    extended_ = ibv_create_cq_ex(context_.get(), &init_attr);
     EXPECT_NE(extended_, nullptr);
     cq_.reset(ibv_cq_ex_to_cq(extended_));
     ibv_qp_init_attr attributes = rc_attributes(cq_.get());
@@ -104,16 +104,16 @@ TEST_F(CompletionTime, LiesBetweenPostingAndPolling) {
 
 // A program that asks for one of them has no function to read the other.
 TEST_F(CompletionTime, IsReadOnTheClockThatWasAskedForAlone) {
-  ibv_cq_init_attr_ex wanted{};
-  wanted.cqe = 4;
-  wanted.wc_flags = IBV_WC_EX_WITH_COMPLETION_TIMESTAMP;
-  ibv_cq_ex* const device_only = ibv_create_cq_ex(context_.get(), &wanted);
+  ibv_cq_init_attr_ex init_attr{};
+  init_attr.cqe = 4;
+  init_attr.wc_flags = IBV_WC_EX_WITH_COMPLETION_TIMESTAMP;
+  ibv_cq_ex* const device_only = ibv_create_cq_ex(context_.get(), &init_attr);
   ASSERT_NE(device_only, nullptr);
   EXPECT_NE(device_only->read_completion_ts, nullptr);
   EXPECT_EQ(device_only->read_completion_wallclock_ns, nullptr);
   EXPECT_EQ(ibv_destroy_cq(ibv_cq_ex_to_cq(device_only)), 0);
-  wanted.wc_flags = IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK;
-  ibv_cq_ex* const wall_only = ibv_create_cq_ex(context_.get(), &wanted);
+  init_attr.wc_flags = IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK;
+  ibv_cq_ex* const wall_only = ibv_create_cq_ex(context_.get(), &init_attr);
   ASSERT_NE(wall_only, nullptr);
   EXPECT_EQ(wall_only->read_completion_ts, nullptr);
   EXPECT_NE(wall_only->read_completion_wallclock_ns, nullptr);

@@ -15,9 +15,9 @@ constexpr unsigned int kZeroBased = IBV_ACCESS_ZERO_BASED | kAllAccess;
 class DeviceMemory : public testing::Test {
  protected:
   DmPtr allocate(std::size_t length, std::uint32_t log_alignment = 0, std::uint32_t mask = 0) {
-    ibv_alloc_dm_attr wanted{.length = length, .log_align_req = log_alignment, .comp_mask = mask};
+    ibv_alloc_dm_attr attr{.length = length, .log_align_req = log_alignment, .comp_mask = mask};
     errno = 0;
-    return DmPtr(ibv_alloc_dm(pair_.context(), &wanted));
+    return DmPtr(ibv_alloc_dm(pair_.context(), &attr));
   }
   std::size_t capacity() {
     ibv_device_attr_ex attributes{};

@@ -116,8 +116,8 @@ TEST(QueryDevice, TellsWhatClientsInsistOn) {
 
 // CMakeLists.txt runs the tests of windows once more for the other type.
 TEST(QueryDevice, SaysOfWhichTypeTwoMemoryWindowsAre) {
-  const char* const wanted = std::getenv("URNIC_MW_TYPE_2");
-  const bool is_2a = wanted != nullptr && std::string_view(wanted) == "2A";
+  const char* const setting = std::getenv("URNIC_MW_TYPE_2");
+  const bool is_2a = setting != nullptr && std::string_view(setting) == "2A";
   const ContextPtr context = open_device();
   ibv_device_attr attributes{};
   ASSERT_EQ(ibv_query_device(context.get(), &attributes), 0);

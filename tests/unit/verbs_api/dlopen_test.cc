@@ -37,8 +37,8 @@ TEST_P(OpenedByName, HasTheVersionedNames) {
   for (const char* const name : kMandatory) {
     EXPECT_NE(dlvsym(library, name, "IBVERBS_1.1"), nullptr) << name;
   }
-  for (const OptionalName& wanted : kOptional) {
-    EXPECT_NE(dlvsym(library, wanted.name, wanted.version), nullptr) << wanted.name;
+  for (const OptionalName& optional : kOptional) {
+    EXPECT_NE(dlvsym(library, optional.name, optional.version), nullptr) << optional.name;
   }
   dlclose(library);
 }

@@ -113,8 +113,8 @@ TEST(Fork, TheChildMayAskWhatTheDeviceIsAndHaveItsMemory) {
     ++step;
     if (ibv_query_gid(context.get(), 1, kIpv4Gid, &gid) != 0) return step;
     ++step;
-    ibv_alloc_dm_attr wanted{.length = 64, .log_align_req = 0, .comp_mask = 0};
-    ibv_dm* const dm = ibv_alloc_dm(context.get(), &wanted);
+    ibv_alloc_dm_attr attr{.length = 64, .log_align_req = 0, .comp_mask = 0};
+    ibv_dm* const dm = ibv_alloc_dm(context.get(), &attr);
     std::uint32_t number = 7;
     if (dm == nullptr || ibv_memcpy_to_dm(dm, 4, &number, sizeof(number)) != 0) return step;
     ++step;

@@ -128,9 +128,9 @@ TEST_F(Import, DeregistersByWhicheverHandleComesFirst) {
 }
 
 TEST_F(Import, SharesDeviceMemory) {
-  ibv_alloc_dm_attr wanted{.length = 64, .log_align_req = 0, .comp_mask = 0};
-  ibv_dm* const dm = ibv_alloc_dm(context_.get(), &wanted);
-  ibv_dm* const second = ibv_alloc_dm(context_.get(), &wanted);
+  ibv_alloc_dm_attr attr{.length = 64, .log_align_req = 0, .comp_mask = 0};
+  ibv_dm* const dm = ibv_alloc_dm(context_.get(), &attr);
+  ibv_dm* const second = ibv_alloc_dm(context_.get(), &attr);
   ASSERT_NE(second, nullptr);
   EXPECT_NE(dm->handle, second->handle);
   ibv_dm* const imported = ibv_import_dm(imported_.get(), dm->handle);

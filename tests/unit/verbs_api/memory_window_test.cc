@@ -20,8 +20,8 @@ class MemoryWindow : public testing::Test {
 
   /// By ibv_bind_mw(), on the queue pair whose peer shall use it.
   int bind(ibv_mw* mw, const ibv_mw_bind_info& info) {
-    ibv_mw_bind wanted{.wr_id = 3, .send_flags = IBV_SEND_SIGNALED, .bind_info = info};
-    return ibv_bind_mw(pair_.b(), mw, &wanted);
+    ibv_mw_bind mw_bind{.wr_id = 3, .send_flags = IBV_SEND_SIGNALED, .bind_info = info};
+    return ibv_bind_mw(pair_.b(), mw, &mw_bind);
   }
 
   int post_bind(ibv_mw* mw, std::uint32_t new_rkey) {

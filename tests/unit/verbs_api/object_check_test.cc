@@ -32,8 +32,8 @@ class ObjectCheck : public testing::Test {
   ObjectCheck() {
     ibv_ah_attr address = own_address(context_.get());
     ah_.reset(ibv_create_ah(pd_.get(), &address));
-    ibv_qp_init_attr wanted = rc_attributes(cq_.get());
-    qp_.reset(ibv_create_qp(pd_.get(), &wanted));
+    ibv_qp_init_attr init_attr = rc_attributes(cq_.get());
+    qp_.reset(ibv_create_qp(pd_.get(), &init_attr));
     ibv_srq_init_attr limits{.srq_context = nullptr, .attr = {.max_wr = 4, .max_sge = 1, .srq_limit = 0}};
     srq_.reset(ibv_create_srq(pd_.get(), &limits));
   }
@@ -93,10 +93,10 @@ TEST_F(ObjectCheck, AWrongHandleIsNotChangedOrAsked) {
 }
 
 TEST_F(ObjectCheck, NothingIsMadeWithAWrongHandle) {
-  ibv_qp_init_attr wanted = rc_attributes(cq_.get());
+  ibv_qp_init_attr init_attr = rc_attributes(cq_.get());
   ibv_ah_attr address = own_address(context_.get());
   ibv_srq_init_attr limits{.srq_context = nullptr, .attr = {.max_wr = 4, .max_sge = 1, .srq_limit = 0}};
-  const auto create_qp = [&] { return ibv_create_qp(pd_.get(), &wanted); };
+  const auto create_qp = [&] { return ibv_create_qp(pd_.get(), &init_attr); };
   {
     const WrongHandle wrong(pd_->handle);
     EXPECT_EQ(errno_of(create_qp), ENOENT);
@@ -110,7 +110,7 @@ TEST_F(ObjectCheck, NothingIsMadeWithAWrongHandle) {
     EXPECT_EQ(errno_of(create_qp), ENOENT);
   }
   const WrongHandle wrong(srq_->handle);
-  wanted.srq = srq_.get();
+  init_attr.srq = srq_.get();
   EXPECT_EQ(errno_of(create_qp), ENOENT);
 }
 
@@ -143,8 +143,8 @@ TEST_F(ObjectCheck, ACopyIsNoObject) {
   destroy(&ibv_dealloc_mw, mw_);
   destroy(&ibv_dealloc_pd, pd_);
   ibv_cq copy = *cq_;
-  ibv_qp_init_attr wanted = rc_attributes(&copy);
-  EXPECT_EQ(errno_of([&] { return ibv_create_qp(pd_.get(), &wanted); }), ENOENT);
+  ibv_qp_init_attr init_attr = rc_attributes(&copy);
+  EXPECT_EQ(errno_of([&] { return ibv_create_qp(pd_.get(), &init_attr); }), ENOENT);
 }
 
 TEST_F(ObjectCheck, OneOfAnotherKindIsNoObject) {
@@ -167,8 +167,8 @@ TEST_F(ObjectCheck, IsDestroyedOnce) {
   twice(&ibv_destroy_ah, ah_);
   ibv_cq* const cq = cq_.get();
   twice(&ibv_destroy_cq, cq_);
-  ibv_qp_init_attr wanted = rc_attributes(cq);
-  EXPECT_EQ(errno_of([&] { return ibv_create_qp(pd_.get(), &wanted); }), ENOENT);
+  ibv_qp_init_attr init_attr = rc_attributes(cq);
+  EXPECT_EQ(errno_of([&] { return ibv_create_qp(pd_.get(), &init_attr); }), ENOENT);
   ibv_comp_channel* const channel = channel_.get();
   twice(&ibv_destroy_comp_channel, channel_);
   EXPECT_EQ(errno_of([&] { return ibv_create_cq(context_.get(), 8, nullptr, channel, 0); }), ENOENT);
@@ -184,8 +184,8 @@ TEST_F(ObjectCheck, ARefusalTakesNothingAway) {
   EXPECT_EQ(ibv_dealloc_pd(pd_.get()), EBUSY);
   EXPECT_EQ(ibv_dealloc_pd(pd_.get()), EBUSY);
   EXPECT_EQ(ibv_destroy_cq(cq_.get()), EBUSY);
-  ibv_qp_init_attr wanted = rc_attributes(cq_.get());
-  EXPECT_NE(QpPtr(ibv_create_qp(pd_.get(), &wanted)), nullptr);
+  ibv_qp_init_attr init_attr = rc_attributes(cq_.get());
+  EXPECT_NE(QpPtr(ibv_create_qp(pd_.get(), &init_attr)), nullptr);
 }
 
 // Those that the header calls through the context which the struct names.
@@ -215,10 +215,10 @@ TEST_F(ObjectCheck, HoldsForTheOtherKinds) {
   ASSERT_NE(wq, nullptr);
   ibv_wq copy = *wq;
   ibv_wq* copies[] = {&copy};
-  ibv_rwq_ind_table_init_attr wanted{.log_ind_tbl_size = 0, .ind_tbl = copies, .comp_mask = 0};
-  EXPECT_EQ(errno_of([&] { return ibv_create_rwq_ind_table(context_.get(), &wanted); }), ENOENT);
-  wanted.ind_tbl = &wq;
-  refuses_a_copy(&ibv_destroy_rwq_ind_table, ibv_create_rwq_ind_table(context_.get(), &wanted));
+  ibv_rwq_ind_table_init_attr init_attr{.log_ind_tbl_size = 0, .ind_tbl = copies, .comp_mask = 0};
+  EXPECT_EQ(errno_of([&] { return ibv_create_rwq_ind_table(context_.get(), &init_attr); }), ENOENT);
+  init_attr.ind_tbl = &wq;
+  refuses_a_copy(&ibv_destroy_rwq_ind_table, ibv_create_rwq_ind_table(context_.get(), &init_attr));
   refuses_a_copy(&ibv_destroy_wq, wq);
 }
 

@@ -44,10 +44,10 @@ class OpenQueuePair : public testing::Test {
     return QpPtr(ibv_open_qp(context_.get(), &attributes)) != nullptr ? 0 : errno;
   }
   static ibv_qp_state state_of(ibv_qp* qp) {
-    ibv_qp_attr asked{};
+    ibv_qp_attr attr{};
     ibv_qp_init_attr created{};
-    EXPECT_EQ(ibv_query_qp(qp, &asked, IBV_QP_STATE, &created), 0);
-    return asked.qp_state;
+    EXPECT_EQ(ibv_query_qp(qp, &attr, IBV_QP_STATE, &created), 0);
+    return attr.qp_state;
   }
 
   const int file_ = memfd_create("xrc", 0);
@@ -92,15 +92,15 @@ TEST_F(OpenQueuePair, TellsEveryHandleOfItsEvents) {
   const PdPtr pd(ibv_alloc_pd(other_.get()));
   const CqPtr cq(ibv_create_cq(other_.get(), 64, nullptr, nullptr, 0));
   const QpPtr again = open(attributes(other_domain_.get()));
-  ibv_srq_init_attr_ex wanted{};
-  wanted.attr = {.max_wr = 16, .max_sge = 1, .srq_limit = 0};
-  wanted.comp_mask =
+  ibv_srq_init_attr_ex init_attr{};
+  init_attr.attr = {.max_wr = 16, .max_sge = 1, .srq_limit = 0};
+  init_attr.comp_mask =
       IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD | IBV_SRQ_INIT_ATTR_XRCD | IBV_SRQ_INIT_ATTR_CQ;
-  wanted.srq_type = IBV_SRQT_XRC;
-  wanted.pd = pd.get();
-  wanted.xrcd = other_domain_.get();
-  wanted.cq = cq.get();
-  const SrqPtr srq(ibv_create_srq_ex(other_.get(), &wanted));
+  init_attr.srq_type = IBV_SRQT_XRC;
+  init_attr.pd = pd.get();
+  init_attr.xrcd = other_domain_.get();
+  init_attr.cq = cq.get();
+  const SrqPtr srq(ibv_create_srq_ex(other_.get(), &init_attr));
   ASSERT_NE(srq, nullptr);
   ibv_qp_init_attr_ex sending{};
   sending.qp_type = IBV_QPT_XRC_SEND;
@@ -142,11 +142,11 @@ TEST_F(OpenQueuePair, KeepsItsDomainBusy) {
 
 TEST_F(OpenQueuePair, OutlivesTheContextThatMadeIt) {
   ibv_context* const maker = open_device().release();
-  ibv_qp_init_attr_ex wanted{};
-  wanted.qp_type = IBV_QPT_XRC_RECV;
-  wanted.comp_mask = IBV_QP_INIT_ATTR_XRCD;
-  wanted.xrcd = open_domain(maker).release();
-  ibv_qp* const made = ibv_create_qp_ex(maker, &wanted);
+  ibv_qp_init_attr_ex init_attr{};
+  init_attr.qp_type = IBV_QPT_XRC_RECV;
+  init_attr.comp_mask = IBV_QP_INIT_ATTR_XRCD;
+  init_attr.xrcd = open_domain(maker).release();
+  ibv_qp* const made = ibv_create_qp_ex(maker, &init_attr);
   ASSERT_NE(made, nullptr);
   ibv_qp_open_attr again = attributes(domain_.get());
   again.qp_num = made->qp_num;

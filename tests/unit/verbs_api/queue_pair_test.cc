@@ -178,8 +178,8 @@ TEST_F(QueuePair, HasNoConnectionOptionsAndTakesNone) {
   EXPECT_EQ(ece.options, 0u);
   EXPECT_EQ(ece.comp_mask, 0u);
   EXPECT_EQ(ibv_set_ece(qp.get(), &ece), 0);
-  for (const ibv_ece& wanted : {ibv_ece{1, 0, 0}, ibv_ece{0, 1, 0}, ibv_ece{0, 0, 1}}) {
-    ece = wanted;
+  for (const ibv_ece& unknown : {ibv_ece{1, 0, 0}, ibv_ece{0, 1, 0}, ibv_ece{0, 0, 1}}) {
+    ece = unknown;
     EXPECT_EQ(ibv_set_ece(qp.get(), &ece), EOPNOTSUPP);
   }
   EXPECT_EQ(ibv_query_ece(qp.get(), nullptr), EINVAL);

@@ -40,17 +40,17 @@ TEST_F(RawPacket, GoesNowhereWithoutARule) {
 TEST_F(RawPacket, MayBeBuiltInline) {
   const FlowPtr flow = add(rule_without_specs(IBV_FLOW_ATTR_SNIFFER));
   ASSERT_NE(flow, nullptr);
-  ibv_qp_init_attr_ex wanted{};
-  wanted.qp_type = IBV_QPT_RAW_PACKET;
-  wanted.pd = pd_.get();
-  wanted.send_cq = wanted.recv_cq = cq_a_.get();
-  wanted.cap = qp_attributes(IBV_QPT_RAW_PACKET, cq_a_.get()).cap;
-  wanted.comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
-  wanted.send_ops_flags = IBV_QP_EX_WITH_SEND_WITH_IMM;
-  EXPECT_EQ(ibv_create_qp_ex(context_.get(), &wanted), nullptr);
+  ibv_qp_init_attr_ex init_attr{};
+  init_attr.qp_type = IBV_QPT_RAW_PACKET;
+  init_attr.pd = pd_.get();
+  init_attr.send_cq = init_attr.recv_cq = cq_a_.get();
+  init_attr.cap = qp_attributes(IBV_QPT_RAW_PACKET, cq_a_.get()).cap;
+  init_attr.comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
+  init_attr.send_ops_flags = IBV_QP_EX_WITH_SEND_WITH_IMM;
+  EXPECT_EQ(ibv_create_qp_ex(context_.get(), &init_attr), nullptr);
   EXPECT_EQ(errno, EOPNOTSUPP);
-  wanted.send_ops_flags = IBV_QP_EX_WITH_SEND;
-  const QpPtr qp(ibv_create_qp_ex(context_.get(), &wanted));
+  init_attr.send_ops_flags = IBV_QP_EX_WITH_SEND;
+  const QpPtr qp(ibv_create_qp_ex(context_.get(), &init_attr));
   ASSERT_NE(qp, nullptr);
   ASSERT_EQ(start_raw_packets(qp.get()), 0);
   Buffer frame(pd_.get(), 64);
@@ -112,20 +112,20 @@ TEST_F(RawPacket, QueuePairNeedsItsPortAndNothingElse) {
 }
 
 TEST_F(RawPacket, QueuePairHasNoOffloads) {
-  ibv_qp_init_attr_ex wanted{};
-  wanted.qp_type = IBV_QPT_RAW_PACKET;
-  wanted.pd = pd_.get();
-  wanted.send_cq = wanted.recv_cq = cq_a_.get();
-  wanted.comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_CREATE_FLAGS;
+  ibv_qp_init_attr_ex init_attr{};
+  init_attr.qp_type = IBV_QPT_RAW_PACKET;
+  init_attr.pd = pd_.get();
+  init_attr.send_cq = init_attr.recv_cq = cq_a_.get();
+  init_attr.comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_CREATE_FLAGS;
   for (const std::uint32_t flag : {IBV_QP_CREATE_SCATTER_FCS, IBV_QP_CREATE_CVLAN_STRIPPING}) {
-    wanted.create_flags = flag;
+    init_attr.create_flags = flag;
     errno = 0;
-    EXPECT_EQ(ibv_create_qp_ex(context_.get(), &wanted), nullptr);
+    EXPECT_EQ(ibv_create_qp_ex(context_.get(), &init_attr), nullptr);
     EXPECT_EQ(errno, EOPNOTSUPP);
   }
-  wanted.comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_MAX_TSO_HEADER;
-  wanted.max_tso_header = 64;
-  EXPECT_EQ(ibv_create_qp_ex(context_.get(), &wanted), nullptr);
+  init_attr.comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_MAX_TSO_HEADER;
+  init_attr.max_tso_header = 64;
+  EXPECT_EQ(ibv_create_qp_ex(context_.get(), &init_attr), nullptr);
   EXPECT_EQ(errno, EOPNOTSUPP);
 }
 

@@ -49,8 +49,8 @@ class WorkQueue : public RawPacket {
             .create_flags = 0};
   }
   WqPtr create_queue(ibv_cq* cq) {
-    ibv_wq_init_attr wanted = attributes(cq);
-    WqPtr queue(ibv_create_wq(context_.get(), &wanted));
+    ibv_wq_init_attr init_attr = attributes(cq);
+    WqPtr queue(ibv_create_wq(context_.get(), &init_attr));
     EXPECT_NE(queue, nullptr);
     return queue;
   }
@@ -59,27 +59,27 @@ class WorkQueue : public RawPacket {
     for (const WqPtr& queue : queues_) {
       listed.push_back(queue.get());
     }
-    ibv_rwq_ind_table_init_attr wanted{.log_ind_tbl_size = 3, .ind_tbl = listed.data(), .comp_mask = 0};
-    TablePtr table(ibv_create_rwq_ind_table(context_.get(), &wanted));
+    ibv_rwq_ind_table_init_attr init_attr{.log_ind_tbl_size = 3, .ind_tbl = listed.data(), .comp_mask = 0};
+    TablePtr table(ibv_create_rwq_ind_table(context_.get(), &init_attr));
     EXPECT_NE(table, nullptr);
     return table;
   }
   ibv_qp_init_attr_ex rss_attributes() {
-    ibv_qp_init_attr_ex wanted{};
-    wanted.qp_type = IBV_QPT_RAW_PACKET;
-    wanted.comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_CREATE_FLAGS | IBV_QP_INIT_ATTR_IND_TABLE |
-                       IBV_QP_INIT_ATTR_RX_HASH;
-    wanted.pd = pd_.get();
-    wanted.rwq_ind_tbl = table_.get();
-    wanted.rx_hash_conf = {.rx_hash_function = IBV_RX_HASH_FUNC_TOEPLITZ,
-                           .rx_hash_key_len = static_cast<std::uint8_t>(key_.size()),
-                           .rx_hash_key = key_.data(),
-                           .rx_hash_fields_mask = IBV_RX_HASH_SRC_IPV4 | IBV_RX_HASH_DST_IPV4};
-    return wanted;
+    ibv_qp_init_attr_ex init_attr{};
+    init_attr.qp_type = IBV_QPT_RAW_PACKET;
+    init_attr.comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_CREATE_FLAGS | IBV_QP_INIT_ATTR_IND_TABLE |
+                          IBV_QP_INIT_ATTR_RX_HASH;
+    init_attr.pd = pd_.get();
+    init_attr.rwq_ind_tbl = table_.get();
+    init_attr.rx_hash_conf = {.rx_hash_function = IBV_RX_HASH_FUNC_TOEPLITZ,
+                              .rx_hash_key_len = static_cast<std::uint8_t>(key_.size()),
+                              .rx_hash_key = key_.data(),
+                              .rx_hash_fields_mask = IBV_RX_HASH_SRC_IPV4 | IBV_RX_HASH_DST_IPV4};
+    return init_attr;
   }
   QpPtr create_rss() {
-    ibv_qp_init_attr_ex wanted = rss_attributes();
-    QpPtr qp(ibv_create_qp_ex(context_.get(), &wanted));
+    ibv_qp_init_attr_ex init_attr = rss_attributes();
+    QpPtr qp(ibv_create_qp_ex(context_.get(), &init_attr));
     EXPECT_NE(qp, nullptr);
     return qp;
   }
@@ -89,10 +89,10 @@ class WorkQueue : public RawPacket {
   }
 
   static int modify_queue(ibv_wq* queue, ibv_wq_state state) {
-    ibv_wq_attr wanted{};
-    wanted.attr_mask = IBV_WQ_ATTR_STATE;
-    wanted.wq_state = state;
-    return ibv_modify_wq(queue, &wanted);
+    ibv_wq_attr attr{};
+    attr.attr_mask = IBV_WQ_ATTR_STATE;
+    attr.wq_state = state;
+    return ibv_modify_wq(queue, &attr);
   }
   static int post(ibv_wq* queue, std::uint64_t wr_id, ibv_sge sge) {
     ibv_recv_wr wr{};
@@ -104,10 +104,10 @@ class WorkQueue : public RawPacket {
   }
   /// 0 when attributes that `spoil` has changed are taken, otherwise errno.
   template <typename Attributes, typename Create>
-  static int error_of(Attributes wanted, const std::function<void(Attributes&)>& spoil, Create create) {
-    spoil(wanted);
+  static int error_of(Attributes init_attr, const std::function<void(Attributes&)>& spoil, Create create) {
+    spoil(init_attr);
     errno = 0;
-    return create(wanted) != nullptr ? 0 : errno;
+    return create(init_attr) != nullptr ? 0 : errno;
   }
 
   const CqPtr cq_c_{ibv_create_cq(context_.get(), 64, nullptr, nullptr, 0)};
@@ -157,12 +157,12 @@ TEST_F(WorkQueue, ReceivesItsShareOfFramesFromManyAddresses) {
 }
 
 TEST_F(WorkQueue, IsWhatWasAskedFor) {
-  ibv_wq_init_attr wanted = attributes(cq_b_.get());
-  wanted.max_wr = 50;
-  const WqPtr queue(ibv_create_wq(context_.get(), &wanted));
+  ibv_wq_init_attr init_attr = attributes(cq_b_.get());
+  init_attr.max_wr = 50;
+  const WqPtr queue(ibv_create_wq(context_.get(), &init_attr));
   ASSERT_NE(queue, nullptr);
-  EXPECT_GE(wanted.max_wr, 50u);
-  EXPECT_GE(wanted.max_sge, 2u);
+  EXPECT_GE(init_attr.max_wr, 50u);
+  EXPECT_GE(init_attr.max_sge, 2u);
   EXPECT_EQ(queue->context, context_.get());
   EXPECT_EQ(queue->wq_context, this);
   EXPECT_EQ(queue->pd, pd_.get());
@@ -194,32 +194,32 @@ TEST_F(WorkQueue, GoesThroughItsStates) {
 }
 
 TEST_F(WorkQueue, IsModifiedFromTheStateThatIsAssumedOnly) {
-  ibv_wq_attr wanted{};
-  wanted.attr_mask = IBV_WQ_ATTR_STATE | IBV_WQ_ATTR_CURR_STATE;
-  wanted.curr_wq_state = IBV_WQS_RESET;
-  wanted.wq_state = IBV_WQS_ERR;
-  EXPECT_EQ(ibv_modify_wq(queues_[0].get(), &wanted), EINVAL);
-  wanted.curr_wq_state = IBV_WQS_RDY;
-  EXPECT_EQ(ibv_modify_wq(queues_[0].get(), &wanted), 0);
-  EXPECT_EQ(wanted.curr_wq_state, IBV_WQS_ERR) << "the header promises the current value";
-  wanted.curr_wq_state = static_cast<ibv_wq_state>(77);
-  EXPECT_EQ(ibv_modify_wq(queues_[0].get(), &wanted), EINVAL);
+  ibv_wq_attr attr{};
+  attr.attr_mask = IBV_WQ_ATTR_STATE | IBV_WQ_ATTR_CURR_STATE;
+  attr.curr_wq_state = IBV_WQS_RESET;
+  attr.wq_state = IBV_WQS_ERR;
+  EXPECT_EQ(ibv_modify_wq(queues_[0].get(), &attr), EINVAL);
+  attr.curr_wq_state = IBV_WQS_RDY;
+  EXPECT_EQ(ibv_modify_wq(queues_[0].get(), &attr), 0);
+  EXPECT_EQ(attr.curr_wq_state, IBV_WQS_ERR) << "the header promises the current value";
+  attr.curr_wq_state = static_cast<ibv_wq_state>(77);
+  EXPECT_EQ(ibv_modify_wq(queues_[0].get(), &attr), EINVAL);
   EXPECT_EQ(ibv_modify_wq(queues_[0].get(), nullptr), EINVAL);
-  wanted.attr_mask = IBV_WQ_ATTR_RESERVED;
-  EXPECT_EQ(ibv_modify_wq(queues_[0].get(), &wanted), EINVAL);
-  wanted.attr_mask = IBV_WQ_ATTR_FLAGS;
-  wanted.flags = wanted.flags_mask = IBV_WQ_FLAGS_CVLAN_STRIPPING;
-  EXPECT_EQ(ibv_modify_wq(queues_[0].get(), &wanted), EOPNOTSUPP);
-  wanted.flags_mask = 0;
-  EXPECT_EQ(ibv_modify_wq(queues_[0].get(), &wanted), 0);
+  attr.attr_mask = IBV_WQ_ATTR_RESERVED;
+  EXPECT_EQ(ibv_modify_wq(queues_[0].get(), &attr), EINVAL);
+  attr.attr_mask = IBV_WQ_ATTR_FLAGS;
+  attr.flags = attr.flags_mask = IBV_WQ_FLAGS_CVLAN_STRIPPING;
+  EXPECT_EQ(ibv_modify_wq(queues_[0].get(), &attr), EOPNOTSUPP);
+  attr.flags_mask = 0;
+  EXPECT_EQ(ibv_modify_wq(queues_[0].get(), &attr), 0);
 }
 
 TEST_F(WorkQueue, ThatIsFullTakesNoMore) {
-  ibv_wq_init_attr wanted = attributes(cq_b_.get());
-  const WqPtr queue(ibv_create_wq(context_.get(), &wanted));
+  ibv_wq_init_attr init_attr = attributes(cq_b_.get());
+  const WqPtr queue(ibv_create_wq(context_.get(), &init_attr));
   ASSERT_EQ(modify_queue(queue.get(), IBV_WQS_RDY), 0);
   Buffer buffer(pd_.get(), 100);
-  std::vector<ibv_recv_wr> list(wanted.max_wr + 1);
+  std::vector<ibv_recv_wr> list(init_attr.max_wr + 1);
   ibv_sge sge = buffer.sge();
   for (std::size_t i = 0; i < list.size(); ++i) {
     list[i] = {
@@ -234,29 +234,29 @@ TEST_F(WorkQueue, ThatIsFullTakesNoMore) {
 
 TEST_F(WorkQueue, WithAttributesThatMakeNoSenseIsRefused) {
   const auto error = [&](const std::function<void(ibv_wq_init_attr&)>& spoil) {
-    return error_of<ibv_wq_init_attr>(attributes(cq_b_.get()), spoil, [&](ibv_wq_init_attr& wanted) {
-      return WqPtr(ibv_create_wq(context_.get(), &wanted));
+    return error_of<ibv_wq_init_attr>(attributes(cq_b_.get()), spoil, [&](ibv_wq_init_attr& init_attr) {
+      return WqPtr(ibv_create_wq(context_.get(), &init_attr));
     });
   };
   const ContextPtr other = open_device();
   const PdPtr other_pd(ibv_alloc_pd(other.get()));
   const CqPtr other_cq(ibv_create_cq(other.get(), 8, nullptr, nullptr, 0));
   EXPECT_EQ(error([](auto&) {}), 0);
-  EXPECT_EQ(error([](auto& wanted) { wanted.comp_mask = IBV_WQ_INIT_ATTR_FLAGS; }), 0);
-  EXPECT_EQ(error([](auto& wanted) { wanted.comp_mask = IBV_WQ_INIT_ATTR_RESERVED; }), EINVAL);
-  EXPECT_EQ(error([](auto& wanted) { wanted.wq_type = static_cast<ibv_wq_type>(1); }), EINVAL);
-  EXPECT_EQ(error([](auto& wanted) { wanted.max_wr = 0; }), EINVAL);
-  EXPECT_EQ(error([](auto& wanted) { wanted.max_wr = 1 << 20; }), EINVAL);
-  EXPECT_EQ(error([](auto& wanted) { wanted.max_sge = 1000; }), EINVAL);
-  EXPECT_EQ(error([](auto& wanted) { wanted.pd = nullptr; }), EINVAL);
-  EXPECT_EQ(error([](auto& wanted) { wanted.cq = nullptr; }), EINVAL);
-  EXPECT_EQ(error([&](auto& wanted) { wanted.pd = other_pd.get(); }), EINVAL);
-  EXPECT_EQ(error([&](auto& wanted) { wanted.cq = other_cq.get(); }), EINVAL);
+  EXPECT_EQ(error([](auto& init_attr) { init_attr.comp_mask = IBV_WQ_INIT_ATTR_FLAGS; }), 0);
+  EXPECT_EQ(error([](auto& init_attr) { init_attr.comp_mask = IBV_WQ_INIT_ATTR_RESERVED; }), EINVAL);
+  EXPECT_EQ(error([](auto& init_attr) { init_attr.wq_type = static_cast<ibv_wq_type>(1); }), EINVAL);
+  EXPECT_EQ(error([](auto& init_attr) { init_attr.max_wr = 0; }), EINVAL);
+  EXPECT_EQ(error([](auto& init_attr) { init_attr.max_wr = 1 << 20; }), EINVAL);
+  EXPECT_EQ(error([](auto& init_attr) { init_attr.max_sge = 1000; }), EINVAL);
+  EXPECT_EQ(error([](auto& init_attr) { init_attr.pd = nullptr; }), EINVAL);
+  EXPECT_EQ(error([](auto& init_attr) { init_attr.cq = nullptr; }), EINVAL);
+  EXPECT_EQ(error([&](auto& init_attr) { init_attr.pd = other_pd.get(); }), EINVAL);
+  EXPECT_EQ(error([&](auto& init_attr) { init_attr.cq = other_cq.get(); }), EINVAL);
   for (const std::uint32_t flag : {IBV_WQ_FLAGS_CVLAN_STRIPPING, IBV_WQ_FLAGS_SCATTER_FCS,
                                    IBV_WQ_FLAGS_DELAY_DROP, IBV_WQ_FLAGS_PCI_WRITE_END_PADDING}) {
-    EXPECT_EQ(error([flag](auto& wanted) {
-                wanted.comp_mask = IBV_WQ_INIT_ATTR_FLAGS;
-                wanted.create_flags = flag;
+    EXPECT_EQ(error([flag](auto& init_attr) {
+                init_attr.comp_mask = IBV_WQ_INIT_ATTR_FLAGS;
+                init_attr.create_flags = flag;
               }),
               EOPNOTSUPP)
         << flag;
@@ -268,55 +268,59 @@ TEST_F(WorkQueue, TableWithAttributesThatMakeNoSenseIsRefused) {
   const auto error = [&](const std::function<void(ibv_rwq_ind_table_init_attr&)>& spoil) {
     return error_of<ibv_rwq_ind_table_init_attr>(
         {.log_ind_tbl_size = 1, .ind_tbl = listed.data(), .comp_mask = 0}, spoil,
-        [&](ibv_rwq_ind_table_init_attr& wanted) {
-          return TablePtr(ibv_create_rwq_ind_table(context_.get(), &wanted));
+        [&](ibv_rwq_ind_table_init_attr& init_attr) {
+          return TablePtr(ibv_create_rwq_ind_table(context_.get(), &init_attr));
         });
   };
   EXPECT_EQ(error([](auto&) {}), 0);
-  EXPECT_EQ(error([](auto& wanted) { wanted.log_ind_tbl_size = 0; }), 0);
-  EXPECT_EQ(error([](auto& wanted) { wanted.comp_mask = IBV_CREATE_IND_TABLE_RESERVED; }), EINVAL);
-  EXPECT_EQ(error([](auto& wanted) { wanted.ind_tbl = nullptr; }), EINVAL);
+  EXPECT_EQ(error([](auto& init_attr) { init_attr.log_ind_tbl_size = 0; }), 0);
+  EXPECT_EQ(error([](auto& init_attr) { init_attr.comp_mask = IBV_CREATE_IND_TABLE_RESERVED; }), EINVAL);
+  EXPECT_EQ(error([](auto& init_attr) { init_attr.ind_tbl = nullptr; }), EINVAL);
   for (const std::uint32_t size : {12u, 31u, 32u, 0xffffffffu}) {
-    EXPECT_EQ(error([size](auto& wanted) { wanted.log_ind_tbl_size = size; }), EINVAL) << size;
+    EXPECT_EQ(error([size](auto& init_attr) { init_attr.log_ind_tbl_size = size; }), EINVAL) << size;
   }
   listed[1] = nullptr;
   EXPECT_EQ(error([](auto&) {}), EINVAL);
   const ContextPtr other = open_device();
   listed[1] = queues_[1].get();
-  ibv_rwq_ind_table_init_attr wanted{.log_ind_tbl_size = 1, .ind_tbl = listed.data(), .comp_mask = 0};
-  EXPECT_EQ(ibv_create_rwq_ind_table(other.get(), &wanted), nullptr);
+  ibv_rwq_ind_table_init_attr init_attr{.log_ind_tbl_size = 1, .ind_tbl = listed.data(), .comp_mask = 0};
+  EXPECT_EQ(ibv_create_rwq_ind_table(other.get(), &init_attr), nullptr);
   EXPECT_EQ(errno, EINVAL);
 }
 
 TEST_F(WorkQueue, QueuePairWithAttributesThatMakeNoSenseIsRefused) {
   const auto error = [&](const std::function<void(ibv_qp_init_attr_ex&)>& spoil) {
-    return error_of<ibv_qp_init_attr_ex>(rss_attributes(), spoil, [&](ibv_qp_init_attr_ex& wanted) {
-      return QpPtr(ibv_create_qp_ex(context_.get(), &wanted));
+    return error_of<ibv_qp_init_attr_ex>(rss_attributes(), spoil, [&](ibv_qp_init_attr_ex& init_attr) {
+      return QpPtr(ibv_create_qp_ex(context_.get(), &init_attr));
     });
   };
   EXPECT_EQ(error([](auto&) {}), 0);
-  EXPECT_EQ(error([](auto& wanted) { wanted.comp_mask &= ~unsigned{IBV_QP_INIT_ATTR_IND_TABLE}; }), EINVAL);
-  EXPECT_EQ(error([](auto& wanted) { wanted.comp_mask &= ~unsigned{IBV_QP_INIT_ATTR_RX_HASH}; }), EINVAL);
-  EXPECT_EQ(error([](auto& wanted) { wanted.comp_mask &= ~unsigned{IBV_QP_INIT_ATTR_PD}; }), EINVAL);
-  EXPECT_EQ(error([](auto& wanted) { wanted.rwq_ind_tbl = nullptr; }), EINVAL);
-  EXPECT_EQ(error([](auto& wanted) { wanted.qp_type = IBV_QPT_UD; }), EOPNOTSUPP);
-  EXPECT_EQ(error([](auto& wanted) { wanted.rx_hash_conf.rx_hash_function = 0; }), EOPNOTSUPP);
-  EXPECT_EQ(error([](auto& wanted) { wanted.rx_hash_conf.rx_hash_function = 3; }), EOPNOTSUPP);
-  EXPECT_EQ(error([](auto& wanted) { wanted.rx_hash_conf.rx_hash_key = nullptr; }), EINVAL);
-  EXPECT_EQ(error([](auto& wanted) { wanted.rx_hash_conf.rx_hash_key_len = 39; }), EINVAL);
-  EXPECT_EQ(error([](auto& wanted) { wanted.rx_hash_conf.rx_hash_fields_mask = 0; }), EINVAL);
-  EXPECT_EQ(error([](auto& wanted) { wanted.rx_hash_conf.rx_hash_fields_mask |= 1 << 9; }), EINVAL);
+  EXPECT_EQ(error([](auto& init_attr) { init_attr.comp_mask &= ~unsigned{IBV_QP_INIT_ATTR_IND_TABLE}; }),
+            EINVAL);
+  EXPECT_EQ(error([](auto& init_attr) { init_attr.comp_mask &= ~unsigned{IBV_QP_INIT_ATTR_RX_HASH}; }),
+            EINVAL);
+  EXPECT_EQ(error([](auto& init_attr) { init_attr.comp_mask &= ~unsigned{IBV_QP_INIT_ATTR_PD}; }), EINVAL);
+  EXPECT_EQ(error([](auto& init_attr) { init_attr.rwq_ind_tbl = nullptr; }), EINVAL);
+  EXPECT_EQ(error([](auto& init_attr) { init_attr.qp_type = IBV_QPT_UD; }), EOPNOTSUPP);
+  EXPECT_EQ(error([](auto& init_attr) { init_attr.rx_hash_conf.rx_hash_function = 0; }), EOPNOTSUPP);
+  EXPECT_EQ(error([](auto& init_attr) { init_attr.rx_hash_conf.rx_hash_function = 3; }), EOPNOTSUPP);
+  EXPECT_EQ(error([](auto& init_attr) { init_attr.rx_hash_conf.rx_hash_key = nullptr; }), EINVAL);
+  EXPECT_EQ(error([](auto& init_attr) { init_attr.rx_hash_conf.rx_hash_key_len = 39; }), EINVAL);
+  EXPECT_EQ(error([](auto& init_attr) { init_attr.rx_hash_conf.rx_hash_fields_mask = 0; }), EINVAL);
+  EXPECT_EQ(error([](auto& init_attr) { init_attr.rx_hash_conf.rx_hash_fields_mask |= 1 << 9; }), EINVAL);
   for (const std::uint64_t field : {std::uint64_t{IBV_RX_HASH_IPSEC_SPI}, std::uint64_t{0x80000000}}) {
-    EXPECT_EQ(error([field](auto& wanted) { wanted.rx_hash_conf.rx_hash_fields_mask |= field; }), EOPNOTSUPP);
+    EXPECT_EQ(error([field](auto& init_attr) { init_attr.rx_hash_conf.rx_hash_fields_mask |= field; }),
+              EOPNOTSUPP);
   }
-  EXPECT_EQ(error([&](auto& wanted) { wanted.recv_cq = cq_b_.get(); }), EINVAL);
-  EXPECT_EQ(error([](auto& wanted) { wanted.cap.max_recv_wr = 1; }), EINVAL);
-  EXPECT_EQ(error([&](auto& wanted) { wanted.send_cq = cq_b_.get(); }), EOPNOTSUPP);
-  EXPECT_EQ(error([](auto& wanted) { wanted.cap.max_send_wr = 1; }), EOPNOTSUPP);
-  EXPECT_EQ(error([](auto& wanted) { wanted.create_flags = IBV_QP_CREATE_CVLAN_STRIPPING; }), EOPNOTSUPP);
-  EXPECT_EQ(error([](auto& wanted) {
-              wanted.comp_mask |= IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
-              wanted.send_ops_flags = IBV_QP_EX_WITH_SEND;
+  EXPECT_EQ(error([&](auto& init_attr) { init_attr.recv_cq = cq_b_.get(); }), EINVAL);
+  EXPECT_EQ(error([](auto& init_attr) { init_attr.cap.max_recv_wr = 1; }), EINVAL);
+  EXPECT_EQ(error([&](auto& init_attr) { init_attr.send_cq = cq_b_.get(); }), EOPNOTSUPP);
+  EXPECT_EQ(error([](auto& init_attr) { init_attr.cap.max_send_wr = 1; }), EOPNOTSUPP);
+  EXPECT_EQ(error([](auto& init_attr) { init_attr.create_flags = IBV_QP_CREATE_CVLAN_STRIPPING; }),
+            EOPNOTSUPP);
+  EXPECT_EQ(error([](auto& init_attr) {
+              init_attr.comp_mask |= IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
+              init_attr.send_ops_flags = IBV_QP_EX_WITH_SEND;
             }),
             EOPNOTSUPP);
 }
@@ -327,9 +331,9 @@ TEST_F(WorkQueue, QueuePairNeitherHasStatesNorPosts) {
   EXPECT_EQ(modify(rss.get(), IBV_QPS_INIT, IBV_QP_PORT), EOPNOTSUPP);
   EXPECT_EQ(post_send(rss.get(), request(IBV_WR_SEND), {buffer.sge()}), EINVAL);
   EXPECT_EQ(post_receive(rss.get(), 1, {buffer.sge()}), EINVAL);
-  ibv_qp_attr asked{};
+  ibv_qp_attr attr{};
   ibv_qp_init_attr created{};
-  EXPECT_EQ(ibv_query_qp(rss.get(), &asked, IBV_QP_STATE, &created), EOPNOTSUPP);
+  EXPECT_EQ(ibv_query_qp(rss.get(), &attr, IBV_QP_STATE, &created), EOPNOTSUPP);
   EXPECT_EQ(ibv_qp_to_qp_ex(rss.get()), nullptr);
 }
 
@@ -344,9 +348,9 @@ TEST_F(WorkQueue, IsBusyAsLongAsAnythingUsesIt) {
   table_.reset();
   EXPECT_EQ(ibv_destroy_cq(cq_c_.get()), EBUSY);
   const PdPtr pd(ibv_alloc_pd(context_.get()));
-  ibv_wq_init_attr wanted = attributes(cq_b_.get());
-  wanted.pd = pd.get();
-  const WqPtr queue(ibv_create_wq(context_.get(), &wanted));
+  ibv_wq_init_attr init_attr = attributes(cq_b_.get());
+  init_attr.pd = pd.get();
+  const WqPtr queue(ibv_create_wq(context_.get(), &init_attr));
   EXPECT_EQ(ibv_dealloc_pd(pd.get()), EBUSY);
 }
 
@@ -369,10 +373,10 @@ TEST_F(WorkQueue, TellsThatItsCompletionQueueOverflowed) {
   ibv_wq* listed[] = {queue.get()};
   ibv_rwq_ind_table_init_attr table_attributes{.log_ind_tbl_size = 0, .ind_tbl = listed, .comp_mask = 0};
   const TablePtr table(ibv_create_rwq_ind_table(context_.get(), &table_attributes));
-  ibv_qp_init_attr_ex wanted = rss_attributes();
-  wanted.rwq_ind_tbl = table.get();
-  wanted.rx_hash_conf.rx_hash_fields_mask = 0;  // there is nothing to choose
-  const QpPtr rss(ibv_create_qp_ex(context_.get(), &wanted));
+  ibv_qp_init_attr_ex init_attr = rss_attributes();
+  init_attr.rwq_ind_tbl = table.get();
+  init_attr.rx_hash_conf.rx_hash_fields_mask = 0;  // there is nothing to choose
+  const QpPtr rss(ibv_create_qp_ex(context_.get(), &init_attr));
   ASSERT_NE(rss, nullptr);
   const FlowPtr flow = add_rule(rss.get());
   Buffer buffer(pd_.get(), 100);
@@ -397,12 +401,12 @@ TEST(WorkQueues, EndWhenTheProgramClosesTheDevice) {
   ibv_context* const context = open_device().release();
   ibv_pd* const pd = ibv_alloc_pd(context);
   ibv_cq* const cq = ibv_create_cq(context, 8, nullptr, nullptr, 0);
-  ibv_wq_init_attr wanted{};
-  wanted.wq_type = IBV_WQT_RQ;
-  wanted.max_wr = 4;
-  wanted.pd = pd;
-  wanted.cq = cq;
-  ibv_wq* queue = ibv_create_wq(context, &wanted);
+  ibv_wq_init_attr init_attr{};
+  init_attr.wq_type = IBV_WQT_RQ;
+  init_attr.max_wr = 4;
+  init_attr.pd = pd;
+  init_attr.cq = cq;
+  ibv_wq* queue = ibv_create_wq(context, &init_attr);
   ASSERT_NE(queue, nullptr);
   ibv_rwq_ind_table_init_attr table_attributes{.log_ind_tbl_size = 0, .ind_tbl = &queue, .comp_mask = 0};
   ibv_rwq_ind_table* const table = ibv_create_rwq_ind_table(context, &table_attributes);
@@ -416,7 +420,7 @@ TEST(WorkQueues, EndWhenTheProgramClosesTheDevice) {
   EXPECT_EQ(ibv_destroy_rwq_ind_table(table), EIO);
   EXPECT_EQ(ibv_destroy_wq(queue), EIO);
   errno = 0;
-  EXPECT_EQ(ibv_create_wq(context, &wanted), nullptr);
+  EXPECT_EQ(ibv_create_wq(context, &init_attr), nullptr);
   EXPECT_EQ(errno, EIO);
 }
 
