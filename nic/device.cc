@@ -25,7 +25,7 @@ namespace {
 
 constexpr Duration kLongestLinger = 1s;
 constexpr Duration kLingerPause = 50us;
-/// What Linux' RDMA core is known to wait for a neighbour when an address handle is made.
+/// What Linux' RDMA core is known to wait for a neighbor when an address handle is made.
 constexpr Duration kLongestResolution = 1s;
 constexpr Duration kFirstResolutionPause = 20us;
 constexpr Duration kLastResolutionPause = 2ms;

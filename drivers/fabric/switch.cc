@@ -22,7 +22,7 @@ Mac mac_at(std::span<const std::byte> frame, std::size_t offset) {
   return mac;
 }
 
-// 01:80:c2:00:00:00 to :0f are for the neighbour on a link (pause frames, spanning trees, LLDP); no bridge
+// 01:80:c2:00:00:00 to :0f are for the neighbor on a link (pause frames, spanning trees, LLDP); no bridge
 // hands them on.
 bool is_for_the_link_alone(const Mac& mac) {
   constexpr std::array<std::uint8_t, 5> kReserved{0x01, 0x80, 0xc2, 0x00, 0x00};

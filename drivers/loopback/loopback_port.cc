@@ -33,7 +33,7 @@ void drain(int event_fd) {
   [[maybe_unused]] const long read = syscall(SYS_read, event_fd, &count, sizeof count);
 }
 
-/// Whether it is ARP, or ICMPv6, by which neighbours are found.
+/// Whether it is ARP, or ICMPv6, by which neighbors are found.
 bool looks_for_neighbors(std::span<const std::byte> frame) {
   constexpr std::size_t kEtherTypeAt = 12;
   constexpr std::size_t kIpv6NextHeaderAt = 14 + 6;

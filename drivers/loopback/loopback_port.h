@@ -14,7 +14,7 @@
 namespace urnic::drivers {
 
 /// A port around another one, or around nothing: then frames to others are dropped and counted. Frames to a
-/// group go to both, but for those that look for neighbours: who is a member of it is for the receiver to
+/// group go to both, but for those that look for neighbors: who is a member of it is for the receiver to
 /// know.
 ///
 /// Frames to the own MAC wait in a ring of kSlots frames until receive(). While it is full reserve() gives

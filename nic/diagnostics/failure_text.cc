@@ -201,7 +201,7 @@ std::string refusal_why(const FailureReport& report, FailureCause cause) {
 
 std::string silence_why(const FailureReport& report, FailureCause cause) {
   const std::string address = address_text(report.qp.peer);
-  const char* const protocol = report.qp.peer.is_ipv4_mapped() ? "ARP" : "neighbour discovery";
+  const char* const protocol = report.qp.peer.is_ipv4_mapped() ? "ARP" : "neighbor discovery";
   switch (cause) {
     case FailureCause::kNobodyHasAddress:
       return fmt::format("nobody answers {} for {}{}", protocol, address,

@@ -69,7 +69,7 @@ class Engine final : public Progress, private transport::QpEventSink {
   /// One round, if nobody else is at it; further ones when somebody could not get the lock meanwhile.
   Round try_round();
 
-  /// What is known of a neighbour, which is asked for if that is nothing.
+  /// What is known of a neighbor, which is asked for if that is nothing.
   NeighborCache::State resolve(const transport::wire::Gid& destination, transport::Time now) {
     const std::lock_guard guard(*this);
     return neighbors_.resolve(destination, now).state;

@@ -45,8 +45,8 @@ class Receiver {
   explicit Receiver(const Dependencies& dependencies) : deps_(dependencies) {}
 
   /// Takes any frame at all. What flow rules want goes where they say, and no further if they take it away;
-  /// what is for a queue pair goes to its endpoint, which is then scheduled; ARP and neighbour discovery go
-  /// to the neighbour cache; the rest is for default flow rules, or it is dropped, and each reason is
+  /// what is for a queue pair goes to its endpoint, which is then scheduled; ARP and neighbor discovery go
+  /// to the neighbor cache; the rest is for default flow rules, or it is dropped, and each reason is
   /// counted.
   void on_frame(std::span<const std::byte> frame, transport::Time now);
 

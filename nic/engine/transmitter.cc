@@ -53,7 +53,7 @@ bool Transmitter::serve(QueuePair* (Scheduler::*next)(), std::size_t packets_per
     if (!is_raw && !find_route(*qp, route, now)) {
       qp->endpoint().release_completions();
       scheduler_.park(*qp);
-      worked = true;  // there is a neighbour to be asked for, in the next round
+      worked = true;  // there is a neighbor to be asked for, in the next round
       continue;
     }
     const std::size_t quota = std::min(packets_per_turn, left);

@@ -44,7 +44,7 @@ class Transmitter {
   /// The port that everything goes to; before any other call.
   void attach(PacketPort& port) { port_ = &port; }
 
-  /// Sends ARP and neighbour discovery first, then the responses that are owed, then requests. Returns
+  /// Sends ARP and neighbor discovery first, then the responses that are owed, then requests. Returns
   /// whether anything was done. What did not fit into the round, or into the port, waits for the next one.
   bool run(transport::Time now);
 

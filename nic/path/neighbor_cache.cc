@@ -60,13 +60,13 @@ bool is_group(const Gid& gid) {
                               : gid.is_multicast();
 }
 
-/// Whether an IPv6 packet is, or pretends to be, one of neighbour discovery's messages that concern us.
-bool looks_like_neighbour_message(std::span<const std::byte> packet) {
+/// Whether an IPv6 packet is, or pretends to be, one of neighbor discovery's messages that concern us.
+bool looks_like_neighbor_message(std::span<const std::byte> packet) {
   if (packet.size() <= Ipv6::kBytes || load_u8(packet, 6) != to_integer(IpProtocol::kIcmpv6)) {
     return false;
   }
-  const auto type = static_cast<NeighbourMessage::Type>(load_u8(packet, Ipv6::kBytes));
-  return type == NeighbourMessage::Type::kSolicitation || type == NeighbourMessage::Type::kAdvertisement;
+  const auto type = static_cast<NeighborMessage::Type>(load_u8(packet, Ipv6::kBytes));
+  return type == NeighborMessage::Type::kSolicitation || type == NeighborMessage::Type::kAdvertisement;
 }
 
 }  // namespace
@@ -241,7 +241,7 @@ bool NeighborCache::on_frame(std::span<const std::byte> frame, Time) {
   const Ethernet& ethernet = parsed.value();
   const std::span<const std::byte> payload = frame.subspan(ethernet.header_bytes());
   const bool is_arp = ethernet.ether_type == EtherType::kArp;
-  if (!is_arp && !(ethernet.ether_type == EtherType::kIpv6 && looks_like_neighbour_message(payload))) {
+  if (!is_arp && !(ethernet.ether_type == EtherType::kIpv6 && looks_like_neighbor_message(payload))) {
     return false;
   }
   // Neither what others say to each other, nor our own broadcasts coming back.
@@ -252,7 +252,7 @@ bool NeighborCache::on_frame(std::span<const std::byte> frame, Time) {
   if (is_arp) {
     on_arp(payload);
   } else {
-    on_neighbour_message(payload, ethernet.source);
+    on_neighbor_message(payload, ethernet.source);
   }
   return true;
 }
@@ -282,15 +282,15 @@ void NeighborCache::on_arp(std::span<const std::byte> payload) {
   }
 }
 
-void NeighborCache::on_neighbour_message(std::span<const std::byte> packet, const Mac& sender) {
-  const std::optional<NeighbourMessage> message = NeighbourMessage::parse(packet);
+void NeighborCache::on_neighbor_message(std::span<const std::byte> packet, const Mac& sender) {
+  const std::optional<NeighborMessage> message = NeighborMessage::parse(packet);
   const bool has_sane_macs =
       message && is_station(message->link_layer_address.value_or(sender)) && is_station(sender);
   if (!has_sane_macs || message->target.is_ipv4_mapped() || message->source.is_ipv4_mapped()) {
     count(NeighborCounter::kMalformed);
     return;
   }
-  if (message->type == NeighbourMessage::Type::kSolicitation) {
+  if (message->type == NeighborMessage::Type::kSolicitation) {
     on_solicitation(*message, sender);
   } else {
     on_advertisement(*message);
@@ -298,7 +298,7 @@ void NeighborCache::on_neighbour_message(std::span<const std::byte> packet, cons
 }
 
 // RFC 4861 section 7.2.3, but that a stranger's question adds no entry.
-void NeighborCache::on_solicitation(const NeighbourMessage& message, const Mac& sender) {
+void NeighborCache::on_solicitation(const NeighborMessage& message, const Mac& sender) {
   if (is_own(message.source)) {
     count(NeighborCounter::kAddressConflicts);
     return;
@@ -316,7 +316,7 @@ void NeighborCache::on_solicitation(const NeighbourMessage& message, const Mac& 
 }
 
 // RFC 4861 section 7.2.5, with one state of reachability instead of its four.
-void NeighborCache::on_advertisement(const NeighbourMessage& message) {
+void NeighborCache::on_advertisement(const NeighborMessage& message) {
   if (is_own(message.target)) {
     count(NeighborCounter::kAddressConflicts);
     return;

@@ -1,4 +1,4 @@
-// NeighborCache: which MAC an address is reached at, by ARP and IPv6 neighbour discovery.
+// NeighborCache: which MAC an address is reached at, by ARP and IPv6 neighbor discovery.
 #pragma once
 
 #include <array>
@@ -23,12 +23,12 @@ namespace urnic::nic {
 
 /// What the cache counts.
 enum class NeighborCounter : std::uint8_t {
-  kRequestsSent,      ///< ARP requests and neighbour solicitations, announcements not included
-  kRepliesSent,       ///< ARP replies and neighbour advertisements
+  kRequestsSent,      ///< ARP requests and neighbor solicitations, announcements not included
+  kRepliesSent,       ///< ARP replies and neighbor advertisements
   kRepliesDropped,    ///< not sent: more questions at once than the queue of replies holds
   kMalformed,         ///< ARP or ND frames that say nothing sensible
   kUnreachable,       ///< addresses that nobody answered for
-  kMacChanged,        ///< a known neighbour moved to another MAC
+  kMacChanged,        ///< a known neighbor moved to another MAC
   kAddressConflicts,  ///< somebody else claims an address of ours
 };
 
@@ -54,22 +54,22 @@ constexpr std::string_view name_of(NeighborCounter counter) {
   return "";
 }
 
-/// Asks for and answers for addresses on the link: ARP for IPv4-mapped GIDs, neighbour discovery for the
+/// Asks for and answers for addresses on the link: ARP for IPv4-mapped GIDs, neighbor discovery for the
 /// others, the link-local one included. Every address is taken to be on the link, whatever its prefix: no
 /// gateway can be configured.
 ///
 /// A sans-I/O state machine like the transport's: inputs resolve(), suspect(), learn(), on_frame(),
 /// on_timeout(); after any of them poll_transmit() says what to send. All calls under the engine lock, except
 /// counter(). Nothing allocates after construction. Frames never add entries, only resolve() and learn() do:
-/// what a stranger sends can change the MAC of a neighbour we know (that is ARP's nature) but grows nothing.
+/// what a stranger sends can change the MAC of a neighbor we know (that is ARP's nature) but grows nothing.
 ///
 /// A reachable entry does not grow stale by itself. It is asked for again when traffic to it seems lost
-/// (suspect()) and changed when the neighbour says so; a restarted peer announces itself, as we do at start.
+/// (suspect()) and changed when the neighbor says so; a restarted peer announces itself, as we do at start.
 class NeighborCache {
  public:
   NeighborCache(const DeviceConfig& config, const GidTable& gids);
 
-  /// kUnknown: not in the table, and no room for it now (1024 neighbours are being asked for); ask again
+  /// kUnknown: not in the table, and no room for it now (1024 neighbors are being asked for); ask again
   /// later.
   using State = NeighborState;
 
@@ -92,7 +92,7 @@ class NeighborCache {
   /// the entry; a reachable entry with another MAC is not changed by it but asked for again.
   void learn(const transport::wire::Gid& source, const transport::wire::Mac& mac, transport::Time now);
 
-  /// Takes ARP, neighbour solicitations and neighbour advertisements; returns whether `frame` was one of
+  /// Takes ARP, neighbor solicitations and neighbor advertisements; returns whether `frame` was one of
   /// these (well formed or not, for us or not). Frames of another VLAN are none.
   bool on_frame(std::span<const std::byte> frame, transport::Time now);
 
@@ -127,9 +127,9 @@ class NeighborCache {
   static constexpr std::size_t kMaxReplies = 32;
 
   void on_arp(std::span<const std::byte> payload);
-  void on_neighbour_message(std::span<const std::byte> packet, const transport::wire::Mac& sender);
-  void on_solicitation(const transport::wire::NeighbourMessage& message, const transport::wire::Mac& sender);
-  void on_advertisement(const transport::wire::NeighbourMessage& message);
+  void on_neighbor_message(std::span<const std::byte> packet, const transport::wire::Mac& sender);
+  void on_solicitation(const transport::wire::NeighborMessage& message, const transport::wire::Mac& sender);
+  void on_advertisement(const transport::wire::NeighborMessage& message);
   void owe_reply(const Reply& reply);
 
   bool is_own(const transport::wire::Gid& gid) const { return gids_.index_of(gid).has_value(); }

@@ -7,7 +7,7 @@ namespace {
 
 using namespace transport::wire;
 
-static_assert(Arp::kBytes <= NeighbourMessage::kMaxBytes);
+static_assert(Arp::kBytes <= NeighborMessage::kMaxBytes);
 
 constexpr Ipv6Address kAllNodes{{0xff, 0x02, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1}};
 
@@ -36,13 +36,13 @@ std::size_t write_arp_request(const LinkSource& from, const Gid& own, const Gid&
 std::size_t write_advertisement(const LinkSource& from, const Gid& own, const Gid& to, const Mac& to_mac,
                                 std::span<std::byte> frame) {
   return write_frame(to_mac, from, EtherType::kIpv6,
-                     NeighbourMessage{.type = NeighbourMessage::Type::kAdvertisement,
-                                      .solicited = !to.is_multicast(),
-                                      .replaces = true,
-                                      .source = own,
-                                      .destination = to,
-                                      .target = own,
-                                      .link_layer_address = from.mac},
+                     NeighborMessage{.type = NeighborMessage::Type::kAdvertisement,
+                                     .solicited = !to.is_multicast(),
+                                     .replaces = true,
+                                     .source = own,
+                                     .destination = to,
+                                     .target = own,
+                                     .link_layer_address = from.mac},
                      frame);
 }
 
@@ -55,11 +55,11 @@ std::size_t write_question(const LinkSource& from, const Gid& own, const Gid& ta
   }
   const Ipv6Address group = solicited_node_multicast(target);
   return write_frame(multicast_mac(group), from, EtherType::kIpv6,
-                     NeighbourMessage{.type = NeighbourMessage::Type::kSolicitation,
-                                      .source = own,
-                                      .destination = group,
-                                      .target = target,
-                                      .link_layer_address = from.mac},
+                     NeighborMessage{.type = NeighborMessage::Type::kSolicitation,
+                                     .source = own,
+                                     .destination = group,
+                                     .target = target,
+                                     .link_layer_address = from.mac},
                      frame);
 }
 

@@ -1,4 +1,4 @@
-// The frames that the neighbour cache sends: ARP for IPv4-mapped addresses, neighbour discovery for the
+// The frames that the neighbor cache sends: ARP for IPv4-mapped addresses, neighbor discovery for the
 // others.
 #pragma once
 
@@ -15,7 +15,7 @@ namespace urnic::nic {
 /// Room for the longest of these frames.
 inline constexpr std::size_t kMaxNeighborFrameBytes = transport::wire::Ethernet::kMinBytes +
                                                       transport::wire::VlanTag::kBytes +
-                                                      transport::wire::NeighbourMessage::kMaxBytes;
+                                                      transport::wire::NeighborMessage::kMaxBytes;
 
 // All write to the front of `frame`, which has room for kMaxNeighborFrameBytes, and return the size of the
 // frame.

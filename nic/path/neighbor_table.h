@@ -1,4 +1,4 @@
-// NeighborTable: the bounded storage of the neighbour cache.
+// NeighborTable: the bounded storage of the neighbor cache.
 #pragma once
 
 #include <array>
@@ -32,7 +32,7 @@ struct Neighbor {
   transport::Time used_at{};       ///< the last lookup
 };
 
-/// Up to kCapacity neighbours by address: chained hashing over storage allocated once. Deterministic;
+/// Up to kCapacity neighbors by address: chained hashing over storage allocated once. Deterministic;
 /// addresses come from the local program, which can only slow down itself by choosing colliding ones.
 class NeighborTable {
  public:

@@ -1,4 +1,4 @@
-// PeerMac: a peer's MAC as the neighbour cache last told it.
+// PeerMac: a peer's MAC as the neighbor cache last told it.
 #pragma once
 
 #include <cstdint>
@@ -7,10 +7,10 @@
 
 namespace urnic::nic {
 
-/// Good as long as nothing changes in the neighbour cache.
+/// Good as long as nothing changes in the neighbor cache.
 struct PeerMac {
   bool is_known = false;
-  std::uint32_t generation = 0;  ///< of the neighbour cache
+  std::uint32_t generation = 0;  ///< of the neighbor cache
   transport::wire::Mac mac{};
 
   bool is_good(std::uint32_t now_generation) const { return is_known && generation == now_generation; }

@@ -355,7 +355,7 @@ static bool command_came(int timeout_ms, bool* notified) {
   return events[1].revents != 0;
 }
 
-static uint64_t draw_neighbours(uint64_t* random) {
+static uint64_t draw_neighbors(uint64_t* random) {
   uint64_t chosen = 0;
   for (int number = (qps + 1) / 2; number < qps; number++) chosen |= (draw(random) & 1) << number;
   return chosen;
@@ -389,7 +389,7 @@ static void talk(double seconds) {
       }
     }
     if (rank == 0 && !is_ending && now >= next_command) {
-      const uint64_t command = now >= end ? 0 : draw_neighbours(&random);
+      const uint64_t command = now >= end ? 0 : draw_neighbors(&random);
       if (size == 2 && (now >= end || command != 0) &&
           send(meeting.sockets[1], &command, sizeof command, MSG_NOSIGNAL) != sizeof command)
         broken("the other program has gone");

@@ -47,7 +47,7 @@ void require_well_formed(std::span<const std::byte> bytes) {
   require(transport::wire::parse_packet(frame.value().ib).has_value(), "what is sent is a packet");
 }
 
-/// Answers ARP and neighbour discovery as the peer, and swallows everything else.
+/// Answers ARP and neighbor discovery as the peer, and swallows everything else.
 class FuzzPort final : public PacketPort {
  public:
   FuzzPort(std::shared_ptr<FuzzWire> wire, const Clock& clock)

@@ -94,11 +94,11 @@ void try_address_resolution(std::span<const std::byte> bytes) {
     emit(*arp, out);
     require(equal(out, bytes.first(Arp::kBytes)), "a parsed ARP packet is written as it was");
   }
-  if (const auto message = NeighbourMessage::parse(bytes)) {
-    Bytes out(NeighbourMessage::kMaxBytes);
+  if (const auto message = NeighborMessage::parse(bytes)) {
+    Bytes out(NeighborMessage::kMaxBytes);
     out.resize(emit(*message, out));
-    require(NeighbourMessage::parse(out) == message,
-            "a parsed neighbour message is written to parse to the same");
+    require(NeighborMessage::parse(out) == message,
+            "a parsed neighbor message is written to parse to the same");
   }
 }
 

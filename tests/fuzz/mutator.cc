@@ -45,7 +45,7 @@ const FuzzInput& Mutator::any_input() {
 }
 
 FuzzInput Mutator::make(std::uint64_t number) {
-  // Neighbouring seeds start similar sequences unless they are spread first.
+  // Neighboring seeds start similar sequences unless they are spread first.
   random_.seed((seed_ * 0x9e3779b97f4a7c15u) ^ (number * 0xbf58476d1ce4e5b9u));
   FuzzInput input = any_input();
   const std::uint64_t changes = 1 + below(kMaxChanges);

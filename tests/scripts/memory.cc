@@ -24,7 +24,7 @@ bool is_inside(std::uint64_t address, std::uint64_t length, std::uint64_t first,
 }  // namespace
 
 std::byte ScriptMemory::pattern_at(std::uint64_t address) {
-  // Neighbours differ, and so do bytes that are a path MTU apart.
+  // Neighbors differ, and so do bytes that are a path MTU apart.
   return static_cast<std::byte>(address * 7 + (address >> 8) * 29 + (address >> 16) * 101);
 }
 

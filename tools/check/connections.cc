@@ -50,9 +50,9 @@ std::uint32_t Connections::flow_of(const Frame& frame, const Packet& packet, boo
   flow.p_key = packet.p_key;
   flow.migration = packet.migration;
   index_.emplace(key, index);
-  auto& neighbours = between_[FlowKey{key.source, key.destination, 0}];
-  if (neighbours.size() < kMaxCandidates) {
-    neighbours.push_back(index);
+  auto& neighbors = between_[FlowKey{key.source, key.destination, 0}];
+  if (neighbors.size() < kMaxCandidates) {
+    neighbors.push_back(index);
   }
   return last_flow_ = index;
 }

@@ -87,7 +87,7 @@ std::span<const std::byte> RequesterMemory::fetched(std::size_t index) const {
 }
 
 std::byte& ResponderMemory::at(std::uint32_t key, std::uint64_t address, Page*& page) {
-  // Neighbouring bytes are asked for one after another.
+  // Neighboring bytes are asked for one after another.
   if (page == nullptr || address % kPageBytes == 0) page = &pages_[{key, address / kPageBytes}];
   return page->bytes[address % kPageBytes];
 }

@@ -39,7 +39,7 @@ transport::wire::Mac mac_of(HostId host);
 /// says otherwise. A frame for no one host goes to all others.
 ///
 /// A damaged frame always has a flipped bit that its ICRC protects, or lost its end: a receiver that accepts
-/// one is wrong. ARP and neighbour discovery have no such protection without the Ethernet FCS that the medium
+/// one is wrong. ARP and neighbor discovery have no such protection without the Ethernet FCS that the medium
 /// would check, so their frames are lost where others are damaged.
 class Network {
  public:

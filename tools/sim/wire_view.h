@@ -79,7 +79,7 @@ struct WireView {
   bool is_error_nak() const { return has_aeth && syndrome > 0x60; }
 };
 
-/// Whether the frame claims to be RoCEv2: IPv4 or IPv6, UDP, port 4791. Others are ARP and neighbour
+/// Whether the frame claims to be RoCEv2: IPv4 or IPv6, UDP, port 4791. Others are ARP and neighbor
 /// discovery.
 bool is_roce(std::span<const std::byte> frame);
 

@@ -97,7 +97,7 @@ constexpr Mac multicast_mac(const Ipv6Address& group) {
   return Mac{{0x33, 0x33, octet[12], octet[13], octet[14], octet[15]}};
 }
 
-/// ff02::1:ff00:0/104 with the low 24 bits of `address`, where neighbour solicitations go (RFC 4291).
+/// ff02::1:ff00:0/104 with the low 24 bits of `address`, where neighbor solicitations go (RFC 4291).
 constexpr Ipv6Address solicited_node_multicast(const Ipv6Address& address) {
   const auto& octet = address.octets;
   return Ipv6Address{{0xff, 0x02, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x01, 0xff, octet[13], octet[14], octet[15]}};

@@ -8,7 +8,7 @@
 namespace urnic::transport::wire {
 namespace {
 
-using Type = NeighbourMessage::Type;
+using Type = NeighborMessage::Type;
 
 /// Of a router between, none could have sent it: RFC 4861 sections 7.1.1 and 7.1.2.
 constexpr std::uint8_t kHopLimit = 255;
@@ -41,7 +41,7 @@ InternetChecksum checksum_of(const Ipv6Address& source, const Ipv6Address& desti
 }
 
 /// Walks the options for the link-layer address that belongs to `message`; false when they are malformed.
-bool parse_options(std::span<const std::byte> options, NeighbourMessage& message) {
+bool parse_options(std::span<const std::byte> options, NeighborMessage& message) {
   while (!options.empty()) {
     if (options.size() < kOptionUnit) {
       return false;
@@ -59,7 +59,7 @@ bool parse_options(std::span<const std::byte> options, NeighbourMessage& message
 }
 
 /// The rules about what goes together, RFC 4861 sections 7.1.1 and 7.1.2.
-bool is_consistent(const NeighbourMessage& message) {
+bool is_consistent(const NeighborMessage& message) {
   if (message.target.is_multicast()) {
     return false;
   }
@@ -75,7 +75,7 @@ bool is_consistent(const NeighbourMessage& message) {
 
 }  // namespace
 
-std::optional<NeighbourMessage> NeighbourMessage::parse(std::span<const std::byte> packet) {
+std::optional<NeighborMessage> NeighborMessage::parse(std::span<const std::byte> packet) {
   const Result<Ipv6, ParseError> parsed = Ipv6::parse(packet);
   if (!parsed) {
     return std::nullopt;
@@ -94,21 +94,21 @@ std::optional<NeighbourMessage> NeighbourMessage::parse(std::span<const std::byt
   }
 
   const std::uint8_t flags = type == Type::kAdvertisement ? load_u8(icmp, kFlagsAt) : std::uint8_t{0};
-  NeighbourMessage message{.type = type,
-                           .router = (flags & kRouterFlag) != 0,
-                           .solicited = (flags & kSolicitedFlag) != 0,
-                           .replaces = (flags & kOverrideFlag) != 0,
-                           .source = ip.source,
-                           .destination = ip.destination,
-                           .target = load_address<Ipv6Address>(icmp, kTargetAt)};
+  NeighborMessage message{.type = type,
+                          .router = (flags & kRouterFlag) != 0,
+                          .solicited = (flags & kSolicitedFlag) != 0,
+                          .replaces = (flags & kOverrideFlag) != 0,
+                          .source = ip.source,
+                          .destination = ip.destination,
+                          .target = load_address<Ipv6Address>(icmp, kTargetAt)};
   if (!parse_options(icmp.subspan(kMessageBytes), message) || !is_consistent(message)) {
     return std::nullopt;
   }
   return message;
 }
 
-std::size_t emit(const NeighbourMessage& message, std::span<std::byte> out) {
-  assert(out.size() >= NeighbourMessage::kMaxBytes);
+std::size_t emit(const NeighborMessage& message, std::span<std::byte> out) {
+  assert(out.size() >= NeighborMessage::kMaxBytes);
   const std::size_t icmp_bytes = kMessageBytes + (message.link_layer_address ? kOptionUnit : 0);
   emit(Ipv6{.payload_length = static_cast<std::uint16_t>(icmp_bytes),
             .next_header = IpProtocol::kIcmpv6,

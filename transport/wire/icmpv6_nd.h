@@ -1,4 +1,4 @@
-// Neighbour discovery for IPv6 (RFC 4861): which MAC has this address? See address.h for where to ask.
+// Neighbor discovery for IPv6 (RFC 4861): which MAC has this address? See address.h for where to ask.
 #pragma once
 
 #include <cstddef>
@@ -10,8 +10,8 @@
 
 namespace urnic::transport::wire {
 
-/// A neighbour solicitation or advertisement, with the addresses of the IPv6 header it travels in.
-struct NeighbourMessage {
+/// A neighbor solicitation or advertisement, with the addresses of the IPv6 header it travels in.
+struct NeighborMessage {
   /// Of the largest one that emit() writes: IPv6 header, message, one link-layer address option.
   static constexpr std::size_t kMaxBytes = 72;
 
@@ -31,13 +31,13 @@ struct NeighbourMessage {
   /// these two messages, directly behind the IPv6 header, that passes the checks of RFC 4861 section 7.1: hop
   /// limit 255, checksum, code, lengths of message and options, addresses and flags that go together. Unknown
   /// options are skipped.
-  static std::optional<NeighbourMessage> parse(std::span<const std::byte> packet);
+  static std::optional<NeighborMessage> parse(std::span<const std::byte> packet);
 
-  friend constexpr bool operator==(const NeighbourMessage&, const NeighbourMessage&) = default;
+  friend constexpr bool operator==(const NeighborMessage&, const NeighborMessage&) = default;
 };
 
 /// Writes IPv6 header and message to the front of `out`, which must have room for kMaxBytes; returns the
 /// size.
-std::size_t emit(const NeighbourMessage& message, std::span<std::byte> out);
+std::size_t emit(const NeighborMessage& message, std::span<std::byte> out);
 
 }  // namespace urnic::transport::wire

@@ -17,7 +17,7 @@ class CompletionQueueModerationTest : public CompletionQueueHoldTest {
  protected:
   static constexpr transport::Duration kLong = 60ms;
 
-  // Neighbour discovery has deadlines of its own.
+  // Neighbor discovery has deadlines of its own.
   CompletionQueueModerationTest() { pair.settle(); }
   transport::Time next_timeout() { return pair.a().device().next_timeout(); }
 

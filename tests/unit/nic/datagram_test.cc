@@ -98,7 +98,7 @@ TEST_F(DatagramTest, WithAnotherQkeyIsNotReceived) {
 }
 
 // Any station may send one under any address. That must neither make its sender reachable without ARP nor
-// take the place of a neighbour that we know.
+// take the place of a neighbor that we know.
 TEST_F(DatagramTest, TeachesNothingAboutItsSendersAddress) {
   pair.b().post_receive(5, 1000, 200);
   send(to_b, pair.b().qp().number(), 4, kQkey + 1);
@@ -240,7 +240,7 @@ TEST_F(DatagramTest, HasNothingButSends) {
   }
 }
 
-/// A neighbour that answers the ARP requests of the device at end 0, the first `ignored` of them excepted.
+/// A neighbor that answers the ARP requests of the device at end 0, the first `ignored` of them excepted.
 class AddressResolutionTest : public testing::Test {
  protected:
   AddressResolutionTest() {

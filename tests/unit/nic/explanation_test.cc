@@ -148,7 +148,7 @@ TEST_F(Explanation, SaysThatALinkLocalGidIsOne) {
   pair.a().post_send(1, 0, 64);
   pair.pass(3s);
   expect(pair.a(), Cause::kNobodyHasAddress,
-         {"neighbour discovery for fe80::1234", "link-local GID (index 0)"});
+         {"neighbor discovery for fe80::1234", "link-local GID (index 0)"});
 }
 
 TEST_F(Explanation, SaysThatThePeerIsThereButNotItsQueuePair) {

@@ -300,7 +300,7 @@ TEST_P(ProgressThreadTest, WakesUpForATimer) {
 }
 
 TEST_P(ProgressThreadTest, SleepsWhenNothingHappens) {
-  // In one of these windows neighbour discovery may announce us, which wakes the thread for a while.
+  // In one of these windows neighbor discovery may announce us, which wakes the thread for a while.
   int least = 1'000'000;
   for (int i = 0; i < 4; ++i) {
     const int before = receives_;

@@ -1,4 +1,4 @@
-// Two devices talk: order, fairness, full ports, unknown neighbours.
+// Two devices talk: order, fairness, full ports, unknown neighbors.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -286,7 +286,7 @@ TEST_F(TransmitTest, HandsTheAcknowledgementToTheMediumBeforeTheCompletionIsVisi
   EXPECT_EQ(pair.b().poll_text(), "1 ok");
 }
 
-// --- Neighbours ---
+// --- Neighbors ---
 
 TEST_F(TransmitTest, WaitsForTheNeighborsMacBeforeItSends) {
   // Nobody hears the other until told so.

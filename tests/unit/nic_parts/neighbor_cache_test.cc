@@ -14,7 +14,7 @@ using State = NeighborState;
 using transport::kNever;
 using transport::wire::Arp;
 using transport::wire::Ipv4Address;
-using transport::wire::NeighbourMessage;
+using transport::wire::NeighborMessage;
 
 constexpr auto kOwnMac = "02:00:00:00:00:01";
 constexpr auto kPeerMac = "02:00:00:00:00:02";
@@ -27,13 +27,13 @@ Bytes peer_says_it_is_at(std::string_view peer_mac) {
 }
 
 Bytes advertisement(std::string_view peer_mac, bool replaces, bool solicited = false) {
-  return frame_of(NeighbourMessage{.type = NeighbourMessage::Type::kAdvertisement,
-                                   .solicited = solicited,
-                                   .replaces = replaces,
-                                   .source = gid(kPeerIpv6),
-                                   .destination = gid("fd09::1"),
-                                   .target = gid(kPeerIpv6),
-                                   .link_layer_address = mac(peer_mac)},
+  return frame_of(NeighborMessage{.type = NeighborMessage::Type::kAdvertisement,
+                                  .solicited = solicited,
+                                  .replaces = replaces,
+                                  .source = gid(kPeerIpv6),
+                                  .destination = gid("fd09::1"),
+                                  .target = gid(kPeerIpv6),
+                                  .link_layer_address = mac(peer_mac)},
                   peer_mac, kOwnMac);
 }
 
@@ -137,7 +137,7 @@ TEST_F(NeighborCacheTest, AsksAgainForAnUnreachableAddressASecondLaterAtTheEarli
   EXPECT_EQ(host_.take_sent().size(), 1u);
 }
 
-TEST_F(NeighborCacheTest, RevivesAnUnreachableNeighbourThatSpeaksUp) {
+TEST_F(NeighborCacheTest, RevivesAnUnreachableNeighborThatSpeaksUp) {
   host_.resolve(kPeer);
   host_.run_for(1500ms);
   host_.receive(peer_says_it_is_at(kPeerMac));
@@ -298,12 +298,12 @@ TEST_F(NeighborCacheWithPeer, TakesNoNoticeOfWhatOthersSayToEachOther) {
 TEST_F(NeighborCacheTest, CountsWhoeverClaimsAnAddressOfOurs) {
   host_.receive(arp_request(kPeerMac, "10.9.0.1", "10.9.0.1"));
   EXPECT_EQ(host_.counter(NeighborCounter::kAddressConflicts), 1u);
-  host_.receive(frame_of(NeighbourMessage{.type = NeighbourMessage::Type::kAdvertisement,
-                                          .replaces = true,
-                                          .source = gid("fd09::1"),
-                                          .destination = gid("ff02::1"),
-                                          .target = gid("fd09::1"),
-                                          .link_layer_address = mac(kPeerMac)},
+  host_.receive(frame_of(NeighborMessage{.type = NeighborMessage::Type::kAdvertisement,
+                                         .replaces = true,
+                                         .source = gid("fd09::1"),
+                                         .destination = gid("ff02::1"),
+                                         .target = gid("fd09::1"),
+                                         .link_layer_address = mac(kPeerMac)},
                          kPeerMac, "33:33:00:00:00:01"));
   EXPECT_EQ(host_.counter(NeighborCounter::kAddressConflicts), 2u);
   EXPECT_EQ(host_.resolve("::ffff:10.9.0.1").mac, mac(kOwnMac));
@@ -371,7 +371,7 @@ TEST_F(NeighborCacheTest, ChangesItsGenerationWhenASuspectMakesRoomForWhomItRefu
   EXPECT_EQ(host_.state_of(kPeer), State::kProbing);
 }
 
-TEST_F(NeighborCacheTest, GivesUpTheLeastRecentlyUsedNeighbourForANewOne) {
+TEST_F(NeighborCacheTest, GivesUpTheLeastRecentlyUsedNeighborForANewOne) {
   for (std::uint32_t n = 0; n < NeighborTable::kCapacity; ++n) {
     host_.cache().learn(numbered(n), mac(kPeerMac), host_.now());
     host_.run_for(1us);
@@ -419,7 +419,7 @@ TEST_F(NeighborCacheTest, CountsMalformedMessagesAndAnswersNone) {
   EXPECT_THAT(host_.take_sent(), testing::IsEmpty());
 }
 
-TEST_F(NeighborCacheWithPeer, SurvivesManyChangedFramesWithItsNeighboursAndNoneMore) {
+TEST_F(NeighborCacheWithPeer, SurvivesManyChangedFramesWithItsNeighborsAndNoneMore) {
   const std::vector<Bytes> good = {arp_request(kPeerMac, "10.9.0.2", "10.9.0.1"),
                                    peer_says_it_is_at(kPeerMac), advertisement(kPeerMac, true),
                                    advertisement(kPeerMac, false, true)};

@@ -1,4 +1,4 @@
-// What the neighbour cache sends, against what Linux sends (pcap_fixtures/arp_nd_linux.pcap: host 1
+// What the neighbor cache sends, against what Linux sends (pcap_fixtures/arp_nd_linux.pcap: host 1
 // with 10.9.0.1, fd09::1 asks host 2).
 #include "nic/path/neighbor_frames.h"
 
@@ -15,7 +15,7 @@ namespace {
 using testing::ElementsAre;
 using testing::IsEmpty;
 using transport::wire::Arp;
-using transport::wire::NeighbourMessage;
+using transport::wire::NeighborMessage;
 
 /// Frame `number` of the capture, as Wireshark counts.
 Bytes linux_frame(std::size_t number) {
@@ -44,13 +44,13 @@ TEST(NeighborFrames, AnswerArpLikeLinux) {
   EXPECT_THAT(host.take_sent(), ElementsAre(linux_frame(kArpReply)));
 }
 
-TEST(NeighborFrames, AskByNeighbourDiscoveryLikeLinux) {
+TEST(NeighborFrames, AskByNeighborDiscoveryLikeLinux) {
   NeighborHost host(1);
   host.after_announcements().resolve("fd09::2");
   EXPECT_THAT(host.take_sent(), ElementsAre(linux_frame(kSolicitation)));
 }
 
-TEST(NeighborFrames, AnswerNeighbourDiscoveryLikeLinux) {
+TEST(NeighborFrames, AnswerNeighborDiscoveryLikeLinux) {
   NeighborHost host(2);
   EXPECT_TRUE(host.after_announcements().receive(linux_frame(kSolicitation)));
   EXPECT_THAT(host.take_sent(), ElementsAre(linux_frame(kAdvertisement)));
@@ -72,7 +72,7 @@ TEST(NeighborFrames, AskForLinkLocalAddressesFromTheLinkLocalAddress) {
   host.after_announcements().resolve("fe80::ff:fe00:2");
   const auto sent = host.take_sent();
   ASSERT_EQ(sent.size(), 1u);
-  const auto message = NeighbourMessage::parse(std::span(sent[0]).subspan(14));
+  const auto message = NeighborMessage::parse(std::span(sent[0]).subspan(14));
   ASSERT_TRUE(message);
   EXPECT_EQ(message->source, gid("fe80::ff:fe00:1"));
   EXPECT_EQ(message->destination, gid("ff02::1:ff00:2"));
@@ -85,7 +85,7 @@ TEST(NeighborFrames, AskFromTheLinkLocalAddressWhenThereIsNoOther) {
   host.after_announcements().resolve("fd09::2");
   const auto sent = host.take_sent();
   ASSERT_EQ(sent.size(), 1u);
-  EXPECT_EQ(NeighbourMessage::parse(std::span(sent[0]).subspan(14))->source, gid("fe80::ff:fe00:1"));
+  EXPECT_EQ(NeighborMessage::parse(std::span(sent[0]).subspan(14))->source, gid("fe80::ff:fe00:1"));
 }
 
 TEST(NeighborFrames, TellAllNodesWhenSomebodyLooksForDuplicatesOfAnAddressOfOurs) {
@@ -95,9 +95,9 @@ TEST(NeighborFrames, TellAllNodesWhenSomebodyLooksForDuplicatesOfAnAddressOfOurs
   EXPECT_TRUE(host.after_announcements().receive(linux_frame(kDuplicateSearchForHost1)));
   const auto sent = host.take_sent();
   ASSERT_EQ(sent.size(), 1u);
-  const auto message = NeighbourMessage::parse(std::span(sent[0]).subspan(14));
+  const auto message = NeighborMessage::parse(std::span(sent[0]).subspan(14));
   ASSERT_TRUE(message);
-  EXPECT_EQ(message->type, NeighbourMessage::Type::kAdvertisement);
+  EXPECT_EQ(message->type, NeighborMessage::Type::kAdvertisement);
   EXPECT_EQ(message->destination, gid("ff02::1"));
   EXPECT_EQ(message->target, gid("fd09::1"));
   EXPECT_FALSE(message->solicited);
@@ -106,10 +106,10 @@ TEST(NeighborFrames, TellAllNodesWhenSomebodyLooksForDuplicatesOfAnAddressOfOurs
 
 TEST(NeighborFrames, AnswerASolicitationWithoutSourceOptionWhereItCameFrom) {
   NeighborHost host(1);
-  host.after_announcements().receive(frame_of(NeighbourMessage{.type = NeighbourMessage::Type::kSolicitation,
-                                                               .source = gid("fd09::2"),
-                                                               .destination = gid("fd09::1"),
-                                                               .target = gid("fd09::1")},
+  host.after_announcements().receive(frame_of(NeighborMessage{.type = NeighborMessage::Type::kSolicitation,
+                                                              .source = gid("fd09::2"),
+                                                              .destination = gid("fd09::1"),
+                                                              .target = gid("fd09::1")},
                                               "02:00:00:00:00:02", "02:00:00:00:00:01"));
   const auto sent = host.take_sent();
   ASSERT_EQ(sent.size(), 1u);
@@ -165,9 +165,9 @@ TEST(NeighborFrames, AnnounceEveryOwnAddressFourTimesAfterTheStart) {
     host.run_for(std::min<std::chrono::nanoseconds>(wait, 1ns));
     const auto sent = host.take_sent();
     ASSERT_EQ(sent.size(), 3u);
-    const auto link_local = NeighbourMessage::parse(std::span(sent[0]).subspan(14));
+    const auto link_local = NeighborMessage::parse(std::span(sent[0]).subspan(14));
     const auto arp = Arp::parse(std::span(sent[1]).subspan(14));
-    const auto global = NeighbourMessage::parse(std::span(sent[2]).subspan(14));
+    const auto global = NeighborMessage::parse(std::span(sent[2]).subspan(14));
     ASSERT_TRUE(link_local && arp && global);
     EXPECT_EQ(link_local->target, gid("fe80::ff:fe00:1"));
     EXPECT_EQ(link_local->destination, gid("ff02::1"));

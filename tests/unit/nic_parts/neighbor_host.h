@@ -1,4 +1,4 @@
-// NeighborHost: a neighbour cache with a clock and a wire, for tests.
+// NeighborHost: a neighbor cache with a clock and a wire, for tests.
 #pragma once
 
 #include <array>

@@ -16,7 +16,7 @@ Bytes frame_to_self(std::uint8_t n, std::size_t size = 64) {
   return frame_between(kOwnMac, kOwnMac, size, n);
 }
 
-/// ARP, or neighbour discovery over IPv6, to a group.
+/// ARP, or neighbor discovery over IPv6, to a group.
 Bytes arp_request() {
   Bytes frame = frame_between(Mac::broadcast(), kOwnMac, 64, 2);
   frame[12] = std::byte{0x08};

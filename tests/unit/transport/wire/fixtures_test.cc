@@ -117,9 +117,9 @@ TEST(Fixtures, ComeOutUnchanged) {
   }
 }
 
-// Frames 1 to 4, 9 and 10 are neighbour discovery, 7 and 8 ARP; the others are router solicitations and an
+// Frames 1 to 4, 9 and 10 are neighbor discovery, 7 and 8 ARP; the others are router solicitations and an
 // error.
-TEST(Fixtures, HoldArpAndNeighbourDiscovery) {
+TEST(Fixtures, HoldArpAndNeighborDiscovery) {
   const auto frames = frames_of(fixtures() / "arp_nd_linux.pcap");
   ASSERT_EQ(frames.size(), 13u);
   for (std::size_t number = 1; number <= frames.size(); ++number) {
@@ -131,7 +131,7 @@ TEST(Fixtures, HoldArpAndNeighbourDiscovery) {
     const bool is_arp = number == 7 || number == 8;
     EXPECT_EQ(frame.error(), is_arp ? ParseError::kNotIp : ParseError::kNotUdp);
     EXPECT_EQ(Arp::parse(behind_ethernet).has_value(), is_arp);
-    EXPECT_EQ(NeighbourMessage::parse(behind_ethernet).has_value(),
+    EXPECT_EQ(NeighborMessage::parse(behind_ethernet).has_value(),
               number <= 4 || number == 9 || number == 10);
   }
 }

@@ -73,7 +73,7 @@ TEST(Bth, KeepsEveryBitInItsPlace) {
   expect_both_ways(with([](Bth& bth) { bth.psn = Psn(0xfedcba); }), hex("00 00 0000 00 000000 00 fedcba"));
 }
 
-TEST(Bth, DoesNotLetAFieldSpillIntoItsNeighbour) {
+TEST(Bth, DoesNotLetAFieldSpillIntoItsNeighbor) {
   EXPECT_EQ(emitted(Bth{.opcode = Opcode::kRcSendFirst,
                         .migrated = false,
                         .pad_count = 0xfc,

@@ -34,21 +34,21 @@ Ipv6Address address(std::string_view text) {
   return Ipv6Address::parse(text).value();
 }
 
-const NeighbourMessage kSolicitation{.type = NeighbourMessage::Type::kSolicitation,
-                                     .source = address("fd09::1"),
-                                     .destination = address("ff02::1:ff00:2"),
+const NeighborMessage kSolicitation{.type = NeighborMessage::Type::kSolicitation,
+                                    .source = address("fd09::1"),
+                                    .destination = address("ff02::1:ff00:2"),
+                                    .target = address("fd09::2"),
+                                    .link_layer_address = Mac{{2, 0, 0, 0, 0, 1}}};
+const NeighborMessage kAdvertisement{.type = NeighborMessage::Type::kAdvertisement,
+                                     .solicited = true,
+                                     .replaces = true,
+                                     .source = address("fd09::2"),
+                                     .destination = address("fd09::1"),
                                      .target = address("fd09::2"),
-                                     .link_layer_address = Mac{{2, 0, 0, 0, 0, 1}}};
-const NeighbourMessage kAdvertisement{.type = NeighbourMessage::Type::kAdvertisement,
-                                      .solicited = true,
-                                      .replaces = true,
-                                      .source = address("fd09::2"),
-                                      .destination = address("fd09::1"),
-                                      .target = address("fd09::2"),
-                                      .link_layer_address = Mac{{2, 0, 0, 0, 0, 2}}};
-const NeighbourMessage kProbe{.type = NeighbourMessage::Type::kSolicitation,
-                              .destination = address("ff02::1:ff00:2"),
-                              .target = address("fe80::ff:fe00:2")};
+                                     .link_layer_address = Mac{{2, 0, 0, 0, 0, 2}}};
+const NeighborMessage kProbe{.type = NeighborMessage::Type::kSolicitation,
+                             .destination = address("ff02::1:ff00:2"),
+                             .target = address("fe80::ff:fe00:2")};
 
 constexpr std::size_t kIcmpAt = 40;
 
@@ -65,105 +65,105 @@ Bytes repaired(Bytes packet) {
   return with_u16(packet, kIcmpAt + 2, checksum.value());
 }
 
-Bytes emitted(const NeighbourMessage& message) {
-  Bytes out(NeighbourMessage::kMaxBytes, std::byte{0xcc});
+Bytes emitted(const NeighborMessage& message) {
+  Bytes out(NeighborMessage::kMaxBytes, std::byte{0xcc});
   out.resize(emit(message, out));
   return out;
 }
 
-TEST(NeighbourMessage, ReadsWhatLinuxSent) {
-  EXPECT_EQ(NeighbourMessage::parse(kSolicitationBytes), kSolicitation);
-  EXPECT_EQ(NeighbourMessage::parse(kAdvertisementBytes), kAdvertisement);
+TEST(NeighborMessage, ReadsWhatLinuxSent) {
+  EXPECT_EQ(NeighborMessage::parse(kSolicitationBytes), kSolicitation);
+  EXPECT_EQ(NeighborMessage::parse(kAdvertisementBytes), kAdvertisement);
 }
 
-TEST(NeighbourMessage, WritesWhatLinuxSent) {
+TEST(NeighborMessage, WritesWhatLinuxSent) {
   EXPECT_EQ(emitted(kSolicitation), kSolicitationBytes);
   EXPECT_EQ(emitted(kAdvertisement), kAdvertisementBytes);
 }
 
-TEST(NeighbourMessage, SkipsOptionsItDoesNotKnow) {
-  EXPECT_EQ(NeighbourMessage::parse(kProbeBytes), kProbe);
+TEST(NeighborMessage, SkipsOptionsItDoesNotKnow) {
+  EXPECT_EQ(NeighborMessage::parse(kProbeBytes), kProbe);
   // A target option says nothing in a solicitation, and an 8-byte address is not a MAC.
-  EXPECT_EQ(NeighbourMessage::parse(repaired(with_u8(kSolicitationBytes, 64, 2)))->link_layer_address,
+  EXPECT_EQ(NeighborMessage::parse(repaired(with_u8(kSolicitationBytes, 64, 2)))->link_layer_address,
             std::nullopt);
   EXPECT_EQ(
-      NeighbourMessage::parse(repaired(with_u8(kSolicitationBytes, 65, 2) + Bytes(8)))->link_layer_address,
+      NeighborMessage::parse(repaired(with_u8(kSolicitationBytes, 65, 2) + Bytes(8)))->link_layer_address,
       std::nullopt);
 }
 
-TEST(NeighbourMessage, FindsTheLinkLayerAddressBehindOtherOptions) {
+TEST(NeighborMessage, FindsTheLinkLayerAddressBehindOtherOptions) {
   const Bytes bytes =
       slice(kSolicitationBytes, 0, 64) + slice(kProbeBytes, 64, 8) + slice(kSolicitationBytes, 64, 8);
-  EXPECT_EQ(NeighbourMessage::parse(repaired(bytes)), kSolicitation);
+  EXPECT_EQ(NeighborMessage::parse(repaired(bytes)), kSolicitation);
 }
 
-TEST(NeighbourMessage, GoesWithoutALinkLayerAddress) {
-  NeighbourMessage message = kAdvertisement;
+TEST(NeighborMessage, GoesWithoutALinkLayerAddress) {
+  NeighborMessage message = kAdvertisement;
   message.router = true;
   message.link_layer_address.reset();
   const Bytes bytes = emitted(message);
   EXPECT_EQ(bytes, repaired(with_u8(slice(kAdvertisementBytes, 0, 64), 44, 0xe0)));
-  EXPECT_EQ(NeighbourMessage::parse(bytes), message);
+  EXPECT_EQ(NeighborMessage::parse(bytes), message);
 }
 
-TEST(NeighbourMessage, DoesNotMindEthernetPadding) {
-  EXPECT_EQ(NeighbourMessage::parse(kSolicitationBytes + Bytes(6)), kSolicitation);
+TEST(NeighborMessage, DoesNotMindEthernetPadding) {
+  EXPECT_EQ(NeighborMessage::parse(kSolicitationBytes + Bytes(6)), kSolicitation);
 }
 
-TEST(NeighbourMessage, RefusesACutPacket) {
+TEST(NeighborMessage, RefusesACutPacket) {
   for (std::size_t size = 0; size < kSolicitationBytes.size(); ++size) {
-    EXPECT_EQ(NeighbourMessage::parse(slice(kSolicitationBytes, 0, size)), std::nullopt) << size;
+    EXPECT_EQ(NeighborMessage::parse(slice(kSolicitationBytes, 0, size)), std::nullopt) << size;
   }
 }
 
-TEST(NeighbourMessage, RefusesWhatARouterMayHaveForwarded) {
-  EXPECT_EQ(NeighbourMessage::parse(with_u8(kSolicitationBytes, 7, 254)), std::nullopt);
+TEST(NeighborMessage, RefusesWhatARouterMayHaveForwarded) {
+  EXPECT_EQ(NeighborMessage::parse(with_u8(kSolicitationBytes, 7, 254)), std::nullopt);
 }
 
-TEST(NeighbourMessage, RefusesAWrongChecksum) {
+TEST(NeighborMessage, RefusesAWrongChecksum) {
   for (std::size_t at = 8; at < kSolicitationBytes.size(); ++at) {
     Bytes bytes = kSolicitationBytes;
     bytes[at] ^= std::byte{0x10};
-    EXPECT_EQ(NeighbourMessage::parse(bytes), std::nullopt) << at;
+    EXPECT_EQ(NeighborMessage::parse(bytes), std::nullopt) << at;
   }
 }
 
-TEST(NeighbourMessage, RefusesOtherTypesCodesAndProtocols) {
-  ASSERT_EQ(NeighbourMessage::parse(repaired(kSolicitationBytes)), kSolicitation);
-  EXPECT_EQ(NeighbourMessage::parse(repaired(with_u8(kSolicitationBytes, kIcmpAt, 133))), std::nullopt);
-  EXPECT_EQ(NeighbourMessage::parse(repaired(with_u8(kSolicitationBytes, kIcmpAt, 137))), std::nullopt);
-  EXPECT_EQ(NeighbourMessage::parse(repaired(with_u8(kSolicitationBytes, kIcmpAt + 1, 1))), std::nullopt);
-  EXPECT_EQ(NeighbourMessage::parse(with_u8(kSolicitationBytes, 6, 17)), std::nullopt);
+TEST(NeighborMessage, RefusesOtherTypesCodesAndProtocols) {
+  ASSERT_EQ(NeighborMessage::parse(repaired(kSolicitationBytes)), kSolicitation);
+  EXPECT_EQ(NeighborMessage::parse(repaired(with_u8(kSolicitationBytes, kIcmpAt, 133))), std::nullopt);
+  EXPECT_EQ(NeighborMessage::parse(repaired(with_u8(kSolicitationBytes, kIcmpAt, 137))), std::nullopt);
+  EXPECT_EQ(NeighborMessage::parse(repaired(with_u8(kSolicitationBytes, kIcmpAt + 1, 1))), std::nullopt);
+  EXPECT_EQ(NeighborMessage::parse(with_u8(kSolicitationBytes, 6, 17)), std::nullopt);
 }
 
-TEST(NeighbourMessage, RefusesOptionsThatDoNotFit) {
-  EXPECT_EQ(NeighbourMessage::parse(repaired(with_u8(kSolicitationBytes, 65, 0))), std::nullopt);
-  EXPECT_EQ(NeighbourMessage::parse(repaired(with_u8(kSolicitationBytes, 65, 2))), std::nullopt);
-  EXPECT_EQ(NeighbourMessage::parse(repaired(kSolicitationBytes + Bytes(4))), std::nullopt);
-  EXPECT_EQ(NeighbourMessage::parse(repaired(slice(kSolicitationBytes, 0, 60))), std::nullopt);
+TEST(NeighborMessage, RefusesOptionsThatDoNotFit) {
+  EXPECT_EQ(NeighborMessage::parse(repaired(with_u8(kSolicitationBytes, 65, 0))), std::nullopt);
+  EXPECT_EQ(NeighborMessage::parse(repaired(with_u8(kSolicitationBytes, 65, 2))), std::nullopt);
+  EXPECT_EQ(NeighborMessage::parse(repaired(kSolicitationBytes + Bytes(4))), std::nullopt);
+  EXPECT_EQ(NeighborMessage::parse(repaired(slice(kSolicitationBytes, 0, 60))), std::nullopt);
 }
 
 // RFC 4861 section 7.1.1.
-TEST(NeighbourMessage, RefusesSolicitationsThatContradictThemselves) {
+TEST(NeighborMessage, RefusesSolicitationsThatContradictThemselves) {
   const auto parsed = [](auto change) {
-    NeighbourMessage message = kProbe;
+    NeighborMessage message = kProbe;
     change(message);
-    return NeighbourMessage::parse(emitted(message));
+    return NeighborMessage::parse(emitted(message));
   };
-  EXPECT_NE(parsed([](NeighbourMessage&) {}), std::nullopt);
-  EXPECT_EQ(parsed([](NeighbourMessage& probe) { probe.target = address("ff02::1"); }), std::nullopt);
-  EXPECT_EQ(parsed([](NeighbourMessage& probe) { probe.link_layer_address = Mac{}; }), std::nullopt);
-  EXPECT_EQ(parsed([](NeighbourMessage& probe) { probe.destination = address("ff02::1"); }), std::nullopt);
-  EXPECT_EQ(parsed([](NeighbourMessage& probe) { probe.destination = address("fe80::1"); }), std::nullopt);
+  EXPECT_NE(parsed([](NeighborMessage&) {}), std::nullopt);
+  EXPECT_EQ(parsed([](NeighborMessage& probe) { probe.target = address("ff02::1"); }), std::nullopt);
+  EXPECT_EQ(parsed([](NeighborMessage& probe) { probe.link_layer_address = Mac{}; }), std::nullopt);
+  EXPECT_EQ(parsed([](NeighborMessage& probe) { probe.destination = address("ff02::1"); }), std::nullopt);
+  EXPECT_EQ(parsed([](NeighborMessage& probe) { probe.destination = address("fe80::1"); }), std::nullopt);
 }
 
 // RFC 4861 section 7.1.2.
-TEST(NeighbourMessage, RefusesAnAdvertisementToAGroupThatClaimsToBeAnAnswer) {
-  NeighbourMessage message = kAdvertisement;
+TEST(NeighborMessage, RefusesAnAdvertisementToAGroupThatClaimsToBeAnAnswer) {
+  NeighborMessage message = kAdvertisement;
   message.destination = address("ff02::1");
-  EXPECT_EQ(NeighbourMessage::parse(emitted(message)), std::nullopt);
+  EXPECT_EQ(NeighborMessage::parse(emitted(message)), std::nullopt);
   message.solicited = false;
-  EXPECT_EQ(NeighbourMessage::parse(emitted(message)), message);
+  EXPECT_EQ(NeighborMessage::parse(emitted(message)), message);
 }
 
 }  // namespace
