@@ -153,9 +153,9 @@ Cause cause_of_silence(const FailureReport& report) {
 }
 
 Cause cause_of_answer(const FailureReport& report) {
-  QpHappening last;
-  report.history.for_each([&last](const QpHappening& happening) {
-    if (happening.kind == QpHappening::Kind::kReceived) last = happening;
+  QpHistoryEvent last;
+  report.history.for_each([&last](const QpHistoryEvent& event) {
+    if (event.kind == QpHistoryEvent::Kind::kReceived) last = event;
   });
   return breaks_path_mtu(last.opcode, last.payload_bytes, report.qp.path_mtu) ? Cause::kMtuDiffers
                                                                               : Cause::kBadAnswer;

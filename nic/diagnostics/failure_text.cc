@@ -295,27 +295,27 @@ std::string syndrome_text(std::uint8_t syndrome) {
   return "NAK PSN sequence";
 }
 
-std::string line_of(const QpHappening& happening, const FailureReport& report) {
-  const std::string time = fmt::format("{}  {:>10.3f} ms  ", kIndented, -ms(report.at - happening.at));
-  if (happening.kind == QpHappening::Kind::kAckTimeout) {
-    return fmt::format("{}no acknowledgement in time, {} of {} retries used\n", time, happening.retries_used,
+std::string line_of(const QpHistoryEvent& event, const FailureReport& report) {
+  const std::string time = fmt::format("{}  {:>10.3f} ms  ", kIndented, -ms(report.at - event.at));
+  if (event.kind == QpHistoryEvent::Kind::kAckTimeout) {
+    return fmt::format("{}no acknowledgement in time, {} of {} retries used\n", time, event.retries_used,
                        report.qp.retry_count);
   }
-  const char* const direction = happening.kind == QpHappening::Kind::kSent       ? "sent"
-                                : happening.kind == QpHappening::Kind::kReceived ? "received"
-                                                                                 : "not sent";
+  const char* const direction = event.kind == QpHistoryEvent::Kind::kSent       ? "sent"
+                                : event.kind == QpHistoryEvent::Kind::kReceived ? "received"
+                                                                                : "not sent";
   using transport::wire::info;
   std::string line = fmt::format("{}{:<8}  ", time, direction);
-  if (happening.packets == 1) {
-    line += fmt::format("{}, PSN {}", info(happening.opcode).name, happening.psn.value());
+  if (event.packets == 1) {
+    line += fmt::format("{}, PSN {}", info(event.opcode).name, event.psn.value());
   } else {
-    line += fmt::format("{} packets in {:.3f} ms, {} to {}, PSN {} to {}", happening.packets,
-                        ms(happening.until - happening.at), info(happening.first_opcode).name,
-                        info(happening.opcode).name, happening.first_psn.value(), happening.psn.value());
+    line += fmt::format("{} packets in {:.3f} ms, {} to {}, PSN {} to {}", event.packets,
+                        ms(event.until - event.at), info(event.first_opcode).name, info(event.opcode).name,
+                        event.first_psn.value(), event.psn.value());
   }
-  if (happening.has_syndrome) line += fmt::format(", {}", syndrome_text(happening.syndrome));
-  if (happening.all_payload_bytes > 0) line += fmt::format(", {} bytes", happening.all_payload_bytes);
-  if (happening.kind == QpHappening::Kind::kNotSent) line += " (the peer's MAC is not known)";
+  if (event.has_syndrome) line += fmt::format(", {}", syndrome_text(event.syndrome));
+  if (event.all_payload_bytes > 0) line += fmt::format(", {} bytes", event.all_payload_bytes);
+  if (event.kind == QpHistoryEvent::Kind::kNotSent) line += " (the peer's MAC is not known)";
   return line + '\n';
 }
 
@@ -330,7 +330,7 @@ std::string explain(const FailureReport& report) {
   text += fmt::format("{}look at: {}\n", kIndented, words.advice);
   if (report.history.count() > 0) {
     text += fmt::format("{}the last of {} packets and timeouts:\n", kIndented, report.history.count());
-    report.history.for_each([&](const QpHappening& happening) { text += line_of(happening, report); });
+    report.history.for_each([&](const QpHistoryEvent& event) { text += line_of(event, report); });
   }
   return text;
 }

@@ -12,7 +12,7 @@
 namespace urnic::nic {
 
 /// A packet or a timeout; or several packets, one behind the other, that did the same.
-struct QpHappening {
+struct QpHistoryEvent {
   enum class Kind : std::uint8_t {
     kSent,
     kNotSent,  ///< made and thrown away: the peer's MAC is not known
@@ -41,26 +41,26 @@ class QpHistory {
   static constexpr std::size_t kKept = 16;
 
   /// Of one packet or timeout.
-  void add(QpHappening happening) {
-    happening.first_opcode = happening.opcode;
-    happening.first_psn = happening.psn;
-    happening.all_payload_bytes = happening.payload_bytes;
-    happening.until = happening.at;
+  void add(QpHistoryEvent event) {
+    event.first_opcode = event.opcode;
+    event.first_psn = event.psn;
+    event.all_payload_bytes = event.payload_bytes;
+    event.until = event.at;
     ++count_;
-    if (entries_ == 0 || !goes_on(ring_[(entries_ - 1) % kKept], happening)) {
-      ring_[entries_++ % kKept] = happening;
+    if (entries_ == 0 || !goes_on(ring_[(entries_ - 1) % kKept], event)) {
+      ring_[entries_++ % kKept] = event;
       return;
     }
-    QpHappening& before = ring_[(entries_ - 1) % kKept];
+    QpHistoryEvent& before = ring_[(entries_ - 1) % kKept];
     ++before.packets;
-    before.all_payload_bytes += happening.payload_bytes;
-    before.opcode = happening.opcode;
-    before.psn = happening.psn;
-    before.payload_bytes = happening.payload_bytes;
-    before.until = happening.at;
+    before.all_payload_bytes += event.payload_bytes;
+    before.opcode = event.opcode;
+    before.psn = event.psn;
+    before.payload_bytes = event.payload_bytes;
+    before.until = event.at;
   }
 
-  /// Calls visit(const QpHappening&) for those that are kept, oldest first.
+  /// Calls visit(const QpHistoryEvent&) for those that are kept, oldest first.
   template <typename Visit>
   void for_each(Visit visit) const {
     for (std::uint64_t i = entries_ > kKept ? entries_ - kKept : 0; i < entries_; ++i) {
@@ -79,16 +79,16 @@ class QpHistory {
   std::uint32_t sequence_naks = 0;  ///< since the last acknowledgement or response
 
  private:
-  /// The same again, with a later PSN: what repeats something earlier is a happening of its own.
-  static bool goes_on(const QpHappening& before, const QpHappening& now) {
+  /// The same again, with a later PSN: what repeats something earlier is an event of its own.
+  static bool goes_on(const QpHistoryEvent& before, const QpHistoryEvent& now) {
     using transport::wire::info;
-    return before.kind == now.kind && now.kind != QpHappening::Kind::kAckTimeout &&
+    return before.kind == now.kind && now.kind != QpHistoryEvent::Kind::kAckTimeout &&
            info(before.opcode).operation == info(now.opcode).operation &&
            before.has_syndrome == now.has_syndrome && before.syndrome == now.syndrome &&
            distance(before.psn, now.psn) > 0;
   }
 
-  std::array<QpHappening, kKept> ring_{};
+  std::array<QpHistoryEvent, kKept> ring_{};
   std::uint64_t entries_ = 0;
   std::uint64_t count_ = 0;
 };

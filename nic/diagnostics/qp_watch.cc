@@ -89,7 +89,7 @@ void QpWatch::on_sent(std::span<const std::byte> packet, bool is_reachable, Time
   const bool has_syndrome = has(info.headers, wire::Headers::kAeth);
   // The AETH is the first of the extended headers of what answers.
   history_.add({.at = now,
-                .kind = is_reachable ? QpHappening::Kind::kSent : QpHappening::Kind::kNotSent,
+                .kind = is_reachable ? QpHistoryEvent::Kind::kSent : QpHistoryEvent::Kind::kNotSent,
                 .has_syndrome = has_syndrome,
                 .syndrome = has_syndrome ? wire::Aeth::parse(packet.subspan(wire::Bth::kBytes)).syndrome
                                          : std::uint8_t{0},
@@ -101,7 +101,7 @@ void QpWatch::on_sent(std::span<const std::byte> packet, bool is_reachable, Time
 void QpWatch::on_received(const wire::Packet& packet, Time now) {
   const bool has_syndrome = has(packet.info->headers, wire::Headers::kAeth);
   history_.add({.at = now,
-                .kind = QpHappening::Kind::kReceived,
+                .kind = QpHistoryEvent::Kind::kReceived,
                 .has_syndrome = has_syndrome,
                 .syndrome = packet.aeth.syndrome,
                 .opcode = packet.bth.opcode,
@@ -127,7 +127,7 @@ void QpWatch::on_received(const wire::Packet& packet, Time now) {
 }
 
 void QpWatch::on_ack_timeout(std::uint8_t retries_used, Time now) {
-  history_.add({.at = now, .kind = QpHappening::Kind::kAckTimeout, .retries_used = retries_used});
+  history_.add({.at = now, .kind = QpHistoryEvent::Kind::kAckTimeout, .retries_used = retries_used});
 }
 
 // --- What fails ---

@@ -9,7 +9,7 @@
 #include <random>
 #include <thread>
 
-#include "tests/stress/deeds.h"
+#include "tests/stress/actions.h"
 #include "tests/stress/objects.h"
 #include "tests/stress/worker.h"
 
@@ -20,7 +20,7 @@ using namespace std::chrono_literals;
 using Clock = std::chrono::steady_clock;
 
 /// Sanitizers and a busy machine make everything slow, but nothing takes as long as this.
-constexpr auto kLongestDeed = 60s;
+constexpr auto kLongestAction = 60s;
 
 struct Options {
   unsigned seconds = 10;
@@ -42,11 +42,11 @@ void watch(const std::deque<Worker>& workers, Clock::time_point end) {
   while (Clock::now() < end) {
     std::this_thread::sleep_for(100ms);
     for (std::size_t i = 0; i < workers.size(); ++i) {
-      const std::uint64_t now_done = workers[i].deeds_done();
+      const std::uint64_t now_done = workers[i].actions_done();
       if (now_done != done[i]) {
         done[i] = now_done;
         since[i] = Clock::now();
-      } else if (Clock::now() - since[i] > kLongestDeed) {
+      } else if (Clock::now() - since[i] > kLongestAction) {
         give_up(workers, i);
       }
     }
@@ -62,10 +62,10 @@ bool print(std::uint64_t times, const char* what) {
 bool count(const Objects& objects, const std::deque<Worker>& workers) {
   bool all = print(objects.succeeded.load(), "completions with success");
   all &= print(objects.failed.load(), "completions without");
-  for (std::size_t deed = 0; deed < all_deeds().size(); ++deed) {
+  for (std::size_t action = 0; action < all_actions().size(); ++action) {
     std::uint64_t times = 0;
-    for (const Worker& worker : workers) times += worker.count(deed);
-    all &= print(times, all_deeds()[deed].name);
+    for (const Worker& worker : workers) times += worker.count(action);
+    all &= print(times, all_actions()[action].name);
   }
   return all;
 }

@@ -1,4 +1,4 @@
-// Worker: a thread that does one deed after the other.
+// Worker: a thread that does one action after the other.
 #pragma once
 
 #include <atomic>
@@ -14,7 +14,7 @@ class Worker {
  public:
   /// Starts at once.
   Worker(Objects& objects, std::uint64_t seed);
-  /// Waits for the deed that it is at.
+  /// Waits for the action that it is at.
   ~Worker();
   Worker(const Worker&) = delete;
   Worker& operator=(const Worker&) = delete;
@@ -22,10 +22,10 @@ class Worker {
   void stop() { is_stopping_.store(true, std::memory_order_relaxed); }
 
   // Any thread may ask.
-  std::uint64_t deeds_done() const { return done_.load(std::memory_order_relaxed); }
+  std::uint64_t actions_done() const { return done_.load(std::memory_order_relaxed); }
   const char* at() const { return at_.load(std::memory_order_relaxed); }
-  /// How often it has done the deed of this place in all_deeds().
-  std::uint64_t count(std::size_t deed) const { return counts_[deed].load(std::memory_order_relaxed); }
+  /// How often it has done the action of this place in all_actions().
+  std::uint64_t count(std::size_t action) const { return counts_[action].load(std::memory_order_relaxed); }
 
  private:
   void run(Objects& objects, std::uint64_t seed);

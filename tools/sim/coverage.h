@@ -11,7 +11,7 @@
 
 namespace urnic::sim {
 
-enum class Happening : std::uint8_t {
+enum class CoverageEvent : std::uint8_t {
   kFrames,
   kOperations,
   kTwoHosts,
@@ -110,9 +110,9 @@ enum class Happening : std::uint8_t {
 };
 
 /// "" for what is none.
-constexpr std::string_view name_of(Happening happening) {
-  using enum Happening;
-  switch (happening) {
+constexpr std::string_view name_of(CoverageEvent event) {
+  using enum CoverageEvent;
+  switch (event) {
     case kFrames:
       return "frames sent";
     case kOperations:
@@ -303,15 +303,15 @@ constexpr std::string_view name_of(Happening happening) {
 
 class Coverage {
  public:
-  void add(Happening happening, std::uint64_t n = 1) { counts_[static_cast<std::size_t>(happening)] += n; }
-  std::uint64_t count(Happening happening) const { return counts_[static_cast<std::size_t>(happening)]; }
+  void add(CoverageEvent event, std::uint64_t n = 1) { counts_[static_cast<std::size_t>(event)] += n; }
+  std::uint64_t count(CoverageEvent event) const { return counts_[static_cast<std::size_t>(event)]; }
 
   void add(const Coverage& other) {
     for (std::size_t i = 0; i < counts_.size(); ++i) counts_[i] += other.counts_[i];
   }
 
  private:
-  std::array<std::uint64_t, transport::count_of<Happening>()> counts_{};
+  std::array<std::uint64_t, transport::count_of<CoverageEvent>()> counts_{};
 };
 
 }  // namespace urnic::sim

@@ -15,59 +15,59 @@ namespace {
 using transport::CompletionStatus;
 using transport::SendOperation;
 
-std::optional<Happening> happening_of(transport::CompletionOpcode opcode) {
+std::optional<CoverageEvent> coverage_event_of(transport::CompletionOpcode opcode) {
   using enum transport::CompletionOpcode;
   switch (opcode) {
     case kSend:
-      return Happening::kSendCompleted;
+      return CoverageEvent::kSendCompleted;
     case kRdmaWrite:
-      return Happening::kWriteCompleted;
+      return CoverageEvent::kWriteCompleted;
     case kRdmaRead:
-      return Happening::kReadCompleted;
+      return CoverageEvent::kReadCompleted;
     case kCompareSwap:
-      return Happening::kCompareSwapCompleted;
+      return CoverageEvent::kCompareSwapCompleted;
     case kFetchAdd:
-      return Happening::kFetchAddCompleted;
+      return CoverageEvent::kFetchAddCompleted;
     case kFlush:
-      return Happening::kFlushCompleted;
+      return CoverageEvent::kFlushCompleted;
     case kAtomicWrite:
-      return Happening::kAtomicWriteCompleted;
+      return CoverageEvent::kAtomicWriteCompleted;
     case kLocalInvalidate:
-      return Happening::kLocalInvalidateCompleted;
+      return CoverageEvent::kLocalInvalidateCompleted;
     case kBindWindow:
-      return Happening::kBindCompleted;
+      return CoverageEvent::kBindCompleted;
     case kReceive:
-      return Happening::kReceiveCompleted;
+      return CoverageEvent::kReceiveCompleted;
     case kReceiveRdmaWithImmediate:
-      return Happening::kReceiveWithImmediateCompleted;
+      return CoverageEvent::kReceiveWithImmediateCompleted;
   }
   return std::nullopt;
 }
 
-std::optional<Happening> happening_of(CompletionStatus status) {
+std::optional<CoverageEvent> coverage_event_of(CompletionStatus status) {
   switch (status) {
     case CompletionStatus::kWorkRequestFlushed:
-      return Happening::kFlushed;
+      return CoverageEvent::kFlushed;
     case CompletionStatus::kLocalLengthError:
-      return Happening::kLocalLengthError;
+      return CoverageEvent::kLocalLengthError;
     case CompletionStatus::kLocalProtectionError:
-      return Happening::kLocalProtectionError;
+      return CoverageEvent::kLocalProtectionError;
     case CompletionStatus::kLocalAccessError:
-      return Happening::kLocalAccessError;
+      return CoverageEvent::kLocalAccessError;
     case CompletionStatus::kRemoteInvalidRequest:
-      return Happening::kRemoteInvalidRequest;
+      return CoverageEvent::kRemoteInvalidRequest;
     case CompletionStatus::kRemoteAccessError:
-      return Happening::kRemoteAccessError;
+      return CoverageEvent::kRemoteAccessError;
     case CompletionStatus::kRemoteOperationError:
-      return Happening::kRemoteOperationError;
+      return CoverageEvent::kRemoteOperationError;
     case CompletionStatus::kRetryExceeded:
-      return Happening::kRetryExceeded;
+      return CoverageEvent::kRetryExceeded;
     case CompletionStatus::kRnrRetryExceeded:
-      return Happening::kRnrRetryExceeded;
+      return CoverageEvent::kRnrRetryExceeded;
     case CompletionStatus::kLocalQpOperationError:
-      return Happening::kLocalQpOperationError;
+      return CoverageEvent::kLocalQpOperationError;
     case CompletionStatus::kMemoryWindowBindError:
-      return Happening::kWindowBindError;
+      return CoverageEvent::kWindowBindError;
     default:
       return std::nullopt;
   }
@@ -79,8 +79,9 @@ void EndpointDriver::on_completion(const transport::Completion& completion) {
   scene_.referee.note_progress();
   const bool is_receive = (completion.wr_id & kReceiveBit) != 0;
   const bool is_success = completion.status == CompletionStatus::kSuccess;
-  if (const auto happening = is_success ? happening_of(completion.opcode) : happening_of(completion.status)) {
-    scene_.coverage.add(*happening);
+  if (const auto event =
+          is_success ? coverage_event_of(completion.opcode) : coverage_event_of(completion.status)) {
+    scene_.coverage.add(*event);
   }
   if (!is_success) {
     is_receive ? judge_receive_failure(completion) : judge_send_failure(completion);
@@ -110,8 +111,8 @@ void EndpointDriver::on_send_ended(const Ended& ended) {
 }
 
 void EndpointDriver::on_succeeded(const Operation& operation) {
-  scene_.coverage.add(Happening::kOperations);
-  if (is_xrc()) scene_.coverage.add(Happening::kXrcCompleted);
+  scene_.coverage.add(CoverageEvent::kOperations);
+  if (is_xrc()) scene_.coverage.add(CoverageEvent::kXrcCompleted);
   Progress& progress = progress_of(operation);
   progress.succeeded = true;
   if (operation.violation) {
@@ -165,7 +166,7 @@ void EndpointDriver::on_atomic_succeeded(const Operation& operation) {
   std::uint64_t original = 0;
   std::memcpy(&original, found.data(), sizeof original);
   const bool changed = peer_host_.atomics(operation.remote.offset).on_succeeded(operation.id, original);
-  if (changed && operation.kind == SendOperation::kCompareSwap) scene_.coverage.add(Happening::kSwapped);
+  if (changed && operation.kind == SendOperation::kCompareSwap) scene_.coverage.add(CoverageEvent::kSwapped);
   maybe_scribble(host_, operation.local);
 }
 
@@ -196,7 +197,8 @@ void EndpointDriver::on_receive_ended(const Ended& ended) {
 }
 
 void EndpointDriver::on_shared_receive_ended(const Ended& ended) {
-  scene_.coverage.add(is_xrc() ? Happening::kXrcReceiveCompleted : Happening::kSharedReceiveCompleted);
+  scene_.coverage.add(is_xrc() ? CoverageEvent::kXrcReceiveCompleted
+                               : CoverageEvent::kSharedReceiveCompleted);
   std::optional<SharedReceives::Data> data;
   if (ended.how == Ended::How::kSucceeded) {
     const Operation& operation = peers_.operations[peers_.receives[next_receive_++].operation];
@@ -216,7 +218,7 @@ void EndpointDriver::on_received(const Operation& operation) {
     missing_acknowledgement_ = std::move(complaint);
   }
   if (peer_->progress_of(operation).posted_as != SendOperation::kSendWithInvalidate) return;
-  scene_.coverage.add(Happening::kReceiveWithInvalidateCompleted);
+  scene_.coverage.add(CoverageEvent::kReceiveWithInvalidateCompleted);
   cut_users_off(Windows::kType2);
   windows_.on_taken_back();
 }
@@ -236,7 +238,7 @@ void EndpointDriver::on_polled() {
 void EndpointDriver::judge_drained() {
   const std::uint32_t events = host_.events(pair_).send_queue_drained;
   if (events == drained_.seen) return;
-  scene_.coverage.add(Happening::kSendQueueDrained, events - drained_.seen);
+  scene_.coverage.add(CoverageEvent::kSendQueueDrained, events - drained_.seen);
   drained_.seen = events;
   if (events > drained_.expected) {
     complain("events", fmt::format("SQ_DRAINED came {} times and should have {}", events, drained_.expected));
@@ -250,7 +252,7 @@ void EndpointDriver::judge_drained() {
 void EndpointDriver::begin_draining(bool notify) {
   is_draining_ = true;
   drained_.expected += notify ? 1 : 0;
-  scene_.coverage.add(sends_.outstanding() > 0 ? Happening::kDrainedInUse : Happening::kDrainedIdle);
+  scene_.coverage.add(sends_.outstanding() > 0 ? CoverageEvent::kDrainedInUse : CoverageEvent::kDrainedIdle);
   scene_.observer.flow(pair_, side_).on_draining(true);
 }
 
@@ -268,7 +270,7 @@ void EndpointDriver::on_flushed() {
   for (const Ended& ended : ended_) on_send_ended(ended);
   // Only who shares a receive queue needs to be told that it takes nothing any more.
   const std::uint32_t last = host_.events(pair_).last_wqe_reached;
-  scene_.coverage.add(Happening::kLastWqeReached, last);
+  scene_.coverage.add(CoverageEvent::kLastWqeReached, last);
   if (last != (shares_receives_ ? 1u : 0u)) {
     complain("events", fmt::format("LAST_WQE_REACHED came {} times", last));
   }
@@ -295,7 +297,7 @@ void EndpointDriver::end_use_of_key(const Operation& operation, const Progress& 
 void EndpointDriver::note_users_at_risk(std::size_t window) {
   for (const std::uint64_t wr_id : windows_.at(window).users) {
     peer_->progress_of(peer_->operation_of(wr_id)).key_is_going = true;
-    scene_.coverage.add(Happening::kKeyTakenBackInFlight);
+    scene_.coverage.add(CoverageEvent::kKeyTakenBackInFlight);
   }
 }
 

@@ -187,7 +187,7 @@ void EndpointDriver::prepare_window(const Operation& operation, Prepared& prepar
     const Range& range = peer_->windows_.at(*window).range;
     request.remote_address =
         peer_->windows_.address(*window, range.offset + range.length) - operation.length + 1;
-    scene_.coverage.add(Happening::kOutsideWindow);
+    scene_.coverage.add(CoverageEvent::kOutsideWindow);
     return;
   }
   if (operation.violation || !scene_.random.chance(is_heedless() ? 1 : 0.5)) return;
@@ -230,7 +230,7 @@ void EndpointDriver::announce(const Operation& operation, const Prepared& prepar
   if (!operation.is_local()) {
     scene_.observer.flow(pair_, side_).on_posted({.fence = request.fence, .xrc_srq = request.xrc_srq});
   }
-  if (is_draining_) scene_.coverage.add(Happening::kPostedWhileDraining);
+  if (is_draining_) scene_.coverage.add(CoverageEvent::kPostedWhileDraining);
   if (operation.consumes_receive()) announce_message(operation, request);
   if (operation.is_inline) {
     maybe_scribble(host_, operation.local);  // inline data was copied
@@ -271,7 +271,7 @@ void EndpointDriver::announce_window(const Operation& operation, const Prepared&
     scene_.machine(peer_host_.id()).volatile_key->add_user(*this, operation.id);
   }
   if (prepared.window) {
-    scene_.coverage.add(Happening::kWindowUsed);
+    scene_.coverage.add(CoverageEvent::kWindowUsed);
     peer_->windows_.at(*prepared.window).users.push_back(operation.id);
   }
   if (operation.violation) return;

@@ -45,7 +45,7 @@ void EndpointDriver::judge_send_failure(const transport::Completion& completion)
   const bool is_ours = completion.wr_id >= own_.operations.front().id &&
                        completion.wr_id - own_.operations.front().id < own_.operations.size();
   const auto violation = is_ours ? operation_of(completion.wr_id).violation : std::nullopt;
-  if (violation == Violation::kUnknownSrq) scene_.coverage.add(Happening::kUnknownXrcQueue);
+  if (violation == Violation::kUnknownSrq) scene_.coverage.add(CoverageEvent::kUnknownXrcQueue);
   const bool key_is_going = is_ours && progress_of(operation_of(completion.wr_id)).key_is_going;
   if (key_is_going && completion.status == CompletionStatus::kRemoteAccessError) return;
   if (!violation || status_of(*violation) != completion.status) {

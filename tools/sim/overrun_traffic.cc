@@ -80,7 +80,7 @@ void OverrunTraffic::on_polled(HostId host) {
 void OverrunTraffic::judge() {
   nic::CompletionQueue& queue = *ends_[0].queue;
   is_done_ = true;
-  scene_.coverage.add(Happening::kQueueOverrun);
+  scene_.coverage.add(CoverageEvent::kQueueOverrun);
   scene_.referee.note_progress();
   if (!queue.has_overrun()) complain("an error event of a completion queue that has not overrun");
   if (ends_[0].qp->query().state != transport::QpState::kError) complain("the queue pair is not in ERR");

@@ -243,7 +243,7 @@ void PairDriver::resume(Side side) {
   if (scene_.random.chance(0.5)) attributes.current_state = QpState::kSqDrained;
   modify(side, qp, attributes);
   end(side).end_draining();
-  scene_.coverage.add(Happening::kResumedFromDrained);
+  scene_.coverage.add(CoverageEvent::kResumedFromDrained);
 }
 
 bool PairDriver::on_completion(HostId host, const transport::Completion& completion) {
@@ -274,7 +274,7 @@ void PairDriver::fail_soon() {
 
 /// One end alone: the other hears nothing any more, until its program is told.
 void PairDriver::enter_error_at(Side side) {
-  scene_.coverage.add(Happening::kOneEndInError);
+  scene_.coverage.add(CoverageEvent::kOneEndInError);
   end(side).expect_flush();
   move_to(side, QpState::kError);
   fail_soon();
@@ -293,7 +293,7 @@ void PairDriver::leave_error() {
   for (const Side side : kSides) end(side).on_flushed();
   for (const Side side : kSides) end(side).renew_windows();
   for (const Side side : kSides) move_to(side, QpState::kReset);
-  scene_.coverage.add(Happening::kReconnected);
+  scene_.coverage.add(CoverageEvent::kReconnected);
   connect();
 }
 

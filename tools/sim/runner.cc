@@ -61,8 +61,9 @@ void print_last_frames(std::uint64_t seed, std::FILE* out) {
 
 std::vector<std::string_view> uncovered(const Coverage& coverage) {
   std::vector<std::string_view> names;
-  for (std::size_t i = 0; i < transport::count_of<Happening>(); ++i) {
-    if (coverage.count(static_cast<Happening>(i)) == 0) names.push_back(name_of(static_cast<Happening>(i)));
+  for (std::size_t i = 0; i < transport::count_of<CoverageEvent>(); ++i) {
+    if (coverage.count(static_cast<CoverageEvent>(i)) == 0)
+      names.push_back(name_of(static_cast<CoverageEvent>(i)));
   }
   return names;
 }
@@ -78,9 +79,9 @@ struct Report {
 };
 
 void print_text(const Report& report, std::FILE* out) {
-  for (std::size_t i = 0; i < transport::count_of<Happening>(); ++i) {
-    fmt::print(out, "{:>12}  {}\n", report.coverage.count(static_cast<Happening>(i)),
-               name_of(static_cast<Happening>(i)));
+  for (std::size_t i = 0; i < transport::count_of<CoverageEvent>(); ++i) {
+    fmt::print(out, "{:>12}  {}\n", report.coverage.count(static_cast<CoverageEvent>(i)),
+               name_of(static_cast<CoverageEvent>(i)));
   }
   for (const std::string_view name : report.uncovered) {
     fmt::print(out, "FAILED: in all these seeds there was not one: {}\n", name);
@@ -102,9 +103,9 @@ void print_json(const Report& report, std::FILE* out) {
                                 {"time_ns", failed.failure.time.time_since_epoch().count()},
                                 {"options", Options::draw(failed.seed).to_string()}});
   }
-  for (std::size_t i = 0; i < transport::count_of<Happening>(); ++i) {
-    json["coverage"][std::string(name_of(static_cast<Happening>(i)))] =
-        report.coverage.count(static_cast<Happening>(i));
+  for (std::size_t i = 0; i < transport::count_of<CoverageEvent>(); ++i) {
+    json["coverage"][std::string(name_of(static_cast<CoverageEvent>(i)))] =
+        report.coverage.count(static_cast<CoverageEvent>(i));
   }
   json["uncovered"] = report.uncovered;
   fmt::print(out, "{}\n", json.dump(2));

@@ -50,7 +50,8 @@ void UnreliableTraffic::on_send_completion(std::size_t i, const transport::Compl
     } else if (message.error != SendError::kNone) {
       complain(i, "completions", fmt::format("message {} succeeded though it cannot be sent", message.id));
     } else {
-      scene_.coverage.add(plan_.is_datagram() ? Happening::kDatagramSent : Happening::kUnreliableSent);
+      scene_.coverage.add(plan_.is_datagram() ? CoverageEvent::kDatagramSent
+                                              : CoverageEvent::kUnreliableSent);
     }
     // Nothing is ever sent again from there.
     scene_.host(member.id).memory().write(message.source, Pattern{scene_.random.next()});
@@ -62,7 +63,7 @@ void UnreliableTraffic::on_send_error(std::size_t i, const transport::Completion
   using transport::CompletionStatus;
   Member& member = members_[i];
   if (completion.status == CompletionStatus::kWorkRequestFlushed && member.send_queue == SendQueue::kFailed) {
-    return scene_.coverage.add(Happening::kFlushedInSendQueueError);
+    return scene_.coverage.add(CoverageEvent::kFlushedInSendQueueError);
   }
   static constexpr std::array kReasons = {CompletionStatus::kSuccess, CompletionStatus::kLocalLengthError,
                                           CompletionStatus::kLocalProtectionError};
@@ -72,7 +73,7 @@ void UnreliableTraffic::on_send_error(std::size_t i, const transport::Completion
                     fmt::format("work request {} ended with {} instead of {}", completion.wr_id,
                                 to_string(completion.status), to_string(expected)));
   }
-  scene_.coverage.add(Happening::kSendQueueError);
+  scene_.coverage.add(CoverageEvent::kSendQueueError);
   // In SQD nothing is begun, so nothing can fail.
   if (member.send_queue != SendQueue::kWorking) {
     complain(i, "completions", "a message was begun in SQD or SQE");
@@ -126,8 +127,8 @@ void UnreliableTraffic::on_receive_completion(std::size_t i, const transport::Co
   if (!member.shares_receives) return give_back_buffer(i, wr_id, *buffer);
   std::optional<SharedReceives::Data> data;
   if (message != nullptr) {
-    scene_.coverage.add(plan_.is_datagram() ? Happening::kSharedDatagramReceived
-                                            : Happening::kSharedUnreliableReceived);
+    scene_.coverage.add(plan_.is_datagram() ? CoverageEvent::kSharedDatagramReceived
+                                            : CoverageEvent::kSharedUnreliableReceived);
     data = {.pattern = Pattern{message->id},
             .length = message->is_write() ? 0 : message->length,
             .front = plan_.is_datagram() ? kGrhBytes : 0};
@@ -177,8 +178,9 @@ bool UnreliableTraffic::fits(std::size_t receiver, std::size_t sender, const Unr
 }
 
 void UnreliableTraffic::judge_arrival(std::size_t receiver, const UnreliableMessage& message) {
-  scene_.coverage.add(plan_.is_datagram() ? Happening::kDatagramReceived : Happening::kUnreliableReceived);
-  if (message.to == UnreliableMessage::kGroup) scene_.coverage.add(Happening::kMulticastReceived);
+  scene_.coverage.add(plan_.is_datagram() ? CoverageEvent::kDatagramReceived
+                                          : CoverageEvent::kUnreliableReceived);
+  if (message.to == UnreliableMessage::kGroup) scene_.coverage.add(CoverageEvent::kMulticastReceived);
   if (++arrivals_[message.id * kMaxHosts + receiver] > 1 && !may_arrive_twice()) {
     complain(receiver, "completions", fmt::format("message {} arrives twice", message.id));
   }

@@ -248,7 +248,7 @@ void UnreliableTraffic::drain(std::size_t i) {
   member.send_queue = SendQueue::kDraining;
   member.drained_expected += *to_drained.notify_when_drained ? 1 : 0;
   flow_of(i).on_draining(true);
-  scene_.coverage.add(Happening::kUnreliableDrained);
+  scene_.coverage.add(CoverageEvent::kUnreliableDrained);
   scene_.ring(member.id);
   schedule(Event::Kind::kQueueStep, i, scene_.random.between(microseconds(5), 10 * scene_.options.post_gap));
 }
@@ -262,7 +262,8 @@ void UnreliableTraffic::resume(std::size_t i) {
   require(member.qp->modify(attributes));
   if (has_failed) member.sends = SendCompletions();
   flow_of(i).on_draining(false);
-  scene_.coverage.add(has_failed ? Happening::kResumedFromSendQueueError : Happening::kResumedFromDrained);
+  scene_.coverage.add(has_failed ? CoverageEvent::kResumedFromSendQueueError
+                                 : CoverageEvent::kResumedFromDrained);
   scene_.ring(member.id);
 }
 
@@ -278,7 +279,7 @@ void UnreliableTraffic::on_polled(HostId host) {
   Member& member = members_[i];
   const std::uint32_t events = member.events->send_queue_drained;
   if (events == member.drained_seen) return;
-  scene_.coverage.add(Happening::kSendQueueDrained, events - member.drained_seen);
+  scene_.coverage.add(CoverageEvent::kSendQueueDrained, events - member.drained_seen);
   member.drained_seen = events;
   if (events > member.drained_expected || member.send_queue != SendQueue::kDraining) {
     complain(i, "events",
@@ -319,7 +320,7 @@ void UnreliableTraffic::finish() {
       complain(i, "completions", fmt::format("{} receives were not flushed", member.posted_buffers.size()));
     }
     const std::uint32_t last = member.events->last_wqe_reached;
-    scene_.coverage.add(Happening::kLastWqeReached, last);
+    scene_.coverage.add(CoverageEvent::kLastWqeReached, last);
     if (last != (member.shares_receives ? 1u : 0u)) {
       complain(i, "events", fmt::format("LAST_WQE_REACHED came {} times", last));
     }

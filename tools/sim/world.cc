@@ -178,8 +178,8 @@ void World::post_shared(HostId host, std::size_t number) {
 }
 
 void World::deregister(HostId host) {
-  coverage_.add(Happening::kDeregistered);
-  coverage_.add(Happening::kDeregisteredInUse, scene_.machine(host).volatile_key->renew());
+  coverage_.add(CoverageEvent::kDeregistered);
+  coverage_.add(CoverageEvent::kDeregisteredInUse, scene_.machine(host).volatile_key->renew());
 }
 
 void World::check_memory() {
@@ -198,7 +198,7 @@ void World::run_host(HostId id) {
   Machine& machine = scene_.machine(id);
   Host& host = *machine.host;
   if (scene_.faults_stopped == kNever && schedule_random_.chance(options_.stall)) {
-    coverage_.add(Happening::kStall);
+    coverage_.add(CoverageEvent::kStall);
     machine.busy_until = clock_.now() + schedule_random_.between(microseconds(1), options_.stall_time);
     return;
   }
@@ -245,7 +245,7 @@ bool World::is_done() const {
 void World::maybe_stop_faults() {
   if (scene_.faults_stopped != kNever) return;
   const auto enough = static_cast<std::uint64_t>(options_.safety_fraction * options_.operations);
-  if (coverage_.count(Happening::kOperations) < enough && clock_.now().time_since_epoch() < seconds(20)) {
+  if (coverage_.count(CoverageEvent::kOperations) < enough && clock_.now().time_since_epoch() < seconds(20)) {
     return;
   }
   scene_.faults_stopped = clock_.now();
@@ -283,52 +283,52 @@ void World::judge_end() {
 
 void World::collect_faults() {
   const FaultCounts& faults = network_.faults();
-  coverage_.add(Happening::kLost, faults.lost);
-  coverage_.add(Happening::kLostInBlackout, faults.lost_in_blackout);
-  coverage_.add(Happening::kLostInBurst, faults.lost_in_burst);
-  coverage_.add(Happening::kLostInPartition, faults.lost_in_partition);
-  coverage_.add(Happening::kLostExactly, faults.lost_exactly);
-  coverage_.add(Happening::kDuplicated, faults.duplicated);
-  coverage_.add(Happening::kReordered, faults.reordered);
-  coverage_.add(Happening::kCorrupted, faults.corrupted);
-  coverage_.add(Happening::kTruncated, faults.truncated);
-  coverage_.add(Happening::kPadded, faults.padded);
-  coverage_.add(Happening::kLinkPaused, faults.paused);
-  coverage_.add(Happening::kCongestionMarked, faults.congestion_marked);
+  coverage_.add(CoverageEvent::kLost, faults.lost);
+  coverage_.add(CoverageEvent::kLostInBlackout, faults.lost_in_blackout);
+  coverage_.add(CoverageEvent::kLostInBurst, faults.lost_in_burst);
+  coverage_.add(CoverageEvent::kLostInPartition, faults.lost_in_partition);
+  coverage_.add(CoverageEvent::kLostExactly, faults.lost_exactly);
+  coverage_.add(CoverageEvent::kDuplicated, faults.duplicated);
+  coverage_.add(CoverageEvent::kReordered, faults.reordered);
+  coverage_.add(CoverageEvent::kCorrupted, faults.corrupted);
+  coverage_.add(CoverageEvent::kTruncated, faults.truncated);
+  coverage_.add(CoverageEvent::kPadded, faults.padded);
+  coverage_.add(CoverageEvent::kLinkPaused, faults.paused);
+  coverage_.add(CoverageEvent::kCongestionMarked, faults.congestion_marked);
 }
 
 void World::collect_coverage() {
   collect_faults();
-  coverage_.add(Happening::kFrames, observer_.sent_frames());
-  coverage_.add(options_.hosts > 2 ? Happening::kManyHosts : Happening::kTwoHosts);
+  coverage_.add(CoverageEvent::kFrames, observer_.sent_frames());
+  coverage_.add(options_.hosts > 2 ? CoverageEvent::kManyHosts : CoverageEvent::kTwoHosts);
   for (const Machine& machine : scene_.machines) {
-    coverage_.add(Happening::kSharedQueueLow, machine.host->limit_events(0));
+    coverage_.add(CoverageEvent::kSharedQueueLow, machine.host->limit_events(0));
     for (std::size_t queue = 1; queue < kSharedQueues; ++queue) {
-      coverage_.add(Happening::kXrcQueueLow, machine.host->limit_events(queue));
+      coverage_.add(CoverageEvent::kXrcQueueLow, machine.host->limit_events(queue));
     }
-    coverage_.add(Happening::kPortFull, machine.host->attachment().times_full);
+    coverage_.add(CoverageEvent::kPortFull, machine.host->attachment().times_full);
     const auto& counters = machine.host->device().counters();
-    coverage_.add(Happening::kTimeout, counters.value(Counter::kLocalAckTimeout));
-    coverage_.add(Happening::kImpliedNak, counters.value(Counter::kImpliedNakSequenceError));
-    coverage_.add(Happening::kResumedInsideMessage, counters.value(Counter::kResumedInsideMessage));
+    coverage_.add(CoverageEvent::kTimeout, counters.value(Counter::kLocalAckTimeout));
+    coverage_.add(CoverageEvent::kImpliedNak, counters.value(Counter::kImpliedNakSequenceError));
+    coverage_.add(CoverageEvent::kResumedInsideMessage, counters.value(Counter::kResumedInsideMessage));
   }
   for (const FlowObserver::Counts& counts : observer_.all_counts()) {
-    coverage_.add(Happening::kSequenceNak, counts.sequence_naks);
-    coverage_.add(Happening::kRnrNak, counts.rnr_naks);
-    coverage_.add(Happening::kErrorNak, counts.error_naks);
-    coverage_.add(Happening::kRewind, counts.rewinds);
-    coverage_.add(Happening::kReadResumedInside, counts.reads_resumed_inside);
-    coverage_.add(Happening::kDuplicateRequest, counts.duplicate_requests);
-    coverage_.add(Happening::kDuplicateRead, counts.duplicate_reads);
-    coverage_.add(Happening::kDuplicateAtomic, counts.duplicate_atomics);
-    coverage_.add(Happening::kReplayedAnswer, counts.replayed_answers);
-    coverage_.add(Happening::kCoalescedAck, counts.coalesced_acks);
-    coverage_.add(Happening::kAckInsideMessage, counts.acks_inside_message);
-    coverage_.add(Happening::kFullWindow, counts.full_windows);
-    coverage_.add(Happening::kRnrBehindUnanswered, counts.rnr_behind_unanswered);
-    coverage_.add(Happening::kRepeatedReadRefused, counts.repeated_reads_refused);
-    coverage_.add(Happening::kPsnWrapInsideMessage, counts.psn_wraps_inside_message);
-    coverage_.add(Happening::kPsnWrapInsideRead, counts.psn_wraps_inside_read);
+    coverage_.add(CoverageEvent::kSequenceNak, counts.sequence_naks);
+    coverage_.add(CoverageEvent::kRnrNak, counts.rnr_naks);
+    coverage_.add(CoverageEvent::kErrorNak, counts.error_naks);
+    coverage_.add(CoverageEvent::kRewind, counts.rewinds);
+    coverage_.add(CoverageEvent::kReadResumedInside, counts.reads_resumed_inside);
+    coverage_.add(CoverageEvent::kDuplicateRequest, counts.duplicate_requests);
+    coverage_.add(CoverageEvent::kDuplicateRead, counts.duplicate_reads);
+    coverage_.add(CoverageEvent::kDuplicateAtomic, counts.duplicate_atomics);
+    coverage_.add(CoverageEvent::kReplayedAnswer, counts.replayed_answers);
+    coverage_.add(CoverageEvent::kCoalescedAck, counts.coalesced_acks);
+    coverage_.add(CoverageEvent::kAckInsideMessage, counts.acks_inside_message);
+    coverage_.add(CoverageEvent::kFullWindow, counts.full_windows);
+    coverage_.add(CoverageEvent::kRnrBehindUnanswered, counts.rnr_behind_unanswered);
+    coverage_.add(CoverageEvent::kRepeatedReadRefused, counts.repeated_reads_refused);
+    coverage_.add(CoverageEvent::kPsnWrapInsideMessage, counts.psn_wraps_inside_message);
+    coverage_.add(CoverageEvent::kPsnWrapInsideRead, counts.psn_wraps_inside_read);
   }
 }
 

@@ -431,7 +431,7 @@ TEST_F(Explanation, CountsFailuresThatItHasNoRoomFor) {
   EXPECT_EQ(next->other_failures, 5u);
 }
 
-TEST_F(Explanation, KeepsTheLastHappeningsOnly) {
+TEST_F(Explanation, KeepsTheLastEventsOnly) {
   connect();
   for (int i = 0; i < 50; ++i) {
     pair.b().post_receive(1, 0, 64);
@@ -444,7 +444,7 @@ TEST_F(Explanation, KeepsTheLastHappeningsOnly) {
   const auto report = pair.a().device().failures()->take();
   ASSERT_TRUE(report);
   std::size_t kept = 0;
-  report->history.for_each([&kept](const QpHappening&) { ++kept; });
+  report->history.for_each([&kept](const QpHistoryEvent&) { ++kept; });
   EXPECT_EQ(kept, QpHistory::kKept);
   EXPECT_GE(report->history.count(), 100u);
 }

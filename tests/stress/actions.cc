@@ -1,4 +1,4 @@
-#include "tests/stress/deeds.h"
+#include "tests/stress/actions.h"
 
 #include <fcntl.h>
 
@@ -378,7 +378,7 @@ void ask(Objects& objects, Chance& chance) {
   }
 }
 
-constexpr Deed kVerbsDeeds[] = {
+constexpr Action kVerbsActions[] = {
     {"make pd", 2, make_pd},
     {"make channel", 2, make_channel},
     {"make cq", 6, make_cq},
@@ -408,11 +408,11 @@ constexpr Deed kVerbsDeeds[] = {
 
 }  // namespace
 
-std::span<const Deed> all_deeds() {
-  static const std::vector<Deed> all = [] {
-    std::vector<Deed> joined;
-    for (const std::span<const Deed> some :
-         {std::span<const Deed>(kVerbsDeeds), frame_deeds(), sharing_deeds()}) {
+std::span<const Action> all_actions() {
+  static const std::vector<Action> all = [] {
+    std::vector<Action> joined;
+    for (const std::span<const Action> some :
+         {std::span<const Action>(kVerbsActions), frame_actions(), sharing_actions()}) {
       joined.insert(joined.end(), some.begin(), some.end());
     }
     return joined;

@@ -1,4 +1,4 @@
-// Deeds: everything that a thread may come to do.
+// Actions: everything that a thread may come to do.
 #pragma once
 
 #include <span>
@@ -9,16 +9,16 @@
 namespace urnic::stress {
 
 /// Does something with some of the objects, with good arguments or bad ones, and lets it fail.
-struct Deed {
+struct Action {
   const char* name;
   unsigned weight;
   void (*run)(Objects& objects, Chance& chance);
 };
 
-std::span<const Deed> all_deeds();
+std::span<const Action> all_actions();
 
 // Those of them that have files of their own.
-std::span<const Deed> frame_deeds();
-std::span<const Deed> sharing_deeds();
+std::span<const Action> frame_actions();
+std::span<const Action> sharing_actions();
 
 }  // namespace urnic::stress

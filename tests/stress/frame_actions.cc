@@ -1,8 +1,8 @@
-// Deeds with Ethernet frames: raw packet queue pairs, flow rules, work queues, indirection tables.
+// Actions with Ethernet frames: raw packet queue pairs, flow rules, work queues, indirection tables.
 #include <array>
 #include <cstring>
 
-#include "tests/stress/deeds.h"
+#include "tests/stress/actions.h"
 
 namespace urnic::stress {
 namespace {
@@ -189,7 +189,7 @@ void end_some(Objects& objects, Chance& chance) {
   }
 }
 
-constexpr Deed kFrameDeeds[] = {
+constexpr Action kFrameActions[] = {
     {"make wq", 6, make_wq},
     {"change wq", 4, change_wq},
     {"make table", 4, make_table},
@@ -204,8 +204,8 @@ constexpr Deed kFrameDeeds[] = {
 
 }  // namespace
 
-std::span<const Deed> frame_deeds() {
-  return kFrameDeeds;
+std::span<const Action> frame_actions() {
+  return kFrameActions;
 }
 
 }  // namespace urnic::stress

@@ -1,9 +1,9 @@
-// Deeds with what has several handles: XRC targets that are opened again, and imported objects.
+// Actions with what has several handles: XRC targets that are opened again, and imported objects.
 #include <fcntl.h>
 
 #include <array>
 
-#include "tests/stress/deeds.h"
+#include "tests/stress/actions.h"
 #include "tests/stress/unwatched.h"
 
 namespace urnic::stress {
@@ -129,7 +129,7 @@ void use_import(Objects& objects, Chance& chance) {
   }
 }
 
-constexpr Deed kSharingDeeds[] = {
+constexpr Action kSharingActions[] = {
     {"open xrc domain", 2, open_domain},
     {"make xrc target", 2, make_target},
     {"open xrc target", 4, open_target},
@@ -143,8 +143,8 @@ constexpr Deed kSharingDeeds[] = {
 
 }  // namespace
 
-std::span<const Deed> sharing_deeds() {
-  return kSharingDeeds;
+std::span<const Action> sharing_actions() {
+  return kSharingActions;
 }
 
 }  // namespace urnic::stress
