@@ -80,12 +80,14 @@ void CompletionQueue::notify_of_waiting() {
   const std::lock_guard guard(progress_);
   const std::uint32_t head = head_.load(std::memory_order_acquire);
   const std::uint32_t visible = visible_.load(std::memory_order_relaxed);
-  const std::uint32_t waiting = visible - head;
+  const std::uint32_t told_end = head == told_from_ ? told_end_ : head;
+  const std::uint32_t waiting = visible - told_end;
+  const std::uint32_t from = visible - waiting;
   switch (armed_.load(std::memory_order_seq_cst)) {
     case Armed::kNo:
       return;
     case Armed::kSolicited:
-      if (has_solicited(head, visible)) notify();
+      if (has_solicited(from, visible)) notify();
       return;
     case Armed::kAny:
       if (waiting > unnotified_) notify_of(waiting - unnotified_, progress_.clock().now());
@@ -189,6 +191,8 @@ bool CompletionQueue::notify_if_due(transport::Time now) {
 
 void CompletionQueue::notify() {
   unnotified_ = 0;
+  told_from_ = head_.load(std::memory_order_relaxed);
+  told_end_ = visible_.load(std::memory_order_relaxed);
   notification_due_ = transport::kNever;
   armed_.store(Armed::kNo, std::memory_order_seq_cst);
   channel_->notify(*this);
@@ -228,12 +232,14 @@ void CompletionQueue::discard(transport::QpNumber qp) {
   std::uint32_t before_visible = 0;
   std::uint32_t before_held_end = 0;
   std::uint32_t before_timed_end = 0;
+  std::uint32_t before_told_end = 0;
   for (std::uint32_t from = to; from != tail_; ++from) {
     const auto is_behind = [from](std::uint32_t mark) { return static_cast<std::int32_t>(mark - from) > 0; };
     if (ring_[from & mask_].qp_number == qp) {
       before_visible += is_behind(visible) ? 1 : 0;
       before_held_end += is_behind(held_end_) ? 1 : 0;
       before_timed_end += is_behind(timed_end_) ? 1 : 0;
+      before_told_end += is_behind(told_end_) ? 1 : 0;
       continue;
     }
     ring_[to & mask_] = ring_[from & mask_];
@@ -244,6 +250,7 @@ void CompletionQueue::discard(transport::QpNumber qp) {
   visible_.store(visible - before_visible, std::memory_order_seq_cst);
   held_end_ -= before_held_end;
   timed_end_ -= before_timed_end;
+  told_end_ -= before_told_end;
   tail_ = to;
 }
 

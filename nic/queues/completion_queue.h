@@ -73,12 +73,12 @@ class CompletionQueue final : public transport::CompletionSink, private ChannelE
   /// filled if the queue keeps times.
   std::size_t poll(std::span<transport::Completion> completions, std::span<CompletionTimes> times = {});
 
-  /// Asks for one event on the channel: at once when completions wait here that were not polled, otherwise
-  /// when the next one is published. With `solicited_only`, only those count that are solicited or failed.
+  /// Asks for one event on the channel: at once when completions wait here that were not polled, otherwise when
+  /// the next one is published. Completions that an event has told of do not count until the program has polled. With `solicited_only`, only those count that are solicited or failed.
   /// Wakes the NIC's thread. Without a channel it does nothing.
   ///
-  /// Hardware that is armed with a consumer index compares it with its own and notifies at once, too. UCX
-  /// relies on that.
+  /// UCX relies on the former: it polls, and then asks, without a last look. perftest relies on the latter: it asks
+  /// again when it is woken, before it polls, and takes each event for another completion.
   void request_notification(bool solicited_only);
 
   /// From now on a request for a notification of any completion is answered when `moderation.count`
@@ -171,6 +171,8 @@ class CompletionQueue final : public transport::CompletionSink, private ChannelE
 
   // Under the engine lock:
   Moderation moderation_;
+  std::uint32_t told_from_ = 0;  // head_ and visible_ when the last event was sent
+  std::uint32_t told_end_ = 0;
   std::uint32_t unnotified_ = 0;        // completions that an armed queue has still to tell of
   transport::Time first_unnotified_{};  // since when there are any
   transport::Time notification_due_ = transport::kNever;
