@@ -60,7 +60,7 @@ void take_without_waiting(int fd) {
   // Kernels before 5.8 cannot do that for an eventfd.
   pollfd waiting{.fd = fd, .events = POLLIN, .revents = 0};
   if (poll(&waiting, 1, 0) == 1) {
-    [[maybe_unused]] const ssize_t taken = read(fd, &one, sizeof(one));
+    [[maybe_unused]] const ssize_t taken = ::read(fd, &one, sizeof(one));
   }
 }
 
@@ -79,7 +79,7 @@ AsyncEvents::~AsyncEvents() {
 int AsyncEvents::wait(ibv_async_event& event) {
   std::uint64_t one = 0;
   do {
-    if (read(fd_, &one, sizeof(one)) < 0) {
+    if (::read(fd_, &one, sizeof(one)) < 0) {
       return errno;
     }
   } while (!take(event));  // it may have been forgotten since

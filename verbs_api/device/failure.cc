@@ -19,7 +19,7 @@ void write_line(std::string_view text) {
   line += text;
   line += '\n';
   // One write, so that lines of several processes do not mix. There is nobody to tell that it failed.
-  [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, line.data(), line.size());
+  [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, line.data(), line.size());
 }
 
 }  // namespace
