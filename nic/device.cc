@@ -16,7 +16,6 @@
 
 namespace urnic::nic {
 
-using transport::Access;
 using transport::Duration;
 using transport::Time;
 using namespace std::chrono_literals;

@@ -54,7 +54,7 @@ void ShieldedThread::join() {
 
 Result<void, Error> run_shielded(const std::function<void()>& task) {
   ShieldedThread thread;
-  const auto started = thread.start("urnic-dpdk", task);
+  auto started = thread.start("urnic-dpdk", task);
   thread.join();
   return started;
 }

@@ -25,7 +25,7 @@ void FailureLog::add(FailureReport report) {
       return;
     }
     report.other_failures = std::exchange(left_out_, 0);
-    reports_[(first_ + count_++) % kMost] = std::move(report);
+    reports_[(first_ + count_++) % kMost] = report;
   }
   const std::uint64_t one = 1;
   syscall(SYS_write, fd_, &one, sizeof one);
@@ -37,7 +37,7 @@ void FailureLog::add_stray(transport::QpNumber to, const transport::wire::Gid& f
   FailureReport report{.kind = FailureReport::Kind::kStray, .at = now};
   report.qp.number = to;
   report.qp.peer = from;
-  add(std::move(report));
+  add(report);
 }
 
 std::optional<FailureReport> FailureLog::take() {
@@ -47,7 +47,7 @@ std::optional<FailureReport> FailureLog::take() {
     syscall(SYS_read, fd_, &ignored, sizeof ignored);
     return std::nullopt;
   }
-  FailureReport report = std::move(reports_[first_]);
+  FailureReport report = reports_[first_];
   first_ = (first_ + 1) % kMost;
   --count_;
   return report;

@@ -1,7 +1,5 @@
 #include "nic/diagnostics/qp_watch.h"
 
-#include <utility>
-
 #include "nic/diagnostics/failure_log.h"
 #include "nic/memory/memory_table.h"
 #include "nic/path/neighbor_cache.h"
@@ -165,7 +163,7 @@ void QpWatch::on_failed(const Completion& completion, bool is_receive) {
     failure.request = wqe->request;
     failure.request_length = wqe->length;
   }
-  log_.add(std::move(failure));
+  log_.add(failure);
 }
 
 FailureReport QpWatch::report(FailureReport::Kind kind) const {

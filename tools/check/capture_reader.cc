@@ -65,7 +65,7 @@ std::optional<CaptureReader> CaptureReader::open(const std::string& path, std::s
     why = fmt::format("not a pcap or pcapng file: {}", reason);
     return std::nullopt;
   }
-  file.release();  // libpcap's now
+  static_cast<void>(file.release());  // libpcap's now
   const int link_type = pcap_datalink(reader.pcap_.get());
   if (!is_supported(link_type)) {
     const char* const name = pcap_datalink_val_to_name(link_type);

@@ -10,7 +10,6 @@
 namespace urnic::sim {
 namespace {
 
-using transport::CompletionStatus;
 using transport::SendOperation;
 
 /// Where the remote side of an operation that breaks a rule begins; others are where the plan put them.
