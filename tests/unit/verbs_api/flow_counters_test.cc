@@ -11,13 +11,14 @@ namespace {
 
 using CountersPtr = std::unique_ptr<ibv_counters, Destroy<ibv_destroy_counters>>;
 
-/// Attributes of a rule for IPv4, and behind them, without gaps, a third specification that says where to
-/// count.
+/// Attributes of a rule for UDP to kUdpPort, which no late frame of another test has, and behind them, without gaps,
+/// a fourth specification that says where to count.
 class CountingRule {
  public:
   explicit CountingRule(ibv_counters* counters) {
     Rule rule = udp_rule();
     rule.attr.size = sizeof(bytes_);
+    ++rule.attr.num_of_specs;
     const ibv_flow_spec_counter_action count{.type = IBV_FLOW_SPEC_ACTION_COUNT,
                                              .size = sizeof(ibv_flow_spec_counter_action),
                                              .counters = counters};
@@ -27,7 +28,7 @@ class CountingRule {
   ibv_flow_attr* attributes() { return reinterpret_cast<ibv_flow_attr*>(bytes_.data()); }
 
  private:
-  static constexpr std::size_t kBefore = offsetof(Rule, udp);
+  static constexpr std::size_t kBefore = sizeof(Rule);
   alignas(ibv_flow_attr) std::array<std::byte, kBefore + sizeof(ibv_flow_spec_counter_action)> bytes_{};
 };
 
