@@ -145,7 +145,8 @@ struct Taken {
 Result<LockFile, Error> lock_guard(const LeaseSlots& wire) {
   auto guard = LockFile::open(wire.guard, LockFile::Missing::kCreate);
   if (guard && !guard.value().try_lock()) {
-    return error(EBUSY, "somebody keeps {} locked", wire.guard);
+    return error(EBUSY, "another process keeps {} locked; end it, or set XDG_RUNTIME_DIR to another folder",
+                 wire.guard);
   }
   return guard;
 }

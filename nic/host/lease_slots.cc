@@ -157,7 +157,10 @@ Result<std::vector<HeldSlot>, Error> held_slots(const PortSpec& port) {
     return guard.error();
   }
   if (!guard.value().try_lock()) {
-    return Error{.code = EBUSY, .message = fmt::format("somebody keeps {} locked", wire.value().guard)};
+    return Error{.code = EBUSY,
+                 .message = fmt::format(
+                     "another process keeps {} locked; end it, or set XDG_RUNTIME_DIR to another folder",
+                     wire.value().guard)};
   }
   std::vector<HeldSlot> held;
   for (std::size_t i = 0; i < wire.value().slots.size(); ++i) {
