@@ -31,7 +31,10 @@ struct SendProgress {
 class QpEventSink {
  public:
   virtual ~QpEventSink() = default;
+  /// For the program.
   virtual void on_qp_event(QpNumber qp, QpEvent event) = 0;
+  /// For the NIC: a packet came twice, packets before it are missing, or the peer did not acknowledge in time.
+  virtual void on_loss() {}
 };
 
 /// A deterministic state machine without input and output of its own. Inputs are the state changes and the
@@ -86,8 +89,9 @@ class Endpoint {
   /// only read during the call.
   virtual void on_packet(const wire::Packet& packet, Time now) = 0;
 
-  /// The time next_timeout() named has come. Calling early or for nothing does no harm.
-  virtual void on_timeout(Time now) = 0;
+  /// The time next_timeout() named has come. Calling early or for nothing does no harm. Returns whether the
+  /// peer did not acknowledge in time.
+  virtual bool on_timeout(Time now) = 0;
 
   /// When on_timeout() has to be called next; kNever when no timer runs.
   virtual Time next_timeout() const = 0;

@@ -50,7 +50,7 @@ class UnreliableEndpoint final : public Endpoint {
   Psn next_receive_psn() const override { return responder_.expected_psn(); }
 
   void on_packet(const wire::Packet& packet, Time now) override;
-  void on_timeout(Time) override {}
+  bool on_timeout(Time) override { return false; }
   Time next_timeout() const override { return kNever; }
   std::size_t poll_transmit(std::span<std::byte> out, Time now) override;
   AddressHandleId next_destination() const override;

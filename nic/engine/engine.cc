@@ -15,7 +15,6 @@
 
 namespace urnic::nic {
 
-using transport::Counter;
 using transport::Duration;
 using transport::QpState;
 using transport::Time;
@@ -121,12 +120,8 @@ bool Engine::expire_timers(Time now) {
       scheduler_.expect_timeout(*qp);
       continue;
     }
-    const std::uint64_t timeouts_before = counters_.value(Counter::kLocalAckTimeout);
-    qp->endpoint().on_timeout(now);
-    // The peer may have moved to another MAC.
-    if (counters_.value(Counter::kLocalAckTimeout) != timeouts_before) {
-      neighbors_.suspect(qp->path().destination(), now);
-    }
+    // A peer that does not acknowledge may have moved to another MAC.
+    if (qp->endpoint().on_timeout(now)) neighbors_.suspect(qp->path().destination(), now);
     scheduler_.wake(*qp);
     worked = true;
   }
@@ -326,11 +321,7 @@ bool Engine::has_sent_lately(Time now) const {
 
 bool Engine::is_drained(Time now) {
   if (!scheduler_.is_idle() || !port_->is_drained()) return false;
-  constexpr Counter kSignsOfLoss[] = {Counter::kDuplicateRequest, Counter::kOutOfSequence,
-                                      Counter::kPacketSequenceError, Counter::kLocalAckTimeout};
-  const bool frames_get_lost = drops_.value(DeviceCounter::kAnsweredAfterDestroy) > 0 ||
-                               std::any_of(std::begin(kSignsOfLoss), std::end(kSignsOfLoss),
-                                           [this](Counter counter) { return counters_.value(counter) > 0; });
+  const bool frames_get_lost = has_seen_loss_ || time_wait_.has_acknowledged();
   return !frames_get_lost || now - transmitter_.last_sent() >= kRepeatTime;
 }
 

@@ -142,6 +142,7 @@ class Engine final : public Progress, private transport::QpEventSink {
   friend class ProgressThread;
 
   void on_qp_event(transport::QpNumber qp, transport::QpEvent event) override;
+  void on_loss() override { has_seen_loss_ = true; }
 
   static constexpr std::size_t kReceiveBurst = 64;
 
@@ -172,6 +173,7 @@ class Engine final : public Progress, private transport::QpEventSink {
   TimeWait time_wait_;
   Transmitter transmitter_;
   Receiver receiver_;
+  bool has_seen_loss_ = false;  // a queue pair did, at any time
   /// Of one burst. Most rounds find no frame, and clearing an array of their own would be a large part of
   /// them.
   std::array<std::span<const std::byte>, kReceiveBurst> frames_;

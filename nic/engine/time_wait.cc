@@ -40,6 +40,7 @@ bool TimeWait::is_repeat(const Packet& packet, const Gid& source, const Gid& des
 std::size_t TimeWait::acknowledge(QpNumber number, const transport::wire::Mac& to,
                                   std::span<std::byte> frame) {
   assert(frame.size() >= kMaxFrameBytes);
+  has_acknowledged_ = true;
   DestroyedQp& destroyed = entries_.at(to_integer(number)).destroyed;
   const Packet packet{
       .bth = {.opcode = with_service(transport::wire::Opcode::kRcAcknowledge, destroyed.service),

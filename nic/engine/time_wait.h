@@ -52,6 +52,8 @@ class TimeWait {
   std::size_t acknowledge(transport::QpNumber number, const transport::wire::Mac& to,
                           std::span<std::byte> frame);
   static constexpr std::size_t kMaxFrameBytes = 66 + 16 + Path::kIcrcBytes;
+  /// Whether it ever did: a peer repeats what it has no acknowledgement of.
+  bool has_acknowledged() const { return has_acknowledged_; }
 
  private:
   struct Entry {
@@ -65,6 +67,7 @@ class TimeWait {
 
   std::unordered_map<std::uint32_t, Entry> entries_;  // by number; never iterated
   std::deque<Expiry> order_;                          // oldest first
+  bool has_acknowledged_ = false;
 };
 
 }  // namespace urnic::nic

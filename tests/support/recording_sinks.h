@@ -55,13 +55,17 @@ class RecordingQpEventSink final : public QpEventSink {
     qp_ = qp;
     events_.push_back(event);
   }
+  void on_loss() override { ++losses_; }
 
   std::vector<QpEvent> take() { return std::exchange(events_, {}); }
   QpNumber last_qp() const { return qp_; }
+  /// Ever.
+  std::size_t losses() const { return losses_; }
 
  private:
   QpNumber qp_{};
   std::vector<QpEvent> events_;
+  std::size_t losses_ = 0;
 };
 
 MATCHER_P2(Completed, wr_id, status, "") {

@@ -86,7 +86,10 @@ void Completer::on_rnr_nak(std::uint8_t timer_code, Time now, bool passes_read) 
 void Completer::on_nak(std::uint8_t syndrome) {
   const std::optional<Nak> reason = nak_of(syndrome);
   if (!reason) return deps_.counters.add(Counter::kUnexpectedAcknowledge);
-  if (*reason == Nak::kPsnSequenceError) return recover(Counter::kPacketSequenceError);
+  if (*reason == Nak::kPsnSequenceError) {
+    deps_.events.on_loss();
+    return recover(Counter::kPacketSequenceError);
+  }
   deps_.counters.add(Counter::kReceivedErrorNak);
   head_error_ = status_of(*reason);
 }
@@ -194,17 +197,19 @@ bool Completer::use_retry(Counter reason) {
   return false;
 }
 
-void Completer::on_timeout(Time now) {
+bool Completer::on_timeout(Time now) {
   if (retry_.is_waiting_for_receiver()) {
     // The peer may report a new gap in what is sent now.
     if (retry_.end_receiver_wait(now)) is_recovering_ = false;
-    return;
+    return false;
   }
-  if (!retry_.is_overdue(now)) return;
+  if (!retry_.is_overdue(now)) return false;
+  deps_.events.on_loss();
   if (deps_.observer != nullptr) deps_.observer->on_ack_timeout(retry_.retries_used(), now);
-  if (!use_retry(Counter::kLocalAckTimeout)) return;
+  if (!use_retry(Counter::kLocalAckTimeout)) return true;
   is_recovering_ = false;
   send_again_from_oldest();
+  return true;
 }
 
 void Completer::send_again_from_oldest() {

@@ -30,8 +30,8 @@ class Completer {
 
   /// An acknowledgement, NAK or response from the peer.
   void on_packet(const wire::Packet& packet, Time now);
-  /// The retry timer may have run out.
-  void on_timeout(Time now);
+  /// The retry timer may have run out. As Endpoint::on_timeout().
+  bool on_timeout(Time now);
 
   /// The oldest work request has failed for this reason; the endpoint is to complete it so and to stop.
   std::optional<CompletionStatus> head_error() const { return head_error_; }

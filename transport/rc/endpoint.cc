@@ -89,11 +89,12 @@ void RcEndpoint::on_request(const wire::Packet& packet, Time now) {
   responder_.on_request(packet, now);
 }
 
-void RcEndpoint::on_timeout(Time now) {
+bool RcEndpoint::on_timeout(Time now) {
   if (can_receive(state_)) responder_.on_timeout(now);
-  if (!can_complete()) return;
-  completer_.on_timeout(now);
+  if (!can_complete()) return false;
+  const bool is_ack_overdue = completer_.on_timeout(now);
   fail_if_needed();
+  return is_ack_overdue;
 }
 
 Time RcEndpoint::next_timeout() const {

@@ -44,7 +44,7 @@ class RcEndpoint final : public Endpoint {
   void forget_receiver(const ReceiveQueue& queue) override { responder_.forget_receiver(queue); }
 
   void on_packet(const wire::Packet& packet, Time now) override;
-  void on_timeout(Time now) override;
+  bool on_timeout(Time now) override;
   Time next_timeout() const override;
   std::size_t poll_transmit(std::span<std::byte> out, Time now) override;
   bool has_pending_response() const override { return responder_.has_pending_response(); }

@@ -82,6 +82,7 @@ void Responder::set_ack_pending(const Packet& packet, Time now) {
 // What was executed already is not executed again: it is acknowledged, or answered once more (facts 25 to
 // 27). Only a READ is repeated in earnest.
 void Responder::on_duplicate(const Packet& packet) {
+  deps_.events.on_loss();
   deps_.counters.add(Counter::kDuplicateRequest);
   const std::optional<ResponseKind> kind = response_kind_of(packet.info->operation);
   if (!kind) {
@@ -94,6 +95,7 @@ void Responder::on_duplicate(const Packet& packet) {
 }
 
 void Responder::on_gap() {
+  deps_.events.on_loss();
   deps_.counters.add(Counter::kOutOfSequence);
   if (is_waiting_for_repeat_) return;
   nak_ = PendingNak{nak_syndrome(Nak::kPsnSequenceError), expected_psn_};

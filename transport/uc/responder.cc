@@ -15,6 +15,7 @@ void UcResponder::start() {
 // The order of the reliable connection's checks (facts 29 to 31); instead of a NAK the message is dropped.
 void UcResponder::on_request(const Packet& packet) {
   if (packet.bth.psn != expected_psn_) {
+    deps_.events.on_loss();
     deps_.counters.add(Counter::kOutOfSequence);
     abandon_message();
   }

@@ -27,6 +27,7 @@ TEST_F(RcCompleterNak, GoesBackToThePsnOfASequenceNak) {
   EXPECT_THAT(sent(), ElementsAre(send_only(Psn(201), local_pattern(0, 11)),
                                   send_only(Psn(202), local_pattern(0, 12))));
   EXPECT_EQ(count(Counter::kPacketSequenceError), 1u);
+  EXPECT_EQ(events_.losses(), 1u);
 }
 
 // Fact 22.

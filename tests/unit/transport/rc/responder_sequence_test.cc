@@ -61,6 +61,7 @@ TEST_P(RcResponderSequence, NaksAFutureRequestWithTheExpectedPsnAndDoesNotExecut
   EXPECT_THAT(sent(), ElementsAre(nak(Nak::kSequenceError, Psn(100), 0)));
   EXPECT_TRUE(nothing_was_executed());
   EXPECT_EQ(count(Counter::kOutOfSequence), 1u);
+  EXPECT_EQ(events_.losses(), 1u);
 }
 
 // Fact 22.
@@ -146,6 +147,7 @@ TEST_P(RcResponderDuplicate, AcknowledgesADuplicateWithTheNewestPsn) {
 
   EXPECT_THAT(sent(), ElementsAre(ack(Psn(102), 3)));
   EXPECT_EQ(count(Counter::kDuplicateRequest), 1u);
+  EXPECT_EQ(events_.losses(), 1u);
 }
 
 // Fact 25: AckReq or not.

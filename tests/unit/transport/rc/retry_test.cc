@@ -46,6 +46,7 @@ TEST_P(RcAckTimeout, RepeatsExactlyAfterTheTimeout) {
   pass(nanoseconds(1));
   EXPECT_EQ(sent(), first);
   EXPECT_EQ(count(Counter::kLocalAckTimeout), 1u);
+  EXPECT_EQ(events_.losses(), 1u);
 }
 
 // Fact 36: 0 is never.
@@ -98,7 +99,7 @@ TEST_F(RcRetry, DoesNothingWhenCalledEarly) {
   post(send_wr(1, 10));
   sent();
   now_ += kTimeout / 2;
-  endpoint_.on_timeout(now_);
+  EXPECT_FALSE(endpoint_.on_timeout(now_));
   drain();
   EXPECT_THAT(sent(), IsEmpty());
   EXPECT_EQ(until_timeout(), kTimeout / 2);
@@ -106,10 +107,17 @@ TEST_F(RcRetry, DoesNothingWhenCalledEarly) {
 
 TEST_F(RcRetry, DoesNothingWhenCalledForNothing) {
   connect();
-  endpoint_.on_timeout(now_);
+  EXPECT_FALSE(endpoint_.on_timeout(now_));
   drain();
   EXPECT_THAT(sent(), IsEmpty());
   EXPECT_EQ(until_timeout(), std::nullopt);
+}
+
+TEST_F(RcRetry, SaysThatThePeerDidNotAcknowledgeInTime) {
+  connect();
+  post(send_wr(1, 10));
+  now_ += kTimeout;
+  EXPECT_TRUE(endpoint_.on_timeout(now_));
 }
 
 TEST_F(RcRetry, RepeatsEverythingUnacknowledged) {

@@ -51,6 +51,7 @@ TEST_F(UcResponderSequence, DropsAMessageOfWhichAnyPacketIsLost) {
 TEST_F(UcResponderSequence, CountsALossOnceAndTheRestOfItsMessageApart) {
   peer_sends(without(send_message(Psn(100), payload(4000), kMtu), 1));
   EXPECT_EQ(count(Counter::kOutOfSequence), 1u);
+  EXPECT_EQ(events_.losses(), 1u);
   EXPECT_EQ(count(Counter::kAbandonedMessage), 1u);
   EXPECT_EQ(count(Counter::kOutsideMessage), 2u);
 }
