@@ -1,18 +1,17 @@
 #include "nic/device.h"
 
-#include <pthread.h>
-
 #include <algorithm>
 #include <chrono>
 #include <cstring>
 #include <new>
-#include <thread>
 #include <utility>
 
 #include "nic/diagnostics/counter_aliases.h"
 #include "nic/engine/engine.h"
+#include "nic/engine/farewell.h"
 #include "nic/errors.h"
 #include "nic/raw/indirection_table.h"
+#include "nic/uncancelled_pause.h"
 
 namespace urnic::nic {
 
@@ -22,25 +21,13 @@ using namespace std::chrono_literals;
 
 namespace {
 
-constexpr Duration kLongestLinger = 1s;
-constexpr Duration kLingerPause = 50us;
 /// What Linux' RDMA core is known to wait for a neighbor when an address handle is made.
 constexpr Duration kLongestResolution = 1s;
 constexpr Duration kFirstResolutionPause = 20us;
 constexpr Duration kLastResolutionPause = 2ms;
-/// How long linger() goes on, in rounds, where the clock does not move by itself.
-constexpr int kMostManualRounds = 1000;
 
 Error no_memory() {
   return out_of("there is no memory for the queue");
-}
-
-/// Sleeps where a thread may not be cancelled.
-void pause_uncancelled(Duration duration) {
-  int before = 0;
-  pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before);
-  std::this_thread::sleep_for(duration);
-  pthread_setcancelstate(before, nullptr);
 }
 
 Result<void, Error> check_limits(const QpCreateAttributes& attributes) {
@@ -95,6 +82,12 @@ void count_users(const QpCreateAttributes& attributes, int change) {
   count(attributes.srq);
   count(attributes.xrc_domain);
   count(attributes.work_queues);
+}
+
+/// What is known of a neighbor, which is asked for if that is nothing.
+NeighborCache::State ask_for(Engine& engine, const transport::wire::Gid& destination, Time now) {
+  const std::lock_guard guard(engine);
+  return engine.tables().neighbors.resolve(destination, now).state;
 }
 
 void add_aliases(std::vector<std::pair<std::string_view, std::uint64_t>>& counters) {
@@ -172,7 +165,7 @@ Result<std::unique_ptr<CompletionQueue>, Error> Device::create_cq(std::uint32_t 
   }
   if (options.pd != nullptr) options.pd->users.fetch_add(1);
   const std::lock_guard guard(*engine_);
-  engine_->expect_queues(queue_count_.load());
+  engine_->pipeline().expect_queues(queue_count_.load());
   return queue;
 }
 
@@ -189,7 +182,7 @@ Result<void, Error> Device::destroy_cq(std::unique_ptr<CompletionQueue>& queue) 
   }
   {
     const std::lock_guard guard(*engine_);
-    engine_->forget_queue(*queue);
+    engine_->pipeline().forget_queue(*queue);
   }
   ProtectionDomain* const pd = queue->pd();
   queue.reset();
@@ -208,21 +201,21 @@ Result<std::unique_ptr<QueuePair>, Error> Device::create_qp(const QpCreateAttrib
   std::optional<transport::QpNumber> number;
   {
     const std::lock_guard guard(*engine_);
-    number = engine_->queue_pairs().allocate();
+    number = engine_->tables().queue_pairs.allocate();
   }
   if (!number) return failure(out_of("there are too many queue pairs"));
   std::unique_ptr<QueuePair> qp;
   try {
-    qp = std::make_unique<QueuePair>(*engine_, engine_->memory(), engine_->events(), engine_->counters(),
-                                     *number, attributes);
+    qp = std::make_unique<QueuePair>(*engine_, engine_->tables().memory, engine_->events(),
+                                     engine_->counters(), *number, attributes);
   } catch (const std::bad_alloc&) {
     const std::lock_guard guard(*engine_);
-    engine_->queue_pairs().release(*number);
+    engine_->tables().queue_pairs.release(*number);
     return failure(no_memory());
   }
   count_users(attributes, +1);
   const std::lock_guard guard(*engine_);
-  engine_->queue_pairs().insert(*number, *qp);
+  engine_->tables().queue_pairs.insert(*number, *qp);
   return qp;
 }
 
@@ -234,7 +227,7 @@ void Device::destroy_qp(std::unique_ptr<QueuePair> qp) {
   } else {
     engine_->flush_responses(*qp);
     const std::lock_guard guard(*engine_);
-    engine_->enter_time_wait(*qp, clock_.now());
+    engine_->pipeline().enter_time_wait(*qp, clock_.now());
   }
   qp.reset();
   count_users(attributes, -1);
@@ -243,10 +236,10 @@ void Device::destroy_qp(std::unique_ptr<QueuePair> qp) {
 Result<void, Error> Device::check_destroyable(const QueuePair& qp) const {
   if (engine_->is_abandoned()) return success();
   const std::lock_guard guard(*engine_);
-  if (engine_->groups().has(qp)) {
+  if (engine_->tables().groups.has(qp)) {
     return failure(busy("the queue pair is still a member of a multicast group"));
   }
-  if (engine_->flows().has(qp.number())) {
+  if (engine_->tables().flows.has(qp.number())) {
     return failure(busy("there are still flow rules for the queue pair"));
   }
   if (qp.users.load() > 0) {
@@ -266,7 +259,7 @@ bool Device::resolve(const transport::wire::Gid& destination) {
   const Time end = clock_.now() + kLongestResolution;
   for (Duration pause = kFirstResolutionPause;; pause = std::min(2 * pause, kLastResolutionPause)) {
     const Time now = clock_.now();
-    const State state = engine_->resolve(destination, now);
+    const State state = ask_for(*engine_, destination, now);
     const bool can_wait = config_.progress != ProgressMode::kManual && now < end;
     if (state == State::kReachable || state == State::kFailed || !can_wait) return state == State::kReachable;
     if (!engine_->try_round().worked) pause_uncancelled(pause);
@@ -282,38 +275,14 @@ bool Device::progress() {
 Time Device::next_timeout() const {
   if (!engine_->is_started() || engine_->is_abandoned()) return transport::kNever;
   const std::lock_guard guard(*engine_);
-  return engine_->next_deadline(clock_.now());
+  return engine_->pipeline().next_deadline(clock_.now());
 }
 
 void Device::linger() {
   if (!engine_->is_started() || engine_->is_abandoned()) return;
-  wait_for_peers();
+  wait_for_peers(*engine_);
   const std::lock_guard guard(*engine_);
-  engine_->port().write_out();
-}
-
-void Device::wait_for_peers() {
-  if (config_.progress == ProgressMode::kManual) {
-    {
-      const std::lock_guard guard(*engine_);
-      engine_->flush_delayed_acks();
-    }
-    for (int i = 0; i < kMostManualRounds && progress(); ++i) {
-    }
-    return;
-  }
-  const Time begin = clock_.now();
-  for (Time now = begin; now - begin < kLongestLinger; now = clock_.now()) {
-    bool worked = false;
-    {
-      const std::lock_guard guard(*engine_);
-      engine_->flush_delayed_acks();
-      if (!engine_->has_sent_lately(now)) return;
-      worked = engine_->run_round(now).worked;
-      if (!worked && engine_->is_drained(now)) return;
-    }
-    if (!worked) pause_uncancelled(kLingerPause);
-  }
+  engine_->pipeline().port().write_out();
 }
 
 void Device::abandon_after_fork() {
@@ -336,11 +305,12 @@ std::vector<std::pair<std::string_view, std::uint64_t>> Device::all_counters() c
   };
   add(transport::Counter{}, [this](transport::Counter counter) { return counters().value(counter); });
   add(DeviceCounter{}, [this](DeviceCounter counter) { return engine_->drops().value(counter); });
-  add(NeighborCounter{}, [this](NeighborCounter counter) { return engine_->neighbors().counter(counter); });
+  add(NeighborCounter{},
+      [this](NeighborCounter counter) { return engine_->tables().neighbors.counter(counter); });
   add_aliases(all);
   if (!engine_->is_started() || engine_->is_abandoned()) return all;
   const std::lock_guard guard(*engine_);
-  const PacketPort::Statistics port = engine_->port().statistics();
+  const PacketPort::Statistics port = engine_->pipeline().port().statistics();
   all.emplace_back("port_received_frames", port.received_frames);
   all.emplace_back("port_received_bytes", port.received_bytes);
   all.emplace_back("port_sent_frames", port.sent_frames);
@@ -353,8 +323,8 @@ Device::ObjectCounts Device::object_counts() const {
   ObjectCounts counts{.completion_queues = queue_count_.load(), .shared_receive_queues = srq_count_.load()};
   if (engine_->is_abandoned()) return counts;
   const std::lock_guard guard(*engine_);
-  counts.memory_regions = engine_->memory().region_count();
-  counts.memory_windows = engine_->memory().window_count();
+  counts.memory_regions = engine_->tables().memory.region_count();
+  counts.memory_windows = engine_->tables().memory.window_count();
   return counts;
 }
 
@@ -363,7 +333,7 @@ FailureLog* Device::failures() {
 }
 
 void Device::set_event_handlers(EventHandlers handlers) {
-  engine_->set_event_handlers(std::move(handlers));
+  engine_->events().set_handlers(std::move(handlers));
 }
 
 }  // namespace urnic::nic

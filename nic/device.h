@@ -200,7 +200,6 @@ class Device {
 
  private:
   Result<void, Error> check_usable() const;
-  void wait_for_peers();
 
   DeviceMemoryPool device_memory_;
   DeviceConfig config_;

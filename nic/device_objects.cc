@@ -67,7 +67,7 @@ Result<void, Error> Device::destroy_srq(std::unique_ptr<SharedReceiveQueue>& srq
     attributes.xrc_domain->remove(*srq);
     // XRC targets are not counted as its users: a message that one of them receives into it ends here.
     const transport::ReceiveQueue& queue = *srq->receive_end(nullptr).queue;
-    engine_->queue_pairs().for_each([&](QueuePair& qp) { qp.endpoint().forget_receiver(queue); });
+    engine_->tables().queue_pairs.for_each([&](QueuePair& qp) { qp.endpoint().forget_receiver(queue); });
     srq_numbers_.give_back(srq->number());
   }
   srq.reset();
@@ -143,7 +143,7 @@ Result<AddressHandleId, Error> Device::create_address_handle(ProtectionDomain& p
   // Which queue pairs send there is not known yet: only the flow label can choose the UDP source port now.
   const Path path = Path::make(address, *gids_.at(address.source_gid_index), config_.link_source(), {}, {});
   const std::lock_guard guard(*engine_);
-  const auto handle = engine_->address_handles().add(address, path);
+  const auto handle = engine_->tables().address_handles.add(address, path);
   if (!handle) return failure(out_of("there are too many address handles"));
   pd.users.fetch_add(1);
   return *handle;
@@ -152,10 +152,10 @@ Result<AddressHandleId, Error> Device::create_address_handle(ProtectionDomain& p
 Result<void, Error> Device::destroy_address_handle(ProtectionDomain& pd, AddressHandleId handle) {
   if (auto usable = check_usable(); !usable) return usable;
   const std::lock_guard guard(*engine_);
-  if (engine_->address_handles().find(handle) == nullptr) {
+  if (engine_->tables().address_handles.find(handle) == nullptr) {
     return failure(invalid("there is no such address handle"));
   }
-  engine_->address_handles().remove(handle);
+  engine_->tables().address_handles.remove(handle);
   pd.users.fetch_sub(1);
   return success();
 }
@@ -167,17 +167,17 @@ Result<void, Error> Device::attach_multicast(QueuePair& qp, const transport::wir
   }
   if (!is_multicast(group)) return failure(invalid("the GID is not that of a multicast group"));
   const std::lock_guard guard(*engine_);
-  if (engine_->groups().size() >= DeviceLimits::kMaxGroupMembers) {
+  if (engine_->tables().groups.size() >= DeviceLimits::kMaxGroupMembers) {
     return failure(out_of("the multicast groups have too many members"));
   }
-  engine_->groups().attach(group, qp);
+  engine_->tables().groups.attach(group, qp);
   return success();
 }
 
 Result<void, Error> Device::detach_multicast(QueuePair& qp, const transport::wire::Gid& group) {
   if (auto usable = check_usable(); !usable) return usable;
   const std::lock_guard guard(*engine_);
-  if (!engine_->groups().detach(group, qp)) {
+  if (!engine_->tables().groups.detach(group, qp)) {
     return failure(invalid("the queue pair is not a member of the group"));
   }
   return success();
@@ -194,16 +194,16 @@ Result<FlowId, Error> Device::create_flow(const QueuePair& qp, const FlowRule& r
     return failure(invalid("flow rules are for queue pairs of raw packets"));
   }
   const std::lock_guard guard(*engine_);
-  if (engine_->flows().size() >= DeviceLimits::kMaxFlows) {
+  if (engine_->tables().flows.size() >= DeviceLimits::kMaxFlows) {
     return failure(out_of("there are too many flow rules"));
   }
-  return engine_->flows().add(rule, qp.number());
+  return engine_->tables().flows.add(rule, qp.number());
 }
 
 Result<void, Error> Device::destroy_flow(FlowId flow) {
   if (auto usable = check_usable(); !usable) return usable;
   const std::lock_guard guard(*engine_);
-  if (!engine_->flows().remove(flow)) return failure(invalid("there is no such flow rule"));
+  if (!engine_->tables().flows.remove(flow)) return failure(invalid("there is no such flow rule"));
   return success();
 }
 
@@ -212,7 +212,7 @@ Result<void, Error> Device::destroy_flow(FlowId flow) {
 Result<std::uint32_t, Error> Device::allocate_window(ProtectionDomain& pd, WindowType type) {
   if (auto usable = check_usable(); !usable) return failure(usable.error());
   const std::lock_guard guard(*engine_);
-  auto key = engine_->memory().add_window(type, pd.id);
+  auto key = engine_->tables().memory.add_window(type, pd.id);
   if (key) pd.users.fetch_add(1);
   return key;
 }
@@ -220,7 +220,7 @@ Result<std::uint32_t, Error> Device::allocate_window(ProtectionDomain& pd, Windo
 Result<void, Error> Device::deallocate_window(ProtectionDomain& pd, std::uint32_t key) {
   if (auto usable = check_usable(); !usable) return usable;
   const std::lock_guard guard(*engine_);
-  if (auto removed = engine_->memory().remove_window(key); !removed) return removed;
+  if (auto removed = engine_->tables().memory.remove_window(key); !removed) return removed;
   pd.users.fetch_sub(1);
   return success();
 }

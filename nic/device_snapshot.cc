@@ -22,8 +22,8 @@ std::vector<QueuePairSnapshot> all_queue_pairs(Engine& engine) {
     some.clear();
     {
       const std::lock_guard guard(engine);
-      engine.queue_pairs().for_each_in(first, kSlotsAtOnce,
-                                       [&some](const QueuePair& qp) { some.push_back(qp.snapshot()); });
+      engine.tables().queue_pairs.for_each_in(
+          first, kSlotsAtOnce, [&some](const QueuePair& qp) { some.push_back(qp.snapshot()); });
     }
     all.insert(all.end(), some.begin(), some.end());
   }

@@ -68,7 +68,7 @@ Result<MemoryRegion, Error> Device::register_memory(ProtectionDomain& pd, void* 
                       .backing = backing};
   if (auto checked = check_region(region); !checked) return failure(checked.error());
   const std::lock_guard guard(*engine_);
-  const auto key = engine_->memory().add(region);
+  const auto key = engine_->tables().memory.add(region);
   if (!key) return failure(key.error());
   region.key = key.value();
   pd.users.fetch_add(1);
@@ -81,7 +81,7 @@ Result<void, Error> Device::reregister_memory(ProtectionDomain& from, Protection
   if (auto checked = check_region(region); !checked) return checked;
   const std::lock_guard guard(*engine_);
   region.pd = to.id;
-  if (auto replaced = engine_->memory().replace(region.key, region); !replaced) return replaced;
+  if (auto replaced = engine_->tables().memory.replace(region.key, region); !replaced) return replaced;
   to.users.fetch_add(1);
   from.users.fetch_sub(1);
   return success();
@@ -90,7 +90,7 @@ Result<void, Error> Device::reregister_memory(ProtectionDomain& from, Protection
 Result<void, Error> Device::deregister_memory(ProtectionDomain& pd, std::uint32_t key) {
   if (auto usable = check_usable(); !usable) return usable;
   const std::lock_guard guard(*engine_);
-  if (auto removed = engine_->memory().remove(key); !removed) return removed;
+  if (auto removed = engine_->tables().memory.remove(key); !removed) return removed;
   pd.users.fetch_sub(1);
   return success();
 }
@@ -101,7 +101,7 @@ Result<void, Error> Device::prefetch_memory(const ProtectionDomain& pd, std::uin
   MemoryRegion region;
   {
     const std::lock_guard guard(*engine_);
-    const MemoryRegion* const found = engine_->memory().find(key);
+    const MemoryRegion* const found = engine_->tables().memory.find(key);
     if (found == nullptr) {
       return failure(Error{.code = EFAULT, .message = "there is no memory region with this key"});
     }

@@ -101,10 +101,10 @@ void ProgressThread::on_application_round(bool is_poll, Time now) {
   if (state_.load(std::memory_order_relaxed) != State::kSleep) return;
 
   if (is_poll && is_polling(polls_before_sleep_, now)) {
-    engine_.port().disarm();
+    engine_.pipeline().port().disarm();
     state_.store(State::kWatch);
     wake();
-  } else if (engine_.next_deadline(now) < sleep_until_) {
+  } else if (engine_.pipeline().next_deadline(now) < sleep_until_) {
     wake();
   }
 }
@@ -172,7 +172,7 @@ void ProgressThread::spin() {
       if (!is_anyone_armed()) return;
       state_.store(State::kSpin, std::memory_order_seq_cst);
     }
-    const bool is_crowded = now < crowded_until_ && engine_.port().wake_fd() >= 0;
+    const bool is_crowded = now < crowded_until_ && engine_.pipeline().port().wake_fd() >= 0;
     const bool has_spun_enough = now - last_work >= kSpinTime || is_crowded;
     if (!worked && has_spun_enough && prepare_to_sleep()) return;
     // The program's threads may have no other core to run on. Where they really ran meanwhile, spinning only
@@ -214,11 +214,11 @@ void ProgressThread::take_over(Time watched_since) {
 
 /// Arms the port and says until when we sleep; false when there is something to do.
 bool ProgressThread::prepare_to_sleep() {
-  const std::unique_lock lock(engine_.lock_, std::try_to_lock);
+  const std::unique_lock lock = engine_.try_hold();
   if (!lock) return false;
-  PacketPort& port = engine_.port();
+  PacketPort& port = engine_.pipeline().port();
   const Time now = engine_.clock().now();
-  const Time deadline = engine_.next_deadline(now);
+  const Time deadline = engine_.pipeline().next_deadline(now);
   if (deadline <= now) return false;
   if (port.arm()) {
     port.disarm();
@@ -236,13 +236,13 @@ bool ProgressThread::prepare_to_sleep() {
 
 void ProgressThread::sleep() {
   // A doorbell that rang while we had the lock was not answered by who rang it.
-  if (!engine_.scheduler_.has_doorbells()) {
+  if (!engine_.pipeline().has_doorbells()) {
     const Duration left = sleep_until_ - engine_.clock().now();
     has_reason_to_spin_ = wait(port_fd_, std::max(left, Duration::zero()));
   }
   const std::lock_guard guard(engine_);
   if (state_.load() != State::kSleep) return;
-  engine_.port().disarm();
+  engine_.pipeline().port().disarm();
   state_.store(State::kSpin);
 }
 

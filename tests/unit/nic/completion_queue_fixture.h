@@ -30,7 +30,7 @@ class CompletionQueueTest : public testing::Test {
     Engine& engine = pair.a().device().engine();
     const std::lock_guard guard(engine);
     complete(wr_id);
-    engine.run_round(pair.clock.now());
+    engine.pipeline().run(pair.clock.now());
   }
   std::vector<std::uint64_t> poll(std::size_t at_most = 100) {
     std::vector<transport::Completion> completions(at_most);

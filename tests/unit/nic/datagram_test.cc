@@ -105,7 +105,7 @@ TEST_F(DatagramTest, TeachesNothingAboutItsSendersAddress) {
   send(to_b, pair.b().qp().number(), 4);
   ASSERT_EQ(pair.b().poll_text(), "5 ok");
   const auto& sent = pair.wire.sent_by(0);
-  const NeighborCache& neighbors = pair.b().device().engine().neighbors();
+  const NeighborCache& neighbors = pair.b().device().engine().tables().neighbors;
   const auto generation = neighbors.generation();
   for (const FakeWire::Bytes& original : {*(sent.end() - 2), *(sent.end() - 1)}) {
     auto frame = transport::wire::parse_frame(original).value();
@@ -275,7 +275,7 @@ class AddressResolutionTest : public testing::Test {
   }
   NeighborState known_state() {
     const std::lock_guard guard(device.engine());
-    const Neighbor* const found = device.engine().neighbors().find(peer);
+    const Neighbor* const found = device.engine().tables().neighbors.find(peer);
     return found == nullptr ? NeighborState::kUnknown : found->state;
   }
 

@@ -1,0 +1,19 @@
+// What a device still says before a queue pair, or all of it, goes.
+#pragma once
+
+namespace urnic::nic {
+
+class Engine;
+class QueuePair;
+
+/// Runs rounds until `qp` has sent its pending acknowledgements and responses: for 5 ms at most, as the port
+/// may stay full. Takes the lock of `engine`; waits for nothing else.
+void send_last_responses(Engine& engine, QueuePair& qp);
+
+/// Runs rounds until everything that peers wait for has been sent, and peers that might repeat a request,
+/// because frames get lost here, had the time to do so: for a second at most, and not at all when no frame was
+/// sent during the last one. Sleeps between rounds that do nothing, except where the owner makes the progress
+/// (ProgressMode::kManual). Not under the lock.
+void wait_for_peers(Engine& engine);
+
+}  // namespace urnic::nic

@@ -1,0 +1,176 @@
+#include "nic/engine/pipeline.h"
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "nic/queues/completion_queue.h"
+#include "nic/queues/queue_pair.h"
+#include "nic/queues/xrc_domain.h"
+
+namespace urnic::nic {
+
+using transport::Duration;
+using transport::QpState;
+using transport::Time;
+
+namespace {
+
+constexpr std::size_t kTimersPerRound = 64;
+/// A full port is tried again after this long when nothing else happens.
+constexpr Duration kFullPortDelay = std::chrono::microseconds(500);
+
+}  // namespace
+
+Pipeline::Pipeline(const Dependencies& deps)
+    : clock_(deps.clock),
+      tables_(deps.tables),
+      events_(deps.events),
+      transmitter_({.neighbors = tables_.neighbors,
+                    .address_handles = tables_.address_handles,
+                    .scheduler = scheduler_,
+                    .time_wait = time_wait_,
+                    .drops = deps.drops,
+                    .counters = deps.counters}),
+      receiver_({.config = deps.config,
+                 .gids = deps.gids,
+                 .queue_pairs = tables_.queue_pairs,
+                 .groups = tables_.groups,
+                 .flows = tables_.flows,
+                 .time_wait = time_wait_,
+                 .neighbors = tables_.neighbors,
+                 .scheduler = scheduler_,
+                 .transmitter = transmitter_,
+                 .drops = deps.drops,
+                 .counters = deps.counters,
+                 .failures = deps.failures}) {}
+
+void Pipeline::attach(std::unique_ptr<PacketPort> port) {
+  port_ = std::move(port);
+  transmitter_.attach(*port_);
+}
+
+// --- Rounds ---
+
+Pipeline::Round Pipeline::run(Time now) {
+  scheduler_.take_doorbells();
+  Round round{.received = receive(now)};
+  bool worked = round.received > 0;
+  worked |= expire_timers(now);
+  worked |= send_and_complete(now);
+  round.worked = worked;
+  return round;
+}
+
+bool Pipeline::run_sending_half(Time now) {
+  scheduler_.take_doorbells();
+  return send_and_complete(now);
+}
+
+bool Pipeline::send_and_complete(Time now) {
+  bool worked = transmitter_.run(now);
+  port_->flush();
+  worked |= publisher_.run(now);
+  if (!overrun_.empty()) fail_users_of_overrun();
+  return worked;
+}
+
+// The clock is read again when there are frames: what they start, the wait after an RNR NAK for instance,
+// must not count from before they came, and between the beginning of the round and now this thread may have
+// been without a processor.
+std::size_t Pipeline::receive(Time& now) {
+  const std::size_t count = port_->receive(frames_);
+  if (count > 0) now = clock_.now();
+  for (std::size_t i = 0; i < count; ++i) receiver_.on_frame(frames_[i], now);
+  return count;
+}
+
+bool Pipeline::expire_timers(Time now) {
+  bool worked = false;
+  for (std::size_t i = 0; i < kTimersPerRound; ++i) {
+    QueuePair* const qp = scheduler_.pop_expired(now);
+    if (qp == nullptr) break;
+    if (qp->endpoint().next_timeout() > now) {
+      // It became later, or was stopped, after it was registered.
+      scheduler_.expect_timeout(*qp);
+      continue;
+    }
+    // A peer that does not acknowledge may have moved to another MAC.
+    if (qp->endpoint().on_timeout(now)) tables_.neighbors.suspect(qp->path().destination(), now);
+    scheduler_.wake(*qp);
+    worked = true;
+  }
+  return worked;
+}
+
+Time Pipeline::next_deadline(Time now) const {
+  if (transmitter_.is_blocked()) return now + kFullPortDelay;
+  if (!scheduler_.is_idle() || !publisher_.is_idle()) return now;
+  return std::min(
+      {scheduler_.next_timeout(), tables_.neighbors.next_timeout(), publisher_.next_notification()});
+}
+
+// --- Queue pairs and completion queues ---
+
+void Pipeline::expect_queues(std::size_t count) {
+  publisher_.expect(count);
+  overrun_.reserve(count);
+}
+
+void Pipeline::flush_delayed_ack(QueuePair& qp) {
+  qp.endpoint().flush_delayed_ack();
+  scheduler_.wake(qp);
+}
+
+void Pipeline::unschedule(QueuePair& qp) {
+  scheduler_.remove(qp);
+  publisher_.forget_acks(qp.number());
+}
+
+void Pipeline::enter_time_wait(QueuePair& qp, Time now) {
+  scheduler_.take_doorbells();
+  unschedule(qp);
+  tables_.groups.detach_from_all(qp);
+  tables_.flows.remove_all_of(qp.number());
+  tables_.queue_pairs.release(qp.number());
+  const transport::Endpoint& endpoint = std::as_const(qp).endpoint();
+  const auto service = service_of(qp.attributes().type);
+  const bool acknowledges =
+      service == transport::wire::Service::kRc || service == transport::wire::Service::kXrc;
+  if (qp.path().header_bytes() == 0 || !acknowledges) return;
+  time_wait_.add({.number = qp.number(),
+                  .service = endpoint.config().service,
+                  .peer = endpoint.config().remote_qp,
+                  .expected = endpoint.next_receive_psn(),
+                  .acknowledged = endpoint.acknowledgeable_psn(),
+                  .msn = endpoint.msn(),
+                  .path = qp.path()},
+                 now);
+}
+
+void Pipeline::forget_queue(CompletionQueue& queue) {
+  publisher_.forget(queue);
+  std::erase(overrun_, &queue);
+  queue.retire();
+}
+
+// A program that relied on the completion that was lost would wait for ever: so all who use the queue hear
+// of it.
+void Pipeline::fail_users_of_overrun() {
+  for (CompletionQueue* const queue : overrun_) {
+    events_.on_cq_overrun(*queue);
+    tables_.queue_pairs.for_each([&](QueuePair& qp) {
+      const QpCreateAttributes& attributes = qp.attributes();
+      const bool uses_it = attributes.send_queue == queue || attributes.receive_queue == queue ||
+                           (attributes.xrc_domain != nullptr && attributes.xrc_domain->completes_in(*queue));
+      const QpState state = qp.endpoint().state();
+      if (!uses_it || state == QpState::kReset || state == QpState::kError) return;
+      qp.endpoint().to_error();
+      events_.on_qp_event(qp.number(), transport::QpEvent::kFatal);
+      scheduler_.wake(qp);
+    });
+  }
+  overrun_.clear();
+}
+
+}  // namespace urnic::nic

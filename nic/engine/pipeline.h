@@ -1,0 +1,120 @@
+// Pipeline: what one round does: frames in, timers, frames out, completions.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "nic/clock.h"
+#include "nic/config.h"
+#include "nic/diagnostics/device_counters.h"
+#include "nic/engine/completion_publisher.h"
+#include "nic/engine/event_dispatcher.h"
+#include "nic/engine/receiver.h"
+#include "nic/engine/scheduler.h"
+#include "nic/engine/tables.h"
+#include "nic/engine/time_wait.h"
+#include "nic/engine/transmitter.h"
+#include "nic/packet_port.h"
+#include "nic/path/gid_table.h"
+#include "transport/counters.h"
+#include "transport/time.h"
+
+namespace urnic::nic {
+
+class FailureLog;
+
+/// A round receives frames, expires timers, sends, and then makes completions visible: incoming frames come
+/// before timers, because on starved cores an acknowledgement often waits while its timer runs out, and
+/// completions come last, because the acknowledgement that goes with one leaves before it is seen.
+///
+/// All calls under the engine lock, except where noted.
+class Pipeline {
+ public:
+  struct Dependencies {
+    const DeviceConfig& config;
+    const Clock& clock;
+    const GidTable& gids;
+    Tables& tables;
+    EventDispatcher& events;
+    DeviceCounters& drops;
+    transport::Counters& counters;
+    FailureLog* failures = nullptr;  ///< null: the device does not explain failures
+  };
+
+  explicit Pipeline(const Dependencies& dependencies);
+
+  /// The port that frames come from and go to; before any other call.
+  void attach(std::unique_ptr<PacketPort> port);
+  PacketPort& port() { return *port_; }
+
+  // --- Rounds ---
+
+  struct Round {
+    bool worked = false;       ///< anything at all was done
+    std::size_t received = 0;  ///< frames
+  };
+
+  Round run(transport::Time now);
+  /// The second half: sends, and makes completions visible.
+  bool run_sending_half(transport::Time now);
+  /// When the next round must run at the latest: not after `now` while a queue pair waits for a turn.
+  transport::Time next_deadline(transport::Time now) const;
+
+  // --- What a round shall look at ---
+
+  /// Work was posted on `qp`. Any thread.
+  void ring(QueuePair& qp) { scheduler_.ring(qp); }
+  /// Whether a doorbell rang that no round has heard. Any thread.
+  bool has_doorbells() { return scheduler_.has_doorbells(); }
+  CompletionPublisher& publisher() { return publisher_; }
+  /// There will be no more than `count` completion queues, so that rounds need not allocate.
+  void expect_queues(std::size_t count);
+  /// A completion did not fit into `queue`: at the end of the round its queue pairs go to ERR.
+  void on_cq_overrun(CompletionQueue& queue) { overrun_.push_back(&queue); }
+
+  /// What `qp` owes its peer leaves without waiting for company.
+  void flush_delayed_ack(QueuePair& qp);
+  /// Takes `qp` out of turn: it forgets its state.
+  void unschedule(QueuePair& qp);
+  /// The end of a queue pair. It stays in TIME-WAIT if it was ever connected.
+  void enter_time_wait(QueuePair& qp, transport::Time now);
+  /// The end of a completion queue.
+  void forget_queue(CompletionQueue& queue);
+
+  // --- What has happened ---
+
+  /// Whether no queue pair has anything to send, and the port has sent what it was given.
+  bool is_drained() const { return scheduler_.is_idle() && port_->is_drained(); }
+  /// When the last frame was handed to the port; the clock's epoch when none was.
+  transport::Time last_sent() const { return transmitter_.last_sent(); }
+  /// Whether any queue pair, destroyed ones included, found that frames get lost on the way.
+  bool has_seen_loss() const { return events_.has_seen_loss() || time_wait_.has_acknowledged(); }
+
+ private:
+  static constexpr std::size_t kReceiveBurst = 64;
+
+  std::size_t receive(transport::Time& now);
+  bool expire_timers(transport::Time now);
+  bool send_and_complete(transport::Time now);
+  void fail_users_of_overrun();
+
+  const Clock& clock_;
+  Tables& tables_;
+  EventDispatcher& events_;
+  std::unique_ptr<PacketPort> port_;
+  Scheduler scheduler_;
+  TimeWait time_wait_;
+  Transmitter transmitter_;
+  Receiver receiver_;
+  CompletionPublisher publisher_;
+  /// Of one burst. Most rounds find no frame, and clearing an array of their own would be a large part of
+  /// them.
+  std::array<std::span<const std::byte>, kReceiveBurst> frames_;
+  std::vector<CompletionQueue*> overrun_;
+};
+
+}  // namespace urnic::nic

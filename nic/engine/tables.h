@@ -1,0 +1,30 @@
+// Tables: what a device finds its objects in.
+#pragma once
+
+#include <cstdint>
+
+#include "nic/config.h"
+#include "nic/memory/memory_table.h"
+#include "nic/path/address_handles.h"
+#include "nic/path/gid_table.h"
+#include "nic/path/multicast_groups.h"
+#include "nic/path/neighbor_cache.h"
+#include "nic/queues/queue_pair_table.h"
+#include "nic/raw/flow_table.h"
+
+namespace urnic::nic {
+
+/// Control verbs change them and rounds read them, both under the engine lock.
+struct Tables {
+  Tables(const DeviceConfig& config, const GidTable& gids)
+      : memory(config.seed, config.type_2_windows), queue_pairs(config.seed), neighbors(config, gids) {}
+
+  MemoryTable memory;
+  QueuePairTable queue_pairs;
+  AddressHandles address_handles;
+  MulticastGroups groups;
+  FlowTable flows;
+  NeighborCache neighbors;
+};
+
+}  // namespace urnic::nic
