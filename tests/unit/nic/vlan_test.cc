@@ -50,7 +50,8 @@ TEST(Vlan, KeepsDevicesOfDifferentOnesApart) {
     DevicePair pair({.vlans = vlans});
     EXPECT_FALSE(can_talk(pair)) << vlans[0] << " and " << vlans[1];
     // Not even ARP came through.
-    EXPECT_EQ(pair.a().device().engine().tables().neighbors.find(pair.b().gid())->state, NeighborState::kFailed);
+    EXPECT_EQ(pair.a().device().engine().tables().neighbors.find(pair.b().gid())->state,
+              NeighborState::kFailed);
     EXPECT_EQ(pair.b().counter("neighbor_replies_sent"), 0u);
   }
 }
