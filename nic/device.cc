@@ -47,7 +47,7 @@ Result<void, Error> check_limits(const QpCreateAttributes& attributes) {
   if (!receives && attributes.srq != nullptr) {
     return failure(invalid("a queue pair that has no receives of its own has no shared ones either"));
   }
-  if ((attributes.type == QpType::kRss) != (attributes.work_queues != nullptr)) {
+  if ((attributes.type == QpType::kRss) != (attributes.rss.table != nullptr)) {
     return failure(invalid("a queue pair for RSS needs an indirection table, others have none"));
   }
   if (attributes.srq != nullptr && attributes.srq->attributes().xrc_domain != nullptr) {
@@ -81,7 +81,7 @@ void count_users(const QpCreateAttributes& attributes, int change) {
   count(attributes.receive_queue);
   count(attributes.srq);
   count(attributes.xrc_domain);
-  count(attributes.work_queues);
+  count(attributes.rss.table);
 }
 
 /// What is known of a neighbor, which is asked for if that is nothing.

@@ -4,6 +4,8 @@
 #include <variant>
 
 #include "nic/diagnostics/failure_log.h"
+#include "nic/queues/queue_pair.h"
+#include "nic/raw/raw_packet_endpoint.h"
 #include "nic/vlan.h"
 #include "transport/qp_state.h"
 #include "transport/wire/ipv4.h"
@@ -38,6 +40,12 @@ bool is_congestion_marked(const Frame& frame) {
   const std::uint8_t traffic_class =
       ipv4 != nullptr ? ipv4->tos : std::get<transport::wire::Ipv6>(frame.ip).traffic_class;
   return (traffic_class & 3u) == 3u;
+}
+
+/// Whose receive a frame takes that a flow rule gives to `qp`: its own, or that of a work queue.
+QueuePair& receiver_of(QueuePair& qp, std::span<const std::byte> frame) {
+  const Rss& rss = qp.attributes().rss;
+  return rss.table != nullptr ? rss.queue_for(frame) : qp;
 }
 
 }  // namespace
@@ -84,9 +92,9 @@ bool Receiver::apply_flow_rules(std::span<const std::byte> frame, Time now) {
 
 void Receiver::deliver_raw(std::span<const QpNumber> receivers, std::span<const std::byte> frame, Time now) {
   for (const QpNumber number : receivers) {
-    QueuePair& qp = deps_.queue_pairs.find(number)->receiver_of(frame);  // its rules end before it does
+    QueuePair& qp = receiver_of(*deps_.queue_pairs.find(number), frame);  // its rules end before it does
     deps_.drops.add(DeviceCounter::kSteered);
-    qp.on_frame(frame, now);
+    qp.endpoint().on_packet(as_packet(frame), now);
     deps_.scheduler.wake(qp);
   }
 }

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "transport/wire/opcode.h"
+#include "transport/work_request.h"
 
 namespace urnic::nic {
 
@@ -51,6 +52,27 @@ constexpr bool has_send_queue(QpType type) {
 /// and RSS one with each frame.
 constexpr bool has_receive_queue(QpType type) {
   return type != QpType::kXrcInitiator && type != QpType::kXrcTarget && type != QpType::kRss;
+}
+
+/// Which operations a queue pair of this type can be asked for. A datagram queue pair completes in error what
+/// it cannot do, as rdma_rxe and mlx5 do.
+constexpr bool can_post(QpType type, transport::SendOperation operation) {
+  using transport::SendOperation;
+  switch (type) {
+    case QpType::kRc:
+    case QpType::kXrcInitiator:
+    case QpType::kUd:
+      return true;
+    case QpType::kUc:
+      return !has_response(operation) && operation != SendOperation::kSendWithInvalidate;
+    case QpType::kRawPacket:
+      return operation == SendOperation::kSend;
+    case QpType::kXrcTarget:
+    case QpType::kRss:
+    case QpType::kWorkQueue:
+      break;
+  }
+  return false;
 }
 
 }  // namespace urnic::nic

@@ -4,14 +4,10 @@
 
 #include "nic/errors.h"
 #include "nic/path/multicast_groups.h"
+#include "nic/queues/make_endpoint.h"
 #include "nic/queues/queue_pair_state.h"
 #include "nic/queues/shared_receive_queue.h"
 #include "nic/queues/xrc_domain.h"
-#include "nic/raw/indirection_table.h"
-#include "nic/raw/raw_packet_endpoint.h"
-#include "transport/rc/endpoint.h"
-#include "transport/uc/endpoint.h"
-#include "transport/ud/endpoint.h"
 
 namespace urnic::nic {
 
@@ -36,46 +32,6 @@ transport::ReceiveQueue::Limits receive_limits(const QpCapabilities& wanted) {
 
 transport::QueueMemory* memory_of(const QpCreateAttributes& attributes) {
   return attributes.pd != nullptr ? attributes.pd->memory : nullptr;
-}
-
-std::unique_ptr<transport::Endpoint> make_endpoint(QpType type,
-                                                   const transport::QpDependencies& dependencies) {
-  switch (type) {
-    case QpType::kUc:
-      return std::make_unique<transport::UcEndpoint>(dependencies);
-    case QpType::kUd:
-      return std::make_unique<transport::UdEndpoint>(dependencies);
-    case QpType::kRawPacket:
-    case QpType::kRss:
-    case QpType::kWorkQueue:
-      return std::make_unique<RawPacketEndpoint>(dependencies);
-    case QpType::kRc:
-    case QpType::kXrcInitiator:
-    case QpType::kXrcTarget:
-      break;
-  }
-  return std::make_unique<transport::RcEndpoint>(dependencies);
-}
-
-/// Which operations a queue pair of this type can be asked for. A datagram queue pair completes in error what
-/// it cannot do, as rdma_rxe and mlx5 do.
-bool is_possible(QpType type, transport::SendOperation operation) {
-  using transport::SendOperation;
-  switch (type) {
-    case QpType::kRc:
-    case QpType::kXrcInitiator:
-    case QpType::kUd:
-      return true;
-    case QpType::kUc:
-      return !has_response(operation) && operation != SendOperation::kSendWithInvalidate;
-    case QpType::kRawPacket:
-      return operation == SendOperation::kSend;
-    case QpType::kXrcTarget:
-    case QpType::kRss:
-    case QpType::kWorkQueue:
-      break;
-  }
-  return false;
 }
 
 }  // namespace
@@ -130,7 +86,7 @@ PostStatus QueuePair::can_post_send(const SendRequest& request, std::size_t sge_
   const bool allowed = state == QpState::kReadyToSend || state == QpState::kSqDrained ||
                        state == QpState::kSqError || state == QpState::kError;
   if (!allowed) return PostStatus::kWrongState;
-  if (!is_possible(attributes_.type, request.operation)) return PostStatus::kBadRequest;
+  if (!can_post(attributes_.type, request.operation)) return PostStatus::kBadRequest;
   if (send_queue_.is_full()) return PostStatus::kQueueFull;
   if (sge_count > send_queue_.limits().sges) return PostStatus::kTooManySges;
   return PostStatus::kPosted;
@@ -242,17 +198,6 @@ void QueuePair::on_packet(const transport::wire::Packet& packet, transport::Time
   endpoint_->on_packet(packet, now);
 }
 
-QueuePair& QueuePair::receiver_of(std::span<const std::byte> frame) {
-  if (attributes_.type != QpType::kRss) return *this;
-  return attributes_.work_queues->queue_for(attributes_.hash.of(FlowHeaders::read(frame)));
-}
-
-void QueuePair::on_frame(std::span<const std::byte> frame, transport::Time now) {
-  transport::wire::Packet packet;
-  packet.payload = frame;
-  endpoint_->on_packet(packet, now);
-}
-
 bool QueuePair::note_state() {
   const QpState state = endpoint_->state();
   if (posted_state_.load(std::memory_order_relaxed) == state) return false;
@@ -264,9 +209,6 @@ bool QueuePair::note_state() {
 
 Result<void, Error> QueuePair::modify(const QpAttributes& attributes) {
   if (progress_.is_abandoned()) return failure(abandoned_error());
-  if (attributes_.type == QpType::kRss) {
-    return failure(not_offered("a queue pair for RSS has no states"));
-  }
   if (auto checked = check_ranges(attributes); !checked) return checked;
   // What was executed for the peer is said before it is forgotten.
   const bool forgets = attributes.state == QpState::kReset || attributes.state == QpState::kError;

@@ -20,7 +20,7 @@
 #include "nic/queues/qp_type.h"
 #include "nic/queues/queue_pair_snapshot.h"
 #include "nic/queues/timer_queue.h"
-#include "nic/raw/rss_hash.h"
+#include "nic/raw/rss.h"
 #include "transport/dependencies.h"
 #include "transport/endpoint.h"
 #include "transport/qp_state.h"
@@ -30,7 +30,6 @@
 
 namespace urnic::nic {
 
-class IndirectionTable;
 class SharedReceiveQueue;
 class XrcDomain;
 
@@ -52,10 +51,9 @@ struct QpCreateAttributes {
       nullptr;                        ///< completions of receives; required where receives can be posted
   SharedReceiveQueue* srq = nullptr;  ///< to receive into instead of a queue of its own (all but XRC)
   XrcDomain* xrc_domain = nullptr;    ///< of an XRC target; required
-  IndirectionTable* work_queues = nullptr;  ///< of RSS, which chooses among them by the hash; required
-  RssHash hash{};
-  bool all_signaled = false;  ///< sq_sig_all
-  void* context = nullptr;    ///< for the layer above (events name the queue pair by it)
+  Rss rss{};                          ///< of RSS; its table is required
+  bool all_signaled = false;          ///< sq_sig_all
+  void* context = nullptr;            ///< for the layer above (events name the queue pair by it)
 };
 
 /// Attributes of modify(): those that are present are to be changed. query() fills all.
@@ -148,7 +146,7 @@ class QueuePair {
 
   /// Changes state and attributes as libibverbs' modify_qp does, after checking that the transition is legal
   /// and that all it needs and nothing it forbids is given (nic/queues/queue_pair_state.h). EINVAL with the reason;
-  /// nothing is changed then. Never waits for the network. EOPNOTSUPP: one for RSS has no states.
+  /// nothing is changed then. Never waits for the network.
   Result<void, Error> modify(const QpAttributes& attributes);
   QpAttributes query() const;
 
@@ -173,10 +171,6 @@ class QueuePair {
 
   /// Passes on a packet that was checked.
   void on_packet(const transport::wire::Packet& packet, transport::Time now);
-  /// Whose receive a frame takes that a flow rule gives to this queue pair: this one, or a work queue.
-  QueuePair& receiver_of(std::span<const std::byte> frame);
-  /// Passes on such a frame to its receiver.
-  void on_frame(std::span<const std::byte> frame, transport::Time now);
   /// Tells posting threads about a state that the endpoint changed by itself. True when it did: then it has
   /// to be polled again, as a receive may have been posted meanwhile by a thread that did not know.
   bool note_state();

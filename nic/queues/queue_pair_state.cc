@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "nic/config.h"
+#include "nic/errors.h"
 
 namespace urnic::nic {
 
@@ -192,6 +193,7 @@ Attributes present_in(const QpAttributes& attributes) {
 }
 
 Result<void, Error> check_transition(QpType type, QpState from, QpState to, Attributes given) {
+  if (type == QpType::kRss) return failure(not_offered("a queue pair for RSS has no states"));
   const Transition* const transition = find_transition(type, from, to);
   if (transition == nullptr) {
     return refused("a queue pair cannot go from {} to {}", name_of(from), name_of(to));

@@ -63,4 +63,11 @@ class RawPacketResponder {
 /// all payload, which is a frame, and poll_transmit() writes frames.
 using RawPacketEndpoint = transport::UnreliableEndpoint<RawPacketRequester, RawPacketResponder>;
 
+/// A frame as RawPacketEndpoint::on_packet() takes it; refers to `frame`.
+inline transport::wire::Packet as_packet(std::span<const std::byte> frame) {
+  transport::wire::Packet packet;
+  packet.payload = frame;
+  return packet;
+}
+
 }  // namespace urnic::nic

@@ -120,16 +120,17 @@ int check_used(const ibv_context& context, const ibv_qp_init_attr_ex& init_attr)
 }
 
 nic::QpCreateAttributes to_create_attributes(nic::QpType type, const ibv_qp_init_attr_ex& init_attr) {
-  return {.type = type,
-          .capabilities = to_capabilities(init_attr.cap),
-          .pd = init_attr.pd != nullptr ? Pd::of(init_attr.pd).inner.get() : nullptr,
-          .send_queue = init_attr.send_cq != nullptr ? Cq::of(init_attr.send_cq).inner.get() : nullptr,
-          .receive_queue = init_attr.recv_cq != nullptr ? Cq::of(init_attr.recv_cq).inner.get() : nullptr,
-          .srq = init_attr.srq != nullptr ? Srq::of(init_attr.srq).inner.get() : nullptr,
-          .xrc_domain = init_attr.xrcd != nullptr ? Xrcd::of(init_attr.xrcd).inner : nullptr,
-          .work_queues =
-              init_attr.rwq_ind_tbl != nullptr ? RwqIndTable::of(init_attr.rwq_ind_tbl).inner.get() : nullptr,
-          .all_signaled = init_attr.sq_sig_all != 0};
+  return {
+      .type = type,
+      .capabilities = to_capabilities(init_attr.cap),
+      .pd = init_attr.pd != nullptr ? Pd::of(init_attr.pd).inner.get() : nullptr,
+      .send_queue = init_attr.send_cq != nullptr ? Cq::of(init_attr.send_cq).inner.get() : nullptr,
+      .receive_queue = init_attr.recv_cq != nullptr ? Cq::of(init_attr.recv_cq).inner.get() : nullptr,
+      .srq = init_attr.srq != nullptr ? Srq::of(init_attr.srq).inner.get() : nullptr,
+      .xrc_domain = init_attr.xrcd != nullptr ? Xrcd::of(init_attr.xrcd).inner : nullptr,
+      .rss = {.table = init_attr.rwq_ind_tbl != nullptr ? RwqIndTable::of(init_attr.rwq_ind_tbl).inner.get()
+                                                        : nullptr},
+      .all_signaled = init_attr.sq_sig_all != 0};
 }
 
 /// `init_attr` as ibv_create_qp_ex has it, with nulls for what is not given; its capabilities become those
@@ -163,7 +164,7 @@ ibv_qp* create(ibv_context& context, ibv_qp_init_attr_ex& init_attr,
     auto handles = std::make_shared<QpHandles>();
     handles->add(*created);
     attributes.context = handles.get();
-    attributes.hash = hash.value_or(nic::RssHash());
+    attributes.rss.hash = hash.value_or(nic::RssHash());
     if ((operations & IBV_QP_EX_WITH_ATOMIC_WRITE) != 0) {
       // Its bytes are handed over with the request.
       std::uint32_t& room = attributes.capabilities.max_inline_data;

@@ -55,8 +55,8 @@ class RssTest : public RawPacketTest {
     for (std::size_t i = 0; i < key.size(); ++i) key[i] = static_cast<std::byte>(kMicrosoftKey[i]);
     return {.type = QpType::kRss,
             .pd = &pair.b().pd(),
-            .work_queues = table.get(),
-            .hash = RssHash(key, HashFields::kSourceIpv4 | HashFields::kDestinationIpv4)};
+            .rss = {.table = table.get(),
+                    .hash = RssHash(key, HashFields::kSourceIpv4 | HashFields::kDestinationIpv4)}};
   }
   std::vector<QueuePair*> pointers() const {
     std::vector<QueuePair*> result;
@@ -176,7 +176,7 @@ TEST_F(RssTest, TellsOfAWorkQueueWhoseCompletionQueueOverflowed) {
   QueuePair* const only[] = {&queue};
   auto other_table = device().create_indirection_table(only).value();
   QpCreateAttributes attributes = rss_attributes();
-  attributes.work_queues = other_table.get();
+  attributes.rss.table = other_table.get();
   auto other = device().create_qp(attributes).value();
   const FlowId sniffer = device().create_flow(*other, {.kind = FlowKind::kSniffer}).value();
   for (std::uint32_t i = 0; i <= tiny->capacity(); ++i) {
@@ -254,13 +254,13 @@ TEST_F(RssTest, NeedsATableAndNothingThatReceivesOrSends) {
     return made ? 0 : made.error().code;
   };
   QpCreateAttributes without_table = rss_attributes();
-  without_table.work_queues = nullptr;
+  without_table.rss.table = nullptr;
   EXPECT_EQ(error(without_table), EINVAL);
   QpCreateAttributes without_pd = rss_attributes();
   without_pd.pd = nullptr;
   EXPECT_EQ(error(without_pd), EINVAL);
   QpCreateAttributes raw = attributes(pair.b());
-  raw.work_queues = table.get();
+  raw.rss.table = table.get();
   EXPECT_EQ(error(raw), EINVAL);
   QpCreateAttributes queue = work_queue_attributes();
   queue.receive_queue = nullptr;
