@@ -1,8 +1,5 @@
 #include "nic/diagnostics/snapshot_json.h"
 
-#include <fmt/core.h>
-
-#include <iterator>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -15,24 +12,30 @@ namespace {
 // Members stay in the order in which they are written here.
 using Json = nlohmann::ordered_json;
 
-/// Written without a Json: there may be 16,384 of them, and nothing in them has to be escaped.
-void append(std::string& text, const QueuePairSnapshot& qp) {
+Json json_of(const QueuePairSnapshot& qp) {
   const bool has_peer = !qp.peer.is_unspecified();
-  const std::string peer_qp = has_peer ? std::to_string(to_integer(qp.peer_qp)) : "null";
-  const std::string peer_address = has_peer ? '"' + address_text(qp.peer) + '"' : "null";
   const transport::SendProgress& progress = qp.progress;
-  const auto to = std::back_inserter(text);
-  fmt::format_to(to, R"({{"number":{},"type":"{}","state":"{}","peer_qp":{},"peer_address":{},)",
-                 to_integer(qp.number), name_of(qp.type), name_of(qp.state), peer_qp, peer_address);
-  fmt::format_to(to, R"("send_psn":{},"receive_psn":{},"msn":{},"path_mtu":{},)", qp.send_psn.value(),
-                 qp.receive_psn.value(), qp.msn, qp.path_mtu);
-  fmt::format_to(to, R"("sends_posted":{},"receives_posted":{},"packets_in_flight":{},"reads_in_flight":{},)",
-                 qp.sends_posted, qp.receives_posted, progress.packets_in_flight, progress.reads_in_flight);
-  fmt::format_to(to, R"("waits_for_receiver":{},"retries_used":{},"retry_count":{},"rnr_retries_used":{},)",
-                 progress.waits_for_receiver, progress.retries_used, qp.retry_count,
-                 progress.rnr_retries_used);
-  fmt::format_to(to, R"("rnr_retry":{},"ack_timeout":{},"retries":{},"rnr_waits":{}}})", qp.rnr_retry,
-                 qp.ack_timeout, progress.retries, progress.rnr_waits);
+  return {{"number", to_integer(qp.number)},
+          {"type", name_of(qp.type)},
+          {"state", name_of(qp.state)},
+          {"peer_qp", has_peer ? Json(to_integer(qp.peer_qp)) : Json()},
+          {"peer_address", has_peer ? Json(address_text(qp.peer)) : Json()},
+          {"send_psn", qp.send_psn.value()},
+          {"receive_psn", qp.receive_psn.value()},
+          {"msn", qp.msn},
+          {"path_mtu", qp.path_mtu},
+          {"sends_posted", qp.sends_posted},
+          {"receives_posted", qp.receives_posted},
+          {"packets_in_flight", progress.packets_in_flight},
+          {"reads_in_flight", progress.reads_in_flight},
+          {"waits_for_receiver", progress.waits_for_receiver},
+          {"retries_used", progress.retries_used},
+          {"retry_count", qp.retry_count},
+          {"rnr_retries_used", progress.rnr_retries_used},
+          {"rnr_retry", qp.rnr_retry},
+          {"ack_timeout", qp.ack_timeout},
+          {"retries", progress.retries},
+          {"rnr_waits", progress.rnr_waits}};
 }
 
 }  // namespace
@@ -42,6 +45,8 @@ std::string to_json(const DeviceSnapshot& snapshot) {
   for (const transport::wire::Gid& gid : snapshot.gids) addresses.push_back(address_text(gid));
   Json counters = Json::object();
   for (const auto& [name, value] : snapshot.counters) counters[name] = value;
+  Json queue_pairs = Json::array();
+  for (const QueuePairSnapshot& qp : snapshot.queue_pairs) queue_pairs.push_back(json_of(qp));
   const Json all = {{"version", kSnapshotVersion},
                     {"program", snapshot.program},
                     {"pid", snapshot.pid},
@@ -56,17 +61,9 @@ std::string to_json(const DeviceSnapshot& snapshot) {
                     {"shared_receive_queues", snapshot.shared_receive_queues},
                     {"memory_regions", snapshot.memory_regions},
                     {"memory_windows", snapshot.memory_windows},
-                    {"counters", std::move(counters)}};
-  std::string text = all.dump(-1, ' ', false, Json::error_handler_t::replace);
-  text.pop_back();
-  text += ",\"queue_pairs\":[";
-  const char* separator = "";
-  for (const QueuePairSnapshot& qp : snapshot.queue_pairs) {
-    text += separator;
-    append(text, qp);
-    separator = ",";
-  }
-  return text + "]}";
+                    {"counters", std::move(counters)},
+                    {"queue_pairs", std::move(queue_pairs)}};
+  return all.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
 }  // namespace urnic::nic
