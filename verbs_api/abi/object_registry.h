@@ -87,11 +87,16 @@ std::uint32_t handle_of(const Abi& object) {
   }
 }
 
+/// 0 while verbs may use an object of `kind` that was made in `context`. EIO after the program has closed the
+/// context, and in the child of a fork when the parent has opened it; the first time a line on stderr says
+/// why. The context knows (device/context.cc).
+int find_context_fault(ibv_context& context, ObjectKind kind);
+
 /// The objects that verbs have given to the program and that it has not destroyed, of all contexts. The
 /// program names an object by the address of its struct. The kernel knows it by its context and its handle,
 /// which stand in the struct, and refuses a pair that it has not given out; so does this. A struct is not
-/// read before its address is found here, as the program may have destroyed it. Any thread, also in the child
-/// of a fork.
+/// read before its address is found here, as the program may have destroyed it. Control verbs ask here before
+/// they use an object, and need not ask its context. Any thread, also in the child of a fork.
 class ObjectRegistry {
  public:
   ObjectRegistry() = default;
@@ -107,7 +112,8 @@ class ObjectRegistry {
   }
 
   /// 0 when the program has the object; EINVAL for a null pointer; ENOENT for an address, a context or a
-  /// handle that was not given out, or is not any more; EBUSY while a verb destroys the object.
+  /// handle that was not given out, or is not any more; EBUSY while a verb destroys the object; EIO as
+  /// find_context_fault().
   template <typename Abi>
   int check(const Abi* object) const {
     const std::lock_guard lock(mutex_);
@@ -157,7 +163,7 @@ class ObjectRegistry {
     if (found == entries_.end() || found->second.kind != kind_of(object)) return ENOENT;
     const Entry& given = found->second;
     if (given.context != object->context || given.handle != handle_of(*object)) return ENOENT;
-    return given.is_claimed ? EBUSY : 0;
+    return given.is_claimed ? EBUSY : find_context_fault(*object->context, given.kind);
   }
 
   mutable std::mutex mutex_;

@@ -119,6 +119,13 @@ int Context::dead_error() const {
   return EIO;
 }
 
+int find_context_fault(ibv_context& context, ObjectKind kind) {
+  const Context& owner = Context::of(&context);
+  // Device memory needs no NIC: a forked child may have it.
+  const bool is_lost = kind == ObjectKind::kDm ? owner.is_closed() : owner.is_dead();
+  return is_lost ? owner.dead_error() : 0;
+}
+
 }  // namespace urnic::verbs_api
 
 using urnic::verbs_api::Context;

@@ -44,8 +44,9 @@ class Context : public verbs_context {
     kFork,    ///< this is a child, and the parent opened it
   };
   void die(Death why) { death_.store(why, std::memory_order_relaxed); }
-  /// Whether every verb on it must fail with dead_error(), but for those that only tell what the device is,
-  /// or need nothing but memory: a forked child may ask them.
+  /// Whether every verb on it must fail with dead_error(), except those that only tell what the device is, or
+  /// need memory alone: a forked child may ask them. Of a context's objects the registry asks this; the data
+  /// path, which does not look into the registry, and verbs that have only the context ask it themselves.
   bool is_dead() const { return death_.load(std::memory_order_relaxed) != Death::kAlive; }
   bool is_closed() const { return death_.load(std::memory_order_relaxed) == Death::kClosed; }
   bool is_forked() const { return death_.load(std::memory_order_relaxed) == Death::kFork; }

@@ -15,13 +15,9 @@
 namespace urnic::verbs_api {
 namespace {
 
-/// Frees a handle, and leaves the object to the others. What a closed or forked context still has is not
-/// touched.
+/// Frees a handle, and leaves the object to the others.
 template <typename Handle>
 void forget(ObjectClaim& claim, Handle& handle) {
-  if (Context::of(handle.context).is_dead()) {
-    return;
-  }
   claim.take_out();
   delete &handle;
 }
@@ -68,9 +64,6 @@ ibv_mr* import_mr(ibv_pd& pd, std::uint32_t handle) {
     return fail(fault);
   }
   Context& owner = Context::of(pd.context);
-  if (owner.is_dead()) {
-    return fail(owner.dead_error());
-  }
   return or_out_of_memory([&]() -> ibv_mr* {
     auto registration = owner.file()->mrs.find(handle);
     if (registration == nullptr || !registration->is_registered) {

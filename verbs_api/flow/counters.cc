@@ -43,9 +43,6 @@ int attach_counters(ibv_counters* counters, ibv_counter_attach_attr* attr, ibv_f
     return refuse(fault);
   }
   Context& owner = Context::of(counters->context);
-  if (owner.is_dead()) {
-    return refuse(owner.dead_error());
-  }
   if (attr == nullptr || attr->comp_mask != 0) {
     return refuse(EINVAL);
   }
@@ -72,9 +69,6 @@ int read_counters(ibv_counters* counters, std::uint64_t* values, std::uint32_t c
     return refuse(fault);
   }
   Context& owner = Context::of(counters->context);
-  if (owner.is_dead()) {
-    return refuse(owner.dead_error());
-  }
   if ((flags & ~std::uint32_t{IBV_READ_COUNTERS_ATTR_PREFER_CACHED}) != 0 ||
       (values == nullptr && count > 0)) {
     return refuse(EINVAL);
@@ -96,9 +90,6 @@ int destroy_counters(ibv_counters* counters) noexcept {
   }
   Counters& own_counters = Counters::of(counters);
   Context& owner = Context::of(counters->context);
-  if (owner.is_dead()) {
-    return refuse(owner.dead_error());
-  }
   {
     const std::lock_guard lock(owner.mutex());
     if (own_counters.counts.use_count() > 1) {

@@ -40,9 +40,6 @@ ibv_flow* create_flow(ibv_qp* qp, ibv_flow_attr* attr) noexcept {
     return fail(fault);
   }
   Context& owner = Context::of(qp->context);
-  if (owner.is_dead()) {
-    return fail(owner.dead_error());
-  }
   auto wish = to_flow_rule(*attr);
   if (!wish) {
     return fail(explain("create_flow", wish.error()));
@@ -76,9 +73,6 @@ int destroy_flow(ibv_flow* flow) noexcept {
   }
   Flow& own_flow = Flow::of(flow);
   Context& owner = Context::of(flow->context);
-  if (owner.is_dead()) {
-    return refuse(owner.dead_error());
-  }
   if (const auto destroyed = owner.nic().destroy_flow(own_flow.id); !destroyed) {
     return refuse(explain("destroy_flow", destroyed.error()));
   }

@@ -29,7 +29,6 @@ int advise_mr(ibv_pd* pd, ibv_advise_mr_advice advice, std::uint32_t flags, ibv_
               std::uint32_t count) noexcept {
   if (const int fault = objects().check(pd); fault != 0) return fault;
   const Context& owner = Context::of(pd->context);
-  if (owner.is_dead()) return owner.dead_error();
   if ((flags & ~static_cast<std::uint32_t>(IBV_ADVISE_MR_FLAG_FLUSH)) != 0) return EINVAL;
   if (elements == nullptr || count == 0) return EINVAL;
   for (const Advice& known : kAdvice) {

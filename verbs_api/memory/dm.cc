@@ -69,7 +69,6 @@ int free_dm(ibv_dm* dm) noexcept {
   ObjectClaim claim(dm);
   if (claim.error() != 0) return claim.error();
   Context& owner = Context::of(dm->context);
-  if (owner.is_closed()) return owner.dead_error();
   if (Dm::of(dm).inner->users.load() != 0) return EBUSY;
   claim.take_out();
   if (!owner.is_forked()) owner.file()->dms.remove(dm->handle, *Dm::of(dm).inner);

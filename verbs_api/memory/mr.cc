@@ -67,9 +67,6 @@ Mr* register_region(ibv_pd& pd, const char* verb, const MemoryRegion& region) {
     return fail(fault);
   }
   Context& owner = Context::of(pd.context);
-  if (owner.is_dead()) {
-    return fail(owner.dead_error());
-  }
   return or_out_of_memory([&]() -> Mr* {
     auto created = std::make_unique<Mr>(pd);
     const auto registered = owner.nic().register_memory(*Pd::of(&pd).inner, region.memory, region.length,
@@ -190,9 +187,6 @@ int ibv_dereg_mr(ibv_mr* mr) {
     return refuse(claim.error());
   }
   Context& owner = Context::of(mr->context);
-  if (owner.is_dead()) {
-    return refuse(owner.dead_error());
-  }
   Registration& registration = *Mr::of(mr).registration;
   if (!registration.is_registered.exchange(false)) {
     return refuse(EINVAL);  // another handle has done it; the key may be that of another region now

@@ -77,9 +77,6 @@ ibv_mw* alloc_mw(ibv_pd* pd, ibv_mw_type type) noexcept {
     return fail(fault);
   }
   Context& owner = Context::of(pd->context);
-  if (owner.is_dead()) {
-    return fail(owner.dead_error());
-  }
   const auto number = number_in(type);
   if (number != IBV_MW_TYPE_1 && number != IBV_MW_TYPE_2) {
     return fail(EINVAL);
@@ -107,9 +104,6 @@ int dealloc_mw(ibv_mw* mw) noexcept {
   }
   Mw& own_mw = Mw::of(mw);
   Context& owner = Context::of(mw->context);
-  if (owner.is_dead()) {
-    return refuse(owner.dead_error());
-  }
   const auto removed = owner.nic().deallocate_window(*Pd::of(mw->pd).inner, own_mw.key);
   if (!removed) {
     return refuse(explain("dealloc_mw", removed.error()));

@@ -72,9 +72,6 @@ int dealloc_td(ibv_td* td) noexcept {
     return refuse(claim.error());
   }
   Context& owner = Context::of(td->context);
-  if (owner.is_dead()) {
-    return refuse(owner.dead_error());
-  }
   {
     const std::lock_guard lock(owner.mutex());
     if (Td::of(td).users != 0) {
@@ -91,9 +88,6 @@ ibv_pd* alloc_parent_domain(ibv_context* context, ibv_parent_domain_init_attr* i
       IBV_PARENT_DOMAIN_INIT_ATTR_ALLOCATORS | IBV_PARENT_DOMAIN_INIT_ATTR_PD_CONTEXT;
 
   Context& owner = Context::of(context);
-  if (owner.is_dead()) {
-    return fail(owner.dead_error());
-  }
   if (init_attr == nullptr) {
     return fail(EINVAL);
   }

@@ -49,9 +49,6 @@ int ibv_dealloc_pd(ibv_pd* pd) {
     return refuse(claim.error());
   }
   Context& owner = Context::of(pd->context);
-  if (owner.is_dead()) {
-    return refuse(owner.dead_error());
-  }
   {
     const std::lock_guard lock(owner.mutex());
     if (Pd::of(pd).inner->users.load() != 0) {

@@ -87,7 +87,6 @@ int ibv_rereg_mr(ibv_mr* mr, int flags, ibv_pd* pd, void* addr, size_t length, i
   if (mr == nullptr) return refuse_input(EINVAL);
   if (const int fault = objects().check(mr); fault != 0) return refuse_command(fault);
   Context& owner = Context::of(mr->context);
-  if (owner.is_dead()) return refuse_command(owner.dead_error());
   Mr& ours = Mr::of(mr);
   const Wish wish{.changes = static_cast<unsigned int>(flags),
                   .pd = pd,

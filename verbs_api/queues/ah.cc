@@ -108,9 +108,6 @@ ibv_ah* ibv_create_ah(ibv_pd* pd, ibv_ah_attr* attr) {
     return fail(fault);
   }
   Context& owner = Context::of(pd->context);
-  if (owner.is_dead()) {
-    return fail(owner.dead_error());
-  }
   const auto address = urnic::verbs_api::to_address_vector(*attr);
   if (!address) {
     return fail(address.error());
@@ -136,10 +133,6 @@ int ibv_destroy_ah(ibv_ah* ah) {
   ObjectClaim claim(ah);
   if (claim.error() != 0) {
     return refuse(claim.error());
-  }
-  Context& owner = Context::of(ah->context);
-  if (owner.is_dead()) {
-    return refuse(owner.dead_error());
   }
   Ah::of(ah).end();
   claim.take_out();

@@ -43,9 +43,6 @@ int ibv_destroy_comp_channel(ibv_comp_channel* channel) {
     return refuse(claim.error());
   }
   Context& owner = Context::of(channel->context);
-  if (owner.is_dead()) {
-    return refuse(owner.dead_error());
-  }
   {
     const std::lock_guard lock(owner.mutex());
     if (channel->refcnt != 0) {

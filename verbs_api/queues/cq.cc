@@ -126,10 +126,6 @@ int modify_cq(ibv_cq* cq, ibv_modify_cq_attr* attr) noexcept {
   if (const int fault = objects().check(cq); fault != 0) {
     return fault;
   }
-  const Context& owner = Context::of(cq->context);
-  if (owner.is_dead()) {
-    return owner.dead_error();
-  }
   if (attr == nullptr) {
     return EINVAL;
   }
@@ -172,9 +168,6 @@ int ibv_resize_cq(ibv_cq* cq, int cqe) {
   }
   Cq& resized = Cq::of(cq);
   const Context& owner = Context::of(cq->context);
-  if (owner.is_dead()) {
-    return refuse(owner.dead_error());
-  }
   if (cqe <= 0) {
     return refuse(EINVAL);
   }
@@ -198,9 +191,6 @@ int ibv_destroy_cq(ibv_cq* cq) {
   }
   Cq& own_cq = Cq::of(cq);
   Context& owner = Context::of(cq->context);
-  if (owner.is_dead()) {
-    return refuse(owner.dead_error());
-  }
   if (own_cq.inner->users.load() != 0) {
     return refuse(EBUSY);
   }

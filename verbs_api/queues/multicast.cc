@@ -22,9 +22,6 @@ int ibv_attach_mcast(ibv_qp* qp, const ibv_gid* gid, uint16_t) {
     return refuse(fault);
   }
   Context& owner = Context::of(qp->context);
-  if (owner.is_dead()) {
-    return refuse(owner.dead_error());
-  }
   try {
     const auto attached = owner.nic().attach_multicast(*Qp::of(qp).inner, urnic::verbs_api::to_gid(*gid));
     return attached ? 0 : refuse(explain("attach_mcast", attached.error()));
@@ -38,9 +35,6 @@ int ibv_detach_mcast(ibv_qp* qp, const ibv_gid* gid, uint16_t) {
     return refuse(fault);
   }
   Context& owner = Context::of(qp->context);
-  if (owner.is_dead()) {
-    return refuse(owner.dead_error());
-  }
   const auto detached = owner.nic().detach_multicast(*Qp::of(qp).inner, urnic::verbs_api::to_gid(*gid));
   return detached ? 0 : refuse(explain("detach_mcast", detached.error()));
 }

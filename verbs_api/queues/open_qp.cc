@@ -5,7 +5,6 @@
 #include "verbs_api/abi/object_registry.h"
 #include "verbs_api/abi/operations.h"
 #include "verbs_api/abi/untrusted_enum.h"
-#include "verbs_api/device/context.h"
 #include "verbs_api/device/failure.h"
 #include "verbs_api/device/process_device.h"
 #include "verbs_api/queues/qp.h"
@@ -34,10 +33,6 @@ int find_fault(const ibv_context& context, const ibv_qp_open_attr& attr) {
 }  // namespace
 
 ibv_qp* open_qp(ibv_context* context, ibv_qp_open_attr* attr) noexcept {
-  Context& owner = Context::of(context);
-  if (owner.is_dead()) {
-    return fail(owner.dead_error());
-  }
   if (attr == nullptr) {
     return fail(EINVAL);
   }

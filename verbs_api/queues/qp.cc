@@ -281,10 +281,6 @@ int ibv_modify_qp(ibv_qp* qp, ibv_qp_attr* attr, int attr_mask) {
   if (const int fault = objects().check(qp); fault != 0) {
     return refuse(fault);
   }
-  const Context& owner = Context::of(qp->context);
-  if (owner.is_dead()) {
-    return refuse(owner.dead_error());
-  }
   nic::QueuePair& inner = *Qp::of(qp).inner;
   const int mask = urnic::verbs_api::without_useless(inner.attributes().type, attr_mask);
   const auto attributes = urnic::verbs_api::to_qp_attributes(*attr, mask);
@@ -304,10 +300,6 @@ int ibv_modify_qp(ibv_qp* qp, ibv_qp_attr* attr, int attr_mask) {
 int ibv_query_qp(ibv_qp* qp, ibv_qp_attr* attr, int, ibv_qp_init_attr* init_attr) {
   if (const int fault = objects().check(qp); fault != 0) {
     return refuse(fault);
-  }
-  const Context& owner = Context::of(qp->context);
-  if (owner.is_dead()) {
-    return refuse(owner.dead_error());
   }
   const Qp& own_qp = Qp::of(qp);
   const auto& created = own_qp.inner->attributes();
@@ -339,9 +331,6 @@ int ibv_destroy_qp(ibv_qp* qp) {
   }
   Qp& own_qp = Qp::of(qp);
   Context& owner = Context::of(qp->context);
-  if (owner.is_dead()) {
-    return refuse(owner.dead_error());
-  }
   if (const auto destroyable = owner.nic().check_destroyable(*own_qp.inner); !destroyable) {
     return refuse(explain("destroy_qp", destroyable.error()));
   }
@@ -359,10 +348,6 @@ int ibv_set_ece(ibv_qp* qp, ibv_ece* ece) {
   if (const int fault = objects().check(qp); fault != 0) {
     return refuse(fault);
   }
-  const Context& owner = Context::of(qp->context);
-  if (owner.is_dead()) {
-    return refuse(owner.dead_error());
-  }
   if (ece == nullptr) {
     return refuse(EINVAL);
   }
@@ -374,10 +359,6 @@ int ibv_set_ece(ibv_qp* qp, ibv_ece* ece) {
 int ibv_query_ece(ibv_qp* qp, ibv_ece* ece) {
   if (const int fault = objects().check(qp); fault != 0) {
     return refuse(fault);
-  }
-  const Context& owner = Context::of(qp->context);
-  if (owner.is_dead()) {
-    return refuse(owner.dead_error());
   }
   if (ece == nullptr) {
     return refuse(EINVAL);

@@ -87,9 +87,6 @@ int destroy_rwq_ind_table(ibv_rwq_ind_table* table) noexcept {
   }
   RwqIndTable& own_table = RwqIndTable::of(table);
   Context& owner = Context::of(table->context);
-  if (owner.is_dead()) {
-    return refuse(owner.dead_error());
-  }
   {
     const std::lock_guard lock(owner.mutex());
     if (const auto destroyed = owner.nic().destroy_indirection_table(own_table.inner); !destroyed) {

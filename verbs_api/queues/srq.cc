@@ -43,9 +43,6 @@ namespace {
 ibv_srq* create(ibv_pd& pd, void* program_context, ibv_srq_attr& limits, ibv_xrcd* xrcd = nullptr,
                 ibv_cq* cq = nullptr) {
   Context& owner = Context::of(pd.context);
-  if (owner.is_dead()) {
-    return fail(owner.dead_error());
-  }
   return or_out_of_memory([&]() -> ibv_srq* {
     auto created = std::make_unique<Srq>(pd, program_context);
     auto inner = owner.nic().create_srq({.pd = Pd::of(&pd).inner.get(),
@@ -112,10 +109,6 @@ int get_srq_number(ibv_srq* srq, std::uint32_t* number) noexcept {
   if (const int fault = objects().check(srq); fault != 0) {
     return fault;
   }
-  const Context& owner = Context::of(srq->context);
-  if (owner.is_dead()) {
-    return owner.dead_error();
-  }
   *number = Srq::of(srq).inner->number();
   return *number != 0 ? 0 : EINVAL;  // only those for XRC have one
 }
@@ -142,10 +135,6 @@ int ibv_modify_srq(ibv_srq* srq, ibv_srq_attr* srq_attr, int srq_attr_mask) {
   if (const int fault = objects().check(srq); fault != 0) {
     return refuse(fault);
   }
-  const Context& owner = Context::of(srq->context);
-  if (owner.is_dead()) {
-    return refuse(owner.dead_error());
-  }
   if ((srq_attr_mask & ~(IBV_SRQ_MAX_WR | IBV_SRQ_LIMIT)) != 0) {
     return refuse(EINVAL);
   }
@@ -164,10 +153,6 @@ int ibv_query_srq(ibv_srq* srq, ibv_srq_attr* srq_attr) {
   if (const int fault = objects().check(srq); fault != 0) {
     return refuse(fault);
   }
-  const Context& owner = Context::of(srq->context);
-  if (owner.is_dead()) {
-    return refuse(owner.dead_error());
-  }
   const auto& inner = *Srq::of(srq).inner;
   const auto size = inner.size();
   *srq_attr = {.max_wr = size.max_wr, .max_sge = inner.attributes().max_sge, .srq_limit = size.limit};
@@ -181,9 +166,6 @@ int ibv_destroy_srq(ibv_srq* srq) {
   }
   Srq& own_srq = Srq::of(srq);
   Context& owner = Context::of(srq->context);
-  if (owner.is_dead()) {
-    return refuse(owner.dead_error());
-  }
   const auto destroyed = owner.nic().destroy_srq(own_srq.inner);
   if (!destroyed) {
     return refuse(explain("destroy_srq", destroyed.error()));

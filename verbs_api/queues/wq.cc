@@ -92,9 +92,6 @@ int find_fault(const ibv_context& context, const ibv_wq_init_attr& init_attr) {
 
 ibv_wq* create_wq(ibv_context* context, ibv_wq_init_attr* init_attr) noexcept {
   Context& owner = Context::of(context);
-  if (owner.is_dead()) {
-    return fail(owner.dead_error());
-  }
   if (init_attr == nullptr) {
     return fail(EINVAL);
   }
@@ -132,10 +129,6 @@ int modify_wq(ibv_wq* wq, ibv_wq_attr* attr) noexcept {
   if (const int fault = objects().check(wq); fault != 0) {
     return refuse(fault);
   }
-  const Context& owner = Context::of(wq->context);
-  if (owner.is_dead()) {
-    return refuse(owner.dead_error());
-  }
   if (attr == nullptr || (attr->attr_mask & ~kKnown) != 0) {
     return refuse(EINVAL);
   }
@@ -171,9 +164,6 @@ int destroy_wq(ibv_wq* wq) noexcept {
   }
   Wq& own_wq = Wq::of(wq);
   Context& owner = Context::of(wq->context);
-  if (owner.is_dead()) {
-    return refuse(owner.dead_error());
-  }
   {
     const std::lock_guard lock(owner.mutex());
     if (const auto destroyable = owner.nic().check_destroyable(*own_wq.inner); !destroyable) {

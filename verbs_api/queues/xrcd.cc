@@ -81,9 +81,6 @@ int close_xrcd(ibv_xrcd* xrcd) noexcept {
   }
   Xrcd& own_xrcd = Xrcd::of(xrcd);
   Context& owner = Context::of(xrcd->context);
-  if (owner.is_dead()) {
-    return refuse(owner.dead_error());
-  }
   if (is_used(own_xrcd)) {
     return refuse(EBUSY);
   }
