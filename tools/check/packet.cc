@@ -3,7 +3,9 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <array>
 #include <iterator>
+#include <span>
 
 #include "tools/check/icrc.h"
 
@@ -29,13 +31,20 @@ void take_bth(Packet& packet, ByteView bytes) {
 
 void take_extended_headers(Packet& packet, ByteView bytes) {
   const OpcodeInfo& info = *packet.info;
-  std::size_t at = kBthBytes + (info.has_xrceth ? 4 : 0);
+  std::size_t at = kBthBytes;
+  if (info.has_xrceth) {
+    packet.xrceth = load_u32(bytes, at);
+    at += 4;
+  }
   if (info.has_deth) {
     packet.q_key = load_u32(bytes, at);
     packet.source_qp = load_u24(bytes, at + 5);
     at += 8;
   }
-  at += info.has_feth ? 4 : 0;
+  if (info.has_feth) {
+    packet.feth = load_u32(bytes, at);
+    at += 4;
+  }
   if (info.has_reth) {
     packet.address = load_u64(bytes, at);
     packet.r_key = load_u32(bytes, at + 8);
@@ -45,7 +54,8 @@ void take_extended_headers(Packet& packet, ByteView bytes) {
   if (info.has_atomic) {
     packet.address = load_u64(bytes, at);
     packet.r_key = load_u32(bytes, at + 8);
-    packet.operands = digest_of(bytes.subspan(at + 12, 16));
+    packet.swap_or_add = load_u64(bytes, at + 12);
+    packet.compare = load_u64(bytes, at + 20);
     at += 28;
   }
   if (info.has_aeth) {
@@ -55,6 +65,13 @@ void take_extended_headers(Packet& packet, ByteView bytes) {
   }
   if (info.has_atomic_ack) {
     packet.original = load_u64(bytes, at);
+    at += 8;
+  }
+  if (info.has_immediate) {
+    packet.immediate = load_u32(bytes, at);
+  }
+  if (info.has_ieth) {
+    packet.invalidated_r_key = load_u32(bytes, at);
   }
 }
 
@@ -94,6 +111,11 @@ Packet parse_packet(const Frame& frame) {
                              std::min<std::size_t>(captured - packet.payload_bytes, packet.pad_bytes))
           : ByteView();
   return packet;
+}
+
+std::uint32_t content_digest(const Packet& packet) {
+  const std::array operands = {packet.swap_or_add, packet.compare};
+  return digest_of(packet.info->is_atomic() ? std::as_bytes(std::span(operands)) : packet.payload);
 }
 
 AnswerKind kind_of(std::uint8_t syndrome) {

@@ -37,15 +37,20 @@ struct Packet {
   bool ack_requested = false;
   Psn psn;
 
+  std::uint32_t xrceth = 0;  ///< the SRQ number, and eight reserved bits above it
   std::uint32_t q_key = 0;
   std::uint32_t source_qp = 0;
+  std::uint32_t feth = 0;
   std::uint64_t address = 0;  ///< of RETH or AtomicETH
   std::uint32_t r_key = 0;
-  std::uint32_t length = 0;    ///< of RETH
-  std::uint32_t operands = 0;  ///< digest of an AtomicETH
-  std::uint8_t syndrome = 0;   ///< of AETH
-  std::uint32_t msn = 0;       ///< of AETH
-  std::uint64_t original = 0;  ///< of AtomicAckETH
+  std::uint32_t length = 0;       ///< of RETH
+  std::uint64_t swap_or_add = 0;  ///< of AtomicETH
+  std::uint64_t compare = 0;      ///< of AtomicETH
+  std::uint8_t syndrome = 0;      ///< of AETH
+  std::uint32_t msn = 0;          ///< of AETH
+  std::uint64_t original = 0;     ///< of AtomicAckETH
+  std::uint32_t immediate = 0;
+  std::uint32_t invalidated_r_key = 0;  ///< of IETH
 
   std::size_t payload_bytes = 0;  ///< as the lengths say
   ByteView payload;               ///< as far as captured
@@ -54,6 +59,9 @@ struct Packet {
 
 /// `frame` has no fault and at least a BTH of captured bytes.
 Packet parse_packet(const Frame& frame);
+
+/// Tells what two requests carry apart: a digest of the payload, or of an atomic's operands.
+std::uint32_t content_digest(const Packet& packet);
 
 /// "ACK", "NAK PSN sequence error", "RNR NAK, timer 20" and so on.
 std::string describe_syndrome(std::uint8_t syndrome);

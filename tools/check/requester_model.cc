@@ -67,7 +67,7 @@ RequestEntry RequesterModel::entry_of(const Seen& seen) const {
     entry.span = exchange_.responses_for(packet.length);
   }
   if (entry.has_digest) {
-    entry.digest = packet.info->is_atomic() ? packet.operands : digest_of(packet.payload);
+    entry.digest = content_digest(packet);
   }
   return entry;
 }

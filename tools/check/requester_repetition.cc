@@ -101,8 +101,7 @@ void RequesterModel::check_repeated_read(const Seen& seen, RequestEntry& entry) 
 void RequesterModel::check_same(const Seen& seen, const RequestEntry& entry) {
   const Packet& packet = seen.packet;
   const bool same_content =
-      !entry.has_digest || !seen.has_whole_payload() ||
-      entry.digest == (packet.info->is_atomic() ? packet.operands : digest_of(packet.payload));
+      !entry.has_digest || !seen.has_whole_payload() || entry.digest == content_digest(packet);
   const auto complain = [&](std::string expected, std::string what) {
     exchange_.findings.add(Rule::kDuplicateDiffers, exchange_.flow, {entry.first_frame, seen.number},
                            std::move(expected), std::move(what));

@@ -106,7 +106,7 @@ bool Network::is_partitioned(HostId from, HostId to) const {
 /// The n-th packet of a kind that a host sends.
 bool Network::is_lost_exactly(HostId from, Link& link, std::span<const std::byte> bytes) {
   if (options_.exact_losses.empty() || !is_roce(bytes)) return false;
-  const auto packet = read_frame(bytes, false, nullptr);
+  const auto packet = read_frame(bytes);
   if (!packet) return false;
   const std::uint64_t n = ++link.seen[static_cast<std::size_t>(packet->kind)];
   return std::ranges::any_of(options_.exact_losses, [&](const ExactLoss& loss) {

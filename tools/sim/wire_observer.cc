@@ -10,10 +10,6 @@
 namespace urnic::sim {
 namespace {
 
-/// The slow ICRC is computed for all short frames and for one in so many of the others.
-constexpr std::uint64_t kIcrcSample = 32;
-constexpr std::size_t kShortFrame = 160;
-
 std::uint64_t key_of(HostId host, std::uint32_t qp_number) {
   return std::uint64_t{index(host)} << 32 | qp_number;
 }
@@ -62,8 +58,7 @@ void WireObserver::on_sent(HostId by, std::span<const std::byte> frame) {
 
   last_roce_frame_ = now;
   std::string complaint;
-  const bool check_icrc = frame.size() <= kShortFrame || sent_frames_ % kIcrcSample == 0;
-  const auto packet = read_frame(frame, check_icrc, &complaint);
+  const auto packet = read_frame(frame, &complaint);
   const std::size_t destination = host_at(frame, 0);
   if (packet && complaint.empty()) complaint = judge(by, destination, *packet);
   if (!complaint.empty()) {
@@ -108,7 +103,7 @@ void WireObserver::on_received(HostId by, const Frame& frame) {
   hash_ = combine(hash_, frame.bytes.size() * 2 + (frame.damaged ? 1 : 0));
   if (trace_ != nullptr) trace(by, "takes", frame.bytes, frame.damaged);
   if (frame.damaged || !is_roce(frame.bytes)) return;
-  const auto packet = read_frame(frame.bytes, false, nullptr);
+  const auto packet = read_frame(frame.bytes);
   if (!packet || !packet->is_reliable()) return;
   const End* const end = find(by, host_id(host_at(frame.bytes, 6)), packet->destination_qp);
   if (end == nullptr) return;
@@ -123,7 +118,7 @@ void WireObserver::trace(HostId by, const char* what, std::span<const std::byte>
   const double now_us = static_cast<double>(clock_.now().time_since_epoch().count()) / 1000;
   std::string text = fmt::format("{} bytes", frame.size());
   if (!damaged && is_roce(frame)) {
-    if (const auto packet = read_frame(frame, false, nullptr)) text = to_string(*packet);
+    if (const auto packet = read_frame(frame)) text = to_string(*packet);
   }
   fmt::print(trace_, "{:14.3f} {} {} {}{}\n", now_us, name(by), what, text, damaged ? " (damaged)" : "");
 }

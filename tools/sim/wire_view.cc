@@ -3,296 +3,135 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <array>
-#include <boost/crc.hpp>
-#include <vector>
+
+#include "tools/check/icrc.h"
+#include "tools/check/packet.h"
 
 namespace urnic::sim {
 namespace {
 
-constexpr std::size_t kEthernet = 14;
-constexpr std::size_t kUdp = 8;
-constexpr std::size_t kBth = 12;
-constexpr std::size_t kIcrc = 4;
+constexpr std::size_t kIpv4Bytes = 20;  // without options
 
-std::uint64_t number(std::span<const std::byte> bytes, std::size_t at, std::size_t size) {
-  std::uint64_t value = 0;
-  for (std::size_t i = 0; i < size; ++i) {
-    value = value << 8 | std::to_integer<std::uint64_t>(bytes[at + i]);
+/// Nothing for what the NIC never sends.
+std::optional<PacketKind> kind_of(const check::OpcodeInfo& info) {
+  using enum check::Operation;
+  switch (info.operation) {
+    case kSend:
+      return PacketKind::kSend;
+    case kWrite:
+      return PacketKind::kWrite;
+    case kRead:
+      return PacketKind::kReadRequest;
+    case kCompareSwap:
+    case kFetchAdd:
+      return PacketKind::kAtomic;
+    case kFlush:
+      return PacketKind::kFlush;
+    case kAtomicWrite:
+      return PacketKind::kAtomicWrite;
+    case kReadResponse:
+      return PacketKind::kReadResponse;
+    case kAtomicAcknowledge:
+      return PacketKind::kAtomicAcknowledge;
+    case kAcknowledge:
+      return PacketKind::kAcknowledge;
+    case kCnp:
+    case kReserved:
+      break;
   }
-  return value;
-}
-unsigned byte_at(std::span<const std::byte> bytes, std::size_t at) {
-  return std::to_integer<unsigned>(bytes[at]);
-}
-
-bool is_ipv6(std::span<const std::byte> frame) {
-  return number(frame, 12, 2) == 0x86dd;
-}
-std::size_t ip_header_bytes(std::span<const std::byte> frame) {
-  return is_ipv6(frame) ? 40 : 20;
-}
-
-/// The headers behind the BTH, in the order in which they stand there.
-enum Header : unsigned {
-  kFeth = 1,
-  kReth = 2,
-  kAtomicEth = 4,
-  kAeth = 8,
-  kAtomicAckEth = 16,
-  kImm = 32,
-  kIeth = 64,
-  kDeth = 128
-};
-
-struct Row {
-  std::string_view name;
-  PacketKind kind = PacketKind::kSend;
-  bool first = false, last = false;
-  unsigned headers = 0;
-  bool payload = true;
-
-  bool has(Header header) const { return (headers & header) != 0; }
-  std::size_t header_bytes() const {
-    return (has(kDeth) ? 8 : 0) + (has(kFeth) ? 4 : 0) + (has(kReth) ? 16 : 0) + (has(kAtomicEth) ? 28 : 0) +
-           (has(kAeth) ? 4 : 0) + (has(kAtomicAckEth) ? 8 : 0) + (has(kImm) ? 4 : 0) + (has(kIeth) ? 4 : 0);
-  }
-};
-
-// The RC opcodes that this version of the NIC may send. Rows without a name are none.
-constexpr std::array<Row, 0x1e> kRows = {{
-    {"SEND_FIRST", PacketKind::kSend, true, false},
-    {"SEND_MIDDLE", PacketKind::kSend, false, false},
-    {"SEND_LAST", PacketKind::kSend, false, true},
-    {"SEND_LAST_IMM", PacketKind::kSend, false, true, kImm},
-    {"SEND_ONLY", PacketKind::kSend, true, true},
-    {"SEND_ONLY_IMM", PacketKind::kSend, true, true, kImm},
-    {"WRITE_FIRST", PacketKind::kWrite, true, false, kReth},
-    {"WRITE_MIDDLE", PacketKind::kWrite, false, false},
-    {"WRITE_LAST", PacketKind::kWrite, false, true},
-    {"WRITE_LAST_IMM", PacketKind::kWrite, false, true, kImm},
-    {"WRITE_ONLY", PacketKind::kWrite, true, true, kReth},
-    {"WRITE_ONLY_IMM", PacketKind::kWrite, true, true, kReth | kImm},
-    {"READ_REQUEST", PacketKind::kReadRequest, true, true, kReth, false},
-    {"READ_RESPONSE_FIRST", PacketKind::kReadResponse, true, false, kAeth},
-    {"READ_RESPONSE_MIDDLE", PacketKind::kReadResponse, false, false},
-    {"READ_RESPONSE_LAST", PacketKind::kReadResponse, false, true, kAeth},
-    {"READ_RESPONSE_ONLY", PacketKind::kReadResponse, true, true, kAeth},
-    {"ACKNOWLEDGE", PacketKind::kAcknowledge, true, true, kAeth, false},
-    {"ATOMIC_ACKNOWLEDGE", PacketKind::kAtomicAcknowledge, true, true, kAeth | kAtomicAckEth, false},
-    {"COMPARE_SWAP", PacketKind::kAtomic, true, true, kAtomicEth, false},
-    {"FETCH_ADD", PacketKind::kAtomic, true, true, kAtomicEth, false},
-    {},
-    {"SEND_LAST_INV", PacketKind::kSend, false, true, kIeth},
-    {"SEND_ONLY_INV", PacketKind::kSend, true, true, kIeth},
-    {},
-    {},
-    {},
-    {},
-    {"FLUSH", PacketKind::kFlush, true, true, kFeth | kReth, false},
-    {"ATOMIC_WRITE", PacketKind::kAtomicWrite, true, true, kReth},
-}};
-
-constexpr Row kDatagrams[] = {{"UD_SEND", PacketKind::kSend, true, true, kDeth},
-                              {"UD_SEND_IMM", PacketKind::kSend, true, true, kDeth | kImm}};
-
-/// Null for an opcode that has no business here. UC has the first twelve of RC's, XRC all.
-const Row* find_row(std::uint8_t opcode) {
-  const std::size_t low = opcode & 0x1fu;
-  switch (static_cast<WireService>(opcode & 0xe0u)) {
-    case WireService::kRc:
-    case WireService::kXrc:
-      return low < kRows.size() && !kRows[low].name.empty() ? &kRows[low] : nullptr;
-    case WireService::kUc:
-      return low < 12 ? &kRows[low] : nullptr;
-    case WireService::kUd:
-      return low == 4 || low == 5 ? &kDatagrams[low - 4] : nullptr;
-  }
-  return nullptr;
+  return std::nullopt;
 }
 
-/// Directly behind the BTH of every XRC request, and of no response (the decision below the facts).
-std::size_t xrceth_bytes(const WireView& view) {
-  return view.service == WireService::kXrc && view.is_request() ? 4 : 0;
+/// What is wrong with IP and UDP; empty when nothing is. Facts 4, 6, 10.
+std::string check_encapsulation(const check::Frame& frame) {
+  const check::ByteView ip = frame.ip_header;
+  if (frame.fault != check::FrameFault::kNone || frame.is_cut() || frame.trailing_bytes != 0 ||
+      frame.ip_length != ip.size() + frame.udp_length) {
+    return fmt::format("UDP length {} in an IP packet of {} bytes, {} captured", frame.udp_length,
+                       frame.ip_length, ip.size() + frame.udp_header.size() + frame.ib.size());
+  }
+  if (frame.udp_checksum != 0) return "UDP checksum is not 0";
+  if (frame.is_ipv6) return check::load_u8(ip, 7) != 64 ? "hop limit is not 64" : "";
+  if (ip.size() != kIpv4Bytes) return "IPv4 header length";
+  if (check::load_u16(ip, 6) != 0x4000) return "IPv4 flags are not just DF";
+  if (check::load_u8(ip, 8) != 64) return "TTL is not 64";
+  return check::ipv4_checksum_is_right(ip) ? "" : "IPv4 header checksum";
 }
 
-/// Reads the headers of `row` behind the BTH and the XRCETH.
-void read_headers(const Row& row, std::span<const std::byte> packet, WireView& view) {
-  std::size_t at = kBth + xrceth_bytes(view);
-  const auto take = [&](std::size_t size) {
-    at += size;
-    return number(packet, at - size, size);
-  };
-  if (row.has(kDeth)) {
-    view.qkey = static_cast<std::uint32_t>(take(4));
-    view.source_qp = static_cast<std::uint32_t>(take(4)) & 0xffffffu;
-  }
-  if (row.has(kFeth)) view.flush = static_cast<std::uint32_t>(take(4));
-  if (row.has(kReth) || row.has(kAtomicEth)) {
-    view.address = take(8);
-    view.rkey = static_cast<std::uint32_t>(take(4));
-  }
-  if (row.has(kReth)) view.length = static_cast<std::uint32_t>(take(4));
-  if (row.has(kAtomicEth)) {
-    view.swap_or_add = take(8);
-    view.compare = take(8);
-  }
-  if (row.has(kAeth)) {
-    view.syndrome = static_cast<std::uint8_t>(take(1));
-    view.msn = static_cast<std::uint32_t>(take(3));
-  }
-  if (row.has(kAtomicAckEth)) view.original = take(8);
-  if (row.has(kImm)) view.immediate = static_cast<std::uint32_t>(take(4));
-  if (row.has(kIeth)) view.invalidated_rkey = static_cast<std::uint32_t>(take(4));
-}
-
-bool ipv4_checksum_is_right(std::span<const std::byte> frame) {
-  std::uint32_t sum = 0;
-  for (std::size_t at = kEthernet; at < kEthernet + 20; at += 2) {
-    sum += static_cast<std::uint32_t>(number(frame, at, 2));
-  }
-  while (sum > 0xffff) {
-    sum = (sum & 0xffff) + (sum >> 16);
-  }
-  return sum == 0xffff;
-}
-
-/// What is wrong with Ethernet, IP and UDP; empty when nothing is. Facts 4, 6, 10.
-std::string check_encapsulation(std::span<const std::byte> frame) {
-  const std::size_t ip = ip_header_bytes(frame);
-  const std::size_t udp_length = number(frame, kEthernet + ip + 4, 2);
-  if (kEthernet + ip + udp_length != frame.size()) {
-    return fmt::format("UDP length {} in a frame of {} bytes", udp_length, frame.size());
-  }
-  if (number(frame, kEthernet + ip + 6, 2) != 0) {
-    return "UDP checksum is not 0";
-  }
-  if (is_ipv6(frame)) {
-    if (byte_at(frame, kEthernet) >> 4 != 6) return "IP version is not 6";
-    if (number(frame, kEthernet + 4, 2) != udp_length) return "IPv6 payload length is not the UDP length";
-    if (byte_at(frame, kEthernet + 7) != 64) return "hop limit is not 64";
-    return {};
-  }
-  if (byte_at(frame, kEthernet) != 0x45) return "IPv4 version or header length";
-  if (number(frame, kEthernet + 2, 2) != ip + udp_length) return "IPv4 total length";
-  if (number(frame, kEthernet + 6, 2) != 0x4000) return "IPv4 flags are not just DF";
-  if (byte_at(frame, kEthernet + 8) != 64) return "TTL is not 64";
-  if (!ipv4_checksum_is_right(frame)) return "IPv4 header checksum";
-  return {};
+/// What no packet of ours may say; empty when it does not.
+std::string check_fields(const check::Packet& packet) {
+  if (!packet.migration) return "MigReq is 0 (fact 15)";
+  if (packet.version != 0) return "TVer is not 0 (fact 14)";
+  if (packet.p_key != 0xffff) return "P_Key is not 0xffff (fact 14)";
+  if (packet.fecn || packet.becn || packet.reserved != 0) return "FECN, BECN or reserved bits are set";
+  if (packet.xrceth > 0xffffff) return "reserved bits of the XRCETH are set";
+  if (packet.feth > 0x3f) return "reserved bits of the FETH are set (fact 32)";
+  const bool is_padded =
+      std::ranges::any_of(packet.padding, [](std::byte byte) { return byte != std::byte{0}; });
+  return is_padded ? "padding is not zero (fact 3)" : "";
 }
 
 }  // namespace
 
 bool is_roce(std::span<const std::byte> frame) {
-  if (frame.size() < kEthernet + 20 + kUdp + kBth + kIcrc) {
-    return false;
-  }
-  const auto ether_type = number(frame, 12, 2);
-  if (ether_type != 0x0800 && ether_type != 0x86dd) {
-    return false;
-  }
-  const std::size_t ip = ip_header_bytes(frame);
-  if (frame.size() < kEthernet + ip + kUdp + kBth + kIcrc) {
-    return false;
-  }
-  return byte_at(frame, kEthernet + (ip == 20 ? 9 : 6)) == 17 && number(frame, kEthernet + ip + 2, 2) == 4791;
+  const auto parsed = check::parse_frame(check::LinkType::kEthernet, frame);
+  return parsed && parsed->destination_port == check::kRocePort;
 }
 
-std::optional<WireView> read_frame(std::span<const std::byte> frame, bool check_icrc,
-                                   std::string* complaint) {
-  const auto complain = [&](std::string what) {
+std::optional<WireView> read_frame(std::span<const std::byte> bytes, std::string* complaint) {
+  const auto complain = [complaint](std::string what) {
     if (complaint != nullptr && complaint->empty()) *complaint = std::move(what);
   };
+  const auto frame = check::parse_frame(check::LinkType::kEthernet, bytes);
+  if (!frame) return std::nullopt;
+  if (complaint != nullptr) complain(check_encapsulation(*frame));
+  if (frame->fault != check::FrameFault::kNone || frame->is_cut()) return std::nullopt;
+
+  const check::Packet packet = check::parse_packet(*frame);
+  const check::OpcodeInfo& info = *packet.info;
+  const auto kind = kind_of(info);
+  if (!kind) {
+    complain(fmt::format("{} has no business here", check::name_of(packet.opcode)));
+    return std::nullopt;
+  }
+  if (packet.fault != check::PacketFault::kNone ||
+      (!info.has_payload && packet.payload_bytes + packet.pad_bytes != 0)) {
+    complain(fmt::format("{} of {} bytes", check::name_of(packet.opcode), frame->ib_bytes));
+    return std::nullopt;
+  }
   if (complaint != nullptr) {
-    if (std::string wrong = check_encapsulation(frame); !wrong.empty()) {
-      complain(std::move(wrong));
-      return std::nullopt;
-    }
-    if (check_icrc) {
-      const std::size_t at = frame.size() - kIcrc;
-      const std::uint32_t carried = byte_at(frame, at) | byte_at(frame, at + 1) << 8 |
-                                    byte_at(frame, at + 2) << 16 | byte_at(frame, at + 3) << 24;
-      if (carried != icrc_of(frame)) complain("ICRC is wrong");
-    }
+    complain(check_fields(packet));
+    if (!check::judge_icrc(*frame)->is_right()) complain("ICRC is wrong");
   }
-
-  const std::size_t udp_at = kEthernet + ip_header_bytes(frame);
-  const std::size_t udp_length = number(frame, udp_at + 4, 2);
-  if (udp_length < kUdp + kBth + kIcrc || udp_at + udp_length > frame.size()) {
-    return std::nullopt;
-  }
-  std::span<const std::byte> packet = frame.subspan(udp_at + kUdp, udp_length - kUdp - kIcrc);
-
-  WireView view;
-  view.opcode = static_cast<std::uint8_t>(packet[0]);
-  view.solicited = (byte_at(packet, 1) & 0x80) != 0;
-  const std::size_t pad = byte_at(packet, 1) >> 4 & 3;
-  view.destination_qp = static_cast<std::uint32_t>(number(packet, 5, 3));
-  view.ack_request = (byte_at(packet, 8) & 0x80) != 0;
-  view.psn = static_cast<std::uint32_t>(number(packet, 9, 3));
-  if ((byte_at(packet, 1) & 0x40) == 0) complain("MigReq is 0 (fact 15)");
-  if ((byte_at(packet, 1) & 0x0f) != 0) complain("TVer is not 0 (fact 14)");
-  if (number(packet, 2, 2) != 0xffff) complain("P_Key is not 0xffff (fact 14)");
-  if (byte_at(packet, 4) != 0) complain("FECN, BECN or reserved bits are set");
-  if ((byte_at(packet, 8) & 0x7f) != 0) complain("reserved bits beside AckReq are set");
-
-  const Row* const found = find_row(view.opcode);
-  if (found == nullptr) {
-    complain(fmt::format("opcode 0x{:02x} has no business here", view.opcode));
-    return std::nullopt;
-  }
-  const Row& row = *found;
-  view.service = static_cast<WireService>(view.opcode & 0xe0u);
-  view.kind = row.kind;
-  view.is_first = row.first;
-  view.is_last = row.last;
-  view.has_reth = row.has(kReth);
-  view.has_aeth = row.has(kAeth);
-  view.has_atomic_eth = row.has(kAtomicEth);
-  view.has_immediate = row.has(kImm);
-  view.has_invalidate = row.has(kIeth);
-
-  const std::size_t headers = kBth + xrceth_bytes(view) + row.header_bytes();
-  if (packet.size() < headers + pad || (!row.payload && packet.size() != headers)) {
-    complain(fmt::format("{} of {} bytes", row.name, packet.size()));
-    return std::nullopt;
-  }
-  if (xrceth_bytes(view) > 0) view.xrc_srq = static_cast<std::uint32_t>(number(packet, kBth, 4));
-  if (view.xrc_srq > 0xffffffu) complain("reserved bits of the XRCETH are set");
-  read_headers(row, packet, view);
-  if ((view.flush & ~0x3fu) != 0) complain("reserved bits of the FETH are set (fact 32)");
-  view.payload = packet.subspan(headers, packet.size() - headers - pad);
-  const auto padding = packet.last(pad);
-  if (view.payload.size() % 4 != (4 - pad) % 4) complain("pad count does not fill up to four bytes (fact 3)");
-  if (std::any_of(padding.begin(), padding.end(), [](std::byte byte) { return byte != std::byte{0}; })) {
-    complain("padding is not zero (fact 3)");
-  }
-  return view;
-}
-
-std::uint32_t icrc_of(std::span<const std::byte> frame) {
-  constexpr std::size_t ip = 8;  // behind as many bytes of ones
-  const auto sent = frame.subspan(kEthernet, frame.size() - kEthernet - kIcrc);
-  std::vector<std::byte> covered(ip + sent.size(), std::byte{0xff});
-  std::copy(sent.begin(), sent.end(), covered.begin() + ip);
-  const auto mask = [&](std::size_t at, std::size_t count) {
-    std::fill_n(covered.begin() + static_cast<std::ptrdiff_t>(at), count, std::byte{0xff});
-  };
-  const std::size_t ip_size = ip_header_bytes(frame);
-  if (ip_size == 20) {
-    mask(ip + 1, 1);   // TOS
-    mask(ip + 8, 1);   // TTL
-    mask(ip + 10, 2);  // header checksum
-  } else {
-    covered[ip] |= std::byte{0x0f};  // traffic class and flow label
-    mask(ip + 1, 3);
-    mask(ip + 7, 1);  // hop limit
-  }
-  mask(ip + ip_size + 6, 2);         // UDP checksum
-  mask(ip + ip_size + kUdp + 4, 1);  // BTH byte 4
-  boost::crc_32_type crc;
-  crc.process_bytes(covered.data(), covered.size());
-  return crc.checksum();
+  return WireView{.opcode = packet.opcode,
+                  .destination_qp = packet.destination_qp,
+                  .psn = packet.psn.value(),
+                  .ack_request = packet.ack_requested,
+                  .solicited = packet.solicited,
+                  .service = static_cast<WireService>(packet.opcode & 0xe0u),
+                  .kind = *kind,
+                  .is_first = info.starts_message(),
+                  .is_last = info.ends_message(),
+                  .has_reth = info.has_reth,
+                  .has_aeth = info.has_aeth,
+                  .has_atomic_eth = info.has_atomic,
+                  .has_immediate = info.has_immediate,
+                  .has_invalidate = info.has_ieth,
+                  .address = packet.address,
+                  .rkey = packet.r_key,
+                  .length = packet.length,
+                  .swap_or_add = packet.swap_or_add,
+                  .compare = packet.compare,
+                  .syndrome = packet.syndrome,
+                  .msn = packet.msn,
+                  .original = packet.original,
+                  .xrc_srq = packet.xrceth,
+                  .immediate = packet.immediate,
+                  .invalidated_rkey = packet.invalidated_r_key,
+                  .qkey = packet.q_key,
+                  .source_qp = packet.source_qp,
+                  .flush = packet.feth,
+                  .payload = packet.payload};
 }
 
 std::string_view to_string(PacketKind kind) {
@@ -320,19 +159,9 @@ std::string_view to_string(PacketKind kind) {
   return "";
 }
 
-std::string_view opcode_name(std::uint8_t opcode) {
-  const Row* const row = find_row(opcode);
-  return row != nullptr ? row->name : std::string_view("UNKNOWN");
-}
-
-static std::string_view service_prefix(WireService service) {
-  if (service == WireService::kUc) return "UC_";
-  return service == WireService::kXrc ? "XRC_" : "";
-}
-
 std::string to_string(const WireView& view) {
-  std::string text = fmt::format("{}{} psn {:#08x} qp {:#x}", service_prefix(view.service),
-                                 opcode_name(view.opcode), view.psn, view.destination_qp);
+  std::string text =
+      fmt::format("{} psn {:#08x} qp {:#x}", check::name_of(view.opcode), view.psn, view.destination_qp);
   if (view.xrc_srq != 0) text += fmt::format(" srq {:#x}", view.xrc_srq);
   if (view.has_reth) text += fmt::format(" va {:#x} rkey {:#x} len {}", view.address, view.rkey, view.length);
   if (view.has_aeth) {

@@ -1,7 +1,7 @@
 // WireView: a RoCEv2 frame as the wire observer reads it.
 //
-// Deliberately a second reading of the format, written from the facts alone: it shares no code with
-// transport/wire, so that a misunderstanding there is not confirmed here.
+// The reading is that of `urnic check`, which shares no code with transport/wire: a misunderstanding there is
+// not confirmed here.
 #pragma once
 
 #include <cstddef>
@@ -84,16 +84,12 @@ struct WireView {
 bool is_roce(std::span<const std::byte> frame);
 
 /// Reads a frame for which is_roce(). With `complaint` it checks all that a sender must get right and sets
-/// *complaint to what is wrong: lengths, padding, checksums, reserved and fixed fields; the ICRC with
-/// `check_icrc`. Without, the frame must have passed before. Nothing when it is not readable.
-std::optional<WireView> read_frame(std::span<const std::byte> frame, bool check_icrc, std::string* complaint);
-
-/// The ICRC of a frame (facts 1 and 2), computed the slow way.
-std::uint32_t icrc_of(std::span<const std::byte> frame);
+/// *complaint to the first thing that is wrong: lengths, padding, checksums, reserved and fixed fields, the
+/// ICRC. Nothing when the frame is not readable.
+std::optional<WireView> read_frame(std::span<const std::byte> frame, std::string* complaint = nullptr);
 
 std::string_view to_string(PacketKind kind);
-std::string_view opcode_name(std::uint8_t opcode);
-/// "WRITE_MIDDLE psn 0x12345 qp 0x11 256 B".
+/// "RC WRITE Middle psn 0x12345 qp 0x11 256 B".
 std::string to_string(const WireView& view);
 
 }  // namespace urnic::sim

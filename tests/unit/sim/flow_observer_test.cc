@@ -451,7 +451,7 @@ TEST_P(KernelConversation, IsFreeOfComplaints) {
   ASSERT_TRUE(frames) << frames.error().message;
   std::optional<FlowObserver> observer;
   for (const auto& frame : frames.value()) {
-    const auto packet = read_frame(frame.bytes, false, nullptr);
+    const auto packet = read_frame(frame.bytes);
     ASSERT_TRUE(packet);
     const Time now{std::chrono::nanoseconds(frame.time_ns)};
     if (!observer) observer.emplace(FlowObserver::Limits{.mtu_bytes = 1024, .first_psn = packet->psn});
