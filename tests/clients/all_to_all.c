@@ -9,7 +9,6 @@
  * without end. It prints 'done ...', or 'broken ...', and exits with 1, when anything is not as it must be: a
  * completion that failed, above all.
  */
-#include <errno.h>
 #include <infiniband/verbs.h>
 #include <poll.h>
 #include <stdbool.h>
@@ -21,6 +20,7 @@
 #include "pattern.h"
 #include "rendezvous.h"
 #include "test_client.h"
+#include "verbs_objects.h"
 
 enum {
   WINDOW = 4,
@@ -30,8 +30,7 @@ enum {
   /* Programs that spin on fewer cores than there are of them wait for their turn: with 16 on 2 cores some
    * tens of milliseconds, now and then more. 8 tries of half a second are far from that, and a lost frame
    * costs only one. */
-  ACK_TIMEOUT = 17,
-  RETRIES = 7
+  ACK_TIMEOUT = 17
 };
 
 /* What a work request was, in its wr_id: kind, peer and slot. */
@@ -67,13 +66,8 @@ struct peer {
 static struct rendezvous meeting;
 static struct introduction own, all[MOST_RANKS];
 static struct peer peers[MOST_RANKS];
-static struct ibv_context* context;
-static struct ibv_comp_channel* channel;
-static struct ibv_pd* pd;
-static struct ibv_cq* cq;
-static struct ibv_mr* mr;
+static struct verbs_objects nic;
 static struct lane* lanes;
-static struct ibv_port_attr port_attributes;
 static int rank = -1, size, gid_index = 1;
 static bool spins;
 static uint64_t rounds = 100, bytes_verified;
@@ -94,79 +88,33 @@ static uint64_t name_work(int kind, int peer, uint64_t round) {
   return (uint64_t)kind << 32 | (uint64_t)peer << 16 | round % SLOTS;
 }
 
-static void open_device(const char* wanted) {
-  int count = 0;
-  struct ibv_device** devices = ibv_get_device_list(&count);
-  for (int i = 0; devices != NULL && i < count; i++) {
-    if (strcmp(ibv_get_device_name(devices[i]), wanted) == 0) context = ibv_open_device(devices[i]);
-  }
-  if (context == NULL) broken("no device %s", wanted);
-  ibv_free_device_list(devices);
-  if (ibv_query_port(context, 1, &port_attributes) != 0 ||
-      ibv_query_gid(context, 1, gid_index, &own.gid) != 0)
-    broken("cannot query port 1");
-
-  const size_t bytes = sizeof *lanes * (size_t)size;
-  lanes = aligned_alloc(4096, (bytes + 4095) / 4096 * 4096);
-  pd = ibv_alloc_pd(context);
-  channel = ibv_create_comp_channel(context);
-  cq = ibv_create_cq(context, size * 3 * SLOTS, NULL, channel, 0);
-  if (lanes == NULL || pd == NULL || channel == NULL || cq == NULL)
-    broken("cannot make objects: %s", strerror(errno));
-  memset(lanes, 0, bytes);
-  mr = ibv_reg_mr(pd, lanes, bytes, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
-  if (mr == NULL) broken("cannot register memory: %s", strerror(errno));
-  own.lanes = (uintptr_t)lanes;
-  own.rkey = mr->rkey;
+static void open_device(const char* name) {
+  verbs_open(&nic, name, gid_index, size * 3 * SLOTS, sizeof *lanes * (size_t)size);
+  lanes = nic.memory;
+  own = (struct introduction){.gid = nic.gid, .lanes = (uintptr_t)lanes, .rkey = nic.mr->rkey};
   if (getrandom(&own.seed, sizeof own.seed, 0) != sizeof own.seed) broken("no random numbers");
 }
 
 static void create_qp(int number) {
-  struct ibv_qp_init_attr init = {
-      .send_cq = cq,
-      .recv_cq = cq,
-      .qp_type = IBV_QPT_RC,
-      .cap = {.max_send_wr = 2 * SLOTS, .max_recv_wr = SLOTS, .max_send_sge = 1, .max_recv_sge = 1}};
-  struct ibv_qp_attr attributes = {
-      .qp_state = IBV_QPS_INIT, .port_num = 1, .qp_access_flags = IBV_ACCESS_REMOTE_WRITE};
-  struct ibv_qp* qp = ibv_create_qp(pd, &init);
-  if (qp == NULL || ibv_modify_qp(qp, &attributes,
-                                  IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS) != 0)
-    broken("cannot make a queue pair: %s", strerror(errno));
-  peers[number].qp = qp;
-  own.qps[number] = qp->qp_num;
+  peers[number].qp = verbs_create_qp(&nic, 2 * SLOTS, SLOTS);
+  own.qps[number] = peers[number].qp->qp_num;
   own.psns[number] = (uint32_t)pattern_mix(own.seed + (uint64_t)number) & 0xffffff;
 }
 
 static void connect_qp(int number) {
   const struct introduction* const peer = &all[number];
-  struct ibv_qp_attr attributes = {
-      .qp_state = IBV_QPS_RTR,
-      .path_mtu = port_attributes.active_mtu,
-      .dest_qp_num = peer->qps[rank],
-      .rq_psn = peer->psns[rank],
-      .min_rnr_timer = 12,
-      .ah_attr = {.is_global = 1,
-                  .port_num = 1,
-                  .grh = {.dgid = peer->gid, .sgid_index = (uint8_t)gid_index, .hop_limit = 64}}};
-  if (ibv_modify_qp(peers[number].qp, &attributes,
-                    IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
-                        IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER) != 0)
-    broken("the queue pair to rank %d refuses RTR", number);
-  attributes = (struct ibv_qp_attr){.qp_state = IBV_QPS_RTS,
-                                    .sq_psn = own.psns[number],
-                                    .timeout = ACK_TIMEOUT,
-                                    .retry_cnt = RETRIES,
-                                    .rnr_retry = 7};
-  if (ibv_modify_qp(peers[number].qp, &attributes,
-                    IBV_QP_STATE | IBV_QP_SQ_PSN | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
-                        IBV_QP_MAX_QP_RD_ATOMIC) != 0)
-    broken("the queue pair to rank %d refuses RTS", number);
+  const struct remote_end end = {.gid = peer->gid,
+                                 .qp = peer->qps[rank],
+                                 .psn = peer->psns[rank],
+                                 .own_psn = own.psns[number],
+                                 .min_rnr_timer = 12,
+                                 .ack_timeout = ACK_TIMEOUT};
+  verbs_connect_qp(&nic, peers[number].qp, &end);
 }
 
 static void post_receive(int number, uint64_t round) {
   struct ibv_sge sge = {
-      .addr = (uintptr_t)lanes[number].received[round % SLOTS], .length = LONGEST, .lkey = mr->lkey};
+      .addr = (uintptr_t)lanes[number].received[round % SLOTS], .length = LONGEST, .lkey = nic.mr->lkey};
   struct ibv_recv_wr request = {.wr_id = name_work(RECEIVE, number, round), .sg_list = &sge, .num_sge = 1},
                      *bad;
   if (ibv_post_recv(peers[number].qp, &request, &bad) != 0) broken("cannot post a receive");
@@ -179,10 +127,10 @@ static void post_round(int number) {
                  send_seed = seed_of(rank, number, round, SEND);
   struct lane* const lane = &lanes[number];
   struct ibv_sge sges[2] = {
-      {.addr = (uintptr_t)lane->written[slot], .length = length_of(write_seed, 0), .lkey = mr->lkey},
+      {.addr = (uintptr_t)lane->written[slot], .length = length_of(write_seed, 0), .lkey = nic.mr->lkey},
       {.addr = (uintptr_t)lane->sent[slot],
        .length = length_of(send_seed, sizeof(struct notice)),
-       .lkey = mr->lkey}};
+       .lkey = nic.mr->lkey}};
   pattern_fill(lane->written[slot], sges[0].length, write_seed);
   pattern_fill(lane->sent[slot], sges[1].length, send_seed);
   *(struct notice*)lane->sent[slot] = (struct notice){.kind = kNotice, .round = round};
@@ -264,12 +212,9 @@ static bool post_rounds(void) {
 
 /* Asked for before the last look at the queue: nothing can come unnoticed. */
 static void sleep_for_completion(void) {
-  struct pollfd waiting = {.fd = channel->fd, .events = POLLIN};
+  struct pollfd waiting = {.fd = nic.channel->fd, .events = POLLIN};
   if (poll(&waiting, 1, PATIENCE_S * 1000) <= 0) return;
-  struct ibv_cq* notified;
-  void* user;
-  if (ibv_get_cq_event(channel, &notified, &user) != 0) broken("no event: %s", strerror(errno));
-  ibv_ack_cq_events(notified, 1);
+  verbs_take_event(&nic);
 }
 
 static void talk(void) {
@@ -277,7 +222,7 @@ static void talk(void) {
   bool armed = false;
   while (!post_rounds()) {
     struct ibv_wc completions[32];
-    const int count = ibv_poll_cq(cq, 32, completions);
+    const int count = ibv_poll_cq(nic.cq, 32, completions);
     if (count < 0) broken("ibv_poll_cq fails");
     for (int i = 0; i < count; i++) take(&completions[i]);
     if (count > 0) {
@@ -285,7 +230,7 @@ static void talk(void) {
     } else if (seconds_now() - progress > PATIENCE_S) {
       broken("nothing has happened for %d s", PATIENCE_S);
     } else if (!spins && !armed) {
-      if (ibv_req_notify_cq(cq, 0) != 0) broken("ibv_req_notify_cq fails");
+      if (ibv_req_notify_cq(nic.cq, 0) != 0) broken("ibv_req_notify_cq fails");
       armed = true;
     } else if (!spins) {
       sleep_for_completion();
@@ -298,10 +243,7 @@ static void destroy_objects(void) {
   for (int number = 0; number < size; number++) {
     if (number != rank && ibv_destroy_qp(peers[number].qp) != 0) broken("cannot destroy a queue pair");
   }
-  if (ibv_dereg_mr(mr) != 0 || ibv_destroy_cq(cq) != 0 || ibv_destroy_comp_channel(channel) != 0 ||
-      ibv_dealloc_pd(pd) != 0 || ibv_close_device(context) != 0)
-    broken("cannot destroy objects");
-  free(lanes);
+  verbs_close(&nic);
 }
 
 int main(int argc, char** argv) {

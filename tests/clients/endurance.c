@@ -10,7 +10,6 @@
  * after PATIENCE_S seconds is a failure. The program sleeps until it is notified, or with --spin polls without
  * end. It prints 'done ...', or 'broken ...' and exits with 1.
  */
-#include <errno.h>
 #include <infiniband/verbs.h>
 #include <poll.h>
 #include <stdbool.h>
@@ -22,6 +21,7 @@
 #include "pattern.h"
 #include "rendezvous.h"
 #include "test_client.h"
+#include "verbs_objects.h"
 
 enum {
   SIDES = 2,
@@ -76,20 +76,11 @@ struct side {
 static struct rendezvous meeting;
 static struct introduction introductions[SIDES];
 static struct side sides[SIDES];
-static struct ibv_context* context;
-static struct ibv_comp_channel* channel;
-static struct ibv_pd* pd;
-static struct ibv_cq* cq;
-static struct ibv_mr* mr;
-static struct ibv_port_attr port_attributes;
+static struct verbs_objects nic;
 static int rank = -1, size = 2, qps = 16, gid_index = 1;
 static int first_side, last_side; /* ours */
 static bool spins, is_ending;
 static uint64_t seed = 1, operations_done, bytes_verified, lives;
-
-static uint64_t draw(uint64_t* state) {
-  return pattern_mix(*state += 0x9e3779b97f4a7c15u);
-}
 
 static uint64_t seed_of_lane(int side, int number) {
   return pattern_mix(seed ^ (uint64_t)side << 32 ^ (uint64_t)number);
@@ -99,34 +90,14 @@ static uint64_t name_work(enum kind kind, int side, int number, int slot, uint32
   return (uint64_t)kind << 56 | (uint64_t)side << 48 | (uint64_t)number << 40 | (uint64_t)slot << 32 | life;
 }
 
-static void open_device(const char* wanted) {
-  int count = 0;
-  struct ibv_device** devices = ibv_get_device_list(&count);
-  for (int i = 0; devices != NULL && i < count; i++) {
-    if (strcmp(ibv_get_device_name(devices[i]), wanted) == 0) context = ibv_open_device(devices[i]);
-  }
-  if (context == NULL) broken("no device %s", wanted);
-  ibv_free_device_list(devices);
-  union ibv_gid gid;
-  if (ibv_query_port(context, 1, &port_attributes) != 0 || ibv_query_gid(context, 1, gid_index, &gid) != 0)
-    broken("cannot query port 1");
-
-  const size_t bytes = sizeof(struct lane) * (size_t)qps * SIDES;
-  struct lane* const lanes = aligned_alloc(4096, (bytes + 4095) / 4096 * 4096);
-  pd = ibv_alloc_pd(context);
-  channel = ibv_create_comp_channel(context);
-  cq = ibv_create_cq(context, SIDES * qps * (2 * WINDOW + RECEIVES), NULL, channel, 0);
-  if (lanes == NULL || pd == NULL || channel == NULL || cq == NULL)
-    broken("cannot make objects: %s", strerror(errno));
-  memset(lanes, 0, bytes);
-  mr =
-      ibv_reg_mr(pd, lanes, bytes, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ);
-  if (mr == NULL) broken("cannot register memory: %s", strerror(errno));
+static void open_device(const char* name) {
+  verbs_open(&nic, name, gid_index, SIDES * qps * (2 * WINDOW + RECEIVES),
+             sizeof(struct lane) * (size_t)qps * SIDES);
   for (int side = first_side; side <= last_side; side++) {
-    sides[side].lanes = lanes + side * qps;
+    sides[side].lanes = (struct lane*)nic.memory + side * qps;
     sides[side].random = pattern_mix(seed + (uint64_t)side);
     introductions[side] =
-        (struct introduction){.gid = gid, .lanes = (uintptr_t)sides[side].lanes, .rkey = mr->rkey};
+        (struct introduction){.gid = nic.gid, .lanes = (uintptr_t)sides[side].lanes, .rkey = nic.mr->rkey};
     for (int number = 0; number < qps; number++)
       pattern_fill(sides[side].lanes[number].read_here, LONGEST, seed_of_lane(side, number));
   }
@@ -135,7 +106,7 @@ static void open_device(const char* wanted) {
 static void post_receive(int side, int number, int slot) {
   struct connection* const connection = &sides[side].connections[number];
   struct ibv_sge sge = {
-      .addr = (uintptr_t)sides[side].lanes[number].received[slot], .length = LONGEST, .lkey = mr->lkey};
+      .addr = (uintptr_t)sides[side].lanes[number].received[slot], .length = LONGEST, .lkey = nic.mr->lkey};
   struct ibv_recv_wr request = {.wr_id = name_work(RECEIVE, side, number, slot, connection->life),
                                 .sg_list = &sge,
                                 .num_sge = 1},
@@ -145,52 +116,23 @@ static void post_receive(int side, int number, int slot) {
 
 static void create_qp(int side, int number) {
   struct connection* const connection = &sides[side].connections[number];
-  struct ibv_qp_init_attr init = {
-      .send_cq = cq,
-      .recv_cq = cq,
-      .qp_type = IBV_QPT_RC,
-      .cap = {.max_send_wr = 2 * WINDOW, .max_recv_wr = RECEIVES, .max_send_sge = 1, .max_recv_sge = 1}};
-  struct ibv_qp_attr attributes = {.qp_state = IBV_QPS_INIT,
-                                   .port_num = 1,
-                                   .qp_access_flags = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ};
-  struct ibv_qp* qp = ibv_create_qp(pd, &init);
-  if (qp == NULL || ibv_modify_qp(qp, &attributes,
-                                  IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS) != 0)
-    broken("cannot make a queue pair: %s", strerror(errno));
+  struct ibv_qp* const qp = verbs_create_qp(&nic, 2 * WINDOW, RECEIVES);
   *connection = (struct connection){.qp = qp, .life = connection->life + 1};
   introductions[side].qps[number] = qp->qp_num;
-  introductions[side].psns[number] = (uint32_t)draw(&sides[side].random) & 0xffffff;
+  introductions[side].psns[number] = (uint32_t)pattern_draw(&sides[side].random) & 0xffffff;
   for (int slot = 0; slot < RECEIVES; slot++) post_receive(side, number, slot);
   lives++;
 }
 
 static void connect_qp(int side, int number) {
   const struct introduction* const peer = &introductions[1 - side];
-  struct ibv_qp* const qp = sides[side].connections[number].qp;
-  struct ibv_qp_attr attributes = {
-      .qp_state = IBV_QPS_RTR,
-      .path_mtu = port_attributes.active_mtu,
-      .dest_qp_num = peer->qps[number],
-      .rq_psn = peer->psns[number],
-      .max_dest_rd_atomic = 4,
-      .min_rnr_timer = 1,
-      .ah_attr = {.is_global = 1,
-                  .port_num = 1,
-                  .grh = {.dgid = peer->gid, .sgid_index = (uint8_t)gid_index, .hop_limit = 64}}};
-  if (ibv_modify_qp(qp, &attributes,
-                    IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
-                        IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER) != 0)
-    broken("queue pair %d refuses RTR: %s", number, strerror(errno));
-  attributes = (struct ibv_qp_attr){.qp_state = IBV_QPS_RTS,
-                                    .sq_psn = introductions[side].psns[number],
-                                    .timeout = 0,
-                                    .retry_cnt = 7,
-                                    .rnr_retry = 7,
-                                    .max_rd_atomic = 4};
-  if (ibv_modify_qp(qp, &attributes,
-                    IBV_QP_STATE | IBV_QP_SQ_PSN | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
-                        IBV_QP_MAX_QP_RD_ATOMIC) != 0)
-    broken("queue pair %d refuses RTS: %s", number, strerror(errno));
+  const struct remote_end end = {.gid = peer->gid,
+                                 .qp = peer->qps[number],
+                                 .psn = peer->psns[number],
+                                 .own_psn = introductions[side].psns[number],
+                                 .min_rnr_timer = 1,
+                                 .ack_timeout = 0};
+  verbs_connect_qp(&nic, sides[side].connections[number].qp, &end);
 }
 
 /* Each side learns what the other one has said of itself, and that it is where we are. */
@@ -228,7 +170,7 @@ static void recreate(uint64_t chosen) {
 
 /* Short, around a packet, or anything. */
 static uint32_t draw_length(uint64_t* random) {
-  const uint64_t drawn = draw(random);
+  const uint64_t drawn = pattern_draw(random);
   const uint32_t most = drawn % 16 == 0 ? LONGEST : drawn % 4 == 0 ? 4200 : 64;
   return 8 + (uint32_t)(drawn / 16 % (most - 7));
 }
@@ -240,16 +182,16 @@ static void post(int side, int number, int slot, double now) {
   uint64_t* const random = &sides[side].random;
   static const enum kind kDrawn[] = {READ, READ_BACK, SEND};
   struct operation* const operation = &connection->operations[slot];
-  *operation = (struct operation){.kind = kDrawn[draw(random) % 3],
+  *operation = (struct operation){.kind = kDrawn[pattern_draw(random) % 3],
                                   .left = 1,
                                   .bytes = draw_length(random),
-                                  .seed = draw(random),
+                                  .seed = pattern_draw(random),
                                   .posted = now};
   const enum kind kind = operation->kind;
   struct ibv_sge outgoing = {
-      .addr = (uintptr_t)lane->outgoing[slot], .length = operation->bytes, .lkey = mr->lkey};
+      .addr = (uintptr_t)lane->outgoing[slot], .length = operation->bytes, .lkey = nic.mr->lkey};
   struct ibv_sge fetched = {
-      .addr = (uintptr_t)lane->fetched[slot], .length = operation->bytes, .lkey = mr->lkey};
+      .addr = (uintptr_t)lane->fetched[slot], .length = operation->bytes, .lkey = nic.mr->lkey};
   struct ibv_send_wr read = {
       .wr_id = name_work(kind, side, number, slot, connection->life),
       .sg_list = &fetched,
@@ -338,7 +280,7 @@ static int post_operations(double now) {
 static int take_completions(void) {
   struct ibv_wc completions[32];
   int total = 0, count = 0;
-  while ((count = ibv_poll_cq(cq, 32, completions)) > 0) {
+  while ((count = ibv_poll_cq(nic.cq, 32, completions)) > 0) {
     for (int i = 0; i < count; i++) take(&completions[i]);
     total += count;
   }
@@ -348,7 +290,7 @@ static int take_completions(void) {
 
 /* What rank 0 has the other one do: recreate those queue pairs, or end (0). */
 static bool command_came(int timeout_ms, bool* notified) {
-  struct pollfd events[2] = {{.fd = channel->fd, .events = POLLIN},
+  struct pollfd events[2] = {{.fd = nic.channel->fd, .events = POLLIN},
                              {.fd = rank == 1 && !is_ending ? meeting.sockets[0] : -1, .events = POLLIN}};
   if (poll(events, 2, timeout_ms) <= 0) return false;
   *notified = events[0].revents != 0;
@@ -357,7 +299,7 @@ static bool command_came(int timeout_ms, bool* notified) {
 
 static uint64_t draw_neighbors(uint64_t* random) {
   uint64_t chosen = 0;
-  for (int number = (qps + 1) / 2; number < qps; number++) chosen |= (draw(random) & 1) << number;
+  for (int number = (qps + 1) / 2; number < qps; number++) chosen |= (pattern_draw(random) & 1) << number;
   return chosen;
 }
 
@@ -383,7 +325,7 @@ static void talk(double seconds) {
     if (!is_armed) {
       if (take_completions() > 0) continue;
       if (!spins) {
-        if (ibv_req_notify_cq(cq, 0) != 0) broken("ibv_req_notify_cq fails");
+        if (ibv_req_notify_cq(nic.cq, 0) != 0) broken("ibv_req_notify_cq fails");
         is_armed = true;
         if (take_completions() > 0) continue;
       }
@@ -394,7 +336,7 @@ static void talk(double seconds) {
           send(meeting.sockets[1], &command, sizeof command, MSG_NOSIGNAL) != sizeof command)
         broken("the other program has gone");
       if (now >= end || command != 0) execute(command);
-      next_command = seconds_now() + (double)(draw(&random) % (LONGEST_PEACE_MS * 1000)) * 1e-6;
+      next_command = seconds_now() + (double)(pattern_draw(&random) % (LONGEST_PEACE_MS * 1000)) * 1e-6;
       continue;
     }
     bool notified = false;
@@ -406,10 +348,7 @@ static void talk(double seconds) {
       execute(command);
     }
     if (notified) {
-      struct ibv_cq* which;
-      void* user;
-      if (ibv_get_cq_event(channel, &which, &user) != 0) broken("no event: %s", strerror(errno));
-      ibv_ack_cq_events(which, 1);
+      verbs_take_event(&nic);
       is_armed = false;
     }
   }
@@ -436,9 +375,7 @@ static void destroy_objects(void) {
       if (ibv_destroy_qp(sides[side].connections[number].qp) != 0) broken("cannot destroy a queue pair");
     }
   }
-  if (ibv_dereg_mr(mr) != 0 || ibv_destroy_cq(cq) != 0 || ibv_destroy_comp_channel(channel) != 0 ||
-      ibv_dealloc_pd(pd) != 0 || ibv_close_device(context) != 0)
-    broken("cannot destroy objects");
+  verbs_close(&nic);
 }
 
 int main(int argc, char** argv) {

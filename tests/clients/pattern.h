@@ -11,6 +11,11 @@ static inline uint64_t pattern_mix(uint64_t value) {
   return value ^ (value >> 31);
 }
 
+/* The next of a sequence of numbers that look random; `state` is where it is. */
+static inline uint64_t pattern_draw(uint64_t* state) {
+  return pattern_mix(*state += 0x9e3779b97f4a7c15u);
+}
+
 /* Fills `bytes` bytes, and what is missing to a multiple of 8. */
 static inline void pattern_fill(uint64_t* words, uint32_t bytes, uint64_t seed) {
   for (uint32_t i = 0; i < (bytes + 7) / 8; i++) words[i] = pattern_mix(seed + i);

@@ -28,7 +28,9 @@
 #include <sys/time.h>
 #include <unistd.h>
 
+#include "pattern.h"
 #include "test_client.h"
+#include "verbs_objects.h"
 
 enum { WINDOW = 16, LONGEST = 32768, SEND_WR = 3 * WINDOW + 4 };
 
@@ -79,13 +81,8 @@ struct round {
   int outstanding;
 };
 
-static struct ibv_context* context;
-static struct ibv_pd* pd;
-static struct ibv_cq* cq;
-static struct ibv_mr* mr;
+static struct verbs_objects nic;
 static struct memory* memory;
-static struct ibv_port_attr port_attributes;
-static union ibv_gid own_gid;
 static int gid_index = 1;
 static const char* own_name = "peer";
 static uint64_t rounds_wanted;
@@ -97,113 +94,36 @@ static void on_signal(int number) {
   stop = 1;
 }
 
-static uint64_t mix(uint64_t value) {
-  value = (value ^ (value >> 30)) * 0xbf58476d1ce4e5b9u;
-  value = (value ^ (value >> 27)) * 0x94d049bb133111ebu;
-  return value ^ (value >> 31);
-}
-
-static uint64_t next_random(void) {
-  return mix(random_state += 0x9e3779b97f4a7c15u);
-}
-
 /* Short, around a packet, or anything. */
 static uint32_t random_length(uint32_t least) {
-  const uint32_t kind = next_random() % 4;
+  const uint32_t kind = pattern_draw(&random_state) % 4;
   const uint32_t most = kind == 0 ? 64 : kind == 1 ? 8200 : LONGEST;
-  return least + (uint32_t)(next_random() % (most - least + 1));
+  return least + (uint32_t)(pattern_draw(&random_state) % (most - least + 1));
 }
 
-static void fill(uint64_t* words, uint32_t first, uint32_t bytes, uint64_t seed) {
-  for (uint32_t i = 0; i < (bytes + 7) / 8; i++) words[i] = mix(seed + first + i);
-}
-
-static void verify(const uint64_t* words, uint32_t first, uint32_t bytes, uint64_t seed, const char* what,
-                   uint64_t round) {
-  for (uint32_t i = 0; i < (bytes + 7) / 8; i++) {
-    const uint64_t expected = mix(seed + first + i);
-    if (memcmp(&words[i], &expected, bytes - i * 8 < 8 ? bytes - i * 8 : 8) != 0) {
-      broken("%s of round %llu differs near byte %u of %u", what, (unsigned long long)round, i * 8, bytes);
-    }
-  }
+static void verify(const uint64_t* words, uint32_t bytes, uint64_t seed, const char* what, uint64_t round) {
+  const uint32_t wrong = pattern_difference(words, bytes, seed);
+  if (wrong != bytes)
+    broken("%s of round %llu differs near byte %u of %u", what, (unsigned long long)round, wrong, bytes);
 }
 
 static uint64_t pattern_of(uint64_t nonce, char what, uint64_t round) {
-  return mix(nonce ^ ((uint64_t)what << 56) ^ (round << 20));
-}
-
-static void open_device(const char* wanted) {
-  int count = 0;
-  struct ibv_device** devices = ibv_get_device_list(&count);
-  for (int i = 0; devices != NULL && i < count; i++) {
-    if (strcmp(ibv_get_device_name(devices[i]), wanted) == 0) context = ibv_open_device(devices[i]);
-  }
-  if (context == NULL) broken("no device %s", wanted);
-  ibv_free_device_list(devices);
-  pd = ibv_alloc_pd(context);
-  cq = ibv_create_cq(context, 4 * SEND_WR, NULL, NULL, 0);
-  memory = aligned_alloc(4096, (sizeof *memory + 4095) / 4096 * 4096);
-  if (pd == NULL || cq == NULL || memory == NULL) broken("cannot make objects: %s", strerror(errno));
-  memset(memory, 0, sizeof *memory);
-  mr = ibv_reg_mr(pd, memory, sizeof *memory,
-                  IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ);
-  if (mr == NULL) broken("cannot register memory: %s", strerror(errno));
-  if (ibv_query_port(context, 1, &port_attributes) != 0 ||
-      ibv_query_gid(context, 1, gid_index, &own_gid) != 0) {
-    broken("cannot query port 1");
-  }
-}
-
-static struct ibv_qp* create_qp(void) {
-  struct ibv_qp_init_attr init = {
-      .send_cq = cq,
-      .recv_cq = cq,
-      .qp_type = IBV_QPT_RC,
-      .cap = {.max_send_wr = SEND_WR, .max_recv_wr = WINDOW, .max_send_sge = 1, .max_recv_sge = 1}};
-  struct ibv_qp_attr attributes = {.qp_state = IBV_QPS_INIT,
-                                   .port_num = 1,
-                                   .qp_access_flags = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ};
-  struct ibv_qp* qp = ibv_create_qp(pd, &init);
-  if (qp == NULL) broken("cannot create a queue pair: %s", strerror(errno));
-  if (ibv_modify_qp(qp, &attributes, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS) !=
-      0) {
-    broken("queue pair refuses INIT");
-  }
-  return qp;
+  return pattern_mix(nonce ^ ((uint64_t)what << 56) ^ (round << 20));
 }
 
 /* A peer that starves for a moment is not dead: 8 tries of 34 ms. */
 static void connect_qp(struct ibv_qp* qp, uint32_t own_psn, const struct introduction* peer) {
-  struct ibv_qp_attr attributes = {
-      .qp_state = IBV_QPS_RTR,
-      .path_mtu = port_attributes.active_mtu,
-      .dest_qp_num = peer->qp,
-      .rq_psn = peer->psn,
-      .max_dest_rd_atomic = 4,
-      .min_rnr_timer = 5,
-      .ah_attr = {.is_global = 1,
-                  .port_num = 1,
-                  .grh = {.dgid = peer->gid, .sgid_index = (uint8_t)gid_index, .hop_limit = 64}}};
-  if (ibv_modify_qp(qp, &attributes,
-                    IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
-                        IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER) != 0) {
-    broken("queue pair refuses RTR");
-  }
-  attributes = (struct ibv_qp_attr){.qp_state = IBV_QPS_RTS,
-                                    .sq_psn = own_psn,
-                                    .timeout = 13,
-                                    .retry_cnt = 7,
-                                    .rnr_retry = 7,
-                                    .max_rd_atomic = 4};
-  if (ibv_modify_qp(qp, &attributes,
-                    IBV_QP_STATE | IBV_QP_SQ_PSN | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
-                        IBV_QP_MAX_QP_RD_ATOMIC) != 0) {
-    broken("queue pair refuses RTS");
-  }
+  const struct remote_end end = {.gid = peer->gid,
+                                 .qp = peer->qp,
+                                 .psn = peer->psn,
+                                 .own_psn = own_psn,
+                                 .min_rnr_timer = 5,
+                                 .ack_timeout = 13};
+  verbs_connect_qp(&nic, qp, &end);
 }
 
 static void post_receive(struct ibv_qp* qp, uint64_t slot) {
-  struct ibv_sge sge = {.addr = (uintptr_t)memory->received[slot], .length = LONGEST, .lkey = mr->lkey};
+  struct ibv_sge sge = {.addr = (uintptr_t)memory->received[slot], .length = LONGEST, .lkey = nic.mr->lkey};
   struct ibv_recv_wr request = {.wr_id = RECEIVE | slot, .sg_list = &sge, .num_sge = 1}, *bad;
   if (ibv_post_recv(qp, &request, &bad) != 0) broken("cannot post a receive");
 }
@@ -211,7 +131,7 @@ static void post_receive(struct ibv_qp* qp, uint64_t slot) {
 static void post(struct ibv_qp* qp, enum ibv_wr_opcode opcode, uint64_t wr_id, void* local, uint32_t bytes,
                  const struct introduction* peer, const void* remote) {
   const uint64_t offset = (uint64_t)((const char*)remote - (const char*)memory);
-  struct ibv_sge sge = {.addr = (uintptr_t)local, .length = bytes, .lkey = mr->lkey};
+  struct ibv_sge sge = {.addr = (uintptr_t)local, .length = bytes, .lkey = nic.mr->lkey};
   struct ibv_send_wr request = {.wr_id = wr_id,
                                 .sg_list = &sge,
                                 .num_sge = 1,
@@ -228,16 +148,17 @@ static void post_round(struct ibv_qp* qp, struct round* round, uint64_t number, 
   const uint64_t slot = number % WINDOW;
   const uint32_t written = random_length(0);
   const uint32_t sent = random_length(sizeof(struct notice));
-  fill(memory->outgoing[slot], 0, written, pattern_of(nonce, 'W', number));
-  fill(memory->message[slot], 0, sent, pattern_of(nonce, 'S', number));
+  pattern_fill(memory->outgoing[slot], written, pattern_of(nonce, 'W', number));
+  pattern_fill(memory->message[slot], sent, pattern_of(nonce, 'S', number));
   *(struct notice*)memory->message[slot] =
       (struct notice){.kind = NOTICE, .round = number, .written = written};
   const uint32_t fetched = random_length(1);
   const uint32_t spare_words = (LONGEST - fetched) / 8;
-  *round = (struct round){.number = number,
-                          .fetch_offset = spare_words == 0 ? 0 : (uint32_t)(next_random() % spare_words),
-                          .fetch_bytes = fetched,
-                          .outstanding = 3};
+  *round = (struct round){
+      .number = number,
+      .fetch_offset = spare_words == 0 ? 0 : (uint32_t)(pattern_draw(&random_state) % spare_words),
+      .fetch_bytes = fetched,
+      .outstanding = 3};
   post(qp, IBV_WR_RDMA_WRITE, WRITE | slot, memory->outgoing[slot], written, peer, memory->inbox[slot]);
   post(qp, IBV_WR_SEND, SEND | slot, memory->message[slot], sent, peer, memory);
   post(qp, IBV_WR_RDMA_READ, READ | slot, memory->fetched[slot], fetched, peer,
@@ -252,9 +173,9 @@ static void verify_arrival(uint64_t slot, uint32_t bytes, uint64_t expected,
     broken("round %llu expected, %llu arrived in slot %llu with %u bytes", (unsigned long long)expected,
            (unsigned long long)notice->round, (unsigned long long)slot, bytes);
   }
-  verify(memory->received[slot] + 3, 3, bytes - (uint32_t)sizeof *notice,
-         pattern_of(peer->nonce, 'S', expected), "SEND", expected);
-  verify(memory->inbox[slot], 0, (uint32_t)notice->written, pattern_of(peer->nonce, 'W', expected), "WRITE",
+  verify(memory->received[slot] + 3, bytes - (uint32_t)sizeof *notice,
+         pattern_of(peer->nonce, 'S', expected) + 3, "SEND", expected);
+  verify(memory->inbox[slot], (uint32_t)notice->written, pattern_of(peer->nonce, 'W', expected), "WRITE",
          expected);
 }
 
@@ -267,7 +188,7 @@ static uint64_t talk(struct ibv_qp* qp, uint64_t nonce, const struct introductio
 
   while (!stop) {
     struct ibv_wc completions[16];
-    const int count = ibv_poll_cq(cq, 16, completions);
+    const int count = ibv_poll_cq(nic.cq, 16, completions);
     if (count < 0) broken("ibv_poll_cq failed");
     for (int i = 0; i < count; i++) {
       const struct ibv_wc* wc = &completions[i];
@@ -280,8 +201,8 @@ static uint64_t talk(struct ibv_qp* qp, uint64_t nonce, const struct introductio
       }
       switch (wc->wr_id & ~(uint64_t)SLOT) {
         case READ:
-          verify(memory->fetched[slot], round->fetch_offset, round->fetch_bytes,
-                 pattern_of(peer->nonce, 'R', 0), "READ", round->number);
+          verify(memory->fetched[slot], round->fetch_bytes,
+                 pattern_of(peer->nonce, 'R', 0) + round->fetch_offset, "READ", round->number);
           round->outstanding--;
           break;
         case WRITE:
@@ -344,18 +265,18 @@ static bool exchange(int tcp, const void* own, void* peers, size_t bytes) {
 static uint64_t meet(int tcp) {
   const struct timeval patience = {.tv_sec = 2};
   setsockopt(tcp, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
-  struct ibv_qp* qp = create_qp();
+  struct ibv_qp* qp = verbs_create_qp(&nic, SEND_WR, WINDOW);
   memory->credit = 0;
   for (uint64_t slot = 0; slot < WINDOW; slot++) post_receive(qp, slot);
-  struct introduction own = {.gid = own_gid,
+  struct introduction own = {.gid = nic.gid,
                              .address = (uintptr_t)memory,
-                             .nonce = next_random(),
-                             .rkey = mr->rkey,
+                             .nonce = pattern_draw(&random_state),
+                             .rkey = nic.mr->rkey,
                              .qp = qp->qp_num,
-                             .psn = (uint32_t)next_random() & 0xffffff},
+                             .psn = (uint32_t)pattern_draw(&random_state) & 0xffffff},
                       peer;
   snprintf(own.name, sizeof own.name, "%s", own_name);
-  fill(memory->quarry, 0, LONGEST, pattern_of(own.nonce, 'R', 0));
+  pattern_fill(memory->quarry, LONGEST, pattern_of(own.nonce, 'R', 0));
 
   uint64_t rounds = 0;
   char ready = 'r';
@@ -367,7 +288,7 @@ static uint64_t meet(int tcp) {
   close(tcp);
   if (ibv_destroy_qp(qp) != 0) broken("cannot destroy the queue pair");
   struct ibv_wc leftover[16];
-  while (ibv_poll_cq(cq, 16, leftover) > 0) continue;
+  while (ibv_poll_cq(nic.cq, 16, leftover) > 0) continue;
   return rounds;
 }
 
@@ -398,7 +319,8 @@ int main(int argc, char** argv) {
   sigaction(SIGTERM, &action, NULL);
   if (getrandom(&random_state, sizeof random_state, 0) != sizeof random_state) broken("no random numbers");
 
-  open_device(device);
+  verbs_open(&nic, device, gid_index, 4 * SEND_WR, sizeof *memory);
+  memory = nic.memory;
   const int one = 1;
   const int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
@@ -424,11 +346,7 @@ int main(int argc, char** argv) {
     if (tcp >= 0) rounds += meet(tcp);
   }
   close(listener);
-  ibv_dereg_mr(mr);
-  ibv_destroy_cq(cq);
-  ibv_dealloc_pd(pd);
-  ibv_close_device(context);
-  free(memory);
+  verbs_close(&nic);
   printf("done %llu\n", (unsigned long long)rounds);
   return 0;
 }
