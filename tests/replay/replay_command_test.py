@@ -115,7 +115,7 @@ class ReplayCommand(unittest.TestCase):
         equal, mismatch = json.loads(result.stdout)
         self.assertEqual(equal["verdict"], "equal")
         self.assertEqual([side["side"] for side in equal["lanes"][0]["sides"]], ["requester", "responder"])
-        self.assertEqual(equal["lanes"][0]["sides"][0]["freedoms"], {"migreq": 5})
+        self.assertEqual(equal["lanes"][0]["sides"][0]["allowed_deviations"], {"migreq": 5})
         self.assertEqual(mismatch["verdict"], "mismatch")
         difference = mismatch["lanes"][0]["sides"][1]["difference"]
         self.assertEqual([row["frame"] for row in difference["ladder"] if row["differs"]], [difference["frame"]])
@@ -129,10 +129,10 @@ class ReplayCommand(unittest.TestCase):
         self.assertEqual(result.returncode, 0)
         for word in ("--side", "--qp", "--json", "--ladder", "--memory-changes", "Exit code"):
             self.assertIn(word, result.stdout)
-        freedoms = replay("--freedoms").stdout.splitlines()
+        deviations = replay("--deviations").stdout.splitlines()
         readme = pathlib.Path(FIXTURES).parent.joinpath("tools/replay/README.md").read_text()
-        self.assertGreater(len(freedoms), 10)
-        for line in freedoms:
+        self.assertGreater(len(deviations), 10)
+        for line in deviations:
             self.assertIn(f"| `{line.split()[0]}` |", readme)
 
     def test_refuses_wrong_usage(self):

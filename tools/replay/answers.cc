@@ -59,8 +59,8 @@ void AnswerComparison::run(Outcome& outcome) {
     const Event& answer = lane_.events[event];
     if (!try_match(captured, outcome)) {
       if (!is_unasked_ack(answer, event)) return report(captured, outcome);
-      outcome.use(Freedom::kUnaskedAck);
-      captured_matches_[event].freedom = Freedom::kUnaskedAck;
+      outcome.use(AllowedDeviation::kUnaskedAck);
+      captured_matches_[event].deviation = AllowedDeviation::kUnaskedAck;
     }
     const Packet& packet = answer.packet->packet;
     acknowledged_ = std::max(acknowledged_, acknowledges(packet, answer.ordinal));
@@ -73,21 +73,21 @@ void AnswerComparison::run(Outcome& outcome) {
 bool AnswerComparison::try_match(std::size_t captured, Outcome& outcome) {
   const std::size_t event = captured_[captured];
   const Event& answer = lane_.events[event];
-  std::vector<Freedom> skipped;
+  std::vector<AllowedDeviation> skipped;
   for (std::size_t at = next_own_; at < own_.size() && skipped.size() < kMostSkipped; ++at) {
     const OwnAnswer& own = own_[at];
     if (own.event > event) return false;  // nobody had asked yet
     bool equal = false;
-    const auto freedom = why_equal(own, answer, equal, nullptr);
+    const auto deviation = why_equal(own, answer, equal, nullptr);
     if (equal) {
       why_equal(own, answer, equal, &outcome);
-      if (freedom) outcome.use(*freedom);
+      if (deviation) outcome.use(*deviation);
       for (std::size_t i = 0; i < skipped.size(); ++i) {
         outcome.use(skipped[i]);
-        own_matches_[next_own_ + i].freedom = skipped[i];
+        own_matches_[next_own_ + i].deviation = skipped[i];
       }
-      own_matches_[at] = {.partner = event, .freedom = freedom};
-      captured_matches_[event] = {.partner = at, .freedom = freedom};
+      own_matches_[at] = {.partner = event, .deviation = deviation};
+      captured_matches_[event] = {.partner = at, .deviation = deviation};
       if (answer.packet->packet.info->has_aeth && own.packet.packet().info->has_aeth && !msn_offset_) {
         msn_offset_ = (answer.packet->packet.msn - own.packet.packet().msn) & 0xffffff;
         if (*msn_offset_ != 0) {
@@ -107,9 +107,9 @@ bool AnswerComparison::try_match(std::size_t captured, Outcome& outcome) {
   return false;
 }
 
-/// Whether the two may stand for each other, and by which freedom beyond those of find_difference().
-std::optional<Freedom> AnswerComparison::why_equal(const OwnAnswer& own, const Event& captured, bool& equal,
-                                                   Outcome* outcome) {
+/// Whether the two may stand for each other, and by which deviation beyond those of find_difference().
+std::optional<AllowedDeviation> AnswerComparison::why_equal(const OwnAnswer& own, const Event& captured,
+                                                            bool& equal, Outcome* outcome) {
   const Packet& ours = own.packet.packet();
   const Packet& theirs = captured.packet->packet;
   equal = false;
@@ -122,22 +122,23 @@ std::optional<Freedom> AnswerComparison::why_equal(const OwnAnswer& own, const E
   if (has_same_msn && own.is_repeat && ours.info->operation == Operation::kReadResponse &&
       theirs.info->operation == Operation::kReadResponse &&
       std::equal(ours.payload.begin(), ours.payload.end(), theirs.payload.begin(), theirs.payload.end())) {
-    return Freedom::kReadResumed;
+    return AllowedDeviation::kReadResumed;
   }
   if (has_same_msn && is_acknowledge(ours) && is_acknowledge(theirs) &&
       ours.syndrome == check::kInvalidRequestNak && theirs.syndrome == check::kRemoteOperationalNak &&
       lane_.events[own.event].packet->packet.info->operation == Operation::kSend) {
-    return Freedom::kLongSendNak;
+    return AllowedDeviation::kLongSendNak;
   }
   equal = false;
   return std::nullopt;
 }
 
 /// Why the capture may do without something that our responder sent.
-std::optional<Freedom> AnswerComparison::why_skip_own(const OwnAnswer& own, std::size_t captured) const {
+std::optional<AllowedDeviation> AnswerComparison::why_skip_own(const OwnAnswer& own,
+                                                               std::size_t captured) const {
   const bool is_covered = acknowledged_from_[captured] >= own.ordinal || acknowledged_ >= own.ordinal;
-  if (is_plain_ack(own.packet.packet()) && is_covered) return Freedom::kCoalescedAck;
-  if (requested_from_[own.event + 1] <= own.ordinal) return Freedom::kLostAnswer;
+  if (is_plain_ack(own.packet.packet()) && is_covered) return AllowedDeviation::kCoalescedAck;
+  if (requested_from_[own.event + 1] <= own.ordinal) return AllowedDeviation::kLostAnswer;
   return std::nullopt;
 }
 
@@ -181,9 +182,10 @@ void AnswerComparison::report(std::size_t captured, Outcome& outcome) {
 
 void AnswerComparison::finish(Outcome& outcome) {
   for (; next_own_ < own_.size(); ++next_own_) {
-    const Freedom freedom = why_skip_own(own_[next_own_], captured_.size()).value_or(Freedom::kEndOfCapture);
-    own_matches_[next_own_].freedom = freedom;
-    outcome.use(freedom);
+    const AllowedDeviation deviation =
+        why_skip_own(own_[next_own_], captured_.size()).value_or(AllowedDeviation::kEndOfCapture);
+    own_matches_[next_own_].deviation = deviation;
+    outcome.use(deviation);
   }
 }
 

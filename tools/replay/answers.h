@@ -30,8 +30,8 @@ struct Progress {
 
 /// What was found out about an answer of either side.
 struct Match {
-  std::optional<std::size_t> partner;  ///< captured: index of ours; ours: event of the captured one
-  std::optional<Freedom> freedom;      ///< why there is none, or why it may look different
+  std::optional<std::size_t> partner;         ///< captured: index of ours; ours: event of the captured one
+  std::optional<AllowedDeviation> deviation;  ///< why there is none, or why it may look different
 };
 
 /// Pairs two sequences of answers. Each of ours must be in the capture in this order or be excused, and the
@@ -55,9 +55,9 @@ class AnswerComparison {
 
   void index_capture();
   bool try_match(std::size_t captured, Outcome& outcome);
-  std::optional<Freedom> why_equal(const OwnAnswer& own, const Event& captured, bool& equal,
-                                   Outcome* outcome);
-  std::optional<Freedom> why_skip_own(const OwnAnswer& own, std::size_t captured) const;
+  std::optional<AllowedDeviation> why_equal(const OwnAnswer& own, const Event& captured, bool& equal,
+                                            Outcome* outcome);
+  std::optional<AllowedDeviation> why_skip_own(const OwnAnswer& own, std::size_t captured) const;
   bool is_unasked_ack(const Event& captured, std::size_t event) const;
   void report(std::size_t captured, Outcome& outcome);
   void finish(Outcome& outcome);

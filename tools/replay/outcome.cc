@@ -2,9 +2,9 @@
 
 namespace urnic::replay {
 
-FreedomInfo info_of(Freedom freedom) {
-  using enum Freedom;
-  switch (freedom) {
+AllowedDeviationInfo info_of(AllowedDeviation deviation) {
+  using enum AllowedDeviation;
+  switch (deviation) {
     case kMigReq:
       return {"migreq", "MigReq differs: we send 1, rdma_rxe 0 (fact 15)"};
     case kReservedBits:

@@ -12,7 +12,7 @@
 namespace urnic::replay {
 
 /// Where two implementations may differ and both be right. README.md has the reasons.
-enum class Freedom : std::uint8_t {
+enum class AllowedDeviation : std::uint8_t {
   kMigReq,
   kReservedBits,
   kAckRequest,
@@ -30,13 +30,13 @@ enum class Freedom : std::uint8_t {
   kEndOfCapture,
   kCount,
 };
-inline constexpr std::size_t kFreedoms = static_cast<std::size_t>(Freedom::kCount);
+inline constexpr std::size_t kAllowedDeviations = static_cast<std::size_t>(AllowedDeviation::kCount);
 
-struct FreedomInfo {
+struct AllowedDeviationInfo {
   const char* name = "";     ///< as reports call it
   const char* meaning = "";  ///< one line
 };
-FreedomInfo info_of(Freedom freedom);
+AllowedDeviationInfo info_of(AllowedDeviation deviation);
 
 enum class Side : std::uint8_t { kRequester, kResponder };
 enum class Verdict : std::uint8_t { kEqual, kMismatch, kNotPlayed };
@@ -83,11 +83,11 @@ struct Outcome {
   std::string what{};          ///< of a mismatch: what differs; of what was not played: why
   std::uint64_t frame = 0;     ///< where it differs; 0 for what only the end shows
   std::uint64_t compared = 0;  ///< packets, messages received and work requests completed that were compared
-  std::array<std::uint64_t, kFreedoms> freedoms{};
+  std::array<std::uint64_t, kAllowedDeviations> deviations{};
   std::vector<std::string> notes{};
   Ladder ladder{};
 
-  void use(Freedom freedom) { ++freedoms[static_cast<std::size_t>(freedom)]; }
+  void use(AllowedDeviation deviation) { ++deviations[static_cast<std::size_t>(deviation)]; }
   /// The first difference counts; true if this is it.
   bool differ(std::uint64_t at, std::string description) {
     if (verdict != Verdict::kEqual) return false;

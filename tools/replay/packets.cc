@@ -106,29 +106,29 @@ std::optional<Difference> find_difference(const CapturedPacket& captured, const 
   std::vector<std::byte> bytes(ours.ib().begin(), ours.ib().end());
   const check::Packet& packet = captured.packet;
   const check::OpcodeInfo& info = *packet.info;
-  std::vector<Freedom> used;
-  const auto allow = [&](std::size_t at, std::byte mask, Freedom freedom) {
+  std::vector<AllowedDeviation> used;
+  const auto allow = [&](std::size_t at, std::byte mask, AllowedDeviation deviation) {
     if (((bytes[at] ^ theirs[at]) & mask) == std::byte{0}) return;
     bytes[at] = (bytes[at] & ~mask) | (theirs[at] & mask);
-    used.push_back(freedom);
+    used.push_back(deviation);
   };
-  allow(kFlagsAt, kMigReq, Freedom::kMigReq);
-  allow(kReservedAt, std::byte{0xff}, Freedom::kReservedBits);
-  allow(kAckRequestAt, ~kAckRequest, Freedom::kReservedBits);
-  if (!info.is_response()) allow(kAckRequestAt, kAckRequest, Freedom::kAckRequest);
+  allow(kFlagsAt, kMigReq, AllowedDeviation::kMigReq);
+  allow(kReservedAt, std::byte{0xff}, AllowedDeviation::kReservedBits);
+  allow(kAckRequestAt, ~kAckRequest, AllowedDeviation::kReservedBits);
+  if (!info.is_response()) allow(kAckRequestAt, kAckRequest, AllowedDeviation::kAckRequest);
   if (info.has_aeth && ours.packet().opcode == packet.opcode) {
     constexpr std::size_t kAethAt = check::kBthBytes;
     const std::uint32_t msn = (ours.packet().msn + msn_offset) & 0xffffff;
     for (std::size_t i = 0; i < 3; ++i) bytes[kAethAt + 1 + i] = static_cast<std::byte>(msn >> (16 - 8 * i));
     const bool are_acks = check::kind_of(packet.syndrome) == check::AnswerKind::kAck &&
                           check::kind_of(ours.packet().syndrome) == check::AnswerKind::kAck;
-    if (are_acks) allow(kAethAt, std::byte{0x1f}, Freedom::kCredits);
+    if (are_acks) allow(kAethAt, std::byte{0x1f}, AllowedDeviation::kCredits);
   }
   if (!std::equal(theirs.begin(), theirs.end(), bytes.begin(), bytes.end())) {
     return describe_difference(theirs, bytes, info);
   }
   if (outcome != nullptr) {
-    for (const Freedom freedom : used) outcome->use(freedom);
+    for (const AllowedDeviation deviation : used) outcome->use(deviation);
   }
   return std::nullopt;
 }

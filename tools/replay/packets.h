@@ -41,7 +41,7 @@ std::string to_string(const Difference& difference);
 
 /// The first byte in which `ours` differs from the captured packet, but for MigReq, reserved bits and, of
 /// requests, AckReq; of answers, credits. `msn_offset` is what the captured MSN is ahead of ours. The
-/// freedoms that were used are counted in `outcome` if nothing else differs and it is not null.
+/// deviations that were used are counted in `outcome` if nothing else differs and it is not null.
 std::optional<Difference> find_difference(const CapturedPacket& captured, const OwnPacket& ours,
                                           std::uint32_t msn_offset, Outcome* outcome);
 

@@ -57,7 +57,7 @@ int exit_code_of(const Report& report);
 std::string text_report(const Report& report);
 /// The same as one object.
 nlohmann::json json_report(const Report& report);
-/// Freedoms by name with what they mean, one line each.
-std::string list_of_freedoms();
+/// Allowed deviations by name with what they mean, one line each.
+std::string list_of_allowed_deviations();
 
 }  // namespace urnic::replay

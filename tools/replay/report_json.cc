@@ -8,16 +8,16 @@ namespace urnic::replay {
 namespace {
 
 nlohmann::json json_of(const Outcome& outcome) {
-  auto freedoms = nlohmann::json::object();
-  for (std::size_t index = 0; index < kFreedoms; ++index) {
-    if (outcome.freedoms[index] != 0) {
-      freedoms[info_of(static_cast<Freedom>(index)).name] = outcome.freedoms[index];
+  auto deviations = nlohmann::json::object();
+  for (std::size_t index = 0; index < kAllowedDeviations; ++index) {
+    if (outcome.deviations[index] != 0) {
+      deviations[info_of(static_cast<AllowedDeviation>(index)).name] = outcome.deviations[index];
     }
   }
   nlohmann::json object = {{"side", to_string(outcome.side)},
                            {"verdict", to_string(outcome.verdict)},
                            {"compared", outcome.compared},
-                           {"freedoms", std::move(freedoms)},
+                           {"allowed_deviations", std::move(deviations)},
                            {"inferred", outcome.notes}};
   if (outcome.verdict == Verdict::kNotPlayed) object["reason"] = outcome.what;
   if (outcome.verdict != Verdict::kMismatch) return object;

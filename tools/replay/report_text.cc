@@ -9,12 +9,12 @@ namespace {
 
 constexpr std::size_t kColumn = 52;
 
-std::string freedoms_of(const Outcome& outcome) {
+std::string deviations_of(const Outcome& outcome) {
   std::string text;
-  for (std::size_t index = 0; index < kFreedoms; ++index) {
-    if (outcome.freedoms[index] == 0) continue;
-    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", outcome.freedoms[index],
-                        info_of(static_cast<Freedom>(index)).name);
+  for (std::size_t index = 0; index < kAllowedDeviations; ++index) {
+    if (outcome.deviations[index] == 0) continue;
+    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", outcome.deviations[index],
+                        info_of(static_cast<AllowedDeviation>(index)).name);
   }
   return text;
 }
@@ -50,8 +50,8 @@ std::string text_of(const Outcome& outcome) {
       text += ": " + outcome.what;
       break;
   }
-  const std::string freedoms = freedoms_of(outcome);
-  if (!freedoms.empty()) text += fmt::format("\n    free: {}", freedoms);
+  const std::string deviations = deviations_of(outcome);
+  if (!deviations.empty()) text += fmt::format("\n    allowed: {}", deviations);
   for (const std::string& note : outcome.notes) text += fmt::format("\n    taken: {}", note);
   text += '\n';
   if (!outcome.ladder.rows().empty() &&
@@ -82,10 +82,10 @@ std::string text_report(const Report& report) {
   return text + fmt::format("verdict: {}\n", kVerdicts[exit_code_of(report)]);
 }
 
-std::string list_of_freedoms() {
+std::string list_of_allowed_deviations() {
   std::string text;
-  for (std::size_t index = 0; index < kFreedoms; ++index) {
-    const FreedomInfo info = info_of(static_cast<Freedom>(index));
+  for (std::size_t index = 0; index < kAllowedDeviations; ++index) {
+    const AllowedDeviationInfo info = info_of(static_cast<AllowedDeviation>(index));
     text += fmt::format("{:<20} {}\n", info.name, info.meaning);
   }
   return text;

@@ -169,7 +169,7 @@ Outcome RequesterReplay::run() {
       if (sent_while_held_ && event.ordinal >= *sent_while_held_) went_on_ = true;
       pending_.push_back(&event);
     } else if (event.packet->is_copy) {
-      outcome_.use(Freedom::kNetworkCopy);
+      outcome_.use(AllowedDeviation::kNetworkCopy);
       add_row(&event, "", "network copy");
     } else if (lane_.service == check::Service::kUd) {
       on_datagram(event);
@@ -256,14 +256,14 @@ void RequesterReplay::hold(const Event& answer, Effect effect) {
   sent_while_held_.reset();
   went_on_ = false;
   if (turns_back(effect) || effect == Effect::kEnd) held_ = &answer;
-  outcome_.use(Freedom::kLateReaction);
+  outcome_.use(AllowedDeviation::kLateReaction);
 }
 
 void RequesterReplay::deliver_one(const Event& answer) {
   now_ = std::max(now_, time_of(answer.packet->time_ns, first_ns_));
   if (held_ == &answer) held_ = nullptr;
   sent_while_held_.reset();
-  if (answer.packet->is_copy) outcome_.use(Freedom::kNetworkCopy);
+  if (answer.packet->is_copy) outcome_.use(AllowedDeviation::kNetworkCopy);
   const auto refusals = [this] { return stage_.counters().value(transport::Counter::kRnrNakReceived); };
   const std::uint64_t refusals_before = refusals();
   const bool taken = stage_.give(*answer.packet, now_);
@@ -292,7 +292,7 @@ void RequesterReplay::let_timers_run(bool must_go_back) {
   now_ = std::max(now_, endpoint.next_timeout());
   endpoint.on_timeout(now_);
   model_.on_timeout();
-  outcome_.use(Freedom::kTimeout);
+  outcome_.use(AllowedDeviation::kTimeout);
 }
 
 /// Takes packets from our requester up to the one that the captured requester sent. Those before were lost on
@@ -319,7 +319,7 @@ void RequesterReplay::send_until(const Event& event) {
       return;
     }
     --budget_;
-    outcome_.use(Freedom::kLostRequest);
+    outcome_.use(AllowedDeviation::kLostRequest);
     add_row(nullptr, describe(own.packet()), "lost before the place of capture");
   }
 }
@@ -356,7 +356,7 @@ void RequesterReplay::finish() {
       }
       return;
     }
-    outcome_.use(Freedom::kEndOfCapture);
+    outcome_.use(AllowedDeviation::kEndOfCapture);
     add_row(nullptr, describe(own.packet()), "the capture ends before this");
   }
   check_completions();

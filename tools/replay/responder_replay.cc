@@ -114,9 +114,9 @@ Outcome ResponderReplay::run() {
 
 void ResponderReplay::on_request(std::size_t index) {
   const Event& event = lane_.events[index];
-  if (inference_.is_lost_behind(index)) return outcome_.use(Freedom::kRequestLostBehind);
+  if (inference_.is_lost_behind(index)) return outcome_.use(AllowedDeviation::kRequestLostBehind);
   // Nothing follows from what an unreliable service makes of a copy.
-  if (event.packet->is_copy) outcome_.use(Freedom::kNetworkCopy);
+  if (event.packet->is_copy) outcome_.use(AllowedDeviation::kNetworkCopy);
   if (event.packet->is_copy && !answers()) return;
   const Ordinal expected = expected_near(event.ordinal);
   const bool is_repeat = answers() && event.ordinal < expected;
@@ -310,7 +310,7 @@ void ResponderReplay::draw(const AnswerComparison* comparison) {
       const Match match = comparison != nullptr ? comparison->own_matches()[next_own] : Match{};
       if (match.partner || (comparison != nullptr && comparison->difference_partner() == &own)) continue;
       outcome_.ladder.add({.ours = "< " + describe(own.packet.packet()),
-                           .note = match.freedom ? info_of(*match.freedom).name : ""});
+                           .note = match.deviation ? info_of(*match.deviation).name : ""});
     }
   };
   for (std::size_t index = 0; index < lane_.events.size() && outcome_.ladder.wants_rows(); ++index) {
@@ -319,7 +319,7 @@ void ResponderReplay::draw(const AnswerComparison* comparison) {
     Row row{.frame = event.packet->number,
             .time_ns = event.packet->time_ns - first_ns_,
             .captured = (event.is_request ? "> " : "< ") + describe(event.packet->packet),
-            .note = event.packet->is_copy ? info_of(Freedom::kNetworkCopy).name : "",
+            .note = event.packet->is_copy ? info_of(AllowedDeviation::kNetworkCopy).name : "",
             .is_difference = differs};
     if (differs) row.note = outcome_.what;
     if (event.is_request) {
@@ -332,7 +332,7 @@ void ResponderReplay::draw(const AnswerComparison* comparison) {
       const auto match = comparison->captured_matches().find(index);
       if (match != comparison->captured_matches().end()) {
         if (match->second.partner) row.ours = "< " + describe(own_[*match->second.partner].packet.packet());
-        if (match->second.freedom) row.note = info_of(*match->second.freedom).name;
+        if (match->second.deviation) row.note = info_of(*match->second.deviation).name;
       } else if (differs && comparison->difference_partner() != nullptr) {
         row.ours = "< " + describe(comparison->difference_partner()->packet.packet());
       }

@@ -20,7 +20,7 @@ constexpr const char* kReplayFooter =
     R"(Gives the captured requests to our responder, which must answer as the captured one did; and gives our requester the
 work requests that the captured one must have had, and the captured answers: it must send the same packets. Services RC,
 UC and UD. What the capture does not show (posted receives, rights, memory, timers) is inferred; tools/replay/README.md
-has the rules, and the freedoms that two right implementations have.
+has the rules, and the deviations that it allows.
 
   urnic replay capture.pcap                           both sides of everything in it
   urnic replay --side responder --qp 0x11 a.pcap      what our responder says to the peers of queue pair 0x11
@@ -81,13 +81,14 @@ ReplayCommand::ReplayCommand(CLI::App& app, Invocation& invocation) {
   command->add_flag("--ladder", ladder_, "Draw what is equal, too");
   command->add_flag("--memory-changes", memory_changes_,
                     "The responder's program changed what peers wrote: believe what READs and atomics found");
-  command->add_flag("--freedoms", freedoms_, "List where two implementations may differ and leave");
+  command->add_flag("--deviations,--freedoms", deviations_,
+                    "List where two implementations may differ and leave");
   command->callback([this, &invocation] { invocation.exit_code = run(); });
 }
 
 int ReplayCommand::run() const {
-  if (freedoms_) {
-    std::fputs(replay::list_of_freedoms().c_str(), stdout);
+  if (deviations_) {
+    std::fputs(replay::list_of_allowed_deviations().c_str(), stdout);
     return 0;
   }
   if (files_.empty()) {

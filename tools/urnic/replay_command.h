@@ -25,7 +25,7 @@ class ReplayCommand {
   bool json_ = false;
   bool ladder_ = false;
   bool memory_changes_ = false;
-  bool freedoms_ = false;
+  bool deviations_ = false;
 };
 
 }  // namespace urnic::tools

@@ -91,7 +91,7 @@ TEST(Fixtures, AreAllPlayedBothWays) {
 class KernelCapture : public testing::TestWithParam<fs::path> {};
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(KernelCapture);
 
-// No differences are expected: rdma_rxe and we agree, up to the freedoms.
+// No differences are expected: rdma_rxe and we agree, up to the allowed deviations.
 TEST_P(KernelCapture, IsPlayedBothWaysToTheSamePackets) {
   const Report report = play(GetParam());
   EXPECT_EQ(exit_code_of(report), 0) << text_report(report);
