@@ -4,12 +4,12 @@
 
 namespace urnic::replay {
 
-void AnswerModel::on_sent(Ordinal end) {
+void AnswerModel::on_sent(ExtendedPsn end) {
   sent_end_ = std::max(sent_end_, end);
   is_refused_ = false;
 }
 
-void AnswerModel::advance(Ordinal to) {
+void AnswerModel::advance(ExtendedPsn to) {
   if (to == acknowledged_) return;
   acknowledged_ = to;
   is_recovering_ = false;
@@ -18,7 +18,7 @@ void AnswerModel::advance(Ordinal to) {
 }
 
 /// False when something that must be answered with data stands before `end`.
-bool AnswerModel::acknowledge_up_to(Ordinal end) {
+bool AnswerModel::acknowledge_up_to(ExtendedPsn end) {
   while (acknowledged_ < end && head_ < messages_->size()) {
     const Message& message = (*messages_)[head_];
     if (message.wants_data_back()) return false;
@@ -38,7 +38,7 @@ AnswerModel::Effect AnswerModel::go_back(Effect how) {
   return how;
 }
 
-AnswerModel::Effect AnswerModel::on_response(Ordinal at) {
+AnswerModel::Effect AnswerModel::on_response(ExtendedPsn at) {
   if (head_ >= messages_->size() || !(*messages_)[head_].wants_data_back()) return Effect::kNothing;
   advance(at + 1);
   return Effect::kData;
@@ -46,9 +46,9 @@ AnswerModel::Effect AnswerModel::on_response(Ordinal at) {
 
 AnswerModel::Effect AnswerModel::apply(const Event& answer) {
   const check::Packet& packet = answer.packet->packet;
-  const Ordinal at = answer.ordinal;
+  const ExtendedPsn at = answer.psn;
   if (has_ended_ || at < acknowledged_ || at >= sent_end_) return Effect::kNothing;
-  const Ordinal before = acknowledged_;
+  const ExtendedPsn before = acknowledged_;
   if (!acknowledge_up_to(at)) return go_back(Effect::kGoBack);
   if (packet.info->operation != check::Operation::kAcknowledge) return on_response(at);
   switch (check::kind_of(packet.syndrome)) {

@@ -28,25 +28,25 @@ class AnswerModel {
 
   Effect apply(const Event& answer);
   /// Everything up to `end` has been sent at least once.
-  void on_sent(Ordinal end);
+  void on_sent(ExtendedPsn end);
   /// The requester went back without having been told to: its timer ran out.
   void on_timeout() { is_recovering_ = false; }
 
   /// The oldest PSN that is not acknowledged.
-  Ordinal acknowledged() const { return acknowledged_; }
+  ExtendedPsn acknowledged() const { return acknowledged_; }
   /// Index of the message it belongs to.
   std::size_t head() const { return head_; }
   bool has_ended() const { return has_ended_; }
 
  private:
-  bool acknowledge_up_to(Ordinal end);
-  void advance(Ordinal to);
+  bool acknowledge_up_to(ExtendedPsn end);
+  void advance(ExtendedPsn to);
   Effect go_back(Effect how);
-  Effect on_response(Ordinal at);
+  Effect on_response(ExtendedPsn at);
 
   const std::vector<Message>* messages_;
-  Ordinal acknowledged_;
-  Ordinal sent_end_;
+  ExtendedPsn acknowledged_;
+  ExtendedPsn sent_end_;
   std::size_t head_ = 0;
   bool is_recovering_ = false;  // a go-back is under way: what else is missing will be sent with it
   bool is_refused_ = false;     // by an RNR NAK, and nothing sent since

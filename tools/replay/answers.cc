@@ -21,8 +21,8 @@ bool is_plain_ack(const Packet& packet) {
 }
 
 /// The highest PSN that an answer acknowledges.
-Ordinal acknowledges(const Packet& packet, Ordinal ordinal) {
-  return is_acknowledge(packet) && !is_plain_ack(packet) ? ordinal - 1 : ordinal;
+ExtendedPsn acknowledges(const Packet& packet, ExtendedPsn psn) {
+  return is_acknowledge(packet) && !is_plain_ack(packet) ? psn - 1 : psn;
 }
 
 }  // namespace
@@ -38,7 +38,7 @@ void AnswerComparison::index_capture() {
   for (std::size_t index = lane_.events.size(); index-- > 0;) {
     const Event& event = lane_.events[index];
     const bool asks = event.is_request && !event.packet->is_copy;
-    requested_from_[index] = std::min(requested_from_[index + 1], asks ? event.ordinal : INT64_MAX);
+    requested_from_[index] = std::min(requested_from_[index + 1], asks ? event.psn : INT64_MAX);
   }
   for (std::size_t index = 0; index < lane_.events.size(); ++index) {
     const Event& event = lane_.events[index];
@@ -49,7 +49,7 @@ void AnswerComparison::index_capture() {
   for (std::size_t index = captured_.size(); index-- > 0;) {
     const Event& event = lane_.events[captured_[index]];
     acknowledged_from_[index] =
-        std::max(acknowledged_from_[index + 1], acknowledges(event.packet->packet, event.ordinal));
+        std::max(acknowledged_from_[index + 1], acknowledges(event.packet->packet, event.psn));
   }
 }
 
@@ -63,7 +63,7 @@ void AnswerComparison::run(Outcome& outcome) {
       captured_matches_[event].deviation = AllowedDeviation::kUnaskedAck;
     }
     const Packet& packet = answer.packet->packet;
-    acknowledged_ = std::max(acknowledged_, acknowledges(packet, answer.ordinal));
+    acknowledged_ = std::max(acknowledged_, acknowledges(packet, answer.psn));
   }
   finish(outcome);
 }
@@ -113,7 +113,7 @@ std::optional<AllowedDeviation> AnswerComparison::why_equal(const OwnAnswer& own
   const Packet& ours = own.packet.packet();
   const Packet& theirs = captured.packet->packet;
   equal = false;
-  if (own.ordinal != captured.ordinal) return std::nullopt;
+  if (own.psn != captured.psn) return std::nullopt;
   const bool have_msn = ours.info->has_aeth && theirs.info->has_aeth;
   const std::uint32_t offset = msn_offset_.value_or(have_msn ? (theirs.msn - ours.msn) & 0xffffff : 0);
   const bool has_same_msn = !have_msn || ((ours.msn + offset) & 0xffffff) == theirs.msn;
@@ -136,18 +136,18 @@ std::optional<AllowedDeviation> AnswerComparison::why_equal(const OwnAnswer& own
 /// Why the capture may do without something that our responder sent.
 std::optional<AllowedDeviation> AnswerComparison::why_skip_own(const OwnAnswer& own,
                                                                std::size_t captured) const {
-  const bool is_covered = acknowledged_from_[captured] >= own.ordinal || acknowledged_ >= own.ordinal;
+  const bool is_covered = acknowledged_from_[captured] >= own.psn || acknowledged_ >= own.psn;
   if (is_plain_ack(own.packet.packet()) && is_covered) return AllowedDeviation::kCoalescedAck;
-  if (requested_from_[own.event + 1] <= own.ordinal) return AllowedDeviation::kLostAnswer;
+  if (requested_from_[own.event + 1] <= own.psn) return AllowedDeviation::kLostAnswer;
   return std::nullopt;
 }
 
 /// A responder may acknowledge what it has executed at any time, as long as it says something new.
 bool AnswerComparison::is_unasked_ack(const Event& captured, std::size_t event) const {
   const Packet& packet = captured.packet->packet;
-  if (!is_plain_ack(packet) || captured.ordinal <= acknowledged_) return false;
-  if (captured.ordinal >= progress_[event].expected) return false;
-  const auto msn = msn_after_.find(captured.ordinal);
+  if (!is_plain_ack(packet) || captured.psn <= acknowledged_) return false;
+  if (captured.psn >= progress_[event].expected) return false;
+  const auto msn = msn_after_.find(captured.psn);
   return msn != msn_after_.end() && ((msn->second + msn_offset_.value_or(0)) & 0xffffff) == packet.msn;
 }
 
@@ -159,7 +159,7 @@ void AnswerComparison::report(std::size_t captured, Outcome& outcome) {
   const std::size_t from = next_own_ > 4 ? next_own_ - 4 : 0;
   for (std::size_t at = from; at < own_.size() && own_[at].event <= event; ++at) {
     const bool is_open = at >= next_own_ || !own_matches_[at].partner;
-    if (is_open && own_[at].ordinal == answer.ordinal) {
+    if (is_open && own_[at].psn == answer.psn) {
       difference_partner_ = &own_[at];
       break;
     }

@@ -17,14 +17,14 @@ namespace urnic::replay {
 /// Something that our responder sent.
 struct OwnAnswer {
   OwnPacket packet;
-  Ordinal ordinal = 0;
+  ExtendedPsn psn = 0;
   std::size_t event = 0;   ///< the request that made it, by its index in the lane
   bool is_repeat = false;  ///< that request had been executed before
 };
 
 /// What our responder had executed after an event.
 struct Progress {
-  Ordinal expected = 0;  ///< the next PSN
+  ExtendedPsn expected = 0;  ///< the next PSN
   std::uint32_t msn = 0;
 };
 
@@ -65,14 +65,15 @@ class AnswerComparison {
   const Lane& lane_;
   const std::vector<OwnAnswer>& own_;
   const std::vector<Progress>& progress_;
-  std::vector<std::size_t> captured_;       // events of the captured answers, copies left out
-  std::vector<Ordinal> acknowledged_from_;  // by captured answer: the most that it and later ones acknowledge
-  std::vector<Ordinal> requested_from_;     // by event: the lowest PSN that it and later ones ask for
+  std::vector<std::size_t> captured_;  // events of the captured answers, copies left out
+  std::vector<ExtendedPsn>
+      acknowledged_from_;  // by captured answer: the most that it and later ones acknowledge
+  std::vector<ExtendedPsn> requested_from_;  // by event: the lowest PSN that it and later ones ask for
   std::vector<Match> own_matches_;
   std::map<std::size_t, Match> captured_matches_;
-  std::map<Ordinal, std::uint32_t> msn_after_;  // what our MSN was once this PSN was executed
+  std::map<ExtendedPsn, std::uint32_t> msn_after_;  // what our MSN was once this PSN was executed
   std::size_t next_own_ = 0;
-  Ordinal acknowledged_ = INT64_MIN;  // by captured answers so far
+  ExtendedPsn acknowledged_ = INT64_MIN;  // by captured answers so far
   std::optional<std::uint32_t> msn_offset_;
   const OwnAnswer* difference_partner_ = nullptr;
 };

@@ -13,7 +13,7 @@ constexpr std::uint8_t kCodeBits = 0x1f;
 Inference::Inference(const Lane& lane) : lane_(lane) {
   for (std::size_t index = 0; index < lane.events.size(); ++index) {
     const Event& event = lane.events[index];
-    if (!event.is_request && !event.packet->is_copy) answers_[event.ordinal].push_back(index);
+    if (!event.is_request && !event.packet->is_copy) answers_[event.psn].push_back(index);
   }
   if (lane.service == check::Service::kUd) {
     find_q_key();
@@ -28,16 +28,16 @@ Inference::Inference(const Lane& lane) : lane_(lane) {
 /// had it.
 void Inference::find_losses() {
   if (lane_.events.empty()) return;
-  Ordinal expected = lane_.events.front().ordinal;
-  Ordinal acknowledged = expected - 1;
-  std::set<Ordinal> gaps;  // no NAK was seen for these yet
-  std::map<Ordinal, std::size_t> executed;
+  ExtendedPsn expected = lane_.events.front().psn;
+  ExtendedPsn acknowledged = expected - 1;
+  std::set<ExtendedPsn> gaps;  // no NAK was seen for these yet
+  std::map<ExtendedPsn, std::size_t> executed;
   for (std::size_t index = 0; index < lane_.events.size(); ++index) {
     const Event& event = lane_.events[index];
     const check::Packet& packet = event.packet->packet;
     if (event.is_request) {
-      if (event.ordinal > expected) gaps.insert(expected);
-      if (event.ordinal != expected) continue;
+      if (event.psn > expected) gaps.insert(expected);
+      if (event.psn != expected) continue;
       executed[expected] = index;
       const bool is_read = packet.info->operation == check::Operation::kRead;
       expected += is_read ? lane_.packets_for(packet.length) : 1;
@@ -47,49 +47,48 @@ void Inference::find_losses() {
         check::kind_of(packet.syndrome) != check::AnswerKind::kSequenceNak) {
       const bool is_nak = packet.info->operation == check::Operation::kAcknowledge &&
                           check::kind_of(packet.syndrome) != check::AnswerKind::kAck;
-      acknowledged = std::max(acknowledged, event.ordinal - (is_nak ? 1 : 0));
+      acknowledged = std::max(acknowledged, event.psn - (is_nak ? 1 : 0));
       continue;
     }
-    if (gaps.erase(event.ordinal) != 0) {
+    if (gaps.erase(event.psn) != 0) {
       // What was behind the gap called for it.
-    } else if (event.ordinal < expected && event.ordinal > acknowledged &&
-               executed.count(event.ordinal) != 0) {
-      lost_.insert(executed[event.ordinal]);
-      executed.erase(executed.find(event.ordinal), executed.end());
-      expected = event.ordinal;
+    } else if (event.psn < expected && event.psn > acknowledged && executed.count(event.psn) != 0) {
+      lost_.insert(executed[event.psn]);
+      executed.erase(executed.find(event.psn), executed.end());
+      expected = event.psn;
     }
-    acknowledged = std::max(acknowledged, event.ordinal - 1);
+    acknowledged = std::max(acknowledged, event.psn - 1);
   }
 }
 
 /// A NAK refuses every arrival of its PSN before it that no other one refuses: what it names was not executed
 /// yet.
 void Inference::find_refusals() {
-  std::map<Ordinal, std::vector<std::size_t>> arrivals;
+  std::map<ExtendedPsn, std::vector<std::size_t>> arrivals;
   bool has_timer = false;
   for (std::size_t index = 0; index < lane_.events.size(); ++index) {
     const Event& event = lane_.events[index];
     const check::Packet& packet = event.packet->packet;
     if (event.is_request) {
-      if (lost_.count(index) == 0) arrivals[event.ordinal].push_back(index);
+      if (lost_.count(index) == 0) arrivals[event.psn].push_back(index);
       continue;
     }
     if (packet.info->operation != check::Operation::kAcknowledge || event.packet->is_copy) continue;
     const check::AnswerKind kind = check::kind_of(packet.syndrome);
     if (kind != check::AnswerKind::kRnrNak && kind != check::AnswerKind::kFatalNak) continue;
-    if (kind == check::AnswerKind::kFatalNak) refused_ordinals_.emplace(event.ordinal, packet.syndrome);
+    if (kind == check::AnswerKind::kFatalNak) refused_psns_.emplace(event.psn, packet.syndrome);
     if (kind == check::AnswerKind::kRnrNak && !has_timer) {
       rnr_timer_ = packet.syndrome & kCodeBits;
       has_timer = true;
     }
-    for (const std::size_t arrival : arrivals[event.ordinal]) {
+    for (const std::size_t arrival : arrivals[event.psn]) {
       if (kind == check::AnswerKind::kRnrNak) {
         not_ready_.insert(arrival);
       } else {
         refusals_.emplace(arrival, packet.syndrome);
       }
     }
-    arrivals.erase(event.ordinal);
+    arrivals.erase(event.psn);
   }
 }
 
@@ -108,17 +107,17 @@ std::optional<std::uint8_t> Inference::refusal_of(std::size_t event) const {
 
 /// What came before the packet that was refused did fit.
 std::uint32_t Inference::room_for(const Message& message) const {
-  const auto refused = refused_ordinals_.lower_bound(message.first);
-  if (message.operation != check::Operation::kSend || refused == refused_ordinals_.end() ||
+  const auto refused = refused_psns_.lower_bound(message.first);
+  if (message.operation != check::Operation::kSend || refused == refused_psns_.end() ||
       refused->first >= message.end() || refused->second == check::kRemoteAccessNak) {
     return kAnyRoom;
   }
   return static_cast<std::uint32_t>((refused->first - message.first) * lane_.path_mtu);
 }
 
-std::map<Ordinal, const CapturedPacket*> Inference::answers_to(Ordinal first, Ordinal end,
-                                                               std::size_t event) const {
-  std::map<Ordinal, const CapturedPacket*> found;
+std::map<ExtendedPsn, const CapturedPacket*> Inference::answers_to(ExtendedPsn first, ExtendedPsn end,
+                                                                   std::size_t event) const {
+  std::map<ExtendedPsn, const CapturedPacket*> found;
   for (auto at = answers_.lower_bound(first); at != answers_.end() && at->first < end; ++at) {
     const auto later = std::upper_bound(at->second.begin(), at->second.end(), event);
     if (later != at->second.end()) found.emplace(at->first, lane_.events[*later].packet);

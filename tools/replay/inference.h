@@ -36,7 +36,8 @@ class Inference {
 
   /// Captured answers with PSNs from `first` up to, not including, `end`: of each the first one behind
   /// `event`.
-  std::map<Ordinal, const CapturedPacket*> answers_to(Ordinal first, Ordinal end, std::size_t event) const;
+  std::map<ExtendedPsn, const CapturedPacket*> answers_to(ExtendedPsn first, ExtendedPsn end,
+                                                          std::size_t event) const;
 
  private:
   void find_losses();
@@ -44,10 +45,10 @@ class Inference {
   void find_q_key();
 
   const Lane& lane_;
-  std::map<Ordinal, std::vector<std::size_t>> answers_;  // events, by what they answer
+  std::map<ExtendedPsn, std::vector<std::size_t>> answers_;  // events, by what they answer
   std::set<std::size_t> not_ready_;
   std::map<std::size_t, std::uint8_t> refusals_;
-  std::map<Ordinal, std::uint8_t> refused_ordinals_;
+  std::map<ExtendedPsn, std::uint8_t> refused_psns_;
   std::set<std::size_t> lost_;
   std::uint8_t rnr_timer_ = 0;
   std::uint32_t q_key_ = 0;

@@ -47,39 +47,39 @@ void find_path_mtu(Lane& lane) {
   }
 }
 
-/// Gives the requests of a lane their ordinals.
+/// Gives the requests of a lane their extended PSNs.
 class RequestCount {
  public:
   explicit RequestCount(const Lane& lane) : lane_(lane) {}
 
   bool has_begun() const { return requests_ > 0; }
-  Ordinal newest() const { return newest_; }
+  ExtendedPsn newest() const { return newest_; }
 
   /// False: the lane ends before this request.
   bool add(Event& event) {
     const check::Packet& packet = event.packet->packet;
-    if (!has_begun()) newest_ = Ordinal{packet.psn.value()} - 1;
-    event.ordinal = ordinal_near(newest_, packet.psn);
+    if (!has_begun()) newest_ = ExtendedPsn{packet.psn.value()} - 1;
+    event.psn = extended_psn_near(newest_, packet.psn);
     ++requests_;
     if (lane_.service != check::Service::kUd) {
-      missing_ += std::max<std::int64_t>(event.ordinal - newest_ - 1, 0);
+      missing_ += std::max<std::int64_t>(event.psn - newest_ - 1, 0);
       if (missing_ > kMostMissing + requests_ / 4) return false;
     }
     // The responses to a READ have PSNs of their own.
     const bool is_read = packet.info->operation == check::Operation::kRead;
-    const Ordinal last = event.ordinal + (is_read ? lane_.packets_for(packet.length) - 1 : 0);
+    const ExtendedPsn last = event.psn + (is_read ? lane_.packets_for(packet.length) - 1 : 0);
     newest_ = std::max(newest_, last);
     return true;
   }
 
  private:
   const Lane& lane_;
-  Ordinal newest_ = 0;
+  ExtendedPsn newest_ = 0;
   std::int64_t requests_ = 0;
   std::int64_t missing_ = 0;
 };
 
-/// Gives every event its ordinal and drops what comes before the first request that begins a message.
+/// Gives every event its extended PSN and drops what comes before the first request that begins a message.
 void number_events(Lane& lane) {
   std::vector<Event> kept;
   RequestCount count(lane);
@@ -90,7 +90,7 @@ void number_events(Lane& lane) {
       continue;
     }
     if (!event.is_request) {
-      event.ordinal = ordinal_near(count.newest(), event.packet->packet.psn);
+      event.psn = extended_psn_near(count.newest(), event.packet->packet.psn);
     } else if (!count.add(event)) {
       lane.notes.push_back(fmt::format(
           "from frame {} on it is not played: its PSN is far away from those before", event.packet->number));
@@ -118,11 +118,11 @@ void find_obstacles(Lane& lane) {
 
 }  // namespace
 
-check::Psn psn_of(Ordinal ordinal) {
-  return check::Psn(static_cast<std::uint32_t>(ordinal & 0xffffff));
+check::Psn psn_of(ExtendedPsn psn) {
+  return check::Psn(static_cast<std::uint32_t>(psn & 0xffffff));
 }
 
-Ordinal ordinal_near(Ordinal reference, check::Psn psn) {
+ExtendedPsn extended_psn_near(ExtendedPsn reference, check::Psn psn) {
   return reference + distance(psn_of(reference), psn);
 }
 

@@ -13,16 +13,16 @@ namespace urnic::replay {
 
 /// A PSN counted on beyond 24 bits, so that the numbers of a lane have an order: the first request's is its
 /// PSN.
-using Ordinal = std::int64_t;
+using ExtendedPsn = std::int64_t;
 
-check::Psn psn_of(Ordinal ordinal);
-/// The ordinal of `psn` that is nearest to `reference`.
-Ordinal ordinal_near(Ordinal reference, check::Psn psn);
+check::Psn psn_of(ExtendedPsn psn);
+/// The extended PSN for `psn` that is nearest to `reference`.
+ExtendedPsn extended_psn_near(ExtendedPsn reference, check::Psn psn);
 
 /// A packet of a lane.
 struct Event {
   const CapturedPacket* packet = nullptr;
-  Ordinal ordinal = 0;
+  ExtendedPsn psn = 0;
   bool is_request = false;
 };
 

@@ -68,18 +68,18 @@ class Assembler {
  public:
   explicit Assembler(const Lane& lane) : mtu_(lane.path_mtu), lane_(lane) {}
 
-  void add(Ordinal at, const CapturedPacket& captured);
+  void add(ExtendedPsn at, const CapturedPacket& captured);
   /// What was begun and not finished goes on for one packet, or for as long as it announced. Its frame, if
   /// there is one.
   std::optional<std::uint64_t> finish();
   std::vector<Message>& messages() { return messages_; }
 
  private:
-  void fill(Ordinal to);
-  void begin(Ordinal at, const CapturedPacket& captured);
+  void fill(ExtendedPsn to);
+  void begin(ExtendedPsn at, const CapturedPacket& captured);
   void append(const Packet& packet, bool is_last);
   void close();
-  bool continues_open(Ordinal at, const Packet& packet) const;
+  bool continues_open(ExtendedPsn at, const Packet& packet) const;
   std::int64_t announced_packets() const;
 
   const std::int64_t mtu_;
@@ -87,7 +87,7 @@ class Assembler {
   std::vector<Message> messages_;
   std::optional<Message> open_;
   std::uint32_t announced_ = 0;  // of an open WRITE, its RETH's length; 0 when that is not known
-  Ordinal next_ = 0;
+  ExtendedPsn next_ = 0;
 };
 
 std::int64_t Assembler::announced_packets() const {
@@ -95,13 +95,13 @@ std::int64_t Assembler::announced_packets() const {
   return announced_ == 0 ? kAnyNumber : lane_.packets_for(announced_);
 }
 
-bool Assembler::continues_open(Ordinal at, const Packet& packet) const {
+bool Assembler::continues_open(ExtendedPsn at, const Packet& packet) const {
   return open_ && !packet.info->starts_message() && packet.info->operation == open_->operation &&
          at < open_->first + announced_packets();
 }
 
 /// The capture has nothing from `next_` up to `to`: all that can be said is how many packets it was.
-void Assembler::fill(Ordinal to) {
+void Assembler::fill(ExtendedPsn to) {
   if (to == next_) return;
   if (open_) {
     // It may have ended in the gap; its last packet is taken to be full.
@@ -121,7 +121,7 @@ void Assembler::fill(Ordinal to) {
   next_ = to;
 }
 
-void Assembler::begin(Ordinal at, const CapturedPacket& captured) {
+void Assembler::begin(ExtendedPsn at, const CapturedPacket& captured) {
   const Packet& packet = captured.packet;
   open_ = Message{.operation = packet.info->operation, .first = at, .frame = captured.number};
   announced_ = packet.info->has_reth ? packet.length : 0;
@@ -152,7 +152,7 @@ std::optional<std::uint64_t> Assembler::finish() {
   return frame;
 }
 
-void Assembler::add(Ordinal at, const CapturedPacket& captured) {
+void Assembler::add(ExtendedPsn at, const CapturedPacket& captured) {
   const Packet& packet = captured.packet;
   const check::OpcodeInfo& info = *packet.info;
   if (messages_.empty() && !open_) next_ = at;
@@ -163,9 +163,9 @@ void Assembler::add(Ordinal at, const CapturedPacket& captured) {
     next_ = at;
   } else if (at > next_ && !info.starts_message()) {
     // Its beginning is missing, and with it whatever else was in the gap.
-    Ordinal start = next_;
+    ExtendedPsn start = next_;
     if (open_) {
-      const Ordinal last_of_open = std::min(open_->first + announced_packets() - 1, at - 2);
+      const ExtendedPsn last_of_open = std::min(open_->first + announced_packets() - 1, at - 2);
       fill(std::max(last_of_open + 1, next_));
       if (open_) close();
       start = next_;
@@ -213,17 +213,17 @@ bool Message::wants_data_back() const {
 
 std::vector<Message> messages_of(const Lane& lane, std::vector<std::string>& notes) {
   const bool is_datagram = lane.service == check::Service::kUd;
-  std::map<Ordinal, const CapturedPacket*> packets;
+  std::map<ExtendedPsn, const CapturedPacket*> packets;
   std::vector<Message> messages;
   for (const Event& event : lane.events) {
     if (!event.is_request || event.packet->is_copy) continue;
     if (is_datagram) {
       // Their PSNs mean nothing, not even an order.
       Assembler one(lane);
-      one.add(event.ordinal, *event.packet);
+      one.add(event.psn, *event.packet);
       messages.push_back(std::move(one.messages().back()));
     } else {
-      packets.try_emplace(event.ordinal, event.packet);
+      packets.try_emplace(event.psn, event.packet);
     }
   }
   if (is_datagram) return messages;
@@ -235,12 +235,13 @@ std::vector<Message> messages_of(const Lane& lane, std::vector<std::string>& not
   return std::move(assembler.messages());
 }
 
-std::optional<std::size_t> find_message(const std::vector<Message>& messages, Ordinal ordinal) {
-  const auto behind = std::upper_bound(messages.begin(), messages.end(), ordinal,
-                                       [](Ordinal at, const Message& message) { return at < message.first; });
+std::optional<std::size_t> find_message(const std::vector<Message>& messages, ExtendedPsn psn) {
+  const auto behind =
+      std::upper_bound(messages.begin(), messages.end(), psn,
+                       [](ExtendedPsn at, const Message& message) { return at < message.first; });
   if (behind == messages.begin()) return std::nullopt;
   const auto index = static_cast<std::size_t>(behind - messages.begin()) - 1;
-  return ordinal < messages[index].end() ? std::optional(index) : std::nullopt;
+  return psn < messages[index].end() ? std::optional(index) : std::nullopt;
 }
 
 }  // namespace urnic::replay

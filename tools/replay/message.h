@@ -14,7 +14,7 @@ namespace urnic::replay {
 /// A work request, as the packets of its message show it. Read from the bytes without the product's parser.
 struct Message {
   check::Operation operation = check::Operation::kSend;
-  Ordinal first = 0;
+  ExtendedPsn first = 0;
   std::int64_t packets = 1;  ///< PSNs that it takes; for a READ those of the responses
   std::uint64_t frame =
       0;                 ///< that shows the earliest of it; 0 for one that the capture does not show at all
@@ -34,7 +34,7 @@ struct Message {
   std::uint32_t q_key = 0;
   const CapturedPacket* datagram = nullptr;  ///< of datagrams: the packet itself
 
-  Ordinal end() const { return first + packets; }
+  ExtendedPsn end() const { return first + packets; }
   /// Whether the peer executes it once a receive is posted.
   bool takes_receive() const { return operation == check::Operation::kSend || immediate.has_value(); }
   /// Whether something with data answers it.
@@ -46,7 +46,7 @@ struct Message {
 /// with a note.
 std::vector<Message> messages_of(const Lane& lane, std::vector<std::string>& notes);
 
-/// Index of the message that `ordinal` belongs to, or nothing.
-std::optional<std::size_t> find_message(const std::vector<Message>& messages, Ordinal ordinal);
+/// Index of the message that `psn` belongs to, or nothing.
+std::optional<std::size_t> find_message(const std::vector<Message>& messages, ExtendedPsn psn);
 
 }  // namespace urnic::replay

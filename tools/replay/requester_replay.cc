@@ -66,7 +66,7 @@ transport::SendRequest request_of(const Message& message, std::size_t index) {
                                                             : transport::FlushScope::kRegion}};
 }
 
-transport::QpConfig config_of(const Lane& lane, Ordinal first) {
+transport::QpConfig config_of(const Lane& lane, ExtendedPsn first) {
   transport::QpConfig config;
   config.service = service_of(lane.service);
   config.local_qp = transport::QpNumber{lane.requester_qp};
@@ -106,13 +106,13 @@ class RequesterReplay {
   Outcome run();
 
  private:
-  static constexpr Ordinal kNowhere = INT64_MAX;
+  static constexpr ExtendedPsn kNowhere = INT64_MAX;
 
   void plan();
   void on_request(std::size_t index);
   void on_datagram(const Event& event);
-  void post_up_to(Ordinal ordinal);
-  void deliver(Ordinal sends_from, bool may_go_back);
+  void post_up_to(ExtendedPsn psn);
+  void deliver(ExtendedPsn sends_from, bool may_go_back);
   void deliver_one(const Event& answer);
   void hold(const Event& answer, Effect effect);
   void let_timers_run(bool must_go_back);
@@ -135,17 +135,17 @@ class RequesterReplay {
   Outcome outcome_;
   transport::Time now_{};
 
-  std::vector<Ordinal> sends_from_;   // by event: the lowest PSN that is sent from here on
-  std::deque<const Event*> pending_;  // captured answers that our requester was not given yet
+  std::vector<ExtendedPsn> sends_from_;  // by event: the lowest PSN that is sent from here on
+  std::deque<const Event*> pending_;     // captured answers that our requester was not given yet
   std::map<std::size_t, std::vector<std::byte>> fetched_;  // what captured responses brought, by message
   std::size_t budget_;
   std::size_t posted_ = 0;
-  Ordinal next_own_;            // behind the packet that our requester sent last
-  Ordinal newest_ = INT64_MIN;  // the newest request in the capture so far
+  ExtendedPsn next_own_;            // behind the packet that our requester sent last
+  ExtendedPsn newest_ = INT64_MIN;  // the newest request in the capture so far
   std::uint64_t go_backs_seen_ = 0;
   bool waits_for_receiver_ = false;
   const Event* held_ = nullptr;  // the answer that the captured requester did not react to yet
-  std::optional<Ordinal> sent_while_held_;
+  std::optional<ExtendedPsn> sent_while_held_;
   bool went_on_ = false;  // it had an answer to something it sent later
 };
 
@@ -156,7 +156,7 @@ void RequesterReplay::plan() {
   for (std::size_t index = lane_.events.size(); index-- > 0;) {
     const Event& event = lane_.events[index];
     const bool sends = event.is_request && !event.packet->is_copy;
-    sends_from_[index] = std::min(sends_from_[index + 1], sends ? event.ordinal : kNowhere);
+    sends_from_[index] = std::min(sends_from_[index + 1], sends ? event.psn : kNowhere);
   }
 }
 
@@ -166,7 +166,7 @@ Outcome RequesterReplay::run() {
     if (outcome_.verdict != Verdict::kEqual) {
       add_row(&event, "", "");
     } else if (!event.is_request) {
-      if (sent_while_held_ && event.ordinal >= *sent_while_held_) went_on_ = true;
+      if (sent_while_held_ && event.psn >= *sent_while_held_) went_on_ = true;
       pending_.push_back(&event);
     } else if (event.packet->is_copy) {
       outcome_.use(AllowedDeviation::kNetworkCopy);
@@ -183,13 +183,13 @@ Outcome RequesterReplay::run() {
 
 void RequesterReplay::on_request(std::size_t index) {
   const Event& event = lane_.events[index];
-  const bool goes_back = event.ordinal < next_own_;
-  post_up_to(event.ordinal);
+  const bool goes_back = event.psn < next_own_;
+  post_up_to(event.psn);
   deliver(sends_from_[index], goes_back);
   now_ = std::max(now_, time_of(event.packet->time_ns, first_ns_));
   let_timers_run(goes_back);
-  if (held_ != nullptr && event.ordinal > newest_ && !sent_while_held_) sent_while_held_ = event.ordinal;
-  newest_ = std::max(newest_, event.ordinal);
+  if (held_ != nullptr && event.psn > newest_ && !sent_while_held_) sent_while_held_ = event.psn;
+  newest_ = std::max(newest_, event.psn);
   send_until(event);
 }
 
@@ -205,14 +205,14 @@ void RequesterReplay::on_datagram(const Event& event) {
   } else {
     stage_.endpoint().update(config_);
   }
-  post_up_to(event.ordinal);
-  next_own_ = event.ordinal;
+  post_up_to(event.psn);
+  next_own_ = event.psn;
   send_until(event);
 }
 
-void RequesterReplay::post_up_to(Ordinal ordinal) {
+void RequesterReplay::post_up_to(ExtendedPsn psn) {
   const bool is_datagram = lane_.service == check::Service::kUd;
-  while (posted_ < messages_.size() && messages_[posted_].first <= ordinal) {
+  while (posted_ < messages_.size() && messages_[posted_].first <= psn) {
     const Message& message = messages_[posted_];
     const std::uint32_t length = message.operation == Operation::kFlush ? 0 : message.length;
     stage_.post_send(
@@ -226,7 +226,7 @@ void RequesterReplay::post_up_to(Ordinal ordinal) {
 /// Gives our requester what the captured one must have had: all answers so far, up to one that acknowledges
 /// what is sent yet, would make ours go back before the captured one does, or ends the connection while it
 /// goes on.
-void RequesterReplay::deliver(Ordinal sends_from, bool may_go_back) {
+void RequesterReplay::deliver(ExtendedPsn sends_from, bool may_go_back) {
   for (; !pending_.empty(); pending_.pop_front()) {
     const Event& answer = *pending_.front();
     AnswerModel after = model_;
@@ -236,8 +236,7 @@ void RequesterReplay::deliver(Ordinal sends_from, bool may_go_back) {
     if (after.acknowledged() > sends_from || is_too_early) return hold(answer, effect);
     if (effect == Effect::kData) {
       const check::Packet& packet = answer.packet->packet;
-      std::vector<std::byte>& bytes =
-          fetched_[find_message(messages_, answer.ordinal).value_or(model_.head())];
+      std::vector<std::byte>& bytes = fetched_[find_message(messages_, answer.psn).value_or(model_.head())];
       if (packet.info->has_atomic_ack) {
         const auto number = std::as_bytes(std::span(&packet.original, 1));
         bytes.assign(number.begin(), number.end());
@@ -305,12 +304,12 @@ void RequesterReplay::send_until(const Event& event) {
                     waits_for_receiver_ ? "ours still waits for the RNR timer" : "ours sends nothing");
     }
     const OwnPacket own(bytes);
-    const Ordinal at = ordinal_near(event.ordinal, own.packet().psn);
+    const ExtendedPsn at = extended_psn_near(event.psn, own.packet().psn);
     const bool is_read = own.packet().info->operation == Operation::kRead;
     next_own_ = at + (is_read ? lane_.packets_for(own.packet().length) : 1);
     model_.on_sent(next_own_);
     go_backs_seen_ = go_backs();
-    if (at >= event.ordinal) return compare(event, own);
+    if (at >= event.psn) return compare(event, own);
     if (budget_ == 0) {
       outcome_.verdict = Verdict::kNotPlayed;
       outcome_.what =

@@ -30,7 +30,7 @@ transport::QpConfig config_of(const Lane& lane, const Inference& inference) {
   config.remote_qp = transport::QpNumber{lane.requester_qp};
   config.access = kEverything;
   config.path_mtu = static_cast<transport::PathMtu>(lane.path_mtu);
-  config.receive_psn = transport::Psn(psn_of(lane.events.front().ordinal).value());
+  config.receive_psn = transport::Psn(psn_of(lane.events.front().psn).value());
   config.max_responder_resources = 255;  // more than a requester may have outstanding
   config.min_rnr_timer = inference.rnr_timer();
   config.qkey = inference.q_key();
@@ -58,8 +58,8 @@ class ResponderReplay {
  private:
   bool is_datagram() const { return lane_.service == check::Service::kUd; }
   bool answers() const { return lane_.service == check::Service::kRc; }
-  Ordinal expected_near(Ordinal ordinal) const {
-    return ordinal_near(ordinal, check::Psn(stage_.endpoint().next_receive_psn().value()));
+  ExtendedPsn expected_near(ExtendedPsn psn) const {
+    return extended_psn_near(psn, check::Psn(stage_.endpoint().next_receive_psn().value()));
   }
   void on_request(std::size_t index);
   void prepare(std::size_t index, bool is_next, bool is_repeat);
@@ -95,8 +95,7 @@ Outcome ResponderReplay::run() {
   for (std::size_t index = 0; index < lane_.events.size(); ++index) {
     if (lane_.events[index].is_request) on_request(index);
     if (outcome_.verdict == Verdict::kNotPlayed) return std::move(outcome_);
-    progress_.push_back(
-        {.expected = expected_near(lane_.events[index].ordinal), .msn = stage_.endpoint().msn()});
+    progress_.push_back({.expected = expected_near(lane_.events[index].psn), .msn = stage_.endpoint().msn()});
   }
   note_inference();
   if (answers()) {
@@ -118,9 +117,9 @@ void ResponderReplay::on_request(std::size_t index) {
   // Nothing follows from what an unreliable service makes of a copy.
   if (event.packet->is_copy) outcome_.use(AllowedDeviation::kNetworkCopy);
   if (event.packet->is_copy && !answers()) return;
-  const Ordinal expected = expected_near(event.ordinal);
-  const bool is_repeat = answers() && event.ordinal < expected;
-  const bool is_next = !answers() || event.ordinal == expected;
+  const ExtendedPsn expected = expected_near(event.psn);
+  const bool is_repeat = answers() && event.psn < expected;
+  const bool is_next = !answers() || event.psn == expected;
   prepare(index, is_next, is_repeat);
   if (!stage_.give(*event.packet, time_of(event.packet->time_ns, first_ns_))) {
     outcome_.differ(event.packet->number,
@@ -135,13 +134,13 @@ void ResponderReplay::on_request(std::size_t index) {
   }
   memory_.refuse(false);
   stage_.endpoint().update(config_);
-  const bool is_executed = is_next && (!answers() || expected_near(event.ordinal) > event.ordinal);
+  const bool is_executed = is_next && (!answers() || expected_near(event.psn) > event.psn);
   check_written(event, is_executed);
   if (!is_executed || !event.packet->packet.info->ends_message()) return;
   if (is_datagram()) {
     const Message& message = messages_[datagrams_++];
     if (message.q_key == config_.qkey) expect_receive(message);
-  } else if (const auto message = find_message(messages_, event.ordinal)) {
+  } else if (const auto message = find_message(messages_, event.psn)) {
     expect_receive(messages_[*message]);
   }
 }
@@ -173,7 +172,7 @@ void ResponderReplay::post_receive(const Event& event) {
   const bool takes_receive =
       (info.operation == Operation::kSend && (info.starts_message() || !answers())) || info.has_immediate;
   if (!takes_receive || stage_.has_receive()) return;
-  const auto message = is_datagram() ? std::nullopt : find_message(messages_, event.ordinal);
+  const auto message = is_datagram() ? std::nullopt : find_message(messages_, event.psn);
   stage_.post_receive({.address = posted_++ * ResponderMemory::kRoom,
                        .length = message ? inference_.room_for(messages_[*message]) : Inference::kAnyRoom,
                        .lkey = transport::Lkey{1}});
@@ -186,19 +185,19 @@ void ResponderReplay::learn(std::size_t index, bool is_repeat) {
   const check::OpcodeInfo& info = *packet.info;
   const bool keeps = is_repeat && !options_.memory_changes;
   if (info.operation == Operation::kRead) {
-    const Ordinal end = event.ordinal + lane_.packets_for(packet.length);
-    const auto found = inference_.answers_to(event.ordinal, end, index);
+    const ExtendedPsn end = event.psn + lane_.packets_for(packet.length);
+    const auto found = inference_.answers_to(event.psn, end, index);
     budget_ -= std::min(budget_, found.size());
     for (const auto& [at, answer] : found) {
       if (answer->packet.info->operation != Operation::kReadResponse) continue;
-      const std::uint64_t offset = static_cast<std::uint64_t>(at - event.ordinal) * lane_.path_mtu;
+      const std::uint64_t offset = static_cast<std::uint64_t>(at - event.psn) * lane_.path_mtu;
       memory_.learn(packet.r_key, packet.address + offset, answer->packet.payload,
                     keeps                     ? ResponderMemory::Belief::kKeepKnown
                     : options_.memory_changes ? ResponderMemory::Belief::kTakeAll
                                               : ResponderMemory::Belief::kKeepWritten);
     }
   } else if (info.is_atomic() && !is_repeat) {
-    for (const auto& [at, answer] : inference_.answers_to(event.ordinal, event.ordinal + 1, index)) {
+    for (const auto& [at, answer] : inference_.answers_to(event.psn, event.psn + 1, index)) {
       if (!answer->packet.info->has_atomic_ack) continue;
       memory_.learn(packet.r_key, packet.address, std::as_bytes(std::span(&answer->packet.original, 1)),
                     options_.memory_changes ? ResponderMemory::Belief::kTakeAll
@@ -217,8 +216,8 @@ bool ResponderReplay::drain(std::size_t index, bool is_repeat) {
     if (budget_ == 0) return false;
     --budget_;
     OwnPacket packet(bytes);
-    const Ordinal ordinal = ordinal_near(event.ordinal, packet.packet().psn);
-    own_.push_back({.packet = std::move(packet), .ordinal = ordinal, .event = index, .is_repeat = is_repeat});
+    const ExtendedPsn psn = extended_psn_near(event.psn, packet.packet().psn);
+    own_.push_back({.packet = std::move(packet), .psn = psn, .event = index, .is_repeat = is_repeat});
   }
 }
 
@@ -226,7 +225,7 @@ bool ResponderReplay::drain(std::size_t index, bool is_repeat) {
 void ResponderReplay::check_written(const Event& event, bool is_executed) {
   const check::OpcodeInfo& info = *event.packet->packet.info;
   if (!is_executed || info.operation != Operation::kWrite || !info.ends_message()) return;
-  const auto index = find_message(messages_, event.ordinal);
+  const auto index = find_message(messages_, event.psn);
   if (!index || !messages_[*index].is_whole) return;
   const Message& message = messages_[*index];
   std::vector<std::byte> found(message.payload.size());

@@ -54,18 +54,18 @@ TEST(Messages, KnowImmediatesAndKeys) {
 TEST(Messages, OfUnreliableConnectionsAreCompletedWhereTheCaptureHasHoles) {
   const Recording recording("vs_loss_uc");
   EXPECT_THAT(lengths_of(recording.messages, Operation::kWrite), ElementsAre(5000, 5000, 5000));
-  Ordinal next = recording.messages.front().first;
+  ExtendedPsn next = recording.messages.front().first;
   for (const Message& message : recording.messages) {
     EXPECT_EQ(message.first, next);
     next = message.end();
   }
 }
 
-TEST(Messages, AreFoundByEveryOrdinalOfTheirs) {
+TEST(Messages, AreFoundByEveryPsnOfTheirs) {
   const Recording recording("vs_sizes");
   for (std::size_t index = 0; index < recording.messages.size(); ++index) {
     const Message& message = recording.messages[index];
-    for (Ordinal at = message.first; at < message.end(); ++at) {
+    for (ExtendedPsn at = message.first; at < message.end(); ++at) {
       EXPECT_EQ(find_message(recording.messages, at), index);
     }
   }
@@ -73,9 +73,9 @@ TEST(Messages, AreFoundByEveryOrdinalOfTheirs) {
   EXPECT_EQ(find_message(recording.messages, recording.messages.back().end()), std::nullopt);
 }
 
-TEST(Ordinals, CountOnAcrossTheWrap) {
-  EXPECT_EQ(ordinal_near(0xfffffe, check::Psn(1)), 0x1000001);
-  EXPECT_EQ(ordinal_near(0x1000001, check::Psn(0xfffffe)), 0xfffffe);
+TEST(ExtendedPsns, CountOnAcrossTheWrap) {
+  EXPECT_EQ(extended_psn_near(0xfffffe, check::Psn(1)), 0x1000001);
+  EXPECT_EQ(extended_psn_near(0x1000001, check::Psn(0xfffffe)), 0xfffffe);
   EXPECT_EQ(psn_of(0x1000001), check::Psn(1));
   EXPECT_EQ(psn_of(-1), check::Psn(0xffffff));
 }
