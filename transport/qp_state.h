@@ -44,6 +44,11 @@ constexpr bool can_receive(QpState state) {
          state == QpState::kSqDrained || state == QpState::kSqError;
 }
 
+/// Work requests are sent and completed; in SQD those that were begun.
+constexpr bool can_send(QpState state) {
+  return state == QpState::kReadyToSend || state == QpState::kSqDrained;
+}
+
 /// Asynchronous events that concern one queue pair; the names of libibverbs.
 enum class QpEvent : std::uint8_t {
   kFatal,

@@ -7,73 +7,58 @@ namespace urnic::transport {
 RcEndpoint::RcEndpoint(const QpDependencies& dependencies)
     : deps_(dependencies),
       window_(deps_.send_queue),
-      requester_(deps_, config_, window_, retry_, credits_),
-      completer_(deps_, config_, window_, retry_, credits_),
-      responder_(deps_, config_) {}
+      requester_(deps_, lifecycle_.config(), window_, retry_, credits_),
+      completer_(deps_, lifecycle_.config(), window_, retry_, credits_),
+      responder_(deps_, lifecycle_.config()) {}
 
 void RcEndpoint::reset() {
-  state_ = QpState::kReset;
-  config_ = {};
-  communication_established_ = false;
+  lifecycle_.reset();
   retry_ = {};
   requester_.clear_error();
   completer_.clear_error();
-  deps_.send_queue.clear();
-  if (deps_.receiver.queue != nullptr && !deps_.receiver.is_shared) deps_.receiver.queue->clear();
   // A peer that reconnects begins with PSNs of its own; nothing of the old ones may remain (fact 40).
-  window_.start(Psn(), bytes(config_.path_mtu));
+  window_.start(Psn(), bytes(config().path_mtu));
   responder_.start();
-}
-
-void RcEndpoint::to_init(const QpConfig& config) {
-  config_ = config;
-  state_ = QpState::kInit;
 }
 
 void RcEndpoint::to_ready_to_receive(const QpConfig& config) {
-  config_ = config;
+  lifecycle_.enter(QpState::kReadyToReceive, config);
   responder_.start();
-  state_ = QpState::kReadyToReceive;
 }
 
 void RcEndpoint::to_ready_to_send(const QpConfig& config) {
-  const bool resumes = state_ == QpState::kSqDrained;
-  config_ = config;
-  state_ = QpState::kReadyToSend;
+  const bool resumes = state() == QpState::kSqDrained;
+  lifecycle_.enter(QpState::kReadyToSend, config);
   requester_.drain(false);
-  if (resumes) return retry_.update(config_);
-  window_.start(config_.send_psn, bytes(config_.path_mtu));
-  retry_.start(config_);
+  if (resumes) return retry_.update(config);
+  window_.start(config.send_psn, bytes(config.path_mtu));
+  retry_.start(config);
   requester_.start();
   completer_.start();
 }
 
 void RcEndpoint::to_send_queue_drained(const QpConfig& config) {
-  config_ = config;
-  state_ = QpState::kSqDrained;
+  lifecycle_.enter(QpState::kSqDrained, config);
   requester_.drain(true);
-  drain_is_awaited_ = config.notify_when_drained;
 }
 
 void RcEndpoint::update(const QpConfig& config) {
-  config_ = config;
+  lifecycle_.update(config);
   responder_.update();
-  retry_.update(config_);
+  retry_.update(config);
 }
 
 void RcEndpoint::to_error() {
-  // A program may move to ERR what has failed by itself; whoever shares a receive queue has been told then.
-  if (state_ != QpState::kError) has_flushed_ = false;
-  state_ = QpState::kError;
+  lifecycle_.enter(QpState::kError);
   retry_.stop();
   requester_.clear_error();
   completer_.clear_error();
 }
 
 void RcEndpoint::on_packet(const wire::Packet& packet, Time now) {
-  if (!can_receive(state_)) return deps_.counters.add(Counter::kWrongState);
+  if (!can_receive(state())) return deps_.counters.add(Counter::kWrongState);
   if (packet.info->is_request) return on_request(packet, now);
-  if (!can_complete()) return deps_.counters.add(Counter::kWrongState);
+  if (!can_send(state())) return deps_.counters.add(Counter::kWrongState);
   completer_.on_packet(packet, now);
   fail_if_needed();
 }
@@ -81,40 +66,37 @@ void RcEndpoint::on_packet(const wire::Packet& packet, Time now) {
 void RcEndpoint::on_request(const wire::Packet& packet, Time now) {
   const bool can_execute = deps_.receiver.queue != nullptr || deps_.xrc_receivers != nullptr;
   if (!can_execute) return deps_.counters.add(Counter::kWrongState);
-  if (state_ == QpState::kReadyToReceive && !communication_established_) {
-    communication_established_ = true;
-    deps_.events.on_qp_event(config_.local_qp, QpEvent::kCommunicationEstablished);
-  }
+  lifecycle_.report(QpEvent::kCommunicationEstablished);
   responder_is_next_ = true;
   responder_.on_request(packet, now);
 }
 
 bool RcEndpoint::on_timeout(Time now) {
-  if (can_receive(state_)) responder_.on_timeout(now);
-  if (!can_complete()) return false;
+  if (can_receive(state())) responder_.on_timeout(now);
+  if (!can_send(state())) return false;
   const bool is_ack_overdue = completer_.on_timeout(now);
   fail_if_needed();
   return is_ack_overdue;
 }
 
 Time RcEndpoint::next_timeout() const {
-  const Time response = can_receive(state_) ? responder_.next_timeout() : kNever;
-  return can_complete() ? std::min(response, retry_.next_timeout()) : response;
+  const Time response = can_receive(state()) ? responder_.next_timeout() : kNever;
+  return can_send(state()) ? std::min(response, retry_.next_timeout()) : response;
 }
 
 std::size_t RcEndpoint::poll_transmit(std::span<std::byte> out, Time now) {
-  if (state_ == QpState::kError) {
+  if (state() == QpState::kError) {
     flush();
     return 0;
   }
-  if (!can_receive(state_)) return 0;
-  if (can_complete()) do_local_work();
-  if (state_ == QpState::kError) return poll_transmit(out, now);
+  if (!can_receive(state())) return 0;
+  if (can_send(state())) do_local_work();
+  if (state() == QpState::kError) return poll_transmit(out, now);
 
   // Responses and requests take turns, so that a long READ of the peer's does not stop our own sending.
   std::size_t size = responder_is_next_ ? responder_.poll_transmit(out, now) : 0;
   const bool is_response = size > 0;
-  if (size == 0 && can_complete()) {
+  if (size == 0 && can_send(state())) {
     size = requester_.poll_transmit(out, now);
     if (size > 0) responder_.on_own_request(now);
   }
@@ -122,10 +104,10 @@ std::size_t RcEndpoint::poll_transmit(std::span<std::byte> out, Time now) {
   responder_is_next_ = !is_response;
 
   fail_if_needed();
-  note_drained();
+  if (!is_draining()) lifecycle_.report(QpEvent::kSqDrained);
   // The peer has been told why; now the connection ends (the flush comes with the next poll).
   if (responder_.has_failed() && !responder_.has_pending_response()) to_error();
-  return size == 0 && state_ == QpState::kError ? poll_transmit(out, now) : size;
+  return size == 0 && state() == QpState::kError ? poll_transmit(out, now) : size;
 }
 
 // A failure ends the connection; what stands behind it is flushed.
@@ -138,7 +120,7 @@ void RcEndpoint::do_local_work() {
 }
 
 bool RcEndpoint::is_draining() const {
-  return state_ == QpState::kSqDrained && (window_.has_outstanding() || window_.has_begun_work());
+  return state() == QpState::kSqDrained && (window_.has_outstanding() || window_.has_begun_work());
 }
 
 SendProgress RcEndpoint::send_progress() const {
@@ -147,30 +129,21 @@ SendProgress RcEndpoint::send_progress() const {
                         .waits_for_receiver = retry_.is_waiting_for_receiver(),
                         .retries = retry_.retries(),
                         .rnr_waits = retry_.rnr_waits()};
-  if (!can_complete()) return progress;
+  if (!can_send(state())) return progress;
   progress.packets_in_flight = window_.packets_in_flight();
   progress.reads_in_flight = window_.reads_in_flight();
   return progress;
 }
 
-void RcEndpoint::note_drained() {
-  if (state_ != QpState::kSqDrained || !drain_is_awaited_ || is_draining()) return;
-  drain_is_awaited_ = false;
-  deps_.events.on_qp_event(config_.local_qp, QpEvent::kSqDrained);
-}
-
-// Who shares a receive queue hears once that nothing more will be taken from it for this queue pair.
 void RcEndpoint::flush() {
   completer_.flush();
   responder_.flush();
-  const bool shares_queue = deps_.receiver.is_shared || deps_.xrc_receivers != nullptr;
-  if (!has_flushed_ && shares_queue) deps_.events.on_qp_event(config_.local_qp, QpEvent::kLastWqeReached);
-  has_flushed_ = true;
+  lifecycle_.report(QpEvent::kLastWqeReached);
 }
 
 void RcEndpoint::fail_if_needed() {
   const auto error = completer_.head_error() ? completer_.head_error() : requester_.head_error();
-  if (!error || state_ == QpState::kError) return;
+  if (!error || state() == QpState::kError) return;
   completer_.complete_head(*error);
   to_error();
 }

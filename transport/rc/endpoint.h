@@ -9,6 +9,7 @@
 #include "transport/dependencies.h"
 #include "transport/endpoint.h"
 #include "transport/qp_config.h"
+#include "transport/qp_lifecycle.h"
 #include "transport/rc/completer.h"
 #include "transport/rc/credits.h"
 #include "transport/rc/requester.h"
@@ -26,15 +27,15 @@ class RcEndpoint final : public Endpoint {
   explicit RcEndpoint(const QpDependencies& dependencies);
 
   void reset() override;
-  void to_init(const QpConfig& config) override;
+  void to_init(const QpConfig& config) override { lifecycle_.enter(QpState::kInit, config); }
   void to_ready_to_receive(const QpConfig& config) override;
   void to_ready_to_send(const QpConfig& config) override;
   void to_send_queue_drained(const QpConfig& config) override;
   void to_error() override;
   void update(const QpConfig& config) override;
 
-  QpState state() const override { return state_; }
-  const QpConfig& config() const override { return config_; }
+  QpState state() const override { return lifecycle_.state(); }
+  const QpConfig& config() const override { return lifecycle_.config(); }
   Psn next_send_psn() const override { return window_.next_psn(); }
   Psn next_receive_psn() const override { return responder_.expected_psn(); }
   bool is_draining() const override;
@@ -53,18 +54,12 @@ class RcEndpoint final : public Endpoint {
 
  private:
   void on_request(const wire::Packet& packet, Time now);
-  bool can_complete() const { return state_ == QpState::kReadyToSend || state_ == QpState::kSqDrained; }
   void do_local_work();
-  void note_drained();
   void flush();
   void fail_if_needed();
 
   const QpDependencies deps_;
-  QpConfig config_;
-  QpState state_ = QpState::kReset;
-  bool communication_established_ = false;
-  bool drain_is_awaited_ = false;  // SQD, and the event is still to come
-  bool has_flushed_ = false;       // since ERR was entered
+  QpLifecycle lifecycle_{deps_};
   bool responder_is_next_ = true;
   SendWindow window_;
   Retry retry_;
