@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "tests/scripts/vocabulary.h"
+#include "transport/make_endpoint.h"
 #include "transport/wire/packet.h"
 
 namespace urnic::scripts {
@@ -77,14 +78,14 @@ Stage::Stage(const Settings& settings)
                                   .completions = &receive_sink_,
                                   .pd = config.pd,
                                   .is_shared = settings_.shares_receives};
-  endpoint_ = make_endpoint(config.service,
-                            {.dma = memory_,
-                             .send_queue = send_queue_,
-                             .send_completions = is_xrc && settings_.is_xrc_target ? nullptr : &send_sink_,
-                             .receiver = is_xrc ? transport::ReceiveEnd{} : own,
-                             .events = *this,
-                             .counters = counters_,
-                             .xrc_receivers = is_xrc && settings_.is_xrc_target ? this : nullptr});
+  endpoint_ = transport::make_endpoint(
+      config.service, {.dma = memory_,
+                       .send_queue = send_queue_,
+                       .send_completions = is_xrc && settings_.is_xrc_target ? nullptr : &send_sink_,
+                       .receiver = is_xrc ? transport::ReceiveEnd{} : own,
+                       .events = *this,
+                       .counters = counters_,
+                       .xrc_receivers = is_xrc && settings_.is_xrc_target ? this : nullptr});
   if (!endpoint_ || settings_.start == QpState::kReset) return;
   endpoint_->to_init(config);
   if (settings_.start == QpState::kInit) return;

@@ -53,10 +53,6 @@ struct Settings {
   std::vector<Window> windows;
 };
 
-/// The endpoint of `service`, or null if there is none yet.
-std::unique_ptr<transport::Endpoint> make_endpoint(transport::wire::Service service,
-                                                   const transport::QpDependencies& dependencies);
-
 /// Everything that came out and was not yet looked at, stream by stream.
 struct Outputs {
   struct Packet {

@@ -3,28 +3,10 @@
 #include <algorithm>
 #include <chrono>
 
-#include "transport/rc/endpoint.h"
-#include "transport/uc/endpoint.h"
-#include "transport/ud/endpoint.h"
+#include "transport/make_endpoint.h"
 #include "transport/wire/packet.h"
 
 namespace urnic::replay {
-
-namespace {
-
-std::unique_ptr<transport::Endpoint> make_endpoint(transport::wire::Service service,
-                                                   const transport::QpDependencies& deps) {
-  switch (service) {
-    case transport::wire::Service::kUc:
-      return std::make_unique<transport::UcEndpoint>(deps);
-    case transport::wire::Service::kUd:
-      return std::make_unique<transport::UdEndpoint>(deps);
-    default:
-      return std::make_unique<transport::RcEndpoint>(deps);
-  }
-}
-
-}  // namespace
 
 transport::wire::Service service_of(check::Service service) {
   switch (service) {
@@ -45,7 +27,7 @@ Stage::Stage(transport::Dma& dma, const transport::QpConfig& config, std::size_t
     : send_queue_({.work_requests = static_cast<std::uint32_t>(std::max<std::size_t>(sends, 1)), .sges = 1}),
       receive_queue_({.work_requests = 4, .sges = 1}),
       room_(transport::kMaxPacketHeaderBytes + bytes(config.path_mtu)),
-      endpoint_(make_endpoint(
+      endpoint_(transport::make_endpoint(
           config.service,
           {.dma = dma,
            .send_queue = send_queue_,
