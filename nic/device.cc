@@ -177,9 +177,7 @@ Result<void, Error> Device::resize_cq(CompletionQueue& queue, std::uint32_t capa
 
 Result<void, Error> Device::destroy_cq(std::unique_ptr<CompletionQueue>& queue) {
   if (auto usable = check_usable(); !usable) return usable;
-  if (queue->users.load() > 0) {
-    return failure(busy("queue pairs still use the completion queue"));
-  }
+  if (queue->users.load() > 0) return failure(busy("queue pairs still use the completion queue"));
   {
     const std::lock_guard guard(*engine_);
     engine_->pipeline().forget_queue(*queue);
@@ -242,9 +240,7 @@ Result<void, Error> Device::check_destroyable(const QueuePair& qp) const {
   if (engine_->tables().flows.has(qp.number())) {
     return failure(busy("there are still flow rules for the queue pair"));
   }
-  if (qp.users.load() > 0) {
-    return failure(busy("the work queue is still in an indirection table"));
-  }
+  if (qp.users.load() > 0) return failure(busy("the work queue is still in an indirection table"));
   return success();
 }
 

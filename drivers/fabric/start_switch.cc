@@ -122,9 +122,7 @@ Result<void, Error> start_switch(const std::string& program, const std::string& 
   // been faster.
   while (waitpid(child, nullptr, 0) < 0 && errno == EINTR) {
   }
-  if (const std::string said = hear(reader.get()); !said.empty()) {
-    return Error{.code = EIO, .message = said};
-  }
+  if (const std::string said = hear(reader.get()); !said.empty()) return Error{.code = EIO, .message = said};
   return success();
 }
 

@@ -19,16 +19,12 @@ FaultDice::Fate FaultDice::draw(std::size_t frame_bytes) {
   const bool is_truncated = happens(spec_.truncate);
   const std::uint64_t length_throw = random_();
   const std::uint64_t bit_throw = random_();
-  if (fate.is_lost) {
-    return Fate{.is_lost = true};
-  }
+  if (fate.is_lost) return Fate{.is_lost = true};
   if (is_truncated && frame_bytes > Ethernet::kMinBytes) {
     fate.length = Ethernet::kMinBytes + length_throw % (frame_bytes - Ethernet::kMinBytes);
   }
   const std::size_t bits = 8 * fate.length.value_or(frame_bytes);
-  if (is_corrupted && bits > 0) {
-    fate.flipped_bit = bit_throw % bits;
-  }
+  if (is_corrupted && bits > 0) fate.flipped_bit = bit_throw % bits;
   return fate;
 }
 

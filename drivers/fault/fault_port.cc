@@ -24,12 +24,8 @@ void flip(std::span<std::byte> frame, std::size_t bit) {
 
 FaultPort::FaultPort(std::unique_ptr<nic::PacketPort> port, const FaultSpec& spec)
     : port_(std::move(port)), spec_(spec) {
-  if (spec.afflicts_transmit()) {
-    transmit_.emplace(spec, spec.seed, port_->max_frame_bytes());
-  }
-  if (spec.afflicts_receive()) {
-    receive_.emplace(spec, spec.seed ^ kReceiveSalt, port_->max_frame_bytes());
-  }
+  if (spec.afflicts_transmit()) transmit_.emplace(spec, spec.seed, port_->max_frame_bytes());
+  if (spec.afflicts_receive()) receive_.emplace(spec, spec.seed ^ kReceiveSalt, port_->max_frame_bytes());
 }
 
 // --- Receive ---
@@ -37,9 +33,7 @@ FaultPort::FaultPort(std::unique_ptr<nic::PacketPort> port, const FaultSpec& spe
 // A spared frame is passed on where it is. All others are copied into the stash and come from there, most of
 // them in the same breath.
 std::size_t FaultPort::receive(std::span<std::span<const std::byte>> frames) {
-  if (!receive_) {
-    return port_->receive(frames);
-  }
+  if (!receive_) return port_->receive(frames);
   receive_->stash.release_taken();
   std::size_t count = take_due(frames);
 
@@ -47,9 +41,7 @@ std::size_t FaultPort::receive(std::span<std::span<const std::byte>> frames) {
   const std::size_t wanted = std::min(frames.size() - count, burst.size());
   const std::size_t received = port_->receive(std::span(burst).first(wanted));
   for (std::size_t i = 0; i < received; ++i) {
-    if (const auto spared = afflict(burst[i])) {
-      frames[count++] = *spared;
-    }
+    if (const auto spared = afflict(burst[i])) frames[count++] = *spared;
     const std::size_t still_to_come = received - i - 1;
     count += take_due(frames.subspan(count, frames.size() - count - still_to_come));
   }
@@ -79,9 +71,7 @@ std::optional<std::span<const std::byte>> FaultPort::afflict(std::span<const std
     }
     line.counters.reordered += is_stashed && fate.is_reordered;
   }
-  if (fate.is_duplicated) {
-    line.counters.duplicated += !line.stash.add(frame, 0).empty();
-  }
+  if (fate.is_duplicated) line.counters.duplicated += !line.stash.add(frame, 0).empty();
   return is_stashed ? std::nullopt : std::optional(frame);
 }
 
@@ -89,9 +79,7 @@ std::size_t FaultPort::take_due(std::span<std::span<const std::byte>> out) {
   std::size_t count = 0;
   while (count < out.size()) {
     const auto frame = receive_->stash.take_due();
-    if (!frame) {
-      break;
-    }
+    if (!frame) break;
     out[count++] = *frame;
   }
   return count;
@@ -105,9 +93,7 @@ bool FaultPort::arm() {
 // --- Transmit ---
 
 std::span<std::byte> FaultPort::reserve() {
-  if (transmit_ && room_.empty()) {
-    send_due();
-  }
+  if (transmit_ && room_.empty()) send_due();
   room_ = port_->reserve();
   return room_;
 }
@@ -130,9 +116,7 @@ void FaultPort::commit(std::size_t length) {
       ++line.counters.corrupted;
       flip(frame, *fate.flipped_bit);
     }
-    if (fate.is_duplicated) {
-      line.counters.duplicated += !line.stash.add(frame, 0).empty();
-    }
+    if (fate.is_duplicated) line.counters.duplicated += !line.stash.add(frame, 0).empty();
     if (fate.is_reordered && !line.stash.add(frame, spec_.gap).empty()) {
       ++line.counters.reordered;
     } else {
@@ -147,9 +131,7 @@ void FaultPort::commit(std::size_t length) {
 void FaultPort::send_due() {
   while (transmit_->stash.has_due()) {
     const std::span<std::byte> room = port_->reserve();
-    if (room.empty()) {
-      return;
-    }
+    if (room.empty()) return;
     const std::span<const std::byte> frame = *transmit_->stash.take_due();
     std::memcpy(room.data(), frame.data(), frame.size());
     transmit_->stash.release_taken();
@@ -158,9 +140,7 @@ void FaultPort::send_due() {
 }
 
 void FaultPort::flush() {
-  if (transmit_ && room_.empty()) {
-    send_due();
-  }
+  if (transmit_ && room_.empty()) send_due();
   port_->flush();
 }
 

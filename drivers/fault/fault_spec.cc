@@ -52,9 +52,7 @@ bool read_number(std::string_view text, Number& number) {
 /// One "key=value" into `spec`.
 Result<void, Error> apply(FaultSpec& spec, std::string_view key, std::string_view value) {
   for (const Probability& probability : kProbabilities) {
-    if (key != probability.key) {
-      continue;
-    }
+    if (key != probability.key) continue;
     double& number = spec.*probability.value;
     if (!read_number(value, number) || !(number >= 0 && number <= 1)) {
       return bad_spec("fault '{}': a probability is a number from 0 to 1, not '{}'", key, value);
@@ -101,13 +99,9 @@ Result<FaultSpec, Error> FaultSpec::parse(std::string_view text) {
     }
     const std::string_view key = item.substr(0, equals);
     const std::string mark = fmt::format(",{},", key);
-    if (seen.find(mark) != std::string::npos) {
-      return bad_spec("fault '{}' is given twice", key);
-    }
+    if (seen.find(mark) != std::string::npos) return bad_spec("fault '{}' is given twice", key);
     seen += mark;
-    if (const auto applied = apply(spec, key, item.substr(equals + 1)); !applied) {
-      return applied.error();
-    }
+    if (const auto applied = apply(spec, key, item.substr(equals + 1)); !applied) return applied.error();
   }
   return spec;
 }
@@ -119,9 +113,7 @@ std::string FaultSpec::to_string() const {
       text += fmt::format("{}={},", probability.key, this->*probability.value);
     }
   }
-  if (gap != FaultSpec{}.gap) {
-    text += fmt::format("gap={},", gap);
-  }
+  if (gap != FaultSpec{}.gap) text += fmt::format("gap={},", gap);
   for (const DirectionName& name : kDirections) {
     if (direction == name.value && direction != FaultSpec{}.direction) {
       text += fmt::format("direction={},", name.name);

@@ -15,9 +15,7 @@ std::span<std::byte> FrameStash::add(std::span<const std::byte> frame, std::uint
   assert(frame.size() <= max_frame_bytes_);
   const auto slot =
       std::find_if(slots_.begin(), slots_.end(), [](const Slot& each) { return each.state == State::kFree; });
-  if (slot == slots_.end()) {
-    return {};
-  }
+  if (slot == slots_.end()) return {};
   *slot = Slot{.state = State::kHeld, .frames_to_go = gap, .order = next_order_++, .length = frame.size()};
   ++held_;
   std::memcpy(memory_of(*slot), frame.data(), frame.size());
@@ -25,13 +23,9 @@ std::span<std::byte> FrameStash::add(std::span<const std::byte> frame, std::uint
 }
 
 void FrameStash::pass() {
-  if (held_ == 0) {
-    return;
-  }
+  if (held_ == 0) return;
   for (Slot& slot : slots_) {
-    if (slot.state == State::kHeld && slot.frames_to_go > 0) {
-      --slot.frames_to_go;
-    }
+    if (slot.state == State::kHeld && slot.frames_to_go > 0) --slot.frames_to_go;
   }
 }
 
@@ -41,18 +35,12 @@ bool FrameStash::has_due() const {
 }
 
 std::optional<std::span<const std::byte>> FrameStash::take_due() {
-  if (held_ == 0) {
-    return std::nullopt;
-  }
+  if (held_ == 0) return std::nullopt;
   Slot* oldest = nullptr;
   for (Slot& slot : slots_) {
-    if (slot.is_due() && (oldest == nullptr || slot.order < oldest->order)) {
-      oldest = &slot;
-    }
+    if (slot.is_due() && (oldest == nullptr || slot.order < oldest->order)) oldest = &slot;
   }
-  if (oldest == nullptr) {
-    return std::nullopt;
-  }
+  if (oldest == nullptr) return std::nullopt;
   oldest->state = State::kTaken;
   --held_;
   ++taken_;
@@ -60,13 +48,9 @@ std::optional<std::span<const std::byte>> FrameStash::take_due() {
 }
 
 void FrameStash::release_taken() {
-  if (taken_ == 0) {
-    return;
-  }
+  if (taken_ == 0) return;
   for (Slot& slot : slots_) {
-    if (slot.state == State::kTaken) {
-      slot.state = State::kFree;
-    }
+    if (slot.state == State::kTaken) slot.state = State::kFree;
   }
   taken_ = 0;
 }

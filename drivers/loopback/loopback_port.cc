@@ -79,9 +79,7 @@ LoopbackPort::LoopbackPort(const Mac& own, std::unique_ptr<nic::PacketPort> wire
 
 LoopbackPort::~LoopbackPort() {
   for (const int fd : {event_fd_, epoll_fd_}) {
-    if (fd >= 0) {
-      close(fd);
-    }
+    if (fd >= 0) close(fd);
   }
 }
 
@@ -89,9 +87,7 @@ LoopbackPort::~LoopbackPort() {
 // rest.
 std::size_t LoopbackPort::receive(std::span<std::span<const std::byte>> frames) {
   released_ = first_;
-  if (!wire_) {
-    return receive_own(frames);
-  }
+  if (!wire_) return receive_own(frames);
   std::size_t count = receive_own(frames.first((frames.size() + 1) / 2));
   count += wire_->receive(frames.subspan(count));
   return count + receive_own(frames.subspan(count));
@@ -109,12 +105,8 @@ std::size_t LoopbackPort::receive_own(std::span<std::span<const std::byte>> fram
 
 // With a wire the frame is written into the wire's memory, because that is where nearly all of them go.
 std::span<std::byte> LoopbackPort::reserve() {
-  if (ring_is_full()) {
-    return {};
-  }
-  if (!wire_) {
-    return {slot(end_), max_frame_bytes_};
-  }
+  if (ring_is_full()) return {};
+  if (!wire_) return {slot(end_), max_frame_bytes_};
   wire_room_ = wire_->reserve();
   return wire_room_;
 }
@@ -153,9 +145,7 @@ void LoopbackPort::keep(std::size_t length) {
 }
 
 void LoopbackPort::flush() {
-  if (wire_) {
-    wire_->flush();
-  }
+  if (wire_) wire_->flush();
 }
 
 bool LoopbackPort::is_drained() {
@@ -174,9 +164,7 @@ void LoopbackPort::disarm() {
     drain(event_fd_);
     signalled_ = false;
   }
-  if (wire_) {
-    wire_->disarm();
-  }
+  if (wire_) wire_->disarm();
 }
 
 nic::PacketPort::Statistics LoopbackPort::statistics() const {

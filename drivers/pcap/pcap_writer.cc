@@ -36,14 +36,10 @@ int write_all(int fd, const std::byte* bytes, std::size_t size) {
   while (size > 0) {
     const long written = syscall(SYS_write, fd, bytes, size);
     if (written < 0) {
-      if (errno == EINTR) {
-        continue;
-      }
+      if (errno == EINTR) continue;
       return errno;
     }
-    if (written == 0) {
-      return ENOSPC;
-    }
+    if (written == 0) return ENOSPC;
     bytes += written;
     size -= static_cast<std::size_t>(written);
   }
@@ -64,9 +60,7 @@ Result<std::unique_ptr<PcapWriter>, Error> PcapWriter::create(const std::string&
   if (fd < 0 && errno == ELOOP) {
     return cannot_record(path, ELOOP, "it is a symbolic link, which another user may have made");
   }
-  if (fd < 0) {
-    return cannot_record(path, errno, std::strerror(errno));
-  }
+  if (fd < 0) return cannot_record(path, errno, std::strerror(errno));
   struct stat status {};
   Error error;
   if (fstat(fd, &status) != 0) {
@@ -118,12 +112,8 @@ void PcapWriter::add_file_header() {
 
 void PcapWriter::add(std::span<const std::byte> frame, std::chrono::nanoseconds time) {
   const std::size_t kept = std::min(frame.size(), kSnapBytes);
-  if (kBufferBytes - used_ < kRecordHeaderBytes + kept) {
-    write_out();
-  }
-  if (has_stopped()) {
-    return;
-  }
+  if (kBufferBytes - used_ < kRecordHeaderBytes + kept) write_out();
+  if (has_stopped()) return;
   const auto seconds = std::chrono::floor<std::chrono::seconds>(time);
   put_u32(static_cast<std::uint32_t>(seconds.count()));
   put_u32(static_cast<std::uint32_t>((time - seconds).count()));
@@ -142,9 +132,7 @@ void PcapWriter::put_u32(std::uint32_t value) {
 }
 
 void PcapWriter::write_out() {
-  if (used_ == 0 || has_stopped()) {
-    return;
-  }
+  if (used_ == 0 || has_stopped()) return;
   const int error = used_ > max_file_bytes_ - file_bytes_ ? EFBIG : write_all(fd_, buffer_.get(), used_);
   if (error != 0) {
     stop(error);

@@ -24,9 +24,7 @@ Result<std::unique_ptr<RecorderPort>, Error> RecorderPort::create(const std::str
                                                                   std::unique_ptr<nic::PacketPort> port,
                                                                   const Mac& own, const nic::Clock& clock) {
   auto writer = PcapWriter::create(path);
-  if (!writer) {
-    return writer.error();
-  }
+  if (!writer) return writer.error();
   return std::unique_ptr<RecorderPort>(
       new RecorderPort(std::move(writer.value()), std::move(port), own, clock));
 }
@@ -46,16 +44,12 @@ void RecorderPort::record(std::span<const std::byte> frame, Time now) {
 
 std::size_t RecorderPort::receive(std::span<std::span<const std::byte>> frames) {
   const std::size_t count = port_->receive(frames);
-  if (count == 0) {
-    return 0;
-  }
+  if (count == 0) return 0;
   const Time now = clock_.now();
   for (const std::span<const std::byte> frame : frames.first(count)) {
     const bool is_own =
         frame.size() >= Ethernet::kMinBytes && transport::wire::load_address<Mac>(frame, Mac::kBytes) == own_;
-    if (!is_own) {
-      record(frame, now);
-    }
+    if (!is_own) record(frame, now);
   }
   return count;
 }
@@ -72,9 +66,7 @@ void RecorderPort::commit(std::size_t length) {
 
 void RecorderPort::flush() {
   port_->flush();
-  if (!writer_->has_unwritten()) {
-    return;
-  }
+  if (!writer_->has_unwritten()) return;
   const Time now = clock_.now();
   if (now - written_out_ >= kWriteOutInterval) {
     writer_->write_out();

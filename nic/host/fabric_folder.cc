@@ -50,17 +50,11 @@ Result<void, Error> FabricFolder::check_socket_paths_in(const FabricFolder& fold
 }
 
 Result<FabricFolder, Error> FabricFolder::open(std::string_view name) {
-  if (auto fine = check_fabric_name(name); !fine) {
-    return fine.error();
-  }
+  if (auto fine = check_fabric_name(name); !fine) return fine.error();
   const auto folder = private_folder();
-  if (!folder) {
-    return folder.error();
-  }
+  if (!folder) return folder.error();
   std::string path = fmt::format("{}/fabric-{}", folder.value(), name);
-  if (auto fine = check_socket_paths_in(FabricFolder(path)); !fine) {
-    return fine.error();
-  }
+  if (auto fine = check_socket_paths_in(FabricFolder(path)); !fine) return fine.error();
   // Nobody else can make anything in the private folder, so what is there already is ours.
   if (mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) {
     const int code = errno;
@@ -80,9 +74,7 @@ SwitchFiles FabricFolder::files_of_switch(unsigned number) const {
 
 std::optional<FabricSwitch> running_switch(const SwitchFiles& files) {
   const auto file = LockFile::open(files.lock, LockFile::Missing::kFail);
-  if (!file || file.value().try_lock()) {
-    return std::nullopt;
-  }
+  if (!file || file.value().try_lock()) return std::nullopt;
   std::array<char, 64> text{};
   FabricSwitch found;
   if (pread(file.value().fd(), text.data(), text.size() - 1, 0) <= 0 ||

@@ -45,9 +45,7 @@ constexpr Ipv4Address host_in(Ipv4Address network, std::size_t number) {
 }
 
 bool may_use(const Lease::Request& request, std::size_t slot) {
-  if (request.any_slot) {
-    return true;
-  }
+  if (request.any_slot) return true;
   switch (request.port.kind) {
     case PortSpec::Kind::kVhost:
       return slot == (request.port.side == PortSpec::VhostSide::kFront ? 0u : 1u);
@@ -98,9 +96,7 @@ std::optional<Ipv4Address> free_address(Ipv4Address network, std::size_t slot, s
   for (std::size_t i = 0; i < count; ++i) {
     const Ipv4Address candidate = host_in(network, (slot + i) % count + 1);
     const auto has_it = [&](const LeaseRecord& other) { return other.ipv4 == candidate; };
-    if (std::none_of(others.begin(), others.end(), has_it)) {
-      return candidate;
-    }
+    if (std::none_of(others.begin(), others.end(), has_it)) return candidate;
   }
   return std::nullopt;
 }
@@ -153,9 +149,7 @@ Result<LockFile, Error> lock_guard(const LeaseSlots& wire) {
 
 Result<Taken, Error> try_take(const LeaseSlots& wire, const Lease::Request& request) {
   const auto guard = lock_guard(wire);
-  if (!guard) {
-    return guard.error();
-  }
+  if (!guard) return guard.error();
 
   std::optional<std::size_t> slot;
   LockFile mine;
@@ -164,9 +158,7 @@ Result<Taken, Error> try_take(const LeaseSlots& wire, const Lease::Request& requ
     const bool wanted = !slot && may_use(request, i);
     auto file = LockFile::open(wire.slots[i], wanted ? LockFile::Missing::kCreate : LockFile::Missing::kFail);
     if (!file) {
-      if (!wanted && file.error().code == ENOENT) {
-        continue;
-      }
+      if (!wanted && file.error().code == ENOENT) continue;
       return file.error();
     }
     if (is_held_elsewhere(file.value())) {
@@ -176,33 +168,21 @@ Result<Taken, Error> try_take(const LeaseSlots& wire, const Lease::Request& requ
       mine = std::move(file.value());
     }
   }
-  if (!slot) {
-    return no_slot(request, others);
-  }
+  if (!slot) return no_slot(request, others);
   auto record = choose_addresses(wire, request, *slot, others);
-  if (!record) {
-    return record.error();
-  }
-  if (auto written = write_lease_record(mine, record.value()); !written) {
-    return written.error();
-  }
+  if (!record) return record.error();
+  if (auto written = write_lease_record(mine, record.value()); !written) return written.error();
   return Taken{.file = std::move(mine), .slot = *slot, .record = record.value()};
 }
 
 /// The slot with these addresses, if no other process uses it; otherwise no file.
 Result<LockFile, Error> try_claim(const LeaseSlots& wire, const Lease::Request& exported) {
   const auto guard = lock_guard(wire);
-  if (!guard) {
-    return guard.error();
-  }
+  if (!guard) return guard.error();
   for (std::size_t i = 0; i < wire.slots.size(); ++i) {
-    if (!may_use(exported, i)) {
-      continue;
-    }
+    if (!may_use(exported, i)) continue;
     auto file = LockFile::open(wire.slots[i], LockFile::Missing::kFail);
-    if (!file) {
-      continue;
-    }
+    if (!file) continue;
     const LeaseRecord record = read_lease_record(file.value());
     if (record.ipv4 == exported.ipv4 && record.ipv6 == exported.ipv6 && file.value().try_claim()) {
       // Free only where the launcher and all that it handed the lock to have ended or closed it.
@@ -229,9 +209,7 @@ auto with_patience(const Lease::Request& request, Attempt attempt) -> decltype(a
 }  // namespace
 
 Lease::~Lease() {
-  if (fd_ >= 0) {
-    close(fd_);
-  }
+  if (fd_ >= 0) close(fd_);
 }
 
 Lease& Lease::operator=(Lease&& other) noexcept {
@@ -249,13 +227,9 @@ Result<Lease, Error> Lease::take(const Request& request) {
     return lease;
   }
   const auto wire = LeaseSlots::of(request.port);
-  if (!wire) {
-    return wire.error();
-  }
+  if (!wire) return wire.error();
   auto taken = with_patience(request, [&] { return try_take(wire.value(), request); });
-  if (!taken) {
-    return taken.error();
-  }
+  if (!taken) return taken.error();
   lease.fd_ = taken.value().file.release();
   lease.ipv4_ = taken.value().record.ipv4;
   if (request.port.kind == PortSpec::Kind::kVhost) {
@@ -267,13 +241,9 @@ Result<Lease, Error> Lease::take(const Request& request) {
 
 std::optional<Lease> Lease::adopt(const Request& exported) {
   const auto wire = LeaseSlots::of(exported.port);
-  if (exported.port.kind == PortSpec::Kind::kLoopback || !wire) {
-    return std::nullopt;
-  }
+  if (exported.port.kind == PortSpec::Kind::kLoopback || !wire) return std::nullopt;
   auto claimed = with_patience(exported, [&] { return try_claim(wire.value(), exported); });
-  if (!claimed || claimed.value().fd() < 0) {
-    return std::nullopt;
-  }
+  if (!claimed || claimed.value().fd() < 0) return std::nullopt;
   Lease lease;
   lease.fd_ = claimed.value().release();
   lease.port_ = exported.port;
@@ -294,9 +264,7 @@ Mac mac_for(const std::optional<Ipv4Address>& ipv4, const std::optional<Ipv6Addr
   }
   // FNV-1a: all 16 octets count, and nothing secret is at stake.
   std::uint32_t hash = 2166136261u;
-  for (const std::uint8_t octet : ipv6.value_or(Ipv6Address{}).octets) {
-    hash = (hash ^ octet) * 16777619u;
-  }
+  for (const std::uint8_t octet : ipv6.value_or(Ipv6Address{}).octets) hash = (hash ^ octet) * 16777619u;
   return Mac{{0x02, 0x01, static_cast<std::uint8_t>(hash >> 24), static_cast<std::uint8_t>(hash >> 16),
               static_cast<std::uint8_t>(hash >> 8), static_cast<std::uint8_t>(hash)}};
 }

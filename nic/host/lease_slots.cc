@@ -60,20 +60,14 @@ Result<LeaseSlots, Error> LeaseSlots::of(const PortSpec& port) {
   LeaseSlots wire;
   if (port.kind == PortSpec::Kind::kFabric) {
     const auto folder = FabricFolder::open(port.target);
-    if (!folder) {
-      return folder.error();
-    }
+    if (!folder) return folder.error();
     wire.guard = folder.value().guard();
     wire.network = folder.value().network();
-    for (unsigned i = 0; i < kFabricPorts; ++i) {
-      wire.slots.push_back(folder.value().slot(i));
-    }
+    for (unsigned i = 0; i < kFabricPorts; ++i) wire.slots.push_back(folder.value().slot(i));
     return wire;
   }
   const auto folder = private_folder();
-  if (!folder) {
-    return folder.error();
-  }
+  if (!folder) return folder.error();
   wire.guard = fmt::format("{}/{}.lock", folder.value(), port.target);
   for (std::size_t i = 0; i < kInterfaceSlots; ++i) {
     wire.slots.push_back(fmt::format("{}/{}.{}", folder.value(), port.target, i));
@@ -82,18 +76,12 @@ Result<LeaseSlots, Error> LeaseSlots::of(const PortSpec& port) {
 }
 
 Result<Ipv4Address, Error> default_network(const LeaseSlots& wire) {
-  if (wire.network.empty()) {
-    return kNetworkOfPairs;
-  }
+  if (wire.network.empty()) return kNetworkOfPairs;
   const auto file = LockFile::open(wire.network, LockFile::Missing::kCreate);
-  if (!file) {
-    return file.error();
-  }
+  if (!file) return file.error();
   const std::string text = read_text(file.value());
   const auto kept = Ipv4Address::parse(std::string_view(text).substr(0, text.find('\n')));
-  if (kept && kept->octets[0] == 10 && kept->octets[3] == 0) {
-    return *kept;
-  }
+  if (kept && kept->octets[0] == 10 && kept->octets[3] == 0) return *kept;
   const Ipv4Address drawn = draw_network();
   if (auto written = write_text(file.value(), to_string(drawn) + "\n", "the fabric's network"); !written) {
     return written.error();
@@ -114,9 +102,7 @@ LeaseRecord read_lease_record(const LockFile& file) {
     const std::string_view line = text.substr(0, text.find('\n'));
     text.remove_prefix(std::min(text.size(), line.size() + 1));
     const std::size_t space = line.find(' ');
-    if (space == std::string_view::npos) {
-      continue;
-    }
+    if (space == std::string_view::npos) continue;
     const std::string_view key = line.substr(0, space);
     const std::string_view value = line.substr(space + 1);
     if (key == "process") {
@@ -134,28 +120,18 @@ LeaseRecord read_lease_record(const LockFile& file) {
 
 Result<void, Error> write_lease_record(const LockFile& file, const LeaseRecord& record) {
   std::string text = fmt::format("process {}\n", record.process);
-  if (record.ipv4) {
-    text += fmt::format("ipv4 {}\n", to_string(*record.ipv4));
-  }
-  if (record.ipv6) {
-    text += fmt::format("ipv6 {}\n", to_string(*record.ipv6));
-  }
-  if (record.mac) {
-    text += fmt::format("mac {}\n", to_string(*record.mac));
-  }
+  if (record.ipv4) text += fmt::format("ipv4 {}\n", to_string(*record.ipv4));
+  if (record.ipv6) text += fmt::format("ipv6 {}\n", to_string(*record.ipv6));
+  if (record.mac) text += fmt::format("mac {}\n", to_string(*record.mac));
   return write_text(file, text, "the lease");
 }
 
 Result<std::vector<HeldSlot>, Error> held_slots(const PortSpec& port) {
   const auto wire = LeaseSlots::of(port);
-  if (!wire) {
-    return wire.error();
-  }
+  if (!wire) return wire.error();
   // Whether a slot is taken is found out by taking it, so nobody else may look for a free one meanwhile.
   const auto guard = LockFile::open(wire.value().guard, LockFile::Missing::kCreate);
-  if (!guard) {
-    return guard.error();
-  }
+  if (!guard) return guard.error();
   if (!guard.value().try_lock()) {
     return Error{.code = EBUSY,
                  .message = fmt::format(

@@ -54,23 +54,15 @@ Result<std::string, Error> private_folder() {
                  .message = fmt::format(
                      "folder {} {}; remove it, or set XDG_RUNTIME_DIR to a folder of your own", path, why)};
   };
-  if (!S_ISDIR(status.st_mode)) {
-    return refused(ENOTDIR, "is a link or a file");
-  }
-  if (status.st_uid != geteuid()) {
-    return refused(EPERM, "belongs to another user");
-  }
-  if ((status.st_mode & 0077u) != 0) {
-    return refused(EPERM, "is open to other users");
-  }
+  if (!S_ISDIR(status.st_mode)) return refused(ENOTDIR, "is a link or a file");
+  if (status.st_uid != geteuid()) return refused(EPERM, "belongs to another user");
+  if ((status.st_mode & 0077u) != 0) return refused(EPERM, "is open to other users");
   return path;
 }
 
 Result<std::string, Error> default_pair_socket() {
   auto folder = private_folder();
-  if (!folder) {
-    return folder.error();
-  }
+  if (!folder) return folder.error();
   return folder.value() + "/pair.sock";
 }
 
@@ -79,9 +71,7 @@ Result<LockFile, Error> LockFile::open(const std::string& path, Missing missing)
       O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | (missing == Missing::kCreate ? O_CREAT : 0);
   LockFile file(::open(path.c_str(), flags, 0600));
   struct stat status {};
-  if (file.fd() < 0 || fstat(file.fd(), &status) != 0) {
-    return system_error(fmt::format("lock file {}", path));
-  }
+  if (file.fd() < 0 || fstat(file.fd(), &status) != 0) return system_error(fmt::format("lock file {}", path));
   if (!S_ISREG(status.st_mode) || status.st_uid != geteuid()) {
     return Error{.code = EPERM,
                  .message = fmt::format("lock file {}: it is not a plain file of this user", path)};
@@ -90,9 +80,7 @@ Result<LockFile, Error> LockFile::open(const std::string& path, Missing missing)
 }
 
 LockFile::~LockFile() {
-  if (fd_ >= 0) {
-    close(fd_);
-  }
+  if (fd_ >= 0) close(fd_);
 }
 
 bool LockFile::try_lock() const {

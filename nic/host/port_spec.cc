@@ -37,9 +37,7 @@ Result<PortSpec, Error> parse_vhost(std::string_view text, std::string_view rest
     }
     rest = rest.substr(0, comma);
   }
-  if (rest.empty()) {
-    return bad_spec("port '{}': a socket path is missing; {}", text, kForms);
-  }
+  if (rest.empty()) return bad_spec("port '{}': a socket path is missing; {}", text, kForms);
   if (rest.size() > kMaxPathBytes) {
     return bad_spec("port '{}': the socket path has {} bytes, at most {} fit a socket address", text,
                     rest.size(), kMaxPathBytes);
@@ -53,9 +51,7 @@ Result<PortSpec, Error> parse_vhost(std::string_view text, std::string_view rest
 }
 
 Result<PortSpec, Error> parse_af_packet(std::string_view text, std::string_view interface) {
-  if (interface.empty()) {
-    return bad_spec("port '{}': an interface name is missing; {}", text, kForms);
-  }
+  if (interface.empty()) return bad_spec("port '{}': an interface name is missing; {}", text, kForms);
   if (interface.size() > kMaxInterfaceBytes) {
     return bad_spec("port '{}': an interface name has at most {} bytes", text, kMaxInterfaceBytes);
   }
@@ -97,26 +93,14 @@ Result<PortSpec, Error> PortSpec::parse(std::string_view text) {
   const bool has_target = colon != std::string_view::npos;
   const std::string_view rest = has_target ? text.substr(colon + 1) : std::string_view();
 
-  if (kind == "vhost") {
-    return parse_vhost(text, rest);
-  }
-  if (kind == "af_packet") {
-    return parse_af_packet(text, rest);
-  }
-  if (kind == "fabric") {
-    return parse_fabric(text, has_target ? rest : kDefaultFabric);
-  }
+  if (kind == "vhost") return parse_vhost(text, rest);
+  if (kind == "af_packet") return parse_af_packet(text, rest);
+  if (kind == "fabric") return parse_fabric(text, has_target ? rest : kDefaultFabric);
   if (kind == "pair" || kind == "loopback") {
-    if (has_target) {
-      return bad_spec("port '{}': {} takes nothing behind it", text, kind);
-    }
+    if (has_target) return bad_spec("port '{}': {} takes nothing behind it", text, kind);
   }
-  if (kind == "pair") {
-    return PortSpec{.kind = Kind::kVhost, .side = VhostSide::kFront, .target = {}};
-  }
-  if (kind == "loopback") {
-    return PortSpec{.kind = Kind::kLoopback, .side = VhostSide::kFront, .target = {}};
-  }
+  if (kind == "pair") return PortSpec{.kind = Kind::kVhost, .side = VhostSide::kFront, .target = {}};
+  if (kind == "loopback") return PortSpec{.kind = Kind::kLoopback, .side = VhostSide::kFront, .target = {}};
   return bad_spec("port '{}': there is no kind of port called '{}'; {}", text, kind, kForms);
 }
 
@@ -125,9 +109,7 @@ std::string PortSpec::to_string() const {
     case Kind::kFabric:
       return fmt::format("fabric:{},{}", target, slot);
     case Kind::kVhost:
-      if (target.empty()) {
-        return "pair";
-      }
+      if (target.empty()) return "pair";
       return fmt::format("vhost:{},{}", target, side == VhostSide::kFront ? "front" : "back");
     case Kind::kAfPacket:
       return fmt::format("af_packet:{}", target);

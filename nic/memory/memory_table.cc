@@ -82,9 +82,7 @@ Result<MemoryTable::Slot*, Error> MemoryTable::find_unbound(std::uint32_t key) {
   if (slot == nullptr || slot->kind != Kind::kRegion) {
     return invalid("there is no memory region with this key");
   }
-  if (slot->bound_windows > 0) {
-    return busy("memory windows are bound to the memory region");
-  }
+  if (slot->bound_windows > 0) return busy("memory windows are bound to the memory region");
   return slot;
 }
 
@@ -132,9 +130,7 @@ MemoryTable::Slot* MemoryTable::find_window(std::uint32_t key) {
 
 Result<void, Error> MemoryTable::remove_window(std::uint32_t key) {
   Slot* const window = find_window(key);
-  if (window == nullptr) {
-    return failure(invalid("there is no memory window with this key"));
-  }
+  if (window == nullptr) return failure(invalid("there is no memory window with this key"));
   unbind(*window);
   free_slot(key);
   return success();
@@ -203,12 +199,8 @@ DmaStatus MemoryTable::check(const MemoryRegion& range, std::uint64_t address, s
                              Access access, Place& place) {
   // An address below the range's wraps around to a huge offset.
   const std::uint64_t offset = address - range.address;
-  if (offset > range.length || length > range.length - offset) {
-    return DmaStatus::kOutOfBounds;
-  }
-  if (!allows(range.access, access)) {
-    return DmaStatus::kNoAccess;
-  }
+  if (offset > range.length || length > range.length - offset) return DmaStatus::kOutOfBounds;
+  if (!allows(range.access, access)) return DmaStatus::kNoAccess;
   // By number: a region of all memory begins at 0, and one without memory is nowhere.
   place = {.memory = reinterpret_cast<std::byte*>(reinterpret_cast<std::uintptr_t>(range.memory) + offset),
            .backing = range.backing};

@@ -9,29 +9,19 @@ using transport::wire::Ipv6Address;
 
 GidTable::GidTable(const DeviceConfig& config) {
   gids_[0] = Ipv6Address::link_local_from_mac(config.mac);
-  if (config.ipv4) {
-    gids_[1] = Ipv6Address::from_ipv4(config.ipv4->address);
-  }
-  if (config.ipv6) {
-    gids_[2] = config.ipv6->address;
-  }
+  if (config.ipv4) gids_[1] = Ipv6Address::from_ipv4(config.ipv4->address);
+  if (config.ipv6) gids_[2] = config.ipv6->address;
 }
 
 std::optional<Gid> GidTable::at(std::size_t index) const {
-  if (index >= kEntries || gids_[index].is_unspecified()) {
-    return std::nullopt;
-  }
+  if (index >= kEntries || gids_[index].is_unspecified()) return std::nullopt;
   return gids_[index];
 }
 
 std::optional<std::uint8_t> GidTable::index_of(const Gid& gid) const {
-  if (gid.is_unspecified()) {
-    return std::nullopt;
-  }
+  if (gid.is_unspecified()) return std::nullopt;
   const auto found = std::find(gids_.begin(), gids_.end(), gid);
-  if (found == gids_.end()) {
-    return std::nullopt;
-  }
+  if (found == gids_.end()) return std::nullopt;
   return static_cast<std::uint8_t>(found - gids_.begin());
 }
 

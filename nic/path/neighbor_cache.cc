@@ -49,9 +49,7 @@ bool is_station(const Gid& gid) {
 
 /// The MAC of a group's address.
 Mac group_mac(const Gid& gid) {
-  if (!gid.is_ipv4_mapped()) {
-    return multicast_mac(gid);
-  }
+  if (!gid.is_ipv4_mapped()) return multicast_mac(gid);
   return gid.ipv4() == kLimitedBroadcast ? Mac::broadcast() : multicast_mac(gid.ipv4());
 }
 
@@ -62,9 +60,7 @@ bool is_group(const Gid& gid) {
 
 /// Whether an IPv6 packet is, or pretends to be, one of neighbor discovery's messages that concern us.
 bool looks_like_neighbor_message(std::span<const std::byte> packet) {
-  if (packet.size() <= Ipv6::kBytes || load_u8(packet, 6) != to_integer(IpProtocol::kIcmpv6)) {
-    return false;
-  }
+  if (packet.size() <= Ipv6::kBytes || load_u8(packet, 6) != to_integer(IpProtocol::kIcmpv6)) return false;
   const auto type = static_cast<NeighborMessage::Type>(load_u8(packet, Ipv6::kBytes));
   return type == NeighborMessage::Type::kSolicitation || type == NeighborMessage::Type::kAdvertisement;
 }
@@ -79,16 +75,10 @@ NeighborCache::NeighborCache(const DeviceConfig& config, const GidTable& gids)
 NeighborCache::Lookup NeighborCache::resolve(const Gid& destination, Time now) {
   Neighbor* entry = table_.find(destination);
   if (entry == nullptr) {
-    if (is_own(destination)) {
-      return {.state = State::kReachable, .mac = own_.mac};
-    }
-    if (is_group(destination)) {
-      return {.state = State::kReachable, .mac = group_mac(destination)};
-    }
+    if (is_own(destination)) return {.state = State::kReachable, .mac = own_.mac};
+    if (is_group(destination)) return {.state = State::kReachable, .mac = group_mac(destination)};
     const bool can_ask = !destination.is_ipv4_mapped() || gids_.at(1).has_value();
-    if (!is_station(destination) || !can_ask) {
-      return {.state = State::kFailed, .mac = {}};
-    }
+    if (!is_station(destination) || !can_ask) return {.state = State::kFailed, .mac = {}};
     entry = table_.add(destination);
     if (entry == nullptr) {
       has_refused_ = true;
@@ -97,32 +87,22 @@ NeighborCache::Lookup NeighborCache::resolve(const Gid& destination, Time now) {
     start_asking(*entry, now);
   }
   entry->used_at = now;
-  if (entry->state == State::kFailed && now >= entry->quiet_until) {
-    start_asking(*entry, now);
-  }
+  if (entry->state == State::kFailed && now >= entry->quiet_until) start_asking(*entry, now);
   return {.state = entry->state, .mac = entry->mac};
 }
 
 void NeighborCache::suspect(const Gid& destination, Time now) {
   Neighbor* const entry = table_.find(destination);
-  if (entry != nullptr && !entry->asking && now >= entry->quiet_until) {
-    start_asking(*entry, now);
-  }
+  if (entry != nullptr && !entry->asking && now >= entry->quiet_until) start_asking(*entry, now);
 }
 
 void NeighborCache::learn(const Gid& source, const Mac& mac, Time now) {
-  if (!is_station(mac)) {
-    return;
-  }
+  if (!is_station(mac)) return;
   Neighbor* entry = table_.find(source);
   if (entry == nullptr) {
-    if (!is_station(source) || is_own(source)) {
-      return;
-    }
+    if (!is_station(source) || is_own(source)) return;
     entry = table_.add(source);
-    if (entry == nullptr) {
-      return;
-    }
+    if (entry == nullptr) return;
     entry->used_at = now;
   }
   if (entry->state == State::kReachable && entry->mac != mac) {
@@ -134,12 +114,8 @@ void NeighborCache::learn(const Gid& source, const Mac& mac, Time now) {
 
 void NeighborCache::confirm(Neighbor& entry, const Mac& mac) {
   stop_asking(entry);
-  if (entry.state == State::kReachable && entry.mac == mac) {
-    return;
-  }
-  if (entry.state == State::kReachable) {
-    count(NeighborCounter::kMacChanged);
-  }
+  if (entry.state == State::kReachable && entry.mac == mac) return;
+  if (entry.state == State::kReachable) count(NeighborCounter::kMacChanged);
   entry.state = State::kReachable;
   entry.mac = mac;
   ++generation_;
@@ -172,9 +148,7 @@ void NeighborCache::make_room_known() {
 }
 
 void NeighborCache::queue_request(Neighbor& entry) {
-  if (entry.request_queued) {
-    return;
-  }
+  if (entry.request_queued) return;
   assert(request_count_ < requests_.size());
   requests_[(first_request_ + request_count_) % requests_.size()] = table_.index_of(entry);
   ++request_count_;
@@ -188,23 +162,17 @@ Neighbor* NeighborCache::next_request() {
     first_request_ = (first_request_ + 1) % requests_.size();
     --request_count_;
     entry.request_queued = false;
-    if (entry.asking) {
-      return &entry;
-    }
+    if (entry.asking) return &entry;
     make_room_known();
   }
   return nullptr;
 }
 
 void NeighborCache::on_timeout(Time now) {
-  if (now < next_deadline_) {
-    return;
-  }
+  if (now < next_deadline_) return;
   next_deadline_ = kNever;
   table_.for_each([&](Neighbor& entry) {
-    if (!entry.asking || entry.request_queued) {
-      return;
-    }
+    if (!entry.asking || entry.request_queued) return;
     if (now < entry.deadline) {
       next_deadline_ = std::min(next_deadline_, entry.deadline);
       return;
@@ -224,9 +192,7 @@ void NeighborCache::on_timeout(Time now) {
 }
 
 Time NeighborCache::next_timeout() const {
-  if (reply_count_ > 0 || request_count_ > 0) {
-    return Time{};
-  }
+  if (reply_count_ > 0 || request_count_ > 0) return Time{};
   return announcement_round_ < kAnnouncementDelays.size() ? std::min(next_deadline_, announcement_time_)
                                                           : next_deadline_;
 }
@@ -235,9 +201,7 @@ Time NeighborCache::next_timeout() const {
 
 bool NeighborCache::on_frame(std::span<const std::byte> frame, Time) {
   const auto parsed = Ethernet::parse(frame);
-  if (!parsed || !is_on_vlan(parsed.value(), own_.vlan)) {
-    return false;
-  }
+  if (!parsed || !is_on_vlan(parsed.value(), own_.vlan)) return false;
   const Ethernet& ethernet = parsed.value();
   const std::span<const std::byte> payload = frame.subspan(ethernet.header_bytes());
   const bool is_arp = ethernet.ether_type == EtherType::kArp;
@@ -246,9 +210,7 @@ bool NeighborCache::on_frame(std::span<const std::byte> frame, Time) {
   }
   // Neither what others say to each other, nor our own broadcasts coming back.
   const bool for_us = ethernet.destination == own_.mac || ethernet.destination.is_multicast();
-  if (!for_us || ethernet.source == own_.mac) {
-    return true;
-  }
+  if (!for_us || ethernet.source == own_.mac) return true;
   if (is_arp) {
     on_arp(payload);
   } else {
@@ -264,21 +226,17 @@ void NeighborCache::on_arp(std::span<const std::byte> payload) {
     count(NeighborCounter::kMalformed);
     return;
   }
-  if (arp->sender_mac == own_.mac) {
-    return;
-  }
+  if (arp->sender_mac == own_.mac) return;
   const Gid sender = Gid::from_ipv4(arp->sender_ip);
   if (is_own(sender)) {
     count(NeighborCounter::kAddressConflicts);
     return;
   }
   // A sender of 0.0.0.0 asks whether the address is free (RFC 5227); it has none that could be in the table.
-  if (Neighbor* const entry = table_.find(sender)) {
-    confirm(*entry, arp->sender_mac);
-  }
+  if (Neighbor* const entry = table_.find(sender)) confirm(*entry, arp->sender_mac);
   const Gid target = Gid::from_ipv4(arp->target_ip);
   if (arp->operation == Arp::Operation::kRequest && is_own(target)) {
-    owe_reply({.own = target, .to = sender, .to_mac = arp->sender_mac});
+    queue_reply({.own = target, .to = sender, .to_mac = arp->sender_mac});
   }
 }
 
@@ -303,15 +261,11 @@ void NeighborCache::on_solicitation(const NeighborMessage& message, const Mac& s
     count(NeighborCounter::kAddressConflicts);
     return;
   }
-  if (!is_own(message.target)) {
-    return;
-  }
+  if (!is_own(message.target)) return;
   if (message.link_layer_address) {
-    if (Neighbor* const entry = table_.find(message.source)) {
-      confirm(*entry, *message.link_layer_address);
-    }
+    if (Neighbor* const entry = table_.find(message.source)) confirm(*entry, *message.link_layer_address);
   }
-  owe_reply(
+  queue_reply(
       {.own = message.target, .to = message.source, .to_mac = message.link_layer_address.value_or(sender)});
 }
 
@@ -322,23 +276,17 @@ void NeighborCache::on_advertisement(const NeighborMessage& message) {
     return;
   }
   Neighbor* const entry = table_.find(message.target);
-  if (entry == nullptr) {
-    return;
-  }
+  if (entry == nullptr) return;
   const bool is_known = entry->state == State::kReachable;
   if (!message.link_layer_address) {
-    if (is_known && message.solicited) {
-      stop_asking(*entry);
-    }
+    if (is_known && message.solicited) stop_asking(*entry);
     return;
   }
   const bool differs = is_known && entry->mac != *message.link_layer_address;
-  if (!differs || message.replaces) {
-    confirm(*entry, *message.link_layer_address);
-  }
+  if (!differs || message.replaces) confirm(*entry, *message.link_layer_address);
 }
 
-void NeighborCache::owe_reply(const Reply& reply) {
+void NeighborCache::queue_reply(const Reply& reply) {
   if (reply_count_ == replies_.size()) {
     count(NeighborCounter::kRepliesDropped);
     return;
@@ -371,20 +319,14 @@ std::size_t NeighborCache::poll_transmit(std::span<std::byte> frame, Time now) {
 /// The address of ours to ask with. resolve() has seen to it that there is one.
 Gid NeighborCache::source_for(const Gid& target) const {
   const Gid link_local = *gids_.at(0);
-  if (target.is_ipv4_mapped()) {
-    return *gids_.at(1);
-  }
+  if (target.is_ipv4_mapped()) return *gids_.at(1);
   return target.is_link_local() ? link_local : gids_.at(2).value_or(link_local);
 }
 
 std::size_t NeighborCache::poll_announcement(std::span<std::byte> frame, Time now) {
-  if (announcement_round_ == kAnnouncementDelays.size() || now < announcement_time_) {
-    return 0;
-  }
+  if (announcement_round_ == kAnnouncementDelays.size() || now < announcement_time_) return 0;
   while (announcement_gid_ < GidTable::kEntries) {
-    if (const auto own = gids_.at(announcement_gid_++)) {
-      return write_announcement(own_, *own, frame);
-    }
+    if (const auto own = gids_.at(announcement_gid_++)) return write_announcement(own_, *own, frame);
   }
   announcement_gid_ = 0;
   if (++announcement_round_ < kAnnouncementDelays.size()) {

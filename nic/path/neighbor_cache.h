@@ -130,7 +130,7 @@ class NeighborCache {
   void on_neighbor_message(std::span<const std::byte> packet, const transport::wire::Mac& sender);
   void on_solicitation(const transport::wire::NeighborMessage& message, const transport::wire::Mac& sender);
   void on_advertisement(const transport::wire::NeighborMessage& message);
-  void owe_reply(const Reply& reply);
+  void queue_reply(const Reply& reply);
 
   bool is_own(const transport::wire::Gid& gid) const { return gids_.index_of(gid).has_value(); }
   void confirm(Neighbor& entry, const transport::wire::Mac& mac);

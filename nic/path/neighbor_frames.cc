@@ -50,9 +50,7 @@ std::size_t write_advertisement(const LinkSource& from, const Gid& own, const Gi
 
 std::size_t write_question(const LinkSource& from, const Gid& own, const Gid& target,
                            std::span<std::byte> frame) {
-  if (target.is_ipv4_mapped()) {
-    return write_arp_request(from, own, target, frame);
-  }
+  if (target.is_ipv4_mapped()) return write_arp_request(from, own, target, frame);
   const Ipv6Address group = solicited_node_multicast(target);
   return write_frame(multicast_mac(group), from, EtherType::kIpv6,
                      NeighborMessage{.type = NeighborMessage::Type::kSolicitation,
@@ -81,9 +79,7 @@ std::size_t write_answer(const LinkSource& from, const Gid& own, const Gid& to, 
 }
 
 std::size_t write_announcement(const LinkSource& from, const Gid& own, std::span<std::byte> frame) {
-  if (own.is_ipv4_mapped()) {
-    return write_arp_request(from, own, own, frame);
-  }
+  if (own.is_ipv4_mapped()) return write_arp_request(from, own, own, frame);
   return write_advertisement(from, own, kAllNodes, multicast_mac(kAllNodes), frame);
 }
 

@@ -22,9 +22,7 @@ std::size_t NeighborTable::bucket_of(const Gid& address) {
 
 Neighbor* NeighborTable::find(const Gid& address) {
   for (Index index = buckets_[bucket_of(address)]; index != kEnd; index = entries_[index].next) {
-    if (entries_[index].address == address) {
-      return &entries_[index];
-    }
+    if (entries_[index].address == address) return &entries_[index];
   }
   return nullptr;
 }
@@ -36,9 +34,7 @@ Neighbor* NeighborTable::add(const Gid& address) {
     entry = &entries_[used_++];
   } else {
     entry = least_recently_used();
-    if (entry == nullptr) {
-      return nullptr;
-    }
+    if (entry == nullptr) return nullptr;
     unlink(*entry);
   }
   Index& bucket = buckets_[bucket_of(address)];
@@ -59,9 +55,7 @@ Neighbor* NeighborTable::least_recently_used() {
 
 void NeighborTable::unlink(const Neighbor& entry) {
   Index* link = &buckets_[bucket_of(entry.address)];
-  while (*link != index_of(entry)) {
-    link = &entries_[*link].next;
-  }
+  while (*link != index_of(entry)) link = &entries_[*link].next;
   *link = entry.next;
 }
 

@@ -57,9 +57,7 @@ class NeighborTable {
   /// The entries in use, in no particular order, as `visit(Neighbor&)`.
   template <typename Visitor>
   void for_each(Visitor visit) {
-    for (std::size_t i = 0; i < used_; ++i) {
-      visit(entries_[i]);
-    }
+    for (std::size_t i = 0; i < used_; ++i) visit(entries_[i]);
   }
 
  private:

@@ -44,9 +44,9 @@ void FlowTable::remove_all_of(QpNumber qp) {
   erase_if([qp](const Entry& entry) { return entry.qp == qp; });
 }
 
-template <typename Doomed>
-void FlowTable::erase_if(Doomed doomed) {
-  for (Entries& entries : entries_) size_ -= std::erase_if(entries, doomed);
+template <typename Predicate>
+void FlowTable::erase_if(Predicate predicate) {
+  for (Entries& entries : entries_) size_ -= std::erase_if(entries, predicate);
 }
 
 bool FlowTable::has(QpNumber qp) const {

@@ -52,8 +52,8 @@ class FlowTable {
   bool steer_normal(std::span<const std::byte> frame);
   void add_receiver(transport::QpNumber qp);
   void add_all(const Entries& entries);
-  template <typename Doomed>
-  void erase_if(Doomed doomed);
+  template <typename Predicate>
+  void erase_if(Predicate predicate);
 
   std::array<Entries, 4> entries_;              // by kind; in the order of priority, then of age
   std::vector<transport::QpNumber> receivers_;  // of the frame at hand

@@ -19,9 +19,7 @@ constexpr std::string_view kShownName = "/memfd:urnic";
 
 std::optional<CommandFile::Identity> CommandFile::identify(int fd) {
   struct stat status {};
-  if (fstat(fd, &status) != 0) {
-    return std::nullopt;
-  }
+  if (fstat(fd, &status) != 0) return std::nullopt;
   return Identity{.device = status.st_dev, .inode = status.st_ino};
 }
 

@@ -30,9 +30,7 @@ class ImportableObjects {
   void remove(std::uint32_t handle, const Object& object) {
     const std::lock_guard lock(mutex_);
     const auto found = objects_.find(handle);
-    if (found != objects_.end() && found->second.lock().get() == &object) {
-      objects_.erase(found);
-    }
+    if (found != objects_.end() && found->second.lock().get() == &object) objects_.erase(found);
   }
   /// Null when there is none.
   std::shared_ptr<Object> find(std::uint32_t handle) {

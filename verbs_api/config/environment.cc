@@ -48,20 +48,14 @@ Error invalid(const char* name, std::string_view why) {
 template <typename Value>
 Result<std::optional<Value>, Error> read(const char* name, Result<Value, Error> (*parse)(std::string_view)) {
   const auto text = variable(name);
-  if (!text) {
-    return std::optional<Value>();
-  }
+  if (!text) return std::optional<Value>();
   const auto value = parse(*text);
-  if (!value) {
-    return invalid(name, value.error().message);
-  }
+  if (!value) return invalid(name, value.error().message);
   return std::optional<Value>(value.value());
 }
 
 Result<bool, Error> parse_flag(std::string_view text) {
-  if (text != "0" && text != "1") {
-    return Error{.code = EINVAL, .message = "not 0 or 1"};
-  }
+  if (text != "0" && text != "1") return Error{.code = EINVAL, .message = "not 0 or 1"};
   return text == "1";
 }
 
@@ -90,9 +84,7 @@ struct PortChoice {
 
 Result<PortChoice, Error> parse_port(std::string_view text) {
   auto port = PortSpec::parse(text);
-  if (!port) {
-    return port.error();
-  }
+  if (!port) return port.error();
   const bool no_slot_named = text.find(',') == std::string_view::npos;
   if (port.value().kind != PortSpec::Kind::kVhost) {
     const bool is_fabric = port.value().kind == PortSpec::Kind::kFabric;
@@ -100,9 +92,7 @@ Result<PortChoice, Error> parse_port(std::string_view text) {
   }
   if (port.value().target.empty()) {
     const auto socket = nic::default_pair_socket();
-    if (!socket) {
-      return socket.error();
-    }
+    if (!socket) return socket.error();
     port.value().target = socket.value();
   }
   // The program may change its folder before it opens the port. The path becomes longer; is it still short
@@ -111,17 +101,13 @@ Result<PortChoice, Error> parse_port(std::string_view text) {
   port.value().target = std::filesystem::absolute(port.value().target, code).string();
   port = code ? Error{.code = code.value(), .message = code.message()}
               : PortSpec::parse(port.value().to_string());
-  if (!port) {
-    return port.error();
-  }
+  if (!port) return port.error();
   return PortChoice{.port = port.value(), .any_slot = no_slot_named};
 }
 
 Result<PortChoice, Error> read_port() {
   const auto choice = read("URNIC_PORT", parse_port);
-  if (!choice) {
-    return choice.error();
-  }
+  if (!choice) return choice.error();
   return choice.value() ? *choice.value() : parse_port("fabric");
 }
 
@@ -132,9 +118,7 @@ Result<std::uint16_t, Error> interface_mtu(const std::string& interface) {
   const int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
   const bool known = fd >= 0 && ioctl(fd, SIOCGIFMTU, &request) == 0;
   const int code = errno;
-  if (fd >= 0) {
-    close(fd);
-  }
+  if (fd >= 0) close(fd);
   if (!known) {
     return Error{
         .code = code,
@@ -148,16 +132,12 @@ Result<std::uint16_t, Error> interface_mtu(const std::string& interface) {
 Result<std::optional<std::uint16_t>, Error> carried_mtu(const PortSpec& port) {
   if (port.kind == PortSpec::Kind::kAfPacket) {
     const auto carried = interface_mtu(port.target);
-    if (!carried) {
-      return carried.error();
-    }
+    if (!carried) return carried.error();
     return std::optional(carried.value());
   }
   if (port.kind == PortSpec::Kind::kFabric) {
     const auto folder = nic::FabricFolder::open(port.target);
-    if (!folder) {
-      return folder.error();
-    }
+    if (!folder) return folder.error();
     if (const auto running = nic::running_switch(folder.value().files_of_switch(0))) {
       return std::optional(running->link_mtu);
     }
@@ -168,13 +148,9 @@ Result<std::optional<std::uint16_t>, Error> carried_mtu(const PortSpec& port) {
 Result<std::uint16_t, Error> read_link_mtu(const PortSpec& port) {
   constexpr const char* kName = "URNIC_MTU";
   const auto chosen = read(kName, parse_link_mtu);
-  if (!chosen) {
-    return chosen.error();
-  }
+  if (!chosen) return chosen.error();
   const auto carried = carried_mtu(port);
-  if (!carried) {
-    return carried.error();
-  }
+  if (!carried) return carried.error();
   const std::uint16_t most = carried.value().value_or(std::numeric_limits<std::uint16_t>::max());
   if (chosen.value() && *chosen.value() > most) {
     return invalid(
@@ -203,13 +179,9 @@ void become_another_nic(NicEnvironment& environment, nic::Lease::Request& reques
     environment.device.ipv4.reset();
     request.ipv4.reset();
   }
-  if (is_chosen("URNIC_MAC")) {
-    request.mac.reset();
-  }
+  if (is_chosen("URNIC_MAC")) request.mac.reset();
   request.any_slot = request.any_slot || is_chosen("URNIC_PORT");
-  if (!environment.pcap_file.empty()) {
-    environment.pcap_file += fmt::format(".{}", getpid());
-  }
+  if (!environment.pcap_file.empty()) environment.pcap_file += fmt::format(".{}", getpid());
 }
 
 Error no_second_nic(const Error& error) {
@@ -225,28 +197,20 @@ Error no_second_nic(const Error& error) {
 Result<void, Error> read_identity(NicEnvironment& environment) {
   nic::DeviceConfig& device = environment.device;
   const auto choice = read_port();
-  if (!choice) {
-    return choice.error();
-  }
+  if (!choice) return choice.error();
   environment.port = choice.value().port;
   const auto link_mtu = read_link_mtu(environment.port);
-  if (!link_mtu) {
-    return link_mtu.error();
-  }
+  if (!link_mtu) return link_mtu.error();
   device.link_mtu = link_mtu.value();
   const auto vlan = read("URNIC_VLAN", parse_vlan);
-  if (!vlan) {
-    return vlan.error();
-  }
+  if (!vlan) return vlan.error();
   device.vlan = vlan.value().value_or(0);
   if (device.vlan != 0 && device.link_mtu < kMinTaggedLinkMtu) {
     return invalid("URNIC_VLAN", fmt::format("with a VLAN's tag the link MTU must be {} at least, and is {}",
                                              kMinTaggedLinkMtu, device.link_mtu));
   }
   const auto mac = read("URNIC_MAC", parse_mac);
-  if (!mac) {
-    return mac.error();
-  }
+  if (!mac) return mac.error();
   if (environment.port.kind == PortSpec::Kind::kAfPacket && !device.ipv4 && !device.ipv6) {
     return Error{
         .code = EINVAL,
@@ -256,9 +220,7 @@ Result<void, Error> read_identity(NicEnvironment& environment) {
   }
 
   const auto outer = read("URNIC_LEASE_FD", parse_descriptor);
-  if (!outer) {
-    return outer.error();
-  }
+  if (!outer) return outer.error();
   nic::Lease::Request request{.port = environment.port,
                               .any_slot = choice.value().any_slot,
                               .ipv4 = address_of(device.ipv4),
@@ -271,15 +233,11 @@ Result<void, Error> read_identity(NicEnvironment& environment) {
   const bool is_inside_a_run = outer.value() && environment.port.kind != PortSpec::Kind::kLoopback;
   if (is_inside_a_run) {
     lease = nic::Lease::adopt(request);
-    if (!lease) {
-      become_another_nic(environment, request);
-    }
+    if (!lease) become_another_nic(environment, request);
   }
   if (!lease) {
     auto taken = nic::Lease::take(request);
-    if (!taken) {
-      return is_inside_a_run ? no_second_nic(taken.error()) : taken.error();
-    }
+    if (!taken) return is_inside_a_run ? no_second_nic(taken.error()) : taken.error();
     lease = std::move(taken.value());
   }
   environment.lease = std::move(*lease);
@@ -299,46 +257,30 @@ Result<NicEnvironment, Error> read_environment() {
   environment.pcap_file = variable("URNIC_PCAP").value_or("");
   environment.fault = variable("URNIC_FAULT").value_or("");
   const auto verbose = read("URNIC_VERBOSE", parse_flag);
-  if (!verbose) {
-    return verbose.error();
-  }
+  if (!verbose) return verbose.error();
   environment.verbose = verbose.value().value_or(false);
 
   nic::DeviceConfig& device = environment.device;
   const auto explain = read("URNIC_EXPLAIN", parse_flag);
-  if (!explain) {
-    return explain.error();
-  }
+  if (!explain) return explain.error();
   device.explain = explain.value().value_or(false);
   const auto seed = read("URNIC_SEED", parse_seed);
-  if (!seed) {
-    return seed.error();
-  }
+  if (!seed) return seed.error();
   device.seed = seed.value() ? *seed.value() : random_seed();
   const auto progress = read("URNIC_PROGRESS", parse_progress);
-  if (!progress) {
-    return progress.error();
-  }
+  if (!progress) return progress.error();
   device.progress = progress.value().value_or(nic::ProgressMode::kHybrid);
   const auto windows = read("URNIC_MW_TYPE_2", parse_type_2_windows);
-  if (!windows) {
-    return windows.error();
-  }
+  if (!windows) return windows.error();
   device.type_2_windows = windows.value().value_or(nic::Type2Windows::k2B);
   const auto ipv4 = read("URNIC_IP", parse_ipv4_interface);
-  if (!ipv4) {
-    return ipv4.error();
-  }
+  if (!ipv4) return ipv4.error();
   device.ipv4 = ipv4.value();
   const auto ipv6 = read("URNIC_IP6", parse_ipv6_interface);
-  if (!ipv6) {
-    return ipv6.error();
-  }
+  if (!ipv6) return ipv6.error();
   device.ipv6 = ipv6.value();
 
-  if (const auto identity = read_identity(environment); !identity) {
-    return identity.error();
-  }
+  if (const auto identity = read_identity(environment); !identity) return identity.error();
   return environment;
 }
 

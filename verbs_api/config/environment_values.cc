@@ -45,26 +45,18 @@ struct Prefixed {
 std::optional<Prefixed> split_prefix(std::string_view text, std::uint8_t default_length,
                                      std::uint8_t longest) {
   const std::size_t slash = text.find('/');
-  if (slash == std::string_view::npos) {
-    return Prefixed{.address = text, .length = default_length};
-  }
+  if (slash == std::string_view::npos) return Prefixed{.address = text, .length = default_length};
   const auto length = parse_number<std::uint8_t>(text.substr(slash + 1));
-  if (!length || *length == 0 || *length > longest) {
-    return std::nullopt;
-  }
+  if (!length || *length == 0 || *length > longest) return std::nullopt;
   return Prefixed{.address = text.substr(0, slash), .length = *length};
 }
 
 /// Whether the host part of the address is all zeros or all ones. Prefixes of 31 and 32 bits have no such
 /// addresses.
 bool names_the_network(const nic::Ipv4Interface& interface) {
-  if (interface.prefix_length >= 31) {
-    return false;
-  }
+  if (interface.prefix_length >= 31) return false;
   std::uint32_t number = 0;
-  for (const std::uint8_t octet : interface.address.octets) {
-    number = number << 8 | octet;
-  }
+  for (const std::uint8_t octet : interface.address.octets) number = number << 8 | octet;
   const std::uint32_t host_bits = std::numeric_limits<std::uint32_t>::max() >> interface.prefix_length;
   const std::uint32_t host = number & host_bits;
   return host == 0 || host == host_bits;
@@ -81,9 +73,7 @@ bool is_loopback(const Ipv6Address& address) {
 Result<nic::Ipv4Interface, Error> parse_ipv4_interface(std::string_view text) {
   const auto parts = split_prefix(text, 24, 32);
   const auto address = parts ? Ipv4Address::parse(parts->address) : std::nullopt;
-  if (!address) {
-    return invalid("not an IPv4 address with a prefix length, such as 10.0.0.1/24");
-  }
+  if (!address) return invalid("not an IPv4 address with a prefix length, such as 10.0.0.1/24");
   const nic::Ipv4Interface interface { .address = *address, .prefix_length = parts->length };
   // 0.0.0.0/8, 127.0.0.0/8, and everything from the multicast addresses on.
   if (address->octets[0] == 0 || address->octets[0] == 127 || address->octets[0] >= 224) {
@@ -98,9 +88,7 @@ Result<nic::Ipv4Interface, Error> parse_ipv4_interface(std::string_view text) {
 Result<nic::Ipv6Interface, Error> parse_ipv6_interface(std::string_view text) {
   const auto parts = split_prefix(text, 64, 128);
   const auto address = parts ? Ipv6Address::parse(parts->address) : std::nullopt;
-  if (!address) {
-    return invalid("not an IPv6 address with a prefix length, such as fd00::1/64");
-  }
+  if (!address) return invalid("not an IPv6 address with a prefix length, such as fd00::1/64");
   if (address->is_unspecified() || address->is_multicast() || address->is_ipv4_mapped() ||
       is_loopback(*address)) {
     return invalid("no NIC can have this address");
@@ -113,9 +101,7 @@ Result<nic::Ipv6Interface, Error> parse_ipv6_interface(std::string_view text) {
 
 Result<Mac, Error> parse_mac(std::string_view text) {
   const auto mac = Mac::parse(text);
-  if (!mac) {
-    return invalid("not a hardware address, such as 02:00:00:00:00:01");
-  }
+  if (!mac) return invalid("not a hardware address, such as 02:00:00:00:00:01");
   if (mac->is_multicast() || *mac == Mac{}) {
     return invalid("no NIC can have this address: the first octet must be even, and not all may be zero");
   }
@@ -140,17 +126,13 @@ Result<std::uint16_t, Error> parse_vlan(std::string_view text) {
 
 Result<std::uint64_t, Error> parse_seed(std::string_view text) {
   const auto seed = parse_number<std::uint64_t>(text);
-  if (!seed) {
-    return invalid("not a number of at most 64 bits");
-  }
+  if (!seed) return invalid("not a number of at most 64 bits");
   return *seed;
 }
 
 Result<int, Error> parse_descriptor(std::string_view text) {
   const auto fd = parse_number<int>(text);
-  if (!fd || *fd < 0) {
-    return invalid("not a file descriptor");
-  }
+  if (!fd || *fd < 0) return invalid("not a file descriptor");
   return *fd;
 }
 

@@ -28,9 +28,7 @@ std::string guid_text(const nic::GidTable& gids) {
 
 /// The number that is all that is left of `name` behind `directory`.
 std::optional<std::size_t> index_in(std::string_view directory, std::string_view name) {
-  if (name.substr(0, directory.size()) != directory) {
-    return std::nullopt;
-  }
+  if (name.substr(0, directory.size()) != directory) return std::nullopt;
   const std::string_view digits = name.substr(directory.size());
   std::size_t index = 0;
   const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), index);
@@ -39,28 +37,16 @@ std::optional<std::size_t> index_in(std::string_view directory, std::string_view
 }
 
 std::optional<std::string> port_text(const nic::GidTable& gids, std::string_view name) {
-  if (name == "state") {
-    return "4: ACTIVE";
-  }
-  if (name == "phys_state") {
-    return "5: LinkUp";
-  }
-  if (name == "link_layer") {
-    return "Ethernet";
-  }
-  if (name == "lid" || name == "sm_lid") {
-    return "0x0";
-  }
-  if (name == "pkeys/0") {
-    return "0xffff";
-  }
+  if (name == "state") return "4: ACTIVE";
+  if (name == "phys_state") return "5: LinkUp";
+  if (name == "link_layer") return "Ethernet";
+  if (name == "lid" || name == "sm_lid") return "0x0";
+  if (name == "pkeys/0") return "0xffff";
   if (const auto index = index_in("gids/", name); index && *index < nic::GidTable::kEntries) {
     const auto gid = gids.at(*index).value_or(transport::wire::Gid{});
     return in_groups(gid.octets.data(), gid.octets.size());
   }
-  if (const auto index = index_in("gid_attrs/types/", name); index && gids.at(*index)) {
-    return "RoCE v2";
-  }
+  if (const auto index = index_in("gid_attrs/types/", name); index && gids.at(*index)) return "RoCE v2";
   return std::nullopt;
 }
 
@@ -68,21 +54,11 @@ std::optional<std::string> port_text(const nic::GidTable& gids, std::string_view
 
 std::optional<std::string> sysfs_text(const nic::GidTable& gids, std::string_view name) {
   constexpr std::string_view kPortDirectory = "ports/1/";
-  if (name == "board_id") {
-    return kBoardId;
-  }
-  if (name == "fw_ver") {
-    return URNIC_VERSION;
-  }
-  if (name == "hca_type" || name == "node_desc") {
-    return "urnic";
-  }
-  if (name == "node_type") {
-    return "1: CA";
-  }
-  if (name == "node_guid" || name == "sys_image_guid") {
-    return guid_text(gids);
-  }
+  if (name == "board_id") return kBoardId;
+  if (name == "fw_ver") return URNIC_VERSION;
+  if (name == "hca_type" || name == "node_desc") return "urnic";
+  if (name == "node_type") return "1: CA";
+  if (name == "node_guid" || name == "sys_image_guid") return guid_text(gids);
   if (name.substr(0, kPortDirectory.size()) == kPortDirectory) {
     return port_text(gids, name.substr(kPortDirectory.size()));
   }

@@ -15,9 +15,7 @@ int poll_cq(ibv_cq* cq, int capacity, ibv_wc* completions) noexcept {
   if (owner.is_dead()) [[unlikely]] {
     return -owner.dead_error();
   }
-  if (capacity <= 0) {
-    return capacity == 0 ? 0 : -EINVAL;
-  }
+  if (capacity <= 0) return capacity == 0 ? 0 : -EINVAL;
   const std::size_t taken =
       polled.inner->poll_each(static_cast<std::size_t>(capacity),
                               [&](const transport::Completion& completion, const nic::CompletionTimes*) {
@@ -28,9 +26,7 @@ int poll_cq(ibv_cq* cq, int capacity, ibv_wc* completions) noexcept {
 
 int request_notification(ibv_cq* cq, int solicited_only) noexcept {
   const Context& owner = Context::of(cq->context);
-  if (owner.is_dead()) {
-    return owner.dead_error();
-  }
+  if (owner.is_dead()) return owner.dead_error();
   Cq::of(cq).inner->request_notification(solicited_only != 0);
   return 0;
 }

@@ -46,17 +46,11 @@ int post_one(ibv_qp& qp, nic::QueuePair::SendBatch& batch, const ibv_send_wr& wr
       IBV_SEND_FENCE | IBV_SEND_SIGNALED | IBV_SEND_SOLICITED | IBV_SEND_INLINE;
 
   const auto request = to_request(qp, Qp::of(&qp).inner->attributes().type, wr);
-  if (!request) {
-    return request.error();
-  }
-  if ((wr.send_flags & ~kKnownFlags) != 0 || !is_element_count(wr.num_sge)) {
-    return EINVAL;
-  }
+  if (!request) return request.error();
+  if ((wr.send_flags & ~kKnownFlags) != 0 || !is_element_count(wr.num_sge)) return EINVAL;
   const bool is_inline = (wr.send_flags & IBV_SEND_INLINE) != 0;
   if (is_local(request.value().operation)) {
-    if (is_inline) {
-      return EINVAL;
-    }
+    if (is_inline) return EINVAL;
     const PostStatus status = batch.post(request.value(), {});  // has no use for elements
     if (status == PostStatus::kPosted && request.value().operation == transport::SendOperation::kBindWindow) {
       show_key(*wr.bind_mw.mw, request.value().binding.new_rkey);
@@ -64,12 +58,8 @@ int post_one(ibv_qp& qp, nic::QueuePair::SendBatch& batch, const ibv_send_wr& wr
     return errno_of(status);
   }
   const SgeArray sges(wr.sg_list, static_cast<std::size_t>(wr.num_sge));
-  if (!is_right_length(request.value(), sges.elements())) {
-    return EINVAL;
-  }
-  if (!is_inline) {
-    return errno_of(batch.post(request.value(), sges.elements()));
-  }
+  if (!is_right_length(request.value(), sges.elements())) return EINVAL;
+  if (!is_inline) return errno_of(batch.post(request.value(), sges.elements()));
   if (!sends_data(request.value().operation)) {
     return EINVAL;  // there is nothing to send
   }
@@ -79,9 +69,7 @@ int post_one(ibv_qp& qp, nic::QueuePair::SendBatch& batch, const ibv_send_wr& wr
 /// Into a queue pair's own queue or a shared one.
 template <typename Batch>
 int post_one(Batch& batch, const ibv_recv_wr& wr) {
-  if (!is_element_count(wr.num_sge)) {
-    return EINVAL;
-  }
+  if (!is_element_count(wr.num_sge)) return EINVAL;
   const SgeArray sges(wr.sg_list, static_cast<std::size_t>(wr.num_sge));
   return errno_of(batch.post({.wr_id = wr.wr_id}, sges.elements()));
 }
@@ -98,14 +86,10 @@ int post_list(ibv_context* context, WorkRequest* first, WorkRequest** bad, Begin
     auto batch = begin();
     for (; wr != nullptr; wr = wr->next) {
       error = post_to(batch, *wr);
-      if (error != 0) {
-        break;
-      }
+      if (error != 0) break;
     }
   }
-  if (error != 0 && bad != nullptr) {
-    *bad = wr;
-  }
+  if (error != 0 && bad != nullptr) *bad = wr;
   return error;
 }
 

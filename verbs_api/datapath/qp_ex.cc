@@ -99,13 +99,9 @@ void local_invalidate(ibv_qp_ex* qp, std::uint32_t rkey) noexcept {
 void bind_window(ibv_qp_ex* qp, ibv_mw* mw, std::uint32_t rkey, const ibv_mw_bind_info* info) noexcept {
   SendRequest send_request = request(*qp, SendOperation::kBindWindow);
   const auto binding = to_type_2_binding(mw, rkey, *info);
-  if (binding) {
-    send_request.binding = binding.value();
-  }
+  if (binding) send_request.binding = binding.value();
   builder_of(qp).begin(IBV_QP_EX_WITH_BIND_MW, send_request);
-  if (!binding) {
-    return builder_of(qp).spoil(binding.error());
-  }
+  if (!binding) return builder_of(qp).spoil(binding.error());
   show_key(*mw, send_request.binding.new_rkey);  // before the batch is complete, which may still be aborted
 }
 

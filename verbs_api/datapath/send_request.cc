@@ -57,20 +57,14 @@ Result<SendOperation, int> operation_of(const ibv_wr_opcode& opcode) {
 
 Result<Destination, int> to_destination(const ibv_qp& qp, ibv_ah* ah, std::uint32_t remote_qpn,
                                         std::uint32_t remote_qkey) {
-  if (ah == nullptr || remote_qpn > transport::kMaxQpNumber) {
-    return EINVAL;
-  }
-  if (!is_same_domain(ah->pd, qp.pd)) {
-    return Destination{};
-  }
+  if (ah == nullptr || remote_qpn > transport::kMaxQpNumber) return EINVAL;
+  if (!is_same_domain(ah->pd, qp.pd)) return Destination{};
   return Destination{.address = Ah::of(ah).id(), .qp = QpNumber{remote_qpn}, .qkey = remote_qkey};
 }
 
 Result<SendRequest, int> to_request(const ibv_qp& qp, nic::QpType type, const ibv_send_wr& wr) {
   const auto operation = operation_of(wr.opcode);
-  if (!operation) {
-    return operation.error();
-  }
+  if (!operation) return operation.error();
   SendRequest request{
       .wr_id = wr.wr_id,
       .operation = operation.value(),
@@ -104,9 +98,7 @@ Result<SendRequest, int> to_request(const ibv_qp& qp, nic::QpType type, const ib
       break;
     case SendOperation::kBindWindow: {
       const auto binding = to_type_2_binding(wr.bind_mw.mw, wr.bind_mw.rkey, wr.bind_mw.bind_info);
-      if (!binding) {
-        return binding.error();
-      }
+      if (!binding) return binding.error();
       request.binding = binding.value();
       break;
     }
@@ -115,15 +107,11 @@ Result<SendRequest, int> to_request(const ibv_qp& qp, nic::QpType type, const ib
   }
   if (type == nic::QpType::kUd && is_send(request.operation)) {
     const auto destination = to_destination(qp, wr.wr.ud.ah, wr.wr.ud.remote_qpn, wr.wr.ud.remote_qkey);
-    if (!destination) {
-      return destination.error();
-    }
+    if (!destination) return destination.error();
     request.destination = destination.value();
   } else if (type == nic::QpType::kXrcInitiator) {
     request.xrc_srq = wr.qp_type.xrc.remote_srqn;
-    if (request.xrc_srq > kMaxSrqNumber) {
-      return EINVAL;
-    }
+    if (request.xrc_srq > kMaxSrqNumber) return EINVAL;
   }
   return request;
 }

@@ -35,17 +35,13 @@ void WorkRequestBuilder::start(int error) {
 int WorkRequestBuilder::complete() {
   post_pending();
   const int error = error_;
-  if (started_ && error != 0) {
-    batch_->abort();
-  }
+  if (started_ && error != 0) batch_->abort();
   finish();
   return error;
 }
 
 void WorkRequestBuilder::abort() {
-  if (started_) {
-    batch_->abort();
-  }
+  if (started_) batch_->abort();
   finish();
 }
 
@@ -58,26 +54,20 @@ void WorkRequestBuilder::finish() {
 
 void WorkRequestBuilder::begin(std::uint64_t needed, const SendRequest& request) {
   post_pending();
-  if ((operations_ & needed) == 0) {
-    spoil(EOPNOTSUPP);
-  }
+  if ((operations_ & needed) == 0) spoil(EOPNOTSUPP);
   pending_ = request;
   data_ = Data::kNone;
   has_address_ = !needs_address() || is_local(request.operation);
 }
 
 void WorkRequestBuilder::set_destination(const transport::Destination& destination) {
-  if (!pending_ || type_ != nic::QpType::kUd) {
-    return spoil(EINVAL);
-  }
+  if (!pending_ || type_ != nic::QpType::kUd) return spoil(EINVAL);
   pending_->destination = destination;
   set_address();
 }
 
 void WorkRequestBuilder::set_xrc_srq(std::uint32_t number) {
-  if (!pending_ || type_ != nic::QpType::kXrcInitiator) {
-    return spoil(EINVAL);
-  }
+  if (!pending_ || type_ != nic::QpType::kXrcInitiator) return spoil(EINVAL);
   pending_->xrc_srq = number;
   set_address();
 }
@@ -85,22 +75,14 @@ void WorkRequestBuilder::set_xrc_srq(std::uint32_t number) {
 /// The data may have come before the address, and waits for it.
 void WorkRequestBuilder::set_address() {
   has_address_ = true;
-  if (data_ != Data::kNone) {
-    post_pending();
-  }
+  if (data_ != Data::kNone) post_pending();
 }
 
 void WorkRequestBuilder::set_sges(const ibv_sge* list, std::size_t count) {
-  if (!pending_ || data_ != Data::kNone || count > SgeArray::kCapacity) {
-    spoil(EINVAL);
-  }
-  if (error_ != 0) {
-    return;
-  }
+  if (!pending_ || data_ != Data::kNone || count > SgeArray::kCapacity) spoil(EINVAL);
+  if (error_ != 0) return;
   const SgeArray sges(list, count);
-  if (!is_right_length(*pending_, sges.elements())) {
-    return spoil(EINVAL);
-  }
+  if (!is_right_length(*pending_, sges.elements())) return spoil(EINVAL);
   if (has_address_) {
     note(batch_->post(*pending_, sges.elements()));
     pending_.reset();
@@ -114,20 +96,14 @@ void WorkRequestBuilder::set_inline(const ibv_data_buf* list, std::size_t count)
   if (!pending_ || data_ != Data::kNone || !sends_data(pending_->operation) || count > SgeArray::kCapacity) {
     spoil(EINVAL);
   }
-  if (error_ != 0) {
-    return;
-  }
+  if (error_ != 0) return;
   SgeArray sges;
   for (std::size_t i = 0; i < count; ++i) {
-    if (list[i].length > std::numeric_limits<std::uint32_t>::max()) {
-      return spoil(EINVAL);
-    }
+    if (list[i].length > std::numeric_limits<std::uint32_t>::max()) return spoil(EINVAL);
     sges.add({.address = reinterpret_cast<std::uintptr_t>(list[i].addr),
               .length = static_cast<std::uint32_t>(list[i].length)});
   }
-  if (!is_right_length(*pending_, sges.elements())) {
-    return spoil(EINVAL);
-  }
+  if (!is_right_length(*pending_, sges.elements())) return spoil(EINVAL);
   if (has_address_) {
     note(batch_->post_inline(*pending_, sges.elements()));
     pending_.reset();
@@ -138,9 +114,7 @@ void WorkRequestBuilder::set_inline(const ibv_data_buf* list, std::size_t count)
 
 /// The program may change its bytes as soon as they are set.
 void WorkRequestBuilder::keep_inline(std::span<const transport::Sge> pieces) {
-  if (nic::total_length(pieces) > waiting_bytes_.size()) {
-    return spoil(EINVAL);
-  }
+  if (nic::total_length(pieces) > waiting_bytes_.size()) return spoil(EINVAL);
   data_ = Data::kInline;
   waiting_length_ = 0;
   for (const transport::Sge& piece : pieces) {
@@ -151,15 +125,11 @@ void WorkRequestBuilder::keep_inline(std::span<const transport::Sge> pieces) {
 }
 
 void WorkRequestBuilder::spoil(int error) {
-  if (error_ == 0) {
-    error_ = error;
-  }
+  if (error_ == 0) error_ = error;
 }
 
 void WorkRequestBuilder::post_pending() {
-  if (pending_ && error_ == 0) {
-    note(post(*pending_));
-  }
+  if (pending_ && error_ == 0) note(post(*pending_));
   pending_.reset();
 }
 
@@ -177,9 +147,7 @@ PostStatus WorkRequestBuilder::post(const SendRequest& request) {
 }
 
 void WorkRequestBuilder::note(PostStatus status) {
-  if (status != PostStatus::kPosted) {
-    spoil(errno_of(status));
-  }
+  if (status != PostStatus::kPosted) spoil(errno_of(status));
 }
 
 }  // namespace urnic::verbs_api

@@ -54,14 +54,11 @@ ibv_event_type type_of(QpEvent event) {
 void take_without_waiting(int fd) {
   std::uint64_t one = 0;
   iovec room{.iov_base = &one, .iov_len = sizeof(one)};
-  if (preadv2(fd, &room, 1, -1, RWF_NOWAIT) >= 0 || errno != EOPNOTSUPP) {
-    return;
-  }
+  if (preadv2(fd, &room, 1, -1, RWF_NOWAIT) >= 0 || errno != EOPNOTSUPP) return;
   // Kernels before 5.8 cannot do that for an eventfd.
   pollfd waiting{.fd = fd, .events = POLLIN, .revents = 0};
-  if (poll(&waiting, 1, 0) == 1) {
-    [[maybe_unused]] const ssize_t taken = ::read(fd, &one, sizeof(one));
-  }
+  if (poll(&waiting, 1, 0) == 1) [[maybe_unused]]
+    const ssize_t taken = ::read(fd, &one, sizeof(one));
 }
 
 }  // namespace
@@ -69,9 +66,7 @@ void take_without_waiting(int fd) {
 AsyncEvents::AsyncEvents() : fd_(eventfd(0, EFD_SEMAPHORE | EFD_CLOEXEC)) {}
 
 AsyncEvents::~AsyncEvents() {
-  if (fd_ >= 0) {
-    close(fd_);
-  }
+  if (fd_ >= 0) close(fd_);
 }
 
 // Cancellation unwinds through this frame, with the program's unwinder and not with ours: no destructors
@@ -79,18 +74,14 @@ AsyncEvents::~AsyncEvents() {
 int AsyncEvents::wait(ibv_async_event& event) {
   std::uint64_t one = 0;
   do {
-    if (::read(fd_, &one, sizeof(one)) < 0) {
-      return errno;
-    }
+    if (::read(fd_, &one, sizeof(one)) < 0) return errno;
   } while (!take(event));  // it may have been forgotten since
   return 0;
 }
 
 [[gnu::noinline]] bool AsyncEvents::take(ibv_async_event& event) {
   const std::lock_guard lock(mutex_);
-  if (events_.empty()) {
-    return false;
-  }
+  if (events_.empty()) return false;
   event = events_.front();
   events_.pop_front();
   if (is_of_cq(event)) {
@@ -123,9 +114,7 @@ template <typename Predicate>
 void AsyncEvents::forget_if(Predicate concerns) {
   const std::lock_guard lock(mutex_);
   const auto kept = std::remove_if(events_.begin(), events_.end(), concerns);
-  for (auto forgotten = events_.end() - kept; forgotten > 0; --forgotten) {
-    take_without_waiting(fd_);
-  }
+  for (auto forgotten = events_.end() - kept; forgotten > 0; --forgotten) take_without_waiting(fd_);
   events_.erase(kept, events_.end());
 }
 

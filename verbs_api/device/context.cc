@@ -40,17 +40,13 @@ Context::Context(ibv_device& device, nic::Device& nic, std::shared_ptr<CommandFi
 
 Context::~Context() {
   pthread_mutex_destroy(&context.mutex);
-  if (context.cmd_fd >= 0) {
-    ::close(context.cmd_fd);
-  }
+  if (context.cmd_fd >= 0) ::close(context.cmd_fd);
 }
 
 Context* Context::open(ibv_device& device, nic::Device& nic) {
   const int fd = CommandFile::create();
   const auto identity = fd >= 0 ? CommandFile::identify(fd) : std::nullopt;
-  if (!identity) {
-    return nullptr;
-  }
+  if (!identity) return nullptr;
   Context* const opened = import(device, nic, std::make_shared<CommandFile>(*identity), fd);
   if (opened == nullptr) {
     const int code = errno;
@@ -137,14 +133,10 @@ using urnic::verbs_api::report;
 extern "C" {
 
 ibv_context* ibv_open_device(ibv_device* device) {
-  if (device == nullptr) {
-    return fail(EINVAL);
-  }
+  if (device == nullptr) return fail(EINVAL);
   return or_out_of_memory([&]() -> ibv_context* {
     const auto nic = ProcessDevice::instance().get();
-    if (!nic) {
-      return fail(report(nic.error()));
-    }
+    if (!nic) return fail(report(nic.error()));
     Context* const opened = Context::open(*device, *nic.value());
     return opened != nullptr ? &opened->context : nullptr;
   });
@@ -152,9 +144,7 @@ ibv_context* ibv_open_device(ibv_device* device) {
 
 int ibv_close_device(ibv_context* context) {
   Context& closing = Context::of(context);
-  if (closing.is_dead()) {
-    return closing.dead_error();
-  }
+  if (closing.is_dead()) return closing.dead_error();
   closing.close();
   return 0;
 }

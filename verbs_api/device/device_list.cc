@@ -53,9 +53,7 @@ ibv_device& the_device(const nic::Device& nic) {
 __be64 node_guid(const nic::Device& nic) {
   const auto link_local = nic.gids().at(0);
   __be64 guid = 0;
-  if (link_local) {
-    std::memcpy(&guid, &link_local->octets[8], sizeof(guid));
-  }
+  if (link_local) std::memcpy(&guid, &link_local->octets[8], sizeof(guid));
   return guid;
 }
 
@@ -71,23 +69,15 @@ using urnic::verbs_api::the_device;
 extern "C" {
 
 ibv_device** ibv_get_device_list(int* num_devices) {
-  if (num_devices != nullptr) {
-    *num_devices = 0;
-  }
+  if (num_devices != nullptr) *num_devices = 0;
   return or_out_of_memory([&]() -> ibv_device** {
     const auto nic = ProcessDevice::instance().get();
-    if (!nic) {
-      return fail(report(nic.error()));
-    }
+    if (!nic) return fail(report(nic.error()));
     // The device and the null pointer behind it.
     auto** const list = static_cast<ibv_device**>(std::calloc(2, sizeof(ibv_device*)));
-    if (list == nullptr) {
-      return fail(ENOMEM);
-    }
+    if (list == nullptr) return fail(ENOMEM);
     list[0] = &the_device(*nic.value());
-    if (num_devices != nullptr) {
-      *num_devices = 1;
-    }
+    if (num_devices != nullptr) *num_devices = 1;
     return list;
   });
 }

@@ -94,12 +94,8 @@ void offer_on_demand_paging(ibv_device_attr_ex& attributes) {
 int query_device_ex(ibv_context* context, const ibv_query_device_ex_input*, ibv_device_attr_ex* attributes,
                     std::size_t size) noexcept {
   const Context& owner = Context::of(context);
-  if (owner.is_closed()) {
-    return owner.dead_error();
-  }
-  if (size < sizeof(ibv_device_attr)) {
-    return EINVAL;
-  }
+  if (owner.is_closed()) return owner.dead_error();
+  if (size < sizeof(ibv_device_attr)) return EINVAL;
   ibv_device_attr_ex ours{};
   ours.orig_attr = attributes_of(owner.nic());
   ours.device_cap_flags_ex = ours.orig_attr.device_cap_flags;
@@ -124,9 +120,7 @@ int query_device_ex(ibv_context* context, const ibv_query_device_ex_input*, ibv_
 
 int query_rt_values(ibv_context* context, ibv_values_ex* values) noexcept {
   const Context& owner = Context::of(context);
-  if (owner.is_dead()) {
-    return owner.dead_error();
-  }
+  if (owner.is_dead()) return owner.dead_error();
   if (values == nullptr || (values->comp_mask & ~std::uint32_t{IBV_VALUES_MASK_RAW_CLOCK}) != 0) {
     return EINVAL;
   }
@@ -147,9 +141,7 @@ extern "C" {
 
 int ibv_query_device(ibv_context* context, ibv_device_attr* device_attr) {
   const Context& owner = Context::of(context);
-  if (owner.is_closed()) {
-    return refuse(owner.dead_error());
-  }
+  if (owner.is_closed()) return refuse(owner.dead_error());
   *device_attr = urnic::verbs_api::attributes_of(owner.nic());
   return 0;
 }

@@ -37,19 +37,11 @@ void write_entry(void* to, std::size_t size, std::uint32_t index, const transpor
 int query_entry(ibv_context* context, std::uint32_t port, std::uint32_t index, void* entry,
                 std::uint32_t flags, std::size_t entry_size) {
   const Context& owner = Context::of(context);
-  if (owner.is_closed()) {
-    return refuse(owner.dead_error());
-  }
-  if (flags != 0) {
-    return refuse(EOPNOTSUPP);
-  }
-  if (!is_index(port, index) || entry_size < sizeof(ibv_gid)) {
-    return refuse(EINVAL);
-  }
+  if (owner.is_closed()) return refuse(owner.dead_error());
+  if (flags != 0) return refuse(EOPNOTSUPP);
+  if (!is_index(port, index) || entry_size < sizeof(ibv_gid)) return refuse(EINVAL);
   const auto gid = owner.nic().gids().at(index);
-  if (!gid) {
-    return refuse(ENODATA);
-  }
+  if (!gid) return refuse(ENODATA);
   write_entry(entry, entry_size, index, *gid);
   return 0;
 }
@@ -84,25 +76,15 @@ int _ibv_query_gid_ex(ibv_context* context, uint32_t port_num, uint32_t gid_inde
 ssize_t _ibv_query_gid_table(ibv_context* context, ibv_gid_entry* entries, size_t max_entries, uint32_t flags,
                              size_t entry_size) {
   const Context& owner = Context::of(context);
-  if (owner.is_closed()) {
-    return -refuse(owner.dead_error());
-  }
-  if (flags != 0) {
-    return -refuse(EOPNOTSUPP);
-  }
-  if (entry_size < sizeof(ibv_gid)) {
-    return -refuse(EINVAL);
-  }
+  if (owner.is_closed()) return -refuse(owner.dead_error());
+  if (flags != 0) return -refuse(EOPNOTSUPP);
+  if (entry_size < sizeof(ibv_gid)) return -refuse(EINVAL);
   auto* const rows = reinterpret_cast<std::byte*>(entries);
   std::size_t count = 0;
   for (std::uint32_t index = 0; index < GidTable::kEntries; ++index) {
     const auto gid = owner.nic().gids().at(index);
-    if (!gid) {
-      continue;
-    }
-    if (count == max_entries) {
-      return -refuse(EINVAL);
-    }
+    if (!gid) continue;
+    if (count == max_entries) return -refuse(EINVAL);
     urnic::verbs_api::write_entry(rows + count * entry_size, entry_size, index, *gid);
     ++count;
   }
@@ -112,9 +94,7 @@ ssize_t _ibv_query_gid_table(ibv_context* context, ibv_gid_entry* entries, size_
 int ibv_query_gid_type(ibv_context* context, uint8_t port_num, unsigned int index, ibv_gid_type_sysfs* type) {
   ibv_gid_entry entry{};
   const int error = query_entry(context, port_num, index, &entry, 0, sizeof(entry));
-  if (error != 0 && error != ENODATA) {
-    return -1;
-  }
+  if (error != 0 && error != ENODATA) return -1;
   *type = error == 0 ? IBV_GID_TYPE_SYSFS_ROCE_V2 : IBV_GID_TYPE_SYSFS_IB_ROCE_V1;
   return 0;
 }

@@ -24,9 +24,7 @@ void forget(ObjectClaim& claim, Handle& handle) {
 
 ibv_context* import_device(int cmd_fd) {
   const auto identity = CommandFile::identify(cmd_fd);
-  if (!identity) {
-    return fail(errno);
-  }
+  if (!identity) return fail(errno);
   return or_out_of_memory([&]() -> ibv_context* {
     if (const auto found = ProcessDevice::instance().find(*identity)) {
       Context* const imported = Context::import(found->device, found->nic, found->file, cmd_fd);
@@ -45,14 +43,10 @@ ibv_context* import_device(int cmd_fd) {
 
 ibv_pd* import_pd(ibv_context& context, std::uint32_t handle) {
   Context& owner = Context::of(&context);
-  if (owner.is_dead()) {
-    return fail(owner.dead_error());
-  }
+  if (owner.is_dead()) return fail(owner.dead_error());
   return or_out_of_memory([&]() -> ibv_pd* {
     auto domain = owner.file()->pds.find(handle);
-    if (domain == nullptr) {
-      return fail(EINVAL);
-    }
+    if (domain == nullptr) return fail(EINVAL);
     auto imported = std::make_unique<Pd>(context, std::move(domain));
     objects().add(imported.get());
     return imported.release();
@@ -60,15 +54,11 @@ ibv_pd* import_pd(ibv_context& context, std::uint32_t handle) {
 }
 
 ibv_mr* import_mr(ibv_pd& pd, std::uint32_t handle) {
-  if (const int fault = objects().check(&pd); fault != 0) {
-    return fail(fault);
-  }
+  if (const int fault = objects().check(&pd); fault != 0) return fail(fault);
   Context& owner = Context::of(pd.context);
   return or_out_of_memory([&]() -> ibv_mr* {
     auto registration = owner.file()->mrs.find(handle);
-    if (registration == nullptr || !registration->is_registered) {
-      return fail(EINVAL);
-    }
+    if (registration == nullptr || !registration->is_registered) return fail(EINVAL);
     auto imported = std::make_unique<Mr>(pd, std::move(registration));
     objects().add(imported.get());
     return imported.release();
@@ -77,14 +67,10 @@ ibv_mr* import_mr(ibv_pd& pd, std::uint32_t handle) {
 
 ibv_dm* import_dm(ibv_context& context, std::uint32_t handle) {
   Context& owner = Context::of(&context);
-  if (owner.is_dead()) {
-    return fail(owner.dead_error());
-  }
+  if (owner.is_dead()) return fail(owner.dead_error());
   return or_out_of_memory([&]() -> ibv_dm* {
     auto memory = owner.file()->dms.find(handle);
-    if (memory == nullptr) {
-      return fail(EINVAL);
-    }
+    if (memory == nullptr) return fail(EINVAL);
     auto imported = std::make_unique<Dm>(context, handle, std::move(memory));
     objects().add(imported.get());
     return imported.release();
@@ -117,20 +103,14 @@ ibv_dm* ibv_import_dm(ibv_context* context, uint32_t dm_handle) {
 }
 void ibv_unimport_pd(ibv_pd* pd) {
   ObjectClaim claim(pd);
-  if (claim.error() != 0) {
-    return;
-  }
+  if (claim.error() != 0) return;
   // What is in the domain needs it as long as it is there.
   const auto& inner = Pd::of(pd).inner;
-  if (inner.use_count() > 1 || inner->users.load() == 0) {
-    urnic::verbs_api::forget(claim, Pd::of(pd));
-  }
+  if (inner.use_count() > 1 || inner->users.load() == 0) urnic::verbs_api::forget(claim, Pd::of(pd));
 }
 void ibv_unimport_mr(ibv_mr* mr) {
   ObjectClaim claim(mr);
-  if (claim.error() != 0) {
-    return;
-  }
+  if (claim.error() != 0) return;
   // Of what nobody else has, the context takes care when it closes.
   const auto& registration = Mr::of(mr).registration;
   if (registration.use_count() > 1 || !registration->is_registered) {
@@ -140,9 +120,7 @@ void ibv_unimport_mr(ibv_mr* mr) {
 }
 void ibv_unimport_dm(ibv_dm* dm) {
   ObjectClaim claim(dm);
-  if (claim.error() == 0) {
-    urnic::verbs_api::forget(claim, Dm::of(dm));
-  }
+  if (claim.error() == 0) urnic::verbs_api::forget(claim, Dm::of(dm));
 }
 
 }  // extern "C"

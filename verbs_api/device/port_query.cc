@@ -48,12 +48,8 @@ ibv_port_attr port_attributes(const nic::Device& nic) {
 int query_port(ibv_context* context, std::uint8_t port, ibv_port_attr* attributes,
                std::size_t size) noexcept {
   const Context& owner = Context::of(context);
-  if (owner.is_closed()) {
-    return owner.dead_error();
-  }
-  if (port != kPort) {
-    return EINVAL;
-  }
+  if (owner.is_closed()) return owner.dead_error();
+  if (port != kPort) return EINVAL;
   const ibv_port_attr ours = port_attributes(owner.nic());
   // The caller's struct may be an older or a newer one.
   std::memset(attributes, 0, size);

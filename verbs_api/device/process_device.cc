@@ -52,9 +52,7 @@ Result<nic::Device*, Error> ProcessDevice::get() {
   }
   if (made_ == nullptr) {
     auto made = make();
-    if (!made) {
-      return made.error();
-    }
+    if (!made) return made.error();
     made_ = std::move(made).value();
   }
   return made_->device.get();
@@ -62,9 +60,7 @@ Result<nic::Device*, Error> ProcessDevice::get() {
 
 Result<std::unique_ptr<ProcessDevice::Made>, Error> ProcessDevice::make() {
   auto environment = read_environment();
-  if (!environment) {
-    return environment.error();
-  }
+  if (!environment) return environment.error();
   auto made = std::make_unique<Made>();
   made->environment = std::move(environment).value();
   const NicEnvironment& settings = made->environment;
@@ -76,9 +72,7 @@ Result<std::unique_ptr<ProcessDevice::Made>, Error> ProcessDevice::make() {
                                     .on_cq_overrun = deliver_cq_overrun});
   if (nic::FailureLog* const failures = made->device->failures()) {
     auto printer = nic::ReportPrinter::start(*failures, STDERR_FILENO);
-    if (!printer) {
-      return printer.error();
-    }
+    if (!printer) return printer.error();
     made->printer = std::move(printer.value());
   }
   return made;
@@ -117,9 +111,7 @@ void ProcessDevice::add(Context& context) {
 
 // That nobody can ask what the NIC does is no reason not to have one.
 void ProcessDevice::let_others_watch() {
-  if (made_->status != nullptr) {
-    return;
-  }
+  if (made_->status != nullptr) return;
   nic::Device& device = *made_->device;
   auto started = nic::StatusServer::start([&device] { return nic::to_json(nic::take_snapshot(device)); });
   if (started) {
@@ -140,12 +132,8 @@ void ProcessDevice::keep(Context& context) {
 }
 
 void ProcessDevice::abandon_in_child() {
-  if (made_ == nullptr) {
-    return;
-  }
-  for (Context* const context : contexts_) {
-    context->die(Context::Death::kFork);
-  }
+  if (made_ == nullptr) return;
+  for (Context* const context : contexts_) context->die(Context::Death::kFork);
   contexts_.clear();
   lost_by_fork_ = lost_by_fork_ || made_->device->is_started();
   made_->device->abandon_after_fork();
@@ -158,9 +146,7 @@ void ProcessDevice::abandon_in_child() {
 void ProcessDevice::on_exit() {
   std::unique_ptr<Made> unused;
   const std::lock_guard lock(mutex_);
-  if (made_ == nullptr) {
-    return;
-  }
+  if (made_ == nullptr) return;
   if (contexts_.empty()) {
     unused = std::move(made_);
   } else {

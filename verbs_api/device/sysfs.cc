@@ -16,9 +16,7 @@ namespace {
 /// Copies text and a terminating zero as far as they fit, without a line feed at the end; returns the length,
 /// or -1 when the zero does not fit.
 int give(std::string_view text, char* to, std::size_t size) {
-  if (!text.empty() && text.back() == '\n') {
-    text.remove_suffix(1);
-  }
+  if (!text.empty() && text.back() == '\n') text.remove_suffix(1);
   if (text.size() >= size) {
     errno = ERANGE;
     return -1;
@@ -29,9 +27,7 @@ int give(std::string_view text, char* to, std::size_t size) {
 
 int read_from_file_system(const std::string& path, char* to, std::size_t size) {
   const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (fd < 0) {
-    return -1;
-  }
+  if (fd < 0) return -1;
   std::string text(size + 1, '\0');  // one more, for the line feed that give() removes
   const ssize_t length = ::read(fd, text.data(), text.size());
   const int error = errno;
@@ -47,9 +43,7 @@ int read_from_file_system(const std::string& path, char* to, std::size_t size) {
 int read_sysfs_file(std::string_view directory, std::string_view file, char* to, std::size_t size) {
   const auto nic = ProcessDevice::instance().get();
   if (nic && directory == "/sys/class/infiniband/" + nic.value()->config().name) {
-    if (const auto text = sysfs_text(nic.value()->gids(), file)) {
-      return give(*text, to, size);
-    }
+    if (const auto text = sysfs_text(nic.value()->gids(), file)) return give(*text, to, size);
     errno = ENOENT;
     return -1;
   }

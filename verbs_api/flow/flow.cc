@@ -27,23 +27,15 @@ Flow::~Flow() {
 void Flow::end() {
   const auto destroyed = Context::of(context).nic().destroy_flow(id);
   id = {};
-  if (!destroyed) {
-    explain("close_device", destroyed.error());
-  }
+  if (!destroyed) explain("close_device", destroyed.error());
 }
 
 ibv_flow* create_flow(ibv_qp* qp, ibv_flow_attr* attr) noexcept {
-  if (attr == nullptr) {
-    return fail(EINVAL);
-  }
-  if (const int fault = objects().check(qp); fault != 0) {
-    return fail(fault);
-  }
+  if (attr == nullptr) return fail(EINVAL);
+  if (const int fault = objects().check(qp); fault != 0) return fail(fault);
   Context& owner = Context::of(qp->context);
   auto wish = to_flow_rule(*attr);
-  if (!wish) {
-    return fail(explain("create_flow", wish.error()));
-  }
+  if (!wish) return fail(explain("create_flow", wish.error()));
   if (wish.value().counters != nullptr) {
     ibv_counters* const counters = wish.value().counters;
     const std::lock_guard lock(owner.mutex());  // they are not destroyed meanwhile
@@ -56,9 +48,7 @@ ibv_flow* create_flow(ibv_qp* qp, ibv_flow_attr* attr) noexcept {
   return or_out_of_memory([&]() -> ibv_flow* {
     auto created = std::make_unique<Flow>(*qp->context);
     const auto made = owner.nic().create_flow(*Qp::of(qp).inner, wish.value().rule);
-    if (!made) {
-      return fail(explain("create_flow", made.error()));
-    }
+    if (!made) return fail(explain("create_flow", made.error()));
     created->id = made.value();
     created->handle = transport::to_integer(made.value());
     objects().add(created.get());
@@ -68,9 +58,7 @@ ibv_flow* create_flow(ibv_qp* qp, ibv_flow_attr* attr) noexcept {
 
 int destroy_flow(ibv_flow* flow) noexcept {
   ObjectClaim claim(flow);
-  if (claim.error() != 0) {
-    return refuse(claim.error());
-  }
+  if (claim.error() != 0) return refuse(claim.error());
   Flow& own_flow = Flow::of(flow);
   Context& owner = Context::of(flow->context);
   if (const auto destroyed = owner.nic().destroy_flow(own_flow.id); !destroyed) {

@@ -150,9 +150,7 @@ constexpr std::uint32_t kOtherSpecs[] = {
 
 const SpecKind* find_kind(std::uint32_t type) {
   for (const SpecKind& kind : kSpecKinds) {
-    if (kind.type == type) {
-      return &kind;
-    }
+    if (kind.type == type) return &kind;
   }
   return nullptr;
 }
@@ -161,9 +159,7 @@ const SpecKind* find_kind(std::uint32_t type) {
 Error refusal_of(std::uint32_t type) {
   const std::uint32_t outer = type & ~std::uint32_t{IBV_FLOW_SPEC_INNER};
   bool is_known = find_kind(outer) != nullptr;
-  for (const std::uint32_t other : kOtherSpecs) {
-    is_known = is_known || other == outer;
-  }
+  for (const std::uint32_t other : kOtherSpecs) is_known = is_known || other == outer;
   return is_known
              ? not_offered(
                    "flow rules know neither tunnels and what is in them, ESP and MPLS, nor actions but counting")
@@ -193,20 +189,14 @@ Fault read_specs(const ibv_flow_attr& attributes, FlowWish& wish) {
     }
     const auto header = load<SpecHeader>(at);
     const SpecKind* const kind = find_kind(header.type);
-    if (kind == nullptr) {
-      return refusal_of(header.type);
-    }
+    if (kind == nullptr) return refusal_of(header.type);
     if (header.size != kind->size || left < kind->size) {
       return invalid(
           "a flow specification's size is not that of its type, or goes beyond that of the attributes");
     }
     const unsigned layer = transport::to_integer(kind->layer);
-    if ((layers & layer) != 0) {
-      return invalid("two flow specifications are of the same layer");
-    }
-    if (auto fault = kind->read(at, wish)) {
-      return fault;
-    }
+    if ((layers & layer) != 0) return invalid("two flow specifications are of the same layer");
+    if (auto fault = kind->read(at, wish)) return fault;
     layers |= layer;
     at += kind->size;
     left -= kind->size;
@@ -239,21 +229,15 @@ Fault find_fault(const ibv_flow_attr& attributes) {
   if (attributes.comp_mask != 0 || (attributes.flags & ~kKnownFlags) != 0) {
     return invalid("flow attributes with a comp_mask or flags that nobody knows");
   }
-  if (!to_kind(attributes.type)) {
-    return invalid("a flow rule of a type that nobody knows");
-  }
+  if (!to_kind(attributes.type)) return invalid("a flow rule of a type that nobody knows");
   if (attributes.size != 0 && attributes.size < sizeof(attributes)) {
     return invalid("the flow attributes' size is less than that of the struct");
   }
-  if (attributes.port != kPort) {
-    return invalid("the device has one port, number 1");
-  }
+  if (attributes.port != kPort) return invalid("the device has one port, number 1");
   if ((attributes.flags & IBV_FLOW_ATTR_FLAGS_EGRESS) != 0) {
     return not_offered("flow rules are for what is received");
   }
-  if (attributes.num_of_specs > kMostSpecs) {
-    return invalid("there are more flow specifications than layers");
-  }
+  if (attributes.num_of_specs > kMostSpecs) return invalid("there are more flow specifications than layers");
   const bool is_plain = attributes.flags == 0 && attributes.num_of_specs == 0;
   if (number_in(attributes.type) != IBV_FLOW_ATTR_NORMAL && !is_plain) {
     return invalid("only normal flow rules have flags and specifications");
@@ -264,15 +248,11 @@ Fault find_fault(const ibv_flow_attr& attributes) {
 }  // namespace
 
 Result<FlowWish, Error> to_flow_rule(const ibv_flow_attr& attributes) {
-  if (auto fault = find_fault(attributes)) {
-    return *std::move(fault);
-  }
+  if (auto fault = find_fault(attributes)) return *std::move(fault);
   FlowWish wish{.rule = {.kind = to_kind(attributes.type).value(),
                          .priority = attributes.priority,
                          .traps = (attributes.flags & IBV_FLOW_ATTR_FLAGS_DONT_TRAP) == 0}};
-  if (auto fault = read_specs(attributes, wish)) {
-    return *std::move(fault);
-  }
+  if (auto fault = read_specs(attributes, wish)) return *std::move(fault);
   return wish;
 }
 

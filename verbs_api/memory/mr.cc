@@ -40,14 +40,10 @@ Mr::~Mr() {
 }
 
 void Mr::end() {
-  if (is_imported || !registration->is_registered.exchange(false)) {
-    return;
-  }
+  if (is_imported || !registration->is_registered.exchange(false)) return;
   const auto removed =
       Context::of(context).nic().deregister_memory(*registration->pd, registration->region.key);
-  if (!removed) {
-    explain("close_device", removed.error());
-  }
+  if (!removed) explain("close_device", removed.error());
 }
 
 Result<RegistrationFlags, int> parse_registration_flags(unsigned int flags) {
@@ -63,17 +59,13 @@ Result<RegistrationFlags, int> parse_registration_flags(unsigned int flags) {
 }
 
 Mr* register_region(ibv_pd& pd, const char* verb, const MemoryRegion& region) {
-  if (const int fault = objects().check(&pd); fault != 0) {
-    return fail(fault);
-  }
+  if (const int fault = objects().check(&pd); fault != 0) return fail(fault);
   Context& owner = Context::of(pd.context);
   return or_out_of_memory([&]() -> Mr* {
     auto created = std::make_unique<Mr>(pd);
     const auto registered = owner.nic().register_memory(*Pd::of(&pd).inner, region.memory, region.length,
                                                         region.address, region.access, region.backing);
-    if (!registered) {
-      return fail(explain(verb, registered.error()));
-    }
+    if (!registered) return fail(explain(verb, registered.error()));
     created->registration->region = registered.value();
     created->registration->is_registered = true;
     created->addr = region.memory;
@@ -93,23 +85,17 @@ namespace {
 ibv_mr* register_memory(ibv_pd* pd, void* memory, std::size_t length, std::uint64_t address,
                         unsigned int flags) {
   const auto parsed = parse_registration_flags(flags);
-  if (!parsed) {
-    return fail(parsed.error());
-  }
+  if (!parsed) return fail(parsed.error());
   // All of the process's memory is known by its own addresses, and by pages only.
   const bool is_implicit = memory == nullptr && length == std::numeric_limits<std::size_t>::max();
-  if (is_implicit && (parsed.value().backing != Backing::kOnDemand || address != 0)) {
-    return fail(EINVAL);
-  }
+  if (is_implicit && (parsed.value().backing != Backing::kOnDemand || address != 0)) return fail(EINVAL);
   Mr* const mr = register_region(*pd, "reg_mr",
                                  {.access = parsed.value().access,
                                   .address = parsed.value().is_zero_based ? 0 : address,
                                   .length = length,
                                   .memory = static_cast<std::byte*>(memory),
                                   .backing = parsed.value().backing});
-  if (mr != nullptr) {
-    mr->registration->is_zero_based = parsed.value().is_zero_based;
-  }
+  if (mr != nullptr) mr->registration->is_zero_based = parsed.value().is_zero_based;
   return mr;
 }
 
@@ -117,26 +103,18 @@ ibv_mr* register_memory(ibv_pd* pd, void* memory, std::size_t length, std::uint6
 ibv_mr* register_dma_buf(ibv_pd* pd, std::uint64_t offset, std::size_t length, std::uint64_t address, int fd,
                          unsigned int flags) {
   const auto parsed = parse_registration_flags(flags);
-  if (!parsed) {
-    return fail(parsed.error());
-  }
+  if (!parsed) return fail(parsed.error());
   const bool is_plain = parsed.value().backing == Backing::kMapped && !parsed.value().is_zero_based;
-  if (!is_plain) {
-    return fail(EOPNOTSUPP);
-  }
+  if (!is_plain) return fail(EOPNOTSUPP);
   auto mapping =
       Mapping::make(fd, offset, length, allows(parsed.value().access, transport::Access::kLocalWrite));
-  if (!mapping) {
-    return fail(mapping.error());
-  }
+  if (!mapping) return fail(mapping.error());
   Mr* const mr = register_region(*pd, "reg_dmabuf_mr",
                                  {.access = parsed.value().access,
                                   .address = address,
                                   .length = length,
                                   .memory = mapping.value().memory()});
-  if (mr == nullptr) {
-    return nullptr;
-  }
+  if (mr == nullptr) return nullptr;
   mr->addr = nullptr;  // the mapping is ours alone
   mr->registration->mapping = std::move(mapping.value());
   return mr;
@@ -183,9 +161,7 @@ ibv_mr* ibv_reg_dmabuf_mr(ibv_pd* pd, uint64_t offset, size_t length, uint64_t i
 
 int ibv_dereg_mr(ibv_mr* mr) {
   ObjectClaim claim(mr);
-  if (claim.error() != 0) {
-    return refuse(claim.error());
-  }
+  if (claim.error() != 0) return refuse(claim.error());
   Context& owner = Context::of(mr->context);
   Registration& registration = *Mr::of(mr).registration;
   if (!registration.is_registered.exchange(false)) {
@@ -197,9 +173,7 @@ int ibv_dereg_mr(ibv_mr* mr) {
     return refuse(explain("dereg_mr", removed.error()));
   }
   owner.file()->mrs.remove(mr->handle, registration);
-  if (registration.device_memory != nullptr) {
-    registration.device_memory->users.fetch_sub(1);
-  }
+  if (registration.device_memory != nullptr) registration.device_memory->users.fetch_sub(1);
   claim.take_out();
   delete &Mr::of(mr);
   return 0;

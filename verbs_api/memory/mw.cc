@@ -31,9 +31,7 @@ Mw::~Mw() {
 void Mw::end() {
   const auto removed = Context::of(context).nic().deallocate_window(*Pd::of(pd).inner, key);
   key = 0;
-  if (!removed) {
-    explain("close_device", removed.error());
-  }
+  if (!removed) explain("close_device", removed.error());
 }
 
 Result<transport::WindowBinding, int> to_binding(const ibv_mw& mw, std::uint32_t new_rkey,
@@ -43,12 +41,8 @@ Result<transport::WindowBinding, int> to_binding(const ibv_mw& mw, std::uint32_t
   constexpr unsigned int kRights =
       IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC;
 
-  if ((info.mw_access_flags & ~(kRights | IBV_ACCESS_ZERO_BASED | kIgnored)) != 0) {
-    return EINVAL;
-  }
-  if (info.length > 0 && (info.mr == nullptr || info.mr->context != mw.context)) {
-    return EINVAL;
-  }
+  if ((info.mw_access_flags & ~(kRights | IBV_ACCESS_ZERO_BASED | kIgnored)) != 0) return EINVAL;
+  if (info.length > 0 && (info.mr == nullptr || info.mr->context != mw.context)) return EINVAL;
   return transport::WindowBinding{.window = transport::Rkey{static_cast<const Mw&>(mw).key},
                                   .new_rkey = transport::Rkey{new_rkey},
                                   .region = transport::Lkey{info.length > 0 ? info.mr->lkey : 0},
@@ -60,9 +54,7 @@ Result<transport::WindowBinding, int> to_binding(const ibv_mw& mw, std::uint32_t
 
 Result<transport::WindowBinding, int> to_type_2_binding(const ibv_mw* mw, std::uint32_t new_rkey,
                                                         const ibv_mw_bind_info& info) {
-  if (mw == nullptr || number_in(mw->type) != IBV_MW_TYPE_2) {
-    return EINVAL;
-  }
+  if (mw == nullptr || number_in(mw->type) != IBV_MW_TYPE_2) return EINVAL;
   constexpr std::uint32_t kChosenByProgram = 0xff;
   const std::uint32_t slot = static_cast<const Mw*>(mw)->key & ~kChosenByProgram;
   return to_binding(*mw, slot | (new_rkey & kChosenByProgram), info);
@@ -73,22 +65,16 @@ void show_key(ibv_mw& mw, transport::Rkey rkey) {
 }
 
 ibv_mw* alloc_mw(ibv_pd* pd, ibv_mw_type type) noexcept {
-  if (const int fault = objects().check(pd); fault != 0) {
-    return fail(fault);
-  }
+  if (const int fault = objects().check(pd); fault != 0) return fail(fault);
   Context& owner = Context::of(pd->context);
   const auto number = number_in(type);
-  if (number != IBV_MW_TYPE_1 && number != IBV_MW_TYPE_2) {
-    return fail(EINVAL);
-  }
+  if (number != IBV_MW_TYPE_1 && number != IBV_MW_TYPE_2) return fail(EINVAL);
   return or_out_of_memory([&]() -> ibv_mw* {
     nic::ProtectionDomain& domain = *Pd::of(pd).inner;
     const auto kind = number == IBV_MW_TYPE_1 ? nic::WindowType::kType1 : nic::WindowType::kType2;
     auto created = std::make_unique<Mw>(*pd, type);
     const auto key = owner.nic().allocate_window(domain, kind);
-    if (!key) {
-      return fail(explain("alloc_mw", key.error()));
-    }
+    if (!key) return fail(explain("alloc_mw", key.error()));
     created->key = key.value();
     created->rkey = key.value();
     created->handle = key.value();
@@ -99,15 +85,11 @@ ibv_mw* alloc_mw(ibv_pd* pd, ibv_mw_type type) noexcept {
 
 int dealloc_mw(ibv_mw* mw) noexcept {
   ObjectClaim claim(mw);
-  if (claim.error() != 0) {
-    return refuse(claim.error());
-  }
+  if (claim.error() != 0) return refuse(claim.error());
   Mw& own_mw = Mw::of(mw);
   Context& owner = Context::of(mw->context);
   const auto removed = owner.nic().deallocate_window(*Pd::of(mw->pd).inner, own_mw.key);
-  if (!removed) {
-    return refuse(explain("dealloc_mw", removed.error()));
-  }
+  if (!removed) return refuse(explain("dealloc_mw", removed.error()));
   own_mw.key = 0;
   claim.take_out();
   delete &own_mw;
@@ -120,18 +102,12 @@ int bind_mw(ibv_qp* qp, ibv_mw* mw, ibv_mw_bind* mw_bind) noexcept {
   constexpr unsigned int kKnownFlags = IBV_SEND_FENCE | IBV_SEND_SIGNALED;
 
   const Context& owner = Context::of(qp->context);
-  if (owner.is_dead()) {
-    return owner.dead_error();
-  }
-  if ((mw_bind->send_flags & ~kKnownFlags) != 0) {
-    return EINVAL;
-  }
+  if (owner.is_dead()) return owner.dead_error();
+  if ((mw_bind->send_flags & ~kKnownFlags) != 0) return EINVAL;
   // Other threads may be changing the field by the same verb.
   const std::uint32_t new_rkey = ibv_inc_rkey(std::atomic_ref(mw->rkey).load(std::memory_order_relaxed));
   const auto binding = to_binding(*mw, new_rkey, mw_bind->bind_info);
-  if (!binding) {
-    return binding.error();
-  }
+  if (!binding) return binding.error();
   nic::QueuePair::SendBatch batch(*Qp::of(qp).inner);
   const auto status = batch.post({.wr_id = mw_bind->wr_id,
                                   .operation = transport::SendOperation::kBindWindow,
@@ -139,9 +115,7 @@ int bind_mw(ibv_qp* qp, ibv_mw* mw, ibv_mw_bind* mw_bind) noexcept {
                                   .fence = (mw_bind->send_flags & IBV_SEND_FENCE) != 0,
                                   .binding = binding.value()},
                                  {});
-  if (status == nic::PostStatus::kPosted) {
-    show_key(*mw, binding.value().new_rkey);
-  }
+  if (status == nic::PostStatus::kPosted) show_key(*mw, binding.value().new_rkey);
   return errno_of(status);
 }
 

@@ -31,12 +31,8 @@ ProgramMemory::ProgramMemory(ibv_pd& domain, const ibv_parent_domain_init_attr& 
 
 void* ProgramMemory::allocate(std::size_t bytes, std::size_t alignment, transport::QueueKind kind) {
   void* const memory = allocate_(&domain_, program_context_, bytes, alignment, resource_type(kind));
-  if (memory == IBV_ALLOCATOR_USE_DEFAULT) {
-    return nullptr;
-  }
-  if (memory == nullptr) {
-    throw std::bad_alloc();
-  }
+  if (memory == IBV_ALLOCATOR_USE_DEFAULT) return nullptr;
+  if (memory == nullptr) throw std::bad_alloc();
   if (reinterpret_cast<std::uintptr_t>(memory) % alignment != 0) {
     free(memory, kind);
     throw std::bad_alloc();
@@ -50,15 +46,9 @@ void ProgramMemory::free(void* memory, transport::QueueKind kind) noexcept {
 
 ibv_td* alloc_td(ibv_context* context, ibv_td_init_attr* init_attr) noexcept {
   Context& owner = Context::of(context);
-  if (owner.is_dead()) {
-    return fail(owner.dead_error());
-  }
-  if (init_attr == nullptr) {
-    return fail(EINVAL);
-  }
-  if (init_attr->comp_mask != 0) {
-    return fail(EOPNOTSUPP);
-  }
+  if (owner.is_dead()) return fail(owner.dead_error());
+  if (init_attr == nullptr) return fail(EINVAL);
+  if (init_attr->comp_mask != 0) return fail(EOPNOTSUPP);
   return or_out_of_memory([&]() -> ibv_td* {
     auto created = std::make_unique<Td>(*context);
     objects().add(created.get());
@@ -68,15 +58,11 @@ ibv_td* alloc_td(ibv_context* context, ibv_td_init_attr* init_attr) noexcept {
 
 int dealloc_td(ibv_td* td) noexcept {
   ObjectClaim claim(td);
-  if (claim.error() != 0) {
-    return refuse(claim.error());
-  }
+  if (claim.error() != 0) return refuse(claim.error());
   Context& owner = Context::of(td->context);
   {
     const std::lock_guard lock(owner.mutex());
-    if (Td::of(td).users != 0) {
-      return refuse(EBUSY);
-    }
+    if (Td::of(td).users != 0) return refuse(EBUSY);
     claim.take_out();
   }
   delete &Td::of(td);
@@ -88,23 +74,15 @@ ibv_pd* alloc_parent_domain(ibv_context* context, ibv_parent_domain_init_attr* i
       IBV_PARENT_DOMAIN_INIT_ATTR_ALLOCATORS | IBV_PARENT_DOMAIN_INIT_ATTR_PD_CONTEXT;
 
   Context& owner = Context::of(context);
-  if (init_attr == nullptr) {
-    return fail(EINVAL);
-  }
-  if (const int fault = objects().check_of(*context, init_attr->pd); fault != 0) {
-    return fail(fault);
-  }
+  if (init_attr == nullptr) return fail(EINVAL);
+  if (const int fault = objects().check_of(*context, init_attr->pd); fault != 0) return fail(fault);
   if (const int fault = init_attr->td != nullptr ? objects().check_of(*context, init_attr->td) : 0;
       fault != 0) {
     return fail(fault);
   }
-  if ((init_attr->comp_mask & ~kKnown) != 0) {
-    return fail(EOPNOTSUPP);
-  }
+  if ((init_attr->comp_mask & ~kKnown) != 0) return fail(EOPNOTSUPP);
   const bool has_allocators = (init_attr->comp_mask & IBV_PARENT_DOMAIN_INIT_ATTR_ALLOCATORS) != 0;
-  if (has_allocators && (init_attr->alloc == nullptr || init_attr->free == nullptr)) {
-    return fail(EINVAL);
-  }
+  if (has_allocators && (init_attr->alloc == nullptr || init_attr->free == nullptr)) return fail(EINVAL);
   return or_out_of_memory([&]() -> ibv_pd* {
     const auto& parent = Pd::of(init_attr->pd).inner;
     auto inner = std::make_shared<nic::ProtectionDomain>();
@@ -119,9 +97,7 @@ ibv_pd* alloc_parent_domain(ibv_context* context, ibv_parent_domain_init_attr* i
     const std::lock_guard lock(owner.mutex());
     objects().add(created.get());
     ++parent->users;
-    if (created->td != nullptr) {
-      ++created->td->users;
-    }
+    if (created->td != nullptr) ++created->td->users;
     return created.release();
   });
 }

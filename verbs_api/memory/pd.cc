@@ -28,14 +28,10 @@ extern "C" {
 
 ibv_pd* ibv_alloc_pd(ibv_context* context) {
   Context& owner = Context::of(context);
-  if (owner.is_dead()) {
-    return fail(owner.dead_error());
-  }
+  if (owner.is_dead()) return fail(owner.dead_error());
   return or_out_of_memory([&]() -> ibv_pd* {
     auto inner = owner.nic().allocate_pd();
-    if (!inner) {
-      return fail(explain("alloc_pd", inner.error()));
-    }
+    if (!inner) return fail(explain("alloc_pd", inner.error()));
     auto created = std::make_unique<Pd>(*context, std::move(inner).value());
     owner.file()->pds.add(created->handle, created->inner);
     objects().add(created.get());
@@ -45,24 +41,18 @@ ibv_pd* ibv_alloc_pd(ibv_context* context) {
 
 int ibv_dealloc_pd(ibv_pd* pd) {
   ObjectClaim claim(pd);
-  if (claim.error() != 0) {
-    return refuse(claim.error());
-  }
+  if (claim.error() != 0) return refuse(claim.error());
   Context& owner = Context::of(pd->context);
   {
     const std::lock_guard lock(owner.mutex());
-    if (Pd::of(pd).inner->users.load() != 0) {
-      return refuse(EBUSY);
-    }
+    if (Pd::of(pd).inner->users.load() != 0) return refuse(EBUSY);
     claim.take_out();
     if (Pd::of(pd).parent != nullptr) {
       --Pd::of(pd).parent->users;
     } else {
       owner.file()->pds.remove(pd->handle, *Pd::of(pd).inner);
     }
-    if (Pd::of(pd).td != nullptr) {
-      --Pd::of(pd).td->users;
-    }
+    if (Pd::of(pd).td != nullptr) --Pd::of(pd).td->users;
   }
   delete &Pd::of(pd);
   return 0;

@@ -24,9 +24,7 @@ ibv_gid to_ibv_gid(const transport::wire::Gid& gid) {
 }
 
 Result<nic::AddressVector, int> to_address_vector(const ibv_ah_attr& attributes) {
-  if (attributes.is_global == 0 || attributes.port_num != kPort) {
-    return EINVAL;
-  }
+  if (attributes.is_global == 0 || attributes.port_num != kPort) return EINVAL;
   const ibv_global_route& route = attributes.grh;
   return nic::AddressVector{
       .destination = to_gid(route.dgid),

@@ -20,22 +20,16 @@ using transport::AddressHandleId;
 
 int Ah::make(const nic::AddressVector& address) {
   const auto made = Context::of(context).nic().create_address_handle(*Pd::of(pd).inner, address);
-  if (!made) {
-    return explain("create_ah", made.error());
-  }
+  if (!made) return explain("create_ah", made.error());
   id_ = made.value();
   return 0;
 }
 
 void Ah::end() {
-  if (id_ == AddressHandleId{}) {
-    return;
-  }
+  if (id_ == AddressHandleId{}) return;
   const auto destroyed = Context::of(context).nic().destroy_address_handle(*Pd::of(pd).inner, id_);
   id_ = AddressHandleId{};
-  if (!destroyed) {
-    explain("destroy_ah", destroyed.error());
-  }
+  if (!destroyed) explain("destroy_ah", destroyed.error());
 }
 
 namespace {
@@ -77,9 +71,7 @@ std::optional<Origin> origin_of(const ibv_grh& area) {
 
   constexpr unsigned int kVersionShift = 4;
   constexpr std::uint8_t kVersion6 = 6;
-  if (octet(bytes[0]) >> kVersionShift != kVersion6) {
-    return std::nullopt;
-  }
+  if (octet(bytes[0]) >> kVersionShift != kVersion6) return std::nullopt;
   const std::uint32_t first_word = be32toh(area.version_tclass_flow);
   return Origin{.source = to_gid(area.sgid),
                 .destination = to_gid(area.dgid),
@@ -104,19 +96,13 @@ using urnic::verbs_api::refuse;
 extern "C" {
 
 ibv_ah* ibv_create_ah(ibv_pd* pd, ibv_ah_attr* attr) {
-  if (const int fault = objects().check(pd); fault != 0) {
-    return fail(fault);
-  }
+  if (const int fault = objects().check(pd); fault != 0) return fail(fault);
   Context& owner = Context::of(pd->context);
   const auto address = urnic::verbs_api::to_address_vector(*attr);
-  if (!address) {
-    return fail(address.error());
-  }
+  if (!address) return fail(address.error());
   return or_out_of_memory([&]() -> ibv_ah* {
     auto created = std::make_unique<Ah>(*pd);
-    if (const int error = created->make(address.value()); error != 0) {
-      return fail(error);
-    }
+    if (const int error = created->make(address.value()); error != 0) return fail(error);
     if (owner.nic().is_started()) {
       // As in the kernel, the peer's MAC is known when this returns: programs count on their first datagram
       // leaving when it is posted. But there a handle that cannot be resolved is refused, with ETIMEDOUT. Here
@@ -131,9 +117,7 @@ ibv_ah* ibv_create_ah(ibv_pd* pd, ibv_ah_attr* attr) {
 
 int ibv_destroy_ah(ibv_ah* ah) {
   ObjectClaim claim(ah);
-  if (claim.error() != 0) {
-    return refuse(claim.error());
-  }
+  if (claim.error() != 0) return refuse(claim.error());
   Ah::of(ah).end();
   claim.take_out();
   delete &Ah::of(ah);
@@ -146,13 +130,9 @@ int ibv_init_ah_from_wc(ibv_context* context, uint8_t port_num, ibv_wc* wc, ibv_
     return refuse(EINVAL);  // without the header there is no telling who it was
   }
   const auto origin = origin_of(*grh);
-  if (!origin) {
-    return refuse(EBADMSG);
-  }
+  if (!origin) return refuse(EBADMSG);
   const auto own_index = Context::of(context).nic().gids().index_of(origin->destination);
-  if (!own_index) {
-    return refuse(EINVAL);
-  }
+  if (!own_index) return refuse(EINVAL);
   *ah_attr = urnic::verbs_api::to_ah_attributes({.destination = origin->source,
                                                  .source_gid_index = *own_index,
                                                  .traffic_class = origin->traffic_class,
@@ -164,13 +144,9 @@ int ibv_init_ah_from_wc(ibv_context* context, uint8_t port_num, ibv_wc* wc, ibv_
 }
 
 ibv_ah* ibv_create_ah_from_wc(ibv_pd* pd, ibv_wc* wc, ibv_grh* grh, uint8_t port_num) {
-  if (const int fault = objects().check(pd); fault != 0) {
-    return fail(fault);
-  }
+  if (const int fault = objects().check(pd); fault != 0) return fail(fault);
   ibv_ah_attr attributes{};
-  if (ibv_init_ah_from_wc(pd->context, port_num, wc, grh, &attributes) != 0) {
-    return nullptr;
-  }
+  if (ibv_init_ah_from_wc(pd->context, port_num, wc, grh, &attributes) != 0) return nullptr;
   return ibv_create_ah(pd, &attributes);
 }
 

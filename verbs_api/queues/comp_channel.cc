@@ -24,9 +24,7 @@ extern "C" {
 
 ibv_comp_channel* ibv_create_comp_channel(ibv_context* context) {
   Context& owner = Context::of(context);
-  if (owner.is_dead()) {
-    return fail(owner.dead_error());
-  }
+  if (owner.is_dead()) return fail(owner.dead_error());
   return or_out_of_memory([&]() -> ibv_comp_channel* {
     auto created = std::make_unique<CompChannel>(*context);
     if (created->fd < 0) {
@@ -39,15 +37,11 @@ ibv_comp_channel* ibv_create_comp_channel(ibv_context* context) {
 
 int ibv_destroy_comp_channel(ibv_comp_channel* channel) {
   ObjectClaim claim(channel);
-  if (claim.error() != 0) {
-    return refuse(claim.error());
-  }
+  if (claim.error() != 0) return refuse(claim.error());
   Context& owner = Context::of(channel->context);
   {
     const std::lock_guard lock(owner.mutex());
-    if (channel->refcnt != 0) {
-      return refuse(EBUSY);
-    }
+    if (channel->refcnt != 0) return refuse(EBUSY);
     claim.take_out();
   }
   delete &CompChannel::of(channel);

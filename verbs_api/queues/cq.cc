@@ -32,22 +32,16 @@ Cq::~Cq() {
 }
 
 void Cq::end() {
-  if (channel != nullptr) {
-    CompChannel::of(channel).inner.forget(*inner);
-  }
+  if (channel != nullptr) CompChannel::of(channel).inner.forget(*inner);
   const auto destroyed = Context::of(context).nic().destroy_cq(inner);
-  if (!destroyed) {
-    explain("close_device", destroyed.error());
-  }
+  if (!destroyed) explain("close_device", destroyed.error());
 }
 
 namespace {
 
 Cq* create(Context& owner, std::uint32_t capacity, void* program_context, ibv_comp_channel* channel,
            std::uint32_t completion_vector, const nic::CompletionQueueOptions& options = {}) {
-  if (owner.is_dead()) {
-    return fail(owner.dead_error());
-  }
+  if (owner.is_dead()) return fail(owner.dead_error());
   if (capacity == 0 || capacity > nic::DeviceLimits::kMaxCompletions ||
       completion_vector >= static_cast<std::uint32_t>(owner.context.num_comp_vectors)) {
     return fail(EINVAL);
@@ -59,17 +53,13 @@ Cq* create(Context& owner, std::uint32_t capacity, void* program_context, ibv_co
     auto created = std::make_unique<Cq>(owner.context, channel, program_context);
     nic::CompletionChannel* const notified = channel != nullptr ? &CompChannel::of(channel).inner : nullptr;
     auto inner = owner.nic().create_cq(capacity, notified, created.get(), options);
-    if (!inner) {
-      return fail(explain("create_cq", inner.error()));
-    }
+    if (!inner) return fail(explain("create_cq", inner.error()));
     created->inner = std::move(inner).value();
     created->cqe = static_cast<int>(created->inner->capacity());
 
     const std::lock_guard lock(owner.mutex());
     objects().add(created->abi());
-    if (channel != nullptr) {
-      ++channel->refcnt;
-    }
+    if (channel != nullptr) ++channel->refcnt;
     return created.release();
   });
 }
@@ -114,24 +104,16 @@ ibv_cq_ex* create_cq_ex(ibv_context* context, ibv_cq_init_attr_ex* init_attr) no
       .pd = has_domain ? Pd::of(init_attr->parent_domain).inner.get() : nullptr};
   Cq* const created = create(Context::of(context), init_attr->cqe, init_attr->cq_context, init_attr->channel,
                              init_attr->comp_vector, options);
-  if (created == nullptr) {
-    return nullptr;
-  }
+  if (created == nullptr) return nullptr;
   created->single_threaded = (flags & IBV_CREATE_CQ_ATTR_SINGLE_THREADED) != 0;
   fill_extended_operations(*created, init_attr->wc_flags);
   return created;
 }
 
 int modify_cq(ibv_cq* cq, ibv_modify_cq_attr* attr) noexcept {
-  if (const int fault = objects().check(cq); fault != 0) {
-    return fault;
-  }
-  if (attr == nullptr) {
-    return EINVAL;
-  }
-  if ((attr->attr_mask & ~std::uint32_t{IBV_CQ_ATTR_MODERATE}) != 0) {
-    return EOPNOTSUPP;
-  }
+  if (const int fault = objects().check(cq); fault != 0) return fault;
+  if (attr == nullptr) return EINVAL;
+  if ((attr->attr_mask & ~std::uint32_t{IBV_CQ_ATTR_MODERATE}) != 0) return EOPNOTSUPP;
   if ((attr->attr_mask & IBV_CQ_ATTR_MODERATE) != 0) {
     Cq::of(cq).inner->moderate(
         {.count = attr->moderate.cq_count, .period = std::chrono::microseconds(attr->moderate.cq_period)});
@@ -154,29 +136,21 @@ extern "C" {
 
 ibv_cq* ibv_create_cq(ibv_context* context, int cqe, void* cq_context, ibv_comp_channel* channel,
                       int comp_vector) {
-  if (cqe <= 0 || comp_vector < 0) {
-    return fail(EINVAL);
-  }
+  if (cqe <= 0 || comp_vector < 0) return fail(EINVAL);
   Cq* const created = urnic::verbs_api::create(Context::of(context), static_cast<std::uint32_t>(cqe),
                                                cq_context, channel, static_cast<std::uint32_t>(comp_vector));
   return created != nullptr ? created->abi() : nullptr;
 }
 
 int ibv_resize_cq(ibv_cq* cq, int cqe) {
-  if (const int fault = objects().check(cq); fault != 0) {
-    return refuse(fault);
-  }
+  if (const int fault = objects().check(cq); fault != 0) return refuse(fault);
   Cq& resized = Cq::of(cq);
   const Context& owner = Context::of(cq->context);
-  if (cqe <= 0) {
-    return refuse(EINVAL);
-  }
+  if (cqe <= 0) return refuse(EINVAL);
   try {
     const std::lock_guard once(resized.resizing);
     const auto done = owner.nic().resize_cq(*resized.inner, static_cast<std::uint32_t>(cqe));
-    if (!done) {
-      return refuse(explain("resize_cq", done.error()));
-    }
+    if (!done) return refuse(explain("resize_cq", done.error()));
     cq->cqe = static_cast<int>(resized.inner->capacity());
     return 0;
   } catch (const std::bad_alloc&) {
@@ -186,32 +160,22 @@ int ibv_resize_cq(ibv_cq* cq, int cqe) {
 
 int ibv_destroy_cq(ibv_cq* cq) {
   ObjectClaim claim(cq);
-  if (claim.error() != 0) {
-    return refuse(claim.error());
-  }
+  if (claim.error() != 0) return refuse(claim.error());
   Cq& own_cq = Cq::of(cq);
   Context& owner = Context::of(cq->context);
-  if (own_cq.inner->users.load() != 0) {
-    return refuse(EBUSY);
-  }
+  if (own_cq.inner->users.load() != 0) return refuse(EBUSY);
   // Nothing adds events any more. Those that nobody has fetched disappear; the others are waited for, because
   // a thread may be about to look at this queue.
-  if (cq->channel != nullptr) {
-    CompChannel::of(cq->channel).inner.forget(*own_cq.inner);
-  }
+  if (cq->channel != nullptr) CompChannel::of(cq->channel).inner.forget(*own_cq.inner);
   owner.async_events().forget(*cq);
   urnic::verbs_api::wait_for_acknowledgements(own_cq);
 
   const auto destroyed = owner.nic().destroy_cq(own_cq.inner);
-  if (!destroyed) {
-    return refuse(explain("destroy_cq", destroyed.error()));
-  }
+  if (!destroyed) return refuse(explain("destroy_cq", destroyed.error()));
   {
     const std::lock_guard lock(owner.mutex());
     claim.take_out();
-    if (cq->channel != nullptr) {
-      --cq->channel->refcnt;
-    }
+    if (cq->channel != nullptr) --cq->channel->refcnt;
   }
   delete &own_cq;
   return 0;

@@ -11,32 +11,22 @@ namespace {
 
 /// 0, or ENOENT when there is nothing. The caller holds the polling lock.
 int take_next(Cq& cq) {
-  if (cq.inner->poll(std::span(&cq.current, 1), std::span(&cq.current_times, 1)) == 0) {
-    return ENOENT;
-  }
+  if (cq.inner->poll(std::span(&cq.current, 1), std::span(&cq.current_times, 1)) == 0) return ENOENT;
   cq.wr_id = cq.current.wr_id;
   cq.status = wc_status(cq.current.status);
   return 0;
 }
 
 void unlock(Cq& cq) {
-  if (!cq.single_threaded) {
-    cq.polling.unlock();
-  }
+  if (!cq.single_threaded) cq.polling.unlock();
 }
 
 int start_poll(ibv_cq_ex* polled, ibv_poll_cq_attr* attributes) noexcept {
   Cq& cq = Cq::of(polled);
   const Context& owner = Context::of(cq.context);
-  if (owner.is_dead()) {
-    return owner.dead_error();
-  }
-  if (attributes != nullptr && attributes->comp_mask != 0) {
-    return EINVAL;
-  }
-  if (!cq.single_threaded) {
-    cq.polling.lock();
-  }
+  if (owner.is_dead()) return owner.dead_error();
+  if (attributes != nullptr && attributes->comp_mask != 0) return EINVAL;
+  if (!cq.single_threaded) cq.polling.lock();
   const int result = take_next(cq);
   if (result != 0) {
     unlock(cq);  // end_poll is called after success only
@@ -107,9 +97,7 @@ void fill_extended_operations(ibv_cq_ex& cq, std::uint64_t wc_flags) {
   cq.read_slid = read_source_lid;
   cq.read_sl = read_service_level;
   cq.read_dlid_path_bits = read_destination_path_bits;
-  if ((wc_flags & IBV_WC_EX_WITH_COMPLETION_TIMESTAMP) != 0) {
-    cq.read_completion_ts = read_time;
-  }
+  if ((wc_flags & IBV_WC_EX_WITH_COMPLETION_TIMESTAMP) != 0) cq.read_completion_ts = read_time;
   if ((wc_flags & IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK) != 0) {
     cq.read_completion_wallclock_ns = read_wall_time;
   }

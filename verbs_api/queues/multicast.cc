@@ -18,9 +18,7 @@ extern "C" {
 
 // The LID is of InfiniBand links.
 int ibv_attach_mcast(ibv_qp* qp, const ibv_gid* gid, uint16_t) {
-  if (const int fault = objects().check(qp); fault != 0) {
-    return refuse(fault);
-  }
+  if (const int fault = objects().check(qp); fault != 0) return refuse(fault);
   Context& owner = Context::of(qp->context);
   try {
     const auto attached = owner.nic().attach_multicast(*Qp::of(qp).inner, urnic::verbs_api::to_gid(*gid));
@@ -31,9 +29,7 @@ int ibv_attach_mcast(ibv_qp* qp, const ibv_gid* gid, uint16_t) {
 }
 
 int ibv_detach_mcast(ibv_qp* qp, const ibv_gid* gid, uint16_t) {
-  if (const int fault = objects().check(qp); fault != 0) {
-    return refuse(fault);
-  }
+  if (const int fault = objects().check(qp); fault != 0) return refuse(fault);
   Context& owner = Context::of(qp->context);
   const auto detached = owner.nic().detach_multicast(*Qp::of(qp).inner, urnic::verbs_api::to_gid(*gid));
   return detached ? 0 : refuse(explain("detach_mcast", detached.error()));

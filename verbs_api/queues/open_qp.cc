@@ -17,34 +17,22 @@ namespace {
 int find_fault(const ibv_context& context, const ibv_qp_open_attr& attr) {
   constexpr std::uint32_t kRequired = IBV_QP_OPEN_ATTR_NUM | IBV_QP_OPEN_ATTR_XRCD | IBV_QP_OPEN_ATTR_TYPE;
   constexpr std::uint32_t kKnown = kRequired | IBV_QP_OPEN_ATTR_CONTEXT;
-  if ((attr.comp_mask & ~kKnown) != 0) {
-    return EOPNOTSUPP;
-  }
+  if ((attr.comp_mask & ~kKnown) != 0) return EOPNOTSUPP;
   const bool is_complete = (attr.comp_mask & kRequired) == kRequired;
-  if (!is_complete) {
-    return EINVAL;
-  }
-  if (const int fault = objects().check_of(context, attr.xrcd); fault != 0) {
-    return fault;
-  }
+  if (!is_complete) return EINVAL;
+  if (const int fault = objects().check_of(context, attr.xrcd); fault != 0) return fault;
   return number_in(attr.qp_type) == IBV_QPT_XRC_RECV ? 0 : EINVAL;
 }
 
 }  // namespace
 
 ibv_qp* open_qp(ibv_context* context, ibv_qp_open_attr* attr) noexcept {
-  if (attr == nullptr) {
-    return fail(EINVAL);
-  }
-  if (const int fault = find_fault(*context, *attr); fault != 0) {
-    return fail(fault);
-  }
+  if (attr == nullptr) return fail(EINVAL);
+  if (const int fault = find_fault(*context, *attr); fault != 0) return fail(fault);
   ibv_qp_init_attr_ex known{};
   known.qp_type = IBV_QPT_XRC_RECV;
   known.xrcd = attr->xrcd;
-  if ((attr->comp_mask & IBV_QP_OPEN_ATTR_CONTEXT) != 0) {
-    known.qp_context = attr->qp_context;
-  }
+  if ((attr->comp_mask & IBV_QP_OPEN_ATTR_CONTEXT) != 0) known.qp_context = attr->qp_context;
   return or_out_of_memory([&]() -> ibv_qp* {
     auto opened = std::make_unique<Qp>(*context, known);
     auto handles = ProcessDevice::instance().xrc_targets().open(*Xrcd::of(attr->xrcd).inner,

@@ -56,9 +56,7 @@ void Qp::end() {
   const bool was_last =
       is_target ? ProcessDevice::instance().xrc_targets().close(*handles, *this) : handles->remove(*this);
   inner = nullptr;
-  if (was_last) {
-    Context::of(qp_base.context).nic().destroy_qp(std::move(handles->inner));
-  }
+  if (was_last) Context::of(qp_base.context).nic().destroy_qp(std::move(handles->inner));
 }
 
 namespace {
@@ -138,26 +136,16 @@ nic::QpCreateAttributes to_create_attributes(nic::QpType type, const ibv_qp_init
 ibv_qp* create(ibv_context& context, ibv_qp_init_attr_ex& init_attr,
                const std::optional<nic::RssHash>& hash = std::nullopt) {
   Context& owner = Context::of(&context);
-  if (owner.is_dead()) {
-    return fail(owner.dead_error());
-  }
+  if (owner.is_dead()) return fail(owner.dead_error());
   const Result<nic::QpType, int> type = hash ? nic::QpType::kRss : to_qp_type(init_attr.qp_type);
-  if (!type) {
-    return fail(type.error());
-  }
+  if (!type) return fail(type.error());
   const std::uint64_t operations =
       (init_attr.comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS) != 0 ? init_attr.send_ops_flags : 0;
-  if ((operations & ~offered_send_operations(type.value())) != 0) {
-    return fail(EOPNOTSUPP);
-  }
+  if ((operations & ~offered_send_operations(type.value())) != 0) return fail(EOPNOTSUPP);
   normalize(type.value(), init_attr);
-  if (const int fault = check_used(context, init_attr); fault != 0) {
-    return fail(fault);
-  }
+  if (const int fault = check_used(context, init_attr); fault != 0) return fail(fault);
   // The port opens here, at the first object that needs packets, and a person wants to know why it does not.
-  if (const auto started = owner.nic().start(); !started) {
-    return fail(report(started.error()));
-  }
+  if (const auto started = owner.nic().start(); !started) return fail(report(started.error()));
   return or_out_of_memory([&]() -> ibv_qp* {
     auto created = std::make_unique<Qp>(context, init_attr);
     nic::QpCreateAttributes attributes = to_create_attributes(type.value(), init_attr);
@@ -171,14 +159,10 @@ ibv_qp* create(ibv_context& context, ibv_qp_init_attr_ex& init_attr,
       room = std::max(room, kAtomicBytes);
     }
     auto inner = owner.nic().create_qp(attributes);
-    if (!inner) {
-      return fail(explain("create_qp", inner.error()));
-    }
+    if (!inner) return fail(explain("create_qp", inner.error()));
     handles->inner = std::move(inner).value();
     created->attach(handles);
-    if (type.value() == nic::QpType::kXrcTarget) {
-      ProcessDevice::instance().xrc_targets().add(handles);
-    }
+    if (type.value() == nic::QpType::kXrcTarget) ProcessDevice::instance().xrc_targets().add(handles);
     init_attr.cap = to_ibv_cap(created->inner->attributes().capabilities);
     if ((init_attr.comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS) != 0) {
       created->builder = std::make_unique<WorkRequestBuilder>(*created->inner, operations);
@@ -215,26 +199,18 @@ ibv_qp* create_qp_ex(ibv_context* context, ibv_qp_init_attr_ex* init_attr) noexc
     return fail(EOPNOTSUPP);
   }
   ibv_qp_init_attr_ex complete = *init_attr;
-  if ((mask & IBV_QP_INIT_ATTR_PD) == 0) {
-    complete.pd = nullptr;
-  }
-  if ((mask & IBV_QP_INIT_ATTR_XRCD) == 0) {
-    complete.xrcd = nullptr;
-  }
+  if ((mask & IBV_QP_INIT_ATTR_PD) == 0) complete.pd = nullptr;
+  if ((mask & IBV_QP_INIT_ATTR_XRCD) == 0) complete.xrcd = nullptr;
   std::optional<nic::RssHash> hash;
   if (is_rss(*init_attr)) {
     const auto named = to_rss_hash(*init_attr);
-    if (!named) {
-      return fail(explain("create_qp", named.error()));
-    }
+    if (!named) return fail(explain("create_qp", named.error()));
     hash = named.value();
   } else {
     complete.rwq_ind_tbl = nullptr;
   }
   ibv_qp* const created = create(*context, complete, hash);
-  if (created != nullptr) {
-    init_attr->cap = complete.cap;
-  }
+  if (created != nullptr) init_attr->cap = complete.cap;
   return created;
 }
 
@@ -252,9 +228,7 @@ using urnic::verbs_api::show_state;
 extern "C" {
 
 ibv_qp* ibv_create_qp(ibv_pd* pd, ibv_qp_init_attr* qp_init_attr) {
-  if (const int fault = objects().check(pd); fault != 0) {
-    return urnic::verbs_api::fail(fault);
-  }
+  if (const int fault = objects().check(pd); fault != 0) return urnic::verbs_api::fail(fault);
   // The plain struct is the beginning of the extended one.
   ibv_qp_init_attr_ex init_attr{};
   init_attr.qp_context = qp_init_attr->qp_context;
@@ -266,9 +240,7 @@ ibv_qp* ibv_create_qp(ibv_pd* pd, ibv_qp_init_attr* qp_init_attr) {
   init_attr.sq_sig_all = qp_init_attr->sq_sig_all;
   init_attr.pd = pd;
   ibv_qp* const created = urnic::verbs_api::create(*pd->context, init_attr);
-  if (created != nullptr) {
-    qp_init_attr->cap = init_attr.cap;
-  }
+  if (created != nullptr) qp_init_attr->cap = init_attr.cap;
   return created;
 }
 
@@ -278,29 +250,19 @@ ibv_qp_ex* ibv_qp_to_qp_ex(ibv_qp* qp) {
 }
 
 int ibv_modify_qp(ibv_qp* qp, ibv_qp_attr* attr, int attr_mask) {
-  if (const int fault = objects().check(qp); fault != 0) {
-    return refuse(fault);
-  }
+  if (const int fault = objects().check(qp); fault != 0) return refuse(fault);
   nic::QueuePair& inner = *Qp::of(qp).inner;
   const int mask = urnic::verbs_api::without_useless(inner.attributes().type, attr_mask);
   const auto attributes = urnic::verbs_api::to_qp_attributes(*attr, mask);
-  if (!attributes) {
-    return refuse(explain("modify_qp", attributes.error()));
-  }
+  if (!attributes) return refuse(explain("modify_qp", attributes.error()));
   const auto modified = inner.modify(attributes.value());
-  if (!modified) {
-    return refuse(explain("modify_qp", modified.error()));
-  }
-  if ((attr_mask & IBV_QP_STATE) != 0) {
-    show_state(*qp, attr->qp_state);
-  }
+  if (!modified) return refuse(explain("modify_qp", modified.error()));
+  if ((attr_mask & IBV_QP_STATE) != 0) show_state(*qp, attr->qp_state);
   return 0;
 }
 
 int ibv_query_qp(ibv_qp* qp, ibv_qp_attr* attr, int, ibv_qp_init_attr* init_attr) {
-  if (const int fault = objects().check(qp); fault != 0) {
-    return refuse(fault);
-  }
+  if (const int fault = objects().check(qp); fault != 0) return refuse(fault);
   const Qp& own_qp = Qp::of(qp);
   const auto& created = own_qp.inner->attributes();
   if (created.type == nic::QpType::kRss) {
@@ -326,9 +288,7 @@ int ibv_query_qp_data_in_order(ibv_qp*, ibv_wr_opcode, uint32_t) {
 
 int ibv_destroy_qp(ibv_qp* qp) {
   ObjectClaim claim(qp);
-  if (claim.error() != 0) {
-    return refuse(claim.error());
-  }
+  if (claim.error() != 0) return refuse(claim.error());
   Qp& own_qp = Qp::of(qp);
   Context& owner = Context::of(qp->context);
   if (const auto destroyable = owner.nic().check_destroyable(*own_qp.inner); !destroyable) {
@@ -345,24 +305,14 @@ int ibv_destroy_qp(ibv_qp* qp) {
 // Offering nothing keeps a ConnectX on standard go-back-N (fact 48): there are no options, which may be
 // chosen.
 int ibv_set_ece(ibv_qp* qp, ibv_ece* ece) {
-  if (const int fault = objects().check(qp); fault != 0) {
-    return refuse(fault);
-  }
-  if (ece == nullptr) {
-    return refuse(EINVAL);
-  }
-  if (ece->vendor_id != 0 || ece->options != 0 || ece->comp_mask != 0) {
-    return refuse(EOPNOTSUPP);
-  }
+  if (const int fault = objects().check(qp); fault != 0) return refuse(fault);
+  if (ece == nullptr) return refuse(EINVAL);
+  if (ece->vendor_id != 0 || ece->options != 0 || ece->comp_mask != 0) return refuse(EOPNOTSUPP);
   return 0;
 }
 int ibv_query_ece(ibv_qp* qp, ibv_ece* ece) {
-  if (const int fault = objects().check(qp); fault != 0) {
-    return refuse(fault);
-  }
-  if (ece == nullptr) {
-    return refuse(EINVAL);
-  }
+  if (const int fault = objects().check(qp); fault != 0) return refuse(fault);
+  if (ece == nullptr) return refuse(EINVAL);
   *ece = {};
   return 0;
 }

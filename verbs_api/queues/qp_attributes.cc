@@ -99,61 +99,25 @@ std::optional<Error> find_fault(const ibv_qp_attr& attributes, int mask) {
 }  // namespace
 
 Result<nic::QpAttributes, Error> to_qp_attributes(const ibv_qp_attr& attributes, int mask) {
-  if (auto fault = find_fault(attributes, mask)) {
-    return *std::move(fault);
-  }
+  if (auto fault = find_fault(attributes, mask)) return *std::move(fault);
   nic::QpAttributes result;
-  if ((mask & IBV_QP_STATE) != 0) {
-    result.state = to_state(attributes.qp_state);
-  }
-  if ((mask & IBV_QP_CUR_STATE) != 0) {
-    result.current_state = to_state(attributes.cur_qp_state);
-  }
-  if ((mask & IBV_QP_ACCESS_FLAGS) != 0) {
-    result.access = to_access(attributes.qp_access_flags);
-  }
-  if ((mask & IBV_QP_PKEY_INDEX) != 0) {
-    result.pkey_index = attributes.pkey_index;
-  }
-  if ((mask & IBV_QP_PORT) != 0) {
-    result.port = attributes.port_num;
-  }
-  if ((mask & IBV_QP_AV) != 0) {
-    result.address = to_address_vector(attributes.ah_attr).value();
-  }
-  if ((mask & IBV_QP_PATH_MTU) != 0) {
-    result.path_mtu = to_path_mtu(number_in(attributes.path_mtu));
-  }
-  if ((mask & IBV_QP_DEST_QPN) != 0) {
-    result.destination_qp = QpNumber{attributes.dest_qp_num};
-  }
-  if ((mask & IBV_QP_RQ_PSN) != 0) {
-    result.receive_psn = Psn(attributes.rq_psn);
-  }
-  if ((mask & IBV_QP_MAX_DEST_RD_ATOMIC) != 0) {
-    result.max_responder_resources = attributes.max_dest_rd_atomic;
-  }
-  if ((mask & IBV_QP_MIN_RNR_TIMER) != 0) {
-    result.min_rnr_timer = attributes.min_rnr_timer;
-  }
-  if ((mask & IBV_QP_SQ_PSN) != 0) {
-    result.send_psn = Psn(attributes.sq_psn);
-  }
-  if ((mask & IBV_QP_MAX_QP_RD_ATOMIC) != 0) {
-    result.max_reads_in_flight = attributes.max_rd_atomic;
-  }
-  if ((mask & IBV_QP_TIMEOUT) != 0) {
-    result.ack_timeout = attributes.timeout;
-  }
-  if ((mask & IBV_QP_RETRY_CNT) != 0) {
-    result.retry_count = attributes.retry_cnt;
-  }
-  if ((mask & IBV_QP_RNR_RETRY) != 0) {
-    result.rnr_retry = attributes.rnr_retry;
-  }
-  if ((mask & IBV_QP_QKEY) != 0) {
-    result.qkey = attributes.qkey;
-  }
+  if ((mask & IBV_QP_STATE) != 0) result.state = to_state(attributes.qp_state);
+  if ((mask & IBV_QP_CUR_STATE) != 0) result.current_state = to_state(attributes.cur_qp_state);
+  if ((mask & IBV_QP_ACCESS_FLAGS) != 0) result.access = to_access(attributes.qp_access_flags);
+  if ((mask & IBV_QP_PKEY_INDEX) != 0) result.pkey_index = attributes.pkey_index;
+  if ((mask & IBV_QP_PORT) != 0) result.port = attributes.port_num;
+  if ((mask & IBV_QP_AV) != 0) result.address = to_address_vector(attributes.ah_attr).value();
+  if ((mask & IBV_QP_PATH_MTU) != 0) result.path_mtu = to_path_mtu(number_in(attributes.path_mtu));
+  if ((mask & IBV_QP_DEST_QPN) != 0) result.destination_qp = QpNumber{attributes.dest_qp_num};
+  if ((mask & IBV_QP_RQ_PSN) != 0) result.receive_psn = Psn(attributes.rq_psn);
+  if ((mask & IBV_QP_MAX_DEST_RD_ATOMIC) != 0) result.max_responder_resources = attributes.max_dest_rd_atomic;
+  if ((mask & IBV_QP_MIN_RNR_TIMER) != 0) result.min_rnr_timer = attributes.min_rnr_timer;
+  if ((mask & IBV_QP_SQ_PSN) != 0) result.send_psn = Psn(attributes.sq_psn);
+  if ((mask & IBV_QP_MAX_QP_RD_ATOMIC) != 0) result.max_reads_in_flight = attributes.max_rd_atomic;
+  if ((mask & IBV_QP_TIMEOUT) != 0) result.ack_timeout = attributes.timeout;
+  if ((mask & IBV_QP_RETRY_CNT) != 0) result.retry_count = attributes.retry_cnt;
+  if ((mask & IBV_QP_RNR_RETRY) != 0) result.rnr_retry = attributes.rnr_retry;
+  if ((mask & IBV_QP_QKEY) != 0) result.qkey = attributes.qkey;
   if ((mask & IBV_QP_EN_SQD_ASYNC_NOTIFY) != 0) {
     result.notify_when_drained = attributes.en_sqd_async_notify != 0;
   }
@@ -183,9 +147,7 @@ ibv_qp_attr to_ibv_attributes(const nic::QpAttributes& attributes, const nic::Qp
   result.dest_qp_num = to_integer(attributes.destination_qp.value_or(QpNumber{}));
   result.qp_access_flags = to_access_flags(attributes.access.value_or(transport::Access::kNone));
   result.cap = to_ibv_cap(capabilities);
-  if (attributes.address) {
-    result.ah_attr = to_ah_attributes(*attributes.address);
-  }
+  if (attributes.address) result.ah_attr = to_ah_attributes(*attributes.address);
   result.pkey_index = attributes.pkey_index.value_or(0);
   result.sq_draining = attributes.is_draining ? 1 : 0;
   result.max_rd_atomic = attributes.max_reads_in_flight.value_or(0);

@@ -30,9 +30,7 @@ Result<nic::RssHash, Error> to_rss_hash(const ibv_qp_init_attr_ex& init_attr) {
   constexpr std::uint64_t kKnownFields =
       kOfferedHashFields | IBV_RX_HASH_IPSEC_SPI | static_cast<std::uint32_t>(IBV_RX_HASH_INNER);
 
-  if (number_in(init_attr.qp_type) != IBV_QPT_RAW_PACKET) {
-    return not_offered("RSS is for raw packets");
-  }
+  if (number_in(init_attr.qp_type) != IBV_QPT_RAW_PACKET) return not_offered("RSS is for raw packets");
   if ((init_attr.comp_mask & kBoth) != kBoth || init_attr.rwq_ind_tbl == nullptr) {
     return invalid("RSS needs an indirection table and a hash");
   }

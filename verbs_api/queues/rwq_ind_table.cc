@@ -27,9 +27,7 @@ RwqIndTable::~RwqIndTable() {
 
 void RwqIndTable::end() {
   const auto destroyed = Context::of(context).nic().destroy_indirection_table(inner);
-  if (!destroyed) {
-    explain("close_device", destroyed.error());
-  }
+  if (!destroyed) explain("close_device", destroyed.error());
 }
 
 namespace {
@@ -40,9 +38,7 @@ Result<std::vector<nic::QueuePair*>, int> to_queues(const ibv_context& context, 
   std::vector<nic::QueuePair*> queues;
   queues.reserve(count);
   for (std::size_t i = 0; i < count; ++i) {
-    if (const int fault = objects().check_of(context, listed[i]); fault != 0) {
-      return fault;
-    }
+    if (const int fault = objects().check_of(context, listed[i]); fault != 0) return fault;
     queues.push_back(Wq::of(listed[i]).inner.get());
   }
   return queues;
@@ -53,9 +49,7 @@ Result<std::vector<nic::QueuePair*>, int> to_queues(const ibv_context& context, 
 ibv_rwq_ind_table* create_rwq_ind_table(ibv_context* context,
                                         ibv_rwq_ind_table_init_attr* init_attr) noexcept {
   Context& owner = Context::of(context);
-  if (owner.is_dead()) {
-    return fail(owner.dead_error());
-  }
+  if (owner.is_dead()) return fail(owner.dead_error());
   if (init_attr == nullptr || init_attr->ind_tbl == nullptr || init_attr->comp_mask != 0 ||
       init_attr->log_ind_tbl_size >= 32 ||
       std::uint32_t{1} << init_attr->log_ind_tbl_size > nic::DeviceLimits::kMaxIndirectionTableSize) {
@@ -66,13 +60,9 @@ ibv_rwq_ind_table* create_rwq_ind_table(ibv_context* context,
     const std::lock_guard lock(owner.mutex());
     const auto queues =
         to_queues(*context, init_attr->ind_tbl, std::size_t{1} << init_attr->log_ind_tbl_size);
-    if (!queues) {
-      return fail(queues.error());
-    }
+    if (!queues) return fail(queues.error());
     auto inner = owner.nic().create_indirection_table(queues.value());
-    if (!inner) {
-      return fail(explain("create_rwq_ind_table", inner.error()));
-    }
+    if (!inner) return fail(explain("create_rwq_ind_table", inner.error()));
     auto created = std::make_unique<RwqIndTable>(*context, std::move(inner).value());
     created->ind_tbl_num = created->ind_tbl_handle = owner.next_table_number++;
     objects().add(created.get());
@@ -82,9 +72,7 @@ ibv_rwq_ind_table* create_rwq_ind_table(ibv_context* context,
 
 int destroy_rwq_ind_table(ibv_rwq_ind_table* table) noexcept {
   ObjectClaim claim(table);
-  if (claim.error() != 0) {
-    return refuse(claim.error());
-  }
+  if (claim.error() != 0) return refuse(claim.error());
   RwqIndTable& own_table = RwqIndTable::of(table);
   Context& owner = Context::of(table->context);
   {

@@ -32,9 +32,7 @@ Srq::~Srq() {
 
 void Srq::end() {
   const auto destroyed = Context::of(context).nic().destroy_srq(inner);
-  if (!destroyed) {
-    explain("close_device", destroyed.error());
-  }
+  if (!destroyed) explain("close_device", destroyed.error());
 }
 
 namespace {
@@ -51,9 +49,7 @@ ibv_srq* create(ibv_pd& pd, void* program_context, ibv_srq_attr& limits, ibv_xrc
                                          .xrc_domain = xrcd != nullptr ? Xrcd::of(xrcd).inner : nullptr,
                                          .completions = cq != nullptr ? Cq::of(cq).inner.get() : nullptr,
                                          .context = created.get()});
-    if (!inner) {
-      return fail(explain("create_srq", inner.error()));
-    }
+    if (!inner) return fail(explain("create_srq", inner.error()));
     created->inner = std::move(inner).value();
     created->xrcd = xrcd;
     created->handle = created->inner->number();
@@ -66,9 +62,7 @@ ibv_srq* create(ibv_pd& pd, void* program_context, ibv_srq_attr& limits, ibv_xrc
 
 void wait_for_acknowledgements(Srq& srq) {
   pthread_mutex_lock(&srq.mutex);
-  while (srq.events_completed != srq.events_fetched) {
-    pthread_cond_wait(&srq.cond, &srq.mutex);
-  }
+  while (srq.events_completed != srq.events_fetched) pthread_cond_wait(&srq.cond, &srq.mutex);
   pthread_mutex_unlock(&srq.mutex);
 }
 
@@ -81,34 +75,20 @@ ibv_srq* create_srq_ex(ibv_context* context, ibv_srq_init_attr_ex* init_attr) no
   const std::uint32_t mask = init_attr->comp_mask;
   const bool has_type = (mask & IBV_SRQ_INIT_ATTR_TYPE) != 0;
   const unsigned int type = has_type ? number_in(init_attr->srq_type) : unsigned{IBV_SRQT_BASIC};
-  if ((mask & ~kKnown) != 0 || type == IBV_SRQT_TM) {
-    return fail(EOPNOTSUPP);
-  }
-  if ((mask & IBV_SRQ_INIT_ATTR_PD) == 0) {
-    return fail(EINVAL);
-  }
-  if (const int fault = objects().check_of(*context, init_attr->pd); fault != 0) {
-    return fail(fault);
-  }
+  if ((mask & ~kKnown) != 0 || type == IBV_SRQT_TM) return fail(EOPNOTSUPP);
+  if ((mask & IBV_SRQ_INIT_ATTR_PD) == 0) return fail(EINVAL);
+  if (const int fault = objects().check_of(*context, init_attr->pd); fault != 0) return fail(fault);
   if (type == IBV_SRQT_BASIC && (mask & kForXrc) == 0) {
     return create(*init_attr->pd, init_attr->srq_context, init_attr->attr);
   }
-  if (type != IBV_SRQT_XRC || (mask & kForXrc) != kForXrc) {
-    return fail(EINVAL);
-  }
-  if (const int fault = objects().check_of(*context, init_attr->xrcd); fault != 0) {
-    return fail(fault);
-  }
-  if (const int fault = objects().check_of(*context, init_attr->cq); fault != 0) {
-    return fail(fault);
-  }
+  if (type != IBV_SRQT_XRC || (mask & kForXrc) != kForXrc) return fail(EINVAL);
+  if (const int fault = objects().check_of(*context, init_attr->xrcd); fault != 0) return fail(fault);
+  if (const int fault = objects().check_of(*context, init_attr->cq); fault != 0) return fail(fault);
   return create(*init_attr->pd, init_attr->srq_context, init_attr->attr, init_attr->xrcd, init_attr->cq);
 }
 
 int get_srq_number(ibv_srq* srq, std::uint32_t* number) noexcept {
-  if (const int fault = objects().check(srq); fault != 0) {
-    return fault;
-  }
+  if (const int fault = objects().check(srq); fault != 0) return fault;
   *number = Srq::of(srq).inner->number();
   return *number != 0 ? 0 : EINVAL;  // only those for XRC have one
 }
@@ -125,34 +105,22 @@ using urnic::verbs_api::Srq;
 extern "C" {
 
 ibv_srq* ibv_create_srq(ibv_pd* pd, ibv_srq_init_attr* srq_init_attr) {
-  if (const int fault = objects().check(pd); fault != 0) {
-    return urnic::verbs_api::fail(fault);
-  }
+  if (const int fault = objects().check(pd); fault != 0) return urnic::verbs_api::fail(fault);
   return urnic::verbs_api::create(*pd, srq_init_attr->srq_context, srq_init_attr->attr);
 }
 
 int ibv_modify_srq(ibv_srq* srq, ibv_srq_attr* srq_attr, int srq_attr_mask) {
-  if (const int fault = objects().check(srq); fault != 0) {
-    return refuse(fault);
-  }
-  if ((srq_attr_mask & ~(IBV_SRQ_MAX_WR | IBV_SRQ_LIMIT)) != 0) {
-    return refuse(EINVAL);
-  }
+  if (const int fault = objects().check(srq); fault != 0) return refuse(fault);
+  if ((srq_attr_mask & ~(IBV_SRQ_MAX_WR | IBV_SRQ_LIMIT)) != 0) return refuse(EINVAL);
   urnic::nic::SharedReceiveQueue::Changes changes;
-  if ((srq_attr_mask & IBV_SRQ_MAX_WR) != 0) {
-    changes.max_wr = srq_attr->max_wr;
-  }
-  if ((srq_attr_mask & IBV_SRQ_LIMIT) != 0) {
-    changes.limit = srq_attr->srq_limit;
-  }
+  if ((srq_attr_mask & IBV_SRQ_MAX_WR) != 0) changes.max_wr = srq_attr->max_wr;
+  if ((srq_attr_mask & IBV_SRQ_LIMIT) != 0) changes.limit = srq_attr->srq_limit;
   const auto modified = Srq::of(srq).inner->modify(changes);
   return modified ? 0 : refuse(explain("modify_srq", modified.error()));
 }
 
 int ibv_query_srq(ibv_srq* srq, ibv_srq_attr* srq_attr) {
-  if (const int fault = objects().check(srq); fault != 0) {
-    return refuse(fault);
-  }
+  if (const int fault = objects().check(srq); fault != 0) return refuse(fault);
   const auto& inner = *Srq::of(srq).inner;
   const auto size = inner.size();
   *srq_attr = {.max_wr = size.max_wr, .max_sge = inner.attributes().max_sge, .srq_limit = size.limit};
@@ -161,15 +129,11 @@ int ibv_query_srq(ibv_srq* srq, ibv_srq_attr* srq_attr) {
 
 int ibv_destroy_srq(ibv_srq* srq) {
   ObjectClaim claim(srq);
-  if (claim.error() != 0) {
-    return refuse(claim.error());
-  }
+  if (claim.error() != 0) return refuse(claim.error());
   Srq& own_srq = Srq::of(srq);
   Context& owner = Context::of(srq->context);
   const auto destroyed = owner.nic().destroy_srq(own_srq.inner);
-  if (!destroyed) {
-    return refuse(explain("destroy_srq", destroyed.error()));
-  }
+  if (!destroyed) return refuse(explain("destroy_srq", destroyed.error()));
   owner.async_events().forget(*srq);
   urnic::verbs_api::wait_for_acknowledgements(own_srq);
   claim.take_out();

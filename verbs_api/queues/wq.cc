@@ -65,9 +65,7 @@ ibv_wq_state to_wq_state(QpState state) {
 
 void wait_for_acknowledgements(Wq& wq) {
   pthread_mutex_lock(&wq.mutex);
-  while (wq.events_completed != wq.events_fetched) {
-    pthread_cond_wait(&wq.cond, &wq.mutex);
-  }
+  while (wq.events_completed != wq.events_fetched) pthread_cond_wait(&wq.cond, &wq.mutex);
   pthread_mutex_unlock(&wq.mutex);
 }
 
@@ -78,12 +76,8 @@ int find_fault(const ibv_context& context, const ibv_wq_init_attr& init_attr) {
       init_attr.max_wr == 0) {
     return EINVAL;
   }
-  if (const int fault = objects().check_of(context, init_attr.pd); fault != 0) {
-    return fault;
-  }
-  if (const int fault = objects().check_of(context, init_attr.cq); fault != 0) {
-    return fault;
-  }
+  if (const int fault = objects().check_of(context, init_attr.pd); fault != 0) return fault;
+  if (const int fault = objects().check_of(context, init_attr.cq); fault != 0) return fault;
   const bool has_flags = (init_attr.comp_mask & IBV_WQ_INIT_ATTR_FLAGS) != 0 && init_attr.create_flags != 0;
   return has_flags ? EOPNOTSUPP : 0;
 }
@@ -92,16 +86,10 @@ int find_fault(const ibv_context& context, const ibv_wq_init_attr& init_attr) {
 
 ibv_wq* create_wq(ibv_context* context, ibv_wq_init_attr* init_attr) noexcept {
   Context& owner = Context::of(context);
-  if (init_attr == nullptr) {
-    return fail(EINVAL);
-  }
-  if (const int fault = find_fault(*context, *init_attr); fault != 0) {
-    return fail(fault);
-  }
+  if (init_attr == nullptr) return fail(EINVAL);
+  if (const int fault = find_fault(*context, *init_attr); fault != 0) return fail(fault);
   // As for a queue pair: here the port opens if it is not.
-  if (const auto started = owner.nic().start(); !started) {
-    return fail(report(started.error()));
-  }
+  if (const auto started = owner.nic().start(); !started) return fail(report(started.error()));
   return or_out_of_memory([&]() -> ibv_wq* {
     auto created = std::make_unique<Wq>(*init_attr->pd, *init_attr->cq);
     auto inner = owner.nic().create_qp(
@@ -110,9 +98,7 @@ ibv_wq* create_wq(ibv_context* context, ibv_wq_init_attr* init_attr) noexcept {
          .pd = Pd::of(init_attr->pd).inner.get(),
          .receive_queue = Cq::of(init_attr->cq).inner.get(),
          .context = created.get()});
-    if (!inner) {
-      return fail(explain("create_wq", inner.error()));
-    }
+    if (!inner) return fail(explain("create_wq", inner.error()));
     created->inner = std::move(inner).value();
     created->wq_num = to_integer(created->inner->number());
     created->handle = created->wq_num;
@@ -126,15 +112,9 @@ ibv_wq* create_wq(ibv_context* context, ibv_wq_init_attr* init_attr) noexcept {
 int modify_wq(ibv_wq* wq, ibv_wq_attr* attr) noexcept {
   constexpr std::uint32_t kKnown = IBV_WQ_ATTR_STATE | IBV_WQ_ATTR_CURR_STATE | IBV_WQ_ATTR_FLAGS;
 
-  if (const int fault = objects().check(wq); fault != 0) {
-    return refuse(fault);
-  }
-  if (attr == nullptr || (attr->attr_mask & ~kKnown) != 0) {
-    return refuse(EINVAL);
-  }
-  if ((attr->attr_mask & IBV_WQ_ATTR_FLAGS) != 0 && attr->flags_mask != 0) {
-    return refuse(EOPNOTSUPP);
-  }
+  if (const int fault = objects().check(wq); fault != 0) return refuse(fault);
+  if (attr == nullptr || (attr->attr_mask & ~kKnown) != 0) return refuse(EINVAL);
+  if ((attr->attr_mask & IBV_WQ_ATTR_FLAGS) != 0 && attr->flags_mask != 0) return refuse(EOPNOTSUPP);
   nic::QueuePair& inner = *Wq::of(wq).inner;
   if ((attr->attr_mask & IBV_WQ_ATTR_CURR_STATE) != 0 &&
       to_state(attr->curr_wq_state) != inner.query().state) {
@@ -142,9 +122,7 @@ int modify_wq(ibv_wq* wq, ibv_wq_attr* attr) noexcept {
   }
   if ((attr->attr_mask & IBV_WQ_ATTR_STATE) != 0) {
     const std::optional<QpState> state = to_state(attr->wq_state);
-    if (!state) {
-      return refuse(EINVAL);
-    }
+    if (!state) return refuse(EINVAL);
     if (const auto modified = inner.modify({.state = state}); !modified) {
       return refuse(explain("modify_wq", modified.error()));
     }
@@ -159,9 +137,7 @@ int modify_wq(ibv_wq* wq, ibv_wq_attr* attr) noexcept {
 
 int destroy_wq(ibv_wq* wq) noexcept {
   ObjectClaim claim(wq);
-  if (claim.error() != 0) {
-    return refuse(claim.error());
-  }
+  if (claim.error() != 0) return refuse(claim.error());
   Wq& own_wq = Wq::of(wq);
   Context& owner = Context::of(wq->context);
   {

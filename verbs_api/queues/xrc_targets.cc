@@ -11,21 +11,15 @@ std::shared_ptr<QpHandles> XrcTargets::open(const nic::XrcDomain& domain, transp
                                             Qp& handle) {
   const std::lock_guard lock(mutex_);
   const auto found = targets_.find(number);
-  if (found == targets_.end() || found->second->inner->attributes().xrc_domain != &domain) {
-    return nullptr;
-  }
+  if (found == targets_.end() || found->second->inner->attributes().xrc_domain != &domain) return nullptr;
   found->second->add(handle);
   return found->second;
 }
 
 bool XrcTargets::close(QpHandles& handles, const Qp& handle) {
   const std::lock_guard lock(mutex_);
-  if (!handles.remove(handle)) {
-    return false;
-  }
-  if (handles.inner != nullptr) {
-    targets_.erase(handles.inner->number());
-  }
+  if (!handles.remove(handle)) return false;
+  if (handles.inner != nullptr) targets_.erase(handles.inner->number());
   return true;
 }
 

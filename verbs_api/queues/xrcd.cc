@@ -39,35 +39,25 @@ Xrcd::~Xrcd() {
 void Xrcd::end() {
   const auto closed = domains().close(Context::of(context).nic(), *inner);
   inner = nullptr;
-  if (!closed) {
-    explain("close_device", closed.error());
-  }
+  if (!closed) explain("close_device", closed.error());
 }
 
 ibv_xrcd* open_xrcd(ibv_context* context, ibv_xrcd_init_attr* init_attr) noexcept {
   constexpr std::uint32_t kRequired = IBV_XRCD_INIT_ATTR_FD | IBV_XRCD_INIT_ATTR_OFLAGS;
 
   Context& owner = Context::of(context);
-  if (owner.is_dead()) {
-    return fail(owner.dead_error());
-  }
-  if (init_attr->comp_mask != kRequired) {
-    return fail(EINVAL);
-  }
+  if (owner.is_dead()) return fail(owner.dead_error());
+  if (init_attr->comp_mask != kRequired) return fail(EINVAL);
   std::optional<XrcDomains::File> file;
   if (init_attr->fd != -1) {
     struct stat status {};
-    if (fstat(init_attr->fd, &status) != 0) {
-      return fail(errno);
-    }
+    if (fstat(init_attr->fd, &status) != 0) return fail(errno);
     file = {.device = status.st_dev, .inode = status.st_ino};
   }
   return or_out_of_memory([&]() -> ibv_xrcd* {
     auto opened = std::make_unique<Xrcd>(*context);
     const auto domain = domains().open(owner.nic(), file, init_attr->oflags);
-    if (!domain) {
-      return fail(explain("open_xrcd", domain.error()));
-    }
+    if (!domain) return fail(explain("open_xrcd", domain.error()));
     opened->inner = domain.value();
     objects().add(opened.get());
     return opened.release();
@@ -76,14 +66,10 @@ ibv_xrcd* open_xrcd(ibv_context* context, ibv_xrcd_init_attr* init_attr) noexcep
 
 int close_xrcd(ibv_xrcd* xrcd) noexcept {
   ObjectClaim claim(xrcd);
-  if (claim.error() != 0) {
-    return refuse(claim.error());
-  }
+  if (claim.error() != 0) return refuse(claim.error());
   Xrcd& own_xrcd = Xrcd::of(xrcd);
   Context& owner = Context::of(xrcd->context);
-  if (is_used(own_xrcd)) {
-    return refuse(EBUSY);
-  }
+  if (is_used(own_xrcd)) return refuse(EBUSY);
   if (const auto closed = domains().close(owner.nic(), *own_xrcd.inner); !closed) {
     return refuse(explain("close_xrcd", closed.error()));
   }
