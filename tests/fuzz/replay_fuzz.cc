@@ -24,14 +24,14 @@ void require(bool holds, const char* what) {
 }
 
 void check_report(const Report& report) {
-  for (const LaneReport& lane : report.lanes) {
-    require(lane.outcomes.size() == 2, "both sides have an outcome");
-    for (const Outcome& outcome : lane.outcomes) {
+  for (const DirectionReport& direction : report.directions) {
+    require(direction.outcomes.size() == 2, "both sides have an outcome");
+    for (const Outcome& outcome : direction.outcomes) {
       require((outcome.verdict == Verdict::kEqual) == outcome.what.empty(), "what is not equal has a reason");
     }
   }
   const auto object = nlohmann::json::parse(json_report(report).dump());
-  require(object["lanes"].size() == report.lanes.size(), "every lane is reported");
+  require(object["directions"].size() == report.directions.size(), "every direction is reported");
   require(!text_report(report).empty(), "there is a report");
 }
 

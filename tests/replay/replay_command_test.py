@@ -99,13 +99,13 @@ class ReplayCommand(unittest.TestCase):
     def test_plays_the_side_and_the_queue_pairs_asked_for(self):
         self.assertNotIn("our responder", replay("--side", "requester", fixture("vs_tos")).stdout)
         self.assertNotIn("our requester", replay("--side", "responder", fixture("vs_tos")).stdout)
-        every = json.loads(replay("--json", fixture("srq_pingpong")).stdout)[0]["lanes"]
+        every = json.loads(replay("--json", fixture("srq_pingpong")).stdout)[0]["directions"]
         self.assertEqual(len(every), 8)
         name = every[0]["name"]
         numbers = [word for word in name.split() if word.startswith("0x")]
-        lanes = json.loads(replay("--json", "--qp", ":".join(numbers), fixture("srq_pingpong")).stdout)[0]["lanes"]
-        self.assertEqual(len(lanes), 2)
-        self.assertIn(name, [lane["name"] for lane in lanes])
+        directions = json.loads(replay("--json", "--qp", ":".join(numbers), fixture("srq_pingpong")).stdout)[0]["directions"]
+        self.assertEqual(len(directions), 2)
+        self.assertIn(name, [direction["name"] for direction in directions])
         self.assertEqual(replay("--qp", "0xffffff", fixture("srq_pingpong")).returncode, 2)
 
     def test_reports_as_json(self):
@@ -114,10 +114,10 @@ class ReplayCommand(unittest.TestCase):
         self.assertEqual(result.returncode, 1)
         equal, mismatch = json.loads(result.stdout)
         self.assertEqual(equal["verdict"], "equal")
-        self.assertEqual([side["side"] for side in equal["lanes"][0]["sides"]], ["requester", "responder"])
-        self.assertEqual(equal["lanes"][0]["sides"][0]["allowed_deviations"], {"migreq": 5})
+        self.assertEqual([side["side"] for side in equal["directions"][0]["sides"]], ["requester", "responder"])
+        self.assertEqual(equal["directions"][0]["sides"][0]["allowed_deviations"], {"migreq": 5})
         self.assertEqual(mismatch["verdict"], "mismatch")
-        difference = mismatch["lanes"][0]["sides"][1]["difference"]
+        difference = mismatch["directions"][0]["sides"][1]["difference"]
         self.assertEqual([row["frame"] for row in difference["ladder"] if row["differs"]], [difference["frame"]])
 
     def test_draws_everything_when_asked_to(self):

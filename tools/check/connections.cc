@@ -71,8 +71,8 @@ void Connections::on_packet(std::uint32_t index, const Seen& packet) {
     findings_.add(Rule::kNetworkCopy, index, {seen.number}, "",
                   fmt::format("{} with PSN {} once more, with the same IP identification",
                               name_of(seen.packet.opcode), hex(seen.packet.psn)));
-    if (flow.lane && !info.is_response() && info.service == flow.service) {
-      flow.lane->requester.on_copy(seen);
+    if (flow.direction && !info.is_response() && info.service == flow.service) {
+      flow.direction->requester.on_copy(seen);
     }
     mark = LadderMark::kCopy;
   } else if (info.service == Service::kCnp) {
@@ -166,22 +166,22 @@ void Connections::on_datagram(std::uint32_t index, const Seen& seen) {
 
 bool Connections::on_request(std::uint32_t index, const Seen& seen) {
   Flow& flow = flows_[index];
-  if (!flow.lane) {
-    flow.lane =
-        std::make_unique<Lane>(findings_, index, flows_.size() > kManyFlows ? kShortHistory : kHistory);
-    flow.lane->exchange.is_reliable = seen.packet.info->is_connected();
-    flow.lane->exchange.counts.first_ns = seen.time_ns;
+  if (!flow.direction) {
+    flow.direction =
+        std::make_unique<Direction>(findings_, index, flows_.size() > kManyFlows ? kShortHistory : kHistory);
+    flow.direction->exchange.is_reliable = seen.packet.info->is_connected();
+    flow.direction->exchange.counts.first_ns = seen.time_ns;
     if (flow.peer && flows_[*flow.peer].source_port == flow.source_port) {
-      flow.lane->exchange.fitting_answers = Exchange::kManyAnswers;
+      flow.direction->exchange.fitting_answers = Exchange::kManyAnswers;
     }
     if (!flow.peer && !seen.packet.info->is_connected()) {
       match_by_port(index);
     }
   }
-  ExchangeCounts& counts = flow.lane->exchange.counts;
+  ExchangeCounts& counts = flow.direction->exchange.counts;
   counts.last_ns = std::max(counts.last_ns, seen.time_ns);
   const std::uint64_t repeated = counts.repeated_packets + counts.late_packets;
-  flow.lane->requester.on_request(seen);
+  flow.direction->requester.on_request(seen);
   return counts.repeated_packets + counts.late_packets > repeated;
 }
 
@@ -198,13 +198,13 @@ void Connections::on_response(std::uint32_t index, const Seen& seen) {
                                 is_absent ? "" : fmt::format(", which {} have", match.candidates)));
     }
   }
-  if (!flow.peer || !flows_[*flow.peer].lane) {
+  if (!flow.peer || !flows_[*flow.peer].direction) {
     return;
   }
-  Lane& lane = *flows_[*flow.peer].lane;
-  lane.requester.confirm_restart(seen.packet.psn);
-  lane.exchange.counts.last_ns = std::max(lane.exchange.counts.last_ns, seen.time_ns);
-  lane.responder.on_answer(seen);
+  Direction& direction = *flows_[*flow.peer].direction;
+  direction.requester.confirm_restart(seen.packet.psn);
+  direction.exchange.counts.last_ns = std::max(direction.exchange.counts.last_ns, seen.time_ns);
+  direction.responder.on_answer(seen);
 }
 
 Connections::Match Connections::match_response(const Flow& flow, const Seen& seen) const {
@@ -217,8 +217,8 @@ Connections::Match Connections::match_response(const Flow& flow, const Seen& see
   bool match_has_port = false;
   for (const std::uint32_t index : others->second) {
     const Flow& other = flows_[index];
-    if (other.peer || !other.lane || other.service != flow.service ||
-        !other.lane->exchange.log.index_of(seen.packet.psn)) {
+    if (other.peer || !other.direction || other.service != flow.service ||
+        !other.direction->exchange.log.index_of(seen.packet.psn)) {
       continue;
     }
     // Several queue pairs may use the same PSNs. Many stacks use the same port both ways (fact 6).
@@ -260,17 +260,17 @@ void Connections::pair(std::uint32_t a, std::uint32_t b) {
   flows_[a].peer = b;
   flows_[b].peer = a;
   for (const std::uint32_t index : {a, b}) {
-    if (flows_[index].lane && flows_[a].source_port == flows_[b].source_port) {
-      flows_[index].lane->exchange.fitting_answers = Exchange::kManyAnswers;
+    if (flows_[index].direction && flows_[a].source_port == flows_[b].source_port) {
+      flows_[index].direction->exchange.fitting_answers = Exchange::kManyAnswers;
     }
   }
 }
 
 void Connections::finish(std::int64_t end_ns) {
   for (Flow& flow : flows_) {
-    if (flow.lane) {
-      flow.lane->requester.finish(end_ns);
-      flow.lane->responder.finish();
+    if (flow.direction) {
+      flow.direction->requester.finish(end_ns);
+      flow.direction->responder.finish();
     }
   }
 }

@@ -26,9 +26,9 @@ struct FlowKey {
   friend bool operator==(const FlowKey&, const FlowKey&) = default;
 };
 
-/// The requests in a flow, and the answers to them, which come in another one.
-struct Lane {
-  Lane(Findings& findings, std::uint32_t flow, std::size_t history)
+/// One direction of a connection: the requests in a flow, and the answers to them, which come in another one.
+struct Direction {
+  Direction(Findings& findings, std::uint32_t flow, std::size_t history)
       : exchange(findings, flow, history), requester(exchange), responder(exchange) {}
   Exchange exchange;
   RequesterModel requester;
@@ -50,7 +50,7 @@ struct Flow {
   std::uint64_t copies = 0;  ///< of frames that the network delivered twice
   std::int64_t first_ns = 0;
   std::int64_t last_ns = 0;
-  std::unique_ptr<Lane> lane;  ///< of connected services, from the first request on
+  std::unique_ptr<Direction> direction;  ///< of connected services, from the first request on
   LadderRows ladder;
 
  private:

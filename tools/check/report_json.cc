@@ -51,9 +51,9 @@ json flow_json(const Flow& flow) {
     object["source_qp"] = flow.source_qp;
     object["datagram_bytes"] = flow.datagram_bytes;
   }
-  if (flow.lane && flow.lane->exchange.counts.request_packets > 0) {
-    object["requests"] = requests_json(flow.lane->exchange.counts);
-    object["path_mtu"] = flow.lane->exchange.mtu == 0 ? json() : json(flow.lane->exchange.mtu);
+  if (flow.direction && flow.direction->exchange.counts.request_packets > 0) {
+    object["requests"] = requests_json(flow.direction->exchange.counts);
+    object["path_mtu"] = flow.direction->exchange.mtu == 0 ? json() : json(flow.direction->exchange.mtu);
   }
   return object;
 }

@@ -82,8 +82,8 @@ std::string end_of(const Connections& connections, const Pair& pair, bool left) 
 
 std::string flow_summary(const char* direction, const Flow& flow) {
   std::string text;
-  if (flow.lane) {
-    text += summary_of(direction, flow.lane->exchange.counts);
+  if (flow.direction) {
+    text += summary_of(direction, flow.direction->exchange.counts);
   }
   if (flow.service == Service::kUd) {
     text += fmt::format("  {} {} datagrams, {} bytes\n", direction, flow.packets - flow.cnps,
@@ -105,9 +105,9 @@ std::string connections_text(const Connections& connections) {
     const Flow* const backward = pair.backward ? &connections.flows()[*pair.backward] : nullptr;
     const Service service =
         forward.service != Service::kCnp || backward == nullptr ? forward.service : backward->service;
-    std::uint32_t mtu = forward.lane ? forward.lane->exchange.mtu : 0;
-    if (backward != nullptr && backward->lane) {
-      mtu = std::max(mtu, backward->lane->exchange.mtu);
+    std::uint32_t mtu = forward.direction ? forward.direction->exchange.mtu : 0;
+    if (backward != nullptr && backward->direction) {
+      mtu = std::max(mtu, backward->direction->exchange.mtu);
     }
     text += fmt::format("{} {} {} {}{}\n", to_string(service), end_of(connections, pair, true),
                         backward != nullptr ? "<>" : ">", end_of(connections, pair, false),

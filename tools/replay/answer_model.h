@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "tools/replay/lane.h"
+#include "tools/replay/direction.h"
 #include "tools/replay/message.h"
 
 namespace urnic::replay {

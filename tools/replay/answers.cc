@@ -27,27 +27,27 @@ ExtendedPsn acknowledges(const Packet& packet, ExtendedPsn psn) {
 
 }  // namespace
 
-AnswerComparison::AnswerComparison(const Lane& lane, const std::vector<OwnAnswer>& own,
+AnswerComparison::AnswerComparison(const Direction& direction, const std::vector<OwnAnswer>& own,
                                    const std::vector<Progress>& progress)
-    : lane_(lane), own_(own), progress_(progress), own_matches_(own.size()) {
+    : direction_(direction), own_(own), progress_(progress), own_matches_(own.size()) {
   index_capture();
 }
 
 void AnswerComparison::index_capture() {
-  requested_from_.assign(lane_.events.size() + 1, INT64_MAX);
-  for (std::size_t index = lane_.events.size(); index-- > 0;) {
-    const Event& event = lane_.events[index];
+  requested_from_.assign(direction_.events.size() + 1, INT64_MAX);
+  for (std::size_t index = direction_.events.size(); index-- > 0;) {
+    const Event& event = direction_.events[index];
     const bool asks = event.is_request && !event.packet->is_copy;
     requested_from_[index] = std::min(requested_from_[index + 1], asks ? event.psn : INT64_MAX);
   }
-  for (std::size_t index = 0; index < lane_.events.size(); ++index) {
-    const Event& event = lane_.events[index];
+  for (std::size_t index = 0; index < direction_.events.size(); ++index) {
+    const Event& event = direction_.events[index];
     if (!event.is_request && !event.packet->is_copy) captured_.push_back(index);
     if (event.is_request) msn_after_[progress_[index].expected - 1] = progress_[index].msn;
   }
   acknowledged_from_.assign(captured_.size() + 1, INT64_MIN);
   for (std::size_t index = captured_.size(); index-- > 0;) {
-    const Event& event = lane_.events[captured_[index]];
+    const Event& event = direction_.events[captured_[index]];
     acknowledged_from_[index] =
         std::max(acknowledged_from_[index + 1], acknowledges(event.packet->packet, event.psn));
   }
@@ -56,7 +56,7 @@ void AnswerComparison::index_capture() {
 void AnswerComparison::run(Outcome& outcome) {
   for (std::size_t captured = 0; captured < captured_.size(); ++captured) {
     const std::size_t event = captured_[captured];
-    const Event& answer = lane_.events[event];
+    const Event& answer = direction_.events[event];
     if (!try_match(captured, outcome)) {
       if (!is_unasked_ack(answer, event)) return report(captured, outcome);
       outcome.use(AllowedDeviation::kUnaskedAck);
@@ -72,7 +72,7 @@ void AnswerComparison::run(Outcome& outcome) {
 /// capture.
 bool AnswerComparison::try_match(std::size_t captured, Outcome& outcome) {
   const std::size_t event = captured_[captured];
-  const Event& answer = lane_.events[event];
+  const Event& answer = direction_.events[event];
   std::vector<AllowedDeviation> skipped;
   for (std::size_t at = next_own_; at < own_.size() && skipped.size() < kMostSkipped; ++at) {
     const OwnAnswer& own = own_[at];
@@ -126,7 +126,7 @@ std::optional<AllowedDeviation> AnswerComparison::why_equal(const OwnAnswer& own
   }
   if (has_same_msn && is_acknowledge(ours) && is_acknowledge(theirs) &&
       ours.syndrome == check::kInvalidRequestNak && theirs.syndrome == check::kRemoteOperationalNak &&
-      lane_.events[own.event].packet->packet.info->operation == Operation::kSend) {
+      direction_.events[own.event].packet->packet.info->operation == Operation::kSend) {
     return AllowedDeviation::kLongSendNak;
   }
   equal = false;
@@ -153,7 +153,7 @@ bool AnswerComparison::is_unasked_ack(const Event& captured, std::size_t event) 
 
 void AnswerComparison::report(std::size_t captured, Outcome& outcome) {
   const std::size_t event = captured_[captured];
-  const Event& answer = lane_.events[event];
+  const Event& answer = direction_.events[event];
   const std::string text = describe(answer.packet->packet);
   // The most telling of ours is the one about the same PSN; otherwise the one whose turn it is.
   const std::size_t from = next_own_ > 4 ? next_own_ - 4 : 0;

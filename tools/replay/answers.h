@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "tools/replay/lane.h"
+#include "tools/replay/direction.h"
 #include "tools/replay/outcome.h"
 #include "tools/replay/packets.h"
 
@@ -18,7 +18,7 @@ namespace urnic::replay {
 struct OwnAnswer {
   OwnPacket packet;
   ExtendedPsn psn = 0;
-  std::size_t event = 0;   ///< the request that made it, by its index in the lane
+  std::size_t event = 0;   ///< the request that made it, by its index in the direction
   bool is_repeat = false;  ///< that request had been executed before
 };
 
@@ -38,8 +38,8 @@ struct Match {
 /// other way round. README.md says what excuses.
 class AnswerComparison {
  public:
-  /// `progress` has one entry for each event of the lane.
-  AnswerComparison(const Lane& lane, const std::vector<OwnAnswer>& own,
+  /// `progress` has one entry for each event of the direction.
+  AnswerComparison(const Direction& direction, const std::vector<OwnAnswer>& own,
                    const std::vector<Progress>& progress);
 
   /// Up to the first difference, which goes to `outcome`.
@@ -62,7 +62,7 @@ class AnswerComparison {
   void report(std::size_t captured, Outcome& outcome);
   void finish(Outcome& outcome);
 
-  const Lane& lane_;
+  const Direction& direction_;
   const std::vector<OwnAnswer>& own_;
   const std::vector<Progress>& progress_;
   std::vector<std::size_t> captured_;  // events of the captured answers, copies left out

@@ -10,12 +10,12 @@ constexpr std::uint8_t kCodeBits = 0x1f;
 
 }  // namespace
 
-Inference::Inference(const Lane& lane) : lane_(lane) {
-  for (std::size_t index = 0; index < lane.events.size(); ++index) {
-    const Event& event = lane.events[index];
+Inference::Inference(const Direction& direction) : direction_(direction) {
+  for (std::size_t index = 0; index < direction.events.size(); ++index) {
+    const Event& event = direction.events[index];
     if (!event.is_request && !event.packet->is_copy) answers_[event.psn].push_back(index);
   }
-  if (lane.service == check::Service::kUd) {
+  if (direction.service == check::Service::kUd) {
     find_q_key();
   } else {
     find_losses();
@@ -27,20 +27,20 @@ Inference::Inference(const Lane& lane) : lane_(lane) {
 /// nothing has acknowledged it, nor did it come behind a gap that the NAK may be about, the real one never
 /// had it.
 void Inference::find_losses() {
-  if (lane_.events.empty()) return;
-  ExtendedPsn expected = lane_.events.front().psn;
+  if (direction_.events.empty()) return;
+  ExtendedPsn expected = direction_.events.front().psn;
   ExtendedPsn acknowledged = expected - 1;
   std::set<ExtendedPsn> gaps;  // no NAK was seen for these yet
   std::map<ExtendedPsn, std::size_t> executed;
-  for (std::size_t index = 0; index < lane_.events.size(); ++index) {
-    const Event& event = lane_.events[index];
+  for (std::size_t index = 0; index < direction_.events.size(); ++index) {
+    const Event& event = direction_.events[index];
     const check::Packet& packet = event.packet->packet;
     if (event.is_request) {
       if (event.psn > expected) gaps.insert(expected);
       if (event.psn != expected) continue;
       executed[expected] = index;
       const bool is_read = packet.info->operation == check::Operation::kRead;
-      expected += is_read ? lane_.packets_for(packet.length) : 1;
+      expected += is_read ? direction_.packets_for(packet.length) : 1;
       continue;
     }
     if (packet.info->operation != check::Operation::kAcknowledge ||
@@ -66,8 +66,8 @@ void Inference::find_losses() {
 void Inference::find_refusals() {
   std::map<ExtendedPsn, std::vector<std::size_t>> arrivals;
   bool has_timer = false;
-  for (std::size_t index = 0; index < lane_.events.size(); ++index) {
-    const Event& event = lane_.events[index];
+  for (std::size_t index = 0; index < direction_.events.size(); ++index) {
+    const Event& event = direction_.events[index];
     const check::Packet& packet = event.packet->packet;
     if (event.is_request) {
       if (lost_.count(index) == 0) arrivals[event.psn].push_back(index);
@@ -94,7 +94,7 @@ void Inference::find_refusals() {
 
 void Inference::find_q_key() {
   std::map<std::uint32_t, std::size_t> counts;
-  for (const Event& event : lane_.events) ++counts[event.packet->packet.q_key];
+  for (const Event& event : direction_.events) ++counts[event.packet->packet.q_key];
   const auto most = std::max_element(counts.begin(), counts.end(),
                                      [](const auto& a, const auto& b) { return a.second < b.second; });
   if (most != counts.end()) q_key_ = most->first;
@@ -112,7 +112,7 @@ std::uint32_t Inference::room_for(const Message& message) const {
       refused->first >= message.end() || refused->second == check::kRemoteAccessNak) {
     return kAnyRoom;
   }
-  return static_cast<std::uint32_t>((refused->first - message.first) * lane_.path_mtu);
+  return static_cast<std::uint32_t>((refused->first - message.first) * direction_.path_mtu);
 }
 
 std::map<ExtendedPsn, const CapturedPacket*> Inference::answers_to(ExtendedPsn first, ExtendedPsn end,
@@ -120,7 +120,7 @@ std::map<ExtendedPsn, const CapturedPacket*> Inference::answers_to(ExtendedPsn f
   std::map<ExtendedPsn, const CapturedPacket*> found;
   for (auto at = answers_.lower_bound(first); at != answers_.end() && at->first < end; ++at) {
     const auto later = std::upper_bound(at->second.begin(), at->second.end(), event);
-    if (later != at->second.end()) found.emplace(at->first, lane_.events[*later].packet);
+    if (later != at->second.end()) found.emplace(at->first, direction_.events[*later].packet);
   }
   return found;
 }

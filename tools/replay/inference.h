@@ -8,18 +8,18 @@
 #include <set>
 #include <vector>
 
-#include "tools/replay/lane.h"
+#include "tools/replay/direction.h"
 #include "tools/replay/message.h"
 
 namespace urnic::replay {
 
-/// Events are named by their index in the lane, which must outlive it.
+/// Events are named by their index in the direction, which must outlive it.
 class Inference {
  public:
   /// Room of a receive of which nothing is known: for the longest message.
   static constexpr std::uint32_t kAnyRoom = 1u << 31;
 
-  explicit Inference(const Lane& lane);
+  explicit Inference(const Direction& direction);
 
   /// An RNR NAK answers this arrival of a request: no receive was posted.
   bool finds_no_receive(std::size_t event) const { return not_ready_.count(event) != 0; }
@@ -44,7 +44,7 @@ class Inference {
   void find_refusals();
   void find_q_key();
 
-  const Lane& lane_;
+  const Direction& direction_;
   std::map<ExtendedPsn, std::vector<std::size_t>> answers_;  // events, by what they answer
   std::set<std::size_t> not_ready_;
   std::map<std::size_t, std::uint8_t> refusals_;

@@ -63,10 +63,10 @@ void take_headers(Message& message, const CapturedPacket& captured) {
   if (info.ends_message()) message.solicited = packet.solicited;
 }
 
-/// Puts the packets of a lane together. Packets come in the order of their PSNs, each once.
+/// Puts the packets of a direction together. Packets come in the order of their PSNs, each once.
 class Assembler {
  public:
-  explicit Assembler(const Lane& lane) : mtu_(lane.path_mtu), lane_(lane) {}
+  explicit Assembler(const Direction& direction) : mtu_(direction.path_mtu), direction_(direction) {}
 
   void add(ExtendedPsn at, const CapturedPacket& captured);
   /// What was begun and not finished goes on for one packet, or for as long as it announced. Its frame, if
@@ -83,7 +83,7 @@ class Assembler {
   std::int64_t announced_packets() const;
 
   const std::int64_t mtu_;
-  const Lane& lane_;
+  const Direction& direction_;
   std::vector<Message> messages_;
   std::optional<Message> open_;
   std::uint32_t announced_ = 0;  // of an open WRITE, its RETH's length; 0 when that is not known
@@ -92,7 +92,7 @@ class Assembler {
 
 std::int64_t Assembler::announced_packets() const {
   constexpr std::int64_t kAnyNumber = std::int64_t{1} << 40;
-  return announced_ == 0 ? kAnyNumber : lane_.packets_for(announced_);
+  return announced_ == 0 ? kAnyNumber : direction_.packets_for(announced_);
 }
 
 bool Assembler::continues_open(ExtendedPsn at, const Packet& packet) const {
@@ -196,7 +196,7 @@ void Assembler::add(ExtendedPsn at, const CapturedPacket& captured) {
   next_ = at + 1;
   if (!info.ends_message()) return;
   const bool is_read = info.operation == Operation::kRead;
-  if (is_read) next_ = at + lane_.packets_for(packet.length);
+  if (is_read) next_ = at + direction_.packets_for(packet.length);
   close();
   const bool has_own_length = is_read || info.operation == Operation::kFlush;
   if (has_own_length) messages_.back().length = packet.length;
@@ -211,15 +211,15 @@ bool Message::wants_data_back() const {
          operation == Operation::kAtomicWrite;
 }
 
-std::vector<Message> messages_of(const Lane& lane, std::vector<std::string>& notes) {
-  const bool is_datagram = lane.service == check::Service::kUd;
+std::vector<Message> messages_of(const Direction& direction, std::vector<std::string>& notes) {
+  const bool is_datagram = direction.service == check::Service::kUd;
   std::map<ExtendedPsn, const CapturedPacket*> packets;
   std::vector<Message> messages;
-  for (const Event& event : lane.events) {
+  for (const Event& event : direction.events) {
     if (!event.is_request || event.packet->is_copy) continue;
     if (is_datagram) {
       // Their PSNs mean nothing, not even an order.
-      Assembler one(lane);
+      Assembler one(direction);
       one.add(event.psn, *event.packet);
       messages.push_back(std::move(one.messages().back()));
     } else {
@@ -227,7 +227,7 @@ std::vector<Message> messages_of(const Lane& lane, std::vector<std::string>& not
     }
   }
   if (is_datagram) return messages;
-  Assembler assembler(lane);
+  Assembler assembler(direction);
   for (const auto& [at, packet] : packets) assembler.add(at, *packet);
   if (const auto frame = assembler.finish()) {
     notes.push_back(fmt::format("the message of frame {} is not finished in the capture", *frame));

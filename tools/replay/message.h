@@ -1,4 +1,4 @@
-// The work requests that the requester of a lane must have been given, put together from what it sent.
+// The work requests that the requester of a direction must have been given, put together from what it sent.
 #pragma once
 
 #include <cstddef>
@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "tools/replay/lane.h"
+#include "tools/replay/direction.h"
 
 namespace urnic::replay {
 
@@ -41,10 +41,10 @@ struct Message {
   bool wants_data_back() const;
 };
 
-/// Every message of a lane in the order of PSNs. Where the capture never has a packet, something is put that
+/// Every message of a direction in the order of PSNs. Where the capture never has a packet, something is put that
 /// fits: a message of that many packets, not whole. What was begun and not finished at the end is left out,
 /// with a note.
-std::vector<Message> messages_of(const Lane& lane, std::vector<std::string>& notes);
+std::vector<Message> messages_of(const Direction& direction, std::vector<std::string>& notes);
 
 /// Index of the message that `psn` belongs to, or nothing.
 std::optional<std::size_t> find_message(const std::vector<Message>& messages, ExtendedPsn psn);

@@ -11,9 +11,9 @@ namespace urnic::replay {
 
 namespace {
 
-bool is_wanted(const Lane& lane, const std::vector<std::uint32_t>& queue_pairs) {
+bool is_wanted(const Direction& direction, const std::vector<std::uint32_t>& queue_pairs) {
   return std::all_of(queue_pairs.begin(), queue_pairs.end(), [&](std::uint32_t wanted) {
-    return wanted == lane.requester_qp || wanted == lane.responder_qp;
+    return wanted == direction.requester_qp || wanted == direction.responder_qp;
   });
 }
 
@@ -25,36 +25,38 @@ Outcome not_played(Side side, std::string why) {
   return outcome;
 }
 
-Outcome play_requester(const Lane& lane, const std::vector<Message>& messages, const ReplayOptions& options) {
+Outcome play_requester(const Direction& direction, const std::vector<Message>& messages,
+                       const ReplayOptions& options) {
   if (messages.empty()) return not_played(Side::kRequester, "no message of it is whole");
-  return replay_requester(lane, messages, options.keep_ladder);
+  return replay_requester(direction, messages, options.keep_ladder);
 }
 
-Outcome play_responder(const Lane& lane, const std::vector<Message>& messages, const ReplayOptions& options) {
-  if (lane.service == check::Service::kRc && lane.answers == 0) {
+Outcome play_responder(const Direction& direction, const std::vector<Message>& messages,
+                       const ReplayOptions& options) {
+  if (direction.service == check::Service::kRc && direction.answers == 0) {
     return not_played(Side::kResponder,
                       "the capture has no answer to it: half of a capture, or a peer that is dead");
   }
-  return replay_responder(lane, messages,
+  return replay_responder(direction, messages,
                           {.keep_ladder = options.keep_ladder, .memory_changes = options.memory_changes});
 }
 
-LaneReport play(const Lane& lane, const ReplayOptions& options) {
-  LaneReport report{.name = lane.name,
-                    .service = lane.service,
-                    .path_mtu = lane.path_mtu,
-                    .requests = lane.requests,
-                    .answers = lane.answers,
-                    .notes = lane.notes};
-  if (!lane.obstacle.empty()) {
-    if (options.requester) report.outcomes.push_back(not_played(Side::kRequester, lane.obstacle));
-    if (options.responder) report.outcomes.push_back(not_played(Side::kResponder, lane.obstacle));
+DirectionReport play(const Direction& direction, const ReplayOptions& options) {
+  DirectionReport report{.name = direction.name,
+                         .service = direction.service,
+                         .path_mtu = direction.path_mtu,
+                         .requests = direction.requests,
+                         .answers = direction.answers,
+                         .notes = direction.notes};
+  if (!direction.obstacle.empty()) {
+    if (options.requester) report.outcomes.push_back(not_played(Side::kRequester, direction.obstacle));
+    if (options.responder) report.outcomes.push_back(not_played(Side::kResponder, direction.obstacle));
     return report;
   }
-  const std::vector<Message> messages = messages_of(lane, report.notes);
+  const std::vector<Message> messages = messages_of(direction, report.notes);
   report.messages = messages.size();
-  if (options.requester) report.outcomes.push_back(play_requester(lane, messages, options));
-  if (options.responder) report.outcomes.push_back(play_responder(lane, messages, options));
+  if (options.requester) report.outcomes.push_back(play_requester(direction, messages, options));
+  if (options.responder) report.outcomes.push_back(play_responder(direction, messages, options));
   return report;
 }
 
@@ -67,8 +69,8 @@ Report replay(const std::string& file, const Capture& capture, const ReplayOptio
                 .left_out = capture.left_out_count(),
                 .left_out_frames = capture.left_out(),
                 .unplayed = unplayed_of(capture)};
-  for (const Lane& lane : lanes_of(capture)) {
-    if (is_wanted(lane, options.queue_pairs)) report.lanes.push_back(play(lane, options));
+  for (const Direction& direction : directions_of(capture)) {
+    if (is_wanted(direction, options.queue_pairs)) report.directions.push_back(play(direction, options));
   }
   return report;
 }
@@ -76,8 +78,8 @@ Report replay(const std::string& file, const Capture& capture, const ReplayOptio
 int exit_code_of(const Report& report) {
   bool has_played = false;
   bool differs = false;
-  for (const LaneReport& lane : report.lanes) {
-    for (const Outcome& outcome : lane.outcomes) {
+  for (const DirectionReport& direction : report.directions) {
+    for (const Outcome& outcome : direction.outcomes) {
       has_played = has_played || outcome.verdict != Verdict::kNotPlayed;
       differs = differs || outcome.verdict == Verdict::kMismatch;
     }

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "tools/replay/capture.h"
-#include "tools/replay/lane.h"
+#include "tools/replay/direction.h"
 #include "tools/replay/outcome.h"
 
 namespace urnic::replay {
@@ -17,13 +17,13 @@ struct ReplayOptions {
   bool responder = true;
   bool keep_ladder = false;
   bool memory_changes = false;
-  /// Queue pairs of which a lane must have one at either end, and the second, if there is one, at the other.
-  /// None: all.
+  /// Queue pairs of which a direction must have one at either end, and the second, if there is one, at the
+  /// other. None: all.
   std::vector<std::uint32_t> queue_pairs{};
 };
 
-/// One lane and what came of playing its sides.
-struct LaneReport {
+/// One direction and what came of playing its sides.
+struct DirectionReport {
   std::string name;
   check::Service service = check::Service::kRc;
   std::uint32_t path_mtu = 0;
@@ -34,15 +34,15 @@ struct LaneReport {
   std::vector<Outcome> outcomes{};
 };
 
-/// A file and all of its lanes.
+/// A file and all of its directions.
 struct Report {
   std::string file;
   std::uint64_t frames = 0;
   std::uint64_t packets = 0;
   std::uint64_t left_out = 0;
   std::vector<LeftOut> left_out_frames{};
-  std::vector<LaneReport> lanes{};
-  std::vector<std::string> unplayed{};  ///< what belongs to no lane
+  std::vector<DirectionReport> directions{};
+  std::vector<std::string> unplayed{};  ///< what belongs to no direction
   std::string damage{};                 ///< what kept the file from being read to its end; empty: nothing
 };
 

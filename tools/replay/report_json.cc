@@ -41,18 +41,18 @@ nlohmann::json json_report(const Report& report) {
   for (const LeftOut& frame : report.left_out_frames) {
     left_out.push_back({{"frame", frame.frame}, {"reason", frame.reason}});
   }
-  auto lanes = nlohmann::json::array();
-  for (const LaneReport& lane : report.lanes) {
+  auto directions = nlohmann::json::array();
+  for (const DirectionReport& direction : report.directions) {
     auto sides = nlohmann::json::array();
-    for (const Outcome& outcome : lane.outcomes) sides.push_back(json_of(outcome));
-    lanes.push_back({{"name", lane.name},
-                     {"service", to_string(lane.service)},
-                     {"path_mtu_bytes", lane.path_mtu},
-                     {"request_packets", lane.requests},
-                     {"answer_packets", lane.answers},
-                     {"messages", lane.messages},
-                     {"notes", lane.notes},
-                     {"sides", std::move(sides)}});
+    for (const Outcome& outcome : direction.outcomes) sides.push_back(json_of(outcome));
+    directions.push_back({{"name", direction.name},
+                          {"service", to_string(direction.service)},
+                          {"path_mtu_bytes", direction.path_mtu},
+                          {"request_packets", direction.requests},
+                          {"answer_packets", direction.answers},
+                          {"messages", direction.messages},
+                          {"notes", direction.notes},
+                          {"sides", std::move(sides)}});
   }
   constexpr const char* kVerdicts[] = {"equal", "mismatch", "unplayable"};
   return {{"file", report.file},
@@ -63,7 +63,7 @@ nlohmann::json json_report(const Report& report) {
           {"left_out", std::move(left_out)},
           {"not_played", report.unplayed},
           {"damage", report.damage},
-          {"lanes", std::move(lanes)}};
+          {"directions", std::move(directions)}};
 }
 
 }  // namespace urnic::replay

@@ -70,14 +70,15 @@ std::string text_report(const Report& report) {
   for (const LeftOut& frame : report.left_out_frames) {
     text += fmt::format("  frame {} is left out: {}\n", frame.frame, frame.reason);
   }
-  for (const LaneReport& lane : report.lanes) {
-    text += fmt::format("{} {}, path MTU {}: {} requests, {} answers, {} messages\n", to_string(lane.service),
-                        lane.name, lane.path_mtu, lane.requests, lane.answers, lane.messages);
-    for (const std::string& note : lane.notes) text += fmt::format("  {}\n", note);
-    for (const Outcome& outcome : lane.outcomes) text += text_of(outcome);
+  for (const DirectionReport& direction : report.directions) {
+    text += fmt::format("{} {}, path MTU {}: {} requests, {} answers, {} messages\n",
+                        to_string(direction.service), direction.name, direction.path_mtu, direction.requests,
+                        direction.answers, direction.messages);
+    for (const std::string& note : direction.notes) text += fmt::format("  {}\n", note);
+    for (const Outcome& outcome : direction.outcomes) text += text_of(outcome);
   }
   for (const std::string& line : report.unplayed) text += fmt::format("not played: {}\n", line);
-  if (report.lanes.empty()) text += "no requests of RoCEv2 to play\n";
+  if (report.directions.empty()) text += "no requests of RoCEv2 to play\n";
   constexpr const char* kVerdicts[] = {"equal", "mismatch", "nothing played, or the file is damaged"};
   return text + fmt::format("verdict: {}\n", kVerdicts[exit_code_of(report)]);
 }

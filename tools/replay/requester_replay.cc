@@ -66,12 +66,12 @@ transport::SendRequest request_of(const Message& message, std::size_t index) {
                                                             : transport::FlushScope::kRegion}};
 }
 
-transport::QpConfig config_of(const Lane& lane, ExtendedPsn first) {
+transport::QpConfig config_of(const Direction& direction, ExtendedPsn first) {
   transport::QpConfig config;
-  config.service = service_of(lane.service);
-  config.local_qp = transport::QpNumber{lane.requester_qp};
-  config.remote_qp = transport::QpNumber{lane.responder_qp};
-  config.path_mtu = static_cast<transport::PathMtu>(lane.path_mtu);
+  config.service = service_of(direction.service);
+  config.local_qp = transport::QpNumber{direction.requester_qp};
+  config.remote_qp = transport::QpNumber{direction.responder_qp};
+  config.path_mtu = static_cast<transport::PathMtu>(direction.path_mtu);
   config.send_psn = transport::Psn(psn_of(first).value());
   // How much the captured requester dared to have in flight is shown by when it sent.
   config.max_reads_in_flight = 255;
@@ -87,16 +87,16 @@ bool turns_back(Effect effect) {
 
 class RequesterReplay {
  public:
-  RequesterReplay(const Lane& lane, const std::vector<Message>& messages, bool keep_ladder)
-      : lane_(lane),
+  RequesterReplay(const Direction& direction, const std::vector<Message>& messages, bool keep_ladder)
+      : direction_(direction),
         messages_(messages),
         memory_(messages),
-        config_(config_of(lane, messages.front().first)),
+        config_(config_of(direction, messages.front().first)),
         stage_(memory_, config_, messages.size()),
         model_(messages),
-        first_ns_(lane.events.front().packet->time_ns),
+        first_ns_(direction.events.front().packet->time_ns),
         // A capture that somebody made up may go back and forth over what it lacks.
-        budget_(8192 + 16 * lane.events.size()),
+        budget_(8192 + 16 * direction.events.size()),
         next_own_(messages.front().first) {
     outcome_.side = Side::kRequester;
     outcome_.ladder = Ladder(keep_ladder);
@@ -125,7 +125,7 @@ class RequesterReplay {
   void add_row(const Event* event, std::string ours, std::string note, bool is_difference = false);
   void differ(const Event& event, const std::string& ours, const std::string& what);
 
-  const Lane& lane_;
+  const Direction& direction_;
   const std::vector<Message>& messages_;
   RequesterMemory memory_;
   transport::QpConfig config_;
@@ -152,17 +152,17 @@ class RequesterReplay {
 /// For every event: the lowest PSN that the captured requester sends from there on. None of those answers had
 /// reached it that acknowledge this one.
 void RequesterReplay::plan() {
-  sends_from_.assign(lane_.events.size() + 1, kNowhere);
-  for (std::size_t index = lane_.events.size(); index-- > 0;) {
-    const Event& event = lane_.events[index];
+  sends_from_.assign(direction_.events.size() + 1, kNowhere);
+  for (std::size_t index = direction_.events.size(); index-- > 0;) {
+    const Event& event = direction_.events[index];
     const bool sends = event.is_request && !event.packet->is_copy;
     sends_from_[index] = std::min(sends_from_[index + 1], sends ? event.psn : kNowhere);
   }
 }
 
 Outcome RequesterReplay::run() {
-  for (std::size_t index = 0; index < lane_.events.size(); ++index) {
-    const Event& event = lane_.events[index];
+  for (std::size_t index = 0; index < direction_.events.size(); ++index) {
+    const Event& event = direction_.events[index];
     if (outcome_.verdict != Verdict::kEqual) {
       add_row(&event, "", "");
     } else if (!event.is_request) {
@@ -171,7 +171,7 @@ Outcome RequesterReplay::run() {
     } else if (event.packet->is_copy) {
       outcome_.use(AllowedDeviation::kNetworkCopy);
       add_row(&event, "", "network copy");
-    } else if (lane_.service == check::Service::kUd) {
+    } else if (direction_.service == check::Service::kUd) {
       on_datagram(event);
     } else {
       on_request(index);
@@ -182,7 +182,7 @@ Outcome RequesterReplay::run() {
 }
 
 void RequesterReplay::on_request(std::size_t index) {
-  const Event& event = lane_.events[index];
+  const Event& event = direction_.events[index];
   const bool goes_back = event.psn < next_own_;
   post_up_to(event.psn);
   deliver(sends_from_[index], goes_back);
@@ -211,7 +211,7 @@ void RequesterReplay::on_datagram(const Event& event) {
 }
 
 void RequesterReplay::post_up_to(ExtendedPsn psn) {
-  const bool is_datagram = lane_.service == check::Service::kUd;
+  const bool is_datagram = direction_.service == check::Service::kUd;
   while (posted_ < messages_.size() && messages_[posted_].first <= psn) {
     const Message& message = messages_[posted_];
     const std::uint32_t length = message.operation == Operation::kFlush ? 0 : message.length;
@@ -306,7 +306,7 @@ void RequesterReplay::send_until(const Event& event) {
     const OwnPacket own(bytes);
     const ExtendedPsn at = extended_psn_near(event.psn, own.packet().psn);
     const bool is_read = own.packet().info->operation == Operation::kRead;
-    next_own_ = at + (is_read ? lane_.packets_for(own.packet().length) : 1);
+    next_own_ = at + (is_read ? direction_.packets_for(own.packet().length) : 1);
     model_.on_sent(next_own_);
     go_backs_seen_ = go_backs();
     if (at >= event.psn) return compare(event, own);
@@ -331,7 +331,7 @@ void RequesterReplay::compare(const Event& event, const OwnPacket& own) {
 }
 
 void RequesterReplay::finish() {
-  if (lane_.service != check::Service::kRc) return;
+  if (direction_.service != check::Service::kRc) return;
   const std::size_t go_backs_before = go_backs();
   const Event* const unanswered = held_;
   const bool went_on = went_on_;
@@ -419,8 +419,8 @@ void RequesterReplay::differ(const Event& event, const std::string& ours, const 
 
 }  // namespace
 
-Outcome replay_requester(const Lane& lane, const std::vector<Message>& messages, bool keep_ladder) {
-  return RequesterReplay(lane, messages, keep_ladder).run();
+Outcome replay_requester(const Direction& direction, const std::vector<Message>& messages, bool keep_ladder) {
+  return RequesterReplay(direction, messages, keep_ladder).run();
 }
 
 }  // namespace urnic::replay

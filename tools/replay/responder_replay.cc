@@ -23,14 +23,14 @@ constexpr std::size_t kGrhAreaBytes = 40;  // fact 42
 constexpr Access kEverything = Access::kRemoteWrite | Access::kRemoteRead | Access::kRemoteAtomic |
                                Access::kFlushGlobal | Access::kFlushPersistent;
 
-transport::QpConfig config_of(const Lane& lane, const Inference& inference) {
+transport::QpConfig config_of(const Direction& direction, const Inference& inference) {
   transport::QpConfig config;
-  config.service = service_of(lane.service);
-  config.local_qp = transport::QpNumber{lane.responder_qp};
-  config.remote_qp = transport::QpNumber{lane.requester_qp};
+  config.service = service_of(direction.service);
+  config.local_qp = transport::QpNumber{direction.responder_qp};
+  config.remote_qp = transport::QpNumber{direction.requester_qp};
   config.access = kEverything;
-  config.path_mtu = static_cast<transport::PathMtu>(lane.path_mtu);
-  config.receive_psn = transport::Psn(psn_of(lane.events.front().psn).value());
+  config.path_mtu = static_cast<transport::PathMtu>(direction.path_mtu);
+  config.receive_psn = transport::Psn(psn_of(direction.events.front().psn).value());
   config.max_responder_resources = 255;  // more than a requester may have outstanding
   config.min_rnr_timer = inference.rnr_timer();
   config.qkey = inference.q_key();
@@ -39,16 +39,17 @@ transport::QpConfig config_of(const Lane& lane, const Inference& inference) {
 
 class ResponderReplay {
  public:
-  ResponderReplay(const Lane& lane, const std::vector<Message>& messages, const ResponderOptions& options)
-      : lane_(lane),
+  ResponderReplay(const Direction& direction, const std::vector<Message>& messages,
+                  const ResponderOptions& options)
+      : direction_(direction),
         messages_(messages),
         options_(options),
-        inference_(lane),
-        config_(config_of(lane, inference_)),
+        inference_(direction),
+        config_(config_of(direction, inference_)),
         stage_(memory_, config_, 0),
-        first_ns_(lane.events.front().packet->time_ns),
+        first_ns_(direction.events.front().packet->time_ns),
         // A READ that a hostile capture makes up may ask for a million packets.
-        budget_(1024 + 16 * lane.events.size()) {
+        budget_(1024 + 16 * direction.events.size()) {
     outcome_.side = Side::kResponder;
     outcome_.ladder = Ladder(options.keep_ladder);
   }
@@ -56,8 +57,8 @@ class ResponderReplay {
   Outcome run();
 
  private:
-  bool is_datagram() const { return lane_.service == check::Service::kUd; }
-  bool answers() const { return lane_.service == check::Service::kRc; }
+  bool is_datagram() const { return direction_.service == check::Service::kUd; }
+  bool answers() const { return direction_.service == check::Service::kRc; }
   ExtendedPsn expected_near(ExtendedPsn psn) const {
     return extended_psn_near(psn, check::Psn(stage_.endpoint().next_receive_psn().value()));
   }
@@ -73,7 +74,7 @@ class ResponderReplay {
   void note_inference();
   void draw(const AnswerComparison* comparison);
 
-  const Lane& lane_;
+  const Direction& direction_;
   const std::vector<Message>& messages_;
   const ResponderOptions& options_;
   Inference inference_;
@@ -92,14 +93,15 @@ class ResponderReplay {
 };
 
 Outcome ResponderReplay::run() {
-  for (std::size_t index = 0; index < lane_.events.size(); ++index) {
-    if (lane_.events[index].is_request) on_request(index);
+  for (std::size_t index = 0; index < direction_.events.size(); ++index) {
+    if (direction_.events[index].is_request) on_request(index);
     if (outcome_.verdict == Verdict::kNotPlayed) return std::move(outcome_);
-    progress_.push_back({.expected = expected_near(lane_.events[index].psn), .msn = stage_.endpoint().msn()});
+    progress_.push_back(
+        {.expected = expected_near(direction_.events[index].psn), .msn = stage_.endpoint().msn()});
   }
   note_inference();
   if (answers()) {
-    AnswerComparison comparison(lane_, own_, progress_);
+    AnswerComparison comparison(direction_, own_, progress_);
     const bool differed_before = outcome_.verdict == Verdict::kMismatch;
     if (!differed_before) comparison.run(outcome_);
     if (outcome_.verdict == Verdict::kEqual) check_receives();
@@ -112,7 +114,7 @@ Outcome ResponderReplay::run() {
 }
 
 void ResponderReplay::on_request(std::size_t index) {
-  const Event& event = lane_.events[index];
+  const Event& event = direction_.events[index];
   if (inference_.is_lost_behind(index)) return outcome_.use(AllowedDeviation::kRequestLostBehind);
   // Nothing follows from what an unreliable service makes of a copy.
   if (event.packet->is_copy) outcome_.use(AllowedDeviation::kNetworkCopy);
@@ -147,7 +149,7 @@ void ResponderReplay::on_request(std::size_t index) {
 
 /// Makes the surroundings what they must have been when this request arrived.
 void ResponderReplay::prepare(std::size_t index, bool is_next, bool is_repeat) {
-  const Event& event = lane_.events[index];
+  const Event& event = direction_.events[index];
   const check::Packet& packet = event.packet->packet;
   const auto refusal = inference_.refusal_of(index);
   if (inference_.finds_no_receive(index)) {
@@ -180,17 +182,17 @@ void ResponderReplay::post_receive(const Event& event) {
 
 /// Takes over what the captured responder had in memory, from its answers to this request.
 void ResponderReplay::learn(std::size_t index, bool is_repeat) {
-  const Event& event = lane_.events[index];
+  const Event& event = direction_.events[index];
   const check::Packet& packet = event.packet->packet;
   const check::OpcodeInfo& info = *packet.info;
   const bool keeps = is_repeat && !options_.memory_changes;
   if (info.operation == Operation::kRead) {
-    const ExtendedPsn end = event.psn + lane_.packets_for(packet.length);
+    const ExtendedPsn end = event.psn + direction_.packets_for(packet.length);
     const auto found = inference_.answers_to(event.psn, end, index);
     budget_ -= std::min(budget_, found.size());
     for (const auto& [at, answer] : found) {
       if (answer->packet.info->operation != Operation::kReadResponse) continue;
-      const std::uint64_t offset = static_cast<std::uint64_t>(at - event.psn) * lane_.path_mtu;
+      const std::uint64_t offset = static_cast<std::uint64_t>(at - event.psn) * direction_.path_mtu;
       memory_.learn(packet.r_key, packet.address + offset, answer->packet.payload,
                     keeps                     ? ResponderMemory::Belief::kKeepKnown
                     : options_.memory_changes ? ResponderMemory::Belief::kTakeAll
@@ -208,7 +210,7 @@ void ResponderReplay::learn(std::size_t index, bool is_repeat) {
 
 /// Takes everything that our responder answers. False when that is far too much.
 bool ResponderReplay::drain(std::size_t index, bool is_repeat) {
-  const Event& event = lane_.events[index];
+  const Event& event = direction_.events[index];
   const transport::Time now = time_of(event.packet->time_ns, first_ns_);
   while (true) {
     const auto bytes = stage_.take(now);
@@ -287,10 +289,10 @@ void ResponderReplay::note_inference() {
   if (not_ready_ > 0) {
     outcome_.notes.push_back(fmt::format("no receive posted at {} arrivals (RNR NAK)", not_ready_));
   }
-  for (std::size_t index = 0; index < lane_.events.size(); ++index) {
+  for (std::size_t index = 0; index < direction_.events.size(); ++index) {
     const auto refusal = inference_.refusal_of(index);
     if (!refusal) continue;
-    const Event& event = lane_.events[index];
+    const Event& event = direction_.events[index];
     const bool is_send = event.packet->packet.info->operation == Operation::kSend;
     const char* const what = *refusal == check::kRemoteAccessNak ? "no such key, or not this range"
                              : is_send                           ? "a receive that is too small"
@@ -312,8 +314,8 @@ void ResponderReplay::draw(const AnswerComparison* comparison) {
                            .note = match.deviation ? info_of(*match.deviation).name : ""});
     }
   };
-  for (std::size_t index = 0; index < lane_.events.size() && outcome_.ladder.wants_rows(); ++index) {
-    const Event& event = lane_.events[index];
+  for (std::size_t index = 0; index < direction_.events.size() && outcome_.ladder.wants_rows(); ++index) {
+    const Event& event = direction_.events[index];
     const bool differs = outcome_.verdict == Verdict::kMismatch && outcome_.frame == event.packet->number;
     Row row{.frame = event.packet->number,
             .time_ns = event.packet->time_ns - first_ns_,
@@ -342,9 +344,9 @@ void ResponderReplay::draw(const AnswerComparison* comparison) {
 
 }  // namespace
 
-Outcome replay_responder(const Lane& lane, const std::vector<Message>& messages,
+Outcome replay_responder(const Direction& direction, const std::vector<Message>& messages,
                          const ResponderOptions& options) {
-  return ResponderReplay(lane, messages, options).run();
+  return ResponderReplay(direction, messages, options).run();
 }
 
 }  // namespace urnic::replay

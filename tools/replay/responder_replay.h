@@ -1,9 +1,9 @@
-// Plays the responder of a lane: our stack is given the captured requests.
+// Plays the responder of a direction: our stack is given the captured requests.
 #pragma once
 
 #include <vector>
 
-#include "tools/replay/lane.h"
+#include "tools/replay/direction.h"
 #include "tools/replay/message.h"
 #include "tools/replay/outcome.h"
 
@@ -17,8 +17,8 @@ struct ResponderOptions {
 };
 
 /// What our responder answers must be what the captured one answered, what it receives what was sent.
-/// `messages` are messages_of(lane).
-Outcome replay_responder(const Lane& lane, const std::vector<Message>& messages,
+/// `messages` are messages_of(direction).
+Outcome replay_responder(const Direction& direction, const std::vector<Message>& messages,
                          const ResponderOptions& options);
 
 }  // namespace urnic::replay

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "tools/check/opcode.h"
-#include "tools/replay/lane.h"
+#include "tools/replay/direction.h"
 #include "transport/counters.h"
 #include "transport/dependencies.h"
 #include "transport/dma.h"

@@ -93,8 +93,8 @@ TEST(Fixtures, BreakNoRule) {
 ExchangeCounts requests_in(const std::string& name) {
   const auto checker = check_file(fixtures() / (name + ".pcap"));
   for (const Flow& flow : checker->connections().flows()) {
-    if (flow.lane) {
-      return flow.lane->exchange.counts;
+    if (flow.direction) {
+      return flow.direction->exchange.counts;
     }
   }
   ADD_FAILURE() << name << " has no requests";
@@ -175,8 +175,8 @@ TEST(Fixtures, ShowBothDirectionsOfAPingPong) {
   const auto checker = check_file(fixtures() / "srq_pingpong.pcap");
   std::uint64_t sends = 0;
   for (const Flow& flow : checker->connections().flows()) {
-    ASSERT_TRUE(flow.lane && flow.peer);
-    sends += flow.lane->exchange.counts.sends;
+    ASSERT_TRUE(flow.direction && flow.peer);
+    sends += flow.direction->exchange.counts.sends;
   }
   EXPECT_EQ(sends, 2u * 20);
 }

@@ -417,7 +417,7 @@ Capture xrc_sizes() {
 TEST(Xrc, IsFollowedLikeRc) {
   check_capture(xrc_sizes(), {}, [](const Checker& checker) {
     EXPECT_THAT(violations_of(checker), testing::IsEmpty()) << all_of(checker);
-    const ExchangeCounts& counts = checker.connections().flows().at(0).lane->exchange.counts;
+    const ExchangeCounts& counts = checker.connections().flows().at(0).direction->exchange.counts;
     EXPECT_EQ(counts.sends, 10u);
     EXPECT_EQ(counts.writes, 5u);
     EXPECT_EQ(counts.reads, 6u);

@@ -76,15 +76,15 @@ TEST(Fixtures, AreAllPlayedBothWays) {
       {"arp_nd_linux", "no RoCEv2"}, {"vs_peer_dead", "the responder is dead and answers nothing"}};
   for (const fs::path& path : captures_below(check::test::fixtures())) {
     const Report report = play(path);
-    for (const LaneReport& lane : report.lanes) {
-      for (const Outcome& outcome : lane.outcomes) {
+    for (const DirectionReport& direction : report.directions) {
+      for (const Outcome& outcome : direction.outcomes) {
         EXPECT_EQ(outcome.verdict == Verdict::kNotPlayed,
                   left_out.count(path.stem().string()) == 1 && outcome.side == Side::kResponder)
             << path << ": " << outcome.what;
       }
-      EXPECT_EQ(lane.outcomes.size(), 2u) << path;
+      EXPECT_EQ(direction.outcomes.size(), 2u) << path;
     }
-    EXPECT_EQ(report.lanes.empty(), path.stem() == "arp_nd_linux") << path;
+    EXPECT_EQ(report.directions.empty(), path.stem() == "arp_nd_linux") << path;
   }
 }
 
@@ -119,8 +119,8 @@ TEST(FpgaCaptures, ArePlayedBothWaysToTheSamePackets) {
   for (const fs::path& path : paths) {
     const Report report = play(path);
     EXPECT_EQ(exit_code_of(report), 0) << text_report(report);
-    for (const LaneReport& lane : report.lanes) {
-      for (const Outcome& outcome : lane.outcomes) {
+    for (const DirectionReport& direction : report.directions) {
+      for (const Outcome& outcome : direction.outcomes) {
         EXPECT_EQ(outcome.verdict, Verdict::kEqual) << path << ": " << outcome.what;
       }
     }

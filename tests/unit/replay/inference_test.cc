@@ -12,9 +12,9 @@ namespace urnic::replay::test {
 namespace {
 
 /// The index of a frame's event.
-std::size_t event_of(const Lane& lane, std::uint64_t frame) {
-  for (std::size_t index = 0; index < lane.events.size(); ++index) {
-    if (lane.events[index].packet->number == frame) return index;
+std::size_t event_of(const Direction& direction, std::uint64_t frame) {
+  for (std::size_t index = 0; index < direction.events.size(); ++index) {
+    if (direction.events[index].packet->number == frame) return index;
   }
   ADD_FAILURE() << "no frame " << frame;
   return 0;
@@ -22,38 +22,38 @@ std::size_t event_of(const Lane& lane, std::uint64_t frame) {
 
 TEST(Inference, FindsNoReceiveWhereAnRnrNakAnswers) {
   const Recording recording("vs_rnr");
-  const Inference inference(recording.lane);
+  const Inference inference(recording.direction);
   // 9 and 10 are sent one behind the other and refused by 11 and 12; 29 is accepted.
   for (const std::uint64_t frame : {1u, 3u, 9u, 10u, 27u}) {
-    EXPECT_TRUE(inference.finds_no_receive(event_of(recording.lane, frame))) << frame;
+    EXPECT_TRUE(inference.finds_no_receive(event_of(recording.direction, frame))) << frame;
   }
   for (const std::uint64_t frame : {29u, 30u, 33u, 39u}) {
-    EXPECT_FALSE(inference.finds_no_receive(event_of(recording.lane, frame))) << frame;
+    EXPECT_FALSE(inference.finds_no_receive(event_of(recording.direction, frame))) << frame;
   }
   EXPECT_EQ(inference.rnr_timer(), 20);
 }
 
 TEST(Inference, KnowsHowMuchOfATooLongSendDidFit) {
   const Recording recording("vs_send_toolong");
-  const Inference inference(recording.lane);
+  const Inference inference(recording.direction);
   EXPECT_EQ(inference.room_for(recording.messages[0]), Inference::kAnyRoom);
   EXPECT_EQ(inference.room_for(recording.messages[1]), 1024u);
 }
 
 TEST(Inference, KnowsWhichRequestWasRefused) {
   const Recording recording("vs_write_badkey");
-  const Inference inference(recording.lane);
-  EXPECT_EQ(inference.refusal_of(event_of(recording.lane, 1)), 0x62);
-  EXPECT_EQ(inference.refusal_of(event_of(recording.lane, 2)), std::nullopt);
+  const Inference inference(recording.direction);
+  EXPECT_EQ(inference.refusal_of(event_of(recording.direction, 1)), 0x62);
+  EXPECT_EQ(inference.refusal_of(event_of(recording.direction, 2)), std::nullopt);
 }
 
 TEST(Inference, FindsNoLossBehindThePlaceOfCaptureWhereThereIsNone) {
   for (const char* const fixture : {"vs_loss_both", "vs_loss_requests", "vs_duplicate", "vs_sizes"}) {
     const Recording recording(fixture);
-    const Inference inference(recording.lane);
-    for (std::size_t event = 0; event < recording.lane.events.size(); ++event) {
+    const Inference inference(recording.direction);
+    for (std::size_t event = 0; event < recording.direction.events.size(); ++event) {
       EXPECT_FALSE(inference.is_lost_behind(event))
-          << fixture << ", frame " << recording.lane.events[event].packet->number;
+          << fixture << ", frame " << recording.direction.events[event].packet->number;
     }
   }
 }
@@ -68,11 +68,11 @@ TEST(Inference, FindsWhatWasLostBehindThePlaceOfCapture) {
   while (frames.edit(before).psn() != 0xb44b87 || frames.edit(before).opcode() > 0x0c) --before;
   const std::size_t added = frames.repeat(202, before);
   const auto capture = take(frames);
-  const Lane lane = lanes_of(*capture).at(0);
-  const Inference inference(lane);
-  EXPECT_TRUE(inference.is_lost_behind(event_of(lane, added)));
+  const Direction direction = directions_of(*capture).at(0);
+  const Inference inference(direction);
+  EXPECT_TRUE(inference.is_lost_behind(event_of(direction, added)));
   std::vector<std::string> notes;
-  EXPECT_EQ(replay_responder(lane, messages_of(lane, notes), {}).verdict, Verdict::kEqual);
+  EXPECT_EQ(replay_responder(direction, messages_of(direction, notes), {}).verdict, Verdict::kEqual);
 }
 
 }  // namespace

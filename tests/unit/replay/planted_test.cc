@@ -76,9 +76,9 @@ class PlantedWorkRequest : public testing::TestWithParam<Plant> {};
 
 TEST_P(PlantedWorkRequest, IsFound) {
   Recording recording(GetParam().fixture);
-  ASSERT_EQ(replay_requester(recording.lane, recording.messages, false).verdict, Verdict::kEqual);
+  ASSERT_EQ(replay_requester(recording.direction, recording.messages, false).verdict, Verdict::kEqual);
   GetParam().change(recording.messages);
-  const Outcome outcome = replay_requester(recording.lane, recording.messages, false);
+  const Outcome outcome = replay_requester(recording.direction, recording.messages, false);
   EXPECT_EQ(outcome.verdict, Verdict::kMismatch);
   EXPECT_FALSE(outcome.what.empty());
   const auto& rows = outcome.ladder.rows();
@@ -95,13 +95,13 @@ INSTANTIATE_TEST_SUITE_P(All, PlantedWorkRequest, testing::ValuesIn(kPlants), na
 TEST(PlantedMessage, IsNotWhatOurResponderReceived) {
   for (const char* const fixture : {"vs_sizes", "vs_uc_mtu4096", "vs_ud"}) {
     Recording recording(fixture);
-    ASSERT_EQ(replay_responder(recording.lane, recording.messages, {}).verdict, Verdict::kEqual);
+    ASSERT_EQ(replay_responder(recording.direction, recording.messages, {}).verdict, Verdict::kEqual);
     for (Message& message : recording.messages) {
       if (message.operation != Operation::kSend || message.payload.empty()) continue;
       message.payload.back() ^= std::byte{1};
       break;
     }
-    EXPECT_EQ(replay_responder(recording.lane, recording.messages, {}).verdict, Verdict::kMismatch)
+    EXPECT_EQ(replay_responder(recording.direction, recording.messages, {}).verdict, Verdict::kMismatch)
         << fixture;
   }
 }
@@ -109,7 +109,7 @@ TEST(PlantedMessage, IsNotWhatOurResponderReceived) {
 TEST(PlantedMessage, IsNotWhatOurResponderWrote) {
   Recording recording("vs_sizes");
   first_of(recording.messages, Operation::kWrite, 1024).payload[5] ^= std::byte{1};
-  const Outcome outcome = replay_responder(recording.lane, recording.messages, {});
+  const Outcome outcome = replay_responder(recording.direction, recording.messages, {});
   EXPECT_EQ(outcome.what, "what was written is not what ours has in memory");
 }
 

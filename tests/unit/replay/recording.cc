@@ -33,13 +33,13 @@ std::unique_ptr<Capture> take(const Frames& frames) {
 }
 
 Recording::Recording(const std::string& fixture)
-    : capture(take(Frames::fixture(fixture))), lane(lanes_of(*capture).at(0)) {
-  messages = messages_of(lane, lane.notes);
+    : capture(take(Frames::fixture(fixture))), direction(directions_of(*capture).at(0)) {
+  messages = messages_of(direction, direction.notes);
 }
 
 const Outcome* find_mismatch(const Report& report, Side side) {
-  for (const LaneReport& lane : report.lanes) {
-    for (const Outcome& outcome : lane.outcomes) {
+  for (const DirectionReport& direction : report.directions) {
+    for (const Outcome& outcome : direction.outcomes) {
       if (outcome.side == side && outcome.verdict == Verdict::kMismatch) return &outcome;
     }
   }

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "tests/unit/check/capture_edit.h"
-#include "tools/replay/lane.h"
+#include "tools/replay/direction.h"
 #include "tools/replay/message.h"
 #include "tools/replay/replay.h"
 
@@ -19,11 +19,11 @@ using Frames = check::test::Capture;
 std::unique_ptr<Capture> read(const std::filesystem::path& path);
 std::unique_ptr<Capture> take(const Frames& frames);
 
-/// A fixture's first lane with its messages. The capture lives as long as this does.
+/// A fixture's first direction with its messages. The capture lives as long as this does.
 struct Recording {
   explicit Recording(const std::string& fixture);
   std::unique_ptr<Capture> capture;
-  Lane lane;
+  Direction direction;
   std::vector<Message> messages;
 };
 

@@ -1,4 +1,5 @@
-// A lane: the requests of one side of a conversation and the answers to them, in the order of the capture.
+// One direction of a connection: the requests of one side and the answers to them, in the order of the
+// capture.
 #pragma once
 
 #include <cstddef>
@@ -11,22 +12,22 @@
 
 namespace urnic::replay {
 
-/// A PSN counted on beyond 24 bits, so that the numbers of a lane have an order: the first request's is its
-/// PSN.
+/// A PSN counted on beyond 24 bits, so that the numbers of a direction have an order: the first request's is
+/// its PSN.
 using ExtendedPsn = std::int64_t;
 
 check::Psn psn_of(ExtendedPsn psn);
 /// The extended PSN for `psn` that is nearest to `reference`.
 ExtendedPsn extended_psn_near(ExtendedPsn reference, check::Psn psn);
 
-/// A packet of a lane.
+/// A packet of a direction.
 struct Event {
   const CapturedPacket* packet = nullptr;
   ExtendedPsn psn = 0;
   bool is_request = false;
 };
 
-struct Lane {
+struct Direction {
   check::Service service = check::Service::kRc;
   std::string name{};              ///< "10.0.0.1 qp 0x11 > 10.0.0.2 qp 0x12"
   std::uint32_t requester_qp = 0;  ///< 0 when nothing in the capture tells
@@ -43,9 +44,9 @@ struct Lane {
 };
 
 /// Everything that somebody asked of somebody else, in the order of the first requests. CNPs belong to no
-/// lane.
-std::vector<Lane> lanes_of(const Capture& capture);
-/// What is in no lane, in lines for people: answers without requests, congestion notifications.
+/// direction.
+std::vector<Direction> directions_of(const Capture& capture);
+/// What is in no direction, in lines for people: answers without requests, congestion notifications.
 std::vector<std::string> unplayed_of(const Capture& capture);
 
 }  // namespace urnic::replay
