@@ -9,7 +9,7 @@
 #include <thread>
 #include <vector>
 
-#include "tests/unit/nic/completion_queue_fixture.h"
+#include "tests/unit/nic/queues/completion_queue_fixture.h"
 
 namespace urnic::nic {
 namespace {

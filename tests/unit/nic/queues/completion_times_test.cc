@@ -5,7 +5,7 @@
 #include <array>
 #include <chrono>
 
-#include "tests/unit/nic/completion_queue_fixture.h"
+#include "tests/unit/nic/queues/completion_queue_fixture.h"
 
 namespace urnic::nic {
 namespace {

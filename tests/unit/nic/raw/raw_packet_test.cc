@@ -5,7 +5,7 @@
 #include <chrono>
 
 #include "nic/queues/shared_receive_queue.h"
-#include "tests/unit/nic/raw_packet_pair.h"
+#include "tests/unit/nic/raw/raw_packet_pair.h"
 #include "transport/wire/frame.h"
 
 namespace urnic::nic {

@@ -11,7 +11,7 @@
 
 #include "tests/support/capture_folders.h"
 #include "tests/support/pcap_file.h"
-#include "tests/unit/nic_parts/neighbor_host.h"
+#include "tests/unit/nic/path/neighbor_host.h"
 #include "transport/wire/frame.h"
 
 namespace urnic::nic {

@@ -7,7 +7,7 @@
 #include <cstdint>
 
 #include "nic/config.h"
-#include "tests/unit/nic/completion_queue_fixture.h"
+#include "tests/unit/nic/queues/completion_queue_fixture.h"
 
 namespace urnic::nic {
 namespace {

@@ -5,7 +5,7 @@
 
 #include <memory>
 
-#include "tests/unit/nic_parts/flow_frame.h"
+#include "tests/unit/nic/raw/flow_frame.h"
 
 namespace urnic::nic {
 namespace {

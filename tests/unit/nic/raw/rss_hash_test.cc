@@ -7,7 +7,7 @@
 #include <array>
 #include <optional>
 
-#include "tests/unit/nic_parts/flow_frame.h"
+#include "tests/unit/nic/raw/flow_frame.h"
 
 namespace urnic::nic {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <cerrno>
 
-#include "tests/unit/nic/raw_packet_pair.h"
+#include "tests/unit/nic/raw/raw_packet_pair.h"
 #include "transport/wire/frame.h"
 
 namespace urnic::nic {

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "nic/raw/indirection_table.h"
-#include "tests/unit/nic/raw_packet_pair.h"
-#include "tests/unit/nic_parts/flow_frame.h"
+#include "tests/unit/nic/raw/flow_frame.h"
+#include "tests/unit/nic/raw/raw_packet_pair.h"
 
 namespace urnic::nic {
 namespace {

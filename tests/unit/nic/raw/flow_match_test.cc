@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "tests/unit/nic_parts/flow_frame.h"
+#include "tests/unit/nic/raw/flow_frame.h"
 
 namespace urnic::nic {
 namespace {

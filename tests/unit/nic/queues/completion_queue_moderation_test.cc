@@ -5,7 +5,7 @@
 #include <chrono>
 #include <cstdint>
 
-#include "tests/unit/nic/completion_queue_fixture.h"
+#include "tests/unit/nic/queues/completion_queue_fixture.h"
 
 namespace urnic::nic {
 namespace {

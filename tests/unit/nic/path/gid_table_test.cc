@@ -4,7 +4,7 @@
 
 #include <optional>
 
-#include "tests/unit/nic_parts/neighbor_host.h"
+#include "tests/unit/nic/path/neighbor_host.h"
 
 namespace urnic::nic {
 namespace {

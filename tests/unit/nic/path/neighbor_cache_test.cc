@@ -5,7 +5,7 @@
 
 #include <random>
 
-#include "tests/unit/nic_parts/neighbor_host.h"
+#include "tests/unit/nic/path/neighbor_host.h"
 
 namespace urnic::nic::test {
 namespace {
