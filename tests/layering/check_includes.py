@@ -14,6 +14,7 @@ import sys
 
 # Headers of nic/ that know none of its rooms.
 NIC_BASE = {"nic/clock.h", "nic/config.h", "nic/errors.h", "nic/event_handlers.h", "nic/packet_port.h", "nic/signal_blocker.h", "nic/uncancelled_pause.h", "nic/vlan.h", "transport"}
+SIM_ROOMS = [f"tools/sim/{room}" for room in ("core", "models", "scenario", "network", "checks", "traffic")]
 
 # What the files below a folder may include of the project. The longest prefix of a path decides.
 ALLOWED = {
@@ -43,8 +44,15 @@ ALLOWED = {
     "tools/stat": {"tools/stat", "nic", "transport"},
     "tools/urnic/check_command.h": {"tools/check", "tools/urnic"},
     "tools/urnic/check_command.cc": {"tools/check", "tools/urnic"},
-    # Devices on a simulated network, whose frames are read as the judge reads them; knows neither drivers nor libibverbs.
-    "tools/sim": {"tools/sim", "tools/check", "nic", "transport"},
+    # Devices on a simulated network; knows neither drivers nor libibverbs. The world and its runner see every room, a room those
+    # before it. Frames are read as the judge reads them.
+    "tools/sim": {"tools/sim", "nic", "transport"},
+    "tools/sim/core": {"tools/sim/core", "tools/check", *NIC_BASE},
+    "tools/sim/models": {*SIM_ROOMS[:2], *NIC_BASE},
+    "tools/sim/scenario": {*SIM_ROOMS[:3], "nic/queues", *NIC_BASE},
+    "tools/sim/network": {*SIM_ROOMS[:4], *NIC_BASE},
+    "tools/sim/checks": {*SIM_ROOMS[:5], *NIC_BASE},
+    "tools/sim/traffic": {*SIM_ROOMS, "nic", "transport"},
 }
 CHECKED_FOLDERS = ("transport", "nic", "drivers", "verbs_api", "tools")
 

@@ -35,6 +35,8 @@ FORBIDDEN = (
     ("verbs_api/abi/strings.cc", '#include "verbs_api/queues/qp.h"'),
     ("tools/sim/runner.h", '#include "tests/support/bytes.h"'),
     ("tools/sim/runner.h", '#include "verbs_api/queues/qp.h"'),
+    ("tools/sim/models/memory_model.h", '#include "tools/sim/traffic/host.h"'),
+    ("tools/sim/models/memory_model.h", '#include "nic/device.h"'),
     ("tools/urnic/main.cc", "#include <infiniband/verbs.h>"),
     ("tools/check/packet.cc", '#include "transport/types.h"'),
     ("tools/check/packet.cc", '#include "nic/device.h"'),
@@ -63,7 +65,7 @@ ALLOWED = (
 TREE = {
     "drivers/dpdk/port.h", "nic/device.h", "nic/packet_port.h", "nic/engine/engine.h", "nic/diagnostics/qp_watch.h",
     "nic/host/lease.h", "nic/host/port_spec.h", "nic/path/path.h", "nic/queues/queue_pair.h", "tests/support/bytes.h",
-    "verbs_api/queues/qp.h", "tools/sim/runner.h",
+    "verbs_api/queues/qp.h", "tools/sim/runner.h", "tools/sim/traffic/host.h",
     "tools/check/packet.h", "tools/urnic/command.h", "transport/types.h", "verbs_api/config/environment.h",
 }
 

@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <optional>
 
-#include "tools/sim/options.h"
-#include "tools/sim/referee.h"
+#include "tools/sim/core/referee.h"
+#include "tools/sim/scenario/options.h"
 
 namespace urnic::sim {
 

@@ -5,9 +5,9 @@
 #include <string>
 #include <utility>
 
-#include "tools/sim/host.h"
-#include "tools/sim/shared_receives.h"
-#include "tools/sim/volatile_key.h"
+#include "tools/sim/traffic/host.h"
+#include "tools/sim/traffic/shared_receives.h"
+#include "tools/sim/traffic/volatile_key.h"
 
 namespace urnic::sim {
 

@@ -1,8 +1,8 @@
 // Leaks: the oracle that takes a world down and wants everything back.
 #pragma once
 
-#include "tools/sim/event_queue.h"
-#include "tools/sim/scene.h"
+#include "tools/sim/core/event_queue.h"
+#include "tools/sim/traffic/scene.h"
 
 namespace urnic::sim {
 

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "tools/sim/determinism.h"
-#include "tools/sim/options.h"
+#include "tools/sim/scenario/options.h"
 #include "tools/sim/world.h"
 
 namespace urnic::sim {

@@ -6,8 +6,8 @@
 #include <optional>
 #include <string>
 
-#include "tools/sim/coverage.h"
-#include "tools/sim/referee.h"
+#include "tools/sim/checks/coverage.h"
+#include "tools/sim/core/referee.h"
 
 namespace urnic::sim {
 

@@ -8,20 +8,20 @@
 #include <string>
 #include <vector>
 
-#include "tools/sim/coverage.h"
-#include "tools/sim/host.h"
-#include "tools/sim/liveness.h"
-#include "tools/sim/network.h"
-#include "tools/sim/options.h"
-#include "tools/sim/overrun_traffic.h"
-#include "tools/sim/pair_driver.h"
-#include "tools/sim/plan.h"
-#include "tools/sim/referee.h"
-#include "tools/sim/scene.h"
-#include "tools/sim/shared_receives.h"
-#include "tools/sim/unreliable_traffic.h"
-#include "tools/sim/volatile_key.h"
-#include "tools/sim/wire_observer.h"
+#include "tools/sim/checks/coverage.h"
+#include "tools/sim/checks/liveness.h"
+#include "tools/sim/checks/wire_observer.h"
+#include "tools/sim/core/referee.h"
+#include "tools/sim/network/network.h"
+#include "tools/sim/scenario/options.h"
+#include "tools/sim/scenario/plan.h"
+#include "tools/sim/traffic/host.h"
+#include "tools/sim/traffic/overrun_traffic.h"
+#include "tools/sim/traffic/pair_driver.h"
+#include "tools/sim/traffic/scene.h"
+#include "tools/sim/traffic/shared_receives.h"
+#include "tools/sim/traffic/unreliable_traffic.h"
+#include "tools/sim/traffic/volatile_key.h"
 
 namespace urnic::sim {
 

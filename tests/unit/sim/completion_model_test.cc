@@ -1,4 +1,4 @@
-#include "tools/sim/completion_model.h"
+#include "tools/sim/models/completion_model.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "tools/sim/memory_model.h"
+#include "tools/sim/models/memory_model.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "tools/sim/network.h"
+#include "tools/sim/network/network.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

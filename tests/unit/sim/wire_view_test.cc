@@ -1,4 +1,4 @@
-#include "tools/sim/wire_view.h"
+#include "tools/sim/core/wire_view.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,0 +1,187 @@
+// FlowObserver: what one requester and its responder may say to each other, judged from the wire alone.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tools/sim/core/event_queue.h"
+#include "tools/sim/core/wire_view.h"
+
+namespace urnic::sim {
+
+/// Watches the requests of one side of a connection and the responses to them. Frames count as sent when the
+/// device flushes them, as taken when the other device receives them; between both the network does what it
+/// likes. From that it knows what either end can know, and complains about every packet that a correct one
+/// would not send:
+///
+///   requester: new PSNs without a gap, again only what is not acknowledged and exactly as before, no more in
+///   flight than window and READ limit allow, nothing while the receiver asked for time, no repetition
+///   without a reason or timeout, AckReq where the window would close without; responder: no ACK for what it
+///   cannot have, in order with the responses before it, the MSN of what it has, the same answer to the same
+///   atomic, one sequence NAK per gap and with the expected PSN, nothing after it has refused, no completion
+///   before its ACK.
+///
+/// PSNs are kept as 64-bit numbers that do not wrap.
+class FlowObserver {
+ public:
+  struct Limits {
+    std::uint32_t mtu_bytes = 1024;
+    std::uint32_t window_packets = 128;
+    std::uint32_t max_reads_in_flight = 1;
+    Duration ack_timeout{};
+    std::uint32_t first_psn = 0;
+  };
+
+  struct Counts {
+    std::uint64_t sequence_naks = 0;
+    std::uint64_t rnr_naks = 0;
+    std::uint64_t error_naks = 0;
+    std::uint64_t duplicate_requests = 0;
+    std::uint64_t duplicate_reads = 0;
+    std::uint64_t duplicate_atomics = 0;  ///< FLUSH and ATOMIC WRITE too
+    std::uint64_t replayed_answers = 0;   ///< to those
+    std::uint64_t reads_resumed_inside = 0;
+    std::uint64_t messages_resumed_inside = 0;
+    std::uint64_t rewinds = 0;
+    std::uint64_t psn_wraps_inside_message = 0;
+    std::uint64_t psn_wraps_inside_read = 0;
+    std::uint64_t coalesced_acks = 0;
+    std::uint64_t acks_inside_message = 0;
+    std::uint64_t full_windows = 0;
+    std::uint64_t rnr_behind_unanswered = 0;  ///< RNR NAKs that passed an unanswered READ
+    std::uint64_t repeated_reads_refused = 0;
+  };
+
+  explicit FlowObserver(const Limits& limits);
+
+  using Complaint = std::optional<std::string>;
+
+  /// The next work request that becomes a message was posted.
+  struct Posted {
+    bool fence = false;  ///< it must wait for the READs, atomics and whatever else has a response before it
+    std::uint32_t xrc_srq = 0;  ///< what its requests must name; 0 but for XRC
+  };
+  void on_posted(const Posted& posted) { posted_.push_back(posted); }
+  Complaint on_request_sent(const WireView& packet, Time now);
+  void on_request_taken(const WireView& packet, Time now);
+  Complaint on_response_sent(const WireView& packet);
+  void on_response_taken(const WireView& packet, Time now);
+
+  /// The requester's queue pair goes to SQD: no message is begun any more; or it comes back from there.
+  void on_draining(bool is_draining) { is_draining_ = is_draining; }
+  /// Everything that was begun has been sent to its end, and acknowledged or answered.
+  bool is_drained() const {
+    return acknowledged_ == next_ && (messages_.empty() || messages_.back().is_complete);
+  }
+
+  /// The responder's program has seen the next successful receive. A complaint if its acknowledgement has not
+  /// left: a program that ends now would leave its peer without one. A completion is held back for kMaxHold
+  /// at most.
+  Complaint on_receive_completed(Time now);
+  static constexpr Duration kMaxHold = std::chrono::milliseconds(5);
+
+  /// What happened since something was acknowledged. Packets that were taken together count as taken one by
+  /// one: what came `now` may have ended the connection before it could be acknowledged.
+  struct Attempts {
+    std::uint32_t rewinds = 0;   ///< times the requester went back
+    std::uint32_t rnr_naks = 0;  ///< that made it wait
+  };
+  Attempts attempts_since_progress(Time now) const;
+  /// Since when the responder has owed an acknowledgement for a SEND or WRITE that it took again; kNever when
+  /// it owes none.
+  Time owes_acknowledgement_since() const { return owes_acknowledgement_since_; }
+  /// Whether the responder has refused a request for good.
+  bool has_refused() const { return has_refused_; }
+
+  const Counts& counts() const { return counts_; }
+
+ private:
+  struct Message {
+    std::uint64_t first = 0;   // PSN
+    std::uint64_t end = 0;     // one past its last PSN so far
+    std::uint64_t number = 0;  // 1 for the first message of the connection
+    PacketKind kind = PacketKind::kSend;
+    bool is_complete = false;
+    bool is_answered = false;                 // its last response has been sent
+    std::optional<std::uint64_t> original{};  // atomics: what the responder says to have found
+
+    bool is_read() const { return kind == PacketKind::kReadRequest; }
+    bool wants_response() const { return kind >= PacketKind::kReadRequest; }
+    std::uint64_t address = 0;
+    std::uint32_t rkey = 0;
+    std::uint32_t xrc_srq = 0;
+    std::uint32_t length = 0;  // from the RETH
+    std::uint32_t bytes = 0;   // of payload so far
+  };
+
+  std::uint64_t extend(std::uint32_t psn) const;
+  Message* find(std::uint64_t psn);
+  Complaint on_new_request(const WireView& packet, std::uint64_t psn);
+  Complaint on_repeated_request(const WireView& packet, std::uint64_t psn);
+  Complaint check_payload(const WireView& packet) const;
+  Complaint check_order(std::uint64_t psn, Time now);
+  Complaint check_msn(const WireView& packet, std::uint64_t from, std::uint64_t to) const;
+  Complaint check_answered_before(std::uint64_t psn) const;
+  Complaint on_answer_sent(const WireView& packet, std::uint64_t psn);
+  Complaint on_read_response_sent(const WireView& packet, std::uint64_t psn, Message& message);
+  Complaint on_nak_sent(const WireView& packet, std::uint64_t psn);
+  /// How many messages a responder has completed that expects `psn` next; a READ counts when it is begun
+  /// (fact 20).
+  std::uint64_t messages_before(std::uint64_t psn) const;
+  std::uint64_t psns_of(const WireView& request) const;
+  bool acknowledge_before(std::uint64_t psn, Time now);
+  void made_progress(Time now);
+  void may_go_back(Time told_at);
+  void on_receiver_not_ready(std::uint8_t syndrome, Time now);
+  void forget_old_messages();
+  void note_acknowledgement_owed(const WireView& request, std::uint64_t psn, Time now);
+  static constexpr std::uint64_t kPsns = 1u << 24;
+  static constexpr std::uint64_t kNone = ~std::uint64_t{0};
+  std::uint64_t& fingerprint(std::uint64_t psn) { return fingerprints_[psn % fingerprints_.size()]; }
+
+  Limits limits_;
+  Counts counts_;
+  std::deque<Message> messages_;
+  std::uint64_t forgotten_messages_ = 0;
+  std::vector<std::uint64_t> fingerprints_;  // of data packets, by PSN
+
+  // The requester, as far as the wire shows.
+  std::uint64_t next_;          // never used
+  std::uint64_t position_;      // one past the packet sent last
+  std::uint64_t acknowledged_;  // all before is known to be acknowledged or answered
+  std::uint64_t data_in_flight_ = 0;
+  std::uint64_t reads_in_flight_ = 0;  // and everything else that has a response
+  std::deque<Posted> posted_;          // messages that were posted and not begun
+  bool is_draining_ = false;           // none of those may be
+  std::uint64_t since_ack_request_ = 0;
+  Attempts attempts_;
+  Attempts attempts_before_;  // those that progress at the time behind it ended
+  Time progressed_at_{};
+  bool may_go_back_ = false;  // it was told to
+  Time told_at_{};
+  Time timer_started_{};
+  bool waits_for_receiver_ = false;
+  Time not_ready_until_{};
+  Time first_refusal_until_{};
+
+  // The responder. expected_ is an upper bound: what it was given may have been refused.
+  std::uint64_t expected_;
+  std::uint64_t answered_;                            // a lower bound: it has said that it has all before
+  std::uint64_t least_expected_ = ~std::uint64_t{0};  // another: see on_request_taken()
+  std::uint64_t read_response_next_ = 0;
+  struct ReceiveTaker {
+    std::uint64_t end = 0;  // PSN
+    Time taken = transport::kNever;
+  };
+  Time owes_acknowledgement_since_ = transport::kNever;
+  std::uint64_t owes_acknowledgement_of_ = 0;  // PSN
+  std::deque<ReceiveTaker> receive_takers_;    // messages whose receives have not completed
+  std::optional<std::uint64_t> nak_out_;       // sequence NAK sent, and the packet has not come
+  bool has_refused_ = false;
+};
+
+}  // namespace urnic::sim

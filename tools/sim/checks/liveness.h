@@ -1,0 +1,33 @@
+// Liveness: the oracle that knows how long a world may go without getting on, and how long it may go on
+// talking.
+#pragma once
+
+#include "tools/sim/core/clock.h"
+#include "tools/sim/core/referee.h"
+#include "tools/sim/scenario/options.h"
+
+namespace urnic::sim {
+
+class Liveness {
+ public:
+  Liveness(const Options& options, const SimClock& clock, Referee& referee)
+      : options_(options), clock_(clock), referee_(referee) {}
+
+  /// However bad the network is, somebody must get on within the time that the longest of all waits takes.
+  void check_progress();
+
+  /// Everything has completed: late duplicates are still answered for a while, then nobody has anything to
+  /// say.
+  void begin_silence();
+  /// When the silence has lasted long enough.
+  Time silence_ends() const { return quiet_from_ + 4 * options_.effective_ack_timeout(); }
+  void judge_silence(Time last_frame);
+
+ private:
+  const Options& options_;
+  const SimClock& clock_;
+  Referee& referee_;
+  Time quiet_from_{};
+};
+
+}  // namespace urnic::sim

@@ -1,0 +1,75 @@
+#include "tools/sim/network/sim_port.h"
+
+#include <cassert>
+#include <chrono>
+
+namespace urnic::sim {
+
+/// Link MTU and Ethernet header.
+constexpr std::size_t kMaxFrameBytes = 4200 + 14;
+
+SimPort::SimPort(Attachment& at) : at_(at), room_(kMaxFrameBytes) {}
+
+SimPort::~SimPort() {
+  take_back_handed_out();
+  for (Frame* const frame : committed_) {
+    at_.frames.give_back(frame);
+  }
+}
+
+void SimPort::take_back_handed_out() {
+  for (Frame* const frame : handed_out_) {
+    at_.frames.give_back(frame);
+  }
+  handed_out_.clear();
+}
+
+std::size_t SimPort::receive(std::span<std::span<const std::byte>> frames) {
+  take_back_handed_out();
+  std::size_t count = 0;
+  while (count < frames.size() && !at_.inbox.empty()) {
+    Frame* const frame = at_.inbox.front();
+    at_.inbox.pop_front();
+    handed_out_.push_back(frame);
+    ++at_.statistics.received_frames;
+    at_.statistics.received_bytes += frame->bytes.size();
+    at_.tap.on_received(at_.host, *frame);
+    frames[count++] = frame->bytes;
+  }
+  return count;
+}
+
+std::span<std::byte> SimPort::reserve() {
+  if (at_.clock.now() < at_.full_until) {
+    return {};
+  }
+  if (at_.faults_on && at_.random.chance(at_.options.port_full)) {
+    ++at_.times_full;
+    at_.full_until =
+        at_.clock.now() + at_.random.between(std::chrono::nanoseconds(1), std::chrono::microseconds(50));
+    return {};
+  }
+  return room_;
+}
+
+void SimPort::commit(std::size_t length) {
+  assert(length >= 14 && length <= room_.size());
+  Frame* const frame = at_.frames.take();
+  frame->bytes.assign(room_.begin(), room_.begin() + static_cast<std::ptrdiff_t>(length));
+  committed_.push_back(frame);
+  ++at_.frames_not_flushed;
+}
+
+void SimPort::flush() {
+  for (Frame* const frame : committed_) {
+    ++at_.statistics.sent_frames;
+    at_.statistics.sent_bytes += frame->bytes.size();
+    at_.tap.on_sent(at_.host, frame->bytes);
+    at_.network.send(at_.host, frame->bytes);
+    at_.frames.give_back(frame);
+  }
+  committed_.clear();
+  at_.frames_not_flushed = 0;
+}
+
+}  // namespace urnic::sim

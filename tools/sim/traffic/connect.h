@@ -1,0 +1,23 @@
+// Connects one queue pair of a reliable connection, RC or XRC, as programs do: INIT, RTR, RTS.
+#pragma once
+
+#include "nic/queues/queue_pair.h"
+#include "tools/sim/scenario/options.h"
+#include "tools/sim/traffic/host.h"
+
+namespace urnic::sim {
+
+struct ConnectionEnd {
+  nic::QueuePair& qp;
+  const Host& host;
+  const Host& peer;
+  transport::QpNumber peer_qp{};
+  transport::Psn send_psn{};
+  transport::Psn receive_psn{};
+  transport::Access access{};  ///< what the peer may do
+};
+
+/// The queue pair is in RESET. The error is that of the first transition that is refused.
+Result<void, Error> connect(const ConnectionEnd& end, const Options& options);
+
+}  // namespace urnic::sim
