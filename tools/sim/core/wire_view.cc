@@ -10,7 +10,7 @@
 namespace urnic::sim {
 namespace {
 
-constexpr std::size_t kIpv4Bytes = 20;  // without options
+constexpr std::size_t kBareIpv4Bytes = 20;  // without options
 
 /// Nothing for what the NIC never sends.
 std::optional<PacketKind> kind_of(const check::OpcodeInfo& info) {
@@ -52,7 +52,7 @@ std::string check_encapsulation(const check::Frame& frame) {
   }
   if (frame.udp_checksum != 0) return "UDP checksum is not 0";
   if (frame.is_ipv6) return check::load_u8(ip, 7) != 64 ? "hop limit is not 64" : "";
-  if (ip.size() != kIpv4Bytes) return "IPv4 header length";
+  if (ip.size() != kBareIpv4Bytes) return "IPv4 header length";
   if (check::load_u16(ip, 6) != 0x4000) return "IPv4 flags are not just DF";
   if (check::load_u8(ip, 8) != 64) return "TTL is not 64";
   return check::ipv4_checksum_is_right(ip) ? "" : "IPv4 header checksum";
