@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string_view>
 
 #include "transport/awaited_ack.h"
 #include "transport/types.h"
@@ -25,6 +26,40 @@ enum class CompletionStatus : std::uint8_t {
   kRnrRetryExceeded,
 };
 
+/// Without IBV_WC_; "" for what is no status.
+constexpr std::string_view name_of(CompletionStatus status) {
+  using enum CompletionStatus;
+  switch (status) {
+    case kSuccess:
+      return "SUCCESS";
+    case kLocalLengthError:
+      return "LOC_LEN_ERR";
+    case kLocalQpOperationError:
+      return "LOC_QP_OP_ERR";
+    case kLocalProtectionError:
+      return "LOC_PROT_ERR";
+    case kWorkRequestFlushed:
+      return "WR_FLUSH_ERR";
+    case kMemoryWindowBindError:
+      return "MW_BIND_ERR";
+    case kBadResponse:
+      return "BAD_RESP_ERR";
+    case kLocalAccessError:
+      return "LOC_ACCESS_ERR";
+    case kRemoteInvalidRequest:
+      return "REM_INV_REQ_ERR";
+    case kRemoteAccessError:
+      return "REM_ACCESS_ERR";
+    case kRemoteOperationError:
+      return "REM_OP_ERR";
+    case kRetryExceeded:
+      return "RETRY_EXC_ERR";
+    case kRnrRetryExceeded:
+      return "RNR_RETRY_EXC_ERR";
+  }
+  return "";
+}
+
 enum class CompletionOpcode : std::uint8_t {
   kSend,
   kRdmaWrite,
@@ -38,6 +73,36 @@ enum class CompletionOpcode : std::uint8_t {
   kReceive,
   kReceiveRdmaWithImmediate,
 };
+
+/// "" for what is no opcode.
+constexpr std::string_view name_of(CompletionOpcode opcode) {
+  using enum CompletionOpcode;
+  switch (opcode) {
+    case kSend:
+      return "SEND";
+    case kRdmaWrite:
+      return "WRITE";
+    case kRdmaRead:
+      return "READ";
+    case kCompareSwap:
+      return "CMP_SWAP";
+    case kFetchAdd:
+      return "FETCH_ADD";
+    case kFlush:
+      return "FLUSH";
+    case kAtomicWrite:
+      return "ATOMIC_WRITE";
+    case kLocalInvalidate:
+      return "LOCAL_INV";
+    case kBindWindow:
+      return "BIND_MW";
+    case kReceive:
+      return "RECV";
+    case kReceiveRdmaWithImmediate:
+      return "RECV_WRITE_IMM";
+  }
+  return "";
+}
 
 /// A completion queue entry. When `status` is not kSuccess only wr_id, status and qp_number mean something.
 struct Completion {

@@ -1,6 +1,7 @@
 // Enums whose values count from 0 and have a name_of() each: how many there are, and which one a name means.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <optional>
 #include <string_view>
@@ -14,6 +15,14 @@ consteval std::size_t count_of() {
   std::size_t count = 0;
   while (!name_of(static_cast<Enum>(count)).empty()) ++count;
   return count;
+}
+
+/// The names of all values, in their order.
+template <typename Enum>
+consteval auto names_of() {
+  std::array<std::string_view, count_of<Enum>()> names;
+  for (std::size_t i = 0; i < names.size(); ++i) names[i] = name_of(static_cast<Enum>(i));
+  return names;
 }
 
 /// The value of this name; none if no value is called so.

@@ -59,4 +59,24 @@ enum class QpEvent : std::uint8_t {
   kLastWqeReached,
 };
 
+/// Without IBV_EVENT_; "" for what is no event.
+constexpr std::string_view name_of(QpEvent event) {
+  using enum QpEvent;
+  switch (event) {
+    case kFatal:
+      return "QP_FATAL";
+    case kRequestError:
+      return "QP_REQ_ERR";
+    case kAccessError:
+      return "QP_ACCESS_ERR";
+    case kCommunicationEstablished:
+      return "COMM_EST";
+    case kSqDrained:
+      return "SQ_DRAINED";
+    case kLastWqeReached:
+      return "LAST_WQE_REACHED";
+  }
+  return "";
+}
+
 }  // namespace urnic::transport

@@ -4,7 +4,7 @@
 #include <cstring>
 
 #include "tests/scripts/steps.h"
-#include "tests/scripts/vocabulary.h"
+#include "transport/enum_names.h"
 
 namespace urnic::scripts {
 namespace {
@@ -63,7 +63,7 @@ std::optional<Trouble> modify(Stage& stage, const Statement& statement) {
   set("rnr-timer", config.min_rnr_timer);
   config.access = statement.get_or<Access>("access", config.access);
   config.qkey = u32(statement.number("qkey", config.qkey));
-  const auto to = static_cast<QpState>(index_of(state_names(), statement.subject_as<Word>()));
+  const QpState to = *transport::find_named<QpState>(statement.subject_as<Word>());
   if (auto wrong = stage.modify(to)) return script_error(*std::move(wrong));
   return drained(stage, statement);
 }

@@ -100,11 +100,11 @@ std::optional<Trouble> expect_packets(Stage& stage, const Statement& statement) 
 std::optional<Trouble> compare_completion(const Statement& statement, const Completion& is) {
   if (auto trouble = mismatch("id", statement.number("id"), is.wr_id)) return trouble;
   const Word status = statement.get_or<Word>("status", "SUCCESS");
-  const std::string_view came = status_names()[to_integer(is.status)];
+  const std::string_view came = name_of(is.status);
   if (!is_among(came, status)) return Trouble{fmt::format("status is {}, expected {}", came, status)};
   if (is.status != CompletionStatus::kSuccess) return std::nullopt;
   if (statement.has("opcode")) {
-    const std::string_view opcode = completion_opcode_names()[to_integer(is.opcode)];
+    const std::string_view opcode = name_of(is.opcode);
     if (statement.get<Word>("opcode") != opcode) return Trouble{fmt::format("opcode is {}", opcode)};
   }
   struct Number {
@@ -320,7 +320,7 @@ std::optional<Trouble> expect(Stage& stage, const Statement& statement) {
       if (auto came = first_unexpected(stage, stage.outputs())) return Trouble{"this came: " + *came};
       return std::nullopt;
     case Verb::kState: {
-      const std::string_view is = state_names()[to_integer(stage.endpoint().state())];
+      const std::string_view is = name_of(stage.endpoint().state());
       if (is == statement.subject_as<Word>()) return std::nullopt;
       return Trouble{fmt::format("the state is {}", is)};
     }

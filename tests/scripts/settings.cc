@@ -4,7 +4,7 @@
 #include <charconv>
 
 #include "tests/scripts/steps.h"
-#include "tests/scripts/vocabulary.h"
+#include "transport/enum_names.h"
 
 namespace urnic::scripts {
 namespace {
@@ -108,8 +108,7 @@ std::optional<Trouble> apply_setting(Settings& settings, const Statement& statem
       settings.shares_receives = true;
       return std::nullopt;
     case Verb::kStart: {
-      const std::size_t state = index_of(state_names(), statement.subject_as<Word>());
-      settings.start = static_cast<transport::QpState>(state);
+      settings.start = *transport::find_named<transport::QpState>(statement.subject_as<Word>());
       return std::nullopt;
     }
     default:

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "tests/scripts/vocabulary.h"
 #include "transport/make_endpoint.h"
 #include "transport/wire/packet.h"
 
@@ -152,7 +151,7 @@ std::optional<std::string> Stage::pass(transport::Duration duration) {
 
 std::optional<std::string> Stage::modify(QpState to) {
   const QpState from = endpoint_->state();
-  note(fmt::format("modify {}", state_names()[to_integer(to)]));
+  note(fmt::format("modify {}", name_of(to)));
   if (to == QpState::kReset) {
     endpoint_->reset();
   } else if (to == QpState::kError && from != QpState::kReset) {
@@ -169,8 +168,7 @@ std::optional<std::string> Stage::modify(QpState to) {
   } else if (to == QpState::kSqDrained && from == QpState::kReadyToSend) {
     endpoint_->to_send_queue_drained(settings_.config);
   } else {
-    return fmt::format("there is no way from {} to {}", state_names()[to_integer(from)],
-                       state_names()[to_integer(to)]);
+    return fmt::format("there is no way from {} to {}", name_of(from), name_of(to));
   }
   return drain();
 }
@@ -211,7 +209,7 @@ std::string Stage::find_fault(const PacketFields& packet) const {
 }
 
 void Stage::on_qp_event(QpNumber, QpEvent event) {
-  const std::string name(event_names()[to_integer(event)]);
+  const std::string name(name_of(event));
   note("event " + name);
   outputs_.events.push_back(name);
 }
@@ -237,11 +235,9 @@ void Stage::ReceiveSink::complete(const Completion& completion) {
 }
 
 std::string describe(const Completion& completion, std::string_view word) {
-  std::string text = fmt::format("{} id={} status={}", word, completion.wr_id,
-                                 status_names()[to_integer(completion.status)]);
+  std::string text = fmt::format("{} id={} status={}", word, completion.wr_id, name_of(completion.status));
   if (completion.status != CompletionStatus::kSuccess) return text;
-  text += fmt::format(" opcode={} len={}", completion_opcode_names()[to_integer(completion.opcode)],
-                      completion.byte_length);
+  text += fmt::format(" opcode={} len={}", name_of(completion.opcode), completion.byte_length);
   if (completion.has_immediate) text += fmt::format(" imm={:#x}", ntohl(completion.immediate));
   if (completion.has_invalidate) text += fmt::format(" inv={:#x}", to_integer(completion.invalidated_rkey));
   if (completion.has_grh) text += " has-grh";

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "transport/completion.h"
 #include "transport/enum_names.h"
 #include "transport/qp_state.h"
 
@@ -19,18 +20,16 @@ constexpr std::uint64_t kRegion = std::uint64_t{1} << 20;
 
 constexpr auto kServices = std::to_array<List>({"rc", "uc", "ud", "xrc"});
 constexpr auto kMtus = std::to_array<List>({"256", "512", "1024", "2048", "4096"});
-constexpr auto kStates = std::to_array<List>({"RESET", "INIT", "RTR", "RTS", "SQD", "SQE", "ERR"});
-static_assert(kStates.size() == transport::count_of<transport::QpState>());
+constexpr auto kStates = transport::names_of<transport::QpState>();
 constexpr auto kStarts = std::to_array<List>({"RESET", "INIT", "RTR", "RTS"});
-constexpr auto kEvents = std::to_array<List>({"QP_FATAL", "QP_REQ_ERR", "QP_ACCESS_ERR", "COMM_EST",
-                                              "SQ_DRAINED", "LAST_WQE_REACHED", "SRQ_LIMIT_REACHED"});
-constexpr auto kStatuses =
-    std::to_array<List>({"SUCCESS", "LOC_LEN_ERR", "LOC_QP_OP_ERR", "LOC_PROT_ERR", "WR_FLUSH_ERR",
-                         "MW_BIND_ERR", "BAD_RESP_ERR", "LOC_ACCESS_ERR", "REM_INV_REQ_ERR", "REM_ACCESS_ERR",
-                         "REM_OP_ERR", "RETRY_EXC_ERR", "RNR_RETRY_EXC_ERR"});
-constexpr auto kOpcodes =
-    std::to_array<List>({"SEND", "WRITE", "READ", "CMP_SWAP", "FETCH_ADD", "FLUSH", "ATOMIC_WRITE",
-                         "LOCAL_INV", "BIND_MW", "RECV", "RECV_WRITE_IMM"});
+constexpr auto kEvents = [] {
+  constexpr auto kOfQueuePairs = transport::names_of<transport::QpEvent>();
+  std::array<List, kOfQueuePairs.size() + 1> all;
+  *std::copy(kOfQueuePairs.begin(), kOfQueuePairs.end(), all.begin()) = "SRQ_LIMIT_REACHED";
+  return all;
+}();
+constexpr auto kStatuses = transport::names_of<transport::CompletionStatus>();
+constexpr auto kOpcodes = transport::names_of<transport::CompletionOpcode>();
 constexpr auto kRights = std::to_array<List>(
     {"local-write", "write", "read", "atomic", "bind", "flush-global", "flush-persistent"});
 constexpr auto kOperations = std::to_array<List>(
@@ -218,18 +217,6 @@ const VerbRule* find_verb(std::string_view word) {
   return found == kVerbs.end() ? nullptr : &*found;
 }
 
-std::span<const std::string_view> state_names() {
-  return kStates;
-}
-std::span<const std::string_view> event_names() {
-  return kEvents;
-}
-std::span<const std::string_view> status_names() {
-  return kStatuses;
-}
-std::span<const std::string_view> completion_opcode_names() {
-  return kOpcodes;
-}
 std::span<const std::string_view> right_names() {
   return kRights;
 }

@@ -46,12 +46,6 @@ std::span<const VerbRule> verbs();
 /// The rule of a line's first word; null if there is none. Lines that begin with '+' are "+".
 const VerbRule* find_verb(std::string_view word);
 
-/// The names in order of the values of the enumeration that each stands for.
-std::span<const std::string_view> state_names();              ///< transport::QpState
-std::span<const std::string_view> event_names();              ///< transport::QpEvent, and SRQ_LIMIT_REACHED
-std::span<const std::string_view> status_names();             ///< transport::CompletionStatus
-std::span<const std::string_view> completion_opcode_names();  ///< transport::CompletionOpcode
-
 /// Rights by name, in order of the bits of transport::Access.
 std::span<const std::string_view> right_names();
 

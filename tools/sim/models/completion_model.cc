@@ -3,7 +3,6 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <string_view>
 
 namespace urnic::sim {
 namespace {
@@ -32,7 +31,7 @@ std::optional<std::string> SendCompletions::on_completion(const Completion& comp
                                                           std::vector<Ended>& ended) {
   const bool is_success = completion.status == CompletionStatus::kSuccess;
   if (has_failed_ && !is_flush(completion)) {
-    return fmt::format("{} after a failure on the queue pair", to_string(completion.status));
+    return fmt::format("{} after a failure on the queue pair", name_of(completion.status));
   }
   // A flush right behind unsignaled work requests means that those succeeded: the others would be flushed
   // too.
@@ -55,10 +54,10 @@ std::optional<std::string> SendCompletions::on_completion(const Completion& comp
 
   if (!expected.signaled) return fmt::format("unsignaled work request {} has a completion", expected.wr_id);
   if (completion.opcode != expected.opcode) {
-    return fmt::format("opcode {} instead of {}", to_string(completion.opcode), to_string(expected.opcode));
+    return fmt::format("opcode {} instead of {}", name_of(completion.opcode), name_of(expected.opcode));
   }
   if (brings_data(expected.opcode) && completion.byte_length != expected.byte_length) {
-    return fmt::format("byte_length {} of a {} of {}", completion.byte_length, to_string(expected.opcode),
+    return fmt::format("byte_length {} of a {} of {}", completion.byte_length, name_of(expected.opcode),
                        expected.byte_length);
   }
   return std::nullopt;
@@ -83,7 +82,7 @@ std::optional<std::string> SendCompletions::on_flushed(std::vector<Ended>& ended
 std::optional<std::string> ReceiveCompletions::on_completion(const Completion& completion,
                                                              std::vector<Ended>& ended) {
   if (has_failed_ && !is_flush(completion)) {
-    return fmt::format("{} after a failure on the queue pair", to_string(completion.status));
+    return fmt::format("{} after a failure on the queue pair", name_of(completion.status));
   }
   if (outstanding_.empty() || outstanding_.front() != completion.wr_id) {
     return fmt::format("receive {:#x} completes, but {}", completion.wr_id,
@@ -101,7 +100,7 @@ std::optional<std::string> ReceiveCompletions::on_completion(const Completion& c
   const Message message = messages_.front();
   messages_.pop_front();
   if (completion.opcode != message.opcode) {
-    return fmt::format("opcode {} instead of {}", to_string(completion.opcode), to_string(message.opcode));
+    return fmt::format("opcode {} instead of {}", name_of(completion.opcode), name_of(message.opcode));
   }
   if (completion.byte_length != message.byte_length) {
     return fmt::format("byte_length {} of a message of {}", completion.byte_length, message.byte_length);
@@ -128,68 +127,6 @@ std::optional<std::string> ReceiveCompletions::on_completion(const Completion& c
 std::optional<std::string> ReceiveCompletions::on_flushed() const {
   if (outstanding_.empty()) return std::nullopt;
   return fmt::format("receive {:#x} was not flushed", outstanding_.front());
-}
-
-std::string_view to_string(CompletionStatus status) {
-  using enum CompletionStatus;
-  switch (status) {
-    case kSuccess:
-      return "success";
-    case kLocalLengthError:
-      return "local length error";
-    case kLocalQpOperationError:
-      return "local QP operation error";
-    case kLocalProtectionError:
-      return "local protection error";
-    case kWorkRequestFlushed:
-      return "flushed";
-    case kMemoryWindowBindError:
-      return "window bind error";
-    case kBadResponse:
-      return "bad response";
-    case kLocalAccessError:
-      return "local access error";
-    case kRemoteInvalidRequest:
-      return "remote invalid request";
-    case kRemoteAccessError:
-      return "remote access error";
-    case kRemoteOperationError:
-      return "remote operation error";
-    case kRetryExceeded:
-      return "retry exceeded";
-    case kRnrRetryExceeded:
-      return "RNR retry exceeded";
-  }
-  return "";
-}
-
-std::string_view to_string(CompletionOpcode opcode) {
-  using enum CompletionOpcode;
-  switch (opcode) {
-    case kSend:
-      return "SEND";
-    case kRdmaWrite:
-      return "WRITE";
-    case kRdmaRead:
-      return "READ";
-    case kCompareSwap:
-      return "COMPARE_SWAP";
-    case kFetchAdd:
-      return "FETCH_ADD";
-    case kFlush:
-      return "FLUSH";
-    case kAtomicWrite:
-      return "ATOMIC_WRITE";
-    case kLocalInvalidate:
-      return "LOCAL_INV";
-    case kBindWindow:
-      return "BIND_MW";
-    case kReceive:
-      return "RECV";
-    case kReceiveRdmaWithImmediate:
-      return "RECV_WRITE_IMM";
-  }
-  return "";
 }
 
 }  // namespace urnic::sim

@@ -90,7 +90,4 @@ class ReceiveCompletions {
   bool has_failed_ = false;
 };
 
-std::string_view to_string(transport::CompletionStatus status);
-std::string_view to_string(transport::CompletionOpcode opcode);
-
 }  // namespace urnic::sim

@@ -50,7 +50,7 @@ void EndpointDriver::judge_send_failure(const transport::Completion& completion)
   if (key_is_going && completion.status == CompletionStatus::kRemoteAccessError) return;
   if (!violation || status_of(*violation) != completion.status) {
     complain("completions",
-             fmt::format("work request {} ended with {}{}{}", completion.wr_id, to_string(completion.status),
+             fmt::format("work request {} ended with {}{}{}", completion.wr_id, name_of(completion.status),
                          violation ? ", but what is wrong with it is: " : ", but nothing is wrong with it",
                          violation ? to_string(*violation) : ""));
   }
@@ -75,7 +75,7 @@ void EndpointDriver::judge_receive_failure(const transport::Completion& completi
   const auto violation = operation != nullptr ? operation->violation : std::nullopt;
   if (!violation || receive_status_of(*violation) != completion.status) {
     complain("completions",
-             fmt::format("a receive ended with {} without a reason", to_string(completion.status)));
+             fmt::format("a receive ended with {} without a reason", name_of(completion.status)));
   }
 }
 

@@ -71,7 +71,7 @@ void UnreliableTraffic::on_send_error(std::size_t i, const transport::Completion
   if (completion.status != expected) {
     return complain(i, "completions",
                     fmt::format("work request {} ended with {} instead of {}", completion.wr_id,
-                                to_string(completion.status), to_string(expected)));
+                                name_of(completion.status), name_of(expected)));
   }
   scene_.coverage.add(CoverageEvent::kSendQueueError);
   // In SQD nothing is begun, so nothing can fail.
@@ -114,7 +114,7 @@ void UnreliableTraffic::on_receive_completion(std::size_t i, const transport::Co
   }
   const bool is_flush = completion.status == transport::CompletionStatus::kWorkRequestFlushed;
   if (is_flush ? stage_ < Stage::kFlushing : completion.status != transport::CompletionStatus::kSuccess) {
-    complain(i, "completions", fmt::format("receive {:#x}: {}", wr_id, to_string(completion.status)));
+    complain(i, "completions", fmt::format("receive {:#x}: {}", wr_id, name_of(completion.status)));
   }
   const UnreliableMessage* const message = is_flush ? nullptr : find_sent(i, completion, *buffer);
   if (message != nullptr) {
