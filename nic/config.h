@@ -26,7 +26,7 @@ struct Ipv6Interface {
 enum class ProgressMode : std::uint8_t {
   kHybrid,  ///< the program's polling threads, and the NIC's own thread when they do not
   kThread,  ///< the NIC's own thread alone
-  kManual,  ///< nobody: the owner calls Device::progress() (simulator, unit tests)
+  kManual,  ///< the owner, which calls Device::progress() (simulator, unit tests)
 };
 
 /// What protects a bound memory window of type 2. A device has one or the other, as Linux' verbs say it

@@ -99,8 +99,8 @@ class Device {
   /// EBUSY, with the queue pair untouched, while it is a member of a multicast group, has flow rules or is in
   /// an indirection table.
   Result<void, Error> check_destroyable(const QueuePair& qp) const;
-  /// Sends what is owed first. Its completions stay in the completion queues. For a bounded time the number
-  /// goes on to acknowledge the peer's repeats, whose acknowledgement may have been lost.
+  /// Sends its pending responses first. Its completions stay in the completion queues. For a bounded time the
+  /// number goes on to acknowledge the peer's repeats, whose acknowledgement may have been lost.
   void destroy_qp(std::unique_ptr<QueuePair> qp);
 
   /// ENOMEM: too many, EINVAL: limits, or one of domain and completions without the other.
@@ -157,8 +157,8 @@ class Device {
 
   // --- Progress ---
 
-  /// One round of the engine, if nobody else is at it: receive, timers, transmit, publish. Returns whether
-  /// anything was done. In kManual mode this is the only thing that makes progress.
+  /// One round of the engine, unless another thread is in one: receive, timers, transmit, publish. Returns
+  /// whether anything was done. In kManual mode this is the only thing that makes progress.
   bool progress();
   /// kManual: when progress() must be called next at the latest, for timers; kNever when only input can cause
   /// work.

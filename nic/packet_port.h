@@ -28,7 +28,7 @@ class PacketPort {
     std::uint64_t received_bytes = 0;
     std::uint64_t sent_frames = 0;
     std::uint64_t sent_bytes = 0;
-    std::uint64_t dropped_frames = 0;  ///< sent by us, taken by nobody (no peer, too long, queue dead)
+    std::uint64_t dropped_frames = 0;  ///< sent by us, not taken (no peer, too long, queue dead)
   };
 
   /// Receives up to `frames.size()` frames and returns how many. The spans stay valid, and may be read only,
@@ -48,7 +48,7 @@ class PacketPort {
   /// Hands everything committed to the medium. Called once per engine round.
   virtual void flush() = 0;
 
-  /// Whether everything flushed has been taken by the other side (or nobody is there to take it). Asked
+  /// Whether everything flushed has been taken by the other side (or no peer is there to take it). Asked
   /// before a process ends: frames that still wait in memory it shares would vanish with it.
   virtual bool is_drained() { return true; }
 

@@ -17,8 +17,8 @@ struct LinkSource {
   std::uint16_t vlan = 0;
 };
 
-/// The Ethernet header of a frame of ours, for somebody to fill in where it goes and what it holds. On a VLAN
-/// it has that VLAN's tag with `priority` (PCP, 0 to 7).
+/// The Ethernet header of a frame of ours. The caller fills in where it goes and what it holds. On a VLAN it
+/// has that VLAN's tag with `priority` (PCP, 0 to 7).
 constexpr transport::wire::Ethernet header_from(const LinkSource& from, std::uint8_t priority = 0) {
   transport::wire::Ethernet header{.source = from.mac};
   if (from.vlan != 0) {

@@ -24,7 +24,7 @@ class SentAcks {
 
 /// A program that has seen the completion of a receive may destroy its queue pair or end at once. Its peer then
 /// still needs the acknowledgement of the packet that completed the receive. Of that packet only: responses to
-/// later READs may be long in coming. Whoever shows completions to a program holds them back meanwhile.
+/// later READs may be long in coming. The completion queue holds completions back meanwhile.
 struct AwaitedAck {
   const SentAcks* sent = nullptr;  ///< of the responder, and as long-lived; null: none is awaited
   Psn psn;                         ///< of the packet that completed the receive

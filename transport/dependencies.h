@@ -42,7 +42,7 @@ struct QpDependencies {
   QpEventSink& events;
   Counters& counters;
   XrcReceivers* xrc_receivers = nullptr;  ///< of an XRC target; otherwise null
-  QpObserver* observer = nullptr;         ///< who wants to know why things fail; null: nobody
+  QpObserver* observer = nullptr;         ///< wants to know why things fail; null: none
 };
 
 }  // namespace urnic::transport

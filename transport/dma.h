@@ -63,9 +63,9 @@ enum class FlushScope : std::uint8_t { kRange, kRegion };
 
 /// Memory by key. Every call checks key, protection domain, bounds and rights anew, at the moment of the
 /// copy, so that a region deregistered in the middle of a message fails from that packet on (and nothing is
-/// touched when a call fails, but for kNotPresent, which may be found out half-way). Ranges of zero bytes are
-/// never looked up by the transport (fact 31). Called with the device's engine lock held; one call per packet
-/// and scatter/gather element.
+/// touched when a call fails, except for kNotPresent, which may be found out half-way). Ranges of zero bytes
+/// are never looked up by the transport (fact 31). Called with the device's engine lock held; one call per
+/// packet and scatter/gather element.
 class Dma {
  public:
   virtual ~Dma() = default;
@@ -103,7 +103,7 @@ class Dma {
   virtual DmaStatus write_remote_atomically(const MemoryUser& user, Rkey rkey, std::uint64_t address,
                                             std::span<const std::byte, 8> from) = 0;
 
-  /// Makes what was written to the range, or with kRegion to all of the region, visible to everybody, and
+  /// Makes what was written to the range, or with kRegion to all of the region, visible to every reader, and
   /// with kFlushPersistent in `access` safe from a loss of power. Needs `access`, which is flush rights only.
   virtual DmaStatus flush(const MemoryUser& user, Rkey rkey, std::uint64_t address, std::uint64_t length,
                           FlushScope scope, Access access) = 0;

@@ -41,15 +41,15 @@ class QpEventSink {
 /// on_*() calls, outputs the poll_*() calls; time is an argument. Completions go to the sinks given at
 /// creation.
 ///
-/// The contract for whoever drives it, under one lock: after any input, and after new work was posted,
-/// call poll_transmit() until it returns 0, and call on_timeout() once next_timeout() has passed.
+/// What the caller must do, under one lock: after any input, and after new work was posted, call
+/// poll_transmit() until it returns 0, and call on_timeout() once next_timeout() has passed.
 class Endpoint {
  public:
   virtual ~Endpoint() = default;
 
   // --- State, from modify_qp; transitions and attributes were checked by the caller. Created in RESET. ---
 
-  /// Back to RESET: forgets everything, both queues included (nobody posts meanwhile).
+  /// Back to RESET: forgets everything, both queues included (no thread posts meanwhile).
   virtual void reset() = 0;
   virtual void to_init(const QpConfig& config) = 0;
   /// Takes the responder's half of `config`.

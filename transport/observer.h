@@ -49,7 +49,7 @@ struct LocalFault {
 };
 
 /// Called in the middle of whatever the endpoint does, before the completion or event that tells the program.
-/// Must not call the endpoint's inputs. Nothing here happens while all goes well, but for timeouts.
+/// Must not call the endpoint's inputs. While all goes well, only timeouts are reported here.
 class QpObserver {
  public:
   virtual ~QpObserver() = default;

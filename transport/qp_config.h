@@ -32,7 +32,7 @@ struct QpConfig {
   std::uint8_t rnr_retry = 7;            ///< 0..7; 7 is for ever (fact 37)
   std::uint32_t qkey = 0;                ///< of datagrams
 
-  /// Whether whoever drains the send queue (SQD) wants to hear when it is drained.
+  /// Whether the program wants an event when the send queue is drained (SQD).
   bool notify_when_drained = false;
 
   /// Shorter ACK timeouts are lengthened to this: where processes share cores, a peer may not have run yet.

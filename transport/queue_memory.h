@@ -11,7 +11,7 @@
 
 namespace urnic::transport {
 
-/// What a ring is for. Whoever provides the memory may care; the numbers do not change.
+/// What a ring is for. The provider of the memory may care; the numbers do not change.
 enum class QueueKind : std::uint8_t { kSend = 1, kReceive = 2, kCompletion = 3 };
 
 /// Provides the memory of queues in place of the heap. Used where queues are made, resized and destroyed, by

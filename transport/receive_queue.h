@@ -33,8 +33,8 @@ class LimitSink {
   virtual void on_limit_reached() = 0;
 };
 
-/// A ring with one producer (whoever posts, under the queue's lock) and one consumer (under the engine lock).
-/// Taking a work request frees its place at once. Nothing allocates after construction.
+/// A ring with one producer (the thread that posts, under the queue's lock) and one consumer (under the
+/// engine lock). Taking a work request frees its place at once. Nothing allocates after construction.
 class ReceiveQueue {
  public:
   struct Limits {
@@ -82,7 +82,7 @@ class ReceiveQueue {
   }
   std::uint32_t limit() const { return limit_; }
 
-  /// Drops everything; only while nobody posts (queue pair to RESET).
+  /// Drops everything; only while no thread posts (queue pair to RESET).
   void clear();
 
   /// Takes the rings of `other`, which is empty, and goes on there with all that waits; `other` has the old

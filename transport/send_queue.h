@@ -26,9 +26,9 @@ struct SendWqe {
   std::uint32_t message_number = 0;
 };
 
-/// A ring with one producer (whoever posts, under the queue pair's send lock) and one consumer (the endpoint,
-/// under the engine lock). Positions are free-running 32-bit numbers: the ring holds [head(), tail()).
-/// Nothing allocates after construction.
+/// A ring with one producer (the thread that posts, under the queue pair's send lock) and one consumer (the
+/// endpoint, under the engine lock). Positions are free-running 32-bit numbers: the ring holds [head(),
+/// tail()). Nothing allocates after construction.
 class SendQueue {
  public:
   struct Limits {
@@ -94,7 +94,7 @@ class SendQueue {
   /// Frees the oldest work request's place.
   void pop() { head_.store(head() + 1, std::memory_order_release); }
 
-  /// Drops everything; only while nobody posts (queue pair to RESET).
+  /// Drops everything; only while no thread posts (queue pair to RESET).
   void clear();
 
  private:

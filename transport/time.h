@@ -1,4 +1,4 @@
-// Time as the transport knows it: a point on somebody else's clock, passed in.
+// Time as the transport knows it: a point on the caller's clock, passed in.
 #pragma once
 
 #include <chrono>
@@ -7,7 +7,7 @@
 
 namespace urnic::transport {
 
-/// The clock of everything below `nic`. It has no now(): whoever drives the transport (the engine, the
+/// The clock of everything below `nic`. It has no now(): the caller of the transport (the engine, the
 /// simulator, a test) says what time it is, so that the same inputs always give the same outputs.
 struct VirtualClock {
   using rep = std::int64_t;

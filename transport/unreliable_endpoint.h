@@ -15,7 +15,7 @@
 
 namespace urnic::transport {
 
-/// A queue pair that never answers and never waits for an answer: no timers, no responses owed.
+/// A queue pair that never answers and never waits for an answer: no timers, no pending responses.
 ///
 /// `Requester` has poll_transmit(out) and next_destination(). `Responder` has start(), on_request(packet),
 /// has_failed(), expected_psn(), and kHasPeer: whether one peer's first packet establishes communication.

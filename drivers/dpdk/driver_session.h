@@ -39,10 +39,10 @@ struct VhostSetup {
 };
 
 /// DPDK's front (net_virtio_user) can neither start without a back nor is it good at changing it: it waits
-/// without limit for the answers of whoever connects, on the interrupt thread of all ports, and when one peer
-/// dies in the middle of the handshake it does not switch the rings on for the next (22.11). So it gets this
-/// back, which is always there, answers at once and never touches a ring, and real ones are introduced to the
-/// rings by VhostFrontServer.
+/// without limit for the answers of any peer that connects, on the interrupt thread of all ports, and when
+/// one peer dies in the middle of the handshake it does not switch the rings on for the next (22.11). So it
+/// gets this back, which is always there, answers at once and never touches a ring, and real ones are
+/// introduced to the rings by VhostFrontServer.
 class DriverSession {
  public:
   /// Waits for the driver at `socket_path` and answers it, in a thread, until pause(). Then the driver has to

@@ -73,7 +73,7 @@ std::optional<Error> initialise(const DpdkOptions& options) {
   }
   rte_memseg_walk(close_on_exec, nullptr);
   // EAL makes a folder of our prefix inside one that all DPDK programs of this user share. Without shared
-  // configuration it stays empty; the outer one goes if nobody else uses it.
+  // configuration it stays empty; the outer one goes if no other program uses it.
   const std::filesystem::path runtime = rte_eal_get_runtime_dir();
   rmdir(runtime.c_str());
   rmdir(runtime.parent_path().c_str());

@@ -15,7 +15,7 @@
 namespace urnic::drivers {
 
 /// The state that a port shares with the threads that look after its peers (DPDK's vhost thread,
-/// VhostFrontServer's): whether somebody is at the other end, a descriptor that wakes a sleeper, and a gate
+/// VhostFrontServer's): whether a peer is at the other end, a descriptor that wakes a sleeper, and a gate
 /// that keeps a peer's memory mapped while the port works with it.
 class Link {
  public:
@@ -25,8 +25,8 @@ class Link {
   Link& operator=(const Link&) = delete;
 
   bool is_up() const { return up_.load(std::memory_order_relaxed); }
-  /// Says whether somebody is at the other end, from any thread. When nobody is any more, returns once the
-  /// port is not at work with the peer's memory.
+  /// Says whether a peer is at the other end, from any thread. When the peer has gone, returns once the port
+  /// is not at work with the peer's memory.
   void report(bool up);
 
   /// Notes which process the peer is, from any thread. 0: not known.
@@ -43,7 +43,7 @@ class Link {
   /// Readable from the first frame after drain(), and whenever the link changes. The same for the port's
   /// whole life, whatever peers come and go.
   int wake_fd() const { return epoll_.get(); }
-  /// Makes wake_fd() readable each time `fd` is signalled. Nobody has to read `fd`. Borrowed.
+  /// Makes wake_fd() readable each time `fd` is signalled. `fd` need not be read. Borrowed.
   void add_wake_source(int fd);
   void drain();
 

@@ -35,7 +35,7 @@ class Medium {
   virtual bool may_go_on() const { return false; }
 
  protected:
-  /// Ends the device now, or has it stay for ever because somebody else may still be at work with it.
+  /// Ends the device now, or has it stay for ever because the peer may still be at work with it.
   void end_device();
   void leave_device() { [[maybe_unused]] auto* const left = device_.release(); }
 

@@ -45,7 +45,7 @@ sockaddr_un address_of(const std::string& path) {
 }
 
 // Asks without bothering a server: a datagram socket cannot connect to a stream socket, and the kernel says
-// so (EPROTOTYPE) only where somebody has the socket open. A real connection would take the place of a peer.
+// so (EPROTOTYPE) only where a process has the socket open. A real connection would take the place of a peer.
 int ask_for_server(const std::string& path) {
   const Descriptor datagram(socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
   if (!datagram) return errno;

@@ -24,13 +24,13 @@ Result<Descriptor, Error> listen_at(const std::string& path);
 /// is what a client sees as the address of the other end.
 std::string private_socket_name(const std::string& path);
 
-/// Claims a path for a server, in two steps, so that nobody connects before the server is ready and no two
+/// Claims a path for a server, in two steps, so that no client connects before the server is ready and no two
 /// servers take the same path: claim() it, prepare, publish(). A file left behind by a server that died is
 /// replaced. Processes of a user take turns, from claim() to publish(), by a lock that no other
 /// user can hold: on the folder if it is closed to others, or else on the user's private one.
 class SocketFile {
  public:
-  /// Errors: no such folder, no permission, path served by somebody else, path taken by something not a
+  /// Errors: no such folder, no permission, path served by another process, path taken by something not a
   /// socket.
   static Result<SocketFile, Error> claim(const std::string& path);
 
@@ -42,7 +42,7 @@ class SocketFile {
   const std::string& private_path() const { return private_path_; }
   /// Returns the socket that listens at the claimed path.
   Result<Descriptor, Error> publish();
-  /// Removes the path, unless it is somebody else's by now.
+  /// Removes the path, unless another server has it by now.
   void remove();
 
  private:

@@ -29,8 +29,8 @@ class VhostFrontServer {
   VhostFrontServer& operator=(const VhostFrontServer&) = delete;
   ~VhostFrontServer() { close(); }
 
-  /// Has the peer stop its work on the rings, hangs up and lets nobody in any more. False when the peer did
-  /// not say that it has stopped: then it may still write to our memory.
+  /// Has the peer stop its work on the rings, hangs up and lets no other peer in. False when the peer did not
+  /// say that it has stopped: then it may still write to our memory.
   bool close();
 
  private:

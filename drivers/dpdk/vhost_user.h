@@ -12,7 +12,7 @@
 namespace urnic::drivers {
 
 /// The front serves the socket and lends its packet memory to the back; the back connects, every 50 ms until
-/// somebody answers. Either may start first, die at any time and come back: the other one drops frames
+/// the front answers. Either may start first, die at any time and come back: the other one drops frames
 /// meanwhile (its link is down) and goes on with the next peer. Both need a running EAL.
 ///
 /// The peer is a process of the same user, or root's; others are left at once, on both sides, and the socket is

@@ -52,7 +52,7 @@ std::optional<std::string> receive_message(int fd, std::size_t most) {
   return text;
 }
 
-/// ENOENT: nobody takes requests there.
+/// ENOENT: no process takes requests there.
 Result<Descriptor, Error> connect_to(const std::string& path) {
   const auto address = address_of(path);
   if (!address) return address.error();
@@ -109,7 +109,7 @@ Result<ControlSocket, Error> ControlSocket::open(const nic::SwitchFiles& files) 
 std::optional<ControlSocket::Request> ControlSocket::receive() const {
   Descriptor connection(accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC));
   if (!connection) {
-    // Most likely no descriptor is left. Whoever asks waits, so do not look again at once.
+    // Most likely no descriptor is left. The client waits, so do not look again at once.
     usleep(10'000);
     return std::nullopt;
   }
@@ -122,7 +122,7 @@ std::optional<ControlSocket::Request> ControlSocket::receive() const {
 
 void ControlSocket::Request::send(std::string_view word, std::string_view text) const {
   const std::string message = fmt::format("{} {}", word, text);
-  // Whoever does not take it has ended, or lost patience; that is its own affair.
+  // A client that does not take it has ended or does not wait any more; the switch need not care.
   [[maybe_unused]] const auto sent = ::send(connection_.get(), message.data(), message.size(), MSG_NOSIGNAL);
 }
 

@@ -25,16 +25,16 @@ namespace urnic::drivers {
 /// ENOENT: it does not run. Otherwise the switch's own words (EIO), or the system's.
 Result<std::string, Error> ask_switch(const nic::SwitchFiles& files, std::string_view request);
 
-/// Whether somebody takes requests there now; says nothing to them.
+/// Whether a switch takes requests there now; says nothing to it.
 bool takes_requests(const nic::SwitchFiles& files);
 
-/// The switch's side. Whoever asks has a second to do it, and another to take the answer.
+/// The switch's side. A client has a second to ask, and another to take the answer.
 class ControlSocket {
  public:
   /// Replaces a socket left behind. The caller holds the lock of the switch.
   static Result<ControlSocket, Error> open(const nic::SwitchFiles& files);
 
-  /// Readable when somebody wants to ask.
+  /// Readable when a client wants to ask.
   int fd() const { return listener_.get(); }
 
   /// A request that was received, and the way back.
@@ -52,7 +52,7 @@ class ControlSocket {
     Descriptor connection_;
   };
 
-  /// The next request; nothing when whoever connected says nothing, or too much.
+  /// The next request; nothing when the client says nothing, or too much.
   std::optional<Request> receive() const;
 
  private:

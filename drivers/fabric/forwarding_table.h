@@ -12,9 +12,8 @@
 
 namespace urnic::drivers {
 
-/// Learns from the source addresses of frames, and forgets what has been silent for kMaxAge, which is what
-/// bridges take when nobody tells them otherwise. Allocates only when it learns an address that is new. One
-/// thread.
+/// Learns from the source addresses of frames, and forgets what has been silent for kMaxAge, which is the
+/// default of bridges. Allocates only when it learns an address that is new. One thread.
 class ForwardingTable {
  public:
   using Clock = std::chrono::steady_clock;

@@ -19,8 +19,8 @@ using Clock = Switch::Clock;
 
 /// How long the loop looks for frames before it sleeps, where there is a core for it.
 constexpr auto kSpin = std::chrono::microseconds(50);
-/// A yield that took so long has let somebody else run: most likely one of those who wait for frames, and
-/// will spin until their turn is over. To sleep is better then, because who wakes need not wait for that.
+/// A yield that took so long has let another thread run: most likely one that waits for frames and will spin
+/// until its turn is over. To sleep is better then, because a thread that wakes need not wait for that.
 constexpr auto kLongYield = std::chrono::microseconds(100);
 /// For so long we then believe that there is no core to spin on.
 constexpr auto kCrowdedTime = std::chrono::milliseconds(100);

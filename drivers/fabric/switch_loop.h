@@ -44,7 +44,7 @@ class SwitchLoop {
   void sleep();
 
   Switch switch_;
-  const Descriptor event_;            // becomes readable when somebody wants something of the loop
+  const Descriptor event_;            // becomes readable when another thread wants something of the loop
   std::vector<pollfd> wake_sources_;  // the first one is event_, the others are the ports'
   bool all_ports_wake_ = true;        // false: one has no descriptor and is polled
   std::atomic<bool> stopped_ = false;

@@ -14,11 +14,10 @@
 namespace urnic::drivers {
 
 /// A port around another one, or around nothing: then frames to others are dropped and counted. Frames to a
-/// group go to both, but for those that look for neighbors: who is a member of it is for the receiver to
-/// know.
+/// group go to both, except those that look for neighbors: who is a member of it is for the receiver to know.
 ///
 /// Frames to the own MAC wait in a ring of kSlots frames until receive(). While it is full reserve() gives
-/// nothing, whoever the next frame is for: the engine that fills the ring is the one that empties it in its
+/// nothing, wherever the next frame goes: the engine that fills the ring is the one that empties it in its
 /// next round.
 class LoopbackPort final : public nic::PacketPort {
  public:

@@ -53,8 +53,8 @@ Error cannot_record(const std::string& path, int code, const char* why) {
 }  // namespace
 
 Result<std::unique_ptr<PcapWriter>, Error> PcapWriter::create(const std::string& path) {
-  // Not truncated before it is known that nobody else writes to it; not blocking, for the case that it is a
-  // FIFO. For this user alone: frames carry what is in the program's memory.
+  // Not truncated before it is known that no other process writes to it; not blocking, for the case that it
+  // is a FIFO. For this user alone: frames carry what is in the program's memory.
   const int fd =
       open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW, S_IRUSR | S_IWUSR);
   if (fd < 0 && errno == ELOOP) {
@@ -104,7 +104,7 @@ PcapWriter::~PcapWriter() {
 void PcapWriter::add_file_header() {
   put_u32(kMagicNanoseconds);
   put_u32(kVersion24);
-  put_u32(0);  // offset to UTC, which nobody uses
+  put_u32(0);  // offset to UTC, which no reader uses
   put_u32(0);  // accuracy of the times, likewise
   put_u32(kSnapBytes);
   put_u32(kLinkTypeEthernet);

@@ -32,14 +32,14 @@ enum class DeviceCounter : std::uint8_t {
   kWrongVlan,               ///< not of our VLAN, or of one where we have none
   kWrongMac,                ///< not for our MAC
   kWrongAddress,            ///< not for an address of our GID table
-  kManagement,              ///< for queue pair 1, which nobody serves yet
+  kManagement,              ///< for queue pair 1, which the NIC does not serve yet
   kUnknownQp,               ///< for a queue pair that does not exist (queue pair 0 never does)
   kBadPkey,                 ///< P_Key does not match 0xffff (fact 14)
-  kCongestionNotification,  ///< a CNP, which nobody obeys yet (fact 49)
+  kCongestionNotification,  ///< a CNP, which the NIC does not obey yet (fact 49)
   kWrongService,            ///< an opcode of another service than the queue pair's
   kWrongState,              ///< the queue pair is not in RTR or later
   kWrongPeer,               ///< not from the queue pair's peer to the queue pair's address (fact 12)
-  kNoNeighbor,              ///< sent to a peer whose MAC nobody told us
+  kNoNeighbor,              ///< sent to a peer whose MAC we do not know
   kTooLong,                 ///< longer than the port can send
   kPortFull,                ///< not a drop: how often a round ended because the port took no more
   kAnsweredAfterDestroy,    ///< not a drop: repeats acknowledged for a destroyed queue pair

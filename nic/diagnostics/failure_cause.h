@@ -10,7 +10,7 @@ namespace urnic::nic {
 
 /// The order is that of the table in failure_cause.cc. nic/diagnostics/EXPLAIN.md says what each means.
 enum class FailureCause : std::uint8_t {
-  // Nobody answers a requester:
+  // A requester gets no answer:
   kNobodyHasAddress,
   kOtherSegment,
   kNoRocePeer,

@@ -30,7 +30,7 @@ class FailureLog {
   int fd() const { return fd_; }
 
   void add(FailureReport report);
-  /// Somebody sends requests to a queue pair that is not here. Such things are repeated: one is reported each
+  /// A host sends requests to a queue pair that is not here. It will repeat them: one is reported each
   /// second.
   void add_stray(transport::QpNumber to, const transport::wire::Gid& from, transport::Time now);
 

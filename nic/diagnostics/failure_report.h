@@ -21,7 +21,7 @@ struct FailureReport {
   enum class Kind : std::uint8_t {
     kCompletion,  ///< a work request failed
     kRefusal,     ///< a request of the peer's was refused; our program hears of no completion
-    kStray,       ///< somebody sends to a queue pair that is not here
+    kStray,       ///< a host sends to a queue pair that is not here
   };
 
   Kind kind = Kind::kCompletion;

@@ -204,12 +204,12 @@ std::string silence_why(const FailureReport& report, FailureCause cause) {
   const char* const protocol = report.qp.peer.is_ipv4_mapped() ? "ARP" : "neighbor discovery";
   switch (cause) {
     case FailureCause::kNobodyHasAddress:
-      return fmt::format("nobody answers {} for {}{}", protocol, address,
+      return fmt::format("no host answers {} for {}{}", protocol, address,
                          report.qp.peer.is_link_local()
                              ? ", a link-local GID (index 0), which is good on one link only"
                              : "");
     case FailureCause::kOtherSegment:
-      return fmt::format("nobody answers {} for {}, which is not in our network", protocol, address);
+      return fmt::format("no host answers {} for {}, which is not in our network", protocol, address);
     case FailureCause::kNoRocePeer:
       return fmt::format("{} is there (MAC {}), but no RoCE packet for this queue pair ever came from it",
                          address, to_string(report.neighbor_mac));

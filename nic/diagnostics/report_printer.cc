@@ -27,8 +27,8 @@ namespace {
 /// How long a reader may take for what is written last, when the process ends.
 constexpr int kLastPatienceMs = 200;
 
-/// A descriptor of our own for what `fd` writes to, which does not block, or -1. A flag on `fd` would be
-/// everybody's. Files do not block, and a second descriptor would write elsewhere in them.
+/// A descriptor of our own for what `fd` writes to, which does not block, or -1. A flag on `fd` would hold
+/// for all that share it. Files do not block, and a second descriptor would write elsewhere in them.
 int open_unblocked(int fd) {
   struct stat status {};
   if (fstat(fd, &status) != 0 || (!S_ISFIFO(status.st_mode) && !S_ISCHR(status.st_mode))) return -1;
@@ -125,7 +125,7 @@ void ReportPrinter::print_left_out() {
   left_out_ = 0;
 }
 
-// Whatever cannot be written is lost: there is nobody to tell.
+// What cannot be written is lost: there is no other way to report it.
 void ReportPrinter::write_all(const std::string& text) {
   if (is_given_up_) return;
   const int own = open_unblocked(fd_);

@@ -1,4 +1,4 @@
-// ReportPrinter: explains failures on stderr, without ever holding anybody up.
+// ReportPrinter: explains failures on stderr, without ever delaying the program.
 #pragma once
 
 #include <array>
@@ -13,16 +13,16 @@
 
 namespace urnic::nic {
 
-/// One thread, with all signals blocked, sleeps until the log has something, composes it and writes. Where
-/// nobody reads what is written, it waits, and what fails meanwhile is counted by the log. At most kBurst
+/// One thread, with all signals blocked, sleeps until the log has something, composes it and writes. Where no
+/// program reads what it writes, it waits, and the log counts what fails meanwhile. At most kBurst
 /// explanations are written at once and one a second from then on; a line says how many were left out.
 class ReportPrinter {
  public:
   static constexpr unsigned kBurst = 10;
 
-  /// Writes to the descriptor `fd`, which is stderr's but for tests. The error is the system's.
+  /// Writes to the descriptor `fd`, which is stderr's except in tests. The error is the system's.
   static Result<std::unique_ptr<ReportPrinter>, Error> start(FailureLog& log, int fd);
-  /// Writes what the log still has, as far as somebody takes it at once, and ends the thread.
+  /// Writes what the log still has, as far as a reader takes it at once, and ends the thread.
   ~ReportPrinter();
   ReportPrinter(const ReportPrinter&) = delete;
   ReportPrinter& operator=(const ReportPrinter&) = delete;
@@ -48,7 +48,7 @@ class ReportPrinter {
   int fd_;
   int stop_fd_ = -1;
   bool is_stopping_ = false;
-  bool is_given_up_ = false;  // nobody reads, and the process ends
+  bool is_given_up_ = false;  // no program reads, and the process ends
   unsigned allowed_ = kBurst;
   Clock::time_point allowed_since_ = Clock::now();
   std::uint64_t left_out_ = 0;

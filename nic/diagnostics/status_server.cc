@@ -29,7 +29,7 @@ constexpr int kBacklog = 16;
 Error system_error(const char* what) {
   const int code = errno;
   return Error{.code = code,
-               .message = fmt::format("nobody can ask what the NIC does: {}: {}", what,
+               .message = fmt::format("no program can ask what the NIC does: {}: {}", what,
                                       std::generic_category().message(code))};
 }
 
@@ -121,7 +121,7 @@ bool StatusServer::wait_for(int fd, short events, int at_most_ms) const {
   return descriptors[0].revents == 0;
 }
 
-// The folder keeps other users out; this does, too, if somebody opened it.
+// The folder keeps other users out; this does, too, if the folder is open to them.
 void StatusServer::serve(int client) {
   const auto peer = peer_of(client);
   if (!peer || (peer->uid != geteuid() && peer->uid != 0)) return;

@@ -1,4 +1,4 @@
-// StatusServer: says what a process' NIC is doing to whoever of its user asks.
+// StatusServer: tells other programs of the user what a process' NIC is doing.
 #pragma once
 
 #include <functional>
@@ -11,16 +11,16 @@
 
 namespace urnic::nic {
 
-/// Listens at a socket in the user's private folder. Who connects is sent one document and the end of the
-/// stream; what he says is not read. One thread, with all signals blocked, sleeps until somebody comes, and
-/// serves one after the other: for each it gives up after kPatience, however slowly that one reads. Nothing
-/// here is on the path of packets.
+/// Listens at a socket in the user's private folder. A program that connects is sent one document and the end
+/// of the stream; what it says is not read. One thread, with all signals blocked, sleeps until a program
+/// connects, and serves one after the other. It gives up on each after kPatience, however slowly that one
+/// reads. Nothing here is on the path of packets.
 class StatusServer {
  public:
   static constexpr int kPatienceMs = 1000;
 
-  /// `document` is called on the thread, once for each who asks; whoever it throws at is sent nothing. The
-  /// error says why nobody can be listened to.
+  /// `document` is called on the thread, once for each program that asks. When it throws, that program is
+  /// sent nothing. The error says why the server cannot listen.
   static Result<std::unique_ptr<StatusServer>, Error> start(std::function<std::string()> document);
   /// Ends the thread, at once even while it serves, and removes the socket.
   ~StatusServer();

@@ -7,8 +7,8 @@
 
 namespace urnic::nic {
 
-/// A mutex whose holder cannot be cancelled, and which those who only try it leave alone while somebody waits
-/// for it: a program that polls in a loop would otherwise keep control verbs out for long. Meets the
+/// A mutex whose holder cannot be cancelled. A thread that only tries it leaves it alone while another thread
+/// waits for it: a program that polls in a loop would otherwise keep control verbs out for long. Meets the
 /// standard's Lockable, for std::unique_lock.
 class EngineLock {
  public:

@@ -76,7 +76,7 @@ class Pipeline {
   /// A completion did not fit into `queue`: at the end of the round its queue pairs go to ERR.
   void on_cq_overrun(CompletionQueue& queue) { overrun_.push_back(&queue); }
 
-  /// What `qp` owes its peer leaves without waiting for company.
+  /// The pending ACK of `qp` leaves now and does not wait for more packets.
   void flush_delayed_ack(QueuePair& qp);
   /// Takes `qp` out of turn: it forgets its state.
   void unschedule(QueuePair& qp);

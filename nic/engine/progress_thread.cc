@@ -33,7 +33,7 @@ using namespace std::chrono_literals;
 namespace {
 
 constexpr Duration kSpinTime = 100us;
-/// A yield that took so long has let somebody else run.
+/// A yield that took so long has let another thread run.
 constexpr Duration kLongYield = 500us;
 /// For so long we then believe that there is no core for us to spin on.
 constexpr Duration kCrowdedTime = 100ms;
@@ -246,7 +246,7 @@ void ProgressThread::sleep() {
   state_.store(State::kSpin);
 }
 
-/// Waits until somebody kicks us, or the port does, or the time is over. Returns whether it ended before its
+/// Waits until another thread or the port wakes us, or the time is over. Returns whether it ended before its
 /// time.
 bool ProgressThread::wait(int port_fd, Duration at_most) {
   std::array<pollfd, 2> descriptors{

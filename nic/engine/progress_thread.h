@@ -45,7 +45,7 @@ class ProgressThread {
   void on_application_round(bool is_poll, transport::Time now);
   /// Something is due at that time. Under the engine lock.
   void on_deadline(transport::Time due);
-  /// Work was posted that nobody but this thread will look at.
+  /// Work was posted that only this thread will look at.
   void on_doorbell();
   /// Something for this thread to do.
   void wake();
@@ -92,7 +92,7 @@ class ProgressThread {
   std::atomic<transport::Time> not_relied_on_until_{transport::Time{}};
 
   // This thread's own:
-  transport::Time crowded_until_{};  // somebody else needs the core that we would spin on
+  transport::Time crowded_until_{};  // another thread needs the core that we would spin on
   int port_fd_ = -1;                 // of the armed port, while it sleeps
   bool has_reason_to_spin_ = true;   // not just woken by the clock
   transport::Time last_work_{};

@@ -28,7 +28,7 @@ namespace {
 
 constexpr QpNumber kManagementQp{1};
 
-/// Our P_Key table holds 0xffff, a full member: whoever has the same low 15 bits may talk to us (fact 14).
+/// Our P_Key table holds 0xffff, a full member: a peer with the same low 15 bits may talk to us (fact 14).
 bool is_our_partition(std::uint16_t pkey) {
   constexpr std::uint16_t kKeyMask = 0x7fff;
   return (pkey & kKeyMask) == kKeyMask;
@@ -131,7 +131,7 @@ void Receiver::learn_peer(QueuePair& qp, const Mac& mac, Time now) {
   deps_.neighbors.learn(qp.path().destination(), mac, now);
 }
 
-/// Whether the queue pair takes such a packet, whoever sent it; counts why it does not.
+/// Whether the queue pair takes such a packet from any sender; counts why it does not.
 bool Receiver::is_for(const QueuePair& qp, const Packet& packet) {
   const Service service = transport::wire::service(packet.bth.opcode);
   const auto refused = [this](DeviceCounter reason) {

@@ -39,7 +39,7 @@ class Receiver {
     Transmitter& transmitter;
     DeviceCounters& drops;
     transport::Counters& counters;
-    FailureLog* failures = nullptr;  ///< null: nobody wants to know
+    FailureLog* failures = nullptr;  ///< null: they are not reported
   };
 
   explicit Receiver(const Dependencies& dependencies) : deps_(dependencies) {}

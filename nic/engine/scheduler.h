@@ -11,14 +11,14 @@
 
 namespace urnic::nic {
 
-/// Queue pairs that owe a response come before those that only have requests of their own; among each kind
-/// they take turns. Queue pairs whose peer's MAC is being asked for are parked. A queue pair that has nothing
-/// to do costs nothing. All calls under the engine lock, but for ring().
+/// Queue pairs with a pending response come before those that only have requests of their own; among each
+/// kind they take turns. Queue pairs whose peer's MAC is being asked for are parked. A queue pair that has
+/// nothing to do costs nothing. All calls under the engine lock, except ring().
 class Scheduler {
  public:
   /// Posted work waits on `qp`. Any thread.
   void ring(QueuePair& qp) { doorbells_.ring(qp.schedule().doorbell); }
-  /// Whether a doorbell rang that nobody has taken; see DoorbellStack::is_pending(). Any thread.
+  /// Whether a doorbell rang that was not taken yet; see DoorbellStack::is_pending(). Any thread.
   bool has_doorbells() { return doorbells_.is_pending(); }
   /// Wakes every queue pair whose doorbell rang.
   void take_doorbells();
@@ -29,8 +29,8 @@ class Scheduler {
   /// Timer only: after a turn that left nothing to do.
   void expect_timeout(QueuePair& qp) { timers_.expect(qp.schedule().timer, qp.endpoint().next_timeout()); }
 
-  /// Takes the next queue pair that owes a response, or that wants to send, out of its list; null when there
-  /// is none.
+  /// Takes the next queue pair that has a pending response, or that wants to send, out of its list; null when
+  /// there is none.
   QueuePair* next_responding() { return pop(responding_); }
   QueuePair* next_sending() { return pop(sending_); }
   /// It goes on later, after the others.
@@ -41,14 +41,14 @@ class Scheduler {
   /// All that are parked want to send again.
   void unpark();
 
-  /// Whether nobody waits for a turn, and no doorbell rang.
+  /// Whether no queue pair waits for a turn, and no doorbell rang.
   bool is_idle() const { return responding_.empty() && sending_.empty() && doorbells_.is_empty(); }
 
   /// The next queue pair whose timer has run out, or ran out for nothing; null when there is none.
   QueuePair* pop_expired(transport::Time now);
   transport::Time next_timeout() const { return timers_.next(); }
 
-  /// Forgets `qp`, but for a doorbell that rang: before the queue pair is destroyed, take_doorbells() has to
+  /// Forgets `qp`, except a doorbell that rang: before the queue pair is destroyed, take_doorbells() has to
   /// come first.
   void remove(QueuePair& qp);
 

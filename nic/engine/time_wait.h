@@ -18,9 +18,9 @@
 namespace urnic::nic {
 
 /// A program destroys its queue pair when it has all it wants; its last acknowledgement may be lost, and the
-/// peer then repeats a request that nobody knows any more until it fails with "retry exceeded". So for
-/// kLifetime TimeWait acknowledges again what the queue pair had executed, and executes nothing. A READ
-/// cannot be repeated.
+/// peer then repeats a request to a queue pair that does not exist any more, until it fails with "retry
+/// exceeded". So for kLifetime TimeWait acknowledges again what the queue pair had executed, and executes
+/// nothing. A READ cannot be repeated.
 ///
 /// All calls under the engine lock.
 class TimeWait {

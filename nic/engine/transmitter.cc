@@ -40,8 +40,8 @@ bool Transmitter::send_neighbor_frames(Time now) {
   return sent;
 }
 
-/// Gives turns until there is nobody left or the round's share is used up. Responses and requests have shares
-/// of their own, so that neither keeps the other waiting for ever.
+/// Gives turns until no queue pair is left or the round's share is used up. Responses and requests have
+/// shares of their own, so that neither keeps the other waiting for ever.
 bool Transmitter::serve(QueuePair* (Scheduler::*next)(), std::size_t packets_per_turn, Time now) {
   bool worked = false;
   std::size_t left = kPacketsPerRound;

@@ -20,8 +20,9 @@
 
 namespace urnic::nic {
 
-/// One run() is one engine round's share of sending: bounded, so that whoever polls is not kept long, and cut
-/// into short turns, so that a long message does not keep others waiting. All calls under the engine lock.
+/// One run() is one engine round's share of sending: bounded, so that a thread that polls is not kept long,
+/// and cut into short turns, so that a long message does not keep others waiting. All calls under the engine
+/// lock.
 class Transmitter {
  public:
   struct Dependencies {
@@ -44,8 +45,8 @@ class Transmitter {
   /// The port that everything goes to; before any other call.
   void attach(PacketPort& port) { port_ = &port; }
 
-  /// Sends ARP and neighbor discovery first, then the responses that are owed, then requests. Returns
-  /// whether anything was done. What did not fit into the round, or into the port, waits for the next one.
+  /// Sends ARP and neighbor discovery first, then the pending responses, then requests. Returns whether
+  /// anything was done. What did not fit into the round, or into the port, waits for the next one.
   bool run(transport::Time now);
 
   /// Answers a repeated request for a destroyed queue pair, if the port takes it now: the peer repeats it

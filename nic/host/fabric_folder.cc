@@ -55,7 +55,7 @@ Result<FabricFolder, Error> FabricFolder::open(std::string_view name) {
   if (!folder) return folder.error();
   std::string path = fmt::format("{}/fabric-{}", folder.value(), name);
   if (auto fine = check_socket_paths_in(FabricFolder(path)); !fine) return fine.error();
-  // Nobody else can make anything in the private folder, so what is there already is ours.
+  // No other user can make anything in the private folder, so what is there already is ours.
   if (mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) {
     const int code = errno;
     return Error{

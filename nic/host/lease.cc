@@ -114,7 +114,7 @@ Result<void, Error> check_is_free(std::optional<Address> LeaseRecord::*address, 
   return success();
 }
 
-/// What the request leaves open, and whether somebody on the wire has what it asks for.
+/// What the request leaves open, and whether another NIC on the wire has what it asks for.
 Result<LeaseRecord, Error> choose_addresses(const LeaseSlots& wire, const Lease::Request& request,
                                             std::size_t slot, const std::vector<LeaseRecord>& others) {
   LeaseRecord mine{.process = getpid(), .ipv4 = request.ipv4, .ipv6 = request.ipv6, .mac = {}};

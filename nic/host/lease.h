@@ -15,7 +15,7 @@ namespace urnic::nic {
 /// A locked slot file. The kernel drops the lock when the last descriptor of it is closed, so that a lease
 /// ends with the program however the program ends; the file stays and is used again. A vhost-user wire has
 /// two slots, a fabric and a network interface have several: see LeaseSlots. The file names the process and
-/// its addresses, for whoever comes next.
+/// its addresses, for the program that comes next.
 ///
 /// Move-only; not for several threads at once.
 class Lease {
@@ -46,7 +46,7 @@ class Lease {
   /// made of it: the port with its slot, and the addresses; the patience counts for other processes that look at
   /// the slots. The slot is opened by its name, as many programs close descriptors for their children.
   ///
-  /// Nothing: another process of the run uses the lease, or the slot is somebody else's by now. So no two
+  /// Nothing: another process of the run uses the lease, or another program has the slot by now. So no two
   /// processes ever have one address.
   static std::optional<Lease> adopt(const Request& exported);
 

@@ -129,7 +129,7 @@ Result<void, Error> write_lease_record(const LockFile& file, const LeaseRecord& 
 Result<std::vector<HeldSlot>, Error> held_slots(const PortSpec& port) {
   const auto wire = LeaseSlots::of(port);
   if (!wire) return wire.error();
-  // Whether a slot is taken is found out by taking it, so nobody else may look for a free one meanwhile.
+  // Whether a slot is taken is found out by taking it, so no other program may look for a free one meanwhile.
   const auto guard = LockFile::open(wire.value().guard, LockFile::Missing::kCreate);
   if (!guard) return guard.error();
   if (!guard.value().try_lock()) {

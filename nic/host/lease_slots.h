@@ -15,7 +15,7 @@ namespace urnic::nic {
 /// Where the slots of a wire are. Of a vhost-user wire: `SOCKET.front` and `SOCKET.back` beside its socket.
 /// Of a fabric and of a network interface: in the user's private folder.
 struct LeaseSlots {
-  std::string guard;               ///< locked by whoever looks at several slots
+  std::string guard;               ///< locked by a program that looks at several slots
   std::vector<std::string> slots;  ///< of a vhost wire: front, back
   std::string network{};           ///< of a fabric: says its default network, see default_network()
 
@@ -46,13 +46,13 @@ LeaseRecord read_lease_record(const LockFile& file);
 /// The error is the system's.
 Result<void, Error> write_lease_record(const LockFile& file, const LeaseRecord& record);
 
-/// A slot that somebody holds.
+/// A slot that a program holds.
 struct HeldSlot {
   unsigned slot = 0;
   LeaseRecord record;
 };
 
-/// Who is on the wire now, in the order of their slots. EBUSY: somebody else looks at the slots at this
+/// Who is on the wire now, in the order of their slots. EBUSY: another program looks at the slots at this
 /// moment.
 Result<std::vector<HeldSlot>, Error> held_slots(const PortSpec& port);
 

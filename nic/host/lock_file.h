@@ -9,11 +9,11 @@
 namespace urnic::nic {
 
 /// The user's folder for locks and sockets: `$XDG_RUNTIME_DIR/urnic`, or `/tmp/urnic-<uid>` where there is no
-/// runtime folder. Made when missing. The error says why it cannot be trusted: a link, somebody else's, open
-/// to others.
+/// runtime folder. Made when missing. The error says why it cannot be trusted: it is a link, belongs to
+/// another user or is open to others.
 Result<std::string, Error> private_folder();
 
-/// The socket of the pair that two programs make when nobody says anything else. The error: as
+/// The socket of the pair that two programs make when the user says nothing else. The error: as
 /// private_folder().
 Result<std::string, Error> default_pair_socket();
 
@@ -24,7 +24,7 @@ class LockFile {
  public:
   enum class Missing { kFail, kCreate };
 
-  /// Opens `path` in a folder where other users may make files too: a link, a device or somebody else's file
+  /// Opens `path` in a folder where other users may make files too: a link, a device or another user's file
   /// is refused (EPERM, ELOOP). Readable and writable by its owner only, closed by exec.
   static Result<LockFile, Error> open(const std::string& path, Missing missing);
 
@@ -40,7 +40,7 @@ class LockFile {
   /// Gives the descriptor away.
   int release() { return std::exchange(fd_, -1); }
 
-  /// Takes the lock if nobody else has it; does not wait.
+  /// Takes the lock if no other open file has it; does not wait.
   bool try_lock() const;
 
   /// Takes a second lock, which belongs to the open file as well and is independent of the first. False when

@@ -23,7 +23,7 @@ class DeviceMemory {
   /// Zeros at first.
   std::span<std::byte> bytes() const { return bytes_; }
 
-  /// Memory regions over it; whoever frees it looks here first.
+  /// Memory regions over it; the thread that frees it looks here first.
   std::atomic<std::uint32_t> users{0};
 
  private:

@@ -181,7 +181,7 @@ bool urnic_try_compare_exchange(std::uint64_t* number, std::uint64_t* expected, 
 bool urnic_try_fetch_add(std::uint64_t* number, std::uint64_t add, std::uint64_t* original);
 bool urnic_try_store(std::uint64_t* number, std::uint64_t value);
 // The C library's sigaction(), by the name that programs do not replace. UCX replaces the other one, and
-// keeps everybody's handlers for SIGSEGV out.
+// keeps all other handlers for SIGSEGV out.
 int __sigaction(int signal, const struct sigaction* wanted, struct sigaction* before);
 }
 

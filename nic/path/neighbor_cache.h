@@ -27,9 +27,9 @@ enum class NeighborCounter : std::uint8_t {
   kRepliesSent,       ///< ARP replies and neighbor advertisements
   kRepliesDropped,    ///< not sent: more questions at once than the queue of replies holds
   kMalformed,         ///< ARP or ND frames that say nothing sensible
-  kUnreachable,       ///< addresses that nobody answered for
+  kUnreachable,       ///< addresses that no host answered for
   kMacChanged,        ///< a known neighbor moved to another MAC
-  kAddressConflicts,  ///< somebody else claims an address of ours
+  kAddressConflicts,  ///< another host claims an address of ours
 };
 
 /// "" for what is no counter.
@@ -80,12 +80,12 @@ class NeighborCache {
 
   /// The MAC of the next hop. Own addresses have our own MAC at once, multicast groups their mapped MAC.
   /// Unknown addresses start to be asked for; unreachable ones are asked for again at most once a second.
-  /// kFailed at once for addresses that nobody can have (unspecified) or for IPv4 ones without an own IPv4
+  /// kFailed at once for addresses that no host can have (unspecified) or for IPv4 ones without an own IPv4
   /// address.
   Lookup resolve(const transport::wire::Gid& destination, transport::Time now);
 
-  /// Traffic to this address seems lost (an ACK timeout). Asks again soon, rate limited; meanwhile, and if
-  /// nobody answers, the old MAC goes on to be used: the queue pair's retry counter decides when to give up.
+  /// Traffic to this address seems lost (an ACK timeout). Asks again soon, rate limited; meanwhile, and if no
+  /// host answers, the old MAC goes on to be used: the queue pair's retry counter decides when to give up.
   void suspect(const transport::wire::Gid& destination, transport::Time now);
 
   /// A frame from `mac` passed all checks of a connected queue pair whose peer is `source`. Adds or revives
@@ -149,7 +149,7 @@ class NeighborCache {
   GidTable gids_;
   NeighborTable table_;
   std::uint32_t generation_ = 0;
-  bool has_refused_ = false;                           // somebody, for want of room, since there was none
+  bool has_refused_ = false;                           // an address, for want of room
   transport::Time next_deadline_ = transport::kNever;  // of all entries; may be too early, never too late
 
   // Entries with a request to be sent, first come first served. Each is in it at most once.

@@ -20,7 +20,7 @@ inline constexpr std::size_t kMaxNeighborFrameBytes = transport::wire::Ethernet:
 // All write to the front of `frame`, which has room for kMaxNeighborFrameBytes, and return the size of the
 // frame.
 
-/// Asks everybody (ARP), or the target's solicited-node group, who has `target`. `own` is of the target's
+/// Asks all hosts (ARP), or the target's solicited-node group, who has `target`. `own` is of the target's
 /// kind.
 std::size_t write_question(const LinkSource& from, const transport::wire::Gid& own,
                            const transport::wire::Gid& target, std::span<std::byte> frame);
@@ -31,7 +31,7 @@ std::size_t write_answer(const LinkSource& from, const transport::wire::Gid& own
                          const transport::wire::Gid& to, const transport::wire::Mac& to_mac,
                          std::span<std::byte> frame);
 
-/// Tells everybody that `own` is ours: a gratuitous ARP request or an unsolicited advertisement.
+/// Tells all hosts that `own` is ours: a gratuitous ARP request or an unsolicited advertisement.
 std::size_t write_announcement(const LinkSource& from, const transport::wire::Gid& own,
                                std::span<std::byte> frame);
 

@@ -13,9 +13,9 @@ namespace urnic::nic {
 
 enum class NeighborState : std::uint8_t {
   kUnknown,
-  kProbing,    ///< asked for, nobody answered yet
+  kProbing,    ///< asked for, no answer yet
   kReachable,  ///< the MAC is known
-  kFailed,     ///< asked for, nobody answers
+  kFailed,     ///< asked for, no answer came
 };
 
 /// What is known about one address.

@@ -65,7 +65,7 @@ class CompletionQueue final : public transport::CompletionSink, private ChannelE
 
   /// Shows up to `limit` completions to `take`, oldest first, each with its times, or null if the queue keeps
   /// none, and forgets them; says how many. When there are none it first tries to make progress (a round of
-  /// the engine, if nobody else is at it). `take` runs under the lock of those who poll.
+  /// the engine, unless another thread is in one). `take` runs under the lock of those who poll.
   template <typename Take>
   std::size_t poll_each(std::size_t limit, Take take);
 
@@ -98,7 +98,7 @@ class CompletionQueue final : public transport::CompletionSink, private ChannelE
   // --- The engine's side; under the engine lock ---
 
   void complete(const transport::Completion& completion) override;
-  /// Held back until `ack` has left, but for no longer than kMaxHold, or until forget_acks().
+  /// Held back until `ack` has left, for kMaxHold at most, or until forget_acks().
   void complete_after(const transport::AwaitedAck& ack, const transport::Completion& completion) override;
   static constexpr transport::Duration kMaxHold = std::chrono::milliseconds(5);
   /// Makes visible what was added, up to the first completion that is held back, and notifies the channel if
@@ -130,7 +130,7 @@ class CompletionQueue final : public transport::CompletionSink, private ChannelE
   std::atomic<std::uint32_t> users{0};
 
   /// Events of this queue that CompletionChannel::wait() handed out, counted under the channel's lock: after
-  /// forget(), whoever destroys the queue knows how many acknowledgements to wait for.
+  /// forget(), the thread that destroys the queue knows how many acknowledgements to wait for.
   std::atomic<std::uint32_t> events_fetched{0};
 
  private:

@@ -18,7 +18,7 @@ class Doorbell {
 
   QueuePair& owner_;
   std::atomic<bool> is_rung_{false};
-  Doorbell* next_ = nullptr;  // of whoever took or pushed it
+  Doorbell* next_ = nullptr;  // of the thread that took or pushed it
 };
 
 /// The doorbells that rang. Any thread rings, one at a time takes (the engine lock's holder). A doorbell that
@@ -26,8 +26,8 @@ class Doorbell {
 class DoorbellStack {
  public:
   void ring(Doorbell& bell) {
-    // Whoever clears is_rung_ looks at the queue pair's work afterwards, so that nothing is lost when it is
-    // set already.
+    // The thread that clears is_rung_ looks at the queue pair's work afterwards, so that nothing is lost when
+    // it is set already.
     if (bell.is_rung_.exchange(true, std::memory_order_acq_rel)) return;
     Doorbell* first = first_.load(std::memory_order_relaxed);
     do {
@@ -53,11 +53,11 @@ class DoorbellStack {
     }
   }
 
-  /// Whether somebody rang since the last take(), as far as we know yet.
+  /// Whether a doorbell rang since the last take(), as far as we know yet.
   bool is_empty() const { return first_.load(std::memory_order_acquire) == nullptr; }
 
-  /// Whether somebody rang since the last take(). A read-modify-write on purpose: who asks after giving up
-  /// the engine lock and hears "no" can be sure that whoever rings later finds that lock free.
+  /// Whether a doorbell rang since the last take(). A read-modify-write on purpose: a thread gives up the
+  /// engine lock, asks and hears "no"; then a thread that rings later finds that lock free.
   bool is_pending() {
     Doorbell* none = nullptr;
     return !first_.compare_exchange_strong(none, nullptr, std::memory_order_seq_cst);

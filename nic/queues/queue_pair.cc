@@ -214,7 +214,7 @@ Result<void, Error> QueuePair::modify(const QpAttributes& attributes) {
   const bool forgets = attributes.state == QpState::kReset || attributes.state == QpState::kError;
   if (forgets) progress_.flush_responses(*this);
   {
-    // Nobody posts meanwhile: RESET empties the queues.
+    // No thread posts meanwhile: RESET empties the queues.
     const std::scoped_lock queues(send_mutex_, receive_mutex_);
     const std::lock_guard guard(progress_);
     const QpState from = endpoint_->state();

@@ -45,7 +45,7 @@ struct QpCapabilities {
 struct QpCreateAttributes {
   QpType type = QpType::kRc;
   QpCapabilities capabilities{};
-  ProtectionDomain* pd = nullptr;         ///< required, but for an XRC target, which has none
+  ProtectionDomain* pd = nullptr;         ///< required, except for an XRC target, which has none
   CompletionQueue* send_queue = nullptr;  ///< completions of sends; required where sends can be posted
   CompletionQueue* receive_queue =
       nullptr;                        ///< completions of receives; required where receives can be posted
@@ -79,7 +79,7 @@ struct QpAttributes {
   bool is_draining = false;                   ///< of query() only: see Endpoint::is_draining()
 };
 
-/// What the scheduler and its timers note about a queue pair. Under the engine lock, but for the doorbell.
+/// What the scheduler and its timers note about a queue pair. Under the engine lock, except the doorbell.
 struct QpSchedule {
   explicit QpSchedule(QueuePair& owner) : qp(owner), doorbell(owner), timer(owner) {}
 
@@ -180,10 +180,10 @@ class QueuePair {
   PostStatus can_post_send(const transport::SendRequest& request, std::size_t sge_count) const;
   PostStatus can_post_receive(std::size_t sge_count) const;
   /// After the doorbell rang for what was just published: a datagram is the program's to change again when the
-  /// post returns. Most have left by now; those that wait (for ARP, for the port, for whoever has the engine)
-  /// are copied.
+  /// post returns. Most have left by now; those that wait (for ARP, for the port, for the thread that has the
+  /// engine) are copied.
   void keep_unsent();
-  /// For a receive that was just published: whether nobody but the poster would ever look at it.
+  /// For a receive that was just published: whether only the poster would ever look at it.
   bool must_flush_receives();
 
   Result<void, Error> check_route(const QpAttributes& changes) const;

@@ -45,7 +45,7 @@ Result<void, Error> SharedReceiveQueue::modify(const Changes& changes) {
     return failure(
         invalid("a shared receive queue has at least one work request, and not more than the device allows"));
   }
-  // Memory is had before, and given back after, the time in which nobody can post or receive.
+  // Memory is had before, and given back after, the time in which no thread can post or receive.
   try {
     transport::ReceiveQueue resized({.work_requests = *changes.max_wr, .sges = attributes_.max_sge},
                                     attributes_.pd->memory);

@@ -7,7 +7,7 @@
 namespace urnic::nic {
 
 /// Gives out numbers of 24 bits, in turn, so that a number comes back as late as possible. Never 0, which
-/// says that a queue is not for XRC, and none that somebody has. Under the engine lock.
+/// says that a queue is not for XRC, and none that is in use. Under the engine lock.
 class SrqNumbers {
  public:
   /// `first` is given out first.

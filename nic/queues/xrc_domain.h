@@ -11,7 +11,7 @@ namespace urnic::nic {
 
 class SharedReceiveQueue;
 
-/// All calls under the engine lock, but for the count of users.
+/// All calls under the engine lock, except the count of users.
 class XrcDomain final : public transport::XrcReceivers {
  public:
   void add(SharedReceiveQueue& srq);

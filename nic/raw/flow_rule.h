@@ -58,8 +58,8 @@ struct PortsMatch {
 };
 
 enum class FlowKind : std::uint8_t {
-  kNormal,      ///< frames that match, before anybody else gets them
-  kAllDefault,  ///< frames that nobody wants: no rule takes them, and they are no RoCE, ARP or ND for us
+  kNormal,            ///< frames that match, before any other rule gets them
+  kAllDefault,        ///< frames that no rule takes and that are no RoCE, ARP or ND for us
   kMulticastDefault,  ///< those of them that go to a group
   kSniffer,           ///< a copy of every frame
 };
@@ -82,7 +82,7 @@ struct FlowRule {
   std::optional<Ipv4Match> ipv4{};
   std::optional<Ipv6Match> ipv6{};
   std::optional<PortsMatch> ports{};
-  std::shared_ptr<FlowCounts> counts{};  ///< of normal rules; null: nobody wants to know
+  std::shared_ptr<FlowCounts> counts{};  ///< of normal rules; null: not counted
 };
 
 }  // namespace urnic::nic

@@ -12,7 +12,7 @@ using transport::wire::Mac;
 
 namespace {
 
-// Nobody else writes, so that nothing has to be locked for an addition.
+// No other thread writes, so that an addition needs no lock.
 void count(FlowCounts& counts, std::size_t bytes) {
   counts.packets.store(counts.packets.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   counts.bytes.store(counts.bytes.load(std::memory_order_relaxed) + bytes, std::memory_order_relaxed);
@@ -62,7 +62,7 @@ FlowTable::Verdict FlowTable::steer(std::span<const std::byte> frame) {
   return {.receivers = receivers_, .is_trapped = is_trapped};
 }
 
-/// Whether a rule takes the frame away from whoever comes later.
+/// Whether a rule takes the frame away from all that come later.
 bool FlowTable::steer_normal(std::span<const std::byte> frame) {
   const Entries& entries = of(FlowKind::kNormal);
   if (entries.empty()) return false;

@@ -14,8 +14,8 @@ namespace urnic::nic {
 
 /// A frame goes to the normal rule of the lowest priority number that matches; among equals to each of them,
 /// as ConnectX hands equal rules' frames to all of their queue pairs. Rules that do not trap let it go on to
-/// the next. Sniffers see all of them besides, and what nobody takes is for default rules. However many rules
-/// say so, a queue pair gets a frame once.
+/// the next. Sniffers see all of them besides, and a frame that no rule takes is for default rules. However
+/// many rules say so, a queue pair gets a frame once.
 ///
 /// Looks at each rule in turn, and at no frame while there are no rules. Nothing but add() allocates. All
 /// calls under the engine lock.
@@ -33,11 +33,11 @@ class FlowTable {
 
   struct Verdict {
     std::span<const transport::QpNumber> receivers;
-    bool is_trapped = false;  ///< nobody else may have the frame
+    bool is_trapped = false;  ///< no other rule may have the frame
   };
   /// Who gets the frame by normal rules and as a sniffer. The result is good until the next call.
   Verdict steer(std::span<const std::byte> frame);
-  /// Who gets it by default rules: the frame that steer() was called with last, which nobody has taken.
+  /// Who gets it by default rules: the frame that steer() was called with last, which no rule has taken.
   std::span<const transport::QpNumber> take_unclaimed(std::span<const std::byte> frame);
 
  private:

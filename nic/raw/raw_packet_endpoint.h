@@ -15,8 +15,8 @@
 namespace urnic::nic {
 
 /// A SEND is a frame, from the destination MAC to the last byte of its payload, without the FCS. It leaves as
-/// it is, but for zeros behind one that is shorter than Ethernet allows, and is done when it has been handed
-/// to the port. What is shorter than an Ethernet header or longer than the port can send fails with
+/// it is, with zeros behind one that is shorter than Ethernet allows, and is done when it has been handed to
+/// the port. What is shorter than an Ethernet header or longer than the port can send fails with
 /// kLocalLengthError.
 class RawPacketRequester {
  public:
@@ -37,7 +37,7 @@ class RawPacketRequester {
 /// ConnectX.
 class RawPacketResponder {
  public:
-  /// Nobody is connected.
+  /// It has no peer.
   static constexpr bool kHasPeer = false;
 
   RawPacketResponder(const transport::QpDependencies& deps, const transport::QpConfig&,

@@ -124,5 +124,5 @@ class Observation(ClientTest):
         client = self.start("client", ["ibv_rc_pingpong", "-d", "urnic0", "-g", "1", "-p", port, "127.0.0.1"],
                             ["--explain", "--fault", "loss=1"])
         client.wait(60)
-        if not re.search(r"nobody answers ARP for 10\.\d+\.\d+\.1\b", client.output()):
-            self.fail_with("'nobody answers ARP' expected", client)
+        if not re.search(r"no host answers ARP for 10\.\d+\.\d+\.1\b", client.output()):
+            self.fail_with("'no host answers ARP' expected", client)

@@ -72,7 +72,7 @@ void Completer::on_rnr_nak(std::uint8_t timer_code, Time now, bool passes_read) 
   if (retry_.is_waiting_for_receiver() || retry_.is_refused()) {
     return retry_.on_refused_again(timer_code, now);
   }
-  // Whoever is refused may be refused for ever; an answer that never comes is what the other counter is for.
+  // The peer may refuse a request for ever; the other counter is for answers that never come.
   if (passes_read && !is_recovering_ && !use_retry(Counter::kImpliedNakSequenceError)) return;
   deps_.counters.add(Counter::kRnrNakReceived);
   if (!retry_.try_again_after_rnr(timer_code, now)) {

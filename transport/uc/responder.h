@@ -15,8 +15,7 @@
 namespace urnic::transport {
 
 /// A message of which one packet is missing or wrong is dropped: what was written of it stays, nothing
-/// completes, nobody is told but the counters. The next packet that begins a message is executed, whatever
-/// its PSN.
+/// completes, only the counters tell. The next packet that begins a message is executed, whatever its PSN.
 class UcResponder {
  public:
   /// Its first packet establishes communication.

@@ -17,7 +17,7 @@ inline constexpr std::size_t kGrhAreaBytes = 40;
 /// A datagram is received whole or dropped without a word; why, the counters tell. PSNs mean nothing here.
 class UdResponder {
  public:
-  /// Anybody may send.
+  /// Any queue pair may send.
   static constexpr bool kHasPeer = false;
 
   UdResponder(const QpDependencies& deps, const QpConfig& config, OpenReceive& receive)

@@ -54,8 +54,8 @@ std::uint32_t icrc_of(const Frame& frame);
 
 /// Writes the frame: headers with the lengths that `ib` asks for, a fresh IPv4 header checksum, the UDP
 /// checksum, `ib`, ICRC and Ethernet padding as `frame` has them. Returns the size, or 0 when it does not fit
-/// into `out` or the datagram is too long for IP. A parsed frame gives the bytes it was parsed from, but for
-/// an IPv4 header checksum of 0xffff, which comes out as the 0x0000 that is its equal.
+/// into `out` or the datagram is too long for IP. A parsed frame gives the bytes it was parsed from, except
+/// for an IPv4 header checksum of 0xffff, which comes out as the 0x0000 that is its equal.
 std::size_t emit_frame(const Frame& frame, std::span<std::byte> out);
 
 }  // namespace urnic::transport::wire

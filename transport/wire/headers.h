@@ -187,7 +187,7 @@ inline std::size_t emit(const AtomicAckEth& atomic_ack, std::span<std::byte> out
   return AtomicAckEth::kBytes;
 }
 
-/// Immediate data, 4 bytes that nobody on the way interprets.
+/// Immediate data, 4 bytes that only the programs interpret.
 struct Immediate {
   static constexpr std::size_t kBytes = 4;
 

@@ -29,7 +29,7 @@ struct Packet {
   std::uint32_t immediate = 0;  ///< the four bytes as on the wire (network order in memory)
   Rkey invalidate_rkey{};       ///< IETH
   std::span<const std::byte> payload{};
-  /// The IPv4 or IPv6 header that the packet came with, set by whoever parsed the frame: datagrams are
+  /// The IPv4 or IPv6 header that the packet came with, set by the code that parsed the frame: datagrams are
   /// received with it.
   std::span<const std::byte> network_header{};
 

@@ -26,7 +26,7 @@ class ImportableObjects {
     const std::lock_guard lock(mutex_);
     objects_.insert_or_assign(handle, object);
   }
-  /// Nobody imports it any more. Its handle may be another object's already, which stays.
+  /// No context imports it any more. Its handle may be another object's already, which stays.
   void remove(std::uint32_t handle, const Object& object) {
     const std::lock_guard lock(mutex_);
     const auto found = objects_.find(handle);
@@ -44,8 +44,8 @@ class ImportableObjects {
   std::unordered_map<std::uint32_t, std::weak_ptr<Object>> objects_;
 };
 
-/// In the kernel the file behind a context's cmd_fd owns the context's objects, and whoever has a descriptor
-/// of it can import them. Here the descriptor names nothing but this, which is the process's own.
+/// In the kernel the file behind a context's cmd_fd owns the context's objects, and a process that has a
+/// descriptor of it can import them. Here the descriptor names nothing but this, which is the process's own.
 class CommandFile {
  public:
   /// What tells the file from others, however many descriptors it has.

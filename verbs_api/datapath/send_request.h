@@ -15,8 +15,8 @@ namespace urnic::verbs_api {
 inline constexpr std::uint32_t kAtomicBytes = 8;
 
 /// The request of a work request for `qp`, without its elements, or an errno value. EOPNOTSUPP: operations
-/// that libibverbs knows and we do not do; EINVAL: what nobody knows, and what is missing. Whether such a
-/// queue pair can do it is for the device to say.
+/// that libibverbs knows and we do not do; EINVAL: what libibverbs does not know, and what is missing.
+/// Whether such a queue pair can do it is for the device to say.
 Result<transport::SendRequest, int> to_request(const ibv_qp& qp, nic::QpType type, const ibv_send_wr& wr);
 
 /// The destination of a datagram; EINVAL without an address handle. One of another protection domain than the

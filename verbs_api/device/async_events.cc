@@ -102,7 +102,7 @@ void AsyncEvents::push(const ibv_async_event& event) noexcept {
     try {
       events_.push_back(event);
     } catch (const std::bad_alloc&) {
-      return;  // the program will see the state of the object; there is nobody to tell here
+      return;  // the program will see the state of the object; nothing more can be done here
     }
   }
   // Not write(): librspreload wraps that one, and this may run under the engine lock.

@@ -18,7 +18,7 @@ void write_line(std::string_view text) {
   std::string line("urnic: ");
   line += text;
   line += '\n';
-  // One write, so that lines of several processes do not mix. There is nobody to tell that it failed.
+  // One write, so that lines of several processes do not mix. Its failure cannot be reported.
   [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, line.data(), line.size());
 }
 

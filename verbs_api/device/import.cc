@@ -111,7 +111,7 @@ void ibv_unimport_pd(ibv_pd* pd) {
 void ibv_unimport_mr(ibv_mr* mr) {
   ObjectClaim claim(mr);
   if (claim.error() != 0) return;
-  // Of what nobody else has, the context takes care when it closes.
+  // What no other context has, this context frees when it closes.
   const auto& registration = Mr::of(mr).registration;
   if (registration.use_count() > 1 || !registration->is_registered) {
     Mr::of(mr).is_imported = true;

@@ -109,7 +109,7 @@ void ProcessDevice::add(Context& context) {
   let_others_watch();
 }
 
-// That nobody can ask what the NIC does is no reason not to have one.
+// The program has its NIC even if no other program can ask what it does.
 void ProcessDevice::let_others_watch() {
   if (made_->status != nullptr) return;
   nic::Device& device = *made_->device;

@@ -163,7 +163,7 @@ Error refusal_of(std::uint32_t type) {
   return is_known
              ? not_offered(
                    "flow rules know neither tunnels and what is in them, ESP and MPLS, nor actions but counting")
-             : invalid("a flow specification of a type that nobody knows");
+             : invalid("a flow specification of an unknown type");
 }
 
 /// What every specification begins with.
@@ -227,9 +227,9 @@ Fault find_fault(const ibv_flow_attr& attributes) {
   constexpr std::uint8_t kPort = 1;
 
   if (attributes.comp_mask != 0 || (attributes.flags & ~kKnownFlags) != 0) {
-    return invalid("flow attributes with a comp_mask or flags that nobody knows");
+    return invalid("flow attributes with an unknown comp_mask or unknown flags");
   }
-  if (!to_kind(attributes.type)) return invalid("a flow rule of a type that nobody knows");
+  if (!to_kind(attributes.type)) return invalid("a flow rule of an unknown type");
   if (attributes.size != 0 && attributes.size < sizeof(attributes)) {
     return invalid("the flow attributes' size is less than that of the struct");
   }

@@ -14,7 +14,7 @@ struct FlowWish {
 };
 
 /// The rule that `attributes`, and the specifications behind it in memory, ask for. EOPNOTSUPP for what
-/// libibverbs knows and we do not have, EINVAL for what nobody can do, with the reason.
+/// libibverbs knows and we do not have, EINVAL for what no device can do, with the reason.
 ///
 /// libibverbs takes the number of specifications at its word, and programs give the size of the struct alone
 /// (pyverbs) or none at all (perftest). A size that says more than that has to cover all specifications, and

@@ -50,11 +50,11 @@ struct RegistrationFlags {
   bool is_zero_based;
 };
 
-/// Flags that a driver is free to ignore, such as relaxed ordering, are. EINVAL for what nobody knows,
-/// EOPNOTSUPP for huge pages without on-demand paging, which they are a hint for.
+/// Flags that a driver is free to ignore, such as relaxed ordering, are. EINVAL for unknown flags, EOPNOTSUPP
+/// for huge pages without on-demand paging, which they are a hint for.
 Result<RegistrationFlags, int> parse_registration_flags(unsigned int flags);
 
-/// Registers `region` (but for its domain and key) and gives the program its region; `verb` is for the
+/// Registers `region` (without its domain and key) and gives the program its region; `verb` is for the
 /// message when that fails. Null and errno then.
 Mr* register_region(ibv_pd& pd, const char* verb, const nic::MemoryRegion& region);
 

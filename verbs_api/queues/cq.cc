@@ -164,8 +164,8 @@ int ibv_destroy_cq(ibv_cq* cq) {
   Cq& own_cq = Cq::of(cq);
   Context& owner = Context::of(cq->context);
   if (own_cq.inner->users.load() != 0) return refuse(EBUSY);
-  // Nothing adds events any more. Those that nobody has fetched disappear; the others are waited for, because
-  // a thread may be about to look at this queue.
+  // Nothing adds events any more. Those that the program has not fetched disappear; the others are waited
+  // for, because a thread may be about to look at this queue.
   if (cq->channel != nullptr) CompChannel::of(cq->channel).inner.forget(*own_cq.inner);
   owner.async_events().forget(*cq);
   urnic::verbs_api::wait_for_acknowledgements(own_cq);

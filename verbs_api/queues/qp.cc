@@ -61,7 +61,7 @@ void Qp::end() {
 
 namespace {
 
-/// EOPNOTSUPP for what libibverbs knows and we do not have, EINVAL for numbers that nobody knows.
+/// EOPNOTSUPP for what libibverbs knows and we do not have, EINVAL for unknown numbers.
 Result<nic::QpType, int> to_qp_type(const ibv_qp_type& type) {
   switch (number_in(type)) {
     case IBV_QPT_RC:

@@ -69,7 +69,7 @@ constexpr int kKnownAttributes = kOffered | IBV_QP_ALT_PATH | IBV_QP_CAP | IBV_Q
 /// Says no to a mask or a value, with the reason.
 std::optional<Error> find_fault(const ibv_qp_attr& attributes, int mask) {
   if ((mask & ~kKnownAttributes) != 0) {
-    return Error{.code = EINVAL, .message = "the mask selects an attribute that nobody knows"};
+    return Error{.code = EINVAL, .message = "the mask selects an unknown attribute"};
   }
   if ((mask & ~kOffered) != 0) {
     return Error{.code = EOPNOTSUPP, .message = "alternate paths, resizing and rate limits are not offered"};

@@ -19,7 +19,7 @@ Result<nic::XrcDomain*, Error> XrcDomains::open(nic::Device& nic, const std::opt
     return known->domain.get();
   }
   if (file && (flags & O_CREAT) == 0) {
-    return Error{.code = EAGAIN, .message = "nobody in this process has opened an XRC domain by that file"};
+    return Error{.code = EAGAIN, .message = "this process has not opened an XRC domain by that file"};
   }
   auto domain = nic.open_xrc_domain();
   if (!domain) return domain.error();

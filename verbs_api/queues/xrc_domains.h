@@ -15,8 +15,8 @@
 
 namespace urnic::verbs_api {
 
-/// Whoever opens a domain by the same file, from any context of the process, gets the same one. Other
-/// processes do not: a domain is one of a device, and each process has a device of its own. Any thread.
+/// All contexts of the process that open a domain by the same file get the same one. Other processes do not:
+/// a domain is one of a device, and each process has a device of its own. Any thread.
 class XrcDomains {
  public:
   struct File {

@@ -21,7 +21,7 @@ class XrcTargets {
   /// Adds `handle` to those of the target with that number in the domain; null when there is none.
   std::shared_ptr<QpHandles> open(const nic::XrcDomain& domain, transport::QpNumber number, Qp& handle);
 
-  /// Removes one of them. True when it was the last: then nobody opens the target any more.
+  /// Removes one of them. True when it was the last: then no handle opens the target any more.
   bool close(QpHandles& handles, const Qp& handle);
 
  private:

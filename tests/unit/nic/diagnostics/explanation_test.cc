@@ -132,7 +132,7 @@ TEST_F(Explanation, SaysThatNobodyAnswersArp) {
   EXPECT_EQ(pair.a().poll_text(), "1 retry exceeded");
   expect(pair.a(), Cause::kNobodyHasAddress,
          {"SEND of 64 bytes with wr_id 1 failed: transport retry counter exceeded",
-          "nobody answers ARP for 10.0.0.9", "peer 10.0.0.9 QP 0x123456", "not sent", "fact 36",
+          "no host answers ARP for 10.0.0.9", "peer 10.0.0.9 QP 0x123456", "not sent", "fact 36",
           "2 of 2 retries used"});
 }
 
