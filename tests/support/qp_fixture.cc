@@ -4,11 +4,14 @@
 #include <numeric>
 #include <utility>
 
+#include "transport/make_endpoint.h"
+
 namespace urnic::transport::test {
 namespace {
 
 /// What the contract says poll_transmit() needs at most, besides a path MTU.
 constexpr std::size_t kMostHeaderBytes = 52;
+constexpr auto kDatagram = static_cast<wire::Opcode>(0x64);
 constexpr std::size_t kGuardBytes = 64;
 constexpr std::byte kGuard{0xee};
 /// More than any of the tests sends at once: an endpoint that never stops must not hang the test.
@@ -38,9 +41,12 @@ void expect_what_holds_of_all_packets(std::span<const std::byte> bytes, const wi
 
 }  // namespace
 
-QpTest::QpTest() {
+QpTest::QpTest(wire::Service service, bool shares_receive_queue)
+    : owned_endpoint_(make_endpoint(service, dependencies(shares_receive_queue))) {
+  config_.service = service;
   config_.local_qp = kOurQp;
-  config_.remote_qp = kPeerQp;
+  if (service != wire::Service::kUd) config_.remote_qp = kPeerQp;
+  config_.qkey = kQkey;
   config_.pd = kPd;
   config_.access = Access::kRemoteWrite | Access::kRemoteRead;
   config_.path_mtu = PathMtu::k1024;
@@ -82,24 +88,24 @@ QpDependencies QpTest::dependencies(bool shares_receive_queue) {
 }
 
 void QpTest::connect_to_init() {
-  endpoint().to_init(config_);
+  endpoint_.to_init(config_);
 }
 
 void QpTest::connect_to_rtr() {
   connect_to_init();
-  endpoint().to_ready_to_receive(config_);
+  endpoint_.to_ready_to_receive(config_);
 }
 
 void QpTest::connect() {
   connect_to_rtr();
-  endpoint().to_ready_to_send(config_);
+  endpoint_.to_ready_to_send(config_);
 }
 
 std::optional<Bytes> QpTest::poll_bytes() {
   const std::size_t room = kMostHeaderBytes + bytes(config_.path_mtu);
   buffer_.assign(room + kGuardBytes, kGuard);
   const std::span<std::byte> out(buffer_);
-  const std::size_t size = endpoint().poll_transmit(out.first(room), now_);
+  const std::size_t size = endpoint_.poll_transmit(out.first(room), now_);
   EXPECT_LE(size, room);
   EXPECT_TRUE(std::all_of(buffer_.begin() + static_cast<std::ptrdiff_t>(room), buffer_.end(),
                           [](std::byte byte) { return byte == kGuard; }))
@@ -130,6 +136,69 @@ void QpTest::drain() {
 
 std::vector<Bytes> QpTest::sent_bytes() {
   return std::exchange(sent_, {});
+}
+
+std::optional<QpPacket> QpTest::poll_one() {
+  const auto bytes = poll_bytes();
+  return bytes ? std::optional(value_of_sent(*bytes)) : std::nullopt;
+}
+
+std::vector<QpPacket> QpTest::sent() {
+  std::vector<QpPacket> packets;
+  for (const Bytes& bytes : sent_bytes()) packets.push_back(value_of_sent(bytes));
+  return packets;
+}
+
+QpPacket QpTest::value_of_sent(const Bytes& bytes) const {
+  const auto packet = wire::parse_packet(bytes);
+  EXPECT_TRUE(packet);
+  if (!packet) return {};
+  if (config_.service != wire::Service::kUd) {
+    EXPECT_EQ(packet.value().bth.destination_qp, kPeerQp);
+  }
+  return to_value(packet.value());
+}
+
+void QpTest::arrives(const QpPacket& packet, const Bytes& network_header) {
+  const QpPacket arrived = config_.service == wire::Service::kUc ? as_uc(packet) : packet;
+  wire::Packet view = arrived.view(kOurQp);
+  view.network_header = network_header;
+  endpoint_.on_packet(view, now_);
+}
+
+void QpTest::peer_sends(const std::vector<QpPacket>& burst, const Bytes& network_header) {
+  for (const QpPacket& packet : burst) arrives(packet, network_header);
+  const std::size_t sent_before = sent_.size();
+  drain();
+  EXPECT_TRUE(acknowledges() || sent_.size() == sent_before) << "an unreliable service answered";
+}
+
+void QpTest::expire_timer() {
+  endpoint_.on_timeout(now_);
+  drain();
+  EXPECT_GT(endpoint_.next_timeout(), now_) << "a timer that expired asks for the past";
+}
+
+void QpTest::pass(Duration duration) {
+  const Time end = now_ + duration;
+  while (endpoint_.next_timeout() <= end) {
+    now_ = std::max(now_, endpoint_.next_timeout());
+    expire_timer();
+    if (HasFailure()) return;
+  }
+  now_ = end;
+  drain();
+}
+
+void QpTest::pass_to_timeout() {
+  const auto left = until_timeout();
+  ASSERT_TRUE(left.has_value()) << "no timer runs";
+  pass(*left);
+}
+
+std::optional<Duration> QpTest::until_timeout() const {
+  const Time deadline = endpoint_.next_timeout();
+  return deadline == kNever ? std::nullopt : std::optional(std::max(deadline - now_, Duration(0)));
 }
 
 void QpTest::post_quietly(const SendWr& wr) {
@@ -176,10 +245,24 @@ Bytes QpTest::receive_memory(std::uint64_t offset, std::size_t size) const {
   return dma_.read(to_integer(kReceiveKey), kReceiveAddress + offset, size);
 }
 
-std::optional<wire::Packet> parse_sent(const Bytes& bytes) {
-  const auto packet = wire::parse_packet(bytes);
-  EXPECT_TRUE(packet);
-  return packet ? std::optional(packet.value()) : std::nullopt;
+QpPacket UdTest::datagram(Bytes payload) {
+  return {
+      .opcode = kDatagram, .psn = Psn(0), .qkey = kQkey, .source_qp = kPeerQp, .payload = std::move(payload)};
+}
+
+QpPacket UdTest::to_peer(Psn psn, Bytes payload) {
+  return {.opcode = kDatagram,
+          .psn = psn,
+          .qkey = kQkey,
+          .source_qp = kOurQp,
+          .destination_qp = kPeerQp,
+          .payload = std::move(payload)};
+}
+
+SendWr UdTest::datagram_wr(std::uint64_t wr_id, std::uint32_t length, std::uint32_t qkey) {
+  SendWr wr = send_wr(wr_id, length);
+  wr.request.destination = {.address = kPeerAddress, .qp = kPeerQp, .qkey = qkey};
+  return wr;
 }
 
 }  // namespace urnic::transport::test

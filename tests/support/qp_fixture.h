@@ -1,4 +1,4 @@
-// QpTest: what a test of one endpoint needs besides the endpoint: memory, queues and sinks, driven by hand.
+// QpTest: one endpoint of any service, with its memory, queues and sinks, driven by hand.
 #pragma once
 
 #include <gmock/gmock.h>
@@ -7,19 +7,23 @@
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
+#include <memory>
 #include <optional>
 #include <vector>
 
 #include "tests/support/bytes.h"
 #include "tests/support/fake_dma.h"
-#include "tests/support/rc_builders.h"
+#include "tests/support/qp_packets.h"
 #include "tests/support/recording_sinks.h"
+#include "tests/support/work_requests.h"
 #include "transport/counters.h"
 #include "transport/dependencies.h"
 #include "transport/endpoint.h"
 #include "transport/qp_config.h"
 #include "transport/receive_queue.h"
 #include "transport/send_queue.h"
+#include "transport/time.h"
+#include "transport/wire/opcode.h"
 
 namespace urnic::transport::test {
 
@@ -34,14 +38,15 @@ class QpTest : public ::testing::Test {
   static constexpr std::uint32_t kRegionBytes = 0x10000;
   static constexpr std::uint32_t kMtu = 1024;
   static constexpr std::uint32_t kInlineBytes = 64;
+  static constexpr std::uint32_t kQkey = 0x11111111;
 
-  QpTest();
+  explicit QpTest(wire::Service service, bool shares_receive_queue = false);
 
-  virtual Endpoint& endpoint() = 0;
   /// What the endpoint is made of.
   QpDependencies dependencies(bool shares_receive_queue = false);
 
-  /// The first PSN expected is 100, the first sent 200; the peer may read and write; path MTU 1024.
+  /// The first PSN expected is 100, the first sent 200; the peer may read and write; path MTU 1024. Datagrams have
+  /// no peer.
   QpConfig config_;
 
   /// Takes the endpoint through INIT and RTR to RTS with `config_`, or just up to one of them.
@@ -58,6 +63,31 @@ class QpTest : public ::testing::Test {
   void drain();
   /// Everything sent by drain() since the last call.
   std::vector<Bytes> sent_bytes();
+  std::vector<QpPacket> sent();
+  /// As poll_bytes().
+  std::optional<QpPacket> poll_one();
+
+  // --- The peer ---
+
+  /// Headers that packets came with; the bytes do not repeat.
+  static Bytes ipv4_header() { return payload(20, 4); }
+  static Bytes ipv6_header() { return payload(40, 6); }
+
+  /// The packet arrives, and nothing has been sent yet. On an unreliable connection it is made one of that.
+  void arrives(const QpPacket& packet, const Bytes& network_header = ipv4_header());
+  /// The packets arrive in one burst, then the endpoint may answer, if its service does.
+  void peer_sends(const std::vector<QpPacket>& burst, const Bytes& network_header = ipv4_header());
+  void peer_sends(std::initializer_list<QpPacket> burst) { peer_sends(std::vector<QpPacket>(burst)); }
+  void peer_sends(const QpPacket& packet) { peer_sends({packet}); }
+
+  // --- The clock ---
+
+  /// Lets time pass; timers that expire on the way do so at their time.
+  void pass(Duration duration);
+  /// Goes to the next deadline, whatever it is.
+  void pass_to_timeout();
+  /// How long until the next deadline; none when no timer runs.
+  std::optional<Duration> until_timeout() const;
 
   // --- The program ---
 
@@ -76,6 +106,8 @@ class QpTest : public ::testing::Test {
   std::vector<Completion> receive_completions() { return receive_completions_.take(); }
   std::vector<QpEvent> events() { return events_.take(); }
 
+  /// What is sent from the start of our own memory.
+  void fill_local_memory(const Bytes& bytes) { dma_.write(to_integer(kLocalKey), kLocalAddress, bytes); }
   /// Memory the peer may reach, our own, and that of receives.
   Bytes shared_memory(std::uint64_t offset, std::size_t size) const;
   Bytes local_memory(std::uint64_t offset, std::size_t size) const;
@@ -95,12 +127,47 @@ class QpTest : public ::testing::Test {
   Time now_{std::chrono::seconds(1)};
 
  private:
+  void expire_timer();
+  QpPacket value_of_sent(const Bytes& bytes) const;
+  bool acknowledges() const { return config_.service == wire::Service::kRc; }
+
+  std::unique_ptr<Endpoint> owned_endpoint_;
   std::vector<std::byte> buffer_;
   std::vector<Bytes> sent_;
   std::uint64_t next_receive_address_ = kReceiveAddress;
+
+ protected:
+  Endpoint& endpoint_ = *owned_endpoint_;
 };
 
-/// A packet that an endpoint sent; a failure and nothing if it is not one.
-std::optional<wire::Packet> parse_sent(const Bytes& bytes);
+class RcTest : public QpTest {
+ protected:
+  RcTest() : QpTest(wire::Service::kRc) {}
+};
+
+/// Tests name packets by the reliable connection's builders; what the peer sends is made UC's.
+class UcTest : public QpTest {
+ protected:
+  explicit UcTest(bool shares_receive_queue = false) : QpTest(wire::Service::kUc, shares_receive_queue) {}
+};
+
+class UdTest : public QpTest {
+ protected:
+  static constexpr AddressHandleId kPeerAddress{5};
+
+  explicit UdTest(bool shares_receive_queue = false) : QpTest(wire::Service::kUd, shares_receive_queue) {}
+
+  /// A datagram from the peer to us, PSN 0.
+  static QpPacket datagram(Bytes payload);
+  /// A datagram from us to the peer.
+  static QpPacket to_peer(Psn psn, Bytes payload);
+  /// A SEND of `length` bytes to the peer.
+  static SendWr datagram_wr(std::uint64_t wr_id, std::uint32_t length, std::uint32_t qkey = kQkey);
+};
+
+/// 4.096 us x 2^code (fact 36).
+constexpr Duration ack_timeout(unsigned code) {
+  return Duration(4096) * (std::int64_t{1} << code);
+}
 
 }  // namespace urnic::transport::test

@@ -1,7 +1,7 @@
 // Until when a completion of a receive is to be kept from the program.
 #include "transport/awaited_ack.h"
 
-#include "tests/support/rc_fixture.h"
+#include "tests/support/qp_fixture.h"
 
 namespace urnic::transport::test {
 namespace {

@@ -1,5 +1,5 @@
 // Acknowledgements at the completer (facts 19, 20, 21 and 25).
-#include "tests/support/rc_fixture.h"
+#include "tests/support/qp_fixture.h"
 
 namespace urnic::transport::test {
 namespace {
@@ -193,7 +193,7 @@ TEST_F(RcCompleterAck, TakesAnyCreditCountForAnAck) {
 // An ATOMIC ACK answers nothing we ever ask.
 TEST_F(RcCompleterAck, SurvivesAnAtomicAcknowledge) {
   post(send_wr(1, 10));
-  RcPacket packet = ack(Psn(200), 1);
+  QpPacket packet = ack(Psn(200), 1);
   packet.opcode = static_cast<wire::Opcode>(0x12);
   peer_sends(packet);
   for (const Completion& completion : send_completions()) {

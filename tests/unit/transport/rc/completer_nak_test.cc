@@ -1,7 +1,7 @@
 // NAKs at the completer: going back, and giving up (facts 19, 22, 23 and 24).
 #include <string>
 
-#include "tests/support/rc_fixture.h"
+#include "tests/support/qp_fixture.h"
 
 namespace urnic::transport::test {
 namespace {
@@ -101,7 +101,7 @@ TEST_F(RcCompleterNak, ResumesAcross2To24) {
 TEST_F(RcCompleterNak, ReadsMemoryAgainWhenItResumes) {
   post(send_wr(1, 10));
   sent();
-  dma_.write(to_integer(kLocalKey), kLocalAddress, payload(10));
+  fill_local_memory(payload(10));
   peer_sends(nak(Nak::kSequenceError, Psn(200)));
   EXPECT_THAT(sent(), ElementsAre(send_only(Psn(200), payload(10))));
 }

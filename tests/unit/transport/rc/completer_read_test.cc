@@ -1,5 +1,5 @@
 // READ responses at the completer (facts 26 and 28).
-#include "tests/support/rc_fixture.h"
+#include "tests/support/qp_fixture.h"
 
 namespace urnic::transport::test {
 namespace {
@@ -69,7 +69,7 @@ TEST_F(RcCompleterRead, CountsRetriesAnewWhileTheResponsesToLaterReadsGetOn) {
   connect();
   post({read_wr(1, 1), read_wr(2, 3000)});
   const auto later = read_responses(Psn(201), payload(3000), kMtu);
-  for (const RcPacket& response : later) {
+  for (const QpPacket& response : later) {
     peer_sends(response);
     pass_to_timeout();
     EXPECT_THAT(send_completions(), IsEmpty());

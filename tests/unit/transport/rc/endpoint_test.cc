@@ -1,5 +1,5 @@
 // States of a reliable connection: what it does in each, flushing, reset, events.
-#include "tests/support/rc_fixture.h"
+#include "tests/support/qp_fixture.h"
 
 namespace urnic::transport::test {
 namespace {

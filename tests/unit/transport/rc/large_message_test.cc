@@ -3,7 +3,7 @@
 #include <array>
 #include <cstring>
 
-#include "tests/support/rc_fixture.h"
+#include "tests/support/qp_fixture.h"
 
 namespace urnic::transport::test {
 namespace {
@@ -107,7 +107,7 @@ TEST_F(RcLargeMessage, IsBegunWithTheSmallestMtu) {
 TEST_F(RcLargeMessage, IsTakenToTheLastPacket) {
   connect_with(PathMtu::k4096);
   const Bytes data(mtu());
-  RcPacket packet = write_first(Psn(100), data, kLength, kHuge);
+  QpPacket packet = write_first(Psn(100), data, kLength, kHuge);
   arrives(packet);
   packet = write_middle(Psn(101), data);
   wire::Packet view = packet.view(kOurQp);
@@ -115,7 +115,7 @@ TEST_F(RcLargeMessage, IsTakenToTheLastPacket) {
     view.bth.psn = Psn(100 + i);
     endpoint_.on_packet(view, now_);
   }
-  EXPECT_EQ(sent(), std::vector<RcPacket>{});
+  EXPECT_EQ(sent(), std::vector<QpPacket>{});
   const Psn last = Psn(100) + (packets() - 1);
   peer_sends(write_last(last, data));
   EXPECT_THAT(sent(), ElementsAre(ack(last, 1)));
@@ -126,7 +126,7 @@ TEST_F(RcLargeMessage, IsRefusedWhenOnePacketTooMany) {
   connect_with(PathMtu::k4096);
   const Bytes data(mtu());
   arrives(write_first(Psn(100), data, kLength, kHuge));
-  const RcPacket middle = write_middle(Psn(101), data);
+  const QpPacket middle = write_middle(Psn(101), data);
   wire::Packet view = middle.view(kOurQp);
   for (std::uint32_t i = 1; i < packets(); ++i) {
     view.bth.psn = Psn(100 + i);
@@ -219,7 +219,7 @@ TEST_F(RcLargeMessage, IsReadToTheLastResponse) {
   post({read_wr(1, 0, kHuge).from_elements({huge()}), send_wr(2, 10)});
   const Bytes data(mtu());
   arrives(read_response_first(Psn(200), data));
-  const RcPacket middle = read_response_middle(Psn(201), data);
+  const QpPacket middle = read_response_middle(Psn(201), data);
   wire::Packet view = middle.view(kOurQp);
   for (std::uint32_t i = 1; i + 1 < packets(); ++i) {
     view.bth.psn = Psn(200 + i);

@@ -1,5 +1,5 @@
 // Answers that come after the ACK timer has expired, and before anything was repeated.
-#include "tests/support/rc_fixture.h"
+#include "tests/support/qp_fixture.h"
 
 namespace urnic::transport::test {
 namespace {

@@ -1,7 +1,7 @@
 // How much the requester has under way: window, READs in flight, fence, AckReq.
 #include <algorithm>
 
-#include "tests/support/rc_fixture.h"
+#include "tests/support/qp_fixture.h"
 
 namespace urnic::transport::test {
 namespace {
@@ -52,7 +52,7 @@ TEST_F(RcRequesterFlow, MovesAllOfALongMessageThroughASmallWindow) {
   config_.window_packets = 1;
   connect();
   post(write_wr(1, 10 * kMtu));
-  std::vector<RcPacket> all;
+  std::vector<QpPacket> all;
   for (std::uint32_t i = 0; i < 10; ++i) {
     const auto packets = sent();
     ASSERT_THAT(packets, SizeIs(1));
@@ -72,7 +72,7 @@ TEST_F(RcRequesterFlow, AsksForAnAckAtLeastEveryQuarterOfTheWindow) {
   const auto packets = sent();
   ASSERT_THAT(packets, SizeIs(31));
   std::uint32_t since_asked = 0;
-  for (const RcPacket& packet : packets) {
+  for (const QpPacket& packet : packets) {
     ++since_asked;
     EXPECT_LE(since_asked, 8u) << "at PSN " << packet.psn.value();
     since_asked = packet.ack_request ? 0 : since_asked;
@@ -86,7 +86,7 @@ TEST_F(RcRequesterFlow, AsksForNoMoreAcksThanTheWindowNeeds) {
   post(write_wr(1, 31 * kMtu));
   const auto packets = sent();
   const auto asks = std::count_if(packets.begin(), packets.end(),
-                                  [](const RcPacket& packet) { return packet.ack_request; });
+                                  [](const QpPacket& packet) { return packet.ack_request; });
   EXPECT_LE(asks, 4) << "three full quarters and the end of the message";
 }
 

@@ -1,5 +1,6 @@
 // The packets that a work request becomes.
-#include "tests/support/rc_fixture.h"
+#include "tests/support/qp_fixture.h"
+#include "transport/rc/endpoint.h"
 
 namespace urnic::transport::test {
 namespace {
@@ -51,7 +52,7 @@ TEST_P(RcRequesterLength, LeavesPsnsForTheResponsesOfARead) {
 TEST_P(RcRequesterLength, PutsTheImmediateOfASendInItsLastPacket) {
   post(send_wr(1, GetParam()).with_immediate(0x01020304));
   auto expected = send_message(Psn(200), local_pattern(0, GetParam()), kMtu);
-  RcPacket& last = expected.back();
+  QpPacket& last = expected.back();
   last = expected.size() == 1 ? send_only_with_immediate(last.psn, last.payload, 0x01020304)
                               : send_last_with_immediate(last.psn, last.payload, 0x01020304);
   EXPECT_EQ(sent(), expected);
@@ -60,7 +61,7 @@ TEST_P(RcRequesterLength, PutsTheImmediateOfASendInItsLastPacket) {
 TEST_P(RcRequesterLength, PutsTheImmediateOfAWriteInItsLastPacket) {
   post(write_wr(1, GetParam()).with_immediate(0x01020304));
   auto expected = write_message(Psn(200), local_pattern(0, GetParam()), kMtu);
-  RcPacket& last = expected.back();
+  QpPacket& last = expected.back();
   last = expected.size() == 1 ? write_only_with_immediate(last.psn, last.payload, 0x01020304)
                               : write_last_with_immediate(last.psn, last.payload, 0x01020304);
   EXPECT_EQ(sent(), expected);
@@ -77,7 +78,7 @@ TEST_P(RcRequesterMtu, CutsAtThePathMtu) {
   connect();
   post(write_wr(1, 8193));
   auto packets = sent();
-  for (RcPacket& packet : packets) {
+  for (QpPacket& packet : packets) {
     packet.ack_request = packet.psn == packets.back().psn;
   }
   EXPECT_EQ(packets, write_message(Psn(200), local_pattern(0, 8193), bytes(GetParam())));
@@ -178,7 +179,7 @@ TEST_F(RcRequesterPackets, NumbersPacketsAcross2To24InsideAMessage) {
   config_.send_psn = Psn(0xfffffe);
   connect();
   post({write_wr(1, 4000), send_wr(2, 1)});
-  EXPECT_EQ(sent(), (std::vector<RcPacket>{
+  EXPECT_EQ(sent(), (std::vector<QpPacket>{
                         write_first(Psn(0xfffffe), local_pattern(0, 1024), 4000),
                         write_middle(Psn(0xffffff), local_pattern(1024, 1024)),
                         write_middle(Psn(0), local_pattern(2048, 1024)),

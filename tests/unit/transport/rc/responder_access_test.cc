@@ -1,5 +1,5 @@
 // Rights at the responder: queue pair flags, keys, bounds, protection domains (facts 30 and 31).
-#include "tests/support/rc_fixture.h"
+#include "tests/support/qp_fixture.h"
 
 namespace urnic::transport::test {
 namespace {

@@ -1,5 +1,5 @@
 // When the responder acknowledges, and what it says then (facts 18, 19 and 20).
-#include "tests/support/rc_fixture.h"
+#include "tests/support/qp_fixture.h"
 
 namespace urnic::transport::test {
 namespace {
@@ -147,7 +147,7 @@ TEST_F(RcResponderAck, LetsRequestsLeaveAmidTheResponsesOfALongRead) {
   drain();
   const auto packets = sent();
   const auto request = std::find_if(packets.begin(), packets.end(),
-                                    [](const RcPacket& packet) { return packet.psn == Psn(200); });
+                                    [](const QpPacket& packet) { return packet.psn == Psn(200); });
   ASSERT_NE(request, packets.end());
   EXPECT_LT(request - packets.begin(), 3) << "behind that many responses";
 }

@@ -1,5 +1,5 @@
 // What becomes of a responder that had to refuse for good.
-#include "tests/support/rc_fixture.h"
+#include "tests/support/qp_fixture.h"
 
 namespace urnic::transport::test {
 namespace {

@@ -1,5 +1,5 @@
 // Lengths at the responder (fact 29).
-#include "tests/support/rc_fixture.h"
+#include "tests/support/qp_fixture.h"
 
 namespace urnic::transport::test {
 namespace {

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "tests/support/rc_fixture.h"
+#include "tests/support/qp_fixture.h"
 
 namespace urnic::transport::test {
 namespace {
@@ -17,7 +17,7 @@ enum class Inside { kNothing, kSend, kWrite };
 struct Misplaced {
   const char* name;
   Inside inside;
-  RcPacket packet;
+  QpPacket packet;
 };
 
 const Bytes kFull = payload(1024);

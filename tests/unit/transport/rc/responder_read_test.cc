@@ -1,5 +1,5 @@
 // READs at the responder: responses, their order, duplicates (facts 26 and 28).
-#include "tests/support/rc_fixture.h"
+#include "tests/support/qp_fixture.h"
 
 namespace urnic::transport::test {
 namespace {
@@ -97,8 +97,8 @@ TEST_F(RcResponderRead, RefusesMoreUnansweredReadsThanItHasResources) {
 }
 
 /// As many READs of one byte each, from this PSN on.
-std::vector<RcPacket> single_reads(std::uint32_t first, std::uint32_t count) {
-  std::vector<RcPacket> reads;
+std::vector<QpPacket> single_reads(std::uint32_t first, std::uint32_t count) {
+  std::vector<QpPacket> reads;
   for (std::uint32_t i = 0; i < count; ++i) reads.push_back(read_request(Psn(first + i), 1));
   return reads;
 }

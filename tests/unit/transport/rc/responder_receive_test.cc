@@ -1,5 +1,5 @@
 // Receives at the responder: scatter, immediate data, and receives that are missing, too short or unusable.
-#include "tests/support/rc_fixture.h"
+#include "tests/support/qp_fixture.h"
 
 namespace urnic::transport::test {
 namespace {

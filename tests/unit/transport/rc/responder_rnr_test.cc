@@ -1,5 +1,5 @@
 // A responder without a receive (facts 34 and 35).
-#include "tests/support/rc_fixture.h"
+#include "tests/support/qp_fixture.h"
 
 namespace urnic::transport::test {
 namespace {
@@ -100,7 +100,7 @@ TEST_F(RcResponderRnr, RefusesAgainWhileThereIsNoReceive) {
 }
 
 TEST_F(RcResponderRnr, FinishesAWriteWithImmediateThatWasRefusedAtItsEnd) {
-  const RcPacket last = write_last_with_immediate(Psn(101), payload(6, 1), 7);
+  const QpPacket last = write_last_with_immediate(Psn(101), payload(6, 1), 7);
   peer_sends({write_first(Psn(100), payload(1024), 1030), last});
   sent();
   post_receives({1});

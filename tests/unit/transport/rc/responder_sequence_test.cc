@@ -2,7 +2,7 @@
 #include <functional>
 #include <string>
 
-#include "tests/support/rc_fixture.h"
+#include "tests/support/qp_fixture.h"
 
 namespace urnic::transport::test {
 namespace {
@@ -13,8 +13,8 @@ using ::testing::IsEmpty;
 /// A request of one packet, and what the responder answers.
 struct Kind {
   const char* name;
-  RcPacket (*request)(Psn psn);
-  RcPacket (*answer)(Psn psn, std::uint32_t msn);
+  QpPacket (*request)(Psn psn);
+  QpPacket (*answer)(Psn psn, std::uint32_t msn);
 };
 
 const Kind kSend{"Send", [](Psn psn) { return send_only(psn, payload(10)); },
@@ -32,8 +32,8 @@ class RcResponderSequence : public RcTest, public ::testing::WithParamInterface<
     connect();
     post_receives({1, 2, 3, 4});
   }
-  static RcPacket request(Psn psn) { return GetParam().request(psn); }
-  static RcPacket answer(Psn psn, std::uint32_t msn) { return GetParam().answer(psn, msn); }
+  static QpPacket request(Psn psn) { return GetParam().request(psn); }
+  static QpPacket answer(Psn psn, std::uint32_t msn) { return GetParam().answer(psn, msn); }
   bool nothing_was_executed() {
     return shared_memory_is_untouched() && receive_memory_is_untouched() && receive_completions().empty() &&
            !receive_queue_.is_empty();

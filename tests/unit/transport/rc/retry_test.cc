@@ -1,5 +1,5 @@
 // The ACK timer and the retry counter (facts 36 and 37).
-#include "tests/support/rc_fixture.h"
+#include "tests/support/qp_fixture.h"
 
 namespace urnic::transport::test {
 namespace {
@@ -21,7 +21,7 @@ class RcRetry : public RcTest {
     int transmissions = 0;
     for (int i = 0; i < timeouts && until_timeout(); ++i) {
       pass_to_timeout();
-      for (const RcPacket& packet : sent()) {
+      for (const QpPacket& packet : sent()) {
         transmissions += packet.psn == Psn(200) ? 1 : 0;
       }
     }
@@ -217,7 +217,7 @@ TEST_F(RcRetry, CountsAnewAfterAReadResponse) {
   connect();
   post(read_wr(1, 4000));
   const auto responses = read_responses(Psn(200), payload(4000), kMtu);
-  for (const RcPacket& response : responses) {
+  for (const QpPacket& response : responses) {
     pass_to_timeout();
     EXPECT_EQ(endpoint_.state(), QpState::kReadyToSend);
     peer_sends(response);

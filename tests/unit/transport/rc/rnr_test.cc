@@ -1,7 +1,7 @@
 // RNR NAKs at the requester (facts 34, 35 and 37).
 #include <array>
 
-#include "tests/support/rc_fixture.h"
+#include "tests/support/qp_fixture.h"
 
 namespace urnic::transport::test {
 namespace {

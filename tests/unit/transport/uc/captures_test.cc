@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "tests/support/captured_packets.h"
-#include "tests/support/uc_fixture.h"
+#include "tests/support/qp_fixture.h"
 
 namespace urnic::transport::test {
 namespace {
@@ -46,8 +46,7 @@ class UcCaptures : public UcTest {
     EXPECT_FALSE(poll_bytes().has_value());
   }
 
-  /// What `vs` sends from, and to where its WRITEs go.
-  void fill_local_memory(const Bytes& bytes) { dma_.write(to_integer(kLocalKey), kLocalAddress, bytes); }
+  /// To where the WRITEs of `vs` go.
   SendWr captured_write(std::uint64_t wr_id, std::uint32_t length) const {
     return write_wr(wr_id, length, {.address = region_.address, .rkey = region_.rkey});
   }

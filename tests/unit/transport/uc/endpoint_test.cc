@@ -1,5 +1,7 @@
 // States of a UC endpoint: when it receives and sends, what it flushes, and what RESET forgets.
-#include "tests/support/uc_fixture.h"
+#include "transport/uc/endpoint.h"
+
+#include "tests/support/qp_fixture.h"
 
 namespace urnic::transport::test {
 namespace {
@@ -157,7 +159,7 @@ TEST_F(UcEndpointStates, DropsPacketsWithoutAReceiveQueue) {
   endpoint.to_init(config_);
   endpoint.to_ready_to_receive(config_);
   endpoint.to_ready_to_send(config_);
-  const RcPacket packet = as_uc(send_only(Psn(100), payload(5)));
+  const QpPacket packet = as_uc(send_only(Psn(100), payload(5)));
   endpoint.on_packet(packet.view(kOurQp), now_);
   EXPECT_EQ(count(Counter::kWrongState), 1u);
   endpoint.to_error();

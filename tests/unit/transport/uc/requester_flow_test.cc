@@ -1,5 +1,5 @@
 // When UC work requests complete, what stops them (SQE), and how they are held back (SQD).
-#include "tests/support/uc_fixture.h"
+#include "tests/support/qp_fixture.h"
 
 namespace urnic::transport::test {
 namespace {

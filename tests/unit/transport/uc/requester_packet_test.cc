@@ -1,5 +1,5 @@
 // What a UC requester writes: opcodes, headers, payload and flags of each packet.
-#include "tests/support/uc_fixture.h"
+#include "tests/support/qp_fixture.h"
 
 namespace urnic::transport::test {
 namespace {
@@ -57,14 +57,14 @@ TEST_F(UcRequesterPacket, SolicitsOnlyWithThePacketThatCompletesAReceive) {
   post({send_wr(1, 1025).solicited(), write_wr(2, 5).solicited(),
         write_wr(3, 1025).with_immediate(1).solicited()});
   std::vector<bool> solicited;
-  for (const RcPacket& packet : sent()) solicited.push_back(packet.solicited);
+  for (const QpPacket& packet : sent()) solicited.push_back(packet.solicited);
   EXPECT_THAT(solicited, ElementsAre(false, true, false, false, true));
 }
 
 // Fact 18; rdma_rxe would ask on a reliable connection after 65 packets.
 TEST_F(UcRequesterPacket, NeverAsksForAnAcknowledgement) {
   post({send_wr(1, 0xffff), write_wr(2, 0xffff), send_wr(3, 1)});
-  for (const RcPacket& packet : sent()) ASSERT_FALSE(packet.ack_request) << ::testing::PrintToString(packet);
+  for (const QpPacket& packet : sent()) ASSERT_FALSE(packet.ack_request) << ::testing::PrintToString(packet);
 }
 
 TEST_F(UcRequesterPacket, SendsInlineDataOfItsOwn) {
@@ -90,7 +90,7 @@ TEST_F(UcRequesterPacket, CountsPsnsAcrossTheEndOfTheirSpace) {
   post({send_wr(1, 3000), write_wr(2, 1)});
   const auto packets = sent();
   std::vector<std::uint32_t> psns;
-  for (const RcPacket& packet : packets) psns.push_back(packet.psn.value());
+  for (const QpPacket& packet : packets) psns.push_back(packet.psn.value());
   EXPECT_THAT(psns, ElementsAre(0xfffffeu, 0xffffffu, 0u, 1u));
   EXPECT_EQ(endpoint_.next_send_psn(), Psn(2));
 }

@@ -1,6 +1,6 @@
 // Keys, bounds and rights at a UC responder (facts 30, 31): what may not be written is not, and nobody is
 // told.
-#include "tests/support/uc_fixture.h"
+#include "tests/support/qp_fixture.h"
 
 namespace urnic::transport::test {
 namespace {
@@ -15,7 +15,7 @@ class UcResponderAccess : public UcTest {
     post_receives({1});
   }
 
-  void expect_refused(const RcPacket& packet, Counter counter) {
+  void expect_refused(const QpPacket& packet, Counter counter) {
     const std::uint64_t before = count(counter);
     peer_sends(packet);
     EXPECT_EQ(count(counter) - before, 1u);

@@ -1,5 +1,5 @@
 // Lengths at a UC responder (fact 29): a message that breaks the rules is dropped, and the next one is not.
-#include "tests/support/uc_fixture.h"
+#include "tests/support/qp_fixture.h"
 
 namespace urnic::transport::test {
 namespace {
@@ -17,7 +17,7 @@ class UcResponderLength : public UcTest {
   }
 
   /// None of the packets completes anything; a message behind them does.
-  void expect_dropped(const std::vector<RcPacket>& packets, std::uint64_t refused = 1) {
+  void expect_dropped(const std::vector<QpPacket>& packets, std::uint64_t refused = 1) {
     const std::uint64_t before = count(Counter::kRequestInvalid);
     peer_sends(packets);
     EXPECT_THAT(receive_completions(), IsEmpty());

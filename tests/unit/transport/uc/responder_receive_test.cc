@@ -1,5 +1,5 @@
 // Receives at a UC responder: what completes them, what leaves them in hand, and what breaks the queue pair.
-#include "tests/support/uc_fixture.h"
+#include "tests/support/qp_fixture.h"
 
 namespace urnic::transport::test {
 namespace {

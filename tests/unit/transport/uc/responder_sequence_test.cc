@@ -1,6 +1,6 @@
 // PSNs and the order of packets at a UC responder: what is lost takes its whole message with it, nothing
 // else.
-#include "tests/support/uc_fixture.h"
+#include "tests/support/qp_fixture.h"
 
 namespace urnic::transport::test {
 namespace {
@@ -15,7 +15,7 @@ class UcResponderSequence : public UcTest {
     post_receives({1, 2, 3});
   }
 
-  static std::vector<RcPacket> without(std::vector<RcPacket> packets, std::size_t lost) {
+  static std::vector<QpPacket> without(std::vector<QpPacket> packets, std::size_t lost) {
     packets.erase(packets.begin() + static_cast<std::ptrdiff_t>(lost));
     return packets;
   }

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "tests/support/captured_packets.h"
-#include "tests/support/ud_fixture.h"
+#include "tests/support/qp_fixture.h"
 
 namespace urnic::transport::test {
 namespace {
@@ -69,7 +69,6 @@ class UdCaptures : public UdTest {
     wr.request.destination.qp = qp;
     return wr;
   }
-  void fill_local_memory(const Bytes& bytes) { dma_.write(to_integer(kLocalKey), kLocalAddress, bytes); }
 
   /// `vs` sends 0x1000 + the number of its operation, in network order.
   static std::uint32_t immediate(std::uint8_t low_byte) {

@@ -1,5 +1,7 @@
 // States of a UD endpoint, and shared receive queues.
-#include "tests/support/ud_fixture.h"
+#include "transport/ud/endpoint.h"
+
+#include "tests/support/qp_fixture.h"
 
 namespace urnic::transport::test {
 namespace {

@@ -1,5 +1,5 @@
 // What a UD requester writes, where it says that it goes, and what it refuses.
-#include "tests/support/ud_fixture.h"
+#include "tests/support/qp_fixture.h"
 
 namespace urnic::transport::test {
 namespace {
@@ -49,14 +49,14 @@ TEST_F(UdRequesterTest, CountsPsnsAcrossTheEndOfTheirSpaceWhoeverTheyGoTo) {
   endpoint_.reset();
   connect();
   post({datagram_wr(1, 0), to(datagram_wr(2, 0), AddressHandleId{6}, QpNumber{0x33})});
-  EXPECT_THAT(sent(), ElementsAre(Field(&UdPacket::psn, Psn(0xffffff)), Field(&UdPacket::psn, Psn(0))));
+  EXPECT_THAT(sent(), ElementsAre(Field(&QpPacket::psn, Psn(0xffffff)), Field(&QpPacket::psn, Psn(0))));
 }
 
 // Fact 16.
 TEST_F(UdRequesterTest, SendsItsOwnQkeyWhenTheTopBitOfTheWorkRequestsIsSet) {
   post({datagram_wr(1, 0, 0x7fffffff), datagram_wr(2, 0, 0x80000000), datagram_wr(3, 0, 0xffffffff)});
-  EXPECT_THAT(sent(), ElementsAre(Field(&UdPacket::qkey, 0x7fffffffu), Field(&UdPacket::qkey, kQkey),
-                                  Field(&UdPacket::qkey, kQkey)));
+  EXPECT_THAT(sent(), ElementsAre(Field(&QpPacket::qkey, 0x7fffffffu), Field(&QpPacket::qkey, kQkey),
+                                  Field(&QpPacket::qkey, kQkey)));
 }
 
 TEST_F(UdRequesterTest, NamesTheAddressOfEachPacketBeforeItIsWritten) {

@@ -1,5 +1,5 @@
 // What a UD responder receives, and what it drops without a word.
-#include "tests/support/ud_fixture.h"
+#include "tests/support/qp_fixture.h"
 
 namespace urnic::transport::test {
 namespace {
@@ -13,7 +13,7 @@ class UdResponderTest : public UdTest {
  protected:
   UdResponderTest() { connect(); }
 
-  void expect_dropped(const UdPacket& packet, Counter counter) {
+  void expect_dropped(const QpPacket& packet, Counter counter) {
     const std::uint64_t before = count(counter);
     const std::uint32_t posted = receive_queue_.size();
     peer_sends(packet);
@@ -79,7 +79,7 @@ TEST_F(UdResponderTest, TakesDatagramsThatAskForAnAcknowledgement) {
 
 TEST_F(UdResponderTest, TakesDatagramsInAnyOrderAndTwice) {
   post_receives({1, 2, 3});
-  UdPacket packet = datagram(payload(10));
+  QpPacket packet = datagram(payload(10));
   packet.psn = Psn(77);
   peer_sends({packet, packet, datagram(payload(3))});
   EXPECT_THAT(receive_completions(), ElementsAre(Succeeded(1), Succeeded(2), Succeeded(3)));

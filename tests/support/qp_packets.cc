@@ -1,4 +1,4 @@
-#include "tests/support/rc_builders.h"
+#include "tests/support/qp_packets.h"
 
 #include <algorithm>
 #include <iomanip>
@@ -16,47 +16,31 @@ void PrintTo(Psn psn, std::ostream* out) {
 namespace urnic::transport::test {
 namespace {
 
-RcPacket packet(std::uint8_t opcode, Psn psn, Bytes payload = {}) {
-  RcPacket result;
+QpPacket packet(std::uint8_t opcode, Psn psn, Bytes payload = {}) {
+  QpPacket result;
   result.opcode = static_cast<wire::Opcode>(opcode);
   result.psn = psn;
   result.payload = std::move(payload);
   return result;
 }
 
-RcPacket with_reth(RcPacket packet, Remote remote, std::uint32_t length) {
+QpPacket with_reth(QpPacket packet, Remote remote, std::uint32_t length) {
   packet.address = remote.address;
   packet.rkey = remote.rkey;
   packet.length = length;
   return packet;
 }
 
-RcPacket with_immediate(RcPacket packet, std::uint32_t immediate) {
-  packet.immediate = immediate;
-  return packet;
-}
-
-RcPacket with_aeth(RcPacket packet, std::uint8_t syndrome, std::uint32_t msn) {
+QpPacket with_aeth(QpPacket packet, std::uint8_t syndrome, std::uint32_t msn) {
   packet.syndrome = syndrome;
   packet.msn = msn;
   return packet;
 }
 
-SendWr work_request(std::uint64_t wr_id, SendOperation operation, std::uint32_t length) {
-  SendWr wr;
-  wr.request.wr_id = wr_id;
-  wr.request.operation = operation;
-  wr.request.signaled = true;
-  if (length > 0) {
-    wr.sges = {local(length)};
-  }
-  return wr;
-}
-
 /// Calls `make(index, payload)` for the packets of `message`.
 template <typename Make>
-std::vector<RcPacket> cut(const Bytes& message, std::size_t mtu, Make make) {
-  std::vector<RcPacket> packets;
+std::vector<QpPacket> cut(const Bytes& message, std::size_t mtu, Make make) {
+  std::vector<QpPacket> packets;
   std::size_t from = 0;
   do {
     const std::size_t size = std::min(mtu, message.size() - from);
@@ -68,37 +52,50 @@ std::vector<RcPacket> cut(const Bytes& message, std::size_t mtu, Make make) {
 
 }  // namespace
 
-RcPacket RcPacket::asking_for_ack(bool yes) const {
-  RcPacket copy = *this;
+QpPacket QpPacket::asking_for_ack(bool yes) const {
+  QpPacket copy = *this;
   copy.ack_request = yes;
   return copy;
 }
 
-RcPacket RcPacket::solicits(bool yes) const {
-  RcPacket copy = *this;
+QpPacket QpPacket::solicits(bool yes) const {
+  QpPacket copy = *this;
   copy.solicited = yes;
   return copy;
 }
 
-RcPacket RcPacket::with_length(std::uint32_t reth_length) const {
-  RcPacket copy = *this;
+QpPacket QpPacket::with_length(std::uint32_t reth_length) const {
+  QpPacket copy = *this;
   copy.length = reth_length;
   return copy;
 }
 
-RcPacket RcPacket::with_rkey(Rkey other) const {
-  RcPacket copy = *this;
+QpPacket QpPacket::with_rkey(Rkey other) const {
+  QpPacket copy = *this;
   copy.rkey = other;
   return copy;
 }
 
-RcPacket RcPacket::with_syndrome(std::uint8_t other) const {
-  RcPacket copy = *this;
+QpPacket QpPacket::with_syndrome(std::uint8_t other) const {
+  QpPacket copy = *this;
   copy.syndrome = other;
   return copy;
 }
 
-wire::Packet RcPacket::view(QpNumber destination) const {
+QpPacket QpPacket::with_qkey(std::uint32_t other) const {
+  QpPacket copy = *this;
+  copy.qkey = other;
+  return copy;
+}
+
+QpPacket QpPacket::with_immediate(std::uint32_t value) const {
+  QpPacket copy = *this;
+  copy.opcode = static_cast<wire::Opcode>(to_integer(opcode) + 1);
+  copy.immediate = value;
+  return copy;
+}
+
+wire::Packet QpPacket::view(QpNumber destination) const {
   wire::Packet view;
   view.bth.opcode = opcode;
   view.bth.solicited = solicited;
@@ -109,12 +106,13 @@ wire::Packet RcPacket::view(QpNumber destination) const {
   view.info = &wire::info(opcode);
   view.reth = {.address = address, .rkey = rkey, .length = length};
   view.aeth = {.syndrome = syndrome, .msn = msn};
+  view.deth = {.qkey = qkey, .source_qp = source_qp};
   view.immediate = immediate;
   view.payload = payload;
   return view;
 }
 
-void PrintTo(const RcPacket& packet, std::ostream* out) {
+void PrintTo(const QpPacket& packet, std::ostream* out) {
   const wire::OpcodeInfo& row = wire::info(packet.opcode);
   *out << "{" << row.name << ", PSN " << packet.psn.value();
   if (wire::has(row.headers, wire::Headers::kReth)) {
@@ -123,6 +121,10 @@ void PrintTo(const RcPacket& packet, std::ostream* out) {
   }
   if (wire::has(row.headers, wire::Headers::kAeth)) {
     *out << ", syndrome 0x" << std::hex << unsigned{packet.syndrome} << std::dec << " MSN " << packet.msn;
+  }
+  if (wire::has(row.headers, wire::Headers::kDeth)) {
+    *out << ", Q_Key 0x" << std::hex << packet.qkey << std::dec << " from QP " << to_integer(packet.source_qp)
+         << " to QP " << to_integer(packet.destination_qp);
   }
   if (row.has_immediate()) {
     *out << ", immediate " << packet.immediate;
@@ -137,8 +139,8 @@ void PrintTo(const RcPacket& packet, std::ostream* out) {
   *out << (packet.ack_request ? ", AckReq" : "") << (packet.solicited ? ", solicited}" : "}");
 }
 
-RcPacket to_value(const wire::Packet& packet) {
-  RcPacket value;
+QpPacket to_value(const wire::Packet& packet) {
+  QpPacket value;
   value.opcode = packet.bth.opcode;
   value.psn = packet.bth.psn;
   value.ack_request = packet.bth.ack_request;
@@ -149,82 +151,96 @@ RcPacket to_value(const wire::Packet& packet) {
   value.syndrome = packet.aeth.syndrome;
   value.msn = packet.aeth.msn;
   value.immediate = packet.immediate;
+  if (has(packet.info->headers, wire::Headers::kDeth)) {
+    value.qkey = packet.deth.qkey;
+    value.source_qp = packet.deth.source_qp;
+    value.destination_qp = packet.bth.destination_qp;
+  }
   value.payload.assign(packet.payload.begin(), packet.payload.end());
   return value;
 }
 
-RcPacket send_first(Psn psn, Bytes payload) {
-  return packet(0x00, psn, std::move(payload));
-}
-RcPacket send_middle(Psn psn, Bytes payload) {
-  return packet(0x01, psn, std::move(payload));
-}
-RcPacket send_last(Psn psn, Bytes payload) {
-  return packet(0x02, psn, std::move(payload)).asking_for_ack();
-}
-RcPacket send_last_with_immediate(Psn psn, Bytes payload, std::uint32_t immediate) {
-  return with_immediate(packet(0x03, psn, std::move(payload)), immediate).asking_for_ack();
-}
-RcPacket send_only(Psn psn, Bytes payload) {
-  return packet(0x04, psn, std::move(payload)).asking_for_ack();
-}
-RcPacket send_only_with_immediate(Psn psn, Bytes payload, std::uint32_t immediate) {
-  return with_immediate(packet(0x05, psn, std::move(payload)), immediate).asking_for_ack();
+QpPacket as_uc(QpPacket packet) {
+  packet.opcode = static_cast<wire::Opcode>(0x20 | to_integer(packet.opcode));
+  packet.ack_request = false;
+  return packet;
 }
 
-RcPacket write_first(Psn psn, Bytes payload, std::uint32_t message_length, Remote to) {
+std::vector<QpPacket> as_uc(std::vector<QpPacket> packets) {
+  for (QpPacket& packet : packets) packet = as_uc(std::move(packet));
+  return packets;
+}
+
+QpPacket send_first(Psn psn, Bytes payload) {
+  return packet(0x00, psn, std::move(payload));
+}
+QpPacket send_middle(Psn psn, Bytes payload) {
+  return packet(0x01, psn, std::move(payload));
+}
+QpPacket send_last(Psn psn, Bytes payload) {
+  return packet(0x02, psn, std::move(payload)).asking_for_ack();
+}
+QpPacket send_last_with_immediate(Psn psn, Bytes payload, std::uint32_t immediate) {
+  return send_last(psn, std::move(payload)).with_immediate(immediate);
+}
+QpPacket send_only(Psn psn, Bytes payload) {
+  return packet(0x04, psn, std::move(payload)).asking_for_ack();
+}
+QpPacket send_only_with_immediate(Psn psn, Bytes payload, std::uint32_t immediate) {
+  return send_only(psn, std::move(payload)).with_immediate(immediate);
+}
+
+QpPacket write_first(Psn psn, Bytes payload, std::uint32_t message_length, Remote to) {
   return with_reth(packet(0x06, psn, std::move(payload)), to, message_length);
 }
-RcPacket write_middle(Psn psn, Bytes payload) {
+QpPacket write_middle(Psn psn, Bytes payload) {
   return packet(0x07, psn, std::move(payload));
 }
-RcPacket write_last(Psn psn, Bytes payload) {
+QpPacket write_last(Psn psn, Bytes payload) {
   return packet(0x08, psn, std::move(payload)).asking_for_ack();
 }
-RcPacket write_last_with_immediate(Psn psn, Bytes payload, std::uint32_t immediate) {
-  return with_immediate(packet(0x09, psn, std::move(payload)), immediate).asking_for_ack();
+QpPacket write_last_with_immediate(Psn psn, Bytes payload, std::uint32_t immediate) {
+  return write_last(psn, std::move(payload)).with_immediate(immediate);
 }
-RcPacket write_only(Psn psn, Bytes payload, Remote to) {
+QpPacket write_only(Psn psn, Bytes payload, Remote to) {
   const auto length = static_cast<std::uint32_t>(payload.size());
   return with_reth(packet(0x0a, psn, std::move(payload)), to, length).asking_for_ack();
 }
-RcPacket write_only_with_immediate(Psn psn, Bytes payload, std::uint32_t immediate, Remote to) {
-  const auto length = static_cast<std::uint32_t>(payload.size());
-  return with_immediate(with_reth(packet(0x0b, psn, std::move(payload)), to, length), immediate)
-      .asking_for_ack();
+QpPacket write_only_with_immediate(Psn psn, Bytes payload, std::uint32_t immediate, Remote to) {
+  return write_only(psn, std::move(payload), to).with_immediate(immediate);
 }
 
-RcPacket read_request(Psn psn, std::uint32_t length, Remote from) {
+QpPacket read_request(Psn psn, std::uint32_t length, Remote from) {
   return with_reth(packet(0x0c, psn), from, length).asking_for_ack();
 }
 
-RcPacket request(std::uint8_t opcode, Psn psn, Bytes payload) {
+QpPacket request(std::uint8_t opcode, Psn psn, Bytes payload) {
   return packet(opcode, psn, std::move(payload)).asking_for_ack();
 }
 
-RcPacket read_response_first(Psn psn, Bytes payload, std::uint32_t msn) {
+QpPacket read_response_first(Psn psn, Bytes payload, std::uint32_t msn) {
   return with_aeth(packet(0x0d, psn, std::move(payload)), kAckSyndrome, msn);
 }
-RcPacket read_response_middle(Psn psn, Bytes payload) {
+QpPacket read_response_middle(Psn psn, Bytes payload) {
   return packet(0x0e, psn, std::move(payload));
 }
-RcPacket read_response_last(Psn psn, Bytes payload, std::uint32_t msn) {
+QpPacket read_response_last(Psn psn, Bytes payload, std::uint32_t msn) {
   return with_aeth(packet(0x0f, psn, std::move(payload)), kAckSyndrome, msn);
 }
-RcPacket read_response_only(Psn psn, Bytes payload, std::uint32_t msn) {
+QpPacket read_response_only(Psn psn, Bytes payload, std::uint32_t msn) {
   return with_aeth(packet(0x10, psn, std::move(payload)), kAckSyndrome, msn);
 }
-RcPacket ack(Psn psn, std::uint32_t msn) {
+QpPacket ack(Psn psn, std::uint32_t msn) {
   return with_aeth(packet(0x11, psn), kAckSyndrome, msn);
 }
-RcPacket nak(Nak nak, Psn psn, std::uint32_t msn) {
+QpPacket nak(Nak nak, Psn psn, std::uint32_t msn) {
   return with_aeth(packet(0x11, psn), to_integer(nak), msn);
 }
-RcPacket rnr_nak(std::uint8_t timer_code, Psn psn, std::uint32_t msn) {
+QpPacket rnr_nak(std::uint8_t timer_code, Psn psn, std::uint32_t msn) {
   return with_aeth(packet(0x11, psn), static_cast<std::uint8_t>(0x20 | timer_code), msn);
 }
 
-std::vector<RcPacket> send_message(Psn first, const Bytes& message, std::size_t mtu) {
+std::vector<QpPacket> send_message(Psn first, const Bytes& message, std::size_t mtu) {
   if (message.size() <= mtu) {
     return {send_only(first, message)};
   }
@@ -238,7 +254,7 @@ std::vector<RcPacket> send_message(Psn first, const Bytes& message, std::size_t 
   });
 }
 
-std::vector<RcPacket> write_message(Psn first, const Bytes& message, std::size_t mtu, Remote to) {
+std::vector<QpPacket> write_message(Psn first, const Bytes& message, std::size_t mtu, Remote to) {
   if (message.size() <= mtu) {
     return {write_only(first, message, to)};
   }
@@ -253,7 +269,7 @@ std::vector<RcPacket> write_message(Psn first, const Bytes& message, std::size_t
   });
 }
 
-std::vector<RcPacket> read_responses(Psn first, const Bytes& message, std::size_t mtu, std::uint32_t msn) {
+std::vector<QpPacket> read_responses(Psn first, const Bytes& message, std::size_t mtu, std::uint32_t msn) {
   if (message.size() <= mtu) {
     return {read_response_only(first, message, msn)};
   }
@@ -268,67 +284,9 @@ std::vector<RcPacket> read_responses(Psn first, const Bytes& message, std::size_
   });
 }
 
-std::vector<RcPacket> slice(const std::vector<RcPacket>& packets, std::size_t from, std::size_t count) {
+std::vector<QpPacket> slice(const std::vector<QpPacket>& packets, std::size_t from, std::size_t count) {
   const auto begin = packets.begin() + static_cast<std::ptrdiff_t>(from);
   return {begin, begin + static_cast<std::ptrdiff_t>(count)};
-}
-
-SendWr SendWr::unsignaled() const {
-  SendWr copy = *this;
-  copy.request.signaled = false;
-  return copy;
-}
-
-SendWr SendWr::solicited() const {
-  SendWr copy = *this;
-  copy.request.solicited = true;
-  return copy;
-}
-
-SendWr SendWr::fenced() const {
-  SendWr copy = *this;
-  copy.request.fence = true;
-  return copy;
-}
-
-SendWr SendWr::with_immediate(std::uint32_t immediate) const {
-  SendWr copy = *this;
-  copy.request.operation = request.operation == SendOperation::kSend ? SendOperation::kSendWithImmediate
-                                                                     : SendOperation::kWriteWithImmediate;
-  copy.request.immediate = immediate;
-  return copy;
-}
-
-SendWr SendWr::from_elements(std::vector<Sge> elements) const {
-  SendWr copy = *this;
-  copy.sges = std::move(elements);
-  return copy;
-}
-
-SendWr SendWr::with_inline(Bytes data) const {
-  SendWr copy = *this;
-  copy.sges.clear();
-  copy.inline_data = std::move(data);
-  return copy;
-}
-
-SendWr SendWr::to(Remote remote) const {
-  SendWr copy = *this;
-  copy.request.remote_address = remote.address;
-  copy.request.rkey = remote.rkey;
-  return copy;
-}
-
-SendWr send_wr(std::uint64_t wr_id, std::uint32_t length) {
-  return work_request(wr_id, SendOperation::kSend, length);
-}
-
-SendWr write_wr(std::uint64_t wr_id, std::uint32_t length, Remote to) {
-  return work_request(wr_id, SendOperation::kWrite, length).to(to);
-}
-
-SendWr read_wr(std::uint64_t wr_id, std::uint32_t length, Remote from) {
-  return work_request(wr_id, SendOperation::kRead, length).to(from);
 }
 
 }  // namespace urnic::transport::test
