@@ -104,7 +104,7 @@ class Fabric(FabricTest):
         switch = self.status()["process"]
         server.kill()
         self.assertTrue(wait_until(lambda: not os.path.exists(f"/proc/{switch}"), 15), "the switch stays for ever")
-        self.assertIn("nobody is on fabric", self.urnic("fabric", "status", code=1))
+        self.assertIn("no program is on fabric", self.urnic("fabric", "status", code=1))
 
     def test_programs_outlive_a_switch_that_is_killed(self):
         port = harness.free_port()
@@ -127,7 +127,7 @@ class Fabric(FabricTest):
     def test_stop_ends_it_and_a_stopped_one_can_be_started_anew(self):
         self.server()
         self.urnic("fabric", "stop")
-        self.assertIn("nobody is on fabric", self.urnic("fabric", "stop", code=1))
+        self.assertIn("no program is on fabric", self.urnic("fabric", "stop", code=1))
         server, port = self.server("server of a new switch")
         client = self.client(port)
         self.expect_end(client)
@@ -257,7 +257,7 @@ class LargeFabric(FabricTest):
         for switch in (status, *status["switches"]):
             self.assertTrue(self.is_gone(switch["process"]))
         time.sleep(1)  # a further switch would have looked for the first one twice
-        self.assertIn("nobody is on fabric", self.urnic("fabric", "status", code=1))
+        self.assertIn("no program is on fabric", self.urnic("fabric", "status", code=1))
 
     def test_further_switches_carry_what_the_first_one_does(self):
         nic = ["--port", "fabric:lab"]

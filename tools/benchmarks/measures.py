@@ -42,7 +42,7 @@ def _latencies():
         for size in (2, 64):
             peers = ("UDP on two cores", "UDP on one core", "UDP spinning", f"UCX/TCP {size} B", f"libfabric/TCP {size} B")
             for events in (False, True):
-                # Nobody is told of a WRITE: ib_write_lat has no events.
+                # A WRITE makes no event at the receiver: ib_write_lat has no events.
                 if events and verb == "write":
                     continue
                 options = ["-e"] if events else []

@@ -96,7 +96,7 @@ void ResponderModel::complain_of_unsent(const Seen& seen, Rule rule, std::string
 }
 
 void ResponderModel::on_late(const Seen& seen) {
-  // Overtaken by later answers, which told the requester all that this one does, but for data.
+  // Overtaken by later answers, which told the requester all that this one does, except data.
   const Psn psn = seen.packet.psn;
   exchange_.findings.add(Rule::kOvertaken, exchange_.flow, {seen.number}, "",
                          fmt::format("{} with PSN {}", name_of(seen.packet.opcode), hex(psn)));

@@ -9,7 +9,7 @@ namespace urnic::check {
 
 /// How much a finding weighs.
 enum class Severity : std::uint8_t {
-  kViolation,  ///< somebody broke a rule
+  kViolation,  ///< one side broke a rule
   kHabit,      ///< a known deviation of rdma_rxe or ConnectX; a violation with --strict
   kUnknown,    ///< might be a violation, but this capture cannot tell
   kEvent,      ///< nothing wrong: loss, repetition, refusal, explained

@@ -1,5 +1,5 @@
-// Shows programs the files of an RDMA device that the kernel would show them: whoever looks below the folders
-// in the table gets what stands in a private folder instead ($URNIC_PATHS, made by `urnic run`; see
+// Shows programs the files of an RDMA device that the kernel would show them: a program that looks below the
+// folders in the table gets what stands in a private folder instead ($URNIC_PATHS, made by `urnic run`; see
 // path_tree.h).
 //
 // Some programs look there behind libibverbs' back: UCX takes no device without a node in /dev/infiniband,
@@ -69,7 +69,7 @@ void explain_rdma_cm(const char* path) {
       "urnic: rdma_cm is not supported yet (this program opens /dev/infiniband/rdma_cm). If it fails now, have it "
       "connect without: perftest without -R, UCX_TLS without rdmacm, otherwise an exchange over TCP\n";
   const int code = errno;
-  // There is nobody to tell that it failed.
+  // Its failure cannot be reported.
   [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, kLine, sizeof(kLine) - 1);
   errno = code;
 }

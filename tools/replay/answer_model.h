@@ -9,8 +9,8 @@
 
 namespace urnic::replay {
 
-/// A reading of facts 21 to 28 and 34 of its own, small enough to be copied: whoever replays asks a copy what
-/// an answer would do before it is given to our stack.
+/// A reading of facts 21 to 28 and 34 of its own, small enough to be copied: a replay asks a copy what an
+/// answer would do before it is given to our stack.
 class AnswerModel {
  public:
   enum class Effect : std::uint8_t {

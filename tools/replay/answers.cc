@@ -76,7 +76,7 @@ bool AnswerComparison::try_match(std::size_t captured, Outcome& outcome) {
   std::vector<AllowedDeviation> skipped;
   for (std::size_t at = next_own_; at < own_.size() && skipped.size() < kMostSkipped; ++at) {
     const OwnAnswer& own = own_[at];
-    if (own.event > event) return false;  // nobody had asked yet
+    if (own.event > event) return false;  // its request had not come yet
     bool equal = false;
     const auto deviation = why_equal(own, answer, equal, nullptr);
     if (equal) {

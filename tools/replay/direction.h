@@ -43,8 +43,7 @@ struct Direction {
   std::int64_t packets_for(std::uint64_t length) const;
 };
 
-/// Everything that somebody asked of somebody else, in the order of the first requests. CNPs belong to no
-/// direction.
+/// Everything that one end asked of another, in the order of the first requests. CNPs belong to no direction.
 std::vector<Direction> directions_of(const Capture& capture);
 /// What is in no direction, in lines for people: answers without requests, congestion notifications.
 std::vector<std::string> unplayed_of(const Capture& capture);

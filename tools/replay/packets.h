@@ -24,7 +24,7 @@ class OwnPacket {
   const check::Packet& packet() const { return packet_; }
 
  private:
-  std::vector<std::byte> bytes_;  // with room for an ICRC, which nobody looks at
+  std::vector<std::byte> bytes_;  // with room for an ICRC, which the replay does not look at
   check::Packet packet_;
 };
 
@@ -39,7 +39,7 @@ struct Difference {
 };
 std::string to_string(const Difference& difference);
 
-/// The first byte in which `ours` differs from the captured packet, but for MigReq, reserved bits and, of
+/// The first byte in which `ours` differs from the captured packet, except MigReq, reserved bits and, of
 /// requests, AckReq; of answers, credits. `msn_offset` is what the captured MSN is ahead of ours. The
 /// deviations that were used are counted in `outcome` if nothing else differs and it is not null.
 std::optional<Difference> find_difference(const CapturedPacket& captured, const OwnPacket& ours,

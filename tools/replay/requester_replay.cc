@@ -95,7 +95,7 @@ class RequesterReplay {
         stage_(memory_, config_, messages.size()),
         model_(messages),
         first_ns_(direction.events.front().packet->time_ns),
-        // A capture that somebody made up may go back and forth over what it lacks.
+        // An invented capture may go back and forth over what it lacks.
         budget_(8192 + 16 * direction.events.size()),
         next_own_(messages.front().first) {
     outcome_.side = Side::kRequester;

@@ -14,7 +14,7 @@ namespace urnic::sim {
 struct RunnerOptions {
   std::uint64_t first_seed = 1;
   std::uint64_t seeds = 1;
-  /// First the seeds that once failed (tools/sim/regressions.txt). Off when somebody asks for one seed.
+  /// First the seeds that once failed (tools/sim/regressions.txt). Off when the user asks for one seed.
   bool regressions = true;
   /// Print every seed with its options, and after a failure the last frames.
   bool verbose = false;

@@ -16,7 +16,7 @@ using std::chrono::seconds;
 using transport::Counter;
 using transport::kNever;
 
-/// More steps than that mean that somebody goes round in circles.
+/// More steps than that mean that the world goes round in circles.
 constexpr std::uint64_t kMaxSteps = 5'000'000;
 
 }  // namespace
@@ -125,7 +125,7 @@ bool World::step() {
   if (next > clock_.now()) clock_.advance_to(next);
   if (++steps_ > kMaxSteps) {
     referee_.complain("liveness",
-                      fmt::format("{} steps and no end: somebody goes round in circles", kMaxSteps));
+                      fmt::format("{} steps and no end: the world goes round in circles", kMaxSteps));
   }
   if (events_.next_time() <= clock_.now()) {
     handle(events_.take());

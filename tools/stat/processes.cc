@@ -67,7 +67,7 @@ Result<std::string, Error> read_to_end(int socket) {
   }
 }
 
-/// Nothing when nobody is there any more.
+/// Nothing when the process has ended.
 std::optional<NicProcess> ask(const nic::StatusFolder& folder, const std::string& name) {
   const Descriptor socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   const sockaddr_un address = folder.address_of(name);

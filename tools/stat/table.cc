@@ -47,7 +47,7 @@ std::string qp_text(transport::QpNumber number) {
   return fmt::format("0x{:06x}", to_integer(number));
 }
 
-/// "2/7", or "2" where the number is unlimited; "-" where nobody counts.
+/// "2/7", or "2" where the number is unlimited; "-" where the queue pair does not count.
 std::string attempts_text(const QueuePairSnapshot& qp, unsigned used, unsigned allowed, bool for_ever) {
   using nic::QpType;
   if (qp.type != QpType::kRc && qp.type != QpType::kXrcInitiator) return "-";

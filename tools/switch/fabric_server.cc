@@ -24,7 +24,7 @@ using Clock = std::chrono::steady_clock;
 using drivers::ControlSocket;
 using drivers::SwitchLoop;
 
-/// How often the server looks whether anybody is still there.
+/// How often the server looks whether a program is still there.
 constexpr auto kCheckInterval = std::chrono::milliseconds(500);
 
 std::optional<unsigned> parse_number(std::string_view text) {
@@ -44,8 +44,8 @@ std::optional<std::pair<unsigned, unsigned>> parse_two_numbers(std::string_view 
   return std::pair(*first, *second);
 }
 
-/// Who is on the fabric. Waits for whoever looks at its slots at this moment: that takes no time, but each of
-/// the switches does it, and each program that comes.
+/// Who is on the fabric. Waits for a program that looks at its slots at this moment: that takes no time, but
+/// each of the switches does it, and each program that comes.
 Result<std::vector<nic::HeldSlot>, Error> held_slots(const std::string& fabric) {
   const nic::PortSpec spec{.kind = nic::PortSpec::Kind::kFabric, .side = {}, .target = fabric};
   const auto give_up = Clock::now() + std::chrono::seconds(1);
@@ -144,7 +144,7 @@ void FabricServer::keep_trunk() const {
       drivers::join_first_switch(options_.name, options_.number, options_.program);
 }
 
-// Its socket is gone with a folder that was removed, and then nobody can come any more.
+// Its socket is gone with a folder that was removed, and then no program can come any more.
 bool FabricServer::is_found() const {
   struct stat status {};
   return lstat(files_.control_socket.c_str(), &status) == 0;

@@ -46,7 +46,7 @@ class FabricServer {
   /// Ends the switch; programs that are on it lose their peers.
   ~FabricServer();
 
-  /// Answers requests until somebody asks it to stop, `end_fd` becomes readable, nobody has been on the
+  /// Answers requests until a client asks it to stop, `end_fd` becomes readable, no program has been on the
   /// fabric for `linger` (nothing: for ever), or its folder has been removed.
   void serve(int end_fd, std::optional<std::chrono::seconds> linger);
 

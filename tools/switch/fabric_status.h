@@ -15,7 +15,7 @@ namespace urnic::tools {
 
 struct PortStatus {
   unsigned slot = 0;
-  nic::LeaseRecord holder;  ///< nobody: an uplink
+  nic::LeaseRecord holder;  ///< empty: an uplink
   std::string description;  ///< empty: its program has not opened its NIC yet
   nic::PacketPort::Statistics traffic;
   drivers::Switch::Counters counters;

@@ -29,7 +29,7 @@
 namespace urnic::tools {
 namespace {
 
-/// A switch that was started on demand ends when nobody has been there for so long.
+/// A switch that was started on demand ends when no program has been there for so long.
 constexpr std::chrono::seconds kLinger(5);
 
 /// For the packet buffers of all ports; what no port uses stays address space.
@@ -47,7 +47,7 @@ struct Arguments {
   int ready_fd = -1;
 };
 
-/// Goes on as a process that nobody waits for, which says what it has to say in a file.
+/// Goes on as a process that no parent waits for, which says what it has to say in a file.
 Result<void, Error> become_daemon(const std::string& fabric, unsigned number) {
   const auto folder = nic::FabricFolder::open(fabric);
   if (!folder) return folder.error();
@@ -61,7 +61,7 @@ Result<void, Error> become_daemon(const std::string& fabric, unsigned number) {
   return success();
 }
 
-/// Says to whoever started us that requests are taken, or why they will never be.
+/// Tells the process that started us that requests are taken, or why they will never be.
 void report(int ready_fd, const std::string& trouble) {
   if (ready_fd < 0) return;
   [[maybe_unused]] const auto written = write(ready_fd, trouble.data(), trouble.size());
@@ -144,7 +144,8 @@ int main_of(int argc, char** argv) {
       ->check(CLI::Range(nic::kFabricSwitches - 1));
   app.add_option("--mtu", arguments.link_mtu, "Largest IP packet, bytes");
   app.add_option("--uplink", arguments.uplink, "A port to the world, as urnic run --port has it");
-  app.add_flag("--on-demand", arguments.on_demand, "Go into the background, and end when nobody needs it");
+  app.add_flag("--on-demand", arguments.on_demand,
+               "Go into the background, and end when no program needs it");
   app.add_option("--ready-fd", arguments.ready_fd, "Where to say that it is ready, or what is wrong");
   CLI11_PARSE(app, argc, argv);
 
@@ -156,7 +157,7 @@ int main_of(int argc, char** argv) {
   }
   const auto served = serve(arguments);
   if (served) return 0;
-  // Whoever started us on demand is content with another one's switch.
+  // The process that started us on demand can use another one's switch.
   const bool content = arguments.on_demand && served.error().code == EBUSY;
   if (!content) {
     report(arguments.ready_fd, served.error().message);

@@ -19,7 +19,7 @@ namespace {
 constexpr std::size_t kLadderRows = 2000;  // of each direction
 
 constexpr const char* kCheckFooter =
-    R"(Reads captures of anybody's RoCEv2 (Ethernet, Linux cooked or raw IP), follows every queue pair in both
+    R"(Reads captures of any RoCEv2 (Ethernet, Linux cooked or raw IP), follows every queue pair in both
 directions and says what breaks the rules of the InfiniBand transport. Services RC, UC, UD, XRC, and CNPs.
 
   urnic check capture.pcap                    what happened, and what was wrong
@@ -28,7 +28,7 @@ directions and says what breaks the rules of the InfiniBand transport. Services 
   tcpdump -w - udp port 4791 | urnic check -  stops with the input
 
 What is found is one of
-  violation   somebody broke a rule; the line names rule, frames, connection, what was expected and what was seen
+  violation   one side broke a rule; the line names rule, frames, connection, what was expected and what was seen
   habit       a known deviation of rdma_rxe, ConnectX or others that peers must live with; --strict counts it
   unknown     this capture cannot tell: it begins in the middle, is cut, or lacks a direction
   event       nothing wrong: a loss, a repetition, a refusal, explained

@@ -28,7 +28,7 @@ constexpr const char* kFabricFooter =
     R"(A fabric is a switch that connects the programs of one user; frames are learnt and forwarded as any Ethernet switch
 does it. 'urnic run' starts it when the first program comes (--port fabric, the default), and it ends five seconds
 after the last one has left. It has {} ports; more programs get further switches, each connected to the first one,
-up to {} programs. So nobody has to call this command, except
+up to {} programs. You need this command only
 
   urnic fabric status                        to see who is on it, with addresses and counts
   urnic fabric --uplink af_packet:eth1       to connect it to a network as well: needs CAP_NET_RAW; programs then
@@ -60,7 +60,7 @@ Result<std::vector<std::string>, Error> ask(const std::string& name, std::string
   }
   if (answers.empty()) {
     return Error{.code = ENOENT,
-                 .message = fmt::format("nobody is on fabric {}: it has no switch; the first "
+                 .message = fmt::format("no program is on fabric {}: it has no switch; the first "
                                         "'urnic run' starts it",
                                         name)};
   }

@@ -14,8 +14,8 @@ namespace urnic::tools {
 /// leads programs there.
 ///
 /// It is named after this process, which is to become the program, and locked by a descriptor that the
-/// program inherits: whoever makes the next one removes those of which both are gone. The errors are the file
-/// system's.
+/// program inherits: the process that makes the next one removes those of which both are gone. The errors are
+/// the file system's.
 Result<std::string, Error> make_path_tree(const std::string& folder, const nic::DeviceConfig& device);
 
 }  // namespace urnic::tools

@@ -30,10 +30,10 @@ Ports (--port SPEC):
                            one comes and ends after the last. The default. See 'urnic fabric --help'.
   pair                     a wire through shared memory between two programs of this user, without a switch
                            and its wakings: much less latency on few cores
-  vhost:PATH[,front|back]  such a wire anywhere, met at a socket; whoever comes first is the front unless said
+  vhost:PATH[,front|back]  such a wire anywhere, met at a socket; the first to come is the front unless said
                            otherwise
   af_packet:IFACE          a network interface; needs CAP_NET_RAW and an address (--ip) that is free there
-  loopback                 nobody but ourselves
+  loopback                 this program alone
 
 Faults (--fault SPEC): loss=P, dup=P, reorder=P, corrupt=P, truncate=P with probabilities P from 0 to 1, gap=N, seed=N
 and direction=tx|rx|both, separated by commas, e.g. loss=0.01,dup=0.005,seed=7.

@@ -137,7 +137,7 @@ int print_json(const std::vector<NicProcess>& processes) {
   return exit_code_for(processes);
 }
 
-/// Draws until the person has seen enough or nobody is left to look at; what was seen last stays.
+/// Draws until the person has seen enough or no process is left to look at; what was seen last stays.
 int watch(const Selection& selection, std::vector<NicProcess> processes, std::chrono::milliseconds interval) {
   std::vector<NicProcess> before;
   {

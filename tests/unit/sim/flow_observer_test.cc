@@ -213,7 +213,7 @@ TEST_F(FlowObserverTest, ComplainsWhenAFencedRequestPassesARead) {
 
 TEST_F(FlowObserverTest, ComplainsAboutAMessageThatNobodyPosted) {
   FlowObserver observer({.mtu_bytes = kMtu, .first_psn = 100});
-  EXPECT_THAT(observer.on_request_sent(send_only(100), now_), Optional(HasSubstr("nobody has posted")));
+  EXPECT_THAT(observer.on_request_sent(send_only(100), now_), Optional(HasSubstr("was not posted")));
 }
 
 TEST_F(FlowObserverTest, ComplainsAboutARepetitionBeforeTheTimeout) {
@@ -401,12 +401,12 @@ TEST_F(FlowObserverTest, ComplainsAboutAnAnswerAfterARefusal) {
 TEST_F(FlowObserverTest, NotesSinceWhenAnAcknowledgementOfARepeatIsOwed) {
   request(send_only(100));
   EXPECT_THAT(answered(acknowledge(100, 1)), Eq(std::nullopt));
-  EXPECT_EQ(observer_.owes_acknowledgement_since(), transport::kNever);
+  EXPECT_EQ(observer_.acknowledgement_pending_since(), transport::kNever);
   now_ += 1ms;
   observer_.on_request_taken(send_only(100), now_);
-  EXPECT_EQ(observer_.owes_acknowledgement_since(), now_);
+  EXPECT_EQ(observer_.acknowledgement_pending_since(), now_);
   EXPECT_THAT(answered(acknowledge(100, 1)), Eq(std::nullopt));
-  EXPECT_EQ(observer_.owes_acknowledgement_since(), transport::kNever);
+  EXPECT_EQ(observer_.acknowledgement_pending_since(), transport::kNever);
 }
 
 // --- Atomics ---

@@ -15,7 +15,7 @@ constexpr std::size_t kRememberedMessages = 600;  // late duplicates may still b
 
 constexpr std::size_t kAtomicBytes = 8;
 
-/// Everything of a request that must be the same when it is sent again, but for READs. AckReq may differ.
+/// Everything of a request that must be the same when it is sent again, except of READs. AckReq may differ.
 std::uint64_t fingerprint_of(const WireView& packet) {
   std::uint64_t hash = fingerprint(packet.payload, packet.opcode | std::uint64_t{packet.solicited} << 8);
   hash = combine(hash, packet.immediate | std::uint64_t{packet.flush} << 32);
@@ -99,7 +99,7 @@ FlowObserver::Complaint FlowObserver::check_order(std::uint64_t psn, Time now) {
 FlowObserver::Complaint FlowObserver::on_new_request(const WireView& packet, std::uint64_t psn) {
   if (messages_.empty() || messages_.back().is_complete) {
     if (!packet.is_first) return "a message begins with neither FIRST nor ONLY";
-    if (posted_.empty()) return "a message that nobody has posted";
+    if (posted_.empty()) return "a message that was not posted";
     if (is_draining_) return "begins a message though the queue pair is in SQD";
     const Posted posted = posted_.front();
     posted_.pop_front();

@@ -63,7 +63,7 @@ class FlowObserver {
   /// The next work request that becomes a message was posted.
   struct Posted {
     bool fence = false;  ///< it must wait for the READs, atomics and whatever else has a response before it
-    std::uint32_t xrc_srq = 0;  ///< what its requests must name; 0 but for XRC
+    std::uint32_t xrc_srq = 0;  ///< what its requests must name; 0 except for XRC
   };
   void on_posted(const Posted& posted) { posted_.push_back(posted); }
   Complaint on_request_sent(const WireView& packet, Time now);
@@ -91,9 +91,8 @@ class FlowObserver {
     std::uint32_t rnr_naks = 0;  ///< that made it wait
   };
   Attempts attempts_since_progress(Time now) const;
-  /// Since when the responder has owed an acknowledgement for a SEND or WRITE that it took again; kNever when
-  /// it owes none.
-  Time owes_acknowledgement_since() const { return owes_acknowledgement_since_; }
+  /// Since when the acknowledgement of a SEND or WRITE that the responder took again is pending; or kNever.
+  Time acknowledgement_pending_since() const { return acknowledgement_pending_since_; }
   /// Whether the responder has refused a request for good.
   bool has_refused() const { return has_refused_; }
 
@@ -138,7 +137,7 @@ class FlowObserver {
   void may_go_back(Time told_at);
   void on_receiver_not_ready(std::uint8_t syndrome, Time now);
   void forget_old_messages();
-  void note_acknowledgement_owed(const WireView& request, std::uint64_t psn, Time now);
+  void note_pending_acknowledgement(const WireView& request, std::uint64_t psn, Time now);
   static constexpr std::uint64_t kPsns = 1u << 24;
   static constexpr std::uint64_t kNone = ~std::uint64_t{0};
   std::uint64_t& fingerprint(std::uint64_t psn) { return fingerprints_[psn % fingerprints_.size()]; }
@@ -177,10 +176,10 @@ class FlowObserver {
     std::uint64_t end = 0;  // PSN
     Time taken = transport::kNever;
   };
-  Time owes_acknowledgement_since_ = transport::kNever;
-  std::uint64_t owes_acknowledgement_of_ = 0;  // PSN
-  std::deque<ReceiveTaker> receive_takers_;    // messages whose receives have not completed
-  std::optional<std::uint64_t> nak_out_;       // sequence NAK sent, and the packet has not come
+  Time acknowledgement_pending_since_ = transport::kNever;
+  std::uint64_t acknowledgement_pending_of_ = 0;  // PSN
+  std::deque<ReceiveTaker> receive_takers_;       // messages whose receives have not completed
+  std::optional<std::uint64_t> nak_out_;          // sequence NAK sent, and the packet has not come
   bool has_refused_ = false;
 };
 

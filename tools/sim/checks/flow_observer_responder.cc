@@ -23,7 +23,7 @@ void FlowObserver::on_request_taken(const WireView& packet, Time now) {
   for (ReceiveTaker& taker : receive_takers_) {
     if (taker.end == psn + 1) taker.taken = std::min(taker.taken, now);
   }
-  note_acknowledgement_owed(packet, psn, now);
+  note_pending_acknowledgement(packet, psn, now);
   if (psn == expected_) {
     expected_ += psns_of(packet);
     nak_out_.reset();
@@ -38,20 +38,20 @@ void FlowObserver::on_request_taken(const WireView& packet, Time now) {
   }
 }
 
-// A request that the responder has, as it said before, is acknowledged again (fact 25). Of others nobody
-// knows: it may have refused them, or what came before them, and not come to say so.
-void FlowObserver::note_acknowledgement_owed(const WireView& request, std::uint64_t psn, Time now) {
+// A request that the responder has, as it said before, is acknowledged again (fact 25). Of others the
+// observer does not know: the responder may have refused them, or what came before them, and not said so yet.
+void FlowObserver::note_pending_acknowledgement(const WireView& request, std::uint64_t psn, Time now) {
   if (psn >= answered_ || request.wants_response()) return;
-  if (owes_acknowledgement_since_ == transport::kNever) owes_acknowledgement_since_ = now;
-  owes_acknowledgement_of_ = std::max(owes_acknowledgement_of_, psn);
+  if (acknowledgement_pending_since_ == transport::kNever) acknowledgement_pending_since_ = now;
+  acknowledgement_pending_of_ = std::max(acknowledgement_pending_of_, psn);
 }
 
 FlowObserver::Complaint FlowObserver::on_response_sent(const WireView& packet) {
   const std::uint64_t psn = extend(packet.psn);
   // A NAK says that it has not what it was asked about, nor anything behind it.
   const bool settles =
-      packet.is_ack() ? psn >= owes_acknowledgement_of_ : packet.kind == PacketKind::kAcknowledge;
-  if (settles) owes_acknowledgement_since_ = transport::kNever;
+      packet.is_ack() ? psn >= acknowledgement_pending_of_ : packet.kind == PacketKind::kAcknowledge;
+  if (settles) acknowledgement_pending_since_ = transport::kNever;
   if (has_refused_) return "an answer after a refusal";
   if (packet.kind != PacketKind::kAcknowledge) return on_answer_sent(packet, psn);
   if (!packet.is_ack()) return on_nak_sent(packet, psn);

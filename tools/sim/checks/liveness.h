@@ -13,11 +13,10 @@ class Liveness {
   Liveness(const Options& options, const SimClock& clock, Referee& referee)
       : options_(options), clock_(clock), referee_(referee) {}
 
-  /// However bad the network is, somebody must get on within the time that the longest of all waits takes.
+  /// However bad the network is, some queue pair must get on within the longest of all waits.
   void check_progress();
 
-  /// Everything has completed: late duplicates are still answered for a while, then nobody has anything to
-  /// say.
+  /// Everything has completed: late duplicates are still answered for a while, then no NIC sends anything.
   void begin_silence();
   /// When the silence has lasted long enough.
   Time silence_ends() const { return quiet_from_ + 4 * options_.effective_ack_timeout(); }

@@ -8,7 +8,7 @@ std::optional<std::string> UnreliableFlow::on_sent(const WireView& packet) {
   if (packet.psn != next_) return fmt::format("PSN {:#x} was due", next_);
   next_ = (next_ + 1) & 0xffffffu;
   if (is_draining_ && packet.is_first) return "begins a message in SQD or SQE";
-  if (packet.ack_request) return "AckReq though nobody acknowledges (fact 18)";
+  if (packet.ack_request) return "AckReq though the peer never acknowledges (fact 18)";
   if (packet.payload.size() > expected_.mtu_bytes) {
     return fmt::format("{} bytes are more than the MTU", packet.payload.size());
   }

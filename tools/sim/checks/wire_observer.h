@@ -26,7 +26,7 @@ class WireObserver final : public FrameTap {
   void set_trace(std::FILE* trace) { trace_ = trace; }
 
   /// What an end of a connection is called by: the queue pair that makes requests and the one that takes
-  /// them, which are the same but for XRC.
+  /// them, which are the same except for XRC.
   struct Numbers {
     std::uint32_t requester = 0;
     std::uint32_t responder = 0;

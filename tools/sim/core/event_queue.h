@@ -37,7 +37,7 @@ class FramePool {
     return frame;
   }
   void give_back(Frame* frame) { free_.push_back(frame); }
-  /// Frames that somebody has.
+  /// Frames that were taken and not given back.
   std::size_t outstanding() const { return frames_.size() - free_.size(); }
 
  private:

@@ -1,4 +1,4 @@
-// CompletionModel: the oracle that knows which completions a queue pair owes the application.
+// CompletionModel: the oracle that knows which completions a queue pair must give to the application.
 #pragma once
 
 #include <cstdint>

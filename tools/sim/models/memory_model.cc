@@ -108,8 +108,8 @@ std::optional<std::string> MemoryModel::check() {
     }
     const auto [is, should] = std::ranges::mismatch(regions_[region], expected_[region]);
     const auto offset = is - regions_[region].begin() - std::ptrdiff_t{kGuardBytes};
-    return fmt::format("byte {} of region {} (of {} bytes) changed though nobody may write there", offset,
-                       name_of(static_cast<Region>(region)), sizes_[region]);
+    return fmt::format("byte {} of region {} (of {} bytes) changed though no operation may write there",
+                       offset, name_of(static_cast<Region>(region)), sizes_[region]);
   }
   return std::nullopt;
 }

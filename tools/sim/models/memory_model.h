@@ -36,7 +36,7 @@ struct Range {
 /// completed.
 class MemoryModel {
  public:
-  /// Bytes in front of and behind each region that belong to nobody.
+  /// Bytes in front of and behind each region that no operation may write.
   static constexpr std::uint32_t kGuardBytes = 4096 + 256;
 
   /// Regions of these sizes, filled with what only this seed has.
@@ -60,7 +60,7 @@ class MemoryModel {
   /// not.
   std::optional<std::string> settle(const Range& range, Pattern pattern, std::uint64_t position = 0);
 
-  /// The NIC is done with `range` and nobody can say what it wrote, because the work request failed; what
+  /// The NIC is done with `range` and what it wrote is not known, because the work request failed; what
   /// stands there now has to stay.
   void settle_as_is(const Range& range);
 

@@ -53,7 +53,7 @@ void Network::send_to(HostId from, HostId to, std::span<const std::byte> bytes) 
   deliver(from, to, bytes);
   if (faults_on_ && link.random.chance(link.options.faults.duplication)) {
     ++counts_.duplicated;
-    // Some come right behind the first, others when nobody reckons with them any more.
+    // Some come right behind the first, others when neither side expects them any more.
     const Duration late = link.random.chance(0.5) ? link.options.reorder_delay : Duration(1);
     deliver(from, to, bytes, link.random.between(Duration(1), late));
   }

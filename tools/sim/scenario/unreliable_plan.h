@@ -28,7 +28,7 @@ struct UnreliableMessage {
   std::uint32_t immediate = 0;
   bool signaled = true;
   bool solicited = false;
-  bool has_wrong_qkey = false;  ///< nobody must receive it
+  bool has_wrong_qkey = false;  ///< no member may receive it
   SendError error = SendError::kNone;
   std::size_t to = 0;  ///< the member that shall get it, or kGroup
   Range source{};

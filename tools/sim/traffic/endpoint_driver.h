@@ -128,7 +128,7 @@ class EndpointDriver final : private VolatileKey::User {
   /// Whether the network and the peer are such that a request must be answered.
   bool must_succeed() const;
   bool peer_is_well() const;
-  /// For how long the peer has owed us an acknowledgement, and for how long it may.
+  /// For how long an acknowledgement of the peer has been pending, and for how long it may be.
   Duration silence_of_responder() const;
   Duration longest_silence() const;
   /// A pair that breaks rules takes keys back without waiting for their users.

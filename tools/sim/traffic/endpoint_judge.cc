@@ -104,7 +104,7 @@ bool EndpointDriver::peer_is_well() const {
 }
 
 Duration EndpointDriver::silence_of_responder() const {
-  const Time since = scene_.observer.flow(pair_, side_).owes_acknowledgement_since();
+  const Time since = scene_.observer.flow(pair_, side_).acknowledgement_pending_since();
   return since == transport::kNever ? Duration(0) : scene_.now() - since;
 }
 

@@ -333,7 +333,7 @@ transport::Sge Host::plain_sge(const Range& range) {
   return {.address = reinterpret_cast<std::uint64_t>(memory_.at(range).data()), .length = range.length};
 }
 
-// A slot that exists with a tag that nobody has had.
+// A slot that exists with a tag that no key has had.
 transport::Rkey Host::unknown_rkey() const {
   std::uint32_t key = keys_[static_cast<std::size_t>(Region::kShared)];
   do {

@@ -230,7 +230,7 @@ void PairDriver::drain(Side side) {
 
 void PairDriver::resume(Side side) {
   nic::QueuePair& qp = end(side).requester();
-  if (qp.query().state == QpState::kError) return;  // it failed, and nobody has polled that yet
+  if (qp.query().state == QpState::kError) return;  // it failed, and the application has not polled that yet
   nic::QpAttributes attributes;
   if (scene_.random.chance(0.3)) {
     // The only state in which a new timeout may be given; here it is the old one.

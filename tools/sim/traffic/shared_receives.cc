@@ -74,7 +74,7 @@ std::optional<std::string> SharedReceives::on_completion(std::uint64_t wr_id,
   std::optional<std::string> complaint = check_limit();
   // All before it were taken too, and since then more was posted, not less.
   if (armed_ && wr_id >= armed_->first && wr_id_of(posted_count_) - wr_id < armed_->limit) {
-    complaint = fmt::format("{} receives of the shared queue are left, and nobody said so",
+    complaint = fmt::format("{} receives of the shared queue are left, and no limit event came",
                             wr_id_of(posted_count_) - wr_id);
   }
   if (data) {

@@ -15,7 +15,7 @@ class Traffic {
   /// Makes the first connections and schedules what the applications do.
   virtual void begin() = 0;
   virtual void on_event(const Event& event) = 0;
-  /// Takes a completion that was polled on `host`; false when it is of nobody's queue pair here.
+  /// Takes a completion that was polled on `host`; false when its queue pair belongs to no application here.
   virtual bool on_completion(HostId host, const transport::Completion& completion) = 0;
   /// All completions that are visible on `host` were handed over.
   virtual void on_polled(HostId host) = 0;

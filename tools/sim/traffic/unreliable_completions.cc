@@ -121,7 +121,7 @@ void UnreliableTraffic::on_receive_completion(std::size_t i, const transport::Co
     judge_arrival(i, *message);
   } else if (!is_flush) {
     complain(i, "completions",
-             fmt::format("{} bytes from QP {:#x} were received that nobody sent", completion.byte_length,
+             fmt::format("{} bytes from QP {:#x} were received that no member sent", completion.byte_length,
                          to_integer(completion.source_qp)));
   }
   if (!member.shares_receives) return give_back_buffer(i, wr_id, *buffer);

@@ -239,7 +239,7 @@ void UnreliableTraffic::on_queue_step(std::size_t i) {
 
 void UnreliableTraffic::drain(std::size_t i) {
   Member& member = members_[i];
-  // It has failed, and nobody has polled that yet.
+  // It has failed, and the application has not polled that yet.
   if (member.qp->query().state != QpState::kReadyToSend) return;
   nic::QpAttributes to_drained;
   to_drained.state = QpState::kSqDrained;

@@ -54,7 +54,7 @@ class Windows {
   void on_posted(std::size_t index, const Plan& plan);
   /// It has been done.
   void on_bound(std::size_t index);
-  /// Nobody can use the type 2 window any more.
+  /// No operation can use the type 2 window any more.
   void on_taken_back() { windows_[kType2].state = State::kClosed; }
 
   /// An open window that the operation may use.
