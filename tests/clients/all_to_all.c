@@ -2,12 +2,12 @@
  *
  *   all_to_all --rank R --size N --port PORT [--rounds N] [--spin 1] [--device D] [--gid INDEX]
  *
- * Ranks count from 0; they meet over TCP. In each round everybody sends everybody a WRITE into an inbox and a
- * SEND that tells of it, both of random length, and verifies what arrives to the byte. Nobody is more than
- * WINDOW rounds ahead of what it has received from a peer, so that there is always a receive posted, and no
- * inbox is written twice unread. The programs sleep until the NIC has something for them, or with --spin poll
- * without end. It prints 'done ...', or 'broken ...', and exits with 1, when anything is not as it must be: a
- * completion that failed, above all.
+ * Ranks count from 0; they meet over TCP. In each round each program sends each other one a WRITE into an
+ * inbox and a SEND that tells of it, both of random length, and verifies what arrives to the byte. No program
+ * is more than WINDOW rounds ahead of what it has received from a peer, so that there is always a receive
+ * posted, and no inbox is written twice unread. The programs sleep until the NIC has something for them, or
+ * with --spin poll without end. It prints 'done ...', or 'broken ...', and exits with 1, when anything is not
+ * as it must be: a completion that failed, above all.
  */
 #include <infiniband/verbs.h>
 #include <poll.h>
@@ -194,7 +194,7 @@ static void take(const struct ibv_wc* wc) {
   }
 }
 
-/* Posts what may be posted; whether all rounds with everybody are done. */
+/* Posts what may be posted; whether all rounds with all others are done. */
 static bool post_rounds(void) {
   bool done = true;
   for (int number = 0; number < size; number++) {
@@ -279,19 +279,19 @@ int main(int argc, char** argv) {
   }
   if (!rendezvous_open(&meeting, rank, size, (uint16_t)port, PATIENCE_S) ||
       !rendezvous_share(&meeting, &own, all, sizeof own))
-    broken("not everybody is there");
+    broken("not all programs are there");
   for (int number = 0; number < size; number++) {
     if (number == rank) continue;
     for (uint64_t round = 0; round < SLOTS; round++) post_receive(number, round);
     connect_qp(number);
   }
   char everybody[MOST_RANKS];
-  if (!rendezvous_share(&meeting, "r", everybody, 1)) broken("not everybody is ready");
+  if (!rendezvous_share(&meeting, "r", everybody, 1)) broken("not all programs are ready");
   const double started = seconds_now();
   talk();
   const double took = seconds_now() - started;
   /* The others may still need our acknowledgements. */
-  if (!rendezvous_share(&meeting, "d", everybody, 1)) broken("not everybody is done");
+  if (!rendezvous_share(&meeting, "d", everybody, 1)) broken("not all programs are done");
   rendezvous_close(&meeting);
   destroy_objects();
   printf("done %llu rounds with %d others, %llu bytes verified, %.2f s\n", (unsigned long long)rounds,

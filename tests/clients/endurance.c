@@ -154,7 +154,7 @@ static void connect_all(uint64_t chosen) {
       if (chosen >> number & 1) connect_qp(side, number);
     }
   }
-  meet(); /* without a timeout nobody may send to a queue pair that is not ready */
+  meet(); /* without a timeout no side may send to a queue pair that is not ready */
 }
 
 /* The first half of them stays. `chosen` has a bit for each of the others. */

@@ -42,7 +42,7 @@ _port_random = random.Random(os.getpid())
 
 
 def free_port():
-    """A TCP port that nobody listens on and that no test was given before; below the range of outgoing connections."""
+    """A TCP port that no program listens on and that no test was given before; below the range of outgoing connections."""
     while True:
         port = _port_random.randrange(20000, 32000)
         if port in _ports_used:
@@ -79,7 +79,7 @@ def nic_options(options):
 
 
 class ClientTest(unittest.TestCase):
-    """A test with a runtime folder of its own, so that its NICs meet nobody else's. Processes still alive at its end are
+    """A test with a runtime folder of its own, so that its NICs meet no others. Processes still alive at its end are
     killed; `fail_with` shows what all of them said."""
 
     def setUp(self):

@@ -44,7 +44,7 @@ OPTIONS = (
     ("-I 0", ("write", "send"), None, "Inline feature not available on READ/Atomic verbs", "nothing is sent inline"),
     ("-I 64", ("write", "send"), None, "Inline feature not available on READ/Atomic verbs", "nothing is sent inline"),
     ("-I 512 -s 512", ("write", "send"), None, "Inline feature not available on READ/Atomic verbs", "nothing is sent inline"),
-    ("-e", ("read", "send", "atomic"), None, "Events feature not available on WRITE verb", "nobody is told of a WRITE"),
+    ("-e", ("read", "send", "atomic"), None, "Events feature not available on WRITE verb", "a WRITE makes no event"),
     ("-l 16 -n 1600", None, "bw", "Post list is supported in BW tests only", LATENCY_HAS_NOT),
     ("-D 10", None, None, "", ""),
     ("-o 1", ("read", "atomic"), None, "Setting Outstanding reads only available on READ verb", "nothing of it is outstanding"),

@@ -53,12 +53,12 @@ def _is_in_table(port, pid):
 def _is_in_our_namespace(pid):
     try:
         return os.stat(f"/proc/{pid}/ns/net").st_ino == os.stat("/proc/self/ns/net").st_ino
-    except OSError:  # it has ended, or is somebody else's
+    except OSError:  # it has ended, or is another user's
         return False
 
 
 def is_listening(port, pid="self"):
-    """Whether somebody listens on the TCP port, in the network namespace of process `pid`."""
+    """Whether a program listens on the TCP port, in the network namespace of process `pid`."""
     if _is_in_our_namespace(pid):
         try:
             return any(port in _listening_ports(family) for family in (socket.AF_INET, socket.AF_INET6))

@@ -54,7 +54,7 @@ class OwnTmp(unittest.TestCase):
         return result.stdout.split("\n")
 
     def module(self):
-        """A folder with own_tmp.py that anybody may read."""
+        """A folder with own_tmp.py that every user may read."""
         copy = self.path / "module"
         copy.mkdir(exist_ok=True)
         copy.chmod(0o755)

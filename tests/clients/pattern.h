@@ -1,4 +1,4 @@
-/* Bytes that everybody can work out and nobody would send by mistake. */
+/* Bytes that both sides can work out and neither would send by mistake. */
 #ifndef TESTS_CLIENTS_PATTERN_H
 #define TESTS_CLIENTS_PATTERN_H
 

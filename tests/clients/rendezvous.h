@@ -1,5 +1,5 @@
-/* Programs of a test that start together and know each other by number, from 0: everybody tells everybody,
- * over TCP on 127.0.0.1. One thread. */
+/* Programs of a test that start together and know each other by number, from 0: each tells all others, over
+ * TCP on 127.0.0.1. One thread. */
 #ifndef TESTS_CLIENTS_RENDEZVOUS_H
 #define TESTS_CLIENTS_RENDEZVOUS_H
 
@@ -18,8 +18,8 @@ struct rendezvous {
  * `seconds`; later, rendezvous_share() waits that long, too. */
 bool rendezvous_open(struct rendezvous* meeting, int rank, int size, uint16_t port, int seconds);
 
-/* Everybody calls it with as many bytes; then `all` has those of rank r at r * bytes. Nobody returns before
- * the last has called it. False when somebody has gone, or takes too long. */
+/* All programs call it with as many bytes; then `all` has those of rank r at r * bytes. None returns before
+ * the last has called it. False when a program has gone, or takes too long. */
 bool rendezvous_share(struct rendezvous* meeting, const void* own, void* all, size_t bytes);
 
 void rendezvous_close(struct rendezvous* meeting);

@@ -1,4 +1,4 @@
-"""Where clients run: an installation that everybody may read, an ordinary user, and runtime folders of their own."""
+"""Where clients run: an installation that every user may read, an ordinary user, and runtime folders of their own."""
 import os
 import pathlib
 import select
@@ -122,7 +122,7 @@ class Process:
 
 
 def _thread_states(pid):
-    """Name, state and place in the kernel of every thread, for whoever wonders where a program hangs."""
+    """Name, state and place in the kernel of every thread, to see where a program hangs."""
     states = []
     for task in sorted(pathlib.Path(f"/proc/{pid}/task").glob("*")):
         try:

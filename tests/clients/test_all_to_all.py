@@ -1,4 +1,4 @@
-"""Many programs, everybody connected to everybody: no completion may fail, and everything that arrives is verified."""
+"""Many programs, each connected to all others: no completion may fail, and everything that arrives is verified."""
 import subprocess
 
 import harness

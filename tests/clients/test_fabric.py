@@ -1,4 +1,4 @@
-"""The switch between programs: who meets on it, who is told what, and what happens when somebody dies."""
+"""The switch between programs: who meets on it, who is told what, and what happens when a program dies."""
 import json
 import os
 import signal
@@ -116,7 +116,7 @@ class Fabric(FabricTest):
         os.kill(self.status()["process"], signal.SIGKILL)
         talks = [side.output().count("talking") for side in sides]
         if not wait_until(lambda: all("lost" in side.output() for side in sides), 30):
-            self.fail_with("nobody notices that the switch is gone")
+            self.fail_with("a program does not notice that the switch is gone")
         self.server("newcomer, which starts another switch")
         if not wait_until(lambda: all(s.output().count("talking") > n for s, n in zip(sides, talks)), 30):
             self.fail_with("they do not meet on the new switch")
@@ -179,7 +179,7 @@ class Fabric(FabricTest):
     def test_an_uplink_leads_to_a_network(self):
         """A fabric and a NIC at the two ends of a virtual cable, in a network namespace of the test's own: needs root."""
         inside = self.network_namespace(mtu=1500)
-        # Root does not trust the folder of somebody else; this one is its own.
+        # Root does not trust another user's folder; this one is its own.
         roots = self.runtime / "root"
         roots.mkdir(mode=0o700)
         how = {"privileged": True, "environment": {"XDG_RUNTIME_DIR": str(roots)}}

@@ -1,4 +1,4 @@
-// Fuzz target: a capture from anybody, through the whole of `urnic check`.
+// Fuzz target: any capture, through the whole of `urnic check`.
 //
 // The input is a sequence of frames: see capture_script.h. Nothing may crash, read out of bounds or grow
 // without bound, and the counts must add up.

@@ -65,7 +65,7 @@ std::uint32_t rkey_of(const DeviceRig& rig, std::uint32_t number) {
   return keys[number >> 1 & 3u];
 }
 
-/// Replaces what only somebody who knows the device can know.
+/// Replaces what only a peer that knows the device can know.
 void aim(DeviceRig& rig, std::size_t qp_index, std::uint8_t flags, std::span<std::byte> packet) {
   if (packet.size() < Bth::kBytes) {
     return;

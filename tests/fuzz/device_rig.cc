@@ -313,7 +313,7 @@ void DeviceRig::check_memory() const {
     require(same(guard * kStride, kGuardBytes), "memory outside of the regions does not change");
   }
   require(same(kConstant * kStride + kGuardBytes, kRegionBytes),
-          "memory that nobody may write does not change");
+          "memory that no request may write does not change");
 }
 
 }  // namespace urnic::test

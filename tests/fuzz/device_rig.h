@@ -50,14 +50,14 @@ struct QueuePairKind {
 
 /// Queue pairs of all kinds in RTS, beginning with three of RC: two over IPv4, one over IPv6. One region that
 /// the peer may do everything to, under a second key too, with two windows to be bound to it; one that only
-/// we write to (receives, READs and what atomics found go there), one that nobody may write to. Three shared
-/// receive queues, the second and third for XRC. Methods abort when a promise is broken:
+/// we write to (receives, READs and what atomics found go there), one that no request may write to. Three
+/// shared receive queues, the second and third for XRC. Methods abort when a promise is broken:
 ///   - memory outside of the regions and in the third never changes;
 ///   - every frame sent is well formed, and a bounded number leaves per round;
 ///   - a work request completes once, or not at all when its queue pair is reset; a successful completion is
 ///   of the
 ///     kind and not longer than what was posted;
-///   - at the end everything posted has completed, but for what is left in shared queues.
+///   - at the end everything posted has completed, except what is left in shared queues.
 class DeviceRig {
  public:
   static constexpr std::size_t kQueuePairs = 8;
@@ -106,7 +106,7 @@ class DeviceRig {
   void arm_limit(std::size_t queue, std::uint32_t limit);
   /// Through RESET to RTS.
   void reconnect(std::size_t qp_index);
-  /// With all attributes that such a queue pair needs for that state, but for those that `left_out` has a bit
+  /// With all attributes that such a queue pair needs for that state, except those that `left_out` has a bit
   /// of.
   void modify(std::size_t qp_index, transport::QpState state, std::uint8_t left_out);
   void select(std::size_t qp_index) { selected_ = qp_index; }
@@ -150,7 +150,7 @@ class DeviceRig {
     std::optional<transport::QpNumber> qp{};  // none: a shared queue's
     transport::CompletionOpcode opcode{};
     std::uint32_t length = 0;
-    bool may_vanish = false;  // its queue pair was reset or destroyed, or nobody asked for a completion
+    bool may_vanish = false;  // its queue pair was reset or destroyed, or no completion was asked for
   };
 
   std::byte* memory_of(Region region) {

@@ -47,7 +47,7 @@ std::uint8_t take_byte(Bytes& input) {
   return taken.empty() ? std::uint8_t{0} : taken[0];
 }
 
-/// In memory of exactly their size, so that a sanitizer sees whoever reads on.
+/// In memory of exactly their size, so that a sanitizer sees a read behind the end.
 std::optional<FlowRule> rule_from(Bytes bytes) {
   constexpr std::size_t kHeaderBytes = sizeof(ibv_flow_attr);
   const std::size_t size = std::max(bytes.size(), kHeaderBytes);

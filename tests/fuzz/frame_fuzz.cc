@@ -1,4 +1,4 @@
-// Fuzz target: an Ethernet frame from anybody, through every parser of transport/wire.
+// Fuzz target: any Ethernet frame, through every parser of transport/wire.
 //
 // Nothing may crash or read out of bounds, and whatever parses must come out of our writers as it went in.
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Fuzz target: a capture from anybody, both sides of which our stack plays.
+// Fuzz target: any capture, both sides of which our stack plays.
 //
 // The input is a sequence of frames: see capture_script.h. Nothing may crash, read out of bounds or take time
 // and memory beyond what the capture is worth; whatever is played has a verdict, and every mismatch says what

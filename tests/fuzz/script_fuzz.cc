@@ -1,4 +1,4 @@
-// Fuzz target: a protocol script from anybody, parsed and, if it parses, run.
+// Fuzz target: any protocol script, parsed and, if it parses, run.
 //
 // Whether the script passes does not matter. The parser may refuse anything and crash on nothing; what is run
 // stays within the runner's bounds, and the transport must survive packets, work requests and times in any

@@ -72,7 +72,7 @@ class Command:
 
 class Guest:
     """Started by start(), gone after close(). `network` are QEMU's words for its network devices; `prefix` words stand
-    before all of them, e.g. to enter a namespace or to become somebody else. `folder` takes sockets and the console's log."""
+    before all of them, e.g. to enter a namespace or to become another user. `folder` takes sockets and the console's log."""
 
     def __init__(self, kernel, initramfs, folder, network, prefix=(), shared_memory=False):
         self.folder = folder
@@ -82,14 +82,14 @@ class Guest:
         self._number = 0
         self._control = None
         # One processor, and room for a second that never comes: else the emulator leaves out memory barriers, the card's thread and
-        # the guest then see each other's rings late, and now and then nobody tells the card that there are packets to send.
+        # the guest then see each other's rings late, and now and then the card does not hear that there are packets to send.
         processors = ["-smp", "1,maxcpus=2"]
         memory = ["-m", str(MEMORY_MB)]
         if shared_memory:
             memory += ["-object", f"memory-backend-memfd,id=ram,size={MEMORY_MB}M,share=on", "-machine", "memory-backend=ram"]
         # fmt: off
         self._command = [
-            *prefix, "setpriv", "--pdeathsig=KILL",  # outlives nobody
+            *prefix, "setpriv", "--pdeathsig=KILL",  # does not outlive us
             "qemu-system-x86_64", "-nodefaults", "-no-user-config", "-no-reboot", "-display", "none",
             "-machine", "pc", "-accel", "tcg", "-cpu", "max", *processors, *memory,
             "-kernel", str(kernel.vmlinux), "-initrd", str(initramfs),

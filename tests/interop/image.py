@@ -28,7 +28,7 @@ PROGRAMS = (
 
 
 class ImageError(Exception):
-    """What is missing, in words for whoever started the tests."""
+    """What is missing, in words for the person who started the tests."""
 
 
 class Kernel:

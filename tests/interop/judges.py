@@ -1,6 +1,6 @@
 """Judges what became of a case: what the programs said, the recordings of both ends, and what the guest counted.
 
-Nobody here is urnic's transport: the judges are the programs themselves, `urnic check` (a second reading of the protocol), tshark
+No judge is urnic's transport: they are the programs themselves, `urnic check` (a second reading of the protocol), tshark
 and rdma_rxe.
 """
 import json
@@ -11,8 +11,8 @@ import subprocess
 import dissection
 import wires
 
-# Said by the guest's kernel, and harmless: nobody knows how fast the card is; over shared memory its carrier comes and goes.
-# Emulated time stands still now and then.
+# Said by the guest's kernel, and harmless: the kernel does not know how fast the card is; over shared memory its carrier comes
+# and goes. Emulated time stands still now and then.
 _EXPECTED_LOG = re.compile(
     "speed is unknown, defaulting|crng init done|link becomes ready|rxe0: set (active|down)|clocksource:|hrtimer: interrupt took"
 )
@@ -105,7 +105,7 @@ def _judge_programs(run, verdict):
     if run.case.faults == "loss20" and gave_up:
         verdict.note(f"{' and '.join(gave_up)} gave up")
         return
-    # A ping-pong ends without saying goodbye: when the last acknowledgement is lost, nobody is there to repeat it.
+    # A ping-pong ends without saying goodbye: when the last acknowledgement is lost, no program is there to repeat it.
     if run.case.program.family == "pingpong" and run.case.faults != "clean" and failed == gave_up and len(failed) == 1:
         verdict.note(f"the peer of {failed[0]} had left")
         return
@@ -158,7 +158,7 @@ def judge_receiver(run, verdict):
 def _unanswered(records, output):
     """How many of our frames came to queue pairs of the guest's after their last word. Which of them speaks with which of ours
     stands in the output of our ping-pong: the guest's may end one while another still has something to say. A word is older than
-    its frame: once the guest's frames are held back, one of ours may meet it on the wire and find nobody."""
+    its frame: once the guest's frames are held back, one of ours may meet it on the wire and find no queue pair."""
     ours, theirs = ([int(qpn, 16) for qpn in pattern.findall(output)] for pattern in (_LOCAL_QPN, _REMOTE_QPN))
     peer = dict(zip(ours, theirs))
     roce = [(seconds, frame) for seconds, frame in records if _is_roce(frame)]

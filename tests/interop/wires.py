@@ -1,7 +1,7 @@
 """What lies between urnic and the guest: a tap interface in a network namespace, or shared memory.
 
 Each wire says how QEMU is started for it and how `urnic run` is, and by which address the programs of each side find those of
-the other to exchange their queue pairs' numbers. The NICs' own addresses are nobody else's.
+the other to exchange their queue pairs' numbers. The NICs' own addresses are theirs alone.
 """
 import subprocess
 
@@ -116,8 +116,8 @@ def _addresses(device):
 
 
 class VhostWire:
-    """Shared memory between QEMU (the front, which serves) and urnic (the back, which comes and goes with each program). Nobody
-    needs privilege. The programs find each other through QEMU's own user-mode network, on a second card."""
+    """Shared memory between QEMU (the front, which serves) and urnic (the back, which comes and goes with each program). No
+    program needs a privilege. The programs find each other through QEMU's own user-mode network, on a second card."""
 
     name = "vhost-user"
     has_recorder = False  # QEMU never sees the frames
@@ -138,7 +138,7 @@ class VhostWire:
             "network": [
                 "-chardev", f"socket,id=wire,path={self._socket},server=on",
                 "-netdev", "vhost-user,id=wire,chardev=wire",
-                # QEMU 7.2 without KVM crashes when it is to send message-signalled interrupts for somebody else.
+                # QEMU 7.2 without KVM crashes when it is to send message-signalled interrupts for another process.
                 "-device", _network_card("wire", GUESTS["mac"]) + ",vectors=0",
                 "-netdev", "user,id=side",
                 "-device", "virtio-net-pci,netdev=side,romfile=",
@@ -149,7 +149,7 @@ class VhostWire:
         return ["--port", f"vhost:{self._socket},back"]
 
     def companion(self):
-        """QEMU waits for the first back before it starts the guest. This one never meets anybody."""
+        """QEMU waits for the first back before it starts the guest. This one never meets a peer."""
         return ["ibv_rc_pingpong", "-d", "urnic0", "-g", "1", "-p", str(harness.free_port())]
 
     def set_up_guest(self, guest):

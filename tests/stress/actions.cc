@@ -23,7 +23,7 @@ ibv_ah_attr own_address(Objects& objects, Chance& chance) {
   address.is_global = chance.one_in(20) ? 0 : 1;
   address.port_num = chance.mostly<std::uint8_t>({1});
   address.grh.dgid = own_gid(objects.context);
-  if (chance.one_in(20)) address.grh.dgid.raw[15] ^= 0x55;  // somebody who is not there
+  if (chance.one_in(20)) address.grh.dgid.raw[15] ^= 0x55;  // a host that is not there
   address.grh.sgid_index = chance.mostly<std::uint8_t>({kGidIndex});
   address.grh.hop_limit = 64;
   return address;

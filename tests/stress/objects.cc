@@ -15,7 +15,7 @@ Objects::Objects() {
   if (list != nullptr && count > 0) context = ibv_open_device(list[0]);
   ibv_free_device_list(list);
   if (context == nullptr) throw std::runtime_error("there is no device");
-  // Nobody waits for an event that may never come.
+  // No thread waits for an event that may never come.
   fcntl(context->async_fd, F_SETFL, O_NONBLOCK);
   imported = ibv_import_device(dup(context->cmd_fd));
   if (imported == nullptr) throw std::runtime_error("the device cannot be imported");

@@ -50,9 +50,9 @@ struct Objects {
   std::atomic<std::uint64_t> succeeded{0};
   std::atomic<std::uint64_t> failed{0};
 
-  /// What regions are over. Nobody but the NIC reads or writes it.
+  /// What regions are over. Only the NIC reads or writes it.
   std::vector<std::uint8_t> memory = std::vector<std::uint8_t>(1 << 20);
-  /// What inline data is taken from. Nobody writes it.
+  /// What inline data is taken from. No thread writes it.
   const std::vector<std::uint8_t> constants = std::vector<std::uint8_t>(4096, 0x5a);
 };
 

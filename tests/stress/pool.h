@@ -38,7 +38,7 @@ class Pool {
     explicit Loan(std::shared_ptr<Slot> slot)
         : slot_(std::move(slot)), lock_(slot_->in_use, std::try_to_lock) {
       if (lock_ && slot_->object != nullptr) return;
-      // Somebody destroys it, or has done so meanwhile.
+      // Another thread destroys it, or has done so meanwhile.
       lock_ = {};
       slot_.reset();
     }
@@ -68,7 +68,7 @@ class Pool {
     return slot == nullptr ? Loan() : Loan(slot);
   }
 
-  /// Destroys one that nobody uses. `destroy` gives 0 when it is gone, EBUSY when others depend on it.
+  /// Destroys one that no thread uses. `destroy` gives 0 when it is gone, EBUSY when others depend on it.
   template <typename Destroy>
   void destroy_one(Chance& chance, Destroy destroy) {
     const auto slot = pick(chance);
@@ -81,7 +81,7 @@ class Pool {
     slots_.erase(std::remove(slots_.begin(), slots_.end(), slot), slots_.end());
   }
 
-  /// Destroys all of them, when nobody else is there any more; says how many could not be.
+  /// Destroys all of them, when no other thread is left; says how many could not be.
   template <typename Destroy>
   std::size_t destroy_all(Destroy destroy) {
     std::size_t left = 0;

@@ -9,7 +9,7 @@ namespace urnic::transport::test {
 
 using Bytes = std::vector<std::byte>;
 
-/// The byte that stands at `address` of memory nobody has written yet. Neighbors differ, and so do bytes
+/// The byte that stands at `address` of memory that was not written yet. Neighbors differ, and so do bytes
 /// that are a path MTU apart, so that data copied to or from the wrong place does not compare equal.
 constexpr std::byte pattern_at(std::uint64_t address) {
   return static_cast<std::byte>(address * 7 + (address >> 8) * 29 + (address >> 16) * 101);

@@ -23,7 +23,7 @@ void meet_as_server(const char* port) {
   must(bind(listener, place->ai_addr, place->ai_addrlen) == 0 && listen(listener, 1) == 0,
        "cannot listen on port %s", port);
   tcp = accept(listener, NULL, NULL);
-  must(tcp >= 0, "nobody came");
+  must(tcp >= 0, "no peer came");
   close(listener);
   freeaddrinfo(place);
 }
@@ -41,7 +41,7 @@ void meet_as_client(const char* host, const char* port) {
     close(tcp);
     usleep(PAUSE_US);
   }
-  must(false, "nobody is at %s, port %s", host, port);
+  must(false, "no peer is at %s, port %s", host, port);
 }
 
 void exchange(const void* own, void* peers, size_t bytes) {

@@ -8,7 +8,7 @@
 /* Says what is wrong and ends the program with 1 unless `holds`. */
 void must(bool holds, const char* format, ...) __attribute__((format(printf, 2, 3)));
 
-/* Says what is tried now, for whoever reads of a failure. */
+/* Says what is tried now, for the reader of a failure. */
 void now(const char* format, ...) __attribute__((format(printf, 1, 2)));
 
 /* A completion of work request `wr_id` with this status and nothing else. */

@@ -157,7 +157,7 @@ static void outside(const struct settings* settings) {
   if (settings->is_client) refused(&c, rkey, OPENING + OPENING_BYTES - LENGTH + 1);
   in_step("refused");
   if (window) {
-    must_hold(c.memory, 0, LANDING, 0, "memory that nobody was allowed to write");
+    must_hold(c.memory, 0, LANDING, 0, "memory that the peer was not allowed to write");
     must(ibv_dealloc_mw(window) == 0, "cannot free the window");
   }
   part(&c);

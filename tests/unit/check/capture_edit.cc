@@ -14,7 +14,7 @@ constexpr std::size_t kIpv6Bytes = 40;
 constexpr std::size_t kUdpBytes = 8;
 constexpr std::size_t kIcrcBytes = 4;
 
-/// CRC-32 bit by bit, as fact 1 words it: slow, and nobody else's.
+/// CRC-32 bit by bit, as fact 1 words it: slow, and of these tests alone.
 class BitwiseCrc {
  public:
   void add(std::uint8_t octet) {

@@ -174,7 +174,7 @@ const std::vector<Mutation>& mutations() {
        }},
       {"WaitsWithoutAckReq", Rule::kAckReqMissing, "vs_rnr",
        [](Capture& c) {
-         // The last WRITE forgets to ask; a second later somebody else says something.
+         // The last WRITE forgets to ask; a second later another queue pair says something.
          c.erase(40);
          c.edit(39).ack_request(false).seal();
          Capture other = Capture::fixture("vs_ud");

@@ -196,7 +196,7 @@ TEST_F(DatagramTest, MayFollowOneToSomebodyElse) {
   pair.b().post_receive(5, 1000, 200);
   send(to_nobody, QpNumber{5}, 4);
   send(to_b, pair.b().qp().number(), 4);
-  pair.pass(std::chrono::seconds(10));  // until nobody has not answered often enough
+  pair.pass(std::chrono::seconds(10));  // until enough questions for the absent host had no answer
   EXPECT_EQ(pair.a().poll_text(), "1 ok, 1 ok");
   EXPECT_EQ(pair.b().poll_text(), "5 ok");
   EXPECT_TRUE(pair.a().device().destroy_address_handle(pair.a().pd(), to_nobody));
@@ -302,7 +302,7 @@ TEST_F(AddressResolutionTest, EndsWithoutAnAnswerToo) {
   EXPECT_FALSE(device.resolve(peer));
   EXPECT_GE(clock.now() - begin, std::chrono::milliseconds(900));
   EXPECT_NE(known_state(), NeighborState::kReachable);
-  EXPECT_FALSE(device.resolve({}));  // nobody can have it
+  EXPECT_FALSE(device.resolve({}));  // no host can have it
 }
 
 /// An unreliable connection.

@@ -102,7 +102,7 @@ TEST_F(PathTree, StaysWhileSomebodyLivesWhomItsProcessStarted) {
   ASSERT_TRUE(make_path_tree(paths(), device()));
   EXPECT_TRUE(fs::exists(used / "sys"));
   kill(heir, SIGKILL);
-  // It is nobody's child here: its end is seen by its lock.
+  // It is no child of ours: its end is seen by its lock.
   for (int i = 0; i < 500 && fs::exists(used); ++i) {
     usleep(10'000);
     ASSERT_TRUE(make_path_tree(paths(), device()));

@@ -103,7 +103,7 @@ TEST(AsyncEvent, TellsOnceThatACompletionQueueOverflowed) {
   EXPECT_EQ(event.event_type, IBV_EVENT_CQ_ERR);
   EXPECT_EQ(event.element.cq, tiny.get());
   ibv_ack_async_event(&event);
-  // Whoever waits for the completion that was lost hears of it, too.
+  // A thread that waits for the completion that was lost hears of it, too.
   ASSERT_EQ(ibv_get_async_event(context.get(), &event), 0);
   EXPECT_EQ(event.event_type, IBV_EVENT_QP_FATAL);
   EXPECT_EQ(event.element.qp, a.get());

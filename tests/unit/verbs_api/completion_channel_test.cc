@@ -132,7 +132,7 @@ TEST_F(CompletionChannel, RefusesToModifyWhatItDoesNotKnow) {
   ibv_ack_cq_events(cq_b_.get(), 1);
 }
 
-// There is nobody to be told, and so nothing to be put off.
+// No channel is told, and so no event is put off.
 TEST_F(CompletionChannel, MayBeAbsentWhereCompletionsAreModerated) {
   ibv_modify_cq_attr attributes{.attr_mask = IBV_CQ_ATTR_MODERATE,
                                 .moderate = {.cq_count = 3, .cq_period = 30000}};

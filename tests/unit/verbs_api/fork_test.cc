@@ -170,7 +170,7 @@ TEST(Fork, TheChildMayBeTheOneThatUsesTheDevice) {
   expect_clean_exit(in_child(use_a_device));
 }
 
-// The peer of nobody: there is nothing to wait for.
+// It has no peer: there is nothing to wait for.
 TEST(Exit, EndsSoonWhateverTheProgramHolds) {
   if (port_is_open()) GTEST_SKIP() << "needs a process of its own, as ctest gives it";
   const auto begin = std::chrono::steady_clock::now();

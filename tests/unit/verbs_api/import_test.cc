@@ -176,7 +176,7 @@ TEST_F(Import, SaysWhyADescriptorIsNoDevice) {
   EXPECT_EQ(error_of_import(-1), EBADF);
   const int null = open("/dev/null", O_RDONLY);
   EXPECT_EQ(error_of_import(null), EINVAL);
-  EXPECT_NE(fcntl(null, F_GETFD), -1) << "nobody has taken it over";
+  EXPECT_NE(fcntl(null, F_GETFD), -1) << "the library has not taken it over";
   close(null);
   const int of_another_process = memfd_create("urnic", 0);
   EXPECT_EQ(error_of_import(of_another_process), EOPNOTSUPP);

@@ -240,7 +240,7 @@ TEST_F(ParentDomain, RefusesWhatItCannotBeMadeWith) {
   attributes.alloc = Provider::allocate;
   EXPECT_EQ(error_of(&attributes), EINVAL);
   attributes.comp_mask = IBV_PARENT_DOMAIN_INIT_ATTR_PD_CONTEXT;
-  EXPECT_EQ(error_of(&attributes), 0) << "a context that nobody will ask for";
+  EXPECT_EQ(error_of(&attributes), 0) << "a context that the library never asks for";
   // Nothing of all this is left in the way of ibv_dealloc_pd(), as the fixture finds out.
 }
 

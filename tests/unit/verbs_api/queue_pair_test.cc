@@ -186,7 +186,7 @@ TEST_F(QueuePair, HasNoConnectionOptionsAndTakesNone) {
   EXPECT_EQ(ibv_set_ece(qp.get(), nullptr), EINVAL);
 }
 
-// Work that nobody answers, since there is no such queue pair, is begun and not done.
+// Work that no peer answers, since there is no such queue pair, is begun and not done.
 TEST_F(QueuePair, TellsWhetherItsSendQueueIsStillDraining) {
   for (const bool has_work : {false, true}) {
     const QpPtr qp = create();

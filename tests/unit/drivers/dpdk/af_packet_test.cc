@@ -36,7 +36,7 @@ bool enter_own_namespace() {
          write_file("/proc/self/gid_map", fmt::format("0 {} 1", getegid()));
 }
 
-// A veth pair, "near" and "far", with this MTU, up. Without IPv6 nobody else speaks on it.
+// A veth pair, "near" and "far", with this MTU, up. Without IPv6 no other program speaks on it.
 bool make_wire(int mtu) {
   const auto command = fmt::format(
       "for i in all default; do echo 1 > /proc/sys/net/ipv6/conf/$i/disable_ipv6; done 2> /dev/null;"
@@ -134,7 +134,7 @@ TEST(AfPacket, HearsFramesForOtherMacsWithoutChangingTheInterfacesFlags) {
         const auto near = open(interface_port("near"));
         const auto far = open(interface_port("far"));
         auto frame = make_frame(100, 1);
-        frame[0] = std::byte{0x02};  // a unicast MAC that nobody has
+        frame[0] = std::byte{0x02};  // a unicast MAC that no host has
         send(*far, frame);
         if (receive(*near, kPatience) != frame) return "deaf";
       }

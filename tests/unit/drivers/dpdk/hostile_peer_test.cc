@@ -154,7 +154,7 @@ TEST_F(HostilePeer, OfAnotherUserIsToldNothingByAFront) {
 
 TEST_F(HostilePeer, OfAnotherUserIsNotAnsweredByABack) {
   if (geteuid() != 0) GTEST_SKIP() << "needs root, to be two users";
-  // Root may be anybody's peer, so the back is a third one.
+  // Root may be every user's peer, so the back is a third one.
   ASSERT_EQ(chmod(folder_.path().c_str(), 0777), 0);
   const int answered = [this] {
     Process back(caught([this](const Process::Parent& parent) -> std::string {

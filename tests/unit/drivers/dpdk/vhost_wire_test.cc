@@ -88,7 +88,7 @@ TEST_F(VhostWire, TakesFramesWithoutAPeerAndCountsThemAsDropped) {
       if (!port->is_drained()) return "not drained";
       const auto statistics = port->statistics();
       if (statistics.dropped_frames != kFrames) return fmt::format("{} dropped", statistics.dropped_frames);
-      return statistics.sent_frames == 0 ? "" : "some were sent to nobody";
+      return statistics.sent_frames == 0 ? "" : "some were sent without a peer";
     }));
     EXPECT_EQ(process.result(), "") << spec.target;
   }

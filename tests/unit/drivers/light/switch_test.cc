@@ -37,7 +37,7 @@ class SwitchTest : public ::testing::Test {
   }
   void put(std::size_t port, const Bytes& frame) { ends_[port]->to_receive.push_back(frame); }
   Switch::Round round() { return switch_.run_round(kNow); }
-  /// The switch has seen a frame of every NIC, and nobody remembers it.
+  /// The switch has seen a frame of every NIC. What the NICs got is forgotten.
   void introduce_all() {
     for (std::uint8_t i = 0; i < ends_.size(); ++i) put(i, frame_between(kBroadcast, mac(i), 60, 0));
     round();

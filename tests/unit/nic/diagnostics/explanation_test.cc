@@ -123,7 +123,7 @@ TEST_F(Explanation, SaysNothingOfSuccessNorOfFlushes) {
   expect_nothing(pair.b());
 }
 
-// --- Nobody answers ---
+// --- No answer ---
 
 TEST_F(Explanation, SaysThatNobodyAnswersArp) {
   connect_to(Gid::from_ipv4({{10, 0, 0, 9}}));

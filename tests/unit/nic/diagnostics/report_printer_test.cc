@@ -1,4 +1,4 @@
-// What is printed of failures, and that nobody waits for it.
+// What is printed of failures, and that the program does not wait for it.
 #include "nic/diagnostics/report_printer.h"
 
 #include <fcntl.h>
@@ -101,7 +101,7 @@ TEST_P(ReportPrinterTest, EndsThoughNobodyReads) {
   const auto begin = steady_clock::now();
   printer.reset();
   EXPECT_LT(steady_clock::now() - begin, 2s);
-  // Everybody else's descriptor is as it was.
+  // The descriptor that others share is as it was.
   EXPECT_EQ(fcntl(ends[1], F_GETFL) & O_NONBLOCK, 0);
 }
 

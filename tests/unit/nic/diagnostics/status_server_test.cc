@@ -164,7 +164,7 @@ TEST_F(StatusServerTest, RefusesWhoConnectsAfterTheParentDiedAndAChildLives) {
     const ssize_t count = read(go[0], &byte, 1);
     _exit(count == 1 ? 0 : 1);
   }
-  // As death would: nobody closes in order.
+  // As death would: nothing is closed in order.
   server.value().reset();
   EXPECT_EQ(connect_to_it(), -1);
   EXPECT_EQ(write(go[1], "x", 1), 1);

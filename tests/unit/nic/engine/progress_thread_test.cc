@@ -263,7 +263,7 @@ TEST_P(ProgressThreadTest, DeliversWritesToAProgramThatOnlyLooksAtItsMemory) {
   }
 }
 
-// Nobody has this address, so nothing but the clock ends the request.
+// No queue pair has this number, so only the clock ends the request.
 TEST_P(ProgressThreadTest, WakesUpForATimer) {
   auto qp = std::move(device_
                           .create_qp({.capabilities = {.max_send_wr = 1},
@@ -273,7 +273,7 @@ TEST_P(ProgressThreadTest, WakesUpForATimer) {
                           .value());
   connect(*qp, *ends_[1].qp, *device_.gids().at(1));
   ends_[0].queue->request_notification(false);
-  // The other end of this one is connected to somebody else and knows nothing of these PSNs... it drops
+  // The other end of this one is connected to another queue pair and knows nothing of these PSNs... it drops
   // nothing, so use a number that does not exist.
   ASSERT_TRUE(qp->modify({.state = transport::QpState::kReset}));
   ASSERT_TRUE(qp->modify(DevicePair::init_attributes()));

@@ -289,7 +289,7 @@ TEST_F(TransmitTest, HandsTheAcknowledgementToTheMediumBeforeTheCompletionIsVisi
 // --- Neighbors ---
 
 TEST_F(TransmitTest, WaitsForTheNeighborsMacBeforeItSends) {
-  // Nobody hears the other until told so.
+  // Neither hears the other until the test says so.
   bool is_mute = true;
   pair.wire.is_lost = [&](std::size_t, const Bytes&) { return is_mute; };
   pair.connect();

@@ -21,7 +21,7 @@ TEST(DeviceMemory, IsZerosAtAnAlignedAddress) {
     EXPECT_EQ(bytes.size(), 12u);
     EXPECT_EQ(reinterpret_cast<std::uintptr_t>(bytes.data()) % (std::uintptr_t{1} << log), 0u);
     EXPECT_TRUE(std::all_of(bytes.begin(), bytes.end(), [](std::byte byte) { return byte == std::byte{0}; }));
-    std::fill(bytes.begin(), bytes.end(), std::byte{0xff});  // for whoever gets it next
+    std::fill(bytes.begin(), bytes.end(), std::byte{0xff});  // for the next owner
   }
 }
 

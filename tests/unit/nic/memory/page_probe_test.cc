@@ -15,7 +15,7 @@
 namespace urnic::nic {
 namespace {
 
-/// Five pages that are readable and writable but for one, at an address of its own.
+/// Five pages that are readable and writable except one, at an address of its own.
 class Mapping {
  public:
   explicit Mapping(int protection_of_page_2)

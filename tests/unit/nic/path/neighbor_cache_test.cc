@@ -327,7 +327,7 @@ TEST_F(NeighborCacheTest, DefendsItsAddressAgainstThoseWhoAskWhetherItIsFree) {
 
 // --- Bounds ---
 
-TEST_F(NeighborCacheTest, OwesABoundedNumberOfRepliesAndCountsTheOthers) {
+TEST_F(NeighborCacheTest, HasABoundedNumberOfPendingRepliesAndCountsTheOthers) {
   for (int i = 0; i < 1000; ++i) {
     host_.receive(arp_request(kPeerMac, "10.9.0.2", "10.9.0.1"));
   }

@@ -107,7 +107,7 @@ Bytes frame_of(const Message& message, std::string_view from, std::string_view t
   return frame;
 }
 
-/// Somebody at `sender_mac` says by ARP that `sender` is there, and asks everybody for `target`.
+/// The host at `sender_mac` says by ARP that `sender` is there, and asks all hosts for `target`.
 inline Bytes arp_request(std::string_view sender_mac, std::string_view sender, std::string_view target) {
   using namespace transport::wire;
   return frame_of(Arp{.operation = Arp::Operation::kRequest,

@@ -110,7 +110,7 @@ TEST_F(CompletionChannelTest, LetsAWaitingThreadBeCancelled) {
   void* result = nullptr;
   ASSERT_EQ(pthread_join(thread, &result), 0);
   EXPECT_EQ(result, PTHREAD_CANCELED);
-  // It holds nothing that anybody else needs.
+  // It holds nothing that another thread needs.
   channel.notify(one);
   EXPECT_EQ(channel.wait().value(), &one);
 }

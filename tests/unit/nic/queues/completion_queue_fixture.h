@@ -69,7 +69,7 @@ class FakeResponder {
 /// Completions that wait for acknowledgements of queue pairs.
 class CompletionQueueHoldTest : public CompletionQueueTest {
  protected:
-  void complete_owing(std::uint64_t wr_id, FakeResponder& responder, bool solicited = false) {
+  void complete_with_pending_ack(std::uint64_t wr_id, FakeResponder& responder, bool solicited = false) {
     queue->complete_after(responder.receive(pair.clock.now()),
                           {.wr_id = wr_id, .solicited = solicited, .qp_number = responder.qp()});
   }

@@ -192,7 +192,7 @@ TEST_F(CompletionQueueModerationTest, CountsACompletionWhenItIsShown) {
   queue->moderate({.count = 2, .period = 50us});
   queue->request_notification(false);
   complete(1);
-  complete_owing(2, first);
+  complete_with_pending_ack(2, first);
   publish();
   EXPECT_FALSE(has_event());
   first.acknowledge();

@@ -109,8 +109,8 @@ TEST_F(CompletionQueueResizeTest, IsRefusedOutsideTheDevicesLimits) {
 TEST_F(CompletionQueueResizeTest, KeepsHoldingWhatIsHeldBack) {
   turn(3);
   complete(1);
-  complete_owing(2, first);
-  complete_owing(3, second);
+  complete_with_pending_ack(2, first);
+  complete_with_pending_ack(3, second);
   complete(4);
   ASSERT_EQ(resize(64), 0);
   publish();
@@ -125,7 +125,7 @@ TEST_F(CompletionQueueResizeTest, KeepsHoldingWhatIsHeldBack) {
 }
 
 TEST_F(CompletionQueueResizeTest, StillLetsGoAfterTheLongestTime) {
-  complete_owing(1, first);
+  complete_with_pending_ack(1, first);
   ASSERT_EQ(resize(1), 0);
   pair.clock.advance(CompletionQueue::kMaxHold - std::chrono::nanoseconds(1));
   publish();
@@ -148,7 +148,7 @@ TEST_F(CompletionQueueResizeTest, KeepsARequestForNotification) {
 TEST_F(CompletionQueueResizeTest, KeepsARequestForASolicitedCompletionThatIsHeldBack) {
   queue->request_notification(true);
   complete(1);
-  complete_owing(2, first, true);
+  complete_with_pending_ack(2, first, true);
   publish();
   ASSERT_EQ(resize(8), 0);
   EXPECT_FALSE(has_event());

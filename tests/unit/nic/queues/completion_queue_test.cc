@@ -166,7 +166,7 @@ TEST_F(CompletionQueueTest, CanBeDestroyedWithCompletionsThatWereNotPublished) {
 }
 
 TEST_F(CompletionQueueHoldTest, ShowsACompletionWhenItsAcknowledgementHasLeft) {
-  complete_owing(1, first);
+  complete_with_pending_ack(1, first);
   publish();
   EXPECT_THAT(poll(), IsEmpty());
   first.acknowledge();
@@ -175,8 +175,8 @@ TEST_F(CompletionQueueHoldTest, ShowsACompletionWhenItsAcknowledgementHasLeft) {
 }
 
 TEST_F(CompletionQueueHoldTest, WaitsForItsOwnAcknowledgementOnly) {
-  complete_owing(1, first);
-  complete_owing(2, first);
+  complete_with_pending_ack(1, first);
+  complete_with_pending_ack(2, first);
   first.acknowledge(0);
   publish();
   EXPECT_THAT(poll(), ElementsAre(1));
@@ -186,7 +186,7 @@ TEST_F(CompletionQueueHoldTest, WaitsForItsOwnAcknowledgementOnly) {
 }
 
 TEST_F(CompletionQueueHoldTest, HoldsACompletionForALimitedTime) {
-  complete_owing(1, first);
+  complete_with_pending_ack(1, first);
   pair.clock.advance(CompletionQueue::kMaxHold - std::chrono::nanoseconds(1));
   publish();
   EXPECT_THAT(poll(), IsEmpty());
@@ -214,12 +214,12 @@ TEST_F(CompletionQueueTest, ForgetsWhatAQueuePairHadCompletedWhenItIsReset) {
   EXPECT_EQ(pair.a().poll_text(), "19 ok");
 }
 
-// One queue pair after the other owes an acknowledgement, so that there is never a time without.
+// One queue pair after the other has a pending acknowledgement, so that there is never a time without.
 TEST_F(CompletionQueueHoldTest, CountsTheTimeOfEachCompletionFromItsOwn) {
-  complete_owing(1, first);
+  complete_with_pending_ack(1, first);
   pair.clock.advance(std::chrono::milliseconds(4));
-  complete_owing(2, second);
-  complete_owing(3, first);
+  complete_with_pending_ack(2, second);
+  complete_with_pending_ack(3, first);
   pair.clock.advance(std::chrono::milliseconds(1));
   publish();
   EXPECT_THAT(poll(), ElementsAre(1));
@@ -233,7 +233,7 @@ TEST_F(CompletionQueueHoldTest, CountsTheTimeOfEachCompletionFromItsOwn) {
 
 TEST_F(CompletionQueueHoldTest, ShowsWhatStandsBeforeACompletionThatIsHeld) {
   complete(1);
-  complete_owing(2, first);
+  complete_with_pending_ack(2, first);
   complete(3);
   publish();
   EXPECT_THAT(poll(), ElementsAre(1));
@@ -245,7 +245,7 @@ TEST_F(CompletionQueueHoldTest, ShowsWhatStandsBeforeACompletionThatIsHeld) {
 TEST_F(CompletionQueueHoldTest, NotifiesOfASolicitedCompletionWhenItIsShown) {
   queue->request_notification(true);
   complete(1);
-  complete_owing(2, first, true);
+  complete_with_pending_ack(2, first, true);
   publish();
   EXPECT_FALSE(has_event());
   queue->request_notification(true);
@@ -262,7 +262,7 @@ TEST_F(CompletionQueueHoldTest, NotifiesOfASolicitedCompletionWhenItIsShown) {
 }
 
 TEST_F(CompletionQueueHoldTest, WaitsForNobodyWhoIsForgotten) {
-  complete_owing(1, first);
+  complete_with_pending_ack(1, first);
   queue->forget_acks(first.qp());
   publish();
   EXPECT_THAT(poll(), ElementsAre(1));

@@ -45,7 +45,7 @@ TEST_F(CompletionTimesTest, AreThoseOfTheirRounds) {
 }
 
 TEST_F(CompletionTimesTest, AreNotThoseOfBeingShown) {
-  complete_owing(1, first);
+  complete_with_pending_ack(1, first);
   publish();
   pair.clock.advance(1us);
   complete(2);

@@ -36,7 +36,7 @@ TEST_F(FlowSteeringTest, KeepsWhatARuleTakesFromItsOwner) {
   add_flow(pair.b(), rule_for_roce(/*traps=*/true));
   send_roce();
   EXPECT_EQ(pair.b().poll_text(), "1 ok");
-  EXPECT_EQ(pair.a().poll_text(), "") << "nobody has acknowledged it";
+  EXPECT_EQ(pair.a().poll_text(), "") << "the peer has not acknowledged it";
 }
 
 TEST_F(FlowSteeringTest, CopiesWhatARuleDoesNotTrap) {
@@ -128,7 +128,7 @@ TEST_F(FlowSteeringTest, HasRoomForAsManyRulesAsTheDeviceSays) {
   EXPECT_EQ(pair.b().poll_text(), "2 ok");
 }
 
-// A queue pair of raw packets has a number as all have, but nobody can talk to it as if it were another.
+// A queue pair of raw packets has a number as all have, but no peer can talk to it as if it were another.
 TEST_F(FlowSteeringTest, TakesNoInfinibandPackets) {
   transport::wire::Bth bth{.opcode = transport::wire::Opcode::kUdSendOnly,
                            .destination_qp = pair.b().qp().number()};

@@ -136,7 +136,7 @@ TEST_F(RawPacketTest, WaitsForAFullPortAndLeavesInOrder) {
   for (std::size_t i = 0; i < 40; ++i) EXPECT_EQ(sent()[i].size(), 64 + i);
 }
 
-// Nobody's turn is longer than another's.
+// No queue pair's turn is longer than another's.
 TEST_F(RawPacketTest, TakesTurnsWithOtherQueuePairs) {
   const std::size_t connected = pair.connect();
   pair.settle();

@@ -164,7 +164,7 @@ TEST_F(RcEndpointState, DropsPacketsInError) {
   EXPECT_EQ(count(Counter::kWrongState), 3u);
 }
 
-TEST_F(RcEndpointState, OwesNothingInError) {
+TEST_F(RcEndpointState, HasNoPendingResponseInError) {
   connect();
   arrives(write_only(Psn(100), payload(1)));
   endpoint_.to_error();
@@ -232,7 +232,7 @@ TEST_F(RcEndpointState, ConnectsAnewAfterAnError) {
   EXPECT_THAT(send_completions(), ElementsAre(Succeeded(2)));
 }
 
-// An RNR wait, a gap and an owed READ are forgotten with the rest.
+// An RNR wait, a gap and a pending READ are forgotten with the rest.
 TEST_F(RcEndpointState, ForgetsWaitsGapsAndDebtsInReset) {
   connect();
   post(send_wr(1, 10));

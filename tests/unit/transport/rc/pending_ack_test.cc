@@ -14,7 +14,7 @@ constexpr Duration kDelay = 20us;
 /// A peer's WRITEs and our answers to them, on one clock.
 class PendingAckTest : public testing::Test {
  protected:
-  /// Takes a WRITE, answers it `after` so long, and sends what is owed; whether its ACK waited.
+  /// Takes a WRITE, answers it `after` so long, and sends what is pending; whether its ACK waited.
   bool waits_when_answered(Duration after) {
     now_ += 100us;
     ack_.set_for_write(now_, kDelay);

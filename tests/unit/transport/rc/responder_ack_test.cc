@@ -109,7 +109,7 @@ TEST_F(RcResponderAck, AcknowledgesWhatClosesAGapInTheSameBurst) {
   EXPECT_EQ(packets.back(), ack(Psn(101), 2));
 }
 
-TEST_F(RcResponderAck, OwesAResponseUntilTheAckIsSent) {
+TEST_F(RcResponderAck, HasAPendingResponseUntilTheAckIsSent) {
   EXPECT_FALSE(endpoint_.has_pending_response());
   arrives(write_only(Psn(100), payload(1)));
   EXPECT_TRUE(endpoint_.has_pending_response());
@@ -117,13 +117,13 @@ TEST_F(RcResponderAck, OwesAResponseUntilTheAckIsSent) {
   EXPECT_FALSE(endpoint_.has_pending_response());
 }
 
-TEST_F(RcResponderAck, OwesNothingToARequestThatDidNotAsk) {
+TEST_F(RcResponderAck, HasNoPendingAckForARequestThatDidNotAsk) {
   arrives(write_only(Psn(100), payload(1)).asking_for_ack(false));
   EXPECT_FALSE(endpoint_.has_pending_response());
 }
 
-// The receive completes with the packet, and its ACK is owed at that moment.
-TEST_F(RcResponderAck, OwesTheAckWhenTheReceiveCompletes) {
+// The receive completes with the packet, and its ACK is pending at that moment.
+TEST_F(RcResponderAck, HasAPendingAckWhenTheReceiveCompletes) {
   arrives(send_only(Psn(100), payload(1)));
   EXPECT_THAT(receive_completions(), ElementsAre(Succeeded(1)));
   EXPECT_TRUE(endpoint_.has_pending_response());

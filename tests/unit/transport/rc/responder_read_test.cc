@@ -223,7 +223,7 @@ TEST_F(RcResponderResources, CanBecomeNone) {
   EXPECT_THAT(sent(), ElementsAre(nak(Nak::kInvalidRequest, Psn(101), 1)));
 }
 
-TEST_F(RcResponderRead, OwesAResponseUntilTheLastOneIsSent) {
+TEST_F(RcResponderRead, HasAPendingResponseUntilTheLastOneIsSent) {
   connect();
   EXPECT_FALSE(endpoint_.has_pending_response());
   arrives(read_request(Psn(100), 2000));

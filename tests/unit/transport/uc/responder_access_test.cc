@@ -1,5 +1,4 @@
-// Keys, bounds and rights at a UC responder (facts 30, 31): what may not be written is not, and nobody is
-// told.
+// Keys, bounds and rights at a UC responder (facts 30, 31): what may not be written is not, without a word.
 #include "tests/support/qp_fixture.h"
 
 namespace urnic::transport::test {

@@ -36,7 +36,7 @@ TEST_F(UdEndpointStates, ReceivesOnceReadyToReceiveAndNamesNoPeer) {
   endpoint_.to_ready_to_receive(config_);
   peer_sends(datagram(payload(5)));
   EXPECT_THAT(receive_completions(), ElementsAre(Succeeded(1)));
-  EXPECT_THAT(events(), IsEmpty()) << "anybody may have sent it: no communication is established";
+  EXPECT_THAT(events(), IsEmpty()) << "any queue pair may have sent it: no communication is established";
 }
 
 TEST_F(UdEndpointStates, SendsOnlyOnceReadyToSend) {
@@ -88,7 +88,7 @@ TEST_F(UdEndpointStates, ForgetsEverythingInReset) {
   EXPECT_THAT(sent(), ElementsAre(to_peer(Psn(200), local_memory(0, 5))));
 }
 
-TEST_F(UdEndpointStates, RunsNoTimerAndOwesNothing) {
+TEST_F(UdEndpointStates, RunsNoTimerAndHasNoPendingResponse) {
   connect();
   post_receives({1});
   peer_sends(datagram(payload(5)).asking_for_ack());
