@@ -20,9 +20,8 @@
 
 namespace urnic::nic {
 
-/// One run() is one engine round's share of sending: bounded, so that a thread that polls is not kept long,
-/// and cut into short turns, so that a long message does not keep others waiting. All calls under the engine
-/// lock.
+/// One run() is one engine round's share of sending: bounded, so that no poll takes long, and cut into short
+/// turns, so that a long message does not keep others waiting. All calls under the engine lock.
 class Transmitter {
  public:
   struct Dependencies {
