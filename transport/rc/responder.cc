@@ -189,15 +189,40 @@ bool Responder::needs_receive(const Packet& packet) const {
 }
 
 std::optional<Refusal> Responder::execute(const Packet& packet) {
-  if (packet.info->operation == Operation::kReadRequest) {
-    msn_ = (msn_ + 1) & Psn::kMask;
-    resources_.add(expected_psn_, packet.reth, memory_user().pd, msn_);
-    const std::uint32_t mtu = bytes(config_.path_mtu);
-    expected_psn_ = expected_psn_ + std::max((packet.reth.length + mtu - 1) / mtu, 1u);
-    return std::nullopt;
+  switch (packet.info->operation) {
+    case Operation::kReadRequest:
+      return execute_read(packet);
+    case Operation::kCompareSwap:
+    case Operation::kFetchAdd:
+    case Operation::kFlush:
+    case Operation::kAtomicWrite:
+      return execute_with_result(packet);
+    case Operation::kSend:
+      return end_part(packet, execute_send(packet));
+    case Operation::kWrite:
+      return end_part(packet, execute_write(packet));
+    // The endpoint passes on requests only.
+    case Operation::kNone:
+    case Operation::kReadResponse:
+    case Operation::kAcknowledge:
+    case Operation::kAtomicAcknowledge:
+    case Operation::kCongestionNotification:
+      break;
   }
-  if (response_kind_of(packet.info->operation)) return execute_with_result(packet);
-  const auto nak = packet.info->operation == Operation::kSend ? execute_send(packet) : execute_write(packet);
+  return refusal::kBadSequence;
+}
+
+/// Its answer is sent piece by piece: see ResponderResources.
+std::optional<Refusal> Responder::execute_read(const Packet& packet) {
+  msn_ = (msn_ + 1) & Psn::kMask;
+  resources_.add(expected_psn_, packet.reth, memory_user().pd, msn_);
+  const std::uint32_t mtu = bytes(config_.path_mtu);
+  expected_psn_ = expected_psn_ + std::max((packet.reth.length + mtu - 1) / mtu, 1u);
+  return std::nullopt;
+}
+
+/// A packet of a SEND or WRITE was executed, or refused with `nak`.
+std::optional<Refusal> Responder::end_part(const Packet& packet, const std::optional<Refusal>& nak) {
   if (nak) return nak;
   expected_psn_ = expected_psn_ + 1;
   if (packet.info->ends_message()) complete_message(packet);

@@ -94,6 +94,8 @@ class Responder {
   bool needs_receive(const wire::Packet& packet) const;
 
   std::optional<Refusal> execute(const wire::Packet& packet);
+  std::optional<Refusal> execute_read(const wire::Packet& packet);
+  std::optional<Refusal> end_part(const wire::Packet& packet, const std::optional<Refusal>& nak);
   std::optional<Refusal> execute_send(const wire::Packet& packet);
   std::optional<Refusal> execute_write(const wire::Packet& packet);
   std::optional<Refusal> execute_with_result(const wire::Packet& packet);
