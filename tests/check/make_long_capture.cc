@@ -29,9 +29,7 @@ constexpr std::uint8_t kAck = 0x1f;
 class Recording {
  public:
   Recording(drivers::PcapWriter& writer, std::size_t mtu) : writer_(writer), mtu_(mtu), payload_(mtu) {
-    for (std::size_t i = 0; i < payload_.size(); ++i) {
-      payload_[i] = static_cast<std::byte>(i * 7);
-    }
+    for (std::size_t i = 0; i < payload_.size(); ++i) payload_[i] = static_cast<std::byte>(i * 7);
   }
 
   /// One connection's next message and its answer.
@@ -88,9 +86,7 @@ class Recording {
     std::vector<std::byte>& ib = ib_;
     ib.assign(header_bytes(packet.bth.opcode), std::byte{0});
     emit_headers(packet, ib);
-    if (info(packet.bth.opcode).has_payload) {
-      ib.insert(ib.end(), payload_.begin(), payload_.end());
-    }
+    if (info(packet.bth.opcode).has_payload) ib.insert(ib.end(), payload_.begin(), payload_.end());
     const Ipv4Address here{{10, 0, 0, 1}};
     const Ipv4Address there{{10, 0, 0, 2}};
     Frame frame{.ethernet = {.ether_type = EtherType::kIpv4},

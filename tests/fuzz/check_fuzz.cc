@@ -35,9 +35,7 @@ void check_sums(const Checker& checker) {
   }
   require(packets <= counts.frames, "no packet is in two flows");
   std::uint64_t findings = 0;
-  for (const RuleInfo& info : all_rules()) {
-    findings += checker.findings().count_of(info.rule);
-  }
+  for (const RuleInfo& info : all_rules()) findings += checker.findings().count_of(info.rule);
   std::uint64_t by_severity = 0;
   for (const Severity severity :
        {Severity::kViolation, Severity::kHabit, Severity::kUnknown, Severity::kEvent}) {

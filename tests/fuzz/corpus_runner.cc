@@ -48,9 +48,7 @@ void write_all(int file, const void* data, std::size_t size) {
   const auto* at = static_cast<const char*>(data);
   while (size > 0) {
     const ssize_t written = ::write(file, at, size);
-    if (written <= 0) {
-      return;
-    }
+    if (written <= 0) return;
     at += written;
     size -= static_cast<std::size_t>(written);
   }
@@ -58,9 +56,7 @@ void write_all(int file, const void* data, std::size_t size) {
 
 /// Async-signal-safe. A leak that is found after the last input has none to report.
 void report_failure() {
-  if (running.data == nullptr) {
-    return;
-  }
+  if (running.data == nullptr) return;
   write_all(STDERR_FILENO, running.label, std::strlen(running.label));
   const int file = ::open("fuzz_failure.bin", O_WRONLY | O_CREAT | O_TRUNC, 0644);
   if (file >= 0) {
@@ -81,9 +77,7 @@ void install_handlers() {
     __sanitizer_set_death_callback(report_failure);  // its reports on the others are better than ours
     return;
   }
-  for (const int signal_number : {SIGSEGV, SIGBUS, SIGFPE, SIGILL}) {
-    std::signal(signal_number, on_signal);
-  }
+  for (const int signal_number : {SIGSEGV, SIGBUS, SIGFPE, SIGILL}) std::signal(signal_number, on_signal);
 }
 
 /// Runs one input in memory of exactly its size, so that a sanitizer sees a read of one byte too many.
@@ -106,9 +100,7 @@ std::vector<fs::path> files_in(const std::vector<std::string>& arguments) {
       continue;
     }
     for (const fs::directory_entry& entry : fs::recursive_directory_iterator(argument)) {
-      if (entry.is_regular_file()) {
-        files.push_back(entry.path());
-      }
+      if (entry.is_regular_file()) files.push_back(entry.path());
     }
   }
   std::sort(files.begin(), files.end());

@@ -67,9 +67,7 @@ std::uint32_t rkey_of(const DeviceRig& rig, std::uint32_t number) {
 
 /// Replaces what only a peer that knows the device can know.
 void aim(DeviceRig& rig, std::size_t qp_index, std::uint8_t flags, std::span<std::byte> packet) {
-  if (packet.size() < Bth::kBytes) {
-    return;
-  }
+  if (packet.size() < Bth::kBytes) return;
   const OpcodeInfo& row = info(static_cast<Opcode>(load_u8(packet, 0)));
   if ((flags & Step::kQueuePair) != 0) {
     store_u24(packet, kDestinationQpAt, to_integer(rig.qp(qp_index).number()));
@@ -110,13 +108,9 @@ void repair(std::span<std::byte> bytes) {
 void take(const Step& step, DeviceRig& rig) {
   const std::size_t qp_index = (step.choice & 3u) == 3 ? rig.selected() : step.choice & 3u;
   rig.pass(kDurations[step.choice >> 2 & 7u]);
-  if ((step.flags & Step::kReconnect) != 0) {
-    rig.reconnect(qp_index);
-  }
+  if ((step.flags & Step::kReconnect) != 0) rig.reconnect(qp_index);
   const std::uint32_t posted_bytes = kPostedBytes[step.bytes.size() % kPostedBytes.size()];
-  if ((step.flags & Step::kPostReceive) != 0) {
-    rig.post_receive(qp_index, posted_bytes);
-  }
+  if ((step.flags & Step::kPostReceive) != 0) rig.post_receive(qp_index, posted_bytes);
   if ((step.flags & Step::kPostSend) != 0) {
     const std::size_t operation = step.choice >> 5;
     rig.post_send(qp_index, {.operation = kOperations[operation],
@@ -132,9 +126,7 @@ void take(const Step& step, DeviceRig& rig) {
   } else if ((step.flags & Step::kCalls) != 0) {
     make_calls(bytes, rig);
   } else if (!bytes.empty()) {
-    if ((step.flags & Step::kRepair) != 0) {
-      repair(bytes);
-    }
+    if ((step.flags & Step::kRepair) != 0) repair(bytes);
     rig.deliver(bytes);
   }
   rig.run();
@@ -147,8 +139,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   using namespace urnic::test;
   std::span<const std::byte> input = std::as_bytes(std::span(data, size));
   DeviceRig rig;
-  for (std::size_t steps = 0; !input.empty() && steps < kMostSteps; ++steps) {
-    take(take_step(input), rig);
-  }
+  for (std::size_t steps = 0; !input.empty() && steps < kMostSteps; ++steps) take(take_step(input), rig);
   return 0;
 }

@@ -70,9 +70,7 @@ class FuzzPort final : public PacketPort {
     --wire_->room;
     ++wire_->taken;
     const auto frame = std::span<const std::byte>(room_).first(length);
-    if (!peer_.on_frame(frame, clock_.now())) {
-      require_well_formed(frame);
-    }
+    if (!peer_.on_frame(frame, clock_.now())) require_well_formed(frame);
   }
   void flush() override {
     Bytes answer(NeighborCache::kMaxFrameBytes);
@@ -107,9 +105,7 @@ void require(bool holds, const char* what) {
 
 DeviceRig::DeviceRig()
     : wire_(std::make_shared<FuzzWire>()), arena_(kGuardBytes + kRegions * (kRegionBytes + kGuardBytes)) {
-  for (std::size_t i = 0; i < arena_.size(); ++i) {
-    arena_[i] = static_cast<std::byte>(i * 31 + (i >> 8));
-  }
+  for (std::size_t i = 0; i < arena_.size(); ++i) arena_[i] = static_cast<std::byte>(i * 31 + (i >> 8));
   original_ = arena_;
   device_ = std::make_unique<Device>(config_of_host(1), clock_, [this]() {
     return Result<std::unique_ptr<PacketPort>, Error>(std::make_unique<FuzzPort>(wire_, clock_));
@@ -212,9 +208,7 @@ DeviceRig::~DeviceRig() {
   for (const auto& [wr_id, work] : outstanding_) {
     require(work.may_vanish || !work.qp, "everything posted completes in the end");
   }
-  for (Connection& connection : queue_pairs_) {
-    device_->destroy_qp(std::move(connection.qp));
-  }
+  for (Connection& connection : queue_pairs_) device_->destroy_qp(std::move(connection.qp));
   for (const std::uint32_t window : windows_) {
     require(device_->deallocate_window(*pd_, window).has_value(), "a window can be given back");
   }
@@ -249,9 +243,7 @@ void DeviceRig::deliver_packet(std::size_t qp_index, std::span<const std::byte> 
     path = Path::make({.destination = group()}, peer, {config_of_host(2).mac}, kPeerQp, QpNumber{0xffffff});
   }
   Bytes frame(path.header_bytes() + packet.size() + Path::kIcrcBytes);
-  if (packet.size() < kBthBytes || frame.size() > kMaxFrameBytes) {
-    return;
-  }
+  if (packet.size() < kBthBytes || frame.size() > kMaxFrameBytes) return;
   std::copy(packet.begin(), packet.end(), frame.begin() + static_cast<std::ptrdiff_t>(path.header_bytes()));
   path.encapsulate(frame, packet.size(), to_group ? multicast_mac_of(group()) : config_of_host(1).mac);
   wire_->to_device.push_back(std::move(frame));
@@ -289,9 +281,7 @@ void DeviceRig::poll() {
 void DeviceRig::check(const Completion& completion, const Work& work) const {
   require(!work.qp || completion.qp_number == *work.qp, "a completion names its queue pair");
   require(completion.status <= CompletionStatus::kRnrRetryExceeded, "a completion has a status");
-  if (completion.status != CompletionStatus::kSuccess) {
-    return;
-  }
+  if (completion.status != CompletionStatus::kSuccess) return;
   if (is_receive(work.opcode)) {
     require(is_receive(completion.opcode), "a receive completes as a receive");
     require(completion.opcode == CompletionOpcode::kReceiveRdmaWithImmediate ||

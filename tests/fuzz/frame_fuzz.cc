@@ -39,9 +39,7 @@ bool drops_reserved_bits(Headers headers) {
 
 void try_packet(std::span<const std::byte> bytes) {
   const auto parsed = parse_packet(bytes);
-  if (!parsed) {
-    return;
-  }
+  if (!parsed) return;
   const Packet& packet = parsed.value();
   const std::size_t headers = header_bytes(packet.bth.opcode);
   Bytes out(headers);
@@ -64,24 +62,18 @@ void try_packet(std::span<const std::byte> bytes) {
 /// The one thing that emit_frame() does not write as it was: a header checksum of 0xffff, which equals 0.
 void normalise_ipv4_checksum(Bytes& frame, std::size_t ip_at) {
   constexpr std::size_t kChecksumAt = 10;
-  if (load_u16(frame, ip_at + kChecksumAt) == 0xffff) {
-    store_u16(frame, ip_at + kChecksumAt, 0);
-  }
+  if (load_u16(frame, ip_at + kChecksumAt) == 0xffff) store_u16(frame, ip_at + kChecksumAt, 0);
 }
 
 void try_frame(std::span<const std::byte> bytes) {
   const auto parsed = parse_frame(bytes);
-  if (!parsed) {
-    return;
-  }
+  if (!parsed) return;
   const Frame& frame = parsed.value();
   require(frame.used_bytes + frame.ethernet_padding.size() == bytes.size(), "padding is what is not used");
   require(frame.icrc_ok() == (icrc_of(frame) == frame.icrc), "both ways to the ICRC agree");
 
   Bytes expected(bytes.begin(), bytes.end());
-  if (frame.is_ipv4()) {
-    normalise_ipv4_checksum(expected, frame.ethernet.header_bytes());
-  }
+  if (frame.is_ipv4()) normalise_ipv4_checksum(expected, frame.ethernet.header_bytes());
   Bytes out(bytes.size());
   require(emit_frame(frame, out) == bytes.size(), "a parsed frame is written with its length");
   require(out == expected, "a parsed frame is written as it was");
@@ -116,9 +108,7 @@ void try_everything(std::span<const std::byte> bytes) {
 Bytes with_right_checksums(std::span<const std::byte> bytes) {
   Bytes frame(bytes.begin(), bytes.end());
   const auto ethernet = Ethernet::parse(frame);
-  if (!ethernet) {
-    return frame;
-  }
+  if (!ethernet) return frame;
   const std::span<std::byte> ip = std::span(frame).subspan(ethernet.value().header_bytes());
   if (ethernet.value().ether_type == EtherType::kIpv4 && ip.size() >= Ipv4::kMinBytes) {
     const std::size_t header_bytes = (load_u8(ip, 0) & 0xfu) * 4u;

@@ -109,9 +109,7 @@ Bytes response(Opcode opcode, std::uint8_t syndrome, std::size_t payload_bytes =
 
 Script sends() {
   Script script;
-  for (std::size_t i = 0; i < 4; ++i) {
-    script.post(Step::kPostReceive, on_qp(0), 5);
-  }
+  for (std::size_t i = 0; i < 4; ++i) script.post(Step::kPostReceive, on_qp(0), 5);
   script.packet(request(Opcode::kRcSendOnly, 0)).packet(request(Opcode::kRcSendOnlyWithImmediate, 5));
   script.packet(request(Opcode::kRcSendFirst, kMtu)).packet(request(Opcode::kRcSendMiddle, kMtu));
   script.packet(request(Opcode::kRcSendLast, 7)).packet(request(Opcode::kRcSendOnly, 64));
@@ -191,9 +189,7 @@ Script silence() {
   for (const std::uint8_t qp : {0, 1, 2}) {
     script.post(Step::kPostSend, on_qp(qp, 0, qp == 1 ? kRead : kSend), 3);
   }
-  for (int i = 0; i < 8; ++i) {
-    script.post(0, on_qp(0, kFiftyMilliseconds), 0);
-  }
+  for (int i = 0; i < 8; ++i) script.post(0, on_qp(0, kFiftyMilliseconds), 0);
   script.post(Step::kReconnect | Step::kPostSend, on_qp(0), 2).packet(response(Opcode::kRcAcknowledge, 0x1f));
   return script;
 }
@@ -381,21 +377,15 @@ Script requests_of(const std::vector<CapturedFrame>& frames) {
     const bool is_ours = parsed && service(parsed.value().bth.opcode) == Service::kRc &&
                          parsed.value().info->is_request &&
                          requester.value_or(frame.value().source_gid()) == frame.value().source_gid();
-    if (!is_ours) {
-      continue;
-    }
-    if (script.bytes().size() + captured.bytes.size() > kLongestScript) {
-      break;
-    }
+    if (!is_ours) continue;
+    if (script.bytes().size() + captured.bytes.size() > kLongestScript) break;
     const Packet& packet = parsed.value();
     requester = frame.value().source_gid();
     const std::int32_t offset = distance(expected.value_or(packet.bth.psn), packet.bth.psn);
     const std::size_t psns = packet.info->operation == Operation::kReadRequest
                                  ? std::max<std::size_t>(1, (packet.reth.length + kMtu - 1) / kMtu)
                                  : 1;
-    if (offset >= 0) {
-      expected = packet.bth.psn + static_cast<std::uint32_t>(psns);
-    }
+    if (offset >= 0) expected = packet.bth.psn + static_cast<std::uint32_t>(psns);
     Bytes bytes(frame.value().ib.begin(), frame.value().ib.end());
     Bth bth = packet.bth;
     bth.psn = Psn(static_cast<std::uint32_t>(offset));

@@ -49,9 +49,7 @@ FuzzInput Mutator::make(std::uint64_t number) {
   random_.seed((seed_ * 0x9e3779b97f4a7c15u) ^ (number * 0xbf58476d1ce4e5b9u));
   FuzzInput input = any_input();
   const std::uint64_t changes = 1 + below(kMaxChanges);
-  for (std::uint64_t i = 0; i < changes; ++i) {
-    mutate(input);
-  }
+  for (std::uint64_t i = 0; i < changes; ++i) mutate(input);
   input.resize(std::min(input.size(), max_bytes_));
   return input;
 }

@@ -29,9 +29,7 @@ void print(const std::string& text) {
 }
 
 void print_ladder(const Outcome& outcome) {
-  for (const std::string& line : outcome.ladder) {
-    print(fmt::format("    {}\n", line));
-  }
+  for (const std::string& line : outcome.ladder) print(fmt::format("    {}\n", line));
 }
 
 Exit run_file(const fs::path& path, bool is_verbose) {

@@ -31,9 +31,7 @@ std::byte ScriptMemory::pattern_at(std::uint64_t address) {
 void ScriptMemory::add_region(const std::string& name, std::uint64_t address, std::size_t size,
                               std::uint32_t key, PdId pd, Access access) {
   Region region{.address = address, .bytes = Octets(size), .key = key, .pd = pd, .access = access};
-  for (std::size_t i = 0; i < size; ++i) {
-    region.bytes[i] = pattern_at(address + i);
-  }
+  for (std::size_t i = 0; i < size; ++i) region.bytes[i] = pattern_at(address + i);
   regions_.insert_or_assign(name, std::move(region));
 }
 

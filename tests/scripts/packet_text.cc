@@ -173,9 +173,7 @@ std::uint64_t mask_of(const Number& number) {
 
 void put(std::span<std::byte> header, const Number& number, std::uint64_t value) {
   value = (value & mask_of(number)) << number.shift;
-  for (std::size_t at = number.end; value != 0; value >>= 8) {
-    header[--at] |= static_cast<std::byte>(value);
-  }
+  for (std::size_t at = number.end; value != 0; value >>= 8) header[--at] |= static_cast<std::byte>(value);
 }
 
 std::uint64_t take(std::span<const std::byte> header, const Number& number) {

@@ -268,9 +268,7 @@ void post_send(Objects& objects, Chance& chance) {
                    IBV_WR_ATOMIC_FETCH_AND_ADD, IBV_WR_LOCAL_INV, IBV_WR_SEND_WITH_INV});
   wr.send_flags = chance.mostly<unsigned int>(
       {0, IBV_SEND_SIGNALED, IBV_SEND_SIGNALED | IBV_SEND_FENCE, IBV_SEND_SIGNALED | IBV_SEND_SOLICITED});
-  if (chance.one_in(4)) {
-    wr.send_flags |= IBV_SEND_INLINE;
-  }
+  if (chance.one_in(4)) wr.send_flags |= IBV_SEND_INLINE;
   if ((wr.send_flags & IBV_SEND_INLINE) != 0) {
     for (ibv_sge& sge : sges) {
       sge.addr = reinterpret_cast<std::uintptr_t>(objects.constants.data());

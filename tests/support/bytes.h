@@ -18,9 +18,7 @@ constexpr std::byte pattern_at(std::uint64_t address) {
 /// `size` bytes of untouched memory from `address` on.
 inline Bytes pattern(std::uint64_t address, std::size_t size) {
   Bytes bytes(size);
-  for (std::size_t i = 0; i < size; ++i) {
-    bytes[i] = pattern_at(address + i);
-  }
+  for (std::size_t i = 0; i < size; ++i) bytes[i] = pattern_at(address + i);
   return bytes;
 }
 
@@ -28,9 +26,7 @@ inline Bytes pattern(std::uint64_t address, std::size_t size) {
 /// `seed`.
 inline Bytes payload(std::size_t size, std::uint8_t seed = 0) {
   Bytes bytes = pattern(0x5a0000, size);
-  for (std::byte& byte : bytes) {
-    byte ^= static_cast<std::byte>(0x80 + seed);
-  }
+  for (std::byte& byte : bytes) byte ^= static_cast<std::byte>(0x80 + seed);
   return bytes;
 }
 

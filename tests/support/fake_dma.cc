@@ -108,32 +108,20 @@ DmaStatus FakeDma::bind_window(const MemoryUser&, const WindowBinding& binding) 
 DmaStatus FakeDma::check(PdId pd, Access needed, const DmaCall& call) {
   last_call_ = call;
   const auto found = regions_.find(call.key);
-  if (found == regions_.end() || found->second.memory) {
-    calls_.push_back(call);
-  }
-  if (calls_to_failure_ > 0 && --calls_to_failure_ == 0) {
-    return DmaStatus::kInvalidKey;
-  }
-  if (found == regions_.end()) {
-    return DmaStatus::kInvalidKey;
-  }
+  if (found == regions_.end() || found->second.memory) calls_.push_back(call);
+  if (calls_to_failure_ > 0 && --calls_to_failure_ == 0) return DmaStatus::kInvalidKey;
+  if (found == regions_.end()) return DmaStatus::kInvalidKey;
   const Region& region = found->second.region;
-  if (region.pd != pd) {
-    return DmaStatus::kWrongPd;
-  }
+  if (region.pd != pd) return DmaStatus::kWrongPd;
   const bool is_inside = call.address >= region.address && call.length <= region.length &&
                          call.address - region.address <= region.length - call.length;
-  if (!is_inside) {
-    return DmaStatus::kOutOfBounds;
-  }
+  if (!is_inside) return DmaStatus::kOutOfBounds;
   return allows(region.access, needed) ? DmaStatus::kOk : DmaStatus::kNoAccess;
 }
 
 DmaStatus FakeDma::copy_out(PdId pd, Access needed, const DmaCall& call, std::span<std::byte> to) {
   const DmaStatus status = check(pd, needed, call);
-  if (status != DmaStatus::kOk) {
-    return status;
-  }
+  if (status != DmaStatus::kOk) return status;
   const Entry& entry = regions_.at(call.key);
   if (entry.memory) {
     std::copy_n(entry.memory->data() + (call.address - entry.region.address), to.size(), to.data());
@@ -145,9 +133,7 @@ DmaStatus FakeDma::copy_out(PdId pd, Access needed, const DmaCall& call, std::sp
 
 DmaStatus FakeDma::copy_in(PdId pd, Access needed, const DmaCall& call, std::span<const std::byte> from) {
   const DmaStatus status = check(pd, needed, call);
-  if (status != DmaStatus::kOk) {
-    return status;
-  }
+  if (status != DmaStatus::kOk) return status;
   Entry& entry = regions_.at(call.key);
   if (entry.memory) {
     std::copy(from.begin(), from.end(), entry.memory->data() + (call.address - entry.region.address));

@@ -30,12 +30,8 @@ Error error(const std::filesystem::path& path, const std::string& what) {
 Result<std::vector<CapturedFrame>, Error> read_pcap(const std::filesystem::path& path) {
   char reason[PCAP_ERRBUF_SIZE] = "";
   const Pcap pcap(pcap_open_offline_with_tstamp_precision(path.c_str(), PCAP_TSTAMP_PRECISION_NANO, reason));
-  if (!pcap) {
-    return error(path, reason);
-  }
-  if (pcap_datalink(pcap.get()) != DLT_EN10MB) {
-    return error(path, "the link type is not Ethernet");
-  }
+  if (!pcap) return error(path, reason);
+  if (pcap_datalink(pcap.get()) != DLT_EN10MB) return error(path, "the link type is not Ethernet");
   std::vector<CapturedFrame> frames;
   pcap_pkthdr* header = nullptr;
   const u_char* data = nullptr;
@@ -48,18 +44,14 @@ Result<std::vector<CapturedFrame>, Error> read_pcap(const std::filesystem::path&
                       .bytes_on_wire = header->len,
                       .time_ns = header->ts.tv_sec * kNanosecondsPerSecond + header->ts.tv_usec});
   }
-  if (status != PCAP_ERROR_BREAK) {
-    return error(path, pcap_geterr(pcap.get()));
-  }
+  if (status != PCAP_ERROR_BREAK) return error(path, pcap_geterr(pcap.get()));
   return frames;
 }
 
 Result<void, Error> write_pcap(const std::filesystem::path& path, std::span<const CapturedFrame> frames) {
   const Pcap pcap(pcap_open_dead_with_tstamp_precision(DLT_EN10MB, kSnapLength, PCAP_TSTAMP_PRECISION_NANO));
   const Dumper dumper(pcap_dump_open(pcap.get(), path.c_str()));
-  if (!dumper) {
-    return error(path, pcap_geterr(pcap.get()));
-  }
+  if (!dumper) return error(path, pcap_geterr(pcap.get()));
   for (const CapturedFrame& frame : frames) {
     pcap_pkthdr header{};
     header.ts.tv_sec = frame.time_ns / kNanosecondsPerSecond;
@@ -69,9 +61,7 @@ Result<void, Error> write_pcap(const std::filesystem::path& path, std::span<cons
     pcap_dump(reinterpret_cast<u_char*>(dumper.get()), &header,
               reinterpret_cast<const u_char*>(frame.bytes.data()));
   }
-  if (pcap_dump_flush(dumper.get()) != 0) {
-    return error(path, "cannot be written to the end");
-  }
+  if (pcap_dump_flush(dumper.get()) != 0) return error(path, "cannot be written to the end");
   return success();
 }
 

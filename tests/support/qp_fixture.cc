@@ -110,9 +110,7 @@ std::optional<Bytes> QpTest::poll_bytes() {
   EXPECT_TRUE(std::all_of(buffer_.begin() + static_cast<std::ptrdiff_t>(room), buffer_.end(),
                           [](std::byte byte) { return byte == kGuard; }))
       << "written beyond the buffer";
-  if (size == 0 || size > room) {
-    return std::nullopt;
-  }
+  if (size == 0 || size > room) return std::nullopt;
   const auto packet_bytes = out.first(size);
   const auto packet = wire::parse_packet(packet_bytes);
   if (!packet) {
@@ -126,9 +124,7 @@ std::optional<Bytes> QpTest::poll_bytes() {
 void QpTest::drain() {
   for (int i = 0; i < kMostPacketsAtOnce; ++i) {
     auto packet = poll_bytes();
-    if (!packet) {
-      return;
-    }
+    if (!packet) return;
     sent_.push_back(*std::move(packet));
   }
   ADD_FAILURE() << "does not stop to send";
@@ -153,9 +149,7 @@ QpPacket QpTest::value_of_sent(const Bytes& bytes) const {
   const auto packet = wire::parse_packet(bytes);
   EXPECT_TRUE(packet);
   if (!packet) return {};
-  if (config_.service != wire::Service::kUd) {
-    EXPECT_EQ(packet.value().bth.destination_qp, kPeerQp);
-  }
+  if (config_.service != wire::Service::kUd) EXPECT_EQ(packet.value().bth.destination_qp, kPeerQp);
   return to_value(packet.value());
 }
 
@@ -214,9 +208,7 @@ void QpTest::post_quietly(const SendWr& wr) {
 }
 
 void QpTest::post(std::initializer_list<SendWr> batch) {
-  for (const SendWr& wr : batch) {
-    post_quietly(wr);
-  }
+  for (const SendWr& wr : batch) post_quietly(wr);
   drain();
 }
 

@@ -126,9 +126,7 @@ void PrintTo(const QpPacket& packet, std::ostream* out) {
     *out << ", Q_Key 0x" << std::hex << packet.qkey << std::dec << " from QP " << to_integer(packet.source_qp)
          << " to QP " << to_integer(packet.destination_qp);
   }
-  if (row.has_immediate()) {
-    *out << ", immediate " << packet.immediate;
-  }
+  if (row.has_immediate()) *out << ", immediate " << packet.immediate;
   if (row.has_payload) {
     // A sum tells apart what the eye cannot see.
     const unsigned sum = std::accumulate(
@@ -241,44 +239,32 @@ QpPacket rnr_nak(std::uint8_t timer_code, Psn psn, std::uint32_t msn) {
 }
 
 std::vector<QpPacket> send_message(Psn first, const Bytes& message, std::size_t mtu) {
-  if (message.size() <= mtu) {
-    return {send_only(first, message)};
-  }
+  if (message.size() <= mtu) return {send_only(first, message)};
   const std::size_t last = (message.size() - 1) / mtu;
   return cut(message, mtu, [&](std::uint32_t index, Bytes part) {
     const Psn psn = first + index;
-    if (index == 0) {
-      return send_first(psn, std::move(part));
-    }
+    if (index == 0) return send_first(psn, std::move(part));
     return index == last ? send_last(psn, std::move(part)) : send_middle(psn, std::move(part));
   });
 }
 
 std::vector<QpPacket> write_message(Psn first, const Bytes& message, std::size_t mtu, Remote to) {
-  if (message.size() <= mtu) {
-    return {write_only(first, message, to)};
-  }
+  if (message.size() <= mtu) return {write_only(first, message, to)};
   const std::size_t last = (message.size() - 1) / mtu;
   const auto length = static_cast<std::uint32_t>(message.size());
   return cut(message, mtu, [&](std::uint32_t index, Bytes part) {
     const Psn psn = first + index;
-    if (index == 0) {
-      return write_first(psn, std::move(part), length, to);
-    }
+    if (index == 0) return write_first(psn, std::move(part), length, to);
     return index == last ? write_last(psn, std::move(part)) : write_middle(psn, std::move(part));
   });
 }
 
 std::vector<QpPacket> read_responses(Psn first, const Bytes& message, std::size_t mtu, std::uint32_t msn) {
-  if (message.size() <= mtu) {
-    return {read_response_only(first, message, msn)};
-  }
+  if (message.size() <= mtu) return {read_response_only(first, message, msn)};
   const std::size_t last = (message.size() - 1) / mtu;
   return cut(message, mtu, [&](std::uint32_t index, Bytes part) {
     const Psn psn = first + index;
-    if (index == 0) {
-      return read_response_first(psn, std::move(part), msn);
-    }
+    if (index == 0) return read_response_first(psn, std::move(part), msn);
     return index == last ? read_response_last(psn, std::move(part), msn)
                          : read_response_middle(psn, std::move(part));
   });

@@ -13,9 +13,7 @@ void PrintTo(CompletionOpcode opcode, std::ostream* out) {
 void PrintTo(const Completion& completion, std::ostream* out) {
   *out << "{wr_id " << completion.wr_id << ", " << name_of(completion.status) << ", "
        << name_of(completion.opcode) << ", " << completion.byte_length << " bytes";
-  if (completion.has_immediate) {
-    *out << ", immediate " << completion.immediate;
-  }
+  if (completion.has_immediate) *out << ", immediate " << completion.immediate;
   *out << (completion.solicited ? ", solicited}" : "}");
 }
 

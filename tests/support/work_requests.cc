@@ -10,9 +10,7 @@ SendWr work_request(std::uint64_t wr_id, SendOperation operation, std::uint32_t 
   wr.request.wr_id = wr_id;
   wr.request.operation = operation;
   wr.request.signaled = true;
-  if (length > 0) {
-    wr.sges = {local(length)};
-  }
+  if (length > 0) wr.sges = {local(length)};
   return wr;
 }
 

@@ -21,9 +21,7 @@ const char* hint_about(std::FILE* file) {
   unsigned char magic[4] = {};
   const std::size_t read = std::fread(magic, 1, sizeof magic, file);
   std::rewind(file);
-  if (read >= 2 && magic[0] == 0x1f && magic[1] == 0x8b) {
-    return "it is compressed: gunzip it first";
-  }
+  if (read >= 2 && magic[0] == 0x1f && magic[1] == 0x8b) return "it is compressed: gunzip it first";
   if (read >= 4 && magic[0] == 0x28 && magic[1] == 0xb5 && magic[2] == 0x2f && magic[3] == 0xfd) {
     return "it is compressed: unzstd it first";
   }

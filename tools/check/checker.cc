@@ -61,9 +61,7 @@ bool Checker::is_misdirected_roce(const Frame& frame) const {
 }
 
 IcrcResult Checker::judge(const Frame& frame, const RawFrame& raw) {
-  if (frame.fault != FrameFault::kNone) {
-    return IcrcResult::kUnknown;
-  }
+  if (frame.fault != FrameFault::kNone) return IcrcResult::kUnknown;
   if (frame.is_cut()) {
     // What the frame had on the wire decides who is to blame: the capture or the sender.
     const std::size_t missing = frame.ib_bytes - frame.ib.size();
@@ -74,9 +72,7 @@ IcrcResult Checker::judge(const Frame& frame, const RawFrame& raw) {
     }
     findings_.add(Rule::kCutFrame, kNoFlow, {raw.number}, fmt::format("{} bytes", raw.wire_bytes),
                   fmt::format("{} bytes captured: no ICRC to check", raw.bytes.size()));
-    if (frame.ib.size() < kBthBytes) {
-      return IcrcResult::kUnknown;
-    }
+    if (frame.ib.size() < kBthBytes) return IcrcResult::kUnknown;
   }
   const auto icrc = judge_icrc(frame);
   const bool is_damaged = icrc && !icrc->is_right();

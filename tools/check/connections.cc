@@ -34,15 +34,11 @@ std::size_t Connections::KeyHash::operator()(const FlowKey& key) const {
 
 std::uint32_t Connections::flow_of(const Frame& frame, const Packet& packet, bool is_damaged) {
   const FlowKey key{frame.source, frame.destination, packet.destination_qp};
-  if (last_flow_ != kNoFlow && flows_[last_flow_].key == key) {
-    return last_flow_;
-  }
+  if (last_flow_ != kNoFlow && flows_[last_flow_].key == key) return last_flow_;
   if (const auto known = index_.find(key); known != index_.end()) {
     return last_flow_ = known->second;
   }
-  if (is_damaged || flows_.size() >= kMaxFlows) {
-    return kNoFlow;
-  }
+  if (is_damaged || flows_.size() >= kMaxFlows) return kNoFlow;
   const auto index = static_cast<std::uint32_t>(flows_.size());
   Flow& flow = flows_.emplace_back();
   flow.key = key;
@@ -51,9 +47,7 @@ std::uint32_t Connections::flow_of(const Frame& frame, const Packet& packet, boo
   flow.migration = packet.migration;
   index_.emplace(key, index);
   auto& neighbors = between_[FlowKey{key.source, key.destination, 0}];
-  if (neighbors.size() < kMaxCandidates) {
-    neighbors.push_back(index);
-  }
+  if (neighbors.size() < kMaxCandidates) neighbors.push_back(index);
   return last_flow_ = index;
 }
 
@@ -106,17 +100,13 @@ Order Connections::order_of(Flow& flow, const Seen& seen) {
     return Order::kUnknown;
   }
   const auto ahead = static_cast<std::int16_t>(seen.frame.ip_id - flow.newest_ip_id_);
-  if (ahead < 0 && ahead > kOvertaken) {
-    return Order::kLate;
-  }
+  if (ahead < 0 && ahead > kOvertaken) return Order::kLate;
   flow.newest_ip_id_ = seen.frame.ip_id;
   return Order::kInOrder;
 }
 
 bool Connections::is_network_copy(Flow& flow, const Seen& seen) {
-  if (seen.frame.is_ipv6 || seen.frame.is_roce_v1 || seen.icrc == 0) {
-    return false;
-  }
+  if (seen.frame.is_ipv6 || seen.frame.is_roce_v1 || seen.icrc == 0) return false;
   // Only a sender that numbers its datagrams lets one tell a copy from a repetition.
   const Flow::Imprint imprint{.icrc = seen.icrc, .ip_id = seen.frame.ip_id};
   const auto same = [imprint](const Flow::Imprint& other) {
@@ -124,9 +114,7 @@ bool Connections::is_network_copy(Flow& flow, const Seen& seen) {
   };
   const bool is_copy = flow.ip_ids_vary_ && std::any_of(flow.imprints_.begin(), flow.imprints_.end(), same);
   const Flow::Imprint& last = flow.imprints_[(flow.next_imprint_ + 7) % flow.imprints_.size()];
-  if (flow.packets > 1 && last.ip_id != imprint.ip_id) {
-    flow.ip_ids_vary_ = true;
-  }
+  if (flow.packets > 1 && last.ip_id != imprint.ip_id) flow.ip_ids_vary_ = true;
   flow.imprints_[flow.next_imprint_] = imprint;
   flow.next_imprint_ = (flow.next_imprint_ + 1) % flow.imprints_.size();
   return is_copy;
@@ -134,9 +122,7 @@ bool Connections::is_network_copy(Flow& flow, const Seen& seen) {
 
 void Connections::check_constancy(std::uint32_t index, const Seen& seen) {
   Flow& flow = flows_[index];
-  if (seen.is_damaged) {
-    return;
-  }
+  if (seen.is_damaged) return;
   if (seen.packet.p_key != flow.p_key) {
     findings_.add(Rule::kPkeyChanged, index, {seen.number}, fmt::format("{:#06x}", flow.p_key),
                   fmt::format("{:#06x}", seen.packet.p_key));
@@ -174,9 +160,7 @@ bool Connections::on_request(std::uint32_t index, const Seen& seen) {
     if (flow.peer && flows_[*flow.peer].source_port == flow.source_port) {
       flow.direction->exchange.fitting_answers = Exchange::kManyAnswers;
     }
-    if (!flow.peer && !seen.packet.info->is_connected()) {
-      match_by_port(index);
-    }
+    if (!flow.peer && !seen.packet.info->is_connected()) match_by_port(index);
   }
   ExchangeCounts& counts = flow.direction->exchange.counts;
   counts.last_ns = std::max(counts.last_ns, seen.time_ns);
@@ -198,9 +182,7 @@ void Connections::on_response(std::uint32_t index, const Seen& seen) {
                                 is_absent ? "" : fmt::format(", which {} have", match.candidates)));
     }
   }
-  if (!flow.peer || !flows_[*flow.peer].direction) {
-    return;
-  }
+  if (!flow.peer || !flows_[*flow.peer].direction) return;
   Direction& direction = *flows_[*flow.peer].direction;
   direction.requester.confirm_restart(seen.packet.psn);
   direction.exchange.counts.last_ns = std::max(direction.exchange.counts.last_ns, seen.time_ns);
@@ -209,9 +191,7 @@ void Connections::on_response(std::uint32_t index, const Seen& seen) {
 
 Connections::Match Connections::match_response(const Flow& flow, const Seen& seen) const {
   const auto others = between_.find(FlowKey{flow.key.destination, flow.key.source, 0});
-  if (others == between_.end()) {
-    return {};
-  }
+  if (others == between_.end()) return {};
   std::optional<std::uint32_t> match;
   std::size_t matches = 0;
   bool match_has_port = false;
@@ -237,9 +217,7 @@ Connections::Match Connections::match_response(const Flow& flow, const Seen& see
 void Connections::match_by_port(std::uint32_t index) {
   const Flow& flow = flows_[index];
   const auto others = between_.find(FlowKey{flow.key.destination, flow.key.source, 0});
-  if (others == between_.end()) {
-    return;
-  }
+  if (others == between_.end()) return;
   std::optional<std::uint32_t> match;
   for (const std::uint32_t other_index : others->second) {
     const Flow& other = flows_[other_index];
@@ -251,9 +229,7 @@ void Connections::match_by_port(std::uint32_t index) {
       match = other_index;
     }
   }
-  if (match) {
-    pair(index, *match);
-  }
+  if (match) pair(index, *match);
 }
 
 void Connections::pair(std::uint32_t a, std::uint32_t b) {
@@ -276,9 +252,7 @@ void Connections::finish(std::int64_t end_ns) {
 }
 
 std::string Connections::name_of_flow(std::uint32_t index) const {
-  if (index >= flows_.size()) {
-    return "";
-  }
+  if (index >= flows_.size()) return "";
   const Flow& flow = flows_[index];
   std::string source = "?";
   if (flow.peer) {

@@ -22,9 +22,7 @@ std::uint32_t Exchange::responses_for(std::uint32_t length) const {
 }
 
 bool Exchange::learn_mtu(std::size_t payload_bytes) {
-  if (!is_path_mtu(payload_bytes)) {
-    return false;
-  }
+  if (!is_path_mtu(payload_bytes)) return false;
   if (mtu == 0) {
     mtu = static_cast<std::uint32_t>(payload_bytes);
     settle_last_span();

@@ -18,9 +18,7 @@ void Findings::add_if_complete(Rule rule, std::uint32_t flow, std::initializer_l
 
 Finding* Findings::place_for(Rule rule, Severity severity, std::uint32_t flow,
                              std::initializer_list<std::uint64_t> frames) {
-  if (muted_) {
-    return nullptr;
-  }
+  if (muted_) return nullptr;
   std::uint64_t& count = counts_[static_cast<std::size_t>(rule)];
   ++by_severity_[static_cast<std::size_t>(severity)];
   ++count;
@@ -28,9 +26,7 @@ Finding* Findings::place_for(Rule rule, Severity severity, std::uint32_t flow,
   if (info_of(rule).severity == Severity::kHabit) {
     const auto [place, is_new] = habits_.try_emplace({rule, flow}, kept_.size());
     if (!is_new) {
-      if (place->second < kept_.size()) {
-        ++kept_[place->second].count;
-      }
+      if (place->second < kept_.size()) ++kept_[place->second].count;
       return nullptr;
     }
     if (habits_.size() > kRules * kKept) {

@@ -47,9 +47,7 @@ class Findings {
   /// kept.
   template <typename Describe>
   void add(Rule rule, std::uint32_t flow, std::initializer_list<std::uint64_t> frames, Describe describe) {
-    if (Finding* const finding = place_for(rule, severity_of(rule), flow, frames)) {
-      describe(*finding);
-    }
+    if (Finding* const finding = place_for(rule, severity_of(rule), flow, frames)) describe(*finding);
   }
   void add(Rule rule, std::uint32_t flow, std::initializer_list<std::uint64_t> frames, std::string expected,
            std::string seen) {

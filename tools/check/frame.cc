@@ -28,9 +28,7 @@ bool is_vlan(std::uint16_t ether_type) {
 }
 
 std::optional<Network> behind_type_at(ByteView bytes, std::size_t type_at, std::size_t payload_at) {
-  if (bytes.size() < payload_at) {
-    return std::nullopt;
-  }
+  if (bytes.size() < payload_at) return std::nullopt;
   Network network{.ether_type = load_u16(bytes, type_at), .bytes = bytes.subspan(payload_at)};
   while (is_vlan(network.ether_type) && network.bytes.size() >= kVlanBytes) {
     network.ether_type = load_u16(network.bytes, 2);
@@ -49,9 +47,7 @@ std::optional<Network> network_of(LinkType link_type, ByteView bytes) {
       return behind_type_at(bytes, 0, 20);
     case LinkType::kRaw:
     case LinkType::kRawBsd:
-      if (bytes.empty()) {
-        return std::nullopt;
-      }
+      if (bytes.empty()) return std::nullopt;
       return Network{.ether_type = (load_u8(bytes, 0) >> 4) == 4 ? kEtherIpv4 : kEtherIpv6, .bytes = bytes};
   }
   return std::nullopt;
@@ -59,9 +55,7 @@ std::optional<Network> network_of(LinkType link_type, ByteView bytes) {
 
 Address address_at(ByteView bytes, std::size_t at, std::size_t size) {
   Address address;
-  if (size == 4) {
-    address.octets[10] = address.octets[11] = 0xff;
-  }
+  if (size == 4) address.octets[10] = address.octets[11] = 0xff;
   std::transform(bytes.begin() + static_cast<std::ptrdiff_t>(at),
                  bytes.begin() + static_cast<std::ptrdiff_t>(at + size),
                  address.octets.end() - static_cast<std::ptrdiff_t>(size),
@@ -102,9 +96,7 @@ std::optional<Frame> parse_ipv4(ByteView bytes) {
               .ip_id = load_u16(bytes, 4),
               .ip_length = load_u16(bytes, 2),
               .ip_header = bytes.first(header_bytes)};
-  if (frame.ip_length < header_bytes + kUdpBytes) {
-    frame.fault = FrameFault::kIpLength;
-  }
+  if (frame.ip_length < header_bytes + kUdpBytes) frame.fault = FrameFault::kIpLength;
   const std::size_t payload = frame.ip_length - std::min(frame.ip_length, header_bytes);
   const FrameFault fault = frame.fault;
   take_udp(frame, bytes.subspan(header_bytes), payload);
@@ -130,16 +122,12 @@ std::optional<Frame> parse_ipv6(ByteView bytes) {
               .ip_header = bytes.first(kIpv6Bytes)};
   const std::size_t payload = load_u16(bytes, 4);
   take_udp(frame, bytes.subspan(kIpv6Bytes), payload);
-  if (payload < kUdpBytes) {
-    frame.fault = FrameFault::kIpLength;
-  }
+  if (payload < kUdpBytes) frame.fault = FrameFault::kIpLength;
   return frame;
 }
 
 std::optional<Frame> parse_grh(ByteView bytes) {
-  if (bytes.size() < kIpv6Bytes) {
-    return std::nullopt;
-  }
+  if (bytes.size() < kIpv6Bytes) return std::nullopt;
   Frame frame{.is_roce_v1 = true,
               .source = address_at(bytes, 8, 16),
               .destination = address_at(bytes, 24, 16),
@@ -158,19 +146,13 @@ std::optional<Frame> parse_grh(ByteView bytes) {
 }
 
 std::uint32_t sum_words(ByteView bytes, std::uint32_t sum) {
-  for (std::size_t i = 0; i + 1 < bytes.size(); i += 2) {
-    sum += load_u16(bytes, i);
-  }
-  if (bytes.size() % 2 != 0) {
-    sum += static_cast<std::uint32_t>(load_u8(bytes, bytes.size() - 1)) << 8;
-  }
+  for (std::size_t i = 0; i + 1 < bytes.size(); i += 2) sum += load_u16(bytes, i);
+  if (bytes.size() % 2 != 0) sum += static_cast<std::uint32_t>(load_u8(bytes, bytes.size() - 1)) << 8;
   return sum;
 }
 
 std::uint16_t fold(std::uint32_t sum) {
-  while (sum > 0xffff) {
-    sum = (sum & 0xffff) + (sum >> 16);
-  }
+  while (sum > 0xffff) sum = (sum & 0xffff) + (sum >> 16);
   return static_cast<std::uint16_t>(sum);
 }
 
@@ -200,9 +182,7 @@ bool is_supported(int link_type) {
 
 std::optional<Frame> parse_frame(LinkType link_type, ByteView bytes) {
   const auto network = network_of(link_type, bytes);
-  if (!network) {
-    return std::nullopt;
-  }
+  if (!network) return std::nullopt;
   switch (network->ether_type) {
     case kEtherIpv4:
       return parse_ipv4(network->bytes);
@@ -220,18 +200,12 @@ bool ipv4_checksum_is_right(ByteView header) {
 }
 
 UdpChecksum judge_udp_checksum(const Frame& frame) {
-  if (frame.udp_checksum == 0) {
-    return UdpChecksum::kAbsent;
-  }
-  if (frame.is_cut()) {
-    return UdpChecksum::kUnknown;
-  }
+  if (frame.udp_checksum == 0) return UdpChecksum::kAbsent;
+  if (frame.is_cut()) return UdpChecksum::kUnknown;
   const ByteView addresses = frame.is_ipv6 ? frame.ip_header.subspan(8, 32) : frame.ip_header.subspan(12, 8);
   const std::uint32_t pseudo =
       sum_words(addresses, kProtocolUdp + static_cast<std::uint32_t>(frame.udp_length));
-  if (fold(sum_words(frame.ib, sum_words(frame.udp_header, pseudo))) == 0xffff) {
-    return UdpChecksum::kRight;
-  }
+  if (fold(sum_words(frame.ib, sum_words(frame.udp_header, pseudo))) == 0xffff) return UdpChecksum::kRight;
   return fold(pseudo) == frame.udp_checksum ? UdpChecksum::kPartial : UdpChecksum::kWrong;
 }
 

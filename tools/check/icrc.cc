@@ -18,9 +18,7 @@ constexpr std::byte kOnes{0xff};
 }  // namespace
 
 std::optional<IcrcVerdict> judge_icrc(const Frame& frame) {
-  if (frame.fault != FrameFault::kNone || frame.is_cut()) {
-    return std::nullopt;
-  }
+  if (frame.fault != FrameFault::kNone || frame.is_cut()) return std::nullopt;
   std::array<std::byte, kMaxMaskedBytes> masked;
   std::fill_n(masked.begin(), kDummyBytes, kOnes);
   std::byte* const ip = masked.data() + kDummyBytes;

@@ -63,15 +63,11 @@ std::string text_of(const LadderRow& row) {
     text = name_of(row.opcode);
   }
   text += fmt::format(" {:06x}", row.first.value());
-  if (row.count > 1) {
-    text += fmt::format("..{:06x} x{}", row.last.value(), row.count);
-  }
+  if (row.count > 1) text += fmt::format("..{:06x} x{}", row.last.value(), row.count);
   if ((info.has_payload && info.service != Service::kCnp) || info.operation == Operation::kRead) {
     text += fmt::format(" {} B", row.bytes);
   }
-  if (info.has_aeth) {
-    text += fmt::format(" msn {}", row.msn);
-  }
+  if (info.has_aeth) text += fmt::format(" msn {}", row.msn);
   return text + (row.ack_requested ? " A" : "");
 }
 
@@ -127,9 +123,7 @@ std::string draw_ladder(const std::string& left_end, const std::string& right_en
                    });
   };
   take(right, true);
-  if (left != nullptr) {
-    take(*left, false);
-  }
+  if (left != nullptr) take(*left, false);
   std::sort(steps.begin(), steps.end(),
             [](const Step& a, const Step& b) { return a.row->frame < b.row->frame; });
 
@@ -139,9 +133,7 @@ std::string draw_ladder(const std::string& left_end, const std::string& right_en
     const std::int64_t since = row.time_ns - steps.front().row->time_ns;
     text += fmt::format("{:>6} {:>9.3f}  {}", row.frame, static_cast<double>(since) / 1e6,
                         arrow(text_of(row), step.to_right));
-    if (row.mark != LadderMark::kNone) {
-      text += row.mark == LadderMark::kAgain ? " again" : " network copy";
-    }
+    if (row.mark != LadderMark::kNone) text += row.mark == LadderMark::kAgain ? " again" : " network copy";
     for (auto note = notes.lower_bound(row.frame); note != notes.end() && note->first <= row.last_frame;
          ++note) {
       text += " !" + note->second;
@@ -149,9 +141,7 @@ std::string draw_ladder(const std::string& left_end, const std::string& right_en
     text += '\n';
   }
   const std::uint64_t left_out = right.left_out() + (left != nullptr ? left->left_out() : 0);
-  if (left_out > 0) {
-    text += fmt::format("{:>16}  ... and {} packets more\n", "", left_out);
-  }
+  if (left_out > 0) text += fmt::format("{:>16}  ... and {} packets more\n", "", left_out);
   return text;
 }
 

@@ -71,20 +71,14 @@ void MsnModel::on_msn(const Seen& seen, const MessageCount& count, std::uint32_t
   const bool fits = off == 0 || (off > 0 && static_cast<std::uint32_t>(off) <= ahead);
   counts_writes_ = counts_writes_ || (off == 0 && count.plain_writes > 0);
   errors_ = fits ? 0 : errors_ + 1;
-  if (!fits) {
-    complain(seen.number, seen.packet.psn, expected, msn);
-  }
+  if (!fits) complain(seen.number, seen.packet.psn, expected, msn);
   // One wrong MSN is one finding; a responder that goes on from it is believed the second time.
   msn_ = errors_ > 1 ? msn : expected;
-  if (!fits && floor_ && floor_->frame == seen.number && exchange_.can_be_sure()) {
-    floor_->msn = *msn_;
-  }
+  if (!fits && floor_ && floor_->frame == seen.number && exchange_.can_be_sure()) floor_->msn = *msn_;
 }
 
 void MsnModel::on_progress(const MessageCount& count) {
-  if (msn_) {
-    msn_ = (*msn_ + count.completed - (ignores_writes_ ? count.plain_writes : 0)) & kMask;
-  }
+  if (msn_) msn_ = (*msn_ + count.completed - (ignores_writes_ ? count.plain_writes : 0)) & kMask;
 }
 
 std::optional<std::int32_t> MsnModel::counted_by(const Seen& seen) const {
@@ -112,9 +106,7 @@ void MsnModel::finish() {
 }
 
 void MsnModel::settle_doubt(bool is_habit) {
-  if (!doubt_) {
-    return;
-  }
+  if (!doubt_) return;
   if (is_habit) {
     ignores_writes_ = true;
     exchange_.findings.add(Rule::kMsnWithoutWrites, exchange_.flow, {doubt_->frame},

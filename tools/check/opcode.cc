@@ -62,9 +62,7 @@ constexpr std::array<OpcodeInfo, 256> kOpcodes = [] {
     const std::size_t operation = opcode & kOperationMask;
     const bool exists = service == Service::kRc || service == Service::kXrc ||
                         (service == Service::kUc && operation <= kLastOfUnreliable);
-    if (exists) {
-      table[opcode] = kConnected[operation];
-    }
+    if (exists) table[opcode] = kConnected[operation];
     table[opcode].service = service;
     // XRC requests name the receive queue, READs and atomics included; responses do not.
     const bool response = operation >= 0x0d && operation <= 0x12;
@@ -175,12 +173,8 @@ static const char* word_for(Position position) {
 
 std::string name_of(std::uint8_t opcode) {
   const OpcodeInfo& info = info_of(opcode);
-  if (!info.is_known()) {
-    return fmt::format("opcode {:#04x}", opcode);
-  }
-  if (info.operation == Operation::kCnp) {
-    return "CNP";
-  }
+  if (!info.is_known()) return fmt::format("opcode {:#04x}", opcode);
+  if (info.operation == Operation::kCnp) return "CNP";
   const bool has_position = info.operation == Operation::kSend || info.operation == Operation::kWrite ||
                             info.operation == Operation::kReadResponse;
   return fmt::format("{} {}{}{}", to_string(info.service), to_string(info.operation),

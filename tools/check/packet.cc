@@ -67,12 +67,8 @@ void take_extended_headers(Packet& packet, ByteView bytes) {
     packet.original = load_u64(bytes, at);
     at += 8;
   }
-  if (info.has_immediate) {
-    packet.immediate = load_u32(bytes, at);
-  }
-  if (info.has_ieth) {
-    packet.invalidated_r_key = load_u32(bytes, at);
-  }
+  if (info.has_immediate) packet.immediate = load_u32(bytes, at);
+  if (info.has_ieth) packet.invalidated_r_key = load_u32(bytes, at);
 }
 
 }  // namespace
@@ -84,24 +80,14 @@ Packet parse_packet(const Frame& frame) {
     packet.fault = fault;
     return packet;
   };
-  if (!packet.info->is_known()) {
-    return fail(PacketFault::kUnknownOpcode);
-  }
+  if (!packet.info->is_known()) return fail(PacketFault::kUnknownOpcode);
   const std::size_t headers = packet.info->header_bytes();
-  if (frame.ib_bytes < headers + kIcrcBytes) {
-    return fail(PacketFault::kTooShort);
-  }
+  if (frame.ib_bytes < headers + kIcrcBytes) return fail(PacketFault::kTooShort);
   const std::size_t body = frame.ib_bytes - headers - kIcrcBytes;
-  if (frame.ib.size() < headers) {
-    return fail(PacketFault::kCut);
-  }
+  if (frame.ib.size() < headers) return fail(PacketFault::kCut);
   take_extended_headers(packet, frame.ib);
-  if (body % 4 != 0) {
-    return fail(PacketFault::kMisaligned);
-  }
-  if (packet.pad_bytes > body) {
-    return fail(PacketFault::kPadding);
-  }
+  if (body % 4 != 0) return fail(PacketFault::kMisaligned);
+  if (packet.pad_bytes > body) return fail(PacketFault::kPadding);
   packet.payload_bytes = body - packet.pad_bytes;
   const std::size_t captured = frame.ib.size() - headers;
   packet.payload = frame.ib.subspan(headers, std::min(captured, packet.payload_bytes));
@@ -126,9 +112,7 @@ AnswerKind kind_of(std::uint8_t syndrome) {
     case 1:
       return AnswerKind::kRnrNak;
     case 3:
-      if (syndrome == 0x60) {
-        return AnswerKind::kSequenceNak;
-      }
+      if (syndrome == 0x60) return AnswerKind::kSequenceNak;
       return syndrome <= kInvalidRdRequest ? AnswerKind::kFatalNak : AnswerKind::kReserved;
     default:
       return AnswerKind::kReserved;

@@ -68,9 +68,7 @@ class PacketJudge {
   }
 
   void judge_flags() {
-    if (packet_.version != 0) {
-      complain(Rule::kTransportVersion, "0", std::to_string(packet_.version));
-    }
+    if (packet_.version != 0) complain(Rule::kTransportVersion, "0", std::to_string(packet_.version));
     if ((packet_.p_key & 0x7fff) == 0) {
       complain(Rule::kPkeyInvalid, "a P_Key", fmt::format("{:#06x}", packet_.p_key));
     }
@@ -88,9 +86,7 @@ class PacketJudge {
     if (packet_.reserved != 0) {
       complain(Rule::kReservedBits, "zeros", fmt::format("{:#04x}", packet_.reserved));
     }
-    if (packet_.fecn) {
-      complain(Rule::kFecn, "FECN 0", "1");
-    }
+    if (packet_.fecn) complain(Rule::kFecn, "FECN 0", "1");
     if (!packet_.migration && info_.service != Service::kCnp) {
       findings_.add(Rule::kMigrationZero, flow_, {number_}, [](Finding& finding) {
         finding.expected = "MigReq 1";
@@ -100,9 +96,7 @@ class PacketJudge {
   }
 
   void judge_datagram() {
-    if (packet_.destination_qp != kGsiQp) {
-      return;
-    }
+    if (packet_.destination_qp != kGsiQp) return;
     if (packet_.q_key != kGsiQkey) {  // fact 16
       complain(Rule::kQkeyQp1, fmt::format("{:#010x}", kGsiQkey), fmt::format("{:#010x}", packet_.q_key));
     }
@@ -114,9 +108,7 @@ class PacketJudge {
 
   // Fact 49.
   void judge_cnp() {
-    if (!packet_.becn) {
-      complain(Rule::kCnpBecn, "BECN 1", "0");
-    }
+    if (!packet_.becn) complain(Rule::kCnpBecn, "BECN 1", "0");
     const bool has_zeros = std::all_of(packet_.payload.begin(), packet_.payload.end(),
                                        [](std::byte octet) { return octet == std::byte{0}; });
     if (packet_.psn != Psn(0) || packet_.ack_requested || packet_.solicited || packet_.pad_bytes != 0) {
@@ -170,9 +162,7 @@ void check_frame(const Frame& frame, std::uint64_t number, Findings& findings) {
     case FrameFault::kNone:
       break;
   }
-  if (frame.is_roce_v1) {
-    return;
-  }
+  if (frame.is_roce_v1) return;
   if (frame.ip_length != frame.ip_header.size() + frame.udp_length) {
     complain(Rule::kIpLength, fmt::format("{} bytes", frame.ip_header.size() + frame.udp_length),
              fmt::format("{} bytes", frame.ip_length));

@@ -19,9 +19,7 @@ const char* to_string(Verdict verdict) {
 }
 
 Verdict verdict_of(const Checker& checker, const std::string& damage) {
-  if (!damage.empty()) {
-    return Verdict::kUnreadable;
-  }
+  if (!damage.empty()) return Verdict::kUnreadable;
   return checker.findings().count_of(Severity::kViolation) > 0 ? Verdict::kViolations : Verdict::kClean;
 }
 

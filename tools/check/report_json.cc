@@ -10,9 +10,7 @@ using nlohmann::json;
 
 json requests_json(const ExchangeCounts& counts) {
   json refused = json::object();
-  for (const auto& [syndrome, count] : counts.fatal_naks) {
-    refused[describe_syndrome(syndrome)] = count;
-  }
+  for (const auto& [syndrome, count] : counts.fatal_naks) refused[describe_syndrome(syndrome)] = count;
   json object = {{"packets", counts.request_packets},
                  {"answers", counts.answer_packets},
                  {"sends", counts.sends},
@@ -62,9 +60,7 @@ json connections_json(const Connections& connections) {
   json list = json::array();
   for (const Pair& pair : pairs_of(connections)) {
     json flows = json::array({flow_json(connections.flows()[pair.forward])});
-    if (pair.backward) {
-      flows.push_back(flow_json(connections.flows()[*pair.backward]));
-    }
+    if (pair.backward) flows.push_back(flow_json(connections.flows()[*pair.backward]));
     list.push_back({{"service", to_string(connections.flows()[pair.forward].service)}, {"flows", flows}});
   }
   return list;

@@ -13,12 +13,8 @@ namespace {
 constexpr std::size_t kShown = 20;  // findings of one rule
 
 std::string duration(double ns) {
-  if (ns < 1e3) {
-    return fmt::format("{:.0f} ns", ns);
-  }
-  if (ns < 1e6) {
-    return fmt::format("{:.1f} us", ns / 1e3);
-  }
+  if (ns < 1e3) return fmt::format("{:.0f} ns", ns);
+  if (ns < 1e6) return fmt::format("{:.1f} us", ns / 1e3);
   return ns < 1e9 ? fmt::format("{:.3f} ms", ns / 1e6) : fmt::format("{:.3f} s", ns / 1e9);
 }
 
@@ -29,16 +25,12 @@ std::string rate(double bps) {
 }
 
 void add_count(std::string& text, std::uint64_t count, const char* what) {
-  if (count > 0) {
-    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", count, what);
-  }
+  if (count > 0) text += fmt::format("{}{} {}", text.empty() ? "" : ", ", count, what);
 }
 
 /// Two lines at most about one direction; nothing about one without requests.
 std::string summary_of(const char* direction, const ExchangeCounts& counts) {
-  if (counts.request_packets == 0) {
-    return "";
-  }
+  if (counts.request_packets == 0) return "";
   std::string messages;
   add_count(messages, counts.sends, "SEND");
   add_count(messages, counts.writes, "WRITE");
@@ -58,9 +50,7 @@ std::string summary_of(const char* direction, const ExchangeCounts& counts) {
   std::string text =
       fmt::format("  {} {} in {} packets, {} bytes", direction,
                   messages.empty() ? "no whole message" : messages, counts.request_packets, counts.bytes);
-  if (goodput_bps(counts) > 0) {
-    text += ", goodput " + rate(goodput_bps(counts));
-  }
+  if (goodput_bps(counts) > 0) text += ", goodput " + rate(goodput_bps(counts));
   if (counts.rtt_samples > 0) {
     text += fmt::format(
         ", answered in {} / {} / {}", duration(static_cast<double>(counts.rtt_min_ns)),
@@ -73,28 +63,20 @@ std::string summary_of(const char* direction, const ExchangeCounts& counts) {
 
 std::string end_of(const Connections& connections, const Pair& pair, bool left) {
   const Flow& flow = connections.flows()[pair.forward];
-  if (!left) {
-    return fmt::format("{} qp {:#x}", to_string(flow.key.destination), flow.key.destination_qp);
-  }
+  if (!left) return fmt::format("{} qp {:#x}", to_string(flow.key.destination), flow.key.destination_qp);
   const std::string name = connections.name_of_flow(pair.forward);
   return name.substr(0, name.find(" > "));
 }
 
 std::string flow_summary(const char* direction, const Flow& flow) {
   std::string text;
-  if (flow.direction) {
-    text += summary_of(direction, flow.direction->exchange.counts);
-  }
+  if (flow.direction) text += summary_of(direction, flow.direction->exchange.counts);
   if (flow.service == Service::kUd) {
     text += fmt::format("  {} {} datagrams, {} bytes\n", direction, flow.packets - flow.cnps,
                         flow.datagram_bytes);
   }
-  if (flow.cnps > 0) {
-    text += fmt::format("  {} {} CNP\n", direction, flow.cnps);
-  }
-  if (flow.copies > 0) {
-    text += fmt::format("  {} {} frames delivered twice\n", direction, flow.copies);
-  }
+  if (flow.cnps > 0) text += fmt::format("  {} {} CNP\n", direction, flow.cnps);
+  if (flow.copies > 0) text += fmt::format("  {} {} frames delivered twice\n", direction, flow.copies);
   return text;
 }
 
@@ -106,16 +88,12 @@ std::string connections_text(const Connections& connections) {
     const Service service =
         forward.service != Service::kCnp || backward == nullptr ? forward.service : backward->service;
     std::uint32_t mtu = forward.direction ? forward.direction->exchange.mtu : 0;
-    if (backward != nullptr && backward->direction) {
-      mtu = std::max(mtu, backward->direction->exchange.mtu);
-    }
+    if (backward != nullptr && backward->direction) mtu = std::max(mtu, backward->direction->exchange.mtu);
     text += fmt::format("{} {} {} {}{}\n", to_string(service), end_of(connections, pair, true),
                         backward != nullptr ? "<>" : ">", end_of(connections, pair, false),
                         mtu != 0 ? fmt::format(", path MTU {}", mtu) : "");
     text += flow_summary(">", forward);
-    if (backward != nullptr) {
-      text += flow_summary("<", *backward);
-    }
+    if (backward != nullptr) text += flow_summary("<", *backward);
   }
   return text;
 }
@@ -123,23 +101,15 @@ std::string connections_text(const Connections& connections) {
 std::string finding_text(const Connections& connections, const Finding& finding) {
   std::string text =
       fmt::format("  {} frame {}", info_of(finding.rule).name, fmt::join(finding.frames, ", "));
-  if (finding.count > 1) {
-    text += fmt::format(" and {} more", finding.count - 1);
-  }
-  if (finding.flow != kNoFlow) {
-    text += ", " + connections.name_of_flow(finding.flow);
-  }
-  if (finding.expected.empty()) {
-    return text + ": " + finding.seen + "\n";
-  }
+  if (finding.count > 1) text += fmt::format(" and {} more", finding.count - 1);
+  if (finding.flow != kNoFlow) text += ", " + connections.name_of_flow(finding.flow);
+  if (finding.expected.empty()) return text + ": " + finding.seen + "\n";
   return text + ": expected " + finding.expected + ", seen " + finding.seen + "\n";
 }
 
 std::string findings_text(const Checker& checker, Severity severity, const char* title) {
   const Findings& findings = checker.findings();
-  if (findings.count_of(severity) == 0) {
-    return "";
-  }
+  if (findings.count_of(severity) == 0) return "";
   std::string text = fmt::format("{} ({})\n", title, findings.count_of(severity));
   std::map<Rule, std::size_t> shown;
   for (const Finding& finding : findings.kept()) {
@@ -150,9 +120,7 @@ std::string findings_text(const Checker& checker, Severity severity, const char*
   for (const auto& [rule, count] : shown) {
     const bool is_habit = info_of(rule).severity == Severity::kHabit;
     const std::uint64_t all = is_habit ? count : findings.count_of(rule);
-    if (all > kShown) {
-      text += fmt::format("  {} {} times more\n", info_of(rule).name, all - kShown);
-    }
+    if (all > kShown) text += fmt::format("  {} {} times more\n", info_of(rule).name, all - kShown);
   }
   return text;
 }
@@ -192,12 +160,8 @@ std::string text_report(const std::string& file, const Checker& checker, const s
   text += findings_text(checker, Severity::kHabit, "habits, not counted");
   text += findings_text(checker, Severity::kUnknown, "unknown: this capture cannot tell");
   text += findings_text(checker, Severity::kViolation, "violations");
-  if (ladder) {
-    text += ladders_text(checker);
-  }
-  if (!damage.empty()) {
-    text += damage + "\n";
-  }
+  if (ladder) text += ladders_text(checker);
+  if (!damage.empty()) text += damage + "\n";
   return text + fmt::format("verdict: {}\n", to_string(verdict_of(checker, damage)));
 }
 

@@ -13,15 +13,11 @@ constexpr std::int32_t kMaxPsns = 1 << 22;
 void RequestLog::append(const RequestEntry& entry) {
   assert(entry.span <= kMaxSpan && (entries_.empty() || entry.first == next()));
   entries_.push_back(entry);
-  while (entries_.size() > limit_ || distance(oldest(), next()) > kMaxPsns) {
-    entries_.pop_front();
-  }
+  while (entries_.size() > limit_ || distance(oldest(), next()) > kMaxPsns) entries_.pop_front();
 }
 
 std::optional<std::size_t> RequestLog::index_of(Psn psn) const {
-  if (entries_.empty() || distance(oldest(), psn) < 0 || distance(psn, next()) <= 0) {
-    return std::nullopt;
-  }
+  if (entries_.empty() || distance(oldest(), psn) < 0 || distance(psn, next()) <= 0) return std::nullopt;
   const auto behind =
       std::upper_bound(entries_.begin(), entries_.end(), psn,
                        [](Psn value, const RequestEntry& entry) { return distance(value, entry.first) > 0; });
@@ -56,9 +52,7 @@ void RequestLog::fill(std::size_t missing_index, const RequestEntry& entry) {
 void RequestLog::settle_spans(const std::function<std::uint32_t(std::uint32_t)>& responses_for) {
   for (std::size_t i = 0; i < entries_.size(); ++i) {
     RequestEntry& read = entries_[i];
-    if (!read.span_unsure) {
-      continue;
-    }
+    if (!read.span_unsure) continue;
     read.span_unsure = false;
     const std::uint32_t responses = responses_for(read.length);
     if (responses < read.span) {

@@ -19,15 +19,11 @@ constexpr std::int64_t kInFlightNs = 100'000'000;
 
 void RequesterModel::on_request(const Seen& seen) {
   ++exchange_.counts.request_packets;
-  if (exchange_.log.is_empty()) {
-    return begin(seen);
-  }
+  if (exchange_.log.is_empty()) return begin(seen);
   exchange_.has_unplaced = seen.is_damaged;
   settle_read_span(seen.packet.psn);
   const std::int32_t ahead = distance(exchange_.log.next(), seen.packet.psn);
-  if (std::abs(ahead) > kFar) {
-    return on_far(seen);
-  }
+  if (std::abs(ahead) > kFar) return on_far(seen);
   if (far_) {
     exchange_.findings.add(Rule::kPsnFar, exchange_.flow, {far_->first_frame},
                            fmt::format("a PSN near {}", hex(exchange_.log.next())), hex(far_->first));
@@ -63,19 +59,13 @@ RequestEntry RequesterModel::entry_of(const Seen& seen) const {
                      .address = packet.address,
                      .r_key = packet.r_key,
                      .length = packet.length};
-  if (packet.info->operation == Operation::kRead) {
-    entry.span = exchange_.responses_for(packet.length);
-  }
-  if (entry.has_digest) {
-    entry.digest = content_digest(packet);
-  }
+  if (packet.info->operation == Operation::kRead) entry.span = exchange_.responses_for(packet.length);
+  if (entry.has_digest) entry.digest = content_digest(packet);
   return entry;
 }
 
 void RequesterModel::begin(const Seen& seen) {
-  if (seen.is_damaged) {
-    return;
-  }
+  if (seen.is_damaged) return;
   exchange_.acknowledged = seen.packet.psn + -1;
   message_ = Message();
   if (!seen.packet.info->starts_message()) {
@@ -88,9 +78,7 @@ void RequesterModel::begin(const Seen& seen) {
 }
 
 void RequesterModel::on_far(const Seen& seen) {
-  if (seen.is_damaged) {
-    return;
-  }
+  if (seen.is_damaged) return;
   if (far_ && seen.packet.psn == far_->first + far_->span) {
     confirm_restart(far_->first);
     return on_request(seen);
@@ -104,15 +92,11 @@ void RequesterModel::on_far(const Seen& seen) {
                            hex(far_ ? far_->first : seen.packet.psn));
   }
   far_.reset();
-  if (seen.packet.info->starts_message()) {
-    far_ = entry_of(seen);
-  }
+  if (seen.packet.info->starts_message()) far_ = entry_of(seen);
 }
 
 void RequesterModel::confirm_restart(Psn psn) {
-  if (!far_ || !far_->covers(psn)) {
-    return;
-  }
+  if (!far_ || !far_->covers(psn)) return;
   exchange_.findings.add(Rule::kRestart, exchange_.flow, {far_->first_frame}, "",
                          fmt::format("PSN {} instead of {}", hex(far_->first), hex(exchange_.log.next())));
   exchange_.reset();
@@ -157,9 +141,7 @@ void RequesterModel::on_new(const Seen& seen, std::uint32_t missing) {
   exchange_.counts.bytes += packet.payload_bytes;
   exchange_.counts.delivered_bytes += exchange_.is_reliable ? 0 : packet.payload_bytes;
   repetition_next_.reset();
-  if (packet.info->ends_message()) {
-    count_message(*packet.info);
-  }
+  if (packet.info->ends_message()) count_message(*packet.info);
 }
 
 void RequesterModel::note_confidence(const Seen& seen) {
@@ -169,15 +151,11 @@ void RequesterModel::note_confidence(const Seen& seen) {
   }
   // Everything was answered, and the requester goes on: nothing newer was ever sent, and it misses nothing.
   exchange_.is_settled = true;
-  for (Hole& hole : exchange_.holes) {
-    hole.passed_in = hole.passed_in == 0 ? seen.number : hole.passed_in;
-  }
+  for (Hole& hole : exchange_.holes) hole.passed_in = hole.passed_in == 0 ? seen.number : hole.passed_in;
 }
 
 void RequesterModel::settle_read_span(Psn next) {
-  if (!exchange_.last_span_unsure) {
-    return;
-  }
+  if (!exchange_.last_span_unsure) return;
   // Nothing showed the path MTU yet, but the next PSN does: a READ takes as many as it has responses.
   const RequestEntry& read = exchange_.log.back();
   const std::int32_t span = distance(read.first, next);
@@ -194,9 +172,7 @@ void RequesterModel::settle_read_span(Psn next) {
 }
 
 void RequesterModel::check_sequence(const Seen& seen) {
-  if (!message_.is_known) {
-    return;
-  }
+  if (!message_.is_known) return;
   const OpcodeInfo& info = *seen.packet.info;
   const bool goes_on = !info.starts_message();
   if (goes_on != message_.is_open || (goes_on && info.operation != message_.operation)) {
@@ -211,9 +187,7 @@ void RequesterModel::check_sequence(const Seen& seen) {
 void RequesterModel::check_segment(const Seen& seen) {
   const Packet& packet = seen.packet;
   const OpcodeInfo& info = *packet.info;
-  if (!info.has_payload || info.operation == Operation::kAtomicWrite || packet.payload_bytes > 4096) {
-    return;
-  }
+  if (!info.has_payload || info.operation == Operation::kAtomicWrite || packet.payload_bytes > 4096) return;
   const auto complain = [&](Rule rule, std::string expected) {
     exchange_.findings.add(rule, exchange_.flow, {seen.number}, std::move(expected),
                            fmt::format("{} of {} bytes", name_of(packet.opcode), packet.payload_bytes));
@@ -253,9 +227,7 @@ void RequesterModel::follow_message(const Seen& seen) {
   }
   message_.bytes += packet.payload_bytes;
   message_.is_open = !info.ends_message();
-  if (info.operation == Operation::kWrite && info.ends_message() && message_.from_start) {
-    finish_write(seen);
-  }
+  if (info.operation == Operation::kWrite && info.ends_message() && message_.from_start) finish_write(seen);
 }
 
 void RequesterModel::finish_write(const Seen& seen) {
@@ -274,9 +246,7 @@ void RequesterModel::finish_write(const Seen& seen) {
   // packet.
   for (std::size_t i = exchange_.log.size(); i-- > 0;) {
     RequestEntry& entry = exchange_.log[i];
-    if (entry.first_frame < message_.first_frame) {
-      break;
-    }
+    if (entry.first_frame < message_.first_frame) break;
     entry.is_needless = entry.is_missing;
   }
 }
@@ -320,13 +290,9 @@ void RequesterModel::judge_holes() {
 
 void RequesterModel::judge_silence(std::int64_t end_ns) {
   RequestLog& log = exchange_.log;
-  if (log.is_empty() || !exchange_.acknowledged || exchange_.fatal) {
-    return;
-  }
+  if (log.is_empty() || !exchange_.acknowledged || exchange_.fatal) return;
   const auto first = log.index_of(*exchange_.acknowledged + 1);
-  if (!first) {
-    return;
-  }
+  if (!first) return;
   bool asked = false;
   for (std::size_t i = *first; i < log.size(); ++i) {
     asked = asked || log[i].ack_requested || log[i].info().wants_data_back() || log[i].is_missing;

@@ -28,9 +28,7 @@ void RequesterModel::on_repeat(const Seen& seen) {
     return;
   }
   RequestEntry& entry = exchange_.log[*index];
-  if (entry.is_missing) {
-    return fill_gap(seen, *index);
-  }
+  if (entry.is_missing) return fill_gap(seen, *index);
   if (!exchange_.is_reliable) {
     exchange_.findings.add(Rule::kPsnRepeated, exchange_.flow, {entry.first_frame, seen.number},
                            fmt::format("PSN {}", hex(exchange_.log.next())),
@@ -71,9 +69,7 @@ void RequesterModel::fill_gap(const Seen& seen, std::size_t index) {
       note_repetition(seen, missing.first_time_ns);
     }
   }
-  if (seen.packet.info->ends_message()) {
-    count_message(*seen.packet.info);
-  }
+  if (seen.packet.info->ends_message()) count_message(*seen.packet.info);
   exchange_.log.fill(index, entry);
 }
 
@@ -148,9 +144,7 @@ void RequesterModel::note_repetition(const Seen& seen, std::int64_t since_ns) {
     refusal->is_open = false;  // the run that began since then does it too
     return;
   }
-  if (goes_on && !is_asked_for) {
-    return;
-  }
+  if (goes_on && !is_asked_for) return;
   repetition_frame_ = seen.number;
   std::string why =
       fmt::format("{:.3f} ms after the last time, without a NAK", milliseconds(seen.time_ns - since_ns));

@@ -10,9 +10,7 @@ namespace urnic::check {
 void ResponderModel::on_read_response(const Seen& seen) {
   const Psn psn = seen.packet.psn;
   RequestEntry* read = exchange_.log.find(psn);
-  if (read == nullptr) {
-    return;
-  }
+  if (read == nullptr) return;
   if (read->is_missing) {
     exchange_.findings.add(Rule::kRequestUnseen, exchange_.flow, {seen.number}, "the request of this answer",
                            fmt::format("nothing with PSN {}", hex(psn)));
@@ -48,9 +46,7 @@ void ResponderModel::on_read_response(const Seen& seen) {
     exchange_.last_span_unsure = false;
   }
   check_read_response(seen, *read, offset);
-  if (offset == 0 && read->next_response == 0) {
-    sample_rtt(seen, *read);
-  }
+  if (offset == 0 && read->next_response == 0) sample_rtt(seen, *read);
   check_order_of_responses(seen, *read, offset);
   if (exchange_.acknowledged && distance(*exchange_.acknowledged, psn) > 0) {
     advance_to(psn, seen, seen.packet.info->has_aeth, false);
@@ -60,9 +56,7 @@ void ResponderModel::on_read_response(const Seen& seen) {
 }
 
 void ResponderModel::check_read_response(const Seen& seen, RequestEntry& read, std::uint32_t offset) {
-  if (read.is_damaged || exchange_.mtu == 0) {
-    return;
-  }
+  if (read.is_damaged || exchange_.mtu == 0) return;
   const Position position = seen.packet.info->position;
   const bool ends = offset + 1 == read.span;
   const auto place = [ends](bool starts) {

@@ -14,15 +14,11 @@ constexpr std::uint8_t kRemoteOperationalError = 0x63;
 
 void ResponderModel::on_answer(const Seen& seen) {
   ++exchange_.counts.answer_packets;
-  if (generation_ != exchange_.generation) {
-    forget();
-  }
+  if (generation_ != exchange_.generation) forget();
   // Data in a damaged answer was sent, at least; a damaged acknowledgement may say anything.
   const bool is_believed = !seen.is_damaged || (seen.packet.info->operation != Operation::kAcknowledge &&
                                                 exchange_.log.find(seen.packet.psn) != nullptr);
-  if (exchange_.log.is_empty() || !is_believed || is_unsent(seen)) {
-    return;
-  }
+  if (exchange_.log.is_empty() || !is_believed || is_unsent(seen)) return;
   if (distance(exchange_.log.oldest() + -1, seen.packet.psn) < 0) {
     if (!complained_of_stranger_) {
       complained_of_stranger_ = true;
@@ -58,9 +54,7 @@ void ResponderModel::forget() {
 
 bool ResponderModel::is_unsent(const Seen& seen) {
   const Psn psn = seen.packet.psn;
-  if (distance(psn, exchange_.log.next()) > 0) {
-    return false;
-  }
+  if (distance(psn, exchange_.log.next()) > 0) return false;
   const bool is_data = seen.packet.info->operation == Operation::kReadResponse;
   const RequestEntry& last = exchange_.log.back();
   if (is_data && !last.is_missing && last.info().operation == Operation::kRead) {
@@ -109,12 +103,8 @@ void ResponderModel::on_late(const Seen& seen) {
 
 void ResponderModel::on_acknowledge(const Seen& seen) {
   const AnswerKind kind = kind_of(seen.packet.syndrome);
-  if (kind == AnswerKind::kAck) {
-    return on_ack(seen);
-  }
-  if (kind != AnswerKind::kReserved) {
-    on_nak(seen, kind);
-  }
+  if (kind == AnswerKind::kAck) return on_ack(seen);
+  if (kind != AnswerKind::kReserved) on_nak(seen, kind);
 }
 
 void ResponderModel::on_ack(const Seen& seen) {
@@ -124,9 +114,7 @@ void ResponderModel::on_ack(const Seen& seen) {
                            fmt::format("nothing behind PSN {}", hex(exchange_.fatal->psn + -1)),
                            fmt::format("ACK of PSN {}", hex(psn)));
   }
-  if (exchange_.acknowledged && distance(*exchange_.acknowledged, psn) <= 0) {
-    return on_old_ack(seen);
-  }
+  if (exchange_.acknowledged && distance(*exchange_.acknowledged, psn) <= 0) return on_old_ack(seen);
   RequestEntry* const entry = exchange_.log.find(psn);
   if (entry != nullptr && !entry->is_missing) {
     sample_rtt(seen, *entry);
@@ -210,9 +198,7 @@ void ResponderModel::on_sequence_nak(const Seen& seen) {
   }
   const bool can_count = !missing || !msn_.counted_by(seen);
   advance_to(psn + -1, seen, can_count, true);
-  if (!can_count) {
-    msn_.restart(&seen);
-  }
+  if (!can_count) msn_.restart(&seen);
   if (missing) {
     exchange_.add_if_sure(Rule::kNakPsn, {missing->first_frame, seen.number},
                           fmt::format("PSN {}, which was never seen", hex(missing->first)),
@@ -267,9 +253,7 @@ void ResponderModel::on_fatal_nak(const Seen& seen) {
       if (entry->info().has_reth || entry->info().has_atomic) {
         finding.seen += fmt::format(" with key {:#x}, address {:#x}", entry->r_key, entry->address);
       }
-      if (entry->info().has_reth) {
-        finding.seen += fmt::format(", {} bytes", entry->length);
-      }
+      if (entry->info().has_reth) finding.seen += fmt::format(", {} bytes", entry->length);
     }
   });
 }
@@ -280,9 +264,7 @@ ResponderModel::Range ResponderModel::range_to(Psn psn, const Seen& seen) {
   const Psn from = *exchange_.acknowledged + 1;
   for (std::size_t i = log.index_of(from).value_or(0); i < log.size(); ++i) {
     RequestEntry& entry = log[i];
-    if (distance(entry.first, psn) < 0) {
-      break;
-    }
+    if (distance(entry.first, psn) < 0) break;
     if (entry.is_missing) {
       if (!entry.is_skipped) {
         const bool between =
@@ -321,9 +303,7 @@ void ResponderModel::note_lost_answer(const RequestEntry& entry, const Seen& see
   const Psn expected = entry.first + entry.next_response;
   const bool known = std::any_of(exchange_.holes.begin(), exchange_.holes.end(),
                                  [expected](const Hole& hole) { return hole.psn == expected; });
-  if (known || exchange_.holes.size() >= kMaxHoles) {
-    return;
-  }
+  if (known || exchange_.holes.size() >= kMaxHoles) return;
   exchange_.holes.push_back(
       Hole{.psn = expected, .is_atomic = entry.info().is_atomic(), .frame = seen.number});
   ++exchange_.counts.implied_naks;
@@ -333,24 +313,14 @@ void ResponderModel::note_lost_answer(const RequestEntry& entry, const Seen& see
 }
 
 void ResponderModel::advance_to(Psn psn, const Seen& seen, bool with_msn, bool exact) {
-  if (!exchange_.acknowledged) {
-    exchange_.acknowledged = psn;
-  }
-  if (distance(*exchange_.acknowledged, psn) < 0) {
-    return;
-  }
+  if (!exchange_.acknowledged) exchange_.acknowledged = psn;
+  if (distance(*exchange_.acknowledged, psn) < 0) return;
   const Range range = range_to(psn, seen);
   exchange_.fitting_answers += exchange_.fitting_answers < Exchange::kManyAnswers ? 1 : 0;
   exchange_.acknowledged = psn;
-  if (exchange_.refusal && distance(exchange_.refusal->psn, psn) >= 0) {
-    exchange_.refusal->is_open = false;
-  }
-  if (open_gap_ && distance(*open_gap_, psn) >= 0) {
-    open_gap_.reset();
-  }
-  if (not_ready_ && distance(not_ready_->psn, psn) >= 0) {
-    end_not_ready(true, seen.time_ns);
-  }
+  if (exchange_.refusal && distance(exchange_.refusal->psn, psn) >= 0) exchange_.refusal->is_open = false;
+  if (open_gap_ && distance(*open_gap_, psn) >= 0) open_gap_.reset();
+  if (not_ready_ && distance(not_ready_->psn, psn) >= 0) end_not_ready(true, seen.time_ns);
   msn_.on_executed(seen, psn, range.messages);
   if (range.has_missing) {
     judge_missing(range, seen, with_msn);
@@ -387,9 +357,7 @@ std::uint32_t ResponderModel::messages_behind(Psn psn) {
   std::uint32_t messages = 0;
   for (std::size_t i = exchange_.log.size(); i-- > 0;) {
     const RequestEntry& entry = exchange_.log[i];
-    if (distance(psn, entry.first) <= 0) {
-      break;
-    }
+    if (distance(psn, entry.first) <= 0) break;
     messages += entry.is_missing ? entry.span : (entry.info().ends_message() ? 1 : 0);
   }
   return messages;
@@ -398,9 +366,7 @@ std::uint32_t ResponderModel::messages_behind(Psn psn) {
 void ResponderModel::sample_rtt(const Seen& seen, const RequestEntry& entry) {
   // A request sent twice does not say which of them was answered.
   const std::int64_t rtt = seen.time_ns - entry.first_time_ns;
-  if (entry.transmissions != 1 || rtt < 0 || entry.is_answered) {
-    return;
-  }
+  if (entry.transmissions != 1 || rtt < 0 || entry.is_answered) return;
   ExchangeCounts& counts = exchange_.counts;
   counts.rtt_min_ns = counts.rtt_samples == 0 ? rtt : std::min(counts.rtt_min_ns, rtt);
   counts.rtt_max_ns = std::max(counts.rtt_max_ns, rtt);
@@ -414,9 +380,7 @@ void ResponderModel::refuse(const Seen& seen, AnswerKind kind, std::int64_t wait
   const auto& open = exchange_.refusal;
   const bool is_waited_for = kind == AnswerKind::kRnrNak && open && open->is_open && open->kind == kind &&
                              open->psn == seen.packet.psn;
-  if (is_waited_for) {
-    return;
-  }
+  if (is_waited_for) return;
   exchange_.refusal = Refusal{.kind = kind,
                               .psn = seen.packet.psn,
                               .frame = seen.number,
@@ -427,9 +391,7 @@ void ResponderModel::refuse(const Seen& seen, AnswerKind kind, std::int64_t wait
 }
 
 void ResponderModel::end_not_ready(bool accepted, std::int64_t now_ns) {
-  if (!not_ready_) {
-    return;
-  }
+  if (!not_ready_) return;
   const NotReady& run = *not_ready_;
   exchange_.findings.add(
       Rule::kRnrNak, exchange_.flow, {run.first_frame, run.last_frame}, "",

@@ -117,9 +117,7 @@ constexpr RuleInfo kTable[] = {
 constexpr bool in_order() {
   std::size_t index = 0;
   for (const RuleInfo& info : kTable) {
-    if (static_cast<std::size_t>(info.rule) != index++) {
-      return false;
-    }
+    if (static_cast<std::size_t>(info.rule) != index++) return false;
   }
   return index == kRules;
 }

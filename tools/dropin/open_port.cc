@@ -25,9 +25,7 @@ using PortPointer = std::unique_ptr<nic::PacketPort>;
 /// The switch is installed beside the drop-in.
 std::string folder_of_this_library() {
   Dl_info info{};
-  if (dladdr(reinterpret_cast<const void*>(&folder_of_this_library), &info) == 0) {
-    return ".";
-  }
+  if (dladdr(reinterpret_cast<const void*>(&folder_of_this_library), &info) == 0) return ".";
   std::error_code code;
   const auto library = std::filesystem::canonical(info.dli_fname, code);
   return code ? "." : library.parent_path().string();
@@ -37,43 +35,29 @@ std::string folder_of_this_library() {
 Result<PortPointer, Error> open_wire(const NicEnvironment& environment) {
   const nic::PortSpec& spec = environment.port;
   const std::uint16_t link_mtu = environment.device.link_mtu;
-  if (spec.kind == nic::PortSpec::Kind::kLoopback) {
-    return PortPointer();
-  }
+  if (spec.kind == nic::PortSpec::Kind::kLoopback) return PortPointer();
   const drivers::DpdkOptions options{.verbose = environment.verbose};
-  if (spec.kind != nic::PortSpec::Kind::kFabric) {
-    return drivers::open_dpdk_port(spec, link_mtu, options);
-  }
+  if (spec.kind != nic::PortSpec::Kind::kFabric) return drivers::open_dpdk_port(spec, link_mtu, options);
   const auto socket = drivers::join_fabric(spec, link_mtu, folder_of_this_library() + "/urnic_switch");
-  if (!socket) {
-    return socket.error();
-  }
+  if (!socket) return socket.error();
   const nic::PortSpec back{
       .kind = nic::PortSpec::Kind::kVhost, .side = nic::PortSpec::VhostSide::kBack, .target = socket.value()};
   return drivers::open_dpdk_port(back, link_mtu, options);
 }
 
 Result<PortPointer, Error> with_faults(PortPointer wire, const std::string& text) {
-  if (wire == nullptr || text.empty()) {
-    return wire;
-  }
+  if (wire == nullptr || text.empty()) return wire;
   const auto spec = drivers::FaultSpec::parse(text);
-  if (!spec) {
-    return spec.error();
-  }
+  if (!spec) return spec.error();
   return PortPointer(std::make_unique<drivers::FaultPort>(std::move(wire), spec.value()));
 }
 
 Result<PortPointer, Error> with_recorder(PortPointer port, const NicEnvironment& environment) {
-  if (environment.pcap_file.empty()) {
-    return port;
-  }
+  if (environment.pcap_file.empty()) return port;
   static const nic::SteadyClock clock;  // has no state
   auto recorder =
       drivers::RecorderPort::create(environment.pcap_file, std::move(port), environment.device.mac, clock);
-  if (!recorder) {
-    return recorder.error();
-  }
+  if (!recorder) return recorder.error();
   return PortPointer(std::move(recorder.value()));
 }
 
@@ -83,13 +67,9 @@ Result<PortPointer, Error> with_recorder(PortPointer port, const NicEnvironment&
 // all.
 Result<PortPointer, Error> open_port(const NicEnvironment& environment) {
   auto wire = open_wire(environment);
-  if (!wire) {
-    return wire.error();
-  }
+  if (!wire) return wire.error();
   auto faulty = with_faults(std::move(wire.value()), environment.fault);
-  if (!faulty) {
-    return faulty.error();
-  }
+  if (!faulty) return faulty.error();
   const std::size_t max_frame_bytes =
       std::size_t{environment.device.link_mtu} + transport::wire::Ethernet::kMinBytes;
   auto looped = std::make_unique<drivers::LoopbackPort>(environment.device.mac, std::move(faulty.value()),

@@ -71,9 +71,7 @@ World::~World() {
 std::optional<Failure> World::run() {
   begin();
   while (!referee_.failure() && !is_done()) {
-    if (!step()) {
-      referee_.complain("liveness", "nothing will ever happen again");
-    }
+    if (!step()) referee_.complain("liveness", "nothing will ever happen again");
     maybe_stop_faults();
     liveness_.check_progress();
   }
@@ -208,9 +206,7 @@ void World::run_host(HostId id) {
   if (host.attachment().frames_not_flushed > 0) {
     referee_.complain("wire", fmt::format("{}: a round of the engine ended without a flush", name(id)));
   }
-  if (did_something || !host.attachment().inbox.empty()) {
-    machine.run_at = clock_.now();
-  }
+  if (did_something || !host.attachment().inbox.empty()) machine.run_at = clock_.now();
   if (clock_.now() < host.attachment().full_until) {
     machine.run_at = std::min(machine.run_at, host.attachment().full_until);
   }

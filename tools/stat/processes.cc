@@ -76,9 +76,7 @@ std::optional<NicProcess> ask(const nic::StatusFolder& folder, const std::string
     return NicProcess{.socket = name, .error = system_error().message};
   }
   const auto peer = nic::peer_of(socket.get());
-  if (!peer || peer->uid != geteuid()) {
-    return NicProcess{.socket = name, .error = "it is another user's"};
-  }
+  if (!peer || peer->uid != geteuid()) return NicProcess{.socket = name, .error = "it is another user's"};
   const auto text = read_to_end(socket.get());
   if (!text) return NicProcess{.socket = name, .pid = peer->pid, .error = text.error().message};
   // It ended between taking us in and answering.

@@ -76,9 +76,7 @@ int end_signals(bool in_background) {
   for (const int number : {SIGINT, SIGTERM, SIGHUP}) sigaddset(&signals, number);
   sigprocmask(SIG_BLOCK, &signals, nullptr);
   signal(SIGPIPE, SIG_IGN);
-  if (in_background) {
-    signal(SIGHUP, SIG_IGN);
-  }
+  if (in_background) signal(SIGHUP, SIG_IGN);
   return signalfd(-1, &signals, SFD_CLOEXEC);
 }
 

@@ -45,9 +45,7 @@ class ProgressBar {
   ProgressBar(const ProgressBar&) = delete;
   ProgressBar& operator=(const ProgressBar&) = delete;
   ~ProgressBar() {
-    if (shown_) {
-      std::fputs("\r\033[K", stderr);
-    }
+    if (shown_) std::fputs("\r\033[K", stderr);
   }
 
   void at(std::uint64_t position) {
@@ -72,15 +70,11 @@ std::string read_all(const std::string& file, check::Checker& checker) {
   constexpr std::uint64_t kFramesPerUpdate = 4096;
   std::string why;
   auto reader = check::CaptureReader::open(file == "-" ? "/dev/stdin" : file, why);
-  if (!reader) {
-    return file + ": " + why;
-  }
+  if (!reader) return file + ": " + why;
   ProgressBar bar(reader->size());
   while (const auto frame = reader->next()) {
     checker.add(reader->link_type(), *frame);
-    if (frame->number % kFramesPerUpdate == 0) {
-      bar.at(reader->position());
-    }
+    if (frame->number % kFramesPerUpdate == 0) bar.at(reader->position());
   }
   return reader->error().empty() ? "" : file + ": " + reader->error();
 }
@@ -128,9 +122,7 @@ int CheckCommand::run() const {
     } else if (damage.empty() || checker.counts().frames > 0) {
       std::fputs(check::text_report(file, checker, damage, ladder_).c_str(), stdout);
     }
-    if (!damage.empty()) {
-      complain(damage);
-    }
+    if (!damage.empty()) complain(damage);
     exit_code = std::max(exit_code, static_cast<int>(check::verdict_of(checker, damage)));
   }
   if (json_) {

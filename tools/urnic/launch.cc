@@ -44,15 +44,11 @@ Error system_error(const std::string& what, const char* advice = "") {
 /// Whether an address of the NIC is one of this host's: two would answer for it.
 bool host_has(const transport::wire::Gid& gid) {
   ifaddrs* list = nullptr;
-  if (getifaddrs(&list) != 0) {
-    return false;
-  }
+  if (getifaddrs(&list) != 0) return false;
   const std::unique_ptr<ifaddrs, decltype(&freeifaddrs)> owner(list, &freeifaddrs);
   for (const ifaddrs* entry = list; entry != nullptr; entry = entry->ifa_next) {
     transport::wire::Gid address;
-    if (entry->ifa_addr == nullptr) {
-      continue;
-    }
+    if (entry->ifa_addr == nullptr) continue;
     if (entry->ifa_addr->sa_family == AF_INET) {
       sockaddr_in ipv4{};
       transport::wire::Ipv4Address octets;
@@ -64,9 +60,7 @@ bool host_has(const transport::wire::Gid& gid) {
       std::memcpy(&ipv6, entry->ifa_addr, sizeof ipv6);
       std::memcpy(address.octets.data(), &ipv6.sin6_addr, address.octets.size());
     }
-    if (!address.is_unspecified() && address == gid) {
-      return true;
-    }
+    if (!address.is_unspecified() && address == gid) return true;
   }
   return false;
 }
@@ -87,9 +81,7 @@ Result<void, Error> check_interface(const verbs_api::NicEnvironment& environment
   if (device.ipv4 && host_has(transport::wire::Gid::from_ipv4(device.ipv4->address))) {
     return taken(to_string(device.ipv4->address));
   }
-  if (device.ipv6 && host_has(device.ipv6->address)) {
-    return taken(to_string(device.ipv6->address));
-  }
+  if (device.ipv6 && host_has(device.ipv6->address)) return taken(to_string(device.ipv6->address));
   return success();
 }
 
@@ -112,35 +104,25 @@ std::string to_text(const std::optional<nic::Ipv6Interface>& interface) {
 }  // namespace
 
 void forget_outer_nic() {
-  if (secure_getenv(kLeaseVariable) == nullptr) {
-    return;
-  }
-  for (const char* name : kIdentityVariables) {
-    unsetenv(name);
-  }
+  if (secure_getenv(kLeaseVariable) == nullptr) return;
+  for (const char* name : kIdentityVariables) unsetenv(name);
 }
 
 Result<void, Error> check_port(const verbs_api::NicEnvironment& environment) {
   if (environment.port.kind == nic::PortSpec::Kind::kAfPacket) {
-    if (auto checked = check_interface(environment); !checked) {
-      return checked.error();
-    }
+    if (auto checked = check_interface(environment); !checked) return checked.error();
   }
   if (!environment.pcap_file.empty()) {
     const int fd = open(environment.pcap_file.c_str(),
                         O_WRONLY | O_CREAT | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW, S_IRUSR | S_IWUSR);
-    if (fd < 0) {
-      return system_error(fmt::format("recording {}", environment.pcap_file));
-    }
+    if (fd < 0) return system_error(fmt::format("recording {}", environment.pcap_file));
     close(fd);
   }
   return success();
 }
 
 Result<void, Error> export_environment(const verbs_api::NicEnvironment& environment) {
-  if (auto kept = environment.lease.keep_over_exec(); !kept) {
-    return kept.error();
-  }
+  if (auto kept = environment.lease.keep_over_exec(); !kept) return kept.error();
   const nic::DeviceConfig& device = environment.device;
   set("URNIC_IP", to_text(device.ipv4));
   set("URNIC_IP6", to_text(device.ipv6));
@@ -191,9 +173,7 @@ void put_first(const char* variable, const std::string& word) {
 
 std::string describe(const nic::DeviceConfig& device) {
   std::string addresses = to_text(device.ipv4);
-  if (device.ipv6) {
-    addresses += (addresses.empty() ? "" : ", ") + to_text(device.ipv6);
-  }
+  if (device.ipv6) addresses += (addresses.empty() ? "" : ", ") + to_text(device.ipv6);
   return fmt::format("{}: {}, {}, {}, link MTU {}{}", device.name, addresses, to_string(device.mac),
                      device.port_name, device.link_mtu,
                      device.vlan != 0 ? fmt::format(", VLAN {}", device.vlan) : "");
@@ -201,9 +181,7 @@ std::string describe(const nic::DeviceConfig& device) {
 
 int execute(const std::vector<std::string>& program) {
   std::vector<char*> arguments;
-  for (const std::string& argument : program) {
-    arguments.push_back(const_cast<char*>(argument.c_str()));
-  }
+  for (const std::string& argument : program) arguments.push_back(const_cast<char*>(argument.c_str()));
   arguments.push_back(nullptr);
   execvp(arguments[0], arguments.data());
   int code = errno;

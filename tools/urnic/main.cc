@@ -32,9 +32,7 @@ int main_of(const std::vector<std::string>& arguments) {
   // What stands behind "--" is another program's and never looked at.
   const auto separator = std::find(arguments.begin(), arguments.end(), "--");
   Invocation invocation;
-  if (separator != arguments.end()) {
-    invocation.program.assign(separator + 1, arguments.end());
-  }
+  if (separator != arguments.end()) invocation.program.assign(separator + 1, arguments.end());
   add_run_command(app, invocation);
   const FabricCommand fabric_command(app, invocation);
   const CheckCommand check_command(app, invocation);

@@ -29,18 +29,14 @@ std::optional<std::filesystem::path> find_program(const std::string& program) {
   std::istringstream folders(path == nullptr ? "" : path);
   for (std::string folder; std::getline(folders, folder, ':');) {
     auto file = std::filesystem::path(folder) / program;
-    if (std::filesystem::exists(file, code)) {
-      return file;
-    }
+    if (std::filesystem::exists(file, code)) return file;
   }
   return std::nullopt;
 }
 
 bool is_statically_linked(const std::filesystem::path& file) {
   std::error_code code;
-  if (!std::filesystem::is_regular_file(file, code)) {
-    return false;
-  }
+  if (!std::filesystem::is_regular_file(file, code)) return false;
   std::ifstream stream(file, std::ios::binary);
   Elf64_Ehdr elf{};
   if (!read_at(stream, 0, elf) || std::memcmp(elf.e_ident, ELFMAG, SELFMAG) != 0 ||

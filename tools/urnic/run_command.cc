@@ -86,20 +86,12 @@ int run(const std::vector<std::string>& program) {
     return error.code == EINVAL ? kExitUsage : kExitFailure;
   };
   const auto folder = dropin_folder();
-  if (!folder) {
-    return fail(folder.error());
-  }
+  if (!folder) return fail(folder.error());
   // Holds the lease until exec, which hands it to the program.
   const auto environment = verbs_api::read_environment();
-  if (!environment) {
-    return fail(environment.error());
-  }
-  if (const auto checked = check_port(environment.value()); !checked) {
-    return fail(checked.error());
-  }
-  if (const auto exported = export_environment(environment.value()); !exported) {
-    return fail(exported.error());
-  }
+  if (!environment) return fail(environment.error());
+  if (const auto checked = check_port(environment.value()); !checked) return fail(checked.error());
+  if (const auto exported = export_environment(environment.value()); !exported) return fail(exported.error());
   put_first("LD_LIBRARY_PATH", folder.value());
   if (const auto shown = show_device_files(folder.value(), environment.value().device); !shown) {
     return fail(shown.error());
@@ -110,9 +102,7 @@ int run(const std::vector<std::string>& program) {
         "programs that it starts may. Link it dynamically to use the device",
         program[0]));
   }
-  if (environment.value().verbose) {
-    complain(describe(environment.value().device));
-  }
+  if (environment.value().verbose) complain(describe(environment.value().device));
   return execute(program);
 }
 

@@ -14,15 +14,11 @@ namespace {
 template <typename Address>
 std::optional<Address> parse_ip(int family, std::string_view text) {
   char terminated[INET6_ADDRSTRLEN];
-  if (text.size() >= sizeof terminated || text.find('\0') != std::string_view::npos) {
-    return std::nullopt;
-  }
+  if (text.size() >= sizeof terminated || text.find('\0') != std::string_view::npos) return std::nullopt;
   std::memcpy(terminated, text.data(), text.size());
   terminated[text.size()] = '\0';
   Address address;
-  if (inet_pton(family, terminated, address.octets.data()) != 1) {
-    return std::nullopt;
-  }
+  if (inet_pton(family, terminated, address.octets.data()) != 1) return std::nullopt;
   return address;
 }
 
@@ -41,15 +37,11 @@ std::optional<Mac> Mac::parse(std::string_view text) {
   const char* const end = at + text.size();
   for (std::size_t i = 0; i < kBytes; ++i) {
     if (i > 0) {
-      if (at == end || *at != ':') {
-        return std::nullopt;
-      }
+      if (at == end || *at != ':') return std::nullopt;
       ++at;
     }
     const auto [stop, error] = std::from_chars(at, end, mac.octets[i], 16);
-    if (error != std::errc{} || stop - at > 2) {
-      return std::nullopt;
-    }
+    if (error != std::errc{} || stop - at > 2) return std::nullopt;
     at = stop;
   }
   return at == end ? std::optional<Mac>(mac) : std::nullopt;
@@ -67,9 +59,7 @@ std::string to_string(const Mac& mac) {
   static constexpr char kDigits[] = "0123456789abcdef";
   std::string text;
   for (const std::uint8_t octet : mac.octets) {
-    if (!text.empty()) {
-      text += ':';
-    }
+    if (!text.empty()) text += ':';
     text += kDigits[octet >> 4];
     text += kDigits[octet & 0xfu];
   }

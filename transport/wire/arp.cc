@@ -17,9 +17,7 @@ std::optional<Arp> Arp::parse(std::span<const std::byte> payload) {
     return std::nullopt;
   }
   const auto operation = static_cast<Operation>(load_u16(payload, 6));
-  if (operation != Operation::kRequest && operation != Operation::kReply) {
-    return std::nullopt;
-  }
+  if (operation != Operation::kRequest && operation != Operation::kReply) return std::nullopt;
   return Arp{.operation = operation,
              .sender_mac = load_address<Mac>(payload, 8),
              .sender_ip = load_address<Ipv4Address>(payload, 14),

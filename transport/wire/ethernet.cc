@@ -12,18 +12,14 @@ constexpr bool is_vlan(EtherType type) {
 }  // namespace
 
 std::optional<ParseError> Ethernet::read(std::span<const std::byte> frame) {
-  if (frame.size() < kMinBytes) {
-    return ParseError::kTruncated;
-  }
+  if (frame.size() < kMinBytes) return ParseError::kTruncated;
   destination = load_address<Mac>(frame, 0);
   source = load_address<Mac>(frame, Mac::kBytes);
   ether_type = static_cast<EtherType>(load_u16(frame, kMinBytes - 2));
 
   while (is_vlan(ether_type) && vlan_tag_count < kMaxVlanTags) {
     const std::size_t at = header_bytes();
-    if (frame.size() < at + VlanTag::kBytes) {
-      return ParseError::kTruncated;
-    }
+    if (frame.size() < at + VlanTag::kBytes) return ParseError::kTruncated;
     vlan_tags[vlan_tag_count] = VlanTag{.type = ether_type, .control = load_u16(frame, at)};
     ++vlan_tag_count;
     ether_type = static_cast<EtherType>(load_u16(frame, at + 2));

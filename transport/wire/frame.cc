@@ -17,18 +17,10 @@ template <typename Ip>
 std::optional<ParseError> read_udp_and_beyond(std::span<const std::byte> packet, std::size_t ip_bytes,
                                               const Ip& ip, Frame& frame) {
   const std::span<const std::byte> datagram = packet.subspan(ip_bytes);
-  if (const auto error = frame.udp.read(datagram)) {
-    return error;
-  }
-  if (frame.udp.destination_port != kRocePort) {
-    return ParseError::kNotRoce;
-  }
-  if (datagram.size() < Udp::kBytes + Bth::kBytes + kIcrcBytes) {
-    return ParseError::kTooShort;
-  }
-  if (!udp_checksum_ok(ip, datagram)) {
-    return ParseError::kBadUdpChecksum;
-  }
+  if (const auto error = frame.udp.read(datagram)) return error;
+  if (frame.udp.destination_port != kRocePort) return ParseError::kNotRoce;
+  if (datagram.size() < Udp::kBytes + Bth::kBytes + kIcrcBytes) return ParseError::kTooShort;
+  if (!udp_checksum_ok(ip, datagram)) return ParseError::kBadUdpChecksum;
   frame.ip_and_udp = packet.first(ip_bytes + Udp::kBytes);
   frame.ib = datagram.subspan(Udp::kBytes, datagram.size() - Udp::kBytes - kIcrcBytes);
   frame.icrc = load_icrc(datagram.last(kIcrcBytes));
@@ -38,26 +30,16 @@ std::optional<ParseError> read_udp_and_beyond(std::span<const std::byte> packet,
 /// `bytes` is everything behind the Ethernet header.
 std::optional<ParseError> read_ipv4(std::span<const std::byte> bytes, Frame& frame) {
   Ipv4& ip = frame.ip.emplace<Ipv4>();
-  if (const auto error = ip.read(bytes)) {
-    return error;
-  }
-  if (ip.is_fragment()) {
-    return ParseError::kFragment;
-  }
-  if (ip.protocol != IpProtocol::kUdp) {
-    return ParseError::kNotUdp;
-  }
+  if (const auto error = ip.read(bytes)) return error;
+  if (ip.is_fragment()) return ParseError::kFragment;
+  if (ip.protocol != IpProtocol::kUdp) return ParseError::kNotUdp;
   return read_udp_and_beyond(bytes.first(ip.total_length), ip.header_bytes(), ip, frame);
 }
 
 std::optional<ParseError> read_ipv6(std::span<const std::byte> bytes, Frame& frame) {
   Ipv6& ip = frame.ip.emplace<Ipv6>();
-  if (const auto error = ip.read(bytes)) {
-    return error;
-  }
-  if (ip.next_header != IpProtocol::kUdp) {
-    return ParseError::kNotUdp;
-  }
+  if (const auto error = ip.read(bytes)) return error;
+  if (ip.next_header != IpProtocol::kUdp) return ParseError::kNotUdp;
   return read_udp_and_beyond(bytes.first(Ipv6::kBytes + ip.payload_length), Ipv6::kBytes, ip, frame);
 }
 
@@ -114,9 +96,7 @@ bool Frame::icrc_ok() const {
 }
 
 std::optional<ParseError> Frame::read(std::span<const std::byte> bytes) {
-  if (const auto error = ethernet.read(bytes)) {
-    return error;
-  }
+  if (const auto error = ethernet.read(bytes)) return error;
   const auto behind_ethernet = bytes.subspan(ethernet.header_bytes());
   std::optional<ParseError> error = ParseError::kNotIp;
   if (ethernet.ether_type == EtherType::kIpv4) {
@@ -124,9 +104,7 @@ std::optional<ParseError> Frame::read(std::span<const std::byte> bytes) {
   } else if (ethernet.ether_type == EtherType::kIpv6) {
     error = read_ipv6(behind_ethernet, *this);
   }
-  if (error) {
-    return error;
-  }
+  if (error) return error;
   used_bytes = ethernet.header_bytes() + ip_and_udp.size() + ib.size() + kIcrcBytes;
   ethernet_padding = bytes.subspan(used_bytes);
   return std::nullopt;
@@ -145,9 +123,7 @@ std::uint32_t icrc_of(const Frame& frame) {
 std::size_t emit_frame(const Frame& frame, std::span<std::byte> out) {
   const std::size_t used = frame.ethernet.header_bytes() + ip_header_bytes(frame) + udp_length(frame);
   const std::size_t size = used + frame.ethernet_padding.size();
-  if (ip_length_field(frame) > std::numeric_limits<std::uint16_t>::max() || size > out.size()) {
-    return 0;
-  }
+  if (ip_length_field(frame) > std::numeric_limits<std::uint16_t>::max() || size > out.size()) return 0;
   std::size_t at = emit(frame.ethernet, out);
   at += emit_ip_and_udp(frame, out.subspan(at));
   std::copy(frame.ib.begin(), frame.ib.end(), out.begin() + static_cast<std::ptrdiff_t>(at));

@@ -43,13 +43,9 @@ InternetChecksum checksum_of(const Ipv6Address& source, const Ipv6Address& desti
 /// Walks the options for the link-layer address that belongs to `message`; false when they are malformed.
 bool parse_options(std::span<const std::byte> options, NeighborMessage& message) {
   while (!options.empty()) {
-    if (options.size() < kOptionUnit) {
-      return false;
-    }
+    if (options.size() < kOptionUnit) return false;
     const std::size_t size = load_u8(options, 1) * kOptionUnit;
-    if (size == 0 || size > options.size()) {
-      return false;
-    }
+    if (size == 0 || size > options.size()) return false;
     if (load_u8(options, 0) == link_layer_option(message.type) && size == kOptionUnit) {
       message.link_layer_address = load_address<Mac>(options, 2);
     }
@@ -60,15 +56,9 @@ bool parse_options(std::span<const std::byte> options, NeighborMessage& message)
 
 /// The rules about what goes together, RFC 4861 sections 7.1.1 and 7.1.2.
 bool is_consistent(const NeighborMessage& message) {
-  if (message.target.is_multicast()) {
-    return false;
-  }
-  if (message.type == Type::kAdvertisement) {
-    return !(message.solicited && message.destination.is_multicast());
-  }
-  if (!message.source.is_unspecified()) {
-    return true;
-  }
+  if (message.target.is_multicast()) return false;
+  if (message.type == Type::kAdvertisement) return !(message.solicited && message.destination.is_multicast());
+  if (!message.source.is_unspecified()) return true;
   return !message.link_layer_address.has_value() &&
          message.destination == solicited_node_multicast(message.destination);
 }
@@ -77,9 +67,7 @@ bool is_consistent(const NeighborMessage& message) {
 
 std::optional<NeighborMessage> NeighborMessage::parse(std::span<const std::byte> packet) {
   const Result<Ipv6, ParseError> parsed = Ipv6::parse(packet);
-  if (!parsed) {
-    return std::nullopt;
-  }
+  if (!parsed) return std::nullopt;
   const Ipv6& ip = parsed.value();
   if (ip.next_header != IpProtocol::kIcmpv6 || ip.hop_limit != kHopLimit ||
       ip.payload_length < kMessageBytes) {
@@ -101,9 +89,7 @@ std::optional<NeighborMessage> NeighborMessage::parse(std::span<const std::byte>
                           .source = ip.source,
                           .destination = ip.destination,
                           .target = load_address<Ipv6Address>(icmp, kTargetAt)};
-  if (!parse_options(icmp.subspan(kMessageBytes), message) || !is_consistent(message)) {
-    return std::nullopt;
-  }
+  if (!parse_options(icmp.subspan(kMessageBytes), message) || !is_consistent(message)) return std::nullopt;
   return message;
 }
 

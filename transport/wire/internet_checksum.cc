@@ -48,9 +48,7 @@ void InternetChecksum::add_pseudo_header(const Ipv6Address& source, const Ipv6Ad
 
 std::uint16_t InternetChecksum::value() const {
   std::uint64_t sum = sum_;
-  while (sum > 0xffffu) {
-    sum = (sum & 0xffffu) + (sum >> 16);
-  }
+  while (sum > 0xffffu) sum = (sum & 0xffffu) + (sum >> 16);
   return boost::endian::big_to_native(static_cast<std::uint16_t>(~sum));
 }
 

@@ -17,26 +17,16 @@ constexpr std::size_t kIpv4ChecksumAt = 10;
 }  // namespace
 
 std::optional<ParseError> Ipv4::read(std::span<const std::byte> packet) {
-  if (packet.size() < kMinBytes) {
-    return ParseError::kTruncated;
-  }
+  if (packet.size() < kMinBytes) return ParseError::kTruncated;
   const std::uint8_t version_and_length = load_u8(packet, 0);
   const std::size_t size = (version_and_length & 0xfu) * 4u;
-  if (version_and_length >> 4 != 4 || size < kMinBytes) {
-    return ParseError::kBadIpHeader;
-  }
+  if (version_and_length >> 4 != 4 || size < kMinBytes) return ParseError::kBadIpHeader;
   total_length = load_u16(packet, 2);
-  if (total_length < size) {
-    return ParseError::kBadIpHeader;
-  }
-  if (packet.size() < total_length) {
-    return ParseError::kTruncated;
-  }
+  if (total_length < size) return ParseError::kBadIpHeader;
+  if (packet.size() < total_length) return ParseError::kTruncated;
   InternetChecksum checksum;
   checksum.add(packet.first(size));
-  if (!checksum.is_right()) {
-    return ParseError::kBadIpHeader;
-  }
+  if (!checksum.is_right()) return ParseError::kBadIpHeader;
 
   const std::uint16_t fragment = load_u16(packet, 6);
   tos = load_u8(packet, 1);

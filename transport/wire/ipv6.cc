@@ -5,17 +5,11 @@
 namespace urnic::transport::wire {
 
 std::optional<ParseError> Ipv6::read(std::span<const std::byte> packet) {
-  if (packet.size() < kBytes) {
-    return ParseError::kTruncated;
-  }
+  if (packet.size() < kBytes) return ParseError::kTruncated;
   const std::uint32_t first_word = load_u32(packet, 0);
-  if (first_word >> 28 != 6) {
-    return ParseError::kBadIpHeader;
-  }
+  if (first_word >> 28 != 6) return ParseError::kBadIpHeader;
   payload_length = load_u16(packet, 4);
-  if (packet.size() - kBytes < payload_length) {
-    return ParseError::kTruncated;
-  }
+  if (packet.size() - kBytes < payload_length) return ParseError::kTruncated;
   traffic_class = static_cast<std::uint8_t>(first_word >> 20);
   flow_label = first_word & 0xfffffu;
   next_header = static_cast<IpProtocol>(load_u8(packet, 6));

@@ -9,9 +9,7 @@ constexpr std::size_t header_bytes(Headers headers) {
   constexpr std::array<std::uint8_t, 10> kBytesOfBit = {4, 8, 4, 16, 28, 4, 8, 4, 4, 16};
   std::size_t sum = 0;
   for (std::size_t bit = 0; bit < kBytesOfBit.size(); ++bit) {
-    if (has(headers, static_cast<Headers>(1u << bit))) {
-      sum += kBytesOfBit[bit];
-    }
+    if (has(headers, static_cast<Headers>(1u << bit))) sum += kBytesOfBit[bit];
   }
   return sum;
 }

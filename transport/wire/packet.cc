@@ -48,57 +48,27 @@ constexpr std::size_t kCnpReservedBytes = 16;
 }  // namespace
 
 std::optional<ParseError> Packet::read(std::span<const std::byte> bytes) {
-  if (bytes.size() < Bth::kBytes) {
-    return ParseError::kTooShort;
-  }
+  if (bytes.size() < Bth::kBytes) return ParseError::kTooShort;
   HeaderReader reader(bytes);
   bth = reader.take<Bth>();
-  if (bth.version != 0) {
-    return ParseError::kBadVersion;
-  }
+  if (bth.version != 0) return ParseError::kBadVersion;
   const OpcodeInfo& row = wire::info(bth.opcode);
-  if (!row.exists()) {
-    return ParseError::kUnknownOpcode;
-  }
+  if (!row.exists()) return ParseError::kUnknownOpcode;
   const std::size_t headers = Bth::kBytes + row.header_bytes;
-  if (bytes.size() < headers + bth.pad_count) {
-    return ParseError::kTooShort;
-  }
-  if (!row.has_payload && bytes.size() != headers) {
-    return ParseError::kUnexpectedPayload;
-  }
+  if (bytes.size() < headers + bth.pad_count) return ParseError::kTooShort;
+  if (!row.has_payload && bytes.size() != headers) return ParseError::kUnexpectedPayload;
 
   info = &row;
-  if (has(row.headers, Headers::kXrceth)) {
-    xrc_srq = reader.take<Xrceth>().srq;
-  }
-  if (has(row.headers, Headers::kDeth)) {
-    deth = reader.take<Deth>();
-  }
-  if (has(row.headers, Headers::kFeth)) {
-    feth = reader.take<Feth>();
-  }
-  if (has(row.headers, Headers::kReth)) {
-    reth = reader.take<Reth>();
-  }
-  if (has(row.headers, Headers::kAtomicEth)) {
-    atomic = reader.take<AtomicEth>();
-  }
-  if (has(row.headers, Headers::kAeth)) {
-    aeth = reader.take<Aeth>();
-  }
-  if (has(row.headers, Headers::kAtomicAckEth)) {
-    atomic_original = reader.take<AtomicAckEth>().original;
-  }
-  if (has(row.headers, Headers::kImmediate)) {
-    immediate = reader.take<Immediate>().value;
-  }
-  if (has(row.headers, Headers::kIeth)) {
-    invalidate_rkey = reader.take<Ieth>().rkey;
-  }
-  if (row.has_payload) {
-    payload = reader.rest().first(reader.rest().size() - bth.pad_count);
-  }
+  if (has(row.headers, Headers::kXrceth)) xrc_srq = reader.take<Xrceth>().srq;
+  if (has(row.headers, Headers::kDeth)) deth = reader.take<Deth>();
+  if (has(row.headers, Headers::kFeth)) feth = reader.take<Feth>();
+  if (has(row.headers, Headers::kReth)) reth = reader.take<Reth>();
+  if (has(row.headers, Headers::kAtomicEth)) atomic = reader.take<AtomicEth>();
+  if (has(row.headers, Headers::kAeth)) aeth = reader.take<Aeth>();
+  if (has(row.headers, Headers::kAtomicAckEth)) atomic_original = reader.take<AtomicAckEth>().original;
+  if (has(row.headers, Headers::kImmediate)) immediate = reader.take<Immediate>().value;
+  if (has(row.headers, Headers::kIeth)) invalidate_rkey = reader.take<Ieth>().rkey;
+  if (row.has_payload) payload = reader.rest().first(reader.rest().size() - bth.pad_count);
   return std::nullopt;
 }
 
@@ -116,36 +86,16 @@ std::size_t emit_headers(const Packet& packet, std::span<std::byte> out) {
 
   HeaderWriter writer(out);
   writer.put(packet.bth);
-  if (has(headers, Headers::kXrceth)) {
-    writer.put(Xrceth{.srq = packet.xrc_srq});
-  }
-  if (has(headers, Headers::kDeth)) {
-    writer.put(packet.deth);
-  }
-  if (has(headers, Headers::kFeth)) {
-    writer.put(packet.feth);
-  }
-  if (has(headers, Headers::kReth)) {
-    writer.put(packet.reth);
-  }
-  if (has(headers, Headers::kAtomicEth)) {
-    writer.put(packet.atomic);
-  }
-  if (has(headers, Headers::kAeth)) {
-    writer.put(packet.aeth);
-  }
-  if (has(headers, Headers::kAtomicAckEth)) {
-    writer.put(AtomicAckEth{.original = packet.atomic_original});
-  }
-  if (has(headers, Headers::kImmediate)) {
-    writer.put(Immediate{.value = packet.immediate});
-  }
-  if (has(headers, Headers::kIeth)) {
-    writer.put(Ieth{.rkey = packet.invalidate_rkey});
-  }
-  if (has(headers, Headers::kCnpReserved)) {
-    writer.put_zeros(kCnpReservedBytes);
-  }
+  if (has(headers, Headers::kXrceth)) writer.put(Xrceth{.srq = packet.xrc_srq});
+  if (has(headers, Headers::kDeth)) writer.put(packet.deth);
+  if (has(headers, Headers::kFeth)) writer.put(packet.feth);
+  if (has(headers, Headers::kReth)) writer.put(packet.reth);
+  if (has(headers, Headers::kAtomicEth)) writer.put(packet.atomic);
+  if (has(headers, Headers::kAeth)) writer.put(packet.aeth);
+  if (has(headers, Headers::kAtomicAckEth)) writer.put(AtomicAckEth{.original = packet.atomic_original});
+  if (has(headers, Headers::kImmediate)) writer.put(Immediate{.value = packet.immediate});
+  if (has(headers, Headers::kIeth)) writer.put(Ieth{.rkey = packet.invalidate_rkey});
+  if (has(headers, Headers::kCnpReserved)) writer.put_zeros(kCnpReservedBytes);
   return writer.size();
 }
 

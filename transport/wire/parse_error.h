@@ -42,9 +42,7 @@ std::string_view to_string(ParseError error);
 template <typename Header>
 Result<Header, ParseError> parse_in_place(std::span<const std::byte> bytes) {
   Result<Header, ParseError> result{std::in_place_type<Header>};
-  if (const std::optional<ParseError> error = result.value().read(bytes)) {
-    result = *error;
-  }
+  if (const std::optional<ParseError> error = result.value().read(bytes)) result = *error;
   return result;
 }
 

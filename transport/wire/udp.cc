@@ -9,9 +9,7 @@ constexpr std::size_t kUdpChecksumAt = 6;
 
 template <typename Ip>
 bool checksum_ok(const Ip& ip, std::span<const std::byte> datagram) {
-  if (load_u16(datagram, kUdpChecksumAt) == 0) {
-    return true;
-  }
+  if (load_u16(datagram, kUdpChecksumAt) == 0) return true;
   InternetChecksum checksum;
   checksum.add_pseudo_header(ip.source, ip.destination, IpProtocol::kUdp,
                              static_cast<std::uint32_t>(datagram.size()));
@@ -24,13 +22,9 @@ bool checksum_ok(const Ip& ip, std::span<const std::byte> datagram) {
 // Only a datagram that fills its packet exactly is taken: the ICRC stands at its end, and a sender whose IP
 // and UDP lengths disagree has no say in where that is.
 std::optional<ParseError> Udp::read(std::span<const std::byte> ip_payload) {
-  if (ip_payload.size() < kBytes) {
-    return ParseError::kTruncated;
-  }
+  if (ip_payload.size() < kBytes) return ParseError::kTruncated;
   length = load_u16(ip_payload, 4);
-  if (length != ip_payload.size()) {
-    return ParseError::kBadUdpLength;
-  }
+  if (length != ip_payload.size()) return ParseError::kBadUdpLength;
   source_port = load_u16(ip_payload, 0);
   destination_port = load_u16(ip_payload, 2);
   checksum = load_u16(ip_payload, kUdpChecksumAt);

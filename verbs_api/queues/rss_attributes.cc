@@ -51,9 +51,7 @@ Result<nic::RssHash, Error> to_rss_hash(const ibv_qp_init_attr_ex& init_attr) {
   if (hash.rx_hash_key == nullptr || hash.rx_hash_key_len != key.size()) {
     return invalid("the key of a Toeplitz hash has 40 bytes");
   }
-  if ((hash.rx_hash_fields_mask & ~kKnownFields) != 0) {
-    return invalid("the hash is over unknown fields");
-  }
+  if ((hash.rx_hash_fields_mask & ~kKnownFields) != 0) return invalid("the hash is over unknown fields");
   if ((hash.rx_hash_fields_mask & ~kOfferedHashFields) != 0) {
     return not_offered("a hash is over addresses and ports of the outer headers");
   }

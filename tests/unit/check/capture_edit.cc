@@ -19,9 +19,7 @@ class BitwiseCrc {
  public:
   void add(std::uint8_t octet) {
     state_ ^= octet;
-    for (int bit = 0; bit < 8; ++bit) {
-      state_ = (state_ >> 1) ^ ((state_ & 1) != 0 ? 0xedb88320u : 0u);
-    }
+    for (int bit = 0; bit < 8; ++bit) state_ = (state_ >> 1) ^ ((state_ & 1) != 0 ? 0xedb88320u : 0u);
   }
   std::uint32_t value() const { return ~state_; }
 
@@ -137,21 +135,15 @@ void FrameEdit::seal_lengths_as_they_are() {
   };
   if (is_ipv6()) {
     mask(ip_at(), 0x0f);
-    for (const std::size_t offset : {1, 2, 3, 7}) {
-      mask(ip_at() + offset);
-    }
+    for (const std::size_t offset : {1, 2, 3, 7}) mask(ip_at() + offset);
   } else {
-    for (const std::size_t offset : {1, 8, 10, 11}) {
-      mask(ip_at() + offset);
-    }
+    for (const std::size_t offset : {1, 8, 10, 11}) mask(ip_at() + offset);
   }
   mask(bth_at() - 2);
   mask(bth_at() - 1);
   mask(bth_at() + 4);
   BitwiseCrc crc;
-  for (int i = 0; i < 8; ++i) {
-    crc.add(0xff);
-  }
+  for (int i = 0; i < 8; ++i) crc.add(0xff);
   for (std::size_t i = ip_at(); i + kIcrcBytes < masked.size(); ++i) {
     crc.add(std::to_integer<std::uint8_t>(masked[i]));
   }
@@ -193,9 +185,7 @@ void Capture::append(const Capture& other) {
 }
 
 void Capture::delay(std::size_t number, std::int64_t ns) {
-  for (std::size_t i = number - 1; i < frames_.size(); ++i) {
-    frames_[i].time_ns += ns;
-  }
+  for (std::size_t i = number - 1; i < frames_.size(); ++i) frames_[i].time_ns += ns;
 }
 
 void check_capture(const Capture& capture, const CheckOptions& options,

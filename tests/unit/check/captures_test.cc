@@ -30,9 +30,7 @@ using testing::IsEmpty;
 std::vector<fs::path> captures_below(const fs::path& folder) {
   std::vector<fs::path> paths;
   for (const auto& entry : fs::recursive_directory_iterator(folder)) {
-    if (entry.path().extension() == ".pcap") {
-      paths.push_back(entry.path());
-    }
+    if (entry.path().extension() == ".pcap") paths.push_back(entry.path());
   }
   std::sort(paths.begin(), paths.end());
   return paths;
@@ -46,13 +44,9 @@ std::unique_ptr<Checker> check_file(const fs::path& path, std::vector<IcrcResult
   EXPECT_TRUE(reader) << path << ": " << why;
   while (reader) {
     const auto frame = reader->next();
-    if (!frame) {
-      break;
-    }
+    if (!frame) break;
     const IcrcResult result = checker->add(reader->link_type(), *frame);
-    if (icrc != nullptr) {
-      icrc->push_back(result);
-    }
+    if (icrc != nullptr) icrc->push_back(result);
   }
   EXPECT_EQ(reader ? reader->error() : "", "");
   checker->finish();
@@ -72,9 +66,7 @@ TEST(Fixtures, GetTheReportsThatWereReviewed) {
   for (const fs::path& path : captures_below(fixtures())) {
     const std::string report = text_report(path.filename().string(), *check_file(path), "", false);
     const fs::path kept = expected / (path.stem().string() + ".txt");
-    if (std::getenv("URNIC_WRITE_EXPECTED") != nullptr) {
-      std::ofstream(kept) << report;
-    }
+    if (std::getenv("URNIC_WRITE_EXPECTED") != nullptr) std::ofstream(kept) << report;
     EXPECT_EQ(slurp(kept), report) << kept;
     seen.insert(kept.filename().string());
   }
@@ -93,9 +85,7 @@ TEST(Fixtures, BreakNoRule) {
 ExchangeCounts requests_in(const std::string& name) {
   const auto checker = check_file(fixtures() / (name + ".pcap"));
   for (const Flow& flow : checker->connections().flows()) {
-    if (flow.direction) {
-      return flow.direction->exchange.counts;
-    }
+    if (flow.direction) return flow.direction->exchange.counts;
   }
   ADD_FAILURE() << name << " has no requests";
   return {};
@@ -158,9 +148,7 @@ TEST(Fixtures, ShowTheWrongQkey) {
   const auto checker = check_file(fixtures() / "vs_ud.pcap");
   ASSERT_EQ(checker->findings().count_of(Rule::kQkeyChanged), 1u);
   for (const Finding& finding : checker->findings().kept()) {
-    if (finding.rule == Rule::kQkeyChanged) {
-      EXPECT_THAT(finding.frames, ElementsAre(8u));
-    }
+    if (finding.rule == Rule::kQkeyChanged) EXPECT_THAT(finding.frames, ElementsAre(8u));
   }
 }
 
@@ -236,9 +224,7 @@ TEST_F(FpgaCaptures, BreakNoRuleButThatOneOfRubbish) {
   const std::vector<fs::path> paths = captures_below(fpga_captures());
   EXPECT_GE(paths.size(), 8u);
   for (const fs::path& path : paths) {
-    if (path.stem() == "late-ack-after-close") {
-      continue;
-    }
+    if (path.stem() == "late-ack-after-close") continue;
     const auto checker = check_file(path);
     EXPECT_EQ(checker->findings().count_of(Severity::kViolation), 0u)
         << text_report(path, *checker, "", true);
@@ -271,9 +257,7 @@ using Verdicts = std::map<std::size_t, std::string>;
 /// Verdicts of the independent ICRC checker beside the captures, by file and frame.
 std::map<std::string, Verdicts> independent_verdicts(const std::vector<fs::path>& paths) {
   std::string command = "python3 '" + (shared_captures() / "icrc_check.py").string() + "' -v";
-  for (const fs::path& path : paths) {
-    command += " '" + path.string() + "'";
-  }
+  for (const fs::path& path : paths) command += " '" + path.string() + "'";
   std::unique_ptr<FILE, int (*)(FILE*)> pipe(popen(command.c_str(), "r"), pclose);
   std::map<std::string, Verdicts> all;
   Verdicts verdicts;

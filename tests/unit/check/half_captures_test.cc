@@ -18,9 +18,7 @@ namespace fs = std::filesystem;
 std::vector<std::string> fixture_names() {
   std::vector<std::string> names;
   for (const auto& entry : fs::directory_iterator(fixtures())) {
-    if (entry.path().extension() == ".pcap") {
-      names.push_back(entry.path().stem().string());
-    }
+    if (entry.path().extension() == ".pcap") names.push_back(entry.path().stem().string());
   }
   std::sort(names.begin(), names.end());
   return names;

@@ -113,9 +113,7 @@ const std::vector<Mutation>& mutations() {
       {"WrongQkeyToQp1", Rule::kQkeyQp1, "rping_ipv6",
        [](Capture& c) {
          for (std::size_t number = 1; number <= c.size(); ++number) {
-           if (c.edit(number).u24_at(5) == 1) {
-             c.edit(number).u32(12, 0x11111111).seal();
-           }
+           if (c.edit(number).u24_at(5) == 1) c.edit(number).u32(12, 0x11111111).seal();
          }
        }},
       {"MadTooLong", Rule::kMadLength, "rping_ipv6", [](Capture& c) { c.edit(1).resize(4).seal(); }},
@@ -242,9 +240,7 @@ const std::vector<Mutation>& mutations() {
 std::set<std::string> violations_of(const Checker& checker) {
   std::set<std::string> names;
   for (const Finding& finding : checker.findings().kept()) {
-    if (finding.severity == Severity::kViolation) {
-      names.insert(info_of(finding.rule).name);
-    }
+    if (finding.severity == Severity::kViolation) names.insert(info_of(finding.rule).name);
   }
   return names;
 }
@@ -278,9 +274,7 @@ TEST(SpoiltCaptures, AreEnough) {
 
 TEST(SpoiltCaptures, BreakEveryRuleThereIs) {
   std::set<Rule> broken = {Rule::kCnpBecn, Rule::kCnpForm};  // below
-  for (const Mutation& mutation : mutations()) {
-    broken.insert(mutation.rule);
-  }
+  for (const Mutation& mutation : mutations()) broken.insert(mutation.rule);
   for (const RuleInfo& info : all_rules()) {
     EXPECT_EQ(broken.count(info.rule) == 1, info.severity == Severity::kViolation) << info.name;
   }
@@ -347,9 +341,7 @@ TEST(Fecn, IsNoReservedBit) {
     for (const auto& [rule, frame] : {std::pair(Rule::kFecn, 3u), std::pair(Rule::kReservedBits, 5u)}) {
       ASSERT_EQ(checker.findings().count_of(rule), 1u);
       for (const Finding& finding : checker.findings().kept()) {
-        if (finding.rule == rule) {
-          EXPECT_THAT(finding.frames, testing::ElementsAre(frame));
-        }
+        if (finding.rule == rule) EXPECT_THAT(finding.frames, testing::ElementsAre(frame));
       }
     }
   });

@@ -189,9 +189,7 @@ TEST_F(RemoteOperations, ACompletionQueueThatOverflowsFailsItsQueuePairs) {
   attributes.send_queue = cq.get();
   QueuePair& qp = pair.a().add_queue_pair(attributes);
   DevicePair::connect(pair.a(), qp, pair.b(), pair.b().add_queue_pair());
-  for (std::uint64_t i = 0; i < 3; ++i) {
-    pair.a().post(request(SendOperation::kWrite, 0), 0, 8, 1);
-  }
+  for (std::uint64_t i = 0; i < 3; ++i) pair.a().post(request(SendOperation::kWrite, 0), 0, 8, 1);
   pair.settle();
   EXPECT_TRUE(cq->has_overrun());
   EXPECT_EQ(qp.query().state, QpState::kError);

@@ -58,9 +58,7 @@ class LeaseTest : public tools::TemporaryEnvironment {
 /// What `question` answers in a child process that inherits all descriptors.
 int answer_of_child(const std::function<int()>& question) {
   const pid_t child = fork();
-  if (child == 0) {
-    _exit(question());
-  }
+  if (child == 0) _exit(question());
   int status = 0;
   waitpid(child, &status, 0);
   return WEXITSTATUS(status);

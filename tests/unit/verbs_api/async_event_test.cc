@@ -51,9 +51,7 @@ TEST(AsyncEvent, DoesNotWaitWhenTheProgramSetTheDescriptorNonBlocking) {
 }
 
 TEST(AsyncEvent, LetsAThreadThatWaitsBeCancelled) {
-  if (kHasAddressSanitizer) {
-    GTEST_SKIP() << "AddressSanitizer loses track of the stack of a cancelled thread";
-  }
+  if (kHasAddressSanitizer) GTEST_SKIP() << "AddressSanitizer loses track of the stack of a cancelled thread";
   const ContextPtr context = open_device();
   pthread_t waiting{};
   ASSERT_EQ(pthread_create(
@@ -88,15 +86,11 @@ TEST(AsyncEvent, TellsOnceThatACompletionQueueOverflowed) {
     ASSERT_EQ(post_receive(b.get(), 1, {}), 0);
     ASSERT_EQ(post_send(a.get(), request(IBV_WR_SEND), {}), 0);
   }
-  for (int i = 0; i < sends; ++i) {
-    ASSERT_EQ(next_completion(cq.get()).status, IBV_WC_SUCCESS);
-  }
+  for (int i = 0; i < sends; ++i) ASSERT_EQ(next_completion(cq.get()).status, IBV_WC_SUCCESS);
   EXPECT_TRUE(stays_empty(cq.get()));  // time for the last acknowledgement
 
   ASSERT_EQ(fcntl(context->async_fd, F_SETFL, O_NONBLOCK), 0);
-  for (int i = 0; i < tiny->cqe; ++i) {
-    EXPECT_EQ(next_completion(tiny.get()).status, IBV_WC_SUCCESS);
-  }
+  for (int i = 0; i < tiny->cqe; ++i) EXPECT_EQ(next_completion(tiny.get()).status, IBV_WC_SUCCESS);
   EXPECT_TRUE(stays_empty(tiny.get()));
   ibv_async_event event{};
   ASSERT_EQ(ibv_get_async_event(context.get(), &event), 0);

@@ -166,9 +166,7 @@ TEST_F(CompletionChannel, WakesAThreadThatWaits) {
 
 // rping cancels the thread that waits.
 TEST_F(CompletionChannel, LetsAThreadThatWaitsBeCancelled) {
-  if (kHasAddressSanitizer) {
-    GTEST_SKIP() << "AddressSanitizer loses track of the stack of a cancelled thread";
-  }
+  if (kHasAddressSanitizer) GTEST_SKIP() << "AddressSanitizer loses track of the stack of a cancelled thread";
   pthread_t waiting{};
   ASSERT_EQ(pthread_create(
                 &waiting, nullptr,

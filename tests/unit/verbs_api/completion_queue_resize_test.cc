@@ -49,9 +49,7 @@ TEST(CompletionQueueResize, KeepsCompletionsAndRefusesToHaveNoRoomForThem) {
   EXPECT_EQ(ibv_resize_cq(pair.cq_b(), kSent - 1), EINVAL);
   EXPECT_EQ(pair.cq_b()->cqe, 64);
   EXPECT_EQ(ibv_resize_cq(pair.cq_b(), kSent), 0);
-  for (std::uint64_t i = 0; i < kSent; ++i) {
-    EXPECT_EQ(next_completion(pair.cq_b()).wr_id, i);
-  }
+  for (std::uint64_t i = 0; i < kSent; ++i) EXPECT_EQ(next_completion(pair.cq_b()).wr_id, i);
 }
 
 TEST(CompletionQueueResize, MayHappenInTheMiddleOfAnExtendedPoll) {
@@ -101,9 +99,7 @@ TEST(CompletionQueueResize, DoesNotDisturbWhoSendsAndWhoReceives) {
   constexpr std::uint64_t kReceives = 16;
   std::atomic<std::uint64_t> received{0};
   std::atomic<bool> is_over{false};
-  for (std::uint64_t i = 0; i < kReceives; ++i) {
-    ASSERT_EQ(post_receive(b.get(), i, {}), 0);
-  }
+  for (std::uint64_t i = 0; i < kReceives; ++i) ASSERT_EQ(post_receive(b.get(), i, {}), 0);
   std::thread receiver([&] {
     unsigned int events = 0;
     ibv_req_notify_cq(cq_b.get(), 0);

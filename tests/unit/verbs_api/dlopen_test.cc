@@ -34,9 +34,7 @@ class OpenedByName : public testing::TestWithParam<const char*> {};
 TEST_P(OpenedByName, HasTheVersionedNames) {
   void* const library = dlopen(GetParam(), RTLD_NOW);
   ASSERT_NE(library, nullptr) << dlerror();
-  for (const char* const name : kMandatory) {
-    EXPECT_NE(dlvsym(library, name, "IBVERBS_1.1"), nullptr) << name;
-  }
+  for (const char* const name : kMandatory) EXPECT_NE(dlvsym(library, name, "IBVERBS_1.1"), nullptr) << name;
   for (const OptionalName& optional : kOptional) {
     EXPECT_NE(dlvsym(library, optional.name, optional.version), nullptr) << optional.name;
   }

@@ -143,9 +143,7 @@ TEST(Fork, TheChildOfAnOpenPortHasNoDevice) {
 /// What a program does from the beginning: everything, in one function.
 int use_a_device() {
   Pair pair;
-  if (post_receive(pair.b(), 1, {}) != 0 || post_send(pair.a(), request(IBV_WR_SEND), {}) != 0) {
-    return 1;
-  }
+  if (post_receive(pair.b(), 1, {}) != 0 || post_send(pair.a(), request(IBV_WR_SEND), {}) != 0) return 1;
   return next_completion(pair.cq_b()).status == IBV_WC_SUCCESS && !testing::Test::HasFailure() ? 0 : 2;
 }
 
@@ -158,9 +156,7 @@ TEST(Fork, TheChildMayStartOverWhenThePortWasNotOpen) {
   const AhPtr ah(ibv_create_ah(pd.get(), &address));
   ASSERT_NE(ah, nullptr);
   const ChildResult result = in_child([&] {
-    if (ibv_alloc_pd(context.get()) != nullptr || errno != EIO) {
-      return 10;
-    }
+    if (ibv_alloc_pd(context.get()) != nullptr || errno != EIO) return 10;
     return use_a_device();
   });
   expect_clean_exit(result);

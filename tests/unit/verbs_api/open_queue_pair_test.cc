@@ -119,9 +119,7 @@ TEST_F(OpenQueuePair, TellsEveryHandleOfItsEvents) {
   ibv_send_wr wr = request(IBV_WR_SEND);
   wr.qp_type.xrc.remote_srqn = number;
   ASSERT_EQ(post_send(initiator.get(), wr, {}), 0);
-  for (int i = 0; i < 2; ++i) {
-    EXPECT_EQ(next_completion(cq.get()).status, IBV_WC_SUCCESS);
-  }
+  for (int i = 0; i < 2; ++i) EXPECT_EQ(next_completion(cq.get()).status, IBV_WC_SUCCESS);
   for (const auto& [context, handle] :
        {std::pair(context_.get(), target_.get()), {other_.get(), again.get()}}) {
     ibv_async_event event{};

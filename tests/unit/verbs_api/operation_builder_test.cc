@@ -155,9 +155,7 @@ TEST_F(OperationBuilder, TakesADatagramsAddressBeforeOrAfterItsData) {
   Buffer from(pd_.get(), 16);
   Buffer to(pd_.get(), 256);
   from.fill(1);
-  for (std::size_t i = 0; i < 3; ++i) {
-    ASSERT_EQ(post_receive(peer_.get(), i, {to.sge(64 * i, 64)}), 0);
-  }
+  for (std::size_t i = 0; i < 3; ++i) ASSERT_EQ(post_receive(peer_.get(), i, {to.sge(64 * i, 64)}), 0);
   char text[] = "0123456789abcdef";
   ibv_wr_start(ex_);
   begin(1);
@@ -174,9 +172,7 @@ TEST_F(OperationBuilder, TakesADatagramsAddressBeforeOrAfterItsData) {
   std::memset(text, 0, sizeof(text));
   ibv_wr_set_ud_addr(ex_, ah_.get(), peer_->qp_num, kBuiltQkey);
   ASSERT_EQ(ibv_wr_complete(ex_), 0);
-  for (int i = 0; i < 3; ++i) {
-    EXPECT_EQ(next_completion(cq_peer_.get()).byte_len, sizeof(ibv_grh) + 16);
-  }
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(next_completion(cq_peer_.get()).byte_len, sizeof(ibv_grh) + 16);
   EXPECT_EQ(std::memcmp(to.data() + 40, from.data(), 16), 0);
   EXPECT_EQ(std::memcmp(to.data() + 64 + 40, from.data(), 16), 0);
   EXPECT_EQ(std::memcmp(to.data() + 128 + 40, "0123456789abcdef", 16), 0);

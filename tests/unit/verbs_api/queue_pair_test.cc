@@ -75,9 +75,7 @@ TEST_F(QueuePair, NeedsCompletionQueues) {
 TEST_F(QueuePair, NumbersAreNotHandedOutAgainSoon) {
   const QpPtr first = create();
   const std::uint32_t number = first->qp_num;
-  for (int i = 0; i < 8; ++i) {
-    EXPECT_NE(create()->qp_num, number);
-  }
+  for (int i = 0; i < 8; ++i) EXPECT_NE(create()->qp_num, number);
 }
 
 TEST_F(QueuePair, ReportsWhatItWasGiven) {
@@ -225,9 +223,7 @@ TEST_F(QueuePair, TakesNoMoreReceivesThanItHasRoomFor) {
   ibv_qp_init_attr attributes = rc_attributes(cq_.get());
   const QpPtr qp(ibv_create_qp(pd_.get(), &attributes));
   ASSERT_EQ(to_init(qp.get()), 0);
-  for (std::uint32_t i = 0; i < attributes.cap.max_recv_wr; ++i) {
-    ASSERT_EQ(post_receive(qp.get(), i, {}), 0);
-  }
+  for (std::uint32_t i = 0; i < attributes.cap.max_recv_wr; ++i) ASSERT_EQ(post_receive(qp.get(), i, {}), 0);
   EXPECT_EQ(post_receive(qp.get(), 99, {}), ENOMEM);
 }
 

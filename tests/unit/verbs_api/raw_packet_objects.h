@@ -18,9 +18,7 @@ inline int modify(ibv_qp* qp, ibv_qp_state state, int mask = 0) {
 inline int start_raw_packets(ibv_qp* qp) {
   for (const int error :
        {modify(qp, IBV_QPS_INIT, IBV_QP_PORT), modify(qp, IBV_QPS_RTR), modify(qp, IBV_QPS_RTS)}) {
-    if (error != 0) {
-      return error;
-    }
+    if (error != 0) return error;
   }
   return 0;
 }

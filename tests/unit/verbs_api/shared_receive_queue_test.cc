@@ -65,9 +65,7 @@ TEST_F(SharedReceiveQueue, TakesThePlaceOfAQueueOfTheirOwn) {
 TEST_F(SharedReceiveQueue, TakesNoMoreThanItHasRoomFor) {
   ibv_srq_attr limits{};
   ASSERT_EQ(ibv_query_srq(srq_.get(), &limits), 0);
-  for (std::uint32_t i = 0; i < limits.max_wr; ++i) {
-    ASSERT_EQ(post_srq_receive(srq_.get(), i, {}), 0);
-  }
+  for (std::uint32_t i = 0; i < limits.max_wr; ++i) ASSERT_EQ(post_srq_receive(srq_.get(), i, {}), 0);
   EXPECT_EQ(post_srq_receive(srq_.get(), 99, {}), ENOMEM);
   const SrqPtr other = create();
   EXPECT_EQ(post_srq_receive(other.get(), 1, std::vector<ibv_sge>(limits.max_sge + 1)), EINVAL);
@@ -95,17 +93,13 @@ TEST_F(SharedReceiveQueue, CanBeResizedWhileReceivesWait) {
   ibv_device_attr device{};
   ASSERT_EQ(ibv_query_device(context_.get(), &device), 0);
   EXPECT_NE(device.device_cap_flags & IBV_DEVICE_SRQ_RESIZE, 0u);
-  for (std::uint64_t i = 0; i < 3; ++i) {
-    ASSERT_EQ(post_srq_receive(srq_.get(), i, {}), 0);
-  }
+  for (std::uint64_t i = 0; i < 3; ++i) ASSERT_EQ(post_srq_receive(srq_.get(), i, {}), 0);
   ASSERT_EQ(modify({.max_wr = 100, .max_sge = 0, .srq_limit = 0}, IBV_SRQ_MAX_WR), 0);
   ibv_srq_attr limits{};
   ASSERT_EQ(ibv_query_srq(srq_.get(), &limits), 0);
   EXPECT_GE(limits.max_wr, 100u);
   EXPECT_GE(limits.max_sge, 2u);
-  for (std::uint64_t i = 3; i < 100; ++i) {
-    ASSERT_EQ(post_srq_receive(srq_.get(), i, {}), 0);
-  }
+  for (std::uint64_t i = 3; i < 100; ++i) ASSERT_EQ(post_srq_receive(srq_.get(), i, {}), 0);
   EXPECT_EQ(modify({.max_wr = 99, .max_sge = 0, .srq_limit = 0}, IBV_SRQ_MAX_WR), EINVAL);
   for (std::uint64_t i = 0; i < 100; ++i) {
     ASSERT_EQ(post_send(sender_.get(), request(IBV_WR_SEND, 1000), {}), 0);
@@ -152,9 +146,7 @@ TEST_F(SharedReceiveQueue, CanBeResizedWhileItIsUsed) {
       EXPECT_EQ(wc.status, IBV_WC_SUCCESS);
       EXPECT_TRUE(wc.wr_id == i || wc.wr_id == kMessages) << wc.wr_id;
     }
-    if (HasFailure()) {
-      break;
-    }
+    if (HasFailure()) break;
   }
   is_done = true;
   resizing.join();

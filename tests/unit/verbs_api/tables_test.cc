@@ -42,9 +42,7 @@ TEST(Rates, AreThoseOfLibibverbs) {
     EXPECT_EQ(ibv_rate_to_mbps(rate), row.mbps);
     EXPECT_EQ(ibv_rate_to_mult(rate), row.multiple);
     EXPECT_EQ(mbps_to_ibv_rate(row.mbps), rate);
-    if (row.multiple > 0) {
-      EXPECT_EQ(mult_to_ibv_rate(row.multiple), rate);
-    }
+    if (row.multiple > 0) EXPECT_EQ(mult_to_ibv_rate(row.multiple), rate);
   }
 }
 
@@ -61,9 +59,7 @@ TEST(Rates, HaveAnAnswerForEverything) {
 template <typename Enum>
 void expect_words(const char* (*word)(Enum), int first, int last) {
   std::set<std::string> words;
-  for (int value = first; value <= last; ++value) {
-    words.insert(word(static_cast<Enum>(value)));
-  }
+  for (int value = first; value <= last; ++value) words.insert(word(static_cast<Enum>(value)));
   EXPECT_EQ(words.size(), static_cast<std::size_t>(last - first + 1)) << "two values have one word";
   EXPECT_STREQ(word(static_cast<Enum>(last + 1)), "unknown");
   EXPECT_STREQ(word(static_cast<Enum>(-1)), "unknown");

@@ -66,9 +66,7 @@ int to_ready_to_send(ibv_qp* qp) {
   attributes.rnr_retry = 7;
   attributes.max_rd_atomic = 4;
   int mask = IBV_QP_STATE | IBV_QP_SQ_PSN;
-  if (qp->qp_type != IBV_QPT_UC) {
-    mask |= IBV_QP_TIMEOUT;
-  }
+  if (qp->qp_type != IBV_QPT_UC) mask |= IBV_QP_TIMEOUT;
   if (qp->qp_type == IBV_QPT_RC || qp->qp_type == IBV_QPT_XRC_SEND) {
     mask |= IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC;
   }
@@ -82,13 +80,9 @@ int start_datagrams(ibv_qp* qp, std::uint32_t qkey) {
   attributes.qkey = qkey;
   const int error =
       ibv_modify_qp(qp, &attributes, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY);
-  if (error != 0) {
-    return error;
-  }
+  if (error != 0) return error;
   attributes.qp_state = IBV_QPS_RTR;
-  if (const int failed = ibv_modify_qp(qp, &attributes, IBV_QP_STATE); failed != 0) {
-    return failed;
-  }
+  if (const int failed = ibv_modify_qp(qp, &attributes, IBV_QP_STATE); failed != 0) return failed;
   attributes.qp_state = IBV_QPS_RTS;
   return ibv_modify_qp(qp, &attributes, IBV_QP_STATE | IBV_QP_SQ_PSN);
 }
@@ -104,12 +98,8 @@ ibv_ah_attr own_address(ibv_context* context, std::uint8_t gid_index) {
 }
 
 int connect(ibv_qp* qp, std::uint32_t remote_qpn) {
-  if (const int error = to_init(qp); error != 0) {
-    return error;
-  }
-  if (const int error = to_ready_to_receive(qp, remote_qpn); error != 0) {
-    return error;
-  }
+  if (const int error = to_init(qp); error != 0) return error;
+  if (const int error = to_ready_to_receive(qp, remote_qpn); error != 0) return error;
   return to_ready_to_send(qp);
 }
 
@@ -119,9 +109,7 @@ ibv_wc next_completion(ibv_cq* cq) {
   while (std::chrono::steady_clock::now() < end) {
     const int count = ibv_poll_cq(cq, 1, &completion);
     EXPECT_GE(count, 0);
-    if (count == 1) {
-      return completion;
-    }
+    if (count == 1) return completion;
   }
   ADD_FAILURE() << "no completion within 5 seconds";
   return completion;
@@ -131,9 +119,7 @@ bool stays_empty(ibv_cq* cq) {
   ibv_wc completion{};
   const auto end = std::chrono::steady_clock::now() + 20ms;
   while (std::chrono::steady_clock::now() < end) {
-    if (ibv_poll_cq(cq, 1, &completion) != 0) {
-      return false;
-    }
+    if (ibv_poll_cq(cq, 1, &completion) != 0) return false;
   }
   return true;
 }

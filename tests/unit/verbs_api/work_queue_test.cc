@@ -32,9 +32,7 @@ class WorkQueue : public RawPacket {
       queues_.push_back(create_queue(i % 2 == 0 ? cq_b_.get() : cq_c_.get()));
       EXPECT_EQ(modify_queue(queues_.back().get(), IBV_WQS_RDY), 0);
     }
-    for (std::size_t i = 0; i < key_.size(); ++i) {
-      key_[i] = static_cast<std::uint8_t>(i * 37 + 11);
-    }
+    for (std::size_t i = 0; i < key_.size(); ++i) key_[i] = static_cast<std::uint8_t>(i * 37 + 11);
     table_ = create_table();
   }
 
@@ -56,9 +54,7 @@ class WorkQueue : public RawPacket {
   }
   TablePtr create_table() {
     std::vector<ibv_wq*> listed;
-    for (const WqPtr& queue : queues_) {
-      listed.push_back(queue.get());
-    }
+    for (const WqPtr& queue : queues_) listed.push_back(queue.get());
     ibv_rwq_ind_table_init_attr init_attr{.log_ind_tbl_size = 3, .ind_tbl = listed.data(), .comp_mask = 0};
     TablePtr table(ibv_create_rwq_ind_table(context_.get(), &init_attr));
     EXPECT_NE(table, nullptr);
@@ -125,9 +121,7 @@ TEST_F(WorkQueue, ReceivesItsShareOfFramesFromManyAddresses) {
   Buffer from(pd_.get(), 100);
   Buffer to(pd_.get(), 200);
   for (std::size_t i = 0; i < kQueues; ++i) {
-    for (int k = 0; k < kFrames; ++k) {
-      ASSERT_EQ(post(queues_[i].get(), i, to.sge()), 0);
-    }
+    for (int k = 0; k < kFrames; ++k) ASSERT_EQ(post(queues_[i].get(), i, to.sge()), 0);
   }
   write_frame(from);
   std::array<int, kQueues> received{};

@@ -29,9 +29,7 @@ void for_each_word(std::size_t size, Pattern pattern, std::uint64_t position, Pi
     const std::size_t count = 8 - skip < size - at ? 8 - skip : size - at;
     std::byte bytes[8];
     std::memcpy(bytes, &word, 8);
-    if (!piece(bytes + skip, at, count)) {
-      return;
-    }
+    if (!piece(bytes + skip, at, count)) return;
     at += count;
   }
 }
@@ -53,9 +51,7 @@ inline std::size_t first_mismatch(std::span<const std::byte> bytes, Pattern patt
   std::size_t result = bytes.size();
   detail::for_each_word(bytes.size(), pattern, position,
                         [&](const std::byte* expected, std::size_t at, std::size_t count) {
-                          if (std::memcmp(&bytes[at], expected, count) == 0) {
-                            return true;
-                          }
+                          if (std::memcmp(&bytes[at], expected, count) == 0) return true;
                           while (bytes[at] == *expected) {
                             ++at;
                             ++expected;

@@ -43,9 +43,7 @@ std::optional<std::string> SendCompletions::on_completion(const Completion& comp
     ended.push_back({.wr_id = outstanding_.front().wr_id, .how = Ended::How::kSucceeded});
     outstanding_.pop_front();
   }
-  if (outstanding_.empty()) {
-    return fmt::format("work request {} is not outstanding", completion.wr_id);
-  }
+  if (outstanding_.empty()) return fmt::format("work request {} is not outstanding", completion.wr_id);
   const Expectation expected = outstanding_.front();
   outstanding_.pop_front();
   ended.push_back({.wr_id = expected.wr_id, .how = how(completion)});

@@ -49,15 +49,11 @@ void MemoryModel::write(const Range& range, Pattern pattern, std::uint64_t posit
 }
 
 void MemoryModel::begin(const Range& range) {
-  if (range.length > 0) {
-    open_.push_back(range);
-  }
+  if (range.length > 0) open_.push_back(range);
 }
 
 void MemoryModel::end(const Range& range) {
-  if (range.length == 0) {
-    return;
-  }
+  if (range.length == 0) return;
   const auto found =
       std::find_if(open_.begin(), open_.end(), [&](const Range& open) { return same(open, range); });
   assert(found != open_.end());
@@ -99,9 +95,7 @@ std::optional<std::string> MemoryModel::settle_either(const Range& range, Patter
 }
 
 std::optional<std::string> MemoryModel::check() {
-  for (const Range& range : open_) {
-    std::ranges::copy(at(range), expected(range).begin());
-  }
+  for (const Range& range : open_) std::ranges::copy(at(range), expected(range).begin());
   for (std::size_t region = 0; region < kRegions; ++region) {
     if (std::memcmp(regions_[region].data(), expected_[region].data(), regions_[region].size()) == 0) {
       continue;

@@ -12,15 +12,11 @@ SimPort::SimPort(Attachment& at) : at_(at), room_(kMaxFrameBytes) {}
 
 SimPort::~SimPort() {
   take_back_handed_out();
-  for (Frame* const frame : committed_) {
-    at_.frames.give_back(frame);
-  }
+  for (Frame* const frame : committed_) at_.frames.give_back(frame);
 }
 
 void SimPort::take_back_handed_out() {
-  for (Frame* const frame : handed_out_) {
-    at_.frames.give_back(frame);
-  }
+  for (Frame* const frame : handed_out_) at_.frames.give_back(frame);
   handed_out_.clear();
 }
 
@@ -40,9 +36,7 @@ std::size_t SimPort::receive(std::span<std::span<const std::byte>> frames) {
 }
 
 std::span<std::byte> SimPort::reserve() {
-  if (at_.clock.now() < at_.full_until) {
-    return {};
-  }
+  if (at_.clock.now() < at_.full_until) return {};
   if (at_.faults_on && at_.random.chance(at_.options.port_full)) {
     ++at_.times_full;
     at_.full_until =

@@ -47,9 +47,7 @@ LinkOptions draw_link(Random& random, bool faults) {
   link.reorder_delay = random.between(microseconds(1), microseconds(random.chance(0.2) ? 3000 : 100));
   link.blackout_time = random.between(microseconds(10), microseconds(5000));
   link.pause_time = random.between(microseconds(10), microseconds(20'000));
-  if (faults) {
-    link.faults = draw_faults(random);
-  }
+  if (faults) link.faults = draw_faults(random);
   return link;
 }
 
@@ -91,9 +89,7 @@ void draw_connection(Options& options, Random& random) {
 void draw_applications(Options& options, Random& random) {
   options.operations = static_cast<std::uint32_t>(random.between(210, 400));
   options.max_message_bytes = random.pick(std::array{4096u, 16384u, 65536u});
-  for (auto& weight : options.operation_weights) {
-    weight = random.pick(std::array{0u, 1u, 1u, 3u});
-  }
+  for (auto& weight : options.operation_weights) weight = random.pick(std::array{0u, 1u, 1u, 3u});
   if (std::all_of(options.operation_weights.begin(), options.operation_weights.end(),
                   [](std::uint32_t weight) { return weight == 0; })) {
     options.operation_weights.fill(1);

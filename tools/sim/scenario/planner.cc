@@ -106,9 +106,7 @@ void Planner::draw_plan(Plan& plan, std::uint32_t count, bool violator) {
   for (std::uint32_t i = 0; i < count; ++i) {
     Operation operation = draw_operation(violator, i + 1 == count);
     const bool is_denied = !allows(plan.responder_access, access_for(operation));
-    if (is_denied && random_.chance(0.8)) {
-      operation.kind = SendOperation::kSend;
-    }
+    if (is_denied && random_.chance(0.8)) operation.kind = SendOperation::kSend;
     draw_remote(plan, operation, !violator);
     if (!allows(plan.responder_access, access_for(operation))) {
       operation.violation = Violation::kNoQueuePairRight;
@@ -123,9 +121,7 @@ void Planner::draw_plan(Plan& plan, std::uint32_t count, bool violator) {
       operation.local = memory_.allocate_pieces(requester_, Region::kPrivate, operation.length);
     }
     plan.operations.push_back(std::move(operation));
-    if (plan.operations.back().consumes_receive()) {
-      draw_receive(plan);
-    }
+    if (plan.operations.back().consumes_receive()) draw_receive(plan);
   }
   plan.operations.back().signaled = true;
 }
@@ -164,9 +160,7 @@ bool Planner::continue_chain(Plan& plan, Operation& operation) {
   operation.is_inline = operation.is_inline && operation.length <= kMaxInlineBytes;
   operation.reads_chain = operation.is_read();
   chain_->last = static_cast<std::uint32_t>(plan.operations.size());
-  if (operation.is_read() || --chain_->left == 0) {
-    chain_.reset();
-  }
+  if (operation.is_read() || --chain_->left == 0) chain_.reset();
   return true;
 }
 
@@ -289,9 +283,7 @@ SendOperation Planner::draw_kind() {
   const auto& weights = options_.operation_weights;
   std::uint64_t ticket = random_.below(std::accumulate(weights.begin(), weights.end(), 0u));
   std::size_t kind = 0;
-  while (ticket >= weights[kind]) {
-    ticket -= weights[kind++];
-  }
+  while (ticket >= weights[kind]) ticket -= weights[kind++];
   return kPlannedOperationKinds[kind];
 }
 

@@ -83,9 +83,7 @@ void EndpointDriver::on_completion(const transport::Completion& completion) {
           is_success ? coverage_event_of(completion.opcode) : coverage_event_of(completion.status)) {
     scene_.coverage.add(*event);
   }
-  if (!is_success) {
-    is_receive ? judge_receive_failure(completion) : judge_send_failure(completion);
-  }
+  if (!is_success) is_receive ? judge_receive_failure(completion) : judge_send_failure(completion);
   ended_.clear();
   // Which receives of a shared queue are this queue pair's shows when they complete.
   if (is_receive && is_shared_receive(completion.wr_id)) receives_.on_posted(completion.wr_id);
@@ -95,9 +93,7 @@ void EndpointDriver::on_completion(const transport::Completion& completion) {
     complain("completions", *complaint);
     return;
   }
-  for (const Ended& ended : ended_) {
-    is_receive ? on_receive_ended(ended) : on_send_ended(ended);
-  }
+  for (const Ended& ended : ended_) is_receive ? on_receive_ended(ended) : on_send_ended(ended);
 }
 
 void EndpointDriver::on_send_ended(const Ended& ended) {

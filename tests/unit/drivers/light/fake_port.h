@@ -110,9 +110,7 @@ class FakePort final : public nic::PacketPort {
 /// Sends `frame`; false when the port has no room.
 inline bool send(nic::PacketPort& port, const Bytes& frame) {
   const std::span<std::byte> room = port.reserve();
-  if (room.empty()) {
-    return false;
-  }
+  if (room.empty()) return false;
   std::copy(frame.begin(), frame.end(), room.begin());
   port.commit(frame.size());
   return true;
@@ -123,9 +121,7 @@ inline std::vector<Bytes> receive(nic::PacketPort& port, std::size_t most = 32) 
   std::vector<std::span<const std::byte>> frames(most);
   frames.resize(port.receive(frames));
   std::vector<Bytes> copies;
-  for (const auto frame : frames) {
-    copies.emplace_back(frame.begin(), frame.end());
-  }
+  for (const auto frame : frames) copies.emplace_back(frame.begin(), frame.end());
   return copies;
 }
 

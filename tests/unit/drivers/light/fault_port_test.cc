@@ -40,17 +40,13 @@ struct Rig {
 /// The numbers that frames of the builders above were filled with.
 std::vector<int> numbers(const std::vector<Bytes>& frames) {
   std::vector<int> result;
-  for (const Bytes& frame : frames) {
-    result.push_back(std::to_integer<int>(frame.back()));
-  }
+  for (const Bytes& frame : frames) result.push_back(std::to_integer<int>(frame.back()));
   return result;
 }
 
 int differing_bits(const Bytes& a, const Bytes& b) {
   int count = 0;
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    count += std::popcount(std::to_integer<unsigned>(a[i] ^ b[i]));
-  }
+  for (std::size_t i = 0; i < a.size(); ++i) count += std::popcount(std::to_integer<unsigned>(a[i] ^ b[i]));
   return count;
 }
 
@@ -154,9 +150,7 @@ TEST(FaultPort, CannotCutAFrameThatIsAllHeader) {
 
 TEST(FaultPort, LosesAboutAsManyAsAskedFor) {
   Rig rig("loss=0.1,seed=3");
-  for (int i = 0; i < 10'000; ++i) {
-    send(rig.port, sent_frame(1));
-  }
+  for (int i = 0; i < 10'000; ++i) send(rig.port, sent_frame(1));
   EXPECT_NEAR(static_cast<double>(rig.port.transmit_counters().lost), 1000, 150);
 }
 
@@ -215,13 +209,9 @@ TEST(FaultPort, KeepsReceivedFramesValidUntilTheNextReceive) {
 
 TEST(FaultPort, WorksWithRoomForASingleFrame) {
   Rig rig("dup=1,corrupt=0.5,reorder=0.2,gap=1");
-  for (std::uint8_t n = 0; n < 200; ++n) {
-    rig.outside->to_receive.push_back(received_frame(n));
-  }
+  for (std::uint8_t n = 0; n < 200; ++n) rig.outside->to_receive.push_back(received_frame(n));
   std::size_t received = 0;
-  for (int i = 0; i < 1000; ++i) {
-    received += receive(rig.port, 1).size();
-  }
+  for (int i = 0; i < 1000; ++i) received += receive(rig.port, 1).size();
   EXPECT_GE(received, 397u);
   EXPECT_LE(received, 400u);
 }

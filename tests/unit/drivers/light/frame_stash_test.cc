@@ -35,9 +35,7 @@ TEST(FrameStash, GivesBackTheLongestHeldOfThoseThatAreDue) {
 
 TEST(FrameStash, TakesNoMoreThanItsSlotsUntilTakenFramesAreReleased) {
   FrameStash stash(100);
-  for (std::size_t i = 0; i < FrameStash::kSlots; ++i) {
-    ASSERT_FALSE(stash.add(frame(1), 0).empty());
-  }
+  for (std::size_t i = 0; i < FrameStash::kSlots; ++i) ASSERT_FALSE(stash.add(frame(1), 0).empty());
   EXPECT_TRUE(stash.add(frame(2), 0).empty());
   EXPECT_EQ(taken(stash), frame(1));
   EXPECT_TRUE(stash.add(frame(2), 0).empty());
@@ -49,9 +47,7 @@ TEST(FrameStash, KeepsTakenFramesUntouchedUntilTheyAreReleased) {
   FrameStash stash(100);
   stash.add(frame(1), 0);
   const auto first = stash.take_due();
-  for (std::size_t i = 1; i < FrameStash::kSlots; ++i) {
-    stash.add(frame(9), 0);
-  }
+  for (std::size_t i = 1; i < FrameStash::kSlots; ++i) stash.add(frame(9), 0);
   EXPECT_EQ(Bytes(first->begin(), first->end()), frame(1));
 }
 

@@ -81,9 +81,7 @@ TEST_F(LoopbackAlone, HasNoRoomWhileItsRingIsFullAndAgainAfterReceiving) {
   EXPECT_EQ(receive(port_, 10).size(), 10u);
   EXPECT_TRUE(port_.reserve().empty()) << "the frames just received may still be read";
   EXPECT_EQ(receive(port_, 1).size(), 1u);
-  for (int i = 0; i < 10; ++i) {
-    ASSERT_TRUE(send(port_, frame_to_self(0)));
-  }
+  for (int i = 0; i < 10; ++i) ASSERT_TRUE(send(port_, frame_to_self(0)));
   EXPECT_TRUE(port_.reserve().empty());
 }
 
@@ -91,9 +89,7 @@ TEST_F(LoopbackAlone, KeepsReceivedFramesValidUntilTheNextReceive) {
   send(port_, frame_to_self(1));
   std::array<std::span<const std::byte>, 4> frames;
   ASSERT_EQ(port_.receive(frames), 1u);
-  for (std::size_t i = 1; i < LoopbackPort::kSlots; ++i) {
-    ASSERT_TRUE(send(port_, frame_to_self(0xee, 1500)));
-  }
+  for (std::size_t i = 1; i < LoopbackPort::kSlots; ++i) ASSERT_TRUE(send(port_, frame_to_self(0xee, 1500)));
   EXPECT_FALSE(send(port_, frame_to_self(0xee, 1500)));
   EXPECT_EQ(Bytes(frames[0].begin(), frames[0].end()), frame_to_self(1));
 }
@@ -184,13 +180,9 @@ TEST_F(LoopbackWithWire, LetsNeitherSideStarveTheOther) {
 }
 
 TEST_F(LoopbackWithWire, FillsTheCallersRoomFromEitherSide) {
-  for (int i = 0; i < 40; ++i) {
-    send(port_, frame_to_self(1));
-  }
+  for (int i = 0; i < 40; ++i) send(port_, frame_to_self(1));
   EXPECT_EQ(receive(port_, 32).size(), 32u);
-  for (int i = 0; i < 40; ++i) {
-    wire_->to_receive.push_back(received_frame(2));
-  }
+  for (int i = 0; i < 40; ++i) wire_->to_receive.push_back(received_frame(2));
   EXPECT_EQ(receive(port_, 32).size(), 32u);
 }
 

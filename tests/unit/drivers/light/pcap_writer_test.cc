@@ -226,9 +226,7 @@ TEST_F(PcapWriterTest, StopsOnAFullDiskWithOneLineAndAWholeFile) {
   const std::string folder = folder_.file("disk");
   const pid_t child = fork();
   if (child == 0) {
-    if (!mount_small_disk(folder)) {
-      _exit(kCannotMount);
-    }
+    if (!mount_small_disk(folder)) _exit(kCannotMount);
     const std::string wrong = fill_disk(folder);
     std::fputs(wrong.c_str(), stderr);
     _exit(wrong.empty() ? 0 : 1);

@@ -35,9 +35,7 @@ class RecorderPortTest : public testing::Test {
     const auto captured = urnic::test::read_pcap(path_);
     EXPECT_TRUE(captured) << captured.error().message;
     std::vector<Bytes> frames;
-    for (const auto& frame : captured.value()) {
-      frames.push_back(frame.bytes);
-    }
+    for (const auto& frame : captured.value()) frames.push_back(frame.bytes);
     return frames;
   }
 
@@ -135,16 +133,12 @@ std::string output_of(const std::string& command) {
   FILE* const pipe = popen((command + " 2>/dev/null").c_str(), "r");
   std::string output;
   char part[256];
-  while (pipe != nullptr && fgets(part, sizeof part, pipe) != nullptr) {
-    output += part;
-  }
+  while (pipe != nullptr && fgets(part, sizeof part, pipe) != nullptr) output += part;
   return pipe != nullptr && pclose(pipe) == 0 ? output : "";
 }
 
 TEST_F(RecorderPortTest, WritesFilesThatWiresharkReads) {
-  if (output_of("tshark --version").empty()) {
-    GTEST_SKIP() << "tshark is not installed";
-  }
+  if (output_of("tshark --version").empty()) GTEST_SKIP() << "tshark is not installed";
   outside_->to_receive = {received_frame(1, 60)};
   receive(*port_);
   send(*port_, sent_frame(2, 2000));

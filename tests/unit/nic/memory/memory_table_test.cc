@@ -32,9 +32,7 @@ constexpr std::uint64_t kMax = ~std::uint64_t{0};
 class MemoryTableTest : public testing::Test {
  protected:
   std::uint32_t add(Access access = kAll, std::uint64_t base = 0x10000) {
-    for (std::size_t i = 0; i < memory_.size(); ++i) {
-      memory_[i] = static_cast<std::byte>(i + 1);
-    }
+    for (std::size_t i = 0; i < memory_.size(); ++i) memory_[i] = static_cast<std::byte>(i + 1);
     const auto key = table_.add(
         {.pd = kPd, .access = access, .address = base, .length = memory_.size(), .memory = memory_.data()});
     EXPECT_TRUE(key);

@@ -313,9 +313,7 @@ TEST_F(NeighborCacheTest, CountsWhoeverClaimsAnAddressOfOurs) {
 TEST_F(NeighborCacheTest, DoesNotTakeItsOwnReflectionForAConflict) {
   NeighborHost twin(1);
   twin.run_for(1ms);
-  for (const Bytes& frame : twin.take_sent()) {
-    EXPECT_TRUE(host_.receive(frame));
-  }
+  for (const Bytes& frame : twin.take_sent()) EXPECT_TRUE(host_.receive(frame));
   EXPECT_EQ(host_.counter(NeighborCounter::kAddressConflicts), 0u);
 }
 
@@ -328,9 +326,7 @@ TEST_F(NeighborCacheTest, DefendsItsAddressAgainstThoseWhoAskWhetherItIsFree) {
 // --- Bounds ---
 
 TEST_F(NeighborCacheTest, HasABoundedNumberOfPendingRepliesAndCountsTheOthers) {
-  for (int i = 0; i < 1000; ++i) {
-    host_.receive(arp_request(kPeerMac, "10.9.0.2", "10.9.0.1"));
-  }
+  for (int i = 0; i < 1000; ++i) host_.receive(arp_request(kPeerMac, "10.9.0.2", "10.9.0.1"));
   EXPECT_EQ(host_.take_sent().size(), 32u);
   EXPECT_EQ(host_.counter(NeighborCounter::kRepliesDropped), 968u);
   host_.receive(arp_request(kPeerMac, "10.9.0.2", "10.9.0.1"));
@@ -432,9 +428,7 @@ TEST_F(NeighborCacheWithPeer, SurvivesManyChangedFramesWithItsNeighborsAndNoneMo
     frame.resize(frame.size() - (random() % 4 == 0 ? random() % frame.size() : 0));
     host_.receive(frame);
     if (i % 64 == 0) {
-      for (const Bytes& sent : host_.take_sent()) {
-        ASSERT_LE(sent.size(), NeighborCache::kMaxFrameBytes);
-      }
+      for (const Bytes& sent : host_.take_sent()) ASSERT_LE(sent.size(), NeighborCache::kMaxFrameBytes);
     }
   }
   EXPECT_EQ(host_.state_of(kPeer), State::kReachable);

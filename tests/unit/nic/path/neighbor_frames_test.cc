@@ -189,9 +189,7 @@ TEST(NeighborFrames, OfARestartedPeerReachThoseWhoKnewItsOldMac) {
   DeviceConfig config = config_of_host(2);
   config.mac = mac("02:00:00:00:00:99");
   NeighborHost restarted(config);
-  for (const Bytes& frame : restarted.take_sent()) {
-    EXPECT_TRUE(host.receive(frame));
-  }
+  for (const Bytes& frame : restarted.take_sent()) EXPECT_TRUE(host.receive(frame));
   EXPECT_EQ(host.resolve("::ffff:10.9.0.2").mac, mac("02:00:00:00:00:99"));
   EXPECT_EQ(host.resolve("fd09::2").mac, mac("02:00:00:00:00:99"));
 }

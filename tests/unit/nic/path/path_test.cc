@@ -198,9 +198,7 @@ TEST_P(PathOfRxe, WritesTheFramesThatRxeWrote) {
   ASSERT_TRUE(frames) << frames.error().message;
   std::size_t checked = 0;
   for (const urnic::test::CapturedFrame& captured : frames.value()) {
-    if (checked == 3) {
-      break;
-    }
+    if (checked == 3) break;
     Bytes expected = captured.bytes;
     expected.resize(taken_apart(expected).used_bytes);
     EXPECT_EQ(encapsulated_again(captured.bytes), expected) << "frame " << checked + 1;

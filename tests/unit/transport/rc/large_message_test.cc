@@ -67,9 +67,7 @@ TEST_F(RcLargeMessage, IsWrittenToTheLastPacket) {
       bytes = poll_quickly();
     }
     ASSERT_EQ(bytes.size(), (i == 0 ? 28u : 12u) + mtu()) << i;
-    if (i == 0) {
-      EXPECT_EQ(last_polled(bytes).reth.length, kLength);
-    }
+    if (i == 0) EXPECT_EQ(last_polled(bytes).reth.length, kLength);
     if (i + 1 == packets()) {
       const wire::Packet last = last_polled(bytes);
       EXPECT_EQ(last.bth.opcode, wire::Opcode::kRcWriteLast);
@@ -155,9 +153,7 @@ TEST_F(RcLargeMessage, IsAnsweredToTheLastResponse) {
 TEST_F(RcLargeMessage, IsAnsweredAgainNearItsEnd) {
   connect_with(PathMtu::k4096);
   arrives(read_request(Psn(100), kLength, kHuge));
-  for (std::uint32_t i = 0; i < packets(); ++i) {
-    ASSERT_FALSE(poll_quickly().empty());
-  }
+  for (std::uint32_t i = 0; i < packets(); ++i) ASSERT_FALSE(poll_quickly().empty());
   const Psn last = Psn(100) + (packets() - 1);
   peer_sends(read_request(last, mtu(), kHuge + (kLength - mtu())));
   const auto answers = sent();

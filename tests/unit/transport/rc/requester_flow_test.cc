@@ -39,9 +39,7 @@ TEST_F(RcRequesterFlow, SendsAsMuchAsIsAcknowledged) {
 TEST_F(RcRequesterFlow, CountsTheWindowOverSeveralMessages) {
   config_.window_packets = 4;
   connect();
-  for (std::uint64_t i = 0; i < 6; ++i) {
-    post(send_wr(i, 1));
-  }
+  for (std::uint64_t i = 0; i < 6; ++i) post(send_wr(i, 1));
   EXPECT_EQ(sent().size(), 4u);
   peer_sends(ack(Psn(203)));
   EXPECT_THAT(sent(), ElementsAre(send_only(Psn(204), local_pattern(0, 1)),

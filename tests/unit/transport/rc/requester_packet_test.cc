@@ -78,9 +78,7 @@ TEST_P(RcRequesterMtu, CutsAtThePathMtu) {
   connect();
   post(write_wr(1, 8193));
   auto packets = sent();
-  for (QpPacket& packet : packets) {
-    packet.ack_request = packet.psn == packets.back().psn;
-  }
+  for (QpPacket& packet : packets) packet.ack_request = packet.psn == packets.back().psn;
   EXPECT_EQ(packets, write_message(Psn(200), local_pattern(0, 8193), bytes(GetParam())));
 }
 

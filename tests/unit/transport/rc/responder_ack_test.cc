@@ -95,9 +95,7 @@ TEST_F(RcResponderAck, NaksAGapBehindRequestsThatAskedForAnAck) {
   const auto packets = sent();
   ASSERT_FALSE(packets.empty());
   EXPECT_EQ(packets.back(), nak(Nak::kSequenceError, Psn(101), 1));
-  if (packets.size() > 1) {
-    EXPECT_EQ(packets.front(), ack(Psn(100), 1));
-  }
+  if (packets.size() > 1) EXPECT_EQ(packets.front(), ack(Psn(100), 1));
 }
 
 // A NAK must not overtake or swallow what is acknowledged after the gap closed.
@@ -132,9 +130,7 @@ TEST_F(RcResponderAck, HasAPendingAckWhenTheReceiveCompletes) {
 // Neither side of a busy connection starves the other.
 TEST_F(RcResponderAck, AcknowledgesAmidItsOwnRequests) {
   arrives(write_only(Psn(100), payload(1)));
-  for (std::uint64_t i = 0; i < 8; ++i) {
-    post_quietly(send_wr(i, 10));
-  }
+  for (std::uint64_t i = 0; i < 8; ++i) post_quietly(send_wr(i, 10));
   const auto first = poll_one();
   const auto second = poll_one();
   ASSERT_TRUE(first && second);

@@ -21,9 +21,7 @@ class RcRetry : public RcTest {
     int transmissions = 0;
     for (int i = 0; i < timeouts && until_timeout(); ++i) {
       pass_to_timeout();
-      for (const QpPacket& packet : sent()) {
-        transmissions += packet.psn == Psn(200) ? 1 : 0;
-      }
+      for (const QpPacket& packet : sent()) transmissions += packet.psn == Psn(200) ? 1 : 0;
     }
     return transmissions;
   }
@@ -187,9 +185,7 @@ TEST_F(RcRetry, CountsAnewAfterProgress) {
   config_.retry_count = 2;
   connect();
   post({send_wr(1, 10), send_wr(2, 10)});
-  for (int i = 0; i < 2; ++i) {
-    pass_to_timeout();
-  }
+  for (int i = 0; i < 2; ++i) pass_to_timeout();
   peer_sends(ack(Psn(200), 1));
   sent();
   for (int i = 0; i < 2; ++i) {

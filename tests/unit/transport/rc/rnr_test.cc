@@ -208,9 +208,7 @@ TEST_F(RcRnr, DoesNotCountAsATimeout) {
   config_.rnr_retry = 7;
   connect();
   post(send_wr(1, 10));
-  for (int i = 0; i < 5; ++i) {
-    refuse(Psn(200));
-  }
+  for (int i = 0; i < 5; ++i) refuse(Psn(200));
   EXPECT_EQ(endpoint_.state(), QpState::kReadyToSend);
 }
 

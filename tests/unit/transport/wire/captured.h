@@ -20,9 +20,7 @@ inline Bytes hex(std::string_view text) {
   Bytes bytes;
   bool high_half = true;
   for (const char digit : text) {
-    if (digit == ' ') {
-      continue;
-    }
+    if (digit == ' ') continue;
     if (high_half) {
       bytes.push_back(static_cast<std::byte>(hex_digit(digit) << 4));
     } else {

@@ -66,9 +66,7 @@ std::size_t check_capture(const fs::path& path) {
   for (const CapturedFrame& frame : frames_of(path)) {
     ++number;
     SCOPED_TRACE(path.filename().string() + ", frame " + std::to_string(number));
-    if (frame.is_truncated()) {
-      continue;
-    }
+    if (frame.is_truncated()) continue;
     if (slice(frame.bytes, 12, 2) == kRoceV1EtherType) {
       const auto parsed = parse_frame(frame.bytes);
       EXPECT_TRUE(!parsed && parsed.error() == ParseError::kNotIp);
@@ -83,9 +81,7 @@ std::size_t check_capture(const fs::path& path) {
 std::vector<fs::path> captures_below(const fs::path& folder) {
   std::vector<fs::path> paths;
   for (const fs::directory_entry& entry : fs::recursive_directory_iterator(folder)) {
-    if (entry.path().extension() == ".pcap") {
-      paths.push_back(entry.path());
-    }
+    if (entry.path().extension() == ".pcap") paths.push_back(entry.path());
   }
   std::sort(paths.begin(), paths.end());
   return paths;
@@ -141,9 +137,7 @@ TEST(CapturesOutsideTheProject, ComeOutUnchanged) {
     GTEST_SKIP() << "no captures in " << shared_captures() << "; set URNIC_SHARED to the folder above them";
   }
   std::size_t checked = 0;
-  for (const fs::path& path : captures_below(shared_captures())) {
-    checked += check_capture(path);
-  }
+  for (const fs::path& path : captures_below(shared_captures())) checked += check_capture(path);
   EXPECT_GT(checked, 2000u);
 }
 

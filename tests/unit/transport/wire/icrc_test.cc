@@ -22,18 +22,14 @@ std::uint32_t crc32(const Bytes& bytes) {
   std::uint32_t crc = 0xffffffff;
   for (const std::byte byte : bytes) {
     crc ^= std::to_integer<std::uint32_t>(byte);
-    for (int bit = 0; bit < 8; ++bit) {
-      crc = (crc >> 1) ^ ((crc & 1u) != 0 ? 0xedb88320u : 0u);
-    }
+    for (int bit = 0; bit < 8; ++bit) crc = (crc >> 1) ^ ((crc & 1u) != 0 ? 0xedb88320u : 0u);
   }
   return ~crc;
 }
 
 /// Facts 1 and 2 word for word: `masked` are offsets into headers + ib that count as 0xff.
 std::uint32_t reference_icrc(Bytes headers_and_ib, const std::set<std::size_t>& masked) {
-  for (const std::size_t at : masked) {
-    headers_and_ib.at(at) = std::byte{0xff};
-  }
+  for (const std::size_t at : masked) headers_and_ib.at(at) = std::byte{0xff};
   return crc32(Bytes(8, std::byte{0xff}) + headers_and_ib);
 }
 
@@ -91,12 +87,8 @@ TEST(Icrc, AgreesWithABitwiseCrcForEveryLength) {
     const Bytes ib = ramp(size);
     EXPECT_EQ(icrc_ipv4(kHeadersIpv4, ib), reference_icrc(kHeadersIpv4 + ib, kMaskedIpv4)) << size;
   };
-  for (std::size_t size = 12; size <= 140; ++size) {
-    expect_agreement(size);
-  }
-  for (const std::size_t size : {1036u, 1040u, 4108u, 4112u, 4144u}) {
-    expect_agreement(size);
-  }
+  for (std::size_t size = 12; size <= 140; ++size) expect_agreement(size);
+  for (const std::size_t size : {1036u, 1040u, 4108u, 4112u, 4144u}) expect_agreement(size);
 }
 
 TEST(Icrc, CoversIpv4Options) {

@@ -29,9 +29,7 @@ Bytes packet_bytes(unsigned opcode, std::size_t payload_bytes) {
 std::vector<unsigned> opcodes_that(bool exist) {
   std::vector<unsigned> opcodes;
   for (unsigned opcode = 0; opcode < 256; ++opcode) {
-    if (info(static_cast<Opcode>(opcode)).exists() == exist) {
-      opcodes.push_back(opcode);
-    }
+    if (info(static_cast<Opcode>(opcode)).exists() == exist) opcodes.push_back(opcode);
   }
   return opcodes;
 }
@@ -157,9 +155,7 @@ TEST(ParsePacket, DoesNotMindWhatTheReservedBytesOfACongestionNotificationHold) 
 
 TEST(ParsePacket, TakesEveryPayloadLength) {
   for (const unsigned opcode : opcodes_that(true)) {
-    if (!info(static_cast<Opcode>(opcode)).has_payload) {
-      continue;
-    }
+    if (!info(static_cast<Opcode>(opcode)).has_payload) continue;
     for (const std::size_t size : {0u, 1u, 2u, 3u, 4u, 1023u, 1024u, 1025u, 4095u, 4096u, 4097u}) {
       const Bytes bytes = packet_bytes(opcode, size);
       const auto packet = parse_packet(bytes);
@@ -203,9 +199,7 @@ TEST(ParsePacket, RefusesMorePaddingThanThereAreBytes) {
 
 TEST(ParsePacket, RefusesPayloadBehindAnOpcodeThatHasNone) {
   for (const unsigned opcode : opcodes_that(true)) {
-    if (info(static_cast<Opcode>(opcode)).has_payload) {
-      continue;
-    }
+    if (info(static_cast<Opcode>(opcode)).has_payload) continue;
     const Bytes bytes = packet_bytes(opcode, 0);
     EXPECT_EQ(error_of_packet(bytes + hex("00000000")), ParseError::kUnexpectedPayload) << opcode;
     EXPECT_EQ(error_of_packet(with_u8(bytes + hex("000000"), 1, 0x30)), ParseError::kUnexpectedPayload)
