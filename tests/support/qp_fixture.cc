@@ -149,7 +149,9 @@ QpPacket QpTest::value_of_sent(const Bytes& bytes) const {
   const auto packet = wire::parse_packet(bytes);
   EXPECT_TRUE(packet);
   if (!packet) return {};
-  if (config_.service != wire::Service::kUd) EXPECT_EQ(packet.value().bth.destination_qp, kPeerQp);
+  if (config_.service != wire::Service::kUd) {
+    EXPECT_EQ(packet.value().bth.destination_qp, kPeerQp);
+  }
   return to_value(packet.value());
 }
 

@@ -148,7 +148,9 @@ TEST(Fixtures, ShowTheWrongQkey) {
   const auto checker = check_file(fixtures() / "vs_ud.pcap");
   ASSERT_EQ(checker->findings().count_of(Rule::kQkeyChanged), 1u);
   for (const Finding& finding : checker->findings().kept()) {
-    if (finding.rule == Rule::kQkeyChanged) EXPECT_THAT(finding.frames, ElementsAre(8u));
+    if (finding.rule == Rule::kQkeyChanged) {
+      EXPECT_THAT(finding.frames, ElementsAre(8u));
+    }
   }
 }
 

@@ -341,7 +341,9 @@ TEST(Fecn, IsNoReservedBit) {
     for (const auto& [rule, frame] : {std::pair(Rule::kFecn, 3u), std::pair(Rule::kReservedBits, 5u)}) {
       ASSERT_EQ(checker.findings().count_of(rule), 1u);
       for (const Finding& finding : checker.findings().kept()) {
-        if (finding.rule == rule) EXPECT_THAT(finding.frames, testing::ElementsAre(frame));
+        if (finding.rule == rule) {
+          EXPECT_THAT(finding.frames, testing::ElementsAre(frame));
+        }
       }
     }
   });

@@ -42,7 +42,9 @@ TEST(Rates, AreThoseOfLibibverbs) {
     EXPECT_EQ(ibv_rate_to_mbps(rate), row.mbps);
     EXPECT_EQ(ibv_rate_to_mult(rate), row.multiple);
     EXPECT_EQ(mbps_to_ibv_rate(row.mbps), rate);
-    if (row.multiple > 0) EXPECT_EQ(mult_to_ibv_rate(row.multiple), rate);
+    if (row.multiple > 0) {
+      EXPECT_EQ(mult_to_ibv_rate(row.multiple), rate);
+    }
   }
 }
 

@@ -117,7 +117,9 @@ TEST_F(SwitchLoopTest, WakesForEveryFrameThatComesWhileItSleeps) {
   EXPECT_EQ(loop_->add(std::make_unique<WirePort>(from)), 0);
   EXPECT_EQ(loop_->add(std::make_unique<WirePort>(to)), 1);
   for (std::size_t i = 1; i <= 200; ++i) {
-    if (i % 2 == 0) ASSERT_TRUE(comes_true([&] { return from->waits(); })) << "it does not go to sleep";
+    if (i % 2 == 0) {
+      ASSERT_TRUE(comes_true([&] { return from->waits(); })) << "it does not go to sleep";
+    }
     from->put(frame_between(kBroadcast, kSomebody, 60, 0));
     ASSERT_TRUE(comes_true([&] { return to->received() == i; })) << "frame " << i;
   }

@@ -38,7 +38,9 @@ class RssTest : public RawPacketTest {
     device().destroy_qp(std::move(rss));
     EXPECT_TRUE(device().destroy_indirection_table(table));
     for (auto& queue : work_queues) device().destroy_qp(std::move(queue));
-    if (tiny != nullptr) EXPECT_TRUE(device().destroy_cq(tiny));
+    if (tiny != nullptr) {
+      EXPECT_TRUE(device().destroy_cq(tiny));
+    }
   }
 
   Device& device() { return pair.b().device(); }

@@ -67,7 +67,9 @@ TEST_F(RcLargeMessage, IsWrittenToTheLastPacket) {
       bytes = poll_quickly();
     }
     ASSERT_EQ(bytes.size(), (i == 0 ? 28u : 12u) + mtu()) << i;
-    if (i == 0) EXPECT_EQ(last_polled(bytes).reth.length, kLength);
+    if (i == 0) {
+      EXPECT_EQ(last_polled(bytes).reth.length, kLength);
+    }
     if (i + 1 == packets()) {
       const wire::Packet last = last_polled(bytes);
       EXPECT_EQ(last.bth.opcode, wire::Opcode::kRcWriteLast);

@@ -95,7 +95,9 @@ TEST_F(RcResponderAck, NaksAGapBehindRequestsThatAskedForAnAck) {
   const auto packets = sent();
   ASSERT_FALSE(packets.empty());
   EXPECT_EQ(packets.back(), nak(Nak::kSequenceError, Psn(101), 1));
-  if (packets.size() > 1) EXPECT_EQ(packets.front(), ack(Psn(100), 1));
+  if (packets.size() > 1) {
+    EXPECT_EQ(packets.front(), ack(Psn(100), 1));
+  }
 }
 
 // A NAK must not overtake or swallow what is acknowledged after the gap closed.
