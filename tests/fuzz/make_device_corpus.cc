@@ -186,7 +186,7 @@ Script read_responses() {
 
 Script silence() {
   Script script;
-  for (const std::uint8_t qp : {0, 1, 2}) {
+  for (std::uint8_t qp = 0; qp < 3; ++qp) {
     script.post(Step::kPostSend, on_qp(qp, 0, qp == 1 ? kRead : kSend), 3);
   }
   for (int i = 0; i < 8; ++i) script.post(0, on_qp(0, kFiftyMilliseconds), 0);
