@@ -420,7 +420,7 @@ std::size_t Responder::poll_transmit(std::span<std::byte> out, Time now) {
 }
 
 std::size_t Responder::emit_response(std::span<std::byte> out) {
-  const ResponderResources::Part part = *resources_.next();
+  const ResponderResources::Part part = resources_.next();
   if (part.kind != ResponseKind::kAtomicAck) return emit_read_response(part, out);
   resources_.advance();
   sent_acks_.note(part.psn);

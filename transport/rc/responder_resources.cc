@@ -111,21 +111,20 @@ void ResponderResources::skip_answered() {
   while (first_pending_ < size_ && !resource(first_pending_).is_pending) ++first_pending_;
 }
 
-std::optional<ResponderResources::Part> ResponderResources::next() const {
-  if (!has_pending()) return std::nullopt;
+ResponderResources::Part ResponderResources::next() const {
   const Resource& current = resource(first_pending_);
   const std::uint32_t offset = current.sent * mtu_bytes_;
-  return Part{.kind = current.kind,
-              .original = current.original,
-              .psn = current.answer_psn + current.sent,
-              .pd = current.pd,
-              .rkey = current.answer.rkey,
-              .address = current.answer.address + offset,
-              .size = std::min(current.answer.length - offset, mtu_bytes_),
-              .msn = current.msn,
-              .is_first = current.sent == 0,
-              .is_last = current.sent + 1 == current.answer_count,
-              .is_repeat = current.was_answered};
+  return {.kind = current.kind,
+          .original = current.original,
+          .psn = current.answer_psn + current.sent,
+          .pd = current.pd,
+          .rkey = current.answer.rkey,
+          .address = current.answer.address + offset,
+          .size = std::min(current.answer.length - offset, mtu_bytes_),
+          .msn = current.msn,
+          .is_first = current.sent == 0,
+          .is_last = current.sent + 1 == current.answer_count,
+          .is_repeat = current.was_answered};
 }
 
 void ResponderResources::advance() {

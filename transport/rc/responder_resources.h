@@ -4,7 +4,6 @@
 
 #include <cstdint>
 #include <memory>
-#include <optional>
 
 #include "transport/types.h"
 #include "transport/wire/headers.h"
@@ -67,8 +66,8 @@ class ResponderResources {
     bool is_repeat = false;  ///< all of it was sent before
   };
 
-  /// The next packet to send: of the READ with the lowest PSN that is not answered.
-  std::optional<Part> next() const;
+  /// The next packet to send: of the READ with the lowest PSN that is not answered. Only while has_pending().
+  Part next() const;
   /// The packet that next() named was sent.
   void advance();
 

@@ -79,6 +79,16 @@ TEST_F(RcAwaitedAck, IsNotAwaitedWhenItCannotLeave) {
   EXPECT_EQ(waiting(), 1u);
 }
 
+TEST_F(RcAwaitedAck, IsNotAwaitedWhenTheNakCannotLeave) {
+  endpoint_.reset();
+  connect();
+  post_receives({1}, 9);
+  arrives(send_only(Psn(100), payload(10)));
+  EXPECT_EQ(waiting(), 1u);
+  endpoint_.release_completions();
+  EXPECT_EQ(waiting(), 0u);
+}
+
 TEST_F(RcAwaitedAck, GoesRoundWithThePsn) {
   endpoint_.reset();
   config_.receive_psn = Psn(0xffffff);
