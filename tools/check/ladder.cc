@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "tools/check/cm_message.h"
 #include "tools/check/opcode.h"
 #include "tools/check/packet.h"
 
@@ -13,51 +14,17 @@ namespace {
 
 constexpr std::size_t kArrowWidth = 58;
 
-/// Of a management datagram of class "connection management", else 0.
-std::uint16_t management_attribute(const Packet& packet) {
-  constexpr std::size_t kClassAt = 1;
-  constexpr std::size_t kAttributeAt = 16;
-  constexpr std::uint8_t kConnectionManagement = 7;
-  const bool is_cm = packet.destination_qp == kGsiQp && packet.payload.size() >= kAttributeAt + 2 &&
-                     load_u8(packet.payload, kClassAt) == kConnectionManagement;
-  return is_cm ? load_u16(packet.payload, kAttributeAt) : 0;
-}
-
-const char* management_name(std::uint16_t attribute) {
-  switch (attribute) {  // fact 44
-    case 0x10:
-      return "CM REQ";
-    case 0x11:
-      return "CM MRA";
-    case 0x12:
-      return "CM REJ";
-    case 0x13:
-      return "CM REP";
-    case 0x14:
-      return "CM RTU";
-    case 0x15:
-      return "CM DREQ";
-    case 0x16:
-      return "CM DREP";
-    case 0x17:
-      return "CM SIDR_REQ";
-    case 0x18:
-      return "CM SIDR_REP";
-    case 0x19:
-      return "CM LAP";
-    case 0x1a:
-      return "CM APR";
-    default:
-      return nullptr;
-  }
+/// The captured message of the connection manager, in words; otherwise empty.
+std::string management_text(const Packet& packet) {
+  const auto message = parse_cm(packet);
+  return message ? describe(*message) : std::string();
 }
 
 std::string text_of(const LadderRow& row) {
   const OpcodeInfo& info = info_of(row.opcode);
   std::string text;
-  if (const char* const management = management_name(row.management)) {
-    text = management;
-  } else if (info.operation == Operation::kAcknowledge) {
+  if (!row.management.empty()) return row.management + (row.ack_requested ? " A" : "");
+  if (info.operation == Operation::kAcknowledge) {
     text = describe_syndrome(row.syndrome);
   } else {
     text = name_of(row.opcode);
@@ -98,7 +65,7 @@ void LadderRows::add(const Seen& seen, LadderMark mark, bool interrupted, std::s
                   .first = packet.psn,
                   .last = packet.psn,
                   .msn = packet.msn,
-                  .management = management_attribute(packet),
+                  .management = management_text(packet),
                   .opcode = packet.opcode,
                   .syndrome = packet.syndrome,
                   .ack_requested = packet.ack_requested,

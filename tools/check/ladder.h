@@ -24,7 +24,7 @@ struct LadderRow {
   Psn last;
   std::uint32_t count = 1;
   std::uint32_t msn = 0;
-  std::uint16_t management = 0;  ///< attribute of a connection management datagram
+  std::string management;  ///< what a message of the connection manager says
   std::uint8_t opcode = 0;
   std::uint8_t syndrome = 0;
   bool ack_requested = false;

@@ -1,0 +1,167 @@
+#include "tools/check/cm_message.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <array>
+
+namespace urnic::check {
+
+namespace {
+
+constexpr std::size_t kMadBytes = 256;
+constexpr std::size_t kHeaderBytes = 24;
+constexpr std::uint8_t kManagementClass = 7;
+
+struct KindName {
+  CmKind kind;
+  const char* name;
+};
+constexpr std::array kKinds = {
+    KindName{CmKind::kRequest, "CM REQ"},
+    KindName{CmKind::kMessageReceipt, "CM MRA"},
+    KindName{CmKind::kReject, "CM REJ"},
+    KindName{CmKind::kReply, "CM REP"},
+    KindName{CmKind::kReadyToUse, "CM RTU"},
+    KindName{CmKind::kDisconnectRequest, "CM DREQ"},
+    KindName{CmKind::kDisconnectReply, "CM DREP"},
+    KindName{CmKind::kServiceRequest, "CM SIDR_REQ"},
+    KindName{CmKind::kServiceReply, "CM SIDR_REP"},
+    KindName{CmKind::kLoadAlternatePath, "CM LAP"},
+    KindName{CmKind::kAlternatePathResponse, "CM APR"},
+};
+
+const KindName* find(std::uint16_t attribute) {
+  const auto* const found = std::find_if(kKinds.begin(), kKinds.end(), [attribute](const KindName& row) {
+    return static_cast<std::uint16_t>(row.kind) == attribute;
+  });
+  return found == kKinds.end() ? nullptr : found;
+}
+
+CmTransport transport_of(ByteView body) {
+  const std::uint8_t type = (load_u8(body, 43) >> 1) & 3;
+  const std::uint8_t extended = load_u8(body, 51) & 7;
+  if (type == 0) return CmTransport::kRc;
+  if (type == 1) return CmTransport::kUc;
+  return type == 3 && extended == 1 ? CmTransport::kXrc : CmTransport::kOther;
+}
+
+/// Offsets are those behind the header of the management datagram.
+CmMessage read(CmKind kind, ByteView body) {
+  CmMessage message{.kind = kind, .local_id = load_u32(body, 0)};
+  switch (kind) {
+    case CmKind::kRequest:
+      message.service_id = load_u64(body, 8);
+      message.transport = transport_of(body);
+      message.qp = load_u24(body, 32);
+      message.first_psn = Psn(load_u24(body, 44));
+      break;
+    case CmKind::kReply:
+      message.remote_id = load_u32(body, 4);
+      message.qp = load_u24(body, 12);
+      message.first_psn = Psn(load_u24(body, 20));
+      break;
+    case CmKind::kReject:
+      message.remote_id = load_u32(body, 4);
+      message.reason = load_u16(body, 10);
+      break;
+    case CmKind::kDisconnectRequest:
+      message.remote_id = load_u32(body, 4);
+      message.qp = load_u24(body, 8);
+      break;
+    case CmKind::kServiceRequest:
+      message.service_id = load_u64(body, 8);
+      break;
+    case CmKind::kServiceReply:
+      message.reason = load_u8(body, 4);
+      message.qp = load_u24(body, 8);
+      message.service_id = load_u64(body, 12);
+      break;
+    case CmKind::kMessageReceipt:
+    case CmKind::kReadyToUse:
+    case CmKind::kDisconnectReply:
+    case CmKind::kLoadAlternatePath:
+    case CmKind::kAlternatePathResponse:
+      message.remote_id = load_u32(body, 4);
+  }
+  return message;
+}
+
+/// How rdma_cm writes ports into service IDs (fact 45).
+std::string service_text(std::uint64_t service_id) {
+  const auto port = static_cast<std::uint16_t>(service_id);
+  switch (service_id >> 16) {
+    case 0x0106:
+      return fmt::format("port {}", port);
+    case 0x0111:
+      return fmt::format("UDP port {}", port);
+    default:
+      return fmt::format("service {:#x}", service_id);
+  }
+}
+
+const char* transport_text(CmTransport transport) {
+  switch (transport) {
+    case CmTransport::kRc:
+      return "";
+    case CmTransport::kUc:
+      return " UC";
+    case CmTransport::kXrc:
+      return " XRC";
+    case CmTransport::kOther:
+      break;
+  }
+  return " unknown transport";
+}
+
+/// Those that people meet.
+const char* reason_text(std::uint16_t reason) {
+  switch (reason) {
+    case 8:
+      return ", no listener";
+    case 10:
+      return ", stale connection";
+    case 12:
+      return ", invalid GID";
+    case 28:
+      return ", the program's";
+    default:
+      return "";
+  }
+}
+
+}  // namespace
+
+std::optional<CmMessage> parse_cm(const Packet& packet) {
+  constexpr std::size_t kClassAt = 1;
+  constexpr std::size_t kAttributeAt = 16;
+  if (packet.destination_qp != kGsiQp || packet.payload.size() < kMadBytes) return std::nullopt;
+  if (load_u8(packet.payload, kClassAt) != kManagementClass) return std::nullopt;
+  const KindName* const row = find(load_u16(packet.payload, kAttributeAt));
+  if (row == nullptr) return std::nullopt;
+  return read(row->kind, packet.payload.subspan(kHeaderBytes));
+}
+
+std::string describe(const CmMessage& message) {
+  const std::string name = find(static_cast<std::uint16_t>(message.kind))->name;
+  switch (message.kind) {
+    case CmKind::kRequest:
+      return fmt::format("{}{} {} qp {:#x} psn {:06x}", name, transport_text(message.transport),
+                         service_text(message.service_id), message.qp, message.first_psn.value());
+    case CmKind::kReply:
+      return fmt::format("{} qp {:#x} psn {:06x}", name, message.qp, message.first_psn.value());
+    case CmKind::kReject:
+      return fmt::format("{} {}{}", name, message.reason, reason_text(message.reason));
+    case CmKind::kDisconnectRequest:
+      return fmt::format("{} qp {:#x}", name, message.qp);
+    case CmKind::kServiceRequest:
+      return fmt::format("{} {}", name, service_text(message.service_id));
+    case CmKind::kServiceReply:
+      return message.reason == 0 ? fmt::format("{} qp {:#x}", name, message.qp)
+                                 : fmt::format("{} status {}", name, message.reason);
+    default:
+      return name;
+  }
+}
+
+}  // namespace urnic::check
