@@ -182,7 +182,7 @@ bool Completer::acknowledge_whole_or_part(Psn psn) {
 void Completer::recover(Counter reason) {
   if (is_recovering_ || retry_.is_waiting_for_receiver()) return;
   // The requester has gone back already: this tells of what was lost before that.
-  if (window_.cursor_psn() == window_.oldest()) return;
+  if (window_.cursor_psn() == window_.oldest()) return retry_.wait_from_next_sent();
   if (!use_retry(reason)) return;
   is_recovering_ = true;
   send_again_from_oldest();

@@ -54,7 +54,7 @@ bool Retry::try_again() {
   if (retries_left_ == 0) return false;
   --retries_left_;
   ++retries_;
-  waits_since_ = kNever;
+  wait_from_next_sent();
   return true;
 }
 

@@ -34,8 +34,11 @@ class Retry {
     if (waits_since_ != kNever) waits_since_ = now;
   }
 
-  /// Uses up one retry after a timeout or a sequence error; false when there is none left. The
-  /// acknowledgement timer stands still until the next on_sent().
+  /// All is about to be sent again: the acknowledgement timer stands still until the next on_sent().
+  void wait_from_next_sent() { waits_since_ = kNever; }
+
+  /// Uses up one retry after a timeout or a sequence error; false when there is none left. Then
+  /// as wait_from_next_sent().
   [[nodiscard]] bool try_again();
   /// Uses up one RNR retry and waits as the timer code says; false when there is none left.
   [[nodiscard]] bool try_again_after_rnr(std::uint8_t timer_code, Time now);

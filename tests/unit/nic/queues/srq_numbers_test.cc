@@ -16,8 +16,9 @@ TEST(SrqNumbers, NeverGivesOutZeroWhenTheyWrap) {
 }
 
 TEST(SrqNumbers, PassesOverOnesThatAreTakenWhenTheyWrap) {
-  if (kHasAddressSanitizer)
+  if (kHasAddressSanitizer) {
     GTEST_SKIP() << "sixteen million allocations take AddressSanitizer a quarter of a minute";
+  }
   SrqNumbers numbers;
   EXPECT_EQ(numbers.take(), 1u);
   EXPECT_EQ(numbers.take(), 2u);

@@ -1,4 +1,5 @@
 // NAKs at the completer: going back, and giving up (facts 19, 22, 23 and 24).
+#include <chrono>
 #include <string>
 
 #include "tests/support/qp_fixture.h"
@@ -28,6 +29,25 @@ TEST_F(RcCompleterNak, GoesBackToThePsnOfASequenceNak) {
                                   send_only(Psn(202), local_pattern(0, 12))));
   EXPECT_EQ(count(Counter::kPacketSequenceError), 1u);
   EXPECT_EQ(events_.losses(), 1u);
+}
+
+// The second NAK tells of what was lost before the requester went back: it uses up nothing, and the peer has as
+// long to acknowledge as after any other.
+TEST_F(RcCompleterNak, LeavesTheWholeAckTimeoutToWhatIsSentAgain) {
+  post({send_wr(1, 10), send_wr(2, 11), send_wr(3, 12)});
+  sent();
+  const auto timeout = until_timeout();
+  arrives(nak(Nak::kSequenceError, Psn(200), 0));
+  now_ += std::chrono::microseconds(10);
+  arrives(ack(Psn(200), 1));
+  now_ += std::chrono::microseconds(10);
+  arrives(nak(Nak::kSequenceError, Psn(201), 1));
+  now_ += std::chrono::microseconds(10);
+  drain();
+  EXPECT_THAT(sent(), ElementsAre(send_only(Psn(201), local_pattern(0, 11)),
+                                  send_only(Psn(202), local_pattern(0, 12))));
+  EXPECT_EQ(until_timeout(), timeout);
+  EXPECT_EQ(count(Counter::kPacketSequenceError), 1u);
 }
 
 // Fact 22.
