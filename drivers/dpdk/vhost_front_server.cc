@@ -67,8 +67,9 @@ Result<std::unique_ptr<VhostFrontServer>, Error> VhostFrontServer::open(const Vh
                                                                         Descriptor listener, Link& link) {
   std::unique_ptr<VhostFrontServer> server(new VhostFrontServer(setup, memory, std::move(listener), link));
   server->closing_ = Descriptor(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-  if (!server->closing_)
+  if (!server->closing_) {
     return Error{errno, fmt::format("cannot make a descriptor: {}", std::strerror(errno))};
+  }
   if (const auto started = server->thread_.start("urnic-vhost", [it = server.get()] { it->run(); });
       !started) {
     return started.error();

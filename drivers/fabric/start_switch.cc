@@ -34,8 +34,9 @@ Error start_error(const std::string& program, int code) {
 std::vector<std::string> environment_of_the_switch() {
   std::vector<std::string> environment;
   for (const char* name : {"PATH", "HOME", "TMPDIR", "XDG_RUNTIME_DIR", "URNIC_VERBOSE"}) {
-    if (const char* const value = secure_getenv(name))
+    if (const char* const value = secure_getenv(name)) {
       environment.push_back(fmt::format("{}={}", name, value));
+    }
   }
   return environment;
 }

@@ -62,8 +62,9 @@ void print_last_frames(std::uint64_t seed, std::FILE* out) {
 std::vector<std::string_view> uncovered(const Coverage& coverage) {
   std::vector<std::string_view> names;
   for (std::size_t i = 0; i < transport::count_of<CoverageEvent>(); ++i) {
-    if (coverage.count(static_cast<CoverageEvent>(i)) == 0)
+    if (coverage.count(static_cast<CoverageEvent>(i)) == 0) {
       names.push_back(name_of(static_cast<CoverageEvent>(i)));
+    }
   }
   return names;
 }

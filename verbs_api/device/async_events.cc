@@ -57,8 +57,9 @@ void take_without_waiting(int fd) {
   if (preadv2(fd, &room, 1, -1, RWF_NOWAIT) >= 0 || errno != EOPNOTSUPP) return;
   // Kernels before 5.8 cannot do that for an eventfd.
   pollfd waiting{.fd = fd, .events = POLLIN, .revents = 0};
-  if (poll(&waiting, 1, 0) == 1) [[maybe_unused]]
-    const ssize_t taken = ::read(fd, &one, sizeof(one));
+  if (poll(&waiting, 1, 0) == 1) {
+    [[maybe_unused]] const ssize_t taken = ::read(fd, &one, sizeof(one));
+  }
 }
 
 }  // namespace
