@@ -46,6 +46,10 @@ CmTransport transport_of(ByteView body) {
   return type == 3 && extended == 1 ? CmTransport::kXrc : CmTransport::kOther;
 }
 
+std::uint32_t path_mtu_of(std::uint8_t code) {
+  return code >= 1 && code <= 5 ? 128u << code : 0;
+}
+
 /// Offsets are those behind the header of the management datagram.
 CmMessage read(CmKind kind, ByteView body) {
   CmMessage message{.kind = kind, .local_id = load_u32(body, 0)};
@@ -55,6 +59,7 @@ CmMessage read(CmKind kind, ByteView body) {
       message.transport = transport_of(body);
       message.qp = load_u24(body, 32);
       message.first_psn = Psn(load_u24(body, 44));
+      message.path_mtu = path_mtu_of(static_cast<std::uint8_t>(load_u8(body, 50) >> 4));
       break;
     case CmKind::kReply:
       message.remote_id = load_u32(body, 4);

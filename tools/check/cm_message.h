@@ -35,8 +35,9 @@ struct CmMessage {
   std::uint64_t service_id = 0;
   CmTransport transport = CmTransport::kRc;  ///< of REQ
   std::uint32_t qp = 0;                      ///< the sender's; of DREQ the receiver's
-  Psn first_psn{};                           ///< of what the sender will send
-  std::uint16_t reason = 0;                  ///< of REJ; the status of SIDR_REP
+  Psn first_psn{};  ///< of the requests that the sender will receive (captures/rxe/rping: frames 1, 2, 4, 6)
+  std::uint32_t path_mtu = 0;  ///< of REQ, in bytes; 0: a code that means none
+  std::uint16_t reason = 0;    ///< of REJ; the status of SIDR_REP
 };
 
 /// Nothing for another datagram, for an attribute that is not CM's, and where too little was captured.

@@ -3,7 +3,6 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <cstring>
 
 namespace urnic::check {
 namespace {
@@ -15,22 +14,6 @@ constexpr std::size_t kMaxCandidates = 1024;
 constexpr std::uint32_t kMaxFailedMatches = 256;
 
 }  // namespace
-
-std::size_t Connections::KeyHash::operator()(const FlowKey& key) const {
-  const auto load = [](const Address& address, std::size_t at) {
-    std::uint64_t value = 0;
-    std::memcpy(&value, address.octets.data() + at, sizeof value);
-    return value;
-  };
-  constexpr std::uint64_t kFactor = 0x9e3779b97f4a7c15;
-  std::uint64_t hash = key.destination_qp;
-  for (const std::uint64_t part :
-       {load(key.source, 0), load(key.source, 8), load(key.destination, 0), load(key.destination, 8)}) {
-    hash = (hash ^ part) * kFactor;
-    hash ^= hash >> 32;
-  }
-  return hash;
-}
 
 std::uint32_t Connections::flow_of(const Frame& frame, const Packet& packet, bool is_damaged) {
   const FlowKey key{frame.source, frame.destination, packet.destination_qp};
@@ -135,6 +118,12 @@ void Connections::check_constancy(std::uint32_t index, const Seen& seen) {
 
 void Connections::on_datagram(std::uint32_t index, const Seen& seen) {
   Flow& flow = flows_[index];
+  if (const auto message = parse_cm(seen.packet); message && !seen.is_damaged) {
+    if (const auto connection = cm_exchanges_.on_message(*message, seen.frame)) {
+      agree(connection->from_active, connection->from_passive.key);
+      agree(connection->from_passive, connection->from_active.key);
+    }
+  }
   flow.datagram_bytes += seen.packet.payload_bytes;
   if (flow.source_qp == 0) {
     flow.source_qp = seen.packet.source_qp;
@@ -150,6 +139,21 @@ void Connections::on_datagram(std::uint32_t index, const Seen& seen) {
   }
 }
 
+void Connections::agree(const AgreedFlow& flow, const FlowKey& peer) {
+  if (agreed_.size() >= kMaxFlows && !agreed_.contains(flow.key)) return;
+  agreed_[flow.key] = {flow, peer};
+  const auto known = index_.find(flow.key);
+  if (known == index_.end() || !flows_[known->second].direction) return;
+  flows_[known->second].direction->exchange.begin_anew(flow.first_psn, flow.path_mtu);
+}
+
+void Connections::pair_as_agreed(std::uint32_t index) {
+  const auto agreed = agreed_.find(flows_[index].key);
+  if (agreed == agreed_.end() || flows_[index].peer) return;
+  const auto other = index_.find(agreed->second.peer);
+  if (other != index_.end() && !flows_[other->second].peer) pair(index, other->second);
+}
+
 bool Connections::on_request(std::uint32_t index, const Seen& seen) {
   Flow& flow = flows_[index];
   if (!flow.direction) {
@@ -157,10 +161,14 @@ bool Connections::on_request(std::uint32_t index, const Seen& seen) {
         std::make_unique<Direction>(findings_, index, flows_.size() > kManyFlows ? kShortHistory : kHistory);
     flow.direction->exchange.is_reliable = seen.packet.info->is_connected();
     flow.direction->exchange.counts.first_ns = seen.time_ns;
+    pair_as_agreed(index);
     if (flow.peer && flows_[*flow.peer].source_port == flow.source_port) {
       flow.direction->exchange.fitting_answers = Exchange::kManyAnswers;
     }
     if (!flow.peer && !seen.packet.info->is_connected()) match_by_port(index);
+    if (const auto agreed = agreed_.find(flow.key); agreed != agreed_.end()) {
+      flow.direction->exchange.begin_anew(agreed->second.flow.first_psn, agreed->second.flow.path_mtu);
+    }
   }
   ExchangeCounts& counts = flow.direction->exchange.counts;
   counts.last_ns = std::max(counts.last_ns, seen.time_ns);
@@ -171,6 +179,7 @@ bool Connections::on_request(std::uint32_t index, const Seen& seen) {
 
 void Connections::on_response(std::uint32_t index, const Seen& seen) {
   Flow& flow = flows_[index];
+  pair_as_agreed(index);
   if (!flow.peer && flow.failed_matches_ < kMaxFailedMatches && !seen.is_damaged) {
     if (const Match match = match_response(flow, seen); match.flow) {
       pair(index, *match.flow);

@@ -10,21 +10,15 @@
 #include <unordered_map>
 #include <vector>
 
+#include "tools/check/cm_exchanges.h"
 #include "tools/check/exchange.h"
 #include "tools/check/findings.h"
+#include "tools/check/flow_key.h"
 #include "tools/check/ladder.h"
 #include "tools/check/requester_model.h"
 #include "tools/check/responder_model.h"
 
 namespace urnic::check {
-
-/// Packets from one address to one queue pair of another: all that a BTH tells.
-struct FlowKey {
-  Address source;
-  Address destination;
-  std::uint32_t destination_qp = 0;
-  friend bool operator==(const FlowKey&, const FlowKey&) = default;
-};
 
 /// One direction of a connection: the requests in a flow, and the answers to them, which come in another one.
 struct Direction {
@@ -87,10 +81,6 @@ class Connections {
   std::string name_of_flow(std::uint32_t index) const;
 
  private:
-  struct KeyHash {
-    std::size_t operator()(const FlowKey& key) const;
-  };
-
   static Order order_of(Flow& flow, const Seen& seen);
   bool is_network_copy(Flow& flow, const Seen& seen);
   void check_constancy(std::uint32_t index, const Seen& seen);
@@ -105,14 +95,23 @@ class Connections {
   };
   Match match_response(const Flow& flow, const Seen& seen) const;
   void match_by_port(std::uint32_t index);
+  void agree(const AgreedFlow& flow, const FlowKey& peer);
+  void pair_as_agreed(std::uint32_t index);
   void pair(std::uint32_t a, std::uint32_t b);
 
   Findings& findings_;
   std::size_t ladder_limit_;
   std::vector<Flow> flows_;
-  std::unordered_map<FlowKey, std::uint32_t, KeyHash> index_;
-  std::unordered_map<FlowKey, std::vector<std::uint32_t>, KeyHash> between_;  ///< by addresses alone
+  std::unordered_map<FlowKey, std::uint32_t, FlowKeyHash> index_;
+  std::unordered_map<FlowKey, std::vector<std::uint32_t>, FlowKeyHash> between_;  ///< by addresses alone
   std::uint32_t last_flow_ = kNoFlow;
+  CmExchanges cm_exchanges_;
+  /// What REQs and REPs said of flows, whose packets may be still to come.
+  struct Agreed {
+    AgreedFlow flow;
+    FlowKey peer;
+  };
+  std::unordered_map<FlowKey, Agreed, FlowKeyHash> agreed_;
 };
 
 }  // namespace urnic::check

@@ -52,11 +52,18 @@ void Exchange::settle_last_span() {
   }
 }
 
+void Exchange::begin_anew(Psn first, std::uint32_t path_mtu) {
+  if (!log.is_empty()) reset();
+  first_psn = first;
+  if (mtu == 0) mtu = path_mtu;
+}
+
 void Exchange::reset() {
   log.clear();
   mtu = findings.path_mtu();
   last_span_unsure = false;
   is_settled = false;
+  first_psn.reset();
   acknowledged.reset();
   refusal.reset();
   fatal.reset();

@@ -100,7 +100,9 @@ struct Exchange {
   /// Answers that fitted, in a row from the first; many when the UDP ports of both directions agree as well
   /// (fact 6). Few may be those of another queue pair with the same PSNs.
   std::uint32_t fitting_answers = 0;
+  bool lacks_requests = false;      ///< an answer was to one that is not here
   bool has_unplaced = false;        ///< a damaged request was seen last, whose PSN says nothing
+  std::optional<Psn> first_psn;     ///< the first one, if the connection manager's messages are here
   std::optional<Psn> acknowledged;  ///< the highest PSN that any answer confirmed
   std::optional<Refusal> refusal;
   std::optional<Refusal> fatal;
@@ -123,6 +125,8 @@ struct Exchange {
   void close_hole(Psn psn);
   /// Corrects the span of the newest entry once the path MTU is known.
   void settle_last_span();
+  /// The connection manager's messages say how the queue pair begins. `path_mtu` in bytes, 0 if they do not.
+  void begin_anew(Psn first, std::uint32_t path_mtu);
   /// Forgets everything but the counts: the queue pair began anew.
   void reset();
 };

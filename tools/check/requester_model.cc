@@ -66,8 +66,11 @@ RequestEntry RequesterModel::entry_of(const Seen& seen) const {
 
 void RequesterModel::begin(const Seen& seen) {
   if (seen.is_damaged) return;
+  check_first_psn(seen);
   exchange_.acknowledged = seen.packet.psn + -1;
   message_ = Message();
+  far_.reset();
+  repetition_next_.reset();
   if (!seen.packet.info->starts_message()) {
     exchange_.findings.add(Rule::kJoinedMidway, exchange_.flow, {seen.number}, "the start of a message",
                            name_of(seen.packet.opcode));
@@ -75,6 +78,14 @@ void RequesterModel::begin(const Seen& seen) {
     message_.is_known = true;
   }
   on_new(seen, 0);
+}
+
+// The first requests may be missing in the capture; a requester never begins before them.
+void RequesterModel::check_first_psn(const Seen& seen) {
+  const Psn psn = seen.packet.psn;
+  if (!exchange_.first_psn || distance(*exchange_.first_psn, psn) >= 0) return;
+  exchange_.findings.add(Rule::kFirstPsn, exchange_.flow, {seen.number},
+                         fmt::format("{} or later", hex(*exchange_.first_psn)), hex(psn));
 }
 
 void RequesterModel::on_far(const Seen& seen) {
@@ -290,7 +301,8 @@ void RequesterModel::judge_holes() {
 
 void RequesterModel::judge_silence(std::int64_t end_ns) {
   RequestLog& log = exchange_.log;
-  if (log.is_empty() || !exchange_.acknowledged || exchange_.fatal) return;
+  // A request that the capture lacks may have asked.
+  if (log.is_empty() || !exchange_.acknowledged || exchange_.fatal || exchange_.lacks_requests) return;
   const auto first = log.index_of(*exchange_.acknowledged + 1);
   if (!first) return;
   bool asked = false;

@@ -38,6 +38,7 @@ class RequesterModel {
 
   RequestEntry entry_of(const Seen& seen) const;
   void begin(const Seen& seen);
+  void check_first_psn(const Seen& seen);
   void on_far(const Seen& seen);
   void on_new(const Seen& seen, std::uint32_t missing);
   void on_repeat(const Seen& seen);

@@ -81,12 +81,13 @@ bool ResponderModel::is_unsent(const Seen& seen) {
 void ResponderModel::complain_of_unsent(const Seen& seen, Rule rule, std::string expected) {
   std::string what = fmt::format("{} with PSN {}", name_of(seen.packet.opcode), hex(seen.packet.psn));
   if (exchange_.is_settled && exchange_.fitting_answers >= Exchange::kManyAnswers) {
-    exchange_.add_if_sure(rule, {seen.number}, std::move(expected), std::move(what));
-  } else if (!complained_of_stranger_) {
-    complained_of_stranger_ = true;
-    exchange_.findings.add(Rule::kAnswerWithoutRequest, exchange_.flow, {seen.number}, std::move(expected),
-                           std::move(what));
+    return exchange_.add_if_sure(rule, {seen.number}, std::move(expected), std::move(what));
   }
+  exchange_.lacks_requests = true;
+  if (complained_of_stranger_) return;
+  complained_of_stranger_ = true;
+  exchange_.findings.add(Rule::kAnswerWithoutRequest, exchange_.flow, {seen.number}, std::move(expected),
+                         std::move(what));
 }
 
 void ResponderModel::on_late(const Seen& seen) {

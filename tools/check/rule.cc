@@ -45,6 +45,7 @@ constexpr RuleInfo kTable[] = {
      "First and Middle fill the path MTU and Last is not empty"},
     {kRethLength, "reth-length", kViolation, "a WRITE carries as many bytes as its RETH says"},
     {kPsnSkipped, "psn-skipped", kViolation, "no PSN is left out"},
+    {kFirstPsn, "first-psn", kViolation, "no request has a PSN before the first one that REQ or REP names"},
     {kPsnFar, "psn-far", kViolation, "a PSN is near the others of its connection"},
     {kPsnRepeated, "psn-repeated", kViolation, "unreliable connections never send a PSN again"},
     {kDuplicateDiffers, "duplicate-differs", kViolation, "a repeated packet is what it was the first time"},

@@ -52,6 +52,7 @@ enum class Rule : std::uint8_t {
   kSegmentLength,
   kRethLength,
   kPsnSkipped,
+  kFirstPsn,
   kPsnFar,
   kPsnRepeated,
   kDuplicateDiffers,
