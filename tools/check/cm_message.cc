@@ -9,7 +9,6 @@ namespace urnic::check {
 
 namespace {
 
-constexpr std::size_t kMadBytes = 256;
 constexpr std::size_t kHeaderBytes = 24;
 constexpr std::uint8_t kManagementClass = 7;
 

@@ -10,6 +10,9 @@
 
 namespace urnic::check {
 
+/// Of every management datagram, its header included (fact 44).
+inline constexpr std::size_t kMadBytes = 256;
+
 /// What keeps a packet from being understood. BTH is always there.
 enum class PacketFault : std::uint8_t {
   kNone,

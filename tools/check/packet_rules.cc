@@ -9,7 +9,6 @@ namespace urnic::check {
 namespace {
 
 constexpr std::uint32_t kGsiQkey = 0x80010000;
-constexpr std::size_t kMadBytes = 256;
 constexpr std::size_t kCnpBytes = 16;
 
 /// Adds findings about one packet.
