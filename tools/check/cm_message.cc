@@ -147,7 +147,7 @@ std::optional<CmMessage> parse_cm(const Packet& packet) {
 }
 
 std::string describe(const CmMessage& message) {
-  const std::string name = find(static_cast<std::uint16_t>(message.kind))->name;
+  const char* const name = find(static_cast<std::uint16_t>(message.kind))->name;
   switch (message.kind) {
     case CmKind::kRequest:
       return fmt::format("{}{} {} qp {:#x} psn {:06x}", name, transport_text(message.transport),
