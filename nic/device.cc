@@ -303,6 +303,10 @@ std::vector<std::pair<std::string_view, std::uint64_t>> Device::all_counters() c
   add(DeviceCounter{}, [this](DeviceCounter counter) { return engine_->drops().value(counter); });
   add(NeighborCounter{},
       [this](NeighborCounter counter) { return engine_->tables().neighbors.counter(counter); });
+  add(MulticastCounter{},
+      [this](MulticastCounter counter) { return engine_->tables().reports.counter(counter); });
+  const auto messages = engine_->rdma_cm().messages().counters().all();
+  all.insert(all.end(), messages.begin(), messages.end());
   add_aliases(all);
   if (!engine_->is_started() || engine_->is_abandoned()) return all;
   const std::lock_guard guard(*engine_);

@@ -163,7 +163,8 @@ class Device {
   /// kManual: when progress() must be called next at the latest, for timers; kNever when only input can cause
   /// work.
   transport::Time next_timeout() const;
-  /// Runs until the port has been drained and peers that still repeat were answered; bounded (about a second
+  /// Ends what the program has of rdma_cm, as the kernel does when a process ends: peers are disconnected and requests
+  /// rejected. Runs until the port has been drained and peers that still repeat were answered; bounded (about a second
   /// at worst, nothing at all when no packet was sent lately), and has the port write down what it only
   /// remembers. Called before the process ends.
   void linger();
@@ -175,8 +176,8 @@ class Device {
   // --- Observation ---
 
   const transport::Counters& counters() const;
-  /// Every counter by name: the transport's, the device's drops ("rx_drop_bad_icrc"), the port's
-  /// ("port_sent_frames").
+  /// Every counter by name: the transport's, the device's drops ("rx_drop_bad_icrc"), the connection manager's
+  /// ("cm_tx_msgs_req"), the port's ("port_sent_frames").
   std::vector<std::pair<std::string_view, std::uint64_t>> all_counters() const;
 
   struct ObjectCounts {

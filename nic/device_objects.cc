@@ -167,17 +167,17 @@ Result<void, Error> Device::attach_multicast(QueuePair& qp, const transport::wir
   }
   if (!is_multicast(group)) return failure(invalid("the GID is not that of a multicast group"));
   const std::lock_guard guard(*engine_);
-  if (engine_->tables().groups.size() >= DeviceLimits::kMaxGroupMembers) {
+  if (!engine_->tables().groups.has_room_for(group)) {
     return failure(out_of("the multicast groups have too many members"));
   }
-  engine_->tables().groups.attach(group, qp);
+  engine_->tables().groups.attach(group, qp, clock_.now());
   return success();
 }
 
 Result<void, Error> Device::detach_multicast(QueuePair& qp, const transport::wire::Gid& group) {
   if (auto usable = check_usable(); !usable) return usable;
   const std::lock_guard guard(*engine_);
-  if (!engine_->tables().groups.detach(group, qp)) {
+  if (!engine_->tables().groups.detach(group, qp, clock_.now())) {
     return failure(invalid("the queue pair is not a member of the group"));
   }
   return success();

@@ -3,6 +3,8 @@
 #include <errno.h>
 #include <unistd.h>
 
+#include <mutex>
+
 #include "nic/device.h"
 #include "nic/engine/engine.h"
 
@@ -30,6 +32,28 @@ std::vector<QueuePairSnapshot> all_queue_pairs(Engine& engine) {
   return all;
 }
 
+/// As many ids take some ten microseconds, too.
+constexpr std::size_t kIdsAtOnce = 128;
+
+std::vector<rdma_cm::IdSnapshot> all_ids(Engine& engine) {
+  std::vector<rdma_cm::IdSnapshot> all;
+  std::vector<rdma_cm::IdSnapshot> some;
+  some.reserve(kIdsAtOnce);
+  do {
+    some.clear();
+    {
+      const std::lock_guard guard(engine);
+      const rdma_cm::RdmaCm& rdma_cm = engine.rdma_cm();
+      auto next = all.empty() ? rdma_cm.ids().begin() : rdma_cm.ids().upper_bound(all.back().number);
+      for (; next != rdma_cm.ids().end() && some.size() < kIdsAtOnce; ++next) {
+        some.push_back(rdma_cm.snapshot(next->second));
+      }
+    }
+    all.insert(all.end(), some.begin(), some.end());
+  } while (some.size() == kIdsAtOnce);
+  return all;
+}
+
 }  // namespace
 
 DeviceSnapshot take_snapshot(Device& device) {
@@ -49,7 +73,8 @@ DeviceSnapshot take_snapshot(Device& device) {
                           .memory_regions = objects.memory_regions,
                           .memory_windows = objects.memory_windows,
                           .counters = {},
-                          .queue_pairs = all_queue_pairs(device.engine())};
+                          .queue_pairs = all_queue_pairs(device.engine()),
+                          .ids = all_ids(device.engine())};
   for (std::size_t i = 0; i < GidTable::kEntries; ++i) {
     if (const auto gid = device.gids().at(i)) snapshot.gids.push_back(*gid);
   }

@@ -6,9 +6,9 @@
 
 namespace urnic::nic {
 
-/// Looks at the device, from any thread. The engine lock is held for a few dozen queue pairs at a time and
-/// nothing is allocated meanwhile, so that traffic goes on between; what is said of two queue pairs need not
-/// be of the same moment. Not in the child of a fork. Throws std::bad_alloc.
+/// Looks at the device, from any thread. The engine lock is held for a few dozen queue pairs or ids at a time
+/// and nothing is allocated meanwhile, so that traffic goes on between; what is said of two of them need not be of the
+/// same moment. Not in the child of a fork. Throws std::bad_alloc.
 DeviceSnapshot take_snapshot(Device& device);
 
 }  // namespace urnic::nic

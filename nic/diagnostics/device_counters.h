@@ -32,7 +32,7 @@ enum class DeviceCounter : std::uint8_t {
   kWrongVlan,               ///< not of our VLAN, or of one where we have none
   kWrongMac,                ///< not for our MAC
   kWrongAddress,            ///< not for an address of our GID table
-  kManagement,              ///< for queue pair 1, which the NIC does not serve yet
+  kManagement,              ///< for queue pair 1, and no message of a connection manager
   kUnknownQp,               ///< for a queue pair that does not exist (queue pair 0 never does)
   kBadPkey,                 ///< P_Key does not match 0xffff (fact 14)
   kCongestionNotification,  ///< a CNP, which the NIC does not obey yet (fact 49)

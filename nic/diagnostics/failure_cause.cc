@@ -3,6 +3,8 @@
 #include <array>
 #include <cstddef>
 
+#include "nic/diagnostics/connection_text.h"
+
 namespace urnic::nic {
 
 using transport::CompletionStatus;
@@ -16,6 +18,11 @@ constexpr std::string_view kRetriesRule =
     "a requester gives up when retry_cnt repetitions brought no acknowledgement (fact 36)";
 constexpr std::string_view kKeyRule =
     "key, bounds and rights of the memory are checked in this order, and a failure is a NAK remote access (fact 30)";
+
+constexpr std::string_view kServiceRule =
+    "a request names a port space and a port, and is rejected where no program listens (reason 8, fact 46)";
+constexpr std::string_view kAddressRule =
+    "an address is asked for on the link, by ARP or neighbor discovery; there is no routing";
 
 constexpr auto kWords = std::to_array<CauseWords>({
     {Cause::kNobodyHasAddress, kRetriesRule,
@@ -83,6 +90,39 @@ constexpr auto kWords = std::to_array<CauseWords>({
      "compare the request with the region; a type 2 window has to be taken back before it is bound anew"},
     {Cause::kStrayRequest, "a request is for a queue pair that is there",
      "the peer has a wrong QP number, or ours was destroyed while the peer went on: exchange numbers anew"},
+    {Cause::kNoListener, kServiceRule,
+     "does the peer's program run and listen ('urnic stat' there), at this port and address, in this port space, for this "
+     "kind of queue pair?"},
+    {Cause::kStaleConnection, "a queue pair has one connection at a time (reason 10)",
+     "the program made a queue pair anew with the number of one whose end the other side never heard of: that side ends the "
+     "old connection now, so connect again"},
+    {Cause::kForeignAddress, "a REQ names the addresses that it comes from and goes to (reason 12)",
+     "something between the two changes addresses: give both NICs addresses of one network (--ip)"},
+    {Cause::kPathMtuTooLarge, "the path MTU of a REQ fits both links (reason 26, fact 41)",
+     "start both programs with the same link MTU: 'urnic run --mtu N' with the smaller one"},
+    {Cause::kRejectedByProgram, "a program may reject a request, with private data that say why",
+     "ask the peer's program: it expects other private data, has no room, or ended before it accepted"},
+    {Cause::kPeerGaveUp,
+     "each side says how long it takes to answer, and the other one waits so long (fact 45)",
+     "does our program fetch its events and answer them (rdma_accept)? Where it does, messages get lost"},
+    {Cause::kOtherReject, "a REJ or SIDR_REP says why a request is not taken",
+     "look at the peer's own log; record packets (--pcap) and ask 'urnic check --ladder'"},
+    {Cause::kNoAnswer, "a message is repeated, and the sender gives up after the last time (fact 45)",
+     "is a NIC there ('urnic stat' at the peer), and does it know rdma_cm? Is its process stopped? A firewall loses UDP "
+     "packets to port 4791 without a word"},
+    {Cause::kNoAddressOfFamily, "both ends of a connection have addresses of one family",
+     "give the NIC an address of that family (--ip, --ip6), or connect to another address of the peer"},
+    {Cause::kUnresolvedAddress, kAddressRule,
+     "is the peer's NIC up (urnic stat), at this address, on the same wire? The addresses of the machine's own network "
+     "interfaces are not those of a NIC"},
+    {Cause::kResolutionTimeout, kAddressRule,
+     "is the peer's NIC up (urnic stat), at this address? A timeout of rdma_resolve_addr() below a second may be too short"},
+    {Cause::kNoListenerHere, kServiceRule,
+     "did our program call rdma_listen() ('urnic stat' shows at which port), for this kind of queue pair? Otherwise the peer "
+     "has a wrong port"},
+    {Cause::kBacklogFull,
+     "a listener takes as many requests as its backlog says before the program fetches one",
+     "fetch events sooner (rdma_get_cm_event), or listen with a longer backlog; the peer asks again"},
     {Cause::kOther, "see the status", "record packets (--pcap) and ask 'urnic check'"},
 });
 
@@ -196,6 +236,8 @@ FailureCause cause_of(const FailureReport& report) {
       return Cause::kStrayRequest;
     case FailureReport::Kind::kRefusal:
       return cause_of_refusal(report);
+    case FailureReport::Kind::kConnection:
+      return cause_of(*report.connection);
     case FailureReport::Kind::kCompletion:
       break;
   }

@@ -40,6 +40,20 @@ enum class FailureCause : std::uint8_t {
   kBadLocalLength,
   kWindowNotBound,
   kStrayRequest,
+  // A connection is not made:
+  kNoListener,
+  kStaleConnection,
+  kForeignAddress,
+  kPathMtuTooLarge,
+  kRejectedByProgram,
+  kPeerGaveUp,
+  kOtherReject,
+  kNoAnswer,
+  kNoAddressOfFamily,
+  kUnresolvedAddress,
+  kResolutionTimeout,
+  kNoListenerHere,
+  kBacklogFull,
   kOther,
 };
 

@@ -9,6 +9,7 @@
 #include "nic/memory/memory_region.h"
 #include "nic/path/neighbor_table.h"
 #include "nic/queues/queue_pair_snapshot.h"
+#include "nic/rdma_cm/connection_failure.h"
 #include "transport/completion.h"
 #include "transport/observer.h"
 #include "transport/types.h"
@@ -22,6 +23,7 @@ struct FailureReport {
     kCompletion,  ///< a work request failed
     kRefusal,     ///< a request of the peer's was refused; our program hears of no completion
     kStray,       ///< a host sends to a queue pair that is not here
+    kConnection,  ///< one of rdma_cm was not made; see `connection`
   };
 
   Kind kind = Kind::kCompletion;
@@ -55,6 +57,8 @@ struct FailureReport {
   std::uint8_t min_rnr_timer = 0;  ///< code that we send
 
   QpHistory history{};
+
+  std::optional<rdma_cm::ConnectionFailure> connection{};
 };
 
 }  // namespace urnic::nic

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <utility>
 
+#include "nic/diagnostics/connection_text.h"
 #include "nic/diagnostics/failure_cause.h"
 #include "nic/diagnostics/snapshot_names.h"
 #include "transport/rc/syndrome.h"
@@ -119,6 +120,7 @@ std::string range_text(std::uint64_t address, std::uint64_t length) {
 
 std::string what_failed(const FailureReport& report) {
   const QueuePairSnapshot& qp = report.qp;
+  if (report.kind == FailureReport::Kind::kConnection) return what_connection_failed(*report.connection);
   if (report.kind == FailureReport::Kind::kStray) {
     return fmt::format("{} sends requests to QP 0x{:06x}, which is not here", address_text(qp.peer),
                        to_integer(qp.number));
@@ -260,6 +262,7 @@ std::string completion_why(const FailureReport& report, FailureCause cause) {
 }
 
 std::string why(const FailureReport& report, FailureCause cause) {
+  if (report.kind == FailureReport::Kind::kConnection) return why_no_connection(report);
   if (report.kind == FailureReport::Kind::kStray) return "no queue pair has this number, and none had lately";
   if (report.bad_element) return element_why(report, cause);
   const bool is_refusal =

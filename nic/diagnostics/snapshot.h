@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "nic/queues/queue_pair_snapshot.h"
+#include "nic/rdma_cm/id_snapshot.h"
 #include "transport/wire/address.h"
 
 namespace urnic::nic {
@@ -27,6 +28,7 @@ struct DeviceSnapshot {
   std::uint64_t memory_windows = 0;
   std::vector<std::pair<std::string, std::uint64_t>> counters;  ///< all of Device::all_counters()
   std::vector<QueuePairSnapshot> queue_pairs;                   ///< in no particular order
+  std::vector<rdma_cm::IdSnapshot> ids;                         ///< of rdma_cm, by number
 };
 
 }  // namespace urnic::nic

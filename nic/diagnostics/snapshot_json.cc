@@ -38,6 +38,26 @@ Json json_of(const QueuePairSnapshot& qp) {
           {"rnr_waits", progress.rnr_waits}};
 }
 
+Json json_of(const rdma_cm::IdSnapshot& id) {
+  const bool is_bound = id.local.family != rdma_cm::SocketAddress::Family::kNone;
+  const bool has_peer = id.peer.family != rdma_cm::SocketAddress::Family::kNone;
+  const auto qp = [](transport::QpNumber number) {
+    return number == transport::QpNumber{} ? Json() : Json(to_integer(number));
+  };
+  return {{"number", transport::to_integer(id.number)},
+          {"service", name_of(id.service)},
+          {"port_space", name_of(id.space)},
+          {"state", name_of(id.state)},
+          {"connection_state", id.connection_state ? Json(name_of(*id.connection_state)) : Json()},
+          {"local_address", is_bound ? Json(address_text(id.local.address)) : Json()},
+          {"local_port", is_bound ? Json(id.local.port) : Json()},
+          {"peer_address", has_peer ? Json(address_text(id.peer.address)) : Json()},
+          {"peer_port", has_peer ? Json(id.peer.port) : Json()},
+          {"qp", qp(id.qp)},
+          {"peer_qp", qp(id.peer_qp)},
+          {"backlog_left", id.state == rdma_cm::IdState::kListen ? Json(id.backlog) : Json()}};
+}
+
 }  // namespace
 
 std::string to_json(const DeviceSnapshot& snapshot) {
@@ -47,6 +67,8 @@ std::string to_json(const DeviceSnapshot& snapshot) {
   for (const auto& [name, value] : snapshot.counters) counters[name] = value;
   Json queue_pairs = Json::array();
   for (const QueuePairSnapshot& qp : snapshot.queue_pairs) queue_pairs.push_back(json_of(qp));
+  Json ids = Json::array();
+  for (const rdma_cm::IdSnapshot& id : snapshot.ids) ids.push_back(json_of(id));
   const Json all = {{"version", kSnapshotVersion},
                     {"program", snapshot.program},
                     {"pid", snapshot.pid},
@@ -62,7 +84,8 @@ std::string to_json(const DeviceSnapshot& snapshot) {
                     {"memory_regions", snapshot.memory_regions},
                     {"memory_windows", snapshot.memory_windows},
                     {"counters", std::move(counters)},
-                    {"queue_pairs", std::move(queue_pairs)}};
+                    {"queue_pairs", std::move(queue_pairs)},
+                    {"rdma_cm_ids", std::move(ids)}};
   return all.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 

@@ -1,7 +1,9 @@
 #include "nic/engine/engine.h"
 
+#include <algorithm>
 #include <utility>
 
+#include "nic/diagnostics/connection_watch.h"
 #include "nic/diagnostics/failure_log.h"
 #include "nic/diagnostics/qp_watch.h"
 #include "nic/engine/farewell.h"
@@ -25,7 +27,11 @@ Engine::Engine(const DeviceConfig& config, const Clock& clock, const GidTable& g
                  .drops = drops_,
                  .counters = counters_,
                  .failures = failures_.get()}),
-      thread_(*this) {}
+      thread_(*this) {
+  if (failures_ == nullptr) return;
+  connection_watch_ = std::make_unique<ConnectionWatch>(config, clock, tables_.neighbors, *failures_);
+  rdma_cm().set_observer(*connection_watch_);
+}
 
 Engine::~Engine() {
   stop();
@@ -78,8 +84,15 @@ void Engine::lock() {
 
 // A thread that rings while another one has the lock relies on that one to look again.
 void Engine::unlock() {
+  // The connection manager may have something to send now, or to wait for, and so may multicast groups.
+  const Time next_report = tables_.reports.next_timeout();
+  const bool has_report = next_report != transport::kNever && next_report <= clock().now();
+  const bool has_messages = is_started() && (has_report || pipeline_.gsi().has_outgoing());
+  thread_.on_deadline(std::min(next_report, pipeline_.gsi().next_timeout()));
   lock_.unlock();
-  if (config().progress == ProgressMode::kHybrid && pipeline_.has_doorbells()) try_rounds(Occasion::kOther);
+  if (config().progress == ProgressMode::kHybrid && (has_messages || pipeline_.has_doorbells())) {
+    try_rounds(Occasion::kOther);
+  }
 }
 
 void Engine::on_poll() {

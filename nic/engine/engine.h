@@ -17,12 +17,14 @@
 #include "nic/packet_port.h"
 #include "nic/path/gid_table.h"
 #include "nic/queues/progress.h"
+#include "nic/rdma_cm/rdma_cm.h"
 #include "transport/counters.h"
 #include "transport/result.h"
 #include "transport/time.h"
 
 namespace urnic::nic {
 
+class ConnectionWatch;
 class FailureLog;
 
 /// Any thread that gets the lock runs rounds: the program's threads inside their verbs, and the NIC's own
@@ -57,6 +59,8 @@ class Engine final : public Progress {
   Pipeline& pipeline() { return pipeline_; }
   Tables& tables() { return tables_; }
   EventDispatcher& events() { return events_; }
+  /// What it has to say to its peers leaves when the lock is released.
+  rdma_cm::RdmaCm& rdma_cm() { return pipeline_.gsi().rdma_cm(); }
 
   // --- Any thread ---
 
@@ -92,6 +96,7 @@ class Engine final : public Progress {
   Tables tables_;
   EventDispatcher events_;
   Pipeline pipeline_;
+  std::unique_ptr<ConnectionWatch> connection_watch_;  // null unless failures are to be explained
   ProgressThread thread_;
 };
 

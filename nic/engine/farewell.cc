@@ -66,6 +66,10 @@ void send_last_responses(Engine& engine, QueuePair& qp) {
 }
 
 void wait_for_peers(Engine& engine) {
+  {
+    const std::lock_guard guard(engine);
+    engine.rdma_cm().end_all(engine.clock().now());
+  }
   if (engine.config().progress == ProgressMode::kManual) return run_by_hand(engine);
   const Time begin = engine.clock().now();
   for (Time now = begin; now - begin < kLongestLinger; now = engine.clock().now()) {

@@ -10,7 +10,8 @@ class QueuePair;
 /// may stay full. Takes the lock of `engine`; waits for nothing else.
 void send_last_responses(Engine& engine, QueuePair& qp);
 
-/// Runs rounds until everything that peers wait for has been sent, and peers that might repeat a request,
+/// Ends the connections that the program has by rdma_cm, as closing its channels would, and takes its listeners away. Then
+/// runs rounds until everything that peers wait for has been sent, and peers that might repeat a request,
 /// because frames get lost here, had the time to do so: for a second at most, and not at all when no frame was
 /// sent during the last one. Sleeps between rounds that do nothing, except where the owner makes the progress
 /// (ProgressMode::kManual). Not under the lock.

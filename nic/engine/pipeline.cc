@@ -27,11 +27,19 @@ Pipeline::Pipeline(const Dependencies& deps)
       tables_(deps.tables),
       events_(deps.events),
       transmitter_({.neighbors = tables_.neighbors,
+                    .reports = tables_.reports,
                     .address_handles = tables_.address_handles,
                     .scheduler = scheduler_,
                     .time_wait = time_wait_,
                     .drops = deps.drops,
                     .counters = deps.counters}),
+      gsi_({.config = deps.config,
+            .gids = deps.gids,
+            .neighbors = tables_.neighbors,
+            .reports = tables_.reports,
+            .queue_pairs = tables_.queue_pairs,
+            .drops = deps.drops,
+            .counters = deps.counters}),
       receiver_({.config = deps.config,
                  .gids = deps.gids,
                  .queue_pairs = tables_.queue_pairs,
@@ -39,8 +47,10 @@ Pipeline::Pipeline(const Dependencies& deps)
                  .flows = tables_.flows,
                  .time_wait = time_wait_,
                  .neighbors = tables_.neighbors,
+                 .reports = tables_.reports,
                  .scheduler = scheduler_,
                  .transmitter = transmitter_,
+                 .gsi = gsi_,
                  .drops = deps.drops,
                  .counters = deps.counters,
                  .failures = deps.failures}) {}
@@ -48,6 +58,7 @@ Pipeline::Pipeline(const Dependencies& deps)
 void Pipeline::attach(std::unique_ptr<PacketPort> port) {
   port_ = std::move(port);
   transmitter_.attach(*port_);
+  gsi_.attach(*port_);
 }
 
 // --- Rounds ---
@@ -69,6 +80,7 @@ bool Pipeline::run_sending_half(Time now) {
 
 bool Pipeline::send_and_complete(Time now) {
   bool worked = transmitter_.run(now);
+  worked |= gsi_.run(now);
   port_->flush();
   worked |= publisher_.run(now);
   if (!overrun_.empty()) fail_users_of_overrun();
@@ -106,8 +118,8 @@ bool Pipeline::expire_timers(Time now) {
 Time Pipeline::next_deadline(Time now) const {
   if (transmitter_.is_blocked()) return now + kFullPortDelay;
   if (!scheduler_.is_idle() || !publisher_.is_idle()) return now;
-  return std::min(
-      {scheduler_.next_timeout(), tables_.neighbors.next_timeout(), publisher_.next_notification()});
+  return std::min({scheduler_.next_timeout(), tables_.neighbors.next_timeout(),
+                   tables_.reports.next_timeout(), gsi_.next_timeout(), publisher_.next_notification()});
 }
 
 // --- Queue pairs and completion queues ---
@@ -130,7 +142,7 @@ void Pipeline::unschedule(QueuePair& qp) {
 void Pipeline::enter_time_wait(QueuePair& qp, Time now) {
   scheduler_.take_doorbells();
   unschedule(qp);
-  tables_.groups.detach_from_all(qp);
+  tables_.groups.detach_from_all(qp, now);
   tables_.flows.remove_all_of(qp.number());
   tables_.queue_pairs.release(qp.number());
   const transport::Endpoint& endpoint = std::as_const(qp).endpoint();

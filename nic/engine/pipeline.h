@@ -1,6 +1,7 @@
 // Pipeline: what one round does: frames in, timers, frames out, completions.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -13,6 +14,7 @@
 #include "nic/diagnostics/device_counters.h"
 #include "nic/engine/completion_publisher.h"
 #include "nic/engine/event_dispatcher.h"
+#include "nic/engine/gsi.h"
 #include "nic/engine/receiver.h"
 #include "nic/engine/scheduler.h"
 #include "nic/engine/tables.h"
@@ -82,15 +84,18 @@ class Pipeline {
   void unschedule(QueuePair& qp);
   /// The end of a queue pair. It stays in TIME-WAIT if it was ever connected.
   void enter_time_wait(QueuePair& qp, transport::Time now);
+  Gsi& gsi() { return gsi_; }
+  const Gsi& gsi() const { return gsi_; }
+
   /// The end of a completion queue.
   void forget_queue(CompletionQueue& queue);
 
   // --- What has happened ---
 
   /// Whether no queue pair has anything to send, and the port has sent what it was given.
-  bool is_drained() const { return scheduler_.is_idle() && port_->is_drained(); }
+  bool is_drained() const { return scheduler_.is_idle() && !gsi_.has_outgoing() && port_->is_drained(); }
   /// When the last frame was handed to the port; the clock's epoch when none was.
-  transport::Time last_sent() const { return transmitter_.last_sent(); }
+  transport::Time last_sent() const { return std::max(transmitter_.last_sent(), gsi_.last_sent()); }
   /// Whether any queue pair, destroyed ones included, found that frames get lost on the way.
   bool has_seen_loss() const { return events_.has_seen_loss() || time_wait_.has_acknowledged(); }
 
@@ -109,6 +114,7 @@ class Pipeline {
   Scheduler scheduler_;
   TimeWait time_wait_;
   Transmitter transmitter_;
+  Gsi gsi_;
   Receiver receiver_;
   CompletionPublisher publisher_;
   /// Of one burst. Most rounds find no frame, and clearing an array of their own would be a large part of

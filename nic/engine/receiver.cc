@@ -26,8 +26,6 @@ using transport::wire::Service;
 
 namespace {
 
-constexpr QpNumber kManagementQp{1};
-
 /// Our P_Key table holds 0xffff, a full member: a peer with the same low 15 bits may talk to us (fact 14).
 bool is_our_partition(std::uint16_t pkey) {
   constexpr std::uint16_t kKeyMask = 0x7fff;
@@ -56,9 +54,11 @@ void Receiver::on_frame(std::span<const std::byte> bytes, Time now) {
   }
   const auto parsed = transport::wire::parse_frame(bytes);
   if (!parsed) {
-    const bool may_be_neighbor_frame =
+    const bool may_be_link_frame =
         parsed.error() == ParseError::kNotIp || parsed.error() == ParseError::kNotUdp;
-    if (may_be_neighbor_frame && deps_.neighbors.on_frame(bytes, now)) return;
+    if (may_be_link_frame && (deps_.neighbors.on_frame(bytes, now) || deps_.reports.on_frame(bytes, now))) {
+      return;
+    }
     return drop_or_default_rule(bytes, now, parsed.error());
   }
   const Frame& frame = parsed.value();
@@ -162,8 +162,10 @@ void Receiver::deliver(QueuePair& qp, const Packet& packet, const Frame& frame, 
 }
 
 void Receiver::on_packet_without_qp(const Packet& packet, const Frame& frame, Time now) {
-  // The connection manager's messages will go from here.
-  if (packet.bth.destination_qp == kManagementQp) return drop(DeviceCounter::kManagement);
+  if (packet.bth.destination_qp == kManagementQp) {
+    if (!is_our_partition(packet.bth.pkey)) return drop(DeviceCounter::kBadPkey);
+    return deps_.gsi.on_packet(packet, frame, now);
+  }
   const bool is_repeat = is_our_partition(packet.bth.pkey) &&
                          deps_.time_wait.is_repeat(packet, frame.source_gid(), frame.destination_gid(), now);
   if (!is_repeat) {

@@ -6,11 +6,13 @@
 
 #include "nic/config.h"
 #include "nic/diagnostics/device_counters.h"
+#include "nic/engine/gsi.h"
 #include "nic/engine/scheduler.h"
 #include "nic/engine/time_wait.h"
 #include "nic/engine/transmitter.h"
 #include "nic/path/gid_table.h"
 #include "nic/path/multicast_groups.h"
+#include "nic/path/multicast_reports.h"
 #include "nic/path/neighbor_cache.h"
 #include "nic/queues/queue_pair_table.h"
 #include "nic/raw/flow_table.h"
@@ -35,8 +37,10 @@ class Receiver {
     FlowTable& flows;
     const TimeWait& time_wait;
     NeighborCache& neighbors;
+    MulticastReports& reports;
     Scheduler& scheduler;
     Transmitter& transmitter;
+    Gsi& gsi;
     DeviceCounters& drops;
     transport::Counters& counters;
     FailureLog* failures = nullptr;  ///< null: they are not reported

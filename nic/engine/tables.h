@@ -8,6 +8,7 @@
 #include "nic/path/address_handles.h"
 #include "nic/path/gid_table.h"
 #include "nic/path/multicast_groups.h"
+#include "nic/path/multicast_reports.h"
 #include "nic/path/neighbor_cache.h"
 #include "nic/queues/queue_pair_table.h"
 #include "nic/raw/flow_table.h"
@@ -17,11 +18,16 @@ namespace urnic::nic {
 /// Control verbs change them and rounds read them, both under the engine lock.
 struct Tables {
   Tables(const DeviceConfig& config, const GidTable& gids)
-      : memory(config.seed, config.type_2_windows), queue_pairs(config.seed), neighbors(config, gids) {}
+      : memory(config.seed, config.type_2_windows),
+        queue_pairs(config.seed),
+        reports(config, gids),
+        groups(reports),
+        neighbors(config, gids) {}
 
   MemoryTable memory;
   QueuePairTable queue_pairs;
   AddressHandles address_handles;
+  MulticastReports reports;
   MulticastGroups groups;
   FlowTable flows;
   NeighborCache neighbors;

@@ -14,7 +14,9 @@ using transport::Time;
 
 bool Transmitter::run(Time now) {
   is_blocked_ = false;
-  bool worked = send_neighbor_frames(now);
+  neighbors_.on_timeout(now);
+  bool worked = send_frames_of(neighbors_, now);
+  worked |= send_frames_of(reports_, now);
   if (neighbor_generation_ != neighbors_.generation()) {
     neighbor_generation_ = neighbors_.generation();
     scheduler_.unpark();
@@ -25,14 +27,14 @@ bool Transmitter::run(Time now) {
   return worked;
 }
 
-bool Transmitter::send_neighbor_frames(Time now) {
-  neighbors_.on_timeout(now);
+template <typename Machine>
+bool Transmitter::send_frames_of(Machine& machine, Time now) {
   bool sent = false;
-  for (std::size_t i = 0; i < kPacketsPerRound && neighbors_.next_timeout() <= now; ++i) {
+  for (std::size_t i = 0; i < kPacketsPerRound && machine.next_timeout() <= now; ++i) {
     const std::span<std::byte> frame = port_->reserve();
     is_blocked_ = frame.empty();
     if (is_blocked_) break;
-    const std::size_t length = neighbors_.poll_transmit(frame, now);
+    const std::size_t length = machine.poll_transmit(frame, now);
     if (length == 0) break;
     send(length, now);
     sent = true;

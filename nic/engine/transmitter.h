@@ -11,6 +11,7 @@
 #include "nic/engine/time_wait.h"
 #include "nic/packet_port.h"
 #include "nic/path/address_handles.h"
+#include "nic/path/multicast_reports.h"
 #include "nic/path/neighbor_cache.h"
 #include "transport/counters.h"
 #include "transport/endpoint.h"
@@ -26,6 +27,7 @@ class Transmitter {
  public:
   struct Dependencies {
     NeighborCache& neighbors;
+    MulticastReports& reports;
     AddressHandles& address_handles;
     Scheduler& scheduler;
     TimeWait& time_wait;
@@ -35,6 +37,7 @@ class Transmitter {
 
   explicit Transmitter(const Dependencies& deps)
       : neighbors_(deps.neighbors),
+        reports_(deps.reports),
         address_handles_(deps.address_handles),
         scheduler_(deps.scheduler),
         time_wait_(deps.time_wait),
@@ -44,7 +47,7 @@ class Transmitter {
   /// The port that everything goes to; before any other call.
   void attach(PacketPort& port) { port_ = &port; }
 
-  /// Sends ARP and neighbor discovery first, then the pending responses, then requests. Returns whether
+  /// Sends ARP, neighbor discovery and multicast reports first, then the pending responses, then requests. Returns whether
   /// anything was done. What did not fit into the round, or into the port, waits for the next one.
   bool run(transport::Time now);
 
@@ -77,7 +80,9 @@ class Transmitter {
     std::size_t packets = 0;
   };
 
-  bool send_neighbor_frames(transport::Time now);
+  /// `Machine` is the neighbor cache, or the multicast reports.
+  template <typename Machine>
+  bool send_frames_of(Machine& machine, transport::Time now);
   bool serve(QueuePair* (Scheduler::*next)(), std::size_t packets_per_turn, transport::Time now);
   bool find_route(QueuePair& qp, Route& route, transport::Time now);
   bool resolve(Path& path, PeerMac& known, Route& route, transport::Time now);
@@ -87,6 +92,7 @@ class Transmitter {
   void send(std::size_t length, transport::Time now);
 
   NeighborCache& neighbors_;
+  MulticastReports& reports_;
   AddressHandles& address_handles_;
   Scheduler& scheduler_;
   TimeWait& time_wait_;

@@ -1,6 +1,9 @@
 #include "nic/path/gid_table.h"
 
 #include <algorithm>
+#include <span>
+
+#include "transport/wire/byte_order.h"
 
 namespace urnic::nic {
 
@@ -23,6 +26,10 @@ std::optional<std::uint8_t> GidTable::index_of(const Gid& gid) const {
   const auto found = std::find(gids_.begin(), gids_.end(), gid);
   if (found == gids_.end()) return std::nullopt;
   return static_cast<std::uint8_t>(found - gids_.begin());
+}
+
+std::uint64_t GidTable::node_guid() const {
+  return transport::wire::load_u64(std::as_bytes(std::span(gids_[0].octets)), 8);
 }
 
 }  // namespace urnic::nic

@@ -23,6 +23,8 @@ class GidTable {
   std::optional<transport::wire::Gid> at(std::size_t index) const;
   /// The index of `gid`, or nothing.
   std::optional<std::uint8_t> index_of(const transport::wire::Gid& gid) const;
+  /// Of the device: the EUI-64 of the MAC, which is the second half of the link-local address.
+  std::uint64_t node_guid() const;
 
  private:
   std::array<transport::wire::Gid, kEntries> gids_{};

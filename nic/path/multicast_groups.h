@@ -5,25 +5,30 @@
 #include <cstddef>
 #include <vector>
 
+#include "transport/time.h"
 #include "transport/wire/address.h"
 
 namespace urnic::nic {
 
+class MulticastReports;
 class QueuePair;
 
 /// All calls under the engine lock.
 class MulticastGroups {
  public:
-  /// False when the queue pair is a member already.
-  bool attach(const transport::wire::Gid& group, QueuePair& qp);
+  /// `reports`, which must outlive it, hears of each member.
+  explicit MulticastGroups(MulticastReports& reports) : reports_(reports) {}
+
+  /// Whether there may be one more member, of this group.
+  bool has_room_for(const transport::wire::Gid& group) const;
+  /// Nothing happens when the queue pair is a member already. There is room.
+  void attach(const transport::wire::Gid& group, QueuePair& qp, transport::Time now);
   /// False when it is not.
-  bool detach(const transport::wire::Gid& group, QueuePair& qp);
+  bool detach(const transport::wire::Gid& group, QueuePair& qp, transport::Time now);
   /// The queue pair is about to be destroyed.
-  void detach_from_all(QueuePair& qp);
+  void detach_from_all(QueuePair& qp, transport::Time now);
   /// Whether `qp` is a member of any group.
   bool has(const QueuePair& qp) const;
-  /// Of all groups together.
-  std::size_t size() const { return members_.size(); }
 
   bool contains(const transport::wire::Gid& group) const;
 
@@ -42,6 +47,7 @@ class MulticastGroups {
     friend bool operator==(const Member&, const Member&) = default;
   };
 
+  MulticastReports& reports_;
   std::vector<Member> members_;
 };
 

@@ -105,6 +105,15 @@ class CheckCommand(unittest.TestCase):
         requests = second["connections"][0]["flows"][0]["requests"]
         self.assertEqual((requests["rnr_naks"], requests["sends"], requests["writes"]), (14, 2, 1))
 
+    def test_json_says_what_req_and_rep_agreed_upon(self):
+        flows = [flow for connection in json.loads(check("--json", fixture("rping_ipv6")).stdout)[0]["connections"]
+                 for flow in connection["flows"] if "agreed" in flow]
+        # tshark shows the same fields: ACK timeout 0x13, target ACK delay 0x0f, 7 retries of both kinds, 1 READ at a time.
+        common = {"ack_timeout_ns": 4096 << 19, "retry_count": 7, "rnr_retry": 7, "max_reads": 1}
+        self.assertEqual([flow["agreed"] for flow in flows],
+                         [{"first_psn": 0x19824E, "target_ack_delay_ns": 4096 << 15, **common},
+                          {"first_psn": 0x45A74D, "target_ack_delay_ns": 0, **common}])
+
     def test_json_of_unreadable_files_is_json(self):
         result = check("--json", self.write(b"", "gar\udcffbage"))
         self.assertEqual(result.returncode, 2)

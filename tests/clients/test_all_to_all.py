@@ -1,6 +1,4 @@
 """Many programs, each connected to all others: no completion may fail, and everything that arrives is verified."""
-import subprocess
-
 import harness
 from harness import ClientTest, free_port, wait_until
 
@@ -50,22 +48,6 @@ class AllToAll(ClientTest):
 
     def test_sixteen_on_a_bridge(self):
         """Network interfaces that meet in a bridge of the kernel's, in a namespace of the test's own: needs root."""
-        self.require("unshare", "nsenter", "ip")
-        if not harness.STAGE.is_root:
-            self.skipTest("needs root: raw packets and a network namespace")
-        space = self.start_plain("namespace", ["unshare", "-n", "sh", "-c", "echo here; exec sleep 1000"], privileged=True)
-        if not wait_until(lambda: "here" in space.output() or not space.is_running(), 10) or not space.is_running():
-            self.skipTest("network namespaces are not allowed here")
-        inside = ["nsenter", "-n", "-t", str(space.pid)]
-        commands = ["link set lo up", "link add bridge mtu 4200 type bridge", "link set bridge up"]
-        for rank in range(16):
-            commands += [
-                f"link add nic{rank} mtu 4200 type veth peer name port{rank} mtu 4200",
-                f"link set port{rank} master bridge up",
-                f"link set nic{rank} up",
-            ]
-        result = subprocess.run([*inside, "ip", "-batch", "-"], input="\n".join(commands), capture_output=True, text=True)
-        if result.returncode != 0:
-            self.skipTest(f"no bridge can be made here: {result.stderr.strip()}")
+        inside = self.bridge_namespace(16)
         nics = [["--ip", f"10.78.1.{rank + 1}/24", "--port", f"af_packet:nic{rank}"] for rank in range(16)]
         self.all_to_all(16, "--rounds", 20, nics=nics, privileged=True, inside=inside)

@@ -110,18 +110,44 @@ class Usage(ClientTest):
         self.expect_end(process)
         self.assertEqual(process.output(), "")
 
-    def test_rdma_cm_is_told_to_be_missing_once(self):
+    def test_rdma_cm_has_a_node(self):
+        """As librdmacm uses it: a character device that answers what is no command with EINVAL, and forgets closed descriptors."""
         script = """
-for i in range(3):
+import errno, os, stat
+node = "/dev/infiniband/rdma_cm"
+print("exists", os.access(node, os.R_OK | os.W_OK))
+for flags in (os.O_RDWR, os.O_RDWR | os.O_CLOEXEC | os.O_NONBLOCK):
+    fd = os.open(node, flags)
+    print("device", stat.S_ISCHR(os.fstat(fd).st_mode))
     try:
-        open("/dev/infiniband/rdma_cm", "r+b", buffering=0)
-    except FileNotFoundError:
-        print("ENOENT", flush=True)
+        os.write(fd, b"123")
+    except OSError as error:
+        print(errno.errorcode[error.errno])
+    os.close(fd)
+    fd = os.open("/dev/null", os.O_WRONLY)
+    print("others", os.write(fd, b"123"))
+    os.close(fd)
 """
         process = self.start("python3", ["python3", "-c", script])
         self.expect_end(process)
-        self.assertEqual(process.output().count("ENOENT"), 3)
-        self.assertEqual(process.output().count("urnic: rdma_cm is not supported yet"), 1)
+        answers = ["device True", "EINVAL", "others 3"]
+        self.assertEqual(process.output().splitlines(), ["exists True", *answers, *answers])
+
+    def test_rdma_cm_needs_our_libibverbs(self):
+        script = """
+import errno, os
+os.environ.pop("LD_LIBRARY_PATH")
+os.execvp("python3", ["python3", "-c", '''
+import errno
+try:
+    open("/dev/infiniband/rdma_cm", "r+b", buffering=0)
+except OSError as error:
+    print(errno.errorcode[error.errno])
+'''])
+"""
+        process = self.start("python3", ["python3", "-c", script])
+        self.expect_end(process)
+        self.assertEqual(process.output().strip(), "ENODEV")
 
     def test_two_fabrics_that_do_not_know_each_other_have_different_addresses(self):
         show = ["sh", "-c", "echo $URNIC_IP"]

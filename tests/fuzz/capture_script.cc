@@ -4,8 +4,8 @@
 #include <span>
 #include <vector>
 
-#include "tools/check/icrc.h"
-#include "tools/check/opcode.h"
+#include "tools/check/packets/icrc.h"
+#include "tools/check/packets/opcode.h"
 
 namespace urnic::fuzz {
 namespace {

@@ -10,7 +10,7 @@
 
 #include "tests/fuzz/capture_script.h"
 #include "tools/check/checker.h"
-#include "tools/check/report.h"
+#include "tools/check/report/report.h"
 
 namespace urnic::check {
 namespace {

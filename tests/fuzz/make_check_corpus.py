@@ -8,6 +8,8 @@ import struct
 import sys
 
 MOST_BYTES = 6000
+MOST_OTHERS = 6
+WITH_DIALOG = {"cm_reject", "rping_ipv6", "udaddy"}
 UNIT_US = 100
 
 
@@ -20,18 +22,42 @@ def frames(path):
         before, at = now, at + 16 + size
 
 
+def is_management(frame):
+    """Whether the frame's packet goes to queue pair 1."""
+    bth = 14 + (40 if frame[12:14] == b"\x86\xdd" else 20) + 8
+    return frame[bth + 5 : bth + 8] == b"\0\0\1"
+
+
+def dialog(path):
+    """The messages of the connection manager, each twice, and the first frames between them."""
+    kept, others = [], 0
+    for time, frame in frames(path):
+        if is_management(frame):
+            kept += [(time, frame), (0x7FFF, frame)]
+        elif others < MOST_OTHERS:
+            kept.append((time, frame))
+            others += 1
+    return kept
+
+
+def script_of(pairs):
+    script = b""
+    for time, frame in pairs:
+        if len(script) + len(frame) > MOST_BYTES:
+            break
+        script += struct.pack("<HH", len(frame), time) + frame
+    return script
+
+
 def main():
     fixtures, folder = map(pathlib.Path, sys.argv[1:3])
     folder.mkdir(parents=True, exist_ok=True)
     for path in sorted(fixtures.glob("*.pcap")):
-        if path.name.startswith(("arp", "ib_", "srq")):
+        if path.name.startswith(("arp", "ib_", "igmp", "srq")):
             continue
-        script = b""
-        for time, frame in frames(path):
-            if len(script) + len(frame) > MOST_BYTES:
-                break
-            script += struct.pack("<HH", len(frame), time) + frame
-        (folder / f"{path.stem}.bin").write_bytes(script)
+        (folder / f"{path.stem}.bin").write_bytes(script_of(frames(path)))
+        if path.stem in WITH_DIALOG:
+            (folder / f"cm_{path.stem.removeprefix('cm_')}_twice.bin").write_bytes(script_of(dialog(path)))
 
 
 if __name__ == "__main__":

@@ -1,52 +1,10 @@
-"""What is tried: programs, and what they are tried with. A case is one program with one choice along each axis."""
+"""Which cases there are, and which of them are run. A case is one program with one choice along each axis."""
 import dataclasses
 import itertools
 import random
 
-ROLES = ("serves", "asks")  # what urnic does; the guest does the other
-GIDS = ("ipv4", "ipv6", "linklocal")
-MTUS = (1024, 4096)  # of the path, in bytes: what interfaces of 1500 and 4200 bytes carry
-LINK_MTU = {1024: 1500, 4096: 4200}
-
-# What the network does to the packets, in both directions: `netem` those of the guest, a fault injector ours.
-FAULTS = {
-    "clean": ("", ""),
-    "loss1": ("loss 1%", "loss=0.01"),
-    "loss5": ("loss 5%", "loss=0.05"),
-    "jumble": ("delay 1ms reorder 10% duplicate 5%", "dup=0.05,reorder=0.05"),
-    "loss20": ("loss 20%", "loss=0.2"),
-}
-WEATHER = {"clean": "fair", "loss1": "foul", "loss5": "foul", "jumble": "foul", "loss20": "dreadful"}
-
-# Lengths of messages, in words that do not depend on the MTU.
-SIZES = {
-    "tiny": lambda mtu: 1,
-    "below": lambda mtu: mtu - 1,
-    "equal": lambda mtu: mtu,
-    "above": lambda mtu: mtu + 1,
-    "many": lambda mtu: 9 * mtu + 5,
-}
-ONE_PACKET = ("tiny", "below", "equal")
-ANY_SIZE = tuple(SIZES)
-FIXED = ("fixed",)
-
-QUIET_FAULTS = ("clean",)
-# What a connection recovers from.
-MENDED_FAULTS = ("clean", "loss1", "loss5", "jumble")
-
-
-@dataclasses.dataclass(frozen=True)
-class Program:
-    """`words` with the options that all cases share. `family` says how the others are written."""
-
-    name: str
-    words: tuple
-    family: str
-    sizes: tuple = ANY_SIZE
-    faults: tuple = QUIET_FAULTS
-    roles: tuple = ROLES
-    drops: tuple = ()  # for these roles of ours the guest has to drop packets of ours
-    kills_server: bool = False  # in the middle; then the client has to give up
+from cm_programs import CM_PROGRAMS
+from program import ANY_LOSS, ANY_SIZE, FAULTS, FIXED, GIDS, MENDED_FAULTS, MTUS, ONE_PACKET, QUIET_FAULTS, SIZES, WEATHER, Program
 
 
 def _pingpong(service, sizes, faults):
@@ -66,7 +24,7 @@ def _peer(scenario, faults=QUIET_FAULTS, drops=()):
 
 
 PROGRAMS = (
-    _pingpong("rc", ANY_SIZE, tuple(FAULTS)),
+    _pingpong("rc", ANY_SIZE, ANY_LOSS),
     _pingpong("srq", ANY_SIZE, MENDED_FAULTS),
     _pingpong("uc", ANY_SIZE, QUIET_FAULTS),
     _pingpong("ud", ONE_PACKET, QUIET_FAULTS),
@@ -88,7 +46,7 @@ PROGRAMS = (
     _perftest("ib_write_lat", "-c", "UC"),
     _perftest("ib_send_bw", "-c", "UD", sizes=ONE_PACKET),
     _perftest("ib_send_lat", "-c", "UD", sizes=ONE_PACKET),
-    _peer("stream", tuple(FAULTS)),
+    _peer("stream", ANY_LOSS),
     _peer("operations"),
     _peer("wrap"),
     _peer("unreliable", ("clean", "loss5", "jumble")),
@@ -99,6 +57,9 @@ PROGRAMS = (
     _peer("rnr"),
     _peer("dead", drops=("asks",)),
 )
+
+
+ALL_PROGRAMS = (*PROGRAMS, *CM_PROGRAMS)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -118,6 +79,11 @@ class Case:
     @property
     def bytes(self):
         return SIZES[self.size](self.mtu)
+
+    def faults_of(self, side):
+        """What happens to the packets of "ours" or "guests", in the words of who does it."""
+        is_client = (side == "ours") == (self.role == "asks")
+        return "" if self.faults == "mute" and is_client else FAULTS[self.faults][side == "ours"]
 
     @property
     def drops_expected(self):
@@ -143,11 +109,17 @@ class Case:
             common += [] if self.size == "fixed" else ["-s", self.bytes]
         return [str(word) for word in [*common, *([peer] if peer else [])]]
 
+    def cm_words(self, asks, **places):
+        """The command line of the client or of the server of a program that finds its peer by rdma_cm. `places` are what stands
+        in braces there."""
+        words = self.program.client_words if asks else self.program.server_words
+        return [filled for filled in (word.format(**places) for word in words) if filled]
+
 
 def _cases(program):
     return [
         Case(program, *choice)
-        for choice in itertools.product(program.roles, GIDS, MTUS, program.sizes, program.faults)
+        for choice in itertools.product(program.roles, program.gids, MTUS, program.sizes, program.faults)
     ]
 
 
@@ -171,12 +143,24 @@ def _cover(cases, pairs_of):
 
 
 def everything():
-    return _sorted(case for program in PROGRAMS for case in _cases(program))
+    return _sorted(case for program in ALL_PROGRAMS for case in _cases(program))
 
 
 def cover():
-    """Every program in both roles, and every pair of role, kind of GID, MTU, length and faults."""
-    return _sorted(_cover([case for program in PROGRAMS for case in _cases(program)], _pairs))
+    """Every program in both roles, and every pair of role, kind of GID, MTU, length and faults. Of the programs that connect by
+    rdma_cm, whose lost messages take seconds, each once."""
+    return _sorted(_cover([case for program in PROGRAMS for case in _cases(program)], _pairs) + _some_with_cm())
+
+
+def _some_with_cm():
+    """Each program once without faults, two with loss as well, the other choices in turn."""
+    chosen = []
+    for number, program in enumerate(program for program in CM_PROGRAMS if "clean" in program.faults):
+        turns = (itertools.cycle(axis) for axis in (program.roles, program.gids, MTUS))
+        role, gid, mtu = (next(itertools.islice(turn, number // step, None)) for turn, step in zip(turns, (1, 2, 4)))
+        wanted = [faults for faults in program.faults if faults == "clean" or program.name in ("rping_own_queue_pairs", "rstream")]
+        chosen += [Case(program, role, gid, mtu, "fixed", faults) for faults in wanted]
+    return chosen
 
 
 def over_shared_memory():
@@ -194,9 +178,10 @@ def full():
     """Every program with every role, kind of GID and MTU while nothing is lost, the lengths in turn; and with every kind of
     faults every pair of what else there is."""
     chosen = []
-    for program in PROGRAMS:
+    for program in ALL_PROGRAMS:
         turns = itertools.cycle(program.sizes)
-        clean = [Case(program, *choice, next(turns), "clean") for choice in itertools.product(program.roles, GIDS, MTUS)]
+        choices = itertools.product(program.roles, program.gids, MTUS) if "clean" in program.faults else ()
+        clean = [Case(program, *choice, next(turns), "clean") for choice in choices]
         faulty = [case for case in _cases(program) if case.faults != "clean"]
         chosen += clean + _cover(faulty, lambda case: itertools.combinations(case.choices(), 2))
     return _sorted(dict.fromkeys(chosen))

@@ -19,11 +19,12 @@ HERE = pathlib.Path(__file__).resolve().parent
 # Debian's kernel for virtual machines in clouds has no rdma_rxe.
 KERNEL_PACKAGE = "linux-image-amd64"
 MODULES = (
-    "virtio_pci virtio_net virtio_console virtio_rng rdma_rxe ib_uverbs sch_netem sch_prio cls_u32 crc32_generic".split()
-)
+    "virtio_pci virtio_net virtio_console virtio_rng rdma_rxe ib_uverbs rdma_ucm sch_netem sch_prio cls_u32 crc32_generic"
+).split()
 PROGRAMS = (
     "ibv_devinfo ibv_rc_pingpong ibv_uc_pingpong ibv_ud_pingpong ibv_srq_pingpong"
-    " ib_send_bw ib_send_lat ib_write_bw ib_write_lat ib_read_bw ib_read_lat ib_atomic_bw ib_atomic_lat ip tc rdma dash"
+    " ib_send_bw ib_send_lat ib_write_bw ib_write_lat ib_read_bw ib_read_lat ib_atomic_bw ib_atomic_lat"
+    " rping ucmatose udaddy mckey rdma_server rdma_client rdma_xserver rdma_xclient rstream ip tc rdma dash"
 ).split()
 
 
@@ -80,8 +81,10 @@ def _run(*command, **options):
 
 
 def _kernel_there(cache):
-    there = sorted(cache.glob("kernel-*/vmlinux"), key=os.path.getmtime)
-    return there[-1].parent if there else None
+    """One that was unpacked for fewer modules is of no use."""
+    there = sorted(cache.glob("kernel-*/wanted"), key=os.path.getmtime)
+    folders = [file.parent for file in there if file.read_text().split() == MODULES]
+    return folders[-1] if folders else None
 
 
 def package_of(cache):
@@ -117,6 +120,8 @@ def prepare_kernel(cache):
         (package,) = parts.glob("*.deb")
         _unpack(package, parts)
         package.unlink()
+        (parts / "wanted").write_text(" ".join(MODULES))
+        shutil.rmtree(folder, ignore_errors=True)
         parts.rename(folder)
     finally:
         shutil.rmtree(parts, ignore_errors=True)
@@ -151,7 +156,7 @@ def _unpack(package, folder):
 def _may_be_needed(name):
     """Spares memory: graphics, sound and file systems are most of the package."""
     path = str(name)
-    return any(part in path for part in ("/virtio/", "/net/", "/infiniband/", "/char/", "/crypto/", "/lib/", "/arch/"))
+    return any(part in path for part in ("/virtio/", "/net/", "/infiniband/", "/configfs/", "/char/", "/crypto/", "/lib/", "/arch/"))
 
 
 def _unpack_kernel(image):

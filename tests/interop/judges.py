@@ -44,10 +44,10 @@ class Verdict:
 def judge(run, urnic):
     verdict = Verdict()
     _judge_programs(run, verdict)
-    if run.ours is None or not any(map(_is_roce, read_frames(run.ours))):
-        verdict.complain("our recording has no RoCE packet: nothing was judged")
-    else:
-        _check(run, "our recording", run.ours, read_frames(run.ours), urnic, verdict)
+    if any(_is_roce(frame) for file in run.ours for frame in read_frames(file)) != run.case.program.meets:
+        verdict.complain(f"our recordings {'have no' if run.case.program.meets else 'have'} RoCE packets")
+    for file in run.ours:
+        _check(run, "our recording", file, read_frames(file), urnic, verdict)
     if run.wire is not None:
         # With faults, order and number are not the sender's any more.
         if run.case.faults == "clean":
@@ -68,12 +68,11 @@ class Dissection:
         path.write_bytes(b"")
 
     def add(self, run):
-        if run.ours is None:
-            return
-        records, whole = _read_pcap(run.ours)
-        with open(self._path, "ab") as file:
-            file.write(whole if not self._sent else whole[_PCAP_HEADER:])
-        self._sent += [run.case.name if is_for_guest(frame) else None for _, frame in records]
+        for recording in run.ours:
+            records, whole = _read_pcap(recording)
+            with open(self._path, "ab") as file:
+                file.write(whole if not self._sent else whole[_PCAP_HEADER:])
+            self._sent += [run.case.name if is_for_guest(frame) else None for _, frame in records]
 
     def complaints(self):
         """What tshark has against our frames, with the names of the cases."""
@@ -100,6 +99,9 @@ def _judge_programs(run, verdict):
         if run.codes[survivor] is None or survivor not in gave_up:
             verdict.complain(f"{survivor} did not give up when its peer was killed")
         return
+    if run.case.program.family == "rdma_cm":
+        _judge_cm_programs(run, verdict)
+        return
     if not failed:
         return
     if run.case.faults == "loss20" and gave_up:
@@ -110,6 +112,19 @@ def _judge_programs(run, verdict):
         verdict.note(f"the peer of {failed[0]} had left")
         return
     verdict.complain(f"{' and '.join(failed)} failed")
+
+
+def _judge_cm_programs(run, verdict):
+    program = run.case.program
+    server, client = ("ours", "guests") if run.case.role == "serves" else ("guests", "ours")
+    judged = (client,) if program.server_stays else (server, client)
+    if program.client_says:
+        if run.codes.get(client) in (None, 0) or not re.search(program.client_says, run.outputs[client]):
+            verdict.complain(f"{client} did not fail, or did not say: {program.client_says}")
+        return
+    failed = [side for side in judged if run.codes.get(side) != 0]
+    if failed:
+        verdict.complain(f"{' and '.join(failed)} failed")
 
 
 def _check(run, name, file, frames, urnic, verdict):
@@ -124,6 +139,8 @@ def _check(run, name, file, frames, urnic, verdict):
     ours, theirs = [], {}
     for finding in report["findings"]:
         if finding["severity"] != "violation":
+            continue
+        if run.case.program.overwrites and finding["rule"] == "duplicate-differs":
             continue
         # The last of the frames is the one that breaks the rule.
         if is_for_guest(frames[finding["frames"][-1] - 1]):
@@ -141,7 +158,7 @@ def judge_receiver(run, verdict):
     """rdma_rxe counts a packet as received when all its checks, ICRC included, were passed: nothing of what reached the guest may
     be missing, unless the case is about packets that have to be dropped."""
     records, _ = _read_pcap(run.wire)
-    arrived = sum(is_for_guest(frame) for _, frame in records)
+    arrived = sum(is_for_guest(frame) or _is_for_members(frame) for _, frame in records)
     missing = arrived - run.counters["rcvd_pkts"]
     if missing == 0:
         return
@@ -172,7 +189,13 @@ _GUESTS_MAC = bytes.fromhex(wires.GUESTS["mac"].replace(":", ""))
 
 
 def is_for_guest(frame):
-    return frame[:6] == _GUESTS_MAC and _is_roce(frame)
+    """All that is not the guest's own: members of groups are named by addresses of their own."""
+    return frame[6:12] != _GUESTS_MAC and _is_roce(frame)
+
+
+def _is_for_members(frame):
+    """The guest hears itself when it sends to a group: all its programs that send there are members."""
+    return bool(frame[0] & 1) and _is_roce(frame)
 
 
 def _is_roce(frame):

@@ -3,6 +3,7 @@ import collections
 import datetime
 
 import cases
+from program import ROLES
 
 ABOUT_FAULTS = {
     "clean": "nothing lost",
@@ -10,6 +11,7 @@ ABOUT_FAULTS = {
     "loss5": "5 % lost",
     "jumble": "duplicated, reordered",
     "loss20": "20 % lost",
+    "mute": "all of the server's lost",
 }
 
 
@@ -27,7 +29,7 @@ class Results:
     def add(self, case, verdict):
         wire = self._wires[-1][0]
         key = (wire, case.program.name, case.faults)
-        passed_and_all = self._rows.setdefault(key, {role: [0, 0] for role in cases.ROLES})[case.role]
+        passed_and_all = self._rows.setdefault(key, {role: [0, 0] for role in ROLES})[case.role]
         passed_and_all[0] += not verdict.complaints
         passed_and_all[1] += 1
         self._habits.update(verdict.habits)
@@ -36,7 +38,7 @@ class Results:
             self._failed.append(f"{wire}: {case.name}: {verdict.complaints[0].splitlines()[0]}")
 
     def write(self, path):
-        total = [sum(row[role][i] for row in self._rows.values() for role in cases.ROLES) for i in (0, 1)]
+        total = [sum(row[role][i] for row in self._rows.values() for role in ROLES) for i in (0, 1)]
         lines = [
             "# Results",
             "",
@@ -56,11 +58,11 @@ class Results:
         columns = [faults for faults in ABOUT_FAULTS if any(key[0] == wire and key[2] == faults for key in self._rows)]
         yield "| program | " + " | ".join(ABOUT_FAULTS[faults] for faults in columns) + " |"
         yield "|---|" + "---|" * len(columns)
-        for program in cases.PROGRAMS:
+        for program in cases.ALL_PROGRAMS:
             rows = [self._rows.get((wire, program.name, faults)) for faults in columns]
             if any(rows):
                 yield f"| `{program.name}` | " + " | ".join(_cell(row) if row else "" for row in rows) + " |"
 
 
 def _cell(row):
-    return ", ".join(f"{passed}/{count}" if count else "-" for passed, count in (row[role] for role in cases.ROLES))
+    return ", ".join(f"{passed}/{count}" if count else "-" for passed, count in (row[role] for role in ROLES))

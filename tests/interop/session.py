@@ -1,25 +1,39 @@
 """Carries cases out: a program on urnic, the same program in the guest, one the other's server."""
 import contextlib
 import dataclasses
+import json
 import os
+import re
+import shlex
 import shutil
+import subprocess
 import time
 
 import cases
 import harness
 import wires
 from guest import GuestError
+from program import LINK_MTU
 from stage import Process
 
 DEVICES = {"ours": "urnic0", "guests": "rxe0"}
 GID_INDEX = {"linklocal": 0, "ipv4": 1, "ipv6": 2}
-CASE_TIMEOUT = 60
+ATTEMPTS = 8  # for clients that may be too early
 # How long a program whose peer has failed gets to notice.
 GRACE = 5
 
 COUNTERS = "/sys/class/infiniband/rxe0/ports/1/hw_counters"
 RECEIVED = f"$(cat {COUNTERS}/rcvd_pkts)"
 UNTIL_TRAFFIC = f"was={RECEIVED}; for i in $(seq 200); do [ {RECEIVED} -gt $((was + 50)) ] && exit 0; sleep 0.05; done; exit 1"
+
+# What stands in braces in the words of programs that connect by rdma_cm, and is the same in all cases.
+NOBODY = {"ipv4": "10.79.0.77", "ipv6": "fd79::77"}
+GROUP = "239.79.0.1"
+ENDLESS, SOME = 1000000, 50  # rounds of an rping
+# What a program in the guest has done when others may come.
+LISTENS_IN_GUEST = "rdma resource show cm_id | grep LISTEN | grep -q ':{port} '"
+JOINED_IN_GUEST = f"ip maddress show dev eth0 | grep -q {GROUP}"
+
 WHY_ALIVE = "top -b -n 1 | head -20; dmesg"
 
 
@@ -33,8 +47,8 @@ class Run:
     seconds: float
     counters: dict  # of the guest: by how much they grew
     kernel_log: str
-    ours: object  # recordings: files, or None
-    wire: object
+    ours: list  # recordings: files, one for each of our NICs
+    wire: object  # a file, or None
 
     def describe(self):
         return "\n".join(
@@ -49,27 +63,29 @@ class Session:
     def __init__(self, stage, wire, guest, seed):
         self.stage, self.wire, self.guest, self.seed = stage, wire, guest, seed
         self._mtu = self._faults = None
-        self._number = 0
+        self._nics = 0
 
     def run(self, case):
-        self._number += 1
         self._set_up(case)
         folder = self.stage.folder()
         started = time.monotonic()
         before, _ = self._look()
-        ours = folder / "ours.pcap"
         wire = folder / "wire.pcap" if self.wire.has_recorder else None
         with self._recording(wire):
-            codes, outputs = self._converse(case, folder, ours)
+            for _ in range(ATTEMPTS):
+                codes, outputs = self._converse(case, folder)
+                if not _was_too_early(case, outputs):
+                    break
         after, log = self._look()
         grown = {name: after[name] - before[name] for name in after}
-        return Run(case, codes, outputs, time.monotonic() - started, grown, log, ours if ours.exists() else None, wire)
+        ours = sorted(folder.glob("ours*.pcap*"))
+        return Run(case, codes, outputs, time.monotonic() - started, grown, log, ours, wire)
 
     @staticmethod
     def forget(run):
         """Removes the recordings."""
-        if run.ours is not None:
-            shutil.rmtree(run.ours.parent, ignore_errors=True)
+        for file in run.ours:
+            shutil.rmtree(file.parent, ignore_errors=True)
 
     @contextlib.contextmanager
     def _recording(self, file):
@@ -83,11 +99,12 @@ class Session:
 
     def _set_up(self, case):
         if self._mtu != case.mtu:
-            self.guest.must(f"ip link set eth0 mtu {cases.LINK_MTU[case.mtu]}")
+            self.guest.must(f"ip link set eth0 mtu {LINK_MTU[case.mtu]}")
             self._mtu = case.mtu
-        if self._faults != case.faults:
-            self.guest.must(_netem(cases.FAULTS[case.faults][0]))
-            self._faults = case.faults
+        faults = case.faults_of("guests")
+        if self._faults != faults:
+            self.guest.must(_netem(faults))
+            self._faults = faults
 
     def _look(self):
         """The guest's counters, and what its kernel said since last time."""
@@ -95,81 +112,147 @@ class Session:
         counters, _, log = text.partition("\n\n")
         return {line.split(":")[0]: int(line.split(":")[1]) for line in counters.splitlines()}, log.strip()
 
-    def _converse(self, case, folder, recording):
-        port = harness.free_port()
-        index = GID_INDEX[case.gid]
+    def _converse(self, case, folder):
+        port = case.program.port or harness.free_port()
         we_serve = case.role == "serves"
-
-        def start(side):
+        def start(side, rounds=SOME):
             asks = (side == "ours") != we_serve
-            peer = None
-            if asks:
-                peer = self.wire.guests_address_for_host if side == "ours" else self.wire.hosts_address_for_guest
-            words = case.words(DEVICES[side], index, port, peer)
-            return self._start_ours(case, words, folder, recording) if side == "ours" else self._start_guests(words)
+            words = self._words(case, side, asks, port, rounds)
+            if side == "guests":
+                return self.guest.begin(shlex.join(words), case.program.seconds)
+            return self._start_ours(case, words, folder)
 
         order = ("ours", "guests") if we_serve else ("guests", "ours")
         if not we_serve:
             self.wire.open_port(self.guest, port)
         processes = {}
         try:
-            self._play(case, order, start, port, processes)
+            if case.program.restarts:
+                self._play_restart(case, order, start, port, folder, processes)
+            else:
+                self._play(case, order, start, port, folder, processes)
         finally:
-            self._end(processes)
+            self._end(case, processes)
         return self._results(processes)
 
-    def _play(self, case, order, start, port, processes):
+    def _words(self, case, side, asks, port, rounds):
+        if case.program.family != "rdma_cm":
+            peer = None
+            if asks:
+                peer = self.wire.guests_address_for_host if side == "ours" else self.wire.hosts_address_for_guest
+            return case.words(DEVICES[side], GID_INDEX[case.gid], port, peer)
+        own, other = (wires.OURS, wires.GUESTS) if side == "ours" else (wires.GUESTS, wires.OURS)
+        server, client = (other, own) if asks else (own, other)
+        return case.cm_words(
+            asks, server=server[case.gid], client=client[case.gid], nobody=NOBODY[case.gid], group=GROUP,
+            port=port, other_port=port + 1, device=DEVICES[side], rounds=rounds,
+        )  # fmt: skip
+
+    def _play(self, case, order, start, port, folder, processes):
         processes[order[0]] = start(order[0])
-        if not self._listens(order[0], processes[order[0]], port):
+        if not self._is_ready(case, order[0], processes[order[0]], port, folder):
             return
         if case.role == "serves" and case.program.family == "pingpong":  # the others meet before they have a NIC
             self.wire.await_link(self.guest)
         processes[order[1]] = start(order[1])
         if case.program.kills_server:
             self.guest.must(UNTIL_TRAFFIC)
-            self._kill(order[0], processes[order[0]])
-        deadline = time.monotonic() + CASE_TIMEOUT
-        while any(process.is_running() for process in processes.values()) and time.monotonic() < deadline:
+            self._kill(case, order[0], processes[order[0]])
+        self._await_ends(case, order, processes)
+
+    def _play_restart(self, case, order, start, port, folder, processes):
+        """One of them is killed in the middle of a conversation, and started again at once; a client that comes then is served."""
+        server, client = order
+        killed = client if case.program.restarts == "client" else server
+        processes[server] = start(server)
+        if not self._is_ready(case, server, processes[server], port, folder):
+            return
+        first = processes["the first client"] = start(client, ENDLESS)
+        if self.guest.run(UNTIL_TRAFFIC)[0] != 0:
+            return
+        if killed == server:
+            processes["the first server"] = processes.pop(server)
+            self._kill(case, server, processes["the first server"])
+            processes[server] = start(server)
+            self._is_ready(case, server, processes[server], port, folder)
+            if server == "guests":  # its kernel says goodbye
+                first.wait(GRACE)
+        self._kill(case, client, first)
+        processes[client] = start(client)
+        self._await_ends(case, order, processes)
+
+    def _await_ends(self, case, order, processes):
+        """Also when they do not end, or one of them long before the other."""
+        running = {side: processes[side] for side in (order[1:] if case.program.server_stays else order)}
+        deadline = time.monotonic() + case.program.seconds
+        while any(process.is_running() for process in running.values()) and time.monotonic() < deadline:
             failed = not case.program.kills_server and any(
-                not process.is_running() and _code(process) != 0 for process in processes.values()
+                not process.is_running() and _code(process) != 0 for process in running.values()
             )
             if failed:
-                deadline = min(deadline, time.monotonic() + GRACE)
-            for process in processes.values():
+                deadline = min(deadline, time.monotonic() + (0 if case.program.too_early else GRACE))
+            for process in running.values():
                 process.wait(0.05)
 
-    def _start_ours(self, case, words, folder, recording):
-        fault = cases.FAULTS[case.faults][1]
-        nic = ["--mtu", cases.LINK_MTU[case.mtu], "--seed", self.seed + self._number, "--pcap", recording]
-        nic += ["--fault", f"{fault},direction=tx,seed={self.seed + self._number}"] if fault else []
+    def _start_ours(self, case, words, folder):
+        # A NIC that comes again with the seed of one before it uses the same communication IDs: its REQ is an old one for the peer.
+        self._nics += 10
+        recording = folder / f"ours{self._nics}.pcap"
+        seed = self.seed + self._nics
+        fault = case.faults_of("ours")
+        nic = ["--mtu", LINK_MTU[case.mtu], "--seed", seed, "--pcap", recording]
+        nic += ["--fault", f"{fault},direction=tx,seed={seed}"] if fault else []
         program = [self.stage.program(words[0]), *words[1:]] if case.program.family == "peer" else words
+        if case.program.name == "mckey":  # it is to be seen when it has joined
+            program = ["stdbuf", "-oL", *words]
         return start_program(self.stage, self.wire, nic, program, folder)
 
-    def _start_guests(self, words):
-        return self.guest.begin(" ".join(words), CASE_TIMEOUT)
+    def _is_ready(self, case, side, process, port, folder):
+        """Waits until the server awaits clients. False when it never does."""
+        if case.program.family != "rdma_cm":
+            return self._listens(side, process, port)
+        joins = case.program.name == "mckey"
+        if side == "guests":
+            return self._guest_comes_to(JOINED_IN_GUEST if joins else LISTENS_IN_GUEST.format(port=port))
+
+        def is_ready():
+            return "joined" in process.output() if joins else self._has_cm_listener(folder)
+
+        harness.wait_until(lambda: not process.is_running() or is_ready(), harness.START_TIMEOUT, 0.05)
+        return process.is_running()
+
+    def _has_cm_listener(self, folder):
+        command = [*self.wire.inside, self.stage.urnic, "stat", "--json"]
+        said = subprocess.run(command, env=self.stage.environment(folder), capture_output=True, text=True, timeout=20).stdout
+        try:
+            processes = json.loads(said)["processes"]
+        except ValueError:
+            return False
+        return any(id["state"] == "LISTEN" for process in processes for id in process["rdma_cm_ids"])
 
     def _listens(self, side, process, port):
         if side == "guests":
-            pattern = f":{port:04X} [0:]*:0000 0A"
-            look = f"grep -q '{pattern}' /proc/net/tcp /proc/net/tcp6"
-            code, _ = self.guest.run(f"for i in $(seq 300); do {look} && exit 0; sleep 0.05; done; exit 1", 30)
-            return code == 0
+            return self._guest_comes_to(f"grep -q ':{port:04X} [0:]*:0000 0A' /proc/net/tcp /proc/net/tcp6")
         namespace = self.wire.namespace_pid
         return harness.wait_until(
             lambda: not process.is_running() or harness.is_listening(port, namespace), harness.START_TIMEOUT
         ) and process.is_running()
 
-    def _end(self, processes):
+    def _guest_comes_to(self, condition):
+        code, _ = self.guest.run(f"for i in $(seq 300); do {condition} && exit 0; sleep 0.05; done; exit 1", 30)
+        return code == 0
+
+    def _end(self, case, processes):
         """Ends what still runs."""
         self.killed = {side for side, process in processes.items() if process.is_running()}
         for side in sorted(self.killed, reverse=True):  # ours first: the guest may be the one that does not answer
-            self._kill(side, processes[side])
+            self._kill(case, side, processes[side])
 
-    def _kill(self, side, process):
-        if side == "ours":
+    def _kill(self, case, side, process):
+        if isinstance(process, Process):
             process.kill()
             return
-        name = process.text.split()[0]
+        name = "rping" if process.text.startswith("sh ") else process.text.split()[0]
         self.guest.run(f"killall -9 {name}")
         if process.wait(10) is None:
             _, state = self.guest.run(WHY_ALIVE)
@@ -192,6 +275,11 @@ def start_program(stage, wire, nic, program, folder):
 
 def _code(process):
     return process.code if hasattr(process, "code") else process.popen.returncode
+
+
+def _was_too_early(case, outputs):
+    pattern = case.program.too_early
+    return bool(pattern) and any(re.search(pattern, said) for said in outputs.values())
 
 
 def _netem(how):

@@ -53,6 +53,8 @@ class TapWire:
         self.inside = ["nsenter", "-n", "-t", str(self._holder.pid)]
         for command in (
             "ip link set lo up",
+            # Without any address the C library takes IPv6 for missing, and does not even read one that is given in figures.
+            "ip address add fd79::1/128 dev lo",
             "ip tuntap add dev tap0 mode tap",
             # Without addresses of its own the host says nothing about IPv6, which would be in every recording.
             f"ip link set tap0 addrgenmode none mtu {LARGEST_MTU} txqueuelen {TAP_QUEUE}",

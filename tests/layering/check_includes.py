@@ -25,8 +25,10 @@ ALLOWED = {
     "nic/path": {"nic/path", *NIC_BASE},
     "nic/raw": {"nic/raw", *NIC_BASE},
     "nic/queues": {"nic/queues", "nic/memory", "nic/path", "nic/raw", *NIC_BASE},
-    "nic/diagnostics": {"nic/diagnostics", "nic/queues", "nic/memory", "nic/path", "nic/host", *NIC_BASE},
-    "nic/engine": {"nic/engine", "nic/diagnostics", "nic/queues", "nic/memory", "nic/path", "nic/raw", *NIC_BASE},
+    "nic/diagnostics": {"nic/diagnostics", "nic/rdma_cm", "nic/cm", "nic/queues", "nic/memory", "nic/path", "nic/host", *NIC_BASE},
+    "nic/cm": {"nic/cm", *NIC_BASE},
+    "nic/rdma_cm": {"nic/rdma_cm", "nic/cm", "nic/path", *NIC_BASE},
+    "nic/engine": {"nic/engine", "nic/rdma_cm", "nic/cm", "nic/diagnostics", "nic/queues", "nic/memory", "nic/path", "nic/raw", *NIC_BASE},
     **{header: NIC_BASE for header in NIC_BASE if header.startswith("nic/")},
     # What a process needs of its host before it has a device.
     "nic/host": {"nic/host", *NIC_BASE},
@@ -38,6 +40,11 @@ ALLOWED = {
     "tools": {"tools", "verbs_api", "drivers", "nic", "transport"},
     # A judge that shared a reading of the protocol with the product would share its misreadings.
     "tools/check": {"tools/check"},
+    # Its rooms. The files beside them put those together, and the reports see all of it.
+    "tools/check/packets": {"tools/check/packets"},
+    "tools/check/findings": {"tools/check/findings"},
+    "tools/check/models": {"tools/check/models", "tools/check/cm", "tools/check/findings", "tools/check/packets"},
+    "tools/check/cm": {"tools/check/cm", "tools/check/findings", "tools/check/packets"},
     # Plays captures that the judge reads against the transport, and nothing else of the product.
     "tools/replay": {"tools/replay", "tools/check", "transport"},
     # Asks processes what they do; what it knows of a NIC is what they say.

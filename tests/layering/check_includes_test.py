@@ -38,10 +38,10 @@ FORBIDDEN = (
     ("tools/sim/models/memory_model.h", '#include "tools/sim/traffic/host.h"'),
     ("tools/sim/models/memory_model.h", '#include "nic/device.h"'),
     ("tools/urnic/main.cc", "#include <infiniband/verbs.h>"),
-    ("tools/check/packet.cc", '#include "transport/types.h"'),
-    ("tools/check/packet.cc", '#include "nic/device.h"'),
-    ("tools/check/packet.cc", '#include "drivers/dpdk/port.h"'),
-    ("tools/check/packet.cc", '#include "tools/urnic/command.h"'),
+    ("tools/check/packets/packet.cc", '#include "transport/types.h"'),
+    ("tools/check/packets/packet.cc", '#include "nic/device.h"'),
+    ("tools/check/packets/packet.cc", '#include "drivers/dpdk/port.h"'),
+    ("tools/check/packets/packet.cc", '#include "tools/urnic/command.h"'),
     ("tools/urnic/check_command.cc", '#include "transport/types.h"'),
     ("tools/urnic/main.cc", "#include <pcap/pcap.h>"),
     ("nic/engine/engine.cc", '#include "engine.h"'),
@@ -59,14 +59,14 @@ ALLOWED = (
     ("verbs_api/open.cc", '#include "nic/device.h"\n#include <infiniband/verbs.h>'),
     ("tools/dropin/open_port.cc", '#include "drivers/dpdk/port.h"\n#include "verbs_api/config/environment.h"'),
     ("tools/urnic/sim_command.cc", '#include "tools/sim/runner.h"'),
-    ("tools/check/capture_reader.cc", '#include "tools/check/packet.h"\n#include <pcap/pcap.h>'),
-    ("tools/urnic/check_command.cc", '#include "tools/check/packet.h"\n#include "tools/urnic/command.h"'),
+    ("tools/check/capture_reader.cc", '#include "tools/check/packets/packet.h"\n#include <pcap/pcap.h>'),
+    ("tools/urnic/check_command.cc", '#include "tools/check/packets/packet.h"\n#include "tools/urnic/command.h"'),
 )
 TREE = {
     "drivers/dpdk/port.h", "nic/device.h", "nic/packet_port.h", "nic/engine/engine.h", "nic/diagnostics/qp_watch.h",
     "nic/host/lease.h", "nic/host/port_spec.h", "nic/path/path.h", "nic/queues/queue_pair.h", "tests/support/bytes.h",
     "verbs_api/queues/qp.h", "tools/sim/runner.h", "tools/sim/traffic/host.h",
-    "tools/check/packet.h", "tools/urnic/command.h", "transport/types.h", "verbs_api/config/environment.h",
+    "tools/check/packets/packet.h", "tools/urnic/command.h", "transport/types.h", "verbs_api/config/environment.h",
 }
 
 

@@ -8,8 +8,8 @@
 #include <optional>
 #include <string>
 
-#include "tools/check/byte_view.h"
-#include "tools/check/frame.h"
+#include "tools/check/packets/byte_view.h"
+#include "tools/check/packets/frame.h"
 
 namespace urnic::check {
 

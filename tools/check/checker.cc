@@ -4,9 +4,9 @@
 
 #include <algorithm>
 
-#include "tools/check/icrc.h"
-#include "tools/check/packet.h"
 #include "tools/check/packet_rules.h"
+#include "tools/check/packets/icrc.h"
+#include "tools/check/packets/packet.h"
 
 namespace urnic::check {
 namespace {

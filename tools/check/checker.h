@@ -6,7 +6,7 @@
 
 #include "tools/check/capture_reader.h"
 #include "tools/check/connections.h"
-#include "tools/check/findings.h"
+#include "tools/check/findings/findings.h"
 
 namespace urnic::check {
 

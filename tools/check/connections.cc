@@ -4,6 +4,9 @@
 
 #include <algorithm>
 
+#include "tools/check/cm/form.h"
+#include "tools/check/cm/message.h"
+
 namespace urnic::check {
 namespace {
 
@@ -118,12 +121,7 @@ void Connections::check_constancy(std::uint32_t index, const Seen& seen) {
 
 void Connections::on_datagram(std::uint32_t index, const Seen& seen) {
   Flow& flow = flows_[index];
-  if (const auto message = parse_cm(seen.packet); message && !seen.is_damaged) {
-    if (const auto connection = cm_exchanges_.on_message(*message, seen.frame)) {
-      agree(connection->from_active, connection->from_passive.key);
-      agree(connection->from_passive, connection->from_active.key);
-    }
-  }
+  if (!seen.is_damaged && is_cm(seen.packet)) on_management(index, seen);
   flow.datagram_bytes += seen.packet.payload_bytes;
   if (flow.source_qp == 0) {
     flow.source_qp = seen.packet.source_qp;
@@ -139,12 +137,57 @@ void Connections::on_datagram(std::uint32_t index, const Seen& seen) {
   }
 }
 
-void Connections::agree(const AgreedFlow& flow, const FlowKey& peer) {
+void Connections::on_management(std::uint32_t index, const Seen& seen) {
+  check_cm_form(seen, index, findings_);
+  const auto message = parse_cm(seen.packet);
+  if (!message || !has_right_header(seen.packet)) return;
+  const CmStep step = cm_dialogs_.on_message(*message, seen, index);
+  if (step.agreed) {
+    agree(step.agreed->from_active, step.agreed->from_passive.key, true);
+    agree(step.agreed->from_passive, step.agreed->from_active.key, false);
+  }
+  const auto agreed = [this](const std::optional<FlowKey>& key) {
+    const auto found = key ? agreed_.find(*key) : agreed_.end();
+    return found == agreed_.end() ? nullptr : &found->second;
+  };
+  if (Agreed* const ready = agreed(step.may_send)) ready->may_send = true;
+  if (Agreed* const ended = agreed(step.ends); ended != nullptr && ended->ended_frame == 0) {
+    ended->ended_frame = seen.number;
+    ended->ended_ns = seen.time_ns;
+  }
+}
+
+void Connections::agree(const AgreedFlow& flow, const FlowKey& peer, bool is_active) {
   if (agreed_.size() >= kMaxFlows && !agreed_.contains(flow.key)) return;
-  agreed_[flow.key] = {flow, peer};
+  Agreed& agreed = agreed_[flow.key];
+  agreed = {.flow = flow, .peer = peer, .is_active = is_active, .may_send = is_active};
   const auto known = index_.find(flow.key);
   if (known == index_.end() || !flows_[known->second].direction) return;
-  flows_[known->second].direction->exchange.begin_anew(flow.first_psn, flow.path_mtu);
+  flows_[known->second].direction->agreed = &agreed;
+  flows_[known->second].direction->exchange.begin_anew(flow);
+}
+
+void Connections::judge_by_agreement(std::uint32_t index, const Seen& seen) {
+  Agreed& agreed = *flows_[index].direction->agreed;
+  if (seen.is_damaged) return;
+  if (!agreed.may_send) {
+    agreed.may_send = true;  // said once
+    findings_.add_if_complete(Rule::kCmDataEarly, index, {seen.number},
+                              "RTU, or a request of the active side",
+                              fmt::format("{} before{}", name_of(seen.packet.opcode), kUnlessLost));
+  }
+  if (agreed.is_active && !agreed.has_sent) {
+    agreed.has_sent = true;
+    if (const auto peer = agreed_.find(agreed.peer); peer != agreed_.end()) peer->second.may_send = true;
+  }
+  // Packets of queue pairs may wait longer in a host than datagrams do. One that does not go on where the others
+  // were is another connection's, whose REQ is not here.
+  const RequestLog& log = flows_[index].direction->exchange.log;
+  if (agreed.ended_frame != 0 && seen.time_ns - agreed.ended_ns > kInFlightNs && !log.is_empty() &&
+      log.next() == seen.packet.psn) {
+    findings_.add(Rule::kCmDataAfterEnd, index, {agreed.ended_frame, seen.number}, "no new requests",
+                  fmt::format("{} with PSN {}", name_of(seen.packet.opcode), hex(seen.packet.psn)));
+  }
 }
 
 void Connections::pair_as_agreed(std::uint32_t index) {
@@ -167,9 +210,11 @@ bool Connections::on_request(std::uint32_t index, const Seen& seen) {
     }
     if (!flow.peer && !seen.packet.info->is_connected()) match_by_port(index);
     if (const auto agreed = agreed_.find(flow.key); agreed != agreed_.end()) {
-      flow.direction->exchange.begin_anew(agreed->second.flow.first_psn, agreed->second.flow.path_mtu);
+      flow.direction->agreed = &agreed->second;
+      flow.direction->exchange.begin_anew(agreed->second.flow);
     }
   }
+  if (flow.direction->agreed != nullptr) judge_by_agreement(index, seen);
   ExchangeCounts& counts = flow.direction->exchange.counts;
   counts.last_ns = std::max(counts.last_ns, seen.time_ns);
   const std::uint64_t repeated = counts.repeated_packets + counts.late_packets;
@@ -252,6 +297,7 @@ void Connections::pair(std::uint32_t a, std::uint32_t b) {
 }
 
 void Connections::finish(std::int64_t end_ns) {
+  cm_dialogs_.finish(end_ns);
   for (Flow& flow : flows_) {
     if (flow.direction) {
       flow.direction->requester.finish(end_ns);

@@ -10,15 +10,28 @@
 #include <unordered_map>
 #include <vector>
 
-#include "tools/check/cm_exchanges.h"
-#include "tools/check/exchange.h"
-#include "tools/check/findings.h"
-#include "tools/check/flow_key.h"
+#include "tools/check/cm/agreement.h"
+#include "tools/check/cm/dialogs.h"
+#include "tools/check/findings/findings.h"
 #include "tools/check/ladder.h"
-#include "tools/check/requester_model.h"
-#include "tools/check/responder_model.h"
+#include "tools/check/models/exchange.h"
+#include "tools/check/models/requester.h"
+#include "tools/check/models/responder.h"
+#include "tools/check/packets/flow_key.h"
+#include "tools/check/packets/seen.h"
 
 namespace urnic::check {
+
+/// What the connection manager's messages say of a flow, whose packets may be still to come.
+struct Agreed {
+  AgreedFlow flow;
+  FlowKey peer;
+  bool is_active = false;         ///< its sender asked for the connection
+  bool may_send = false;          ///< its sender knows that the other side is ready
+  bool has_sent = false;          ///< a request
+  std::uint64_t ended_frame = 0;  ///< its sender's DREQ or DREP; 0: none
+  std::int64_t ended_ns = 0;
+};
 
 /// One direction of a connection: the requests in a flow, and the answers to them, which come in another one.
 struct Direction {
@@ -27,6 +40,7 @@ struct Direction {
   Exchange exchange;
   RequesterModel requester;
   ResponderModel responder;
+  Agreed* agreed = nullptr;  ///< what REQ and REP said, if they are here
 };
 
 struct Flow {
@@ -68,7 +82,7 @@ class Connections {
   static constexpr std::size_t kMaxFlows = 16384;
 
   Connections(Findings& findings, std::size_t ladder_limit)
-      : findings_(findings), ladder_limit_(ladder_limit) {}
+      : findings_(findings), ladder_limit_(ladder_limit), cm_dialogs_(findings) {}
 
   /// Index of the packet's flow; kNoFlow when there are too many. A damaged packet founds none.
   std::uint32_t flow_of(const Frame& frame, const Packet& packet, bool is_damaged);
@@ -95,7 +109,9 @@ class Connections {
   };
   Match match_response(const Flow& flow, const Seen& seen) const;
   void match_by_port(std::uint32_t index);
-  void agree(const AgreedFlow& flow, const FlowKey& peer);
+  void on_management(std::uint32_t index, const Seen& seen);
+  void agree(const AgreedFlow& flow, const FlowKey& peer, bool is_active);
+  void judge_by_agreement(std::uint32_t index, const Seen& seen);
   void pair_as_agreed(std::uint32_t index);
   void pair(std::uint32_t a, std::uint32_t b);
 
@@ -105,12 +121,7 @@ class Connections {
   std::unordered_map<FlowKey, std::uint32_t, FlowKeyHash> index_;
   std::unordered_map<FlowKey, std::vector<std::uint32_t>, FlowKeyHash> between_;  ///< by addresses alone
   std::uint32_t last_flow_ = kNoFlow;
-  CmExchanges cm_exchanges_;
-  /// What REQs and REPs said of flows, whose packets may be still to come.
-  struct Agreed {
-    AgreedFlow flow;
-    FlowKey peer;
-  };
+  CmDialogs cm_dialogs_;
   std::unordered_map<FlowKey, Agreed, FlowKeyHash> agreed_;
 };
 

@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <iterator>
 
-#include "tools/check/cm_message.h"
-#include "tools/check/opcode.h"
-#include "tools/check/packet.h"
+#include "tools/check/cm/message.h"
+#include "tools/check/packets/opcode.h"
+#include "tools/check/packets/packet.h"
 
 namespace urnic::check {
 namespace {

@@ -7,8 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "tools/check/exchange.h"
-#include "tools/check/psn.h"
+#include "tools/check/models/exchange.h"
+#include "tools/check/packets/psn.h"
+#include "tools/check/packets/seen.h"
 
 namespace urnic::check {
 

@@ -3,9 +3,9 @@
 
 #include <cstdint>
 
-#include "tools/check/findings.h"
-#include "tools/check/frame.h"
-#include "tools/check/packet.h"
+#include "tools/check/findings/findings.h"
+#include "tools/check/packets/frame.h"
+#include "tools/check/packets/packet.h"
 
 namespace urnic::check {
 

@@ -6,43 +6,38 @@
 // NCCL wants to know the types of GIDs. It has to be preloaded, as plugins find the C library before anything
 // that they bring along.
 #include <dirent.h>
-#include <dlfcn.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <sys/stat.h>
 #include <sys/xattr.h>
 #include <unistd.h>
 
-#include <atomic>
-#include <cerrno>
 #include <cstdarg>
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
 
+#include "tools/paths/next_function.h"
+#include "tools/paths/private_folder.h"
+#include "tools/paths/rdma_cm_node.h"
+
+namespace urnic::paths {
 namespace {
 
 constexpr const char* kFolders[] = {"/sys/class/infiniband", "/sys/class/infiniband_verbs",
                                     "/dev/infiniband"};
 
-/// Read once: programs change their environment.
-const char* root() {
-  static const char* const folder = secure_getenv("URNIC_PATHS");
-  return folder;
-}
-
 /// A path as the program gives it, and the one that it gets.
 class Redirected {
  public:
   explicit Redirected(const char* path) : path_(path) {
-    if (path == nullptr || path[0] != '/' || root() == nullptr) return;
+    if (path == nullptr || path[0] != '/' || private_folder() == nullptr) return;
     for (const char* const folder : kFolders) {
       const size_t length = strlen(folder);
       const bool is_inside =
           strncmp(path, folder, length) == 0 && (path[length] == '/' || path[length] == '\0');
       if (!is_inside) continue;
       // One that does not fit stays what it is: not there.
-      const int written = snprintf(changed_, sizeof(changed_), "%s%s", root(), path);
+      const int written = snprintf(changed_, sizeof(changed_), "%s%s", private_folder(), path);
       if (written > 0 && static_cast<size_t>(written) < sizeof(changed_)) path_ = changed_;
       return;
     }
@@ -57,29 +52,6 @@ class Redirected {
   char changed_[PATH_MAX];
 };
 
-/// Says, once in a process, why rdma_cm is missing: librdmacm turns the missing node into errors that name neither
-/// it nor us. `path` is what the program opens. Leaves errno alone.
-void explain_rdma_cm(const char* path) {
-  static std::atomic<bool> said{false};
-  if (root() == nullptr || path == nullptr || strcmp(path, "/dev/infiniband/rdma_cm") != 0 ||
-      said.exchange(true)) {
-    return;
-  }
-  constexpr char kLine[] =
-      "urnic: rdma_cm is not supported yet (this program opens /dev/infiniband/rdma_cm). If it fails now, have it "
-      "connect without: perftest without -R, UCX_TLS without rdmacm, otherwise an exchange over TCP\n";
-  const int code = errno;
-  // Its failure cannot be reported.
-  [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, kLine, sizeof(kLine) - 1);
-  errno = code;
-}
-
-/// The function of this name that would be called without us.
-template <typename Function>
-Function* next(const char* name) {
-  return reinterpret_cast<Function*>(dlsym(RTLD_NEXT, name));
-}
-
 /// The third argument of open(2), which is there only when a file may be made.
 mode_t mode_in(int flags, va_list arguments) {
   const bool makes_file = (flags & O_CREAT) != 0 || (flags & O_TMPFILE) == O_TMPFILE;
@@ -87,8 +59,13 @@ mode_t mode_in(int flags, va_list arguments) {
 }
 
 }  // namespace
+}  // namespace urnic::paths
 
-#define EXPORT extern "C" [[gnu::visibility("default")]]
+using urnic::paths::is_rdma_cm_node;
+using urnic::paths::mode_in;
+using urnic::paths::next;
+using urnic::paths::open_rdma_cm_node;
+using urnic::paths::Redirected;
 
 /// A function of one path, whose other arguments are passed on.
 #define REDIRECT(result, name, parameters, ...)                   \
@@ -104,7 +81,7 @@ mode_t mode_in(int flags, va_list arguments) {
     va_start(arguments, flags);                                            \
     const mode_t mode = mode_in(flags, arguments);                         \
     va_end(arguments);                                                     \
-    explain_rdma_cm(path);                                                 \
+    if (is_rdma_cm_node(path)) return open_rdma_cm_node(flags);            \
     return original(Redirected(path), flags, mode);                        \
   }
 #define REDIRECT_OPENAT(name)                                                   \
@@ -114,8 +91,21 @@ mode_t mode_in(int flags, va_list arguments) {
     va_start(arguments, flags);                                                 \
     const mode_t mode = mode_in(flags, arguments);                              \
     va_end(arguments);                                                          \
-    explain_rdma_cm(path);                                                      \
+    if (is_rdma_cm_node(path)) return open_rdma_cm_node(flags);                 \
     return original(folder, Redirected(path), flags, mode);                     \
+  }
+
+#define REDIRECT_OPEN_2(name)                                         \
+  EXPORT int name(const char* path, int flags) {                      \
+    static auto* const original = next<int(const char*, int)>(#name); \
+    if (is_rdma_cm_node(path)) return open_rdma_cm_node(flags);       \
+    return original(Redirected(path), flags);                         \
+  }
+#define REDIRECT_OPENAT_2(name)                                            \
+  EXPORT int name(int folder, const char* path, int flags) {               \
+    static auto* const original = next<int(int, const char*, int)>(#name); \
+    if (is_rdma_cm_node(path)) return open_rdma_cm_node(flags);            \
+    return original(folder, Redirected(path), flags);                      \
   }
 
 // The C library declares its arguments as never null; programs give null all the same, and it answers EFAULT.
@@ -128,12 +118,10 @@ REDIRECT_OPEN(open64)
 REDIRECT_OPENAT(openat)
 REDIRECT_OPENAT(openat64)
 // What open becomes in programs that are compiled with _FORTIFY_SOURCE.
-REDIRECT(int, __open_2, (const char* path, int flags), (explain_rdma_cm(path), Redirected(path)), flags)
-REDIRECT(int, __open64_2, (const char* path, int flags), (explain_rdma_cm(path), Redirected(path)), flags)
-REDIRECT(int, __openat_2, (int folder, const char* path, int flags), folder,
-         (explain_rdma_cm(path), Redirected(path)), flags)
-REDIRECT(int, __openat64_2, (int folder, const char* path, int flags), folder,
-         (explain_rdma_cm(path), Redirected(path)), flags)
+REDIRECT_OPEN_2(__open_2)
+REDIRECT_OPEN_2(__open64_2)
+REDIRECT_OPENAT_2(__openat_2)
+REDIRECT_OPENAT_2(__openat64_2)
 REDIRECT(FILE*, fopen, (const char* path, const char* mode), Redirected(path), mode)
 REDIRECT(FILE*, fopen64, (const char* path, const char* mode), Redirected(path), mode)
 REDIRECT(DIR*, opendir, (const char* path), Redirected(path))

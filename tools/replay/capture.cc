@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "tools/check/icrc.h"
+#include "tools/check/packets/icrc.h"
 
 namespace urnic::replay {
 

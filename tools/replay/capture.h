@@ -10,9 +10,9 @@
 
 #include "tools/check/capture_reader.h"
 #include "tools/check/connections.h"
-#include "tools/check/findings.h"
-#include "tools/check/frame.h"
-#include "tools/check/packet.h"
+#include "tools/check/findings/findings.h"
+#include "tools/check/packets/frame.h"
+#include "tools/check/packets/packet.h"
 
 namespace urnic::replay {
 

@@ -7,7 +7,7 @@
 #include <map>
 #include <utility>
 
-#include "tools/check/byte_view.h"
+#include "tools/check/packets/byte_view.h"
 
 namespace urnic::replay {
 

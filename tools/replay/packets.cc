@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "tools/check/opcode.h"
+#include "tools/check/packets/opcode.h"
 
 namespace urnic::replay {
 

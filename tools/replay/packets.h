@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "tools/check/packet.h"
+#include "tools/check/packets/packet.h"
 #include "tools/replay/capture.h"
 #include "tools/replay/outcome.h"
 

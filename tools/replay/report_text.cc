@@ -1,6 +1,6 @@
 #include <fmt/core.h>
 
-#include "tools/check/opcode.h"
+#include "tools/check/packets/opcode.h"
 #include "tools/replay/replay.h"
 
 namespace urnic::replay {

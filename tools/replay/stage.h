@@ -7,7 +7,7 @@
 #include <span>
 #include <vector>
 
-#include "tools/check/opcode.h"
+#include "tools/check/packets/opcode.h"
 #include "tools/replay/direction.h"
 #include "transport/counters.h"
 #include "transport/dependencies.h"

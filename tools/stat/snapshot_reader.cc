@@ -2,8 +2,10 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdint>
+#include <iterator>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -11,6 +13,7 @@
 #include <utility>
 
 #include "nic/diagnostics/snapshot_names.h"
+#include "nic/rdma_cm/types.h"
 #include "transport/enum_names.h"
 #include "transport/qp_state.h"
 
@@ -19,6 +22,7 @@ namespace urnic::tools {
 namespace {
 
 using nlohmann::json;
+namespace rdma_cm = nic::rdma_cm;
 using transport::wire::Gid;
 using transport::wire::Ipv4Address;
 
@@ -72,6 +76,8 @@ class Members {
     number(name, value, transport::Psn::kMask);
     to = transport::Psn(value);
   }
+
+  bool has(const char* name) const { return object_.contains(name); }
 
   bool is_null(const char* name) const {
     const auto found = object_.find(name);
@@ -131,6 +137,52 @@ nic::QueuePairSnapshot read_queue_pair(const json& object, std::string& wrong) {
   return qp;
 }
 
+/// The family follows from the address; both members are null without one.
+rdma_cm::SocketAddress read_socket_address(Members& members, const char* address, const char* port) {
+  rdma_cm::SocketAddress to;
+  if (members.is_null(address)) return to;
+  const json* const text = members.find(address, json::value_t::string);
+  const auto parsed = text != nullptr ? parse_address(*text) : std::nullopt;
+  if (!parsed) members.complain(address);
+  to.address = parsed.value_or(Gid{});
+  using Family = rdma_cm::SocketAddress::Family;
+  to.family = to.address.is_ipv4_mapped() ? Family::kIpv4 : Family::kIpv6;
+  members.number(port, to.port);
+  return to;
+}
+
+rdma_cm::IdSnapshot read_id(const json& object, std::string& wrong) {
+  Members members(object, wrong);
+  rdma_cm::IdSnapshot id;
+  const auto qp = [&members](const char* name, transport::QpNumber& to) {
+    if (members.is_null(name)) return;
+    std::uint32_t number = 0;
+    members.number(name, number, transport::Psn::kMask);
+    to = transport::QpNumber{number};
+  };
+  std::uint32_t number = 0;
+  members.number("number", number, rdma_cm::kMaxIds);
+  id.number = rdma_cm::IdNumber{number};
+  members.word("service", id.service);
+  std::string space;
+  members.text("port_space", space);
+  const auto* const known = std::find_if(std::begin(rdma_cm::kPortSpaces), std::end(rdma_cm::kPortSpaces),
+                                         [&space](auto one) { return name_of(one) == space; });
+  if (known != std::end(rdma_cm::kPortSpaces)) {
+    id.space = *known;
+  } else {
+    members.complain("port_space");
+  }
+  members.word("state", id.state);
+  if (!members.is_null("connection_state")) members.word("connection_state", id.connection_state.emplace());
+  id.local = read_socket_address(members, "local_address", "local_port");
+  id.peer = read_socket_address(members, "peer_address", "peer_port");
+  qp("qp", id.qp);
+  qp("peer_qp", id.peer_qp);
+  if (!members.is_null("backlog_left")) members.number("backlog_left", id.backlog);
+  return id;
+}
+
 void read_arrays(Members& members, nic::DeviceSnapshot& snapshot, std::string& wrong) {
   if (const json* const addresses = members.find("addresses", json::value_t::array)) {
     for (const json& text : *addresses) {
@@ -155,6 +207,17 @@ void read_arrays(Members& members, nic::DeviceSnapshot& snapshot, std::string& w
         break;
       }
       snapshot.queue_pairs.push_back(read_queue_pair(qp, wrong));
+    }
+  }
+  // Programs that run with an older urnic have none.
+  if (!members.has("rdma_cm_ids")) return;
+  if (const json* const ids = members.find("rdma_cm_ids", json::value_t::array)) {
+    for (const json& id : *ids) {
+      if (!id.is_object()) {
+        members.complain("rdma_cm_ids");
+        break;
+      }
+      snapshot.ids.push_back(read_id(id, wrong));
     }
   }
 }

@@ -6,10 +6,12 @@
 #include <cctype>
 #include <cstdint>
 #include <iterator>
+#include <string_view>
 #include <vector>
 
 #include "nic/diagnostics/counter_aliases.h"
 #include "nic/diagnostics/snapshot_names.h"
+#include "nic/rdma_cm/id_snapshot.h"
 
 namespace urnic::tools {
 
@@ -20,6 +22,7 @@ using nic::DeviceSnapshot;
 using nic::name_of;
 using nic::QueuePairSnapshot;
 using Lines = std::vector<std::string>;
+namespace rdma_cm = nic::rdma_cm;
 
 /// 1234567 as "1.23 M".
 std::string short_number(double value) {
@@ -75,6 +78,27 @@ std::string row_of(const QueuePairSnapshot& qp) {
       fmt::format("{}{}", progress.rnr_waits, progress.waits_for_receiver ? "*" : ""), qp.path_mtu);
 }
 
+constexpr const char* kIdRow = "  {:<8} {:<10} {:<5} {:<14} {:<13} {:<21} {:<21} {:<8} {:<8} {:>7}";
+
+std::string id_heading() {
+  return fmt::format(fmt::runtime(kIdRow), "CM id", "service", "space", "state", "connection",
+                     "local address", "peer address", "QP", "peer QP", "backlog");
+}
+
+std::string row_of(const rdma_cm::IdSnapshot& id) {
+  const auto address = [](const rdma_cm::SocketAddress& it) {
+    return it.family == rdma_cm::SocketAddress::Family::kNone ? "-" : to_string(it);
+  };
+  const auto qp = [](transport::QpNumber number) {
+    return number == transport::QpNumber{} ? "-" : qp_text(number);
+  };
+  const bool is_listener = id.state == rdma_cm::IdState::kListen;
+  return fmt::format(
+      fmt::runtime(kIdRow), transport::to_integer(id.number), name_of(id.service), name_of(id.space),
+      name_of(id.state), id.connection_state ? name_of(*id.connection_state) : "-", address(id.local),
+      address(id.peer), qp(id.qp), qp(id.peer_qp), is_listener ? std::to_string(id.backlog) : "-");
+}
+
 /// Other names of what is shown already.
 bool is_alias(std::string_view name) {
   return std::any_of(std::begin(nic::kCounterAliases), std::end(nic::kCounterAliases),
@@ -116,30 +140,39 @@ Lines head_of(const NicProcess& process, const DeviceSnapshot& snapshot) {
       fmt::format("  {}{}, {}, link MTU {}", printable(snapshot.port),
                   snapshot.is_started ? "" : " (not open yet)", printable(snapshot.mac), snapshot.link_mtu),
       fmt::format("  {}", addresses),
-      fmt::format("  {} QPs, {} CQs, {} SRQs, {} MRs, {} MWs", snapshot.queue_pairs.size(),
+      fmt::format("  {} QPs, {} CQs, {} SRQs, {} MRs, {} MWs, {} CM ids", snapshot.queue_pairs.size(),
                   snapshot.completion_queues, snapshot.shared_receive_queues, snapshot.memory_regions,
-                  snapshot.memory_windows)};
+                  snapshot.memory_windows, snapshot.ids.size())};
 }
 
 void append(Lines& to, const Lines& from) {
   to.insert(to.end(), from.begin(), from.end());
 }
 
-/// At most so many of its queue pairs.
-Lines lines_of(const NicProcess& process, const DeviceSnapshot* before, std::size_t most_queue_pairs) {
+/// The first `most` of them, below a heading, and how many more there are.
+template <typename Row>
+void append_rows(Lines& to, const std::string& heading, std::span<const Row> rows, std::size_t most,
+                 std::string_view what) {
+  const std::size_t shown = std::min(rows.size(), most);
+  if (shown > 0) to.push_back(heading);
+  for (const Row& row : rows.first(shown)) to.push_back(row_of(row));
+  if (shown < rows.size()) {
+    to.push_back(fmt::format("  {} more {}; --json shows them all", rows.size() - shown, what));
+  }
+}
+
+/// At most so many of its queue pairs and ids. Each kind may have half of the rows, and what the other one leaves.
+Lines lines_of(const NicProcess& process, const DeviceSnapshot* before, std::size_t most_rows) {
   if (!process.snapshot) {
     const std::string who = process.pid != 0 ? fmt::format("process {}", process.pid) : process.socket;
     return {fmt::format("{}: {}", who, process.error)};
   }
   const DeviceSnapshot& snapshot = *process.snapshot;
   Lines lines = head_of(process, snapshot);
-  const std::size_t shown = std::min(snapshot.queue_pairs.size(), most_queue_pairs);
-  if (shown > 0) lines.push_back(heading());
-  for (std::size_t i = 0; i < shown; ++i) lines.push_back(row_of(snapshot.queue_pairs[i]));
-  if (shown < snapshot.queue_pairs.size()) {
-    lines.push_back(
-        fmt::format("  {} more queue pairs; --json shows them all", snapshot.queue_pairs.size() - shown));
-  }
+  const std::size_t left_by_queue_pairs = most_rows - std::min(most_rows, snapshot.queue_pairs.size());
+  const std::size_t ids = std::min(snapshot.ids.size(), std::max(most_rows / 2, left_by_queue_pairs));
+  append_rows<QueuePairSnapshot>(lines, heading(), snapshot.queue_pairs, most_rows - ids, "queue pairs");
+  append_rows<rdma_cm::IdSnapshot>(lines, id_heading(), snapshot.ids, ids, "CM ids");
   append(lines, counters_of(snapshot, before));
   return lines;
 }
@@ -152,11 +185,11 @@ const DeviceSnapshot* find(std::span<const NicProcess> processes, const std::str
 }
 
 Lines all_lines(std::span<const NicProcess> processes, std::span<const NicProcess> before,
-                std::size_t most_queue_pairs) {
+                std::size_t most_rows) {
   Lines lines;
   for (const NicProcess& process : processes) {
     if (!lines.empty()) lines.emplace_back();
-    append(lines, lines_of(process, find(before, process.socket), most_queue_pairs));
+    append(lines, lines_of(process, find(before, process.socket), most_rows));
   }
   return lines;
 }
@@ -165,13 +198,16 @@ Lines all_lines(std::span<const NicProcess> processes, std::span<const NicProces
 
 std::string table_of(std::span<const NicProcess> processes, std::span<const NicProcess> before,
                      std::optional<std::size_t> most_lines) {
-  std::size_t most_queue_pairs = SIZE_MAX;
-  Lines lines = all_lines(processes, before, most_queue_pairs);
+  Lines lines = all_lines(processes, before, SIZE_MAX);
   if (most_lines && lines.size() > *most_lines && !processes.empty()) {
     // What each process has too many, or would need a line for; some of them may have fewer to give.
     const std::size_t without = all_lines(processes, before, 0).size();
     const std::size_t room = *most_lines > without ? (*most_lines - without) / processes.size() : 0;
-    lines = all_lines(processes, before, room > 1 ? room - 1 : 0);
+    const bool has_ids = std::any_of(processes.begin(), processes.end(), [](const NicProcess& process) {
+      return process.snapshot && !process.snapshot->ids.empty();
+    });
+    const std::size_t headings = has_ids ? 2 : 1;
+    lines = all_lines(processes, before, room > headings ? room - headings : 0);
   }
   std::string text;
   for (const std::string& line : lines) {

@@ -10,7 +10,7 @@
 
 #include "tools/check/capture_reader.h"
 #include "tools/check/checker.h"
-#include "tools/check/report.h"
+#include "tools/check/report/report.h"
 #include "tools/urnic/console.h"
 
 namespace urnic::tools {

@@ -58,7 +58,7 @@ void write_device(const fs::path& tree, const nic::DeviceConfig& device) {
   write(tree / "sys/class/infiniband_verbs/uverbs0/abi_version", "1");
   write(tree / "sys/class/infiniband_verbs/abi_version", "6");
   fs::create_directories(tree / "dev/infiniband");
-  for (const std::string& node : {std::string("uverbs0"), device.name}) {
+  for (const std::string& node : {std::string("uverbs0"), std::string("rdma_cm"), device.name}) {
     fs::create_symlink("/dev/null", tree / "dev/infiniband" / node);
   }
 }

@@ -145,7 +145,10 @@ void add_run_command(CLI::App& app, Invocation& invocation) {
   add_variable("--fault", "URNIC_FAULT", "Lose, repeat, reorder or damage frames, see below")
       ->check(accepted_by(drivers::FaultSpec::parse))
       ->type_name("SPEC");
-  add_variable("--seed", "URNIC_SEED", "Seed of everything that is drawn; random by default")
+  add_variable(
+      "--seed", "URNIC_SEED",
+      "Seed of everything that is drawn; random by default. A NIC that starts again with the seed it had uses the "
+      "same communication IDs, and peers by rdma_cm may take its requests for old ones")
       ->check(accepted_by(verbs_api::parse_seed))
       ->type_name("N");
   command->add_flag_callback(

@@ -26,7 +26,8 @@ using transport::wire::Gid;
 using transport::wire::Ipv4Address;
 
 constexpr const char* kStatFooter =
-    R"(Shows the processes of this user that have an urnic device open: their addresses, queue pairs and counters.
+    R"(Shows the processes of this user that have an urnic device open: their addresses, queue pairs, ids of rdma_cm and
+counters.
 
   urnic stat                      all of them; on a terminal again every second, until q or Ctrl-C
   urnic stat 4711 10.77.0.2       the process 4711, and whose NIC has that address
@@ -35,7 +36,9 @@ constexpr const char* kStatFooter =
 Columns: sends and recvs are posted work requests that are not complete (recvs: of a receive queue of its own); flight and
 reads are packets and READs or atomics that the peer has not answered; retries and RNR are attempts used of those allowed
 since the last progress; lost and waits count timeouts with losses, and RNR NAKs waited out, since RESET (* waiting now);
-MTU is the path MTU. Counters that are zero are not shown.
+MTU is the path MTU. A CM id is a listener or a connection of librdmacm (rdma_cm_id): its state, and that of its connection, are
+those of the kernel's rdma_cm and ib_cm; backlog is how many requests may still come before the program fetches one.
+Counters that are zero are not shown.
 
 --json prints one object and ends. It is stable: within a version members are only added.
   version     1
@@ -48,6 +51,12 @@ MTU is the path MTU. Counters that are zero are not shown.
                 next ones), msn, path_mtu, sends_posted, receives_posted, packets_in_flight, reads_in_flight,
                 waits_for_receiver, retries_used, retry_count, rnr_retries_used, rnr_retry (7: for ever), ack_timeout
                 (code), retries and rnr_waits (since RESET)
+    rdma_cm_ids an array, of objects with number, service (RC, UC, UD or XRC), port_space (TCP, UDP, IB or IPOIB), state
+                (IDLE, ADDR_BOUND, ADDR_QUERY, ADDR_RESOLVED, ROUTE_RESOLVED, LISTEN, CONNECT or DISCONNECT),
+                connection_state (REQ_SENT, REQ_RCVD, REP_SENT, REP_RCVD, ESTABLISHED, DREQ_SENT, DREQ_RCVD, TIMEWAIT,
+                SIDR_REQ_SENT, SIDR_REQ_RCVD or ANSWERED; null without a connection), local_address and local_port (null
+                before it is bound), peer_address and peer_port, qp and peer_qp (null before they are known),
+                backlog_left (null unless it listens); processes with an older urnic have none
   errors      an array, of objects with socket, pid (or 0) and error, for processes that did not answer
 
 The processes are found by sockets in $XDG_RUNTIME_DIR/urnic, or /tmp/urnic-UID without: it must be the same for both.

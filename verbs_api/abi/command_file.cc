@@ -1,7 +1,6 @@
 #include "verbs_api/abi/command_file.h"
 
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <array>
@@ -16,12 +15,6 @@ constexpr const char* kName = "urnic";
 constexpr std::string_view kShownName = "/memfd:urnic";
 
 }  // namespace
-
-std::optional<CommandFile::Identity> CommandFile::identify(int fd) {
-  struct stat status {};
-  if (fstat(fd, &status) != 0) return std::nullopt;
-  return Identity{.device = status.st_dev, .inode = status.st_ino};
-}
 
 // Programs hand this one around and look at its number; there is no kernel behind it to send commands to.
 int CommandFile::create() {

@@ -1,18 +1,16 @@
 // CommandFile: what the contexts of one command descriptor share, for those who import it.
 #pragma once
 
-#include <sys/types.h>
-
 #include <atomic>
 #include <cstdint>
 #include <memory>
 #include <mutex>
-#include <optional>
 #include <unordered_map>
 #include <utility>
 
 #include "nic/memory/device_memory.h"
 #include "nic/memory/protection_domain.h"
+#include "verbs_api/abi/descriptor_identity.h"
 
 namespace urnic::verbs_api {
 
@@ -48,22 +46,14 @@ class ImportableObjects {
 /// descriptor of it can import them. Here the descriptor names nothing but this, which is the process's own.
 class CommandFile {
  public:
-  /// What tells the file from others, however many descriptors it has.
-  struct Identity {
-    dev_t device = 0;
-    ino_t inode = 0;
-    friend bool operator==(const Identity&, const Identity&) = default;
-  };
-  /// Nothing, and errno, when that is no descriptor.
-  static std::optional<Identity> identify(int fd);
   /// A descriptor of a new file, or -1 and errno.
   static int create();
   /// Whether a descriptor is one of create(), here or in another process.
   static bool is_one(int fd);
 
-  explicit CommandFile(const Identity& identity) : identity_(identity) {}
+  explicit CommandFile(const DescriptorIdentity& identity) : identity_(identity) {}
 
-  const Identity& identity() const { return identity_; }
+  const DescriptorIdentity& identity() const { return identity_; }
 
   ImportableObjects<nic::ProtectionDomain> pds;
   ImportableObjects<Registration> mrs;
@@ -71,7 +61,7 @@ class CommandFile {
   std::atomic<std::uint32_t> next_dm{1};  ///< handle
 
  private:
-  Identity identity_;
+  DescriptorIdentity identity_;
 };
 
 }  // namespace urnic::verbs_api

@@ -7,6 +7,7 @@
 #include <optional>
 #include <utility>
 
+#include "verbs_api/abi/descriptor_identity.h"
 #include "verbs_api/abi/object_registry.h"
 #include "verbs_api/abi/operations.h"
 #include "verbs_api/device/device_list.h"
@@ -45,8 +46,9 @@ Context::~Context() {
 
 Context* Context::open(ibv_device& device, nic::Device& nic) {
   const int fd = CommandFile::create();
-  const auto identity = fd >= 0 ? CommandFile::identify(fd) : std::nullopt;
-  if (!identity) return nullptr;
+  if (fd < 0) return nullptr;
+  const auto identity = DescriptorIdentity::of(fd);
+  if (!identity) return fail(EBADF);  // another thread closes what it does not know
   Context* const opened = import(device, nic, std::make_shared<CommandFile>(*identity), fd);
   if (opened == nullptr) {
     const int code = errno;

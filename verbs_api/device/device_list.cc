@@ -1,5 +1,7 @@
 #include "verbs_api/device/device_list.h"
 
+#include <endian.h>
+
 #include <array>
 #include <cerrno>
 #include <cstddef>
@@ -51,10 +53,7 @@ ibv_device& the_device(const nic::Device& nic) {
 }  // namespace
 
 __be64 node_guid(const nic::Device& nic) {
-  const auto link_local = nic.gids().at(0);
-  __be64 guid = 0;
-  if (link_local) std::memcpy(&guid, &link_local->octets[8], sizeof(guid));
-  return guid;
+  return htobe64(nic.gids().node_guid());
 }
 
 }  // namespace urnic::verbs_api

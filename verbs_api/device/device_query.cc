@@ -19,10 +19,6 @@ namespace {
 
 using nic::DeviceLimits;
 
-/// An answer to a request takes at most 4.096 us * 2^12 (17 ms): a NIC thread asleep wakes within 1 ms, and a
-/// core that is shared may be away for a few more. Connection managers add it to their ACK timeouts.
-constexpr std::uint8_t kAckDelayCode = 12;
-
 /// The device's clock counts nanoseconds, in 63 bits.
 constexpr std::uint64_t kClockRate = 1'000'000;  // kHz
 constexpr std::uint64_t kTimeMask = std::numeric_limits<std::int64_t>::max();
@@ -71,7 +67,7 @@ ibv_device_attr attributes_of(const nic::Device& nic) {
   attributes.max_srq_wr = DeviceLimits::kMaxWorkRequests;
   attributes.max_srq_sge = DeviceLimits::kMaxSges;
   attributes.max_pkeys = 1;
-  attributes.local_ca_ack_delay = kAckDelayCode;
+  attributes.local_ca_ack_delay = DeviceLimits::kAckDelayCode;
   attributes.phys_port_cnt = 1;
   return attributes;
 }

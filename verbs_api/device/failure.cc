@@ -40,7 +40,7 @@ int report(const Error& error) {
 }
 
 int explain(std::string_view verb, const Error& error) {
-  if (ProcessDevice::instance().is_verbose()) write_line(std::string(verb) + ": " + error.message);
+  if (ProcessDevice::instance().tells_of_errors()) write_line(std::string(verb) + ": " + error.message);
   return code_of(error);
 }
 

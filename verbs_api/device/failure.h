@@ -18,7 +18,7 @@ int refuse(int code);
 /// Tells the person, always: for what the program cannot see, such as a port that does not open. Returns an
 /// errno value for the program, never 0.
 int report(const Error& error);
-/// Tells the person with URNIC_VERBOSE only: for what the program learns by `error.code`. Returns that, never
+/// Tells the person with URNIC_VERBOSE or URNIC_EXPLAIN only: for what the program learns by `error.code`. Returns that, never
 /// 0.
 int explain(std::string_view verb, const Error& error);
 

@@ -4,6 +4,7 @@
 #include <memory>
 #include <utility>
 
+#include "verbs_api/abi/descriptor_identity.h"
 #include "verbs_api/abi/object_registry.h"
 #include "verbs_api/device/context.h"
 #include "verbs_api/device/failure.h"
@@ -23,8 +24,8 @@ void forget(ObjectClaim& claim, Handle& handle) {
 }
 
 ibv_context* import_device(int cmd_fd) {
-  const auto identity = CommandFile::identify(cmd_fd);
-  if (!identity) return fail(errno);
+  const auto identity = DescriptorIdentity::of(cmd_fd);
+  if (!identity) return fail(EBADF);
   return or_out_of_memory([&]() -> ibv_context* {
     if (const auto found = ProcessDevice::instance().find(*identity)) {
       Context* const imported = Context::import(found->device, found->nic, found->file, cmd_fd);

@@ -27,12 +27,16 @@ ProcessDevice::ProcessDevice() {
       [] {
         instance().mutex_.lock();
         instance().objects_.mutex().lock();
+        instance().rdma_cm_channels_.mutex().lock();
       },
       [] {
+        instance().rdma_cm_channels_.mutex().unlock();
         instance().objects_.mutex().unlock();
         instance().mutex_.unlock();
       },
       [] {
+        instance().rdma_cm_channels_.abandon_in_child();
+        instance().rdma_cm_channels_.mutex().unlock();
         instance().objects_.mutex().unlock();
         instance().abandon_in_child();
         instance().mutex_.unlock();
@@ -88,12 +92,12 @@ XrcTargets& ProcessDevice::xrc_targets() {
   return made_->xrc_targets;
 }
 
-bool ProcessDevice::is_verbose() const {
+bool ProcessDevice::tells_of_errors() const {
   const std::lock_guard lock(mutex_);
-  return made_ != nullptr && made_->environment.verbose;
+  return made_ != nullptr && (made_->environment.verbose || made_->environment.device.explain);
 }
 
-std::optional<ProcessDevice::Importable> ProcessDevice::find(const CommandFile::Identity& identity) const {
+std::optional<ProcessDevice::Importable> ProcessDevice::find(const DescriptorIdentity& identity) const {
   const std::lock_guard lock(mutex_);
   for (Context* const open : contexts_) {
     if (open->file()->identity() == identity) {
@@ -106,6 +110,11 @@ std::optional<ProcessDevice::Importable> ProcessDevice::find(const CommandFile::
 void ProcessDevice::add(Context& context) {
   const std::lock_guard lock(mutex_);
   contexts_.insert(&context);
+  let_others_watch();
+}
+
+void ProcessDevice::watch() {
+  const std::lock_guard lock(mutex_);
   let_others_watch();
 }
 
@@ -147,7 +156,7 @@ void ProcessDevice::on_exit() {
   std::unique_ptr<Made> unused;
   const std::lock_guard lock(mutex_);
   if (made_ == nullptr) return;
-  if (contexts_.empty()) {
+  if (contexts_.empty() && rdma_cm_channels_.is_empty()) {
     unused = std::move(made_);
   } else {
     made_->status.reset();

@@ -12,11 +12,13 @@
 #include "nic/diagnostics/status_server.h"
 #include "transport/result.h"
 #include "verbs_api/abi/command_file.h"
+#include "verbs_api/abi/descriptor_identity.h"
 #include "verbs_api/abi/libibverbs.h"
 #include "verbs_api/abi/object_registry.h"
 #include "verbs_api/config/environment.h"
 #include "verbs_api/queues/xrc_domains.h"
 #include "verbs_api/queues/xrc_targets.h"
+#include "verbs_api/rdma_cm/open_channels.h"
 
 namespace urnic::verbs_api {
 
@@ -41,13 +43,16 @@ class ProcessDevice {
   /// What the program has, of whatever context.
   ObjectRegistry& objects() { return objects_; }
 
+  /// What the program has of rdma_cm.
+  OpenChannels& rdma_cm_channels() { return rdma_cm_channels_; }
+
   /// The XRC domains of the device, which must have been made.
   XrcDomains& xrc_domains();
   /// And their targets.
   XrcTargets& xrc_targets();
 
-  /// Whether URNIC_VERBOSE asks for explanations.
-  bool is_verbose() const;
+  /// Whether URNIC_VERBOSE or URNIC_EXPLAIN asks for the errors of calls in words.
+  bool tells_of_errors() const;
 
   struct Importable {
     ibv_device& device;
@@ -55,7 +60,11 @@ class ProcessDevice {
     std::shared_ptr<CommandFile> file;
   };
   /// The file with that identity, if any context of it is open.
-  std::optional<Importable> find(const CommandFile::Identity& identity) const;
+  std::optional<Importable> find(const DescriptorIdentity& identity) const;
+
+  /// From now on other programs may ask what the device does, which must have been made. Called when the program opens
+  /// something of it.
+  void watch();
 
   /// Contexts that are open, for those who have to find them.
   void add(Context& context);
@@ -82,13 +91,13 @@ class ProcessDevice {
   static Result<std::unique_ptr<Made>, Error> make();
   void abandon_in_child();
   void let_others_watch();
-
   // Held during a fork, so that the child finds a whole picture. Made is never freed in a child.
   mutable std::mutex mutex_;
   std::unique_ptr<Made> made_;
   std::unordered_set<Context*> contexts_;
   std::unordered_set<Context*> kept_;
   ObjectRegistry objects_;
+  OpenChannels rdma_cm_channels_;
   bool lost_by_fork_ = false;
 };
 

@@ -1,5 +1,6 @@
 // What programs read below the device's sysfs path, which does not exist: answered from memory.
 #include <fcntl.h>
+#include <rdma/rdma_user_cm.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -46,6 +47,10 @@ int read_sysfs_file(std::string_view directory, std::string_view file, char* to,
     if (const auto text = sysfs_text(nic.value()->gids(), file)) return give(*text, to, size);
     errno = ENOENT;
     return -1;
+  }
+  // librdmacm asks, to know how to speak to /dev/infiniband/rdma_cm, which is ours.
+  if (directory == "/sys" && file == "class/misc/rdma_cm/abi_version") {
+    return give(std::to_string(RDMA_USER_CM_ABI_VERSION), to, size);
   }
   return read_from_file_system(std::string(directory) + '/' + std::string(file), to, size);
 }

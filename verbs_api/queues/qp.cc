@@ -83,10 +83,10 @@ Result<nic::QpType, int> to_qp_type(const ibv_qp_type& type) {
   }
 }
 
-/// Takes away what a queue pair of this type does not use. The kernel, too, does not look at it.
+/// Takes away what a queue pair of this type does not use. The kernel, too, does not look at it. The protection domain of
+/// an XRC target stays to be seen in its ibv_qp: librdmacm takes it from there.
 void normalize(nic::QpType type, ibv_qp_init_attr_ex& init_attr) {
   if (type == nic::QpType::kXrcTarget) {
-    init_attr.pd = nullptr;
     init_attr.send_cq = nullptr;
     init_attr.cap = {};
   } else {
@@ -100,6 +100,12 @@ void normalize(nic::QpType type, ibv_qp_init_attr_ex& init_attr) {
     init_attr.cap.max_recv_wr = 0;
     init_attr.cap.max_recv_sge = 0;
   }
+}
+
+/// Inline data fit where the elements of a request would stand, and programs rely on that without asking for it:
+/// rdma_xclient does. So rdma_rxe and mlx5 grant it (rxe_qp.c: the larger of both).
+std::uint32_t granted_inline_bytes(const nic::QpCapabilities& wanted) {
+  return wanted.max_send_sge * static_cast<std::uint32_t>(sizeof(ibv_sge));
 }
 
 /// 0, or why what it is to be made with cannot be used in that context. Nulls can.
@@ -118,10 +124,11 @@ int check_used(const ibv_context& context, const ibv_qp_init_attr_ex& init_attr)
 }
 
 nic::QpCreateAttributes to_create_attributes(nic::QpType type, const ibv_qp_init_attr_ex& init_attr) {
+  const bool uses_pd = init_attr.pd != nullptr && type != nic::QpType::kXrcTarget;
   return {
       .type = type,
       .capabilities = to_capabilities(init_attr.cap),
-      .pd = init_attr.pd != nullptr ? Pd::of(init_attr.pd).inner.get() : nullptr,
+      .pd = uses_pd ? Pd::of(init_attr.pd).inner.get() : nullptr,
       .send_queue = init_attr.send_cq != nullptr ? Cq::of(init_attr.send_cq).inner.get() : nullptr,
       .receive_queue = init_attr.recv_cq != nullptr ? Cq::of(init_attr.recv_cq).inner.get() : nullptr,
       .srq = init_attr.srq != nullptr ? Srq::of(init_attr.srq).inner.get() : nullptr,
@@ -153,10 +160,11 @@ ibv_qp* create(ibv_context& context, ibv_qp_init_attr_ex& init_attr,
     handles->add(*created);
     attributes.context = handles.get();
     attributes.rss.hash = hash.value_or(nic::RssHash());
+    std::uint32_t& inline_room = attributes.capabilities.max_inline_data;
+    inline_room = std::max(inline_room, granted_inline_bytes(attributes.capabilities));
     if ((operations & IBV_QP_EX_WITH_ATOMIC_WRITE) != 0) {
       // Its bytes are handed over with the request.
-      std::uint32_t& room = attributes.capabilities.max_inline_data;
-      room = std::max(room, kAtomicBytes);
+      inline_room = std::max(inline_room, kAtomicBytes);
     }
     auto inner = owner.nic().create_qp(attributes);
     if (!inner) return fail(explain("create_qp", inner.error()));

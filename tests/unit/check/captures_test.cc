@@ -18,7 +18,7 @@
 
 #include "tests/unit/check/capture_edit.h"
 #include "tools/check/capture_reader.h"
-#include "tools/check/report.h"
+#include "tools/check/report/report.h"
 
 namespace urnic::check::test {
 namespace {

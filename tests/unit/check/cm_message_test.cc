@@ -1,7 +1,5 @@
 // Messages of the connection manager, from recordings of rdma_rxe. The numbers are those that tshark shows for
 // RC; it does not take SIDR apart, and those were read in the bytes.
-#include "tools/check/cm_message.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -10,6 +8,7 @@
 
 #include "tests/support/capture_folders.h"
 #include "tools/check/capture_reader.h"
+#include "tools/check/cm/message.h"
 
 namespace urnic::check::test {
 namespace {

@@ -10,7 +10,7 @@
 
 #include "tests/support/capture_folders.h"
 #include "tests/support/pcap_file.h"
-#include "tools/check/icrc.h"
+#include "tools/check/packets/icrc.h"
 
 namespace urnic::sim {
 namespace {

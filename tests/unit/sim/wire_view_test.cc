@@ -8,8 +8,8 @@
 
 #include "tests/support/capture_folders.h"
 #include "tests/support/pcap_file.h"
-#include "tools/check/icrc.h"
-#include "tools/check/opcode.h"
+#include "tools/check/packets/icrc.h"
+#include "tools/check/packets/opcode.h"
 
 namespace urnic::sim {
 namespace {

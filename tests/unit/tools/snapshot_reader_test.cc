@@ -18,6 +18,11 @@ namespace {
 using nic::DeviceSnapshot;
 using nic::QueuePairSnapshot;
 using transport::wire::Gid;
+namespace rdma_cm = nic::rdma_cm;
+
+rdma_cm::SocketAddress ipv4(transport::wire::Ipv4Address address, std::uint16_t port) {
+  return {.family = rdma_cm::SocketAddress::Family::kIpv4, .address = Gid::from_ipv4(address), .port = port};
+}
 
 DeviceSnapshot example() {
   DeviceSnapshot snapshot{.program = "ib_write_bw",
@@ -34,7 +39,8 @@ DeviceSnapshot example() {
                           .memory_regions = 3,
                           .memory_windows = 4,
                           .counters = {{"rcvd_pkts", 0}, {"sent_pkts", 1234567}},
-                          .queue_pairs = {}};
+                          .queue_pairs = {},
+                          .ids = {}};
   snapshot.queue_pairs.push_back({.number = transport::QpNumber{0x11},
                                   .type = nic::QpType::kRc,
                                   .state = transport::QpState::kReadyToSend,
@@ -60,6 +66,21 @@ DeviceSnapshot example() {
   datagrams.number = transport::QpNumber{0x13};
   datagrams.type = nic::QpType::kUd;
   snapshot.queue_pairs.push_back(datagrams);
+  snapshot.ids.push_back({.number = rdma_cm::IdNumber{1},
+                          .state = rdma_cm::IdState::kListen,
+                          .connection_state = {},
+                          .local = ipv4({{0, 0, 0, 0}}, 7174),
+                          .peer = {},
+                          .backlog = 1023});
+  snapshot.ids.push_back({.number = rdma_cm::IdNumber{2},
+                          .service = rdma_cm::Service::kXrc,
+                          .space = rdma_cm::PortSpace::kIb,
+                          .state = rdma_cm::IdState::kConnect,
+                          .connection_state = nic::cm::State::kEstablished,
+                          .local = ipv4({{10, 77, 0, 1}}, 7175),
+                          .peer = ipv4({{10, 77, 0, 2}}, 40001),
+                          .qp = transport::QpNumber{0x11},
+                          .peer_qp = transport::QpNumber{0x12}});
   return snapshot;
 }
 
@@ -83,7 +104,12 @@ TEST(SnapshotReader, ReadsWhatTheHelpDocuments) {
     "queue_pairs":[{"number":17,"type":"XRC_TGT","state":"SQD","peer_qp":18,"peer_address":"fd00::2","send_psn":16777215,
     "receive_psn":0,"msn":1,"path_mtu":256,"sends_posted":2,"receives_posted":3,"packets_in_flight":4,"reads_in_flight":5,
     "waits_for_receiver":true,"retries_used":1,"retry_count":7,"rnr_retries_used":2,"rnr_retry":7,"ack_timeout":14,
-    "retries":6,"rnr_waits":8}]})");
+    "retries":6,"rnr_waits":8}],
+    "rdma_cm_ids":[{"number":65534,"service":"UC","port_space":"IPOIB","state":"DISCONNECT","connection_state":"TIMEWAIT",
+    "local_address":"fd00::1","local_port":65535,"peer_address":"fd00::2","peer_port":1,"qp":2,"peer_qp":16777215,
+    "backlog_left":null},
+    {"number":0,"service":"UD","port_space":"UDP","state":"LISTEN","connection_state":null,"local_address":"0.0.0.0",
+    "local_port":7174,"peer_address":null,"peer_port":null,"qp":null,"peer_qp":null,"backlog_left":3}]})");
   ASSERT_TRUE(read) << read.error().message;
   const DeviceSnapshot& snapshot = read.value();
   EXPECT_EQ(snapshot.pid, 7);
@@ -97,6 +123,32 @@ TEST(SnapshotReader, ReadsWhatTheHelpDocuments) {
   EXPECT_EQ(qp.progress.reads_in_flight, 5u);
   EXPECT_TRUE(qp.progress.waits_for_receiver);
   EXPECT_EQ(qp.progress.rnr_waits, 8u);
+
+  ASSERT_EQ(snapshot.ids.size(), 2u);
+  const rdma_cm::IdSnapshot& connection = snapshot.ids[0];
+  EXPECT_EQ(connection.number, rdma_cm::IdNumber{65534});
+  EXPECT_EQ(connection.service, rdma_cm::Service::kUc);
+  EXPECT_EQ(connection.space, rdma_cm::PortSpace::kIpoib);
+  EXPECT_EQ(connection.state, rdma_cm::IdState::kDisconnect);
+  EXPECT_EQ(connection.connection_state, nic::cm::State::kTimewait);
+  EXPECT_EQ(to_string(connection.local), "[fd00::1]:65535");
+  EXPECT_EQ(to_string(connection.peer), "[fd00::2]:1");
+  EXPECT_EQ(connection.qp, transport::QpNumber{2});
+  EXPECT_EQ(connection.peer_qp, transport::QpNumber{0xffffff});
+  const rdma_cm::IdSnapshot& listener = snapshot.ids[1];
+  EXPECT_EQ(listener.local, ipv4({}, 7174));
+  EXPECT_EQ(listener.peer, rdma_cm::SocketAddress{});
+  EXPECT_FALSE(listener.connection_state);
+  EXPECT_EQ(listener.backlog, 3u);
+}
+
+TEST(SnapshotReader, TakesASnapshotWithoutIdsFromAnOlderUrnic) {
+  DeviceSnapshot snapshot = example();
+  snapshot.ids.clear();
+  const std::string text = replaced(nic::to_json(snapshot), ",\"rdma_cm_ids\":[]", "");
+  const auto read = read_snapshot(text);
+  ASSERT_TRUE(read) << read.error().message;
+  EXPECT_TRUE(read.value().ids.empty());
 }
 
 TEST(SnapshotReader, LosesNothingOfWhatIsWritten) {
@@ -171,6 +223,16 @@ TEST(SnapshotReader, NamesTheMemberThatIsNotAsItShouldBe) {
   expect("\"fe80::1\"", "12", "addresses");
   expect("\"sent_pkts\":1234567", "\"sent_pkts\":{}", "counters");
   expect("\"queue_pairs\":[", "\"queue_pairs\":[[],", "queue_pairs");
+  expect("\"rdma_cm_ids\":[", "\"rdma_cm_ids\":[7,", "rdma_cm_ids");
+  expect("\"rdma_cm_ids\":[", "\"rdma_cm_ids\":7,\"x\":[", "rdma_cm_ids");
+  expect("\"service\":\"XRC\"", "\"service\":\"RD\"", "service");
+  expect("\"port_space\":\"IB\"", "\"port_space\":\"\"", "port_space");
+  expect("\"state\":\"LISTEN\"", "\"state\":\"HEAR\"", "state");
+  expect("\"connection_state\":\"ESTABLISHED\"", "\"connection_state\":7", "connection_state");
+  expect("\"local_port\":7174", "\"local_port\":65536", "local_port");
+  expect("\"peer_address\":\"10.77.0.2\",\"peer_port\"", "\"peer_address\":{},\"peer_port\"", "peer_address");
+  expect("\"peer_qp\":18,\"backlog", "\"peer_qp\":16777216,\"backlog", "peer_qp");
+  expect("\"backlog_left\":1023", "\"backlog_left\":-1", "backlog_left");
 }
 
 TEST(SnapshotJson, SurvivesAProgramWhoseNameIsNoText) {
@@ -197,6 +259,15 @@ TEST(StatTable, ShowsQueuePairsAndCountersThatAreNotZero) {
   EXPECT_EQ(table.find("/s"), std::string::npos);
 }
 
+TEST(StatTable, ShowsListenersAndConnections) {
+  const NicProcess process{.socket = "s", .pid = 4711, .snapshot = example()};
+  const std::string table = table_of(std::span(&process, 1), {}, std::nullopt);
+  for (const char* word : {"2 CM ids", "LISTEN", "0.0.0.0:7174", "1023", "XRC", "CONNECT", "ESTABLISHED",
+                           "10.77.0.1:7175", "10.77.0.2:40001"}) {
+    EXPECT_NE(table.find(word), std::string::npos) << word << "\n" << table;
+  }
+}
+
 TEST(StatTable, GivesRatesBetweenTwoLooksAtTheSameProcess) {
   const NicProcess before{.socket = "s", .pid = 4711, .snapshot = example()};
   NicProcess now = before;
@@ -214,6 +285,24 @@ TEST(StatTable, LeavesQueuePairsOutToFitAndSaysHowMany) {
   const std::string table = table_of(std::span(&process, 1), {}, 24);
   EXPECT_LE(std::count(table.begin(), table.end(), '\n'), 24);
   EXPECT_NE(table.find("more queue pairs; --json shows them all"), std::string::npos) << table;
+  EXPECT_NE(table.find("0.0.0.0:7174"), std::string::npos) << table;
+}
+
+TEST(StatTable, LeavesIdsOutToFitAndSaysHowMany) {
+  NicProcess process{.socket = "s", .pid = 1, .snapshot = example()};
+  for (int i = 0; i < 98; ++i) process.snapshot->ids.push_back(process.snapshot->ids[1]);
+  const auto lines = [&process] {
+    const std::string table = table_of(std::span(&process, 1), {}, 24);
+    EXPECT_LE(std::count(table.begin(), table.end(), '\n'), 24) << table;
+    return table;
+  };
+  EXPECT_NE(lines().find("more CM ids; --json shows them all"), std::string::npos);
+  EXPECT_EQ(lines().find("more queue pairs"), std::string::npos);
+  for (int i = 0; i < 98; ++i) process.snapshot->queue_pairs.push_back(process.snapshot->queue_pairs[0]);
+  EXPECT_NE(lines().find("more CM ids; --json shows them all"), std::string::npos);
+  EXPECT_NE(lines().find("more queue pairs; --json shows them all"), std::string::npos);
+  EXPECT_NE(lines().find("ESTABLISHED"), std::string::npos);
+  EXPECT_NE(lines().find("RTS"), std::string::npos);
 }
 
 TEST(StatTable, SaysWhyAProcessDoesNotAnswer) {

@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
-#include "tools/check/icrc.h"
-#include "tools/check/packet.h"
+#include "tools/check/packets/icrc.h"
+#include "tools/check/packets/packet.h"
 
 namespace urnic::sim {
 namespace {

@@ -27,7 +27,8 @@ TEST(DeviceCounters, HaveNamesOfTheirOwnAmongAllCountersOfADevice) {
     EXPECT_TRUE(names.insert(name).second) << name;
   }
   for (const std::string_view name :
-       {"sent_pkts", "rx_drop_bad_icrc", "neighbor_requests_sent", "port_sent_frames"}) {
+       {"sent_pkts", "rx_drop_bad_icrc", "neighbor_requests_sent", "multicast_reports_sent",
+        "cm_rx_duplicates_sidr_req", "port_sent_frames"}) {
     EXPECT_THAT(names, testing::Contains(name));
   }
 }

@@ -29,6 +29,10 @@ TEST(GidTable, HoldsTheLinkLocalTheIpv4AndTheIpv6AddressInThisOrder) {
   EXPECT_EQ(table.at(2), gid("fd09::1"));
 }
 
+TEST(GidTable, NamesTheNodeByTheMac) {
+  EXPECT_EQ(GidTable(config_with_both_addresses()).node_guid(), 0x00005efffe100001u);
+}
+
 TEST(GidTable, LeavesTheIndexOfAnAddressThatWasNotGivenEmpty) {
   DeviceConfig config = config_with_both_addresses();
   config.ipv4.reset();

@@ -1,0 +1,372 @@
+#include "nic/cm/communication_manager.h"
+
+#include <random>
+#include <variant>
+
+#include "nic/cm/timing.h"
+#include "transport/wire/byte_order.h"
+
+namespace urnic::nic::cm {
+
+using transport::Duration;
+using transport::kNever;
+using transport::Time;
+using transport::to_integer;
+
+namespace {
+
+/// Different from the other streams that are drawn from a device's seed.
+constexpr std::uint64_t kStream = 0x636f6d6d;
+
+/// What a REJ for a timeout says beside: who it was that waited.
+void put_guid(Rej& rej, std::uint64_t guid) {
+  transport::wire::store_u64(rej.information, 0, guid);
+  rej.information_length = sizeof(guid);
+}
+
+/// Another connection may have taken the place.
+void erase_if_it_is(std::map<PeerKey, CommunicationId>& map, const PeerKey& key,
+                    const Connection& connection) {
+  const auto found = map.find(key);
+  if (found != map.end() && found->second == connection.local_id) map.erase(found);
+}
+
+Answered what_is_answered(const Connection& connection) {
+  if (connection.state == State::kReqReceived) return Answered::kReq;
+  if (connection.state == State::kRepReceived) return Answered::kRep;
+  return Answered::kOther;
+}
+
+}  // namespace
+
+CommunicationManager::CommunicationManager(std::uint64_t ca_guid, std::uint64_t seed, Consumer& consumer)
+    : ca_guid_(ca_guid), consumer_(consumer) {
+  std::mt19937_64 random(seed ^ kStream);
+  next_id_ = static_cast<std::uint32_t>(random());
+  next_transaction_id_ = random();
+}
+
+// --- Connections ---
+
+Connection* CommunicationManager::add(State state) {
+  if (connections_.size() >= kMaxConnections) return nullptr;
+  ++next_id_;
+  // Zero stands for "none" in a REJ.
+  while (next_id_ == 0 || connections_.contains(next_id_)) ++next_id_;
+  Connection& connection = connections_[next_id_];
+  connection.local_id = CommunicationId{next_id_};
+  connection.state = state;
+  return &connection;
+}
+
+Connection* CommunicationManager::find_mutable(CommunicationId id) {
+  const auto found = connections_.find(to_integer(id));
+  return found == connections_.end() ? nullptr : &found->second;
+}
+
+const Connection* CommunicationManager::find(CommunicationId id) const {
+  const auto found = connections_.find(to_integer(id));
+  return found == connections_.end() ? nullptr : &found->second;
+}
+
+void CommunicationManager::forget(Connection& connection) {
+  wait(connection, kNever);
+  forget_peer(connection);
+  erase_if_it_is(by_sidr_request_, sidr_key(connection.path.destination, connection.remote_id), connection);
+  connections_.erase(to_integer(connection.local_id));
+}
+
+PeerKey CommunicationManager::sidr_key(const transport::wire::Gid& sender, CommunicationId request_id) {
+  return {transport::wire::load_u64(std::as_bytes(std::span(sender.octets)), 8), to_integer(request_id)};
+}
+
+void CommunicationManager::remember_peer(const Connection& connection) {
+  if (!connection.is_active) by_peer_id_[connection.peer_id()] = connection.local_id;
+  by_peer_qp_[connection.peer_qp()] = connection.local_id;
+}
+
+void CommunicationManager::forget_peer(const Connection& connection) {
+  erase_if_it_is(by_peer_id_, connection.peer_id(), connection);
+  erase_if_it_is(by_peer_qp_, connection.peer_qp(), connection);
+}
+
+void CommunicationManager::wait(Connection& connection, Time until) {
+  const std::uint32_t id = to_integer(connection.local_id);
+  if (connection.deadline != kNever) deadlines_.erase({connection.deadline, id});
+  connection.deadline = until;
+  if (until != kNever) deadlines_.insert({until, id});
+}
+
+std::uint64_t CommunicationManager::next_transaction_id() {
+  return next_transaction_id_++;
+}
+
+// --- Sending ---
+
+void CommunicationManager::send(const MadPath& path, const MadBytes& bytes) {
+  // The side that waits for an answer to what is lost here sends again.
+  if (outgoing_.size() >= kMaxOutgoing) return counters_.add_dropped();
+  outgoing_.push_back({.path = path, .bytes = bytes});
+  counters_.add(CounterGroup::kSent, kind_of(bytes));
+}
+
+void CommunicationManager::send_last(const Connection& connection) {
+  send(connection.path, connection.last);
+}
+
+void CommunicationManager::send_once(Connection& connection, const Message& message) {
+  connection.last = write({.transaction_id = connection.transaction_id, .message = message});
+  send_last(connection);
+}
+
+void CommunicationManager::send_until_answered(Connection& connection, const Message& message, Time now) {
+  send_once(connection, message);
+  connection.retries = connection.max_retries;
+  wait(connection, now + connection.interval);
+}
+
+void CommunicationManager::send_dreq(Connection& connection, Time now) {
+  connection.state = State::kDreqSent;
+  connection.transaction_id = next_transaction_id();
+  send_until_answered(connection,
+                      Dreq{.local_id = connection.local_id,
+                           .remote_id = connection.remote_id,
+                           .remote_qp = connection.remote_qp},
+                      now);
+}
+
+void CommunicationManager::send_drep(Connection& connection, Time now) {
+  send_once(connection, Drep{.local_id = connection.local_id, .remote_id = connection.remote_id});
+  enter_timewait(connection, now);
+}
+
+void CommunicationManager::enter_timewait(Connection& connection, Time now) {
+  connection.state = State::kTimewait;
+  wait(connection, now + connection.timewait);
+}
+
+/// The connection is over; the peer may ask for the reason once more.
+void CommunicationManager::keep_answer(Connection& connection, const Message& answer, Time now) {
+  send_once(connection, answer);
+  connection.state = State::kAnswered;
+  connection.is_released = true;
+  // The peer may ask for its queue pair again under another ID.
+  erase_if_it_is(by_peer_qp_, connection.peer_qp(), connection);
+  wait(connection, now + kAnswerLifetime);
+}
+
+// --- Time ---
+
+Time CommunicationManager::next_timeout() const {
+  return deadlines_.empty() ? kNever : deadlines_.begin()->first;
+}
+
+void CommunicationManager::on_timeout(Time now) {
+  while (!deadlines_.empty() && deadlines_.begin()->first <= now) {
+    Connection& connection = connections_.at(deadlines_.begin()->second);
+    switch (connection.state) {
+      case State::kReqSent:
+      case State::kRepSent:
+      case State::kDreqSent:
+      case State::kSidrReqSent:
+        repeat(connection, now);
+        break;
+      case State::kTimewait: {
+        const CommunicationId id = connection.local_id;
+        const bool is_released = connection.is_released;
+        forget(connection);
+        if (!is_released) consumer_.on_timewait_exit(id);
+        break;
+      }
+      case State::kAnswered:
+        forget(connection);
+        break;
+      case State::kReqReceived:
+      case State::kRepReceived:
+      case State::kEstablished:
+      case State::kDreqReceived:
+      case State::kSidrReqReceived:
+        wait(connection, kNever);
+    }
+  }
+}
+
+void CommunicationManager::repeat(Connection& connection, Time now) {
+  if (connection.retries == 0) return give_up(connection, now);
+  --connection.retries;
+  counters_.add(CounterGroup::kRepeated, kind_of(connection.last));
+  send_last(connection);
+  wait(connection, now + connection.interval);
+}
+
+void CommunicationManager::give_up(Connection& connection, Time now) {
+  const CommunicationId id = connection.local_id;
+  const bool is_released = connection.is_released;
+  if (connection.state == State::kDreqSent) {
+    enter_timewait(connection, now);
+    if (!is_released) consumer_.on_disconnected(id, false);
+    return;
+  }
+  if (connection.state != State::kSidrReqSent) {
+    // The peer may be slow and not dead.
+    Rej rej{.local_id = id,
+            .remote_id = connection.remote_id,
+            .answered = Answered::kOther,
+            .reason = RejectReason::kTimeout};
+    put_guid(rej, ca_guid_);
+    send_once(connection, rej);
+  }
+  const Silence silence{.messages = connection.max_retries + 1u,
+                        .waited = (connection.max_retries + 1) * connection.interval};
+  forget(connection);
+  if (!is_released) consumer_.on_unanswered(id, silence);
+}
+
+// --- What the consumer asks for ---
+
+std::optional<CommunicationId> CommunicationManager::request(Req req, const MadPath& path, Time now) {
+  Connection* const connection = add(State::kReqSent);
+  if (connection == nullptr) return std::nullopt;
+  connection->is_active = true;
+  connection->transaction_id = next_transaction_id();
+  connection->path = path;
+  connection->local_qp = req.local_qp;
+  connection->max_retries = kMaxRetries;
+  // What it takes to get there and back comes on top, as in Linux.
+  connection->interval = timeout_of(kResponseTimeout) + 2 * timeout_of(kPacketLifeTime);
+  connection->timewait = timeout_of(req.path.local_ack_timeout);
+
+  req.local_id = connection->local_id;
+  req.local_ca_guid = ca_guid_;
+  req.remote_response_timeout = kResponseTimeout;
+  req.local_response_timeout = kResponseTimeout;
+  req.max_cm_retries = kMaxRetries;
+  send_until_answered(*connection, req, now);
+  return connection->local_id;
+}
+
+void CommunicationManager::accept(CommunicationId id, Rep rep, Time now) {
+  Connection* const connection = find_mutable(id);
+  if (connection == nullptr || connection->state != State::kReqReceived) return;
+  connection->state = State::kRepSent;
+  connection->local_qp = rep.local_qp;
+  connection->receive_psn = rep.starting_psn;
+  unconfirmed_.push_back(id);
+  rep.local_id = id;
+  rep.remote_id = connection->remote_id;
+  rep.local_ca_guid = ca_guid_;
+  send_until_answered(*connection, rep, now);
+}
+
+void CommunicationManager::ready(CommunicationId id) {
+  Connection* const connection = find_mutable(id);
+  if (connection == nullptr || connection->state != State::kRepReceived) return;
+  connection->state = State::kEstablished;
+  wait(*connection, kNever);
+  send_once(*connection, Rtu{.local_id = id, .remote_id = connection->remote_id});
+}
+
+void CommunicationManager::reject(CommunicationId id, Rej rej, Time now) {
+  Connection* const connection = find_mutable(id);
+  if (connection == nullptr) return;
+  const bool is_undecided = connection->state == State::kReqReceived ||
+                            connection->state == State::kRepSent || connection->state == State::kRepReceived;
+  if (!is_undecided) return;
+  rej.answered = what_is_answered(*connection);
+  // The peer never heard of an ID of ours before REP (fact 46).
+  rej.local_id = connection->state == State::kReqReceived ? CommunicationId{} : id;
+  rej.remote_id = connection->remote_id;
+  keep_answer(*connection, rej, now);
+}
+
+bool CommunicationManager::disconnect(CommunicationId id, Time now) {
+  Connection* const connection = find_mutable(id);
+  if (connection == nullptr) return false;
+  if (connection->state == State::kDreqReceived) {
+    send_drep(*connection, now);
+    return true;
+  }
+  if (connection->state != State::kEstablished && connection->state != State::kRepSent) return false;
+  send_dreq(*connection, now);
+  return true;
+}
+
+bool CommunicationManager::establish(CommunicationId id) {
+  Connection* const connection = find_mutable(id);
+  if (connection == nullptr || connection->state != State::kRepSent) return false;
+  connection->state = State::kEstablished;
+  wait(*connection, kNever);
+  if (!connection->is_released) consumer_.on_ready(id);
+  return true;
+}
+
+const Connection* CommunicationManager::next_unconfirmed() {
+  while (!unconfirmed_.empty()) {
+    const CommunicationId id = unconfirmed_.front();
+    unconfirmed_.pop_front();
+    const Connection* const connection = find(id);
+    if (connection == nullptr || connection->state != State::kRepSent) continue;
+    unconfirmed_.push_back(id);
+    return connection;
+  }
+  return nullptr;
+}
+
+void CommunicationManager::release(CommunicationId id, Time now) {
+  Connection* const connection = find_mutable(id);
+  if (connection == nullptr || connection->is_released) return;
+  connection->is_released = true;
+  switch (connection->state) {
+    case State::kReqSent: {
+      Rej rej{.local_id = id, .answered = Answered::kOther, .reason = RejectReason::kTimeout};
+      put_guid(rej, ca_guid_);
+      send_once(*connection, rej);
+      forget(*connection);
+      break;
+    }
+    case State::kReqReceived:
+    case State::kRepReceived:
+    case State::kRepSent:
+      reject(id, {.reason = RejectReason::kConsumerDefined}, now);
+      break;
+    case State::kEstablished:
+      send_dreq(*connection, now);
+      break;
+    case State::kDreqReceived:
+      send_drep(*connection, now);
+      break;
+    case State::kSidrReqSent:
+      forget(*connection);
+      break;
+    case State::kSidrReqReceived:
+      sidr_reply(id, {.status = SidrStatus::kReject}, now);
+      break;
+    case State::kDreqSent:
+    case State::kTimewait:
+    case State::kAnswered:
+      break;
+  }
+}
+
+std::optional<CommunicationId> CommunicationManager::sidr_request(SidrReq request, const MadPath& path,
+                                                                  Time now) {
+  Connection* const connection = add(State::kSidrReqSent);
+  if (connection == nullptr) return std::nullopt;
+  connection->is_active = true;
+  connection->transaction_id = next_transaction_id();
+  connection->path = path;
+  connection->max_retries = kMaxRetries;
+  connection->interval = timeout_of(kResponseTimeout);
+  request.request_id = connection->local_id;
+  send_until_answered(*connection, request, now);
+  return connection->local_id;
+}
+
+void CommunicationManager::sidr_reply(CommunicationId id, SidrRep reply, Time now) {
+  Connection* const connection = find_mutable(id);
+  if (connection == nullptr || connection->state != State::kSidrReqReceived) return;
+  reply.request_id = connection->remote_id;
+  keep_answer(*connection, reply, now);
+}
+
+}  // namespace urnic::nic::cm

@@ -1,0 +1,140 @@
+#include "nic/engine/gsi.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <span>
+
+#include "nic/path/path.h"
+#include "nic/queues/queue_pair.h"
+#include "transport/endpoint.h"
+#include "transport/qp_state.h"
+#include "transport/wire/opcode.h"
+
+namespace urnic::nic {
+
+using transport::Counter;
+using transport::kNever;
+using transport::Time;
+using transport::wire::Frame;
+using transport::wire::Opcode;
+using transport::wire::Packet;
+
+namespace {
+
+constexpr transport::Duration kLookInterval = std::chrono::milliseconds(10);
+/// Some microseconds of work.
+constexpr std::size_t kLooksAtOnce = 64;
+/// Fact 16.
+constexpr std::uint32_t kManagementQkey = 0x80010000;
+
+}  // namespace
+
+Gsi::Gsi(const Dependencies& dependencies)
+    : deps_(dependencies),
+      rdma_cm_(dependencies.config, dependencies.gids, dependencies.neighbors, dependencies.reports) {}
+
+void Gsi::on_packet(const Packet& packet, const Frame& frame, Time now) {
+  const bool is_management = packet.bth.opcode == Opcode::kUdSendOnly &&
+                             packet.deth.qkey == kManagementQkey && packet.payload.size() == cm::kMadBytes;
+  if (!is_management) return deps_.drops.add(DeviceCounter::kManagement);
+  deps_.counters.add(Counter::kReceivedPackets);
+  deps_.counters.add(Counter::kReceivedBytes, frame.used_bytes);
+  rdma_cm_.messages().on_mad(
+      packet.payload,
+      {.source = frame.source_gid(), .destination = frame.destination_gid(), .mac = frame.ethernet.source},
+      now);
+}
+
+bool Gsi::run(Time now) {
+  bool worked = false;
+  // An address that is being resolved may have been found.
+  const bool has_news = neighbor_generation_ != deps_.neighbors.generation();
+  if (has_news || rdma_cm_.next_timeout() <= now) {
+    neighbor_generation_ = deps_.neighbors.generation();
+    rdma_cm_.on_timeout(now);
+    worked = true;
+  }
+  worked |= look_for_data(now);
+  cm::CommunicationManager& messages = rdma_cm_.messages();
+  for (std::size_t i = 0; i < kMessagesPerRound && messages.has_outgoing(); ++i) {
+    if (!send(messages.next_outgoing(), now)) break;
+    messages.pop();
+    worked = true;
+  }
+  return worked;
+}
+
+Time Gsi::next_timeout() const {
+  return has_outgoing() ? Time{} : std::min(rdma_cm_.next_timeout(), next_look_);
+}
+
+/// An RTU may get lost, and the peer's data come all the same: they say as much (fact 47). The queue pair of a librdmacm
+/// program is in RTS before REP leaves, so that it has no event to tell of it. Nothing is noted when a packet comes:
+/// the queue pairs are looked at now and then. Returns whether a connection was established.
+bool Gsi::look_for_data(Time now) {
+  cm::CommunicationManager& messages = rdma_cm_.messages();
+  const std::size_t count = std::min(messages.unconfirmed_count(), kLooksAtOnce);
+  if (count == 0) {
+    next_look_ = kNever;
+    return false;
+  }
+  if (next_look_ == kNever) next_look_ = now + kLookInterval;
+  if (now < next_look_) return false;
+  next_look_ = now + kLookInterval;
+  bool worked = false;
+  for (std::size_t i = 0; i < count; ++i) {
+    const cm::Connection* const connection = messages.next_unconfirmed();
+    if (connection == nullptr) break;
+    if (has_received(*connection)) worked |= messages.establish(connection->local_id);
+  }
+  return worked;
+}
+
+bool Gsi::has_received(const cm::Connection& connection) const {
+  const QueuePair* const qp = deps_.queue_pairs.find(connection.local_qp);
+  if (qp == nullptr) return false;
+  const transport::Endpoint& endpoint = qp->endpoint();
+  return can_receive(endpoint.state()) && distance(connection.receive_psn, endpoint.next_receive_psn()) > 0;
+}
+
+/// False when the port takes no frame now. A message for a station that is not known is lost: it will be repeated, and the
+/// station is asked for meanwhile.
+bool Gsi::send(const cm::OutgoingMad& mad, Time now) {
+  const cm::MadPath& to = mad.path;
+  transport::wire::Mac mac{};
+  if (to.mac) {
+    mac = *to.mac;
+  } else {
+    const NeighborCache::Lookup lookup = deps_.neighbors.resolve(to.destination, now);
+    if (lookup.state != NeighborState::kReachable) {
+      deps_.drops.add(DeviceCounter::kNoNeighbor);
+      return true;
+    }
+    mac = lookup.mac;
+  }
+  const std::span<std::byte> frame = port_->reserve();
+  if (frame.empty()) return false;
+
+  Path path = Path::make({.destination = to.destination,
+                          .hop_limit = to.hop_limit,
+                          .traffic_class = to.traffic_class,
+                          .service_level = to.service_level},
+                         to.source, deps_.config.link_source(), kManagementQp, kManagementQp);
+  path.use_source_port(datagram_source_port(kManagementQp));
+  const Packet packet{
+      .bth = {.opcode = Opcode::kUdSendOnly, .destination_qp = kManagementQp, .psn = next_psn_},
+      .deth = {.qkey = kManagementQkey, .source_qp = kManagementQp}};
+  next_psn_ = next_psn_ + 1;
+  const std::span<std::byte> room = frame.subspan(path.header_bytes());
+  const std::size_t headers = emit_headers(packet, room);
+  std::memcpy(room.data() + headers, mad.bytes.data(), mad.bytes.size());
+  const std::size_t length = path.encapsulate(frame, headers + mad.bytes.size(), mac);
+  port_->commit(length);
+  last_sent_ = now;
+  deps_.counters.add(Counter::kSentPackets);
+  deps_.counters.add(Counter::kSentBytes, length);
+  return true;
+}
+
+}  // namespace urnic::nic

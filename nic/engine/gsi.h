@@ -1,0 +1,76 @@
+// Gsi: queue pair 1, the "general service interface" through which connection managers talk.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "nic/cm/connection.h"
+#include "nic/config.h"
+#include "nic/diagnostics/device_counters.h"
+#include "nic/packet_port.h"
+#include "nic/path/gid_table.h"
+#include "nic/path/multicast_reports.h"
+#include "nic/path/neighbor_cache.h"
+#include "nic/queues/queue_pair_table.h"
+#include "nic/rdma_cm/rdma_cm.h"
+#include "transport/counters.h"
+#include "transport/time.h"
+#include "transport/types.h"
+#include "transport/wire/frame.h"
+#include "transport/wire/packet.h"
+
+namespace urnic::nic {
+
+inline constexpr transport::QpNumber kManagementQp{1};
+
+/// Carries the connection manager's messages in datagrams (fact 44). All calls under the engine lock.
+class Gsi {
+ public:
+  struct Dependencies {
+    const DeviceConfig& config;
+    const GidTable& gids;
+    NeighborCache& neighbors;
+    MulticastReports& reports;
+    const QueuePairTable& queue_pairs;
+    DeviceCounters& drops;
+    transport::Counters& counters;
+  };
+
+  explicit Gsi(const Dependencies& dependencies);
+
+  /// The port that everything goes to; before any other call.
+  void attach(PacketPort& port) { port_ = &port; }
+
+  rdma_cm::RdmaCm& rdma_cm() { return rdma_cm_; }
+  const rdma_cm::RdmaCm& rdma_cm() const { return rdma_cm_; }
+
+  /// A packet for queue pair 1, with a P_Key of ours.
+  void on_packet(const transport::wire::Packet& packet, const transport::wire::Frame& frame,
+                 transport::Time now);
+
+  /// Timers first, then what is to be sent, as far as the port takes it. Returns whether anything was done.
+  bool run(transport::Time now);
+  /// When run() must be called next at the latest.
+  transport::Time next_timeout() const;
+  /// When the last message was handed to the port; the clock's epoch when none was.
+  transport::Time last_sent() const { return last_sent_; }
+  /// Whether messages wait for a round to send them.
+  bool has_outgoing() const { return rdma_cm_.messages().has_outgoing(); }
+
+ private:
+  static constexpr std::size_t kMessagesPerRound = 16;
+
+  bool look_for_data(transport::Time now);
+  bool has_received(const cm::Connection& connection) const;
+  bool send(const cm::OutgoingMad& mad, transport::Time now);
+
+  const Dependencies deps_;
+  rdma_cm::RdmaCm rdma_cm_;
+  PacketPort* port_ = nullptr;
+  std::uint32_t neighbor_generation_ = 0;
+  transport::Time next_look_ = transport::kNever;  // for data that make up for an RTU
+  transport::Psn next_psn_{};
+  transport::Time last_sent_{};
+};
+
+}  // namespace urnic::nic

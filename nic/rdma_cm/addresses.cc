@@ -1,0 +1,195 @@
+// Which addresses and ports an id has, and how its peer is reached.
+#include <algorithm>
+#include <cerrno>
+#include <cstddef>
+#include <string>
+
+#include "nic/cm/timing.h"
+#include "nic/errors.h"
+#include "nic/rdma_cm/private_header.h"
+#include "nic/rdma_cm/rdma_cm.h"
+
+namespace urnic::nic::rdma_cm {
+
+using transport::Time;
+
+namespace {
+
+/// IBV_RATE_10_GBPS, as our port says of itself.
+constexpr std::uint8_t kRate = 3;
+constexpr std::size_t kIpv4GidIndex = 1;
+constexpr std::size_t kIpv6GidIndex = 2;
+
+Error not_ours(const SocketAddress& address, const GidTable& gids) {
+  std::string own;
+  for (std::size_t i = 0; i < GidTable::kEntries; ++i) {
+    const auto gid = gids.at(i);
+    if (!gid) continue;
+    if (!own.empty()) own += ", ";
+    own += gid->is_ipv4_mapped() ? to_string(gid->ipv4()) : to_string(*gid);
+  }
+  return {.code = EADDRNOTAVAIL,
+          .message = to_string(address) + " is no address of this NIC, which has " + own +
+                     ": use one of them, or start it with another (--ip, --ip6)"};
+}
+
+}  // namespace
+
+bool RdmaCm::is_own(const SocketAddress& address) const {
+  return gids_.index_of(address.address).has_value();
+}
+
+/// The address by which others know this NIC.
+std::optional<SocketAddress> RdmaCm::own_address(SocketAddress::Family family) const {
+  const bool is_ipv4 = family == SocketAddress::Family::kIpv4;
+  auto gid = gids_.at(is_ipv4 ? kIpv4GidIndex : kIpv6GidIndex);
+  if (!gid && !is_ipv4) gid = gids_.at(0);  // the link-local one
+  if (!gid) return std::nullopt;
+  return SocketAddress{.family = family, .address = *gid};
+}
+
+Result<void, Error> RdmaCm::bind(EventChannel& channel, IdNumber number, const SocketAddress& address) {
+  const auto found = find(channel, number);
+  if (!found) return failure(found.error());
+  if (found.value()->state != IdState::kIdle) return failure(invalid("the id is bound already"));
+  return bind_id(*found.value(), address);
+}
+
+Result<void, Error> RdmaCm::bind_id(Id& id, SocketAddress address) {
+  if (address.family == SocketAddress::Family::kNone) return failure(invalid("an address has a family"));
+  if (address.is_loopback()) {
+    // The kernel's rdma_cm, too, takes 127.0.0.1 for its own device.
+    const auto own = own_address(address.family);
+    if (!own) return failure(not_ours(address, gids_));
+    address.address = own->address;
+  }
+  if (!address.is_any() && !is_own(address)) return failure(not_ours(address, gids_));
+  if (address.port == 0) {
+    const auto port = ports_.find_free(id.space);
+    if (!port) return failure(Error{.code = EADDRNOTAVAIL, .message = "all ports are taken"});
+    address.port = *port;
+  }
+  const bool is_free = ports_.add(id.space, {.id = id.number,
+                                             .address = address,
+                                             .may_be_shared = id.may_share_port,
+                                             .is_family_only = id.is_family_only});
+  if (!is_free) {
+    return failure(Error{.code = EADDRINUSE, .message = to_string(address) + " is in use by this program"});
+  }
+  id.local = address;
+  id.has_port = true;
+  id.is_on_device = !address.is_any();
+  id.state = IdState::kAddressBound;
+  return success();
+}
+
+Result<void, Error> RdmaCm::resolve_address(EventChannel& channel, IdNumber number,
+                                            const SocketAddress& source, const SocketAddress& destination,
+                                            std::chrono::milliseconds timeout, Time now) {
+  const auto found = find(channel, number);
+  if (!found) return failure(found.error());
+  Id& id = *found.value();
+  if (id.state != IdState::kIdle && id.state != IdState::kAddressBound) {
+    return failure(invalid("the id has an address, or resolves one"));
+  }
+  if (destination.family == SocketAddress::Family::kNone) return failure(invalid("an address has a family"));
+  if (id.state == IdState::kIdle) {
+    SocketAddress from = source;
+    if (from.family == SocketAddress::Family::kNone) from = {.family = destination.family};
+    if (destination.family == SocketAddress::Family::kIpv4) from.family = destination.family;
+    if (from.is_any()) {
+      from.address = destination.family == SocketAddress::Family::kIpv4
+                         ? transport::wire::Ipv6Address::from_ipv4({})
+                         : transport::wire::Ipv6Address{};
+    }
+    if (auto bound = bind_id(id, from); !bound) return bound;
+  }
+  const auto own = own_address(destination.family);
+  id.state = IdState::kAddressQuery;
+  id.peer = destination;
+  if (own && (destination.is_any() || destination.is_loopback())) id.peer.address = own->address;
+  if (!own || (id.is_on_device && id.local.family != destination.family)) {
+    id.state = IdState::kAddressBound;
+    report(id, {.kind = ConnectionFailure::Kind::kNoAddressOfFamily});
+    tell(id, EventType::kAddressError, -ENETUNREACH);
+    return success();
+  }
+  if (!id.is_on_device) {
+    id.local.family = destination.family;
+    id.local.address = own->address;
+    // A link-local peer is reached from the link-local address.
+    const auto link_local = gids_.at(0);
+    if (id.peer.address.is_link_local() && link_local) id.local.address = *link_local;
+    id.is_on_device = true;
+  }
+  id.resolution_deadline = now + timeout;
+  resolving_.insert(id.number);
+  check_resolution(id, now);
+  return success();
+}
+
+void RdmaCm::check_resolution(Id& id, Time now) {
+  const NeighborState state = neighbors_.resolve(id.peer.address, now).state;
+  const bool is_over = now >= id.resolution_deadline;
+  if (state == NeighborState::kReachable) {
+    id.state = IdState::kAddressResolved;
+    resolving_.erase(id.number);
+    tell(id, EventType::kAddressResolved);
+  } else if (state == NeighborState::kFailed || is_over) {
+    id.state = IdState::kAddressBound;
+    resolving_.erase(id.number);
+    const bool is_silent = state == NeighborState::kFailed;
+    report(id, {.kind = is_silent ? ConnectionFailure::Kind::kAddressSilent
+                                  : ConnectionFailure::Kind::kAddressTimeout});
+    tell(id, EventType::kAddressError, is_silent ? -EHOSTUNREACH : -ETIMEDOUT);
+  }
+}
+
+Result<void, Error> RdmaCm::resolve_route(EventChannel& channel, IdNumber number, std::chrono::milliseconds) {
+  const auto found = find(channel, number);
+  if (!found) return failure(found.error());
+  Id& id = *found.value();
+  if (id.state != IdState::kAddressResolved) return failure(invalid("the address is not resolved"));
+  // Ethernet has no subnet administration that could be asked.
+  id.path = path_between(id);
+  id.state = IdState::kRouteResolved;
+  tell(id, EventType::kRouteResolved);
+  return success();
+}
+
+PathRecord RdmaCm::path_between(const Id& id) const {
+  constexpr std::uint8_t kHopLimit = 64;
+  constexpr unsigned kPriorityShift = 5;
+  return {.source = id.local.address,
+          .destination = id.peer.address,
+          .flow_label = flow_label_of(id.local, id.peer),
+          .hop_limit = kHopLimit,
+          .traffic_class = id.type_of_service,
+          .service_level = static_cast<std::uint8_t>(id.type_of_service >> kPriorityShift),
+          .mtu = max_path_mtu(config_),
+          .rate = kRate,
+          .packet_life_time = cm::kPacketLifeTime};
+}
+
+Result<Description, Error> RdmaCm::query(EventChannel& channel, IdNumber number) const {
+  const auto found = find(channel, number);
+  if (!found) return failure(found.error());
+  const Id& id = *found.value();
+  return Description{.port_space = id.space,
+                     .local = id.local,
+                     .peer = id.peer,
+                     .is_on_device = id.is_on_device,
+                     .path = id.path};
+}
+
+AddressVector RdmaCm::address_to_peer(const Id& id) const {
+  const PathRecord path = id.path.value_or(path_between(id));
+  return {.destination = path.destination,
+          .source_gid_index = gids_.index_of(path.source).value_or(0),
+          .hop_limit = path.hop_limit,
+          .traffic_class = path.traffic_class,
+          .service_level = path.service_level,
+          .flow_label = path.flow_label};
+}
+
+}  // namespace urnic::nic::rdma_cm

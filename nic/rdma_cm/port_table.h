@@ -1,0 +1,45 @@
+// PortTable: which ids have which ports.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "nic/rdma_cm/types.h"
+
+namespace urnic::nic::rdma_cm {
+
+/// Each port space has ports of its own, and each NIC has its own, too. All calls under the engine lock.
+class PortTable {
+ public:
+  /// `seed` chooses where the search for a free port begins.
+  explicit PortTable(std::uint64_t seed);
+
+  struct Binding {
+    IdNumber id{};
+    SocketAddress address;
+    bool may_be_shared = false;   ///< with others that may (RDMA_OPTION_ID_REUSEADDR)
+    bool is_family_only = false;  ///< IPv6: [::] does not stand for IPv4 addresses, too
+    bool is_listening = false;
+  };
+
+  /// False when the port is taken.
+  bool add(PortSpace space, const Binding& binding);
+  /// A port that no id has; nothing when all are taken.
+  std::optional<std::uint16_t> find_free(PortSpace space);
+  void remove(PortSpace space, std::uint16_t port, IdNumber id);
+  /// Makes the binding one that listens. False when another listens there already.
+  bool listen(PortSpace space, std::uint16_t port, IdNumber id);
+  /// Who listens to an address of ours: a listener for that address before one for any.
+  std::optional<IdNumber> find_listener(PortSpace space, const SocketAddress& destination) const;
+
+ private:
+  using Key = std::pair<PortSpace, std::uint16_t>;
+
+  std::map<Key, std::vector<Binding>> bindings_;
+  std::uint32_t next_free_;
+};
+
+}  // namespace urnic::nic::rdma_cm

@@ -1,0 +1,293 @@
+#include "nic/rdma_cm/rdma_cm.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <deque>
+#include <utility>
+#include <vector>
+
+#include "nic/cm/timing.h"
+#include "nic/errors.h"
+#include "nic/rdma_cm/private_header.h"
+
+namespace urnic::nic::rdma_cm {
+
+using transport::Time;
+
+namespace {
+
+/// Different from the other streams that are drawn from a device's seed.
+constexpr std::uint64_t kStream = 0x70736e73;
+
+}  // namespace
+
+RdmaCm::RdmaCm(const DeviceConfig& config, const GidTable& gids, NeighborCache& neighbors,
+               MulticastReports& reports)
+    : config_(config),
+      gids_(gids),
+      neighbors_(neighbors),
+      reports_(reports),
+      messages_(gids.node_guid(), config.seed, *this),
+      ports_(config.seed),
+      random_(config.seed ^ kStream) {}
+
+std::uint32_t RdmaCm::random() {
+  return static_cast<std::uint32_t>(random_());
+}
+
+// --- Ids ---
+
+std::optional<IdNumber> RdmaCm::free_number() {
+  if (ids_.size() + memberships_.size() >= kMaxIds) return std::nullopt;
+  // A number is not given again before all others were.
+  for (;;) {
+    last_number_ = (last_number_ + 1) % kMaxIds;
+    const IdNumber number{last_number_};
+    if (!ids_.contains(number) && !memberships_.contains(number)) return number;
+  }
+}
+
+Id* RdmaCm::add_id(EventChannel& channel, Uid uid, PortSpace space, Service service) {
+  const auto number = free_number();
+  if (!number) return nullptr;
+  Id& id = ids_[*number];
+  id.number = *number;
+  id.channel = &channel;
+  id.uid = uid;
+  id.space = space;
+  id.service = service;
+  return &id;
+}
+
+Result<IdNumber, Error> RdmaCm::create_id(EventChannel& channel, Uid uid, PortSpace space, Service service) {
+  const bool is_for_datagrams = space == PortSpace::kUdp || space == PortSpace::kIpoib;
+  const bool fits = space == PortSpace::kIb || is_for_datagrams == (service == Service::kUd);
+  if (!fits) return failure(invalid("the port space is for another kind of queue pair"));
+  const Id* const id = add_id(channel, uid, space, service);
+  if (id == nullptr) return failure(out_of("there are too many ids"));
+  return id->number;
+}
+
+Result<Id*, Error> RdmaCm::find(EventChannel& channel, IdNumber number) {
+  const auto found = ids_.find(number);
+  if (found == ids_.end()) return failure(Error{.code = ENOENT, .message = "there is no such id"});
+  if (found->second.channel != &channel) return failure(invalid("the id is another channel's"));
+  return &found->second;
+}
+
+Result<const Id*, Error> RdmaCm::find(EventChannel& channel, IdNumber number) const {
+  auto found = const_cast<RdmaCm*>(this)->find(channel, number);
+  if (!found) return failure(std::move(found).error());
+  return found.value();
+}
+
+Id* RdmaCm::find(cm::CommunicationId id) {
+  const auto found = by_communication_id_.find(transport::to_integer(id));
+  return found == by_communication_id_.end() ? nullptr : &ids_.at(found->second);
+}
+
+void RdmaCm::tie(Id& id, cm::CommunicationId to) {
+  id.cm = to;
+  by_communication_id_[transport::to_integer(to)] = id.number;
+}
+
+/// The communication manager is done with the connection.
+void RdmaCm::untie(Id& id) {
+  if (!id.cm) return;
+  by_communication_id_.erase(transport::to_integer(*id.cm));
+  id.cm.reset();
+}
+
+Result<std::uint32_t, Error> RdmaCm::destroy_id(EventChannel& channel, IdNumber number, Time now) {
+  const auto found = find(channel, number);
+  if (!found) return failure(found.error());
+  const std::uint32_t fetched = found.value()->fetched_events;
+  end(*found.value(), now);
+  return fetched;
+}
+
+void RdmaCm::end(Id& id, Time now) {
+  for (const EventChannel::Entry& entry : id.channel->take(id.number)) {
+    // The program never learnt of this request, and never will.
+    const bool is_request = entry.event.type == EventType::kConnectRequest && ids_.contains(entry.event.id);
+    if (is_request) end(ids_.at(entry.event.id), now);
+  }
+  std::vector<IdNumber> left;
+  for (const auto& [number, membership] : memberships_) {
+    if (membership.id == id.number) left.push_back(number);
+  }
+  for (const IdNumber number : left) end(memberships_.at(number), *id.channel, now);
+  if (id.cm) {
+    const cm::CommunicationId communication_id = *id.cm;
+    untie(id);
+    messages_.release(communication_id, now);
+  }
+  if (id.has_port) ports_.remove(id.space, id.local.port, id.number);
+  resolving_.erase(id.number);
+  ids_.erase(id.number);
+}
+
+Result<std::uint32_t, Error> RdmaCm::migrate_id(EventChannel& from, IdNumber number, EventChannel& to) {
+  const auto found = find(from, number);
+  if (!found) return failure(found.error());
+  Id& id = *found.value();
+  if (&from == &to) return id.fetched_events;
+  id.channel = &to;
+  for (const EventChannel::Entry& entry : from.take(number)) {
+    if (entry.event.type == EventType::kConnectRequest) {
+      // A program may have ended it, which it must not know yet.
+      const auto request = ids_.find(entry.event.id);
+      if (request != ids_.end()) request->second.channel = &to;
+    }
+    to.push(entry);
+  }
+  for (const auto& [membership, joined] : memberships_) {
+    if (joined.id != number) continue;
+    for (const EventChannel::Entry& entry : from.take(membership)) to.push(entry);
+  }
+  return id.fetched_events;
+}
+
+void RdmaCm::close_channel(EventChannel& channel, Time now) {
+  std::vector<IdNumber> its;
+  for (const auto& [number, id] : ids_) {
+    if (id.channel == &channel) its.push_back(number);
+  }
+  // A listener takes the requests with it that the program did not fetch.
+  for (const IdNumber number : its) {
+    if (ids_.contains(number)) end(ids_.at(number), now);
+  }
+  while (channel.pop()) {
+  }
+}
+
+void RdmaCm::end_all(Time now) {
+  // A listener takes others with it.
+  while (!ids_.empty()) end(ids_.begin()->second, now);
+  // No listener will come.
+  for (EarlyRequest& early : early_requests_) early.until = now;
+  refuse_early_requests(now);
+}
+
+// --- Options ---
+
+Result<void, Error> RdmaCm::set_type_of_service(EventChannel& channel, IdNumber number, std::uint8_t tos) {
+  const auto found = find(channel, number);
+  if (!found) return failure(found.error());
+  found.value()->type_of_service = tos;
+  return success();
+}
+
+Result<void, Error> RdmaCm::set_reuse_address(EventChannel& channel, IdNumber number, bool reuse) {
+  const auto found = find(channel, number);
+  if (!found) return failure(found.error());
+  if (found.value()->state != IdState::kIdle) return failure(invalid("the id is bound already"));
+  found.value()->may_share_port = reuse;
+  return success();
+}
+
+Result<void, Error> RdmaCm::set_address_family_only(EventChannel& channel, IdNumber number, bool only) {
+  const auto found = find(channel, number);
+  if (!found) return failure(found.error());
+  if (found.value()->state != IdState::kIdle) return failure(invalid("the id is bound already"));
+  found.value()->is_family_only = only;
+  return success();
+}
+
+Result<void, Error> RdmaCm::set_ack_timeout(EventChannel& channel, IdNumber number, std::uint8_t timeout) {
+  constexpr std::uint8_t kMax = 31;
+  const auto found = find(channel, number);
+  if (!found) return failure(found.error());
+  if (timeout > kMax) return failure(invalid("an ACK timeout is at most 31"));
+  if (found.value()->service == Service::kUd) return failure(invalid("datagrams are not acknowledged"));
+  found.value()->ack_timeout = timeout;
+  return success();
+}
+
+// --- Events ---
+
+void RdmaCm::tell(Id& id, Event event) {
+  // As the kernel has it: the program does not know the id by a name of its own before it accepts.
+  if (id.is_passive && id.uid == 0) return;
+  event.uid = id.uid;
+  event.id = id.number;
+  id.channel->push({.event = event, .owner = id.number});
+}
+
+void RdmaCm::tell(Id& id, EventType type, int status) {
+  tell(id, Event{.type = type, .status = status});
+}
+
+std::optional<Event> RdmaCm::next_event(EventChannel& channel) {
+  const auto entry = channel.pop();
+  if (!entry) return std::nullopt;
+  const auto owner = ids_.find(entry->owner);
+  if (owner != ids_.end()) {
+    ++owner->second.fetched_events;
+    if (entry->event.type == EventType::kConnectRequest) ++owner->second.backlog;
+  } else if (const auto membership = memberships_.find(entry->owner); membership != memberships_.end()) {
+    ++membership->second.fetched_events;
+    ++ids_.at(membership->second.id).fetched_events;
+  }
+  return entry->event;
+}
+
+// --- For those who watch ---
+
+IdSnapshot RdmaCm::snapshot(const Id& id) const {
+  IdSnapshot snapshot{.number = id.number,
+                      .service = id.service,
+                      .space = id.space,
+                      .state = id.state,
+                      .connection_state = {},
+                      .local = id.local,
+                      .peer = id.peer,
+                      .peer_qp = id.peer_qp,
+                      .backlog = id.backlog};
+  if (const cm::Connection* const connection = id.cm ? messages_.find(*id.cm) : nullptr) {
+    snapshot.connection_state = connection->state;
+    snapshot.qp = connection->local_qp;
+  }
+  return snapshot;
+}
+
+void RdmaCm::report(const Id& id, ConnectionFailure failure) const {
+  if (observer_ == nullptr) return;
+  failure.service = id.service;
+  failure.is_passive = id.is_passive;
+  failure.local = id.local;
+  failure.peer = id.peer;
+  if (id.path) failure.path_mtu = id.path->mtu;
+  observer_->on_connection_failure(failure);
+}
+
+void RdmaCm::report(const cm::Arrival& from, cm::ServiceId service, ConnectionFailure failure) const {
+  if (observer_ == nullptr) return;
+  const auto address = [](const transport::wire::Gid& gid) {
+    using Family = SocketAddress::Family;
+    return SocketAddress{.family = gid.is_ipv4_mapped() ? Family::kIpv4 : Family::kIpv6, .address = gid};
+  };
+  failure.is_passive = true;
+  failure.local = address(from.destination);
+  failure.peer = address(from.source);
+  if (const auto wanted = parse_service_id(service)) failure.local.port = wanted->port;
+  observer_->on_connection_failure(failure);
+}
+
+// --- For the engine ---
+
+void RdmaCm::on_timeout(Time now) {
+  messages_.on_timeout(now);
+  refuse_early_requests(now);
+  const std::set<IdNumber> resolving = resolving_;
+  for (const IdNumber number : resolving) check_resolution(ids_.at(number), now);
+}
+
+Time RdmaCm::next_timeout() const {
+  Time next = messages_.next_timeout();
+  if (!early_requests_.empty()) next = std::min(next, early_requests_.front().until);
+  for (const IdNumber number : resolving_) next = std::min(next, ids_.at(number).resolution_deadline);
+  return next;
+}
+
+}  // namespace urnic::nic::rdma_cm

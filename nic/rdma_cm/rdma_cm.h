@@ -1,0 +1,222 @@
+// RdmaCm: what the kernel's rdma_cm does for programs.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <optional>
+#include <random>
+#include <set>
+#include <span>
+#include <unordered_map>
+#include <variant>
+
+#include "nic/cm/communication_manager.h"
+#include "nic/cm/consumer.h"
+#include "nic/config.h"
+#include "nic/path/gid_table.h"
+#include "nic/path/multicast_reports.h"
+#include "nic/path/neighbor_cache.h"
+#include "nic/rdma_cm/connection_failure.h"
+#include "nic/rdma_cm/event_channel.h"
+#include "nic/rdma_cm/id.h"
+#include "nic/rdma_cm/id_snapshot.h"
+#include "nic/rdma_cm/port_table.h"
+#include "nic/rdma_cm/types.h"
+#include "transport/result.h"
+#include "transport/time.h"
+
+namespace urnic::nic::rdma_cm {
+
+/// One method for each command of the kernel's ucma interface, with its meaning and its errors, so that an adapter needs to
+/// translate numbers only. An id belongs to a channel: ENOENT for a number that names none, EINVAL for an id of another
+/// channel or in a state in which it cannot do what is asked.
+///
+/// Sans-I/O, as the transport is: time is passed in. All calls under the engine lock.
+class RdmaCm final : private cm::Consumer {
+ public:
+  using Uid = std::uint64_t;
+
+  /// All must outlive it. The neighbor cache is asked for the stations that addresses belong to; `reports` hears of members of
+  /// multicast groups.
+  RdmaCm(const DeviceConfig& config, const GidTable& gids, NeighborCache& neighbors,
+         MulticastReports& reports);
+
+  // --- Ids ---
+
+  /// `uid` comes back in each event of the id. EINVAL: a datagram service in the TCP port space, or another in UDP's;
+  /// ENOMEM: too many.
+  Result<IdNumber, Error> create_id(EventChannel& channel, Uid uid, PortSpace space, Service service);
+  /// Ends what the id is in the middle of: a connection is disconnected, a request rejected. Returns how many of its
+  /// events were fetched, and forgets those that were not.
+  Result<std::uint32_t, Error> destroy_id(EventChannel& channel, IdNumber id, transport::Time now);
+  /// Moves the id and its events to the channel `to`. Returns how many of its events were fetched from the old one.
+  Result<std::uint32_t, Error> migrate_id(EventChannel& from, IdNumber id, EventChannel& to);
+  /// The program closed the channel: destroys all its ids.
+  void close_channel(EventChannel& channel, transport::Time now);
+  /// The program ends: destroys all ids, of whatever channel, so that their peers hear of it.
+  void end_all(transport::Time now);
+
+  // --- Addresses ---
+
+  /// EADDRNOTAVAIL: not an address of this NIC; EADDRINUSE; EACCES never: there are no privileged ports.
+  /// Port 0 chooses one. The NIC must have been started.
+  Result<void, Error> bind(EventChannel& channel, IdNumber id, const SocketAddress& address);
+  /// Answered by kAddressResolved, or kAddressError with -ETIMEDOUT, -ENETUNREACH (no address of that family),
+  /// -EHOSTUNREACH (no host answers). `source` may have no family: chosen then. The NIC must have been started.
+  Result<void, Error> resolve_address(EventChannel& channel, IdNumber id, const SocketAddress& source,
+                                      const SocketAddress& destination, std::chrono::milliseconds timeout,
+                                      transport::Time now);
+  /// Answered by kRouteResolved.
+  Result<void, Error> resolve_route(EventChannel& channel, IdNumber id, std::chrono::milliseconds timeout);
+  Result<Description, Error> query(EventChannel& channel, IdNumber id) const;
+
+  // --- Options; EINVAL where Linux says so ---
+
+  Result<void, Error> set_type_of_service(EventChannel& channel, IdNumber id, std::uint8_t tos);
+  Result<void, Error> set_reuse_address(EventChannel& channel, IdNumber id, bool reuse);
+  Result<void, Error> set_address_family_only(EventChannel& channel, IdNumber id, bool only);
+  /// 4.096 us x 2^timeout, at most 31.
+  Result<void, Error> set_ack_timeout(EventChannel& channel, IdNumber id, std::uint8_t timeout);
+
+  // --- Connections ---
+
+  /// Backlog 0, or more than 1024, means 1024. Binds an id that is not bound.
+  Result<void, Error> listen(EventChannel& channel, IdNumber id, std::uint32_t backlog);
+  /// EINVAL: too much private data.
+  Result<void, Error> connect(EventChannel& channel, IdNumber id, const ConnectionParameters& parameters,
+                              transport::Time now);
+  /// Of the passive side: sends REP (or SIDR_REP). From now on the id's events carry `uid`.
+  Result<void, Error> accept(EventChannel& channel, IdNumber id, Uid uid,
+                             const ConnectionParameters& parameters, transport::Time now);
+  /// Of the active side after kConnectResponse: the program's queue pair is ready, RTU may leave.
+  Result<void, Error> establish(EventChannel& channel, IdNumber id);
+  /// `reason` 0 means "consumer defined".
+  Result<void, Error> reject(EventChannel& channel, IdNumber id, std::uint8_t reason,
+                             std::span<const std::byte> private_data, transport::Time now);
+  /// Sends DREQ, or answers the peer's.
+  Result<void, Error> disconnect(EventChannel& channel, IdNumber id, transport::Time now);
+  /// The program got an asynchronous event of its queue pair. Only "communication established" means anything; EINVAL for
+  /// others.
+  enum class QpNotice : std::uint8_t { kCommunicationEstablished, kOther };
+  Result<void, Error> notify(EventChannel& channel, IdNumber id, QpNotice notice);
+  Result<QpSettings, Error> init_qp_attributes(EventChannel& channel, IdNumber id,
+                                               transport::QpState state) const;
+
+  // --- Multicast ---
+
+  /// Answered by kMulticastJoin, with `uid` and the number that leave() takes. A send-only member receives nothing, and
+  /// nothing is reported of it. ENOMEM: too many ids, memberships or groups.
+  Result<IdNumber, Error> join(EventChannel& channel, IdNumber id, Uid uid, const SocketAddress& group,
+                               bool is_send_only, transport::Time now);
+  /// `membership` is what join() returned. Returns how many of its events were fetched.
+  Result<std::uint32_t, Error> leave(EventChannel& channel, IdNumber membership, transport::Time now);
+
+  // --- Events ---
+
+  /// The oldest event, which counts as fetched.
+  std::optional<Event> next_event(EventChannel& channel);
+
+  // --- For the engine ---
+
+  /// Messages come and go here.
+  cm::CommunicationManager& messages() { return messages_; }
+  const cm::CommunicationManager& messages() const { return messages_; }
+  void on_timeout(transport::Time now);
+  transport::Time next_timeout() const;
+
+  // --- For those who watch ---
+
+  /// Every id, by number.
+  const std::map<IdNumber, Id>& ids() const { return ids_; }
+  IdSnapshot snapshot(const Id& id) const;
+  /// It must live as long as anything happens here.
+  void set_observer(ConnectionObserver& observer) { observer_ = &observer; }
+
+ private:
+  struct Membership {
+    IdNumber number{};
+    IdNumber id{};
+    SocketAddress group;
+    bool is_send_only = false;
+    std::uint32_t fetched_events = 0;
+  };
+
+  using Request = std::variant<cm::Req, cm::SidrReq>;
+  /// For a port where no id listens yet.
+  struct EarlyRequest {
+    cm::CommunicationId id{};
+    Request request;
+    cm::Arrival from;
+    transport::Time until{};
+  };
+
+  // cm::Consumer
+  cm::Decision on_request(cm::CommunicationId id, const cm::Req& req, const cm::Arrival& from,
+                          transport::Time now) override;
+  void on_refused(const cm::Req& req, cm::RejectReason reason, const cm::Arrival& from) override;
+  void on_reply(cm::CommunicationId id, const cm::Rep& rep) override;
+  void on_ready(cm::CommunicationId id) override;
+  void on_rejected(cm::CommunicationId id, const cm::Rej& rej) override;
+  void on_unanswered(cm::CommunicationId id, const cm::Silence& silence) override;
+  void on_disconnect_request(cm::CommunicationId id) override;
+  void on_disconnected(cm::CommunicationId id, bool is_answered) override;
+  void on_timewait_exit(cm::CommunicationId id) override;
+  cm::SidrDecision on_sidr_request(cm::CommunicationId id, const cm::SidrReq& request,
+                                   const cm::Arrival& from, transport::Time now) override;
+  void on_sidr_reply(cm::CommunicationId id, const cm::SidrRep& reply) override;
+
+  Result<Id*, Error> find(EventChannel& channel, IdNumber number);
+  Result<const Id*, Error> find(EventChannel& channel, IdNumber number) const;
+  Id* find(cm::CommunicationId id);
+  Id* add_id(EventChannel& channel, Uid uid, PortSpace space, Service service);
+  std::optional<IdNumber> free_number();
+  void end(Id& id, transport::Time now);
+  void end(const Membership& membership, EventChannel& channel, transport::Time now);
+  void tie(Id& id, cm::CommunicationId to);
+  void untie(Id& id);
+  void tell(Id& id, EventType type, int status = 0);
+  void tell(Id& id, Event event);
+
+  Result<void, Error> bind_id(Id& id, SocketAddress address);
+  std::optional<SocketAddress> own_address(SocketAddress::Family family) const;
+  bool is_own(const SocketAddress& address) const;
+  void check_resolution(Id& id, transport::Time now);
+  PathRecord path_between(const Id& id) const;
+
+  Result<void, Error> connect_datagrams(Id& id, const ConnectionParameters& parameters, transport::Time now);
+  cm::Decision offer(cm::CommunicationId id, const cm::Req& req, const cm::Arrival& from);
+  cm::SidrDecision offer(cm::CommunicationId id, const cm::SidrReq& request, const cm::Arrival& from);
+  void on_refused(const cm::SidrReq& request, const cm::Arrival& from);
+  void offer_early_requests();
+  void refuse_early_requests(transport::Time now);
+  Id* find_listener(cm::ServiceId service, const SocketAddress& destination);
+  Id* add_request(Id& listener, cm::CommunicationId id, Service service, const SocketAddress& local,
+                  const SocketAddress& peer);
+  void tell_listener(Id& listener, Id& request, const ConnectionParameters& parameters);
+  void tell_once_disconnected(Id& id, int status);
+  /// Of an id of ours: fills in what is known of it.
+  void report(const Id& id, ConnectionFailure failure) const;
+  /// Of a request of a peer's that has no id.
+  void report(const cm::Arrival& from, cm::ServiceId service, ConnectionFailure failure) const;
+  AddressVector address_to_peer(const Id& id) const;
+  std::uint32_t random();
+
+  const DeviceConfig& config_;
+  const GidTable& gids_;
+  NeighborCache& neighbors_;
+  MulticastReports& reports_;
+  cm::CommunicationManager messages_;
+  PortTable ports_;
+  std::map<IdNumber, Id> ids_;
+  std::map<IdNumber, Membership> memberships_;
+  std::unordered_map<std::uint32_t, IdNumber> by_communication_id_;
+  std::set<IdNumber> resolving_;
+  std::deque<EarlyRequest> early_requests_;  // the oldest first
+  ConnectionObserver* observer_ = nullptr;
+  std::uint32_t last_number_ = 0;
+  std::mt19937_64 random_;
+};
+
+}  // namespace urnic::nic::rdma_cm

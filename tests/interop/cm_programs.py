@@ -1,0 +1,65 @@
+"""Programs that connect by rdma_cm. Neither side is told anything of the other but its address."""
+from program import FIXED, GIDS, ROLES, Program
+
+# A link-local address would need the name of a network device besides, which is another one on either side.
+_ADDRESSES = tuple(gid for gid in GIDS if gid != "linklocal")
+# A lost message of the connection manager costs 4.3 s, and a connection takes five of them.
+_LOSSY = ("clean", "loss5")
+_CLEAN = ("clean",)
+_LONG = 120  # seconds; only under loss a case takes half of it
+# 15 repetitions of a message take 70 s, and the guest's are slower.
+_UNTIL_UNREACHABLE = 150
+
+
+def _cm(name, server, client, *, faults=_LOSSY, gids=_ADDRESSES, seconds=_LONG, **more):
+    """Words in braces are filled in for each case, see Session."""
+    words = {"server_words": tuple(server.split()), "client_words": tuple(client.split())}
+    return Program(name, (), "rdma_cm", sizes=FIXED, faults=faults, gids=gids, seconds=seconds, **(words | more))
+
+
+def _perftest(name, roles=ROLES):
+    """It knows no IPv6 here. Its first messages are sent from the buffer that it receives into. Its server ends a first connection
+    and listens anew for the one that is measured, which its client asks for at once: the slow guest may not be there yet."""
+    both = f"{name} -R -F -n 100 -s 4096 -d {{device}} -p {{port}}"
+    too_early = r"REJECTED; error: 8\b"
+    return _cm(f"{name}_by_cm", both, f"{both} {{server}}", gids=("ipv4",), roles=roles, too_early=too_early,
+               overwrites=True)  # fmt: skip
+
+
+def _rpings(name, script, **more):
+    """Eight clients that a shell starts, of one server that stays. Each of our NICs draws something else."""
+    script = "for i in 1 2 3 4 5 6 7 8; do " + script.replace("RPING", f"URNIC_SEED=$((URNIC_SEED + i)) rping -c -C 20 {_RPING}")
+    return _cm(name, _STAYING_RPING, "", client_words=("sh", "-c", script), server_stays=True, **more)
+
+
+_RPING = "-V -S 1000 -p {port} -a {server}"
+_MCKEY = "mckey -m {group} -C 20"
+_STAYING_RPING = f"rping -s -P {_RPING}"
+
+CM_PROGRAMS = (
+    _cm("rping", f"rping -s -C 20 {_RPING}", f"rping -c -C 20 -I {{client}} {_RPING}"),
+    _cm("rping_own_queue_pairs", f"rping -s -q -C 20 {_RPING}", f"rping -c -q -C 20 {_RPING}"),
+    _rpings("rping_eight_in_turn", "RPING || exit 1; done"),
+    # Ours would need eight NICs with an address each.
+    _rpings("rping_eight_at_once", 'RPING & all="$all $!"; done; for i in $all; do wait $i || exit 1; done', roles=("serves",)),
+    _cm("ucmatose", "ucmatose -c 16 -b {server} -p {port}", "ucmatose -c 16 -s {server} -p {port}"),
+    _cm("udaddy", "udaddy -c 4 -b {server}", "udaddy -c 4 -s {server}", faults=_CLEAN, port=7174),
+    _cm("mckey", f"{_MCKEY} -b {{server}}", f"{_MCKEY} -s -b {{client}}", faults=_CLEAN, gids=("ipv4",)),
+    _cm("rdma_server", "rdma_server -s {server} -p {port}", "rdma_client -s {server} -p {port}"),
+    _cm("rdma_xserver", "rdma_xserver -p {port}", "rdma_xclient -s {server} -p {port}", gids=("ipv4",)),
+    _cm("rstream", "rstream -b {server} -p {port} -S 20000 -I 2 -C 10", "rstream -s {server} -p {port} -S 20000 -I 2 -C 10"),
+    _perftest("ib_write_bw"),
+    _perftest("ib_send_lat", ("serves",)),  # the guest's is too slow nearly always
+    _perftest("ib_read_bw"),
+    _cm("wrong_port", _STAYING_RPING, "rping -c -C 1 -a {server} -p {other_port}", server_stays=True,
+        client_says=r"REJECTED, error 8\b"),
+    _cm("nobody", _STAYING_RPING, "rping -c -C 1 -a {nobody}", faults=_CLEAN, server_stays=True,
+        client_says="ADDR_ERROR", meets=False),
+    _cm("mute_server", f"rping -s -C 10 {_RPING}", f"rping -c -C 10 {_RPING}", faults=("mute",), seconds=_UNTIL_UNREACHABLE,
+        server_stays=True, client_says="UNREACHABLE, error -110"),
+    *(
+        _cm(f"{who}_restarts", _STAYING_RPING, f"rping -c -C {{rounds}} {_RPING}", faults=_CLEAN, server_stays=True,
+            restarts=who, drops=ROLES)
+        for who in ("server", "client")
+    ),
+)  # fmt: skip

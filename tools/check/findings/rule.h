@@ -1,0 +1,159 @@
+// The rules that captures are checked against, and what else is worth saying about one.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+namespace urnic::check {
+
+/// How much a finding weighs.
+enum class Severity : std::uint8_t {
+  kViolation,  ///< one side broke a rule
+  kHabit,      ///< a known deviation of rdma_rxe or ConnectX; a violation with --strict
+  kUnknown,    ///< might be a violation, but this capture cannot tell
+  kEvent,      ///< nothing wrong: loss, repetition, refusal, explained
+};
+
+enum class Rule : std::uint8_t {
+  // Frames.
+  kIcrc,
+  kIpChecksum,
+  kIpLength,
+  kIpFragment,
+  kUdpLength,
+  kUdpChecksum,
+  kUdpPort,
+  // Single packets.
+  kOpcodeUnknown,
+  kOpcodeLength,
+  kLengthAlignment,
+  kPadCount,
+  kPadNotZero,
+  kTransportVersion,
+  kPkeyInvalid,
+  kSolicitedEvent,
+  kAckReqOnResponse,
+  kAckReqUnreliable,
+  kPayloadUnexpected,
+  kSyndrome,
+  kQkeyQp1,
+  kMadLength,
+  kCnpBecn,
+  kCnpForm,
+  kMtu,
+  kRethLimit,
+  // Messages of the connection manager, one by one.
+  kCmHeader,
+  kCmAttribute,
+  kCmReserved,
+  kCmSourceQp,
+  kCmPkey,
+  kCmPathMtu,
+  kCmTransport,
+  kCmPrivateHeader,
+  kCmAddresses,
+  kCmReason,
+  // What they say to each other.
+  kCmRemoteId,
+  kCmTransaction,
+  kCmRejectId,
+  kCmDuplicateDiffers,
+  kCmAnswersTwice,
+  kCmReadyWithoutReply,
+  kCmDisconnectReply,
+  kCmDisconnectQp,
+  kCmRepeatEarly,
+  kCmRepeatOften,
+  kCmDataEarly,
+  kCmDataAfterEnd,
+  // Connections.
+  kOpcodeService,
+  kPkeyChanged,
+  kMigrationChanged,
+  // Requesters.
+  kOpcodeSequence,
+  kSegmentLength,
+  kRethLength,
+  kPsnSkipped,
+  kFirstPsn,
+  kPsnFar,
+  kPsnRepeated,
+  kDuplicateDiffers,
+  kReadResume,
+  kRnrEarly,
+  kRequestAfterNak,
+  kAckReqMissing,
+  kReadsInFlight,
+  kRetryCount,
+  // Responders.
+  kAckUnsent,
+  kAckRegress,
+  kAckOverGap,
+  kAckAfterNak,
+  kMsn,
+  kNakRepeated,
+  kNakWithoutGap,
+  kNakPsn,
+  kAnswerOpcode,
+  kReadResponseOpcode,
+  kReadResponseLength,
+  kReadResponseExtra,
+  kReadResponseMissing,
+  kAtomicUnanswered,
+  kAtomicReplay,
+  kAtomicAlignment,
+  // Habits.
+  kMigrationZero,
+  kUdpChecksumZeroIpv6,
+  kAckReqOnMad,
+  kAckPerDuplicate,
+  kOperationalNakOnSend,
+  kEthernetPadding,
+  kReadResumeMiddle,
+  kAckBehindResponse,
+  kReservedBits,
+  kFecn,
+  kMsnWithoutWrites,
+  // What a capture cannot decide.
+  kAnswerWithoutRequest,
+  kAnswerOfSeveral,
+  kRequestUnseen,
+  kJoinedMidway,
+  kCutFrame,
+  kUntracked,
+  kNoAnswer,
+  kCmUnseen,
+  kCmNoAnswer,
+  // Events.
+  kRequestGap,
+  kRepetition,
+  kNetworkCopy,
+  kOvertaken,
+  kSequenceNak,
+  kRnrNak,
+  kFatalNak,
+  kImpliedNak,
+  kRestart,
+  kUnreliableLoss,
+  kQkeyChanged,
+  kGaveUp,
+  kCmRepetition,
+  kCount,
+};
+
+inline constexpr std::size_t kRules = static_cast<std::size_t>(Rule::kCount);
+
+struct RuleInfo {
+  Rule rule;
+  const char* name;
+  Severity severity;
+  const char* meaning;  ///< one sentence without a full stop
+};
+
+const RuleInfo& info_of(Rule rule);
+/// All of them, in the order of the enumeration.
+std::span<const RuleInfo> all_rules();
+const char* to_string(Severity severity);
+
+}  // namespace urnic::check

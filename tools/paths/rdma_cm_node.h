@@ -1,0 +1,11 @@
+// /dev/infiniband/rdma_cm, the node behind which the drop-in library does what the kernel's rdma_cm does.
+#pragma once
+
+namespace urnic::paths {
+
+/// Whether that is the node, in a program that is shown our NIC.
+bool is_rdma_cm_node(const char* path);
+/// As open(2). ENODEV: the program's libibverbs is not ours.
+int open_rdma_cm_node(int flags);
+
+}  // namespace urnic::paths

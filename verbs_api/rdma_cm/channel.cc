@@ -1,0 +1,71 @@
+#include "verbs_api/rdma_cm/channel.h"
+
+#include <fcntl.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstddef>
+#include <mutex>
+
+#include "nic/engine/engine.h"
+#include "nic/rdma_cm/rdma_cm.h"
+
+namespace urnic::verbs_api {
+namespace {
+
+// By number: librspreload replaces the C library's functions.
+
+long raw_close(int descriptor) {
+  return syscall(SYS_close, static_cast<long>(descriptor));
+}
+
+constexpr long kNoFlagsAtAll = 0;
+
+}  // namespace
+
+Result<std::shared_ptr<Channel>, int> Channel::create(nic::Device& nic, int flags) {
+  std::array<int, 2> ends{};
+  const int type = SOCK_SEQPACKET | SOCK_CLOEXEC | ((flags & O_NONBLOCK) != 0 ? SOCK_NONBLOCK : 0);
+  if (syscall(SYS_socketpair, static_cast<long>(AF_UNIX), static_cast<long>(type), 0L, ends.data()) != 0) {
+    return errno;
+  }
+  const auto identity = DescriptorIdentity::of(ends[0]);
+  if (!identity) {  // another thread closes what it does not know
+    raw_close(ends[1]);
+    return EBADF;
+  }
+  return std::shared_ptr<Channel>(new Channel(nic, ends[0], ends[1], *identity));
+}
+
+Channel::Channel(nic::Device& nic, int program_end, int our_end, const DescriptorIdentity& identity)
+    : nic_(nic), program_end_(program_end), our_end_(our_end), identity_(identity), events_(*this) {}
+
+Channel::~Channel() {
+  raw_close(our_end_);
+}
+
+void Channel::end() {
+  nic::Engine& engine = nic_.engine();
+  const std::lock_guard lock(engine);
+  if (!is_open_) return;
+  is_open_ = false;
+  engine.rdma_cm().close_channel(events_, nic_.now());
+}
+
+void Channel::set(bool has_events) noexcept {
+  std::byte byte{1};
+  if (has_events) {
+    syscall(SYS_sendto, static_cast<long>(our_end_), &byte, sizeof(byte),
+            static_cast<long>(MSG_DONTWAIT | MSG_NOSIGNAL), nullptr, kNoFlagsAtAll);
+    return;
+  }
+  // The program may have closed its end behind our back, and its number may be another file's.
+  if (DescriptorIdentity::of(program_end_) != identity_) return;
+  syscall(SYS_recvfrom, static_cast<long>(program_end_), &byte, sizeof(byte), static_cast<long>(MSG_DONTWAIT),
+          nullptr, nullptr);
+}
+
+}  // namespace urnic::verbs_api

@@ -1,0 +1,96 @@
+// Command: what a program writes to a channel, and the commands that it may write.
+#pragma once
+
+#include <algorithm>
+#include <cerrno>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <mutex>
+#include <span>
+#include <utility>
+
+#include "nic/device.h"
+#include "nic/engine/engine.h"
+#include "nic/rdma_cm/rdma_cm.h"
+#include "transport/result.h"
+#include "verbs_api/device/failure.h"
+#include "verbs_api/rdma_cm/channel.h"
+#include "verbs_api/rdma_cm/program_memory.h"
+
+namespace urnic::verbs_api::ucm {
+
+/// A command that stands in memory of ours already, behind its header.
+struct Command {
+  Channel& channel;
+  std::span<const std::byte> bytes;  ///< at least as many as the command needs; newer programs have more
+  std::size_t room;                  ///< for the response
+
+  /// The struct of the command. What an older program leaves out at the end is zero.
+  template <typename Struct>
+  Struct as() const {
+    Struct read{};
+    std::memcpy(&read, bytes.data(), std::min(sizeof(read), bytes.size()));
+    return read;
+  }
+};
+
+/// Writes the response as far as the program has room for it. EFAULT: the program's memory is not there.
+template <typename Struct>
+int respond(const Command& command, std::uint64_t address, const Struct& response) {
+  const auto bytes = std::as_bytes(std::span(&response, 1));
+  return copy_to_program(address, bytes.first(std::min(bytes.size(), command.room))) ? 0 : EFAULT;
+}
+
+/// What `operation` returns, a Result whose error is an Error, when it is called with the NIC's RdmaCm under the engine
+/// lock. EBADF: another thread closed the channel meanwhile.
+template <typename Operation>
+auto with_rdma_cm(const Command& command, Operation operation)
+    -> decltype(operation(std::declval<nic::rdma_cm::RdmaCm&>())) {
+  nic::Engine& engine = command.channel.nic().engine();
+  const std::lock_guard lock(engine);
+  if (!command.channel.is_open()) return Error{.code = EBADF, .message = "the channel was closed"};
+  return operation(engine.rdma_cm());
+}
+
+/// The errno value of a Result; 0 for success.
+template <typename Value>
+int errno_of(const Result<Value, Error>& result) {
+  return result ? 0 : explain("rdma_cm", result.error());
+}
+
+/// Opens the NIC's port, if it is not open: what has to do with addresses needs it. An errno value.
+int start_nic(const Command& command);
+
+// Each carries out one command and returns 0 or an errno value (get_event() also kNoEventYet). They are named as the kernel's header names them, with
+// the meaning that the kernel gives them.
+
+int create_id(const Command& command);
+int destroy_id(const Command& command);
+int migrate_id(const Command& command);
+int set_option(const Command& command);
+
+int bind_ip(const Command& command);
+int bind(const Command& command);
+int resolve_ip(const Command& command);
+int resolve_addr(const Command& command);
+int resolve_route(const Command& command);
+
+int query_route(const Command& command);
+int query(const Command& command);
+int init_qp_attr(const Command& command);
+
+int listen(const Command& command);
+int connect(const Command& command);
+int accept(const Command& command);
+int reject(const Command& command);
+int disconnect(const Command& command);
+int notify(const Command& command);
+
+int join_ip_mcast(const Command& command);
+int join_mcast(const Command& command);
+int leave_mcast(const Command& command);
+
+int get_event(const Command& command);
+
+}  // namespace urnic::verbs_api::ucm

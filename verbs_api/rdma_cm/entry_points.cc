@@ -1,0 +1,98 @@
+#include "verbs_api/rdma_cm/entry_points.h"
+
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdint>
+#include <memory>
+#include <new>
+
+#include "verbs_api/device/failure.h"
+#include "verbs_api/device/process_device.h"
+#include "verbs_api/rdma_cm/dispatcher.h"
+#include "verbs_api/rdma_cm/open_channels.h"
+
+namespace urnic::verbs_api {
+namespace {
+
+OpenChannels& channels() {
+  return ProcessDevice::instance().rdma_cm_channels();
+}
+
+int fail_with(int code) {
+  errno = code;
+  return -1;
+}
+
+int open_channel(int flags) {
+  try {
+    const auto nic = ProcessDevice::instance().get();
+    if (!nic) return fail_with(report(nic.error()));
+    const auto descriptor = channels().open(*nic.value(), flags);
+    if (!descriptor) return fail_with(explain("rdma_cm", descriptor.error()));
+    // A listener for any address opens no context.
+    ProcessDevice::instance().watch();
+    return descriptor.value();
+  } catch (const std::bad_alloc&) {
+    return fail_with(ENOMEM);
+  }
+}
+
+/// The result of write_command(); EBADF when the descriptor is no channel's.
+int try_write(int descriptor, const void* bytes, std::size_t size) {
+  const auto channel = channels().find(descriptor);
+  if (channel == nullptr) return EBADF;
+  return write_command(*channel, reinterpret_cast<std::uintptr_t>(bytes), size);
+}
+
+/// Waits in the kernel until there may be events, as the descriptor's flags have it. 0 or an errno value.
+int wait_for_event(int descriptor) {
+  char seen = 0;
+  // The C library's recv(), which is a cancellation point, and which the kernel begins anew after a signal, or not, as it
+  // does with its own rdma_cm. librspreload hands it on: the descriptor is none of its sockets.
+  const ssize_t received = recv(descriptor, &seen, sizeof(seen), MSG_PEEK);
+  if (received > 0) return 0;
+  if (received < 0) return errno;
+  // Another thread closed the channel. The kernel lets this one wait all the same, until there is a signal; programs such as
+  // rping take its return for a failure of theirs.
+  pause();
+  return EBADF;
+}
+
+}  // namespace
+}  // namespace urnic::verbs_api
+
+using urnic::verbs_api::channels;
+using urnic::verbs_api::fail_with;
+using urnic::verbs_api::OpenChannels;
+
+extern "C" {
+
+int urnic_rdma_cm_open(int flags) {
+  return urnic::verbs_api::open_channel(flags);
+}
+
+int urnic_rdma_cm_owns(int descriptor) {
+  return OpenChannels::has(descriptor) ? 1 : 0;
+}
+
+// The program may cancel the thread that waits. No lock is held then, and no object of ours has a destructor to be run: that
+// would be for the unwinder that is linked into this library, which knows nothing of what the C library's has begun.
+ssize_t urnic_rdma_cm_write(int descriptor, const void* bytes, std::size_t size, int* handled) {
+  *handled = OpenChannels::has(descriptor) ? 1 : 0;
+  if (*handled == 0) return -1;
+  while (true) {
+    const int failed = urnic::verbs_api::try_write(descriptor, bytes, size);
+    if (failed == 0) return static_cast<ssize_t>(size);
+    if (failed != urnic::verbs_api::kNoEventYet) return fail_with(failed);
+    const int not_waited = urnic::verbs_api::wait_for_event(descriptor);
+    if (not_waited != 0) return fail_with(not_waited);
+  }
+}
+
+void urnic_rdma_cm_close(int descriptor) {
+  if (OpenChannels::has(descriptor)) channels().close(descriptor);
+}
+
+}  // extern "C"

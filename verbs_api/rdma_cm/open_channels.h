@@ -1,0 +1,54 @@
+// OpenChannels: the channels that this process has open.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <unordered_map>
+#include <vector>
+
+#include "nic/device.h"
+#include "transport/result.h"
+#include "verbs_api/rdma_cm/channel.h"
+
+namespace urnic::verbs_api {
+
+/// By the numbers of their descriptors. A program may close a number behind our back (close_range) and have another file
+/// get it: a number counts only while it still names the channel. Any thread.
+class OpenChannels {
+ public:
+  /// Whether the number is a channel's. Any thread and signal handler; takes no lock, leaves errno alone, and costs no
+  /// more than a look into a table for numbers that never were a channel's.
+  static bool has(int descriptor);
+
+  /// A descriptor of a new channel. EMFILE: its number would be too high.
+  Result<int, Error> open(nic::Device& nic, int flags);
+  /// Null when the number is no channel's.
+  std::shared_ptr<Channel> find(int descriptor);
+  /// The program is about to close the number: ends its channel, except in the child of a fork, whose parent has it
+  /// still. Does not close it.
+  void close(int descriptor);
+
+  bool is_empty() const;
+
+  /// For forks. Held while it happens, so that the child finds a whole picture.
+  std::mutex& mutex() { return mutex_; }
+  /// In the child of a fork, with the mutex held: all channels are dead there.
+  void abandon_in_child();
+
+ private:
+  using Table = std::unordered_map<int, std::shared_ptr<Channel>>;
+
+  /// Ends those that the program closed behind our back.
+  void end_lost();
+  /// Out of the table, with the mutex held.
+  std::shared_ptr<Channel> take(Table::iterator entry);
+  /// Ends one that is out of the table.
+  void retire(std::shared_ptr<Channel> channel);
+
+  mutable std::mutex mutex_;  // never held with another lock
+  Table channels_;
+  /// Dead ones that the child closed. A thread of the parent may have been at work in them: there is no taking them apart.
+  std::vector<std::shared_ptr<Channel>> abandoned_;
+};
+
+}  // namespace urnic::verbs_api
