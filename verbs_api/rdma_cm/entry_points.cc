@@ -11,6 +11,7 @@
 #include "verbs_api/device/failure.h"
 #include "verbs_api/device/process_device.h"
 #include "verbs_api/rdma_cm/dispatcher.h"
+#include "verbs_api/rdma_cm/late_waiter.h"
 #include "verbs_api/rdma_cm/open_channels.h"
 
 namespace urnic::verbs_api {
@@ -46,6 +47,12 @@ int try_write(int descriptor, const void* bytes, std::size_t size) {
   return write_command(*channel, reinterpret_cast<std::uintptr_t>(bytes), size);
 }
 
+/// What the kernel lets a thread do whose channel another one closed. EBADF.
+int wait_for_signal() {
+  pause();
+  return EBADF;
+}
+
 /// Waits in the kernel until there may be events, as the descriptor's flags have it. 0 or an errno value.
 int wait_for_event(int descriptor) {
   char seen = 0;
@@ -54,10 +61,7 @@ int wait_for_event(int descriptor) {
   const ssize_t received = recv(descriptor, &seen, sizeof(seen), MSG_PEEK);
   if (received > 0) return 0;
   if (received < 0) return errno;
-  // Another thread closed the channel. The kernel lets this one wait all the same, until there is a signal; programs such as
-  // rping take its return for a failure of theirs.
-  pause();
-  return EBADF;
+  return wait_for_signal();  // another thread closed the channel
 }
 
 }  // namespace
@@ -80,15 +84,20 @@ int urnic_rdma_cm_owns(int descriptor) {
 // The program may cancel the thread that waits. No lock is held then, and no object of ours has a destructor to be run: that
 // would be for the unwinder that is linked into this library, which knows nothing of what the C library's has begun.
 ssize_t urnic_rdma_cm_write(int descriptor, const void* bytes, std::size_t size, int* handled) {
-  *handled = OpenChannels::has(descriptor) ? 1 : 0;
-  if (*handled == 0) return -1;
-  while (true) {
+  *handled = 1;
+  while (OpenChannels::has(descriptor)) {
     const int failed = urnic::verbs_api::try_write(descriptor, bytes, size);
     if (failed == 0) return static_cast<ssize_t>(size);
+    if (failed == EBADF) continue;
     if (failed != urnic::verbs_api::kNoEventYet) return fail_with(failed);
     const int not_waited = urnic::verbs_api::wait_for_event(descriptor);
-    if (not_waited != 0) return fail_with(not_waited);
+    if (not_waited != 0 && not_waited != EBADF && not_waited != ENOTSOCK) return fail_with(not_waited);
   }
+  if (urnic::verbs_api::is_late_waiter(descriptor, bytes, size)) {
+    return fail_with(urnic::verbs_api::wait_for_signal());
+  }
+  *handled = 0;
+  return -1;
 }
 
 void urnic_rdma_cm_close(int descriptor) {

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "verbs_api/abi/descriptor_identity.h"
+#include "verbs_api/rdma_cm/late_waiter.h"
 
 namespace urnic::verbs_api {
 namespace {
@@ -81,6 +82,7 @@ void OpenChannels::close(int descriptor) {
     const std::lock_guard lock(mutex_);
     const auto found = channels_.find(descriptor);
     if (found == channels_.end()) return;
+    note_closing(descriptor);
     channel = take(found);
   }
   retire(std::move(channel));

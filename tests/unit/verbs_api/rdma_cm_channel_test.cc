@@ -4,9 +4,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <array>
 #include <atomic>
 #include <cerrno>
 #include <chrono>
+#include <cstddef>
+#include <cstdint>
 #include <cstring>
 #include <thread>
 
@@ -161,41 +164,119 @@ TEST(RdmaCmChannel, LetsAThreadBeCancelledThatWaits) {
   channel.expect_event(kAddressResolved);
 }
 
+/// A thread that asks for an event of a channel.
+class WaitingThread {
+ public:
+  explicit WaitingThread(int fd) : fd_(fd) {
+    EXPECT_EQ(pthread_create(&thread_, nullptr, &WaitingThread::wait, this), 0);
+  }
+  bool is_back() const { return is_back_; }
+  /// Once the thread is back: what urnic_rdma_cm_write() said.
+  int handled() const { return handled_; }
+  void* cancel() {
+    EXPECT_EQ(pthread_cancel(thread_), 0);
+    return join();
+  }
+  void* join() {
+    void* result = nullptr;
+    EXPECT_EQ(pthread_join(thread_, &result), 0);
+    return result;
+  }
+
+ private:
+  // No object with a destructor in it: it may be cancelled.
+  static void* wait(void* argument) {
+    auto& self = *static_cast<WaitingThread*>(argument);
+    rdma_ucm_event_resp event;
+    struct {
+      rdma_ucm_cmd_hdr header{
+          .cmd = RDMA_USER_CM_CMD_GET_EVENT, .in = sizeof(rdma_ucm_get_event), .out = sizeof(event)};
+      rdma_ucm_get_event command{};
+    } get;
+    get.command.response = reinterpret_cast<std::uintptr_t>(&event);
+    int handled = 0;
+    urnic_rdma_cm_write(self.fd_, &get, sizeof(get), &handled);
+    self.handled_ = handled;
+    self.is_back_ = true;
+    return nullptr;
+  }
+
+  const int fd_;
+  std::atomic<bool> is_back_{false};
+  std::atomic<int> handled_{-1};
+  pthread_t thread_{};
+};
+
+constexpr auto kAWhile = std::chrono::milliseconds(20);
+
 // As the kernel does. rping closes the channel under its thread, and would take an answer for a failure.
 TEST(RdmaCmChannel, LetsAThreadWaitOnWhenItIsClosed) {
-  struct Waiter {
-    int fd = urnic_rdma_cm_open(O_RDWR);
-    std::atomic<bool> is_back{false};
-  } waiter;
-  pthread_t waiting{};
-  ASSERT_EQ(pthread_create(
-                &waiting, nullptr,
-                [](void* argument) -> void* {
-                  auto& self = *static_cast<Waiter*>(argument);
-                  rdma_ucm_event_resp event;
-                  struct {
-                    rdma_ucm_cmd_hdr header{.cmd = RDMA_USER_CM_CMD_GET_EVENT,
-                                            .in = sizeof(rdma_ucm_get_event),
-                                            .out = sizeof(event)};
-                    rdma_ucm_get_event command{};
-                  } get;
-                  get.command.response = reinterpret_cast<std::uintptr_t>(&event);
-                  int handled = 0;
-                  urnic_rdma_cm_write(self.fd, &get, sizeof(get), &handled);
-                  self.is_back = true;
-                  return nullptr;
-                },
-                &waiter),
-            0);
-  std::this_thread::sleep_for(std::chrono::milliseconds(20));
-  urnic_rdma_cm_close(waiter.fd);
-  close(waiter.fd);
-  std::this_thread::sleep_for(std::chrono::milliseconds(20));
-  EXPECT_FALSE(waiter.is_back);
-  ASSERT_EQ(pthread_cancel(waiting), 0);
-  void* result = nullptr;
-  ASSERT_EQ(pthread_join(waiting, &result), 0);
-  EXPECT_EQ(result, PTHREAD_CANCELED);
+  const int fd = urnic_rdma_cm_open(O_RDWR);
+  WaitingThread thread(fd);
+  std::this_thread::sleep_for(kAWhile);
+  urnic_rdma_cm_close(fd);
+  close(fd);
+  std::this_thread::sleep_for(kAWhile);
+  EXPECT_FALSE(thread.is_back());
+  EXPECT_EQ(thread.cancel(), PTHREAD_CANCELED);
+}
+
+TEST(RdmaCmChannel, LetsAThreadWaitThatComesWhileItIsBeingClosed) {
+  const int fd = urnic_rdma_cm_open(O_RDWR);
+  urnic_rdma_cm_close(fd);
+  WaitingThread thread(fd);
+  std::this_thread::sleep_for(kAWhile);
+  EXPECT_FALSE(thread.is_back());
+  close(fd);
+  std::this_thread::sleep_for(kAWhile);
+  EXPECT_FALSE(thread.is_back());
+  EXPECT_EQ(thread.cancel(), PTHREAD_CANCELED);
+}
+
+// The number may be any by then: the program has freed the memory that it is read from.
+TEST(RdmaCmChannel, LetsAThreadWaitThatComesJustAfterItWasClosed) {
+  const int fd = urnic_rdma_cm_open(O_RDWR);
+  urnic_rdma_cm_close(fd);
+  close(fd);
+  WaitingThread thread(fd);
+  WaitingThread with_another_number(1 << 30);
+  std::this_thread::sleep_for(kAWhile);
+  EXPECT_FALSE(thread.is_back());
+  EXPECT_FALSE(with_another_number.is_back());
+  EXPECT_EQ(thread.cancel(), PTHREAD_CANCELED);
+  EXPECT_EQ(with_another_number.cancel(), PTHREAD_CANCELED);
+}
+
+TEST(RdmaCmChannel, LetsNoThreadWaitThatDoesNotWaitOtherwise) {
+  const int fd = urnic_rdma_cm_open(O_RDWR | O_NONBLOCK);
+  urnic_rdma_cm_close(fd);
+  close(fd);
+  WaitingThread thread(fd);
+  thread.join();
+  EXPECT_EQ(thread.handled(), 0);
+}
+
+TEST(RdmaCmChannel, LetsNoThreadWaitLongAfterItWasClosed) {
+  const int fd = urnic_rdma_cm_open(O_RDWR);
+  urnic_rdma_cm_close(fd);
+  close(fd);
+  std::this_thread::sleep_for(std::chrono::milliseconds(1100));
+  WaitingThread thread(fd);
+  thread.join();
+  EXPECT_EQ(thread.handled(), 0);
+}
+
+TEST(RdmaCmChannel, LetsTheThreadThatClosedItGoOn) {
+  const int fd = urnic_rdma_cm_open(O_RDWR);
+  urnic_rdma_cm_close(fd);
+  close(fd);
+  const rdma_ucm_cmd_hdr header{
+      .cmd = RDMA_USER_CM_CMD_GET_EVENT, .in = sizeof(rdma_ucm_get_event), .out = sizeof(rdma_ucm_event_resp)};
+  std::array<std::byte, sizeof(header) + sizeof(rdma_ucm_get_event)> get{};
+  std::memcpy(get.data(), &header, sizeof(header));
+  int handled = 1;
+  urnic_rdma_cm_write(fd, get.data(), get.size(), &handled);
+  EXPECT_EQ(handled, 0);
 }
 
 TEST(RdmaCmChannel, KeepsAnEventThatCannotBeWritten) {
