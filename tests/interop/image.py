@@ -227,7 +227,7 @@ def build_initramfs(path, kernel, programs):
         # The shell is not busybox's, which would prefer its own ip to the one that we brought.
         archive.add_link("usr/bin/sh", "dash")
         busybox = _find_program("busybox")
-        archive.add_file("usr/bin/busybox", pathlib.Path(busybox).read_bytes())
+        add_binary(busybox, "usr/bin/busybox")  # also when it is not the static one
         for applet in _run(busybox, "--list").split():
             if not archive.holds(f"usr/bin/{applet}") and not archive.holds(f"usr/sbin/{applet}"):
                 archive.add_link(f"usr/bin/{applet}", "busybox")
