@@ -6,10 +6,7 @@
 #include <optional>
 #include <vector>
 
-#include "tests/scripts/packet_text.h"
 #include "tests/scripts/values.h"
-#include "tests/scripts/vocabulary.h"
-#include "transport/counters.h"
 
 namespace urnic::scripts {
 namespace {
@@ -48,6 +45,7 @@ Result<std::string, Complaint> read_heading(std::string_view line) {
 
 class Parser {
  public:
+  explicit Parser(Dialect& dialect) : dialect_(dialect) {}
   std::optional<std::string> read_line(unsigned line, std::string_view text);
   std::vector<Statement> take() { return std::move(statements_); }
 
@@ -56,18 +54,11 @@ class Parser {
   std::optional<std::string> read_field(const VerbRule& rule, std::string_view word);
   std::optional<ValueRule> rule_of(const VerbRule& rule, std::string_view field) const;
   std::optional<std::string> check_whole(const VerbRule& rule);
-  std::optional<std::string> check_packet(const VerbRule& rule) const;
 
+  Dialect& dialect_;
   Statement statement_;
   std::vector<Statement> statements_;
-  WireService service_ = WireService::kRc;
 };
-
-WireService wires_service(const Word& name) {
-  if (name == "uc") return WireService::kUc;
-  if (name == "ud") return WireService::kUd;
-  return name == "xrc" ? WireService::kXrc : WireService::kRc;
-}
 
 std::optional<std::string> Parser::read_line(unsigned line, std::string_view text) {
   text = trimmed(text.substr(0, text.find('#')));
@@ -80,7 +71,7 @@ std::optional<std::string> Parser::read_line(unsigned line, std::string_view tex
     words.insert(words.begin() + 1, words[0].substr(1));
     words[0] = words[0].substr(0, 1);
   }
-  const VerbRule* rule = find_verb(words[0]);
+  const VerbRule* rule = find_verb(dialect_.verbs(), words[0]);
   if (rule == nullptr) return fmt::format("no line begins with '{}'", words[0]);
   if (is_setting(rule->verb) && !statements_.empty() && !is_setting(statements_.back().verb)) {
     return fmt::format("'{}' is a setting: settings come before everything else", words[0]);
@@ -111,19 +102,11 @@ std::optional<std::string> Parser::read_subject(const VerbRule& rule, std::vecto
   return std::nullopt;
 }
 
-/// A field of the verb, a number of the packet, or a counter.
 std::optional<ValueRule> Parser::rule_of(const VerbRule& rule, std::string_view field) const {
   for (const ValueRule& candidate : rule.fields) {
     if (candidate.name == field) return candidate;
   }
-  const bool is_packet = rule.verb == Verb::kArrives || rule.verb == Verb::kLeaves;
-  if (is_packet && is_packet_number(field)) {
-    return ValueRule{field, Form::kNumber, most_of_packet_number(field)};
-  }
-  if (rule.verb == Verb::kCounter) {
-    if (transport::find_named<transport::Counter>(field)) return ValueRule{field, Form::kNumber};
-  }
-  return std::nullopt;
+  return dialect_.find_field(rule, field);
 }
 
 std::optional<std::string> Parser::read_field(const VerbRule& rule, std::string_view word) {
@@ -156,42 +139,15 @@ std::optional<std::string> Parser::check_whole(const VerbRule& rule) {
       return fmt::format("'{}' needs {}=...", rule.word, field.name);
     }
   }
-  if (rule.verb == Verb::kService) service_ = wires_service(statement_.subject_as<Word>());
-  if (rule.subject.form == Form::kPlaces && statement_.subject_as<std::vector<Place>>().size() != 1) {
-    return fmt::format("'{}' is about one place", rule.word);
-  }
-  if (rule.verb == Verb::kArrives || rule.verb == Verb::kLeaves) return check_packet(rule);
-  return std::nullopt;
-}
-
-/// That there is such a packet, and that it has what the line says of it.
-std::optional<std::string> Parser::check_packet(const VerbRule& rule) const {
-  const Word& name = statement_.subject_as<Word>();
-  if (!is_packet_name(name)) return fmt::format("there is no packet '{}'", name);
-  const auto packet = named_packet(name, service_);
-  if (!packet) return fmt::format("this service has no {}", name);
-  for (const Field& field : statement_.fields) {
-    const bool is_own = std::any_of(rule.fields.begin(), rule.fields.end(),
-                                    [&](const ValueRule& own) { return own.name == field.name; });
-    if (!is_own && !packet_number(*packet, field.name)) {
-      return fmt::format("{} carries no '{}'", name, field.name);
-    }
-  }
-  const bool has_contents = statement_.has("data") || statement_.has("fill") || statement_.has("bytes") ||
-                            statement_.has("like-psn") || statement_.number("len") > 0;
-  if (has_contents && !carries_payload(*packet)) return fmt::format("{} carries no payload", name);
-  if (statement_.has("to") && !packet_number(*packet, "va")) {
-    return fmt::format("{} carries no address", name);
-  }
-  return std::nullopt;
+  return dialect_.check(rule, statement_);
 }
 
 }  // namespace
 
-Result<Script, ScriptError> parse_script(std::string_view text) {
+Result<Script, ScriptError> parse_script(std::string_view text, Dialect& dialect) {
   if (text.size() > kMostScriptBytes) return ScriptError{0, "the script is too long"};
   Script script;
-  Parser parser;
+  Parser parser(dialect);
   for (unsigned line = 1; line == 1 || !text.empty(); ++line) {
     const std::size_t end = std::min(text.find('\n'), text.size());
     const std::string_view content = text.substr(0, end);

@@ -4,6 +4,7 @@
 #include <string>
 #include <string_view>
 
+#include "tests/scripts/dialect.h"
 #include "tests/scripts/script.h"
 #include "transport/result.h"
 
@@ -19,7 +20,9 @@ struct ScriptError {
 inline constexpr std::size_t kMostScriptBytes = 64 * 1024;
 inline constexpr std::size_t kMostStatements = 1000;
 
-/// `text` may be anything.
+/// `text` may be anything. `dialect` must be new.
+Result<Script, ScriptError> parse_script(std::string_view text, Dialect& dialect);
+/// A script of a queue pair.
 Result<Script, ScriptError> parse_script(std::string_view text);
 
 }  // namespace urnic::scripts

@@ -58,6 +58,7 @@ enum class Verb : std::uint8_t {
   kDeregister,
   kChangeRights,
   kStore,
+  kCall,
   kArrives,
   kPass,
   // What must come of it.
@@ -72,6 +73,8 @@ enum class Verb : std::uint8_t {
   kPsns,
   kCounter,
   kCheck,
+  kAttributes,
+  kConnections,
 };
 
 constexpr bool is_setting(Verb verb) {
@@ -88,7 +91,15 @@ struct Statement {
   std::optional<Value> subject{};  ///< what stands behind it without a name
   std::vector<Field> fields{};
 
-  bool has(std::string_view field) const { return find(field) != nullptr; }
+  bool has(std::string_view field) const { return value(field) != nullptr; }
+
+  /// Null if there is no such field.
+  const Value* value(std::string_view field) const {
+    for (const Field& candidate : fields) {
+      if (candidate.name == field) return &candidate.value;
+    }
+    return nullptr;
+  }
 
   /// The subject, or the field of this name, which the caller knows to be there and of this type.
   template <typename T>
@@ -97,25 +108,17 @@ struct Statement {
   }
   template <typename T>
   const T& get(std::string_view field) const {
-    return std::get<T>(*find(field));
+    return std::get<T>(*value(field));
   }
   template <typename T>
   T get_or(std::string_view field, T otherwise) const {
-    const Value* value = find(field);
-    return value == nullptr ? otherwise : std::get<T>(*value);
+    const Value* const found = value(field);
+    return found == nullptr ? otherwise : std::get<T>(*found);
   }
   std::uint64_t number(std::string_view field, std::uint64_t otherwise = 0) const {
     return get_or<std::uint64_t>(field, otherwise);
   }
   bool flag(std::string_view field, bool otherwise = false) const { return get_or<bool>(field, otherwise); }
-
- private:
-  const Value* find(std::string_view field) const {
-    for (const Field& candidate : fields) {
-      if (candidate.name == field) return &candidate.value;
-    }
-    return nullptr;
-  }
 };
 
 struct Script {

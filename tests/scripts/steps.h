@@ -7,20 +7,9 @@
 
 #include "tests/scripts/script.h"
 #include "tests/scripts/stage.h"
+#include "tests/scripts/trouble.h"
 
 namespace urnic::scripts {
-
-/// Why a statement did not go through.
-struct Trouble {
-  std::string message;
-  bool is_script_error =
-      false;  ///< the script asks for what cannot be done; otherwise the transport failed it
-};
-
-/// For `return script_error(...)`.
-inline Trouble script_error(std::string message) {
-  return {std::move(message), true};
-}
 
 /// The numbers of scripts have 64 bits, those of the transport mostly 32.
 inline std::uint32_t u32(std::uint64_t number) {

@@ -199,6 +199,8 @@ Result<Value, Complaint> read_value(const ValueRule& rule, std::string_view text
       return value_or(read_flag(text), text, "yes or no");
     case Form::kNumber:
       return read_bounded_number(rule, text);
+    case Form::kDrawn:
+      return is_name(text) ? Result<Value, Complaint>(Value(Word(text))) : read_bounded_number(rule, text);
     case Form::kChoice:
       return read_choice(rule, text);
     case Form::kOneOf:

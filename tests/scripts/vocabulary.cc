@@ -211,10 +211,10 @@ std::span<const VerbRule> verbs() {
   return kVerbs;
 }
 
-const VerbRule* find_verb(std::string_view word) {
+const VerbRule* find_verb(std::span<const VerbRule> verbs, std::string_view word) {
   const auto found =
-      std::find_if(kVerbs.begin(), kVerbs.end(), [word](const VerbRule& rule) { return rule.word == word; });
-  return found == kVerbs.end() ? nullptr : &*found;
+      std::find_if(verbs.begin(), verbs.end(), [word](const VerbRule& rule) { return rule.word == word; });
+  return found == verbs.end() ? nullptr : &*found;
 }
 
 std::span<const std::string_view> right_names() {

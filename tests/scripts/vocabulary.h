@@ -15,6 +15,7 @@ enum class Form : std::uint8_t {
   kNothing,
   kFlag,      ///< bool: bare, or =yes or =no
   kNumber,    ///< std::uint64_t: 10, 0x1f, 64KiB
+  kDrawn,     ///< std::uint64_t, or Word: the name of a number that the script does not know before it comes
   kChoice,    ///< Word, one of a list
   kOneOf,     ///< Word, one of a list or, with | between, any of several
   kName,      ///< Word that the script makes up
@@ -41,10 +42,11 @@ struct VerbRule {
   std::span<const ValueRule> fields{};
 };
 
+/// Those of a queue pair.
 std::span<const VerbRule> verbs();
 
 /// The rule of a line's first word; null if there is none. Lines that begin with '+' are "+".
-const VerbRule* find_verb(std::string_view word);
+const VerbRule* find_verb(std::span<const VerbRule> verbs, std::string_view word);
 
 /// Rights by name, in order of the bits of transport::Access.
 std::span<const std::string_view> right_names();
