@@ -1,6 +1,9 @@
 // What the connection managers of others said to each other: each message of the captures, as tshark 4.0 shows it.
 #pragma once
 
+#include <map>
+#include <sstream>
+#include <string>
 #include <string_view>
 
 namespace urnic::nic::cm {
@@ -116,5 +119,24 @@ rxe_sw_rping_user_stack 16: DREQ tid=240d490a6 local=a690d440 remote=1234 qpn=28
 rxe_sw_rping_user_stack 17: DREP tid=240d490a6 local=1234 remote=a690d440
     private=0000000000000000000000000f000000010178e0040124feff5d1502
 )";
+
+/// The same by "CAPTURE FRAME": "MESSAGE FIELD=VALUE..." in one line.
+inline std::map<std::string, std::string> captured_messages() {
+  std::map<std::string, std::string> rows;
+  std::istringstream lines{std::string(kCapturedMessages)};
+  std::string line;
+  std::string* row = nullptr;
+  while (std::getline(lines, line)) {
+    if (line.empty()) continue;
+    if (line[0] == ' ') {
+      *row += line.substr(3);
+      continue;
+    }
+    const std::size_t colon = line.find(": ");
+    row = &rows[line.substr(0, colon)];
+    *row = line.substr(colon + 2);
+  }
+  return rows;
+}
 
 }  // namespace urnic::nic::cm

@@ -10,7 +10,6 @@
 #include <map>
 #include <optional>
 #include <span>
-#include <sstream>
 #include <string>
 #include <utility>
 #include <variant>
@@ -30,25 +29,6 @@ using transport::PathMtu;
 using transport::Psn;
 using transport::QpNumber;
 using transport::test::Bytes;
-
-/// The rows of captured_messages.h by "CAPTURE FRAME".
-std::map<std::string, std::string> captured_messages() {
-  std::map<std::string, std::string> rows;
-  std::istringstream lines{std::string(kCapturedMessages)};
-  std::string line;
-  std::string* row = nullptr;
-  while (std::getline(lines, line)) {
-    if (line.empty()) continue;
-    if (line[0] == ' ') {
-      *row += line.substr(3);
-      continue;
-    }
-    const std::size_t colon = line.find(": ");
-    row = &rows[line.substr(0, colon)];
-    *row = line.substr(colon + 2);
-  }
-  return rows;
-}
 
 /// "" for what cannot be read.
 std::string read(std::span<const std::byte> bytes) {
