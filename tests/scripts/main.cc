@@ -7,13 +7,17 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <array>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "tests/scripts/connections/dialect.h"
+#include "tests/scripts/connections/runner.h"
 #include "tests/scripts/parser.h"
 #include "tests/scripts/runner.h"
 
@@ -24,6 +28,22 @@ namespace fs = std::filesystem;
 
 enum Exit { kPassed = 0, kFailed = 1, kUnreadable = 2 };
 
+/// The kinds of scripts, by the ends of their names.
+struct Kind {
+  std::string_view extension;
+  Result<Script, ScriptError> (*parse)(std::string_view text);
+  Outcome (*run)(const Script& script);
+};
+constexpr auto kKinds =
+    std::to_array<Kind>({{".rdma", parse_script, run_script},
+                         {".cm", connections::parse_connection_script, connections::run_connection_script}});
+
+const Kind* kind_of(const fs::path& path) {
+  const auto found = std::find_if(kKinds.begin(), kKinds.end(),
+                                  [&](const Kind& kind) { return path.extension() == kind.extension; });
+  return found == kKinds.end() ? nullptr : &*found;
+}
+
 void print(const std::string& text) {
   std::fwrite(text.data(), 1, text.size(), stdout);
 }
@@ -33,18 +53,19 @@ void print_ladder(const Outcome& outcome) {
 }
 
 Exit run_file(const fs::path& path, bool is_verbose) {
+  const Kind* const kind = kind_of(path);
   std::ifstream file(path, std::ios::binary);
-  if (!file) {
-    print(fmt::format("{}: cannot be opened\n", path.string()));
+  if (kind == nullptr || !file) {
+    print(fmt::format("{}: cannot be opened, or is no script\n", path.string()));
     return kUnreadable;
   }
   const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-  const auto script = parse_script(text);
+  const auto script = kind->parse(text);
   if (!script) {
     print(fmt::format("{}:{}: {}\n", path.string(), script.error().line, script.error().message));
     return kUnreadable;
   }
-  const Outcome outcome = run_script(script.value());
+  const Outcome outcome = kind->run(script.value());
   if (!outcome.failure) {
     if (is_verbose) {
       print(fmt::format("{}: passed: {}\n", path.string(), script.value().verifies));
@@ -68,7 +89,7 @@ std::vector<fs::path> files_of(const std::vector<std::string>& arguments) {
       continue;
     }
     for (const auto& entry : fs::recursive_directory_iterator(argument)) {
-      if (entry.path().extension() == ".rdma") files.push_back(entry.path());
+      if (kind_of(entry.path()) != nullptr) files.push_back(entry.path());
     }
   }
   std::sort(files.begin(), files.end());
@@ -76,7 +97,8 @@ std::vector<fs::path> files_of(const std::vector<std::string>& arguments) {
 }
 
 int main_of(int argc, char** argv) {
-  CLI::App app("Runs protocol scripts (*.rdma) against the transport.", "urnic_scripts");
+  CLI::App app("Runs protocol scripts: *.rdma against the transport, *.cm against the connection manager.",
+               "urnic_scripts");
   std::vector<std::string> arguments;
   bool is_verbose = false;
   app.add_option("path", arguments, "Scripts, or folders of them")->required()->check(CLI::ExistingPath);

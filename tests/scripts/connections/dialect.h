@@ -1,0 +1,13 @@
+// How scripts about connections are read.
+#pragma once
+
+#include <string_view>
+
+#include "tests/scripts/parser.h"
+
+namespace urnic::scripts::connections {
+
+/// `text` may be anything.
+Result<Script, ScriptError> parse_connection_script(std::string_view text);
+
+}  // namespace urnic::scripts::connections

@@ -1,0 +1,45 @@
+// What each kind of statement does.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "tests/scripts/connections/stage.h"
+#include "tests/scripts/script.h"
+#include "tests/scripts/trouble.h"
+
+namespace urnic::scripts::connections {
+
+/// What the program calls its ids when the script does not say it.
+inline constexpr const char* kListener = "listener";
+inline constexpr const char* kConnection = "connection";
+/// rping's.
+inline constexpr std::uint16_t kPort = 7174;
+
+/// Does what the program, the peer or the clock does.
+std::optional<Trouble> act(Stage& stage, const Statement& statement);
+bool is_action(Verb verb);
+
+/// Compares what came out, which it takes away, or what is, with what the statement says.
+std::optional<Trouble> expect(Stage& stage, const Statement& statement);
+
+/// What came out and was not expected; nothing if all is taken. Fetches an event if there is one.
+std::optional<std::string> first_unexpected(Stage& stage);
+
+// Parts of act().
+std::optional<Trouble> call(Stage& stage, const Statement& statement);
+std::optional<Trouble> arrive(Stage& stage, const Statement& statement);
+
+/// The private data that a statement names, or `size` bytes that count from 1.
+Octets private_octets(const Statement& statement);
+bool has_private(const Statement& statement);
+
+/// The number of a field that may be a name instead: nothing if the script has not used this name before.
+struct Drawn {
+  std::optional<std::uint64_t> number;
+  Word new_name;
+};
+Drawn drawn_number(const Stage& stage, const Value& value);
+
+}  // namespace urnic::scripts::connections
