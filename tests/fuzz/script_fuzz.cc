@@ -1,8 +1,8 @@
-// Fuzz target: any protocol script, parsed and, if it parses, run.
+// Fuzz target: any protocol script, of a queue pair or about connections, parsed and, if it parses, run.
 //
 // Whether the script passes does not matter. The parser may refuse anything and crash on nothing; what is run
 // stays within the runner's bounds, and the transport must survive packets, work requests and times in any
-// order. So that a changed byte does not end a script, it is played a second time without the lines that the
+// order, as the connection manager must survive MADs and what programs ask. So that a changed byte does not end a script, it is played a second time without the lines that the
 // parser refuses and without looking at what comes of it.
 #include <algorithm>
 #include <cstddef>
@@ -12,11 +12,22 @@
 #include <string>
 #include <string_view>
 
+#include "tests/scripts/connections/dialect.h"
+#include "tests/scripts/connections/runner.h"
 #include "tests/scripts/parser.h"
 #include "tests/scripts/runner.h"
 
 namespace urnic::scripts {
 namespace {
+
+struct Kind {
+  Result<Script, ScriptError> (*parse)(std::string_view text);
+  Outcome (*run)(const Script& script);
+  void (*play)(const Script& script);
+};
+constexpr Kind kKinds[] = {{parse_script, run_script, play_script},
+                           {connections::parse_connection_script, connections::run_connection_script,
+                            connections::play_connection_script}};
 
 void require(bool holds, const char* what) {
   if (!holds) {
@@ -25,8 +36,8 @@ void require(bool holds, const char* what) {
   }
 }
 
-void try_script(std::string_view text) {
-  const auto script = parse_script(text);
+void try_script(const Kind& kind, std::string_view text) {
+  const auto script = kind.parse(text);
   const auto lines = static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n')) + 1;
   if (!script) {
     require(!script.error().message.empty(), "a refused script is told why");
@@ -34,7 +45,7 @@ void try_script(std::string_view text) {
     return;
   }
   require(!script.value().statements.empty(), "a script that parses has statements");
-  const Outcome outcome = run_script(script.value());
+  const Outcome outcome = kind.run(script.value());
   require(!outcome.failure || !outcome.failure->message.empty(), "a script that fails is told why");
 }
 
@@ -45,12 +56,12 @@ std::string without_line(std::string text, unsigned number) {
   return text.erase(begin, text.find('\n', begin) - begin);
 }
 
-void play_what_parses(std::string text) {
+void play_what_parses(const Kind& kind, std::string text) {
   constexpr int kMostRefusals = 50;
   text.insert(0, "# Whatever it says -- rule: a heading is needed\n");
   for (int refusals = 0; refusals < kMostRefusals; ++refusals) {
-    const auto script = parse_script(text);
-    if (script) return play_script(script.value());
+    const auto script = kind.parse(text);
+    if (script) return kind.play(script.value());
     if (script.error().line < 2) return;
     text = without_line(std::move(text), script.error().line);
   }
@@ -61,7 +72,9 @@ void play_what_parses(std::string text) {
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);
-  urnic::scripts::try_script(text);
-  urnic::scripts::play_what_parses(std::string(text));
+  for (const urnic::scripts::Kind& kind : urnic::scripts::kKinds) {
+    urnic::scripts::try_script(kind, text);
+    urnic::scripts::play_what_parses(kind, std::string(text));
+  }
   return 0;
 }
