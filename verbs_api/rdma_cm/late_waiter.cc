@@ -39,7 +39,8 @@ std::uint64_t now_in_milliseconds() {
 bool asks_for_event(const void* bytes, std::size_t size) {
   rdma_ucm_cmd_hdr header{};
   return size == sizeof(header) + sizeof(rdma_ucm_get_event) &&
-         copy_from_program(std::as_writable_bytes(std::span(&header, 1)), reinterpret_cast<std::uintptr_t>(bytes)) &&
+         copy_from_program(std::as_writable_bytes(std::span(&header, 1)),
+                           reinterpret_cast<std::uintptr_t>(bytes)) &&
          header.cmd == RDMA_USER_CM_CMD_GET_EVENT && header.in == sizeof(rdma_ucm_get_event);
 }
 
@@ -51,7 +52,8 @@ bool blocks(int descriptor) {
 
 bool names_nothing_or_what_was_closed(int descriptor) {
   const auto identity = DescriptorIdentity::of(descriptor);
-  return !identity || *identity == DescriptorIdentity{.device = closed_device.load(), .inode = closed_inode.load()};
+  return !identity ||
+         *identity == DescriptorIdentity{.device = closed_device.load(), .inode = closed_inode.load()};
 }
 
 }  // namespace

@@ -270,8 +270,9 @@ TEST(RdmaCmChannel, LetsTheThreadThatClosedItGoOn) {
   const int fd = urnic_rdma_cm_open(O_RDWR);
   urnic_rdma_cm_close(fd);
   close(fd);
-  const rdma_ucm_cmd_hdr header{
-      .cmd = RDMA_USER_CM_CMD_GET_EVENT, .in = sizeof(rdma_ucm_get_event), .out = sizeof(rdma_ucm_event_resp)};
+  const rdma_ucm_cmd_hdr header{.cmd = RDMA_USER_CM_CMD_GET_EVENT,
+                                .in = sizeof(rdma_ucm_get_event),
+                                .out = sizeof(rdma_ucm_event_resp)};
   std::array<std::byte, sizeof(header) + sizeof(rdma_ucm_get_event)> get{};
   std::memcpy(get.data(), &header, sizeof(header));
   int handled = 1;
