@@ -258,6 +258,14 @@ void CommunicationManager::accept(CommunicationId id, Rep rep, Time now) {
   send_until_answered(*connection, rep, now);
 }
 
+void CommunicationManager::ignore(CommunicationId id) {
+  Connection* const connection = find_mutable(id);
+  if (connection == nullptr) return;
+  const bool is_undecided =
+      connection->state == State::kReqReceived || connection->state == State::kSidrReqReceived;
+  if (is_undecided) forget(*connection);
+}
+
 void CommunicationManager::ready(CommunicationId id) {
   Connection* const connection = find_mutable(id);
   if (connection == nullptr || connection->state != State::kRepReceived) return;

@@ -44,6 +44,8 @@ class CommunicationManager {
   std::optional<CommunicationId> request(Req req, const MadPath& path, transport::Time now);
   /// Answers a request by `rep`, whose IDs and GUID are filled in here.
   void accept(CommunicationId id, Rep rep, transport::Time now);
+  /// Forgets a request that has not been answered, as if it had not come: the peer asks again. Ends the id.
+  void ignore(CommunicationId id);
   /// Answers a reply: RTU.
   void ready(CommunicationId id);
   /// Answers a request or a reply by `rej`, or withdraws ours; its IDs are filled in here. Ends the id.

@@ -66,19 +66,30 @@ void RdmaCm::offer_early_requests() {
   });
 }
 
-void RdmaCm::refuse_early_requests(Time now) {
+void RdmaCm::settle_early_requests(Time now) {
   while (!early_requests_.empty() && early_requests_.front().until <= now) {
     const EarlyRequest early = early_requests_.front();
     early_requests_.pop_front();
-    if (const auto* const request = std::get_if<cm::SidrReq>(&early.request)) {
-      on_refused(*request, early.from);
-      messages_.sidr_reply(early.id, {.status = SidrStatus::kUnsupported, .service_id = request->service_id},
-                           now);
-    } else {
-      on_refused(std::get<cm::Req>(early.request), RejectReason::kInvalidServiceId, early.from);
-      messages_.reject(early.id, {.reason = RejectReason::kInvalidServiceId}, now);
-    }
+    std::visit([&](const auto& request) { settle(early, request, now); }, early.request);
   }
+}
+
+/// As if the request came now. There may be a listener whose backlog was full when it began to listen: then the peer asks
+/// again, as it would had the listener been there before.
+void RdmaCm::settle(const EarlyRequest& early, const cm::Req& request, Time now) {
+  const Decision decision = offer(early.id, request, early.from);
+  if (decision.kind == Decision::Kind::kIgnore) messages_.ignore(early.id);
+  if (decision.kind != Decision::Kind::kReject) return;
+  on_refused(request, decision.reason, early.from);
+  messages_.reject(early.id, {.reason = decision.reason}, now);
+}
+
+void RdmaCm::settle(const EarlyRequest& early, const cm::SidrReq& request, Time now) {
+  const SidrDecision decision = offer(early.id, request, early.from);
+  if (decision.kind == Decision::Kind::kIgnore) messages_.ignore(early.id);
+  if (decision.kind != Decision::Kind::kReject) return;
+  on_refused(request, early.from);
+  messages_.sidr_reply(early.id, {.status = decision.status, .service_id = request.service_id}, now);
 }
 
 }  // namespace urnic::nic::rdma_cm

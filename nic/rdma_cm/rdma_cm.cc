@@ -166,7 +166,7 @@ void RdmaCm::end_all(Time now) {
   while (!ids_.empty()) end(ids_.begin()->second, now);
   // No listener will come.
   for (EarlyRequest& early : early_requests_) early.until = now;
-  refuse_early_requests(now);
+  settle_early_requests(now);
 }
 
 // --- Options ---
@@ -278,7 +278,7 @@ void RdmaCm::report(const cm::Arrival& from, cm::ServiceId service, ConnectionFa
 
 void RdmaCm::on_timeout(Time now) {
   messages_.on_timeout(now);
-  refuse_early_requests(now);
+  settle_early_requests(now);
   const std::set<IdNumber> resolving = resolving_;
   for (const IdNumber number : resolving) check_resolution(ids_.at(number), now);
 }

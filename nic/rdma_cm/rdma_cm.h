@@ -190,7 +190,9 @@ class RdmaCm final : private cm::Consumer {
   cm::SidrDecision offer(cm::CommunicationId id, const cm::SidrReq& request, const cm::Arrival& from);
   void on_refused(const cm::SidrReq& request, const cm::Arrival& from);
   void offer_early_requests();
-  void refuse_early_requests(transport::Time now);
+  void settle_early_requests(transport::Time now);
+  void settle(const EarlyRequest& early, const cm::Req& request, transport::Time now);
+  void settle(const EarlyRequest& early, const cm::SidrReq& request, transport::Time now);
   Id* find_listener(cm::ServiceId service, const SocketAddress& destination);
   Id* add_request(Id& listener, cm::CommunicationId id, Service service, const SocketAddress& local,
                   const SocketAddress& peer);

@@ -125,6 +125,22 @@ TEST_F(Connection, WaitsAMomentForItsListener) {
   active.take(EventType::kConnectResponse);
 }
 
+TEST_F(Connection, ThatItsListenerHasNoRoomForIsNotRejected) {
+  const IdNumber first = routed();
+  ASSERT_EQ(connect(first), 0);
+  const IdNumber second = routed();
+  ASSERT_TRUE(active.cm().connect(active.channel(), second, active.parameters(0x112), active.now()));
+  pair.settle();
+  passive.listen(kPort, 1);
+  pair.pass(300ms);
+  EXPECT_FALSE(active.has_event());
+  passive.take(EventType::kConnectRequest);
+  EXPECT_FALSE(passive.has_event());
+  // It asks again.
+  pair.pass(5s);
+  passive.take(EventType::kConnectRequest);
+}
+
 TEST_F(Connection, ThatIsGivenUpBeforeItsListenerComesIsForgotten) {
   const IdNumber id = routed();
   ASSERT_EQ(connect(id), 0);
