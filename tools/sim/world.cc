@@ -56,10 +56,24 @@ World::World(const Options& options)
     traffic_.push_back(std::move(driver));
   }
   if (options_.overruns) traffic_.push_back(std::make_unique<OverrunTraffic>(scene_, options_.all_pairs()));
+  for (const Machine& machine : scene_.machines) watch_management(machine.host->id());
   for (const UnreliablePlan& plan : plans_.unreliable) {
     const auto index = static_cast<std::uint32_t>(traffic_.size());
     traffic_.push_back(std::make_unique<UnreliableTraffic>(scene_, index, plan));
   }
+  if (options_.connections.attempts > 0) {
+    const auto index = static_cast<std::uint32_t>(traffic_.size());
+    traffic_.push_back(
+        std::make_unique<ConnectionTraffic>(scene_, index, options_.all_pairs() + 1, plans_.connections));
+    connections_ = traffic_.back().get();
+  }
+}
+
+/// What queue pair 1 may send: datagrams whose PSNs count from 0 (fact 44).
+void World::watch_management(HostId host) {
+  constexpr std::uint32_t kMadBytes = 256;
+  observer_.on_unreliable(host, kManagementQp,
+                          {.is_datagram = true, .mtu_bytes = kMadBytes, .qp_number = kManagementQp});
 }
 
 World::~World() {
@@ -73,7 +87,8 @@ std::optional<Failure> World::run() {
   while (!referee_.failure() && !is_done()) {
     if (!step()) referee_.complain("liveness", "nothing will ever happen again");
     maybe_stop_faults();
-    liveness_.check_progress();
+    // Connection managers wait for seconds where queue pairs wait for milliseconds.
+    if (!is_done_except_connections()) liveness_.check_progress();
   }
   if (!referee_.failure()) fall_silent();
   if (!referee_.failure()) judge_end();
@@ -151,6 +166,7 @@ void World::handle(const Event& event) {
     case Event::Kind::kPostReceives:
     case Event::Kind::kPairStep:
     case Event::Kind::kQueueStep:
+    case Event::Kind::kProgramStep:
       return traffic_[event.traffic]->on_event(event);
     case Event::Kind::kPostShared:
       return post_shared(event.host, event.traffic);
@@ -234,8 +250,13 @@ void World::poll_completions(HostId id) {
   for (const auto& traffic : traffic_) traffic->on_polled(id);
 }
 
+bool World::is_done_except_connections() const {
+  return std::ranges::all_of(
+      traffic_, [this](const auto& traffic) { return traffic->is_done() || traffic.get() == connections_; });
+}
+
 bool World::is_done() const {
-  return std::ranges::all_of(traffic_, [](const auto& traffic) { return traffic->is_done(); });
+  return is_done_except_connections() && (connections_ == nullptr || connections_->is_done());
 }
 
 void World::maybe_stop_faults() {
@@ -244,6 +265,8 @@ void World::maybe_stop_faults() {
   if (coverage_.count(CoverageEvent::kOperations) < enough && clock_.now().time_since_epoch() < seconds(20)) {
     return;
   }
+  const bool is_connecting = connections_ != nullptr && !connections_->is_done();
+  if (is_connecting && clock_.now().time_since_epoch() < options_.connections.faults_until) return;
   scene_.faults_stopped = clock_.now();
   network_.stop_faults();
   for (const Machine& machine : scene_.machines) machine.host->attachment().faults_on = false;
@@ -284,6 +307,7 @@ void World::collect_faults() {
   coverage_.add(CoverageEvent::kLostInBurst, faults.lost_in_burst);
   coverage_.add(CoverageEvent::kLostInPartition, faults.lost_in_partition);
   coverage_.add(CoverageEvent::kLostExactly, faults.lost_exactly);
+  coverage_.add(CoverageEvent::kManagementLost, faults.management_lost);
   coverage_.add(CoverageEvent::kDuplicated, faults.duplicated);
   coverage_.add(CoverageEvent::kReordered, faults.reordered);
   coverage_.add(CoverageEvent::kCorrupted, faults.corrupted);
@@ -308,6 +332,13 @@ void World::collect_coverage() {
     coverage_.add(CoverageEvent::kImpliedNak, counters.value(Counter::kImpliedNakSequenceError));
     coverage_.add(CoverageEvent::kResumedInsideMessage, counters.value(Counter::kResumedInsideMessage));
   }
+  const ManagementObserver& management = observer_.management();
+  coverage_.add(CoverageEvent::kRequestRepeated, management.repeated(CmKind::kRequest));
+  coverage_.add(CoverageEvent::kReplyRepeated, management.repeated(CmKind::kReply));
+  coverage_.add(CoverageEvent::kReadyRepeated, management.repeated(CmKind::kReadyToUse));
+  coverage_.add(CoverageEvent::kDisconnectRepeated, management.repeated(CmKind::kDisconnectRequest));
+  coverage_.add(CoverageEvent::kServiceRequestRepeated, management.repeated(CmKind::kServiceRequest));
+  coverage_.add(CoverageEvent::kMoreTimeAsked, management.sent(CmKind::kMessageReceipt));
   for (const FlowObserver::Counts& counts : observer_.all_counts()) {
     coverage_.add(CoverageEvent::kSequenceNak, counts.sequence_naks);
     coverage_.add(CoverageEvent::kRnrNak, counts.rnr_naks);

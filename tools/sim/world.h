@@ -15,6 +15,7 @@
 #include "tools/sim/network/network.h"
 #include "tools/sim/scenario/options.h"
 #include "tools/sim/scenario/plan.h"
+#include "tools/sim/traffic/connection_traffic.h"
 #include "tools/sim/traffic/host.h"
 #include "tools/sim/traffic/overrun_traffic.h"
 #include "tools/sim/traffic/pair_driver.h"
@@ -58,10 +59,12 @@ class World {
   void post_shared(HostId host, std::size_t number);
   void check_memory();
   Time wake_time(const Machine& machine) const;
+  bool is_done_except_connections() const;
   bool is_done() const;
   void maybe_stop_faults();
   void fall_silent();
   void judge_end();
+  void watch_management(HostId host);
   void collect_coverage();
   void collect_faults();
 
@@ -79,6 +82,7 @@ class World {
   Random schedule_random_;
   Scene scene_;
   std::vector<std::unique_ptr<Traffic>> traffic_;
+  Traffic* connections_ = nullptr;  // that of them which uses rdma_cm, if there is one
   std::vector<PairDriver*> pairs_;  // those of them that are connected pairs
   std::uint64_t steps_ = 0;
 };

@@ -190,5 +190,16 @@ TEST_F(NetworkTest, IsPeacefulAfterTheFaultsStopped) {
   EXPECT_EQ(send(100, true).size(), 100u);
 }
 
+TEST_F(NetworkTest, CutsOffMessagesOfTheConnectionManagerAlone) {
+  options_.connections.attempts = 1;
+  options_.connections.cuts = {{.from = kFrom, .to = kTo, .begin = Time{}, .end = Time(microseconds(50))}};
+  EXPECT_EQ(send(100).size(), 100u);
+  frame_ = test::read_pcap(test::fixtures() / "cm_reject.pcap").value()[0].bytes;
+  address_to(kTo);
+  EXPECT_EQ(send(100).size(), 51u);
+  EXPECT_EQ(counts_.management_lost, 49u);
+  EXPECT_EQ(send(100, true).size(), 100u);
+}
+
 }  // namespace
 }  // namespace urnic::sim

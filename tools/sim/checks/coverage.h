@@ -107,6 +107,38 @@ enum class CoverageEvent : std::uint8_t {
   kRnrRetryExceeded,
   kLocalQpOperationError,
   kWindowBindError,
+  // Connections made by rdma_cm.
+  kConnectionAttempt,
+  kConnectionEstablished,
+  kEstablishedByData,
+  kConnectionData,
+  kConnectionRejected,
+  kRejectedByProgram,
+  kReplyRejected,
+  kRejectedNoListener,
+  kRejectedStale,
+  kConnectionUnreachable,
+  kRequestToldAgain,
+  kDisconnectedAtOnce,
+  kDisconnectUnanswered,
+  kTimewaitExit,
+  kServiceResolved,
+  kServiceRefused,
+  kLeftRequestSent,
+  kLeftRequestReceived,
+  kLeftReplySent,
+  kLeftReplyReceived,
+  kLeftEstablished,
+  kLeftDisconnectSent,
+  kLeftDisconnectReceived,
+  kLeftTimewait,
+  kManagementLost,
+  kRequestRepeated,
+  kReplyRepeated,
+  kReadyRepeated,
+  kDisconnectRepeated,
+  kServiceRequestRepeated,
+  kMoreTimeAsked,
 };
 
 /// "" for what is none.
@@ -297,6 +329,68 @@ constexpr std::string_view name_of(CoverageEvent event) {
       return "local QP operation error";
     case kWindowBindError:
       return "window bind error";
+    case kConnectionAttempt:
+      return "connections asked for by rdma_cm";
+    case kConnectionEstablished:
+      return "established on both sides";
+    case kEstablishedByData:
+      return "established by data, without RTU";
+    case kConnectionData:
+      return "SENDs over those received";
+    case kConnectionRejected:
+      return "connections rejected";
+    case kRejectedByProgram:
+      return "by the program";
+    case kReplyRejected:
+      return "by the one that asked";
+    case kRejectedNoListener:
+      return "for lack of a listener";
+    case kRejectedStale:
+      return "as stale";
+    case kConnectionUnreachable:
+      return "connections unreachable";
+    case kRequestToldAgain:
+      return "late request taken for a new one";
+    case kDisconnectedAtOnce:
+      return "disconnected by both sides at once";
+    case kDisconnectUnanswered:
+      return "DREQ given up";
+    case kTimewaitExit:
+      return "timewait over";
+    case kServiceResolved:
+      return "datagram services resolved";
+    case kServiceRefused:
+      return "datagram services refused";
+    case kLeftRequestSent:
+      return "id destroyed in REQ_SENT";
+    case kLeftRequestReceived:
+      return "id destroyed in REQ_RCVD";
+    case kLeftReplySent:
+      return "id destroyed in REP_SENT";
+    case kLeftReplyReceived:
+      return "id destroyed in REP_RCVD";
+    case kLeftEstablished:
+      return "id destroyed in ESTABLISHED";
+    case kLeftDisconnectSent:
+      return "id destroyed in DREQ_SENT";
+    case kLeftDisconnectReceived:
+      return "id destroyed in DREQ_RCVD";
+    case kLeftTimewait:
+      return "id destroyed in TIMEWAIT";
+    case kManagementLost:
+      return "messages of rdma_cm lost";
+    case kRequestRepeated:
+      return "REQ repeated";
+    case kReplyRepeated:
+      return "REP repeated";
+    case kReadyRepeated:
+      return "RTU repeated";
+    case kDisconnectRepeated:
+      return "DREQ repeated";
+    case kServiceRequestRepeated:
+      return "SIDR_REQ repeated";
+    case kMoreTimeAsked:
+      return "MRA sent";
   }
   return "";
 }

@@ -32,6 +32,7 @@ void WireObserver::on_connected(std::uint32_t pair, WireService service,
                                                    .takes_requests = number == responder,
                                                    .takes_responses = number == requester};
     }
+    if (flows_.size() <= pair) flows_.resize(pair + 1);
     auto& flow = flows_[pair][index(side)];
     if (flow) former_counts_.push_back(flow->counts());
     flow = std::make_unique<FlowObserver>(limits[index(side)]);
@@ -61,6 +62,9 @@ void WireObserver::on_sent(HostId by, std::span<const std::byte> frame) {
   const auto packet = read_frame(frame, &complaint);
   const std::size_t destination = host_at(frame, 0);
   if (packet && complaint.empty()) complaint = judge(by, destination, *packet);
+  if (packet && complaint.empty() && packet->destination_qp == kManagementQp) {
+    complaint = judge_management(by, destination, frame);
+  }
   if (!complaint.empty()) {
     referee_.complain(
         "wire", fmt::format("{} sends {}: {}", name(by), packet ? to_string(*packet) : "a frame", complaint));
@@ -87,6 +91,13 @@ std::string WireObserver::judge(HostId by, std::size_t destination, const WireVi
   return complaint.value_or("");
 }
 
+std::string WireObserver::judge_management(HostId by, std::size_t destination,
+                                           std::span<const std::byte> frame) {
+  const auto message = read_management(frame);
+  if (!message) return "no message of a connection manager";
+  return management_.on_sent(by, host_id(destination), *message, clock_.now()).value_or("");
+}
+
 void WireObserver::on_unreliable(HostId host, std::uint32_t qp_number,
                                  const UnreliableFlow::Expectations& expected) {
   unreliable_.insert_or_assign(key_of(host, qp_number), UnreliableFlow(expected));
@@ -104,7 +115,13 @@ void WireObserver::on_received(HostId by, const Frame& frame) {
   if (trace_ != nullptr) trace(by, "takes", frame.bytes, frame.damaged);
   if (frame.damaged || !is_roce(frame.bytes)) return;
   const auto packet = read_frame(frame.bytes);
-  if (!packet || !packet->is_reliable()) return;
+  if (!packet) return;
+  if (packet->destination_qp == kManagementQp) {
+    const auto message = read_management(frame.bytes);
+    if (message) management_.on_taken(by, host_id(host_at(frame.bytes, 6)), *message, now);
+    return;
+  }
+  if (!packet->is_reliable()) return;
   const End* const end = find(by, host_id(host_at(frame.bytes, 6)), packet->destination_qp);
   if (end == nullptr) return;
   if (packet->is_request()) {
@@ -119,6 +136,9 @@ void WireObserver::trace(HostId by, const char* what, std::span<const std::byte>
   std::string text = fmt::format("{} bytes", frame.size());
   if (!damaged && is_roce(frame)) {
     if (const auto packet = read_frame(frame)) text = to_string(*packet);
+    if (const auto message = is_management(frame) ? read_management(frame) : std::nullopt) {
+      text += " " + check::describe(*message);
+    }
   }
   fmt::print(trace_, "{:14.3f} {} {} {}{}\n", now_us, name(by), what, text, damaged ? " (damaged)" : "");
 }

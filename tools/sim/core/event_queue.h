@@ -55,6 +55,7 @@ struct Event {
     kQueueStep,     ///< the send queue at `side`, or on `host`, is drained, or goes on
     kDeregister,    ///< the application on `host` deregisters memory that others may be using
     kCheckMemory,   ///< the memory oracle looks at everything
+    kProgramStep,   ///< a program goes on that connects by rdma_cm
     kNothing,       ///< time passes
   };
 

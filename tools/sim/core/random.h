@@ -14,7 +14,15 @@ namespace urnic::sim {
 
 /// Which part of the simulator draws. Each has a stream of its own, so that a change in one leaves the draws
 /// of the others alone and an old seed stays close to what it was.
-enum class Stream : std::uint8_t { kOptions, kPlan, kNetwork, kSchedule, kApplication, kDevices };
+enum class Stream : std::uint8_t {
+  kOptions,
+  kPlan,
+  kNetwork,
+  kSchedule,
+  kApplication,
+  kDevices,
+  kConnections
+};
 
 /// A stream of random numbers that depends on seed and stream only. The engine's output is fixed by the C++
 /// standard; its distributions are not, hence the few draws of our own.

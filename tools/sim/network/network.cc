@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "tools/sim/core/management_view.h"
 #include "tools/sim/core/wire_view.h"
 #include "tools/sim/network/frame_faults.h"
 
@@ -50,6 +51,9 @@ void Network::send(HostId from, std::span<const std::byte> bytes) {
 void Network::send_to(HostId from, HostId to, std::span<const std::byte> bytes) {
   Link& link = links_[index(from)];
   if (faults_on_ && is_lost(from, to, link, bytes)) return;
+  if (faults_on_ && options_.connections.attempts > 0 && is_management(bytes)) {
+    return send_management(from, to, link, bytes);
+  }
   deliver(from, to, bytes);
   if (faults_on_ && link.random.chance(link.options.faults.duplication)) {
     ++counts_.duplicated;
@@ -57,6 +61,18 @@ void Network::send_to(HostId from, HostId to, std::span<const std::byte> bytes) 
     const Duration late = link.random.chance(0.5) ? link.options.reorder_delay : Duration(1);
     deliver(from, to, bytes, link.random.between(Duration(1), late));
   }
+}
+
+/// What happens to a message of the connection manager that the faults for any frame have spared.
+void Network::send_management(HostId from, HostId to, Link& link, std::span<const std::byte> bytes) {
+  const ConnectionOptions& connections = options_.connections;
+  if (is_cut(connections.cuts, from, to) || link.random.chance(connections.loss)) {
+    ++counts_.management_lost;
+    return;
+  }
+  const auto draw_delay = [&] { return link.random.between(Duration(1), connections.delay); };
+  deliver(from, to, bytes, link.random.chance(connections.lateness) ? draw_delay() : Duration(0));
+  if (link.random.chance(connections.duplication)) deliver(from, to, bytes, draw_delay());
 }
 
 // ---------------------------------------------------------------------------------------------------------
@@ -67,7 +83,7 @@ bool Network::is_lost(HostId from, HostId to, Link& link, std::span<const std::b
     ++counts_.lost_exactly;
     return true;
   }
-  if (is_partitioned(from, to)) {
+  if (is_cut(options_.partitions, from, to)) {
     ++counts_.lost_in_partition;
     return true;
   }
@@ -96,9 +112,9 @@ bool Network::is_lost_at_random(Link& link) {
   return false;
 }
 
-bool Network::is_partitioned(HostId from, HostId to) const {
+bool Network::is_cut(const std::vector<Partition>& partitions, HostId from, HostId to) const {
   const Time now = clock_.now();
-  return std::ranges::any_of(options_.partitions, [&](const Partition& partition) {
+  return std::ranges::any_of(partitions, [&](const Partition& partition) {
     return partition.from == from && partition.to == to && now >= partition.begin && now < partition.end;
   });
 }

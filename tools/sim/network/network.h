@@ -21,6 +21,7 @@ struct FaultCounts {
   std::uint64_t lost_in_blackout = 0;
   std::uint64_t lost_in_partition = 0;
   std::uint64_t lost_exactly = 0;
+  std::uint64_t management_lost = 0;
   std::uint64_t duplicated = 0;
   std::uint64_t reordered = 0;
   std::uint64_t corrupted = 0;
@@ -65,8 +66,9 @@ class Network {
   };
 
   bool is_lost(HostId from, HostId to, Link& link, std::span<const std::byte> bytes);
+  void send_management(HostId from, HostId to, Link& link, std::span<const std::byte> bytes);
   bool is_lost_at_random(Link& link);
-  bool is_partitioned(HostId from, HostId to) const;
+  bool is_cut(const std::vector<Partition>& partitions, HostId from, HostId to) const;
   bool is_lost_exactly(HostId from, Link& link, std::span<const std::byte> bytes);
   void send_to(HostId from, HostId to, std::span<const std::byte> bytes);
   /// `late` is added to the usual delay, and the frame then keeps no order.

@@ -13,6 +13,7 @@ namespace {
 using std::chrono::microseconds;
 using std::chrono::milliseconds;
 using std::chrono::nanoseconds;
+using std::chrono::seconds;
 
 double microseconds_of(Duration duration) {
   return static_cast<double>(duration.count()) / 1000;
@@ -153,6 +154,33 @@ ExactLoss draw_exact_loss(const Options& options, Random& random) {
           .count = random.between(1, 3)};
 }
 
+/// From a stream of its own, so that older seeds keep their meaning: they have programs that connect beside what they had.
+void draw_connections(Options& options, bool faults) {
+  Random random(options.seed, Stream::kConnections);
+  ConnectionOptions& connections = options.connections;
+  if (!random.chance(0.3)) return;
+  connections.attempts = static_cast<std::uint32_t>(random.between(2, 8));
+  connections.is_slow = random.chance(0.3);
+  connections.faults_until = random.between(seconds(1), seconds(30));
+  if (!faults) return;
+  connections.may_leave = random.chance(0.5);
+  connections.loss = random.pick(std::array{0.0, 0.05, 0.2});
+  connections.duplication = random.pick(std::array{0.0, 0.1, 0.3});
+  connections.lateness = random.pick(std::array{0.0, 0.1, 0.3});
+  connections.delay = random.between(microseconds(1), milliseconds(random.chance(0.5) ? 5 : 250));
+  if (!random.chance(0.2)) return;
+  // What one host says gets nowhere.
+  Partition cut{.from = host_id(random.below(options.hosts))};
+  cut.begin = Time(random.chance(0.3) ? Duration(0) : random.between(milliseconds(1), milliseconds(300)));
+  cut.end = cut.begin + (random.chance(0.4) ? random.between(seconds(5), seconds(90))
+                                            : random.between(seconds(90), seconds(150)));
+  for (std::uint32_t host = 0; host < options.hosts; ++host) {
+    cut.to = host_id(host);
+    if (cut.to != cut.from) connections.cuts.push_back(cut);
+  }
+  connections.faults_until = std::max(connections.faults_until, cut.end.time_since_epoch());
+}
+
 void draw_network(Options& options, Random& random, bool faults) {
   for (std::uint32_t host = 0; host < options.hosts; ++host) {
     // One direction alone may be bad: requests arrive and acknowledgements do not, or the other way round.
@@ -202,6 +230,7 @@ Options Options::draw(std::uint64_t seed) {
   draw_network(options, random, faults);
   options.safety_fraction = random.pick(std::array{0.7, 0.9, 1.0});
   draw_services(options, random);
+  draw_connections(options, faults);
   return options;
 }
 
@@ -210,7 +239,8 @@ bool Options::is_peaceful() const {
       std::ranges::none_of(links, [](const LinkOptions& link) { return link.faults.any(); }) &&
       partitions.empty() && exact_losses.empty();
   return is_kind && stall == 0 && port_full == 0 && !violator && deliberate_errors == 0 &&
-         deregistrations == 0 && rnr_retry == 7;
+         deregistrations == 0 && rnr_retry == 7 && connections.loss == 0 && connections.cuts.empty() &&
+         !connections.may_leave;
 }
 
 Duration Options::effective_ack_timeout() const {
@@ -271,6 +301,16 @@ std::string Options::to_string() const {
   for (const ExactLoss& loss : exact_losses) {
     text +=
         fmt::format(" lose={}:{}#{}+{}", name(loss.from), sim::to_string(loss.kind), loss.first, loss.count);
+  }
+  if (connections.attempts == 0) return text;
+  text += fmt::format(" rdma_cm={} cm_loss={} cm_dup={} cm_late={}x{}us cm_faults={}us slow={} may_leave={}",
+                      connections.attempts, connections.loss, connections.duplication, connections.lateness,
+                      microseconds_of(connections.delay), microseconds_of(connections.faults_until),
+                      connections.is_slow, connections.may_leave);
+  for (const Partition& cut : connections.cuts) {
+    text +=
+        fmt::format(" cm_cut={}>{}@{}..{}us", name(cut.from), name(cut.to),
+                    cut.begin.time_since_epoch().count() / 1000, cut.end.time_since_epoch().count() / 1000);
   }
   return text;
 }

@@ -63,6 +63,20 @@ struct ExactLoss {
   std::uint64_t count = 1;
 };
 
+/// Programs that connect by rdma_cm, and what the network does to the messages of the connection manager on top of what it does
+/// to all frames. Those are few and their waits are seconds, so that faults for any frame would hardly ever hit one.
+struct ConnectionOptions {
+  std::uint32_t attempts = 0;  ///< to connect; 0: no program uses rdma_cm
+  double loss = 0;             ///< probability per message
+  double duplication = 0;
+  double lateness = 0;            ///< of being late by up to `delay`, so that others overtake it
+  Duration delay{};               ///< less than the packet lifetime that managers reckon with
+  std::vector<Partition> cuts{};  ///< that let everything pass except these messages
+  Duration faults_until{};        ///< all of that stops then at the latest
+  bool is_slow = false;           ///< programs fetch events now and then, not at once
+  bool may_leave = false;         ///< programs may give up in the middle of anything
+};
+
 /// Swarm testing: each seed turns some things on and others off, so that one feature does not hide another.
 struct Options {
   static Options draw(std::uint64_t seed);
@@ -117,6 +131,8 @@ struct Options {
   std::uint32_t deliberate_errors = 0;  ///< times a healthy connection is moved to ERR and connected anew
   std::uint32_t deregistrations = 0;    ///< times memory is deregistered that may be in use
   double volatile_keys = 0;  ///< part of the WRITEs and READs that use a key which may be deregistered
+
+  ConnectionOptions connections{};
 
   // The hosts.
   Duration round_cost{};  ///< time that one round of the engine takes

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "tools/sim/models/memory_model.h"
+#include "tools/sim/scenario/connection_plan.h"
 #include "tools/sim/scenario/options.h"
 #include "tools/sim/scenario/unreliable_plan.h"
 #include "transport/completion.h"
@@ -113,6 +114,7 @@ struct Plans {
   /// By pair, then by the requester's end.
   std::vector<std::array<Plan, 2>> pairs;
   std::vector<UnreliablePlan> unreliable{};
+  ConnectionPlans connections{};
   /// By host: the buffers of its shared receive queues, those for XRC behind the other.
   std::vector<std::array<std::vector<Range>, kSharedQueues>> shared_buffers{};
   MemoryPlan::Sizes memory{};

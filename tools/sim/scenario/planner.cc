@@ -57,6 +57,7 @@ class Planner {
     }
     draw_unreliable();
     draw_shared_buffers();
+    plans_.connections = draw_connection_plans(options_, memory_, next_id_);
     plans_.memory = memory_.sizes();
     return std::move(plans_);
   }

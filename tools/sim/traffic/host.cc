@@ -301,6 +301,18 @@ std::unique_ptr<nic::QueuePair> Host::create_unreliable_qp(nic::QpType type, boo
                           .context = &events}));
 }
 
+std::unique_ptr<nic::QueuePair> Host::create_connection_qp(QpEvents& events) {
+  constexpr std::uint32_t kMost = 8;
+  return require(device_->create_qp({.capabilities = {.max_send_wr = kMost,
+                                                      .max_receive_wr = kMost,
+                                                      .max_send_sge = 1,
+                                                      .max_receive_sge = 1},
+                                     .pd = pd_.get(),
+                                     .send_queue = queues_.back().get(),
+                                     .receive_queue = queues_.back().get(),
+                                     .context = &events}));
+}
+
 transport::AddressHandleId Host::create_address_handle(const transport::wire::Gid& destination) {
   return require(
       device_->create_address_handle(*pd_, {.destination = destination, .source_gid_index = gid_index()}));

@@ -66,6 +66,8 @@ class Host {
   /// given.
   std::unique_ptr<nic::CompletionQueue> create_queue(std::uint32_t capacity, std::uint32_t* overruns);
   std::unique_ptr<nic::QueuePair> create_qp_on(nic::CompletionQueue& queue, std::uint32_t max_sends);
+  /// One that rdma_cm is going to connect; it shares its completion queue with the unreliable ones.
+  std::unique_ptr<nic::QueuePair> create_connection_qp(QpEvents& events);
   /// One for datagrams or of an unreliable connection, which counts its events there.
   std::unique_ptr<nic::QueuePair> create_unreliable_qp(nic::QpType type, bool shares_receives,
                                                        QpEvents& events);
