@@ -6,11 +6,9 @@
 #include <span>
 #include <string_view>
 
-#include "tests/support/capture_folders.h"
-#include "tests/support/pcap_file.h"
 #include "tests/unit/transport/wire/captured.h"
+#include "tests/unit/transport/wire/membership_capture.h"
 #include "transport/wire/byte_order.h"
-#include "transport/wire/ethernet.h"
 #include "transport/wire/group_membership.h"
 #include "transport/wire/igmp.h"
 #include "transport/wire/internet_checksum.h"
@@ -23,27 +21,19 @@ namespace {
 
 using test::Bytes;
 using test::hex;
+using test::kIgmpOffset;
+using test::kMldOffset;
+using test::membership_packet;
 using test::with_u16;
 using test::with_u8;
 using Version = MembershipVersion;
-
-constexpr std::size_t kIgmp = 24;     // behind IPv4 with router alert
-constexpr std::size_t kMld = 40 + 8;  // behind IPv6 and hop-by-hop header
-
-/// Frame `number` of the capture, as Wireshark counts, without its Ethernet header.
-Bytes linux_packet(std::size_t number) {
-  const auto frames = urnic::test::read_pcap(urnic::test::fixtures() / "igmp_mld_linux.pcap");
-  EXPECT_TRUE(frames) << frames.error().message;
-  const Bytes& frame = frames.value().at(number - 1).bytes;
-  return {frame.begin() + Ethernet::kMinBytes, frame.end()};
-}
 
 Gid gid_of(std::string_view text) {
   return Gid::parse(text).value();
 }
 
 /// The packet with the checksums and lengths that belong to its bytes.
-Bytes repaired_igmp(Bytes packet, std::size_t igmp_at = kIgmp) {
+Bytes repaired_igmp(Bytes packet, std::size_t igmp_at = kIgmpOffset) {
   const std::span<std::byte> all = packet;
   store_u16(all, 2, static_cast<std::uint16_t>(packet.size()));
   store_u16(all, 10, 0);
@@ -56,7 +46,7 @@ Bytes repaired_igmp(Bytes packet, std::size_t igmp_at = kIgmp) {
   return packet;
 }
 
-Bytes repaired_mld(Bytes packet, std::size_t icmp_at = kMld) {
+Bytes repaired_mld(Bytes packet, std::size_t icmp_at = kMldOffset) {
   const std::span<std::byte> all = packet;
   store_u16(all, 4, static_cast<std::uint16_t>(packet.size() - Ipv6::kBytes));
   if (packet.size() < icmp_at + 4) return packet;
@@ -80,27 +70,28 @@ std::optional<MembershipQuery> query_of(Version version, std::string_view group,
 }
 
 TEST(IgmpQuery, OfLinuxSaysWhatTsharkShows) {
-  EXPECT_EQ(parse_igmp_query(linux_packet(6)), query_of(Version::k3, "::", 1000));
-  EXPECT_EQ(parse_igmp_query(linux_packet(17)), query_of(Version::k3, "::ffff:239.9.9.9", 1000));
-  EXPECT_EQ(parse_igmp_query(linux_packet(28)), query_of(Version::k2, "::", 1000));
-  EXPECT_EQ(parse_igmp_query(linux_packet(41)), query_of(Version::k2, "::ffff:239.9.9.9", 1000));
+  EXPECT_EQ(parse_igmp_query(membership_packet(6)), query_of(Version::k3, "::", 1000));
+  EXPECT_EQ(parse_igmp_query(membership_packet(17)), query_of(Version::k3, "::ffff:239.9.9.9", 1000));
+  EXPECT_EQ(parse_igmp_query(membership_packet(28)), query_of(Version::k2, "::", 1000));
+  EXPECT_EQ(parse_igmp_query(membership_packet(41)), query_of(Version::k2, "::ffff:239.9.9.9", 1000));
 }
 
 TEST(IgmpQuery, ReportsOfLinuxAreNone) {
   for (const std::size_t number : {2u, 8u, 16u, 34u, 40u}) {
-    EXPECT_FALSE(parse_igmp_query(linux_packet(number))) << number;
+    EXPECT_FALSE(parse_igmp_query(membership_packet(number))) << number;
   }
-  EXPECT_FALSE(parse_igmp_query(linux_packet(5))) << "IPv6";
+  EXPECT_FALSE(parse_igmp_query(membership_packet(5))) << "IPv6";
 }
 
 TEST(IgmpQuery, OfVersion1HasNoResponseTimeAndMeansTenSeconds) {
-  EXPECT_EQ(parse_igmp_query(repaired_igmp(with_u8(linux_packet(28), kIgmp + 1, 0))),
+  EXPECT_EQ(parse_igmp_query(repaired_igmp(with_u8(membership_packet(28), kIgmpOffset + 1, 0))),
             query_of(Version::k1, "::", 10'000));
 }
 
 TEST(IgmpQuery, CountsItsResponseTimeInTenthsOfASecond) {
   const auto response = [](std::size_t number, unsigned code) {
-    const auto query = parse_igmp_query(repaired_igmp(with_u8(linux_packet(number), kIgmp + 1, code)));
+    const auto query =
+        parse_igmp_query(repaired_igmp(with_u8(membership_packet(number), kIgmpOffset + 1, code)));
     return query ? query->max_response_ms : 0;
   };
   EXPECT_EQ(response(28, 1), 100u);
@@ -112,21 +103,22 @@ TEST(IgmpQuery, CountsItsResponseTimeInTenthsOfASecond) {
 }
 
 TEST(IgmpQuery, IsTakenWithPaddingWithoutRouterAlertAndWithAnyTtl) {
-  EXPECT_TRUE(parse_igmp_query(resized(linux_packet(28), 14)));
-  Bytes plain = linux_packet(28);
+  EXPECT_TRUE(parse_igmp_query(resized(membership_packet(28), 14)));
+  Bytes plain = membership_packet(28);
   plain.erase(plain.begin() + 20, plain.begin() + 24);
   EXPECT_TRUE(parse_igmp_query(repaired_igmp(with_u8(plain, 0, 0x45), 20)));
-  EXPECT_TRUE(parse_igmp_query(repaired_igmp(with_u8(linux_packet(28), 8, 64))));
+  EXPECT_TRUE(parse_igmp_query(repaired_igmp(with_u8(membership_packet(28), 8, 64))));
 }
 
 TEST(IgmpQuery, ThatIsWrongIsNone) {
-  const Bytes version3 = linux_packet(6);
-  const Bytes version2 = linux_packet(28);
-  EXPECT_FALSE(parse_igmp_query(with_u16(version3, kIgmp + 2, 0x1234))) << "checksum";
+  const Bytes version3 = membership_packet(6);
+  const Bytes version2 = membership_packet(28);
+  EXPECT_FALSE(parse_igmp_query(with_u16(version3, kIgmpOffset + 2, 0x1234))) << "checksum";
   EXPECT_FALSE(parse_igmp_query(repaired_igmp(with_u8(version3, 9, 17)))) << "UDP";
   EXPECT_FALSE(parse_igmp_query(repaired_igmp(with_u8(version3, 6, 0x20)))) << "a fragment";
-  EXPECT_FALSE(parse_igmp_query(repaired_igmp(with_u8(version3, kIgmp, 0x16)))) << "a report";
-  EXPECT_FALSE(parse_igmp_query(repaired_igmp(with_u8(version3, kIgmp + 4, 10)))) << "10.0.0.0 is no group";
+  EXPECT_FALSE(parse_igmp_query(repaired_igmp(with_u8(version3, kIgmpOffset, 0x16)))) << "a report";
+  EXPECT_FALSE(parse_igmp_query(repaired_igmp(with_u8(version3, kIgmpOffset + 4, 10))))
+      << "10.0.0.0 is no group";
   for (const std::ptrdiff_t more : {1, 3}) {
     EXPECT_FALSE(parse_igmp_query(repaired_igmp(resized(version2, more)))) << "between two versions";
   }
@@ -135,12 +127,12 @@ TEST(IgmpQuery, ThatIsWrongIsNone) {
 
 TEST(IgmpQuery, CutShortIsNoneAndReadsNothingBehindItsEnd) {
   for (const std::size_t number : {6u, 28u}) {
-    const Bytes whole = linux_packet(number);
+    const Bytes whole = membership_packet(number);
     for (std::size_t size = 0; size < whole.size(); ++size) {
       const Bytes cut(whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(size));
       EXPECT_FALSE(parse_igmp_query(cut)) << size;
       // 8 bytes of a query of version 3 are one of version 2.
-      if (size >= kIgmp && size != kIgmp + 8) {
+      if (size >= kIgmpOffset && size != kIgmpOffset + 8) {
         EXPECT_FALSE(parse_igmp_query(repaired_igmp(cut))) << size;
       }
     }
@@ -148,22 +140,23 @@ TEST(IgmpQuery, CutShortIsNoneAndReadsNothingBehindItsEnd) {
 }
 
 TEST(MldQuery, OfLinuxSaysWhatTsharkShows) {
-  EXPECT_EQ(parse_mld_query(linux_packet(5)), query_of(Version::k3, "::", 1000));
-  EXPECT_EQ(parse_mld_query(linux_packet(19)), query_of(Version::k3, "ff1e::1234", 1000));
-  EXPECT_EQ(parse_mld_query(linux_packet(27)), query_of(Version::k2, "::", 1000));
-  EXPECT_EQ(parse_mld_query(linux_packet(43)), query_of(Version::k2, "ff1e::1234", 1000));
+  EXPECT_EQ(parse_mld_query(membership_packet(5)), query_of(Version::k3, "::", 1000));
+  EXPECT_EQ(parse_mld_query(membership_packet(19)), query_of(Version::k3, "ff1e::1234", 1000));
+  EXPECT_EQ(parse_mld_query(membership_packet(27)), query_of(Version::k2, "::", 1000));
+  EXPECT_EQ(parse_mld_query(membership_packet(43)), query_of(Version::k2, "ff1e::1234", 1000));
 }
 
 TEST(MldQuery, ReportsOfLinuxAreNone) {
   for (const std::size_t number : {3u, 10u, 18u, 33u, 42u}) {
-    EXPECT_FALSE(parse_mld_query(linux_packet(number))) << number;
+    EXPECT_FALSE(parse_mld_query(membership_packet(number))) << number;
   }
-  EXPECT_FALSE(parse_mld_query(linux_packet(6))) << "IPv4";
+  EXPECT_FALSE(parse_mld_query(membership_packet(6))) << "IPv4";
 }
 
 TEST(MldQuery, CountsItsResponseTimeInMilliseconds) {
   const auto response = [](std::size_t number, unsigned code) {
-    const auto query = parse_mld_query(repaired_mld(with_u16(linux_packet(number), kMld + 4, code)));
+    const auto query =
+        parse_mld_query(repaired_mld(with_u16(membership_packet(number), kMldOffset + 4, code)));
     return query ? query->max_response_ms : 1;
   };
   EXPECT_EQ(response(27, 0xffff), 65'535u) << "version 1 knows no exponents";
@@ -176,7 +169,7 @@ TEST(MldQuery, CountsItsResponseTimeInMilliseconds) {
 TEST(MldQuery, NeedsTheRouterAlertOptionOfMld) {
   // Next header, length, the options.
   const auto with_options = [](std::string_view header) {
-    Bytes packet = linux_packet(5);
+    Bytes packet = membership_packet(5);
     packet.erase(packet.begin() + 40, packet.begin() + 48);
     const Bytes options = hex(header);
     packet.insert(packet.begin() + 40, options.begin(), options.end());
@@ -195,13 +188,14 @@ TEST(MldQuery, NeedsTheRouterAlertOptionOfMld) {
 }
 
 TEST(MldQuery, ThatIsWrongIsNone) {
-  const Bytes version2 = linux_packet(5);
-  const Bytes version1 = linux_packet(27);
-  EXPECT_FALSE(parse_mld_query(with_u16(version2, kMld + 2, 0x1234))) << "checksum";
+  const Bytes version2 = membership_packet(5);
+  const Bytes version1 = membership_packet(27);
+  EXPECT_FALSE(parse_mld_query(with_u16(version2, kMldOffset + 2, 0x1234))) << "checksum";
   EXPECT_FALSE(parse_mld_query(with_u8(version2, 7, 2))) << "from beyond a router";
   EXPECT_FALSE(parse_mld_query(repaired_mld(with_u16(version2, 8, 0xfd09)))) << "not from this link";
-  EXPECT_FALSE(parse_mld_query(repaired_mld(with_u8(version2, kMld, 143)))) << "a report";
-  EXPECT_FALSE(parse_mld_query(repaired_mld(with_u8(version2, kMld + 8, 0xfd)))) << "fd00:: is no group";
+  EXPECT_FALSE(parse_mld_query(repaired_mld(with_u8(version2, kMldOffset, 143)))) << "a report";
+  EXPECT_FALSE(parse_mld_query(repaired_mld(with_u8(version2, kMldOffset + 8, 0xfd))))
+      << "fd00:: is no group";
   EXPECT_FALSE(parse_mld_query(with_u8(version2, 6, 58))) << "no options";
   for (const std::ptrdiff_t more : {1, 3}) {
     EXPECT_FALSE(parse_mld_query(repaired_mld(resized(version1, more)))) << "between two versions";
@@ -210,12 +204,12 @@ TEST(MldQuery, ThatIsWrongIsNone) {
 
 TEST(MldQuery, CutShortIsNoneAndReadsNothingBehindItsEnd) {
   for (const std::size_t number : {5u, 27u}) {
-    const Bytes whole = linux_packet(number);
+    const Bytes whole = membership_packet(number);
     for (std::size_t size = 0; size < whole.size(); ++size) {
       const Bytes cut(whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(size));
       EXPECT_FALSE(parse_mld_query(cut)) << size;
       // 24 bytes of a query of version 2 are one of version 1.
-      if (size >= Ipv6::kBytes && size != kMld + 24) {
+      if (size >= Ipv6::kBytes && size != kMldOffset + 24) {
         EXPECT_FALSE(parse_mld_query(repaired_mld(cut))) << size;
       }
     }

@@ -7,11 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "tests/support/capture_folders.h"
-#include "tests/support/pcap_file.h"
 #include "tests/unit/transport/wire/captured.h"
+#include "tests/unit/transport/wire/membership_capture.h"
 #include "transport/wire/byte_order.h"
-#include "transport/wire/ethernet.h"
 #include "transport/wire/group_membership.h"
 #include "transport/wire/igmp.h"
 #include "transport/wire/mld.h"
@@ -20,12 +18,12 @@ namespace urnic::transport::wire {
 namespace {
 
 using test::Bytes;
+using test::kIgmpOffset;
+using test::membership_packet;
 using test::with_u16;
 using test::with_u8;
 using State = MembershipState;
 using Version = MembershipVersion;
-
-constexpr std::size_t kIgmp = 24;  // behind IPv4 with router alert
 
 Gid gid(const char* text) {
   return Gid::parse(text).value();
@@ -36,14 +34,6 @@ const Gid kIpv6Host = gid("fe80::ff:fe00:1");
 const Gid kIpv4Group = gid("::ffff:239.9.9.9");
 const Gid kIpv6Group = gid("ff1e::1234");
 const Gid kSolicitedNodeGroup = gid("ff02::1:ff00:1");
-
-/// Frame `number` of the capture, as Wireshark counts, without its Ethernet header.
-Bytes packet_of_linux(std::size_t number) {
-  const auto frames = urnic::test::read_pcap(urnic::test::fixtures() / "igmp_mld_linux.pcap");
-  EXPECT_TRUE(frames) << frames.error().message;
-  const Bytes& frame = frames.value().at(number - 1).bytes;
-  return {frame.begin() + Ethernet::kMinBytes, frame.end()};
-}
 
 using Emit = std::size_t (*)(const MembershipReport&, std::span<std::byte>);
 
@@ -87,7 +77,7 @@ TEST_P(MembershipReportOf, Linux) {
   const bool is_igmp = row.emit == emit_igmp;
   const MembershipReport report{
       .version = row.version, .source = is_igmp ? kIpv4Host : kIpv6Host, .records = row.records};
-  EXPECT_EQ(written(row.emit, report), packet_of_linux(row.frame));
+  EXPECT_EQ(written(row.emit, report), membership_packet(row.frame));
   if (is_igmp) {
     EXPECT_EQ(igmp_destination(report), Ipv4Address::parse(row.destination));
   } else {
@@ -102,10 +92,10 @@ INSTANTIATE_TEST_SUITE_P(Each, MembershipReportOf, testing::ValuesIn(kRows),
 TEST(MembershipReport, OfVersion1DiffersInItsTypeFromVersion2) {
   const GroupRecord record{.state = State::kJoined, .group = kIpv4Group};
   const MembershipReport report{.version = Version::k1, .source = kIpv4Host, .records = {&record, 1}};
-  const Bytes of_version_2 = packet_of_linux(34);
-  const std::uint16_t checksum = load_u16(of_version_2, kIgmp + 2);
+  const Bytes of_version_2 = membership_packet(34);
+  const std::uint16_t checksum = load_u16(of_version_2, kIgmpOffset + 2);
   EXPECT_EQ(written(emit_igmp, report),
-            with_u16(with_u8(of_version_2, kIgmp, 0x12), kIgmp + 2, checksum + 0x0400));
+            with_u16(with_u8(of_version_2, kIgmpOffset, 0x12), kIgmpOffset + 2, checksum + 0x0400));
   EXPECT_EQ(igmp_destination(report), Ipv4Address::parse("239.9.9.9"));
 }
 
