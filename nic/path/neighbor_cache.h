@@ -58,7 +58,7 @@ constexpr std::string_view name_of(NeighborCounter counter) {
 /// others, the link-local one included. Every address is taken to be on the link, whatever its prefix: no
 /// gateway can be configured.
 ///
-/// A sans-I/O state machine like the transport's: inputs resolve(), suspect(), learn(), on_frame(),
+/// A sans-I/O state machine like the transport's: inputs resolve(), ask_anew(), suspect(), learn(), on_frame(),
 /// on_timeout(); after any of them poll_transmit() says what to send. All calls under the engine lock, except
 /// counter(). Nothing allocates after construction. Frames never add entries, only resolve() and learn() do:
 /// what a stranger sends can change the MAC of a neighbor we know (that is ARP's nature) but grows nothing.
@@ -83,6 +83,9 @@ class NeighborCache {
   /// kFailed at once for addresses that no host can have (unspecified) or for IPv4 ones without an own IPv4
   /// address.
   Lookup resolve(const transport::wire::Gid& destination, transport::Time now);
+
+  /// A program asks for this address: if no host answered before, asks again now instead of a second later.
+  void ask_anew(const transport::wire::Gid& destination, transport::Time now);
 
   /// Traffic to this address seems lost (an ACK timeout). Asks again soon, rate limited; meanwhile, and if no
   /// host answers, the old MAC goes on to be used: the queue pair's retry counter decides when to give up.

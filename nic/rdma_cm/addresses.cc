@@ -124,6 +124,9 @@ Result<void, Error> RdmaCm::resolve_address(EventChannel& channel, IdNumber numb
   }
   id.resolution_deadline = now + timeout;
   resolving_.insert(id.number);
+  // The peer may have come since an earlier attempt. Linux's rdma_cm lets an old failure be no answer, either:
+  // drivers/infiniband/core/addr.c, dst_fetch_ha().
+  neighbors_.ask_anew(id.peer.address, now);
   check_resolution(id, now);
   return success();
 }

@@ -137,6 +137,23 @@ TEST_F(NeighborCacheTest, AsksAgainForAnUnreachableAddressASecondLaterAtTheEarli
   EXPECT_EQ(host_.take_sent().size(), 1u);
 }
 
+TEST_F(NeighborCacheTest, AsksAgainAtOnceWhenAProgramDoesAndOnlyForWhatFailed) {
+  const auto ask_anew = [this](std::string_view address) {
+    host_.cache().ask_anew(gid(address), host_.now());
+    return host_.take_sent().size();
+  };
+  EXPECT_EQ(ask_anew(kPeer), 0u) << "unknown";
+  host_.resolve(kPeer);
+  host_.take_sent();
+  EXPECT_EQ(ask_anew(kPeer), 0u) << "asked for";
+  host_.run_for(1500ms);
+  host_.take_sent();
+  EXPECT_EQ(ask_anew(kPeer), 1u);
+  EXPECT_EQ(host_.state_of(kPeer), State::kProbing);
+  host_.receive(peer_says_it_is_at(kPeerMac));
+  EXPECT_EQ(ask_anew(kPeer), 0u) << "reachable";
+}
+
 TEST_F(NeighborCacheTest, RevivesAnUnreachableNeighborThatSpeaksUp) {
   host_.resolve(kPeer);
   host_.run_for(1500ms);

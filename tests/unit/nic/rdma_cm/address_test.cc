@@ -72,6 +72,23 @@ TEST_F(Address, APeerThatNobodyAnswersForIsNotResolved) {
   active.take(EventType::kAddressResolved);
 }
 
+TEST_F(Address, WhatFailedBeforeIsNoAnswer) {
+  bool is_there = false;
+  pair.wire.is_lost = [&](std::size_t, const FakeWire::Bytes&) { return !is_there; };
+  const IdNumber id = active.create();
+  for (int attempt = 0; attempt < 2; ++attempt) {
+    ASSERT_EQ(active.resolve(id, address_of(2, kPort)), 0);
+    pair.pass(1499ms);
+    EXPECT_FALSE(active.has_event()) << "too early, in attempt " << attempt;
+    pair.pass(1ms);
+    active.take(EventType::kAddressError);
+  }
+  is_there = true;
+  ASSERT_EQ(active.resolve(id, address_of(2, kPort)), 0);
+  pair.settle();
+  active.take(EventType::kAddressResolved);
+}
+
 TEST_F(Address, OfAFamilyThatTheNicHasNotIsUnreachable) {
   const IdNumber id = active.create();
   const SocketAddress peer{.family = SocketAddress::Family::kIpv6,
