@@ -82,6 +82,8 @@ class ClientTest(unittest.TestCase):
     """A test with a runtime folder of its own, so that its NICs meet no others. Processes still alive at its end are
     killed; `fail_with` shows what all of them said."""
 
+    PACKAGES = "clients"  # the group of tools/install-packages that has the programs
+
     def setUp(self):
         self.processes = []
         self.runtime = STAGE.folder()
@@ -98,7 +100,7 @@ class ClientTest(unittest.TestCase):
     def require(self, *programs):
         for program in programs:
             if shutil.which(program) is None:
-                self.skipTest(f"{program} is not installed (tools/install-packages clients)")
+                self.skipTest(f"{program} is not installed (tools/install-packages {self.PACKAGES})")
 
     def start(self, name, command, nic=(), environment=None, privileged=False, inside=()):
         """Starts `urnic run NIC-OPTIONS -- COMMAND`, all of it behind the words of `inside`."""

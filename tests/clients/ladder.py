@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Runs every line of the ladder (ladder_table.py), as an ordinary user, and writes what came of it as a table.
+"""Runs every line of the ladder (lines/verbs_table.py, lines/cm_table.py), as an ordinary user, and writes what came of it as a table.
 
     ladder.py [--build DIR] [--port SPEC] [--write FILE] [PATTERN...]     e.g.  ladder.py 'ib_send_*-c UD*'
 
@@ -20,16 +20,19 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 
 import harness  # noqa: E402
-from ladder_line import LineTest, command_of  # noqa: E402
-from ladder_table import LINES  # noqa: E402
+from lines import cm_table, verbs_table  # noqa: E402
 
-PACKAGES = ("ibverbs-utils", "perftest")
+SECTIONS = (
+    ("Programs that tell each other their queue pairs over TCP", verbs_table.LINES),
+    ("Programs that connect by rdma_cm", cm_table.LINES),
+)
+PACKAGES = ("ibverbs-utils", "perftest", "rdmacm-utils", "fio", "libucx0", "libfabric1", "tgt", "libiscsi7", "qemu-system-x86", "sockperf")
 
 
 def play(line):
     """(verdict, what there is to say about it) of a line."""
     result = unittest.TestResult()
-    LineTest(line).run(result)
+    line.test().run(result)
     problems = result.failures + result.errors
     if problems:
         return "failed", problems[0][1]
@@ -53,22 +56,23 @@ def brief(note):
 
 
 def table(outcomes, port):
+    """`outcomes` are lines, verdicts and notes."""
     lines = [
         "# The ladder",
         "",
-        "What the ping-pongs of ibverbs-utils and the programs of perftest do over two NICs, line by line; the client's command is the",
-        "server's and the server's address, 127.0.0.1. `not applicable` is what a program refuses by itself, in the words quoted.",
-        "Written by `tests/clients/ladder.py --write`; [CONTRIBUTING](../../CONTRIBUTING.md) says how.",
+        "What unmodified programs do over two NICs, line by line; `…` repeats the server's words. `not applicable` is what a program",
+        "refuses by itself, in the words quoted. Written by `tests/clients/ladder.py --write`; [CONTRIBUTING](../../CONTRIBUTING.md) says how.",
         "",
         f"Port: {f'`--port {port}`' if port else f'`{harness.DEFAULT_PORT}`, which `urnic run` takes by itself'}. "
         + ", ".join(f"{package} {version_of(package)}" for package in PACKAGES)
         + ".",
-        "",
-        "| command of the server | result | remark |",
-        "|---|---|---|",
     ]
-    for line, verdict, note in outcomes:
-        lines.append(f"| `{' '.join(command_of(line))}` | {verdict} | {brief(note)} |")
+    for title, members in SECTIONS:
+        lines += ["", f"## {title}", "", "| command of the server | of the client | result | remark |", "|---|---|---|---|"]
+        for line, verdict, note in outcomes:
+            if line in members:
+                server, client = line.cells()
+                lines.append(f"| `{server}` | `{client}` | {verdict} | {brief(note)} |")
     return "\n".join(lines) + "\n"
 
 
@@ -83,7 +87,8 @@ def main():
 
     wanted = [
         line
-        for line in LINES
+        for _, members in SECTIONS
+        for line in members
         if not options.patterns or any(fnmatch.fnmatch(line.words(), pattern) for pattern in options.patterns)
     ]
     if options.list:

@@ -7,6 +7,7 @@ from benchmarks.report import row
 # {name: what finds it}. Latencies are half a round trip.
 PEERS = {
     "TCP": lambda peers: peers.tcp_bandwidth(),
+    "TCP connections": lambda peers: peers.tcp_connection_rate(),
     "UCX/TCP 64 KiB": lambda peers: peers.ucx_bandwidth(65536),
     "UDP on two cores": lambda peers: peers.udp_latency(64),
     "UDP on one core": lambda peers: peers.udp_latency(64, share_core=True),
@@ -59,6 +60,9 @@ def own_measures(goals_only):
         *_latencies(),
         Measure("64 B WRITE, rate, 1 QP", "M/s", lambda ours: ours.write_rate(1), (), ">= 1"),
         Measure("64 B WRITE, rate, 8 QPs", "M/s", lambda ours: ours.write_rate(8)),
+        Measure("connections, one after the other", "1/s", lambda ours: ours.connection_rate(), ("TCP connections",)),
+        Measure("connect, 200 at once", "us each", lambda ours: ours.time_of_step("connect")),
+        Measure("disconnect, 200 at once", "us each", lambda ours: ours.time_of_step("disconnect")),
         Measure("idle", "", lambda ours: ours.idle(), (), "< 3"),
     ]
     return [measure for measure in everything if measure.goal or not goals_only]

@@ -22,6 +22,16 @@ class Peers:
         report = json.loads(self.programs.pair(["iperf3", "-s", "-1", "-p", port], client, port))
         return report["end"]["sum_received"]["bits_per_second"] / 1e9
 
+    def tcp_connection_rate(self):
+        """Connections a second that are made, used for one message each way, and ended, one after the other."""
+        port, runtime = harness.free_port(), self.programs.stage.folder()
+        words = lambda role, *more: [self.programs.stage.program("connection_row"), "tcp", role, "127.0.0.1", port, *more]
+        server = self.programs.start("server", words("server"), runtime)
+        self.programs.wait_for(lambda: harness.is_listening(port), server)
+        output = self.programs.finish(self.programs.start("client", words("client", 2000 * self.seconds), runtime))
+        server.kill()
+        return float(_found(r"^(\d+) connections a second$", output))
+
     def udp_latency(self, size, spin=False, share_core=False):
         """Median half round trip in us: sockperf halves, as perftest does. Its messages have at least 14 bytes.
 

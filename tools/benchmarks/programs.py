@@ -9,6 +9,7 @@ from stage import Process, Stage
 
 TIMEOUT = 180
 CLOCK_TICKS = os.sysconf("SC_CLK_TCK")
+RDMA_CM_PORT = 7000
 
 
 class Failed(Exception):
@@ -38,9 +39,10 @@ class Programs:
         self.processes.append(process)
         return process
 
-    def with_nic(self, port, command):
-        """The command with a NIC; `port` is what --port says, or None."""
-        return [self.stage.urnic, "run", *(["--port", port] if port else []), "--", *command]
+    def with_nic(self, port, command, address=None):
+        """The command with a NIC; `port` is what --port says, or None, and `address` what --ip says."""
+        options = [*(["--port", port] if port else []), *(["--ip", f"{address}/24"] if address else [])]
+        return [self.stage.urnic, "run", *options, "--", *command]
 
     def finish(self, process):
         if process.wait(TIMEOUT) != 0:
@@ -59,6 +61,9 @@ class Programs:
         output = self.finish(self.start("client", client_command, runtime, environment))
         self.finish(server)
         return output
+
+
+SERVER, CLIENT = "10.99.0.1", "10.99.0.2"  # the NICs' addresses where programs connect by them
 
 
 class Ours:
@@ -90,6 +95,35 @@ class Ours:
     def write_rate(self, queue_pairs):
         """Millions of 64-byte messages per second."""
         return self.perftest("ib_write_bw", "-s", 64, "-q", queue_pairs, "-D", self.seconds)[4]
+
+    def connection_rate(self):
+        """Connections a second that are made by rdma_cm, used for one message each way, and ended, one after the other."""
+        program = self.programs.stage.program("connection_row")
+        words = lambda role, *more: [program, "rdma", role, SERVER, RDMA_CM_PORT, *more]
+        output = self._connect_by_address(words("server"), words("client", 500 * self.seconds))
+        return float(re.search(r"^(\d+) connections a second$", output, re.MULTILINE).group(1))
+
+    def time_of_step(self, step):
+        """Microseconds that a step of 200 connections at once takes, each."""
+        server = ["cmtime", "-b", SERVER, "-c", 200]
+        output = self._connect_by_address(server, ["cmtime", "-s", SERVER, "-b", CLIENT, "-c", 200])
+        return float(re.search(rf"^{step} *:.* ([\d.]+)$", output, re.MULTILINE).group(1))
+
+    def _connect_by_address(self, server_command, client_command):
+        """A server that serves for ever, and its client; what the client says."""
+        runtime = self.programs.stage.folder()
+        server = self.programs.start("server", self.programs.with_nic(self.port, server_command, SERVER), runtime)
+        self.programs.wait_for(lambda: self._has_listener(runtime), server)
+        output = self.programs.finish(
+            self.programs.start("client", self.programs.with_nic(self.port, client_command, CLIENT), runtime)
+        )
+        server.kill()
+        return output
+
+    def _has_listener(self, runtime):
+        asked = self.programs.start("stat", [self.programs.stage.urnic, "stat", "--json"], runtime)
+        asked.wait(TIMEOUT)
+        return '"LISTEN"' in asked.output()
 
     def idle(self):
         """(percent of a core, MB resident) of a program that holds a device and a queue pair and waits."""

@@ -39,10 +39,12 @@ def disk(address=SERVER):
 
 
 class Iser(CmPairTest):
+    PACKAGES = "ladder"
+
     def require_qemu(self, program):
         self.require(program)
         if not any(pathlib.Path("/usr/lib").glob("*/qemu/block-iscsi.so")):
-            self.skipTest("QEMU's driver for iSCSI is not installed (tools/install-packages clients)")
+            self.skipTest("QEMU's driver for iSCSI is not installed (tools/install-packages ladder)")
 
     def administer(self, *words):
         command = self.start_plain("tgtadm", [TGTADM, "--lld", "iser", *words], self.tgt_environment)

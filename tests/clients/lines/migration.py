@@ -141,6 +141,8 @@ class Machine:
 
 
 class Migration(CmPairTest):
+    PACKAGES = "ladder"
+
     def start_source(self, nic=NICS[1]):
         self.require(QEMU)
         (self.runtime / "guest").write_bytes(guest())

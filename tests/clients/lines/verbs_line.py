@@ -1,21 +1,45 @@
-"""One line of the ladder, played by two programs and judged."""
+"""A line of the ladder whose programs tell each other their queue pairs over TCP: played by two programs and judged."""
+import dataclasses
 import re
 
 import harness
 from harness import ClientTest, free_port, wait_until
+from lines.judging import expect_refusal, expect_rows
 from listeners import is_listening
 
 PERFTEST = ["-d", "urnic0", "-x", "1", "-F"]
 PINGPONG = ["-d", "urnic0", "-g", "1"]
 
 
-def is_pingpong(program):
-    return program.startswith("ibv_")
+@dataclasses.dataclass(frozen=True)
+class Line:
+    """What the server runs; the client runs the same and the server's address."""
 
+    program: str
+    options: tuple  # besides those that say which device, GID and TCP port
+    refused: str = ""  # what the program says when it does not take the options
+    reason: str = ""  # why it does not
+    rows: int = 1  # lines of results of a perftest program
+    cover: bool = False  # one of those that run with the ordinary tests
+    timeout: int = 120
 
-def command_of(line):
-    """What is written down of a line: the words that stay the same from run to run."""
-    return [line.program, *(PINGPONG if is_pingpong(line.program) else PERFTEST), *line.options]
+    def is_pingpong(self):
+        return self.program.startswith("ibv_")
+
+    def words(self):
+        """The command, as far as it tells lines apart."""
+        return " ".join([self.program, *self.options])
+
+    def command(self):
+        """The words that stay the same from run to run."""
+        return [self.program, *(PINGPONG if self.is_pingpong() else PERFTEST), *self.options]
+
+    def cells(self):
+        """What is written down of it: the commands of server and client."""
+        return " ".join(self.command()), "… 127.0.0.1"
+
+    def test(self):
+        return LineTest(self)
 
 
 class LineTest(ClientTest):
@@ -32,35 +56,22 @@ class LineTest(ClientTest):
 
     def play(self):
         self.require(self.line.program)
-        words = [*command_of(self.line), "-p", str(free_port())]
+        words = [*self.line.command(), "-p", str(free_port())]
         server = self.start("server", words)
         wait_until(lambda: not server.is_running() or is_listening(int(words[-1]), server.pid), harness.START_TIMEOUT)
         sides = [server]
         if server.is_running():
             sides.append(self.start("client", [*words, "127.0.0.1"]))
         if self.line.refused:
-            self.expect_refusal(sides)
+            expect_refusal(self, sides, self.line.refused, self.line.timeout)
         else:
             self.expect_result(sides)
-
-    def expect_refusal(self, sides):
-        """It ends, not with 0, and in the known words."""
-        said = lambda: "\n".join(side.output() for side in sides)
-        wait_until(lambda: self.line.refused in said(), self.line.timeout)
-        if self.line.refused not in said():
-            self.fail_with(f"a refusal expected: {self.line.refused!r}")
-        # The other side may wait for ever for one that has refused.
-        if not wait_until(lambda: any(side.popen.poll() not in (None, 0) for side in sides), 10):
-            self.fail_with("a refusal is an exit code other than 0")
 
     def expect_result(self, sides):
         for side in reversed(sides):
             self.expect_end(side, self.line.timeout)
-        if is_pingpong(self.line.program):
-            for side in sides:
-                if not re.search(r"iters in|^success$", side.output(), re.MULTILINE) or "invalid data" in side.output():
-                    self.fail_with("a ping-pong without a result, or with wrong data")
-        else:
-            rows = re.findall(r"^ *\d+ +\d+ +[\d.]+ ", sides[-1].output(), re.MULTILINE)
-            if len(rows) != self.line.rows:
-                self.fail_with(f"{self.line.rows} lines of results expected, {len(rows)} found")
+        if not self.line.is_pingpong():
+            return expect_rows(self, sides[-1], self.line.rows)
+        for side in sides:
+            if not re.search(r"iters in|^success$", side.output(), re.MULTILINE) or "invalid data" in side.output():
+                self.fail_with("a ping-pong without a result, or with wrong data")

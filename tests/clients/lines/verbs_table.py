@@ -1,25 +1,11 @@
-"""The ladder: every command line of ibverbs-utils' ping-pongs and of perftest that must hold over two NICs.
+"""Every command line of ibverbs-utils' ping-pongs and of perftest that must hold over two NICs, without rdma_cm.
 
 A line is what the server runs; the client runs the same and the server's address. What a program refuses by itself, whatever
 the device, stands here with the words of its refusal, and is run like the rest: should it stop refusing, the line fails.
 """
 import dataclasses
 
-
-@dataclasses.dataclass(frozen=True)
-class Line:
-    program: str
-    options: tuple  # besides those that say which device, GID and TCP port
-    refused: str = ""  # what the program says when it does not take the options
-    reason: str = ""  # why it does not
-    rows: int = 1  # lines of results of a perftest program
-    cover: bool = False  # one of those that run with the ordinary tests
-    timeout: int = 120
-
-    def words(self):
-        """The command, as far as it tells lines apart."""
-        return " ".join([self.program, *self.options])
-
+from lines.verbs_line import Line
 
 VERBS = ("write", "read", "send", "atomic")
 ALL_SIZES = 23  # 2 to 2^23 bytes
