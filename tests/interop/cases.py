@@ -59,6 +59,8 @@ PROGRAMS = (
 )
 
 
+# By how the two sides find each other: over TCP, or by rdma_cm.
+GROUPS = {"verbs": PROGRAMS, "rdma_cm": CM_PROGRAMS}
 ALL_PROGRAMS = (*PROGRAMS, *CM_PROGRAMS)
 
 
@@ -75,6 +77,10 @@ class Case:
     def name(self):
         size = () if self.size == "fixed" else (self.size,)
         return "/".join((self.program.name, self.role, self.gid, str(self.mtu), *size, self.faults))
+
+    @property
+    def group(self):
+        return "rdma_cm" if self.program.family == "rdma_cm" else "verbs"
 
     @property
     def bytes(self):
@@ -174,11 +180,11 @@ def over_shared_memory():
     return chosen
 
 
-def full():
-    """Every program with every role, kind of GID and MTU while nothing is lost, the lengths in turn; and with every kind of
+def full(groups=GROUPS):
+    """Of these groups, every program with every role, kind of GID and MTU while nothing is lost, the lengths in turn; and with every kind of
     faults every pair of what else there is."""
     chosen = []
-    for program in ALL_PROGRAMS:
+    for program in (program for group in groups for program in GROUPS[group]):
         turns = itertools.cycle(program.sizes)
         choices = itertools.product(program.roles, program.gids, MTUS) if "clean" in program.faults else ()
         clean = [Case(program, *choice, next(turns), "clean") for choice in choices]

@@ -1,4 +1,4 @@
-"""The table of a whole run, for people to read."""
+"""The table of all cases of a group of programs, for people to read."""
 import collections
 import datetime
 
@@ -16,7 +16,8 @@ ABOUT_FAULTS = {
 
 
 class Results:
-    def __init__(self):
+    def __init__(self, group):
+        self._group = group
         self._rows = {}  # (program, faults) -> role -> [passed, all]
         self._habits = collections.Counter()
         self._notes = collections.Counter()
@@ -42,7 +43,7 @@ class Results:
         lines = [
             "# Results",
             "",
-            f"`tools/interop --full` wrote this on {datetime.date.today()}: {total[0]} of {total[1]} cases passed against",
+            f"`tools/interop --full --group {self._group}` wrote this on {datetime.date.today()}: {total[0]} of {total[1]} cases passed against",
             f"rdma_rxe of Debian's {self._wires[0][1]}. A cell has the cases that passed and all of them, with urnic as server",
             "and with urnic as client. What the columns and programs are: [README.md](README.md).",
         ]
