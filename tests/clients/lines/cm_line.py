@@ -6,7 +6,7 @@ import unittest
 
 import harness
 from cm_pair import NICS, SERVER, CmPairTest
-from lines.judging import expect_refusal, expect_rows
+from lines.line_test import LineTest
 
 
 @dataclasses.dataclass(frozen=True)
@@ -36,18 +36,7 @@ class CmLine:
         return CmLineTest(self)
 
 
-class CmLineTest(CmPairTest):
-    """Plays a line: it ends as a test does, with a failure that shows what both programs said."""
-
-    def __init__(self, line):
-        super().__init__("play")
-        self.line = line
-
-    def id(self):
-        return f"ladder.{self.line.words()}"
-
-    __str__ = id
-
+class CmLineTest(LineTest, CmPairTest):
     def play(self):
         line = self.line
         server_words = shlex.split(line.server)
@@ -60,12 +49,12 @@ class CmLineTest(CmPairTest):
         if server.is_running():
             sides.append(self.start("client", client_words, NICS[1], **how))
         if line.refused:
-            return expect_refusal(self, sides, line.refused, line.timeout)
+            return self.expect_refusal(sides)
         self.expect_end(sides[-1], line.timeout)
         if line.server_ends:
             self.expect_end(server, line.timeout)
         if line.rows:
-            expect_rows(self, sides[-1], line.rows)
+            self.expect_rows(sides[-1])
         if not re.search(line.says, sides[-1].output(), re.MULTILINE):
             self.fail_with(f"the client was to say {line.says!r}")
 

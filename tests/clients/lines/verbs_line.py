@@ -3,8 +3,8 @@ import dataclasses
 import re
 
 import harness
-from harness import ClientTest, free_port, wait_until
-from lines.judging import expect_refusal, expect_rows
+from harness import free_port, wait_until
+from lines.line_test import LineTest
 from listeners import is_listening
 
 PERFTEST = ["-d", "urnic0", "-x", "1", "-F"]
@@ -12,7 +12,7 @@ PINGPONG = ["-d", "urnic0", "-g", "1"]
 
 
 @dataclasses.dataclass(frozen=True)
-class Line:
+class VerbsLine:
     """What the server runs; the client runs the same and the server's address."""
 
     program: str
@@ -39,21 +39,10 @@ class Line:
         return " ".join(self.command()), "… 127.0.0.1"
 
     def test(self):
-        return LineTest(self)
+        return VerbsLineTest(self)
 
 
-class LineTest(ClientTest):
-    """Plays a line: it ends as a test does, with a failure that shows what both programs said."""
-
-    def __init__(self, line):
-        super().__init__("play")
-        self.line = line
-
-    def id(self):
-        return f"ladder.{self.line.words()}"
-
-    __str__ = id
-
+class VerbsLineTest(LineTest):
     def play(self):
         self.require(self.line.program)
         words = [*self.line.command(), "-p", str(free_port())]
@@ -63,7 +52,7 @@ class LineTest(ClientTest):
         if server.is_running():
             sides.append(self.start("client", [*words, "127.0.0.1"]))
         if self.line.refused:
-            expect_refusal(self, sides, self.line.refused, self.line.timeout)
+            self.expect_refusal(sides)
         else:
             self.expect_result(sides)
 
@@ -71,7 +60,7 @@ class LineTest(ClientTest):
         for side in reversed(sides):
             self.expect_end(side, self.line.timeout)
         if not self.line.is_pingpong():
-            return expect_rows(self, sides[-1], self.line.rows)
+            return self.expect_rows(sides[-1])
         for side in sides:
             if not re.search(r"iters in|^success$", side.output(), re.MULTILINE) or "invalid data" in side.output():
                 self.fail_with("a ping-pong without a result, or with wrong data")

@@ -5,7 +5,7 @@ the device, stands here with the words of its refusal, and is run like the rest:
 """
 import dataclasses
 
-from lines.verbs_line import Line
+from lines.verbs_line import VerbsLine
 
 VERBS = ("write", "read", "send", "atomic")
 ALL_SIZES = 23  # 2 to 2^23 bytes
@@ -95,27 +95,27 @@ def _perftest_lines():
                     options += RECEIVES_FOR_ALL
                 if taken and "-a" in options:
                     # On a busy machine this takes minutes: up to 8 MiB go to and fro, each time waiting for a core.
-                    yield Line(f"ib_{verb}_{own_kind}", options, rows=ALL_SIZES, timeout=600)
+                    yield VerbsLine(f"ib_{verb}_{own_kind}", options, rows=ALL_SIZES, timeout=600)
                 elif taken:
-                    yield Line(f"ib_{verb}_{own_kind}", options)
+                    yield VerbsLine(f"ib_{verb}_{own_kind}", options)
                 else:
-                    yield Line(f"ib_{verb}_{own_kind}", options, refused, reason)
+                    yield VerbsLine(f"ib_{verb}_{own_kind}", options, refused, reason)
 
 
 def _multicast_lines():
     """Over the IPv4 GID a group that is one of IPv4, too; over the link-local one the group that perftest takes by itself."""
     for own_kind, receives in (("bw", RECEIVES_FOR_ALL), ("lat", ("-n", "500"))):
-        yield Line(f"ib_send_{own_kind}", ("-c", "UD", "-g", *receives, "-M", IPV4_GROUP))
-        yield Line(f"ib_send_{own_kind}", ("-c", "UD", "-g", *receives, "-x", "0"))
+        yield VerbsLine(f"ib_send_{own_kind}", ("-c", "UD", "-g", *receives, "-M", IPV4_GROUP))
+        yield VerbsLine(f"ib_send_{own_kind}", ("-c", "UD", "-g", *receives, "-x", "0"))
     mixed = "the group that perftest takes by itself is one of IPv6, the GID one of IPv4"
-    yield Line("ib_send_bw", ("-c", "UD", "-g"), "Found Incompatibility issue with GID types.", mixed)
-    yield Line("ib_send_lat", ("-c", "UD", "-g"), "Failed to create AH", mixed)
+    yield VerbsLine("ib_send_bw", ("-c", "UD", "-g"), "Found Incompatibility issue with GID types.", mixed)
+    yield VerbsLine("ib_send_lat", ("-c", "UD", "-g"), "Failed to create AH", mixed)
 
 
 def _pingpong_lines():
     for program, all_options in PINGPONG_LINES.items():
         for options in all_options:
-            yield Line(program, tuple(options.split()))
+            yield VerbsLine(program, tuple(options.split()))
 
 
 def _lines():
