@@ -73,26 +73,27 @@ RSOCKETS = (
 FIO = "fio --ioengine=rdma --port=18000 --bs=64k --thread"
 
 
-def _fio(verb, size, server_depth, more="", **how):
+def _fio(verb, size, server_depth, both="", client="", **how):
     """To fio's engine, "read" means to serve and "write" to ask, whatever the verb does."""
     return CmLine(
-        f"{FIO} --size={size} --name=s --rw=read --iodepth={server_depth} {more}".strip(),
-        f"{FIO} --size={size} --name=c --rw=write --iodepth=16 --hostname={SERVER} --verb={verb} {more}".strip(),
-        says=r"^ +write: .*\(1024MiB/|^ +write: .*\(64.0MiB/",
+        f"{FIO} --size={size} --name=s --rw=read --iodepth={server_depth} {both}".strip(),
+        f"{FIO} --size={size} --name=c --rw=write --iodepth=16 --hostname={SERVER} --verb={verb} {both} {client}".strip(),
+        says=r"^ +write: .*\((1024|64\.0|32\.0)MiB/",
         **how,
     )
 
 
-# The client of SENDs allows no RNR retry, so that the server needs receives in reserve. Only SENDs come to fio's server as
-# blocks with an offset, which it can verify: a server that is read or written waits for the client's last word.
+# The client of SENDs allows no RNR retry, so that a server that verifies needs receives in reserve: as many as there are blocks, or
+# a client that takes its time. Only SENDs come to fio's server as blocks with an offset, which it can verify: a server that is
+# read or written waits for the client's last word.
 VERIFY = "--verify=crc32c --do_verify=0"
 STORAGE = (
     _fio("write", "64m", 16, cover=True),
     _fio("read", "64m", 16, cover=True),
-    _fio("send", "64m", 64, VERIFY, cover=True),
+    _fio("send", "32m", 512, VERIFY, cover=True),
     _fio("write", "1g", 16),
     _fio("read", "1g", 16),
-    _fio("send", "1g", 64, VERIFY),
+    _fio("send", "1g", 512, VERIFY, "--rate=200m"),
 )
 
 TARGET = "tgtd -f --iser pool_sz_mb=128"
