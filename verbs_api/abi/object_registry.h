@@ -27,6 +27,7 @@ enum class ObjectKind : std::uint8_t {
   kIndirectionTable,
   kFlow,
   kCounters,
+  kBuffer,
 };
 
 constexpr ObjectKind kind_of(const ibv_pd*) {

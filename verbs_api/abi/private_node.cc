@@ -1,9 +1,13 @@
-// The private node. Drivers of rdma-core (libmlx5, libefa) are linked to it, and perftest, libfabric, UCX and
-// pyverbs to them: the names must be there for those programs to load, although no driver ever gets a device
-// from us. ibv_query_gid_type (gid.cc) and ibv_wr_opcode_str (strings.cc) are of this node, too, and real.
+// The private nodes. Drivers of rdma-core (libmlx5, libefa) are linked to one of them, and perftest, libfabric, UCX and pyverbs to
+// the drivers: the names must be there for those programs to load, although no driver ever gets a device from us. rdma-core gives
+// the node another number when one of its functions changes; all that it had are here, so that one library serves all
+// (rdma_core_exports.txt). ibv_query_gid_type (gid.cc) and ibv_wr_opcode_str (strings.cc) are of these nodes, too, and real.
+//
+// Compiled without link-time optimisation, which knows no second version of a name.
 #include <cerrno>
 #include <cstddef>
 
+#include "verbs_api/abi/gid_type.h"
 #include "verbs_api/abi/libibverbs.h"
 
 #pragma GCC visibility push(default)
@@ -17,6 +21,12 @@ bool verbs_allow_disassociate_destroy = false;
 // Called by constructors of drivers, with their operations, for a search over devices that will not take
 // place.
 void verbs_register_driver_34(const void*) {}
+void verbs_register_driver_57(const void*) {}
+void verbs_register_driver_59(const void*) {}
+void verbs_register_driver_64(const void*) {}
+void verbs_register_driver_65(const void*) {}
+// The same, of drivers from before the private nodes.
+void ibv_register_driver(const char*, void*) {}
 
 // libefa logs through this when it is asked about a device that is not its own.
 void __verbs_log(void*, unsigned int, const char*, ...) {}
@@ -45,187 +55,19 @@ int execute_ioctl(ibv_context*, void*) {
 unsigned int __ioctl_final_num_attrs(unsigned int attributes, void*) {
   return attributes;
 }
-int ibv_cmd_advise_mr() {
-  return EOPNOTSUPP;
+
+// What the later nodes have of these.
+int ibv_query_gid_type_again(ibv_context* context, std::uint8_t port, unsigned int index,
+                             ibv_gid_type_sysfs* type) {
+  return ibv_query_gid_type(context, port, index, type);
 }
-int ibv_cmd_alloc_dm() {
-  return EOPNOTSUPP;
-}
-int ibv_cmd_alloc_mw() {
-  return EOPNOTSUPP;
-}
-int ibv_cmd_alloc_pd() {
-  return EOPNOTSUPP;
-}
-int ibv_cmd_attach_mcast() {
-  return EOPNOTSUPP;
-}
-int ibv_cmd_close_xrcd() {
-  return EOPNOTSUPP;
-}
-int ibv_cmd_create_ah() {
-  return EOPNOTSUPP;
-}
-int ibv_cmd_create_counters() {
-  return EOPNOTSUPP;
-}
-int ibv_cmd_create_cq() {
-  return EOPNOTSUPP;
-}
-int ibv_cmd_create_cq_ex() {
-  return EOPNOTSUPP;
-}
-int ibv_cmd_create_cq_ex2() {
-  return EOPNOTSUPP;
-}
-int ibv_cmd_create_flow() {
-  return EOPNOTSUPP;
-}
-int ibv_cmd_create_flow_action_esp() {
-  return EOPNOTSUPP;
-}
-int ibv_cmd_create_qp() {
-  return EOPNOTSUPP;
-}
-int ibv_cmd_create_qp_ex() {
-  return EOPNOTSUPP;
-}
-int ibv_cmd_create_qp_ex2() {
-  return EOPNOTSUPP;
-}
-int ibv_cmd_create_rwq_ind_table() {
-  return EOPNOTSUPP;
-}
-int ibv_cmd_create_srq() {
-  return EOPNOTSUPP;
-}
-int ibv_cmd_create_srq_ex() {
-  return EOPNOTSUPP;
-}
-int ibv_cmd_create_wq() {
-  return EOPNOTSUPP;
-}
-int ibv_cmd_dealloc_mw() {
-  return EOPNOTSUPP;
-}
-int ibv_cmd_dealloc_pd() {
-  return EOPNOTSUPP;
-}
-int ibv_cmd_dereg_mr() {
-  return EOPNOTSUPP;
-}
-int ibv_cmd_destroy_ah() {
-  return EOPNOTSUPP;
-}
-int ibv_cmd_destroy_counters() {
-  return EOPNOTSUPP;
-}
-int ibv_cmd_destroy_cq() {
-  return EOPNOTSUPP;
-}
-int ibv_cmd_destroy_flow() {
-  return EOPNOTSUPP;
-}
-int ibv_cmd_destroy_flow_action() {
-  return EOPNOTSUPP;
-}
-int ibv_cmd_destroy_qp() {
-  return EOPNOTSUPP;
-}
-int ibv_cmd_destroy_rwq_ind_table() {
-  return EOPNOTSUPP;
-}
-int ibv_cmd_destroy_srq() {
-  return EOPNOTSUPP;
-}
-int ibv_cmd_destroy_wq() {
-  return EOPNOTSUPP;
-}
-int ibv_cmd_detach_mcast() {
-  return EOPNOTSUPP;
-}
-int ibv_cmd_free_dm() {
-  return EOPNOTSUPP;
-}
-int ibv_cmd_get_context() {
-  return EOPNOTSUPP;
-}
-int ibv_cmd_modify_cq() {
-  return EOPNOTSUPP;
-}
-int ibv_cmd_modify_flow_action_esp() {
-  return EOPNOTSUPP;
-}
-int ibv_cmd_modify_qp() {
-  return EOPNOTSUPP;
-}
-int ibv_cmd_modify_qp_ex() {
-  return EOPNOTSUPP;
-}
-int ibv_cmd_modify_srq() {
-  return EOPNOTSUPP;
-}
-int ibv_cmd_modify_wq() {
-  return EOPNOTSUPP;
-}
-int ibv_cmd_open_qp() {
-  return EOPNOTSUPP;
-}
-int ibv_cmd_open_xrcd() {
-  return EOPNOTSUPP;
-}
-int ibv_cmd_poll_cq() {
-  return EOPNOTSUPP;
-}
-int ibv_cmd_post_recv() {
-  return EOPNOTSUPP;
-}
-int ibv_cmd_post_send() {
-  return EOPNOTSUPP;
-}
-int ibv_cmd_post_srq_recv() {
-  return EOPNOTSUPP;
-}
-int ibv_cmd_query_context() {
-  return EOPNOTSUPP;
-}
-int ibv_cmd_query_device_any() {
-  return EOPNOTSUPP;
-}
-int ibv_cmd_query_mr() {
-  return EOPNOTSUPP;
-}
-int ibv_cmd_query_port() {
-  return EOPNOTSUPP;
-}
-int ibv_cmd_query_qp() {
-  return EOPNOTSUPP;
-}
-int ibv_cmd_query_srq() {
-  return EOPNOTSUPP;
-}
-int ibv_cmd_read_counters() {
-  return EOPNOTSUPP;
-}
-int ibv_cmd_reg_dm_mr() {
-  return EOPNOTSUPP;
-}
-int ibv_cmd_reg_dmabuf_mr() {
-  return EOPNOTSUPP;
-}
-int ibv_cmd_reg_mr() {
-  return EOPNOTSUPP;
-}
-int ibv_cmd_req_notify_cq() {
-  return EOPNOTSUPP;
-}
-int ibv_cmd_rereg_mr() {
-  return EOPNOTSUPP;
-}
-int ibv_cmd_resize_cq() {
-  return EOPNOTSUPP;
+const char* ibv_wr_opcode_str(ibv_wr_opcode);
+const char* ibv_wr_opcode_str_again(ibv_wr_opcode opcode) {
+  return ibv_wr_opcode_str(opcode);
 }
 
 }  // extern "C"
+
+#include <private_nodes.inc>  // made by private_nodes.cmake
 
 #pragma GCC visibility pop

@@ -8,9 +8,9 @@
 #include <optional>
 
 #include "nic/path/gid_table.h"
+#include "verbs_api/abi/gid_type.h"
 #include "verbs_api/device/context.h"
 #include "verbs_api/device/failure.h"
-#include "verbs_api/device/gid_type.h"
 #include "verbs_api/queues/address.h"
 
 namespace urnic::verbs_api {

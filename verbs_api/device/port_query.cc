@@ -7,6 +7,7 @@
 
 #include "nic/path/gid_table.h"
 #include "transport/types.h"
+#include "verbs_api/abi/newer_verbs.h"
 #include "verbs_api/abi/operations.h"
 #include "verbs_api/device/context.h"
 #include "verbs_api/device/failure.h"
@@ -23,6 +24,7 @@ constexpr std::uint16_t kPkeyMembershipBit = 0x8000;
 // programs that estimate costs should count with.
 constexpr std::uint8_t kWidth4x = 2;
 constexpr std::uint8_t kSpeed10Gbps = 4;
+constexpr std::uint64_t kSpeedIn100Mbps = 400;  // the same
 constexpr std::uint8_t kPhysicalStateLinkUp = 5;
 
 ibv_port_attr port_attributes(const nic::Device& nic) {
@@ -54,6 +56,14 @@ int query_port(ibv_context* context, std::uint8_t port, ibv_port_attr* attribute
   // The caller's struct may be an older or a newer one.
   std::memset(attributes, 0, size);
   std::memcpy(attributes, &ours, std::min(size, sizeof(ours)));
+  return 0;
+}
+
+int query_port_speed(ibv_context* context, std::uint32_t port, std::uint64_t* speed) {
+  const Context& owner = Context::of(context);
+  if (owner.is_closed()) return refuse(owner.dead_error());
+  if (port != kPort || speed == nullptr) return refuse(EINVAL);
+  *speed = kSpeedIn100Mbps;
   return 0;
 }
 

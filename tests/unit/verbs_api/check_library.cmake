@@ -1,39 +1,13 @@
-# cmake -DLIBRARY=... -DSYMBOLS=exported_symbols.txt -P check_library.cmake
+# cmake -DLIBRARY=... -P check_library.cmake
 #
-# The drop-in shows exactly the names that it must, asks for no libraries but the few that are everywhere, and has no
-# thread-local storage that would keep it from being opened late.
+# The drop-in asks for no libraries but the few that are everywhere, and has no thread-local storage that would keep it from being
+# opened late.
 
 cmake_minimum_required(VERSION 3.23)
 
 function(fail)
   message(SEND_ERROR ${ARGN})
 endfunction()
-
-# --- Names: "name@@VERSION" a line; version nodes themselves are not of interest ---
-
-execute_process(COMMAND nm -D --defined-only --with-symbol-versions ${LIBRARY}
-  OUTPUT_VARIABLE output COMMAND_ERROR_IS_FATAL ANY)
-string(REPLACE "\n" ";" lines "${output}")
-set(exported "")
-foreach(line IN LISTS lines)
-  if(line MATCHES "^[0-9a-f]* +([A-Za-z]) +([^ ]+)$" AND NOT CMAKE_MATCH_1 STREQUAL "A")
-    list(APPEND exported ${CMAKE_MATCH_2})
-  endif()
-endforeach()
-file(STRINGS ${SYMBOLS} expected)
-
-foreach(name IN LISTS expected)
-  if(NOT name IN_LIST exported)
-    fail("not exported: ${name}")
-  endif()
-endforeach()
-foreach(name IN LISTS exported)
-  if(NOT name IN_LIST expected)
-    fail("exported, and should not be: ${name}")
-  endif()
-endforeach()
-
-# --- What the dynamic linker is told ---
 
 execute_process(COMMAND readelf --dynamic --wide ${LIBRARY} OUTPUT_VARIABLE dynamic COMMAND_ERROR_IS_FATAL ANY)
 string(REGEX MATCHALL "\\(NEEDED\\)[^\n]*\\[[^]]+\\]" needed "${dynamic}")
