@@ -28,6 +28,15 @@ constexpr Duration kSentLately = 1s;
 /// frames lost two in a row and the kernel, for which seven retries are no limit, then asked for ever.
 constexpr Duration kRepeatTime = 400ms;
 
+/// A peer by rdma_cm repeats its last request after the ACK timeout that REQ has told, 2 s of Linux, and our DREQ is repeated after 5 s.
+/// Until then the connection manager has the connection, in timewait. An rsocket of rdma_rxe that missed the acknowledgement of
+/// its last message asked for ever.
+constexpr Duration kLongestTimewait = 6s;
+
+bool has_connections_in_timewait(Engine& engine) {
+  return engine.pipeline().has_seen_loss() && engine.rdma_cm().messages().connection_count() > 0;
+}
+
 void flush_delayed_acks(Engine& engine) {
   engine.tables().queue_pairs.for_each([&engine](QueuePair& qp) {
     if (qp.endpoint().has_pending_response()) engine.pipeline().flush_delayed_ack(qp);
@@ -72,14 +81,16 @@ void wait_for_peers(Engine& engine) {
   }
   if (engine.config().progress == ProgressMode::kManual) return run_by_hand(engine);
   const Time begin = engine.clock().now();
-  for (Time now = begin; now - begin < kLongestLinger; now = engine.clock().now()) {
+  for (Time now = begin;; now = engine.clock().now()) {
     bool worked = false;
     {
       const std::lock_guard guard(engine);
+      const bool is_in_timewait = has_connections_in_timewait(engine);
+      if (now - begin >= (is_in_timewait ? kLongestTimewait : kLongestLinger)) return;
       flush_delayed_acks(engine);
-      if (!has_sent_lately(engine.pipeline(), now)) return;
+      if (!is_in_timewait && !has_sent_lately(engine.pipeline(), now)) return;
       worked = engine.pipeline().run(now).worked;
-      if (!worked && may_go(engine.pipeline(), now)) return;
+      if (!worked && !is_in_timewait && may_go(engine.pipeline(), now)) return;
     }
     if (!worked) pause_uncancelled(kLingerPause);
   }

@@ -13,7 +13,8 @@ void send_last_responses(Engine& engine, QueuePair& qp);
 /// Ends the connections that the program has by rdma_cm, as closing its channels would, and takes its listeners away. Then
 /// runs rounds until everything that peers wait for has been sent, and peers that might repeat a request,
 /// because frames get lost here, had the time to do so: for a second at most, and not at all when no frame was
-/// sent during the last one. Sleeps between rounds that do nothing, except where the owner makes the progress
+/// sent during the last one. Where frames get lost and there are connections by rdma_cm, until their timewait is over,
+/// for six seconds at most. Sleeps between rounds that do nothing, except where the owner makes the progress
 /// (ProgressMode::kManual). Not under the lock.
 void wait_for_peers(Engine& engine);
 

@@ -25,7 +25,8 @@ namespace urnic::nic {
 /// All calls under the engine lock.
 class TimeWait {
  public:
-  static constexpr transport::Duration kLifetime = std::chrono::seconds(2);
+  /// Twice the ACK timeout of a peer that Linux's rdma_cm has connected (4.096 us x 2^19), and some more.
+  static constexpr transport::Duration kLifetime = std::chrono::seconds(5);
   /// When there are more, the oldest goes.
   static constexpr std::size_t kMax = 4096;
 

@@ -30,16 +30,17 @@ def _rpings(name, rounds, script, **more):
     """Eight clients that a shell starts, of one server that stays. Each of our NICs draws something else."""
     rping = f"URNIC_SEED=$((URNIC_SEED + i)) rping -c -C {rounds} {_RPING}"
     script = "for i in 1 2 3 4 5 6 7 8; do " + script.replace("RPING", rping)
-    return _cm(name, _STAYING_RPING, "", client_words=("sh", "-c", script), server_stays=True, **more)
+    return _cm(name, _STAYING_RPING, "", client_words=("sh", "-c", script), server_stays=True, overwrites=True, **more)
 
 
+# It writes its next message into the buffer of the last one, although that may have to be sent again.
 _RPING = "-V -S 1000 -p {port} -a {server}"
 _MCKEY = "mckey -m {group} -C 20"
 _STAYING_RPING = f"rping -s -P {_RPING}"
 
 CM_PROGRAMS = (
-    _cm("rping", f"rping -s -C 20 {_RPING}", f"rping -c -C 20 -I {{client}} {_RPING}"),
-    _cm("rping_own_queue_pairs", f"rping -s -q -C 20 {_RPING}", f"rping -c -q -C 20 {_RPING}"),
+    _cm("rping", f"rping -s -C 20 {_RPING}", f"rping -c -C 20 -I {{client}} {_RPING}", overwrites=True),
+    _cm("rping_own_queue_pairs", f"rping -s -q -C 20 {_RPING}", f"rping -c -q -C 20 {_RPING}", overwrites=True),
     # A lost packet costs 2 s, the kernel's ACK timeout: fewer of them, for eight fit into the time.
     _rpings("rping_eight_in_turn", 5, "RPING || exit 1; done"),
     # Ours would need eight NICs with an address each. rping's server mixes up two clients that come at the same moment.
