@@ -28,9 +28,9 @@ constexpr Duration kSentLately = 1s;
 /// frames lost two in a row and the kernel, for which seven retries are no limit, then asked for ever.
 constexpr Duration kRepeatTime = 400ms;
 
-/// A peer by rdma_cm repeats its last request after the ACK timeout that REQ has told, 2 s of Linux, and our DREQ is repeated after 5 s.
-/// Until then the connection manager has the connection, in timewait. An rsocket of rdma_rxe that missed the acknowledgement of
-/// its last message asked for ever.
+/// A peer that is connected by rdma_cm repeats its last request after the ACK timeout that it told in REQ or REP, which is 2.1 s of
+/// Linux, and we repeat our DREQ after 5 s. So long the connection manager keeps the connection. An rsocket of rdma_rxe that
+/// missed the acknowledgement of its last message asked for ever.
 constexpr Duration kLongestTimewait = 6s;
 
 bool has_connections_in_timewait(Engine& engine) {
