@@ -9,7 +9,7 @@ from program import ANY_LOSS, ANY_SIZE, FAULTS, FIXED, GIDS, MENDED_FAULTS, MTUS
 
 def _pingpong(service, sizes, faults):
     words = (f"ibv_{service}_pingpong", "-c", *(("-q", "4") if service == "srq" else ()))
-    return Program(f"{service}_pingpong", words, "pingpong", sizes=sizes, faults=faults)
+    return Program(f"{service}_pingpong", words, "pingpong", sizes=sizes, faults=faults, leaves=True)
 
 
 def _perftest(name, *options, sizes=ANY_SIZE, faults=QUIET_FAULTS):

@@ -23,7 +23,7 @@ def _perftest(name, roles=ROLES):
     both = f"{name} -R -F -n 100 -s 4096 -d {{device}} -p {{port}}"
     too_early = r"REJECTED; error: 8\b"
     return _cm(f"{name}_by_cm", both, f"{both} {{server}}", gids=("ipv4",), roles=roles, too_early=too_early,
-               overwrites=True)  # fmt: skip
+               overwrites=True, leaves=True)  # fmt: skip
 
 
 def _rpings(name, rounds, script, **more):

@@ -4,6 +4,7 @@ No judge is urnic's transport: they are the programs themselves, `urnic check` (
 and rdma_rxe.
 """
 import json
+import math
 import re
 import struct
 import subprocess
@@ -43,7 +44,7 @@ class Verdict:
 
 def judge(run, urnic):
     verdict = Verdict()
-    _judge_programs(run, verdict)
+    judge_programs(run, verdict)
     if any(_is_roce(frame) for file in run.ours for frame in read_frames(file)) != run.case.program.meets:
         verdict.complain(f"our recordings {'have no' if run.case.program.meets else 'have'} RoCE packets")
     for file in run.ours:
@@ -88,12 +89,12 @@ class Dissection:
         return complaints
 
 
-def _judge_programs(run, verdict):
+def judge_programs(run, verdict):
     for side, output in run.outputs.items():
         if _WRONG_DATA.search(output):
             verdict.complain(f"{side}: wrong data")
     failed = [side for side, code in run.codes.items() if code != 0]
-    gave_up = [side for side in failed if _NO_ANSWER.search(run.outputs[side])]
+    gave_up = [side for side in failed if _gave_up(run, side)]
     if run.case.program.kills_server:
         survivor = "guests" if run.case.role == "serves" else "ours"
         if run.codes[survivor] is None or survivor not in gave_up:
@@ -107,8 +108,7 @@ def _judge_programs(run, verdict):
     if run.case.faults == "loss20" and gave_up:
         verdict.note(f"{' and '.join(gave_up)} gave up")
         return
-    # A ping-pong ends without saying goodbye: when the last acknowledgement is lost, no program is there to repeat it.
-    if run.case.program.family == "pingpong" and run.case.faults != "clean" and failed == gave_up and len(failed) == 1:
+    if _has_left_its_peer(run, failed):
         verdict.note(f"the peer of {failed[0]} had left")
         return
     verdict.complain(f"{' and '.join(failed)} failed")
@@ -123,8 +123,19 @@ def _judge_cm_programs(run, verdict):
             verdict.complain(f"{client} did not fail, or did not say: {program.client_says}")
         return
     failed = [side for side in judged if run.codes.get(side) != 0]
-    if failed:
+    if _has_left_its_peer(run, failed):
+        verdict.note(f"the peer of {failed[0]} had left")
+    elif failed:
         verdict.complain(f"{' and '.join(failed)} failed")
+
+
+def _gave_up(run, side):
+    return bool(_NO_ANSWER.search(run.outputs[side]))
+
+
+def _has_left_its_peer(run, failed):
+    """Whether all that went wrong is that one side waited in vain for the other's last acknowledgement, which was lost."""
+    return run.case.program.leaves and run.case.faults != "clean" and len(failed) == 1 and _gave_up(run, failed[0])
 
 
 def _check(run, name, file, frames, urnic, verdict):
@@ -165,8 +176,8 @@ def judge_receiver(run, verdict):
     if run.case.drops_expected:
         verdict.note("rdma_rxe dropped what it has to")
         return
-    # Once a ping-pong has ended in the guest, repetitions come to a queue pair that is no more.
-    if run.case.program.family == "pingpong" and 0 < missing <= _unanswered(records, run.outputs["ours"]):
+    # Once such a program has ended in the guest, repetitions come to a queue pair that is no more.
+    if run.case.program.leaves and 0 < missing <= _unanswered(records, run.outputs["ours"]):
         verdict.note("repetitions came after the guest's program had ended")
         return
     verdict.complain(f"rdma_rxe dropped {missing} of {arrived} packets")
@@ -174,14 +185,14 @@ def judge_receiver(run, verdict):
 
 def _unanswered(records, output):
     """How many of our frames came to queue pairs of the guest's after their last word. Which of them speaks with which of ours
-    stands in the output of our ping-pong: the guest's may end one while another still has something to say. A word is older than
+    stands in the output of our program: the guest's may end one while another still has something to say. A word is older than
     its frame: once the guest's frames are held back, one of ours may meet it on the wire and find no queue pair."""
     ours, theirs = ([int(qpn, 16) for qpn in pattern.findall(output)] for pattern in (_LOCAL_QPN, _REMOTE_QPN))
     peer = dict(zip(ours, theirs))
     roce = [(seconds, frame) for seconds, frame in records if _is_roce(frame)]
     last_word = {peer.get(_destination(frame)): seconds for seconds, frame in roce if not is_for_guest(frame)}
     return sum(
-        is_for_guest(frame) and seconds > last_word.get(_destination(frame), 0) - _HELD_BACK for seconds, frame in roce
+        is_for_guest(frame) and seconds > last_word.get(_destination(frame), math.inf) - _HELD_BACK for seconds, frame in roce
     )
 
 

@@ -1,4 +1,4 @@
-"""Who judges rdma_rxe's count of packets is judged here: by wires whose packets are written down."""
+"""Who judges is judged here: by wires whose packets are written down, and by what programs say at their end."""
 import pathlib
 import struct
 import sys
@@ -17,6 +17,7 @@ GUESTS_MAC = bytes.fromhex(wires.GUESTS["mac"].replace(":", ""))
 OURS_MAC = bytes(6)
 # The queue pairs of a ping-pong, as our program prints them. Each of ours speaks with the one of the guest's below it.
 OURS, GUESTS = (0x111111, 0x222222), (0x33, 0x44)
+MANAGERS = 1  # the queue pair of the guest's connection manager
 OUTPUT = "".join(
     [f"  local address:  LID 0x0000, QPN {qpn:#08x}, PSN 0xf68bf0, GID ::ffff:10.79.0.3\n" for qpn in OURS]
     + [f"  remote address: LID 0x0000, QPN {qpn:#08x}, PSN 0x3b17e3, GID ::ffff:10.79.0.2\n" for qpn in GUESTS]
@@ -28,18 +29,18 @@ def packet(milliseconds, qpn):
     ip = struct.pack("!BBHHHBBH4s4s", 0x45, 0, 44, 0, 0, 64, 17, 0, bytes(4), bytes(4))
     udp = struct.pack("!HHHH", 49152, 4791, 24, 0)
     bth = struct.pack("!BBHLL", 4, 0, 0xFFFF, qpn, 0)
-    addresses = GUESTS_MAC + OURS_MAC if qpn in GUESTS else OURS_MAC + GUESTS_MAC
+    addresses = GUESTS_MAC + OURS_MAC if qpn in (*GUESTS, MANAGERS) else OURS_MAC + GUESTS_MAC
     return milliseconds, addresses + b"\x08\x00" + ip + udp + bth + bytes(4)
 
 
 class Receiver(unittest.TestCase):
-    def complaints(self, packets, received, family="pingpong", drops_expected=False):
+    def complaints(self, packets, received, leaves=True, drops_expected=False):
         """What the judge has to say when rdma_rxe has received so many of these packets."""
         with tempfile.TemporaryDirectory() as folder:
             wire = pathlib.Path(folder) / "wire.pcap"
             records = [struct.pack("<IIII", 7, round(ms * 1000), len(frame), len(frame)) + frame for ms, frame in packets]
             wire.write_bytes(struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 65535, 1) + b"".join(records))
-            case = types.SimpleNamespace(program=types.SimpleNamespace(family=family), drops_expected=drops_expected)
+            case = types.SimpleNamespace(program=types.SimpleNamespace(leaves=leaves), drops_expected=drops_expected)
             run = types.SimpleNamespace(case=case, wire=wire, counters={"rcvd_pkts": received}, outputs={"ours": OUTPUT})
             verdict = judges.Verdict()
             judges.judge_receiver(run, verdict)
@@ -75,15 +76,48 @@ class Receiver(unittest.TestCase):
         other = [packet(250, GUESTS[1]), packet(300, OURS[1])]
         self.assertEqual(self.complaints(self.CONVERSATION + other, 2), ["rdma_rxe dropped 1 of 3 packets"])
 
+    def test_excuses_nothing_that_came_to_another_queue_pair(self):
+        manager = [packet(300, MANAGERS)]
+        self.assertEqual(self.complaints(self.CONVERSATION + manager, 2), ["rdma_rxe dropped 1 of 3 packets"])
+
     def test_excuses_nothing_of_a_program_that_says_goodbye(self):
         late = self.CONVERSATION + [packet(300, GUESTS[0])]
-        self.assertEqual(self.complaints(late, 2, family="perftest"), ["rdma_rxe dropped 1 of 3 packets"])
+        self.assertEqual(self.complaints(late, 2, leaves=False), ["rdma_rxe dropped 1 of 3 packets"])
 
     def test_accepts_what_has_to_be_dropped(self):
-        self.assertEqual(self.complaints(self.CONVERSATION, 0, family="peer", drops_expected=True), [])
+        self.assertEqual(self.complaints(self.CONVERSATION, 0, leaves=False, drops_expected=True), [])
 
     def test_complains_of_packets_that_nobody_sent(self):
         self.assertEqual(self.complaints(self.CONVERSATION, 3), ["rdma_rxe dropped -1 of 2 packets"])
+
+
+class Programs(unittest.TestCase):
+    NO_ANSWER = "Completion with error at client\nFailed status 12: wr_id 0"
+
+    def verdict(self, ours, guests, *, faults="loss5", leaves=True, family="rdma_cm", output=NO_ANSWER):
+        """What becomes of a case whose programs ended with these codes, as whose client we asked; a side that failed said
+        `output`."""
+        program = types.SimpleNamespace(
+            family=family, leaves=leaves, kills_server=False, server_stays=False, client_says=""
+        )
+        case = types.SimpleNamespace(program=program, role="asks", faults=faults)
+        codes = {"ours": ours, "guests": guests}
+        outputs = {side: output if code else "" for side, code in codes.items()}
+        verdict = judges.Verdict()
+        judges.judge_programs(types.SimpleNamespace(case=case, codes=codes, outputs=outputs), verdict)
+        return verdict
+
+    def test_excuses_one_side_whose_peer_has_left(self):
+        for family in ("pingpong", "rdma_cm"):
+            verdict = self.verdict(1, 0, family=family)
+            self.assertEqual((verdict.complaints, verdict.notes), ([], ["the peer of ours had left"]))
+
+    def test_excuses_nothing_else(self):
+        for family in ("pingpong", "rdma_cm"):
+            self.assertEqual(len(self.verdict(1, 1, family=family).complaints), 1)
+            self.assertEqual(self.verdict(1, 0, family=family, faults="clean").complaints, ["ours failed"])
+            self.assertEqual(self.verdict(1, 0, family=family, leaves=False).complaints, ["ours failed"])
+            self.assertEqual(self.verdict(1, 0, family=family, output="Segmentation fault").complaints, ["ours failed"])
 
 
 if __name__ == "__main__":

@@ -62,6 +62,35 @@ TEST(CmDialog, MayAnswerARepeatedRequestAtOnce) {
               ElementsAre(HasSubstr("CM REQ again after 4.3"), HasSubstr("CM REP again after 4.301 s")));
 }
 
+// Its timer began with the first REP; an answer to a repeated REQ does not begin it anew.
+TEST(CmDialog, MayRepeatTheReplySoonAfterItHasAnsweredAgain) {
+  Capture capture = Capture::fixture("rping_ipv6");
+  say_again(capture, 1, 2, kPromised);
+  say_again(capture, 2, 3, 1'000'000);
+  say_again(capture, 2, 4, 30'000'000);
+  EXPECT_THAT(findings_in(capture), ElementsAre(HasSubstr("CM REQ again"), HasSubstr("CM REP again after 4.301"),
+                                                HasSubstr("event cm-repetition: CM REP again after 0.030 s")));
+}
+
+// The first REP may have been lost before the place of capture: when it was sent, nobody knows.
+TEST(CmDialog, MayRepeatAReplySoonThatAnsweredARepeatedRequest) {
+  Capture capture = Capture::fixture("rping_ipv6");
+  say_again(capture, 1, 1, kPromised);
+  for (std::size_t number = 3; number < 6; ++number) say_again(capture, 3, number, 2 * kSecond);
+  const auto is_repeated = HasSubstr("event cm-repetition: CM REP again after 2");
+  EXPECT_THAT(findings_in(capture), ElementsAre(HasSubstr("CM REQ again"), is_repeated, is_repeated, is_repeated,
+                                                HasSubstr("cm-repeat-early: 2.000 s")));
+}
+
+// Linux answers a copy of a REQ as it answers a repetition.
+TEST(CmDialog, MayAnswerEachCopyOfARequest) {
+  Capture capture = Capture::fixture("rping_ipv6");
+  capture.repeat(1, 1);
+  say_again(capture, 3, 3, 1'000);
+  EXPECT_THAT(findings_in(capture),
+              ElementsAre(HasSubstr("network-copy"), HasSubstr("event cm-repetition: CM REP again")));
+}
+
 TEST(CmDialog, MayAnswerRepeatedMessagesAgain) {
   Capture capture = Capture::fixture("rping_ipv6");
   say_again(capture, 2, 3, kPromised);

@@ -74,19 +74,26 @@ bool CmDialog::is_over(std::int64_t now_ns) const {
   return now_ns - said(CmSide::kActive, CmKind::kRequest).last_ns > patience;
 }
 
+// A side that is asked again answers again, which is no repetition of its own and leaves its timer alone. The
+// first REP begins it, but is behind a repeated REQ perhaps not the first: that may have been lost.
+bool CmDialog::may_be_answer(CmSide side, CmKind kind) const {
+  const std::uint32_t asked = said(other(side), CmKind::kRequest).arrivals;
+  return kind == CmKind::kReply && asked > 1 && said(side, kind).count < asked;
+}
+
 void CmDialog::note(const CmMessage& message, CmSide side, const Seen& seen) {
   Said& one = said(side, message.kind);
+  if (!may_be_answer(side, message.kind)) {
+    one.unasked += one.count > 0 ? 1 : 0;
+    one.timer = {.frame = seen.number, .ns = seen.time_ns};
+  }
   if (one.count == 0) {
     one.first_frame = seen.number;
     one.digest = message.digest;
     one.transaction = message.transaction;
-  } else {
-    // A side that is asked again answers again; that is no repetition by itself.
-    const bool is_answer = message.kind == CmKind::kReply;
-    const bool was_asked = is_answer && said(other(side), CmKind::kRequest).last_ns > one.last_ns;
-    one.unasked += was_asked ? 0 : 1;
   }
   ++one.count;
+  ++one.arrivals;
   one.last_frame = seen.number;
   one.last_ns = seen.time_ns;
   one.last_psn = seen.packet.psn;
@@ -102,6 +109,7 @@ bool CmDialog::is_network_copy(const CmMessage& message, CmSide side, const Seen
 
 CmStep CmDialog::on_message(const CmMessage& message, CmSide side, const Seen& seen, Findings& findings) {
   if (is_network_copy(message, side, seen)) {
+    ++said(side, message.kind).arrivals;
     findings.add(Rule::kNetworkCopy, flow_, {seen.number}, "",
                  fmt::format("{} once more, with the same PSN", to_string(message.kind)));
     return {};
@@ -158,15 +166,14 @@ void CmDialog::judge_repetition(const CmMessage& message, CmSide side, const See
                  fmt::format("the same {}", to_string(message.kind)), "other contents");
   }
   if (request_.kind != CmKind::kRequest) return;
-  // REP may answer a repeated REQ at once.
-  const std::int64_t asked_ns = said(other(side), CmKind::kRequest).last_ns;
-  if (message.kind == CmKind::kReply && asked_ns > before.last_ns) return;
+  if (may_be_answer(side, message.kind)) return;
   // Linux reckons in milliseconds that are a 20th too short, and its timers and the network have jitter.
   constexpr std::int64_t kJitterNs = 20'000'000;
   const std::int64_t promised = response_time_ns(side);
-  if (waited + promised / 16 + kJitterNs < promised) {
-    findings.add(Rule::kCmRepeatEarly, flow_, {before.last_frame, seen.number},
-                 fmt::format("{} for the answer", seconds(promised)), seconds(waited));
+  const std::int64_t ran = before.timer ? seen.time_ns - before.timer->ns : promised;
+  if (ran + promised / 16 + kJitterNs < promised) {
+    findings.add(Rule::kCmRepeatEarly, flow_, {before.timer->frame, seen.number},
+                 fmt::format("{} for the answer", seconds(promised)), seconds(ran));
   }
   if (before.unasked + 1 > request_.max_retries) {
     findings.add(Rule::kCmRepeatOften, flow_, {before.first_frame, seen.number},

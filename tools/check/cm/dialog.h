@@ -40,6 +40,11 @@ class CmDialog {
   const CmMessage& request() const { return request_; }
 
  private:
+  struct Moment {
+    std::uint64_t frame = 0;
+    std::int64_t ns = 0;
+  };
+
   /// All messages of one kind that one side sent.
   struct Said {
     std::uint64_t first_frame = 0;
@@ -51,6 +56,8 @@ class CmDialog {
     Psn last_psn;               ///< of the datagram
     std::uint32_t unasked = 0;  ///< sent again without the other side having asked again
     std::uint32_t count = 0;
+    std::uint32_t arrivals = 0;    ///< with the network's copies
+    std::optional<Moment> timer;  ///< when the sender's timer began last, as far as that is sure
     std::uint8_t service_timeout = 0;
   };
   static constexpr std::size_t kKinds = 7;  ///< from REQ to DREP
@@ -59,6 +66,7 @@ class CmDialog {
   Said& said(CmSide side, CmKind kind);
   bool has_said(CmSide side, CmKind kind) const { return said(side, kind).count > 0; }
   bool has_said_anything(CmSide side) const;
+  bool may_be_answer(CmSide side, CmKind kind) const;
   bool is_network_copy(const CmMessage& message, CmSide side, const Seen& seen) const;
   std::int64_t response_time_ns(CmSide sender) const;
   std::optional<std::int64_t> waits_until(CmSide sender, CmKind kind) const;
