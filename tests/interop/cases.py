@@ -92,6 +92,11 @@ class Case:
         return "" if self.faults == "mute" and is_client else FAULTS[self.faults][side == "ours"]
 
     @property
+    def holds_back(self):
+        """Whether what our connection manager says comes late to the guest's."""
+        return self.program.listens_anew and self.role == "asks"
+
+    @property
     def drops_expected(self):
         return self.role in self.program.drops
 

@@ -19,7 +19,8 @@ HERE = pathlib.Path(__file__).resolve().parent
 # Debian's kernel for virtual machines in clouds has no rdma_rxe.
 KERNEL_PACKAGE = "linux-image-amd64"
 MODULES = (
-    "virtio_pci virtio_net virtio_console virtio_rng rdma_rxe ib_uverbs rdma_ucm sch_netem sch_prio cls_u32 crc32_generic"
+    "virtio_pci virtio_net virtio_console virtio_rng rdma_rxe ib_uverbs rdma_ucm"
+    " sch_netem sch_prio sch_ingress cls_u32 act_mirred ifb crc32_generic"
 ).split()
 PROGRAMS = (
     "ibv_devinfo ibv_rc_pingpong ibv_uc_pingpong ibv_ud_pingpong ibv_srq_pingpong"

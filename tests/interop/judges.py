@@ -24,7 +24,7 @@ _ROCE_PORT = 4791
 _PCAP_HEADER = 24  # bytes
 # Seconds between the guest's word and its frame on the wire: netem keeps it for a millisecond, by a clock that stands still now
 # and then.
-_HELD_BACK = 0.01
+_ON_ITS_WAY = 0.01
 
 
 class Verdict:
@@ -192,7 +192,7 @@ def _unanswered(records, output):
     roce = [(seconds, frame) for seconds, frame in records if _is_roce(frame)]
     last_word = {peer.get(_destination(frame)): seconds for seconds, frame in roce if not is_for_guest(frame)}
     return sum(
-        is_for_guest(frame) and seconds > last_word.get(_destination(frame), math.inf) - _HELD_BACK for seconds, frame in roce
+        is_for_guest(frame) and seconds > last_word.get(_destination(frame), math.inf) - _ON_ITS_WAY for seconds, frame in roce
     )
 
 

@@ -59,6 +59,6 @@ class Program:
     port: int = 0  # that cannot be chosen
     server_stays: bool = False  # it is ended when the client has
     overwrites: bool = False  # what it sends, before that is acknowledged: sent again it is something else
-    too_early: str = ""  # a pattern: the client says it when the guest's server was slow, and all is tried again
+    listens_anew: bool = False  # its server, as soon as its client hears of it: the slow guest needs more time
     client_says: str = ""  # a pattern; the client has to fail, and to say this
     meets: bool = True  # otherwise no packet of RoCE is expected
