@@ -72,6 +72,16 @@ TEST(CmDialog, MayRepeatTheReplySoonAfterItHasAnsweredAgain) {
                                                 HasSubstr("event cm-repetition: CM REP again after 0.030 s")));
 }
 
+TEST(CmDialog, MayAnswerARepeatedRequestBetweenRepetitionsOfTheReply) {
+  Capture capture = Capture::fixture("rping_ipv6");
+  say_again(capture, 2, 2, kPromised);
+  say_again(capture, 1, 3, kSecond);
+  say_again(capture, 2, 4, 1'000'000);
+  say_again(capture, 2, 5, kPromised - kSecond);
+  const auto is_repeated = HasSubstr("event cm-repetition: CM REP again");
+  EXPECT_THAT(findings_in(capture), ElementsAre(is_repeated, HasSubstr("CM REQ again"), is_repeated, is_repeated));
+}
+
 // The first REP may have been lost before the place of capture: when it was sent, nobody knows.
 TEST(CmDialog, MayRepeatAReplySoonThatAnsweredARepeatedRequest) {
   Capture capture = Capture::fixture("rping_ipv6");

@@ -77,8 +77,9 @@ bool CmDialog::is_over(std::int64_t now_ns) const {
 // A side that is asked again answers again, which is no repetition of its own and leaves its timer alone. The
 // first REP begins it, but is behind a repeated REQ perhaps not the first: that may have been lost.
 bool CmDialog::may_be_answer(CmSide side, CmKind kind) const {
-  const std::uint32_t asked = said(other(side), CmKind::kRequest).arrivals;
-  return kind == CmKind::kReply && asked > 1 && said(side, kind).count < asked;
+  const Said& request = said(other(side), CmKind::kRequest);
+  const bool is_first_of_one = said(side, kind).count == 0 && request.unanswered == 1;
+  return kind == CmKind::kReply && request.unanswered > 0 && !is_first_of_one;
 }
 
 void CmDialog::note(const CmMessage& message, CmSide side, const Seen& seen) {
@@ -87,13 +88,17 @@ void CmDialog::note(const CmMessage& message, CmSide side, const Seen& seen) {
     one.unasked += one.count > 0 ? 1 : 0;
     one.timer = {.frame = seen.number, .ns = seen.time_ns};
   }
+  if (message.kind == CmKind::kReply) {
+    Said& request = said(other(side), CmKind::kRequest);
+    request.unanswered -= request.unanswered > 0 ? 1 : 0;
+  }
   if (one.count == 0) {
     one.first_frame = seen.number;
     one.digest = message.digest;
     one.transaction = message.transaction;
   }
   ++one.count;
-  ++one.arrivals;
+  ++one.unanswered;
   one.last_frame = seen.number;
   one.last_ns = seen.time_ns;
   one.last_psn = seen.packet.psn;
@@ -109,7 +114,7 @@ bool CmDialog::is_network_copy(const CmMessage& message, CmSide side, const Seen
 
 CmStep CmDialog::on_message(const CmMessage& message, CmSide side, const Seen& seen, Findings& findings) {
   if (is_network_copy(message, side, seen)) {
-    ++said(side, message.kind).arrivals;
+    ++said(side, message.kind).unanswered;
     findings.add(Rule::kNetworkCopy, flow_, {seen.number}, "",
                  fmt::format("{} once more, with the same PSN", to_string(message.kind)));
     return {};

@@ -56,8 +56,8 @@ class CmDialog {
     Psn last_psn;               ///< of the datagram
     std::uint32_t unasked = 0;  ///< sent again without the other side having asked again
     std::uint32_t count = 0;
-    std::uint32_t arrivals = 0;    ///< with the network's copies
-    std::optional<Moment> timer;  ///< when the sender's timer began last, as far as that is sure
+    std::uint32_t unanswered = 0;  ///< arrivals, the network's copies among them, less answers
+    std::optional<Moment> timer;   ///< when the sender's timer began last, as far as that is sure
     std::uint8_t service_timeout = 0;
   };
   static constexpr std::size_t kKinds = 7;  ///< from REQ to DREP
