@@ -50,7 +50,7 @@ class Program:
     seconds: int = 60  # that a case may take
     drops: tuple = ()  # for these roles of ours the guest has to drop packets of ours
     kills_server: bool = False  # in the middle; then the client has to give up
-    leaves: bool = False  # it may end while its last acknowledgement is lost: nobody is there to repeat it
+    leaves: bool = False  # it may end while its last acknowledgement, or the other's, is on its way or lost
     restarts: str = ""  # who is killed in the middle and started again: "server" or "client"
 
     # Of programs that connect by rdma_cm, which have no common words.
