@@ -68,8 +68,9 @@ TEST(CmDialog, MayRepeatTheReplySoonAfterItHasAnsweredAgain) {
   say_again(capture, 1, 2, kPromised);
   say_again(capture, 2, 3, 1'000'000);
   say_again(capture, 2, 4, 30'000'000);
-  EXPECT_THAT(findings_in(capture), ElementsAre(HasSubstr("CM REQ again"), HasSubstr("CM REP again after 4.301"),
-                                                HasSubstr("event cm-repetition: CM REP again after 0.030 s")));
+  EXPECT_THAT(findings_in(capture),
+              ElementsAre(HasSubstr("CM REQ again"), HasSubstr("CM REP again after 4.301"),
+                          HasSubstr("event cm-repetition: CM REP again after 0.030 s")));
 }
 
 TEST(CmDialog, MayAnswerARepeatedRequestBetweenRepetitionsOfTheReply) {
@@ -79,7 +80,8 @@ TEST(CmDialog, MayAnswerARepeatedRequestBetweenRepetitionsOfTheReply) {
   say_again(capture, 2, 4, 1'000'000);
   say_again(capture, 2, 5, kPromised - kSecond);
   const auto is_repeated = HasSubstr("event cm-repetition: CM REP again");
-  EXPECT_THAT(findings_in(capture), ElementsAre(is_repeated, HasSubstr("CM REQ again"), is_repeated, is_repeated));
+  EXPECT_THAT(findings_in(capture),
+              ElementsAre(is_repeated, HasSubstr("CM REQ again"), is_repeated, is_repeated));
 }
 
 // The first REP may have been lost before the place of capture: when it was sent, nobody knows.
@@ -88,8 +90,8 @@ TEST(CmDialog, MayRepeatAReplySoonThatAnsweredARepeatedRequest) {
   say_again(capture, 1, 1, kPromised);
   for (std::size_t number = 3; number < 6; ++number) say_again(capture, 3, number, 2 * kSecond);
   const auto is_repeated = HasSubstr("event cm-repetition: CM REP again after 2");
-  EXPECT_THAT(findings_in(capture), ElementsAre(HasSubstr("CM REQ again"), is_repeated, is_repeated, is_repeated,
-                                                HasSubstr("cm-repeat-early: 2.000 s")));
+  EXPECT_THAT(findings_in(capture), ElementsAre(HasSubstr("CM REQ again"), is_repeated, is_repeated,
+                                                is_repeated, HasSubstr("cm-repeat-early: 2.000 s")));
 }
 
 // Linux answers a copy of a REQ as it answers a repetition.
