@@ -9,6 +9,7 @@
 #include <string>
 
 #include "transport/result.h"
+#include "transport/wire/address.h"
 
 namespace urnic::nic {
 
@@ -29,17 +30,22 @@ class PacketPort {
     std::uint64_t sent_frames = 0;
     std::uint64_t sent_bytes = 0;
     std::uint64_t dropped_frames = 0;  ///< sent by us, not taken (no peer, too long, queue dead)
+    std::uint64_t direct_links = 0;    ///< to other NICs, now (see drivers/direct)
   };
 
   /// Receives up to `frames.size()` frames and returns how many. The spans stay valid, and may be read only,
   /// until the next call of receive(). Frames longer than max_frame_bytes() never show up (dropped, counted).
   virtual std::size_t receive(std::span<std::span<const std::byte>> frames) = 0;
 
-  /// Room for one frame of up to max_frame_bytes(), or an empty span when the port cannot take one now (its
-  /// queue is full: try again later; a port without a peer takes frames and drops them). Reserving again
-  /// without commit() returns the same room. The memory is 2-byte aligned for Ethernet and otherwise
-  /// uninitialised.
-  virtual std::span<std::byte> reserve() = 0;
+  /// Room for one frame of up to max_frame_bytes() to `destination`, or an empty span when the port cannot take
+  /// one now (its queue is full: try again later; a port without a peer takes frames and drops them). Reserving
+  /// again without commit() gives the first room up, and returns it again if the destination is the same. The
+  /// memory is 2-byte aligned for Ethernet and otherwise uninitialised.
+  virtual std::span<std::byte> reserve_to(const transport::wire::Mac& destination) = 0;
+
+  /// Room for a frame whose destination is not known yet. A port that has several ways sends it on the one that
+  /// reaches everyone, on which it may be later than a frame reserved for the same station by name.
+  std::span<std::byte> reserve() { return reserve_to(transport::wire::Mac::broadcast()); }
 
   /// Sends the first `length` bytes of the reserved room; at least 14, at most max_frame_bytes(). Frames
   /// leave in order, at the latest with flush(). The port pads to 60 bytes where its medium demands it.

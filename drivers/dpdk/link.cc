@@ -1,6 +1,5 @@
 #include "drivers/dpdk/link.h"
 
-#include <fcntl.h>
 #include <fmt/core.h>
 #include <linux/membarrier.h>
 #include <sys/epoll.h>
@@ -8,11 +7,11 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include <array>
 #include <cerrno>
 #include <cstring>
-#include <string_view>
 #include <utility>
+
+#include "drivers/peer_process.h"
 
 namespace urnic::drivers {
 
@@ -60,21 +59,8 @@ void Link::wake() const {
   [[maybe_unused]] const auto written = write(event_.get(), &one, sizeof(one));
 }
 
-// System calls and not the C library's functions, which librspreload replaces: the engine asks.
 bool Link::peer_may_run() const {
-  if (!is_up()) return false;
-  const pid_t process = peer_process_.load(std::memory_order_relaxed);
-  std::array<char, 64> path{};
-  fmt::format_to_n(path.data(), path.size() - 1, "/proc/{}/stat", process);
-  const long fd = syscall(SYS_openat, AT_FDCWD, path.data(), O_RDONLY | O_CLOEXEC);
-  if (process == 0 || fd < 0) return true;  // of another process namespace, or /proc hides it
-  // The state is a letter behind the name, which is in parentheses and has up to 16 bytes (proc(5)).
-  std::array<char, 64> line{};
-  const long bytes = syscall(SYS_read, fd, line.data(), line.size());
-  syscall(SYS_close, fd);
-  const std::string_view text(line.data(), bytes > 0 ? static_cast<std::size_t>(bytes) : 0);
-  const std::size_t state = text.rfind(')') + 2;
-  return text.size() <= state || (text[state] != 'T' && text[state] != 't');
+  return is_up() && process_may_run(peer_process_.load(std::memory_order_relaxed));
 }
 
 void Link::subscribe(std::uint16_t port_id) {

@@ -1,6 +1,5 @@
 #include "drivers/dpdk/port.h"
 
-#include <rte_cycles.h>
 #include <rte_ethdev.h>
 #include <rte_prefetch.h>
 
@@ -13,16 +12,6 @@
 #include "drivers/dpdk/shielded.h"
 
 namespace urnic::drivers {
-
-namespace {
-
-// How often we look what keeps a peer that takes nothing. On a crowded machine it may wait for its turn on a
-// processor for longer than this: with eight threads that spin some 25 ms, with sixty more than 100 ms.
-constexpr std::uint64_t kLookMs = 100;
-// Longer than that: 2 s were seen where twenty threads wanted two processors.
-constexpr std::uint64_t kLongestMs = 10'000;
-
-}  // namespace
 
 Medium::~Medium() {
   end_device();
@@ -37,7 +26,6 @@ void Medium::end_device() {
 DpdkPort::DpdkPort(std::unique_ptr<Medium> medium, Config config)
     : link_(medium->device().link()),
       port_id_(medium->device().port_id()),
-      cycles_per_ms_(rte_get_tsc_hz() / 1000),
       config_(std::move(config)),
       medium_(std::move(medium)) {}
 
@@ -80,7 +68,7 @@ std::uint16_t DpdkPort::receive_burst(Batch& batch, std::uint16_t limit) {
   return batch.count;
 }
 
-std::span<std::byte> DpdkPort::reserve() {
+std::span<std::byte> DpdkPort::reserve_to(const transport::wire::Mac&) {
   if (queue_.count == kBurst) return {};
   if (spare_.count == 0) {
     if (rte_pktmbuf_alloc_bulk(medium_->device().pool(), spare_.buffers.data(), kBurst) != 0) return {};
@@ -120,25 +108,10 @@ void DpdkPort::flush() {
   statistics_.sent_frames += sent;
 
   const auto rest = static_cast<std::uint16_t>(queue_.count - sent);
-  if (sent > 0) stuck_ = false;
+  if (sent > 0) patience_.on_progress();
   if (rest > 0) std::copy_n(queue_.buffers.begin() + sent, rest, queue_.buffers.begin());
   queue_.count = rest;
-  if (rest > 0 && is_stuck()) drop_queue();
-}
-
-// Nothing has moved for a while. Once that is so, every further frame is tried once until one moves.
-bool DpdkPort::is_stuck() {
-  const std::uint64_t now = rte_rdtsc();
-  if (!stuck_) {
-    stuck_ = true;
-    has_given_up_ = false;
-    stuck_since_ = looked_at_ = now;
-  }
-  if (now - looked_at_ > kLookMs * cycles_per_ms_) {
-    looked_at_ = now;
-    has_given_up_ = now - stuck_since_ > kLongestMs * cycles_per_ms_ || !medium_->may_go_on();
-  }
-  return has_given_up_;
+  if (rest > 0 && patience_.is_over([this] { return medium_->may_go_on(); })) drop_queue();
 }
 
 void DpdkPort::drop_queue() {

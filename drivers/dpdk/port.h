@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "drivers/dpdk/eth_device.h"
+#include "drivers/patience.h"
 #include "nic/packet_port.h"
 
 namespace urnic::drivers {
@@ -48,10 +49,8 @@ inline constexpr std::size_t kEthernetHeaderBytes = 14;
 
 /// Frames are received and sent in bursts. Sent frames wait in a short queue for flush(); what the device
 /// does not take stays there, and so reserve() comes up empty while the queue is full: back pressure. But
-/// without a peer frames are dropped, and a peer that takes nothing for 100 ms because it is stopped, or for 10 s
-/// for whatever reason, costs the whole queue, and every frame that finds no room from then on until it takes
-/// one: a wire may lose frames, and must not stand still. A peer that only waits for its turn on a crowded
-/// processor loses nothing: queue pairs without an ACK timeout would never recover.
+/// without a peer frames are dropped, and a peer that takes nothing for longer than our Patience costs the whole
+/// queue, and every frame that finds no room from then on until it takes one.
 class DpdkPort final : public nic::PacketPort {
  public:
   struct Config {
@@ -64,7 +63,7 @@ class DpdkPort final : public nic::PacketPort {
   ~DpdkPort() override;
 
   std::size_t receive(std::span<std::span<const std::byte>> frames) override;
-  std::span<std::byte> reserve() override;
+  std::span<std::byte> reserve_to(const transport::wire::Mac& destination) override;
   void commit(std::size_t length) override;
   void flush() override;
   bool is_drained() override;
@@ -86,19 +85,14 @@ class DpdkPort final : public nic::PacketPort {
 
   std::uint16_t receive_burst(Batch& batch, std::uint16_t limit);
   void drop_queue();
-  bool is_stuck();
 
   Link& link_;
   const std::uint16_t port_id_;
-  const std::uint64_t cycles_per_ms_;
   Batch held_;   // what the last receive() returned
   Batch early_;  // the frame that arm() found, for the next receive()
   Batch spare_;  // empty, for reserve(); its last one is the reserved one
   Batch queue_;  // committed
-  bool stuck_ = false;
-  std::uint64_t stuck_since_ = 0;  // this and the next in cycles
-  std::uint64_t looked_at_ = 0;    // when we last looked whether waiting makes sense
-  bool has_given_up_ = false;      // it makes none
+  Patience patience_;
   Statistics statistics_;
   const Config config_;
   const std::unique_ptr<Medium> medium_;

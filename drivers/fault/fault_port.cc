@@ -7,6 +7,8 @@
 #include <cstring>
 #include <utility>
 
+#include "transport/wire/byte_order.h"
+
 namespace urnic::drivers {
 namespace {
 
@@ -92,9 +94,9 @@ bool FaultPort::arm() {
 
 // --- Transmit ---
 
-std::span<std::byte> FaultPort::reserve() {
+std::span<std::byte> FaultPort::reserve_to(const transport::wire::Mac& destination) {
   if (transmit_ && room_.empty()) send_due();
-  room_ = port_->reserve();
+  room_ = port_->reserve_to(destination);
   return room_;
 }
 
@@ -129,12 +131,14 @@ void FaultPort::commit(std::size_t length) {
 /// Sends what waited long enough, as far as the port takes it. Never while the engine holds a reserved room,
 /// which would be used for it.
 void FaultPort::send_due() {
-  while (transmit_->stash.has_due()) {
-    const std::span<std::byte> room = port_->reserve();
+  FrameStash& stash = transmit_->stash;
+  for (auto frame = stash.due(); !frame.empty(); frame = stash.due()) {
+    const std::span<std::byte> room =
+        port_->reserve_to(transport::wire::load_address<transport::wire::Mac>(frame, 0));
     if (room.empty()) return;
-    const std::span<const std::byte> frame = *transmit_->stash.take_due();
     std::memcpy(room.data(), frame.data(), frame.size());
-    transmit_->stash.release_taken();
+    stash.take_due();
+    stash.release_taken();
     port_->commit(frame.size());
   }
 }

@@ -32,7 +32,7 @@ class FaultPort final : public nic::PacketPort {
   FaultPort(std::unique_ptr<nic::PacketPort> port, const FaultSpec& spec);
 
   std::size_t receive(std::span<std::span<const std::byte>> frames) override;
-  std::span<std::byte> reserve() override;
+  std::span<std::byte> reserve_to(const transport::wire::Mac& destination) override;
   void commit(std::size_t length) override;
   void flush() override;
   bool is_drained() override;

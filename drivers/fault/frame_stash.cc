@@ -34,14 +34,25 @@ bool FrameStash::has_due() const {
          std::any_of(slots_.begin(), slots_.end(), [](const Slot& slot) { return slot.is_due(); });
 }
 
-std::optional<std::span<const std::byte>> FrameStash::take_due() {
-  if (held_ == 0) return std::nullopt;
-  Slot* oldest = nullptr;
-  for (Slot& slot : slots_) {
+const FrameStash::Slot* FrameStash::oldest_due() const {
+  if (held_ == 0) return nullptr;
+  const Slot* oldest = nullptr;
+  for (const Slot& slot : slots_) {
     if (slot.is_due() && (oldest == nullptr || slot.order < oldest->order)) oldest = &slot;
   }
+  return oldest;
+}
+
+std::span<const std::byte> FrameStash::due() const {
+  const Slot* const slot = oldest_due();
+  if (slot == nullptr) return {};
+  return {memory_of(*slot), slot->length};
+}
+
+std::optional<std::span<const std::byte>> FrameStash::take_due() {
+  const Slot* const oldest = oldest_due();
   if (oldest == nullptr) return std::nullopt;
-  oldest->state = State::kTaken;
+  slots_[static_cast<std::size_t>(oldest - slots_.data())].state = State::kTaken;
   --held_;
   ++taken_;
   return std::span<const std::byte>(memory_of(*oldest), oldest->length);

@@ -25,7 +25,9 @@ class FrameStash {
   void pass();
 
   bool has_due() const;
-  /// Takes the longest held of the frames that are due. Its bytes stay valid until release_taken().
+  /// The longest held of the frames that are due; empty when none is.
+  std::span<const std::byte> due() const;
+  /// Takes that one. Its bytes stay valid until release_taken().
   std::optional<std::span<const std::byte>> take_due();
   void release_taken();
 
@@ -40,7 +42,8 @@ class FrameStash {
     bool is_due() const { return state == State::kHeld && frames_to_go == 0; }
   };
 
-  std::byte* memory_of(const Slot& slot) {
+  const Slot* oldest_due() const;
+  std::byte* memory_of(const Slot& slot) const {
     return memory_.get() + static_cast<std::size_t>(&slot - slots_.data()) * max_frame_bytes_;
   }
 

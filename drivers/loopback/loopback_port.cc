@@ -104,10 +104,10 @@ std::size_t LoopbackPort::receive_own(std::span<std::span<const std::byte>> fram
 }
 
 // With a wire the frame is written into the wire's memory, because that is where nearly all of them go.
-std::span<std::byte> LoopbackPort::reserve() {
+std::span<std::byte> LoopbackPort::reserve_to(const Mac& destination) {
   if (ring_is_full()) return {};
   if (!wire_) return {slot(end_), max_frame_bytes_};
-  wire_room_ = wire_->reserve();
+  wire_room_ = wire_->reserve_to(destination);
   return wire_room_;
 }
 
@@ -176,6 +176,7 @@ nic::PacketPort::Statistics LoopbackPort::statistics() const {
     sum.sent_frames += wire.sent_frames;
     sum.sent_bytes += wire.sent_bytes;
     sum.dropped_frames += wire.dropped_frames;
+    sum.direct_links = wire.direct_links;
   }
   return sum;
 }

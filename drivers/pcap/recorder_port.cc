@@ -54,8 +54,8 @@ std::size_t RecorderPort::receive(std::span<std::span<const std::byte>> frames) 
   return count;
 }
 
-std::span<std::byte> RecorderPort::reserve() {
-  room_ = port_->reserve();
+std::span<std::byte> RecorderPort::reserve_to(const transport::wire::Mac& destination) {
+  room_ = port_->reserve_to(destination);
   return room_;
 }
 

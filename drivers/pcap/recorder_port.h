@@ -33,7 +33,7 @@ class RecorderPort final : public nic::PacketPort {
                                                              const nic::Clock& clock);
 
   std::size_t receive(std::span<std::span<const std::byte>> frames) override;
-  std::span<std::byte> reserve() override;
+  std::span<std::byte> reserve_to(const transport::wire::Mac& destination) override;
   void commit(std::size_t length) override;
   void flush() override;
   bool is_drained() override { return port_->is_drained(); }

@@ -113,7 +113,7 @@ bool Gsi::send(const cm::OutgoingMad& mad, Time now) {
     }
     mac = lookup.mac;
   }
-  const std::span<std::byte> frame = port_->reserve();
+  const std::span<std::byte> frame = port_->reserve_to(mac);
   if (frame.empty()) return false;
 
   Path path = Path::make({.destination = to.destination,

@@ -113,7 +113,7 @@ Transmitter::Turn Transmitter::give_turn(QueuePair& qp, const Route& route, std:
   const std::size_t header_bytes = route.path != nullptr ? route.path->header_bytes() : 0;
   for (; turn.packets < quota; ++turn.packets) {
     if (qp.endpoint().next_destination() != route.address) break;
-    const std::span<std::byte> frame = port_->reserve();
+    const std::span<std::byte> frame = port_->reserve_to(route.mac);
     // In ERR there is work to be flushed, and that must not wait for the port.
     if (frame.empty() && qp.endpoint().state() != QpState::kError) {
       turn.outcome = Outcome::kPortFull;
@@ -179,7 +179,7 @@ std::size_t Transmitter::poll_into(QueuePair& qp, std::span<std::byte> room, Tim
 }
 
 void Transmitter::acknowledge_again(transport::QpNumber destroyed, const transport::wire::Mac& to, Time now) {
-  const std::span<std::byte> frame = port_->reserve();
+  const std::span<std::byte> frame = port_->reserve_to(to);
   if (frame.empty()) return;
   drops_.add(DeviceCounter::kAnsweredAfterDestroy);
   send(time_wait_.acknowledge(destroyed, to, frame), now);

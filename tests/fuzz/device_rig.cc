@@ -79,7 +79,7 @@ class FuzzPort final : public PacketPort {
     std::copy(given_.begin(), given_.end(), frames.begin());
     return given_.size();
   }
-  std::span<std::byte> reserve() override {
+  std::span<std::byte> reserve_to(const transport::wire::Mac&) override {
     return wire_->room > 0 ? std::span(room_) : std::span<std::byte>();
   }
   void commit(std::size_t length) override {

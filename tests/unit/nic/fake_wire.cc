@@ -20,7 +20,7 @@ class FakeWire::Port final : public PacketPort {
     statistics_.received_frames += received_.size();
     return received_.size();
   }
-  std::span<std::byte> reserve() override {
+  std::span<std::byte> reserve_to(const transport::wire::Mac&) override {
     return wire_.room[end_] == 0 ? std::span<std::byte>() : std::span<std::byte>(room_);
   }
   void commit(std::size_t length) override {

@@ -35,7 +35,7 @@ std::size_t SimPort::receive(std::span<std::span<const std::byte>> frames) {
   return count;
 }
 
-std::span<std::byte> SimPort::reserve() {
+std::span<std::byte> SimPort::reserve_to(const transport::wire::Mac&) {
   if (at_.clock.now() < at_.full_until) return {};
   if (at_.faults_on && at_.random.chance(at_.options.port_full)) {
     ++at_.times_full;

@@ -75,7 +75,7 @@ class FakePort final : public nic::PacketPort {
     std::copy(given_.begin(), given_.end(), frames.begin());
     return given_.size();
   }
-  std::span<std::byte> reserve() override {
+  std::span<std::byte> reserve_to(const transport::wire::Mac&) override {
     return outside_->room > 0 ? std::span(room_) : std::span<std::byte>();
   }
   void commit(std::size_t length) override {

@@ -60,7 +60,7 @@ class WirePort final : public nic::PacketPort {
     std::copy(given_.begin(), given_.end(), frames.begin());
     return given_.size();
   }
-  std::span<std::byte> reserve() override { return room_; }
+  std::span<std::byte> reserve_to(const transport::wire::Mac&) override { return room_; }
   void commit(std::size_t) override {
     const std::lock_guard lock(wire_->mutex);
     ++wire_->from_switch;

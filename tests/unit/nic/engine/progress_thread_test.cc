@@ -50,7 +50,9 @@ class CountedPort final : public PacketPort {
     if (doubles_ && count > 0 && count < frames.size()) frames[count++] = frames[0];
     return count;
   }
-  std::span<std::byte> reserve() override { return port_->reserve(); }
+  std::span<std::byte> reserve_to(const transport::wire::Mac& destination) override {
+    return port_->reserve_to(destination);
+  }
   void commit(std::size_t length) override { port_->commit(length); }
   void flush() override { port_->flush(); }
   std::size_t max_frame_bytes() const override { return port_->max_frame_bytes(); }
