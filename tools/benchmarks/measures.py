@@ -4,8 +4,12 @@ import typing
 
 from benchmarks.report import row
 
-# {name: what finds it}. Latencies are half a round trip.
+# {name: what finds it}. Latencies are half a round trip. The limit is of packets that carry 4096, 1024 or 64 bytes.
 PEERS = {
+    "limit 4160 B": lambda peers: peers.limit(4160, "gbps"),
+    "limit 1088 B": lambda peers: peers.limit(1088, "gbps"),
+    "limit 64 B": lambda peers: peers.limit(64, "half_round_trip_us"),
+    "limit 64 B, rate": lambda peers: peers.limit(64, "mpps"),
     "TCP": lambda peers: peers.tcp_bandwidth(),
     "TCP connections": lambda peers: peers.tcp_connection_rate(),
     "UCX/TCP 64 KiB": lambda peers: peers.ucx_bandwidth(65536),
@@ -19,6 +23,7 @@ PEERS = {
 }
 LATENCY_GOALS = {("write", 64, False): "<= 0.3 x UDP on two cores", ("send", 64, False): "<= 1 x UDP on two cores"}
 STREAMS = ("TCP", "UCX/TCP 64 KiB")
+LIMITS = {4096: "limit 4160 B", 1024: "limit 1088 B"}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -35,13 +40,13 @@ def _bandwidths():
         for mtu in (4096, 1024):
             goal = ">= 1.2 x TCP" if (verb, mtu) == ("write", 4096) else ""
             find = lambda ours, program=f"ib_{verb}_bw", mtu=mtu: ours.bandwidth(program, mtu)
-            yield Measure(f"64 KiB {verb.upper()}, MTU {mtu}", "Gb/s", find, STREAMS, goal)
+            yield Measure(f"64 KiB {verb.upper()}, MTU {mtu}", "Gb/s", find, (LIMITS[mtu], *STREAMS), goal)
 
 
 def _latencies():
     for verb in ("write", "send", "read"):
         for size in (2, 64):
-            peers = ("UDP on two cores", "UDP on one core", "UDP spinning", f"UCX/TCP {size} B", f"libfabric/TCP {size} B")
+            peers = ("limit 64 B", "UDP on two cores", "UDP on one core", "UDP spinning", f"UCX/TCP {size} B", f"libfabric/TCP {size} B")
             for events in (False, True):
                 # A WRITE makes no event at the receiver: ib_write_lat has no events.
                 if events and verb == "write":
@@ -58,8 +63,8 @@ def own_measures(goals_only):
     everything = [
         *_bandwidths(),
         *_latencies(),
-        Measure("64 B WRITE, rate, 1 QP", "M/s", lambda ours: ours.write_rate(1), (), ">= 1"),
-        Measure("64 B WRITE, rate, 8 QPs", "M/s", lambda ours: ours.write_rate(8)),
+        Measure("64 B WRITE, rate, 1 QP", "M/s", lambda ours: ours.write_rate(1), ("limit 64 B, rate",), ">= 1"),
+        Measure("64 B WRITE, rate, 8 QPs", "M/s", lambda ours: ours.write_rate(8), ("limit 64 B, rate",)),
         Measure("connections, one after the other", "1/s", lambda ours: ours.connection_rate(), ("TCP connections",)),
         Measure("connect, 200 at once", "us each", lambda ours: ours.time_of_step("connect")),
         Measure("disconnect, 200 at once", "us each", lambda ours: ours.time_of_step("disconnect")),

@@ -1,4 +1,5 @@
-"""What others make of the same machine: TCP and UDP over the kernel's loopback, UCX and libfabric over TCP."""
+"""What others make of the same machine: TCP and UDP over the kernel's loopback, UCX and libfabric over TCP; and what the machine
+itself is able to."""
 import json
 import os
 import re
@@ -14,6 +15,13 @@ class Peers:
 
     def __init__(self, programs, seconds):
         self.programs, self.seconds = programs, seconds
+
+    def limit(self, size, what):
+        """What two processes reach with one copy and one CRC on each side of a ring: `gbps`, `mpps` or `half_round_trip_us` of
+        packets of this size. See limit_bench.cc."""
+        command = [self.programs.stage.program("limit_bench"), size]
+        output = self.programs.finish(self.programs.start("limit", command, self.programs.stage.folder()))
+        return json.loads(output)[str(size)][what]
 
     def tcp_bandwidth(self):
         """Gb/s of one stream."""
