@@ -316,6 +316,7 @@ std::vector<std::pair<std::string_view, std::uint64_t>> Device::all_counters() c
   all.emplace_back("port_sent_frames", port.sent_frames);
   all.emplace_back("port_sent_bytes", port.sent_bytes);
   all.emplace_back("port_dropped_frames", port.dropped_frames);
+  all.emplace_back("port_direct_links", port.direct_links);
   return all;
 }
 

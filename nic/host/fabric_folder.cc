@@ -1,6 +1,6 @@
 #include "nic/host/fabric_folder.h"
 
-#include <fmt/core.h>
+#include <fmt/format.h>
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -37,8 +37,9 @@ Result<void, Error> check_fabric_name(std::string_view name) {
 /// Whether the longest names in it fit socket addresses.
 Result<void, Error> FabricFolder::check_socket_paths_in(const FabricFolder& folder) {
   constexpr std::size_t kMaxBytes = sizeof(sockaddr_un::sun_path) - 1;
-  const std::size_t bytes = std::max(folder.files_of_switch(kFabricSwitches - 1).control_socket.size(),
-                                     folder.port_socket(kFabricPorts - 1).size());
+  const std::size_t bytes =
+      std::max({folder.files_of_switch(kFabricSwitches - 1).control_socket.size(),
+                folder.port_socket(kFabricPorts - 1).size(), folder.link_socket({}).size()});
   if (bytes > kMaxBytes) {
     return Error{
         .code = ENAMETOOLONG,
@@ -63,6 +64,10 @@ Result<FabricFolder, Error> FabricFolder::open(std::string_view name) {
         .message = fmt::format("cannot make the folder {}: {}", path, std::generic_category().message(code))};
   }
   return FabricFolder(std::move(path));
+}
+
+std::string FabricFolder::link_socket(const transport::wire::Mac& mac) const {
+  return fmt::format("{}/nic.{:02x}.sock", path_, fmt::join(mac.octets, ""));
 }
 
 SwitchFiles FabricFolder::files_of_switch(unsigned number) const {

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "transport/result.h"
+#include "transport/wire/address.h"
 
 namespace urnic::nic {
 
@@ -42,6 +43,8 @@ class FabricFolder {
   std::string trunk_socket(unsigned number) const {
     return path_ + "/trunk." + std::to_string(number) + ".sock";
   }
+  /// Where the NIC with that MAC lets others make direct links to it.
+  std::string link_socket(const transport::wire::Mac& mac) const;
   /// Of the switch with that number, 0 to kFabricSwitches - 1.
   SwitchFiles files_of_switch(unsigned number) const;
 

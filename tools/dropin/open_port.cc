@@ -1,19 +1,23 @@
 #include "drivers/dpdk/open_port.h"
 
 #include <dlfcn.h>
+#include <fmt/core.h>
 
 #include <cstddef>
+#include <cstdio>
 #include <filesystem>
 #include <string>
 #include <system_error>
 #include <utility>
 
+#include "drivers/direct/direct_port.h"
 #include "drivers/fabric/join.h"
 #include "drivers/fault/fault_port.h"
 #include "drivers/fault/fault_spec.h"
 #include "drivers/loopback/loopback_port.h"
 #include "drivers/pcap/recorder_port.h"
 #include "nic/clock.h"
+#include "nic/host/fabric_folder.h"
 #include "transport/wire/ethernet.h"
 #include "verbs_api/config/port_opener.h"
 
@@ -31,6 +35,20 @@ std::string folder_of_this_library() {
   return code ? "." : library.parent_path().string();
 }
 
+/// Everything reaches everyone through the switch, so a NIC that can have no links does without them.
+PortPointer with_direct_links(PortPointer wire, const NicEnvironment& environment) {
+  const auto folder = nic::FabricFolder::open(environment.port.target);
+  if (!folder) return wire;
+  auto port = drivers::DirectPort::create(
+      wire,
+      {.own = environment.device.mac,
+       .socket_of = [in = folder.value()](const transport::wire::Mac& mac) { return in.link_socket(mac); }});
+  if (port) return std::move(port.value());
+  if (environment.verbose)
+    fmt::print(stderr, "urnic: no direct links to other NICs: {}\n", port.error().message);
+  return wire;
+}
+
 /// Null for a port that has no wire.
 Result<PortPointer, Error> open_wire(const NicEnvironment& environment) {
   const nic::PortSpec& spec = environment.port;
@@ -42,7 +60,9 @@ Result<PortPointer, Error> open_wire(const NicEnvironment& environment) {
   if (!socket) return socket.error();
   const nic::PortSpec back{
       .kind = nic::PortSpec::Kind::kVhost, .side = nic::PortSpec::VhostSide::kBack, .target = socket.value()};
-  return drivers::open_dpdk_port(back, link_mtu, options);
+  auto wire = drivers::open_dpdk_port(back, link_mtu, options);
+  if (!wire) return wire.error();
+  return with_direct_links(std::move(wire.value()), environment);
 }
 
 Result<PortPointer, Error> with_faults(PortPointer wire, const std::string& text) {

@@ -1,0 +1,333 @@
+#include "drivers/direct/direct_port.h"
+
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <bit>
+#include <chrono>
+#include <utility>
+
+#include "drivers/direct/mark.h"
+#include "drivers/peer_process.h"
+
+namespace urnic::drivers {
+namespace {
+
+using namespace std::chrono_literals;
+using transport::wire::Mac;
+using Clock = std::chrono::steady_clock;
+
+/// So many frames to one station are a conversation: we ask for a link. After twice as many we ask again, and so on, and
+/// in the end after every kAskAgainAfter: a NIC may have come.
+constexpr std::uint32_t kConversation = 4;
+constexpr std::uint32_t kAskAgainAfter = 4096;
+/// The mark is behind frames that a crowded switch has not forwarded yet; but it may have been lost.
+constexpr auto kMarkPatience = 1s;
+/// How many frames of one link come in a row while others have some, too.
+constexpr std::size_t kShare = 32;
+
+std::uint64_t key_of(const Mac& mac) {
+  std::uint64_t key = 0;
+  for (const std::uint8_t octet : mac.octets) key = key << 8 | octet;
+  return key;
+}
+
+// Without the C library's wrappers, which librspreload replaces.
+
+/// Wakes the process at the other end. That the socket is full is as good: it has been woken before.
+void wake(int socket) {
+  const char byte = 0;
+  syscall(SYS_sendto, socket, &byte, sizeof byte, MSG_DONTWAIT | MSG_NOSIGNAL, nullptr, 0);
+}
+
+/// Takes what has woken us, at most as much as a socket holds by default twice over.
+void take_wake_ups(int socket) {
+  constexpr int kMost = 20;
+  char byte;
+  for (int i = 0;
+       i < kMost && syscall(SYS_recvfrom, socket, &byte, sizeof byte, MSG_DONTWAIT, nullptr, nullptr) > 0;
+       ++i) {
+  }
+}
+
+template <typename Link>
+void erase(std::vector<Link*>& links, const Link& link) {
+  links.erase(std::remove(links.begin(), links.end(), &link), links.end());
+}
+
+}  // namespace
+
+Result<std::unique_ptr<DirectPort>, Error> DirectPort::create(std::unique_ptr<nic::PacketPort>& wire,
+                                                              Config config) {
+  const Mac own = config.own;
+  auto keeper = LinkKeeper::start({.own = own,
+                                   .max_frame_bytes = static_cast<std::uint32_t>(wire->max_frame_bytes()),
+                                   .socket_of = std::move(config.socket_of),
+                                   .unused_after = config.unused_after});
+  if (!keeper) return keeper.error();
+  return std::unique_ptr<DirectPort>(new DirectPort(std::move(wire), std::move(keeper.value()), own));
+}
+
+// All memory is taken here.
+DirectPort::DirectPort(std::unique_ptr<nic::PacketPort> wire, std::unique_ptr<LinkKeeper> keeper,
+                       const Mac& own)
+    : wire_(std::move(wire)),
+      keeper_(std::move(keeper)),
+      own_(own),
+      nothing_(std::make_unique_for_overwrite<std::byte[]>(wire_->max_frame_bytes())) {
+  sending_.reserve(LinkKeeper::kMaxSending);
+  unflushed_.reserve(LinkKeeper::kMaxSending);
+  receiving_.reserve(LinkKeeper::kMaxReceiving);
+  news_.sending.reserve(LinkKeeper::kMaxSending);
+  news_.receiving.reserve(LinkKeeper::kMaxReceiving);
+  make_wake_fd();
+}
+
+// Edge-triggered, except for the wire, which clears its own: what wakes us need not be read at once.
+void DirectPort::make_wake_fd() {
+  epoll_ = Descriptor(epoll_create1(EPOLL_CLOEXEC));
+  epoll_event event{.events = EPOLLIN | EPOLLET, .data = {}};
+  epoll_event wire_event{.events = EPOLLIN, .data = {}};
+  const bool is_complete = epoll_ && wire_->wake_fd() >= 0 &&
+                           epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, keeper_->wake_fd(), &event) == 0 &&
+                           epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, wire_->wake_fd(), &wire_event) == 0;
+  if (is_complete) wake_fd_ = epoll_.get();
+}
+
+// --- Links come and go ---
+
+void DirectPort::take_news() {
+  keeper_->take_news(news_);
+  for (SendingLink* const link : news_.sending) sending_.push_back(link);
+  for (ReceivingLink* const link : news_.receiving) {
+    epoll_event event{.events = EPOLLIN | EPOLLET, .data = {}};
+    epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, link->socket, &event);
+    receiving_.push_back(link);
+  }
+  news_.sending.clear();
+  news_.receiving.clear();
+  for (std::size_t i = sending_.size(); i-- > 0;) {
+    SendingLink& link = *sending_[i];
+    const bool is_over = link.is_over.load(std::memory_order_acquire);
+    const bool is_unused = link.is_unused.load(std::memory_order_relaxed);
+    // What is in it must not be overtaken by what goes through the switch.
+    if (is_over || (is_unused && link.ring.is_empty())) {
+      remove(link);
+    } else if (is_unused) {
+      link.is_unused.store(false, std::memory_order_relaxed);
+    }
+  }
+  last_key_ = kNoKey;
+}
+
+void DirectPort::remove(SendingLink& link) {
+  own_statistics_.dropped_frames += link.ring.count_untaken();
+  erase(sending_, link);
+  erase(unflushed_, link);
+  if (target_ == &link) target_ = nullptr;
+  last_key_ = kNoKey;
+  strangers_[key_of(link.peer) % kStrangers] = {};
+  keeper_->give_back(link);
+}
+
+void DirectPort::count_stranger(const Mac& destination) {
+  if (destination.is_multicast() || destination == own_ || destination == Mac{}) return;
+  const Key key = key_of(destination);
+  Stranger& stranger = strangers_[key % kStrangers];
+  if (stranger.key != key) stranger = {.key = key, .frames = 0};
+  ++stranger.frames;
+  const bool is_time = stranger.frames >= kConversation && std::has_single_bit(stranger.frames);
+  if (is_time || stranger.frames % kAskAgainAfter == 0) keeper_->want(destination);
+}
+
+// --- Receive ---
+
+std::size_t DirectPort::receive(std::span<std::span<const std::byte>> frames) {
+  if (keeper_->has_news()) [[unlikely]] {
+    take_news();
+  }
+  // The switch is not kept waiting by links.
+  const std::size_t count = receive_from_links(frames.first(frames.size() - frames.size() / 4));
+  return count + receive_from_wire(frames.subspan(count));
+}
+
+std::size_t DirectPort::receive_from_links(std::span<std::span<const std::byte>> frames) {
+  std::size_t count = 0;
+  ReceivingLink* ended = nullptr;
+  if (++first_ >= receiving_.size()) first_ = 0;
+  for (std::size_t i = 0, at = first_; i < receiving_.size(); ++i, ++at) {
+    if (at == receiving_.size()) at = 0;
+    ReceivingLink& link = *receiving_[at];
+    if (!link.is_open && !is_open(link)) [[unlikely]] {
+      continue;
+    }
+    const bool is_over = link.is_over.load(std::memory_order_acquire);
+    const std::size_t found =
+        link.ring.receive(frames.subspan(count, std::min(frames.size() - count, kShare)));
+    for (const auto frame : frames.subspan(count, found)) own_statistics_.received_bytes += frame.size();
+    count += found;
+    if (is_over && !link.ring.has_frames() && found == 0) [[unlikely]] {
+      ended = &link;
+    }
+  }
+  own_statistics_.received_frames += count;
+  if (ended != nullptr) [[unlikely]] {
+    own_statistics_.dropped_frames += ended->ring.malformed_frames();
+    epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, ended->socket, nullptr);
+    erase(receiving_, *ended);
+    keeper_->give_back(*ended);
+  }
+  return count;
+}
+
+/// Before the mark has come. It does not, when the switch had no room for long, or the other NIC is no more.
+bool DirectPort::is_open(ReceivingLink& link) {
+  if (link.is_over.load(std::memory_order_acquire)) return link.is_open = true;
+  if (!link.ring.has_frames()) return false;
+  const Clock::time_point now = Clock::now();
+  if (!std::exchange(link.has_waited, true)) link.waiting_since = now;
+  link.is_open = now - link.waiting_since > kMarkPatience;
+  return link.is_open;
+}
+
+std::size_t DirectPort::receive_from_wire(std::span<std::span<const std::byte>> frames) {
+  const std::size_t found = wire_->receive(frames);
+  std::size_t kept = 0;
+  for (std::size_t i = 0; i < found; ++i) {
+    if (const auto mark = Mark::parse(frames[i])) [[unlikely]] {
+      open(mark->nonce);
+    } else {
+      frames[kept++] = frames[i];
+    }
+  }
+  return kept;
+}
+
+void DirectPort::open(std::uint64_t nonce) {
+  // The link was news before the mark was sent, but perhaps not yet when this receive() began.
+  if (keeper_->has_news()) take_news();
+  for (ReceivingLink* const link : receiving_) link->is_open |= link->nonce == nonce;
+}
+
+// --- Send ---
+
+std::span<std::byte> DirectPort::reserve_to(const Mac& destination) {
+  destination_ = destination;
+  target_ = link_to(destination);
+  return target_ != nullptr ? room_on(*target_) : wire_->reserve_to(destination);
+}
+
+/// Null: through the switch.
+SendingLink* DirectPort::link_to(const Mac& destination) {
+  const Key key = key_of(destination);
+  if (key != last_key_) {
+    last_key_ = key;
+    const auto found = std::find_if(sending_.begin(), sending_.end(),
+                                    [&](const SendingLink* link) { return link->peer == destination; });
+    last_link_ = found == sending_.end() ? nullptr : *found;
+  }
+  if (last_link_ == nullptr) return nullptr;
+  if (last_link_->ring.is_broken()) [[unlikely]] {
+    remove(*last_link_);
+    return nullptr;
+  }
+  if (!last_link_->has_begun && !begin(*last_link_)) [[unlikely]] {
+    return nullptr;
+  }
+  return last_link_;
+}
+
+/// Sends the mark, if the switch has room for it now.
+bool DirectPort::begin(SendingLink& link) {
+  const std::span<std::byte> room = wire_->reserve_to(link.peer);
+  if (room.size() < Mark::kBytes) return false;
+  Mark{.to = link.peer, .from = own_, .nonce = link.nonce}.emit(room);
+  wire_->commit(Mark::kBytes);
+  link.has_begun = true;
+  return true;
+}
+
+std::span<std::byte> DirectPort::room_on(SendingLink& link) {
+  const std::span<std::byte> room = link.ring.reserve();
+  is_room_for_nothing_ = false;
+  if (!room.empty()) {
+    link.patience.on_progress();
+    return room;
+  }
+  if (!link.patience.is_over([&] { return process_may_run(link.process); })) return {};
+  is_room_for_nothing_ = true;
+  return {nothing_.get(), max_frame_bytes()};
+}
+
+void DirectPort::commit(std::size_t length) {
+  if (target_ == nullptr) {
+    count_stranger(destination_);
+    return wire_->commit(length);
+  }
+  if (is_room_for_nothing_) [[unlikely]] {
+    ++own_statistics_.dropped_frames;
+    return;
+  }
+  SendingLink& link = *target_;
+  link.ring.commit(length);
+  ++own_statistics_.sent_frames;
+  own_statistics_.sent_bytes += length;
+  if (!link.has_unflushed) {
+    link.has_unflushed = true;
+    unflushed_.push_back(&link);
+  }
+}
+
+void DirectPort::flush() {
+  wire_->flush();
+  for (SendingLink* const link : unflushed_) {
+    if (link->ring.publish()) wake(link->socket);
+    link->frames.store(link->ring.committed_frames(), std::memory_order_relaxed);
+    link->has_unflushed = false;
+  }
+  unflushed_.clear();
+}
+
+bool DirectPort::is_drained() {
+  const auto is_taken = [](SendingLink* link) {
+    return link->is_over.load(std::memory_order_acquire) || link->ring.is_broken() || link->ring.is_empty();
+  };
+  return wire_->is_drained() && std::all_of(sending_.begin(), sending_.end(), is_taken);
+}
+
+// --- Sleep ---
+
+bool DirectPort::arm() {
+  std::array<epoll_event, LinkKeeper::kMaxReceiving + 2> events;
+  epoll_wait(epoll_.get(), events.data(), static_cast<int>(events.size()), 0);
+  bool has_frames = wire_->arm();
+  for (ReceivingLink* const link : receiving_) {
+    link->ring.arm();
+    if (link->ring.take_wake_up()) take_wake_ups(link->socket);
+    has_frames |= link->is_open && link->ring.has_frames();
+  }
+  return has_frames || keeper_->has_news();
+}
+
+void DirectPort::disarm() {
+  wire_->disarm();
+  for (ReceivingLink* const link : receiving_) link->ring.disarm();
+}
+
+nic::PacketPort::Statistics DirectPort::statistics() const {
+  const Statistics wire = wire_->statistics();
+  Statistics sum = own_statistics_;
+  sum.received_frames += wire.received_frames;
+  sum.received_bytes += wire.received_bytes;
+  sum.sent_frames += wire.sent_frames;
+  sum.sent_bytes += wire.sent_bytes;
+  sum.dropped_frames += wire.dropped_frames;
+  sum.direct_links = sending_.size();
+  for (const ReceivingLink* const link : receiving_) sum.dropped_frames += link->ring.malformed_frames();
+  return sum;
+}
+
+}  // namespace urnic::drivers

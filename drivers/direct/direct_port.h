@@ -1,0 +1,110 @@
+// DirectPort: a port of a fabric that has a link of its own to each NIC it talks with.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "drivers/descriptor.h"
+#include "drivers/direct/link_keeper.h"
+#include "nic/packet_port.h"
+#include "transport/wire/address.h"
+
+namespace urnic::drivers {
+
+/// Around the wire to the fabric's switch. Everything goes through the switch at first. When a few frames went to one
+/// station, the port asks for a direct link to it; NICs of this fabric have one, virtual machines and what is behind an
+/// uplink have none. Frames to that station then go into memory that both NICs share, and no third process touches them.
+/// Those to groups, and those whose destination is not known when their room is reserved, go through the switch always.
+///
+/// A station that takes nothing is treated as a DpdkPort treats its peer: back pressure, then loss (Patience). Where a
+/// link ends, the switch takes over again.
+class DirectPort final : public nic::PacketPort {
+ public:
+  struct Config {
+    transport::wire::Mac own;
+    /// See LinkKeeper.
+    std::function<std::string(const transport::wire::Mac&)> socket_of;
+    std::chrono::milliseconds unused_after = std::chrono::seconds(10);
+  };
+
+  /// Takes over `wire`, and takes it away only when it succeeds. The error is LinkKeeper's.
+  static Result<std::unique_ptr<DirectPort>, Error> create(std::unique_ptr<nic::PacketPort>& wire,
+                                                           Config config);
+
+  std::size_t receive(std::span<std::span<const std::byte>> frames) override;
+  std::span<std::byte> reserve_to(const transport::wire::Mac& destination) override;
+  void commit(std::size_t length) override;
+  void flush() override;
+  bool is_drained() override;
+  void write_out() override { wire_->write_out(); }
+  std::size_t max_frame_bytes() const override { return wire_->max_frame_bytes(); }
+  int wake_fd() const override { return wake_fd_; }
+  bool arm() override;
+  void disarm() override;
+  /// The wire's and all links'.
+  Statistics statistics() const override;
+  std::string description() const override { return wire_->description(); }
+
+  std::size_t sending_links() const { return sending_.size(); }
+  std::size_t receiving_links() const { return receiving_.size(); }
+
+ private:
+  using Mac = transport::wire::Mac;
+  using Key = std::uint64_t;  // a MAC as a number
+
+  /// How many frames went to a station without a link.
+  struct Stranger {
+    Key key = 0;
+    std::uint32_t frames = 0;
+  };
+
+  DirectPort(std::unique_ptr<nic::PacketPort> wire, std::unique_ptr<LinkKeeper> keeper, const Mac& own);
+  void make_wake_fd();
+  void take_news();
+  SendingLink* link_to(const Mac& destination);
+  bool begin(SendingLink& link);
+  std::span<std::byte> room_on(SendingLink& link);
+  void count_stranger(const Mac& destination);
+  void remove(SendingLink& link);
+  bool is_open(ReceivingLink& link);
+  void open(std::uint64_t nonce);
+  std::size_t receive_from_links(std::span<std::span<const std::byte>> frames);
+  std::size_t receive_from_wire(std::span<std::span<const std::byte>> frames);
+
+  const std::unique_ptr<nic::PacketPort> wire_;
+  const std::unique_ptr<LinkKeeper> keeper_;
+  const Mac own_;
+
+  // Frames for these wait for flush(), or are read by receive().
+  std::vector<SendingLink*> sending_;
+  std::vector<ReceivingLink*> receiving_;
+  std::vector<SendingLink*> unflushed_;
+  std::size_t first_ = 0;  // of receiving_, in the next receive()
+  LinkKeeper::News news_;  // empty but inside of take_news()
+
+  // The station that a frame was last reserved for.
+  Mac destination_;
+  Key last_key_ = kNoKey;
+  SendingLink* last_link_ = nullptr;  // null: through the switch
+
+  // The room that was reserved last: on a link, or else on the wire.
+  SendingLink* target_ = nullptr;
+  bool is_room_for_nothing_ = false;  // what is written there is dropped
+  std::unique_ptr<std::byte[]> nothing_;
+
+  static constexpr Key kNoKey = ~Key{0};
+  static constexpr std::size_t kStrangers = 64;
+  std::array<Stranger, kStrangers> strangers_{};
+
+  Statistics own_statistics_;
+  Descriptor epoll_;
+  int wake_fd_ = -1;
+};
+
+}  // namespace urnic::drivers

@@ -1,0 +1,152 @@
+#include "drivers/direct/frame_ring.h"
+
+#include <algorithm>
+#include <bit>
+#include <cassert>
+#include <cstring>
+
+namespace urnic::drivers {
+namespace {
+
+constexpr std::size_t kCacheLine = 64;
+constexpr std::size_t kControlBytes = 4096;
+static_assert(sizeof(ring::Control) <= kControlBytes);
+
+/// A slot begins with the frame's length. Behind that the IP header of an Ethernet frame lies on a word.
+using Length = std::uint32_t;
+constexpr std::size_t kFrameAt = 6;
+constexpr std::size_t kEthernetHeaderBytes = 14;
+static_assert(kFrameAt >= sizeof(Length) && (kFrameAt + kEthernetHeaderBytes) % 4 == 0);
+
+/// After so many frames the producer shows what it has, before it is asked to: the consumer then works while the
+/// rest is written.
+constexpr std::uint64_t kShowEvery = 4;
+
+ring::Control& control_in(std::span<std::byte> memory) {
+  assert(reinterpret_cast<std::uintptr_t>(memory.data()) % kCacheLine == 0);
+  return *reinterpret_cast<ring::Control*>(memory.data());
+}
+
+}  // namespace
+
+bool RingGeometry::is_valid() const {
+  if (!std::has_single_bit(slots) || slots > kMaxRingSlots) return false;
+  if (max_frame_bytes < kEthernetHeaderBytes || max_frame_bytes > kMaxRingBytes) return false;
+  return bytes() <= kMaxRingBytes;
+}
+
+std::size_t RingGeometry::slot_bytes() const {
+  return (kFrameAt + max_frame_bytes + kCacheLine - 1) / kCacheLine * kCacheLine;
+}
+
+std::size_t RingGeometry::bytes() const {
+  return kControlBytes + slots * slot_bytes();
+}
+
+// --- Producer ---
+
+RingProducer::RingProducer(std::span<std::byte> memory, const RingGeometry& geometry)
+    : geometry_(geometry), control_(control_in(memory)), slots_(memory.data() + kControlBytes) {
+  assert(geometry.is_valid() && memory.size() >= geometry.bytes());
+}
+
+void RingProducer::read_tail() {
+  const std::uint64_t tail = control_.tail.load(std::memory_order_acquire);
+  // It goes forward, and not beyond what was shown.
+  if (tail - tail_ > shown_ - tail_) {
+    is_broken_ = true;
+    return;
+  }
+  tail_ = tail;
+}
+
+std::span<std::byte> RingProducer::reserve() {
+  if (head_ - tail_ == geometry_.slots) {
+    read_tail();
+    if (head_ - tail_ == geometry_.slots) return {};
+  }
+  if (is_broken_) [[unlikely]] {
+    return {};
+  }
+  std::byte* const slot = slots_ + head_ % geometry_.slots * geometry_.slot_bytes();
+  return {slot + kFrameAt, geometry_.max_frame_bytes};
+}
+
+void RingProducer::commit(std::size_t length) {
+  assert(length <= geometry_.max_frame_bytes && head_ - tail_ < geometry_.slots);
+  const auto stored = static_cast<Length>(length);
+  std::memcpy(slots_ + head_ % geometry_.slots * geometry_.slot_bytes(), &stored, sizeof(stored));
+  ++head_;
+  if (head_ - shown_ < kShowEvery) return;
+  shown_ = head_;
+  control_.head.store(head_, std::memory_order_release);
+}
+
+bool RingProducer::publish() {
+  if (shown_ != head_) {
+    shown_ = head_;
+    control_.head.store(head_, std::memory_order_release);
+  }
+  // Either we see that the consumer is armed, or it sees the frame when it looks after arming.
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  if (control_.is_armed.load(std::memory_order_relaxed) == 0) return false;
+  return control_.is_armed.exchange(0, std::memory_order_relaxed) != 0;
+}
+
+std::uint64_t RingProducer::count_untaken() {
+  read_tail();
+  return head_ - tail_;
+}
+
+// --- Consumer ---
+
+RingConsumer::RingConsumer(std::span<std::byte> memory, const RingGeometry& geometry)
+    : geometry_(geometry), control_(control_in(memory)), slots_(memory.data() + kControlBytes) {
+  assert(geometry.is_valid() && memory.size() >= geometry.bytes());
+}
+
+std::size_t RingConsumer::receive(std::span<std::span<const std::byte>> frames) {
+  if (returned_ != next_) {
+    returned_ = next_;
+    control_.tail.store(next_, std::memory_order_release);
+  }
+  const std::uint64_t available = control_.head.load(std::memory_order_acquire) - next_;
+  if (available == 0 || is_broken_) return 0;
+  if (available > geometry_.slots) [[unlikely]] {
+    is_broken_ = true;
+    return 0;
+  }
+  const std::uint64_t end = next_ + std::min<std::uint64_t>(available, frames.size());
+  std::size_t count = 0;
+  for (; next_ != end; ++next_) {
+    const std::byte* const slot = slots_ + next_ % geometry_.slots * geometry_.slot_bytes();
+    // Once: it may change.
+    const Length length = *reinterpret_cast<const volatile Length*>(slot);
+    if (length < kEthernetHeaderBytes || length > geometry_.max_frame_bytes) [[unlikely]] {
+      ++malformed_frames_;
+      continue;
+    }
+    frames[count++] = {slot + kFrameAt, length};
+  }
+  return count;
+}
+
+void RingConsumer::arm() {
+  disarm();
+  is_armed_ = true;
+  control_.is_armed.store(1, std::memory_order_relaxed);
+  // The other half of this fence is the one in RingProducer::publish().
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+}
+
+void RingConsumer::disarm() {
+  if (!is_armed_) return;
+  is_armed_ = false;
+  was_woken_ |= control_.is_armed.exchange(0, std::memory_order_relaxed) == 0;
+}
+
+bool RingConsumer::has_frames() const {
+  return control_.head.load(std::memory_order_acquire) != next_ && !is_broken_;
+}
+
+}  // namespace urnic::drivers

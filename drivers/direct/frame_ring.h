@@ -1,0 +1,111 @@
+// FrameRing: frames on their way from one process to another, in memory that both of them see.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <utility>
+
+namespace urnic::drivers {
+
+/// How large a ring is.
+struct RingGeometry {
+  std::uint32_t slots = 0;            ///< frames that it holds; a power of two
+  std::uint32_t max_frame_bytes = 0;  ///< of the largest frame
+
+  /// Whether a ring may be like that; what another process says has to be asked.
+  bool is_valid() const;
+  std::size_t slot_bytes() const;
+  /// Of the whole memory. Below kMaxRingBytes.
+  std::size_t bytes() const;
+};
+
+inline constexpr std::uint32_t kMaxRingSlots = 1024;
+inline constexpr std::size_t kMaxRingBytes = 3u << 20;
+
+/// A ring has one producer and one consumer, each a process. There is no lock in it, and each of them may end at any
+/// instruction: a frame is there when the producer has moved the head behind it, and its slot is free when the
+/// consumer has moved the tail.
+///
+/// What the other process wrote is not believed: each number is read once and must be possible. An impossible
+/// one makes the ring broken: it takes and gives nothing any more. The bytes of a frame can change while they
+/// are read.
+namespace ring {
+
+/// At the beginning of the memory, which starts with zeros. A word that one end writes has a cache line of its
+/// own.
+struct Control {
+  alignas(64) std::atomic<std::uint64_t> head;      ///< frames shown since the beginning; the producer's
+  alignas(64) std::atomic<std::uint64_t> tail;      ///< slots given back since the beginning; the consumer's
+  alignas(64) std::atomic<std::uint32_t> is_armed;  ///< 1: the consumer sleeps, and wants to be woken
+};
+static_assert(std::atomic<std::uint64_t>::is_always_lock_free);
+static_assert(std::atomic<std::uint32_t>::is_always_lock_free);
+
+}  // namespace ring
+
+/// The end that writes frames. One thread at a time. Does not own the memory.
+class RingProducer {
+ public:
+  /// `memory` has geometry.bytes(), zeroed, on a cache line's boundary.
+  RingProducer(std::span<std::byte> memory, const RingGeometry& geometry);
+
+  /// Room for one frame of max_frame_bytes; empty while the ring is full. Again the same until commit().
+  std::span<std::byte> reserve();
+  /// The first `length` bytes of that room are a frame. The consumer sees it at the latest after publish().
+  void commit(std::size_t length);
+  /// Shows the consumer all frames. True when it sleeps: then wake it.
+  bool publish();
+
+  /// Frames whose slots the consumer has not given back.
+  std::uint64_t count_untaken();
+  bool is_empty() { return count_untaken() == 0; }
+  bool is_broken() const { return is_broken_; }
+  std::uint64_t committed_frames() const { return head_; }
+
+ private:
+  void read_tail();
+
+  const RingGeometry geometry_;
+  ring::Control& control_;
+  std::byte* const slots_;
+  std::uint64_t head_ = 0;   // of the frames committed
+  std::uint64_t shown_ = 0;  // of those published
+  std::uint64_t tail_ = 0;   // as last read
+  bool is_broken_ = false;
+};
+
+/// The end that reads frames. One thread at a time. Does not own the memory.
+class RingConsumer {
+ public:
+  RingConsumer(std::span<std::byte> memory, const RingGeometry& geometry);
+
+  /// Gives back what the last call returned, and returns up to `frames.size()` frames. They are not longer than
+  /// the geometry says, and stay where they are until the next call; those too short for an Ethernet header are left
+  /// out and counted.
+  std::size_t receive(std::span<std::span<const std::byte>> frames);
+
+  /// Asks to be woken by the next frame. Then look once more whether there is one.
+  void arm();
+  void disarm();
+  /// Whether the producer has woken us between arm() and disarm(), or will at once; told once.
+  bool take_wake_up() { return std::exchange(was_woken_, false); }
+  bool has_frames() const;
+
+  bool is_broken() const { return is_broken_; }
+  std::uint64_t malformed_frames() const { return malformed_frames_; }
+
+ private:
+  const RingGeometry geometry_;
+  ring::Control& control_;
+  const std::byte* const slots_;
+  std::uint64_t next_ = 0;      // the frame to be read
+  std::uint64_t returned_ = 0;  // the tail, as last written
+  std::uint64_t malformed_frames_ = 0;
+  bool is_broken_ = false;
+  bool is_armed_ = false;
+  bool was_woken_ = false;
+};
+
+}  // namespace urnic::drivers

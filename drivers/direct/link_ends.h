@@ -1,0 +1,59 @@
+// The two ends of direct links, as the port that uses them sees them.
+#pragma once
+
+#include <sys/types.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <utility>
+
+#include "drivers/direct/frame_ring.h"
+#include "drivers/direct/ring_memory.h"
+#include "drivers/patience.h"
+#include "transport/wire/address.h"
+
+namespace urnic::drivers {
+
+/// A link to another NIC. The port's thread uses it; the keeper's thread makes and destroys it, and sets the flags.
+struct SendingLink {
+  SendingLink(const transport::wire::Mac& to, std::uint64_t name, RingMemory ring_memory,
+              const RingGeometry& geometry)
+      : peer(to), nonce(name), memory(std::move(ring_memory)), ring(memory.bytes(), geometry) {}
+
+  const transport::wire::Mac peer;
+  const std::uint64_t nonce;
+  const RingMemory memory;
+  RingProducer ring;
+  int socket = -1;  ///< to the other NIC's process, the keeper's; a byte wakes it
+  pid_t process = 0;
+
+  std::atomic<bool> is_over{false};      ///< the other NIC has gone, or wants no more
+  std::atomic<bool> is_unused{false};    ///< for long: give it back once it is empty
+  std::atomic<std::uint64_t> frames{0};  ///< sent, as the port tells the keeper
+
+  Patience patience;
+  bool has_begun = false;  ///< the mark was sent
+  bool has_unflushed = false;
+};
+
+/// A link from another NIC.
+struct ReceivingLink {
+  ReceivingLink(const transport::wire::Mac& from, std::uint64_t name, RingMemory ring_memory,
+                const RingGeometry& geometry)
+      : peer(from), nonce(name), memory(std::move(ring_memory)), ring(memory.bytes(), geometry) {}
+
+  const transport::wire::Mac peer;
+  const std::uint64_t nonce;
+  const RingMemory memory;
+  RingConsumer ring;
+  int socket = -1;  ///< to the other NIC's process, the keeper's; readable when that wakes us
+
+  std::atomic<bool> is_over{false};  ///< the other NIC writes no more; what it has written is to be read
+
+  bool is_open = false;  ///< the mark has come
+  bool has_waited = false;
+  std::chrono::steady_clock::time_point waiting_since;  ///< for the mark, once there are frames
+};
+
+}  // namespace urnic::drivers

@@ -1,0 +1,386 @@
+#include "drivers/direct/link_keeper.h"
+
+#include <pthread.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <random>
+#include <span>
+#include <system_error>
+#include <utility>
+
+#include "drivers/direct/greeting.h"
+#include "drivers/peer_user.h"
+#include "nic/signal_blocker.h"
+
+namespace urnic::drivers {
+namespace {
+
+using namespace std::chrono_literals;
+
+/// For an answer, which another thread gives that may have to wait for its turn on a processor.
+constexpr auto kHandshakePatience = 1s;
+constexpr auto kRefusalLasts = 1s;
+constexpr int kHandshakePollMs = 100;
+constexpr std::uint32_t kSlots = 128;
+constexpr std::size_t kMaxWanted = 64;
+
+std::uint64_t random_nonce() {
+  std::random_device device;
+  return std::uint64_t{device()} << 32 | device();
+}
+
+/// The system call without the C library's function, which librspreload replaces: the port's thread asks.
+void signal(int event_fd) {
+  const std::uint64_t one = 1;
+  [[maybe_unused]] const long written = syscall(SYS_write, event_fd, &one, sizeof one);
+}
+
+Descriptor watch_process(pid_t process) {
+  return Descriptor(process > 0 ? static_cast<int>(syscall(SYS_pidfd_open, process, 0)) : -1);
+}
+
+pid_t process_at(int socket) {
+  const auto peer = peer_of(socket);
+  return peer ? peer->pid : 0;
+}
+
+template <typename Message>
+std::span<std::byte> bytes_of(Message& message) {
+  return std::as_writable_bytes(std::span(&message, 1));
+}
+
+/// The largest ring of these frames that fits.
+RingGeometry geometry_for(std::uint32_t max_frame_bytes) {
+  RingGeometry geometry{.slots = kSlots, .max_frame_bytes = max_frame_bytes};
+  while (!geometry.is_valid() && geometry.slots > 1) geometry.slots /= 2;
+  return geometry;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<LinkKeeper>, Error> LinkKeeper::start(Config config) {
+  auto listener = listen_for_links(config.socket_of(config.own));
+  if (!listener) return listener.error();
+  Descriptor wake(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  Descriptor request(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  if (!wake || !request) {
+    const int code = errno;
+    return Error{.code = code, .message = "cannot make an eventfd: " + std::generic_category().message(code)};
+  }
+  std::unique_ptr<LinkKeeper> keeper(
+      new LinkKeeper(std::move(config), std::move(listener.value()), std::move(wake), std::move(request)));
+  const nic::SignalBlocker blocker;
+  try {
+    keeper->thread_ = std::thread([it = keeper.get()] { it->run(); });
+    pthread_setname_np(keeper->thread_.native_handle(), "urnic-links");
+  } catch (const std::system_error& error) {
+    return Error{.code = error.code().value(),
+                 .message = std::string("cannot start the thread of direct links: ") + error.what()};
+  }
+  return keeper;
+}
+
+LinkKeeper::LinkKeeper(Config config, Descriptor listener, Descriptor wake, Descriptor request)
+    : config_(std::move(config)),
+      listener_(std::move(listener)),
+      wake_(std::move(wake)),
+      request_(std::move(request)) {
+  news_.sending.reserve(kMaxSending);
+  news_.receiving.reserve(kMaxReceiving);
+  wanted_.reserve(kMaxWanted);
+  given_back_.reserve(kMaxSending + kMaxReceiving);
+}
+
+LinkKeeper::~LinkKeeper() {
+  if (thread_.joinable()) {
+    is_stopping_.store(true);
+    signal(request_.get());
+    thread_.join();
+  }
+  unlink(config_.socket_of(config_.own).c_str());
+}
+
+// --- The port's thread ---
+
+void LinkKeeper::take_news(News& news) {
+  const std::lock_guard lock(mutex_);
+  // Not a plain store: it sees the flags that were set before what it overwrites.
+  has_news_.exchange(false, std::memory_order_acq_rel);
+  news.sending.insert(news.sending.end(), news_.sending.begin(), news_.sending.end());
+  news.receiving.insert(news.receiving.end(), news_.receiving.begin(), news_.receiving.end());
+  news_.sending.clear();
+  news_.receiving.clear();
+}
+
+void LinkKeeper::want(const Mac& peer) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (wanted_.size() == kMaxWanted) return;
+    wanted_.push_back(peer);
+  }
+  signal(request_.get());
+}
+
+void LinkKeeper::give_back(SendingLink& link) {
+  {
+    const std::lock_guard lock(mutex_);
+    given_back_.push_back(&link);
+  }
+  signal(request_.get());
+}
+
+void LinkKeeper::give_back(ReceivingLink& link) {
+  {
+    const std::lock_guard lock(mutex_);
+    given_back_.push_back(&link);
+  }
+  signal(request_.get());
+}
+
+// --- The keeper's thread ---
+
+void LinkKeeper::run() {
+  while (!is_stopping_.load()) {
+    wait();
+    const Clock::time_point now = Clock::now();
+    // A program that closes descriptors which it does not know has closed ours.
+    if (((polled_[0].revents | polled_[1].revents) & POLLNVAL) != 0) return end_all(now);
+    do_what_the_port_asked(now);
+    if ((polled_[1].revents & POLLIN) != 0) accept_all(now);
+    look_at_connections(now);
+    look_for_unused(now);
+    forget_ended();
+  }
+}
+
+int LinkKeeper::timeout_ms() const {
+  const auto is_young = [](const auto& connection) { return connection->link == nullptr; };
+  const auto is_asked = [](const auto& connection) { return !connection->is_up && !connection->is_over; };
+  if (std::any_of(incoming_.begin(), incoming_.end(), is_young) ||
+      std::any_of(outgoing_.begin(), outgoing_.end(), is_asked)) {
+    return kHandshakePollMs;
+  }
+  const auto quarter = static_cast<int>(config_.unused_after.count() / 4);
+  return outgoing_.empty() ? -1 : std::max(quarter, 1);  // see look_for_unused()
+}
+
+void LinkKeeper::wait() {
+  polled_.clear();
+  polled_.push_back({.fd = request_.get(), .events = POLLIN, .revents = 0});
+  polled_.push_back({.fd = listener_.get(), .events = POLLIN, .revents = 0});
+  const auto add = [this](Connection& connection, bool is_young) {
+    const bool is_over = connection.is_over;
+    connection.polled_at = polled_.size();
+    // Bytes that wake are the port's to read.
+    const short events = is_young ? POLLIN : POLLRDHUP;
+    polled_.push_back({.fd = is_over ? -1 : connection.socket.get(), .events = events, .revents = 0});
+    polled_.push_back({.fd = is_over ? -1 : connection.process.get(), .events = POLLIN, .revents = 0});
+  };
+  for (const auto& outgoing : outgoing_) add(*outgoing, !outgoing->is_up);
+  for (const auto& incoming : incoming_) add(*incoming, incoming->link == nullptr);
+  if (poll(polled_.data(), polled_.size(), timeout_ms()) <= 0) {
+    for (pollfd& each : polled_) each.revents = 0;
+  }
+}
+
+void LinkKeeper::do_what_the_port_asked(Clock::time_point now) {
+  if ((polled_[0].revents & POLLIN) == 0) return;
+  std::uint64_t count = 0;
+  [[maybe_unused]] const auto bytes = read(request_.get(), &count, sizeof(count));
+  std::vector<Mac> wanted;
+  {
+    const std::lock_guard lock(mutex_);
+    wanted = wanted_;
+    wanted_.clear();
+    for (const void* const link : given_back_) {
+      for (auto& outgoing : outgoing_) outgoing->was_given_back |= outgoing->link.get() == link;
+      for (auto& incoming : incoming_) incoming->was_given_back |= incoming->link.get() == link;
+    }
+    given_back_.clear();
+  }
+  for (const Mac& peer : wanted) connect_to(peer, now);
+}
+
+void LinkKeeper::connect_to(const Mac& peer, Clock::time_point now) {
+  const auto has_one = [&](const auto& outgoing) {
+    return outgoing->link->peer == peer && !outgoing->is_over;
+  };
+  if (std::any_of(outgoing_.begin(), outgoing_.end(), has_one)) return;
+  const auto was_refused = [&](const Refusal& refusal) {
+    return refusal.peer == peer && now < refusal.until;
+  };
+  if (std::any_of(refusals_.begin(), refusals_.end(), was_refused)) return;
+  refuse(peer, now);  // until it is up
+  if (outgoing_.size() >= kMaxSending) {
+    // The one that is longest unused makes room for a next attempt.
+    const auto oldest =
+        std::min_element(outgoing_.begin(), outgoing_.end(),
+                         [](const auto& a, const auto& b) { return a->last_used < b->last_used; });
+    if (now - (*oldest)->last_used > kRefusalLasts) {
+      (*oldest)->link->is_unused.store(true, std::memory_order_relaxed);
+      tell_port();
+    }
+    return;
+  }
+  auto socket = connect_for_link(config_.socket_of(peer));
+  if (!socket) return;
+  const RingGeometry geometry = geometry_for(config_.max_frame_bytes);
+  auto memory = RingMemory::create(geometry.bytes());
+  if (!memory) return;
+  Hello hello{.nonce = random_nonce(), .geometry = geometry, .from = config_.own, .to = peer};
+  if (!send_message(socket.value().get(), bytes_of(hello), memory.value().file())) return;
+  memory.value().close_file();  // a program may have few descriptors
+  auto outgoing = std::make_unique<Outgoing>();
+  outgoing->link = std::make_unique<SendingLink>(peer, hello.nonce, std::move(memory.value()), geometry);
+  outgoing->socket = std::move(socket.value());
+  outgoing->since = outgoing->last_used = now;
+  outgoing_.push_back(std::move(outgoing));
+}
+
+void LinkKeeper::refuse(const Mac& peer, Clock::time_point now) {
+  std::erase_if(refusals_,
+                [&](const Refusal& refusal) { return refusal.peer == peer || now >= refusal.until; });
+  refusals_.push_back({.peer = peer, .until = now + kRefusalLasts});
+}
+
+void LinkKeeper::on_welcome(Outgoing& outgoing, Clock::time_point now) {
+  Welcome welcome;
+  const bool is_fine = receive_message(outgoing.socket.get(), bytes_of(welcome)) &&
+                       welcome.magic == kLinkMagic && welcome.version == kLinkVersion &&
+                       welcome.nonce == outgoing.link->nonce;
+  if (!is_fine) return on_end(outgoing, now);
+  outgoing.link->socket = outgoing.socket.get();
+  outgoing.link->process = process_at(outgoing.socket.get());
+  outgoing.process = watch_process(outgoing.link->process);
+  outgoing.is_up = true;
+  outgoing.last_used = now;
+  {
+    const std::lock_guard lock(mutex_);
+    news_.sending.push_back(outgoing.link.get());
+  }
+  tell_port();
+}
+
+void LinkKeeper::accept_all(Clock::time_point now) {
+  for (;;) {
+    Descriptor socket(accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+    if (!socket) return;
+    if (!is_trusted_peer(socket.get()) || incoming_.size() >= kMaxReceiving) continue;
+    auto incoming = std::make_unique<Incoming>();
+    incoming->socket = std::move(socket);
+    incoming->since = now;
+    incoming_.push_back(std::move(incoming));
+  }
+}
+
+void LinkKeeper::on_hello(Incoming& incoming) {
+  Hello hello;
+  auto file = receive_with_descriptor(incoming.socket.get(), bytes_of(hello));
+  const bool is_fine = file && hello.magic == kLinkMagic && hello.version == kLinkVersion &&
+                       hello.to == config_.own && hello.from != config_.own && hello.geometry.is_valid();
+  if (!is_fine) return on_end(incoming);
+  auto memory = RingMemory::adopt(std::move(*file), hello.geometry.bytes());
+  if (!memory) return on_end(incoming);
+  incoming.link =
+      std::make_unique<ReceivingLink>(hello.from, hello.nonce, std::move(memory.value()), hello.geometry);
+  incoming.link->socket = incoming.socket.get();
+  incoming.process = watch_process(process_at(incoming.socket.get()));
+  {
+    const std::lock_guard lock(mutex_);
+    news_.receiving.push_back(incoming.link.get());
+  }
+  tell_port();
+  // Behind the news: the mark comes after the Welcome, and the port must know the link by then.
+  Welcome welcome{.nonce = hello.nonce};
+  if (!send_message(incoming.socket.get(), bytes_of(welcome))) on_end(incoming);
+}
+
+void LinkKeeper::on_end(Outgoing& outgoing, Clock::time_point now) {
+  outgoing.is_over = true;
+  refuse(outgoing.link->peer, now);
+  if (!outgoing.is_up) return;
+  outgoing.link->is_over.store(true, std::memory_order_release);
+  tell_port();
+}
+
+void LinkKeeper::on_end(Incoming& incoming) {
+  incoming.is_over = true;
+  if (incoming.link == nullptr) return;
+  incoming.link->is_over.store(true, std::memory_order_release);
+  tell_port();
+}
+
+void LinkKeeper::look_at_connections(Clock::time_point now) {
+  for (auto& each : outgoing_) {
+    switch (look(*each, !each->is_up, now)) {
+      case Seen::kMessage:
+        on_welcome(*each, now);
+        break;
+      case Seen::kEnd:
+        on_end(*each, now);
+        break;
+      case Seen::kNothing:
+        break;
+    }
+  }
+  for (auto& each : incoming_) {
+    switch (look(*each, each->link == nullptr, now)) {
+      case Seen::kMessage:
+        on_hello(*each);
+        break;
+      case Seen::kEnd:
+        on_end(*each);
+        break;
+      case Seen::kNothing:
+        break;
+    }
+  }
+}
+
+LinkKeeper::Seen LinkKeeper::look(const Connection& connection, bool is_young, Clock::time_point now) const {
+  if (connection.is_over) return Seen::kNothing;
+  if (connection.polled_at == 0) return Seen::kNothing;  // made since
+  const short socket_events = polled_[connection.polled_at].revents;
+  const short process_events = polled_[connection.polled_at + 1].revents;
+  if (is_young && (socket_events & POLLIN) != 0) return Seen::kMessage;
+  const bool is_late = is_young && now - connection.since > kHandshakePatience;
+  return socket_events != 0 || process_events != 0 || is_late ? Seen::kEnd : Seen::kNothing;
+}
+
+void LinkKeeper::look_for_unused(Clock::time_point now) {
+  for (auto& outgoing : outgoing_) {
+    if (!outgoing->is_up || outgoing->is_over) continue;
+    const std::uint64_t frames = outgoing->link->frames.load(std::memory_order_relaxed);
+    if (std::exchange(outgoing->frames_seen, frames) != frames) outgoing->last_used = now;
+    if (now - outgoing->last_used < config_.unused_after) continue;
+    outgoing->last_used = now;  // not so soon again, if it is not empty
+    outgoing->link->is_unused.store(true, std::memory_order_relaxed);
+    tell_port();
+  }
+}
+
+void LinkKeeper::end_all(Clock::time_point now) {
+  for (auto& outgoing : outgoing_) on_end(*outgoing, now);
+  for (auto& incoming : incoming_) on_end(*incoming);
+}
+
+void LinkKeeper::forget_ended() {
+  std::erase_if(outgoing_,
+                [](const auto& each) { return each->was_given_back || (each->is_over && !each->is_up); });
+  std::erase_if(incoming_, [](const auto& each) {
+    return each->was_given_back || (each->is_over && each->link == nullptr);
+  });
+}
+
+void LinkKeeper::tell_port() {
+  has_news_.store(true, std::memory_order_release);
+  signal(wake_.get());
+}
+
+}  // namespace urnic::drivers

@@ -1,0 +1,58 @@
+"""Direct links: two programs that talk on the fabric do without its switch."""
+import os
+import re
+import signal
+import time
+
+import harness
+from harness import wait_until
+from test_fabric import FabricTest
+
+WRITES = ["ib_write_bw", "-d", "urnic0", "-x", "1", "-F", "-s", "65536", "-m", "4096"]
+PACKETS_OF_A_WRITE = 16
+
+
+class Direct(FabricTest):
+    def setUp(self):
+        super().setUp()
+        self.require("ib_write_bw")
+
+    def frames_in_the_switch(self):
+        return sum(port["received_frames"] for port in self.status()["ports"])
+
+    def writers(self, *options):
+        """A server and a client that has begun to write."""
+        port = harness.free_port()
+        words = [*WRITES, *options, "-p", str(port)]
+        server = self.start("server", words)
+        self.wait_for_listener(server, port)
+        client = self.start("client", [*words, "127.0.0.1"])
+        self.assertTrue(wait_until(lambda: "#bytes" in client.output(), harness.START_TIMEOUT))
+        return server, client
+
+    def test_the_switch_moves_only_the_first_frames(self):
+        server, client = self.writers("-D", "2")
+        time.sleep(1)
+        in_switch = self.frames_in_the_switch()
+        for process in (server, client):
+            self.expect_end(process)
+        writes = int(re.search(r"^ 65536 +(\d+) ", client.output(), re.MULTILINE).group(1))
+        self.assertGreater(writes * PACKETS_OF_A_WRITE, 10_000)
+        self.assertLess(in_switch, 500)
+
+    def test_a_peer_that_is_stopped_for_a_while_goes_on(self):
+        server, client = self.writers("-D", "5", "-u", "18")  # an ACK timeout of a second, seven times
+        time.sleep(1)
+        for process in (server, client):
+            os.kill(process.pid, signal.SIGSTOP)
+            time.sleep(2 if process is server else 0.3)
+            os.kill(process.pid, signal.SIGCONT)
+        for process in (server, client):
+            self.expect_end(process)
+
+    def test_traffic_goes_on_when_the_switch_is_killed(self):
+        server, client = self.writers("-D", "3")
+        time.sleep(1)
+        os.kill(self.status()["process"], signal.SIGKILL)
+        for process in (server, client):
+            self.expect_end(process)

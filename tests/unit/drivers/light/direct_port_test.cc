@@ -1,0 +1,469 @@
+// Ports with direct links: two NICs whose switch is the test, and one that lies.
+#include "drivers/direct/direct_port.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstring>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "drivers/direct/greeting.h"
+#include "drivers/direct/mark.h"
+#include "tests/unit/drivers/light/fake_port.h"
+
+namespace urnic::drivers {
+namespace {
+
+using namespace std::chrono_literals;
+using test::Bytes;
+using test::FakePort;
+using test::frame_between;
+using test::kBroadcast;
+using transport::wire::Mac;
+
+constexpr Mac kA{{2, 0, 0, 0, 0, 0xa}};
+constexpr Mac kB{{2, 0, 0, 0, 0, 0xb}};
+constexpr std::size_t kMaxFrame = 2000;
+constexpr int kConversation = 4;
+
+/// Waits for what other threads do.
+template <typename Condition>
+bool until(Condition&& condition, std::chrono::milliseconds patience = 10s) {
+  const auto end = std::chrono::steady_clock::now() + patience;
+  while (!condition()) {
+    if (std::chrono::steady_clock::now() > end) return false;
+    std::this_thread::sleep_for(1ms);
+  }
+  return true;
+}
+
+class Folder {
+ public:
+  Folder() {
+    char name[] = "/tmp/urnic-test-XXXXXX";
+    path_ = mkdtemp(name);
+  }
+  ~Folder() { std::filesystem::remove_all(path_); }
+  std::string socket_of(const Mac& mac) const { return path_ + "/" + std::to_string(mac.octets[5]); }
+
+ private:
+  std::string path_;
+};
+
+class Nic {
+ public:
+  Nic(const Folder& folder, const Mac& mac, std::chrono::milliseconds unused_after = 10s) : mac_(mac) {
+    std::unique_ptr<nic::PacketPort> wire = std::make_unique<FakePort>(outside_, kMaxFrame);
+    auto created =
+        DirectPort::create(wire, {.own = mac,
+                                  .socket_of = [&folder](const Mac& each) { return folder.socket_of(each); },
+                                  .unused_after = unused_after});
+    if (!created) throw std::runtime_error(created.error().message);
+    port_ = std::move(created.value());
+  }
+
+  DirectPort& port() { return *port_; }
+  FakePort::Outside& wire() { return *outside_; }
+
+  void send(const Mac& to, std::uint8_t fill, std::size_t size = 64) {
+    const auto room = port_->reserve_to(to);
+    ASSERT_FALSE(room.empty());
+    const Bytes frame = frame_between(to, mac_, size, fill);
+    std::copy(frame.begin(), frame.end(), room.begin());
+    port_->commit(size);
+    port_->flush();
+  }
+  /// The last bytes of the frames that two calls of receive() give: a mark opens a link for the second one.
+  std::vector<int> receive(std::size_t most = 32) {
+    std::vector<int> fills;
+    for (int i = 0; i < 2; ++i) {
+      for (const Bytes& frame : test::receive(*port_, most))
+        fills.push_back(std::to_integer<int>(frame.back()));
+    }
+    return fills;
+  }
+  /// The same of those that are on the wire, without marks; they stay there.
+  std::vector<int> on_wire() const {
+    std::vector<int> fills;
+    for (const Bytes& frame : outside_->sent) {
+      if (!Mark::parse(frame)) fills.push_back(std::to_integer<int>(frame.back()));
+    }
+    return fills;
+  }
+  /// The switch forwards what it has.
+  void forward_to(Nic& other) {
+    for (Bytes& frame : outside_->sent) other.wire().to_receive.push_back(std::move(frame));
+    outside_->sent.clear();
+  }
+  void end() { port_.reset(); }
+
+ private:
+  Mac mac_;
+  std::shared_ptr<FakePort::Outside> outside_ = std::make_shared<FakePort::Outside>();
+  std::unique_ptr<DirectPort> port_;
+};
+
+class DirectPortTest : public testing::Test {
+ protected:
+  /// A talks until it has a link to B, which is open.
+  void link(Nic& from, Nic& to) {
+    talk(from, to);
+    from.send(kB, 200);
+    from.forward_to(to);
+    EXPECT_EQ(to.receive(), (std::vector{0, 1, 2, 3, 200}));
+  }
+  void talk(Nic& from, Nic& to) {
+    for (std::uint8_t i = 0; i < kConversation; ++i) from.send(kB, i);
+    ASSERT_TRUE(until([&] {
+      from.receive();
+      to.receive();
+      return from.port().sending_links() == 1 && to.port().receiving_links() == 1;
+    }));
+  }
+
+  Folder folder;
+};
+
+TEST_F(DirectPortTest, SendsAtFirstThroughTheSwitch) {
+  Nic a(folder, kA);
+  a.send(kB, 1);
+  EXPECT_EQ(a.on_wire(), std::vector{1});
+}
+
+TEST_F(DirectPortTest, MakesALinkWhenTwoTalk) {
+  Nic a(folder, kA), b(folder, kB);
+  link(a, b);
+  a.send(kB, 77);
+  EXPECT_EQ(a.on_wire(), std::vector<int>()) << "no frame goes through the switch any more";
+  a.forward_to(b);
+  EXPECT_EQ(b.receive(), std::vector{77});
+}
+
+TEST_F(DirectPortTest, LetsNoFrameOvertakeThoseInTheSwitch) {
+  Nic a(folder, kA), b(folder, kB);
+  talk(a, b);
+  a.send(kB, 77);
+  EXPECT_EQ(a.on_wire(), (std::vector{0, 1, 2, 3}));
+  EXPECT_EQ(b.receive(), std::vector<int>()) << "the switch has not forwarded the first ones yet";
+  a.forward_to(b);
+  EXPECT_EQ(b.receive(), (std::vector{0, 1, 2, 3, 77}));
+}
+
+TEST_F(DirectPortTest, DoesNotWaitForAMarkForEver) {
+  Nic a(folder, kA), b(folder, kB);
+  talk(a, b);
+  a.send(kB, 77);
+  a.wire().sent.clear();  // the switch loses the mark
+  EXPECT_TRUE(until([&] { return b.receive() == std::vector{77}; }));
+}
+
+TEST_F(DirectPortTest, SendsToGroupsThroughTheSwitch) {
+  Nic a(folder, kA), b(folder, kB);
+  link(a, b);
+  a.send(kBroadcast, 5);
+  const auto room = a.port().reserve();
+  const Bytes frame = frame_between(kB, kA, 64, 6);
+  std::copy(frame.begin(), frame.end(), room.begin());
+  a.port().commit(frame.size());
+  EXPECT_EQ(a.on_wire(), (std::vector{5, 6})) << "nor is it known in time where a raw packet goes";
+}
+
+TEST_F(DirectPortTest, HasNoLinkToWhoListensNowhere) {
+  Nic a(folder, kA);
+  for (int i = 0; i < 100; ++i) a.send(kB, 1);
+  std::this_thread::sleep_for(20ms);
+  a.receive();
+  EXPECT_EQ(a.port().sending_links(), 0u);
+  EXPECT_EQ(a.on_wire().size(), 100u);
+}
+
+TEST_F(DirectPortTest, HoldsFramesBackWhileTheOtherTakesNone) {
+  Nic a(folder, kA), b(folder, kB);
+  link(a, b);
+  int taken = 0;
+  while (!a.port().reserve_to(kB).empty()) {
+    a.send(kB, static_cast<std::uint8_t>(taken));
+    ASSERT_LT(++taken, 10'000);
+  }
+  EXPECT_FALSE(a.port().is_drained());
+  std::vector<int> all;
+  while (static_cast<int>(all.size()) < taken) {
+    const auto some = b.receive();
+    ASSERT_FALSE(some.empty());
+    all.insert(all.end(), some.begin(), some.end());
+  }
+  for (int i = 0; i < taken; ++i) ASSERT_EQ(all[static_cast<std::size_t>(i)], i % 256);
+  b.receive();
+  EXPECT_TRUE(a.port().is_drained());
+  EXPECT_FALSE(a.port().reserve_to(kB).empty());
+}
+
+TEST_F(DirectPortTest, CountsWhatWentOverLinks) {
+  Nic a(folder, kA), b(folder, kB);
+  link(a, b);
+  const auto before = a.port().statistics();
+  const auto before_at_b = b.port().statistics();
+  a.send(kB, 1, 500);
+  b.receive();
+  EXPECT_EQ(a.port().statistics().sent_frames, before.sent_frames + 1);
+  EXPECT_EQ(a.port().statistics().sent_bytes, before.sent_bytes + 500);
+  EXPECT_EQ(a.port().statistics().direct_links, 1u);
+  EXPECT_EQ(b.port().statistics().received_frames, before_at_b.received_frames + 1);
+  EXPECT_EQ(b.port().statistics().received_bytes, before_at_b.received_bytes + 500);
+}
+
+TEST_F(DirectPortTest, WakesASleeper) {
+  Nic a(folder, kA), b(folder, kB);
+  link(a, b);
+  const auto is_readable = [&] {
+    pollfd wake{.fd = b.port().wake_fd(), .events = POLLIN, .revents = 0};
+    return poll(&wake, 1, 0) == 1;
+  };
+  ASSERT_FALSE(b.port().arm());
+  EXPECT_FALSE(is_readable());
+  a.send(kB, 1);
+  EXPECT_TRUE(is_readable());
+  b.port().disarm();
+  EXPECT_EQ(b.receive(), std::vector{1});
+  ASSERT_FALSE(b.port().arm());
+  EXPECT_FALSE(is_readable());
+  b.port().disarm();
+  a.send(kB, 2);
+  EXPECT_TRUE(b.port().arm()) << "a frame is there already";
+}
+
+// --- Ends ---
+
+TEST_F(DirectPortTest, GoesBackToTheSwitchWhenTheOtherEnds) {
+  Nic a(folder, kA), b(folder, kB);
+  link(a, b);
+  b.end();
+  ASSERT_TRUE(until([&] {
+    a.receive();
+    return a.port().sending_links() == 0;
+  }));
+  a.send(kB, 9);
+  EXPECT_EQ(a.on_wire(), std::vector{9});
+}
+
+TEST_F(DirectPortTest, LinksToTheOneThatComesAgain) {
+  Nic a(folder, kA);
+  for (int times = 0; times < 3; ++times) {
+    Nic b(folder, kB);
+    ASSERT_TRUE(until([&] {
+      a.send(kB, 1);
+      a.wire().sent.clear();
+      a.receive();
+      b.receive();
+      return a.port().sending_links() == 1 && b.port().receiving_links() == 1;
+    }));
+    b.end();
+    ASSERT_TRUE(until([&] {
+      a.receive();
+      return a.port().sending_links() == 0;
+    }));
+  }
+}
+
+TEST_F(DirectPortTest, ReadsWhatAnEndedOneHasWritten) {
+  Nic a(folder, kA), b(folder, kB);
+  link(a, b);
+  a.send(kB, 1);
+  a.send(kB, 2);
+  a.end();
+  std::vector<int> all;
+  ASSERT_TRUE(until([&] {
+    for (const int fill : b.receive(1)) all.push_back(fill);
+    return b.port().receiving_links() == 0;
+  }));
+  EXPECT_EQ(all, (std::vector{1, 2}));
+}
+
+TEST_F(DirectPortTest, GivesAnUnusedLinkBack) {
+  Nic a(folder, kA, 50ms), b(folder, kB);
+  link(a, b);
+  ASSERT_TRUE(until([&] {
+    a.receive();
+    b.receive();
+    return a.port().sending_links() == 0 && b.port().receiving_links() == 0;
+  }));
+  a.send(kB, 3);
+  EXPECT_EQ(a.on_wire(), std::vector{3});
+}
+
+TEST_F(DirectPortTest, KeepsALinkWhoseFramesAreNotTaken) {
+  Nic a(folder, kA, 50ms), b(folder, kB);
+  link(a, b);
+  a.send(kB, 3);
+  std::this_thread::sleep_for(300ms);
+  a.receive();
+  EXPECT_EQ(a.port().sending_links(), 1u) << "a frame through the switch would overtake it";
+}
+
+TEST_F(DirectPortTest, HasManyLinksAndNotMore) {
+  Nic b(folder, kB);
+  std::vector<std::unique_ptr<Nic>> others;
+  for (std::uint8_t i = 0; i < LinkKeeper::kMaxReceiving + 3; ++i) {
+    others.push_back(std::make_unique<Nic>(folder, Mac{{2, 0, 0, 0, 0, static_cast<std::uint8_t>(100 + i)}}));
+    for (int n = 0; n < kConversation; ++n) others.back()->send(kB, i);
+  }
+  const auto linked = [&] {
+    std::size_t count = 0;
+    for (auto& each : others) {
+      each->receive();
+      count += each->port().sending_links();
+    }
+    b.receive();
+    return count;
+  };
+  EXPECT_TRUE(until([&] { return linked() == LinkKeeper::kMaxReceiving; }));
+  std::this_thread::sleep_for(50ms);
+  EXPECT_EQ(linked(), LinkKeeper::kMaxReceiving);
+}
+
+TEST_F(DirectPortTest, RefusesAMacThatIsTaken) {
+  Nic a(folder, kA);
+  std::unique_ptr<nic::PacketPort> wire =
+      std::make_unique<FakePort>(std::make_shared<FakePort::Outside>(), kMaxFrame);
+  const auto second = DirectPort::create(
+      wire, {.own = kA, .socket_of = [this](const Mac& each) { return folder.socket_of(each); }});
+  ASSERT_FALSE(second);
+  EXPECT_EQ(second.error().code, EADDRINUSE);
+  EXPECT_NE(wire, nullptr) << "the wire is good without links";
+}
+
+// --- A process that lies ---
+
+class Liar {
+ public:
+  Liar(const Folder& folder, const Mac& to)
+      : socket_(std::move(connect_for_link(folder.socket_of(to)).value())) {}
+
+  RingMemory memory = std::move(RingMemory::create(kGeometry.bytes()).value());
+  Hello hello{.nonce = 5, .geometry = kGeometry, .from = kA, .to = kB};
+
+  bool say_hello() { return say_hello(memory.file()); }
+  bool say_hello(int file) { return send_message(socket_.get(), std::as_bytes(std::span(&hello, 1)), file); }
+  bool is_left() {
+    pollfd end{.fd = socket_.get(), .events = POLLIN, .revents = 0};
+    poll(&end, 1, 10'000);
+    char byte;
+    return recv(socket_.get(), &byte, 1, MSG_DONTWAIT | MSG_PEEK) <= 0 && errno != EAGAIN;
+  }
+  int socket() const { return socket_.get(); }
+
+  static constexpr RingGeometry kGeometry{.slots = 8, .max_frame_bytes = 500};
+
+ private:
+  Descriptor socket_;
+};
+
+class LyingPeer : public DirectPortTest {
+ protected:
+  /// Whether B has left who said that, and still makes links.
+  void expect_left(Liar& liar) {
+    errno = 0;
+    EXPECT_TRUE(liar.is_left());
+    Nic a(folder, kA);
+    link(a, b);
+  }
+
+  Nic b{folder, kB};
+};
+
+TEST_F(LyingPeer, IsLeftWhenItsGreetingIsWrong) {
+  const auto lies = std::vector<std::function<void(Hello&)>>{
+      [](Hello& hello) { hello.magic = 1; },
+      [](Hello& hello) { hello.version = 99; },
+      [](Hello& hello) { hello.to = kA; },
+      [](Hello& hello) { hello.from = kB; },
+      [](Hello& hello) { hello.geometry.slots = 1u << 31; },
+      [](Hello& hello) { hello.geometry.slots = 16; },
+      [](Hello& hello) { hello.geometry.max_frame_bytes = ~0u; },
+  };
+  for (const auto& lie : lies) {
+    Liar liar(folder, kB);
+    lie(liar.hello);
+    liar.say_hello();
+    errno = 0;
+    EXPECT_TRUE(liar.is_left());
+  }
+  Liar last(folder, kB);
+  last.hello.magic = 0;
+  last.say_hello();
+  expect_left(last);
+}
+
+TEST_F(LyingPeer, IsLeftWhenItCouldCutTheMemory) {
+  Liar liar(folder, kB);
+  const Descriptor file(memfd_create("unsealed", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  ASSERT_EQ(ftruncate(file.get(), static_cast<off_t>(Liar::kGeometry.bytes())), 0);
+  liar.say_hello(file.get());
+  expect_left(liar);
+}
+
+TEST_F(LyingPeer, IsLeftWhenTheMemoryIsTooSmall) {
+  Liar liar(folder, kB);
+  const Descriptor file(memfd_create("small", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  ASSERT_EQ(ftruncate(file.get(), 4096), 0);
+  ASSERT_EQ(fcntl(file.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW), 0);
+  liar.say_hello(file.get());
+  expect_left(liar);
+}
+
+TEST_F(LyingPeer, IsLeftWhenItHandsOverNoMemory) {
+  Liar liar(folder, kB);
+  send(liar.socket(), &liar.hello, sizeof(liar.hello), 0);
+  expect_left(liar);
+}
+
+TEST_F(LyingPeer, IsLeftWhenItSaysTooLittleOrTooMuch) {
+  for (const std::size_t bytes : {std::size_t{1}, sizeof(Hello) - 1, sizeof(Hello) + 1}) {
+    Liar liar(folder, kB);
+    Bytes text(bytes, std::byte{1});
+    std::memcpy(text.data(), &liar.hello, std::min(bytes, sizeof(liar.hello)));
+    send_message(liar.socket(), text, liar.memory.file());
+    errno = 0;
+    EXPECT_TRUE(liar.is_left());
+  }
+}
+
+TEST_F(LyingPeer, IsLeftWhenItSaysNothing) {
+  Liar liar(folder, kB);
+  expect_left(liar);
+}
+
+TEST_F(LyingPeer, MaySayWhatItLikesInTheRing) {
+  Liar liar(folder, kB);
+  ASSERT_TRUE(liar.say_hello());
+  ASSERT_TRUE(until([&] {
+    b.receive();
+    return b.port().receiving_links() == 1;
+  }));
+  Bytes mark(Mark::kBytes);
+  Mark{.to = kB, .from = kA, .nonce = liar.hello.nonce}.emit(mark);
+  b.wire().to_receive.push_back(mark);
+  auto& control = *reinterpret_cast<ring::Control*>(liar.memory.bytes().data());
+  const auto dropped = b.port().statistics().dropped_frames;
+  for (const std::uint64_t head : {std::uint64_t{3}, std::uint64_t{1} << 40, std::uint64_t{0}}) {
+    control.head = head;
+    EXPECT_EQ(b.receive(), std::vector<int>());
+  }
+  EXPECT_EQ(b.port().statistics().dropped_frames, dropped + 3) << "frames of no length";
+}
+
+}  // namespace
+}  // namespace urnic::drivers
