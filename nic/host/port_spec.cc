@@ -14,7 +14,7 @@ namespace urnic::nic {
 namespace {
 
 constexpr std::string_view kForms =
-    "use fabric[:NAME], pair, vhost:PATH[,front|back], af_packet:IFACE or loopback";
+    "use fabric[:NAME[,switched]], pair, vhost:PATH[,front|back], af_packet:IFACE or loopback";
 
 // With their terminating zero, both must fit the kernel's structures.
 constexpr std::size_t kMaxPathBytes = sizeof(sockaddr_un::sun_path) - 1;
@@ -64,20 +64,27 @@ Result<PortSpec, Error> parse_af_packet(std::string_view text, std::string_view 
 }
 
 Result<PortSpec, Error> parse_fabric(std::string_view text, std::string_view rest) {
-  const std::size_t comma = rest.find(',');
+  constexpr std::string_view kSwitched = "switched";
+  std::size_t comma = rest.find(',');
   PortSpec spec{.kind = PortSpec::Kind::kFabric,
                 .side = PortSpec::VhostSide::kFront,
                 .target = std::string(rest.substr(0, comma))};
   if (auto fine = check_fabric_name(spec.target); !fine) {
     return bad_spec("port '{}': {}", text, fine.error().message);
   }
-  if (comma != std::string_view::npos) {
-    const std::string_view number = rest.substr(comma + 1);
-    const char* const end = number.data() + number.size();
-    const auto [read, failure] = std::from_chars(number.data(), end, spec.slot);
-    if (failure != std::errc() || read != end || spec.slot >= kFabricPorts) {
-      return bad_spec("port '{}': behind the comma stands a number from 0 to {}", text, kFabricPorts - 1);
+  while (comma != std::string_view::npos) {
+    rest = rest.substr(comma + 1);
+    comma = rest.find(',');
+    const std::string_view word = rest.substr(0, comma);
+    const char* const end = word.data() + word.size();
+    const auto [read, failure] = std::from_chars(word.data(), end, spec.slot);
+    const bool is_slot = failure == std::errc() && read == end && spec.slot < kFabricPorts;
+    if (is_slot ? spec.is_slot_named || spec.is_switched : word != kSwitched || spec.is_switched) {
+      return bad_spec("port '{}': behind the name stand a number from 0 to {}, or '{}', or both", text,
+                      kFabricPorts - 1, kSwitched);
     }
+    spec.is_slot_named |= is_slot;
+    spec.is_switched |= !is_slot;
   }
   return spec;
 }
@@ -107,7 +114,7 @@ Result<PortSpec, Error> PortSpec::parse(std::string_view text) {
 std::string PortSpec::to_string() const {
   switch (kind) {
     case Kind::kFabric:
-      return fmt::format("fabric:{},{}", target, slot);
+      return fmt::format("fabric:{},{}{}", target, slot, is_switched ? ",switched" : "");
     case Kind::kVhost:
       if (target.empty()) return "pair";
       return fmt::format("vhost:{},{}", target, side == VhostSide::kFront ? "front" : "back");

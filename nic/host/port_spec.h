@@ -9,7 +9,7 @@
 
 namespace urnic::nic {
 
-/// Where the NIC's frames go. Written `fabric[:NAME[,SLOT]]`, `pair`, `vhost:PATH[,front|back]`,
+/// Where the NIC's frames go. Written `fabric[:NAME[,SLOT][,switched]]`, `pair`, `vhost:PATH[,front|back]`,
 /// `af_packet:IFACE` or `loopback`.
 struct PortSpec {
   enum class Kind : std::uint8_t { kVhost, kAfPacket, kLoopback, kFabric };
@@ -21,7 +21,9 @@ struct PortSpec {
   /// Socket path (at most 107 bytes), interface or fabric; empty for loopback, and of a vhost port for the
   /// user's own pair.
   std::string target;
-  unsigned slot = 0;  ///< of a fabric: which of its ports, 0 to kFabricPorts - 1
+  unsigned slot = 0;           ///< of a fabric: which of its ports, 0 to kFabricPorts - 1
+  bool is_slot_named = false;  ///< by the user; otherwise any will do
+  bool is_switched = false;    ///< of a fabric: all frames go through its switch, there are no direct links
 
   /// Parses what the user wrote. The error says what is wrong and shows the forms.
   static Result<PortSpec, Error> parse(std::string_view text);

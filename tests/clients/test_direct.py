@@ -20,11 +20,11 @@ class Direct(FabricTest):
     def frames_in_the_switch(self):
         return sum(port["received_frames"] for port in self.status()["ports"])
 
-    def writers(self, *options):
+    def writers(self, *options, nic=()):
         """A server and a client that has begun to write."""
         port = harness.free_port()
         words = [*WRITES, *options, "-p", str(port)]
-        server = self.start("server", words)
+        server = self.start("server", words, nic)
         self.wait_for_listener(server, port)
         client = self.start("client", [*words, "127.0.0.1"])
         self.assertTrue(wait_until(lambda: "#bytes" in client.output(), harness.START_TIMEOUT))
@@ -39,6 +39,13 @@ class Direct(FabricTest):
         writes = int(re.search(r"^ 65536 +(\d+) ", client.output(), re.MULTILINE).group(1))
         self.assertGreater(writes * PACKETS_OF_A_WRITE, 10_000)
         self.assertLess(in_switch, 500)
+
+    def test_there_are_none_where_they_are_not_wanted(self):
+        server, client = self.writers("-D", "2", nic=["--port", "fabric:default,switched"])
+        time.sleep(1)
+        self.assertGreater(self.frames_in_the_switch(), 2000)
+        for process in (server, client):
+            self.expect_end(process)
 
     def test_a_peer_that_is_stopped_for_a_while_goes_on(self):
         server, client = self.writers("-D", "5", "-u", "18")  # an ACK timeout of a second, seven times

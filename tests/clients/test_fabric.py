@@ -11,6 +11,8 @@ from harness import ClientTest, wait_until
 PINGPONG = ["ibv_rc_pingpong", "-d", "urnic0", "-g", "1", "-c", "-s", "20000", "-n", "200"]
 # Instead of the 200: long enough to be looked at meanwhile.
 LONG = ["-n", "5000"]
+# Every frame goes through the switch.
+SWITCHED = ["--port", "fabric:default,switched"]
 # So many programs are on the first switch of a fabric.
 FIRST_SWITCH = 24
 
@@ -82,8 +84,8 @@ class Fabric(FabricTest):
         self.assertEqual(self.status()["ports"][0]["process"], newcomer.pid)
 
     def test_the_switch_loses_nothing(self):
-        server, port = self.server(more=LONG)
-        client = self.client(port, more=LONG)
+        server, port = self.server(nic=SWITCHED, more=LONG)
+        client = self.client(port, SWITCHED, more=LONG)
         seen = []
 
         def look():
@@ -199,12 +201,12 @@ class LargeFabric(FabricTest):
     """More programs than a switch has ports for."""
 
     def talk(self):
-        """Two programs, on the next two ports, that send to each other for as long as they are let."""
+        """Two programs, on the next two ports, that send to each other through the switch for as long as they are let."""
         port = harness.free_port()
         traffic = harness.STAGE.program("traffic")
-        sides = [self.start("listen", [traffic, "--listen", port, "--name", "listen"])]
+        sides = [self.start("listen", [traffic, "--listen", port, "--name", "listen"], SWITCHED)]
         self.wait_for_listener(sides[0], port)
-        sides.append(self.start("connect", [traffic, "--connect", port, "--name", "connect"]))
+        sides.append(self.start("connect", [traffic, "--connect", port, "--name", "connect"], SWITCHED))
         for side, peer in zip(sides, ("connect", "listen")):
             if not wait_until(lambda: f"talking {peer}\n" in side.output(), harness.START_TIMEOUT):
                 self.fail_with(f"{side.name} does not talk")

@@ -61,7 +61,7 @@ Result<PortPointer, Error> open_wire(const NicEnvironment& environment) {
   const nic::PortSpec back{
       .kind = nic::PortSpec::Kind::kVhost, .side = nic::PortSpec::VhostSide::kBack, .target = socket.value()};
   auto wire = drivers::open_dpdk_port(back, link_mtu, options);
-  if (!wire) return wire.error();
+  if (!wire || spec.is_switched) return wire;
   return with_direct_links(std::move(wire.value()), environment);
 }
 

@@ -26,10 +26,11 @@ constexpr const char* kRunFooter =
   urnic run -- ibv_rc_pingpong -d urnic0 -g 1 localhost
 
 Ports (--port SPEC):
-  fabric[:NAME]            a port of a switch that connects the programs of this user; it is started when the first
-                           one comes and ends after the last. The default. See 'urnic fabric --help'.
+  fabric[:NAME][,switched] a port of a switch that connects the programs of this user; it is started when the first
+                           one comes and ends after the last. Two that talk get a direct link through shared
+                           memory, unless one of them is 'switched', which needs a NAME ('default' is one).
+                           The default. See 'urnic fabric --help'.
   pair                     a wire through shared memory between two programs of this user, without a switch
-                           and its wakings: much less latency on few cores
   vhost:PATH[,front|back]  such a wire anywhere, met at a socket; the first to come is the front unless said
                            otherwise
   af_packet:IFACE          a network interface; needs CAP_NET_RAW and an address (--ip) that is free there

@@ -88,7 +88,7 @@ Result<PortChoice, Error> parse_port(std::string_view text) {
   const bool no_slot_named = text.find(',') == std::string_view::npos;
   if (port.value().kind != PortSpec::Kind::kVhost) {
     const bool is_fabric = port.value().kind == PortSpec::Kind::kFabric;
-    return PortChoice{.port = port.value(), .any_slot = is_fabric && no_slot_named};
+    return PortChoice{.port = port.value(), .any_slot = is_fabric && !port.value().is_slot_named};
   }
   if (port.value().target.empty()) {
     const auto socket = nic::default_pair_socket();

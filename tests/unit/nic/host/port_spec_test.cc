@@ -49,6 +49,16 @@ TEST(PortSpec, ReadsAFabricThatIsTheDefaultOneUnlessNamed) {
   EXPECT_EQ(parsed("fabric:lab").target, "lab");
   EXPECT_EQ(parsed("fabric:lab,7").target, "lab");
   EXPECT_EQ(parsed("fabric:lab,7").slot, 7u);
+  EXPECT_TRUE(parsed("fabric:lab,7").is_slot_named);
+  EXPECT_FALSE(parsed("fabric:lab").is_slot_named);
+}
+
+TEST(PortSpec, ReadsThatAllFramesOfAFabricAreSwitched) {
+  EXPECT_FALSE(parsed("fabric:lab,7").is_switched);
+  EXPECT_TRUE(parsed("fabric:lab,switched").is_switched);
+  EXPECT_FALSE(parsed("fabric:lab,switched").is_slot_named);
+  EXPECT_TRUE(parsed("fabric:lab,7,switched").is_switched);
+  EXPECT_EQ(parsed("fabric:lab,7,switched").slot, 7u);
 }
 
 TEST(PortSpec, ReadsThePairOfTheUserAsAVhostWireWithoutAPath) {
@@ -62,15 +72,17 @@ TEST(PortSpec, RefusesNamesThatNoFolderShouldHave) {
                                       "fabric:twenty-five-characters-long"}) {
     EXPECT_THAT(refusal(text), HasSubstr("is no name of a fabric")) << text;
   }
-  for (const std::string_view text : {"fabric:a,", "fabric:a,241", "fabric:a,-1", "fabric:a,1x",
-                                      "fabric:a,99999999999999", "fabric:a,1,2"}) {
+  for (const std::string_view text :
+       {"fabric:a,", "fabric:a,241", "fabric:a,-1", "fabric:a,1x", "fabric:a,99999999999999", "fabric:a,1,2",
+        "fabric:a,switched,1", "fabric:a,switched,switched", "fabric:a,1,", "fabric:a,direct"}) {
     EXPECT_THAT(refusal(text), HasSubstr("a number from 0 to 240")) << text;
   }
 }
 
 TEST(PortSpec, WritesWhatItReads) {
-  for (const std::string_view text : {"vhost:/run/a.sock,front", "vhost:rel/a:b,back", "af_packet:eth0",
-                                      "loopback", "pair", "fabric:default,0", "fabric:my-Lab_2,240"}) {
+  for (const std::string_view text :
+       {"vhost:/run/a.sock,front", "vhost:rel/a:b,back", "af_packet:eth0", "loopback", "pair",
+        "fabric:default,0", "fabric:my-Lab_2,240", "fabric:my-Lab_2,240,switched"}) {
     EXPECT_EQ(parsed(text).to_string(), text);
   }
 }
