@@ -111,7 +111,7 @@ class Fabric(FabricTest):
     def test_programs_outlive_a_switch_that_is_killed(self):
         port = harness.free_port()
         traffic = harness.STAGE.program("traffic")
-        sides = [self.start(role, [traffic, f"--{role}", port, "--name", role]) for role in ("listen", "connect")]
+        sides = [self.start(role, [traffic, f"--{role}", port, "--name", role], SWITCHED) for role in ("listen", "connect")]
         for side, peer in zip(sides, ("connect", "listen")):
             if not wait_until(lambda: f"talking {peer}\n" in side.output(), harness.START_TIMEOUT):
                 self.fail_with(f"{side.name} does not talk")
