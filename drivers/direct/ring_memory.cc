@@ -43,7 +43,8 @@ Result<RingMemory, Error> RingMemory::adopt(Descriptor file, std::size_t bytes) 
 }
 
 Result<RingMemory, Error> RingMemory::map(Descriptor file, std::size_t bytes) {
-  void* const start = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file.get(), 0);
+  // All of it now: a page fault for a frame would cost more than the frame.
+  void* const start = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, file.get(), 0);
   if (start == MAP_FAILED) return memory_error(errno);
   return RingMemory(std::move(file), {static_cast<std::byte*>(start), bytes});
 }

@@ -67,7 +67,7 @@ Result<FabricFolder, Error> FabricFolder::open(std::string_view name) {
 }
 
 std::string FabricFolder::link_socket(const transport::wire::Mac& mac) const {
-  return fmt::format("{}/nic.{:02x}.sock", path_, fmt::join(mac.octets, ""));
+  return fmt::format("{}/{:02x}.nic", path_, fmt::join(mac.octets, ""));
 }
 
 SwitchFiles FabricFolder::files_of_switch(unsigned number) const {

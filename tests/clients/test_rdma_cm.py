@@ -92,12 +92,13 @@ class Many(CmPairTest):
         server = self.start("server", [*words, "server", SERVER, 7000], NICS[0])
         self.wait_for_cm_listener(server)
         for name in ("first", "second"):
-            before = resident_kilobytes(server)
+            before = own_kilobytes(server)
             client = self.start(name, [*words, "client", SERVER, 7000, 1000], NICS[1])
             self.expect_end(client, 120)
             self.expect_listener_only(server)
         # The first thousand have made what stays, and the last ones of them are remembered for a while.
-        self.assertLess(resident_kilobytes(server) - before, 500)
+        self.assertLess(own_kilobytes(server) - before, 500)
+        self.assertTrue(wait_until(lambda: count_links(server) == 0, 10), "a direct link is left")
 
     def expect_listener_only(self, server):
         if not wait_until(lambda: self.states_at(server) == ["LISTEN"], 30, 0.2):
@@ -109,8 +110,14 @@ class Many(CmPairTest):
         return [thing["state"] for thing in snapshot["rdma_cm_ids"] + snapshot["queue_pairs"]]
 
 
-def resident_kilobytes(process):
-    return int(re.search(r"VmRSS:\s+(\d+) kB", pathlib.Path(f"/proc/{process.pid}/status").read_text()).group(1))
+def own_kilobytes(process):
+    """Its memory, without what it shares with the other end of a wire: that is as large as it is, and touched bit by bit."""
+    status = pathlib.Path(f"/proc/{process.pid}/status").read_text()
+    return int(re.search(r"RssAnon:\s+(\d+) kB", status).group(1))
+
+
+def count_links(process):
+    return pathlib.Path(f"/proc/{process.pid}/maps").read_text().count("urnic-link")
 
 
 class Sockets(CmPairTest):

@@ -44,8 +44,9 @@ PortPointer with_direct_links(PortPointer wire, const NicEnvironment& environmen
       {.own = environment.device.mac,
        .socket_of = [in = folder.value()](const transport::wire::Mac& mac) { return in.link_socket(mac); }});
   if (port) return std::move(port.value());
-  if (environment.verbose)
+  if (environment.verbose) {
     fmt::print(stderr, "urnic: no direct links to other NICs: {}\n", port.error().message);
+  }
   return wire;
 }
 
