@@ -21,6 +21,7 @@ _NO_ANSWER = re.compile(r"transport retry counter exceeded|Completion with error
 _WRONG_DATA = re.compile(r"invalid data|broken")
 _LOCAL_QPN, _REMOTE_QPN = (re.compile(rf"{side} address:.* QPN (0x[0-9a-f]+)") for side in ("local", "remote"))
 _ROCE_PORT = 4791
+_MANAGERS = 1  # the queue pair of a connection manager
 _PCAP_HEADER = 24  # bytes
 # Seconds between the guest's word and its frame on the wire: netem keeps it for a millisecond, by a clock that stands still now
 # and then.
@@ -185,15 +186,24 @@ def judge_receiver(run, verdict):
 
 def _unanswered(records, output):
     """How many of our frames came to queue pairs of the guest's after their last word. Which of them speaks with which of ours
-    stands in the output of our program: the guest's may end one while another still has something to say. A word is older than
+    stands in the output of our program, unless there is but one of each: the guest's may end one while another still has something to say. A word is older than
     its frame: once the guest's frames are held back, one of ours may meet it on the wire and find no queue pair."""
     ours, theirs = ([int(qpn, 16) for qpn in pattern.findall(output)] for pattern in (_LOCAL_QPN, _REMOTE_QPN))
-    peer = dict(zip(ours, theirs))
     roce = [(seconds, frame) for seconds, frame in records if _is_roce(frame)]
+    peer = dict(zip(ours, theirs)) or _only_pair(frame for _, frame in roce)
     last_word = {peer.get(_destination(frame)): seconds for seconds, frame in roce if not is_for_guest(frame)}
     return sum(
         is_for_guest(frame) and seconds > last_word.get(_destination(frame), math.inf) - _ON_ITS_WAY for seconds, frame in roce
     )
+
+
+def _only_pair(frames):
+    """{our queue pair: the guest's}, when no other pair speaks, except those of the connection managers."""
+    called = {True: set(), False: set()}
+    for frame in frames:
+        called[is_for_guest(frame)].add(_destination(frame))
+    ours, theirs = called[False] - {_MANAGERS}, called[True] - {_MANAGERS}
+    return dict(zip(ours, theirs)) if len(ours) == len(theirs) == 1 else {}
 
 
 _GUESTS_MAC = bytes.fromhex(wires.GUESTS["mac"].replace(":", ""))

@@ -34,14 +34,14 @@ def packet(milliseconds, qpn):
 
 
 class Receiver(unittest.TestCase):
-    def complaints(self, packets, received, leaves=True, drops_expected=False):
+    def complaints(self, packets, received, leaves=True, drops_expected=False, output=OUTPUT):
         """What the judge has to say when rdma_rxe has received so many of these packets."""
         with tempfile.TemporaryDirectory() as folder:
             wire = pathlib.Path(folder) / "wire.pcap"
             records = [struct.pack("<IIII", 7, round(ms * 1000), len(frame), len(frame)) + frame for ms, frame in packets]
             wire.write_bytes(struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 65535, 1) + b"".join(records))
             case = types.SimpleNamespace(program=types.SimpleNamespace(leaves=leaves), drops_expected=drops_expected)
-            run = types.SimpleNamespace(case=case, wire=wire, counters={"rcvd_pkts": received}, outputs={"ours": OUTPUT})
+            run = types.SimpleNamespace(case=case, wire=wire, counters={"rcvd_pkts": received}, outputs={"ours": output})
             verdict = judges.Verdict()
             judges.judge_receiver(run, verdict)
             return verdict.complaints
@@ -75,6 +75,13 @@ class Receiver(unittest.TestCase):
         self.assertEqual(self.complaints(self.CONVERSATION + other, 2), [])
         other = [packet(250, GUESTS[1]), packet(300, OURS[1])]
         self.assertEqual(self.complaints(self.CONVERSATION + other, 2), ["rdma_rxe dropped 1 of 3 packets"])
+
+    def test_knows_the_queue_pair_of_a_program_that_names_none_when_it_is_the_only_one(self):
+        conversation = self.CONVERSATION[:3] + [packet(199, GUESTS[0]), packet(200, OURS[0]), packet(201, MANAGERS)]
+        self.assertEqual(self.complaints(conversation, 3, output=""), [])
+        self.assertEqual(self.complaints(conversation, 2, output=""), ["rdma_rxe dropped 2 of 4 packets"])
+        others = [packet(10, GUESTS[1]), packet(11, OURS[1])]
+        self.assertEqual(self.complaints(conversation + others, 4, output=""), ["rdma_rxe dropped 1 of 5 packets"])
 
     def test_excuses_nothing_that_came_to_another_queue_pair(self):
         manager = [packet(300, MANAGERS)]
