@@ -169,7 +169,7 @@ std::size_t DirectPort::receive_from_links(std::span<std::span<const std::byte>>
         link.ring.receive(frames.subspan(count, std::min(frames.size() - count, kShare)));
     for (const auto frame : frames.subspan(count, found)) own_statistics_.received_bytes += frame.size();
     count += found;
-    if (is_over && !link.ring.has_frames() && found == 0) [[unlikely]] {
+    if ((is_over || link.ring.is_broken()) && !link.ring.has_frames() && found == 0) [[unlikely]] {
       ended = &link;
     }
   }

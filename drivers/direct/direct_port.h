@@ -99,7 +99,8 @@ class DirectPort final : public nic::PacketPort {
   std::unique_ptr<std::byte[]> nothing_;
 
   static constexpr Key kNoKey = ~Key{0};
-  static constexpr std::size_t kStrangers = 64;
+  // The stations of a network that a fabric draws differ in the last octet, and have a place each.
+  static constexpr std::size_t kStrangers = 256;
   std::array<Stranger, kStrangers> strangers_{};
 
   Statistics own_statistics_;

@@ -181,6 +181,19 @@ TEST_F(DirectPortTest, SendsToGroupsThroughTheSwitch) {
   EXPECT_EQ(a.on_wire(), (std::vector{5, 6})) << "nor is it known in time where a raw packet goes";
 }
 
+TEST_F(DirectPortTest, MakesLinksToStationsThatItTalksWithInTurn) {
+  constexpr Mac kC{{2, 0, 0, 0, 0, 0xb + 64}};
+  Nic a(folder, kA), b(folder, kB), c(folder, kC);
+  for (int i = 0; i < kConversation; ++i) {
+    a.send(kB, 1);
+    a.send(kC, 1);
+  }
+  EXPECT_TRUE(until([&] {
+    a.receive();
+    return a.port().sending_links() == 2;
+  }));
+}
+
 TEST_F(DirectPortTest, HasNoLinkToWhoListensNowhere) {
   Nic a(folder, kA);
   for (int i = 0; i < 100; ++i) a.send(kB, 1);
@@ -463,6 +476,10 @@ TEST_F(LyingPeer, MaySayWhatItLikesInTheRing) {
     EXPECT_EQ(b.receive(), std::vector<int>());
   }
   EXPECT_EQ(b.port().statistics().dropped_frames, dropped + 3) << "frames of no length";
+  EXPECT_EQ(b.port().receiving_links(), 0u) << "a broken ring is given back";
+  Welcome welcome;
+  EXPECT_TRUE(receive_message(liar.socket(), std::as_writable_bytes(std::span(&welcome, 1))));
+  expect_left(liar);
 }
 
 }  // namespace
