@@ -32,7 +32,7 @@ class LinkKeeper {
  public:
   using Mac = transport::wire::Mac;
 
-  /// Links that a NIC has at most, each way. Who finds no place sends through the switch.
+  /// Links that a NIC has at most, each way. A NIC that finds no place at another one sends through the switch.
   static constexpr std::size_t kMaxSending = 32;
   static constexpr std::size_t kMaxReceiving = 64;
 

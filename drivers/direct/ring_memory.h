@@ -10,7 +10,7 @@
 
 namespace urnic::drivers {
 
-/// From a file without a name, of a size that nobody can change: cutting it would end the other process by SIGBUS.
+/// From a file without a name, of a size that no process can change: cutting it would end the other process by SIGBUS.
 class RingMemory {
  public:
   /// Zeroed. The error is the system's.

@@ -4,7 +4,7 @@
 // a frame of that length is sent, or shown; frames are received, as many as the number; the consumer arms and disarms; a word
 // of the control block, or a frame's length, is overwritten with the eight or four bytes that follow; the next 32 bytes are
 // read as a mark. What must hold: frames that are given, and rooms to write them, lie in the ring and have possible lengths;
-// whoever finds the ring broken never gives or takes anything again; a mark that is understood is written as it was.
+// an end that finds the ring broken never gives or takes anything again; a mark that is understood is written as it was.
 #include <algorithm>
 #include <array>
 #include <cstddef>

@@ -84,7 +84,7 @@ TEST(CmDialog, MayAnswerARepeatedRequestBetweenRepetitionsOfTheReply) {
               ElementsAre(is_repeated, HasSubstr("CM REQ again"), is_repeated, is_repeated));
 }
 
-// The first REP may have been lost before the place of capture: when it was sent, nobody knows.
+// The first REP may have been lost before the place of capture: the capture does not tell when it was sent.
 TEST(CmDialog, MayRepeatAReplySoonThatAnsweredARepeatedRequest) {
   Capture capture = Capture::fixture("rping_ipv6");
   say_again(capture, 1, 1, kPromised);
