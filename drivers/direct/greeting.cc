@@ -5,20 +5,18 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
-#include <cstring>
 #include <system_error>
 #include <utility>
+#include <vector>
 
+#include "drivers/passed_descriptors.h"
 #include "drivers/peer_user.h"
 
 namespace urnic::drivers {
 namespace {
 
 constexpr int kWaitingNics = 64;
-/// More than one is a mistake, or malice.
-constexpr std::size_t kMaxDescriptors = 8;
 
 Error link_error(int code, const std::string& path) {
   return Error{.code = code,
@@ -41,19 +39,11 @@ Descriptor make_socket() {
 
 bool send_message(int socket, std::span<const std::byte> message, int descriptor) {
   iovec part{.iov_base = const_cast<std::byte*>(message.data()), .iov_len = message.size()};
-  alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int))> control{};
+  PassedDescriptors passed;
   msghdr header{};
   header.msg_iov = &part;
   header.msg_iovlen = 1;
-  if (descriptor >= 0) {
-    header.msg_control = control.data();
-    header.msg_controllen = control.size();
-    cmsghdr* const rights = CMSG_FIRSTHDR(&header);
-    rights->cmsg_level = SOL_SOCKET;
-    rights->cmsg_type = SCM_RIGHTS;
-    rights->cmsg_len = CMSG_LEN(sizeof(int));
-    std::memcpy(CMSG_DATA(rights), &descriptor, sizeof(descriptor));
-  }
+  if (descriptor >= 0) passed.attach(header, {&descriptor, 1});
   return sendmsg(socket, &header, MSG_NOSIGNAL | MSG_DONTWAIT) == static_cast<ssize_t>(message.size());
 }
 
@@ -64,31 +54,20 @@ bool receive_message(int socket, std::span<std::byte> message) {
 
 std::optional<Descriptor> receive_with_descriptor(int socket, std::span<std::byte> message) {
   iovec part{.iov_base = message.data(), .iov_len = message.size()};
-  alignas(cmsghdr) std::array<char, CMSG_SPACE(kMaxDescriptors * sizeof(int))> control{};
+  PassedDescriptors passed;
   msghdr header{};
   header.msg_iov = &part;
   header.msg_iovlen = 1;
-  header.msg_control = control.data();
-  header.msg_controllen = control.size();
+  passed.make_room(header);
   const ssize_t bytes = recvmsg(socket, &header, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
   if (bytes < 0) return std::nullopt;
 
-  std::array<Descriptor, kMaxDescriptors> found;
-  std::size_t count = 0;
-  for (cmsghdr* part_of = CMSG_FIRSTHDR(&header); part_of != nullptr;
-       part_of = CMSG_NXTHDR(&header, part_of)) {
-    if (part_of->cmsg_level != SOL_SOCKET || part_of->cmsg_type != SCM_RIGHTS) continue;
-    const std::size_t here = (part_of->cmsg_len - CMSG_LEN(0)) / sizeof(int);
-    for (std::size_t i = 0; i < here && count < found.size(); ++i) {
-      int descriptor = -1;
-      std::memcpy(&descriptor, CMSG_DATA(part_of) + i * sizeof(int), sizeof(int));
-      found[count++] = Descriptor(descriptor);
-    }
-  }
+  // More than one is a mistake, or malice.
+  std::vector<Descriptor> taken = PassedDescriptors::take(header);
   const bool is_whole =
       bytes == static_cast<ssize_t>(message.size()) && (header.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) == 0;
-  if (!is_whole || count != 1) return std::nullopt;
-  return std::move(found.front());
+  if (!is_whole || taken.size() != 1) return std::nullopt;
+  return std::move(taken.front());
 }
 
 Result<Descriptor, Error> connect_for_link(const std::string& path) {

@@ -3,7 +3,7 @@
 #include <sys/socket.h>
 #include <sys/uio.h>
 
-#include <cstring>
+#include "drivers/passed_descriptors.h"
 
 namespace urnic::drivers::vhost {
 
@@ -12,18 +12,11 @@ namespace {
 constexpr std::uint32_t kVersion = 0x1;
 constexpr std::uint32_t kReply = 0x4;
 constexpr std::size_t kMaxPayloadBytes = 1024;
-constexpr std::size_t kMaxDescriptors = 8;
 
 struct Header {
   std::uint32_t request;
   std::uint32_t flags;
   std::uint32_t size;  // of the payload that follows
-};
-
-// Room for ancillary data, aligned as it must be.
-union Control {
-  cmsghdr header;
-  char bytes[CMSG_SPACE(kMaxDescriptors * sizeof(int))];
 };
 
 bool send_message(int socket, const Header& header, std::span<const std::byte> payload,
@@ -33,32 +26,10 @@ bool send_message(int socket, const Header& header, std::span<const std::byte> p
   msghdr message{};
   message.msg_iov = parts;
   message.msg_iovlen = 2;
-  Control control{};
-  if (!fds.empty()) {
-    if (fds.size() > kMaxDescriptors) return false;
-    message.msg_control = control.bytes;
-    message.msg_controllen = CMSG_SPACE(fds.size_bytes());
-    cmsghdr* const rights = CMSG_FIRSTHDR(&message);
-    rights->cmsg_level = SOL_SOCKET;
-    rights->cmsg_type = SCM_RIGHTS;
-    rights->cmsg_len = CMSG_LEN(fds.size_bytes());
-    std::memcpy(CMSG_DATA(rights), fds.data(), fds.size_bytes());
-  }
+  if (fds.size() > PassedDescriptors::kMost) return false;
+  PassedDescriptors passed;
+  if (!fds.empty()) passed.attach(message, fds);
   return sendmsg(socket, &message, MSG_NOSIGNAL) == static_cast<ssize_t>(sizeof(header) + payload.size());
-}
-
-std::vector<Descriptor> take_descriptors(msghdr& message) {
-  std::vector<Descriptor> descriptors;
-  for (cmsghdr* part = CMSG_FIRSTHDR(&message); part != nullptr; part = CMSG_NXTHDR(&message, part)) {
-    if (part->cmsg_level != SOL_SOCKET || part->cmsg_type != SCM_RIGHTS) continue;
-    const std::size_t count = (part->cmsg_len - CMSG_LEN(0)) / sizeof(int);
-    for (std::size_t i = 0; i < count; ++i) {
-      int fd = -1;
-      std::memcpy(&fd, CMSG_DATA(part) + i * sizeof(int), sizeof(fd));
-      descriptors.emplace_back(fd);
-    }
-  }
-  return descriptors;
 }
 
 }  // namespace
@@ -66,16 +37,16 @@ std::vector<Descriptor> take_descriptors(msghdr& message) {
 std::optional<Message> receive(int socket) {
   Header header{};
   iovec part{.iov_base = &header, .iov_len = sizeof(header)};
-  Control control{};
+  PassedDescriptors passed;
   msghdr raw{};
   raw.msg_iov = &part;
   raw.msg_iovlen = 1;
-  raw.msg_control = control.bytes;
-  raw.msg_controllen = sizeof(control);
+  passed.make_room(raw);
   if (recvmsg(socket, &raw, MSG_WAITALL | MSG_CMSG_CLOEXEC) != sizeof(header)) return std::nullopt;
 
-  Message message{
-      .request = static_cast<Request>(header.request), .payload = {}, .descriptors = take_descriptors(raw)};
+  Message message{.request = static_cast<Request>(header.request),
+                  .payload = {},
+                  .descriptors = PassedDescriptors::take(raw)};
   if (header.size > kMaxPayloadBytes) return std::nullopt;
   message.payload.resize(header.size);
   if (header.size > 0 &&
