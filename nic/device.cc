@@ -224,6 +224,7 @@ void Device::destroy_qp(std::unique_ptr<QueuePair> qp) {
     static_cast<void>(qp.release());
   } else {
     engine_->flush_responses(*qp);
+    send_last_requests(*engine_, *qp);
     const std::lock_guard guard(*engine_);
     engine_->pipeline().enter_time_wait(*qp, clock_.now());
   }

@@ -8,6 +8,7 @@
 
 #include "nic/device.h"
 #include "nic/engine/engine.h"
+#include "nic/engine/farewell.h"
 #include "nic/errors.h"
 
 namespace urnic::nic {
@@ -151,6 +152,7 @@ Result<AddressHandleId, Error> Device::create_address_handle(ProtectionDomain& p
 
 Result<void, Error> Device::destroy_address_handle(ProtectionDomain& pd, AddressHandleId handle) {
   if (auto usable = check_usable(); !usable) return usable;
+  if (engine_->is_started()) send_last_requests(*engine_, handle);
   const std::lock_guard guard(*engine_);
   if (engine_->tables().address_handles.find(handle) == nullptr) {
     return failure(invalid("there is no such address handle"));

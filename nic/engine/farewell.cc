@@ -15,7 +15,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-/// What a queue pair may take to send its last responses.
+/// What a queue pair may take to send its last responses and requests.
 constexpr Duration kLongestFarewell = 5ms;
 constexpr Duration kLongestLinger = 1s;
 constexpr Duration kLingerPause = 50us;
@@ -61,17 +61,38 @@ void run_by_hand(Engine& engine) {
   }
 }
 
-}  // namespace
-
-void send_last_responses(Engine& engine, QueuePair& qp) {
+/// `must_run` is called under the lock.
+template <typename MustRun>
+void run_while(Engine& engine, const MustRun& must_run) {
   const Clock& clock = engine.clock();
   const Time end = clock.now() + kLongestFarewell;
   for (int i = 0; i < kMostManualRounds && clock.now() < end; ++i) {
     const std::lock_guard guard(engine);
-    if (!qp.endpoint().has_pending_response()) return;
-    engine.pipeline().flush_delayed_ack(qp);
+    if (!must_run()) return;
     engine.pipeline().run(clock.now());
   }
+}
+
+}  // namespace
+
+void send_last_responses(Engine& engine, QueuePair& qp) {
+  run_while(engine, [&engine, &qp] {
+    if (!qp.endpoint().has_pending_response()) return false;
+    engine.pipeline().flush_delayed_ack(qp);
+    return true;
+  });
+}
+
+void send_last_requests(Engine& engine, QueuePair& qp) {
+  if (!is_unreliable(qp.attributes().type)) return;
+  run_while(engine, [&qp] {
+    const bool is_parked = qp.schedule().place == QpSchedule::Place::kParked;
+    return qp.has_sends() && qp.endpoint().state() == transport::QpState::kReadyToSend && !is_parked;
+  });
+}
+
+void send_last_requests(Engine& engine, transport::AddressHandleId address) {
+  run_while(engine, [&engine, address] { return engine.pipeline().has_send_to(address); });
 }
 
 void wait_for_peers(Engine& engine) {

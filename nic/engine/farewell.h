@@ -1,14 +1,23 @@
 // What a device still says before a queue pair, or all of it, goes.
 #pragma once
 
+#include "transport/work_request.h"
+
 namespace urnic::nic {
 
 class Engine;
 class QueuePair;
 
-/// Runs rounds until `qp` has sent its pending acknowledgements and responses: for 5 ms at most, as the port
-/// may stay full. Takes the lock of `engine`; waits for nothing else.
+// Each of these three runs rounds until that is sent: for 5 ms at most, as the port may stay full. They take the
+// lock of `engine`, and wait for nothing else.
+
+/// What `qp` owes: its pending acknowledgements and responses.
 void send_last_responses(Engine& engine, QueuePair& qp);
+/// What was posted to `qp`, where nobody acknowledges it. A program may post datagrams and destroy the queue pair without
+/// polling: hardware has taken them by then.
+void send_last_requests(Engine& engine, QueuePair& qp);
+/// The same for datagrams to `address`, of all queue pairs.
+void send_last_requests(Engine& engine, transport::AddressHandleId address);
 
 /// Ends the connections that the program has by rdma_cm, as closing its channels would, and takes its listeners away. Then
 /// runs rounds until everything that peers wait for has been sent, and peers that might repeat a request,

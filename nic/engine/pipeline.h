@@ -78,6 +78,12 @@ class Pipeline {
   /// A completion did not fit into `queue`: at the end of the round its queue pairs go to ERR.
   void on_cq_overrun(CompletionQueue& queue) { overrun_.push_back(&queue); }
 
+  /// Whether a datagram to there waits for its turn or for room in the port, as those to peers whose MAC is
+  /// being asked for do not.
+  bool has_send_to(transport::AddressHandleId address) {
+    return scheduler_.has_doorbells() || scheduler_.has_send_to(address);
+  }
+
   /// The pending ACK of `qp` leaves now and does not wait for more packets.
   void flush_delayed_ack(QueuePair& qp);
   /// Takes `qp` out of turn: it forgets its state.

@@ -1,5 +1,6 @@
 #include "nic/engine/scheduler.h"
 
+#include <algorithm>
 #include <cassert>
 
 namespace urnic::nic {
@@ -19,6 +20,11 @@ void Scheduler::wake(QueuePair& qp) {
   const Place wanted = qp.endpoint().has_pending_response() ? Place::kResponding : Place::kSending;
   if (place == wanted || place == Place::kResponding) return;
   append(qp, wanted);
+}
+
+bool Scheduler::has_send_to(transport::AddressHandleId address) const {
+  const auto sends_there = [address](const QpSchedule& schedule) { return schedule.qp.has_send_to(address); };
+  return std::ranges::any_of(sending_, sends_there) || std::ranges::any_of(responding_, sends_there);
 }
 
 QueuePair* Scheduler::pop_expired(transport::Time now) {

@@ -41,6 +41,8 @@ class Scheduler {
   /// All that are parked want to send again.
   void unpark();
 
+  /// Whether a queue pair that waits for a turn has a datagram to there.
+  bool has_send_to(transport::AddressHandleId address) const;
   /// Whether no queue pair waits for a turn, and no doorbell rang.
   bool is_idle() const { return responding_.empty() && sending_.empty() && doorbells_.is_empty(); }
 

@@ -44,6 +44,10 @@ constexpr std::optional<transport::wire::Service> service_of(QpType type) {
 constexpr bool is_connected(QpType type) {
   return type != QpType::kUd && !is_for_frames(type);
 }
+/// Whether its peers acknowledge nothing: what has left is done.
+constexpr bool is_unreliable(QpType type) {
+  return type == QpType::kUc || type == QpType::kUd || type == QpType::kRawPacket;
+}
 /// Whether work can be posted to its send queue in some state.
 constexpr bool has_send_queue(QpType type) {
   return type != QpType::kXrcTarget && type != QpType::kRss && type != QpType::kWorkQueue;

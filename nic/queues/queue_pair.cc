@@ -191,6 +191,13 @@ bool QueuePair::must_flush_receives() {
 
 // --- The engine's side ---
 
+bool QueuePair::has_send_to(transport::AddressHandleId address) const {
+  for (std::uint32_t i = send_queue_.head(); i != send_queue_.tail(); ++i) {
+    if (send_queue_.at(i).request.destination.address == address) return true;
+  }
+  return false;
+}
+
 void QueuePair::on_packet(const transport::wire::Packet& packet, transport::Time now) {
   if (monitor_ != nullptr) [[unlikely]] {
     monitor_->on_received(packet, now);

@@ -164,6 +164,10 @@ class QueuePair {
   const transport::SendWqe* oldest_send() const {
     return send_queue_.is_empty() ? nullptr : &send_queue_.at(send_queue_.head());
   }
+  /// Whether something that was posted is not done.
+  bool has_sends() const { return !send_queue_.is_empty(); }
+  /// Whether one of them is a datagram to there.
+  bool has_send_to(transport::AddressHandleId address) const;
   /// To the peer; leads nowhere for datagrams.
   Path& path() { return path_; }
   PeerMac& peer_mac() { return peer_mac_; }

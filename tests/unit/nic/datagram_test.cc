@@ -194,6 +194,55 @@ TEST_F(DatagramTest, ForAnAddressHandleThatIsGoneIsLost) {
   EXPECT_EQ(pair.b().poll_text(), "");
 }
 
+/// Datagrams that the device had no time yet to send when the program destroys what they need. mckey does so.
+class DatagramsLeftBehindTest : public DatagramTest {
+ protected:
+  static constexpr std::uint64_t kCount = 20;
+
+  DatagramsLeftBehindTest() {
+    send(to_b, pair.b().qp().number(), 4);  // B's MAC is known then
+    for (std::uint64_t i = 0; i < kCount; ++i) {
+      pair.b().post_receive(i, 1000 + 100 * i, 100);
+      pair.a().post(
+          {.wr_id = i, .destination = {.address = to_b, .qp = pair.b().qp().number(), .qkey = kQkey}}, 0, 4);
+    }
+    EXPECT_TRUE(pair.a().qp().has_sends());
+  }
+  std::size_t arrived() {
+    pair.settle();
+    return pair.b().poll().size();
+  }
+};
+
+TEST_F(DatagramsLeftBehindTest, LeaveBeforeTheirAddressHandleIsDestroyed) {
+  ASSERT_TRUE(pair.a().device().destroy_address_handle(pair.a().pd(), to_b));
+  EXPECT_EQ(arrived(), kCount);
+  to_b = pair.a()
+             .device()
+             .create_address_handle(pair.a().pd(), {.destination = pair.b().gid(), .source_gid_index = 1})
+             .value();
+}
+
+TEST_F(DatagramsLeftBehindTest, LeaveBeforeTheirQueuePairIsDestroyed) {
+  pair.a().destroy_queue_pair();
+  EXPECT_EQ(arrived(), kCount);
+}
+
+// The first of them may have been sent before, and the port was full then.
+TEST_F(DatagramsLeftBehindTest, WaitForAPortThatIsFullForAWhile) {
+  pair.wire.room[0] = 3;
+  pair.a().device().progress();
+  pair.wire.room[0] = kCount;
+  pair.a().destroy_queue_pair();
+  EXPECT_EQ(arrived(), kCount);
+}
+
+TEST_F(DatagramsLeftBehindTest, AreLostWhereThePortStaysFull) {
+  pair.wire.room[0] = 3;
+  pair.a().destroy_queue_pair();
+  EXPECT_EQ(arrived(), 3u);
+}
+
 TEST_F(DatagramTest, MayFollowOneToSomebodyElse) {
   const Gid nobody = Gid::from_ipv4({{10, 0, 0, 9}});
   const AddressHandleId to_nobody =
