@@ -3,12 +3,13 @@
  *   all_to_all --rank R --size N --port PORT [--rounds N] [--spin 1] [--device D] [--gid INDEX]
  *
  * Ranks count from 0; they meet over TCP. In each round each program sends each other one a WRITE into an
- * inbox and a SEND that tells of it, both of random length, and verifies what arrives to the byte. No program
- * is more than WINDOW rounds ahead of what it has received from a peer, so that there is always a receive
- * posted, and no inbox is written twice unread. The programs sleep until the NIC has something for them, or
- * with --spin poll without end. It prints 'done ...', or 'broken ...', and exits with 1, when anything is not
- * as it must be: a completion that failed, above all.
+ * inbox and a SEND that tells of it (all_to_all.h), so that there is always a receive posted, and no inbox is
+ * written twice unread. The programs sleep until the NIC has something for them, or with --spin poll without
+ * end. It prints 'done ...', or 'broken ...', and exits with 1, when anything is not as it must be: a
+ * completion that failed, above all.
  */
+#include "all_to_all.h"
+
 #include <infiniband/verbs.h>
 #include <poll.h>
 #include <stdbool.h>
@@ -17,16 +18,11 @@
 #include <string.h>
 #include <sys/random.h>
 
-#include "pattern.h"
 #include "rendezvous.h"
 #include "test_client.h"
 #include "verbs_objects.h"
 
 enum {
-  WINDOW = 4,
-  SLOTS = 2 * WINDOW, /* a peer may be WINDOW rounds ahead of us, and we of it */
-  LONGEST = 16384,
-  PATIENCE_S = 60,
   /* Programs that spin on fewer cores than there are of them wait for their turn: with 16 on 2 cores some
    * tens of milliseconds, now and then more. 8 tries of half a second are far from that, and a lost frame
    * costs only one. */
@@ -34,7 +30,7 @@ enum {
 };
 
 /* What a work request was, in its wr_id: kind, peer and slot. */
-enum { WRITE = 1, SEND, RECEIVE };
+enum { RECEIVE = SEND + 1 };
 static const char* const kKinds[] = {"?", "WRITE", "SEND", "receive"};
 
 /* What one pair of programs has in registered memory. */
@@ -43,12 +39,6 @@ struct lane {
   uint64_t received[SLOTS][LONGEST / 8];
   uint64_t written[SLOTS][LONGEST / 8];
   uint64_t sent[SLOTS][LONGEST / 8];
-};
-
-/* The first word of a SEND; pattern follows. */
-static const uint64_t kNotice = 0x616c6c2d746f2d61;
-struct notice {
-  uint64_t kind, round;
 };
 
 struct introduction {
@@ -74,14 +64,7 @@ static uint64_t rounds = 100, bytes_verified;
 
 /* Of what `from` sends to `to` in a round; both know it. */
 static uint64_t seed_of(int from, int to, uint64_t round, int kind) {
-  return pattern_mix(all[from].seed ^ (uint64_t)to << 56 ^ (uint64_t)kind << 48 ^ round);
-}
-
-/* Short, around a packet, or anything. */
-static uint32_t length_of(uint64_t seed, uint32_t least) {
-  const uint64_t drawn = pattern_mix(~seed);
-  const uint32_t most = drawn % 3 == 0 ? 64 : drawn % 3 == 1 ? 4200 : LONGEST;
-  return least + (uint32_t)(drawn / 3 % (most - least + 1));
+  return message_seed(all[from].seed, to, round, kind);
 }
 
 static uint64_t name_work(int kind, int peer, uint64_t round) {
@@ -127,9 +110,9 @@ static void post_round(int number) {
                  send_seed = seed_of(rank, number, round, SEND);
   struct lane* const lane = &lanes[number];
   struct ibv_sge sges[2] = {
-      {.addr = (uintptr_t)lane->written[slot], .length = length_of(write_seed, 0), .lkey = nic.mr->lkey},
+      {.addr = (uintptr_t)lane->written[slot], .length = message_length(write_seed, 0), .lkey = nic.mr->lkey},
       {.addr = (uintptr_t)lane->sent[slot],
-       .length = length_of(send_seed, sizeof(struct notice)),
+       .length = message_length(send_seed, sizeof(struct notice)),
        .lkey = nic.mr->lkey}};
   pattern_fill(lane->written[slot], sges[0].length, write_seed);
   pattern_fill(lane->sent[slot], sges[1].length, send_seed);
@@ -170,11 +153,11 @@ static void take_arrival(int from, uint64_t slot, uint32_t bytes) {
   const uint64_t round = peer->received;
   const struct notice* const notice = (const struct notice*)lanes[from].received[slot];
   const uint64_t write_seed = seed_of(from, rank, round, WRITE), send_seed = seed_of(from, rank, round, SEND);
-  if (slot != round % SLOTS || bytes != length_of(send_seed, sizeof *notice) || notice->kind != kNotice ||
-      notice->round != round)
+  if (slot != round % SLOTS || bytes != message_length(send_seed, sizeof *notice) ||
+      notice->kind != kNotice || notice->round != round)
     broken("round %llu of rank %d expected, something else arrived", (unsigned long long)round, from);
   verify(lanes[from].received[slot], sizeof *notice, bytes, send_seed, from, SEND, round);
-  verify(lanes[from].inbox[slot], 0, length_of(write_seed, 0), write_seed, from, WRITE, round);
+  verify(lanes[from].inbox[slot], 0, message_length(write_seed, 0), write_seed, from, WRITE, round);
   post_receive(from, round + SLOTS);
   peer->received++;
 }

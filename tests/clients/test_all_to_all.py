@@ -8,12 +8,14 @@ class AllToAll(ClientTest):
         """`nics` has the options of `urnic run` for each program; the port of the whole run without it."""
         if nics is None and size > 2 and harness.port_has_two_ends():
             self.skipTest(f"{size} programs cannot meet over the port: a pair has two ends")
-        port = free_port()
-        program = harness.STAGE.program("all_to_all")
-        ranks = []
+        start = lambda rank, words: self.start(f"rank {rank}", words, nics[rank] if nics else (), **how)
+        self.run_ranks(size, "all_to_all", start, options, timeout)
+
+    def run_ranks(self, size, program, start, options, timeout=120):
+        port, ranks = free_port(), []
         for rank in range(size):
-            words = [program, "--rank", rank, "--size", size, "--port", port, *options]
-            ranks.append(self.start(f"rank {rank}", [str(word) for word in words], nics[rank] if nics else (), **how))
+            words = [harness.STAGE.program(program), "--rank", rank, "--size", size, "--port", port, *options]
+            ranks.append(start(rank, [str(word) for word in words]))
         # The first that ends badly says why; the others then only miss it.
         failed = lambda: [process for process in ranks if process.popen.poll() not in (None, 0)]
         if not wait_until(lambda: failed() or not any(process.is_running() for process in ranks), timeout, pause=0.02):
@@ -51,3 +53,7 @@ class AllToAll(ClientTest):
         inside = self.bridge_namespace(16)
         nics = [["--ip", f"10.78.1.{rank + 1}/24", "--port", f"af_packet:nic{rank}"] for rank in range(16)]
         self.all_to_all(16, "--rounds", 20, nics=nics, privileged=True, inside=inside)
+
+    def test_the_same_over_tcp(self):
+        """What tools/bench compares with."""
+        self.run_ranks(4, "all_to_all_tcp", lambda rank, words: self.start_plain(f"rank {rank}", words), ("--rounds", 200))

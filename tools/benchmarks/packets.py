@@ -17,8 +17,8 @@ PACKETS = {
     "build_acks": "ACK: build",
     "icrc/4124_bytes": "ICRC of 4124 bytes",
 }
-IDLE_QPS = ("busy_among_idle/0", "busy_among_idle/10000")
-
+# A busy queue pair alone, and among so many of what does nothing.
+GROWTH = {"10,000 idle QPs": ("busy_among_idle/0", "busy_among_idle/10000"), "200 neighbors": ("busy_among_neighbors/0", "busy_among_neighbors/200")}
 
 # A tenth of a second each: so short that the machine's speed may change between two that are compared.
 FEWEST_REPEATS = 5
@@ -59,7 +59,7 @@ def measure_packets(build, repeats):
     repeats = max(repeats, FEWEST_REPEATS)
     packets = _benchmarks(build, "transport_bench", repeats)
     rows = [{**row(title, "ns", packets[name]), "instructions": _instructions(build, name)} for name, title in PACKETS.items()]
-    idle = _benchmarks(build, "device_bench", repeats)
-    alone, among = (idle[name] for name in IDLE_QPS)
-    rows.append(row("64 B WRITE, 10,000 idle QPs (none)", "ns", among, {"none": alone}, "<= 1.1 x none"))
+    busy = _benchmarks(build, "device_bench", repeats)
+    for among, (alone, crowded) in GROWTH.items():
+        rows.append(row(f"64 B WRITE, {among} (none)", "ns", busy[crowded], {"none": busy[alone]}, "<= 1.1 x none"))
     return rows

@@ -58,19 +58,24 @@ class Peers:
         server.kill()
         return float(_found(r"percentile 50\.000 = +([\d.]+)", output))
 
-    def ucx_latency(self, size):
-        """Median half round trip of a tagged message in us."""
-        return self._ucx("tag_lat", size, 10000 * self.seconds)[1]
+    def tcp_all_to_all(self, size):
+        """Rounds a second of `size` programs that each send each other one two messages; see Ours.all_to_all()."""
+        program = self.programs.stage.program("all_to_all_tcp")
+        return self.programs.all_to_all(lambda words: [program, *words], size, self.seconds)
+
+    def ucx_latency(self, size, asleep=False):
+        """Median half round trip of a tagged message in us. Programs that are `asleep` wait for an event, and do not spin."""
+        return self._ucx("tag_lat", size, (2000 if asleep else 10000) * self.seconds, *(["-E", "sleep"] if asleep else []))[1]
 
     def ucx_bandwidth(self, size):
         """Gb/s of tagged messages; UCX counts MB of 2^20 bytes."""
         return self._ucx("tag_bw", size, 10000 * self.seconds)[5] * 2**20 * 8 / 1e9
 
-    def _ucx(self, test, size, count):
+    def _ucx(self, test, size, count, *options):
         """Iterations, time per message in us (median, last, mean), MB/s (last, mean), messages/s (last, mean)."""
         port = harness.free_port()
         server = ["ucx_perftest", "-p", port]
-        client = ["ucx_perftest", "127.0.0.1", "-p", port, "-t", test, "-s", size, "-n", count]
+        client = ["ucx_perftest", "127.0.0.1", "-p", port, "-t", test, "-s", size, "-n", count, *options]
         output = self.programs.pair(server, client, port, UCX)
         return [float(column) for column in _found(r"^Final: +(.*)$", output).split()]
 

@@ -63,6 +63,15 @@ class Programs:
         return output
 
 
+    def all_to_all(self, command_of, size, seconds):
+        """Rounds a second of `size` programs that are told the same words, and their ranks; all must end with 0."""
+        port, runtime, rounds = harness.free_port(), self.stage.folder(), 1000 * seconds
+        words = ["--size", size, "--port", port, "--rounds", rounds]
+        ranks = [self.start(f"rank {rank}", command_of(["--rank", rank, *words]), runtime) for rank in range(size)]
+        slowest = max(float(re.search(r"verified, ([\d.]+) s$", self.finish(rank), re.MULTILINE).group(1)) for rank in ranks)
+        return rounds / slowest
+
+
 SERVER, CLIENT = "10.99.0.1", "10.99.0.2"  # the NICs' addresses where programs connect by them
 
 
@@ -95,6 +104,12 @@ class Ours:
     def write_rate(self, queue_pairs):
         """Millions of 64-byte messages per second."""
         return self.perftest("ib_write_bw", "-s", 64, "-q", queue_pairs, "-D", self.seconds)[4]
+
+    def all_to_all(self, size):
+        """Rounds a second of `size` programs that sleep until something comes; in a round each sends each other one a WRITE and a
+        SEND of random length, which are verified."""
+        program = self.programs.stage.program("all_to_all")
+        return self.programs.all_to_all(lambda words: self.programs.with_nic(self.port, [program, *words]), size, self.seconds)
 
     def connection_rate(self):
         """Connections a second that are made by rdma_cm, used for one message each way, and ended, one after the other."""

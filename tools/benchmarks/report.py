@@ -6,7 +6,8 @@ COMPARISONS = {"<=": operator.le, ">=": operator.ge, "<": operator.lt, ">": oper
 
 
 def row(name, unit, values, peers=None, goal=None, port=None):
-    """Medians of what was measured. `peers` is {name: values}. A goal is '>= 1.2 x PEER', or '< 3' of the unit itself."""
+    """Medians of what was measured. `peers` is {name: values}. A goal is '>= 1.2 x PEER', or '< 3' of the unit itself; several are
+    joined by ' and '."""
     median = statistics.median(values)
     beside = {peer: statistics.median(theirs) for peer, theirs in (peers or {}).items()}
     return {
@@ -21,7 +22,11 @@ def row(name, unit, values, peers=None, goal=None, port=None):
     }
 
 
-def is_met(goal, median, beside):
+def is_met(goals, median, beside):
+    return all(_is_one_met(goal, median, beside) for goal in goals.split(" and "))
+
+
+def _is_one_met(goal, median, beside):
     comparison, limit, *reference = goal.split(maxsplit=3)
     factor = beside[reference[1]] if reference else 1
     return COMPARISONS[comparison](median, float(limit) * factor)

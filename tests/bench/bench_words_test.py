@@ -1,0 +1,106 @@
+"""What tools/bench says of what was measured: goals, what stands beside what, and the comparison of two commits."""
+import json
+import pathlib
+import sys
+import tempfile
+import unittest
+
+sys.dont_write_bytecode = True
+PROJECT = pathlib.Path(__file__).resolve().parent.parent.parent
+sys.path[:0] = [str(PROJECT / "tools"), str(PROJECT / "tests/clients")]
+
+from benchmarks.history import History, Unknown  # noqa: E402
+from benchmarks.measures import PEERS, Measure, chosen_measures, own_measures, rows_of  # noqa: E402
+from benchmarks.report import row  # noqa: E402
+
+
+class Goals(unittest.TestCase):
+    def met(self, goal, values=(3, 1, 2), peers=None):
+        return row("it", "us", values, peers, goal)["met"]
+
+    def test_are_for_the_median(self):
+        self.assertTrue(self.met("< 2.1"))
+        self.assertFalse(self.met("< 2"))
+
+    def test_may_be_shares_of_a_peer(self):
+        peers = {"a limit of 64 B": [4, 4, 100]}
+        self.assertTrue(self.met("<= 0.5 x a limit of 64 B", peers=peers))
+        self.assertFalse(self.met("< 0.5 x a limit of 64 B", peers=peers))
+
+    def test_are_met_together(self):
+        peers = {"TCP": [1], "UCX": [10]}
+        self.assertTrue(self.met(">= 2 x TCP and < 1 x UCX", peers=peers))
+        self.assertFalse(self.met(">= 3 x TCP and < 1 x UCX", peers=peers))
+        self.assertFalse(self.met(">= 2 x TCP and < 0.1 x UCX", peers=peers))
+
+    def test_name_nothing_that_is_not_beside_them(self):
+        for measure in own_measures(goals_only=True):
+            for goal in measure.goal.split(" and "):
+                reference = goal.split(maxsplit=3)[3:]
+                self.assertIn(reference[0] if reference else None, (None, measure.own, *measure.peers), measure.name)
+
+
+class Measures(unittest.TestCase):
+    def test_stand_beside_peers_that_exist(self):
+        for measure in own_measures(goals_only=False):
+            self.assertLessEqual(set(measure.peers), set(PEERS), measure.name)
+
+    def test_bring_along_what_stands_beside_them(self):
+        chosen = {measure.name for measure in chosen_measures(False, lambda name: name == "64 KiB READ, MTU 1024")}
+        self.assertEqual(chosen, {f"64 KiB {what}" for what in ("READ, MTU 1024", "READ, MTU 4096", "WRITE, MTU 4096")})
+
+    def test_have_goals_on_the_default_port_only(self):
+        measure = Measure("it", "us", None, goal="< 1")
+        self.assertEqual([rows_of([measure], port, {"it": [2]}, {})[0]["met"] for port in ("fabric", "pair")], [False, None])
+
+
+class Histories(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.file = pathlib.Path(folder.name) / "build/bench-history.jsonl"
+        self.history = History(pathlib.Path(folder.name))
+
+    def write(self, commit, **measured):
+        rows = [row(name, "Gb/s", [ours], {"TCP": [theirs]}, port="fabric") for name, (ours, theirs) in measured.items()]
+        self.file.parent.mkdir(exist_ok=True)
+        with open(self.file, "a") as file:
+            file.write(json.dumps({"commit": commit, "measures": rows}) + "\n")
+
+    def columns(self, *commits):
+        return [line.split() for line in self.history.compare(*commits)]
+
+    def test_compare_medians_and_shares_of_a_peer(self):
+        for speed in (10, 30, 20):
+            self.write("aaaa", WRITE=(speed, 10))
+        self.write("bbbb", WRITE=(40, 10))
+        self.assertEqual(self.columns()[1], ["WRITE", "fabric", "Gb/s", "20.00", "40.00", "2.00", "TCP", "2.000", "4.000"])
+
+    def test_compare_the_last_two_commits_or_any(self):
+        for commit, speed in (("aaaa", 1), ("bbbb", 2), ("cccc", 4)):
+            self.write(commit, WRITE=(speed, 1))
+        self.assertEqual(self.columns()[1][3:5], ["2.00", "4.00"])
+        self.assertEqual(self.columns("aa", "cc")[1][3:5], ["1.00", "4.00"])
+
+    def test_leave_out_what_only_one_has(self):
+        self.write("aaaa", WRITE=(1, 1), READ=(1, 1))
+        self.write("bbbb", WRITE=(2, 1))
+        self.assertEqual(len(self.columns()), 2)
+
+    def test_say_what_is_missing(self):
+        self.assertRaisesRegex(Unknown, "run tools/bench", self.history.compare)
+        self.write("aaaa", WRITE=(1, 1))
+        self.assertRaisesRegex(Unknown, "not two commits", self.history.compare)
+        self.write("bbbb", READ=(1, 1))
+        self.assertRaisesRegex(Unknown, "nothing in common", self.history.compare)
+        self.assertRaisesRegex(Unknown, "cccc was not measured", self.history.compare, "aaaa", "cccc")
+
+    def test_keep_what_is_added(self):
+        self.history.add([row("WRITE", "Gb/s", [1, 2, 3], {"TCP": [1]}, port="pair")], 3)
+        self.history.add([row("WRITE", "Gb/s", [4], {"TCP": [1]}, port="pair")], 1)
+        commit = json.loads(self.file.read_text().splitlines()[0])["commit"]
+        self.assertEqual(self.columns(commit, commit)[1][:5], ["WRITE", "pair", "Gb/s", "3.00", "3.00"])
+
+
+if __name__ == "__main__":
+    unittest.main()
