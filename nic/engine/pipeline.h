@@ -81,7 +81,8 @@ class Pipeline {
   /// Whether a datagram to there waits for its turn or for room in the port, as those to peers whose MAC is
   /// being asked for do not.
   bool has_send_to(transport::AddressHandleId address) {
-    return scheduler_.has_doorbells() || scheduler_.has_send_to(address);
+    scheduler_.take_doorbells();
+    return scheduler_.has_send_to(address);
   }
 
   /// The pending ACK of `qp` leaves now and does not wait for more packets.
