@@ -232,27 +232,13 @@ static void destroy_objects(void) {
 int main(int argc, char** argv) {
   const char* device = "urnic0";
   int port = 0;
-  for (int i = 1; i + 1 < argc; i += 2) {
-    const char *option = argv[i], *value = argv[i + 1];
-    if (strcmp(option, "--rank") == 0) {
-      rank = atoi(value);
-    } else if (strcmp(option, "--size") == 0) {
-      size = atoi(value);
-    } else if (strcmp(option, "--port") == 0) {
-      port = atoi(value);
-    } else if (strcmp(option, "--rounds") == 0) {
-      rounds = strtoull(value, NULL, 10);
-    } else if (strcmp(option, "--spin") == 0) {
-      spins = atoi(value) != 0;
-    } else if (strcmp(option, "--device") == 0) {
-      device = value;
-    } else if (strcmp(option, "--gid") == 0) {
-      gid_index = atoi(value);
-    } else {
-      broken("unknown option %s", option);
-    }
-  }
-  if (argc % 2 == 0 || size < 2 || size > MOST_RANKS || rank < 0 || rank >= size || port == 0)
+  const struct program_option options[] = {
+      {"--rank", OPTION_INT, &rank},     {"--size", OPTION_INT, &size},
+      {"--port", OPTION_INT, &port},     {"--rounds", OPTION_U64, &rounds},
+      {"--spin", OPTION_BOOL, &spins},   {"--device", OPTION_TEXT, &device},
+      {"--gid", OPTION_INT, &gid_index}, {.name = NULL}};
+  read_options(argc, argv, options);
+  if (size < 2 || size > MOST_RANKS || rank < 0 || rank >= size || port == 0)
     broken("say --rank R --size N --port PORT, with N from 2 to %d", MOST_RANKS);
   setvbuf(stdout, NULL, _IOLBF, 0);
 

@@ -382,32 +382,14 @@ int main(int argc, char** argv) {
   const char* device = "urnic0";
   int port = 0;
   double seconds = 10;
-  for (int i = 1; i + 1 < argc; i += 2) {
-    const char *option = argv[i], *value = argv[i + 1];
-    if (strcmp(option, "--rank") == 0) {
-      rank = atoi(value);
-    } else if (strcmp(option, "--size") == 0) {
-      size = atoi(value);
-    } else if (strcmp(option, "--port") == 0) {
-      port = atoi(value);
-    } else if (strcmp(option, "--qps") == 0) {
-      qps = atoi(value);
-    } else if (strcmp(option, "--seconds") == 0) {
-      seconds = atof(value);
-    } else if (strcmp(option, "--spin") == 0) {
-      spins = atoi(value) != 0;
-    } else if (strcmp(option, "--seed") == 0) {
-      seed = strtoull(value, NULL, 10);
-    } else if (strcmp(option, "--device") == 0) {
-      device = value;
-    } else if (strcmp(option, "--gid") == 0) {
-      gid_index = atoi(value);
-    } else {
-      broken("unknown option %s", option);
-    }
-  }
-  if (argc % 2 == 0 || size < 1 || size > 2 || rank < 0 || rank >= size || port == 0 || qps < 2 ||
-      qps > MOST_QPS)
+  const struct program_option options[] = {
+      {"--rank", OPTION_INT, &rank},          {"--size", OPTION_INT, &size},
+      {"--port", OPTION_INT, &port},          {"--qps", OPTION_INT, &qps},
+      {"--seconds", OPTION_DOUBLE, &seconds}, {"--spin", OPTION_BOOL, &spins},
+      {"--seed", OPTION_U64, &seed},          {"--device", OPTION_TEXT, &device},
+      {"--gid", OPTION_INT, &gid_index},      {.name = NULL}};
+  read_options(argc, argv, options);
+  if (size < 1 || size > 2 || rank < 0 || rank >= size || port == 0 || qps < 2 || qps > MOST_QPS)
     broken("say --rank R --port PORT, with up to %d queue pairs", MOST_QPS);
   setvbuf(stdout, NULL, _IOLBF, 0);
   first_side = rank;

@@ -66,9 +66,9 @@ def wait_until(condition, timeout, pause=0.005):
     return True
 
 
-def port_has_two_ends():
-    """Whether not more than two programs can meet over the port."""
-    kind = (PORT or DEFAULT_PORT).split(":")[0]
+def port_has_two_ends(port=None):
+    """Whether not more than two programs can meet over `port`, or that of this run."""
+    kind = (port or PORT or DEFAULT_PORT).split(":")[0]
     return kind in ("pair", "vhost")
 
 

@@ -2,6 +2,7 @@
 import dataclasses
 import typing
 
+import harness
 from benchmarks.report import row
 
 # {name: what finds it}. Latencies are half a round trip. The limit is of packets that carry 4096, 1024 or 64 bytes.
@@ -29,8 +30,6 @@ LATENCY_GOALS = {
 }
 STREAMS = ("TCP", "UCX/TCP 64 KiB")
 LIMITS = {4096: "limit 4160 B", 1024: "limit 1088 B"}
-# The port that programs get, for which the goals are.
-DEFAULT_PORT = "fabric"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -103,8 +102,9 @@ def chosen_measures(goals_only, is_chosen):
 
 
 def rows_of(measures, port, found, theirs):
-    """Rows of the report, of `found` {name: values} over a port and `theirs` {peer: values}."""
-    has_goals = port == DEFAULT_PORT
+    """Rows of the report, of `found` {name: values} over a port and `theirs` {peer: values}. The goals are for the port that
+    programs get by default."""
+    has_goals = port == harness.DEFAULT_PORT
     rows = []
     for measure in measures:
         values = found[measure.name]

@@ -62,7 +62,6 @@ class Programs:
         self.finish(server)
         return output
 
-
     def all_to_all(self, command_of, size, seconds):
         """Rounds a second of `size` programs that are told the same words, and their ranks; all must end with 0."""
         port, runtime, rounds = harness.free_port(), self.stage.folder(), 1000 * seconds
