@@ -66,6 +66,7 @@ class RingProducer {
 
  private:
   void read_tail();
+  std::byte* slot_at(std::uint64_t position) const;
 
   const RingGeometry geometry_;
   ring::Control& control_;

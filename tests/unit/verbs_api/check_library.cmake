@@ -13,7 +13,7 @@ execute_process(COMMAND readelf --dynamic --wide ${LIBRARY} OUTPUT_VARIABLE dyna
 string(REGEX MATCHALL "\\(NEEDED\\)[^\n]*\\[[^]]+\\]" needed "${dynamic}")
 foreach(entry IN LISTS needed)
   string(REGEX REPLACE ".*\\[(.+)\\]" "\\1" name "${entry}")
-  if(NOT name MATCHES "^(libc\\.so\\.6|libm\\.so\\.6|ld-linux-x86-64\\.so\\.2|libnuma\\.so\\.1|libbsd\\.so\\.0)$")
+  if(NOT name MATCHES "^(libc\\.so\\.6|libm\\.so\\.6|ld-linux-x86-64\\.so\\.2|libnuma\\.so\\.1|libbsd\\.so\\.0|libisal\\.so\\.2)$")
     fail("needs ${name}")
   endif()
 endforeach()
