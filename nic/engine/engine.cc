@@ -61,21 +61,28 @@ Pipeline::Round Engine::try_rounds(Occasion occasion) {
   constexpr int kMaxRounds = 8;
   for (int i = 0; i < kMaxRounds; ++i) {
     if (!lock_.try_lock()) return all;
-    const Time now = clock().now();
-    Pipeline::Round round;
-    if (occasion == Occasion::kPost) {
-      round.worked = pipeline_.run_sending_half(now);
-    } else {
-      round = pipeline_.run(now);
-    }
-    if (occasion != Occasion::kOther) thread_.on_application_round(occasion == Occasion::kPoll, now);
-    lock_.unlock();
-    all.worked |= round.worked;
-    all.received += round.received;
-    if (config().progress == ProgressMode::kManual || !pipeline_.has_doorbells()) return all;
+    const bool is_asked = run_and_unlock(occasion, all);
+    if (config().progress == ProgressMode::kManual || !is_asked) return all;
   }
   thread_.wake();
   return all;
+}
+
+/// Runs a round under the lock, adds to `all` what it did, and lets go. Whether another thread has asked for one
+/// meanwhile.
+bool Engine::run_and_unlock(Occasion occasion, Pipeline::Round& all) {
+  lock_.take_question();
+  const Time now = clock().now();
+  Pipeline::Round round;
+  if (occasion == Occasion::kPost) {
+    round.worked = pipeline_.run_sending_half(now);
+  } else {
+    round = pipeline_.run(now);
+  }
+  if (occasion != Occasion::kOther) thread_.on_application_round(occasion == Occasion::kPoll, now);
+  all.worked |= round.worked;
+  all.received += round.received;
+  return lock_.unlock();
 }
 
 void Engine::lock() {
@@ -89,21 +96,28 @@ void Engine::unlock() {
   const bool has_report = next_report != transport::kNever && next_report <= clock().now();
   const bool has_messages = is_started() && (has_report || pipeline_.gsi().has_outgoing());
   thread_.on_deadline(std::min(next_report, pipeline_.gsi().next_timeout()));
-  lock_.unlock();
-  if (config().progress == ProgressMode::kHybrid && (has_messages || pipeline_.has_doorbells())) {
-    try_rounds(Occasion::kOther);
-  }
+  const bool is_asked = lock_.unlock();
+  if (config().progress == ProgressMode::kHybrid && (has_messages || is_asked)) try_rounds(Occasion::kOther);
 }
 
 void Engine::on_poll() {
   if (config().progress == ProgressMode::kHybrid) try_rounds(Occasion::kPoll);
 }
 
+// The doorbell is for those who do not get the lock.
 void Engine::ring(QueuePair& qp) {
+  const bool may_run = config().progress == ProgressMode::kHybrid && !is_abandoned() && is_started();
+  if (may_run && lock_.try_lock()) {
+    pipeline_.wake(qp);
+    Pipeline::Round round;
+    if (run_and_unlock(Occasion::kPost, round)) try_rounds(Occasion::kPost);
+    return;
+  }
   pipeline_.ring(qp);
+  const bool has_holder = lock_.ask();
   switch (config().progress) {
     case ProgressMode::kHybrid:
-      try_rounds(Occasion::kPost);
+      if (!has_holder) try_rounds(Occasion::kPost);
       break;
     case ProgressMode::kThread:
       thread_.on_doorbell();

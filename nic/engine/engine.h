@@ -49,8 +49,10 @@ class Engine final : public Progress {
 
   void lock() override;
   void unlock() override;
-  /// For the NIC's thread: the lock, if it is free, without the rounds that unlock() runs.
+  /// For the NIC's thread: the lock, if it is free, without the rounds that unlock() runs. Afterwards is_asked() says
+  /// whether another thread relies on one.
   std::unique_lock<EngineLock> try_hold() { return std::unique_lock(lock_, std::try_to_lock); }
+  bool is_asked() const { return lock_.is_asked(); }
 
   void flush_responses(QueuePair& qp) override;
 
@@ -87,6 +89,7 @@ class Engine final : public Progress {
   /// Why a round is run.
   enum class Occasion : std::uint8_t { kOther, kPost, kPoll };
   Pipeline::Round try_rounds(Occasion occasion);
+  bool run_and_unlock(Occasion occasion, Pipeline::Round& all);
 
   EngineLock lock_;
   std::atomic<bool> is_started_{false};

@@ -5,19 +5,22 @@
 namespace urnic::nic {
 
 void EngineLock::lock() {
-  waiting_.fetch_add(1, std::memory_order_acq_rel);
   int before = 0;
   pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before);
-  mutex_.lock();
+  waiting_.fetch_add(1);
+  while (!try_take()) {
+    const std::uint32_t word = word_.load();
+    if ((word & kHeld) != 0) word_.wait(word);
+  }
+  waiting_.fetch_sub(1);
   cancel_state_ = before;
-  waiting_.fetch_sub(1, std::memory_order_acq_rel);
 }
 
 bool EngineLock::try_lock() {
-  if (waiting_.load(std::memory_order_acquire) > 0) return false;
+  if (waiting_.load(std::memory_order_relaxed) > 0) return false;
   int before = 0;
   pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before);
-  if (!mutex_.try_lock()) {
+  if (!try_take()) {
     pthread_setcancelstate(before, nullptr);
     return false;
   }
@@ -25,10 +28,13 @@ bool EngineLock::try_lock() {
   return true;
 }
 
-void EngineLock::unlock() {
+// A thread that waits has said so before it found the lock held: so either it is seen here, or it finds the lock free.
+bool EngineLock::unlock() {
   const int before = cancel_state_;
-  mutex_.unlock();
+  const bool was_asked = (word_.fetch_and(~kHeld) & kAsked) != 0;
+  if (waiting_.load() > 0) word_.notify_one();
   pthread_setcancelstate(before, nullptr);
+  return was_asked;
 }
 
 }  // namespace urnic::nic

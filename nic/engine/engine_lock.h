@@ -1,25 +1,46 @@
-// EngineLock: the one lock of a device.
+// EngineLock: the one lock of a device, and the question that those who do not get it leave for its holder.
 #pragma once
 
 #include <atomic>
 #include <cstdint>
-#include <mutex>
 
 namespace urnic::nic {
 
 /// A mutex whose holder cannot be cancelled. A thread that only tries it leaves it alone while another thread
 /// waits for it: a program that polls in a loop would otherwise keep control verbs out for long. Meets the
 /// standard's Lockable, for std::unique_lock.
+///
+/// A thread that wants the holder to look at something (a doorbell) makes that visible and then asks. Lock and question
+/// are one word: either who asks hears that there is a holder, and the holder hears of the question at the latest when it
+/// unlocks, or who asks hears that there is none, and has to look itself.
 class EngineLock {
  public:
   /// Waits: for control verbs and the NIC's thread; bounded by one round of the engine per waiter.
   void lock();
   /// For the data path. May fail although the lock is free.
   bool try_lock();
-  void unlock();
+  /// Whether the question was asked, and not taken yet; then the caller has to look, or somebody who gets the lock
+  /// before it.
+  bool unlock();
+
+  /// Any thread. Whether the lock has a holder, who will hear of it.
+  bool ask() { return (word_.fetch_or(kAsked) & kHeld) != 0; }
+  /// Any thread: whether the question was asked and not taken yet.
+  bool is_asked() const { return (word_.load() & kAsked) != 0; }
+  /// The holder will look now at what there is.
+  void take_question() {
+    if (is_asked()) word_.fetch_and(~kAsked);
+  }
 
  private:
-  std::mutex mutex_;
+  static constexpr std::uint32_t kHeld = 1;
+  static constexpr std::uint32_t kAsked = 2;
+
+  bool try_take() {
+    return (word_.load(std::memory_order_relaxed) & kHeld) == 0 && (word_.fetch_or(kHeld) & kHeld) == 0;
+  }
+
+  std::atomic<std::uint32_t> word_{0};
   std::atomic<std::uint32_t> waiting_{0};
   int cancel_state_ = 0;  // of the holder, before it got the lock
 };

@@ -70,8 +70,8 @@ class Pipeline {
 
   /// Work was posted on `qp`. Any thread.
   void ring(QueuePair& qp) { scheduler_.ring(qp); }
-  /// Whether a doorbell rang that no round has heard. Any thread.
-  bool has_doorbells() { return scheduler_.has_doorbells(); }
+  /// The same, under the engine lock: it gets a turn in the next half or whole round.
+  void wake(QueuePair& qp) { scheduler_.wake(qp); }
   CompletionPublisher& publisher() { return publisher_; }
   /// There will be no more than `count` completion queues, so that rounds need not allocate.
   void expect_queues(std::size_t count);

@@ -236,7 +236,7 @@ bool ProgressThread::prepare_to_sleep() {
 
 void ProgressThread::sleep() {
   // A doorbell that rang while we had the lock was not answered by who rang it.
-  if (!engine_.pipeline().has_doorbells()) {
+  if (!engine_.is_asked()) {
     const Duration left = sleep_until_ - engine_.clock().now();
     has_reason_to_spin_ = wait(port_fd_, std::max(left, Duration::zero()));
   }

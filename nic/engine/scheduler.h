@@ -18,8 +18,6 @@ class Scheduler {
  public:
   /// Posted work waits on `qp`. Any thread.
   void ring(QueuePair& qp) { doorbells_.ring(qp.schedule().doorbell); }
-  /// Whether a doorbell rang that was not taken yet; see DoorbellStack::is_pending(). Any thread.
-  bool has_doorbells() { return doorbells_.is_pending(); }
   /// Wakes every queue pair whose doorbell rang.
   void take_doorbells();
 

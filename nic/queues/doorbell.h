@@ -1,4 +1,4 @@
-// Doorbells: how posting threads tell the engine which queue pairs have new work, without its lock.
+// Doorbells: how posting threads that do not get the engine's lock tell its holder which queue pairs have new work.
 #pragma once
 
 #include <atomic>
@@ -33,7 +33,7 @@ class DoorbellStack {
     do {
       bell.next_ = first;
     } while (
-        !first_.compare_exchange_weak(first, &bell, std::memory_order_seq_cst, std::memory_order_relaxed));
+        !first_.compare_exchange_weak(first, &bell, std::memory_order_release, std::memory_order_relaxed));
   }
 
   /// Calls `visit` with the queue pair of each doorbell that rang, first rung first.
@@ -55,13 +55,6 @@ class DoorbellStack {
 
   /// Whether a doorbell rang since the last take(), as far as we know yet.
   bool is_empty() const { return first_.load(std::memory_order_acquire) == nullptr; }
-
-  /// Whether a doorbell rang since the last take(). A read-modify-write on purpose: a thread gives up the
-  /// engine lock, asks and hears "no"; then a thread that rings later finds that lock free.
-  bool is_pending() {
-    Doorbell* none = nullptr;
-    return !first_.compare_exchange_strong(none, nullptr, std::memory_order_seq_cst);
-  }
 
  private:
   std::atomic<Doorbell*> first_{nullptr};  // the latest

@@ -41,9 +41,9 @@ TEST(DoorbellStack, RingsAgainAfterItWasTaken) {
   DoorbellStack stack;
   Doorbell one(owner(1));
   stack.ring(one);
-  EXPECT_TRUE(stack.is_pending());
+  EXPECT_FALSE(stack.is_empty());
   EXPECT_THAT(take(stack), ElementsAre(1));
-  EXPECT_FALSE(stack.is_pending());
+  EXPECT_TRUE(stack.is_empty());
   stack.ring(one);
   EXPECT_THAT(take(stack), ElementsAre(1));
 }

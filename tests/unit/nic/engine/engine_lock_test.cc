@@ -1,0 +1,107 @@
+#include "nic/engine/engine_lock.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+namespace urnic::nic {
+namespace {
+
+TEST(EngineLock, HasOneHolder) {
+  EngineLock lock;
+  ASSERT_TRUE(lock.try_lock());
+  EXPECT_FALSE(lock.try_lock());
+  lock.unlock();
+  EXPECT_TRUE(lock.try_lock());
+  lock.unlock();
+}
+
+TEST(EngineLock, SaysWhoAsksWhetherThereIsAHolder) {
+  EngineLock lock;
+  EXPECT_FALSE(lock.ask());
+  lock.lock();
+  EXPECT_TRUE(lock.ask());
+  lock.unlock();
+  EXPECT_FALSE(lock.ask());
+}
+
+TEST(EngineLock, TellsTheHolderOfAQuestionThatWasNotTaken) {
+  EngineLock lock;
+  lock.lock();
+  EXPECT_FALSE(lock.unlock());
+
+  lock.lock();
+  lock.ask();
+  EXPECT_TRUE(lock.unlock());
+  EXPECT_TRUE(lock.is_asked());
+
+  lock.lock();
+  lock.take_question();
+  EXPECT_FALSE(lock.unlock());
+  EXPECT_FALSE(lock.is_asked());
+}
+
+TEST(EngineLock, KeepsAQuestionThatIsAskedAfterTheLastOneWasTaken) {
+  EngineLock lock;
+  lock.ask();
+  lock.lock();
+  lock.take_question();
+  lock.ask();
+  EXPECT_TRUE(lock.unlock());
+}
+
+TEST(EngineLock, LetsNobodyInBesideItsHolder) {
+  constexpr int kThreads = 4;
+  constexpr int kTimes = 20000;
+  EngineLock lock;
+  int count = 0;  // not atomic: the lock's
+  std::vector<std::thread> threads;
+  for (int i = 0; i < kThreads; ++i) {
+    threads.emplace_back([&lock, &count, i] {
+      for (int n = 0; n < kTimes; ++n) {
+        if (i % 2 == 0) {
+          lock.lock();
+        } else {
+          while (!lock.try_lock()) std::this_thread::yield();
+        }
+        ++count;
+        lock.unlock();
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(count, kThreads * kTimes);
+}
+
+// What a post is: work made visible, then the question. Nobody looks again at the end.
+TEST(EngineLock, LosesNoWorkThatWasVisibleBeforeTheQuestion) {
+  constexpr int kThreads = 3;
+  constexpr int kPosts = 50000;
+  EngineLock lock;
+  std::atomic<int> waiting{0};
+  int done = 0;  // the lock's
+  const auto work_while_asked = [&] {
+    while (lock.try_lock()) {
+      lock.take_question();
+      done += waiting.exchange(0, std::memory_order_relaxed);
+      if (!lock.unlock()) break;
+    }
+  };
+  std::vector<std::thread> threads;
+  for (int i = 0; i < kThreads; ++i) {
+    threads.emplace_back([&] {
+      for (int n = 0; n < kPosts; ++n) {
+        waiting.fetch_add(1, std::memory_order_relaxed);
+        if (!lock.ask()) work_while_asked();
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(done, kThreads * kPosts);
+}
+
+}  // namespace
+}  // namespace urnic::nic
