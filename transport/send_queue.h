@@ -57,6 +57,9 @@ class SendQueue {
   /// The same with inline data: returns `length` bytes for the caller to fill before publish().
   std::span<std::byte> prepare_inline(const SendRequest& request, std::uint32_t length);
 
+  /// The one that was prepared last, and not published.
+  SendRequest& newest() { return at(prepared_ - 1).request; }
+
   /// Hands everything prepared to the consumer.
   void publish() { tail_.store(prepared_, std::memory_order_release); }
 

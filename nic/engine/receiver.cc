@@ -79,7 +79,6 @@ void Receiver::on_frame(std::span<const std::byte> bytes, Time now) {
   const bool is_ours =
       is_for_group ? deps_.groups.contains(destination) : deps_.gids.index_of(destination).has_value();
   if (!is_ours) return drop_or_default_rule(bytes, now, DeviceCounter::kWrongAddress);
-  if (!frame.icrc_ok()) return drop(DeviceCounter::kBadIcrc);
   if (is_for_group) return on_packet_for_group(packet, frame, now);
   on_packet(packet, frame, now);
 }
@@ -109,7 +108,13 @@ void Receiver::drop_or_default_rule(std::span<const std::byte> frame, Time now, 
   deps_.drops.add(reason);
 }
 
-/// From here on the packet is what its sender wrote.
+/// The ICRC comes last, as it reads the whole packet: until then each field may be wrong, and only counters change.
+bool Receiver::is_intact(const Frame& frame) {
+  if (frame.icrc_ok()) return true;
+  drop(DeviceCounter::kBadIcrc);
+  return false;
+}
+
 void Receiver::on_packet(const Packet& packet, const Frame& frame, Time now) {
   QueuePair* const qp = deps_.queue_pairs.find(packet.bth.destination_qp);
   if (qp == nullptr) return on_packet_without_qp(packet, frame, now);
@@ -118,8 +123,9 @@ void Receiver::on_packet(const Packet& packet, const Frame& frame, Time now) {
     const bool is_from_peer =
         frame.source_gid() == qp->path().destination() && frame.destination_gid() == qp->path().source();
     if (!is_from_peer) return drop(DeviceCounter::kWrongPeer);
-    learn_peer(*qp, frame.ethernet.source, now);
   }
+  if (!is_intact(frame)) return;
+  if (is_connected(qp->attributes().type)) learn_peer(*qp, frame.ethernet.source, now);
   deliver(*qp, packet, frame, now);
 }
 
@@ -148,6 +154,7 @@ bool Receiver::is_for(const QueuePair& qp, const Packet& packet) {
 /// Every member gets it, as if it were alone; our own members, too, when one of us sends it.
 void Receiver::on_packet_for_group(const Packet& packet, const Frame& frame, Time now) {
   if (packet.bth.destination_qp != kMulticastQp) return drop(DeviceCounter::kUnknownQp);
+  if (!is_intact(frame)) return;
   deps_.groups.for_each(frame.destination_gid(), [&](QueuePair& qp) {
     if (is_for(qp, packet)) deliver(qp, packet, frame, now);
   });
@@ -164,10 +171,12 @@ void Receiver::deliver(QueuePair& qp, const Packet& packet, const Frame& frame, 
 void Receiver::on_packet_without_qp(const Packet& packet, const Frame& frame, Time now) {
   if (packet.bth.destination_qp == kManagementQp) {
     if (!is_our_partition(packet.bth.pkey)) return drop(DeviceCounter::kBadPkey);
-    return deps_.gsi.on_packet(packet, frame, now);
+    if (is_intact(frame)) deps_.gsi.on_packet(packet, frame, now);
+    return;
   }
   const bool is_repeat = is_our_partition(packet.bth.pkey) &&
                          deps_.time_wait.is_repeat(packet, frame.source_gid(), frame.destination_gid(), now);
+  if (!is_intact(frame)) return;
   if (!is_repeat) {
     const bool is_stray = deps_.failures != nullptr && packet.info->is_request;
     if (is_stray) deps_.failures->add_stray(packet.bth.destination_qp, frame.source_gid(), now);

@@ -70,6 +70,7 @@ class Receiver {
   bool is_for(const QueuePair& qp, const transport::wire::Packet& packet);
   void on_packet_without_qp(const transport::wire::Packet& packet, const transport::wire::Frame& frame,
                             transport::Time now);
+  bool is_intact(const transport::wire::Frame& frame);
   void drop(DeviceCounter reason) { deps_.drops.add(reason); }
 
   const Dependencies deps_;

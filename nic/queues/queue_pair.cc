@@ -1,6 +1,7 @@
 #include "nic/queues/queue_pair.h"
 
 #include <cstring>
+#include <utility>
 
 #include "nic/errors.h"
 #include "nic/path/multicast_groups.h"
@@ -103,6 +104,9 @@ PostStatus QueuePair::can_post_receive(std::size_t sge_count) const {
 QueuePair::SendBatch::SendBatch(QueuePair& qp)
     : qp_(qp), lock_(lock_unless_abandoned(qp.send_mutex_, qp.progress_)) {}
 
+QueuePair::SendBatch::SendBatch(SendBatch&& other) noexcept
+    : qp_(other.qp_), lock_(std::move(other.lock_)), posted_(std::exchange(other.posted_, false)) {}
+
 QueuePair::SendBatch::~SendBatch() {
   if (!posted_) return;
   qp_.send_queue_.publish();
@@ -119,10 +123,8 @@ PostStatus QueuePair::SendBatch::post(const SendRequest& request, std::span<cons
   const std::uint64_t length = total_length(sges);
   if (length > transport::kMaxMessageBytes) return PostStatus::kTooLong;
 
-  SendRequest copy = request;
-  copy.signaled = request.signaled || qp_.attributes_.all_signaled;
-  qp_.send_queue_.prepare(copy, sges, static_cast<std::uint32_t>(length));
-  posted_ = true;
+  qp_.send_queue_.prepare(request, sges, static_cast<std::uint32_t>(length));
+  note_posted();
   return PostStatus::kPosted;
 }
 
@@ -134,16 +136,19 @@ PostStatus QueuePair::SendBatch::post_inline(const SendRequest& request, std::sp
   const std::uint64_t length = total_length(sges);
   if (length > qp_.send_queue_.limits().inline_bytes) return PostStatus::kTooLong;
 
-  SendRequest copy = request;
-  copy.signaled = request.signaled || qp_.attributes_.all_signaled;
-  std::byte* to = qp_.send_queue_.prepare_inline(copy, static_cast<std::uint32_t>(length)).data();
+  std::byte* to = qp_.send_queue_.prepare_inline(request, static_cast<std::uint32_t>(length)).data();
+  note_posted();
   for (const Sge& sge : sges) {
     if (sge.length == 0) continue;  // its address need not be one
     std::memcpy(to, reinterpret_cast<const void*>(sge.address), sge.length);
     to += sge.length;
   }
-  posted_ = true;
   return PostStatus::kPosted;
+}
+
+void QueuePair::SendBatch::note_posted() {
+  if (qp_.attributes_.all_signaled) qp_.send_queue_.newest().signaled = true;
+  posted_ = true;
 }
 
 void QueuePair::SendBatch::abort() {

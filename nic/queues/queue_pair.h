@@ -111,6 +111,7 @@ class QueuePair {
    public:
     explicit SendBatch(QueuePair& qp);
     ~SendBatch();
+    SendBatch(SendBatch&& other) noexcept;  ///< `other` has nothing then, and must not be used
     SendBatch(const SendBatch&) = delete;
     SendBatch& operator=(const SendBatch&) = delete;
 
@@ -121,6 +122,8 @@ class QueuePair {
     void abort();
 
    private:
+    void note_posted();
+
     QueuePair& qp_;
     std::unique_lock<std::mutex> lock_;
     bool posted_ = false;

@@ -1,8 +1,11 @@
 // Addresses as they stand in frames: MAC, IPv4, IPv6, and the GID, which is an IPv6 address.
+//
+// They are compared for every frame, several times, and not octet by octet: the compiler calls memcmp for that.
 #pragma once
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -26,7 +29,11 @@ struct Mac {
   constexpr bool is_multicast() const { return (octets[0] & 1u) != 0; }
   constexpr bool is_broadcast() const { return *this == broadcast(); }
 
-  friend constexpr bool operator==(const Mac&, const Mac&) = default;
+  friend constexpr bool operator==(const Mac& one, const Mac& other) {
+    unsigned difference = 0;
+    for (std::size_t i = 0; i < kBytes; ++i) difference |= one.octets[i] ^ other.octets[i];
+    return difference == 0;
+  }
 };
 
 /// An IPv4 address; octets in the order of the wire.
@@ -70,8 +77,9 @@ struct Ipv6Address {
 
   constexpr bool is_unspecified() const { return *this == Ipv6Address{}; }
   constexpr bool is_ipv4_mapped() const {
-    return std::all_of(octets.begin(), octets.begin() + 10, [](std::uint8_t octet) { return octet == 0; }) &&
-           octets[10] == 0xff && octets[11] == 0xff;
+    constexpr Quarters kMapped = std::bit_cast<Quarters>(from_ipv4({}).octets);
+    const auto own = std::bit_cast<Quarters>(octets);
+    return own[0] == kMapped[0] && own[1] == kMapped[1] && own[2] == kMapped[2];
   }
   /// fe80::/10
   constexpr bool is_link_local() const { return octets[0] == 0xfe && (octets[1] & 0xc0u) == 0x80u; }
@@ -80,7 +88,15 @@ struct Ipv6Address {
   /// The last four octets: the IPv4 address when is_ipv4_mapped().
   constexpr Ipv4Address ipv4() const { return Ipv4Address{{octets[12], octets[13], octets[14], octets[15]}}; }
 
-  friend constexpr bool operator==(const Ipv6Address&, const Ipv6Address&) = default;
+  friend constexpr bool operator==(const Ipv6Address& one, const Ipv6Address& other) {
+    const auto halves = std::bit_cast<Halves>(one.octets);
+    const auto other_halves = std::bit_cast<Halves>(other.octets);
+    return halves[0] == other_halves[0] && halves[1] == other_halves[1];
+  }
+
+ private:
+  using Halves = std::array<std::uint64_t, 2>;
+  using Quarters = std::array<std::uint32_t, 4>;
 };
 
 using Gid = Ipv6Address;

@@ -45,25 +45,27 @@ int post_one(ibv_qp& qp, nic::QueuePair::SendBatch& batch, const ibv_send_wr& wr
   constexpr unsigned int kKnownFlags =
       IBV_SEND_FENCE | IBV_SEND_SIGNALED | IBV_SEND_SOLICITED | IBV_SEND_INLINE;
 
-  const auto request = to_request(qp, Qp::of(&qp).inner->attributes().type, wr);
-  if (!request) return request.error();
+  transport::SendRequest request;
+  if (const int error = read_request(qp, Qp::of(&qp).inner->attributes().type, wr, request); error != 0) {
+    return error;
+  }
   if ((wr.send_flags & ~kKnownFlags) != 0 || !is_element_count(wr.num_sge)) return EINVAL;
   const bool is_inline = (wr.send_flags & IBV_SEND_INLINE) != 0;
-  if (is_local(request.value().operation)) {
+  if (is_local(request.operation)) {
     if (is_inline) return EINVAL;
-    const PostStatus status = batch.post(request.value(), {});  // has no use for elements
-    if (status == PostStatus::kPosted && request.value().operation == transport::SendOperation::kBindWindow) {
-      show_key(*wr.bind_mw.mw, request.value().binding.new_rkey);
+    const PostStatus status = batch.post(request, {});  // has no use for elements
+    if (status == PostStatus::kPosted && request.operation == transport::SendOperation::kBindWindow) {
+      show_key(*wr.bind_mw.mw, request.binding.new_rkey);
     }
     return errno_of(status);
   }
   const SgeArray sges(wr.sg_list, static_cast<std::size_t>(wr.num_sge));
-  if (!is_right_length(request.value(), sges.elements())) return EINVAL;
-  if (!is_inline) return errno_of(batch.post(request.value(), sges.elements()));
-  if (!sends_data(request.value().operation)) {
+  if (!is_right_length(request, sges.elements())) return EINVAL;
+  if (!is_inline) return errno_of(batch.post(request, sges.elements()));
+  if (!sends_data(request.operation)) {
     return EINVAL;  // there is nothing to send
   }
-  return errno_of(batch.post_inline(request.value(), sges.elements()));
+  return errno_of(batch.post_inline(request, sges.elements()));
 }
 
 /// Into a queue pair's own queue or a shared one.

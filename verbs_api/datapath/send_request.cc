@@ -62,17 +62,15 @@ Result<Destination, int> to_destination(const ibv_qp& qp, ibv_ah* ah, std::uint3
   return Destination{.address = Ah::of(ah).id(), .qp = QpNumber{remote_qpn}, .qkey = remote_qkey};
 }
 
-Result<SendRequest, int> to_request(const ibv_qp& qp, nic::QpType type, const ibv_send_wr& wr) {
+int read_request(const ibv_qp& qp, nic::QpType type, const ibv_send_wr& wr, SendRequest& request) {
   const auto operation = operation_of(wr.opcode);
   if (!operation) return operation.error();
-  SendRequest request{
-      .wr_id = wr.wr_id,
-      .operation = operation.value(),
-      .signaled = (wr.send_flags & IBV_SEND_SIGNALED) != 0,
-      .solicited = (wr.send_flags & IBV_SEND_SOLICITED) != 0,
-      .fence = (wr.send_flags & IBV_SEND_FENCE) != 0,
-      .immediate = wr.imm_data,
-  };
+  request.wr_id = wr.wr_id;
+  request.operation = operation.value();
+  request.signaled = (wr.send_flags & IBV_SEND_SIGNALED) != 0;
+  request.solicited = (wr.send_flags & IBV_SEND_SOLICITED) != 0;
+  request.fence = (wr.send_flags & IBV_SEND_FENCE) != 0;
+  request.immediate = wr.imm_data;
   switch (request.operation) {
     case SendOperation::kSendWithInvalidate:
     case SendOperation::kLocalInvalidate:
@@ -113,7 +111,7 @@ Result<SendRequest, int> to_request(const ibv_qp& qp, nic::QpType type, const ib
     request.xrc_srq = wr.qp_type.xrc.remote_srqn;
     if (request.xrc_srq > kMaxSrqNumber) return EINVAL;
   }
-  return request;
+  return 0;
 }
 
 bool is_right_length(const SendRequest& request, std::span<const Sge> sges) {

@@ -14,10 +14,10 @@ namespace urnic::verbs_api {
 /// What an atomic operation, or an atomic write, moves.
 inline constexpr std::uint32_t kAtomicBytes = 8;
 
-/// The request of a work request for `qp`, without its elements, or an errno value. EOPNOTSUPP: operations
-/// that libibverbs knows and we do not do; EINVAL: what libibverbs does not know, and what is missing.
-/// Whether such a queue pair can do it is for the device to say.
-Result<transport::SendRequest, int> to_request(const ibv_qp& qp, nic::QpType type, const ibv_send_wr& wr);
+/// Reads the request of a work request for `qp`, without its elements, into `request`, which has its default values. 0, or
+/// an errno value. EOPNOTSUPP: operations that libibverbs knows and we do not do; EINVAL: what libibverbs does not know,
+/// and what is missing. Whether such a queue pair can do it is for the device to say.
+int read_request(const ibv_qp& qp, nic::QpType type, const ibv_send_wr& wr, transport::SendRequest& request);
 
 /// The destination of a datagram; EINVAL without an address handle. One of another protection domain than the
 /// queue pair's gives a destination without an address, with which the work request completes in error

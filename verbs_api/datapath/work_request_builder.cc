@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <cstring>
 #include <limits>
+#include <utility>
 
 #include "verbs_api/datapath/post.h"
 #include "verbs_api/datapath/send_request.h"
@@ -22,12 +23,13 @@ WorkRequestBuilder::WorkRequestBuilder(nic::QueuePair& qp, std::uint64_t operati
   }
 }
 
+// The batch is made, and ended, outside of the member that others wait for: it has the lock that guards the member.
 void WorkRequestBuilder::start(int error) {
-  started_ = error == 0;
-  if (started_) {
-    building_.lock();
-    batch_.emplace(qp_);
+  if (error == 0) {
+    nic::QueuePair::SendBatch batch(qp_);
+    batch_.emplace(std::move(batch));
   }
+  started_ = error == 0;
   pending_.reset();
   error_ = error;
 }
@@ -45,11 +47,12 @@ void WorkRequestBuilder::abort() {
   finish();
 }
 
+/// Publishes what was not aborted.
 void WorkRequestBuilder::finish() {
-  if (started_) {
-    batch_.reset();  // publishes what was not aborted
-    building_.unlock();
-  }
+  if (!started_) return;
+  started_ = false;
+  const nic::QueuePair::SendBatch batch = std::move(*batch_);
+  batch_.reset();
 }
 
 void WorkRequestBuilder::begin(std::uint64_t needed, const SendRequest& request) {

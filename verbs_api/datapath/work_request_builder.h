@@ -3,7 +3,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <mutex>
 #include <optional>
 #include <span>
 #include <vector>
@@ -57,8 +56,7 @@ class WorkRequestBuilder {
   nic::QueuePair& qp_;
   std::uint64_t operations_;
   nic::QpType type_;
-  std::mutex building_;  // held from start() on, unless that failed
-  std::optional<nic::QueuePair::SendBatch> batch_;
+  std::optional<nic::QueuePair::SendBatch> batch_;  // its lock guards all that follows, too
   std::optional<transport::SendRequest> pending_;
   bool has_address_ = false;  // of pending_, or it needs none
   Data data_ = Data::kNone;   // of pending_
