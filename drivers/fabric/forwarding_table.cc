@@ -27,9 +27,11 @@ Mac mac_of(std::uint64_t key) {
 void ForwardingTable::learn(const Mac& mac, PortNumber port, Clock::time_point now) {
   const std::uint64_t key = key_of(mac);
   if (const auto known = entries_.find(key); known != entries_.end()) {
+    if (known->second.port != port) ++generation_;
     known->second = {.port = port, .seen = now};
   } else if (entries_.size() < kMaxAddresses) {
     entries_.emplace(key, Entry{.port = port, .seen = now});
+    ++generation_;
   }
 }
 
@@ -39,7 +41,8 @@ std::optional<ForwardingTable::PortNumber> ForwardingTable::find(const Mac& mac)
 }
 
 void ForwardingTable::forget_old(Clock::time_point now) {
-  std::erase_if(entries_, [now](const auto& entry) { return now - entry.second.seen > kMaxAge; });
+  const auto is_old = [now](const auto& entry) { return now - entry.second.seen > kMaxAge; };
+  if (std::erase_if(entries_, is_old) > 0) ++generation_;
 }
 
 std::vector<Mac> ForwardingTable::addresses_behind(PortNumber port) const {

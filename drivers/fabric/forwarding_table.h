@@ -34,6 +34,8 @@ class ForwardingTable {
   /// Those behind `port`, in the order of their octets.
   std::vector<transport::wire::Mac> addresses_behind(PortNumber port) const;
   std::size_t size() const { return entries_.size(); }
+  /// Changes whenever find() may answer otherwise than before, so that answers may be kept meanwhile.
+  std::uint32_t generation() const { return generation_; }
 
  private:
   struct Entry {
@@ -42,6 +44,7 @@ class ForwardingTable {
   };
 
   std::unordered_map<std::uint64_t, Entry> entries_;  // by the octets of the address, the first one highest
+  std::uint32_t generation_ = 0;
 };
 
 }  // namespace urnic::drivers

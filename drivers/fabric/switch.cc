@@ -56,6 +56,7 @@ void Switch::forward_from(PortNumber number, Round& round, Clock::time_point now
   if (from.next == from.count) {
     from.count = from.port->receive(from.frames);
     from.next = 0;
+    if (from.count > 0) disarm(number);
     round.frames += from.count;
   }
   for (; from.next < from.count; ++from.next) {
@@ -74,6 +75,13 @@ Switch::PortSet Switch::targets_of(PortNumber from, std::span<const std::byte> f
     ++ports_[from].counters.malformed_frames;
     return 0;
   }
+  const LastWay& way = ports_[from].last_way;
+  const bool is_known = way.generation == table_.generation() && now < way.until &&
+                        std::memcmp(way.addresses.data(), frame.data(), way.addresses.size()) == 0;
+  return is_known ? way.targets : look_up(from, frame, now);
+}
+
+Switch::PortSet Switch::look_up(PortNumber from, std::span<const std::byte> frame, Clock::time_point now) {
   const Mac destination = mac_at(frame, 0);
   const Mac source = mac_at(frame, destination.octets.size());
   if (source.is_multicast()) {
@@ -85,7 +93,12 @@ Switch::PortSet Switch::targets_of(PortNumber from, std::span<const std::byte> f
   if (destination.is_multicast()) {
     if (is_for_the_link_alone(destination)) return 0;
   } else if (const auto known = table_.find(destination)) {
-    return (PortSet{1} << *known) & ~itself;
+    LastWay& way = ports_[from].last_way;
+    std::memcpy(way.addresses.data(), frame.data(), way.addresses.size());
+    way.targets = (PortSet{1} << *known) & ~itself;
+    way.generation = table_.generation();
+    way.until = now + kLearnAgainAfter;
+    return way.targets;
   }
   ++ports_[from].counters.flooded_frames;
   const PortSet all = ~PortSet{0} >> (kMaxPorts - ports_.size());
@@ -120,12 +133,16 @@ bool Switch::deliver_to(Port& to, std::span<const std::byte> frame) {
 
 bool Switch::arm() {
   bool frames_wait = false;
-  for (Port& port : ports_) frames_wait |= port.port->arm();
+  for (Port& port : ports_) {
+    if (std::exchange(port.is_armed, true)) continue;
+    frames_wait |= port.port->arm();
+  }
   return frames_wait;
 }
 
-void Switch::disarm() {
-  for (Port& port : ports_) port.port->disarm();
+void Switch::disarm(PortNumber number) {
+  Port& port = ports_[number];
+  if (std::exchange(port.is_armed, false)) port.port->disarm();
 }
 
 bool Switch::is_drained() {

@@ -45,9 +45,11 @@ class Switch {
   /// Reads one burst of each port, and forwards it.
   Round run_round(Clock::time_point now);
 
-  /// Arms all ports; true when frames may be waiting already.
+  /// Arms the ports that are not; true when frames may be waiting already. A port stays armed, at no cost, until a
+  /// round finds frames of it.
   bool arm();
-  void disarm();
+  /// The descriptor of this port was readable, whether or not a frame has come: it is armed anew next time.
+  void disarm(PortNumber number);
 
   /// Whether everything that was forwarded has been taken. A port that has not taken all of it wants further
   /// rounds, and no descriptor tells when.
@@ -62,10 +64,23 @@ class Switch {
   using PortSet = std::uint64_t;  // bit N: port N
   static_assert(kMaxPorts <= 64);
   static constexpr std::size_t kBurst = 64;
+  static constexpr auto kLearnAgainAfter = std::chrono::seconds(1);
+  static_assert(kLearnAgainAfter < ForwardingTable::kMaxAge);
+
+  /// Where the last frame of a port went whose destination was known. What comes next is mostly of the same two
+  /// stations, and needs no look into the table.
+  struct LastWay {
+    std::array<std::byte, 2 * transport::wire::Mac::kBytes> addresses{};  // destination and source
+    PortSet targets = 0;
+    std::uint32_t generation = 0;  // of the table
+    Clock::time_point until{};  // then the source is learnt again, so that the table knows that it is alive
+  };
 
   struct Port {
     std::unique_ptr<nic::PacketPort> port;
     Counters counters;
+    bool is_armed = false;
+    LastWay last_way;
     // What the port gave to us and is not forwarded yet: frames[next] to frames[count - 1].
     std::array<std::span<const std::byte>, kBurst> frames;
     std::size_t count = 0;
@@ -75,6 +90,7 @@ class Switch {
 
   void forward_from(PortNumber number, Round& round, Clock::time_point now);
   PortSet targets_of(PortNumber from, std::span<const std::byte> frame, Clock::time_point now);
+  PortSet look_up(PortNumber from, std::span<const std::byte> frame, Clock::time_point now);
   PortSet deliver(std::span<const std::byte> frame, PortSet targets);
   bool deliver_to(Port& port, std::span<const std::byte> frame);
 

@@ -85,8 +85,10 @@ void SwitchLoop::sleep() {
       std::uint64_t number = 0;
       [[maybe_unused]] const auto bytes = read(event_.get(), &number, sizeof(number));
     }
+    for (std::size_t i = 1; i < wake_sources_.size(); ++i) {
+      if (wake_sources_[i].revents != 0) switch_.disarm(woken_ports_[i - 1]);
+    }
   }
-  switch_.disarm();
 }
 
 void SwitchLoop::ask(const std::function<void(Switch&)>& question) {
@@ -107,12 +109,14 @@ void SwitchLoop::answer() {
 Switch::PortNumber SwitchLoop::add(std::unique_ptr<nic::PacketPort> port) {
   Switch::PortNumber number = 0;
   ask([&](Switch& it) {
-    if (port->wake_fd() >= 0) {
-      wake_sources_.push_back({.fd = port->wake_fd(), .events = POLLIN, .revents = 0});
-    } else {
-      all_ports_wake_ = false;
-    }
+    const int wake_fd = port->wake_fd();
     number = it.add(std::move(port));
+    if (wake_fd < 0) {
+      all_ports_wake_ = false;
+      return;
+    }
+    wake_sources_.push_back({.fd = wake_fd, .events = POLLIN, .revents = 0});
+    woken_ports_.push_back(number);
   });
   return number;
 }

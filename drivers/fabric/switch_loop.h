@@ -46,7 +46,8 @@ class SwitchLoop {
   Switch switch_;
   const Descriptor event_;            // becomes readable when another thread wants something of the loop
   std::vector<pollfd> wake_sources_;  // the first one is event_, the others are the ports'
-  bool all_ports_wake_ = true;        // false: one has no descriptor and is polled
+  std::vector<Switch::PortNumber> woken_ports_;  // by each of those but the first
+  bool all_ports_wake_ = true;                   // false: one has no descriptor and is polled
   std::atomic<bool> stopped_ = false;
 
   std::mutex mutex_;

@@ -55,6 +55,7 @@ class FakePort final : public nic::PacketPort {
     std::size_t room = ~std::size_t{0};  ///< frames that it still takes
     std::size_t flushes = 0;
     bool is_armed = false;
+    std::size_t times_armed = 0;
     bool is_drained = true;
     int written_out = 0;
     int wake_fd = eventfd(0, EFD_NONBLOCK);
@@ -89,6 +90,7 @@ class FakePort final : public nic::PacketPort {
   int wake_fd() const override { return outside_->wake_fd; }
   bool arm() override {
     outside_->is_armed = true;
+    ++outside_->times_armed;
     return !outside_->to_receive.empty();
   }
   void disarm() override { outside_->is_armed = false; }

@@ -2,6 +2,8 @@
 
 #include <gmock/gmock.h>
 
+#include <utility>
+
 namespace urnic::drivers {
 namespace {
 
@@ -33,6 +35,22 @@ TEST(ForwardingTable, ForgetsWhatHasBeenSilentForLong) {
   table.forget_old(kLearnedAt + ForwardingTable::kMaxAge + std::chrono::milliseconds(1));
   EXPECT_FALSE(table.find(kFirst));
   EXPECT_EQ(table.find(kSecond), 2);
+}
+
+TEST(ForwardingTable, SaysWhenItMayAnswerOtherwiseThanBefore) {
+  ForwardingTable table;
+  std::uint32_t last = table.generation();
+  const auto has_changed = [&] { return std::exchange(last, table.generation()) != last; };
+  table.learn(kFirst, 1, kLearnedAt);
+  EXPECT_TRUE(has_changed());
+  table.learn(kFirst, 1, kLearnedAt + std::chrono::seconds(1));
+  EXPECT_FALSE(has_changed());
+  table.learn(kFirst, 2, kLearnedAt + std::chrono::seconds(2));
+  EXPECT_TRUE(has_changed());
+  table.forget_old(kLearnedAt);
+  EXPECT_FALSE(has_changed());
+  table.forget_old(kLearnedAt + std::chrono::seconds(3) + ForwardingTable::kMaxAge);
+  EXPECT_TRUE(has_changed());
 }
 
 TEST(ForwardingTable, ListsTheAddressesBehindAPort) {

@@ -218,13 +218,39 @@ TEST_F(SwitchTest, IsDrainedWhenAllItsPortsAre) {
 
 TEST_F(SwitchTest, ArmsAllPortsAndSaysWhetherAnyHasFrames) {
   connect(3);
-  EXPECT_FALSE(switch_.arm());
-  for (const auto& end : ends_) EXPECT_TRUE(end->is_armed);
-  switch_.disarm();
-  for (const auto& end : ends_) EXPECT_FALSE(end->is_armed);
   put(0, frame_between(mac(1), mac(0), 60, 0));
   EXPECT_TRUE(switch_.arm());
-  EXPECT_TRUE(ends_[2]->is_armed);
+  for (const auto& end : ends_) EXPECT_TRUE(end->is_armed);
+  round();
+  EXPECT_FALSE(switch_.arm());
+}
+
+TEST_F(SwitchTest, ArmsAnewOnlyPortsThatHadFramesOrWokeIt) {
+  connect(3);
+  switch_.arm();
+  put(0, frame_between(mac(1), mac(0), 60, 0));
+  round();
+  switch_.disarm(2);
+  EXPECT_FALSE(ends_[0]->is_armed) << "it has work, and its peer need not wake anybody";
+  EXPECT_FALSE(ends_[2]->is_armed);
+  switch_.arm();
+  EXPECT_EQ(ends_[0]->times_armed, 2u);
+  EXPECT_EQ(ends_[1]->times_armed, 1u);
+  EXPECT_EQ(ends_[2]->times_armed, 2u);
+}
+
+TEST_F(SwitchTest, KeepsAnAddressAliveThatGoesOnTheSameWay) {
+  connect(3);
+  introduce_all();
+  const auto age = ForwardingTable::kMaxAge;
+  for (Switch::Clock::time_point now = kNow; now <= kNow + 2 * age; now += age / 4) {
+    put(0, frame_between(mac(1), mac(0), 60, 0));
+    put(1, frame_between(mac(0), mac(1), 60, 0));
+    switch_.run_round(now);
+  }
+  EXPECT_EQ(switch_.table().find(mac(0)), 0);
+  EXPECT_FALSE(switch_.table().find(mac(2))) << "which has been silent";
+  EXPECT_EQ(switch_.counters(0).flooded_frames, 1u) << "the first";
 }
 
 }  // namespace
