@@ -161,6 +161,7 @@ void ProgressThread::spin() {
   const std::uint64_t polls_before = polls_.load(std::memory_order_relaxed);
   Time last_work = engine_.clock().now();
   if (!std::exchange(has_reason_to_spin_, true)) last_work -= kSpinTime;
+  bool has_yielded = false;  // since there was work
   while (!is_stopping_.load(std::memory_order_relaxed)) {
     const bool worked = engine_.try_round().worked;
     const Time now = engine_.clock().now();
@@ -172,14 +173,17 @@ void ProgressThread::spin() {
       if (!is_anyone_armed()) return;
       state_.store(State::kSpin, std::memory_order_seq_cst);
     }
+    if (worked) has_yielded = false;
     const bool is_crowded = now < crowded_until_ && engine_.pipeline().port().wake_fd() >= 0;
-    const bool has_spun_enough = now - last_work >= kSpinTime || is_crowded;
+    const bool has_spun_enough = now - last_work >= kSpinTime || (is_crowded && has_yielded);
     if (!worked && has_spun_enough && prepare_to_sleep()) return;
     // The program's threads may have no other core to run on. Where they really ran meanwhile, spinning only
     // delays them, and us: a frame that wakes us is served sooner than one that waits until their turn is
-    // over.
+    // over. They get one turn before we sleep: what they send us in it needs no system call to wake us, and often is what
+    // we wait for.
     if (!worked) {
       std::this_thread::yield();
+      has_yielded = true;
       const Time back = engine_.clock().now();
       if (back - now >= kLongYield) crowded_until_ = back + kCrowdedTime;
     }
