@@ -2,7 +2,6 @@
 
 #include <isa-l/crc.h>
 
-#include <algorithm>
 #include <array>
 #include <boost/endian/conversion.hpp>
 #include <cassert>
@@ -22,21 +21,21 @@ constexpr std::uint32_t kSeed = 0x2144df1c;
 
 constexpr std::byte kMasked{0xff};
 
-/// How many bytes from the BTH on are copied behind the masked headers: the CRC of one short piece costs less
-/// than that of two. A WRITE of 64 bytes with immediate data is one piece.
-constexpr std::size_t kCopiedIbBytes = 96;
-static_assert(kCopiedIbBytes >= Bth::kBytes);
+/// A packet of so many bytes at most is copied behind the masked headers: the CRC of one short piece costs less than that
+/// of two. A WRITE of 64 bytes with immediate data is one piece. Of a longer packet only the BTH is copied.
+constexpr std::size_t kMostCopied = 96;
+static_assert(kMostCopied >= Bth::kBytes);
 
 /// Of what `crc` is the CRC of, and `bytes` behind it. The library chooses by what the processor has.
 std::uint32_t crc32(std::uint32_t crc, std::span<const std::byte> bytes) {
   return crc32_gzip_refl(crc, reinterpret_cast<const unsigned char*>(bytes.data()), bytes.size());
 }
 
-using MaskedHeaders = std::array<std::byte, Ipv4::kMaxBytes + Udp::kBytes + kCopiedIbBytes>;
+using MaskedHeaders = std::array<std::byte, Ipv4::kMaxBytes + Udp::kBytes + kMostCopied>;
 static_assert(Ipv4::kMaxBytes >= Ipv6::kBytes);
 
 std::uint32_t finish(MaskedHeaders& headers, std::size_t ip_and_udp_bytes, std::span<const std::byte> ib) {
-  const std::size_t copied = std::min(ib.size(), kCopiedIbBytes);
+  const std::size_t copied = ib.size() <= kMostCopied ? ib.size() : Bth::kBytes;
   std::byte* const udp = headers.data() + ip_and_udp_bytes - Udp::kBytes;
   udp[6] = kMasked;
   udp[7] = kMasked;
