@@ -20,7 +20,7 @@ namespace urnic::nic {
 /// Move-only; not for several threads at once.
 class Lease {
  public:
-  /// What is wanted. An address that is not given is found on pairs and fabrics, in the default_network(): 1
+  /// What is wanted. An address that is not given is found on vhost-user wires and fabrics, in the default_network(): 1
   /// for the front or port 0, 2 for the back or port 1, and so on, or the next one that no other NIC has.
   struct Request {
     PortSpec port;          ///< `side` and `slot` count only without `any_slot`

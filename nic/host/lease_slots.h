@@ -32,7 +32,7 @@ struct LeaseRecord {
   std::optional<transport::wire::Mac> mac;
 };
 
-/// The /24 network, with its last octet 0, of which NICs get an address when they ask for none. A pair has
+/// The /24 network, with its last octet 0, of which NICs get an address when they ask for none. A wire has
 /// 10.77.0.0. A fabric draws one of 16384 when its first NIC comes and keeps it in a file, so that programs on
 /// two fabrics (of two users, of containers without a common folder) do not take each other's addresses for
 /// their own. Call it with the guard locked. The error is the system's.

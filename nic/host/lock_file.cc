@@ -60,12 +60,6 @@ Result<std::string, Error> private_folder() {
   return path;
 }
 
-Result<std::string, Error> default_pair_socket() {
-  auto folder = private_folder();
-  if (!folder) return folder.error();
-  return folder.value() + "/pair.sock";
-}
-
 Result<LockFile, Error> LockFile::open(const std::string& path, Missing missing) {
   const int flags =
       O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | (missing == Missing::kCreate ? O_CREAT : 0);

@@ -13,10 +13,6 @@ namespace urnic::nic {
 /// another user or is open to others.
 Result<std::string, Error> private_folder();
 
-/// The socket of the pair that two programs make when the user says nothing else. The error: as
-/// private_folder().
-Result<std::string, Error> default_pair_socket();
-
 /// An open file to lock with flock(). The lock belongs to the open file: a child, or a program that exec
 /// starts, shares it, and it ends when the last descriptor is closed, however the process ended. The file
 /// itself stays.

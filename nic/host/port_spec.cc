@@ -14,7 +14,7 @@ namespace urnic::nic {
 namespace {
 
 constexpr std::string_view kForms =
-    "use fabric[:NAME[,switched]], pair, vhost:PATH[,front|back], af_packet:IFACE or loopback";
+    "use fabric[:NAME[,switched]], vhost:PATH[,front|back], af_packet:IFACE or loopback";
 
 // With their terminating zero, both must fit the kernel's structures.
 constexpr std::size_t kMaxPathBytes = sizeof(sockaddr_un::sun_path) - 1;
@@ -103,11 +103,10 @@ Result<PortSpec, Error> PortSpec::parse(std::string_view text) {
   if (kind == "vhost") return parse_vhost(text, rest);
   if (kind == "af_packet") return parse_af_packet(text, rest);
   if (kind == "fabric") return parse_fabric(text, has_target ? rest : kDefaultFabric);
-  if (kind == "pair" || kind == "loopback") {
+  if (kind == "loopback") {
     if (has_target) return bad_spec("port '{}': {} takes nothing behind it", text, kind);
+    return PortSpec{.kind = Kind::kLoopback, .side = VhostSide::kFront, .target = {}};
   }
-  if (kind == "pair") return PortSpec{.kind = Kind::kVhost, .side = VhostSide::kFront, .target = {}};
-  if (kind == "loopback") return PortSpec{.kind = Kind::kLoopback, .side = VhostSide::kFront, .target = {}};
   return bad_spec("port '{}': there is no kind of port called '{}'; {}", text, kind, kForms);
 }
 
@@ -116,7 +115,6 @@ std::string PortSpec::to_string() const {
     case Kind::kFabric:
       return fmt::format("fabric:{},{}{}", target, slot, is_switched ? ",switched" : "");
     case Kind::kVhost:
-      if (target.empty()) return "pair";
       return fmt::format("vhost:{},{}", target, side == VhostSide::kFront ? "front" : "back");
     case Kind::kAfPacket:
       return fmt::format("af_packet:{}", target);

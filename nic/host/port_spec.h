@@ -9,17 +9,16 @@
 
 namespace urnic::nic {
 
-/// Where the NIC's frames go. Written `fabric[:NAME[,SLOT][,switched]]`, `pair`, `vhost:PATH[,front|back]`,
+/// Where the NIC's frames go. Written `fabric[:NAME[,SLOT][,switched]]`, `vhost:PATH[,front|back]`,
 /// `af_packet:IFACE` or `loopback`.
 struct PortSpec {
   enum class Kind : std::uint8_t { kVhost, kAfPacket, kLoopback, kFabric };
-  /// Of a vhost-user pair: the front serves the socket, the back connects to it and keeps trying.
+  /// Of a vhost-user wire: the front serves the socket, the back connects to it and keeps trying.
   enum class VhostSide : std::uint8_t { kFront, kBack };
 
   Kind kind = Kind::kLoopback;
   VhostSide side = VhostSide::kFront;
-  /// Socket path (at most 107 bytes), interface or fabric; empty for loopback, and of a vhost port for the
-  /// user's own pair.
+  /// Socket path (at most 107 bytes), interface or fabric; empty for loopback.
   std::string target;
   unsigned slot = 0;           ///< of a fabric: which of its ports, 0 to kFabricPorts - 1
   bool is_slot_named = false;  ///< by the user; otherwise any will do

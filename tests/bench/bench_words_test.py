@@ -51,7 +51,7 @@ class Measures(unittest.TestCase):
 
     def test_have_goals_on_the_default_port_only(self):
         measure = Measure("it", "us", None, goal="< 1")
-        self.assertEqual([rows_of([measure], port, {"it": [2]}, {})[0]["met"] for port in ("fabric", "pair")], [False, None])
+        self.assertEqual([rows_of([measure], port, {"it": [2]}, {})[0]["met"] for port in ("fabric", "vhost:w")], [False, None])
 
 
 class Histories(unittest.TestCase):
@@ -96,10 +96,10 @@ class Histories(unittest.TestCase):
         self.assertRaisesRegex(Unknown, "cccc was not measured", self.history.compare, "aaaa", "cccc")
 
     def test_keep_what_is_added(self):
-        self.history.add([row("WRITE", "Gb/s", [1, 2, 3], {"TCP": [1]}, port="pair")], 3)
-        self.history.add([row("WRITE", "Gb/s", [4], {"TCP": [1]}, port="pair")], 1)
+        self.history.add([row("WRITE", "Gb/s", [1, 2, 3], {"TCP": [1]}, port="vhost:w")], 3)
+        self.history.add([row("WRITE", "Gb/s", [4], {"TCP": [1]}, port="vhost:w")], 1)
         commit = json.loads(self.file.read_text().splitlines()[0])["commit"]
-        self.assertEqual(self.columns(commit, commit)[1][:5], ["WRITE", "pair", "Gb/s", "3.00", "3.00"])
+        self.assertEqual(self.columns(commit, commit)[1][:5], ["WRITE", "vhost:w", "Gb/s", "3.00", "3.00"])
 
 
 if __name__ == "__main__":

@@ -69,7 +69,7 @@ def wait_until(condition, timeout, pause=0.005):
 def port_has_two_ends(port=None):
     """Whether not more than two programs can meet over `port`, or that of this run."""
     kind = (port or PORT or DEFAULT_PORT).split(":")[0]
-    return kind in ("pair", "vhost")
+    return kind == "vhost"
 
 
 def nic_options(options):

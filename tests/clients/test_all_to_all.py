@@ -7,7 +7,7 @@ class AllToAll(ClientTest):
     def all_to_all(self, size, *options, nics=None, timeout=120, **how):
         """`nics` has the options of `urnic run` for each program; the port of the whole run without it."""
         if nics is None and size > 2 and harness.port_has_two_ends():
-            self.skipTest(f"{size} programs cannot meet over the port: a pair has two ends")
+            self.skipTest(f"{size} programs cannot meet over the port: a wire has two ends")
         start = lambda rank, words: self.start(f"rank {rank}", words, nics[rank] if nics else (), **how)
         self.run_ranks(size, "all_to_all", start, options, timeout)
 
@@ -44,7 +44,7 @@ class AllToAll(ClientTest):
     def test_sixteen_on_two_switches(self):
         """Others have 16 of the 24 ports of the fabric's first switch already."""
         if harness.port_has_two_ends():
-            self.skipTest("a pair has two ends")
+            self.skipTest("a wire has two ends")
         self.hold_ports(16)
         self.all_to_all(16, "--rounds", 100)
 

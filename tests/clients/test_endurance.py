@@ -40,11 +40,14 @@ class Endurance(ClientTest):
                 self.fail_with("an operation stands still, or worse", *ranks)
             self.assertIn("done", process.output())
 
+    def wire(self):
+        return f"vhost:{self.runtime}/wire.sock"
+
     def test_loopback(self):
         self.endure("loopback")
 
-    def test_pair(self):
-        self.endure("pair")
+    def test_wire(self):
+        self.endure(self.wire())
 
     def test_fabric(self):
         self.endure("fabric")
@@ -52,8 +55,8 @@ class Endurance(ClientTest):
     def test_loopback_on_crowded_processors(self):
         self.endure("loopback", hogs=2)
 
-    def test_pair_on_crowded_processors(self):
-        self.endure("pair", hogs=2)
+    def test_wire_on_crowded_processors(self):
+        self.endure(self.wire(), hogs=2)
 
     def test_fabric_on_crowded_processors(self):
         self.endure("fabric", hogs=2)

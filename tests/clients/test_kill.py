@@ -70,8 +70,10 @@ class Kill(ClientTest):
               f"{early_losses} times the first attempt came too early")
 
 
-class KillOnAPair(Kill):
-    wire = "pair"
+class KillOnAWire(Kill):
+    @property
+    def wire(self):
+        return f"vhost:{self.runtime}/wire.sock"
 
     def test_either_side_is_killed_under_traffic(self):
         self.kill_either_side_under_traffic(self.KILLS // 2)

@@ -47,7 +47,7 @@ class Processes(ClientTest):
         self.check_pair(self.pair("inherited"))
 
     def test_they_meet_over_a_wire_of_two_ends(self):
-        self.check_pair(self.pair("closed", "--port", "pair"))
+        self.check_pair(self.pair("closed", "--port", f"vhost:{self.runtime}/wire.sock"))
 
     def test_each_has_a_recording_of_its_own(self):
         self.check_pair(self.pair("closed", "--pcap", "frames.pcap"))

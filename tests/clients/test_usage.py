@@ -158,13 +158,13 @@ except OSError as error:
             addresses.add(process.output())
         self.assertGreater(len(addresses), 1)
 
-    def test_third_on_a_pair(self):
-        pair = ["--port", "pair"]
-        first = self.occupant("first", *pair)
-        self.occupant("second", *pair)
-        self.urnic("run", *pair, *TRUE, code=FAILURE, says="--port fabric")
+    def test_third_on_a_wire(self):
+        wire = ["--port", f"vhost:{self.runtime}/wire.sock"]
+        first = self.occupant("first", *wire)
+        self.occupant("second", *wire)
+        self.urnic("run", *wire, *TRUE, code=FAILURE, says="--port fabric")
         first.kill()
-        self.expect_end(self.start("third", ["true"], pair))
+        self.expect_end(self.start("third", ["true"], wire))
 
     def test_taken_side(self):
         wire = f"vhost:{self.runtime}/wire.sock"

@@ -30,9 +30,8 @@ Ports (--port SPEC):
                            one comes and ends after the last. Two that talk get a direct link through shared
                            memory, unless one of them is 'switched', which needs a NAME ('default' is one).
                            The default. See 'urnic fabric --help'.
-  pair                     a wire through shared memory between two programs of this user, without a switch
-  vhost:PATH[,front|back]  such a wire anywhere, met at a socket; the first to come is the front unless said
-                           otherwise
+  vhost:PATH[,front|back]  a wire to one other program, a virtual machine or another switch, met at a socket; the
+                           first to come is the front unless said otherwise
   af_packet:IFACE          a network interface; needs CAP_NET_RAW and an address (--ip) that is free there
   loopback                 this program alone
 
@@ -44,7 +43,7 @@ further processes at the same time (mpirun -np 2) get another address and port e
 number of a port is given, only one process can have the device at a time.
 
 Addresses that are not given are those of a network that the fabric draws when its first program comes, 10.64.0.0/24 to
-10.127.255.0/24: port 0 has number 1. Two fabrics have different ones; on a pair they are 10.77.0.1 and 10.77.0.2.
+10.127.255.0/24: port 0 has number 1. Two fabrics have different ones; on a vhost wire they are 10.77.0.1 and 10.77.0.2.
 
 Everything is done by environment variables, which can be set by hand: LD_LIBRARY_PATH, LD_PRELOAD and URNIC_PATHS
 (for what programs read below /sys/class/infiniband and /dev/infiniband), and URNIC_IP, URNIC_IP6,

@@ -76,7 +76,7 @@ std::uint64_t random_seed() {
   return std::uint64_t{device()} << 32 | device();
 }
 
-/// A port, and whether it is for us to say which end of a pair, or which port of a fabric, it is.
+/// A port, and whether it is for us to say which end of a wire, or which port of a fabric, it is.
 struct PortChoice {
   PortSpec port;
   bool any_slot = false;
@@ -89,11 +89,6 @@ Result<PortChoice, Error> parse_port(std::string_view text) {
   if (port.value().kind != PortSpec::Kind::kVhost) {
     const bool is_fabric = port.value().kind == PortSpec::Kind::kFabric;
     return PortChoice{.port = port.value(), .any_slot = is_fabric && !port.value().is_slot_named};
-  }
-  if (port.value().target.empty()) {
-    const auto socket = nic::default_pair_socket();
-    if (!socket) return socket.error();
-    port.value().target = socket.value();
   }
   // The program may change its folder before it opens the port. The path becomes longer; is it still short
   // enough?

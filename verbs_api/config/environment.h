@@ -18,7 +18,7 @@ inline constexpr const char* kChosenVariable = "URNIC_CHOSEN";
 /// lease in it ends when it does.
 struct NicEnvironment {
   nic::DeviceConfig device;            ///< complete: addresses, MAC, link MTU, progress, seed
-  nic::PortSpec port;                  ///< complete: with the side of a pair, the slot of a fabric
+  nic::PortSpec port;                  ///< complete: with the side of a wire, the slot of a fabric
   std::string pcap_file;               ///< where to record frames; empty: nowhere
   std::string fault;                   ///< what the fault injector is told; empty: no injector
   bool verbose = false;                ///< say on stderr what happens
@@ -28,7 +28,7 @@ struct NicEnvironment {
 
 /// Reads the environment of this process:
 ///
-///   URNIC_IP=A.B.C.D/LEN   IPv4 address, GID 1     default: on a pair 10.77.0.1/24 and .2; on a
+///   URNIC_IP=A.B.C.D/LEN   IPv4 address, GID 1     default: on a wire 10.77.0.1/24 and .2; on a
 ///                                                   fabric of the network that this has drawn
 ///   URNIC_IP6=ADDRESS/LEN  IPv6 address, GID 2     default: none
 ///   URNIC_MAC=M            hardware address        default: made from the address

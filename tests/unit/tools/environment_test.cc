@@ -55,12 +55,12 @@ TEST_F(EnvironmentTest, IsOnTheUsersFabricWhenNothingIsSaid) {
   EXPECT_NE(device.seed, second.value().device.seed);
 }
 
-TEST_F(EnvironmentTest, IsAnEndOfTheUsersPairWhenToldSo) {
-  set("URNIC_PORT", "pair");
+TEST_F(EnvironmentTest, IsTheEndOfAWireThatIsFree) {
+  set("URNIC_PORT", "vhost:" + folder() + "/wire.sock");
   const auto first = read_environment();
   const auto second = read_environment();
   ASSERT_TRUE(first && second);
-  EXPECT_EQ(first.value().port.to_string(), "vhost:" + folder() + "/urnic/pair.sock,front");
+  EXPECT_EQ(first.value().port.to_string(), "vhost:" + folder() + "/wire.sock,front");
   EXPECT_EQ(second.value().port.side, Side::kBack);
 }
 
@@ -142,14 +142,6 @@ TEST_F(EnvironmentTest, MakesARelativeSocketPathAbsolute) {
   ASSERT_EQ(chdir("/"), 0);
 }
 
-TEST_F(EnvironmentTest, RefusesADefaultSocketPathThatFitsNoSocketAddress) {
-  const std::string deep = folder() + "/" + std::string(100, 'x');
-  ASSERT_EQ(mkdir(deep.c_str(), 0700), 0);
-  set("XDG_RUNTIME_DIR", deep);
-  set("URNIC_PORT", "pair");
-  EXPECT_THAT(refusal(), HasSubstr("107"));
-}
-
 TEST_F(EnvironmentTest, RefusesAFabricWhoseSocketsFitNoSocketAddress) {
   const std::string deep = folder() + "/" + std::string(80, 'x');
   ASSERT_EQ(mkdir(deep.c_str(), 0700), 0);
@@ -207,13 +199,13 @@ TEST_F(ProcessesOfOneRun, HaveANicEach) {
   EXPECT_THAT(next(lease), StartsWith("10.77.0.3 02:00:0a:4d:00:03 fabric:default,2 "));
 }
 
-TEST_F(ProcessesOfOneRun, AreTheTwoEndsOfAPair) {
-  set("URNIC_PORT", "pair");
+TEST_F(ProcessesOfOneRun, AreTheTwoEndsOfAWire) {
+  set("URNIC_PORT", "vhost:" + folder() + "/wire.sock");
   const auto launcher = read_environment();
   ASSERT_TRUE(launcher && tools::export_environment(launcher.value()));
   const int lease = launcher.value().lease.descriptor();
-  EXPECT_THAT(next(lease), HasSubstr("pair.sock,front"));
-  EXPECT_THAT(next(lease), HasSubstr("pair.sock,back"));
+  EXPECT_THAT(next(lease), HasSubstr("wire.sock,front"));
+  EXPECT_THAT(next(lease), HasSubstr("wire.sock,back"));
   EXPECT_THAT(next(lease), AllOf(HasSubstr("same 'urnic run'"), HasSubstr("both ends of the wire")));
 }
 

@@ -61,12 +61,6 @@ TEST(PortSpec, ReadsThatAllFramesOfAFabricAreSwitched) {
   EXPECT_EQ(parsed("fabric:lab,7,switched").slot, 7u);
 }
 
-TEST(PortSpec, ReadsThePairOfTheUserAsAVhostWireWithoutAPath) {
-  EXPECT_EQ(parsed("pair").kind, PortSpec::Kind::kVhost);
-  EXPECT_EQ(parsed("pair").target, "");
-  EXPECT_THAT(refusal("pair:x"), HasSubstr("takes nothing"));
-}
-
 TEST(PortSpec, RefusesNamesThatNoFolderShouldHave) {
   for (const std::string_view text : {"fabric:", "fabric:..", "fabric:a/b", "fabric:a b", "fabric:,3",
                                       "fabric:twenty-five-characters-long"}) {
@@ -81,8 +75,8 @@ TEST(PortSpec, RefusesNamesThatNoFolderShouldHave) {
 
 TEST(PortSpec, WritesWhatItReads) {
   for (const std::string_view text :
-       {"vhost:/run/a.sock,front", "vhost:rel/a:b,back", "af_packet:eth0", "loopback", "pair",
-        "fabric:default,0", "fabric:my-Lab_2,240", "fabric:my-Lab_2,240,switched"}) {
+       {"vhost:/run/a.sock,front", "vhost:rel/a:b,back", "af_packet:eth0", "loopback", "fabric:default,0",
+        "fabric:my-Lab_2,240", "fabric:my-Lab_2,240,switched"}) {
     EXPECT_EQ(parsed(text).to_string(), text);
   }
 }
