@@ -76,7 +76,7 @@ class PacketPort {
 
   virtual Statistics statistics() const = 0;
 
-  /// One line for people, e.g. "vhost /run/user/1000/urnic/pair.sock (front)".
+  /// One line for people, e.g. "vhost /run/user/1000/wire.sock (front)".
   virtual std::string description() const = 0;
 };
 
