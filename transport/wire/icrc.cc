@@ -1,12 +1,11 @@
 #include "transport/wire/icrc.h"
 
-#include <isa-l/crc.h>
-
 #include <array>
 #include <boost/endian/conversion.hpp>
 #include <cassert>
 #include <cstring>
 
+#include "transport/wire/crc32.h"
 #include "transport/wire/headers.h"
 #include "transport/wire/ipv4.h"
 #include "transport/wire/ipv6.h"
@@ -25,11 +24,6 @@ constexpr std::byte kMasked{0xff};
 /// of two. A WRITE of 64 bytes with immediate data is one piece. Of a longer packet only the BTH is copied.
 constexpr std::size_t kMostCopied = 96;
 static_assert(kMostCopied >= Bth::kBytes);
-
-/// Of what `crc` is the CRC of, and `bytes` behind it. The library chooses by what the processor has.
-std::uint32_t crc32(std::uint32_t crc, std::span<const std::byte> bytes) {
-  return crc32_gzip_refl(crc, reinterpret_cast<const unsigned char*>(bytes.data()), bytes.size());
-}
 
 using MaskedHeaders = std::array<std::byte, Ipv4::kMaxBytes + Udp::kBytes + kMostCopied>;
 static_assert(Ipv4::kMaxBytes >= Ipv6::kBytes);
