@@ -1,4 +1,7 @@
-"""Other wires than the default one."""
+"""Other wires than the default one, and what a doctor says of the way to another host."""
+import json
+import subprocess
+
 import harness
 from harness import ClientTest, wait_until
 
@@ -32,3 +35,65 @@ class Ports(ClientTest):
         )
         self.run_pair(*PINGPONG, nics=nics, privileged=True, inside=inside)
         self.run_pair(*PINGPONG, "-e", nics=nics, privileged=True, inside=inside)
+
+
+class WayToAPeer(ClientTest):
+    """Two hosts, which are network namespaces joined by a cable, and users without privileges on them."""
+
+    def hosts(self, mtu_here=1500, mtu_there=1500):
+        there = self.namespace()
+        here = self.namespace(
+            f"link add cable mtu {mtu_here} type veth peer name other mtu {mtu_there}",
+            f"link set other netns {there[-1]}",
+            "link set cable up",
+            "addr add 10.79.0.1/24 dev cable",
+            "addr add fd79::1/64 dev cable nodad",
+        )
+        script = "link set other up\naddr add 10.79.0.2/24 dev other\naddr add fd79::2/64 dev other nodad\n"
+        subprocess.run([*there, "ip", "-batch", "-"], input=script, check=True, text=True)
+        return here, there
+
+    def doctor(self, host, *words):
+        command = harness.STAGE.drop_privilege([harness.STAGE.urnic, "doctor", *words])
+        return self.start_plain(" ".join(words), [*host, *command], privileged=True)
+
+    def answer(self, host):
+        process = self.doctor(host, "--answer")
+        self.assertTrue(wait_until(lambda: "answering" in process.output(), harness.START_TIMEOUT), process.describe())
+        return process
+
+    def way(self, host, peer, code=0):
+        process = self.doctor(host, "--json", "--peer", peer)
+        self.expect_end(process, timeout=60, code=code)
+        return json.loads(process.output())["findings"][-1]
+
+    def test_what_a_cable_carries(self):
+        here, there = self.hosts()
+        self.answer(there)
+        for peer in ("10.79.0.2", "fd79::2"):
+            way = self.way(here, peer)
+            self.assertEqual((way["verdict"], way["address"], way["bytes_there"], way["bytes_back"]), ("ok", peer, 1500, 1500), way)
+
+    def test_a_cable_that_swallows_large_packets(self):
+        here, there = self.hosts(mtu_here=4200, mtu_there=1400)
+        self.answer(there)
+        way = self.way(here, "10.79.0.2")
+        # The kernel lets a frame with a VLAN's tag more than the MTU through.
+        self.assertIn(way["bytes_there"], range(1400, 1405), way)
+        self.assertEqual(way["bytes_back"], 1400, way)
+
+    def test_a_host_where_nobody_answers(self):
+        here, _ = self.hosts()
+        self.assertIn("nobody has its UDP port 4791", self.way(here, "10.79.0.2", code=1)["found"])
+        self.assertIn("does not answer", self.way(here, "10.79.0.77", code=1)["found"])
+
+    def test_a_port_that_somebody_else_has(self):
+        here, _ = self.hosts()
+        self.answer(here)
+        second = self.doctor(here, "--answer")
+        self.expect_end(second, code=1)
+        self.assertIn("Address already in use; 'urnic doctor' tells who has it", second.output())
+        process = self.doctor(here, "--json")
+        self.expect_end(process, timeout=30)
+        held = [finding for finding in json.loads(process.output())["findings"] if finding["check"] == "UDP port 4791"]
+        self.assertEqual(held[0]["verdict"], "note")

@@ -1,4 +1,5 @@
-"""Bad usage of `urnic run`: one clear line each, and an exit code that is not 0."""
+"""Bad usage of `urnic run`: one clear line each, and an exit code that is not 0; and what `urnic doctor` says."""
+import json
 import os
 
 import harness
@@ -89,6 +90,34 @@ class Usage(ClientTest):
         inner = harness.STAGE.drop_privilege([harness.STAGE.urnic, "run", "--", *command])
         script = f"umount -l {folder} && exec \"$@\""
         return self.start_plain("urnic", ["unshare", "--mount", "sh", "-c", script, "sh", *inner], privileged=True)
+
+    def doctor(self, code=0):
+        process = self.start_plain("doctor", [harness.STAGE.urnic, "doctor", "--json"])
+        self.expect_end(process, timeout=30, code=code)
+        report = json.loads(process.output())
+        self.assertEqual(report["version"], 1)
+        for finding in report["findings"]:
+            self.assertIn(finding["verdict"], ("ok", "note", "problem"))
+            self.assertEqual(finding["remedy"] is None, finding["verdict"] == "ok", finding)
+        return {finding["check"]: finding for finding in report["findings"]}
+
+    def test_a_doctor_finds_no_problem_here(self):
+        findings = self.doctor()
+        self.assertTrue(findings["drop-in"]["found"].endswith("libibverbs.so.1 can be loaded"), findings)
+        self.assertEqual(findings["runtime folder"]["found"], str(self.runtime / "urnic"))
+        self.assertEqual(findings["CAP_NET_RAW"]["verdict"], "note")
+
+    def test_a_doctor_sees_a_runtime_folder_that_cannot_be_used(self):
+        (self.runtime / "urnic").mkdir()
+        (self.runtime / "urnic").chmod(0o777)
+        finding = self.doctor(code=FAILURE)["runtime folder"]  # of root, if that runs the tests, or open to others
+        self.assertEqual(finding["verdict"], "problem")
+        self.assertIn(str(self.runtime / "urnic"), finding["found"])
+
+    def test_a_doctor_speaks_to_people(self):
+        process = self.start_plain("doctor", [harness.STAGE.urnic, "doctor"])
+        self.expect_end(process, timeout=30)
+        self.assertRegex(process.output(), r"(?m)^ok +drop-in +/")
 
     def test_without_proc(self):
         process = self.without("/proc", "true")

@@ -49,6 +49,8 @@ ALLOWED = {
     "tools/replay": {"tools/replay", "tools/check", "transport"},
     # Asks processes what they do; what it knows of a NIC is what they say.
     "tools/stat": {"tools/stat", "nic", "transport"},
+    # Looks at the host; of drivers it knows who owns a descriptor.
+    "tools/doctor": {"tools/doctor", "drivers", "nic", "transport"},
     "tools/urnic/check_command.h": {"tools/check", "tools/urnic"},
     "tools/urnic/check_command.cc": {"tools/check", "tools/urnic"},
     # Devices on a simulated network; knows neither drivers nor libibverbs. The world and its runner see every room, a room those

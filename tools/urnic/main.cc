@@ -7,6 +7,7 @@
 #include "tools/urnic/check_command.h"
 #include "tools/urnic/command.h"
 #include "tools/urnic/console.h"
+#include "tools/urnic/doctor_command.h"
 #include "tools/urnic/fabric_command.h"
 #include "tools/urnic/replay_command.h"
 #include "tools/urnic/run_command.h"
@@ -39,6 +40,7 @@ int main_of(const std::vector<std::string>& arguments) {
   const ReplayCommand replay_command(app, invocation);
   const SimCommand sim_command(app, invocation);
   const StatCommand stat_command(app, invocation);
+  const DoctorCommand doctor_command(app, invocation);
 
   if (separator != arguments.begin() && arguments[0][0] != '-' && !is_command(app, arguments[0])) {
     complain("there is no command '" + arguments[0] + "' (see 'urnic --help')");

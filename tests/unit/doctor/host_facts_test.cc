@@ -1,0 +1,142 @@
+// What files of the system say. The texts are those of Debian 12, shortened, unless a test says otherwise.
+#include "tools/doctor/host_facts.h"
+
+#include <gmock/gmock.h>
+
+#include <cerrno>
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+namespace urnic::tools {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+TEST(HostFacts, ReadsTheAvailableMemory) {
+  EXPECT_EQ(available_memory_of("MemTotal:       24689764 kB\nMemAvailable:   2048 kB\nBuffers: 1 kB\n"),
+            2048u * 1024);
+  EXPECT_EQ(available_memory_of("MemTotal:       24689764 kB\n"), std::nullopt);
+  EXPECT_EQ(available_memory_of("MemAvailable: many\n"), std::nullopt);
+}
+
+TEST(HostFacts, FindsWhoHasUdpPort4791) {
+  const std::string head =
+      "   sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode ref pointer drops\n";
+  const std::string other =
+      " 1071: 00000000:0044 00000000:0000 07 00000000:00000000 00:00000000 00000000     0        0 1234 2 0000 0\n";
+  const std::string process =
+      " 2711: 0100007F:12B7 00000000:0000 07 00000000:00000000 00:00000000 00000000  1000        0 34567 2 0000 0\n";
+  const std::string kernel =
+      " 2711: 00000000:12B7 00000000:0000 07 00000000:00000000 00:00000000 00000000     0        0 0 2 0000 0\n";
+  EXPECT_THAT(roce_port_holders_of(head + other), IsEmpty());
+  EXPECT_THAT(roce_port_holders_of(head + process + other),
+              ElementsAre(RocePortHolder{.is_kernel = false, .uid = 1000}));
+  EXPECT_THAT(roce_port_holders_of(head + kernel), ElementsAre(RocePortHolder{.is_kernel = true, .uid = 0}));
+}
+
+TEST(HostFacts, FindsUdpPort4791InTheTableOfIpv6) {
+  EXPECT_THAT(roce_port_holders_of(
+                  "  9: 00000000000000000000000000000000:12B7 00000000000000000000000000000000:0000 07 "
+                  "00000000:00000000 00:00000000 00000000     0        0 0 2 0000 0\n"),
+              ElementsAre(RocePortHolder{.is_kernel = true, .uid = 0}));
+}
+
+TEST(HostFacts, MakesNothingOfLinesThatAreCutOff) {
+  EXPECT_THAT(roce_port_holders_of(" 2711: 00000000:12B7 00000000:0000 07\n:\n\n 1: x 2 3 4 5 6 7 8 9 10\n"),
+              IsEmpty());
+}
+
+TEST(HostFacts, ReadsTheCapability) {
+  EXPECT_TRUE(has_raw_sockets("Name:\tcat\nCapInh:\t0000000000000000\nCapEff:\t000001ffffffffff\n"));
+  EXPECT_TRUE(has_raw_sockets("CapEff:\t0000000000002000\n"));
+  EXPECT_FALSE(has_raw_sockets("CapPrm:\t000001ffffffffff\nCapEff:\t0000000000000000\n"));
+  EXPECT_FALSE(has_raw_sockets(""));
+}
+
+TEST(HostFacts, ReadsTheProcessorsFlags) {
+  EXPECT_THAT(
+      cpu_flags_of("processor\t: 0\nflags\t\t: fpu avx512f vpclmulqdq\n\nprocessor\t: 1\nflags\t\t: fpu\n"),
+      ElementsAre("fpu", "avx512f", "vpclmulqdq"));
+  EXPECT_THAT(cpu_flags_of("processor\t: 0\nFeatures\t: fp asimd pmull\n"),
+              ElementsAre("fp", "asimd", "pmull"));
+  EXPECT_THAT(cpu_flags_of("flags"), IsEmpty());
+}
+
+TEST(HostFacts, ReadsTheQuotaOfAControlGroup) {
+  EXPECT_EQ(core_quota_of("150000 100000\n"), 1.5);
+  EXPECT_EQ(core_quota_of("max 100000\n"), std::nullopt);
+  EXPECT_EQ(core_quota_of("100000 0\n"), std::nullopt);
+  EXPECT_EQ(core_quota_of(""), std::nullopt);
+}
+
+class FakeRoot : public ::testing::Test {
+ protected:
+  FakeRoot() {
+    std::string name = ::testing::TempDir() + "doctor.XXXXXX";
+    root_ = mkdtemp(name.data());
+  }
+  ~FakeRoot() override { fs::remove_all(root_); }
+
+  void write(const std::string& path, const std::string& text) {
+    fs::create_directories((root_ / path).parent_path());
+    std::ofstream(root_ / path) << text;
+  }
+  HostFacts facts() const {
+    return read_host_facts(Error{.code = ENOENT, .message = "no drop-in"}, root_.string());
+  }
+
+  fs::path root_;
+};
+
+TEST_F(FakeRoot, IsReadWhateverIsMissing) {
+  const HostFacts found = facts();
+  EXPECT_EQ(found.dropin_error, "no drop-in");
+  EXPECT_EQ(found.available_memory, std::nullopt);
+  EXPECT_EQ(found.shm_bytes, std::nullopt);
+  EXPECT_THAT(found.cpu_flags, IsEmpty());
+  EXPECT_THAT(found.rdma_devices, IsEmpty());
+  EXPECT_GT(found.cores, 0u);
+}
+
+TEST_F(FakeRoot, HasRdmaDevices) {
+  fs::create_directories(root_ / "sys/bus/pci/drivers/mlx5_core");
+  fs::create_directories(root_ / "sys/class/infiniband/rxe0");
+  fs::create_directories(root_ / "sys/class/infiniband/mlx5_0/device");
+  fs::create_directory_symlink("../../../../bus/pci/drivers/mlx5_core",
+                               root_ / "sys/class/infiniband/mlx5_0/device/driver");
+  fs::create_directories(root_ / "sys/module/rdma_rxe");
+  const HostFacts found = facts();
+  EXPECT_THAT(found.rdma_devices, ElementsAre(RdmaDeviceFacts{.name = "mlx5_0", .driver = "mlx5_core"},
+                                              RdmaDeviceFacts{.name = "rxe0", .driver = ""}));
+  EXPECT_TRUE(found.has_rxe_module);
+}
+
+TEST_F(FakeRoot, TakesTheSmallerOfTheMachineAndTheControlGroup) {
+  write("proc/meminfo", "MemAvailable: 1048576 kB\n");
+  write("proc/self/cgroup", "0::/docker/abc\n");
+  write("sys/fs/cgroup/docker/abc/memory.max", "314572800\n");
+  write("sys/fs/cgroup/docker/abc/memory.current", "104857600\n");
+  write("sys/fs/cgroup/docker/abc/cpu.max", "50000 100000\n");
+  EXPECT_EQ(facts().available_memory, 200u << 20);
+  EXPECT_EQ(facts().core_quota, 0.5);
+
+  write("sys/fs/cgroup/docker/abc/memory.max", "max\n");
+  EXPECT_EQ(facts().available_memory, 1u << 30);
+}
+
+TEST(HostFacts, SaysWhyALibraryCannotBeLoaded) {
+  const std::string folder = ::testing::TempDir() + "doctor-dropin";
+  fs::create_directories(folder);
+  std::ofstream(folder + "/libibverbs.so.1") << "no library";
+  const HostFacts found = read_host_facts(folder);
+  EXPECT_EQ(found.dropin, folder + "/libibverbs.so.1");
+  EXPECT_THAT(found.dropin_error, HasSubstr("libibverbs.so.1"));
+  fs::remove_all(folder);
+}
+
+}  // namespace
+}  // namespace urnic::tools

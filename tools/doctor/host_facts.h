@@ -1,0 +1,80 @@
+// HostFacts: what `urnic doctor` found out about a host, before anybody judges it.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tools/doctor/system_call_probes.h"
+#include "transport/result.h"
+
+namespace urnic::tools {
+
+/// A network interface that is up and has addresses; the loopback is none.
+struct InterfaceFacts {
+  std::string name;
+  std::vector<std::string> addresses;  ///< IPv4 and IPv6, without prefix lengths
+  unsigned mtu = 0;                    ///< bytes of an IP packet
+
+  friend bool operator==(const InterfaceFacts&, const InterfaceFacts&) = default;
+};
+
+/// A device of the kernel below /sys/class/infiniband.
+struct RdmaDeviceFacts {
+  std::string name;    ///< "mlx5_0"
+  std::string driver;  ///< "mlx5_core"; empty for those that are software
+
+  friend bool operator==(const RdmaDeviceFacts&, const RdmaDeviceFacts&) = default;
+};
+
+/// A socket bound to UDP port 4791.
+struct RocePortHolder {
+  bool is_kernel = false;  ///< rdma_rxe, for instance, and no process
+  unsigned uid = 0;        ///< whose process it is
+
+  friend bool operator==(const RocePortHolder&, const RocePortHolder&) = default;
+};
+
+/// An empty optional, or an empty list, says that it is not known, or not there.
+struct HostFacts {
+  std::string dropin;          ///< our libibverbs.so.1; empty: not found
+  std::string dropin_error;    ///< why it cannot be loaded; empty: it can
+  std::string runtime_folder;  ///< where sockets and locks are
+  std::string runtime_folder_error;
+  std::vector<ProbedSystemCall> system_calls;
+
+  std::optional<std::uint64_t> available_memory;  ///< bytes, of the machine and of our control group
+  std::optional<std::uint64_t> shm_bytes;         ///< size of /dev/shm
+  std::optional<std::uint64_t> locked_memory;     ///< RLIMIT_MEMLOCK in bytes; none: no limit
+
+  unsigned cores = 0;                  ///< that we may run on
+  std::optional<double> core_quota;    ///< of our control group, in cores
+  std::string clock_source;            ///< "tsc"; empty: not known
+  std::vector<std::string> cpu_flags;  ///< as /proc/cpuinfo names them
+
+  bool may_use_raw_sockets = false;  ///< CAP_NET_RAW
+  bool has_rxe_module = false;
+  std::vector<RdmaDeviceFacts> rdma_devices;
+  std::vector<RocePortHolder> roce_port_holders;
+  std::vector<InterfaceFacts> interfaces;
+};
+
+/// Reads them. `dropin` is the folder of our libibverbs.so.1, which is loaded into this process, or the reason why there is
+/// none. Files of the system are read below `root`; system calls tell the rest.
+HostFacts read_host_facts(const Result<std::string, Error>& dropin, const std::string& root = "/");
+
+// --- What the files say; for tests ---
+
+/// MemAvailable of /proc/meminfo, bytes.
+std::optional<std::uint64_t> available_memory_of(const std::string& meminfo);
+/// Who holds UDP port 4791, of the text of /proc/net/udp or udp6.
+std::vector<RocePortHolder> roce_port_holders_of(const std::string& table);
+/// Whether the effective set of /proc/self/status has CAP_NET_RAW.
+bool has_raw_sockets(const std::string& status);
+/// The flags of the first processor in /proc/cpuinfo; arm64 calls them Features.
+std::vector<std::string> cpu_flags_of(const std::string& cpuinfo);
+/// cpu.max of a control group, in cores; nothing for "max".
+std::optional<double> core_quota_of(const std::string& cpu_max);
+
+}  // namespace urnic::tools

@@ -1,0 +1,279 @@
+#include "tools/doctor/judgement.h"
+
+#include <fmt/core.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+
+#include "nic/config.h"
+
+namespace urnic::tools {
+namespace {
+
+constexpr std::uint64_t kMebibyte = 1u << 20;
+/// Two small programs with a NIC each, their links and the switch.
+constexpr std::uint64_t kLeastMemory = 128 * kMebibyte;
+/// What Docker gives by default.
+constexpr std::uint64_t kSmallShm = 64 * kMebibyte;
+
+Finding good(std::string check, std::string found) {
+  return {.check = std::move(check), .verdict = Verdict::kGood, .found = std::move(found), .remedy = ""};
+}
+
+Finding note(std::string check, std::string found, std::string remedy) {
+  return {.check = std::move(check),
+          .verdict = Verdict::kNote,
+          .found = std::move(found),
+          .remedy = std::move(remedy)};
+}
+
+Finding problem(std::string check, std::string found, std::string remedy) {
+  return {.check = std::move(check),
+          .verdict = Verdict::kProblem,
+          .found = std::move(found),
+          .remedy = std::move(remedy)};
+}
+
+std::string megabytes(std::uint64_t bytes) {
+  return fmt::format("{} MiB", bytes / kMebibyte);
+}
+
+/// The Debian package of a library that the drop-in needs.
+std::string_view package_of(std::string_view loader_says) {
+  struct Library {
+    std::string_view name, package;
+  };
+  constexpr Library kLibraries[] = {{"libnuma.so", "libnuma1"}, {"libbsd.so", "libbsd0"}};
+  for (const Library& library : kLibraries) {
+    if (loader_says.find(library.name) != std::string_view::npos) return library.package;
+  }
+  return "";
+}
+
+Finding judge_dropin(const HostFacts& facts) {
+  if (facts.dropin_error.empty()) return good("drop-in", facts.dropin + " can be loaded");
+  const std::string_view package = package_of(facts.dropin_error);
+  return problem("drop-in", facts.dropin_error,
+                 package.empty() ? "install urnic as a whole: bin/urnic and lib/urnic beside each other"
+                                 : fmt::format("install that library; Debian's package is {}", package));
+}
+
+Finding judge_runtime_folder(const HostFacts& facts) {
+  if (facts.runtime_folder_error.empty()) return good("runtime folder", facts.runtime_folder);
+  return problem(
+      "runtime folder", facts.runtime_folder_error,
+      "programs meet by sockets in it: set XDG_RUNTIME_DIR to a folder of yours, mode 0700, the same for all");
+}
+
+void judge_system_calls(const HostFacts& facts, std::vector<Finding>& findings) {
+  bool all_work = true;
+  for (const ProbedSystemCall& call : facts.system_calls) {
+    if (call.error == 0) continue;
+    all_work = false;
+    const std::string found = fmt::format("{}: {}", call.name, std::strerror(call.error));
+    const std::string remedy = fmt::format(
+        "without it {}; a seccomp filter or security module of this sandbox forbids it, "
+        "or the kernel is older than 5.3",
+        call.purpose);
+    findings.push_back(call.is_needed ? problem("system calls", found, remedy)
+                                      : note("system calls", found, remedy));
+  }
+  if (all_work) findings.push_back(good("system calls", "all that urnic uses are allowed"));
+}
+
+Finding judge_memory(const HostFacts& facts) {
+  if (!facts.available_memory) return good("memory", "not known");
+  const std::string found = megabytes(*facts.available_memory) + " available";
+  if (*facts.available_memory >= kLeastMemory) return good("memory", found);
+  return problem(
+      "memory", found,
+      fmt::format(
+          "two programs need {} with the switch: end something, or raise the limit of the control group",
+          megabytes(kLeastMemory)));
+}
+
+Finding judge_shm(const HostFacts& facts) {
+  if (!facts.shm_bytes) {
+    return note("/dev/shm", "there is none", "urnic does not use it; Open MPI and UCX do");
+  }
+  const std::string found = megabytes(*facts.shm_bytes);
+  if (*facts.shm_bytes > kSmallShm) return good("/dev/shm", found);
+  return note("/dev/shm", found,
+              "urnic does not use it; Open MPI and UCX may want more: docker run --shm-size=1g");
+}
+
+Finding judge_locked_memory(const HostFacts& facts) {
+  if (!facts.locked_memory) return good("locked memory", "no limit");
+  return good("locked memory", fmt::format("{} KiB; urnic locks no memory, however much is registered",
+                                           *facts.locked_memory / 1024));
+}
+
+Finding judge_cores(const HostFacts& facts) {
+  const double usable = std::min<double>(facts.cores, facts.core_quota.value_or(facts.cores));
+  const std::string found =
+      facts.core_quota ? fmt::format("{} of {} cores, by the quota of the control group", usable, facts.cores)
+                       : fmt::format("{}", facts.cores);
+  if (usable >= 2) return good("cores", found);
+  return note("cores", found,
+              "two programs that poll share a core, and wait for each other's turn: milliseconds instead of "
+              "microseconds; let them sleep in events (perftest -e)");
+}
+
+Finding judge_clock(const HostFacts& facts) {
+  constexpr std::string_view kFast[] = {"tsc", "arch_sys_counter", "kvm-clock",
+                                        "hyperv_clocksource_tsc_page"};
+  if (facts.clock_source.empty()) return good("clock", "not known");
+  if (std::find(std::begin(kFast), std::end(kFast), facts.clock_source) != std::end(kFast)) {
+    return good("clock", facts.clock_source);
+  }
+  return note("clock", facts.clock_source,
+              "reading it is a system call, once per message: small messages are slower");
+}
+
+Finding judge_processor(const HostFacts& facts) {
+  const auto has = [&facts](std::string_view flag) {
+    return std::find(facts.cpu_flags.begin(), facts.cpu_flags.end(), flag) != facts.cpu_flags.end();
+  };
+  if (facts.cpu_flags.empty()) return good("processor", "not known");
+  if (has("vpclmulqdq") && has("avx512f")) return good("processor", "ICRC with VPCLMULQDQ");
+  if (has("pclmulqdq") || has("pmull")) {
+    return good("processor", has("pmull") ? "ICRC with PMULL" : "ICRC with PCLMULQDQ");
+  }
+  return note("processor", "no carry-less multiplication",
+              "the ICRC is worked out byte by byte: large messages are slower");
+}
+
+std::string text_of(const RdmaDeviceFacts& device) {
+  return device.driver.empty() ? device.name + " (software)"
+                               : fmt::format("{} ({})", device.name, device.driver);
+}
+
+Finding judge_rdma_devices(const HostFacts& facts) {
+  if (facts.rdma_devices.empty() && !facts.has_rxe_module) return good("other RDMA devices", "none");
+  if (facts.rdma_devices.empty()) {
+    return note("other RDMA devices", "rdma_rxe is loaded and has no device",
+                "programs of 'urnic run' do not see it; its UDP socket is in the line of port 4791");
+  }
+  std::string found;
+  bool is_connectx = false;
+  for (const RdmaDeviceFacts& device : facts.rdma_devices) {
+    found += (found.empty() ? "" : ", ") + text_of(device);
+    is_connectx |= device.driver.starts_with("mlx");
+  }
+  return note(
+      "other RDMA devices", found,
+      is_connectx
+          ? "programs of 'urnic run' see urnic0 instead; a ConnectX with RoCE enabled takes all frames to UDP "
+            "port 4791 of its addresses: give a NIC on that interface an address of its own"
+          : "programs of 'urnic run' see urnic0 instead");
+}
+
+Finding judge_roce_port(const HostFacts& facts) {
+  if (facts.roce_port_holders.empty()) return good("UDP port 4791", "free");
+  const bool is_kernel = std::any_of(facts.roce_port_holders.begin(), facts.roce_port_holders.end(),
+                                     [](const RocePortHolder& holder) { return holder.is_kernel; });
+  return note(
+      "UDP port 4791",
+      is_kernel ? "the kernel has it: rdma_rxe, most likely"
+                : fmt::format("a process of user {} has it", facts.roce_port_holders.front().uid),
+      "it answers on the host's addresses: a NIC of --port af_packet needs an address of its own (--ip)");
+}
+
+Finding judge_raw_sockets(const HostFacts& facts) {
+  if (facts.may_use_raw_sockets) {
+    return good("CAP_NET_RAW", "yes: --port af_packet:IFACE reaches other machines");
+  }
+  return note(
+      "CAP_NET_RAW", "no",
+      "programs on this machine meet on the fabric without it; --port af_packet, to reach other machines, needs it: "
+      "docker run --cap-add NET_RAW, or root");
+}
+
+/// The largest path MTU of a NIC on such an interface.
+unsigned path_mtu(unsigned interface_mtu) {
+  constexpr unsigned kMost = std::numeric_limits<std::uint16_t>::max();
+  nic::DeviceConfig config;
+  config.link_mtu = static_cast<std::uint16_t>(std::min(interface_mtu, kMost));
+  return bytes(nic::max_path_mtu(config));
+}
+
+/// The same on every host, and what people look for.
+Finding judge_gid_index(const HostFacts&) {
+  return good(
+      "GID index",
+      "1 of urnic0 is its IPv4 address (perftest -x 1, ibv_rc_pingpong -g 1), 0 is link-local, 2 is an IPv6 "
+      "address that was given");
+}
+
+Finding judge_silence(const PathFacts& facts) {
+  const std::string check = "way to " + facts.peer;
+  if (!facts.error.empty()) {
+    return problem(check, facts.error, "name a host that this one has a route to, or its address");
+  }
+  if (facts.is_refused) {
+    return problem(check, fmt::format("{} is there, and nobody has its UDP port 4791", facts.address),
+                   "run 'urnic doctor --answer' there meanwhile");
+  }
+  return problem(
+      check, fmt::format("{} does not answer on UDP port 4791", facts.address),
+      "run 'urnic doctor --answer' there meanwhile; if it runs, something between drops UDP port 4791: a firewall, a "
+      "security group of the cloud, or a ConnectX with RoCE enabled, which takes those frames to itself");
+}
+
+void judge_interfaces(const HostFacts& facts, std::vector<Finding>& findings) {
+  for (const InterfaceFacts& interface : facts.interfaces) {
+    findings.push_back(good("interface " + interface.name,
+                            fmt::format("{}; MTU {}: path MTU up to {}", fmt::join(interface.addresses, ", "),
+                                        interface.mtu, path_mtu(interface.mtu))));
+  }
+  if (facts.interfaces.empty()) {
+    findings.push_back(note("interfaces", "none is up but the loopback",
+                            "programs on this machine meet on the fabric; no other is reached"));
+  }
+}
+
+}  // namespace
+
+Finding judge(const PathFacts& facts) {
+  if (!facts.is_answered) return judge_silence(facts);
+  const std::string check = "way to " + facts.peer;
+  const unsigned bytes = std::min(facts.bytes_there, facts.bytes_back);
+  const std::string found =
+      fmt::format("{}, {:.0f} us: packets of up to {} bytes there and {} back: path MTU up to {}",
+                  facts.address, facts.round_trip_us, facts.bytes_there, facts.bytes_back, path_mtu(bytes));
+  if (facts.bytes_back < facts.bytes_there) {
+    return note(check, found, fmt::format("give both NICs an MTU that both ways carry: --mtu {}", bytes));
+  }
+  if (path_mtu(bytes) < 1024) {
+    return note(check, found, "a NIC needs --mtu of 1280 at least: raise the MTU of the network between");
+  }
+  return good(check, found);
+}
+
+std::string_view name_of(Verdict verdict) {
+  switch (verdict) {
+    case Verdict::kGood:
+      return "ok";
+    case Verdict::kNote:
+      return "note";
+    case Verdict::kProblem:
+      return "problem";
+  }
+  return "";
+}
+
+std::vector<Finding> judge(const HostFacts& facts) {
+  std::vector<Finding> findings{judge_dropin(facts), judge_runtime_folder(facts)};
+  judge_system_calls(facts, findings);
+  for (const auto judge_one :
+       {judge_memory, judge_shm, judge_locked_memory, judge_cores, judge_clock, judge_processor,
+        judge_rdma_devices, judge_roce_port, judge_gid_index, judge_raw_sockets}) {
+    findings.push_back(judge_one(facts));
+  }
+  judge_interfaces(facts, findings);
+  return findings;
+}
+
+}  // namespace urnic::tools
