@@ -9,7 +9,6 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <bit>
 #include <cerrno>
 #include <cstring>
@@ -114,12 +113,6 @@ int new_socket(const std::vector<int>& before, const std::vector<int>& after) {
 }
 
 }  // namespace
-
-Result<std::uint16_t, Error> interface_mtu(const std::string& name) {
-  const auto interface = look_up(name);
-  if (!interface) return interface.error();
-  return static_cast<std::uint16_t>(std::min(interface.value().mtu, 0xffff));
-}
 
 Result<std::unique_ptr<nic::PacketPort>, Error> open_af_packet(const std::string& interface,
                                                                std::uint16_t link_mtu) {

@@ -10,9 +10,6 @@
 
 namespace urnic::drivers {
 
-/// The MTU of a network interface, in bytes (of the IP packet). Errors: no such interface. Needs no EAL.
-Result<std::uint16_t, Error> interface_mtu(const std::string& name);
-
 /// A port on `interface`, which must exist, be up and have an MTU of at least `link_mtu`. Needs CAP_NET_RAW
 /// in the interface's network namespace and a running EAL. The interface hears everything (promiscuous mode)
 /// while the port is open, because the NIC's MAC is not the interface's; nothing else about it changes.

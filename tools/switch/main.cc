@@ -19,10 +19,10 @@
 #include <utility>
 
 #include "drivers/descriptor.h"
-#include "drivers/dpdk/af_packet.h"
 #include "drivers/fabric/join.h"
 #include "nic/host/fabric_folder.h"
 #include "nic/host/fabric_slots.h"
+#include "nic/host/interface_mtu.h"
 #include "nic/host/port_spec.h"
 #include "tools/switch/fabric_server.h"
 
@@ -113,7 +113,7 @@ Result<void, Error> serve(const Arguments& arguments) {
     if (!uplink) return uplink.error();
     options.uplink = uplink.value();
     if (arguments.link_mtu == 0 && uplink.value().kind == nic::PortSpec::Kind::kAfPacket) {
-      const auto carried = drivers::interface_mtu(uplink.value().target);
+      const auto carried = nic::interface_mtu(uplink.value().target);
       if (!carried) return carried.error();
       options.link_mtu = std::min(kLinkMtu, carried.value());
     }

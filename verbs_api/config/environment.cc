@@ -1,16 +1,11 @@
 #include "verbs_api/config/environment.h"
 
 #include <fmt/core.h>
-#include <net/if.h>
-#include <sys/ioctl.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstdint>
 #include <cstdlib>
-#include <cstring>
 #include <filesystem>
 #include <limits>
 #include <optional>
@@ -19,6 +14,7 @@
 #include <system_error>
 
 #include "nic/host/fabric_folder.h"
+#include "nic/host/interface_mtu.h"
 #include "nic/host/lock_file.h"
 #include "verbs_api/config/environment_values.h"
 
@@ -106,27 +102,10 @@ Result<PortChoice, Error> read_port() {
   return choice.value() ? *choice.value() : parse_port("fabric");
 }
 
-/// What an interface carries, or the error of a person who misspelt its name.
-Result<std::uint16_t, Error> interface_mtu(const std::string& interface) {
-  ifreq request{};
-  std::memcpy(request.ifr_name, interface.data(), std::min(interface.size(), sizeof request.ifr_name - 1));
-  const int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-  const bool known = fd >= 0 && ioctl(fd, SIOCGIFMTU, &request) == 0;
-  const int code = errno;
-  if (fd >= 0) close(fd);
-  if (!known) {
-    return Error{
-        .code = code,
-        .message = fmt::format("interface {}: {}", interface, std::generic_category().message(code))};
-  }
-  return static_cast<std::uint16_t>(
-      std::clamp<int>(request.ifr_mtu, 0, std::numeric_limits<std::uint16_t>::max()));
-}
-
 /// What the medium carries, as far as it is known by now.
 Result<std::optional<std::uint16_t>, Error> carried_mtu(const PortSpec& port) {
   if (port.kind == PortSpec::Kind::kAfPacket) {
-    const auto carried = interface_mtu(port.target);
+    const auto carried = nic::interface_mtu(port.target);
     if (!carried) return carried.error();
     return std::optional(carried.value());
   }

@@ -12,6 +12,7 @@
 #include <fstream>
 #include <thread>
 
+#include "nic/host/interface_mtu.h"
 #include "tests/unit/drivers/dpdk/process.h"
 #include "tests/unit/drivers/dpdk/traffic.h"
 
@@ -77,11 +78,11 @@ TEST(AfPacket, CarriesFramesOfEveryLengthBothWaysAndPadsShortOnes) {
   });
 }
 
-TEST(AfPacket, KnowsTheInterfacesMtu) {
+TEST(InterfaceMtu, IsThatOfAnInterface) {
   on_a_wire(3000, []() -> std::string {
-    const auto mtu = interface_mtu("near");
+    const auto mtu = nic::interface_mtu("near");
     if (!mtu || mtu.value() != 3000) return "wrong";
-    return interface_mtu("nothing") ? "an MTU of nothing" : "";
+    return nic::interface_mtu("nothing") ? "an MTU of nothing" : "";
   });
 }
 
