@@ -82,12 +82,12 @@ class WayToAPeer(ClientTest):
         self.assertIn(way["bytes_there"], range(1400, 1405), way)
         self.assertEqual(way["bytes_back"], 1400, way)
 
-    def test_a_host_where_nobody_answers(self):
+    def test_a_host_where_no_doctor_answers(self):
         here, _ = self.hosts()
-        self.assertIn("nobody has its UDP port 4791", self.way(here, "10.79.0.2", code=1)["found"])
+        self.assertIn("no socket has its UDP port 4791", self.way(here, "10.79.0.2", code=1)["found"])
         self.assertIn("does not answer", self.way(here, "10.79.0.77", code=1)["found"])
 
-    def test_a_port_that_somebody_else_has(self):
+    def test_a_port_that_another_doctor_has(self):
         here, _ = self.hosts()
         self.answer(here)
         second = self.doctor(here, "--answer")

@@ -5,7 +5,6 @@
 #include <ifaddrs.h>
 #include <net/if.h>
 #include <sched.h>
-#include <sys/ioctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/statvfs.h>
@@ -22,7 +21,10 @@
 #include <string_view>
 #include <system_error>
 
+#include "drivers/descriptor.h"
+#include "nic/host/interface_mtu.h"
 #include "nic/host/lock_file.h"
+#include "transport/wire/udp.h"
 
 namespace urnic::tools {
 namespace {
@@ -109,15 +111,6 @@ std::string text_of(const sockaddr& address) {
   return inet_ntop(address.sa_family, bytes, text.data(), text.size()) != nullptr ? text.data() : "";
 }
 
-unsigned mtu_of(const std::string& interface) {
-  ifreq request{};
-  std::memcpy(request.ifr_name, interface.data(), std::min(interface.size(), sizeof request.ifr_name - 1));
-  const int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-  const bool known = fd >= 0 && ioctl(fd, SIOCGIFMTU, &request) == 0;
-  if (fd >= 0) close(fd);
-  return known && request.ifr_mtu > 0 ? static_cast<unsigned>(request.ifr_mtu) : 0;
-}
-
 std::vector<InterfaceFacts> interfaces_up() {
   std::vector<InterfaceFacts> interfaces;
   ifaddrs* list = nullptr;
@@ -130,12 +123,20 @@ std::vector<InterfaceFacts> interfaces_up() {
     auto known = std::find_if(interfaces.begin(), interfaces.end(),
                               [&name](const InterfaceFacts& interface) { return interface.name == name; });
     if (known == interfaces.end()) {
-      known = interfaces.insert(known, {.name = name, .addresses = {}, .mtu = mtu_of(name)});
+      const auto mtu = nic::interface_mtu(name);
+      known = interfaces.insert(known,
+                                {.name = name, .addresses = {}, .mtu = mtu ? mtu.value() : std::uint16_t{0}});
     }
     known->addresses.push_back(text_of(*it->ifa_addr));
   }
   freeifaddrs(list);
   return interfaces;
+}
+
+/// The capability alone does not say it: it must be of the user namespace that our network namespace belongs to.
+bool can_open_raw_socket() {
+  const drivers::Descriptor raw(socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, 0));
+  return static_cast<bool>(raw);
 }
 
 /// As the program's own loader will, which says what is missing.
@@ -172,17 +173,11 @@ std::vector<RocePortHolder> roce_port_holders_of(const std::string& table) {
     words >> number >> local >> remote >> state >> queues >> timer >> retransmits >> uid >> timeout >> inode;
     const std::size_t colon = local.rfind(':');
     if (inode.empty() || colon == std::string::npos) continue;
-    if (number_in<unsigned>(std::string_view(local).substr(colon + 1), 16) != 4791u) continue;
+    if (number_in<unsigned>(std::string_view(local).substr(colon + 1), 16) != transport::wire::kRocePort)
+      continue;
     holders.push_back({.is_kernel = inode == "0", .uid = number_in<unsigned>(uid).value_or(0)});
   }
   return holders;
-}
-
-bool has_raw_sockets(const std::string& status) {
-  constexpr unsigned kNetRaw = 13;
-  std::string mask = value_of(status, "CapEff:").value_or("");
-  mask.erase(0, mask.find_first_not_of(" \t"));
-  return ((number_in<std::uint64_t>(mask, 16).value_or(0) >> kNetRaw) & 1u) != 0;
 }
 
 std::vector<std::string> cpu_flags_of(const std::string& cpuinfo) {
@@ -215,7 +210,7 @@ HostFacts read_host_facts(const Result<std::string, Error>& dropin, const std::s
   std::istringstream(text_of(root / "sys/devices/system/clocksource/clocksource0/current_clocksource")) >>
       facts.clock_source;
   facts.cpu_flags = cpu_flags_of(text_of(root / "proc/cpuinfo"));
-  facts.may_use_raw_sockets = has_raw_sockets(text_of(root / "proc/self/status"));
+  facts.may_use_raw_sockets = can_open_raw_socket();
   facts.has_rxe_module = fs::exists(root / "sys/module/rdma_rxe");
   facts.rdma_devices = rdma_devices(root);
   for (const char* table : {"proc/net/udp", "proc/net/udp6"}) {

@@ -1,4 +1,4 @@
-// HostFacts: what `urnic doctor` found out about a host, before anybody judges it.
+// HostFacts: what `urnic doctor` found out about a host, before `judge` says what it means.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ namespace urnic::tools {
 struct InterfaceFacts {
   std::string name;
   std::vector<std::string> addresses;  ///< IPv4 and IPv6, without prefix lengths
-  unsigned mtu = 0;                    ///< bytes of an IP packet
+  std::uint16_t mtu = 0;               ///< bytes of an IP packet; 0: not known
 
   friend bool operator==(const InterfaceFacts&, const InterfaceFacts&) = default;
 };
@@ -53,7 +53,7 @@ struct HostFacts {
   std::string clock_source;            ///< "tsc"; empty: not known
   std::vector<std::string> cpu_flags;  ///< as /proc/cpuinfo names them
 
-  bool may_use_raw_sockets = false;  ///< CAP_NET_RAW
+  bool may_use_raw_sockets = false;  ///< CAP_NET_RAW, in our network namespace
   bool has_rxe_module = false;
   std::vector<RdmaDeviceFacts> rdma_devices;
   std::vector<RocePortHolder> roce_port_holders;
@@ -70,8 +70,6 @@ HostFacts read_host_facts(const Result<std::string, Error>& dropin, const std::s
 std::optional<std::uint64_t> available_memory_of(const std::string& meminfo);
 /// Who holds UDP port 4791, of the text of /proc/net/udp or udp6.
 std::vector<RocePortHolder> roce_port_holders_of(const std::string& table);
-/// Whether the effective set of /proc/self/status has CAP_NET_RAW.
-bool has_raw_sockets(const std::string& status);
 /// The flags of the first processor in /proc/cpuinfo; arm64 calls them Features.
 std::vector<std::string> cpu_flags_of(const std::string& cpuinfo);
 /// cpu.max of a control group, in cores; nothing for "max".

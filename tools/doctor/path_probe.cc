@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "tools/doctor/probe_socket.h"
+#include "transport/wire/udp.h"
 
 namespace urnic::tools {
 namespace {
@@ -44,7 +45,8 @@ Result<Address, Error> address_of(const std::string& host) {
                        .ai_canonname = nullptr,
                        .ai_next = nullptr};
   addrinfo* found = nullptr;
-  if (const int code = getaddrinfo(host.c_str(), std::to_string(kRocePort).c_str(), &hints, &found);
+  if (const int code =
+          getaddrinfo(host.c_str(), std::to_string(transport::wire::kRocePort).c_str(), &hints, &found);
       code != 0) {
     return Error{.code = EINVAL, .message = fmt::format("{}: {}", host, gai_strerror(code))};
   }
@@ -57,7 +59,7 @@ Result<Address, Error> address_of(const std::string& host) {
   return address;
 }
 
-/// One after the other, each under a number of its own: late answers count for nobody.
+/// One after the other, each under a number of its own: late answers do not count.
 class Prober {
  public:
   explicit Prober(ProbeSocket socket) : socket_(std::move(socket)), next_number_(std::random_device()()) {}

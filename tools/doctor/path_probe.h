@@ -1,7 +1,6 @@
 // What the way to another host carries: `urnic doctor --peer` asks, `urnic doctor --answer` answers.
 #pragma once
 
-#include <chrono>
 #include <cstddef>
 #include <functional>
 #include <string>
@@ -15,7 +14,7 @@ struct PathFacts {
   std::string address;  ///< of it; empty: the name leads nowhere
   std::string error;    ///< why there is nothing more to say; empty otherwise
   bool is_answered = false;
-  bool is_refused = false;   ///< the host says that nobody has the port
+  bool is_refused = false;   ///< the host says that no socket has the port
   unsigned bytes_there = 0;  ///< the largest IP packet that gets there whole
   unsigned bytes_back = 0;   ///< and back, of those that get there
   double round_trip_us = 0;  ///< of the fastest small packet
@@ -23,7 +22,7 @@ struct PathFacts {
   friend bool operator==(const PathFacts&, const PathFacts&) = default;
 };
 
-/// The sizes that are tried: the least that IPv6 allows, less than half of a path MTU of 1024, and the largest MTU that NICs have.
+/// The sizes that are tried: 80 bytes of headers around the smallest path MTU, 256 (fact 41), and the largest --mtu of a NIC.
 inline constexpr std::size_t kLeastPacketBytes = 336;
 inline constexpr std::size_t kMostPacketBytes = 9600;
 
@@ -32,7 +31,7 @@ inline constexpr std::size_t kMostPacketBytes = 9600;
 std::size_t largest_that(std::size_t least, std::size_t most,
                          const std::function<bool(std::size_t)>& gets_through);
 
-/// Asks. Takes up to a few seconds where packets get lost on the way, a second where nobody answers.
+/// Asks. Takes up to a few seconds where packets get lost on the way, a second where no doctor answers.
 PathFacts probe_path(const std::string& host);
 
 /// Answers probes on the RoCE port of all addresses, IPv4 and IPv6, until the process ends; returns only with an error, for a

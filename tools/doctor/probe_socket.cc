@@ -11,6 +11,8 @@
 #include <utility>
 #include <vector>
 
+#include "transport/wire/udp.h"
+
 namespace urnic::tools {
 namespace {
 
@@ -49,9 +51,9 @@ Result<void, Error> ProbeSocket::bind_to_roce_port() {
   sockaddr_storage any{};
   any.ss_family = static_cast<sa_family_t>(family_);
   // At the same place in both kinds of addresses.
-  reinterpret_cast<sockaddr_in&>(any).sin_port = htons(kRocePort);
+  reinterpret_cast<sockaddr_in&>(any).sin_port = htons(transport::wire::kRocePort);
   if (bind(socket_.get(), reinterpret_cast<const sockaddr*>(&any), size_of(any)) != 0) {
-    return failure(system_error(fmt::format("cannot have UDP port {}", kRocePort)));
+    return failure(system_error(fmt::format("cannot have UDP port {}", transport::wire::kRocePort)));
   }
   return success();
 }
@@ -79,7 +81,7 @@ std::optional<ProbeSocket::Received> ProbeSocket::receive(std::chrono::milliseco
   static thread_local std::array<std::byte, kMostBytes> datagram;
   const Clock::time_point end = Clock::now() + at_most;
   error = 0;
-  for (;;) {
+  do {
     Received received;
     socklen_t size = sizeof received.from;
     const ssize_t bytes = recvfrom(socket_.get(), datagram.data(), datagram.size(), MSG_DONTWAIT,
@@ -98,7 +100,8 @@ std::optional<ProbeSocket::Received> ProbeSocket::receive(std::chrono::milliseco
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(end - Clock::now());
     pollfd waiting{.fd = socket_.get(), .events = POLLIN, .revents = 0};
     if (left.count() <= 0 || poll(&waiting, 1, static_cast<int>(left.count())) == 0) return std::nullopt;
-  }
+  } while (Clock::now() < end);
+  return std::nullopt;
 }
 
 }  // namespace urnic::tools

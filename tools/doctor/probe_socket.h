@@ -15,15 +15,12 @@
 
 namespace urnic::tools {
 
-/// UDP port of RoCEv2, which firewalls let through or do not.
-inline constexpr std::uint16_t kRocePort = 4791;
-
 class ProbeSocket {
  public:
   /// Of AF_INET or AF_INET6, the latter for IPv6 alone. The error is the system's.
   static Result<ProbeSocket, Error> open(int family);
 
-  /// From now on it has the RoCE port of all addresses. EADDRINUSE: somebody else has.
+  /// From now on it has the RoCE port of all addresses. EADDRINUSE: another socket has it.
   Result<void, Error> bind_to_roce_port();
   /// From now on it speaks with this address alone, and hears what ICMP says of it.
   Result<void, Error> connect_to(const sockaddr_storage& peer);
@@ -37,7 +34,7 @@ class ProbeSocket {
     std::size_t packet_bytes = 0;  ///< IP header included
     sockaddr_storage from{};
   };
-  /// Waits for the next message; other datagrams are passed over. Nothing: the time is over, or `error` is set to what the
+  /// Waits for the next message; other datagrams are passed over, however many come. Nothing: the time is over, or `error` is set to what the
   /// system says (ECONNREFUSED: the peer has no such port).
   std::optional<Received> receive(std::chrono::milliseconds at_most, int& error) const;
 

@@ -62,13 +62,13 @@ int probe_membarrier() {
 
 struct Probe {
   const char* name;
-  const char* purpose;
+  const char* loss;
   bool is_needed;
   int (*run)();
 };
 
 constexpr Probe kProbes[] = {
-    {"memfd_create with seals", "there is no port but loopback", true, probe_sealed_memory},
+    {"memfd_create with seals", "programs do not meet on the fabric", true, probe_sealed_memory},
     {"eventfd2", "there are no completion channels, and no device", true, probe_eventfd},
     {"socketpair (AF_UNIX, SOCK_SEQPACKET)", "programs do not find each other", true, probe_socket_pair},
     {"process_vm_readv on itself", "there is no on-demand paging (IBV_ACCESS_ON_DEMAND)", false,
@@ -84,7 +84,7 @@ std::vector<ProbedSystemCall> probe_system_calls() {
   std::vector<ProbedSystemCall> calls;
   for (const Probe& probe : kProbes) {
     calls.push_back(
-        {.name = probe.name, .purpose = probe.purpose, .is_needed = probe.is_needed, .error = probe.run()});
+        {.name = probe.name, .loss = probe.loss, .is_needed = probe.is_needed, .error = probe.run()});
   }
   return calls;
 }

@@ -8,7 +8,7 @@ namespace urnic::tools {
 
 struct ProbedSystemCall {
   std::string name;
-  std::string purpose;     ///< what urnic does with it, to go behind "without it"
+  std::string loss;        ///< what is so without it
   bool is_needed = false;  ///< false: urnic does with less
   int error = 0;           ///< errno, 0 when it works
 

@@ -13,9 +13,9 @@
 #include "tools/doctor/host_facts.h"
 #include "tools/doctor/judgement.h"
 #include "tools/doctor/path_probe.h"
-#include "tools/doctor/probe_socket.h"
 #include "tools/urnic/console.h"
 #include "tools/urnic/launch.h"
+#include "transport/wire/udp.h"
 
 namespace urnic::tools {
 namespace {
@@ -28,7 +28,7 @@ the networks. Run it where the programs will run: in the container, as the same 
   urnic doctor                    this host
   urnic doctor --answer           on another host: answers the one below, until Ctrl-C
   urnic doctor --peer HOST        the way there as well: whether UDP port 4791 gets through, and how large packets may be
-                                  that nobody may cut into fragments, each way
+                                  that no router may cut into fragments, each way, up to 9600 bytes
 
 Each line says whether it matters: 'ok' does not; with a 'note' urnic works, but something is slower or other than
 expected; a 'problem' keeps programs from using urnic. Indented below stands what that means and what to do.
@@ -104,7 +104,7 @@ int DoctorCommand::run() const {
 
 int DoctorCommand::answer() const {
   const Error error = answer_probes([] {
-    fmt::print("answering on UDP port {}; Ctrl-C ends it\n", kRocePort);
+    fmt::print("answering on UDP port {}; Ctrl-C ends it\n", transport::wire::kRocePort);
     std::fflush(stdout);
   });
   const bool is_taken = error.code == EADDRINUSE;

@@ -50,13 +50,6 @@ TEST(HostFacts, MakesNothingOfLinesThatAreCutOff) {
               IsEmpty());
 }
 
-TEST(HostFacts, ReadsTheCapability) {
-  EXPECT_TRUE(has_raw_sockets("Name:\tcat\nCapInh:\t0000000000000000\nCapEff:\t000001ffffffffff\n"));
-  EXPECT_TRUE(has_raw_sockets("CapEff:\t0000000000002000\n"));
-  EXPECT_FALSE(has_raw_sockets("CapPrm:\t000001ffffffffff\nCapEff:\t0000000000000000\n"));
-  EXPECT_FALSE(has_raw_sockets(""));
-}
-
 TEST(HostFacts, ReadsTheProcessorsFlags) {
   EXPECT_THAT(
       cpu_flags_of("processor\t: 0\nflags\t\t: fpu avx512f vpclmulqdq\n\nprocessor\t: 1\nflags\t\t: fpu\n"),

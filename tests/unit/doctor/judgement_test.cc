@@ -19,7 +19,7 @@ HostFacts healthy() {
   HostFacts facts;
   facts.dropin = "/opt/urnic/lib/urnic/libibverbs.so.1";
   facts.runtime_folder = "/run/user/1000/urnic";
-  facts.system_calls = {{.name = "eventfd2", .purpose = "x", .is_needed = true, .error = 0}};
+  facts.system_calls = {{.name = "eventfd2", .loss = "x", .is_needed = true, .error = 0}};
   facts.available_memory = std::uint64_t{8} << 30;
   facts.shm_bytes = std::uint64_t{4} << 30;
   facts.cores = 8;
@@ -58,7 +58,7 @@ TEST(Judgement, SaysWhatToDoAboutEverythingThatIsNotGood) {
   HostFacts worst;
   worst.dropin_error = "there is none";
   worst.runtime_folder_error = "it belongs to another user";
-  worst.system_calls = {{.name = "eventfd2", .purpose = "x", .is_needed = true, .error = EPERM}};
+  worst.system_calls = {{.name = "eventfd2", .loss = "x", .is_needed = true, .error = EPERM}};
   worst.available_memory = 1;
   worst.cores = 1;
   worst.clock_source = "hpet";
@@ -84,7 +84,7 @@ TEST(Judgement, NamesThePackageOfALibraryThatIsMissing) {
 TEST(Judgement, TellsSystemCallsThatAreNeededFromOthers) {
   HostFacts facts = healthy();
   facts.system_calls = {
-      {.name = "pidfd_open", .purpose = "links live longer", .is_needed = false, .error = EPERM}};
+      {.name = "pidfd_open", .loss = "links live longer", .is_needed = false, .error = EPERM}};
   EXPECT_EQ(finding(facts, "system calls").verdict, Verdict::kNote);
   EXPECT_THAT(finding(facts, "system calls").found,
               AllOf(HasSubstr("pidfd_open"), HasSubstr("not permitted")));
@@ -95,10 +95,10 @@ TEST(Judgement, TellsSystemCallsThatAreNeededFromOthers) {
 
 TEST(Judgement, WantsMemoryForTwoPrograms) {
   HostFacts facts = healthy();
-  facts.available_memory = 100u << 20;
+  facts.available_memory = 60u << 20;
   EXPECT_EQ(finding(facts, "memory").verdict, Verdict::kProblem);
-  EXPECT_EQ(finding(facts, "memory").found, "100 MiB available");
-  facts.available_memory = 128u << 20;
+  EXPECT_EQ(finding(facts, "memory").found, "60 MiB available");
+  facts.available_memory = 64u << 20;
   EXPECT_EQ(finding(facts, "memory").verdict, Verdict::kGood);
 }
 
@@ -148,7 +148,7 @@ TEST(Judgement, SaysWhoHasTheRocePort) {
 // Fact 41: 80 bytes of headers around the payload.
 TEST(Judgement, SaysWhichPathMtuAnInterfaceCarries) {
   struct {
-    unsigned interface;
+    std::uint16_t interface;
     const char* path;
   } const mtus[] = {{9000, "up to 4096"}, {4200, "up to 4096"}, {4170, "up to 2048"},
                     {1500, "up to 1024"}, {1280, "up to 1024"}, {576, "up to 256"}};
@@ -183,6 +183,13 @@ TEST(Judgement, NotesAWayThatCarriesLessBack) {
   path.bytes_there = 9000;
   EXPECT_EQ(judge(path).verdict, Verdict::kNote);
   EXPECT_THAT(judge(path).remedy, HasSubstr("--mtu 1500"));
+}
+
+TEST(Judgement, NotesAWayThatCarriesSmallPacketsOnly) {
+  PathFacts path = near_peer();
+  path.bytes_there = path.bytes_back = 600;
+  EXPECT_EQ(judge(path).verdict, Verdict::kNote);
+  EXPECT_THAT(judge(path).remedy, HasSubstr("raise the MTU of the network"));
 }
 
 TEST(Judgement, TellsSilenceFromARefusalAndFromANameThatLeadsNowhere) {
