@@ -23,13 +23,12 @@ static_assert(kFrameAt >= sizeof(Length) && (kFrameAt + kEthernetHeaderBytes) % 
 constexpr std::uint64_t kShowEvery = 4;
 
 /// Asks for the lines of a slot that will be written soon: the consumer's processor has them, for it has read them. A
-/// store that waits for such a line holds up all that come after it.
+/// store that waits for such a line holds up all that come after it. The builtin asks for them to be read, unless the
+/// compiler may use all instructions of this processor.
 void prefetch_for_writing([[maybe_unused]] std::byte* slot, std::size_t bytes) {
   for (std::size_t at = 0; at < bytes; at += kCacheLine) {
 #if defined(__x86_64__)
-    asm volatile("prefetchw %0"
-                 :
-                 : "m"(slot[at]));  // the builtin asks for reading, unless told of the processor
+    asm volatile("prefetchw %0" : : "m"(slot[at]));
 #else
     __builtin_prefetch(slot + at, 1);
 #endif

@@ -53,7 +53,7 @@ TEST(EngineLock, KeepsAQuestionThatIsAskedAfterTheLastOneWasTaken) {
   EXPECT_TRUE(lock.unlock());
 }
 
-TEST(EngineLock, LetsNobodyInBesideItsHolder) {
+TEST(EngineLock, HasOneHolderAmongManyThreads) {
   constexpr int kThreads = 4;
   constexpr int kTimes = 20000;
   EngineLock lock;
@@ -76,7 +76,7 @@ TEST(EngineLock, LetsNobodyInBesideItsHolder) {
   EXPECT_EQ(count, kThreads * kTimes);
 }
 
-// What a post is: work made visible, then the question. Nobody looks again at the end.
+// What a post is: work made visible, then the question. No thread looks again at the end.
 TEST(EngineLock, LosesNoWorkThatWasVisibleBeforeTheQuestion) {
   constexpr int kThreads = 3;
   constexpr int kPosts = 50000;
