@@ -13,7 +13,6 @@
 #include <cerrno>
 #include <cstring>
 #include <utility>
-#include <vector>
 
 #include "drivers/descriptor.h"
 #include "drivers/dpdk/eth_device.h"
@@ -105,7 +104,7 @@ class PacketSocketMedium final : public Medium {
 };
 
 // The socket that the driver opened between the two looks, or -1.
-int new_socket(const std::vector<int>& before, const std::vector<int>& after) {
+int new_socket(const Sockets& before, const Sockets& after) {
   for (const int fd : after) {
     if (std::find(before.begin(), before.end(), fd) == before.end()) return fd;
   }
@@ -137,7 +136,7 @@ Result<std::unique_ptr<nic::PacketPort>, Error> open_af_packet(const std::string
       .buffers = kBuffers,
       .buffer_bytes = ring_frame_bytes,
   };
-  const std::vector<int> before = packet_sockets_on(found.value().index);
+  const Sockets before = packet_sockets_on(found.value().index);
   auto device = EthDevice::create(config);
   if (!device) return device.error();
   const int socket = new_socket(before, packet_sockets_on(found.value().index));

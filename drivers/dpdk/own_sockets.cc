@@ -1,53 +1,59 @@
 #include "drivers/dpdk/own_sockets.h"
 
 #include <dirent.h>
+#include <fcntl.h>
 #include <linux/if_packet.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 
-#include <cstdlib>
+#include <array>
+#include <charconv>
+#include <cstddef>
 #include <cstring>
-#include <string_view>
+
+#include "drivers/descriptor.h"
 
 namespace urnic::drivers {
 
 namespace {
 
 template <typename Predicate>
-std::vector<int> find_sockets(Predicate matches) {
-  std::vector<int> found;
-  DIR* const folder = opendir("/proc/self/fd");
-  if (folder == nullptr) return found;
-  while (const dirent* entry = readdir(folder)) {
-    char* end = nullptr;
-    const long fd = std::strtol(entry->d_name, &end, 10);
-    if (end == entry->d_name || *end != '\0' || fd == dirfd(folder)) continue;
-    if (matches(static_cast<int>(fd))) found.push_back(static_cast<int>(fd));
+Sockets find_sockets(Predicate matches) {
+  Sockets found;
+  // getdents64(), because opendir() calls malloc.
+  const Descriptor folder(open("/proc/self/fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  alignas(dirent64) std::array<std::byte, 4096> entries;
+  while (true) {
+    const ssize_t bytes = getdents64(folder.get(), entries.data(), entries.size());
+    if (bytes <= 0) return found;
+    for (ssize_t at = 0; at < bytes;) {
+      const auto* entry = reinterpret_cast<const dirent64*>(entries.data() + at);
+      at += entry->d_reclen;
+      const std::string_view name = entry->d_name;
+      int fd = 0;
+      if (std::from_chars(name.data(), name.data() + name.size(), fd).ptr != name.data() + name.size())
+        continue;
+      if (matches(fd)) found.push_back(fd);
+    }
   }
-  closedir(folder);
-  return found;
 }
 
-// The path to which the other end of a Unix socket is bound, or nothing.
-std::string peer_path(int fd) {
+bool ends_at(int fd, std::string_view suffix) {
   sockaddr_un address{};
   socklen_t length = sizeof(address);
-  if (getpeername(fd, reinterpret_cast<sockaddr*>(&address), &length) != 0) return {};
-  if (address.sun_family != AF_UNIX) return {};
-  return std::string(address.sun_path, strnlen(address.sun_path, sizeof(address.sun_path)));
+  if (getpeername(fd, reinterpret_cast<sockaddr*>(&address), &length) != 0) return false;
+  if (address.sun_family != AF_UNIX) return false;
+  const std::string_view path(address.sun_path, strnlen(address.sun_path, sizeof(address.sun_path)));
+  return path.size() >= suffix.size() && path.substr(path.size() - suffix.size()) == suffix;
 }
 
 }  // namespace
 
-std::vector<int> connections_to(const std::string& suffix) {
-  return find_sockets([&](int fd) {
-    const std::string path = peer_path(fd);
-    return path.size() >= suffix.size() &&
-           std::string_view(path).substr(path.size() - suffix.size()) == suffix;
-  });
+Sockets connections_to(std::string_view suffix) {
+  return find_sockets([&](int fd) { return ends_at(fd, suffix); });
 }
 
-std::vector<int> packet_sockets_on(int interface_index) {
+Sockets packet_sockets_on(int interface_index) {
   return find_sockets([&](int fd) {
     sockaddr_ll address{};
     socklen_t length = sizeof(address);

@@ -6,7 +6,6 @@
 #include <cerrno>
 #include <cstddef>
 #include <utility>
-#include <vector>
 
 #include "drivers/dpdk/driver_session.h"
 #include "drivers/dpdk/eth_device.h"
@@ -32,7 +31,7 @@ constexpr std::uint16_t kFreeThreshold = kRingEntries - 32;
 
 // A child of the program that inherits the connection would keep it open when the program dies, and the peer
 // would wait for frames. The driver does not mark it, nor does it say who the peer is.
-void note_front(Link& link, const std::vector<int>& sockets) {
+void note_front(Link& link, const Sockets& sockets) {
   for (const int fd : sockets) {
     fcntl(fd, F_SETFD, FD_CLOEXEC);
     if (const auto front = peer_of(fd)) link.set_peer_process(front->pid);
@@ -151,9 +150,9 @@ Result<std::unique_ptr<nic::PacketPort>, Error> open_vhost_back(const std::strin
   config.driver = "net_vhost";
   config.interrupts = true;
   config.arguments = fmt::format("iface={},client=1,queues=1,linear-buffer=1", path);
-  config.on_link_up = [path](Link& link) {
+  config.on_link_up = [path, private_name = "/" + private_socket_name(path)](Link& link) {
     note_front(link, connections_to(path));
-    note_front(link, connections_to("/" + private_socket_name(path)));
+    note_front(link, connections_to(private_name));
   };
 
   auto device = EthDevice::create(config);

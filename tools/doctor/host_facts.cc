@@ -173,8 +173,8 @@ std::vector<RocePortHolder> roce_port_holders_of(const std::string& table) {
     words >> number >> local >> remote >> state >> queues >> timer >> retransmits >> uid >> timeout >> inode;
     const std::size_t colon = local.rfind(':');
     if (inode.empty() || colon == std::string::npos) continue;
-    if (number_in<unsigned>(std::string_view(local).substr(colon + 1), 16) != transport::wire::kRocePort)
-      continue;
+    const auto port = number_in<unsigned>(std::string_view(local).substr(colon + 1), 16);
+    if (port != transport::wire::kRocePort) continue;
     holders.push_back({.is_kernel = inode == "0", .uid = number_in<unsigned>(uid).value_or(0)});
   }
   return holders;
