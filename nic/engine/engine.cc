@@ -127,7 +127,27 @@ void Engine::ring(QueuePair& qp) {
   }
 }
 
+// The thread may stop watching at any time. It looks at doorbells after it has said so, and we look at what it says after
+// ours has rung: one of us sees the other.
+void Engine::ring_with_next(QueuePair& qp) {
+  if (!thread_.relies_on_polls()) return ring(qp);
+  pipeline_.ring(qp);
+  if (!thread_.relies_on_polls()) ring(qp);
+}
+
+// What was left to the next poll.
+void Engine::send_what_waits() {
+  if (config().progress == ProgressMode::kHybrid && has_rung()) try_rounds(Occasion::kOther);
+}
+
+// The program may sleep now, and not poll.
+void Engine::on_notification_requested() {
+  send_what_waits();
+  thread_.on_notification_requested();
+}
+
 void Engine::flush_responses(QueuePair& qp) {
+  send_what_waits();
   send_last_responses(*this, qp);
 }
 

@@ -75,9 +75,11 @@ class Engine final : public Progress {
   // What the queues ask for; see Progress.
   void on_poll() override;
   void ring(QueuePair& qp) override;
+  void ring_with_next(QueuePair& qp) override;
+  bool has_rung() const override { return pipeline_.has_rung(); }
   void on_queue_armed() override { thread_.queue_armed(); }
   void on_queue_disarmed() override { thread_.queue_disarmed(); }
-  void on_notification_requested() override { thread_.on_notification_requested(); }
+  void on_notification_requested() override;
   void on_deadline(transport::Time due) override { thread_.on_deadline(due); }
   void unschedule(QueuePair& qp) override { pipeline_.unschedule(qp); }
   std::unique_ptr<QpMonitor> make_monitor(QueuePair& qp) override;
@@ -90,6 +92,7 @@ class Engine final : public Progress {
   enum class Occasion : std::uint8_t { kOther, kPost, kPoll };
   Pipeline::Round try_rounds(Occasion occasion);
   bool run_and_unlock(Occasion occasion, Pipeline::Round& all);
+  void send_what_waits();
 
   EngineLock lock_;
   std::atomic<bool> is_started_{false};

@@ -70,6 +70,8 @@ class Pipeline {
 
   /// Work was posted on `qp`. Any thread.
   void ring(QueuePair& qp) { scheduler_.ring(qp); }
+  /// Whether no round has looked at that yet. Any thread.
+  bool has_rung() const { return scheduler_.has_rung(); }
   /// The same, under the engine lock: it gets a turn in the next half or whole round.
   void wake(QueuePair& qp) { scheduler_.wake(qp); }
   CompletionPublisher& publisher() { return publisher_; }

@@ -207,11 +207,12 @@ void ProgressThread::watch() {
   }
 }
 
-/// The program has stopped polling. Frames that wait say that it should not have.
+/// The program has stopped polling. Frames that wait, received or to be sent, say that it should not have.
 void ProgressThread::take_over(Time watched_since) {
   const Time now = engine_.clock().now();
   if (now - watched_since >= kTrustAfter) patience_ = kFirstPatience;
-  if (engine_.try_round().received == 0) return;
+  const bool has_work_to_send = engine_.pipeline().has_rung();
+  if (engine_.try_round().received == 0 && !has_work_to_send) return;
   not_relied_on_until_.store(now + patience_, std::memory_order_relaxed);
   patience_ = std::min(2 * patience_, kLastPatience);
 }

@@ -55,6 +55,10 @@ class ProgressThread {
   void queue_disarmed() { armed_queues_.fetch_sub(1, std::memory_order_seq_cst); }
   /// After queue_armed(): the program may go to sleep now.
   void on_notification_requested();
+  /// Whether the program polls so often that this thread leaves all rounds to it. Any thread.
+  bool relies_on_polls() const {
+    return state_.load(std::memory_order_seq_cst) == State::kWatch && !is_anyone_armed();
+  }
 
  private:
   enum class State : std::uint8_t { kNotRunning, kSpin, kWatch, kSleep };

@@ -18,6 +18,8 @@ class Scheduler {
  public:
   /// Posted work waits on `qp`. Any thread.
   void ring(QueuePair& qp) { doorbells_.ring(qp.schedule().doorbell); }
+  /// Whether a doorbell rang since the last take_doorbells(). Any thread.
+  bool has_rung() const { return !doorbells_.is_empty(); }
   /// Wakes every queue pair whose doorbell rang.
   void take_doorbells();
 
@@ -42,7 +44,7 @@ class Scheduler {
   /// Whether a queue pair that waits for a turn has a datagram to there.
   bool has_send_to(transport::AddressHandleId address) const;
   /// Whether no queue pair waits for a turn, and no doorbell rang.
-  bool is_idle() const { return responding_.empty() && sending_.empty() && doorbells_.is_empty(); }
+  bool is_idle() const { return responding_.empty() && sending_.empty() && !has_rung(); }
 
   /// The next queue pair whose timer has run out, or ran out for nothing; null when there is none.
   QueuePair* pop_expired(transport::Time now);

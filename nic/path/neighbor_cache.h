@@ -127,7 +127,7 @@ class NeighborCache {
     transport::wire::Gid to;   ///< who asked
     transport::wire::Mac to_mac;
   };
-  static constexpr std::size_t kMaxReplies = 32;
+  static constexpr std::size_t kMaxReplies = 256;
 
   void on_arp(std::span<const std::byte> payload);
   void on_neighbor_message(std::span<const std::byte> packet, const transport::wire::Mac& sender);

@@ -46,7 +46,7 @@ bool CompletionQueue::is_empty() const {
 
 bool CompletionQueue::has_any() {
   if (progress_.is_abandoned()) return false;
-  if (!is_empty()) return true;
+  if (!is_empty() && !progress_.has_rung()) return true;
   progress_.on_poll();
   return !is_empty();
 }

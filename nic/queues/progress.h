@@ -43,17 +43,22 @@ class Progress {
 
   // --- Told by the program's threads ---
 
-  /// The program polls and finds nothing.
+  /// The program polls, and finds nothing or has_rung().
   virtual void on_poll() = 0;
   /// The program has posted work on `qp`, or changed its state.
   virtual void ring(QueuePair& qp) = 0;
+  /// The program has posted work on `qp` that may be sent together with what it posts next, or when it polls: if it is
+  /// one that polls. Otherwise ring().
+  virtual void ring_with_next(QueuePair& qp) = 0;
+  /// Whether work was posted that no round has looked at yet.
+  virtual bool has_rung() const = 0;
   /// The program wants to be woken by a completion, or does not any more.
   virtual void on_queue_armed() = 0;
   virtual void on_queue_disarmed() = 0;
   /// After on_queue_armed(): the program may go to sleep now.
   virtual void on_notification_requested() = 0;
-  /// Before `qp` forgets its pending acknowledgements and responses: sends them, unless the port stays full
-  /// for long. Takes the lock.
+  /// Before `qp` forgets its pending acknowledgements and responses: sends them, and first what was posted with
+  /// ring_with_next(), unless the port stays full for long. Takes the lock.
   virtual void flush_responses(QueuePair& qp) = 0;
 
   // --- Under the lock ---

@@ -105,14 +105,22 @@ QueuePair::SendBatch::SendBatch(QueuePair& qp)
     : qp_(qp), lock_(lock_unless_abandoned(qp.send_mutex_, qp.progress_)) {}
 
 QueuePair::SendBatch::SendBatch(SendBatch&& other) noexcept
-    : qp_(other.qp_), lock_(std::move(other.lock_)), posted_(std::exchange(other.posted_, false)) {}
+    : qp_(other.qp_),
+      lock_(std::move(other.lock_)),
+      posted_(std::exchange(other.posted_, false)),
+      bytes_(other.bytes_) {}
 
 QueuePair::SendBatch::~SendBatch() {
   if (!posted_) return;
+  const bool can_wait = qp_.can_wait_for_next(bytes_);
   qp_.send_queue_.publish();
   lock_.unlock();
-  qp_.progress_.ring(qp_);
-  qp_.keep_unsent();
+  if (can_wait) {
+    qp_.progress_.ring_with_next(qp_);
+  } else {
+    qp_.progress_.ring(qp_);
+    qp_.keep_unsent();
+  }
 }
 
 PostStatus QueuePair::SendBatch::post(const SendRequest& request, std::span<const Sge> sges) {
@@ -124,7 +132,7 @@ PostStatus QueuePair::SendBatch::post(const SendRequest& request, std::span<cons
   if (length > transport::kMaxMessageBytes) return PostStatus::kTooLong;
 
   qp_.send_queue_.prepare(request, sges, static_cast<std::uint32_t>(length));
-  note_posted();
+  note_posted(length);
   return PostStatus::kPosted;
 }
 
@@ -137,7 +145,7 @@ PostStatus QueuePair::SendBatch::post_inline(const SendRequest& request, std::sp
   if (length > qp_.send_queue_.limits().inline_bytes) return PostStatus::kTooLong;
 
   std::byte* to = qp_.send_queue_.prepare_inline(request, static_cast<std::uint32_t>(length)).data();
-  note_posted();
+  note_posted(length);
   for (const Sge& sge : sges) {
     if (sge.length == 0) continue;  // its address need not be one
     std::memcpy(to, reinterpret_cast<const void*>(sge.address), sge.length);
@@ -146,14 +154,29 @@ PostStatus QueuePair::SendBatch::post_inline(const SendRequest& request, std::sp
   return PostStatus::kPosted;
 }
 
-void QueuePair::SendBatch::note_posted() {
+void QueuePair::SendBatch::note_posted(std::uint64_t bytes) {
   if (qp_.attributes_.all_signaled) qp_.send_queue_.newest().signaled = true;
   posted_ = true;
+  bytes_ += bytes;
 }
 
 void QueuePair::SendBatch::abort() {
   if (posted_) qp_.send_queue_.discard();
   posted_ = false;
+}
+
+bool QueuePair::can_wait_for_next(std::uint64_t bytes) {
+  const bool is_acknowledged = is_connected(attributes_.type) && !is_unreliable(attributes_.type);
+  const bool has_others = !send_queue_.is_consumed();
+  const bool has_room = waiting_posts_ < kMostWaitingPosts && bytes <= kMostWaitingBytes - waiting_bytes_;
+  if (!is_acknowledged || !has_others || !has_room) {
+    waiting_posts_ = 0;
+    waiting_bytes_ = 0;
+    return false;
+  }
+  ++waiting_posts_;
+  waiting_bytes_ += bytes;
+  return true;
 }
 
 void QueuePair::keep_unsent() {

@@ -122,11 +122,12 @@ class QueuePair {
     void abort();
 
    private:
-    void note_posted();
+    void note_posted(std::uint64_t bytes);
 
     QueuePair& qp_;
     std::unique_lock<std::mutex> lock_;
     bool posted_ = false;
+    std::uint64_t bytes_ = 0;
   };
 
   /// The same for the receive queue.
@@ -186,6 +187,12 @@ class QueuePair {
   /// Why nothing can be posted to the send queue now, or kPosted.
   PostStatus can_post_send(const transport::SendRequest& request, std::size_t sge_count) const;
   PostStatus can_post_receive(std::size_t sge_count) const;
+  /// Whether a batch of so many bytes, not published yet, may wait for the next post or poll, so that several frames leave
+  /// in one burst: the peer has still to acknowledge what was posted before, and little waits. Who waits for one request
+  /// at a time never waits for this. Under the send lock.
+  bool can_wait_for_next(std::uint64_t bytes);
+  static constexpr std::uint32_t kMostWaitingPosts = 7;
+  static constexpr std::uint64_t kMostWaitingBytes = 1024;
   /// After the doorbell rang for what was just published: a datagram is the program's to change again when the
   /// post returns. Most have left by now; those that wait (for ARP, for the port, for the thread that has the
   /// engine) are copied.
@@ -208,6 +215,8 @@ class QueuePair {
   PeerMac peer_mac_;      // under the engine lock
   QpSchedule schedule_;
   std::mutex send_mutex_;
+  std::uint32_t waiting_posts_ = 0;  // since the last that did not wait; under the send lock
+  std::uint64_t waiting_bytes_ = 0;
   std::mutex receive_mutex_;
   transport::SendQueue send_queue_;
   transport::ReceiveQueue receive_queue_;

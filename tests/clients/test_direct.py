@@ -77,3 +77,33 @@ class Direct(FabricTest):
         os.kill(self.status()["process"], signal.SIGKILL)
         for process in (server, client):
             self.expect_end(process)
+
+    def test_more_neighbours_than_links(self):
+        """A NIC sends on 32 links at most: what is for the others goes through the switch."""
+        size, most = 48, 32
+        port = harness.free_port()
+        words = [harness.STAGE.program("all_to_all"), "--size", size, "--port", port, "--rounds", 40]
+        ranks = [self.start(f"rank {rank}", [str(word) for word in [*words, "--rank", rank]]) for rank in range(size)]
+        links, ring_bytes = 0, 0
+        while any(process.is_running() for process in ranks):
+            links = max([links, *self.links_of_all()])
+            ring_bytes = max([ring_bytes, *(self.ring_bytes_of(process) for process in ranks)])
+        for process in ranks:
+            self.expect_end(process)
+            self.assertIn(f"with {size - 1} others", process.output())
+        self.assertEqual(links, most)
+        # Of its own, four rings of 2.2 MB and 28 of 0.6; and each other one may have a ring of 2.2 MB to this one.
+        self.assertLess(ring_bytes, 4 * 2.3e6 + 28 * 0.7e6 + (size - 1) * 2.3e6)
+
+    def links_of_all(self):
+        asked = self.start_plain("urnic", [harness.STAGE.urnic, "stat", "--json"])
+        asked.wait(20)
+        return [process["counters"].get("port_direct_links", 0) for process in json.loads(asked.output())["processes"]]
+
+    def ring_bytes_of(self, process):
+        try:
+            with open(f"/proc/{process.pid}/maps") as file:
+                lines = [line.split()[0].split("-") for line in file if "/memfd:urnic-link" in line]
+        except OSError:
+            return 0
+        return sum(int(end, 16) - int(begin, 16) for begin, end in lines)

@@ -1,0 +1,190 @@
+// What a program that polls posts while acknowledgements are outstanding leaves in bursts, and waits for nobody else.
+#include <gtest/gtest.h>
+
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <cstring>
+
+#include "tests/unit/nic/engine/progress_fixture.h"
+
+namespace urnic::nic {
+namespace {
+
+using namespace std::chrono_literals;
+
+/// Whether the NIC's thread watches just then, and nobody keeps us from the engine, is chance: so for so long there are
+/// further attempts.
+constexpr auto kPatience = 10s;
+/// It takes the NIC's thread that long to see that a program polls.
+constexpr auto kLongEnough = 300us;
+constexpr std::uint64_t kTarget = 512;
+
+class BurstTest : public ProgressThreadTest {
+ protected:
+  void poll() {
+    int receives = 0;
+    take(ends_[0], receives, completed_);
+  }
+  /// Afterwards the thread only watches, if it relies on us at all.
+  void poll_for_a_while() {
+    const auto end = std::chrono::steady_clock::now() + kLongEnough;
+    while (std::chrono::steady_clock::now() < end) poll();
+  }
+  /// Makes what was posted complete, and leaves the completions where they are.
+  void let_others_poll() {
+    int receives = 0, sends = 0;
+    for (int i = 0; i < 64; ++i) take(ends_[1], receives, sends);
+  }
+  /// Whether one of many attempts is true.
+  template <typename Attempt>
+  bool succeeds(Attempt attempt) {
+    const auto end = std::chrono::steady_clock::now() + kPatience;
+    while (std::chrono::steady_clock::now() < end) {
+      poll_for_a_while();
+      const bool has_succeeded = attempt();
+      while (completed_ < posted_) poll();
+      if (has_succeeded) return true;
+    }
+    return false;
+  }
+
+  /// WRITEs of another number each.
+  void post(int count) {
+    for (int i = 0; i < count; ++i) {
+      ++value_;
+      std::memcpy(memory_.data(), &value_, sizeof value_);
+      const std::array sges{sge(0)};
+      ASSERT_EQ(QueuePair::SendBatch(*ends_[0].qp)
+                    .post({.wr_id = 2,
+                           .operation = transport::SendOperation::kWrite,
+                           .signaled = true,
+                           .remote_address = region_.address + kTarget,
+                           .rkey = transport::Rkey{region_.key}},
+                          sges),
+                PostStatus::kPosted);
+      ++posted_;
+    }
+  }
+  /// How many frames have left when `count` requests were posted.
+  int frames_of_posts(int count) {
+    const int before = sends_;
+    post(count);
+    return sends_ - before;
+  }
+  bool is_written() {
+    return std::atomic_ref(*reinterpret_cast<std::uint64_t*>(memory_.data() + kTarget)).load() == value_;
+  }
+  /// Waits for that as a program does that calls no verb; whether only the NIC's thread brought it about.
+  template <typename Condition>
+  bool takes_long(Condition condition) {
+    const auto begin = std::chrono::steady_clock::now();
+    while (!condition()) {
+      if (std::chrono::steady_clock::now() - begin > 5s) {
+        ADD_FAILURE() << "nobody sent it";
+        return true;
+      }
+    }
+    return std::chrono::steady_clock::now() - begin > 800us;
+  }
+  /// Completions that were not polled are gone.
+  void reconnect() {
+    for (End& end : ends_) ASSERT_TRUE(end.qp->modify({.state = transport::QpState::kReset}));
+    connect(*ends_[0].qp, *ends_[1].qp, *device_.gids().at(1));
+    connect(*ends_[1].qp, *ends_[0].qp, *device_.gids().at(1));
+    posted_ = completed_ = 0;
+  }
+
+  int posted_ = 0;
+  int completed_ = 0;
+  std::uint64_t value_ = 0;
+};
+
+TEST_P(BurstTest, LeavesPostsToTheNextPoll) {
+  EXPECT_TRUE(succeeds([&] {
+    if (frames_of_posts(4) != 1) return false;
+    const int before = sends_;
+    poll();
+    return sends_ - before >= 3;
+  }));
+}
+
+TEST_P(BurstTest, LeavesNoMoreThanAFewPosts) {
+  EXPECT_TRUE(succeeds([&] { return frames_of_posts(8) == 1 && frames_of_posts(1) >= 8; }));
+}
+
+// A program that finds completions has polled as well as one that finds none.
+TEST_P(BurstTest, SendsThemWithAPollThatFindsSomething) {
+  EXPECT_TRUE(succeeds([&] {
+    post(1);
+    let_others_poll();
+    post(1);  // before it, nothing is outstanding
+    if (frames_of_posts(2) != 0) return false;
+    const int frames_before = sends_;
+    const int completed_before = completed_;
+    poll();
+    return completed_ > completed_before && sends_ - frames_before >= 2;
+  }));
+}
+
+TEST_P(BurstTest, SendsThemWhenANotificationIsAskedFor) {
+  EXPECT_TRUE(succeeds([&] {
+    const int sent_at_once = frames_of_posts(4);
+    const int before = sends_;
+    ends_[0].queue->request_notification(false);
+    const int sent_when_asked = sends_ - before;
+    EXPECT_TRUE(ends_[0].channel.wait());
+    return sent_at_once == 1 && sent_when_asked >= 3;
+  }));
+}
+
+// Hardware would have sent them by then.
+TEST_P(BurstTest, SendsThemBeforeTheQueuePairIsInError) {
+  EXPECT_TRUE(succeeds([&] {
+    const int sent_at_once = frames_of_posts(4);
+    const int before = sends_;
+    EXPECT_TRUE(ends_[0].qp->modify({.state = transport::QpState::kError}));
+    const int sent_by_modify = sends_ - before;
+    reconnect();
+    return sent_at_once == 1 && sent_by_modify >= 3;
+  }));
+}
+
+// It waits for the NIC's thread once, and is not relied on then.
+TEST_P(BurstTest, DoesNotKeepAProgramWaitingThatLooksAtItsMemory) {
+  constexpr int kRounds = 20;
+  EXPECT_TRUE(succeeds([&] {
+    int late = 0;
+    for (int i = 0; i < kRounds; ++i) {
+      poll_for_a_while();
+      post(4);
+      late += takes_long([&] { return is_written(); });
+    }
+    return late > 0 && late <= kRounds / 2;
+  }));
+}
+
+TEST_P(BurstTest, DoesNotKeepItWaitingAgainWhereThePeerIsFar) {
+  constexpr int kRounds = 4;
+  EXPECT_TRUE(succeeds([&] {
+    is_deaf_ = true;
+    int late = 0;
+    const int before = sends_;
+    for (int i = 1; i <= kRounds; ++i) {
+      poll_for_a_while();
+      post(4);
+      late += takes_long([&] { return sends_ >= before + 4 * i; });
+    }
+    is_deaf_ = false;
+    return late == 1;
+  }));
+}
+
+INSTANTIATE_TEST_SUITE_P(, BurstTest,
+                         testing::Values(Mode{ProgressMode::kHybrid, true},
+                                         Mode{ProgressMode::kHybrid, false}),
+                         name_of_mode);
+
+}  // namespace
+}  // namespace urnic::nic

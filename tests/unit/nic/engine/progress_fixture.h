@@ -1,0 +1,177 @@
+// Devices whose time is real and whose NIC thread runs; queue pairs talk to others of the same device.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "drivers/loopback/loopback_port.h"
+#include "nic/device.h"
+#include "tests/unit/nic/device_pair.h"
+
+namespace urnic::nic {
+
+/// A loopback that counts how often it is looked at and what is sent, may double frames or keep them back, and may have no descriptor to wait
+/// for.
+class CountedPort final : public PacketPort {
+ public:
+  CountedPort(std::unique_ptr<PacketPort> port, bool has_wake_fd, std::atomic<int>& receives,
+              std::atomic<int>& sends, const std::atomic<bool>& doubles, const std::atomic<bool>& is_deaf)
+      : port_(std::move(port)),
+        has_wake_fd_(has_wake_fd),
+        receives_(receives),
+        sends_(sends),
+        doubles_(doubles),
+        is_deaf_(is_deaf) {}
+  std::size_t receive(std::span<std::span<const std::byte>> frames) override {
+    ++receives_;
+    if (is_deaf_) return 0;
+    std::size_t count = port_->receive(frames);
+    if (doubles_ && count > 0 && count < frames.size()) frames[count++] = frames[0];
+    return count;
+  }
+  std::span<std::byte> reserve_to(const transport::wire::Mac& destination) override {
+    return port_->reserve_to(destination);
+  }
+  void commit(std::size_t length) override {
+    ++sends_;
+    port_->commit(length);
+  }
+  void flush() override { port_->flush(); }
+  std::size_t max_frame_bytes() const override { return port_->max_frame_bytes(); }
+  int wake_fd() const override { return has_wake_fd_ ? port_->wake_fd() : -1; }
+  bool arm() override { return has_wake_fd_ && port_->arm(); }
+  void disarm() override {
+    if (has_wake_fd_) port_->disarm();
+  }
+  Statistics statistics() const override { return port_->statistics(); }
+  std::string description() const override { return "counted"; }
+
+ private:
+  std::unique_ptr<PacketPort> port_;
+  bool has_wake_fd_;
+  std::atomic<int>& receives_;
+  std::atomic<int>& sends_;
+  const std::atomic<bool>& doubles_;
+  const std::atomic<bool>& is_deaf_;
+};
+
+struct Mode {
+  ProgressMode progress;
+  bool has_wake_fd;
+};
+
+/// One end of a connection: a queue pair with a completion queue and a channel of its own.
+struct End {
+  CompletionChannel channel;
+  std::unique_ptr<CompletionQueue> queue;
+  std::unique_ptr<QueuePair> qp;
+};
+
+class ProgressThreadTest : public testing::TestWithParam<Mode> {
+ protected:
+  ProgressThreadTest() : device_(config(), clock_, [this]() { return open_port(); }) {
+    pd_ = std::move(device_.allocate_pd().value());
+    region_ = device_
+                  .register_memory(*pd_, memory_.data(), memory_.size(),
+                                   reinterpret_cast<std::uint64_t>(memory_.data()),
+                                   transport::Access::kLocalWrite | transport::Access::kRemoteWrite)
+                  .value();
+    for (End& end : ends_) {
+      end.queue = std::move(device_.create_cq(256, &end.channel, nullptr).value());
+      end.qp = std::move(device_
+                             .create_qp({.capabilities = {.max_send_wr = 16,
+                                                          .max_receive_wr = 16,
+                                                          .max_send_sge = 1,
+                                                          .max_receive_sge = 1},
+                                         .pd = pd_.get(),
+                                         .send_queue = end.queue.get(),
+                                         .receive_queue = end.queue.get()})
+                             .value());
+    }
+    connect(*ends_[0].qp, *ends_[1].qp, *device_.gids().at(1));
+    connect(*ends_[1].qp, *ends_[0].qp, *device_.gids().at(1));
+  }
+  ~ProgressThreadTest() override {
+    for (End& end : ends_) {
+      if (end.qp != nullptr) device_.destroy_qp(std::move(end.qp));
+      EXPECT_TRUE(device_.destroy_cq(end.queue));
+    }
+  }
+
+  static DeviceConfig config() {
+    DeviceConfig config;
+    config.mac = kMac;
+    config.ipv4 = Ipv4Interface{.address = {{10, 0, 0, 1}}};
+    config.progress = GetParam().progress;
+    config.seed = 1;
+    return config;
+  }
+  Result<std::unique_ptr<PacketPort>, Error> open_port() {
+    auto loopback = std::make_unique<drivers::LoopbackPort>(kMac, nullptr, 4214);
+    return std::unique_ptr<PacketPort>(std::make_unique<CountedPort>(
+        std::move(loopback), GetParam().has_wake_fd, receives_, sends_, doubles_, is_deaf_));
+  }
+  static void connect(QueuePair& qp, const QueuePair& peer, const transport::wire::Gid& gid) {
+    ASSERT_TRUE(qp.modify(DevicePair::init_attributes()));
+    ASSERT_TRUE(qp.modify({.state = transport::QpState::kReadyToReceive,
+                           .address = AddressVector{.destination = gid, .source_gid_index = 1},
+                           .path_mtu = transport::PathMtu::k1024,
+                           .destination_qp = peer.number(),
+                           .receive_psn = transport::Psn(5),
+                           .max_responder_resources = std::uint8_t{1},
+                           .min_rnr_timer = std::uint8_t{1}}));
+    ASSERT_TRUE(qp.modify({.state = transport::QpState::kReadyToSend,
+                           .send_psn = transport::Psn(5),
+                           .max_reads_in_flight = std::uint8_t{1},
+                           .ack_timeout = std::uint8_t{12},
+                           .retry_count = std::uint8_t{7},
+                           .rnr_retry = std::uint8_t{7}}));
+  }
+
+  transport::Sge sge(std::size_t offset) const {
+    return {.address = region_.address + offset, .length = 8, .lkey = transport::Lkey{region_.key}};
+  }
+  static void post_receive(End& end, const transport::Sge& sge) {
+    ASSERT_EQ(QueuePair::ReceiveBatch(*end.qp).post({.wr_id = 1}, std::span(&sge, 1)), PostStatus::kPosted);
+  }
+  static void post_send(End& end, const transport::Sge& sge) {
+    ASSERT_EQ(QueuePair::SendBatch(*end.qp).post({.wr_id = 2, .signaled = true}, std::span(&sge, 1)),
+              PostStatus::kPosted);
+  }
+  static void take(End& end, int& receives, int& sends) {
+    std::array<transport::Completion, 8> completions;
+    const std::size_t count = end.queue->poll(completions);
+    for (std::size_t i = 0; i < count; ++i) {
+      ASSERT_EQ(completions[i].status, transport::CompletionStatus::kSuccess);
+      ++(completions[i].wr_id == 1 ? receives : sends);
+    }
+  }
+
+  static constexpr transport::wire::Mac kMac{{0x02, 0, 0, 0, 0, 1}};
+  SteadyClock clock_;
+  std::atomic<int> receives_{0};  // looks for frames
+  std::atomic<int> sends_{0};     // frames
+  std::atomic<bool> doubles_{false};
+  std::atomic<bool> is_deaf_{false};
+  std::vector<std::byte> memory_ = std::vector<std::byte>(4096);
+  std::array<End, 2> ends_;
+  Device device_;
+  std::unique_ptr<ProtectionDomain> pd_;
+  MemoryRegion region_;
+};
+
+inline std::string name_of_mode(const testing::TestParamInfo<Mode>& mode) {
+  return std::string(mode.param.progress == ProgressMode::kHybrid ? "Hybrid" : "Thread") +
+         (mode.param.has_wake_fd ? "" : "Polled");
+}
+
+}  // namespace urnic::nic
