@@ -30,9 +30,9 @@ Sockets find_sockets(Predicate matches) {
       const auto* entry = reinterpret_cast<const dirent64*>(entries.data() + at);
       at += entry->d_reclen;
       const std::string_view name = entry->d_name;
+      const char* const end = name.data() + name.size();
       int fd = 0;
-      if (std::from_chars(name.data(), name.data() + name.size(), fd).ptr != name.data() + name.size())
-        continue;
+      if (std::from_chars(name.data(), end, fd).ptr != end) continue;
       if (matches(fd)) found.push_back(fd);
     }
   }
