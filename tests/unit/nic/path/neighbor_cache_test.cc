@@ -344,8 +344,8 @@ TEST_F(NeighborCacheTest, DefendsItsAddressAgainstThoseWhoAskWhetherItIsFree) {
 
 TEST_F(NeighborCacheTest, HasABoundedNumberOfPendingRepliesAndCountsTheOthers) {
   for (int i = 0; i < 1000; ++i) host_.receive(arp_request(kPeerMac, "10.9.0.2", "10.9.0.1"));
-  EXPECT_EQ(host_.take_sent().size(), 32u);
-  EXPECT_EQ(host_.counter(NeighborCounter::kRepliesDropped), 968u);
+  EXPECT_EQ(host_.take_sent().size(), 256u);
+  EXPECT_EQ(host_.counter(NeighborCounter::kRepliesDropped), 744u);
   host_.receive(arp_request(kPeerMac, "10.9.0.2", "10.9.0.1"));
   EXPECT_EQ(host_.take_sent().size(), 1u);
 }
