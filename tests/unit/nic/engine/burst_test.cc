@@ -32,6 +32,11 @@ class BurstTest : public ProgressThreadTest {
     const auto end = std::chrono::steady_clock::now() + kLongEnough;
     while (std::chrono::steady_clock::now() < end) poll();
   }
+  /// The thread forgets that it waited in vain when it has relied on us for 100 ms.
+  void poll_until_trusted() {
+    const auto end = std::chrono::steady_clock::now() + 120ms;
+    while (std::chrono::steady_clock::now() < end) poll();
+  }
   /// Makes what was posted complete, and leaves the completions where they are.
   void let_others_poll() {
     int receives = 0, sends = 0;
@@ -165,9 +170,13 @@ TEST_P(BurstTest, DoesNotKeepAProgramWaitingThatLooksAtItsMemory) {
   }));
 }
 
+// No acknowledgement comes that would say that it should have polled. One attempt proves little where others want the processor.
 TEST_P(BurstTest, DoesNotKeepItWaitingAgainWhereThePeerIsFar) {
   constexpr int kRounds = 4;
+  int once = 0;   // of attempts in which it waited, those in which it waited no second time
+  int again = 0;  // and the others
   EXPECT_TRUE(succeeds([&] {
+    poll_until_trusted();
     is_deaf_ = true;
     int late = 0;
     const int before = sends_;
@@ -177,7 +186,9 @@ TEST_P(BurstTest, DoesNotKeepItWaitingAgainWhereThePeerIsFar) {
       late += takes_long([&] { return sends_ >= before + 4 * i; });
     }
     is_deaf_ = false;
-    return late == 1;
+    once += late == 1;
+    again += late > 1;
+    return once >= 5 && once > 2 * again;
   }));
 }
 
