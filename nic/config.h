@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 
+#include "nic/medium.h"
 #include "nic/vlan.h"
 #include "transport/time.h"
 #include "transport/types.h"
@@ -41,9 +42,12 @@ struct DeviceConfig {
   transport::wire::Mac mac;
   std::optional<Ipv4Interface> ipv4;
   std::optional<Ipv6Interface> ipv6;
-  std::string port_name;          ///< where its frames go, in words for people
-  std::uint16_t link_mtu = 4200;  ///< the largest IP packet, in bytes; on a VLAN with the tag
-  std::uint16_t vlan = 0;         ///< of every frame but raw packets: 1 to kMaxVlan (nic/vlan.h); 0: none
+  /// The host's link-local address, where the NIC has the host's addresses; otherwise it has one made from its MAC.
+  std::optional<transport::wire::Ipv6Address> link_local;
+  std::string port_name;              ///< where its frames go, in words for people
+  Medium medium = Medium::kEthernet;  ///< what the port carries
+  std::uint16_t link_mtu = 4200;      ///< the largest IP packet, in bytes; on a VLAN with the tag
+  std::uint16_t vlan = 0;             ///< of every frame but raw packets: 1 to kMaxVlan (nic/vlan.h); 0: none
   ProgressMode progress = ProgressMode::kHybrid;
   Type2Windows type_2_windows = Type2Windows::k2B;
   std::uint64_t seed = 0;  ///< of QPNs, keys and everything else that is drawn
@@ -55,7 +59,7 @@ struct DeviceConfig {
   transport::Duration ack_delay = std::chrono::microseconds(20);
   std::uint32_t window_packets = 128;
 
-  LinkSource link_source() const { return {.mac = mac, .vlan = vlan}; }
+  LinkSource link_source() const { return {.mac = mac, .vlan = vlan, .medium = medium}; }
 };
 
 /// The largest path MTU that fits the link: largest with MTU + 80 <= link MTU (fact 41), where a VLAN's tag counts.

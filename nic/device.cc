@@ -142,6 +142,9 @@ Result<void, Error> Device::start() {
   if (engine_->is_started()) return success();
   auto port = open_port_();
   if (!port) return failure(std::move(port.error()));
+  if (port.value()->medium() != config_.medium) {
+    return failure(invalid("the device was told of another medium than the port has"));
+  }
   return engine_->start(std::move(port.value()));
 }
 
@@ -194,6 +197,10 @@ Result<void, Error> Device::destroy_cq(std::unique_ptr<CompletionQueue>& queue) 
 Result<std::unique_ptr<QueuePair>, Error> Device::create_qp(const QpCreateAttributes& attributes) {
   if (auto usable = check_usable(); !usable) return failure(usable.error());
   if (auto checked = check_limits(attributes); !checked) return failure(checked.error());
+  if (config_.medium == Medium::kIp && is_for_frames(attributes.type)) {
+    return failure(not_offered(
+        "the port carries IP packets, and no Ethernet frames as raw packet queue pairs need them"));
+  }
   if (auto started = start(); !started) return failure(started.error());
 
   std::optional<transport::QpNumber> number;
@@ -318,6 +325,8 @@ std::vector<std::pair<std::string_view, std::uint64_t>> Device::all_counters() c
   all.emplace_back("port_sent_bytes", port.sent_bytes);
   all.emplace_back("port_dropped_frames", port.dropped_frames);
   all.emplace_back("port_direct_links", port.direct_links);
+  all.emplace_back("port_returned_frames", port.returned_frames);
+  all.emplace_back("port_failed_joins", port.failed_joins);
   return all;
 }
 

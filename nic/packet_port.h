@@ -1,4 +1,4 @@
-// PacketPort: where Ethernet frames come from and go to. Everything under drivers/ implements it.
+// PacketPort: where frames come from and go to. Everything under drivers/ implements it.
 #pragma once
 
 #include <cstddef>
@@ -8,12 +8,14 @@
 #include <span>
 #include <string>
 
+#include "nic/medium.h"
 #include "transport/result.h"
 #include "transport/wire/address.h"
 
 namespace urnic::nic {
 
-/// A port that moves whole Ethernet frames (from the destination MAC to the last payload byte, no FCS).
+/// A port that moves whole Ethernet frames (from the destination MAC to the last payload byte, no FCS), or whole IP packets,
+/// which are called frames here, too: medium() says which.
 ///
 /// Used by one thread at a time (the engine's lock holder); thread changes happen between calls. Nothing here
 /// blocks, throws, allocates or logs, except where it says so. A port never reports an error for a frame: a
@@ -29,25 +31,33 @@ class PacketPort {
     std::uint64_t received_bytes = 0;
     std::uint64_t sent_frames = 0;
     std::uint64_t sent_bytes = 0;
-    std::uint64_t dropped_frames = 0;  ///< sent by us, not taken (no peer, too long, queue dead)
-    std::uint64_t direct_links = 0;    ///< to other NICs, now (see drivers/direct)
+    std::uint64_t dropped_frames = 0;   ///< sent by us, not taken (no peer, too long, queue dead)
+    std::uint64_t direct_links = 0;     ///< to other NICs, now (see drivers/direct)
+    std::uint64_t returned_frames = 0;  ///< sent by us, and ICMP says that nobody took them (see drivers/udp)
+    std::uint64_t failed_joins = 0;     ///< of multicast groups, by the host
   };
+
+  virtual Medium medium() const { return Medium::kEthernet; }
 
   /// Receives up to `frames.size()` frames and returns how many. The spans stay valid, and may be read only,
   /// until the next call of receive(). Frames longer than max_frame_bytes() never show up (dropped, counted).
   virtual std::size_t receive(std::span<std::span<const std::byte>> frames) = 0;
 
-  /// Room for one frame of up to max_frame_bytes() to `destination`, or an empty span when the port cannot take
-  /// one now (its queue is full: try again later; a port without a peer takes frames and drops them). Reserving
-  /// again without commit() gives the first room up, and returns it again if the destination is the same. The
-  /// memory is 2-byte aligned for Ethernet and otherwise uninitialised.
+  /// From now on the NIC is a member of that multicast group, or not any more. A port that carries IP packets says so to the
+  /// link; on Ethernet the NIC does it by itself. A system call.
+  virtual void set_membership(const transport::wire::Gid& /*group*/, bool /*is_member*/) {}
+
+  /// Room for one frame of up to max_frame_bytes() to `destination` (any, where the port carries IP packets), or an
+  /// empty span when the port cannot take one now (its queue is full: try again later; a port without a peer takes
+  /// frames and drops them). Reserving again without commit() gives the first room up, and returns it again if the
+  /// destination is the same. The memory is 2-byte aligned for Ethernet and otherwise uninitialised.
   virtual std::span<std::byte> reserve_to(const transport::wire::Mac& destination) = 0;
 
   /// Room for a frame whose destination is not known yet. A port that has several ways sends it on the one that
   /// reaches everyone, on which it may be later than a frame reserved for the same station by name.
   std::span<std::byte> reserve() { return reserve_to(transport::wire::Mac::broadcast()); }
 
-  /// Sends the first `length` bytes of the reserved room; at least 14, at most max_frame_bytes(). Frames
+  /// Sends the first `length` bytes of the reserved room; at least a header, at most max_frame_bytes(). Frames
   /// leave in order, at the latest with flush(). The port pads to 60 bytes where its medium demands it.
   virtual void commit(std::size_t length) = 0;
 
@@ -62,7 +72,7 @@ class PacketPort {
   /// the port.
   virtual void write_out() {}
 
-  /// The largest frame, in bytes, that this port can send and receive (link MTU + 14, no FCS).
+  /// The largest frame, in bytes, that this port can send and receive (link MTU, and + 14 on Ethernet, no FCS).
   virtual std::size_t max_frame_bytes() const = 0;
 
   /// A file descriptor that becomes readable when frames wait, or -1 when there is none and the port has to

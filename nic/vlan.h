@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "nic/medium.h"
 #include "transport/wire/address.h"
 #include "transport/wire/ethernet.h"
 
@@ -11,10 +12,11 @@ namespace urnic::nic {
 /// VLAN ids are 1 to this; where a NIC is told one, 0 stands for none.
 inline constexpr std::uint16_t kMaxVlan = 4094;
 
-/// Where the frames of a NIC come from.
+/// Where the frames of a NIC come from. MAC and VLAN say nothing where the medium carries IP packets.
 struct LinkSource {
-  transport::wire::Mac mac;
+  transport::wire::Mac mac{};
   std::uint16_t vlan = 0;
+  Medium medium = Medium::kEthernet;
 };
 
 /// The Ethernet header of a frame of ours. The caller fills in where it goes and what it holds. On a VLAN it

@@ -40,6 +40,7 @@ Result<std::unique_ptr<nic::PacketPort>, Error> open_dpdk_port(const nic::PortSp
       return open_af_packet(spec.target, link_mtu);
     case nic::PortSpec::Kind::kFabric:  // its ports are vhost wires, see join_fabric()
     case nic::PortSpec::Kind::kLoopback:
+    case nic::PortSpec::Kind::kUdp:
       break;
   }
   return Error{EINVAL, "this kind of port is not made by DPDK"};

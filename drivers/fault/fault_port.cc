@@ -8,6 +8,9 @@
 #include <utility>
 
 #include "transport/wire/byte_order.h"
+#include "transport/wire/ipv4.h"
+#include "transport/wire/ipv6.h"
+#include "transport/wire/udp.h"
 
 namespace urnic::drivers {
 namespace {
@@ -20,6 +23,15 @@ constexpr std::uint64_t kReceiveSalt = 0x9e3779b97f4a7c15u;
 
 void flip(std::span<std::byte> frame, std::size_t bit) {
   frame[bit / 8] ^= std::byte{1} << (bit % 8);
+}
+
+/// How much of a frame's beginning is spared.
+std::size_t spared_bytes(nic::Medium medium, std::span<const std::byte> frame) {
+  if (medium == nic::Medium::kEthernet || frame.empty()) return 0;
+  const bool is_ipv4 = std::to_integer<unsigned>(frame[0]) >> 4 == 4;
+  const std::size_t headers = (is_ipv4 ? transport::wire::Ipv4::kMinBytes : transport::wire::Ipv6::kBytes) +
+                              transport::wire::Udp::kBytes;
+  return std::min(headers, frame.size());
 }
 
 }  // namespace
@@ -53,7 +65,7 @@ std::size_t FaultPort::receive(std::span<std::span<const std::byte>> frames) {
 std::optional<std::span<const std::byte>> FaultPort::afflict(std::span<const std::byte> frame) {
   Line& line = *receive_;
   line.stash.pass();
-  const FaultDice::Fate fate = line.dice.draw(frame.size());
+  const FaultDice::Fate fate = draw(line.dice, frame);
   if (fate.is_lost) {
     ++line.counters.lost;
     return std::nullopt;
@@ -75,6 +87,17 @@ std::optional<std::span<const std::byte>> FaultPort::afflict(std::span<const std
   }
   if (fate.is_duplicated) line.counters.duplicated += !line.stash.add(frame, 0).empty();
   return is_stashed ? std::nullopt : std::optional(frame);
+}
+
+FaultDice::Fate FaultPort::draw(FaultDice& dice, std::span<const std::byte> frame) const {
+  FaultDice::Fate fate = dice.draw(frame.size());
+  const std::size_t spared = spared_bytes(port_->medium(), frame);
+  if (spared == 0) return fate;
+  if (fate.length) fate.length = std::max(*fate.length, spared);
+  const std::size_t hurt_bits = 8 * (fate.length.value_or(frame.size()) - spared);
+  if (hurt_bits == 0) fate.flipped_bit.reset();
+  if (fate.flipped_bit) fate.flipped_bit = 8 * spared + *fate.flipped_bit % hurt_bits;
+  return fate;
 }
 
 std::size_t FaultPort::take_due(std::span<std::span<const std::byte>> out) {
@@ -107,7 +130,7 @@ void FaultPort::commit(std::size_t length) {
   }
   Line& line = *transmit_;
   line.stash.pass();
-  const FaultDice::Fate fate = line.dice.draw(length);
+  const FaultDice::Fate fate = draw(line.dice, room_.first(length));
   const std::span<std::byte> frame = room_.first(fate.length.value_or(length));
   room_ = {};
   if (fate.is_lost) {

@@ -26,7 +26,8 @@ struct FaultCounters {
 
 /// The faults of a FaultSpec around another port. Only frames pass the time: one that is held back when
 /// traffic ends stays until there is more. What does not fit the bounded memory for frames held back is
-/// spared.
+/// spared. IP packets are hurt behind their UDP header only: the host has its own idea of what is before that, and would
+/// send the packet elsewhere.
 class FaultPort final : public nic::PacketPort {
  public:
   FaultPort(std::unique_ptr<nic::PacketPort> port, const FaultSpec& spec);
@@ -37,6 +38,10 @@ class FaultPort final : public nic::PacketPort {
   void flush() override;
   bool is_drained() override;
   void write_out() override { port_->write_out(); }
+  nic::Medium medium() const override { return port_->medium(); }
+  void set_membership(const transport::wire::Gid& group, bool is_member) override {
+    port_->set_membership(group, is_member);
+  }
   std::size_t max_frame_bytes() const override { return port_->max_frame_bytes(); }
   int wake_fd() const override { return port_->wake_fd(); }
   bool arm() override;
@@ -59,6 +64,7 @@ class FaultPort final : public nic::PacketPort {
 
   /// Returns what is passed on of a received frame at once; what is not lost otherwise is in the stash.
   std::optional<std::span<const std::byte>> afflict(std::span<const std::byte> frame);
+  FaultDice::Fate draw(FaultDice& dice, std::span<const std::byte> frame) const;
   std::size_t take_due(std::span<std::span<const std::byte>> out);
   void send_due();
 

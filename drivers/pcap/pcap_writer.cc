@@ -20,6 +20,7 @@ namespace {
 constexpr std::uint32_t kMagicNanoseconds = 0xa1b23c4d;
 constexpr std::uint32_t kVersion24 = 2u | 4u << 16;
 constexpr std::uint32_t kLinkTypeEthernet = 1;
+constexpr std::uint32_t kLinkTypeRaw = 101;
 constexpr std::size_t kRecordHeaderBytes = 16;
 
 std::uint64_t file_size_limit() {
@@ -52,7 +53,7 @@ Error cannot_record(const std::string& path, int code, const char* why) {
 
 }  // namespace
 
-Result<std::unique_ptr<PcapWriter>, Error> PcapWriter::create(const std::string& path) {
+Result<std::unique_ptr<PcapWriter>, Error> PcapWriter::create(const std::string& path, nic::Medium medium) {
   // Not truncated before it is known that no other process writes to it; not blocking, for the case that it
   // is a FIFO. For this user alone: frames carry what is in the program's memory.
   const int fd =
@@ -77,7 +78,7 @@ Result<std::unique_ptr<PcapWriter>, Error> PcapWriter::create(const std::string&
   } else if (ftruncate(fd, 0) != 0) {
     error = cannot_record(path, errno, std::strerror(errno));
   } else {
-    std::unique_ptr<PcapWriter> writer(new PcapWriter(fd, path));
+    std::unique_ptr<PcapWriter> writer(new PcapWriter(fd, path, medium));
     if (writer->has_stopped()) {
       return cannot_record(path, writer->stop_reason_, std::strerror(writer->stop_reason_));
     }
@@ -87,12 +88,12 @@ Result<std::unique_ptr<PcapWriter>, Error> PcapWriter::create(const std::string&
   return error;
 }
 
-PcapWriter::PcapWriter(int fd, const std::string& path)
+PcapWriter::PcapWriter(int fd, const std::string& path, nic::Medium medium)
     : fd_(fd),
       path_(path),
       buffer_(std::make_unique_for_overwrite<std::byte[]>(kBufferBytes)),
       max_file_bytes_(file_size_limit()) {
-  add_file_header();
+  add_file_header(medium);
   write_out();
 }
 
@@ -101,13 +102,13 @@ PcapWriter::~PcapWriter() {
   close(fd_);
 }
 
-void PcapWriter::add_file_header() {
+void PcapWriter::add_file_header(nic::Medium medium) {
   put_u32(kMagicNanoseconds);
   put_u32(kVersion24);
   put_u32(0);  // offset to UTC, which no reader uses
   put_u32(0);  // accuracy of the times, likewise
   put_u32(kSnapBytes);
-  put_u32(kLinkTypeEthernet);
+  put_u32(medium == nic::Medium::kEthernet ? kLinkTypeEthernet : kLinkTypeRaw);
 }
 
 void PcapWriter::add(std::span<const std::byte> frame, std::chrono::nanoseconds time) {

@@ -8,11 +8,12 @@
 #include <span>
 #include <string>
 
+#include "nic/medium.h"
 #include "transport/result.h"
 
 namespace urnic::drivers {
 
-/// Writes classic pcap with nanosecond times, link type Ethernet. Records gather in one large buffer and go
+/// Writes classic pcap with nanosecond times. Records gather in one large buffer and go
 /// to the file when it is full or at write_out(). When the file cannot be written any more (disk full) it is
 /// cut behind the last whole record, one line tells so on stderr, and everything further is dropped.
 class PcapWriter {
@@ -21,10 +22,11 @@ class PcapWriter {
   /// Longer frames are cut to this.
   static constexpr std::size_t kSnapBytes = 262144;
 
-  /// Creates the file, for this user alone, or replaces what is in it. Errors: what open() says, not a regular
-  /// file of this user with one name, a symbolic link (ELOOP), or another process (or port) is recording to it.
-  /// Allocates; nothing else does.
-  static Result<std::unique_ptr<PcapWriter>, Error> create(const std::string& path);
+  /// Creates the file, for this user alone, with the link type Ethernet, or raw IP where the medium carries IP
+  /// packets, or replaces what is in it. Errors: what open() says, not a regular file of this user with one name, a
+  /// symbolic link (ELOOP), or another process (or port) is recording to it. Allocates; nothing else does.
+  static Result<std::unique_ptr<PcapWriter>, Error> create(const std::string& path,
+                                                           nic::Medium medium = nic::Medium::kEthernet);
   /// Writes out what is left.
   ~PcapWriter();
   PcapWriter(const PcapWriter&) = delete;
@@ -41,8 +43,8 @@ class PcapWriter {
   const std::string& path() const { return path_; }
 
  private:
-  PcapWriter(int fd, const std::string& path);
-  void add_file_header();
+  PcapWriter(int fd, const std::string& path, nic::Medium medium);
+  void add_file_header(nic::Medium medium);
   void put(std::span<const std::byte> bytes);
   void put_u32(std::uint32_t value);
   void stop(int error);

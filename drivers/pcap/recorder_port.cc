@@ -2,10 +2,12 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "transport/wire/byte_order.h"
 #include "transport/wire/ethernet.h"
+#include "transport/wire/frame.h"
 
 namespace urnic::drivers {
 namespace {
@@ -22,21 +24,23 @@ constexpr transport::Duration kWriteOutInterval = 100ms;
 
 Result<std::unique_ptr<RecorderPort>, Error> RecorderPort::create(const std::string& path,
                                                                   std::unique_ptr<nic::PacketPort> port,
-                                                                  const Mac& own, const nic::Clock& clock) {
-  auto writer = PcapWriter::create(path);
+                                                                  const Own& own, const nic::Clock& clock) {
+  auto writer = PcapWriter::create(path, port->medium());
   if (!writer) return writer.error();
   return std::unique_ptr<RecorderPort>(
       new RecorderPort(std::move(writer.value()), std::move(port), own, clock));
 }
 
 RecorderPort::RecorderPort(std::unique_ptr<PcapWriter> writer, std::unique_ptr<nic::PacketPort> port,
-                           const Mac& own, const nic::Clock& clock)
+                           const Own& own, const nic::Clock& clock)
     : writer_(std::move(writer)),
       port_(std::move(port)),
       own_(own),
       clock_(clock),
       epoch_(std::chrono::system_clock::now().time_since_epoch() - clock.now().time_since_epoch()),
-      written_out_(clock.now()) {}
+      written_out_(clock.now()) {
+  if (port_->medium() == nic::Medium::kIp) lost_identification_.emplace(port_->max_frame_bytes());
+}
 
 void RecorderPort::record(std::span<const std::byte> frame, Time now) {
   writer_->add(frame, epoch_ + now.time_since_epoch());
@@ -47,11 +51,19 @@ std::size_t RecorderPort::receive(std::span<std::span<const std::byte>> frames) 
   if (count == 0) return 0;
   const Time now = clock_.now();
   for (const std::span<const std::byte> frame : frames.first(count)) {
-    const bool is_own =
-        frame.size() >= Ethernet::kMinBytes && transport::wire::load_address<Mac>(frame, Mac::kBytes) == own_;
-    if (!is_own) record(frame, now);
+    if (is_own(frame)) continue;
+    record(lost_identification_ ? lost_identification_->restore(frame) : frame, now);
   }
   return count;
+}
+
+bool RecorderPort::is_own(std::span<const std::byte> frame) const {
+  if (medium() == nic::Medium::kEthernet) {
+    return frame.size() >= Ethernet::kMinBytes &&
+           transport::wire::load_address<Mac>(frame, Mac::kBytes) == own_.mac;
+  }
+  const auto parsed = transport::wire::parse_ip_packet(frame);
+  return parsed && std::ranges::find(own_.addresses, parsed.value().source_gid()) != own_.addresses.end();
 }
 
 std::span<std::byte> RecorderPort::reserve_to(const transport::wire::Mac& destination) {

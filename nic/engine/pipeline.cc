@@ -59,6 +59,7 @@ void Pipeline::attach(std::unique_ptr<PacketPort> port) {
   port_ = std::move(port);
   transmitter_.attach(*port_);
   gsi_.attach(*port_);
+  tables_.groups.tell(*port_);
 }
 
 // --- Rounds ---

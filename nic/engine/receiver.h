@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <memory>
 #include <span>
 
 #include "nic/config.h"
@@ -20,6 +22,7 @@
 #include "transport/time.h"
 #include "transport/wire/address.h"
 #include "transport/wire/frame.h"
+#include "transport/wire/icrc_identification.h"
 
 namespace urnic::nic {
 
@@ -46,7 +49,7 @@ class Receiver {
     FailureLog* failures = nullptr;  ///< null: they are not reported
   };
 
-  explicit Receiver(const Dependencies& dependencies) : deps_(dependencies) {}
+  explicit Receiver(const Dependencies& dependencies);
 
   /// Takes any frame at all. What flow rules want goes where they say, and no further if they take it away;
   /// what is for a queue pair goes to its endpoint, which is then scheduled; ARP and neighbor discovery go
@@ -71,9 +74,12 @@ class Receiver {
   void on_packet_without_qp(const transport::wire::Packet& packet, const transport::wire::Frame& frame,
                             transport::Time now);
   bool is_intact(const transport::wire::Frame& frame);
+  bool is_of_another_identification(const transport::wire::Frame& frame, std::uint32_t icrc_difference);
   void drop(DeviceCounter reason) { deps_.drops.add(reason); }
 
   const Dependencies deps_;
+  /// Null on Ethernet, where frames have the identification that they were sent with.
+  std::unique_ptr<transport::wire::IcrcIdentification> identifications_;
 };
 
 }  // namespace urnic::nic

@@ -9,12 +9,13 @@
 
 #include "nic/host/fabric_folder.h"
 #include "nic/host/fabric_slots.h"
+#include "transport/wire/address.h"
 
 namespace urnic::nic {
 namespace {
 
 constexpr std::string_view kForms =
-    "use fabric[:NAME[,switched]], vhost:PATH[,front|back], af_packet:IFACE or loopback";
+    "use fabric[:NAME[,switched]], udp[:ADDRESS], vhost:PATH[,front|back], af_packet:IFACE or loopback";
 
 // With their terminating zero, both must fit the kernel's structures.
 constexpr std::size_t kMaxPathBytes = sizeof(sockaddr_un::sun_path) - 1;
@@ -89,6 +90,14 @@ Result<PortSpec, Error> parse_fabric(std::string_view text, std::string_view res
   return spec;
 }
 
+Result<PortSpec, Error> parse_udp(std::string_view text, std::string_view address) {
+  const bool is_address =
+      transport::wire::Ipv4Address::parse(address) || transport::wire::Ipv6Address::parse(address);
+  if (!is_address) return bad_spec("port '{}': '{}' is no IPv4 or IPv6 address", text, address);
+  return PortSpec{
+      .kind = PortSpec::Kind::kUdp, .side = PortSpec::VhostSide::kFront, .target = std::string(address)};
+}
+
 }  // namespace
 
 Result<PortSpec, Error> PortSpec::parse(std::string_view text) {
@@ -103,6 +112,10 @@ Result<PortSpec, Error> PortSpec::parse(std::string_view text) {
   if (kind == "vhost") return parse_vhost(text, rest);
   if (kind == "af_packet") return parse_af_packet(text, rest);
   if (kind == "fabric") return parse_fabric(text, has_target ? rest : kDefaultFabric);
+  if (kind == "udp") {
+    if (has_target) return parse_udp(text, rest);
+    return PortSpec{.kind = Kind::kUdp, .side = VhostSide::kFront, .target = {}};
+  }
   if (kind == "loopback") {
     if (has_target) return bad_spec("port '{}': {} takes nothing behind it", text, kind);
     return PortSpec{.kind = Kind::kLoopback, .side = VhostSide::kFront, .target = {}};
@@ -118,6 +131,8 @@ std::string PortSpec::to_string() const {
       return fmt::format("vhost:{},{}", target, side == VhostSide::kFront ? "front" : "back");
     case Kind::kAfPacket:
       return fmt::format("af_packet:{}", target);
+    case Kind::kUdp:
+      return target.empty() ? "udp" : fmt::format("udp:{}", target);
     case Kind::kLoopback:
       break;
   }

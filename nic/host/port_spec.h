@@ -9,16 +9,17 @@
 
 namespace urnic::nic {
 
-/// Where the NIC's frames go. Written `fabric[:NAME[,SLOT][,switched]]`, `vhost:PATH[,front|back]`,
+/// Where the NIC's frames go. Written `fabric[:NAME[,SLOT][,switched]]`, `udp[:ADDRESS]`, `vhost:PATH[,front|back]`,
 /// `af_packet:IFACE` or `loopback`.
 struct PortSpec {
-  enum class Kind : std::uint8_t { kVhost, kAfPacket, kLoopback, kFabric };
+  enum class Kind : std::uint8_t { kVhost, kAfPacket, kLoopback, kFabric, kUdp };
   /// Of a vhost-user wire: the front serves the socket, the back connects to it and keeps trying.
   enum class VhostSide : std::uint8_t { kFront, kBack };
 
   Kind kind = Kind::kLoopback;
   VhostSide side = VhostSide::kFront;
-  /// Socket path (at most 107 bytes), interface or fabric; empty for loopback.
+  /// Socket path (at most 107 bytes), interface, fabric or address of this host; empty for loopback, and for UDP
+  /// where the host is to choose.
   std::string target;
   unsigned slot = 0;           ///< of a fabric: which of its ports, 0 to kFabricPorts - 1
   bool is_slot_named = false;  ///< by the user; otherwise any will do

@@ -1,6 +1,7 @@
 #include "nic/path/multicast_groups.h"
 
 #include "nic/config.h"
+#include "nic/packet_port.h"
 #include "nic/path/multicast_reports.h"
 
 namespace urnic::nic {
@@ -9,28 +10,44 @@ using transport::Time;
 using transport::wire::Gid;
 
 bool MulticastGroups::has_room_for(const Gid& group) const {
-  return members_.size() < DeviceLimits::kMaxGroupMembers && reports_.has_room_for(group);
+  const bool can_be_reported = reports_ == nullptr || reports_->has_room_for(group);
+  return members_.size() < DeviceLimits::kMaxGroupMembers && can_be_reported;
 }
 
 void MulticastGroups::attach(const Gid& group, QueuePair& qp, Time now) {
   const Member member{.group = group, .qp = &qp};
   if (std::find(members_.begin(), members_.end(), member) != members_.end()) return;
+  join(group, now);
   members_.push_back(member);
-  reports_.join(group, now);
 }
 
 bool MulticastGroups::detach(const Gid& group, QueuePair& qp, Time now) {
   if (std::erase(members_, Member{.group = group, .qp = &qp}) == 0) return false;
-  reports_.leave(group, now);
+  leave(group, now);
   return true;
 }
 
 void MulticastGroups::detach_from_all(QueuePair& qp, Time now) {
-  std::erase_if(members_, [&](const Member& member) {
-    if (member.qp != &qp) return false;
-    reports_.leave(member.group, now);
-    return true;
-  });
+  while (true) {
+    const auto found = std::find_if(members_.begin(), members_.end(),
+                                    [&](const Member& member) { return member.qp == &qp; });
+    if (found == members_.end()) return;
+    const Gid group = found->group;
+    members_.erase(found);
+    leave(group, now);
+  }
+}
+
+/// Before the member is there.
+void MulticastGroups::join(const Gid& group, Time now) {
+  if (reports_ != nullptr) reports_->join(group, now);
+  if (port_ != nullptr && !contains(group)) port_->set_membership(group, true);
+}
+
+/// After it has gone.
+void MulticastGroups::leave(const Gid& group, Time now) {
+  if (reports_ != nullptr) reports_->leave(group, now);
+  if (port_ != nullptr && !contains(group)) port_->set_membership(group, false);
 }
 
 bool MulticastGroups::has(const QueuePair& qp) const {

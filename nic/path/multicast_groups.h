@@ -11,13 +11,16 @@
 namespace urnic::nic {
 
 class MulticastReports;
+class PacketPort;
 class QueuePair;
 
 /// All calls under the engine lock.
 class MulticastGroups {
  public:
-  /// `reports`, which must outlive it, hears of each member.
-  explicit MulticastGroups(MulticastReports& reports) : reports_(reports) {}
+  /// `reports`, which must outlive it, hears of each member. Null: nobody reports, as the port joins groups itself.
+  explicit MulticastGroups(MulticastReports* reports) : reports_(reports) {}
+  /// This port hears of the first member of each group, and of the end of its last one.
+  void tell(PacketPort& port) { port_ = &port; }
 
   /// Whether there may be one more member, of this group.
   bool has_room_for(const transport::wire::Gid& group) const;
@@ -47,7 +50,11 @@ class MulticastGroups {
     friend bool operator==(const Member&, const Member&) = default;
   };
 
-  MulticastReports& reports_;
+  void join(const transport::wire::Gid& group, transport::Time now);
+  void leave(const transport::wire::Gid& group, transport::Time now);
+
+  MulticastReports* reports_;
+  PacketPort* port_ = nullptr;
   std::vector<Member> members_;
 };
 

@@ -68,7 +68,9 @@ bool looks_like_neighbor_message(std::span<const std::byte> packet) {
 }  // namespace
 
 NeighborCache::NeighborCache(const DeviceConfig& config, const GidTable& gids)
-    : own_(config.link_source()), gids_(gids) {}
+    : own_(config.link_source()), gids_(gids) {
+  if (own_.medium == Medium::kIp) announcement_round_ = kAnnouncementDelays.size();
+}
 
 // --- Lookup ---
 
@@ -78,6 +80,10 @@ NeighborCache::Lookup NeighborCache::resolve(const Gid& destination, Time now) {
     if (is_own(destination)) return {.state = State::kReachable, .mac = own_.mac};
     if (is_group(destination)) return {.state = State::kReachable, .mac = group_mac(destination)};
     const bool can_ask = !destination.is_ipv4_mapped() || gids_.at(1).has_value();
+    if (own_.medium == Medium::kIp) {
+      return {.state = can_ask && !destination.is_unspecified() ? State::kReachable : State::kFailed,
+              .mac = {}};
+    }
     if (!is_station(destination) || !can_ask) return {.state = State::kFailed, .mac = {}};
     entry = table_.add(destination);
     if (entry == nullptr) {
@@ -104,7 +110,7 @@ void NeighborCache::suspect(const Gid& destination, Time now) {
 }
 
 void NeighborCache::learn(const Gid& source, const Mac& mac, Time now) {
-  if (!is_station(mac)) return;
+  if (own_.medium == Medium::kIp || !is_station(mac)) return;
   Neighbor* entry = table_.find(source);
   if (entry == nullptr) {
     if (!is_station(source) || is_own(source)) return;

@@ -56,7 +56,8 @@ constexpr std::string_view name_of(NeighborCounter counter) {
 
 /// Asks for and answers for addresses on the link: ARP for IPv4-mapped GIDs, neighbor discovery for the
 /// others, the link-local one included. Every address is taken to be on the link, whatever its prefix: no
-/// gateway can be configured.
+/// gateway can be configured. Where the medium carries IP packets there is nothing to ask, and every address that a host can
+/// have is reachable.
 ///
 /// A sans-I/O state machine like the transport's: inputs resolve(), ask_anew(), suspect(), learn(), on_frame(),
 /// on_timeout(); after any of them poll_transmit() says what to send. All calls under the engine lock, except

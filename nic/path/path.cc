@@ -18,9 +18,12 @@ using namespace transport::wire;
 using transport::QpNumber;
 using transport::to_integer;
 
-/// Without a VLAN tag.
-constexpr std::size_t kIpv4HeaderBytes = Ethernet::kMinBytes + Ipv4::kMinBytes + Udp::kBytes;
-constexpr std::size_t kIpv6HeaderBytes = Ethernet::kMinBytes + Ipv6::kBytes + Udp::kBytes;
+/// Without an Ethernet header.
+constexpr std::size_t kIpv4AndUdpBytes = Ipv4::kMinBytes + Udp::kBytes;
+constexpr std::size_t kIpv6AndUdpBytes = Ipv6::kBytes + Udp::kBytes;
+/// With one, without a VLAN tag.
+constexpr std::size_t kIpv4HeaderBytes = Ethernet::kMinBytes + kIpv4AndUdpBytes;
+constexpr std::size_t kIpv6HeaderBytes = Ethernet::kMinBytes + kIpv6AndUdpBytes;
 
 // In the IP header.
 constexpr std::size_t kIpv4TotalLengthAt = 2;
@@ -73,13 +76,14 @@ Path Path::make(const AddressVector& to, const Gid& source, const LinkSource& fr
   Path path;
   path.source_ = source;
   path.destination_ = to.destination;
-  Ethernet ethernet = header_from(from, to.service_level);
-  ethernet.ether_type = is_ipv4 ? EtherType::kIpv4 : EtherType::kIpv6;
-  path.ip_at_ = ethernet.header_bytes();
-  path.header_bytes_ = path.ip_at_ + (is_ipv4 ? Ipv4::kMinBytes : Ipv6::kBytes) + Udp::kBytes;
-
   const std::span<std::byte> headers(path.headers_);
-  std::size_t at = emit(ethernet, headers);
+  if (from.medium == Medium::kEthernet) {
+    Ethernet ethernet = header_from(from, to.service_level);
+    ethernet.ether_type = is_ipv4 ? EtherType::kIpv4 : EtherType::kIpv6;
+    path.ip_at_ = emit(ethernet, headers);
+  }
+  std::size_t at = path.ip_at_;
+  path.header_bytes_ = at + (is_ipv4 ? kIpv4AndUdpBytes : kIpv6AndUdpBytes);
   if (is_ipv4) {
     at += emit(Ipv4{.tos = to.traffic_class,
                     .ttl = to.hop_limit,
@@ -110,15 +114,16 @@ std::uint16_t datagram_source_port(QpNumber qp) {
   return static_cast<std::uint16_t>(0xc000u + (to_integer(qp) * kGoldenRatio >> (32 - kBits)));
 }
 
-std::size_t Path::encapsulate(std::span<std::byte> frame, std::size_t packet_bytes, const Mac& peer_mac) {
-  assert(header_bytes_ != 0);
-  assert(frame.size() >= header_bytes_ + packet_bytes + kIcrcBytes);
-  const std::size_t udp_bytes = Udp::kBytes + packet_bytes + kIcrcBytes;
-  const std::size_t udp_at = header_bytes_ - Udp::kBytes;
-  assert(Ipv4::kMinBytes + udp_bytes <= 0xffff);
-  const bool is_ipv4 = udp_at - ip_at_ == Ipv4::kMinBytes;
-
-  // Constant sizes, so that these are a few wide stores. A VLAN tag makes the headers longer by its size.
+/// Constant sizes, so that these are a few wide stores. A VLAN tag makes the headers longer by its size.
+void Path::write_headers(std::span<std::byte> frame, bool is_ipv4, const Mac& peer_mac) const {
+  if (ip_at_ == 0) {
+    if (is_ipv4) {
+      std::memcpy(frame.data(), headers_.data(), kIpv4AndUdpBytes);
+    } else {
+      std::memcpy(frame.data(), headers_.data(), kIpv6AndUdpBytes);
+    }
+    return;
+  }
   if (is_ipv4) {
     std::memcpy(frame.data(), headers_.data(), kIpv4HeaderBytes);
   } else {
@@ -129,6 +134,17 @@ std::size_t Path::encapsulate(std::span<std::byte> frame, std::size_t packet_byt
     std::memcpy(frame.data() + rest_at, headers_.data() + rest_at, VlanTag::kBytes);
   }
   store_address(frame, 0, peer_mac);
+}
+
+std::size_t Path::encapsulate(std::span<std::byte> frame, std::size_t packet_bytes, const Mac& peer_mac) {
+  assert(header_bytes_ != 0);
+  assert(frame.size() >= header_bytes_ + packet_bytes + kIcrcBytes);
+  const std::size_t udp_bytes = Udp::kBytes + packet_bytes + kIcrcBytes;
+  const std::size_t udp_at = header_bytes_ - Udp::kBytes;
+  assert(Ipv4::kMinBytes + udp_bytes <= 0xffff);
+  const bool is_ipv4 = udp_at - ip_at_ == Ipv4::kMinBytes;
+
+  write_headers(frame, is_ipv4, peer_mac);
   store_u16(frame, udp_at + kUdpLengthInUdp, static_cast<std::uint16_t>(udp_bytes));
 
   const std::span<std::byte> ip_and_udp = frame.subspan(ip_at_, header_bytes_ - ip_at_);
@@ -136,7 +152,7 @@ std::size_t Path::encapsulate(std::span<std::byte> frame, std::size_t packet_byt
   std::uint32_t icrc;
   if (is_ipv4) {
     const auto total_length = static_cast<std::uint16_t>(Ipv4::kMinBytes + udp_bytes);
-    const std::uint16_t identification = next_ip_id_++;
+    const std::uint16_t identification = ip_at_ == 0 ? std::uint16_t{0} : next_ip_id_++;
     store_u16(ip_and_udp, kIpv4TotalLengthAt, total_length);
     store_u16(ip_and_udp, kIpv4IdentificationAt, identification);
     store_u16(ip_and_udp, kIpv4ChecksumAt,

@@ -1,4 +1,4 @@
-// Path: from a queue pair's packets to Ethernet frames for its peer.
+// Path: from a queue pair's packets to frames for its peer.
 #pragma once
 
 #include <array>
@@ -38,14 +38,14 @@ class Path {
   Path() = default;  ///< leads nowhere: header_bytes() is 0
 
   /// `source` must be of the destination's kind (both IPv4-mapped or both IPv6). On a VLAN the service level is
-  /// the priority in the tag.
+  /// the priority in the tag. Where `from` is on a medium that carries IP packets, frames begin with the IP header.
   static Path make(const AddressVector& to, const transport::wire::Gid& source, const LinkSource& from,
                    transport::QpNumber local_qp, transport::QpNumber remote_qp);
 
   const transport::wire::Gid& source() const { return source_; }
   const transport::wire::Gid& destination() const { return destination_; }
 
-  /// Ethernet + IP + UDP: where in a frame the packet (BTH) begins.
+  /// Ethernet, if any, + IP + UDP: where in a frame the packet (BTH) begins.
   std::size_t header_bytes() const { return header_bytes_; }
 
   /// From now on UDP comes from this port; the destination's flow label, if it has one, chose another.
@@ -54,14 +54,16 @@ class Path {
   bool has_flow_label() const { return has_flow_label_; }
 
   /// Completes a frame whose packet of `packet_bytes` stands at header_bytes(): headers in front, addressed
-  /// to `peer_mac`, ICRC behind. Returns the frame's length. `frame` has room for the ICRC.
+  /// to `peer_mac` on Ethernet, ICRC behind. Returns the frame's length. `frame` has room for the ICRC.
   std::size_t encapsulate(std::span<std::byte> frame, std::size_t packet_bytes,
                           const transport::wire::Mac& peer_mac);
 
  private:
+  void write_headers(std::span<std::byte> frame, bool is_ipv4, const transport::wire::Mac& peer_mac) const;
+
   std::array<std::byte, 66> headers_{};
   std::size_t header_bytes_ = 0;
-  std::size_t ip_at_ = 0;
+  std::size_t ip_at_ = 0;  // 0: there is no Ethernet header
   transport::wire::Gid source_{};
   transport::wire::Gid destination_{};
   std::uint16_t next_ip_id_ = 0;

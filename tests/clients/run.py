@@ -73,7 +73,7 @@ def main():
     parser.add_argument("--port", help="the --port of every NIC whose test does not choose it; by default, what urnic takes")
     parser.add_argument("--kills", type=int, help="how many programs to kill in test_kill")
     parser.add_argument("--pairs", type=int, help="how many pairs in a row in test_pingpong")
-    parser.add_argument("--endurance", type=float, metavar="SECONDS", help="how long test_endurance runs; 3600 is an hour")
+    parser.add_argument("--endurance", type=float, metavar="SECONDS", help="how long test_endurance runs, and hostile datagrams beside traffic; 3600 is an hour")
     parser.add_argument("--not", dest="excluded", action="append", default=[], metavar="PATTERN", help="leave tests out")
     parser.add_argument("--list", action="store_true", help="list the tests and end")
     parser.add_argument("patterns", nargs="*", help="names of tests, with * and ?; all by default")
@@ -98,6 +98,7 @@ def main():
         sys.modules["test_kill"].Kill.KILLS = options.kills
     if options.endurance is not None:
         sys.modules["test_endurance"].Endurance.SECONDS = options.endurance
+        sys.modules["test_udp"].TwoHosts.HOSTILE_SECONDS = options.endurance
     if options.pairs is not None:
         sys.modules["test_pingpong"].PingpongRow.PAIRS = options.pairs
 

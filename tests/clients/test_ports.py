@@ -1,9 +1,9 @@
 """Other wires than the default one, and what a doctor says of the way to another host."""
 import json
-import subprocess
 
 import harness
 from harness import ClientTest, wait_until
+from hosts import HostsTest
 
 PINGPONG = ["ibv_rc_pingpong", "-d", "urnic0", "-g", "1", "-c", "-s", "20000", "-n", "200"]
 
@@ -37,25 +37,11 @@ class Ports(ClientTest):
         self.run_pair(*PINGPONG, "-e", nics=nics, privileged=True, inside=inside)
 
 
-class WayToAPeer(ClientTest):
-    """Two hosts, which are network namespaces joined by a cable, and users without privileges on them."""
-
-    def hosts(self, mtu_here=1500, mtu_there=1500):
-        there = self.namespace()
-        here = self.namespace(
-            f"link add cable mtu {mtu_here} type veth peer name other mtu {mtu_there}",
-            f"link set other netns {there[-1]}",
-            "link set cable up",
-            "addr add 10.79.0.1/24 dev cable",
-            "addr add fd79::1/64 dev cable nodad",
-        )
-        script = "link set other up\naddr add 10.79.0.2/24 dev other\naddr add fd79::2/64 dev other nodad\n"
-        subprocess.run([*there, "ip", "-batch", "-"], input=script, check=True, text=True)
-        return here, there
+class WayToAPeer(HostsTest):
+    """What a doctor says of it."""
 
     def doctor(self, host, *words):
-        command = harness.STAGE.drop_privilege([harness.STAGE.urnic, "doctor", *words])
-        return self.start_plain(" ".join(words), [*host, *command], privileged=True)
+        return self.start_on(host, " ".join(words), [harness.STAGE.urnic, "doctor", *words])
 
     def answer(self, host):
         process = self.doctor(host, "--answer")

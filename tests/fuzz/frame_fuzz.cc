@@ -80,6 +80,15 @@ void try_frame(std::span<const std::byte> bytes) {
   try_packet(frame.ib);
 }
 
+void try_ip_packet(std::span<const std::byte> bytes) {
+  const auto parsed = parse_ip_packet(bytes);
+  if (!parsed) return;
+  const Frame& frame = parsed.value();
+  require(frame.used_bytes + frame.ethernet_padding.size() == bytes.size(), "padding is what is not used");
+  require(frame.icrc_ok() == (icrc_of(frame) == frame.icrc), "both ways to the ICRC agree");
+  try_packet(frame.ib);
+}
+
 void try_address_resolution(std::span<const std::byte> bytes) {
   if (const auto arp = Arp::parse(bytes)) {
     Bytes out(Arp::kBytes);
@@ -96,9 +105,11 @@ void try_address_resolution(std::span<const std::byte> bytes) {
 
 void try_everything(std::span<const std::byte> bytes) {
   try_frame(bytes);
+  try_ip_packet(bytes);
   try_packet(bytes);
   if (const auto ethernet = Ethernet::parse(bytes)) {
     const auto payload = bytes.subspan(ethernet.value().header_bytes());
+    try_ip_packet(payload);
     try_address_resolution(payload);
   }
 }

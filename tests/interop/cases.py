@@ -185,6 +185,24 @@ def over_shared_memory():
     return chosen
 
 
+def over_sockets(groups=GROUPS, is_full=False):
+    """Cases for the host's own addresses, among which there is no link-local one, and for the kernel's UDP sockets. In full every
+    program with each pair of what else there is, but for faults that netem has and sockets do not mind."""
+    names = ("rc_pingpong", "uc_pingpong", "ud_pingpong", "ib_write_bw", "ib_read_bw", "stream", "operations", "rping", "rdma_server")
+    chosen = []
+    for program in (program for group in groups for program in GROUPS[group]):
+        if not is_full and program.name not in names:
+            continue
+        some = [case for case in _cases(program) if case.gid in _GIDS_OF_HOSTS and case.faults in _FAULTS_OF_HOSTS]
+        if some:
+            chosen += _cover(some, lambda case: itertools.combinations(case.choices(), 2) if is_full else [("role", case.role)])
+    return _sorted(dict.fromkeys(chosen))
+
+
+_GIDS_OF_HOSTS = ("ipv4", "ipv6")
+_FAULTS_OF_HOSTS = ("clean", "loss1", "loss5")
+
+
 def full(groups=GROUPS):
     """Of these groups, every program with every role, kind of GID and MTU while nothing is lost, the lengths in turn; and with every kind of
     faults every pair of what else there is."""

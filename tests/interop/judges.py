@@ -3,6 +3,7 @@
 No judge is urnic's transport: they are the programs themselves, `urnic check` (a second reading of the protocol), tshark
 and rdma_rxe.
 """
+import ipaddress
 import json
 import math
 import re
@@ -243,14 +244,33 @@ def read_frames(path):
 
 def _read_pcap(path):
     """The frames of a pcap file of this machine's byte order, each with its time in seconds, and the file's bytes without a last
-    frame that is cut off, as that of a killed program may be."""
+    frame that is cut off, as that of a killed program may be. IP packets become frames, in both."""
     data = path.read_bytes()
+    is_raw = struct.unpack_from("<I", data, _LINK_TYPE_AT)[0] == _RAW_IP
+    whole = data[:_LINK_TYPE_AT] + struct.pack("<I", _ETHERNET)
     records = []
     at = _PCAP_HEADER
     while at + 16 <= len(data):
         seconds, microseconds, size = struct.unpack_from("<III", data, at)
         if at + 16 + size > len(data):
             break
-        records.append((seconds + microseconds * 1e-6, data[at + 16 : at + 16 + size]))
+        packet = data[at + 16 : at + 16 + size]
+        frame = _with_ethernet(packet) if is_raw else packet
+        records.append((seconds + microseconds * 1e-6, frame))
+        whole += struct.pack("<IIII", seconds, microseconds, len(frame), len(frame)) + frame
         at += 16 + size
-    return records, data[:at]
+    return records, whole
+
+
+_LINK_TYPE_AT = 20
+_ETHERNET, _RAW_IP = 1, 101
+_GUESTS_ADDRESSES = [ipaddress.ip_address(wires.GUESTS[kind]).packed for kind in ("ipv4", "ipv6")]
+_NO_MAC = bytes(6)
+
+
+def _with_ethernet(packet):
+    """The frame of an IP packet, from the guest's MAC if it has sent it."""
+    is_ipv4 = packet[0] >> 4 == 4
+    source = packet[12:16] if is_ipv4 else packet[8:24]
+    mac = _GUESTS_MAC if source in _GUESTS_ADDRESSES else _NO_MAC
+    return _NO_MAC + mac + (b"\x08\x00" if is_ipv4 else b"\x86\xdd") + packet

@@ -268,12 +268,13 @@ class Session:
 
 def start_program(stage, wire, nic, program, folder):
     """`urnic run` with our address on the wire, and these words for its NIC besides."""
-    if wire.needs_privilege:
+    if wire.runs_privileged:
         # It believes in a runtime folder only if it is its user's own.
         os.chown(folder, os.geteuid(), os.getegid())
     addresses = ["--ip", f"{wires.OURS['ipv4']}/24", "--ip6", f"{wires.OURS['ipv6']}/64"]
-    command = [*wire.inside, stage.urnic, "run", *addresses, *wire.nic_options(), *nic, "--", *program]
-    return Process("ours", command, stage.environment(folder), folder, privileged=wire.needs_privilege, stage=stage)
+    command = [stage.urnic, "run", *addresses, *wire.nic_options(), *nic, "--", *program]
+    words = wire.start_of_program(stage, command)
+    return Process("ours", words, stage.environment(folder), folder, privileged=wire.needs_privilege, stage=stage)
 
 
 def _code(process):

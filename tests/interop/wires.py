@@ -37,9 +37,12 @@ class TapWire:
 
     name = "tap"
     has_recorder = True
-    needs_privilege = True
+    needs_privilege = True  # who starts programs there
+    runs_privileged = True  # the programs themselves
     hosts_address_for_guest = HOSTS
     guests_address_for_host = GUESTS["ipv4"]
+    # What `ip` gives the host's own stack.
+    _addresses_of_host = (f"{HOSTS}/24",)
 
     def __init__(self, stage, folder):
         self._holder = subprocess.Popen(
@@ -59,7 +62,7 @@ class TapWire:
             # Without addresses of its own the host says nothing about IPv6, which would be in every recording.
             f"ip link set tap0 addrgenmode none mtu {LARGEST_MTU} txqueuelen {TAP_QUEUE}",
             "ip link set tap0 up",
-            f"ip address add {HOSTS}/24 dev tap0",
+            *(f"ip address add {address} dev tap0" for address in self._addresses_of_host),
         ):
             result = subprocess.run([*self.inside, *command.split()], capture_output=True, text=True)
             if result.returncode != 0:
@@ -78,6 +81,10 @@ class TapWire:
                 "-device", _network_card("wire", GUESTS["mac"]),
             ],
         }  # fmt: skip
+
+    def start_of_program(self, stage, command):
+        """The words that start a program of ours, which has the privilege that the wire needs, and no other."""
+        return [*self.inside, *command]
 
     def nic_options(self):
         return ["--port", "af_packet:tap0"]
@@ -98,6 +105,21 @@ class TapWire:
     def close(self):
         self._holder.kill()
         self._holder.wait()
+
+
+class UdpWire(TapWire):
+    """The same tap, but that urnic has the host's addresses, and the kernel carries its datagrams: our programs need no privilege."""
+
+    name = "udp"
+    runs_privileged = False
+    hosts_address_for_guest = OURS["ipv4"]
+    _addresses_of_host = (f"{OURS['ipv4']}/24", f"{OURS['ipv6']}/64 nodad")
+
+    def start_of_program(self, stage, command):
+        return [*self.inside, *stage.drop_privilege(command)]
+
+    def nic_options(self):
+        return ["--port", "udp"]
 
 
 def _addresses(device):
@@ -124,6 +146,7 @@ class VhostWire:
     name = "vhost-user"
     has_recorder = False  # QEMU never sees the frames
     needs_privilege = False
+    runs_privileged = False
     inside = []
     namespace_pid = "self"
     hosts_address_for_guest = "10.0.2.2"
@@ -146,6 +169,9 @@ class VhostWire:
                 "-device", "virtio-net-pci,netdev=side,romfile=",
             ],
         }  # fmt: skip
+
+    def start_of_program(self, stage, command):
+        return command
 
     def nic_options(self):
         return ["--port", f"vhost:{self._socket},back"]

@@ -16,6 +16,7 @@
 #include "drivers/fault/fault_spec.h"
 #include "drivers/loopback/loopback_port.h"
 #include "drivers/pcap/recorder_port.h"
+#include "drivers/udp/udp_port.h"
 #include "nic/clock.h"
 #include "nic/host/fabric_folder.h"
 #include "transport/wire/ethernet.h"
@@ -50,11 +51,20 @@ PortPointer with_direct_links(PortPointer wire, const NicEnvironment& environmen
   return wire;
 }
 
+Result<PortPointer, Error> open_udp(const NicEnvironment& environment) {
+  auto port = drivers::UdpPort::open({.addresses = environment.host.gids(),
+                                      .interface = environment.host.index,
+                                      .link_mtu = environment.device.link_mtu});
+  if (!port) return port.error();
+  return PortPointer(std::move(port.value()));
+}
+
 /// Null for a port that has no wire.
 Result<PortPointer, Error> open_wire(const NicEnvironment& environment) {
   const nic::PortSpec& spec = environment.port;
   const std::uint16_t link_mtu = environment.device.link_mtu;
   if (spec.kind == nic::PortSpec::Kind::kLoopback) return PortPointer();
+  if (spec.kind == nic::PortSpec::Kind::kUdp) return open_udp(environment);
   const drivers::DpdkOptions options{.verbose = environment.verbose};
   if (spec.kind != nic::PortSpec::Kind::kFabric) return drivers::open_dpdk_port(spec, link_mtu, options);
   const auto socket = drivers::join_fabric(spec, link_mtu, folder_of_this_library() + "/urnic_switch");
@@ -76,8 +86,9 @@ Result<PortPointer, Error> with_faults(PortPointer wire, const std::string& text
 Result<PortPointer, Error> with_recorder(PortPointer port, const NicEnvironment& environment) {
   if (environment.pcap_file.empty()) return port;
   static const nic::SteadyClock clock;  // has no state
-  auto recorder =
-      drivers::RecorderPort::create(environment.pcap_file, std::move(port), environment.device.mac, clock);
+  auto recorder = drivers::RecorderPort::create(
+      environment.pcap_file, std::move(port),
+      {.mac = environment.device.mac, .addresses = environment.host.gids()}, clock);
   if (!recorder) return recorder.error();
   return PortPointer(std::move(recorder.value()));
 }
@@ -91,6 +102,9 @@ Result<PortPointer, Error> open_port(const NicEnvironment& environment) {
   if (!wire) return wire.error();
   auto faulty = with_faults(std::move(wire.value()), environment.fault);
   if (!faulty) return faulty.error();
+  // What is for the host itself comes back through its own loopback.
+  if (environment.device.medium == nic::Medium::kIp)
+    return with_recorder(std::move(faulty.value()), environment);
   const std::size_t max_frame_bytes =
       std::size_t{environment.device.link_mtu} + transport::wire::Ethernet::kMinBytes;
   auto looped = std::make_unique<drivers::LoopbackPort>(environment.device.mac, std::move(faulty.value()),

@@ -124,8 +124,10 @@ Result<void, Error> check_port(const verbs_api::NicEnvironment& environment) {
 Result<void, Error> export_environment(const verbs_api::NicEnvironment& environment) {
   if (auto kept = environment.lease.keep_over_exec(); !kept) return kept.error();
   const nic::DeviceConfig& device = environment.device;
-  set("URNIC_IP", to_text(device.ipv4));
-  set("URNIC_IP6", to_text(device.ipv6));
+  // The host's addresses go with the port.
+  const bool has_own_addresses = device.medium == nic::Medium::kEthernet;
+  set("URNIC_IP", has_own_addresses ? to_text(device.ipv4) : "");
+  set("URNIC_IP6", has_own_addresses ? to_text(device.ipv6) : "");
   set("URNIC_MAC", to_string(device.mac));
   set("URNIC_MTU", std::to_string(device.link_mtu));
   set("URNIC_VLAN", device.vlan != 0 ? std::to_string(device.vlan) : "");

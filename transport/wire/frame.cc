@@ -91,8 +91,8 @@ Gid Frame::destination_gid() const {
   return ipv4 != nullptr ? Gid::from_ipv4(ipv4->destination) : std::get<Ipv6>(ip).destination;
 }
 
-bool Frame::icrc_ok() const {
-  return wire::icrc(*this, ip_and_udp) == icrc;
+std::uint32_t Frame::expected_icrc() const {
+  return wire::icrc(*this, ip_and_udp);
 }
 
 std::optional<ParseError> Frame::read(std::span<const std::byte> bytes) {
@@ -110,8 +110,28 @@ std::optional<ParseError> Frame::read(std::span<const std::byte> bytes) {
   return std::nullopt;
 }
 
+std::optional<ParseError> Frame::read_ip_packet(std::span<const std::byte> bytes) {
+  const unsigned version = bytes.empty() ? 0 : std::to_integer<unsigned>(bytes[0]) >> 4;
+  std::optional<ParseError> error = ParseError::kNotIp;
+  if (version == 4) {
+    error = read_ipv4(bytes, *this);
+  } else if (version == 6) {
+    error = read_ipv6(bytes, *this);
+  }
+  if (error) return error;
+  used_bytes = ip_and_udp.size() + ib.size() + kIcrcBytes;
+  ethernet_padding = bytes.subspan(used_bytes);
+  return std::nullopt;
+}
+
 Result<Frame, ParseError> parse_frame(std::span<const std::byte> bytes) {
   return parse_in_place<Frame>(bytes);
+}
+
+Result<Frame, ParseError> parse_ip_packet(std::span<const std::byte> bytes) {
+  Result<Frame, ParseError> result{std::in_place_type<Frame>};
+  if (const std::optional<ParseError> error = result.value().read_ip_packet(bytes)) result = *error;
+  return result;
 }
 
 std::uint32_t icrc_of(const Frame& frame) {

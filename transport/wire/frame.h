@@ -32,13 +32,17 @@ struct Frame {
 
   /// What parse_frame() does, on a frame that has its default values; undefined content after an error.
   std::optional<ParseError> read(std::span<const std::byte> bytes);
+  /// What parse_ip_packet() does, likewise.
+  std::optional<ParseError> read_ip_packet(std::span<const std::byte> bytes);
 
   bool is_ipv4() const { return std::holds_alternative<Ipv4>(ip); }
   Gid source_gid() const;
   Gid destination_gid() const;
 
-  /// Whether the ICRC carried by a parsed frame is right. Reads the whole packet once; call it at most once.
-  bool icrc_ok() const;
+  /// The ICRC that a parsed frame ought to have. Reads the whole packet once; call it at most once.
+  std::uint32_t expected_icrc() const;
+  /// Whether the ICRC that it carries is that one.
+  bool icrc_ok() const { return expected_icrc() == icrc; }
 };
 
 /// Parses a frame from the destination MAC on, without FCS. The length is what IP and UDP say, which must
@@ -48,6 +52,9 @@ struct Frame {
 ///
 /// kNotIp and kNotUdp mean that other parts of a NIC may want the frame: see arp.h and icmpv6_nd.h.
 Result<Frame, ParseError> parse_frame(std::span<const std::byte> bytes);
+
+/// The same from the IP header on: `ethernet` keeps its default values. kNotIp: it is neither IPv4 nor IPv6, or empty.
+Result<Frame, ParseError> parse_ip_packet(std::span<const std::byte> bytes);
 
 /// The ICRC that `frame` ought to have, worked out from its fields.
 std::uint32_t icrc_of(const Frame& frame);

@@ -14,6 +14,7 @@
 #include <system_error>
 
 #include "nic/host/fabric_folder.h"
+#include "nic/host/host_addresses.h"
 #include "nic/host/interface_mtu.h"
 #include "nic/host/lock_file.h"
 #include "verbs_api/config/environment_values.h"
@@ -25,6 +26,10 @@ using nic::PortSpec;
 
 /// Carries an RDMA MTU of 4096; more would be of no use.
 constexpr std::uint16_t kDefaultLinkMtu = 4200;
+
+/// A socket's buffer holds some 400 kB as Linux counts (net.core.rmem_max), which are 80 packets of 4 KiB: what comes
+/// while the receiver does something else must not overflow it.
+constexpr std::uint32_t kWindowOverSockets = 64;
 
 /// Carries the smallest RDMA MTU, 256, behind all headers and a VLAN tag.
 constexpr std::uint16_t kMinTaggedLinkMtu = 340;
@@ -102,8 +107,34 @@ Result<PortChoice, Error> read_port() {
   return choice.value() ? *choice.value() : parse_port("fabric");
 }
 
+/// The NIC has addresses of the host, and no others.
+Result<void, Error> share_host_addresses(NicEnvironment& environment) {
+  nic::DeviceConfig& device = environment.device;
+  auto host = nic::find_host_addresses(environment.port.target);
+  if (!host) return host.error();
+  const auto differs = [](const auto& wanted, const auto& own) {
+    return wanted && (!own || wanted->address != own->address);
+  };
+  if (differs(device.ipv4, host.value().ipv4) || differs(device.ipv6, host.value().ipv6)) {
+    return Error{
+        .code = EINVAL,
+        .message =
+            "with --port udp the NIC has an address of this host: name it behind the port (udp:ADDRESS), and leave "
+            "--ip and --ip6 (URNIC_IP, URNIC_IP6) away"};
+  }
+  device.medium = nic::Medium::kIp;
+  device.ipv4 = host.value().ipv4;
+  device.ipv6 = host.value().ipv6;
+  device.link_local = host.value().link_local;
+  device.window_packets = kWindowOverSockets;
+  environment.host = std::move(host.value());
+  return success();
+}
+
 /// What the medium carries, as far as it is known by now.
-Result<std::optional<std::uint16_t>, Error> carried_mtu(const PortSpec& port) {
+Result<std::optional<std::uint16_t>, Error> carried_mtu(const NicEnvironment& environment) {
+  const PortSpec& port = environment.port;
+  if (port.kind == PortSpec::Kind::kUdp) return std::optional(environment.host.mtu);
   if (port.kind == PortSpec::Kind::kAfPacket) {
     const auto carried = nic::interface_mtu(port.target);
     if (!carried) return carried.error();
@@ -119,17 +150,20 @@ Result<std::optional<std::uint16_t>, Error> carried_mtu(const PortSpec& port) {
   return std::optional<std::uint16_t>();
 }
 
-Result<std::uint16_t, Error> read_link_mtu(const PortSpec& port) {
+Result<std::uint16_t, Error> read_link_mtu(const NicEnvironment& environment) {
   constexpr const char* kName = "URNIC_MTU";
   const auto chosen = read(kName, parse_link_mtu);
   if (!chosen) return chosen.error();
-  const auto carried = carried_mtu(port);
+  const PortSpec& port = environment.port;
+  const auto carried = carried_mtu(environment);
   if (!carried) return carried.error();
   const std::uint16_t most = carried.value().value_or(std::numeric_limits<std::uint16_t>::max());
   if (chosen.value() && *chosen.value() > most) {
     return invalid(
-        kName, fmt::format("{} {} carries no more than {}",
-                           port.kind == PortSpec::Kind::kFabric ? "fabric" : "interface", port.target, most));
+        kName,
+        fmt::format("{} {} carries no more than {}",
+                    port.kind == PortSpec::Kind::kFabric ? "fabric" : "interface",
+                    port.kind == PortSpec::Kind::kUdp ? environment.host.interface : port.target, most));
   }
   return chosen.value().value_or(std::min(most, kDefaultLinkMtu));
 }
@@ -173,12 +207,20 @@ Result<void, Error> read_identity(NicEnvironment& environment) {
   const auto choice = read_port();
   if (!choice) return choice.error();
   environment.port = choice.value().port;
-  const auto link_mtu = read_link_mtu(environment.port);
+  if (environment.port.kind == PortSpec::Kind::kUdp) {
+    if (auto shared = share_host_addresses(environment); !shared) return shared.error();
+  }
+  const auto link_mtu = read_link_mtu(environment);
   if (!link_mtu) return link_mtu.error();
   device.link_mtu = link_mtu.value();
   const auto vlan = read("URNIC_VLAN", parse_vlan);
   if (!vlan) return vlan.error();
   device.vlan = vlan.value().value_or(0);
+  if (device.vlan != 0 && device.medium == nic::Medium::kIp) {
+    return invalid(
+        "URNIC_VLAN",
+        "the port carries IP packets, and the host puts them on its links; name an address on a VLAN interface");
+  }
   if (device.vlan != 0 && device.link_mtu < kMinTaggedLinkMtu) {
     return invalid("URNIC_VLAN", fmt::format("with a VLAN's tag the link MTU must be {} at least, and is {}",
                                              kMinTaggedLinkMtu, device.link_mtu));

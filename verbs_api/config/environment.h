@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "nic/config.h"
+#include "nic/host/host_addresses.h"
 #include "nic/host/lease.h"
 #include "nic/host/port_spec.h"
 #include "transport/result.h"
@@ -18,6 +19,7 @@ inline constexpr const char* kChosenVariable = "URNIC_CHOSEN";
 /// lease in it ends when it does.
 struct NicEnvironment {
   nic::DeviceConfig device;            ///< complete: addresses, MAC, link MTU, progress, seed
+  nic::HostAddresses host;             ///< that the NIC shares; empty unless the port is `udp`
   nic::PortSpec port;                  ///< complete: with the side of a wire, the slot of a fabric
   std::string pcap_file;               ///< where to record frames; empty: nowhere
   std::string fault;                   ///< what the fault injector is told; empty: no injector
@@ -29,7 +31,8 @@ struct NicEnvironment {
 /// Reads the environment of this process:
 ///
 ///   URNIC_IP=A.B.C.D/LEN   IPv4 address, GID 1     default: on a wire 10.77.0.1/24 and .2; on a
-///                                                   fabric of the network that this has drawn
+///                                                   fabric of the network that this has drawn;
+///                                                   over UDP always the host's
 ///   URNIC_IP6=ADDRESS/LEN  IPv6 address, GID 2     default: none
 ///   URNIC_MAC=M            hardware address        default: made from the address
 ///   URNIC_MTU=N            largest IP packet       default: 4200, or the interface's or fabric's if less

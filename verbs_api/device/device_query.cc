@@ -58,7 +58,9 @@ ibv_device_attr attributes_of(const nic::Device& nic) {
   // wider promise, IBV_ATOMIC_GLOB, would include other devices, which read and write in two steps.
   attributes.atomic_cap = IBV_ATOMIC_HCA;
   attributes.max_mw = DeviceLimits::kMaxMemoryRegions;
-  attributes.max_raw_ethy_qp = DeviceLimits::kMaxQueuePairs;
+  // Raw packets are Ethernet frames.
+  const bool has_frames = nic.config().medium == nic::Medium::kEthernet;
+  attributes.max_raw_ethy_qp = has_frames ? DeviceLimits::kMaxQueuePairs : 0;
   attributes.max_mcast_grp = DeviceLimits::kMaxGroupMembers;
   attributes.max_mcast_qp_attach = DeviceLimits::kMaxGroupMembers;
   attributes.max_total_mcast_qp_attach = DeviceLimits::kMaxGroupMembers;

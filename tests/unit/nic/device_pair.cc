@@ -26,6 +26,7 @@ DeviceConfig config_of(std::size_t end, const DevicePairOptions& options) {
   config.ipv4 = Ipv4Interface{.address = {{10, 0, 0, number}}};
   config.link_mtu = options.link_mtu;
   config.vlan = options.vlans[end];
+  config.medium = options.medium;
   config.progress = ProgressMode::kManual;
   config.seed = options.seed + end;
   config.explain = options.explain;
@@ -148,7 +149,8 @@ std::string Host::poll_text() {
   return text;
 }
 
-DevicePair::DevicePair(const DevicePairOptions& options) : wire(options.link_mtu + kEthernetBytes) {
+DevicePair::DevicePair(const DevicePairOptions& options)
+    : wire(options.link_mtu + (options.medium == Medium::kEthernet ? kEthernetBytes : 0), options.medium) {
   for (std::size_t end : {0u, 1u}) hosts[end] = std::make_unique<Host>(end, wire, clock, options);
 }
 

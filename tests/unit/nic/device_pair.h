@@ -25,6 +25,7 @@ struct DevicePairOptions {
   std::uint64_t seed = 1;
   bool explain = false;
   std::array<std::uint16_t, 2> vlans{};  ///< of either device; 0: none
+  Medium medium = Medium::kEthernet;
 };
 
 /// A device in manual mode at one end of the wire, with one protection domain, queue, region, and as many

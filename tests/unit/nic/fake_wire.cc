@@ -8,6 +8,11 @@ class FakeWire::Port final : public PacketPort {
  public:
   Port(FakeWire& wire, std::size_t end) : wire_(wire), end_(end), room_(wire.max_frame_bytes_) {}
 
+  Medium medium() const override { return wire_.medium_; }
+  void set_membership(const transport::wire::Gid& group, bool is_member) override {
+    wire_.memberships.push_back("end " + std::to_string(end_) + (is_member ? " joins " : " leaves ") +
+                                to_string(group));
+  }
   std::size_t receive(std::span<std::span<const std::byte>> frames) override {
     received_.clear();
     auto& inbox = wire_.inboxes_[end_];

@@ -1,4 +1,4 @@
-// FakeWire: an Ethernet cable in memory whose two ends are packet ports.
+// FakeWire: a cable in memory whose two ends are packet ports.
 #pragma once
 
 #include <array>
@@ -19,7 +19,8 @@ class FakeWire {
  public:
   using Bytes = std::vector<std::byte>;
 
-  explicit FakeWire(std::size_t max_frame_bytes) : max_frame_bytes_(max_frame_bytes) {}
+  explicit FakeWire(std::size_t max_frame_bytes, Medium medium = Medium::kEthernet)
+      : max_frame_bytes_(max_frame_bytes), medium_(medium) {}
 
   /// The port of end 0 or 1; the two know nothing of each other but their frames.
   std::unique_ptr<PacketPort> port(std::size_t end);
@@ -30,6 +31,8 @@ class FakeWire {
   /// Every frame that left `end`, lost ones included.
   const std::vector<Bytes>& sent_by(std::size_t end) const { return sent_[end]; }
 
+  /// What the ports were told of multicast groups: "end 0 joins ff02::5", "end 0 leaves ff02::5".
+  std::vector<std::string> memberships;
   /// Frames for which it says true are lost.
   std::function<bool(std::size_t from, const Bytes& frame)> is_lost = [](std::size_t, const Bytes&) {
     return false;
@@ -45,6 +48,7 @@ class FakeWire {
   class Port;
 
   std::size_t max_frame_bytes_;
+  Medium medium_;
   std::array<std::deque<Bytes>, 2> inboxes_;
   std::array<std::vector<Bytes>, 2> sent_;
 };

@@ -58,6 +58,7 @@ class FakePort final : public nic::PacketPort {
     std::size_t times_armed = 0;
     bool is_drained = true;
     int written_out = 0;
+    nic::Medium medium = nic::Medium::kEthernet;
     int wake_fd = eventfd(0, EFD_NONBLOCK);
 
     ~Outside() { close(wake_fd); }
@@ -67,6 +68,7 @@ class FakePort final : public nic::PacketPort {
   explicit FakePort(std::shared_ptr<Outside> outside, std::size_t max_frame_bytes = 2000)
       : outside_(std::move(outside)), room_(max_frame_bytes) {}
 
+  nic::Medium medium() const override { return outside_->medium; }
   std::size_t receive(std::span<std::span<const std::byte>> frames) override {
     given_.clear();
     while (given_.size() < frames.size() && !outside_->to_receive.empty()) {

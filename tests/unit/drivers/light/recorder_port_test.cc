@@ -27,7 +27,8 @@ class FakeClock final : public nic::Clock {
 class RecorderPortTest : public testing::Test {
  protected:
   RecorderPortTest() {
-    auto port = RecorderPort::create(path_, std::make_unique<FakePort>(outside_), kOwnMac, clock_);
+    auto port = RecorderPort::create(path_, std::make_unique<FakePort>(outside_),
+                                     RecorderPort::Own{.mac = kOwnMac}, clock_);
     EXPECT_TRUE(port) << port.error().message;
     port_ = std::move(port.value());
   }
@@ -73,8 +74,8 @@ TEST_F(RecorderPortTest, WritesTheTimeOfTheClockOnTheWallClocksScale) {
 
 TEST_F(RecorderPortTest, RecordsFramesToItselfOnce) {
   port_.reset();
-  auto port =
-      RecorderPort::create(path_, std::make_unique<LoopbackPort>(kOwnMac, nullptr, 1500), kOwnMac, clock_);
+  auto port = RecorderPort::create(path_, std::make_unique<LoopbackPort>(kOwnMac, nullptr, 1500),
+                                   RecorderPort::Own{.mac = kOwnMac}, clock_);
   const Bytes frame = frame_between(kOwnMac, kOwnMac, 64, 1);
   send(*port.value(), frame);
   EXPECT_THAT(receive(*port.value()), ElementsAre(frame));
@@ -111,8 +112,8 @@ TEST_F(RecorderPortTest, WritesOutWhenTheProcessEnds) {
 }
 
 TEST_F(RecorderPortTest, DisturbsNoTrafficWhenItCannotBeCreated) {
-  const auto port =
-      RecorderPort::create(folder_.file("missing/x"), std::make_unique<FakePort>(outside_), kOwnMac, clock_);
+  const auto port = RecorderPort::create(folder_.file("missing/x"), std::make_unique<FakePort>(outside_),
+                                         RecorderPort::Own{.mac = kOwnMac}, clock_);
   ASSERT_FALSE(port);
   EXPECT_THAT(port.error().message, HasSubstr("cannot record to"));
 }

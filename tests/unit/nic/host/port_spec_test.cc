@@ -42,6 +42,16 @@ TEST(PortSpec, ReadsAnInterfaceAndTheLoopback) {
   EXPECT_EQ(parsed("loopback").target, "");
 }
 
+TEST(PortSpec, ReadsAnAddressOfTheHostOrLeavesItToTheHost) {
+  EXPECT_EQ(parsed("udp").kind, PortSpec::Kind::kUdp);
+  EXPECT_EQ(parsed("udp").target, "");
+  EXPECT_EQ(parsed("udp:10.0.0.1").target, "10.0.0.1");
+  EXPECT_EQ(parsed("udp:fd00::1").target, "fd00::1");
+  for (const std::string_view text : {"udp:", "udp:eth0", "udp:10.0.0", "udp:10.0.0.1:4791"}) {
+    EXPECT_THAT(refusal(text), HasSubstr("is no IPv4 or IPv6 address")) << text;
+  }
+}
+
 TEST(PortSpec, ReadsAFabricThatIsTheDefaultOneUnlessNamed) {
   EXPECT_EQ(parsed("fabric").kind, PortSpec::Kind::kFabric);
   EXPECT_EQ(parsed("fabric").target, "default");
@@ -76,7 +86,7 @@ TEST(PortSpec, RefusesNamesThatNoFolderShouldHave) {
 TEST(PortSpec, WritesWhatItReads) {
   for (const std::string_view text :
        {"vhost:/run/a.sock,front", "vhost:rel/a:b,back", "af_packet:eth0", "loopback", "fabric:default,0",
-        "fabric:my-Lab_2,240", "fabric:my-Lab_2,240,switched"}) {
+        "fabric:my-Lab_2,240", "fabric:my-Lab_2,240,switched", "udp", "udp:10.0.0.1", "udp:fd00::1"}) {
     EXPECT_EQ(parsed(text).to_string(), text);
   }
 }

@@ -129,6 +129,20 @@ TEST(Path, WritesAnIpv6HeaderWithoutFlowLabelAndWithoutUdpChecksum) {
   EXPECT_EQ(frame.udp.checksum, 0);
 }
 
+TEST(Path, BeginsWithTheIpHeaderWhereTheMediumCarriesIpPackets) {
+  const LinkSource below_ip{.medium = Medium::kIp};
+  for (const std::string_view other : {"::ffff:10.9.0.2", "fd09::2"}) {
+    const Gid own = gid(other == "fd09::2" ? "fd09::1" : "::ffff:10.9.0.1");
+    Path frames = Path::make(to(other), own, {kOwnMac}, QpNumber(0x11), QpNumber(0x12));
+    Path packets = Path::make(to(other), own, below_ip, QpNumber(0x11), QpNumber(0x12));
+    EXPECT_EQ(packets.header_bytes() + Ethernet::kMinBytes, frames.header_bytes());
+    const Bytes frame = encapsulated(frames, 12);  // has identification 0
+    EXPECT_EQ(encapsulated(packets, 12), Bytes(frame.begin() + Ethernet::kMinBytes, frame.end()));
+    // The second one has it again.
+    EXPECT_EQ(encapsulated(packets, 12), Bytes(frame.begin() + Ethernet::kMinBytes, frame.end()));
+  }
+}
+
 TEST(Path, KeepsChecksumAndIcrcRightForEveryLengthAndIdentification) {
   Path path = ipv4_path(to("::ffff:10.9.0.2"));
   for (std::size_t packet_bytes = 12; packet_bytes <= 4096 + 52; packet_bytes += 4) {

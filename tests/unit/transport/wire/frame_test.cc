@@ -74,6 +74,33 @@ TEST(ParseFrame, TakesACapturedIpv6FrameApart) {
   EXPECT_EQ(frame.used_bytes, test::kUdSendIpv6.size());
 }
 
+TEST(ParseIpPacket, TakesWhatIsBehindTheEthernetHeaderApartAsParseFrameDoes) {
+  for (const Bytes& captured : {test::kSendOfFive, test::kUdSendIpv6}) {
+    const Bytes packet = slice(captured, kIpAt, captured.size() - kIpAt);
+    const auto parsed = parse_ip_packet(packet);
+    ASSERT_TRUE(parsed);
+    const Frame whole = parse_frame(captured).value();
+    const Frame& frame = parsed.value();
+    EXPECT_EQ(frame.source_gid(), whole.source_gid());
+    EXPECT_EQ(frame.destination_gid(), whole.destination_gid());
+    EXPECT_EQ(frame.udp.source_port, whole.udp.source_port);
+    EXPECT_EQ(slice(frame.ib, 0, frame.ib.size()), slice(whole.ib, 0, whole.ib.size()));
+    EXPECT_TRUE(frame.icrc_ok());
+    EXPECT_EQ(frame.used_bytes, packet.size());
+    EXPECT_EQ(frame.ethernet.source, Mac{});
+  }
+}
+
+TEST(ParseIpPacket, RefusesWhatIsNoIpPacketOrCutAnywhere) {
+  EXPECT_EQ(parse_ip_packet({}).error(), ParseError::kNotIp);
+  EXPECT_EQ(parse_ip_packet(hex("5500 0000")).error(), ParseError::kNotIp);
+  for (const Bytes& captured : {test::kSendOfFive, test::kUdSendIpv6}) {
+    const Bytes packet = slice(captured, kIpAt, captured.size() - kIpAt);
+    for (std::size_t size = 0; size < packet.size(); ++size)
+      EXPECT_FALSE(parse_ip_packet(slice(packet, 0, size)));
+  }
+}
+
 // Fact 4: Ethernet pads this 58-byte frame to 60.
 TEST(ParseFrame, GoesByTheUdpLengthNotTheFrames) {
   for (const std::size_t padding : {1u, 2u, 64u}) {

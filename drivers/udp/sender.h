@@ -1,0 +1,122 @@
+// UdpSender: IP packets in, UDP datagrams out.
+#pragma once
+
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "drivers/udp/source_sockets.h"
+#include "transport/wire/address.h"
+#include "transport/wire/icrc_identification.h"
+
+namespace urnic::drivers {
+
+/// Collects packets that are made with identification 0 and their ICRC, and sends those that wait in as few system
+/// calls as it can. Packets of one size from one queue pair to one peer, as the middle of a message is, go as one
+/// buffer that the kernel or the NIC cuts (UDP_SEGMENT): segment i has identification i, and its ICRC is changed
+/// accordingly.
+///
+/// One thread at a time. Nothing allocates after construction; nothing blocks.
+class UdpSender {
+ public:
+  struct Config {
+    std::size_t max_packet_bytes = 0;  ///< with IP header
+    unsigned interface = 0;            ///< index of the one that link-local addresses belong to
+    bool may_segment = true;           ///< use UDP_SEGMENT
+  };
+  struct Counters {
+    std::uint64_t packets = 0;
+    std::uint64_t bytes = 0;  ///< of IP packets
+    std::uint64_t dropped =
+        0;  ///< no route, too long for the interface, interface down, forbidden, no IP packet of ours
+    std::uint64_t returned = 0;  ///< told of by ICMP: the peer does not listen, or is not reachable
+  };
+
+  explicit UdpSender(const Config& config);
+
+  /// The source port of a queue pair that another program has: packets leave by this socket, which is bound to RoCE's
+  /// port, and say so. Borrowed; -1 takes it back.
+  void use_for(bool is_ipv4, int socket) { fallback_[is_ipv4 ? 0 : 1] = socket; }
+
+  /// Room for one packet; empty while the kernel takes none. Again the same until commit().
+  std::span<std::byte> reserve();
+  /// The first `length` bytes of that room are a packet.
+  void commit(std::size_t length);
+  /// Sends all, or as many as the kernel takes now.
+  void flush();
+  bool is_empty() const { return begin_ == end_; }
+
+  const Counters& counters() const { return counters_; }
+
+ private:
+  static constexpr std::size_t kPackets = 64;
+
+  /// What is sent from one socket to one peer.
+  struct Flow {
+    transport::wire::Gid source;
+    transport::wire::Gid destination;
+    std::uint16_t source_port = 0;
+    std::uint8_t traffic_class = 0;
+    std::uint8_t hop_limit = 0;
+
+    friend bool operator==(const Flow&, const Flow&) = default;
+  };
+  struct Packet {
+    Flow flow;
+    std::uint16_t bytes = 0;           ///< behind the UDP header
+    std::uint8_t header_bytes = 0;     ///< IP and UDP
+    std::uint16_t identification = 0;  ///< that its ICRC is for
+  };
+  /// One datagram, or one buffer to be cut.
+  struct Message {
+    std::size_t first = 0;  ///< packet
+    std::size_t count = 0;
+  };
+  /// Two numbers and the segment's size.
+  struct alignas(cmsghdr) Control {
+    std::array<std::byte, 3 * CMSG_SPACE(sizeof(int))> bytes;
+  };
+
+  bool read(std::span<const std::byte> bytes, Packet& packet) const;
+  std::span<std::byte> room_of(std::size_t packet);
+  std::span<std::byte> payload_of(std::size_t packet);
+  std::size_t find_socket(int& socket);
+  std::size_t run_from(std::size_t first, std::size_t end) const;
+  std::size_t gather_messages(int& socket);
+  void fill(const Message& message, mmsghdr& header, std::size_t& pieces, Control& control);
+  void set_identification(std::size_t index, std::uint16_t identification);
+  void leave_by_roce_port(Packet& packet, std::size_t index);
+  void cope_with(int error, int socket, const Message& message);
+  bool take_returned(int socket);
+  void count_sent(const Message& message);
+
+  Config config_;
+  std::size_t slot_bytes_;
+  std::vector<std::byte> slots_;
+  SourceSockets sockets_;
+  std::array<int, 2> fallback_{-1, -1};
+  transport::wire::IcrcIdentification identifications_;
+  bool may_segment_;
+  bool suspects_segments_ =
+      false;  // a buffer was refused, and its packets go one by one to see whether that was why
+  Counters counters_;
+
+  // Packets [begin_, end_) wait.
+  std::size_t begin_ = 0;
+  std::size_t end_ = 0;
+  std::array<Packet, kPackets> packets_;
+
+  // Of one system call.
+  std::array<Message, kPackets> messages_;
+  std::array<mmsghdr, kPackets> headers_;
+  std::array<iovec, kPackets> pieces_;
+  std::array<Control, kPackets> controls_;
+  std::array<sockaddr_storage, kPackets> destinations_;
+};
+
+}  // namespace urnic::drivers

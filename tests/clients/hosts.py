@@ -1,0 +1,37 @@
+"""Two hosts, which are network namespaces joined by a cable, and users without privileges on them."""
+import subprocess
+
+import harness
+from harness import ClientTest
+
+
+class HostsTest(ClientTest):
+    HERE, THERE = "10.79.0.1", "10.79.0.2"
+    HERE_IPV6, THERE_IPV6 = "fd79::1", "fd79::2"
+
+    def hosts(self, mtu_here=1500, mtu_there=1500):
+        """The words that run a program as root on either host, with the ends `cable` and `other` of the cable."""
+        there = self.namespace()
+        here = self.namespace(
+            f"link add cable mtu {mtu_here} type veth peer name other mtu {mtu_there}",
+            f"link set other netns {there[-1]}",
+            "link set cable up",
+            f"addr add {self.HERE}/24 dev cable",
+            f"addr add {self.HERE_IPV6}/64 dev cable nodad",
+        )
+        self.on(there, "link set other up", f"addr add {self.THERE}/24 dev other", f"addr add {self.THERE_IPV6}/64 dev other nodad")
+        return here, there
+
+    def on(self, host, *commands):
+        """Commands of `ip`."""
+        subprocess.run([*host, "ip", "-batch", "-"], input="\n".join([*commands, ""]), check=True, text=True)
+
+    def start_on(self, host, name, command, environment=None):
+        """A program of an ordinary user of that host."""
+        words = harness.STAGE.drop_privilege(command)
+        return self.start_plain(name, [*host, *words], environment, privileged=True)
+
+    def start_nic_on(self, host, name, command, nic=(), environment=None):
+        """The same below `urnic run`."""
+        words = [harness.STAGE.urnic, "run", *map(str, nic), "--", *map(str, command)]
+        return self.start_on(host, name, words, environment)

@@ -1,0 +1,123 @@
+// Devices whose port carries IP packets: nothing below IP is theirs.
+#include <gtest/gtest.h>
+
+#include <cerrno>
+#include <string>
+#include <vector>
+
+#include "tests/unit/nic/device_pair.h"
+#include "transport/wire/frame.h"
+#include "transport/wire/icrc.h"
+#include "transport/wire/icrc_identification.h"
+#include "transport/wire/ipv4.h"
+
+namespace urnic::nic {
+namespace {
+
+using namespace std::chrono_literals;
+using Bytes = FakeWire::Bytes;
+namespace wire = transport::wire;
+
+class IpMediumTest : public testing::Test {
+ protected:
+  void send_and_receive() {
+    pair.b().post_receive(1, 0, 100);
+    pair.a().post_send(2, 0, 100);
+    pair.settle();
+  }
+
+  DevicePair pair{{.medium = Medium::kIp}};
+};
+
+/// As a UDP socket gives the packet of a peer whose kernel chose that identification: the ICRC is for it, the header
+/// has none.
+Bytes sent_with_identification(Bytes packet, std::uint16_t identification) {
+  wire::IcrcIdentification identifications;
+  const std::size_t behind =
+      wire::IcrcIdentification::bytes_behind(wire::Ipv4::kMinBytes, packet.size() - 28 - wire::kIcrcBytes);
+  const auto icrc = std::span(packet).last(wire::kIcrcBytes);
+  wire::store_icrc(wire::load_icrc(icrc) ^ identifications.icrc_change(identification, behind), icrc);
+  return packet;
+}
+
+TEST_F(IpMediumTest, SendsIpPacketsAndNothingElse) {
+  pair.connect();
+  send_and_receive();
+  pair.pass(5s);  // neighbor discovery would announce us
+  EXPECT_EQ(pair.a().poll_text(), "2 ok");
+  EXPECT_EQ(pair.b().poll_text(), "1 ok");
+  ASSERT_EQ(pair.wire.sent_by(0).size(), 1u);
+  ASSERT_EQ(pair.wire.sent_by(1).size(), 1u);
+  for (const std::size_t end : {0u, 1u}) {
+    const auto parsed = wire::parse_ip_packet(pair.wire.sent_by(end)[0]);
+    ASSERT_TRUE(parsed);
+    EXPECT_TRUE(parsed.value().icrc_ok());
+    EXPECT_EQ(std::get<wire::Ipv4>(parsed.value().ip).identification, 0);
+  }
+}
+
+TEST_F(IpMediumTest, TakesPacketsOfAnyIdentificationAndNoDamagedOnes) {
+  pair.connect();
+  bool is_damaged = false;
+  pair.wire.is_lost = [&](std::size_t from, const Bytes& packet) {
+    if (from != 0) return false;
+    Bytes changed = sent_with_identification(packet, 0xbeef);
+    if (is_damaged) changed.back() ^= std::byte{0x10};
+    pair.wire.deliver(1, changed);
+    return true;
+  };
+  send_and_receive();
+  EXPECT_EQ(pair.b().poll_text(), "1 ok");
+  EXPECT_EQ(pair.b().counter("rx_drop_bad_icrc"), 0u);
+  is_damaged = true;
+  send_and_receive();
+  EXPECT_EQ(pair.b().poll_text(), "");
+  EXPECT_EQ(pair.b().counter("rx_drop_bad_icrc"), 1u);
+}
+
+TEST_F(IpMediumTest, TellsThePortOfGroupsAndReportsNone) {
+  const wire::Gid group = wire::Gid::parse("ff05::77").value();
+  const auto add_datagram_qp = [&]() -> QueuePair& {
+    auto attributes = pair.a().default_attributes();
+    attributes.type = QpType::kUd;
+    return pair.a().add_queue_pair(attributes);
+  };
+  QueuePair& first = add_datagram_qp();
+  QueuePair& second = add_datagram_qp();
+  ASSERT_TRUE(pair.a().device().attach_multicast(first, group));
+  ASSERT_TRUE(pair.a().device().attach_multicast(second, group));
+  ASSERT_TRUE(pair.a().device().detach_multicast(first, group));
+  EXPECT_EQ(pair.wire.memberships, std::vector<std::string>{"end 0 joins ff05::77"});
+  ASSERT_TRUE(pair.a().device().detach_multicast(second, group));
+  EXPECT_EQ(pair.wire.memberships.back(), "end 0 leaves ff05::77");
+  pair.pass(5s);
+  EXPECT_TRUE(pair.wire.sent_by(0).empty());
+}
+
+TEST_F(IpMediumTest, HasNoRawPackets) {
+  auto attributes = pair.a().default_attributes();
+  attributes.type = QpType::kRawPacket;
+  const auto made = pair.a().device().create_qp(attributes);
+  ASSERT_FALSE(made);
+  EXPECT_EQ(made.error().code, EOPNOTSUPP);
+}
+
+TEST_F(IpMediumTest, HasItsAddressAtIndexZeroToo) {
+  const GidTable& gids = pair.a().device().gids();
+  EXPECT_EQ(gids.at(0), gids.at(1));
+  EXPECT_EQ(gids.node_guid(), DevicePair{}.a().device().gids().node_guid());
+}
+
+TEST_F(IpMediumTest, RefusesAPortOfTheOtherMedium) {
+  DevicePair frames;
+  DeviceConfig config;
+  config.mac = {{0x02, 0, 0, 0, 0, 1}};
+  config.medium = Medium::kIp;
+  config.progress = ProgressMode::kManual;
+  Device device(config, frames.clock,
+                [&]() { return Result<std::unique_ptr<PacketPort>, Error>(frames.wire.port(0)); });
+  EXPECT_FALSE(device.start());
+}
+
+}  // namespace
+}  // namespace urnic::nic
