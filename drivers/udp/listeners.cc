@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <memory>
 #include <system_error>
 #include <utility>
 
@@ -25,11 +26,20 @@ using wire::Gid;
 
 namespace {
 
-/// Room for the longest headers, and then the datagram lies on a cache line.
+/// Room for the longest headers, so that the datagram lies on a cache line.
 constexpr std::size_t kHeadroom = 64;
 static_assert(kHeadroom >= wire::Ipv6::kBytes + wire::Udp::kBytes);
 /// As much as an administrator allows (net.core.rmem_max), up to a few windows of packets.
 constexpr int kReceiveBytes = 8 << 20;
+/// More than all datagrams of a message can have.
+constexpr std::size_t kMostMessageBytes = 1 << 16;
+/// And their headers: 64 datagrams of any size, each on a cache line.
+constexpr std::size_t kRegionBytes = kMostMessageBytes + 64 * 2 * kHeadroom;
+
+/// From one datagram to the next.
+constexpr std::size_t stride_of(std::size_t segment_bytes) {
+  return kHeadroom + (segment_bytes + kHeadroom - 1) / kHeadroom * kHeadroom;
+}
 
 Error system_error(int code, const char* what) {
   return Error{.code = code, .message = fmt::format("{}: {}", what, std::generic_category().message(code))};
@@ -49,15 +59,13 @@ Error port_is_taken(const Error& error) {
 Result<Listeners, Error> Listeners::create(std::size_t max_packet_bytes, unsigned interface) {
   Listeners made;
   made.max_packet_bytes_ = max_packet_bytes;
-  made.slot_bytes_ = (kHeadroom + max_packet_bytes + kHeadroom - 1) / kHeadroom * kHeadroom;
   made.interface_ = interface;
   made.epoll_ = Descriptor(epoll_create1(EPOLL_CLOEXEC));
   if (!made.epoll_) return system_error(errno, "cannot make an epoll descriptor");
-  made.slots_.resize(kBurst * made.slot_bytes_ + kHeadroom);
-  made.headers_.resize(kBurst);
-  made.pieces_.resize(kBurst);
-  made.senders_.resize(kBurst);
-  made.controls_.resize(kBurst);
+  made.regions_.resize(kMessages * kRegionBytes + kHeadroom);
+  made.pieces_.resize(kMessages * kPieces);
+  made.ready_.resize(kMessages * kMostSegments);
+  made.expect_segments(max_packet_bytes);
   return made;
 }
 
@@ -65,8 +73,9 @@ Result<Listeners, Error> Listeners::create(std::size_t max_packet_bytes, unsigne
 
 Result<void, Error> Listeners::add(const Gid& address) {
   auto socket = open_udp_socket(address, wire::kRocePort, interface_);
-  if (!socket)
+  if (!socket) {
     return failure(socket.error().code == EADDRINUSE ? port_is_taken(socket.error()) : socket.error());
+  }
   return listen({.address = address, .socket = std::move(socket.value())});
 }
 
@@ -78,8 +87,9 @@ Result<void, Error> Listeners::join(const Gid& group, const Gid& own) {
   if (group.is_ipv4_mapped()) {
     ip_mreqn request{};
     std::memcpy(&request.imr_multiaddr, group.ipv4().octets.data(), sizeof request.imr_multiaddr);
-    if (own.is_ipv4_mapped())
+    if (own.is_ipv4_mapped()) {
       std::memcpy(&request.imr_address, own.ipv4().octets.data(), sizeof request.imr_address);
+    }
     request.imr_ifindex = static_cast<int>(interface_);
     has_joined =
         sys_setsockopt(socket.value().get(), IPPROTO_IP, IP_ADD_MEMBERSHIP, &request, sizeof request) &&
@@ -108,6 +118,7 @@ Result<void, Error> Listeners::listen(Listener listener) {
     return failure(system_error(errno, "cannot take UDP datagrams over IPv6 without checksum"));
   }
   sys_setsockopt(fd, SOL_SOCKET, SO_RCVBUF, kReceiveBytes);
+  sys_setsockopt(fd, IPPROTO_UDP, UDP_GRO, 1);  // where the kernel can
   epoll_event event{.events = EPOLLIN, .data = {.fd = fd}};
   if (syscall(SYS_epoll_ctl, epoll_.get(), EPOLL_CTL_ADD, fd, &event) != 0) {
     return failure(system_error(errno, "cannot wait for a UDP socket"));
@@ -131,94 +142,189 @@ int Listeners::socket_of(bool is_ipv4) const {
 
 // --- Datagrams ---
 
-/// From the one that was busy last, and where it has nothing, from another one, in turns: each look is a system call.
 std::size_t Listeners::receive(std::span<std::span<const std::byte>> packets) {
-  if (listeners_.empty()) return 0;
-  packets = packets.first(std::min(packets.size(), kBurst));
-  turn_ = (turn_ + 1) % listeners_.size();
-  std::size_t count = receive_from(listeners_[busy_], 0, packets);
-  if (count < packets.size() && turn_ != busy_) {
-    const std::size_t more = receive_from(listeners_[turn_], count, packets.subspan(count));
-    if (count == 0 && more > 0) busy_ = turn_;
-    count += more;
+  if (const std::size_t count = take_ready(packets); count > 0 || listeners_.empty()) return count;
+  next_ready_ = ready_count_ = 0;
+  // From the one that was busy last, and where it has nothing, from another one, in turns: each look is a system call.
+  if (!receive_from(listeners_[busy_])) {
+    turn_ = (turn_ + 1) % listeners_.size();
+    if (turn_ != busy_ && receive_from(listeners_[turn_])) busy_ = turn_;
   }
+  return take_ready(packets);
+}
+
+std::size_t Listeners::take_ready(std::span<std::span<const std::byte>> packets) {
+  const std::size_t count = std::min(packets.size(), ready_count_ - next_ready_);
+  std::copy_n(ready_.begin() + static_cast<std::ptrdiff_t>(next_ready_), count, packets.begin());
+  next_ready_ += count;
   return count;
 }
 
-/// `at` is the first free slot.
-std::size_t Listeners::receive_from(const Listener& listener, std::size_t at,
-                                    std::span<std::span<const std::byte>> packets) {
-  const std::size_t headers =
-      (listener.address.is_ipv4_mapped() ? wire::Ipv4::kMinBytes : wire::Ipv6::kBytes) + wire::Udp::kBytes;
-  for (std::size_t i = at; i < at + packets.size(); ++i) {
-    pieces_[i] = {.iov_base = slots_.data() + i * slot_bytes_ + kHeadroom,
-                  .iov_len = max_packet_bytes_ - headers};
+std::byte* Listeners::region_of(std::size_t message) {
+  void* start = regions_.data();
+  std::size_t room = regions_.size();
+  std::align(kHeadroom, kMessages * kRegionBytes, start, room);
+  return static_cast<std::byte*>(start) + message * kRegionBytes;
+}
+
+/// Places pieces for datagrams of that size, each with room for headers before it, and one for whatever is longer.
+void Listeners::expect_segments(std::size_t bytes) {
+  segment_bytes_ = bytes;
+  segments_each_ = std::min(kMostSegments, kRegionBytes / stride_of(bytes));
+  for (std::size_t message = 0; message < kMessages; ++message) {
+    iovec* const pieces = &pieces_[message * kPieces];
+    for (std::size_t i = 0; i < segments_each_; ++i) {
+      pieces[i] = {.iov_base = place_of(message, i), .iov_len = bytes};
+    }
+    std::byte* const rest = place_of(message, segments_each_);
+    std::byte* const end = region_of(message) + kRegionBytes;
+    pieces[segments_each_] = {.iov_base = rest,
+                              .iov_len = rest < end ? static_cast<std::size_t>(end - rest) : 0};
+  }
+}
+
+/// Where datagram number `i` of a message lies, behind the room for its headers.
+std::byte* Listeners::place_of(std::size_t message, std::size_t i) {
+  return region_of(message) + i * stride_of(segment_bytes_) + kHeadroom;
+}
+
+bool Listeners::receive_from(const Listener& listener) {
+  for (std::size_t i = 0; i < kMessages; ++i) {
     headers_[i] = {};
     msghdr& header = headers_[i].msg_hdr;
     header.msg_name = &senders_[i];
     header.msg_namelen = sizeof senders_[i];
-    header.msg_iov = &pieces_[i];
-    header.msg_iovlen = 1;
+    header.msg_iov = &pieces_[i * kPieces];
+    header.msg_iovlen = segments_each_ + 1;
     header.msg_control = controls_[i].bytes.data();
     header.msg_controllen = controls_[i].bytes.size();
   }
-  const long received =
-      sys_recvmmsg(listener.socket.get(), &headers_[at], static_cast<unsigned>(packets.size()));
-  std::size_t count = 0;
-  for (std::size_t i = at; i < at + static_cast<std::size_t>(std::max(received, 0L)); ++i) {
-    if ((headers_[i].msg_hdr.msg_flags & MSG_TRUNC) != 0) {
-      ++counters_.too_long;
-      continue;
-    }
-    packets[count] = as_packet(listener, i);
-    ++counters_.packets;
-    counters_.bytes += packets[count++].size();
+  const long received = sys_recvmmsg(listener.socket.get(), headers_.data(), kMessages);
+  if (received <= 0) return false;
+  std::size_t next_segment_bytes = segment_bytes_;
+  for (std::size_t i = 0; i < static_cast<std::size_t>(received); ++i) {
+    if (const std::size_t bytes = add_message(listener, i); bytes > 0) next_segment_bytes = bytes;
   }
-  return count;
+  if (next_segment_bytes != segment_bytes_) expect_segments(next_segment_bytes);
+  return true;
 }
 
-/// Writes the headers in front of the datagram in slot `at`.
-std::span<const std::byte> Listeners::as_packet(const Listener& listener, std::size_t at) {
-  int traffic_class = 0;
-  int hop_limit = 0;
-  msghdr& header = headers_[at].msg_hdr;
+Listeners::Origin Listeners::origin_of(std::size_t message) const {
+  Origin origin;
+  // The macros take no constant one.
+  msghdr header = headers_[message].msg_hdr;
   for (cmsghdr* part = CMSG_FIRSTHDR(&header); part != nullptr; part = CMSG_NXTHDR(&header, part)) {
     // One byte for an IPv4 TOS, an int for all others.
-    if (part->cmsg_level == IPPROTO_IP && part->cmsg_type == IP_TOS) traffic_class = *CMSG_DATA(part);
-    if (part->cmsg_level == IPPROTO_IP && part->cmsg_type == IP_TTL)
-      std::memcpy(&hop_limit, CMSG_DATA(part), sizeof(int));
-    if (part->cmsg_level != IPPROTO_IPV6) continue;
-    if (part->cmsg_type == IPV6_TCLASS) std::memcpy(&traffic_class, CMSG_DATA(part), sizeof(int));
-    if (part->cmsg_type == IPV6_HOPLIMIT) std::memcpy(&hop_limit, CMSG_DATA(part), sizeof(int));
+    if (part->cmsg_level == IPPROTO_IP && part->cmsg_type == IP_TOS) {
+      origin.traffic_class = *CMSG_DATA(part);
+      continue;
+    }
+    int value = 0;
+    std::memcpy(&value, CMSG_DATA(part), std::min(sizeof value, part->cmsg_len - CMSG_LEN(0)));
+    const bool is_hop_limit = (part->cmsg_level == IPPROTO_IP && part->cmsg_type == IP_TTL) ||
+                              (part->cmsg_level == IPPROTO_IPV6 && part->cmsg_type == IPV6_HOPLIMIT);
+    if (is_hop_limit) origin.hop_limit = static_cast<std::uint8_t>(value);
+    if (part->cmsg_level == IPPROTO_IPV6 && part->cmsg_type == IPV6_TCLASS) {
+      origin.traffic_class = static_cast<std::uint8_t>(value);
+    }
+    if (part->cmsg_level == IPPROTO_UDP && part->cmsg_type == UDP_GRO && value > 0) {
+      origin.segment_bytes = static_cast<std::size_t>(value);
+    }
   }
-  const std::size_t payload_bytes = headers_[at].msg_len;
-  const std::size_t udp_bytes = wire::Udp::kBytes + payload_bytes;
-  std::byte* const payload = slots_.data() + at * slot_bytes_ + kHeadroom;
-  wire::Udp udp{.length = static_cast<std::uint16_t>(udp_bytes)};
-  std::size_t ip_bytes;
-  if (listener.address.is_ipv4_mapped()) {
-    const auto& sender = reinterpret_cast<const sockaddr_in&>(senders_[at]);
-    wire::Ipv4 ip{.tos = static_cast<std::uint8_t>(traffic_class),
-                  .total_length = static_cast<std::uint16_t>(wire::Ipv4::kMinBytes + udp_bytes),
-                  .ttl = static_cast<std::uint8_t>(hop_limit),
-                  .destination = listener.address.ipv4()};
-    std::memcpy(ip.source.octets.data(), &sender.sin_addr, wire::Ipv4Address::kBytes);
-    udp.source_port = ntohs(sender.sin_port);
-    ip_bytes = wire::Ipv4::kMinBytes;
-    wire::emit(ip, {payload - wire::Udp::kBytes - ip_bytes, ip_bytes});
+  if (senders_[message].ss_family == AF_INET) {
+    const auto& sender = reinterpret_cast<const sockaddr_in&>(senders_[message]);
+    wire::Ipv4Address address;
+    std::memcpy(address.octets.data(), &sender.sin_addr, wire::Ipv4Address::kBytes);
+    origin.source = Gid::from_ipv4(address);
+    origin.source_port = ntohs(sender.sin_port);
   } else {
-    const auto& sender = reinterpret_cast<const sockaddr_in6&>(senders_[at]);
-    wire::Ipv6 ip{.traffic_class = static_cast<std::uint8_t>(traffic_class),
-                  .payload_length = static_cast<std::uint16_t>(udp_bytes),
-                  .hop_limit = static_cast<std::uint8_t>(hop_limit),
-                  .destination = listener.address};
-    std::memcpy(ip.source.octets.data(), &sender.sin6_addr, wire::Ipv6Address::kBytes);
-    udp.source_port = ntohs(sender.sin6_port);
-    ip_bytes = wire::Ipv6::kBytes;
-    wire::emit(ip, {payload - wire::Udp::kBytes - ip_bytes, ip_bytes});
+    const auto& sender = reinterpret_cast<const sockaddr_in6&>(senders_[message]);
+    std::memcpy(origin.source.octets.data(), &sender.sin6_addr, wire::Ipv6Address::kBytes);
+    origin.source_port = ntohs(sender.sin6_port);
   }
-  wire::emit(udp, {payload - wire::Udp::kBytes, wire::Udp::kBytes});
-  return {payload - wire::Udp::kBytes - ip_bytes, ip_bytes + udp_bytes};
+  return origin;
+}
+
+/// Makes packets of the datagrams in a message; their size where there are several.
+std::size_t Listeners::add_message(const Listener& listener, std::size_t message) {
+  const std::size_t bytes = headers_[message].msg_len;
+  const Origin origin = origin_of(message);
+  const bool is_one = origin.segment_bytes == 0 || origin.segment_bytes >= bytes;
+  const std::size_t each = is_one ? bytes : origin.segment_bytes;
+  const std::size_t headers =
+      (listener.address.is_ipv4_mapped() ? wire::Ipv4::kMinBytes : wire::Ipv6::kBytes) + wire::Udp::kBytes;
+  const bool is_cut = (headers_[message].msg_hdr.msg_flags & MSG_TRUNC) != 0;
+  const std::size_t count = is_one ? 1 : (bytes + each - 1) / each;
+  if (is_cut || headers + each > max_packet_bytes_ || count > kMostSegments) {
+    counters_.too_long += count;
+    return 0;
+  }
+  std::size_t stride = stride_of(segment_bytes_);
+  if (is_one) {
+    if (bytes > segment_bytes_) make_contiguous(message);
+  } else if (each != segment_bytes_) {
+    make_contiguous(message);
+    spread(message, each);
+    stride = stride_of(each);
+  }
+  std::byte* datagram = place_of(message, 0);
+  for (std::size_t left = bytes, i = 0; i < count; ++i, datagram += stride) {
+    const std::size_t size = std::min(left, each);
+    const auto packet = with_headers(listener, origin, datagram, size);
+    ready_[ready_count_++] = packet;
+    ++counters_.packets;
+    counters_.bytes += packet.size();
+    left -= size;
+  }
+  return is_one ? 0 : each;
+}
+
+/// Moves what lies in pieces together, behind the room for one packet's headers.
+void Listeners::make_contiguous(std::size_t message) {
+  const std::size_t bytes = headers_[message].msg_len;
+  std::byte* const start = place_of(message, 0);
+  std::size_t at = segment_bytes_;
+  for (std::size_t i = 1; i < segments_each_ && at < bytes; ++i, at += segment_bytes_) {
+    std::memmove(start + at, place_of(message, i), std::min(segment_bytes_, bytes - at));
+  }
+  if (at < bytes) std::memmove(start + at, place_of(message, segments_each_), bytes - at);
+}
+
+/// Moves datagrams of that size, which lie together, apart, the last one first.
+void Listeners::spread(std::size_t message, std::size_t segment_bytes) {
+  const std::size_t bytes = headers_[message].msg_len;
+  std::byte* const start = place_of(message, 0);
+  for (std::size_t i = (bytes - 1) / segment_bytes; i > 0; --i) {
+    const std::size_t at = i * segment_bytes;
+    std::memmove(start + i * stride_of(segment_bytes), start + at, std::min(segment_bytes, bytes - at));
+  }
+}
+
+/// Writes the headers in front of a datagram.
+std::span<const std::byte> Listeners::with_headers(const Listener& listener, const Origin& origin,
+                                                   std::byte* datagram, std::size_t bytes) const {
+  const std::size_t udp_bytes = wire::Udp::kBytes + bytes;
+  std::byte* const udp = datagram - wire::Udp::kBytes;
+  wire::emit(wire::Udp{.source_port = origin.source_port, .length = static_cast<std::uint16_t>(udp_bytes)},
+             {udp, wire::Udp::kBytes});
+  if (listener.address.is_ipv4_mapped()) {
+    const wire::Ipv4 ip{.tos = origin.traffic_class,
+                        .total_length = static_cast<std::uint16_t>(wire::Ipv4::kMinBytes + udp_bytes),
+                        .ttl = origin.hop_limit,
+                        .source = origin.source.ipv4(),
+                        .destination = listener.address.ipv4()};
+    std::byte* const start = udp - wire::Ipv4::kMinBytes;
+    wire::emit(ip, {start, wire::Ipv4::kMinBytes});
+    return {start, wire::Ipv4::kMinBytes + udp_bytes};
+  }
+  const wire::Ipv6 ip{.traffic_class = origin.traffic_class,
+                      .payload_length = static_cast<std::uint16_t>(udp_bytes),
+                      .hop_limit = origin.hop_limit,
+                      .source = origin.source,
+                      .destination = listener.address};
+  std::byte* const start = udp - wire::Ipv6::kBytes;
+  wire::emit(ip, {start, wire::Ipv6::kBytes});
+  return {start, wire::Ipv6::kBytes + udp_bytes};
 }
 
 }  // namespace urnic::drivers

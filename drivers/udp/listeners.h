@@ -19,6 +19,9 @@ namespace urnic::drivers {
 /// limit, and was bound to the destination; the rest of the IP and UDP headers is made up: "don't fragment",
 /// identification 0, no UDP checksum. The kernel has checked the one that came.
 ///
+/// The kernel may give several datagrams of one sender and one size as one (UDP_GRO). They are put where there is room
+/// for headers before each of them, if they have the size of those that came last; otherwise they are moved there.
+///
 /// One thread at a time. receive() neither allocates nor blocks.
 class Listeners {
  public:
@@ -42,13 +45,19 @@ class Listeners {
 
   /// As PacketPort::receive().
   std::size_t receive(std::span<std::span<const std::byte>> packets);
-  /// Readable while datagrams wait. Borrowed.
+  /// Whether packets wait that are in no socket any more.
+  bool has_ready() const { return next_ready_ != ready_count_; }
+  /// Readable while datagrams wait in a socket. Borrowed.
   int wake_fd() const { return epoll_.get(); }
 
   const Counters& counters() const { return counters_; }
 
  private:
-  static constexpr std::size_t kBurst = 64;
+  /// What one system call takes.
+  static constexpr std::size_t kMessages = 16;
+  /// In one message.
+  static constexpr std::size_t kMostSegments = 64;
+  static constexpr std::size_t kPieces = kMostSegments + 1;
 
   struct Listener {
     transport::wire::Gid address;
@@ -58,15 +67,30 @@ class Listeners {
   struct alignas(cmsghdr) Control {
     std::array<std::byte, 4 * CMSG_SPACE(sizeof(int))> bytes;
   };
+  /// What a message says of its datagrams.
+  struct Origin {
+    transport::wire::Gid source;
+    std::uint16_t source_port = 0;
+    std::uint8_t traffic_class = 0;
+    std::uint8_t hop_limit = 0;
+    std::size_t segment_bytes = 0;  ///< of all datagrams but the last; 0: there is one
+  };
 
   Listeners() = default;
   Result<void, Error> listen(Listener listener);
-  std::size_t receive_from(const Listener& listener, std::size_t at,
-                           std::span<std::span<const std::byte>> packets);
-  std::span<const std::byte> as_packet(const Listener& listener, std::size_t at);
+  std::size_t take_ready(std::span<std::span<const std::byte>> packets);
+  bool receive_from(const Listener& listener);
+  void expect_segments(std::size_t bytes);
+  std::byte* region_of(std::size_t message);
+  std::byte* place_of(std::size_t message, std::size_t i);
+  Origin origin_of(std::size_t message) const;
+  std::size_t add_message(const Listener& listener, std::size_t message);
+  void make_contiguous(std::size_t message);
+  void spread(std::size_t message, std::size_t segment_bytes);
+  std::span<const std::byte> with_headers(const Listener& listener, const Origin& origin, std::byte* datagram,
+                                          std::size_t bytes) const;
 
   std::size_t max_packet_bytes_ = 0;
-  std::size_t slot_bytes_ = 0;
   unsigned interface_ = 0;
   Descriptor epoll_;
   std::vector<Listener> listeners_;
@@ -74,12 +98,17 @@ class Listeners {
   std::size_t turn_ = 0;  // which of the others was looked at last
   Counters counters_;
 
-  // Of one burst.
-  std::vector<std::byte> slots_;
-  std::vector<mmsghdr> headers_;
+  std::size_t segment_bytes_ = 0;   // that the pieces are for
+  std::size_t segments_each_ = 0;   // of a message; behind those is one more piece
+  std::vector<std::byte> regions_;  // one of each message
   std::vector<iovec> pieces_;
-  std::vector<sockaddr_storage> senders_;
-  std::vector<Control> controls_;
+  std::array<mmsghdr, kMessages> headers_;
+  std::array<sockaddr_storage, kMessages> senders_;
+  std::array<Control, kMessages> controls_;
+  // Packets [next_ready_, ready_count_) came and were not taken yet.
+  std::vector<std::span<const std::byte>> ready_;
+  std::size_t next_ready_ = 0;
+  std::size_t ready_count_ = 0;
 };
 
 }  // namespace urnic::drivers

@@ -55,8 +55,9 @@ nic::PacketPort::Statistics UdpPort::statistics() const {
 
 std::string UdpPort::description() const {
   std::string addresses;
-  for (const Gid& address : config_.addresses)
+  for (const Gid& address : config_.addresses) {
     addresses += fmt::format("{}{}", addresses.empty() ? "" : ", ", to_text(address));
+  }
   return fmt::format("udp {}", addresses);
 }
 

@@ -43,7 +43,8 @@ class UdpPort final : public nic::PacketPort {
   bool is_drained() override { return sender_.is_empty(); }
   std::size_t max_frame_bytes() const override { return config_.link_mtu; }
   int wake_fd() const override { return listeners_.wake_fd(); }
-  // The descriptor is readable for what came before, too: nothing is to be armed.
+  /// The descriptor is readable for what came before, too; nothing is to be armed.
+  bool arm() override { return listeners_.has_ready(); }
   Statistics statistics() const override;
   std::string description() const override;
 

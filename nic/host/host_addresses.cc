@@ -187,15 +187,17 @@ Result<HostAddresses, Error> find_host_addresses(std::string_view address) {
   const Found* found = nullptr;
   if (address.empty()) {
     found = find_usual(all.value());
-    if (found == nullptr)
+    if (found == nullptr) {
       return Error{.code = ENETDOWN, .message = "no network interface of this host is up and has an address"};
+    }
     for (const Found& other : all.value()) {
       if (other.interface == found->interface) take(host, other.gid, other.prefix_length);
     }
   } else {
     const auto wanted = parse(address);
-    if (!wanted)
+    if (!wanted) {
       return Error{.code = EINVAL, .message = fmt::format("'{}' is no IPv4 or IPv6 address", address)};
+    }
     found = find_one(all.value(), *wanted);
     if (found == nullptr) {
       return Error{

@@ -103,8 +103,9 @@ Result<PortPointer, Error> open_port(const NicEnvironment& environment) {
   auto faulty = with_faults(std::move(wire.value()), environment.fault);
   if (!faulty) return faulty.error();
   // What is for the host itself comes back through its own loopback.
-  if (environment.device.medium == nic::Medium::kIp)
+  if (environment.device.medium == nic::Medium::kIp) {
     return with_recorder(std::move(faulty.value()), environment);
+  }
   const std::size_t max_frame_bytes =
       std::size_t{environment.device.link_mtu} + transport::wire::Ethernet::kMinBytes;
   auto looped = std::make_unique<drivers::LoopbackPort>(environment.device.mac, std::move(faulty.value()),

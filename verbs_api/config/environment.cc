@@ -27,9 +27,9 @@ using nic::PortSpec;
 /// Carries an RDMA MTU of 4096; more would be of no use.
 constexpr std::uint16_t kDefaultLinkMtu = 4200;
 
-/// A socket's buffer holds some 400 kB as Linux counts (net.core.rmem_max), which are 80 packets of 4 KiB: what comes
+/// A socket's buffer holds some 400 kB as Linux counts (net.core.rmem_max), packets and what they lie in: what comes
 /// while the receiver does something else must not overflow it.
-constexpr std::uint32_t kWindowOverSockets = 64;
+constexpr std::uint32_t kWindowBytesOverSockets = 256 << 10;
 
 /// Carries the smallest RDMA MTU, 256, behind all headers and a VLAN tag.
 constexpr std::uint16_t kMinTaggedLinkMtu = 340;
@@ -126,7 +126,6 @@ Result<void, Error> share_host_addresses(NicEnvironment& environment) {
   device.ipv4 = host.value().ipv4;
   device.ipv6 = host.value().ipv6;
   device.link_local = host.value().link_local;
-  device.window_packets = kWindowOverSockets;
   environment.host = std::move(host.value());
   return success();
 }
@@ -213,6 +212,10 @@ Result<void, Error> read_identity(NicEnvironment& environment) {
   const auto link_mtu = read_link_mtu(environment);
   if (!link_mtu) return link_mtu.error();
   device.link_mtu = link_mtu.value();
+  if (device.medium == nic::Medium::kIp) {
+    device.window_packets =
+        std::min(device.window_packets, kWindowBytesOverSockets / bytes(nic::max_path_mtu(device)));
+  }
   const auto vlan = read("URNIC_VLAN", parse_vlan);
   if (!vlan) return vlan.error();
   device.vlan = vlan.value().value_or(0);
