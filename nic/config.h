@@ -44,6 +44,9 @@ struct DeviceConfig {
   std::optional<Ipv6Interface> ipv6;
   /// The host's link-local address, where the NIC has the host's addresses; otherwise it has one made from its MAC.
   std::optional<transport::wire::Ipv6Address> link_local;
+  /// The host's network interface that has the addresses, and its index; empty and 0 where the NIC has its own.
+  std::string net_device;
+  unsigned net_device_index = 0;
   std::string port_name;              ///< where its frames go, in words for people
   Medium medium = Medium::kEthernet;  ///< what the port carries
   std::uint16_t link_mtu = 4200;      ///< the largest IP packet, in bytes; on a VLAN with the tag

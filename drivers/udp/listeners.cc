@@ -36,6 +36,9 @@ constexpr std::size_t kMostMessageBytes = 1 << 16;
 /// And their headers: 64 datagrams of any size, each on a cache line.
 constexpr std::size_t kRegionBytes = kMostMessageBytes + 64 * 2 * kHeadroom;
 
+/// After so many calls that found no segments none are expected.
+constexpr unsigned kPatience = 16;
+
 /// From one datagram to the next.
 constexpr std::size_t stride_of(std::size_t segment_bytes) {
   return kHeadroom + (segment_bytes + kHeadroom - 1) / kHeadroom * kHeadroom;
@@ -65,7 +68,7 @@ Result<Listeners, Error> Listeners::create(std::size_t max_packet_bytes, unsigne
   made.regions_.resize(kMessages * kRegionBytes + kHeadroom);
   made.pieces_.resize(kMessages * kPieces);
   made.ready_.resize(kMessages * kMostSegments);
-  made.expect_segments(max_packet_bytes);
+  made.expect_segments(max_packet_bytes, 1);
   return made;
 }
 
@@ -133,11 +136,9 @@ void Listeners::leave(const Gid& group) {
   busy_ = turn_ = 0;
 }
 
-int Listeners::socket_of(bool is_ipv4) const {
-  for (const Listener& listener : listeners_) {
-    if (!listener.is_group && listener.address.is_ipv4_mapped() == is_ipv4) return listener.socket.get();
-  }
-  return -1;
+int Listeners::socket_of(const Gid& address) const {
+  const auto found = std::ranges::find(listeners_, address, &Listener::address);
+  return found == listeners_.end() ? -1 : found->socket.get();
 }
 
 // --- Datagrams ---
@@ -167,10 +168,11 @@ std::byte* Listeners::region_of(std::size_t message) {
   return static_cast<std::byte*>(start) + message * kRegionBytes;
 }
 
-/// Places pieces for datagrams of that size, each with room for headers before it, and one for whatever is longer.
-void Listeners::expect_segments(std::size_t bytes) {
+/// Places pieces for up to `most` datagrams of that size in each message, each with room for headers before it, and one
+/// piece for whatever is longer.
+void Listeners::expect_segments(std::size_t bytes, std::size_t most) {
   segment_bytes_ = bytes;
-  segments_each_ = std::min(kMostSegments, kRegionBytes / stride_of(bytes));
+  segments_each_ = std::min(most, kRegionBytes / stride_of(bytes));
   for (std::size_t message = 0; message < kMessages; ++message) {
     iovec* const pieces = &pieces_[message * kPieces];
     for (std::size_t i = 0; i < segments_each_; ++i) {
@@ -201,12 +203,23 @@ bool Listeners::receive_from(const Listener& listener) {
   }
   const long received = sys_recvmmsg(listener.socket.get(), headers_.data(), kMessages);
   if (received <= 0) return false;
-  std::size_t next_segment_bytes = segment_bytes_;
+  std::size_t next_segment_bytes = 0;
   for (std::size_t i = 0; i < static_cast<std::size_t>(received); ++i) {
     if (const std::size_t bytes = add_message(listener, i); bytes > 0) next_segment_bytes = bytes;
   }
-  if (next_segment_bytes != segment_bytes_) expect_segments(next_segment_bytes);
+  expect_as_before(next_segment_bytes);
   return true;
+}
+
+/// The next messages will be like the last ones. Many pieces cost the kernel time, which those with one datagram need not
+/// spend.
+void Listeners::expect_as_before(std::size_t segment_bytes) {
+  if (segment_bytes > 0) {
+    calls_without_segments_ = 0;
+    if (segments_each_ == 1 || segment_bytes != segment_bytes_) expect_segments(segment_bytes, kMostSegments);
+    return;
+  }
+  if (segments_each_ > 1 && ++calls_without_segments_ >= kPatience) expect_segments(max_packet_bytes_, 1);
 }
 
 Listeners::Origin Listeners::origin_of(std::size_t message) const {

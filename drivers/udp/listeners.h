@@ -40,8 +40,8 @@ class Listeners {
   Result<void, Error> join(const transport::wire::Gid& group, const transport::wire::Gid& own);
   void leave(const transport::wire::Gid& group);
 
-  /// The socket of an IPv4 or IPv6 address of ours; -1 without one.
-  int socket_of(bool is_ipv4) const;
+  /// The socket of an address that was added; -1 for others.
+  int socket_of(const transport::wire::Gid& address) const;
 
   /// As PacketPort::receive().
   std::size_t receive(std::span<std::span<const std::byte>> packets);
@@ -80,7 +80,8 @@ class Listeners {
   Result<void, Error> listen(Listener listener);
   std::size_t take_ready(std::span<std::span<const std::byte>> packets);
   bool receive_from(const Listener& listener);
-  void expect_segments(std::size_t bytes);
+  void expect_segments(std::size_t bytes, std::size_t most);
+  void expect_as_before(std::size_t segment_bytes);
   std::byte* region_of(std::size_t message);
   std::byte* place_of(std::size_t message, std::size_t i);
   Origin origin_of(std::size_t message) const;
@@ -98,8 +99,9 @@ class Listeners {
   std::size_t turn_ = 0;  // which of the others was looked at last
   Counters counters_;
 
-  std::size_t segment_bytes_ = 0;   // that the pieces are for
-  std::size_t segments_each_ = 0;   // of a message; behind those is one more piece
+  std::size_t segment_bytes_ = 0;  // that the pieces are for
+  std::size_t segments_each_ = 0;  // of a message; behind those is one more piece
+  unsigned calls_without_segments_ = 0;
   std::vector<std::byte> regions_;  // one of each message
   std::vector<iovec> pieces_;
   std::array<mmsghdr, kMessages> headers_;

@@ -121,6 +121,11 @@ bool UdpSender::read(std::span<const std::byte> bytes, Packet& packet) const {
 
 // --- Messages ---
 
+int UdpSender::roce_socket_of(const Gid& source) const {
+  const auto found = std::ranges::find(roce_sockets_, source, &RoceSocket::source);
+  return found == roce_sockets_.end() ? -1 : found->socket;
+}
+
 /// The packets from `begin_` on that leave from one source, and their socket: that of the source port, or that of
 /// RoCE's port, and then the packets say so. How many; the socket is good until the next call.
 std::size_t UdpSender::find_socket(int& socket) {
@@ -131,11 +136,10 @@ std::size_t UdpSender::find_socket(int& socket) {
   };
   while (end < end_ && is_from_there(packets_[end].flow)) ++end;
 
-  const int fallback = fallback_[first.source.is_ipv4_mapped() ? 0 : 1];
   const bool is_roce_port = first.source_port == wire::kRocePort;
-  socket = is_roce_port ? fallback : sockets_.find(first.source, first.source_port);
+  socket = is_roce_port ? roce_socket_of(first.source) : sockets_.find(first.source, first.source_port);
   if (socket < 0 && !is_roce_port) {
-    socket = fallback;
+    socket = roce_socket_of(first.source);
     for (std::size_t i = begin_; i < end; ++i) leave_by_roce_port(packets_[i], i);
   }
   return end - begin_;

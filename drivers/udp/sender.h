@@ -32,16 +32,16 @@ class UdpSender {
   struct Counters {
     std::uint64_t packets = 0;
     std::uint64_t bytes = 0;  ///< of IP packets
-    std::uint64_t dropped =
-        0;  ///< no route, too long for the interface, interface down, forbidden, no IP packet of ours
+    /// Refused by the kernel (no route, too long for the interface, forbidden), or no IP packet of ours.
+    std::uint64_t dropped = 0;
     std::uint64_t returned = 0;  ///< told of by ICMP: the peer does not listen, or is not reachable
   };
 
   explicit UdpSender(const Config& config);
 
-  /// The source port of a queue pair that another program has: packets leave by this socket, which is bound to RoCE's
-  /// port, and say so. Borrowed; -1 takes it back.
-  void use_for(bool is_ipv4, int socket) { fallback_[is_ipv4 ? 0 : 1] = socket; }
+  /// Where another program has the source port of a queue pair, packets from this address leave by this socket, which
+  /// is bound to it and to RoCE's port, and say so. Borrowed. Allocates.
+  void use_for(const transport::wire::Gid& source, int socket) { roce_sockets_.push_back({source, socket}); }
 
   /// Room for one packet; empty while the kernel takes none. Again the same until commit().
   std::span<std::byte> reserve();
@@ -82,9 +82,16 @@ class UdpSender {
     std::array<std::byte, 3 * CMSG_SPACE(sizeof(int))> bytes;
   };
 
+  /// A socket at RoCE's port.
+  struct RoceSocket {
+    transport::wire::Gid source;
+    int socket = -1;
+  };
+
   bool read(std::span<const std::byte> bytes, Packet& packet) const;
   std::span<std::byte> room_of(std::size_t packet);
   std::span<std::byte> payload_of(std::size_t packet);
+  int roce_socket_of(const transport::wire::Gid& source) const;
   std::size_t find_socket(int& socket);
   std::size_t run_from(std::size_t first, std::size_t end) const;
   std::size_t gather_messages(int& socket);
@@ -99,11 +106,11 @@ class UdpSender {
   std::size_t slot_bytes_;
   std::vector<std::byte> slots_;
   SourceSockets sockets_;
-  std::array<int, 2> fallback_{-1, -1};
+  std::vector<RoceSocket> roce_sockets_;
   transport::wire::IcrcIdentification identifications_;
   bool may_segment_;
   bool suspects_segments_ =
-      false;  // a buffer was refused, and its packets go one by one to see whether that was why
+      false;  // a buffer was refused; its packets go one by one to see whether that was why
   Counters counters_;
 
   // Packets [begin_, end_) wait.

@@ -32,7 +32,7 @@ UdpPort::UdpPort(const Config& config, Listeners listeners)
       sender_({.max_packet_bytes = config.link_mtu,
                .interface = config.interface,
                .may_segment = config.may_segment}) {
-  for (const bool is_ipv4 : {true, false}) sender_.use_for(is_ipv4, listeners_.socket_of(is_ipv4));
+  for (const Gid& address : config_.addresses) sender_.use_for(address, listeners_.socket_of(address));
 }
 
 void UdpPort::set_membership(const Gid& group, bool is_member) {

@@ -6,6 +6,7 @@
 #include <net/if.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -85,19 +86,19 @@ Result<std::vector<Found>, Error> all_addresses() {
   return all;
 }
 
-/// The address that a packet to the world would leave with; none is sent.
+/// The address that a packet to the world would leave with; none is sent. By system calls: librspreload replaces the
+/// C library's functions of these names.
 std::optional<Gid> address_of_default_route() {
   sockaddr_in somewhere{};
   somewhere.sin_family = AF_INET;
   somewhere.sin_port = htons(9);
   somewhere.sin_addr.s_addr = htonl(0xc0000201);  // 192.0.2.1, which is nobody's (RFC 5737)
-  const int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+  const long fd = syscall(SYS_socket, AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
   sockaddr_in own{};
   socklen_t bytes = sizeof own;
-  const bool has_route = fd >= 0 &&
-                         connect(fd, reinterpret_cast<const sockaddr*>(&somewhere), sizeof somewhere) == 0 &&
-                         getsockname(fd, reinterpret_cast<sockaddr*>(&own), &bytes) == 0;
-  if (fd >= 0) close(fd);
+  const bool has_route = fd >= 0 && syscall(SYS_connect, fd, &somewhere, sizeof somewhere) == 0 &&
+                         syscall(SYS_getsockname, fd, &own, &bytes) == 0;
+  if (fd >= 0) syscall(SYS_close, fd);
   if (!has_route) return std::nullopt;
   Ipv4Address address;
   std::memcpy(address.octets.data(), &own.sin_addr, Ipv4Address::kBytes);

@@ -10,7 +10,8 @@ namespace urnic::nic {
 using transport::wire::Gid;
 using transport::wire::Ipv6Address;
 
-GidTable::GidTable(const DeviceConfig& config) {
+GidTable::GidTable(const DeviceConfig& config)
+    : net_device_(config.net_device), net_device_index_(config.net_device_index) {
   const Ipv6Address made = Ipv6Address::link_local_from_mac(config.mac);
   node_guid_ = transport::wire::load_u64(std::as_bytes(std::span(made.octets)), 8);
   if (config.ipv4) gids_[1] = Ipv6Address::from_ipv4(config.ipv4->address);

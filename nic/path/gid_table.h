@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <string>
 
 #include "nic/config.h"
 #include "transport/wire/address.h"
@@ -27,9 +28,15 @@ class GidTable {
   /// Of the device: the EUI-64 of the MAC, which is the second half of the link-local address made from it.
   std::uint64_t node_guid() const { return node_guid_; }
 
+  /// The network interface of the host that all entries are addresses of, and its index; empty and 0 without one.
+  const std::string& net_device() const { return net_device_; }
+  unsigned net_device_index() const { return net_device_index_; }
+
  private:
   std::array<transport::wire::Gid, kEntries> gids_{};
   std::uint64_t node_guid_;
+  std::string net_device_;
+  unsigned net_device_index_;
 };
 
 }  // namespace urnic::nic

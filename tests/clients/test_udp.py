@@ -36,6 +36,16 @@ class OneHost(ClientTest):
     def test_index_zero_of_a_host_without_link_local_address(self):
         self.pair("ibv_rc_pingpong", "-g", "0", "-c")
 
+    def test_files_name_the_interface(self):
+        device = "/sys/class/infiniband/urnic0"
+        files = [f"{device}/ports/1/gid_attrs/ndevs/1", f"{device}/node_guid", f"{device}/ports/1/gids/1"]
+        process = self.start("cat", ["cat", *files], loopback_nics()[0])
+        self.expect_end(process)
+        interface, guid, gid = process.output().split()
+        self.assertEqual(interface, "lo")
+        self.assertRegex(guid, r"^0000:7fff:fe..:....$")  # 02:00 and the address, the bit inverted that says so
+        self.assertRegex(gid, r"^0000:0000:0000:0000:0000:ffff:7f..:....$")
+
     def test_a_fault_injector(self):
         self.require("ibv_rc_pingpong")
         first, second = loopback_nics()

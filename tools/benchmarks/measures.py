@@ -41,6 +41,12 @@ class Measure:
     goal: str = ""  # as report.row() takes it
     own: str = ""  # another measure of ours that stands beside it, too
     programs: int = 2  # that have a NIC
+    chooses_addresses: bool = False  # of the NICs
+
+    def is_possible_over(self, port):
+        shares_host = port.split(":")[0] == "udp"
+        has_two_ends = shares_host or harness.port_has_two_ends(port)
+        return (self.programs == 2 or not has_two_ends) and not (self.chooses_addresses and shares_host)
 
 
 def _bandwidth_name(verb, mtu):
@@ -84,9 +90,9 @@ def own_measures(goals_only):
         Measure("64 B WRITE, rate, 1 QP", "M/s", lambda ours: ours.write_rate(1), ("limit 64 B, rate",), ">= 4"),
         Measure("64 B WRITE, rate, 8 QPs", "M/s", lambda ours: ours.write_rate(8), ("limit 64 B, rate",)),
         Measure("eight programs, all to all", "rounds/s", lambda ours: ours.all_to_all(8), ("TCP, eight programs",), ">= 1 x TCP, eight programs", programs=8),
-        Measure("connections, one after the other", "1/s", lambda ours: ours.connection_rate(), ("TCP connections",)),
-        Measure("connect, 200 at once", "us each", lambda ours: ours.time_of_step("connect")),
-        Measure("disconnect, 200 at once", "us each", lambda ours: ours.time_of_step("disconnect")),
+        Measure("connections, one after the other", "1/s", lambda ours: ours.connection_rate(), ("TCP connections",), chooses_addresses=True),
+        Measure("connect, 200 at once", "us each", lambda ours: ours.time_of_step("connect"), chooses_addresses=True),
+        Measure("disconnect, 200 at once", "us each", lambda ours: ours.time_of_step("disconnect"), chooses_addresses=True),
         Measure("idle", "", lambda ours: ours.idle(), (), "< 1"),
     ]
     return [measure for measure in everything if measure.goal or not goals_only]

@@ -72,6 +72,13 @@ class Programs:
 
 
 SERVER, CLIENT = "10.99.0.1", "10.99.0.2"  # the NICs' addresses where programs connect by them
+# Over UDP sockets a NIC has an address of the host, which is its own: on the loopback every 127.x.y.z is one.
+ON_LOOPBACK = ("udp:127.99.0.1", "udp:127.99.0.2")
+
+
+def ports_of_pair(port):
+    """What --port says for a server and for its client."""
+    return ON_LOOPBACK if port == "udp" else (port, port)
 
 
 class Ours:
@@ -84,8 +91,8 @@ class Ours:
         """The columns of the one line of results."""
         tcp_port = harness.free_port()
         words = [program, "-d", "urnic0", "-x", "1", "-F", "-p", tcp_port, *options]
-        command = self.programs.with_nic(self.port, words)
-        output = self.programs.pair(command, [*command, "127.0.0.1"], tcp_port)
+        server, client = (self.programs.with_nic(port, words) for port in ports_of_pair(self.port))
+        output = self.programs.pair(server, [*client, "127.0.0.1"], tcp_port)
         rows = re.findall(r"^ *\d+ +\d+ +[\d.]+ .*$", output, re.MULTILINE)
         if len(rows) != 1:
             raise Failed(output)
@@ -142,7 +149,7 @@ class Ours:
     def idle(self):
         """(percent of a core, MB resident) of a program that holds a device and a queue pair and waits."""
         runtime, port = self.programs.stage.folder(), harness.free_port()
-        words = self.programs.with_nic(self.port, ["ibv_rc_pingpong", "-d", "urnic0", "-g", "1", "-p", port])
+        words = self.programs.with_nic(ports_of_pair(self.port)[0], ["ibv_rc_pingpong", "-d", "urnic0", "-g", "1", "-p", port])
         program = self.programs.start("idle", words, runtime)
         self.programs.wait_for(lambda: harness.is_listening(port), program)
         time.sleep(1)

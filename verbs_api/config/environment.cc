@@ -126,6 +126,8 @@ Result<void, Error> share_host_addresses(NicEnvironment& environment) {
   device.ipv4 = host.value().ipv4;
   device.ipv6 = host.value().ipv6;
   device.link_local = host.value().link_local;
+  device.net_device = host.value().interface;
+  device.net_device_index = host.value().index;
   environment.host = std::move(host.value());
   return success();
 }

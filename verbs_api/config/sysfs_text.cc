@@ -2,6 +2,8 @@
 
 #include <fmt/core.h>
 
+#include <array>
+#include <boost/endian/conversion.hpp>
 #include <charconv>
 #include <cstddef>
 #include <cstdint>
@@ -20,10 +22,10 @@ std::string in_groups(const std::uint8_t* octets, std::size_t count) {
   return text;
 }
 
-/// The EUI-64 of the MAC, which is also the end of the link-local GID.
 std::string guid_text(const nic::GidTable& gids) {
-  const auto link_local = gids.at(0).value_or(transport::wire::Gid{});
-  return in_groups(link_local.octets.data() + 8, 8);
+  std::array<std::uint8_t, 8> octets;
+  boost::endian::store_big_u64(octets.data(), gids.node_guid());
+  return in_groups(octets.data(), octets.size());
 }
 
 /// The number that is all that is left of `name` behind `directory`.
@@ -34,6 +36,11 @@ std::optional<std::size_t> index_in(std::string_view directory, std::string_view
   const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), index);
   const bool is_number = error == std::errc{} && end == digits.data() + digits.size();
   return is_number ? std::optional(index) : std::nullopt;
+}
+
+/// Programs look there for the interface whose routes lead to a peer.
+bool has_net_device(const nic::GidTable& gids, std::size_t index) {
+  return !gids.net_device().empty() && gids.at(index).has_value();
 }
 
 std::optional<std::string> port_text(const nic::GidTable& gids, std::string_view name) {
@@ -47,6 +54,9 @@ std::optional<std::string> port_text(const nic::GidTable& gids, std::string_view
     return in_groups(gid.octets.data(), gid.octets.size());
   }
   if (const auto index = index_in("gid_attrs/types/", name); index && gids.at(*index)) return "RoCE v2";
+  if (const auto index = index_in("gid_attrs/ndevs/", name); index && has_net_device(gids, *index)) {
+    return gids.net_device();
+  }
   return std::nullopt;
 }
 
@@ -73,6 +83,7 @@ std::vector<std::string> sysfs_names(const nic::GidTable& gids) {
   for (std::size_t index = 0; index < nic::GidTable::kEntries; ++index) {
     names.push_back(fmt::format("ports/1/gids/{}", index));
     if (gids.at(index)) names.push_back(fmt::format("ports/1/gid_attrs/types/{}", index));
+    if (has_net_device(gids, index)) names.push_back(fmt::format("ports/1/gid_attrs/ndevs/{}", index));
   }
   return names;
 }

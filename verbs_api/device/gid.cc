@@ -21,13 +21,14 @@ bool is_index(std::uint32_t port, std::int64_t index) {
 }
 
 /// Writes one entry of the caller's idea of its size.
-void write_entry(void* to, std::size_t size, std::uint32_t index, const transport::wire::Gid& gid) {
+void write_entry(void* to, std::size_t size, std::uint32_t index, const transport::wire::Gid& gid,
+                 unsigned net_device_index) {
   const ibv_gid_entry entry{
       .gid = to_ibv_gid(gid),
       .gid_index = index,
       .port_num = kPort,
       .gid_type = IBV_GID_TYPE_ROCE_V2,
-      .ndev_ifindex = 0,  // the host has no interface for it
+      .ndev_ifindex = net_device_index,  // 0: the host has no interface for it
   };
   std::memset(to, 0, size);
   std::memcpy(to, &entry, std::min(size, sizeof(entry)));
@@ -42,7 +43,7 @@ int query_entry(ibv_context* context, std::uint32_t port, std::uint32_t index, v
   if (!is_index(port, index) || entry_size < sizeof(ibv_gid)) return refuse(EINVAL);
   const auto gid = owner.nic().gids().at(index);
   if (!gid) return refuse(ENODATA);
-  write_entry(entry, entry_size, index, *gid);
+  write_entry(entry, entry_size, index, *gid, owner.nic().gids().net_device_index());
   return 0;
 }
 
@@ -85,7 +86,8 @@ ssize_t _ibv_query_gid_table(ibv_context* context, ibv_gid_entry* entries, size_
     const auto gid = owner.nic().gids().at(index);
     if (!gid) continue;
     if (count == max_entries) return -refuse(EINVAL);
-    urnic::verbs_api::write_entry(rows + count * entry_size, entry_size, index, *gid);
+    urnic::verbs_api::write_entry(rows + count * entry_size, entry_size, index, *gid,
+                                  owner.nic().gids().net_device_index());
     ++count;
   }
   return static_cast<ssize_t>(count);

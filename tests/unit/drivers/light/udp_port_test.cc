@@ -244,6 +244,24 @@ TEST_F(UdpPortTest, LeavesByRocesPortWhereAnotherProgramHasTheSourcePort) {
   }
 }
 
+// Not by that of another address.
+TEST_F(UdpPortTest, LeavesByRocesPortOfTheAddressItComesFrom) {
+  const Gid also_here = own_address(2);
+  sender_ = nullptr;
+  sender_ = open_port({here_, also_here});
+  nic::Path path = path_to(there_, also_here);
+  Bytes probe(path.header_bytes() + 12 + 4);
+  path.encapsulate(probe, 12, {});
+  const auto taken = open_udp_socket(also_here, taken_apart(probe).udp.source_port, kLoopback);
+  ASSERT_TRUE(taken);
+  commit(*sender_, path, 24, 1);
+  sender_->flush();
+  const auto received = receive(*receiver_, 1);
+  ASSERT_EQ(received.size(), 1u);
+  EXPECT_EQ(taken_apart(received[0]).source_gid(), also_here);
+  EXPECT_TRUE(identification_of(received[0]));
+}
+
 TEST_F(UdpPortTest, CountsWhatTheKernelRefusesAndSendsTheRest) {
   // Nothing from the loopback network leaves the host.
   nic::Path nowhere = path_to(Gid::from_ipv4({{192, 0, 2, 1}}), here_);
