@@ -68,7 +68,7 @@ Result<LeaseSlots, Error> LeaseSlots::of(const PortSpec& port) {
   }
   const auto folder = private_folder();
   if (!folder) return folder.error();
-  const std::string name = port.kind == PortSpec::Kind::kUdp ? port.to_string() : port.target;
+  const std::string name = port.kind == PortSpec::Kind::kUdp ? "udp:" + port.target : port.target;
   wire.guard = fmt::format("{}/{}.lock", folder.value(), name);
   for (std::size_t i = 0; i < kInterfaceSlots; ++i) {
     wire.slots.push_back(fmt::format("{}/{}.{}", folder.value(), name, i));

@@ -15,7 +15,7 @@ namespace urnic::nic {
 namespace {
 
 constexpr std::string_view kForms =
-    "use fabric[:NAME[,switched]], udp[:ADDRESS], vhost:PATH[,front|back], af_packet:IFACE or loopback";
+    "use fabric[:NAME[,switched]], udp[:ADDRESS][,unsegmented], vhost:PATH[,front|back], af_packet:IFACE or loopback";
 
 // With their terminating zero, both must fit the kernel's structures.
 constexpr std::size_t kMaxPathBytes = sizeof(sockaddr_un::sun_path) - 1;
@@ -90,12 +90,19 @@ Result<PortSpec, Error> parse_fabric(std::string_view text, std::string_view res
   return spec;
 }
 
-Result<PortSpec, Error> parse_udp(std::string_view text, std::string_view address) {
+/// Behind "udp".
+Result<PortSpec, Error> parse_udp(std::string_view text, std::string_view rest) {
+  constexpr std::string_view kUnsegmented = ",unsegmented";
+  PortSpec spec{.kind = PortSpec::Kind::kUdp, .side = PortSpec::VhostSide::kFront, .target = {}};
+  spec.is_unsegmented = rest.ends_with(kUnsegmented);
+  if (spec.is_unsegmented) rest.remove_suffix(kUnsegmented.size());
+  if (rest.empty()) return spec;
+  rest.remove_prefix(1);  // the colon
   const bool is_address =
-      transport::wire::Ipv4Address::parse(address) || transport::wire::Ipv6Address::parse(address);
-  if (!is_address) return bad_spec("port '{}': '{}' is no IPv4 or IPv6 address", text, address);
-  return PortSpec{
-      .kind = PortSpec::Kind::kUdp, .side = PortSpec::VhostSide::kFront, .target = std::string(address)};
+      transport::wire::Ipv4Address::parse(rest) || transport::wire::Ipv6Address::parse(rest);
+  if (!is_address) return bad_spec("port '{}': '{}' is no IPv4 or IPv6 address; {}", text, rest, kForms);
+  spec.target = rest;
+  return spec;
 }
 
 }  // namespace
@@ -104,6 +111,8 @@ Result<PortSpec, Error> PortSpec::parse(std::string_view text) {
   if (text.find('\0') != std::string_view::npos) {
     return bad_spec("the port has a zero byte in it; {}", kForms);
   }
+  if (text == "udp" || text.starts_with("udp:") || text.starts_with("udp,"))
+    return parse_udp(text, text.substr(3));
   const std::size_t colon = text.find(':');
   const std::string_view kind = text.substr(0, colon);
   const bool has_target = colon != std::string_view::npos;
@@ -112,10 +121,6 @@ Result<PortSpec, Error> PortSpec::parse(std::string_view text) {
   if (kind == "vhost") return parse_vhost(text, rest);
   if (kind == "af_packet") return parse_af_packet(text, rest);
   if (kind == "fabric") return parse_fabric(text, has_target ? rest : kDefaultFabric);
-  if (kind == "udp") {
-    if (has_target) return parse_udp(text, rest);
-    return PortSpec{.kind = Kind::kUdp, .side = VhostSide::kFront, .target = {}};
-  }
   if (kind == "loopback") {
     if (has_target) return bad_spec("port '{}': {} takes nothing behind it", text, kind);
     return PortSpec{.kind = Kind::kLoopback, .side = VhostSide::kFront, .target = {}};
@@ -132,7 +137,8 @@ std::string PortSpec::to_string() const {
     case Kind::kAfPacket:
       return fmt::format("af_packet:{}", target);
     case Kind::kUdp:
-      return target.empty() ? "udp" : fmt::format("udp:{}", target);
+      return fmt::format("udp{}{}{}", target.empty() ? "" : ":", target,
+                         is_unsegmented ? ",unsegmented" : "");
     case Kind::kLoopback:
       break;
   }

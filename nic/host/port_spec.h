@@ -9,7 +9,7 @@
 
 namespace urnic::nic {
 
-/// Where the NIC's frames go. Written `fabric[:NAME[,SLOT][,switched]]`, `udp[:ADDRESS]`, `vhost:PATH[,front|back]`,
+/// Where the NIC's frames go. Written `fabric[:NAME[,SLOT][,switched]]`, `udp[:ADDRESS][,unsegmented]`, `vhost:PATH[,front|back]`,
 /// `af_packet:IFACE` or `loopback`.
 struct PortSpec {
   enum class Kind : std::uint8_t { kVhost, kAfPacket, kLoopback, kFabric, kUdp };
@@ -21,9 +21,10 @@ struct PortSpec {
   /// Socket path (at most 107 bytes), interface, fabric or address of this host; empty for loopback, and for UDP
   /// where the host is to choose.
   std::string target;
-  unsigned slot = 0;           ///< of a fabric: which of its ports, 0 to kFabricPorts - 1
-  bool is_slot_named = false;  ///< by the user; otherwise any will do
-  bool is_switched = false;    ///< of a fabric: all frames go through its switch, there are no direct links
+  unsigned slot = 0;            ///< of a fabric: which of its ports, 0 to kFabricPorts - 1
+  bool is_slot_named = false;   ///< by the user; otherwise any will do
+  bool is_switched = false;     ///< of a fabric: all frames go through its switch, there are no direct links
+  bool is_unsegmented = false;  ///< of UDP: each packet is sent by itself, and has identification 0
 
   /// Parses what the user wrote. The error says what is wrong and shows the forms.
   static Result<PortSpec, Error> parse(std::string_view text);

@@ -54,7 +54,8 @@ PortPointer with_direct_links(PortPointer wire, const NicEnvironment& environmen
 Result<PortPointer, Error> open_udp(const NicEnvironment& environment) {
   auto port = drivers::UdpPort::open({.addresses = environment.host.gids(),
                                       .interface = environment.host.index,
-                                      .link_mtu = environment.device.link_mtu});
+                                      .link_mtu = environment.device.link_mtu,
+                                      .may_segment = !environment.port.is_unsegmented});
   if (!port) return port.error();
   return PortPointer(std::move(port.value()));
 }

@@ -30,9 +30,12 @@ Ports (--port SPEC):
                            one comes and ends after the last. Two that talk get a direct link through shared
                            memory, unless one of them is 'switched', which needs a NAME ('default' is one).
                            The default. See 'urnic fabric --help'.
-  udp[:ADDRESS]            the host's own network: the NIC has an address of this host (without ADDRESS: those of the
+  udp[:ADDRESS][,unsegmented]
+                           the host's own network: the NIC has an address of this host (without ADDRESS: those of the
                            interface that the default route leads to) and sends through UDP sockets, wherever the
-                           host's routes lead, to any RoCEv2 peer. No privilege. One program for each address.
+                           host's routes lead, to any RoCEv2 peer. No privilege. One program for each address. Runs of
+                           packets leave as one buffer, unless 'unsegmented' says that the network card cuts those
+                           otherwise than the kernel does, and peers complain about the ICRC.
   vhost:PATH[,front|back]  a wire to one other program, a virtual machine or another switch, met at a socket; the
                            first to come is the front unless said otherwise
   af_packet:IFACE          a network interface; needs CAP_NET_RAW and an address (--ip) that is free there

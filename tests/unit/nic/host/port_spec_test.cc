@@ -47,7 +47,12 @@ TEST(PortSpec, ReadsAnAddressOfTheHostOrLeavesItToTheHost) {
   EXPECT_EQ(parsed("udp").target, "");
   EXPECT_EQ(parsed("udp:10.0.0.1").target, "10.0.0.1");
   EXPECT_EQ(parsed("udp:fd00::1").target, "fd00::1");
-  for (const std::string_view text : {"udp:", "udp:eth0", "udp:10.0.0", "udp:10.0.0.1:4791"}) {
+  EXPECT_FALSE(parsed("udp:10.0.0.1").is_unsegmented);
+  EXPECT_TRUE(parsed("udp:10.0.0.1,unsegmented").is_unsegmented);
+  EXPECT_EQ(parsed("udp:10.0.0.1,unsegmented").target, "10.0.0.1");
+  EXPECT_TRUE(parsed("udp,unsegmented").is_unsegmented);
+  for (const std::string_view text :
+       {"udp:", "udp,fast", "udp:10.0.0.1,fast", "udp:eth0", "udp:10.0.0", "udp:10.0.0.1:4791"}) {
     EXPECT_THAT(refusal(text), HasSubstr("is no IPv4 or IPv6 address")) << text;
   }
 }
@@ -86,7 +91,8 @@ TEST(PortSpec, RefusesNamesThatNoFolderShouldHave) {
 TEST(PortSpec, WritesWhatItReads) {
   for (const std::string_view text :
        {"vhost:/run/a.sock,front", "vhost:rel/a:b,back", "af_packet:eth0", "loopback", "fabric:default,0",
-        "fabric:my-Lab_2,240", "fabric:my-Lab_2,240,switched", "udp", "udp:10.0.0.1", "udp:fd00::1"}) {
+        "fabric:my-Lab_2,240", "fabric:my-Lab_2,240,switched", "udp", "udp:10.0.0.1", "udp:fd00::1",
+        "udp,unsegmented", "udp:fd00::1,unsegmented"}) {
     EXPECT_EQ(parsed(text).to_string(), text);
   }
 }
