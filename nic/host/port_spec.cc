@@ -111,8 +111,8 @@ Result<PortSpec, Error> PortSpec::parse(std::string_view text) {
   if (text.find('\0') != std::string_view::npos) {
     return bad_spec("the port has a zero byte in it; {}", kForms);
   }
-  if (text == "udp" || text.starts_with("udp:") || text.starts_with("udp,"))
-    return parse_udp(text, text.substr(3));
+  const bool is_udp = text == "udp" || text.starts_with("udp:") || text.starts_with("udp,");
+  if (is_udp) return parse_udp(text, text.substr(3));
   const std::size_t colon = text.find(':');
   const std::string_view kind = text.substr(0, colon);
   const bool has_target = colon != std::string_view::npos;
