@@ -26,12 +26,12 @@ class HostsTest(ClientTest):
         """Commands of `ip`."""
         subprocess.run([*host, "ip", "-batch", "-"], input="\n".join([*commands, ""]), check=True, text=True)
 
-    def start_on(self, host, name, command, environment=None):
+    def start_on(self, host, name, command):
         """A program of an ordinary user of that host."""
         words = harness.STAGE.drop_privilege(command)
-        return self.start_plain(name, [*host, *words], environment, privileged=True)
+        return self.start_plain(name, [*host, *words], privileged=True)
 
-    def start_nic_on(self, host, name, command, nic=(), environment=None):
+    def start_nic_on(self, host, name, command, nic=()):
         """The same below `urnic run`."""
         words = [harness.STAGE.urnic, "run", *map(str, nic), "--", *map(str, command)]
-        return self.start_on(host, name, words, environment)
+        return self.start_on(host, name, words)

@@ -75,16 +75,16 @@ class OneHost(ClientTest):
 class TwoHosts(HostsTest):
     PERFTEST = ["-d", "urnic0", "-x", "1", "-F"]
 
-    def run_on(self, hosts, *words, to=None, nic=(), client_nic=(), environment=None):
+    def run_on(self, hosts, *words, nic=(), client_nic=()):
         """The program as a server there, and as its client here; both are told the port to meet at over TCP."""
         here, there = hosts
         self.require(words[0])
         port = harness.free_port()
         words = [*words, "-p", str(port)]
         nic = ["--port", "udp", *nic]
-        server = self.start_nic_on(there, "server", words, nic, environment)
+        server = self.start_nic_on(there, "server", words, nic)
         self.wait_for_listener(server, port)
-        client = self.start_nic_on(here, "client", [*words, to or self.THERE], [*nic, *client_nic], environment)
+        client = self.start_nic_on(here, "client", [*words, self.THERE], [*nic, *client_nic])
         self.expect_end(client)
         self.expect_end(server)
         return client.output()
@@ -156,7 +156,7 @@ class TwoHosts(HostsTest):
 
     def test_hostile_datagrams_beside_traffic(self):
         here, there = self.hosts()
-        self.require("ibv_rc_pingpong", "ibv_ud_pingpong")
+        self.require("ibv_rc_pingpong", "ib_send_bw")
         self.on(here, f"addr add {self.STRANGER}/24 dev cable")
         recording = f"{self.runtime}/traffic.pcap"
         self.run_on((here, there), "ibv_rc_pingpong", "-d", "urnic0", "-g", "1", "-s", "3000", client_nic=["--pcap", recording])
