@@ -28,7 +28,7 @@ namespace {
 constexpr std::size_t kAlignment = 64;
 /// What the kernel cuts at most: 64 segments, and with their header less than an IP packet can have.
 constexpr std::size_t kMostSegmentBytes = 65'000;
-/// The kernel's own, if nobody has changed it.
+/// The kernel's own default.
 constexpr std::uint8_t kUsualHopLimit = 64;
 /// How many bad messages of the past one flush copes with.
 constexpr int kMostErrorsAtOnce = 64;
@@ -145,12 +145,16 @@ std::size_t UdpSender::find_socket(int& socket) {
   return end - begin_;
 }
 
+/// 16 bits of what the ICRC covers have become others; `behind` is what follows them, in bytes.
+void UdpSender::change_icrc(std::size_t index, std::uint16_t change, std::size_t behind) {
+  const std::span<std::byte> icrc = payload_of(index).last(wire::kIcrcBytes);
+  wire::store_icrc(wire::load_icrc(icrc) ^ identifications_.icrc_change(change, behind), icrc);
+}
+
 /// The source port is part of the ICRC, and as many bits as an identification.
 void UdpSender::leave_by_roce_port(Packet& packet, std::size_t index) {
   const auto change = static_cast<std::uint16_t>(packet.flow.source_port ^ wire::kRocePort);
-  const std::size_t behind = Udp::kBytes - sizeof change + packet.bytes - wire::kIcrcBytes;
-  const std::span<std::byte> icrc = payload_of(index).last(wire::kIcrcBytes);
-  wire::store_icrc(wire::load_icrc(icrc) ^ identifications_.icrc_change(change, behind), icrc);
+  change_icrc(index, change, Udp::kBytes - sizeof change + packet.bytes - wire::kIcrcBytes);
   packet.flow.source_port = wire::kRocePort;
 }
 
@@ -159,10 +163,8 @@ void UdpSender::set_identification(std::size_t index, std::uint16_t identificati
   const auto change = static_cast<std::uint16_t>(packet.identification ^ identification);
   if (change == 0 || !packet.flow.source.is_ipv4_mapped()) return;
   const std::size_t ip_bytes = packet.header_bytes - Udp::kBytes;
-  const std::size_t behind =
-      wire::IcrcIdentification::bytes_behind(ip_bytes, packet.bytes - wire::kIcrcBytes);
-  const std::span<std::byte> icrc = payload_of(index).last(wire::kIcrcBytes);
-  wire::store_icrc(wire::load_icrc(icrc) ^ identifications_.icrc_change(change, behind), icrc);
+  change_icrc(index, change,
+              wire::IcrcIdentification::bytes_behind(ip_bytes, packet.bytes - wire::kIcrcBytes));
   packet.identification = identification;
 }
 

@@ -96,6 +96,7 @@ class UdpSender {
   std::size_t run_from(std::size_t first, std::size_t end) const;
   std::size_t gather_messages(int& socket);
   void fill(const Message& message, mmsghdr& header, std::size_t& pieces, Control& control);
+  void change_icrc(std::size_t index, std::uint16_t change, std::size_t behind);
   void set_identification(std::size_t index, std::uint16_t identification);
   void leave_by_roce_port(Packet& packet, std::size_t index);
   void cope_with(int error, int socket, const Message& message);

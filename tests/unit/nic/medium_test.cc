@@ -5,10 +5,9 @@
 #include <string>
 #include <vector>
 
+#include "tests/support/lost_identification.h"
 #include "tests/unit/nic/device_pair.h"
 #include "transport/wire/frame.h"
-#include "transport/wire/icrc.h"
-#include "transport/wire/icrc_identification.h"
 #include "transport/wire/ipv4.h"
 
 namespace urnic::nic {
@@ -28,17 +27,6 @@ class IpMediumTest : public testing::Test {
 
   DevicePair pair{{.medium = Medium::kIp}};
 };
-
-/// As a UDP socket gives the packet of a peer whose kernel chose that identification: the ICRC is for it, the header
-/// has none.
-Bytes sent_with_identification(Bytes packet, std::uint16_t identification) {
-  wire::IcrcIdentification identifications;
-  const std::size_t behind =
-      wire::IcrcIdentification::bytes_behind(wire::Ipv4::kMinBytes, packet.size() - 28 - wire::kIcrcBytes);
-  const auto icrc = std::span(packet).last(wire::kIcrcBytes);
-  wire::store_icrc(wire::load_icrc(icrc) ^ identifications.icrc_change(identification, behind), icrc);
-  return packet;
-}
 
 TEST_F(IpMediumTest, SendsIpPacketsAndNothingElse) {
   pair.connect();
@@ -61,7 +49,7 @@ TEST_F(IpMediumTest, TakesPacketsOfAnyIdentificationAndNoDamagedOnes) {
   bool is_damaged = false;
   pair.wire.is_lost = [&](std::size_t from, const Bytes& packet) {
     if (from != 0) return false;
-    Bytes changed = sent_with_identification(packet, 0xbeef);
+    Bytes changed = test::without_identification(packet, 0xbeef);
     if (is_damaged) changed.back() ^= std::byte{0x10};
     pair.wire.deliver(1, changed);
     return true;

@@ -15,13 +15,13 @@
 #include "drivers/pcap/recorder_port.h"
 #include "nic/clock.h"
 #include "nic/path/path.h"
+#include "tests/support/lost_identification.h"
 #include "tests/support/pcap_file.h"
 #include "tests/unit/drivers/light/fake_port.h"
 #include "tests/unit/drivers/light/temporary_folder.h"
 #include "transport/wire/byte_order.h"
 #include "transport/wire/frame.h"
 #include "transport/wire/icrc.h"
-#include "transport/wire/icrc_identification.h"
 #include "transport/wire/ipv4.h"
 
 namespace urnic::drivers::test {
@@ -38,16 +38,6 @@ Bytes packet_from(const Gid& source, const Gid& destination, std::size_t bytes) 
                                    transport::QpNumber(0x11), transport::QpNumber(0x12));
   Bytes packet(path.header_bytes() + bytes + wire::kIcrcBytes, std::byte{0x21});
   path.encapsulate(packet, bytes, {});
-  return packet;
-}
-
-/// As a socket gives it when the sender's kernel chose that identification.
-Bytes without_identification(Bytes packet, std::uint16_t identification) {
-  wire::IcrcIdentification identifications;
-  const std::size_t behind =
-      wire::IcrcIdentification::bytes_behind(wire::Ipv4::kMinBytes, packet.size() - 28 - wire::kIcrcBytes);
-  const auto icrc = std::span(packet).last(wire::kIcrcBytes);
-  wire::store_icrc(wire::load_icrc(icrc) ^ identifications.icrc_change(identification, behind), icrc);
   return packet;
 }
 
@@ -72,7 +62,7 @@ TEST_F(IpMediumPorts, RecordsPacketsAsTheyWereOnTheWireAndOwnOnesOnce) {
       packet[40] ^= std::byte{1};
       return packet;
     }();
-    outside_->to_receive = {without_identification(packet_from(kPeer, kOwn, 24), 0xbeef),
+    outside_->to_receive = {urnic::test::without_identification(packet_from(kPeer, kOwn, 24), 0xbeef),
                             packet_from(kOwn, kOwn, 24), damaged};
     std::array<std::span<const std::byte>, 8> burst;
     EXPECT_EQ(port.value()->receive(burst), 3u);
