@@ -33,7 +33,7 @@ class PacketPort {
     std::uint64_t sent_bytes = 0;
     std::uint64_t dropped_frames = 0;   ///< sent by us, not taken (no peer, too long, queue dead)
     std::uint64_t direct_links = 0;     ///< to other NICs, now (see drivers/direct)
-    std::uint64_t returned_frames = 0;  ///< sent by us, and ICMP says that nobody took them (see drivers/udp)
+    std::uint64_t returned_frames = 0;  ///< that ICMP says no program took (see drivers/udp)
     std::uint64_t failed_joins = 0;     ///< of multicast groups, by the host
   };
 

@@ -35,7 +35,7 @@ class UdpPort final : public nic::PacketPort {
     return listeners_.receive(packets);
   }
   void set_membership(const transport::wire::Gid& group, bool is_member) override;
-  std::span<std::byte> reserve_to(const transport::wire::Mac& /*nobody has one*/) override {
+  std::span<std::byte> reserve_to(const transport::wire::Mac& /*the host has them*/) override {
     return sender_.reserve();
   }
   void commit(std::size_t length) override { sender_.commit(length); }

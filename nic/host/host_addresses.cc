@@ -92,7 +92,7 @@ std::optional<Gid> address_of_default_route() {
   sockaddr_in somewhere{};
   somewhere.sin_family = AF_INET;
   somewhere.sin_port = htons(9);
-  somewhere.sin_addr.s_addr = htonl(0xc0000201);  // 192.0.2.1, which is nobody's (RFC 5737)
+  somewhere.sin_addr.s_addr = htonl(0xc0000201);  // 192.0.2.1, which no host has (RFC 5737)
   const long fd = syscall(SYS_socket, AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
   sockaddr_in own{};
   socklen_t bytes = sizeof own;
@@ -105,7 +105,7 @@ std::optional<Gid> address_of_default_route() {
   return Gid::from_ipv4(address);
 }
 
-/// 127.0.0.2 belongs to the loopback as 127.0.0.1 does, though nobody lists it.
+/// 127.0.0.2 belongs to the loopback as 127.0.0.1 does, though the kernel does not list it.
 bool is_in_network_of(const Found& found, const Gid& address) {
   if (!found.is_on_loopback() || !found.gid.is_ipv4_mapped() || !address.is_ipv4_mapped()) return false;
   const std::size_t whole_octets = found.prefix_length / 8;
@@ -115,7 +115,7 @@ bool is_in_network_of(const Found& found, const Gid& address) {
 }
 
 /// Whether the kernel still asks whether another host has one of the IPv6 addresses of that interface: for a second
-/// or two after it came up. Nobody can send from it meanwhile. Lines are "fe80000000000000021b21fffe000001 02 40 20
+/// or two after it came up. No program can send from it meanwhile. Lines are "fe80000000000000021b21fffe000001 02 40 20
 /// c0     eth0": address, interface, prefix length, scope and flags in hex, name.
 bool has_tentative_address(const std::string& interface) {
   constexpr unsigned kTentative = IFA_F_TENTATIVE;

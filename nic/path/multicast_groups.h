@@ -17,7 +17,7 @@ class QueuePair;
 /// All calls under the engine lock.
 class MulticastGroups {
  public:
-  /// `reports`, which must outlive it, hears of each member. Null: nobody reports, as the port joins groups itself.
+  /// `reports`, which must outlive it, hears of each member. Null: none are reported, as the port joins groups itself.
   explicit MulticastGroups(MulticastReports* reports) : reports_(reports) {}
   /// This port hears of the first member of each group, and of the end of its last one.
   void tell(PacketPort& port) { port_ = &port; }

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Sends what no peer would send to a NIC's UDP socket, until it is ended: changed packets out of a recording of raw IP, with ICRCs
-that are right and that are wrong, from an address that is nobody's peer; and bytes of no meaning from the peer's own.
+that are right and that are wrong, from an address of which no NIC here is a peer; and bytes of no meaning from the peer's own.
 
 usage: hostile_datagrams.py STRANGER PEER TARGET RECORDING SEED
 """

@@ -187,7 +187,7 @@ def over_shared_memory():
 
 def over_sockets(groups=GROUPS, is_full=False):
     """Cases for the host's own addresses, among which there is no link-local one, and for the kernel's UDP sockets. In full every
-    program with each pair of what else there is, but for faults that netem has and sockets do not mind."""
+    program with each pair of the other choices, without the faults that sockets do not mind."""
     names = ("rc_pingpong", "uc_pingpong", "ud_pingpong", "ib_write_bw", "ib_read_bw", "stream", "operations", "rping", "rdma_server")
     chosen = []
     for program in (program for group in groups for program in GROUPS[group]):

@@ -163,7 +163,7 @@ TEST_F(UdpPortTest, SendsPacketsOfOneSizeAsSegmentsWhoseIcrcsAreForTheirIdentifi
   ASSERT_EQ(received.size(), kPackets);
   for (std::size_t i = 0; i < kPackets; ++i) {
     EXPECT_EQ(identification_of(received[i]), i);
-    // The same but for the ICRC.
+    // All but the ICRC is the same.
     EXPECT_TRUE(std::equal(sent[i].begin(), sent[i].end() - 4, received[i].begin(), received[i].end() - 4));
   }
 }
@@ -356,7 +356,7 @@ TEST_F(UdpPortTest, SaysThatTheHostHasNoSuchAddress) {
 
 TEST_F(UdpPortTest, GoesOnWhenTheKernelTakesNoMoreForAWhile) {
   nic::Path path = path_to(there_, here_);
-  // Nobody receives, and the receiver's socket is full soon: what it does not take is lost, not kept.
+  // The test receives nothing, and the receiver's socket is full soon: what it does not take is lost, not kept.
   std::size_t committed = 0;
   for (int round = 0; round < 200; ++round) {
     for (int i = 0; i < 60 && !sender_->reserve_to({}).empty(); ++i) {

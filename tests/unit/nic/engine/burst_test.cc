@@ -1,4 +1,4 @@
-// What a program that polls posts while acknowledgements are outstanding leaves in bursts, and waits for nobody else.
+// What a program that polls posts while acknowledgements are outstanding leaves in bursts, and waits for no other thread.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -14,7 +14,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// Whether the NIC's thread watches just then, and nobody keeps us from the engine, is chance: so for so long there are
+/// Whether the NIC's thread watches just then, and leaves the engine to us, is chance: so for so long there are
 /// further attempts.
 constexpr auto kPatience = 10s;
 /// It takes the NIC's thread that long to see that a program polls.
@@ -87,7 +87,7 @@ class BurstTest : public ProgressThreadTest {
     const auto begin = std::chrono::steady_clock::now();
     while (!condition()) {
       if (std::chrono::steady_clock::now() - begin > 5s) {
-        ADD_FAILURE() << "nobody sent it";
+        ADD_FAILURE() << "no thread sent it";
         return true;
       }
     }
