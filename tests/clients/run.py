@@ -22,6 +22,10 @@ import harness  # noqa: E402
 class Printer(unittest.TestResult):
     """A line per test as it ends, and what went wrong below it."""
 
+    def __init__(self):
+        super().__init__()
+        self.failed_tests = []  # names, and what went wrong
+
     def startTest(self, test):
         super().startTest(test)
         self._started = time.monotonic()
@@ -53,9 +57,10 @@ class Printer(unittest.TestResult):
     def stopTest(self, test):
         super().stopTest(test)
         print(f"{time.monotonic() - self._started:6.1f} s  {test.id()}  {self._verdict}", flush=True)
-        for complaint in self._complaints:
-            print("    " + complaint.strip().replace("\n", "\n    "), flush=True)
-        self.failed_tests = getattr(self, "failed_tests", 0) + (self._verdict == "FAILED")
+        complaints = "".join("    " + complaint.strip().replace("\n", "\n    ") + "\n" for complaint in self._complaints)
+        print(complaints, end="", flush=True)
+        if self._verdict == "FAILED":
+            self.failed_tests.append((test.id(), complaints))
 
 
 def all_tests(suite):
@@ -71,7 +76,7 @@ def main():
     parser.add_argument("--build", default=str(harness.PROJECT / "build/release"), help="folder of the build to test")
     parser.add_argument("--seed", type=int, default=None, help="of everything drawn; random by default")
     parser.add_argument("--port", help="the --port of every NIC whose test does not choose it; by default, what urnic takes")
-    parser.add_argument("--kills", type=int, help="how many programs to kill in test_kill")
+    parser.add_argument("--kills", type=int, help="how many programs to kill in test_kill and test_host")
     parser.add_argument("--pairs", type=int, help="how many pairs in a row in test_pingpong")
     parser.add_argument("--endurance", type=float, metavar="SECONDS", help="how long test_endurance runs, and hostile datagrams beside traffic; 3600 is an hour")
     parser.add_argument("--not", dest="excluded", action="append", default=[], metavar="PATTERN", help="leave tests out")
@@ -96,6 +101,7 @@ def main():
         return 2
     if options.kills is not None:
         sys.modules["test_kill"].Kill.KILLS = options.kills
+        sys.modules["test_host"].TwoHosts.KILLS = options.kills
     if options.endurance is not None:
         sys.modules["test_endurance"].Endurance.SECONDS = options.endurance
         sys.modules["test_udp"].TwoHosts.HOSTILE_SECONDS = options.endurance
@@ -109,7 +115,10 @@ def main():
         unittest.TestSuite(wanted).run(result)
     finally:
         harness.STAGE.close()
-    failed = getattr(result, "failed_tests", 0)
+    # Once more, as readers of a long output see its end first, and often no more than that.
+    for name, complaints in result.failed_tests:
+        print(f"failed: {name}\n{complaints}", end="")
+    failed = len(result.failed_tests)
     skipped = len(result.skipped)
     print(f"{result.testsRun - failed - skipped} passed, {failed} failed, {skipped} skipped")
     return 1 if failed else 0
