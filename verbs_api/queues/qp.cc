@@ -310,19 +310,18 @@ int ibv_destroy_qp(ibv_qp* qp) {
   return 0;
 }
 
-// Offering nothing keeps a ConnectX on standard go-back-N (fact 48): there are no options, which may be
-// chosen.
+// Offering nothing keeps a ConnectX on standard go-back-N (fact 48). Programs know devices without such options by this
+// error, librdmacm and pyverbs among them, as they do rdma_rxe.
 int ibv_set_ece(ibv_qp* qp, ibv_ece* ece) {
   if (const int fault = objects().check(qp); fault != 0) return refuse(fault);
   if (ece == nullptr) return refuse(EINVAL);
-  if (ece->vendor_id != 0 || ece->options != 0 || ece->comp_mask != 0) return refuse(EOPNOTSUPP);
-  return 0;
+  return refuse(EOPNOTSUPP);
 }
 int ibv_query_ece(ibv_qp* qp, ibv_ece* ece) {
   if (const int fault = objects().check(qp); fault != 0) return refuse(fault);
   if (ece == nullptr) return refuse(EINVAL);
   *ece = {};
-  return 0;
+  return refuse(EOPNOTSUPP);
 }
 
 }  // extern "C"

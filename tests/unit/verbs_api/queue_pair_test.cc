@@ -171,11 +171,11 @@ TEST_F(QueuePair, IsExtendedOnlyWhenAskedFor) {
 TEST_F(QueuePair, HasNoConnectionOptionsAndTakesNone) {
   const QpPtr qp = create();
   ibv_ece ece{.vendor_id = 1, .options = 2, .comp_mask = 3};
-  EXPECT_EQ(ibv_query_ece(qp.get(), &ece), 0);
+  EXPECT_EQ(ibv_query_ece(qp.get(), &ece), EOPNOTSUPP);
   EXPECT_EQ(ece.vendor_id, 0u);
   EXPECT_EQ(ece.options, 0u);
   EXPECT_EQ(ece.comp_mask, 0u);
-  EXPECT_EQ(ibv_set_ece(qp.get(), &ece), 0);
+  EXPECT_EQ(ibv_set_ece(qp.get(), &ece), EOPNOTSUPP);
   for (const ibv_ece& unknown : {ibv_ece{1, 0, 0}, ibv_ece{0, 1, 0}, ibv_ece{0, 0, 1}}) {
     ece = unknown;
     EXPECT_EQ(ibv_set_ece(qp.get(), &ece), EOPNOTSUPP);
