@@ -1,9 +1,11 @@
 // DeviceConfig: everything a device is told when it is made.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "nic/medium.h"
 #include "nic/vlan.h"
@@ -21,6 +23,13 @@ struct Ipv4Interface {
 struct Ipv6Interface {
   transport::wire::Ipv6Address address;
   std::uint8_t prefix_length = 64;
+};
+
+/// An address of the host, and the network interface that has it.
+struct HostAddress {
+  transport::wire::Gid gid;
+  std::string interface {};
+  unsigned interface_index = 0;
 };
 
 /// Who makes progress when the program does not poll.
@@ -42,11 +51,9 @@ struct DeviceConfig {
   transport::wire::Mac mac;
   std::optional<Ipv4Interface> ipv4;
   std::optional<Ipv6Interface> ipv6;
-  /// The host's link-local address, where the NIC has the host's addresses; otherwise it has one made from its MAC.
-  std::optional<transport::wire::Ipv6Address> link_local;
-  /// The host's network interface that has the addresses, and its index; empty and 0 where the NIC has its own.
-  std::string net_device;
-  unsigned net_device_index = 0;
+  /// Where the NIC has the host's addresses: all of them, those of the interface that it has `ipv4` and `ipv6` of first.
+  /// A NIC with addresses of its own has a link-local one beside, made from its MAC.
+  std::vector<HostAddress> host_addresses;
   std::string port_name;              ///< where its frames go, in words for people
   Medium medium = Medium::kEthernet;  ///< what the port carries
   std::uint16_t link_mtu = 4200;      ///< the largest IP packet, in bytes; on a VLAN with the tag
@@ -65,13 +72,15 @@ struct DeviceConfig {
   LinkSource link_source() const { return {.mac = mac, .vlan = vlan, .medium = medium}; }
 };
 
-/// The largest path MTU that fits the link: largest with MTU + 80 <= link MTU (fact 41), where a VLAN's tag counts.
-constexpr transport::PathMtu max_path_mtu(const DeviceConfig& config) {
+/// The largest path MTU that fits the link, and a way on which no larger IP packet gets through, bytes: largest with
+/// MTU + 80 <= link MTU (fact 41), where a VLAN's tag counts.
+constexpr transport::PathMtu max_path_mtu(const DeviceConfig& config, std::uint32_t mtu_of_way = UINT32_MAX) {
   const std::uint32_t headers = 80 + (config.vlan != 0 ? transport::wire::VlanTag::kBytes : 0);
+  const std::uint32_t room = std::min<std::uint32_t>(config.link_mtu, mtu_of_way);
   constexpr transport::PathMtu kLargestFirst[] = {transport::PathMtu::k4096, transport::PathMtu::k2048,
                                                   transport::PathMtu::k1024, transport::PathMtu::k512};
   for (const transport::PathMtu mtu : kLargestFirst) {
-    if (bytes(mtu) + headers <= config.link_mtu) return mtu;
+    if (bytes(mtu) + headers <= room) return mtu;
   }
   return transport::PathMtu::k256;
 }

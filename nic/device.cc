@@ -140,12 +140,12 @@ Result<void, Error> Device::start() {
   if (auto usable = check_usable(); !usable) return usable;
   const std::lock_guard once(start_mutex_);
   if (engine_->is_started()) return success();
-  auto port = open_port_();
-  if (!port) return failure(std::move(port.error()));
-  if (port.value()->medium() != config_.medium) {
+  auto opened = open_port_();
+  if (!opened) return failure(std::move(opened.error()));
+  if (opened.value().port->medium() != config_.medium) {
     return failure(invalid("the device was told of another medium than the port has"));
   }
-  return engine_->start(std::move(port.value()));
+  return engine_->start(std::move(opened.value()));
 }
 
 // --- Completion queues ---
@@ -326,7 +326,6 @@ std::vector<std::pair<std::string_view, std::uint64_t>> Device::all_counters() c
   all.emplace_back("port_dropped_frames", port.dropped_frames);
   all.emplace_back("port_direct_links", port.direct_links);
   all.emplace_back("port_returned_frames", port.returned_frames);
-  all.emplace_back("port_failed_joins", port.failed_joins);
   return all;
 }
 

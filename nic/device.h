@@ -17,7 +17,7 @@
 #include "nic/memory/device_memory.h"
 #include "nic/memory/memory_table.h"
 #include "nic/memory/protection_domain.h"
-#include "nic/packet_port.h"
+#include "nic/opened_port.h"
 #include "nic/path/gid_table.h"
 #include "nic/queues/completion_channel.h"
 #include "nic/queues/completion_queue.h"
@@ -131,7 +131,7 @@ class Device {
   Result<void, Error> destroy_address_handle(ProtectionDomain& pd, transport::AddressHandleId handle);
 
   /// The queue pair (UD) receives what is sent to the group. EINVAL: it is not UD, or that is no group's
-  /// address; ENOMEM: too many members. Joining twice is the same as once.
+  /// address; ENOMEM: too many members; otherwise the port's. Joining twice is the same as once.
   Result<void, Error> attach_multicast(QueuePair& qp, const transport::wire::Gid& group);
   /// EINVAL: it is not a member.
   Result<void, Error> detach_multicast(QueuePair& qp, const transport::wire::Gid& group);

@@ -172,8 +172,7 @@ Result<void, Error> Device::attach_multicast(QueuePair& qp, const transport::wir
   if (!engine_->tables().groups.has_room_for(group)) {
     return failure(out_of("the multicast groups have too many members"));
   }
-  engine_->tables().groups.attach(group, qp, clock_.now());
-  return success();
+  return engine_->tables().groups.attach(group, qp, clock_.now());
 }
 
 Result<void, Error> Device::detach_multicast(QueuePair& qp, const transport::wire::Gid& group) {

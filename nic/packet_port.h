@@ -3,8 +3,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <functional>
-#include <memory>
 #include <span>
 #include <string>
 
@@ -34,7 +32,6 @@ class PacketPort {
     std::uint64_t dropped_frames = 0;   ///< sent by us, not taken (no peer, too long, queue dead)
     std::uint64_t direct_links = 0;     ///< to other NICs, now (see drivers/direct)
     std::uint64_t returned_frames = 0;  ///< that ICMP says no program took (see drivers/udp)
-    std::uint64_t failed_joins = 0;     ///< of multicast groups, by the host
   };
 
   virtual Medium medium() const { return Medium::kEthernet; }
@@ -44,8 +41,9 @@ class PacketPort {
   virtual std::size_t receive(std::span<std::span<const std::byte>> frames) = 0;
 
   /// From now on the NIC is a member of that multicast group, or not any more. A port that carries IP packets says so to the
-  /// link; on Ethernet the NIC does it by itself. A system call.
-  virtual void set_membership(const transport::wire::Gid& /*group*/, bool /*is_member*/) {}
+  /// link; on Ethernet the NIC does it by itself. A system call. The error is the system's.
+  virtual Result<void, Error> join(const transport::wire::Gid& /*group*/) { return success(); }
+  virtual void leave(const transport::wire::Gid& /*group*/) {}
 
   /// Room for one frame of up to max_frame_bytes() to `destination` (any, where the port carries IP packets), or an
   /// empty span when the port cannot take one now (its queue is full: try again later; a port without a peer takes
@@ -89,9 +87,5 @@ class PacketPort {
   /// One line for people, e.g. "vhost /run/user/1000/wire.sock (front)".
   virtual std::string description() const = 0;
 };
-
-/// Opens a port: blocks until the port can be used (which does not mean that a peer is there), and returns an
-/// error for a person when it cannot be had.
-using PortOpener = std::function<Result<std::unique_ptr<PacketPort>, Error>()>;
 
 }  // namespace urnic::nic

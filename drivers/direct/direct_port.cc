@@ -10,7 +10,6 @@
 #include <chrono>
 #include <utility>
 
-#include "drivers/direct/mark.h"
 #include "drivers/peer_process.h"
 
 namespace urnic::drivers {
@@ -24,6 +23,8 @@ using Clock = std::chrono::steady_clock;
 /// in the end after every kAskAgainAfter: a NIC may have come.
 constexpr std::uint32_t kConversation = 4;
 constexpr std::uint32_t kAskAgainAfter = 4096;
+/// For the first link to a station: two threads that talk, and memory that is made.
+constexpr auto kFirstLinkPatience = 20ms;
 /// The mark is behind frames that a crowded switch has not forwarded yet; but it may have been lost.
 constexpr auto kMarkPatience = 1s;
 /// How many frames of one link come in a row while others have some, too.
@@ -68,15 +69,17 @@ Result<std::unique_ptr<DirectPort>, Error> DirectPort::create(std::unique_ptr<ni
                                    .socket_of = std::move(config.socket_of),
                                    .unused_after = config.unused_after});
   if (!keeper) return keeper.error();
-  return std::unique_ptr<DirectPort>(new DirectPort(std::move(wire), std::move(keeper.value()), own));
+  const MarkForm marks(wire->medium(), config.shared_address);
+  return std::unique_ptr<DirectPort>(new DirectPort(std::move(wire), std::move(keeper.value()), own, marks));
 }
 
 // All memory is taken here.
 DirectPort::DirectPort(std::unique_ptr<nic::PacketPort> wire, std::unique_ptr<LinkKeeper> keeper,
-                       const Mac& own)
+                       const Mac& own, const MarkForm& marks)
     : wire_(std::move(wire)),
       keeper_(std::move(keeper)),
       own_(own),
+      marks_(marks),
       nothing_(std::make_unique_for_overwrite<std::byte[]>(wire_->max_frame_bytes())) {
   sending_.reserve(LinkKeeper::kMaxSending);
   unflushed_.reserve(LinkKeeper::kMaxSending);
@@ -129,15 +132,14 @@ void DirectPort::remove(SendingLink& link) {
   erase(unflushed_, link);
   if (target_ == &link) target_ = nullptr;
   last_key_ = kNoKey;
-  strangers_[key_of(link.peer) % kStrangers] = {};
+  // One frame went there: there is no waiting for another link.
+  strangers_[key_of(link.peer) % kStrangers] = {.key = key_of(link.peer), .frames = 1};
   keeper_->give_back(link);
 }
 
 void DirectPort::count_stranger(const Mac& destination) {
-  if (destination.is_multicast() || destination == own_ || destination == Mac{}) return;
-  const Key key = key_of(destination);
-  Stranger& stranger = strangers_[key % kStrangers];
-  if (stranger.key != key) stranger = {.key = key, .frames = 0};
+  if (!may_be_linked(destination)) return;
+  Stranger& stranger = stranger_at(destination);
   ++stranger.frames;
   const bool is_time = stranger.frames >= kConversation && std::has_single_bit(stranger.frames);
   if (is_time || stranger.frames % kAskAgainAfter == 0) keeper_->want(destination);
@@ -197,7 +199,7 @@ std::size_t DirectPort::receive_from_wire(std::span<std::span<const std::byte>> 
   const std::size_t found = wire_->receive(frames);
   std::size_t kept = 0;
   for (std::size_t i = 0; i < found; ++i) {
-    if (const auto mark = Mark::parse(frames[i])) [[unlikely]] {
+    if (const auto mark = marks_.parse(frames[i])) [[unlikely]] {
       open(mark->nonce);
     } else {
       frames[kept++] = frames[i];
@@ -217,7 +219,34 @@ void DirectPort::open(std::uint64_t nonce) {
 std::span<std::byte> DirectPort::reserve_to(const Mac& destination) {
   destination_ = destination;
   target_ = link_to(destination);
-  return target_ != nullptr ? room_on(*target_) : wire_->reserve_to(destination);
+  if (target_ != nullptr) return room_on(*target_);
+  if (is_waiting_for_first_link(destination)) return {};
+  return wire_->reserve_to(destination);
+}
+
+/// Over the host's sockets alone.
+bool DirectPort::is_waiting_for_first_link(const Mac& destination) {
+  if (medium() == nic::Medium::kEthernet || !may_be_linked(destination)) return false;
+  Stranger& stranger = stranger_at(destination);
+  if (stranger.frames > 0) return false;
+  const Clock::time_point now = Clock::now();
+  if (stranger.asked_at == Clock::time_point{}) {
+    stranger.asked_at = now;
+    keeper_->want(destination);
+  }
+  if (keeper_->has_news()) take_news();
+  return now - stranger.asked_at < kFirstLinkPatience;
+}
+
+bool DirectPort::may_be_linked(const Mac& destination) const {
+  return !destination.is_multicast() && destination != own_ && destination != Mac{};
+}
+
+DirectPort::Stranger& DirectPort::stranger_at(const Mac& destination) {
+  const Key key = key_of(destination);
+  Stranger& stranger = strangers_[key % kStrangers];
+  if (stranger.key != key) stranger = {.key = key};
+  return stranger;
 }
 
 /// Null: through the switch.
@@ -243,9 +272,8 @@ SendingLink* DirectPort::link_to(const Mac& destination) {
 /// Sends the mark, if the switch has room for it now.
 bool DirectPort::begin(SendingLink& link) {
   const std::span<std::byte> room = wire_->reserve_to(link.peer);
-  if (room.size() < Mark::kBytes) return false;
-  Mark{.to = link.peer, .from = own_, .nonce = link.nonce}.emit(room);
-  wire_->commit(Mark::kBytes);
+  if (room.size() < MarkForm::kMaxBytes) return false;
+  wire_->commit(marks_.emit({.to = link.peer, .from = own_, .nonce = link.nonce}, room));
   link.has_begun = true;
   return true;
 }
@@ -325,6 +353,7 @@ nic::PacketPort::Statistics DirectPort::statistics() const {
   sum.sent_frames += wire.sent_frames;
   sum.sent_bytes += wire.sent_bytes;
   sum.dropped_frames += wire.dropped_frames;
+  sum.returned_frames += wire.returned_frames;
   sum.direct_links = sending_.size();
   for (const ReceivingLink* const link : receiving_) sum.dropped_frames += link->ring.malformed_frames();
   return sum;

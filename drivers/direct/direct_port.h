@@ -12,14 +12,16 @@
 
 #include "drivers/descriptor.h"
 #include "drivers/direct/link_keeper.h"
+#include "drivers/direct/mark.h"
 #include "nic/packet_port.h"
 #include "transport/wire/address.h"
 
 namespace urnic::drivers {
 
-/// Around the wire to the fabric's switch. Everything goes through the switch at first. When a few frames went to one
-/// station, the port asks for a direct link to it; NICs of this fabric have one, virtual machines and what is behind an
-/// uplink have none. Frames to that station then go into memory that both NICs share, and no third process touches them.
+/// Around the wire to the fabric's switch, or around the host's sockets. Everything goes by the wire at first. When a few frames
+/// went to one station, the port asks for a direct link to it; NICs of this fabric, or of this host, have one, virtual
+/// machines and what is behind an uplink have none. Sockets lose what a busy receiver does not take at once, and a link does
+/// not: over those the port asks before the first frame, and takes none to that station for a moment. Frames to that station then go into memory that both NICs share, and no third process touches them.
 /// Those to groups, and those whose destination is not known when their room is reserved, go through the switch always.
 ///
 /// A station that takes nothing is treated as a DpdkPort treats its peer: back pressure, then loss (Patience). Where a
@@ -30,6 +32,8 @@ class DirectPort final : public nic::PacketPort {
     transport::wire::Mac own;
     /// See LinkKeeper.
     std::function<std::string(const transport::wire::Mac&)> socket_of;
+    /// On a wire that carries IP packets: the address that all its stations have.
+    transport::wire::Gid shared_address{};
     std::chrono::milliseconds unused_after = std::chrono::seconds(10);
   };
 
@@ -37,7 +41,10 @@ class DirectPort final : public nic::PacketPort {
   static Result<std::unique_ptr<DirectPort>, Error> create(std::unique_ptr<nic::PacketPort>& wire,
                                                            Config config);
 
+  nic::Medium medium() const override { return wire_->medium(); }
   std::size_t receive(std::span<std::span<const std::byte>> frames) override;
+  Result<void, Error> join(const transport::wire::Gid& group) override { return wire_->join(group); }
+  void leave(const transport::wire::Gid& group) override { wire_->leave(group); }
   std::span<std::byte> reserve_to(const transport::wire::Mac& destination) override;
   void commit(std::size_t length) override;
   void flush() override;
@@ -62,15 +69,20 @@ class DirectPort final : public nic::PacketPort {
   struct Stranger {
     Key key = 0;
     std::uint32_t frames = 0;
+    std::chrono::steady_clock::time_point asked_at{};  // before the first frame
   };
 
-  DirectPort(std::unique_ptr<nic::PacketPort> wire, std::unique_ptr<LinkKeeper> keeper, const Mac& own);
+  DirectPort(std::unique_ptr<nic::PacketPort> wire, std::unique_ptr<LinkKeeper> keeper, const Mac& own,
+             const MarkForm& marks);
   void make_wake_fd();
   void take_news();
   SendingLink* link_to(const Mac& destination);
   bool begin(SendingLink& link);
   std::span<std::byte> room_on(SendingLink& link);
+  bool may_be_linked(const Mac& destination) const;
+  Stranger& stranger_at(const Mac& destination);
   void count_stranger(const Mac& destination);
+  bool is_waiting_for_first_link(const Mac& destination);
   void remove(SendingLink& link);
   bool is_open(ReceivingLink& link);
   void open(std::uint64_t nonce);
@@ -80,6 +92,7 @@ class DirectPort final : public nic::PacketPort {
   const std::unique_ptr<nic::PacketPort> wire_;
   const std::unique_ptr<LinkKeeper> keeper_;
   const Mac own_;
+  const MarkForm marks_;
 
   // Frames for these wait for flush(), or are read by receive().
   std::vector<SendingLink*> sending_;

@@ -1,4 +1,4 @@
-// The mark: the last frame that a NIC sends to another one through the switch, before it goes on over a direct link.
+// The mark: the last frame that a NIC sends to another one by the wire, before it goes on over a direct link.
 #pragma once
 
 #include <cstddef>
@@ -6,24 +6,39 @@
 #include <optional>
 #include <span>
 
+#include "nic/medium.h"
 #include "transport/wire/address.h"
 
 namespace urnic::drivers {
 
-/// Frames through the switch take their time. So the receiver reads a link only when the mark has come through the
-/// switch, behind them: no frame overtakes another. It is an Ethernet frame of type 0x88b5 (IEEE 802, local experimental
-/// EtherType 1); others than urnic drop it.
+/// Frames by the wire take their time. So the receiver reads a link only when the mark has come by the wire, behind them: no
+/// frame overtakes another.
 struct Mark {
   transport::wire::Mac to;
   transport::wire::Mac from;
   std::uint64_t nonce = 0;  ///< names the link
+};
 
-  static constexpr std::size_t kBytes = 60;  ///< the shortest frame of Ethernet
+/// What a mark looks like. Through a fabric's switch it is an Ethernet frame of type 0x88b5 (IEEE 802, local experimental
+/// EtherType 1); others than urnic drop it. Over the host's sockets it is a RoCEv2 packet to the queue pair 0 of the
+/// other NIC's share, with an opcode that IBTA leaves to manufacturers (0xc0 to 0xff) and without ICRC. It leaves and arrives
+/// as others do; only those of the other IP version it may overtake.
+class MarkForm {
+ public:
+  static constexpr std::size_t kMaxBytes = 128;
 
-  /// Writes it to the first kBytes of `frame`.
-  void emit(std::span<std::byte> frame) const;
-  /// Nothing for any other frame.
-  static std::optional<Mark> parse(std::span<const std::byte> frame);
+  /// `shared_address` is what all NICs on a wire of IP packets have.
+  MarkForm(nic::Medium medium, const transport::wire::Gid& shared_address)
+      : medium_(medium), shared_address_(shared_address) {}
+
+  /// Writes it to the first bytes of `frame`, which has kMaxBytes at least; how many.
+  std::size_t emit(const Mark& mark, std::span<std::byte> frame) const;
+  /// Nothing for any other frame. `to` and `from` are not told over the host's sockets.
+  std::optional<Mark> parse(std::span<const std::byte> frame) const;
+
+ private:
+  nic::Medium medium_;
+  transport::wire::Gid shared_address_;
 };
 
 }  // namespace urnic::drivers

@@ -41,6 +41,7 @@ Result<std::unique_ptr<nic::PacketPort>, Error> open_dpdk_port(const nic::PortSp
     case nic::PortSpec::Kind::kFabric:  // its ports are vhost wires, see join_fabric()
     case nic::PortSpec::Kind::kLoopback:
     case nic::PortSpec::Kind::kUdp:
+    case nic::PortSpec::Kind::kHost:
       break;
   }
   return Error{EINVAL, "this kind of port is not made by DPDK"};

@@ -35,7 +35,8 @@ Result<std::string, Error> ask(const nic::FabricFolder& folder, const WantedSwit
   auto answer = ask_switch(files, request);
   // A switch may be about to end, or another program may start one at this moment.
   while (!answer && answer.error().code == ENOENT) {
-    const auto started = start_switch(wanted.program, wanted.fabric, wanted.number);
+    const auto started =
+        start_switch(wanted.program, {"--name", wanted.fabric, "--number", std::to_string(wanted.number)});
     if (!started) return started.error();
     answer = ask_switch(files, request);
     if (answer || answer.error().code != ENOENT || Clock::now() > give_up) break;

@@ -10,6 +10,7 @@
 
 #include <array>
 #include <cerrno>
+#include <charconv>
 #include <chrono>
 #include <cstdlib>
 #include <system_error>
@@ -26,7 +27,7 @@ constexpr int kReadyFd = 3;
 
 Error start_error(const std::string& program, int code) {
   return Error{.code = code,
-               .message = fmt::format("cannot start the switch of the fabric, {}: {}", program,
+               .message = fmt::format("cannot start the switch, {}: {}", program,
                                       std::generic_category().message(code))};
 }
 
@@ -52,8 +53,7 @@ std::vector<char*> pointers_to(std::vector<std::string>& words) {
 /// descriptors. The switch gets a process group of its own, so that Ctrl-C does not reach it, but stays in
 /// our session: the kernel shares the processor among sessions first (autogroups, sched(7)), and a switch
 /// alone in one was seen to wait half a second for its turn behind programs that spin.
-int spawn(const std::string& program, const std::string& fabric, unsigned number, int ready_fd,
-          pid_t& child) {
+int spawn(const std::string& program, const std::vector<std::string>& arguments, int ready_fd, pid_t& child) {
   posix_spawnattr_t attributes;
   posix_spawn_file_actions_t actions;
   posix_spawnattr_init(&attributes);
@@ -73,14 +73,9 @@ int spawn(const std::string& program, const std::string& fabric, unsigned number
   posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
   posix_spawn_file_actions_addclosefrom_np(&actions, kReadyFd + 1);
 
-  std::vector<std::string> words{program,
-                                 "--name",
-                                 fabric,
-                                 "--number",
-                                 std::to_string(number),
-                                 "--on-demand",
-                                 "--ready-fd",
-                                 std::to_string(kReadyFd)};
+  std::vector<std::string> words{program};
+  words.insert(words.end(), arguments.begin(), arguments.end());
+  words.insert(words.end(), {"--on-demand", "--ready-fd", std::to_string(kReadyFd)});
   std::vector<std::string> environment = environment_of_the_switch();
   const int code = posix_spawn(&child, program.c_str(), &actions, &attributes, pointers_to(words).data(),
                                pointers_to(environment).data());
@@ -103,9 +98,19 @@ std::string hear(int fd) {
   return said;
 }
 
+/// "NUMBER TEXT": an errno value and what is wrong. A program that says anything else is no switch of this version.
+Error error_in(const std::string& said) {
+  int code = 0;
+  const auto [rest, trouble] = std::from_chars(said.data(), said.data() + said.size(), code);
+  const auto digits = static_cast<std::size_t>(rest - said.data());
+  const bool has_code = trouble == std::errc() && code > 0 && digits < said.size() && *rest == ' ';
+  if (!has_code) return Error{.code = EIO, .message = said};
+  return Error{.code = code, .message = said.substr(digits + 1)};
+}
+
 }  // namespace
 
-Result<void, Error> start_switch(const std::string& program, const std::string& fabric, unsigned number) {
+Result<void, Error> start_switch(const std::string& program, const std::vector<std::string>& words) {
   int ends[2];
   // Far from kReadyFd, so that to move it there closes nothing that is needed.
   if (pipe2(ends, O_CLOEXEC) != 0) return start_error(program, errno);
@@ -115,7 +120,7 @@ Result<void, Error> start_switch(const std::string& program, const std::string& 
   if (!high) return start_error(program, errno);
   writer.reset();
   pid_t child = 0;
-  if (const int code = spawn(program, fabric, number, high.get(), child); code != 0) {
+  if (const int code = spawn(program, words, high.get(), child); code != 0) {
     return start_error(program, code);
   }
   high.reset();
@@ -123,7 +128,7 @@ Result<void, Error> start_switch(const std::string& program, const std::string& 
   // been faster.
   while (waitpid(child, nullptr, 0) < 0 && errno == EINTR) {
   }
-  if (const std::string said = hear(reader.get()); !said.empty()) return Error{.code = EIO, .message = said};
+  if (const std::string said = hear(reader.get()); !said.empty()) return error_in(said);
   return success();
 }
 

@@ -2,15 +2,16 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "transport/result.h"
 
 namespace urnic::drivers {
 
-/// Starts `program` as the switch `number` of the fabric and returns when it takes requests; when another
-/// process has been faster, that is as good. The error is what it had to say, or the system's, for a person.
+/// Starts `program` as the switch that these words on its command line say, and returns when it takes requests; when
+/// another process has been faster, that is as good. The error is what it had to say, or the system's, for a person.
 /// Safe from any thread, and in any program: whatever that has arranged for itself, the switch does not
 /// inherit.
-Result<void, Error> start_switch(const std::string& program, const std::string& fabric, unsigned number);
+Result<void, Error> start_switch(const std::string& program, const std::vector<std::string>& words);
 
 }  // namespace urnic::drivers

@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "drivers/fabric/control.h"
+#include "nic/host/fabric_folder.h"
 
 namespace urnic::drivers {
 namespace {
@@ -19,12 +20,11 @@ using Clock = std::chrono::steady_clock;
 constexpr auto kLockPatience = std::chrono::seconds(2);
 constexpr auto kLockPause = std::chrono::milliseconds(10);
 
-Error served_already(const nic::SwitchFiles& files, std::string_view name) {
+Error served_already(const nic::SwitchFiles& files, const ServedBySwitch& served) {
   const auto other = nic::running_switch(files);
-  return Error{
-      .code = EBUSY,
-      .message = fmt::format("fabric {} is served already by process {}; 'urnic fabric stop' ends it", name,
-                             other ? other->process : 0)};
+  return Error{.code = EBUSY,
+               .message = fmt::format("{} is served already by process {}; {} ends it", served.what,
+                                      other ? other->process : 0, served.ended_by)};
 }
 
 Result<void, Error> introduce(const nic::LockFile& lock, std::uint16_t link_mtu) {
@@ -41,18 +41,24 @@ Result<void, Error> introduce(const nic::LockFile& lock, std::uint16_t link_mtu)
 
 }  // namespace
 
-Result<nic::LockFile, Error> take_switch_lock(const nic::SwitchFiles& files, std::string_view name,
+Result<nic::LockFile, Error> take_switch_lock(const nic::SwitchFiles& files, const ServedBySwitch& served,
                                               std::uint16_t link_mtu, SwitchStart start) {
   auto lock = nic::LockFile::open(files.lock, nic::LockFile::Missing::kCreate);
   if (!lock) return lock.error();
   const auto give_up = Clock::now() + kLockPatience;
   while (!lock.value().try_lock()) {
     const bool has_enough = start == SwitchStart::kOnDemand && takes_requests(files);
-    if (has_enough || Clock::now() > give_up) return served_already(files, name);
+    if (has_enough || Clock::now() > give_up) return served_already(files, served);
     std::this_thread::sleep_for(kLockPause);
   }
   if (const auto written = introduce(lock.value(), link_mtu); !written) return written.error();
   return lock;
+}
+
+Result<nic::LockFile, Error> take_switch_lock(const nic::SwitchFiles& files, std::string_view name,
+                                              std::uint16_t link_mtu, SwitchStart start) {
+  const std::string what = fmt::format("fabric {}", name);
+  return take_switch_lock(files, {.what = what, .ended_by = "'urnic fabric stop'"}, link_mtu, start);
 }
 
 }  // namespace urnic::drivers

@@ -39,9 +39,8 @@ class FaultPort final : public nic::PacketPort {
   bool is_drained() override;
   void write_out() override { port_->write_out(); }
   nic::Medium medium() const override { return port_->medium(); }
-  void set_membership(const transport::wire::Gid& group, bool is_member) override {
-    port_->set_membership(group, is_member);
-  }
+  Result<void, Error> join(const transport::wire::Gid& group) override { return port_->join(group); }
+  void leave(const transport::wire::Gid& group) override { port_->leave(group); }
   std::size_t max_frame_bytes() const override { return port_->max_frame_bytes(); }
   int wake_fd() const override { return port_->wake_fd(); }
   bool arm() override;

@@ -15,15 +15,19 @@ namespace {
 using namespace std::chrono_literals;
 using transport::Time;
 using transport::wire::Ethernet;
+using transport::wire::Gid;
 using transport::wire::Mac;
 
 /// The most that a crash may lose while frames come and go.
 constexpr transport::Duration kWriteOutInterval = 100ms;
 
+constexpr std::size_t kDestinationQpInBth = 5;
+constexpr unsigned kQpBits = 24;
+
 }  // namespace
 
 Result<std::unique_ptr<RecorderPort>, Error> RecorderPort::create(const std::string& path,
-                                                                  std::unique_ptr<nic::PacketPort> port,
+                                                                  std::unique_ptr<nic::PacketPort>&& port,
                                                                   const Own& own, const nic::Clock& clock) {
   auto writer = PcapWriter::create(path, port->medium());
   if (!writer) return writer.error();
@@ -62,8 +66,22 @@ bool RecorderPort::is_own(std::span<const std::byte> frame) const {
     return frame.size() >= Ethernet::kMinBytes &&
            transport::wire::load_address<Mac>(frame, Mac::kBytes) == own_.mac;
   }
+  if (own_.numbers.bits != 0) return false;
   const auto parsed = transport::wire::parse_ip_packet(frame);
-  return parsed && std::ranges::find(own_.addresses, parsed.value().source_gid()) != own_.addresses.end();
+  return parsed && is_own(parsed.value().source_gid());
+}
+
+bool RecorderPort::is_own(const Gid& address) const {
+  return std::ranges::find(own_.addresses, address) != own_.addresses.end();
+}
+
+/// Whether a packet that leaves will be recorded when it comes.
+bool RecorderPort::will_come_back(std::span<const std::byte> frame) const {
+  if (own_.numbers.bits == 0) return false;
+  const auto parsed = transport::wire::parse_ip_packet(frame);
+  if (!parsed || !is_own(parsed.value().destination_gid())) return false;
+  const std::uint32_t qp = transport::wire::load_u24(parsed.value().ib, kDestinationQpInBth);
+  return own_.numbers.own(qp, kQpBits) == qp;
 }
 
 std::span<std::byte> RecorderPort::reserve_to(const transport::wire::Mac& destination) {
@@ -72,7 +90,7 @@ std::span<std::byte> RecorderPort::reserve_to(const transport::wire::Mac& destin
 }
 
 void RecorderPort::commit(std::size_t length) {
-  record(room_.first(length), clock_.now());
+  if (!will_come_back(room_.first(length))) record(room_.first(length), clock_.now());
   port_->commit(length);
 }
 

@@ -12,6 +12,7 @@
 #include "drivers/pcap/lost_identification.h"
 #include "drivers/pcap/pcap_writer.h"
 #include "nic/clock.h"
+#include "nic/number_share.h"
 #include "nic/packet_port.h"
 #include "transport/result.h"
 #include "transport/time.h"
@@ -20,7 +21,9 @@
 namespace urnic::drivers {
 
 /// Records what another port receives and sends, in the order in which the engine does, to a capture file for tshark
-/// and Wireshark. Frames that come back from ourselves were recorded when they left, and are not again. IP packets
+/// and Wireshark. Frames that come back from ourselves were recorded when they left, and are not again. Where other NICs
+/// have our addresses, too, those to our own queue pairs are recorded when they come; what we send to groups and to our own
+/// connection manager is there twice. IP packets
 /// that are received have the identification that the sender's kernel gave them; those that are sent have 0, also
 /// where ours gives another one.
 ///
@@ -29,16 +32,17 @@ namespace urnic::drivers {
 /// recorded port is slower.
 class RecorderPort final : public nic::PacketPort {
  public:
-  /// Who we are: the MAC, or all addresses where the port carries IP packets.
+  /// Who we are: the MAC, or all addresses, and which numbers, where the port carries IP packets.
   struct Own {
     transport::wire::Mac mac;
     std::vector<transport::wire::Gid> addresses = {};
+    nic::NumberShare numbers = {};
   };
 
-  /// Takes over `port`. `clock` must outlive the recorder; times in the file are its readings, moved to the
-  /// wall clock as it stands now. Errors: those of PcapWriter::create(); `port` is then gone.
+  /// Takes over `port`, if it succeeds. `clock` must outlive the recorder; times in the file are its readings, moved to
+  /// the wall clock as it stands now. Errors: those of PcapWriter::create().
   static Result<std::unique_ptr<RecorderPort>, Error> create(const std::string& path,
-                                                             std::unique_ptr<nic::PacketPort> port,
+                                                             std::unique_ptr<nic::PacketPort>&& port,
                                                              const Own& own, const nic::Clock& clock);
 
   std::size_t receive(std::span<std::span<const std::byte>> frames) override;
@@ -48,9 +52,8 @@ class RecorderPort final : public nic::PacketPort {
   bool is_drained() override { return port_->is_drained(); }
   void write_out() override;
   nic::Medium medium() const override { return port_->medium(); }
-  void set_membership(const transport::wire::Gid& group, bool is_member) override {
-    port_->set_membership(group, is_member);
-  }
+  Result<void, Error> join(const transport::wire::Gid& group) override { return port_->join(group); }
+  void leave(const transport::wire::Gid& group) override { port_->leave(group); }
   std::size_t max_frame_bytes() const override { return port_->max_frame_bytes(); }
   int wake_fd() const override { return port_->wake_fd(); }
   bool arm() override;
@@ -62,6 +65,8 @@ class RecorderPort final : public nic::PacketPort {
   RecorderPort(std::unique_ptr<PcapWriter> writer, std::unique_ptr<nic::PacketPort> port, const Own& own,
                const nic::Clock& clock);
   bool is_own(std::span<const std::byte> frame) const;
+  bool is_own(const transport::wire::Gid& address) const;
+  bool will_come_back(std::span<const std::byte> frame) const;
   void record(std::span<const std::byte> frame, transport::Time now);
 
   std::unique_ptr<PcapWriter> writer_;

@@ -14,6 +14,7 @@
 #include <system_error>
 #include <utility>
 
+#include "drivers/udp/packet_share.h"
 #include "drivers/udp/socket.h"
 #include "transport/wire/ipv4.h"
 #include "transport/wire/ipv6.h"
@@ -59,10 +60,9 @@ Error port_is_taken(const Error& error) {
 
 }  // namespace
 
-Result<Listeners, Error> Listeners::create(std::size_t max_packet_bytes, unsigned interface) {
+Result<Listeners, Error> Listeners::create(std::size_t max_packet_bytes) {
   Listeners made;
   made.max_packet_bytes_ = max_packet_bytes;
-  made.interface_ = interface;
   made.epoll_ = Descriptor(epoll_create1(EPOLL_CLOEXEC));
   if (!made.epoll_) return system_error(errno, "cannot make an epoll descriptor");
   made.regions_.resize(kMessages * kRegionBytes + kHeadroom);
@@ -74,38 +74,61 @@ Result<Listeners, Error> Listeners::create(std::size_t max_packet_bytes, unsigne
 
 // --- Sockets ---
 
-Result<void, Error> Listeners::add(const Gid& address) {
-  auto socket = open_udp_socket(address, wire::kRocePort, interface_);
+Result<void, Error> Listeners::add(const nic::HostAddress& address) {
+  auto socket = open_udp_socket(address.gid, wire::kRocePort, address.interface_index);
   if (!socket) {
     return failure(socket.error().code == EADDRINUSE ? port_is_taken(socket.error()) : socket.error());
   }
-  return listen({.address = address, .socket = std::move(socket.value())});
+  return listen({.address = address.gid, .socket = std::move(socket.value())});
 }
 
-Result<void, Error> Listeners::join(const Gid& group, const Gid& own) {
+Result<void, Error> Listeners::adopt(Descriptor socket, bool is_ipv4) {
+  return listen({.address = is_ipv4 ? Gid::from_ipv4({}) : Gid{},
+                 .socket = std::move(socket),
+                 .bound = Bound::kAnyAddress});
+}
+
+Result<void, Error> Listeners::adopt_packets(Descriptor socket) {
+  return watch({.address = {}, .socket = std::move(socket), .bound = Bound::kPackets});
+}
+
+bool Listeners::is_stray(const Listener& listener, std::span<const std::byte> packet) const {
+  return share_ && listener.bound == Bound::kAnyAddress &&
+         share_of_packet(packet).value_or(*share_) != *share_;
+}
+
+void Listeners::hand_on(std::span<const std::byte> packet) {
+  const auto found = std::ranges::find(listeners_, Bound::kPackets, &Listener::bound);
+  const bool was_taken =
+      found != listeners_.end() && syscall(SYS_sendto, found->socket.get(), packet.data(), packet.size(),
+                                           MSG_DONTWAIT | MSG_NOSIGNAL, nullptr, 0) >= 0;
+  ++(was_taken ? counters_.handed_on : counters_.lost_strays);
+}
+
+Result<void, Error> Listeners::join(const Gid& group, const nic::HostAddress& own) {
   // Other NICs of this host may be members, too.
-  auto socket = open_udp_socket(group, wire::kRocePort, interface_, true);
+  auto socket = open_udp_socket(group, wire::kRocePort, own.interface_index, PortSharing::kAny);
   if (!socket) return failure(socket.error());
   bool has_joined = false;
   if (group.is_ipv4_mapped()) {
     ip_mreqn request{};
     std::memcpy(&request.imr_multiaddr, group.ipv4().octets.data(), sizeof request.imr_multiaddr);
-    if (own.is_ipv4_mapped()) {
-      std::memcpy(&request.imr_address, own.ipv4().octets.data(), sizeof request.imr_address);
+    if (own.gid.is_ipv4_mapped()) {
+      std::memcpy(&request.imr_address, own.gid.ipv4().octets.data(), sizeof request.imr_address);
     }
-    request.imr_ifindex = static_cast<int>(interface_);
+    request.imr_ifindex = static_cast<int>(own.interface_index);
     has_joined =
         sys_setsockopt(socket.value().get(), IPPROTO_IP, IP_ADD_MEMBERSHIP, &request, sizeof request) &&
         sys_setsockopt(socket.value().get(), IPPROTO_IP, IP_MULTICAST_ALL, 0);
   } else {
     ipv6_mreq request{};
     std::memcpy(&request.ipv6mr_multiaddr, group.octets.data(), sizeof request.ipv6mr_multiaddr);
-    request.ipv6mr_interface = interface_;
+    request.ipv6mr_interface = own.interface_index;
     has_joined =
         sys_setsockopt(socket.value().get(), IPPROTO_IPV6, IPV6_JOIN_GROUP, &request, sizeof request);
   }
   if (!has_joined) return failure(system_error(errno, "cannot join the multicast group"));
-  return listen({.address = group, .socket = std::move(socket.value()), .is_group = true});
+  return listen({.address = group, .socket = std::move(socket.value()), .bound = Bound::kGroup});
 }
 
 Result<void, Error> Listeners::listen(Listener listener) {
@@ -120,8 +143,18 @@ Result<void, Error> Listeners::listen(Listener listener) {
   if (!is_ipv4 && !sys_setsockopt(fd, IPPROTO_UDP, UDP_NO_CHECK6_RX, 1)) {
     return failure(system_error(errno, "cannot take UDP datagrams over IPv6 without checksum"));
   }
+  if (listener.bound == Bound::kAnyAddress) {
+    const bool names = is_ipv4 ? sys_setsockopt(fd, IPPROTO_IP, IP_PKTINFO, 1)
+                               : sys_setsockopt(fd, IPPROTO_IPV6, IPV6_RECVPKTINFO, 1);
+    if (!names) return failure(system_error(errno, "cannot learn what address a datagram is for"));
+  }
   sys_setsockopt(fd, SOL_SOCKET, SO_RCVBUF, kReceiveBytes);
   sys_setsockopt(fd, IPPROTO_UDP, UDP_GRO, 1);  // where the kernel can
+  return watch(std::move(listener));
+}
+
+Result<void, Error> Listeners::watch(Listener listener) {
+  const int fd = listener.socket.get();
   epoll_event event{.events = EPOLLIN, .data = {.fd = fd}};
   if (syscall(SYS_epoll_ctl, epoll_.get(), EPOLL_CTL_ADD, fd, &event) != 0) {
     return failure(system_error(errno, "cannot wait for a UDP socket"));
@@ -131,13 +164,23 @@ Result<void, Error> Listeners::listen(Listener listener) {
 }
 
 void Listeners::leave(const Gid& group) {
-  std::erase_if(listeners_,
-                [&](const Listener& listener) { return listener.is_group && listener.address == group; });
+  std::erase_if(listeners_, [&](const Listener& listener) {
+    return listener.bound == Bound::kGroup && listener.address == group;
+  });
+  busy_ = turn_ = 0;
+}
+
+void Listeners::drop_all() {
+  listeners_.clear();
   busy_ = turn_ = 0;
 }
 
 int Listeners::socket_of(const Gid& address) const {
-  const auto found = std::ranges::find(listeners_, address, &Listener::address);
+  const auto found = std::ranges::find_if(listeners_, [&](const Listener& listener) {
+    const bool is_any =
+        listener.bound == Bound::kAnyAddress && listener.address.is_ipv4_mapped() == address.is_ipv4_mapped();
+    return is_any || (listener.bound == Bound::kAddress && listener.address == address);
+  });
   return found == listeners_.end() ? -1 : found->socket.get();
 }
 
@@ -222,14 +265,29 @@ void Listeners::expect_as_before(std::size_t segment_bytes) {
   if (segments_each_ > 1 && ++calls_without_segments_ >= kPatience) expect_segments(max_packet_bytes_, 1);
 }
 
-Listeners::Origin Listeners::origin_of(std::size_t message) const {
+Listeners::Origin Listeners::origin_of(const Listener& listener, std::size_t message) const {
   Origin origin;
+  origin.destination = listener.address;
   // The macros take no constant one.
   msghdr header = headers_[message].msg_hdr;
   for (cmsghdr* part = CMSG_FIRSTHDR(&header); part != nullptr; part = CMSG_NXTHDR(&header, part)) {
     // One byte for an IPv4 TOS, an int for all others.
     if (part->cmsg_level == IPPROTO_IP && part->cmsg_type == IP_TOS) {
       origin.traffic_class = *CMSG_DATA(part);
+      continue;
+    }
+    if (part->cmsg_level == IPPROTO_IP && part->cmsg_type == IP_PKTINFO) {
+      in_pktinfo told;
+      wire::Ipv4Address address;
+      std::memcpy(&told, CMSG_DATA(part), sizeof told);
+      std::memcpy(address.octets.data(), &told.ipi_addr, wire::Ipv4Address::kBytes);
+      origin.destination = Gid::from_ipv4(address);
+      continue;
+    }
+    if (part->cmsg_level == IPPROTO_IPV6 && part->cmsg_type == IPV6_PKTINFO) {
+      in6_pktinfo told;
+      std::memcpy(&told, CMSG_DATA(part), sizeof told);
+      std::memcpy(origin.destination.octets.data(), &told.ipi6_addr, wire::Ipv6Address::kBytes);
       continue;
     }
     int value = 0;
@@ -260,8 +318,9 @@ Listeners::Origin Listeners::origin_of(std::size_t message) const {
 
 /// Makes packets of the datagrams in a message; their size where there are several.
 std::size_t Listeners::add_message(const Listener& listener, std::size_t message) {
+  if (listener.bound == Bound::kPackets) return add_packet(message);
   const std::size_t bytes = headers_[message].msg_len;
-  const Origin origin = origin_of(message);
+  const Origin origin = origin_of(listener, message);
   const bool is_one = origin.segment_bytes == 0 || origin.segment_bytes >= bytes;
   const std::size_t each = is_one ? bytes : origin.segment_bytes;
   const std::size_t headers =
@@ -283,13 +342,32 @@ std::size_t Listeners::add_message(const Listener& listener, std::size_t message
   std::byte* datagram = place_of(message, 0);
   for (std::size_t left = bytes, i = 0; i < count; ++i, datagram += stride) {
     const std::size_t size = std::min(left, each);
-    const auto packet = with_headers(listener, origin, datagram, size);
+    const auto packet = with_headers(origin, datagram, size);
+    left -= size;
+    if (is_stray(listener, packet)) [[unlikely]] {
+      hand_on(packet);
+      continue;
+    }
     ready_[ready_count_++] = packet;
     ++counters_.packets;
     counters_.bytes += packet.size();
-    left -= size;
   }
   return is_one ? 0 : each;
+}
+
+/// It lies as it is; 0: there is one.
+std::size_t Listeners::add_packet(std::size_t message) {
+  const std::size_t bytes = headers_[message].msg_len;
+  const bool is_cut = (headers_[message].msg_hdr.msg_flags & MSG_TRUNC) != 0;
+  if (is_cut || bytes > max_packet_bytes_) {
+    ++counters_.too_long;
+    return 0;
+  }
+  if (bytes > segment_bytes_) make_contiguous(message);
+  ready_[ready_count_++] = {place_of(message, 0), bytes};
+  ++counters_.packets;
+  counters_.bytes += bytes;
+  return 0;
 }
 
 /// Moves what lies in pieces together, behind the room for one packet's headers.
@@ -314,18 +392,18 @@ void Listeners::spread(std::size_t message, std::size_t segment_bytes) {
 }
 
 /// Writes the headers in front of a datagram.
-std::span<const std::byte> Listeners::with_headers(const Listener& listener, const Origin& origin,
-                                                   std::byte* datagram, std::size_t bytes) const {
+std::span<const std::byte> Listeners::with_headers(const Origin& origin, std::byte* datagram,
+                                                   std::size_t bytes) const {
   const std::size_t udp_bytes = wire::Udp::kBytes + bytes;
   std::byte* const udp = datagram - wire::Udp::kBytes;
   wire::emit(wire::Udp{.source_port = origin.source_port, .length = static_cast<std::uint16_t>(udp_bytes)},
              {udp, wire::Udp::kBytes});
-  if (listener.address.is_ipv4_mapped()) {
+  if (origin.destination.is_ipv4_mapped()) {
     const wire::Ipv4 ip{.tos = origin.traffic_class,
                         .total_length = static_cast<std::uint16_t>(wire::Ipv4::kMinBytes + udp_bytes),
                         .ttl = origin.hop_limit,
                         .source = origin.source.ipv4(),
-                        .destination = listener.address.ipv4()};
+                        .destination = origin.destination.ipv4()};
     std::byte* const start = udp - wire::Ipv4::kMinBytes;
     wire::emit(ip, {start, wire::Ipv4::kMinBytes});
     return {start, wire::Ipv4::kMinBytes + udp_bytes};
@@ -334,7 +412,7 @@ std::span<const std::byte> Listeners::with_headers(const Listener& listener, con
                       .payload_length = static_cast<std::uint16_t>(udp_bytes),
                       .hop_limit = origin.hop_limit,
                       .source = origin.source,
-                      .destination = listener.address};
+                      .destination = origin.destination};
   std::byte* const start = udp - wire::Ipv6::kBytes;
   wire::emit(ip, {start, wire::Ipv6::kBytes});
   return {start, wire::Ipv6::kBytes + udp_bytes};

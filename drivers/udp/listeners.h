@@ -1,22 +1,25 @@
-// Listeners: the sockets that RoCEv2 packets arrive at, one for each address and each multicast group.
+// Listeners: the sockets that RoCEv2 packets arrive at, one for each address, or for all, and each multicast group.
 #pragma once
 
+#include <netinet/in.h>
 #include <sys/socket.h>
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
 #include "drivers/descriptor.h"
+#include "nic/config.h"
 #include "transport/result.h"
 #include "transport/wire/address.h"
 
 namespace urnic::drivers {
 
-/// Datagrams in, IP packets out. A UDP socket tells who sent a datagram, its TOS or traffic class and its TTL or hop
-/// limit, and was bound to the destination; the rest of the IP and UDP headers is made up: "don't fragment",
+/// Datagrams in, IP packets out. A UDP socket tells who sent a datagram, its TOS or traffic class, its TTL or hop limit
+/// and the destination, unless it is bound to that; the rest of the IP and UDP headers is made up: "don't fragment",
 /// identification 0, no UDP checksum. The kernel has checked the one that came.
 ///
 /// The kernel may give several datagrams of one sender and one size as one (UDP_GRO). They are put where there is room
@@ -27,20 +30,31 @@ class Listeners {
  public:
   struct Counters {
     std::uint64_t packets = 0;
-    std::uint64_t bytes = 0;     ///< of IP packets, with the headers that were made up
-    std::uint64_t too_long = 0;  ///< datagrams that were dropped for it
+    std::uint64_t bytes = 0;        ///< of IP packets, with the headers that were made up
+    std::uint64_t too_long = 0;     ///< datagrams that were dropped for it
+    std::uint64_t handed_on = 0;    ///< packets that are another share's
+    std::uint64_t lost_strays = 0;  ///< the same, but the Unix socket took no more
   };
 
-  /// `interface`: see SocketAddress.
-  static Result<Listeners, Error> create(std::size_t max_packet_bytes, unsigned interface);
+  static Result<Listeners, Error> create(std::size_t max_packet_bytes);
 
   /// Hears what is for this address. EADDRINUSE says who may have the port.
-  Result<void, Error> add(const transport::wire::Gid& address);
-  /// Hears what is for this group, which the host joins where `own`, one of our addresses, is.
-  Result<void, Error> join(const transport::wire::Gid& group, const transport::wire::Gid& own);
+  Result<void, Error> add(const nic::HostAddress& address);
+  /// Hears what comes to any address of the host by this socket, which is bound to RoCE's port.
+  Result<void, Error> adopt(Descriptor socket, bool is_ipv4);
+  /// Takes packets, as this class makes them, out of a Unix socket of datagrams.
+  Result<void, Error> adopt_packets(Descriptor socket);
+  /// The kernel puts datagrams of one sender together before it asks whose they are, and then all of them come to the process
+  /// that has the first one. From now on those that are for another share than this one (share_of_packet()), and
+  /// came by a socket of all addresses, go back through the Unix socket.
+  void keep_share(std::uint8_t share) { share_ = share; }
+  /// Hears what is for this group, which the host joins on the interface of `own`. EADDRNOTAVAIL, ENODEV: it cannot.
+  Result<void, Error> join(const transport::wire::Gid& group, const nic::HostAddress& own);
   void leave(const transport::wire::Gid& group);
+  /// Hears nothing any more, and has given back what was adopted.
+  void drop_all();
 
-  /// The socket of an address that was added; -1 for others.
+  /// The socket of an address that was added, or of all addresses of its kind; -1 for others.
   int socket_of(const transport::wire::Gid& address) const;
 
   /// As PacketPort::receive().
@@ -59,17 +73,20 @@ class Listeners {
   static constexpr std::size_t kMostSegments = 64;
   static constexpr std::size_t kPieces = kMostSegments + 1;
 
+  /// What a socket is bound to.
+  enum class Bound : std::uint8_t { kAddress, kAnyAddress, kGroup, kPackets };
   struct Listener {
-    transport::wire::Gid address;
+    transport::wire::Gid address;  ///< of kAnyAddress its kind counts
     Descriptor socket;
-    bool is_group = false;
+    Bound bound = Bound::kAddress;
   };
   struct alignas(cmsghdr) Control {
-    std::array<std::byte, 4 * CMSG_SPACE(sizeof(int))> bytes;
+    std::array<std::byte, 4 * CMSG_SPACE(sizeof(int)) + CMSG_SPACE(sizeof(in6_pktinfo))> bytes;
   };
   /// What a message says of its datagrams.
   struct Origin {
     transport::wire::Gid source;
+    transport::wire::Gid destination;
     std::uint16_t source_port = 0;
     std::uint8_t traffic_class = 0;
     std::uint8_t hop_limit = 0;
@@ -78,25 +95,28 @@ class Listeners {
 
   Listeners() = default;
   Result<void, Error> listen(Listener listener);
+  Result<void, Error> watch(Listener listener);
   std::size_t take_ready(std::span<std::span<const std::byte>> packets);
   bool receive_from(const Listener& listener);
   void expect_segments(std::size_t bytes, std::size_t most);
   void expect_as_before(std::size_t segment_bytes);
   std::byte* region_of(std::size_t message);
   std::byte* place_of(std::size_t message, std::size_t i);
-  Origin origin_of(std::size_t message) const;
+  Origin origin_of(const Listener& listener, std::size_t message) const;
+  std::size_t add_packet(std::size_t message);
+  bool is_stray(const Listener& listener, std::span<const std::byte> packet) const;
+  void hand_on(std::span<const std::byte> packet);
   std::size_t add_message(const Listener& listener, std::size_t message);
   void make_contiguous(std::size_t message);
   void spread(std::size_t message, std::size_t segment_bytes);
-  std::span<const std::byte> with_headers(const Listener& listener, const Origin& origin, std::byte* datagram,
-                                          std::size_t bytes) const;
+  std::span<const std::byte> with_headers(const Origin& origin, std::byte* datagram, std::size_t bytes) const;
 
   std::size_t max_packet_bytes_ = 0;
-  unsigned interface_ = 0;
   Descriptor epoll_;
   std::vector<Listener> listeners_;
   std::size_t busy_ = 0;  // of the listeners: which gave something last
   std::size_t turn_ = 0;  // which of the others was looked at last
+  std::optional<std::uint8_t> share_;
   Counters counters_;
 
   std::size_t segment_bytes_ = 0;  // that the pieces are for

@@ -33,6 +33,7 @@ constexpr std::uint8_t kUsualHopLimit = 64;
 /// How many bad messages of the past one flush copes with.
 constexpr int kMostErrorsAtOnce = 64;
 constexpr std::size_t kSourcePortInUdp = 0;
+constexpr std::size_t kDestinationQpInBth = 5;
 
 /// Appends a control message.
 template <typename Value>
@@ -44,6 +45,19 @@ void append(msghdr& header, int level, int type, Value value) {
   message->cmsg_len = CMSG_LEN(sizeof value);
   std::memcpy(CMSG_DATA(message), &value, sizeof value);
   header.msg_controllen += CMSG_SPACE(sizeof value);
+}
+
+/// Has a socket that is bound to no address send from this one.
+void append_source(msghdr& header, const Gid& source, unsigned interface) {
+  if (source.is_ipv4_mapped()) {
+    in_pktinfo from{};
+    std::memcpy(&from.ipi_spec_dst, source.ipv4().octets.data(), sizeof from.ipi_spec_dst);
+    return append(header, IPPROTO_IP, IP_PKTINFO, from);
+  }
+  in6_pktinfo from{};
+  std::memcpy(&from.ipi6_addr, source.octets.data(), sizeof from.ipi6_addr);
+  if (source.is_link_local()) from.ipi6_ifindex = interface;
+  append(header, IPPROTO_IPV6, IPV6_PKTINFO, from);
 }
 
 /// Whether a message failed because it was to be cut, which its packets one by one need not be.
@@ -66,11 +80,12 @@ bool is_by_icmp(msghdr& message) {
 
 }  // namespace
 
-UdpSender::UdpSender(const Config& config)
+UdpSender::UdpSender(const Config& config, const LocalAddresses& addresses)
     : config_(config),
+      addresses_(addresses),
       slot_bytes_((config.max_packet_bytes + kAlignment - 1) / kAlignment * kAlignment),
       slots_(kPackets * slot_bytes_),
-      sockets_(config.interface),
+      sockets_(addresses, config.is_host_shared),
       may_segment_(config.may_segment) {}
 
 std::span<std::byte> UdpSender::room_of(std::size_t packet) {
@@ -105,6 +120,7 @@ bool UdpSender::read(std::span<const std::byte> bytes, Packet& packet) const {
   packet.bytes = static_cast<std::uint16_t>(bytes.size() - packet.header_bytes);
   packet.identification = 0;
   packet.flow.source_port = wire::load_u16(bytes, ip_bytes + kSourcePortInUdp);
+  packet.flow.destination_qp = wire::load_u24(bytes, packet.header_bytes + kDestinationQpInBth);
   if (is_ipv4) {
     packet.flow.traffic_class = wire::load_u8(bytes, 1);
     packet.flow.hop_limit = wire::load_u8(bytes, 8);
@@ -120,6 +136,15 @@ bool UdpSender::read(std::span<const std::byte> bytes, Packet& packet) const {
 }
 
 // --- Messages ---
+
+void UdpSender::use_for(const Gid& source, int socket) {
+  const auto found = std::ranges::find(roce_sockets_, source, &RoceSocket::source);
+  if (found == roce_sockets_.end()) {
+    roce_sockets_.push_back({source, socket});
+  } else {
+    found->socket = socket;
+  }
+}
 
 int UdpSender::roce_socket_of(const Gid& source) const {
   const auto found = std::ranges::find(roce_sockets_, source, &RoceSocket::source);
@@ -197,7 +222,8 @@ std::size_t UdpSender::gather_messages(int& socket) {
 void UdpSender::fill(const Message& message, mmsghdr& header, std::size_t& pieces, Control& control) {
   const Flow& flow = packets_[message.first].flow;
   const bool is_ipv4 = flow.source.is_ipv4_mapped();
-  const SocketAddress destination(flow.destination, wire::kRocePort, config_.interface);
+  const unsigned interface = addresses_.interface_of(flow.source);
+  const SocketAddress destination(flow.destination, wire::kRocePort, interface);
   sockaddr_storage& name = destinations_[message.first];
   std::memcpy(&name, destination.get(), destination.bytes());
   header = {};
@@ -210,6 +236,9 @@ void UdpSender::fill(const Message& message, mmsghdr& header, std::size_t& piece
     set_identification(message.first + i, static_cast<std::uint16_t>(i));
     const std::span<std::byte> payload = payload_of(message.first + i);
     pieces_[pieces++] = {.iov_base = payload.data(), .iov_len = payload.size()};
+  }
+  if (config_.is_host_shared && flow.source_port == wire::kRocePort) {
+    append_source(header.msg_hdr, flow.source, interface);
   }
   if (flow.traffic_class != 0) {
     append(header.msg_hdr, is_ipv4 ? IPPROTO_IP : IPPROTO_IPV6, is_ipv4 ? IP_TOS : IPV6_TCLASS,

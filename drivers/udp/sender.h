@@ -10,6 +10,7 @@
 #include <span>
 #include <vector>
 
+#include "drivers/udp/local_addresses.h"
 #include "drivers/udp/source_sockets.h"
 #include "transport/wire/address.h"
 #include "transport/wire/icrc_identification.h"
@@ -26,8 +27,10 @@ class UdpSender {
  public:
   struct Config {
     std::size_t max_packet_bytes = 0;  ///< with IP header
-    unsigned interface = 0;            ///< index of the one that link-local addresses belong to
     bool may_segment = true;           ///< use UDP_SEGMENT
+    /// Other processes have the same addresses: sockets at RoCE's port are bound to none, and those that packets leave
+    /// from are not this process's alone.
+    bool is_host_shared = false;
   };
   struct Counters {
     std::uint64_t packets = 0;
@@ -37,11 +40,12 @@ class UdpSender {
     std::uint64_t returned = 0;  ///< told of by ICMP: the peer does not listen, or is not reachable
   };
 
-  explicit UdpSender(const Config& config);
+  /// `addresses` must outlive it.
+  UdpSender(const Config& config, const LocalAddresses& addresses);
 
   /// Where another program has the source port of a queue pair, packets from this address leave by this socket, which
-  /// is bound to it and to RoCE's port, and say so. Borrowed. Allocates.
-  void use_for(const transport::wire::Gid& source, int socket) { roce_sockets_.push_back({source, socket}); }
+  /// is bound to it and to RoCE's port, and say so; -1: by none. Borrowed. Allocates when the address is new.
+  void use_for(const transport::wire::Gid& source, int socket);
 
   /// Room for one packet; empty while the kernel takes none. Again the same until commit().
   std::span<std::byte> reserve();
@@ -56,10 +60,11 @@ class UdpSender {
  private:
   static constexpr std::size_t kPackets = 64;
 
-  /// What is sent from one socket to one peer.
+  /// What is sent from one socket to one queue pair.
   struct Flow {
     transport::wire::Gid source;
     transport::wire::Gid destination;
+    std::uint32_t destination_qp = 0;
     std::uint16_t source_port = 0;
     std::uint8_t traffic_class = 0;
     std::uint8_t hop_limit = 0;
@@ -77,9 +82,9 @@ class UdpSender {
     std::size_t first = 0;  ///< packet
     std::size_t count = 0;
   };
-  /// Two numbers and the segment's size.
+  /// Two numbers, the segment's size and the source address.
   struct alignas(cmsghdr) Control {
-    std::array<std::byte, 3 * CMSG_SPACE(sizeof(int))> bytes;
+    std::array<std::byte, 3 * CMSG_SPACE(sizeof(int)) + CMSG_SPACE(sizeof(in6_pktinfo))> bytes;
   };
 
   /// A socket at RoCE's port.
@@ -104,6 +109,7 @@ class UdpSender {
   void count_sent(const Message& message);
 
   Config config_;
+  const LocalAddresses& addresses_;
   std::size_t slot_bytes_;
   std::vector<std::byte> slots_;
   SourceSockets sockets_;

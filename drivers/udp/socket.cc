@@ -51,7 +51,7 @@ SocketAddress::SocketAddress(const Gid& address, std::uint16_t port, unsigned in
 }
 
 Result<Descriptor, Error> open_udp_socket(const Gid& address, std::uint16_t port, unsigned interface,
-                                          bool is_shared) {
+                                          PortSharing sharing) {
   const bool is_ipv4 = address.is_ipv4_mapped();
   const auto failed = [&](const char* what) {
     const int code = errno;
@@ -69,7 +69,10 @@ Result<Descriptor, Error> open_udp_socket(const Gid& address, std::uint16_t port
                     sys_setsockopt(socket.get(), IPPROTO_IPV6, IPV6_MTU_DISCOVER, IPV6_PMTUDISC_PROBE) &&
                     sys_setsockopt(socket.get(), IPPROTO_IPV6, IPV6_DONTFRAG, 1);
   if (!is_set_up) return failed("cannot set up");
-  if (is_shared && !sys_setsockopt(socket.get(), SOL_SOCKET, SO_REUSEADDR, 1)) return failed("cannot share");
+  const int fd = socket.get();
+  const bool is_shared = (sharing == PortSharing::kNone || sys_setsockopt(fd, SOL_SOCKET, SO_REUSEPORT, 1)) &&
+                         (sharing != PortSharing::kAny || sys_setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, 1));
+  if (!is_shared) return failed("cannot share");
   const SocketAddress bound(address, port, interface);
   if (syscall(SYS_bind, socket.get(), bound.get(), bound.bytes()) != 0) return failed("cannot bind");
   return socket;

@@ -35,10 +35,17 @@ class SocketAddress {
   socklen_t bytes_;
 };
 
+/// With which other sockets one may have an address and port, if they allow the same.
+enum class PortSharing : std::uint8_t {
+  kNone,
+  kGroup,  ///< those of one user's group, of which each datagram goes to one (SO_REUSEPORT)
+  kAny,    ///< those, and any that are bound to a group's address, or send only (SO_REUSEADDR as well)
+};
+
 /// A UDP socket that is bound there and not connected, does not block, and never fragments: "don't fragment" is set
 /// in all it sends, and the identification is 0 (udp-wire facts, C1: unconnected, IP_PMTUDISC_PROBE). The error is
 /// the system's.
 Result<Descriptor, Error> open_udp_socket(const transport::wire::Gid& address, std::uint16_t port,
-                                          unsigned interface, bool is_shared = false);
+                                          unsigned interface, PortSharing sharing = PortSharing::kNone);
 
 }  // namespace urnic::drivers

@@ -27,7 +27,8 @@ int SourceSockets::find(const Gid& source, std::uint16_t port) {
     found->used_at = uses_;
     return found->socket.get();
   }
-  auto socket = open_udp_socket(source, port, interface_);
+  auto socket = open_udp_socket(source, port, addresses_.interface_of(source),
+                                is_shared_ ? PortSharing::kAny : PortSharing::kNone);
   if (!socket) return -1;
   const int fd = socket.value().get();
   const bool is_ipv4 = source.is_ipv4_mapped();

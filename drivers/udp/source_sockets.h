@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "drivers/descriptor.h"
+#include "drivers/udp/local_addresses.h"
 #include "transport/wire/address.h"
 
 namespace urnic::drivers {
@@ -15,8 +16,10 @@ namespace urnic::drivers {
 /// few system calls.
 class SourceSockets {
  public:
-  /// `interface`: see SocketAddress.
-  explicit SourceSockets(unsigned interface) : interface_(interface) {}
+  /// Where `is_shared`, other processes of this host send from these addresses and ports as well. `addresses` must outlive
+  /// it.
+  SourceSockets(const LocalAddresses& addresses, bool is_shared)
+      : addresses_(addresses), is_shared_(is_shared) {}
 
   /// The socket, borrowed until the next call; -1 when another program has that port, or there are no more descriptors.
   int find(const transport::wire::Gid& source, std::uint16_t port);
@@ -32,7 +35,8 @@ class SourceSockets {
   static constexpr std::size_t kPlaces = 64;
   static constexpr std::size_t kWays = 4;
 
-  unsigned interface_;
+  const LocalAddresses& addresses_;
+  bool is_shared_;
   std::uint64_t uses_ = 0;
   std::array<std::array<Entry, kWays>, kPlaces> entries_;
 };

@@ -10,6 +10,7 @@
 
 #include "drivers/udp/listeners.h"
 #include "drivers/udp/sender.h"
+#include "drivers/udp/socket_exchange.h"
 #include "nic/packet_port.h"
 #include "transport/result.h"
 
@@ -21,40 +22,46 @@ namespace urnic::drivers {
 class UdpPort final : public nic::PacketPort {
  public:
   struct Config {
-    std::vector<transport::wire::Gid> addresses;  ///< of this host, one at least
-    unsigned interface = 0;                       ///< index of the one that they are on
-    std::uint16_t link_mtu = 1500;                ///< largest IP packet, in bytes
-    bool may_segment = true;                      ///< use UDP_SEGMENT where the kernel can
+    std::vector<nic::HostAddress> addresses;  ///< of this host, one at least
+    std::uint16_t link_mtu = 1500;            ///< largest IP packet, in bytes
+    bool may_segment = true;                  ///< use UDP_SEGMENT where the kernel can
   };
-
-  /// The error says which address cannot be had, and why.
+  /// Opens sockets at all addresses. The error says which address cannot be had, and why.
   static Result<std::unique_ptr<UdpPort>, Error> open(const Config& config);
+  /// Shares the addresses with other processes of the host, and has the sockets that come through the exchange.
+  static Result<std::unique_ptr<UdpPort>, Error> share(const Config& config,
+                                                       std::shared_ptr<SocketExchange> exchange);
 
   nic::Medium medium() const override { return nic::Medium::kIp; }
-  std::size_t receive(std::span<std::span<const std::byte>> packets) override {
-    return listeners_.receive(packets);
-  }
-  void set_membership(const transport::wire::Gid& group, bool is_member) override;
+  std::size_t receive(std::span<std::span<const std::byte>> packets) override;
+  Result<void, Error> join(const transport::wire::Gid& group) override;
+  void leave(const transport::wire::Gid& group) override;
   std::span<std::byte> reserve_to(const transport::wire::Mac& /*the host has them*/) override {
     return sender_.reserve();
   }
   void commit(std::size_t length) override { sender_.commit(length); }
   void flush() override { sender_.flush(); }
   bool is_drained() override { return sender_.is_empty(); }
-  std::size_t max_frame_bytes() const override { return config_.link_mtu; }
+  std::size_t max_frame_bytes() const override { return link_mtu_; }
   int wake_fd() const override { return listeners_.wake_fd(); }
   /// The descriptor is readable for what came before, too; nothing is to be armed.
-  bool arm() override { return listeners_.has_ready(); }
+  bool arm() override { return listeners_.has_ready() || has_other_sockets(); }
   Statistics statistics() const override;
   std::string description() const override;
 
  private:
-  UdpPort(const Config& config, Listeners listeners);
+  UdpPort(const Config& config, Listeners listeners, std::shared_ptr<SocketExchange> exchange);
+  bool has_other_sockets() const { return exchange_ != nullptr && exchange_->has_news(); }
+  Result<void, Error> take_sockets();
+  Result<void, Error> hear(const transport::wire::Gid& group);
+  void leave_by_own_sockets();
 
-  Config config_;
+  const LocalAddresses addresses_;
+  const std::uint16_t link_mtu_;
+  const std::shared_ptr<SocketExchange> exchange_;  // null: the addresses are this process's
+  std::vector<transport::wire::Gid> groups_;        // joined
   Listeners listeners_;
   UdpSender sender_;
-  std::uint64_t failed_joins_ = 0;
 };
 
 }  // namespace urnic::drivers

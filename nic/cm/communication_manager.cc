@@ -18,6 +18,8 @@ namespace {
 /// Different from the other streams that are drawn from a device's seed.
 constexpr std::uint64_t kStream = 0x636f6d6d;
 
+constexpr unsigned kIdBits = 32;
+
 /// What a REJ for a timeout says beside: who it was that waited.
 void put_guid(Rej& rej, std::uint64_t guid) {
   transport::wire::store_u64(rej.information, 0, guid);
@@ -50,11 +52,11 @@ CommunicationManager::CommunicationManager(std::uint64_t ca_guid, std::uint64_t 
 
 Connection* CommunicationManager::add(State state) {
   if (connections_.size() >= kMaxConnections) return nullptr;
-  ++next_id_;
+  std::uint32_t id = 0;
   // Zero stands for "none" in a REJ.
-  while (next_id_ == 0 || connections_.contains(next_id_)) ++next_id_;
-  Connection& connection = connections_[next_id_];
-  connection.local_id = CommunicationId{next_id_};
+  while (id == 0 || connections_.contains(id)) id = share_.own(++next_id_, kIdBits);
+  Connection& connection = connections_[id];
+  connection.local_id = CommunicationId{id};
   connection.state = state;
   return &connection;
 }

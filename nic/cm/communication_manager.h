@@ -16,6 +16,7 @@
 #include "nic/cm/counters.h"
 #include "nic/cm/message.h"
 #include "nic/cm/types.h"
+#include "nic/number_share.h"
 #include "transport/time.h"
 
 namespace urnic::nic::cm {
@@ -30,6 +31,9 @@ class CommunicationManager {
  public:
   /// `seed` chooses the communication IDs, which a peer must not meet again after a restart (abi.md trap 11).
   CommunicationManager(std::uint64_t ca_guid, std::uint64_t seed, Consumer& consumer);
+
+  /// IDs are of this share from now on. There are no connections yet.
+  void use(NumberShare share) { share_ = share; }
 
   // --- Inputs ---
 
@@ -135,6 +139,7 @@ class CommunicationManager {
   std::uint64_t ca_guid_;
   Consumer& consumer_;
   std::uint32_t next_id_ = 0;
+  NumberShare share_;
   std::uint64_t next_transaction_id_ = 0;
   std::unordered_map<std::uint32_t, Connection> connections_;  // by our ID; never iterated
   std::map<PeerKey, CommunicationId> by_peer_id_;              // of the passive side

@@ -34,6 +34,10 @@ constexpr auto kWords = std::to_array<CauseWords>({
     {Cause::kNoRocePeer, kRetriesRule,
      "has the peer's program made the queue pair with this number and brought it to RTR, with our address and QP number in "
      "it? Compare with 'urnic stat' there. A firewall, or a link MTU below ours, loses packets without a word, too"},
+    {Cause::kNothingComesOverIp, kRetriesRule,
+     "does 'ping' reach the address? Has the peer's program made the queue pair with this number and brought it to RTR, with "
+     "our address and QP number in it? 'urnic doctor --peer' finds out whether UDP port 4791 gets through, and packets of "
+     "which size; in 'urnic stat --json' port_returned_frames counts what ICMP says was not taken"},
     {Cause::kPeerFellSilent, kRetriesRule,
      "the peer's process has ended or is stopped, its queue pair is gone or in ERR, or the wire is cut: look at what it said "
      "last"},
@@ -184,6 +188,7 @@ Cause cause_of_refusal(const FailureReport& report) {
 
 Cause cause_of_silence(const FailureReport& report) {
   if (report.history.received == 0) {
+    if (report.medium == Medium::kIp) return Cause::kNothingComesOverIp;
     const bool is_found = report.neighbor == NeighborState::kReachable;
     if (is_found) return Cause::kNoRocePeer;
     return report.is_on_our_segment ? Cause::kNobodyHasAddress : Cause::kOtherSegment;

@@ -14,6 +14,7 @@ enum class FailureCause : std::uint8_t {
   kNobodyHasAddress,
   kOtherSegment,
   kNoRocePeer,
+  kNothingComesOverIp,
   kPeerFellSilent,
   kPacketsLost,
   // The peer refuses:

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "nic/diagnostics/qp_history.h"
+#include "nic/medium.h"
 #include "nic/memory/memory_region.h"
 #include "nic/path/neighbor_table.h"
 #include "nic/queues/queue_pair_snapshot.h"
@@ -50,6 +51,7 @@ struct FailureReport {
   KeyFacts key{};  ///< that the refused request or the bad element names
 
   // --- The path ---
+  Medium medium = Medium::kEthernet;  ///< over IP no neighbors are known
   NeighborState neighbor = NeighborState::kUnknown;
   transport::wire::Mac neighbor_mac{};
   bool is_on_our_segment = false;  ///< the peer's address is within our own prefix

@@ -215,6 +215,11 @@ std::string silence_why(const FailureReport& report, FailureCause cause) {
     case FailureCause::kNoRocePeer:
       return fmt::format("{} is there (MAC {}), but no RoCE packet for this queue pair ever came from it",
                          address, to_string(report.neighbor_mac));
+    case FailureCause::kNothingComesOverIp:
+      return fmt::format(
+          "no RoCE packet for this queue pair ever came from {}, and whether a host has that address only "
+          "this host's network knows",
+          address);
     case FailureCause::kPacketsLost:
       return fmt::format("the peer said {} times that packets are missing, and repeating them did not help",
                          report.history.sequence_naks);

@@ -182,6 +182,7 @@ FailureReport QpWatch::report(FailureReport::Kind kind) const {
   }
   const DeviceConfig& config = facts_.config;
   report.is_on_our_segment = is_on_our_segment(config, report.qp.peer);
+  report.medium = config.medium;
   report.link_mtu = config.link_mtu;
   report.min_rnr_timer = std::as_const(qp_).endpoint().config().min_rnr_timer;
   report.history = history_;

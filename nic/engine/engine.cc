@@ -37,10 +37,12 @@ Engine::~Engine() {
   stop();
 }
 
-Result<void, Error> Engine::start(std::unique_ptr<PacketPort> port) {
+Result<void, Error> Engine::start(OpenedPort opened) {
   {
     const std::lock_guard guard(*this);
-    pipeline_.attach(std::move(port));
+    tables_.queue_pairs.use(opened.numbers);
+    rdma_cm().use(opened.numbers, std::move(opened.host), std::move(opened.routes));
+    pipeline_.attach(std::move(opened.port));
   }
   if (config().progress != ProgressMode::kManual) {
     if (auto started = thread_.start(config().progress); !started) return started;

@@ -14,7 +14,7 @@
 #include "nic/engine/pipeline.h"
 #include "nic/engine/progress_thread.h"
 #include "nic/engine/tables.h"
-#include "nic/packet_port.h"
+#include "nic/opened_port.h"
 #include "nic/path/gid_table.h"
 #include "nic/queues/progress.h"
 #include "nic/rdma_cm/rdma_cm.h"
@@ -36,9 +36,9 @@ class Engine final : public Progress {
   Engine(const DeviceConfig& config, const Clock& clock, const GidTable& gids);
   ~Engine() override;
 
-  /// Takes the port, and starts the NIC's thread unless progress is manual; called once. The error is the
-  /// thread's.
-  Result<void, Error> start(std::unique_ptr<PacketPort> port);
+  /// Takes the port and what comes with it, and starts the NIC's thread unless progress is manual; called once. The error
+  /// is the thread's.
+  Result<void, Error> start(OpenedPort opened);
   bool is_started() const { return is_started_.load(std::memory_order_acquire); }
   /// Stops the NIC's thread. Rounds can still be run.
   void stop() { thread_.stop(); }

@@ -21,7 +21,7 @@ struct Tables {
       : memory(config.seed, config.type_2_windows),
         queue_pairs(config.seed),
         reports(config, gids),
-        groups(config.medium == Medium::kEthernet ? &reports : nullptr),
+        groups(reports),
         neighbors(config, gids) {}
 
   MemoryTable memory;

@@ -103,8 +103,8 @@ bool Transmitter::resolve(Path& path, PeerMac& known, Route& route, Time now) {
   }
   const NeighborCache::Lookup lookup = neighbors_.resolve(path.destination(), now);
   route.is_reachable = lookup.state == NeighborCache::State::kReachable;
-  route.mac = lookup.mac;
-  known = {.is_known = route.is_reachable, .generation = neighbors_.generation(), .mac = lookup.mac};
+  route.mac = path.local_station().value_or(lookup.mac);
+  known = {.is_known = route.is_reachable, .generation = neighbors_.generation(), .mac = route.mac};
   return lookup.state != NeighborCache::State::kProbing && lookup.state != NeighborCache::State::kUnknown;
 }
 

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <utility>
 
+#include "nic/host/switch_files.h"
 #include "transport/result.h"
 #include "transport/wire/address.h"
 
@@ -17,13 +18,6 @@ inline constexpr std::string_view kDefaultFabric = "default";
 
 /// Fine when `name` can be a fabric's: 1 to 24 letters, digits, '-' and '_'. EINVAL and the reason otherwise.
 Result<void, Error> check_fabric_name(std::string_view name);
-
-/// What belongs to one of the switches of a fabric.
-struct SwitchFiles {
-  std::string control_socket;  ///< where it takes requests
-  std::string lock;            ///< locked as long as it lives; says "process N mtu N"
-  std::string log;             ///< what it has to say when it was started on demand
-};
 
 /// The folder `fabric-NAME` in the user's private folder. What is in it stays when the switches end, but
 /// for their sockets.

@@ -6,8 +6,6 @@
 #include <net/if.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <bit>
@@ -16,12 +14,15 @@
 #include <cstring>
 #include <fstream>
 #include <ios>
+#include <limits>
 #include <memory>
 #include <sstream>
 #include <system_error>
 #include <thread>
+#include <utility>
 
 #include "nic/host/interface_mtu.h"
+#include "nic/host/route.h"
 
 namespace urnic::nic {
 namespace {
@@ -33,6 +34,9 @@ using transport::wire::Ipv6Address;
 /// How long a kernel asks (one question and an answer time of a second are usual), and some more.
 constexpr auto kTentativePatience = std::chrono::milliseconds(2500);
 constexpr auto kTentativePause = std::chrono::milliseconds(20);
+
+/// No host has it (RFC 5737): the default route leads there.
+constexpr Ipv4Address kSomewhere{{192, 0, 2, 1}};
 
 /// One address of one interface.
 struct Found {
@@ -86,25 +90,6 @@ Result<std::vector<Found>, Error> all_addresses() {
   return all;
 }
 
-/// The address that a packet to the world would leave with; none is sent. By system calls: librspreload replaces the
-/// C library's functions of these names.
-std::optional<Gid> address_of_default_route() {
-  sockaddr_in somewhere{};
-  somewhere.sin_family = AF_INET;
-  somewhere.sin_port = htons(9);
-  somewhere.sin_addr.s_addr = htonl(0xc0000201);  // 192.0.2.1, which no host has (RFC 5737)
-  const long fd = syscall(SYS_socket, AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-  sockaddr_in own{};
-  socklen_t bytes = sizeof own;
-  const bool has_route = fd >= 0 && syscall(SYS_connect, fd, &somewhere, sizeof somewhere) == 0 &&
-                         syscall(SYS_getsockname, fd, &own, &bytes) == 0;
-  if (fd >= 0) syscall(SYS_close, fd);
-  if (!has_route) return std::nullopt;
-  Ipv4Address address;
-  std::memcpy(address.octets.data(), &own.sin_addr, Ipv4Address::kBytes);
-  return Gid::from_ipv4(address);
-}
-
 /// 127.0.0.2 belongs to the loopback as 127.0.0.1 does, though the kernel does not list it.
 bool is_in_network_of(const Found& found, const Gid& address) {
   if (!found.is_on_loopback() || !found.gid.is_ipv4_mapped() || !address.is_ipv4_mapped()) return false;
@@ -137,14 +122,34 @@ void wait_for_addresses(const std::string& interface) {
   }
 }
 
-void take(HostAddresses& host, const Gid& gid, std::uint8_t prefix_length) {
-  if (gid.is_ipv4_mapped()) {
-    if (!host.ipv4) host.ipv4 = Ipv4Interface{.address = gid.ipv4(), .prefix_length = prefix_length};
-  } else if (gid.is_link_local()) {
-    if (!host.link_local) host.link_local = gid;
-  } else if (!host.ipv6) {
-    host.ipv6 = Ipv6Interface{.address = gid, .prefix_length = prefix_length};
+void take(HostAddresses& host, const Found& found) {
+  host.all.push_back({.gid = found.gid,
+                      .interface = found.interface,
+                      .interface_index = if_nametoindex(found.interface.c_str())});
+  if (host.interface.empty()) host.interface = found.interface;
+  if (found.interface != host.interface) return;
+  if (found.gid.is_ipv4_mapped()) {
+    if (!host.ipv4) {
+      host.ipv4 = Ipv4Interface{.address = found.gid.ipv4(), .prefix_length = found.prefix_length};
+    }
+  } else if (!found.gid.is_link_local() && !host.ipv6) {
+    host.ipv6 = Ipv6Interface{.address = found.gid, .prefix_length = found.prefix_length};
   }
+}
+
+/// Once for each interface.
+Result<void, Error> look_at_interfaces(HostAddresses& host, const std::string& loopback) {
+  std::string looked_at;
+  host.mtu = std::numeric_limits<std::uint16_t>::max();
+  for (const HostAddress& address : host.all) {
+    if (std::exchange(looked_at, address.interface) == address.interface) continue;
+    wait_for_addresses(address.interface);
+    if (address.interface == loopback && host.interface != loopback) continue;
+    const auto mtu = interface_mtu(address.interface);
+    if (!mtu) return failure(mtu.error());
+    host.mtu = std::min(host.mtu, mtu.value());
+  }
+  return success();
 }
 
 const Found* find_one(const std::vector<Found>& all, const Gid& address) {
@@ -156,14 +161,18 @@ const Found* find_one(const std::vector<Found>& all, const Gid& address) {
 }
 
 const Found* find_usual(const std::vector<Found>& all) {
-  if (const auto own = address_of_default_route()) {
-    if (const Found* const found = find_one(all, *own)) return found;
+  if (const auto own = host_route_to(Gid::from_ipv4(kSomewhere))) {
+    if (const Found* const found = find_one(all, own.value().source)) return found;
   }
   const auto is_outside = [](const Found& found) {
     return !found.is_on_loopback() && !found.gid.is_link_local();
   };
   if (const auto found = std::ranges::find_if(all, is_outside); found != all.end()) return &*found;
   return all.empty() ? nullptr : &all.front();
+}
+
+Error no_address() {
+  return {.code = ENETDOWN, .message = "no network interface of this host is up and has an address"};
 }
 
 std::optional<Gid> parse(std::string_view text) {
@@ -174,47 +183,61 @@ std::optional<Gid> parse(std::string_view text) {
 }  // namespace
 
 std::vector<Gid> HostAddresses::gids() const {
-  std::vector<Gid> all;
-  if (ipv4) all.push_back(Gid::from_ipv4(ipv4->address));
-  if (ipv6) all.push_back(ipv6->address);
-  if (link_local) all.push_back(*link_local);
-  return all;
+  std::vector<Gid> gids;
+  for (const HostAddress& address : all) gids.push_back(address.gid);
+  return gids;
 }
 
 Result<HostAddresses, Error> find_host_addresses(std::string_view address) {
   const auto all = all_addresses();
   if (!all) return all.error();
   HostAddresses host;
-  const Found* found = nullptr;
   if (address.empty()) {
-    found = find_usual(all.value());
-    if (found == nullptr) {
-      return Error{.code = ENETDOWN, .message = "no network interface of this host is up and has an address"};
-    }
-    for (const Found& other : all.value()) {
-      if (other.interface == found->interface) take(host, other.gid, other.prefix_length);
+    const Found* const usual = find_usual(all.value());
+    if (usual == nullptr) return no_address();
+    for (const Found& found : all.value()) {
+      if (found.interface == usual->interface) take(host, found);
     }
   } else {
     const auto wanted = parse(address);
     if (!wanted) {
       return Error{.code = EINVAL, .message = fmt::format("'{}' is no IPv4 or IPv6 address", address)};
     }
-    found = find_one(all.value(), *wanted);
-    if (found == nullptr) {
+    const Found* const near = find_one(all.value(), *wanted);
+    if (near == nullptr) {
       return Error{
           .code = EADDRNOTAVAIL,
           .message = fmt::format(
               "no network interface of this host is up and has the address {}; 'ip address' lists them",
               address)};
     }
-    take(host, *wanted, found->prefix_length);
+    Found found = *near;
+    found.gid = *wanted;
+    take(host, found);
   }
-  wait_for_addresses(found->interface);
-  host.interface = found->interface;
-  host.index = if_nametoindex(found->interface.c_str());
-  const auto mtu = interface_mtu(found->interface);
-  if (!mtu) return mtu.error();
-  host.mtu = mtu.value();
+  if (auto looked = look_at_interfaces(host, ""); !looked) return looked.error();
+  return host;
+}
+
+Result<HostAddresses, Error> find_all_host_addresses() {
+  auto all = all_addresses();
+  if (!all) return all.error();
+  const Found* const usual = find_usual(all.value());
+  if (usual == nullptr) return no_address();
+  const auto rank = [first = usual->interface](const Found& found) {
+    if (found.interface == first) return 0;
+    return found.is_on_loopback() ? 2 : 1;
+  };
+  std::ranges::stable_sort(all.value(), {}, [&](const Found& found) {
+    return std::pair(rank(found), std::string_view(found.interface));
+  });
+  HostAddresses host;
+  std::string loopback;
+  for (const Found& found : all.value()) {
+    take(host, found);
+    if (found.is_on_loopback()) loopback = found.interface;
+  }
+  if (auto looked = look_at_interfaces(host, loopback); !looked) return looked.error();
   return host;
 }
 

@@ -13,16 +13,15 @@
 
 namespace urnic::nic {
 
-/// Addresses of one network interface.
 struct HostAddresses {
-  std::string interface;
-  unsigned index = 0;     ///< of the interface
-  std::uint16_t mtu = 0;  ///< its MTU, bytes of an IP packet; 65535 where it is larger
-  std::optional<Ipv4Interface> ipv4;
-  std::optional<Ipv6Interface> ipv6;
-  std::optional<transport::wire::Ipv6Address> link_local;
+  std::vector<HostAddress> all;       ///< those of the first one's interface before the others
+  std::string interface;              ///< of the first one
+  std::optional<Ipv4Interface> ipv4;  ///< the first of that interface
+  std::optional<Ipv6Interface> ipv6;  ///< the same, but no link-local one
+  /// Bytes of an IP packet that all their interfaces carry, where the loopback does not count among others; 65535 where
+  /// it is more.
+  std::uint16_t mtu = 0;
 
-  /// All of them.
   std::vector<transport::wire::Gid> gids() const;
 };
 
@@ -31,5 +30,8 @@ struct HostAddresses {
 /// addresses. EADDRNOTAVAIL: the host has no such address; otherwise the system's error. Waits up to two seconds for
 /// an interface that has just come up, whose IPv6 addresses are still being asked for.
 Result<HostAddresses, Error> find_host_addresses(std::string_view address);
+/// The addresses of all interfaces that are up, and at the end those of the loopback. The first interface is the one that
+/// find_host_addresses() finds for no address; waits and errors as there.
+Result<HostAddresses, Error> find_all_host_addresses();
 
 }  // namespace urnic::nic

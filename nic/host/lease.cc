@@ -54,6 +54,7 @@ bool may_use(const Lease::Request& request, std::size_t slot) {
     case PortSpec::Kind::kAfPacket:
     case PortSpec::Kind::kLoopback:
     case PortSpec::Kind::kUdp:
+    case PortSpec::Kind::kHost:
       break;
   }
   return true;
@@ -130,6 +131,11 @@ Result<LeaseRecord, Error> choose_addresses(const LeaseSlots& wire, const Lease:
   if (auto free = check_is_free(&LeaseRecord::ipv6, mine, others); !free) return free.error();
   if (auto free = check_is_free(&LeaseRecord::mac, mine, others); !free) return free.error();
   return mine;
+}
+
+/// A loopback has no other NIC, and those that share the host's addresses get what is theirs from its switch.
+bool needs_slot(const PortSpec& port) {
+  return port.kind != PortSpec::Kind::kLoopback && port.kind != PortSpec::Kind::kHost;
 }
 
 /// A slot that is ours now.
@@ -223,6 +229,7 @@ Lease& Lease::operator=(Lease&& other) noexcept {
 Result<Lease, Error> Lease::take(const Request& request) {
   Lease lease;
   lease.port_ = request.port;
+  if (request.port.kind == PortSpec::Kind::kHost) return lease;
   if (request.port.kind == PortSpec::Kind::kLoopback) {
     lease.ipv4_ = request.ipv4.value_or(Ipv4Address{{10, 77, 0, 1}});
     return lease;
@@ -242,7 +249,7 @@ Result<Lease, Error> Lease::take(const Request& request) {
 
 std::optional<Lease> Lease::adopt(const Request& exported) {
   const auto wire = LeaseSlots::of(exported.port);
-  if (exported.port.kind == PortSpec::Kind::kLoopback || !wire) return std::nullopt;
+  if (!needs_slot(exported.port) || !wire) return std::nullopt;
   auto claimed = with_patience(exported, [&] { return try_claim(wire.value(), exported); });
   if (!claimed || claimed.value().fd() < 0) return std::nullopt;
   Lease lease;

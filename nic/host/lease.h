@@ -38,8 +38,8 @@ class Lease {
   Lease& operator=(Lease&& other) noexcept;
 
   /// Takes a slot of the port's wire. EBUSY, EADDRINUSE: after all patience the slots, or one of the
-  /// addresses, the MAC included, are taken, and by whom. A loopback port needs no slot: then nothing is held, and port() and
-  /// ipv4() are still set.
+  /// addresses, the MAC included, are taken, and by whom. A port that needs no slot has nothing held; port() and, of a
+  /// loopback, ipv4() are still set.
   static Result<Lease, Error> take(const Request& request);
 
   /// The lease that `urnic run` took, for the process of that run that asks first. `exported` is what the run

@@ -15,7 +15,7 @@ namespace urnic::nic {
 namespace {
 
 constexpr std::string_view kForms =
-    "use fabric[:NAME[,switched]], udp[:ADDRESS][,unsegmented], vhost:PATH[,front|back], af_packet:IFACE or loopback";
+    "use fabric[:NAME[,switched]], host[,unsegmented], udp[:ADDRESS][,unsegmented], vhost:PATH[,front|back], af_packet:IFACE or loopback";
 
 // With their terminating zero, both must fit the kernel's structures.
 constexpr std::size_t kMaxPathBytes = sizeof(sockaddr_un::sun_path) - 1;
@@ -90,9 +90,20 @@ Result<PortSpec, Error> parse_fabric(std::string_view text, std::string_view res
   return spec;
 }
 
+constexpr std::string_view kUnsegmented = ",unsegmented";
+
+/// Behind "host".
+Result<PortSpec, Error> parse_host(std::string_view text, std::string_view rest) {
+  if (!rest.empty() && rest != kUnsegmented) {
+    return bad_spec("port '{}': behind 'host' stands nothing, or '{}'", text, kUnsegmented);
+  }
+  PortSpec spec{.kind = PortSpec::Kind::kHost, .side = PortSpec::VhostSide::kFront, .target = {}};
+  spec.is_unsegmented = !rest.empty();
+  return spec;
+}
+
 /// Behind "udp".
 Result<PortSpec, Error> parse_udp(std::string_view text, std::string_view rest) {
-  constexpr std::string_view kUnsegmented = ",unsegmented";
   PortSpec spec{.kind = PortSpec::Kind::kUdp, .side = PortSpec::VhostSide::kFront, .target = {}};
   spec.is_unsegmented = rest.ends_with(kUnsegmented);
   if (spec.is_unsegmented) rest.remove_suffix(kUnsegmented.size());
@@ -113,6 +124,7 @@ Result<PortSpec, Error> PortSpec::parse(std::string_view text) {
   }
   const bool is_udp = text == "udp" || text.starts_with("udp:") || text.starts_with("udp,");
   if (is_udp) return parse_udp(text, text.substr(3));
+  if (text == "host" || text.starts_with("host,")) return parse_host(text, text.substr(4));
   const std::size_t colon = text.find(':');
   const std::string_view kind = text.substr(0, colon);
   const bool has_target = colon != std::string_view::npos;
@@ -136,9 +148,10 @@ std::string PortSpec::to_string() const {
       return fmt::format("vhost:{},{}", target, side == VhostSide::kFront ? "front" : "back");
     case Kind::kAfPacket:
       return fmt::format("af_packet:{}", target);
+    case Kind::kHost:
+      return fmt::format("host{}", is_unsegmented ? kUnsegmented : "");
     case Kind::kUdp:
-      return fmt::format("udp{}{}{}", target.empty() ? "" : ":", target,
-                         is_unsegmented ? ",unsegmented" : "");
+      return fmt::format("udp{}{}{}", target.empty() ? "" : ":", target, is_unsegmented ? kUnsegmented : "");
     case Kind::kLoopback:
       break;
   }

@@ -9,22 +9,23 @@
 
 namespace urnic::nic {
 
-/// Where the NIC's frames go. Written `fabric[:NAME[,SLOT][,switched]]`, `udp[:ADDRESS][,unsegmented]`, `vhost:PATH[,front|back]`,
-/// `af_packet:IFACE` or `loopback`.
+/// Where the NIC's frames go. Written `fabric[:NAME[,SLOT][,switched]]`, `host[,unsegmented]`, `udp[:ADDRESS][,unsegmented]`,
+/// `vhost:PATH[,front|back]`, `af_packet:IFACE` or `loopback`.
 struct PortSpec {
-  enum class Kind : std::uint8_t { kVhost, kAfPacket, kLoopback, kFabric, kUdp };
+  enum class Kind : std::uint8_t { kVhost, kAfPacket, kLoopback, kFabric, kUdp, kHost };
   /// Of a vhost-user wire: the front serves the socket, the back connects to it and keeps trying.
   enum class VhostSide : std::uint8_t { kFront, kBack };
 
   Kind kind = Kind::kLoopback;
   VhostSide side = VhostSide::kFront;
-  /// Socket path (at most 107 bytes), interface, fabric or address of this host; empty for loopback, and for UDP
+  /// Socket path (at most 107 bytes), interface, fabric or address of this host; empty for loopback, host, and for UDP
   /// where the host is to choose.
   std::string target;
-  unsigned slot = 0;            ///< of a fabric: which of its ports, 0 to kFabricPorts - 1
-  bool is_slot_named = false;   ///< by the user; otherwise any will do
-  bool is_switched = false;     ///< of a fabric: all frames go through its switch, there are no direct links
-  bool is_unsegmented = false;  ///< of UDP: each packet is sent by itself, and has identification 0
+  unsigned slot = 0;           ///< of a fabric: which of its ports, 0 to kFabricPorts - 1
+  bool is_slot_named = false;  ///< by the user; otherwise any will do
+  bool is_switched = false;    ///< of a fabric: all frames go through its switch, there are no direct links
+  bool is_unsegmented =
+      false;  ///< of UDP and the host: each packet is sent by itself, and has identification 0
 
   /// Parses what the user wrote. The error says what is wrong and shows the forms.
   static Result<PortSpec, Error> parse(std::string_view text);

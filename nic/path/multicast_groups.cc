@@ -10,15 +10,15 @@ using transport::Time;
 using transport::wire::Gid;
 
 bool MulticastGroups::has_room_for(const Gid& group) const {
-  const bool can_be_reported = reports_ == nullptr || reports_->has_room_for(group);
-  return members_.size() < DeviceLimits::kMaxGroupMembers && can_be_reported;
+  return members_.size() < DeviceLimits::kMaxGroupMembers && reports_.has_room_for(group);
 }
 
-void MulticastGroups::attach(const Gid& group, QueuePair& qp, Time now) {
+Result<void, Error> MulticastGroups::attach(const Gid& group, QueuePair& qp, Time now) {
   const Member member{.group = group, .qp = &qp};
-  if (std::find(members_.begin(), members_.end(), member) != members_.end()) return;
-  join(group, now);
+  if (std::find(members_.begin(), members_.end(), member) != members_.end()) return success();
+  if (auto joined = join(group, now); !joined) return joined;
   members_.push_back(member);
+  return success();
 }
 
 bool MulticastGroups::detach(const Gid& group, QueuePair& qp, Time now) {
@@ -39,15 +39,18 @@ void MulticastGroups::detach_from_all(QueuePair& qp, Time now) {
 }
 
 /// Before the member is there.
-void MulticastGroups::join(const Gid& group, Time now) {
-  if (reports_ != nullptr) reports_->join(group, now);
-  if (port_ != nullptr && !contains(group)) port_->set_membership(group, true);
+Result<void, Error> MulticastGroups::join(const Gid& group, Time now) {
+  if (port_ != nullptr && !contains(group)) {
+    if (auto joined = port_->join(group); !joined) return joined;
+  }
+  reports_.join(group, now);
+  return success();
 }
 
 /// After it has gone.
 void MulticastGroups::leave(const Gid& group, Time now) {
-  if (reports_ != nullptr) reports_->leave(group, now);
-  if (port_ != nullptr && !contains(group)) port_->set_membership(group, false);
+  reports_.leave(group, now);
+  if (port_ != nullptr && !contains(group)) port_->leave(group);
 }
 
 bool MulticastGroups::has(const QueuePair& qp) const {

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <vector>
 
+#include "transport/result.h"
 #include "transport/time.h"
 #include "transport/wire/address.h"
 
@@ -17,15 +18,15 @@ class QueuePair;
 /// All calls under the engine lock.
 class MulticastGroups {
  public:
-  /// `reports`, which must outlive it, hears of each member. Null: none are reported, as the port joins groups itself.
-  explicit MulticastGroups(MulticastReports* reports) : reports_(reports) {}
+  /// `reports`, which must outlive it, hears of each member.
+  explicit MulticastGroups(MulticastReports& reports) : reports_(reports) {}
   /// This port hears of the first member of each group, and of the end of its last one.
   void tell(PacketPort& port) { port_ = &port; }
 
   /// Whether there may be one more member, of this group.
   bool has_room_for(const transport::wire::Gid& group) const;
-  /// Nothing happens when the queue pair is a member already. There is room.
-  void attach(const transport::wire::Gid& group, QueuePair& qp, transport::Time now);
+  /// Nothing happens when the queue pair is a member already. There is room. The error is the port's.
+  Result<void, Error> attach(const transport::wire::Gid& group, QueuePair& qp, transport::Time now);
   /// False when it is not.
   bool detach(const transport::wire::Gid& group, QueuePair& qp, transport::Time now);
   /// The queue pair is about to be destroyed.
@@ -50,10 +51,10 @@ class MulticastGroups {
     friend bool operator==(const Member&, const Member&) = default;
   };
 
-  void join(const transport::wire::Gid& group, transport::Time now);
+  Result<void, Error> join(const transport::wire::Gid& group, transport::Time now);
   void leave(const transport::wire::Gid& group, transport::Time now);
 
-  MulticastReports* reports_;
+  MulticastReports& reports_;
   PacketPort* port_ = nullptr;
   std::vector<Member> members_;
 };

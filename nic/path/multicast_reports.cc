@@ -48,15 +48,20 @@ MulticastReports::Group* MulticastReports::find(const Gid& address) {
   return found != groups_.end() ? &*found : nullptr;
 }
 
+/// A port that carries IP packets joins groups itself, and its host reports them.
+bool MulticastReports::is_reported_here(const Gid& address) const {
+  return own_.medium == Medium::kEthernet && is_reported(address);
+}
+
 bool MulticastReports::has_room_for(const Gid& address) const {
-  if (!is_reported(address) || groups_.size() < DeviceLimits::kMaxGroupMembers) return true;
+  if (!is_reported_here(address) || groups_.size() < DeviceLimits::kMaxGroupMembers) return true;
   // A group that was left makes room.
   return std::any_of(groups_.begin(), groups_.end(),
                      [&](const Group& group) { return group.members == 0 || group.address == address; });
 }
 
 void MulticastReports::join(const Gid& address, Time now) {
-  if (!is_reported(address)) return;
+  if (!is_reported_here(address)) return;
   Group* group = find(address);
   if (group == nullptr) {
     assert(has_room_for(address));
@@ -70,7 +75,7 @@ void MulticastReports::join(const Gid& address, Time now) {
 }
 
 void MulticastReports::leave(const Gid& address, Time now) {
-  if (!is_reported(address)) return;
+  if (!is_reported_here(address)) return;
   Group* const group = find(address);
   assert(group != nullptr && group->members > 0);
   if (--group->members == 0) change(*group, now);

@@ -102,6 +102,7 @@ class MulticastReports {
 
   static Family family_of(const transport::wire::Gid& group);
   Group* find(const transport::wire::Gid& group);
+  bool is_reported_here(const transport::wire::Gid& address) const;
   void change(Group& group, transport::Time now);
   void on_query(const transport::wire::MembershipQuery& query, Family family, transport::Time now);
   Version version_of(Family family, transport::Time now) const;

@@ -75,15 +75,15 @@ NeighborCache::NeighborCache(const DeviceConfig& config, const GidTable& gids)
 // --- Lookup ---
 
 NeighborCache::Lookup NeighborCache::resolve(const Gid& destination, Time now) {
+  if (own_.medium == Medium::kIp) {
+    const bool can_send = !destination.is_unspecified() && gids_.has_like(destination);
+    return {.state = can_send ? State::kReachable : State::kFailed, .mac = {}};
+  }
   Neighbor* entry = table_.find(destination);
   if (entry == nullptr) {
     if (is_own(destination)) return {.state = State::kReachable, .mac = own_.mac};
     if (is_group(destination)) return {.state = State::kReachable, .mac = group_mac(destination)};
     const bool can_ask = !destination.is_ipv4_mapped() || gids_.at(1).has_value();
-    if (own_.medium == Medium::kIp) {
-      return {.state = can_ask && !destination.is_unspecified() ? State::kReachable : State::kFailed,
-              .mac = {}};
-    }
     if (!is_station(destination) || !can_ask) return {.state = State::kFailed, .mac = {}};
     entry = table_.add(destination);
     if (entry == nullptr) {

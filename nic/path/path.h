@@ -50,6 +50,9 @@ class Path {
 
   /// From now on UDP comes from this port; the destination's flow label, if it has one, chose another.
   void use_source_port(std::uint16_t port);
+  /// Where the peer is another NIC with the address of this one: which one. It says nothing to the host's network.
+  const std::optional<transport::wire::Mac>& local_station() const { return local_station_; }
+
   /// Whether the flow label chose the UDP source port (fact 6).
   bool has_flow_label() const { return has_flow_label_; }
 
@@ -66,6 +69,7 @@ class Path {
   std::size_t ip_at_ = 0;  // 0: there is no Ethernet header
   transport::wire::Gid source_{};
   transport::wire::Gid destination_{};
+  std::optional<transport::wire::Mac> local_station_;
   std::uint16_t next_ip_id_ = 0;
   bool has_flow_label_ = false;
 };

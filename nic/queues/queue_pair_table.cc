@@ -10,7 +10,8 @@ using transport::to_integer;
 
 namespace {
 
-constexpr std::uint32_t kNumberMask = 0xffffff;
+constexpr unsigned kNumberBits = 24;
+constexpr std::uint32_t kNumberMask = (1u << kNumberBits) - 1;
 static_assert((QueuePairTable::kSlots & (QueuePairTable::kSlots - 1)) == 0, "the slot is the low bits");
 
 /// Other parts of a device draw from the same seed; this keeps their numbers from being related.
@@ -25,7 +26,7 @@ std::optional<QpNumber> QueuePairTable::allocate() {
   if (taken_ == kSlots) return std::nullopt;
   // A slot is free, so one of the next numbers has it; only three numbers are excluded.
   while (true) {
-    const std::uint32_t candidate = next_;
+    const std::uint32_t candidate = share_.own(next_, kNumberBits);
     next_ = (next_ + 1) & kNumberMask;
     if (candidate < 2 || candidate == to_integer(kMulticastQp)) continue;
     Slot& slot = slots_[candidate % kSlots];

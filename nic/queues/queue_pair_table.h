@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "nic/config.h"
+#include "nic/number_share.h"
 #include "transport/types.h"
 
 namespace urnic::nic {
@@ -24,6 +25,9 @@ class QueuePairTable {
   static constexpr std::uint32_t kSlots = DeviceLimits::kMaxQueuePairs;
 
   explicit QueuePairTable(std::uint64_t seed);
+
+  /// Numbers are of this share from now on. None was allocated yet.
+  void use(NumberShare share) { share_ = share; }
 
   /// Reserves a number: never 0, 1 (the management queue pairs) or 0xffffff (multicast). Nothing when kSlots
   /// are taken.
@@ -62,6 +66,7 @@ class QueuePairTable {
   };
 
   std::vector<Slot> slots_;
+  NumberShare share_;
   std::uint32_t next_;
   std::uint32_t taken_ = 0;
 };

@@ -48,6 +48,22 @@ std::optional<SocketAddress> RdmaCm::own_address(SocketAddress::Family family) c
   return SocketAddress{.family = family, .address = *gid};
 }
 
+/// The address by which this peer will know this NIC: on a host with several it is the routes that say so.
+std::optional<SocketAddress> RdmaCm::own_address_towards(const SocketAddress& peer) const {
+  if (!routes_ || peer.is_any() || peer.is_loopback()) return own_address(peer.family);
+  const auto route = routes_(peer.address, peer.scope_id);
+  if (!route) return std::nullopt;
+  // One that the host has got since the NIC looked, or that this NIC was not to have.
+  if (!gids_.index_of(route.value().source)) return own_address(peer.family);
+  return SocketAddress{.family = peer.family, .address = route.value().source};
+}
+
+transport::PathMtu RdmaCm::path_mtu_to(const SocketAddress& peer) const {
+  if (!routes_) return max_path_mtu(config_);
+  const auto route = routes_(peer.address, peer.scope_id);
+  return route ? max_path_mtu(config_, route.value().mtu) : max_path_mtu(config_);
+}
+
 Result<void, Error> RdmaCm::bind(EventChannel& channel, IdNumber number, const SocketAddress& address) {
   const auto found = find(channel, number);
   if (!found) return failure(found.error());
@@ -64,23 +80,35 @@ Result<void, Error> RdmaCm::bind_id(Id& id, SocketAddress address) {
     address.address = own->address;
   }
   if (!address.is_any() && !is_own(address)) return failure(not_ours(address, gids_));
-  if (address.port == 0) {
-    const auto port = ports_.find_free(id.space);
-    if (!port) return failure(Error{.code = EADDRNOTAVAIL, .message = "all ports are taken"});
-    address.port = *port;
-  }
-  const bool is_free = ports_.add(id.space, {.id = id.number,
-                                             .address = address,
-                                             .may_be_shared = id.may_share_port,
-                                             .is_family_only = id.is_family_only});
-  if (!is_free) {
-    return failure(Error{.code = EADDRINUSE, .message = to_string(address) + " is in use by this program"});
-  }
+  const auto port = take_port(id, address);
+  if (!port) return failure(port.error());
+  address.port = port.value();
   id.local = address;
   id.has_port = true;
   id.is_on_device = !address.is_any();
   id.state = IdState::kAddressBound;
   return success();
+}
+
+/// Of the host, where others share it, and then of this NIC.
+Result<std::uint16_t, Error> RdmaCm::take_port(const Id& id, const SocketAddress& address) {
+  PortTable::Binding binding{.id = id.number,
+                             .address = address,
+                             .may_be_shared = id.may_share_port,
+                             .is_family_only = id.is_family_only};
+  if (host_ != nullptr) {
+    const auto port = host_->bind(id.space, binding);
+    if (!port) return port.error();
+    binding.address.port = port.value();
+  } else if (address.port == 0) {
+    const auto port = ports_.find_free(id.space);
+    if (!port) return Error{.code = EADDRNOTAVAIL, .message = "all ports are taken"};
+    binding.address.port = *port;
+  }
+  if (!ports_.add(id.space, binding)) {
+    return Error{.code = EADDRINUSE, .message = to_string(binding.address) + " is in use by this program"};
+  }
+  return binding.address.port;
 }
 
 Result<void, Error> RdmaCm::resolve_address(EventChannel& channel, IdNumber number,
@@ -104,7 +132,7 @@ Result<void, Error> RdmaCm::resolve_address(EventChannel& channel, IdNumber numb
     }
     if (auto bound = bind_id(id, from); !bound) return bound;
   }
-  const auto own = own_address(destination.family);
+  const auto own = id.is_on_device ? std::optional(id.local) : own_address_towards(destination);
   id.state = IdState::kAddressQuery;
   id.peer = destination;
   if (own && (destination.is_any() || destination.is_loopback())) id.peer.address = own->address;
@@ -119,7 +147,7 @@ Result<void, Error> RdmaCm::resolve_address(EventChannel& channel, IdNumber numb
     id.local.address = own->address;
     // A link-local peer is reached from the link-local address.
     const auto link_local = gids_.at(0);
-    if (id.peer.address.is_link_local() && link_local) id.local.address = *link_local;
+    if (!routes_ && id.peer.address.is_link_local() && link_local) id.local.address = *link_local;
     id.is_on_device = true;
   }
   id.resolution_deadline = now + timeout;
@@ -169,7 +197,7 @@ PathRecord RdmaCm::path_between(const Id& id) const {
           .hop_limit = kHopLimit,
           .traffic_class = id.type_of_service,
           .service_level = static_cast<std::uint8_t>(id.type_of_service >> kPriorityShift),
-          .mtu = max_path_mtu(config_),
+          .mtu = path_mtu_to(id.peer),
           .rate = kRate,
           .packet_life_time = cm::kPacketLifeTime};
 }

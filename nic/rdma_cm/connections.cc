@@ -68,6 +68,9 @@ Result<void, Error> RdmaCm::listen(EventChannel& channel, IdNumber number, std::
     if (auto bound = bind_id(id, any); !bound) return bound;
   }
   if (id.state != IdState::kAddressBound) return failure(wrong_state(id));
+  if (host_ != nullptr) {
+    if (auto listens = host_->listen(id.space, id.local.port, id.number); !listens) return listens;
+  }
   if (!ports_.listen(id.space, id.local.port, id.number)) {
     return failure(Error{.code = EADDRINUSE, .message = "another id listens at " + to_string(id.local)});
   }

@@ -31,6 +31,12 @@ RdmaCm::RdmaCm(const DeviceConfig& config, const GidTable& gids, NeighborCache& 
       ports_(config.seed),
       random_(config.seed ^ kStream) {}
 
+void RdmaCm::use(NumberShare numbers, std::unique_ptr<SharedHost> host, HostRoutes routes) {
+  messages_.use(numbers);
+  host_ = std::move(host);
+  routes_ = std::move(routes);
+}
+
 std::uint32_t RdmaCm::random() {
   return static_cast<std::uint32_t>(random_());
 }
@@ -122,7 +128,10 @@ void RdmaCm::end(Id& id, Time now) {
     untie(id);
     messages_.release(communication_id, now);
   }
-  if (id.has_port) ports_.remove(id.space, id.local.port, id.number);
+  if (id.has_port) {
+    ports_.remove(id.space, id.local.port, id.number);
+    if (host_ != nullptr) host_->release(id.space, id.local.port, id.number);
+  }
   resolving_.erase(id.number);
   ids_.erase(id.number);
 }

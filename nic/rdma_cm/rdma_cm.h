@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <deque>
 #include <map>
+#include <memory>
 #include <optional>
 #include <random>
 #include <set>
@@ -15,6 +16,8 @@
 #include "nic/cm/communication_manager.h"
 #include "nic/cm/consumer.h"
 #include "nic/config.h"
+#include "nic/host_route.h"
+#include "nic/number_share.h"
 #include "nic/path/gid_table.h"
 #include "nic/path/multicast_reports.h"
 #include "nic/path/neighbor_cache.h"
@@ -23,6 +26,7 @@
 #include "nic/rdma_cm/id.h"
 #include "nic/rdma_cm/id_snapshot.h"
 #include "nic/rdma_cm/port_table.h"
+#include "nic/rdma_cm/shared_host.h"
 #include "nic/rdma_cm/types.h"
 #include "transport/result.h"
 #include "transport/time.h"
@@ -42,6 +46,9 @@ class RdmaCm final : private cm::Consumer {
   /// multicast groups.
   RdmaCm(const DeviceConfig& config, const GidTable& gids, NeighborCache& neighbors,
          MulticastReports& reports);
+
+  /// The NIC has been started. `host` is null where no other NIC shares its addresses, `routes` empty where they are its own.
+  void use(NumberShare numbers, std::unique_ptr<SharedHost> host, HostRoutes routes);
 
   // --- Ids ---
 
@@ -180,7 +187,10 @@ class RdmaCm final : private cm::Consumer {
   void tell(Id& id, Event event);
 
   Result<void, Error> bind_id(Id& id, SocketAddress address);
+  Result<std::uint16_t, Error> take_port(const Id& id, const SocketAddress& address);
   std::optional<SocketAddress> own_address(SocketAddress::Family family) const;
+  std::optional<SocketAddress> own_address_towards(const SocketAddress& peer) const;
+  transport::PathMtu path_mtu_to(const SocketAddress& peer) const;
   bool is_own(const SocketAddress& address) const;
   void check_resolution(Id& id, transport::Time now);
   PathRecord path_between(const Id& id) const;
@@ -211,6 +221,8 @@ class RdmaCm final : private cm::Consumer {
   MulticastReports& reports_;
   cm::CommunicationManager messages_;
   PortTable ports_;
+  std::unique_ptr<SharedHost> host_;
+  HostRoutes routes_;
   std::map<IdNumber, Id> ids_;
   std::map<IdNumber, Membership> memberships_;
   std::unordered_map<std::uint32_t, IdNumber> by_communication_id_;

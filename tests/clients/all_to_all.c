@@ -1,6 +1,6 @@
 /* all_to_all: N programs, each with a reliable connection to every other one.
  *
- *   all_to_all --rank R --size N --port PORT [--rounds N] [--spin 1] [--device D] [--gid INDEX]
+ *   all_to_all --rank R --size N --port PORT [--rounds N] [--spin 1] [--device D] [--gid INDEX] [--host A.B.C.D]
  *
  * Ranks count from 0; they meet over TCP. In each round each program sends each other one a WRITE into an
  * inbox and a SEND that tells of it (all_to_all.h), so that there is always a receive posted, and no inbox is
@@ -232,11 +232,11 @@ static void destroy_objects(void) {
 int main(int argc, char** argv) {
   const char* device = "urnic0";
   int port = 0;
+  const char* host = NULL;
   const struct program_option options[] = {
-      {"--rank", OPTION_INT, &rank},     {"--size", OPTION_INT, &size},
-      {"--port", OPTION_INT, &port},     {"--rounds", OPTION_U64, &rounds},
-      {"--spin", OPTION_BOOL, &spins},   {"--device", OPTION_TEXT, &device},
-      {"--gid", OPTION_INT, &gid_index}, {.name = NULL}};
+      {"--rank", OPTION_INT, &rank},     {"--size", OPTION_INT, &size},   {"--port", OPTION_INT, &port},
+      {"--rounds", OPTION_U64, &rounds}, {"--spin", OPTION_BOOL, &spins}, {"--device", OPTION_TEXT, &device},
+      {"--gid", OPTION_INT, &gid_index}, {"--host", OPTION_TEXT, &host},  {.name = NULL}};
   read_options(argc, argv, options);
   if (size < 2 || size > MOST_RANKS || rank < 0 || rank >= size || port == 0)
     broken("say --rank R --size N --port PORT, with N from 2 to %d", MOST_RANKS);
@@ -246,7 +246,7 @@ int main(int argc, char** argv) {
   for (int number = 0; number < size; number++) {
     if (number != rank) create_qp(number);
   }
-  if (!rendezvous_open(&meeting, rank, size, (uint16_t)port, PATIENCE_S) ||
+  if (!rendezvous_open(&meeting, rank, size, host, (uint16_t)port, PATIENCE_S) ||
       !rendezvous_share(&meeting, &own, all, sizeof own))
     broken("not all programs are there");
   for (int number = 0; number < size; number++) {

@@ -222,7 +222,7 @@ int main(int argc, char** argv) {
 
   if (getrandom(&own.seed, sizeof own.seed, 0) != sizeof own.seed) broken("no random numbers");
   const int listener = listen_somewhere();
-  if (!rendezvous_open(&meeting, rank, size, (uint16_t)port, PATIENCE_S) ||
+  if (!rendezvous_open(&meeting, rank, size, NULL, (uint16_t)port, PATIENCE_S) ||
       !rendezvous_share(&meeting, &own, all, sizeof own))
     broken("not all programs are there");
   connect_all(listener);

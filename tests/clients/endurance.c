@@ -396,7 +396,7 @@ int main(int argc, char** argv) {
   last_side = size == 1 ? 1 : rank;
 
   open_device(device);
-  if (size == 2 && !rendezvous_open(&meeting, rank, size, (uint16_t)port, MEETING_S))
+  if (size == 2 && !rendezvous_open(&meeting, rank, size, NULL, (uint16_t)port, MEETING_S))
     broken("the other program does not come");
   connect_all(~(uint64_t)0 >> (64 - qps));
   talk(seconds);

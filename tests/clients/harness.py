@@ -18,6 +18,7 @@ SEED = 0
 PORT = None  # what --port says where a test does not; without it, what `urnic run` takes by itself
 
 DEFAULT_PORT = "fabric"
+OWN_ADDRESSES = {"--ip", "--ip6"}  # options of NICs that have their own
 
 # The outside judges (an ICRC checker, a check of what installed programs import) stand in a folder beside the project's,
 # when they are there at all.
@@ -72,10 +73,20 @@ def port_has_two_ends(port=None):
     return kind == "vhost"
 
 
+def is_host_shared(port=None):
+    """Whether NICs of `port`, or of this run, have the host's addresses, and none of their own."""
+    return (port or PORT or DEFAULT_PORT).split(",")[0] == "host"
+
+
 def nic_options(options):
     """The options of `urnic run`, with the port of this run where they say none."""
     words = [str(word) for word in options]
-    return words if PORT is None or "--port" in words else ["--port", PORT, *words]
+    if PORT is None or "--port" in words:
+        return words
+    if is_host_shared():
+        before = ["", *words]
+        words = [word for word, last in zip(words, before) if not {word, last} & OWN_ADDRESSES]
+    return ["--port", PORT, *words]
 
 
 class ClientTest(unittest.TestCase):
@@ -86,6 +97,7 @@ class ClientTest(unittest.TestCase):
 
     def setUp(self):
         self.processes = []
+        self._own_host = None
         self.runtime = STAGE.folder()
         self.environment = STAGE.environment(self.runtime)
         self.addCleanup(self._clean_up)
@@ -104,7 +116,21 @@ class ClientTest(unittest.TestCase):
 
     def start(self, name, command, nic=(), environment=None, privileged=False, inside=()):
         """Starts `urnic run NIC-OPTIONS -- COMMAND`, all of it behind the words of `inside`."""
-        return self.start_plain(name, [*inside, STAGE.urnic, "run", *nic_options(nic), "--", *command], environment, privileged)
+        words = [STAGE.urnic, "run", *nic_options(nic), "--", *command]
+        if is_host_shared() and "--port" not in nic and not inside:
+            inside, words, privileged = self.own_host(), STAGE.drop_privilege(words), True
+        return self.start_plain(name, [*inside, *words], environment, privileged)
+
+    def own_host(self):
+        """A network namespace that has the addresses which tests give to NICs that have their own."""
+        if self._own_host is None:
+            self._own_host = self.namespace(
+                "link add net0 mtu 4200 type veth peer name net1 mtu 4200",
+                *(f"addr add {address} dev net0" for address in ("10.99.0.1/24", "10.99.0.2/24", "fd99::1/64 nodad", "fd99::2/64 nodad")),
+                "link set net0 up",
+                "link set net1 up",
+            )
+        return self._own_host
 
     def hold_ports(self, count):
         """Programs that have a port each, and do nothing with it."""

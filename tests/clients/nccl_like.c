@@ -419,7 +419,7 @@ int main(int argc, char** argv) {
   struct rendezvous meeting;
   struct introduction both[2];
   const int rank = receives ? 0 : 1;
-  if (!rendezvous_open(&meeting, rank, 2, (uint16_t)port, PATIENCE_S) ||
+  if (!rendezvous_open(&meeting, rank, 2, NULL, (uint16_t)port, PATIENCE_S) ||
       !rendezvous_share(&meeting, &own, both, sizeof own))
     broken("no peer");
   peer = both[1 - rank];

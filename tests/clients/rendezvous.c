@@ -64,12 +64,13 @@ static bool join(struct rendezvous* meeting, const struct sockaddr_in* address, 
   return false;
 }
 
-bool rendezvous_open(struct rendezvous* meeting, int rank, int size, uint16_t port, int seconds) {
+bool rendezvous_open(struct rendezvous* meeting, int rank, int size, const char* host, uint16_t port,
+                     int seconds) {
   if (size < 1 || size > MOST_RANKS || rank < 0 || rank >= size) return false;
   *meeting = (struct rendezvous){.rank = rank, .size = size};
   for (int i = 0; i < MOST_RANKS; i++) meeting->sockets[i] = -1;
-  const struct sockaddr_in address = {
-      .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK), .sin_port = htons(port)};
+  struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons(port)};
+  if (inet_pton(AF_INET, host != NULL ? host : "127.0.0.1", &address.sin_addr) != 1) return false;
   return rank == 0 ? gather(meeting, &address, seconds) : join(meeting, &address, seconds);
 }
 

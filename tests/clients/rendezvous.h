@@ -1,5 +1,5 @@
 /* Programs of a test that start together and know each other by number, from 0: each tells all others, over
- * TCP on 127.0.0.1. One thread. */
+ * TCP. One thread. */
 #ifndef TESTS_CLIENTS_RENDEZVOUS_H
 #define TESTS_CLIENTS_RENDEZVOUS_H
 
@@ -14,9 +14,11 @@ struct rendezvous {
   int sockets[MOST_RANKS]; /* rank 0 has one for each of the others, these have one to rank 0 */
 };
 
-/* Rank 0 listens on `port`, the others connect to it and keep trying. False when not all are there after
- * `seconds`; later, rendezvous_share() waits that long, too. */
-bool rendezvous_open(struct rendezvous* meeting, int rank, int size, uint16_t port, int seconds);
+/* Rank 0 listens on `port` of `host`, an IPv4 address of its own in text, 127.0.0.1 without one; the others connect
+ * to it and keep trying. False when not all are there after `seconds`; later, rendezvous_share() waits that long,
+ * too. */
+bool rendezvous_open(struct rendezvous* meeting, int rank, int size, const char* host, uint16_t port,
+                     int seconds);
 
 /* All programs call it with as many bytes; then `all` has those of rank r at r * bytes. None returns before
  * the last has called it. False when a program has gone, or takes too long. */

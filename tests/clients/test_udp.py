@@ -69,19 +69,20 @@ class OneHost(ClientTest):
     def test_an_address_of_ones_own(self):
         process = self.start("nic", ["ibv_devinfo"], [*loopback_nics()[0], "--ip", "10.0.0.1/24"])
         self.assertNotEqual(process.wait(harness.START_TIMEOUT), 0)
-        self.assertIn("an address of this host", process.output())
+        self.assertIn("addresses of this host", process.output())
 
 
 class TwoHosts(HostsTest):
     PERFTEST = ["-d", "urnic0", "-x", "1", "-F"]
 
-    def run_on(self, hosts, *words, nic=(), client_nic=()):
-        """The program as a server there, and as its client here; both are told the port to meet at over TCP."""
+    def run_on(self, hosts, *words, nic=(), client_nic=(), kind="udp"):
+        """The program as a server there, and as its client here, over ports of that kind; both are told the port to meet at
+        over TCP."""
         here, there = hosts
         self.require(words[0])
         port = harness.free_port()
         words = [*words, "-p", str(port)]
-        nic = ["--port", "udp", *nic]
+        nic = ["--port", kind, *nic]
         server = self.start_nic_on(there, "server", words, nic)
         self.wait_for_listener(server, port)
         client = self.start_nic_on(here, "client", [*words, self.THERE], [*nic, *client_nic])
@@ -155,18 +156,24 @@ class TwoHosts(HostsTest):
     HOSTILE_SECONDS = 4  # run.py --endurance says otherwise
 
     def test_hostile_datagrams_beside_traffic(self):
+        self.be_hostile("udp")
+
+    def test_hostile_datagrams_to_a_shared_nic_beside_traffic(self):
+        self.be_hostile("host")
+
+    def be_hostile(self, kind):
         here, there = self.hosts()
         self.require("ibv_rc_pingpong", "ib_send_bw")
         self.on(here, f"addr add {self.STRANGER}/24 dev cable")
         recording = f"{self.runtime}/traffic.pcap"
-        self.run_on((here, there), "ibv_rc_pingpong", "-d", "urnic0", "-g", "1", "-s", "3000", client_nic=["--pcap", recording])
+        self.run_on((here, there), "ibv_rc_pingpong", "-d", "urnic0", "-g", "1", "-s", "3000", client_nic=["--pcap", recording], kind=kind)
         words = [sys.executable, hostile_datagrams.__file__, self.STRANGER, self.HERE, self.THERE, recording, harness.SEED]
         attacker = self.start_on(here, "attacker", words)
         self.assertTrue(wait_until(lambda: "sent" in attacker.output(), harness.START_TIMEOUT), attacker.describe())
         end = time.monotonic() + self.HOSTILE_SECONDS
         while time.monotonic() < end:
-            self.run_on((here, there), "ibv_rc_pingpong", "-d", "urnic0", "-g", "1", "-c", "-s", "20000", "-n", "500")
-            self.run_on((here, there), "ib_send_bw", *self.PERFTEST, "-s", "8192", "-n", "1000")
+            self.run_on((here, there), "ibv_rc_pingpong", "-d", "urnic0", "-g", "1", "-c", "-s", "20000", "-n", "500", kind=kind)
+            self.run_on((here, there), "ib_send_bw", *self.PERFTEST, "-s", "8192", "-n", "1000", kind=kind)
         self.assertTrue(attacker.is_running(), attacker.describe())
 
     def recorded(self, host, end, traffic):

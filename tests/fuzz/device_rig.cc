@@ -125,7 +125,7 @@ DeviceRig::DeviceRig()
   for (std::size_t i = 0; i < arena_.size(); ++i) arena_[i] = static_cast<std::byte>(i * 31 + (i >> 8));
   original_ = arena_;
   device_ = std::make_unique<Device>(config_of_host(1), clock_, [this]() {
-    return Result<std::unique_ptr<PacketPort>, Error>(std::make_unique<FuzzPort>(wire_, clock_));
+    return Result<OpenedPort, Error>(std::make_unique<FuzzPort>(wire_, clock_));
   });
   pd_ = std::move(device_->allocate_pd().value());
   cq_ = std::move(device_->create_cq(2048, nullptr, nullptr).value());

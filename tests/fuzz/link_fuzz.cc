@@ -116,12 +116,18 @@ class Rig {
   static void read_mark(std::span<const std::byte>& input) {
     const auto frame = input.first(std::min(kMarkBytes, input.size()));
     input = input.subspan(frame.size());
-    const auto mark = Mark::parse(frame);
-    if (!mark) return;
-    std::array<std::byte, Mark::kBytes> written;
-    mark->emit(written);
-    constexpr std::size_t kTold = 26;  // what stands in it; zeros follow
-    require(std::memcmp(written.data(), frame.data(), kTold) == 0, "a mark is written as it was");
+    std::array<std::byte, MarkForm::kMaxBytes> written;
+    const MarkForm ethernet(nic::Medium::kEthernet, {});
+    if (const auto mark = ethernet.parse(frame)) {
+      ethernet.emit(*mark, written);
+      constexpr std::size_t kTold = 26;  // what stands in it; zeros follow
+      require(std::memcmp(written.data(), frame.data(), kTold) == 0, "a mark is written as it was");
+    }
+    const MarkForm ip(nic::Medium::kIp, transport::wire::Gid::from_ipv4({{127, 0, 0, 1}}));
+    if (const auto mark = ip.parse(frame)) {
+      const std::size_t bytes = ip.emit(*mark, written);
+      require(ip.parse(std::span(written).first(bytes))->nonce == mark->nonce, "a mark is written as it was");
+    }
   }
 
   std::span<std::byte> memory() { return std::as_writable_bytes(std::span(lines_)); }

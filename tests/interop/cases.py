@@ -187,13 +187,15 @@ def over_shared_memory():
 
 def over_sockets(groups=GROUPS, is_full=False):
     """Cases for the host's own addresses, among which there is no link-local one, and for the kernel's UDP sockets. In full every
-    program with each pair of the other choices, without the faults that sockets do not mind."""
+    program with each pair of the other choices, without the faults that sockets do not mind, and without what asks us
+    for neighbors: the host has them."""
     names = ("rc_pingpong", "uc_pingpong", "ud_pingpong", "ib_write_bw", "ib_read_bw", "stream", "operations", "rping", "rdma_server")
     chosen = []
     for program in (program for group in groups for program in GROUPS[group]):
         if not is_full and program.name not in names:
             continue
         some = [case for case in _cases(program) if case.gid in _GIDS_OF_HOSTS and case.faults in _FAULTS_OF_HOSTS]
+        some = [case for case in some if program.meets or case.role == "serves"]
         if some:
             chosen += _cover(some, lambda case: itertools.combinations(case.choices(), 2) if is_full else [("role", case.role)])
     return _sorted(dict.fromkeys(chosen))

@@ -122,6 +122,15 @@ class UdpWire(TapWire):
         return ["--port", "udp"]
 
 
+class HostWire(UdpWire):
+    """The same, but that our programs share one NIC."""
+
+    name = "host"
+
+    def nic_options(self):
+        return ["--port", "host"]
+
+
 def _addresses(device):
     """Addresses and rdma_rxe on the guest's network device. Nothing that IPv6 says on its own accord is wanted."""
     return "\n".join(

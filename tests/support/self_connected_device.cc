@@ -38,7 +38,7 @@ void must(bool ok, const char* what) {
 
 SelfConnectedDevice::SelfConnectedDevice()
     : device_(config(), clock_, [] {
-        return Result<std::unique_ptr<nic::PacketPort>, Error>(std::make_unique<drivers::LoopbackPort>(
+        return Result<nic::OpenedPort, Error>(std::make_unique<drivers::LoopbackPort>(
             kMac, nullptr, nic::DeviceConfig().link_mtu + kEthernetBytes));
       }) {
   pd_ = std::move(device_.allocate_pd().value());

@@ -22,8 +22,11 @@
 #include <system_error>
 
 #include "drivers/descriptor.h"
+#include "nic/config.h"
+#include "nic/host/host_addresses.h"
 #include "nic/host/interface_mtu.h"
 #include "nic/host/lock_file.h"
+#include "nic/path/gid_table.h"
 #include "transport/wire/udp.h"
 
 namespace urnic::tools {
@@ -133,6 +136,25 @@ std::vector<InterfaceFacts> interfaces_up() {
   return interfaces;
 }
 
+/// As --port host has them; none where the host has no address.
+std::vector<HostGid> gids_of_host() {
+  const auto host = nic::find_all_host_addresses();
+  if (!host) return {};
+  nic::DeviceConfig device;
+  device.medium = nic::Medium::kIp;
+  device.host_addresses = host.value().all;
+  const nic::GidTable table(device);
+  std::vector<HostGid> gids;
+  for (std::size_t index = 0; index < nic::GidTable::kEntries; ++index) {
+    const auto gid = table.at(index);
+    if (!gid) continue;
+    gids.push_back({.index = index,
+                    .address = gid->is_ipv4_mapped() ? to_string(gid->ipv4()) : to_string(*gid),
+                    .interface = std::string(table.interface_at(index))});
+  }
+  return gids;
+}
+
 /// The capability alone does not say it: it must be of the user namespace that our network namespace belongs to.
 bool can_open_raw_socket() {
   const drivers::Descriptor raw(socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, 0));
@@ -217,6 +239,8 @@ HostFacts read_host_facts(const Result<std::string, Error>& dropin, const std::s
     const auto holders = roce_port_holders_of(text_of(root / table));
     facts.roce_port_holders.insert(facts.roce_port_holders.end(), holders.begin(), holders.end());
   }
+  facts.uid = geteuid();
+  facts.host_gids = gids_of_host();
   facts.interfaces = interfaces_up();
   return facts;
 }

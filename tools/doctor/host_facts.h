@@ -1,6 +1,7 @@
 // HostFacts: what `urnic doctor` found out about a host, before `judge` says what it means.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -36,6 +37,15 @@ struct RocePortHolder {
   friend bool operator==(const RocePortHolder&, const RocePortHolder&) = default;
 };
 
+/// What a NIC that shares the host's addresses has at an index of its GID table.
+struct HostGid {
+  std::size_t index = 0;
+  std::string address;
+  std::string interface;
+
+  friend bool operator==(const HostGid&, const HostGid&) = default;
+};
+
 /// An empty optional, or an empty list, says that it is not known, or not there.
 struct HostFacts {
   std::string dropin;          ///< our libibverbs.so.1; empty: not found
@@ -56,7 +66,9 @@ struct HostFacts {
   bool may_use_raw_sockets = false;  ///< CAP_NET_RAW, in our network namespace
   bool has_rxe_module = false;
   std::vector<RdmaDeviceFacts> rdma_devices;
+  unsigned uid = 0;  ///< ours
   std::vector<RocePortHolder> roce_port_holders;
+  std::vector<HostGid> host_gids;
   std::vector<InterfaceFacts> interfaces;
 };
 

@@ -170,14 +170,25 @@ Finding judge_rdma_devices(const HostFacts& facts) {
 }
 
 Finding judge_roce_port(const HostFacts& facts) {
-  if (facts.roce_port_holders.empty()) return good("UDP port 4791", "free");
-  const bool is_kernel = std::any_of(facts.roce_port_holders.begin(), facts.roce_port_holders.end(),
-                                     [](const RocePortHolder& holder) { return holder.is_kernel; });
-  return note(
-      "UDP port 4791",
-      is_kernel ? "the kernel has it: rdma_rxe, most likely"
-                : fmt::format("a process of user {} has it", facts.roce_port_holders.front().uid),
-      "it answers on the host's addresses: a NIC of --port af_packet needs an address of its own (--ip)");
+  constexpr const char* kCheck = "UDP port 4791";
+  constexpr const char* kOwnAddress =
+      "it answers on the host's addresses, so a NIC of --port af_packet needs an address of its own (--ip)";
+  if (facts.roce_port_holders.empty()) return good(kCheck, "free");
+  const auto kernel = std::ranges::find(facts.roce_port_holders, true, &RocePortHolder::is_kernel);
+  if (kernel != facts.roce_port_holders.end()) {
+    return note(
+        kCheck, "the kernel has it: rdma_rxe, most likely",
+        fmt::format("--port host and udp cannot have it: 'rmmod rdma_rxe', as root; {}", kOwnAddress));
+  }
+  const unsigned uid = facts.roce_port_holders.front().uid;
+  if (uid == facts.uid) {
+    return note(
+        kCheck, "a program of yours has it",
+        "programs with --port host share it ('urnic host status' shows them); a NIC of --port udp, or 'urnic "
+        "doctor --answer', has it alone");
+  }
+  return note(kCheck, fmt::format("a process of user {} has it", uid),
+              fmt::format("--port host and udp cannot have it while that runs; {}", kOwnAddress));
 }
 
 Finding judge_raw_sockets(const HostFacts& facts) {
@@ -186,8 +197,8 @@ Finding judge_raw_sockets(const HostFacts& facts) {
   }
   return note(
       "CAP_NET_RAW", "no",
-      "programs on this machine meet on the fabric without it; --port af_packet, to reach other machines, needs it: "
-      "docker run --cap-add NET_RAW, or root");
+      "programs on this machine meet on the fabric without it, and --port host reaches other machines without it; --port "
+      "af_packet, where the NIC has an address of its own there, needs it: docker run --cap-add NET_RAW, or root");
 }
 
 /// The largest path MTU of a NIC on such an interface.
@@ -203,6 +214,18 @@ Finding judge_gid_index(const HostFacts&) {
       "GID index",
       "1 of urnic0 is its IPv4 address (perftest -x 1, ibv_rc_pingpong -g 1), 0 is link-local, 2 is an IPv6 "
       "address that was given");
+}
+
+Finding judge_host_gids(const HostFacts& facts) {
+  constexpr const char* kCheck = "GIDs of --port host";
+  if (facts.host_gids.empty()) {
+    return note(kCheck, "no interface is up and has an address", "--port host needs one: ip link set lo up");
+  }
+  std::string found;
+  for (const HostGid& gid : facts.host_gids) {
+    found += fmt::format("{}{} {} ({})", found.empty() ? "" : ", ", gid.index, gid.address, gid.interface);
+  }
+  return good(kCheck, found);
 }
 
 Finding judge_silence(const PathFacts& facts) {
@@ -267,7 +290,7 @@ std::vector<Finding> judge(const HostFacts& facts) {
   judge_system_calls(facts, findings);
   for (const auto judge_one :
        {judge_memory, judge_shm, judge_locked_memory, judge_cores, judge_clock, judge_processor,
-        judge_rdma_devices, judge_roce_port, judge_gid_index, judge_raw_sockets}) {
+        judge_rdma_devices, judge_roce_port, judge_gid_index, judge_host_gids, judge_raw_sockets}) {
     findings.push_back(judge_one(facts));
   }
   judge_interfaces(facts, findings);

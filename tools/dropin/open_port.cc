@@ -14,11 +14,15 @@
 #include "drivers/fabric/join.h"
 #include "drivers/fault/fault_port.h"
 #include "drivers/fault/fault_spec.h"
+#include "drivers/host/membership.h"
 #include "drivers/loopback/loopback_port.h"
 #include "drivers/pcap/recorder_port.h"
 #include "drivers/udp/udp_port.h"
 #include "nic/clock.h"
 #include "nic/host/fabric_folder.h"
+#include "nic/host/host_files.h"
+#include "nic/host/route.h"
+#include "nic/path/station.h"
 #include "transport/wire/ethernet.h"
 #include "verbs_api/config/port_opener.h"
 
@@ -36,45 +40,82 @@ std::string folder_of_this_library() {
   return code ? "." : library.parent_path().string();
 }
 
-/// Everything reaches everyone through the switch, so a NIC that can have no links does without them.
-PortPointer with_direct_links(PortPointer wire, const NicEnvironment& environment) {
-  const auto folder = nic::FabricFolder::open(environment.port.target);
-  if (!folder) return wire;
-  auto port = drivers::DirectPort::create(
-      wire,
-      {.own = environment.device.mac,
-       .socket_of = [in = folder.value()](const transport::wire::Mac& mac) { return in.link_socket(mac); }});
+/// Everything reaches everyone by the wire, so a NIC that can have no links does without them.
+PortPointer with_direct_links(PortPointer wire, drivers::DirectPort::Config links, bool verbose) {
+  auto port = drivers::DirectPort::create(wire, std::move(links));
   if (port) return std::move(port.value());
-  if (environment.verbose) {
-    fmt::print(stderr, "urnic: no direct links to other NICs: {}\n", port.error().message);
-  }
+  if (verbose) fmt::print(stderr, "urnic: no direct links to other NICs: {}\n", port.error().message);
   return wire;
 }
 
-Result<PortPointer, Error> open_udp(const NicEnvironment& environment) {
-  auto port = drivers::UdpPort::open({.addresses = environment.host.gids(),
-                                      .interface = environment.host.index,
-                                      .link_mtu = environment.device.link_mtu,
-                                      .may_segment = !environment.port.is_unsegmented});
-  if (!port) return port.error();
-  return PortPointer(std::move(port.value()));
+/// To the NICs of the same fabric.
+PortPointer with_links_of_fabric(PortPointer wire, const NicEnvironment& environment) {
+  const auto folder = nic::FabricFolder::open(environment.port.target);
+  if (!folder) return wire;
+  return with_direct_links(
+      std::move(wire),
+      {.own = environment.device.mac,
+       .socket_of = [in = folder.value()](const transport::wire::Mac& mac) { return in.link_socket(mac); }},
+      environment.verbose);
 }
 
-/// Null for a port that has no wire.
+/// To the NICs of the same host.
+PortPointer with_links_of_host(PortPointer wire, std::uint8_t share, const NicEnvironment& environment) {
+  const auto files = nic::host_switch_files();
+  if (!files) return wire;
+  return with_direct_links(std::move(wire),
+                           {.own = nic::station_of_share(share),
+                            .socket_of =
+                                [files = files.value()](const transport::wire::Mac& station) {
+                                  return nic::host_link_socket(files, station.octets.back());
+                                },
+                            .shared_address = environment.host.all.front().gid},
+                           environment.verbose);
+}
+
+drivers::UdpPort::Config udp_config(const NicEnvironment& environment) {
+  return {.addresses = environment.host.all,
+          .link_mtu = environment.device.link_mtu,
+          .may_segment = !environment.port.is_unsegmented};
+}
+
+std::string switch_program() {
+  return folder_of_this_library() + "/urnic_switch";
+}
+
+/// A share of the host's NIC.
+Result<nic::OpenedPort, Error> join_host(const NicEnvironment& environment) {
+  auto joined = drivers::Membership::join(switch_program());
+  if (!joined) return joined.error();
+  drivers::Membership& membership = *joined.value();
+  auto port = drivers::UdpPort::share(udp_config(environment), membership.exchange());
+  if (!port) return port.error();
+  nic::OpenedPort opened(with_links_of_host(std::move(port.value()), membership.share().value, environment));
+  opened.numbers = membership.share();
+  opened.host = std::move(joined.value());
+  opened.routes = nic::host_route_to;
+  return opened;
+}
+
+/// A wire of this NIC's own; null for a port that has none.
 Result<PortPointer, Error> open_wire(const NicEnvironment& environment) {
   const nic::PortSpec& spec = environment.port;
   const std::uint16_t link_mtu = environment.device.link_mtu;
   if (spec.kind == nic::PortSpec::Kind::kLoopback) return PortPointer();
-  if (spec.kind == nic::PortSpec::Kind::kUdp) return open_udp(environment);
+  if (spec.kind == nic::PortSpec::Kind::kUdp) {
+    auto port = drivers::UdpPort::open(udp_config(environment));
+    if (!port) return port.error();
+    return PortPointer(std::move(port.value()));
+  }
   const drivers::DpdkOptions options{.verbose = environment.verbose};
   if (spec.kind != nic::PortSpec::Kind::kFabric) return drivers::open_dpdk_port(spec, link_mtu, options);
-  const auto socket = drivers::join_fabric(spec, link_mtu, folder_of_this_library() + "/urnic_switch");
+  const auto socket = drivers::join_fabric(spec, link_mtu, switch_program());
   if (!socket) return socket.error();
   const nic::PortSpec back{
       .kind = nic::PortSpec::Kind::kVhost, .side = nic::PortSpec::VhostSide::kBack, .target = socket.value()};
   auto wire = drivers::open_dpdk_port(back, link_mtu, options);
   if (!wire || spec.is_switched) return wire;
-  return with_direct_links(std::move(wire.value()), environment);
+  return with_links_of_fabric(std::move(wire.value()), environment);
 }
 
 Result<PortPointer, Error> with_faults(PortPointer wire, const std::string& text) {
@@ -84,34 +125,55 @@ Result<PortPointer, Error> with_faults(PortPointer wire, const std::string& text
   return PortPointer(std::make_unique<drivers::FaultPort>(std::move(wire), spec.value()));
 }
 
-Result<PortPointer, Error> with_recorder(PortPointer port, const NicEnvironment& environment) {
+Result<PortPointer, Error> with_recorder(PortPointer port, nic::NumberShare numbers,
+                                         const NicEnvironment& environment) {
   if (environment.pcap_file.empty()) return port;
   static const nic::SteadyClock clock;  // has no state
-  auto recorder = drivers::RecorderPort::create(
-      environment.pcap_file, std::move(port),
-      {.mac = environment.device.mac, .addresses = environment.host.gids()}, clock);
+  const auto record = [&](const std::string& file) {
+    return drivers::RecorderPort::create(
+        file, std::move(port),
+        {.mac = environment.device.mac, .addresses = environment.host.gids(), .numbers = numbers}, clock);
+  };
+  auto recorder = record(environment.pcap_file);
+  const bool is_shared = environment.port.kind == nic::PortSpec::Kind::kHost;
+  if (!recorder && recorder.error().code == EBUSY && is_shared) {
+    recorder = record(fmt::format("{}.{}", environment.pcap_file, getpid()));
+  }
   if (!recorder) return recorder.error();
   return PortPointer(std::move(recorder.value()));
+}
+
+Result<nic::OpenedPort, Error> open_unwrapped(const NicEnvironment& environment) {
+  if (environment.port.kind == nic::PortSpec::Kind::kHost) return join_host(environment);
+  auto wire = open_wire(environment);
+  if (!wire) return wire.error();
+  nic::OpenedPort opened(std::move(wire.value()));
+  if (environment.port.kind == nic::PortSpec::Kind::kUdp) opened.routes = nic::host_route_to;
+  return opened;
+}
+
+/// What is for the NIC itself comes back: of one that has the host's addresses, through the host's loopback.
+PortPointer with_hairpin(PortPointer port, const NicEnvironment& environment) {
+  if (environment.device.medium == nic::Medium::kIp) return port;
+  const std::size_t max_frame_bytes =
+      std::size_t{environment.device.link_mtu} + transport::wire::Ethernet::kMinBytes;
+  return std::make_unique<drivers::LoopbackPort>(environment.device.mac, std::move(port), max_frame_bytes);
 }
 
 }  // namespace
 
 // The engine sees the recorder first: what is recorded is what the NIC sent and got, faults of the wire and
 // all.
-Result<PortPointer, Error> open_port(const NicEnvironment& environment) {
-  auto wire = open_wire(environment);
-  if (!wire) return wire.error();
-  auto faulty = with_faults(std::move(wire.value()), environment.fault);
+Result<nic::OpenedPort, Error> open_port(const NicEnvironment& environment) {
+  auto opened = open_unwrapped(environment);
+  if (!opened) return opened.error();
+  auto faulty = with_faults(std::move(opened.value().port), environment.fault);
   if (!faulty) return faulty.error();
-  // What is for the host itself comes back through its own loopback.
-  if (environment.device.medium == nic::Medium::kIp) {
-    return with_recorder(std::move(faulty.value()), environment);
-  }
-  const std::size_t max_frame_bytes =
-      std::size_t{environment.device.link_mtu} + transport::wire::Ethernet::kMinBytes;
-  auto looped = std::make_unique<drivers::LoopbackPort>(environment.device.mac, std::move(faulty.value()),
-                                                        max_frame_bytes);
-  return with_recorder(std::move(looped), environment);
+  auto recorded = with_recorder(with_hairpin(std::move(faulty.value()), environment), opened.value().numbers,
+                                environment);
+  if (!recorded) return recorded.error();
+  opened.value().port = std::move(recorded.value());
+  return opened;
 }
 
 }  // namespace urnic::verbs_api

@@ -1,8 +1,9 @@
-// urnic_switch: the switch of a fabric, as `urnic fabric` and the drop-in start it. People use `urnic
-// fabric`.
+// urnic_switch: the switch of a fabric, as `urnic fabric` and the drop-in start it, or that of the host, as the drop-in
+// does. People use `urnic fabric`.
 #include <fcntl.h>
 #include <fmt/core.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
 
@@ -20,8 +21,10 @@
 
 #include "drivers/descriptor.h"
 #include "drivers/fabric/join.h"
+#include "drivers/host/host_switch.h"
 #include "nic/host/fabric_folder.h"
 #include "nic/host/fabric_slots.h"
+#include "nic/host/host_files.h"
 #include "nic/host/interface_mtu.h"
 #include "nic/host/port_spec.h"
 #include "tools/switch/fabric_server.h"
@@ -39,6 +42,7 @@ constexpr unsigned kMemoryMib = 512;
 constexpr std::uint16_t kLinkMtu = 4200;
 
 struct Arguments {
+  bool is_for_host = false;  ///< then the fabric's arguments do not count
   std::string name{nic::kDefaultFabric};
   unsigned number = 0;
   std::uint16_t link_mtu = 0;  ///< 0: kLinkMtu, or the uplink's when that is less
@@ -47,12 +51,19 @@ struct Arguments {
   int ready_fd = -1;
 };
 
-/// Goes on as a process that no parent waits for, which says what it has to say in a file.
-Result<void, Error> become_daemon(const std::string& fabric, unsigned number) {
-  const auto folder = nic::FabricFolder::open(fabric);
+Result<nic::SwitchFiles, Error> files_for(const Arguments& arguments) {
+  if (arguments.is_for_host) return nic::host_switch_files();
+  const auto folder = nic::FabricFolder::open(arguments.name);
   if (!folder) return folder.error();
-  const int log = open(folder.value().files_of_switch(number).log.c_str(),
-                       O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+  return folder.value().files_of_switch(arguments.number);
+}
+
+/// Goes on as a process that no parent waits for, which says what it has to say in a file.
+Result<void, Error> become_daemon(const Arguments& arguments) {
+  const auto files = files_for(arguments);
+  if (!files) return files.error();
+  const int log =
+      open(files.value().log.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
   if (log >= 0) {
     dup2(log, STDERR_FILENO);
     close(log);
@@ -61,10 +72,16 @@ Result<void, Error> become_daemon(const std::string& fabric, unsigned number) {
   return success();
 }
 
-/// Tells the process that started us that requests are taken, or why they will never be.
-void report(int ready_fd, const std::string& trouble) {
+/// Tells the process that started us, see start_switch(), that requests are taken.
+void report_ready(int ready_fd) {
+  if (ready_fd >= 0) close(ready_fd);
+}
+
+/// Tells it why they will never be.
+void report(int ready_fd, const Error& trouble) {
   if (ready_fd < 0) return;
-  [[maybe_unused]] const auto written = write(ready_fd, trouble.data(), trouble.size());
+  const std::string text = fmt::format("{} {}", trouble.code, trouble.message);
+  [[maybe_unused]] const auto written = write(ready_fd, text.data(), text.size());
   close(ready_fd);
 }
 
@@ -124,7 +141,7 @@ Result<void, Error> serve(const Arguments& arguments) {
   const drivers::Descriptor end(end_signals(arguments.on_demand));
   auto server = FabricServer::open(options);
   if (!server) return server.error();
-  report(arguments.ready_fd, "");
+  report_ready(arguments.ready_fd);
   if (!arguments.on_demand) {
     fmt::print("fabric {}: process {}, packets of up to {} bytes{}; Ctrl-C ends it\n", arguments.name,
                getpid(), options.link_mtu, options.uplink ? ", uplink " + options.uplink->to_string() : "");
@@ -134,9 +151,36 @@ Result<void, Error> serve(const Arguments& arguments) {
   return success();
 }
 
+/// Each process of the host takes some.
+void allow_all_descriptors() {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  limit.rlim_cur = limit.rlim_max;
+  setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+Result<void, Error> serve_host(const Arguments& arguments) {
+  const auto files = nic::host_switch_files();
+  if (!files) return files.error();
+  allow_all_descriptors();
+  const drivers::Descriptor end(end_signals(arguments.on_demand));
+  auto host = drivers::HostSwitch::open(
+      {.files = files.value(),
+       .start = arguments.on_demand ? drivers::SwitchStart::kOnDemand : drivers::SwitchStart::kByHand});
+  if (!host) return host.error();
+  report_ready(arguments.ready_fd);
+  if (!arguments.on_demand) {
+    fmt::print("the NIC of the host: process {}; Ctrl-C ends it\n", getpid());
+    std::fflush(stdout);
+  }
+  host.value()->serve(end.get(), arguments.on_demand ? std::optional(kLinger) : std::nullopt);
+  return success();
+}
+
 int main_of(int argc, char** argv) {
   Arguments arguments;
-  CLI::App app("The switch of a fabric; 'urnic fabric' starts it.", "urnic_switch");
+  CLI::App app("The switch of a fabric, which 'urnic fabric' starts, or of the host.", "urnic_switch");
+  app.add_flag("--host", arguments.is_for_host, "Be the switch of the host, for programs with --port host");
   app.add_option("--name", arguments.name, "The fabric");
   app.add_option("--number", arguments.number, "Which of its switches; all but 0 join that one")
       ->check(CLI::Range(nic::kFabricSwitches - 1));
@@ -148,17 +192,17 @@ int main_of(int argc, char** argv) {
   CLI11_PARSE(app, argc, argv);
 
   if (arguments.on_demand) {
-    if (const auto done = become_daemon(arguments.name, arguments.number); !done) {
-      report(arguments.ready_fd, done.error().message);
+    if (const auto done = become_daemon(arguments); !done) {
+      report(arguments.ready_fd, done.error());
       return 1;
     }
   }
-  const auto served = serve(arguments);
+  const auto served = arguments.is_for_host ? serve_host(arguments) : serve(arguments);
   if (served) return 0;
   // The process that started us on demand can use another one's switch.
   const bool content = arguments.on_demand && served.error().code == EBUSY;
   if (!content) {
-    report(arguments.ready_fd, served.error().message);
+    report(arguments.ready_fd, served.error());
     fmt::print(stderr, "urnic: {}\n", served.error().message);
   }
   return 1;

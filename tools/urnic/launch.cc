@@ -33,6 +33,7 @@ constexpr const char* kIdentityVariables[] = {"URNIC_IP",
                                               "URNIC_FAULT",
                                               "URNIC_SEED",
                                               kLeaseVariable,
+                                              verbs_api::kRunVariable,
                                               verbs_api::kChosenVariable};
 
 Error system_error(const std::string& what, const char* advice = "") {
@@ -104,7 +105,7 @@ std::string to_text(const std::optional<nic::Ipv6Interface>& interface) {
 }  // namespace
 
 void forget_outer_nic() {
-  if (secure_getenv(kLeaseVariable) == nullptr) return;
+  if (secure_getenv(verbs_api::kRunVariable) == nullptr) return;
   for (const char* name : kIdentityVariables) unsetenv(name);
 }
 
@@ -136,6 +137,7 @@ Result<void, Error> export_environment(const verbs_api::NicEnvironment& environm
   set("URNIC_VERBOSE", environment.verbose ? "1" : "");
   set("URNIC_EXPLAIN", device.explain ? "1" : "");
   set(kLeaseVariable, environment.lease.is_held() ? std::to_string(environment.lease.descriptor()) : "");
+  set(verbs_api::kRunVariable, std::to_string(getpid()));
   std::string chosen;
   for (const char* const name : environment.left_open) {
     if (const char* const value = secure_getenv(name)) {

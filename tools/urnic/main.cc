@@ -9,6 +9,7 @@
 #include "tools/urnic/console.h"
 #include "tools/urnic/doctor_command.h"
 #include "tools/urnic/fabric_command.h"
+#include "tools/urnic/host_command.h"
 #include "tools/urnic/replay_command.h"
 #include "tools/urnic/run_command.h"
 #include "tools/urnic/sim_command.h"
@@ -36,6 +37,7 @@ int main_of(const std::vector<std::string>& arguments) {
   if (separator != arguments.end()) invocation.program.assign(separator + 1, arguments.end());
   add_run_command(app, invocation);
   const FabricCommand fabric_command(app, invocation);
+  const HostCommand host_command(app, invocation);
   const CheckCommand check_command(app, invocation);
   const ReplayCommand replay_command(app, invocation);
   const SimCommand sim_command(app, invocation);

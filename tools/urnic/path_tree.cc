@@ -54,6 +54,13 @@ void write_device(const fs::path& tree, const nic::DeviceConfig& device) {
   for (const std::string& name : verbs_api::sysfs_names(gids)) {
     write(tree / "sys/class/infiniband" / device.name / name, *verbs_api::sysfs_text(gids, name));
   }
+  if (!device.host_addresses.empty()) {
+    // Of all its interfaces the first one: programs expect an adapter to have one for each port.
+    const std::string& interface = device.host_addresses.front().interface;
+    const fs::path net = tree / "sys/class/infiniband" / device.name / "device/net";
+    fs::create_directories(net);
+    fs::create_directory_symlink("/sys/class/net/" + interface, net / interface);
+  }
   write(tree / "sys/class/infiniband_verbs/uverbs0/ibdev", device.name);
   write(tree / "sys/class/infiniband_verbs/uverbs0/abi_version", "1");
   write(tree / "sys/class/infiniband_verbs/abi_version", "6");

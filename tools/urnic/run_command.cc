@@ -30,12 +30,14 @@ Ports (--port SPEC):
                            one comes and ends after the last. Two that talk get a direct link through shared
                            memory, unless one of them is 'switched', which needs a NAME ('default' is one).
                            The default. See 'urnic fabric --help'.
-  udp[:ADDRESS][,unsegmented]
-                           the host's own network: the NIC has an address of this host (without ADDRESS: those of the
-                           interface that the default route leads to) and sends through UDP sockets, wherever the
-                           host's routes lead, to any RoCEv2 peer. No privilege. One program for each address. Runs of
+  host[,unsegmented]       the host's own network: all programs of this user share one NIC, which has the addresses of this
+                           host and sends through UDP sockets, wherever the host's routes lead, to any RoCEv2 peer. No
+                           privilege. Those of one host that talk get a direct link. See 'urnic host --help'. Runs of
                            packets leave as one buffer, unless 'unsegmented' says that the network card cuts those
                            otherwise than the kernel does, and peers complain about the ICRC.
+  udp[:ADDRESS][,unsegmented]
+                           the same for one program alone, with an address of this host (without ADDRESS: those of the
+                           interface that the default route leads to), and without a process beside it
   vhost:PATH[,front|back]  a wire to one other program, a virtual machine or another switch, met at a socket; the
                            first to come is the front unless said otherwise
   af_packet:IFACE          a network interface; needs CAP_NET_RAW and an address (--ip) that is free there
@@ -44,8 +46,8 @@ Ports (--port SPEC):
 Faults (--fault SPEC): loss=P, dup=P, reorder=P, corrupt=P, truncate=P with probabilities P from 0 to 1, gap=N, seed=N
 and direction=tx|rx|both, separated by commas, e.g. loss=0.01,dup=0.005,seed=7.
 
-Each process that opens the device has a NIC of its own: the first process has the NIC that 'urnic run' made, and
-further processes at the same time (mpirun -np 2) get another address and port each. Where --ip, --ip6, --mac or the
+With --port host all processes share one NIC. Otherwise each process that opens the device has a NIC of its own: the first
+process has the NIC that 'urnic run' made, and further processes at the same time (mpirun -np 2) get another address and port each. Where --ip, --ip6, --mac or the
 number of a port is given, only one process can have the device at a time.
 
 Addresses that are not given are those of a network that the fabric draws when its first program comes, 10.64.0.0/24 to

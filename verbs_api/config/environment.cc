@@ -107,10 +107,16 @@ Result<PortChoice, Error> read_port() {
   return choice.value() ? *choice.value() : parse_port("fabric");
 }
 
+bool has_host_addresses(const PortSpec& port) {
+  return port.kind == PortSpec::Kind::kUdp || port.kind == PortSpec::Kind::kHost;
+}
+
 /// The NIC has addresses of the host, and no others.
 Result<void, Error> share_host_addresses(NicEnvironment& environment) {
   nic::DeviceConfig& device = environment.device;
-  auto host = nic::find_host_addresses(environment.port.target);
+  auto host = environment.port.kind == PortSpec::Kind::kHost
+                  ? nic::find_all_host_addresses()
+                  : nic::find_host_addresses(environment.port.target);
   if (!host) return host.error();
   const auto differs = [](const auto& wanted, const auto& own) {
     return wanted && (!own || wanted->address != own->address);
@@ -119,15 +125,13 @@ Result<void, Error> share_host_addresses(NicEnvironment& environment) {
     return Error{
         .code = EINVAL,
         .message =
-            "with --port udp the NIC has an address of this host: name it behind the port (udp:ADDRESS), and leave "
-            "--ip and --ip6 (URNIC_IP, URNIC_IP6) away"};
+            "with --port host or udp the NIC has addresses of this host: name one behind the port (udp:ADDRESS), or "
+            "none, and leave --ip and --ip6 (URNIC_IP, URNIC_IP6) away"};
   }
   device.medium = nic::Medium::kIp;
   device.ipv4 = host.value().ipv4;
   device.ipv6 = host.value().ipv6;
-  device.link_local = host.value().link_local;
-  device.net_device = host.value().interface;
-  device.net_device_index = host.value().index;
+  device.host_addresses = host.value().all;
   environment.host = std::move(host.value());
   return success();
 }
@@ -135,7 +139,7 @@ Result<void, Error> share_host_addresses(NicEnvironment& environment) {
 /// What the medium carries, as far as it is known by now.
 Result<std::optional<std::uint16_t>, Error> carried_mtu(const NicEnvironment& environment) {
   const PortSpec& port = environment.port;
-  if (port.kind == PortSpec::Kind::kUdp) return std::optional(environment.host.mtu);
+  if (has_host_addresses(port)) return std::optional(environment.host.mtu);
   if (port.kind == PortSpec::Kind::kAfPacket) {
     const auto carried = nic::interface_mtu(port.target);
     if (!carried) return carried.error();
@@ -160,11 +164,10 @@ Result<std::uint16_t, Error> read_link_mtu(const NicEnvironment& environment) {
   if (!carried) return carried.error();
   const std::uint16_t most = carried.value().value_or(std::numeric_limits<std::uint16_t>::max());
   if (chosen.value() && *chosen.value() > most) {
-    return invalid(
-        kName,
-        fmt::format("{} {} carries no more than {}",
-                    port.kind == PortSpec::Kind::kFabric ? "fabric" : "interface",
-                    port.kind == PortSpec::Kind::kUdp ? environment.host.interface : port.target, most));
+    return invalid(kName,
+                   fmt::format("{} {} carries no more than {}",
+                               port.kind == PortSpec::Kind::kFabric ? "fabric" : "interface",
+                               has_host_addresses(port) ? environment.host.interface : port.target, most));
   }
   return chosen.value().value_or(std::min(most, kDefaultLinkMtu));
 }
@@ -208,7 +211,7 @@ Result<void, Error> read_identity(NicEnvironment& environment) {
   const auto choice = read_port();
   if (!choice) return choice.error();
   environment.port = choice.value().port;
-  if (environment.port.kind == PortSpec::Kind::kUdp) {
+  if (has_host_addresses(environment.port)) {
     if (auto shared = share_host_addresses(environment); !shared) return shared.error();
   }
   const auto link_mtu = read_link_mtu(environment);
@@ -251,7 +254,8 @@ Result<void, Error> read_identity(NicEnvironment& environment) {
   if (!request.mac) environment.left_open.push_back("URNIC_MAC");
   if (request.any_slot) environment.left_open.push_back("URNIC_PORT");
   std::optional<nic::Lease> lease;
-  const bool is_inside_a_run = outer.value() && environment.port.kind != PortSpec::Kind::kLoopback;
+  const bool is_inside_a_run = outer.value() && environment.port.kind != PortSpec::Kind::kLoopback &&
+                               environment.port.kind != PortSpec::Kind::kHost;
   if (is_inside_a_run) {
     lease = nic::Lease::adopt(request);
     if (!lease) become_another_nic(environment, request);

@@ -14,12 +14,14 @@ namespace urnic::verbs_api {
 
 /// What `urnic run` chose because the user left it open: variables, NAME=VALUE with spaces between.
 inline constexpr const char* kChosenVariable = "URNIC_CHOSEN";
+/// Its process; only set inside of it.
+inline constexpr const char* kRunVariable = "URNIC_RUN";
 
 /// Everything a process knows about its NIC. Keep it as long as the device, and longer than its port: the
 /// lease in it ends when it does.
 struct NicEnvironment {
   nic::DeviceConfig device;            ///< complete: addresses, MAC, link MTU, progress, seed
-  nic::HostAddresses host;             ///< that the NIC shares; empty unless the port is `udp`
+  nic::HostAddresses host;             ///< that the NIC shares; empty unless the port is `udp` or `host`
   nic::PortSpec port;                  ///< complete: with the side of a wire, the slot of a fabric
   std::string pcap_file;               ///< where to record frames; empty: nowhere
   std::string fault;                   ///< what the fault injector is told; empty: no injector
@@ -46,6 +48,7 @@ struct NicEnvironment {
 ///   URNIC_VERBOSE=1        says what happens       default: 0
 ///   URNIC_EXPLAIN=1        says why things fail    default: 0
 ///   URNIC_LEASE_FD=N       inside `urnic run`      default: outside
+///   URNIC_RUN=N            see kRunVariable        default: outside
 ///   URNIC_CHOSEN=LIST      see kChosenVariable     default: nothing
 ///
 /// Inside `urnic run` the first process that reads its environment is the NIC that the run made. Each further

@@ -1,9 +1,7 @@
 // open_port: the port of a NIC, with everything the user wanted wrapped around it.
 #pragma once
 
-#include <memory>
-
-#include "nic/packet_port.h"
+#include "nic/opened_port.h"
 #include "transport/result.h"
 #include "verbs_api/config/environment.h"
 
@@ -16,6 +14,6 @@ namespace urnic::verbs_api {
 ///
 /// Declared here and defined in tools/dropin, where drivers meet the verbs: nothing in verbs_api knows a
 /// driver.
-Result<std::unique_ptr<nic::PacketPort>, Error> open_port(const NicEnvironment& environment);
+Result<nic::OpenedPort, Error> open_port(const NicEnvironment& environment);
 
 }  // namespace urnic::verbs_api

@@ -40,7 +40,7 @@ std::optional<std::size_t> index_in(std::string_view directory, std::string_view
 
 /// Programs look there for the interface whose routes lead to a peer.
 bool has_net_device(const nic::GidTable& gids, std::size_t index) {
-  return !gids.net_device().empty() && gids.at(index).has_value();
+  return !gids.interface_at(index).empty();
 }
 
 std::optional<std::string> port_text(const nic::GidTable& gids, std::string_view name) {
@@ -55,7 +55,7 @@ std::optional<std::string> port_text(const nic::GidTable& gids, std::string_view
   }
   if (const auto index = index_in("gid_attrs/types/", name); index && gids.at(*index)) return "RoCE v2";
   if (const auto index = index_in("gid_attrs/ndevs/", name); index && has_net_device(gids, *index)) {
-    return gids.net_device();
+    return std::string(gids.interface_at(*index));
   }
   return std::nullopt;
 }

@@ -21,14 +21,13 @@ bool is_index(std::uint32_t port, std::int64_t index) {
 }
 
 /// Writes one entry of the caller's idea of its size.
-void write_entry(void* to, std::size_t size, std::uint32_t index, const transport::wire::Gid& gid,
-                 unsigned net_device_index) {
+void write_entry(void* to, std::size_t size, const nic::GidTable& gids, std::uint32_t index) {
   const ibv_gid_entry entry{
-      .gid = to_ibv_gid(gid),
+      .gid = to_ibv_gid(gids.at(index).value_or(transport::wire::Gid{})),
       .gid_index = index,
       .port_num = kPort,
       .gid_type = IBV_GID_TYPE_ROCE_V2,
-      .ndev_ifindex = net_device_index,  // 0: the host has no interface for it
+      .ndev_ifindex = gids.interface_index_at(index),  // 0: the host has no interface for it
   };
   std::memset(to, 0, size);
   std::memcpy(to, &entry, std::min(size, sizeof(entry)));
@@ -41,9 +40,9 @@ int query_entry(ibv_context* context, std::uint32_t port, std::uint32_t index, v
   if (owner.is_closed()) return refuse(owner.dead_error());
   if (flags != 0) return refuse(EOPNOTSUPP);
   if (!is_index(port, index) || entry_size < sizeof(ibv_gid)) return refuse(EINVAL);
-  const auto gid = owner.nic().gids().at(index);
-  if (!gid) return refuse(ENODATA);
-  write_entry(entry, entry_size, index, *gid, owner.nic().gids().net_device_index());
+  const nic::GidTable& gids = owner.nic().gids();
+  if (!gids.at(index)) return refuse(ENODATA);
+  write_entry(entry, entry_size, gids, index);
   return 0;
 }
 
@@ -82,12 +81,11 @@ ssize_t _ibv_query_gid_table(ibv_context* context, ibv_gid_entry* entries, size_
   if (entry_size < sizeof(ibv_gid)) return -refuse(EINVAL);
   auto* const rows = reinterpret_cast<std::byte*>(entries);
   std::size_t count = 0;
+  const GidTable& gids = owner.nic().gids();
   for (std::uint32_t index = 0; index < GidTable::kEntries; ++index) {
-    const auto gid = owner.nic().gids().at(index);
-    if (!gid) continue;
+    if (!gids.at(index)) continue;
     if (count == max_entries) return -refuse(EINVAL);
-    urnic::verbs_api::write_entry(rows + count * entry_size, entry_size, index, *gid,
-                                  owner.nic().gids().net_device_index());
+    urnic::verbs_api::write_entry(rows + count * entry_size, entry_size, gids, index);
     ++count;
   }
   return static_cast<ssize_t>(count);

@@ -26,6 +26,7 @@ HostFacts healthy() {
   facts.clock_source = "tsc";
   facts.cpu_flags = {"avx512f", "vpclmulqdq"};
   facts.may_use_raw_sockets = true;
+  facts.host_gids = {{.index = 1, .address = "192.0.2.7", .interface = "eth0"}};
   facts.interfaces = {{.name = "eth0", .addresses = {"192.0.2.7", "fe80::1"}, .mtu = 1500}};
   return facts;
 }
@@ -71,7 +72,7 @@ TEST(Judgement, SaysWhatToDoAboutEverythingThatIsNotGood) {
     ++not_good;
     EXPECT_NE(it.remedy, "") << it.check;
   }
-  EXPECT_EQ(not_good, 12);
+  EXPECT_EQ(not_good, 13);
 }
 
 TEST(Judgement, NamesThePackageOfALibraryThatIsMissing) {
@@ -143,6 +144,26 @@ TEST(Judgement, SaysWhoHasTheRocePort) {
   EXPECT_EQ(finding(facts, "UDP port 4791").found, "a process of user 1000 has it");
   facts.roce_port_holders.push_back({.is_kernel = true, .uid = 0});
   EXPECT_THAT(finding(facts, "UDP port 4791").found, HasSubstr("kernel"));
+  EXPECT_THAT(finding(facts, "UDP port 4791").remedy, HasSubstr("rmmod rdma_rxe"));
+}
+
+TEST(Judgement, SaysThatOwnProgramsMayShareTheRocePort) {
+  HostFacts facts = healthy();
+  facts.uid = 1000;
+  facts.roce_port_holders = {{.is_kernel = false, .uid = 1000}};
+  EXPECT_EQ(finding(facts, "UDP port 4791").verdict, Verdict::kNote);
+  EXPECT_THAT(finding(facts, "UDP port 4791").remedy, HasSubstr("urnic host status"));
+}
+
+TEST(Judgement, ListsTheGidsOfTheHost) {
+  HostFacts facts = healthy();
+  facts.host_gids = {{.index = 0, .address = "fe80::1", .interface = "eth0"},
+                     {.index = 1, .address = "10.0.0.1", .interface = "eth0"},
+                     {.index = 3, .address = "127.0.0.1", .interface = "lo"}};
+  EXPECT_EQ(finding(facts, "GIDs of --port host").found,
+            "0 fe80::1 (eth0), 1 10.0.0.1 (eth0), 3 127.0.0.1 (lo)");
+  facts.host_gids.clear();
+  EXPECT_EQ(finding(facts, "GIDs of --port host").verdict, Verdict::kNote);
 }
 
 // Fact 41: 80 bytes of headers around the payload.

@@ -341,7 +341,7 @@ class AddressResolutionTest : public testing::Test {
   int ignored = 0;
   SteadyClock clock;
   FakeWire wire{4300};
-  Device device{config(), clock, [this] { return Result<std::unique_ptr<PacketPort>, Error>(wire.port(0)); }};
+  Device device{config(), clock, [this] { return Result<OpenedPort, Error>(wire.port(0)); }};
 };
 
 TEST_F(AddressResolutionTest, EndsWhenTheNeighborHasAnswered) {

@@ -27,6 +27,9 @@ DeviceConfig config_of(std::size_t end, const DevicePairOptions& options) {
   config.link_mtu = options.link_mtu;
   config.vlan = options.vlans[end];
   config.medium = options.medium;
+  if (config.medium == Medium::kIp) {
+    config.host_addresses = {{.gid = transport::wire::Gid::from_ipv4(config.ipv4->address)}};
+  }
   config.progress = ProgressMode::kManual;
   config.seed = options.seed + end;
   config.explain = options.explain;
@@ -37,7 +40,7 @@ DeviceConfig config_of(std::size_t end, const DevicePairOptions& options) {
 
 Host::Host(std::size_t end, FakeWire& wire, const ManualClock& clock, const DevicePairOptions& options)
     : memory_(kMemoryBytes), device_(std::make_unique<Device>(config_of(end, options), clock, [end, &wire]() {
-        return Result<std::unique_ptr<PacketPort>, Error>(wire.port(end));
+        return Result<OpenedPort, Error>(wire.port(end));
       })) {
   pd_ = std::move(device_->allocate_pd().value());
   cq_ = std::move(device_->create_cq(1024, &channel_, this).value());

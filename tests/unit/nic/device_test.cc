@@ -43,7 +43,7 @@ TEST(Device, OpensItsPortWithTheFirstQueuePairAndOnlyOnce) {
   int opened = 0;
   DeviceConfig config;
   config.progress = ProgressMode::kManual;
-  Device device(config, clock, [&]() -> Result<std::unique_ptr<PacketPort>, Error> {
+  Device device(config, clock, [&]() -> Result<OpenedPort, Error> {
     if (++opened == 1) return failure(Error{.code = ENODEV, .message = "not yet"});
     return wire.port(0);
   });

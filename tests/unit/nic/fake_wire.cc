@@ -9,9 +9,13 @@ class FakeWire::Port final : public PacketPort {
   Port(FakeWire& wire, std::size_t end) : wire_(wire), end_(end), room_(wire.max_frame_bytes_) {}
 
   Medium medium() const override { return wire_.medium_; }
-  void set_membership(const transport::wire::Gid& group, bool is_member) override {
-    wire_.memberships.push_back("end " + std::to_string(end_) + (is_member ? " joins " : " leaves ") +
-                                to_string(group));
+  Result<void, Error> join(const transport::wire::Gid& group) override {
+    if (wire_.join_error != 0) return failure(Error{.code = wire_.join_error, .message = "no more groups"});
+    wire_.memberships.push_back("end " + std::to_string(end_) + " joins " + to_string(group));
+    return success();
+  }
+  void leave(const transport::wire::Gid& group) override {
+    wire_.memberships.push_back("end " + std::to_string(end_) + " leaves " + to_string(group));
   }
   std::size_t receive(std::span<std::span<const std::byte>> frames) override {
     received_.clear();

@@ -33,6 +33,8 @@ class FakeWire {
 
   /// What the ports were told of multicast groups: "end 0 joins ff02::5", "end 0 leaves ff02::5".
   std::vector<std::string> memberships;
+  /// What joining a group fails with; 0: it succeeds.
+  int join_error = 0;
   /// Frames for which it says true are lost.
   std::function<bool(std::size_t from, const Bytes& frame)> is_lost = [](std::size_t, const Bytes&) {
     return false;

@@ -24,6 +24,11 @@ class IpMediumTest : public testing::Test {
     pair.a().post_send(2, 0, 100);
     pair.settle();
   }
+  QueuePair& add_datagram_qp() {
+    auto attributes = pair.a().default_attributes();
+    attributes.type = QpType::kUd;
+    return pair.a().add_queue_pair(attributes);
+  }
 
   DevicePair pair{{.medium = Medium::kIp}};
 };
@@ -63,13 +68,21 @@ TEST_F(IpMediumTest, TakesPacketsOfAnyIdentificationAndNoDamagedOnes) {
   EXPECT_EQ(pair.b().counter("rx_drop_bad_icrc"), 1u);
 }
 
+TEST_F(IpMediumTest, HasNoMemberOfAGroupThatThePortCannotJoin) {
+  const wire::Gid group = wire::Gid::parse("ff05::78").value();
+  QueuePair& member = add_datagram_qp();
+  pair.wire.join_error = ENOBUFS;
+  const auto attached = pair.a().device().attach_multicast(member, group);
+  ASSERT_FALSE(attached);
+  EXPECT_EQ(attached.error().code, ENOBUFS);
+  EXPECT_FALSE(pair.a().device().detach_multicast(member, group));
+  pair.wire.join_error = 0;
+  EXPECT_TRUE(pair.a().device().attach_multicast(member, group));
+  EXPECT_TRUE(pair.a().device().detach_multicast(member, group));
+}
+
 TEST_F(IpMediumTest, TellsThePortOfGroupsAndReportsNone) {
   const wire::Gid group = wire::Gid::parse("ff05::77").value();
-  const auto add_datagram_qp = [&]() -> QueuePair& {
-    auto attributes = pair.a().default_attributes();
-    attributes.type = QpType::kUd;
-    return pair.a().add_queue_pair(attributes);
-  };
   QueuePair& first = add_datagram_qp();
   QueuePair& second = add_datagram_qp();
   ASSERT_TRUE(pair.a().device().attach_multicast(first, group));
@@ -102,8 +115,7 @@ TEST_F(IpMediumTest, RefusesAPortOfTheOtherMedium) {
   config.mac = {{0x02, 0, 0, 0, 0, 1}};
   config.medium = Medium::kIp;
   config.progress = ProgressMode::kManual;
-  Device device(config, frames.clock,
-                [&]() { return Result<std::unique_ptr<PacketPort>, Error>(frames.wire.port(0)); });
+  Device device(config, frames.clock, [&]() { return Result<OpenedPort, Error>(frames.wire.port(0)); });
   EXPECT_FALSE(device.start());
 }
 

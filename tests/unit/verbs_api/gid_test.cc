@@ -12,7 +12,7 @@ extern "C" int ibv_query_gid_type(ibv_context* context, uint8_t port_num, unsign
 namespace urnic::test {
 namespace {
 
-constexpr int kTableLength = 16;
+constexpr int kTableLength = 64;
 constexpr int kTypeRoceV2 = 1;
 
 ibv_gid gid_from(const char* text) {

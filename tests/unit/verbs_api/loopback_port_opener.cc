@@ -7,7 +7,7 @@
 
 namespace urnic::verbs_api {
 
-Result<std::unique_ptr<nic::PacketPort>, Error> open_port(const NicEnvironment& environment) {
+Result<nic::OpenedPort, Error> open_port(const NicEnvironment& environment) {
   const std::size_t max_frame_bytes =
       std::size_t{environment.device.link_mtu} + transport::wire::Ethernet::kMinBytes;
   return std::unique_ptr<nic::PacketPort>(

@@ -85,7 +85,7 @@ Host::Host(HostId id, const Options& options, const Plans& plans, const SimClock
                   .tap = tap,
                   .random = Random(options.seed * kMaxHosts + index(id), Stream::kSchedule)} {
   device_ = std::make_unique<nic::Device>(
-      device_config(id, options), clock, [this]() -> Result<std::unique_ptr<nic::PacketPort>, Error> {
+      device_config(id, options), clock, [this]() -> Result<nic::OpenedPort, Error> {
         return std::unique_ptr<nic::PacketPort>(std::make_unique<SimPort>(attachment_));
       });
   events_.resize(options.all_pairs());

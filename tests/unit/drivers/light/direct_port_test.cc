@@ -22,99 +22,13 @@
 
 #include "drivers/direct/greeting.h"
 #include "drivers/direct/mark.h"
+#include "tests/unit/drivers/light/direct_nic.h"
 #include "tests/unit/drivers/light/fake_port.h"
 
 namespace urnic::drivers {
 namespace {
 
-using namespace std::chrono_literals;
-using test::Bytes;
-using test::FakePort;
-using test::frame_between;
-using test::kBroadcast;
-using transport::wire::Mac;
-
-constexpr Mac kA{{2, 0, 0, 0, 0, 0xa}};
-constexpr Mac kB{{2, 0, 0, 0, 0, 0xb}};
-constexpr std::size_t kMaxFrame = 2000;
-constexpr int kConversation = 4;
-
-/// Waits for what other threads do.
-template <typename Condition>
-bool until(Condition&& condition, std::chrono::milliseconds patience = 10s) {
-  const auto end = std::chrono::steady_clock::now() + patience;
-  while (!condition()) {
-    if (std::chrono::steady_clock::now() > end) return false;
-    std::this_thread::sleep_for(1ms);
-  }
-  return true;
-}
-
-class Folder {
- public:
-  Folder() {
-    char name[] = "/tmp/urnic-test-XXXXXX";
-    path_ = mkdtemp(name);
-  }
-  ~Folder() { std::filesystem::remove_all(path_); }
-  std::string socket_of(const Mac& mac) const { return path_ + "/" + std::to_string(mac.octets[5]); }
-
- private:
-  std::string path_;
-};
-
-class Nic {
- public:
-  Nic(const Folder& folder, const Mac& mac, std::chrono::milliseconds unused_after = 10s) : mac_(mac) {
-    std::unique_ptr<nic::PacketPort> wire = std::make_unique<FakePort>(outside_, kMaxFrame);
-    auto created =
-        DirectPort::create(wire, {.own = mac,
-                                  .socket_of = [&folder](const Mac& each) { return folder.socket_of(each); },
-                                  .unused_after = unused_after});
-    if (!created) throw std::runtime_error(created.error().message);
-    port_ = std::move(created.value());
-  }
-
-  DirectPort& port() { return *port_; }
-  FakePort::Outside& wire() { return *outside_; }
-
-  void send(const Mac& to, std::uint8_t fill, std::size_t size = 64) {
-    const auto room = port_->reserve_to(to);
-    ASSERT_FALSE(room.empty());
-    const Bytes frame = frame_between(to, mac_, size, fill);
-    std::copy(frame.begin(), frame.end(), room.begin());
-    port_->commit(size);
-    port_->flush();
-  }
-  /// The last bytes of the frames that two calls of receive() give: a mark opens a link for the second one.
-  std::vector<int> receive(std::size_t most = 32) {
-    std::vector<int> fills;
-    for (int i = 0; i < 2; ++i) {
-      for (const Bytes& frame : test::receive(*port_, most))
-        fills.push_back(std::to_integer<int>(frame.back()));
-    }
-    return fills;
-  }
-  /// The same of those that are on the wire, without marks; they stay there.
-  std::vector<int> on_wire() const {
-    std::vector<int> fills;
-    for (const Bytes& frame : outside_->sent) {
-      if (!Mark::parse(frame)) fills.push_back(std::to_integer<int>(frame.back()));
-    }
-    return fills;
-  }
-  /// The switch forwards what it has.
-  void forward_to(Nic& other) {
-    for (Bytes& frame : outside_->sent) other.wire().to_receive.push_back(std::move(frame));
-    outside_->sent.clear();
-  }
-  void end() { port_.reset(); }
-
- private:
-  Mac mac_;
-  std::shared_ptr<FakePort::Outside> outside_ = std::make_shared<FakePort::Outside>();
-  std::unique_ptr<DirectPort> port_;
-};
+using namespace test;
 
 class DirectPortTest : public testing::Test {
  protected:
@@ -439,7 +353,7 @@ TEST_F(LyingPeer, IsLeftWhenTheMemoryIsTooSmall) {
 
 TEST_F(LyingPeer, IsLeftWhenItHandsOverNoMemory) {
   Liar liar(folder, kB);
-  send(liar.socket(), &liar.hello, sizeof(liar.hello), 0);
+  ::send(liar.socket(), &liar.hello, sizeof(liar.hello), 0);
   expect_left(liar);
 }
 
@@ -466,8 +380,8 @@ TEST_F(LyingPeer, MaySayWhatItLikesInTheRing) {
     b.receive();
     return b.port().receiving_links() == 1;
   }));
-  Bytes mark(Mark::kBytes);
-  Mark{.to = kB, .from = kA, .nonce = liar.hello.nonce}.emit(mark);
+  Bytes mark(MarkForm::kMaxBytes);
+  mark.resize(kMarks.emit({.to = kB, .from = kA, .nonce = liar.hello.nonce}, mark));
   b.wire().to_receive.push_back(mark);
   auto& control = *reinterpret_cast<ring::Control*>(liar.memory.bytes().data());
   const auto dropped = b.port().statistics().dropped_frames;

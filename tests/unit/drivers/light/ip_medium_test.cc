@@ -4,6 +4,7 @@
 #include <array>
 #include <chrono>
 #include <cstdint>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <memory>
@@ -82,6 +83,29 @@ TEST_F(IpMediumPorts, RecordsPacketsAsTheyWereOnTheWireAndOwnOnesOnce) {
   EXPECT_EQ(std::get<wire::Ipv4>(parsed.value().ip).identification, 0xbeef);
   EXPECT_TRUE(parsed.value().icrc_ok());
   EXPECT_EQ(bytes.size(), 24u + 3 * 16 + 2 * (28 + 24 + 4) + (28 + 100 + 4));
+}
+
+TEST_F(IpMediumPorts, RecordsWhatComesFromOtherNicsWithTheSameAddress) {
+  TemporaryFolder folder;
+  const std::string path = folder.file("capture.pcap");
+  const nic::SteadyClock clock;
+  const auto packet_to = [](std::uint32_t qp, std::size_t bytes) {
+    Bytes packet = packet_from(kOwn, kOwn, bytes);
+    wire::store_u24(packet, 28 + 5, qp);
+    return packet;
+  };
+  {
+    auto port =
+        RecorderPort::create(path, std::make_unique<FakePort>(outside_),
+                             {.mac = {}, .addresses = {kOwn}, .numbers = {.bits = 8, .value = 7}}, clock);
+    ASSERT_TRUE(port);
+    EXPECT_TRUE(send(*port.value(), packet_to(0x070001, 24))) << "to itself: recorded when it comes";
+    EXPECT_TRUE(send(*port.value(), packet_to(0x080001, 40)));
+    outside_->to_receive = {packet_to(0x070001, 24), packet_to(0x070002, 32)};
+    std::array<std::span<const std::byte>, 8> burst;
+    EXPECT_EQ(port.value()->receive(burst), 2u);
+  }
+  EXPECT_EQ(std::filesystem::file_size(path), 24u + 3 * (16 + 28 + 4) + 40 + 24 + 32);
 }
 
 TEST_F(IpMediumPorts, HurtsPacketsBehindTheirUdpHeaderOnly) {

@@ -20,6 +20,7 @@
 
 #include "drivers/udp/socket.h"
 #include "nic/path/path.h"
+#include "transport/wire/byte_order.h"
 #include "transport/wire/frame.h"
 #include "transport/wire/icrc_identification.h"
 #include "transport/wire/ipv4.h"
@@ -45,9 +46,16 @@ Gid own_address(unsigned number) {
         static_cast<std::uint8_t>((process << 1 & 0xfe) + number)}});
 }
 
+std::vector<nic::HostAddress> on_loopback(const std::vector<Gid>& gids) {
+  std::vector<nic::HostAddress> addresses;
+  for (const Gid& gid : gids)
+    addresses.push_back({.gid = gid, .interface = "lo", .interface_index = kLoopback});
+  return addresses;
+}
+
 std::unique_ptr<UdpPort> open_port(const std::vector<Gid>& addresses, bool may_segment = true) {
-  auto port = UdpPort::open(
-      {.addresses = addresses, .interface = kLoopback, .link_mtu = kLinkMtu, .may_segment = may_segment});
+  auto port =
+      UdpPort::open({.addresses = on_loopback(addresses), .link_mtu = kLinkMtu, .may_segment = may_segment});
   EXPECT_TRUE(port) << port.error().message;
   return port ? std::move(port.value()) : nullptr;
 }
@@ -61,11 +69,12 @@ nic::Path path_to(const Gid& destination, const Gid& source, const nic::AddressV
                          transport::QpNumber(0x12));
 }
 
-/// Commits an InfiniBand packet of `bytes`, each of them `fill`. The whole IP packet.
-Bytes commit(UdpPort& port, nic::Path& path, std::size_t bytes, std::uint8_t fill) {
+/// Commits an InfiniBand packet of `bytes` to that queue pair, each byte but its number's `fill`. The whole IP packet.
+Bytes commit(UdpPort& port, nic::Path& path, std::size_t bytes, std::uint8_t fill, std::uint32_t qp = 0x12) {
   const std::span<std::byte> room = port.reserve_to({});
   EXPECT_FALSE(room.empty());
   std::fill_n(room.begin() + static_cast<std::ptrdiff_t>(path.header_bytes()), bytes, std::byte{fill});
+  wire::store_u24(room, path.header_bytes() + 5, qp);
   const std::size_t length = path.encapsulate(room, bytes, {});
   const Bytes packet(room.begin(), room.begin() + static_cast<std::ptrdiff_t>(length));
   port.commit(length);
@@ -305,6 +314,16 @@ TEST_F(UdpPortTest, DropsWhatIsNoPacketOfItsOwn) {
   EXPECT_EQ(sender_->statistics().sent_frames, 0u);
 }
 
+TEST_F(UdpPortTest, SendsNoSegmentsToDifferentQueuePairs) {
+  // Over the loopback a buffer is not cut, and comes to one process as a whole.
+  nic::Path path = path_to(there_, here_);
+  for (std::uint8_t i = 0; i < 6; ++i) commit(*sender_, path, 1000, i, 0x10000u * (i / 2 + 1u));
+  sender_->flush();
+  const auto received = receive(*receiver_, 6);
+  ASSERT_EQ(received.size(), 6u);
+  for (std::size_t i = 0; i < 6; ++i) EXPECT_EQ(identification_of(received[i]), i % 2) << i;
+}
+
 TEST_F(UdpPortTest, DropsLongDatagramsAndTakesShortOnes) {
   const auto stranger = open_udp_socket(here_, 50000, kLoopback);
   ASSERT_TRUE(stranger);
@@ -323,8 +342,8 @@ TEST_F(UdpPortTest, DropsLongDatagramsAndTakesShortOnes) {
 
 TEST_F(UdpPortTest, JoinsGroupsAndLeavesThem) {
   const Gid group = Gid::from_ipv4({{239, 7, 7, 7}});
-  sender_->set_membership(group, true);
-  receiver_->set_membership(group, true);
+  ASSERT_TRUE(sender_->join(group));
+  ASSERT_TRUE(receiver_->join(group));
   nic::Path path = path_to(group, here_, {.destination = {}, .hop_limit = 1});
   const Bytes sent = commit(*sender_, path, 24, 3);
   sender_->flush();
@@ -333,7 +352,7 @@ TEST_F(UdpPortTest, JoinsGroupsAndLeavesThem) {
     ASSERT_EQ(received.size(), 1u);
     EXPECT_EQ(received[0], sent);
   }
-  receiver_->set_membership(group, false);
+  receiver_->leave(group);
   commit(*sender_, path, 24, 4);
   sender_->flush();
   EXPECT_EQ(receive(*sender_, 1).size(), 1u);
@@ -341,15 +360,15 @@ TEST_F(UdpPortTest, JoinsGroupsAndLeavesThem) {
 }
 
 TEST_F(UdpPortTest, SaysWhoMayHaveThePort) {
-  const auto second = UdpPort::open({.addresses = {here_}, .interface = kLoopback, .link_mtu = kLinkMtu});
+  const auto second = UdpPort::open({.addresses = on_loopback({here_}), .link_mtu = kLinkMtu});
   ASSERT_FALSE(second);
   EXPECT_EQ(second.error().code, EADDRINUSE);
   EXPECT_NE(second.error().message.find("rdma_rxe"), std::string::npos) << second.error().message;
 }
 
 TEST_F(UdpPortTest, SaysThatTheHostHasNoSuchAddress) {
-  const auto port = UdpPort::open(
-      {.addresses = {Gid::from_ipv4({{192, 0, 2, 1}})}, .interface = kLoopback, .link_mtu = kLinkMtu});
+  const auto port =
+      UdpPort::open({.addresses = on_loopback({Gid::from_ipv4({{192, 0, 2, 1}})}), .link_mtu = kLinkMtu});
   ASSERT_FALSE(port);
   EXPECT_EQ(port.error().code, EADDRNOTAVAIL);
 }

@@ -115,7 +115,7 @@ class ProgressThreadTest : public testing::TestWithParam<Mode> {
     config.seed = 1;
     return config;
   }
-  Result<std::unique_ptr<PacketPort>, Error> open_port() {
+  Result<OpenedPort, Error> open_port() {
     auto loopback = std::make_unique<drivers::LoopbackPort>(kMac, nullptr, 4214);
     return std::unique_ptr<PacketPort>(std::make_unique<CountedPort>(
         std::move(loopback), GetParam().has_wake_fd, receives_, sends_, doubles_, is_deaf_));

@@ -89,6 +89,16 @@ TEST(MulticastReports, AnswerAsLinuxDoes) {
 
 // --- Joining and leaving ---
 
+TEST(MulticastReports, AreTheHostsOverIp) {
+  DeviceConfig config = config_of_host(1);
+  config.medium = Medium::kIp;
+  MulticastHost host(config);
+  host.join(kGroup);
+  host.run_for(1s);
+  host.leave(kGroup);
+  EXPECT_THAT(host.take_sent(), IsEmpty());
+}
+
 TEST(MulticastReports, OfAJoinLeaveAtOnceAndOnceMoreWithinASecond) {
   std::set<transport::Duration> delays;
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {

@@ -30,6 +30,19 @@ TEST(QueuePairTable, FindsWhatWasInsertedAndNothingElse) {
   EXPECT_EQ(table.find(QpNumber{0xffffffff}), nullptr);
 }
 
+TEST(QueuePairTable, HasNumbersOfItsShareAlone) {
+  QueuePairTable table(1);
+  table.use({.bits = 8, .value = 0x5a});
+  std::set<std::uint32_t> numbers;
+  for (std::uint32_t i = 0; i < QueuePairTable::kSlots; ++i) {
+    const auto number = table.allocate();
+    ASSERT_TRUE(number);
+    EXPECT_EQ(to_integer(*number) >> 16, 0x5au);
+    numbers.insert(to_integer(*number));
+  }
+  EXPECT_EQ(numbers.size(), QueuePairTable::kSlots);
+}
+
 TEST(QueuePairTable, BeginsAtAPlaceThatDependsOnTheSeed) {
   std::set<std::uint32_t> firsts;
   for (std::uint64_t seed = 0; seed < 20; ++seed) {

@@ -129,7 +129,7 @@ TEST(FarewellOfAThread, WaitsUntilTheMessagesAreTaken) {
   LeapingClock clock;
   std::atomic<int> questions = 0;
   Device device(config, clock, [&]() {
-    return Result<std::unique_ptr<PacketPort>, Error>(std::make_unique<SlowPort>(
+    return Result<OpenedPort, Error>(std::make_unique<SlowPort>(
         std::make_unique<drivers::LoopbackPort>(config.mac, nullptr, 4214), questions));
   });
   ASSERT_TRUE(device.start());

@@ -1,0 +1,56 @@
+// HostPorts: which rdma_cm ports the processes of a host have.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <tuple>
+#include <vector>
+
+#include "nic/rdma_cm/port_table.h"
+#include "nic/rdma_cm/types.h"
+#include "transport/result.h"
+
+namespace urnic::drivers {
+
+/// The port table of all NICs of the host together. An id is a slot's own, so it counts with its slot. Whatever a process
+/// asks for is fine: errors are errno values.
+class HostPorts {
+ public:
+  using PortSpace = nic::rdma_cm::PortSpace;
+  using Binding = nic::rdma_cm::PortTable::Binding;
+  using IdNumber = nic::rdma_cm::IdNumber;
+
+  static constexpr unsigned kSlots = 256;
+
+  /// `seed` as PortTable's.
+  explicit HostPorts(std::uint64_t seed) : table_(seed) {}
+
+  /// As SharedHost::bind(). EINVAL also for an id that has this port already; ENOSPC: the process has too many.
+  Result<std::uint16_t, int> bind(unsigned slot, PortSpace space, Binding binding);
+  /// 0, or as SharedHost::listen(); EINVAL: the id does not have this port.
+  int listen(unsigned slot, PortSpace space, std::uint16_t port, IdNumber id);
+  void release(unsigned slot, PortSpace space, std::uint16_t port, IdNumber id);
+  /// Takes everything from a process that has ended.
+  void release_all(unsigned slot);
+
+  /// The slot of the process that listens there.
+  std::optional<unsigned> listener_at(PortSpace space, const nic::rdma_cm::SocketAddress& destination) const;
+
+  struct Held {
+    PortSpace space{};
+    Binding binding;  ///< its id is the process's own number
+  };
+  /// What a process has.
+  std::vector<Held> held_by(unsigned slot) const;
+
+ private:
+  using Key = std::tuple<PortSpace, std::uint16_t, IdNumber>;
+
+  nic::rdma_cm::PortTable table_;
+  std::array<std::map<Key, Binding>, kSlots> held_;  // by slot
+};
+
+}  // namespace urnic::drivers

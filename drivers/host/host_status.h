@@ -1,0 +1,37 @@
+// What the switch of a host tells about itself, as a value and as JSON.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "drivers/host/connection_requests.h"
+#include "drivers/host/host_ports.h"
+
+namespace urnic::drivers {
+
+struct HostStatus {
+  struct Member {
+    unsigned slot = 0;
+    int process = 0;
+    std::vector<HostPorts::Held> ports;
+  };
+
+  /// Packets for a process that came to another one, or here.
+  struct Strays {
+    std::uint64_t handed_over = 0;
+    std::uint64_t lost = 0;  ///< the process takes no more, or there is none
+  };
+
+  int process = 0;  ///< the switch's
+  bool has_ipv6 = false;
+  unsigned open_slots = 0;  ///< that have sockets, the switch's own included
+  std::vector<Member> members;
+  ConnectionRequests::Counters requests;
+  Strays strays;
+};
+
+/// One JSON object on one line.
+std::string to_json(const HostStatus& status);
+
+}  // namespace urnic::drivers

@@ -1,0 +1,56 @@
+// What processes and the host's switch say to each other: over a Unix socket (SOCK_SEQPACKET), a struct a message.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+
+namespace urnic::drivers {
+
+inline constexpr std::uint32_t kHostMagic = 0x686e7275;  // "urnh" in memory
+inline constexpr std::uint32_t kHostVersion = 1;
+
+/// Only the fields that are named count. Each request has an answer, except kRelease.
+enum class HostRequestKind : std::uint8_t {
+  /// To become a member, with the slot `id` that it has from an earlier switch unless that is 0. The answer has `slot` and
+  /// `has_ipv6`, and descriptors: the UDP socket of IPv4, that of IPv6 if any, and the Unix socket of packets that are
+  /// handed over.
+  kJoin = 1,
+  kBind,     ///< space, id, port, family, address, may_be_shared, is_family_only; the answer has `port`
+  kListen,   ///< space, id, port
+  kRelease,  ///< space, id, port
+  kStatus,   ///< the answer has one descriptor: a file with a JSON text
+  kStop,     ///< to end the switch
+};
+
+/// The first three fields are those of each version.
+struct HostRequest {
+  std::uint32_t magic = kHostMagic;
+  std::uint32_t version = kHostVersion;
+  std::uint64_t number = 0;  ///< the answer has it, too
+  HostRequestKind kind{};
+  std::uint8_t family = 0;  ///< 4 or 6
+  std::uint8_t may_be_shared = 0;
+  std::uint8_t is_family_only = 0;
+  std::uint16_t space = 0;
+  std::uint16_t port = 0;  ///< host order
+  std::uint32_t id = 0;
+  std::uint32_t reserved = 0;
+  std::array<std::uint8_t, 16> address{};  ///< of IPv4 the mapped one
+};
+
+struct HostAnswer {
+  std::uint32_t magic = kHostMagic;
+  std::uint32_t version = kHostVersion;
+  std::uint64_t number = 0;
+  std::int32_t error = 0;  ///< an errno value; EPROTONOSUPPORT: the switch is of another version
+  std::uint16_t port = 0;
+  std::uint8_t slot = 0;
+  std::uint8_t has_ipv6 = 0;
+};
+
+static_assert(std::is_trivially_copyable_v<HostRequest> && sizeof(HostRequest) == 48);
+static_assert(std::is_trivially_copyable_v<HostAnswer> && sizeof(HostAnswer) == 24);
+
+}  // namespace urnic::drivers

@@ -1,0 +1,125 @@
+#include "drivers/host/switch_connection.h"
+
+#include <fmt/core.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <ctime>
+#include <system_error>
+#include <utility>
+
+#include "drivers/passed_descriptors.h"
+#include "nic/host/status_socket.h"
+
+namespace urnic::drivers {
+namespace {
+
+Error socket_error(int code, const std::string& path) {
+  return Error{.code = code,
+               .message = fmt::format("socket {}: {}", path, std::generic_category().message(code))};
+}
+
+Error error_of(const HostAnswer& answer) {
+  if (answer.error == EPROTONOSUPPORT) {
+    return Error{.code = answer.error,
+                 .message = "the switch of the host is of another version; end the programs that use it"};
+  }
+  return Error{
+      .code = answer.error,
+      .message = fmt::format("the switch of the host: {}", std::generic_category().message(answer.error))};
+}
+
+}  // namespace
+
+Result<SwitchConnection, Error> SwitchConnection::connect(const std::string& path) {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  if (path.size() >= sizeof address.sun_path) return socket_error(ENAMETOOLONG, path);
+  path.copy(address.sun_path, sizeof address.sun_path - 1);
+  Descriptor socket(
+      static_cast<int>(syscall(SYS_socket, AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)));
+  if (!socket) return socket_error(errno, path);
+  if (syscall(SYS_connect, socket.get(), &address, sizeof address) != 0) {
+    return socket_error(errno == ECONNREFUSED ? ENOENT : errno, path);
+  }
+  const auto peer = nic::peer_of(socket.get());
+  const bool is_trusted = peer && (peer->uid == geteuid() || peer->uid == 0);
+  if (!is_trusted) return socket_error(EPERM, path);
+  return SwitchConnection(std::move(socket), peer->pid);
+}
+
+/// False when it does not happen in time.
+bool SwitchConnection::wait_for(short events, Clock::time_point until) const {
+  pollfd waiting{.fd = socket_.get(), .events = events, .revents = 0};
+  for (;;) {
+    const auto left = std::max(until - Clock::now(), Clock::duration{});
+    const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(left);
+    timespec timeout{.tv_sec = seconds.count(), .tv_nsec = std::chrono::nanoseconds(left - seconds).count()};
+    const long count = syscall(SYS_ppoll, &waiting, 1, &timeout, nullptr, 0);
+    if (count > 0) return true;
+    const bool was_interrupted = count < 0 && errno == EINTR;
+    if (!was_interrupted) return false;
+  }
+}
+
+Error SwitchConnection::gives_no_answer() {
+  return Error{.code = EIO,
+               .message = fmt::format("the switch of the host (process {}) {}", process_,
+                                      is_over_ ? "has ended" : "does not answer")};
+}
+
+Result<void, Error> SwitchConnection::tell(HostRequest request, std::chrono::milliseconds patience) {
+  if (is_over_) return gives_no_answer();
+  const auto until = Clock::now() + patience;
+  request.number = ++last_number_;
+  for (;;) {
+    const long bytes =
+        syscall(SYS_sendto, socket_.get(), &request, sizeof request, MSG_NOSIGNAL | MSG_DONTWAIT, nullptr, 0);
+    if (bytes == static_cast<long>(sizeof request)) return success();
+    const int code = errno;
+    if (code == EINTR) continue;
+    if (code != EAGAIN) {
+      is_over_ = true;
+      return gives_no_answer();
+    }
+    if (!wait_for(POLLOUT, until)) return gives_no_answer();
+  }
+}
+
+Result<SwitchConnection::Reply, Error> SwitchConnection::ask(HostRequest request,
+                                                             std::chrono::milliseconds patience) {
+  const auto until = Clock::now() + patience;
+  if (auto told = tell(request, patience); !told) return failure(told.error());
+  while (wait_for(POLLIN, until)) {
+    Reply reply;
+    iovec part{.iov_base = &reply.answer, .iov_len = sizeof reply.answer};
+    PassedDescriptors passed;
+    msghdr header{};
+    header.msg_iov = &part;
+    header.msg_iovlen = 1;
+    passed.make_room(header);
+    const long bytes = syscall(SYS_recvmsg, socket_.get(), &header, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+    if (bytes < 0 && (errno == EAGAIN || errno == EINTR)) continue;
+    reply.descriptors = bytes < 0 ? std::vector<Descriptor>{} : PassedDescriptors::take(header);
+    const bool is_whole = bytes == static_cast<long>(sizeof reply.answer) &&
+                          (header.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) == 0 &&
+                          reply.answer.magic == kHostMagic;
+    if (!is_whole) {
+      is_over_ = true;
+      break;
+    }
+    // Otherwise it answers what we waited for in vain.
+    if (reply.answer.number != last_number_) continue;
+    if (reply.answer.error != 0) return failure(error_of(reply.answer));
+    if (reply.answer.version != kHostVersion) break;
+    return reply;
+  }
+  return failure(gives_no_answer());
+}
+
+}  // namespace urnic::drivers

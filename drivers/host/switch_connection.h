@@ -1,0 +1,51 @@
+// SwitchConnection: how a process talks to the switch of its host.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "drivers/descriptor.h"
+#include "drivers/host/message.h"
+#include "transport/result.h"
+
+namespace urnic::drivers {
+
+/// Uses system calls in place of the C library's functions, which librspreload replaces. One thread at a time.
+class SwitchConnection {
+ public:
+  /// Connects to the socket at that path. ENOENT: no switch takes requests there.
+  static Result<SwitchConnection, Error> connect(const std::string& path);
+
+  struct Reply {
+    HostAnswer answer;  ///< without an error
+    std::vector<Descriptor> descriptors;
+  };
+  /// Sends a request and waits for the answer, at most so long. The error is that of the answer, whose text is the
+  /// system's, or EIO: the switch does not answer, or has ended (then the connection is over).
+  Result<Reply, Error> ask(HostRequest request, std::chrono::milliseconds patience);
+  /// Sends a request that has no answer.
+  Result<void, Error> tell(HostRequest request, std::chrono::milliseconds patience);
+
+  /// Whether the switch was there and has ended, as far as is known.
+  bool is_over() const { return is_over_; }
+  /// Hung up when the switch has ended. Borrowed.
+  int fd() const { return socket_.get(); }
+  /// The number of the switch's process.
+  int process() const { return process_; }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  SwitchConnection(Descriptor socket, int process) : socket_(std::move(socket)), process_(process) {}
+  bool wait_for(short events, Clock::time_point until) const;
+  Error gives_no_answer();
+
+  Descriptor socket_;
+  int process_;
+  bool is_over_ = false;
+  std::uint64_t last_number_ = 0;
+};
+
+}  // namespace urnic::drivers

@@ -1,0 +1,15 @@
+// What the host's routes say.
+#pragma once
+
+#include <cstdint>
+
+#include "nic/host_route.h"
+#include "transport/result.h"
+#include "transport/wire/address.h"
+
+namespace urnic::nic {
+
+/// Of this host's kernel; see HostRoutes. The MTU is that of the route, or what a router on the way has said since.
+Result<HostRoute, Error> host_route_to(const transport::wire::Gid& destination, std::uint32_t scope = 0);
+
+}  // namespace urnic::nic

@@ -1,0 +1,32 @@
+// OpenedPort: a port, and what comes with it where NICs share a host's addresses.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <utility>
+
+#include "nic/host_route.h"
+#include "nic/number_share.h"
+#include "nic/packet_port.h"
+#include "nic/rdma_cm/shared_host.h"
+#include "transport/result.h"
+
+namespace urnic::nic {
+
+struct OpenedPort {
+  OpenedPort() = default;
+  /// A port whose NIC has its addresses, and so all numbers, for itself.
+  template <typename Port>
+  OpenedPort(std::unique_ptr<Port> own) : port(std::move(own)) {}
+
+  std::unique_ptr<PacketPort> port;
+  NumberShare numbers;
+  HostRoutes routes;                          ///< where its addresses are the host's
+  std::unique_ptr<rdma_cm::SharedHost> host;  ///< null: no other NIC shares them
+};
+
+/// Opens a port: blocks until the port can be used (which does not mean that a peer is there), and returns an
+/// error for a person when it cannot be had.
+using PortOpener = std::function<Result<OpenedPort, Error>()>;
+
+}  // namespace urnic::nic

@@ -1,0 +1,130 @@
+#include "drivers/host/membership.h"
+
+#include <gmock/gmock.h>
+
+#include <cerrno>
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <string>
+#include <thread>
+
+#include "nic/host/host_files.h"
+#include "tests/unit/drivers/light/host/running_switch.h"
+#include "tests/unit/tools/temporary_environment.h"
+
+namespace urnic::drivers {
+namespace {
+
+using namespace test;
+using nic::rdma_cm::IdNumber;
+using nic::rdma_cm::PortSpace;
+using nic::rdma_cm::PortTable;
+using nic::rdma_cm::SocketAddress;
+using ::testing::HasSubstr;
+
+/// Waits for what the watching thread does.
+template <typename Condition>
+bool eventually(Condition condition) {
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+  while (!condition()) {
+    if (std::chrono::steady_clock::now() > end) return false;
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  return true;
+}
+
+class MembershipTest : public tools::TemporaryEnvironment {
+ protected:
+  std::unique_ptr<Membership> join() {
+    auto joined = Membership::join("/nosuch/switch");
+    EXPECT_TRUE(joined) << joined.error().message;
+    return joined ? std::move(joined.value()) : nullptr;
+  }
+  static PortTable::Binding any(std::uint32_t id, std::uint16_t port) {
+    return {.id = IdNumber{id},
+            .address = {
+                .family = SocketAddress::Family::kIpv4, .address = wire::Gid::from_ipv4({}), .port = port}};
+  }
+
+  std::optional<RunningSwitch> host_{nic::host_switch_files().value()};
+};
+
+TEST_F(MembershipTest, HasAShareAndItsSockets) {
+  const auto one = join();
+  const auto two = join();
+  EXPECT_EQ(one->share().bits, 8);
+  EXPECT_EQ(one->share().value, 1);
+  EXPECT_EQ(two->share().value, 2);
+  ASSERT_TRUE(one->exchange()->has_news());
+  const auto sockets = one->exchange()->take();
+  ASSERT_TRUE(sockets);
+  EXPECT_GE(sockets->ipv4.get(), 0);
+  EXPECT_GE(sockets->handed_over.get(), 0);
+  EXPECT_FALSE(one->exchange()->has_news());
+}
+
+TEST_F(MembershipTest, HasPortsThatNoOtherNicOfTheHostHas) {
+  const auto one = join();
+  const auto two = join();
+  EXPECT_EQ(one->bind(PortSpace::kTcp, any(1, 80)).value(), 80);
+  const auto taken = two->bind(PortSpace::kTcp, any(1, 80));
+  ASSERT_FALSE(taken);
+  EXPECT_EQ(taken.error().code, EADDRINUSE);
+  EXPECT_THAT(taken.error().message, HasSubstr("port TCP 80"));
+  EXPECT_GE(two->bind(PortSpace::kTcp, any(2, 0)).value(), 32768);
+  EXPECT_TRUE(one->listen(PortSpace::kTcp, 80, IdNumber{1}));
+  one->release(PortSpace::kTcp, 80, IdNumber{1});
+  EXPECT_TRUE(one->bind(PortSpace::kTcp, any(1, 81)));
+  EXPECT_TRUE(two->bind(PortSpace::kTcp, any(1, 80)));
+}
+
+TEST_F(MembershipTest, SaysThatTheSwitchHasEnded) {
+  const auto one = join();
+  host_.reset();
+  const auto bound = one->bind(PortSpace::kTcp, any(1, 80));
+  ASSERT_FALSE(bound);
+  EXPECT_EQ(bound.error().code, EIO);
+  EXPECT_THAT(bound.error().message, HasSubstr("the switch of the host (process"));
+  one->release(PortSpace::kTcp, 80, IdNumber{1});
+}
+
+TEST_F(MembershipTest, HasItsShareAndPortsFromTheNextSwitch) {
+  const auto one = join();
+  const auto two = join();
+  ASSERT_TRUE(two->bind(PortSpace::kTcp, any(1, 80)));
+  ASSERT_TRUE(two->listen(PortSpace::kTcp, 80, IdNumber{1}));
+  two->exchange()->take();
+  host_.reset();
+  host_.emplace(nic::host_switch_files().value());
+  const auto has_sockets_again = [&] {
+    return two->exchange()->has_news() && two->exchange()->take().has_value();
+  };
+  ASSERT_TRUE(eventually(has_sockets_again));
+  EXPECT_EQ(two->share().value, 2);
+  // Others join later, and get what none of these has.
+  const auto three = join();
+  EXPECT_EQ(three->share().value, 3);
+  const auto taken = three->bind(PortSpace::kTcp, any(1, 80));
+  ASSERT_FALSE(taken);
+  EXPECT_EQ(taken.error().code, EADDRINUSE);
+}
+
+TEST_F(MembershipTest, GivesItsSocketsBackWhenTheSwitchHasEnded) {
+  const auto one = join();
+  ASSERT_TRUE(one->exchange()->take());
+  host_.reset();
+  ASSERT_TRUE(eventually([&] { return one->exchange()->has_news(); }));
+  EXPECT_FALSE(one->exchange()->take());
+}
+
+TEST_F(MembershipTest, StartsASwitchWhereNoneRuns) {
+  host_.reset();
+  const auto joined = Membership::join("/nosuch/switch");
+  ASSERT_FALSE(joined);
+  EXPECT_EQ(joined.error().code, ENOENT);
+  EXPECT_THAT(joined.error().message, HasSubstr("cannot start the switch, /nosuch/switch"));
+}
+
+}  // namespace
+}  // namespace urnic::drivers

@@ -1,0 +1,42 @@
+// What this host's routes say: there is a loopback everywhere.
+#include "nic/host/route.h"
+
+#include <gtest/gtest.h>
+
+namespace urnic::nic {
+namespace {
+
+using transport::wire::Gid;
+
+constexpr Gid kLocalIpv6{{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1}};
+
+Gid loopback(std::uint8_t last) {
+  return Gid::from_ipv4({{127, 0, 0, last}});
+}
+
+TEST(HostRouteTest, SaysWherePacketsLeaveFrom) {
+  const auto route = host_route_to(loopback(1));
+  ASSERT_TRUE(route);
+  EXPECT_EQ(route.value().source, loopback(1));
+  EXPECT_EQ(host_route_to(loopback(9)).value().source, loopback(1));
+}
+
+TEST(HostRouteTest, SaysHowLargePacketsMayBe) {
+  EXPECT_EQ(host_route_to(loopback(1)).value().mtu, 65535) << "the loopback has more than a packet can have";
+}
+
+TEST(HostRouteTest, KnowsIpv6) {
+  const auto route = host_route_to(kLocalIpv6);
+  if (!route) GTEST_SKIP() << route.error().message;
+  EXPECT_EQ(route.value().source, kLocalIpv6);
+  EXPECT_GE(route.value().mtu, 1280);
+}
+
+TEST(HostRouteTest, KnowsNoWayToALinkLocalAddressOfNoLink) {
+  const auto route = host_route_to(Gid{{0xfe, 0x80, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1}});
+  ASSERT_FALSE(route);
+  EXPECT_NE(route.error().message.find("no way to fe80::1"), std::string::npos) << route.error().message;
+}
+
+}  // namespace
+}  // namespace urnic::nic
