@@ -14,16 +14,12 @@
 #include <system_error>
 #include <utility>
 
+#include "drivers/host/port_requests.h"
 #include "drivers/passed_descriptors.h"
 #include "drivers/peer_user.h"
 #include "drivers/udp/packet_share.h"
-#include "nic/rdma_cm/types.h"
-#include "transport/types.h"
 
 namespace urnic::drivers {
-
-using nic::rdma_cm::IdNumber;
-using nic::rdma_cm::PortSpace;
 
 namespace {
 
@@ -67,36 +63,6 @@ Error system_error(const char* what) {
 std::uint64_t random_seed() {
   std::random_device device;
   return std::uint64_t{device()} << 32 | device();
-}
-
-bool is_port_space(std::uint16_t value) {
-  return std::ranges::any_of(nic::rdma_cm::kPortSpaces,
-                             [value](PortSpace space) { return transport::to_integer(space) == value; });
-}
-
-/// Whether the fields that say which port of which id are such.
-bool is_about_port(const HostRequest& request) {
-  return is_port_space(request.space) && request.id < nic::rdma_cm::kMaxIds;
-}
-
-/// What a request to bind asks for; nothing when a field has a value that it cannot have.
-std::optional<HostPorts::Binding> binding_of(const HostRequest& request) {
-  using nic::rdma_cm::SocketAddress;
-  HostPorts::Binding binding{.id = IdNumber{request.id}, .address = {}};
-  binding.address.address.octets = request.address;
-  binding.address.port = request.port;
-  const bool is_ipv4 = binding.address.address.is_ipv4_mapped();
-  if (request.family == 4 && is_ipv4) {
-    binding.address.family = SocketAddress::Family::kIpv4;
-  } else if (request.family == 6 && !is_ipv4) {
-    binding.address.family = SocketAddress::Family::kIpv6;
-  } else {
-    return std::nullopt;
-  }
-  if (request.may_be_shared > 1 || request.is_family_only > 1) return std::nullopt;
-  binding.may_be_shared = request.may_be_shared == 1;
-  binding.is_family_only = request.is_family_only == 1;
-  return binding;
 }
 
 /// A file in memory.
@@ -261,10 +227,8 @@ void HostSwitch::serve_request(Connection& connection, const HostRequest& reques
       return join(connection, request, now);
     case HostRequestKind::kBind:
     case HostRequestKind::kListen:
-      return send(connection, change_ports(connection, request), request);
     case HostRequestKind::kRelease:
-      change_ports(connection, request);
-      return;
+      return serve_ports(connection, request, now);
     case HostRequestKind::kStatus:
       return tell_status(connection, request);
     case HostRequestKind::kStop:
@@ -315,25 +279,12 @@ std::optional<unsigned> HostSwitch::provide_slot(unsigned wanted, Clock::time_po
   return slot;
 }
 
-HostAnswer HostSwitch::change_ports(const Connection& connection, const HostRequest& request) {
-  if (connection.slot == 0) return {.error = ENOTCONN};
-  if (!is_about_port(request)) return {.error = EINVAL};
-  const auto space = static_cast<PortSpace>(request.space);
-  const IdNumber id{request.id};
-  if (request.kind == HostRequestKind::kRelease) {
-    ports_.release(connection.slot, space, request.port, id);
-    return {};
-  }
-  if (request.kind == HostRequestKind::kListen) {
-    const int error = ports_.listen(connection.slot, space, request.port, id);
-    if (error == 0) requests_.on_listen(Clock::now());
-    return {.error = error};
-  }
-  const auto binding = binding_of(request);
-  if (!binding) return {.error = EINVAL};
-  const auto port = ports_.bind(connection.slot, space, *binding);
-  if (!port) return {.error = port.error()};
-  return {.port = port.value()};
+void HostSwitch::serve_ports(Connection& connection, const HostRequest& request, Clock::time_point now) {
+  const bool is_member = connection.slot != 0;
+  const HostAnswer answer =
+      is_member ? change_ports(ports_, connection.slot, request) : HostAnswer{.error = ENOTCONN};
+  if (request.kind == HostRequestKind::kListen && answer.error == 0) requests_.on_listen(now);
+  if (request.kind != HostRequestKind::kRelease) send(connection, answer, request);
 }
 
 void HostSwitch::tell_status(Connection& connection, const HostRequest& request) {

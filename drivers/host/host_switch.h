@@ -80,7 +80,7 @@ class HostSwitch final : private ConnectionRequests::Members {
   void serve_request(Connection& connection, const HostRequest& request, Clock::time_point now);
   void join(Connection& connection, const HostRequest& request, Clock::time_point now);
   std::optional<unsigned> provide_slot(unsigned wanted, Clock::time_point now);
-  HostAnswer change_ports(const Connection& connection, const HostRequest& request);
+  void serve_ports(Connection& connection, const HostRequest& request, Clock::time_point now);
   void tell_status(Connection& connection, const HostRequest& request);
   void send(Connection& connection, HostAnswer answer, const HostRequest& request,
             std::span<const int> descriptors = {});

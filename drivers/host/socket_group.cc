@@ -46,10 +46,10 @@ Error port_is_taken(const Error& error) {
   return Error{
       .code = error.code,
       .message = fmt::format(
-          "{}; RoCEv2 has this one port: the kernel's rdma_rxe while that module is loaded (rmmod rdma_rxe), a "
-          "NIC with --port udp, programs with --port host of another user, or of yours with another XDG_RUNTIME_DIR, or those whose "
-          "switch was killed hold it "
-          "('urnic doctor' finds out)",
+          "{}; RoCEv2 has this one port, and one of these holds it ('urnic doctor' finds out which): the kernel's "
+          "rdma_rxe while that module is loaded (rmmod rdma_rxe), a NIC with --port udp, programs with --port host of "
+          "another user, or of yours with another XDG_RUNTIME_DIR, or those whose switch was killed. Programs of this "
+          "host meet without it: --port fabric",
           error.message)};
 }
 

@@ -172,7 +172,10 @@ const Found* find_usual(const std::vector<Found>& all) {
 }
 
 Error no_address() {
-  return {.code = ENETDOWN, .message = "no network interface of this host is up and has an address"};
+  return {.code = ENETDOWN,
+          .message =
+              "no network interface of this host is up and has an address (ip link set lo up); --port "
+              "fabric needs none"};
 }
 
 std::optional<Gid> parse(std::string_view text) {

@@ -10,7 +10,7 @@ PROJECT = pathlib.Path(__file__).resolve().parent.parent.parent
 sys.path[:0] = [str(PROJECT / "tools"), str(PROJECT / "tests/clients")]
 
 from benchmarks.history import History, Unknown  # noqa: E402
-from benchmarks.measures import PEERS, Measure, chosen_measures, own_measures, rows_of  # noqa: E402
+from benchmarks.measures import PEERS, Measure, cable_measures, chosen_measures, own_measures, rows_of  # noqa: E402
 from benchmarks.report import row  # noqa: E402
 
 
@@ -34,7 +34,7 @@ class Goals(unittest.TestCase):
         self.assertFalse(self.met(">= 2 x TCP and < 0.1 x UCX", peers=peers))
 
     def test_name_nothing_that_is_not_beside_them(self):
-        for measure in own_measures(goals_only=True):
+        for measure in own_measures(goals_only=True) + cable_measures(goals_only=True):
             for goal in measure.goal.split(" and "):
                 reference = goal.split(maxsplit=3)[3:]
                 self.assertIn(reference[0] if reference else None, (None, measure.own, *measure.peers), measure.name)
@@ -42,16 +42,16 @@ class Goals(unittest.TestCase):
 
 class Measures(unittest.TestCase):
     def test_stand_beside_peers_that_exist(self):
-        for measure in own_measures(goals_only=False):
+        for measure in own_measures(goals_only=False) + cable_measures(goals_only=False):
             self.assertLessEqual(set(measure.peers), set(PEERS), measure.name)
 
     def test_bring_along_what_stands_beside_them(self):
-        chosen = {measure.name for measure in chosen_measures(False, lambda name: name == "64 KiB READ, MTU 1024")}
+        chosen = {measure.name for measure in chosen_measures(own_measures(False), lambda name: name == "64 KiB READ, MTU 1024")}
         self.assertEqual(chosen, {f"64 KiB {what}" for what in ("READ, MTU 1024", "READ, MTU 4096", "WRITE, MTU 4096")})
 
-    def test_have_goals_on_the_default_port_only(self):
+    def test_have_goals_only_where_they_are_meant(self):
         measure = Measure("it", "us", None, goal="< 1")
-        self.assertEqual([rows_of([measure], port, {"it": [2]}, {})[0]["met"] for port in ("fabric", "vhost:w")], [False, None])
+        self.assertEqual([rows_of([measure], "fabric", {"it": [2]}, {}, is_meant)[0]["met"] for is_meant in (True, False)], [False, None])
 
 
 class Histories(unittest.TestCase):

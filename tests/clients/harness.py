@@ -10,14 +10,12 @@ import unittest
 
 import own_tmp
 from listeners import is_listening
-from stage import NOBODY, Process, Stage
+from stage import NOBODY, USUAL_PORT, Process, Stage
 
 # Filled in by run.py and ladder.py.
 STAGE = None  # by set_stage()
 SEED = 0
-PORT = None  # what --port says where a test does not; without it, what `urnic run` takes by itself
-
-DEFAULT_PORT = "fabric"
+PORT = None  # what --port says where a test does not; without it, USUAL_PORT
 OWN_ADDRESSES = {"--ip", "--ip6"}  # options of NICs that have their own
 
 # The outside judges (an ICRC checker, a check of what installed programs import) stand in a folder beside the project's,
@@ -69,13 +67,13 @@ def wait_until(condition, timeout, pause=0.005):
 
 def port_has_two_ends(port=None):
     """Whether not more than two programs can meet over `port`, or that of this run."""
-    kind = (port or PORT or DEFAULT_PORT).split(":")[0]
+    kind = (port or PORT or USUAL_PORT).split(":")[0]
     return kind == "vhost"
 
 
 def is_host_shared(port=None):
     """Whether NICs of `port`, or of this run, have the host's addresses, and none of their own."""
-    return (port or PORT or DEFAULT_PORT).split(",")[0] == "host"
+    return (port or PORT or USUAL_PORT).split(",")[0] == "host"
 
 
 def nic_options(options):

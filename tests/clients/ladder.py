@@ -63,7 +63,7 @@ def table(outcomes, port):
         "What unmodified programs do over two NICs, line by line; `…` repeats the server's words. `not applicable` is what a program",
         "refuses by itself, in the words quoted. Written by `tests/clients/ladder.py --write`; [CONTRIBUTING](../../CONTRIBUTING.md) says how.",
         "",
-        f"Port: {f'`--port {port}`' if port else f'`{harness.DEFAULT_PORT}`, which `urnic run` takes by itself'}. "
+        f"Port: `--port {port}`. "
         + ", ".join(f"{package} {version_of(package)}" for package in PACKAGES)
         + ".",
     ]
@@ -79,7 +79,7 @@ def table(outcomes, port):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--build", default=str(harness.PROJECT / "build/release"), help="folder of the build to test")
-    parser.add_argument("--port", help="the --port of both NICs; by default, what urnic takes")
+    parser.add_argument("--port", default="host", help="the --port of both NICs; %(default)s by default, as urnic takes it")
     parser.add_argument("--write", metavar="FILE", type=pathlib.Path, help="write the table to this file")
     parser.add_argument("--list", action="store_true", help="list the lines and end")
     parser.add_argument("patterns", nargs="*", help="program and options, with * and ?; all lines by default")

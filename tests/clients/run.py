@@ -75,7 +75,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--build", default=str(harness.PROJECT / "build/release"), help="folder of the build to test")
     parser.add_argument("--seed", type=int, default=None, help="of everything drawn; random by default")
-    parser.add_argument("--port", help="the --port of every NIC whose test does not choose it; by default, what urnic takes")
+    parser.add_argument("--port", help=f"the --port of every NIC whose test does not choose it; {harness.USUAL_PORT} by default")
     parser.add_argument("--kills", type=int, help="how many programs to kill in test_kill and test_host")
     parser.add_argument("--pairs", type=int, help="how many pairs in a row in test_pingpong")
     parser.add_argument("--endurance", type=float, metavar="SECONDS", help="how long test_endurance runs, and hostile datagrams beside traffic; 3600 is an hour")

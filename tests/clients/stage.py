@@ -9,6 +9,7 @@ import tempfile
 from building import build as build_targets
 
 NOBODY = 65534
+USUAL_PORT = "fabric"  # of tests that say no --port: any number of them can run at once, also without root
 
 
 def _runtime_place():
@@ -64,6 +65,7 @@ class Stage:
             "HOME": str(runtime),
             "TMPDIR": str(runtime),
             "XDG_RUNTIME_DIR": str(runtime),
+            "URNIC_PORT": USUAL_PORT,
         }
 
     def drop_privilege(self, command):

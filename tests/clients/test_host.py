@@ -69,6 +69,23 @@ class OneHost(Hosts):
             self.run_pair_on(host, host, f"ibv_{service}_pingpong", "-d", "urnic0", "-g", "1")
             self.run_pair_on(host, host, f"ibv_{service}_pingpong", "-d", "urnic0", "-g", "1", "-e")
 
+    def test_it_is_the_port_of_programs_that_name_none(self):
+        host = self.host_with_network()
+        self.require("ibv_rc_pingpong")
+        del self.environment["URNIC_PORT"]
+        number = free_port()
+        words = ["ibv_rc_pingpong", "-d", "urnic0", "-g", "1", "-p", number]
+        server = self.start_nic_on(host, "server", words)
+        self.wait_for_listener(server, number)
+        client = self.start_nic_on(host, "client", [*words, "127.0.0.1"])
+        for process in (client, server):
+            self.expect_end(process)
+            self.assertEqual(process.output().count("::ffff:10.79.3.1"), 2)
+        for option in (["--ip", "10.9.9.9/24"], ["--ip6", "fd00::9/64"], ["--mac", "02:aa:00:00:00:01"], ["--vlan", "7"]):
+            other = self.start_nic_on(host, "other", ["true"], ["-v", *option])
+            self.expect_end(other)
+            self.assertIn(", fabric:default,", other.output())
+
     def test_long_messages(self):
         host = self.host_with_network()
         for gid in (0, 1):

@@ -1,4 +1,5 @@
 """NICs that share the host's addresses and send through UDP sockets: no privilege, and real networks between them."""
+import json
 import os
 import shutil
 import subprocess
@@ -9,6 +10,7 @@ import time
 import harness
 import hostile_datagrams
 import icrc
+import segments
 from harness import ClientTest, wait_until
 from hosts import HostsTest
 
@@ -119,6 +121,13 @@ class TwoHosts(HostsTest):
         self.run_on(hosts, "ibv_rc_pingpong", "-d", "urnic0", "-g", "1", "-c", "-s", "50000", "-n", "200", nic=faults)
         self.run_on(hosts, "ib_write_bw", *self.PERFTEST, "-n", "500", nic=faults)
 
+    def counter(self, name):
+        """Of all NICs together."""
+        asked = self.start_plain("urnic", [harness.STAGE.urnic, "stat", "--json"])
+        asked.wait(20)
+        self.processes.remove(asked)
+        return sum(process["counters"].get(name, 0) for process in json.loads(asked.output())["processes"])
+
     def listens_on(self, server):
         asked = self.start_plain("urnic", [harness.STAGE.urnic, "stat", "--json"])
         asked.wait(20)
@@ -167,7 +176,7 @@ class TwoHosts(HostsTest):
         self.on(here, f"addr add {self.STRANGER}/24 dev cable")
         recording = f"{self.runtime}/traffic.pcap"
         self.run_on((here, there), "ibv_rc_pingpong", "-d", "urnic0", "-g", "1", "-s", "3000", client_nic=["--pcap", recording], kind=kind)
-        words = [sys.executable, hostile_datagrams.__file__, self.STRANGER, self.HERE, self.THERE, recording, harness.SEED]
+        words = ["python3", hostile_datagrams.__file__, self.STRANGER, self.HERE, self.THERE, recording, harness.SEED]
         attacker = self.start_on(here, "attacker", words)
         self.assertTrue(wait_until(lambda: "sent" in attacker.output(), harness.START_TIMEOUT), attacker.describe())
         end = time.monotonic() + self.HOSTILE_SECONDS
@@ -191,15 +200,48 @@ class TwoHosts(HostsTest):
         dump.wait(20)
         return path
 
-    def test_every_frame_on_the_cable_has_the_icrc_of_its_identification(self):
+    def on_the_cable(self, port, who_cuts):
+        """The frames of WRITEs in both directions. The kernel cuts buffers before the cable, or a network card does: then the
+        recording has them whole, and they are cut here."""
         here, there = self.hosts()
-        # The kernel cuts segments before the cable, and not behind it.
-        self.on(here, "link set cable gso_max_segs 1")
-        self.on(there, "link set other gso_max_segs 1")
-        path = self.recorded(there, "other", lambda: self.run_on((here, there), "ib_write_bw", *self.PERFTEST, "-n", "300", "-b"))
-        self.assertGreater(icrc.check_recording(path), 10_000)
-        identifications = {frame[18:20] for frame in icrc.read_pcap(path) if frame[12:14] == b"\x08\x00"}
-        self.assertGreater(len(identifications), 4, "no segments were sent")
+        if who_cuts == "kernel":
+            self.on(here, "link set cable gso_max_segs 1")
+            self.on(there, "link set other gso_max_segs 1")
+        write = lambda: self.run_on((here, there), "ib_write_bw", *self.PERFTEST, "-n", "100", "-b", kind=port)
+        seen = [frame for frame in icrc.read_pcap(self.recorded(there, "other", write)) if frame[12:14] == b"\x08\x00"]
+        whole = sum(len(frame) > 1500 + 14 for frame in seen)
+        self.assertEqual(whole > 100, who_cuts == "card" and "unsegmented" not in port, f"{whole} of {len(seen)} are whole")
+        return seen if who_cuts == "kernel" else [frame for buffer in seen for frame in segments.cut(buffer)]
+
+    def test_every_frame_on_the_cable_has_the_icrc_of_its_identification(self):
+        for port in ("udp", "udp,unsegmented", "host"):
+            for who_cuts in ("kernel", "card"):
+                with self.subTest(port=port, who_cuts=who_cuts):
+                    frames = self.on_the_cable(port, who_cuts)
+                    self.assertGreater(sum(map(icrc.check_frame, frames)), 10_000)
+                    identifications = {frame[18:20] for frame in frames}
+                    self.assertEqual(len(identifications) > 4, "unsegmented" not in port)
+
+    def test_an_interface_that_goes_down_and_comes_back(self):
+        for port in ("udp", "host"):
+            with self.subTest(port=port):
+                here, there = self.hosts()
+                self.require("ib_send_bw")
+                number = harness.free_port()
+                # With an ACK timeout of a quarter of a second, seven times.
+                words = ["ib_send_bw", *self.PERFTEST, "-D", "4", "-u", "16", "-p", number]
+                server = self.start_nic_on(there, "server", words, ["--port", port])
+                self.wait_for_listener(server, number)
+                client = self.start_nic_on(here, "client", [*words, self.THERE], ["--port", port])
+                is_busy = lambda: self.counter("port_sent_frames") > 10_000
+                self.assertTrue(wait_until(is_busy, harness.START_TIMEOUT, pause=0.05), client.describe())
+                dropped = self.counter("port_dropped_frames")
+                self.on(here, "link set cable down")
+                time.sleep(0.5)
+                self.on(here, "link set cable up")
+                self.assertGreater(self.counter("port_dropped_frames"), dropped)
+                for process in (client, server):
+                    self.expect_end(process)
 
     def test_a_recording_is_right(self):
         here, there = self.hosts()

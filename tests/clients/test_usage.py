@@ -207,7 +207,7 @@ except OSError as error:
         self.expect_end(self.start("second", ["true"], ["--ip", "10.0.0.1/24", "--port", wire]))
 
     def test_a_run_inside_a_run_is_a_nic_of_its_own(self):
-        inner = [harness.STAGE.urnic, "run", "--", "sh", "-c", "echo $URNIC_IP $URNIC_PORT"]
+        inner = [harness.STAGE.urnic, "run", "--port", "fabric", "--", "sh", "-c", "echo $URNIC_IP $URNIC_PORT"]
         process = self.start("outer", inner)
         self.expect_end(process)
         self.assertRegex(process.output(), r"10\.\d+\.\d+\.2/24")

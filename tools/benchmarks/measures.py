@@ -12,6 +12,7 @@ PEERS = {
     "limit 64 B": lambda peers: peers.limit(64, "half_round_trip_us"),
     "limit 64 B, rate": lambda peers: peers.limit(64, "mpps"),
     "TCP": lambda peers: peers.tcp_bandwidth(),
+    "UDP": lambda peers: peers.udp_bandwidth(),
     "TCP connections": lambda peers: peers.tcp_connection_rate(),
     "TCP, eight programs": lambda peers: peers.tcp_all_to_all(8),
     "UCX/TCP 64 KiB": lambda peers: peers.ucx_bandwidth(65536),
@@ -98,19 +99,32 @@ def own_measures(goals_only):
     return [measure for measure in everything if measure.goal or not goals_only]
 
 
-def chosen_measures(goals_only, is_chosen):
+def cable_measures(goals_only):
+    """Those between two hosts. A READ's latency is a whole round trip."""
+    everything = [
+        Measure("64 KiB WRITE", "Gb/s", lambda ours: ours.bandwidth("ib_write_bw"), ("TCP", "UDP"), ">= 0.7 x TCP"),
+        Measure("64 KiB SEND", "Gb/s", lambda ours: ours.bandwidth("ib_send_bw"), ("TCP", "UDP")),
+        Measure("64 KiB READ", "Gb/s", lambda ours: ours.bandwidth("ib_read_bw"), ("TCP", "UDP")),
+        Measure("64 B SEND, half round trip", "us", lambda ours: ours.latency("ib_send_lat", 64), ("UDP spinning",), "<= 1.3 x UDP spinning"),
+        Measure("64 B WRITE, half round trip", "us", lambda ours: ours.latency("ib_write_lat", 64), ("UDP spinning",)),
+        Measure("64 B READ, round trip", "us", lambda ours: ours.latency("ib_read_lat", 64), ("UDP spinning",)),
+        Measure("64 B SEND, half round trip, events", "us", lambda ours: ours.latency("ib_send_lat", 64, "-e"), ("UDP on two cores",)),
+        Measure("64 B WRITE, rate, 1 QP", "M/s", lambda ours: ours.write_rate(1)),
+    ]
+    return [measure for measure in everything if measure.goal or not goals_only]
+
+
+def chosen_measures(measures, is_chosen):
     """Those whose names `is_chosen`, and what stands beside them."""
-    everything = {measure.name: measure for measure in own_measures(goals_only)}
+    everything = {measure.name: measure for measure in measures}
     names = {name for name in everything if is_chosen(name)}
     while missing := {everything[name].own for name in names if everything[name].own} - names:
         names |= missing
     return [measure for name, measure in everything.items() if name in names]
 
 
-def rows_of(measures, port, found, theirs):
-    """Rows of the report, of `found` {name: values} over a port and `theirs` {peer: values}. The goals are for the port that
-    programs get by default."""
-    has_goals = port == harness.DEFAULT_PORT
+def rows_of(measures, port, found, theirs, has_goals):
+    """Rows of the report, of `found` {name: values} over a port and `theirs` {peer: values}."""
     rows = []
     for measure in measures:
         values = found[measure.name]

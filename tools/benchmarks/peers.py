@@ -1,5 +1,5 @@
-"""What others make of the same machine: TCP and UDP over the kernel's loopback, UCX and libfabric over TCP; and what the machine
-itself is able to."""
+"""What others make of the same machine: TCP and UDP over the kernel's loopback, or over a cable, UCX and libfabric over TCP; and what
+the machine itself is able to."""
 import json
 import os
 import re
@@ -25,10 +25,17 @@ class Peers:
 
     def tcp_bandwidth(self):
         """Gb/s of one stream."""
+        return self._iperf()["end"]["sum_received"]["bits_per_second"] / 1e9
+
+    def udp_bandwidth(self):
+        """Gb/s that arrive, as datagrams that fill the link MTU of the cable and are sent one by one."""
+        sent = self._iperf("-u", "-b", 0, "-l", self.programs.cable.mtu - 28)["end"]["sum"]
+        return sent["bits_per_second"] * (1 - sent["lost_percent"] / 100) / 1e9
+
+    def _iperf(self, *options):
         port = harness.free_port()
-        client = ["iperf3", "-c", "127.0.0.1", "-p", port, "-t", self.seconds, "-J"]
-        report = json.loads(self.programs.pair(["iperf3", "-s", "-1", "-p", port], client, port))
-        return report["end"]["sum_received"]["bits_per_second"] / 1e9
+        client = ["iperf3", "-c", self.programs.server_address, "-p", port, "-t", self.seconds, "-J", *options]
+        return json.loads(self.programs.pair(["iperf3", "-s", "-1", "-p", port], client, port))
 
     def tcp_connection_rate(self):
         """Connections a second that are made, used for one message each way, and ended, one after the other."""
@@ -49,12 +56,13 @@ class Peers:
         """
         runtime, port = self.programs.stage.folder(), harness.free_port()
         cores = sorted(os.sched_getaffinity(0))
-        common = ["-i", "127.0.0.1", "-p", port, *(["--nonblocked"] if spin else [])]
+        common = ["-i", self.programs.server_address, "-p", port, *(["--nonblocked"] if spin else [])]
         on_first, on_other = ["taskset", "-c", cores[0]], ["taskset", "-c", cores[0 if share_core else -1]]
-        server = self.programs.start("sockperf", [*on_first, "sockperf", "server", *common], runtime)
-        self.programs.wait_for(lambda: "Warmup" in server.output() or _udp_is_bound(port), server)
+        words = [*on_first, "sockperf", "server", *common]
+        server = self.programs.start("sockperf", words, runtime, side=self.programs.server_side)
+        self.programs.wait_for(lambda: "Warmup" in server.output() or _udp_is_bound(port, server.pid), server)
         words = [*on_other, "sockperf", "ping-pong", *common, "-m", max(size, 14), "-t", self.seconds]
-        output = self.programs.finish(self.programs.start("sockperf", words, runtime))
+        output = self.programs.finish(self.programs.start("sockperf", words, runtime, side=self.programs.client_side))
         server.kill()
         return float(_found(r"percentile 50\.000 = +([\d.]+)", output))
 
@@ -95,6 +103,6 @@ def _found(pattern, output):
     return match.group(1)
 
 
-def _udp_is_bound(port):
-    with open("/proc/net/udp") as lines:
+def _udp_is_bound(port, pid):
+    with open(f"/proc/{pid}/net/udp") as lines:
         return any(line.split()[1].endswith(f":{port:04X}") for line in lines)

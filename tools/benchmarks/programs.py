@@ -17,11 +17,15 @@ class Failed(Exception):
 
 
 class Programs:
-    """Starts programs of one measurement after the other; between measurements, end_all()."""
+    """Starts programs of one measurement after the other; between measurements, end_all(). With a Cable, servers and clients are on
+    hosts of their own."""
 
-    def __init__(self, build):
+    def __init__(self, build, cable=None):
         self.stage = Stage(build)
         self.processes = []
+        self.cable = cable
+        self.server_address = cable.SERVER if cable else "127.0.0.1"
+        self.server_side, self.client_side = (cable.server_side, cable.client_side) if cable else ((), ())
 
     def close(self):
         self.end_all()
@@ -32,10 +36,13 @@ class Programs:
             process.kill()
         self.processes = []
 
-    def start(self, name, command, runtime, environment=None):
+    def start(self, name, command, runtime, environment=None, side=()):
+        """`side` are the words that run a program on its host."""
         words = [str(word) for word in command]
+        if side:
+            words = [*side, *self.stage.drop_privilege(words)]
         variables = {**self.stage.environment(runtime), **(environment or {})}
-        process = Process(name, words, variables, runtime, stage=self.stage)
+        process = Process(name, words, variables, runtime, privileged=bool(side), stage=self.stage)
         self.processes.append(process)
         return process
 
@@ -56,9 +63,9 @@ class Programs:
     def pair(self, server_command, client_command, tcp_port, environment=None):
         """A server that listens on `tcp_port`, then its client; what the client says. Both must end with 0."""
         runtime = self.stage.folder()
-        server = self.start("server", server_command, runtime, environment)
-        self.wait_for(lambda: harness.is_listening(tcp_port), server)
-        output = self.finish(self.start("client", client_command, runtime, environment))
+        server = self.start("server", server_command, runtime, environment, self.server_side)
+        self.wait_for(lambda: harness.is_listening(tcp_port, server.pid), server)
+        output = self.finish(self.start("client", client_command, runtime, environment, self.client_side))
         self.finish(server)
         return output
 
@@ -76,11 +83,6 @@ SERVER, CLIENT = "10.99.0.1", "10.99.0.2"  # the NICs' addresses where programs 
 ON_LOOPBACK = ("udp:127.99.0.1", "udp:127.99.0.2")
 
 
-def ports_of_pair(port):
-    """What --port says for a server and for its client."""
-    return ON_LOOPBACK if port == "udp" else (port, port)
-
-
 class Ours:
     """Measurements of urnic over one port; every method runs programs once."""
 
@@ -91,16 +93,22 @@ class Ours:
         """The columns of the one line of results."""
         tcp_port = harness.free_port()
         words = [program, "-d", "urnic0", "-x", "1", "-F", "-p", tcp_port, *options]
-        server, client = (self.programs.with_nic(port, words) for port in ports_of_pair(self.port))
-        output = self.programs.pair(server, [*client, "127.0.0.1"], tcp_port)
+        server, client = (self.programs.with_nic(port, words) for port in self.ports_of_pair())
+        output = self.programs.pair(server, [*client, self.programs.server_address], tcp_port)
         rows = re.findall(r"^ *\d+ +\d+ +[\d.]+ .*$", output, re.MULTILINE)
         if len(rows) != 1:
             raise Failed(output)
         return [float(column) for column in rows[0].split()]
 
-    def bandwidth(self, program, mtu):
-        """Gb/s of 64 KiB messages; the fourth column is the average."""
-        return self.perftest(program, "-s", 65536, "-m", mtu, "-D", self.seconds, "--report_gbits")[3]
+    def ports_of_pair(self):
+        """What --port says for a server and for its client."""
+        is_one_host = self.programs.cable is None
+        return ON_LOOPBACK if self.port == "udp" and is_one_host else (self.port, self.port)
+
+    def bandwidth(self, program, mtu=None):
+        """Gb/s of 64 KiB messages, with the link's path MTU where none is given; the fourth column is the average."""
+        options = ["-m", mtu] if mtu else []
+        return self.perftest(program, "-s", 65536, *options, "-D", self.seconds, "--report_gbits")[3]
 
     def latency(self, program, size, *options):
         """Typical time in us, the fifth column: half a round trip, of READ a whole one. Less often with events, which take longer."""
@@ -149,7 +157,7 @@ class Ours:
     def idle(self):
         """(percent of a core, MB resident) of a program that holds a device and a queue pair and waits."""
         runtime, port = self.programs.stage.folder(), harness.free_port()
-        words = self.programs.with_nic(ports_of_pair(self.port)[0], ["ibv_rc_pingpong", "-d", "urnic0", "-g", "1", "-p", port])
+        words = self.programs.with_nic(self.ports_of_pair()[0], ["ibv_rc_pingpong", "-d", "urnic0", "-g", "1", "-p", port])
         program = self.programs.start("idle", words, runtime)
         self.programs.wait_for(lambda: harness.is_listening(port), program)
         time.sleep(1)

@@ -20,23 +20,25 @@ namespace {
 
 constexpr const char* kRunFooter =
     R"(The program sees one RDMA device, urnic0, with one port. Its GIDs are RoCEv2: 0 is link-local,
-1 is the IPv4 address, 2 the IPv6 address. Programs under 'urnic run' meet without any option:
+1 is the IPv4 address, 2 the IPv6 address ('urnic doctor' lists the host's). Programs under 'urnic run' meet without any option,
+and with the other machine's name in the place of localhost on two:
 
   urnic run -- ibv_rc_pingpong -d urnic0 -g 1 &
   urnic run -- ibv_rc_pingpong -d urnic0 -g 1 localhost
 
 Ports (--port SPEC):
-  fabric[:NAME][,switched] a port of a switch that connects the programs of this user; it is started when the first
-                           one comes and ends after the last. Two that talk get a direct link through shared
-                           memory, unless one of them is 'switched', which needs a NAME ('default' is one).
-                           The default. See 'urnic fabric --help'.
   host[,unsegmented]       the host's own network: all programs of this user share one NIC, which has the addresses of this
                            host and sends through UDP sockets, wherever the host's routes lead, to any RoCEv2 peer. No
-                           privilege. Those of one host that talk get a direct link. See 'urnic host --help'. Runs of
-                           packets leave as one buffer, unless 'unsegmented' says that the network card cuts those
-                           otherwise than the kernel does, and peers complain about the ICRC.
+                           privilege. Those of one host that talk get a direct link. The default, unless --ip, --ip6,
+                           --mac or --vlan is given. See 'urnic host --help'. Runs of packets leave as one buffer, unless
+                           'unsegmented' says that the network card cuts those otherwise than the kernel does, and peers
+                           complain about the ICRC.
+  fabric[:NAME][,switched] a port of a switch that connects the programs of this user, each with addresses of its own; it is
+                           started when the first one comes and ends after the last. Two that talk get a direct link
+                           through shared memory, unless one of them is 'switched', which needs a NAME ('default' is
+                           one). The default where --ip, --ip6, --mac or --vlan is given. See 'urnic fabric --help'.
   udp[:ADDRESS][,unsegmented]
-                           the same for one program alone, with an address of this host (without ADDRESS: those of the
+                           as host, for one program alone, with an address of this host (without ADDRESS: those of the
                            interface that the default route leads to), and without a process beside it
   vhost:PATH[,front|back]  a wire to one other program, a virtual machine or another switch, met at a socket; the
                            first to come is the front unless said otherwise

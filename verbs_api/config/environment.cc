@@ -101,10 +101,18 @@ Result<PortChoice, Error> parse_port(std::string_view text) {
   return PortChoice{.port = port.value(), .any_slot = no_slot_named};
 }
 
+/// What a NIC has of its own on a fabric; one that shares the host's addresses has none of it.
+constexpr const char* kVariablesOfOwnNic[] = {"URNIC_IP", "URNIC_IP6", "URNIC_MAC", "URNIC_VLAN"};
+
+const char* default_port() {
+  const auto is_set = [](const char* name) { return variable(name).has_value(); };
+  return std::ranges::any_of(kVariablesOfOwnNic, is_set) ? "fabric" : "host";
+}
+
 Result<PortChoice, Error> read_port() {
   const auto choice = read("URNIC_PORT", parse_port);
   if (!choice) return choice.error();
-  return choice.value() ? *choice.value() : parse_port("fabric");
+  return choice.value() ? *choice.value() : parse_port(default_port());
 }
 
 bool has_host_addresses(const PortSpec& port) {

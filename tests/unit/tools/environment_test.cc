@@ -28,9 +28,17 @@ using ::testing::StartsWith;
 using Kind = nic::PortSpec::Kind;
 using Side = nic::PortSpec::VhostSide;
 
+struct Variable {
+  const char* name;
+  const char* value;
+};
+
 class EnvironmentTest : public tools::TemporaryEnvironment {
  protected:
-  EnvironmentTest() { choose_network("default", "10.77.0.0"); }
+  EnvironmentTest() {
+    choose_network("default", "10.77.0.0");
+    set("URNIC_PORT", "fabric");
+  }
   static void set(const char* name, const std::string& value) { setenv(name, value.c_str(), 1); }
   static std::string refusal() {
     const auto environment = read_environment();
@@ -38,7 +46,31 @@ class EnvironmentTest : public tools::TemporaryEnvironment {
   }
 };
 
-TEST_F(EnvironmentTest, IsOnTheUsersFabricWhenNothingIsSaid) {
+TEST_F(EnvironmentTest, IsTheHostsWhenNothingIsSaid) {
+  unsetenv("URNIC_PORT");
+  const auto environment = read_environment();
+  ASSERT_TRUE(environment) << environment.error().message;
+  EXPECT_EQ(environment.value().port.kind, Kind::kHost);
+  EXPECT_EQ(environment.value().device.medium, nic::Medium::kIp);
+}
+
+class OwnIdentity : public EnvironmentTest, public ::testing::WithParamInterface<Variable> {};
+
+TEST_P(OwnIdentity, IsOneOnTheUsersFabric) {
+  unsetenv("URNIC_PORT");
+  set(GetParam().name, GetParam().value);
+  const auto environment = read_environment();
+  ASSERT_TRUE(environment) << environment.error().message;
+  EXPECT_EQ(environment.value().port.to_string(), "fabric:default,0");
+}
+
+INSTANTIATE_TEST_SUITE_P(Values, OwnIdentity,
+                         ::testing::Values(Variable{"URNIC_IP", "10.1.2.3/24"},
+                                           Variable{"URNIC_IP6", "fd00::1/64"},
+                                           Variable{"URNIC_MAC", "02:aa:00:00:00:01"},
+                                           Variable{"URNIC_VLAN", "7"}));
+
+TEST_F(EnvironmentTest, IsOnTheUsersFabric) {
   const auto first = read_environment();
   const auto second = read_environment();
   ASSERT_TRUE(first && second);
@@ -244,12 +276,7 @@ TEST_F(EnvironmentTest, WantsAnAddressForAnInterface) {
   EXPECT_THAT(refusal(), HasSubstr("--ip"));
 }
 
-struct Hostile {
-  const char* name;
-  const char* value;
-};
-
-class HostileEnvironment : public EnvironmentTest, public ::testing::WithParamInterface<Hostile> {};
+class HostileEnvironment : public EnvironmentTest, public ::testing::WithParamInterface<Variable> {};
 
 TEST_P(HostileEnvironment, IsRefusedInOneLineThatNamesTheVariable) {
   set(GetParam().name, GetParam().value);
@@ -258,25 +285,27 @@ TEST_P(HostileEnvironment, IsRefusedInOneLineThatNamesTheVariable) {
 
 INSTANTIATE_TEST_SUITE_P(
     Values, HostileEnvironment,
-    ::testing::Values(
-        Hostile{"URNIC_IP", "ten"}, Hostile{"URNIC_IP", "10.0.0.256/24"}, Hostile{"URNIC_IP", "10.0.0.1/33"},
-        Hostile{"URNIC_IP", "10.0.0.1/0"}, Hostile{"URNIC_IP", "10.0.0.1/"},
-        Hostile{"URNIC_IP", "10.0.0.1/24 "}, Hostile{"URNIC_IP", "0.0.0.0/8"},
-        Hostile{"URNIC_IP", "127.0.0.1/8"}, Hostile{"URNIC_IP", "239.1.1.1/24"},
-        Hostile{"URNIC_IP", "255.255.255.255"}, Hostile{"URNIC_IP", "10.0.0.0/24"},
-        Hostile{"URNIC_IP", "10.0.0.255/24"}, Hostile{"URNIC_IP6", "fd00::1/129"},
-        Hostile{"URNIC_IP6", "10.0.0.1"}, Hostile{"URNIC_IP6", "fe80::1/64"}, Hostile{"URNIC_IP6", "ff02::1"},
-        Hostile{"URNIC_IP6", "::1"}, Hostile{"URNIC_IP6", "::/64"}, Hostile{"URNIC_IP6", "::ffff:10.0.0.1"},
-        Hostile{"URNIC_MAC", "02:00"}, Hostile{"URNIC_MAC", "03:00:00:00:00:01"},
-        Hostile{"URNIC_MAC", "00:00:00:00:00:00"}, Hostile{"URNIC_MTU", "0"}, Hostile{"URNIC_MTU", "-1"},
-        Hostile{"URNIC_MTU", "335"}, Hostile{"URNIC_MTU", "65537"}, Hostile{"URNIC_MTU", "4200bytes"},
-        Hostile{"URNIC_VLAN", "0"}, Hostile{"URNIC_VLAN", "4095"}, Hostile{"URNIC_VLAN", "ten"},
-        Hostile{"URNIC_PORT", "pigeon:loft"}, Hostile{"URNIC_PORT", "vhost:"},
-        Hostile{"URNIC_PORT", "vhost:/tmp/x,middle"}, Hostile{"URNIC_SEED", "1.5"},
-        Hostile{"URNIC_SEED", "99999999999999999999"}, Hostile{"URNIC_VERBOSE", "yes"},
-        Hostile{"URNIC_EXPLAIN", "why"}, Hostile{"URNIC_PROGRESS", "warp"}, Hostile{"URNIC_MW_TYPE_2", "2C"},
-        Hostile{"URNIC_LEASE_FD", "three"}, Hostile{"URNIC_LEASE_FD", "-3"}),
-    [](const ::testing::TestParamInfo<Hostile>& hostile) {
+    ::testing::Values(Variable{"URNIC_IP", "ten"}, Variable{"URNIC_IP", "10.0.0.256/24"},
+                      Variable{"URNIC_IP", "10.0.0.1/33"}, Variable{"URNIC_IP", "10.0.0.1/0"},
+                      Variable{"URNIC_IP", "10.0.0.1/"}, Variable{"URNIC_IP", "10.0.0.1/24 "},
+                      Variable{"URNIC_IP", "0.0.0.0/8"}, Variable{"URNIC_IP", "127.0.0.1/8"},
+                      Variable{"URNIC_IP", "239.1.1.1/24"}, Variable{"URNIC_IP", "255.255.255.255"},
+                      Variable{"URNIC_IP", "10.0.0.0/24"}, Variable{"URNIC_IP", "10.0.0.255/24"},
+                      Variable{"URNIC_IP6", "fd00::1/129"}, Variable{"URNIC_IP6", "10.0.0.1"},
+                      Variable{"URNIC_IP6", "fe80::1/64"}, Variable{"URNIC_IP6", "ff02::1"},
+                      Variable{"URNIC_IP6", "::1"}, Variable{"URNIC_IP6", "::/64"},
+                      Variable{"URNIC_IP6", "::ffff:10.0.0.1"}, Variable{"URNIC_MAC", "02:00"},
+                      Variable{"URNIC_MAC", "03:00:00:00:00:01"}, Variable{"URNIC_MAC", "00:00:00:00:00:00"},
+                      Variable{"URNIC_MTU", "0"}, Variable{"URNIC_MTU", "-1"}, Variable{"URNIC_MTU", "335"},
+                      Variable{"URNIC_MTU", "65537"}, Variable{"URNIC_MTU", "4200bytes"},
+                      Variable{"URNIC_VLAN", "0"}, Variable{"URNIC_VLAN", "4095"},
+                      Variable{"URNIC_VLAN", "ten"}, Variable{"URNIC_PORT", "pigeon:loft"},
+                      Variable{"URNIC_PORT", "vhost:"}, Variable{"URNIC_PORT", "vhost:/tmp/x,middle"},
+                      Variable{"URNIC_SEED", "1.5"}, Variable{"URNIC_SEED", "99999999999999999999"},
+                      Variable{"URNIC_VERBOSE", "yes"}, Variable{"URNIC_EXPLAIN", "why"},
+                      Variable{"URNIC_PROGRESS", "warp"}, Variable{"URNIC_MW_TYPE_2", "2C"},
+                      Variable{"URNIC_LEASE_FD", "three"}, Variable{"URNIC_LEASE_FD", "-3"}),
+    [](const ::testing::TestParamInfo<Variable>& hostile) {
       return std::string(hostile.param.name) + "_" + std::to_string(hostile.index);
     });
 

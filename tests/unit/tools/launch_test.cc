@@ -15,7 +15,10 @@ using ::testing::HasSubstr;
 
 class LaunchTest : public TemporaryEnvironment {
  protected:
-  LaunchTest() { choose_network("default", "10.77.0.0"); }
+  LaunchTest() {
+    choose_network("default", "10.77.0.0");
+    setenv("URNIC_PORT", "fabric", 1);
+  }
 };
 
 std::string variable(const char* name) {

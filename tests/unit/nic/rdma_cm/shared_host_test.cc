@@ -134,6 +134,7 @@ TEST_F(SharedHostTest, AsksForThePathMtuThatTheRouteAllows) {
     ASSERT_TRUE(active.cm().resolve_route(active.channel(), id, std::chrono::milliseconds(1000)));
     active.take(EventType::kRouteResolved);
     EXPECT_EQ(active.cm().query(active.channel(), id).value().path->mtu, each.path) << each.route;
+    ASSERT_TRUE(active.cm().destroy_id(active.channel(), id, active.now()));
   }
 }
 
