@@ -50,7 +50,7 @@ class FabricTest(ClientTest):
 
 
 class Fabric(FabricTest):
-    def test_it_is_the_default_and_several_pairs_meet_on_it(self):
+    def test_several_pairs_meet_on_it(self):
         servers = [self.server(f"server{i}") for i in range(3)]
         clients = [self.client(port) for _, port in servers]
         for process in [*clients, *(server for server, _ in servers)]:

@@ -289,7 +289,7 @@ class TwoHosts(Hosts):
         for _ in range(3):
             port = free_port()
             # With an ACK timeout of a second: three pairs on few cores take their time to find the next switch.
-            words = ["ib_send_bw", *self.PERFTEST, "-D", "6", "-u", "18", "-p", port]
+            words = ["ib_send_bw", *self.PERFTEST, "-D", "10", "-u", "18", "-p", port]
             server = self.start_host_nic(there, "server", words)
             self.wait_for_listener(server, port)
             pairs += [server, self.start_host_nic(here, "client", [*words, self.THERE])]
@@ -299,8 +299,8 @@ class TwoHosts(Hosts):
             find = lambda: re.search(r"process (\d+), [34]", self.ask(host, "host", "status"))
             self.assertTrue(wait_until(find, harness.START_TIMEOUT, pause=0.05))
             os.kill(int(find()[1]), 9)
-        self.run_pair_on(there, here, "ibv_rc_pingpong", "-d", "urnic0", "-g", "1", at=self.THERE)
         self.assertTrue(any(process.is_running() for process in pairs), "they were done before")
+        self.run_pair_on(there, here, "ibv_rc_pingpong", "-d", "urnic0", "-g", "1", at=self.THERE)
         for process in pairs:
             self.expect_end(process, 60)
         client = self.start_host_nic(here, "client", ["rping", "-c", "-a", self.THERE, "-C", "1"])

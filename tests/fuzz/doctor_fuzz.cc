@@ -39,6 +39,7 @@ void try_message(std::span<const std::byte> bytes) {
 void try_files(const std::string& text) {
   available_memory_of(text);
   roce_port_holders_of(text);
+  packet_filter_of(text);
   cpu_flags_of(text);
   core_quota_of(text);
 }

@@ -14,7 +14,6 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <optional>
 #include <span>
 #include <vector>
@@ -101,8 +100,7 @@ class Rig final : ConnectionRequests::Members {
 
   void ask(unsigned slot, const Bytes& bytes) {
     HostRequest request;
-    std::memcpy(reinterpret_cast<std::byte*>(&request) + offsetof(HostRequest, kind), bytes.data(),
-                bytes.size());
+    std::ranges::copy(bytes, reinterpret_cast<std::byte*>(&request) + offsetof(HostRequest, kind));
     const HostAnswer answer = change_ports(ports_, slot, request);
     require(answer.error >= 0 && answer.error < 200, "an error is one of errno");
     const bool has_bound = request.kind == HostRequestKind::kBind && answer.error == 0;

@@ -161,6 +161,14 @@ bool can_open_raw_socket() {
   return static_cast<bool>(raw);
 }
 
+/// Its rules can be read by an administrator alone.
+std::string firewall_of(const fs::path& root) {
+  std::error_code code;
+  if (value_of(text_of(root / "etc/ufw/ufw.conf"), "ENABLED=yes")) return "ufw";
+  if (fs::exists(root / "run/firewalld", code)) return "firewalld";
+  return packet_filter_of(text_of(root / "proc/modules"));
+}
+
 /// As the program's own loader will, which says what is missing.
 void load_dropin(const Result<std::string, Error>& folder, HostFacts& facts) {
   if (!folder) {
@@ -202,6 +210,20 @@ std::vector<RocePortHolder> roce_port_holders_of(const std::string& table) {
   return holders;
 }
 
+// "nf_tables 323584 42 nft_ct,nft_chain_nat, Live 0x0000000000000000": name, bytes, and by how many it is used. Each table is a use.
+std::string packet_filter_of(const std::string& modules) {
+  std::istringstream lines(modules);
+  for (std::string line; std::getline(lines, line);) {
+    std::istringstream words(line);
+    std::string name;
+    std::uint64_t bytes = 0, uses = 0;
+    if (!(words >> name >> bytes >> uses) || uses == 0) continue;
+    if (name == "nf_tables") return "nftables";
+    if (name == "ip_tables" || name == "ip6_tables") return "iptables";
+  }
+  return "";
+}
+
 std::vector<std::string> cpu_flags_of(const std::string& cpuinfo) {
   std::string line = value_of(cpuinfo, "flags").value_or(value_of(cpuinfo, "Features").value_or(""));
   std::istringstream words(line.substr(std::min(line.size(), line.find(':') + 1)));
@@ -240,6 +262,7 @@ HostFacts read_host_facts(const Result<std::string, Error>& dropin, const std::s
     facts.roce_port_holders.insert(facts.roce_port_holders.end(), holders.begin(), holders.end());
   }
   facts.uid = geteuid();
+  facts.firewall = firewall_of(root);
   facts.host_gids = gids_of_host();
   facts.interfaces = interfaces_up();
   return facts;

@@ -68,6 +68,7 @@ struct HostFacts {
   std::vector<RdmaDeviceFacts> rdma_devices;
   unsigned uid = 0;  ///< ours
   std::vector<RocePortHolder> roce_port_holders;
+  std::string firewall;  ///< "ufw", "firewalld", "nftables" or "iptables" where that seems to be in use
   std::vector<HostGid> host_gids;
   std::vector<InterfaceFacts> interfaces;
 };
@@ -82,6 +83,8 @@ HostFacts read_host_facts(const Result<std::string, Error>& dropin, const std::s
 std::optional<std::uint64_t> available_memory_of(const std::string& meminfo);
 /// Who holds UDP port 4791, of the text of /proc/net/udp or udp6.
 std::vector<RocePortHolder> roce_port_holders_of(const std::string& table);
+/// "nftables" or "iptables" where the text of /proc/modules shows that the kernel's part of it is used; empty: it does not.
+std::string packet_filter_of(const std::string& modules);
 /// The flags of the first processor in /proc/cpuinfo; arm64 calls them Features.
 std::vector<std::string> cpu_flags_of(const std::string& cpuinfo);
 /// cpu.max of a control group, in cores; nothing for "max".

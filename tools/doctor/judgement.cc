@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <iterator>
 
 #include "nic/config.h"
 
@@ -191,6 +192,26 @@ Finding judge_roce_port(const HostFacts& facts) {
               fmt::format("--port host and udp cannot have it while that runs; {}", kOwnAddress));
 }
 
+/// What may have rules against packets to RoCE's port, and how an administrator lets them in, or sees.
+Finding judge_firewall(const HostFacts& facts) {
+  constexpr const char* kCheck = "firewall";
+  struct Firewall {
+    std::string_view name, remedy;
+  };
+  constexpr Firewall kFirewalls[] = {
+      {"ufw", "as root, 'ufw allow 4791/udp' lets them in"},
+      {"firewalld", "as root, 'firewall-cmd --add-port=4791/udp' lets them in"},
+      {"nftables", "as root, 'nft list ruleset' shows the rules"},
+      {"iptables", "as root, 'iptables -S' shows the rules"}};
+  const auto* const found = std::ranges::find(kFirewalls, facts.firewall, &Firewall::name);
+  if (found == std::end(kFirewalls)) return good(kCheck, "none shows");
+  return note(
+      kCheck, fmt::format("{} is in use", found->name),
+      fmt::format(
+          "other machines' packets to UDP port 4791 must get in ('urnic doctor --peer HOST' finds out): {}",
+          found->remedy));
+}
+
 Finding judge_raw_sockets(const HostFacts& facts) {
   if (facts.may_use_raw_sockets) {
     return good("CAP_NET_RAW", "yes: --port af_packet:IFACE reaches other machines");
@@ -288,9 +309,9 @@ std::string_view name_of(Verdict verdict) {
 std::vector<Finding> judge(const HostFacts& facts) {
   std::vector<Finding> findings{judge_dropin(facts), judge_runtime_folder(facts)};
   judge_system_calls(facts, findings);
-  for (const auto judge_one :
-       {judge_memory, judge_shm, judge_locked_memory, judge_cores, judge_clock, judge_processor,
-        judge_rdma_devices, judge_roce_port, judge_gid_index, judge_host_gids, judge_raw_sockets}) {
+  for (const auto judge_one : {judge_memory, judge_shm, judge_locked_memory, judge_cores, judge_clock,
+                               judge_processor, judge_rdma_devices, judge_roce_port, judge_firewall,
+                               judge_gid_index, judge_host_gids, judge_raw_sockets}) {
     findings.push_back(judge_one(facts));
   }
   judge_interfaces(facts, findings);

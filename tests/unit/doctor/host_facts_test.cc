@@ -108,6 +108,22 @@ TEST_F(FakeRoot, HasRdmaDevices) {
   EXPECT_TRUE(found.has_rxe_module);
 }
 
+TEST_F(FakeRoot, HasAFirewall) {
+  EXPECT_EQ(facts().firewall, "");
+  write("proc/modules", "veth 45056 0 - Live 0x0\nnf_tables 323584 0 - Live 0x0\n");
+  EXPECT_EQ(facts().firewall, "") << "it is there, and has no table";
+  write("proc/modules", "veth 45056 0 - Live 0x0\nnf_tables 323584 42 nft_ct,nft_chain_nat, Live 0x0\n");
+  EXPECT_EQ(facts().firewall, "nftables");
+  write("proc/modules", "ip_tables 36864 1 iptable_filter, Live 0x0\nx_tables 61440 1 ip_tables, Live 0x0\n");
+  EXPECT_EQ(facts().firewall, "iptables");
+  fs::create_directories(root_ / "run/firewalld");
+  EXPECT_EQ(facts().firewall, "firewalld");
+  write("etc/ufw/ufw.conf", "# comment\nENABLED=no\n");
+  EXPECT_EQ(facts().firewall, "firewalld");
+  write("etc/ufw/ufw.conf", "# comment\nENABLED=yes\n");
+  EXPECT_EQ(facts().firewall, "ufw");
+}
+
 TEST_F(FakeRoot, TakesTheSmallerOfTheMachineAndTheControlGroup) {
   write("proc/meminfo", "MemAvailable: 1048576 kB\n");
   write("proc/self/cgroup", "0::/docker/abc\n");

@@ -155,6 +155,14 @@ TEST(Judgement, SaysThatOwnProgramsMayShareTheRocePort) {
   EXPECT_THAT(finding(facts, "UDP port 4791").remedy, HasSubstr("urnic host status"));
 }
 
+TEST(Judgement, SaysWhichFirewallMayBeInTheWay) {
+  HostFacts facts = healthy();
+  EXPECT_EQ(finding(facts, "firewall").verdict, Verdict::kGood);
+  facts.firewall = "ufw";
+  EXPECT_EQ(finding(facts, "firewall").verdict, Verdict::kNote);
+  EXPECT_THAT(finding(facts, "firewall").remedy, HasSubstr("ufw allow 4791/udp"));
+}
+
 TEST(Judgement, ListsTheGidsOfTheHost) {
   HostFacts facts = healthy();
   facts.host_gids = {{.index = 0, .address = "fe80::1", .interface = "eth0"},
