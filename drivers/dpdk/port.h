@@ -4,6 +4,7 @@
 #include <rte_mbuf.h>
 
 #include <array>
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -51,6 +52,10 @@ inline constexpr std::size_t kEthernetHeaderBytes = 14;
 /// does not take stays there, and so reserve() comes up empty while the queue is full: back pressure. But
 /// without a peer frames are dropped, and a peer that takes nothing for longer than our Patience costs the whole
 /// queue, and every frame that finds no room from then on until it takes one.
+///
+/// The first peer misses nothing: until it is there, or kFirstPeerPatience is over, reserve() comes up empty. A program
+/// asks for its peer's address with its first message and repeats that a few times in a second, while a switch
+/// that is a vhost-user back, as Open vSwitch, looks for its front only once a second.
 class DpdkPort final : public nic::PacketPort {
  public:
   struct Config {
@@ -75,7 +80,11 @@ class DpdkPort final : public nic::PacketPort {
   std::string description() const override { return config_.description; }
 
  private:
+  using Clock = std::chrono::steady_clock;
+
   static constexpr std::uint16_t kBurst = 64;
+  /// Open vSwitch on a crowded machine was seen to take two seconds from the first connection to the first frame.
+  static constexpr auto kFirstPeerPatience = std::chrono::seconds(3);
 
   /// A short array of buffers.
   struct Batch {
@@ -85,6 +94,7 @@ class DpdkPort final : public nic::PacketPort {
 
   std::uint16_t receive_burst(Batch& batch, std::uint16_t limit);
   void drop_queue();
+  bool is_waiting_for_first_peer();
 
   Link& link_;
   const std::uint16_t port_id_;
@@ -93,6 +103,8 @@ class DpdkPort final : public nic::PacketPort {
   Batch spare_;  // empty, for reserve(); its last one is the reserved one
   Batch queue_;  // committed
   Patience patience_;
+  const Clock::time_point opened_at_ = Clock::now();
+  bool is_new_ = true;  // there was no peer yet, as far as we have looked
   Statistics statistics_;
   const Config config_;
   const std::unique_ptr<Medium> medium_;

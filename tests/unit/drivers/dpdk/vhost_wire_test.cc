@@ -10,6 +10,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <stdexcept>
 #include <thread>
 
 #include "tests/unit/drivers/dpdk/process.h"
@@ -75,10 +76,50 @@ TEST_F(VhostWire, CarriesFramesBetweenTwoPortsOfOneProcess) {
   EXPECT_EQ(process.result(), "");
 }
 
+/// As long as the port waits for its first peer.
+void wait_for_room(nic::PacketPort& port) {
+  const auto end = Clock::now() + kPatience;
+  while (port.reserve().empty()) {
+    if (Clock::now() > end) throw std::runtime_error("the port takes no frames");
+    std::this_thread::sleep_for(1ms);
+  }
+}
+
+// The back is so late as one may be that looks for its front once a second.
+TEST_F(VhostWire, TakesNoFrameBeforeItsFirstPeerIsThereAndLosesNoneThen) {
+  for (const bool front_is_first : {true, false}) {
+    const std::string path = folder_.path(front_is_first ? "front-first" : "back-first");
+    Process first(caught([&](const Process::Parent& parent) -> std::string {
+      const auto port = open(front_is_first ? front_of(path) : back_of(path));
+      if (!port->reserve().empty()) return "takes a frame";
+      parent.tell("open");
+      wait_for_room(*port);
+      send(*port, make_frame(100, 1));
+      while (!port->is_drained()) port->flush();
+      if (const auto dropped = port->statistics().dropped_frames) return fmt::format("{} dropped", dropped);
+      parent.tell("sent");
+      return receive(*port, kPatience) == make_frame(100, 2) ? "" : "no answer";
+    }));
+    ASSERT_TRUE(first.says("open"));
+    std::this_thread::sleep_for(1200ms);
+    Process second(caught([&](const Process::Parent&) -> std::string {
+      const auto port = open(front_is_first ? back_of(path) : front_of(path));
+      if (receive(*port, kPatience) != make_frame(100, 1)) return "the first frame is lost";
+      send(*port, make_frame(100, 2));
+      while (!port->is_drained()) port->flush();
+      return "";
+    }));
+    EXPECT_TRUE(first.says("sent")) << path;
+    EXPECT_EQ(first.result(), "") << path;
+    EXPECT_EQ(second.result(), "") << path;
+  }
+}
+
 TEST_F(VhostWire, TakesFramesWithoutAPeerAndCountsThemAsDropped) {
   for (const auto& spec : {front_of(path_), back_of(folder_.path("other.sock"))}) {
     Process process(caught([spec](const Process::Parent&) -> std::string {
       const auto port = open(spec);
+      wait_for_room(*port);
       constexpr std::size_t kFrames = 1000;
       for (std::size_t i = 0; i < kFrames; ++i) {
         if (port->reserve().size() != kMaxFrame) return fmt::format("no room for frame {}", i);
@@ -97,6 +138,7 @@ TEST_F(VhostWire, TakesFramesWithoutAPeerAndCountsThemAsDropped) {
 TEST_F(VhostWire, ReservesTheSameRoomUntilItIsCommitted) {
   Process process(caught([this](const Process::Parent&) -> std::string {
     const auto port = open(front_of(path_));
+    wait_for_room(*port);
     const auto first = port->reserve();
     if (first.size() != port->max_frame_bytes() || first.size() != kMaxFrame) return "a frame does not fit";
     if (reinterpret_cast<std::uintptr_t>(first.data()) % 2 != 0) return "misaligned";
