@@ -1,8 +1,10 @@
 """Two hosts, which are network namespaces joined by a cable, and users without privileges on them."""
+import shutil
 import subprocess
+import tempfile
 
 import harness
-from harness import ClientTest
+from harness import ClientTest, wait_until
 
 
 class HostsTest(ClientTest):
@@ -35,3 +37,18 @@ class HostsTest(ClientTest):
         """The same below `urnic run`."""
         words = [harness.STAGE.urnic, "run", *map(str, nic), "--", *map(str, command)]
         return self.start_on(host, name, words)
+
+    def recorded(self, host, end, condition, traffic):
+        """The recording of what fulfils the condition, in dumpcap's words, at that end of a cable meanwhile."""
+        self.require("dumpcap")
+        # dumpcap gives up its right to write where it may not.
+        folder = tempfile.mkdtemp()
+        self.addCleanup(shutil.rmtree, folder)
+        path = f"{folder}/wire.pcap"
+        words = ["dumpcap", "-P", "-q", "-B", "64", "-i", end, "-w", path, "-f", condition]
+        dump = self.start_plain("dumpcap", [*host, *words], privileged=True)
+        self.assertTrue(wait_until(lambda: "File: " in dump.output(), harness.START_TIMEOUT), dump.describe())
+        traffic()
+        dump.popen.terminate()
+        dump.wait(20)
+        return path

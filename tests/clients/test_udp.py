@@ -1,10 +1,7 @@
 """NICs that share the host's addresses and send through UDP sockets: no privilege, and real networks between them."""
 import json
 import os
-import shutil
 import subprocess
-import sys
-import tempfile
 import time
 
 import harness
@@ -185,21 +182,6 @@ class TwoHosts(HostsTest):
             self.run_on((here, there), "ib_send_bw", *self.PERFTEST, "-s", "8192", "-n", "1000", kind=kind)
         self.assertTrue(attacker.is_running(), attacker.describe())
 
-    def recorded(self, host, end, traffic):
-        """What is seen at that end of the cable meanwhile."""
-        self.require("dumpcap")
-        # dumpcap gives up its right to write where it may not.
-        folder = tempfile.mkdtemp()
-        self.addCleanup(shutil.rmtree, folder)
-        path = f"{folder}/wire.pcap"
-        words = ["dumpcap", "-P", "-q", "-B", "64", "-i", end, "-w", path, "-f", "udp port 4791"]
-        dump = self.start_plain("dumpcap", [*host, *words], privileged=True)
-        self.assertTrue(wait_until(lambda: "File: " in dump.output(), harness.START_TIMEOUT), dump.describe())
-        traffic()
-        dump.popen.terminate()
-        dump.wait(20)
-        return path
-
     def on_the_cable(self, port, who_cuts):
         """The frames of WRITEs in both directions. The kernel cuts buffers before the cable, or a network card does: then the
         recording has them whole, and they are cut here."""
@@ -208,7 +190,7 @@ class TwoHosts(HostsTest):
             self.on(here, "link set cable gso_max_segs 1")
             self.on(there, "link set other gso_max_segs 1")
         write = lambda: self.run_on((here, there), "ib_write_bw", *self.PERFTEST, "-n", "100", "-b", kind=port)
-        seen = [frame for frame in icrc.read_pcap(self.recorded(there, "other", write)) if frame[12:14] == b"\x08\x00"]
+        seen = [frame for frame in icrc.read_pcap(self.recorded(there, "other", "udp port 4791", write)) if frame[12:14] == b"\x08\x00"]
         whole = sum(len(frame) > 1500 + 14 for frame in seen)
         self.assertEqual(whole > 100, who_cuts == "card" and "unsegmented" not in port, f"{whole} of {len(seen)} are whole")
         return seen if who_cuts == "kernel" else [frame for buffer in seen for frame in segments.cut(buffer)]
