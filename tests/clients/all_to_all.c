@@ -1,6 +1,7 @@
 /* all_to_all: N programs, each with a reliable connection to every other one.
  *
  *   all_to_all --rank R --size N --port PORT [--rounds N] [--spin 1] [--device D] [--gid INDEX] [--host A.B.C.D]
+ *              [--ack-timeout CODE]
  *
  * Ranks count from 0; they meet over TCP. In each round each program sends each other one a WRITE into an
  * inbox and a SEND that tells of it (all_to_all.h), so that there is always a receive posted, and no inbox is
@@ -58,7 +59,7 @@ static struct introduction own, all[MOST_RANKS];
 static struct peer peers[MOST_RANKS];
 static struct verbs_objects nic;
 static struct lane* lanes;
-static int rank = -1, size, gid_index = 1;
+static int rank = -1, size, gid_index = 1, ack_timeout = ACK_TIMEOUT;
 static bool spins;
 static uint64_t rounds = 100, bytes_verified;
 
@@ -91,7 +92,7 @@ static void connect_qp(int number) {
                                  .psn = peer->psns[rank],
                                  .own_psn = own.psns[number],
                                  .min_rnr_timer = 12,
-                                 .ack_timeout = ACK_TIMEOUT};
+                                 .ack_timeout = (uint8_t)ack_timeout};
   verbs_connect_qp(&nic, peers[number].qp, &end);
 }
 
@@ -236,7 +237,8 @@ int main(int argc, char** argv) {
   const struct program_option options[] = {
       {"--rank", OPTION_INT, &rank},     {"--size", OPTION_INT, &size},   {"--port", OPTION_INT, &port},
       {"--rounds", OPTION_U64, &rounds}, {"--spin", OPTION_BOOL, &spins}, {"--device", OPTION_TEXT, &device},
-      {"--gid", OPTION_INT, &gid_index}, {"--host", OPTION_TEXT, &host},  {.name = NULL}};
+      {"--gid", OPTION_INT, &gid_index}, {"--host", OPTION_TEXT, &host},
+      {"--ack-timeout", OPTION_INT, &ack_timeout}, {.name = NULL}};
   read_options(argc, argv, options);
   if (size < 2 || size > MOST_RANKS || rank < 0 || rank >= size || port == 0)
     broken("say --rank R --size N --port PORT, with N from 2 to %d", MOST_RANKS);
