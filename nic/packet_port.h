@@ -46,9 +46,9 @@ class PacketPort {
   virtual void leave(const transport::wire::Gid& /*group*/) {}
 
   /// Room for one frame of up to max_frame_bytes() to `destination` (any, where the port carries IP packets), or an
-  /// empty span when the port cannot take one now (its queue is full: try again later; a port without a peer takes
-  /// frames and drops them). Reserving again without commit() gives the first room up, and returns it again if the
-  /// destination is the same. The memory is 2-byte aligned for Ethernet and otherwise uninitialised.
+  /// empty span when the port cannot take one now (its queue is full, or its first peer is still to come: try again later; a port
+  /// without a peer takes frames and drops them). Reserving again without commit() gives the first room up, and returns it again
+  /// if the destination is the same. The memory is 2-byte aligned for Ethernet and otherwise uninitialised.
   virtual std::span<std::byte> reserve_to(const transport::wire::Mac& destination) = 0;
 
   /// Room for a frame whose destination is not known yet. A port that has several ways sends it on the one that
