@@ -2,22 +2,18 @@
 
 #include <fcntl.h>
 #include <fmt/core.h>
-#include <linux/if_packet.h>
-#include <net/if.h>
 #include <poll.h>
-#include <sys/ioctl.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
+#include <algorithm>
 #include <bit>
 #include <cerrno>
-#include <cstring>
 #include <utility>
 
 #include "drivers/descriptor.h"
 #include "drivers/dpdk/eth_device.h"
 #include "drivers/dpdk/own_sockets.h"
 #include "drivers/dpdk/port.h"
+#include "drivers/interface/network_interface.h"
 
 namespace urnic::drivers {
 
@@ -29,56 +25,6 @@ constexpr std::uint32_t kRingHeaderBytes = 256;
 constexpr std::uint32_t kRingFrames = 256;  // each way
 // What the port itself may hold (four bursts), and what the driver needs to copy into.
 constexpr std::uint32_t kBuffers = 512;
-
-Error interface_error(int code, const std::string& interface, const std::string& reason) {
-  return Error{code, fmt::format("network interface {}: {}", interface, reason)};
-}
-
-struct Interface {
-  int index = 0;
-  int mtu = 0;
-  bool is_up = false;
-};
-
-Result<Interface, Error> look_up(const std::string& name) {
-  if (name.empty() || name.size() >= IFNAMSIZ) {
-    return interface_error(EINVAL, name, fmt::format("a name has 1 to {} bytes", IFNAMSIZ - 1));
-  }
-  const Descriptor any(socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
-  ifreq request{};
-  name.copy(request.ifr_name, IFNAMSIZ - 1);
-  Interface found;
-  if (ioctl(any.get(), SIOCGIFINDEX, &request) != 0) {
-    return interface_error(errno, name, std::strerror(errno));
-  }
-  found.index = request.ifr_ifindex;
-  if (ioctl(any.get(), SIOCGIFMTU, &request) != 0) return interface_error(errno, name, std::strerror(errno));
-  found.mtu = request.ifr_mtu;
-  if (ioctl(any.get(), SIOCGIFFLAGS, &request) != 0) {
-    return interface_error(errno, name, std::strerror(errno));
-  }
-  found.is_up = (request.ifr_flags & IFF_UP) != 0;
-  return found;
-}
-
-// Has the interface hear frames for any MAC as long as the descriptor lives. A socket of protocol 0 receives
-// none.
-Result<Descriptor, Error> hear_everything(const std::string& name, const Interface& interface) {
-  Descriptor ear(socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, 0));
-  if (ear.get() < 0) {
-    const int error = errno;
-    return interface_error(
-        error, name,
-        error == EPERM ? "af_packet needs the capability CAP_NET_RAW (or root)" : std::strerror(error));
-  }
-  packet_mreq membership{};
-  membership.mr_ifindex = interface.index;
-  membership.mr_type = PACKET_MR_PROMISC;
-  if (setsockopt(ear.get(), SOL_PACKET, PACKET_ADD_MEMBERSHIP, &membership, sizeof(membership)) != 0) {
-    return interface_error(errno, name, fmt::format("cannot hear all frames: {}", std::strerror(errno)));
-  }
-  return ear;
-}
 
 class PacketSocketMedium final : public Medium {
  public:
@@ -115,14 +61,14 @@ int new_socket(const Sockets& before, const Sockets& after) {
 
 Result<std::unique_ptr<nic::PacketPort>, Error> open_af_packet(const std::string& interface,
                                                                std::uint16_t link_mtu) {
-  const auto found = look_up(interface);
+  const auto found = find_interface(interface);
   if (!found) return found.error();
   if (!found.value().is_up) return interface_error(ENETDOWN, interface, "is down");
   if (found.value().mtu < link_mtu) {
     return interface_error(EMSGSIZE, interface,
                            fmt::format("its MTU is {}, less than the NIC's {}", found.value().mtu, link_mtu));
   }
-  auto ear = hear_everything(interface, found.value());
+  auto ear = hear_everything(interface, found.value(), "af_packet");
   if (!ear) return ear.error();
 
   const std::size_t max_frame_bytes = link_mtu + kEthernetHeaderBytes;

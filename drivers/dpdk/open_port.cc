@@ -39,6 +39,7 @@ Result<std::unique_ptr<nic::PacketPort>, Error> open_dpdk_port(const nic::PortSp
     case nic::PortSpec::Kind::kAfPacket:
       return open_af_packet(spec.target, link_mtu);
     case nic::PortSpec::Kind::kFabric:  // its ports are vhost wires, see join_fabric()
+    case nic::PortSpec::Kind::kAfXdp:
     case nic::PortSpec::Kind::kLoopback:
     case nic::PortSpec::Kind::kUdp:
     case nic::PortSpec::Kind::kHost:

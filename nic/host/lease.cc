@@ -52,6 +52,7 @@ bool may_use(const Lease::Request& request, std::size_t slot) {
     case PortSpec::Kind::kFabric:
       return slot == request.port.slot;
     case PortSpec::Kind::kAfPacket:
+    case PortSpec::Kind::kAfXdp:
     case PortSpec::Kind::kLoopback:
     case PortSpec::Kind::kUdp:
     case PortSpec::Kind::kHost:

@@ -15,7 +15,7 @@ namespace urnic::nic {
 namespace {
 
 constexpr std::string_view kForms =
-    "use fabric[:NAME[,switched]], host[,unsegmented], udp[:ADDRESS][,unsegmented], vhost:PATH[,front|back], af_packet:IFACE or loopback";
+    "use fabric[:NAME[,switched]], host[,unsegmented], udp[:ADDRESS][,unsegmented], vhost:PATH[,front|back], af_packet:IFACE, af_xdp:IFACE or loopback";
 
 // With their terminating zero, both must fit the kernel's structures.
 constexpr std::size_t kMaxPathBytes = sizeof(sockaddr_un::sun_path) - 1;
@@ -51,7 +51,9 @@ Result<PortSpec, Error> parse_vhost(std::string_view text, std::string_view rest
   return spec;
 }
 
-Result<PortSpec, Error> parse_af_packet(std::string_view text, std::string_view interface) {
+/// Behind "af_packet" or "af_xdp".
+Result<PortSpec, Error> parse_interface(PortSpec::Kind kind, std::string_view text,
+                                        std::string_view interface) {
   if (interface.empty()) return bad_spec("port '{}': an interface name is missing; {}", text, kForms);
   if (interface.size() > kMaxInterfaceBytes) {
     return bad_spec("port '{}': an interface name has at most {} bytes", text, kMaxInterfaceBytes);
@@ -59,9 +61,7 @@ Result<PortSpec, Error> parse_af_packet(std::string_view text, std::string_view 
   if (interface.find_first_of(",/ \t") != std::string_view::npos) {
     return bad_spec("port '{}': '{}' is not an interface name", text, interface);
   }
-  return PortSpec{.kind = PortSpec::Kind::kAfPacket,
-                  .side = PortSpec::VhostSide::kFront,
-                  .target = std::string(interface)};
+  return PortSpec{.kind = kind, .side = PortSpec::VhostSide::kFront, .target = std::string(interface)};
 }
 
 Result<PortSpec, Error> parse_fabric(std::string_view text, std::string_view rest) {
@@ -131,7 +131,8 @@ Result<PortSpec, Error> PortSpec::parse(std::string_view text) {
   const std::string_view rest = has_target ? text.substr(colon + 1) : std::string_view();
 
   if (kind == "vhost") return parse_vhost(text, rest);
-  if (kind == "af_packet") return parse_af_packet(text, rest);
+  if (kind == "af_packet") return parse_interface(Kind::kAfPacket, text, rest);
+  if (kind == "af_xdp") return parse_interface(Kind::kAfXdp, text, rest);
   if (kind == "fabric") return parse_fabric(text, has_target ? rest : kDefaultFabric);
   if (kind == "loopback") {
     if (has_target) return bad_spec("port '{}': {} takes nothing behind it", text, kind);
@@ -148,6 +149,8 @@ std::string PortSpec::to_string() const {
       return fmt::format("vhost:{},{}", target, side == VhostSide::kFront ? "front" : "back");
     case Kind::kAfPacket:
       return fmt::format("af_packet:{}", target);
+    case Kind::kAfXdp:
+      return fmt::format("af_xdp:{}", target);
     case Kind::kHost:
       return fmt::format("host{}", is_unsegmented ? kUnsegmented : "");
     case Kind::kUdp:

@@ -10,9 +10,9 @@
 namespace urnic::nic {
 
 /// Where the NIC's frames go. Written `fabric[:NAME[,SLOT][,switched]]`, `host[,unsegmented]`, `udp[:ADDRESS][,unsegmented]`,
-/// `vhost:PATH[,front|back]`, `af_packet:IFACE` or `loopback`.
+/// `vhost:PATH[,front|back]`, `af_packet:IFACE`, `af_xdp:IFACE` or `loopback`.
 struct PortSpec {
-  enum class Kind : std::uint8_t { kVhost, kAfPacket, kLoopback, kFabric, kUdp, kHost };
+  enum class Kind : std::uint8_t { kVhost, kAfPacket, kAfXdp, kLoopback, kFabric, kUdp, kHost };
   /// Of a vhost-user wire: the front serves the socket, the back connects to it and keeps trying.
   enum class VhostSide : std::uint8_t { kFront, kBack };
 
@@ -26,6 +26,9 @@ struct PortSpec {
   bool is_switched = false;    ///< of a fabric: all frames go through its switch, there are no direct links
   bool is_unsegmented =
       false;  ///< of UDP and the host: each packet is sent by itself, and has identification 0
+
+  /// Whether frames go through a network interface of the host, beside stations that have addresses there.
+  bool is_interface() const { return kind == Kind::kAfPacket || kind == Kind::kAfXdp; }
 
   /// Parses what the user wrote. The error says what is wrong and shows the forms.
   static Result<PortSpec, Error> parse(std::string_view text);

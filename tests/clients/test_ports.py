@@ -1,5 +1,6 @@
 """Other wires than the default one, and what a doctor says of the way to another host."""
 import json
+import subprocess
 
 import harness
 from harness import ClientTest, wait_until
@@ -35,6 +36,80 @@ class Ports(ClientTest):
         )
         self.run_pair(*PINGPONG, nics=nics, privileged=True, inside=inside)
         self.run_pair(*PINGPONG, "-e", nics=nics, privileged=True, inside=inside)
+
+
+class AfXdp(ClientTest):
+    """A pair of virtual interfaces in a network namespace of the test's own, each with an XDP program of a NIC: needs root."""
+
+    LARGEST_MTU = 3442
+
+    def nics(self, far="af_xdp:right"):
+        return ["--ip", "10.78.3.1/24", "--port", "af_xdp:left"], ["--ip", "10.78.3.2/24", "--port", far]
+
+    def run_pairs(self, *pairs, mtu=LARGEST_MTU, options=(), far="af_xdp:right"):
+        inside = self.network_namespace(mtu=mtu)
+        nics = [[*nic, *options] for nic in self.nics(far)]
+        for words in pairs:
+            self.require(words[0])
+            self.run_pair(*words, nics=nics, privileged=True, inside=inside)
+        return inside
+
+    def shown(self, inside, interface):
+        return subprocess.run([*inside, "ip", "link", "show", interface], capture_output=True, text=True).stdout
+
+    def refusal(self, inside, *words, privileged=True):
+        """The one line that `urnic run` says in place of running a program."""
+        command = [harness.STAGE.urnic, "run", "--ip", "10.78.3.1/24", *words, "--", "true"]
+        command = command if privileged else harness.STAGE.drop_privilege(command)
+        process = self.start_plain("urnic", [*inside, *command], privileged=True)
+        self.expect_end(process, timeout=20, code=1)
+        self.assertEqual(len(process.output().splitlines()), 1, process.describe())
+        return process.output()
+
+    def test_pingpongs(self):
+        others = (["ibv_uc_pingpong", "-d", "urnic0", "-g", "1", "-n", "100"], ["ibv_ud_pingpong", "-d", "urnic0", "-g", "1", "-s", "1024"])
+        inside = self.run_pairs(PINGPONG, [*PINGPONG, "-e"], *others)
+        self.assertNotIn("xdp", self.shown(inside, "left"))
+
+    def test_perftest(self):
+        options = ["-d", "urnic0", "-x", "1", "-F"]
+        self.run_pairs(
+            ["ib_write_bw", *options, "-s", "65536", "-n", "2000"],
+            ["ib_read_bw", *options, "-s", "65536", "-n", "1000", "-q", "2"],
+            ["ib_send_bw", *options, "-s", "20000", "-n", "1000", "-b"],
+            ["ib_send_lat", *options, "-s", "64", "-n", "1000"],
+            ["ib_atomic_bw", *options, "-n", "1000"],
+        )
+
+    def test_a_cable_that_loses_frames(self):
+        self.run_pairs(PINGPONG, ["ib_write_bw", "-d", "urnic0", "-x", "1", "-F", "-s", "65536", "-n", "40"], mtu=1500, options=["--fault", "loss=0.01,seed=5"])
+
+    def test_the_other_end_has_af_packet(self):
+        self.run_pairs(PINGPONG, [*PINGPONG, "-e"], mtu=1500, far="af_packet:right")
+
+    def test_a_killed_program_leaves_no_xdp_program_behind(self):
+        self.require("ibv_rc_pingpong")
+        inside = self.network_namespace(mtu=1500)
+        port = harness.free_port()
+        server = self.start("server", ["ibv_rc_pingpong", "-d", "urnic0", "-g", "1", "-p", str(port)], self.nics()[0], privileged=True, inside=inside)
+        self.assertTrue(wait_until(lambda: "xdp" in self.shown(inside, "left"), harness.START_TIMEOUT), server.describe())
+        # A second NIC has no place there.
+        refused = self.start("second", ["ibv_rc_pingpong", "-d", "urnic0", "-g", "1"], ["--ip", "10.78.3.3/24", "--port", "af_xdp:left"], privileged=True, inside=inside)
+        self.assertNotEqual(refused.wait(20), 0)
+        self.assertIn("network interface left: another", refused.output())
+        server.kill()
+        self.assertTrue(wait_until(lambda: "xdp" not in self.shown(inside, "left"), 10), self.shown(inside, "left"))
+
+    def test_what_it_needs_is_said_before_the_program_runs(self):
+        inside = self.network_namespace(mtu=1500)
+        self.assertIn("nosuch0", self.refusal(inside, "--port", "af_xdp:nosuch0"))
+        self.assertIn("CAP_NET_ADMIN, CAP_BPF and CAP_NET_RAW", self.refusal(inside, "--port", "af_xdp:left", privileged=False))
+        subprocess.run([*inside, "ip", "link", "set", "right", "mtu", "3443"], check=True)
+        subprocess.run([*inside, "ip", "link", "set", "left", "mtu", "3443"], check=True)
+        self.assertIn("ip link set left mtu 3442", self.refusal(inside, "--port", "af_xdp:left"))
+        subprocess.run([*inside, "ip", "link", "set", "left", "down"], check=True)
+        subprocess.run([*inside, "ip", "link", "set", "left", "mtu", "1500"], check=True)
+        self.assertIn("is down", self.refusal(inside, "--port", "af_xdp:left"))
 
 
 class WayToAPeer(HostsTest):

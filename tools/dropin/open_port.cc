@@ -10,6 +10,7 @@
 #include <system_error>
 #include <utility>
 
+#include "drivers/af_xdp/af_xdp_port.h"
 #include "drivers/direct/direct_port.h"
 #include "drivers/fabric/join.h"
 #include "drivers/fault/fault_port.h"
@@ -104,6 +105,11 @@ Result<PortPointer, Error> open_wire(const NicEnvironment& environment) {
   if (spec.kind == nic::PortSpec::Kind::kLoopback) return PortPointer();
   if (spec.kind == nic::PortSpec::Kind::kUdp) {
     auto port = drivers::UdpPort::open(udp_config(environment));
+    if (!port) return port.error();
+    return PortPointer(std::move(port.value()));
+  }
+  if (spec.kind == nic::PortSpec::Kind::kAfXdp) {
+    auto port = drivers::AfXdpPort::open(spec.target, link_mtu);
     if (!port) return port.error();
     return PortPointer(std::move(port.value()));
   }

@@ -15,6 +15,7 @@
 #include <memory>
 #include <system_error>
 
+#include "drivers/af_xdp/af_xdp_port.h"
 #include "tools/urnic/console.h"
 #include "tools/urnic/program_file.h"
 #include "transport/wire/address.h"
@@ -110,7 +111,12 @@ void forget_outer_nic() {
 }
 
 Result<void, Error> check_port(const verbs_api::NicEnvironment& environment) {
-  if (environment.port.kind == nic::PortSpec::Kind::kAfPacket) {
+  const nic::PortSpec& port = environment.port;
+  if (port.kind == nic::PortSpec::Kind::kAfXdp) {
+    const auto checked = drivers::check_af_xdp(port.target, environment.device.link_mtu);
+    if (!checked) return checked.error();
+  }
+  if (port.is_interface()) {
     if (auto checked = check_interface(environment); !checked) return checked.error();
   }
   if (!environment.pcap_file.empty()) {

@@ -43,6 +43,9 @@ Ports (--port SPEC):
   vhost:PATH[,front|back]  a wire to one other program, a virtual machine or another switch, met at a socket; the
                            first to come is the front unless said otherwise
   af_packet:IFACE          a network interface; needs CAP_NET_RAW and an address (--ip) that is free there
+  af_xdp:IFACE             the same with fewer copies: frames through AF_XDP. The NIC has the interface for itself
+                           meanwhile: the host hears nothing there. Needs CAP_NET_RAW, CAP_NET_ADMIN and CAP_BPF (root), an
+                           interface with one receive queue and an MTU of at most 3442
   loopback                 this program alone
 
 Faults (--fault SPEC): loss=P, dup=P, reorder=P, corrupt=P, truncate=P with probabilities P from 0 to 1, gap=N, seed=N

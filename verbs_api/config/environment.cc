@@ -148,7 +148,7 @@ Result<void, Error> share_host_addresses(NicEnvironment& environment) {
 Result<std::optional<std::uint16_t>, Error> carried_mtu(const NicEnvironment& environment) {
   const PortSpec& port = environment.port;
   if (has_host_addresses(port)) return std::optional(environment.host.mtu);
-  if (port.kind == PortSpec::Kind::kAfPacket) {
+  if (port.is_interface()) {
     const auto carried = nic::interface_mtu(port.target);
     if (!carried) return carried.error();
     return std::optional(carried.value());
@@ -243,7 +243,7 @@ Result<void, Error> read_identity(NicEnvironment& environment) {
   }
   const auto mac = read("URNIC_MAC", parse_mac);
   if (!mac) return mac.error();
-  if (environment.port.kind == PortSpec::Kind::kAfPacket && !device.ipv4 && !device.ipv6) {
+  if (environment.port.is_interface() && !device.ipv4 && !device.ipv6) {
     return Error{
         .code = EINVAL,
         .message = fmt::format("others are on interface {}, so the NIC needs an address that is free there: "

@@ -38,6 +38,9 @@ TEST(PortSpec, ReadsAnInterfaceAndTheLoopback) {
   EXPECT_EQ(parsed("af_packet:eth0").kind, PortSpec::Kind::kAfPacket);
   EXPECT_EQ(parsed("af_packet:eth0").target, "eth0");
   EXPECT_EQ(parsed("af_packet:eth0:1").target, "eth0:1");
+  EXPECT_EQ(parsed("af_xdp:eth0").kind, PortSpec::Kind::kAfXdp);
+  EXPECT_EQ(parsed("af_xdp:eth0").target, "eth0");
+  EXPECT_TRUE(parsed("af_xdp:eth0").is_interface());
   EXPECT_EQ(parsed("loopback").kind, PortSpec::Kind::kLoopback);
   EXPECT_EQ(parsed("loopback").target, "");
 }
@@ -90,17 +93,19 @@ TEST(PortSpec, RefusesNamesThatNoFolderShouldHave) {
 
 TEST(PortSpec, WritesWhatItReads) {
   for (const std::string_view text :
-       {"vhost:/run/a.sock,front", "vhost:rel/a:b,back", "af_packet:eth0", "loopback", "fabric:default,0",
-        "fabric:my-Lab_2,240", "fabric:my-Lab_2,240,switched", "udp", "udp:10.0.0.1", "udp:fd00::1",
-        "udp,unsegmented", "udp:fd00::1,unsegmented"}) {
+       {"vhost:/run/a.sock,front", "vhost:rel/a:b,back", "af_packet:eth0", "af_xdp:eth0", "loopback",
+        "fabric:default,0", "fabric:my-Lab_2,240", "fabric:my-Lab_2,240,switched", "udp", "udp:10.0.0.1",
+        "udp:fd00::1", "udp,unsegmented", "udp:fd00::1,unsegmented"}) {
     EXPECT_EQ(parsed(text).to_string(), text);
   }
 }
 
 TEST(PortSpec, NamesTheFormsWhenTheKindIsUnknownOrTheTargetMissing) {
-  for (const std::string_view text :
-       {"", "tap:t0", "VHOST:/a", "vhost", "vhost:", "vhost:,back", "af_packet", "af_packet:"}) {
-    EXPECT_THAT(refusal(text), HasSubstr("vhost:PATH[,front|back], af_packet:IFACE or loopback")) << text;
+  for (const std::string_view text : {"", "tap:t0", "VHOST:/a", "vhost", "vhost:", "vhost:,back", "af_packet",
+                                      "af_packet:", "af_xdp", "af_xdp:"}) {
+    EXPECT_THAT(refusal(text),
+                HasSubstr("vhost:PATH[,front|back], af_packet:IFACE, af_xdp:IFACE or loopback"))
+        << text;
   }
   EXPECT_THAT(refusal("tap:t0"), HasSubstr("no kind of port called 'tap'"));
   EXPECT_THAT(refusal("vhost:"), HasSubstr("a socket path is missing"));
@@ -126,7 +131,7 @@ TEST(PortSpec, TakesInterfaceNamesOf15BytesAndNoLongerOnes) {
 }
 
 TEST(PortSpec, RefusesWhatNoInterfaceIsCalled) {
-  for (const std::string_view text : {"af_packet:a b", "af_packet:a,b", "af_packet:../a"}) {
+  for (const std::string_view text : {"af_packet:a b", "af_packet:a,b", "af_packet:../a", "af_xdp:a/b"}) {
     EXPECT_THAT(refusal(text), HasSubstr("is not an interface name")) << text;
   }
 }
