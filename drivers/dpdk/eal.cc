@@ -46,17 +46,25 @@ std::optional<Error> initialise(const DpdkOptions& options) {
   // EAL keeps pointers into its arguments.
   static std::vector<std::string> arguments;
   arguments = {"urnic",
-               "--no-huge",
-               "--no-pci",
                "--no-shconf",
                "--no-telemetry",
-               "--iova-mode=va",
                "--file-prefix=urnic",
                "-m",
                std::to_string(options.memory_mib),
                "--lcores",
                fmt::format("0@({})", allowed_processors()),
                options.verbose ? "--log-level=*:info" : "--log-level=emergency"};
+  if (options.pci_address.empty()) {
+    arguments.emplace_back("--no-pci");
+  } else {
+    arguments.push_back("--allow=" + options.pci_address);
+  }
+  if (options.has_physical_addresses) {
+    // Huge pages in files that have no name: none is left behind.
+    arguments.insert(arguments.end(), {"--in-memory", "--iova-mode=pa"});
+  } else {
+    arguments.insert(arguments.end(), {"--no-huge", "--iova-mode=va"});
+  }
   static std::vector<char*> argv;
   for (auto& argument : arguments) argv.push_back(argument.data());
   argv.push_back(nullptr);
@@ -83,6 +91,7 @@ std::optional<Error> initialise(const DpdkOptions& options) {
 struct Eal {
   std::mutex mutex;
   bool tried = false;
+  std::string pci_address;
   std::optional<Error> error;
 };
 
@@ -101,8 +110,14 @@ Result<void, Error> start_eal(const DpdkOptions& options) {
     const auto ran = run_shielded([&] { eal.error = initialise(options); });
     if (!ran) return ran.error();
     eal.tried = true;
+    eal.pci_address = options.pci_address;
   }
   if (eal.error) return *eal.error;
+  if (!options.pci_address.empty() && options.pci_address != eal.pci_address) {
+    return Error{EBUSY,
+                 fmt::format("PCI card {}: DPDK runs in this process already, and may not touch that card",
+                             options.pci_address)};
+  }
   return success();
 }
 

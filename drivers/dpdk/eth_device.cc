@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 #include <rte_bus_vdev.h>
+#include <rte_dev.h>
 #include <rte_errno.h>
 #include <rte_mbuf.h>
 
@@ -95,18 +96,48 @@ Result<void, Error> EthDevice::lend_buffers(const Config& config) {
 
 Result<void, Error> EthDevice::probe(const Config& config) {
   static std::atomic<unsigned> next_number = 0;
-  const std::string name = fmt::format("{}{}", config.driver, next_number++);
+  const bool is_card = !config.pci_address.empty();
+  const std::string name = fmt::format("{}{}", is_card ? "card" : config.driver, next_number++);
 
   if (const auto made = make_buffers(config, name); !made) return made.error();
+  if (is_card) return probe_card(config.pci_address);
   const int error = rte_vdev_init(name.c_str(), config.arguments.c_str());
   if (error != 0) return driver_error(fmt::format("make the device {}", config.driver), error);
   name_ = name;
   return success();
 }
 
+// EAL has looked at the card when it started, and did not say what came of it.
+Result<void, Error> EthDevice::probe_card(const std::string& address) {
+  std::uint16_t port_id = RTE_MAX_ETHPORTS;
+  const bool is_there = rte_eth_dev_get_port_by_name(address.c_str(), &port_id) == 0;
+  const int error = is_there ? 0 : rte_eal_hotplug_add("pci", address.c_str(), "");
+  if (error != 0) return driver_error(fmt::format("drive the PCI card {}", address), error);
+  name_ = address;
+  is_card_ = true;
+  return success();
+}
+
 Result<void, Error> EthDevice::configure(const Config& config) {
-  int error = rte_eth_dev_get_port_by_name(name_.c_str(), &port_id_);
+  std::uint16_t port_id = RTE_MAX_ETHPORTS;
+  int error = rte_eth_dev_get_port_by_name(name_.c_str(), &port_id);
+  if (error == -ENODEV && is_card_) {
+    return Error{
+        ENODEV,
+        fmt::format("PCI card {}: none of the DPDK drivers in here knows it (e1000, e1000e, igb, igc, ixgbe, "
+                    "i40e, vmxnet3, virtio)",
+                    name_)};
+  }
   if (error != 0) return driver_error("find its own device", error);
+  port_id_ = port_id;
+
+  rte_eth_dev_info info{};
+  error = rte_eth_dev_info_get(port_id_, &info);
+  if (error != 0) return driver_error("describe its device", error);
+  if (is_card_ && config.mtu > info.max_mtu) {
+    return Error{EMSGSIZE, fmt::format("PCI card {}: takes packets of up to {} bytes, less than the NIC's {}",
+                                       name_, info.max_mtu, config.mtu)};
+  }
 
   rte_eth_conf conf{};
   conf.rxmode.mtu = config.mtu;
@@ -115,19 +146,26 @@ Result<void, Error> EthDevice::configure(const Config& config) {
   error = rte_eth_dev_configure(port_id_, 1, 1, &conf);
   if (error != 0) return driver_error("configure its device", error);
 
-  rte_eth_dev_info info{};
-  error = rte_eth_dev_info_get(port_id_, &info);
-  if (error != 0) return driver_error("describe its device", error);
+  std::uint16_t receive_descriptors = config.receive_descriptors;
+  std::uint16_t transmit_descriptors = config.transmit_descriptors;
+  if (is_card_) {
+    error = rte_eth_dev_adjust_nb_rx_tx_desc(port_id_, &receive_descriptors, &transmit_descriptors);
+    if (error != 0) return driver_error("size the rings of its device", error);
+  }
   rte_eth_txconf transmit = info.default_txconf;
   transmit.tx_free_thresh = config.transmit_free_threshold;
 
-  error = rte_eth_rx_queue_setup(port_id_, 0, config.receive_descriptors, SOCKET_ID_ANY, nullptr, pool_);
+  error = rte_eth_rx_queue_setup(port_id_, 0, receive_descriptors, SOCKET_ID_ANY, nullptr, pool_);
   if (error != 0) return driver_error("set up its receive queue", error);
-  error = rte_eth_tx_queue_setup(port_id_, 0, config.transmit_descriptors, SOCKET_ID_ANY, &transmit);
+  error = rte_eth_tx_queue_setup(port_id_, 0, transmit_descriptors, SOCKET_ID_ANY, &transmit);
   if (error != 0) return driver_error("set up its transmit queue", error);
 
   error = rte_eth_dev_start(port_id_);
   if (error != 0) return driver_error("start its device", error);
+  if (config.is_promiscuous) {
+    error = rte_eth_promiscuous_enable(port_id_);
+    if (error != 0) return driver_error("have its device hear all frames", error);
+  }
   if (config.interrupts) {
     link_->subscribe(port_id_);
     const int fd = rte_eth_dev_rx_intr_ctl_q_get_fd(port_id_, 0);
@@ -142,7 +180,11 @@ EthDevice::~EthDevice() {
     rte_eth_dev_stop(port_id_);
     rte_eth_dev_close(port_id_);
   }
-  if (!name_.empty()) rte_vdev_uninit(name_.c_str());
+  if (is_card_) {
+    rte_eal_hotplug_remove("pci", name_.c_str());
+  } else if (!name_.empty()) {
+    rte_vdev_uninit(name_.c_str());
+  }
   rte_mempool_free(pool_);
 }
 

@@ -1,4 +1,4 @@
-// EthDevice: one virtual device of DPDK with one receive and one transmit queue and packet buffers of its
+// EthDevice: one device of DPDK, virtual or a PCI card, with one receive and one transmit queue and packet buffers of its
 // own.
 #pragma once
 
@@ -20,8 +20,9 @@ namespace urnic::drivers {
 class EthDevice {
  public:
   struct Config {
-    std::string driver;     ///< e.g. "net_vhost"; the device is called so with a number behind it
-    std::string arguments;  ///< of the driver, "key=value,..."
+    std::string driver;            ///< e.g. "net_vhost"; the device is called so with a number behind it
+    std::string arguments;         ///< of the driver, "key=value,..."
+    std::string pci_address = {};  ///< of a card that EAL may touch; it chooses the driver then
     std::uint16_t receive_descriptors = 256;
     std::uint16_t transmit_descriptors = 256;
     std::uint16_t transmit_free_threshold = 0;   ///< 0: the driver's choice
@@ -30,6 +31,7 @@ class EthDevice {
     std::uint16_t mtu = 1500;                    ///< as configured in DPDK, bytes
     bool lends = false;                          ///< rings and frame buffers are in lent_memory()
     bool interrupts = false;                     ///< link and receive interrupts, reported to the Link
+    bool is_promiscuous = false;                 ///< hears frames for any MAC
     std::function<void(Link&)> on_link_up = {};  ///< see Link::create()
   };
 
@@ -55,9 +57,11 @@ class EthDevice {
   Result<void, Error> make_buffers(const Config& config, const std::string& name);
   Result<void, Error> lend_buffers(const Config& config);
   Result<void, Error> probe(const Config& config);
+  Result<void, Error> probe_card(const std::string& address);
   Result<void, Error> configure(const Config& config);
 
   std::string name_;
+  bool is_card_ = false;
   std::uint16_t port_id_ = RTE_MAX_ETHPORTS;
   rte_mempool* pool_ = nullptr;
   std::unique_ptr<LentMemory> lent_;

@@ -7,6 +7,7 @@
 
 #include "drivers/dpdk/af_packet.h"
 #include "drivers/dpdk/eal.h"
+#include "drivers/dpdk/pci.h"
 #include "drivers/dpdk/vhost_user.h"
 #include "nic/host/fabric_slots.h"
 
@@ -31,6 +32,7 @@ Result<std::unique_ptr<nic::PacketPort>, Error> open_dpdk_port(const nic::PortSp
     return Error{EINVAL, fmt::format("a link MTU of {} bytes is not within {} and {}", link_mtu, kMinLinkMtu,
                                      kMaxLinkMtu)};
   }
+  if (spec.kind == nic::PortSpec::Kind::kPci) return open_pci(spec.target, link_mtu, options);
   if (const auto started = start_eal(options); !started) return started.error();
   switch (spec.kind) {
     case nic::PortSpec::Kind::kVhost:
@@ -40,6 +42,7 @@ Result<std::unique_ptr<nic::PacketPort>, Error> open_dpdk_port(const nic::PortSp
       return open_af_packet(spec.target, link_mtu);
     case nic::PortSpec::Kind::kFabric:  // its ports are vhost wires, see join_fabric()
     case nic::PortSpec::Kind::kAfXdp:
+    case nic::PortSpec::Kind::kPci:
     case nic::PortSpec::Kind::kLoopback:
     case nic::PortSpec::Kind::kUdp:
     case nic::PortSpec::Kind::kHost:

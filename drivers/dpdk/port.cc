@@ -132,6 +132,7 @@ bool DpdkPort::is_drained() {
 }
 
 bool DpdkPort::arm() {
+  if (config_.is_polled) return false;
   link_.drain();
   {
     const Link::Use use(link_);
@@ -144,6 +145,7 @@ bool DpdkPort::arm() {
 }
 
 void DpdkPort::disarm() {
+  if (config_.is_polled) return;
   const Link::Use use(link_);
   rte_eth_dev_rx_intr_disable(port_id_, 0);
 }

@@ -61,6 +61,7 @@ class DpdkPort final : public nic::PacketPort {
   struct Config {
     std::size_t max_frame_bytes = 0;
     std::size_t min_frame_bytes = 0;  ///< shorter frames are padded with zeros
+    bool is_polled = false;           ///< the device wakes no sleeper
     std::string description;
   };
 
@@ -73,7 +74,7 @@ class DpdkPort final : public nic::PacketPort {
   void flush() override;
   bool is_drained() override;
   std::size_t max_frame_bytes() const override { return config_.max_frame_bytes; }
-  int wake_fd() const override { return link_.wake_fd(); }
+  int wake_fd() const override { return config_.is_polled ? -1 : link_.wake_fd(); }
   bool arm() override;
   void disarm() override;
   Statistics statistics() const override;

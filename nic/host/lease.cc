@@ -53,6 +53,7 @@ bool may_use(const Lease::Request& request, std::size_t slot) {
       return slot == request.port.slot;
     case PortSpec::Kind::kAfPacket:
     case PortSpec::Kind::kAfXdp:
+    case PortSpec::Kind::kPci:
     case PortSpec::Kind::kLoopback:
     case PortSpec::Kind::kUdp:
     case PortSpec::Kind::kHost:

@@ -4,8 +4,11 @@
 #include <net/if.h>
 #include <sys/un.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <charconv>
+#include <optional>
+#include <utility>
 
 #include "nic/host/fabric_folder.h"
 #include "nic/host/fabric_slots.h"
@@ -15,7 +18,7 @@ namespace urnic::nic {
 namespace {
 
 constexpr std::string_view kForms =
-    "use fabric[:NAME[,switched]], host[,unsegmented], udp[:ADDRESS][,unsegmented], vhost:PATH[,front|back], af_packet:IFACE, af_xdp:IFACE or loopback";
+    "use fabric[:NAME[,switched]], host[,unsegmented], udp[:ADDRESS][,unsegmented], vhost:PATH[,front|back], af_packet:IFACE, af_xdp:IFACE, pci:ADDRESS or loopback";
 
 // With their terminating zero, both must fit the kernel's structures.
 constexpr std::size_t kMaxPathBytes = sizeof(sockaddr_un::sun_path) - 1;
@@ -62,6 +65,38 @@ Result<PortSpec, Error> parse_interface(PortSpec::Kind kind, std::string_view te
     return bad_spec("port '{}': '{}' is not an interface name", text, interface);
   }
   return PortSpec{.kind = kind, .side = PortSpec::VhostSide::kFront, .target = std::string(interface)};
+}
+
+/// "03:00.0" or "0000:03:00.0", of hexadecimal digits: domain (four and more, 0000 where left away), bus, device, function.
+std::optional<std::string> parse_pci_address(std::string_view text) {
+  const auto take = [&](std::size_t least, std::size_t most, char behind) {
+    const std::size_t digits = std::min(text.find_first_not_of("0123456789abcdefABCDEF"), text.size());
+    const bool is_fine = digits >= least && digits <= most &&
+                         (behind == '\0' ? text.size() == digits : text.substr(digits).starts_with(behind));
+    unsigned number = 0;
+    std::from_chars(text.data(), text.data() + digits, number, 16);
+    text.remove_prefix(std::min(text.size(), digits + 1));
+    return is_fine ? std::optional(number) : std::nullopt;
+  };
+  const bool has_domain = std::ranges::count(text, ':') == 2;
+  const auto domain = has_domain ? take(4, 8, ':') : 0;
+  const auto bus = take(2, 2, ':');
+  const auto device = take(2, 2, '.');
+  const auto function = take(1, 1, '\0');
+  if (!domain || !bus || !device || !function || *device > 0x1f || *function > 7) return std::nullopt;
+  return fmt::format("{:04x}:{:02x}:{:02x}.{:x}", *domain, *bus, *device, *function);
+}
+
+Result<PortSpec, Error> parse_pci(std::string_view text, std::string_view rest) {
+  if (rest.empty()) return bad_spec("port '{}': the address of a PCI card is missing; {}", text, kForms);
+  auto address = parse_pci_address(rest);
+  if (!address) {
+    return bad_spec(
+        "port '{}': '{}' is no address of a PCI card, such as 0000:03:00.0 ('lspci -D' lists them)", text,
+        rest);
+  }
+  return PortSpec{
+      .kind = PortSpec::Kind::kPci, .side = PortSpec::VhostSide::kFront, .target = std::move(*address)};
 }
 
 Result<PortSpec, Error> parse_fabric(std::string_view text, std::string_view rest) {
@@ -133,6 +168,7 @@ Result<PortSpec, Error> PortSpec::parse(std::string_view text) {
   if (kind == "vhost") return parse_vhost(text, rest);
   if (kind == "af_packet") return parse_interface(Kind::kAfPacket, text, rest);
   if (kind == "af_xdp") return parse_interface(Kind::kAfXdp, text, rest);
+  if (kind == "pci") return parse_pci(text, rest);
   if (kind == "fabric") return parse_fabric(text, has_target ? rest : kDefaultFabric);
   if (kind == "loopback") {
     if (has_target) return bad_spec("port '{}': {} takes nothing behind it", text, kind);
@@ -151,6 +187,8 @@ std::string PortSpec::to_string() const {
       return fmt::format("af_packet:{}", target);
     case Kind::kAfXdp:
       return fmt::format("af_xdp:{}", target);
+    case Kind::kPci:
+      return fmt::format("pci:{}", target);
     case Kind::kHost:
       return fmt::format("host{}", is_unsegmented ? kUnsegmented : "");
     case Kind::kUdp:

@@ -10,15 +10,16 @@
 namespace urnic::nic {
 
 /// Where the NIC's frames go. Written `fabric[:NAME[,SLOT][,switched]]`, `host[,unsegmented]`, `udp[:ADDRESS][,unsegmented]`,
-/// `vhost:PATH[,front|back]`, `af_packet:IFACE`, `af_xdp:IFACE` or `loopback`.
+/// `vhost:PATH[,front|back]`, `af_packet:IFACE`, `af_xdp:IFACE`, `pci:ADDRESS` or
+/// `loopback`.
 struct PortSpec {
-  enum class Kind : std::uint8_t { kVhost, kAfPacket, kAfXdp, kLoopback, kFabric, kUdp, kHost };
+  enum class Kind : std::uint8_t { kVhost, kAfPacket, kAfXdp, kPci, kLoopback, kFabric, kUdp, kHost };
   /// Of a vhost-user wire: the front serves the socket, the back connects to it and keeps trying.
   enum class VhostSide : std::uint8_t { kFront, kBack };
 
   Kind kind = Kind::kLoopback;
   VhostSide side = VhostSide::kFront;
-  /// Socket path (at most 107 bytes), interface, fabric or address of this host; empty for loopback, host, and for UDP
+  /// Socket path (at most 107 bytes), interface, PCI address with its domain, fabric or address of this host; empty for loopback, host, and for UDP
   /// where the host is to choose.
   std::string target;
   unsigned slot = 0;           ///< of a fabric: which of its ports, 0 to kFabricPorts - 1
@@ -29,6 +30,9 @@ struct PortSpec {
 
   /// Whether frames go through a network interface of the host, beside stations that have addresses there.
   bool is_interface() const { return kind == Kind::kAfPacket || kind == Kind::kAfXdp; }
+
+  /// Whether others are there already, so that the NIC needs an address from the user.
+  bool leads_to_a_network() const { return is_interface() || kind == Kind::kPci; }
 
   /// Parses what the user wrote. The error says what is wrong and shows the forms.
   static Result<PortSpec, Error> parse(std::string_view text);

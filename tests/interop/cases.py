@@ -201,6 +201,21 @@ def over_sockets(groups=GROUPS, is_full=False):
     return _sorted(dict.fromkeys(chosen))
 
 
+def over_pci():
+    """Cases for urnic in a guest of its own, which drives a network card: both roles and MTUs, and some loss."""
+    names = ("rc_pingpong", "uc_pingpong", "ud_pingpong", "ib_write_bw", "ib_read_bw", "stream", "operations")
+    chosen = []
+    for program in PROGRAMS:
+        if program.name not in names:
+            continue
+        for number, role in enumerate(program.roles):
+            chosen.append(Case(program, role, GIDS[len(chosen) % 3], MTUS[(len(chosen) // 2 + number) % 2], program.sizes[-1], "clean"))
+        if program.name in ("rc_pingpong", "ib_write_bw", "stream"):
+            role = program.roles[len(chosen) % 2]
+            chosen.append(Case(program, role, GIDS[len(chosen) % 3], MTUS[len(chosen) % 2], program.sizes[-1], "loss1"))
+    return _sorted(chosen)
+
+
 _GIDS_OF_HOSTS = ("ipv4", "ipv6")
 _FAULTS_OF_HOSTS = ("clean", "loss1", "loss5")
 

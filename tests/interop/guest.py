@@ -69,12 +69,22 @@ class Command:
     def output(self):
         return self._output.decode(errors="replace")
 
+    @property
+    def guest(self):
+        return self._guest
+
+    @property
+    def printed(self):
+        """What the command printed, as bytes; valid when it has ended."""
+        return self._output
+
 
 class Guest:
     """Started by start(), gone after close(). `network` are QEMU's words for its network devices; `prefix` words stand
-    before all of them, e.g. to enter a namespace or to become another user. `folder` takes sockets and the console's log."""
+    before all of them, e.g. to enter a namespace or to become another user. `folder` takes sockets and the console's log. `parameters`
+    are for the kernel; `first_devices` QEMU's words for what has to be there before all other devices."""
 
-    def __init__(self, kernel, initramfs, folder, network, prefix=(), shared_memory=False):
+    def __init__(self, kernel, initramfs, folder, network, prefix=(), shared_memory=False, machine="pc", memory_mb=MEMORY_MB, parameters="", first_devices=()):
         self.folder = folder
         self._console = folder / "console.log"
         self._channels = []
@@ -84,18 +94,18 @@ class Guest:
         # One processor, and room for a second that never comes: else the emulator leaves out memory barriers, the card's thread and
         # the guest then see each other's rings late, and now and then the card does not hear that there are packets to send.
         processors = ["-smp", "1,maxcpus=2"]
-        memory = ["-m", str(MEMORY_MB)]
+        memory = ["-m", str(memory_mb)]
         if shared_memory:
-            memory += ["-object", f"memory-backend-memfd,id=ram,size={MEMORY_MB}M,share=on", "-machine", "memory-backend=ram"]
+            memory += ["-object", f"memory-backend-memfd,id=ram,size={memory_mb}M,share=on", "-machine", "memory-backend=ram"]
         # fmt: off
         self._command = [
             *prefix, "setpriv", "--pdeathsig=KILL",  # does not outlive us
             "qemu-system-x86_64", "-nodefaults", "-no-user-config", "-no-reboot", "-display", "none",
-            "-machine", "pc", "-accel", "tcg", "-cpu", "max", *processors, *memory,
+            "-machine", machine, "-accel", "tcg", "-cpu", "max", *processors, *memory,
             "-kernel", str(kernel.vmlinux), "-initrd", str(initramfs),
-            "-append", "console=ttyS0 quiet panic=-1 mitigations=off random.trust_cpu=on",
-            "-serial", f"file:{self._console}", "-device", "virtio-rng-pci", "-device", "virtio-serial-pci",
-            "-qmp", f"unix:{folder}/control,server=on,wait=off",
+            "-append", "console=ttyS0 quiet panic=-1 mitigations=off random.trust_cpu=on " + parameters,
+            "-serial", f"file:{self._console}", "-qmp", f"unix:{folder}/control,server=on,wait=off",
+            *first_devices, "-device", "virtio-rng-pci", "-device", "virtio-serial-pci",
         ]
         # fmt: on
         for i in range(CHANNELS):
@@ -178,6 +188,13 @@ class Guest:
         if started.wait(seconds + ANSWER_GRACE) is None:
             raise GuestError(f"no answer to: {command}\n{self.console()}")
         return started.code, started.output()
+
+    def read_file(self, path):
+        """The bytes of a file there."""
+        command = self.begin(f"cat {path}", 60)
+        if command.wait(60 + ANSWER_GRACE) != 0:
+            raise GuestError(f"{path} cannot be read in the guest: {command.output()}")
+        return command.printed
 
     def must(self, command, seconds=20):
         code, output = self.run(command, seconds)

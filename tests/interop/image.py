@@ -22,11 +22,17 @@ MODULES = (
     "virtio_pci virtio_net virtio_console virtio_rng rdma_rxe ib_uverbs rdma_ucm"
     " sch_netem sch_prio sch_ingress cls_u32 act_mirred ifb crc32_generic"
 ).split()
+# Drivers that leave a card to a program, for a guest that urnic runs in.
+CARD_MODULES = "virtio_pci virtio_net virtio_console virtio_rng uio_pci_generic vfio_pci vfio_iommu_type1".split()
 PROGRAMS = (
     "ibv_devinfo ibv_rc_pingpong ibv_uc_pingpong ibv_ud_pingpong ibv_srq_pingpong"
     " ib_send_bw ib_send_lat ib_write_bw ib_write_lat ib_read_bw ib_read_lat ib_atomic_bw ib_atomic_lat"
-    " rping ucmatose udaddy mckey rdma_server rdma_client rdma_xserver rdma_xclient rstream ip tc rdma dash"
+    " rping ucmatose udaddy mckey rdma_server rdma_client rdma_xserver rdma_xclient rstream ip tc rdma dash setpriv"
 ).split()
+
+
+# What is taken out of the package.
+_WANTED = [*MODULES, *(name for name in CARD_MODULES if name not in MODULES)]
 
 
 class ImageError(Exception):
@@ -47,8 +53,8 @@ class Kernel:
         folder.chmod(0o755)
         return Kernel(folder)
 
-    def load_order(self):
-        """File names of the modules, each behind those that it needs."""
+    def load_order(self, wanted=MODULES):
+        """File names of these modules, each behind those that it needs."""
         order = []
 
         def visit(name):
@@ -59,7 +65,7 @@ class Kernel:
                 visit(needed)
             order.append(path.name)
 
-        for name in MODULES:
+        for name in wanted:
             visit(name)
         return order
 
@@ -84,7 +90,7 @@ def _run(*command, **options):
 def _kernel_there(cache):
     """One that was unpacked for fewer modules is of no use."""
     there = sorted(cache.glob("kernel-*/wanted"), key=os.path.getmtime)
-    folders = [file.parent for file in there if file.read_text().split() == MODULES]
+    folders = [file.parent for file in there if file.read_text().split() == _WANTED]
     return folders[-1] if folders else None
 
 
@@ -121,7 +127,7 @@ def prepare_kernel(cache):
         (package,) = parts.glob("*.deb")
         _unpack(package, parts)
         package.unlink()
-        (parts / "wanted").write_text(" ".join(MODULES))
+        (parts / "wanted").write_text(" ".join(_WANTED))
         shutil.rmtree(folder, ignore_errors=True)
         parts.rename(folder)
     finally:
@@ -148,7 +154,7 @@ def _unpack(package, folder):
             for needed in _needs(everything[name]):
                 keep(needed)
 
-    for name in MODULES:
+    for name in _WANTED:
         keep(name)
     if not (folder / "modules/rdma_rxe.ko").exists() or not (folder / "vmlinux").exists():
         raise ImageError(f"{package.name} has no kernel with rdma_rxe")
@@ -157,7 +163,7 @@ def _unpack(package, folder):
 def _may_be_needed(name):
     """Spares memory: graphics, sound and file systems are most of the package."""
     path = str(name)
-    return any(part in path for part in ("/virtio/", "/net/", "/infiniband/", "/configfs/", "/char/", "/crypto/", "/lib/", "/arch/"))
+    return any(part in path for part in ("/virtio/", "/net/", "/infiniband/", "/configfs/", "/char/", "/crypto/", "/lib/", "/arch/", "/uio/", "/vfio/"))
 
 
 def _unpack_kernel(image):
@@ -200,8 +206,9 @@ def _in_usr(path):
     return path if path.startswith("usr/") else f"usr/{path}"
 
 
-def build_initramfs(path, kernel, programs):
-    """Writes an initramfs: drivers, the programs of Debian, those of `programs`, and what all of them need."""
+def build_initramfs(path, kernel, programs, modules=MODULES, installation=None):
+    """Writes an initramfs: drivers, the programs of Debian, those of `programs`, and what all of them need. `installation` is a folder
+    that urnic is installed into; in the guest it is /opt/urnic."""
     with open(path, "wb") as file:
         archive = CpioWriter(file)
         for folder in ("proc", "sys", "dev", "tmp", "etc", "usr/bin", "usr/sbin", "usr/lib", "usr/lib64"):
@@ -218,11 +225,17 @@ def build_initramfs(path, kernel, programs):
             add_binary(_find_program(name))
         for program in programs:
             add_binary(program, f"usr/bin/{pathlib.Path(program).name}")
+        for file in sorted(installation.rglob("*")) if installation else ():
+            name = f"opt/urnic/{file.relative_to(installation)}"
+            if file.is_symlink():
+                archive.add_link(name, os.readlink(file))
+            elif file.is_file():
+                add_binary(file, name)
         # Nothing names these two: libibverbs loads its driver, and glibc what ends a thread.
         add_binary(_find_one("/usr/lib/*/libibverbs/librxe-rdmav*.so", "ibverbs-providers"))
         add_binary(_find_one("/lib/*/libgcc_s.so.1", "libgcc-s1"))
         archive.add_file("etc/libibverbs.d/rxe.driver", b"driver rxe\n", 0o644)
-        archive.add_file("etc/passwd", b"root:x:0:0:root:/:/bin/sh\n", 0o644)
+        archive.add_file("etc/passwd", b"root:x:0:0:root:/:/bin/sh\nuser:x:1000:1000:user:/tmp:/bin/sh\n", 0o644)
         archive.add_file("etc/hosts", b"127.0.0.1 localhost\n", 0o644)
 
         # The shell is not busybox's, which would prefer its own ip to the one that we brought.
@@ -235,7 +248,7 @@ def build_initramfs(path, kernel, programs):
 
         archive.add_file("init", (HERE / "guest/init").read_bytes())
         archive.add_file("usr/bin/agent", (HERE / "guest/agent").read_bytes())
-        order = kernel.load_order()
+        order = kernel.load_order(modules)
         for module in order:
             archive.add_file(f"modules/{module}", (kernel.modules / module).read_bytes(), 0o644)
         archive.add_file("modules/order", "".join(f"{module}\n" for module in order).encode(), 0o644)

@@ -246,6 +246,8 @@ def _read_pcap(path):
     """The frames of a pcap file of this machine's byte order, each with its time in seconds, and the file's bytes without a last
     frame that is cut off, as that of a killed program may be. IP packets become frames, in both."""
     data = path.read_bytes()
+    if len(data) < _PCAP_HEADER:  # a program that never had a NIC
+        return [], b""
     is_raw = struct.unpack_from("<I", data, _LINK_TYPE_AT)[0] == _RAW_IP
     whole = data[:_LINK_TYPE_AT] + struct.pack("<I", _ETHERNET)
     records = []

@@ -78,7 +78,7 @@ class Session:
                 time.sleep(2 * HOLD_BACK)
         after, log = self._look()
         grown = {name: after[name] - before[name] for name in after}
-        ours = sorted(folder.glob("ours*.pcap*"))
+        ours = self.wire.recordings(folder)
         return Run(case, codes, outputs, time.monotonic() - started, grown, log, ours, wire)
 
     @staticmethod
@@ -200,11 +200,13 @@ class Session:
     def _start_ours(self, case, words, folder):
         # A NIC that comes again with the seed of one before it uses the same communication IDs: its REQ is an old one for the peer.
         self._nics += 10
-        recording = folder / f"ours{self._nics}.pcap"
+        recording = self.wire.recording_place(folder) / f"ours{self._nics}.pcap"
         seed = self.seed + self._nics
         fault = case.faults_of("ours")
         nic = ["--mtu", LINK_MTU[case.mtu], "--seed", seed, "--pcap", recording]
         nic += ["--fault", f"{fault},direction=tx,seed={seed}"] if fault else []
+        if self.wire.nic_guest is not None:
+            return self.wire.begin(nic, words, case.program.seconds)
         program = [self.stage.program(words[0]), *words[1:]] if case.program.family == "peer" else words
         if case.program.name == "mckey":  # it is to be seen when it has joined
             program = ["stdbuf", "-oL", *words]
@@ -234,15 +236,16 @@ class Session:
         return any(id["state"] == "LISTEN" for process in processes for id in process["rdma_cm_ids"])
 
     def _listens(self, side, process, port):
-        if side == "guests":
-            return self._guest_comes_to(f"grep -q ':{port:04X} [0:]*:0000 0A' /proc/net/tcp /proc/net/tcp6")
+        guest = self.guest if side == "guests" else self.wire.nic_guest
+        if guest is not None:
+            return self._guest_comes_to(f"grep -q ':{port:04X} [0:]*:0000 0A' /proc/net/tcp /proc/net/tcp6", guest)
         namespace = self.wire.namespace_pid
         return harness.wait_until(
             lambda: not process.is_running() or harness.is_listening(port, namespace), harness.START_TIMEOUT
         ) and process.is_running()
 
-    def _guest_comes_to(self, condition):
-        code, _ = self.guest.run(f"for i in $(seq 300); do {condition} && exit 0; sleep 0.05; done; exit 1", 30)
+    def _guest_comes_to(self, condition, guest=None):
+        code, _ = (guest or self.guest).run(f"for i in $(seq 300); do {condition} && exit 0; sleep 0.05; done; exit 1", 30)
         return code == 0
 
     def _end(self, case, processes):
@@ -255,10 +258,11 @@ class Session:
         if isinstance(process, Process):
             process.kill()
             return
-        name = "rping" if process.text.startswith("sh ") else process.text.split()[0]
-        self.guest.run(f"killall -9 {name}")
+        words = process.text.split()
+        name = "rping" if words[0] == "sh" else words[words.index("--") + 1] if "--" in words else words[0]
+        process.guest.run(f"killall -9 {name}")
         if process.wait(10) is None:
-            _, state = self.guest.run(WHY_ALIVE)
+            _, state = process.guest.run(WHY_ALIVE)
             raise GuestError(f"{name} in the guest cannot be killed\n{state}")
 
     def _results(self, processes):

@@ -27,7 +27,7 @@ class WireError(Exception):
     """The host does not allow what the wire needs."""
 
 
-def _network_card(netdev, mac):
+def network_card(netdev, mac):
     return f"virtio-net-pci,netdev={netdev},mac={mac},host_mtu={LARGEST_MTU},romfile=,{_NO_OFFLOADS}"
 
 
@@ -37,6 +37,7 @@ class TapWire:
 
     name = "tap"
     has_recorder = True
+    nic_guest = None  # where our programs run, if that is not here
     needs_privilege = True  # who starts programs there
     runs_privileged = True  # the programs themselves
     hosts_address_for_guest = HOSTS
@@ -78,7 +79,7 @@ class TapWire:
             "prefix": self.inside,
             "network": [
                 "-netdev", "tap,id=wire,ifname=tap0,script=no,downscript=no,vnet_hdr=off,vhost=off",
-                "-device", _network_card("wire", GUESTS["mac"]),
+                "-device", network_card("wire", GUESTS["mac"]),
             ],
         }  # fmt: skip
 
@@ -88,6 +89,17 @@ class TapWire:
 
     def nic_options(self):
         return ["--port", "af_packet:tap0"]
+
+    def recording_place(self, folder):
+        """Where our programs can write recordings."""
+        return folder
+
+    def recordings(self, folder):
+        """All that they have written since last time, brought to `folder`."""
+        return sorted(folder.glob("ours*.pcap*"))
+
+    def boot(self, kernel):
+        """Starts what else the wire needs."""
 
     def companion(self):
         """A program of ours that the guest needs in order to start."""
@@ -100,7 +112,7 @@ class TapWire:
         """Called when a program of ours waits for one in the guest."""
 
     def set_up_guest(self, guest):
-        guest.must(_addresses("eth0"))
+        guest.must(addresses("eth0"))
 
     def close(self):
         self._holder.kill()
@@ -131,7 +143,7 @@ class HostWire(UdpWire):
         return ["--port", "host"]
 
 
-def _addresses(device):
+def addresses(device):
     """Addresses and rdma_rxe on the guest's network device. Nothing that IPv6 says on its own accord is wanted."""
     return "\n".join(
         [
@@ -153,6 +165,7 @@ class VhostWire:
     program needs a privilege. The programs find each other through QEMU's own user-mode network, on a second card."""
 
     name = "vhost-user"
+    nic_guest = None
     has_recorder = False  # QEMU never sees the frames
     needs_privilege = False
     runs_privileged = False
@@ -173,7 +186,7 @@ class VhostWire:
                 "-chardev", f"socket,id=wire,path={self._socket},server=on",
                 "-netdev", "vhost-user,id=wire,chardev=wire",
                 # QEMU 7.2 without KVM crashes when it is to send message-signalled interrupts for another process.
-                "-device", _network_card("wire", GUESTS["mac"]) + ",vectors=0",
+                "-device", network_card("wire", GUESTS["mac"]) + ",vectors=0",
                 "-netdev", "user,id=side",
                 "-device", "virtio-net-pci,netdev=side,romfile=",
             ],
@@ -185,12 +198,21 @@ class VhostWire:
     def nic_options(self):
         return ["--port", f"vhost:{self._socket},back"]
 
+    def recording_place(self, folder):
+        return folder
+
+    def recordings(self, folder):
+        return sorted(folder.glob("ours*.pcap*"))
+
+    def boot(self, kernel):
+        """Nothing else is needed."""
+
     def companion(self):
         """QEMU waits for the first back before it starts the guest. This one never meets a peer."""
         return ["ibv_rc_pingpong", "-d", "urnic0", "-g", "1", "-p", str(harness.free_port())]
 
     def set_up_guest(self, guest):
-        guest.must(_addresses("eth0"))
+        guest.must(addresses("eth0"))
         guest.must("ip link set eth1 up && ip address add 10.0.2.15/24 dev eth1")
 
     def open_port(self, guest, port):

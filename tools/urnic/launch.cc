@@ -16,6 +16,7 @@
 #include <system_error>
 
 #include "drivers/af_xdp/af_xdp_port.h"
+#include "drivers/pci/card.h"
 #include "tools/urnic/console.h"
 #include "tools/urnic/program_file.h"
 #include "transport/wire/address.h"
@@ -115,6 +116,10 @@ Result<void, Error> check_port(const verbs_api::NicEnvironment& environment) {
   if (port.kind == nic::PortSpec::Kind::kAfXdp) {
     const auto checked = drivers::check_af_xdp(port.target, environment.device.link_mtu);
     if (!checked) return checked.error();
+  }
+  if (port.kind == nic::PortSpec::Kind::kPci) {
+    const auto card = drivers::PciCard::find(port.target, drivers::kPciMemoryBytes);
+    if (!card) return card.error();
   }
   if (port.is_interface()) {
     if (auto checked = check_interface(environment); !checked) return checked.error();

@@ -46,6 +46,10 @@ Ports (--port SPEC):
   af_xdp:IFACE             the same with fewer copies: frames through AF_XDP. The NIC has the interface for itself
                            meanwhile: the host hears nothing there. Needs CAP_NET_RAW, CAP_NET_ADMIN and CAP_BPF (root), an
                            interface with one receive queue and an MTU of at most 3442
+  pci:ADDRESS              a network card, driven by DPDK in the program itself, at an address as lspci writes it: e1000, e1000e,
+                           igb, igc, ixgbe, i40e, vmxnet3 or virtio, bound to vfio-pci (behind an IOMMU any user may, who has
+                           its group below /dev/vfio and may lock 64 MiB) or to uio_pci_generic (root, and 32 huge pages of
+                           2 MiB). Needs --ip; --mtu, where the network carries more than 1500 bytes
   loopback                 this program alone
 
 Faults (--fault SPEC): loss=P, dup=P, reorder=P, corrupt=P, truncate=P with probabilities P from 0 to 1, gap=N, seed=N

@@ -26,6 +26,7 @@ using nic::PortSpec;
 
 /// Carries an RDMA MTU of 4096; more would be of no use.
 constexpr std::uint16_t kDefaultLinkMtu = 4200;
+constexpr std::uint16_t kEthernetMtu = 1500;
 
 /// A socket's buffer holds some 400 kB as Linux counts (net.core.rmem_max), packets and what they lie in: what comes
 /// while the receiver does something else must not overflow it.
@@ -177,7 +178,9 @@ Result<std::uint16_t, Error> read_link_mtu(const NicEnvironment& environment) {
                                port.kind == PortSpec::Kind::kFabric ? "fabric" : "interface",
                                has_host_addresses(port) ? environment.host.interface : port.target, most));
   }
-  return chosen.value().value_or(std::min(most, kDefaultLinkMtu));
+  // What the network behind a card carries, the user knows; every Ethernet carries this.
+  const std::uint16_t usual = port.kind == PortSpec::Kind::kPci ? kEthernetMtu : kDefaultLinkMtu;
+  return chosen.value().value_or(std::min(most, usual));
 }
 
 template <typename Interface>
@@ -243,11 +246,12 @@ Result<void, Error> read_identity(NicEnvironment& environment) {
   }
   const auto mac = read("URNIC_MAC", parse_mac);
   if (!mac) return mac.error();
-  if (environment.port.is_interface() && !device.ipv4 && !device.ipv6) {
+  if (environment.port.leads_to_a_network() && !device.ipv4 && !device.ipv6) {
     return Error{
         .code = EINVAL,
-        .message = fmt::format("others are on interface {}, so the NIC needs an address that is free there: "
+        .message = fmt::format("others are on {} {}, so the NIC needs an address that is free there: "
                                "give --ip (or URNIC_IP), such as 10.0.0.1/24",
+                               environment.port.is_interface() ? "interface" : "the network of PCI card",
                                environment.port.target)};
   }
 

@@ -60,6 +60,21 @@ TEST(PortSpec, ReadsAnAddressOfTheHostOrLeavesItToTheHost) {
   }
 }
 
+TEST(PortSpec, ReadsThePciAddressOfACardInTheWayOfTheKernel) {
+  EXPECT_EQ(parsed("pci:0000:03:00.0").kind, PortSpec::Kind::kPci);
+  EXPECT_EQ(parsed("pci:0000:03:00.0").target, "0000:03:00.0");
+  EXPECT_EQ(parsed("pci:3B:1f.7").target, "0000:3b:1f.7");
+  EXPECT_EQ(parsed("pci:10000:e1:00.0").target, "10000:e1:00.0");
+  EXPECT_TRUE(parsed("pci:03:00.0").leads_to_a_network());
+  EXPECT_FALSE(parsed("pci:03:00.0").is_interface());
+  EXPECT_THAT(refusal("pci"), HasSubstr("the address of a PCI card is missing"));
+  for (const std::string_view text :
+       {"pci:eth0", "pci:03:00", "pci:3:00.0", "pci:03:20.0", "pci:03:00.8", "pci:03:00.0,x", "pci:03:00.0 ",
+        "pci:000:03:00.0", "pci:0000:03:00.0:", "pci:0000:0000:03:00.0"}) {
+    EXPECT_THAT(refusal(text), HasSubstr("is no address of a PCI card")) << text;
+  }
+}
+
 TEST(PortSpec, ReadsAFabricThatIsTheDefaultOneUnlessNamed) {
   EXPECT_EQ(parsed("fabric").kind, PortSpec::Kind::kFabric);
   EXPECT_EQ(parsed("fabric").target, "default");
@@ -95,7 +110,7 @@ TEST(PortSpec, WritesWhatItReads) {
   for (const std::string_view text :
        {"vhost:/run/a.sock,front", "vhost:rel/a:b,back", "af_packet:eth0", "af_xdp:eth0", "loopback",
         "fabric:default,0", "fabric:my-Lab_2,240", "fabric:my-Lab_2,240,switched", "udp", "udp:10.0.0.1",
-        "udp:fd00::1", "udp,unsegmented", "udp:fd00::1,unsegmented"}) {
+        "udp:fd00::1", "udp,unsegmented", "udp:fd00::1,unsegmented", "pci:0000:03:00.0"}) {
     EXPECT_EQ(parsed(text).to_string(), text);
   }
 }
@@ -104,7 +119,7 @@ TEST(PortSpec, NamesTheFormsWhenTheKindIsUnknownOrTheTargetMissing) {
   for (const std::string_view text : {"", "tap:t0", "VHOST:/a", "vhost", "vhost:", "vhost:,back", "af_packet",
                                       "af_packet:", "af_xdp", "af_xdp:"}) {
     EXPECT_THAT(refusal(text),
-                HasSubstr("vhost:PATH[,front|back], af_packet:IFACE, af_xdp:IFACE or loopback"))
+                HasSubstr("vhost:PATH[,front|back], af_packet:IFACE, af_xdp:IFACE, pci:ADDRESS or loopback"))
         << text;
   }
   EXPECT_THAT(refusal("tap:t0"), HasSubstr("no kind of port called 'tap'"));
