@@ -121,7 +121,7 @@ class OpenVswitch:
         self._address = address
         netdev = lambda bridge: ("--", "add-br", bridge, "--", "set", "bridge", bridge, "datapath_type=netdev")
         tunnel = ("type=vxlan", f"options:remote_ip={peer}", f"options:key={key}")
-        # Without a MAC of its own br-phy has another after a restart, and the other switch goes on to send to the old one for minutes.
+        # One that stays after a restart: the other switch need not learn another.
         mac = "02:00:" + ":".join(f"{int(part):02x}" for part in address.split("."))
         own_mac = ("--", "set", "bridge", "br-phy", f'other_config:hwaddr="{mac}"')
         self.control(*netdev("br-phy"), *own_mac, "--", "add-port", "br-phy", cable, "--", "set", "interface", cable, *_cable_port(cable, mtu))
