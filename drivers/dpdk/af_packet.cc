@@ -19,7 +19,6 @@ namespace urnic::drivers {
 
 namespace {
 
-constexpr std::size_t kMinFrameBytes = 60;
 // The kernel puts its own header in front of each frame of the ring it shares with us.
 constexpr std::uint32_t kRingHeaderBytes = 256;
 constexpr std::uint32_t kRingFrames = 256;  // each way

@@ -18,10 +18,9 @@ namespace urnic::drivers {
 
 namespace {
 
-constexpr std::size_t kMinFrameBytes = 60;
-constexpr std::uint16_t kRingEntries = 512;
+constexpr std::uint16_t kCardRingEntries = 512;
 // What the port itself may hold (four bursts), and what drivers hold back: those that work with vectors refill late.
-constexpr std::uint32_t kBuffers = 2u * kRingEntries + 2u * 4 * 64;
+constexpr std::uint32_t kCardBuffers = 2u * kCardRingEntries + 2u * 4 * 64;
 // A checksum of Ethernet, and two VLAN tags.
 constexpr std::uint32_t kTrailerBytes = 4 + 2 * 4;
 constexpr auto kCablePatience = std::chrono::seconds(3);
@@ -85,9 +84,9 @@ Result<std::unique_ptr<nic::PacketPort>, Error> open_pci(const std::string& addr
       .driver = {},
       .arguments = {},
       .pci_address = address,
-      .receive_descriptors = kRingEntries,
-      .transmit_descriptors = kRingEntries,
-      .buffers = kBuffers,
+      .receive_descriptors = kCardRingEntries,
+      .transmit_descriptors = kCardRingEntries,
+      .buffers = kCardBuffers,
       // Cards fill buffers of some round sizes only, and a frame has to fit one.
       .buffer_bytes = std::bit_ceil(frame_bytes + kTrailerBytes),
       .mtu = link_mtu,

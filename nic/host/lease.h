@@ -28,7 +28,8 @@ class Lease {
     std::optional<transport::wire::Ipv4Address> ipv4;
     std::optional<transport::wire::Ipv6Address> ipv6;
     std::optional<transport::wire::Mac> mac{};  ///< otherwise mac_for() the addresses
-    /// How long to wait for a program that is just ending, its linger for its peer included.
+    /// How long to wait for a program that is just ending, its linger for its peer included; eight times that for programs that
+    /// look for a slot at the same time.
     std::chrono::milliseconds patience{1200};
   };
 

@@ -11,7 +11,9 @@
 #include <chrono>
 #include <fstream>
 #include <functional>
+#include <thread>
 
+#include "nic/host/lease_slots.h"
 #include "nic/host/lock_file.h"
 #include "tests/unit/tools/temporary_environment.h"
 
@@ -122,6 +124,20 @@ TEST_F(LeaseTest, WaitsForAHolderThatIsJustEnding) {
   patient.patience = std::chrono::seconds(5);
   EXPECT_TRUE(Lease::take(patient));
   waitpid(child, nullptr, 0);
+}
+
+TEST_F(LeaseTest, WaitsLongerForOthersThatLookForASlot) {
+  auto guard = LockFile::open(LeaseSlots::of(pair()).value().guard, LockFile::Missing::kCreate);
+  ASSERT_TRUE(guard && guard.value().try_lock());
+  EXPECT_EQ(Lease::take(either_side()).error().code, EBUSY);
+  std::thread others([&guard] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(600));
+    guard.value() = LockFile();
+  });
+  Lease::Request patient = either_side();
+  patient.patience = std::chrono::milliseconds(300);
+  EXPECT_TRUE(Lease::take(patient));
+  others.join();
 }
 
 TEST_F(LeaseTest, TakesTheSideThatWasAskedForAndNoOther) {
