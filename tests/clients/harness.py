@@ -151,7 +151,9 @@ class ClientTest(unittest.TestCase):
         self.require("unshare", "nsenter", "ip")
         if not STAGE.is_root:
             self.skipTest("needs root: raw packets and a network namespace")
-        space = self.start_plain("namespace", ["unshare", "-n", "sh", "-c", "echo here; exec sleep 1000"], privileged=True)
+        # Or the kernel would ask for a second or two whether another host has an IPv6 address, before a program may use it.
+        is_ours = "echo 0 >/proc/sys/net/ipv6/conf/default/accept_dad"
+        space = self.start_plain("namespace", ["unshare", "-n", "sh", "-c", f"{is_ours}; echo here; exec sleep 1000"], privileged=True)
         if not wait_until(lambda: "here" in space.output() or not space.is_running(), 10) or not space.is_running():
             self.skipTest("network namespaces are not allowed here")
         inside = ["nsenter", "-n", "-t", str(space.pid)]

@@ -91,6 +91,14 @@ class OneHost(Hosts):
         for gid in (0, 1):
             self.run_pair_on(host, host, "ibv_rc_pingpong", "-d", "urnic0", "-g", gid, "-c", "-s", "1000000", "-n", "50")
 
+    def test_an_address_that_the_kernel_still_asks_about(self):
+        host = self.host()
+        subprocess.run([*host, "sh", "-c", "echo 1 >/proc/sys/net/ipv6/conf/default/accept_dad"], check=True)
+        self.on(host, *self.interface("net0", "10.79.3.1"))
+        shown = subprocess.run([*host, "ip", "addr", "show", "dev", "net0"], check=True, capture_output=True, text=True).stdout
+        self.assertIn("tentative", shown)
+        self.run_pair_on(host, host, "ibv_rc_pingpong", "-d", "urnic0", "-g", "0")
+
     def test_programs_have_the_same_address_and_other_queue_pairs(self):
         host = self.host_with_network()
         server, _ = self.run_pair_on(host, host, "ibv_rc_pingpong", "-d", "urnic0", "-g", "1")

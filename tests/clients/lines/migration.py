@@ -218,7 +218,7 @@ class Migration(CmPairTest):
     def test_a_destination_that_comes_later(self):
         """The source is told that no host has the address, or that its host has no listener, and finds it as soon as it is there."""
         source = self.start_source()
-        refusal = "rdma connecting failure" if harness.is_host_shared() else "RDMA_CM_EVENT_ADDR_ERROR"
+        refusal = "connecting to destination" if harness.is_host_shared() else "RDMA_CM_EVENT_ADDR_ERROR"
         self.assertIn(refusal, source.answer("migrate", {"uri": URI})["error"]["desc"])
         self.move_after_all(source)
 
