@@ -35,7 +35,8 @@ class Peers:
     def _iperf(self, *options):
         port = harness.free_port()
         client = ["iperf3", "-c", self.programs.server_address, "-p", port, "-t", self.seconds, "-J", *options]
-        return json.loads(self.programs.pair(["iperf3", "-s", "-1", "-p", port], client, port))
+        said = self.programs.pair(["iperf3", "-s", "-1", "-p", port], client, port)
+        return json.loads(said[said.index("{") :])  # behind what it warns of
 
     def tcp_connection_rate(self):
         """Connections a second that are made, used for one message each way, and ended, one after the other."""

@@ -63,6 +63,8 @@ class Programs:
     def pair(self, server_command, client_command, tcp_port, environment=None):
         """A server that listens on `tcp_port`, then its client; what the client says. Both must end with 0."""
         runtime = self.stage.folder()
+        if self.cable:
+            self.cable.await_free_port()
         server = self.start("server", server_command, runtime, environment, self.server_side)
         self.wait_for(lambda: harness.is_listening(tcp_port, server.pid), server)
         output = self.finish(self.start("client", client_command, runtime, environment, self.client_side))
