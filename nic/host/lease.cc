@@ -29,7 +29,8 @@ using transport::wire::Mac;
 constexpr std::uint8_t kLastDefaultAddress = 254;
 
 constexpr auto kRetryPause = std::chrono::milliseconds(10);
-/// How many times its patience a program waits for those that look for a slot, too.
+/// How many times its patience a program waits for those that look for a slot, too: they hold the guard for a few milliseconds
+/// each, and when a job starts there may be hundreds of them.
 constexpr int kCrowdFactor = 8;
 
 template <typename... Arguments>
@@ -149,23 +150,8 @@ struct Taken {
   LeaseRecord record;
 };
 
-/// Others hold it for a few milliseconds each, and when a job starts there may be hundreds of them.
-Result<LockFile, Error> lock_guard(const LeaseSlots& wire, const Lease::Request& request) {
-  auto guard = LockFile::open(wire.guard, LockFile::Missing::kCreate);
-  if (!guard) return guard;
-  const auto give_up = std::chrono::steady_clock::now() + kCrowdFactor * request.patience;
-  while (!guard.value().try_lock()) {
-    if (std::chrono::steady_clock::now() >= give_up) {
-      return error(EBUSY, "another process keeps {} locked; end it, or set XDG_RUNTIME_DIR to another folder",
-                   wire.guard);
-    }
-    std::this_thread::sleep_for(kRetryPause);
-  }
-  return guard;
-}
-
 Result<Taken, Error> try_take(const LeaseSlots& wire, const Lease::Request& request) {
-  const auto guard = lock_guard(wire, request);
+  const auto guard = lock_guard(wire, kCrowdFactor * request.patience);
   if (!guard) return guard.error();
 
   std::optional<std::size_t> slot;
@@ -194,7 +180,7 @@ Result<Taken, Error> try_take(const LeaseSlots& wire, const Lease::Request& requ
 
 /// The slot with these addresses, if no other process uses it; otherwise no file.
 Result<LockFile, Error> try_claim(const LeaseSlots& wire, const Lease::Request& exported) {
-  const auto guard = lock_guard(wire, exported);
+  const auto guard = lock_guard(wire, kCrowdFactor * exported.patience);
   if (!guard) return guard.error();
   for (std::size_t i = 0; i < wire.slots.size(); ++i) {
     if (!may_use(exported, i)) continue;

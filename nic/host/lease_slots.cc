@@ -11,6 +11,7 @@
 #include <random>
 #include <string_view>
 #include <system_error>
+#include <thread>
 
 #include "nic/host/fabric_folder.h"
 #include "nic/host/fabric_slots.h"
@@ -24,6 +25,10 @@ using transport::wire::Mac;
 
 /// How many NICs of one user share an interface.
 constexpr std::size_t kInterfaceSlots = 64;
+
+constexpr auto kGuardPause = std::chrono::milliseconds(1);
+/// Of who only wants to know who is there.
+constexpr auto kLookPatience = std::chrono::seconds(1);
 
 constexpr Ipv4Address kNetworkOfPairs{{10, 77, 0, 0}};
 
@@ -127,18 +132,28 @@ Result<void, Error> write_lease_record(const LockFile& file, const LeaseRecord& 
   return write_text(file, text, "the lease");
 }
 
+Result<LockFile, Error> lock_guard(const LeaseSlots& wire, std::chrono::milliseconds patience) {
+  auto guard = LockFile::open(wire.guard, LockFile::Missing::kCreate);
+  if (!guard) return guard;
+  const auto give_up = std::chrono::steady_clock::now() + patience;
+  while (!guard.value().try_lock()) {
+    if (std::chrono::steady_clock::now() >= give_up) {
+      return Error{.code = EBUSY,
+                   .message = fmt::format(
+                       "another process keeps {} locked; end it, or set XDG_RUNTIME_DIR to another folder",
+                       wire.guard)};
+    }
+    std::this_thread::sleep_for(kGuardPause);
+  }
+  return guard;
+}
+
 Result<std::vector<HeldSlot>, Error> held_slots(const PortSpec& port) {
   const auto wire = LeaseSlots::of(port);
   if (!wire) return wire.error();
   // Whether a slot is taken is found out by taking it, so no other program may look for a free one meanwhile.
-  const auto guard = LockFile::open(wire.value().guard, LockFile::Missing::kCreate);
+  const auto guard = lock_guard(wire.value(), kLookPatience);
   if (!guard) return guard.error();
-  if (!guard.value().try_lock()) {
-    return Error{.code = EBUSY,
-                 .message = fmt::format(
-                     "another process keeps {} locked; end it, or set XDG_RUNTIME_DIR to another folder",
-                     wire.value().guard)};
-  }
   std::vector<HeldSlot> held;
   for (std::size_t i = 0; i < wire.value().slots.size(); ++i) {
     const auto file = LockFile::open(wire.value().slots[i], LockFile::Missing::kFail);

@@ -1,6 +1,7 @@
 // LeaseSlots: the lock files of a wire, and what stands in them.
 #pragma once
 
+#include <chrono>
 #include <optional>
 #include <string>
 #include <vector>
@@ -46,14 +47,17 @@ LeaseRecord read_lease_record(const LockFile& file);
 /// The error is the system's.
 Result<void, Error> write_lease_record(const LockFile& file, const LeaseRecord& record);
 
+/// The guard, locked. EBUSY: another process has it, after so much patience; the error says what to do.
+Result<LockFile, Error> lock_guard(const LeaseSlots& wire, std::chrono::milliseconds patience);
+
 /// A slot that a program holds.
 struct HeldSlot {
   unsigned slot = 0;
   LeaseRecord record;
 };
 
-/// Who is on the wire now, in the order of their slots. EBUSY: another program looks at the slots at this
-/// moment.
+/// Who is on the wire now, in the order of their slots. Waits up to a second for programs that look at the slots at this
+/// moment; EBUSY: they still do.
 Result<std::vector<HeldSlot>, Error> held_slots(const PortSpec& port);
 
 }  // namespace urnic::nic

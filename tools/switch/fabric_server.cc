@@ -44,17 +44,9 @@ std::optional<std::pair<unsigned, unsigned>> parse_two_numbers(std::string_view 
   return std::pair(*first, *second);
 }
 
-/// Who is on the fabric. Waits for a program that looks at its slots at this moment: that takes no time, but
-/// each of the switches does it, and each program that comes.
+/// Who is on the fabric.
 Result<std::vector<nic::HeldSlot>, Error> held_slots(const std::string& fabric) {
-  const nic::PortSpec spec{.kind = nic::PortSpec::Kind::kFabric, .side = {}, .target = fabric};
-  const auto give_up = Clock::now() + std::chrono::seconds(1);
-  auto held = nic::held_slots(spec);
-  while (!held && held.error().code == EBUSY && Clock::now() < give_up) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    held = nic::held_slots(spec);
-  }
-  return held;
+  return nic::held_slots({.kind = nic::PortSpec::Kind::kFabric, .side = {}, .target = fabric});
 }
 
 }  // namespace
