@@ -11,12 +11,12 @@
 #include <cerrno>
 #include <cstring>
 
+#include "drivers/shortest_frame.h"
+#include "transport/wire/ethernet.h"
+
 namespace urnic::drivers {
 
 namespace {
-
-constexpr std::size_t kEthernetHeaderBytes = 14;
-constexpr std::size_t kMinFrameBytes = 60;
 
 Result<NetworkInterface, Error> usable_interface(const std::string& name, std::uint16_t link_mtu) {
   const auto found = find_interface(name);
@@ -78,7 +78,7 @@ Result<std::unique_ptr<AfXdpPort>, Error> AfXdpPort::open(const std::string& int
 
 AfXdpPort::AfXdpPort(const std::string& interface, std::uint16_t link_mtu, XdpSocket socket,
                      XdpProgram program, Descriptor ear, Descriptor epoll)
-    : max_frame_bytes_(link_mtu + kEthernetHeaderBytes),
+    : max_frame_bytes_(link_mtu + transport::wire::Ethernet::kMinBytes),
       description_(fmt::format("af_xdp {}", interface)),
       socket_(std::move(socket)),
       ear_(std::move(ear)),
@@ -134,9 +134,9 @@ std::span<std::byte> AfXdpPort::reserve_to(const transport::wire::Mac&) {
 void AfXdpPort::commit(std::size_t length) {
   assert(reserved_ != kNoFrame && queued_ < kBurst);
   assert(length <= max_frame_bytes_);
-  if (length < kMinFrameBytes) {
-    std::memset(socket_.umem.at(reserved_) + length, 0, kMinFrameBytes - length);
-    length = kMinFrameBytes;
+  if (length < kShortestFrame) {
+    std::memset(socket_.umem.at(reserved_) + length, 0, kShortestFrame - length);
+    length = kShortestFrame;
   }
   queue_[queued_++] = {.addr = reserved_, .len = static_cast<std::uint32_t>(length), .options = 0};
   reserved_ = kNoFrame;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cassert>
 
+#include "drivers/shortest_frame.h"
 #include "transport/wire/byte_order.h"
 #include "transport/wire/ethernet.h"
 #include "transport/wire/headers.h"
@@ -29,7 +30,6 @@ constexpr std::size_t kTextBytes = sizeof kMagic + sizeof(std::uint64_t);
 // Ethernet.
 constexpr std::size_t kTypeAt = 12;
 constexpr std::uint16_t kLocalExperimental = 0x88b5;
-constexpr std::size_t kShortestFrame = 60;
 
 // RoCEv2, from the BTH on.
 constexpr std::uint8_t kManufacturersOpcode = 0xff;

@@ -14,6 +14,7 @@
 #include "drivers/dpdk/own_sockets.h"
 #include "drivers/dpdk/port.h"
 #include "drivers/interface/network_interface.h"
+#include "drivers/shortest_frame.h"
 
 namespace urnic::drivers {
 
@@ -93,7 +94,7 @@ Result<std::unique_ptr<nic::PacketPort>, Error> open_af_packet(const std::string
   medium->device().link().report(true);
   return std::make_unique<DpdkPort>(std::move(medium),
                                     DpdkPort::Config{.max_frame_bytes = max_frame_bytes,
-                                                     .min_frame_bytes = kMinFrameBytes,
+                                                     .min_frame_bytes = kShortestFrame,
                                                      .description = fmt::format("af_packet {}", interface)});
 }
 

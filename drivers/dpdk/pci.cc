@@ -13,6 +13,7 @@
 #include "drivers/dpdk/eth_device.h"
 #include "drivers/dpdk/port.h"
 #include "drivers/pci/card.h"
+#include "drivers/shortest_frame.h"
 
 namespace urnic::drivers {
 
@@ -99,7 +100,7 @@ Result<std::unique_ptr<nic::PacketPort>, Error> open_pci(const std::string& addr
   return std::make_unique<DpdkPort>(
       std::make_unique<CardMedium>(std::move(device.value()), std::move(lock.value())),
       DpdkPort::Config{.max_frame_bytes = frame_bytes,
-                       .min_frame_bytes = kMinFrameBytes,
+                       .min_frame_bytes = kShortestFrame,
                        .is_polled = true,
                        .description = fmt::format("pci {}", address)});
 }

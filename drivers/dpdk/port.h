@@ -47,8 +47,6 @@ class Medium {
 
 /// What a frame has besides the bytes that a link's MTU counts.
 inline constexpr std::size_t kEthernetHeaderBytes = 14;
-/// The shortest frame that is put on an Ethernet, without its checksum.
-inline constexpr std::size_t kMinFrameBytes = 60;
 
 /// Frames are received and sent in bursts. Sent frames wait in a short queue for flush(); what the device
 /// does not take stays there, and so reserve() comes up empty while the queue is full: back pressure. But

@@ -1,6 +1,7 @@
 #include "tests/unit/drivers/dpdk/traffic.h"
 
 #include <fmt/core.h>
+#include <poll.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -144,6 +145,20 @@ std::string exchange_all_lengths(nic::PacketPort& port, std::size_t shortest, st
       if (returned.empty()) return fmt::format("the frame of {} bytes is lost", length);
       if (returned != frame) return fmt::format("the frame of {} bytes is changed", length);
     }
+  }
+  return "";
+}
+
+std::string complaint_about_waking(nic::PacketPort& near, nic::PacketPort& far) {
+  pollfd wake{.fd = near.wake_fd(), .events = POLLIN, .revents = 0};
+  while (near.arm()) receive(near, 0ms);
+  if (poll(&wake, 1, 200) != 0) return "woken by nothing";
+  for (int i = 0; i < 5; ++i) {
+    send(far, make_frame(100, 1));
+    if (poll(&wake, 1, 100) != 1) return "not woken";
+    near.disarm();
+    if (receive(near, 0ms).empty()) return "woken without a frame";
+    while (near.arm()) receive(near, 0ms);
   }
   return "";
 }
