@@ -2,6 +2,7 @@
 import os
 import pathlib
 import random
+import re
 import shutil
 import socket
 import subprocess
@@ -74,6 +75,11 @@ def port_has_two_ends(port=None):
 def is_host_shared(port=None):
     """Whether NICs of `port`, or of this run, have the host's addresses, and none of their own."""
     return (port or PORT or USUAL_PORT).split(",")[0] == "host"
+
+
+def has_host_addresses(port):
+    """Whether NICs of `port` have addresses of the host, and none of their own."""
+    return re.split("[:,]", port)[0] in ("host", "udp")
 
 
 def nic_options(options):

@@ -1,11 +1,7 @@
 """Two hosts with a cable between them: network namespaces and a pair of virtual interfaces. Making them takes root."""
-import pathlib
 import subprocess
 
-import harness
 from benchmarks.programs import Failed
-
-ROCE_PORT = 4791
 
 
 class Cable:
@@ -41,13 +37,10 @@ class Cable:
         if done.returncode != 0:
             raise Failed(f"no cable can be made here: {done.stderr.strip()}")
 
-    def await_free_port(self):
-        """The switch that programs of an earlier measurement shared stays for some seconds, and programs of another runtime folder
-        cannot have its port."""
-        tables = [pathlib.Path(f"/proc/{holder.pid}/net/{table}") for holder in self._holders for table in ("udp", "udp6")]
-        is_free = lambda: not any(f":{ROCE_PORT:04X} " in table.read_text() for table in tables)
-        if not harness.wait_until(is_free, harness.START_TIMEOUT, 0.05):
-            raise Failed(f"UDP port {ROCE_PORT} stays taken")
+    @property
+    def processes(self):
+        """One on each host."""
+        return [holder.pid for holder in self._holders]
 
     def close(self):
         for holder in self._holders:

@@ -45,9 +45,8 @@ class Measure:
     chooses_addresses: bool = False  # of the NICs
 
     def is_possible_over(self, port):
-        shares_host = port.split(":")[0] == "udp"
-        has_two_ends = shares_host or harness.port_has_two_ends(port)
-        return (self.programs == 2 or not has_two_ends) and not (self.chooses_addresses and shares_host)
+        has_two_ends = port == "udp" or harness.port_has_two_ends(port)
+        return (self.programs == 2 or not has_two_ends) and not (self.chooses_addresses and harness.has_host_addresses(port))
 
 
 def _bandwidth_name(verb, mtu):

@@ -10,6 +10,7 @@ from stage import Process, Stage
 TIMEOUT = 180
 CLOCK_TICKS = os.sysconf("SC_CLK_TCK")
 RDMA_CM_PORT = 7000
+ROCE_PORT = 4791
 
 
 class Failed(Exception):
@@ -63,13 +64,20 @@ class Programs:
     def pair(self, server_command, client_command, tcp_port, environment=None):
         """A server that listens on `tcp_port`, then its client; what the client says. Both must end with 0."""
         runtime = self.stage.folder()
-        if self.cable:
-            self.cable.await_free_port()
         server = self.start("server", server_command, runtime, environment, self.server_side)
         self.wait_for(lambda: harness.is_listening(tcp_port, server.pid), server)
         output = self.finish(self.start("client", client_command, runtime, environment, self.client_side))
         self.finish(server)
         return output
+
+    def await_roce_port(self):
+        """The switch that programs of an earlier measurement shared (--port host) stays for some seconds, and programs of another
+        runtime folder cannot have its UDP port."""
+        hosts = self.cable.processes if self.cable else ["self"]
+        tables = [pathlib.Path(f"/proc/{host}/net/{table}") for host in hosts for table in ("udp", "udp6")]
+        is_free = lambda: not any(f":{ROCE_PORT:04X} " in table.read_text() for table in tables)
+        if not harness.wait_until(is_free, harness.START_TIMEOUT, 0.05):
+            raise Failed(f"UDP port {ROCE_PORT} stays taken: 'urnic doctor' says by whom")
 
     def all_to_all(self, command_of, size, seconds):
         """Rounds a second of `size` programs that are told the same words, and their ranks; all must end with 0."""
@@ -90,6 +98,12 @@ class Ours:
 
     def __init__(self, programs, port, seconds):
         self.programs, self.port, self.seconds = programs, port, seconds
+
+    def measure(self, find):
+        """What `find`, which calls one of the methods, finds."""
+        if harness.has_host_addresses(self.port):
+            self.programs.await_roce_port()
+        return find(self)
 
     def perftest(self, program, *options):
         """The columns of the one line of results."""
