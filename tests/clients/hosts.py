@@ -1,4 +1,5 @@
 """Two hosts, which are network namespaces joined by a cable, and users without privileges on them."""
+import json
 import shutil
 import subprocess
 import tempfile
@@ -37,6 +38,23 @@ class HostsTest(ClientTest):
         """The same below `urnic run`."""
         words = [harness.STAGE.urnic, "run", *map(str, nic), "--", *map(str, command)]
         return self.start_on(host, name, words)
+
+    def stat(self):
+        """What `urnic stat --json` says of all processes of the test."""
+        asked = self.start_plain("urnic", [harness.STAGE.urnic, "stat", "--json"])
+        self.expect_end(asked, 20)
+        self.processes.remove(asked)  # there may be many of them
+        return json.loads(asked.output())["processes"]
+
+    def counter(self, name):
+        """Of all NICs together."""
+        return sum(process["counters"].get(name, 0) for process in self.stat())
+
+    def wait_for_rdma_cm(self, server):
+        """Until it listens by rdma_cm."""
+        listens = lambda: not server.is_running() or '"LISTEN"' in json.dumps(self.stat())
+        if not wait_until(listens, harness.START_TIMEOUT, 0.05) or not server.is_running():
+            self.fail_with(f"{server.name} does not listen")
 
     def recorded(self, host, end, condition, traffic):
         """The recording of what fulfils the condition, in dumpcap's words, at that end of a cable meanwhile."""

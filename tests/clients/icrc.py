@@ -72,11 +72,16 @@ def split_frame(frame):
     return ip, udp, packet
 
 
-def check_ipv4_checksum(header):
-    total = sum(struct.unpack(f"!{len(header) // 2}H", bytes(header)))
+def internet_checksum(data):
+    """RFC 1071's, of an even number of bytes; 0 of what has its own right checksum in it."""
+    total = sum(struct.unpack(f"!{len(data) // 2}H", bytes(data)))
     while total >> 16:
         total = (total & 0xFFFF) + (total >> 16)
-    if total != 0xFFFF:
+    return total ^ 0xFFFF
+
+
+def check_ipv4_checksum(header):
+    if internet_checksum(header) != 0:
         raise BadFrame("IPv4 header checksum")
 
 

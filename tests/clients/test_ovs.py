@@ -1,6 +1,5 @@
 """NICs of two hosts at switches that are not ours: each host, a network namespace, has Open vSwitch with the DPDK datapath, and a VXLAN
 tunnel leads over the cable between them. Needs root; the programs with a NIC have no privilege. Not part of the stage "clients"."""
-import json
 import os
 import tempfile
 
@@ -127,18 +126,12 @@ class OvsTest(HostsTest):
         self.expect_end(server)
         return client.output()
 
-    def listens(self, server):
-        asked = self.start_plain("urnic", [harness.STAGE.urnic, "stat", "--json"])
-        asked.wait(20)
-        self.processes.remove(asked)
-        return not server.is_running() or '"LISTEN"' in asked.output()
-
     def start_rping(self, sides, address, count):
         client_side, server_side = sides
         self.require("rping")
         words = ["rping", "-a", address, "-C", count, "-V", "-S", 1000]
         server = self.start_nic_on(server_side.host, "server", [*words, "-s"], server_side.nics[0])
-        self.assertTrue(wait_until(lambda: self.listens(server), harness.START_TIMEOUT, 0.05), server.describe())
+        self.wait_for_rdma_cm(server)
         return self.start_nic_on(client_side.host, "client", [*words, "-c"], client_side.nics[0]), server
 
     def start_all_to_all(self, sides, rounds, options=()):
@@ -257,11 +250,7 @@ class Restarts(OvsTest):
 
     def timeouts(self):
         """How often work requests of the test's programs were sent again because no answer came."""
-        asked = self.start_plain("urnic", [harness.STAGE.urnic, "stat", "--json"])
-        self.expect_end(asked, 20)
-        self.processes.remove(asked)
-        counters = [process["counters"] for process in json.loads(asked.output())["processes"]]
-        return sum(counter["local_ack_timeout_err"] for counter in counters)
+        return self.counter("local_ack_timeout_err")
 
     def wait_for_traffic(self, side, more=1000):
         """Until so many packets have gone through the tunnel from that side."""

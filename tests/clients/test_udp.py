@@ -1,5 +1,4 @@
 """NICs that share the host's addresses and send through UDP sockets: no privilege, and real networks between them."""
-import json
 import os
 import subprocess
 import time
@@ -118,25 +117,13 @@ class TwoHosts(HostsTest):
         self.run_on(hosts, "ibv_rc_pingpong", "-d", "urnic0", "-g", "1", "-c", "-s", "50000", "-n", "200", nic=faults)
         self.run_on(hosts, "ib_write_bw", *self.PERFTEST, "-n", "500", nic=faults)
 
-    def counter(self, name):
-        """Of all NICs together."""
-        asked = self.start_plain("urnic", [harness.STAGE.urnic, "stat", "--json"])
-        asked.wait(20)
-        self.processes.remove(asked)
-        return sum(process["counters"].get(name, 0) for process in json.loads(asked.output())["processes"])
-
-    def listens_on(self, server):
-        asked = self.start_plain("urnic", [harness.STAGE.urnic, "stat", "--json"])
-        asked.wait(20)
-        return not server.is_running() or '"LISTEN"' in asked.output()
-
     def test_connections_by_rdma_cm(self):
         here, there = self.hosts()
         self.require("rping")
         for own in (self.THERE, self.THERE_IPV6):
             words = ["rping", "-a", own, "-C", "20", "-V"]
             server = self.start_nic_on(there, "server", [*words, "-s"], ["--port", "udp"])
-            self.assertTrue(wait_until(lambda: self.listens_on(server), harness.START_TIMEOUT), server.describe())
+            self.wait_for_rdma_cm(server)
             client = self.start_nic_on(here, "client", [*words, "-c"], ["--port", "udp"])
             self.expect_end(client)
             self.expect_end(server)
