@@ -218,7 +218,7 @@ Finding judge_raw_sockets(const HostFacts& facts) {
   }
   return note(
       "CAP_NET_RAW", "no",
-      "programs on this machine meet on the fabric without it, and --port host reaches other machines without it; --port "
+      "neither programs on this machine nor the way to others by --port host, the default, need it; --port "
       "af_packet, where the NIC has an address of its own there, needs it: docker run --cap-add NET_RAW, or root");
 }
 
@@ -272,7 +272,7 @@ void judge_interfaces(const HostFacts& facts, std::vector<Finding>& findings) {
   }
   if (facts.interfaces.empty()) {
     findings.push_back(note("interfaces", "none is up but the loopback",
-                            "programs on this machine meet on the fabric; no other is reached"));
+                            "programs on this machine meet; no other is reached"));
   }
 }
 

@@ -26,7 +26,7 @@ using nlohmann::json;
 
 constexpr const char* kFabricFooter =
     R"(A fabric is a switch that connects the programs of one user; frames are learnt and forwarded as any Ethernet switch
-does it. 'urnic run' starts it when the first program comes (--port fabric, the default), and it ends five seconds
+does it. 'urnic run' starts it when the first program comes with --port fabric, and it ends five seconds
 after the last one has left. It has {} ports; more programs get further switches, each connected to the first one,
 up to {} programs. You need this command only
 

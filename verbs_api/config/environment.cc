@@ -173,10 +173,12 @@ Result<std::uint16_t, Error> read_link_mtu(const NicEnvironment& environment) {
   if (!carried) return carried.error();
   const std::uint16_t most = carried.value().value_or(std::numeric_limits<std::uint16_t>::max());
   if (chosen.value() && *chosen.value() > most) {
-    return invalid(kName,
-                   fmt::format("{} {} carries no more than {}",
-                               port.kind == PortSpec::Kind::kFabric ? "fabric" : "interface",
-                               has_host_addresses(port) ? environment.host.interface : port.target, most));
+    return invalid(
+        kName,
+        fmt::format("{} {} carries no more than {}{}",
+                    port.kind == PortSpec::Kind::kFabric ? "fabric" : "interface",
+                    has_host_addresses(port) ? environment.host.interface : port.target, most,
+                    has_host_addresses(port) ? "; programs of this host have more on --port fabric" : ""));
   }
   // What the network behind a card carries, the user knows; every Ethernet carries this.
   const std::uint16_t usual = port.kind == PortSpec::Kind::kPci ? kEthernetMtu : kDefaultLinkMtu;
