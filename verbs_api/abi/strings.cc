@@ -1,5 +1,6 @@
 // Words for people.
 #include "verbs_api/abi/libibverbs.h"
+#include "verbs_api/abi/newer_operations.h"
 
 extern "C" {
 
@@ -170,8 +171,7 @@ const char* ibv_wr_opcode_str(ibv_wr_opcode opcode) {
     case IBV_WR_ATOMIC_WRITE:
       return "ATOMIC_WRITE";
   }
-  constexpr int kFlush = 14;  // IBV_WR_FLUSH, which Debian 12's header does not have
-  return static_cast<int>(opcode) == kFlush ? "FLUSH" : "unknown";
+  return static_cast<int>(opcode) == urnic::verbs_api::kWrFlush ? "FLUSH" : "unknown";
 }
 
 }  // extern "C"

@@ -1,5 +1,7 @@
 #include "verbs_api/datapath/completion.h"
 
+#include "verbs_api/abi/newer_operations.h"
+
 namespace urnic::verbs_api {
 
 using transport::Completion;
@@ -56,8 +58,8 @@ ibv_wc_opcode wc_opcode(CompletionOpcode opcode) {
       return IBV_WC_LOCAL_INV;
     case CompletionOpcode::kBindWindow:
       return IBV_WC_BIND_MW;
-    case CompletionOpcode::kFlush:  // no verb of this libibverbs asks for it
-      break;
+    case CompletionOpcode::kFlush:
+      return static_cast<ibv_wc_opcode>(kWcFlush);
     case CompletionOpcode::kReceive:
       return IBV_WC_RECV;
     case CompletionOpcode::kReceiveRdmaWithImmediate:

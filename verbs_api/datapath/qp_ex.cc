@@ -1,7 +1,9 @@
 // The functions of ibv_qp_ex that put work requests together.
 #include <cerrno>
 #include <cstdint>
+#include <limits>
 
+#include "verbs_api/abi/newer_operations.h"
 #include "verbs_api/datapath/send_request.h"
 #include "verbs_api/datapath/work_request_builder.h"
 #include "verbs_api/device/context.h"
@@ -10,6 +12,7 @@
 
 namespace urnic::verbs_api {
 
+using transport::Access;
 using transport::SendOperation;
 using transport::SendRequest;
 
@@ -90,6 +93,22 @@ void atomic_write(ibv_qp_ex* qp, std::uint32_t rkey, std::uint64_t address, cons
   builder.set_inline(&buffer, 1);
 }
 
+/// It has no data.
+void flush(ibv_qp_ex* qp, std::uint32_t rkey, std::uint64_t address, std::size_t length, std::uint8_t type,
+           std::uint8_t level) noexcept {
+  constexpr std::uint8_t kTypes = kFlushTypeGlobal | kFlushTypePersistent;
+  WorkRequestBuilder& builder = builder_of(qp);
+  SendRequest send_request = request(*qp, SendOperation::kFlush, rkey, address);
+  send_request.flush = {
+      .length = static_cast<std::uint32_t>(length),
+      .access = ((type & kFlushTypeGlobal) != 0 ? Access::kFlushGlobal : Access::kNone) |
+                ((type & kFlushTypePersistent) != 0 ? Access::kFlushPersistent : Access::kNone),
+      .scope = level == kFlushLevelRegion ? transport::FlushScope::kRegion : transport::FlushScope::kRange};
+  builder.begin(kQpExWithFlush, send_request);
+  const bool is_known = type != 0 && (type & ~kTypes) == 0 && level <= kFlushLevelRegion;
+  if (!is_known || length > std::numeric_limits<std::uint32_t>::max()) builder.spoil(EINVAL);
+}
+
 void local_invalidate(ibv_qp_ex* qp, std::uint32_t rkey) noexcept {
   SendRequest send_request = request(*qp, SendOperation::kLocalInvalidate);
   send_request.invalidate_rkey = transport::Rkey{rkey};
@@ -160,7 +179,7 @@ std::uint64_t offered_send_operations(nic::QpType type) {
     case nic::QpType::kXrcInitiator:
       return kUnacknowledged | IBV_QP_EX_WITH_SEND_WITH_INV | IBV_QP_EX_WITH_RDMA_READ |
              IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP | IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD |
-             IBV_QP_EX_WITH_ATOMIC_WRITE;
+             IBV_QP_EX_WITH_ATOMIC_WRITE | kQpExWithFlush;
     case nic::QpType::kUc:
       return kUnacknowledged;
     case nic::QpType::kUd:
@@ -175,7 +194,7 @@ std::uint64_t offered_send_operations(nic::QpType type) {
   return 0;
 }
 
-void fill_builders(ibv_qp_ex& qp) {
+void fill_builders(QpExWithFlush& qp) {
   qp.wr_start = start;
   qp.wr_complete = complete;
   qp.wr_abort = abort;
@@ -193,6 +212,7 @@ void fill_builders(ibv_qp_ex& qp) {
   qp.wr_atomic_cmp_swp = compare_swap;
   qp.wr_atomic_fetch_add = fetch_add;
   qp.wr_atomic_write = atomic_write;
+  qp.wr_flush = flush;
   qp.wr_bind_mw = bind_window;
   qp.wr_local_inv = local_invalidate;
   qp.wr_send_inv = send_with_invalidate;

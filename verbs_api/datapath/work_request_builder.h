@@ -10,6 +10,7 @@
 #include "nic/queues/queue_pair.h"
 #include "transport/work_request.h"
 #include "verbs_api/abi/libibverbs.h"
+#include "verbs_api/abi/newer_operations.h"
 
 namespace urnic::verbs_api {
 
@@ -69,6 +70,6 @@ class WorkRequestBuilder {
 
 /// Points the builders of an extended queue pair, all of them, at functions: those that were not asked for
 /// spoil the batch, where a null pointer would crash the program.
-void fill_builders(ibv_qp_ex& qp);
+void fill_builders(QpExWithFlush& qp);
 
 }  // namespace urnic::verbs_api

@@ -7,6 +7,7 @@
 
 #include "nic/config.h"
 #include "nic/memory/guarded_copy.h"
+#include "verbs_api/abi/newer_operations.h"
 #include "verbs_api/abi/operations.h"
 #include "verbs_api/abi/vendor.h"
 #include "verbs_api/device/context.h"
@@ -78,7 +79,8 @@ ibv_device_attr attributes_of(const nic::Device& nic) {
 void offer_on_demand_paging(ibv_device_attr_ex& attributes) {
   if (!nic::can_copy_guarded()) return;
   constexpr std::uint32_t kMessages = IBV_ODP_SUPPORT_SEND | IBV_ODP_SUPPORT_RECV;
-  constexpr std::uint32_t kRemote = IBV_ODP_SUPPORT_WRITE | IBV_ODP_SUPPORT_READ | IBV_ODP_SUPPORT_ATOMIC;
+  constexpr std::uint32_t kRemote = IBV_ODP_SUPPORT_WRITE | IBV_ODP_SUPPORT_READ | IBV_ODP_SUPPORT_ATOMIC |
+                                    kOdpSupportsFlush | kOdpSupportsAtomicWrite;
   attributes.odp_caps.general_caps = IBV_ODP_SUPPORT | IBV_ODP_SUPPORT_IMPLICIT;
   attributes.odp_caps.per_transport_caps.rc_odp_caps = kMessages | kRemote | IBV_ODP_SUPPORT_SRQ_RECV;
   attributes.odp_caps.per_transport_caps.uc_odp_caps =
@@ -96,7 +98,7 @@ int query_device_ex(ibv_context* context, const ibv_query_device_ex_input*, ibv_
   if (size < sizeof(ibv_device_attr)) return EINVAL;
   ibv_device_attr_ex ours{};
   ours.orig_attr = attributes_of(owner.nic());
-  ours.device_cap_flags_ex = ours.orig_attr.device_cap_flags;
+  ours.device_cap_flags_ex = ours.orig_attr.device_cap_flags | kDeviceFlushGlobal | kDeviceAtomicWrite;
   ours.completion_timestamp_mask = kTimeMask;
   ours.hca_core_clock = kClockRate;
   ours.rss_caps = {.supported_qpts = 1u << IBV_QPT_RAW_PACKET,

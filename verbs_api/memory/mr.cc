@@ -47,8 +47,9 @@ void Mr::end() {
 }
 
 Result<RegistrationFlags, int> parse_registration_flags(unsigned int flags) {
+  // Memory here is not persistent, and the kernel refuses with EINVAL what a device does not have.
   constexpr unsigned int kKnown =
-      kAccessRights | IBV_ACCESS_ZERO_BASED | IBV_ACCESS_ON_DEMAND | IBV_ACCESS_HUGETLB;
+      kAccessRights | kAccessFlushGlobal | IBV_ACCESS_ZERO_BASED | IBV_ACCESS_ON_DEMAND | IBV_ACCESS_HUGETLB;
   const unsigned int required = flags & ~static_cast<unsigned int>(IBV_ACCESS_OPTIONAL_RANGE);
   if ((required & ~kKnown) != 0) return EINVAL;
   const bool is_on_demand = (required & IBV_ACCESS_ON_DEMAND) != 0;

@@ -39,7 +39,7 @@ Result<transport::WindowBinding, int> to_binding(const ibv_mw& mw, std::uint32_t
   // Programs name the region's right to be written, too. It is of no use to a window, which only peers use.
   constexpr unsigned int kIgnored = IBV_ACCESS_LOCAL_WRITE;
   constexpr unsigned int kRights =
-      IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC;
+      IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC | kAccessFlushGlobal;
 
   if ((info.mw_access_flags & ~(kRights | IBV_ACCESS_ZERO_BASED | kIgnored)) != 0) return EINVAL;
   if (info.length > 0 && (info.mr == nullptr || info.mr->context != mw.context)) return EINVAL;

@@ -23,7 +23,7 @@
 
 namespace urnic::verbs_api {
 
-Qp::Qp(ibv_context& opened, const ibv_qp_init_attr_ex& init_attr) : ibv_qp_ex{}, xrcd(init_attr.xrcd) {
+Qp::Qp(ibv_context& opened, const ibv_qp_init_attr_ex& init_attr) : QpExWithFlush{}, xrcd(init_attr.xrcd) {
   qp_base.context = &opened;
   qp_base.qp_context = init_attr.qp_context;
   qp_base.pd = init_attr.pd;

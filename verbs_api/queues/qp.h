@@ -6,12 +6,13 @@
 
 #include "nic/queues/queue_pair.h"
 #include "verbs_api/abi/libibverbs.h"
+#include "verbs_api/abi/newer_operations.h"
 #include "verbs_api/datapath/work_request_builder.h"
 #include "verbs_api/queues/qp_handles.h"
 
 namespace urnic::verbs_api {
 
-struct Qp : ibv_qp_ex {
+struct Qp : QpExWithFlush {
   Qp(ibv_context& opened, const ibv_qp_init_attr_ex& init_attr);
   ~Qp();
   Qp(const Qp&) = delete;

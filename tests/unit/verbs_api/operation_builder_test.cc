@@ -1,5 +1,7 @@
 // Posting by the functions of ibv_qp_ex: the operations beside plain data, and where datagrams and XRC go.
+#include <cstddef>
 #include <cstring>
+#include <vector>
 
 #include "tests/unit/verbs_api/verbs_objects.h"
 
@@ -13,6 +15,22 @@ constexpr std::uint64_t kUcOperations = IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WI
 constexpr std::uint64_t kRcOperations = kUcOperations | IBV_QP_EX_WITH_RDMA_READ |
                                         IBV_QP_EX_WITH_SEND_WITH_INV | IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP |
                                         IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD | IBV_QP_EX_WITH_ATOMIC_WRITE;
+// As infiniband/verbs.h of rdma-core 56 has it; the installed one may be older.
+constexpr std::uint64_t kWithFlush = 1 << 11;
+constexpr int kAccessFlushGlobal = 1 << 8;
+constexpr int kAccessFlushPersistent = 1 << 9;
+constexpr int kWcFlush = 8;
+constexpr std::uint8_t kGlobal = 1, kPersistent = 2;
+constexpr std::uint8_t kRange = 0, kRegion = 1;
+void wr_flush(ibv_qp_ex* qp, std::uint32_t rkey, std::uint64_t address, std::size_t length, std::uint8_t type,
+              std::uint8_t level) {
+  using Builder = void(ibv_qp_ex*, std::uint32_t, std::uint64_t, std::size_t, std::uint8_t, std::uint8_t);
+  constexpr std::size_t kBehindAtomicWrite = offsetof(ibv_qp_ex, wr_atomic_write) + sizeof(Builder*);
+  Builder* builder = nullptr;
+  std::memcpy(&builder, reinterpret_cast<const char*>(qp) + kBehindAtomicWrite, sizeof(builder));
+  builder(qp, rkey, address, length, type, level);
+}
+
 constexpr std::uint64_t kUdOperations = IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM;
 
 class OperationBuilder : public testing::Test {
@@ -30,8 +48,8 @@ class OperationBuilder : public testing::Test {
     return QpPtr(ibv_create_qp_ex(context_.get(), &attributes));
   }
 
-  void connect_two() {
-    qp_ = create(IBV_QPT_RC, kRcOperations, cq_.get());
+  void connect_two(std::uint64_t more_operations = 0) {
+    qp_ = create(IBV_QPT_RC, kRcOperations | more_operations, cq_.get());
     peer_ = create(IBV_QPT_RC, kRcOperations, cq_peer_.get());
     ASSERT_NE(qp_, nullptr);
     ASSERT_EQ(connect(qp_.get(), peer_->qp_num), 0);
@@ -53,6 +71,12 @@ class OperationBuilder : public testing::Test {
   void begin(std::uint64_t wr_id) {
     ex_->wr_id = wr_id;
     ex_->wr_flags = IBV_SEND_SIGNALED;
+  }
+
+  static void allow(ibv_qp* qp, int rights) {
+    ibv_qp_attr attributes{};
+    attributes.qp_access_flags = static_cast<unsigned>(rights);
+    ASSERT_EQ(ibv_modify_qp(qp, &attributes, IBV_QP_ACCESS_FLAGS), 0);
   }
 
   const ContextPtr context_ = open_device();
@@ -98,6 +122,81 @@ TEST_F(OperationBuilder, PostsAtomics) {
   EXPECT_EQ(local.data()[8], 5);
   EXPECT_EQ(remote.data()[0], 6);
   EXPECT_EQ(std::memcmp(remote.data() + 8, &number, sizeof(number)), 0);
+}
+
+TEST_F(OperationBuilder, PostsFlushesOfARangeAndOfARegion) {
+  connect_two(kWithFlush);
+  Buffer region(pd_.get(), 64, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | kAccessFlushGlobal);
+  allow(peer_.get(), kAccessFlushGlobal);
+  ibv_wr_start(ex_);
+  begin(1);
+  wr_flush(ex_, region.rkey(), region.address() + 8, 56, kGlobal, kRange);
+  begin(2);
+  wr_flush(ex_, region.rkey(), 0, 0, kGlobal, kRegion);
+  ASSERT_EQ(ibv_wr_complete(ex_), 0);
+  for (std::uint64_t id = 1; id <= 2; ++id) {
+    const ibv_wc completion = next_completion(cq_.get());
+    EXPECT_EQ(completion.wr_id, id);
+    EXPECT_EQ(completion.status, IBV_WC_SUCCESS);
+    EXPECT_EQ(static_cast<int>(completion.opcode), kWcFlush);
+  }
+  ibv_wr_start(ex_);
+  begin(3);
+  wr_flush(ex_, region.rkey(), region.address() + 8, 57, kGlobal, kRange);
+  ASSERT_EQ(ibv_wr_complete(ex_), 0);
+  EXPECT_EQ(next_completion(cq_.get()).status, IBV_WC_REM_ACCESS_ERR);
+}
+
+TEST_F(OperationBuilder, AFlushNeedsTheRegionsRight) {
+  connect_two(kWithFlush);
+  Buffer region(pd_.get(), 64, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
+  allow(peer_.get(), kAccessFlushGlobal);
+  ibv_wr_start(ex_);
+  begin(1);
+  wr_flush(ex_, region.rkey(), region.address(), 64, kGlobal, kRange);
+  ASSERT_EQ(ibv_wr_complete(ex_), 0);
+  EXPECT_EQ(next_completion(cq_.get()).status, IBV_WC_REM_ACCESS_ERR);
+}
+
+TEST_F(OperationBuilder, RefusesFlushesThatAreNone) {
+  connect_two(kWithFlush);
+  struct Row {
+    std::size_t length;
+    std::uint8_t type, level;
+  };
+  constexpr std::size_t kFourGibibytes = std::size_t{1} << 32;
+  for (const Row row :
+       {Row{8, 0, kRange}, Row{8, 4, kRange}, Row{8, kGlobal, 2}, Row{kFourGibibytes, kGlobal, kRange}}) {
+    ibv_wr_start(ex_);
+    begin(1);
+    wr_flush(ex_, 1, 0, row.length, row.type, row.level);
+    EXPECT_EQ(ibv_wr_complete(ex_), EINVAL) << row.length << " " << int{row.type} << " " << int{row.level};
+  }
+  ibv_wr_start(ex_);
+  begin(1);
+  wr_flush(ex_, 1, 0, 8, kGlobal | kPersistent, kRange);
+  ibv_wr_abort(ex_);
+}
+
+TEST_F(OperationBuilder, MemoryHereIsNotPersistent) {
+  std::vector<char> memory(64);
+  errno = 0;
+  EXPECT_EQ(
+      ibv_reg_mr(pd_.get(), memory.data(), memory.size(), IBV_ACCESS_LOCAL_WRITE | kAccessFlushPersistent),
+      nullptr);
+  EXPECT_EQ(errno, EINVAL);
+}
+
+TEST_F(OperationBuilder, AQueuePairSaysWhichFlushesItAllows) {
+  connect_two(kWithFlush);
+  for (const int rights :
+       {kAccessFlushGlobal, kAccessFlushGlobal | kAccessFlushPersistent, int{IBV_ACCESS_REMOTE_READ}}) {
+    allow(peer_.get(), rights);
+    ibv_qp_attr attributes{};
+    ibv_qp_init_attr init_attributes{};
+    ASSERT_EQ(ibv_query_qp(peer_.get(), &attributes, IBV_QP_ACCESS_FLAGS, &init_attributes), 0);
+    EXPECT_EQ(attributes.qp_access_flags, static_cast<unsigned>(rights));
+  }
 }
 
 TEST_F(OperationBuilder, RefusesAtomicsOfAnotherLength) {
