@@ -19,8 +19,8 @@ def _perftest(name, *options, sizes=ANY_SIZE, faults=QUIET_FAULTS):
     return Program(name + suffix, (name, "-F", "-n", "100", *options, *unreliable), "perftest", sizes=sizes, faults=faults)
 
 
-def _peer(scenario, faults=QUIET_FAULTS, drops=()):
-    return Program(scenario, ("interop_peer",), "peer", sizes=FIXED, faults=faults, drops=drops)
+def _peer(scenario, faults=QUIET_FAULTS, drops=(), least_kernel=()):
+    return Program(scenario, ("interop_peer",), "peer", sizes=FIXED, faults=faults, drops=drops, least_kernel=least_kernel)
 
 
 PROGRAMS = (
@@ -53,6 +53,7 @@ PROGRAMS = (
     _peer("datagrams", ("clean", "loss5", "jumble"), drops=("asks",)),
     _peer("windows", drops=("asks",)),
     _peer("refusals", drops=("asks",)),
+    _peer("newer_operations", ("clean", "loss5", "jumble"), drops=("asks",), least_kernel=(6, 2)),
     _peer("too_long", drops=("asks",)),
     _peer("rnr"),
     _peer("dead", drops=("asks",)),

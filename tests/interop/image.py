@@ -46,12 +46,14 @@ class Kernel:
         self.folder = folder
         self.vmlinux = folder / "vmlinux"
         self.modules = folder / "modules"
+        self.version = _version(folder.name)
 
     def copy_to(self, folder):
-        """Where users without privilege can read it."""
-        shutil.copytree(self.folder, folder, dirs_exist_ok=True)
-        folder.chmod(0o755)
-        return Kernel(folder)
+        """Into this folder, where users without privilege can read it."""
+        copy = folder / self.folder.name
+        shutil.copytree(self.folder, copy, dirs_exist_ok=True)
+        copy.chmod(0o755)
+        return Kernel(copy)
 
     def load_order(self, wanted=MODULES):
         """File names of these modules, each behind those that it needs."""
@@ -68,6 +70,11 @@ class Kernel:
         for name in wanted:
             visit(name)
         return order
+
+
+def _version(name):
+    """Numbers of Linux' version in the name of a package, for instance (6, 1)."""
+    return tuple(int(number) for number in re.search(r"linux-image-(\d+)\.(\d+)", name).groups())
 
 
 def _needs(module):
@@ -144,8 +151,10 @@ def _unpack(package, folder):
                 name = pathlib.PurePath(entry.name)
                 if name.name.startswith("vmlinuz-"):
                     (folder / "vmlinux").write_bytes(_unpack_kernel(archive.extractfile(entry).read()))
-                elif name.suffix == ".ko" and _may_be_needed(name):
-                    everything[_module_name(name.stem)] = archive.extractfile(entry).read()
+                    continue
+                module, ending, packing = name.name.partition(".ko")
+                if ending and packing in _UNPACK and _may_be_needed(name):
+                    everything[_module_name(module)] = _UNPACK[packing](archive.extractfile(entry).read())
 
     def keep(name):
         path = folder / "modules" / f"{name}.ko"
@@ -158,6 +167,10 @@ def _unpack(package, folder):
         keep(name)
     if not (folder / "modules/rdma_rxe.ko").exists() or not (folder / "vmlinux").exists():
         raise ImageError(f"{package.name} has no kernel with rdma_rxe")
+
+
+# By what stands behind ".ko" in a module's name. Debian packs them since its release 13.
+_UNPACK = {"": bytes, ".xz": lzma.decompress}
 
 
 def _may_be_needed(name):

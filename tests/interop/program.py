@@ -48,6 +48,7 @@ class Program:
     roles: tuple = ROLES
     gids: tuple = GIDS
     seconds: int = 60  # that a case may take
+    least_kernel: tuple = ()  # the first version of Linux whose rdma_rxe can do it
     drops: tuple = ()  # for these roles of ours the guest has to drop packets of ours
     kills_server: bool = False  # in the middle; then the client has to give up
     leaves: bool = False  # it may end while its last acknowledgement, or the other's, is on its way or lost

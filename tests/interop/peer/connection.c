@@ -37,7 +37,7 @@ static enum ibv_mtu mtu_code(uint32_t bytes) {
 }
 
 static int rights_of(const struct wishes* wishes) {
-  return (IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC) &
+  return (IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC | wishes->more_rights) &
          ~wishes->without_rights;
 }
 
@@ -51,20 +51,24 @@ static void make_objects(struct connection* c, const struct wishes* wishes) {
   must(c->pd && c->send_cq && c->receive_cq && c->memory && c->receive_memory, "cannot make objects");
   memset(c->receive_memory, 0, receive_bytes);
   fill(c->memory, REGION, 0);
-  const int rights = wishes->locked_region ? 0 : rights_of(&(struct wishes){0});
+  const int rights =
+      wishes->locked_region ? 0 : rights_of(&(struct wishes){.more_rights = wishes->more_rights});
   c->mr = ibv_reg_mr(c->pd, c->memory, REGION,
                      IBV_ACCESS_LOCAL_WRITE | rights | (wishes->window ? IBV_ACCESS_MW_BIND : 0));
   c->receive_mr = ibv_reg_mr(c->pd, c->receive_memory, receive_bytes, IBV_ACCESS_LOCAL_WRITE);
   must(c->mr && c->receive_mr, "cannot register memory");
-  struct ibv_qp_init_attr init = {.send_cq = c->send_cq,
-                                  .recv_cq = c->receive_cq,
-                                  .qp_type = wishes->type,
-                                  .cap = {.max_send_wr = QUEUE,
-                                          .max_recv_wr = RECEIVES,
-                                          .max_send_sge = 1,
-                                          .max_recv_sge = 1,
-                                          .max_inline_data = 64}};
-  c->qp = ibv_create_qp(c->pd, &init);
+  struct ibv_qp_init_attr_ex init = {.send_cq = c->send_cq,
+                                     .recv_cq = c->receive_cq,
+                                     .qp_type = wishes->type,
+                                     .cap = {.max_send_wr = QUEUE,
+                                             .max_recv_wr = RECEIVES,
+                                             .max_send_sge = 1,
+                                             .max_recv_sge = 1,
+                                             .max_inline_data = 64}};
+  init.pd = c->pd;
+  init.comp_mask = IBV_QP_INIT_ATTR_PD | (wishes->builders ? IBV_QP_INIT_ATTR_SEND_OPS_FLAGS : 0);
+  init.send_ops_flags = wishes->builders;
+  c->qp = ibv_create_qp_ex(context, &init);
   must(c->qp != NULL, "cannot create a queue pair");
 }
 
