@@ -86,8 +86,7 @@ void Link::report(bool up) {
 // What the driver has noted last: with link interrupts configured it does not look again.
 bool Link::read_state(std::uint16_t port_id) {
   rte_eth_link state{};
-  rte_eth_link_get_nowait(port_id, &state);
-  return state.link_status == RTE_ETH_LINK_UP;
+  return rte_eth_link_get_nowait(port_id, &state) == 0 && state.link_status == RTE_ETH_LINK_UP;
 }
 
 // On the vhost thread, which unmaps a lost peer's memory when this returns. DPDK's own waiting before that

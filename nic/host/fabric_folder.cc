@@ -1,6 +1,7 @@
 #include "nic/host/fabric_folder.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>

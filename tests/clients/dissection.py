@@ -1,10 +1,10 @@
 """What tshark says about recordings."""
+import functools
 import shutil
 import subprocess
 
-# Protocols that are guessed from the payload are none of our business, and a UDP checksum of 0 over IPv6, which rdma_rxe sends
-# as well, is covered by the ICRC.
-_COMMAND = ["tshark", "--disable-protocol", "rpcordma", "--disable-protocol", "eoib", "-o", "udp.ignore_ipv6_zero_checksum:TRUE"]
+# Protocols that are guessed from the payload are none of our business. Wireshark 4.4 gave one of them another name.
+_GUESSED_PROTOCOLS = {"rpcordma", "eoib", "infiniband.eoib"}
 # It guesses at what a payload is: FCoIB, or a frame behind its EtherType, by a few bytes. Not all of this can be switched off.
 # A payload that it makes nothing of is `data`.
 _GUESSED = 'frame.protocols matches "infiniband:(?!data$)"'
@@ -19,8 +19,18 @@ def is_available():
     return shutil.which("tshark") is not None
 
 
+@functools.cache
+def _command():
+    """tshark with the options that all of its runs have. It takes no protocol that it does not know."""
+    listed = subprocess.run(["tshark", "-G", "protocols"], capture_output=True, text=True).stdout
+    known = {line.split("\t")[2] for line in listed.splitlines() if line.count("\t") >= 2}
+    disabled = [word for name in sorted(_GUESSED_PROTOCOLS & known) for word in ("--disable-protocol", name)]
+    # A UDP checksum of 0 over IPv6, which rdma_rxe sends as well, is covered by the ICRC.
+    return ["tshark", *disabled, "-o", "udp.ignore_ipv6_zero_checksum:TRUE"]
+
+
 def _select(file, condition, *fields, timeout=120):
-    words = [*_COMMAND, "-r", file, "-Y", condition, "-T", "fields", *(word for field in fields for word in ("-e", field))]
+    words = [*_command(), "-r", file, "-Y", condition, "-T", "fields", *(word for field in fields for word in ("-e", field))]
     result = subprocess.run(words, capture_output=True, text=True, timeout=timeout)
     if result.returncode != 0:
         raise DissectionError(result.stderr)

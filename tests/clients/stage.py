@@ -100,7 +100,9 @@ class Process:
             # Popen.wait() looks every 50 ms, which is as long as a short program takes.
             ended = os.pidfd_open(self.pid)
             try:
-                select.select([ended], [], [], timeout)
+                poll = select.poll()  # select() takes no descriptor above 1023
+                poll.register(ended, select.POLLIN)
+                poll.poll(timeout * 1000)
             finally:
                 os.close(ended)
         return self.popen.poll()

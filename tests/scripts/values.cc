@@ -1,6 +1,7 @@
 #include "tests/scripts/values.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>

@@ -235,7 +235,7 @@ void DevicePair::pass(transport::Duration duration) {
   while (clock.now() < end) {
     const transport::Time next = std::min(a().device().next_timeout(), b().device().next_timeout());
     const transport::Duration least = std::chrono::microseconds(1);
-    clock.advance(std::clamp(next - clock.now(), least, end - clock.now()));
+    clock.advance(std::min(std::max(next - clock.now(), least), end - clock.now()));
     settle();
   }
 }

@@ -1,6 +1,7 @@
 #include "tools/sim/scenario/options.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <chrono>

@@ -6,7 +6,6 @@
 #include <sys/resource.h>
 #include <syslog.h>
 #include <unistd.h>
-#include <x86intrin.h>
 
 #include <chrono>
 #include <cstdint>
@@ -168,14 +167,25 @@ TEST_F(Manners, AProgramsNameInSyslogStaysItsOwn) {
   EXPECT_EQ(process.result(), "");
 }
 
+/// The processor's own counter of time.
+std::uint64_t counter() {
+#if defined(__x86_64__)
+  return __builtin_ia32_rdtsc();
+#elif defined(__aarch64__)
+  std::uint64_t value = 0;
+  asm volatile("mrs %0, cntvct_el0" : "=r"(value));
+  return value;
+#endif
+}
+
 // EAL would sleep for a tenth of a second to measure it; a hook has it sleep less.
 TEST_F(Manners, TheTimeStampCounterIsMeasuredInAShortTimeButWell) {
   Process process(caught([this](const Process::Parent&) -> std::string {
     const auto port = open(front_of(path_));
     const auto begin = std::chrono::steady_clock::now();
-    const std::uint64_t cycles_at_begin = __rdtsc();
+    const std::uint64_t cycles_at_begin = counter();
     std::this_thread::sleep_for(300ms);
-    const std::uint64_t cycles = __rdtsc() - cycles_at_begin;
+    const std::uint64_t cycles = counter() - cycles_at_begin;
     const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
     const double ratio =
         static_cast<double>(rte_get_tsc_hz()) * seconds.count() / static_cast<double>(cycles);
