@@ -9,13 +9,13 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <random>
 #include <span>
 #include <system_error>
 #include <utility>
 
 #include "drivers/direct/greeting.h"
 #include "drivers/peer_user.h"
+#include "nic/host/random_bits.h"
 #include "nic/signal_blocker.h"
 
 namespace urnic::drivers {
@@ -33,11 +33,6 @@ constexpr std::size_t kRoomyLinks = 4;
 constexpr std::uint32_t kRoomySlots = 512;
 constexpr std::uint32_t kSlots = 128;
 constexpr std::size_t kMaxWanted = 64;
-
-std::uint64_t random_nonce() {
-  std::random_device device;
-  return std::uint64_t{device()} << 32 | device();
-}
 
 /// The system call without the C library's function, which librspreload replaces: the port's thread asks.
 void signal(int event_fd) {
@@ -238,7 +233,7 @@ void LinkKeeper::connect_to(const Mac& peer, Clock::time_point now) {
   const RingGeometry geometry = geometry_for(config_.max_frame_bytes, outgoing_.size());
   auto memory = RingMemory::create(geometry.bytes());
   if (!memory) return;
-  Hello hello{.nonce = random_nonce(), .geometry = geometry, .from = config_.own, .to = peer};
+  Hello hello{.nonce = nic::random_bits(), .geometry = geometry, .from = config_.own, .to = peer};
   if (!send_message(socket.value().get(), bytes_of(hello), memory.value().file())) return;
   memory.value().close_file();  // a program may have few descriptors
   auto outgoing = std::make_unique<Outgoing>();

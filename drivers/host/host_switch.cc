@@ -10,7 +10,6 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <random>
 #include <system_error>
 #include <utility>
 
@@ -18,6 +17,7 @@
 #include "drivers/passed_descriptors.h"
 #include "drivers/peer_user.h"
 #include "drivers/udp/packet_share.h"
+#include "nic/host/random_bits.h"
 
 namespace urnic::drivers {
 
@@ -58,11 +58,6 @@ Descriptor watch_process(pid_t process) {
 Error system_error(const char* what) {
   const int code = errno;
   return Error{.code = code, .message = what + (": " + std::generic_category().message(code))};
-}
-
-std::uint64_t random_seed() {
-  std::random_device device;
-  return std::uint64_t{device()} << 32 | device();
 }
 
 /// A file in memory.
@@ -107,7 +102,7 @@ HostSwitch::HostSwitch(const Config& config, nic::LockFile lock, ControlSocket c
       control_(std::move(control)),
       group_(std::move(group)),
       listeners_(std::move(listeners)),
-      ports_(random_seed()),
+      ports_(nic::random_bits()),
       requests_(*this) {
   if (has_survivors) settled_at_ = Clock::now() + kSettling;
 }

@@ -8,13 +8,13 @@
 #include <cerrno>
 #include <charconv>
 #include <cstdint>
-#include <random>
 #include <string_view>
 #include <system_error>
 #include <thread>
 
 #include "nic/host/fabric_folder.h"
 #include "nic/host/fabric_slots.h"
+#include "nic/host/random_bits.h"
 
 namespace urnic::nic {
 namespace {
@@ -34,7 +34,7 @@ constexpr Ipv4Address kNetworkOfPairs{{10, 77, 0, 0}};
 
 /// One of 10.64.0.0 to 10.127.255.0.
 Ipv4Address draw_network() {
-  const std::uint32_t drawn = std::random_device{}();
+  const auto drawn = random_bits();
   return {{10, static_cast<std::uint8_t>(64 | (drawn >> 8 & 63)), static_cast<std::uint8_t>(drawn), 0}};
 }
 

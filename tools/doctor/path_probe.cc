@@ -11,11 +11,11 @@
 #include <cerrno>
 #include <cstring>
 #include <optional>
-#include <random>
 #include <system_error>
 #include <utility>
 #include <vector>
 
+#include "nic/host/random_bits.h"
 #include "tools/doctor/probe_socket.h"
 #include "transport/wire/udp.h"
 
@@ -62,7 +62,7 @@ Result<Address, Error> address_of(const std::string& host) {
 /// One after the other, each under a number of its own: late answers do not count.
 class Prober {
  public:
-  explicit Prober(ProbeSocket socket) : socket_(std::move(socket)), next_number_(std::random_device()()) {}
+  explicit Prober(ProbeSocket socket) : socket_(std::move(socket)), next_number_(nic::random_bits()) {}
 
   /// Which answers came to a packet of this size, in one of a few attempts.
   struct Answers {

@@ -9,7 +9,6 @@
 #include <filesystem>
 #include <limits>
 #include <optional>
-#include <random>
 #include <string_view>
 #include <system_error>
 
@@ -17,6 +16,7 @@
 #include "nic/host/host_addresses.h"
 #include "nic/host/interface_mtu.h"
 #include "nic/host/lock_file.h"
+#include "nic/host/random_bits.h"
 #include "verbs_api/config/environment_values.h"
 
 namespace urnic::verbs_api {
@@ -71,11 +71,6 @@ Result<nic::ProgressMode, Error> parse_progress(std::string_view text) {
 Result<nic::Type2Windows, Error> parse_type_2_windows(std::string_view text) {
   if (text != "2A" && text != "2B") return Error{.code = EINVAL, .message = "not '2A' or '2B'"};
   return text == "2A" ? nic::Type2Windows::k2A : nic::Type2Windows::k2B;
-}
-
-std::uint64_t random_seed() {
-  std::random_device device;
-  return std::uint64_t{device()} << 32 | device();
 }
 
 /// A port, and whether it is for us to say which end of a wire, or which port of a fabric, it is.
@@ -305,7 +300,7 @@ Result<NicEnvironment, Error> read_environment() {
   device.explain = explain.value().value_or(false);
   const auto seed = read("URNIC_SEED", parse_seed);
   if (!seed) return seed.error();
-  device.seed = seed.value() ? *seed.value() : random_seed();
+  device.seed = seed.value() ? *seed.value() : nic::random_bits();
   const auto progress = read("URNIC_PROGRESS", parse_progress);
   if (!progress) return progress.error();
   device.progress = progress.value().value_or(nic::ProgressMode::kHybrid);
