@@ -1,6 +1,7 @@
 """Bad usage of `urnic run`: one clear line each, and an exit code that is not 0; and what `urnic doctor` says."""
 import json
 import os
+import subprocess
 
 import harness
 from harness import ClientTest, wait_until
@@ -146,6 +147,30 @@ class Usage(ClientTest):
         process = self.start("true", ["true"])
         self.expect_end(process)
         self.assertEqual(process.output(), "")
+
+    def moved(self, name):
+        """A copy of the installation, in a folder of this name; its command."""
+        folder = harness.STAGE.folder() / name
+        for part in ("bin/urnic", "lib/urnic"):
+            (folder / part).parent.mkdir(parents=True, exist_ok=True)
+            subprocess.run(["cp", "-r", harness.STAGE.root / part, folder / part], check=True)
+        return folder / "bin/urnic"
+
+    def test_it_runs_from_a_folder_with_a_space(self):
+        """The loader takes a list of libraries apart at spaces."""
+        look = "import os; print(os.path.exists('/dev/infiniband/rdma_cm'), open('/sys/class/infiniband/urnic0/node_type').read())"
+        command = [self.moved("a folder"), "run", "--port", "loopback", "--", "python3", "-c", look]
+        process = self.start_plain("python3", command)
+        self.expect_end(process)
+        self.assertEqual(process.output().strip(), "True 1: CA")
+        process = self.start_plain("ibv_devices", [*command[:5], "ibv_devices"])
+        self.expect_end(process)
+        self.assertIn("urnic0", process.output())
+
+    def test_a_folder_that_the_loader_cannot_name_is_refused(self):
+        process = self.start_plain("urnic", [self.moved("a:folder"), "run", "--", "true"])
+        self.expect_end(process, code=2)
+        self.assertIn("LD_LIBRARY_PATH cannot lead into a folder whose name has ':'", process.output())
 
     def test_rdma_cm_has_a_node(self):
         """As librdmacm uses it: a character device that answers what is no command with EINVAL, and forgets closed descriptors."""

@@ -177,6 +177,14 @@ Result<std::string, Error> dropin_folder() {
                  .message = fmt::format("{}/libibverbs.so.1 is missing; build the project with DPDK",
                                         folder.string())};
   }
+  // The loader would take what stands behind one for another folder.
+  if (folder.string().find_first_of(":;") != std::string::npos) {
+    return Error{
+        .code = EINVAL,
+        .message = fmt::format("{}: LD_LIBRARY_PATH cannot lead into a folder whose name has ':' or ';'; "
+                               "move urnic to another one",
+                               folder.string())};
+  }
   return folder.string();
 }
 
