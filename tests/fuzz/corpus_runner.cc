@@ -1,9 +1,9 @@
 // A main() for fuzz targets where libFuzzer is not at hand: runs the corpus, then random changes of it.
 //
-//   TARGET [--mutate N] [--seed S] [--first I] FILE|FOLDER...
+//   TARGET [--mutate N] [--seed S] [--first I] [--shard I/N] [--result FILE] FILE|FOLDER...
 //
 // Prints the seed. When an input makes the target fail, prints its number, with which `--seed S --first I
-// --mutate 1` runs it again, and writes it to fuzz_failure.bin in the working directory.
+// --mutate 1` runs it again, and writes it to fuzz_failure.bin in the working directory (fuzz_failure.I-of-N.bin).
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -18,11 +18,14 @@
 #include <fstream>
 #include <iterator>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <random>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tests/fuzz/mutator.h"
+#include "tools/sim/shard.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);
 
@@ -42,6 +45,7 @@ struct {
   const std::uint8_t* data = nullptr;
   std::size_t size = 0;
   char label[256] = "";
+  char failure_file[64] = "fuzz_failure.bin";
 } running;
 
 void write_all(int file, const void* data, std::size_t size) {
@@ -58,7 +62,7 @@ void write_all(int file, const void* data, std::size_t size) {
 void report_failure() {
   if (running.data == nullptr) return;
   write_all(STDERR_FILENO, running.label, std::strlen(running.label));
-  const int file = ::open("fuzz_failure.bin", O_WRONLY | O_CREAT | O_TRUNC, 0644);
+  const int file = ::open(running.failure_file, O_WRONLY | O_CREAT | O_TRUNC, 0644);
   if (file >= 0) {
     write_all(file, running.data, running.size);
     ::close(file);
@@ -84,7 +88,8 @@ void install_handlers() {
 void run(const FuzzInput& input, const std::string& name) {
   const auto copy = std::make_unique<std::uint8_t[]>(input.size());
   std::copy(input.begin(), input.end(), copy.get());
-  std::snprintf(running.label, sizeof running.label, "failed: %s, in fuzz_failure.bin\n", name.c_str());
+  std::snprintf(running.label, sizeof running.label, "failed: %s, in %s\n", name.c_str(),
+                running.failure_file);
   running.data = copy.get();
   running.size = input.size();
   LLVMFuzzerTestOneInput(copy.get(), input.size());
@@ -112,23 +117,77 @@ FuzzInput read_file(const fs::path& path) {
   return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
 }
 
+/// What tools/merge-results adds up with those of other shards.
+class Result {
+ public:
+  Result(std::string file, const std::string& target, std::uint64_t seed, std::uint64_t mutations,
+         sim::Shard shard)
+      : file_(std::move(file)) {
+    json_["campaign"] = fs::path(target).filename().string() + ", " + std::to_string(mutations) +
+                        " inputs from seed " + std::to_string(seed);
+    json_["shard"] = {{"number", shard.number}, {"of", shard.of}};
+  }
+
+  /// At first it has failed: an input that ends the process leaves no time to say so. False if it cannot be written.
+  bool begin() {
+    json_["good"] = false;
+    json_["failures"] = {{{"what", "it did not come to its end; its output says which input it was"}}};
+    return write();
+  }
+  bool end(std::uint64_t inputs) {
+    json_["good"] = true;
+    json_["failures"] = nlohmann::json::array();
+    json_["inputs"] = inputs;
+    return write();
+  }
+
+ private:
+  bool write() const {
+    if (file_.empty()) return true;
+    std::ofstream out(file_);
+    out << json_.dump(2) << "\n";
+    out.close();
+    if (!out) std::fprintf(stderr, "cannot write %s\n", file_.c_str());
+    return !out.fail();
+  }
+
+  std::string file_;
+  nlohmann::ordered_json json_;
+};
+
 int run_all(int argc, char** argv) {
   CLI::App app("Runs a fuzz target over files, and over random changes of them");
   std::vector<std::string> arguments;
   std::uint64_t mutations = 0;
   std::uint64_t seed = std::random_device()();
   std::uint64_t first = 0;
+  std::string shard_text = "1/1";
+  std::string result_file;
   app.add_option("inputs", arguments, "Files, and folders of files")->required()->check(CLI::ExistingPath);
   app.add_option("--mutate", mutations, "How many changed inputs to run");
   app.add_option("--seed", seed, "What they are drawn from");
   app.add_option("--first", first, "Number of the first changed input");
+  app.add_option("--shard", shard_text,
+                 "Run part I of N of the changed inputs alone, e.g. 3/100; the first one has the files, too");
+  app.add_option("--result", result_file, "Write a report here, for tools/merge-results");
   CLI11_PARSE(app, argc, argv);
+  const auto shard = sim::Shard::parse(shard_text);
+  if (!shard) {
+    std::fprintf(stderr, "--shard: %s\n", shard.error().message.c_str());
+    return 2;
+  }
+  const std::string suffix = std::to_string(shard.value().number) + "-of-" + std::to_string(shard.value().of);
+  if (shard.value().of > 1) {
+    std::snprintf(running.failure_file, sizeof running.failure_file, "fuzz_failure.%s.bin", suffix.c_str());
+  }
+  Result result(result_file, argv[0], seed, mutations, shard.value());
+  if (!result.begin()) return 2;
 
   std::vector<FuzzInput> corpus;
   install_handlers();
   for (const fs::path& path : files_in(arguments)) {
     corpus.push_back(read_file(path));
-    run(corpus.back(), path.filename().string());
+    if (shard.value().number == 1) run(corpus.back(), path.filename().string());
   }
   if (corpus.empty()) {
     std::fprintf(stderr, "there are no files to run\n");
@@ -139,10 +198,13 @@ int run_all(int argc, char** argv) {
               seed_text.c_str());
   std::fflush(stdout);
   Mutator mutator(corpus, seed, kMaxInputBytes);
+  std::uint64_t inputs = shard.value().number == 1 ? corpus.size() : 0;
   for (std::uint64_t number = first; number < first + mutations; ++number) {
+    if (!shard.value().has(number - first)) continue;
     run(mutator.make(number), "seed " + seed_text + ", changed input " + std::to_string(number));
+    ++inputs;
   }
-  return 0;
+  return result.end(inputs) ? 0 : 2;
 }
 
 }  // namespace

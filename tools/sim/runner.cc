@@ -91,8 +91,12 @@ void print_text(const Report& report, std::FILE* out) {
              report.is_good() ? "all good" : fmt::format("{} failed", report.failed.size()));
 }
 
-void print_json(const Report& report, std::FILE* out) {
+/// tools/merge-results adds up the reports of all shards.
+void print_json(const RunnerOptions& options, const Report& report, std::FILE* out) {
   nlohmann::ordered_json json;
+  json["campaign"] =
+      fmt::format("sim, seeds {} to {}", options.first_seed, options.first_seed + options.seeds - 1);
+  json["shard"] = {{"number", options.shard.number}, {"of", options.shard.of}};
   json["seeds"] = report.seeds;
   json["seconds"] = report.seconds;
   json["good"] = report.is_good();
@@ -108,15 +112,19 @@ void print_json(const Report& report, std::FILE* out) {
     json["coverage"][std::string(name_of(static_cast<CoverageEvent>(i)))] =
         report.coverage.count(static_cast<CoverageEvent>(i));
   }
+  json["least_seeds_for_coverage"] = kEnoughSeedsForCoverage;
   json["uncovered"] = report.uncovered;
   fmt::print(out, "{}\n", json.dump(2));
 }
 
 std::vector<std::uint64_t> seeds_to_run(const RunnerOptions& options) {
   std::vector<std::uint64_t> seeds;
-  if (options.regressions) seeds.assign(std::begin(kRegressionSeeds), std::end(kRegressionSeeds));
+  if (options.regressions && options.shard.number == 1)
+    seeds.assign(std::begin(kRegressionSeeds), std::end(kRegressionSeeds));
   std::erase(seeds, 0);  // the list's end
-  for (std::uint64_t i = 0; i < options.seeds; ++i) seeds.push_back(options.first_seed + i);
+  for (std::uint64_t i = options.shard.number - 1; i < options.seeds; i += options.shard.of) {
+    seeds.push_back(options.first_seed + i);
+  }
   return seeds;
 }
 
@@ -170,7 +178,7 @@ int run(const RunnerOptions& options, std::FILE* out) {
   if (shows_progress) fmt::print(stderr, "\r\x1b[K");
   report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
   if (report.seeds >= kEnoughSeedsForCoverage) report.uncovered = uncovered(report.coverage);
-  options.json ? print_json(report, out) : print_text(report, out);
+  options.json ? print_json(options, report, out) : print_text(report, out);
   return report.is_good() ? 0 : 1;
 }
 

@@ -8,12 +8,15 @@
 
 #include "tools/sim/checks/coverage.h"
 #include "tools/sim/core/referee.h"
+#include "tools/sim/shard.h"
 
 namespace urnic::sim {
 
 struct RunnerOptions {
   std::uint64_t first_seed = 1;
   std::uint64_t seeds = 1;
+  /// Only this part of them. The seeds that once failed are the first shard's.
+  Shard shard;
   /// First the seeds that once failed (tools/sim/regressions.txt). Off when the user asks for one seed.
   bool regressions = true;
   /// Print every seed with its options, and after a failure the last frames.
@@ -39,7 +42,7 @@ SeedResult run_seed(std::uint64_t seed, bool twice, std::FILE* trace);
 
 /// Runs the seeds and writes the report to `out`, and progress to stderr if that is a terminal. A failure is
 /// one line: how to reproduce it, what was expected and seen, and the options drawn. Over many seeds (500 or
-/// more) it is a failure too if something that the simulator is meant to exercise has not happened at all.
+/// more, in one process) it is a failure too if something that the simulator is meant to exercise has not happened at all.
 /// Returns the exit code: 0 when all was well, 1 when not, 2 when the trace file cannot be written.
 int run(const RunnerOptions& options, std::FILE* out);
 

@@ -1,6 +1,7 @@
 #include "tools/urnic/sim_command.h"
 
 #include <cstdio>
+#include <string>
 
 namespace urnic::tools {
 
@@ -16,9 +17,21 @@ SimCommand::SimCommand(CLI::App& app, Invocation& invocation) {
       ->excludes("--seed")
       ->check(CLI::PositiveNumber);
   command->add_option("--start", options_.first_seed, "The first of them")->excludes("--seed");
+  command
+      ->add_option_function<std::string>(
+          "--shard",
+          [this](const std::string& text) {
+            const auto shard = sim::Shard::parse(text);
+            if (!shard) throw CLI::ValidationError("--shard", shard.error().message);
+            options_.shard = shard.value();
+          },
+          "Run part I of N of them alone, here or on one of many machines; tools/merge-results adds up their --json reports")
+      ->type_name("I/N")
+      ->excludes("--seed");
   command->add_flag("-v,--verbose", options_.verbose,
                     "Print every seed's options, and the last frames before a failure");
-  command->add_option("--trace", options_.trace_file, "Write every frame of the first seed to this file");
+  command->add_option("--trace", options_.trace_file, "Write every frame of the first seed to this file")
+      ->type_name("FILE");
   command->add_option("--max-failures", options_.max_failures, "Stop after so many failed seeds");
   command->add_flag("--json", options_.json, "Report as JSON");
   command->callback([this, seed, &invocation] {
