@@ -8,6 +8,7 @@
 #include "tools/urnic/command.h"
 #include "tools/urnic/console.h"
 #include "tools/urnic/doctor_command.h"
+#include "tools/urnic/documentation_command.h"
 #include "tools/urnic/fabric_command.h"
 #include "tools/urnic/host_command.h"
 #include "tools/urnic/replay_command.h"
@@ -43,6 +44,7 @@ int main_of(const std::vector<std::string>& arguments) {
   const SimCommand sim_command(app, invocation);
   const StatCommand stat_command(app, invocation);
   const DoctorCommand doctor_command(app, invocation);
+  add_documentation_commands(app);
 
   if (separator != arguments.begin() && arguments[0][0] != '-' && !is_command(app, arguments[0])) {
     complain("there is no command '" + arguments[0] + "' (see 'urnic --help')");
