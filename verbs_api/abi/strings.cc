@@ -170,8 +170,9 @@ const char* ibv_wr_opcode_str(ibv_wr_opcode opcode) {
       return "DRIVER1";
     case IBV_WR_ATOMIC_WRITE:
       return "ATOMIC_WRITE";
+    default:  // newer headers name FLUSH, older ones do not
+      return static_cast<int>(opcode) == urnic::verbs_api::kWrFlush ? "FLUSH" : "unknown";
   }
-  return static_cast<int>(opcode) == urnic::verbs_api::kWrFlush ? "FLUSH" : "unknown";
 }
 
 }  // extern "C"
