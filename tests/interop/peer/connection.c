@@ -37,7 +37,7 @@ static enum ibv_mtu mtu_code(uint32_t bytes) {
 }
 
 static int rights_of(const struct wishes* wishes) {
-  return (IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC | wishes->more_rights) &
+  return (IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC) &
          ~wishes->without_rights;
 }
 
@@ -51,8 +51,7 @@ static void make_objects(struct connection* c, const struct wishes* wishes) {
   must(c->pd && c->send_cq && c->receive_cq && c->memory && c->receive_memory, "cannot make objects");
   memset(c->receive_memory, 0, receive_bytes);
   fill(c->memory, REGION, 0);
-  const int rights =
-      wishes->locked_region ? 0 : rights_of(&(struct wishes){.more_rights = wishes->more_rights});
+  const int rights = wishes->locked_region ? 0 : rights_of(&(struct wishes){0});
   c->mr = ibv_reg_mr(c->pd, c->memory, REGION,
                      IBV_ACCESS_LOCAL_WRITE | rights | (wishes->window ? IBV_ACCESS_MW_BIND : 0));
   c->receive_mr = ibv_reg_mr(c->pd, c->receive_memory, receive_bytes, IBV_ACCESS_LOCAL_WRITE);

@@ -36,7 +36,6 @@ struct wishes {
   uint8_t rnr_timer;     /* code of the timer that we ask for; 0: 1.28 ms */
   uint32_t first_psn;    /* 0: random */
   bool window;           /* memory windows may be bound to the region */
-  int more_rights;       /* IBV_ACCESS_... besides, on the queue pair and, unless it is locked, the region */
   uint64_t builders;     /* IBV_QP_EX_WITH_...: the queue pair is an extended one, with these */
 };
 

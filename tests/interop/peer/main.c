@@ -28,7 +28,7 @@ static const struct {
                   {"datagrams", play_datagrams},
                   {"windows", play_windows},
                   {"refusals", play_refusals},
-                  {"newer_operations", play_newer_operations},
+                  {"atomic_writes", play_atomic_writes},
                   {"too_long", play_too_long},
                   {"rnr", play_rnr},
                   {"dead", play_dead}};

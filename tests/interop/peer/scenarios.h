@@ -18,7 +18,7 @@ void play_unreliable(const struct settings* settings, enum weather weather);
 void play_datagrams(const struct settings* settings, enum weather weather);
 void play_windows(const struct settings* settings, enum weather weather);
 void play_refusals(const struct settings* settings, enum weather weather);
-void play_newer_operations(const struct settings* settings, enum weather weather);
+void play_atomic_writes(const struct settings* settings, enum weather weather);
 void play_too_long(const struct settings* settings, enum weather weather);
 void play_rnr(const struct settings* settings, enum weather weather);
 void play_dead(const struct settings* settings, enum weather weather);
