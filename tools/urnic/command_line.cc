@@ -16,7 +16,7 @@ void set_argument(CommandOption& option, const std::string& type) {
   for (std::string choice; std::getline(list, choice, ',');) option.choices.push_back(choice);
 }
 
-CommandOption describe(const CLI::Option& option) {
+CommandOption option_of(const CLI::Option& option) {
   CommandOption result{.names = {}, .value = {}, .choices = {}, .description = option.get_description()};
   for (const std::string& name : option.get_snames()) result.names.push_back("-" + name);
   for (const std::string& name : option.get_lnames()) result.names.push_back("--" + name);
@@ -26,17 +26,17 @@ CommandOption describe(const CLI::Option& option) {
 
 }  // namespace
 
-CommandLine describe(const CLI::App& app) {
+CommandLine command_line_of(const CLI::App& app) {
   CommandLine result{.name = app.get_name(),
                      .description = app.get_description(),
                      .footer = app.get_footer(),
                      .options = {},
                      .commands = {}};
   for (const CLI::Option* option : app.get_options()) {
-    if (!option->get_group().empty()) result.options.push_back(describe(*option));
+    if (!option->get_group().empty()) result.options.push_back(option_of(*option));
   }
   for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; })) {
-    if (!command->get_group().empty()) result.commands.push_back(describe(*command));
+    if (!command->get_group().empty()) result.commands.push_back(command_line_of(*command));
   }
   return result;
 }

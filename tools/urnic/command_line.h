@@ -26,6 +26,6 @@ struct CommandLine {
 };
 
 /// What the parser knows of itself, without what it hides from --help.
-CommandLine describe(const CLI::App& app);
+CommandLine command_line_of(const CLI::App& app);
 
 }  // namespace urnic::tools

@@ -33,10 +33,10 @@ void add_documentation_commands(CLI::App& app) {
   completion->footer(kCompletionFooter);
   CLI::App* const manual =
       app.add_subcommand("manual", "Print the manual page of urnic: urnic manual | man -l -");
-  manual->callback([&app] { print(manual_page(describe(app), URNIC_VERSION)); });
+  manual->callback([&app] { print(manual_page(command_line_of(app), URNIC_VERSION)); });
   completion
       ->add_option_function<std::string>(
-          "shell", [&app](const std::string& shell) { print(kShells.at(shell)(describe(app))); },
+          "shell", [&app](const std::string& shell) { print(kShells.at(shell)(command_line_of(app))); },
           "Which shell")
       ->required()
       ->check(CLI::IsMember({"bash", "zsh", "fish"}))
