@@ -119,8 +119,9 @@ void print_json(const RunnerOptions& options, const Report& report, std::FILE* o
 
 std::vector<std::uint64_t> seeds_to_run(const RunnerOptions& options) {
   std::vector<std::uint64_t> seeds;
-  if (options.regressions && options.shard.number == 1)
+  if (options.regressions && options.shard.number == 1) {
     seeds.assign(std::begin(kRegressionSeeds), std::end(kRegressionSeeds));
+  }
   std::erase(seeds, 0);  // the list's end
   for (std::uint64_t i = options.shard.number - 1; i < options.seeds; i += options.shard.of) {
     seeds.push_back(options.first_seed + i);

@@ -25,8 +25,9 @@ std::string quoted(const std::string& text) {
 /// What a menu has room for: the first part of the first sentence.
 std::string short_form(const std::string& description) {
   std::size_t end = description.size();
-  for (const char* const separator : {"; ", ". ", ": ", ", e.g."})
+  for (const char* const separator : {"; ", ". ", ": ", ", e.g."}) {
     end = std::min(end, description.find(separator));
+  }
   return description.substr(0, end);
 }
 
