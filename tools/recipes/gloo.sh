@@ -4,7 +4,9 @@
 g++ -std=c++17 -O2 -w -o "$folder/allreduce" "$here/gloo.cc" -lgloo
 mkdir "$folder/meet"
 for rank in 0 1 2 3; do
-  urnic run --pcap "$folder/$rank.pcap" -- "$folder/allreduce" $rank 4 "$folder/meet" &
+  urnic run --pcap "$folder/$rank.pcap" -- "$folder/allreduce" $rank 4 "$folder/meet" >"$folder/said.$rank" &
 done
 wait
+cat "$folder"/said.*
+[ "$(cat "$folder"/said.* | grep -c "has the sum")" -eq 4 ] || { echo "gloo.sh: not every rank has the sum; it says why above" >&2; exit 1; }
 what_was_recorded

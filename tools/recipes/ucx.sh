@@ -9,7 +9,7 @@ alone=$(ldd "$(command -v ucx_perftest)" | grep -q libmpi && echo "-P 0" || true
 for test in tag_bw ucp_put_lat; do
   urnic run --pcap "$folder/$test.server.pcap" -- ucx_perftest $alone -p $port >"$folder/server" 2>&1 &
   sleep 2
-  urnic run --pcap "$folder/$test.client.pcap" -- ucx_perftest $alone -p $port localhost -t $test -s 4096 -n 2000 | tail -1
+  urnic run --pcap "$folder/$test.client.pcap" -- ucx_perftest $alone -p $port localhost -t $test -s 4096 -n 2000 | grep "^Final:"
   wait
 done
 what_was_recorded
