@@ -46,6 +46,7 @@ class Program:
     sizes: tuple = ANY_SIZE
     faults: tuple = QUIET_FAULTS
     roles: tuple = ROLES
+    quiet_roles: tuple = ()  # of ours: the guest cannot do it where packets are lost
     gids: tuple = GIDS
     seconds: int = 60  # that a case may take
     least_kernel: tuple = ()  # the first version of Linux whose rdma_rxe can do it

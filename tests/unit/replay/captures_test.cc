@@ -30,6 +30,13 @@ std::vector<fs::path> captures_below(const fs::path& folder) {
   return paths;
 }
 
+/// All but those whose answers were lost or late before the place of capture: no stack can play them again.
+std::vector<fs::path> playable_fixtures() {
+  std::vector<fs::path> paths = captures_below(check::test::fixtures());
+  std::erase_if(paths, [](const fs::path& path) { return path.parent_path().filename() == "lost_answers"; });
+  return paths;
+}
+
 fs::path shared_of_rxe() {
   return check::test::shared_captures() / "rxe";
 }
@@ -61,7 +68,7 @@ TEST_P(Fixture, GetsTheReportThatWasReviewed) {
   EXPECT_NE(exit_code_of(report), 1);
 }
 
-INSTANTIATE_TEST_SUITE_P(All, Fixture, testing::ValuesIn(captures_below(check::test::fixtures())), name_of);
+INSTANTIATE_TEST_SUITE_P(All, Fixture, testing::ValuesIn(playable_fixtures()), name_of);
 
 TEST(Fixtures, HaveNoExpectedReportTooMany) {
   for (const auto& entry : fs::directory_iterator(URNIC_EXPECTED)) {
@@ -76,7 +83,7 @@ TEST(Fixtures, AreAllPlayedBothWays) {
       {"arp_nd_linux", "no RoCEv2"},
       {"igmp_mld_linux", "no RoCEv2"},
       {"vs_peer_dead", "the responder is dead and answers nothing"}};
-  for (const fs::path& path : captures_below(check::test::fixtures())) {
+  for (const fs::path& path : playable_fixtures()) {
     const Report report = play(path);
     for (const DirectionReport& direction : report.directions) {
       for (const Outcome& outcome : direction.outcomes) {

@@ -117,6 +117,8 @@ constexpr RuleInfo kTable[] = {
      "responses to the rest of a READ go on with Middle or Last; rdma_rxe does so"},
     {kAckBehindResponse, "ack-behind-response", kHabit,
      "a repeated packet is acknowledged with a PSN before that of a READ response; rdma_rxe does so"},
+    {kAnswerSkipped, "answer-skipped", kHabit,
+     "a later answer is taken for that of an ATOMIC WRITE or FLUSH, which have no data; rdma_rxe does so"},
     {kReservedBits, "reserved-bits", kHabit, "reserved bits of the BTH are set; HNS does so"},
     {kFecn, "fecn", kHabit,
      "FECN of the BTH is 1; an FPGA endpoint does so in every packet, congested or not"},

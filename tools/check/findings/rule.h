@@ -112,6 +112,7 @@ enum class Rule : std::uint8_t {
   kEthernetPadding,
   kReadResumeMiddle,
   kAckBehindResponse,
+  kAnswerSkipped,
   kReservedBits,
   kFecn,
   kMsnWithoutWrites,

@@ -59,7 +59,7 @@ struct Refusal {
 /// A response that is missing although later ones came: the requester must ask again (fact 21).
 struct Hole {
   Psn psn;
-  bool is_atomic = false;
+  Operation operation = Operation::kRead;
   std::uint64_t frame = 0;      ///< where its absence was noticed
   std::uint64_t passed_in = 0;  ///< a new request, sent when everything else was answered; 0 for none
 };

@@ -13,6 +13,20 @@ namespace {
 // More than a requester may have outstanding, so that nothing but a new life of the queue pair jumps so far.
 constexpr std::int32_t kFar = 1 << 16;
 
+// What to say of a requester that goes on without this answer.
+Rule rule_of(const Hole& hole) {
+  switch (hole.operation) {
+    case Operation::kAtomicWrite:
+    case Operation::kFlush:
+      return Rule::kAnswerSkipped;
+    case Operation::kCompareSwap:
+    case Operation::kFetchAdd:
+      return Rule::kAtomicUnanswered;
+    default:
+      return Rule::kReadResponseMissing;
+  }
+}
+
 }  // namespace
 
 void RequesterModel::on_request(const Seen& seen) {
@@ -311,8 +325,8 @@ void RequesterModel::judge_holes() {
     // A requester that goes on misses nothing; one with requests under way may still be about to ask again.
     if (hole.passed_in != 0) {
       exchange_.findings.add_if_complete(
-          hole.is_atomic ? Rule::kAtomicUnanswered : Rule::kReadResponseMissing, exchange_.flow,
-          {hole.frame, hole.passed_in}, fmt::format("an answer with PSN {}", hex(hole.psn)),
+          rule_of(hole), exchange_.flow, {hole.frame, hole.passed_in},
+          fmt::format("an answer with PSN {}", hex(hole.psn)),
           std::string("later answers, and the requester goes on") + kUnlessLost);
     } else {
       exchange_.findings.add(Rule::kNoAnswer, exchange_.flow, {hole.frame},

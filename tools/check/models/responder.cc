@@ -93,13 +93,17 @@ void ResponderModel::complain_of_unsent(const Seen& seen, Rule rule, std::string
 void ResponderModel::on_late(const Seen& seen) {
   // Overtaken by later answers, which told the requester all that this one does, except data.
   const Psn psn = seen.packet.psn;
-  exchange_.findings.add(Rule::kOvertaken, exchange_.flow, {seen.number}, "",
-                         fmt::format("{} with PSN {}", name_of(seen.packet.opcode), hex(psn)));
+  add_overtaken(seen);
   RequestEntry* const entry = exchange_.log.find(psn);
   if (entry != nullptr && seen.packet.info->operation != Operation::kAcknowledge) {
     entry->is_answered = entry->is_answered || entry->last() == psn;
     exchange_.close_hole(psn);
   }
+}
+
+void ResponderModel::add_overtaken(const Seen& seen) {
+  exchange_.findings.add(Rule::kOvertaken, exchange_.flow, {seen.number}, "",
+                         fmt::format("{} with PSN {}", name_of(seen.packet.opcode), hex(seen.packet.psn)));
 }
 
 void ResponderModel::on_acknowledge(const Seen& seen) {
@@ -305,8 +309,7 @@ void ResponderModel::note_lost_answer(const RequestEntry& entry, const Seen& see
   const bool known = std::any_of(exchange_.holes.begin(), exchange_.holes.end(),
                                  [expected](const Hole& hole) { return hole.psn == expected; });
   if (known || exchange_.holes.size() >= kMaxHoles) return;
-  exchange_.holes.push_back(
-      Hole{.psn = expected, .is_atomic = entry.info().is_atomic(), .frame = seen.number});
+  exchange_.holes.push_back(Hole{.psn = expected, .operation = entry.info().operation, .frame = seen.number});
   ++exchange_.counts.implied_naks;
   exchange_.findings.add(Rule::kImpliedNak, exchange_.flow, {entry.first_frame, seen.number}, "",
                          fmt::format("the answer of {} with PSN {} is missing",

@@ -52,6 +52,11 @@ class ResponderModel {
   void on_fatal_nak(const Seen& seen);
   void on_read_response(const Seen& seen);
   void on_atomic_answer(const Seen& seen);
+  /// One packet was all of the answer: it closes a hole, and moves on unless it came before. `exact` as in advance_to().
+  void on_whole_answer(const Seen& seen, bool exact);
+  /// An answer with MSN to what is acknowledged already.
+  void on_repeated_answer(const Seen& seen);
+  void add_overtaken(const Seen& seen);
   void check_read_response(const Seen& seen, RequestEntry& read, std::uint32_t offset);
   void check_order_of_responses(const Seen& seen, RequestEntry& read, std::uint32_t offset);
   bool is_unsent(const Seen& seen);

@@ -25,8 +25,9 @@ void ResponderModel::on_read_response(const Seen& seen) {
           Rule::kReadResponseLength, {read->first_frame, seen.number}, "READ response Only of 0 bytes",
           fmt::format("{} of {} bytes", name_of(seen.packet.opcode), seen.packet.payload_bytes));
     }
+    sample_rtt(seen, *read);
     read->is_answered = true;
-    return advance_to(psn, seen, true, false);
+    return on_whole_answer(seen, false);
   }
   if (operation != Operation::kRead) {
     const RequestEntry* const before = exchange_.log.find(read->first + -1);
@@ -51,7 +52,7 @@ void ResponderModel::on_read_response(const Seen& seen) {
   if (exchange_.acknowledged && distance(*exchange_.acknowledged, psn) > 0) {
     advance_to(psn, seen, seen.packet.info->has_aeth, false);
   } else if (seen.packet.info->has_aeth) {
-    msn_.on_msn(seen, {}, messages_behind(seen.packet.psn));
+    on_repeated_answer(seen);
   }
 }
 
@@ -141,12 +142,23 @@ void ResponderModel::on_atomic_answer(const Seen& seen) {
   }
   sample_rtt(seen, *entry);
   entry->is_answered = true;
-  exchange_.close_hole(seen.packet.psn);
-  if (exchange_.acknowledged && distance(*exchange_.acknowledged, seen.packet.psn) > 0) {
-    advance_to(seen.packet.psn, seen, true, true);
+  on_whole_answer(seen, true);
+}
+
+void ResponderModel::on_whole_answer(const Seen& seen, bool exact) {
+  const Psn psn = seen.packet.psn;
+  exchange_.close_hole(psn);
+  if (exchange_.acknowledged && distance(*exchange_.acknowledged, psn) > 0) {
+    advance_to(psn, seen, true, exact);
   } else {
-    msn_.on_msn(seen, {}, messages_behind(seen.packet.psn));
+    on_repeated_answer(seen);
   }
+}
+
+void ResponderModel::on_repeated_answer(const Seen& seen) {
+  // Where nothing tells the order of frames (IPv6), an MSN from before says that this one came late.
+  if (seen.order == Order::kUnknown && msn_.counted_by(seen).value_or(0) < 0) return add_overtaken(seen);
+  msn_.on_msn(seen, {}, messages_behind(seen.packet.psn));
 }
 
 }  // namespace urnic::check
