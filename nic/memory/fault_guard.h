@@ -13,8 +13,8 @@
 
 namespace urnic::nic {
 
-/// Whether the functions below catch faults in this build. Not on other processors than x86-64, and not with
-/// sanitizers, which are to see every access: there they touch memory as any code does.
+/// Whether the functions below catch faults in this build. Not on other processors than x86-64 and arm64, and not
+/// with sanitizers, which are to see every access: there they touch memory as any code does.
 extern const bool kCatchesFaults;
 
 /// From now on the functions below fail where memory is not there, in place of SIGSEGV or SIGBUS. Installs a

@@ -53,6 +53,7 @@ TEST_F(LaunchTest, MakesTheSameNicAgainFromWhatItExported) {
 }
 
 TEST_F(LaunchTest, ForgetsTheNicOfAnOuterRun) {
+  setenv(verbs_api::kRunVariable, "1", 1);
   setenv("URNIC_IP", "10.77.0.1/24", 1);
   setenv("URNIC_LEASE_FD", "3", 1);
   forget_outer_nic();
