@@ -173,9 +173,14 @@ def judge_receiver(run, verdict):
     """rdma_rxe counts a packet as received when all its checks, ICRC included, were passed: nothing of what reached the guest may
     be missing, unless the case is about packets that have to be dropped."""
     records, _ = _read_pcap(run.wire)
-    arrived = sum(is_for_guest(frame) or _is_for_members(frame) for _, frame in records)
+    of_others = sum(is_for_guest(frame) for _, frame in records)
+    own = sum(not is_for_guest(frame) and _is_for_members(frame) for _, frame in records)
+    arrived = of_others + own
     missing = arrived - run.counters["rcvd_pkts"]
     if missing == 0:
+        return
+    if 0 < missing <= own and of_others == 0:
+        verdict.note("rdma_rxe did not hear itself")
         return
     if run.case.drops_expected:
         verdict.note("rdma_rxe dropped what it has to")
@@ -218,7 +223,8 @@ def is_for_guest(frame):
 
 
 def _is_for_members(frame):
-    """The guest hears itself when it sends to a group: all its programs that send there are members."""
+    """The guest hears itself when it sends to a group: all its programs that send there are members. Linux 6.1 does so, 6.12 does not,
+    or not always."""
     return bool(frame[0] & 1) and _is_roce(frame)
 
 

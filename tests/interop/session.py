@@ -300,11 +300,11 @@ def _netem(how):
 
 
 def _hold_back(seconds):
-    """Holds back what comes over IPv4 for the guest's connection manager, which has queue pair 1, and nothing else: the
-    acknowledgement that its server waits for is as fast as ever."""
+    """Holds back the requests for a connection (REQ, attribute 0x0010 of a MAD to queue pair 1) that come over IPv4 for the guest, and nothing
+    else: the acknowledgement that its server waits for is as fast as ever, and so is the RTU, without which its server cannot disconnect."""
     commands = ["tc qdisc del dev eth0 ingress 2>/dev/null; ip link del late 2>/dev/null"]
     if seconds:
-        match = "match ip protocol 17 0xff match ip dport 4791 0xffff match u32 1 0xffffff at 32"
+        match = "match ip protocol 17 0xff match ip dport 4791 0xffff match u32 1 0xffffff at 32 match u16 0x0010 0xffff at 64"
         commands += [
             "ip link add late type ifb && ip link set late up",
             f"tc qdisc add dev late root netem delay {seconds}s",
