@@ -5,6 +5,7 @@ import glob
 import os
 import pathlib
 import re
+import subprocess
 
 import harness
 from cm_pair import CLIENT, NICS, SERVER, CmPairTest
@@ -79,6 +80,8 @@ class Many(CmPairTest):
     def test_two_hundred_connections_at_once_leave_nothing(self):
         """Nor does a second client's two hundred. cmtime's server serves for ever."""
         self.require("cmtime")
+        if self.meets_over_tcp():
+            self.skipTest("this cmtime's server serves one client")
         server = self.start("server", ["cmtime", "-b", SERVER, "-c", "200"], NICS[0])
         self.wait_for_cm_listener(server)
         for name in ("first", "second"):
@@ -86,6 +89,29 @@ class Many(CmPairTest):
             self.expect_end(client, 60)
             self.assertRegex(client.output(), r"(?m)^connect +:")
             self.expect_listener_only(server)
+
+    def meets_over_tcp(self):
+        """Newer ones do, at the same address; and then connect twice, with queue pairs and without."""
+        usage = subprocess.run(["cmtime", "-h"], capture_output=True, text=True, check=False).stdout
+        return "socket baseline" in usage
+
+    def test_two_hundred_connections_at_once_twice(self):
+        self.require("cmtime")
+        if not self.meets_over_tcp():
+            self.skipTest("this cmtime's server serves for ever")
+        host = self.own_host()  # has the addresses for TCP
+
+        def start(name, nic, *options):
+            words = [harness.STAGE.urnic, "run", *harness.nic_options(nic), "--", "cmtime", "-c", "200", *options]
+            return self.start_plain(name, [*host, *harness.STAGE.drop_privilege(words)], privileged=True)
+
+        server = start("server", NICS[0], "-b", SERVER)
+        self.wait_for_cm_listener(server)
+        client = start("client", NICS[1], "-s", SERVER, "-b", CLIENT)
+        for process in (client, server):
+            self.expect_end(process, 60)
+            self.assertRegex(process.output(), r"(?m)^qp_conn +200$")
+            self.assertRegex(process.output(), r"(?m)^cm_conn +200$")
 
     def test_a_thousand_connections_in_a_row_leave_nothing(self):
         words = [harness.STAGE.program("connection_row"), "rdma"]
