@@ -85,9 +85,10 @@ void count_users(const QpCreateAttributes& attributes, int change) {
 }
 
 /// What is known of a neighbor, which is asked for if that is nothing.
-NeighborCache::State ask_for(Engine& engine, const transport::wire::Gid& destination, Time now) {
+NeighborCache::State ask_for(Engine& engine, const AddressVector& address, Time now) {
   const std::lock_guard guard(engine);
-  return engine.tables().neighbors.resolve(destination, now).state;
+  engine.find_next_hop(address);
+  return engine.tables().neighbors.resolve(address.destination, now).state;
 }
 
 void add_aliases(std::vector<std::pair<std::string_view, std::uint64_t>>& counters) {
@@ -257,13 +258,13 @@ Result<void, Error> Device::check_address(const AddressVector& address) const {
 }
 
 // Nothing waits under the lock: rounds are run in between, by this thread as by any other.
-bool Device::resolve(const transport::wire::Gid& destination) {
+bool Device::resolve(const AddressVector& address) {
   using State = NeighborCache::State;
   if (!engine_->is_started() || engine_->is_abandoned()) return false;
   const Time end = clock_.now() + kLongestResolution;
   for (Duration pause = kFirstResolutionPause;; pause = std::min(2 * pause, kLastResolutionPause)) {
     const Time now = clock_.now();
-    const State state = ask_for(*engine_, destination, now);
+    const State state = ask_for(*engine_, address, now);
     const bool can_wait = config_.progress != ProgressMode::kManual && now < end;
     if (state == State::kReachable || state == State::kFailed || !can_wait) return state == State::kReachable;
     if (!engine_->try_round().worked) pause_uncancelled(pause);

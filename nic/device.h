@@ -123,10 +123,10 @@ class Device {
   /// device: programs make address handles to find out which GIDs are any good.
   Result<transport::AddressHandleId, Error> create_address_handle(ProtectionDomain& pd,
                                                                   const AddressVector& address);
-  /// Waits until the link has told the MAC of `destination`, or it is known that it will not, for a second at
+  /// Waits until the link has told the MAC of the destination, or it is known that it will not, for a second at
   /// most. Whether it is known now. Does not wait where the owner makes the progress (kManual). Not for the
   /// data path.
-  bool resolve(const transport::wire::Gid& destination);
+  bool resolve(const AddressVector& address);
   /// Datagrams that were posted for it and did not leave yet are lost.
   Result<void, Error> destroy_address_handle(ProtectionDomain& pd, transport::AddressHandleId handle);
 

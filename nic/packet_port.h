@@ -45,6 +45,11 @@ class PacketPort {
   virtual Result<void, Error> join(const transport::wire::Gid& /*group*/) { return success(); }
   virtual void leave(const transport::wire::Gid& /*group*/) {}
 
+  /// A queue pair or datagrams will soon send from `source` to `destination`. A port that carries IP packets has the system find
+  /// the MAC of the next hop, which keeps little of what is sent before it has. Waits for nothing; a system call.
+  virtual void find_next_hop(const transport::wire::Gid& /*source*/,
+                             const transport::wire::Gid& /*destination*/) {}
+
   /// Room for one frame of up to max_frame_bytes() to `destination` (any, where the port carries IP packets), or an
   /// empty span when the port cannot take one now (its queue is full, or its first peer is still to come: try again later; a port
   /// without a peer takes frames and drops them). Reserving again without commit() gives the first room up, and returns it again

@@ -45,6 +45,9 @@ class DirectPort final : public nic::PacketPort {
   std::size_t receive(std::span<std::span<const std::byte>> frames) override;
   Result<void, Error> join(const transport::wire::Gid& group) override { return wire_->join(group); }
   void leave(const transport::wire::Gid& group) override { wire_->leave(group); }
+  void find_next_hop(const transport::wire::Gid& source, const transport::wire::Gid& destination) override {
+    wire_->find_next_hop(source, destination);
+  }
   std::span<std::byte> reserve_to(const transport::wire::Mac& destination) override;
   void commit(std::size_t length) override;
   void flush() override;

@@ -41,6 +41,9 @@ class FaultPort final : public nic::PacketPort {
   nic::Medium medium() const override { return port_->medium(); }
   Result<void, Error> join(const transport::wire::Gid& group) override { return port_->join(group); }
   void leave(const transport::wire::Gid& group) override { port_->leave(group); }
+  void find_next_hop(const transport::wire::Gid& source, const transport::wire::Gid& destination) override {
+    port_->find_next_hop(source, destination);
+  }
   std::size_t max_frame_bytes() const override { return port_->max_frame_bytes(); }
   int wake_fd() const override { return port_->wake_fd(); }
   bool arm() override;

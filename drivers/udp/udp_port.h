@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "drivers/udp/listeners.h"
+#include "drivers/udp/next_hop_probe.h"
 #include "drivers/udp/sender.h"
 #include "drivers/udp/socket_exchange.h"
 #include "nic/packet_port.h"
@@ -36,6 +37,9 @@ class UdpPort final : public nic::PacketPort {
   std::size_t receive(std::span<std::span<const std::byte>> packets) override;
   Result<void, Error> join(const transport::wire::Gid& group) override;
   void leave(const transport::wire::Gid& group) override;
+  void find_next_hop(const transport::wire::Gid& source, const transport::wire::Gid& destination) override {
+    probe_next_hop(source, destination, addresses_.interface_of(source));
+  }
   std::span<std::byte> reserve_to(const transport::wire::Mac& /*the host has them*/) override {
     return sender_.reserve();
   }

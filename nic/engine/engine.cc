@@ -153,6 +153,12 @@ void Engine::flush_responses(QueuePair& qp) {
   send_last_responses(*this, qp);
 }
 
+void Engine::find_next_hop(const AddressVector& to) {
+  if (!is_started()) return;
+  if (const auto source = gids().at(to.source_gid_index))
+    pipeline_.port().find_next_hop(*source, to.destination);
+}
+
 std::unique_ptr<QpMonitor> Engine::make_monitor(QueuePair& qp) {
   if (failures_ == nullptr) return nullptr;
   return std::make_unique<QpWatch>(

@@ -58,6 +58,7 @@ class Engine final : public Progress {
 
   // --- Under the lock, except where noted ---
 
+  void find_next_hop(const AddressVector& to) override;
   Pipeline& pipeline() { return pipeline_; }
   Tables& tables() { return tables_; }
   EventDispatcher& events() { return events_; }

@@ -7,6 +7,7 @@
 #include "nic/clock.h"
 #include "nic/config.h"
 #include "nic/path/gid_table.h"
+#include "nic/path/path.h"
 #include "transport/time.h"
 
 namespace urnic::nic {
@@ -63,6 +64,8 @@ class Progress {
 
   // --- Under the lock ---
 
+  /// Something will soon be sent there.
+  virtual void find_next_hop(const AddressVector& to) = 0;
   /// Takes `qp` out of turn: it forgets its state.
   virtual void unschedule(QueuePair& qp) = 0;
   /// What keeps facts that explain failures of `qp`; null unless the device is to explain them.

@@ -327,7 +327,10 @@ void QueuePair::apply(QpState to, const QpAttributes& attributes) {
       endpoint_->to_init(config);
       break;
     case QpState::kReadyToReceive:
-      if (is_connected(attributes_.type)) set_address_vector(*attributes.address, config.remote_qp);
+      if (is_connected(attributes_.type)) {
+        set_address_vector(*attributes.address, config.remote_qp);
+        progress_.find_next_hop(*attributes.address);
+      }
       endpoint_->to_ready_to_receive(config);
       break;
     case QpState::kReadyToSend:

@@ -10,6 +10,7 @@ import time
 import unittest
 
 import own_tmp
+import ucx
 from listeners import is_listening
 from stage import NOBODY, USUAL_PORT, Process, Stage
 
@@ -117,6 +118,8 @@ class ClientTest(unittest.TestCase):
         for program in programs:
             if shutil.which(program) is None:
                 self.skipTest(f"{program} is not installed (tools/install-packages {self.PACKAGES})")
+        if ucx.PROGRAMS.intersection(programs) and not ucx.has_verbs():
+            self.skipTest("UCX was built without transports over libibverbs")
 
     def start(self, name, command, nic=(), environment=None, privileged=False, inside=()):
         """Starts `urnic run NIC-OPTIONS -- COMMAND`, all of it behind the words of `inside`."""

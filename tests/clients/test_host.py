@@ -205,7 +205,7 @@ class OneHost(Hosts):
         host = self.host_with_network()
         port = free_port()
         pingpong = f"ibv_rc_pingpong -d urnic0 -g 1 -n 100 -p {port}"
-        script = f"{pingpong} & while ! grep -q $(printf ':%04X' {port}) /proc/net/tcp; do sleep 0.01; done; {pingpong} 127.0.0.1; wait"
+        script = f"{pingpong} & while ! grep -q $(printf ':%04X' {port}) /proc/net/tcp /proc/net/tcp6; do sleep 0.01; done; {pingpong} 127.0.0.1; wait"
         process = self.start_host_nic(host, "both", ["bash", "-c", script], "--pcap", f"{self.runtime}/frames.pcap")
         self.expect_end(process)
         recordings = [file.name for file in self.runtime.glob("frames.pcap*")]

@@ -1,6 +1,6 @@
 """What programs see of the device behind libibverbs' back: files below /sys and /dev, by every function that finds them."""
 import harness
-import ucx_perftest
+import ucx
 from harness import ClientTest, free_port, wait_until
 
 DEVICE = "/sys/class/infiniband/urnic0"
@@ -91,9 +91,9 @@ class Paths(ClientTest):
         self.require("ucx_perftest")
         environment = {"UCX_TLS": transports, "UCX_NET_DEVICES": "urnic0:1", "UCX_IB_GID_INDEX": "1"}
         port = free_port()
-        server = self.start("server", [*ucx_perftest.command(), "-p", str(port)], environment=environment)
+        server = self.start("server", [*ucx.perftest(), "-p", str(port)], environment=environment)
         self.wait_for_listener(server, port)
-        client = self.start("client", [*ucx_perftest.command(), "127.0.0.1", "-p", str(port), *options], environment=environment)
+        client = self.start("client", [*ucx.perftest(), "127.0.0.1", "-p", str(port), *options], environment=environment)
         self.expect_end(client, timeout=60)
         if "Final:" not in client.output():
             self.fail_with("no result")

@@ -1,4 +1,5 @@
 """NICs that share the host's addresses and send through UDP sockets: no privilege, and real networks between them."""
+import ipaddress
 import os
 import subprocess
 import time
@@ -127,6 +128,14 @@ class TwoHosts(HostsTest):
             client = self.start_nic_on(here, "client", [*words, "-c"], ["--port", "udp"])
             self.expect_end(client)
             self.expect_end(server)
+
+    def test_the_kernel_is_asked_for_the_next_hop_before_a_queue_pair_may_send(self):
+        hosts = self.hosts()
+        ping_pong = lambda: self.run_on(hosts, "ibv_uc_pingpong", "-d", "urnic0", "-g", "2", "-s", "100000")
+        frames = icrc.read_pcap(self.recorded(hosts[0], "cable", "udp dst port 9", ping_pong))
+        # One from each end. A hop limit of 1, and 8 bytes, which is no more than a UDP header, behind that of IPv6.
+        ends = sorted((ipaddress.ip_address(bytes(frame[22:38])).compressed, frame[21], bytes(frame[18:20]).hex()) for frame in frames)
+        self.assertEqual(ends, [(self.HERE_IPV6, 1, "0008"), (self.THERE_IPV6, 1, "0008")])
 
     def is_member(self, host, end, group):
         shown = subprocess.run([*host, "ip", "maddr", "show", "dev", end], check=True, capture_output=True, text=True)

@@ -105,7 +105,7 @@ class Receiver(unittest.TestCase):
 class Programs(unittest.TestCase):
     NO_ANSWER = "Completion with error at client\nFailed status 12: wr_id 0"
 
-    def verdict(self, ours, guests, *, faults="loss5", leaves=True, family="rdma_cm", output=NO_ANSWER):
+    def verdict(self, ours, guests, *, faults="loss5", leaves=True, family="rdma_cm", output=NO_ANSWER, kernel=(6, 1)):
         """What becomes of a case whose programs ended with these codes, as whose client we asked; a side that failed said
         `output`."""
         program = types.SimpleNamespace(
@@ -115,13 +115,20 @@ class Programs(unittest.TestCase):
         codes = {"ours": ours, "guests": guests}
         outputs = {side: output if code else "" for side, code in codes.items()}
         verdict = judges.Verdict()
-        judges.judge_programs(types.SimpleNamespace(case=case, codes=codes, outputs=outputs), verdict)
+        judges.judge_programs(types.SimpleNamespace(case=case, codes=codes, outputs=outputs, kernel=kernel), verdict)
         return verdict
 
     def test_excuses_one_side_whose_peer_has_left(self):
         for family in ("pingpong", "rdma_cm"):
             verdict = self.verdict(1, 0, family=family)
             self.assertEqual((verdict.complaints, verdict.notes), ([], ["the peer of ours had left"]))
+
+    def test_excuses_a_guest_that_stalls(self):
+        waiting = {"family": "pingpong", "output": ""}
+        self.assertEqual(self.verdict(None, None, faults="loss20", kernel=(6, 12), **waiting).notes, ["the guest's requester stalled"])
+        for faults, kernel in (("loss20", (6, 1)), ("loss5", (6, 12))):
+            self.assertEqual(len(self.verdict(None, None, faults=faults, kernel=kernel, **waiting).complaints), 1)
+        self.assertEqual(self.verdict(None, 0, faults="loss20", kernel=(6, 12), leaves=False, **waiting).complaints, ["ours failed"])
 
     def test_excuses_nothing_else(self):
         for family in ("pingpong", "rdma_cm"):

@@ -50,6 +50,7 @@ class Run:
     kernel_log: str
     ours: list  # recordings: files, one for each of our NICs
     wire: object  # a file, or None
+    kernel: tuple  # the guest's version of Linux
 
     def describe(self):
         return "\n".join(
@@ -61,8 +62,8 @@ class Run:
 class Session:
     """A guest and a wire, and what they are set to."""
 
-    def __init__(self, stage, wire, guest, seed):
-        self.stage, self.wire, self.guest, self.seed = stage, wire, guest, seed
+    def __init__(self, stage, wire, guest, kernel, seed):
+        self.stage, self.wire, self.guest, self.kernel, self.seed = stage, wire, guest, kernel, seed
         self._mtu = self._faults = self._holds_back = None
         self._nics = 0
 
@@ -79,7 +80,7 @@ class Session:
         after, log = self._look()
         grown = {name: after[name] - before[name] for name in after}
         ours = self.wire.recordings(folder)
-        return Run(case, codes, outputs, time.monotonic() - started, grown, log, ours, wire)
+        return Run(case, codes, outputs, time.monotonic() - started, grown, log, ours, wire, self.kernel)
 
     @staticmethod
     def forget(run):

@@ -5,7 +5,7 @@ import os
 import re
 
 import harness
-import ucx_perftest
+import ucx
 from benchmarks.programs import Failed
 
 UCX = {"UCX_TLS": "tcp", "UCX_NET_DEVICES": "lo", "UCX_WARN_UNUSED_ENV_VARS": "n"}
@@ -84,8 +84,8 @@ class Peers:
     def _ucx(self, test, size, count, *options):
         """Iterations, time per message in us (median, last, mean), MB/s (last, mean), messages/s (last, mean)."""
         port = harness.free_port()
-        server = [*ucx_perftest.command(), "-p", port]
-        client = [*ucx_perftest.command(), "127.0.0.1", "-p", port, "-t", test, "-s", size, "-n", count, *options]
+        server = [*ucx.perftest(), "-p", port]
+        client = [*ucx.perftest(), "127.0.0.1", "-p", port, "-t", test, "-s", size, "-n", count, *options]
         output = self.programs.pair(server, client, port, UCX)
         return [float(column) for column in _found(r"^Final: +(.*)$", output).split()]
 

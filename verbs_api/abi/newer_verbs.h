@@ -9,6 +9,9 @@
 
 namespace urnic::verbs_api {
 
+/// IBV_EVENT_DEVICE_SPEED_CHANGE of rdma-core 65, which no device here has.
+inline constexpr int kEventDeviceSpeedChange = 20;
+
 /// struct ibv_buf, which programs do not look into.
 struct Buffer;
 

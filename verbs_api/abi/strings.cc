@@ -1,6 +1,7 @@
 // Words for people.
 #include "verbs_api/abi/libibverbs.h"
 #include "verbs_api/abi/newer_operations.h"
+#include "verbs_api/abi/newer_verbs.h"
 
 extern "C" {
 
@@ -99,8 +100,10 @@ const char* ibv_event_type_str(ibv_event_type event) {
       return "GID table change";
     case IBV_EVENT_WQ_FATAL:
       return "WQ fatal error";
+    default:  // newer headers name this one, older ones do not
+      return static_cast<int>(event) == urnic::verbs_api::kEventDeviceSpeedChange ? "device speed change"
+                                                                                  : "unknown";
   }
-  return "unknown";
 }
 const char* ibv_node_type_str(ibv_node_type node_type) {
   switch (node_type) {

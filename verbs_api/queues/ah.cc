@@ -108,7 +108,7 @@ ibv_ah* ibv_create_ah(ibv_pd* pd, ibv_ah_attr* attr) {
       // leaving when it is posted. But there a handle that cannot be resolved is refused, with ETIMEDOUT. Here
       // a peer's NIC starts and ends with its program, so that one which cannot be found yet is no error: what
       // is sent to it waits for ARP, and is lost if that ends in vain.
-      owner.nic().resolve(address.value().destination);
+      owner.nic().resolve(address.value());
     }
     objects().add(created.get());
     return created.release();

@@ -347,16 +347,16 @@ class AddressResolutionTest : public testing::Test {
 TEST_F(AddressResolutionTest, EndsWhenTheNeighborHasAnswered) {
   ASSERT_TRUE(device.start());
   ignored = 1;  // so that it takes 100 ms
-  EXPECT_TRUE(device.resolve(peer));
+  EXPECT_TRUE(device.resolve({.destination = peer}));
   EXPECT_EQ(known_state(), NeighborState::kReachable);
-  EXPECT_TRUE(device.resolve(*device.gids().at(1)));
+  EXPECT_TRUE(device.resolve({.destination = *device.gids().at(1)}));
 }
 
 TEST_F(AddressResolutionTest, EndsWithoutAnAnswerToo) {
   ASSERT_TRUE(device.start());
   ignored = 1000;
   const transport::Time begin = clock.now();
-  EXPECT_FALSE(device.resolve(peer));
+  EXPECT_FALSE(device.resolve({.destination = peer}));
   EXPECT_GE(clock.now() - begin, std::chrono::milliseconds(900));
   EXPECT_NE(known_state(), NeighborState::kReachable);
   EXPECT_FALSE(device.resolve({}));  // no host can have it

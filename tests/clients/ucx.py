@@ -1,11 +1,20 @@
-"""How ucx_perftest is called, which is not the same everywhere."""
+"""UCX's programs, which are not the same everywhere."""
 import functools
 import shutil
 import subprocess
 
+PROGRAMS = {"ucx_info", "ucx_perftest", "io_demo"}
+
 
 @functools.cache
-def command():
+def has_verbs():
+    """Whether it was built with transports over libibverbs. Forky's of November 2026 was not."""
+    built = subprocess.run(["ucx_info", "-b"], capture_output=True, text=True).stdout.split()
+    return "HAVE_IB" in built
+
+
+@functools.cache
+def perftest():
     """The program and the options that each call has, to which a test adds its own.
 
     Debian's, since release 13, is built with MPI, and takes MPI for what has started it where its standard input is no terminal; one
