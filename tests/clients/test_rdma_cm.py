@@ -90,15 +90,19 @@ class Many(CmPairTest):
             self.assertRegex(client.output(), r"(?m)^connect +:")
             self.expect_listener_only(server)
 
+    def usage_of_cmtime(self):
+        return subprocess.run(["cmtime", "-h"], capture_output=True, text=True, check=False).stdout
+
     def meets_over_tcp(self):
         """Newer ones do, at the same address; and then connect twice, with queue pairs and without."""
-        usage = subprocess.run(["cmtime", "-h"], capture_output=True, text=True, check=False).stdout
-        return "socket baseline" in usage
+        return "socket baseline" in self.usage_of_cmtime()
 
     def test_two_hundred_connections_at_once_twice(self):
         self.require("cmtime")
         if not self.meets_over_tcp():
             self.skipTest("this cmtime's server serves for ever")
+        if "controller_address" in self.usage_of_cmtime():  # rdma-core 65
+            self.skipTest("this cmtime meets its peers by a controller, which has not been tried")
         host = self.own_host()  # has the addresses for TCP
 
         def start(name, nic, *options):
