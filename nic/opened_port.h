@@ -9,6 +9,7 @@
 #include "nic/number_share.h"
 #include "nic/packet_port.h"
 #include "nic/rdma_cm/shared_host.h"
+#include "nic/recording/journal.h"
 #include "transport/result.h"
 
 namespace urnic::nic {
@@ -23,6 +24,7 @@ struct OpenedPort {
   NumberShare numbers;
   HostRoutes routes;                          ///< where its addresses are the host's
   std::unique_ptr<rdma_cm::SharedHost> host;  ///< null: no other NIC shares them
+  Journal* journal = nullptr;                 ///< of a port that takes notes; part of the port
 };
 
 /// Opens a port: blocks until the port can be used (which does not mean that a peer is there), and returns an

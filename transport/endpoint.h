@@ -18,6 +18,7 @@ class ReceiveQueue;
 
 /// How a requester that waits for acknowledgements is getting on; zeros for those that wait for none.
 struct SendProgress {
+  Psn oldest{};                         ///< the first PSN that is neither acknowledged nor answered
   std::uint32_t packets_in_flight = 0;  ///< of SEND and WRITE, not acknowledged
   std::uint32_t reads_in_flight = 0;    ///< READs and atomics that are not answered
   std::uint8_t retries_used = 0;        ///< of the retry count, since the last progress

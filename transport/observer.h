@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <span>
+#include <string_view>
 
 #include "transport/dma.h"
 #include "transport/time.h"
@@ -25,6 +26,34 @@ enum class RefusalReason : std::uint8_t {
   kReceiveMemory,     ///< what the receive names cannot be written
   kInvalidate,        ///< the key that a SEND takes back cannot be taken back; see RefusedRequest::memory
 };
+
+/// "" for what is no reason.
+constexpr std::string_view name_of(RefusalReason reason) {
+  using enum RefusalReason;
+  switch (reason) {
+    case kNotInsideMessage:
+      return "not_inside_message";
+    case kNoXrcReceiver:
+      return "no_xrc_receiver";
+    case kPacketLength:
+      return "packet_length";
+    case kQueuePairRights:
+      return "queue_pair_rights";
+    case kTooManyReads:
+      return "too_many_reads";
+    case kMemory:
+      return "memory";
+    case kMisaligned:
+      return "misaligned";
+    case kReceiveTooSmall:
+      return "receive_too_small";
+    case kReceiveMemory:
+      return "receive_memory";
+    case kInvalidate:
+      return "invalidate";
+  }
+  return "";
+}
 
 /// A request of the peer's that a responder refused for good. Where a reason needs them, the other members
 /// are meaningful.

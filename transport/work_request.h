@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string_view>
 
 #include "transport/dma.h"
 #include "transport/types.h"
@@ -29,6 +30,38 @@ enum class SendOperation : std::uint8_t {
   kLocalInvalidate,
   kBindWindow,
 };
+
+/// Without IBV_WR_; "" for what is no operation.
+constexpr std::string_view name_of(SendOperation operation) {
+  using enum SendOperation;
+  switch (operation) {
+    case kSend:
+      return "SEND";
+    case kSendWithImmediate:
+      return "SEND_WITH_IMM";
+    case kSendWithInvalidate:
+      return "SEND_WITH_INV";
+    case kWrite:
+      return "RDMA_WRITE";
+    case kWriteWithImmediate:
+      return "RDMA_WRITE_WITH_IMM";
+    case kRead:
+      return "RDMA_READ";
+    case kCompareSwap:
+      return "ATOMIC_CMP_AND_SWP";
+    case kFetchAdd:
+      return "ATOMIC_FETCH_AND_ADD";
+    case kFlush:
+      return "FLUSH";
+    case kAtomicWrite:
+      return "ATOMIC_WRITE";
+    case kLocalInvalidate:
+      return "LOCAL_INV";
+    case kBindWindow:
+      return "BIND_MW";
+  }
+  return "";
+}
 
 /// Whether the peer answers it with more than an acknowledgement: it then counts against max_rd_atomic, and
 /// an acknowledgement of something later does not complete it (fact 21).

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "drivers/pcap/pcap_writer.h"
 #include "transport/wire/byte_order.h"
 #include "transport/wire/ethernet.h"
 #include "transport/wire/frame.h"
@@ -32,12 +33,23 @@ Result<std::unique_ptr<RecorderPort>, Error> RecorderPort::create(const std::str
   auto writer = PcapWriter::create(path, port->medium());
   if (!writer) return writer.error();
   return std::unique_ptr<RecorderPort>(
-      new RecorderPort(std::move(writer.value()), std::move(port), own, clock));
+      new RecorderPort(std::move(writer.value()), nullptr, std::move(port), own, clock));
 }
 
-RecorderPort::RecorderPort(std::unique_ptr<PcapWriter> writer, std::unique_ptr<nic::PacketPort> port,
-                           const Own& own, const nic::Clock& clock)
+Result<std::unique_ptr<RecorderPort>, Error> RecorderPort::create_with_notes(
+    const std::string& path, std::unique_ptr<nic::PacketPort>&& port, const Own& own, const nic::Clock& clock,
+    const PcapngWriter::Names& names) {
+  auto writer = PcapngWriter::create(path, port->medium(), names);
+  if (!writer) return writer.error();
+  PcapngWriter* const notes = writer.value().get();
+  return std::unique_ptr<RecorderPort>(
+      new RecorderPort(std::move(writer.value()), notes, std::move(port), own, clock));
+}
+
+RecorderPort::RecorderPort(std::unique_ptr<FrameWriter> writer, PcapngWriter* notes,
+                           std::unique_ptr<nic::PacketPort> port, const Own& own, const nic::Clock& clock)
     : writer_(std::move(writer)),
+      notes_(notes),
       port_(std::move(port)),
       own_(own),
       clock_(clock),
@@ -46,19 +58,33 @@ RecorderPort::RecorderPort(std::unique_ptr<PcapWriter> writer, std::unique_ptr<n
   if (port_->medium() == nic::Medium::kIp) lost_identification_.emplace(port_->max_frame_bytes());
 }
 
-void RecorderPort::record(std::span<const std::byte> frame, Time now) {
-  writer_->add(frame, epoch_ + now.time_since_epoch());
+void RecorderPort::record(std::span<const std::byte> frame, Time now, FrameDirection direction,
+                          std::string_view comment) {
+  const std::lock_guard guard(mutex_);
+  writer_->add(frame, wall_clock(now), direction, comment);
+}
+
+void RecorderPort::record_received(std::span<const std::byte> frame, Time now, std::string_view comment) {
+  if (is_own(frame)) return;
+  record(lost_identification_ ? lost_identification_->restore(frame) : frame, now, FrameDirection::kReceived,
+         comment);
 }
 
 std::size_t RecorderPort::receive(std::span<std::span<const std::byte>> frames) {
+  while (!received_.empty()) on_frame_done({});
   const std::size_t count = port_->receive(frames);
   if (count == 0) return 0;
-  const Time now = clock_.now();
-  for (const std::span<const std::byte> frame : frames.first(count)) {
-    if (is_own(frame)) continue;
-    record(lost_identification_ ? lost_identification_->restore(frame) : frame, now);
+  received_at_ = clock_.now();
+  received_ = frames.first(count);
+  if (notes_ == nullptr) {
+    while (!received_.empty()) on_frame_done({});
   }
   return count;
+}
+
+void RecorderPort::on_frame_done(std::string_view comment) {
+  record_received(received_.front(), received_at_, comment);
+  received_ = received_.subspan(1);
 }
 
 bool RecorderPort::is_own(std::span<const std::byte> frame) const {
@@ -90,32 +116,42 @@ std::span<std::byte> RecorderPort::reserve_to(const transport::wire::Mac& destin
 }
 
 void RecorderPort::commit(std::size_t length) {
-  if (!will_come_back(room_.first(length))) record(room_.first(length), clock_.now());
+  const std::span<const std::byte> frame = room_.first(length);
+  if (!will_come_back(frame)) record(frame, clock_.now(), FrameDirection::kSent, next_comment_);
+  next_comment_.clear();
   port_->commit(length);
 }
 
 void RecorderPort::flush() {
   port_->flush();
-  if (!writer_->has_unwritten()) return;
   const Time now = clock_.now();
-  if (now - written_out_ >= kWriteOutInterval) {
-    writer_->write_out();
-    written_out_ = now;
-  }
+  if (now - written_out_ < kWriteOutInterval) return;
+  write_out_file();
+  written_out_ = now;
+}
+
+void RecorderPort::write_out_file() {
+  const std::lock_guard guard(mutex_);
+  writer_->file().write_out();
 }
 
 void RecorderPort::write_out() {
-  writer_->write_out();
+  write_out_file();
   port_->write_out();
 }
 
 bool RecorderPort::arm() {
-  writer_->write_out();
+  write_out_file();
   return port_->arm();
 }
 
+void RecorderPort::add_note(std::string_view text) {
+  const std::lock_guard guard(mutex_);
+  notes_->add_note(text);
+}
+
 std::string RecorderPort::description() const {
-  return fmt::format("{}, recorded to {}", port_->description(), writer_->path());
+  return fmt::format("{}, recorded to {}", port_->description(), writer_->file().path());
 }
 
 }  // namespace urnic::drivers

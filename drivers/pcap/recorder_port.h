@@ -4,16 +4,19 @@
 #include <chrono>
 #include <cstddef>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "drivers/pcap/frame_writer.h"
 #include "drivers/pcap/lost_identification.h"
-#include "drivers/pcap/pcap_writer.h"
+#include "drivers/pcap/pcapng_writer.h"
 #include "nic/clock.h"
 #include "nic/number_share.h"
 #include "nic/packet_port.h"
+#include "nic/recording/journal.h"
 #include "transport/result.h"
 #include "transport/time.h"
 #include "transport/wire/address.h"
@@ -30,7 +33,9 @@ namespace urnic::drivers {
 /// Recording copies each frame into a buffer; a full buffer is written to the file at once, the rest at
 /// flush() every 100 ms and at arm(), before the engine sleeps. These are system calls on the data path: a
 /// recorded port is slower.
-class RecorderPort final : public nic::PacketPort {
+///
+/// Where notes are taken, a frame that is received is written when it has been dealt with, with what came of it.
+class RecorderPort final : public nic::PacketPort, private nic::Journal {
  public:
   /// Who we are: the MAC, or all addresses, and which numbers, where the port carries IP packets.
   struct Own {
@@ -44,6 +49,12 @@ class RecorderPort final : public nic::PacketPort {
   static Result<std::unique_ptr<RecorderPort>, Error> create(const std::string& path,
                                                              std::unique_ptr<nic::PacketPort>&& port,
                                                              const Own& own, const nic::Clock& clock);
+  /// The same in pcapng, with notes.
+  static Result<std::unique_ptr<RecorderPort>, Error> create_with_notes(
+      const std::string& path, std::unique_ptr<nic::PacketPort>&& port, const Own& own,
+      const nic::Clock& clock, const PcapngWriter::Names& names);
+  /// Null where no notes are taken.
+  nic::Journal* journal() { return notes_ != nullptr ? this : nullptr; }
 
   std::size_t receive(std::span<std::span<const std::byte>> frames) override;
   std::span<std::byte> reserve_to(const transport::wire::Mac& destination) override;
@@ -65,14 +76,31 @@ class RecorderPort final : public nic::PacketPort {
   std::string description() const override;
 
  private:
-  RecorderPort(std::unique_ptr<PcapWriter> writer, std::unique_ptr<nic::PacketPort> port, const Own& own,
-               const nic::Clock& clock);
+  RecorderPort(std::unique_ptr<FrameWriter> writer, PcapngWriter* notes,
+               std::unique_ptr<nic::PacketPort> port, const Own& own, const nic::Clock& clock);
   bool is_own(std::span<const std::byte> frame) const;
   bool is_own(const transport::wire::Gid& address) const;
   bool will_come_back(std::span<const std::byte> frame) const;
-  void record(std::span<const std::byte> frame, transport::Time now);
+  void record_received(std::span<const std::byte> frame, transport::Time now, std::string_view comment);
+  void record(std::span<const std::byte> frame, transport::Time now, FrameDirection direction,
+              std::string_view comment);
+  void write_out_file();
 
-  std::unique_ptr<PcapWriter> writer_;
+  void on_frame_done(std::string_view comment) override;
+  void describe_next_sent(std::string_view comment) override { next_comment_ = comment; }
+  std::uint64_t last_frame() const override { return notes_->frames(); }
+  std::chrono::nanoseconds wall_clock(transport::Time time) const override {
+    return epoch_ + time.time_since_epoch();
+  }
+  void add_note(std::string_view text) override;
+
+  /// Between the engine, which records frames, and threads that post. Nobody waits where no notes are taken.
+  std::mutex mutex_;
+  std::unique_ptr<FrameWriter> writer_;
+  PcapngWriter* const notes_;                               // the writer, if it takes notes; else null
+  std::span<const std::span<const std::byte>> received_{};  // and not written yet
+  transport::Time received_at_{};
+  std::string next_comment_;
   std::unique_ptr<nic::PacketPort> port_;
   Own own_;
   std::optional<LostIdentification> lost_identification_;  // where the port carries IP packets

@@ -9,6 +9,7 @@
 #include "nic/engine/farewell.h"
 #include "nic/errors.h"
 #include "nic/queues/queue_pair.h"
+#include "nic/recording/recorder.h"
 
 namespace urnic::nic {
 
@@ -41,6 +42,11 @@ Result<void, Error> Engine::start(OpenedPort opened) {
   {
     const std::lock_guard guard(*this);
     tables_.queue_pairs.use(opened.numbers);
+    if (opened.journal != nullptr) {
+      recorder_ = std::make_unique<Recorder>(*opened.journal, clock(), counters_, drops_);
+      use(*recorder_);
+      pipeline_.use(*recorder_);
+    }
     rdma_cm().use(opened.numbers, std::move(opened.host), std::move(opened.routes));
     pipeline_.attach(std::move(opened.port));
   }
@@ -160,11 +166,14 @@ void Engine::find_next_hop(const AddressVector& to) {
 }
 
 std::unique_ptr<QpMonitor> Engine::make_monitor(QueuePair& qp) {
-  if (failures_ == nullptr) return nullptr;
-  return std::make_unique<QpWatch>(
-      QpWatch::Facts{
-          .config = config(), .clock = clock(), .memory = tables_.memory, .neighbors = tables_.neighbors},
-      *failures_, qp);
+  std::unique_ptr<QpMonitor> monitor;
+  if (failures_ != nullptr) {
+    monitor = std::make_unique<QpWatch>(
+        QpWatch::Facts{
+            .config = config(), .clock = clock(), .memory = tables_.memory, .neighbors = tables_.neighbors},
+        *failures_, qp);
+  }
+  return recorder_ != nullptr ? recorder_->watch(qp, std::move(monitor)) : std::move(monitor);
 }
 
 }  // namespace urnic::nic

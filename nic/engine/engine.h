@@ -26,6 +26,7 @@ namespace urnic::nic {
 
 class ConnectionWatch;
 class FailureLog;
+class Recorder;
 
 /// Any thread that gets the lock runs rounds: the program's threads inside their verbs, and the NIC's own
 /// thread (progress_thread.h). A thread that posts runs the sending half only: one request after the other is
@@ -103,6 +104,7 @@ class Engine final : public Progress {
   Tables tables_;
   EventDispatcher events_;
   Pipeline pipeline_;
+  std::unique_ptr<Recorder> recorder_;                 // null unless the port takes notes
   std::unique_ptr<ConnectionWatch> connection_watch_;  // null unless failures are to be explained
   ProgressThread thread_;
 };

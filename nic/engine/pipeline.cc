@@ -7,6 +7,7 @@
 #include "nic/queues/completion_queue.h"
 #include "nic/queues/queue_pair.h"
 #include "nic/queues/xrc_domain.h"
+#include "nic/recording/recorder.h"
 
 namespace urnic::nic {
 
@@ -94,7 +95,15 @@ bool Pipeline::send_and_complete(Time now) {
 std::size_t Pipeline::receive(Time& now) {
   const std::size_t count = port_->receive(frames_);
   if (count > 0) now = clock_.now();
-  for (std::size_t i = 0; i < count; ++i) receiver_.on_frame(frames_[i], now);
+  for (std::size_t i = 0; i < count; ++i) {
+    if (recorder_ != nullptr) [[unlikely]] {
+      recorder_->on_frame();
+      receiver_.on_frame(frames_[i], now);
+      recorder_->on_frame_done();
+    } else {
+      receiver_.on_frame(frames_[i], now);
+    }
+  }
   return count;
 }
 
@@ -143,6 +152,7 @@ void Pipeline::unschedule(QueuePair& qp) {
 void Pipeline::enter_time_wait(QueuePair& qp, Time now) {
   scheduler_.take_doorbells();
   unschedule(qp);
+  if (recorder_ != nullptr) recorder_->forget(qp.number());
   tables_.groups.detach_from_all(qp, now);
   tables_.flows.remove_all_of(qp.number());
   tables_.queue_pairs.release(qp.number());

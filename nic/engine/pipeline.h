@@ -28,6 +28,7 @@
 namespace urnic::nic {
 
 class FailureLog;
+class Recorder;
 
 /// A round receives frames, expires timers, sends, and then makes completions visible: incoming frames come
 /// before timers, because on starved cores an acknowledgement often waits while its timer runs out, and
@@ -51,6 +52,8 @@ class Pipeline {
 
   /// The port that frames come from and go to; before any other call.
   void attach(std::unique_ptr<PacketPort> port);
+  /// Told of every frame that is received.
+  void use(Recorder& recorder) { recorder_ = &recorder; }
   PacketPort& port() { return *port_; }
 
   // --- Rounds ---
@@ -126,6 +129,7 @@ class Pipeline {
   Gsi gsi_;
   Receiver receiver_;
   CompletionPublisher publisher_;
+  Recorder* recorder_ = nullptr;  // null unless the port takes notes
   /// Of one burst. Most rounds find no frame, and clearing an array of their own would be a large part of
   /// them.
   std::array<std::span<const std::byte>, kReceiveBurst> frames_;

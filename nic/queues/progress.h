@@ -13,6 +13,7 @@
 namespace urnic::nic {
 
 class CompletionQueue;
+class PostObserver;
 class QpMonitor;
 class QueuePair;
 class SharedReceiveQueue;
@@ -33,6 +34,8 @@ class Progress {
   const DeviceConfig& config() const { return config_; }
   const Clock& clock() const { return clock_; }
   const GidTable& gids() const { return gids_; }
+  /// Null for most devices. Any thread.
+  PostObserver* post_observer() const { return post_observer_; }
 
   /// In the child of a fork: the device belongs to the parent, and nothing here may touch a lock.
   void abandon() { is_abandoned_.store(true, std::memory_order_relaxed); }
@@ -80,10 +83,15 @@ class Progress {
   virtual void on_cq_overrun(CompletionQueue& queue) = 0;
   virtual void on_srq_limit(SharedReceiveQueue& srq) = 0;
 
+ protected:
+  /// Before there are queues.
+  void use(PostObserver& observer) { post_observer_ = &observer; }
+
  private:
   const DeviceConfig& config_;
   const Clock& clock_;
   const GidTable& gids_;
+  PostObserver* post_observer_ = nullptr;
   std::atomic<bool> is_abandoned_{false};
 };
 

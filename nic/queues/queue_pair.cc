@@ -6,6 +6,7 @@
 #include "nic/errors.h"
 #include "nic/path/multicast_groups.h"
 #include "nic/queues/make_endpoint.h"
+#include "nic/queues/post_observer.h"
 #include "nic/queues/queue_pair_state.h"
 #include "nic/queues/shared_receive_queue.h"
 #include "nic/queues/xrc_domain.h"
@@ -158,10 +159,17 @@ void QueuePair::SendBatch::note_posted(std::uint64_t bytes) {
   if (qp_.attributes_.all_signaled) qp_.send_queue_.newest().signaled = true;
   posted_ = true;
   bytes_ += bytes;
+  if (PostObserver* const observer = qp_.progress_.post_observer()) [[unlikely]] {
+    observer->on_posted(qp_.number_, qp_.send_queue_.newest(), bytes);
+  }
 }
 
 void QueuePair::SendBatch::abort() {
   if (posted_) qp_.send_queue_.discard();
+  if (PostObserver* const observer = qp_.progress_.post_observer(); observer != nullptr && posted_)
+      [[unlikely]] {
+    observer->on_posts_aborted(qp_.number_);
+  }
   posted_ = false;
 }
 
@@ -205,6 +213,9 @@ PostStatus QueuePair::ReceiveBatch::post(const ReceiveRequest& request, std::spa
   if (length > transport::kMaxMessageBytes) return PostStatus::kTooLong;
   qp_.receive_queue_.prepare(request, sges, static_cast<std::uint32_t>(length));
   posted_ = true;
+  if (PostObserver* const observer = qp_.progress_.post_observer()) [[unlikely]] {
+    observer->on_posted("qp", to_integer(qp_.number_), request, length);
+  }
   return PostStatus::kPosted;
 }
 
@@ -353,6 +364,7 @@ void QueuePair::apply(QpState to, const QpAttributes& attributes) {
       endpoint_->to_error();
   }
   note_state();
+  if (PostObserver* const observer = progress_.post_observer()) observer->on_modified(*this);
 }
 
 void QueuePair::set_address_vector(const AddressVector& address, transport::QpNumber remote_qp) {
@@ -404,7 +416,8 @@ QueuePairSnapshot QueuePair::snapshot() const {
           .retry_count = config.retry_count,
           .rnr_retry = config.rnr_retry,
           .ack_timeout = config.ack_timeout,
-          .path_mtu = bytes(config.path_mtu)};
+          .path_mtu = bytes(config.path_mtu),
+          .timer = endpoint_->next_timeout()};
 }
 
 }  // namespace urnic::nic

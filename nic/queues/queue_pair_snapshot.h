@@ -6,6 +6,7 @@
 #include "nic/queues/qp_type.h"
 #include "transport/endpoint.h"
 #include "transport/qp_state.h"
+#include "transport/time.h"
 #include "transport/types.h"
 #include "transport/wire/address.h"
 
@@ -23,10 +24,11 @@ struct QueuePairSnapshot {
   std::uint32_t sends_posted = 0;     ///< work requests that are not complete
   std::uint32_t receives_posted = 0;  ///< in a queue of its own; 0 if it shares one
   transport::SendProgress progress{};
-  std::uint8_t retry_count = 0;  ///< what is allowed of progress.retries_used
-  std::uint8_t rnr_retry = 0;    ///< and of progress.rnr_retries_used; 7 is for ever (fact 37)
-  std::uint8_t ack_timeout = 0;  ///< code: 4.096 us x 2^code; 0 never times out (fact 36)
-  std::uint32_t path_mtu = 0;    ///< bytes
+  std::uint8_t retry_count = 0;               ///< what is allowed of progress.retries_used
+  std::uint8_t rnr_retry = 0;                 ///< and of progress.rnr_retries_used; 7 is for ever (fact 37)
+  std::uint8_t ack_timeout = 0;               ///< code: 4.096 us x 2^code; 0 never times out (fact 36)
+  std::uint32_t path_mtu = 0;                 ///< bytes
+  transport::Time timer = transport::kNever;  ///< when the transport's timer runs out that is next
 };
 
 }  // namespace urnic::nic

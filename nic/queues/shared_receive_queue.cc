@@ -4,6 +4,7 @@
 #include <new>
 
 #include "nic/errors.h"
+#include "nic/queues/post_observer.h"
 
 namespace urnic::nic {
 
@@ -35,6 +36,9 @@ PostStatus SharedReceiveQueue::Batch::post(const ReceiveRequest& request, std::s
   if (length > transport::kMaxMessageBytes) return PostStatus::kTooLong;
   srq_.queue_.prepare(request, sges, static_cast<std::uint32_t>(length));
   posted_ = true;
+  if (PostObserver* const observer = srq_.progress_.post_observer()) [[unlikely]] {
+    observer->on_posted("srq", srq_.number_, request, length);
+  }
   return PostStatus::kPosted;
 }
 

@@ -100,7 +100,7 @@ class Recording {
     std::array<std::byte, 8192> out;
     const std::size_t size = emit_frame(frame, out);
     time_ += std::chrono::nanoseconds(300);
-    writer_.add(std::span(out).first(size), time_);
+    writer_.add(std::span(out).first(size), time_, drivers::FrameDirection::kSent, {});
     bytes_ += size + 16;
   }
 
@@ -138,7 +138,7 @@ int run(const std::vector<std::string>& arguments) {
       recording.add_message(connection, round);
     }
   }
-  return writer.value()->has_stopped() ? 1 : 0;
+  return writer.value()->file().has_stopped() ? 1 : 0;
 }
 
 }  // namespace

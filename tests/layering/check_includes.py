@@ -26,11 +26,13 @@ ALLOWED = {
     "nic/raw": {"nic/raw", *NIC_BASE},
     "nic/queues": {"nic/queues", "nic/memory", "nic/path", "nic/raw", *NIC_BASE},
     "nic/diagnostics": {"nic/diagnostics", "nic/rdma_cm", "nic/cm", "nic/queues", "nic/memory", "nic/path", "nic/host", *NIC_BASE},
+    "nic/recording": {"nic/recording", "nic/diagnostics", "nic/queues", "nic/memory", "nic/path", *NIC_BASE},
+    "nic/recording/journal.h": {"transport"},
     "nic/cm": {"nic/cm", *NIC_BASE},
     "nic/rdma_cm": {"nic/rdma_cm", "nic/cm", "nic/path", *NIC_BASE},
-    "nic/engine": {"nic/engine", "nic/opened_port.h", "nic/rdma_cm", "nic/cm", "nic/diagnostics", "nic/queues", "nic/memory", "nic/path", "nic/raw", *NIC_BASE},
+    "nic/engine": {"nic/engine", "nic/opened_port.h", "nic/recording", "nic/rdma_cm", "nic/cm", "nic/diagnostics", "nic/queues", "nic/memory", "nic/path", "nic/raw", *NIC_BASE},
     **{header: NIC_BASE for header in NIC_BASE if header.startswith("nic/")},
-    "nic/opened_port.h": {"nic/rdma_cm/shared_host.h", *NIC_BASE},
+    "nic/opened_port.h": {"nic/rdma_cm/shared_host.h", "nic/recording/journal.h", *NIC_BASE},
     # What a process needs of its host before it has a device.
     "nic/host": {"nic/host", *NIC_BASE},
     "drivers": {"drivers", "nic", "transport"},
@@ -46,6 +48,8 @@ ALLOWED = {
     "tools/check/findings": {"tools/check/findings"},
     "tools/check/models": {"tools/check/models", "tools/check/cm", "tools/check/findings", "tools/check/packets"},
     "tools/check/cm": {"tools/check/cm", "tools/check/findings", "tools/check/packets"},
+    # Shows captures as the judge reads them.
+    "tools/view": {"tools/view", "tools/check"},
     # Plays captures that the judge reads against the transport, and nothing else of the product.
     "tools/replay": {"tools/replay", "tools/check", "transport"},
     # Asks processes what they do; what it knows of a NIC is what they say.

@@ -1,6 +1,7 @@
 #include "drivers/dpdk/open_port.h"
 
 #include <dlfcn.h>
+#include <errno.h>
 #include <fmt/core.h>
 
 #include <cstddef>
@@ -131,22 +132,45 @@ Result<PortPointer, Error> with_faults(PortPointer wire, const std::string& text
   return PortPointer(std::make_unique<drivers::FaultPort>(std::move(wire), spec.value()));
 }
 
-Result<PortPointer, Error> with_recorder(PortPointer port, nic::NumberShare numbers,
-                                         const NicEnvironment& environment) {
-  if (environment.pcap_file.empty()) return port;
-  static const nic::SteadyClock clock;  // has no state
-  const auto record = [&](const std::string& file) {
-    return drivers::RecorderPort::create(
-        file, std::move(port),
-        {.mac = environment.device.mac, .addresses = environment.host.gids(), .numbers = numbers}, clock);
-  };
-  auto recorder = record(environment.pcap_file);
+/// Creates a recorder for `file`, or for one with the process's number where another NIC of this run has that.
+template <typename Create>
+Result<std::unique_ptr<drivers::RecorderPort>, Error> create_recorder(const std::string& file,
+                                                                      const NicEnvironment& environment,
+                                                                      Create create) {
+  auto recorder = create(file);
   const bool is_shared = environment.port.kind == nic::PortSpec::Kind::kHost;
-  if (!recorder && recorder.error().code == EBUSY && is_shared) {
-    recorder = record(fmt::format("{}.{}", environment.pcap_file, getpid()));
+  if (recorder || recorder.error().code != EBUSY || !is_shared) return recorder;
+  return create(fmt::format("{}.{}", file, getpid()));
+}
+
+/// For people who read the recording.
+drivers::PcapngWriter::Names names_of_this_process(const NicEnvironment& environment) {
+  return {.program = fmt::format("urnic {}", URNIC_VERSION),
+          .interface = environment.device.name,
+          .description = fmt::format("{} (process {})", program_invocation_short_name, getpid())};
+}
+
+Result<void, Error> add_recorders(nic::OpenedPort& opened, const NicEnvironment& environment) {
+  static const nic::SteadyClock clock;  // has no state
+  const drivers::RecorderPort::Own own{
+      .mac = environment.device.mac, .addresses = environment.host.gids(), .numbers = opened.numbers};
+  if (!environment.pcap_file.empty()) {
+    auto recorder = create_recorder(environment.pcap_file, environment, [&](const std::string& file) {
+      return drivers::RecorderPort::create(file, std::move(opened.port), own, clock);
+    });
+    if (!recorder) return recorder.error();
+    opened.port = std::move(recorder.value());
   }
-  if (!recorder) return recorder.error();
-  return PortPointer(std::move(recorder.value()));
+  if (!environment.record_file.empty()) {
+    auto recorder = create_recorder(environment.record_file, environment, [&](const std::string& file) {
+      return drivers::RecorderPort::create_with_notes(file, std::move(opened.port), own, clock,
+                                                      names_of_this_process(environment));
+    });
+    if (!recorder) return recorder.error();
+    opened.journal = recorder.value()->journal();
+    opened.port = std::move(recorder.value());
+  }
+  return success();
 }
 
 Result<nic::OpenedPort, Error> open_unwrapped(const NicEnvironment& environment) {
@@ -175,10 +199,8 @@ Result<nic::OpenedPort, Error> open_port(const NicEnvironment& environment) {
   if (!opened) return opened.error();
   auto faulty = with_faults(std::move(opened.value().port), environment.fault);
   if (!faulty) return faulty.error();
-  auto recorded = with_recorder(with_hairpin(std::move(faulty.value()), environment), opened.value().numbers,
-                                environment);
-  if (!recorded) return recorded.error();
-  opened.value().port = std::move(recorded.value());
+  opened.value().port = with_hairpin(std::move(faulty.value()), environment);
+  if (auto recorded = add_recorders(opened.value(), environment); !recorded) return recorded.error();
   return opened;
 }
 

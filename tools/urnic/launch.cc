@@ -32,6 +32,7 @@ constexpr const char* kIdentityVariables[] = {"URNIC_IP",
                                               "URNIC_MTU",
                                               "URNIC_PORT",
                                               "URNIC_PCAP",
+                                              "URNIC_RECORD",
                                               "URNIC_FAULT",
                                               "URNIC_SEED",
                                               kLeaseVariable,
@@ -124,13 +125,20 @@ Result<void, Error> check_port(const verbs_api::NicEnvironment& environment) {
   if (port.is_interface()) {
     if (auto checked = check_interface(environment); !checked) return checked.error();
   }
-  if (!environment.pcap_file.empty()) {
-    const int fd = open(environment.pcap_file.c_str(),
-                        O_WRONLY | O_CREAT | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW, S_IRUSR | S_IWUSR);
-    if (fd < 0) return system_error(fmt::format("recording {}", environment.pcap_file));
+  for (const std::string& file : {environment.pcap_file, environment.record_file}) {
+    if (file.empty()) continue;
+    const int fd =
+        open(file.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW, S_IRUSR | S_IWUSR);
+    if (fd < 0) return system_error(fmt::format("recording {}", file));
     close(fd);
   }
   return success();
+}
+
+/// The program may be in another folder when it opens it.
+void set_file(const char* variable, const std::string& file) {
+  std::error_code code;
+  if (!file.empty()) set(variable, std::filesystem::absolute(file, code).string());
 }
 
 Result<void, Error> export_environment(const verbs_api::NicEnvironment& environment) {
@@ -156,10 +164,8 @@ Result<void, Error> export_environment(const verbs_api::NicEnvironment& environm
     }
   }
   set(verbs_api::kChosenVariable, chosen);
-  if (!environment.pcap_file.empty()) {
-    std::error_code code;
-    set("URNIC_PCAP", std::filesystem::absolute(environment.pcap_file, code).string());
-  }
+  set_file("URNIC_PCAP", environment.pcap_file);
+  set_file("URNIC_RECORD", environment.record_file);
   return success();
 }
 

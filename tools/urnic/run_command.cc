@@ -64,7 +64,7 @@ Addresses that are not given are those of a network that the fabric draws when i
 
 Everything is done by environment variables, which can be set by hand: LD_LIBRARY_PATH, LD_PRELOAD and URNIC_PATHS
 (for what programs read below /sys/class/infiniband and /dev/infiniband), and URNIC_IP, URNIC_IP6,
-URNIC_MAC, URNIC_MTU, URNIC_VLAN, URNIC_PORT, URNIC_PCAP, URNIC_FAULT, URNIC_SEED, URNIC_VERBOSE, URNIC_EXPLAIN, and without an option
+URNIC_MAC, URNIC_MTU, URNIC_VLAN, URNIC_PORT, URNIC_PCAP, URNIC_RECORD, URNIC_FAULT, URNIC_SEED, URNIC_VERBOSE, URNIC_EXPLAIN, and without an option
 URNIC_PROGRESS=hybrid|thread (who works: the program's polling too, or the NIC's own thread alone) and
 URNIC_MW_TYPE_2=2A|2B (what memory windows of type 2 are).
 
@@ -160,6 +160,11 @@ void add_run_command(CLI::App& app, Invocation& invocation) {
       ->check(accepted_by(nic::PortSpec::parse))
       ->type_name("SPEC");
   add_variable("--pcap", "URNIC_PCAP", "Record every frame in this file; further processes in FILE.PROCESS")
+      ->type_name("FILE");
+  add_variable(
+      "--record", "URNIC_RECORD",
+      "Record every frame in this file, as pcapng, with what the NIC knows beside: posts, completions, states, timers, why "
+      "it sends again and what it drops; further processes in FILE.PROCESS")
       ->type_name("FILE");
   add_variable("--fault", "URNIC_FAULT", "Lose, repeat, reorder or damage frames, see below")
       ->check(accepted_by(drivers::FaultSpec::parse))

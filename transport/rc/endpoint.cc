@@ -130,6 +130,7 @@ SendProgress RcEndpoint::send_progress() const {
                         .retries = retry_.retries(),
                         .rnr_waits = retry_.rnr_waits()};
   if (!can_send(state())) return progress;
+  progress.oldest = window_.oldest();
   progress.packets_in_flight = window_.packets_in_flight();
   progress.reads_in_flight = window_.reads_in_flight();
   return progress;

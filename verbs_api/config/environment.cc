@@ -201,7 +201,9 @@ void become_another_nic(NicEnvironment& environment, nic::Lease::Request& reques
   }
   if (is_chosen("URNIC_MAC")) request.mac.reset();
   request.any_slot = request.any_slot || is_chosen("URNIC_PORT");
-  if (!environment.pcap_file.empty()) environment.pcap_file += fmt::format(".{}", getpid());
+  for (std::string* const file : {&environment.pcap_file, &environment.record_file}) {
+    if (!file->empty()) *file += fmt::format(".{}", getpid());
+  }
 }
 
 Error no_second_nic(const Error& error) {
@@ -289,6 +291,7 @@ Result<void, Error> read_identity(NicEnvironment& environment) {
 Result<NicEnvironment, Error> read_environment() {
   NicEnvironment environment;
   environment.pcap_file = variable("URNIC_PCAP").value_or("");
+  environment.record_file = variable("URNIC_RECORD").value_or("");
   environment.fault = variable("URNIC_FAULT").value_or("");
   const auto verbose = read("URNIC_VERBOSE", parse_flag);
   if (!verbose) return verbose.error();

@@ -24,6 +24,7 @@ struct NicEnvironment {
   nic::HostAddresses host;             ///< that the NIC shares; empty unless the port is `udp` or `host`
   nic::PortSpec port;                  ///< complete: with the side of a wire, the slot of a fabric
   std::string pcap_file;               ///< where to record frames; empty: nowhere
+  std::string record_file;             ///< where to record frames, with notes; empty: nowhere
   std::string fault;                   ///< what the fault injector is told; empty: no injector
   bool verbose = false;                ///< say on stderr what happens
   nic::Lease lease;                    ///< held unless the port needs none
@@ -41,6 +42,7 @@ struct NicEnvironment {
 ///   URNIC_VLAN=N           VLAN of every frame     default: none, frames have no tag
 ///   URNIC_PORT=SPEC        see nic::PortSpec       default: fabric
 ///   URNIC_PCAP=FILE        records every frame     default: records nothing
+///   URNIC_RECORD=FILE      the same, with notes    default: records nothing
 ///   URNIC_FAULT=SPEC       see drivers/fault       default: none
 ///   URNIC_SEED=N           of everything drawn     default: random
 ///   URNIC_PROGRESS=MODE    hybrid or thread        default: hybrid

@@ -11,6 +11,7 @@ int main(int argc, char** argv) {
   setenv("URNIC_MTU", "4200", 1);
   unsetenv("URNIC_MAC");
   unsetenv("URNIC_PCAP");
+  unsetenv("URNIC_RECORD");
   unsetenv("URNIC_FAULT");
   testing::InitGoogleTest(&argc, argv);
   return RUN_ALL_TESTS();

@@ -86,9 +86,9 @@ TEST_F(PcapWriterTest, MakesAFileForThisUserAlone) {
 TEST_F(PcapWriterTest, WritesFramesAndTheirTimesToTheNanosecond) {
   {
     const auto writer = create();
-    writer->add(received_frame(1, 60), 1'700'000'000s + 123'456'789ns);
-    writer->add(received_frame(2, 4214), 1'700'000'001s);
-    writer->add(received_frame(3, 14), 0s + 999'999'999ns);
+    writer->add(received_frame(1, 60), 1'700'000'000s + 123'456'789ns, FrameDirection::kSent, {});
+    writer->add(received_frame(2, 4214), 1'700'000'001s, FrameDirection::kSent, {});
+    writer->add(received_frame(3, 14), 0s + 999'999'999ns, FrameDirection::kSent, {});
   }
   const auto frames = written();
   ASSERT_EQ(frames.size(), 3u);
@@ -102,11 +102,12 @@ TEST_F(PcapWriterTest, WritesFramesAndTheirTimesToTheNanosecond) {
 }
 
 TEST_F(PcapWriterTest, KeepsEveryFrameBeyondItsBuffersSize) {
-  constexpr std::size_t kFrames = 3 * PcapWriter::kBufferBytes / 4230;
+  constexpr std::size_t kFrames = 3 * CaptureFile::kBufferBytes / 4230;
   {
     const auto writer = create();
     for (std::size_t i = 0; i < kFrames; ++i) {
-      writer->add(received_frame(static_cast<std::uint8_t>(i), 4214), std::chrono::seconds(i));
+      writer->add(received_frame(static_cast<std::uint8_t>(i), 4214), std::chrono::seconds(i),
+                  FrameDirection::kSent, {});
     }
   }
   const auto frames = written();
@@ -118,16 +119,16 @@ TEST_F(PcapWriterTest, KeepsEveryFrameBeyondItsBuffersSize) {
 
 TEST_F(PcapWriterTest, HasEverythingInTheFileOnceWrittenOut) {
   const auto writer = create();
-  writer->add(received_frame(1), 1s);
-  EXPECT_TRUE(writer->has_unwritten());
+  writer->add(received_frame(1), 1s, FrameDirection::kSent, {});
+  EXPECT_TRUE(writer->file().has_unwritten());
   EXPECT_EQ(written().size(), 0u);
-  writer->write_out();
-  EXPECT_FALSE(writer->has_unwritten());
+  writer->file().write_out();
+  EXPECT_FALSE(writer->file().has_unwritten());
   EXPECT_EQ(written().size(), 1u);
 }
 
 TEST_F(PcapWriterTest, CutsGiantFramesAndSaysSo) {
-  create()->add(Bytes(PcapWriter::kSnapBytes + 5), 1s);
+  create()->add(Bytes(PcapWriter::kSnapBytes + 5), 1s, FrameDirection::kSent, {});
   const auto frames = written();
   ASSERT_EQ(frames.size(), 1u);
   EXPECT_EQ(frames[0].bytes.size(), PcapWriter::kSnapBytes);
@@ -135,7 +136,7 @@ TEST_F(PcapWriterTest, CutsGiantFramesAndSaysSo) {
 }
 
 TEST_F(PcapWriterTest, ReplacesWhatWasInTheFile) {
-  create()->add(received_frame(1, 1000), 1s);
+  create()->add(received_frame(1, 1000), 1s, FrameDirection::kSent, {});
   create();
   EXPECT_EQ(std::filesystem::file_size(path_), 24u);
 }
@@ -156,8 +157,8 @@ TEST_F(PcapWriterTest, RefusesWhatIsNoRegularFile) {
 
 TEST_F(PcapWriterTest, RefusesAFileThatIsBeingRecordedToAndLeavesItAlone) {
   const auto writer = create();
-  writer->add(received_frame(1), 1s);
-  writer->write_out();
+  writer->add(received_frame(1), 1s, FrameDirection::kSent, {});
+  writer->file().write_out();
   const Error error = refusal(path_);
   EXPECT_EQ(error.code, EBUSY);
   EXPECT_THAT(error.message, HasSubstr("another process is recording to it"));
@@ -183,12 +184,12 @@ TEST_F(PcapWriterTest, StopsAtTheFileSizeLimitWithOneLineAndAWholeFile) {
   const auto writer = create();
   testing::internal::CaptureStderr();
   for (int i = 0; i < 10; ++i) {
-    writer->add(received_frame(1, 3000), 1s);
-    writer->write_out();
+    writer->add(received_frame(1, 3000), 1s, FrameDirection::kSent, {});
+    writer->file().write_out();
   }
   EXPECT_EQ(testing::internal::GetCapturedStderr(),
             "urnic: stopped recording to '" + path_ + "' after 9072 bytes: File too large\n");
-  EXPECT_TRUE(writer->has_stopped());
+  EXPECT_TRUE(writer->file().has_stopped());
   EXPECT_EQ(written().size(), 3u);
 }
 
@@ -209,8 +210,8 @@ std::string fill_disk(const std::string& folder) {
   {
     auto writer = PcapWriter::create(path);
     for (int i = 0; writer && i < 100; ++i) {
-      writer.value()->add(received_frame(1, 3000), 1s);
-      writer.value()->write_out();
+      writer.value()->add(received_frame(1, 3000), 1s, FrameDirection::kSent, {});
+      writer.value()->file().write_out();
     }
   }
   const std::string told = testing::internal::GetCapturedStderr();
