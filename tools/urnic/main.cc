@@ -15,6 +15,7 @@
 #include "tools/urnic/run_command.h"
 #include "tools/urnic/sim_command.h"
 #include "tools/urnic/stat_command.h"
+#include "tools/urnic/view_command.h"
 
 namespace urnic::tools {
 namespace {
@@ -40,6 +41,7 @@ int main_of(const std::vector<std::string>& arguments) {
   const FabricCommand fabric_command(app, invocation);
   const HostCommand host_command(app, invocation);
   const CheckCommand check_command(app, invocation);
+  const ViewCommand view_command(app, invocation);
   const ReplayCommand replay_command(app, invocation);
   const SimCommand sim_command(app, invocation);
   const StatCommand stat_command(app, invocation);
