@@ -161,8 +161,8 @@ void Engine::flush_responses(QueuePair& qp) {
 
 void Engine::find_next_hop(const AddressVector& to) {
   if (!is_started()) return;
-  if (const auto source = gids().at(to.source_gid_index))
-    pipeline_.port().find_next_hop(*source, to.destination);
+  const auto source = gids().at(to.source_gid_index);
+  if (source) pipeline_.port().find_next_hop(*source, to.destination);
 }
 
 std::unique_ptr<QpMonitor> Engine::make_monitor(QueuePair& qp) {

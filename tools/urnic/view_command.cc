@@ -33,8 +33,9 @@ Exit code: 0 the page was made, 2 a file could not be read or written, or wrong 
 
 std::string title_of(const std::vector<std::string>& files) {
   std::string title;
-  for (const std::string& file : files)
+  for (const std::string& file : files) {
     title += (title.empty() ? "" : ", ") + file.substr(file.rfind('/') + 1);
+  }
   return title;
 }
 
@@ -72,8 +73,9 @@ int ViewCommand::run() const {
       complain(file + ": " + why);
       return kExitUsage;
     }
-    if (!capture->file.error.empty())
+    if (!capture->file.error.empty()) {
       complain(file + ": " + capture->file.error + "; the page has what comes before");
+    }
     captures.push_back(std::move(*capture));
   }
   const view::Trace trace = view::build_trace(std::move(captures));

@@ -48,8 +48,9 @@ std::optional<std::uint32_t> sender_in_notes(const Packet& packet, const Peers& 
     const std::string destination = check::to_string(packet.flow.destination);
     for (auto own = peers.lower_bound({seen.file, 0}); own != peers.end() && own->first.first == seen.file;
          ++own) {
-      if (own->second.qp == packet.flow.destination_qp && own->second.address == destination)
+      if (own->second.qp == packet.flow.destination_qp && own->second.address == destination) {
         return own->first.second;
+      }
     }
   }
   return std::nullopt;

@@ -192,8 +192,9 @@ std::size_t Layouts::index_of(const check::Frame& frame, const check::Packet& pa
   Placer placer;
   if (link_type == check::LinkType::kEthernet) {
     placer.put(kEthernetHeader, 0);
-    while (placer.layout().back().at + placer.layout().back().header->bytes < ip_at)
+    while (placer.layout().back().at + placer.layout().back().header->bytes < ip_at) {
       placer.put_next(kVlanTag);
+    }
   }
   placer.put(frame.is_roce_v1 ? kGrh : frame.is_ipv6 ? kIpv6Header : kIpv4Header, ip_at);
   const std::size_t behind_ip = ip_at + frame.ip_header.size();

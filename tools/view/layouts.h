@@ -1,12 +1,12 @@
 // Layouts: where the fields of a packet's headers are, and what they mean.
 #pragma once
 
-#include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <map>
 #include <span>
 #include <string_view>
+#include <tuple>
 #include <vector>
 
 #include "tools/check/packets/frame.h"
@@ -33,7 +33,9 @@ std::span<const Header> all_headers();
 struct PlacedHeader {
   const Header* header;
   std::size_t at;
-  auto operator<=>(const PlacedHeader&) const = default;
+  friend bool operator<(const PlacedHeader& a, const PlacedHeader& b) {
+    return std::tie(a.header, a.at) < std::tie(b.header, b.at);
+  }
 };
 using Layout = std::vector<PlacedHeader>;
 

@@ -167,8 +167,9 @@ PcapngExtras read_pcapng_extras(std::istream& file) {
         ++frames;
         const std::size_t options = options_of_packet(reader);
         FrameExtras frame{.way = way_of(reader, options), .comment = reader.text(options, kComment)};
-        if (frame.way != Way::kUnknown || !frame.comment.empty())
+        if (frame.way != Way::kUnknown || !frame.comment.empty()) {
           extras.frames.emplace(frames, std::move(frame));
+        }
         break;
       }
       case kNote:

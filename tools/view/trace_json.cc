@@ -95,8 +95,9 @@ Json values() {
   }
   Json attributes = Json::object();
   for (std::uint16_t attribute = 0; attribute < 64; ++attribute) {
-    if (const auto kind = check::cm_kind_of(attribute))
+    if (const auto kind = check::cm_kind_of(attribute)) {
       attributes[std::to_string(attribute)] = check::to_string(*kind);
+    }
   }
   return {{"opcode", opcodes},
           {"syndrome", syndromes},
@@ -112,8 +113,9 @@ Json values() {
 Json meanings() {
   Json object = Json::object();
   for (const Header& header : all_headers()) {
-    for (const Field& field : header.fields)
+    for (const Field& field : header.fields) {
       put(object, fmt::format("{}.{}", header.name, field.name).c_str(), std::string(field.meaning));
+    }
   }
   return object;
 }
@@ -258,8 +260,9 @@ Json trace_json(const Trace& trace, const Layouts& layouts) {
   object["layouts"] = layouts_json(layouts);
   object["values"] = values();
   object["meanings"] = meanings();
-  for (const Connection& connection : trace.connections)
+  for (const Connection& connection : trace.connections) {
     object["connections"].push_back(writer.connection(connection));
+  }
   Json& packets = object["packets"] = Json::array();
   for (std::size_t i = 0; i < trace.packets.size(); ++i) packets.push_back(writer.packet(i));
   for (const TraceNote& note : trace.notes) object["notes"].push_back(writer.note(note));
