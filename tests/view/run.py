@@ -18,6 +18,8 @@ def main():
     suite = loader.discover(str(pathlib.Path(__file__).resolve().parent), "test_*.py")
     result = unittest.TextTestRunner(verbosity=2).run(suite)
     failed, skipped = len(result.failures) + len(result.errors), len(result.skipped)
+    for reason in sorted({reason for _, reason in result.skipped}):
+        print(f"skipped: {reason}")
     print(f"{max(0, result.testsRun - failed - skipped)} passed, {failed} failed, {skipped} skipped")
     return 1 if failed else 0
 

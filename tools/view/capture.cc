@@ -1,5 +1,7 @@
 #include "tools/view/capture.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <fstream>
 #include <utility>
@@ -144,6 +146,9 @@ std::optional<Capture> read_capture(const std::string& path, std::uint32_t numbe
                   .interface = extras.interface,
                   .has_notes = !extras.notes.empty(),
                   .error = reader->error()};
+  if (capture.file.error.empty() && extras.omitted_notes > 0) {
+    capture.file.error = fmt::format("{} notes more than {} are left out", extras.omitted_notes, kMostNotes);
+  }
   capture.notes = std::move(extras.notes);
   return capture;
 }

@@ -173,8 +173,10 @@ PcapngExtras read_pcapng_extras(std::istream& file) {
         break;
       }
       case kNote:
-        if (extras.notes.size() < kMostNotes) {
-          if (auto note = note_in(reader.body())) extras.notes.push_back(std::move(*note));
+        if (extras.notes.size() >= kMostNotes) {
+          ++extras.omitted_notes;
+        } else if (auto note = note_in(reader.body())) {
+          extras.notes.push_back(std::move(*note));
         }
         break;
       default:

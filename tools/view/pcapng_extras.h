@@ -23,6 +23,7 @@ using Note = nlohmann::ordered_json;
 struct PcapngExtras {
   std::unordered_map<std::uint64_t, FrameExtras> frames{};  ///< of those that have any; by number, from 1
   std::vector<Note> notes{};                                ///< objects, each with "urnic" and "time_ns"
+  std::uint64_t omitted_notes = 0;                          ///< beyond kMostNotes
   std::string program{};                                    ///< what wrote the file, by its own words
   std::string interface {};                                 ///< the first one's name
 };
