@@ -11,7 +11,6 @@ from harness import START_TIMEOUT, wait_until
 # The card's place on the bus.
 SLOT = 0x10
 ADDRESS = f"0000:00:{SLOT:02x}.0"
-MAC = "52:54:00:79:00:03"
 MEMORY_MB = 768
 HUGE_PAGES = 40
 # What drivers/pci/card.h demands, in KiB.
@@ -56,7 +55,7 @@ class PciWire:
         programs = [self._stage.program("interop_peer")]
         initramfs = image.build_initramfs(folder / "initramfs", kernel, programs, image.CARD_MODULES, self._stage.root)
         network = [
-            *self._cable("wire", "server=off"), "-device", f"{self.card},netdev=wire,mac={MAC},addr={SLOT:#x},romfile=",
+            *self._cable("wire", "server=off"), "-device", f"{self.card},netdev=wire,mac={wires.OURS['mac']},addr={SLOT:#x},romfile=",
             *self._cable("side", "server=off"), "-device", "virtio-net-pci,netdev=side,romfile=",
         ]  # fmt: skip
         self.nic_guest = Guest(
@@ -141,6 +140,9 @@ class PciWire:
             (folder / name).write_bytes(self.nic_guest.read_file(f"{RECORDINGS}/{name}"))
         self.nic_guest.must(f"rm -f {RECORDINGS}/*")
         return [folder / name for name in sorted(names)]
+
+    def introduce_us(self, guest, is_lasting):
+        guest.must(wires.neighbors("eth0", is_lasting))
 
     def open_port(self, guest, port):
         """The guests see each other."""

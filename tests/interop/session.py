@@ -64,7 +64,7 @@ class Session:
 
     def __init__(self, stage, wire, guest, kernel, seed):
         self.stage, self.wire, self.guest, self.kernel, self.seed = stage, wire, guest, kernel, seed
-        self._mtu = self._faults = self._holds_back = None
+        self._mtu = self._faults = self._knows_us = self._holds_back = None
         self._nics = 0
 
     def run(self, case):
@@ -106,6 +106,11 @@ class Session:
         if self._faults != faults:
             self.guest.must(_netem(faults))
             self._faults = faults
+        # Its kernel asks for a MAC once and waits for a second: with our answers lost, programs fail before they have sent anything.
+        knows_us = case.faults != "clean"
+        if self._knows_us != knows_us:
+            self.wire.introduce_us(self.guest, knows_us)
+            self._knows_us = knows_us
         if self._holds_back != case.holds_back:
             self.guest.must(_hold_back(HOLD_BACK if case.holds_back else 0))
             self._holds_back = case.holds_back

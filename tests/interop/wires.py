@@ -8,7 +8,7 @@ import subprocess
 import harness
 
 
-OURS = {"ipv4": "10.79.0.3", "ipv6": "fd79::3"}
+OURS = {"ipv4": "10.79.0.3", "ipv6": "fd79::3", "linklocal": "fe80::5054:ff:fe79:3", "mac": "52:54:00:79:00:03"}
 GUESTS = {"ipv4": "10.79.0.2", "ipv6": "fd79::2", "mac": "52:54:00:79:00:02"}
 # The host's own stack in the namespace, for TCP.
 HOSTS = "10.79.0.1"
@@ -88,7 +88,7 @@ class TapWire:
         return [*self.inside, *command]
 
     def nic_options(self):
-        return ["--port", "af_packet:tap0"]
+        return ["--port", "af_packet:tap0", "--mac", OURS["mac"]]
 
     def recording_place(self, folder):
         """Where our programs can write recordings."""
@@ -114,6 +114,10 @@ class TapWire:
     def set_up_guest(self, guest):
         guest.must(addresses("eth0"))
 
+    def introduce_us(self, guest, is_lasting):
+        """Whether the guest has our MAC once and for all, or has to ask us for it."""
+        guest.must(neighbors("eth0", is_lasting))
+
     def close(self):
         self._holder.kill()
         self._holder.wait()
@@ -132,6 +136,9 @@ class UdpWire(TapWire):
 
     def nic_options(self):
         return ["--port", "udp"]
+
+    def introduce_us(self, guest, is_lasting):
+        """The host's own stack answers for its MAC, and our faults do not touch that."""
 
 
 class HostWire(UdpWire):
@@ -158,6 +165,14 @@ def addresses(device):
             f"rdma link add rxe0 type rxe netdev {device}",
         ]
     )
+
+
+def neighbors(device, is_lasting):
+    """Gives the guest our MAC for all of our addresses, or takes it away."""
+    own = [OURS[gid] for gid in ("ipv4", "ipv6", "linklocal")]
+    if is_lasting:
+        return " && ".join(f"ip neighbor replace {address} lladdr {OURS['mac']} dev {device} nud permanent" for address in own)
+    return "; ".join(f"ip neighbor del {address} dev {device} 2>/dev/null" for address in own) + "; true"
 
 
 class VhostWire:
@@ -196,7 +211,7 @@ class VhostWire:
         return command
 
     def nic_options(self):
-        return ["--port", f"vhost:{self._socket},back"]
+        return ["--port", f"vhost:{self._socket},back", "--mac", OURS["mac"]]
 
     def recording_place(self, folder):
         return folder
@@ -214,6 +229,9 @@ class VhostWire:
     def set_up_guest(self, guest):
         guest.must(addresses("eth0"))
         guest.must("ip link set eth1 up && ip address add 10.0.2.15/24 dev eth1")
+
+    def introduce_us(self, guest, is_lasting):
+        guest.must(neighbors("eth0", is_lasting))
 
     def open_port(self, guest, port):
         forward = f"hostfwd_add side tcp:127.0.0.1:{port}-:{port}"
