@@ -78,7 +78,7 @@ struct LocalFault {
 };
 
 /// Called in the middle of whatever the endpoint does, before the completion or event that tells the program.
-/// Must not call the endpoint's inputs. While all goes well, only timeouts are reported here.
+/// Must not call the endpoint's inputs. While all goes well, only timeouts are reported here, and the end by the program.
 class QpObserver {
  public:
   virtual ~QpObserver() = default;
@@ -86,6 +86,8 @@ class QpObserver {
   virtual void on_local_fault(const LocalFault& fault) = 0;
   /// No acknowledgement came in time, for the n-th time since the last progress, 0 for the first.
   virtual void on_ack_timeout(std::uint8_t retries_used, Time now) = 0;
+  /// The queue pair has entered ERR or SQE.
+  virtual void on_error_state() = 0;
 };
 
 }  // namespace urnic::transport

@@ -36,6 +36,8 @@ class QpLifecycle {
     if (state == state_) return;
     state_ = state;
     event_to_come_ = event_of(state);
+    const bool is_error = state == QpState::kError || state == QpState::kSqError;
+    if (is_error && deps_.observer != nullptr) deps_.observer->on_error_state();
   }
   /// Other attributes in the same state.
   void update(const QpConfig& config) { config_ = config; }

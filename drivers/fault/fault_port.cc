@@ -20,6 +20,8 @@ constexpr std::size_t kBurst = 32;
 
 /// So that the two directions of a port do not suffer alike.
 constexpr std::uint64_t kReceiveSalt = 0x9e3779b97f4a7c15u;
+/// Nor alike with what the exact faults draw.
+constexpr std::uint64_t kExactSalt = 0xbf58476d1ce4e5b9u;
 
 void flip(std::span<std::byte> frame, std::size_t bit) {
   frame[bit / 8] ^= std::byte{1} << (bit % 8);
@@ -36,10 +38,34 @@ std::size_t spared_bytes(nic::Medium medium, std::span<const std::byte> frame) {
 
 }  // namespace
 
-FaultPort::FaultPort(std::unique_ptr<nic::PacketPort> port, const FaultSpec& spec)
-    : port_(std::move(port)), spec_(spec) {
-  if (spec.afflicts_transmit()) transmit_.emplace(spec, spec.seed, port_->max_frame_bytes());
-  if (spec.afflicts_receive()) receive_.emplace(spec, spec.seed ^ kReceiveSalt, port_->max_frame_bytes());
+// Exact faults have to see both directions.
+FaultPort::FaultPort(std::unique_ptr<nic::PacketPort> port, const FaultSpec& spec, Tell tell)
+    : port_(std::move(port)),
+      spec_(spec),
+      exact_(spec.exact, spec.seed ^ kExactSalt, port_->medium()),
+      tell_(std::move(tell)) {
+  const FaultSpec harmless;
+  const auto open = [&](std::optional<Line>& line, bool is_afflicted, std::uint64_t seed) {
+    if (!is_afflicted && exact_.is_empty()) return;
+    line.emplace(is_afflicted ? spec : harmless, seed, port_->max_frame_bytes());
+  };
+  open(transmit_, spec.afflicts_transmit(), spec.seed);
+  open(receive_, spec.afflicts_receive(), spec.seed ^ kReceiveSalt);
+}
+
+FaultPort::~FaultPort() {
+  tell_once();
+}
+
+void FaultPort::write_out() {
+  tell_once();
+  port_->write_out();
+}
+
+void FaultPort::tell_once() {
+  if (const Tell tell = std::exchange(tell_, {})) {
+    for (const std::string& line : exact_.report()) tell(line);
+  }
 }
 
 // --- Receive ---
@@ -65,7 +91,7 @@ std::size_t FaultPort::receive(std::span<std::span<const std::byte>> frames) {
 std::optional<std::span<const std::byte>> FaultPort::afflict(std::span<const std::byte> frame) {
   Line& line = *receive_;
   line.stash.pass();
-  const FaultDice::Fate fate = draw(line.dice, frame);
+  const Fate fate = draw(Way::kReceived, line, frame);
   if (fate.is_lost) {
     ++line.counters.lost;
     return std::nullopt;
@@ -75,21 +101,43 @@ std::optional<std::span<const std::byte>> FaultPort::afflict(std::span<const std
     frame = frame.first(*fate.length);
   }
   bool is_stashed = false;
-  if (fate.flipped_bit || fate.is_reordered) {
-    const std::span<std::byte> copy = line.stash.add(frame, fate.is_reordered ? spec_.gap : 0);
+  if (fate.changes_bytes() || fate.behind > 0) {
+    const std::span<std::byte> copy = line.stash.add(frame, fate.behind);
     is_stashed = !copy.empty();
-    if (is_stashed && fate.flipped_bit) {
-      ++line.counters.corrupted;
-      flip(copy, *fate.flipped_bit);
+    if (is_stashed && fate.changes_bytes()) {
+      change(line, fate, copy);
       frame = copy;
     }
-    line.counters.reordered += is_stashed && fate.is_reordered;
+    line.counters.reordered += is_stashed && fate.behind > 0;
   }
   if (fate.is_duplicated) line.counters.duplicated += !line.stash.add(frame, 0).empty();
   return is_stashed ? std::nullopt : std::optional(frame);
 }
 
-FaultDice::Fate FaultPort::draw(FaultDice& dice, std::span<const std::byte> frame) const {
+/// A frame that an exact fault hits is spared by the dice, which are thrown all the same.
+FaultPort::Fate FaultPort::draw(Way way, Line& line, std::span<const std::byte> frame) {
+  const FaultDice::Fate dice = throw_dice(line.dice, frame);
+  const ExactFaults::Fate exact = exact_.is_empty() ? ExactFaults::Fate{} : exact_.judge(way, frame);
+  if (exact.is_hit()) {
+    return {.is_lost = exact.is_lost,
+            .is_duplicated = exact.is_duplicated,
+            .behind = exact.behind,
+            .exact = exact};
+  }
+  return {.is_lost = dice.is_lost,
+          .is_duplicated = dice.is_duplicated,
+          .behind = dice.is_reordered ? spec_.gap : 0,
+          .length = dice.length,
+          .flipped_bit = dice.flipped_bit};
+}
+
+void FaultPort::change(Line& line, const Fate& fate, std::span<std::byte> frame) {
+  ++line.counters.corrupted;
+  if (fate.flipped_bit) flip(frame, *fate.flipped_bit);
+  exact_.change(fate.exact, frame);
+}
+
+FaultDice::Fate FaultPort::throw_dice(FaultDice& dice, std::span<const std::byte> frame) const {
   FaultDice::Fate fate = dice.draw(frame.size());
   const std::size_t spared = spared_bytes(port_->medium(), frame);
   if (spared == 0) return fate;
@@ -130,19 +178,16 @@ void FaultPort::commit(std::size_t length) {
   }
   Line& line = *transmit_;
   line.stash.pass();
-  const FaultDice::Fate fate = draw(line.dice, room_.first(length));
+  const Fate fate = draw(Way::kSent, line, room_.first(length));
   const std::span<std::byte> frame = room_.first(fate.length.value_or(length));
   room_ = {};
   if (fate.is_lost) {
     ++line.counters.lost;  // the port's room stays for the next frame
   } else {
     line.counters.truncated += fate.length.has_value();
-    if (fate.flipped_bit) {
-      ++line.counters.corrupted;
-      flip(frame, *fate.flipped_bit);
-    }
+    if (fate.changes_bytes()) change(line, fate, frame);
     if (fate.is_duplicated) line.counters.duplicated += !line.stash.add(frame, 0).empty();
-    if (fate.is_reordered && !line.stash.add(frame, spec_.gap).empty()) {
+    if (fate.behind > 0 && !line.stash.add(frame, fate.behind).empty()) {
       ++line.counters.reordered;
     } else {
       port_->commit(frame.size());

@@ -8,6 +8,8 @@
 #include <system_error>
 #include <utility>
 
+#include "drivers/fault/exact_faults.h"
+
 namespace urnic::drivers {
 namespace {
 
@@ -35,7 +37,7 @@ constexpr std::array kDirections = {
 
 constexpr std::string_view kKeys =
     "loss=P, dup=P, reorder=P, corrupt=P, truncate=P (probabilities), gap=FRAMES, seed=N, "
-    "direction=tx|rx|both";
+    "direction=tx|rx|both, and faults of certain packets such as drop:psn=7";
 
 template <typename... Arguments>
 Error bad_spec(fmt::format_string<Arguments...> format, Arguments&&... arguments) {
@@ -93,6 +95,16 @@ Result<FaultSpec, Error> FaultSpec::parse(std::string_view text) {
     const std::string_view item = text.substr(at, comma - at);
     at = comma + 1;
 
+    if (ExactFault::is_one(item)) {
+      auto fault = ExactFault::parse(item);
+      if (!fault) return fault.error();
+      if (spec.exact.size() == ExactFaults::kMaxFaults) {
+        return bad_spec("there are more than {} faults of certain packets", ExactFaults::kMaxFaults);
+      }
+      spec.exact.push_back(std::move(fault.value()));
+      continue;
+    }
+
     const std::size_t equals = item.find('=');
     if (equals == std::string_view::npos) {
       return bad_spec("fault '{}' is not of the form KEY=VALUE; there are {}", item, kKeys);
@@ -119,7 +131,9 @@ std::string FaultSpec::to_string() const {
       text += fmt::format("direction={},", name.name);
     }
   }
-  return text + fmt::format("seed={}", seed);
+  text += fmt::format("seed={}", seed);
+  for (const ExactFault& fault : exact) text += fmt::format(",{}", fault.text);
+  return text;
 }
 
 }  // namespace urnic::drivers

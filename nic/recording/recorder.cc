@@ -132,6 +132,10 @@ void Recorder::on_refused(const QueuePair& qp, const transport::RefusedRequest& 
                   {"reason", name_of(request.reason)}});
 }
 
+void Recorder::on_error_state(const QueuePair& qp) {
+  note_state(qp);
+}
+
 void Recorder::on_modified(const QueuePair& qp) {
   Seen& seen = seen_[to_integer(qp.number())];
   if (qp.endpoint().state() <= transport::QpState::kInit) seen = {};

@@ -62,6 +62,7 @@ class Recorder final : public PostObserver {
   void on_sent(const QueuePair& qp, const transport::wire::Bth& bth);
   void on_timeout(const QueuePair& qp, std::uint8_t retries_used);
   void on_refused(const QueuePair& qp, const transport::RefusedRequest& request);
+  void on_error_state(const QueuePair& qp);
   void on_completed(const transport::Completion& completion, bool is_receive);
 
  private:

@@ -142,6 +142,20 @@ class Notes(ClientTest):
             self.assertTrue(receives)
             self.assertTrue(all("srq" in note for note in receives))
 
+    def test_tell_of_a_queue_pair_in_error(self):
+        """Also where no frame leads to it: the peer is silent."""
+        self.require("ibv_rc_pingpong")
+        file = self.runtime / "client.pcapng"
+        port = harness.free_port()
+        server = self.start("server", [*PINGPONG, "-p", str(port)], ["--fault", "loss=1"])
+        self.wait_for_listener(server, port)
+        client = self.start("client", [*PINGPONG, "-p", str(port), "127.0.0.1"], ["--record", file])
+        self.expect_end(client, 60, code=1)
+        notes = [entry for entry in pcapng.read(file) if not isinstance(entry, pcapng.Frame)]
+        (status,) = {note["status"] for note in self.notes_of(notes, "completion")} - {"WR_FLUSH_ERR"}
+        self.assertEqual(status, "RETRY_EXC_ERR")
+        self.assertEqual([note["state"] for note in self.notes_of(notes, "state") if "state" in note], ["ERR"])
+
     def test_are_judged_like_any_recording(self):
         (file, _, _), _ = self.record()
         result = subprocess.run([harness.STAGE.urnic, "check", "--json", file], capture_output=True, text=True, timeout=60, check=False)

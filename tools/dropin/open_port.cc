@@ -129,7 +129,8 @@ Result<PortPointer, Error> with_faults(PortPointer wire, const std::string& text
   if (wire == nullptr || text.empty()) return wire;
   const auto spec = drivers::FaultSpec::parse(text);
   if (!spec) return spec.error();
-  return PortPointer(std::make_unique<drivers::FaultPort>(std::move(wire), spec.value()));
+  const auto tell = [](const std::string& line) { fmt::print(stderr, "urnic: {}\n", line); };
+  return PortPointer(std::make_unique<drivers::FaultPort>(std::move(wire), spec.value(), tell));
 }
 
 /// Creates a recorder for `file`, or for one with the process's number where another NIC of this run has that.

@@ -53,7 +53,16 @@ Ports (--port SPEC):
   loopback                 this program alone
 
 Faults (--fault SPEC): loss=P, dup=P, reorder=P, corrupt=P, truncate=P with probabilities P from 0 to 1, gap=N, seed=N
-and direction=tx|rx|both, separated by commas, e.g. loss=0.01,dup=0.005,seed=7.
+and direction=tx|rx|both, separated by commas, e.g. loss=0.01,dup=0.005,seed=7. And exact ones, ACTION:KEY=VALUE:..., of certain packets:
+
+  drop:kind=request:psn=7            the eighth request packet of a connection, once; its repetition comes through
+  drop:kind=ack:psn=7:nth=2          the second ACK with its PSN
+  corrupt:kind=write:icrc=right      a WRITE, so that no NIC notices
+  set:kind=ack:aeth.msn=9,ce:qp=2    fields are rewritten; packets to the second queue pair are marked (ECN)
+
+Actions: drop, dup, reorder:by=K, corrupt, ce, set:FIELD=VALUE. Keys: kind=request|send|write|read|atomic|response|ack|nak|rnr|
+read_response|atomic_response|cnp, opcode=NAME, psn=N and qp=N (as they appear, from 0 and from 1), again=yes|no, direction=tx|rx, nth=N,
+times=N|all, p=P. The end of the program says on stderr which fired. FAULTS.md, below share/doc/urnic, has all words.
 
 With --port host all processes share one NIC. Otherwise each process that opens the device has a NIC of its own: the first
 process has the NIC that 'urnic run' made, and further processes at the same time (mpirun -np 2) get another address and port each. Where --ip, --ip6, --mac or the

@@ -147,6 +147,11 @@ constexpr std::array<OpcodeInfo, kOpcodes> kTable = make_table();
 
 }  // namespace
 
+std::size_t bytes_before(Headers header, Headers present) {
+  const auto below = static_cast<Headers>((to_integer(header) - 1u) & to_integer(present));
+  return header_bytes(below);
+}
+
 const OpcodeInfo& info(Opcode opcode) {
   return kTable[to_integer(opcode)];
 }

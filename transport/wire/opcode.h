@@ -123,6 +123,9 @@ constexpr Opcode with_service(Opcode opcode, Service service) {
   return static_cast<Opcode>((to_integer(opcode) & 0x1f) | to_integer(service));
 }
 
+/// Bytes of the headers of `present` that stand before `header` on the wire.
+std::size_t bytes_before(Headers header, Headers present);
+
 /// The table row of `opcode`; a row with Operation::kNone for opcodes that do not exist. Any of 256 values is
 /// fine.
 const OpcodeInfo& info(Opcode opcode);
