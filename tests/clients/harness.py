@@ -83,6 +83,15 @@ def has_host_addresses(port):
     return re.split("[:,]", port)[0] in ("host", "udp")
 
 
+def usage_of_cmtime():
+    return subprocess.run(["cmtime", "-h"], capture_output=True, text=True, check=False).stdout
+
+
+def cmtime_meets_over_tcp():
+    """Newer ones (rdma-core 56) do, at the same address; they serve one client, and connect twice, with queue pairs and without."""
+    return "socket baseline" in usage_of_cmtime()
+
+
 def nic_options(options):
     """The options of `urnic run`, with the port of this run where they say none."""
     words = [str(word) for word in options]

@@ -5,7 +5,6 @@ import glob
 import os
 import pathlib
 import re
-import subprocess
 
 import harness
 from cm_pair import CLIENT, NICS, SERVER, CmPairTest
@@ -80,7 +79,7 @@ class Many(CmPairTest):
     def test_two_hundred_connections_at_once_leave_nothing(self):
         """Nor does a second client's two hundred. cmtime's server serves for ever."""
         self.require("cmtime")
-        if self.meets_over_tcp():
+        if harness.cmtime_meets_over_tcp():
             self.skipTest("this cmtime's server serves one client")
         server = self.start("server", ["cmtime", "-b", SERVER, "-c", "200"], NICS[0])
         self.wait_for_cm_listener(server)
@@ -90,18 +89,11 @@ class Many(CmPairTest):
             self.assertRegex(client.output(), r"(?m)^connect +:")
             self.expect_listener_only(server)
 
-    def usage_of_cmtime(self):
-        return subprocess.run(["cmtime", "-h"], capture_output=True, text=True, check=False).stdout
-
-    def meets_over_tcp(self):
-        """Newer ones do, at the same address; and then connect twice, with queue pairs and without."""
-        return "socket baseline" in self.usage_of_cmtime()
-
     def test_two_hundred_connections_at_once_twice(self):
         self.require("cmtime")
-        if not self.meets_over_tcp():
+        if not harness.cmtime_meets_over_tcp():
             self.skipTest("this cmtime's server serves for ever")
-        if "controller_address" in self.usage_of_cmtime():  # rdma-core 65
+        if "controller_address" in harness.usage_of_cmtime():  # rdma-core 65
             self.skipTest("this cmtime meets its peers by a controller, which has not been tried")
         host = self.own_host()  # has the addresses for TCP
 

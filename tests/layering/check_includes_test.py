@@ -2,6 +2,7 @@
 """Does check_includes.py bite, and only where it should?"""
 import pathlib
 import sys
+import tempfile
 import unittest
 
 sys.dont_write_bytecode = True
@@ -84,6 +85,14 @@ class CheckIncludes(unittest.TestCase):
         for path, text in ALLOWED:
             with self.subTest(path=path):
                 self.assertEqual(complaints(path, text), [])
+
+    def test_leaves_out_programs_of_students_and_nothing_beside_them(self):
+        with tempfile.TemporaryDirectory() as root:
+            for folder in ("tools/lab/01_first_light", "tools/label"):
+                (pathlib.Path(root) / folder).mkdir(parents=True)
+                (pathlib.Path(root) / folder / "own.c").write_text("#include <infiniband/verbs.h>\n")
+            count, found = check_includes.check(root)
+        self.assertEqual((count, len(found)), (1, 1))
 
     def test_does_not_call_an_empty_tree_clean(self):
         self.assertEqual(check_includes.check("/nonexistent"), (0, []))

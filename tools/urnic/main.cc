@@ -11,6 +11,7 @@
 #include "tools/urnic/documentation_command.h"
 #include "tools/urnic/fabric_command.h"
 #include "tools/urnic/host_command.h"
+#include "tools/urnic/lab_command.h"
 #include "tools/urnic/replay_command.h"
 #include "tools/urnic/run_command.h"
 #include "tools/urnic/sim_command.h"
@@ -42,6 +43,7 @@ int main_of(const std::vector<std::string>& arguments) {
   const HostCommand host_command(app, invocation);
   const CheckCommand check_command(app, invocation);
   const ViewCommand view_command(app, invocation);
+  const LabCommand lab_command(app, invocation);
   const ReplayCommand replay_command(app, invocation);
   const SimCommand sim_command(app, invocation);
   const StatCommand stat_command(app, invocation);

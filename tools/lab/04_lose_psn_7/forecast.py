@@ -1,0 +1,50 @@
+#!/usr/bin/env python3
+"""Foretells which packets are on the wire: python3 forecast.py EXPERIMENT
+
+PSNs count from 0, the first packet of the connection. What a requester remembers is little: which PSN is the oldest one that is not acknowledged."""
+import sys
+
+LOST = 7  # the PSN
+
+
+def first_transmission(packets):
+    """A message of so many packets, as it is sent when all is well."""
+    return list(range(packets))
+
+
+def after_a_nak(packets):
+    """PSNs that the client sends when its packet LOST is lost, of a message that has more packets behind it.
+
+    The responder sees a PSN that it does not expect, and says so by a NAK with the PSN that it does expect."""
+    sent = first_transmission(packets)
+    # GAP 1: what does the client send when the NAK has come? Like this:  sent += range(FROM, TO)
+    return sent
+
+
+def after_a_timeout(packets):
+    """PSNs that the client sends when the LAST packet of a message is lost, or the only ACK for it.
+
+    No packet comes behind it, so the responder has nothing to complain of. No ACK has come at all."""
+    sent = first_transmission(packets)
+    # GAP 2: and here, when the ACK timeout is over?
+    return sent
+
+
+def read_requests(packets):
+    """(PSN, number of packets asked for) of each READ request that the client sends, when the response with PSN LOST is lost.
+
+    The responses have the PSNs of the READ: it takes one for each packet that will come."""
+    requests = [(0, packets)]
+    # GAP 3: the client has all responses before LOST, and then sees the one behind it. Like this:  requests.append((PSN, PACKETS))
+    return requests
+
+
+FORECASTS = {
+    "nak": lambda: after_a_nak(12),
+    "last": lambda: after_a_timeout(8),
+    "ack": lambda: after_a_timeout(8),
+    "read": lambda: read_requests(12),
+}
+
+if __name__ == "__main__":
+    print("foretold:", FORECASTS[sys.argv[1]]())

@@ -1,0 +1,300 @@
+"""Lab 4: one packet is lost, always with PSN 7; which packets follow from that?"""
+import ast
+import re
+
+from runner.lab import Exercise, Expect, Experiment, Lab, Program, Question, Say, pair
+
+FIRST_PSN, LOST = 100, 7  # as in lose.c and forecast.py
+MTU = 1024
+WRITE, LAST, READ, ADDS = 12, 8, 12, 10  # packets of the experiments
+ACK_TIMEOUT_MS = 268  # code 16
+
+
+def experiment(name, title, text, arguments, fault, forecasts=False, **more):
+    """A client that suffers from one fault, a server, and what the student's forecast.py says of it."""
+    ends = pair("lose", arguments, client_nic=f"--fault {fault}")
+    forecast = (Program("forecast", f"python3 forecast.py {name}", is_plain=True),) if forecasts else ()
+    return Experiment(name=name, title=title, text=text, programs=(*ends, *forecast), hint="Edit forecast.py.", **more)
+
+
+def foretold(seen):
+    """What forecast.py says."""
+    words = re.search(r"foretold: (.*)", seen.output("forecast"))
+    return ast.literal_eval(words[1]) if words else None
+
+
+def psns(packets):
+    return [packet.psn - FIRST_PSN for packet in packets]
+
+
+def on_the_wire(seen):
+    """PSNs of the client's requests, each time that one was sent."""
+    return psns(seen.trace.requests("client"))
+
+
+def read_requests(seen):
+    """(PSN, packets asked for) of each READ request."""
+    return [(packet.psn - FIRST_PSN, packet.field("RETH.DMA length") // MTU) for packet in seen.trace.requests("client")]
+
+
+def is_foretold(truth):
+    return lambda seen: foretold(seen) == truth(seen)
+
+
+def wrong_forecast(gap, truth):
+    return lambda seen: f"forecast.py, GAP {gap}: it foretells {foretold(seen)}; on the wire: {truth(seen)}."
+
+
+def was_hit(seen):
+    """The program's end says which packet the fault hit."""
+    return re.search(r"urnic: fault \S+ hit 1 of ", seen.output("client")) is not None
+
+
+HIT = Expect("the fault hit one packet, and no other was lost.", was_hit, lambda seen: f"The fault should hit one packet. The client said: {seen.output('client').strip()}")
+
+
+def timeouts(seen):
+    return len(seen.trace.told("ack_timeout", "client"))
+
+
+def naks(seen):
+    return seen.trace.sent("server", "nak")
+
+
+def recovery_ms(seen):
+    """From the first transmission of the oldest packet that came again to the repetition."""
+    again = next(packet for packet in seen.trace.requests("client") if packet.is_repeated)
+    first = next(packet for packet in seen.trace.requests("client") if packet.psn == again.psn)
+    return (again.times["client"] - first.times["client"]) / 1e6
+
+
+def completions_apart_ms(seen):
+    first, second = (note.time for note in seen.trace.completions("client", "send"))
+    return (second - first) / 1e6
+
+
+def originals(seen):
+    """What the number was before each addition, as the client's program got it."""
+    words = re.search(r"the number was ([\d ]+)", seen.output("client"))
+    return [int(word) for word in words[1].split()] if words else []
+
+
+def answers_of_atomics(seen):
+    """{PSN: values} of the answers that the server's NIC sent."""
+    found = {}
+    for packet in seen.trace.sent("server"):
+        if packet.label.startswith("ATOMIC"):
+            found.setdefault(packet.psn - FIRST_PSN, []).append(packet.field("AtomicAckETH.Original data"))
+    return found
+
+
+def additions(seen):
+    return int(re.search(r"the number is (\d+)", seen.output("server"))[1])
+
+
+def answers_with_the_lost_psn(seen):
+    return answers_of_atomics(seen).get(LOST, [])
+
+
+def repeated(seen):
+    """Packets with data, or requests, that the client sent again."""
+    return len([packet for packet in seen.trace.requests("client") if packet.is_repeated])
+
+
+LAB = Lab(
+    title="Lose exactly PSN 7",
+    minutes=50,
+    understand=(
+        "how a requester learns of a loss: by a NAK at once, by a gap in the answers, or by its timer",
+        "what go-back-N sends again, and why the last packet of a message is the worst one to lose",
+        "why a lost ACK often costs nothing, and how an atomic is carried out exactly once",
+    ),
+    picture="nak",
+    steps=(
+        Say(
+            "One packet",
+            """
+            'urnic run --fault' can lose one certain packet: drop:kind=request:psn=7 is the request whose PSN is 7 behind the first one of the
+            connection, once; if it comes again it gets through. The end of the program says which packet it was.
+
+            A reliable connection repairs that, and no program hears of it. It costs time, and packets. A responder of this kind keeps nothing that
+            comes behind a gap: the requester goes back, and sends all of it again (go-back-N).
+            """,
+        ),
+        Exercise(
+            "Foretell the packets",
+            "forecast.py",
+            """
+            forecast.py has three gaps. Each adds to what is sent when all is well: what a NAK leads to (gap 1), what the ACK timeout leads to
+            (gap 2), and what the requester of a READ asks for when one packet of the answer is missing (gap 3). Draw the ladder on paper first.
+            """,
+        ),
+        experiment(
+            "nak",
+            "A request is lost in the middle",
+            "The client writes 12 packets, PSN 0 to 11. PSN 7 is lost.",
+            f"write {WRITE}",
+            f"drop:kind=request:psn={LOST}",
+            forecasts=True,
+            questions=(
+                Question(
+                    "How many packets with data does the client send in all?",
+                    truth=lambda seen: len(on_the_wire(seen)),
+                    expected=WRITE + WRITE - LOST,
+                    why="12, and then 7 to 11 again: 17. PSN 8 to 11 had arrived; the responder dropped them, as it expected 7.",
+                    unit="packets",
+                ),
+                Question(
+                    "Four packets came behind the gap. How many NAKs does the server's NIC send?",
+                    truth=lambda seen: len(naks(seen)),
+                    expected=1,
+                    why="One, with PSN 7, the one that it expects. A second NAK for the same gap would make the requester go back twice, so a responder sends none until the gap is closed (fact 22).",
+                    unit="NAKs",
+                ),
+            ),
+            expects=(
+                HIT,
+                Expect("the client's packets are those that your forecast says.", is_foretold(on_the_wire), wrong_forecast(1, on_the_wire)),
+                Expect("the NAK is a PSN sequence error, has PSN 7, and no timer ran out.", lambda seen: psns(naks(seen)) == [LOST] and naks(seen)[0].field("AETH.Syndrome") == 0x60 and timeouts(seen) == 0, "There should be one NAK with PSN 7 and syndrome 0x60, and no ACK timeout."),
+            ),
+            after="The NAK says two things: 7 is missing, and all before it has arrived. So it acknowledges PSN 0 to 6, too.",
+        ),
+        experiment(
+            "last",
+            "The last one is lost",
+            "The client writes 8 packets, PSN 0 to 7. PSN 7 is lost: the same packet, but none comes behind it. The ACK timeout is 268 ms.",
+            f"write {LAST}",
+            f"drop:kind=request:psn={LOST}",
+            forecasts=True,
+            questions=(
+                Question(
+                    "How many packets with data does the client send in all?",
+                    truth=lambda seen: len(on_the_wire(seen)),
+                    expected=2 * LAST,
+                    why="16. The responder was asked for an ACK by the last packet only, so the client has heard nothing at all: the oldest packet without an acknowledgement is PSN 0.",
+                    unit="packets",
+                ),
+                Question(
+                    "About how many milliseconds go by until it sends again?",
+                    truth=recovery_ms,
+                    expected=lambda truth: truth >= 0.97 * ACK_TIMEOUT_MS,
+                    tolerance=0.25,
+                    why="The ACK timeout: 4.096 us x 2^16 = 268 ms, more than a thousand round trips. In the experiment before, the NAK came after one.",
+                    unit="ms",
+                ),
+            ),
+            expects=(
+                HIT,
+                Expect("the client's packets are those that your forecast says.", is_foretold(on_the_wire), wrong_forecast(2, on_the_wire)),
+                Expect("no NAK came, and one timer ran out.", lambda seen: not naks(seen) and timeouts(seen) == 1, "There should be no NAK and one ACK timeout."),
+            ),
+            after="""
+            A lost tail is the worst loss: nothing behind it tells of it. That holds for the last packet of a message on an idle connection, and for a
+            message of one packet.
+            """,
+        ),
+        experiment(
+            "ack",
+            "The ACK is lost",
+            "The client writes 8 packets again. All arrive; the ACK, which has PSN 7, is lost.",
+            f"write {LAST}",
+            f"drop:kind=ack:psn={LOST}",
+            forecasts=True,
+            questions=(
+                Question(
+                    "How often does the server's program find the data written?",
+                    choices=("once: what comes again is not written again", "twice: the NIC writes the same bytes again", "this cannot be told from the packets"),
+                    truth=lambda seen: "a" if [packet.msn for packet in seen.trace.sent("server", "ack")] == [1, 1] else "c",
+                    expected="a",
+                    why="Once. Packets with PSNs that were there before are duplicates: the responder answers the last one with its ACK, and does not carry the WRITE out again (fact 25). Both ACKs count one message: MSN 1.",
+                ),
+            ),
+            expects=(
+                HIT,
+                Expect("the client's packets are those that your forecast says.", is_foretold(on_the_wire), wrong_forecast(2, on_the_wire)),
+                Expect("the server's NIC acknowledged PSN 7 twice.", lambda seen: psns(seen.trace.sent("server", "ack")) == [LOST, LOST], "There should be two ACKs with PSN 7."),
+            ),
+        ),
+        experiment(
+            "later-ack",
+            "The ACK is lost, and another one follows",
+            "The client writes 4 packets twice: PSN 0 to 3, and 20 ms later 4 to 7. The first ACK is lost.",
+            "two 4",
+            "drop:kind=ack:nth=1",
+            questions=(
+                Question(
+                    "How many packets does the client send again?",
+                    truth=repeated,
+                    expected=0,
+                    why="None. An ACK acknowledges its PSN and all before it (fact 21): the second one did for both. On a busy connection a lost ACK costs nothing.",
+                    unit="packets",
+                ),
+                Question(
+                    "In which order do the two WRITEs complete at the client?",
+                    choices=("the first, 20 ms later the second", "both at the same time, the first one first", "the second one first"),
+                    truth=lambda seen: "b" if [note.id for note in seen.trace.completions("client", "send")] == [1, 2] and completions_apart_ms(seen) < 10 else "a",
+                    expected="b",
+                    why="Both when the second ACK comes, in the order in which they were posted. The first one completed 20 ms late, though its data had arrived long before.",
+                ),
+            ),
+            expects=(HIT, Expect("no timer ran out.", lambda seen: timeouts(seen) == 0, "There should be no ACK timeout.")),
+        ),
+        experiment(
+            "read",
+            "A piece of the answer is lost",
+            "The client reads 12 packets. The READ takes the PSNs 0 to 11, one for each packet of its answer. The response with PSN 7 is lost.",
+            f"read {READ}",
+            f"drop:kind=read_response:psn={LOST}",
+            forecasts=True,
+            questions=(
+                Question(
+                    "How many READ requests does the client send?",
+                    truth=lambda seen: len(read_requests(seen)),
+                    expected=2,
+                    why="Two: the second one asks for the rest only, with PSN 7, an address that is 7 x 1024 bytes later, and 5 x 1024 bytes (fact 26).",
+                    unit="requests",
+                ),
+                Question(
+                    "How does it learn of the loss?",
+                    choices=("the server's NIC sends a NAK", "response 8 comes where 7 is expected", "its timer runs out"),
+                    truth=lambda seen: "a" if naks(seen) else "c" if timeouts(seen) else "b",
+                    expected="b",
+                    why="A gap in the answers is as good as a NAK: the requester notices by itself (\"implied NAK\").",
+                ),
+            ),
+            expects=(
+                HIT,
+                Expect("the client's READ requests are those that your forecast says.", is_foretold(read_requests), wrong_forecast(3, read_requests)),
+                Expect("the server's NIC sent 12 and 5 responses.", lambda seen: psns(seen.trace.sent("server", "response")) == [*range(READ), *range(LOST, READ)], "There should be the responses 0 to 11, and 7 to 11 again."),
+            ),
+        ),
+        experiment(
+            "add",
+            "The answer to an atomic is lost",
+            "The client adds 1 to a number of the server, ten times: FETCH AND ADD with the PSNs 0 to 9. All requests arrive. The answer with PSN 7 is lost, so the request comes again.",
+            f"add {ADDS}",
+            f"drop:kind=atomic_response:psn={LOST}",
+            questions=(
+                Question(
+                    "The number was 0. What is it at the end?",
+                    truth=additions,
+                    expected=ADDS,
+                    why="10. An addition that is carried out twice would be wrong, so the responder keeps the answers of its last atomics, and gives the old answer to a request that it has carried out already (fact 27).",
+                ),
+                Question(
+                    "The server's NIC answers PSN 7 more than once. With the same value?",
+                    choices=("yes, with 7 each time", "no: first 7, and then what the number is by then"),
+                    truth=lambda seen: "a" if set(answers_with_the_lost_psn(seen)) == {LOST} else "b",
+                    expected="a",
+                    why="The same: what it was before the one addition. max_dest_rd_atomic says how many such answers it keeps, and the requester must not have more requests of this kind under way.",
+                ),
+            ),
+            expects=(
+                HIT,
+                Expect("the answer with PSN 7 was sent at least twice.", lambda seen: len(answers_with_the_lost_psn(seen)) >= 2, "The answer with PSN 7 should be sent again."),
+                Expect("the program got 0 to 9, each once.", lambda seen: originals(seen) == list(range(ADDS)), lambda seen: f"The program should get 0 to 9; it got {originals(seen)}."),
+            ),
+            after="Try it with drop:kind=request:psn=7, too: then the addition had not happened yet. The program cannot tell the two apart, and need not.",
+        ),
+    ),
+)

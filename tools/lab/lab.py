@@ -1,0 +1,12 @@
+#!/usr/bin/env python3
+"""urnic lab: teaching labs. `urnic lab` starts this with its own path in URNIC; tools/lab/README.md says how a lab is written."""
+import sys
+
+if sys.version_info < (3, 11):
+    sys.exit(f"urnic lab: Python 3.11 or newer is needed, this is {sys.version.split()[0]}")
+sys.dont_write_bytecode = True
+
+from runner.command_line import main  # noqa: E402
+
+if __name__ == "__main__":
+    sys.exit(main())

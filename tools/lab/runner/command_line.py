@@ -1,0 +1,80 @@
+"""The options of `urnic lab`, and which way they lead."""
+import argparse
+import json
+import os
+import pathlib
+import shutil
+import sys
+
+from runner import folder as folders
+from runner.catalog import all_labs
+from runner.check import check
+from runner.console import Console
+from runner.session import Session
+
+USAGE, SOMETHING_IS_MISSING = 2, 3
+NEEDS = {"make": "make", "cc": "gcc"}
+HEADERS = ("/usr/include/infiniband/verbs.h", "/usr/local/include/infiniband/verbs.h")
+
+
+def main():
+    options = _parser().parse_args()
+    labs = all_labs()
+    console = Console()
+    if options.number is None:
+        return _list(labs, options.json, console)
+    lab = labs.get(options.number)
+    if lab is None:
+        return _complain(f"there is no lab {options.number}; there are {', '.join(map(str, labs))}", USAGE)
+    if (options.solution or options.json) and not options.check:
+        return _complain("--solution and --json of a lab go with --check", USAGE)
+    missing = _missing(lab)
+    if missing:
+        return _complain("not everything is here that this lab needs; on Debian: apt install " + " ".join(missing), SOMETHING_IS_MISSING)
+    urnic = os.environ.get("URNIC") or shutil.which("urnic")
+    if urnic is None:
+        return _complain("start this with 'urnic lab'", SOMETHING_IS_MISSING)
+    folder = pathlib.Path(options.folder) if options.folder else folders.usual(lab)
+    try:
+        if options.check:
+            return check(lab, folder, urnic, options.solution, options.json, console)
+        return Session(lab, folder, urnic, console, options.open).run(options.restart)
+    except OSError as error:
+        return _complain(str(error), USAGE)
+
+
+def _parser():
+    parser = argparse.ArgumentParser(prog="urnic lab", description="Teaching labs: without a number, the list of them.")
+    parser.add_argument("number", nargs="?", type=int, help="the lab to work on")
+    parser.add_argument("--folder", help="where its files are; ./urnic-lab-NUMBER by default")
+    parser.add_argument("--check", action="store_true", help="carry out all experiments without asking, and say what is right")
+    parser.add_argument("--solution", action="store_true", help="check the solutions instead of the student's files")
+    parser.add_argument("--json", action="store_true", help="the list, or what --check found, for programs")
+    parser.add_argument("--restart", action="store_true", help="begin with the first step again; files stay")
+    parser.add_argument("--open", action="store_true", help="open the picture in a browser at the end")
+    return parser
+
+
+def _list(labs, as_json, console):
+    if as_json:
+        print(json.dumps([{"number": lab.number, "title": lab.title, "minutes": lab.minutes, "understand": list(lab.understand)} for lab in labs.values()], indent=1))
+        return 0
+    for lab in labs.values():
+        print(f"{lab.number:3}  {lab.title} ({lab.minutes} minutes)")
+        for line in lab.understand:
+            print(f"       {line}")
+    console.line("\n'urnic lab 1' begins the first one.")
+    return 0
+
+
+def _missing(lab):
+    """Debian's packages."""
+    missing = [package for thing, package in {**NEEDS, **lab.needs}.items() if not (os.path.exists(thing) if thing.startswith("/") else shutil.which(thing))]
+    if not any(os.path.exists(header) for header in HEADERS):
+        missing.append("libibverbs-dev")
+    return missing
+
+
+def _complain(text, code):
+    print(f"urnic lab: {text}", file=sys.stderr)
+    return code

@@ -1,0 +1,45 @@
+"""The folder that a student works in: a copy of the lab, kept and continued once it is there."""
+import json
+import pathlib
+import shutil
+
+from runner.catalog import COMMON
+
+NOT_FOR_STUDENTS = {"lab.py", "teacher.md", "solution", "__pycache__"}
+PROGRESS = ".progress.json"
+
+
+def usual(lab):
+    return pathlib.Path(f"urnic-lab-{lab.number}")
+
+
+def prepare(lab, folder):
+    """Copies what is not there yet. Whether the folder is new."""
+    is_new = not (folder / "README.md").exists()
+    folder.mkdir(parents=True, exist_ok=True)
+    for source in (*_files(COMMON), *_files(lab.folder)):
+        if not (folder / source.name).exists():
+            shutil.copyfile(source, folder / source.name)
+    return is_new
+
+
+def fill_in(lab, folder):
+    """Puts the solutions over the files with gaps."""
+    for source in _files(lab.folder / "solution"):
+        shutil.copyfile(source, folder / source.name)
+
+
+def _files(folder):
+    return [path for path in sorted(folder.iterdir()) if path.is_file() and path.name not in NOT_FOR_STUDENTS]
+
+
+def progress(folder):
+    """How many steps are done."""
+    try:
+        return int(json.loads((folder / PROGRESS).read_text())["done"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return 0
+
+
+def keep_progress(folder, done):
+    (folder / PROGRESS).write_text(json.dumps({"done": done}) + "\n")
