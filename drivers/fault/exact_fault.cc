@@ -39,7 +39,7 @@ Error bad_fault(fmt::format_string<Arguments...> format, Arguments&&... argument
 }
 
 /// Reads all of `text`, in hexadecimal behind "0x", or fails.
-bool read_number(std::string_view text, std::uint64_t& number) {
+bool read_integer(std::string_view text, std::uint64_t& number) {
   const bool is_hexadecimal = text.starts_with("0x");
   if (is_hexadecimal) text.remove_prefix(2);
   const auto [stop, error] =
@@ -49,9 +49,9 @@ bool read_number(std::string_view text, std::uint64_t& number) {
 
 /// The same between two limits.
 template <typename Number>
-bool read_number(std::string_view text, std::uint64_t least, std::uint64_t most, Number& number) {
+bool read_integer(std::string_view text, std::uint64_t least, std::uint64_t most, Number& number) {
   std::uint64_t read = 0;
-  if (!read_number(text, read) || read < least || read > most) return false;
+  if (!read_integer(text, read) || read < least || read > most) return false;
   number = static_cast<Number>(read);
   return true;
 }
@@ -78,7 +78,7 @@ struct Key {
   Applied (*apply)(ExactFault& fault, std::string_view value);
 };
 
-constexpr auto kKeys = std::to_array<Key>({
+constexpr auto kCommonKeys = std::to_array<Key>({
     {"kind",
      [](ExactFault& fault, std::string_view value) -> Applied {
        if (fault.packets.narrow_to_kind(value)) return std::nullopt;
@@ -94,7 +94,7 @@ constexpr auto kKeys = std::to_array<Key>({
     {"qp",
      [](ExactFault& fault, std::string_view value) -> Applied {
        std::uint32_t number = 0;
-       if (!read_number(value, 1, PacketHistory::kMaxFlows, number)) {
+       if (!read_integer(value, 1, PacketHistory::kMaxFlows, number)) {
          return bad_fault(
              "qp: which queue pair, in the order in which packets went to them, from 1 to {}, not '{}'",
              PacketHistory::kMaxFlows, value);
@@ -105,7 +105,7 @@ constexpr auto kKeys = std::to_array<Key>({
     {"psn",
      [](ExactFault& fault, std::string_view value) -> Applied {
        std::int32_t number = 0;
-       if (!read_number(value, 0, kMaxPsn, number)) {
+       if (!read_integer(value, 0, kMaxPsn, number)) {
          return bad_fault("psn: from 0, the first one of the connection, to {}, not '{}'", kMaxPsn, value);
        }
        fault.packets.psn = number;
@@ -114,8 +114,9 @@ constexpr auto kKeys = std::to_array<Key>({
     {"again",
      [](ExactFault& fault, std::string_view value) -> Applied {
        bool is_again = false;
-       if (!read_choice(value, "yes", true, "no", false, is_again))
+       if (!read_choice(value, "yes", true, "no", false, is_again)) {
          return bad_fault("again: yes or no, not '{}'", value);
+       }
        fault.packets.is_again = is_again;
        return std::nullopt;
      }},
@@ -130,13 +131,13 @@ constexpr auto kKeys = std::to_array<Key>({
      }},
     {"nth",
      [](ExactFault& fault, std::string_view value) -> Applied {
-       if (read_number(value, 1, ExactFault::kAlways, fault.nth)) return std::nullopt;
+       if (read_integer(value, 1, ExactFault::kAlways, fault.nth)) return std::nullopt;
        return bad_fault("nth: which of the packets that fit, from 1 on, not '{}'", value);
      }},
     {"times",
      [](ExactFault& fault, std::string_view value) -> Applied {
        fault.times = ExactFault::kAlways;
-       if (value == "all" || read_number(value, 1, ExactFault::kAlways, fault.times)) return std::nullopt;
+       if (value == "all" || read_integer(value, 1, ExactFault::kAlways, fault.times)) return std::nullopt;
        return bad_fault("times: how many of the packets that fit, or all, not '{}'", value);
      }},
     {"p",
@@ -150,7 +151,7 @@ constexpr auto kKeys = std::to_array<Key>({
 std::optional<Applied> apply_own(ExactFault& fault, std::string_view key, std::string_view value) {
   using Action = ExactFault::Action;
   if (fault.action == Action::kReorder && key == "by") {
-    if (read_number(value, 1, ExactFault::kMaxBehind, fault.behind)) return Applied();
+    if (read_integer(value, 1, ExactFault::kMaxBehind, fault.behind)) return Applied();
     return bad_fault("by: how many later frames go first, from 1 to {}, not '{}'", ExactFault::kMaxBehind,
                      value);
   }
@@ -161,8 +162,9 @@ std::optional<Applied> apply_own(ExactFault& fault, std::string_view key, std::s
   }
   if (fault.action == Action::kCorrupt && key == "byte") {
     std::size_t byte = 0;
-    if (!read_number(value, 0, 0xffff, byte))
+    if (!read_integer(value, 0, 0xffff, byte)) {
       return bad_fault("byte: from 0, the first one of the BTH, not '{}'", value);
+    }
     fault.byte = byte;
     return Applied();
   }
@@ -170,7 +172,7 @@ std::optional<Applied> apply_own(ExactFault& fault, std::string_view key, std::s
   const PacketField* const field = find_packet_field(key);
   if (field == nullptr) return bad_fault("there is no field '{}'; there are {}", key, packet_field_names());
   std::uint64_t number = 0;
-  if (!read_number(value, number) || !field->has_room_for(number)) {
+  if (!read_integer(value, number) || !field->has_room_for(number)) {
     return bad_fault("{}: a number of at most {} bits, not '{}'", key, field->bits, value);
   }
   fault.fields.push_back({field, number});
@@ -179,7 +181,7 @@ std::optional<Applied> apply_own(ExactFault& fault, std::string_view key, std::s
 
 Applied apply(ExactFault& fault, std::string_view key, std::string_view value) {
   if (auto applied = apply_own(fault, key, value)) return std::move(*applied);
-  for (const Key& known : kKeys) {
+  for (const Key& known : kCommonKeys) {
     if (known.name == key) return known.apply(fault, value);
   }
   const std::string_view own = fault.action == ExactFault::Action::kReorder   ? "by=, "
@@ -225,8 +227,9 @@ Result<ExactFault, Error> ExactFault::parse(std::string_view text) {
     const std::string_view item = text.substr(at + 1, end - at - 1);
     at = end;
     const std::size_t equals = item.find('=');
-    if (equals == std::string_view::npos)
+    if (equals == std::string_view::npos) {
       return complain(bad_fault("'{}' is not of the form KEY=VALUE", item));
+    }
     const std::string_view key = item.substr(0, equals);
     const std::string mark = fmt::format(":{}:", key);
     if (seen.find(mark) != std::string::npos) return complain(bad_fault("'{}' is given twice", key));
