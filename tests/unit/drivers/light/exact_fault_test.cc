@@ -9,7 +9,7 @@
 
 #include "drivers/fault/fault_spec.h"
 
-namespace urnic::drivers {
+namespace urnic::drivers::exact_fault {
 namespace {
 
 using testing::HasSubstr;
@@ -162,4 +162,4 @@ TEST(ExactFault, StandsBesideDiceInASpec) {
 }
 
 }  // namespace
-}  // namespace urnic::drivers
+}  // namespace urnic::drivers::exact_fault

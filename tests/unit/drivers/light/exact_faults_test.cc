@@ -9,7 +9,7 @@
 #include "tests/support/lost_identification.h"
 #include "tests/unit/drivers/light/roce_frames.h"
 
-namespace urnic::drivers::test {
+namespace urnic::drivers::test::exact_faults {
 namespace {
 
 using testing::ElementsAre;
@@ -286,4 +286,4 @@ TEST(ExactFaults, SayWhenThereWereTooManyQueuePairs) {
 }
 
 }  // namespace
-}  // namespace urnic::drivers::test
+}  // namespace urnic::drivers::test::exact_faults

@@ -4,7 +4,7 @@
 
 #include "tests/unit/drivers/light/roce_frames.h"
 
-namespace urnic::drivers::test {
+namespace urnic::drivers::test::packet_history {
 namespace {
 
 using transport::Psn;
@@ -121,4 +121,4 @@ TEST(PacketHistory, IsBounded) {
 }
 
 }  // namespace
-}  // namespace urnic::drivers::test
+}  // namespace urnic::drivers::test::packet_history
