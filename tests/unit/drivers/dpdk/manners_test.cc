@@ -7,6 +7,7 @@
 #include <syslog.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <filesystem>
@@ -142,10 +143,14 @@ TEST_F(Manners, AnIdlePortUsesNextToNoProcessorTime) {
         return std::chrono::seconds(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +
                std::chrono::microseconds(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec);
       };
-      const auto before = used();
-      std::this_thread::sleep_for(1s);
-      const auto spent = used() - before;
-      return spent < 10ms ? "" : fmt::format("{} us in a second", spent / 1us);
+      // What else runs on the machine makes it more, and never less.
+      std::chrono::microseconds least = 1s;
+      for (int attempt = 0; attempt < 5 && least >= 10ms; ++attempt) {
+        const std::chrono::microseconds before = used();
+        std::this_thread::sleep_for(1s);
+        least = std::min(least, used() - before);
+      }
+      return least < 10ms ? "" : fmt::format("{} us in a second", least / 1us);
     }));
     EXPECT_EQ(process.result(), "") << (is_front ? "front" : "back");
   }
