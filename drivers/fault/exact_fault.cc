@@ -176,6 +176,7 @@ std::optional<Applied> apply_own(ExactFault& fault, std::string_view key, std::s
     return bad_fault("{}: a number of at most {} bits, not '{}'", key, field->bits, value);
   }
   fault.fields.push_back({field, number});
+  fault.packets.narrow_to_field(*field);
   return Applied();
 }
 
@@ -203,7 +204,7 @@ Applied find_contradiction(const ExactFault& fault) {
   if (fault.action == ExactFault::Action::kSet && fault.fields.empty()) {
     return bad_fault("set: which field? FIELD=VALUE; there are {}", packet_field_names());
   }
-  if (fault.packets.opcodes.none()) return bad_fault("no opcode is of that kind");
+  if (fault.packets.opcodes.none()) return bad_fault("no opcode fits all of it: kind, opcode and fields");
   return std::nullopt;
 }
 

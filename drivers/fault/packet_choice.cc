@@ -121,6 +121,12 @@ bool PacketChoice::narrow_to_opcode(std::string_view name) {
   return chosen.any();
 }
 
+void PacketChoice::narrow_to_field(const PacketField& field) {
+  for (std::size_t code = 0; code < kOpcodes; ++code) {
+    if (!has_packet_field(field, static_cast<Opcode>(code))) opcodes.reset(code);
+  }
+}
+
 std::string_view PacketChoice::kinds() {
   return kKindNames;
 }

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string_view>
 
+#include "drivers/fault/packet_field.h"
 #include "drivers/fault/packet_history.h"
 #include "transport/rc/syndrome.h"
 #include "transport/wire/opcode.h"
@@ -41,6 +42,9 @@ struct PacketChoice {
   /// Narrows it to an opcode by its name in lower case with '_' for blanks, with or without the service
   /// ("rc_send_middle", "send_middle": that of every service), or by its number ("0x01"); false when there is none.
   bool narrow_to_opcode(std::string_view name);
+
+  /// Narrows it to packets that have the field.
+  void narrow_to_field(const PacketField& field);
 
   /// What narrow_to_kind() takes, for people: "request, response, ...".
   static std::string_view kinds();

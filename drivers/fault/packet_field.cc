@@ -65,6 +65,10 @@ std::string packet_field_names() {
   return names;
 }
 
+bool has_packet_field(const PacketField& field, Opcode opcode) {
+  return place_of(field.header, opcode).has_value();
+}
+
 bool write_packet_field(const PacketField& field, std::uint64_t value, std::span<std::byte> packet) {
   if (packet.size() < transport::wire::Bth::kBytes) return false;
   const auto begin = place_of(field.header, static_cast<Opcode>(transport::wire::load_u8(packet, 0)));

@@ -139,6 +139,7 @@ TEST(ExactFault, SaysWhatIsWrong) {
            {"corrupt:byte=70000", "byte"},
            {"set:kind=ack", "which field"},
            {"set:bth.color=3", "there is no field"},
+           {"set:deth.qkey=3:aeth.msn=1", "no opcode"},
            {"set:bth.psn=0x1000000", "at most 24 bits"},
            {"set:bth.psn=", "at most 24 bits"},
            {"", "no such action"},

@@ -181,8 +181,9 @@ TEST(ExactFaults, MendTheIcrcOfAnIdentificationThatASocketHides) {
 }
 
 TEST(ExactFaults, RewriteFieldsOfThePacketsThatHaveThem) {
-  Rig rig("set:bth.psn=5:aeth.msn=9:times=all");
-  EXPECT_EQ(rig.sent(send_of(100)), send_of(5)) << "a SEND has no AETH";
+  EXPECT_EQ(Rig("set:bth.psn=5").sent(send_of(100)), send_of(5));
+  Rig rig("set:bth.psn=5:aeth.msn=9");
+  EXPECT_EQ(rig.sent(send_of(100)), send_of(100)) << "a SEND has no AETH: the fault is not for it";
   rig.outside->to_receive.push_back(ack_of(100));
   const std::vector<Bytes> received = receive(*rig.port);
   ASSERT_EQ(received.size(), 1u);
