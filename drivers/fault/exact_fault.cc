@@ -4,10 +4,9 @@
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
-#include <charconv>
-#include <system_error>
 #include <utility>
+
+#include "drivers/fault/words.h"
 
 namespace urnic::drivers {
 namespace {
@@ -33,32 +32,17 @@ constexpr std::int32_t kMaxPsn = (1 << 23) - 1;  // what distance() can tell
 constexpr std::string_view kConditions =
     "kind=, opcode=, qp=, psn=, again=yes|no, direction=tx|rx, nth=, times=N|all, p=PROBABILITY";
 
-template <typename... Arguments>
-Error bad_fault(fmt::format_string<Arguments...> format, Arguments&&... arguments) {
-  return Error{.code = EINVAL, .message = fmt::format(format, std::forward<Arguments>(arguments)...)};
-}
-
-/// Reads all of `text`, in hexadecimal behind "0x", or fails.
-bool read_integer(std::string_view text, std::uint64_t& number) {
-  const bool is_hexadecimal = text.starts_with("0x");
-  if (is_hexadecimal) text.remove_prefix(2);
-  const auto [stop, error] =
-      std::from_chars(text.data(), text.data() + text.size(), number, is_hexadecimal ? 16 : 10);
-  return error == std::errc{} && stop == text.data() + text.size();
-}
-
-/// The same between two limits.
+/// Reads a number between two limits.
 template <typename Number>
-bool read_integer(std::string_view text, std::uint64_t least, std::uint64_t most, Number& number) {
+bool read_between(std::string_view text, std::uint64_t least, std::uint64_t most, Number& number) {
   std::uint64_t read = 0;
-  if (!read_integer(text, read) || read < least || read > most) return false;
+  if (!read_number(text, read) || read < least || read > most) return false;
   number = static_cast<Number>(read);
   return true;
 }
 
 bool read_probability(std::string_view text, double& probability) {
-  const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), probability);
-  return error == std::errc{} && stop == text.data() + text.size() && probability > 0 && probability <= 1;
+  return read_number(text, probability) && probability > 0 && probability <= 1;
 }
 
 /// One of two words.
@@ -94,7 +78,7 @@ constexpr auto kCommonKeys = std::to_array<Key>({
     {"qp",
      [](ExactFault& fault, std::string_view value) -> Applied {
        std::uint32_t number = 0;
-       if (!read_integer(value, 1, PacketHistory::kMaxFlows, number)) {
+       if (!read_between(value, 1, PacketHistory::kMaxFlows, number)) {
          return bad_fault(
              "qp: which queue pair, in the order in which packets went to them, from 1 to {}, not '{}'",
              PacketHistory::kMaxFlows, value);
@@ -105,7 +89,7 @@ constexpr auto kCommonKeys = std::to_array<Key>({
     {"psn",
      [](ExactFault& fault, std::string_view value) -> Applied {
        std::int32_t number = 0;
-       if (!read_integer(value, 0, kMaxPsn, number)) {
+       if (!read_between(value, 0, kMaxPsn, number)) {
          return bad_fault("psn: from 0, the first one of the connection, to {}, not '{}'", kMaxPsn, value);
        }
        fault.packets.psn = number;
@@ -131,13 +115,13 @@ constexpr auto kCommonKeys = std::to_array<Key>({
      }},
     {"nth",
      [](ExactFault& fault, std::string_view value) -> Applied {
-       if (read_integer(value, 1, ExactFault::kAlways, fault.nth)) return std::nullopt;
+       if (read_between(value, 1, ExactFault::kAlways, fault.nth)) return std::nullopt;
        return bad_fault("nth: which of the packets that fit, from 1 on, not '{}'", value);
      }},
     {"times",
      [](ExactFault& fault, std::string_view value) -> Applied {
        fault.times = ExactFault::kAlways;
-       if (value == "all" || read_integer(value, 1, ExactFault::kAlways, fault.times)) return std::nullopt;
+       if (value == "all" || read_between(value, 1, ExactFault::kAlways, fault.times)) return std::nullopt;
        return bad_fault("times: how many of the packets that fit, or all, not '{}'", value);
      }},
     {"p",
@@ -151,7 +135,7 @@ constexpr auto kCommonKeys = std::to_array<Key>({
 std::optional<Applied> apply_own(ExactFault& fault, std::string_view key, std::string_view value) {
   using Action = ExactFault::Action;
   if (fault.action == Action::kReorder && key == "by") {
-    if (read_integer(value, 1, ExactFault::kMaxBehind, fault.behind)) return Applied();
+    if (read_between(value, 1, ExactFault::kMaxBehind, fault.behind)) return Applied();
     return bad_fault("by: how many later frames go first, from 1 to {}, not '{}'", ExactFault::kMaxBehind,
                      value);
   }
@@ -162,7 +146,7 @@ std::optional<Applied> apply_own(ExactFault& fault, std::string_view key, std::s
   }
   if (fault.action == Action::kCorrupt && key == "byte") {
     std::size_t byte = 0;
-    if (!read_integer(value, 0, 0xffff, byte)) {
+    if (!read_between(value, 0, 0xffff, byte)) {
       return bad_fault("byte: from 0, the first one of the BTH, not '{}'", value);
     }
     fault.byte = byte;
@@ -172,7 +156,7 @@ std::optional<Applied> apply_own(ExactFault& fault, std::string_view key, std::s
   const PacketField* const field = find_packet_field(key);
   if (field == nullptr) return bad_fault("there is no field '{}'; there are {}", key, packet_field_names());
   std::uint64_t number = 0;
-  if (!read_integer(value, number) || !field->has_room_for(number)) {
+  if (!read_number(value, number) || !field->has_room_for(number)) {
     return bad_fault("{}: a number of at most {} bits, not '{}'", key, field->bits, value);
   }
   fault.fields.push_back({field, number});

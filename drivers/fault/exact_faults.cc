@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <variant>
 
+#include "drivers/fault/chance.h"
 #include "drivers/fault/frame_repair.h"
 #include "transport/wire/headers.h"
 
@@ -95,13 +96,11 @@ bool ExactFaults::strikes(Line& line, const RocePacket& packet) {
   const ExactFault& fault = line.fault;
   if (!fault.packets.includes(packet)) return false;
   ++line.fitting;
-  if (line.fitting < fault.nth || line.hits == fault.times || !happens(fault.probability)) return false;
+  if (line.fitting < fault.nth || line.hits == fault.times ||
+      !(fault.probability == 1 || happens(fault.probability, random_)))
+    return false;
   if (line.hits++ == 0) line.first_hit = Hit{.packet = packet, .number = packets_[to_integer(packet.way)]};
   return true;
-}
-
-bool ExactFaults::happens(double probability) {
-  return probability == 1 || static_cast<double>(random_() >> 11) * 0x1p-53 < probability;
 }
 
 void ExactFaults::change(const Fate& fate, std::span<std::byte> bytes) {

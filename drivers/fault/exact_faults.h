@@ -59,7 +59,6 @@ class ExactFaults {
 
   std::optional<RocePacket> look(Way way, std::span<const std::byte> frame);
   bool strikes(Line& line, const RocePacket& packet);
-  bool happens(double probability);
   void corrupt(const ExactFault& fault, std::span<std::byte> packet);
   std::string describe(const Line& line) const;
 

@@ -1,22 +1,19 @@
 #include "drivers/fault/fault_dice.h"
 
+#include "drivers/fault/chance.h"
 #include "transport/wire/ethernet.h"
 
 namespace urnic::drivers {
 
 using transport::wire::Ethernet;
 
-bool FaultDice::happens(double probability) {
-  return static_cast<double>(random_() >> 11) * 0x1p-53 < probability;
-}
-
 FaultDice::Fate FaultDice::draw(std::size_t frame_bytes) {
   Fate fate;
-  fate.is_lost = happens(spec_.loss);
-  fate.is_duplicated = happens(spec_.duplicate);
-  fate.is_reordered = happens(spec_.reorder);
-  const bool is_corrupted = happens(spec_.corrupt);
-  const bool is_truncated = happens(spec_.truncate);
+  fate.is_lost = happens(spec_.loss, random_);
+  fate.is_duplicated = happens(spec_.duplicate, random_);
+  fate.is_reordered = happens(spec_.reorder, random_);
+  const bool is_corrupted = happens(spec_.corrupt, random_);
+  const bool is_truncated = happens(spec_.truncate, random_);
   const std::uint64_t length_throw = random_();
   const std::uint64_t bit_throw = random_();
   if (fate.is_lost) return Fate{.is_lost = true};

@@ -28,8 +28,6 @@ class FaultDice {
   Fate draw(std::size_t frame_bytes);
 
  private:
-  bool happens(double probability);
-
   FaultSpec spec_;
   std::mt19937_64 random_;
 };

@@ -3,12 +3,10 @@
 #include <fmt/core.h>
 
 #include <array>
-#include <cerrno>
-#include <charconv>
-#include <system_error>
 #include <utility>
 
 #include "drivers/fault/exact_faults.h"
+#include "drivers/fault/words.h"
 
 namespace urnic::drivers {
 namespace {
@@ -39,37 +37,25 @@ constexpr std::string_view kKeys =
     "loss=P, dup=P, reorder=P, corrupt=P, truncate=P (probabilities), gap=FRAMES, seed=N, "
     "direction=tx|rx|both, and faults of certain packets such as drop:psn=7";
 
-template <typename... Arguments>
-Error bad_spec(fmt::format_string<Arguments...> format, Arguments&&... arguments) {
-  return Error{.code = EINVAL, .message = fmt::format(format, std::forward<Arguments>(arguments)...)};
-}
-
-/// Reads all of `text`, or fails.
-template <typename Number>
-bool read_number(std::string_view text, Number& number) {
-  const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  return error == std::errc{} && stop == text.data() + text.size();
-}
-
 /// One "key=value" into `spec`.
 Result<void, Error> apply(FaultSpec& spec, std::string_view key, std::string_view value) {
   for (const Probability& probability : kProbabilities) {
     if (key != probability.key) continue;
     double& number = spec.*probability.value;
     if (!read_number(value, number) || !(number >= 0 && number <= 1)) {
-      return bad_spec("fault '{}': a probability is a number from 0 to 1, not '{}'", key, value);
+      return bad_fault("fault '{}': a probability is a number from 0 to 1, not '{}'", key, value);
     }
     return success();
   }
   if (key == "gap") {
     if (!read_number(value, spec.gap) || spec.gap < 1 || spec.gap > FaultSpec::kMaxGap) {
-      return bad_spec("fault 'gap': a number of frames from 1 to {}, not '{}'", FaultSpec::kMaxGap, value);
+      return bad_fault("fault 'gap': a number of frames from 1 to {}, not '{}'", FaultSpec::kMaxGap, value);
     }
     return success();
   }
   if (key == "seed") {
     if (!read_number(value, spec.seed)) {
-      return bad_spec("fault 'seed': a number from 0 to 2^64 - 1, not '{}'", value);
+      return bad_fault("fault 'seed': a number from 0 to 2^64 - 1, not '{}'", value);
     }
     return success();
   }
@@ -80,9 +66,9 @@ Result<void, Error> apply(FaultSpec& spec, std::string_view key, std::string_vie
         return success();
       }
     }
-    return bad_spec("fault 'direction': tx, rx or both, not '{}'", value);
+    return bad_fault("fault 'direction': tx, rx or both, not '{}'", value);
   }
-  return bad_spec("there is no fault called '{}'; there are {}", key, kKeys);
+  return bad_fault("there is no fault called '{}'; there are {}", key, kKeys);
 }
 
 }  // namespace
@@ -99,7 +85,7 @@ Result<FaultSpec, Error> FaultSpec::parse(std::string_view text) {
       auto fault = ExactFault::parse(item);
       if (!fault) return fault.error();
       if (spec.exact.size() == ExactFaults::kMaxFaults) {
-        return bad_spec("there are more than {} faults of certain packets", ExactFaults::kMaxFaults);
+        return bad_fault("there are more than {} faults of certain packets", ExactFaults::kMaxFaults);
       }
       spec.exact.push_back(std::move(fault.value()));
       continue;
@@ -107,11 +93,11 @@ Result<FaultSpec, Error> FaultSpec::parse(std::string_view text) {
 
     const std::size_t equals = item.find('=');
     if (equals == std::string_view::npos) {
-      return bad_spec("fault '{}' is not of the form KEY=VALUE; there are {}", item, kKeys);
+      return bad_fault("fault '{}' is not of the form KEY=VALUE; there are {}", item, kKeys);
     }
     const std::string_view key = item.substr(0, equals);
     const std::string mark = fmt::format(",{},", key);
-    if (seen.find(mark) != std::string::npos) return bad_spec("fault '{}' is given twice", key);
+    if (seen.find(mark) != std::string::npos) return bad_fault("fault '{}' is given twice", key);
     seen += mark;
     if (const auto applied = apply(spec, key, item.substr(equals + 1)); !applied) return applied.error();
   }
