@@ -96,9 +96,8 @@ bool ExactFaults::strikes(Line& line, const RocePacket& packet) {
   const ExactFault& fault = line.fault;
   if (!fault.packets.includes(packet)) return false;
   ++line.fitting;
-  if (line.fitting < fault.nth || line.hits == fault.times ||
-      !(fault.probability == 1 || happens(fault.probability, random_)))
-    return false;
+  if (line.fitting < fault.nth || line.hits == fault.times) return false;
+  if (fault.probability != 1 && !happens(fault.probability, random_)) return false;
   if (line.hits++ == 0) line.first_hit = Hit{.packet = packet, .number = packets_[to_integer(packet.way)]};
   return true;
 }
