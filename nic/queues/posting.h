@@ -6,6 +6,7 @@
 #include <span>
 
 #include "nic/queues/progress.h"
+#include "transport/qp_state.h"
 #include "transport/work_request.h"
 
 namespace urnic::nic {
@@ -21,6 +22,15 @@ enum class PostStatus : std::uint8_t {
   kNotSupported,  ///< EOPNOTSUPP
   kAbandoned,     ///< EIO: this is the child of a fork, and the device is its parent's
 };
+
+/// The states in which a queue pair takes work requests.
+constexpr bool may_post_sends(transport::QpState state) {
+  using enum transport::QpState;
+  return state == kReadyToSend || state == kSqDrained || state == kSqError || state == kError;
+}
+constexpr bool may_post_receives(transport::QpState state) {
+  return state != transport::QpState::kReset;
+}
 
 /// The bytes that the elements name together.
 std::uint64_t total_length(std::span<const transport::Sge> sges);

@@ -84,10 +84,7 @@ transport::QpDependencies QueuePair::dependencies(transport::Dma& dma, transport
 // --- Posting ---
 
 PostStatus QueuePair::can_post_send(const SendRequest& request, std::size_t sge_count) const {
-  const QpState state = posted_state_.load(std::memory_order_relaxed);
-  const bool allowed = state == QpState::kReadyToSend || state == QpState::kSqDrained ||
-                       state == QpState::kSqError || state == QpState::kError;
-  if (!allowed) return PostStatus::kWrongState;
+  if (!may_post_sends(posted_state_.load(std::memory_order_relaxed))) return PostStatus::kWrongState;
   if (!can_post(attributes_.type, request.operation)) return PostStatus::kBadRequest;
   if (send_queue_.is_full()) return PostStatus::kQueueFull;
   if (sge_count > send_queue_.limits().sges) return PostStatus::kTooManySges;
@@ -95,7 +92,7 @@ PostStatus QueuePair::can_post_send(const SendRequest& request, std::size_t sge_
 }
 
 PostStatus QueuePair::can_post_receive(std::size_t sge_count) const {
-  if (posted_state_.load(std::memory_order_relaxed) == QpState::kReset) return PostStatus::kWrongState;
+  if (!may_post_receives(posted_state_.load(std::memory_order_relaxed))) return PostStatus::kWrongState;
   if (attributes_.srq != nullptr || !has_receive_queue(attributes_.type)) return PostStatus::kBadRequest;
   if (receive_queue_.is_full()) return PostStatus::kQueueFull;
   if (sge_count > receive_queue_.limits().sges) return PostStatus::kTooManySges;

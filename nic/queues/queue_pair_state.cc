@@ -1,16 +1,16 @@
 #include "nic/queues/queue_pair_state.h"
 
-#include <fmt/core.h>
+#include <fmt/format.h>
 
 #include <array>
 #include <cerrno>
 #include <initializer_list>
-#include <iterator>
 #include <string>
 #include <string_view>
 
 #include "nic/config.h"
 #include "nic/errors.h"
+#include "transport/enum_names.h"
 
 namespace urnic::nic {
 
@@ -32,7 +32,8 @@ constexpr bool contains(Types set, QpType type) {
   return (to_integer(set) >> to_integer(type) & 1u) != 0;
 }
 
-struct Transition {
+/// A transition of several types.
+struct TransitionRow {
   Types types;
   QpState from;
   QpState to;
@@ -61,7 +62,7 @@ constexpr Attributes kRetries = kAckTimeout | kRetryCount | kRnrRetry;
 
 // Alternate paths and path migration, which the kernel's table allows too, do not exist here. Besides these,
 // every state may go to RESET, and all but RESET to ERR.
-constexpr Transition kTransitions[] = {
+constexpr TransitionRow kTransitions[] = {
     {kUd, QpState::kReset, QpState::kInit, kPkeyIndex | kPort | kQkey, kNone},
     {kConnected, QpState::kReset, QpState::kInit, kPkeyIndex | kPort | kAccess, kNone},
     {kRaw, QpState::kReset, QpState::kInit, kPort, kNone},
@@ -122,43 +123,52 @@ constexpr Transition kTransitions[] = {
     {kWorkQueue, QpState::kReadyToReceive, QpState::kReadyToReceive},
 };
 
+/// What messages call an attribute, and libibverbs, where it has IBV_QP_ in front.
+struct AttributeName {
+  std::string_view words;
+  std::string_view mask;
+};
+
 /// In the order of the bits.
-constexpr auto kAttributeNames = std::to_array<std::string_view>({
-    "the current state",
-    "access flags",
-    "P_Key index",
-    "port",
-    "address vector",
-    "path MTU",
-    "destination QPN",
-    "receive PSN",
-    "max_dest_rd_atomic",
-    "min_rnr_timer",
-    "send PSN",
-    "max_rd_atomic",
-    "timeout",
-    "retry_cnt",
-    "rnr_retry",
-    "Q_Key",
-    "the drained notification",
+constexpr auto kAttributeNames = std::to_array<AttributeName>({
+    {"the current state", "CUR_STATE"},
+    {"access flags", "ACCESS_FLAGS"},
+    {"P_Key index", "PKEY_INDEX"},
+    {"port", "PORT"},
+    {"address vector", "AV"},
+    {"path MTU", "PATH_MTU"},
+    {"destination QPN", "DEST_QPN"},
+    {"receive PSN", "RQ_PSN"},
+    {"max_dest_rd_atomic", "MAX_DEST_RD_ATOMIC"},
+    {"min_rnr_timer", "MIN_RNR_TIMER"},
+    {"send PSN", "SQ_PSN"},
+    {"max_rd_atomic", "MAX_QP_RD_ATOMIC"},
+    {"timeout", "TIMEOUT"},
+    {"retry_cnt", "RETRY_CNT"},
+    {"rnr_retry", "RNR_RETRY"},
+    {"Q_Key", "QKEY"},
+    {"the drained notification", "EN_SQD_ASYNC_NOTIFY"},
 });
 static_assert(to_integer(kDrainNotification) == 1u << (kAttributeNames.size() - 1));
 
-std::string to_string(Attributes set) {
-  std::string names;
+std::vector<std::string_view> names_of(Attributes set, std::string_view AttributeName::*name) {
+  std::vector<std::string_view> names;
   for (std::size_t bit = 0; bit < kAttributeNames.size(); ++bit) {
-    if ((to_integer(set) & (1u << bit)) == 0) continue;
-    fmt::format_to(std::back_inserter(names), "{}{}", names.empty() ? "" : ", ", kAttributeNames[bit]);
+    if ((to_integer(set) & (1u << bit)) != 0) names.push_back(kAttributeNames[bit].*name);
   }
   return names;
 }
 
-constexpr Transition kToAnEnd{kAll, QpState::kReset, QpState::kReset};
+std::string to_string(Attributes set) {
+  return fmt::format("{}", fmt::join(names_of(set, &AttributeName::words), ", "));
+}
 
-const Transition* find_transition(QpType type, QpState from, QpState to) {
+constexpr TransitionRow kToAnEnd{kAll, QpState::kReset, QpState::kReset};
+
+const TransitionRow* find_transition(QpType type, QpState from, QpState to) {
   const bool is_end = to == QpState::kReset || (to == QpState::kError && from != QpState::kReset);
   if (is_end) return &kToAnEnd;
-  for (const Transition& transition : kTransitions) {
+  for (const TransitionRow& transition : kTransitions) {
     if (contains(transition.types, type) && transition.from == from && transition.to == to) {
       return &transition;
     }
@@ -194,7 +204,7 @@ Attributes present_in(const QpAttributes& attributes) {
 
 Result<void, Error> check_transition(QpType type, QpState from, QpState to, Attributes given) {
   if (type == QpType::kRss) return failure(not_offered("a queue pair for RSS has no states"));
-  const Transition* const transition = find_transition(type, from, to);
+  const TransitionRow* const transition = find_transition(type, from, to);
   if (transition == nullptr) {
     return refused("a queue pair cannot go from {} to {}", name_of(from), name_of(to));
   }
@@ -206,6 +216,26 @@ Result<void, Error> check_transition(QpType type, QpState from, QpState to, Attr
     return refused("{} to {} does not allow: {}", name_of(from), name_of(to), to_string(excess));
   }
   return success();
+}
+
+std::vector<Transition> transitions_of(QpType type) {
+  std::vector<Transition> transitions;
+  if (type == QpType::kRss) return transitions;
+  for (std::size_t from = 0; from < transport::count_of<QpState>(); ++from) {
+    for (std::size_t to = 0; to < transport::count_of<QpState>(); ++to) {
+      const auto first = static_cast<QpState>(from);
+      const auto second = static_cast<QpState>(to);
+      if (const TransitionRow* const row = find_transition(type, first, second)) {
+        transitions.push_back(
+            {.from = first, .to = second, .required = row->required, .optional = row->optional});
+      }
+    }
+  }
+  return transitions;
+}
+
+std::vector<std::string_view> names_of(Attributes set) {
+  return names_of(set, &AttributeName::mask);
 }
 
 Result<void, Error> check_ranges(const QpAttributes& attributes) {

@@ -3,6 +3,8 @@
 #pragma once
 
 #include <cstdint>
+#include <string_view>
+#include <vector>
 
 #include "nic/queues/queue_pair.h"
 #include "transport/qp_state.h"
@@ -53,6 +55,20 @@ Attributes present_in(const QpAttributes& attributes);
 /// no states.
 Result<void, Error> check_transition(QpType type, transport::QpState from, transport::QpState to,
                                      Attributes given);
+
+/// A transition that is legal, with what it needs and what it allows besides.
+struct Transition {
+  transport::QpState from{};
+  transport::QpState to{};
+  Attributes required = Attributes::kNone;
+  Attributes optional = Attributes::kNone;
+};
+
+/// All that check_transition() accepts for this type, by the state that they begin in.
+std::vector<Transition> transitions_of(QpType type);
+
+/// The attributes of the set by the names of libibverbs, without IBV_QP_.
+std::vector<std::string_view> names_of(Attributes set);
 
 /// Whether the attributes that are present have values that any device could use: those that depend on this
 /// one (path MTU, address) are checked elsewhere. EINVAL with the reason.

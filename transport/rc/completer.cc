@@ -2,28 +2,12 @@
 
 #include <algorithm>
 
+#include "transport/rc/nak_status.h"
 #include "transport/rc/syndrome.h"
 #include "transport/scatter_gather.h"
 #include "transport/send_completion.h"
 
 namespace urnic::transport {
-
-namespace {
-
-CompletionStatus status_of(Nak reason) {
-  switch (reason) {
-    case Nak::kRemoteAccessError:
-      return CompletionStatus::kRemoteAccessError;
-    case Nak::kRemoteOperationalError:
-      return CompletionStatus::kRemoteOperationError;
-    case Nak::kInvalidRequest:
-    case Nak::kPsnSequenceError:
-      break;
-  }
-  return CompletionStatus::kRemoteInvalidRequest;
-}
-
-}  // namespace
 
 void Completer::on_packet(const wire::Packet& packet, Time now) {
   if (!window_.is_outstanding(packet.bth.psn)) {

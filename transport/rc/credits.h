@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 
 #include "transport/send_queue.h"
 #include "transport/types.h"
@@ -16,10 +17,17 @@ class Credits {
  public:
   void start() { is_limited_ = false; }
 
-  /// An ACK came with `code` (0..31; 31: no credit information) and `msn`.
+  /// What the code (0..31) of an ACK says; nothing for 31.
+  static constexpr std::optional<std::uint32_t> of_code(std::uint8_t code) {
+    if (code == kNoInformation) return std::nullopt;
+    return kCredits[code];
+  }
+
+  /// An ACK came with `code` (0..31) and `msn`.
   void on_acknowledge(std::uint8_t code, std::uint32_t msn) {
-    is_limited_ = code != kNoInformation;
-    if (is_limited_) limit_ = (msn + kCredits[code]) & Psn::kMask;
+    const std::optional<std::uint32_t> credits = of_code(code);
+    is_limited_ = credits.has_value();
+    if (credits) limit_ = (msn + *credits) & Psn::kMask;
   }
 
   /// Whether the peer has a receive for this work request, for all that it told.
@@ -29,8 +37,7 @@ class Credits {
 
  private:
   static constexpr std::uint8_t kNoInformation = 31;
-  // The encoding of the InfiniBand specification's credit count as the rdmavt driver of Linux has it (from
-  // memory).
+  // The encoding of the InfiniBand specification's credit count as the rdmavt driver of Linux has it (rc.c).
   static constexpr std::array<std::uint32_t, 31> kCredits = {
       0,   1,   2,   3,   4,    6,    8,    12,   16,   24,   32,   48,    64,    96,    128,  192,
       256, 384, 512, 768, 1024, 1536, 2048, 3072, 4096, 6144, 8192, 12288, 16384, 24576, 32768};

@@ -6,39 +6,6 @@ namespace urnic::verbs_api {
 
 using transport::Completion;
 using transport::CompletionOpcode;
-using transport::CompletionStatus;
-
-ibv_wc_status wc_status(CompletionStatus status) {
-  switch (status) {
-    case CompletionStatus::kSuccess:
-      return IBV_WC_SUCCESS;
-    case CompletionStatus::kLocalLengthError:
-      return IBV_WC_LOC_LEN_ERR;
-    case CompletionStatus::kLocalQpOperationError:
-      return IBV_WC_LOC_QP_OP_ERR;
-    case CompletionStatus::kLocalProtectionError:
-      return IBV_WC_LOC_PROT_ERR;
-    case CompletionStatus::kWorkRequestFlushed:
-      return IBV_WC_WR_FLUSH_ERR;
-    case CompletionStatus::kMemoryWindowBindError:
-      return IBV_WC_MW_BIND_ERR;
-    case CompletionStatus::kBadResponse:
-      return IBV_WC_BAD_RESP_ERR;
-    case CompletionStatus::kLocalAccessError:
-      return IBV_WC_LOC_ACCESS_ERR;
-    case CompletionStatus::kRemoteInvalidRequest:
-      return IBV_WC_REM_INV_REQ_ERR;
-    case CompletionStatus::kRemoteAccessError:
-      return IBV_WC_REM_ACCESS_ERR;
-    case CompletionStatus::kRemoteOperationError:
-      return IBV_WC_REM_OP_ERR;
-    case CompletionStatus::kRetryExceeded:
-      return IBV_WC_RETRY_EXC_ERR;
-    case CompletionStatus::kRnrRetryExceeded:
-      return IBV_WC_RNR_RETRY_EXC_ERR;
-  }
-  return IBV_WC_GENERAL_ERR;
-}
 
 ibv_wc_opcode wc_opcode(CompletionOpcode opcode) {
   switch (opcode) {

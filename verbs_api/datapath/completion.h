@@ -5,10 +5,10 @@
 
 #include "transport/completion.h"
 #include "verbs_api/abi/libibverbs.h"
+#include "verbs_api/datapath/wc_status.h"
 
 namespace urnic::verbs_api {
 
-ibv_wc_status wc_status(transport::CompletionStatus status);
 ibv_wc_opcode wc_opcode(transport::CompletionOpcode opcode);
 unsigned int wc_flags(const transport::Completion& completion);
 /// Of a datagram: which header stands in its GRH area, in the low bits, as mlx5 reports it for RoCEv2. UCX up

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstddef>
 #include <map>
 #include <string>
 #include <utility>
@@ -13,7 +14,9 @@
 namespace urnic::nic {
 namespace {
 
+using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::IsEmpty;
 using transport::QpState;
 
 // The rules as the manual page of ibv_modify_qp and the Linux kernel's table have them, typed from there and
@@ -194,6 +197,35 @@ TEST_P(QueuePairState, AllowsOptionalAttributesAndNoOthers) {
       }
     }
   }
+}
+
+TEST_P(QueuePairState, ListsTheTransitionsOfTheKernelsTableWithTheirAttributes) {
+  const std::vector<Transition> listed = transitions_of(GetParam());
+  std::size_t known = 0;
+  for (const auto& [from_name, from] : kStates) {
+    for (const auto& [to_name, to] : kStates) {
+      const Rule* const rule = find_rule(GetParam(), from_name, to_name);
+      if (rule == nullptr) continue;
+      ++known;
+      const auto found = std::find_if(
+          listed.begin(), listed.end(),
+          [first = from, second = to](const auto& one) { return one.from == first && one.to == second; });
+      ASSERT_NE(found, listed.end()) << from_name << " to " << to_name;
+      EXPECT_EQ(found->required, set_of(rule->required)) << from_name << " to " << to_name;
+      EXPECT_EQ(found->optional, set_of(rule->optional)) << from_name << " to " << to_name;
+    }
+  }
+  EXPECT_EQ(listed.size(), known);
+}
+
+TEST(QueuePairStateNames, AreThoseOfLibibverbs) {
+  EXPECT_THAT(names_of(Attributes::kAddress | Attributes::kSendPsn | Attributes::kMaxReadsInFlight),
+              ElementsAre("AV", "SQ_PSN", "MAX_QP_RD_ATOMIC"));
+  EXPECT_THAT(names_of(Attributes::kNone), IsEmpty());
+}
+
+TEST(QueuePairStateNames, ListNothingForRss) {
+  EXPECT_THAT(transitions_of(QpType::kRss), IsEmpty());
 }
 
 TEST(QueuePairStateMessages, SaysWhatIsMissing) {
