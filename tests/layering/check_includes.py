@@ -50,6 +50,8 @@ ALLOWED = {
     "tools/check/cm": {"tools/check/cm", "tools/check/findings", "tools/check/packets"},
     # Shows captures as the judge reads them.
     "tools/view": {"tools/view", "tools/check"},
+    # Shows the product's tables, with the fields of headers as `urnic view` has them; of the verbs it knows the numbers of statuses.
+    "tools/sheet": {"tools/sheet", "tools/view", "tools/check", "nic", "transport", "verbs_api/datapath/wc_status.h"},
     # Plays captures that the judge reads against the transport, and nothing else of the product.
     "tools/replay": {"tools/replay", "tools/check", "transport"},
     # Asks processes what they do; what it knows of a NIC is what they say.

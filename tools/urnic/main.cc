@@ -14,6 +14,7 @@
 #include "tools/urnic/lab_command.h"
 #include "tools/urnic/replay_command.h"
 #include "tools/urnic/run_command.h"
+#include "tools/urnic/sheet_command.h"
 #include "tools/urnic/sim_command.h"
 #include "tools/urnic/stat_command.h"
 #include "tools/urnic/view_command.h"
@@ -44,6 +45,7 @@ int main_of(const std::vector<std::string>& arguments) {
   const CheckCommand check_command(app, invocation);
   const ViewCommand view_command(app, invocation);
   const LabCommand lab_command(app, invocation);
+  const SheetCommand sheet_command(app, invocation);
   const ReplayCommand replay_command(app, invocation);
   const SimCommand sim_command(app, invocation);
   const StatCommand stat_command(app, invocation);

@@ -12,7 +12,7 @@ import tempfile
 import unittest
 
 URNIC = sys.argv.pop(1)
-COMMANDS = ("run", "fabric", "host", "check", "view", "lab", "replay", "sim", "stat", "doctor", "completion", "manual")
+COMMANDS = ("run", "fabric", "host", "check", "view", "lab", "sheet", "replay", "sim", "stat", "doctor", "completion", "manual")
 
 # What is typed, and some of what must be offered.
 ROWS = (
