@@ -47,7 +47,7 @@ constexpr std::uint8_t kCodes = 32;
 
 // --- Headers ---
 
-/// The link, RoCEv1 and connection managers are other stories.
+/// The sheet is about RoCEv2 from the IP header on, without the messages of connection managers.
 bool is_on_sheet(const view::Header& header) {
   constexpr auto kOthers = std::to_array<std::string_view>({"Ethernet", "VLAN", "GRH", "MAD"});
   return std::find(kOthers.begin(), kOthers.end(), header.name) == kOthers.end();
