@@ -103,6 +103,31 @@ TEST(MsnThatGoesBack, CountsWritesWhereTheMsnWasSeenToDoSo) {
   }
 }
 
+// Frames 36 to 40 are a WRITE, 41 its ACK, 42 a READ, 43 its response, which the ACK counts below.
+class MsnOfARead : public testing::Test {
+ protected:
+  void SetUp() override {
+    std::swap(capture_[41], capture_[42]);
+    std::swap(capture_[41].time_ns, capture_[42].time_ns);
+    capture_.edit(42).msn(capture_.edit(42).msn() + 1).seal();
+  }
+
+  Capture capture_ = Capture::fixture("vs_sizes");
+};
+
+TEST_F(MsnOfARead, IsAViolationInTheAckOfAWriteBeforeIt) {
+  check_capture(capture_, {}, [](const Checker& checker) {
+    EXPECT_THAT(violations_of(checker), testing::ElementsAre("msn")) << all_of(checker);
+  });
+}
+
+TEST_F(MsnOfARead, IsRightWhereTheWriteWasRepeatedAsItsAckAndTheResponseGotLost) {
+  for (std::size_t number = 36; number <= 41; ++number) capture_.repeat(number, number + 5);
+  check_capture(capture_, {}, [](const Checker& checker) {
+    EXPECT_THAT(violations_of(checker), testing::IsEmpty()) << all_of(checker);
+  });
+}
+
 // Two queue pairs of one UDP port that begin with the same PSN: frame 1 is a SEND, frame 2 its ACK.
 TEST(AnswerOfSeveral, IsNotSaidToHaveNoRequest) {
   Capture capture = Capture::fixture("vs_sizes");

@@ -130,7 +130,8 @@ void ResponderModel::on_ack(const Seen& seen) {
       entry->is_answered = true;
     }
   }
-  advance_to(psn, seen, true, true);
+  const bool is_repeated = entry != nullptr && entry->transmissions > 1;
+  advance_to(psn, seen, true, is_repeated ? fetches_behind(psn) : 0);
   last_ack_ = psn;
 }
 
@@ -202,7 +203,7 @@ void ResponderModel::on_sequence_nak(const Seen& seen) {
     }
   }
   const bool can_count = !missing || !msn_.counted_by(seen);
-  advance_to(psn + -1, seen, can_count, true);
+  advance_to(psn + -1, seen, can_count, 0);
   if (!can_count) msn_.restart(&seen);
   if (missing) {
     exchange_.add_if_sure(Rule::kNakPsn, {missing->first_frame, seen.number},
@@ -223,7 +224,7 @@ void ResponderModel::on_sequence_nak(const Seen& seen) {
 void ResponderModel::on_rnr_nak(const Seen& seen) {
   const Psn psn = seen.packet.psn;
   ++exchange_.counts.rnr_naks;
-  advance_to(psn + -1, seen, true, true);
+  advance_to(psn + -1, seen, true, 0);
   refuse(seen, AnswerKind::kRnrNak, rnr_timer_ns(seen.packet.syndrome & 0x1f));
   if (!not_ready_ || not_ready_->psn != psn) {
     end_not_ready(true, seen.time_ns);
@@ -248,7 +249,7 @@ void ResponderModel::on_fatal_nak(const Seen& seen) {
                              "NAK remote operational error");
     }
   }
-  advance_to(psn + -1, seen, true, true);
+  advance_to(psn + -1, seen, true, 0);
   refuse(seen, AnswerKind::kFatalNak, 0);
   exchange_.fatal = exchange_.refusal;
   exchange_.findings.add(Rule::kFatalNak, exchange_.flow, {seen.number}, [&](Finding& finding) {
@@ -316,7 +317,7 @@ void ResponderModel::note_lost_answer(const RequestEntry& entry, const Seen& see
                                      to_string(entry.info().operation), hex(expected)));
 }
 
-void ResponderModel::advance_to(Psn psn, const Seen& seen, bool with_msn, bool exact) {
+void ResponderModel::advance_to(Psn psn, const Seen& seen, bool with_msn, std::uint32_t ahead) {
   if (!exchange_.acknowledged) exchange_.acknowledged = psn;
   if (distance(*exchange_.acknowledged, psn) < 0) return;
   const Range range = range_to(psn, seen);
@@ -329,7 +330,7 @@ void ResponderModel::advance_to(Psn psn, const Seen& seen, bool with_msn, bool e
   if (range.has_missing) {
     judge_missing(range, seen, with_msn);
   } else if (with_msn) {
-    msn_.on_msn(seen, range.messages, exact ? 0 : messages_behind(psn));
+    msn_.on_msn(seen, range.messages, ahead);
   } else {
     msn_.on_progress(range.messages);
   }
@@ -365,6 +366,16 @@ std::uint32_t ResponderModel::messages_behind(Psn psn) {
     messages += entry.is_missing ? entry.span : (entry.info().ends_message() ? 1 : 0);
   }
   return messages;
+}
+
+std::uint32_t ResponderModel::fetches_behind(Psn psn) {
+  std::uint32_t fetches = 0;
+  for (std::size_t i = exchange_.log.size(); i-- > 0;) {
+    const RequestEntry& entry = exchange_.log[i];
+    if (distance(psn, entry.first) <= 0) break;
+    fetches += !entry.is_missing && entry.info().wants_data_back() ? 1 : 0;
+  }
+  return fetches;
 }
 
 void ResponderModel::sample_rtt(const Seen& seen, const RequestEntry& entry) {

@@ -27,7 +27,7 @@ void ResponderModel::on_read_response(const Seen& seen) {
     }
     sample_rtt(seen, *read);
     read->is_answered = true;
-    return on_whole_answer(seen, false);
+    return on_whole_answer(seen, messages_behind(psn));
   }
   if (operation != Operation::kRead) {
     const RequestEntry* const before = exchange_.log.find(read->first + -1);
@@ -50,7 +50,7 @@ void ResponderModel::on_read_response(const Seen& seen) {
   if (offset == 0 && read->next_response == 0) sample_rtt(seen, *read);
   check_order_of_responses(seen, *read, offset);
   if (exchange_.acknowledged && distance(*exchange_.acknowledged, psn) > 0) {
-    advance_to(psn, seen, seen.packet.info->has_aeth, false);
+    advance_to(psn, seen, seen.packet.info->has_aeth, messages_behind(psn));
   } else if (seen.packet.info->has_aeth) {
     on_repeated_answer(seen);
   }
@@ -142,14 +142,14 @@ void ResponderModel::on_atomic_answer(const Seen& seen) {
   }
   sample_rtt(seen, *entry);
   entry->is_answered = true;
-  on_whole_answer(seen, true);
+  on_whole_answer(seen, 0);
 }
 
-void ResponderModel::on_whole_answer(const Seen& seen, bool exact) {
+void ResponderModel::on_whole_answer(const Seen& seen, std::uint32_t ahead) {
   const Psn psn = seen.packet.psn;
   exchange_.close_hole(psn);
   if (exchange_.acknowledged && distance(*exchange_.acknowledged, psn) > 0) {
-    advance_to(psn, seen, true, exact);
+    advance_to(psn, seen, true, ahead);
   } else {
     on_repeated_answer(seen);
   }
