@@ -40,13 +40,18 @@ std::uint32_t Connections::flow_of(const Frame& frame, const Packet& packet, boo
 void Connections::on_packet(std::uint32_t index, const Seen& packet) {
   Flow& flow = flows_[index];
   Seen seen = packet;
-  seen.order = order_of(flow, seen);
   const OpcodeInfo& info = *seen.packet.info;
+  // CNPs are made by another part of a NIC, which may number them by itself.
+  const bool is_cnp = info.service == Service::kCnp;
+  if (!is_cnp) {
+    watch_ip_ids(flow, seen);
+    seen.order = order_of(flow, seen);
+  }
   flow.first_ns = flow.packets == 0 ? seen.time_ns : flow.first_ns;
   flow.last_ns = std::max(flow.last_ns, seen.time_ns);
   ++flow.packets;
   LadderMark mark = LadderMark::kNone;
-  if (is_network_copy(flow, seen)) {
+  if (!is_cnp && is_network_copy(flow, seen)) {
     ++flow.copies;
     findings_.add(Rule::kNetworkCopy, index, {seen.number}, "",
                   fmt::format("{} with PSN {} once more, with the same IP identification",
@@ -55,7 +60,7 @@ void Connections::on_packet(std::uint32_t index, const Seen& packet) {
       flow.direction->requester.on_copy(seen);
     }
     mark = LadderMark::kCopy;
-  } else if (info.service == Service::kCnp) {
+  } else if (is_cnp) {
     ++flow.cnps;
   } else if (flow.service != Service::kCnp && flow.service != info.service) {
     findings_.add(Rule::kOpcodeService, index, {seen.number},
@@ -78,10 +83,25 @@ void Connections::on_packet(std::uint32_t index, const Seen& packet) {
   }
 }
 
+// Linux numbers the segments of one buffer from 0 (UDP_SEGMENT): behind 3 comes 0 again, with another packet. Where packets
+// are counted, that takes 65,536 of them, or is a copy of the first.
+void Connections::watch_ip_ids(Flow& flow, const Seen& seen) {
+  constexpr std::uint16_t kNearWrap = 0x8000;
+  const bool falls_to_zero =
+      flow.packets > 0 && seen.frame.ip_id == 0 && flow.newest_ip_id_ != 0 && flow.newest_ip_id_ < kNearWrap;
+  if (falls_to_zero && !has_imprint(flow, {.icrc = seen.icrc, .ip_id = 0})) flow.ip_ids_restart_ = true;
+}
+
+bool Connections::has_imprint(const Flow& flow, const Flow::Imprint& imprint) {
+  return std::any_of(flow.imprints_.begin(), flow.imprints_.end(), [&imprint](const Flow::Imprint& other) {
+    return other.icrc == imprint.icrc && other.ip_id == imprint.ip_id;
+  });
+}
+
 Order Connections::order_of(Flow& flow, const Seen& seen) {
   // Further back it is another count, or the same one after many packets to others.
   constexpr std::int16_t kOvertaken = -1024;
-  if (seen.frame.is_ipv6 || seen.frame.is_roce_v1 || !flow.ip_ids_vary_) {
+  if (seen.frame.is_ipv6 || seen.frame.is_roce_v1 || !flow.ip_ids_vary_ || flow.ip_ids_restart_) {
     flow.newest_ip_id_ = seen.frame.ip_id;
     return Order::kUnknown;
   }
@@ -95,10 +115,7 @@ bool Connections::is_network_copy(Flow& flow, const Seen& seen) {
   if (seen.frame.is_ipv6 || seen.frame.is_roce_v1 || seen.icrc == 0) return false;
   // Only a sender that numbers its datagrams lets one tell a copy from a repetition.
   const Flow::Imprint imprint{.icrc = seen.icrc, .ip_id = seen.frame.ip_id};
-  const auto same = [imprint](const Flow::Imprint& other) {
-    return other.icrc == imprint.icrc && other.ip_id == imprint.ip_id;
-  };
-  const bool is_copy = flow.ip_ids_vary_ && std::any_of(flow.imprints_.begin(), flow.imprints_.end(), same);
+  const bool is_copy = flow.ip_ids_vary_ && !flow.ip_ids_restart_ && has_imprint(flow, imprint);
   const Flow::Imprint& last = flow.imprints_[(flow.next_imprint_ + 7) % flow.imprints_.size()];
   if (flow.packets > 1 && last.ip_id != imprint.ip_id) flow.ip_ids_vary_ = true;
   flow.imprints_[flow.next_imprint_] = imprint;

@@ -71,6 +71,7 @@ struct Flow {
   std::array<Imprint, 8> imprints_{};
   std::size_t next_imprint_ = 0;
   bool ip_ids_vary_ = false;
+  bool ip_ids_restart_ = false;  ///< they number the segments of a buffer, not packets
   std::uint16_t newest_ip_id_ = 0;
   std::uint32_t failed_matches_ = 0;
 };
@@ -95,6 +96,8 @@ class Connections {
   std::string name_of_flow(std::uint32_t index) const;
 
  private:
+  static void watch_ip_ids(Flow& flow, const Seen& seen);
+  static bool has_imprint(const Flow& flow, const Flow::Imprint& imprint);
   static Order order_of(Flow& flow, const Seen& seen);
   bool is_network_copy(Flow& flow, const Seen& seen);
   void check_constancy(std::uint32_t index, const Seen& seen);

@@ -103,6 +103,21 @@ TEST(MsnThatGoesBack, CountsWritesWhereTheMsnWasSeenToDoSo) {
   }
 }
 
+// Linux numbers the segments of one buffer from 0, and UDP sockets send so: nothing was copied or overtaken.
+TEST(IpIdentificationsOfSegments, TellNothingOfCopiesAndOrder) {
+  for (const std::string name : {"vs_sizes", "vs_loss_both", "vs_loss_requests", "vs_atomics"}) {
+    Capture capture = Capture::fixture(name);
+    for (std::size_t number = 1; number <= capture.size(); ++number) {
+      capture.edit(number).ip_byte(4, 0).ip_byte(5, number % 4).seal();
+    }
+    check_capture(capture, {}, [&](const Checker& checker) {
+      EXPECT_THAT(violations_of(checker), testing::IsEmpty()) << name << all_of(checker);
+      EXPECT_EQ(checker.findings().count_of(Rule::kNetworkCopy), 0u) << name;
+      EXPECT_EQ(checker.findings().count_of(Rule::kOvertaken), 0u) << name;
+    });
+  }
+}
+
 // Frames 36 to 40 are a WRITE, 41 its ACK, 42 a READ, 43 its response, which the ACK counts below.
 class MsnOfARead : public testing::Test {
  protected:
