@@ -191,7 +191,7 @@ class Story:
         return int(self.packets[index]["bytes"][84:86], 16)
 
     def finding(self, rule, severity, title, packets, expected="", seen=""):
-        finding = {"rule": rule, "severity": severity, "title": title, "packets": packets}
+        finding = {"rule": rule, "severity": severity, "title": title, "file": 1, "packets": packets}
         if expected:
             finding["expected"] = expected
         if seen:

@@ -143,6 +143,19 @@ class Page(PageTest):
         self.browser.find_element(By.CSS_SELECTOR, "#findings .violation li button").click()
         self.assertEqual(self.state()["packet"], index)
 
+    def test_findings_name_the_capture_that_they_are_about_where_there_are_several(self):
+        self.open()
+        button = self.browser.find_element(By.CSS_SELECTOR, "#findings .violation li button")
+        self.assertTrue(button.get_attribute("textContent").startswith("b.pcapng: "), button.get_attribute("textContent"))
+        button.click()
+        self.settle()
+        self.assertIn("b.pcapng: ", self.text("#details .verdict"))
+        data = copy.deepcopy(self.data)
+        data["files"] = data["files"][:1]
+        self.open(data)
+        button = self.browser.find_element(By.CSS_SELECTOR, "#findings .violation li button")
+        self.assertNotIn(".pcapng", button.get_attribute("textContent"))
+
     # --- jumps, keys, search, filter ---
 
     def test_jumps_lead_to_request_answer_and_repeat(self):

@@ -78,6 +78,7 @@ struct TraceNote {
 };
 
 struct TraceFinding {
+  std::uint32_t file = 0;
   check::Rule rule{};
   check::Severity severity{};
   std::string expected{};

@@ -66,7 +66,8 @@ void add_notes(const FramePlaces& places, std::uint32_t file, std::vector<Note>&
 void add_findings(const FramePlaces& places, std::uint32_t file, const std::vector<check::Finding>& findings,
                   Trace& trace) {
   for (const check::Finding& finding : findings) {
-    TraceFinding result{.rule = finding.rule,
+    TraceFinding result{.file = file,
+                        .rule = finding.rule,
                         .severity = finding.severity,
                         .expected = finding.expected,
                         .seen = finding.seen};

@@ -211,7 +211,10 @@ class Writer {
 
   Json finding(const TraceFinding& finding) const {
     const check::RuleInfo& rule = check::info_of(finding.rule);
-    Json object = {{"rule", rule.name}, {"severity", name_of(finding.severity)}, {"title", rule.meaning}};
+    Json object = {{"rule", rule.name},
+                   {"severity", name_of(finding.severity)},
+                   {"title", rule.meaning},
+                   {"file", finding.file}};
     put(object, "expected", finding.expected);
     put(object, "seen", finding.seen);
     put(object, "packets", finding.packets);

@@ -17,7 +17,7 @@ def after_a_nak(packets):
 
     The responder sees a PSN that it does not expect, and says so by a NAK with the PSN that it does expect."""
     sent = first_transmission(packets)
-    # GAP 1: what does the client send when the NAK has come? Like this:  sent += range(FROM, TO)
+    # GAP 1: what does the client send when the NAK has come? Like this:  sent += range(FROM, TO)  adds FROM to TO - 1
     return sent
 
 
@@ -47,4 +47,6 @@ FORECASTS = {
 }
 
 if __name__ == "__main__":
+    if len(sys.argv) != 2 or sys.argv[1] not in FORECASTS:
+        sys.exit(f"usage: forecast.py {'|'.join(FORECASTS)}")
     print("foretold:", FORECASTS[sys.argv[1]]())

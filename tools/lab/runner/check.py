@@ -37,7 +37,7 @@ def _check(lab, folder, urnic, as_json, console):
         failed = [finding for finding in findings if not finding.passed]
         console.line(f"{'FAIL' if failed else 'ok  '}  {title}")
         for finding in failed:
-            console.quote(f"{finding.text}\n{finding.complaint}")
+            console.quote(f"Expected: {finding.text}\n{finding.complaint}")
         if failed and exercise:
             console.quote(f"The exercise before it: {exercise.file}, {exercise.title}.")
     console.line(f"Lab {lab.number}, {lab.title}: {'passed' if passed else 'not passed'}, {seconds:.1f} s")

@@ -146,7 +146,7 @@ class Session:
         recordings = [path for path in recordings_of(experiment, self.folder).values() if path.exists()]
         subprocess.run([self.urnic, "view", "-o", page, *recordings], stdout=subprocess.DEVNULL, check=True)
         self.console.heading("Done")
-        self.console.say(f"The picture of '{experiment.title}', from your own packets: {page}\n\nOpen it in a browser; README.md has questions about it.")
+        self.console.say(f"The picture of '{experiment.title}', from your own packets: {page}\n\nOpen it in a browser. README.md has questions about the lab; 'urnic view' draws the recordings of the other experiments, which are there, too. 'urnic lab {self.lab.number} --restart' begins anew.")
         if self.opens_picture:
             opener = shutil.which("xdg-open")
             if opener is None:
@@ -160,4 +160,6 @@ def _words(question, answer):
     if question.choices:
         return f"{answer}) {question.choices['abcdefgh'.index(answer)]}"
     number = f"{answer:g}" if isinstance(answer, float) else str(answer)
-    return f"{number} {question.unit}".rstrip()
+    is_plural = len(question.unit) > 2 and "/" not in question.unit
+    unit = question.unit.removesuffix("s") if number == "1" and is_plural else question.unit
+    return f"{number} {unit}".rstrip()

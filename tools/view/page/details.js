@@ -53,7 +53,7 @@
       const severity = view.words.severityOf(finding);
       return element("div", { class: `verdict ${severity}` },
         element("p", {}, element("span", { class: "sign" }, view.severitySign(severity)), " ", element("b", {}, finding.title || finding.rule),
-          element("span", { class: "rule" }, ` ${finding.rule || ""}: ${view.words.severityWords[severity]}`)),
+          element("span", { class: "rule" }, ` ${view.findings.inFile(finding)}${finding.rule || ""}: ${view.words.severityWords[severity]}`)),
         finding.expected ? element("p", {}, element("span", { class: "what" }, "expected"), String(finding.expected)) : "",
         finding.seen ? element("p", {}, element("span", { class: "what" }, "seen"), String(finding.seen)) : "");
     }));

@@ -11,11 +11,14 @@
     view.select.packet(packets[(at + 1) % packets.length]);
   }
 
+  // Each capture is judged by itself, and what is true at one end need not be at the other.
+  const inFile = (finding) => (view.data.files.length > 1 && view.data.files[finding.file] ? `${view.data.files[finding.file].name}: ` : "");
+
   function where(finding) {
     const index = view.list(finding.packets)[0];
     const packet = view.data.packets[index];
-    if (packet === undefined) return finding.seen || "all of the capture";
-    return `${view.time.duration(packet.seen[0].time)}  ${packet.label || packet.kind}${view.isNumber(packet.psn) ? ` PSN ${packet.psn}` : ""}`;
+    if (packet === undefined) return inFile(finding) + (finding.seen || "all of the capture");
+    return inFile(finding) + `${view.time.duration(packet.seen[0].time)}  ${packet.label || packet.kind}${view.isNumber(packet.psn) ? ` PSN ${packet.psn}` : ""}`;
   }
 
   function group({ severity, title, rule, found }) {
@@ -42,5 +45,5 @@
       element("span", { class: "quiet" }, " urnic check")), ...sorted.map(group));
   }
 
-  view.findings = { draw };
+  view.findings = { draw, inFile };
 })(window.view);

@@ -47,4 +47,6 @@ FORECASTS = {
 }
 
 if __name__ == "__main__":
+    if len(sys.argv) != 2 or sys.argv[1] not in FORECASTS:
+        sys.exit(f"usage: forecast.py {'|'.join(FORECASTS)}")
     print("foretold:", FORECASTS[sys.argv[1]]())
