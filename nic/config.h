@@ -9,6 +9,8 @@
 
 #include "nic/medium.h"
 #include "nic/vlan.h"
+#include "transport/congestion/choice.h"
+#include "transport/congestion/notification_parameters.h"
 #include "transport/time.h"
 #include "transport/types.h"
 #include "transport/wire/address.h"
@@ -68,6 +70,9 @@ struct DeviceConfig {
   /// How long the ACK of a WRITE may wait for the program's answer to leave with it; see QpConfig::ack_delay.
   transport::Duration ack_delay = std::chrono::microseconds(20);
   std::uint32_t window_packets = 128;
+  /// How connected queue pairs slow down, and what their peers are told.
+  transport::congestion::Choice congestion;
+  transport::congestion::NotificationParameters congestion_notifications;
 
   LinkSource link_source() const { return {.mac = mac, .vlan = vlan, .medium = medium}; }
 };

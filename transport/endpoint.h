@@ -3,8 +3,10 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 
+#include "transport/congestion/controller.h"
 #include "transport/qp_config.h"
 #include "transport/qp_state.h"
 #include "transport/time.h"
@@ -78,6 +80,10 @@ class Endpoint {
   /// before the first PSN expected when there is none. Meaningful for services that acknowledge.
   virtual Psn acknowledgeable_psn() const { return {}; }
   virtual SendProgress send_progress() const { return {}; }
+  /// How fast it may send; nothing where it sends as fast as it can.
+  virtual std::optional<congestion::ControllerState> congestion_state(Time /*now*/) const {
+    return std::nullopt;
+  }
 
   /// `queue`, which XrcReceivers found, is about to be destroyed: from now on the endpoint receives nothing into
   /// it and completes nothing for it. The next packet of a message in progress there is refused, as that of a
@@ -89,6 +95,9 @@ class Endpoint {
   /// A packet for this queue pair that passed parse, ICRC, P_Key, service and address checks. `packet` is
   /// only read during the call.
   virtual void on_packet(const wire::Packet& packet, Time now) = 0;
+
+  /// A CNP for this queue pair passed the same checks. Whether a controller obeys it.
+  virtual bool on_congestion_notification(Time /*now*/) { return false; }
 
   /// The time next_timeout() named has come. Calling early or for nothing does no harm. Returns whether the
   /// peer did not acknowledge in time.

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 
+#include "transport/congestion/choice.h"
 #include "transport/dma.h"
 #include "transport/time.h"
 #include "transport/types.h"
@@ -41,7 +43,14 @@ struct QpConfig {
   Duration ack_delay{0};
   /// The most packets in flight. Peers acknowledge at least every quarter of it, because we ask them to.
   std::uint32_t window_packets = 128;
+  /// How a connected queue pair slows down; null: not at all. Outlives the queue pair.
+  const congestion::Choice* congestion = nullptr;
 };
+
+/// Null where there is none.
+inline std::unique_ptr<congestion::Controller> controller_for(const QpConfig& config) {
+  return config.congestion != nullptr ? make_controller(*config.congestion, bytes(config.path_mtu)) : nullptr;
+}
 
 /// In whose name this queue pair reaches for remote-accessible memory.
 constexpr MemoryUser memory_user(const QpConfig& config) {

@@ -4,8 +4,10 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 
+#include "transport/congestion/pacer.h"
 #include "transport/dependencies.h"
 #include "transport/endpoint.h"
 #include "transport/open_receive.h"
@@ -15,7 +17,8 @@
 
 namespace urnic::transport {
 
-/// A queue pair that never answers and never waits for an answer: no timers, no pending responses.
+/// A queue pair that never answers and never waits for an answer: no pending responses, no timer but the pacer's, which
+/// those with a peer have.
 ///
 /// `Requester` has poll_transmit(out) and next_destination(). `Responder` has start(), on_request(packet),
 /// has_failed(), expected_psn(), and kHasPeer: whether one peer's first packet establishes communication.
@@ -51,8 +54,15 @@ class UnreliableEndpoint final : public Endpoint {
   Psn next_receive_psn() const override { return responder_.expected_psn(); }
 
   void on_packet(const wire::Packet& packet, Time now) override;
-  bool on_timeout(Time) override { return false; }
-  Time next_timeout() const override { return kNever; }
+  bool on_congestion_notification(Time now) override { return can_send(state()) && pacer_.on_cnp(now); }
+  std::optional<congestion::ControllerState> congestion_state(Time now) const override {
+    return pacer_.state(now);
+  }
+  bool on_timeout(Time) override {
+    pacer_.end_wait();
+    return false;
+  }
+  Time next_timeout() const override { return can_send(state()) ? pacer_.next_departure() : kNever; }
   std::size_t poll_transmit(std::span<std::byte> out, Time now) override;
   AddressHandleId next_destination() const override;
   bool has_pending_response() const override { return false; }
@@ -60,12 +70,14 @@ class UnreliableEndpoint final : public Endpoint {
 
  private:
   bool has_work() const { return can_send(state()) && send_queue_.has_work(); }
+  std::size_t poll_requester(std::span<std::byte> out, Time now);
   void flush();
 
   const QpDependencies deps_;
   QpLifecycle lifecycle_{deps_};
   UnreliableSendQueue send_queue_;
   OpenReceive receive_;
+  congestion::Pacer pacer_;
   Requester requester_;
   Responder responder_;
 };
@@ -73,6 +85,7 @@ class UnreliableEndpoint final : public Endpoint {
 template <typename Requester, typename Responder>
 void UnreliableEndpoint<Requester, Responder>::reset() {
   lifecycle_.reset();
+  pacer_.start(nullptr);
   // Nothing of the old PSNs and messages may remain (fact 40).
   send_queue_.start();
   receive_.start();
@@ -93,6 +106,7 @@ void UnreliableEndpoint<Requester, Responder>::to_ready_to_send(const QpConfig& 
     send_queue_.resume();
   } else {
     send_queue_.start();
+    if constexpr (Responder::kHasPeer) pacer_.start(controller_for(config));
   }
 }
 
@@ -112,12 +126,20 @@ void UnreliableEndpoint<Requester, Responder>::on_packet(const wire::Packet& pac
 }
 
 template <typename Requester, typename Responder>
-std::size_t UnreliableEndpoint<Requester, Responder>::poll_transmit(std::span<std::byte> out, Time) {
-  const std::size_t size = has_work() ? requester_.poll_transmit(out) : 0;
+std::size_t UnreliableEndpoint<Requester, Responder>::poll_transmit(std::span<std::byte> out, Time now) {
+  const std::size_t size = has_work() ? poll_requester(out, now) : 0;
   if (send_queue_.has_failed() && state() != QpState::kError) lifecycle_.enter(QpState::kSqError);
   if (state() == QpState::kSqError) send_queue_.flush();
   if (state() == QpState::kError) flush();
   if (!is_draining()) lifecycle_.report(QpEvent::kSqDrained);
+  return size;
+}
+
+template <typename Requester, typename Responder>
+std::size_t UnreliableEndpoint<Requester, Responder>::poll_requester(std::span<std::byte> out, Time now) {
+  if (pacer_.holds(now)) return 0;
+  const std::size_t size = requester_.poll_transmit(out);
+  if (size > 0) pacer_.on_sent({.bytes = static_cast<std::uint32_t>(size)}, now);
   return size;
 }
 

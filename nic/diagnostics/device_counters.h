@@ -29,22 +29,24 @@ enum class DeviceCounter : std::uint8_t {
   kTooShort,
   kUnexpectedPayload,
   kBadIcrc,
-  kWrongVlan,               ///< not of our VLAN, or of one where we have none
-  kWrongMac,                ///< not for our MAC
-  kWrongAddress,            ///< not for an address of our GID table
-  kManagement,              ///< for queue pair 1, and no message of a connection manager
-  kUnknownQp,               ///< for a queue pair that does not exist (queue pair 0 never does)
-  kBadPkey,                 ///< P_Key does not match 0xffff (fact 14)
-  kCongestionNotification,  ///< a CNP, which the NIC does not obey yet (fact 49)
-  kWrongService,            ///< an opcode of another service than the queue pair's
-  kWrongState,              ///< the queue pair is not in RTR or later
-  kWrongPeer,               ///< not from the queue pair's peer to the queue pair's address (fact 12)
-  kNoNeighbor,              ///< sent to a peer whose MAC we do not know
-  kTooLong,                 ///< longer than the port can send
-  kPortFull,                ///< not a drop: how often a round ended because the port took no more
-  kAnsweredAfterDestroy,    ///< not a drop: repeats acknowledged for a destroyed queue pair
-  kCongestionMarked,        ///< not a drop: packets that came with ECN "congestion experienced" (fact 50)
-  kSteered,                 ///< not a drop: frames given to queue pairs by flow rules, each time
+  kWrongVlan,             ///< not of our VLAN, or of one where we have none
+  kWrongMac,              ///< not for our MAC
+  kWrongAddress,          ///< not for an address of our GID table
+  kManagement,            ///< for queue pair 1, and no message of a connection manager
+  kUnknownQp,             ///< for a queue pair that does not exist (queue pair 0 never does)
+  kBadPkey,               ///< P_Key does not match 0xffff (fact 14)
+  kWrongService,          ///< an opcode of another service than the queue pair's
+  kWrongState,            ///< the queue pair is not in RTR or later
+  kWrongPeer,             ///< not from the queue pair's peer to the queue pair's address (fact 12)
+  kNoNeighbor,            ///< sent to a peer whose MAC we do not know
+  kTooLong,               ///< longer than the port can send
+  kPortFull,              ///< not a drop: how often a round ended because the port took no more
+  kAnsweredAfterDestroy,  ///< not a drop: repeats acknowledged for a destroyed queue pair
+  kCongestionMarked,      ///< not a drop: packets that came with ECN "congestion experienced" (fact 50)
+  kCnpSent,               ///< not a drop: CNPs to those that sent such packets (fact 50)
+  kCnpHandled,            ///< not a drop: CNPs that a controller obeys
+  kCnpIgnored,            ///< CNPs that none obeys
+  kSteered,               ///< not a drop: frames given to queue pairs by flow rules, each time
 };
 
 /// "" for what is no counter.
@@ -89,8 +91,6 @@ constexpr std::string_view name_of(DeviceCounter counter) {
       return "rx_drop_unknown_qp";
     case kBadPkey:
       return "rx_drop_bad_pkey";
-    case kCongestionNotification:
-      return "rx_drop_congestion_notification";
     case kWrongService:
       return "rx_drop_wrong_service";
     case kWrongState:
@@ -107,6 +107,12 @@ constexpr std::string_view name_of(DeviceCounter counter) {
       return "answered_after_destroy";
     case kCongestionMarked:
       return "np_ecn_marked_roce_packets";
+    case kCnpSent:
+      return "np_cnp_sent";
+    case kCnpHandled:
+      return "rp_cnp_handled";
+    case kCnpIgnored:
+      return "rp_cnp_ignored";
     case kSteered:
       return "rx_steered_frames";
   }

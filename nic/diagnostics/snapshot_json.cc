@@ -12,6 +12,18 @@ namespace {
 // Members stay in the order in which they are written here.
 using Json = nlohmann::ordered_json;
 
+/// Null is what does not limit.
+Json json_of(const transport::congestion::ControllerState& state) {
+  using namespace transport::congestion;
+  const Allowance& allowance = state.allowance;
+  return {
+      {"controller", name_of(state.kind)},
+      {"rate", allowance.rate != kUnlimited ? Json(allowance.rate) : Json()},
+      {"target_rate", state.target_rate},
+      {"alpha_ppm", state.alpha_ppm},
+      {"window_bytes", allowance.window_bytes != kUnlimitedBytes ? Json(allowance.window_bytes) : Json()}};
+}
+
 Json json_of(const QueuePairSnapshot& qp) {
   const bool has_peer = !qp.peer.is_unspecified();
   const transport::SendProgress& progress = qp.progress;
@@ -35,7 +47,8 @@ Json json_of(const QueuePairSnapshot& qp) {
           {"rnr_retry", qp.rnr_retry},
           {"ack_timeout", qp.ack_timeout},
           {"retries", progress.retries},
-          {"rnr_waits", progress.rnr_waits}};
+          {"rnr_waits", progress.rnr_waits},
+          {"congestion", qp.congestion ? json_of(*qp.congestion) : Json()}};
 }
 
 Json json_of(const rdma_cm::IdSnapshot& id) {

@@ -125,6 +125,7 @@ class Pipeline {
   std::unique_ptr<PacketPort> port_;
   Scheduler scheduler_;
   TimeWait time_wait_;
+  NotificationPoint notification_point_;
   Transmitter transmitter_;
   Gsi gsi_;
   Receiver receiver_;

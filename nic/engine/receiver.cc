@@ -40,6 +40,12 @@ bool is_congestion_marked(const Frame& frame) {
   return (traffic_class & 3u) == 3u;
 }
 
+/// From the queue pair's peer to the queue pair's address (fact 12); datagrams come from anyone.
+bool is_from_peer(const QueuePair& qp, const Frame& frame) {
+  if (!is_connected(qp.attributes().type)) return true;
+  return frame.source_gid() == qp.path().destination() && frame.destination_gid() == qp.path().source();
+}
+
 /// Whose receive a frame takes that a flow rule gives to `qp`: its own, or that of a work queue.
 QueuePair& receiver_of(QueuePair& qp, std::span<const std::byte> frame) {
   const Rss& rss = qp.attributes().rss;
@@ -137,15 +143,23 @@ bool Receiver::is_of_another_identification(const Frame& frame, std::uint32_t ic
 void Receiver::on_packet(const Packet& packet, const Frame& frame, Time now) {
   QueuePair* const qp = deps_.queue_pairs.find(packet.bth.destination_qp);
   if (qp == nullptr) return on_packet_without_qp(packet, frame, now);
-  if (!is_for(*qp, packet)) return;
-  if (is_connected(qp->attributes().type)) {
-    const bool is_from_peer =
-        frame.source_gid() == qp->path().destination() && frame.destination_gid() == qp->path().source();
-    if (!is_from_peer) return drop(DeviceCounter::kWrongPeer);
+  if (transport::wire::service(packet.bth.opcode) == Service::kCnp) {
+    return on_congestion_notification(*qp, packet, frame, now);
   }
+  if (!is_for(*qp, packet)) return;
+  if (!is_from_peer(*qp, frame)) return drop(DeviceCounter::kWrongPeer);
   if (!is_intact(frame)) return;
   if (is_connected(qp->attributes().type)) learn_peer(*qp, frame.ethernet.source, now);
   deliver(*qp, packet, frame, now);
+}
+
+/// A CNP for a queue pair in whatever state, as one may come late. Datagrams are sent without a controller.
+void Receiver::on_congestion_notification(QueuePair& qp, const Packet& packet, const Frame& frame, Time now) {
+  if (!is_our_partition(packet.bth.pkey)) return drop(DeviceCounter::kBadPkey);
+  if (!is_from_peer(qp, frame)) return drop(DeviceCounter::kWrongPeer);
+  if (!is_intact(frame)) return;
+  const bool is_obeyed = qp.endpoint().on_congestion_notification(now);
+  deps_.drops.add(is_obeyed ? DeviceCounter::kCnpHandled : DeviceCounter::kCnpIgnored);
 }
 
 /// Notes the MAC of a connected queue pair's peer. Datagrams teach nothing: any station may send one under any
@@ -164,7 +178,6 @@ bool Receiver::is_for(const QueuePair& qp, const Packet& packet) {
     return false;
   };
   if (!is_our_partition(packet.bth.pkey)) return refused(DeviceCounter::kBadPkey);
-  if (service == Service::kCnp) return refused(DeviceCounter::kCongestionNotification);
   if (service != service_of(qp.attributes().type)) return refused(DeviceCounter::kWrongService);
   if (!can_receive(qp.endpoint().state())) return refused(DeviceCounter::kWrongState);
   return true;
@@ -180,7 +193,12 @@ void Receiver::on_packet_for_group(const Packet& packet, const Frame& frame, Tim
 }
 
 void Receiver::deliver(QueuePair& qp, const Packet& packet, const Frame& frame, Time now) {
-  if (is_congestion_marked(frame)) deps_.drops.add(DeviceCounter::kCongestionMarked);
+  if (is_congestion_marked(frame)) [[unlikely]] {
+    deps_.drops.add(DeviceCounter::kCongestionMarked);
+    if (is_connected(qp.attributes().type)) {
+      deps_.transmitter.notify_of_congestion(qp, frame.ethernet.source, now);
+    }
+  }
   deps_.counters.add(Counter::kReceivedPackets);
   deps_.counters.add(Counter::kReceivedBytes, frame.used_bytes);
   qp.on_packet(packet, now);

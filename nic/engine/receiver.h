@@ -65,6 +65,8 @@ class Receiver {
   void drop_or_default_rule(std::span<const std::byte> frame, transport::Time now, Reason reason);
   void on_packet(const transport::wire::Packet& packet, const transport::wire::Frame& frame,
                  transport::Time now);
+  void on_congestion_notification(QueuePair& qp, const transport::wire::Packet& packet,
+                                  const transport::wire::Frame& frame, transport::Time now);
   void learn_peer(QueuePair& qp, const transport::wire::Mac& mac, transport::Time now);
   void deliver(QueuePair& qp, const transport::wire::Packet& packet, const transport::wire::Frame& frame,
                transport::Time now);

@@ -185,6 +185,16 @@ void Transmitter::acknowledge_again(transport::QpNumber destroyed, const transpo
   send(time_wait_.acknowledge(destroyed, to, frame), now);
 }
 
+void Transmitter::notify_of_congestion(QueuePair& qp, const transport::wire::Mac& to, Time now) {
+  if (!notification_point_.is_due(qp, now)) return;
+  const transport::wire::Mac station = qp.path().local_station().value_or(to);
+  const std::span<std::byte> frame = port_->reserve_to(station);
+  if (frame.size() < NotificationPoint::kMaxFrameBytes) return;
+  send(notification_point_.write(qp, station, frame), now);
+  notification_point_.on_sent(qp, now);
+  drops_.add(DeviceCounter::kCnpSent);
+}
+
 void Transmitter::send(std::size_t length, Time now) {
   port_->commit(length);
   last_sent_ = now;

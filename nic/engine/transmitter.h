@@ -7,6 +7,7 @@
 #include <span>
 
 #include "nic/diagnostics/device_counters.h"
+#include "nic/engine/notification_point.h"
 #include "nic/engine/scheduler.h"
 #include "nic/engine/time_wait.h"
 #include "nic/packet_port.h"
@@ -31,6 +32,7 @@ class Transmitter {
     AddressHandles& address_handles;
     Scheduler& scheduler;
     TimeWait& time_wait;
+    NotificationPoint& notification_point;
     DeviceCounters& drops;
     transport::Counters& counters;
   };
@@ -41,6 +43,7 @@ class Transmitter {
         address_handles_(deps.address_handles),
         scheduler_(deps.scheduler),
         time_wait_(deps.time_wait),
+        notification_point_(deps.notification_point),
         drops_(deps.drops),
         counters_(deps.counters) {}
 
@@ -54,6 +57,10 @@ class Transmitter {
   /// Answers a repeated request for a destroyed queue pair, if the port takes it now: the peer repeats it
   /// otherwise.
   void acknowledge_again(transport::QpNumber destroyed, const transport::wire::Mac& to, transport::Time now);
+
+  /// A packet from the peer of `qp`, a connected one, came with the mark of congestion: sends a CNP if one is due, and the
+  /// port takes it now.
+  void notify_of_congestion(QueuePair& qp, const transport::wire::Mac& to, transport::Time now);
 
   /// Whether the last run() ended because the port took no more.
   bool is_blocked() const { return is_blocked_; }
@@ -96,6 +103,7 @@ class Transmitter {
   AddressHandles& address_handles_;
   Scheduler& scheduler_;
   TimeWait& time_wait_;
+  NotificationPoint& notification_point_;
   DeviceCounters& drops_;
   transport::Counters& counters_;
   PacketPort* port_ = nullptr;

@@ -56,6 +56,9 @@ class Path {
   /// Whether the flow label chose the UDP source port (fact 6).
   bool has_flow_label() const { return has_flow_label_; }
 
+  /// The next packet has the IPv4 identification that the next one of `other` would have, which goes on behind it.
+  void take_identification_of(Path& other) { next_ip_id_ = other.next_ip_id_++; }
+
   /// Completes a frame whose packet of `packet_bytes` stands at header_bytes(): headers in front, addressed
   /// to `peer_mac` on Ethernet, ICRC behind. Returns the frame's length. `frame` has room for the ICRC.
   std::size_t encapsulate(std::span<std::byte> frame, std::size_t packet_bytes,

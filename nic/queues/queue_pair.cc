@@ -311,7 +311,8 @@ transport::QpConfig QueuePair::config_from(const QpAttributes& attributes) const
           .notify_when_drained = attributes.notify_when_drained.value_or(false),
           .min_ack_timeout = device.min_ack_timeout,
           .ack_delay = device.ack_delay,
-          .window_packets = device.window_packets};
+          .window_packets = device.window_packets,
+          .congestion = device.congestion.is_none() ? nullptr : &device.congestion};
 }
 
 void QueuePair::apply(QpState to, const QpAttributes& attributes) {
@@ -365,8 +366,14 @@ void QueuePair::apply(QpState to, const QpAttributes& attributes) {
 }
 
 void QueuePair::set_address_vector(const AddressVector& address, transport::QpNumber remote_qp) {
-  path_ = Path::make(address, *progress_.gids().at(address.source_gid_index),
-                     progress_.config().link_source(), number_, remote_qp);
+  AddressVector marked = address;
+  // What came without ECN from the program may be marked where marks are obeyed (ECT(0), RFC 3168).
+  constexpr std::uint8_t kEcnBits = 3;
+  constexpr std::uint8_t kEct0 = 2;
+  const bool has_ecn = (marked.traffic_class & kEcnBits) != 0;
+  if (progress_.config().congestion.needs_marks() && !has_ecn) marked.traffic_class |= kEct0;
+  path_ = Path::make(marked, *progress_.gids().at(address.source_gid_index), progress_.config().link_source(),
+                     number_, remote_qp);
   peer_mac_ = {};
 }
 
@@ -410,6 +417,7 @@ QueuePairSnapshot QueuePair::snapshot() const {
           .sends_posted = send_queue_.tail() - send_queue_.head(),
           .receives_posted = receive_queue_.size(),
           .progress = endpoint_->send_progress(),
+          .congestion = endpoint_->congestion_state(progress_.clock().now()),
           .retry_count = config.retry_count,
           .rnr_retry = config.rnr_retry,
           .ack_timeout = config.ack_timeout,

@@ -174,7 +174,11 @@ class QueuePair {
   bool has_send_to(transport::AddressHandleId address) const;
   /// To the peer; leads nowhere for datagrams.
   Path& path() { return path_; }
+  const Path& path() const { return path_; }
   PeerMac& peer_mac() { return peer_mac_; }
+  /// When the peer may be told again of congestion.
+  transport::Time next_cnp() const { return next_cnp_; }
+  void expect_cnp(transport::Time next) { next_cnp_ = next; }
   QpSchedule& schedule() { return schedule_; }
 
   /// Passes on a packet that was checked.
@@ -213,6 +217,7 @@ class QueuePair {
   QpAttributes current_;  // under the engine lock
   Path path_;             // under the engine lock
   PeerMac peer_mac_;      // under the engine lock
+  transport::Time next_cnp_{};
   QpSchedule schedule_;
   std::mutex send_mutex_;
   std::uint32_t waiting_posts_ = 0;  // since the last that did not wait; under the send lock

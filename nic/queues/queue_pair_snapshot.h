@@ -2,8 +2,10 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "nic/queues/qp_type.h"
+#include "transport/congestion/controller.h"
 #include "transport/endpoint.h"
 #include "transport/qp_state.h"
 #include "transport/time.h"
@@ -24,6 +26,8 @@ struct QueuePairSnapshot {
   std::uint32_t sends_posted = 0;     ///< work requests that are not complete
   std::uint32_t receives_posted = 0;  ///< in a queue of its own; 0 if it shares one
   transport::SendProgress progress{};
+  std::optional<transport::congestion::ControllerState>
+      congestion{};                           ///< nothing: it sends as fast as it can
   std::uint8_t retry_count = 0;               ///< what is allowed of progress.retries_used
   std::uint8_t rnr_retry = 0;                 ///< and of progress.rnr_retries_used; 7 is for ever (fact 37)
   std::uint8_t ack_timeout = 0;               ///< code: 4.096 us x 2^code; 0 never times out (fact 36)

@@ -29,7 +29,7 @@ PROGRAMS = (
     _pingpong("uc", ANY_SIZE, QUIET_FAULTS),
     _pingpong("ud", ONE_PACKET, QUIET_FAULTS),
     _perftest("ib_send_bw", faults=MENDED_FAULTS),
-    _perftest("ib_write_bw", faults=MENDED_FAULTS),
+    _perftest("ib_write_bw", faults=(*MENDED_FAULTS, "marked")),
     _perftest("ib_read_bw", faults=MENDED_FAULTS),
     _perftest("ib_atomic_bw", "-A", "FETCH_AND_ADD", sizes=FIXED, faults=MENDED_FAULTS),
     _perftest("ib_atomic_bw", "-A", "CMP_AND_SWAP", sizes=FIXED, faults=MENDED_FAULTS),

@@ -25,6 +25,7 @@ _WRONG_DATA = re.compile(r"invalid data|broken")
 _LOCAL_QPN, _REMOTE_QPN = (re.compile(rf"{side} address:.* QPN (0x[0-9a-f]+)") for side in ("local", "remote"))
 _ROCE_PORT = 4791
 _MANAGERS = 1  # the queue pair of a connection manager
+_CNP = 0x81
 _PCAP_HEADER = 24  # bytes
 # Seconds between the guest's word and its frame on the wire: netem keeps it for a millisecond, by a clock that stands still now
 # and then.
@@ -187,6 +188,12 @@ def judge_receiver(run, verdict):
     own = sum(not is_for_guest(frame) and _is_for_members(frame) for _, frame in records)
     arrived = of_others + own
     missing = arrived - run.counters["rcvd_pkts"]
+    notifications = sum(is_for_guest(frame) and _opcode(frame) == _CNP for _, frame in records)
+    if run.case.faults == "marked" and notifications == 0:
+        verdict.complain("no CNP of ours reached the guest")
+    if notifications > 0 and missing == notifications:
+        verdict.note("rdma_rxe ignored CNPs")
+        return
     if missing == 0:
         return
     if 0 < missing <= own and of_others == 0:
@@ -241,6 +248,10 @@ def _is_for_members(frame):
 def _is_roce(frame):
     udp = _udp_header(frame)
     return udp is not None and struct.unpack_from("!H", frame, udp + 2)[0] == _ROCE_PORT
+
+
+def _opcode(frame):
+    return frame[_udp_header(frame) + 8]
 
 
 def _destination(frame):

@@ -24,23 +24,23 @@ OUTPUT = "".join(
 )
 
 
-def packet(milliseconds, qpn):
+def packet(milliseconds, qpn, opcode=4):
     """One for this queue pair, with the time it was seen at."""
     ip = struct.pack("!BBHHHBBH4s4s", 0x45, 0, 44, 0, 0, 64, 17, 0, bytes(4), bytes(4))
     udp = struct.pack("!HHHH", 49152, 4791, 24, 0)
-    bth = struct.pack("!BBHLL", 4, 0, 0xFFFF, qpn, 0)
+    bth = struct.pack("!BBHLL", opcode, 0, 0xFFFF, qpn, 0)
     addresses = GUESTS_MAC + OURS_MAC if qpn in (*GUESTS, MANAGERS) else OURS_MAC + GUESTS_MAC
     return milliseconds, addresses + b"\x08\x00" + ip + udp + bth + bytes(4)
 
 
 class Receiver(unittest.TestCase):
-    def complaints(self, packets, received, leaves=True, drops_expected=False, output=OUTPUT):
+    def complaints(self, packets, received, leaves=True, drops_expected=False, output=OUTPUT, faults="clean"):
         """What the judge has to say when rdma_rxe has received so many of these packets."""
         with tempfile.TemporaryDirectory() as folder:
             wire = pathlib.Path(folder) / "wire.pcap"
             records = [struct.pack("<IIII", 7, round(ms * 1000), len(frame), len(frame)) + frame for ms, frame in packets]
             wire.write_bytes(struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 65535, 1) + b"".join(records))
-            case = types.SimpleNamespace(program=types.SimpleNamespace(leaves=leaves), drops_expected=drops_expected)
+            case = types.SimpleNamespace(program=types.SimpleNamespace(leaves=leaves), drops_expected=drops_expected, faults=faults)
             run = types.SimpleNamespace(case=case, wire=wire, counters={"rcvd_pkts": received}, outputs={"ours": output})
             verdict = judges.Verdict()
             judges.judge_receiver(run, verdict)
@@ -53,6 +53,12 @@ class Receiver(unittest.TestCase):
 
     def test_misses_what_a_talking_queue_pair_did_not_receive(self):
         self.assertEqual(self.complaints(self.CONVERSATION, 1), ["rdma_rxe dropped 1 of 2 packets"])
+
+    def test_does_not_mind_that_rdma_rxe_counts_no_cnps(self):
+        cnps = [packet(50, GUESTS[0], opcode=0x81), packet(60, GUESTS[0], opcode=0x81)]
+        self.assertEqual(self.complaints(self.CONVERSATION + cnps, 2, faults="marked"), [])
+        self.assertEqual(self.complaints(self.CONVERSATION + cnps, 1, faults="marked", output=""), ["rdma_rxe dropped 3 of 4 packets"])
+        self.assertEqual(self.complaints(self.CONVERSATION, 2, faults="marked"), ["no CNP of ours reached the guest"])
 
     def test_does_not_mind_a_guest_that_does_not_hear_itself(self):
         frame = bytes.fromhex("01005e4f0001") + packet(0, OURS[0])[1][6:]

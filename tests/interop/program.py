@@ -15,8 +15,10 @@ FAULTS = {
     "jumble": ("delay 1ms reorder 10% duplicate 5%", "dup=0.05,reorder=0.05"),
     "loss20": ("loss 20%", "loss=0.2"),
     "mute": ("loss 100%", "loss=1"),
+    # What the guest sends comes through congestion: we answer with CNPs, and rdma_rxe has to live with those.
+    "marked": ("", "ce:direction=rx:times=all:p=0.2"),
 }
-WEATHER = {"clean": "fair", "loss1": "foul", "loss5": "foul", "jumble": "foul", "loss20": "dreadful", "mute": "dreadful"}
+WEATHER = {"clean": "fair", "loss1": "foul", "loss5": "foul", "jumble": "foul", "loss20": "dreadful", "mute": "dreadful", "marked": "fair"}
 
 # Lengths of messages, in words that do not depend on the MTU.
 SIZES = {

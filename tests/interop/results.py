@@ -12,6 +12,7 @@ ABOUT_FAULTS = {
     "jumble": "duplicated, reordered",
     "loss20": "20 % lost",
     "mute": "all of the server's lost",
+    "marked": "the guest's packets marked (ECN)",
 }
 
 

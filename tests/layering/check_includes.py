@@ -21,6 +21,7 @@ ALLOWED = {
     "transport": {"transport"},
     # The device and its makers see every room of nic/. A room sees the rooms below it, and what all of them share.
     "nic": {"nic", "transport"},
+    "nic/congestion": {"nic/congestion", *NIC_BASE},
     "nic/memory": {"nic/memory", *NIC_BASE},
     "nic/path": {"nic/path", *NIC_BASE},
     "nic/raw": {"nic/raw", *NIC_BASE},

@@ -321,7 +321,11 @@ void World::collect_coverage() {
   collect_faults();
   coverage_.add(CoverageEvent::kFrames, observer_.sent_frames());
   coverage_.add(options_.hosts > 2 ? CoverageEvent::kManyHosts : CoverageEvent::kTwoHosts);
+  coverage_.add(CoverageEvent::kNotified, observer_.notifications().sent());
   for (const Machine& machine : scene_.machines) {
+    for (const auto& [name, value] : machine.host->device().all_counters()) {
+      if (name == "rp_cnp_handled") coverage_.add(CoverageEvent::kNotificationObeyed, value);
+    }
     coverage_.add(CoverageEvent::kSharedQueueLow, machine.host->limit_events(0));
     for (std::size_t queue = 1; queue < kSharedQueues; ++queue) {
       coverage_.add(CoverageEvent::kXrcQueueLow, machine.host->limit_events(queue));

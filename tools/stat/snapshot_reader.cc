@@ -101,6 +101,17 @@ std::optional<Gid> parse_address(const json& value) {
   return Gid::parse(text);
 }
 
+transport::congestion::ControllerState read_controller(const json& object, std::string& wrong) {
+  Members members(object, wrong);
+  transport::congestion::ControllerState state;
+  members.word("controller", state.kind);
+  if (!members.is_null("rate")) members.number("rate", state.allowance.rate);
+  members.number("target_rate", state.target_rate);
+  members.number("alpha_ppm", state.alpha_ppm);
+  if (!members.is_null("window_bytes")) members.number("window_bytes", state.allowance.window_bytes);
+  return state;
+}
+
 nic::QueuePairSnapshot read_queue_pair(const json& object, std::string& wrong) {
   Members members(object, wrong);
   nic::QueuePairSnapshot qp;
@@ -134,6 +145,12 @@ nic::QueuePairSnapshot read_queue_pair(const json& object, std::string& wrong) {
   members.number("ack_timeout", qp.ack_timeout);
   members.number("retries", qp.progress.retries);
   members.number("rnr_waits", qp.progress.rnr_waits);
+  // Programs whose urnic is older do not say it.
+  if (members.has("congestion") && !members.is_null("congestion")) {
+    if (const json* const state = members.find("congestion", json::value_t::object)) {
+      qp.congestion = read_controller(*state, wrong);
+    }
+  }
   return qp;
 }
 

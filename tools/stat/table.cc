@@ -66,16 +66,37 @@ std::string heading() {
                      "MTU");
 }
 
+/// What limits the queue pair, behind its row; "" for nothing.
+std::string limits_of(const QueuePairSnapshot& qp) {
+  using namespace transport::congestion;
+  if (!qp.congestion) return "";
+  const ControllerState& state = *qp.congestion;
+  const auto megabits = [](BitsPerSecond rate) { return static_cast<double>(rate) / kMegabit; };
+  std::string text = fmt::format("  {}", name_of(state.kind));
+  if (state.allowance.rate != kUnlimited)
+    text += fmt::format(", {:.1f} Mb/s", megabits(state.allowance.rate));
+  if (state.kind == ControllerKind::kDcqcn) {
+    text +=
+        fmt::format(", target {:.1f} Mb/s, alpha {:.3f}", megabits(state.target_rate), state.alpha_ppm / 1e6);
+  }
+  if (state.allowance.window_bytes != kUnlimitedBytes) {
+    text += fmt::format(", window {} bytes", state.allowance.window_bytes);
+  }
+  return text;
+}
+
 std::string row_of(const QueuePairSnapshot& qp) {
   const bool has_peer = !qp.peer.is_unspecified();
   const transport::SendProgress& progress = qp.progress;
   return fmt::format(
-      fmt::runtime(kRow), qp_text(qp.number), name_of(qp.type), name_of(qp.state),
-      has_peer ? qp_text(qp.peer_qp) : "-", has_peer ? address_text(qp.peer) : "-", qp.send_psn.value(),
-      qp.receive_psn.value(), qp.sends_posted, qp.receives_posted, progress.packets_in_flight,
-      progress.reads_in_flight, attempts_text(qp, progress.retries_used, qp.retry_count, false),
-      attempts_text(qp, progress.rnr_retries_used, qp.rnr_retry, qp.rnr_retry == 7), progress.retries,
-      fmt::format("{}{}", progress.rnr_waits, progress.waits_for_receiver ? "*" : ""), qp.path_mtu);
+             fmt::runtime(kRow), qp_text(qp.number), name_of(qp.type), name_of(qp.state),
+             has_peer ? qp_text(qp.peer_qp) : "-", has_peer ? address_text(qp.peer) : "-",
+             qp.send_psn.value(), qp.receive_psn.value(), qp.sends_posted, qp.receives_posted,
+             progress.packets_in_flight, progress.reads_in_flight,
+             attempts_text(qp, progress.retries_used, qp.retry_count, false),
+             attempts_text(qp, progress.rnr_retries_used, qp.rnr_retry, qp.rnr_retry == 7), progress.retries,
+             fmt::format("{}{}", progress.rnr_waits, progress.waits_for_receiver ? "*" : ""), qp.path_mtu) +
+         limits_of(qp);
 }
 
 constexpr const char* kIdRow = "  {:<8} {:<10} {:<5} {:<14} {:<13} {:<21} {:<21} {:<8} {:<8} {:>7}";

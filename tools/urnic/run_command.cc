@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "drivers/fault/fault_spec.h"
+#include "nic/congestion/choice_text.h"
 #include "nic/host/port_spec.h"
 #include "tools/urnic/console.h"
 #include "tools/urnic/launch.h"
@@ -64,6 +65,9 @@ Actions: drop, dup, reorder:by=K, corrupt, ce, set:FIELD=VALUE. Keys: kind=reque
 read_response|atomic_response|cnp, opcode=NAME, psn=N and qp=N (as they appear, from 0 and from 1), again=yes|no, direction=tx|rx, nth=N,
 times=N|all, p=P. The end of the program says on stderr which fired. FAULTS.md, below share/doc/urnic, has all words.
 
+Congestion control (--cc SPEC): CONTROLLER[:[DEFAULTS,]NAME=NUMBER,...], e.g. dcqcn, dcqcn:paper,rpg_ai_rate=50, timely, swift,
+fixed:rate=1000 (Mb/s), or none, the default. CONGESTION.md, below share/doc/urnic, has all names.
+
 With --port host all processes share one NIC. Otherwise each process that opens the device has a NIC of its own: the first
 process has the NIC that 'urnic run' made, and further processes at the same time (mpirun -np 2) get another address and port each. Where --ip, --ip6, --mac or the
 number of a port is given, only one process can have the device at a time.
@@ -73,7 +77,7 @@ Addresses that are not given are those of a network that the fabric draws when i
 
 Everything is done by environment variables, which can be set by hand: LD_LIBRARY_PATH, LD_PRELOAD and URNIC_PATHS
 (for what programs read below /sys/class/infiniband and /dev/infiniband), and URNIC_IP, URNIC_IP6,
-URNIC_MAC, URNIC_MTU, URNIC_VLAN, URNIC_PORT, URNIC_PCAP, URNIC_RECORD, URNIC_FAULT, URNIC_SEED, URNIC_VERBOSE, URNIC_EXPLAIN, and without an option
+URNIC_MAC, URNIC_MTU, URNIC_VLAN, URNIC_PORT, URNIC_PCAP, URNIC_RECORD, URNIC_FAULT, URNIC_CC, URNIC_SEED, URNIC_VERBOSE, URNIC_EXPLAIN, and without an option
 URNIC_PROGRESS=hybrid|thread (who works: the program's polling too, or the NIC's own thread alone) and
 URNIC_MW_TYPE_2=2A|2B (what memory windows of type 2 are).
 
@@ -177,6 +181,9 @@ void add_run_command(CLI::App& app, Invocation& invocation) {
       ->type_name("FILE");
   add_variable("--fault", "URNIC_FAULT", "Lose, repeat, reorder or damage frames, see below")
       ->check(accepted_by(drivers::FaultSpec::parse))
+      ->type_name("SPEC");
+  add_variable("--cc", "URNIC_CC", "How queue pairs slow down when the network is congested, see below")
+      ->check(accepted_by(nic::parse_congestion))
       ->type_name("SPEC");
   add_variable(
       "--seed", "URNIC_SEED",

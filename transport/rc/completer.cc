@@ -41,7 +41,7 @@ void Completer::on_acknowledge(const wire::Packet& packet, Time now) {
     case SyndromeKind::kRnrNak:
       return on_rnr_nak(value_of(syndrome), now, false);
     case SyndromeKind::kNak:
-      return on_nak(syndrome);
+      return on_nak(syndrome, now);
     case SyndromeKind::kReserved:
       deps_.counters.add(Counter::kUnexpectedAcknowledge);
   }
@@ -67,11 +67,12 @@ void Completer::on_rnr_nak(std::uint8_t timer_code, Time now, bool passes_read) 
   send_again_from_oldest();
 }
 
-void Completer::on_nak(std::uint8_t syndrome) {
+void Completer::on_nak(std::uint8_t syndrome, Time now) {
   const std::optional<Nak> reason = nak_of(syndrome);
   if (!reason) return deps_.counters.add(Counter::kUnexpectedAcknowledge);
   if (*reason == Nak::kPsnSequenceError) {
     deps_.events.on_loss();
+    pacer_.on_nak(now);
     return recover(Counter::kPacketSequenceError);
   }
   deps_.counters.add(Counter::kReceivedErrorNak);
@@ -189,6 +190,7 @@ bool Completer::on_timeout(Time now) {
   }
   if (!retry_.is_overdue(now)) return false;
   deps_.events.on_loss();
+  pacer_.on_timeout(now);
   if (deps_.observer != nullptr) deps_.observer->on_ack_timeout(retry_.retries_used(), now);
   if (!use_retry(Counter::kLocalAckTimeout)) return true;
   is_recovering_ = false;
@@ -204,6 +206,7 @@ void Completer::made_progress(Time now) {
   is_recovering_ = false;
   furthest_response_ = 0;
   retry_.on_progress(now, window_.has_outstanding());
+  pacer_.on_acknowledged(window_.oldest(), now);
 }
 
 // Data of a READ, or what an atomic found: a number in host order (fact 55).

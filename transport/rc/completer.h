@@ -7,6 +7,7 @@
 #include <span>
 
 #include "transport/completion.h"
+#include "transport/congestion/pacer.h"
 #include "transport/dependencies.h"
 #include "transport/qp_config.h"
 #include "transport/rc/credits.h"
@@ -19,8 +20,8 @@ namespace urnic::transport {
 class Completer {
  public:
   Completer(const QpDependencies& deps, const QpConfig& config, SendWindow& window, Retry& retry,
-            Credits& credits)
-      : deps_(deps), config_(config), window_(window), retry_(retry), credits_(credits) {}
+            Credits& credits, congestion::Pacer& pacer)
+      : deps_(deps), config_(config), window_(window), retry_(retry), credits_(credits), pacer_(pacer) {}
 
   /// Forgets a recovery that was under way.
   void start() {
@@ -45,7 +46,7 @@ class Completer {
  private:
   void on_acknowledge(const wire::Packet& packet, Time now);
   void on_rnr_nak(std::uint8_t timer_code, Time now, bool passes_read);
-  void on_nak(std::uint8_t syndrome);
+  void on_nak(std::uint8_t syndrome, Time now);
   void on_response(const wire::Packet& packet, Time now);
   [[gnu::cold]] void on_later_response(Psn psn, Time now);
   bool acknowledge_before(Psn psn, Time now);
@@ -62,6 +63,7 @@ class Completer {
   SendWindow& window_;
   Retry& retry_;
   Credits& credits_;
+  congestion::Pacer& pacer_;
   /// Whether everything from the oldest PSN on is being sent again and nothing of it was acknowledged yet:
   /// what arrives meanwhile because of the same loss must not restart it.
   bool is_recovering_ = false;

@@ -7,13 +7,14 @@ namespace urnic::transport {
 RcEndpoint::RcEndpoint(const QpDependencies& dependencies)
     : deps_(dependencies),
       window_(deps_.send_queue),
-      requester_(deps_, lifecycle_.config(), window_, retry_, credits_),
-      completer_(deps_, lifecycle_.config(), window_, retry_, credits_),
+      requester_(deps_, lifecycle_.config(), window_, retry_, credits_, pacer_),
+      completer_(deps_, lifecycle_.config(), window_, retry_, credits_, pacer_),
       responder_(deps_, lifecycle_.config()) {}
 
 void RcEndpoint::reset() {
   lifecycle_.reset();
   retry_ = {};
+  pacer_.start(nullptr);
   requester_.clear_error();
   completer_.clear_error();
   // A peer that reconnects begins with PSNs of its own; nothing of the old ones may remain (fact 40).
@@ -33,6 +34,7 @@ void RcEndpoint::to_ready_to_send(const QpConfig& config) {
   if (resumes) return retry_.update(config);
   window_.start(config.send_psn, bytes(config.path_mtu));
   retry_.start(config);
+  pacer_.start(controller_for(config));
   requester_.start();
   completer_.start();
 }
@@ -63,6 +65,10 @@ void RcEndpoint::on_packet(const wire::Packet& packet, Time now) {
   fail_if_needed();
 }
 
+bool RcEndpoint::on_congestion_notification(Time now) {
+  return can_send(state()) && pacer_.on_cnp(now);
+}
+
 void RcEndpoint::on_request(const wire::Packet& packet, Time now) {
   const bool can_execute = deps_.receiver.queue != nullptr || deps_.xrc_receivers != nullptr;
   if (!can_execute) return deps_.counters.add(Counter::kWrongState);
@@ -73,6 +79,7 @@ void RcEndpoint::on_request(const wire::Packet& packet, Time now) {
 
 bool RcEndpoint::on_timeout(Time now) {
   if (can_receive(state())) responder_.on_timeout(now);
+  pacer_.end_wait();
   if (!can_send(state())) return false;
   const bool is_ack_overdue = completer_.on_timeout(now);
   fail_if_needed();
@@ -81,7 +88,7 @@ bool RcEndpoint::on_timeout(Time now) {
 
 Time RcEndpoint::next_timeout() const {
   const Time response = can_receive(state()) ? responder_.next_timeout() : kNever;
-  return can_send(state()) ? std::min(response, retry_.next_timeout()) : response;
+  return can_send(state()) ? std::min({response, retry_.next_timeout(), pacer_.next_departure()}) : response;
 }
 
 std::size_t RcEndpoint::poll_transmit(std::span<std::byte> out, Time now) {

@@ -4,8 +4,10 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 
+#include "transport/congestion/pacer.h"
 #include "transport/dependencies.h"
 #include "transport/endpoint.h"
 #include "transport/qp_config.h"
@@ -42,9 +44,13 @@ class RcEndpoint final : public Endpoint {
   std::uint32_t msn() const override { return responder_.msn(); }
   Psn acknowledgeable_psn() const override { return responder_.acknowledgeable_psn(); }
   SendProgress send_progress() const override;
+  std::optional<congestion::ControllerState> congestion_state(Time now) const override {
+    return pacer_.state(now);
+  }
   void forget_receiver(const ReceiveQueue& queue) override { responder_.forget_receiver(queue); }
 
   void on_packet(const wire::Packet& packet, Time now) override;
+  bool on_congestion_notification(Time now) override;
   bool on_timeout(Time now) override;
   Time next_timeout() const override;
   std::size_t poll_transmit(std::span<std::byte> out, Time now) override;
@@ -64,6 +70,7 @@ class RcEndpoint final : public Endpoint {
   SendWindow window_;
   Retry retry_;
   Credits credits_;
+  congestion::Pacer pacer_;
   Requester requester_;
   Completer completer_;
   Responder responder_;

@@ -26,13 +26,21 @@ bool consumes_receive(SendOperation operation) {
 
 std::size_t Requester::poll_transmit(std::span<std::byte> out, Time now) {
   if (!has_work() || retry_.is_waiting_for_receiver()) return 0;
+  window_packets_ = std::min(config_.window_packets, pacer_.window_packets(bytes(config_.path_mtu), now));
   const SendWqe& wqe = window_.begin_current();
-  if (is_local(wqe.request.operation) || !may_send(wqe)) return 0;
+  if (is_local(wqe.request.operation) || !may_send(wqe) || pacer_.holds(now)) return 0;
 
+  const Psn psn = window_.cursor_psn();
+  const bool is_repetition = window_.is_outstanding(psn);
   const std::size_t size = emit_request(wqe, out);
   if (size == 0) return 0;
   window_.advance();
   retry_.on_sent(now);
+  pacer_.on_sent({.psn = psn,
+                  .bytes = static_cast<std::uint32_t>(size),
+                  .asks_for_ack = has_response(wqe.request.operation) || packets_since_ack_request_ == 0,
+                  .is_repetition = is_repetition},
+                 now);
   return size;
 }
 
@@ -48,7 +56,7 @@ bool Requester::may_send(const SendWqe& wqe) const {
   if (consumes_receive(wqe.request.operation) && !credits_.cover(wqe) && !window_.current_is_head()) {
     return false;
   }
-  return window_.packets_in_flight() < config_.window_packets && window_.has_psn_space(1);
+  return window_.packets_in_flight() < window_packets_ && window_.has_psn_space(1);
 }
 
 std::size_t Requester::emit_request(const SendWqe& wqe, std::span<std::byte> out) {
@@ -132,7 +140,7 @@ std::size_t Requester::emit_data(const SendWqe& wqe, std::span<std::byte> out) {
   std::memset(out.data() + header_size + size, 0, padding);
 
   // Ask often enough that the window never closes without an acknowledgement on its way.
-  const bool ask = is_last || ++packets_since_ack_request_ >= std::max(config_.window_packets / 4, 1u);
+  const bool ask = is_last || ++packets_since_ack_request_ >= std::max(window_packets_ / 4, 1u);
   if (ask) packets_since_ack_request_ = 0;
   const bool may_be_solicited = is_last && (info.operation == wire::Operation::kSend || info.has_immediate());
   packet.bth.solicited = wqe.request.solicited && may_be_solicited;

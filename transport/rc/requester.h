@@ -7,6 +7,7 @@
 #include <span>
 
 #include "transport/completion.h"
+#include "transport/congestion/pacer.h"
 #include "transport/dependencies.h"
 #include "transport/qp_config.h"
 #include "transport/rc/credits.h"
@@ -21,8 +22,8 @@ namespace urnic::transport {
 class Requester {
  public:
   Requester(const QpDependencies& deps, const QpConfig& config, SendWindow& window, Retry& retry,
-            const Credits& credits)
-      : deps_(deps), config_(config), window_(window), retry_(retry), credits_(credits) {}
+            const Credits& credits, congestion::Pacer& pacer)
+      : deps_(deps), config_(config), window_(window), retry_(retry), credits_(credits), pacer_(pacer) {}
 
   /// Forgets which acknowledgements were asked for.
   void start() {
@@ -63,7 +64,9 @@ class Requester {
   SendWindow& window_;
   Retry& retry_;
   const Credits& credits_;
+  congestion::Pacer& pacer_;
   bool is_draining_ = false;
+  std::uint32_t window_packets_ = 0;  // the most in flight, now
   std::uint32_t packets_since_ack_request_ = 0;
   std::optional<CompletionStatus> head_error_;
 };

@@ -12,6 +12,7 @@
 #include <string_view>
 #include <system_error>
 
+#include "nic/congestion/choice_text.h"
 #include "nic/host/fabric_folder.h"
 #include "nic/host/host_addresses.h"
 #include "nic/host/interface_mtu.h"
@@ -310,6 +311,12 @@ Result<NicEnvironment, Error> read_environment() {
   const auto windows = read("URNIC_MW_TYPE_2", parse_type_2_windows);
   if (!windows) return windows.error();
   device.type_2_windows = windows.value().value_or(nic::Type2Windows::k2B);
+  const auto congestion = read("URNIC_CC", nic::parse_congestion);
+  if (!congestion) return congestion.error();
+  if (congestion.value()) {
+    device.congestion = congestion.value()->choice;
+    device.congestion_notifications = congestion.value()->notifications;
+  }
   const auto ipv4 = read("URNIC_IP", parse_ipv4_interface);
   if (!ipv4) return ipv4.error();
   device.ipv4 = ipv4.value();

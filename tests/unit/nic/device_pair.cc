@@ -27,6 +27,8 @@ DeviceConfig config_of(std::size_t end, const DevicePairOptions& options) {
   config.link_mtu = options.link_mtu;
   config.vlan = options.vlans[end];
   config.medium = options.medium;
+  config.congestion = options.congestion[end];
+  config.congestion_notifications = options.notifications;
   if (config.medium == Medium::kIp) {
     config.host_addresses = {{.gid = transport::wire::Gid::from_ipv4(config.ipv4->address)}};
   }

@@ -26,6 +26,8 @@ struct DevicePairOptions {
   bool explain = false;
   std::array<std::uint16_t, 2> vlans{};  ///< of either device; 0: none
   Medium medium = Medium::kEthernet;
+  std::array<transport::congestion::Choice, 2> congestion{};  ///< of either device
+  transport::congestion::NotificationParameters notifications{};
 };
 
 /// A device in manual mode at one end of the wire, with one protection domain, queue, region, and as many

@@ -29,6 +29,8 @@ enum class CoverageEvent : std::uint8_t {
   kPadded,
   kLinkPaused,
   kCongestionMarked,
+  kNotified,
+  kNotificationObeyed,
   kPortFull,
   kStall,
   kDeregistered,
@@ -177,6 +179,10 @@ constexpr std::string_view name_of(CoverageEvent event) {
       return "link paused";
     case kCongestionMarked:
       return "ECN marked";
+    case kNotified:
+      return "CNPs sent";
+    case kNotificationObeyed:
+      return "CNPs obeyed";
     case kPortFull:
       return "port full";
     case kStall:

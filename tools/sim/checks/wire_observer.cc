@@ -58,9 +58,14 @@ void WireObserver::on_sent(HostId by, std::span<const std::byte> frame) {
   if (!is_roce(frame)) return;
 
   last_roce_frame_ = now;
+  const std::size_t destination = host_at(frame, 0);
+  if (const auto cnp = read_notification(frame)) {
+    const std::string complaint = judge_notification(by, destination, *cnp);
+    if (!complaint.empty()) referee_.complain("wire", fmt::format("{} sends a CNP: {}", name(by), complaint));
+    return;
+  }
   std::string complaint;
   const auto packet = read_frame(frame, &complaint);
-  const std::size_t destination = host_at(frame, 0);
   if (packet && complaint.empty()) complaint = judge(by, destination, *packet);
   if (packet && complaint.empty() && packet->destination_qp == kManagementQp) {
     complaint = judge_management(by, destination, frame);
@@ -91,6 +96,13 @@ std::string WireObserver::judge(HostId by, std::size_t destination, const WireVi
   return complaint.value_or("");
 }
 
+std::string WireObserver::judge_notification(HostId by, std::size_t destination,
+                                             const NotificationView& cnp) {
+  if (!cnp.complaint.empty()) return cnp.complaint;
+  if (destination >= kMaxHosts) return "to a host that is not there";
+  return notifications_.on_sent(by, host_id(destination), cnp.destination_qp, clock_.now()).value_or("");
+}
+
 std::string WireObserver::judge_management(HostId by, std::size_t destination,
                                            std::span<const std::byte> frame) {
   const auto message = read_management(frame);
@@ -113,9 +125,12 @@ void WireObserver::on_received(HostId by, const Frame& frame) {
       hash_, (static_cast<std::uint64_t>(now.time_since_epoch().count()) * 2 + 1) * kMaxHosts + index(by));
   hash_ = combine(hash_, frame.bytes.size() * 2 + (frame.damaged ? 1 : 0));
   if (trace_ != nullptr) trace(by, "takes", frame.bytes, frame.damaged);
-  if (frame.damaged || !is_roce(frame.bytes)) return;
+  if (frame.damaged || !is_roce(frame.bytes) || read_notification(frame.bytes)) return;
   const auto packet = read_frame(frame.bytes);
   if (!packet) return;
+  const bool is_connected = packet->service != WireService::kUd;
+  if (is_connected && is_congestion_marked(frame.bytes))
+    notifications_.on_marked(by, host_id(host_at(frame.bytes, 6)));
   if (packet->destination_qp == kManagementQp) {
     const auto message = read_management(frame.bytes);
     if (message) management_.on_taken(by, host_id(host_at(frame.bytes, 6)), *message, now);

@@ -10,8 +10,10 @@
 
 #include "tools/sim/checks/flow_observer.h"
 #include "tools/sim/checks/management_observer.h"
+#include "tools/sim/checks/notification_observer.h"
 #include "tools/sim/checks/unreliable_flow.h"
 #include "tools/sim/core/clock.h"
+#include "tools/sim/core/notification_view.h"
 #include "tools/sim/core/referee.h"
 #include "tools/sim/network/sim_port.h"
 
@@ -43,6 +45,7 @@ class WireObserver final : public FrameTap {
   UnreliableFlow& unreliable(HostId host, std::uint32_t qp_number);
   /// What the connection managers say.
   const ManagementObserver& management() const { return management_; }
+  const NotificationObserver& notifications() const { return notifications_; }
   /// What `requester` asks on pair `pair`.
   FlowObserver& flow(std::uint32_t pair, Side requester) { return *flows_[pair][index(requester)]; }
 
@@ -75,6 +78,7 @@ class WireObserver final : public FrameTap {
   /// The host whose MAC is at `offset` of the frame.
   static std::size_t host_at(std::span<const std::byte> frame, std::size_t offset);
   std::string judge(HostId by, std::size_t destination, const WireView& packet);
+  std::string judge_notification(HostId by, std::size_t destination, const NotificationView& cnp);
   std::string judge_management(HostId by, std::size_t destination, std::span<const std::byte> frame);
   void trace(HostId by, const char* what, std::span<const std::byte> frame, bool damaged);
 
@@ -85,6 +89,7 @@ class WireObserver final : public FrameTap {
   std::unordered_map<std::uint64_t, UnreliableFlow> unreliable_;
   std::unordered_map<std::uint64_t, End> ends_;  // by host and queue pair
   ManagementObserver management_;
+  NotificationObserver notifications_;
   std::vector<FlowObserver::Counts> former_counts_;
   std::uint64_t hash_ = 0;
   std::uint64_t sent_frames_ = 0;

@@ -21,7 +21,8 @@ enum class Stream : std::uint8_t {
   kSchedule,
   kApplication,
   kDevices,
-  kConnections
+  kConnections,
+  kCongestion
 };
 
 /// A stream of random numbers that depends on seed and stream only. The engine's output is fixed by the C++

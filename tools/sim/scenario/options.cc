@@ -182,6 +182,49 @@ void draw_connections(Options& options, bool faults) {
   connections.faults_until = std::max(connections.faults_until, cut.end.time_since_epoch());
 }
 
+transport::congestion::Choice draw_choice(Random& random) {
+  using namespace transport::congestion;
+  Choice choice;
+  choice.line_rate = random.pick(std::array{1'000u, 10'000u, 40'000u}) * kMegabit;
+  switch (random.below(6)) {
+    case 0: {
+      DcqcnParameters parameters = random.pick(std::array{DcqcnParameters{}, kDcqcnOfPaper, kDcqcnOfHpcc});
+      // Slower ones would take minutes for the messages of a world.
+      parameters.rpg_min_rate = static_cast<std::uint32_t>(random.between(50, 500));
+      parameters.rpg_byte_reset = random.pick(std::array{0u, 4096u, 100'000u});
+      choice.parameters = parameters;
+      break;
+    }
+    case 1:
+      choice.parameters = TimelyParameters{.t_low = 20, .t_high = 500, .min_rate = 100};
+      break;
+    case 2:
+      choice.parameters = SwiftParameters{.base_delay = 50, .fs_range = 250, .min_window = 512};
+      break;
+    case 3:
+      choice.parameters = FixedParameters{.rate = static_cast<std::uint32_t>(random.between(100, 20'000))};
+      break;
+    default:
+      break;
+  }
+  return choice;
+}
+
+/// From a stream of its own, as above.
+void draw_congestion(Options& options) {
+  Random random(options.seed, Stream::kCongestion);
+  const bool is_controlled = random.chance(0.5);
+  for (std::uint32_t host = 0; host < options.hosts; ++host) {
+    options.congestion.push_back(is_controlled ? draw_choice(random) : transport::congestion::Choice{});
+  }
+}
+
+/// As `--cc` takes it.
+std::string_view name_of_controller(const transport::congestion::Choice& choice) {
+  static constexpr std::array<std::string_view, 5> kNames = {"none", "dcqcn", "timely", "swift", "fixed"};
+  return kNames.at(choice.parameters.index());
+}
+
 void draw_network(Options& options, Random& random, bool faults) {
   for (std::uint32_t host = 0; host < options.hosts; ++host) {
     // One direction alone may be bad: requests arrive and acknowledgements do not, or the other way round.
@@ -232,6 +275,7 @@ Options Options::draw(std::uint64_t seed) {
   options.safety_fraction = random.pick(std::array{0.7, 0.9, 1.0});
   draw_services(options, random);
   draw_connections(options, faults);
+  draw_congestion(options);
   return options;
 }
 
@@ -294,6 +338,10 @@ std::string Options::to_string() const {
     text += fmt::format(" {}{}{}", name(ends[pair][0]), name(ends[pair][1]), is_xrc[pair] ? "(xrc)" : "");
   }
   for (std::uint32_t host = 0; host < hosts; ++host) text += describe(links[host], host_id(host));
+  for (std::uint32_t host = 0; host < hosts; ++host) {
+    if (!congestion[host].is_none())
+      text += fmt::format(" cc={}:{}", name(host_id(host)), name_of_controller(congestion[host]));
+  }
   for (const Partition& cut : partitions) {
     text +=
         fmt::format(" partition={}>{}@{}..{}us", name(cut.from), name(cut.to),

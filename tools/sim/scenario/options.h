@@ -8,6 +8,7 @@
 
 #include "tools/sim/core/event_queue.h"
 #include "tools/sim/core/wire_view.h"
+#include "transport/congestion/choice.h"
 #include "transport/types.h"
 
 namespace urnic::sim {
@@ -133,6 +134,9 @@ struct Options {
   double volatile_keys = 0;  ///< part of the WRITEs and READs that use a key which may be deregistered
 
   ConnectionOptions connections{};
+
+  /// By host: how its connections slow down.
+  std::vector<transport::congestion::Choice> congestion{};
 
   // The hosts.
   Duration round_cost{};  ///< time that one round of the engine takes

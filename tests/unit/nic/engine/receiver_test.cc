@@ -215,7 +215,7 @@ TEST_F(ReceiverTest, DropsACongestionNotification) {
                         ib);
   Frame frame = parsed;
   frame.ib = ib;
-  EXPECT_TRUE(is_dropped(emit(frame), "rx_drop_congestion_notification"));
+  EXPECT_TRUE(is_dropped(emit(frame), "rp_cnp_ignored"));
 }
 
 TEST_F(ReceiverTest, DropsWhatDoesNotComeFromThePeer) {

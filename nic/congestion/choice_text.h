@@ -1,0 +1,22 @@
+// What the user wrote after --cc, as a value.
+#pragma once
+
+#include <string_view>
+
+#include "transport/congestion/choice.h"
+#include "transport/congestion/notification_parameters.h"
+#include "transport/result.h"
+
+namespace urnic::nic {
+
+struct CongestionOptions {
+  transport::congestion::Choice choice;
+  transport::congestion::NotificationParameters notifications;
+};
+
+/// Parses "dcqcn", "dcqcn:paper,rpg_ai_rate=50", "fixed:rate=1000": a controller, behind the colon at most one set of
+/// defaults, and parameters, each at most once: the controller's, line_rate, and those of notifications. The error says what
+/// is wrong and what there is.
+Result<CongestionOptions, Error> parse_congestion(std::string_view text);
+
+}  // namespace urnic::nic

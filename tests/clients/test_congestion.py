@@ -1,0 +1,103 @@
+"""`urnic run --cc`: unmodified programs slow down by a controller, and marks are answered by CNPs."""
+import icrc
+import pcapng
+from cm_pair import CmPairTest
+from harness import free_port, wait_until
+
+WRITES = ("-d", "urnic0", "-x", "1", "-F", "-m", "1024", "-s", "65536", "--report_gbits")
+CNP, WRITE_OPCODES = 0x81, {*range(0x06, 0x0C)}
+MARK_SOME = "ce:kind=write:direction=tx:times=all:p=0.02"
+MARK_MANY = "ce:kind=write:direction=tx:times=all:p=0.5"
+ECT_0, CE = 2, 3
+
+
+def packets_of(file):
+    """(is_received, TOS, packet from the BTH on) of each RoCEv2 packet over IPv4; its ICRC is right."""
+    for frame in pcapng.read(file):
+        parts = icrc.split_frame(frame.bytes) if isinstance(frame, pcapng.Frame) else None
+        if parts is not None:
+            icrc.check_frame(frame.bytes)
+            yield frame.is_received, frame.bytes[14 + 1], parts[2]
+
+
+class Congestion(CmPairTest):
+    def goodput(self, *nic, packets=400, files=(), command="ib_write_bw"):
+        """Average Gb/s of a client on such a NIC; the server has none of its options."""
+        self.require(command)
+        record = [["--record", file] for file in files] or [[], []]
+        _, client = self.run_pair(command, *WRITES, "-n", str(packets), nics=[record[0], [*record[1], *nic]])
+        row = next(line for line in client.splitlines() if line.split()[:1] == ["65536"])
+        return float(row.split()[3])
+
+    def test_a_fixed_rate_is_not_exceeded(self):
+        for rate in (200, 1000):
+            with self.subTest(rate=rate):
+                gigabits = self.goodput("--cc", f"fixed:rate={rate}", packets=rate)  # half a second
+                self.assertLess(gigabits, 1.02 * rate / 1000)
+                # Of what the rate counts, 1024 of 1106 bytes are payload.
+                self.assertGreater(gigabits, 0.8 * rate / 1000)
+
+    def test_marks_slow_a_queue_pair_down_that_obeys_cnps(self):
+        dcqcn = "dcqcn:line_rate=2000,rpg_min_rate=200"
+        without = self.goodput("--cc", dcqcn)
+        obeyed = self.goodput("--cc", dcqcn, "--fault", MARK_MANY)
+        ignored = self.goodput("--cc", "fixed:rate=2000", "--fault", MARK_MANY)
+        self.assertLess(obeyed, 0.5 * without)
+        self.assertGreater(ignored, 2 * obeyed)
+        self.assertGreater(obeyed, 0.1, "less than the least rate")
+
+    def test_an_unreliable_connection_is_slowed_down_too(self):
+        self.require("ib_write_bw")
+        _, client = self.run_pair("ib_write_bw", *WRITES, "-c", "UC", "-n", "400", nics=[[], ["--cc", "fixed:rate=500"]])
+        row = next(line for line in client.splitlines() if line.split()[:1] == ["65536"])
+        self.assertLess(float(row.split()[3]), 0.55)
+
+    def test_what_is_on_the_wire(self):
+        files = [self.runtime / "server.pcapng", self.runtime / "client.pcapng"]
+        self.goodput("--cc", "dcqcn:line_rate=2000", "--fault", MARK_SOME, packets=100, files=files)
+        server, client = (list(packets_of(file)) for file in files)
+        marked = [packet for received, tos, packet in server if received and tos & 3 == CE]
+        cnps = [(tos, packet) for received, tos, packet in server if not received and packet[0] == CNP]
+        self.assertGreater(len(marked), 10)
+        self.assertGreater(len(cnps), 0)
+        self.assertLessEqual(len(cnps), len(marked))
+        for tos, packet in cnps:
+            self.assertEqual(tos, 48 << 2 | ECT_0)
+            self.assertEqual((packet[0], packet[1], packet[2:4], packet[4]), (CNP, 0, b"\xff\xff", 0x40))
+            self.assertEqual(packet[8:-4], bytes(4 + 16))
+        self.assertEqual(len(cnps), sum(received and packet[0] == CNP for received, _, packet in client))
+        # A mark is no fault of the packet, and the transport does not hear of it.
+        sent = {tos & 3 for received, tos, packet in client if not received and packet[0] in WRITE_OPCODES}
+        self.assertEqual(sent - {ECT_0, CE}, set())
+
+    def test_what_stat_says(self):
+        self.require("ib_write_bw")
+        words = ["ib_write_bw", *WRITES, "-n", "300", "-p", str(free_port())]
+        server = self.start("server", words)
+        self.wait_for_listener(server, int(words[-1]))
+        client = self.start("client", [*words, "127.0.0.1"], ["--cc", "fixed:rate=50"])  # three seconds
+        said = []
+
+        def is_said():
+            said[:] = [qp["congestion"] for process in self.snapshots() for qp in process["queue_pairs"] if qp["congestion"]]
+            return said or not client.is_running()
+
+        wait_until(is_said, 20, 0.05)
+        self.assertEqual(said, [{"controller": "fixed", "rate": 50_000_000, "target_rate": 0, "alpha_ppm": 0, "window_bytes": None}])
+        for program in (client, server):
+            self.expect_end(program)
+
+    def test_a_mistake_is_explained(self):
+        for text, words in (
+            ("dcqnc", "no controller; there are none, dcqcn, timely, swift, fixed"),
+            ("dcqcn:rpg_ai_rates=5", "'rpg_ai_rates' is no parameter of 'dcqcn'; there are clamp_tgt_rate,"),
+            ("dcqcn:rpg_gd=16", "rpg_gd cannot be 16"),
+            ("dcqcn:rpg_gd=x", "needs a whole number"),
+            ("dcqcn:cx,cx", "'cx' is not understood"),
+            ("fixed:rate=1,rate=2", "'rate' is given twice"),
+            ("none:rate=1", "there are line_rate, enable,"),
+        ):
+            with self.subTest(text=text):
+                refused = self.start("refused", ["true"], ["--cc", text])
+                self.expect_end(refused, code=2)
+                self.assertIn(words, refused.output())

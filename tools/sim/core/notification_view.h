@@ -1,0 +1,25 @@
+// NotificationView: a CNP as the wire observer reads it.
+//
+// The reading is that of `urnic check`, which shares no code with transport/wire.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+
+namespace urnic::sim {
+
+struct NotificationView {
+  std::uint32_t destination_qp = 0;
+  std::string complaint;  ///< what is wrong with its form (fact 49); empty: nothing
+};
+
+/// Nothing for what is no CNP.
+std::optional<NotificationView> read_notification(std::span<const std::byte> frame);
+
+/// Whether the frame has an IP packet with ECN "congestion experienced".
+bool is_congestion_marked(std::span<const std::byte> frame);
+
+}  // namespace urnic::sim

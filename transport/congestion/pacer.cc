@@ -1,0 +1,62 @@
+#include "transport/congestion/pacer.h"
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+namespace urnic::transport::congestion {
+namespace {
+
+/// Of a packet on Ethernet besides what the transport makes: preamble, addresses and type, IPv4, UDP, ICRC, FCS and the gap
+/// between frames.
+constexpr std::uint32_t kBytesAround = 8 + 14 + 20 + 8 + 4 + 4 + 12;
+/// What a late wake-up may make good for at once: threads sleep for 50 us and more, and no packet is on time after that.
+constexpr Duration kMostBehind = std::chrono::microseconds(100);
+
+}  // namespace
+
+void Pacer::start(std::unique_ptr<Controller> controller) {
+  controller_ = std::move(controller);
+  sample_.reset();
+  next_departure_ = {};
+  is_waited_for_ = false;
+}
+
+std::uint32_t Pacer::limited_window(std::uint32_t packet_bytes, Time now) {
+  return std::max(controller_->allowance(now).window_bytes / packet_bytes, 1u);
+}
+
+void Pacer::note_sent(const Sent& sent, Time now) {
+  const std::uint32_t bytes = sent.bytes + kBytesAround;
+  controller_->on_send(bytes, now);
+  const Duration takes = time_on_wire(bytes, controller_->allowance(now).rate);
+  next_departure_ = std::max(next_departure_, now - kMostBehind) + takes;
+  // An answer to what was sent twice does not say to which of the two.
+  if (sent.is_repetition) return sample_.reset();
+  if (sent.asks_for_ack && !sample_) sample_ = Sample{.psn = sent.psn, .sent = now};
+}
+
+void Pacer::take_sample(Psn oldest, Time now) {
+  if (distance(sample_->psn, oldest) <= 0) return;
+  const Duration round_trip = now - sample_->sent;
+  sample_.reset();
+  // The engine reads its clock once for many packets: a round trip may look like none.
+  controller_->on_ack(std::max(round_trip, Duration(1)), now);
+}
+
+void Pacer::on_nak(Time now) {
+  sample_.reset();
+  if (controller_ != nullptr) controller_->on_nak(now);
+}
+
+void Pacer::on_timeout(Time now) {
+  sample_.reset();
+  if (controller_ != nullptr) controller_->on_timeout(now);
+}
+
+std::optional<ControllerState> Pacer::state(Time now) const {
+  if (controller_ == nullptr) return std::nullopt;
+  return controller_->state(now);
+}
+
+}  // namespace urnic::transport::congestion

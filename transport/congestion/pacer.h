@@ -1,0 +1,81 @@
+// Pacer: when a queue pair's next request may leave, and what its controller hears.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+
+#include "transport/congestion/choice.h"
+#include "transport/congestion/controller.h"
+#include "transport/time.h"
+#include "transport/types.h"
+
+namespace urnic::transport::congestion {
+
+/// Without a controller nothing waits, and each call costs one comparison. Only requests are paced: acknowledgements and
+/// responses that are owed never wait.
+class Pacer {
+ public:
+  /// Begins with this controller; null: without one.
+  void start(std::unique_ptr<Controller> controller);
+
+  /// Whether the next request, which could leave otherwise, has to wait at `now`.
+  bool holds(Time now) {
+    is_waited_for_ = controller_ != nullptr && now < next_departure_;
+    return is_waited_for_;
+  }
+  /// When it need not any more; kNever where none waits.
+  Time next_departure() const { return is_waited_for_ ? next_departure_ : kNever; }
+  /// Ends the wait: the request gets its turn, or there is none any more.
+  void end_wait() { is_waited_for_ = false; }
+
+  /// How many packets of so many bytes may be in flight; at least one.
+  std::uint32_t window_packets(std::uint32_t packet_bytes, Time now) {
+    if (controller_ == nullptr) [[likely]] {
+      return UINT32_MAX;
+    }
+    return limited_window(packet_bytes, now);
+  }
+
+  struct Sent {
+    Psn psn{};
+    std::uint32_t bytes = 0;    ///< from the BTH to the last byte of padding
+    bool asks_for_ack = false;  ///< and will be acknowledged by its own PSN or a later one
+    bool is_repetition = false;
+  };
+  void on_sent(const Sent& sent, Time now) {
+    if (controller_ != nullptr) [[unlikely]] {
+      note_sent(sent, now);
+    }
+  }
+  /// Everything before `oldest` is acknowledged.
+  void on_acknowledged(Psn oldest, Time now) {
+    if (sample_) [[unlikely]] {
+      take_sample(oldest, now);
+    }
+  }
+  /// Whether there is a controller that obeys CNPs.
+  bool on_cnp(Time now) { return controller_ != nullptr && controller_->on_cnp(now); }
+  void on_nak(Time now);
+  void on_timeout(Time now);
+
+  /// Nothing without a controller. `now` is not before that of any other call.
+  std::optional<ControllerState> state(Time now) const;
+
+ private:
+  /// A request whose acknowledgement tells how long a round trip takes. One at a time.
+  struct Sample {
+    Psn psn{};
+    Time sent;
+  };
+  std::uint32_t limited_window(std::uint32_t packet_bytes, Time now);
+  void note_sent(const Sent& sent, Time now);
+  void take_sample(Psn oldest, Time now);
+
+  std::unique_ptr<Controller> controller_;
+  std::optional<Sample> sample_;
+  Time next_departure_{};
+  bool is_waited_for_ = false;
+};
+
+}  // namespace urnic::transport::congestion
