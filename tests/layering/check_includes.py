@@ -37,6 +37,8 @@ ALLOWED = {
     # What a process needs of its host before it has a device.
     "nic/host": {"nic/host", *NIC_BASE},
     "drivers": {"drivers", "nic", "transport"},
+    # A model without ports, which the simulator shares with the switch of a fabric.
+    "drivers/network": {"drivers/network", "transport"},
     "verbs_api": {"verbs_api", "nic", "transport"},
     # What libibverbs looks like, and what URNIC_* variables mean, know nothing of the verbs.
     "verbs_api/abi": {"verbs_api/abi", "nic", "transport"},
