@@ -1,0 +1,43 @@
+#include "drivers/network/frame_pool.h"
+
+#include <cassert>
+#include <cstring>
+
+namespace urnic::network {
+
+Frame* FramePool::take(std::span<const std::byte> bytes, const FrameFields& fields) {
+  assert(bytes.size() <= kMaxFrameBytes);
+  std::uint32_t size_class = 0;
+  while (kSizeClasses[size_class] < bytes.size()) ++size_class;
+  std::vector<Frame*>& free = free_[size_class];
+  if (free.empty()) {
+    Frame& added = frames_.emplace_back();
+    added.size_class = size_class;
+    added.memory = std::make_unique<std::byte[]>(kSizeClasses[size_class]);
+    free.push_back(&added);
+  }
+  Frame* const frame = free.back();
+  free.pop_back();
+  frame->fields = fields;
+  frame->host.reset();
+  frame->size = static_cast<std::uint32_t>(bytes.size());
+  frame->references = 1;
+  if (!bytes.empty()) std::memcpy(frame->memory.get(), bytes.data(), bytes.size());
+  return frame;
+}
+
+Frame* FramePool::make_own(Frame* frame) {
+  if (frame->references == 1) return frame;
+  Frame* const copy = take(frame->bytes(), frame->fields);
+  copy->host = frame->host;
+  release(frame);
+  return copy;
+}
+
+std::size_t FramePool::in_use() const {
+  std::size_t free = 0;
+  for (const auto& frames : free_) free += frames.size();
+  return frames_.size() - free;
+}
+
+}  // namespace urnic::network
