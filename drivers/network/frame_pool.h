@@ -25,9 +25,9 @@ struct Frame {
   std::uint32_t size = 0;
   std::uint32_t references = 0;
   std::uint32_t size_class = 0;
-  std::unique_ptr<std::byte[]> memory;
+  std::byte* memory = nullptr;  // the pool's
 
-  std::span<std::byte> bytes() const { return {memory.get(), size}; }
+  std::span<std::byte> bytes() const { return {memory, size}; }
 };
 
 /// Owns frames and hands them out again. It allocates when more are inside the network than ever before.
@@ -48,8 +48,13 @@ class FramePool {
  private:
   /// Most frames are ACKs, or full at one of the usual path MTUs.
   static constexpr std::array<std::size_t, 5> kSizeClasses = {256, 1280, 2304, 4608, kMaxFrameBytes};
+  /// So many are allocated at once, which is cheaper than one by one.
+  static constexpr std::size_t kSlabFrames = 64;
+
+  void add_slab(std::uint32_t size_class);
 
   std::deque<Frame> frames_;
+  std::vector<std::unique_ptr<std::byte[]>> slabs_;
   std::array<std::vector<Frame*>, kSizeClasses.size()> free_;
 };
 

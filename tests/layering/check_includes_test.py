@@ -20,6 +20,7 @@ FORBIDDEN = (
     ("nic/engine/engine.cc", "  #  include <rte_ethdev.h>"),
     ("nic/engine/engine.cc", "#include <infiniband/verbs.h>"),
     ("drivers/pcap/port.cc", '#include "verbs_api/config/environment.h"'),
+    ("drivers/network/network.h", '#include "nic/packet_port.h"'),
     ("drivers/pcap/port.cc", "#include <rte_mbuf.h>"),
     ("drivers/pcap/port.cc", "#include <pcap/pcap.h>"),
     ("verbs_api/open.cc", '#include "drivers/dpdk/port.h"'),

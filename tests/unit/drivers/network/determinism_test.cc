@@ -1,6 +1,10 @@
 // The same topology, seed and calls: the same trace, to the last counter.
 #include <gmock/gmock.h>
 
+#include <functional>
+#include <initializer_list>
+#include <string_view>
+
 #include "drivers/network/random.h"
 #include "tests/unit/drivers/network/rig.h"
 
@@ -48,7 +52,8 @@ class Trace : public Recorder, public Observer {
   }
   void note(std::initializer_list<std::uint64_t> numbers, std::span<const std::byte> frame) {
     for (const std::uint64_t number : numbers) value = spread(value * 31 + number);
-    for (const std::byte byte : frame) value = spread(value * 31 + std::to_integer<unsigned>(byte));
+    const std::string_view bytes(reinterpret_cast<const char*>(frame.data()), frame.size());
+    value = spread(value * 31 + std::hash<std::string_view>()(bytes));
   }
 };
 
@@ -63,7 +68,7 @@ std::uint64_t trace_of(std::uint64_t seed, Duration step) {
   Trace trace;
   network.set_observer(&trace);
   Random random(99);
-  for (Time now{}; now < at(500us); now += step) {
+  for (Time now{}; now < at(250us); now += step) {
     network.run_until(now, trace);
     if (now.time_since_epoch() % 500ns != 0ns) continue;
     for (int i = 0; i < 16; ++i) {
