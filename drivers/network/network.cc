@@ -70,8 +70,9 @@ void Network::add_outages() {
     const auto link = static_cast<std::uint32_t>(i);
     for (const Outage& outage : topology_.links[i].outages) {
       events_.add({.time = to_ticks(outage.down), .kind = Event::Kind::kLinkDown, .target = link});
-      if (outage.up)
+      if (outage.up) {
         events_.add({.time = to_ticks(*outage.up), .kind = Event::Kind::kLinkUp, .target = link});
+      }
     }
   }
 }

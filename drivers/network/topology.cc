@@ -104,8 +104,9 @@ Result<void, Error> check_profile(std::size_t index, const Profile& profile) {
   if (profile.buffer_bytes == 0 || profile.buffer_bytes > kMaxBuffer) {
     return misfit("profiles[{}].buffer: 1B to 64GiB", index);
   }
-  if (profile.pause_quanta == 0)
+  if (profile.pause_quanta == 0) {
     return misfit("profiles[{}].pause_quanta: 1 to 65535; 0 would be an XON", index);
+  }
   for (std::size_t priority = 0; priority < kPriorities; ++priority) {
     const PriorityProfile& settings = profile.priorities[priority];
     const std::string where = fmt::format("profiles[{}].priorities.{}", index, priority);
@@ -196,8 +197,9 @@ Result<void, Error> check_hosts(const Topology& topology) {
   }
   std::vector<std::size_t> links(topology.hosts.size());
   for (const Link& link : topology.links) {
-    for (const Node& end : link.ends)
+    for (const Node& end : link.ends) {
       if (end.kind == Node::Kind::kHost) ++links[end.index];
+    }
   }
   for (std::size_t host = 0; host < links.size(); ++host) {
     if (links[host] != 1) {
@@ -275,8 +277,9 @@ Result<void, Error> check_names(const Topology& topology) {
   std::set<std::string_view> nodes;
   std::set<std::string_view> profiles;
   for (std::size_t i = 0; i < topology.profiles.size(); ++i) {
-    if (auto checked = check_name("profiles", i, topology.profiles[i].name, profiles); !checked)
+    if (auto checked = check_name("profiles", i, topology.profiles[i].name, profiles); !checked) {
       return checked;
+    }
   }
   for (std::size_t i = 0; i < topology.switches.size(); ++i) {
     if (auto checked = check_name("switches", i, topology.switches[i].name, nodes); !checked) return checked;

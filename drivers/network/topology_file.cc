@@ -148,11 +148,13 @@ class TopologyReader {
 
 Result<Topology, Error> parse_topology(std::string_view text) {
   const auto document = parse_json(text);
-  if (!document)
+  if (!document) {
     return Error{.code = document.error().code, .message = "topology: " + document.error().message};
+  }
   auto topology = TopologyReader().read(document.value());
-  if (!topology)
+  if (!topology) {
     return Error{.code = topology.error().code, .message = "topology: " + topology.error().message};
+  }
   return topology;
 }
 

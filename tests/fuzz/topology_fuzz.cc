@@ -61,11 +61,13 @@ void run_network(const Topology& topology) {
     lost_before += network.total(priority).all_dropped();
   }
   // Refreshed pauses could go on for ever; 1000 s are enough for every frame at 1 Mb/s.
-  for (int i = 0; i < 200'000 && network.frames_inside() > 0; ++i)
+  for (int i = 0; i < 200'000 && network.frames_inside() > 0; ++i) {
     network.run_until(network.next_event(), sink);
+  }
   std::uint64_t lost = 0;
-  for (unsigned priority = 0; priority < kPriorities; ++priority)
+  for (unsigned priority = 0; priority < kPriorities; ++priority) {
     lost += network.total(priority).all_dropped();
+  }
   if (network.frames_inside() > 0) return;
   require(sink.frames + lost - lost_before == sent, "every frame is delivered or counted as lost");
 }

@@ -133,8 +133,9 @@ std::vector<Delivery> sent_through_a_full_queue(const Profile& profile, const st
   Network network(topology, 1);
   attach_all(network);
   Recorder sink;
-  for (int i = 0; i < 200; ++i)
+  for (int i = 0; i < 200; ++i) {
     network.send(host(1), make_frame({.from = 1, .to = 2, .size = 1000}), at(0ns));
+  }
   network.run_until(at(100us), sink);
   EXPECT_GT(network.queue_bytes(switch_port(2), 0), kKmax);
   for (const Bytes& frame : frames) network.send(host(0), frame, at(100us));
@@ -226,8 +227,9 @@ TEST(NetworkMarking, KeepsCopiesApart) {
   Network network(topology, 1);
   attach_all(network);
   Recorder sink;
-  for (int i = 0; i < 200; ++i)
+  for (int i = 0; i < 200; ++i) {
     network.send(host(1), make_frame({.from = 1, .to = 2, .size = 1000}), at(0ns));
+  }
   network.run_until(at(100us), sink);
   sink.deliveries.clear();
   network.send(host(0), frame, at(100us));

@@ -59,8 +59,9 @@ TEST(PauseFrame, IsWhatTheStandardLaysOut) {
   pause.quanta[6] = 0x1234;
   Bytes bytes(PauseFrame::kBytes, std::byte{0xee});
   EXPECT_EQ(emit(pause, {{0x02, 0x11, 0x22, 0x33, 0x44, 0x55}}, bytes), 60u);
-  for (std::size_t i = 0; i < kExpected.size(); ++i)
+  for (std::size_t i = 0; i < kExpected.size(); ++i) {
     EXPECT_EQ(std::to_integer<unsigned>(bytes[i]), kExpected[i]) << i;
+  }
   EXPECT_EQ(PauseFrame::parse(bytes), pause);
 
   Bytes other = bytes;

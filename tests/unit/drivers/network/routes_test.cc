@@ -101,8 +101,9 @@ TEST(NetworkRoutes, BroadcastReachesEachHostOnceInSpiteOfLoops) {
       network.send(host(from), multicast, at(0ns));
       network.send(host(from), make_frame({.from = from, .to = 999}), at(0ns));  // no host has this address
       network.run_until(at(4ms), sink);
-      for (std::size_t to = 0; to < topology.hosts.size(); ++to)
+      for (std::size_t to = 0; to < topology.hosts.size(); ++to) {
         EXPECT_EQ(sink.count(to), to == from ? 0u : 3u);
+      }
       EXPECT_EQ(network.frames_inside(), 0u);
     }
   }
