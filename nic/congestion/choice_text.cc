@@ -16,36 +16,40 @@
 namespace urnic::nic {
 namespace {
 
-using namespace transport::congestion;
+namespace congestion = transport::congestion;
 
 template <typename... Arguments>
-Error bad(fmt::format_string<Arguments...> format, Arguments&&... arguments) {
+Error bad_choice(fmt::format_string<Arguments...> format, Arguments&&... arguments) {
   return Error{.code = EINVAL, .message = fmt::format(format, std::forward<Arguments>(arguments)...)};
 }
 
-using AnyParameters = decltype(Choice::parameters);
+using ControllerParameters = decltype(congestion::Choice::parameters);
 
 /// A controller with one set of parameters. The set without a name is what it has by default.
-struct Kind {
+struct ControllerSet {
   std::string_view controller;
   std::string_view set;
-  AnyParameters parameters;
+  ControllerParameters parameters;
 };
 
-const std::span<const Kind> kinds() {
+std::span<const ControllerSet> controller_sets() {
   static const std::array kAll = {
-      Kind{"none", "", std::monostate{}},     Kind{"dcqcn", "", DcqcnParameters{}},
-      Kind{"dcqcn", "cx", DcqcnParameters{}}, Kind{"dcqcn", "paper", kDcqcnOfPaper},
-      Kind{"dcqcn", "hpcc", kDcqcnOfHpcc},    Kind{"timely", "", TimelyParameters{}},
-      Kind{"timely", "hpcc", kTimelyOfHpcc},  Kind{"swift", "", SwiftParameters{}},
-      Kind{"fixed", "", FixedParameters{}},
+      ControllerSet{"none", "", std::monostate{}},
+      ControllerSet{"dcqcn", "", congestion::DcqcnParameters{}},
+      ControllerSet{"dcqcn", "cx", congestion::DcqcnParameters{}},
+      ControllerSet{"dcqcn", "paper", congestion::kDcqcnOfPaper},
+      ControllerSet{"dcqcn", "hpcc", congestion::kDcqcnOfHpcc},
+      ControllerSet{"timely", "", congestion::TimelyParameters{}},
+      ControllerSet{"timely", "hpcc", congestion::kTimelyOfHpcc},
+      ControllerSet{"swift", "", congestion::SwiftParameters{}},
+      ControllerSet{"fixed", "", congestion::FixedParameters{}},
   };
   return kAll;
 }
 
-const Kind* find_kind(std::string_view controller, std::string_view set) {
-  for (const Kind& kind : kinds()) {
-    if (kind.controller == controller && kind.set == set) return &kind;
+const ControllerSet* find_controller_set(std::string_view controller, std::string_view set) {
+  for (const ControllerSet& chosen : controller_sets()) {
+    if (chosen.controller == controller && chosen.set == set) return &chosen;
   }
   return nullptr;
 }
@@ -53,59 +57,65 @@ const Kind* find_kind(std::string_view controller, std::string_view set) {
 constexpr std::string_view kControllers = "none, dcqcn, timely, swift, fixed";
 
 // Which parameters a struct has.
-std::span<const Parameter<DcqcnParameters>> table_of(const DcqcnParameters&) {
-  return kDcqcnParameters;
+std::span<const congestion::Parameter<congestion::DcqcnParameters>> table_of(
+    const congestion::DcqcnParameters&) {
+  return congestion::kDcqcnParameters;
 }
-std::span<const Parameter<TimelyParameters>> table_of(const TimelyParameters&) {
-  return kTimelyParameters;
+std::span<const congestion::Parameter<congestion::TimelyParameters>> table_of(
+    const congestion::TimelyParameters&) {
+  return congestion::kTimelyParameters;
 }
-std::span<const Parameter<SwiftParameters>> table_of(const SwiftParameters&) {
-  return kSwiftParameters;
+std::span<const congestion::Parameter<congestion::SwiftParameters>> table_of(
+    const congestion::SwiftParameters&) {
+  return congestion::kSwiftParameters;
 }
-std::span<const Parameter<FixedParameters>> table_of(const FixedParameters&) {
-  return kFixedParameters;
+std::span<const congestion::Parameter<congestion::FixedParameters>> table_of(
+    const congestion::FixedParameters&) {
+  return congestion::kFixedParameters;
 }
-std::span<const Parameter<NotificationParameters>> table_of(const NotificationParameters&) {
-  return kNotificationParameters;
+std::span<const congestion::Parameter<congestion::NotificationParameters>> table_of(
+    const congestion::NotificationParameters&) {
+  return congestion::kNotificationParameters;
 }
 
-enum class Outcome : std::uint8_t { kSet, kUnknown, kOutOfRange };
+enum class SettingOutcome : std::uint8_t { kSet, kUnknown, kOutOfRange };
 
-struct Setting {
+struct ControllerSetting {
   std::string_view name;
   std::uint64_t value = 0;
 };
 
 template <typename Parameters>
-Outcome set(Parameters& parameters, const Setting& setting) {
-  const Parameter<Parameters>* const parameter = find(table_of(parameters), setting.name);
-  if (parameter == nullptr) return Outcome::kUnknown;
-  if (setting.value < parameter->least || setting.value > parameter->most) return Outcome::kOutOfRange;
+SettingOutcome set_parameter(Parameters& parameters, const ControllerSetting& setting) {
+  const congestion::Parameter<Parameters>* const parameter =
+      congestion::find(table_of(parameters), setting.name);
+  if (parameter == nullptr) return SettingOutcome::kUnknown;
+  if (setting.value < parameter->least || setting.value > parameter->most) return SettingOutcome::kOutOfRange;
   parameters.*parameter->value = static_cast<std::uint32_t>(setting.value);
-  return Outcome::kSet;
+  return SettingOutcome::kSet;
 }
 
 template <>
-Outcome set(std::monostate&, const Setting&) {
-  return Outcome::kUnknown;
+SettingOutcome set_parameter(std::monostate&, const ControllerSetting&) {
+  return SettingOutcome::kUnknown;
 }
 
-Outcome set_line_rate(Choice& choice, const Setting& setting) {
-  if (setting.name != "line_rate") return Outcome::kUnknown;
-  if (setting.value == 0 || setting.value > kMaxMegabits) return Outcome::kOutOfRange;
-  choice.line_rate = setting.value * kMegabit;
-  return Outcome::kSet;
+SettingOutcome set_line_rate(congestion::Choice& choice, const ControllerSetting& setting) {
+  if (setting.name != "line_rate") return SettingOutcome::kUnknown;
+  if (setting.value == 0 || setting.value > congestion::kMaxMegabits) return SettingOutcome::kOutOfRange;
+  choice.line_rate = setting.value * congestion::kMegabit;
+  return SettingOutcome::kSet;
 }
 
-Outcome apply(CongestionOptions& options, const Setting& setting) {
-  Outcome outcome =
-      std::visit([&](auto& parameters) { return set(parameters, setting); }, options.choice.parameters);
-  if (outcome == Outcome::kUnknown) outcome = set_line_rate(options.choice, setting);
-  if (outcome == Outcome::kUnknown) outcome = set(options.notifications, setting);
+SettingOutcome apply_setting(CongestionOptions& options, const ControllerSetting& setting) {
+  SettingOutcome outcome = std::visit([&](auto& parameters) { return set_parameter(parameters, setting); },
+                                      options.choice.parameters);
+  if (outcome == SettingOutcome::kUnknown) outcome = set_line_rate(options.choice, setting);
+  if (outcome == SettingOutcome::kUnknown) outcome = set_parameter(options.notifications, setting);
   return outcome;
 }
 
-struct Names {
+struct ParameterNames {
   std::vector<std::string_view>& names;
 
   template <typename Parameters>
@@ -116,23 +126,23 @@ struct Names {
 };
 
 /// For people who mistyped one.
-std::string names_in(const CongestionOptions& options) {
+std::string parameters_of(const CongestionOptions& options) {
   std::vector<std::string_view> names;
-  std::visit(Names{names}, options.choice.parameters);
+  std::visit(ParameterNames{names}, options.choice.parameters);
   names.push_back("line_rate");
-  Names{names}(options.notifications);
+  ParameterNames{names}(options.notifications);
   return fmt::format("{}", fmt::join(names, ", "));
 }
 
 std::string sets_of(std::string_view controller) {
   std::vector<std::string_view> sets;
-  for (const Kind& kind : kinds()) {
-    if (kind.controller == controller && !kind.set.empty()) sets.push_back(kind.set);
+  for (const ControllerSet& chosen : controller_sets()) {
+    if (chosen.controller == controller && !chosen.set.empty()) sets.push_back(chosen.set);
   }
   return sets.empty() ? "" : fmt::format("'{}', or ", fmt::join(sets, "', '"));
 }
 
-bool read_number(std::string_view text, std::uint64_t& number) {
+bool read_parameter(std::string_view text, std::uint64_t& number) {
   const char* const end = text.data() + text.size();
   const auto result = std::from_chars(text.data(), end, number);
   return result.ec == std::errc{} && result.ptr == end;
@@ -143,9 +153,9 @@ bool read_number(std::string_view text, std::uint64_t& number) {
 Result<CongestionOptions, Error> parse_congestion(std::string_view text) {
   const std::size_t colon = text.find(':');
   const std::string_view controller = text.substr(0, colon);
-  const Kind* kind = find_kind(controller, "");
-  if (kind == nullptr) return bad("'{}' is no controller; there are {}", controller, kControllers);
-  CongestionOptions options{.choice = {.parameters = kind->parameters}, .notifications = {}};
+  const ControllerSet* chosen = find_controller_set(controller, "");
+  if (chosen == nullptr) return bad_choice("'{}' is no controller; there are {}", controller, kControllers);
+  CongestionOptions options{.choice = {.parameters = chosen->parameters}, .notifications = {}};
 
   std::vector<std::string_view> given;
   std::string_view rest = colon == std::string_view::npos ? std::string_view() : text.substr(colon + 1);
@@ -155,30 +165,37 @@ Result<CongestionOptions, Error> parse_congestion(std::string_view text) {
     rest = comma == std::string_view::npos ? std::string_view() : rest.substr(comma + 1);
     const std::size_t equals = word.find('=');
     if (equals == std::string_view::npos) {
-      kind = is_first && !word.empty() ? find_kind(controller, word) : nullptr;
-      if (kind == nullptr) {
-        return bad("'{}' is not understood: behind '{}:' stand {}NAME=NUMBER, with commas between", word,
-                   controller, sets_of(controller));
+      chosen = is_first && !word.empty() ? find_controller_set(controller, word) : nullptr;
+      if (chosen == nullptr) {
+        return bad_choice("'{}' is not understood: behind '{}:' stand {}NAME=NUMBER, with commas between",
+                          word, controller, sets_of(controller));
       }
-      options.choice.parameters = kind->parameters;
+      options.choice.parameters = chosen->parameters;
       continue;
     }
-    Setting setting{.name = word.substr(0, equals)};
-    if (!read_number(word.substr(equals + 1), setting.value)) {
-      return bad("'{}' needs a whole number behind '='", word);
+    ControllerSetting setting{.name = word.substr(0, equals)};
+    if (!read_parameter(word.substr(equals + 1), setting.value)) {
+      return bad_choice("'{}' needs a whole number behind '='", word);
     }
     for (const std::string_view name : given) {
-      if (name == setting.name) return bad("'{}' is given twice", name);
+      if (name == setting.name) return bad_choice("'{}' is given twice", name);
     }
     given.push_back(setting.name);
-    switch (apply(options, setting)) {
-      case Outcome::kUnknown:
-        return bad("'{}' is no parameter of '{}'; there are {}", setting.name, controller, names_in(options));
-      case Outcome::kOutOfRange:
-        return bad("{} cannot be {}", setting.name, setting.value);
-      case Outcome::kSet:
+    switch (apply_setting(options, setting)) {
+      case SettingOutcome::kUnknown:
+        return bad_choice("'{}' is no parameter of '{}'; there are {}", setting.name, controller,
+                          parameters_of(options));
+      case SettingOutcome::kOutOfRange:
+        return bad_choice("{} cannot be {}", setting.name, setting.value);
+      case SettingOutcome::kSet:
         break;
     }
+  }
+  if (const auto* const swift = std::get_if<congestion::SwiftParameters>(&options.choice.parameters)) {
+    if (swift->fs_max_cwnd <= swift->fs_min_cwnd) {
+      return bad_choice("fs_max_cwnd must be more than fs_min_cwnd");
+    }
+    if (swift->max_window < swift->min_window) return bad_choice("max_window cannot be less than min_window");
   }
   return options;
 }

@@ -73,8 +73,9 @@ std::string limits_of(const QueuePairSnapshot& qp) {
   const ControllerState& state = *qp.congestion;
   const auto megabits = [](BitsPerSecond rate) { return static_cast<double>(rate) / kMegabit; };
   std::string text = fmt::format("  {}", name_of(state.kind));
-  if (state.allowance.rate != kUnlimited)
+  if (state.allowance.rate != kUnlimited) {
     text += fmt::format(", {:.1f} Mb/s", megabits(state.allowance.rate));
+  }
   if (state.kind == ControllerKind::kDcqcn) {
     text +=
         fmt::format(", target {:.1f} Mb/s, alpha {:.3f}", megabits(state.target_rate), state.alpha_ppm / 1e6);

@@ -10,10 +10,7 @@ Swift::Swift(std::uint32_t packet_bytes, const SwiftParameters& parameters)
     : parameters_(parameters),
       packet_bytes_(packet_bytes),
       window_(parameters.max_window),
-      round_trip_(std::chrono::microseconds(parameters.base_delay)) {
-  parameters_.fs_max_cwnd = std::max(parameters_.fs_max_cwnd, parameters_.fs_min_cwnd + 1);
-  parameters_.max_window = std::max(parameters_.max_window, parameters_.min_window);
-}
+      round_trip_(std::chrono::microseconds(parameters.base_delay)) {}
 
 void Swift::on_ack(Duration round_trip, Time now) {
   constexpr auto kWeightOfOld = 7;  // of 8

@@ -40,7 +40,7 @@ inline constexpr auto kSwiftParameters = std::to_array<Parameter<SwiftParameters
 /// The variant with one delay, that of the whole round trip; hops are not counted. At most one decrease in a round trip.
 class Swift final : public Controller {
  public:
-  /// A packet has at most `packet_bytes`, not 0.
+  /// A packet has at most `packet_bytes`, not 0. The larger of two limits is not the smaller one.
   Swift(std::uint32_t packet_bytes, const SwiftParameters& parameters);
 
   void on_ack(Duration round_trip, Time now) override;

@@ -129,8 +129,9 @@ void WireObserver::on_received(HostId by, const Frame& frame) {
   const auto packet = read_frame(frame.bytes);
   if (!packet) return;
   const bool is_connected = packet->service != WireService::kUd;
-  if (is_connected && is_congestion_marked(frame.bytes))
+  if (is_connected && is_congestion_marked(frame.bytes)) {
     notifications_.on_marked(by, host_id(host_at(frame.bytes, 6)));
+  }
   if (packet->destination_qp == kManagementQp) {
     const auto message = read_management(frame.bytes);
     if (message) management_.on_taken(by, host_id(host_at(frame.bytes, 6)), *message, now);

@@ -16,8 +16,9 @@ std::string complaint_about(const check::Frame& frame, const check::Packet& pack
   const std::uint8_t dscp_and_ect = frame.traffic_class | 1u;  // the network may have marked it
   if (dscp_and_ect != (kCnpTrafficClass | 1u)) return "DSCP is not 48, or it cannot be marked";
   if (!packet.becn || packet.fecn || packet.reserved != 0) return "BECN alone is not set";
-  if (packet.migration || packet.solicited || packet.ack_requested || packet.pad_bytes != 0)
+  if (packet.migration || packet.solicited || packet.ack_requested || packet.pad_bytes != 0) {
     return "a flag is set";
+  }
   if (packet.version != 0 || packet.p_key != 0xffff || packet.psn.value() != 0) return "TVer, P_Key or PSN";
   const bool is_zero =
       std::ranges::all_of(packet.payload, [](std::byte byte) { return byte == std::byte{0}; });

@@ -339,8 +339,8 @@ std::string Options::to_string() const {
   }
   for (std::uint32_t host = 0; host < hosts; ++host) text += describe(links[host], host_id(host));
   for (std::uint32_t host = 0; host < hosts; ++host) {
-    if (!congestion[host].is_none())
-      text += fmt::format(" cc={}:{}", name(host_id(host)), name_of_controller(congestion[host]));
+    if (congestion[host].is_none()) continue;
+    text += fmt::format(" cc={}:{}", name(host_id(host)), name_of_controller(congestion[host]));
   }
   for (const Partition& cut : partitions) {
     text +=

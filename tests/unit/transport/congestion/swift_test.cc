@@ -11,7 +11,7 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr std::uint32_t kPacket = 1024;
-constexpr Time kStart{1h};
+constexpr Time kBegin{1h};
 
 SwiftParameters parameters() {
   return {.base_delay = 100,
@@ -27,42 +27,42 @@ SwiftParameters parameters() {
 
 TEST(Swift, GrowsByAPacketWithEachShortRoundTrip) {
   Swift swift(kPacket, parameters());
-  swift.on_timeout(kStart);
+  swift.on_timeout(kBegin);
   EXPECT_DOUBLE_EQ(swift.window(), 50 * kPacket);
-  swift.on_ack(50us, kStart + 1ms);
+  swift.on_ack(50us, kBegin + 1ms);
   EXPECT_DOUBLE_EQ(swift.window(), 51 * kPacket);
-  EXPECT_EQ(swift.allowance(kStart).window_bytes, 51u * kPacket);
-  EXPECT_EQ(swift.allowance(kStart).rate, kUnlimited);
+  EXPECT_EQ(swift.allowance(kBegin).window_bytes, 51u * kPacket);
+  EXPECT_EQ(swift.allowance(kBegin).rate, kUnlimited);
 }
 
 TEST(Swift, NeverGrowsBeyondItsMost) {
   Swift swift(kPacket, parameters());
-  swift.on_ack(50us, kStart);
+  swift.on_ack(50us, kBegin);
   EXPECT_DOUBLE_EQ(swift.window(), 100 * kPacket);
 }
 
 // The target of the largest window is the base delay: 200 us are twice that, and take 80 % of one half.
 TEST(Swift, ShrinksByWhatTheRoundTripIsTooLong) {
   Swift swift(kPacket, parameters());
-  swift.on_ack(200us, kStart);
+  swift.on_ack(200us, kBegin);
   EXPECT_DOUBLE_EQ(swift.window(), 100 * kPacket * (1 - 0.8 * 0.5));
 }
 
 TEST(Swift, ShrinksByAtMostHalfAndOnceInARoundTrip) {
   Swift swift(kPacket, parameters());
-  swift.on_ack(100ms, kStart);
+  swift.on_ack(100ms, kBegin);
   EXPECT_DOUBLE_EQ(swift.window(), 50 * kPacket);
-  swift.on_ack(100ms, kStart + 1us);
-  swift.on_nak(kStart + 2us);
+  swift.on_ack(100ms, kBegin + 1us);
+  swift.on_nak(kBegin + 2us);
   EXPECT_DOUBLE_EQ(swift.window(), 50 * kPacket);
-  swift.on_nak(kStart + 1s);
+  swift.on_nak(kBegin + 1s);
   EXPECT_DOUBLE_EQ(swift.window(), 25 * kPacket);
 }
 
 // A window of one packet has a target of 500 us.
 TEST(Swift, ExpectsLongerRoundTripsWhereTheWindowIsSmall) {
   Swift swift(kPacket, parameters());
-  Time now = kStart;
+  Time now = kBegin;
   while (swift.window() > kPacket) swift.on_timeout(now += 1s);
   const double before = swift.window();
   swift.on_ack(450us, now + 1s);
@@ -71,7 +71,7 @@ TEST(Swift, ExpectsLongerRoundTripsWhereTheWindowIsSmall) {
 
 TEST(Swift, PacesWhereTheWindowIsLessThanAPacket) {
   Swift swift(kPacket, parameters());
-  Time now = kStart;
+  Time now = kBegin;
   for (int i = 0; i < 20; ++i) swift.on_timeout(now += 1s);
   EXPECT_DOUBLE_EQ(swift.window(), 64);
   const Allowance allowance = swift.allowance(now);
