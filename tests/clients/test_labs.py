@@ -191,7 +191,7 @@ class Labs(ClientTest):
         answers = ["", "3", "32", "", "", "6", "0", ""]
         result = self.lab(8, answers="".join(f"{answer}\n" for answer in answers))
         self.assertEqual(result.returncode, PASSED, result.stdout + result.stderr)
-        self.assertIn("You said 3 guesses; the packets say 1 guesses.", result.stdout)
+        self.assertIn("You said 3 guesses; the packets say 1 guess.", result.stdout)
         self.assertIn("Right: 32 guesses.", result.stdout)
         self.assertIn("Right: 6 attempts.", result.stdout)
         self.assertIn('id="data"', (folder / "page.html").read_text())

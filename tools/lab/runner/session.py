@@ -155,11 +155,19 @@ class Session:
                 subprocess.run([opener, page], check=False)
 
 
+def _singular(unit):
+    """Of "packets", "guesses" and "retries"; "ms" and "Gb/s" have none."""
+    for ending, instead in (("sses", "ss"), ("ies", "y")):
+        if unit.endswith(ending):
+            return unit.removesuffix(ending) + instead
+    is_symbol = len(unit) < 3 or "/" in unit
+    return unit if is_symbol else unit.removesuffix("s")
+
+
 def _words(question, answer):
     """An answer as people say it: a number with its unit, or a letter with its choice."""
     if question.choices:
         return f"{answer}) {question.choices['abcdefgh'.index(answer)]}"
     number = f"{answer:g}" if isinstance(answer, float) else str(answer)
-    is_plural = len(question.unit) > 2 and "/" not in question.unit
-    unit = question.unit.removesuffix("s") if number == "1" and is_plural else question.unit
+    unit = _singular(question.unit) if number == "1" else question.unit
     return f"{number} {unit}".rstrip()
