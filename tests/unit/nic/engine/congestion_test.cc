@@ -253,6 +253,15 @@ TEST_F(CongestionTest, AnswersAreNotPaced) {
   DevicePairOptions options;
   options.congestion = {transport::congestion::Choice{}, {.parameters = FixedParameters{.rate = 1}}};
   start(options);
+  // Its own requests wait already.
+  pair_->b().post({.wr_id = 8,
+                   .operation = SendOperation::kWrite,
+                   .signaled = true,
+                   .remote_address = pair_->a().region().address,
+                   .rkey = transport::Rkey{pair_->a().region().key}},
+                  0, 64 * 1024);
+  pair_->settle();
+  EXPECT_EQ(pair_->b().poll_text(), "");
   pair_->a().post({.wr_id = 7,
                    .operation = SendOperation::kRead,
                    .signaled = true,
