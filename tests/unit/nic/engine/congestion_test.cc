@@ -190,16 +190,16 @@ TEST_F(CongestionTest, NoCnpsAreSentWhereThatIsSwitchedOff) {
 TEST_F(CongestionTest, ACnpIsNotAnsweredByACnp) {
   start({});
   pair_->wire.is_lost = [this](std::size_t from, const Bytes& frame) {
-    if (!is_roce(frame)) return false;
-    pair_->wire.deliver(1 - from, marked(frame));
-    return true;
+    const bool is_to_be_marked = is_roce(frame) && (from == 0 || opcode_of(frame) == Opcode::kCnp);
+    if (is_to_be_marked) pair_->wire.deliver(1 - from, marked(frame));
+    return is_to_be_marked;
   };
   write(100);
   pair_->settle();
   EXPECT_EQ(pair_->b().counter("np_cnp_sent"), 1u);
-  // The ACK is marked, too, and answered; the CNP is not.
-  EXPECT_EQ(pair_->a().counter("np_cnp_sent"), 1u);
-  EXPECT_EQ(pair_->a().counter("np_ecn_marked_roce_packets"), 1u);
+  EXPECT_EQ(pair_->a().counter("rp_cnp_ignored"), 1u);
+  EXPECT_EQ(pair_->a().counter("np_cnp_sent"), 0u);
+  EXPECT_EQ(pair_->a().counter("np_ecn_marked_roce_packets"), 0u);
 }
 
 TEST_F(CongestionTest, DcqcnObeysCnpsAndCutsItsRate) {
