@@ -26,11 +26,14 @@ std::uint32_t Pacer::limited_window(std::uint32_t packet_bytes, Time now) {
   return std::max(controller_->allowance(now).window_bytes / packet_bytes, 1u);
 }
 
+Time Pacer::departure_behind(std::uint32_t bytes, Time now) {
+  const Duration takes = time_on_wire(bytes + kBytesAround, controller_->allowance(now).rate);
+  return std::max(next_departure_, now - kMostBehind) + takes;
+}
+
 void Pacer::note_sent(const Sent& sent, Time now) {
-  const std::uint32_t bytes = sent.bytes + kBytesAround;
-  controller_->on_send(bytes, now);
-  const Duration takes = time_on_wire(bytes, controller_->allowance(now).rate);
-  next_departure_ = std::max(next_departure_, now - kMostBehind) + takes;
+  controller_->on_send(sent.bytes + kBytesAround, now);
+  next_departure_ = departure_behind(sent.bytes, now);
   // An answer to what was sent twice does not say to which of the two.
   if (sent.is_repetition) return sample_.reset();
   if (sent.asks_for_ack && !sample_) sample_ = Sample{.psn = sent.psn, .sent = now};

@@ -26,6 +26,11 @@ class Pacer {
   }
   /// When it need not any more; kNever where none waits.
   Time next_departure() const { return is_waited_for_ ? next_departure_ : kNever; }
+  /// Whether the request behind one of so many bytes (Sent::bytes) that leaves now has to wait. Then that one had better ask for
+  /// an acknowledgement: the next one that does may come too late for the ACK timer.
+  bool holds_behind(std::uint32_t bytes, Time now) {
+    return controller_ != nullptr && departure_behind(bytes, now) > now;
+  }
   /// Ends the wait: the request gets its turn, or there is none any more.
   void end_wait() { is_waited_for_ = false; }
 
@@ -69,6 +74,7 @@ class Pacer {
     Time sent;
   };
   std::uint32_t limited_window(std::uint32_t packet_bytes, Time now);
+  Time departure_behind(std::uint32_t bytes, Time now);
   void note_sent(const Sent& sent, Time now);
   void take_sample(Psn oldest, Time now);
 

@@ -32,7 +32,7 @@ std::size_t Requester::poll_transmit(std::span<std::byte> out, Time now) {
 
   const Psn psn = window_.cursor_psn();
   const bool is_repetition = window_.is_outstanding(psn);
-  const std::size_t size = emit_request(wqe, out);
+  const std::size_t size = emit_request(wqe, out, now);
   if (size == 0) return 0;
   window_.advance();
   retry_.on_sent(now);
@@ -59,7 +59,7 @@ bool Requester::may_send(const SendWqe& wqe) const {
   return window_.packets_in_flight() < window_packets_ && window_.has_psn_space(1);
 }
 
-std::size_t Requester::emit_request(const SendWqe& wqe, std::span<std::byte> out) {
+std::size_t Requester::emit_request(const SendWqe& wqe, std::span<std::byte> out, Time now) {
   switch (wqe.request.operation) {
     case SendOperation::kRead:
       return emit_read_request(wqe, out);
@@ -71,7 +71,7 @@ std::size_t Requester::emit_request(const SendWqe& wqe, std::span<std::byte> out
     case SendOperation::kAtomicWrite:
       return emit_atomic_write(wqe, out);
     default:
-      return emit_data(wqe, out);
+      return emit_data(wqe, out, now);
   }
 }
 
@@ -125,7 +125,7 @@ std::size_t Requester::emit_atomic_write(const SendWqe& wqe, std::span<std::byte
   return wire::emit_headers(packet, out) + kAtomicBytes;
 }
 
-std::size_t Requester::emit_data(const SendWqe& wqe, std::span<std::byte> out) {
+std::size_t Requester::emit_data(const SendWqe& wqe, std::span<std::byte> out, Time now) {
   const std::uint32_t packet_index = window_.current_packet();
   const std::uint32_t offset = packet_index * bytes(config_.path_mtu);
   const std::uint32_t size = std::min(wqe.length - offset, bytes(config_.path_mtu));
@@ -139,8 +139,9 @@ std::size_t Requester::emit_data(const SendWqe& wqe, std::span<std::byte> out) {
   if (!read(wqe, offset, out.subspan(header_size, size))) return fail_memory();
   std::memset(out.data() + header_size + size, 0, padding);
 
-  // Ask often enough that the window never closes without an acknowledgement on its way.
-  const bool ask = is_last || ++packets_since_ack_request_ >= std::max(window_packets_ / 4, 1u);
+  // Ask often enough that the window never closes, and no wait begins, without an acknowledgement on its way.
+  const bool ask = is_last || ++packets_since_ack_request_ >= std::max(window_packets_ / 4, 1u) ||
+                   pacer_.holds_behind(static_cast<std::uint32_t>(header_size + size + padding), now);
   if (ask) packets_since_ack_request_ = 0;
   const bool may_be_solicited = is_last && (info.operation == wire::Operation::kSend || info.has_immediate());
   packet.bth.solicited = wqe.request.solicited && may_be_solicited;

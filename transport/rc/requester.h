@@ -51,12 +51,12 @@ class Requester {
   std::size_t fail_head(CompletionStatus status);
   std::size_t fail_memory();
   wire::Packet packet_for(const SendWqe& wqe, wire::Opcode opcode) const;
-  std::size_t emit_request(const SendWqe& wqe, std::span<std::byte> out);
+  std::size_t emit_request(const SendWqe& wqe, std::span<std::byte> out, Time now);
   std::size_t emit_flush(const SendWqe& wqe, std::span<std::byte> out) const;
   std::size_t emit_atomic(const SendWqe& wqe, std::span<std::byte> out);
   std::size_t emit_atomic_write(const SendWqe& wqe, std::span<std::byte> out);
   std::size_t emit_read_request(const SendWqe& wqe, std::span<std::byte> out) const;
-  std::size_t emit_data(const SendWqe& wqe, std::span<std::byte> out);
+  std::size_t emit_data(const SendWqe& wqe, std::span<std::byte> out, Time now);
   bool read(const SendWqe& wqe, std::uint32_t offset, std::span<std::byte> to);
 
   const QpDependencies& deps_;

@@ -60,9 +60,9 @@ DevicePairOptions with_controller(transport::congestion::Choice choice) {
 
 class CongestionTest : public testing::Test {
  protected:
-  void start(const DevicePairOptions& options) {
+  void start(const DevicePairOptions& options, std::uint8_t ack_timeout = 20) {
     pair_ = std::make_unique<DevicePair>(options);
-    pair_->connect({.path_mtu = transport::PathMtu::k1024, .ack_timeout = 20});
+    pair_->connect({.path_mtu = transport::PathMtu::k1024, .ack_timeout = ack_timeout});
   }
   /// From now on the network marks what `a` sends.
   void mark_frames_of_a() {
@@ -281,6 +281,16 @@ TEST_F(CongestionTest, AQueuePairThatIsHeldBackEndsAtOnceInErr) {
   pair_->settle();
   EXPECT_EQ(pair_->a().poll_text(), "1 flushed");
   EXPECT_EQ(pair_->a().qp().endpoint().next_timeout(), transport::kNever);
+}
+
+// A packet takes longer than the ACK timeout lasts; who asked only now and then for an ACK would take each for lost.
+TEST_F(CongestionTest, ASlowRateIsNotTakenForLoss) {
+  start(with_controller({.parameters = FixedParameters{.rate = 1}}), 8);
+  write(16 * 1024);
+  pair_->pass(1s);
+  EXPECT_EQ(pair_->a().poll_text(), "1 ok");
+  EXPECT_EQ(pair_->a().counter("local_ack_timeout_err"), 0u);
+  EXPECT_EQ(pair_->b().counter("duplicate_request"), 0u);
 }
 
 // A small window must not close without an acknowledgement on its way.
