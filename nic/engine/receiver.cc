@@ -40,7 +40,7 @@ bool is_congestion_marked(const Frame& frame) {
   return (traffic_class & 3u) == 3u;
 }
 
-/// From the queue pair's peer to the queue pair's address (fact 12); datagrams come from anyone.
+/// From the queue pair's peer to the queue pair's address (fact 12); datagrams may come from any.
 bool is_from_peer(const QueuePair& qp, const Frame& frame) {
   if (!is_connected(qp.attributes().type)) return true;
   return frame.source_gid() == qp.path().destination() && frame.destination_gid() == qp.path().source();

@@ -1,6 +1,6 @@
 """TIMELY in double precision, in the form of UpdateRateTimely() of HPCC's rdma-hw.cc, with what README.md lists as changed.
 
-One sample of the RTT is one update: whoever calls decides what a sample is (HPCC takes one per window of data).
+One sample of the RTT is one update: the caller decides what a sample is (HPCC takes one per window of data).
 """
 
 NS_PER_US = 1_000

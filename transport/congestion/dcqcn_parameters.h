@@ -51,7 +51,8 @@ inline constexpr auto kDcqcnParameters = std::to_array<Parameter<DcqcnParameters
     {"dce_tcp_rtt", &DcqcnParameters::dce_tcp_rtt, 1, 131071},
 });
 
-/// Those of the authors' simulation (A1), as far as this form of the algorithm has them.
+/// Those of the authors' simulation (A1), as far as this form of the algorithm has them: there each CNP cuts, and CNPs are 50 us
+/// apart, which is the period of checks here.
 inline constexpr DcqcnParameters kDcqcnOfPaper = {.clamp_tgt_rate = 1,
                                                   .clamp_tgt_rate_after_time_inc = 0,
                                                   .rpg_time_reset = 60,

@@ -11,8 +11,8 @@
 
 namespace urnic::transport::congestion {
 
-/// The constants are those of UCCL (A4 of the congestion facts), but for the additive step, which there is no packet but a
-/// byte count, and for times, which fit programs on shared cores.
+/// The constants are those of UCCL (A4 of the congestion facts). Two are others: the additive step, which is bytes there and a
+/// share of a packet here, and times, which fit programs on shared cores.
 struct SwiftParameters {
   std::uint32_t base_delay = 500;      ///< us, target for large windows
   std::uint32_t fs_range = 2500;       ///< us, by how much it is longer for the smallest

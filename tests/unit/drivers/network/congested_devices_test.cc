@@ -153,7 +153,7 @@ TEST_F(CongestedDevices, TimelyKeepsTheQueueShortWithoutMarks) {
   run(50ms);
   EXPECT_LT(longest_queue(kLosslessPriority, 500), kMax / 2);
   const std::vector<double> shares = run(50ms);
-  EXPECT_GT(fairness(shares), 0.6);  // it is not made for that
+  EXPECT_GT(fairness(shares), 0.95);
   EXPECT_GT(gigabits(shares, 50ms), 7.5);
 }
 
