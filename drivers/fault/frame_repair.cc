@@ -1,6 +1,7 @@
 #include "drivers/fault/frame_repair.h"
 
 #include "transport/wire/byte_order.h"
+#include "transport/wire/ecn.h"
 #include "transport/wire/icrc.h"
 #include "transport/wire/internet_checksum.h"
 
@@ -13,8 +14,7 @@ using transport::wire::IpProtocol;
 using transport::wire::Udp;
 namespace wire = transport::wire;
 
-constexpr std::size_t kUdpChecksum = 6;    // where it is in its header
-constexpr std::size_t kIpv4Checksum = 10;  // likewise
+constexpr std::size_t kUdpChecksum = 6;  // where it is in its header
 
 /// The part of `bytes` that `view` looks at.
 std::span<std::byte> part_of(std::span<std::byte> bytes, std::span<const std::byte> view) {
@@ -41,13 +41,7 @@ FrameRepair::FrameRepair(nic::Medium medium, std::span<std::byte> bytes)
 }
 
 void FrameRepair::mark_ce() {
-  if (!frame_.is_ipv4()) {  // the traffic class is the second and third half of a byte, ECN its end
-    ip_header_[1] |= std::byte{0x30};
-    return;
-  }
-  ip_header_[1] |= std::byte{0x03};
-  wire::store_u16(ip_header_, kIpv4Checksum, 0);
-  wire::store_u16(ip_header_, kIpv4Checksum, wire::ipv4_header_checksum(ip_header_));
+  wire::mark_congestion_experienced(ip_header_);
 }
 
 void FrameRepair::finish(bool is_icrc_right) {

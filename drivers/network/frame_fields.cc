@@ -4,6 +4,7 @@
 
 #include "drivers/network/random.h"
 #include "transport/wire/byte_order.h"
+#include "transport/wire/ecn.h"
 #include "transport/wire/ethernet.h"
 #include "transport/wire/ipv4.h"
 #include "transport/wire/ipv6.h"
@@ -21,7 +22,6 @@ constexpr std::size_t kTosAt = 1;
 constexpr std::size_t kFragmentAt = 6;
 constexpr std::uint16_t kFragmentMask = 0x3fff;  // "more fragments" and the offset
 constexpr std::size_t kProtocolAt = 9;
-constexpr std::size_t kHeaderChecksumAt = 10;
 constexpr std::size_t kIpv4AddressesAt = 12;
 constexpr std::size_t kNextHeaderAt = 6;
 constexpr std::size_t kIpv6AddressesAt = 8;
@@ -92,20 +92,8 @@ std::optional<FrameFields> read_fields(std::span<const std::byte> frame) {
 
 void mark_congestion(std::span<std::byte> frame, FrameFields& fields) {
   assert(fields.ip_at != 0);
-  const std::span<std::byte> ip = frame.subspan(fields.ip_at);
   fields.ecn = Ecn::kCe;
-  if (fields.is_ipv6) {
-    ip[1] |= std::byte{0x30};  // version, traffic class and flow label: the low two bits of the class
-    return;
-  }
-  const std::uint16_t before = wire::load_u16(ip, 0);
-  ip[kTosAt] |= std::byte{3};
-  // In one's complement arithmetic: new checksum = ~(~old checksum + ~old word + new word).
-  const std::uint32_t complement = 0xffffu;
-  std::uint32_t sum =
-      (complement ^ wire::load_u16(ip, kHeaderChecksumAt)) + (complement ^ before) + wire::load_u16(ip, 0);
-  while (sum > 0xffff) sum = (sum & 0xffffu) + (sum >> 16);
-  wire::store_u16(ip, kHeaderChecksumAt, static_cast<std::uint16_t>(~sum));
+  wire::mark_congestion_experienced(frame.subspan(fields.ip_at));
 }
 
 }  // namespace urnic::network

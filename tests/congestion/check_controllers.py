@@ -17,13 +17,14 @@ import math
 import subprocess
 import sys
 
-import spoilt_models
+import spoilt_dcqcn
+import spoilt_timely
 import streams
 from dcqcn_model import Dcqcn
 from timely_model import Timely
 
 MODELS = {"dcqcn": Dcqcn, "timely": Timely}
-SPOILT_MODELS = {"dcqcn": spoilt_models.DCQCN, "timely": spoilt_models.TIMELY}
+SPOILT_MODELS = {"dcqcn": spoilt_dcqcn.MODELS, "timely": spoilt_timely.MODELS}
 TOLERANCE = 1e-9
 SEEDS = 500
 EVENTS = 100
