@@ -29,8 +29,6 @@ std::uint32_t Connections::flow_of(const Frame& frame, const Packet& packet, boo
   Flow& flow = flows_.emplace_back();
   flow.key = key;
   flow.source_port = frame.source_port;
-  flow.p_key = packet.p_key;
-  flow.migration = packet.migration;
   index_.emplace(key, index);
   auto& neighbors = between_[FlowKey{key.source, key.destination, 0}];
   if (neighbors.size() < kMaxCandidates) neighbors.push_back(index);
@@ -66,6 +64,10 @@ void Connections::on_packet(std::uint32_t index, const Seen& packet) {
     findings_.add(Rule::kOpcodeService, index, {seen.number},
                   fmt::format("opcodes of {}", to_string(flow.service)), name_of(seen.packet.opcode));
   } else {
+    if (flow.service == Service::kCnp) {
+      flow.p_key = seen.packet.p_key;
+      flow.migration = seen.packet.migration;
+    }
     flow.service = seen.is_damaged ? flow.service : info.service;
     check_constancy(index, seen);
     if (info.service == Service::kUd) {
