@@ -83,7 +83,7 @@ Result<Json, Error> parse_json(std::string_view text) {
   }
 }
 
-Members::Members(const Json& value, std::string path, std::initializer_list<std::string_view> known,
+Members::Members(const Json& value, std::string path, std::span<const std::string_view> known,
                  Complaint& complaint)
     : value_(value), path_(std::move(path)), complaint_(complaint) {
   if (!value.is_object()) {

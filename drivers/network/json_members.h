@@ -7,8 +7,10 @@
 #include <initializer_list>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "transport/result.h"
 #include "transport/time.h"
@@ -33,8 +35,10 @@ class Members {
   using Json = nlohmann::ordered_json;
 
   /// Complains if `value` is no object, or has a member that is not `known`.
+  Members(const Json& value, std::string path, std::span<const std::string_view> known, Complaint& complaint);
   Members(const Json& value, std::string path, std::initializer_list<std::string_view> known,
-          Complaint& complaint);
+          Complaint& complaint)
+      : Members(value, std::move(path), std::span(known.begin(), known.size()), complaint) {}
 
   bool has(std::string_view name) const { return find(name) != nullptr; }
   /// The member, or null.

@@ -100,17 +100,18 @@ SettingOutcome set_parameter(std::monostate&, const ControllerSetting&) {
   return SettingOutcome::kUnknown;
 }
 
-SettingOutcome set_line_rate(congestion::Choice& choice, const ControllerSetting& setting) {
+SettingOutcome set_line_rate(CongestionOptions& options, const ControllerSetting& setting) {
   if (setting.name != "line_rate") return SettingOutcome::kUnknown;
   if (setting.value == 0 || setting.value > congestion::kMaxMegabits) return SettingOutcome::kOutOfRange;
-  choice.line_rate = setting.value * congestion::kMegabit;
+  options.choice.line_rate = setting.value * congestion::kMegabit;
+  options.has_line_rate = true;
   return SettingOutcome::kSet;
 }
 
 SettingOutcome apply_setting(CongestionOptions& options, const ControllerSetting& setting) {
   SettingOutcome outcome = std::visit([&](auto& parameters) { return set_parameter(parameters, setting); },
                                       options.choice.parameters);
-  if (outcome == SettingOutcome::kUnknown) outcome = set_line_rate(options.choice, setting);
+  if (outcome == SettingOutcome::kUnknown) outcome = set_line_rate(options, setting);
   if (outcome == SettingOutcome::kUnknown) outcome = set_parameter(options.notifications, setting);
   return outcome;
 }

@@ -12,6 +12,7 @@ namespace urnic::nic {
 struct CongestionOptions {
   transport::congestion::Choice choice;
   transport::congestion::NotificationParameters notifications;
+  bool has_line_rate = false;  ///< the user named one; else a port that knows its rate knows better
 };
 
 /// Parses "dcqcn", "dcqcn:paper,rpg_ai_rate=50", "fixed:rate=1000": a controller, behind the colon at most one set of

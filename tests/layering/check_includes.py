@@ -66,6 +66,8 @@ ALLOWED = {
     # Devices on a simulated network; knows neither drivers nor libibverbs. The world and its runner see every room, a room those
     # before it. Frames are read as the judge reads them.
     "tools/sim": {"tools/sim", "nic", "transport"},
+    # Devices on a modelled network. It shares the clock with the simulator.
+    "tools/experiment": {"tools/experiment", "tools/sim/core/clock.h", "drivers/network", "drivers/fault", "drivers/pcap", "nic", "transport"},
     "tools/sim/core": {"tools/sim/core", "tools/check", *NIC_BASE},
     "tools/sim/models": {*SIM_ROOMS[:2], *NIC_BASE},
     "tools/sim/scenario": {*SIM_ROOMS[:3], "nic/queues", *NIC_BASE},

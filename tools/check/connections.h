@@ -50,8 +50,8 @@ struct Flow {
   std::optional<std::uint32_t> peer;  ///< index of the flow in the other direction, once known
   std::uint32_t source_qp = 0;        ///< of datagrams, which name it
   std::uint32_t q_key = 0;            ///< of the first datagram
-  std::uint16_t p_key = 0;    ///< of the first packet that is no CNP
-  bool migration = false;     ///< as `p_key`; ConnectX' CNPs carry 0 beside 1 in all else (fact 49)
+  std::uint16_t p_key = 0;            ///< of the first packet that is no CNP
+  bool migration = false;             ///< as `p_key`; ConnectX' CNPs carry 0 beside 1 in all else (fact 49)
   std::uint64_t packets = 0;
   std::uint64_t datagram_bytes = 0;
   std::uint64_t cnps = 0;

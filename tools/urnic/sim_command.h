@@ -1,8 +1,9 @@
-// `urnic sim`: two devices on a hostile network, simulated from seeds.
+// `urnic sim`: devices on a hostile network, simulated from seeds, or a workload on a network from a file.
 #pragma once
 
 #include <CLI/CLI.hpp>
 
+#include "tools/experiment/run.h"
 #include "tools/sim/runner.h"
 #include "tools/urnic/command.h"
 
@@ -16,7 +17,11 @@ class SimCommand {
   SimCommand& operator=(const SimCommand&) = delete;
 
  private:
+  void add_seed_options(CLI::App& command);
+  void add_experiment_options(CLI::App& command);
+
   sim::RunnerOptions options_;
+  experiment::RunOptions experiment_;
 };
 
 }  // namespace urnic::tools

@@ -42,6 +42,7 @@ struct ControllerState {
   Allowance allowance;
   BitsPerSecond target_rate = 0;
   std::uint32_t alpha_ppm = 0;  ///< DCQCN's, in millionths
+  Duration round_trip{};        ///< the last one that was measured
 };
 
 /// Sans-I/O, and without timers: what happens as time goes by is caught up with at the next call. Time never goes back

@@ -18,6 +18,7 @@ constexpr Duration kMostBehind = std::chrono::microseconds(100);
 void Pacer::start(std::unique_ptr<Controller> controller) {
   controller_ = std::move(controller);
   sample_.reset();
+  round_trip_ = {};
   next_departure_ = {};
   is_waited_for_ = false;
 }
@@ -41,10 +42,10 @@ void Pacer::note_sent(const Sent& sent, Time now) {
 
 void Pacer::take_sample(Psn oldest, Time now) {
   if (distance(sample_->psn, oldest) <= 0) return;
-  const Duration round_trip = now - sample_->sent;
-  sample_.reset();
   // The engine reads its clock once for many packets: a round trip may look like none.
-  controller_->on_ack(std::max(round_trip, Duration(1)), now);
+  round_trip_ = std::max(now - sample_->sent, Duration(1));
+  sample_.reset();
+  controller_->on_ack(round_trip_, now);
 }
 
 void Pacer::on_nak(Time now) {
@@ -59,7 +60,9 @@ void Pacer::on_timeout(Time now) {
 
 std::optional<ControllerState> Pacer::state(Time now) const {
   if (controller_ == nullptr) return std::nullopt;
-  return controller_->state(now);
+  ControllerState state = controller_->state(now);
+  state.round_trip = round_trip_;
+  return state;
 }
 
 }  // namespace urnic::transport::congestion

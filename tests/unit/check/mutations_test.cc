@@ -300,7 +300,16 @@ TEST(Cnp, SaysNothingAboutTheMigReqOfItsSender) {
   const std::size_t count = capture.size();
   for (std::size_t number = 1; number <= count; ++number) capture.edit(number).flip(1, 0x40).seal();
   const std::size_t number = capture.repeat(2, 1);  // frame 2 is the first ACK
-  capture.edit(number).opcode(0x81).byte(1, 0).byte(4, 0x40).ack_request(false).psn(0).u32(12, 0).resize(12).new_ip_id().seal();
+  capture.edit(number)
+      .opcode(0x81)
+      .byte(1, 0)
+      .byte(4, 0x40)
+      .ack_request(false)
+      .psn(0)
+      .u32(12, 0)
+      .resize(12)
+      .new_ip_id()
+      .seal();
   check_capture(capture, {}, [](const Checker& checker) {
     EXPECT_EQ(checker.counts().cnps, 1u);
     EXPECT_THAT(violations_of(checker), testing::IsEmpty()) << all_of(checker);

@@ -1,5 +1,6 @@
 """Lab 5: how long a NIC waits: for an acknowledgement, and for a receiver that was not ready."""
 import itertools
+import json
 import re
 
 from runner.lab import Exercise, Expect, Experiment, Lab, Program, Question, Say, pair
@@ -10,6 +11,7 @@ CODES = (14, 31, 0)  # as in rnr.c, before the student's own
 RNR_MS = (655.36, 0.01, 0.02, 0.03, 0.04, 0.06, 0.08, 0.12, 0.16, 0.24, 0.32, 0.48, 0.64, 0.96, 1.28, 1.92,
           2.56, 3.84, 5.12, 7.68, 10.24, 15.36, 20.48, 30.72, 40.96, 61.44, 81.92, 122.88, 163.84, 245.76, 327.68, 491.52)  # fmt: skip
 FORETOLD = re.compile(r"timeout (\d+), retry_cnt (\d+): (\d+) transmissions and ([\d.]+) ms foretold")
+HOURS = 4.096e-6 * 2**31 / 3600  # timeout 31
 # A timer never fires early. How late it fires depends on the processor that is wanted for other things, too.
 EARLIER, LATER, LATER_MS = 0.97, 1.5, 80
 
@@ -71,6 +73,16 @@ def wait_of(code):
 
 def your_code(seen):
     return rnr_waits(seen)[-1][0]
+
+
+def sent_again(seen):
+    """Hours between the transmissions that the capture of virtual time has."""
+    times = [packet.time for packet in seen.captures["virtual.pcap"].packets if packet.kind == "request"]
+    return [(after - before) / 3.6e12 for before, after in itertools.pairwise(times)]
+
+
+def hours_to_failure(seen):
+    return json.loads(seen.output("simulator"))["time_us"] / 3.6e9
 
 
 LAB = Lab(
@@ -141,6 +153,45 @@ LAB = Lab(
             TCP doubles its timeout each time; RC waits the same again, and gives up soon: it was made for networks that hardly lose packets.
             Programs over long or lossy ways set timeout and retry_cnt high (18 and 7 are more than eight seconds), and pay with the time until a dead peer is
             noticed.
+            """,
+        ),
+        Experiment(
+            name="hours",
+            title="The longest patience, in virtual time",
+            text="""
+            'urnic sim' has NICs with the same transport, and a clock that jumps to whatever happens next. hours.json writes 8 bytes with timeout 31 and
+            retry_cnt 7 to a host that drops them; virtual.json is the cable between both. virtual.pcap has what was on it.
+            """,
+            programs=(
+                Program("simulator", "urnic sim --topology virtual.json --workload hours.json --pcap near=virtual.pcap --json", is_plain=True, may_fail=True),
+            ),
+            captures=("virtual.pcap",),
+            hint="Are virtual.json and hours.json as they were?",
+            questions=(
+                Question(
+                    "How many hours until status 12?",
+                    truth=hours_to_failure,
+                    expected=lambda truth: abs(truth - 8 * HOURS) < 1e-6,
+                    tolerance=0.02,
+                    why="4.096 us x 2^31 = 8796 s, and the NIC waits eight times: 19.5 hours. In virtual time nothing is late: no other program wants the processor.",
+                    unit="hours",
+                ),
+            ),
+            expects=(
+                Expect(
+                    "eight transmissions, each 2.44 hours behind the other, to the microsecond.",
+                    lambda seen: len(sent_again(seen)) == 7 and all(abs(hours - HOURS) < 1 / 3.6e9 for hours in sent_again(seen)),
+                    lambda seen: f"{len(sent_again(seen)) + 1} transmissions, {', '.join(f'{hours:.4f}' for hours in sent_again(seen))} hours apart.",
+                ),
+                Expect(
+                    "it ended with status 12.",
+                    lambda seen: "RETRY_EXC_ERR" in json.loads(seen.output("simulator"))["failure"],
+                    "The work request did not fail with RETRY_EXC_ERR.",
+                ),
+            ),
+            after="""
+            Change ack_timeout and retry_count in hours.json, and run 'urnic sim --topology virtual.json --workload hours.json' yourself: it takes no
+            longer. Without the line 'faults' the WRITE takes a round trip.
             """,
         ),
         Exercise(

@@ -1,0 +1,155 @@
+#include "tools/experiment/run.h"
+
+#include <fmt/core.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+#include <memory>
+#include <utility>
+
+#include "drivers/network/topology_file.h"
+#include "tools/experiment/experiment.h"
+#include "tools/experiment/host_capture.h"
+#include "tools/experiment/plot.h"
+#include "tools/experiment/report.h"
+#include "tools/experiment/sampler.h"
+#include "tools/experiment/series_file.h"
+#include "tools/experiment/workload_file.h"
+
+namespace urnic::experiment {
+namespace {
+
+Result<std::string, Error> read_file(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::string text{std::istreambuf_iterator<char>(file), {}};
+  if (!file.is_open() || file.bad()) {
+    return Error{.code = errno, .message = fmt::format("cannot read {}: {}", path, std::strerror(errno))};
+  }
+  return text;
+}
+
+/// A file and what is wrong in it.
+Error in_file(const std::string& path, const Error& error) {
+  return {.code = error.code, .message = fmt::format("{}: {}", path, error.message)};
+}
+
+/// The two sides of "HOST=TEXT".
+Result<std::pair<HostId, std::string>, Error> split(const std::string& option, const std::string& text,
+                                                    const network::Topology& topology) {
+  const std::size_t equals = text.find('=');
+  for (std::size_t i = 0; equals != std::string::npos && i < topology.hosts.size(); ++i) {
+    if (topology.hosts[i].name == text.substr(0, equals))
+      return std::pair(HostId(i), text.substr(equals + 1));
+  }
+  return Error{
+      .code = EINVAL,
+      .message = fmt::format("{} {}: write the name of a host of the topology, such as {}, and '=' first",
+                             option, text, topology.hosts.front().name)};
+}
+
+/// What the command line says instead of the workload, or beside it.
+Result<void, Error> overrule(Workload& workload, const RunOptions& options,
+                             const network::Topology& topology) {
+  if (options.until) workload.until = *options.until;
+  if (!options.congestion.empty()) {
+    const auto congestion = nic::parse_congestion(options.congestion);
+    if (!congestion) return Error{.code = EINVAL, .message = "--cc: " + congestion.error().message};
+    workload.congestion = congestion.value();
+  }
+  for (const std::string& text : options.faults) {
+    const auto host = split("--fault", text, topology);
+    if (!host) return host.error();
+    const auto spec = drivers::FaultSpec::parse(host.value().second);
+    if (!spec) return Error{.code = EINVAL, .message = "--fault: " + spec.error().message};
+    if (!workload.faults.emplace(host.value().first, spec.value()).second) {
+      return Error{
+          .code = EINVAL,
+          .message = fmt::format("--fault {}: that host has faults already; put commas between them", text)};
+    }
+  }
+  return success();
+}
+
+/// A line on the terminal, now and then, with the virtual time.
+class Progress final : public network::Observer {
+ public:
+  explicit Progress(const StepTracker& tracker) : tracker_(tracker), is_shown_(isatty(STDERR_FILENO) == 1) {}
+  ~Progress() override {
+    if (is_shown_) fmt::print(stderr, "\r\x1b[K");
+  }
+  Progress(const Progress&) = delete;
+  Progress& operator=(const Progress&) = delete;
+
+  void on_send(network::PortId, std::span<const std::byte>, network::Time time) override {
+    constexpr std::uint64_t kFramesBetween = 1u << 18;
+    if (!is_shown_ || ++frames_ % kFramesBetween != 0) return;
+    fmt::print(stderr, "\r{:.3f} ms of virtual time, {} steps to go\x1b[K",
+               static_cast<double>(time.time_since_epoch().count()) / 1e6, tracker_.open());
+  }
+
+ private:
+  const StepTracker& tracker_;
+  bool is_shown_;
+  std::uint64_t frames_ = 0;
+};
+
+std::string name_or(const std::string& name, const std::string& path) {
+  return name.empty() ? path.substr(path.rfind('/') + 1) : name;
+}
+
+}  // namespace
+
+Result<int, Error> run(const RunOptions& options, std::FILE* out) {
+  const auto topology_text = read_file(options.topology_file);
+  if (!topology_text) return topology_text.error();
+  const auto parsed = network::parse_topology(topology_text.value());
+  if (!parsed) return in_file(options.topology_file, parsed.error());
+  const network::Topology& topology = parsed.value();
+  const auto workload_text = read_file(options.workload_file);
+  if (!workload_text) return workload_text.error();
+  auto read = parse_workload(workload_text.value(), topology, options.seed);
+  if (!read) return in_file(options.workload_file, read.error());
+  Workload& workload = read.value();
+  if (const auto overruled = overrule(workload, options, topology); !overruled) return overruled.error();
+
+  Experiment experiment(topology, workload, options.seed);
+  Progress progress(experiment.tracker());
+  experiment.add_watcher(progress);
+  std::vector<std::unique_ptr<HostCapture>> captures;
+  for (const std::string& text : options.captures) {
+    const auto host = split("--pcap", text, topology);
+    if (!host) return host.error();
+    auto capture = HostCapture::create(experiment.network(), host.value().first, host.value().second);
+    if (!capture) return capture.error();
+    experiment.add_watcher(*capture.value());
+    captures.push_back(std::move(capture.value()));
+  }
+  const bool is_sampled = !options.series_file.empty() || !options.plot_file.empty();
+  std::unique_ptr<Sampler> sampler;
+  if (is_sampled) sampler = std::make_unique<Sampler>(experiment, options.interval);
+
+  const auto begun = std::chrono::steady_clock::now();
+  const Outcome outcome = experiment.run();
+  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begun;
+  const Title title{.topology = name_or(topology.name, options.topology_file),
+                    .workload = name_or(workload.name, options.workload_file),
+                    .seed = options.seed,
+                    .seconds = took.count()};
+  const std::vector<Series> series = sampler ? sampler->series() : std::vector<Series>();
+  if (!options.series_file.empty()) {
+    if (const auto written = write_series(options.series_file, series); !written) return written.error();
+  }
+  if (!options.plot_file.empty()) {
+    if (const auto written = write_plot(options.plot_file, title, outcome, series); !written)
+      return written.error();
+  }
+  fmt::print(out, "{}", options.json ? json_report(title, outcome) : text_report(title, outcome));
+  const bool is_time_up = workload.until != Duration{} && outcome.time >= workload.until;
+  return outcome.failure.empty() && (outcome.is_over || is_time_up) ? 0 : 1;
+}
+
+}  // namespace urnic::experiment
