@@ -9,6 +9,7 @@ import json
 import os
 import pathlib
 import pty
+import struct
 import subprocess
 import sys
 import tempfile
@@ -114,6 +115,34 @@ class CheckCommand(unittest.TestCase):
                          [{"first_psn": 0x19824E, "target_ack_delay_ns": 4096 << 15, **common},
                           {"first_psn": 0x45A74D, "target_ack_delay_ns": 0, **common}])
 
+    def paused(self):
+        """vs_sizes with a pause of priority 0 behind its first frame, asked for by the server and never ended."""
+        content = pathlib.Path(fixture("vs_sizes")).read_bytes()
+        end = 24 + 16 + int.from_bytes(content[32:36], "little")
+        server = content[end + 16 + 6 : end + 16 + 12]  # the source of frame 2
+        control = struct.pack(">HH8H", 0x0101, 1, 0xFFFF, *[0] * 7)
+        frame = (bytes.fromhex("0180c2000001") + server + b"\x88\x08" + control).ljust(60, b"\0")
+        record = content[24:32] + struct.pack("<II", len(frame), len(frame)) + frame
+        return self.write(content[:end] + record + content[end:], "paused.pcap"), server.hex(":")
+
+    def test_pauses_are_reported_and_judged_with_a_link_rate(self):
+        path, server = self.paused()
+        result = check("--json", path)
+        self.assertEqual(result.returncode, 0, result.stdout)
+        self.assertEqual(json.loads(result.stdout)[0]["pauses"], [{"from": server, "priority": 0, "xoff": 1, "xon": 0, "paused_ns": 0}])
+        result = check("--link-rate", "1Gb/s", path)  # 0xffff quanta are 33.55 ms
+        self.assertEqual(result.returncode, 1, result.stdout)
+        self.assertIn(f"pause frames of {server}: priority 0 1 XOFF, 0 XON, paused for ", result.stdout)
+        self.assertIn("pause-ignored frame 2, ", result.stdout.partition("violations")[2])
+        self.assertEqual(check("--link-rate", "100Gb/s", path).returncode, 0, "335 us, and the next frame of the client comes 6 ms later")
+
+    def test_refuses_policies_that_are_none(self):
+        for option, text in (("--cnp-spacing", "50"), ("--cnp-spacing", "50us:host"), ("--link-rate", "fast"), ("--link-host", "10.0.0.1")):
+            result = check(option, text, fixture("vs_tos"))
+            self.assertEqual(result.returncode, 2, option)
+            self.assertEqual(len(result.stderr.splitlines()), 1, result.stderr)
+            self.assertIn(f"'{text}'", result.stderr)
+
     def test_json_of_unreadable_files_is_json(self):
         result = check("--json", self.write(b"", "gar\udcffbage"))
         self.assertEqual(result.returncode, 2)
@@ -146,7 +175,7 @@ class CheckCommand(unittest.TestCase):
 
     def test_help_names_options_and_exit_codes(self):
         text = check("--help").stdout
-        for word in ("--json", "--ladder", "--strict", "--lossy", "--rules", "Exit code", "habit", "unknown"):
+        for word in ("--json", "--ladder", "--strict", "--lossy", "--cnp-spacing", "--link-rate", "--link-host", "--rules", "Exit code", "habit", "unknown"):
             self.assertIn(word, text)
 
     def test_is_small_and_fast_with_a_long_capture(self):

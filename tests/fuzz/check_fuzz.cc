@@ -2,6 +2,7 @@
 //
 // The input is a sequence of frames: see capture_script.h. Nothing may crash, read out of bounds or grow
 // without bound, and the counts must add up.
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
@@ -34,6 +35,18 @@ void check_sums(const Checker& checker) {
             "peers know each other");
   }
   require(packets <= counts.frames, "no packet is in two flows");
+  std::uint64_t cnps = 0;
+  for (const CnpSender& sender : checker.notifications().spacing().senders()) {
+    cnps += sender.cnps;
+    for (const Distances& distances : sender.distances) {
+      require(distances.count() < std::max<std::uint64_t>(sender.cnps, 1), "a distance has two CNPs");
+      require(distances.least() <= distances.typical(), "the least distance is the least");
+    }
+  }
+  require(cnps <= counts.cnps, "a CNP has one sender");
+  for (const Pauser& pauser : checker.pauses().pausers()) {
+    for (const PauseCounts& pauses : pauser.counts) require(pauses.paused_ns >= 0, "pauses last");
+  }
   std::uint64_t findings = 0;
   for (const RuleInfo& info : all_rules()) findings += checker.findings().count_of(info.rule);
   std::uint64_t by_severity = 0;
@@ -55,7 +68,9 @@ void check_reports(const Checker& checker) {
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace urnic::check;
-  Checker checker(CheckOptions{.ladder_rows = 16});
+  constexpr CongestionPolicy kSlowLink = {
+      .cnp_spacing_ns = 200'000, .cnp_scope = CnpScope::kAddress, .link_rate_bps = 1e8};
+  Checker checker(CheckOptions{.congestion = kSlowLink, .ladder_rows = 16});
   urnic::fuzz::for_each_frame(data, size,
                               [&](const RawFrame& raw) { checker.add(LinkType::kEthernet, raw); });
   checker.finish();

@@ -49,6 +49,32 @@ def script_of(pairs):
     return script
 
 
+def pause(source, *times, of_all=None):
+    """A pause frame of priorities, as (priority, quanta), or one of all."""
+    control = struct.pack(">HH", 0x0001, of_all) if of_all is not None else struct.pack(
+        ">HH8H", 0x0101, sum(1 << priority for priority, _ in times), *(dict(times).get(priority, 0) for priority in range(8)))
+    return (b"\x01\x80\xc2\0\0\x01" + source + b"\x88\x08" + control).ljust(60, b"\0")
+
+
+def congestion(path):
+    """The first frames of a recording, marked by ECN, with a CNP behind each answer and pauses of both sides between them."""
+    pairs = []
+    for time, frame in list(frames(path))[:24]:
+        marked = bytearray(frame)
+        marked[15] |= 3
+        pairs.append((time, bytes(marked)))
+        source, number = frame[6:12], len(pairs)
+        if frame[42] == 17:  # an ACK, with its AETH behind 42 + 12 bytes: made a CNP by another opcode, BECN and 16 zeros
+            headers = bytearray(frame[:42] + b"\x81\x00\xff\xff\x40" + frame[47:50] + bytes(4) + bytes(16) + bytes(4))
+            headers[16:18], headers[38:40] = struct.pack(">H", 60), struct.pack(">H", 40)
+            pairs.append((1, bytes(headers)))
+        if number % 5 == 0:
+            pairs.append((0, pause(source, (0, 0xFFFF), (3, 7)) if number % 2 else pause(source, of_all=9)))
+        if number % 7 == 0:
+            pairs.append((0, pause(source, (0, 0))))
+    return pairs
+
+
 def main():
     fixtures, folder = map(pathlib.Path, sys.argv[1:3])
     folder.mkdir(parents=True, exist_ok=True)
@@ -58,6 +84,7 @@ def main():
         (folder / f"{path.stem}.bin").write_bytes(script_of(frames(path)))
         if path.stem in WITH_DIALOG:
             (folder / f"cm_{path.stem.removeprefix('cm_')}_twice.bin").write_bytes(script_of(dialog(path)))
+    (folder / "made_congestion.bin").write_bytes(script_of(congestion(fixtures / "vs_sizes.pcap")))
 
 
 if __name__ == "__main__":

@@ -48,6 +48,7 @@ ALLOWED = {
     "tools/check": {"tools/check"},
     # Its rooms. The files beside them put those together, and the reports see all of it.
     "tools/check/packets": {"tools/check/packets"},
+    "tools/check/congestion": {"tools/check/congestion", "tools/check/findings", "tools/check/packets"},
     "tools/check/findings": {"tools/check/findings"},
     "tools/check/models": {"tools/check/models", "tools/check/cm", "tools/check/findings", "tools/check/packets"},
     "tools/check/cm": {"tools/check/cm", "tools/check/findings", "tools/check/packets"},

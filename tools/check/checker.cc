@@ -20,6 +20,8 @@ IcrcResult Checker::add(LinkType link_type, const RawFrame& raw) {
   counts_.last_ns = std::max(counts_.last_ns, raw.time_ns);
   ++counts_.frames;
   counts_.bytes += raw.wire_bytes;
+  const auto link = parse_link(link_type, raw.bytes);
+  if (link && link->pause) pauses_.on_pause(*link, raw.number, raw.time_ns);
   const auto frame = parse_frame(link_type, raw.bytes);
   if (!frame) {
     ++counts_.others;
@@ -35,6 +37,7 @@ IcrcResult Checker::add(LinkType link_type, const RawFrame& raw) {
   }
   ++(frame->is_roce_v1 ? counts_.roce_v1 : counts_.roce_v2);
   counts_.ecn_marked += (frame->traffic_class & 3u) == kCongestionExperienced ? 1 : 0;
+  if (link) pauses_.on_roce(*link, raw.number, raw.time_ns);
   check_frame(*frame, raw.number, findings_);
   const IcrcResult result = judge(*frame, raw);
   switch (result) {
@@ -101,18 +104,25 @@ void Checker::follow(const Frame& frame, const Packet& packet, const RawFrame& r
   counts_.cnps += packet.info->service == Service::kCnp && !is_damaged ? 1 : 0;
   check_packet(packet, raw.number, flow, findings_);
   if (flow != kNoFlow) {
-    connections_.on_packet(flow, Seen{.frame = frame,
-                                      .packet = packet,
-                                      .number = raw.number,
-                                      .time_ns = raw.time_ns,
-                                      .is_damaged = is_damaged,
-                                      .icrc = icrc});
+    const Seen seen{.frame = frame,
+                    .packet = packet,
+                    .number = raw.number,
+                    .time_ns = raw.time_ns,
+                    .is_damaged = is_damaged,
+                    .icrc = icrc};
+    connections_.on_packet(flow, seen);
+    const Flow& known = connections_.flows()[flow];
+    if (!is_damaged) notifications_.on_packet(flow, known.peer, known.key, seen);
   }
   findings_.mute(false);
 }
 
 void Checker::finish() {
   connections_.finish(counts_.last_ns);
+  const std::vector<Flow>& flows = connections_.flows();
+  notifications_.finish(static_cast<std::uint32_t>(flows.size()),
+                        [&flows](std::uint32_t flow) { return flows[flow].peer; });
+  pauses_.finish(counts_.last_ns);
 }
 
 }  // namespace urnic::check

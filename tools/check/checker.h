@@ -5,6 +5,9 @@
 #include <string>
 
 #include "tools/check/capture_reader.h"
+#include "tools/check/congestion/notifications.h"
+#include "tools/check/congestion/pauses.h"
+#include "tools/check/congestion/policy.h"
 #include "tools/check/connections.h"
 #include "tools/check/findings/findings.h"
 
@@ -12,6 +15,7 @@ namespace urnic::check {
 
 struct CheckOptions {
   Policy policy{};
+  CongestionPolicy congestion{};
   std::size_t ladder_rows = 0;  ///< kept per direction of a connection; 0 for no ladder
 };
 
@@ -37,7 +41,10 @@ enum class IcrcResult : std::uint8_t { kNotRoce, kRight, kWrong, kUnknown };
 class Checker {
  public:
   explicit Checker(const CheckOptions& options)
-      : findings_(options.policy), connections_(findings_, options.ladder_rows) {}
+      : findings_(options.policy),
+        connections_(findings_, options.ladder_rows),
+        notifications_(findings_, options.congestion),
+        pauses_(findings_, options.congestion) {}
   Checker(const Checker&) = delete;
   Checker& operator=(const Checker&) = delete;
 
@@ -48,6 +55,8 @@ class Checker {
   const FrameCounts& counts() const { return counts_; }
   const Findings& findings() const { return findings_; }
   const Connections& connections() const { return connections_; }
+  const Notifications& notifications() const { return notifications_; }
+  const Pauses& pauses() const { return pauses_; }
 
  private:
   bool is_misdirected_roce(const Frame& frame) const;
@@ -58,6 +67,8 @@ class Checker {
   FrameCounts counts_;
   Findings findings_;
   Connections connections_;
+  Notifications notifications_;
+  Pauses pauses_;
 };
 
 }  // namespace urnic::check

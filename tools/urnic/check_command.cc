@@ -7,9 +7,11 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <string_view>
 
 #include "tools/check/capture_reader.h"
 #include "tools/check/checker.h"
+#include "tools/check/policy_text.h"
 #include "tools/check/report/report.h"
 #include "tools/urnic/console.h"
 
@@ -33,6 +35,8 @@ What is found is one of
   unknown     this capture cannot tell: it begins in the middle, is cut, or lacks a direction
   event       nothing wrong: a loss, a repetition, a refusal, explained
 A capture is taken as complete until it is proved to lack frames; if your capture tool said that it dropped some, add --lossy.
+Of congestion, the report says how far apart CNPs are, which packets were marked, and which priorities were paused. What is right depends
+on NIC and link: CNPs that are too near are found with --cnp-spacing only, and frames sent in spite of a pause with --link-rate only.
 Times are those of the place of capture: "answered in" is from a request passing there to its answer (least / mean / most).
 
 Exit code: 0 nothing violated, 1 violations, 2 a file could not be read to its end, or wrong usage.)";
@@ -65,6 +69,22 @@ class ProgressBar {
   std::uint64_t last_ = UINT64_MAX;
 };
 
+using ReadPolicy = bool (*)(std::string_view text, check::CongestionPolicy& policy);
+
+/// An option whose text `read` puts into `policy`; `form` is what it takes.
+void add_policy(CLI::App& command, const char* name, ReadPolicy read, check::CongestionPolicy& policy,
+                const char* form, const char* description) {
+  command
+      .add_option_function<std::string>(
+          name,
+          [=, &policy](const std::string& text) {
+            if (!read(text, policy))
+              throw CLI::ValidationError(name, fmt::format("'{}' is none; write {}", text, form));
+          },
+          description)
+      ->type_name(form);
+}
+
 /// Reads all of a capture into `checker` and returns what kept it from the end, or nothing.
 std::string read_all(const std::string& file, check::Checker& checker) {
   constexpr std::uint64_t kFramesPerUpdate = 4096;
@@ -96,6 +116,13 @@ CheckCommand::CheckCommand(CLI::App& app, Invocation& invocation) {
                    "Path MTU of all connections; without it, what the first full packet shows")
       ->check(CLI::IsMember({256, 512, 1024, 2048, 4096}))
       ->type_name("BYTES");
+  add_policy(
+      *command, "--cnp-spacing", check::read_cnp_spacing, congestion_, "TIME[:qp|address|port]",
+      "CNPs are so far apart: those to one queue pair (default), to one address, or all of a sender, as 50us:port");
+  add_policy(*command, "--link-rate", check::read_link_rate, congestion_, "RATE",
+             "Rate of the link that was captured, as 100Gb/s: judges who goes on in spite of pause frames");
+  add_policy(*command, "--link-host", check::read_link_host, congestion_, "MAC[,MAC...]",
+             "Addresses of the host at one end of that link; without it, the one that all RoCE frames have");
   command->add_flag("--rules", rules_, "List the rules and leave");
   command->callback([this, &invocation] { invocation.exit_code = run(); });
 }
@@ -114,6 +141,7 @@ int CheckCommand::run() const {
   for (const std::string& file : files_) {
     check::Checker checker(
         check::CheckOptions{.policy = {.strict = strict_, .lossy = lossy_, .path_mtu = path_mtu_},
+                            .congestion = congestion_,
                             .ladder_rows = ladder_ ? kLadderRows : 0});
     const std::string damage = read_all(file, checker);
     checker.finish();

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "tools/check/congestion/policy.h"
 #include "tools/urnic/command.h"
 
 namespace urnic::tools {
@@ -27,6 +28,7 @@ class CheckCommand {
   bool ladder_ = false;
   bool rules_ = false;
   std::uint32_t path_mtu_ = 0;
+  check::CongestionPolicy congestion_;
 };
 
 }  // namespace urnic::tools

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <fstream>
 #include <iterator>
+#include <utility>
 
 namespace urnic::check::test {
 namespace {
@@ -177,6 +178,11 @@ std::size_t Capture::repeat(std::size_t number, std::size_t behind, std::int64_t
   frame.time_ns = frames_.at(behind - 1).time_ns + after_ns;
   frames_.insert(frames_.begin() + static_cast<std::ptrdiff_t>(behind), frame);
   edit(behind + 1).new_ip_id().seal();
+  return behind + 1;
+}
+
+std::size_t Capture::insert(CapturedFrame frame, std::size_t behind) {
+  frames_.insert(frames_.begin() + static_cast<std::ptrdiff_t>(behind), std::move(frame));
   return behind + 1;
 }
 

@@ -78,6 +78,8 @@ class Capture {
   /// Sends frame `number` once more behind frame `behind`, `after_ns` later than that, and returns its
   /// number.
   std::size_t repeat(std::size_t number, std::size_t behind, std::int64_t after_ns = 1000);
+  /// Puts a frame behind frame `behind`, or before all others (0), and returns its number.
+  std::size_t insert(CapturedFrame frame, std::size_t behind);
   void append(const Capture& other);
   /// Frames from `number` on come so much later.
   void delay(std::size_t number, std::int64_t ns);

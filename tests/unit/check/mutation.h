@@ -18,6 +18,7 @@ struct Mutation {
   Rule rule;
   const char* fixture;
   std::function<void(Capture&)> spoil;
+  CongestionPolicy congestion{};
 };
 
 inline void PrintTo(const Mutation& mutation, std::ostream* out) {
@@ -28,6 +29,8 @@ inline void PrintTo(const Mutation& mutation, std::ostream* out) {
 std::vector<Mutation> transport_mutations();
 /// Those of the connection manager's messages, and of what they say of packets.
 std::vector<Mutation> cm_mutations();
+/// Those of CNPs and pause frames.
+std::vector<Mutation> congestion_mutations();
 
 inline constexpr std::int64_t kSecond = 1'000'000'000;
 inline constexpr std::int64_t kPromised = 4'300'000'000;  ///< REQ's code 20, for an answer, is 4.295 s

@@ -16,10 +16,11 @@ namespace {
 
 const std::vector<Mutation>& mutations() {
   static const std::vector<Mutation> all = [] {
-    std::vector<Mutation> both = transport_mutations();
-    const std::vector<Mutation> of_cm = cm_mutations();
-    both.insert(both.end(), of_cm.begin(), of_cm.end());
-    return both;
+    std::vector<Mutation> together = transport_mutations();
+    for (const auto& more : {cm_mutations(), congestion_mutations()}) {
+      together.insert(together.end(), more.begin(), more.end());
+    }
+    return together;
   }();
   return all;
 }
@@ -47,7 +48,7 @@ TEST_P(SpoiltCapture, BreaksItsOwnRuleAndNoOther) {
   const Mutation& mutation = GetParam();
   Capture capture = Capture::fixture(mutation.fixture);
   mutation.spoil(capture);
-  check_capture(capture, {}, [&](const Checker& checker) {
+  check_capture(capture, {.congestion = mutation.congestion}, [&](const Checker& checker) {
     EXPECT_THAT(violations_of(checker), testing::ElementsAre(info_of(mutation.rule).name)) << all_of(checker);
   });
 }

@@ -103,6 +103,9 @@ enum class Rule : std::uint8_t {
   kAtomicUnanswered,
   kAtomicReplay,
   kAtomicAlignment,
+  // Congestion, where the user says what holds.
+  kCnpSpacing,
+  kPauseIgnored,
   // Habits.
   kMigrationZero,
   kUdpChecksumZeroIpv6,
@@ -116,6 +119,8 @@ enum class Rule : std::uint8_t {
   kReservedBits,
   kFecn,
   kMsnWithoutWrites,
+  kCnpWithNak,
+  kCnpUnmarked,
   // What a capture cannot decide.
   kAnswerWithoutRequest,
   kAnswerOfSeveral,
@@ -126,6 +131,9 @@ enum class Rule : std::uint8_t {
   kNoAnswer,
   kCmUnseen,
   kCmNoAnswer,
+  kMarksUnanswered,
+  kCnpMarksUnseen,
+  kPauseUnclear,
   // Events.
   kRequestGap,
   kRepetition,
@@ -140,6 +148,7 @@ enum class Rule : std::uint8_t {
   kQkeyChanged,
   kGaveUp,
   kCmRepetition,
+  kMarksWithoutCnp,
   kCount,
 };
 

@@ -46,13 +46,14 @@ json agreed_json(const AgreedFlow& agreed) {
           {"max_reads", agreed.limits.max_reads},     {"target_ack_delay_ns", agreed.limits.ack_delay_ns}};
 }
 
-json flow_json(const Flow& flow) {
+json flow_json(const Flow& flow, std::uint64_t marked) {
   json object = {{"source", to_string(flow.key.source)},
                  {"destination", to_string(flow.key.destination)},
                  {"destination_qp", flow.key.destination_qp},
                  {"packets", flow.packets},
                  {"network_copies", flow.copies},
-                 {"cnps", flow.cnps}};
+                 {"cnps", flow.cnps},
+                 {"ecn_marked", marked}};
   if (flow.service == Service::kUd) {
     object["source_qp"] = flow.source_qp;
     object["datagram_bytes"] = flow.datagram_bytes;
@@ -67,12 +68,51 @@ json flow_json(const Flow& flow) {
   return object;
 }
 
-json connections_json(const Connections& connections) {
+json connections_json(const Checker& checker) {
+  const Connections& connections = checker.connections();
+  const auto json_of = [&](std::uint32_t flow) {
+    return flow_json(connections.flows()[flow], checker.notifications().marked_in(flow));
+  };
   json list = json::array();
   for (const Pair& pair : pairs_of(connections)) {
-    json flows = json::array({flow_json(connections.flows()[pair.forward])});
-    if (pair.backward) flows.push_back(flow_json(connections.flows()[*pair.backward]));
+    json flows = json::array({json_of(pair.forward)});
+    if (pair.backward) flows.push_back(json_of(*pair.backward));
     list.push_back({{"service", to_string(connections.flows()[pair.forward].service)}, {"flows", flows}});
+  }
+  return list;
+}
+
+json distances_json(const Distances& distances) {
+  if (distances.count() == 0) return {};
+  return {{"least_ns", distances.least()}, {"typical_ns", distances.typical()}};
+}
+
+json cnp_senders_json(const Checker& checker, bool has_policy) {
+  json list = json::array();
+  for (const CnpSender& sender : checker.notifications().spacing().senders()) {
+    json object = {{"address", to_string(sender.address)}, {"cnps", sender.cnps}};
+    for (const CnpScope scope : {CnpScope::kQueuePair, CnpScope::kAddress, CnpScope::kPort}) {
+      object["apart_by"][to_string(scope)] =
+          distances_json(sender.distances[static_cast<std::size_t>(scope)]);
+    }
+    if (has_policy) object["expected_cnps"] = sender.expected;
+    list.push_back(object);
+  }
+  return list;
+}
+
+json pauses_json(const Pauses& pauses) {
+  json list = json::array();
+  for (const Pauser& pauser : pauses.pausers()) {
+    for (std::size_t priority = 0; priority < pauser.counts.size(); ++priority) {
+      const PauseCounts& counts = pauser.counts[priority];
+      if (counts.xoff + counts.xon == 0) continue;
+      list.push_back({{"from", to_string(pauser.mac)},
+                      {"priority", priority == Pauser::kAll ? json("all") : json(priority)},
+                      {"xoff", counts.xoff},
+                      {"xon", counts.xon},
+                      {"paused_ns", counts.paused_ns}});
+    }
   }
   return list;
 }
@@ -116,7 +156,10 @@ json json_report(const std::string& file, const Checker& checker, const std::str
           {"duration_ns", counts.last_ns - counts.first_ns},
           {"violations", checker.findings().count_of(Severity::kViolation)},
           {"count_by_rule", by_rule},
-          {"connections", connections_json(checker.connections())},
+          {"connections", connections_json(checker)},
+          {"cnp_senders", cnp_senders_json(checker, checker.notifications().spacing().has_policy())},
+          {"pauses", pauses_json(checker.pauses())},
+          {"pause_frames_of_other_links", checker.pauses().others()},
           {"findings", findings_json(checker)}};
 }
 

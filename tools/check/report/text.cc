@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <map>
+#include <utility>
 
 #include "tools/check/ladder.h"
 #include "tools/check/report/report.h"
@@ -68,19 +69,22 @@ std::string end_of(const Connections& connections, const Pair& pair, bool left) 
   return name.substr(0, name.find(" > "));
 }
 
-std::string flow_summary(const char* direction, const Flow& flow) {
+std::string flow_summary(const char* direction, const Flow& flow, std::uint64_t marked) {
   std::string text;
   if (flow.direction) text += summary_of(direction, flow.direction->exchange.counts);
   if (flow.service == Service::kUd) {
     text += fmt::format("  {} {} datagrams, {} bytes\n", direction, flow.packets - flow.cnps,
                         flow.datagram_bytes);
   }
+  if (marked > 0) text += fmt::format("  {} {} packets marked by ECN\n", direction, marked);
   if (flow.cnps > 0) text += fmt::format("  {} {} CNP\n", direction, flow.cnps);
   if (flow.copies > 0) text += fmt::format("  {} {} frames delivered twice\n", direction, flow.copies);
   return text;
 }
 
-std::string connections_text(const Connections& connections) {
+std::string connections_text(const Checker& checker) {
+  const Connections& connections = checker.connections();
+  const auto marked = [&checker](std::uint32_t flow) { return checker.notifications().marked_in(flow); };
   std::string text;
   for (const Pair& pair : pairs_of(connections)) {
     const Flow& forward = connections.flows()[pair.forward];
@@ -92,9 +96,50 @@ std::string connections_text(const Connections& connections) {
     text += fmt::format("{} {} {} {}{}\n", to_string(service), end_of(connections, pair, true),
                         backward != nullptr ? "<>" : ">", end_of(connections, pair, false),
                         mtu != 0 ? fmt::format(", path MTU {}", mtu) : "");
-    text += flow_summary(">", forward);
-    if (backward != nullptr) text += flow_summary("<", *backward);
+    text += flow_summary(">", forward, marked(pair.forward));
+    if (backward != nullptr) text += flow_summary("<", *backward, marked(*pair.backward));
   }
+  return text;
+}
+
+std::string cnp_senders_text(const CnpSpacing& spacing) {
+  std::string text;
+  for (const CnpSender& sender : spacing.senders()) {
+    text += fmt::format("CNPs of {}: {}", to_string(sender.address), sender.cnps);
+    if (spacing.has_policy()) text += fmt::format(", {} expected", sender.expected);
+    constexpr std::pair<CnpScope, const char*> kScopes[] = {{CnpScope::kQueuePair, "one queue pair"},
+                                                            {CnpScope::kAddress, "one address"},
+                                                            {CnpScope::kPort, "all"}};
+    for (const auto& [scope, name] : kScopes) {
+      const Distances& distances = sender.distances[static_cast<std::size_t>(scope)];
+      if (distances.count() == 0) continue;
+      text += fmt::format("; to {} {} apart at least, {} typically", name,
+                          duration(static_cast<double>(distances.least())),
+                          duration(static_cast<double>(distances.typical())));
+    }
+    text += "\n";
+  }
+  return text;
+}
+
+std::string pauses_text(const Pauses& pauses) {
+  std::string text;
+  for (const Pauser& pauser : pauses.pausers()) {
+    text += fmt::format("pause frames of {}:", to_string(pauser.mac));
+    const char* separator = " ";
+    for (std::size_t priority = 0; priority < pauser.counts.size(); ++priority) {
+      const PauseCounts& counts = pauser.counts[priority];
+      if (counts.xoff + counts.xon == 0) continue;
+      text += fmt::format("{}{} {} XOFF, {} XON", separator,
+                          priority == Pauser::kAll ? "all priorities" : fmt::format("priority {}", priority),
+                          counts.xoff, counts.xon);
+      if (counts.paused_ns > 0) text += ", paused for " + duration(static_cast<double>(counts.paused_ns));
+      separator = "; ";
+    }
+    text += "\n";
+  }
+  if (pauses.others() > 0)
+    text += fmt::format("pause frames of others, which are of other links: {}\n", pauses.others());
   return text;
 }
 
@@ -155,7 +200,9 @@ std::string text_report(const std::string& file, const Checker& checker, const s
   text += counts.icrc_unknown > 0 ? fmt::format(", {} unknown", counts.icrc_unknown) : "";
   text += counts.ecn_marked > 0 ? fmt::format("; {} marked by ECN", counts.ecn_marked) : "";
   text += "; " + duration(static_cast<double>(counts.last_ns - counts.first_ns)) + "\n";
-  text += connections_text(checker.connections());
+  text += connections_text(checker);
+  text += cnp_senders_text(checker.notifications().spacing());
+  text += pauses_text(checker.pauses());
   text += findings_text(checker, Severity::kEvent, "events");
   text += findings_text(checker, Severity::kHabit, "habits, not counted");
   text += findings_text(checker, Severity::kUnknown, "unknown: this capture cannot tell");
