@@ -5,6 +5,7 @@ from cm_pair import CmPairTest
 from harness import free_port, wait_until
 
 WRITES = ("-d", "urnic0", "-x", "1", "-F", "-m", "1024", "-s", "65536", "--report_gbits")
+ECN = "/sys/class/infiniband/urnic0/ecn"
 CNP, WRITE_OPCODES = 0x81, {*range(0x06, 0x0C)}
 MARK_SOME = "ce:kind=write:direction=tx:times=all:p=0.02"
 MARK_MANY = "ce:kind=write:direction=tx:times=all:p=0.5"
@@ -69,6 +70,26 @@ class Congestion(CmPairTest):
         # A mark is no fault of the packet, and the transport does not hear of it.
         sent = {tos & 3 for received, tos, packet in client if not received and packet[0] in WRITE_OPCODES}
         self.assertEqual(sent - {ECT_0, CE}, set())
+
+    def shell(self, script, *nic):
+        """What a shell prints, line by line."""
+        process = self.start("sh", ["sh", "-c", script], ["--port", "loopback", *nic])
+        self.expect_end(process, timeout=30)
+        return process.output().splitlines()
+
+    def test_parameters_are_files_to_read(self):
+        names = "roce_rp/rpg_ai_rate roce_rp/rpg_time_reset roce_np/min_time_between_cnps roce_np/cnp_dscp"
+        lines = self.shell(f"cd / && for name in {names}; do cat {ECN}/$name; done",
+                           "--cc", "dcqcn:paper,rpg_ai_rate=77,min_time_between_cnps=13")
+        self.assertEqual(lines, ["77", "60", "13", "48"])
+        self.assertEqual(self.shell(f"ls {ECN}; cat {ECN}/roce_np/min_time_between_cnps"), ["roce_np", "4"])
+
+    def test_parameters_cannot_be_written(self):
+        file = f"{ECN}/roce_rp/rpg_ai_rate"
+        for write in (f"echo 50 > {file}", f"echo 50 | tee {file} > /dev/null", f"python3 -c 'open(\"{file}\", \"w\")'"):
+            lines = self.shell(f"({write}) 2>&1 || echo refused; cat {file}", "--cc", "dcqcn")
+            self.assertIn("Permission denied", "".join(lines), write)
+            self.assertEqual(lines[-2:], ["refused", "5"], write)
 
     def test_what_stat_says(self):
         self.require("ib_write_bw")

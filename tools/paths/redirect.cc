@@ -12,6 +12,7 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdarg>
 #include <cstdio>
 #include <cstring>
@@ -39,6 +40,7 @@ class Redirected {
       // One that does not fit stays what it is: not there.
       const int written = snprintf(changed_, sizeof(changed_), "%s%s", private_folder(), path);
       if (written > 0 && static_cast<size_t>(written) < sizeof(changed_)) path_ = changed_;
+      is_sysfs_ = strncmp(path, "/sys/", 5) == 0;
       return;
     }
   }
@@ -47,8 +49,12 @@ class Redirected {
 
   operator const char*() const { return path_; }
 
+  /// Sysfs has no file of the device that can be written, and does not let even root open one for that. A plain file would.
+  bool refuses(bool for_writing) const { return for_writing && is_sysfs_; }
+
  private:
   const char* path_;
+  bool is_sysfs_ = false;
   char changed_[PATH_MAX];
 };
 
@@ -58,6 +64,20 @@ mode_t mode_in(int flags, va_list arguments) {
   return makes_file ? va_arg(arguments, mode_t) : 0;
 }
 
+bool opens_for_writing(int flags) {
+  return (flags & O_ACCMODE) != O_RDONLY;
+}
+
+bool opens_for_writing(const char* mode) {
+  return mode != nullptr && (mode[0] != 'r' || strchr(mode, '+') != nullptr);
+}
+
+/// What open(2) says of a file that may not be written.
+int refuse() {
+  errno = EACCES;
+  return -1;
+}
+
 }  // namespace
 }  // namespace urnic::paths
 
@@ -65,7 +85,9 @@ using urnic::paths::is_rdma_cm_node;
 using urnic::paths::mode_in;
 using urnic::paths::next;
 using urnic::paths::open_rdma_cm_node;
+using urnic::paths::opens_for_writing;
 using urnic::paths::Redirected;
+using urnic::paths::refuse;
 
 /// A function of one path, whose other arguments are passed on.
 #define REDIRECT(result, name, parameters, ...)                   \
@@ -82,7 +104,9 @@ using urnic::paths::Redirected;
     const mode_t mode = mode_in(flags, arguments);                         \
     va_end(arguments);                                                     \
     if (is_rdma_cm_node(path)) return open_rdma_cm_node(flags);            \
-    return original(Redirected(path), flags, mode);                        \
+    const Redirected there(path);                                          \
+    if (there.refuses(opens_for_writing(flags))) return refuse();          \
+    return original(there, flags, mode);                                   \
   }
 #define REDIRECT_OPENAT(name)                                                   \
   EXPORT int name(int folder, const char* path, int flags, ...) {               \
@@ -92,20 +116,35 @@ using urnic::paths::Redirected;
     const mode_t mode = mode_in(flags, arguments);                              \
     va_end(arguments);                                                          \
     if (is_rdma_cm_node(path)) return open_rdma_cm_node(flags);                 \
-    return original(folder, Redirected(path), flags, mode);                     \
+    const Redirected there(path);                                               \
+    if (there.refuses(opens_for_writing(flags))) return refuse();               \
+    return original(folder, there, flags, mode);                                \
   }
 
 #define REDIRECT_OPEN_2(name)                                         \
   EXPORT int name(const char* path, int flags) {                      \
     static auto* const original = next<int(const char*, int)>(#name); \
     if (is_rdma_cm_node(path)) return open_rdma_cm_node(flags);       \
-    return original(Redirected(path), flags);                         \
+    const Redirected there(path);                                     \
+    if (there.refuses(opens_for_writing(flags))) return refuse();     \
+    return original(there, flags);                                    \
   }
 #define REDIRECT_OPENAT_2(name)                                            \
   EXPORT int name(int folder, const char* path, int flags) {               \
     static auto* const original = next<int(int, const char*, int)>(#name); \
     if (is_rdma_cm_node(path)) return open_rdma_cm_node(flags);            \
-    return original(folder, Redirected(path), flags);                      \
+    const Redirected there(path);                                          \
+    if (there.refuses(opens_for_writing(flags))) return refuse();          \
+    return original(folder, there, flags);                                 \
+  }
+
+#define REDIRECT_FOPEN(name)                                                    \
+  EXPORT FILE* name(const char* path, const char* mode) {                       \
+    static auto* const original = next<FILE*(const char*, const char*)>(#name); \
+    const Redirected there(path);                                               \
+    if (!there.refuses(opens_for_writing(mode))) return original(there, mode);  \
+    refuse();                                                                   \
+    return nullptr;                                                             \
   }
 
 // The C library declares its arguments as never null; programs give null all the same, and it answers EFAULT.
@@ -122,8 +161,8 @@ REDIRECT_OPEN_2(__open_2)
 REDIRECT_OPEN_2(__open64_2)
 REDIRECT_OPENAT_2(__openat_2)
 REDIRECT_OPENAT_2(__openat64_2)
-REDIRECT(FILE*, fopen, (const char* path, const char* mode), Redirected(path), mode)
-REDIRECT(FILE*, fopen64, (const char* path, const char* mode), Redirected(path), mode)
+REDIRECT_FOPEN(fopen)
+REDIRECT_FOPEN(fopen64)
 REDIRECT(DIR*, opendir, (const char* path), Redirected(path))
 REDIRECT(int, access, (const char* path, int mode), Redirected(path), mode)
 REDIRECT(int, faccessat, (int folder, const char* path, int mode, int flags), folder, Redirected(path), mode,

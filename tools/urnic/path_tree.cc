@@ -8,9 +8,11 @@
 #include <cerrno>
 #include <filesystem>
 #include <fstream>
+#include <string>
 #include <system_error>
 #include <utility>
 
+#include "nic/congestion/parameter_files.h"
 #include "nic/host/lock_file.h"
 #include "nic/host/status_socket.h"
 #include "nic/path/gid_table.h"
@@ -47,12 +49,18 @@ void write(const fs::path& file, const std::string& text) {
   stream.exceptions(std::ofstream::failbit | std::ofstream::badbit);
   stream.open(file);
   stream << text << '\n';
+  stream.close();
+  fs::permissions(file, fs::perms::owner_read | fs::perms::group_read | fs::perms::others_read);
 }
 
 void write_device(const fs::path& tree, const nic::DeviceConfig& device) {
   const nic::GidTable gids(device);
   for (const std::string& name : verbs_api::sysfs_names(gids)) {
     write(tree / "sys/class/infiniband" / device.name / name, *verbs_api::sysfs_text(gids, name));
+  }
+  for (const nic::ParameterFile& file :
+       nic::parameter_files(device.congestion, device.congestion_notifications)) {
+    write(tree / "sys/class/infiniband" / device.name / file.name, std::to_string(file.value));
   }
   if (!device.host_addresses.empty()) {
     // Of all its interfaces the first one: programs expect an adapter to have one for each port.

@@ -8,7 +8,10 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <set>
+#include <string>
 
+#include "nic/congestion/choice_text.h"
 #include "nic/host/lock_file.h"
 #include "nic/host/status_socket.h"
 #include "tests/unit/tools/temporary_environment.h"
@@ -77,6 +80,48 @@ TEST_F(PathTree, ShowsWhatTheKernelWouldShow) {
   EXPECT_EQ(text(tree / "sys/class/infiniband/urnic0/node_guid"), "0000:0aff:fe4d:0001\n");
   EXPECT_TRUE(fs::is_character_file(tree / "dev/infiniband/urnic0"));
   EXPECT_TRUE(fs::is_character_file(tree / "dev/infiniband/uverbs0"));
+}
+
+std::set<std::string> names_in(const fs::path& folder) {
+  std::set<std::string> names;
+  for (const auto& entry : fs::directory_iterator(folder)) names.insert(entry.path().filename().string());
+  return names;
+}
+
+// The names are those of mlx5's driver in OFED, as far as its parameters are ours.
+TEST_F(PathTree, ShowsTheParametersOfCongestionControl) {
+  nic::DeviceConfig config = device();
+  const auto options = nic::parse_congestion("dcqcn:paper,rpg_ai_rate=77,min_time_between_cnps=13");
+  ASSERT_TRUE(options);
+  config.congestion = options.value().choice;
+  config.congestion_notifications = options.value().notifications;
+  const auto made = make_path_tree(paths(), config);
+  ASSERT_TRUE(made) << made.error().message;
+  const fs::path ecn = fs::path(made.value()) / "sys/class/infiniband/urnic0/ecn";
+  EXPECT_EQ(
+      names_in(ecn / "roce_rp"),
+      (std::set<std::string>{"clamp_tgt_rate", "clamp_tgt_rate_after_time_inc", "dce_tcp_g", "dce_tcp_rtt",
+                             "initial_alpha_value", "rate_reduce_monitor_period", "rate_to_set_on_first_cnp",
+                             "rpg_ai_rate", "rpg_byte_reset", "rpg_gd", "rpg_hai_rate", "rpg_max_rate",
+                             "rpg_min_dec_fac", "rpg_min_rate", "rpg_threshold", "rpg_time_reset"}));
+  EXPECT_EQ(names_in(ecn / "roce_np"),
+            (std::set<std::string>{"cnp_802p_prio", "cnp_dscp", "min_time_between_cnps"}));
+  EXPECT_EQ(text(ecn / "roce_rp/rpg_ai_rate"), "77\n");
+  EXPECT_EQ(text(ecn / "roce_rp/rpg_time_reset"), "60\n") << "of the paper";
+  EXPECT_EQ(text(ecn / "roce_np/min_time_between_cnps"), "13\n");
+  EXPECT_EQ(text(ecn / "roce_np/cnp_dscp"), "48\n");
+}
+
+TEST_F(PathTree, ShowsNoParametersOfAControllerThatIsNotThere) {
+  for (const char* const choice : {"none", "timely", "fixed:rate=5"}) {
+    nic::DeviceConfig config = device();
+    config.congestion = nic::parse_congestion(choice).value().choice;
+    const auto made = make_path_tree(paths(), config);
+    ASSERT_TRUE(made);
+    const fs::path ecn = fs::path(made.value()) / "sys/class/infiniband/urnic0/ecn";
+    EXPECT_FALSE(fs::exists(ecn / "roce_rp")) << choice;
+    EXPECT_EQ(text(ecn / "roce_np/min_time_between_cnps"), "4\n");
+  }
 }
 
 TEST_F(PathTree, IsMadeAnewByTheSameProcess) {

@@ -206,6 +206,8 @@ TEST(Sysfs, AnswersBelowTheDevicesOwnPath) {
   EXPECT_EQ(ibv_read_sysfs_file(context->device->ibdev_path, "ports/1/gid_attrs/types/5", text, sizeof(text)),
             -1);
   EXPECT_EQ(ibv_read_sysfs_file(context->device->ibdev_path, "no_such_file", text, sizeof(text)), -1);
+  EXPECT_EQ(ibv_read_sysfs_file(context->device->ibdev_path, "ecn/roce_np/cnp_dscp", text, sizeof(text)), 2);
+  EXPECT_STREQ(text, "48");
 }
 
 TEST(Sysfs, ReadsOtherFilesWithoutTheirLineFeed) {

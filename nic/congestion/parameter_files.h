@@ -1,0 +1,26 @@
+// ParameterFiles: the parameters of congestion control as OFED shows them, one file each.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "transport/congestion/choice.h"
+#include "transport/congestion/notification_parameters.h"
+
+namespace urnic::nic {
+
+/// `name` is relative to the device's folder: "ecn/roce_rp/rpg_ai_rate". Units are those of the tables that the values come from
+/// (dcqcn_parameters.h, notification_parameters.h), which are OFED's.
+struct ParameterFile {
+  std::string name;
+  std::uint32_t value = 0;
+};
+
+/// Below roce_rp DCQCN's parameters, if that is what is chosen: OFED has no names for those of other controllers. Below roce_np what the NIC tells
+/// its peers, except what is ours alone (`per_address`) or has another form there (`enable`, a folder with a file for each priority).
+std::vector<ParameterFile> parameter_files(
+    const transport::congestion::Choice& choice,
+    const transport::congestion::NotificationParameters& notifications);
+
+}  // namespace urnic::nic
