@@ -13,13 +13,17 @@ namespace urnic::drivers {
 
 // A connection carries one request and one answer, a message each (SOCK_SEQPACKET). Requests are words:
 //
-//   port SLOT MTU   have a port for the NIC in that slot, whose IP packets have at most MTU bytes
+//   port SLOT MTU   have a port for the NIC in that slot, whose IP packets have at most MTU bytes; the answer is kSwitchedPort
+//                   where all its frames have to come to the switch, and otherwise nothing
 //   trunk NUMBER    have a port for the switch with that number; the answer is the MTU that it has to have
 //   status          tell about the switch and its ports, as JSON
+//   network FIRST   tell about the ports of its network, some from number FIRST on, as JSON
 //   stop            end
 //
 // An answer is "ok", a space and what was asked for, or "error", a space and a line for a person. Only
 // processes of the same user, or root's, may ask, and are asked.
+
+inline constexpr std::string_view kSwitchedPort = "switched";
 
 /// Asks the switch that the files belong to and returns what it says behind "ok". Waits ten seconds at most.
 /// ENOENT: it does not run. Otherwise the switch's own words (EIO), or the system's.

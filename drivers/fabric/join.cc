@@ -51,15 +51,16 @@ Result<std::string, Error> ask(const nic::FabricFolder& folder, const WantedSwit
 
 }  // namespace
 
-Result<std::string, Error> join_fabric(const nic::PortSpec& spec, std::uint16_t link_mtu,
-                                       const std::string& switch_program) {
+Result<FabricPort, Error> join_fabric(const nic::PortSpec& spec, std::uint16_t link_mtu,
+                                      const std::string& switch_program) {
   const auto folder = nic::FabricFolder::open(spec.target);
   if (!folder) return folder.error();
   const WantedSwitch wanted{
       .fabric = spec.target, .number = nic::switch_of_slot(spec.slot), .program = switch_program};
   const auto answer = ask(folder.value(), wanted, fmt::format("port {} {}", spec.slot, link_mtu));
   if (!answer) return answer.error();
-  return folder.value().port_socket(spec.slot);
+  return FabricPort{.socket = folder.value().port_socket(spec.slot),
+                    .is_switched = answer.value() == kSwitchedPort};
 }
 
 Result<Trunk, Error> join_first_switch(const std::string& fabric, unsigned number,

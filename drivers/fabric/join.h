@@ -9,13 +9,18 @@
 
 namespace urnic::drivers {
 
+/// A port of a fabric's switch.
+struct FabricPort {
+  std::string socket;        ///< where it serves: the back of a vhost-user wire connects to it
+  bool is_switched = false;  ///< a network lies between the programs: direct links would pass by it
+};
+
 /// Has the switch of the fabric `spec.target` that is for it make the port `spec.slot`, and starts
-/// `switch_program` on demand when that does not run. Returns the socket where that port serves: the back of
-/// a vhost-user wire connects to it. `link_mtu` is the NIC's, in bytes; EINVAL when the fabric carries less.
+/// `switch_program` on demand when that does not run. `link_mtu` is the NIC's, in bytes; EINVAL when the fabric carries less.
 /// Takes about 150 ms when the switch has to be started, and gives up after ten seconds. The errors are for a
 /// person. Safe from any thread.
-Result<std::string, Error> join_fabric(const nic::PortSpec& spec, std::uint16_t link_mtu,
-                                       const std::string& switch_program);
+Result<FabricPort, Error> join_fabric(const nic::PortSpec& spec, std::uint16_t link_mtu,
+                                      const std::string& switch_program);
 
 /// A wire from the first switch of a fabric to another one.
 struct Trunk {

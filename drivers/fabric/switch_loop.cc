@@ -2,10 +2,13 @@
 
 #include <fmt/core.h>
 #include <sys/eventfd.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <ctime>
 #include <system_error>
 #include <thread>
 #include <utility>
@@ -27,11 +30,21 @@ constexpr auto kCrowdedTime = std::chrono::milliseconds(100);
 /// While frames wait for room.
 constexpr auto kPause = std::chrono::microseconds(20);
 /// How long the loop sleeps when something may happen that no descriptor tells.
-constexpr int kPollMs = 1;
+constexpr auto kPollPause = std::chrono::milliseconds(1);
+
+/// Has the kernel wake the calling thread when it is to, and not some 50 us later so that it can wake others with it.
+void ask_for_exact_timers() {
+  prctl(PR_SET_TIMERSLACK, 1);
+}
+
+timespec to_timespec(Clock::duration duration) {
+  const auto seconds = std::chrono::floor<std::chrono::seconds>(duration);
+  return {.tv_sec = seconds.count(), .tv_nsec = std::chrono::nanoseconds(duration - seconds).count()};
+}
 
 }  // namespace
 
-Result<std::unique_ptr<SwitchLoop>, Error> SwitchLoop::create() {
+Result<std::unique_ptr<SwitchLoop>, Error> SwitchLoop::create(std::unique_ptr<Switch> it) {
   Descriptor event(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!event) {
     const int code = errno;
@@ -39,11 +52,13 @@ Result<std::unique_ptr<SwitchLoop>, Error> SwitchLoop::create() {
                  .message = fmt::format("cannot make the switch's descriptor: {}",
                                         std::generic_category().message(code))};
   }
-  return std::unique_ptr<SwitchLoop>(new SwitchLoop(std::move(event)));
+  return std::unique_ptr<SwitchLoop>(new SwitchLoop(std::move(it), std::move(event)));
 }
 
-SwitchLoop::SwitchLoop(Descriptor event)
-    : event_(std::move(event)), wake_sources_{{.fd = event_.get(), .events = POLLIN, .revents = 0}} {}
+SwitchLoop::SwitchLoop(std::unique_ptr<Switch> it, Descriptor event)
+    : switch_(std::move(it)),
+      event_(std::move(event)),
+      wake_sources_{{.fd = event_.get(), .events = POLLIN, .revents = 0}} {}
 
 void SwitchLoop::wake() const {
   const std::uint64_t one = 1;
@@ -58,18 +73,19 @@ void SwitchLoop::stop() {
 
 void SwitchLoop::run() {
   nic::ask_for_short_turns();
+  ask_for_exact_timers();
   Clock::time_point last_frame = Clock::now();
   Clock::time_point crowded_until = last_frame;
   while (!stopped_.load(std::memory_order_relaxed)) {
     if (question_.load(std::memory_order_acquire) != nullptr) answer();
     const Clock::time_point now = Clock::now();
-    const Switch::Round round = switch_.run_round(now);
+    const Switch::Round round = switch_->run_round(now);
     if (round.frames > 0) {
       last_frame = now;
     } else if (round.is_waiting) {
       std::this_thread::sleep_for(kPause);
     } else if (now < crowded_until || now - last_frame > kSpin) {
-      sleep();
+      sleep_until(round.next);
     } else {
       std::this_thread::yield();
       if (Clock::now() - now > kLongYield) crowded_until = now + kCrowdedTime;
@@ -77,17 +93,20 @@ void SwitchLoop::run() {
   }
 }
 
-void SwitchLoop::sleep() {
-  if (!switch_.arm()) {
-    const bool will_be_woken = all_ports_wake_ && switch_.is_drained();
-    poll(wake_sources_.data(), wake_sources_.size(), will_be_woken ? -1 : kPollMs);
-    if (wake_sources_.front().revents != 0) {
-      std::uint64_t number = 0;
-      [[maybe_unused]] const auto bytes = read(event_.get(), &number, sizeof(number));
-    }
-    for (std::size_t i = 1; i < wake_sources_.size(); ++i) {
-      if (wake_sources_[i].revents != 0) switch_.disarm(woken_ports_[i - 1]);
-    }
+void SwitchLoop::sleep_until(Clock::time_point next) {
+  if (switch_->arm()) return;
+  const Clock::time_point now = Clock::now();
+  const bool will_be_woken = all_ports_wake_ && switch_->is_drained();
+  if (!will_be_woken) next = std::min(next, now + kPollPause);
+  const timespec patience = to_timespec(std::max(next - now, Clock::duration::zero()));
+  ppoll(wake_sources_.data(), wake_sources_.size(), next == Clock::time_point::max() ? nullptr : &patience,
+        nullptr);
+  if (wake_sources_.front().revents != 0) {
+    std::uint64_t number = 0;
+    [[maybe_unused]] const auto bytes = read(event_.get(), &number, sizeof(number));
+  }
+  for (std::size_t i = 1; i < wake_sources_.size(); ++i) {
+    if (wake_sources_[i].revents != 0) switch_->disarm(woken_ports_[i - 1]);
   }
 }
 
@@ -101,7 +120,7 @@ void SwitchLoop::ask(const std::function<void(Switch&)>& question) {
 
 void SwitchLoop::answer() {
   const std::lock_guard lock(mutex_);
-  (*question_.load(std::memory_order_relaxed))(switch_);
+  (*question_.load(std::memory_order_relaxed))(*switch_);
   question_.store(nullptr, std::memory_order_relaxed);
   answered_.notify_all();
 }

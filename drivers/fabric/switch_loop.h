@@ -17,12 +17,12 @@
 
 namespace urnic::drivers {
 
-/// Runs rounds while there are frames, and sleeps until one comes when there were none for a moment, or at
-/// once where others want the core.
+/// Runs rounds while there are frames, and sleeps until one comes, or the switch has work without, when there were none for a
+/// moment, or at once where others want the core.
 class SwitchLoop {
  public:
   /// The error is the system's: no descriptors.
-  static Result<std::unique_ptr<SwitchLoop>, Error> create();
+  static Result<std::unique_ptr<SwitchLoop>, Error> create(std::unique_ptr<Switch> it);
   SwitchLoop(const SwitchLoop&) = delete;
   SwitchLoop& operator=(const SwitchLoop&) = delete;
 
@@ -38,12 +38,12 @@ class SwitchLoop {
   void ask(const std::function<void(Switch&)>& question);
 
  private:
-  explicit SwitchLoop(Descriptor event);
+  SwitchLoop(std::unique_ptr<Switch> it, Descriptor event);
   void wake() const;
   void answer();
-  void sleep();
+  void sleep_until(Switch::Clock::time_point next);
 
-  Switch switch_;
+  const std::unique_ptr<Switch> switch_;
   const Descriptor event_;            // becomes readable when another thread wants something of the loop
   std::vector<pollfd> wake_sources_;  // the first one is event_, the others are the ports'
   std::vector<Switch::PortNumber> woken_ports_;  // by each of those but the first

@@ -116,12 +116,13 @@ Result<PortPointer, Error> open_wire(const NicEnvironment& environment) {
   }
   const drivers::DpdkOptions options{.verbose = environment.verbose};
   if (spec.kind != nic::PortSpec::Kind::kFabric) return drivers::open_dpdk_port(spec, link_mtu, options);
-  const auto socket = drivers::join_fabric(spec, link_mtu, switch_program());
-  if (!socket) return socket.error();
+  const auto joined = drivers::join_fabric(spec, link_mtu, switch_program());
+  if (!joined) return joined.error();
+  const drivers::FabricPort& port = joined.value();
   const nic::PortSpec back{
-      .kind = nic::PortSpec::Kind::kVhost, .side = nic::PortSpec::VhostSide::kBack, .target = socket.value()};
+      .kind = nic::PortSpec::Kind::kVhost, .side = nic::PortSpec::VhostSide::kBack, .target = port.socket};
   auto wire = drivers::open_dpdk_port(back, link_mtu, options);
-  if (!wire || spec.is_switched) return wire;
+  if (!wire || spec.is_switched || port.is_switched) return wire;
   return with_links_of_fabric(std::move(wire.value()), environment);
 }
 

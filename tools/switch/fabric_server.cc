@@ -8,14 +8,18 @@
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
+#include <nlohmann/json.hpp>
 #include <thread>
 #include <utility>
 #include <vector>
 
 #include "drivers/dpdk/open_port.h"
 #include "drivers/fabric/join.h"
+#include "drivers/fabric/learning_switch.h"
 #include "nic/host/lease_slots.h"
 #include "tools/switch/fabric_status.h"
+#include "tools/switch/network_file.h"
+#include "tools/switch/network_status.h"
 
 namespace urnic::tools {
 namespace {
@@ -49,16 +53,30 @@ Result<std::vector<nic::HeldSlot>, Error> held_slots(const std::string& fabric) 
   return nic::held_slots({.kind = nic::PortSpec::Kind::kFabric, .side = {}, .target = fabric});
 }
 
+/// Programs that came before the network have direct links, on which no network is.
+Result<void, Error> check_alone(const std::string& fabric) {
+  const auto held = held_slots(fabric);
+  if (!held) return held.error();
+  if (held.value().empty()) return success();
+  return Error{
+      .code = EBUSY,
+      .message = fmt::format("{} programs, such as process {}, are on fabric {} without the network; "
+                             "end them first",
+                             held.value().size(), held.value().front().record.process, fabric)};
+}
+
 }  // namespace
 
 FabricServer::FabricServer(const Options& options, nic::FabricFolder folder, nic::LockFile lock,
-                           ControlSocket control, std::unique_ptr<SwitchLoop> loop)
+                           ControlSocket control, std::unique_ptr<SwitchLoop> loop,
+                           drivers::NetworkSwitch* network)
     : options_(options),
       folder_(std::move(folder)),
       files_(folder_.files_of_switch(options.number)),
       lock_(std::move(lock)),
       control_(std::move(control)),
       loop_(std::move(loop)),
+      network_(network),
       thread_([this] { loop_->run(); }) {}
 
 FabricServer::~FabricServer() {
@@ -75,11 +93,18 @@ Result<std::unique_ptr<FabricServer>, Error> FabricServer::open(const Options& o
   if (!lock) return lock.error();
   auto control = ControlSocket::open(files);
   if (!control) return control.error();
-  auto loop = SwitchLoop::create();
+  if (const auto alone = options.network ? check_alone(options.name) : success(); !alone)
+    return alone.error();
+  std::unique_ptr<drivers::NetworkSwitch> network;
+  if (options.network) network = std::make_unique<drivers::NetworkSwitch>(*options.network, Clock::now());
+  drivers::NetworkSwitch* const network_or_null = network.get();
+  std::unique_ptr<drivers::Switch> it = std::move(network);
+  if (it == nullptr) it = std::make_unique<drivers::LearningSwitch>();
+  auto loop = SwitchLoop::create(std::move(it));
   if (!loop) return loop.error();
   std::unique_ptr<FabricServer> server(new FabricServer(options, std::move(folder.value()),
                                                         std::move(lock.value()), std::move(control.value()),
-                                                        std::move(loop.value())));
+                                                        std::move(loop.value()), network_or_null));
   if (const auto opened = server->open_uplink(options); !opened) return opened.error();
   if (const auto served = server->serve_survivors(); !served) return served.error();
   return server;
@@ -90,6 +115,7 @@ Result<void, Error> FabricServer::open_uplink(const Options& options) {
   auto port = drivers::open_dpdk_port(*options.uplink, options.link_mtu, options.dpdk);
   if (!port) return port.error();
   uplink_ = loop_->add(std::move(port.value()));
+  if (network_ != nullptr) connect(*uplink_, options.network->hosts.size() - 1);
   return success();
 }
 
@@ -155,7 +181,11 @@ void FabricServer::answer(const ControlSocket::Request& request) {
   const std::string_view arguments = text.substr(std::min(text.size(), word.size() + 1));
   if (word == "port") {
     const auto provided = answer_port(arguments);
-    return provided ? request.answer("") : request.refuse(provided.error().message);
+    return provided ? request.answer(provided.value()) : request.refuse(provided.error().message);
+  }
+  if (word == "network") {
+    const auto described = answer_network(arguments);
+    return described ? request.answer(described.value()) : request.refuse(described.error().message);
   }
   if (word == "trunk") {
     const auto provided = answer_trunk(arguments);
@@ -170,7 +200,7 @@ void FabricServer::answer(const ControlSocket::Request& request) {
   request.refuse("the switch does not know this request; is it of another version?");
 }
 
-Result<void, Error> FabricServer::answer_port(std::string_view arguments) {
+Result<std::string, Error> FabricServer::answer_port(std::string_view arguments) {
   const auto numbers = parse_two_numbers(arguments);
   if (!numbers || numbers->first >= ports_.size() || !is_mine(numbers->first)) {
     return Error{.code = EINVAL,
@@ -182,10 +212,43 @@ Result<void, Error> FabricServer::answer_port(std::string_view arguments) {
                  .message = fmt::format("it carries packets of {} bytes and not of {}; give --mtu {} or less",
                                         options_.link_mtu, mtu, options_.link_mtu)};
   }
-  return provide(ports_[slot], folder_.port_socket(slot));
+  if (const auto known = check_host(slot); !known) return known.error();
+  const auto provided = provide(ports_[slot], folder_.port_socket(slot));
+  if (!provided) return provided.error();
+  if (network_ != nullptr) connect(*ports_[slot], slot);
+  return std::string(network_ != nullptr ? drivers::kSwitchedPort : "");
+}
+
+/// With a network, whether the NIC in that slot can be one of its hosts.
+Result<void, Error> FabricServer::check_host(unsigned slot) const {
+  if (network_ == nullptr) return success();
+  const std::size_t hosts = program_hosts(options_.network->hosts.size(), options_.uplink.has_value());
+  if (slot < hosts) return success();
+  return Error{
+      .code = EINVAL,
+      .message = fmt::format("its network {} has {} hosts for programs, the ports 0 to {}, and none for "
+                             "port {}; end a program, or add hosts to the file",
+                             options_.network->name, hosts, hosts - 1, slot)};
+}
+
+Result<std::string, Error> FabricServer::answer_network(std::string_view arguments) {
+  const auto first = parse_number(arguments);
+  if (network_ == nullptr || !first) {
+    return Error{.code = EINVAL,
+                 .message = fmt::format("this switch has no network, or '{}' is no number", arguments)};
+  }
+  nlohmann::json ports;
+  loop_->ask([&](drivers::Switch&) { ports = network_ports(network_->network(), *first); });
+  return ports.dump();
+}
+
+/// Does no harm to a port that is connected already.
+void FabricServer::connect(drivers::Switch::PortNumber port, std::size_t host) {
+  loop_->ask([&](drivers::Switch&) { network_->connect(port, static_cast<network::HostId>(host)); });
 }
 
 Result<void, Error> FabricServer::answer_trunk(std::string_view arguments) {
+  if (const auto known = check_host(nic::kFirstSwitchPorts); !known) return known.error();
   const auto number = parse_number(arguments);
   if (!is_first() || !number || *number == 0 || *number >= trunks_.size()) {
     return Error{.code = EINVAL, .message = fmt::format("this switch has no trunk '{}'", arguments)};
@@ -210,8 +273,10 @@ std::string FabricServer::status() {
                       .link_mtu = options_.link_mtu,
                       .uptime = std::chrono::duration_cast<std::chrono::seconds>(Clock::now() - started_),
                       .ports = {},
-                      .uplink = {}};
+                      .uplink = {},
+                      .network = {}};
   const auto held = held_slots(options_.name);
+  if (network_ != nullptr) status.network = describe_network(*options_.network);
   loop_->ask([&](drivers::Switch& it) {
     if (uplink_) status.uplink = port_status(it, *uplink_);
     if (!held) return;

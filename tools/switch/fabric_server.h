@@ -13,8 +13,10 @@
 
 #include "drivers/dpdk/options.h"
 #include "drivers/fabric/control.h"
+#include "drivers/fabric/network_switch.h"
 #include "drivers/fabric/switch_lock.h"
 #include "drivers/fabric/switch_loop.h"
+#include "drivers/network/topology.h"
 #include "nic/host/fabric_folder.h"
 #include "nic/host/fabric_slots.h"
 #include "nic/host/lock_file.h"
@@ -26,6 +28,8 @@ namespace urnic::tools {
 /// A switch of a fabric with one vhost-user front for each NIC, and the first one with one for each other
 /// switch. Fronts are made when a NIC first asks for its slot, or a switch for its trunk, and then stay: who
 /// dies leaves a front that waits for the next one.
+///
+/// With a network, the NIC in slot N is its host N, the uplink its last host, and there are no other switches.
 class FabricServer {
  public:
   struct Options {
@@ -34,12 +38,13 @@ class FabricServer {
     std::string program;                  ///< this one, to start the first switch when that is gone
     std::uint16_t link_mtu = 0;           ///< bytes, of IP packets
     std::optional<nic::PortSpec> uplink;  ///< a port to the world; of all switches but the first their trunk
+    std::optional<network::Topology> network{};  ///< as read_network() gives it; without, a learning switch
     drivers::DpdkOptions dpdk;
     drivers::SwitchStart start = drivers::SwitchStart::kByHand;
   };
 
   /// Becomes that switch of the fabric, uplink included. The error: as drivers::take_switch_lock(), or of the
-  /// ports.
+  /// ports; EBUSY: programs are on the fabric already, and have direct links that pass by the network.
   static Result<std::unique_ptr<FabricServer>, Error> open(const Options& options);
   FabricServer(const FabricServer&) = delete;
   FabricServer& operator=(const FabricServer&) = delete;
@@ -54,13 +59,17 @@ class FabricServer {
   using OptionalPort = std::optional<drivers::Switch::PortNumber>;
 
   FabricServer(const Options& options, nic::FabricFolder folder, nic::LockFile lock,
-               drivers::ControlSocket control, std::unique_ptr<drivers::SwitchLoop> loop);
+               drivers::ControlSocket control, std::unique_ptr<drivers::SwitchLoop> loop,
+               drivers::NetworkSwitch* network);
   Result<void, Error> open_uplink(const Options& options);
   void answer(const drivers::ControlSocket::Request& request);
   Result<void, Error> serve_survivors();
-  Result<void, Error> answer_port(std::string_view arguments);
+  Result<std::string, Error> answer_port(std::string_view arguments);
   Result<void, Error> answer_trunk(std::string_view arguments);
+  Result<std::string, Error> answer_network(std::string_view arguments);
   Result<void, Error> provide(OptionalPort& port, const std::string& socket);
+  void connect(drivers::Switch::PortNumber port, std::size_t host);
+  Result<void, Error> check_host(unsigned slot) const;
   std::string status();
   bool is_first() const { return options_.number == 0; }
   bool is_mine(unsigned slot) const { return nic::switch_of_slot(slot) == options_.number; }
@@ -79,7 +88,8 @@ class FabricServer {
   std::array<OptionalPort, nic::kFabricPorts> ports_;      // by slot
   std::array<OptionalPort, nic::kFabricSwitches> trunks_;  // of the first switch, by the others' numbers
   std::unique_ptr<drivers::SwitchLoop> loop_;
-  std::thread thread_;  // runs the loop
+  drivers::NetworkSwitch* const network_;  // null without a network; the loop's, which is asked to use it
+  std::thread thread_;                     // runs the loop
 };
 
 }  // namespace urnic::tools

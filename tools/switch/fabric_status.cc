@@ -31,7 +31,8 @@ json to_object(const PortStatus& port) {
           {"dropped_frames", port.traffic.dropped_frames},
           {"flooded_frames", port.counters.flooded_frames},
           {"malformed_frames", port.counters.malformed_frames},
-          {"too_long_frames", port.counters.too_long_frames}};
+          {"too_long_frames", port.counters.too_long_frames},
+          {"late_frames", port.counters.late_frames}};
 }
 
 template <typename Address>
@@ -68,7 +69,8 @@ std::string to_json(const FabricStatus& status) {
               {"link_mtu", status.link_mtu},
               {"uptime_seconds", status.uptime.count()},
               {"ports", std::move(ports)},
-              {"uplink", status.uplink ? to_object(*status.uplink) : json()}}
+              {"uplink", status.uplink ? to_object(*status.uplink) : json()},
+              {"network", status.network}}
       .dump(-1, ' ', false, json::error_handler_t::replace);
 }
 

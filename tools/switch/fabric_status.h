@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <vector>
@@ -30,6 +31,7 @@ struct FabricStatus {
   std::chrono::seconds uptime{0};
   std::vector<PortStatus> ports;     ///< those that a program has
   std::optional<PortStatus> uplink;  ///< of all switches but the first their trunk
+  nlohmann::json network;            ///< as describe_network() has it; null: frames take no time
 };
 
 /// What the switch knows of a port. On the switch's thread.

@@ -28,6 +28,7 @@
 #include "nic/host/interface_mtu.h"
 #include "nic/host/port_spec.h"
 #include "tools/switch/fabric_server.h"
+#include "tools/switch/network_file.h"
 
 namespace urnic::tools {
 namespace {
@@ -47,6 +48,7 @@ struct Arguments {
   unsigned number = 0;
   std::uint16_t link_mtu = 0;  ///< 0: kLinkMtu, or the uplink's when that is less
   std::string uplink;
+  std::string topology;
   bool on_demand = false;
   int ready_fd = -1;
 };
@@ -116,6 +118,10 @@ Result<void, Error> join_first(FabricServer::Options& options) {
   return success();
 }
 
+std::string in_words(const network::Topology& network) {
+  return fmt::format("{} of {} hosts", network.name, network.hosts.size());
+}
+
 Result<void, Error> serve(const Arguments& arguments) {
   FabricServer::Options options{
       .name = arguments.name,
@@ -123,6 +129,7 @@ Result<void, Error> serve(const Arguments& arguments) {
       .program = {},
       .link_mtu = arguments.link_mtu != 0 ? arguments.link_mtu : kLinkMtu,
       .uplink = {},
+      .network = {},
       .dpdk = {.verbose = is_set("URNIC_VERBOSE"), .memory_mib = kMemoryMib},
       .start = arguments.on_demand ? drivers::SwitchStart::kOnDemand : drivers::SwitchStart::kByHand};
   if (!arguments.uplink.empty()) {
@@ -135,6 +142,11 @@ Result<void, Error> serve(const Arguments& arguments) {
       options.link_mtu = std::min(kLinkMtu, carried.value());
     }
   }
+  if (!arguments.topology.empty()) {
+    auto network = read_network(arguments.topology, {options.link_mtu, options.uplink.has_value()});
+    if (!network) return network.error();
+    options.network = std::move(network.value());
+  }
   if (arguments.number != 0) {
     if (const auto joined = join_first(options); !joined) return joined.error();
   }
@@ -143,8 +155,9 @@ Result<void, Error> serve(const Arguments& arguments) {
   if (!server) return server.error();
   report_ready(arguments.ready_fd);
   if (!arguments.on_demand) {
-    fmt::print("fabric {}: process {}, packets of up to {} bytes{}; Ctrl-C ends it\n", arguments.name,
-               getpid(), options.link_mtu, options.uplink ? ", uplink " + options.uplink->to_string() : "");
+    fmt::print("fabric {}: process {}, packets of up to {} bytes{}{}; Ctrl-C ends it\n", arguments.name,
+               getpid(), options.link_mtu, options.uplink ? ", uplink " + options.uplink->to_string() : "",
+               options.network ? ", network " + in_words(*options.network) : "");
     std::fflush(stdout);
   }
   server.value()->serve(end.get(), arguments.on_demand ? std::optional(kLinger) : std::nullopt);
@@ -186,6 +199,7 @@ int main_of(int argc, char** argv) {
       ->check(CLI::Range(nic::kFabricSwitches - 1));
   app.add_option("--mtu", arguments.link_mtu, "Largest IP packet, bytes");
   app.add_option("--uplink", arguments.uplink, "A port to the world, as urnic run --port has it");
+  app.add_option("--topology", arguments.topology, "The file of the network between its programs");
   app.add_flag("--on-demand", arguments.on_demand,
                "Go into the background, and end when no program needs it");
   app.add_option("--ready-fd", arguments.ready_fd, "Where to say that it is ready, or what is wrong");

@@ -16,6 +16,7 @@
 #include "nic/host/fabric_slots.h"
 #include "nic/host/port_spec.h"
 #include "tools/urnic/console.h"
+#include "tools/urnic/fabric_network.h"
 #include "tools/urnic/launch.h"
 #include "verbs_api/config/environment_values.h"
 
@@ -35,6 +36,10 @@ up to {} programs. You need this command only
                                              want addresses that are free there (urnic run --ip)
   urnic fabric --uplink vhost:/tmp/a.sock    to connect it to a virtual machine, or to another fabric that has the
                                              other end of this wire
+  urnic fabric --topology FILE               to put a network between its programs: links with a rate and a delay,
+                                             switches with queues that drop, mark and pause (TOPOLOGY.md). The program
+                                             on port N (urnic run --port fabric:default,N; otherwise the first one
+                                             that is free) is the N-th host of the file, from 0; an uplink the last
   urnic fabric stop                          to end it; its programs go on and find no peers
 
 In the foreground it runs until Ctrl-C. Several fabrics are told apart by --name; a program asks for one by
@@ -81,9 +86,24 @@ json put_together(const std::vector<std::string>& answers) {
     switches.push_back(
         {{"switch", other.at("switch")}, {"process", other.at("process")}, {"trunk", other.at("uplink")}});
   }
+  if (!whole.at("network").is_null()) {
+    for (json& port : ports)
+      port["host"] = host_name(whole.at("network"), port.at("slot").get<std::size_t>());
+  }
   whole.erase("switch");
   whole["switches"] = std::move(switches);
   return whole;
+}
+
+/// Completes "network" of the status, if it has one. Throws likewise.
+Result<void, Error> add_network_ports(const std::string& name, json& status) {
+  if (status.at("network").is_null()) return success();
+  const auto folder = nic::FabricFolder::open(name);
+  if (!folder) return folder.error();
+  auto ports = ask_network_ports(folder.value().files_of_switch(0));
+  if (!ports) return ports.error();
+  status["network"]["ports"] = std::move(ports.value());
+  return success();
 }
 
 std::string text_of(const json& value) {
@@ -104,16 +124,24 @@ void print_row(const std::string& port, const std::string& process, const std::s
              it.at("dropped_frames").get<std::uint64_t>());
 }
 
+/// "3", or with a network "3 receiver".
+std::string port_text(const json& port) {
+  const unsigned slot = port.at("slot").get<unsigned>();
+  return port.contains("host") ? fmt::format("{} {} ", slot, port.at("host").get<std::string>())
+                               : std::to_string(slot);
+}
+
 void print_table(const json& status) {
   const json& ports = status.at("ports");
+  const json& network = status.at("network");
   fmt::print("fabric {}: process {}, up {} s, packets of up to {} bytes, {} of {} ports taken\n",
              text_of(status.at("fabric")), status.at("process").get<int>(),
              status.at("uptime_seconds").get<std::uint64_t>(), status.at("link_mtu").get<unsigned>(),
-             ports.size(), nic::kFabricPorts);
+             ports.size(), network.is_null() ? nic::kFabricPorts : network.at("hosts").size());
   fmt::print("{:<9}{:<24}{:<17}{:<19}{:>12}{:>12}{:>10}\n", "port", "program", "address", "MAC", "frames in",
              "frames out", "dropped");
   for (const json& port : ports) {
-    print_row(std::to_string(port.at("slot").get<unsigned>()),
+    print_row(port_text(port),
               fmt::format("{} ({})", text_of(port.at("program")), port.at("process").get<int>()),
               text_of(port.at(port.at("ipv4").is_null() ? "ipv6" : "ipv4")), joined(port.at("macs")), port);
   }
@@ -124,6 +152,7 @@ void print_table(const json& status) {
   if (const json& uplink = status.at("uplink"); !uplink.is_null()) {
     print_row("uplink", text_of(uplink.at("port")), "-", joined(uplink.at("macs")), uplink);
   }
+  if (!network.is_null()) print_network(network, ports);
 }
 
 }  // namespace
@@ -151,6 +180,8 @@ FabricCommand::FabricCommand(CLI::App& app, Invocation& invocation) : name_(nic:
         return std::string(leads_out ? "" : "an uplink is af_packet:IFACE or vhost:PATH");
       })
       ->type_name("SPEC");
+  command->add_option("--topology", topology_, "The file of a network between its programs (TOPOLOGY.md)")
+      ->type_name("FILE");
   command->add_option("--mtu", link_mtu_, "Largest IP packet in bytes that it carries; 4200 by default")
       ->check(CLI::Range(1280, 9600))
       ->type_name("N");
@@ -169,6 +200,7 @@ int FabricCommand::serve() const {
   std::vector<std::string> words{folder.value() + "/urnic_switch", "--name", name_};
   if (link_mtu_ != 0) words.insert(words.end(), {"--mtu", std::to_string(link_mtu_)});
   if (!uplink_.empty()) words.insert(words.end(), {"--uplink", uplink_});
+  if (!topology_.empty()) words.insert(words.end(), {"--topology", topology_});
   return execute(words);
 }
 
@@ -176,7 +208,8 @@ int FabricCommand::status() const {
   const auto answers = ask(name_, "status");
   if (!answers) return fail(answers.error());
   try {
-    const json status = put_together(answers.value());
+    json status = put_together(answers.value());
+    if (const auto known = add_network_ports(name_, status); !known) return fail(known.error());
     if (json_) {
       std::puts(status.dump().c_str());
     } else {

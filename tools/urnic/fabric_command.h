@@ -23,6 +23,7 @@ class FabricCommand {
 
   std::string name_;
   std::string uplink_;
+  std::string topology_;
   std::uint16_t link_mtu_ = 0;
   bool json_ = false;
 };

@@ -118,7 +118,16 @@ TEST_F(ControlTest, JoiningAsksForThePortOfTheSlot) {
   const nic::PortSpec spec{.kind = nic::PortSpec::Kind::kFabric, .side = {}, .target = "test", .slot = 12};
   const auto joined = join_fabric(spec, 4200, "/nosuch/switch");
   ASSERT_TRUE(joined) << joined.error().message;
-  EXPECT_EQ(joined.value(), fabric_.port_socket(12));
+  EXPECT_EQ(joined.value().socket, fabric_.port_socket(12));
+  EXPECT_FALSE(joined.value().is_switched);
+}
+
+TEST_F(ControlTest, JoiningSaysWhenANetworkLiesBetweenThePrograms) {
+  serve([](const std::string&) { return std::string(kSwitchedPort); });
+  const nic::PortSpec spec{.kind = nic::PortSpec::Kind::kFabric, .side = {}, .target = "test", .slot = 0};
+  const auto joined = join_fabric(spec, 4200, "/nosuch/switch");
+  ASSERT_TRUE(joined) << joined.error().message;
+  EXPECT_TRUE(joined.value().is_switched);
 }
 
 TEST_F(ControlTest, JoiningAsksTheSwitchThatTheSlotIsFor) {
@@ -130,7 +139,7 @@ TEST_F(ControlTest, JoiningAsksTheSwitchThatTheSlotIsFor) {
                            .slot = nic::kFirstSwitchPorts + nic::kOtherSwitchPorts};
   const auto joined = join_fabric(spec, 4200, "/nosuch/switch");
   ASSERT_TRUE(joined) << joined.error().message;
-  EXPECT_EQ(joined.value(), fabric_.port_socket(spec.slot));
+  EXPECT_EQ(joined.value().socket, fabric_.port_socket(spec.slot));
 }
 
 TEST_F(ControlTest, ASwitchAsksTheFirstOneForItsTrunk) {

@@ -11,6 +11,7 @@
 #include <mutex>
 #include <thread>
 
+#include "drivers/fabric/learning_switch.h"
 #include "tests/unit/drivers/light/fake_port.h"
 
 namespace urnic::drivers {
@@ -101,7 +102,9 @@ bool comes_true(Condition condition) {
 
 class SwitchLoopTest : public ::testing::Test {
  protected:
-  SwitchLoopTest() : loop_(std::move(SwitchLoop::create().value())), thread_([this] { loop_->run(); }) {}
+  SwitchLoopTest()
+      : loop_(std::move(SwitchLoop::create(std::make_unique<LearningSwitch>()).value())),
+        thread_([this] { loop_->run(); }) {}
   ~SwitchLoopTest() override {
     loop_->stop();
     thread_.join();

@@ -1,4 +1,4 @@
-#include "drivers/fabric/switch.h"
+#include "drivers/fabric/learning_switch.h"
 
 #include <gmock/gmock.h>
 
@@ -26,7 +26,7 @@ constexpr Mac mac(std::uint8_t n) {
   return Mac{{2, 0, 0, 0, 0, n}};
 }
 
-class SwitchTest : public ::testing::Test {
+class LearningSwitchTest : public ::testing::Test {
  protected:
   /// A switch of `ports` ports, whose other ends are ends_[0] and up.
   void connect(std::size_t ports, std::size_t max_frame_bytes = 2000) {
@@ -49,11 +49,11 @@ class SwitchTest : public ::testing::Test {
     return counts;
   }
 
-  Switch switch_;
+  LearningSwitch switch_;
   std::vector<std::shared_ptr<FakePort::Outside>> ends_;
 };
 
-TEST_F(SwitchTest, FloodsWhatIsForEverybodyButNeverBack) {
+TEST_F(LearningSwitchTest, FloodsWhatIsForEverybodyButNeverBack) {
   connect(4);
   const Bytes frame = frame_between(kBroadcast, mac(1), 60, 7);
   put(1, frame);
@@ -63,7 +63,7 @@ TEST_F(SwitchTest, FloodsWhatIsForEverybodyButNeverBack) {
   EXPECT_EQ(switch_.counters(1).flooded_frames, 1u);
 }
 
-TEST_F(SwitchTest, FloodsWhatIsForSomebodyUnknownAndThenKnowsWhereThatOneIs) {
+TEST_F(LearningSwitchTest, FloodsWhatIsForSomebodyUnknownAndThenKnowsWhereThatOneIs) {
   connect(3);
   put(0, frame_between(mac(2), mac(0), 60, 1));
   round();
@@ -77,7 +77,7 @@ TEST_F(SwitchTest, FloodsWhatIsForSomebodyUnknownAndThenKnowsWhereThatOneIs) {
   EXPECT_EQ(switch_.counters(0).flooded_frames, 1u);
 }
 
-TEST_F(SwitchTest, FollowsAnAddressThatMoves) {
+TEST_F(LearningSwitchTest, FollowsAnAddressThatMoves) {
   connect(3);
   introduce_all();
   put(2, frame_between(kBroadcast, mac(0), 60, 1));
@@ -88,7 +88,7 @@ TEST_F(SwitchTest, FollowsAnAddressThatMoves) {
   EXPECT_THAT(counts(), ElementsAre(0, 0, 1));
 }
 
-TEST_F(SwitchTest, SendsNothingBackToWhereItCameFrom) {
+TEST_F(LearningSwitchTest, SendsNothingBackToWhereItCameFrom) {
   connect(3);
   introduce_all();
   put(0, frame_between(mac(0), mac(0), 60, 1));
@@ -96,7 +96,7 @@ TEST_F(SwitchTest, SendsNothingBackToWhereItCameFrom) {
   EXPECT_THAT(counts(), ElementsAre(0, 0, 0));
 }
 
-TEST_F(SwitchTest, KeepsTheOrderOfABurst) {
+TEST_F(LearningSwitchTest, KeepsTheOrderOfABurst) {
   connect(2);
   introduce_all();
   for (std::uint8_t i = 0; i < 100; ++i) put(0, frame_between(mac(1), mac(0), 60u + i, i));
@@ -106,7 +106,7 @@ TEST_F(SwitchTest, KeepsTheOrderOfABurst) {
   for (std::uint8_t i = 0; i < 100; ++i) EXPECT_EQ(ends_[1]->sent[i].back(), std::byte{i});
 }
 
-TEST_F(SwitchTest, ReadsNoFurtherWhileAFrameHasNoRoomAndLosesNothing) {
+TEST_F(LearningSwitchTest, ReadsNoFurtherWhileAFrameHasNoRoomAndLosesNothing) {
   connect(3);
   introduce_all();
   ends_[1]->room = 2;
@@ -126,7 +126,7 @@ TEST_F(SwitchTest, ReadsNoFurtherWhileAFrameHasNoRoomAndLosesNothing) {
   EXPECT_THAT(counts(), ElementsAre(0, 5, 2));
 }
 
-TEST_F(SwitchTest, GoesOnForOthersWhileOnePortWaits) {
+TEST_F(LearningSwitchTest, GoesOnForOthersWhileOnePortWaits) {
   connect(4);
   introduce_all();
   ends_[1]->room = 0;
@@ -136,7 +136,7 @@ TEST_F(SwitchTest, GoesOnForOthersWhileOnePortWaits) {
   EXPECT_THAT(counts(), ElementsAre(0, 0, 0, 1));
 }
 
-TEST_F(SwitchTest, GivesAFloodedFrameToEachPortOnceEvenIfOneHasToBeWaitedFor) {
+TEST_F(LearningSwitchTest, GivesAFloodedFrameToEachPortOnceEvenIfOneHasToBeWaitedFor) {
   connect(4);
   introduce_all();
   ends_[2]->room = 0;
@@ -148,7 +148,7 @@ TEST_F(SwitchTest, GivesAFloodedFrameToEachPortOnceEvenIfOneHasToBeWaitedFor) {
   EXPECT_THAT(counts(), ElementsAre(0, 1, 1, 1));
 }
 
-TEST_F(SwitchTest, GivesEverySenderItsTurnWhereRoomIsShort) {
+TEST_F(LearningSwitchTest, GivesEverySenderItsTurnWhereRoomIsShort) {
   connect(3);
   introduce_all();
   for (int i = 0; i < 40; ++i) {
@@ -166,7 +166,7 @@ TEST_F(SwitchTest, GivesEverySenderItsTurnWhereRoomIsShort) {
   EXPECT_LE(from_first, 30);
 }
 
-TEST_F(SwitchTest, DropsAndCountsWhatIsNoFrame) {
+TEST_F(LearningSwitchTest, DropsAndCountsWhatIsNoFrame) {
   connect(2);
   introduce_all();
   put(0, Bytes(13));
@@ -180,7 +180,7 @@ TEST_F(SwitchTest, DropsAndCountsWhatIsNoFrame) {
   EXPECT_THAT(ends_[0]->sent, SizeIs(1)) << "a header alone is a frame";
 }
 
-TEST_F(SwitchTest, KeepsWhatIsForTheLinkAlone) {
+TEST_F(LearningSwitchTest, KeepsWhatIsForTheLinkAlone) {
   connect(2);
   put(0, frame_between({{0x01, 0x80, 0xc2, 0, 0, 0x01}}, mac(0), 60, 0));
   put(0, frame_between({{0x01, 0x80, 0xc2, 0, 0, 0x10}}, mac(0), 60, 0));
@@ -188,7 +188,7 @@ TEST_F(SwitchTest, KeepsWhatIsForTheLinkAlone) {
   EXPECT_THAT(counts(), ElementsAre(0, 1));
 }
 
-TEST_F(SwitchTest, DropsAndCountsWhatAPortIsTooNarrowFor) {
+TEST_F(LearningSwitchTest, DropsAndCountsWhatAPortIsTooNarrowFor) {
   connect(2, 100);
   ends_.push_back(std::make_shared<FakePort::Outside>());
   switch_.add(std::make_unique<FakePort>(ends_.back(), 2000));
@@ -200,7 +200,7 @@ TEST_F(SwitchTest, DropsAndCountsWhatAPortIsTooNarrowFor) {
   EXPECT_EQ(switch_.counters(0).too_long_frames, 1u);
 }
 
-TEST_F(SwitchTest, FlushesInTheRoundInWhichItForwards) {
+TEST_F(LearningSwitchTest, FlushesInTheRoundInWhichItForwards) {
   connect(2);
   introduce_all();
   const std::size_t before = ends_[1]->flushes;
@@ -209,14 +209,14 @@ TEST_F(SwitchTest, FlushesInTheRoundInWhichItForwards) {
   EXPECT_GT(ends_[1]->flushes, before);
 }
 
-TEST_F(SwitchTest, IsDrainedWhenAllItsPortsAre) {
+TEST_F(LearningSwitchTest, IsDrainedWhenAllItsPortsAre) {
   connect(3);
   EXPECT_TRUE(switch_.is_drained());
   ends_[1]->is_drained = false;
   EXPECT_FALSE(switch_.is_drained());
 }
 
-TEST_F(SwitchTest, ArmsAllPortsAndSaysWhetherAnyHasFrames) {
+TEST_F(LearningSwitchTest, ArmsAllPortsAndSaysWhetherAnyHasFrames) {
   connect(3);
   put(0, frame_between(mac(1), mac(0), 60, 0));
   EXPECT_TRUE(switch_.arm());
@@ -225,7 +225,7 @@ TEST_F(SwitchTest, ArmsAllPortsAndSaysWhetherAnyHasFrames) {
   EXPECT_FALSE(switch_.arm());
 }
 
-TEST_F(SwitchTest, ArmsAnewOnlyPortsThatHadFramesOrWokeIt) {
+TEST_F(LearningSwitchTest, ArmsAnewOnlyPortsThatHadFramesOrWokeIt) {
   connect(3);
   switch_.arm();
   put(0, frame_between(mac(1), mac(0), 60, 0));
@@ -239,7 +239,7 @@ TEST_F(SwitchTest, ArmsAnewOnlyPortsThatHadFramesOrWokeIt) {
   EXPECT_EQ(ends_[2]->times_armed, 2u);
 }
 
-TEST_F(SwitchTest, KeepsAnAddressAliveThatGoesOnTheSameWay) {
+TEST_F(LearningSwitchTest, KeepsAnAddressAliveThatGoesOnTheSameWay) {
   connect(3);
   introduce_all();
   const auto age = ForwardingTable::kMaxAge;
