@@ -145,6 +145,8 @@ class ExperimentCommand(unittest.TestCase):
         broken = self.file("broken.json", '{"hosts": ["a"')
         for arguments, said in (
             (("--topology", "nowhere.json", "--workload", self.workload), "cannot read nowhere.json: No such file or directory"),
+            (("--topology", "/", "--workload", self.workload), "cannot read /: Is a directory"),
+            (("--topology", "/dev/zero", "--workload", self.workload), "/dev/zero: topology: "),
             (("--topology", broken, "--workload", self.workload), "topology: no JSON: "),
             (("--topology", self.topology, "--workload", "nowhere.json"), "cannot read nowhere.json: "),
             (("--topology", self.topology, "--workload", "incast"), "jobs[0].to: the topology has no host \"receiver\""),

@@ -7,7 +7,6 @@
 #include <chrono>
 #include <cstring>
 #include <fstream>
-#include <iterator>
 #include <memory>
 #include <utility>
 
@@ -23,9 +22,15 @@
 namespace urnic::experiment {
 namespace {
 
+/// Far more than any file needs that the parsers take.
+constexpr std::size_t kMaxFileBytes = std::size_t{16} << 20;
+
 Result<std::string, Error> read_file(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
-  std::string text{std::istreambuf_iterator<char>(file), {}};
+  std::string text(kMaxFileBytes, '\0');
+  errno = 0;
+  file.read(text.data(), static_cast<std::streamsize>(text.size()));
+  text.resize(static_cast<std::size_t>(file.gcount()));
   if (!file.is_open() || file.bad()) {
     return Error{.code = errno, .message = fmt::format("cannot read {}: {}", path, std::strerror(errno))};
   }

@@ -132,6 +132,16 @@ TEST(Fixed, IsWhatALinkCarriesOfIt) {
   EXPECT_LT(result.highest(Metric::kQueueBytes, kLossyQueue, kSettled, kEnd), 3 * 1106);
 }
 
+TEST(Goodput, GrowsWithAcknowledgementsAndNotWithWholeMessages) {
+  const network::Topology topology = incast_of(1);
+  const Result result = run(topology, workload_of(R"({"path_mtu": 1024, "until": "5ms", "jobs": [
+      {"pattern": "flow", "from": "sender0", "to": "receiver", "bytes": "1GB", "message": "16MiB"}]})",
+                                                  topology));
+  EXPECT_LT(result.highest(Metric::kGoodput, "sender0->receiver", 1ms, 4ms), 2 * kPayloadOfLink);
+  EXPECT_NEAR(result.mean(Metric::kGoodput, "sender0->receiver", 1ms, 4ms), kPayloadOfLink,
+              0.05 * kPayloadOfLink);
+}
+
 TEST(AllControllers, AreTheSameTwiceAndOtherwiseWithAnotherSeed) {
   for (const char* congestion : {"none", "dcqcn:hpcc", "timely", "swift"}) {
     const network::Topology topology = incast_of(4);
