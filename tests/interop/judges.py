@@ -211,23 +211,24 @@ def judge_receiver(run, verdict):
 
 def _unanswered(records, output):
     """How many of our frames came to queue pairs of the guest's after their last word. Which of them speaks with which of ours
-    stands in the output of our program, unless there is but one of each: the guest's may end one while another still has something to say. A word is older than
+    stands in the output of our program, unless there is but one of each that it does not name, as perftest's own connection by rdma_cm: the guest's may end one while another still has something to say. A word is older than
     its frame: once the guest's frames are held back, one of ours may meet it on the wire and find no queue pair."""
     ours, theirs = ([int(qpn, 16) for qpn in pattern.findall(output)] for pattern in (_LOCAL_QPN, _REMOTE_QPN))
     roce = [(seconds, frame) for seconds, frame in records if _is_roce(frame)]
-    peer = dict(zip(ours, theirs)) or _only_pair(frame for _, frame in roce)
+    peer = dict(zip(ours, theirs))
+    peer |= _only_pair((frame for _, frame in roce), peer)
     last_word = {peer.get(_destination(frame)): seconds for seconds, frame in roce if not is_for_guest(frame)}
     return sum(
         is_for_guest(frame) and seconds > last_word.get(_destination(frame), math.inf) - _ON_ITS_WAY for seconds, frame in roce
     )
 
 
-def _only_pair(frames):
-    """{our queue pair: the guest's}, when no other pair speaks, except those of the connection managers."""
+def _only_pair(frames, known):
+    """{our queue pair: the guest's}, when no other pair speaks, except those `known` and those of the connection managers."""
     called = {True: set(), False: set()}
     for frame in frames:
         called[is_for_guest(frame)].add(_destination(frame))
-    ours, theirs = called[False] - {_MANAGERS}, called[True] - {_MANAGERS}
+    ours, theirs = called[False] - {_MANAGERS, *known}, called[True] - {_MANAGERS, *known.values()}
     return dict(zip(ours, theirs)) if len(ours) == len(theirs) == 1 else {}
 
 

@@ -18,6 +18,7 @@ OURS_MAC = bytes(6)
 # The queue pairs of a ping-pong, as our program prints them. Each of ours speaks with the one of the guest's below it.
 OURS, GUESTS = (0x111111, 0x222222), (0x33, 0x44)
 MANAGERS = 1  # the queue pair of the guest's connection manager
+UNNAMED = (0x333333, 0x55)  # a pair, ours and the guest's, that our program does not print
 OUTPUT = "".join(
     [f"  local address:  LID 0x0000, QPN {qpn:#08x}, PSN 0xf68bf0, GID ::ffff:10.79.0.3\n" for qpn in OURS]
     + [f"  remote address: LID 0x0000, QPN {qpn:#08x}, PSN 0x3b17e3, GID ::ffff:10.79.0.2\n" for qpn in GUESTS]
@@ -29,7 +30,7 @@ def packet(milliseconds, qpn, opcode=4):
     ip = struct.pack("!BBHHHBBH4s4s", 0x45, 0, 44, 0, 0, 64, 17, 0, bytes(4), bytes(4))
     udp = struct.pack("!HHHH", 49152, 4791, 24, 0)
     bth = struct.pack("!BBHLL", opcode, 0, 0xFFFF, qpn, 0)
-    addresses = GUESTS_MAC + OURS_MAC if qpn in (*GUESTS, MANAGERS) else OURS_MAC + GUESTS_MAC
+    addresses = GUESTS_MAC + OURS_MAC if qpn in (*GUESTS, MANAGERS, UNNAMED[1]) else OURS_MAC + GUESTS_MAC
     return milliseconds, addresses + b"\x08\x00" + ip + udp + bth + bytes(4)
 
 
@@ -92,6 +93,11 @@ class Receiver(unittest.TestCase):
         self.assertEqual(self.complaints(conversation, 2, output=""), ["rdma_rxe dropped 2 of 4 packets"])
         others = [packet(10, GUESTS[1]), packet(11, OURS[1])]
         self.assertEqual(self.complaints(conversation + others, 4, output=""), ["rdma_rxe dropped 1 of 5 packets"])
+
+    def test_knows_the_one_queue_pair_beside_those_that_are_named(self):
+        own = [packet(10, UNNAMED[1]), packet(100, UNNAMED[0]), packet(250, UNNAMED[1])]
+        self.assertEqual(self.complaints(self.CONVERSATION + own, 3), [])
+        self.assertEqual(self.complaints(self.CONVERSATION + own, 2), ["rdma_rxe dropped 2 of 4 packets"])
 
     def test_excuses_nothing_that_came_to_another_queue_pair(self):
         manager = [packet(300, MANAGERS)]
