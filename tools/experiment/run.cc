@@ -26,9 +26,9 @@ namespace {
 constexpr std::size_t kMaxFileBytes = std::size_t{16} << 20;
 
 Result<std::string, Error> read_file(const std::string& path) {
+  errno = 0;
   std::ifstream file(path, std::ios::binary);
   std::string text(kMaxFileBytes, '\0');
-  errno = 0;
   file.read(text.data(), static_cast<std::streamsize>(text.size()));
   text.resize(static_cast<std::size_t>(file.gcount()));
   if (!file.is_open() || file.bad()) {

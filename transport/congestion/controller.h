@@ -64,6 +64,13 @@ class Controller {
 
   virtual Allowance allowance(Time now) = 0;
   virtual ControllerState state(Time now) = 0;
+
+  /// For people: the last one that was measured. It is kept here because queue pairs without a controller measure none.
+  void note_round_trip(Duration round_trip) { round_trip_ = round_trip; }
+  Duration round_trip() const { return round_trip_; }
+
+ private:
+  Duration round_trip_{};
 };
 
 }  // namespace urnic::transport::congestion

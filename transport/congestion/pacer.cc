@@ -18,7 +18,6 @@ constexpr Duration kMostBehind = std::chrono::microseconds(100);
 void Pacer::start(std::unique_ptr<Controller> controller) {
   controller_ = std::move(controller);
   sample_.reset();
-  round_trip_ = {};
   next_departure_ = {};
   is_waited_for_ = false;
 }
@@ -43,9 +42,10 @@ void Pacer::note_sent(const Sent& sent, Time now) {
 void Pacer::take_sample(Psn oldest, Time now) {
   if (distance(sample_->psn, oldest) <= 0) return;
   // The engine reads its clock once for many packets: a round trip may look like none.
-  round_trip_ = std::max(now - sample_->sent, Duration(1));
+  const Duration round_trip = std::max(now - sample_->sent, Duration(1));
   sample_.reset();
-  controller_->on_ack(round_trip_, now);
+  controller_->note_round_trip(round_trip);
+  controller_->on_ack(round_trip, now);
 }
 
 void Pacer::on_nak(Time now) {
@@ -61,7 +61,7 @@ void Pacer::on_timeout(Time now) {
 std::optional<ControllerState> Pacer::state(Time now) const {
   if (controller_ == nullptr) return std::nullopt;
   ControllerState state = controller_->state(now);
-  state.round_trip = round_trip_;
+  state.round_trip = controller_->round_trip();
   return state;
 }
 

@@ -80,7 +80,6 @@ class Pacer {
 
   std::unique_ptr<Controller> controller_;
   std::optional<Sample> sample_;
-  Duration round_trip_{};  // the last one
   Time next_departure_{};
   bool is_waited_for_ = false;
 };
