@@ -9,11 +9,6 @@
 #include "tools/check/packets/packet.h"
 
 namespace urnic::check {
-namespace {
-
-constexpr unsigned kCongestionExperienced = 3;
-
-}  // namespace
 
 IcrcResult Checker::add(LinkType link_type, const RawFrame& raw) {
   counts_.first_ns = counts_.frames == 0 ? raw.time_ns : counts_.first_ns;
@@ -36,7 +31,7 @@ IcrcResult Checker::add(LinkType link_type, const RawFrame& raw) {
                   fmt::format("{}, with a right ICRC", frame->destination_port));
   }
   ++(frame->is_roce_v1 ? counts_.roce_v1 : counts_.roce_v2);
-  counts_.ecn_marked += (frame->traffic_class & 3u) == kCongestionExperienced ? 1 : 0;
+  counts_.ecn_marked += is_marked(*frame) ? 1 : 0;
   if (link) pauses_.on_roce(*link, raw.number, raw.time_ns);
   check_frame(*frame, raw.number, findings_);
   const IcrcResult result = judge(*frame, raw);

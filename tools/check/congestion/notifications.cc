@@ -7,7 +7,6 @@
 namespace urnic::check {
 namespace {
 
-constexpr unsigned kCongestionExperienced = 3;
 constexpr std::int64_t kAnsweredNs = 100'000'000;  // longer than a CNP takes to its place of capture
 constexpr std::int64_t kTogetherNs = 1'000'000;    // a NAK, and the CNP that comes with it
 
@@ -29,7 +28,7 @@ bool is_sequence_nak(const Packet& packet) {
 void Notifications::on_packet(std::uint32_t flow, std::optional<std::uint32_t> peer, const FlowKey& key,
                               const Seen& seen) {
   const OpcodeInfo& info = *seen.packet.info;
-  const bool is_marked = (seen.frame.traffic_class & 3u) == kCongestionExperienced;
+  const bool is_marked = check::is_marked(seen.frame);
   const bool is_cnp = info.service == Service::kCnp;
   const bool is_nak = is_sequence_nak(seen.packet);
   if (!is_cnp && !is_marked && !is_nak) return;

@@ -54,6 +54,12 @@ struct Frame {
   bool is_cut() const { return ib.size() < ib_bytes; }
 };
 
+/// ECN: CE, which a switch sets where a queue is long.
+constexpr bool is_marked(const Frame& frame) {
+  constexpr unsigned kEcnBits = 3;
+  return (frame.traffic_class & kEcnBits) == kEcnBits;
+}
+
 /// The link types that can be read, with libpcap's numbers.
 enum class LinkType : int {
   kEthernet = 1,

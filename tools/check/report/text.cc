@@ -107,10 +107,10 @@ std::string cnp_senders_text(const CnpSpacing& spacing) {
   for (const CnpSender& sender : spacing.senders()) {
     text += fmt::format("CNPs of {}: {}", to_string(sender.address), sender.cnps);
     if (spacing.has_policy()) text += fmt::format(", {} expected", sender.expected);
-    constexpr std::pair<CnpScope, const char*> kScopes[] = {{CnpScope::kQueuePair, "one queue pair"},
-                                                            {CnpScope::kAddress, "one address"},
-                                                            {CnpScope::kPort, "all"}};
-    for (const auto& [scope, name] : kScopes) {
+    constexpr std::pair<CnpScope, const char*> kScopeWords[] = {{CnpScope::kQueuePair, "one queue pair"},
+                                                                {CnpScope::kAddress, "one address"},
+                                                                {CnpScope::kPort, "all"}};
+    for (const auto& [scope, name] : kScopeWords) {
       const Distances& distances = sender.distances[static_cast<std::size_t>(scope)];
       if (distances.count() == 0) continue;
       text += fmt::format("; to {} {} apart at least, {} typically", name,
