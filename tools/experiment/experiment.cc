@@ -107,8 +107,9 @@ void Experiment::make_connections() {
   }
   for (std::size_t i = 0; i < workload_.steps.size(); ++i) {
     const Step& step = workload_.steps[i];
-    if (sends_something(step))
+    if (sends_something(step)) {
       connection_of_step_[i] = numbers.at(Key(step.host, step.peer, workload_.jobs[step.job].dscp));
+    }
   }
 }
 

@@ -62,8 +62,9 @@ std::vector<JobOutcome> Experiment::job_outcomes() const {
       ++job.finished;
       job.completion_times.push_back(took);
     }
-    if (took > Duration{})
+    if (took > Duration{}) {
       rates[step.job].push_back(static_cast<double>(done_bytes_[i]) / static_cast<double>(took.count()));
+    }
   }
   for (std::size_t i = 0; i < jobs.size(); ++i) {
     JobOutcome& job = jobs[i];

@@ -49,8 +49,9 @@ void shuffle(std::vector<T>& values, network::Random& random) {
 void make_flow(const PatternInput& input, StepList& list) {
   const auto from = read_host(input.members, "from", input.topology, input.complaint);
   const auto to = read_host(input.members, "to", input.topology, input.complaint);
-  if (from && to && *from == *to)
+  if (from && to && *from == *to) {
     input.complaint.add(input.members.path_of("to"), "it is where the flow comes from");
+  }
   if (from && to) list.add(message(input, *from, *to, input.bytes));
 }
 
@@ -74,8 +75,9 @@ void make_permutation(const PatternInput& input, StepList& list) {
   // One cycle through all hosts in a random order: each sends to one other and hears of one other.
   std::vector<HostId> order = input.hosts;
   shuffle(order, input.random);
-  for (std::size_t i = 0; i < count; ++i)
+  for (std::size_t i = 0; i < count; ++i) {
     list.add(message(input, order[i], order[(i + 1) % count], input.bytes));
+  }
 }
 
 void make_all_to_all(const PatternInput& input, StepList& list) {
@@ -153,8 +155,8 @@ void make_pipeline(const PatternInput& input, StepList& list) {
 }
 
 /// How many tokens of one host go to each of the experts: `choices` different ones for each token, the popular ones more often.
-std::vector<std::uint64_t> routed(std::uint64_t tokens, std::uint64_t choices, std::vector<double> weights,
-                                  network::Random& random) {
+std::vector<std::uint64_t> routed(std::uint64_t tokens, std::uint64_t choices,
+                                  const std::vector<double>& weights, network::Random& random) {
   std::vector<std::uint64_t> counts(weights.size());
   std::vector<std::size_t> chosen;
   for (std::uint64_t token = 0; token < tokens; ++token) {
@@ -163,8 +165,9 @@ std::vector<std::uint64_t> routed(std::uint64_t tokens, std::uint64_t choices, s
       const double sum = std::accumulate(left.begin(), left.end(), 0.0);
       double point = static_cast<double>(random.next() >> 11) * 0x1p-53 * sum;
       std::size_t expert = 0;
-      while (expert + 1 < left.size() && (left[expert] == 0 || point >= left[expert]))
+      while (expert + 1 < left.size() && (left[expert] == 0 || point >= left[expert])) {
         point -= left[expert++];
+      }
       while (left[expert] == 0) expert = (expert + 1) % left.size();  // rounding led behind the last one
       left[expert] = 0;
       ++counts[expert];
@@ -180,8 +183,9 @@ void make_moe(const PatternInput& input, StepList& list) {
   const Duration work = compute_time(input);
   double skew = 0;
   input.members.read_fraction("skew", skew);
-  if (!(skew >= 0 && skew <= 10))
+  if (!(skew >= 0 && skew <= 10)) {
     input.complaint.add(input.members.path_of("skew"), "it is a number from 0 to 10");
+  }
   std::uint64_t is_padded = 0;
   input.members.read_whole("padded", 0, 1, is_padded);
   if (input.complaint.is_made()) return;

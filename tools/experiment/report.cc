@@ -108,8 +108,9 @@ std::string text_report(const Title& title, const Outcome& outcome) {
                         counters.marked_frames, counters.pauses_sent, text_of(counters.paused_time),
                         drops_text(counters));
   }
-  if (ports.size() > kPortsShown)
+  if (ports.size() > kPortsShown) {
     text += fmt::format("and {} more with shorter queues: --json has them\n", ports.size() - kPortsShown);
+  }
   text += fmt::format("\n{} packet-hops in {:.2f} s: {:.2f} million a second\n", outcome.packet_hops,
                       title.seconds,
                       title.seconds > 0 ? static_cast<double>(outcome.packet_hops) / title.seconds / 1e6 : 0);

@@ -47,8 +47,9 @@ Result<std::pair<HostId, std::string>, Error> split(const std::string& option, c
                                                     const network::Topology& topology) {
   const std::size_t equals = text.find('=');
   for (std::size_t i = 0; equals != std::string::npos && i < topology.hosts.size(); ++i) {
-    if (topology.hosts[i].name == text.substr(0, equals))
+    if (topology.hosts[i].name == text.substr(0, equals)) {
       return std::pair(HostId(i), text.substr(equals + 1));
+    }
   }
   return Error{
       .code = EINVAL,
@@ -149,8 +150,9 @@ Result<int, Error> run(const RunOptions& options, std::FILE* out) {
     if (const auto written = write_series(options.series_file, series); !written) return written.error();
   }
   if (!options.plot_file.empty()) {
-    if (const auto written = write_plot(options.plot_file, title, outcome, series); !written)
+    if (const auto written = write_plot(options.plot_file, title, outcome, series); !written) {
       return written.error();
+    }
   }
   fmt::print(out, "{}", options.json ? json_report(title, outcome) : text_report(title, outcome));
   const bool is_time_up = workload.until != Duration{} && outcome.time >= workload.until;

@@ -83,8 +83,9 @@ void Sampler::sample_hosts(Duration now) {
     if (device == nullptr) continue;
     for (const auto& [name, value] : device->all_counters()) {
       if (name == "np_cnp_sent") add(Metric::kCnpsSent, host, now, growth(Metric::kCnpsSent, host, value));
-      if (name == "rp_cnp_handled")
+      if (name == "rp_cnp_handled") {
         add(Metric::kCnpsHandled, host, now, growth(Metric::kCnpsHandled, host, value));
+      }
     }
   }
 }

@@ -35,8 +35,9 @@ Result<void, Error> write_series(const std::string& path, const std::vector<Seri
     names.push_back(
         is_csv ? quoted(series[i].of)
                : nlohmann::json(series[i].of).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
-    for (const Sample& sample : series[i].samples)
+    for (const Sample& sample : series[i].samples) {
       lines.push_back({.time = sample.time, .series = i, .value = sample.value});
+    }
   }
   std::stable_sort(lines.begin(), lines.end(), [](const Line& a, const Line& b) { return a.time < b.time; });
 

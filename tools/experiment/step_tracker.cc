@@ -17,8 +17,9 @@ StepTracker::StepTracker(const Workload& workload)
       events_.push({.time = workload.jobs[workload.steps[step].job].start, .step = step});
     }
   }
-  for (std::size_t step = 0; step < states_.size(); ++step)
+  for (std::size_t step = 0; step < states_.size(); ++step) {
     first_dependent_[step + 1] += first_dependent_[step];
+  }
   dependents_.resize(first_dependent_.back());
   std::vector<std::size_t> next(first_dependent_.begin(), first_dependent_.end() - 1);
   for (std::size_t step = 0; step < states_.size(); ++step) {

@@ -59,17 +59,21 @@ class WorkloadReader {
   void read_queue_pairs(const Members& members) {
     std::uint64_t mtu = transport::bytes(workload_.path_mtu);
     if (members.read_whole("path_mtu", 256, 4096, mtu)) {
-      if ((mtu & (mtu - 1)) != 0)
+      if ((mtu & (mtu - 1)) != 0) {
         complaint_.add("path_mtu", fmt::format("there are 256, 512, 1024, 2048, 4096; not {}", mtu));
+      }
       workload_.path_mtu = static_cast<transport::PathMtu>(mtu);
     }
     std::uint64_t number = 0;
-    if (members.read_whole("ack_timeout", 0, 31, number))
+    if (members.read_whole("ack_timeout", 0, 31, number)) {
       workload_.ack_timeout = static_cast<std::uint8_t>(number);
-    if (members.read_whole("retry_count", 0, 7, number))
+    }
+    if (members.read_whole("retry_count", 0, 7, number)) {
       workload_.retry_count = static_cast<std::uint8_t>(number);
-    if (members.read_whole("window", 1, 65536, number))
+    }
+    if (members.read_whole("window", 1, 65536, number)) {
       workload_.window_packets = static_cast<std::uint32_t>(number);
+    }
   }
 
   void read_congestion(const Members& members) {
@@ -89,9 +93,10 @@ class WorkloadReader {
     for (const auto& item : faults.items()) {
       const std::string path = "faults." + item.key();
       const auto host = find_host(item.key());
-      if (!host)
+      if (!host) {
         complaint_.add("faults",
                        fmt::format("the topology has no host {}", network::shown(Json(item.key()))));
+      }
       if (!item.value().is_string()) {
         complaint_.add(
             path, fmt::format("a text as after --fault belongs here, not {}", network::shown(item.value())));
@@ -125,8 +130,9 @@ class WorkloadReader {
   const Pattern* find_pattern(const Json& value, const std::string& path) {
     const Json* const name = value.is_object() && value.contains("pattern") ? &value["pattern"] : nullptr;
     for (const Pattern& pattern : patterns()) {
-      if (name != nullptr && name->is_string() && name->get_ref<const std::string&>() == pattern.name)
+      if (name != nullptr && name->is_string() && name->get_ref<const std::string&>() == pattern.name) {
         return &pattern;
+      }
     }
     complaint_.add(path, fmt::format("'pattern' is one of {}",
                                      names_of(patterns(), [](const Pattern& it) { return it.name; })));
@@ -153,8 +159,9 @@ class WorkloadReader {
                        .random = random_};
     members.require("bytes");
     members.read_size("bytes", input.bytes);
-    if (members.has("bytes") && input.bytes == 0)
+    if (members.has("bytes") && input.bytes == 0) {
       complaint_.add(members.path_of("bytes"), "1 byte or more belongs here");
+    }
     input.operation = read_operation(members, *pattern);
     read_messages(members, *pattern, input, job);
     std::uint64_t repeat = 1;
@@ -162,8 +169,9 @@ class WorkloadReader {
     if (complaint_.is_made()) return;
 
     workload_.jobs.push_back(job);
-    for (std::uint64_t i = 0; i < repeat && !complaint_.is_made(); ++i)
+    for (std::uint64_t i = 0; i < repeat && !complaint_.is_made(); ++i) {
       add_repetition(*pattern, input, i == 0);
+    }
   }
 
   std::vector<HostId> hosts_of(const Members& members) {

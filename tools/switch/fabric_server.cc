@@ -93,8 +93,9 @@ Result<std::unique_ptr<FabricServer>, Error> FabricServer::open(const Options& o
   if (!lock) return lock.error();
   auto control = ControlSocket::open(files);
   if (!control) return control.error();
-  if (const auto alone = options.network ? check_alone(options.name) : success(); !alone)
+  if (const auto alone = options.network ? check_alone(options.name) : success(); !alone) {
     return alone.error();
+  }
   std::unique_ptr<drivers::NetworkSwitch> network;
   if (options.network) network = std::make_unique<drivers::NetworkSwitch>(*options.network, Clock::now());
   drivers::NetworkSwitch* const network_or_null = network.get();

@@ -78,8 +78,9 @@ void add_policy(CLI::App& command, const char* name, ReadPolicy read, check::Con
       .add_option_function<std::string>(
           name,
           [=, &policy](const std::string& text) {
-            if (!read(text, policy))
+            if (!read(text, policy)) {
               throw CLI::ValidationError(name, fmt::format("'{}' is none; write {}", text, form));
+            }
           },
           description)
       ->type_name(form);

@@ -87,8 +87,9 @@ json put_together(const std::vector<std::string>& answers) {
         {{"switch", other.at("switch")}, {"process", other.at("process")}, {"trunk", other.at("uplink")}});
   }
   if (!whole.at("network").is_null()) {
-    for (json& port : ports)
+    for (json& port : ports) {
       port["host"] = host_name(whole.at("network"), port.at("slot").get<std::size_t>());
+    }
   }
   whole.erase("switch");
   whole["switches"] = std::move(switches);

@@ -79,8 +79,9 @@ void print_network(const json& network, const json& ports) {
     const bool is_taken = std::any_of(ports.begin(), ports.end(), [i](const json& port) {
       return port.at("slot").get<std::size_t>() == i;
     });
-    if (!is_taken)
+    if (!is_taken) {
       free_hosts += fmt::format("{}{} ({})", free_hosts.empty() ? "" : ", ", host_name(network, i), i);
+    }
   }
   if (!free_hosts.empty()) fmt::print("hosts without a program, and their ports: {}\n", free_hosts);
 

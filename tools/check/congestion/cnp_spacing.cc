@@ -82,8 +82,8 @@ void CnpSpacing::on_cnp(std::uint32_t flow, const FlowKey& key, std::uint64_t nu
     const auto index = static_cast<std::size_t>(scope);
     const auto [place, is_first] = last_[index].try_emplace(key_in(scope, key), now);
     const Last last = std::exchange(place->second, now);
-    if (is_first || time_ns < last.time_ns)
-      continue;  // frames of some captures are not in the order of their times
+    // Frames of some captures are not in the order of their times.
+    if (is_first || time_ns < last.time_ns) continue;
     from.distances[index].add(time_ns - last.time_ns);
     if (scope == policy_.cnp_scope && policy_.cnp_spacing_ns > 0) judge(flow, last, now);
   }

@@ -54,8 +54,9 @@ void Pauses::on_pause(const LinkFrame& frame, std::uint64_t number, std::int64_t
   const PauseFrame& pause = *frame.pause;
   if (!pause.is_of_priorities) return set(*pauser, Pauser::kAll, pause.quanta[0], number, time_ns);
   for (std::size_t priority = 0; priority < kPriorities; ++priority) {
-    if ((pause.priorities >> priority & 1u) != 0)
+    if ((pause.priorities >> priority & 1u) != 0) {
       set(*pauser, priority, pause.quanta[priority], number, time_ns);
+    }
   }
 }
 

@@ -23,8 +23,9 @@ std::optional<PauseFrame> parse_pause(ByteView control) {
   if (control.size() >= 4 && load_u16(control, 0) == kPauseAll) {
     return PauseFrame{.is_of_priorities = false, .priorities = 1, .quanta = {load_u16(control, 2)}};
   }
-  if (control.size() < kTimesAt + 2 * kPriorities || load_u16(control, 0) != kPausePriorities)
+  if (control.size() < kTimesAt + 2 * kPriorities || load_u16(control, 0) != kPausePriorities) {
     return std::nullopt;
+  }
   PauseFrame pause{.priorities = load_u8(control, 3)};
   for (std::size_t i = 0; i < kPriorities; ++i) pause.quanta[i] = load_u16(control, kTimesAt + 2 * i);
   return pause;

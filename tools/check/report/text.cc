@@ -138,8 +138,9 @@ std::string pauses_text(const Pauses& pauses) {
     }
     text += "\n";
   }
-  if (pauses.others() > 0)
+  if (pauses.others() > 0) {
     text += fmt::format("pause frames of others, which are of other links: {}\n", pauses.others());
+  }
   return text;
 }
 
