@@ -105,6 +105,20 @@ class ExperimentCommand(unittest.TestCase):
         self.assertEqual(report["failure"], "a: a work request to b fails: RETRY_EXC_ERR")
         self.assertFalse(report["is_over"])
 
+    def test_more_than_a_nic_can_have_is_said(self):
+        hosts = [f"h{i}" for i in range(600)]
+        links = [{"ends": [host, "s"], "rate": "10Gb/s", "delay": "1us"} for host in hosts]
+        profile = {"name": "p", "buffer": "64MiB"}
+        topology = self.file("large.json", json.dumps({"profiles": [profile], "switches": [{"name": "s", "profile": "p"}], "hosts": hosts, "links": links}))
+        workload = self.file("greedy.json", '{"jobs": [{"pattern": "incast", "to": "h0", "bytes": "1kB", "posted": 4096}]}')
+        done = self.sim("--topology", topology, "--workload", workload, code=2)
+        self.assertIn("greedy.json: h0 may have 4907008 work requests", done.stderr)
+
+    def test_a_deadlock_without_timeouts_is_said(self):
+        workload = self.file("silent.json", FLOW.replace("{", '{"ack_timeout": 0, ', 1))
+        report = self.report("--topology", self.topology, "--workload", workload, "--fault", "b=drop:kind=write:direction=rx:times=all", code=1)
+        self.assertIn("nothing has arrived for a second", report["failure"])
+
     def test_what_lasts_too_long_ends_when_it_is_told_to(self):
         report = self.pair("--until", "20us")
         self.assertFalse(report["is_over"])

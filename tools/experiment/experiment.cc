@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 #include <map>
+#include <stdexcept>
 #include <tuple>
 #include <utility>
 
@@ -56,8 +57,13 @@ Experiment::Experiment(const network::Topology& topology, const Workload& worklo
       is_marked_(topology.hosts.size()),
       wake_of_(topology.hosts.size(), kNever) {
   network_.set_observer(&watchers_);
-  make_machines();
-  make_connections();
+  try {
+    make_machines();
+    make_connections();
+  } catch (...) {
+    shut_down();
+    throw;
+  }
 }
 
 Experiment::~Experiment() {
@@ -76,9 +82,15 @@ void Experiment::make_machines() {
     completions[place(step.peer)] += 2 * posted;
   }
   for (std::size_t host = 0; host < machines_.size(); ++host) {
+    if (completions[host] < nic::DeviceLimits::kMaxCompletions) continue;
+    throw std::runtime_error(fmt::format(
+        "{} may have {} work requests that are complete and not polled; a completion queue holds {}: fewer hosts, or less 'posted'",
+        network_.topology().hosts[host].name, completions[host], nic::DeviceLimits::kMaxCompletions));
+  }
+  for (std::size_t host = 0; host < machines_.size(); ++host) {
     if (!is_needed[host]) continue;
-    const auto capacity = std::min<std::uint64_t>(completions[host] + 1, nic::DeviceLimits::kMaxCompletions);
-    machines_[host] = std::make_unique<Machine>(world_, HostId(host), static_cast<std::uint32_t>(capacity));
+    const auto capacity = static_cast<std::uint32_t>(completions[host] + 1);
+    machines_[host] = std::make_unique<Machine>(world_, HostId(host), capacity);
   }
 }
 
@@ -158,7 +170,11 @@ bool Experiment::step() {
     next_sample_ += interval_;
     is_quiet_ = std::exchange(runs_sampled_, runs_) == runs_;
   }
-  if (tracker_.is_over() || !failure_.empty() || is_stalled()) return false;
+  if (failure_.empty() && !tracker_.is_over() && is_stalled()) {
+    failure_ =
+        "nothing has arrived for a second, and no NIC waits for a time: queue pairs need an 'ack_timeout', or the network is deadlocked";
+  }
+  if (tracker_.is_over() || !failure_.empty()) return false;
   const Time next = next_time();
   if (next == kNever) return false;
   if (workload_.until != Duration{} && next.time_since_epoch() > workload_.until) {

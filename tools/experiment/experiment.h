@@ -23,7 +23,8 @@ namespace urnic::experiment {
 /// Devices on the hosts that the workload needs. The same topology, workload and seed give the same outcome.
 class Experiment final : public network::Sink {
  public:
-  /// `workload` is for `topology`, and outlives it.
+  /// `workload` is for `topology`, and outlives it. Throws std::runtime_error, for a person, when a NIC cannot have what the workload
+  /// asks for: too many queue pairs or work requests.
   Experiment(const network::Topology& topology, const Workload& workload, std::uint64_t seed);
   ~Experiment() override;
   Experiment(const Experiment&) = delete;

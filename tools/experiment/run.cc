@@ -8,6 +8,7 @@
 #include <cstring>
 #include <fstream>
 #include <memory>
+#include <stdexcept>
 #include <utility>
 
 #include "drivers/network/topology_file.h"
@@ -107,9 +108,7 @@ std::string name_or(const std::string& name, const std::string& path) {
   return name.empty() ? path.substr(path.rfind('/') + 1) : name;
 }
 
-}  // namespace
-
-Result<int, Error> run(const RunOptions& options, std::FILE* out) {
+Result<int, Error> run_files(const RunOptions& options, std::FILE* out) {
   const auto topology_text = read_file(options.topology_file);
   if (!topology_text) return topology_text.error();
   const auto parsed = network::parse_topology(topology_text.value());
@@ -157,6 +156,16 @@ Result<int, Error> run(const RunOptions& options, std::FILE* out) {
   fmt::print(out, "{}", options.json ? json_report(title, outcome) : text_report(title, outcome));
   const bool is_time_up = workload.until != Duration{} && outcome.time >= workload.until;
   return outcome.failure.empty() && (outcome.is_over || is_time_up) ? 0 : 1;
+}
+
+}  // namespace
+
+Result<int, Error> run(const RunOptions& options, std::FILE* out) {
+  try {
+    return run_files(options, out);
+  } catch (const std::runtime_error& error) {
+    return in_file(options.workload_file, Error{.code = EINVAL, .message = error.what()});
+  }
 }
 
 }  // namespace urnic::experiment
