@@ -81,6 +81,19 @@ double Result::quantile(Metric metric, std::string_view of, double share, Durati
   return all[static_cast<std::size_t>(share * static_cast<double>(all.size() - 1))];
 }
 
+network::Topology star(std::size_t hosts) {
+  std::string names;
+  std::string links;
+  for (std::size_t i = 0; i < hosts; ++i) {
+    const char* const comma = i == 0 ? "" : ", ";
+    names += fmt::format(R"({}"h{}")", comma, i);
+    links += fmt::format(R"({}{{"ends": ["h{}", "switch"], "rate": "100Gb/s", "delay": "2us"}})", comma, i);
+  }
+  return topology_of(fmt::format(
+      R"({{"profiles": [{{"name": "plain"}}], "switches": [{{"name": "switch", "profile": "plain"}}], "hosts": [{}], "links": [{}]}})",
+      names, links));
+}
+
 network::Topology incast_of(std::size_t senders) {
   std::string hosts = R"("receiver")";
   std::string links = R"({"ends": ["switch", "receiver"], "rate": "10Gb/s", "delay": "1us"})";

@@ -15,22 +15,8 @@
 namespace urnic::experiment::test {
 namespace {
 
-network::Topology hosts(std::size_t count) {
-  std::string names;
-  std::string links;
-  for (std::size_t i = 0; i < count; ++i) {
-    names += fmt::format(R"({}"h{}")", i == 0 ? "" : ", ", i);
-    links += fmt::format(R"({}{{"ends": ["h{}", "s"], "rate": "100Gb/s", "delay": "1us"}})",
-                         i == 0 ? "" : ", ", i);
-  }
-  return topology_of(
-      fmt::format(R"({{"profiles": [{{"name": "plain"}}], "switches": [{{"name": "s", "profile": "plain"}}],
-      "hosts": [{}], "links": [{}]}})",
-                  names, links));
-}
-
 std::vector<Step> steps_of(std::size_t count, const std::string& job, std::uint64_t seed = 1) {
-  return workload_of(fmt::format(R"({{"jobs": [{{{}}}]}})", job), hosts(count), seed).steps;
+  return workload_of(fmt::format(R"({{"jobs": [{{{}}}]}})", job), star(count), seed).steps;
 }
 
 struct Totals {
@@ -102,7 +88,7 @@ TEST(Pattern, ARingAllReduceSendsNoMoreThanItHasTo) {
 
 /// Follows contributions: what a host sends is made of all that it knows then. At the end each must have the contribution of all.
 void expect_all_reduced(std::size_t count, const std::string& job) {
-  const Workload workload = workload_of(fmt::format(R"({{"jobs": [{{{}}}]}})", job), hosts(count));
+  const Workload workload = workload_of(fmt::format(R"({{"jobs": [{{{}}}]}})", job), star(count));
   StepTracker tracker(workload);
   std::vector<std::set<std::size_t>> knows(count);
   for (std::size_t i = 0; i < count; ++i) knows[i].insert(i);
@@ -180,7 +166,7 @@ TEST(Pattern, PaddedMessagesAreAllAsLongAsTheLongest) {
 TEST(Pattern, ThePagesOfACacheAreMessagesOfTheirOwn) {
   const Workload workload = workload_of(
       R"({"jobs": [{"pattern": "kv_push", "from": ["h0"], "to": ["h1"], "pages": 16, "layers": 3, "bytes": "4KiB"}]})",
-      hosts(2));
+      star(2));
   EXPECT_EQ(workload.jobs[0].message_bytes, 4096u);
   ASSERT_EQ(workload.steps.size(), 3u);
   for (const Step& step : workload.steps) {

@@ -12,21 +12,6 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// `count` hosts at one switch, 100 Gb/s, with 2 us between a host and the switch.
-network::Topology star(std::size_t count) {
-  std::string hosts;
-  std::string links;
-  for (std::size_t i = 0; i < count; ++i) {
-    hosts += fmt::format(R"({}"h{}")", i == 0 ? "" : ", ", i);
-    links += fmt::format(R"({}{{"ends": ["h{}", "switch"], "rate": "100Gb/s", "delay": "2us"}})",
-                         i == 0 ? "" : ", ", i);
-  }
-  return topology_of(fmt::format(
-      R"({{"profiles": [{{"name": "plain"}}], "switches": [{{"name": "switch", "profile": "plain"}}],
-      "hosts": [{}], "links": [{}]}})",
-      hosts, links));
-}
-
 JobOutcome job(const network::Topology& topology, const std::string& text) {
   const Outcome outcome =
       run(topology, workload_of(fmt::format(R"({{"jobs": [{}]}})", text), topology)).outcome;
