@@ -62,8 +62,8 @@ ALLOWED = {
     "tools/stat": {"tools/stat", "nic", "transport"},
     # Looks at the host; of drivers it knows who owns a descriptor.
     "tools/doctor": {"tools/doctor", "drivers", "nic", "transport"},
-    "tools/urnic/check_command.h": {"tools/check", "tools/urnic"},
-    "tools/urnic/check_command.cc": {"tools/check", "tools/urnic"},
+    "tools/urnic/commands/check_command.h": {"tools/check", "tools/urnic"},
+    "tools/urnic/commands/check_command.cc": {"tools/check", "tools/urnic"},
     # Devices on a simulated network; knows neither drivers nor libibverbs. The world and its runner see every room, a room those
     # before it. Frames are read as the judge reads them.
     "tools/sim": {"tools/sim", "nic", "transport"},

@@ -44,7 +44,7 @@ FORBIDDEN = (
     ("tools/check/packets/packet.cc", '#include "nic/device.h"'),
     ("tools/check/packets/packet.cc", '#include "drivers/dpdk/port.h"'),
     ("tools/check/packets/packet.cc", '#include "tools/urnic/command.h"'),
-    ("tools/urnic/check_command.cc", '#include "transport/types.h"'),
+    ("tools/urnic/commands/check_command.cc", '#include "transport/types.h"'),
     ("tools/urnic/main.cc", "#include <pcap/pcap.h>"),
     ("nic/engine/engine.cc", '#include "engine.h"'),
     ("nic/engine/engine.cc", '#include "../transport/types.h"'),
@@ -60,9 +60,9 @@ ALLOWED = (
     ("verbs_api/config/environment.cc", "const char* const text = secure_getenv(name);  // not getenv, mind"),
     ("verbs_api/open.cc", '#include "nic/device.h"\n#include <infiniband/verbs.h>'),
     ("tools/dropin/open_port.cc", '#include "drivers/dpdk/port.h"\n#include "verbs_api/config/environment.h"'),
-    ("tools/urnic/sim_command.cc", '#include "tools/sim/runner.h"'),
+    ("tools/urnic/commands/sim_command.cc", '#include "tools/sim/runner.h"'),
     ("tools/check/capture_reader.cc", '#include "tools/check/packets/packet.h"\n#include <pcap/pcap.h>'),
-    ("tools/urnic/check_command.cc", '#include "tools/check/packets/packet.h"\n#include "tools/urnic/command.h"'),
+    ("tools/urnic/commands/check_command.cc", '#include "tools/check/packets/packet.h"\n#include "tools/urnic/command.h"'),
 )
 TREE = {
     "drivers/dpdk/port.h", "nic/device.h", "nic/packet_port.h", "nic/engine/engine.h", "nic/diagnostics/qp_watch.h",

@@ -4,20 +4,20 @@
 #include <string>
 #include <vector>
 
-#include "tools/urnic/check_command.h"
 #include "tools/urnic/command.h"
+#include "tools/urnic/commands/check_command.h"
+#include "tools/urnic/commands/doctor_command.h"
+#include "tools/urnic/commands/documentation_command.h"
+#include "tools/urnic/commands/fabric_command.h"
+#include "tools/urnic/commands/host_command.h"
+#include "tools/urnic/commands/lab_command.h"
+#include "tools/urnic/commands/replay_command.h"
+#include "tools/urnic/commands/run_command.h"
+#include "tools/urnic/commands/sheet_command.h"
+#include "tools/urnic/commands/sim_command.h"
+#include "tools/urnic/commands/stat_command.h"
+#include "tools/urnic/commands/view_command.h"
 #include "tools/urnic/console.h"
-#include "tools/urnic/doctor_command.h"
-#include "tools/urnic/documentation_command.h"
-#include "tools/urnic/fabric_command.h"
-#include "tools/urnic/host_command.h"
-#include "tools/urnic/lab_command.h"
-#include "tools/urnic/replay_command.h"
-#include "tools/urnic/run_command.h"
-#include "tools/urnic/sheet_command.h"
-#include "tools/urnic/sim_command.h"
-#include "tools/urnic/stat_command.h"
-#include "tools/urnic/view_command.h"
 
 namespace urnic::tools {
 namespace {

@@ -1,4 +1,4 @@
-#include "tools/urnic/fabric_command.h"
+#include "tools/urnic/commands/fabric_command.h"
 
 #include <fmt/core.h>
 
@@ -15,8 +15,8 @@
 #include "nic/host/fabric_folder.h"
 #include "nic/host/fabric_slots.h"
 #include "nic/host/port_spec.h"
+#include "tools/urnic/commands/fabric_network.h"
 #include "tools/urnic/console.h"
-#include "tools/urnic/fabric_network.h"
 #include "tools/urnic/launch.h"
 #include "verbs_api/config/environment_values.h"
 

@@ -1,4 +1,4 @@
-#include "tools/urnic/host_command.h"
+#include "tools/urnic/commands/host_command.h"
 
 #include <fmt/core.h>
 #include <sys/stat.h>

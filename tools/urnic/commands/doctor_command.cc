@@ -1,4 +1,4 @@
-#include "tools/urnic/doctor_command.h"
+#include "tools/urnic/commands/doctor_command.h"
 
 #include <fmt/core.h>
 

@@ -1,4 +1,4 @@
-#include "tools/urnic/check_command.h"
+#include "tools/urnic/commands/check_command.h"
 
 #include <fmt/core.h>
 #include <unistd.h>

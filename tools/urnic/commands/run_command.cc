@@ -1,4 +1,4 @@
-#include "tools/urnic/run_command.h"
+#include "tools/urnic/commands/run_command.h"
 
 #include <fmt/core.h>
 

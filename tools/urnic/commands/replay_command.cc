@@ -1,4 +1,4 @@
-#include "tools/urnic/replay_command.h"
+#include "tools/urnic/commands/replay_command.h"
 
 #include <fmt/core.h>
 

@@ -1,4 +1,4 @@
-#include "tools/urnic/view_command.h"
+#include "tools/urnic/commands/view_command.h"
 
 #include <fmt/core.h>
 

@@ -1,4 +1,4 @@
-#include "tools/urnic/fabric_network.h"
+#include "tools/urnic/commands/fabric_network.h"
 
 #include <fmt/core.h>
 

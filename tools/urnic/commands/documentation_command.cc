@@ -1,4 +1,4 @@
-#include "tools/urnic/documentation_command.h"
+#include "tools/urnic/commands/documentation_command.h"
 
 #include <cstdio>
 #include <map>

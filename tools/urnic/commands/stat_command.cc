@@ -1,4 +1,4 @@
-#include "tools/urnic/stat_command.h"
+#include "tools/urnic/commands/stat_command.h"
 
 #include <fmt/core.h>
 #include <unistd.h>

@@ -1,4 +1,4 @@
-#include "tools/urnic/lab_command.h"
+#include "tools/urnic/commands/lab_command.h"
 
 #include <fmt/core.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-#include "tools/urnic/sim_command.h"
+#include "tools/urnic/commands/sim_command.h"
 
 #include <chrono>
 #include <cstdio>

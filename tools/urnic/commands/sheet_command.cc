@@ -1,4 +1,4 @@
-#include "tools/urnic/sheet_command.h"
+#include "tools/urnic/commands/sheet_command.h"
 
 #include <fmt/core.h>
 
