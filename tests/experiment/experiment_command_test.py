@@ -160,7 +160,7 @@ class ExperimentCommand(unittest.TestCase):
         for arguments, said in (
             (("--topology", "nowhere.json", "--workload", self.workload), "cannot read nowhere.json: No such file or directory"),
             (("--topology", "/", "--workload", self.workload), "cannot read /: Is a directory"),
-            (("--topology", "/dev/zero", "--workload", self.workload), "/dev/zero: topology: "),
+            (("--topology", "/dev/zero", "--workload", self.workload), "cannot read /dev/zero: File too large"),
             (("--topology", broken, "--workload", self.workload), "topology: no JSON: "),
             (("--topology", self.topology, "--workload", "nowhere.json"), "cannot read nowhere.json: "),
             (("--topology", self.topology, "--workload", "incast"), "jobs[0].to: the topology has no host \"receiver\""),

@@ -53,7 +53,10 @@ ALLOWED = {
     "tools/check/models": {"tools/check/models", "tools/check/cm", "tools/check/findings", "tools/check/packets"},
     "tools/check/cm": {"tools/check/cm", "tools/check/findings", "tools/check/packets"},
     # Shows captures as the judge reads them.
-    "tools/view": {"tools/view", "tools/check"},
+    "tools/view": {"tools/view", "tools/page", "tools/check"},
+    # What pages, and files that people write, have in common.
+    "tools/page": {"tools/page"},
+    "tools/files": {"tools/files", "transport"},
     # Shows the product's tables, with the fields of headers as `urnic view` has them; of the verbs it knows the numbers of statuses.
     "tools/sheet": {"tools/sheet", "tools/view", "tools/check", "nic", "transport", "verbs_api/datapath/wc_status.h"},
     # Plays captures that the judge reads against the transport, and nothing else of the product.
@@ -68,7 +71,7 @@ ALLOWED = {
     # before it. Frames are read as the judge reads them.
     "tools/sim": {"tools/sim", "nic", "transport"},
     # Devices on a modelled network. It shares the clock with the simulator.
-    "tools/experiment": {"tools/experiment", "tools/sim/core/clock.h", "drivers/network", "drivers/fault", "drivers/pcap", "nic", "transport"},
+    "tools/experiment": {"tools/experiment", "tools/files", "tools/page", "tools/sim/core/clock.h", "drivers/network", "drivers/fault", "drivers/pcap", "nic", "transport"},
     "tools/sim/core": {"tools/sim/core", "tools/check", *NIC_BASE},
     "tools/sim/models": {*SIM_ROOMS[:2], *NIC_BASE},
     "tools/sim/scenario": {*SIM_ROOMS[:3], "nic/queues", *NIC_BASE},

@@ -2,32 +2,23 @@
 
 #include <fmt/core.h>
 
-#include <boost/algorithm/string/replace.hpp>
 #include <cerrno>
 #include <cstring>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <string_view>
 
-// plot/, put together by the build.
-asm(R"(
-  .section .rodata
-  .global urnic_plot_page
-  .global urnic_plot_page_end
-urnic_plot_page:
-  .incbin ")" URNIC_PLOT_PAGE R"("
-urnic_plot_page_end:
-  .previous
-)");
-extern "C" const char urnic_plot_page[] __attribute__((visibility("hidden")));
-extern "C" const char urnic_plot_page_end[] __attribute__((visibility("hidden")));
+#include "tools/page/embedded_page.h"
+#include "tools/page/fill_page.h"
+
+URNIC_EMBEDDED_PAGE(embedded_plot_page, urnic_plot_page, URNIC_PLOT_PAGE)
 
 namespace urnic::experiment {
 namespace {
 
 using Json = nlohmann::ordered_json;
 
-std::string data_of(const Title& title, const Outcome& outcome, const std::vector<Series>& series) {
+Json data_of(const Title& title, const Outcome& outcome, const std::vector<Series>& series) {
   Json all = Json::array();
   for (const Series& one : series) {
     Json samples = Json::array();
@@ -36,26 +27,18 @@ std::string data_of(const Title& title, const Outcome& outcome, const std::vecto
     }
     all.push_back({{"metric", name_of(one.metric)}, {"of", one.of}, {"samples", std::move(samples)}});
   }
-  const Json data = {{"title", fmt::format("{} on {}, seed {}", title.workload, title.topology, title.seed)},
-                     {"end_us", static_cast<double>(outcome.time.count()) / 1e3},
-                     {"report", text_report(title, outcome)},
-                     {"series", std::move(all)}};
-  // Names are any text, and none may end the script element.
-  std::string text = data.dump(-1, ' ', false, Json::error_handler_t::replace);
-  boost::replace_all(text, "<", "\\u003c");
-  return text;
+  return {{"end_us", static_cast<double>(outcome.time.count()) / 1e3},
+          {"report", text_report(title, outcome)},
+          {"series", std::move(all)}};
 }
 
 }  // namespace
 
 Result<void, Error> write_plot(const std::string& path, const Title& title, const Outcome& outcome,
                                const std::vector<Series>& series) {
-  const std::string_view page(urnic_plot_page,
-                              static_cast<std::size_t>(urnic_plot_page_end - urnic_plot_page));
-  constexpr std::string_view kData = "@DATA@";
-  const std::size_t data_at = page.find(kData);
+  const std::string heading = fmt::format("{} on {}, seed {}", title.workload, title.topology, title.seed);
   std::ofstream out(path, std::ios::binary | std::ios::trunc);
-  out << page.substr(0, data_at) << data_of(title, outcome, series) << page.substr(data_at + kData.size());
+  out << tools::fill_page(embedded_plot_page(), heading, data_of(title, outcome, series));
   if (!out.flush()) {
     return Error{.code = errno, .message = fmt::format("cannot write {}: {}", path, std::strerror(errno))};
   }

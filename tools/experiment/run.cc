@@ -5,8 +5,6 @@
 
 #include <cerrno>
 #include <chrono>
-#include <cstring>
-#include <fstream>
 #include <memory>
 #include <stdexcept>
 #include <utility>
@@ -19,24 +17,10 @@
 #include "tools/experiment/sampler.h"
 #include "tools/experiment/series_file.h"
 #include "tools/experiment/workload_file.h"
+#include "tools/files/text_file.h"
 
 namespace urnic::experiment {
 namespace {
-
-/// Far more than any file needs that the parsers take.
-constexpr std::size_t kMaxFileBytes = std::size_t{16} << 20;
-
-Result<std::string, Error> read_file(const std::string& path) {
-  errno = 0;
-  std::ifstream file(path, std::ios::binary);
-  std::string text(kMaxFileBytes, '\0');
-  file.read(text.data(), static_cast<std::streamsize>(text.size()));
-  text.resize(static_cast<std::size_t>(file.gcount()));
-  if (!file.is_open() || file.bad()) {
-    return Error{.code = errno, .message = fmt::format("cannot read {}: {}", path, std::strerror(errno))};
-  }
-  return text;
-}
 
 /// A file and what is wrong in it.
 Error in_file(const std::string& path, const Error& error) {
@@ -109,12 +93,12 @@ std::string name_or(const std::string& name, const std::string& path) {
 }
 
 Result<int, Error> run_files(const RunOptions& options, std::FILE* out) {
-  const auto topology_text = read_file(options.topology_file);
+  const auto topology_text = tools::read_text_file(options.topology_file);
   if (!topology_text) return topology_text.error();
   const auto parsed = network::parse_topology(topology_text.value());
   if (!parsed) return in_file(options.topology_file, parsed.error());
   const network::Topology& topology = parsed.value();
-  const auto workload_text = read_file(options.workload_file);
+  const auto workload_text = tools::read_text_file(options.workload_file);
   if (!workload_text) return workload_text.error();
   auto read = parse_workload(workload_text.value(), topology, options.seed);
   if (!read) return in_file(options.workload_file, read.error());

@@ -3,35 +3,16 @@
 #include <fmt/core.h>
 
 #include <cerrno>
-#include <cstdio>
-#include <memory>
-#include <system_error>
 
 #include "drivers/network/frame_pool.h"
 #include "drivers/network/topology_file.h"
 #include "nic/host/fabric_slots.h"
+#include "tools/files/text_file.h"
 
 namespace urnic::tools {
 namespace {
 
-/// Far more than the largest topology needs: a file that is none shall not fill the memory.
-constexpr std::size_t kMaxFileBytes = 16 << 20;
 constexpr std::size_t kEthernetHeaderBytes = 14;
-
-Result<std::string, Error> read_file(const std::string& path) {
-  const auto trouble = [&](int code) {
-    return Error{.code = code,
-                 .message = fmt::format("cannot read {}: {}", path, std::generic_category().message(code))};
-  };
-  const std::unique_ptr<std::FILE, decltype(&std::fclose)> file(std::fopen(path.c_str(), "rbe"),
-                                                                &std::fclose);
-  if (file == nullptr) return trouble(errno);
-  std::string text(kMaxFileBytes, '\0');
-  text.resize(std::fread(text.data(), 1, text.size(), file.get()));
-  if (std::ferror(file.get()) != 0) return trouble(errno);
-  if (text.size() == kMaxFileBytes) return trouble(EFBIG);
-  return text;
-}
 
 Result<void, Error> check_needs(const network::Topology& topology, const FabricNeeds& needs) {
   const auto misfit = [](std::string message) {
@@ -60,7 +41,7 @@ Result<void, Error> check_needs(const network::Topology& topology, const FabricN
 }  // namespace
 
 Result<network::Topology, Error> read_network(const std::string& path, const FabricNeeds& needs) {
-  const auto text = read_file(path);
+  const auto text = read_text_file(path);
   if (!text) return text.error();
   const auto in_file = [&](const Error& error) {
     return Error{.code = error.code, .message = fmt::format("{}: {}", path, error.message)};

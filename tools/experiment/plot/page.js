@@ -21,8 +21,7 @@
   const COLOURS = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9"];
   const WIDTH = 1100, HEIGHT = 190, LEFT = 62, RIGHT = 24, TOP = 8, BOTTOM = 22;
 
-  document.title = `urnic sim: ${data.title}`;
-  document.getElementById("title").textContent = data.title;
+  document.getElementById("title").textContent = document.title;
   document.getElementById("report").textContent = data.report;
 
   const end = Math.max(data.end_us, 1e-3);

@@ -1,0 +1,14 @@
+// Puts a title and data into a page.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <string_view>
+
+namespace urnic::tools {
+
+/// `page` has @TITLE@ as text, and behind it @DATA@ in a script element. `title` is text; strings in `data` may hold any bytes, and none
+/// of them ends the element.
+std::string fill_page(std::string_view page, std::string_view title, const nlohmann::ordered_json& data);
+
+}  // namespace urnic::tools
