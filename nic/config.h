@@ -11,6 +11,7 @@
 #include "nic/vlan.h"
 #include "transport/congestion/choice.h"
 #include "transport/congestion/notification_parameters.h"
+#include "transport/qp_config.h"
 #include "transport/time.h"
 #include "transport/types.h"
 #include "transport/wire/address.h"
@@ -70,6 +71,8 @@ struct DeviceConfig {
   /// How long the ACK of a WRITE may wait for the program's answer to leave with it; see QpConfig::ack_delay.
   transport::Duration ack_delay = std::chrono::microseconds(20);
   std::uint32_t window_packets = 128;
+  /// The best that a reliable connection is offered; used where the peer has it too.
+  transport::Recovery recovery = transport::Recovery::kGoBackN;
   /// How connected queue pairs slow down, and what their peers are told.
   transport::congestion::Choice congestion;
   transport::congestion::NotificationParameters congestion_notifications;

@@ -12,6 +12,12 @@
 
 namespace urnic::transport {
 
+/// How a reliable connection sends again what was lost.
+enum class Recovery : std::uint8_t {
+  kGoBackN,          ///< everything from the first lost packet on: what every RNIC understands
+  kSelectiveRepeat,  ///< only what was lost. Both ends must have agreed on it
+};
+
 /// Attributes of one end. The responder uses those of RTR, the requester those of RTS; a service uses those
 /// that it has: an unreliable connection no timers, a datagram queue pair no peer.
 struct QpConfig {
@@ -43,6 +49,8 @@ struct QpConfig {
   Duration ack_delay{0};
   /// The most packets in flight. Peers acknowledge at least every quarter of it, because we ask them to.
   std::uint32_t window_packets = 128;
+  /// What both ends agreed on.
+  Recovery recovery = Recovery::kGoBackN;
   /// How a connected queue pair slows down; null: not at all. Outlives the queue pair.
   const congestion::Choice* congestion = nullptr;
 };
