@@ -95,14 +95,14 @@ class Process:
         return self.popen.poll() is None
 
     def wait(self, timeout):
-        """The exit code, or None when the time is over."""
+        """The exit code, or None when so many seconds are over; with None it waits as long as it takes."""
         if self.popen.poll() is None:
             # Popen.wait() looks every 50 ms, which is as long as a short program takes.
             ended = os.pidfd_open(self.pid)
             try:
                 poll = select.poll()  # select() takes no descriptor above 1023
                 poll.register(ended, select.POLLIN)
-                poll.poll(timeout * 1000)
+                poll.poll(None if timeout is None else timeout * 1000)
             finally:
                 os.close(ended)
         return self.popen.poll()
