@@ -123,7 +123,7 @@ class PciWire:
         return "env HOME=/tmp XDG_RUNTIME_DIR=/tmp/root"
 
     def nic_options(self):
-        return ["--port", f"pci:{ADDRESS}"]
+        return ["--port", f"pci:{ADDRESS}", "--mac", wires.OURS["mac"]]
 
     def begin(self, nic, program, seconds):
         """Starts a program of ours there."""
