@@ -26,6 +26,7 @@ constexpr std::size_t kClassVersionAt = 2;
 constexpr std::size_t kMethodAt = 3;
 constexpr std::size_t kTransactionAt = 8;
 constexpr std::size_t kAttributeAt = 16;
+constexpr std::size_t kAttributeModifierAt = 20;
 
 constexpr std::uint8_t kBaseVersion = 1;
 constexpr std::uint8_t kCommunicationManagement = 7;
@@ -77,6 +78,9 @@ template <std::size_t kBytes>
 void store_bytes(Room body, std::size_t at, const std::array<std::byte, kBytes>& from) {
   std::copy(from.begin(), from.end(), body.begin() + static_cast<std::ptrdiff_t>(at));
 }
+
+// ECE's options are the attribute modifier of the header. Its vendor id stands where bytes were reserved once: in one piece in a
+// REQ, in three in a REP, the highest byte first (the kernel's ibta_vol1_c12.h; fact 48).
 
 // --- REQ ---
 
@@ -158,7 +162,8 @@ Req read_req(Bytes body) {
           .path_mtu = *mtu_of(bits(body, 50, 4, 4)),
           .max_cm_retries = bits(body, 51, 4, 4),
           .srq = bits(body, 51, 3, 1) != 0,
-          .path = read_path(body)};
+          .path = read_path(body),
+          .ece = {.vendor_id = load_u24(body, 5)}};
   const Bytes alternate = body.subspan(kAlternatePathAt, kAlternatePathBytes);
   req.has_alternate_path =
       std::any_of(alternate.begin(), alternate.end(), [](std::byte b) { return b != std::byte{}; });
@@ -168,6 +173,7 @@ Req read_req(Bytes body) {
 
 void write_body(const Req& req, Room body) {
   store_id(body, 0, req.local_id);
+  store_u24(body, 5, req.ece.vendor_id);
   store_u64(body, 8, to_integer(req.service_id));
   store_u64(body, 16, req.local_ca_guid);
   store_u24(body, 32, to_integer(req.local_qp));
@@ -214,7 +220,9 @@ Rep read_rep(Bytes body) {
           .end_to_end_flow_control = bits(body, 26, 0, 1) != 0,
           .rnr_retry_count = bits(body, 27, 5, 3),
           .srq = bits(body, 27, 4, 1) != 0,
-          .local_ca_guid = load_u64(body, 28)};
+          .local_ca_guid = load_u64(body, 28),
+          .ece = {.vendor_id = std::uint32_t{load_u8(body, 15)} << 16 |
+                               std::uint32_t{load_u8(body, 19)} << 8 | load_u8(body, 23)}};
   load_bytes(body, 36, rep.private_data);
   return rep;
 }
@@ -234,6 +242,9 @@ void write_body(const Rep& rep, Room body) {
   set_bits(body, 27, 5, 3, rep.rnr_retry_count);
   set_bits(body, 27, 4, 1, rep.srq ? 1 : 0);
   store_u64(body, 28, rep.local_ca_guid);
+  store_u8(body, 15, static_cast<std::uint8_t>(rep.ece.vendor_id >> 16));
+  store_u8(body, 19, static_cast<std::uint8_t>(rep.ece.vendor_id >> 8));
+  store_u8(body, 23, static_cast<std::uint8_t>(rep.ece.vendor_id));
   store_bytes(body, 36, rep.private_data);
 }
 
@@ -438,8 +449,13 @@ std::variant<Mad, MadError> parse(Bytes bytes) {
   const auto attribute = static_cast<Attribute>(load_u16(bytes, kAttributeAt));
   const Bytes body = bytes.subspan(kHeaderBytes);
   if (attribute == Attribute::kReq && bad_field(body)) return MadError::kBadField;
-  const auto message = read_body(attribute, body);
+  auto message = read_body(attribute, body);
   if (!message) return MadError::kUnknownAttribute;
+  std::visit(
+      [&](auto& read) {
+        if constexpr (requires { read.ece; }) read.ece.options = load_u32(bytes, kAttributeModifierAt);
+      },
+      *message);
   return Mad{.transaction_id = load_u64(bytes, kTransactionAt), .message = *message};
 }
 
@@ -469,6 +485,7 @@ std::array<std::byte, kMadBytes> write(const Mad& mad) {
   std::visit(
       [&](const auto& message) {
         store_u16(bytes, kAttributeAt, to_integer(attribute_of(message)));
+        if constexpr (requires { message.ece; }) store_u32(bytes, kAttributeModifierAt, message.ece.options);
         write_body(message, body);
       },
       mad.message);

@@ -54,6 +54,7 @@ struct Req {
   bool srq = false;
   PrimaryPath path{};
   bool has_alternate_path = false;  ///< which is not read: no such path is ever used
+  Ece ece{};
   PrivateData<kReqPrivateBytes> private_data{};
 };
 
@@ -73,6 +74,7 @@ struct Rep {
   std::uint8_t rnr_retry_count = 0;
   bool srq = false;
   std::uint64_t local_ca_guid = 0;
+  Ece ece{};  ///< what is agreed, below the vendor of the REQ
   PrivateData<kRepPrivateBytes> private_data{};
 
   /// The queue pair of the sender. Linux has that of XRC in `local_eec` alone.

@@ -98,7 +98,8 @@ Result<void, Error> RdmaCm::connect(EventChannel& channel, IdNumber number,
               .retry_count = retry_count(parameters.retry_count),
               .rnr_retry_count = retry_count(parameters.rnr_retry_count),
               .path_mtu = id.path->mtu,
-              .srq = parameters.srq};
+              .srq = parameters.srq,
+              .ece = parameters.ece};
   req.path = {.local_gid = id.path->source,
               .remote_gid = id.path->destination,
               .flow_label = id.path->flow_label,
@@ -166,7 +167,8 @@ Result<void, Error> RdmaCm::accept(EventChannel& channel, IdNumber number, Uid u
               .target_ack_delay = DeviceLimits::kAckDelayCode,
               .end_to_end_flow_control = parameters.flow_control,
               .rnr_retry_count = retry_count(parameters.rnr_retry_count),
-              .srq = parameters.srq};
+              .srq = parameters.srq,
+              .ece = parameters.ece};
   if (id.service == Service::kXrc) rep.local_eec = transport::to_integer(parameters.qp);
   if (auto put = put_private(parameters.private_data, 0, rep.private_data); !put) return put;
   id.uid = uid;

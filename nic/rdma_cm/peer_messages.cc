@@ -125,7 +125,8 @@ Decision RdmaCm::offer(CommunicationId communication_id, const cm::Req& req, con
                  .retry_count = req.retry_count,
                  .rnr_retry_count = req.rnr_retry_count,
                  .srq = req.srq,
-                 .qp = req.local_qp});
+                 .qp = req.local_qp,
+                 .ece = req.ece});
   return {};
 }
 
@@ -153,7 +154,8 @@ void RdmaCm::on_reply(CommunicationId communication_id, const cm::Rep& rep) {
                                                     .retry_count = id.retry_count,
                                                     .rnr_retry_count = rep.rnr_retry_count,
                                                     .srq = rep.srq,
-                                                    .qp = rep.queue_pair()}});
+                                                    .qp = rep.queue_pair(),
+                                                    .ece = rep.ece}});
 }
 
 void RdmaCm::on_ready(CommunicationId communication_id) {

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <variant>
 
+#include "nic/cm/types.h"
 #include "nic/path/path.h"
 #include "transport/qp_state.h"
 #include "transport/types.h"
@@ -103,6 +104,7 @@ struct ConnectionParameters {
   bool srq = false;
   transport::QpNumber qp{};  ///< the program's; in an event the peer's
   std::uint32_t qkey = 0;    ///< of a datagram service
+  cm::Ece ece{};             ///< of a connection
 };
 
 /// struct rdma_ud_param: where datagrams go.

@@ -44,6 +44,12 @@ def made_datagrams():
         body = bytearray(b"\xff" * (MAD_BYTES - 24))
         body[43], body[50], body[51] = 0xFF, 0x57, 0xF9
         yield f"highest_{attribute:02x}", header(attribute) + bytes(body)
+    for attribute, vendor_at in ((0x10, (5, 6, 7)), (0x13, (15, 19, 23))):  # ECE
+        body = bytearray(MAD_BYTES - 24)
+        body[50] = 0x10
+        for at, byte in zip(vendor_at, (0x02, 0x75, 0x72)):
+            body[at] = byte
+        yield f"ece_{attribute:02x}", header(attribute)[:20] + bytes([0, 0, 0, 1]) + bytes(body)
     yield "short", header(0x10) + bytes(MAD_BYTES - 25)
     yield "long", header(0x13) + bytes(MAD_BYTES - 23)
     yield "empty", b""

@@ -61,13 +61,13 @@ def parameters(data=b"hello"):
     return struct.pack("<II", 5, 0) + data.ljust(256, b"\0") + bytes([len(data), 0, 4, 4, 0, 7, 7, 1])
 
 
-def connect(id, flags=KNOWN_ID):
-    return command("CONNECT", parameters() + struct.pack("<IIII", id, 0, 0, 0), 0, flags)
+def connect(id, flags=KNOWN_ID, ece=(0, 0)):
+    return command("CONNECT", parameters() + struct.pack("<IIII", id, 0, *ece), 0, flags)
 
 
-def accept(id, valid=True, flags=KNOWN_ID):
+def accept(id, valid=True, flags=KNOWN_ID, ece=(0, 0)):
     return command("ACCEPT", struct.pack("<Q", 88) + (parameters() if valid else bytes(272)) +
-                   struct.pack("<IIII", id, 0, 0, 0), 0, flags)
+                   struct.pack("<IIII", id, 0, *ece), 0, flags)
 
 
 def by_id(name, id, second=None, flags=KNOWN_ID):
@@ -78,13 +78,13 @@ def init_qp(id, state, flags=KNOWN_ID):
     return command("INIT_QP_ATTR", struct.pack("<QII", 0, id, state), 144, flags)
 
 
-def connection(space, qp_type, answer):
+def connection(space, qp_type, answer, ece=(0, 0)):
     """Id 0 listens on the second channel, id 1 connects on the first. Events come at their own time: there are more
     GET_EVENT than events."""
     second = KNOWN_ID | SECOND
     fetch = b"".join(event() + event(SECOND) for _ in range(4))
     return (create(space, qp_type, SECOND) + bind(0, 18500, flags=second) + by_id("LISTEN", 0, 0, second) +
-            create(space, qp_type) + resolve(1, 18500) + event() + resolve_route(1) + event() + query_route(1) + connect(1) +
+            create(space, qp_type) + resolve(1, 18500) + event() + resolve_route(1) + event() + query_route(1) + connect(1, ece=ece) +
             fetch + answer + fetch)
 
 
@@ -106,6 +106,7 @@ CORPUS = {
                              b"".join(accept(id, flags=KNOWN_ID | SECOND) for id in range(2, 8)) +
                              accept(1, False) + init_qp(1, 3) + by_id("NOTIFY", 2, 4, KNOWN_ID | SECOND) +
                              by_id("DISCONNECT", 1)),
+    "ece": connection(TCP, RC, b"".join(accept(id, flags=KNOWN_ID | SECOND, ece=(0x027572, 1)) for id in range(2, 8)), (0xff027572, 3)),
     "rejection": connection(TCP, RC, b"".join(command("REJECT", struct.pack("<IBB2x", id, 3, 0) + b"no!".ljust(256, b"\0"),
                                                       0, KNOWN_ID | SECOND) for id in range(2, 8))),
     "datagrams": connection(UDP, UD, b"".join(accept(id, flags=KNOWN_ID | SECOND) for id in range(2, 8)) + init_qp(1, 1)),

@@ -38,7 +38,7 @@ int listen(const Command& command) {
 int connect(const Command& command) {
   const auto wish = command.as<rdma_ucm_connect>();
   if (wish.conn_param.valid == 0) return EINVAL;
-  const auto parameters = to_parameters(wish.conn_param);
+  const auto parameters = to_parameters(wish.conn_param, wish.ece);
   if (!parameters) return parameters.error();
   return errno_of(with_rdma_cm(command, [&](RdmaCm& cm) {
     return cm.connect(command.channel.events(), IdNumber{wish.id}, parameters.value(),
@@ -54,7 +54,7 @@ int accept(const Command& command) {
     return errno_of(
         with_rdma_cm(command, [&](RdmaCm& cm) { return cm.establish(command.channel.events(), id); }));
   }
-  const auto parameters = to_parameters(wish.conn_param);
+  const auto parameters = to_parameters(wish.conn_param, wish.ece);
   if (!parameters) return parameters.error();
   return errno_of(with_rdma_cm(command, [&](RdmaCm& cm) {
     return cm.accept(command.channel.events(), id, wish.uid, parameters.value(), command.channel.nic().now());

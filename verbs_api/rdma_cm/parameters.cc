@@ -39,6 +39,7 @@ struct Writer {
     to.flow_control = from.flow_control ? 1 : 0;
     to.retry_count = from.retry_count;
     to.rnr_retry_count = from.rnr_retry_count;
+    response.ece = {.vendor_id = from.ece.vendor_id, .attr_mod = from.ece.options};
   }
   void operator()(const DatagramParameters& from) const {
     rdma_ucm_ud_param& to = response.param.ud;
@@ -49,10 +50,16 @@ struct Writer {
   }
 };
 
+/// Options of no vendor mean nothing: librdmacm accepts with those of its queue pair although the peer has offered none.
+nic::cm::Ece to_ece(const rdma_ucm_ece& from) {
+  if (from.vendor_id == 0) return {};
+  return {.vendor_id = from.vendor_id, .options = from.attr_mod};
+}
+
 }  // namespace
 
 // The Q_Key of the command is for InfiniBand's own addresses only; librdmacm leaves it alone.
-Result<ConnectionParameters, int> to_parameters(const rdma_ucm_conn_param& from) {
+Result<ConnectionParameters, int> to_parameters(const rdma_ucm_conn_param& from, const rdma_ucm_ece& ece) {
   if (from.private_data_len > kMaxPrivateBytes) return EINVAL;
   ConnectionParameters to{.private_data = {.size = from.private_data_len},
                           .responder_resources = from.responder_resources,
@@ -61,7 +68,8 @@ Result<ConnectionParameters, int> to_parameters(const rdma_ucm_conn_param& from)
                           .retry_count = from.retry_count,
                           .rnr_retry_count = from.rnr_retry_count,
                           .srq = from.srq != 0,
-                          .qp = transport::QpNumber{from.qp_num & transport::kMaxQpNumber}};
+                          .qp = transport::QpNumber{from.qp_num & transport::kMaxQpNumber},
+                          .ece = to_ece(ece)};
   std::memcpy(to.private_data.bytes.data(), from.private_data, from.private_data_len);
   return to;
 }

@@ -9,7 +9,8 @@
 namespace urnic::verbs_api {
 
 /// EINVAL: more private data than any message carries.
-Result<nic::rdma_cm::ConnectionParameters, int> to_parameters(const rdma_ucm_conn_param& from);
+Result<nic::rdma_cm::ConnectionParameters, int> to_parameters(const rdma_ucm_conn_param& from,
+                                                              const rdma_ucm_ece& ece);
 
 /// Of RDMA_USER_CM_CMD_GET_EVENT.
 rdma_ucm_event_resp to_response(const nic::rdma_cm::Event& event);

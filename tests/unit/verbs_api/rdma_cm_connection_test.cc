@@ -4,6 +4,7 @@
 #include <rdma/ib_user_verbs.h>
 
 #include <cerrno>
+#include <cstddef>
 #include <cstring>
 #include <initializer_list>
 #include <string>
@@ -95,6 +96,44 @@ TEST_F(RdmaCmConnection, IsEstablishedAndEnded) {
   EXPECT_EQ(fetched, 2u);
   EXPECT_EQ(client_.destroy(active_, &fetched), 0);
   EXPECT_EQ(fetched, 4u);
+}
+
+TEST_F(RdmaCmConnection, HandsOnWhatTheSidesOfferBeyondTheStandard) {
+  const std::uint32_t listener = server_.create(kListener);
+  const std::uint16_t port = listen_somewhere(server_, listener);
+  const std::uint32_t active = client_.create(kActive);
+  resolve_to(client_, active, port);
+  ASSERT_EQ(client_.connect(active, active_qp_, "", {.vendor_id = 0x0015b3, .attr_mod = 0x30000000}), 0);
+  const rdma_ucm_event_resp request = server_.expect_event(kConnectRequest);
+  EXPECT_EQ(request.ece.vendor_id, 0x0015b3u);
+  EXPECT_EQ(request.ece.attr_mod, 0x30000000u);
+  ASSERT_EQ(server_.accept(request.id, kPassive, passive_qp_, "", {.vendor_id = 0x0015b3, .attr_mod = 4}), 0);
+  const rdma_ucm_event_resp response = client_.expect_event(kConnectResponse);
+  EXPECT_EQ(response.ece.vendor_id, 0x0015b3u);
+  EXPECT_EQ(response.ece.attr_mod, 4u);
+}
+
+// An older librdmacm does not know that there is more.
+TEST_F(RdmaCmConnection, OfAProgramThatOffersNothingSaysSo) {
+  request();
+  EXPECT_EQ(request_.ece.vendor_id, 0u);
+  EXPECT_EQ(request_.ece.attr_mod, 0u);
+  rdma_ucm_accept command{};
+  command.uid = kPassive;
+  command.conn_param.valid = 1;
+  command.conn_param.qp_num = passive_qp_;
+  command.id = passive_;
+  command.ece = {.vendor_id = 1, .attr_mod = 1};
+  ASSERT_EQ(server_.write_bytes(RDMA_USER_CM_CMD_ACCEPT, &command, offsetof(rdma_ucm_accept, ece), 0), 0);
+  const rdma_ucm_event_resp response = client_.expect_event(kConnectResponse);
+  EXPECT_EQ(response.ece.vendor_id, 0u);
+  EXPECT_EQ(response.ece.attr_mod, 0u);
+}
+
+TEST_F(RdmaCmConnection, IsRejectedForWhatTheProgramDoesNotHave) {
+  request();
+  ASSERT_EQ(server_.reject(passive_, 35), 0);  // rdma_reject_ece()
+  EXPECT_EQ(client_.expect_event(kRejected).status, 35u);
 }
 
 TEST_F(RdmaCmConnection, TellsWhatQueuePairsNeed) {

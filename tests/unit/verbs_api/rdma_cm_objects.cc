@@ -164,16 +164,19 @@ int CmChannel::listen(std::uint32_t id, std::uint32_t backlog) {
   return write(RDMA_USER_CM_CMD_LISTEN, rdma_ucm_listen{.id = id, .backlog = backlog});
 }
 
-int CmChannel::connect(std::uint32_t id, std::uint32_t qp, const std::string& private_data) {
+int CmChannel::connect(std::uint32_t id, std::uint32_t qp, const std::string& private_data,
+                       const rdma_ucm_ece& ece) {
   rdma_ucm_connect command{};
   command.conn_param = parameters(qp, private_data);
+  command.ece = ece;
   command.id = id;
   return write(RDMA_USER_CM_CMD_CONNECT, command);
 }
 
-int CmChannel::accept(std::uint32_t id, std::uint64_t uid, std::uint32_t qp,
-                      const std::string& private_data) {
+int CmChannel::accept(std::uint32_t id, std::uint64_t uid, std::uint32_t qp, const std::string& private_data,
+                      const rdma_ucm_ece& ece) {
   rdma_ucm_accept command{};
+  command.ece = ece;
   command.uid = uid;
   command.conn_param = parameters(qp, private_data);
   command.id = id;

@@ -77,8 +77,10 @@ class CmChannel {
   int query_route(std::uint32_t id, rdma_ucm_query_route_resp& response);
   int query(std::uint32_t id, std::uint32_t option, void* response, std::size_t room);
   int listen(std::uint32_t id, std::uint32_t backlog = 0);
-  int connect(std::uint32_t id, std::uint32_t qp, const std::string& private_data = {});
-  int accept(std::uint32_t id, std::uint64_t uid, std::uint32_t qp, const std::string& private_data = {});
+  int connect(std::uint32_t id, std::uint32_t qp, const std::string& private_data = {},
+              const rdma_ucm_ece& ece = {});
+  int accept(std::uint32_t id, std::uint64_t uid, std::uint32_t qp, const std::string& private_data = {},
+             const rdma_ucm_ece& ece = {});
   int establish(std::uint32_t id);
   int reject(std::uint32_t id, std::uint8_t reason = 0, const std::string& private_data = {});
   int disconnect(std::uint32_t id);

@@ -69,14 +69,24 @@ TEST(RdmaCmParameters, HoldNoMorePrivateDataThanAMessage) {
   parameters.qp_num = 0xff123456;
   parameters.private_data[223] = 7;
   parameters.private_data_len = 224;
-  const auto read = to_parameters(parameters);
+  const auto read = to_parameters(parameters, {});
   ASSERT_TRUE(read);
   EXPECT_EQ(read.value().private_data.size, 224);
   EXPECT_EQ(read.value().private_data.bytes[223], std::byte{7});
   EXPECT_EQ(static_cast<std::uint32_t>(read.value().qp), 0x123456u);
   parameters.private_data_len = 225;
-  ASSERT_FALSE(to_parameters(parameters));
-  EXPECT_EQ(to_parameters(parameters).error(), EINVAL);
+  ASSERT_FALSE(to_parameters(parameters, {}));
+  EXPECT_EQ(to_parameters(parameters, {}).error(), EINVAL);
+}
+
+// librdmacm names the options of its queue pair also in an answer to a peer that has offered none.
+TEST(RdmaCmParameters, OfferOptionsOfAVendorOnly) {
+  using nic::cm::Ece;
+  EXPECT_EQ(to_parameters({}, {.vendor_id = 7, .attr_mod = 5}).value().ece,
+            (Ece{.vendor_id = 7, .options = 5}));
+  EXPECT_EQ(to_parameters({}, {.vendor_id = 7, .attr_mod = 0}).value().ece,
+            (Ece{.vendor_id = 7, .options = 0}));
+  EXPECT_EQ(to_parameters({}, {.vendor_id = 0, .attr_mod = 5}).value().ece, Ece{});
 }
 
 TEST(RdmaCmParameters, OfAnEventWithoutAnyAreZero) {

@@ -60,12 +60,6 @@ TEST(CmMessage, SaysOfEachCapturedDatagramWhatTsharkSays) {
   if (outside > 0) GTEST_SKIP() << outside << " messages are in captures that are not here";
 }
 
-/// Bytes 4 to 7 of a REQ are reserved; a ConnectX writes its vendor there, for an offer of ECE that is not read (fact 48).
-Bytes without_vendor(Bytes bytes) {
-  if (bytes[17] == std::byte{0x10}) std::fill_n(bytes.begin() + 24 + 4, 4, std::byte{});
-  return bytes;
-}
-
 TEST(CmMessage, IsWrittenAsItWasCaptured) {
   std::size_t messages = 0;
   for (const std::string& capture : all_captures()) {
@@ -73,8 +67,7 @@ TEST(CmMessage, IsWrittenAsItWasCaptured) {
       const auto parsed = parse(captured.bytes);
       ASSERT_TRUE(std::holds_alternative<Mad>(parsed)) << capture << ' ' << captured.frame;
       const auto written = write(std::get<Mad>(parsed));
-      EXPECT_EQ(Bytes(written.begin(), written.end()), without_vendor(captured.bytes))
-          << capture << ' ' << captured.frame;
+      EXPECT_EQ(Bytes(written.begin(), written.end()), captured.bytes) << capture << ' ' << captured.frame;
       ++messages;
     }
   }
@@ -106,7 +99,8 @@ Req highest_req() {
                    .hop_limit = 255,
                    .service_level = 15,
                    .subnet_local = true,
-                   .local_ack_timeout = 31}};
+                   .local_ack_timeout = 31},
+          .ece = {.vendor_id = 0xffffff, .options = 0xffffffff}};
   req.path.local_gid.octets.fill(0xff);
   req.path.remote_gid.octets.fill(0xff);
   req.private_data.fill(std::byte{0xff});
@@ -127,7 +121,8 @@ Rep highest_rep() {
           .end_to_end_flow_control = true,
           .rnr_retry_count = 7,
           .srq = true,
-          .local_ca_guid = 0xffffffffffffffff};
+          .local_ca_guid = 0xffffffffffffffff,
+          .ece = {.vendor_id = 0xffffff, .options = 0xffffffff}};
   rep.private_data.fill(std::byte{0xff});
   return rep;
 }
@@ -152,7 +147,7 @@ std::vector<Message> extreme_messages() {
       &Req::responder_resources, &Req::initiator_depth, &Req::remote_response_timeout,
       &Req::local_response_timeout, &Req::end_to_end_flow_control, &Req::starting_psn, &Req::retry_count,
       &Req::rnr_retry_count, &Req::pkey, &Req::path_mtu, &Req::max_cm_retries, &Req::srq, &Req::path,
-      &Req::private_data);
+      &Req::ece, &Req::private_data);
   const auto add_path = [&](auto field) {
     Req message = lowest_req;
     message.path.*field = req.path.*field;
@@ -174,7 +169,7 @@ std::vector<Message> extreme_messages() {
   add(Rep{}, highest_rep(), &Rep::local_id, &Rep::remote_id, &Rep::local_qkey, &Rep::local_qp,
       &Rep::local_eec, &Rep::starting_psn, &Rep::responder_resources, &Rep::initiator_depth,
       &Rep::target_ack_delay, &Rep::failover_accepted, &Rep::end_to_end_flow_control, &Rep::rnr_retry_count,
-      &Rep::srq, &Rep::local_ca_guid, &Rep::private_data);
+      &Rep::srq, &Rep::local_ca_guid, &Rep::ece, &Rep::private_data);
 
   const CommunicationId id{0xffffffff};
   Rej rej{.local_id = id,
@@ -290,6 +285,45 @@ TEST(CmMessage, HasEachFieldAtItsOffset) {
     EXPECT_EQ(Bytes(written.begin(), written.end()), bytes) << describe(mad);
     EXPECT_EQ(read(bytes), describe(mad));
   }
+}
+
+/// What a REQ or a REP offers.
+Ece ece_in(std::span<const std::byte> bytes) {
+  const auto parsed = parse(bytes);
+  const Message& message = std::get<Mad>(parsed).message;
+  const Req* const req = std::get_if<Req>(&message);
+  return req != nullptr ? req->ece : std::get<Rep>(message).ece;
+}
+
+// Where the kernel has it: CM_REQ_VENDOR_ID and CM_REP_VENDOR_ID_H, _M and _L of ibta_vol1_c12.h, attr_mod of ib_mad_hdr.
+TEST(CmMessage, CarriesWhatIsOfferedBeyondTheStandard) {
+  const Ece ece{.vendor_id = 0x010203, .options = 0x0a0b0c0d};
+  const std::vector<std::pair<Message, Bytes>> rows = {
+      {Req{.pkey = 0, .path = {.local_lid = 0, .remote_lid = 0}, .ece = ece},
+       body_with(0x10, {{5, {1, 2, 3}}, {50, {1u << 4}}})},
+      {Rep{.ece = ece}, body_with(0x13, {{15, {1}}, {19, {2}}, {23, {3}}})},
+  };
+  for (const auto& [message, body] : rows) {
+    Bytes bytes = body;
+    for (unsigned i = 0; i < 4; ++i) bytes[20 + i] = static_cast<std::byte>(0x0a + i);
+    const Mad mad{.transaction_id = 9, .message = message};
+    const auto written = write(mad);
+    EXPECT_EQ(Bytes(written.begin(), written.end()), bytes) << describe(mad);
+    EXPECT_EQ(ece_in(bytes), ece) << describe(mad);
+  }
+}
+
+TEST(CmMessage, HasRoomFor24BitsOfAVendor) {
+  for (const Message& message :
+       {Message(Req{.ece = {.vendor_id = 0xff010203}}), Message(Rep{.ece = {.vendor_id = 0xff010203}})}) {
+    EXPECT_EQ(ece_in(write({.message = message})), (Ece{.vendor_id = 0x010203}));
+  }
+}
+
+TEST(CmMessage, OfAConnectXNamesItsVendor) {
+  const auto mads = mads_in("connectx_vlan_cm_send_ack");
+  if (mads.empty()) GTEST_SKIP() << "the capture is not here";
+  EXPECT_EQ(ece_in(mads.front().bytes), (Ece{.vendor_id = 0x15b3}));
 }
 
 TEST(CmMessage, AboutAlternatePathsIsKnownByName) {

@@ -68,6 +68,23 @@ TEST_F(Connection, IsMadeByRequestReplyAndReadyToUse) {
   EXPECT_FALSE(passive.has_events());
 }
 
+TEST_F(Connection, CarriesWhatBothSidesOfferBeyondTheStandard) {
+  passive.listen();
+  const IdNumber id = routed();
+  ConnectionParameters offer = active.parameters(0x111);
+  offer.ece = {.vendor_id = 0x123456, .options = 0xf0000003};
+  ASSERT_TRUE(active.cm().connect(active.channel(), id, offer, active.now()));
+  pair.settle();
+  const Event request = passive.take(EventType::kConnectRequest);
+  EXPECT_EQ(connection(request).ece, offer.ece);
+
+  ConnectionParameters answer = passive.parameters(0x222);
+  answer.ece = {.vendor_id = 0x123456, .options = 1};
+  ASSERT_TRUE(passive.cm().accept(passive.channel(), request.id, 0xbb, answer, passive.now()));
+  pair.settle();
+  EXPECT_EQ(connection(active.take(EventType::kConnectResponse)).ece, answer.ece);
+}
+
 TEST_F(Connection, BothSidesGetQueuePairAttributesThatFitEachOther) {
   passive.listen();
   const Connected ids = connected();
