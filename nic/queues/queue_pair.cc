@@ -312,6 +312,7 @@ transport::QpConfig QueuePair::config_from(const QpAttributes& attributes) const
           .min_ack_timeout = device.min_ack_timeout,
           .ack_delay = device.ack_delay,
           .window_packets = device.window_packets,
+          .recovery = recovery(),
           .congestion = device.congestion.is_none() ? nullptr : &device.congestion};
 }
 
@@ -328,6 +329,7 @@ void QueuePair::apply(QpState to, const QpAttributes& attributes) {
         if (queue != nullptr) queue->discard(number_);
       }
       current_ = {};
+      agreed_options_.reset();
       path_ = {};
       peer_mac_ = {};
       endpoint_->reset();
@@ -365,6 +367,32 @@ void QueuePair::apply(QpState to, const QpAttributes& attributes) {
   if (PostObserver* const observer = progress_.post_observer()) observer->on_modified(*this);
 }
 
+// --- What the peer has, too ---
+
+Result<void, Error> QueuePair::agree_on(ConnectionOptions peer_options) {
+  if (progress_.is_abandoned()) return failure(abandoned_error());
+  const std::lock_guard guard(progress_);
+  if (!is_before_rtr()) return failure(invalid("the peer's options must be known before RTR"));
+  agreed_options_ = offered_options() & peer_options;
+  return success();
+}
+
+ConnectionOptions QueuePair::options() const {
+  if (progress_.is_abandoned()) return agreed_options_.value_or(0);
+  const std::lock_guard guard(progress_);
+  return agreed_options_.value_or(is_before_rtr() ? offered_options() : 0);
+}
+
+bool QueuePair::is_before_rtr() const {
+  const QpState state = endpoint_->state();
+  return state == QpState::kReset || state == QpState::kInit;
+}
+
+transport::Recovery QueuePair::recovery() const {
+  const bool is_selective = (agreed_options_.value_or(0) & kSelectiveRepeatOption) != 0;
+  return is_selective ? transport::Recovery::kSelectiveRepeat : transport::Recovery::kGoBackN;
+}
+
 void QueuePair::set_address_vector(const AddressVector& address, transport::QpNumber remote_qp) {
   AddressVector marked = address;
   // What came without ECN from the program may be marked where marks are obeyed (ECT(0), RFC 3168).
@@ -382,7 +410,7 @@ QpAttributes QueuePair::query() const {
   const std::lock_guard guard(progress_);
   const transport::QpConfig config = config_from(current_);
   const QpState state = endpoint_->state();
-  const bool has_started = state != QpState::kReset && state != QpState::kInit;
+  const bool has_started = !is_before_rtr();
   return {.state = state,
           .current_state = state,
           .access = config.access,

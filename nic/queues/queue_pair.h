@@ -13,6 +13,7 @@
 #include "nic/path/path.h"
 #include "nic/path/peer_mac.h"
 #include "nic/queues/completion_queue.h"
+#include "nic/queues/connection_options.h"
 #include "nic/queues/doorbell.h"
 #include "nic/queues/posting.h"
 #include "nic/queues/progress.h"
@@ -154,6 +155,16 @@ class QueuePair {
   Result<void, Error> modify(const QpAttributes& attributes);
   QpAttributes query() const;
 
+  /// What it offers the peer; nothing for all but RC queue pairs of a device that is told to.
+  ConnectionOptions offered_options() const {
+    return nic::offered_options(attributes_.type, progress_.config());
+  }
+  /// Notes which of these, that the peer offers, it has as well: those hold from RTR until RESET. Each call replaces what the
+  /// one before has noted; without a call none hold. EINVAL from RTR on.
+  Result<void, Error> agree_on(ConnectionOptions peer_options);
+  /// What it offers, until agree_on() is called or RTR is reached; then what is agreed.
+  ConnectionOptions options() const;
+
   /// Indirection tables that a work queue is in; destroying it is refused while there are any.
   std::atomic<std::uint32_t> users{0};
 
@@ -208,15 +219,18 @@ class QueuePair {
   transport::QpDependencies dependencies(transport::Dma& dma, transport::QpEventSink& events,
                                          transport::Counters& counters);
   transport::QpConfig config_from(const QpAttributes& attributes) const;
+  transport::Recovery recovery() const;
+  bool is_before_rtr() const;
   void apply(transport::QpState to, const QpAttributes& attributes);
   void set_address_vector(const AddressVector& address, transport::QpNumber remote_qp);
 
   Progress& progress_;
   transport::QpNumber number_;
   QpCreateAttributes attributes_;
-  QpAttributes current_;  // under the engine lock
-  Path path_;             // under the engine lock
-  PeerMac peer_mac_;      // under the engine lock
+  QpAttributes current_;                             // under the engine lock
+  std::optional<ConnectionOptions> agreed_options_;  // under the engine lock
+  Path path_;                                        // under the engine lock
+  PeerMac peer_mac_;                                 // under the engine lock
   transport::Time next_cnp_{};
   QpSchedule schedule_;
   std::mutex send_mutex_;

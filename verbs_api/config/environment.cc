@@ -317,6 +317,9 @@ Result<NicEnvironment, Error> read_environment() {
     device.congestion = congestion.value()->choice;
     device.congestion_notifications = congestion.value()->notifications;
   }
+  const auto recovery = read("URNIC_RECOVERY", parse_recovery);
+  if (!recovery) return recovery.error();
+  device.recovery = recovery.value().value_or(device.recovery);
   const auto ipv4 = read("URNIC_IP", parse_ipv4_interface);
   if (!ipv4) return ipv4.error();
   device.ipv4 = ipv4.value();

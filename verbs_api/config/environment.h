@@ -45,6 +45,8 @@ struct NicEnvironment {
 ///   URNIC_RECORD=FILE      the same, with notes    default: records nothing
 ///   URNIC_FAULT=SPEC       see drivers/fault       default: none
 ///   URNIC_CC=SPEC          see nic/congestion      default: none, sends as fast as it can
+///   URNIC_RECOVERY=MODE    what is offered to      default: go-back-n; the other one is
+///                          reliable connections    selective-repeat
 ///   URNIC_SEED=N           of everything drawn     default: random
 ///   URNIC_PROGRESS=MODE    hybrid or thread        default: hybrid
 ///   URNIC_MW_TYPE_2=2A|2B  what type 2 windows are default: 2B

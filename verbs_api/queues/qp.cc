@@ -310,18 +310,4 @@ int ibv_destroy_qp(ibv_qp* qp) {
   return 0;
 }
 
-// Offering nothing keeps a ConnectX on standard go-back-N (fact 48). Programs know devices without such options by this
-// error, librdmacm and pyverbs among them, as they do rdma_rxe.
-int ibv_set_ece(ibv_qp* qp, ibv_ece* ece) {
-  if (const int fault = objects().check(qp); fault != 0) return refuse(fault);
-  if (ece == nullptr) return refuse(EINVAL);
-  return refuse(EOPNOTSUPP);
-}
-int ibv_query_ece(ibv_qp* qp, ibv_ece* ece) {
-  if (const int fault = objects().check(qp); fault != 0) return refuse(fault);
-  if (ece == nullptr) return refuse(EINVAL);
-  *ece = {};
-  return refuse(EOPNOTSUPP);
-}
-
 }  // extern "C"

@@ -29,6 +29,7 @@ DeviceConfig config_of(std::size_t end, const DevicePairOptions& options) {
   config.medium = options.medium;
   config.congestion = options.congestion[end];
   config.congestion_notifications = options.notifications;
+  config.recovery = options.recovery;
   if (config.medium == Medium::kIp) {
     config.host_addresses = {{.gid = transport::wire::Gid::from_ipv4(config.ipv4->address)}};
   }

@@ -16,6 +16,7 @@
 #include "tests/unit/nic/fake_wire.h"
 #include "tests/unit/nic/manual_clock.h"
 #include "transport/completion.h"
+#include "transport/qp_config.h"
 #include "transport/work_request.h"
 
 namespace urnic::nic {
@@ -28,6 +29,7 @@ struct DevicePairOptions {
   Medium medium = Medium::kEthernet;
   std::array<transport::congestion::Choice, 2> congestion{};  ///< of either device
   transport::congestion::NotificationParameters notifications{};
+  transport::Recovery recovery = transport::Recovery::kGoBackN;
 };
 
 /// A device in manual mode at one end of the wire, with one protection domain, queue, region, and as many

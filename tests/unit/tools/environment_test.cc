@@ -16,6 +16,7 @@
 #include "nic/host/lock_file.h"
 #include "tests/unit/tools/temporary_environment.h"
 #include "tools/urnic/launch.h"
+#include "transport/qp_config.h"
 #include "verbs_api/config/environment_values.h"
 
 namespace urnic::verbs_api {
@@ -80,6 +81,7 @@ TEST_F(EnvironmentTest, IsOnTheUsersFabric) {
   EXPECT_EQ(to_string(device.mac), "02:00:0a:4d:00:01");
   EXPECT_EQ(device.link_mtu, 4200);
   EXPECT_EQ(device.progress, nic::ProgressMode::kHybrid);
+  EXPECT_EQ(device.recovery, transport::Recovery::kGoBackN);
   EXPECT_FALSE(first.value().verbose);
   EXPECT_EQ(second.value().port.slot, 1u);
   EXPECT_EQ(to_string(second.value().device.ipv4->address), "10.77.0.2");
@@ -131,6 +133,7 @@ TEST_F(EnvironmentTest, DoesWhatItIsTold) {
   set("URNIC_PORT", "loopback");
   set("URNIC_PCAP", "frames.pcap");
   set("URNIC_FAULT", "drop=1%");
+  set("URNIC_RECOVERY", "selective-repeat");
   set("URNIC_SEED", "0x2a");
   set("URNIC_PROGRESS", "thread");
   set("URNIC_MW_TYPE_2", "2A");
@@ -150,6 +153,7 @@ TEST_F(EnvironmentTest, DoesWhatItIsTold) {
   EXPECT_EQ(environment.value().port.kind, Kind::kLoopback);
   EXPECT_EQ(environment.value().pcap_file, "frames.pcap");
   EXPECT_EQ(environment.value().fault, "drop=1%");
+  EXPECT_EQ(device.recovery, transport::Recovery::kSelectiveRepeat);
   EXPECT_EQ(device.seed, 42u);
   EXPECT_EQ(device.progress, nic::ProgressMode::kThread);
   EXPECT_EQ(device.type_2_windows, nic::Type2Windows::k2A);
@@ -304,6 +308,7 @@ INSTANTIATE_TEST_SUITE_P(
                       Variable{"URNIC_SEED", "1.5"}, Variable{"URNIC_SEED", "99999999999999999999"},
                       Variable{"URNIC_VERBOSE", "yes"}, Variable{"URNIC_EXPLAIN", "why"},
                       Variable{"URNIC_PROGRESS", "warp"}, Variable{"URNIC_MW_TYPE_2", "2C"},
+                      Variable{"URNIC_RECOVERY", "selective"}, Variable{"URNIC_RECOVERY", "Go-Back-N"},
                       Variable{"URNIC_LEASE_FD", "three"}, Variable{"URNIC_LEASE_FD", "-3"}),
     [](const ::testing::TestParamInfo<Variable>& hostile) {
       return std::string(hostile.param.name) + "_" + std::to_string(hostile.index);

@@ -68,6 +68,10 @@ times=N|all, p=P. The end of the program says on stderr which fired. FAULTS.md, 
 Congestion control (--cc SPEC): CONTROLLER[:[DEFAULTS,]NAME=NUMBER,...], e.g. dcqcn, dcqcn:paper,rpg_ai_rate=50, timely, swift,
 fixed:rate=1000 (Mb/s), or none, the default. CONGESTION.md, below share/doc/urnic, has all names.
 
+Recovery (--recovery MODE): go-back-n sends again everything from the first lost packet on, as every RNIC understands it.
+selective-repeat offers to send again only what was lost; RC queue pairs do so where the peer offers it, too, which both learn by
+ECE: librdmacm exchanges it by itself, other programs by ibv_query_ece() and ibv_set_ece(). With any other peer they go back N.
+
 With --port host all processes share one NIC. Otherwise each process that opens the device has a NIC of its own: the first
 process has the NIC that 'urnic run' made, and further processes at the same time (mpirun -np 2) get another address and port each. Where --ip, --ip6, --mac or the
 number of a port is given, only one process can have the device at a time.
@@ -77,7 +81,7 @@ Addresses that are not given are those of a network that the fabric draws when i
 
 Everything is done by environment variables, which can be set by hand: LD_LIBRARY_PATH, LD_PRELOAD and URNIC_PATHS
 (for what programs read below /sys/class/infiniband and /dev/infiniband), and URNIC_IP, URNIC_IP6,
-URNIC_MAC, URNIC_MTU, URNIC_VLAN, URNIC_PORT, URNIC_PCAP, URNIC_RECORD, URNIC_FAULT, URNIC_CC, URNIC_SEED, URNIC_VERBOSE, URNIC_EXPLAIN, and without an option
+URNIC_MAC, URNIC_MTU, URNIC_VLAN, URNIC_PORT, URNIC_PCAP, URNIC_RECORD, URNIC_FAULT, URNIC_CC, URNIC_RECOVERY, URNIC_SEED, URNIC_VERBOSE, URNIC_EXPLAIN, and without an option
 URNIC_PROGRESS=hybrid|thread (who works: the program's polling too, or the NIC's own thread alone) and
 URNIC_MW_TYPE_2=2A|2B (what memory windows of type 2 are).
 
@@ -185,6 +189,10 @@ void add_run_command(CLI::App& app, Invocation& invocation) {
   add_variable("--cc", "URNIC_CC", "How queue pairs slow down when the network is congested, see below")
       ->check(accepted_by(nic::parse_congestion))
       ->type_name("SPEC");
+  add_variable("--recovery", "URNIC_RECOVERY",
+               "How reliable connections send again what was lost, see below; go-back-n by default")
+      ->check(accepted_by(verbs_api::parse_recovery))
+      ->type_name("go-back-n|selective-repeat");
   add_variable(
       "--seed", "URNIC_SEED",
       "Seed of everything that is drawn; random by default. A NIC that starts again with the seed it had uses the "

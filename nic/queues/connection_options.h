@@ -1,0 +1,25 @@
+// ConnectionOptions: what both ends of a connection must have before either uses it.
+#pragma once
+
+#include <cstdint>
+
+#include "nic/config.h"
+#include "nic/queues/qp_type.h"
+#include "transport/qp_config.h"
+
+namespace urnic::nic {
+
+/// A set of bits, which ECE (enhanced connection establishment) exchanges as the options of urnic's vendor id.
+using ConnectionOptions = std::uint32_t;
+
+/// Bit 0: selective repeat (transport/rc/SELECTIVE_REPEAT.md).
+inline constexpr ConnectionOptions kSelectiveRepeatOption = 1u << 0;
+
+/// What queue pairs of this type offer their peers.
+constexpr ConnectionOptions offered_options(QpType type, const DeviceConfig& device) {
+  const bool has_selective_repeat =
+      type == QpType::kRc && device.recovery == transport::Recovery::kSelectiveRepeat;
+  return has_selective_repeat ? kSelectiveRepeatOption : 0;
+}
+
+}  // namespace urnic::nic
