@@ -12,7 +12,7 @@ namespace urnic::nic {
 /// A set of bits, which ECE (enhanced connection establishment) exchanges as the options of urnic's vendor id.
 using ConnectionOptions = std::uint32_t;
 
-/// Bit 0: selective repeat (transport/rc/SELECTIVE_REPEAT.md).
+/// Bit 0: selective repeat (transport/rc/recovery/SELECTIVE_REPEAT.md).
 inline constexpr ConnectionOptions kSelectiveRepeatOption = 1u << 0;
 
 /// What queue pairs of this type offer their peers.

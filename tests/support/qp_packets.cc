@@ -238,6 +238,16 @@ QpPacket rnr_nak(std::uint8_t timer_code, Psn psn, std::uint32_t msn) {
   return with_aeth(packet(0x11, psn), static_cast<std::uint8_t>(0x20 | timer_code), msn);
 }
 
+QpPacket selective_nak(Psn expected, std::initializer_list<std::uint32_t> held, std::uint32_t msn) {
+  QpPacket value = with_aeth(packet(0xd1, expected), 0x60, msn);
+  value.payload.resize(32);
+  for (const std::uint32_t psn : held) {
+    const std::uint32_t bit = (psn - expected.value() - 1) & 0xffffff;
+    value.payload.at(bit / 8) |= std::byte{1} << (bit % 8);
+  }
+  return value;
+}
+
 std::vector<QpPacket> send_message(Psn first, const Bytes& message, std::size_t mtu) {
   if (message.size() <= mtu) return {send_only(first, message)};
   const std::size_t last = (message.size() - 1) / mtu;

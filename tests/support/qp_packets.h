@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 #include <ostream>
 #include <vector>
 
@@ -117,6 +118,8 @@ QpPacket read_response_only(Psn psn, Bytes payload, std::uint32_t msn = 1);
 QpPacket ack(Psn psn, std::uint32_t msn = 0);
 QpPacket nak(Nak nak, Psn psn, std::uint32_t msn = 0);
 QpPacket rnr_nak(std::uint8_t timer_code, Psn psn, std::uint32_t msn = 0);
+/// `held`: PSNs behind `expected`, below 2^24 more than it.
+QpPacket selective_nak(Psn expected, std::initializer_list<std::uint32_t> held, std::uint32_t msn = 0);
 
 /// The packets of one whole message, cut at `mtu`.
 std::vector<QpPacket> send_message(Psn first, const Bytes& message, std::size_t mtu);

@@ -96,6 +96,7 @@ Machine::Machine(MachineWorld& world, HostId host, std::uint32_t completions) : 
   config.seed = world.seed * 1024 + static_cast<std::uint64_t>(host) + 1;
   config.min_ack_timeout = Duration{};  // nothing here is late for want of a processor
   config.window_packets = world.workload.window_packets;
+  config.recovery = world.workload.recovery;
   config.congestion = world.workload.congestion.choice;
   if (!world.workload.congestion.has_line_rate) {
     config.congestion.line_rate = world.network.topology().links[static_cast<std::size_t>(link)].rate_bps;
@@ -143,6 +144,7 @@ void Machine::connect(nic::QueuePair& qp, HostId peer, transport::QpNumber peer_
                   .access = Access::kRemoteWrite | Access::kRemoteRead,
                   .pkey_index = std::uint16_t{0},
                   .port = std::uint8_t{1}}));
+  must(qp.agree_on(qp.offered_options()));  // all hosts offer the same
   must(qp.modify({.state = QpState::kReadyToReceive,
                   .address = address,
                   .path_mtu = world_.workload.path_mtu,

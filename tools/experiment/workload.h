@@ -11,6 +11,7 @@
 #include "drivers/fault/fault_spec.h"
 #include "drivers/network/topology.h"
 #include "nic/congestion/choice_text.h"
+#include "transport/qp_config.h"
 #include "transport/time.h"
 #include "transport/types.h"
 
@@ -63,7 +64,8 @@ struct Workload {
   std::uint8_t ack_timeout = 14;
   std::uint8_t retry_count = 7;
   std::uint32_t window_packets = 128;  ///< which a queue pair has in flight at most
-  Duration until{};                    ///< when the experiment ends, over or not; 0: when it is over
+  transport::Recovery recovery = transport::Recovery::kGoBackN;
+  Duration until{};  ///< when the experiment ends, over or not; 0: when it is over
   std::map<HostId, drivers::FaultSpec> faults;
   std::vector<Job> jobs;
   std::vector<Step> steps;

@@ -9,6 +9,7 @@
 #include <string>
 #include <utility>
 
+#include "nic/recovery_text.h"
 #include "tools/experiment/patterns.h"
 
 namespace urnic::experiment {
@@ -41,10 +42,10 @@ class WorkloadReader {
       : topology_(topology), random_(seed) {}
 
   Result<Workload, Error> read(const Json& document) {
-    const Members members(
-        document, "",
-        {"name", "path_mtu", "congestion", "ack_timeout", "retry_count", "window", "until", "faults", "jobs"},
-        complaint_);
+    const Members members(document, "",
+                          {"name", "path_mtu", "congestion", "ack_timeout", "retry_count", "window",
+                           "recovery", "until", "faults", "jobs"},
+                          complaint_);
     members.read_text("name", workload_.name);
     read_queue_pairs(members);
     read_congestion(members);
@@ -74,6 +75,11 @@ class WorkloadReader {
     if (members.read_whole("window", 1, 65536, number)) {
       workload_.window_packets = static_cast<std::uint32_t>(number);
     }
+    std::string text;
+    if (!members.read_text("recovery", text)) return;
+    const auto recovery = nic::parse_recovery(text);
+    if (recovery) workload_.recovery = recovery.value();
+    if (!recovery) complaint_.add("recovery", recovery.error().message);
   }
 
   void read_congestion(const Members& members) {

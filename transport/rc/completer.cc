@@ -18,6 +18,8 @@ void Completer::on_packet(const wire::Packet& packet, Time now) {
   switch (packet.info->operation) {
     case wire::Operation::kAcknowledge:
       return on_acknowledge(packet, now);
+    case wire::Operation::kSelectiveNak:
+      return on_selective_nak(packet, now);
     case wire::Operation::kReadResponse:
     case wire::Operation::kAtomicAcknowledge:
       return on_response(packet, now);
@@ -31,13 +33,16 @@ void Completer::on_acknowledge(const wire::Packet& packet, Time now) {
   // A NAK acknowledges all before its own PSN, an ACK that one too.
   if (!acknowledge_before(packet.bth.psn, now)) {
     if (kind_of(syndrome) == SyndromeKind::kRnrNak) return on_rnr_nak(value_of(syndrome), now, true);
-    return recover(Counter::kImpliedNakSequenceError);
+    recover(Loss::kAnswer, Counter::kImpliedNakSequenceError);
+    return;
   }
   switch (kind_of(syndrome)) {
     case SyndromeKind::kAcknowledge:
       credits_.on_acknowledge(value_of(syndrome), packet.aeth.msn);
-      if (!acknowledge_whole_or_part(packet.bth.psn)) return recover(Counter::kImpliedNakSequenceError);
-      return made_progress(now);
+      window_.recovery().on_executed(packet.bth.psn + 1);
+      if (acknowledge_whole_or_part(packet.bth.psn)) return made_progress(now);
+      recover(Loss::kAnswer, Counter::kImpliedNakSequenceError);
+      return;
     case SyndromeKind::kRnrNak:
       return on_rnr_nak(value_of(syndrome), now, false);
     case SyndromeKind::kNak:
@@ -57,14 +62,19 @@ void Completer::on_rnr_nak(std::uint8_t timer_code, Time now, bool passes_read) 
     return retry_.on_refused_again(timer_code, now);
   }
   // The peer may refuse a request for ever; the other counter is for answers that never come.
-  if (passes_read && !is_recovering_ && !use_retry(Counter::kImpliedNakSequenceError)) return;
+  if (passes_read && window_.recovery().on_loss(Loss::kAnswer, in_flight()) &&
+      !use_retry(Counter::kImpliedNakSequenceError)) {
+    return;
+  }
   deps_.counters.add(Counter::kRnrNakReceived);
   if (!retry_.try_again_after_rnr(timer_code, now)) {
     deps_.counters.add(Counter::kRnrNakRetryExceeded);
     head_error_ = CompletionStatus::kRnrRetryExceeded;
     return;
   }
-  send_again_from_oldest();
+  // After the wait the peer may report a new gap in what is sent then.
+  window_.recovery().on_loss(Loss::kRefused, in_flight());
+  go_back();
 }
 
 void Completer::on_nak(std::uint8_t syndrome, Time now) {
@@ -73,10 +83,28 @@ void Completer::on_nak(std::uint8_t syndrome, Time now) {
   if (*reason == Nak::kPsnSequenceError) {
     deps_.events.on_loss();
     pacer_.on_nak(now);
-    return recover(Counter::kPacketSequenceError);
+    recover(Loss::kRequest, Counter::kPacketSequenceError);
+    return;
   }
   deps_.counters.add(Counter::kReceivedErrorNak);
   head_error_ = status_of(*reason);
+}
+
+// A NAK that says besides which packets the peer holds. One follows each packet behind the missing one: what it makes us send
+// again was lost at one time, and counts once.
+void Completer::on_selective_nak(const wire::Packet& packet, Time now) {
+  const bool is_understood = config_.recovery == Recovery::kSelectiveRepeat &&
+                             packet.payload.size() == HeldPsns::kBitmapBytes &&
+                             packet.aeth.syndrome == nak_syndrome(Nak::kPsnSequenceError);
+  if (!is_understood) return deps_.counters.add(Counter::kUnexpectedAcknowledge);
+  const bool passes_read = !acknowledge_before(packet.bth.psn, now);
+  const Report report =
+      window_.recovery().on_held(packet.bth.psn, packet.payload.first<HeldPsns::kBitmapBytes>());
+  if (report == Report::kFurther) retry_.on_sign_of_life(now);
+  if (passes_read) recover(Loss::kAnswer, Counter::kImpliedNakSequenceError);
+  if (report == Report::kOld || !recover(Loss::kRequest, Counter::kPacketSequenceError)) return;
+  deps_.events.on_loss();
+  pacer_.on_nak(now);
 }
 
 // Responses come in PSN order; the next one wanted is always the oldest outstanding PSN.
@@ -84,7 +112,8 @@ void Completer::on_response(const wire::Packet& packet, Time now) {
   const Psn psn = packet.bth.psn;
   if (!acknowledge_before(psn, now)) {
     on_later_response(psn, now);
-    return recover(Counter::kImpliedNakSequenceError);
+    recover(Loss::kAnswer, Counter::kImpliedNakSequenceError);
+    return;
   }
   const SendWqe& wqe = window_.head();
   if (!has_response(wqe.request.operation)) return deps_.counters.add(Counter::kUnexpectedResponse);
@@ -143,6 +172,7 @@ bool Completer::is_expected_response(const wire::Packet& packet, std::uint32_t i
 // Completes what is covered by an acknowledgement of everything before `psn`. False when that passes a READ
 // which was not answered: the answer was lost (fact 21), and the READ has to be asked again.
 bool Completer::acknowledge_before(Psn psn, Time now) {
+  window_.recovery().on_executed(psn);
   if (psn == window_.oldest()) return true;
   const Psn before = window_.oldest();
   const bool all = acknowledge_whole_or_part(psn - 1);
@@ -164,13 +194,16 @@ bool Completer::acknowledge_whole_or_part(Psn psn) {
   return true;
 }
 
-void Completer::recover(Counter reason) {
-  if (is_recovering_ || retry_.is_waiting_for_receiver()) return;
+// Sends again what was lost. Whether there is any that is not on its way again already.
+bool Completer::recover(Loss loss, Counter reason) {
+  if (retry_.is_waiting_for_receiver()) return false;
+  window_.skip_unwanted();
   // The requester has gone back already: this tells of what was lost before that.
-  if (window_.cursor_psn() == window_.oldest()) return retry_.wait_from_next_sent();
-  if (!use_retry(reason)) return;
-  is_recovering_ = true;
-  send_again_from_oldest();
+  if (window_.cursor_psn() == window_.oldest()) {
+    retry_.wait_from_next_sent();
+    return false;
+  }
+  return window_.recovery().on_loss(loss, in_flight()) && go_back() && use_retry(reason);
 }
 
 // Counts the reason and a retry; false, with the oldest work request failed, when there is none left.
@@ -184,8 +217,7 @@ bool Completer::use_retry(Counter reason) {
 
 bool Completer::on_timeout(Time now) {
   if (retry_.is_waiting_for_receiver()) {
-    // The peer may report a new gap in what is sent now.
-    if (retry_.end_receiver_wait(now)) is_recovering_ = false;
+    static_cast<void>(retry_.end_receiver_wait(now));
     return false;
   }
   if (!retry_.is_overdue(now)) return false;
@@ -193,17 +225,22 @@ bool Completer::on_timeout(Time now) {
   pacer_.on_timeout(now);
   if (deps_.observer != nullptr) deps_.observer->on_ack_timeout(retry_.retries_used(), now);
   if (!use_retry(Counter::kLocalAckTimeout)) return true;
-  is_recovering_ = false;
-  send_again_from_oldest();
+  window_.recovery().on_loss(Loss::kUnknown, in_flight());
+  go_back();
   return true;
 }
 
-void Completer::send_again_from_oldest() {
-  if (window_.rewind()) deps_.counters.add(Counter::kResumedInsideMessage);
+// Moves to the first packet that is to be sent again. False when none is.
+bool Completer::go_back() {
+  const bool is_inside_message = window_.rewind();
+  window_.skip_unwanted();
+  if (!window_.is_repeating()) return false;
+  if (is_inside_message) deps_.counters.add(Counter::kResumedInsideMessage);
+  return true;
 }
 
 void Completer::made_progress(Time now) {
-  is_recovering_ = false;
+  window_.recovery().on_progress(window_.oldest());
   furthest_response_ = 0;
   retry_.on_progress(now, window_.has_outstanding());
   pacer_.on_acknowledged(window_.oldest(), now);

@@ -11,6 +11,7 @@
 #include "transport/dependencies.h"
 #include "transport/qp_config.h"
 #include "transport/rc/credits.h"
+#include "transport/rc/recovery/loss_recovery.h"
 #include "transport/rc/retry.h"
 #include "transport/rc/send_window.h"
 #include "transport/wire/packet.h"
@@ -23,11 +24,7 @@ class Completer {
             Credits& credits, congestion::Pacer& pacer)
       : deps_(deps), config_(config), window_(window), retry_(retry), credits_(credits), pacer_(pacer) {}
 
-  /// Forgets a recovery that was under way.
-  void start() {
-    is_recovering_ = false;
-    credits_.start();
-  }
+  void start() { credits_.start(); }
 
   /// An acknowledgement, NAK or response from the peer.
   void on_packet(const wire::Packet& packet, Time now);
@@ -47,13 +44,15 @@ class Completer {
   void on_acknowledge(const wire::Packet& packet, Time now);
   void on_rnr_nak(std::uint8_t timer_code, Time now, bool passes_read);
   void on_nak(std::uint8_t syndrome, Time now);
+  void on_selective_nak(const wire::Packet& packet, Time now);
   void on_response(const wire::Packet& packet, Time now);
   [[gnu::cold]] void on_later_response(Psn psn, Time now);
   bool acknowledge_before(Psn psn, Time now);
   bool acknowledge_whole_or_part(Psn psn);
-  void recover(Counter reason);
+  bool recover(Loss loss, Counter reason);
   bool use_retry(Counter reason);
-  void send_again_from_oldest();
+  bool go_back();
+  InFlight in_flight() const { return {.oldest = window_.oldest(), .end = window_.sent_end()}; }
   bool is_expected_response(const wire::Packet& packet, std::uint32_t index, std::uint32_t offset) const;
   bool take_response(const wire::Packet& packet, std::uint32_t offset);
   void made_progress(Time now);
@@ -64,9 +63,6 @@ class Completer {
   Retry& retry_;
   Credits& credits_;
   congestion::Pacer& pacer_;
-  /// Whether everything from the oldest PSN on is being sent again and nothing of it was acknowledged yet:
-  /// what arrives meanwhile because of the same loss must not restart it.
-  bool is_recovering_ = false;
   /// How far from the oldest PSN the responses came that cannot be taken, since the last progress.
   std::uint32_t furthest_response_ = 0;
   std::optional<CompletionStatus> head_error_;

@@ -18,7 +18,7 @@ void RcEndpoint::reset() {
   requester_.clear_error();
   completer_.clear_error();
   // A peer that reconnects begins with PSNs of its own; nothing of the old ones may remain (fact 40).
-  window_.start(Psn(), bytes(config().path_mtu));
+  window_.start(Psn(), bytes(config().path_mtu), Recovery::kGoBackN);
   responder_.start();
 }
 
@@ -32,7 +32,7 @@ void RcEndpoint::to_ready_to_send(const QpConfig& config) {
   lifecycle_.enter(QpState::kReadyToSend, config);
   requester_.drain(false);
   if (resumes) return retry_.update(config);
-  window_.start(config.send_psn, bytes(config.path_mtu));
+  window_.start(config.send_psn, bytes(config.path_mtu), config.recovery);
   retry_.start(config);
   pacer_.start(controller_for(config));
   requester_.start();

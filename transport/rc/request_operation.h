@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 
+#include "transport/dma.h"
 #include "transport/rc/responder_resources.h"
 #include "transport/types.h"
 #include "transport/wire/packet.h"

@@ -26,7 +26,12 @@ bool consumes_receive(SendOperation operation) {
 
 std::size_t Requester::poll_transmit(std::span<std::byte> out, Time now) {
   if (!has_work() || retry_.is_waiting_for_receiver()) return 0;
-  window_packets_ = std::min(config_.window_packets, pacer_.window_packets(bytes(config_.path_mtu), now));
+  if (window_.is_repeating()) {
+    skip_unwanted(now);
+    if (!has_work()) return 0;
+  }
+  window_packets_ = window_.recovery().most_unacknowledged(
+      std::min(config_.window_packets, pacer_.window_packets(bytes(config_.path_mtu), now)));
   const SendWqe& wqe = window_.begin_current();
   if (is_local(wqe.request.operation) || !may_send(wqe) || pacer_.holds(now)) return 0;
 
@@ -35,6 +40,7 @@ std::size_t Requester::poll_transmit(std::span<std::byte> out, Time now) {
   const std::size_t size = emit_request(wqe, out, now);
   if (size == 0) return 0;
   window_.advance();
+  if (is_repetition) window_.recovery().on_sent_again(psn, window_.sent_end());
   retry_.on_sent(now);
   pacer_.on_sent({.psn = psn,
                   .bytes = static_cast<std::uint32_t>(size),
@@ -42,6 +48,12 @@ std::size_t Requester::poll_transmit(std::span<std::byte> out, Time now) {
                   .is_repetition = is_repetition},
                  now);
   return size;
+}
+
+// What was to be sent again may have come after all; then the ACK timer goes on for the rest.
+void Requester::skip_unwanted(Time now) {
+  window_.skip_unwanted();
+  if (!window_.is_repeating()) retry_.on_sent(now);
 }
 
 bool Requester::may_send(const SendWqe& wqe) const {

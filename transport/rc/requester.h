@@ -47,6 +47,7 @@ class Requester {
 
  private:
   bool has_work() const { return is_draining_ ? window_.has_begun_work() : window_.has_work(); }
+  void skip_unwanted(Time now);
   bool may_send(const SendWqe& wqe) const;
   std::size_t fail_head(CompletionStatus status);
   std::size_t fail_memory();
@@ -66,7 +67,7 @@ class Requester {
   const Credits& credits_;
   congestion::Pacer& pacer_;
   bool is_draining_ = false;
-  std::uint32_t window_packets_ = 0;  // the most in flight, now
+  std::uint32_t window_packets_ = 0;  // the most that may be unacknowledged, now
   std::uint32_t packets_since_ack_request_ = 0;
   std::optional<CompletionStatus> head_error_;
 };

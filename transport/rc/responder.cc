@@ -10,7 +10,6 @@ namespace urnic::transport {
 
 using wire::Operation;
 using wire::Packet;
-using wire::Position;
 using ResponseKind = ResponderResources::ResponseKind;
 
 namespace {
@@ -38,6 +37,10 @@ void Responder::start() {
   sent_acks_.start(config_.receive_psn);
   nak_.reset();
   is_waiting_for_repeat_ = false;
+  reorder_ = config_.recovery == Recovery::kSelectiveRepeat
+                 ? std::make_unique<ReorderBuffer>(bytes(config_.path_mtu))
+                 : nullptr;
+  owes_selective_nak_ = false;
   has_failed_ = false;
 }
 
@@ -46,19 +49,28 @@ void Responder::on_request(const Packet& packet, Time now) {
   arrived_ = now;
   const std::int32_t ahead = distance(expected_psn_, packet.bth.psn);
   if (ahead < 0) return on_duplicate(packet);
-  if (ahead > 0) return on_gap();
+  if (ahead > 0) return on_gap(packet);
+  const bool is_behind = owes_selective_nak_ || holds_packets();
+  if (execute_next(packet, now) && is_behind) execute_held(now);
+}
 
-  if (const auto nak = check_sequence(packet)) return refuse(*nak, packet);
-  if (const auto nak = find_xrc_receiver(packet)) return refuse(*nak, packet);
-  if (const auto nak = check(packet)) return refuse(*nak, packet);
+// Whether the packet with the expected PSN was executed.
+bool Responder::execute_next(const Packet& packet, Time now) {
+  const auto refused = [&](const Refusal& why) {
+    refuse(why, packet);
+    return false;
+  };
+  if (const auto nak = check_sequence(packet)) return refused(*nak);
+  if (const auto nak = find_xrc_receiver(packet)) return refused(*nak);
+  if (const auto nak = check(packet)) return refused(*nak);
   if (needs_receive(packet) && !receiver_.queue->take(receive_)) {
     deps_.counters.add(Counter::kOutOfBuffer);
     nak_ = PendingNak{rnr_nak_syndrome(config_.min_rnr_timer), packet.bth.psn};
     is_waiting_for_repeat_ = true;
-    return;
+    return false;
   }
   has_receive_ = has_receive_ || needs_receive(packet);
-  if (const auto nak = execute(packet)) return refuse(*nak, packet);
+  if (const auto nak = execute(packet)) return refused(*nak);
 
   is_waiting_for_repeat_ = false;
   // An earlier RNR NAK or sequence NAK that did not leave yet has become wrong.
@@ -70,6 +82,17 @@ void Responder::on_request(const Packet& packet, Time now) {
     acknowledgeable_psn_ = packet.bth.psn;
     if (packet.bth.ack_request) set_ack_pending(packet, now);
   }
+  return true;
+}
+
+// The packets that waited for the one that was just executed.
+void Responder::execute_held(Time now) {
+  while (const auto packet = reorder_->take(expected_psn_)) {
+    if (!execute_next(*packet, now)) return;
+  }
+  // The peer is told at once how far it is: what it may send depends on that.
+  owes_selective_nak_ = holds_packets();
+  if (!owes_selective_nak_ && !resources_.has_pending()) ack_.set();
 }
 
 // For a request that was executed and has no response of its own.
@@ -85,7 +108,9 @@ void Responder::on_duplicate(const Packet& packet) {
   deps_.events.on_loss();
   deps_.counters.add(Counter::kDuplicateRequest);
   const std::optional<ResponseKind> kind = response_kind_of(packet.info->operation);
-  if (!kind) {
+  if (!kind && holds_packets()) {
+    owes_selective_nak_ = true;
+  } else if (!kind) {
     ack_.set();
   } else if (*kind == ResponseKind::kReadData) {
     resources_.repeat(packet.bth.psn, packet.reth);
@@ -94,98 +119,23 @@ void Responder::on_duplicate(const Packet& packet) {
   }
 }
 
-void Responder::on_gap() {
+void Responder::on_gap(const Packet& packet) {
   deps_.events.on_loss();
   deps_.counters.add(Counter::kOutOfSequence);
+  if (reorder_ != nullptr) {
+    reorder_->hold(packet, expected_psn_);
+    owes_selective_nak_ = true;
+    return;
+  }
   if (is_waiting_for_repeat_) return;
   nak_ = PendingNak{nak_syndrome(Nak::kPsnSequenceError), expected_psn_};
   is_waiting_for_repeat_ = true;
-}
-
-std::optional<Refusal> Responder::check(const Packet& packet) const {
-  if (const auto nak = check_length(packet)) return nak;
-  return check_access(packet);
-}
-
-std::optional<Refusal> Responder::check_sequence(const Packet& packet) const {
-  const Operation operation = packet.info->operation;
-  if (packet.info->begins_message()) {
-    return is_message_open() ? std::optional(refusal::kBadSequence) : std::nullopt;
-  }
-  return message_.operation == operation ? std::nullopt : std::optional(refusal::kBadSequence);
-}
-
-// The first packet of a message says where XRC receives it. That queue may be destroyed before the last packet
-// comes.
-std::optional<Refusal> Responder::find_xrc_receiver(const Packet& packet) {
-  if (deps_.xrc_receivers == nullptr) return std::nullopt;
-  if (packet.info->begins_message()) {
-    const ReceiveEnd* const found = deps_.xrc_receivers->find(packet.xrc_srq);
-    receiver_ = found != nullptr ? *found : ReceiveEnd();
-  }
-  return receiver_.queue == nullptr ? std::optional(refusal::kNoXrcReceiver) : std::nullopt;
 }
 
 void Responder::forget_receiver(const ReceiveQueue& queue) {
   if (receiver_.queue != &queue) return;
   receiver_ = {};
   has_receive_ = false;
-}
-
-// First and middle packets fill the path MTU, a last packet is not empty, none exceeds it, and a WRITE brings
-// exactly what its RETH announced (fact 29).
-std::optional<Refusal> Responder::check_length(const Packet& packet) const {
-  const std::size_t size = packet.payload.size();
-  const std::size_t mtu = bytes(config_.path_mtu);
-  const Position position = packet.info->position;
-  const bool more_follow = position == Position::kFirst || position == Position::kMiddle;
-
-  if (size > mtu) return refusal::kBadLength;
-  if (more_follow && size < mtu) return refusal::kBadLength;
-  if (position == Position::kLast && size == 0) return refusal::kBadLength;
-
-  const bool has_reth = has(packet.info->headers, wire::Headers::kReth);
-  if (has_reth && packet.reth.length > kMaxMessageBytes) return refusal::kBadLength;
-  if (packet.info->operation == Operation::kAtomicWrite) {
-    const bool fits = size == kAtomicBytes && packet.reth.length == kAtomicBytes;
-    return fits ? std::nullopt : std::optional(refusal::kBadLength);
-  }
-  if (packet.info->operation != Operation::kWrite) return std::nullopt;
-  const std::uint32_t announced = has_reth ? packet.reth.length : message_.remaining;
-  const bool fits = more_follow ? size < announced : size == announced;
-  return fits ? std::nullopt : std::optional(refusal::kBadLength);
-}
-
-// The queue pair's own rights first, then key, bounds and rights of the region (facts 30, 31). Later packets
-// of a WRITE are checked as they are written.
-std::optional<Refusal> Responder::check_access(const Packet& packet) const {
-  const bool has_atomic_eth = has(packet.info->headers, wire::Headers::kAtomicEth);
-  if (!has(packet.info->headers, wire::Headers::kReth) && !has_atomic_eth) return std::nullopt;
-  const Access wanted = access_wanted(packet);
-
-  if (!allows(config_.access, wanted)) return refusal::kNotAllowed;
-  if (response_kind_of(packet.info->operation) && resources_.is_full()) return refusal::kTooManyRequests;
-  const Operation operation = packet.info->operation;
-  // What it reaches for is known to the memory only: a whole region, perhaps.
-  if (operation == Operation::kFlush) {
-    const bool is_known = wanted != Access::kNone && packet.feth.selectivity <= 1;
-    return is_known ? std::nullopt : std::optional(refusal::kNotAllowed);
-  }
-  const Rkey rkey = has_atomic_eth ? packet.atomic.rkey : packet.reth.rkey;
-  const std::uint64_t address = has_atomic_eth ? packet.atomic.address : packet.reth.address;
-  const std::uint32_t length = has_atomic_eth ? kAtomicBytes : packet.reth.length;
-  const bool is_atomic = has_atomic_eth || operation == Operation::kAtomicWrite;
-
-  if (length == 0) return std::nullopt;
-  const DmaStatus status = deps_.dma.check_remote(memory_user(), rkey, address, length, wanted);
-  if (status != DmaStatus::kOk) return refusal::no_access(status);
-  return is_atomic && address % kAtomicBytes != 0 ? std::optional(refusal::kMisaligned) : std::nullopt;
-}
-
-// A SEND takes its receive with the first packet, a WRITE with immediate with the last one.
-bool Responder::needs_receive(const Packet& packet) const {
-  if (packet.info->operation == Operation::kSend) return packet.info->begins_message();
-  return packet.info->has_immediate();
 }
 
 std::optional<Refusal> Responder::execute(const Packet& packet) {
@@ -207,6 +157,7 @@ std::optional<Refusal> Responder::execute(const Packet& packet) {
     case Operation::kAcknowledge:
     case Operation::kAtomicAcknowledge:
     case Operation::kCongestionNotification:
+    case Operation::kSelectiveNak:
       break;
   }
   return refusal::kBadSequence;
@@ -380,6 +331,7 @@ void Responder::refuse(const Refusal& why, Psn psn) {
   deps_.counters.add(counter_for(why.nak));
   if (const auto event = event_for(why.reason)) deps_.events.on_qp_event(config_.local_qp, *event);
   has_failed_ = true;
+  owes_selective_nak_ = false;
   if (why.is_silent) {
     // What was executed before is acknowledged still.
     nak_.reset();
@@ -393,6 +345,7 @@ void Responder::flush() {
   resources_.drop_pending();
   ack_.clear();
   nak_.reset();
+  owes_selective_nak_ = false;
   sent_acks_.note(expected_psn_);
   message_ = {};
   if (has_receive_) complete_receive(CompletionStatus::kWorkRequestFlushed);
@@ -411,6 +364,10 @@ std::size_t Responder::poll_transmit(std::span<std::byte> out, Time now) {
     ack_.clear();
     if (kind_of(nak.syndrome) == SyndromeKind::kRnrNak) deps_.counters.add(Counter::kRnrNakSent);
     return emit_acknowledge(nak.syndrome, nak.psn, out);
+  }
+  if (owes_selective_nak_) {
+    ack_.clear();
+    return emit_selective_nak(out);
   }
   if (ack_.is_due(now)) {
     ack_.clear();
@@ -482,6 +439,20 @@ std::size_t Responder::emit_acknowledge(std::uint8_t syndrome, Psn psn, std::spa
                               .psn = psn},
                       .aeth = {.syndrome = syndrome, .msn = msn_}};
   return wire::emit_headers(packet, out);
+}
+
+// It acknowledges everything before the expected PSN, and says what came from behind it.
+std::size_t Responder::emit_selective_nak(std::span<std::byte> out) {
+  owes_selective_nak_ = false;
+  msn_told_ = msn_;
+  sent_acks_.note(expected_psn_ - 1);
+  const Packet packet{.bth = {.opcode = wire::Opcode::kSelectiveNak,
+                              .destination_qp = config_.remote_qp,
+                              .psn = expected_psn_},
+                      .aeth = {.syndrome = nak_syndrome(Nak::kPsnSequenceError), .msn = msn_}};
+  const std::size_t header_size = wire::emit_headers(packet, out);
+  reorder_->held().write(out.subspan(header_size).first<HeldPsns::kBitmapBytes>());
+  return header_size + HeldPsns::kBitmapBytes;
 }
 
 }  // namespace urnic::transport

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 
@@ -11,6 +12,7 @@
 #include "transport/dependencies.h"
 #include "transport/qp_config.h"
 #include "transport/rc/pending_ack.h"
+#include "transport/rc/recovery/reorder_buffer.h"
 #include "transport/rc/refusal.h"
 #include "transport/rc/responder_resources.h"
 #include "transport/rc/syndrome.h"
@@ -49,7 +51,9 @@ class Responder {
   /// Of all that came; that includes the packet that was refused.
   void release_completions() { sent_acks_.note(has_failed_ ? expected_psn_ : expected_psn_ - 1); }
 
-  bool has_pending_response() const { return resources_.has_pending() || ack_.is_pending() || nak_; }
+  bool has_pending_response() const {
+    return resources_.has_pending() || ack_.is_pending() || nak_ || owes_selective_nak_;
+  }
   /// A request was refused for good: once nothing is pending any more the connection is to go to ERR.
   bool has_failed() const { return has_failed_; }
   /// Drops all that is pending; completes the receive of a message in progress, and everything posted to a
@@ -84,8 +88,11 @@ class Responder {
   }
   bool is_message_open() const { return message_.operation != wire::Operation::kNone; }
   void on_duplicate(const wire::Packet& packet);
-  void on_gap();
+  void on_gap(const wire::Packet& packet);
+  bool holds_packets() const { return reorder_ != nullptr && !reorder_->held().is_empty(); }
+  void execute_held(Time now);
 
+  bool execute_next(const wire::Packet& packet, Time now);
   std::optional<Refusal> check(const wire::Packet& packet) const;
   std::optional<Refusal> check_sequence(const wire::Packet& packet) const;
   std::optional<Refusal> check_length(const wire::Packet& packet) const;
@@ -113,6 +120,7 @@ class Responder {
   std::size_t emit_response(std::span<std::byte> out);
   std::size_t emit_read_response(const ResponderResources::Part& part, std::span<std::byte> out);
   std::size_t emit_acknowledge(std::uint8_t syndrome, Psn psn, std::span<std::byte> out);
+  std::size_t emit_selective_nak(std::span<std::byte> out);
 
   const QpDependencies& deps_;
   const QpConfig& config_;
@@ -139,7 +147,9 @@ class Responder {
   std::optional<PendingNak> nak_;
   /// A NAK for the expected PSN is out: nothing more is said until that packet comes (fact 22).
   bool is_waiting_for_repeat_ = false;
+  bool owes_selective_nak_ = false;
   bool has_failed_ = false;
+  std::unique_ptr<ReorderBuffer> reorder_;  ///< with selective repeat only
 };
 
 }  // namespace urnic::transport

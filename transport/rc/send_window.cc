@@ -11,7 +11,8 @@ constexpr std::uint32_t kHalfPsnSpace = 1u << 23;
 
 }  // namespace
 
-void SendWindow::start(Psn first, std::uint32_t mtu_bytes) {
+void SendWindow::start(Psn first, std::uint32_t mtu_bytes, Recovery recovery) {
+  recovery_ = make_loss_recovery(recovery, first);
   mtu_bytes_ = mtu_bytes;
   oldest_ = sent_end_ = next_psn_ = first;
   assigned_ = begun_end_ = cursor_ = queue_.head();
@@ -75,6 +76,13 @@ bool SendWindow::rewind() {
   cursor_packet_ = (oldest_.value() - queue_.at(cursor_).first_psn.value()) & Psn::kMask;
   reads_in_flight_ = read_psns_in_flight_ = 0;
   return cursor_packet_ != 0;
+}
+
+void SendWindow::skip_unwanted() {
+  while (is_repeating() &&
+         !recovery_->wants(cursor_psn(), has_response(queue_.at(cursor_).request.operation))) {
+    advance();
+  }
 }
 
 Psn SendWindow::head_last_psn() const {

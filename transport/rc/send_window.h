@@ -2,7 +2,10 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 
+#include "transport/qp_config.h"
+#include "transport/rc/recovery/loss_recovery.h"
 #include "transport/send_queue.h"
 #include "transport/types.h"
 
@@ -16,18 +19,23 @@ namespace urnic::transport {
 ///     head of the queue                 cursor                    tail
 ///     |-- oldest() ... in flight ... ---|--- not (or again to be) sent ---|
 ///
-/// rewind() moves the cursor back for go-back-N; acknowledgements of what was sent before it still count.
+/// rewind() moves the cursor back to send something again; acknowledgements of what was sent before it still count.
 class SendWindow {
  public:
   explicit SendWindow(SendQueue& queue) : queue_(queue) {}
 
-  /// Begins with `first`, an empty queue and packets of `mtu_bytes`.
-  void start(Psn first, std::uint32_t mtu_bytes);
+  /// Begins with `first`, an empty queue, packets of `mtu_bytes`, and what both ends agreed on for what is lost.
+  void start(Psn first, std::uint32_t mtu_bytes, Recovery recovery);
+
+  /// Who says what is sent again; not before start().
+  LossRecovery& recovery() { return *recovery_; }
 
   /// The first PSN that is neither acknowledged nor answered.
   Psn oldest() const { return oldest_; }
   /// The first PSN that no work request has yet.
   Psn next_psn() const { return next_psn_; }
+  /// One past the furthest PSN ever sent.
+  Psn sent_end() const { return sent_end_; }
   bool has_outstanding() const { return oldest_ != sent_end_; }
   /// Whether `psn` was sent and is not acknowledged yet.
   bool is_outstanding(Psn psn) const { return ahead(psn) < ahead(sent_end_); }
@@ -60,6 +68,10 @@ class SendWindow {
   /// Moves the cursor back to oldest(): everything from there is sent again. Returns whether that is inside a
   /// message.
   bool rewind();
+  /// Whether the cursor is at a packet that was sent before.
+  bool is_repeating() const { return is_outstanding(cursor_psn()); }
+  /// Moves it over those that need not be sent again.
+  void skip_unwanted();
 
   // --- Acknowledgement: what the completer has learnt ---
 
@@ -78,6 +90,7 @@ class SendWindow {
   std::uint32_t packet_count(const SendWqe& wqe) const;
 
   SendQueue& queue_;
+  std::unique_ptr<LossRecovery> recovery_;
   std::uint32_t mtu_bytes_ = 0;
   Psn oldest_;
   Psn sent_end_;  // one past the furthest PSN ever sent

@@ -76,8 +76,11 @@ constexpr auto kRows = std::to_array<Row>({
 });
 // clang-format on
 
+/// Those that stand alone, by their whole opcode.
 constexpr Row kCnpRow =
-    response(0x01, kCongestionNotification, kOnly, Headers::kCnpReserved, kNoPayload, "CNP");
+    response(0x81, kCongestionNotification, kOnly, Headers::kCnpReserved, kNoPayload, "CNP");
+constexpr Row kSelectiveNakRow =
+    response(0xd1, Operation::kSelectiveNak, kOnly, Headers::kAeth, kPayload, "RC Selective NAK");
 
 /// A service and which of the rows it has.
 struct ServiceRow {
@@ -115,7 +118,7 @@ constexpr void for_each_opcode(Visit visit) {
       }
     }
   }
-  visit(index(Service::kCnp, kCnpRow), std::string_view(), kCnpRow, kCnpRow.headers);
+  for (const Row& row : {kCnpRow, kSelectiveNakRow}) visit(row.code, std::string_view(), row, row.headers);
 }
 
 constexpr std::array<Name, kOpcodes> make_names() {

@@ -35,6 +35,7 @@ enum class Operation : std::uint8_t {
   kFlush,
   kAtomicWrite,
   kCongestionNotification,
+  kSelectiveNak,  ///< of urnic alone: transport/rc/recovery/SELECTIVE_REPEAT.md
 };
 
 /// Where a packet stands in its message.
@@ -93,6 +94,7 @@ enum class Opcode : std::uint8_t {
   kUdSendOnly = 0x64,
   kUdSendOnlyWithImmediate = 0x65,
   kCnp = 0x81,
+  kSelectiveNak = 0xd1,  ///< in the range left to manufacturers; of RC
 };
 
 /// One row of the table.
@@ -113,8 +115,9 @@ struct OpcodeInfo {
   constexpr bool has_immediate() const { return has(headers, Headers::kImmediate); }
 };
 
-/// The service bits; for an opcode that does not exist they need not name a service.
+/// The service that an opcode belongs to; for one that does not exist that need not be one.
 constexpr Service service(Opcode opcode) {
+  if (opcode == Opcode::kSelectiveNak) return Service::kRc;
   return static_cast<Service>(to_integer(opcode) & 0xe0);
 }
 

@@ -18,6 +18,7 @@
 #include "nic/host/interface_mtu.h"
 #include "nic/host/lock_file.h"
 #include "nic/host/random_bits.h"
+#include "nic/recovery_text.h"
 #include "verbs_api/config/environment_values.h"
 
 namespace urnic::verbs_api {
@@ -317,7 +318,7 @@ Result<NicEnvironment, Error> read_environment() {
     device.congestion = congestion.value()->choice;
     device.congestion_notifications = congestion.value()->notifications;
   }
-  const auto recovery = read("URNIC_RECOVERY", parse_recovery);
+  const auto recovery = read("URNIC_RECOVERY", nic::parse_recovery);
   if (!recovery) return recovery.error();
   device.recovery = recovery.value().value_or(device.recovery);
   const auto ipv4 = read("URNIC_IP", parse_ipv4_interface);

@@ -124,12 +124,6 @@ Result<std::uint16_t, Error> parse_vlan(std::string_view text) {
   return *vlan;
 }
 
-Result<transport::Recovery, Error> parse_recovery(std::string_view text) {
-  if (text == "go-back-n") return transport::Recovery::kGoBackN;
-  if (text == "selective-repeat") return transport::Recovery::kSelectiveRepeat;
-  return invalid("not 'go-back-n' or 'selective-repeat'");
-}
-
 Result<std::uint64_t, Error> parse_seed(std::string_view text) {
   const auto seed = parse_number<std::uint64_t>(text);
   if (!seed) return invalid("not a number of at most 64 bits");

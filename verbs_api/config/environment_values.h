@@ -5,7 +5,6 @@
 #include <string_view>
 
 #include "nic/config.h"
-#include "transport/qp_config.h"
 #include "transport/result.h"
 #include "transport/wire/address.h"
 
@@ -26,8 +25,6 @@ Result<transport::wire::Mac, Error> parse_mac(std::string_view text);
 Result<std::uint16_t, Error> parse_link_mtu(std::string_view text);
 /// The id of a VLAN, 1 to 4094.
 Result<std::uint16_t, Error> parse_vlan(std::string_view text);
-/// "go-back-n" or "selective-repeat".
-Result<transport::Recovery, Error> parse_recovery(std::string_view text);
 /// Decimal, or hexadecimal behind 0x.
 Result<std::uint64_t, Error> parse_seed(std::string_view text);
 /// A file descriptor's number.

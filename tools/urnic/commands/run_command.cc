@@ -9,6 +9,7 @@
 #include "drivers/fault/fault_spec.h"
 #include "nic/congestion/choice_text.h"
 #include "nic/host/port_spec.h"
+#include "nic/recovery_text.h"
 #include "tools/urnic/console.h"
 #include "tools/urnic/launch.h"
 #include "tools/urnic/path_tree.h"
@@ -191,7 +192,7 @@ void add_run_command(CLI::App& app, Invocation& invocation) {
       ->type_name("SPEC");
   add_variable("--recovery", "URNIC_RECOVERY",
                "How reliable connections send again what was lost, see below; go-back-n by default")
-      ->check(accepted_by(verbs_api::parse_recovery))
+      ->check(accepted_by(nic::parse_recovery))
       ->type_name("go-back-n|selective-repeat");
   add_variable(
       "--seed", "URNIC_SEED",

@@ -124,6 +124,8 @@ void SimCommand::add_experiment_options(CLI::App& command) {
        {topology, workload,
         command.add_option("--cc", experiment_.congestion,
                            "Congestion control, as of 'urnic run', instead of the workload's"),
+        command.add_option("--recovery", experiment_.recovery, "Loss recovery, instead of the workload's")
+            ->type_name("go-back-n|selective-repeat"),
         command
             .add_option("--fault", experiment_.faults,
                         "Faults of a host's link, as of 'urnic run'; may be repeated")

@@ -70,6 +70,7 @@ std::map<unsigned, Expected> all_opcodes() {
   all[0x64] = {"UD SEND Only", 8, kOnly, true, true};
   all[0x65] = {"UD SEND Only with Immediate", 12, kOnly, true, true};
   all[0x81] = {"CNP", 16, kOnly, false, false};
+  all[0xd1] = {"RC Selective NAK", 4, kOnly, false, true};
   return all;
 }
 

@@ -1,0 +1,31 @@
+// GoBackN: everything from the oldest packet in flight on is sent again.
+#pragma once
+
+#include <utility>
+
+#include "transport/rc/recovery/loss_recovery.h"
+
+namespace urnic::transport {
+
+class GoBackN final : public LossRecovery {
+ public:
+  void on_progress(Psn) override { is_going_back_ = false; }
+  void on_executed(Psn) override {}
+  Report on_held(Psn, HeldPsns::Bitmap) override { return Report::kOld; }
+  bool on_loss(Loss loss, const InFlight&) override {
+    const bool is_reported = loss == Loss::kRequest || loss == Loss::kAnswer;
+    return !std::exchange(is_going_back_, is_reported) || !is_reported;
+  }
+
+  bool wants(Psn, bool) const override { return true; }
+  void on_sent_again(Psn, Psn) override {}
+
+  std::uint32_t most_unacknowledged(std::uint32_t window) const override { return window; }
+
+ private:
+  /// Everything from the oldest PSN on is being sent again and nothing of it was acknowledged yet: what arrives meanwhile because of
+  /// the same loss must not restart it.
+  bool is_going_back_ = false;
+};
+
+}  // namespace urnic::transport

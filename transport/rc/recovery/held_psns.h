@@ -1,0 +1,61 @@
+// HeldPsns: which packets a responder holds that came before one with a lower PSN.
+#pragma once
+
+#include <bitset>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "transport/types.h"
+
+namespace urnic::transport {
+
+/// The 256 PSNs behind the one that is expected; the responder keeps them of its packets, the requester of what a selective NAK told.
+/// See SELECTIVE_REPEAT.md.
+class HeldPsns {
+ public:
+  static constexpr std::uint32_t kReach = 256;
+  static constexpr std::size_t kBitmapBytes = kReach / 8;
+  using Bitmap = std::span<const std::byte, kBitmapBytes>;
+
+  /// Expects this one, and holds none.
+  void start(Psn expected) {
+    expected_ = last_ = expected;
+    held_.reset();
+  }
+  /// Expects this one, which is not before the one until now. Those up to it are forgotten.
+  void advance(Psn expected) {
+    held_ >>= distance_to(expected);
+    expected_ = expected;
+    if (held_.none()) last_ = expected;
+  }
+  Psn expected() const { return expected_; }
+
+  /// Whether `psn` is one of the 256.
+  bool reaches(Psn psn) const { return distance_to(psn) - 1 < kReach; }
+  bool contains(Psn psn) const { return reaches(psn) && held_[distance_to(psn) - 1]; }
+  /// Only of a PSN that it reaches().
+  void insert(Psn psn) {
+    held_.set(distance_to(psn) - 1);
+    if (distance_to(psn) > distance_to(last_)) last_ = psn;
+  }
+
+  bool is_empty() const { return held_.none(); }
+  std::uint32_t size() const { return static_cast<std::uint32_t>(held_.count()); }
+  /// The one furthest ahead; expected() when none is held.
+  Psn last() const { return last_; }
+
+  /// As a selective NAK has it.
+  void write(std::span<std::byte, kBitmapBytes> bitmap) const;
+  /// Adds those of the bitmap of a NAK with this expected() PSN.
+  void merge(Bitmap bitmap);
+
+ private:
+  std::uint32_t distance_to(Psn psn) const { return (psn.value() - expected_.value()) & Psn::kMask; }
+
+  Psn expected_;
+  Psn last_;
+  std::bitset<kReach> held_;  // bit i: expected_ + 1 + i
+};
+
+}  // namespace urnic::transport

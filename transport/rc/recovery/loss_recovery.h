@@ -1,0 +1,60 @@
+// LossRecovery: what of the packets in flight a requester sends again.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "transport/qp_config.h"
+#include "transport/rc/recovery/held_psns.h"
+#include "transport/types.h"
+
+namespace urnic::transport {
+
+/// What is known to be lost.
+enum class Loss : std::uint8_t {
+  kRequest,  ///< the peer has not got the packet that it expects
+  kAnswer,   ///< the peer has answered something behind a request that has no answer
+  kUnknown,  ///< the peer is silent: anything
+  kRefused,  ///< nothing; but the peer was not ready for the oldest packet, and may have dropped those behind
+};
+
+/// PSNs that were sent and are not acknowledged.
+struct InFlight {
+  Psn oldest;
+  Psn end;  ///< one past the last one
+};
+
+/// What a report of held packets tells.
+enum class Report : std::uint8_t {
+  kOld,      ///< nothing: a later one came before
+  kSame,     ///< where the peer is, and holds nothing further ahead than it did before
+  kFurther,  ///< the peer holds a packet further ahead than ever since it began to expect what it expects
+};
+
+/// After a loss the requester goes through the packets in flight once more, from the oldest on, and sends those that are wanted.
+class LossRecovery {
+ public:
+  virtual ~LossRecovery() = default;
+
+  /// Everything before `oldest` is acknowledged and answered; it was not before.
+  virtual void on_progress(Psn oldest) = 0;
+  /// The peer has executed everything before `end`.
+  virtual void on_executed(Psn end) = 0;
+  /// The peer, which expects `expected`, holds these besides.
+  virtual Report on_held(Psn expected, HeldPsns::Bitmap bitmap) = 0;
+  /// Whether to go through the packets in flight again; not when that is being done on account of the same loss.
+  virtual bool on_loss(Loss loss, const InFlight& in_flight) = 0;
+
+  /// Whether the request packet `psn`, which is in flight, has to be sent again; `is_answered`: it has a response of its own.
+  virtual bool wants(Psn psn, bool is_answered) const = 0;
+  /// `psn` was sent again. The next one to be sent for the first time is `next`.
+  virtual void on_sent_again(Psn psn, Psn next) = 0;
+
+  /// How many packets may be unacknowledged when `window` may be on their way.
+  virtual std::uint32_t most_unacknowledged(std::uint32_t window) const = 0;
+};
+
+/// As both ends agreed; `first` is the first PSN that will be sent.
+std::unique_ptr<LossRecovery> make_loss_recovery(Recovery recovery, Psn first);
+
+}  // namespace urnic::transport

@@ -1,0 +1,99 @@
+#include "transport/rc/recovery/selective_repeat.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "transport/rc/recovery/go_back_n.h"
+
+namespace urnic::transport {
+
+std::unique_ptr<LossRecovery> make_loss_recovery(Recovery recovery, Psn first) {
+  if (recovery == Recovery::kSelectiveRepeat) return std::make_unique<SelectiveRepeat>(first);
+  return std::make_unique<GoBackN>();
+}
+
+void SelectiveRepeat::Range::begin_at(Psn psn) {
+  if (distance(begin, psn) > 0) begin = psn;
+  if (is_empty()) end = begin;
+}
+
+SelectiveRepeat::SelectiveRepeat(Psn first) : last_held_(first), all_{first, first}, answered_{first, first} {
+  held_.start(first);
+}
+
+void SelectiveRepeat::on_progress(Psn oldest) {
+  is_asking_again_ = false;
+  all_.begin_at(oldest);
+  answered_.begin_at(oldest);
+}
+
+void SelectiveRepeat::on_executed(Psn end) {
+  if (distance(held_.expected(), end) <= 0) return;
+  held_.advance(end);
+  if (distance(last_held_, end) > 0) last_held_ = end;
+  if (held_.is_empty()) forget_repetitions();
+}
+
+Report SelectiveRepeat::on_held(Psn expected, HeldPsns::Bitmap bitmap) {
+  on_executed(expected);
+  if (expected != held_.expected()) return Report::kOld;
+  held_.merge(bitmap);
+  if (distance(last_held_, held_.last()) <= 0) return Report::kSame;
+  last_held_ = held_.last();
+  return Report::kFurther;
+}
+
+bool SelectiveRepeat::on_loss(Loss loss, const InFlight& in_flight) {
+  const Range everything{in_flight.oldest, in_flight.end};
+  switch (loss) {
+    case Loss::kRequest:
+      if (!held_.is_empty()) return true;
+      if (std::exchange(is_asking_again_, true)) return false;
+      all_ = everything;
+      return true;
+    case Loss::kAnswer:
+      if (std::exchange(is_asking_again_, true)) return false;
+      answered_ = everything;
+      return true;
+    case Loss::kUnknown:
+      held_.start(held_.expected());
+      forget_repetitions();
+      break;
+    case Loss::kRefused:
+      break;
+  }
+  is_asking_again_ = false;
+  all_ = everything;
+  return true;
+}
+
+bool SelectiveRepeat::wants(Psn psn, bool is_answered) const {
+  if (held_.contains(psn)) return false;
+  return all_.contains(psn) || (is_answered && answered_.contains(psn)) || is_lost(psn);
+}
+
+// A packet that arrived left after it, and the network keeps their order.
+bool SelectiveRepeat::is_lost(Psn psn) const {
+  const Psn last = held_.last();
+  if (distance(held_.expected(), psn) < 0 || distance(psn, last) <= 0) return false;
+  const Repetition& known = repetition(psn);
+  return !known.is_valid || known.psn != psn || distance(known.next, last) >= 0;
+}
+
+void SelectiveRepeat::on_sent_again(Psn psn, Psn next) {
+  repetition(psn) = {.psn = psn, .next = next, .is_valid = true};
+  has_repetitions_ = true;
+  all_.begin_at(psn + 1);
+  answered_.begin_at(psn + 1);
+}
+
+void SelectiveRepeat::forget_repetitions() {
+  if (std::exchange(has_repetitions_, false)) repetitions_.fill({});
+}
+
+// Those that the peer holds are not on their way any more; there is no room for more than it can hold.
+std::uint32_t SelectiveRepeat::most_unacknowledged(std::uint32_t window) const {
+  return std::min(window + held_.size(), HeldPsns::kReach);
+}
+
+}  // namespace urnic::transport

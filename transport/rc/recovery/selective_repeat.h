@@ -1,0 +1,60 @@
+// SelectiveRepeat: what was lost is sent again, and nothing else.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "transport/rc/recovery/held_psns.h"
+#include "transport/rc/recovery/loss_recovery.h"
+#include "transport/types.h"
+
+namespace urnic::transport {
+
+/// The requester's rules of SELECTIVE_REPEAT.md.
+class SelectiveRepeat final : public LossRecovery {
+ public:
+  explicit SelectiveRepeat(Psn first);
+
+  void on_progress(Psn oldest) override;
+  void on_executed(Psn end) override;
+  Report on_held(Psn expected, HeldPsns::Bitmap bitmap) override;
+  bool on_loss(Loss loss, const InFlight& in_flight) override;
+
+  bool wants(Psn psn, bool is_answered) const override;
+  void on_sent_again(Psn psn, Psn next) override;
+
+  std::uint32_t most_unacknowledged(std::uint32_t window) const override;
+
+ private:
+  /// PSNs that are to be sent again, whatever the peer holds; from the front on, as they leave.
+  struct Range {
+    Psn begin;
+    Psn end;
+
+    bool contains(Psn psn) const { return distance(begin, psn) >= 0 && distance(psn, end) > 0; }
+    bool is_empty() const { return distance(begin, end) <= 0; }
+    void begin_at(Psn psn);
+  };
+  /// The last time that a packet was sent again.
+  struct Repetition {
+    Psn psn;
+    Psn next;  ///< the first PSN that had never been sent then
+    bool is_valid = false;
+  };
+
+  bool is_lost(Psn psn) const;
+  Repetition& repetition(Psn psn) { return repetitions_[psn.value() % repetitions_.size()]; }
+  const Repetition& repetition(Psn psn) const { return repetitions_[psn.value() % repetitions_.size()]; }
+  void forget_repetitions();
+
+  HeldPsns held_;  ///< by the peer
+  Psn last_held_;  ///< the furthest ever, since the peer expects what it expects
+  Range all_;
+  Range answered_;  ///< of these, only requests that have a response of their own
+  bool is_asking_again_ =
+      false;  ///< all_ or answered_ were lost as reported, and nothing was acknowledged since
+  bool has_repetitions_ = false;
+  std::array<Repetition, HeldPsns::kReach> repetitions_{};
+};
+
+}  // namespace urnic::transport
