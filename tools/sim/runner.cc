@@ -38,17 +38,20 @@ struct FailedSeed {
   Failure failure;
 };
 
-std::string describe(const FailedSeed& failed) {
-  return fmt::format("FAILED: urnic sim --seed {}: {}: at {} us: {} [{}]", failed.seed, failed.failure.oracle,
+std::string describe(const RunnerOptions& options, const FailedSeed& failed) {
+  const std::string recovery =
+      options.recovery == transport::Recovery::kSelectiveRepeat ? " --recovery selective-repeat" : "";
+  return fmt::format("FAILED: urnic sim --seed {}{}: {}: at {} us: {} [{}]", failed.seed, recovery,
+                     failed.failure.oracle,
                      static_cast<double>(failed.failure.time.time_since_epoch().count()) / 1000,
-                     failed.failure.what, Options::draw(failed.seed).to_string());
+                     failed.failure.what, Options::draw(failed.seed, options.recovery).to_string());
 }
 
-/// Runs the seed once more for the last frames before its failure.
-void print_last_frames(std::uint64_t seed, std::FILE* out) {
+/// Runs the world once more for the last frames before its failure.
+void print_last_frames(const Options& options, std::FILE* out) {
   const File trace(std::tmpfile());
   if (!trace) return;
-  static_cast<void>(run_seed(seed, false, trace.get()));
+  static_cast<void>(run_seed(options, false, trace.get()));
   std::rewind(trace.get());
   std::deque<std::string> lines;
   char line[512];
@@ -106,7 +109,7 @@ void print_json(const RunnerOptions& options, const Report& report, std::FILE* o
                                 {"oracle", failed.failure.oracle},
                                 {"what", failed.failure.what},
                                 {"time_ns", failed.failure.time.time_since_epoch().count()},
-                                {"options", Options::draw(failed.seed).to_string()}});
+                                {"options", Options::draw(failed.seed, options.recovery).to_string()}});
   }
   for (std::size_t i = 0; i < transport::count_of<CoverageEvent>(); ++i) {
     json["coverage"][std::string(name_of(static_cast<CoverageEvent>(i)))] =
@@ -131,8 +134,7 @@ std::vector<std::uint64_t> seeds_to_run(const RunnerOptions& options) {
 
 }  // namespace
 
-SeedResult run_seed(std::uint64_t seed, bool twice, std::FILE* trace) {
-  const Options options = Options::draw(seed);
+SeedResult run_seed(const Options& options, bool twice, std::FILE* trace) {
   World world(options);
   if (trace != nullptr) world.set_trace(trace);
   SeedResult result;
@@ -157,18 +159,17 @@ int run(const RunnerOptions& options, std::FILE* out) {
   const auto started = std::chrono::steady_clock::now();
   Report report;
   for (const std::uint64_t seed : seeds) {
-    if (options.verbose && !options.json) {
-      fmt::print(out, "seed {}: {}\n", seed, Options::draw(seed).to_string());
-    }
+    const Options drawn = Options::draw(seed, options.recovery);
+    if (options.verbose && !options.json) fmt::print(out, "seed {}: {}\n", seed, drawn.to_string());
     const bool twice = seeds.size() == 1 || seed % kDeterminismSample == 0;
-    const SeedResult result = run_seed(seed, twice, trace.get());
+    const SeedResult result = run_seed(drawn, twice, trace.get());
     trace.reset();  // the first seed only
     ++report.seeds;
     report.coverage.add(result.coverage);
     if (result.failure) {
       report.failed.push_back({.seed = seed, .failure = *result.failure});
-      if (!options.json) fmt::print(out, "{}\n", describe(report.failed.back()));
-      if (options.verbose && !options.json) print_last_frames(seed, out);
+      if (!options.json) fmt::print(out, "{}\n", describe(options, report.failed.back()));
+      if (options.verbose && !options.json) print_last_frames(drawn, out);
       std::fflush(out);
       if (report.failed.size() >= options.max_failures) break;
     }

@@ -5,10 +5,13 @@
 #include <cstdio>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "tools/sim/checks/coverage.h"
 #include "tools/sim/core/referee.h"
+#include "tools/sim/scenario/options.h"
 #include "tools/sim/shard.h"
+#include "transport/qp_config.h"
 
 namespace urnic::sim {
 
@@ -25,9 +28,16 @@ struct RunnerOptions {
   std::string trace_file;
   /// Report as one JSON object instead of text.
   bool json = false;
+  /// Of all RC connections.
+  transport::Recovery recovery = transport::Recovery::kGoBackN;
   /// Stop after so many failed seeds.
   std::uint64_t max_failures = 10;
 };
+
+/// As `--recovery` takes it.
+constexpr std::string_view recovery_name(transport::Recovery recovery) {
+  return recovery == transport::Recovery::kGoBackN ? "go-back-n" : "selective-repeat";
+}
 
 /// What became of one seed.
 struct SeedResult {
@@ -36,9 +46,9 @@ struct SeedResult {
   std::uint64_t trace_hash = 0;
 };
 
-/// Runs one seed; with `twice` a second time too, to see whether both runs are the same. One line per frame
+/// Runs one world; with `twice` a second time too, to see whether both runs are the same. One line per frame
 /// goes to `trace` if it is not null.
-SeedResult run_seed(std::uint64_t seed, bool twice, std::FILE* trace);
+SeedResult run_seed(const Options& options, bool twice, std::FILE* trace);
 
 /// Runs the seeds and writes the report to `out`, and progress to stderr if that is a terminal. A failure is
 /// one line: how to reproduce it, what was expected and seen, and the options drawn. Over many seeds (500 or

@@ -118,7 +118,9 @@ class Flow : public ::testing::Test {
   }
 
   FlowObserver::Complaint sent(const WireView& packet) { return observer_.on_request_sent(packet, now_); }
-  FlowObserver::Complaint answered(const WireView& packet) { return observer_.on_response_sent(packet); }
+  FlowObserver::Complaint answered(const WireView& packet) {
+    return observer_.on_response_sent(packet, now_);
+  }
   /// Sent and taken without a complaint.
   void request(const WireView& packet) {
     EXPECT_THAT(sent(packet), Eq(std::nullopt));
@@ -461,7 +463,7 @@ TEST_P(KernelConversation, IsFreeOfComplaints) {
       complaint = observer->on_request_sent(*packet, now);
       observer->on_request_taken(*packet, now);
     } else {
-      complaint = observer->on_response_sent(*packet);
+      complaint = observer->on_response_sent(*packet, now);
       observer->on_response_taken(*packet, now);
     }
     EXPECT_FALSE(complaint) << to_string(*packet) << ": " << *complaint;

@@ -118,6 +118,65 @@ TEST(WireView, ComplainsAboutReservedBitsInTheXrceth) {
   EXPECT_THAT(complaint, HasSubstr("XRCETH"));
 }
 
+/// A frame around these InfiniBand bytes, as we would send it.
+std::vector<std::byte> frame_around(std::span<const std::uint8_t> ib) {
+  std::vector<std::byte> frame;
+  for (std::size_t i = 0; i < kBth; ++i) frame.push_back(std::byte{kXrcSend[i]});
+  for (const std::uint8_t byte : ib) frame.push_back(std::byte{byte});
+  frame.resize(frame.size() + 4);
+  const std::size_t udp_bytes = 8 + ib.size() + 4;
+  frame[17] = static_cast<std::byte>(20 + udp_bytes);
+  frame[39] = static_cast<std::byte>(udp_bytes);
+  // The IPv4 header is as much longer as its checksum is less.
+  const unsigned more = static_cast<unsigned>(20 + udp_bytes) - kXrcSend[17];
+  const unsigned checksum = (unsigned{kXrcSend[24]} << 8 | kXrcSend[25]) - more;
+  frame[24] = static_cast<std::byte>(checksum >> 8);
+  frame[25] = static_cast<std::byte>(checksum);
+  return as_we_would_send_it(std::move(frame));
+}
+
+/// To queue pair 0x2c: E is PSN 0x476ed5, the packets 1, 9 and 256 ahead of it are held, MSN 0x010203.
+constexpr std::array<std::uint8_t, 48> kSelectiveNak = {
+    0xd1, 0x40, 0xff, 0xff, 0, 0, 0, 0x2c, 0, 0x47, 0x6e, 0xd5,  // BTH
+    0x60, 1,    2,    3,                                         // AETH
+    1,    1,    0,    0,    0, 0, 0, 0,    0, 0,    0,    0,    0, 0, 0, 0,
+    0,    0,    0,    0,    0, 0, 0, 0,    0, 0,    0,    0,    0, 0, 0, 0x80};
+
+TEST(WireView, ReadsASelectiveNak) {
+  const auto frame = frame_around(kSelectiveNak);
+  std::string complaint;
+  const auto packet = read_frame(frame, &complaint);
+  ASSERT_TRUE(packet);
+  EXPECT_EQ(complaint, "");
+  EXPECT_TRUE(packet->is_selective_nak);
+  EXPECT_TRUE(packet->is_sequence_nak());
+  EXPECT_TRUE(packet->is_reliable());
+  EXPECT_FALSE(packet->is_request());
+  EXPECT_EQ(packet->destination_qp, 0x2cu);
+  EXPECT_EQ(packet->psn, 0x476ed5u);
+  EXPECT_EQ(packet->msn, 0x010203u);
+  for (std::uint32_t ahead = 1; ahead <= WireView::kHeldPackets; ++ahead) {
+    EXPECT_EQ(packet->holds(ahead), ahead == 1 || ahead == 9 || ahead == 256) << ahead;
+  }
+  EXPECT_THAT(to_string(*packet), HasSubstr("holds 1 9 256"));
+}
+
+TEST(WireView, ComplainsAboutASelectiveNakOfTheWrongSize) {
+  const auto frame = frame_around(std::span(kSelectiveNak).first(44));
+  std::string complaint;
+  EXPECT_FALSE(read_frame(frame, &complaint));
+  EXPECT_THAT(complaint, HasSubstr("a selective NAK of 48 bytes"));
+}
+
+TEST(WireView, ComplainsAboutASelectiveNakThatAsksForAnAck) {
+  auto bytes = kSelectiveNak;
+  bytes[8] = 0x80;
+  const auto frame = frame_around(bytes);
+  std::string complaint;
+  read_frame(frame, &complaint);
+  EXPECT_THAT(complaint, HasSubstr("SE or AckReq"));
+}
+
 TEST(WireView, DoesNotTakeArpForRoce) {
   for (const auto& frame : capture("arp_nd_linux.pcap")) EXPECT_FALSE(is_roce(frame.bytes));
 }

@@ -33,7 +33,11 @@ FlowObserver::FlowObserver(const Limits& limits)
       position_(next_),
       acknowledged_(next_),
       expected_(next_),
-      answered_(next_) {}
+      answered_(next_) {
+  if (limits.recovery == transport::Recovery::kSelectiveRepeat) {
+    selective_ = Selective{.requester = SelectiveRequester(next_), .responder = SelectiveResponder(next_)};
+  }
+}
 
 std::uint64_t FlowObserver::extend(std::uint32_t psn) const {
   const std::uint64_t ahead = (psn - next_) % kPsns;
@@ -66,7 +70,7 @@ FlowObserver::Complaint FlowObserver::on_request_sent(const WireView& packet, Ti
   if (acknowledged_ == next_) timer_started_ = now;
   waits_for_receiver_ = false;
   since_ack_request_ = packet.ack_request ? 0 : since_ack_request_ + 1;
-  auto complaint = psn == next_ ? on_new_request(packet, psn) : on_repeated_request(packet, psn);
+  auto complaint = psn == next_ ? on_new_request(packet, psn, now) : on_repeated_request(packet, psn);
   position_ = psn + psns_of(packet);
   return complaint;
 }
@@ -77,6 +81,7 @@ FlowObserver::Complaint FlowObserver::check_order(std::uint64_t psn, Time now) {
     return fmt::format("sent {} us before the receiver said it would be ready",
                        (not_ready_until_ - now).count() / 1000);
   }
+  if (selective_) return check_selective_order(psn, now);
   const std::uint64_t due = std::max(position_, acknowledged_);
   if (psn > due) return fmt::format("skipped from PSN {:#x}", due % kPsns);
   if (psn == due) return std::nullopt;
@@ -96,7 +101,25 @@ FlowObserver::Complaint FlowObserver::check_order(std::uint64_t psn, Time now) {
   return std::nullopt;
 }
 
-FlowObserver::Complaint FlowObserver::on_new_request(const WireView& packet, std::uint64_t psn) {
+// What is not lost is sent again after a timeout only. Each timeout begins with the oldest packet: a retry is
+// counted whenever that is sent again, beside those that a NAK takes.
+FlowObserver::Complaint FlowObserver::check_selective_order(std::uint64_t psn, Time now) {
+  if (psn == next_) return std::nullopt;
+  if (psn < acknowledged_) {
+    return fmt::format("sent again though all before {:#x} is acknowledged", acknowledged_ % kPsns);
+  }
+  if (waits_for_receiver_) timer_started_ = std::max(timer_started_, not_ready_until_);
+  const Time overdue_since = timer_started_ + limits_.ack_timeout;
+  if (!selective_->requester.may_repeat(psn) && now >= overdue_since) {
+    timer_started_ = now;
+    if (auto complaint = selective_->requester.on_timeout(psn, overdue_since)) return complaint;
+  }
+  ++counts_.selective_repetitions;
+  if (psn == acknowledged_) ++attempts_.rewinds;
+  return selective_->requester.on_repeated(psn, now);
+}
+
+FlowObserver::Complaint FlowObserver::on_new_request(const WireView& packet, std::uint64_t psn, Time now) {
   if (messages_.empty() || messages_.back().is_complete) {
     if (!packet.is_first) return "a message begins with neither FIRST nor ONLY";
     if (posted_.empty()) return "a message that was not posted";
@@ -140,20 +163,30 @@ FlowObserver::Complaint FlowObserver::on_new_request(const WireView& packet, std
   }
 
   if (packet.kind != PacketKind::kReadRequest) fingerprint(psn) = fingerprint_of(packet);
-  if (packet.wants_response()) {
-    if (++reads_in_flight_ > limits_.max_reads_in_flight) {
-      return fmt::format("{} READs and atomics in flight of at most {}", reads_in_flight_,
-                         limits_.max_reads_in_flight);
-    }
-  } else {
-    if (++data_in_flight_ > limits_.window_packets) {
-      return fmt::format("{} packets in flight of at most {}", data_in_flight_, limits_.window_packets);
-    }
-    counts_.full_windows += data_in_flight_ == limits_.window_packets ? 1 : 0;
-    if (packet.is_last && !packet.ack_request) return "the last packet of a message without AckReq (fact 18)";
-    if (since_ack_request_ >= limits_.window_packets) return "a window of packets without AckReq";
-  }
+  if (auto complaint = check_window(packet, psn, now)) return complaint;
   forget_old_messages();
+  return std::nullopt;
+}
+
+FlowObserver::Complaint FlowObserver::check_window(const WireView& packet, std::uint64_t psn, Time now) {
+  ++(packet.wants_response() ? reads_in_flight_ : data_in_flight_);
+  if (reads_in_flight_ > limits_.max_reads_in_flight) {
+    return fmt::format("{} READs and atomics in flight of at most {}", reads_in_flight_,
+                       limits_.max_reads_in_flight);
+  }
+  if (selective_) {
+    const SelectiveRequester::Request request{
+        .psn = psn, .end = next_, .wants_response = packet.wants_response()};
+    if (auto complaint = selective_->requester.on_new(request, limits_.window_packets, now)) return complaint;
+  }
+  if (packet.wants_response()) return std::nullopt;
+
+  if (!selective_ && data_in_flight_ > limits_.window_packets) {
+    return fmt::format("{} packets in flight of at most {}", data_in_flight_, limits_.window_packets);
+  }
+  counts_.full_windows += data_in_flight_ == limits_.window_packets ? 1 : 0;
+  if (packet.is_last && !packet.ack_request) return "the last packet of a message without AckReq (fact 18)";
+  if (since_ack_request_ >= limits_.window_packets) return "a window of packets without AckReq";
   return std::nullopt;
 }
 
@@ -199,11 +232,16 @@ FlowObserver::Complaint FlowObserver::check_payload(const WireView& packet) cons
 void FlowObserver::on_response_taken(const WireView& packet, Time now) {
   const std::uint64_t psn = extend(packet.psn);
   if (psn < acknowledged_ || psn >= next_) return;
+  if (packet.is_selective_nak) return on_selective_nak_taken(packet, psn, now);
+  if (selective_ && (packet.is_ack() || packet.kind != PacketKind::kAcknowledge)) {
+    selective_->requester.on_told(psn + 1);
+  }
   if (packet.kind != PacketKind::kAcknowledge) {
     if (!acknowledge_before(psn, now)) return;
     const Message* const message = find(psn);
     if (message == nullptr || !message->wants_response()) return;
     acknowledged_ = psn + 1;
+    if (selective_) selective_->requester.on_acknowledged(acknowledged_);
     reads_in_flight_ -= acknowledged_ == message->end ? 1 : 0;
     made_progress(now);
   } else if (packet.is_ack()) {
@@ -215,10 +253,20 @@ void FlowObserver::on_response_taken(const WireView& packet, Time now) {
       // 34).
       counts_.rnr_behind_unanswered += passes_read ? 1 : 0;
       on_receiver_not_ready(packet.syndrome, now);
+      if (selective_) selective_->requester.on_refused(psn);
     } else if (packet.is_sequence_nak() && !passes_read) {
       may_go_back(now);
     }
   }
+}
+
+// What it says counts also where an answer before it is missing.
+void FlowObserver::on_selective_nak_taken(const WireView& packet, std::uint64_t psn, Time now) {
+  acknowledge_before(psn, now);
+  if (!selective_) return;
+  const SelectiveRequester::News news = selective_->requester.on_selective_nak(packet, psn, now);
+  if (news.is_sign_of_life) begin_attempts(now);
+  attempts_.rewinds += news.begins_round ? 1 : 0;
 }
 
 // Until it has sent again, another one belongs to the same refusal. It has to be heeded as long as the first
@@ -254,9 +302,15 @@ bool FlowObserver::acknowledge_before(std::uint64_t psn, Time now) {
     counts_.acks_inside_message += to != message->end || !message->is_complete ? 1 : 0;
   }
   counts_.coalesced_acks += ended > 1 ? 1 : 0;
+  if (selective_) selective_->requester.on_acknowledged(acknowledged_);
   if (acknowledged_ != before) made_progress(now);
-  if (!passed) may_go_back(now);
+  if (!passed) on_answer_lost(now);
   return passed;
+}
+
+void FlowObserver::on_answer_lost(Time now) {
+  if (!selective_) return may_go_back(now);
+  attempts_.rewinds += selective_->requester.on_answer_lost() ? 1 : 0;
 }
 
 void FlowObserver::may_go_back(Time told_at) {
@@ -266,10 +320,18 @@ void FlowObserver::may_go_back(Time told_at) {
 
 void FlowObserver::made_progress(Time now) {
   // It may have gone back when its timer ran out, and not have come to send anything: its port was full.
-  if (now - timer_started_ >= limits_.ack_timeout) may_go_back(now);
+  if (now - timer_started_ >= limits_.ack_timeout) {
+    may_go_back(now);
+    if (selective_) selective_->requester.may_go_back();
+  }
   timer_started_ = now;
+  begin_attempts(now);
+  attempts_.rnr_naks = 0;
+}
+
+void FlowObserver::begin_attempts(Time now) {
   attempts_before_ = attempts_since_progress(now);
-  attempts_ = {};
+  attempts_.rewinds = 0;
   progressed_at_ = now;
 }
 

@@ -8,8 +8,11 @@
 #include <string>
 #include <vector>
 
+#include "tools/sim/checks/selective_requester.h"
+#include "tools/sim/checks/selective_responder.h"
 #include "tools/sim/core/event_queue.h"
 #include "tools/sim/core/wire_view.h"
+#include "transport/qp_config.h"
 
 namespace urnic::sim {
 
@@ -25,6 +28,9 @@ namespace urnic::sim {
 ///   atomic, one sequence NAK per gap and with the expected PSN, nothing after it has refused, no completion
 ///   before its ACK.
 ///
+/// Where both ends repeat selectively, SelectiveRequester and SelectiveResponder judge what may be sent again
+/// and what has come, instead of the rules of go-back-N; a selective NAK anywhere else is wrong.
+///
 /// PSNs are kept as 64-bit numbers that do not wrap.
 class FlowObserver {
  public:
@@ -34,10 +40,13 @@ class FlowObserver {
     std::uint32_t max_reads_in_flight = 1;
     Duration ack_timeout{};
     std::uint32_t first_psn = 0;
+    transport::Recovery recovery = transport::Recovery::kGoBackN;
   };
 
   struct Counts {
     std::uint64_t sequence_naks = 0;
+    std::uint64_t selective_naks = 0;
+    std::uint64_t selective_repetitions = 0;  ///< packets
     std::uint64_t rnr_naks = 0;
     std::uint64_t error_naks = 0;
     std::uint64_t duplicate_requests = 0;
@@ -68,7 +77,7 @@ class FlowObserver {
   void on_posted(const Posted& posted) { posted_.push_back(posted); }
   Complaint on_request_sent(const WireView& packet, Time now);
   void on_request_taken(const WireView& packet, Time now);
-  Complaint on_response_sent(const WireView& packet);
+  Complaint on_response_sent(const WireView& packet, Time now);
   void on_response_taken(const WireView& packet, Time now);
 
   /// The requester's queue pair goes to SQD: no message is begun any more; or it comes back from there.
@@ -93,6 +102,10 @@ class FlowObserver {
   Attempts attempts_since_progress(Time now) const;
   /// Since when the acknowledgement of a SEND or WRITE that the responder took again is pending; or kNever.
   Time acknowledgement_pending_since() const { return acknowledgement_pending_since_; }
+  /// With selective repeat: the longest time until now that the responder did not report what it had to.
+  Duration longest_silence() const {
+    return selective_ ? selective_->responder.longest_silence() : Duration(0);
+  }
   /// Whether the responder has refused a request for good.
   bool has_refused() const { return has_refused_; }
 
@@ -119,15 +132,19 @@ class FlowObserver {
 
   std::uint64_t extend(std::uint32_t psn) const;
   Message* find(std::uint64_t psn);
-  Complaint on_new_request(const WireView& packet, std::uint64_t psn);
+  Complaint on_new_request(const WireView& packet, std::uint64_t psn, Time now);
   Complaint on_repeated_request(const WireView& packet, std::uint64_t psn);
   Complaint check_payload(const WireView& packet) const;
   Complaint check_order(std::uint64_t psn, Time now);
+  Complaint check_selective_order(std::uint64_t psn, Time now);
+  Complaint check_window(const WireView& packet, std::uint64_t psn, Time now);
   Complaint check_msn(const WireView& packet, std::uint64_t from, std::uint64_t to) const;
   Complaint check_answered_before(std::uint64_t psn) const;
   Complaint on_answer_sent(const WireView& packet, std::uint64_t psn);
   Complaint on_read_response_sent(const WireView& packet, std::uint64_t psn, Message& message);
   Complaint on_nak_sent(const WireView& packet, std::uint64_t psn);
+  Complaint on_selective_nak_sent(const WireView& packet, std::uint64_t psn, Time now);
+  void on_selective_nak_taken(const WireView& packet, std::uint64_t psn, Time now);
   /// How many messages a responder has completed that expects `psn` next; a READ counts when it is begun
   /// (fact 20).
   std::uint64_t messages_before(std::uint64_t psn) const;
@@ -135,6 +152,8 @@ class FlowObserver {
   bool acknowledge_before(std::uint64_t psn, Time now);
   void made_progress(Time now);
   void may_go_back(Time told_at);
+  void on_answer_lost(Time now);
+  void begin_attempts(Time now);
   void on_receiver_not_ready(std::uint8_t syndrome, Time now);
   void forget_old_messages();
   void note_pending_acknowledgement(const WireView& request, std::uint64_t psn, Time now);
@@ -181,6 +200,12 @@ class FlowObserver {
   std::deque<ReceiveTaker> receive_takers_;       // messages whose receives have not completed
   std::optional<std::uint64_t> nak_out_;          // sequence NAK sent, and the packet has not come
   bool has_refused_ = false;
+
+  struct Selective {
+    SelectiveRequester requester;
+    SelectiveResponder responder;
+  };
+  std::optional<Selective> selective_;  // nothing: goes back N
 };
 
 }  // namespace urnic::sim

@@ -20,14 +20,24 @@ bool needs_receive(const WireView& packet) {
 void FlowObserver::on_request_taken(const WireView& packet, Time now) {
   const std::uint64_t psn = extend(packet.psn);
   if (has_refused_) return;
-  for (ReceiveTaker& taker : receive_takers_) {
-    if (taker.end == psn + 1) taker.taken = std::min(taker.taken, now);
-  }
   note_pending_acknowledgement(packet, psn, now);
-  if (psn == expected_) {
+  const std::uint64_t before = expected_;
+  if (selective_) {
+    selective_->responder.on_taken({.psn = psn,
+                                    .end = psn + psns_of(packet),
+                                    .may_be_refused = needs_receive(packet) || packet.has_invalidate},
+                                   now);
+    expected_ = selective_->responder.expected();
+  } else if (psn == expected_) {
     expected_ += psns_of(packet);
     nak_out_.reset();
-  } else if (psn < expected_) {
+  }
+  for (ReceiveTaker& taker : receive_takers_) {
+    // What was held is executed when the gap before it has been filled.
+    const bool is_executed = selective_ ? taker.end > before && taker.end <= expected_ : taker.end == psn + 1;
+    if (is_executed) taker.taken = std::min(taker.taken, now);
+  }
+  if (psn < before) {
     // It may have had no receive for this packet the first time, and never have come to say so; then it has
     // this one now and nothing of what came behind the first one.
     if (needs_receive(packet) && psn >= answered_) least_expected_ = std::min(least_expected_, psn + 1);
@@ -46,20 +56,39 @@ void FlowObserver::note_pending_acknowledgement(const WireView& request, std::ui
   acknowledgement_pending_of_ = std::max(acknowledgement_pending_of_, psn);
 }
 
-FlowObserver::Complaint FlowObserver::on_response_sent(const WireView& packet) {
+FlowObserver::Complaint FlowObserver::on_response_sent(const WireView& packet, Time now) {
   const std::uint64_t psn = extend(packet.psn);
   // A NAK says that it has not what it was asked about, nor anything behind it.
   const bool settles =
       packet.is_ack() ? psn >= acknowledgement_pending_of_ : packet.kind == PacketKind::kAcknowledge;
   if (settles) acknowledgement_pending_since_ = transport::kNever;
   if (has_refused_) return "an answer after a refusal";
-  if (packet.kind != PacketKind::kAcknowledge) return on_answer_sent(packet, psn);
+  if (packet.kind != PacketKind::kAcknowledge) {
+    auto complaint = on_answer_sent(packet, psn);
+    if (selective_) selective_->responder.on_acknowledged(answered_, false, now);
+    return complaint;
+  }
+  if (packet.is_selective_nak) return on_selective_nak_sent(packet, psn, now);
   if (!packet.is_ack()) return on_nak_sent(packet, psn);
 
   if (psn >= expected_) return fmt::format("acknowledged though {:#x} has not come yet", expected_ % kPsns);
   if (auto complaint = check_answered_before(psn + 1)) return complaint;
   answered_ = std::max(answered_, psn + 1);
+  if (selective_) {
+    if (auto complaint = selective_->responder.on_acknowledged(answered_, true, now)) return complaint;
+  }
   return check_msn(packet, psn + 1, expected_);
+}
+
+FlowObserver::Complaint FlowObserver::on_selective_nak_sent(const WireView& packet, std::uint64_t psn,
+                                                            Time now) {
+  ++counts_.selective_naks;
+  if (!selective_) return "a selective NAK on a connection that goes back N";
+  if (!packet.is_sequence_nak()) return "a selective NAK whose syndrome is not that of a PSN sequence error";
+  if (auto complaint = check_answered_before(psn)) return complaint;
+  if (auto complaint = selective_->responder.on_selective_nak(packet, psn, now)) return complaint;
+  expected_ = answered_ = psn;
+  return check_msn(packet, psn, psn);
 }
 
 FlowObserver::Complaint FlowObserver::on_answer_sent(const WireView& packet, std::uint64_t psn) {
@@ -120,6 +149,7 @@ FlowObserver::Complaint FlowObserver::on_nak_sent(const WireView& packet, std::u
   }
   if (packet.is_sequence_nak()) {
     ++counts_.sequence_naks;
+    if (selective_) return "a sequence NAK that does not say what is held";
     if (psn != expected_ && psn < std::max(least_expected_, answered_)) {
       return fmt::format("a sequence NAK that does not name the expected {:#x} (fact 22)", expected_ % kPsns);
     }
@@ -133,6 +163,7 @@ FlowObserver::Complaint FlowObserver::on_nak_sent(const WireView& packet, std::u
   if (psn == expected_) return "refused a packet that it cannot have";
   expected_ = answered_ = psn;
   least_expected_ = kNone;
+  if (selective_) selective_->responder.on_refused(psn);
   if (packet.is_rnr_nak()) {
     ++counts_.rnr_naks;
   } else {

@@ -92,7 +92,7 @@ std::string WireObserver::judge(HostId by, std::size_t destination, const WireVi
   }
   const auto complaint = packet.is_request()
                              ? flow(end->pair, other(end->side)).on_request_sent(packet, clock_.now())
-                             : flow(end->pair, end->side).on_response_sent(packet);
+                             : flow(end->pair, end->side).on_response_sent(packet, clock_.now());
   return complaint.value_or("");
 }
 

@@ -12,6 +12,11 @@ namespace {
 
 constexpr std::size_t kBareIpv4Bytes = 20;  // without options
 
+/// The packet of selective repeat that no specification knows, read from its page.
+constexpr std::uint8_t kSelectiveNak = 0xd1;
+constexpr std::size_t kAethBytes = 4;
+constexpr std::size_t kHeldBytes = WireView::kHeldPackets / 8;
+
 /// Nothing for what the NIC never sends.
 std::optional<PacketKind> kind_of(const check::OpcodeInfo& info) {
   using enum check::Operation;
@@ -71,6 +76,51 @@ std::string check_fields(const check::Packet& packet) {
   return is_padded ? "padding is not zero (fact 3)" : "";
 }
 
+/// The same with the ICRC.
+std::string check_packet(const check::Frame& frame, const check::Packet& packet) {
+  std::string complaint = check_fields(packet);
+  if (complaint.empty() && !check::judge_icrc(frame)->is_right()) complaint = "ICRC is wrong";
+  return complaint;
+}
+
+/// `packet` has the fields of its BTH. Nothing when the frame is not as long as a selective NAK is.
+std::optional<WireView> read_selective_nak(const check::Frame& frame, const check::Packet& packet) {
+  constexpr std::size_t kHeaderBytes = check::kBthBytes + kAethBytes;
+  if (frame.ib.size() != kHeaderBytes + kHeldBytes + check::kIcrcBytes) return std::nullopt;
+  return WireView{.opcode = packet.opcode,
+                  .destination_qp = packet.destination_qp,
+                  .psn = packet.psn.value(),
+                  .ack_request = packet.ack_requested,
+                  .solicited = packet.solicited,
+                  .service = WireService::kRc,
+                  .kind = PacketKind::kAcknowledge,
+                  .is_first = true,
+                  .is_last = true,
+                  .has_aeth = true,
+                  .is_selective_nak = true,
+                  .syndrome = check::load_u8(frame.ib, check::kBthBytes),
+                  .msn = check::load_u24(frame.ib, check::kBthBytes + 1),
+                  .payload = frame.ib.subspan(kHeaderBytes, kHeldBytes)};
+}
+
+/// What only a selective NAK can get wrong; empty when nothing is.
+std::string check_selective_nak(const check::Packet& packet) {
+  if (packet.pad_bytes != 0) return "a selective NAK with padding";
+  return packet.solicited || packet.ack_requested ? "a selective NAK with SE or AckReq" : "";
+}
+
+/// "2-4 7": how far ahead of its PSN the packets are that a selective NAK names.
+std::string held_packets(const WireView& nak) {
+  std::string text;
+  for (std::uint32_t ahead = 1; ahead <= WireView::kHeldPackets; ++ahead) {
+    if (!nak.holds(ahead)) continue;
+    const std::uint32_t first = ahead;
+    while (ahead < WireView::kHeldPackets && nak.holds(ahead + 1)) ++ahead;
+    text += first == ahead ? fmt::format(" {}", first) : fmt::format(" {}-{}", first, ahead);
+  }
+  return text.empty() ? " none" : text;
+}
+
 }  // namespace
 
 bool is_roce(std::span<const std::byte> frame) {
@@ -88,6 +138,12 @@ std::optional<WireView> read_frame(std::span<const std::byte> bytes, std::string
   if (frame->fault != check::FrameFault::kNone || frame->is_cut()) return std::nullopt;
 
   const check::Packet packet = check::parse_packet(*frame);
+  if (packet.opcode == kSelectiveNak) {
+    const auto nak = read_selective_nak(*frame, packet);
+    complain(nak ? check_selective_nak(packet) : fmt::format("a selective NAK of {} bytes", frame->ib_bytes));
+    if (complaint != nullptr) complain(check_packet(*frame, packet));
+    return nak;
+  }
   const check::OpcodeInfo& info = *packet.info;
   const auto kind = kind_of(info);
   if (!kind) {
@@ -99,10 +155,7 @@ std::optional<WireView> read_frame(std::span<const std::byte> bytes, std::string
     complain(fmt::format("{} of {} bytes", check::name_of(packet.opcode), frame->ib_bytes));
     return std::nullopt;
   }
-  if (complaint != nullptr) {
-    complain(check_fields(packet));
-    if (!check::judge_icrc(*frame)->is_right()) complain("ICRC is wrong");
-  }
+  if (complaint != nullptr) complain(check_packet(*frame, packet));
   return WireView{.opcode = packet.opcode,
                   .destination_qp = packet.destination_qp,
                   .psn = packet.psn.value(),
@@ -160,8 +213,9 @@ std::string_view to_string(PacketKind kind) {
 }
 
 std::string to_string(const WireView& view) {
-  std::string text =
-      fmt::format("{} psn {:#08x} qp {:#x}", check::name_of(view.opcode), view.psn, view.destination_qp);
+  std::string text = fmt::format("{} psn {:#08x} qp {:#x}",
+                                 view.is_selective_nak ? "selective NAK" : check::name_of(view.opcode),
+                                 view.psn, view.destination_qp);
   if (view.xrc_srq != 0) text += fmt::format(" srq {:#x}", view.xrc_srq);
   if (view.has_reth) text += fmt::format(" va {:#x} rkey {:#x} len {}", view.address, view.rkey, view.length);
   if (view.has_aeth) {
@@ -171,6 +225,7 @@ std::string to_string(const WireView& view) {
                                                       : "NAK";
     text += fmt::format(" {} syndrome {:#04x} msn {}", kind, view.syndrome, view.msn);
   }
+  if (view.is_selective_nak) return text + " holds" + held_packets(view);
   if (view.has_atomic_eth) {
     text += fmt::format(" va {:#x} rkey {:#x} compare {:#x} operand {:#x}", view.address, view.rkey,
                         view.compare, view.swap_or_add);

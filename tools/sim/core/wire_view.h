@@ -47,6 +47,7 @@ struct WireView {
   bool has_atomic_eth = false;
   bool has_immediate = false;
   bool has_invalidate = false;
+  bool is_selective_nak = false;  ///< of selective repeat: see transport/rc/SELECTIVE_REPEAT.md
 
   // RETH or AtomicETH.
   std::uint64_t address = 0;
@@ -64,8 +65,8 @@ struct WireView {
   std::uint32_t invalidated_rkey = 0;
   std::uint32_t qkey = 0;  // DETH
   std::uint32_t source_qp = 0;
-  std::uint32_t flush = 0;  ///< FETH: selectivity in bits 5-4, type in bits 3-0
-  std::span<const std::byte> payload{};
+  std::uint32_t flush = 0;               ///< FETH: selectivity in bits 5-4, type in bits 3-0
+  std::span<const std::byte> payload{};  ///< of a selective NAK: which packets are held, a bit each
 
   /// Whether it is acknowledged: RC and XRC, which differ in the XRCETH of requests alone.
   bool is_reliable() const { return service == WireService::kRc || service == WireService::kXrc; }
@@ -77,6 +78,14 @@ struct WireView {
   bool is_rnr_nak() const { return has_aeth && syndrome >> 5 == 1; }
   bool is_sequence_nak() const { return has_aeth && syndrome == 0x60; }
   bool is_error_nak() const { return has_aeth && syndrome > 0x60; }
+
+  /// Of a selective NAK: how far ahead of its PSN a packet may be held.
+  static constexpr std::uint32_t kHeldPackets = 256;
+  /// Whether a selective NAK says that the packet is held which is `ahead` of its PSN, from 1 to kHeldPackets.
+  bool holds(std::uint32_t ahead) const {
+    const std::byte bits = payload[(ahead - 1) / 8];
+    return (bits >> ((ahead - 1) % 8) & std::byte{1}) != std::byte{0};
+  }
 };
 
 /// Whether the frame claims to be RoCEv2: IPv4 or IPv6, UDP, port 4791. Others are ARP and neighbor

@@ -219,6 +219,13 @@ void draw_congestion(Options& options) {
   }
 }
 
+void set_recovery(Options& options, transport::Recovery recovery) {
+  const bool selective = recovery == transport::Recovery::kSelectiveRepeat;
+  for (std::uint32_t pair = 0; pair <= options.pairs; ++pair) {
+    options.repeats_selectively.push_back(selective && !options.is_xrc[pair]);
+  }
+}
+
 /// As `--cc` takes it.
 std::string_view name_of_controller(const transport::congestion::Choice& choice) {
   static constexpr std::array<std::string_view, 5> kNames = {"none", "dcqcn", "timely", "swift", "fixed"};
@@ -262,7 +269,7 @@ std::string describe(const LinkOptions& link, HostId host) {
 
 }  // namespace
 
-Options Options::draw(std::uint64_t seed) {
+Options Options::draw(std::uint64_t seed, transport::Recovery recovery) {
   Random random(seed, Stream::kOptions);
   Options options;
   options.seed = seed;
@@ -276,6 +283,7 @@ Options Options::draw(std::uint64_t seed) {
   draw_services(options, random);
   draw_connections(options, faults);
   draw_congestion(options);
+  set_recovery(options, recovery);
   return options;
 }
 
@@ -335,7 +343,10 @@ std::string Options::to_string() const {
                       windows_are_2a ? "2A" : "2B", microseconds_of(round_cost), microseconds_of(poll_delay),
                       stall, microseconds_of(stall_time), port_full, safety_fraction);
   for (std::uint32_t pair = 0; pair < all_pairs(); ++pair) {
-    text += fmt::format(" {}{}{}", name(ends[pair][0]), name(ends[pair][1]), is_xrc[pair] ? "(xrc)" : "");
+    text += fmt::format(" {}{}{}", name(ends[pair][0]), name(ends[pair][1]),
+                        is_xrc[pair]                ? "(xrc)"
+                        : repeats_selectively[pair] ? "(selective)"
+                                                    : "");
   }
   for (std::uint32_t host = 0; host < hosts; ++host) text += describe(links[host], host_id(host));
   for (std::uint32_t host = 0; host < hosts; ++host) {

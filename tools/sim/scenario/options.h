@@ -9,6 +9,7 @@
 #include "tools/sim/core/event_queue.h"
 #include "tools/sim/core/wire_view.h"
 #include "transport/congestion/choice.h"
+#include "transport/qp_config.h"
 #include "transport/types.h"
 
 namespace urnic::sim {
@@ -80,7 +81,8 @@ struct ConnectionOptions {
 
 /// Swarm testing: each seed turns some things on and others off, so that one feature does not hide another.
 struct Options {
-  static Options draw(std::uint64_t seed);
+  /// All RC pairs have agreed on `recovery`.
+  static Options draw(std::uint64_t seed, transport::Recovery recovery = transport::Recovery::kGoBackN);
   /// One line: every option with its value.
   std::string to_string() const;
 
@@ -92,9 +94,10 @@ struct Options {
       ends{};  ///< by pair, the violator included: where its two queue pairs are
   transport::PathMtu path_mtu = transport::PathMtu::k1024;
   bool ipv6 = false;
-  std::uint32_t pairs = 1;     ///< of queue pairs, without the violator
-  bool violator = false;       ///< one more pair, whose work requests break rules on purpose
-  std::vector<bool> is_xrc{};  ///< by pair, the violator's last: XRC instead of RC
+  std::uint32_t pairs = 1;                  ///< of queue pairs, without the violator
+  bool violator = false;                    ///< one more pair, whose work requests break rules on purpose
+  std::vector<bool> is_xrc{};               ///< by pair, the violator's last: XRC instead of RC
+  std::vector<bool> repeats_selectively{};  ///< the same: both ends have agreed to, which only RC can
   std::uint32_t unreliable_pairs = 0;
   std::uint32_t datagram_hosts = 0;  ///< that send each other datagrams; 0 or 2 and more
   bool psn_near_wrap = false;
@@ -155,6 +158,9 @@ struct Options {
   /// Whether the pair's ends receive into shared queues; those of XRC always do.
   bool shares_receives(std::uint32_t pair) const {
     return is_xrc[pair] || (shared_receives > 0 && pair < pairs);
+  }
+  transport::Recovery recovery_of(std::uint32_t pair) const {
+    return repeats_selectively[pair] ? transport::Recovery::kSelectiveRepeat : transport::Recovery::kGoBackN;
   }
   HostId host_of(std::uint32_t pair, Side side) const { return ends[pair][index(side)]; }
   /// Nothing bad happens in this world, so nothing may be sent twice in it.

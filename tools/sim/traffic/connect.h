@@ -15,6 +15,7 @@ struct ConnectionEnd {
   transport::Psn send_psn{};
   transport::Psn receive_psn{};
   transport::Access access{};  ///< what the peer may do
+  transport::Recovery recovery = transport::Recovery::kGoBackN;
 };
 
 /// The queue pair is in RESET. The error is that of the first transition that is refused.

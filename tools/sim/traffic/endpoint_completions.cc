@@ -227,7 +227,16 @@ void EndpointDriver::on_polled() {
     complain("wire", *missing_acknowledgement_);
   }
   missing_acknowledgement_.reset();
+  judge_reports();
   judge_drained();
+}
+
+/// What this end must report by itself with selective repeat, and nothing else would make it say.
+void EndpointDriver::judge_reports() {
+  const Duration silence = scene_.observer.flow(pair_, other(side_)).longest_silence();
+  if (silence <= longest_silence() || responder().query().state == transport::QpState::kError) return;
+  if (flush_is_legitimate()) return;
+  complain("wire", fmt::format("did not report for {} us what came out of order", silence.count() / 1000));
 }
 
 /// SQ_DRAINED comes once if it was asked for, in SQD, and when everything that was begun is done.

@@ -110,6 +110,7 @@ class EndpointDriver final : private VolatileKey::User {
   void on_shared_receive_ended(const Ended& ended);
   void on_received(const Operation& operation);
   void judge_drained();
+  void judge_reports();
   void on_succeeded(const Operation& operation);
   void on_not_succeeded(const Operation& operation);
   void on_write_succeeded(const Operation& operation, const Progress& progress);

@@ -65,7 +65,8 @@ void PairDriver::connect() {
                            .window_packets = scene_.options.window_packets,
                            .max_reads_in_flight = scene_.options.max_reads_in_flight,
                            .ack_timeout = scene_.options.effective_ack_timeout(),
-                           .first_psn = first[index(side)].value()};
+                           .first_psn = first[index(side)].value(),
+                           .recovery = scene_.options.recovery_of(index_)};
     connect_end(side, first);
   }
   std::array<WireObserver::Numbers, 2> numbers;
@@ -109,7 +110,8 @@ void PairDriver::connect_queue_pair(Side side, nic::QueuePair& qp, nic::QueuePai
                                     .send_psn = send_psn,
                                     .receive_psn = receive_psn,
                                     // What the peer's plan reckons with.
-                                    .access = plans_[index(other(side))].responder_access},
+                                    .access = plans_[index(other(side))].responder_access,
+                                    .recovery = scene_.options.recovery_of(index_)},
                                    scene_.options);
   if (!result) complain_about(side, result.error());
 }

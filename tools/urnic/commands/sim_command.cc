@@ -87,6 +87,16 @@ void SimCommand::add_seed_options(CLI::App& command) {
       ->excludes("--seed")
       ->group(kSeedGroup);
   command
+      .add_option_function<std::string>(
+          "--recovery",
+          [this](const std::string& name) {
+            using enum transport::Recovery;
+            options_.recovery = name == sim::recovery_name(kGoBackN) ? kGoBackN : kSelectiveRepeat;
+          },
+          "How all RC connections repeat what is lost")
+      ->check(CLI::IsMember({"go-back-n", "selective-repeat"}))
+      ->group(kSeedGroup);
+  command
       .add_flag("-v,--verbose", options_.verbose,
                 "Print every seed's options, and the last frames before a failure")
       ->group(kSeedGroup);
