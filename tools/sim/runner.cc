@@ -40,7 +40,7 @@ struct FailedSeed {
 
 std::string describe(const RunnerOptions& options, const FailedSeed& failed) {
   const std::string recovery =
-      options.recovery == transport::Recovery::kSelectiveRepeat ? " --recovery selective-repeat" : "";
+      options.recovery ? fmt::format(" --recovery {}", recovery_name(*options.recovery)) : "";
   return fmt::format("FAILED: urnic sim --seed {}{}: {}: at {} us: {} [{}]", failed.seed, recovery,
                      failed.failure.oracle,
                      static_cast<double>(failed.failure.time.time_since_epoch().count()) / 1000,
@@ -62,12 +62,18 @@ void print_last_frames(const Options& options, std::FILE* out) {
   for (const std::string& text : lines) fmt::print(out, "  {}", text);
 }
 
-std::vector<std::string_view> uncovered(const Coverage& coverage) {
+/// Whether the user has excluded it.
+bool is_excluded(CoverageEvent event, const RunnerOptions& options) {
+  const bool is_selective =
+      event == CoverageEvent::kSelectiveNak || event == CoverageEvent::kSelectiveRepetition;
+  return is_selective && options.recovery == transport::Recovery::kGoBackN;
+}
+
+std::vector<std::string_view> uncovered(const Coverage& coverage, const RunnerOptions& options) {
   std::vector<std::string_view> names;
   for (std::size_t i = 0; i < transport::count_of<CoverageEvent>(); ++i) {
-    if (coverage.count(static_cast<CoverageEvent>(i)) == 0) {
-      names.push_back(name_of(static_cast<CoverageEvent>(i)));
-    }
+    const auto event = static_cast<CoverageEvent>(i);
+    if (coverage.count(event) == 0 && !is_excluded(event, options)) names.push_back(name_of(event));
   }
   return names;
 }
@@ -179,7 +185,7 @@ int run(const RunnerOptions& options, std::FILE* out) {
   }
   if (shows_progress) fmt::print(stderr, "\r\x1b[K");
   report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
-  if (report.seeds >= kEnoughSeedsForCoverage) report.uncovered = uncovered(report.coverage);
+  if (report.seeds >= kEnoughSeedsForCoverage) report.uncovered = uncovered(report.coverage, options);
   options.json ? print_json(options, report, out) : print_text(report, out);
   return report.is_good() ? 0 : 1;
 }

@@ -28,8 +28,8 @@ struct RunnerOptions {
   std::string trace_file;
   /// Report as one JSON object instead of text.
   bool json = false;
-  /// Of all RC connections.
-  transport::Recovery recovery = transport::Recovery::kGoBackN;
+  /// Of all RC connections, instead of what the seeds draw.
+  std::optional<transport::Recovery> recovery;
   /// Stop after so many failed seeds.
   std::uint64_t max_failures = 10;
 };

@@ -345,6 +345,8 @@ void World::collect_coverage() {
   coverage_.add(CoverageEvent::kMoreTimeAsked, management.sent(CmKind::kMessageReceipt));
   for (const FlowObserver::Counts& counts : observer_.all_counts()) {
     coverage_.add(CoverageEvent::kSequenceNak, counts.sequence_naks);
+    coverage_.add(CoverageEvent::kSelectiveNak, counts.selective_naks);
+    coverage_.add(CoverageEvent::kSelectiveRepetition, counts.selective_repetitions);
     coverage_.add(CoverageEvent::kRnrNak, counts.rnr_naks);
     coverage_.add(CoverageEvent::kErrorNak, counts.error_naks);
     coverage_.add(CoverageEvent::kRewind, counts.rewinds);

@@ -37,6 +37,8 @@ enum class CoverageEvent : std::uint8_t {
   kDeregisteredInUse,
   // Recovery.
   kSequenceNak,
+  kSelectiveNak,
+  kSelectiveRepetition,
   kRnrNak,
   kRnrBehindUnanswered,
   kErrorNak,
@@ -193,6 +195,10 @@ constexpr std::string_view name_of(CoverageEvent event) {
       return "its users";
     case kSequenceNak:
       return "sequence NAKs";
+    case kSelectiveNak:
+      return "selective NAKs";
+    case kSelectiveRepetition:
+      return "packets repeated on connections with selective repeat";
     case kRnrNak:
       return "RNR NAKs";
     case kRnrBehindUnanswered:

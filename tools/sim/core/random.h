@@ -22,7 +22,8 @@ enum class Stream : std::uint8_t {
   kApplication,
   kDevices,
   kConnections,
-  kCongestion
+  kCongestion,
+  kRecovery
 };
 
 /// A stream of random numbers that depends on seed and stream only. The engine's output is fixed by the C++

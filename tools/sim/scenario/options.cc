@@ -219,10 +219,13 @@ void draw_congestion(Options& options) {
   }
 }
 
-void set_recovery(Options& options, transport::Recovery recovery) {
-  const bool selective = recovery == transport::Recovery::kSelectiveRepeat;
+/// The chance of each RC pair of the seed to repeat selectively. From a stream of its own, as above.
+void draw_recovery(Options& options, std::optional<transport::Recovery> forced) {
+  Random random(options.seed, Stream::kRecovery);
+  double selective = random.chance(1.0 / 3) ? random.pick(std::array{0.5, 1.0}) : 0;
+  if (forced) selective = *forced == transport::Recovery::kSelectiveRepeat ? 1 : 0;
   for (std::uint32_t pair = 0; pair <= options.pairs; ++pair) {
-    options.repeats_selectively.push_back(selective && !options.is_xrc[pair]);
+    options.repeats_selectively.push_back(random.chance(selective) && !options.is_xrc[pair]);
   }
 }
 
@@ -269,7 +272,7 @@ std::string describe(const LinkOptions& link, HostId host) {
 
 }  // namespace
 
-Options Options::draw(std::uint64_t seed, transport::Recovery recovery) {
+Options Options::draw(std::uint64_t seed, std::optional<transport::Recovery> recovery) {
   Random random(seed, Stream::kOptions);
   Options options;
   options.seed = seed;
@@ -283,7 +286,7 @@ Options Options::draw(std::uint64_t seed, transport::Recovery recovery) {
   draw_services(options, random);
   draw_connections(options, faults);
   draw_congestion(options);
-  set_recovery(options, recovery);
+  draw_recovery(options, recovery);
   return options;
 }
 

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -81,8 +82,8 @@ struct ConnectionOptions {
 
 /// Swarm testing: each seed turns some things on and others off, so that one feature does not hide another.
 struct Options {
-  /// All RC pairs have agreed on `recovery`.
-  static Options draw(std::uint64_t seed, transport::Recovery recovery = transport::Recovery::kGoBackN);
+  /// With `recovery` all RC pairs have that, and what the seed draws of it does not count.
+  static Options draw(std::uint64_t seed, std::optional<transport::Recovery> recovery = std::nullopt);
   /// One line: every option with its value.
   std::string to_string() const;
 

@@ -93,7 +93,7 @@ void SimCommand::add_seed_options(CLI::App& command) {
             using enum transport::Recovery;
             options_.recovery = name == sim::recovery_name(kGoBackN) ? kGoBackN : kSelectiveRepeat;
           },
-          "How all RC connections repeat what is lost")
+          "How all RC connections repeat what is lost, instead of what the seeds draw")
       ->check(CLI::IsMember({"go-back-n", "selective-repeat"}))
       ->group(kSeedGroup);
   command
