@@ -15,11 +15,17 @@ using ConnectionOptions = std::uint32_t;
 /// Bit 0: selective repeat (transport/rc/recovery/SELECTIVE_REPEAT.md).
 inline constexpr ConnectionOptions kSelectiveRepeatOption = 1u << 0;
 
+constexpr ConnectionOptions options_of(transport::Recovery recovery) {
+  return recovery == transport::Recovery::kSelectiveRepeat ? kSelectiveRepeatOption : 0;
+}
+constexpr transport::Recovery recovery_of(ConnectionOptions options) {
+  return (options & kSelectiveRepeatOption) != 0 ? transport::Recovery::kSelectiveRepeat
+                                                 : transport::Recovery::kGoBackN;
+}
+
 /// What queue pairs of this type offer their peers.
 constexpr ConnectionOptions offered_options(QpType type, const DeviceConfig& device) {
-  const bool has_selective_repeat =
-      type == QpType::kRc && device.recovery == transport::Recovery::kSelectiveRepeat;
-  return has_selective_repeat ? kSelectiveRepeatOption : 0;
+  return type == QpType::kRc ? options_of(device.recovery) : 0;
 }
 
 }  // namespace urnic::nic

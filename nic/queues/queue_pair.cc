@@ -329,7 +329,7 @@ void QueuePair::apply(QpState to, const QpAttributes& attributes) {
         if (queue != nullptr) queue->discard(number_);
       }
       current_ = {};
-      agreed_options_.reset();
+      agreed_recovery_.reset();
       path_ = {};
       peer_mac_ = {};
       endpoint_->reset();
@@ -373,14 +373,14 @@ Result<void, Error> QueuePair::agree_on(ConnectionOptions peer_options) {
   if (progress_.is_abandoned()) return failure(abandoned_error());
   const std::lock_guard guard(progress_);
   if (!is_before_rtr()) return failure(invalid("the peer's options must be known before RTR"));
-  agreed_options_ = offered_options() & peer_options;
+  agreed_recovery_ = recovery_of(offered_options() & peer_options);
   return success();
 }
 
 ConnectionOptions QueuePair::options() const {
-  if (progress_.is_abandoned()) return agreed_options_.value_or(0);
+  if (progress_.is_abandoned()) return options_of(recovery());
   const std::lock_guard guard(progress_);
-  return agreed_options_.value_or(is_before_rtr() ? offered_options() : 0);
+  return !agreed_recovery_ && is_before_rtr() ? offered_options() : options_of(recovery());
 }
 
 bool QueuePair::is_before_rtr() const {
@@ -389,8 +389,7 @@ bool QueuePair::is_before_rtr() const {
 }
 
 transport::Recovery QueuePair::recovery() const {
-  const bool is_selective = (agreed_options_.value_or(0) & kSelectiveRepeatOption) != 0;
-  return is_selective ? transport::Recovery::kSelectiveRepeat : transport::Recovery::kGoBackN;
+  return agreed_recovery_.value_or(transport::Recovery::kGoBackN);
 }
 
 void QueuePair::set_address_vector(const AddressVector& address, transport::QpNumber remote_qp) {

@@ -226,21 +226,21 @@ class QueuePair {
 
   Progress& progress_;
   transport::QpNumber number_;
+  std::optional<transport::Recovery> agreed_recovery_;  // under the engine lock
   QpCreateAttributes attributes_;
-  QpAttributes current_;                             // under the engine lock
-  std::optional<ConnectionOptions> agreed_options_;  // under the engine lock
-  Path path_;                                        // under the engine lock
-  PeerMac peer_mac_;                                 // under the engine lock
+  QpAttributes current_;  // under the engine lock
+  Path path_;             // under the engine lock
+  PeerMac peer_mac_;      // under the engine lock
   transport::Time next_cnp_{};
   QpSchedule schedule_;
   std::mutex send_mutex_;
+  /// What posting checks, without the engine lock.
+  std::atomic<transport::QpState> posted_state_{transport::QpState::kReset};
   std::uint32_t waiting_posts_ = 0;  // since the last that did not wait; under the send lock
   std::uint64_t waiting_bytes_ = 0;
   std::mutex receive_mutex_;
   transport::SendQueue send_queue_;
   transport::ReceiveQueue receive_queue_;
-  /// What posting checks, without the engine lock.
-  std::atomic<transport::QpState> posted_state_{transport::QpState::kReset};
   std::unique_ptr<QpMonitor> monitor_;
   std::unique_ptr<transport::Endpoint> endpoint_;  // uses what is above
 };

@@ -10,7 +10,6 @@
 #include <utility>
 
 #include "drivers/network/topology_file.h"
-#include "nic/recovery_text.h"
 #include "tools/experiment/experiment.h"
 #include "tools/experiment/host_capture.h"
 #include "tools/experiment/plot.h"
@@ -52,11 +51,7 @@ Result<void, Error> overrule(Workload& workload, const RunOptions& options,
     if (!congestion) return Error{.code = EINVAL, .message = "--cc: " + congestion.error().message};
     workload.congestion = congestion.value();
   }
-  if (!options.recovery.empty()) {
-    const auto recovery = nic::parse_recovery(options.recovery);
-    if (!recovery) return Error{.code = EINVAL, .message = "--recovery: " + recovery.error().message};
-    workload.recovery = recovery.value();
-  }
+  workload.recovery = options.recovery.value_or(workload.recovery);
   for (const std::string& text : options.faults) {
     const auto host = split("--fault", text, topology);
     if (!host) return host.error();

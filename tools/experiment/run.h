@@ -17,9 +17,9 @@ struct RunOptions {
   std::string workload_file;
   std::uint64_t seed = 1;
   std::string congestion;           ///< as after --cc, instead of the workload's; empty: the workload's
-  std::string recovery;             ///< as after --recovery; likewise
   std::vector<std::string> faults;  ///< "HOST=SPEC", beside the workload's
-  std::optional<Duration> until;    ///< instead of the workload's
+  std::optional<transport::Recovery> recovery;        ///< instead of the workload's
+  std::optional<Duration> until;                      ///< likewise
   Duration interval = std::chrono::microseconds(10);  ///< of samples
   std::string series_file;                            ///< empty: none
   std::string plot_file;                              ///< likewise

@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "nic/recovery_text.h"
 #include "tools/sim/determinism.h"
 #include "tools/sim/scenario/options.h"
 #include "tools/sim/world.h"
@@ -40,7 +41,7 @@ struct FailedSeed {
 
 std::string describe(const RunnerOptions& options, const FailedSeed& failed) {
   const std::string recovery =
-      options.recovery ? fmt::format(" --recovery {}", recovery_name(*options.recovery)) : "";
+      options.recovery ? fmt::format(" --recovery {}", nic::name_of(*options.recovery)) : "";
   return fmt::format("FAILED: urnic sim --seed {}{}: {}: at {} us: {} [{}]", failed.seed, recovery,
                      failed.failure.oracle,
                      static_cast<double>(failed.failure.time.time_since_epoch().count()) / 1000,

@@ -5,7 +5,6 @@
 #include <cstdio>
 #include <optional>
 #include <string>
-#include <string_view>
 
 #include "tools/sim/checks/coverage.h"
 #include "tools/sim/core/referee.h"
@@ -33,11 +32,6 @@ struct RunnerOptions {
   /// Stop after so many failed seeds.
   std::uint64_t max_failures = 10;
 };
-
-/// As `--recovery` takes it.
-constexpr std::string_view recovery_name(transport::Recovery recovery) {
-  return recovery == transport::Recovery::kGoBackN ? "go-back-n" : "selective-repeat";
-}
 
 /// What became of one seed.
 struct SeedResult {

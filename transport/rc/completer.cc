@@ -15,6 +15,9 @@ void Completer::on_packet(const wire::Packet& packet, Time now) {
     if (window_.is_beyond_sent(packet.bth.psn)) deps_.counters.add(Counter::kUnexpectedAcknowledge);
     return;
   }
+  const bool is_nak = has(packet.info->headers, wire::Headers::kAeth) &&
+                      kind_of(packet.aeth.syndrome) != SyndromeKind::kAcknowledge;
+  window_.recovery().on_executed(packet.bth.psn + (is_nak ? 0 : 1));
   switch (packet.info->operation) {
     case wire::Operation::kAcknowledge:
       return on_acknowledge(packet, now);
@@ -39,7 +42,6 @@ void Completer::on_acknowledge(const wire::Packet& packet, Time now) {
   switch (kind_of(syndrome)) {
     case SyndromeKind::kAcknowledge:
       credits_.on_acknowledge(value_of(syndrome), packet.aeth.msn);
-      window_.recovery().on_executed(packet.bth.psn + 1);
       if (acknowledge_whole_or_part(packet.bth.psn)) return made_progress(now);
       recover(Loss::kAnswer, Counter::kImpliedNakSequenceError);
       return;
@@ -138,7 +140,15 @@ void Completer::on_response(const wire::Packet& packet, Time now) {
   } else {
     window_.acknowledge_part(psn + 1);
   }
+  acknowledge_executed();
   made_progress(now);
+}
+
+// The answer that was missing has come: what the peer acknowledged behind it is done as well.
+void Completer::acknowledge_executed() {
+  while (window_.has_outstanding() && window_.recovery().has_executed(window_.oldest()) &&
+         acknowledge_whole_or_part(window_.oldest())) {
+  }
 }
 
 // With many READs outstanding the peer first sends the answers of those behind the lost one, which may take it
@@ -172,7 +182,6 @@ bool Completer::is_expected_response(const wire::Packet& packet, std::uint32_t i
 // Completes what is covered by an acknowledgement of everything before `psn`. False when that passes a READ
 // which was not answered: the answer was lost (fact 21), and the READ has to be asked again.
 bool Completer::acknowledge_before(Psn psn, Time now) {
-  window_.recovery().on_executed(psn);
   if (psn == window_.oldest()) return true;
   const Psn before = window_.oldest();
   const bool all = acknowledge_whole_or_part(psn - 1);

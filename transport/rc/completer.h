@@ -49,6 +49,7 @@ class Completer {
   [[gnu::cold]] void on_later_response(Psn psn, Time now);
   bool acknowledge_before(Psn psn, Time now);
   bool acknowledge_whole_or_part(Psn psn);
+  void acknowledge_executed();
   bool recover(Loss loss, Counter reason);
   bool use_retry(Counter reason);
   bool go_back();

@@ -30,8 +30,7 @@ std::size_t Requester::poll_transmit(std::span<std::byte> out, Time now) {
     skip_unwanted(now);
     if (!has_work()) return 0;
   }
-  window_packets_ = window_.recovery().most_unacknowledged(
-      std::min(config_.window_packets, pacer_.window_packets(bytes(config_.path_mtu), now)));
+  window_packets_ = std::min(config_.window_packets, pacer_.window_packets(bytes(config_.path_mtu), now));
   const SendWqe& wqe = window_.begin_current();
   if (is_local(wqe.request.operation) || !may_send(wqe) || pacer_.holds(now)) return 0;
 
@@ -68,7 +67,8 @@ bool Requester::may_send(const SendWqe& wqe) const {
   if (consumes_receive(wqe.request.operation) && !credits_.cover(wqe) && !window_.current_is_head()) {
     return false;
   }
-  return window_.packets_in_flight() < window_packets_ && window_.has_psn_space(1);
+  return window_.packets_in_flight() < window_packets_ && window_.has_psn_space(1) &&
+         window_.unacknowledged_packets() < window_.recovery().most_unacknowledged();
 }
 
 std::size_t Requester::emit_request(const SendWqe& wqe, std::span<std::byte> out, Time now) {

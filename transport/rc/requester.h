@@ -67,7 +67,7 @@ class Requester {
   const Credits& credits_;
   congestion::Pacer& pacer_;
   bool is_draining_ = false;
-  std::uint32_t window_packets_ = 0;  // the most that may be unacknowledged, now
+  std::uint32_t window_packets_ = 0;  // the most in flight, now
   std::uint32_t packets_since_ack_request_ = 0;
   std::optional<CompletionStatus> head_error_;
 };

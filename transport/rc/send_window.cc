@@ -78,6 +78,17 @@ bool SendWindow::rewind() {
   return cursor_packet_ != 0;
 }
 
+// Requests that have a response are not counted.
+std::uint32_t SendWindow::held_packets() const {
+  std::uint32_t held = recovery_->held_before(cursor_psn());
+  if (held == 0 || reads_in_flight_ == 0) return held;
+  for (std::uint32_t position = queue_.head(); position != cursor_; ++position) {
+    const SendWqe& wqe = queue_.at(position);
+    if (has_response(wqe.request.operation) && recovery_->holds(wqe.first_psn)) --held;
+  }
+  return held;
+}
+
 void SendWindow::skip_unwanted() {
   while (is_repeating() &&
          !recovery_->wants(cursor_psn(), has_response(queue_.at(cursor_).request.operation))) {

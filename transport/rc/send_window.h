@@ -58,8 +58,9 @@ class SendWindow {
   /// One packet at the cursor was sent; for a READ that asks for all the rest.
   void advance();
 
-  /// Packets of SEND and WRITE in flight.
-  std::uint32_t packets_in_flight() const { return ahead(cursor_psn()) - read_psns_in_flight_; }
+  /// Packets of SEND and WRITE before the cursor that are not acknowledged, and those of them that the peer does not hold either.
+  std::uint32_t unacknowledged_packets() const { return ahead(cursor_psn()) - read_psns_in_flight_; }
+  std::uint32_t packets_in_flight() const { return unacknowledged_packets() - held_packets(); }
   std::uint32_t reads_in_flight() const { return reads_in_flight_; }
   /// Whether `psns` more can be in flight without making old and new PSNs look alike: half the PSN space at
   /// the most.
@@ -86,6 +87,7 @@ class SendWindow {
  private:
   /// Packets from oldest() to `psn`: unsigned, since half the PSN space may be in flight.
   std::uint32_t ahead(Psn psn) const { return (psn.value() - oldest_.value()) & Psn::kMask; }
+  std::uint32_t held_packets() const;
   void pull_cursor_up();
   std::uint32_t packet_count(const SendWqe& wqe) const;
 

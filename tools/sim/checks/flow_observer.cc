@@ -244,6 +244,8 @@ void FlowObserver::on_response_taken(const WireView& packet, Time now) {
     if (selective_) selective_->requester.on_acknowledged(acknowledged_);
     reads_in_flight_ -= acknowledged_ == message->end ? 1 : 0;
     made_progress(now);
+    // What was acknowledged behind this answer while it was missing.
+    if (selective_) pass_to(selective_->requester.told(), now);
   } else if (packet.is_ack()) {
     acknowledge_before(psn + 1, now);
   } else {
@@ -286,6 +288,12 @@ void FlowObserver::on_receiver_not_ready(std::uint8_t syndrome, Time now) {
 // Everything before `psn` is acknowledged, except that nothing passes a READ or atomic that was not answered:
 // that is an implied NAK (fact 21).
 bool FlowObserver::acknowledge_before(std::uint64_t psn, Time now) {
+  const bool passed = pass_to(psn, now);
+  if (!passed) on_answer_lost(now);
+  return passed;
+}
+
+bool FlowObserver::pass_to(std::uint64_t psn, Time now) {
   const std::uint64_t before = acknowledged_;
   std::uint32_t ended = 0;
   bool passed = true;
@@ -304,7 +312,6 @@ bool FlowObserver::acknowledge_before(std::uint64_t psn, Time now) {
   counts_.coalesced_acks += ended > 1 ? 1 : 0;
   if (selective_) selective_->requester.on_acknowledged(acknowledged_);
   if (acknowledged_ != before) made_progress(now);
-  if (!passed) on_answer_lost(now);
   return passed;
 }
 

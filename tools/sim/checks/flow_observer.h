@@ -150,6 +150,7 @@ class FlowObserver {
   std::uint64_t messages_before(std::uint64_t psn) const;
   std::uint64_t psns_of(const WireView& request) const;
   bool acknowledge_before(std::uint64_t psn, Time now);
+  bool pass_to(std::uint64_t psn, Time now);
   void made_progress(Time now);
   void may_go_back(Time told_at);
   void on_answer_lost(Time now);

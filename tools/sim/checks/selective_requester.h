@@ -11,7 +11,7 @@
 
 namespace urnic::sim {
 
-/// Judges the packets of one requester by "The requester" of transport/rc/SELECTIVE_REPEAT.md:
+/// Judges the packets of one requester by "The requester" of transport/rc/recovery/SELECTIVE_REPEAT.md:
 ///
 ///   again only what is lost by what it was told, once until a packet is held that it sent for the first time
 ///   afterwards, and before anything new; from the oldest on after a timeout, from the refused one on after an
@@ -46,6 +46,7 @@ class SelectiveRequester {
   void on_acknowledged(std::uint64_t psn);
   /// The peer says that it has all before `psn`.
   void on_told(std::uint64_t psn);
+  std::uint64_t told() const { return expected_; }
   struct News {
     bool begins_round = false;     ///< something is lost
     bool is_sign_of_life = false;  ///< a packet has come of which the requester did not know

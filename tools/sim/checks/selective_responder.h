@@ -11,7 +11,7 @@
 
 namespace urnic::sim {
 
-/// Judges the answers of one responder by "The responder" of transport/rc/SELECTIVE_REPEAT.md:
+/// Judges the answers of one responder by "The responder" of transport/rc/recovery/SELECTIVE_REPEAT.md:
 ///
 ///   a selective NAK names the first PSN that has not come, each packet that it holds and no other, and is
 ///   called for by a packet; no ACK leaves while it holds packets; a packet ahead, and one that ends a gap, is

@@ -47,7 +47,7 @@ struct WireView {
   bool has_atomic_eth = false;
   bool has_immediate = false;
   bool has_invalidate = false;
-  bool is_selective_nak = false;  ///< of selective repeat: see transport/rc/SELECTIVE_REPEAT.md
+  bool is_selective_nak = false;  ///< of selective repeat: see transport/rc/recovery/SELECTIVE_REPEAT.md
 
   // RETH or AtomicETH.
   std::uint64_t address = 0;

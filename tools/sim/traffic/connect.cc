@@ -19,7 +19,9 @@ Result<void, Error> connect(const ConnectionEnd& end, const Options& options) {
   to_receive.path_mtu = options.path_mtu;
   to_receive.destination_qp = end.peer_qp;
   to_receive.receive_psn = end.receive_psn;
-  to_receive.recovery = end.recovery;
+  if (end.recovery == transport::Recovery::kSelectiveRepeat) {
+    if (auto result = end.qp.agree_on(nic::kSelectiveRepeatOption); !result) return result;
+  }
   const nic::QpType type = end.qp.attributes().type;
   if (type != nic::QpType::kXrcInitiator) {
     to_receive.max_responder_resources = options.max_reads_in_flight;

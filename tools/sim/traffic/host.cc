@@ -37,6 +37,7 @@ nic::DeviceConfig device_config(HostId host, const Options& options) {
   config.ack_delay = options.ack_delay;
   config.type_2_windows = options.windows_are_2a ? nic::Type2Windows::k2A : nic::Type2Windows::k2B;
   config.window_packets = options.window_packets;
+  config.recovery = transport::Recovery::kSelectiveRepeat;  // offered; some connections agree on it
   config.congestion = options.congestion[index(host)];
   return config;
 }

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "drivers/network/quantity.h"
+#include "nic/recovery_text.h"
 #include "tools/urnic/console.h"
 
 namespace urnic::tools {
@@ -48,6 +49,14 @@ SimCommand::SimCommand(CLI::App& app, Invocation& invocation) {
   const CLI::Option* const seed = command->add_option(
       "--seed", options_.first_seed, "Run this seed alone, twice; of an experiment, what is drawn in it");
   command->add_flag("--json", options_.json, "Report as JSON");
+  command
+      ->add_option_function<std::string>(
+          "--recovery",
+          [this](const std::string& name) {
+            options_.recovery = experiment_.recovery = nic::parse_recovery(name).value();
+          },
+          "How RC connections repeat what is lost, instead of what the seeds draw or the workload says")
+      ->check(CLI::IsMember({"go-back-n", "selective-repeat"}));
   add_seed_options(*command);
   add_experiment_options(*command);
   command->callback([this, seed, &invocation] {
@@ -87,16 +96,6 @@ void SimCommand::add_seed_options(CLI::App& command) {
       ->excludes("--seed")
       ->group(kSeedGroup);
   command
-      .add_option_function<std::string>(
-          "--recovery",
-          [this](const std::string& name) {
-            using enum transport::Recovery;
-            options_.recovery = name == sim::recovery_name(kGoBackN) ? kGoBackN : kSelectiveRepeat;
-          },
-          "How all RC connections repeat what is lost, instead of what the seeds draw")
-      ->check(CLI::IsMember({"go-back-n", "selective-repeat"}))
-      ->group(kSeedGroup);
-  command
       .add_flag("-v,--verbose", options_.verbose,
                 "Print every seed's options, and the last frames before a failure")
       ->group(kSeedGroup);
@@ -134,8 +133,6 @@ void SimCommand::add_experiment_options(CLI::App& command) {
        {topology, workload,
         command.add_option("--cc", experiment_.congestion,
                            "Congestion control, as of 'urnic run', instead of the workload's"),
-        command.add_option("--recovery", experiment_.recovery, "Loss recovery, instead of the workload's")
-            ->type_name("go-back-n|selective-repeat"),
         command
             .add_option("--fault", experiment_.faults,
                         "Faults of a host's link, as of 'urnic run'; may be repeated")

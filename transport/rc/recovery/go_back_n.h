@@ -11,6 +11,7 @@ class GoBackN final : public LossRecovery {
  public:
   void on_progress(Psn) override { is_going_back_ = false; }
   void on_executed(Psn) override {}
+  bool has_executed(Psn) const override { return false; }
   Report on_held(Psn, HeldPsns::Bitmap) override { return Report::kOld; }
   bool on_loss(Loss loss, const InFlight&) override {
     const bool is_reported = loss == Loss::kRequest || loss == Loss::kAnswer;
@@ -20,7 +21,9 @@ class GoBackN final : public LossRecovery {
   bool wants(Psn, bool) const override { return true; }
   void on_sent_again(Psn, Psn) override {}
 
-  std::uint32_t most_unacknowledged(std::uint32_t window) const override { return window; }
+  std::uint32_t held_before(Psn) const override { return 0; }
+  bool holds(Psn) const override { return false; }
+  std::uint32_t most_unacknowledged() const override { return UINT32_MAX; }
 
  private:
   /// Everything from the oldest PSN on is being sent again and nothing of it was acknowledged yet: what arrives meanwhile because of

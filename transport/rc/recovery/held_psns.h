@@ -41,7 +41,8 @@ class HeldPsns {
   }
 
   bool is_empty() const { return held_.none(); }
-  std::uint32_t size() const { return static_cast<std::uint32_t>(held_.count()); }
+  /// How many are before `psn`.
+  std::uint32_t size_before(Psn psn) const;
   /// The one furthest ahead; expected() when none is held.
   Psn last() const { return last_; }
 

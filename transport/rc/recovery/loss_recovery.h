@@ -42,6 +42,8 @@ class LossRecovery {
   virtual void on_executed(Psn end) = 0;
   /// The peer, which expects `expected`, holds these besides.
   virtual Report on_held(Psn expected, HeldPsns::Bitmap bitmap) = 0;
+  /// Whether the peer has executed `psn`, as far as is remembered: what it acknowledged behind a request without an answer.
+  virtual bool has_executed(Psn psn) const = 0;
   /// Whether to go through the packets in flight again; not when that is being done on account of the same loss.
   virtual bool on_loss(Loss loss, const InFlight& in_flight) = 0;
 
@@ -50,8 +52,11 @@ class LossRecovery {
   /// `psn` was sent again. The next one to be sent for the first time is `next`.
   virtual void on_sent_again(Psn psn, Psn next) = 0;
 
-  /// How many packets may be unacknowledged when `window` may be on their way.
-  virtual std::uint32_t most_unacknowledged(std::uint32_t window) const = 0;
+  /// How many packets before `psn` the peer holds without having executed them, and whether that one is among them.
+  virtual std::uint32_t held_before(Psn psn) const = 0;
+  virtual bool holds(Psn psn) const = 0;
+  /// How many packets of SEND and WRITE may be unacknowledged.
+  virtual std::uint32_t most_unacknowledged() const = 0;
 };
 
 /// As both ends agreed; `first` is the first PSN that will be sent.

@@ -31,7 +31,7 @@ void SelectiveRepeat::on_executed(Psn end) {
   if (distance(held_.expected(), end) <= 0) return;
   held_.advance(end);
   if (distance(last_held_, end) > 0) last_held_ = end;
-  if (held_.is_empty()) forget_repetitions();
+  if (has_repetitions_ && distance(last_repeated_, end) > 0) forget_repetitions();
 }
 
 Report SelectiveRepeat::on_held(Psn expected, HeldPsns::Bitmap bitmap) {
@@ -68,7 +68,7 @@ bool SelectiveRepeat::on_loss(Loss loss, const InFlight& in_flight) {
 }
 
 bool SelectiveRepeat::wants(Psn psn, bool is_answered) const {
-  if (held_.contains(psn)) return false;
+  if (held_.contains(psn) || (has_executed(psn) && !is_answered)) return false;
   return all_.contains(psn) || (is_answered && answered_.contains(psn)) || is_lost(psn);
 }
 
@@ -82,18 +82,13 @@ bool SelectiveRepeat::is_lost(Psn psn) const {
 
 void SelectiveRepeat::on_sent_again(Psn psn, Psn next) {
   repetition(psn) = {.psn = psn, .next = next, .is_valid = true};
-  has_repetitions_ = true;
+  if (!std::exchange(has_repetitions_, true) || distance(last_repeated_, psn) > 0) last_repeated_ = psn;
   all_.begin_at(psn + 1);
   answered_.begin_at(psn + 1);
 }
 
 void SelectiveRepeat::forget_repetitions() {
   if (std::exchange(has_repetitions_, false)) repetitions_.fill({});
-}
-
-// Those that the peer holds are not on their way any more; there is no room for more than it can hold.
-std::uint32_t SelectiveRepeat::most_unacknowledged(std::uint32_t window) const {
-  return std::min(window + held_.size(), HeldPsns::kReach);
 }
 
 }  // namespace urnic::transport

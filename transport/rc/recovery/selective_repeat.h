@@ -17,13 +17,16 @@ class SelectiveRepeat final : public LossRecovery {
 
   void on_progress(Psn oldest) override;
   void on_executed(Psn end) override;
+  bool has_executed(Psn psn) const override { return distance(psn, held_.expected()) > 0; }
   Report on_held(Psn expected, HeldPsns::Bitmap bitmap) override;
   bool on_loss(Loss loss, const InFlight& in_flight) override;
 
   bool wants(Psn psn, bool is_answered) const override;
   void on_sent_again(Psn psn, Psn next) override;
 
-  std::uint32_t most_unacknowledged(std::uint32_t window) const override;
+  std::uint32_t held_before(Psn psn) const override { return held_.size_before(psn); }
+  bool holds(Psn psn) const override { return held_.contains(psn); }
+  std::uint32_t most_unacknowledged() const override { return HeldPsns::kReach; }
 
  private:
   /// PSNs that are to be sent again, whatever the peer holds; from the front on, as they leave.
@@ -52,7 +55,8 @@ class SelectiveRepeat final : public LossRecovery {
   Range all_;
   Range answered_;  ///< of these, only requests that have a response of their own
   bool is_asking_again_ =
-      false;  ///< all_ or answered_ were lost as reported, and nothing was acknowledged since
+      false;           ///< all_ or answered_ were lost as reported, and nothing was acknowledged since
+  Psn last_repeated_;  ///< the furthest; only while has_repetitions_
   bool has_repetitions_ = false;
   std::array<Repetition, HeldPsns::kReach> repetitions_{};
 };
