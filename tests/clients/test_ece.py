@@ -69,4 +69,4 @@ class Ece(CmPairTest):
     def test_a_mistake_is_explained(self):
         refused = self.start("refused", ["true"], ["--recovery", "selective"])
         self.expect_end(refused, code=2)
-        self.assertIn("not 'go-back-n' or 'selective-repeat'", refused.output())
+        self.assertIn("there are go-back-n and selective-repeat, not", refused.output())

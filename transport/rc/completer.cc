@@ -17,7 +17,7 @@ void Completer::on_packet(const wire::Packet& packet, Time now) {
   }
   const bool is_nak = has(packet.info->headers, wire::Headers::kAeth) &&
                       kind_of(packet.aeth.syndrome) != SyndromeKind::kAcknowledge;
-  window_.recovery().on_executed(packet.bth.psn + (is_nak ? 0 : 1));
+  window_.recovery().on_executed(packet.bth.psn + (is_nak ? 0 : 1), is_nak);
   switch (packet.info->operation) {
     case wire::Operation::kAcknowledge:
       return on_acknowledge(packet, now);
@@ -36,15 +36,13 @@ void Completer::on_acknowledge(const wire::Packet& packet, Time now) {
   // A NAK acknowledges all before its own PSN, an ACK that one too.
   if (!acknowledge_before(packet.bth.psn, now)) {
     if (kind_of(syndrome) == SyndromeKind::kRnrNak) return on_rnr_nak(value_of(syndrome), now, true);
-    recover(Loss::kAnswer, Counter::kImpliedNakSequenceError);
-    return;
+    return recover(Loss::kAnswer, Counter::kImpliedNakSequenceError);
   }
   switch (kind_of(syndrome)) {
     case SyndromeKind::kAcknowledge:
       credits_.on_acknowledge(value_of(syndrome), packet.aeth.msn);
       if (acknowledge_whole_or_part(packet.bth.psn)) return made_progress(now);
-      recover(Loss::kAnswer, Counter::kImpliedNakSequenceError);
-      return;
+      return recover(Loss::kAnswer, Counter::kImpliedNakSequenceError);
     case SyndromeKind::kRnrNak:
       return on_rnr_nak(value_of(syndrome), now, false);
     case SyndromeKind::kNak:
@@ -85,8 +83,7 @@ void Completer::on_nak(std::uint8_t syndrome, Time now) {
   if (*reason == Nak::kPsnSequenceError) {
     deps_.events.on_loss();
     pacer_.on_nak(now);
-    recover(Loss::kRequest, Counter::kPacketSequenceError);
-    return;
+    return recover(Loss::kRequest, Counter::kPacketSequenceError);
   }
   deps_.counters.add(Counter::kReceivedErrorNak);
   head_error_ = status_of(*reason);
@@ -104,7 +101,10 @@ void Completer::on_selective_nak(const wire::Packet& packet, Time now) {
       window_.recovery().on_held(packet.bth.psn, packet.payload.first<HeldPsns::kBitmapBytes>());
   if (report == Report::kFurther) retry_.on_sign_of_life(now);
   if (passes_read) recover(Loss::kAnswer, Counter::kImpliedNakSequenceError);
-  if (report == Report::kOld || !recover(Loss::kRequest, Counter::kPacketSequenceError)) return;
+  // The peer is alive: that takes no retry, and the ACK timer goes on.
+  if (report == Report::kOld || retry_.is_waiting_for_receiver()) return;
+  if (!window_.recovery().on_loss(Loss::kRequest, in_flight()) || !go_back()) return;
+  deps_.counters.add(Counter::kPacketSequenceError);
   deps_.events.on_loss();
   pacer_.on_nak(now);
 }
@@ -114,8 +114,7 @@ void Completer::on_response(const wire::Packet& packet, Time now) {
   const Psn psn = packet.bth.psn;
   if (!acknowledge_before(psn, now)) {
     on_later_response(psn, now);
-    recover(Loss::kAnswer, Counter::kImpliedNakSequenceError);
-    return;
+    return recover(Loss::kAnswer, Counter::kImpliedNakSequenceError);
   }
   const SendWqe& wqe = window_.head();
   if (!has_response(wqe.request.operation)) return deps_.counters.add(Counter::kUnexpectedResponse);
@@ -203,16 +202,13 @@ bool Completer::acknowledge_whole_or_part(Psn psn) {
   return true;
 }
 
-// Sends again what was lost. Whether there is any that is not on its way again already.
-bool Completer::recover(Loss loss, Counter reason) {
-  if (retry_.is_waiting_for_receiver()) return false;
+// Sends again what was lost, if that is not on its way again already.
+void Completer::recover(Loss loss, Counter reason) {
+  if (retry_.is_waiting_for_receiver()) return;
   window_.skip_unwanted();
   // The requester has gone back already: this tells of what was lost before that.
-  if (window_.cursor_psn() == window_.oldest()) {
-    retry_.wait_from_next_sent();
-    return false;
-  }
-  return window_.recovery().on_loss(loss, in_flight()) && go_back() && use_retry(reason);
+  if (window_.cursor_psn() == window_.oldest()) return retry_.wait_from_next_sent();
+  if (window_.recovery().on_loss(loss, in_flight()) && go_back()) use_retry(reason);
 }
 
 // Counts the reason and a retry; false, with the oldest work request failed, when there is none left.
@@ -226,7 +222,7 @@ bool Completer::use_retry(Counter reason) {
 
 bool Completer::on_timeout(Time now) {
   if (retry_.is_waiting_for_receiver()) {
-    static_cast<void>(retry_.end_receiver_wait(now));
+    if (retry_.end_receiver_wait(now)) resume(now);
     return false;
   }
   if (!retry_.is_overdue(now)) return false;
@@ -237,6 +233,12 @@ bool Completer::on_timeout(Time now) {
   window_.recovery().on_loss(Loss::kUnknown, in_flight());
   go_back();
   return true;
+}
+
+// What was to be sent after the wait may have been acknowledged meanwhile; then the ACK timer runs for the rest.
+void Completer::resume(Time now) {
+  window_.skip_unwanted();
+  if (!window_.is_repeating() && window_.has_outstanding()) retry_.on_sent(now);
 }
 
 // Moves to the first packet that is to be sent again. False when none is.

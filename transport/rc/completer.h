@@ -50,9 +50,10 @@ class Completer {
   bool acknowledge_before(Psn psn, Time now);
   bool acknowledge_whole_or_part(Psn psn);
   void acknowledge_executed();
-  bool recover(Loss loss, Counter reason);
+  void recover(Loss loss, Counter reason);
   bool use_retry(Counter reason);
   bool go_back();
+  void resume(Time now);
   InFlight in_flight() const { return {.oldest = window_.oldest(), .end = window_.sent_end()}; }
   bool is_expected_response(const wire::Packet& packet, std::uint32_t index, std::uint32_t offset) const;
   bool take_response(const wire::Packet& packet, std::uint32_t offset);

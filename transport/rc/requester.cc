@@ -26,13 +26,11 @@ bool consumes_receive(SendOperation operation) {
 
 std::size_t Requester::poll_transmit(std::span<std::byte> out, Time now) {
   if (!has_work() || retry_.is_waiting_for_receiver()) return 0;
-  if (window_.is_repeating()) {
-    skip_unwanted(now);
-    if (!has_work()) return 0;
-  }
+  window_.skip_unwanted();
+  if (!has_work()) return wait(now);
   window_packets_ = std::min(config_.window_packets, pacer_.window_packets(bytes(config_.path_mtu), now));
   const SendWqe& wqe = window_.begin_current();
-  if (is_local(wqe.request.operation) || !may_send(wqe) || pacer_.holds(now)) return 0;
+  if (is_local(wqe.request.operation) || !may_send(wqe) || pacer_.holds(now)) return wait(now);
 
   const Psn psn = window_.cursor_psn();
   const bool is_repetition = window_.is_outstanding(psn);
@@ -49,10 +47,10 @@ std::size_t Requester::poll_transmit(std::span<std::byte> out, Time now) {
   return size;
 }
 
-// What was to be sent again may have come after all; then the ACK timer goes on for the rest.
-void Requester::skip_unwanted(Time now) {
-  window_.skip_unwanted();
-  if (!window_.is_repeating()) retry_.on_sent(now);
+// Nothing can leave now. The ACK timer runs for what is on its way, also when it stood still for what was to be sent again.
+std::size_t Requester::wait(Time now) {
+  if (window_.oldest() != window_.cursor_psn()) retry_.on_sent(now);
+  return 0;
 }
 
 bool Requester::may_send(const SendWqe& wqe) const {

@@ -47,7 +47,7 @@ class Requester {
 
  private:
   bool has_work() const { return is_draining_ ? window_.has_begun_work() : window_.has_work(); }
-  void skip_unwanted(Time now);
+  std::size_t wait(Time now);
   bool may_send(const SendWqe& wqe) const;
   std::size_t fail_head(CompletionStatus status);
   std::size_t fail_memory();

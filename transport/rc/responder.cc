@@ -92,7 +92,9 @@ void Responder::execute_held(Time now) {
   }
   // The peer is told at once how far it is: what it may send depends on that.
   owes_selective_nak_ = holds_packets();
-  if (!owes_selective_nak_ && !resources_.has_pending()) ack_.set();
+  // The response of the last one would say the same.
+  const bool is_answered = acknowledgeable_psn_ != expected_psn_ - 1;
+  if (!owes_selective_nak_ && !is_answered) ack_.set();
 }
 
 // For a request that was executed and has no response of its own.
@@ -108,11 +110,13 @@ void Responder::on_duplicate(const Packet& packet) {
   deps_.events.on_loss();
   deps_.counters.add(Counter::kDuplicateRequest);
   const std::optional<ResponseKind> kind = response_kind_of(packet.info->operation);
-  if (!kind && holds_packets()) {
+  if (holds_packets()) {
     owes_selective_nak_ = true;
   } else if (!kind) {
     ack_.set();
-  } else if (*kind == ResponseKind::kReadData) {
+  }
+  if (!kind) return;
+  if (*kind == ResponseKind::kReadData) {
     resources_.repeat(packet.bth.psn, packet.reth);
   } else {
     resources_.repeat_executed(packet.bth.psn, *kind);

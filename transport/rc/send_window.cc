@@ -90,10 +90,12 @@ std::uint32_t SendWindow::held_packets() const {
 }
 
 void SendWindow::skip_unwanted() {
-  while (is_repeating() &&
-         !recovery_->wants(cursor_psn(), has_response(queue_.at(cursor_).request.operation))) {
-    advance();
-  }
+  while (is_repeating() && !recovery_->wants(cursor_psn(), cursor_part())) advance();
+}
+
+RequestPart SendWindow::cursor_part() const {
+  if (!has_response(queue_.at(cursor_).request.operation)) return RequestPart::kData;
+  return cursor_packet_ == 0 ? RequestPart::kAsks : RequestPart::kGoesOn;
 }
 
 Psn SendWindow::head_last_psn() const {

@@ -88,6 +88,7 @@ class SendWindow {
   /// Packets from oldest() to `psn`: unsigned, since half the PSN space may be in flight.
   std::uint32_t ahead(Psn psn) const { return (psn.value() - oldest_.value()) & Psn::kMask; }
   std::uint32_t held_packets() const;
+  RequestPart cursor_part() const;
   void pull_cursor_up();
   std::uint32_t packet_count(const SendWqe& wqe) const;
 

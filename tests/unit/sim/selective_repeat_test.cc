@@ -216,6 +216,44 @@ TEST_F(SelectiveRepeat, AHeldPacketThatFindsNoReceiveIsSentAgain) {
   answer(acknowledge(102, 3));
 }
 
+TEST_F(SelectiveRepeat, ANakTellsThatAHeldPacketWasRefused) {
+  lose(write_only(100));
+  request(send_only(101));
+  request(write_only(102));
+  answer(selective_nak(100, 0, {101, 102}));
+  request(write_only(100));
+  lose_answer(acknowledge(101, 1, kRnrNak));
+  request(write_only(103));
+  answer(selective_nak(101, 1, {102, 103}));
+  request(send_only(101));
+}
+
+TEST_F(SelectiveRepeat, TheResponseToAHeldReadReportsTheEndOfAGap) {
+  lose(write_only(100));
+  request(read(101, 1));
+  lose_answer(selective_nak(100, 0, {101}));
+  now_ += 4ms;
+  request(write_only(100));
+  lose_answer(read_response(101, true, true, 2));
+  now_ += 4ms;
+  request(write_only(100));
+  EXPECT_EQ(observer_.longest_silence(), 0ms);
+}
+
+// The first one is lost by the NAK too: only the second one tells that a timeout has sent both.
+TEST_F(SelectiveRepeat, ATimeoutCountsFromTheFirstPacketThatIsSentAgain) {
+  lose(write_only(100));
+  request(write_only(101));
+  answer(selective_nak(100, 0, {101}));
+  now_ += 4ms;
+  lose(write_only(100));
+  now_ += 1ms;  // the port took no more
+  lose(write_only(101));
+  now_ += 3ms;
+  lose(write_only(100));
+  lose(write_only(101));
+}
+
 TEST_F(SelectiveRepeat, ANakMayComeInPlaceOfAnRnrNak) {
   request(send_only(100));  // there was no receive
   request(write_only(101));

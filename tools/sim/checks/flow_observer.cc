@@ -111,7 +111,9 @@ FlowObserver::Complaint FlowObserver::check_selective_order(std::uint64_t psn, T
   if (waits_for_receiver_) timer_started_ = std::max(timer_started_, not_ready_until_);
   const Time overdue_since = timer_started_ + limits_.ack_timeout;
   if (!selective_->requester.may_repeat(psn) && now >= overdue_since) {
-    timer_started_ = now;
+    // What it sent again since may have been the beginning.
+    const Time begun = selective_->requester.oldest_sent_at();
+    timer_started_ = begun >= overdue_since ? begun : now;
     if (auto complaint = selective_->requester.on_timeout(psn, overdue_since)) return complaint;
   }
   ++counts_.selective_repetitions;
@@ -250,6 +252,7 @@ void FlowObserver::on_response_taken(const WireView& packet, Time now) {
     acknowledge_before(psn + 1, now);
   } else {
     const bool passes_read = !acknowledge_before(psn, now);
+    if (selective_) selective_->requester.on_told(psn);
     if (packet.is_rnr_nak()) {
       // What is refused is not sent before its time, even when a READ before it has to be asked again (fact
       // 34).

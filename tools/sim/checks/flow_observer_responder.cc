@@ -65,7 +65,7 @@ FlowObserver::Complaint FlowObserver::on_response_sent(const WireView& packet, T
   if (has_refused_) return "an answer after a refusal";
   if (packet.kind != PacketKind::kAcknowledge) {
     auto complaint = on_answer_sent(packet, psn);
-    if (selective_) selective_->responder.on_acknowledged(answered_, false, now);
+    if (selective_) selective_->responder.on_acknowledged(std::max(answered_, psn + 1), false, now);
     return complaint;
   }
   if (packet.is_selective_nak) return on_selective_nak_sent(packet, psn, now);

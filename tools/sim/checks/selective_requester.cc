@@ -102,6 +102,8 @@ SelectiveRequester::News SelectiveRequester::on_selective_nak(const WireView& na
   News news;
   if (psn < expected_) return news;  // an old one
   on_told(psn);
+  // It may have been held, and refused when its turn came; that RNR NAK need not have arrived.
+  if (const auto missing = packets_.find(psn); missing != packets_.end()) missing->second.is_held = false;
   const bool names_packets = take_report(nak, psn, now, news);
   names_packets ? lose_what_is_missing(psn, news) : lose_everything(psn, news);
   return news;
@@ -181,7 +183,6 @@ bool SelectiveRequester::on_answer_lost() {
 }
 
 SelectiveRequester::Complaint SelectiveRequester::on_timeout(std::uint64_t psn, Time overdue_since) {
-  if (packets_.empty()) return std::nullopt;
   const Packet& oldest = packets_.begin()->second;
   if (psn != std::max(oldest.psn, oldest_) && oldest.last_sent_at < overdue_since) {
     return fmt::format("goes back, and not to PSN {:#x}, the oldest", on_wire(oldest_));

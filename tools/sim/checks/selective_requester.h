@@ -39,6 +39,8 @@ class SelectiveRequester {
   /// One leaves again; a READ that was answered in part from there on.
   Complaint on_repeated(std::uint64_t psn, Time now);
   bool may_repeat(std::uint64_t psn);
+  /// When the oldest packet left for the last time; there must be one.
+  Time oldest_sent_at() const { return packets_.begin()->second.last_sent_at; }
   /// How many packets are neither acknowledged nor held.
   std::uint32_t packets_in_flight() const;
 

@@ -1,6 +1,7 @@
 // Options: everything that makes one simulated world different from another, drawn from its seed.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <optional>
@@ -160,6 +161,7 @@ struct Options {
   bool shares_receives(std::uint32_t pair) const {
     return is_xrc[pair] || (shared_receives > 0 && pair < pairs);
   }
+  bool any_repeats_selectively() const { return std::ranges::count(repeats_selectively, true) > 0; }
   transport::Recovery recovery_of(std::uint32_t pair) const {
     return repeats_selectively[pair] ? transport::Recovery::kSelectiveRepeat : transport::Recovery::kGoBackN;
   }

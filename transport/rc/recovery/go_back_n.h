@@ -10,7 +10,7 @@ namespace urnic::transport {
 class GoBackN final : public LossRecovery {
  public:
   void on_progress(Psn) override { is_going_back_ = false; }
-  void on_executed(Psn) override {}
+  void on_executed(Psn, bool) override {}
   bool has_executed(Psn) const override { return false; }
   Report on_held(Psn, HeldPsns::Bitmap) override { return Report::kOld; }
   bool on_loss(Loss loss, const InFlight&) override {
@@ -18,7 +18,7 @@ class GoBackN final : public LossRecovery {
     return !std::exchange(is_going_back_, is_reported) || !is_reported;
   }
 
-  bool wants(Psn, bool) const override { return true; }
+  bool wants(Psn, RequestPart) const override { return true; }
   void on_sent_again(Psn, Psn) override {}
 
   std::uint32_t held_before(Psn) const override { return 0; }

@@ -23,7 +23,8 @@ class HeldPsns {
     expected_ = last_ = expected;
     held_.reset();
   }
-  /// Expects this one, which is not before the one until now. Those up to it are forgotten.
+  /// Expects this one, which is not before the one until now; those before it are forgotten. It may be held itself: who hears of it only
+  /// knows that all before was executed.
   void advance(Psn expected) {
     held_ >>= distance_to(expected);
     expected_ = expected;
@@ -31,14 +32,15 @@ class HeldPsns {
   }
   Psn expected() const { return expected_; }
 
-  /// Whether `psn` is one of the 256.
+  /// Whether `psn` is one of the 256 behind.
   bool reaches(Psn psn) const { return distance_to(psn) - 1 < kReach; }
-  bool contains(Psn psn) const { return reaches(psn) && held_[distance_to(psn) - 1]; }
+  bool contains(Psn psn) const { return distance_to(psn) <= kReach && held_[distance_to(psn)]; }
   /// Only of a PSN that it reaches().
   void insert(Psn psn) {
-    held_.set(distance_to(psn) - 1);
+    held_.set(distance_to(psn));
     if (distance_to(psn) > distance_to(last_)) last_ = psn;
   }
+  void erase_expected() { held_.reset(0); }
 
   bool is_empty() const { return held_.none(); }
   /// How many are before `psn`.
@@ -56,7 +58,7 @@ class HeldPsns {
 
   Psn expected_;
   Psn last_;
-  std::bitset<kReach> held_;  // bit i: expected_ + 1 + i
+  std::bitset<kReach + 1> held_;  // bit i: expected_ + i
 };
 
 }  // namespace urnic::transport

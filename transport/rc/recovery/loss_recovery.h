@@ -31,6 +31,13 @@ enum class Report : std::uint8_t {
   kFurther,  ///< the peer holds a packet further ahead than ever since it began to expect what it expects
 };
 
+/// The place of a packet in its request.
+enum class RequestPart : std::uint8_t {
+  kData,    ///< a packet of a SEND or WRITE
+  kAsks,    ///< a request that has a response of its own
+  kGoesOn,  ///< the rest of a READ that was answered in part
+};
+
 /// After a loss the requester goes through the packets in flight once more, from the oldest on, and sends those that are wanted.
 class LossRecovery {
  public:
@@ -38,8 +45,8 @@ class LossRecovery {
 
   /// Everything before `oldest` is acknowledged and answered; it was not before.
   virtual void on_progress(Psn oldest) = 0;
-  /// The peer has executed everything before `end`.
-  virtual void on_executed(Psn end) = 0;
+  /// The peer has executed everything before `end`; if it `misses` that one, it does not hold it either.
+  virtual void on_executed(Psn end, bool misses) = 0;
   /// The peer, which expects `expected`, holds these besides.
   virtual Report on_held(Psn expected, HeldPsns::Bitmap bitmap) = 0;
   /// Whether the peer has executed `psn`, as far as is remembered: what it acknowledged behind a request without an answer.
@@ -47,8 +54,8 @@ class LossRecovery {
   /// Whether to go through the packets in flight again; not when that is being done on account of the same loss.
   virtual bool on_loss(Loss loss, const InFlight& in_flight) = 0;
 
-  /// Whether the request packet `psn`, which is in flight, has to be sent again; `is_answered`: it has a response of its own.
-  virtual bool wants(Psn psn, bool is_answered) const = 0;
+  /// Whether the request packet `psn`, which is in flight, has to be sent again.
+  virtual bool wants(Psn psn, RequestPart part) const = 0;
   /// `psn` was sent again. The next one to be sent for the first time is `next`.
   virtual void on_sent_again(Psn psn, Psn next) = 0;
 

@@ -22,9 +22,9 @@ void ReorderBuffer::hold(const wire::Packet& packet, Psn expected) {
 }
 
 std::optional<wire::Packet> ReorderBuffer::take(Psn expected) {
-  const bool is_held = held_.contains(expected);
   held_.advance(expected);
-  if (!is_held) return std::nullopt;
+  if (!held_.contains(expected)) return std::nullopt;
+  held_.erase_expected();
   return packets_[slot(expected)];
 }
 

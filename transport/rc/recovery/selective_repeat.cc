@@ -27,15 +27,18 @@ void SelectiveRepeat::on_progress(Psn oldest) {
   answered_.begin_at(oldest);
 }
 
-void SelectiveRepeat::on_executed(Psn end) {
-  if (distance(held_.expected(), end) <= 0) return;
+void SelectiveRepeat::on_executed(Psn end, bool misses) {
+  const std::int32_t ahead = distance(held_.expected(), end);
+  if (ahead < 0) return;
   held_.advance(end);
+  if (misses) held_.erase_expected();
+  if (ahead == 0) return;
   if (distance(last_held_, end) > 0) last_held_ = end;
   if (has_repetitions_ && distance(last_repeated_, end) > 0) forget_repetitions();
 }
 
 Report SelectiveRepeat::on_held(Psn expected, HeldPsns::Bitmap bitmap) {
-  on_executed(expected);
+  on_executed(expected, true);
   if (expected != held_.expected()) return Report::kOld;
   held_.merge(bitmap);
   if (distance(last_held_, held_.last()) <= 0) return Report::kSame;
@@ -67,9 +70,11 @@ bool SelectiveRepeat::on_loss(Loss loss, const InFlight& in_flight) {
   return true;
 }
 
-bool SelectiveRepeat::wants(Psn psn, bool is_answered) const {
-  if (held_.contains(psn) || (has_executed(psn) && !is_answered)) return false;
-  return all_.contains(psn) || (is_answered && answered_.contains(psn)) || is_lost(psn);
+bool SelectiveRepeat::wants(Psn psn, RequestPart part) const {
+  const bool is_data = part == RequestPart::kData;
+  if (held_.contains(psn) || (is_data && has_executed(psn))) return false;
+  if (all_.contains(psn) || (!is_data && answered_.contains(psn))) return true;
+  return part != RequestPart::kGoesOn && is_lost(psn);
 }
 
 // A packet that arrived left after it, and the network keeps their order.

@@ -16,12 +16,12 @@ class SelectiveRepeat final : public LossRecovery {
   explicit SelectiveRepeat(Psn first);
 
   void on_progress(Psn oldest) override;
-  void on_executed(Psn end) override;
+  void on_executed(Psn end, bool misses) override;
   bool has_executed(Psn psn) const override { return distance(psn, held_.expected()) > 0; }
   Report on_held(Psn expected, HeldPsns::Bitmap bitmap) override;
   bool on_loss(Loss loss, const InFlight& in_flight) override;
 
-  bool wants(Psn psn, bool is_answered) const override;
+  bool wants(Psn psn, RequestPart part) const override;
   void on_sent_again(Psn psn, Psn next) override;
 
   std::uint32_t held_before(Psn psn) const override { return held_.size_before(psn); }
@@ -58,7 +58,9 @@ class SelectiveRepeat final : public LossRecovery {
       false;           ///< all_ or answered_ were lost as reported, and nothing was acknowledged since
   Psn last_repeated_;  ///< the furthest; only while has_repetitions_
   bool has_repetitions_ = false;
-  std::array<Repetition, HeldPsns::kReach> repetitions_{};
+  /// By PSN, modulo. When more PSNs than these are in flight, as long READs have them, one may push out another: that costs a
+  /// repetition too many.
+  std::array<Repetition, 1024> repetitions_{};
 };
 
 }  // namespace urnic::transport
