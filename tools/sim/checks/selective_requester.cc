@@ -3,7 +3,6 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <ranges>
 
 namespace urnic::sim {
 namespace {
@@ -135,8 +134,8 @@ void SelectiveRequester::lose(Packet& packet, News& news) {
 
 // Packets are sent for the first time in the order of their PSNs: that which is held furthest ahead was the last.
 void SelectiveRequester::lose_what_is_missing(std::uint64_t psn, News& news) {
-  const auto furthest = std::ranges::find_if(packets_ | std::views::reverse,
-                                             [](const auto& entry) { return entry.second.is_held; });
+  const auto furthest = std::find_if(packets_.rbegin(), packets_.rend(),
+                                     [](const auto& entry) { return entry.second.is_held; });
   for (auto entry = packets_.lower_bound(psn); entry != packets_.end(); ++entry) {
     Packet& packet = entry->second;
     if (!packet.is_held && packet.last_sent < furthest->second.first_sent) lose(packet, news);
