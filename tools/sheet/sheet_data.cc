@@ -91,7 +91,8 @@ Json opcodes() {
   for (unsigned value = 0; value < kBytes; ++value) {
     const auto byte = static_cast<std::uint8_t>(value);
     const wire::OpcodeInfo& info = wire::info(wire::Opcode{byte});
-    if (!info.exists()) continue;
+    // The sheet has what students find in books: not what is urnic's alone.
+    if (!info.exists() || info.operation == wire::Operation::kSelectiveNak) continue;
     Json names = Json::array();
     for (const auto& [header, name] : kExtendedHeaders) {
       if (has(info.headers, header)) names.push_back(name);
