@@ -3,6 +3,7 @@ import json
 import shutil
 import subprocess
 import tempfile
+import time
 
 import harness
 from harness import ClientTest, wait_until
@@ -67,6 +68,7 @@ class HostsTest(ClientTest):
         dump = self.start_plain("dumpcap", [*host, *words], privileged=True)
         self.assertTrue(wait_until(lambda: "File: " in dump.output(), harness.START_TIMEOUT), dump.describe())
         traffic()
+        time.sleep(0.5)  # dumpcap fetches frames four times a second, and not once more at its end
         dump.popen.terminate()
         dump.wait(20)
         return path
