@@ -15,9 +15,6 @@ void Completer::on_packet(const wire::Packet& packet, Time now) {
     if (window_.is_beyond_sent(packet.bth.psn)) deps_.counters.add(Counter::kUnexpectedAcknowledge);
     return;
   }
-  const bool is_nak = has(packet.info->headers, wire::Headers::kAeth) &&
-                      kind_of(packet.aeth.syndrome) != SyndromeKind::kAcknowledge;
-  window_.recovery().on_executed(packet.bth.psn + (is_nak ? 0 : 1), is_nak);
   switch (packet.info->operation) {
     case wire::Operation::kAcknowledge:
       return on_acknowledge(packet, now);
@@ -34,6 +31,8 @@ void Completer::on_packet(const wire::Packet& packet, Time now) {
 void Completer::on_acknowledge(const wire::Packet& packet, Time now) {
   const std::uint8_t syndrome = packet.aeth.syndrome;
   // A NAK acknowledges all before its own PSN, an ACK that one too.
+  const bool is_ack = kind_of(syndrome) == SyndromeKind::kAcknowledge;
+  window_.recovery().on_executed(packet.bth.psn + (is_ack ? 1 : 0), !is_ack);
   if (!acknowledge_before(packet.bth.psn, now)) {
     if (kind_of(syndrome) == SyndromeKind::kRnrNak) return on_rnr_nak(value_of(syndrome), now, true);
     return recover(Loss::kAnswer, Counter::kImpliedNakSequenceError);
@@ -112,13 +111,16 @@ void Completer::on_selective_nak(const wire::Packet& packet, Time now) {
 // Responses come in PSN order; the next one wanted is always the oldest outstanding PSN.
 void Completer::on_response(const wire::Packet& packet, Time now) {
   const Psn psn = packet.bth.psn;
-  if (!acknowledge_before(psn, now)) {
+  const bool is_next = acknowledge_before(psn, now);
+  if (is_next && !has_response(window_.head().request.operation)) {
+    return deps_.counters.add(Counter::kUnexpectedResponse);
+  }
+  window_.recovery().on_executed(psn + 1, false);
+  if (!is_next) {
     on_later_response(psn, now);
     return recover(Loss::kAnswer, Counter::kImpliedNakSequenceError);
   }
   const SendWqe& wqe = window_.head();
-  if (!has_response(wqe.request.operation)) return deps_.counters.add(Counter::kUnexpectedResponse);
-
   const std::uint32_t index = (psn.value() - wqe.first_psn.value()) & Psn::kMask;
   const std::uint32_t offset = index * bytes(config_.path_mtu);
   if (!is_expected_response(packet, index, offset)) {

@@ -54,8 +54,8 @@ class SelectiveRepeat final : public LossRecovery {
   Psn last_held_;  ///< the furthest ever, since the peer expects what it expects
   Range all_;
   Range answered_;  ///< of these, only requests that have a response of their own
-  bool is_asking_again_ =
-      false;           ///< all_ or answered_ were lost as reported, and nothing was acknowledged since
+  /// all_ or answered_ were lost as reported, and nothing was acknowledged since.
+  bool is_asking_again_ = false;
   Psn last_repeated_;  ///< the furthest; only while has_repetitions_
   bool has_repetitions_ = false;
   /// By PSN, modulo. When more PSNs than these are in flight, as long READs have them, one may push out another: that costs a

@@ -225,6 +225,8 @@ TEST_F(RcSelectiveRequester, TakesNoNoticeOfAMalformedNak) {
   EXPECT_THAT(sent(), IsEmpty());
   EXPECT_THAT(send_completions(), IsEmpty());
   EXPECT_EQ(count(Counter::kUnexpectedAcknowledge), 2u);
+  pass_to_timeout();
+  EXPECT_EQ(sent_psns(), (std::vector<std::uint32_t>{200, 201, 202, 203}));
 }
 
 TEST_F(RcSelectiveRequester, UnderstandsNothingOfItWithGoBackN) {
