@@ -65,8 +65,7 @@ bool Requester::may_send(const SendWqe& wqe) const {
   if (consumes_receive(wqe.request.operation) && !credits_.cover(wqe) && !window_.current_is_head()) {
     return false;
   }
-  return window_.packets_in_flight() < window_packets_ && window_.has_psn_space(1) &&
-         window_.unacknowledged_packets() < window_.recovery().most_unacknowledged();
+  return window_.packets_in_flight() < window_packets_ && window_.has_psn_space(1) && window_.has_reach();
 }
 
 std::size_t Requester::emit_request(const SendWqe& wqe, std::span<std::byte> out, Time now) {

@@ -13,6 +13,7 @@ constexpr std::uint32_t kHalfPsnSpace = 1u << 23;
 
 void SendWindow::start(Psn first, std::uint32_t mtu_bytes, Recovery recovery) {
   recovery_ = make_loss_recovery(recovery, first);
+  is_selective_ = recovery == Recovery::kSelectiveRepeat;
   mtu_bytes_ = mtu_bytes;
   oldest_ = sent_end_ = next_psn_ = first;
   assigned_ = begun_end_ = cursor_ = queue_.head();

@@ -60,7 +60,11 @@ class SendWindow {
 
   /// Packets of SEND and WRITE before the cursor that are not acknowledged, and those of them that the peer does not hold either.
   std::uint32_t unacknowledged_packets() const { return ahead(cursor_psn()) - read_psns_in_flight_; }
-  std::uint32_t packets_in_flight() const { return unacknowledged_packets() - held_packets(); }
+  std::uint32_t packets_in_flight() const {
+    return unacknowledged_packets() - (is_selective_ ? held_packets() : 0);
+  }
+  /// Whether the peer could hold one more.
+  bool has_reach() const { return !is_selective_ || unacknowledged_packets() < HeldPsns::kReach; }
   std::uint32_t reads_in_flight() const { return reads_in_flight_; }
   /// Whether `psns` more can be in flight without making old and new PSNs look alike: half the PSN space at
   /// the most.
@@ -104,6 +108,7 @@ class SendWindow {
   std::uint32_t cursor_packet_ = 0;
   std::uint32_t reads_in_flight_ = 0;      // READs before the cursor that are not done
   std::uint32_t read_psns_in_flight_ = 0;  // and how many of their responses are missing
+  bool is_selective_ = false;              // with go-back-N none of what the peer may hold costs anything
   std::uint32_t next_message_ = 0;         // messages begun so far, 24 bits
 };
 

@@ -4,36 +4,26 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <array>
 #include <chrono>
 
 #include "tests/support/capture_folders.h"
 #include "tests/support/pcap_file.h"
+#include "tests/unit/sim/flow_packets.h"
 
 namespace urnic::sim {
 namespace {
 
 using namespace std::chrono_literals;
+using test::acknowledge;
+using test::bytes;
+using test::kMtu;
+using test::kRnrNak;
+using test::read;
+using test::read_response;
+using test::send_only;
 using ::testing::Eq;
 using ::testing::HasSubstr;
 using ::testing::Optional;
-
-constexpr std::uint32_t kMtu = 256;
-constexpr std::array<std::byte, kMtu> kPayload{};
-
-std::span<const std::byte> bytes(std::size_t size) {
-  return std::span(kPayload).first(size);
-}
-
-WireView send_only(std::uint32_t psn, std::size_t size = 8) {
-  return {.opcode = 4,
-          .psn = psn,
-          .ack_request = true,
-          .kind = PacketKind::kSend,
-          .is_first = true,
-          .is_last = true,
-          .payload = bytes(size)};
-}
 
 /// Packet `index` of a WRITE of `size` bytes that begins at PSN 100.
 WireView write(std::uint32_t index, std::uint32_t size) {
@@ -49,38 +39,6 @@ WireView write(std::uint32_t index, std::uint32_t size) {
                   .payload = bytes(is_last ? size - index * kMtu : kMtu)};
   if (index == 0) packet.length = size;
   return packet;
-}
-
-WireView read(std::uint32_t psn, std::uint32_t length, std::uint64_t address = 0x1000) {
-  return {.opcode = 12,
-          .psn = psn,
-          .ack_request = true,
-          .kind = PacketKind::kReadRequest,
-          .is_first = true,
-          .is_last = true,
-          .has_reth = true,
-          .address = address,
-          .length = length};
-}
-
-WireView read_response(std::uint32_t psn, bool first, bool last, std::size_t size, std::uint32_t msn = 1) {
-  return {.psn = psn,
-          .kind = PacketKind::kReadResponse,
-          .is_first = first,
-          .is_last = last,
-          .has_aeth = first || last,
-          .syndrome = 0x1f,
-          .msn = msn,
-          .payload = bytes(size)};
-}
-
-WireView acknowledge(std::uint32_t psn, std::uint32_t msn, std::uint8_t syndrome = 0x1f) {
-  return {.opcode = 17,
-          .psn = psn,
-          .kind = PacketKind::kAcknowledge,
-          .has_aeth = true,
-          .syndrome = syndrome,
-          .msn = msn};
 }
 
 WireView fetch_add(std::uint32_t psn, std::uint64_t operand = 1) {
@@ -108,7 +66,6 @@ WireView atomic_acknowledge(std::uint32_t psn, std::uint64_t original, std::uint
 
 constexpr std::uint8_t kSequenceNak = 0x60;
 constexpr std::uint8_t kAccessNak = 0x62;
-constexpr std::uint8_t kRnrNak = 0x20 | 14;  // 1.28 ms
 
 /// A flow from PSN 100, with packets that arrive as soon as they are sent unless a test says otherwise.
 class Flow : public ::testing::Test {
@@ -449,7 +406,7 @@ TEST_F(FlowObserverTest, ComplainsWhenAnAtomicIsAnsweredLikeARead) {
 class KernelConversation : public ::testing::TestWithParam<const char*> {};
 
 TEST_P(KernelConversation, IsFreeOfComplaints) {
-  const auto frames = test::read_pcap(test::fixtures() / GetParam());
+  const auto frames = urnic::test::read_pcap(urnic::test::fixtures() / GetParam());
   ASSERT_TRUE(frames) << frames.error().message;
   std::optional<FlowObserver> observer;
   for (const auto& frame : frames.value()) {

@@ -23,7 +23,6 @@ class GoBackN final : public LossRecovery {
 
   std::uint32_t held_before(Psn) const override { return 0; }
   bool holds(Psn) const override { return false; }
-  std::uint32_t most_unacknowledged() const override { return UINT32_MAX; }
 
  private:
   /// Everything from the oldest PSN on is being sent again and nothing of it was acknowledged yet: what arrives meanwhile because of

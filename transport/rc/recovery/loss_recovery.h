@@ -62,8 +62,6 @@ class LossRecovery {
   /// How many packets before `psn` the peer holds without having executed them, and whether that one is among them.
   virtual std::uint32_t held_before(Psn psn) const = 0;
   virtual bool holds(Psn psn) const = 0;
-  /// How many packets of SEND and WRITE may be unacknowledged.
-  virtual std::uint32_t most_unacknowledged() const = 0;
 };
 
 /// As both ends agreed; `first` is the first PSN that will be sent.

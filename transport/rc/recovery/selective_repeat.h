@@ -26,7 +26,6 @@ class SelectiveRepeat final : public LossRecovery {
 
   std::uint32_t held_before(Psn psn) const override { return held_.size_before(psn); }
   bool holds(Psn psn) const override { return held_.contains(psn); }
-  std::uint32_t most_unacknowledged() const override { return HeldPsns::kReach; }
 
  private:
   /// PSNs that are to be sent again, whatever the peer holds; from the front on, as they leave.
