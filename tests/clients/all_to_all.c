@@ -1,18 +1,20 @@
 /* all_to_all: N programs, each with a reliable connection to every other one.
  *
  *   all_to_all --rank R --size N --port PORT [--rounds N] [--spin 1] [--device D] [--gid INDEX] [--host A.B.C.D]
- *              [--ack-timeout CODE]
+ *              [--ack-timeout CODE] [--stays 1]
  *
  * Ranks count from 0; they meet over TCP. In each round each program sends each other one a WRITE into an
  * inbox and a SEND that tells of it (all_to_all.h), so that there is always a receive posted, and no inbox is
  * written twice unread. The programs sleep until the NIC has something for them, or with --spin poll without
- * end. It prints 'done ...', or 'broken ...', and exits with 1, when anything is not as it must be: a
- * completion that failed, above all.
+ * end. With --stays they stay connected until each gets SIGUSR1. It prints 'done ...', or 'broken ...', and
+ * exits with 1, when anything is not as it must be: a completion that failed, above all.
  */
 #include "all_to_all.h"
 
 #include <infiniband/verbs.h>
 #include <poll.h>
+#include <pthread.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -230,16 +232,39 @@ static void destroy_objects(void) {
   verbs_close(&nic);
 }
 
+static sigset_t the_end(void) {
+  sigset_t signals;
+  sigemptyset(&signals);
+  sigaddset(&signals, SIGUSR1);
+  return signals;
+}
+
+/* Before there are threads, which inherit it. */
+static void block_the_end(void) {
+  const sigset_t signals = the_end();
+  if (pthread_sigmask(SIG_BLOCK, &signals, NULL) != 0) broken("cannot block SIGUSR1");
+}
+
+static void await_the_end(void) {
+  const sigset_t signals = the_end();
+  int number;
+  printf("talked, and waits for SIGUSR1\n");
+  if (sigwait(&signals, &number) != 0) broken("cannot wait for SIGUSR1");
+}
+
 int main(int argc, char** argv) {
   const char* device = "urnic0";
   int port = 0;
+  bool stays = false;
   const char* host = NULL;
   const struct program_option options[] = {
       {"--rank", OPTION_INT, &rank},     {"--size", OPTION_INT, &size},   {"--port", OPTION_INT, &port},
       {"--rounds", OPTION_U64, &rounds}, {"--spin", OPTION_BOOL, &spins}, {"--device", OPTION_TEXT, &device},
       {"--gid", OPTION_INT, &gid_index}, {"--host", OPTION_TEXT, &host},
-      {"--ack-timeout", OPTION_INT, &ack_timeout}, {.name = NULL}};
+      {"--ack-timeout", OPTION_INT, &ack_timeout}, {"--stays", OPTION_BOOL, &stays},
+      {.name = NULL}};
   read_options(argc, argv, options);
+  if (stays) block_the_end();
   if (size < 2 || size > MOST_RANKS || rank < 0 || rank >= size || port == 0)
     broken("say --rank R --size N --port PORT, with N from 2 to %d", MOST_RANKS);
   setvbuf(stdout, NULL, _IOLBF, 0);
@@ -263,6 +288,7 @@ int main(int argc, char** argv) {
   const double took = seconds_now() - started;
   /* The others may still need our acknowledgements. */
   if (!rendezvous_share(&meeting, "d", everybody, 1)) broken("not all programs are done");
+  if (stays) await_the_end();
   rendezvous_close(&meeting);
   destroy_objects();
   printf("done %llu rounds with %d others, %llu bytes verified, %.2f s\n", (unsigned long long)rounds,

@@ -83,19 +83,18 @@ class Direct(FabricTest):
         size, most = 36, 32
         port = harness.free_port()
         # On few cores a program that has its turn late answers late: an ACK timeout of four seconds.
-        words = [harness.STAGE.program("all_to_all"), "--size", size, "--port", port, "--rounds", 40, "--ack-timeout", 20]
+        words = [harness.STAGE.program("all_to_all"), "--size", size, "--port", port, "--rounds", 40, "--ack-timeout", 20, "--stays", 1]
         ranks = [self.start(f"rank {rank}", [str(word) for word in [*words, "--rank", rank]]) for rank in range(size)]
-        links, ring_bytes = 0, 0
-        while any(process.is_running() for process in ranks):
-            links = max([links, *self.links_of_all()])
-            ring_bytes = max([ring_bytes, *(self.ring_bytes_of(process) for process in ranks)])
-            time.sleep(0.2)  # looking takes a good part of a core
+        have_talked = wait_until(lambda: all("talked" in rank.output() for rank in ranks), harness.PAIR_TIMEOUT)
+        self.assertTrue(have_talked, "they do not all talk with each other")
+        self.assertEqual(max(self.links_of_all()), most)
+        # Of its own, four rings of 2.2 MB and 28 of 0.6; and each other one may have a ring of 2.2 MB to this one.
+        self.assertLess(max(map(self.ring_bytes_of, ranks)), 4 * 2.3e6 + 28 * 0.7e6 + (size - 1) * 2.3e6)
+        for process in ranks:
+            os.kill(process.pid, signal.SIGUSR1)
         for process in ranks:
             self.expect_end(process)
             self.assertIn(f"with {size - 1} others", process.output())
-        self.assertEqual(links, most)
-        # Of its own, four rings of 2.2 MB and 28 of 0.6; and each other one may have a ring of 2.2 MB to this one.
-        self.assertLess(ring_bytes, 4 * 2.3e6 + 28 * 0.7e6 + (size - 1) * 2.3e6)
 
     def links_of_all(self):
         asked = self.start_plain("urnic", [harness.STAGE.urnic, "stat", "--json"])

@@ -21,6 +21,7 @@ _EXPECTED_LOG = re.compile(
     "|(do_complete|make_send_cqe): (non-flush error status|\\d+ callbacks suppressed)"
 )
 _NO_ANSWER = re.compile(r"transport retry counter exceeded|Completion with error at|status 12\b")
+_SLEPT = "slept at a fence"
 _WRONG_DATA = re.compile(r"invalid data|broken")
 _LOCAL_QPN, _REMOTE_QPN = (re.compile(rf"{side} address:.* QPN (0x[0-9a-f]+)") for side in ("local", "remote"))
 _ROCE_PORT = 4791
@@ -98,6 +99,7 @@ def judge_programs(run, verdict):
     for side, output in run.outputs.items():
         if _WRONG_DATA.search(output):
             verdict.complain(f"{side}: wrong data")
+    _judge_fences(run, verdict)
     failed = [side for side, code in run.codes.items() if code != 0]
     gave_up = [side for side in failed if _gave_up(run, side)]
     if run.case.program.kills_server:
@@ -120,6 +122,14 @@ def judge_programs(run, verdict):
         verdict.note("the guest's requester stalled")
         return
     verdict.complain(f"{' and '.join(failed)} failed")
+
+
+def _judge_fences(run, verdict):
+    """rdma_rxe may miss that what a work request waits for has completed; urnic may not."""
+    if _SLEPT in run.outputs.get("ours", ""):
+        verdict.complain("ours slept at a fence")
+    if _SLEPT in run.outputs.get("guests", ""):
+        verdict.note("rdma_rxe slept at a fence")
 
 
 def _judge_cm_programs(run, verdict):

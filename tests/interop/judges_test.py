@@ -150,5 +150,21 @@ class Programs(unittest.TestCase):
             self.assertEqual(self.verdict(1, 0, family=family, output="Segmentation fault").complaints, ["ours failed"])
 
 
+class Fences(unittest.TestCase):
+    def verdict(self, **outputs):
+        program = types.SimpleNamespace(kills_server=False, family="verbs", leaves=False)
+        case = types.SimpleNamespace(program=program, faults="clean", role="serves")
+        verdict = judges.Verdict()
+        judges.judge_programs(types.SimpleNamespace(case=case, outputs=outputs, codes=dict.fromkeys(outputs, 0)), verdict)
+        return verdict
+
+    def test_notes_that_the_guest_slept_at_one(self):
+        verdict = self.verdict(ours="atomics\n", guests="slept at a fence\n")
+        self.assertEqual((verdict.complaints, verdict.notes), ([], ["rdma_rxe slept at a fence"]))
+
+    def test_complains_that_we_slept_at_one(self):
+        self.assertEqual(self.verdict(ours="slept at a fence\n", guests="").complaints, ["ours slept at a fence"])
+
+
 if __name__ == "__main__":
     unittest.main()
