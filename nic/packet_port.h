@@ -8,6 +8,7 @@
 
 #include "nic/medium.h"
 #include "transport/result.h"
+#include "transport/time.h"
 #include "transport/wire/address.h"
 
 namespace urnic::nic {
@@ -64,7 +65,7 @@ class PacketPort {
   /// leave in order, at the latest with flush(). The port pads to 60 bytes where its medium demands it.
   virtual void commit(std::size_t length) = 0;
 
-  /// Hands everything committed to the medium. Called once per engine round.
+  /// Hands everything committed to the medium, and takes back a room that was reserved and not committed. Called once per engine round.
   virtual void flush() = 0;
 
   /// Whether everything flushed has been taken by the other side (or no peer is there to take it). Asked
@@ -86,6 +87,10 @@ class PacketPort {
   /// receive() may be called while armed; disarm() saves the other side the cost of waking us.
   virtual bool arm() { return false; }
   virtual void disarm() {}
+
+  /// When the port wants to be asked again (receive() and flush()) although no frame comes, by the engine's clock: a port that holds
+  /// frames back has some that are due then. kNever: not at all.
+  virtual transport::Time next_due() const { return transport::kNever; }
 
   virtual Statistics statistics() const = 0;
 

@@ -26,9 +26,17 @@ std::size_t index(HostId host) {
 
 }  // namespace
 
-NetworkSwitch::NetworkSwitch(network::Topology topology, Clock::time_point start)
-    : network_(std::move(topology), kSeed, to_time(start)),
-      ports_by_host_(network_.topology().hosts.size()) {}
+NetworkSwitch::NetworkSwitch(network::Topology topology, std::unique_ptr<NetworkFaults> faults,
+                             Clock::time_point start)
+    : faults_(std::move(faults)),
+      network_(std::move(topology), kSeed, to_time(start)),
+      ports_by_host_(network_.topology().hosts.size()) {
+  network_.set_link_faults(faults_.get());
+}
+
+std::vector<std::string> NetworkSwitch::fault_report() const {
+  return faults_ != nullptr ? faults_->report() : std::vector<std::string>();
+}
 
 void NetworkSwitch::connect(PortNumber port, HostId host) {
   hosts_by_port_[port] = host;

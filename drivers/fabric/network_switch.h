@@ -4,11 +4,14 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "drivers/fabric/switch.h"
+#include "drivers/fault/network_faults.h"
 #include "drivers/network/network.h"
 #include "drivers/network/sink.h"
 #include "drivers/network/topology.h"
@@ -25,8 +28,8 @@ namespace urnic::drivers {
 /// known, and frames to all others reach all hosts.
 class NetworkSwitch final : public Switch, private network::Sink {
  public:
-  /// `topology` has passed check(). The outages of its links count from `start`.
-  NetworkSwitch(network::Topology topology, Clock::time_point start);
+  /// `topology` has passed check(). The outages of its links count from `start`. `faults` are its links', or null.
+  NetworkSwitch(network::Topology topology, std::unique_ptr<NetworkFaults> faults, Clock::time_point start);
 
   /// The port is that host's from now on; before, it is not read. A host has one port.
   void connect(PortNumber port, network::HostId host);
@@ -34,6 +37,8 @@ class NetworkSwitch final : public Switch, private network::Sink {
   Round run_round(Clock::time_point now) override;
 
   const network::Network& network() const { return network_; }
+  /// What the faults of links hit, for people; a line each.
+  std::vector<std::string> fault_report() const;
 
  private:
   /// The last sender behind a port. What comes next is mostly of the same one, and needs no look into the table.
@@ -48,6 +53,7 @@ class NetworkSwitch final : public Switch, private network::Sink {
   void learn(PortNumber number, const transport::wire::Mac& source, network::Time now);
   void deliver(network::HostId host, std::span<const std::byte> frame, network::Time time) override;
 
+  std::unique_ptr<NetworkFaults> faults_;
   network::Network network_;
   std::vector<std::optional<PortNumber>> ports_by_host_;
   std::array<std::optional<network::HostId>, kMaxPorts> hosts_by_port_;

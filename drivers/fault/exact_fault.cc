@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "drivers/fault/words.h"
+#include "drivers/network/quantity.h"
 
 namespace urnic::drivers {
 namespace {
@@ -20,12 +21,13 @@ constexpr auto kActions = std::to_array<ActionName>({
     {"drop", ExactFault::Action::kDrop},
     {"dup", ExactFault::Action::kDuplicate},
     {"reorder", ExactFault::Action::kReorder},
+    {"delay", ExactFault::Action::kDelay},
     {"corrupt", ExactFault::Action::kCorrupt},
     {"ce", ExactFault::Action::kMarkCe},
     {"set", ExactFault::Action::kSet},
 });
 
-constexpr std::string_view kActionNames = "drop, dup, reorder, corrupt, ce, set";
+constexpr std::string_view kActionNames = "drop, dup, reorder, delay, corrupt, ce, set";
 
 constexpr std::int32_t kMaxPsn = (1 << 23) - 1;  // what distance() can tell
 
@@ -139,6 +141,14 @@ std::optional<Applied> apply_own(ExactFault& fault, std::string_view key, std::s
     return bad_fault("by: how many later frames go first, from 1 to {}, not '{}'", ExactFault::kMaxBehind,
                      value);
   }
+  if (fault.action == Action::kDelay && key == "by") {
+    const auto delay = network::parse_duration(value);
+    if (!delay || *delay <= transport::Duration{} || *delay > ExactFault::kMaxDelay) {
+      return bad_fault("by: how much later, above 0 and up to 10s, such as 500us or 2ms, not '{}'", value);
+    }
+    fault.delay = *delay;
+    return Applied();
+  }
   const bool changes_bytes = fault.action == Action::kCorrupt || fault.action == Action::kSet;
   if (changes_bytes && key == "icrc") {
     if (read_choice(value, "right", true, "wrong", false, fault.is_icrc_right)) return Applied();
@@ -170,6 +180,7 @@ Applied apply(ExactFault& fault, std::string_view key, std::string_view value) {
     if (known.name == key) return known.apply(fault, value);
   }
   const std::string_view own = fault.action == ExactFault::Action::kReorder   ? "by=, "
+                               : fault.action == ExactFault::Action::kDelay   ? "by=TIME, "
                                : fault.action == ExactFault::Action::kCorrupt ? "icrc=right|wrong, byte=, "
                                : fault.action == ExactFault::Action::kSet     ? "icrc=right|wrong, FIELD=, "
                                                                               : "";
@@ -187,6 +198,9 @@ const ActionName* find_action(std::string_view item) {
 Applied find_contradiction(const ExactFault& fault) {
   if (fault.action == ExactFault::Action::kSet && fault.fields.empty()) {
     return bad_fault("set: which field? FIELD=VALUE; there are {}", packet_field_names());
+  }
+  if (fault.action == ExactFault::Action::kDelay && fault.delay == transport::Duration{}) {
+    return bad_fault("delay: by how much? by=TIME, such as by=500us");
   }
   if (fault.packets.opcodes.none()) return bad_fault("no opcode fits all of it: kind, opcode and fields");
   return std::nullopt;

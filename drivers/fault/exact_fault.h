@@ -1,6 +1,7 @@
 // ExactFault: what happens to certain packets, as the user wrote it, as a value.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -12,13 +13,14 @@
 #include "drivers/fault/packet_choice.h"
 #include "drivers/fault/packet_field.h"
 #include "transport/result.h"
+#include "transport/time.h"
 
 namespace urnic::drivers {
 
 /// Written "drop:kind=ack:psn=7": an action, then what it needs and which packets it is for, in any order, each at most
 /// once. drivers/fault/FAULTS.md has all words.
 struct ExactFault {
-  enum class Action : std::uint8_t { kDrop, kDuplicate, kReorder, kCorrupt, kMarkCe, kSet };
+  enum class Action : std::uint8_t { kDrop, kDuplicate, kReorder, kDelay, kCorrupt, kMarkCe, kSet };
 
   struct FieldValue {
     const PacketField* field = nullptr;
@@ -27,6 +29,7 @@ struct ExactFault {
 
   static constexpr std::uint64_t kAlways = std::numeric_limits<std::uint64_t>::max();
   static constexpr std::uint32_t kMaxBehind = 64;
+  static constexpr transport::Duration kMaxDelay = std::chrono::seconds(10);
 
   Action action{};
   PacketChoice packets{};
@@ -35,6 +38,7 @@ struct ExactFault {
   double probability = 1;   ///< 0 to 1, for each of them
 
   std::uint32_t behind = 3;           ///< kReorder: how many later frames go first, 1 to kMaxBehind
+  transport::Duration delay{};        ///< kDelay: how much later it goes, above 0 and up to kMaxDelay
   bool is_icrc_right = false;         ///< kCorrupt, kSet: the ICRC is made to fit what the packet has become
   std::optional<std::size_t> byte{};  ///< kCorrupt: from the BTH's first one; drawn otherwise
   std::vector<FieldValue> fields{};   ///< kSet

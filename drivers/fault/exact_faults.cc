@@ -61,6 +61,9 @@ ExactFaults::Fate ExactFaults::judge(Way way, std::span<const std::byte> frame) 
       case Action::kReorder:
         fate.behind = std::max(fate.behind, fault.behind);
         break;
+      case Action::kDelay:
+        fate.delay = std::max(fate.delay, fault.delay);
+        break;
       case Action::kCorrupt:
       case Action::kMarkCe:
       case Action::kSet:

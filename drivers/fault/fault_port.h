@@ -9,11 +9,12 @@
 #include <span>
 #include <string>
 
-#include "drivers/fault/exact_faults.h"
-#include "drivers/fault/fault_dice.h"
+#include "drivers/fault/line_faults.h"
 #include "drivers/fault/fault_spec.h"
 #include "drivers/fault/frame_stash.h"
+#include "nic/clock.h"
 #include "nic/packet_port.h"
+#include "transport/time.h"
 
 namespace urnic::drivers {
 
@@ -24,18 +25,21 @@ struct FaultCounters {
   std::uint64_t reordered = 0;
   std::uint64_t corrupted = 0;
   std::uint64_t truncated = 0;
+  std::uint64_t delayed = 0;
+  std::uint64_t spared = 0;  ///< went on at once, as there was no memory to hold it back
 };
 
-/// The faults of a FaultSpec around another port; the exact ones first. Only frames pass the time: one that is held back when
-/// traffic ends stays until there is more. What does not fit the bounded memory for frames held back is
-/// spared. IP packets are hurt behind their UDP header only: the host has its own idea of what is before that, and would
-/// send the packet elsewhere. Exact faults know the packets' bytes, and do what they say on either medium.
+/// The faults of a FaultSpec around another port. A frame that is reordered behind others when traffic ends stays until there is more; one that
+/// is delayed by time goes when that is over, and next_due() says when. What does not fit the bounded memory for frames held back is
+/// spared, and counted.
 class FaultPort final : public nic::PacketPort {
  public:
-  /// Takes a line for people: what the exact faults hit.
+  /// Takes a line for people: what the exact faults hit, and whether frames were spared.
   using Tell = std::function<void(const std::string& line)>;
 
-  FaultPort(std::unique_ptr<nic::PacketPort> port, const FaultSpec& spec, Tell tell = {});
+  /// `clock` outlives the port.
+  FaultPort(std::unique_ptr<nic::PacketPort> port, const FaultSpec& spec, const nic::Clock& clock,
+            Tell tell = {});
   ~FaultPort() override;
 
   std::size_t receive(std::span<std::span<const std::byte>> frames) override;
@@ -55,6 +59,7 @@ class FaultPort final : public nic::PacketPort {
   int wake_fd() const override { return port_->wake_fd(); }
   bool arm() override;
   void disarm() override { port_->disarm(); }
+  transport::Time next_due() const override;
   /// The other port's: frames that this one lost were neither sent nor received.
   Statistics statistics() const override { return port_->statistics(); }
   std::string description() const override;
@@ -64,41 +69,30 @@ class FaultPort final : public nic::PacketPort {
 
  private:
   struct Line {
-    Line(const FaultSpec& spec, std::uint64_t seed, std::size_t max_frame_bytes)
-        : dice(spec, seed), stash(max_frame_bytes) {}
-    FaultDice dice;
     FrameStash stash;
     FaultCounters counters;
   };
 
-  /// What dice and exact faults say of a frame together.
-  struct Fate {
-    bool is_lost = false;
-    bool is_duplicated = false;
-    std::uint32_t behind = 0;  ///< held back until so many frames have gone by
-    std::optional<std::size_t> length{};
-    std::optional<std::size_t> flipped_bit{};
-    ExactFaults::Fate exact{};
-
-    bool changes_bytes() const { return flipped_bit || exact.changes != 0; }
-  };
-
   /// Returns what is passed on of a received frame at once; what is not lost otherwise is in the stash.
-  std::optional<std::span<const std::byte>> afflict(std::span<const std::byte> frame);
-  Fate draw(Way way, Line& line, std::span<const std::byte> frame);
-  void change(Line& line, const Fate& fate, std::span<std::byte> frame);
-  FaultDice::Fate throw_dice(FaultDice& dice, std::span<const std::byte> frame) const;
+  std::optional<std::span<const std::byte>> afflict(std::span<const std::byte> frame, transport::Time now);
+  /// A copy that leaves when the fate says; empty, and counted, when there is no memory.
+  std::span<std::byte> hold_back(Line& line, std::span<const std::byte> frame, const FrameFate& fate,
+                                 transport::Time now);
+  void repeat(Line& line, std::span<const std::byte> frame);
   void tell_once();
-  std::size_t take_due(std::span<std::span<const std::byte>> out);
+  std::size_t take_due(std::span<std::span<const std::byte>> out, transport::Time now);
   void send_due();
+  /// Time is asked for only where a fault needs it.
+  transport::Time now() const { return has_delays_ ? clock_.now() : transport::Time{}; }
 
   std::unique_ptr<nic::PacketPort> port_;
-  FaultSpec spec_;
+  const nic::Clock& clock_;
+  LineFaults faults_;
+  bool has_delays_ = false;
   std::optional<Line> transmit_;  // nothing when the direction is spared
   std::optional<Line> receive_;
-  ExactFaults exact_;
   Tell tell_;
-  std::span<std::byte> room_;  // given to the engine by reserve(), until commit()
+  std::span<std::byte> room_;  // given to the engine by reserve(), until commit() or flush()
 };
 
 }  // namespace urnic::drivers

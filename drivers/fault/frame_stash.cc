@@ -6,17 +6,23 @@
 
 namespace urnic::drivers {
 
-FrameStash::FrameStash(std::size_t max_frame_bytes)
-    : max_frame_bytes_(max_frame_bytes),
-      slots_(kSlots),
-      memory_(std::make_unique_for_overwrite<std::byte[]>(kSlots * max_frame_bytes)) {}
+using transport::Time;
 
-std::span<std::byte> FrameStash::add(std::span<const std::byte> frame, std::uint32_t gap) {
+FrameStash::FrameStash(std::size_t max_frame_bytes, std::size_t slots)
+    : max_frame_bytes_(max_frame_bytes),
+      slots_(slots),
+      memory_(std::make_unique_for_overwrite<std::byte[]>(slots * max_frame_bytes)) {}
+
+std::span<std::byte> FrameStash::add(std::span<const std::byte> frame, When when) {
   assert(frame.size() <= max_frame_bytes_);
   const auto slot =
       std::find_if(slots_.begin(), slots_.end(), [](const Slot& each) { return each.state == State::kFree; });
   if (slot == slots_.end()) return {};
-  *slot = Slot{.state = State::kHeld, .frames_to_go = gap, .order = next_order_++, .length = frame.size()};
+  *slot = Slot{.state = State::kHeld,
+               .frames_to_go = when.gap,
+               .earliest = when.earliest,
+               .order = next_order_++,
+               .length = frame.size()};
   ++held_;
   std::memcpy(memory_of(*slot), frame.data(), frame.size());
   return {memory_of(*slot), frame.size()};
@@ -29,33 +35,41 @@ void FrameStash::pass() {
   }
 }
 
-bool FrameStash::has_due() const {
-  return held_ > 0 &&
-         std::any_of(slots_.begin(), slots_.end(), [](const Slot& slot) { return slot.is_due(); });
-}
-
-const FrameStash::Slot* FrameStash::oldest_due() const {
+const FrameStash::Slot* FrameStash::first_due(Time now) const {
   if (held_ == 0) return nullptr;
-  const Slot* oldest = nullptr;
+  const auto comes_first = [](const Slot& one, const Slot& other) {
+    return one.earliest != other.earliest ? one.earliest < other.earliest : one.order < other.order;
+  };
+  const Slot* first = nullptr;
   for (const Slot& slot : slots_) {
-    if (slot.is_due() && (oldest == nullptr || slot.order < oldest->order)) oldest = &slot;
+    const bool is_due = slot.waits_for_time_alone() && slot.earliest <= now;
+    if (is_due && (first == nullptr || comes_first(slot, *first))) first = &slot;
   }
-  return oldest;
+  return first;
 }
 
-std::span<const std::byte> FrameStash::due() const {
-  const Slot* const slot = oldest_due();
+Time FrameStash::next_due() const {
+  Time next = transport::kNever;
+  if (held_ == 0) return next;
+  for (const Slot& slot : slots_) {
+    if (slot.waits_for_time_alone()) next = std::min(next, slot.earliest);
+  }
+  return next;
+}
+
+std::span<const std::byte> FrameStash::due(Time now) const {
+  const Slot* const slot = first_due(now);
   if (slot == nullptr) return {};
   return {memory_of(*slot), slot->length};
 }
 
-std::optional<std::span<const std::byte>> FrameStash::take_due() {
-  const Slot* const oldest = oldest_due();
-  if (oldest == nullptr) return std::nullopt;
-  slots_[static_cast<std::size_t>(oldest - slots_.data())].state = State::kTaken;
+std::optional<std::span<const std::byte>> FrameStash::take_due(Time now) {
+  const Slot* const first = first_due(now);
+  if (first == nullptr) return std::nullopt;
+  slots_[static_cast<std::size_t>(first - slots_.data())].state = State::kTaken;
   --held_;
   ++taken_;
-  return std::span<const std::byte>(memory_of(*oldest), oldest->length);
+  return std::span<const std::byte>(memory_of(*first), first->length);
 }
 
 void FrameStash::release_taken() {

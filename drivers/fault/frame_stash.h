@@ -8,6 +8,8 @@
 #include <span>
 #include <vector>
 
+#include "transport/time.h"
+
 namespace urnic::drivers {
 
 /// Bounded; nothing allocates after construction.
@@ -15,20 +17,26 @@ class FrameStash {
  public:
   static constexpr std::size_t kSlots = 128;
 
-  explicit FrameStash(std::size_t max_frame_bytes);
+  explicit FrameStash(std::size_t max_frame_bytes, std::size_t slots = kSlots);
 
-  /// Copies a frame, to become due after `gap` calls of pass(), at once for 0. Returns the copy, to be
-  /// changed at will before the next call, or nothing when all slots are taken.
-  std::span<std::byte> add(std::span<const std::byte> frame, std::uint32_t gap);
+  /// When a frame becomes due: after `gap` calls of pass(), and not before `earliest`.
+  struct When {
+    std::uint32_t gap = 0;
+    transport::Time earliest{};
+  };
+  /// Copies a frame. Returns the copy, to be changed at will before the next call, or nothing when all slots are taken.
+  std::span<std::byte> add(std::span<const std::byte> frame, When when);
 
   /// A frame goes by those that wait.
   void pass();
 
-  bool has_due() const;
-  /// The longest held of the frames that are due; empty when none is.
-  std::span<const std::byte> due() const;
+  bool has_due(transport::Time now) const { return first_due(now) != nullptr; }
+  /// Of the frames that are due the one that became so by time first, or else the longest held; empty when none is.
+  std::span<const std::byte> due(transport::Time now) const;
   /// Takes that one. Its bytes stay valid until release_taken().
-  std::optional<std::span<const std::byte>> take_due();
+  std::optional<std::span<const std::byte>> take_due(transport::Time now);
+  /// When the next frame becomes due, by time alone; kNever when none does.
+  transport::Time next_due() const;
   void release_taken();
 
  private:
@@ -36,13 +44,14 @@ class FrameStash {
   struct Slot {
     State state = State::kFree;
     std::uint32_t frames_to_go = 0;
+    transport::Time earliest{};
     std::uint64_t order = 0;
     std::size_t length = 0;
 
-    bool is_due() const { return state == State::kHeld && frames_to_go == 0; }
+    bool waits_for_time_alone() const { return state == State::kHeld && frames_to_go == 0; }
   };
 
-  const Slot* oldest_due() const;
+  const Slot* first_due(transport::Time now) const;
   std::byte* memory_of(const Slot& slot) const {
     return memory_.get() + static_cast<std::size_t>(&slot - slots_.data()) * max_frame_bytes_;
   }

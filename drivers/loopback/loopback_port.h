@@ -45,6 +45,7 @@ class LoopbackPort final : public nic::PacketPort {
   int wake_fd() const override { return wake_fd_; }
   bool arm() override;
   void disarm() override;
+  transport::Time next_due() const override { return wire_ ? wire_->next_due() : transport::kNever; }
 
   /// Own frames and the wire's together.
   Statistics statistics() const override;

@@ -10,8 +10,8 @@
 
 namespace urnic::network {
 
-/// Why the network has lost a frame. It is counted at the port where the frame would have been queued, was queued, or was sent; the last
-/// two where it came in.
+/// Why the network has lost a frame. It is counted at the port where the frame would have been queued, was queued, or was sent; kNoWay and
+/// kNotForwarded where it came in.
 enum class DropReason : std::uint8_t {
   kTailDrop,    ///< the queue was at its limit
   kBufferFull,  ///< the shared buffer of the switch was full
@@ -20,9 +20,10 @@ enum class DropReason : std::uint8_t {
   kWatchdog,      ///< the pause watchdog emptied the queue, or it takes nothing yet
   kLinkDown,      ///< it was sent on, was on, or waited for a link that was down
   kNoWay,         ///< no links that are up lead to its host
+  kFault,         ///< a fault of the link took it
   kNotForwarded,  ///< for where it came from, or for the neighbor alone (01:80:c2:00:00:0x)
 };
-inline constexpr std::size_t kDropReasons = 8;
+inline constexpr std::size_t kDropReasons = 9;
 
 /// A counter's name, of static storage: "tail_drop".
 constexpr std::string_view to_string(DropReason reason) {
@@ -41,6 +42,8 @@ constexpr std::string_view to_string(DropReason reason) {
       return "link_down";
     case DropReason::kNoWay:
       return "no_way";
+    case DropReason::kFault:
+      return "fault";
     case DropReason::kNotForwarded:
       return "not_forwarded";
   }

@@ -14,6 +14,7 @@ struct Event {
   enum class Kind : std::uint8_t {
     kSend,             ///< port `target` is free to send its next frame
     kArrive,           ///< the first frame on the wire from port `target` reaches the other end
+    kArriveLate,       ///< a frame that a fault has delayed reaches the other end of port `target`
     kPauseEnd,         ///< a pause of port `target` may have run out
     kPauseRefresh,     ///< port `target` says again that it is to be paused
     kWatchdog,         ///< a queue of port `target` may have been paused for too long

@@ -41,6 +41,11 @@ void Network::send_next(Port& at) {
 void Network::put_on_wire(Port& at, Frame* frame, unsigned priority) {
   if (observer_ != nullptr) observer_->on_send(at.id, frame->bytes(), time());
   at.busy_until = now_ + bit_ticks(wire_bytes(frame->size) * 8, at.rate_bps);
+  if (at.has_faults && !frame->fields.is_mac_control) return travel_faulty(at, frame, priority);
+  travel(at, frame, priority);
+}
+
+void Network::travel(Port& at, Frame* frame, unsigned priority) {
   at.wire.push({.arrival = at.busy_until + at.delay, .frame = frame, .priority = priority});
   // Frames arrive in the order in which they were sent: an event for the first one is enough.
   if (at.wire.size() == 1) add_event(Event::Kind::kArrive, at, 0, at.wire.front().arrival);
@@ -50,8 +55,11 @@ void Network::arrive(Port& from) {
   const Port::InFlight arrived = from.wire.pop();
   if (!from.wire.is_empty()) add_event(Event::Kind::kArrive, from, 0, from.wire.front().arrival);
 
+  reach_other_end(from, arrived.frame);
+}
+
+void Network::reach_other_end(Port& from, Frame* frame) {
   Port& at = port(peer_of(from.id));
-  Frame* const frame = arrived.frame;
   if (frame->fields.is_mac_control) {
     obey(at, frame->bytes());
     return frames_.release(frame);

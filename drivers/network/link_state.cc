@@ -34,6 +34,7 @@ void Network::cut(Port& at) {
       drop(at, lost.priority, DropReason::kLinkDown, lost.frame);
     }
   }
+  lose_what_is_held(at);
   for (unsigned priority = 0; priority < kPriorities; ++priority) {
     if (at.queues.is_paused(priority)) resume(at, priority);
     empty_queue(at, priority, DropReason::kLinkDown);

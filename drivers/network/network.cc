@@ -143,6 +143,8 @@ void Network::handle(const Event& event) {
       return kick(at);
     case Event::Kind::kArrive:
       return arrive(at);
+    case Event::Kind::kArriveLate:
+      return arrive_late(at);
     case Event::Kind::kPauseEnd:
       if (at.queues.is_paused(event.priority) && at.paused_until[event.priority] <= now_) {
         resume(at, event.priority);

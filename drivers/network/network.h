@@ -12,6 +12,7 @@
 #include "drivers/network/counters.h"
 #include "drivers/network/event_queue.h"
 #include "drivers/network/frame_pool.h"
+#include "drivers/network/link_faults.h"
 #include "drivers/network/observer.h"
 #include "drivers/network/port.h"
 #include "drivers/network/random.h"
@@ -70,6 +71,8 @@ class Network {
   void set_receive_pause(HostId host, unsigned priority, bool is_paused, Time now);
   /// Cuts or mends a link. Frames on it, and queued for it, are lost.
   void set_link(LinkId link, bool is_up, Time now);
+  /// What happens to frames on links, from now on. None: nullptr. It outlives the network or is taken away.
+  void set_link_faults(LinkFaults* faults);
 
   // What is seen.
 
@@ -109,7 +112,9 @@ class Network {
   void kick(Port& port);
   void send_next(Port& port);
   void put_on_wire(Port& port, Frame* frame, unsigned priority);
+  void travel(Port& port, Frame* frame, unsigned priority);
   void arrive(Port& from);
+  void reach_other_end(Port& from, Frame* frame);
   void forward(Port& ingress, Frame* frame);
   std::span<const PortId> ways_of(const Port& ingress, const Frame& frame);
   void enqueue(Port& egress, Port& ingress, Frame* frame);
@@ -132,6 +137,13 @@ class Network {
   void look_at_stall(Port& port, unsigned priority);
   void add_event(Event::Kind kind, const Port& port, unsigned priority, Ticks time);
 
+  // faulty_link.cc: links that hurt frames.
+  void travel_faulty(Port& port, Frame* frame, unsigned priority);
+  void afflict(Port& port, Frame* frame, unsigned priority);
+  void travel_late(Port& port, Frame* frame, unsigned priority, Ticks delay);
+  void arrive_late(Port& from);
+  void lose_what_is_held(Port& port);
+
   // link_state.cc: links that go down and up.
   void change_link(LinkId link, bool is_up);
   void cut(Port& port);
@@ -151,6 +163,7 @@ class Network {
   std::unordered_map<std::uint64_t, HostId> hosts_by_mac_;  // looked up, never iterated
   Sink* sink_ = nullptr;                                    // while run_until() runs
   Observer* observer_ = nullptr;
+  LinkFaults* faults_ = nullptr;
 };
 
 }  // namespace urnic::network

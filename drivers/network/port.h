@@ -4,6 +4,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <vector>
 
 #include "drivers/network/counters.h"
 #include "drivers/network/egress_queues.h"
@@ -32,6 +33,13 @@ struct Port {
     unsigned priority = 0;
   };
 
+  /// Kept by a fault until later frames have gone first.
+  struct Held {
+    Frame* frame = nullptr;
+    unsigned priority = 0;
+    std::uint32_t frames_to_go = 0;
+  };
+
   explicit Port(const Profile& treats) : profile(&treats), queues(treats) {}
 
   // What never changes.
@@ -47,6 +55,9 @@ struct Port {
   // Sending.
   EgressQueues queues;
   Ring<InFlight> wire;
+  bool has_faults = false;     // then also:
+  std::vector<InFlight> late;  // delayed by faults, by the time of their arrival
+  std::vector<Held> held;
   Ticks busy_until = 0;
   bool is_waking = false;  // an event is due that sends what waits
   bool is_up = true;

@@ -104,6 +104,7 @@ struct Link {
   std::uint64_t rate_bps = 0;  ///< bits per second of what Ethernet puts on the wire
   Duration delay{};            ///< of propagation, one way
   std::vector<Outage> outages{};
+  std::string faults{};  ///< what hurts its frames, as after --fault (drivers/fault reads it); none: empty
 };
 
 struct Topology {

@@ -98,13 +98,14 @@ class TopologyReader {
   void read_links(const Members& members) {
     members.require("links");
     for_each(members, "links", Topology::kMaxLinks, [this](const Json& value, const std::string& path) {
-      const Members own(value, path, {"ends", "rate", "delay", "down"}, complaint_);
+      const Members own(value, path, {"ends", "rate", "delay", "down", "faults"}, complaint_);
       Link added;
       if (const Json* const ends = own.require("ends")) read_ends(*ends, own.path_of("ends"), added);
       own.require("rate");
       own.read_rate("rate", added.rate_bps);
       own.require("delay");
       own.read_duration("delay", added.delay);
+      own.read_text("faults", added.faults);
       for_each(own, "down", Topology::kMaxOutages, [&](const Json& outage, const std::string& outage_path) {
         added.outages.push_back(read_outage(outage, outage_path));
       });

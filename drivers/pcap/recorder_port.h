@@ -72,6 +72,7 @@ class RecorderPort final : public nic::PacketPort, private nic::Journal {
   int wake_fd() const override { return port_->wake_fd(); }
   bool arm() override;
   void disarm() override { port_->disarm(); }
+  transport::Time next_due() const override { return port_->next_due(); }
   Statistics statistics() const override { return port_->statistics(); }
   std::string description() const override;
 

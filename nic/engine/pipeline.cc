@@ -131,7 +131,8 @@ Time Pipeline::next_deadline(Time now) const {
   if (transmitter_.is_blocked()) return now + kFullPortDelay;
   if (!scheduler_.is_idle() || !publisher_.is_idle()) return now;
   return std::min({scheduler_.next_timeout(), tables_.neighbors.next_timeout(),
-                   tables_.reports.next_timeout(), gsi_.next_timeout(), publisher_.next_notification()});
+                   tables_.reports.next_timeout(), gsi_.next_timeout(), publisher_.next_notification(),
+                   port_->next_due()});
 }
 
 // --- Queue pairs and completion queues ---

@@ -13,7 +13,7 @@ READ_RESPONSES, ACKNOWLEDGE, ATOMIC_ACKNOWLEDGE = set(range(0x0D, 0x11)), 0x11, 
 PSNS = 1 << 24
 PORTS = ("host", "fabric")  # IP packets, and Ethernet frames
 
-Packet = collections.namedtuple("Packet", "is_received opcode psn ecn syndrome frame")
+Packet = collections.namedtuple("Packet", "is_received opcode psn ecn syndrome frame time_ns")
 
 
 def packets_of(file):
@@ -29,7 +29,7 @@ def packets_of(file):
         if packet[0] & 0xE0 == 0:
             psn = struct.unpack("!I", packet[8:12])[0] & 0xFFFFFF
             syndrome = packet[12] if packet[0] == ACKNOWLEDGE else None
-            found.append(Packet(frame.is_received, packet[0], psn, ecn_of(frame.bytes), syndrome, frame.bytes))
+            found.append(Packet(frame.is_received, packet[0], psn, ecn_of(frame.bytes), syndrome, frame.bytes, frame.time_ns))
     return found
 
 
@@ -99,6 +99,15 @@ class Faults(ClientTest):
         self.assertTrue(all(len(values) == 1 for values in by_psn.values()), "a repeated answer has another value")
         self.assertGreater(len(answers), len(by_psn))
         self.assertEqual(self.relative(client, False, {ATOMIC_ACKNOWLEDGE}).count(2), self.relative(server, True, {ATOMIC_ACKNOWLEDGE}).count(2) - 1)
+
+    def test_a_request_comes_later_by_the_time_that_was_asked_for(self):
+        """Not before, and in less than the ACK timeout, so that it is sent once."""
+        for port in PORTS:
+            with self.subTest(port=port):
+                server, client, _ = self.record("delay:kind=request:psn=7:by=30ms", *PINGPONG, "-n", "4", port=port)
+                (sent,) = [packet for packet in client if not packet.is_received and packet.psn == (client[0].psn + 7) % PSNS and packet.opcode in REQUESTS]
+                (came,) = [packet for packet in server if packet.is_received and packet.psn == sent.psn and packet.opcode in REQUESTS]
+                self.assertGreaterEqual(came.time_ns - sent.time_ns, 30_000_000)
 
     def test_damage_with_a_right_icrc_reaches_the_program(self):
         """Its own check of the data is the only one left: of the last message, and there of the first byte of each page."""

@@ -142,6 +142,30 @@ class Links(NetworkTest):
         self.assertGreater(lost.get("link_down", 0), 0, lost)
 
 
+    def test_an_exact_fault_between_two_switches_hits_its_packet(self):
+        """An ACK is 300 ms late, which is more than the ACK timeout: the requester sends again, and the program notices nothing."""
+        chain = {
+            "profiles": [{"name": "plain"}],
+            "switches": [{"name": side, "profile": "plain"} for side in ("left", "right")],
+            "hosts": [{"name": name, "queue": "1MiB"} for name in "ab"],
+            "links": [
+                link("a", "left"),
+                link("left", "right", faults="drop:kind=send:psn=5,delay:kind=ack:psn=43:by=300ms,drop:kind=cnp"),
+                link("right", "b"),
+            ],
+        }
+        switch = self.network(chain)
+        (client,) = self.flows("-d", "urnic0", "-g", "1", "-m", "1024", "-s", "4096", "-n", "40", command="ibv_rc_pingpong")
+        self.expect_end(client)
+        self.assertEqual(self.counts("left->right")["dropped_frames"], {"fault": 1})
+        switch.popen.send_signal(signal.SIGINT)
+        self.expect_end(switch, timeout=10)
+        said = switch.output()
+        self.assertIn("urnic: link left/right: fault drop:kind=send:psn=5 hit 1 of ", said)
+        self.assertIn("fault delay:kind=ack:psn=43:by=300ms hit 1 of ", said)
+        self.assertIn("fault drop:kind=cnp hit nothing", said)
+
+
 class Incast(NetworkTest):
     def test_dcqcn_shares_a_link_and_keeps_its_mean_queue_short(self):
         self.network(dumbbell())
@@ -260,6 +284,7 @@ class Mistakes(NetworkTest):
             ("nothing", "topology.json: topology: "),
             (odd, "topology.json: topology: links[0].rate: \"25Gbps\" is no rate"),
             (narrow, "the queue of host a, 2048 bytes, does not hold a frame of 4214"),
+            (pair(faults="drop:psn=x"), "topology.json: faults of the link a/b: fault 'drop:psn=x': psn: from 0"),
             (crowd, "28 hosts for programs; the switch of a fabric has ports for 24"),
         ):
             with self.subTest(words=words):

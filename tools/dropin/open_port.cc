@@ -130,8 +130,9 @@ Result<PortPointer, Error> with_faults(PortPointer wire, const std::string& text
   if (wire == nullptr || text.empty()) return wire;
   const auto spec = drivers::FaultSpec::parse(text);
   if (!spec) return spec.error();
+  static const nic::SteadyClock clock;
   const auto tell = [](const std::string& line) { fmt::print(stderr, "urnic: {}\n", line); };
-  return PortPointer(std::make_unique<drivers::FaultPort>(std::move(wire), spec.value(), tell));
+  return PortPointer(std::make_unique<drivers::FaultPort>(std::move(wire), spec.value(), clock, tell));
 }
 
 /// Creates a recorder for `file`, or for one with the process's number where another NIC of this run has that.

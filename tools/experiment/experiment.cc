@@ -38,10 +38,17 @@ bool sends_something(const Step& step) {
   return step.operation != Operation::kCompute;
 }
 
+std::unique_ptr<drivers::NetworkFaults> faults_of(const network::Topology& topology) {
+  auto faults = drivers::NetworkFaults::create(topology);
+  if (!faults) throw std::runtime_error(faults.error().message);
+  return std::move(faults.value());
+}
+
 }  // namespace
 
 Experiment::Experiment(const network::Topology& topology, const Workload& workload, std::uint64_t seed)
     : workload_(workload),
+      link_faults_(faults_of(topology)),
       network_(topology, seed, clock_.now()),
       memory_(memory_for(workload)),
       world_{.network = network_,
@@ -57,6 +64,7 @@ Experiment::Experiment(const network::Topology& topology, const Workload& worklo
       is_marked_(topology.hosts.size()),
       wake_of_(topology.hosts.size(), kNever) {
   network_.set_observer(&watchers_);
+  network_.set_link_faults(link_faults_.get());
   try {
     make_machines();
     make_connections();
@@ -143,6 +151,10 @@ Outcome Experiment::run() {
   Outcome result = outcome();
   shut_down();
   result.faults = std::move(faults_);
+  if (link_faults_ != nullptr) {
+    const std::vector<std::string> lines = link_faults_->report();
+    result.faults.insert(result.faults.end(), lines.begin(), lines.end());
+  }
   return result;
 }
 

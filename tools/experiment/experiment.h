@@ -9,6 +9,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "drivers/fault/network_faults.h"
 #include "drivers/network/network.h"
 #include "tools/experiment/connection.h"
 #include "tools/experiment/machine.h"
@@ -80,6 +81,7 @@ class Experiment final : public network::Sink {
   const Workload& workload_;
   sim::SimClock clock_;
   Watchers watchers_;
+  std::unique_ptr<drivers::NetworkFaults> link_faults_;  // null: no link has any
   network::Network network_;
   std::vector<std::byte> memory_;
   MachineWorld world_;

@@ -107,7 +107,7 @@ Machine::Machine(MachineWorld& world, HostId host, std::uint32_t completions) : 
     std::unique_ptr<nic::PacketPort> port = std::make_unique<Port>(*this);
     const auto fault = world_.workload.faults.find(host_);
     if (fault != world_.workload.faults.end()) {
-      port = std::make_unique<drivers::FaultPort>(std::move(port), fault->second, world_.tell);
+      port = std::make_unique<drivers::FaultPort>(std::move(port), fault->second, world_.clock, world_.tell);
     }
     return nic::OpenedPort(std::move(port));
   });

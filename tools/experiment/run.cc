@@ -9,6 +9,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "drivers/fault/network_faults.h"
 #include "drivers/network/topology_file.h"
 #include "tools/experiment/experiment.h"
 #include "tools/experiment/host_capture.h"
@@ -42,9 +43,33 @@ Result<std::pair<HostId, std::string>, Error> split(const std::string& option, c
                              option, text, topology.hosts.front().name)};
 }
 
-/// What the command line says instead of the workload, or beside it.
-Result<void, Error> overrule(Workload& workload, const RunOptions& options,
-                             const network::Topology& topology) {
+/// "LEFT/RIGHT=SPEC": faults of all links between two nodes, beside those that the file gives them.
+Result<void, Error> add_link_faults(const std::string& text, network::Topology& topology) {
+  const std::size_t equals = text.find('=');
+  const std::size_t slash = text.find('/');
+  const std::string left = text.substr(0, slash);
+  const std::string right = text.substr(slash + 1, equals - slash - 1);
+  bool is_found = false;
+  for (network::Link& link : topology.links) {
+    const std::string& one = topology.name_of(link.ends[0]);
+    const std::string& other = topology.name_of(link.ends[1]);
+    if (!(one == left && other == right) && !(one == right && other == left)) continue;
+    is_found = true;
+    link.faults += (link.faults.empty() ? "" : ",") + text.substr(equals + 1);
+  }
+  if (is_found) return success();
+  return Error{.code = EINVAL,
+               .message = fmt::format("--fault {}: the topology has no link of '{}' and '{}'; write {}=...", text,
+                                      left, right, drivers::name_of(topology, topology.links.front()))};
+}
+
+/// Whether a fault is for a link: names have no slash.
+bool is_about_link(const std::string& fault) {
+  return fault.find('/') < fault.find('=') && fault.find('=') != std::string::npos;
+}
+
+/// What the command line says instead of the workload and the topology, or beside them.
+Result<void, Error> overrule(Workload& workload, network::Topology& topology, const RunOptions& options) {
   if (options.until) workload.until = *options.until;
   if (!options.congestion.empty()) {
     const auto congestion = nic::parse_congestion(options.congestion);
@@ -53,6 +78,10 @@ Result<void, Error> overrule(Workload& workload, const RunOptions& options,
   }
   workload.recovery = options.recovery.value_or(workload.recovery);
   for (const std::string& text : options.faults) {
+    if (is_about_link(text)) {
+      if (const auto added = add_link_faults(text, topology); !added) return added.error();
+      continue;
+    }
     const auto host = split("--fault", text, topology);
     if (!host) return host.error();
     const auto spec = drivers::FaultSpec::parse(host.value().second);
@@ -96,15 +125,15 @@ std::string name_or(const std::string& name, const std::string& path) {
 Result<int, Error> run_files(const RunOptions& options, std::FILE* out) {
   const auto topology_text = tools::read_text_file(options.topology_file);
   if (!topology_text) return topology_text.error();
-  const auto parsed = network::parse_topology(topology_text.value());
+  auto parsed = network::parse_topology(topology_text.value());
   if (!parsed) return in_file(options.topology_file, parsed.error());
-  const network::Topology& topology = parsed.value();
+  network::Topology& topology = parsed.value();
   const auto workload_text = tools::read_text_file(options.workload_file);
   if (!workload_text) return workload_text.error();
   auto read = parse_workload(workload_text.value(), topology, options.seed);
   if (!read) return in_file(options.workload_file, read.error());
   Workload& workload = read.value();
-  if (const auto overruled = overrule(workload, options, topology); !overruled) return overruled.error();
+  if (const auto overruled = overrule(workload, topology, options); !overruled) return overruled.error();
 
   Experiment experiment(topology, workload, options.seed);
   Progress progress(experiment.tracker());

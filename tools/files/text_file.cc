@@ -12,6 +12,11 @@ namespace {
 
 constexpr std::size_t kMaxFileBytes = std::size_t{16} << 20;
 
+/// Not the function itself, whose attributes a template would drop.
+struct Close {
+  void operator()(std::FILE* file) const { std::fclose(file); }
+};
+
 }  // namespace
 
 Result<std::string, Error> read_text_file(const std::string& path) {
@@ -19,8 +24,7 @@ Result<std::string, Error> read_text_file(const std::string& path) {
     return Error{.code = code,
                  .message = fmt::format("cannot read {}: {}", path, std::generic_category().message(code))};
   };
-  const std::unique_ptr<std::FILE, decltype(&std::fclose)> file(std::fopen(path.c_str(), "rbe"),
-                                                                &std::fclose);
+  const std::unique_ptr<std::FILE, Close> file(std::fopen(path.c_str(), "rbe"));
   if (file == nullptr) return trouble(errno);
   std::string text(kMaxFileBytes, '\0');
   text.resize(std::fread(text.data(), 1, text.size(), file.get()));

@@ -97,7 +97,12 @@ Result<std::unique_ptr<FabricServer>, Error> FabricServer::open(const Options& o
     return alone.error();
   }
   std::unique_ptr<drivers::NetworkSwitch> network;
-  if (options.network) network = std::make_unique<drivers::NetworkSwitch>(*options.network, Clock::now());
+  if (options.network) {
+    auto faults = drivers::NetworkFaults::create(*options.network);
+    if (!faults) return faults.error();
+    network = std::make_unique<drivers::NetworkSwitch>(*options.network, std::move(faults.value()),
+                                                       Clock::now());
+  }
   drivers::NetworkSwitch* const network_or_null = network.get();
   std::unique_ptr<drivers::Switch> it = std::move(network);
   if (it == nullptr) it = std::make_unique<drivers::LearningSwitch>();
@@ -241,6 +246,12 @@ Result<std::string, Error> FabricServer::answer_network(std::string_view argumen
   nlohmann::json ports;
   loop_->ask([&](drivers::Switch&) { ports = network_ports(network_->network(), *first); });
   return ports.dump();
+}
+
+std::vector<std::string> FabricServer::fault_report() {
+  std::vector<std::string> lines;
+  if (network_ != nullptr) loop_->ask([&](drivers::Switch&) { lines = network_->fault_report(); });
+  return lines;
 }
 
 /// Does no harm to a port that is connected already.

@@ -10,6 +10,7 @@
 #include <string>
 #include <string_view>
 #include <thread>
+#include <vector>
 
 #include "drivers/dpdk/options.h"
 #include "drivers/fabric/control.h"
@@ -54,6 +55,9 @@ class FabricServer {
   /// Answers requests until a client asks it to stop, `end_fd` becomes readable, no program has been on the
   /// fabric for `linger` (nothing: for ever), or its folder has been removed.
   void serve(int end_fd, std::optional<std::chrono::seconds> linger);
+
+  /// What the faults of the network's links hit so far, for people; a line each.
+  std::vector<std::string> fault_report();
 
  private:
   using OptionalPort = std::optional<drivers::Switch::PortNumber>;

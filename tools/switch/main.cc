@@ -161,6 +161,7 @@ Result<void, Error> serve(const Arguments& arguments) {
     std::fflush(stdout);
   }
   server.value()->serve(end.get(), arguments.on_demand ? std::optional(kLinger) : std::nullopt);
+  for (const std::string& line : server.value()->fault_report()) fmt::print(stderr, "urnic: {}\n", line);
   return success();
 }
 

@@ -4,6 +4,7 @@
 
 #include <cerrno>
 
+#include "drivers/fault/network_faults.h"
 #include "drivers/network/frame_pool.h"
 #include "drivers/network/topology_file.h"
 #include "nic/host/fabric_slots.h"
@@ -48,6 +49,9 @@ Result<network::Topology, Error> read_network(const std::string& path, const Fab
   };
   auto topology = network::parse_topology(text.value());
   if (!topology) return in_file(topology.error());
+  if (const auto faults = drivers::NetworkFaults::create(topology.value()); !faults) {
+    return in_file(faults.error());
+  }
   if (const auto fits = check_needs(topology.value(), needs); !fits) return in_file(fits.error());
   return topology;
 }

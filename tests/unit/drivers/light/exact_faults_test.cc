@@ -4,14 +4,19 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <chrono>
 
 #include "drivers/fault/fault_port.h"
 #include "tests/support/lost_identification.h"
 #include "tests/unit/drivers/light/roce_frames.h"
+#include "tests/unit/nic/manual_clock.h"
 
 namespace urnic::drivers::test::exact_faults {
 namespace {
 
+using std::chrono_literals::operator""ms;
+using std::chrono_literals::operator""ns;
+using std::chrono_literals::operator""us;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using transport::wire::Opcode;
@@ -38,6 +43,7 @@ struct Rig {
   std::unique_ptr<FaultPort> make(const std::string& spec, nic::Medium medium) {
     outside->medium = medium;
     return std::make_unique<FaultPort>(std::make_unique<FakePort>(outside), FaultSpec::parse(spec).value(),
+                                       clock,
                                        [this](const std::string& line) { told.push_back(line); });
   }
 
@@ -66,6 +72,7 @@ struct Rig {
     return outside->sent.at(0);
   }
 
+  nic::ManualClock clock;
   std::shared_ptr<FakePort::Outside> outside;
   std::vector<std::string> told;
   std::unique_ptr<FaultPort> port;
@@ -129,6 +136,55 @@ TEST(ExactFaults, RepeatAndReorder) {
               ElementsAre(100, 102, 103, 101, 104));
   Rig rig("reorder:kind=ack:by=1,dup:kind=ack:nth=3");
   EXPECT_THAT(rig.receive_acks({100, 101, 102}), ElementsAre(101, 100, 102, 102));
+}
+
+TEST(ExactFaults, DelayASentPacketByTime) {
+  Rig rig("delay:psn=1:by=2ms");
+  EXPECT_EQ(rig.port->next_due(), transport::kNever);
+  EXPECT_THAT(rig.send_psns({100, 101, 102}), ElementsAre(100, 102));
+  EXPECT_EQ(rig.port->next_due(), rig.clock.now() + 2ms);
+  EXPECT_FALSE(rig.port->is_drained());
+  rig.clock.advance(2ms - 1ns);
+  EXPECT_THAT(rig.send_psns({103}), ElementsAre(103));
+  rig.clock.advance(1ns);
+  EXPECT_THAT(rig.send_psns({104}), ElementsAre(101, 104));
+  EXPECT_EQ(rig.port->next_due(), transport::kNever);
+  EXPECT_TRUE(rig.port->is_drained());
+}
+
+TEST(ExactFaults, ADelayedPacketGoesAlthoughARoomIsReserved) {
+  Rig rig("delay:psn=0:by=2ms");
+  EXPECT_THAT(rig.send_psns({100}), ElementsAre());
+  rig.port->reserve();
+  rig.clock.advance(2ms);
+  rig.port->flush();
+  EXPECT_THAT(Rig::psns_of(rig.outside->sent), ElementsAre(100));
+}
+
+TEST(ExactFaults, DelayAReceivedPacketByTime) {
+  Rig rig("delay:kind=ack:nth=2:by=500us");
+  EXPECT_THAT(rig.receive_acks({100, 101, 102}), ElementsAre(100, 102));
+  EXPECT_FALSE(rig.port->arm());
+  rig.clock.advance(500us);
+  EXPECT_TRUE(rig.port->arm());
+  EXPECT_THAT(rig.receive_acks({}), ElementsAre(101));
+}
+
+TEST(ExactFaults, DelayedPacketsKeepTheOrderOfTheirTimes) {
+  Rig rig("delay:psn=0:by=3ms,delay:psn=1:by=1ms,delay:psn=2:by=3ms");
+  EXPECT_THAT(rig.send_psns({100, 101, 102}), ElementsAre());
+  rig.clock.advance(10ms);
+  EXPECT_THAT(rig.send_psns({103}), ElementsAre(101, 100, 102, 103));
+}
+
+TEST(ExactFaults, SayWhatTheyHadNoMemoryToDelay) {
+  Rig rig("delay:times=all:by=1s");
+  for (std::uint32_t psn = 0; psn < 1030; ++psn) EXPECT_TRUE(send(*rig.port, send_of(psn)));
+  EXPECT_EQ(rig.port->transmit_counters().delayed, 1024u);
+  EXPECT_EQ(rig.port->transmit_counters().spared, 6u);
+  EXPECT_EQ(rig.outside->sent.size(), 6u);
+  rig.port->write_out();
+  EXPECT_THAT(rig.told.back(), HasSubstr("6 frames were not held back"));
 }
 
 TEST(ExactFaults, DamageAPacketSoThatTheIcrcTells) {

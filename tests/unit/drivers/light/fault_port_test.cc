@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "tests/unit/drivers/light/fake_port.h"
+#include "tests/unit/nic/manual_clock.h"
 
 namespace urnic::drivers::test {
 namespace {
@@ -18,7 +19,7 @@ using testing::IsEmpty;
 struct Rig {
   explicit Rig(std::string_view spec)
       : outside(std::make_shared<FakePort::Outside>()),
-        port(std::make_unique<FakePort>(outside), FaultSpec::parse(spec).value()) {}
+        port(std::make_unique<FakePort>(outside), FaultSpec::parse(spec).value(), clock) {}
 
   void send_numbered(std::uint8_t first, std::uint8_t last) {
     for (unsigned n = first; n <= last; ++n) {
@@ -33,6 +34,7 @@ struct Rig {
     return receive(port, most);
   }
 
+  nic::ManualClock clock;
   std::shared_ptr<FakePort::Outside> outside;
   FaultPort port;
 };

@@ -9,51 +9,53 @@ namespace {
 
 using Bytes = std::vector<std::byte>;
 
+constexpr transport::Time kNow{};
+
 Bytes frame(std::uint8_t n) {
   return Bytes(10, std::byte{n});
 }
 
 Bytes taken(FrameStash& stash) {
-  const auto due = stash.take_due();
+  const auto due = stash.take_due(kNow);
   return due ? Bytes(due->begin(), due->end()) : Bytes();
 }
 
 TEST(FrameStash, GivesBackTheLongestHeldOfThoseThatAreDue) {
   FrameStash stash(100);
-  stash.add(frame(1), 2);
-  stash.add(frame(2), 0);
-  stash.add(frame(3), 1);
+  stash.add(frame(1), {.gap = 2});
+  stash.add(frame(2), {});
+  stash.add(frame(3), {.gap = 1});
   stash.pass();
   EXPECT_EQ(taken(stash), frame(2));
   EXPECT_EQ(taken(stash), frame(3));
   EXPECT_EQ(taken(stash), Bytes());
   stash.pass();
-  EXPECT_TRUE(stash.has_due());
+  EXPECT_TRUE(stash.has_due(kNow));
   EXPECT_EQ(taken(stash), frame(1));
-  EXPECT_FALSE(stash.has_due());
+  EXPECT_FALSE(stash.has_due(kNow));
 }
 
 TEST(FrameStash, TakesNoMoreThanItsSlotsUntilTakenFramesAreReleased) {
   FrameStash stash(100);
-  for (std::size_t i = 0; i < FrameStash::kSlots; ++i) ASSERT_FALSE(stash.add(frame(1), 0).empty());
-  EXPECT_TRUE(stash.add(frame(2), 0).empty());
+  for (std::size_t i = 0; i < FrameStash::kSlots; ++i) ASSERT_FALSE(stash.add(frame(1), {}).empty());
+  EXPECT_TRUE(stash.add(frame(2), {}).empty());
   EXPECT_EQ(taken(stash), frame(1));
-  EXPECT_TRUE(stash.add(frame(2), 0).empty());
+  EXPECT_TRUE(stash.add(frame(2), {}).empty());
   stash.release_taken();
-  EXPECT_FALSE(stash.add(frame(2), 0).empty());
+  EXPECT_FALSE(stash.add(frame(2), {}).empty());
 }
 
 TEST(FrameStash, KeepsTakenFramesUntouchedUntilTheyAreReleased) {
   FrameStash stash(100);
-  stash.add(frame(1), 0);
-  const auto first = stash.take_due();
-  for (std::size_t i = 1; i < FrameStash::kSlots; ++i) stash.add(frame(9), 0);
+  stash.add(frame(1), {});
+  const auto first = stash.take_due(kNow);
+  for (std::size_t i = 1; i < FrameStash::kSlots; ++i) stash.add(frame(9), {});
   EXPECT_EQ(Bytes(first->begin(), first->end()), frame(1));
 }
 
 TEST(FrameStash, GivesTheCopyToBeChanged) {
   FrameStash stash(100);
-  stash.add(frame(1), 0)[3] = std::byte{7};
+  stash.add(frame(1), {})[3] = std::byte{7};
   EXPECT_EQ(taken(stash)[3], std::byte{7});
 }
 

@@ -19,6 +19,7 @@
 #include "tests/support/lost_identification.h"
 #include "tests/support/pcap_file.h"
 #include "tests/unit/drivers/light/fake_port.h"
+#include "tests/unit/nic/manual_clock.h"
 #include "tests/unit/drivers/light/temporary_folder.h"
 #include "transport/wire/byte_order.h"
 #include "transport/wire/frame.h"
@@ -109,8 +110,9 @@ TEST_F(IpMediumPorts, RecordsWhatComesFromOtherNicsWithTheSameAddress) {
 }
 
 TEST_F(IpMediumPorts, HurtsPacketsBehindTheirUdpHeaderOnly) {
+  const nic::ManualClock clock;
   FaultPort port(std::make_unique<FakePort>(outside_),
-                 FaultSpec::parse("corrupt=1,truncate=0.5,seed=3").value());
+                 FaultSpec::parse("corrupt=1,truncate=0.5,seed=3").value(), clock);
   for (const Gid& peer : {kPeer, Gid::parse("fd00::2").value()}) {
     const Gid own = peer.is_ipv4_mapped() ? kOwn : Gid::parse("fd00::1").value();
     const std::size_t headers = peer.is_ipv4_mapped() ? 28 : 48;

@@ -49,7 +49,7 @@ constexpr Mac station(std::uint8_t n) {
 
 class NetworkSwitchTest : public ::testing::Test {
  protected:
-  NetworkSwitchTest() : switch_(network::parse_topology(kStar).value(), kStart) {
+  NetworkSwitchTest() : switch_(network::parse_topology(kStar).value(), nullptr, kStart) {
     for (std::uint32_t i = 0; i < 3; ++i) {
       ends_.push_back(std::make_shared<FakePort::Outside>());
       switch_.connect(switch_.add(std::make_unique<FakePort>(ends_.back())), static_cast<network::HostId>(i));
@@ -174,7 +174,7 @@ TEST_F(NetworkSwitchTest, LosesWhatIsSentWhileALinkIsDown) {
 }
 
 TEST_F(NetworkSwitchTest, AHostWithoutAPortMissesItsFrames) {
-  NetworkSwitch lonely(network::parse_topology(kStar).value(), kStart);
+  NetworkSwitch lonely(network::parse_topology(kStar).value(), nullptr, kStart);
   const auto end = std::make_shared<FakePort::Outside>();
   lonely.connect(lonely.add(std::make_unique<FakePort>(end)), network::HostId{1});
   end->to_receive.push_back(frame_between(kBroadcast, station(1), 60, 0));

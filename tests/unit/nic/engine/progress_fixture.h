@@ -49,6 +49,7 @@ class CountedPort final : public PacketPort {
   std::size_t max_frame_bytes() const override { return port_->max_frame_bytes(); }
   int wake_fd() const override { return has_wake_fd_ ? port_->wake_fd() : -1; }
   bool arm() override { return has_wake_fd_ && port_->arm(); }
+  transport::Time next_due() const override { return port_->next_due(); }
   void disarm() override {
     if (has_wake_fd_) port_->disarm();
   }
