@@ -28,13 +28,15 @@ class ExactFaults {
   bool is_empty() const { return lines_.empty(); }
 
   struct Fate {
-    bool is_lost = false;        ///< then nothing else happens
-    bool is_duplicated = false;  ///< a copy follows at once
-    std::uint32_t behind = 0;    ///< how many later frames go first
+    bool is_lost = false;         ///< then nothing else happens
+    bool is_duplicated = false;   ///< a copy follows at once
+    std::uint32_t behind = 0;     ///< how many later frames go first
     transport::Duration delay{};  ///< how much later it goes
-    std::uint64_t changes = 0;   ///< by bit, the faults that change its bytes: for change()
+    std::uint64_t changes = 0;    ///< by bit, the faults that change its bytes: for change()
 
-    bool is_hit() const { return is_lost || is_duplicated || behind > 0 || delay != transport::Duration{} || changes != 0; }
+    bool is_hit() const {
+      return is_lost || is_duplicated || behind > 0 || delay != transport::Duration{} || changes != 0;
+    }
   };
 
   /// What happens to the next frame.

@@ -35,7 +35,9 @@ FaultPort::FaultPort(std::unique_ptr<nic::PacketPort> port, const FaultSpec& spe
       has_delays_(has_delays(spec)),
       tell_(std::move(tell)) {
   const std::size_t slots = has_delays_ ? kDelaySlots : FrameStash::kSlots;
-  const auto make = [&] { return Line{.stash = FrameStash(port_->max_frame_bytes(), slots), .counters = {}}; };
+  const auto make = [&] {
+    return Line{.stash = FrameStash(port_->max_frame_bytes(), slots), .counters = {}};
+  };
   if (faults_.is_about(Way::kSent)) transmit_.emplace(make());
   if (faults_.is_about(Way::kReceived)) receive_.emplace(make());
 }

@@ -9,9 +9,9 @@
 #include <span>
 #include <string>
 
-#include "drivers/fault/line_faults.h"
 #include "drivers/fault/fault_spec.h"
 #include "drivers/fault/frame_stash.h"
+#include "drivers/fault/line_faults.h"
 #include "nic/clock.h"
 #include "nic/packet_port.h"
 #include "transport/time.h"

@@ -18,10 +18,10 @@ namespace urnic::drivers {
 
 /// What happens to one frame.
 struct FrameFate {
-  bool is_lost = false;        ///< then nothing else happens
-  bool is_duplicated = false;  ///< a copy follows at once
-  std::uint32_t behind = 0;    ///< held back until so many later frames have gone by
-  transport::Duration delay{};  ///< held back for so long
+  bool is_lost = false;                      ///< then nothing else happens
+  bool is_duplicated = false;                ///< a copy follows at once
+  std::uint32_t behind = 0;                  ///< held back until so many later frames have gone by
+  transport::Duration delay{};               ///< held back for so long
   std::optional<std::size_t> length{};       ///< cut to so many bytes
   std::optional<std::size_t> flipped_bit{};  ///< inside its (new) length
   ExactFaults::Fate exact{};

@@ -59,8 +59,8 @@ Result<void, Error> add_link_faults(const std::string& text, network::Topology& 
   }
   if (is_found) return success();
   return Error{.code = EINVAL,
-               .message = fmt::format("--fault {}: the topology has no link of '{}' and '{}'; write {}=...", text,
-                                      left, right, drivers::name_of(topology, topology.links.front()))};
+               .message = fmt::format("--fault {}: the topology has no link of '{}' and '{}'; write {}=...",
+                                      text, left, right, drivers::name_of(topology, topology.links.front()))};
 }
 
 /// Whether a fault is for a link: names have no slash.

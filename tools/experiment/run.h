@@ -16,8 +16,9 @@ struct RunOptions {
   std::string topology_file;
   std::string workload_file;
   std::uint64_t seed = 1;
-  std::string congestion;           ///< as after --cc, instead of the workload's; empty: the workload's
-  std::vector<std::string> faults;  ///< "HOST=SPEC", beside the workload's; "LEFT/RIGHT=SPEC", beside the topology's
+  std::string congestion;  ///< as after --cc, instead of the workload's; empty: the workload's
+  std::vector<std::string>
+      faults;  ///< "HOST=SPEC", beside the workload's; "LEFT/RIGHT=SPEC", beside the topology's
   std::optional<transport::Recovery> recovery;        ///< instead of the workload's
   std::optional<Duration> until;                      ///< likewise
   Duration interval = std::chrono::microseconds(10);  ///< of samples

@@ -100,8 +100,8 @@ Result<std::unique_ptr<FabricServer>, Error> FabricServer::open(const Options& o
   if (options.network) {
     auto faults = drivers::NetworkFaults::create(*options.network);
     if (!faults) return faults.error();
-    network = std::make_unique<drivers::NetworkSwitch>(*options.network, std::move(faults.value()),
-                                                       Clock::now());
+    network =
+        std::make_unique<drivers::NetworkSwitch>(*options.network, std::move(faults.value()), Clock::now());
   }
   drivers::NetworkSwitch* const network_or_null = network.get();
   std::unique_ptr<drivers::Switch> it = std::move(network);

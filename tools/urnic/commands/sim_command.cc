@@ -134,8 +134,9 @@ void SimCommand::add_experiment_options(CLI::App& command) {
         command.add_option("--cc", experiment_.congestion,
                            "Congestion control, as of 'urnic run', instead of the workload's"),
         command
-            .add_option("--fault", experiment_.faults,
-                        "Faults of a host, as of 'urnic run', or with LEFT/RIGHT=SPEC of a link; may be repeated")
+            .add_option(
+                "--fault", experiment_.faults,
+                "Faults of a host, as of 'urnic run', or with LEFT/RIGHT=SPEC of a link; may be repeated")
             ->type_name("HOST=SPEC"),
         add_duration(
             "--until", [this](transport::Duration time) { experiment_.until = time; },

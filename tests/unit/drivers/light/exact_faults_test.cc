@@ -43,8 +43,7 @@ struct Rig {
   std::unique_ptr<FaultPort> make(const std::string& spec, nic::Medium medium) {
     outside->medium = medium;
     return std::make_unique<FaultPort>(std::make_unique<FakePort>(outside), FaultSpec::parse(spec).value(),
-                                       clock,
-                                       [this](const std::string& line) { told.push_back(line); });
+                                       clock, [this](const std::string& line) { told.push_back(line); });
   }
 
   /// Sends SENDs with these PSNs, and returns the PSNs of those that left.
