@@ -17,7 +17,7 @@ using transport::Time;
 /// How many frames receive() fetches in one go.
 constexpr std::size_t kBurst = 32;
 
-/// Room for frames where they are held back by time: a millisecond's worth of full frames at 10 Gb/s, twice.
+/// Room for frames where they are held back by time: three milliseconds of frames of 4,200 bytes at 10 Gb/s.
 constexpr std::size_t kDelaySlots = 1024;
 
 bool has_delays(const FaultSpec& spec) {
