@@ -117,6 +117,21 @@ TEST_F(RcSelectiveRequester, TakesNothingFromAnOldNak) {
   EXPECT_EQ(count(Counter::kPacketSequenceError), 1u);
 }
 
+// A READ waits for its answer, and so the NAK is not older than all that is outstanding. Its bitmap counts from another PSN: taken for that of
+// the last one, it would say that 205 is held.
+TEST_F(RcSelectiveRequester, SendsAgainWhatAnOldNakOnlySeemsToHold) {
+  connect();
+  post(read_wr(1, 10));
+  post_writes(5);
+  peer_sends(selective_nak(Psn(202), {203, 204}));
+  EXPECT_EQ(sent_psns(), (std::vector<std::uint32_t>{200, 202}));
+  post_writes(1);
+  peer_sends(selective_nak(Psn(201), {203, 204}));
+  EXPECT_THAT(sent(), IsEmpty());
+  peer_sends(selective_nak(Psn(202), {203, 204, 206}));
+  EXPECT_EQ(sent_psns(), (std::vector<std::uint32_t>{202, 205}));
+}
+
 // Holding a packet is no promise.
 TEST_F(RcSelectiveRequester, SendsEverythingAgainWhenTheAckTimerRunsOut) {
   connect_and_send(4);
