@@ -137,9 +137,9 @@ std::size_t UnreliableEndpoint<Requester, Responder>::poll_transmit(std::span<st
 
 template <typename Requester, typename Responder>
 std::size_t UnreliableEndpoint<Requester, Responder>::poll_requester(std::span<std::byte> out, Time now) {
-  if (pacer_.holds(now)) return 0;
+  if (pacer_.is_active() && pacer_.holds(now)) return 0;
   const std::size_t size = requester_.poll_transmit(out);
-  if (size > 0) pacer_.on_sent({.bytes = static_cast<std::uint32_t>(size)}, now);
+  if (size > 0 && pacer_.is_active()) pacer_.on_sent({.bytes = static_cast<std::uint32_t>(size)}, now);
   return size;
 }
 

@@ -22,7 +22,7 @@ void Pacer::start(std::unique_ptr<Controller> controller) {
   is_waited_for_ = false;
 }
 
-std::uint32_t Pacer::limited_window(std::uint32_t packet_bytes, Time now) {
+std::uint32_t Pacer::window_packets(std::uint32_t packet_bytes, Time now) {
   return std::max(controller_->allowance(now).window_bytes / packet_bytes, 1u);
 }
 
@@ -31,7 +31,7 @@ Time Pacer::departure_behind(std::uint32_t bytes, Time now) {
   return std::max(next_departure_, now - kMostBehind) + takes;
 }
 
-void Pacer::note_sent(const Sent& sent, Time now) {
+void Pacer::on_sent(const Sent& sent, Time now) {
   controller_->on_send(sent.bytes + kBytesAround, now);
   next_departure_ = departure_behind(sent.bytes, now);
   // An answer to what was sent twice does not say to which of the two.

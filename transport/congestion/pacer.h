@@ -12,35 +12,32 @@
 
 namespace urnic::transport::congestion {
 
-/// Without a controller nothing waits, and each call costs one comparison. Only requests are paced: acknowledgements and
+/// Without a controller nothing waits, and who asks is_active() first pays one comparison. Only requests are paced: acknowledgements and
 /// responses that are owed never wait.
 class Pacer {
  public:
   /// Begins with this controller; null: without one.
   void start(std::unique_ptr<Controller> controller);
 
+  bool is_active() const { return controller_ != nullptr; }
+
+  // Of one with a controller:
+
   /// Whether the next request, which could leave otherwise, has to wait at `now`.
   bool holds(Time now) {
-    is_waited_for_ = controller_ != nullptr && now < next_departure_;
+    is_waited_for_ = now < next_departure_;
     return is_waited_for_;
   }
   /// When it need not any more; kNever where none waits.
   Time next_departure() const { return is_waited_for_ ? next_departure_ : kNever; }
   /// Whether the request behind one of so many bytes (Sent::bytes) that leaves now has to wait. Then that one had better ask for
   /// an acknowledgement: the next one that does may come too late for the ACK timer.
-  bool holds_behind(std::uint32_t bytes, Time now) {
-    return controller_ != nullptr && departure_behind(bytes, now) > now;
-  }
+  bool holds_behind(std::uint32_t bytes, Time now) { return departure_behind(bytes, now) > now; }
   /// Ends the wait: the request gets its turn, or there is none any more.
   void end_wait() { is_waited_for_ = false; }
 
   /// How many packets of so many bytes may be in flight; at least one.
-  std::uint32_t window_packets(std::uint32_t packet_bytes, Time now) {
-    if (controller_ == nullptr) [[likely]] {
-      return UINT32_MAX;
-    }
-    return limited_window(packet_bytes, now);
-  }
+  std::uint32_t window_packets(std::uint32_t packet_bytes, Time now);
 
   struct Sent {
     Psn psn{};
@@ -48,11 +45,10 @@ class Pacer {
     bool asks_for_ack = false;  ///< and will be acknowledged by its own PSN or a later one
     bool is_repetition = false;
   };
-  void on_sent(const Sent& sent, Time now) {
-    if (controller_ != nullptr) [[unlikely]] {
-      note_sent(sent, now);
-    }
-  }
+  void on_sent(const Sent& sent, Time now);
+
+  // Of any:
+
   /// Everything before `oldest` is acknowledged.
   void on_acknowledged(Psn oldest, Time now) {
     if (sample_) [[unlikely]] {
@@ -73,9 +69,7 @@ class Pacer {
     Psn psn{};
     Time sent;
   };
-  std::uint32_t limited_window(std::uint32_t packet_bytes, Time now);
   Time departure_behind(std::uint32_t bytes, Time now);
-  void note_sent(const Sent& sent, Time now);
   void take_sample(Psn oldest, Time now);
 
   std::unique_ptr<Controller> controller_;

@@ -28,9 +28,12 @@ std::size_t Requester::poll_transmit(std::span<std::byte> out, Time now) {
   if (!has_work() || retry_.is_waiting_for_receiver()) return 0;
   window_.skip_unwanted();
   if (!has_work()) return wait(now);
-  window_packets_ = std::min(config_.window_packets, pacer_.window_packets(bytes(config_.path_mtu), now));
+  const bool is_paced = pacer_.is_active();
+  if (is_paced) [[unlikely]] {
+    window_packets_ = std::min(config_.window_packets, pacer_.window_packets(bytes(config_.path_mtu), now));
+  }
   const SendWqe& wqe = window_.begin_current();
-  if (is_local(wqe.request.operation) || !may_send(wqe) || pacer_.holds(now)) return wait(now);
+  if (is_local(wqe.request.operation) || !may_send(wqe) || (is_paced && pacer_.holds(now))) return wait(now);
 
   const Psn psn = window_.cursor_psn();
   const bool is_repetition = window_.is_outstanding(psn);
@@ -39,11 +42,13 @@ std::size_t Requester::poll_transmit(std::span<std::byte> out, Time now) {
   window_.advance();
   if (is_repetition) window_.recovery().on_sent_again(psn, window_.sent_end());
   retry_.on_sent(now);
-  pacer_.on_sent({.psn = psn,
-                  .bytes = static_cast<std::uint32_t>(size),
-                  .asks_for_ack = has_response(wqe.request.operation) || packets_since_ack_request_ == 0,
-                  .is_repetition = is_repetition},
-                 now);
+  if (is_paced) [[unlikely]] {
+    pacer_.on_sent({.psn = psn,
+                    .bytes = static_cast<std::uint32_t>(size),
+                    .asks_for_ack = has_response(wqe.request.operation) || packets_since_ack_request_ == 0,
+                    .is_repetition = is_repetition},
+                   now);
+  }
   return size;
 }
 
@@ -150,7 +155,8 @@ std::size_t Requester::emit_data(const SendWqe& wqe, std::span<std::byte> out, T
 
   // Ask often enough that the window never closes, and no wait begins, without an acknowledgement on its way.
   const bool ask = is_last || ++packets_since_ack_request_ >= std::max(window_packets_ / 4, 1u) ||
-                   pacer_.holds_behind(static_cast<std::uint32_t>(header_size + size + padding), now);
+                   (pacer_.is_active() &&
+                    pacer_.holds_behind(static_cast<std::uint32_t>(header_size + size + padding), now));
   if (ask) packets_since_ack_request_ = 0;
   const bool may_be_solicited = is_last && (info.operation == wire::Operation::kSend || info.has_immediate());
   packet.bth.solicited = wqe.request.solicited && may_be_solicited;

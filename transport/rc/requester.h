@@ -29,6 +29,7 @@ class Requester {
   void start() {
     packets_since_ack_request_ = 0;
     is_draining_ = false;
+    window_packets_ = config_.window_packets;
   }
   /// While it drains no new work request is begun (state SQD).
   void drain(bool draining) { is_draining_ = draining; }

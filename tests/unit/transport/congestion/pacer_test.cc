@@ -55,10 +55,11 @@ class PacerTest : public testing::Test {
 
 TEST(PacerWithoutAController, HoldsNothingBack) {
   Pacer pacer;
-  pacer.on_sent({.psn = Psn(1), .bytes = 4096, .asks_for_ack = true}, kStart);
-  EXPECT_FALSE(pacer.holds(kStart));
+  EXPECT_FALSE(pacer.is_active());
+  pacer.on_acknowledged(Psn(2), kStart);
+  pacer.on_nak(kStart);
+  pacer.on_timeout(kStart);
   EXPECT_EQ(pacer.next_departure(), kNever);
-  EXPECT_EQ(pacer.window_packets(1024, kStart), UINT32_MAX);
   EXPECT_FALSE(pacer.on_cnp(kStart));
   EXPECT_EQ(pacer.state(kStart), std::nullopt);
 }
