@@ -99,6 +99,9 @@ class Endpoint {
   /// A CNP for this queue pair passed the same checks. Whether a controller obeys it.
   virtual bool on_congestion_notification(Time /*now*/) { return false; }
 
+  /// The parameters behind config().congestion are others now: the controller goes on with them.
+  virtual void on_congestion_parameters(Time /*now*/) {}
+
   /// The time next_timeout() named has come. Calling early or for nothing does no harm. Returns whether the
   /// peer did not acknowledge in time.
   virtual bool on_timeout(Time now) = 0;

@@ -51,7 +51,8 @@ struct QpConfig {
   std::uint32_t window_packets = 128;
   /// What both ends agreed on.
   Recovery recovery = Recovery::kGoBackN;
-  /// How a connected queue pair slows down; null: not at all. Outlives the queue pair.
+  /// How a connected queue pair slows down; null: not at all. Outlives the queue pair. Its owner may change parameters, not
+  /// the kind, and then calls Endpoint::on_congestion_parameters().
   const congestion::Choice* congestion = nullptr;
 };
 

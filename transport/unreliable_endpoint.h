@@ -55,6 +55,9 @@ class UnreliableEndpoint final : public Endpoint {
 
   void on_packet(const wire::Packet& packet, Time now) override;
   bool on_congestion_notification(Time now) override { return can_send(state()) && pacer_.on_cnp(now); }
+  void on_congestion_parameters(Time now) override {
+    if (config().congestion != nullptr) pacer_.update(*config().congestion, now);
+  }
   std::optional<congestion::ControllerState> congestion_state(Time now) const override {
     return pacer_.state(now);
   }

@@ -7,7 +7,7 @@
     check_controllers.py --play [NAME]          is such a PROGRAM itself: a model, or the spoilt one called NAME
 
 PROGRAM is congestion_trace. It reads lines: `new dcqcn NAME=VALUE ...` or `new timely NAME=VALUE ...` begins a controller, and
-`TIME_NS cnp`, `TIME_NS send BYTES`, `TIME_NS look`, `TIME_NS rtt RTT_NS` happen to it. After each of the latter it prints a line:
+`TIME_NS cnp`, `TIME_NS send BYTES`, `TIME_NS look`, `TIME_NS set NAME=VALUE ...`, `TIME_NS rtt RTT_NS` happen to it. After each of the latter it prints a line:
 `RATE TARGET ALPHA STAGE BYTE_STAGE` of DCQCN, which must be equal, or `RATE` of TIMELY as %.17g, within 1e-9 of it. The alpha
 before the first CNP is not compared. README.md says what is computed.
 """
@@ -40,10 +40,12 @@ SHOWN_AFTER = 2
 def play(lines, models):
     """The answers of these models to the input of a PROGRAM."""
     controller = None
+    parameters = {}
     for line in lines:
         words = line.split()
         if words[0] == "new":
-            controller = models[words[1]](dict(word.split("=") for word in words[2:]))
+            parameters = dict(word.split("=") for word in words[2:])
+            controller = models[words[1]](parameters)
             continue
         now, kind = int(words[0]), words[1]
         if kind == "cnp":
@@ -52,6 +54,9 @@ def play(lines, models):
             controller.on_send(now, int(words[2]))
         elif kind == "look":
             controller.look(now)
+        elif kind == "set":
+            parameters = parameters | dict(word.split("=") for word in words[2:])
+            controller.on_set(now, parameters)
         elif kind == "rtt":
             controller.on_rtt(int(words[2]))
         else:

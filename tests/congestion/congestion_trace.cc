@@ -11,7 +11,9 @@
 #include <span>
 #include <sstream>
 #include <string>
+#include <variant>
 
+#include "transport/congestion/choice.h"
 #include "transport/congestion/dcqcn.h"
 #include "transport/congestion/timely.h"
 
@@ -34,7 +36,7 @@ double scale_of(const std::string& name) {
 template <typename Parameters>
 std::uint64_t read(std::istringstream& words, std::span<const Parameter<Parameters>> known,
                    Parameters& parameters) {
-  std::uint64_t line_rate = 0;
+  std::uint64_t line_rate = 0;  // 0: none is given
   for (std::string word; words >> word;) {
     const std::size_t equals = word.find('=');
     const std::string name = word.substr(0, equals);
@@ -60,10 +62,17 @@ class Trace {
     if (first == "new") return begin(words);
     const Time now{Duration(std::stoll(first))};
     std::string kind;
+    words >> kind;
+    if (dcqcn_ != nullptr && kind == "set") {
+      read_dcqcn(words);
+      dcqcn_->update(choice_, now);
+      return print();
+    }
     std::uint64_t value = 0;
-    words >> kind >> value;
+    words >> value;
     if (dcqcn_ != nullptr) {
       happen(*dcqcn_, kind, value, now);
+      print();
     } else if (timely_ != nullptr && kind == "rtt") {
       timely_->on_ack(Duration(static_cast<std::int64_t>(value)), now);
       fmt::print("{:.17g}\n", timely_->rate());
@@ -79,9 +88,9 @@ class Trace {
     dcqcn_.reset();
     timely_.reset();
     if (kind == "dcqcn") {
-      DcqcnParameters parameters;
-      const std::uint64_t line_rate = read<DcqcnParameters>(words, kDcqcnParameters, parameters);
-      dcqcn_ = std::make_unique<Dcqcn>(line_rate, parameters);
+      choice_.parameters = DcqcnParameters{};
+      const DcqcnParameters parameters = read_dcqcn(words);
+      dcqcn_ = std::make_unique<Dcqcn>(choice_.line_rate, parameters);
     } else if (kind == "timely") {
       TimelyParameters parameters;
       const std::uint64_t line_rate = read<TimelyParameters>(words, kTimelyParameters, parameters);
@@ -101,10 +110,22 @@ class Trace {
     } else {
       give_up(kind);
     }
-    fmt::print("{} {} {} {} {}\n", dcqcn.rate(), dcqcn.target(), dcqcn.alpha(), dcqcn.stage(),
-               dcqcn.byte_stage());
   }
 
+  /// Changes those of `choice_` that are named.
+  const DcqcnParameters& read_dcqcn(std::istringstream& words) {
+    auto& parameters = std::get<DcqcnParameters>(choice_.parameters);
+    const std::uint64_t line_rate = read<DcqcnParameters>(words, kDcqcnParameters, parameters);
+    if (line_rate != 0) choice_.line_rate = line_rate;
+    return parameters;
+  }
+
+  void print() const {
+    fmt::print("{} {} {} {} {}\n", dcqcn_->rate(), dcqcn_->target(), dcqcn_->alpha(), dcqcn_->stage(),
+               dcqcn_->byte_stage());
+  }
+
+  Choice choice_;  // of DCQCN
   std::unique_ptr<Dcqcn> dcqcn_;
   std::unique_ptr<Timely> timely_;
 };

@@ -48,6 +48,25 @@ class Dcqcn:
     """One flow. `now` is in ns and never goes back."""
 
     def __init__(self, parameters):
+        self.take(parameters)
+
+        self.rate = self.cap
+        self.target = self.cap
+        self.alpha = 0  # in units of 2^-16; without a meaning before the first CNP
+        self.stage = 0
+        self.byte_stage = 0
+        self.byte_count = 0
+
+        self.has_seen_cnp = False
+        self.has_cut = False
+        self.cnp_since_alpha_tick = False
+        self.cnp_since_decrease_check = False
+
+        self.alpha_due = NEVER
+        self.decrease_due = NEVER
+        self.increase_due = NEVER
+
+    def take(self, parameters):
         given = {name: int(parameters[name]) for name in PARAMETERS}
         self.g = given["dce_tcp_g"]
         self.initial_alpha = given["initial_alpha_value"] * 64
@@ -70,22 +89,6 @@ class Dcqcn:
         if given["rpg_max_rate"] != 0:
             self.cap = min(self.cap, given["rpg_max_rate"] * BPS_PER_MBPS)
 
-        self.rate = self.cap
-        self.target = self.cap
-        self.alpha = 0  # in units of 2^-16; without a meaning before the first CNP
-        self.stage = 0
-        self.byte_stage = 0
-        self.byte_count = 0
-
-        self.has_seen_cnp = False
-        self.has_cut = False
-        self.cnp_since_alpha_tick = False
-        self.cnp_since_decrease_check = False
-
-        self.alpha_due = NEVER
-        self.decrease_due = NEVER
-        self.increase_due = NEVER
-
     # What happens outside.
 
     def on_cnp(self, now):
@@ -102,6 +105,15 @@ class Dcqcn:
 
     def look(self, now):
         self.run_timers(now)
+
+    def on_set(self, now, parameters):
+        """All of them; the due times stay, and ticks behind them come in the new periods."""
+        self.run_timers(now)
+        self.take(parameters)
+        floor = min(self.min_rate, self.cap) if self.has_seen_cnp else self.cap
+        self.rate = max(floor, min(self.rate, self.cap))
+        self.target = max(floor, min(self.target, self.cap))
+        self.byte_count = self.byte_count % self.byte_reset if self.byte_reset != 0 else 0
 
     def state(self):
         """What congestion_trace prints after an event; "-" is a number that is not compared."""

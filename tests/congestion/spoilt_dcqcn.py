@@ -374,4 +374,76 @@ class ByteCounterUsesTimerRule(Dcqcn):
         return step
 
 
+class SetBeforeTicksOfItsTime(Dcqcn):
+    def on_set(self, now, parameters):
+        self.run_timers(now - 1)
+        self.take(parameters)
+        super().on_set(now, parameters)
+
+
+class SetBeginsAnew(Dcqcn):
+    def on_set(self, now, parameters):
+        self.run_timers(now)
+        self.__init__(parameters)
+
+
+class SetChangesNothing(Dcqcn):
+    def on_set(self, now, parameters):
+        self.run_timers(now)
+
+
+class SetLeavesTheRate(Dcqcn):
+    def on_set(self, now, parameters):
+        self.run_timers(now)
+        rate = self.rate
+        super().on_set(now, parameters)
+        self.rate = rate
+
+
+class SetLeavesTheTarget(Dcqcn):
+    def on_set(self, now, parameters):
+        self.run_timers(now)
+        target = self.target
+        super().on_set(now, parameters)
+        self.target = target
+
+
+class SetIgnoresTheMinimum(Dcqcn):
+    def on_set(self, now, parameters):
+        self.run_timers(now)
+        rate, target = self.rate, self.target
+        super().on_set(now, parameters)
+        if self.has_seen_cnp:
+            self.rate, self.target = min(rate, self.cap), min(target, self.cap)
+
+
+class SetRestartsTimers(Dcqcn):
+    def on_set(self, now, parameters):
+        super().on_set(now, parameters)
+        if self.has_cut:
+            self.increase_due = now + self.increase_period
+
+
+class SetForgetsTheFlag(Dcqcn):
+    def on_set(self, now, parameters):
+        super().on_set(now, parameters)
+        self.cnp_since_decrease_check = False
+
+
+class SetForgetsTheBytes(Dcqcn):
+    def on_set(self, now, parameters):
+        super().on_set(now, parameters)
+        self.byte_count = 0
+
+
+class SetKeepsTheBytes(Dcqcn):
+    """It then makes up for all steps that the old counter did not have."""
+
+    def on_set(self, now, parameters):
+        self.run_timers(now)
+        count = self.byte_count
+        super().on_set(now, parameters)
+        self.byte_count = count
+
+
 MODELS = {spoilt.__name__: spoilt for spoilt in Dcqcn.__subclasses__()}

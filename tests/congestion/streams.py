@@ -16,6 +16,7 @@ LONGEST_SILENCE = 20_000_000_000
 TICKS = 9_000
 TICKS_OF_LONG_STREAM = 150_000  # one silence may take half of them: more ticks of a timer than 16 bits count
 LONG_STREAMS = 40  # one in so many
+SET_STREAMS = 3  # in one of so many streams of DCQCN parameters change now and then
 
 LINE_RATES = (
     1_000_000, 10_000_000, 100_000_000, 999_999_999, 1_000_000_000, 2_500_000_000, 10_312_500_000, 25_000_000_000, 40_000_000_000,
@@ -155,10 +156,17 @@ def draw_dcqcn(rng, seed, events):
     model = dcqcn_model.Dcqcn(parameters)
     clock = Clock(rng, model, events, TICKS_OF_LONG_STREAM if is_long else TICKS)
     congested = True
+    is_set = rng.randrange(SET_STREAMS) == 0
     for _ in range(events):
         if rng.random() < 0.1:
             congested = not congested
         now = clock.next(congested)
+        if is_set and rng.random() < 0.08:
+            changed = draw_change(rng)
+            parameters = parameters | changed
+            model.on_set(now, parameters)
+            stream.add(f"{now} set " + " ".join(f"{name}={value}" for name, value in changed.items()), model.state())
+            continue
         kind = rng.random()
         if kind < (0.5 if congested else 0.04):
             model.on_cnp(now)
@@ -172,6 +180,14 @@ def draw_dcqcn(rng, seed, events):
             event = f"{now} look"
         stream.add(event, model.state())
     return stream
+
+
+def draw_change(rng):
+    """Other values of one parameter, or of a few."""
+    values = {"line_rate": draw_line_rate(rng)} | draw_dcqcn_values(rng)
+    often = ("line_rate", "rpg_max_rate", "rpg_min_rate", "rpg_byte_reset")
+    names = [rng.choice(often)] if rng.random() < 0.5 else rng.sample(list(values), rng.randint(1, 4))
+    return {name: values[name] for name in names}
 
 
 def draw_size(rng, byte_reset):

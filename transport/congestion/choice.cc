@@ -26,6 +26,12 @@ struct Maker {
 
 }  // namespace
 
+void Fixed::update(const Choice& choice, Time /*now*/) {
+  if (const auto* const parameters = std::get_if<FixedParameters>(&choice.parameters)) {
+    rate_ = parameters->rate * kMegabit;
+  }
+}
+
 std::unique_ptr<Controller> make_controller(const Choice& choice, std::uint32_t packet_bytes) {
   return std::visit(Maker{.choice = choice, .packet_bytes = packet_bytes}, choice.parameters);
 }

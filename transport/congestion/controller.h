@@ -10,6 +10,8 @@
 
 namespace urnic::transport::congestion {
 
+struct Choice;
+
 inline constexpr std::uint32_t kUnlimitedBytes = std::numeric_limits<std::uint32_t>::max();
 
 /// What a queue pair may send now.
@@ -61,6 +63,11 @@ class Controller {
   virtual void on_nak(Time /*now*/) {}
   /// The peer did not acknowledge in time.
   virtual void on_timeout(Time /*now*/) {}
+
+  /// From now on it goes by the parameters of `choice` and its line rate, if that is of its kind, and otherwise by those it
+  /// has. Its state stays: alpha, stages and measurements, the next tick of each timer (behind it come the new periods), and the
+  /// rate or window, as far as the new limits let it.
+  virtual void update(const Choice& choice, Time now) = 0;
 
   virtual Allowance allowance(Time now) = 0;
   virtual ControllerState state(Time now) = 0;

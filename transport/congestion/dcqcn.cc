@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <chrono>
+#include <variant>
+
+#include "transport/congestion/choice.h"
 
 namespace urnic::transport::congestion {
 namespace {
@@ -19,6 +22,10 @@ Duration period(std::uint32_t us) {
   return std::chrono::microseconds(us);
 }
 
+BitsPerSecond cap_of(BitsPerSecond line_rate, const DcqcnParameters& parameters) {
+  return parameters.rpg_max_rate == 0 ? line_rate : std::min(line_rate, parameters.rpg_max_rate * kMegabit);
+}
+
 /// The first tick behind `now` of a timer whose ticks up to then do nothing.
 Time first_behind(Time now, Time tick, Duration every) {
   return tick + every * ((now - tick) / every + 1);
@@ -27,11 +34,7 @@ Time first_behind(Time now, Time tick, Duration every) {
 }  // namespace
 
 Dcqcn::Dcqcn(BitsPerSecond line_rate, const DcqcnParameters& parameters)
-    : parameters_(parameters),
-      cap_(parameters.rpg_max_rate == 0 ? line_rate
-                                        : std::min(line_rate, parameters.rpg_max_rate * kMegabit)),
-      rate_(cap_),
-      target_(cap_) {}
+    : parameters_(parameters), cap_(cap_of(line_rate, parameters)), rate_(cap_), target_(cap_) {}
 
 void Dcqcn::on_send(std::uint32_t bytes, Time now) {
   catch_up(now);
@@ -52,6 +55,20 @@ bool Dcqcn::on_cnp(Time now) {
   }
   has_cnp_for_cut_ = true;
   return true;
+}
+
+void Dcqcn::update(const Choice& choice, Time now) {
+  const auto* const parameters = std::get_if<DcqcnParameters>(&choice.parameters);
+  if (parameters == nullptr) return;
+  catch_up(now);
+  parameters_ = *parameters;
+  cap_ = cap_of(choice.line_rate, parameters_);
+  const bool has_begun = alpha_at_ != kNever;
+  const BitsPerSecond least = has_begun ? std::min(cap_, parameters_.rpg_min_rate * kMegabit) : cap_;
+  rate_ = std::clamp(rate_, least, cap_);
+  target_ = std::clamp(target_, least, cap_);
+  // A counter that is switched on begins at 0, and one that may count less has no steps to catch up with.
+  bytes_ = counts_bytes() ? bytes_ % parameters_.rpg_byte_reset : 0;
 }
 
 Allowance Dcqcn::allowance(Time now) {

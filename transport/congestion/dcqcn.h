@@ -20,6 +20,8 @@ class Dcqcn final : public Controller {
 
   void on_send(std::uint32_t bytes, Time now) override;
   bool on_cnp(Time now) override;
+  /// Rate and target are clamped to what there is between rpg_min_rate and the new cap; before the first CNP they are the cap.
+  void update(const Choice& choice, Time now) override;
   Allowance allowance(Time now) override;
   ControllerState state(Time now) override;
 

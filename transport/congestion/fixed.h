@@ -23,6 +23,7 @@ class Fixed final : public Controller {
  public:
   explicit Fixed(const FixedParameters& parameters) : rate_(parameters.rate * kMegabit) {}
 
+  void update(const Choice& choice, Time now) override;
   Allowance allowance(Time /*now*/) override { return {.rate = rate_}; }
   ControllerState state(Time now) override {
     return {.kind = ControllerKind::kFixed, .allowance = allowance(now)};

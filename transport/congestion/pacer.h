@@ -59,6 +59,10 @@ class Pacer {
   bool on_cnp(Time now) { return controller_ != nullptr && controller_->on_cnp(now); }
   void on_nak(Time now);
   void on_timeout(Time now);
+  /// See Controller::update(). A request that waits already leaves when it would have.
+  void update(const Choice& choice, Time now) {
+    if (controller_ != nullptr) controller_->update(choice, now);
+  }
 
   /// Nothing without a controller. `now` is not before that of any other call.
   std::optional<ControllerState> state(Time now) const;

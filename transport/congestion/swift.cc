@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <variant>
+
+#include "transport/congestion/choice.h"
 
 namespace urnic::transport::congestion {
 
@@ -24,6 +27,13 @@ void Swift::on_ack(Duration round_trip, Time now) {
     const double beta = parameters_.beta / 100.0;
     scale(std::max(1 - beta * (delay - wanted) / delay, 1 - parameters_.max_mdf / 100.0), now);
   }
+}
+
+void Swift::update(const Choice& choice, Time /*now*/) {
+  const auto* const parameters = std::get_if<SwiftParameters>(&choice.parameters);
+  if (parameters == nullptr) return;
+  parameters_ = *parameters;
+  limit();
 }
 
 /// Nanoseconds. Grows by 1 / sqrt(window) from the one end of the range to the other, so that many flows that share a

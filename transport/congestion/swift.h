@@ -46,6 +46,7 @@ class Swift final : public Controller {
   void on_ack(Duration round_trip, Time now) override;
   void on_nak(Time now) override { lose(now); }
   void on_timeout(Time now) override { lose(now); }
+  void update(const Choice& choice, Time now) override;
   Allowance allowance(Time now) override;
   ControllerState state(Time now) override;
 

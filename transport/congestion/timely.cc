@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <chrono>
 #include <utility>
+#include <variant>
+
+#include "transport/congestion/choice.h"
 
 namespace urnic::transport::congestion {
 namespace {
@@ -27,8 +30,20 @@ void Timely::on_ack(Duration round_trip, Time /*now*/) {
   const auto newest = static_cast<double>((round_trip - *previous).count());
   difference_ = (1 - ewma) * difference_ + ewma * newest;
   const double gradient = difference_ / nanoseconds(parameters_.min_rtt);
+  rate_ = limited(changed_rate(round_trip, gradient));
+}
+
+void Timely::update(const Choice& choice, Time /*now*/) {
+  const auto* const parameters = std::get_if<TimelyParameters>(&choice.parameters);
+  if (parameters == nullptr) return;
+  parameters_ = *parameters;
+  line_rate_ = static_cast<double>(choice.line_rate);
+  rate_ = limited(rate_);
+}
+
+double Timely::limited(double rate) const {
   const double least = std::min(parameters_.min_rate * kMegabitAsDouble, line_rate_);
-  rate_ = std::clamp(changed_rate(round_trip, gradient), least, line_rate_);
+  return std::clamp(rate, least, line_rate_);
 }
 
 double Timely::changed_rate(Duration round_trip, double gradient) {

@@ -47,6 +47,7 @@ class Timely final : public Controller {
   Timely(BitsPerSecond line_rate, const TimelyParameters& parameters);
 
   void on_ack(Duration round_trip, Time now) override;
+  void update(const Choice& choice, Time now) override;
   Allowance allowance(Time now) override;
   ControllerState state(Time now) override;
 
@@ -54,6 +55,7 @@ class Timely final : public Controller {
 
  private:
   double changed_rate(Duration round_trip, double gradient);
+  double limited(double rate) const;
 
   TimelyParameters parameters_;
   double line_rate_;

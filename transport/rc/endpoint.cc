@@ -69,6 +69,10 @@ bool RcEndpoint::on_congestion_notification(Time now) {
   return can_send(state()) && pacer_.on_cnp(now);
 }
 
+void RcEndpoint::on_congestion_parameters(Time now) {
+  if (config().congestion != nullptr) pacer_.update(*config().congestion, now);
+}
+
 void RcEndpoint::on_request(const wire::Packet& packet, Time now) {
   const bool can_execute = deps_.receiver.queue != nullptr || deps_.xrc_receivers != nullptr;
   if (!can_execute) return deps_.counters.add(Counter::kWrongState);

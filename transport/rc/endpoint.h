@@ -51,6 +51,7 @@ class RcEndpoint final : public Endpoint {
 
   void on_packet(const wire::Packet& packet, Time now) override;
   bool on_congestion_notification(Time now) override;
+  void on_congestion_parameters(Time now) override;
   bool on_timeout(Time now) override;
   Time next_timeout() const override;
   std::size_t poll_transmit(std::span<std::byte> out, Time now) override;

@@ -34,6 +34,7 @@ class Recorded final : public Controller {
   void on_ack(Duration round_trip, Time) override { heard_.round_trips.push_back(round_trip); }
   void on_nak(Time) override { ++heard_.naks; }
   void on_timeout(Time) override { ++heard_.timeouts; }
+  void update(const Choice&, Time) override {}
   Allowance allowance(Time) override { return heard_.allowance; }
   ControllerState state(Time) override { return {.allowance = heard_.allowance}; }
 
