@@ -294,6 +294,39 @@ void Device::abandon_after_fork() {
   engine_->abandon();
 }
 
+// --- Congestion control ---
+
+CongestionSettings Device::congestion() const {
+  const auto in_force = [this] {
+    return CongestionSettings{.choice = config_.congestion,
+                              .notifications = config_.congestion_notifications};
+  };
+  if (engine_->is_abandoned()) return in_force();
+  const std::lock_guard guard(*engine_);
+  return in_force();
+}
+
+// Queue pairs and the notification point read config_, under the same lock.
+Result<void, Error> Device::update_congestion(const CongestionSettings& settings) {
+  if (auto usable = check_usable(); !usable) return usable;
+  {
+    const std::lock_guard guard(*engine_);
+    if (settings.choice.parameters.index() != config_.congestion.parameters.index()) {
+      return failure(invalid("a device keeps the kind of its congestion controllers"));
+    }
+    config_.congestion = settings.choice;
+    config_.congestion_notifications = settings.notifications;
+    const Time now = clock_.now();
+    engine_->tables().queue_pairs.for_each([&](QueuePair& qp) {
+      qp.endpoint().on_congestion_parameters(now);
+      // A window may be larger now.
+      engine_->pipeline().wake(qp);
+    });
+  }
+  if (config_.progress != ProgressMode::kManual) engine_->try_round();
+  return success();
+}
+
 // --- Observation ---
 
 const transport::Counters& Device::counters() const {

@@ -13,6 +13,7 @@
 
 #include "nic/clock.h"
 #include "nic/config.h"
+#include "nic/congestion/settings.h"
 #include "nic/event_handlers.h"
 #include "nic/memory/device_memory.h"
 #include "nic/memory/memory_table.h"
@@ -48,6 +49,7 @@ class Device {
   Device(const Device&) = delete;
   Device& operator=(const Device&) = delete;
 
+  /// Does not change, except for congestion and congestion_notifications: ask congestion() for those.
   const DeviceConfig& config() const { return config_; }
   const GidTable& gids() const { return gids_; }
   /// The largest path MTU that fits the link: largest with MTU + 80 <= link MTU (fact 41), and 4
@@ -172,6 +174,14 @@ class Device {
   /// In the child of a fork: the device must not be used any more; every call that would fails with EIO at
   /// once and the destructor leaves everything alone. The engine's lock is never touched again.
   void abandon_after_fork();
+
+  // --- Congestion control ---
+
+  /// What is in force: config()'s, until it is updated.
+  CongestionSettings congestion() const;
+  /// For the queue pairs that there are, whose controllers go on from where they are, and for those that come. EINVAL: a
+  /// controller of another kind; nothing is changed then.
+  Result<void, Error> update_congestion(const CongestionSettings& settings);
 
   // --- Observation ---
 

@@ -3,10 +3,12 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "transport/congestion/choice.h"
 #include "transport/congestion/notification_parameters.h"
+#include "transport/result.h"
 
 namespace urnic::nic {
 
@@ -22,5 +24,11 @@ struct ParameterFile {
 std::vector<ParameterFile> parameter_files(
     const transport::congestion::Choice& choice,
     const transport::congestion::NotificationParameters& notifications);
+
+/// Gives the parameter of the file `name` the value that `text` says: a whole number within the limits that `--cc` has, with or
+/// without a line feed behind it. EINVAL: it is none, with what there is, ENOENT: there is no such file; nothing is changed then.
+Result<void, Error> set_parameter_file(std::string_view name, std::string_view text,
+                                       transport::congestion::Choice& choice,
+                                       transport::congestion::NotificationParameters& notifications);
 
 }  // namespace urnic::nic

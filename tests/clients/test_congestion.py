@@ -1,4 +1,8 @@
 """`urnic run --cc`: unmodified programs slow down by a controller, and marks are answered by CNPs."""
+import contextlib
+import os
+import signal
+
 import icrc
 import pcapng
 from cm_pair import CmPairTest
@@ -90,12 +94,92 @@ class Congestion(CmPairTest):
         self.assertEqual(lines, ["77", "60", "13", "48"])
         self.assertEqual(self.shell(f"ls {ECN}; cat {ECN}/roce_np/min_time_between_cnps"), ["roce_np", "4"])
 
-    def test_parameters_cannot_be_written(self):
+    def test_what_is_no_parameter_cannot_be_written(self):
+        folder = "/sys/class/infiniband/urnic0"
+        for file in (f"{folder}/node_guid", f"{ECN}/roce_rp/new"):
+            for write in (f"echo 50 > {file}", f"echo 50 | tee {file} > /dev/null", f"python3 -c 'open(\"{file}\", \"w\")'"):
+                lines = self.shell(f"({write}) 2>&1 || echo refused", "--cc", "dcqcn")
+                self.assertIn("Permission denied", "".join(lines), write)
+                self.assertEqual(lines[-1], "refused", write)
+
+    def test_programs_write_parameters_in_their_way(self):
         file = f"{ECN}/roce_rp/rpg_ai_rate"
-        for write in (f"echo 50 > {file}", f"echo 50 | tee {file} > /dev/null", f"python3 -c 'open(\"{file}\", \"w\")'"):
-            lines = self.shell(f"({write}) 2>&1 || echo refused; cat {file}", "--cc", "dcqcn")
-            self.assertIn("Permission denied", "".join(lines), write)
-            self.assertEqual(lines[-2:], ["refused", "5"], write)
+        for write, is_taken in (
+            (f"echo 50 > {file}", True),
+            (f"echo 50 >> {file}", True),
+            (f"echo 50 | tee {file}", True),
+            (f"bash -c 'echo 50 > {file}'", True),
+            (f"echo 50 | dd of={file} conv=notrunc", True),
+            (f"python3 -c 'open(\"{file}\", \"w\").write(\"50\")'", True),
+            (f"python3 -c 'open(\"{file}\", \"r+\").write(\"50\")'", False),
+        ):
+            with self.subTest(write=write):
+                value = self.shell(f"echo 1000 > {file}; ({write}) > /dev/null 2>&1; cat {file}", "--cc", "dcqcn")[-1]
+                self.assertEqual(value, "50" if is_taken else "1000")
+
+    def rate_of(self, process):
+        """What `urnic stat` says of the queue pair of a program that has one, in Mb/s; None as long as there is none."""
+        rates = [
+            qp["congestion"]["rate"] // 10**6 for said in self.snapshots() if said["pid"] == process for qp in said["queue_pairs"]
+            if qp["congestion"]
+        ]  # fmt: skip
+        return rates[0] if rates else None
+
+    def end(self, process):
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(process, signal.SIGKILL)
+
+    # One run with three processes: a server, its client (both write), and this shell, which writes when a file tells it to.
+    def test_parameters_change_while_programs_run(self):
+        self.require("ib_write_bw")
+        words = " ".join(["ib_write_bw", *WRITES, "-b", "-D", "60", "-p", str(free_port())])
+        command, pids = self.runtime / "command", self.runtime / "pids"
+        script = f"""
+            {words} & server=$!; sleep 1; {words} localhost & client=$!
+            echo $server $client > {pids}
+            while sleep 0.05; do [ -e {command} ] && sh {command} && rm {command}; done
+        """
+        # Each process of the run has a NIC of its own on the fabric, and all have its files.
+        run = self.start("run", ["sh", "-c", script], ["--cc", "dcqcn:line_rate=2000"])
+
+        def say(value):
+            (self.runtime / "new").write_text(f"printf %s '{value}' > {ECN}/roce_rp/rpg_max_rate")
+            (self.runtime / "new").rename(command)
+            return wait_until(lambda: not command.exists(), 20, 0.05)
+
+        def reads(value):
+            (file,) = self.runtime.glob(f"**/paths/*{ECN}/roce_rp/rpg_max_rate")
+            return file.read_text() == f"{value}\n"
+
+        self.assertTrue(wait_until(lambda: pids.exists() and pids.read_text().strip(), 20, 0.05), run.describe())
+        both = [int(word) for word in pids.read_text().split()]
+        for process in both:
+            self.addCleanup(self.end, process)
+
+        def are(rate):
+            return wait_until(lambda: [self.rate_of(process) for process in both] == [rate, rate], 30, 0.05)
+
+        self.assertTrue(are(2000), run.describe())
+        self.assertTrue(say(300))
+        self.assertTrue(are(300), run.describe())
+        for bad in ("-1", "1000001", "fast", "1 2"):
+            self.assertTrue(say(bad))
+            self.assertTrue(wait_until(lambda: reads(300), 20, 0.05), bad)
+        self.assertEqual([self.rate_of(process) for process in both], [300, 300])
+        self.assertIn("urnic: rpg_max_rate cannot be 'fast': it is a whole number from 0 to 1000000. It stays 300", run.output())
+        self.assertTrue(say(0))
+        self.assertTrue(are(2000), run.describe())
+
+    def test_a_parameter_that_was_written_holds_for_programs_that_come(self):
+        self.require("ib_write_bw")
+        words = " ".join(["ib_write_bw", *WRITES, "-n", "50", "-p", str(free_port())])
+        script = f"echo 100 > {ECN}/roce_rp/rpg_max_rate; {words} & sleep 1; {words} localhost; wait"
+        run = self.start("run", ["sh", "-c", script], ["--cc", "dcqcn"])
+        self.expect_end(run)
+        rates = [float(line.split()[3]) for line in run.output().splitlines() if line.split()[:1] == ["65536"]]
+        self.assertTrue(rates, run.output())
+        self.assertLess(max(rates), 0.11)
+        self.assertGreater(max(rates), 0)
 
     def test_what_stat_says(self):
         self.require("ib_write_bw")

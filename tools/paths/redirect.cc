@@ -49,10 +49,27 @@ class Redirected {
 
   operator const char*() const { return path_; }
 
-  /// Sysfs has no file of the device that can be written, and does not let even root open one for that. A plain file would.
-  bool refuses(bool for_writing) const { return for_writing && is_sysfs_; }
+  /// What opening a file of the device below /sys comes to. Sysfs lets not even root open a file for writing that has no mode for
+  /// it, and makes no new one, where plain files would. What is written is the whole value there, and so it is here: the old one
+  /// goes. A program that reads and writes through one descriptor would mix the two, and is refused.
+  bool permits(int& flags) const {
+    if (!is_sysfs_ || (flags & O_ACCMODE) == O_RDONLY) return true;
+    if ((flags & O_ACCMODE) == O_RDWR && (flags & O_TRUNC) == 0) return false;
+    flags = (flags & ~O_APPEND) | O_TRUNC;
+    return is_writable();
+  }
+  /// The same of fopen(3).
+  bool permits(const char* mode) const {
+    if (!is_sysfs_ || mode == nullptr || (mode[0] == 'r' && strchr(mode, '+') == nullptr)) return true;
+    return mode[0] == 'w' && is_writable();
+  }
 
  private:
+  bool is_writable() const {
+    struct stat status;
+    return stat(path_, &status) == 0 && S_ISREG(status.st_mode) && (status.st_mode & S_IWUSR) != 0;
+  }
+
   const char* path_;
   bool is_sysfs_ = false;
   char changed_[PATH_MAX];
@@ -62,14 +79,6 @@ class Redirected {
 mode_t mode_in(int flags, va_list arguments) {
   const bool makes_file = (flags & O_CREAT) != 0 || (flags & O_TMPFILE) == O_TMPFILE;
   return makes_file ? va_arg(arguments, mode_t) : 0;
-}
-
-bool opens_for_writing(int flags) {
-  return (flags & O_ACCMODE) != O_RDONLY;
-}
-
-bool opens_for_writing(const char* mode) {
-  return mode != nullptr && (mode[0] != 'r' || strchr(mode, '+') != nullptr);
 }
 
 /// What open(2) says of a file that may not be written.
@@ -85,7 +94,6 @@ using urnic::paths::is_rdma_cm_node;
 using urnic::paths::mode_in;
 using urnic::paths::next;
 using urnic::paths::open_rdma_cm_node;
-using urnic::paths::opens_for_writing;
 using urnic::paths::Redirected;
 using urnic::paths::refuse;
 
@@ -105,7 +113,7 @@ using urnic::paths::refuse;
     va_end(arguments);                                                     \
     if (is_rdma_cm_node(path)) return open_rdma_cm_node(flags);            \
     const Redirected there(path);                                          \
-    if (there.refuses(opens_for_writing(flags))) return refuse();          \
+    if (!there.permits(flags)) return refuse();                            \
     return original(there, flags, mode);                                   \
   }
 #define REDIRECT_OPENAT(name)                                                   \
@@ -117,7 +125,7 @@ using urnic::paths::refuse;
     va_end(arguments);                                                          \
     if (is_rdma_cm_node(path)) return open_rdma_cm_node(flags);                 \
     const Redirected there(path);                                               \
-    if (there.refuses(opens_for_writing(flags))) return refuse();               \
+    if (!there.permits(flags)) return refuse();                                 \
     return original(folder, there, flags, mode);                                \
   }
 
@@ -126,7 +134,7 @@ using urnic::paths::refuse;
     static auto* const original = next<int(const char*, int)>(#name); \
     if (is_rdma_cm_node(path)) return open_rdma_cm_node(flags);       \
     const Redirected there(path);                                     \
-    if (there.refuses(opens_for_writing(flags))) return refuse();     \
+    if (!there.permits(flags)) return refuse();                       \
     return original(there, flags);                                    \
   }
 #define REDIRECT_OPENAT_2(name)                                            \
@@ -134,7 +142,7 @@ using urnic::paths::refuse;
     static auto* const original = next<int(int, const char*, int)>(#name); \
     if (is_rdma_cm_node(path)) return open_rdma_cm_node(flags);            \
     const Redirected there(path);                                          \
-    if (there.refuses(opens_for_writing(flags))) return refuse();          \
+    if (!there.permits(flags)) return refuse();                            \
     return original(folder, there, flags);                                 \
   }
 
@@ -142,7 +150,7 @@ using urnic::paths::refuse;
   EXPORT FILE* name(const char* path, const char* mode) {                       \
     static auto* const original = next<FILE*(const char*, const char*)>(#name); \
     const Redirected there(path);                                               \
-    if (!there.refuses(opens_for_writing(mode))) return original(there, mode);  \
+    if (there.permits(mode)) return original(there, mode);                      \
     refuse();                                                                   \
     return nullptr;                                                             \
   }

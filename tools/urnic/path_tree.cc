@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdint>
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -43,14 +44,17 @@ void remove_those_left_behind(const fs::path& folder) {
   }
 }
 
-void write(const fs::path& file, const std::string& text) {
+enum class Mode : std::uint8_t { kReadOnly, kWritable };
+
+void write(const fs::path& file, const std::string& text, Mode mode = Mode::kReadOnly) {
   fs::create_directories(file.parent_path());
   std::ofstream stream;
   stream.exceptions(std::ofstream::failbit | std::ofstream::badbit);
   stream.open(file);
   stream << text << '\n';
   stream.close();
-  fs::permissions(file, fs::perms::owner_read | fs::perms::group_read | fs::perms::others_read);
+  const fs::perms writable = mode == Mode::kWritable ? fs::perms::owner_write : fs::perms::none;
+  fs::permissions(file, writable | fs::perms::owner_read | fs::perms::group_read | fs::perms::others_read);
 }
 
 void write_device(const fs::path& tree, const nic::DeviceConfig& device) {
@@ -60,7 +64,8 @@ void write_device(const fs::path& tree, const nic::DeviceConfig& device) {
   }
   for (const nic::ParameterFile& file :
        nic::parameter_files(device.congestion, device.congestion_notifications)) {
-    write(tree / "sys/class/infiniband" / device.name / file.name, std::to_string(file.value));
+    write(tree / "sys/class/infiniband" / device.name / file.name, std::to_string(file.value),
+          Mode::kWritable);
   }
   if (!device.host_addresses.empty()) {
     // Of all its interfaces the first one: programs expect an adapter to have one for each port.

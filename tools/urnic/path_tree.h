@@ -10,7 +10,7 @@
 namespace urnic::tools {
 
 /// A folder of files, `FOLDER/<process>.<PID namespace>`, that shows the device as the kernel would: plain files under
-/// sys/class that cannot be written, and the device's nodes under dev as links to /dev/null. lib/urnic/liburnic_paths.so, preloaded,
+/// sys/class, of which the parameters of congestion control can be written (nic/congestion/parameter_watch.h), and the device's nodes under dev as links to /dev/null. lib/urnic/liburnic_paths.so, preloaded,
 /// leads programs there.
 ///
 /// It is named after this process, which is to become the program, and locked by a descriptor that the

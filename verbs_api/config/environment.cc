@@ -300,6 +300,7 @@ Result<NicEnvironment, Error> read_environment() {
   environment.verbose = verbose.value().value_or(false);
 
   nic::DeviceConfig& device = environment.device;
+  environment.paths_folder = variable("URNIC_PATHS").value_or("");
   const auto explain = read("URNIC_EXPLAIN", parse_flag);
   if (!explain) return explain.error();
   device.explain = explain.value().value_or(false);

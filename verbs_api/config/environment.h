@@ -26,6 +26,7 @@ struct NicEnvironment {
   std::string pcap_file;               ///< where to record frames; empty: nowhere
   std::string record_file;             ///< where to record frames, with notes; empty: nowhere
   std::string fault;                   ///< what the fault injector is told; empty: no injector
+  std::string paths_folder;            ///< shows the device's files to programs; empty: none does
   bool verbose = false;                ///< say on stderr what happens
   nic::Lease lease;                    ///< held unless the port needs none
   std::vector<const char*> left_open;  ///< variables of the identity that were not given, and chosen here
@@ -52,6 +53,8 @@ struct NicEnvironment {
 ///   URNIC_MW_TYPE_2=2A|2B  what type 2 windows are default: 2B
 ///   URNIC_VERBOSE=1        says what happens       default: 0
 ///   URNIC_EXPLAIN=1        says why things fail    default: 0
+///   URNIC_PATHS=FOLDER     shows the device's      default: outside
+///                          files, see tools/paths
 ///   URNIC_LEASE_FD=N       inside `urnic run`      default: outside
 ///   URNIC_RUN=N            see kRunVariable        default: outside
 ///   URNIC_CHOSEN=LIST      see kChosenVariable     default: nothing

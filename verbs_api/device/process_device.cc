@@ -111,11 +111,13 @@ void ProcessDevice::add(Context& context) {
   const std::lock_guard lock(mutex_);
   contexts_.insert(&context);
   let_others_watch();
+  let_others_set_parameters();
 }
 
 void ProcessDevice::watch() {
   const std::lock_guard lock(mutex_);
   let_others_watch();
+  let_others_set_parameters();
 }
 
 // The program has its NIC even if no other program can ask what it does.
@@ -126,6 +128,26 @@ void ProcessDevice::let_others_watch() {
   if (started) {
     made_->status = std::move(started.value());
   } else if (made_->environment.verbose) {
+    report(started.error());
+  }
+}
+
+void ProcessDevice::let_others_set_parameters() {
+  const NicEnvironment& settings = made_->environment;
+  if (made_->parameters != nullptr || settings.paths_folder.empty()) return;
+  const std::string folder = settings.paths_folder + "/sys/class/infiniband/" + settings.device.name;
+  nic::Device& device = *made_->device;
+  auto started = nic::ParameterWatch::start({.device = settings.device.name,
+                                             .in_force = [&device] { return device.congestion(); },
+                                             .update =
+                                                 [&device](const nic::CongestionSettings& updated) {
+                                                   static_cast<void>(device.update_congestion(updated));
+                                                 },
+                                             .report = report},
+                                            folder);
+  if (started) {
+    made_->parameters = std::move(started.value());
+  } else if (settings.verbose) {
     report(started.error());
   }
 }
@@ -147,6 +169,7 @@ void ProcessDevice::abandon_in_child() {
   lost_by_fork_ = lost_by_fork_ || made_->device->is_started();
   made_->device->abandon_after_fork();
   nic::StatusServer::abandon_after_fork(std::move(made_->status));
+  nic::ParameterWatch::abandon_after_fork(std::move(made_->parameters));
   nic::ReportPrinter::abandon_after_fork(std::move(made_->printer));
   // Its threads exist in the parent only, and its locks may be held by them: there is no taking it apart.
   static_cast<void>(made_.release());
@@ -160,6 +183,7 @@ void ProcessDevice::on_exit() {
     unused = std::move(made_);
   } else {
     made_->status.reset();
+    made_->parameters.reset();
     made_->device->linger();
     made_->printer.reset();
   }

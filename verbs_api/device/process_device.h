@@ -7,6 +7,7 @@
 #include <unordered_set>
 
 #include "nic/clock.h"
+#include "nic/congestion/parameter_watch.h"
 #include "nic/device.h"
 #include "nic/diagnostics/report_printer.h"
 #include "nic/diagnostics/status_server.h"
@@ -62,8 +63,8 @@ class ProcessDevice {
   /// The file with that identity, if any context of it is open.
   std::optional<Importable> find(const DescriptorIdentity& identity) const;
 
-  /// From now on other programs may ask what the device does, which must have been made. Called when the program opens
-  /// something of it.
+  /// From now on other programs may ask what the device does, which must have been made, and change its parameters of
+  /// congestion control. Called when the program opens something of it.
   void watch();
 
   /// Contexts that are open, for those who have to find them.
@@ -83,14 +84,16 @@ class ProcessDevice {
     std::unique_ptr<nic::Device> device;  // uses the two above
     XrcDomains xrc_domains;
     XrcTargets xrc_targets;
-    std::unique_ptr<nic::ReportPrinter> printer;  // of the device's failures, if they are to be explained
-    std::unique_ptr<nic::StatusServer> status;    // of the device; from the first open context on
+    std::unique_ptr<nic::ReportPrinter> printer;      // of the device's failures, if they are to be explained
+    std::unique_ptr<nic::StatusServer> status;        // of the device; from the first open context on
+    std::unique_ptr<nic::ParameterWatch> parameters;  // the same, where there are files of it
   };
 
   ProcessDevice();
   static Result<std::unique_ptr<Made>, Error> make();
   void abandon_in_child();
   void let_others_watch();
+  void let_others_set_parameters();
   // Held during a fork, so that the child finds a whole picture. Made is never freed in a child.
   mutable std::mutex mutex_;
   std::unique_ptr<Made> made_;

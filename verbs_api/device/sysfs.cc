@@ -45,10 +45,9 @@ int read_from_file_system(const std::string& path, char* to, std::size_t size) {
 int read_sysfs_file(std::string_view directory, std::string_view file, char* to, std::size_t size) {
   const auto nic = ProcessDevice::instance().get();
   if (nic && directory == "/sys/class/infiniband/" + nic.value()->config().name) {
-    const nic::DeviceConfig& config = nic.value()->config();
     if (const auto text = sysfs_text(nic.value()->gids(), file)) return give(*text, to, size);
-    for (const nic::ParameterFile& each :
-         nic::parameter_files(config.congestion, config.congestion_notifications)) {
+    const nic::CongestionSettings congestion = nic.value()->congestion();
+    for (const nic::ParameterFile& each : nic::parameter_files(congestion.choice, congestion.notifications)) {
       if (each.name == file) return give(std::to_string(each.value), to, size);
     }
     errno = ENOENT;

@@ -112,6 +112,23 @@ TEST_F(PathTree, ShowsTheParametersOfCongestionControl) {
   EXPECT_EQ(text(ecn / "roce_np/cnp_dscp"), "48\n");
 }
 
+// As sysfs has them: what may not be written has no mode for it, which is what the preloaded library goes by.
+TEST_F(PathTree, LetsOnlyTheParametersOfCongestionControlBeWritten) {
+  nic::DeviceConfig config = device();
+  config.congestion = nic::parse_congestion("dcqcn").value().choice;
+  const auto made = make_path_tree(paths(), config);
+  ASSERT_TRUE(made) << made.error().message;
+  std::size_t writable = 0;
+  for (const auto& entry : fs::recursive_directory_iterator(fs::path(made.value()) / "sys")) {
+    if (!entry.is_regular_file()) continue;
+    const bool is_parameter = entry.path().string().find("/ecn/roce_") != std::string::npos;
+    const fs::perms wanted = is_parameter ? fs::perms{0644} : fs::perms{0444};
+    EXPECT_EQ(entry.status().permissions(), wanted) << entry.path();
+    writable += is_parameter ? 1 : 0;
+  }
+  EXPECT_EQ(writable, 19u);
+}
+
 TEST_F(PathTree, ShowsNoParametersOfAControllerThatIsNotThere) {
   for (const char* const choice : {"none", "timely", "fixed:rate=5"}) {
     nic::DeviceConfig config = device();

@@ -301,6 +301,70 @@ TEST_F(CongestionTest, SwiftsWindowKeepsMoving) {
   EXPECT_EQ(pair_->a().poll_text(), "1 ok");
 }
 
+CongestionSettings dcqcn_of(std::uint32_t max_rate) {
+  return {.choice = {.parameters = DcqcnParameters{.rpg_max_rate = max_rate}, .line_rate = 1'000'000'000},
+          .notifications = {}};
+}
+
+TEST_F(CongestionTest, NewParametersReachQueuePairsThatRunAndThoseThatCome) {
+  start(with_controller(dcqcn_of(0).choice));
+  const auto rate = [this](std::size_t qp) {
+    return pair_->a().qp(qp).snapshot().congestion->allowance.rate;
+  };
+  ASSERT_EQ(rate(0), 1'000'000'000u);
+  ASSERT_TRUE(pair_->a().device().update_congestion(dcqcn_of(100)));
+  EXPECT_EQ(rate(0), 100'000'000u);
+  pair_->connect();
+  EXPECT_EQ(rate(1), 100'000'000u);
+  const auto& in_force = std::get<DcqcnParameters>(pair_->a().device().congestion().choice.parameters);
+  EXPECT_EQ(in_force.rpg_max_rate, 100u);
+}
+
+TEST_F(CongestionTest, RequestsLeaveAtTheNewRate) {
+  start(with_controller(dcqcn_of(10).choice));
+  write(64 * 1024);
+  pair_->pass(10ms);
+  ASSERT_EQ(pair_->a().poll_text(), "");
+  ASSERT_TRUE(pair_->a().device().update_congestion(dcqcn_of(100)));
+  pair_->pass(6ms);  // 47 ms are left at the old rate, 4.7 at the new one
+  EXPECT_EQ(pair_->a().poll_text(), "1 ok");
+}
+
+TEST_F(CongestionTest, ADeviceKeepsTheKindOfItsControllers) {
+  for (const transport::congestion::Choice& kind :
+       {transport::congestion::Choice{}, {.parameters = FixedParameters{.rate = 5}}}) {
+    start(with_controller(kind));
+    const auto updated = pair_->a().device().update_congestion(dcqcn_of(100));
+    ASSERT_FALSE(updated);
+    EXPECT_EQ(updated.error().code, EINVAL);
+    const auto state = pair_->a().qp().snapshot().congestion;
+    EXPECT_EQ(state ? state->allowance.rate : 0, kind.is_none() ? 0u : 5'000'000u);
+  }
+}
+
+TEST_F(CongestionTest, ANewSpacingOfCnpsIsThatOfTheNextOne) {
+  DevicePairOptions options;
+  options.notifications.min_time_between_cnps = 4000;
+  start(options);
+  mark_frames_of_a();
+  const auto marked_write = [this] {
+    write(100);
+    pair_->settle();
+    return pair_->b().counter("np_cnp_sent");
+  };
+  EXPECT_EQ(marked_write(), 1u);
+  CongestionSettings now = pair_->b().device().congestion();
+  now.notifications = {.min_time_between_cnps = 10, .cnp_dscp = 7};
+  ASSERT_TRUE(pair_->b().device().update_congestion(now));
+  pair_->clock.advance(3999us);
+  EXPECT_EQ(marked_write(), 1u);
+  pair_->clock.advance(1us);
+  EXPECT_EQ(marked_write(), 2u);
+  EXPECT_EQ(std::to_integer<unsigned>(cnps(sent_by_b()).back()[kIpAt + 1]) >> 2, 7u);
+  pair_->clock.advance(10us);
+  EXPECT_EQ(marked_write(), 3u);
+}
+
 TEST_F(CongestionTest, TimelyTakesLongRoundTripsForCongestion) {
   start(
       with_controller({.parameters = transport::congestion::TimelyParameters{}, .line_rate = 1'000'000'000}));

@@ -1,0 +1,212 @@
+#include "nic/congestion/parameter_watch.h"
+
+#include <fcntl.h>
+#include <fmt/core.h>
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <sys/inotify.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstdint>
+#include <exception>
+#include <optional>
+#include <set>
+#include <system_error>
+#include <utility>
+
+#include "nic/congestion/parameter_files.h"
+#include "nic/signal_blocker.h"
+
+namespace urnic::nic {
+namespace {
+
+/// More than any number takes.
+constexpr std::size_t kMostText = 64;
+
+Error watch_error(const std::string& what) {
+  const int code = errno;
+  return Error{
+      .code = code,
+      .message = fmt::format(
+          "what is written to the parameters of congestion control has no effect on this process: {}: {}",
+          what, std::generic_category().message(code))};
+}
+
+class File {
+ public:
+  /// Nothing but a plain file is opened, and nothing waits: what stands there may be anything.
+  File(const std::string& path, int flags)
+      : fd_(::open(path.c_str(), flags | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)) {
+    struct stat status {};
+    if (fd_ < 0 || (fstat(fd_, &status) == 0 && S_ISREG(status.st_mode))) return;
+    ::close(fd_);
+    fd_ = -1;
+    errno = EINVAL;
+  }
+  ~File() {
+    if (fd_ >= 0) ::close(fd_);
+  }
+  File(const File&) = delete;
+  File& operator=(const File&) = delete;
+
+  bool is_open() const { return fd_ >= 0; }
+  int fd() const { return fd_; }
+
+  /// Whether any process has it open for writing: Linux grants no read lease then (fcntl(2)). The signal for those who hold one
+  /// while a writer comes is sent to this thread, which has blocked all. Where there are no leases: no.
+  bool has_writer() const {
+    const f_owner_ex owner{.type = F_OWNER_TID, .pid = gettid()};
+    if (fcntl(fd_, F_SETOWN_EX, &owner) != 0) return false;
+    if (fcntl(fd_, F_SETLEASE, F_RDLCK) != 0) return errno == EAGAIN;
+    fcntl(fd_, F_SETLEASE, F_UNLCK);
+    return false;
+  }
+
+ private:
+  int fd_;
+};
+
+/// The first kMostText bytes.
+std::optional<std::string> text_of(const File& file) {
+  std::array<char, kMostText> text{};
+  const ssize_t length = pread(file.fd(), text.data(), text.size(), 0);
+  return length < 0 ? std::nullopt
+                    : std::optional(std::string(text.data(), static_cast<std::size_t>(length)));
+}
+
+/// Whether there is nothing more to be done: another watch that looks at it at this moment (EWOULDBLOCK) overwrites it next.
+bool overwrite(const std::string& path, const std::string& text) {
+  const File file(path, O_WRONLY);
+  if (!file.is_open()) return errno == EWOULDBLOCK;
+  return ftruncate(file.fd(), 0) == 0 &&
+         pwrite(file.fd(), text.data(), text.size(), 0) == static_cast<ssize_t>(text.size());
+}
+
+/// Waits until `fd` (-1: none) can be read, or for so long (-1: for ever). False: `stop_fd` can be read, or the program has closed
+/// one of the two.
+bool wait_unless_stopped(int stop_fd, int fd, int at_most_ms) {
+  std::array<pollfd, 2> descriptors{
+      {{.fd = stop_fd, .events = POLLIN, .revents = 0}, {.fd = fd, .events = POLLIN, .revents = 0}}};
+  ::poll(descriptors.data(), descriptors.size(), at_most_ms);
+  return descriptors[0].revents == 0 && (descriptors[1].revents & POLLNVAL) == 0;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<ParameterWatch>, Error> ParameterWatch::start(ParameterOwner owner,
+                                                                     std::string folder) {
+  std::unique_ptr<ParameterWatch> watch(new ParameterWatch(std::move(owner), std::move(folder)));
+  if (auto opened = watch->open(); !opened) return failure(opened.error());
+  // Behind the beginning of the watch, so that nothing is missed between the two.
+  watch->take_values(Refusal::kLater);
+  if (auto started = watch->start_thread(); !started) return failure(started.error());
+  return watch;
+}
+
+Result<void, Error> ParameterWatch::open() {
+  watch_fd_ = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
+  if (watch_fd_ < 0) return failure(watch_error("inotify"));
+  const CongestionSettings in_force = owner_.in_force();
+  std::set<std::string> folders;
+  for (const ParameterFile& file : parameter_files(in_force.choice, in_force.notifications)) {
+    folders.insert(folder_ + '/' + file.name.substr(0, file.name.rfind('/')));
+  }
+  bool has_any = false;
+  for (const std::string& folder : folders) {
+    // Moved here: another file took its place.
+    const int watched =
+        inotify_add_watch(watch_fd_, folder.c_str(), IN_CLOSE_WRITE | IN_MOVED_TO | IN_ONLYDIR);
+    // Who gave this process another controller than the run has, by URNIC_CC, has no files for it.
+    if (watched < 0 && errno != ENOENT) return failure(watch_error(folder));
+    has_any = has_any || watched >= 0;
+  }
+  if (!has_any) return failure(watch_error(folder_));
+  return success();
+}
+
+Result<void, Error> ParameterWatch::start_thread() {
+  stop_fd_ = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+  if (stop_fd_ < 0) return failure(watch_error("eventfd"));
+  const SignalBlocker blocker;
+  try {
+    thread_ = std::thread([this] { run(); });
+  } catch (const std::system_error& error) {
+    errno = error.code().value();
+    return failure(watch_error("thread"));
+  }
+  pthread_setname_np(thread_.native_handle(), "urnic-cc");
+  return success();
+}
+
+ParameterWatch::~ParameterWatch() {
+  if (thread_.joinable()) {
+    const std::uint64_t one = 1;
+    [[maybe_unused]] const ssize_t written = ::write(stop_fd_, &one, sizeof one);
+    thread_.join();
+  }
+  for (const int fd : {stop_fd_, watch_fd_}) {
+    if (fd >= 0) ::close(fd);
+  }
+}
+
+void ParameterWatch::abandon_after_fork(std::unique_ptr<ParameterWatch> watch) {
+  if (watch == nullptr) return;
+  ::close(watch->watch_fd_);
+  // Its thread is not there to be joined.
+  static_cast<void>(watch.release());
+}
+
+void ParameterWatch::run() {
+  do {
+    drain();
+    try {
+      take_values(Refusal::kNow);
+    } catch (const std::exception&) {
+      // There is no memory for it. The program's own affairs are more important.
+    }
+  } while (wait_unless_stopped(stop_fd_, watch_fd_, -1) && wait_unless_stopped(stop_fd_, -1, kPauseMs));
+}
+
+/// Which files the news is about does not matter: all are looked at.
+void ParameterWatch::drain() {
+  alignas(inotify_event) std::array<char, 4096> events{};
+  while (::read(watch_fd_, events.data(), events.size()) > 0) {
+  }
+}
+
+/// A shell empties a file before it writes: as long as a writer has it open, it may hold half of a value. Its close will be news.
+void ParameterWatch::take_values(Refusal refusal) {
+  CongestionSettings settings = owner_.in_force();
+  bool has_changed = false;
+  for (const ParameterFile& parameter : parameter_files(settings.choice, settings.notifications)) {
+    const File file(folder_ + '/' + parameter.name, O_RDONLY);
+    if (!file.is_open() || (refusal == Refusal::kNow && file.has_writer())) continue;
+    const auto text = text_of(file);
+    if (!text || *text == fmt::format("{}\n", parameter.value)) continue;
+    auto set = set_parameter_file(parameter.name, *text, settings.choice, settings.notifications);
+    if (set) {
+      has_changed = true;
+    } else if (refusal == Refusal::kNow) {
+      refuse(parameter, *text, set.error());
+    }
+  }
+  if (has_changed) owner_.update(settings);
+}
+
+/// Overwriting is news, too, so that a file which cannot be must not be tried again.
+void ParameterWatch::refuse(const ParameterFile& parameter, const std::string& text, Error error) {
+  const auto left = left_wrong_.find(parameter.name);
+  if (left != left_wrong_.end() && left->second == text) return;
+  left_wrong_.erase(parameter.name);
+  const bool is_right = overwrite(folder_ + '/' + parameter.name, fmt::format("{}\n", parameter.value));
+  if (!is_right) left_wrong_[parameter.name] = text;
+  if (text.empty()) return;
+  error.message += fmt::format(". It stays {}; write another one to /sys/class/infiniband/{}/{}",
+                               parameter.value, owner_.device, parameter.name);
+  owner_.report(error);
+}
+
+}  // namespace urnic::nic
