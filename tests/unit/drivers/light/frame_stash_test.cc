@@ -9,14 +9,14 @@ namespace {
 
 using Bytes = std::vector<std::byte>;
 
-constexpr transport::Time kNow{};
+constexpr transport::Time kAtOnce{};
 
 Bytes frame(std::uint8_t n) {
   return Bytes(10, std::byte{n});
 }
 
 Bytes taken(FrameStash& stash) {
-  const auto due = stash.take_due(kNow);
+  const auto due = stash.take_due(kAtOnce);
   return due ? Bytes(due->begin(), due->end()) : Bytes();
 }
 
@@ -30,9 +30,9 @@ TEST(FrameStash, GivesBackTheLongestHeldOfThoseThatAreDue) {
   EXPECT_EQ(taken(stash), frame(3));
   EXPECT_EQ(taken(stash), Bytes());
   stash.pass();
-  EXPECT_TRUE(stash.has_due(kNow));
+  EXPECT_TRUE(stash.has_due(kAtOnce));
   EXPECT_EQ(taken(stash), frame(1));
-  EXPECT_FALSE(stash.has_due(kNow));
+  EXPECT_FALSE(stash.has_due(kAtOnce));
 }
 
 TEST(FrameStash, TakesNoMoreThanItsSlotsUntilTakenFramesAreReleased) {
@@ -48,7 +48,7 @@ TEST(FrameStash, TakesNoMoreThanItsSlotsUntilTakenFramesAreReleased) {
 TEST(FrameStash, KeepsTakenFramesUntouchedUntilTheyAreReleased) {
   FrameStash stash(100);
   stash.add(frame(1), {});
-  const auto first = stash.take_due(kNow);
+  const auto first = stash.take_due(kAtOnce);
   for (std::size_t i = 1; i < FrameStash::kSlots; ++i) stash.add(frame(9), {});
   EXPECT_EQ(Bytes(first->begin(), first->end()), frame(1));
 }
