@@ -25,7 +25,18 @@ constexpr std::uint64_t kEnoughSeedsForCoverage = 500;
 constexpr std::uint64_t kDeterminismSample = 16;
 constexpr std::size_t kLastFrames = 60;
 
-constexpr std::uint64_t kRegressionSeeds[] = {
+/// A seed, and what of it does not count.
+struct Run {
+  std::uint64_t seed = 0;
+  Forced forced{};
+};
+
+struct RegressionSeed {
+  std::uint64_t seed = 0;
+  PathKind path{};
+};
+
+constexpr RegressionSeed kRegressionSeeds[] = {
 #include <regressions.inc>
 };
 
@@ -34,18 +45,24 @@ struct CloseFile {
 };
 using File = std::unique_ptr<std::FILE, CloseFile>;
 
-struct FailedSeed {
-  std::uint64_t seed = 0;
+struct FailedRun {
+  Run run;
   Failure failure;
 };
 
-std::string describe(const RunnerOptions& options, const FailedSeed& failed) {
-  const std::string recovery =
-      options.recovery ? fmt::format(" --recovery {}", nic::name_of(*options.recovery)) : "";
-  return fmt::format("FAILED: urnic sim --seed {}{}: {}: at {} us: {} [{}]", failed.seed, recovery,
+/// The options of the command that has the same effect.
+std::string describe(const Run& run) {
+  std::string text = fmt::format("--seed {}", run.seed);
+  if (run.forced.recovery) text += fmt::format(" --recovery {}", nic::name_of(*run.forced.recovery));
+  if (run.forced.path) text += fmt::format(" --path {}", name_of(*run.forced.path));
+  return text;
+}
+
+std::string describe(const FailedRun& failed) {
+  return fmt::format("FAILED: urnic sim {}: {}: at {} us: {} [{}]", describe(failed.run),
                      failed.failure.oracle,
                      static_cast<double>(failed.failure.time.time_since_epoch().count()) / 1000,
-                     failed.failure.what, Options::draw(failed.seed, options.recovery).to_string());
+                     failed.failure.what, Options::draw(failed.run.seed, failed.run.forced).to_string());
 }
 
 /// Runs the world once more for the last frames before its failure.
@@ -67,7 +84,8 @@ void print_last_frames(const Options& options, std::FILE* out) {
 bool is_excluded(CoverageEvent event, const RunnerOptions& options) {
   const bool is_selective =
       event == CoverageEvent::kSelectiveNak || event == CoverageEvent::kSelectiveRepetition;
-  return is_selective && options.recovery == transport::Recovery::kGoBackN;
+  if (is_selective && options.forced.recovery == transport::Recovery::kGoBackN) return true;
+  return is_of_topology(event) && options.forced.path == PathKind::kDirect;
 }
 
 std::vector<std::string_view> uncovered(const Coverage& coverage, const RunnerOptions& options) {
@@ -82,7 +100,7 @@ std::vector<std::string_view> uncovered(const Coverage& coverage, const RunnerOp
 struct Report {
   std::uint64_t seeds = 0;
   Coverage coverage;
-  std::vector<FailedSeed> failed;
+  std::vector<FailedRun> failed;
   std::vector<std::string_view> uncovered;
   double seconds = 0;
 
@@ -111,12 +129,12 @@ void print_json(const RunnerOptions& options, const Report& report, std::FILE* o
   json["seconds"] = report.seconds;
   json["good"] = report.is_good();
   json["failures"] = nlohmann::json::array();
-  for (const FailedSeed& failed : report.failed) {
-    json["failures"].push_back({{"seed", failed.seed},
+  for (const FailedRun& failed : report.failed) {
+    json["failures"].push_back({{"seed", failed.run.seed},
                                 {"oracle", failed.failure.oracle},
                                 {"what", failed.failure.what},
                                 {"time_ns", failed.failure.time.time_since_epoch().count()},
-                                {"options", Options::draw(failed.seed, options.recovery).to_string()}});
+                                {"options", Options::draw(failed.run.seed, failed.run.forced).to_string()}});
   }
   for (std::size_t i = 0; i < transport::count_of<CoverageEvent>(); ++i) {
     json["coverage"][std::string(name_of(static_cast<CoverageEvent>(i)))] =
@@ -127,16 +145,19 @@ void print_json(const RunnerOptions& options, const Report& report, std::FILE* o
   fmt::print(out, "{}\n", json.dump(2));
 }
 
-std::vector<std::uint64_t> seeds_to_run(const RunnerOptions& options) {
-  std::vector<std::uint64_t> seeds;
+std::vector<Run> runs_of(const RunnerOptions& options) {
+  std::vector<Run> runs;
   if (options.regressions && options.shard.number == 1) {
-    seeds.assign(std::begin(kRegressionSeeds), std::end(kRegressionSeeds));
+    for (const RegressionSeed& regression : kRegressionSeeds) {
+      if (regression.seed == 0) continue;  // the list's end
+      runs.push_back({.seed = regression.seed, .forced = options.forced});
+      if (!options.forced.path) runs.back().forced.path = regression.path;
+    }
   }
-  std::erase(seeds, 0);  // the list's end
   for (std::uint64_t i = options.shard.number - 1; i < options.seeds; i += options.shard.of) {
-    seeds.push_back(options.first_seed + i);
+    runs.push_back({.seed = options.first_seed + i, .forced = options.forced});
   }
-  return seeds;
+  return runs;
 }
 
 }  // namespace
@@ -161,27 +182,27 @@ int run(const RunnerOptions& options, std::FILE* out) {
       return 2;
     }
   }
-  const auto seeds = seeds_to_run(options);
-  const bool shows_progress = isatty(STDERR_FILENO) == 1 && !options.verbose && seeds.size() > 1;
+  const auto runs = runs_of(options);
+  const bool shows_progress = isatty(STDERR_FILENO) == 1 && !options.verbose && runs.size() > 1;
   const auto started = std::chrono::steady_clock::now();
   Report report;
-  for (const std::uint64_t seed : seeds) {
-    const Options drawn = Options::draw(seed, options.recovery);
-    if (options.verbose && !options.json) fmt::print(out, "seed {}: {}\n", seed, drawn.to_string());
-    const bool twice = seeds.size() == 1 || seed % kDeterminismSample == 0;
+  for (const Run& run : runs) {
+    const Options drawn = Options::draw(run.seed, run.forced);
+    if (options.verbose && !options.json) fmt::print(out, "seed {}: {}\n", run.seed, drawn.to_string());
+    const bool twice = runs.size() == 1 || run.seed % kDeterminismSample == 0;
     const SeedResult result = run_seed(drawn, twice, trace.get());
     trace.reset();  // the first seed only
     ++report.seeds;
     report.coverage.add(result.coverage);
     if (result.failure) {
-      report.failed.push_back({.seed = seed, .failure = *result.failure});
-      if (!options.json) fmt::print(out, "{}\n", describe(options, report.failed.back()));
+      report.failed.push_back({.run = run, .failure = *result.failure});
+      if (!options.json) fmt::print(out, "{}\n", describe(report.failed.back()));
       if (options.verbose && !options.json) print_last_frames(drawn, out);
       std::fflush(out);
       if (report.failed.size() >= options.max_failures) break;
     }
     if (shows_progress) {
-      fmt::print(stderr, "\r{} of {} seeds, {} failed ", report.seeds, seeds.size(), report.failed.size());
+      fmt::print(stderr, "\r{} of {} seeds, {} failed ", report.seeds, runs.size(), report.failed.size());
     }
   }
   if (shows_progress) fmt::print(stderr, "\r\x1b[K");

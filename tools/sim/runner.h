@@ -27,8 +27,7 @@ struct RunnerOptions {
   std::string trace_file;
   /// Report as one JSON object instead of text.
   bool json = false;
-  /// Of all RC connections, instead of what the seeds draw.
-  std::optional<transport::Recovery> recovery;
+  Forced forced;
   /// Stop after so many failed seeds.
   std::uint64_t max_failures = 10;
 };

@@ -26,7 +26,7 @@ World::World(const Options& options)
       plans_(Plans::draw(options_)),
       referee_(clock_),
       liveness_(options_, clock_, referee_),
-      observer_(clock_, referee_, options_.all_pairs() + 1),
+      observer_(clock_, referee_, options_.all_pairs() + 1, options_.frame_lateness()),
       network_(options_, clock_, events_, frames_),
       application_random_(options_.seed, Stream::kApplication),
       schedule_random_(options_.seed, Stream::kSchedule),
@@ -73,7 +73,10 @@ World::World(const Options& options)
 void World::watch_management(HostId host) {
   constexpr std::uint32_t kMadBytes = 256;
   observer_.on_unreliable(host, kManagementQp,
-                          {.is_datagram = true, .mtu_bytes = kMadBytes, .qp_number = kManagementQp});
+                          {.is_datagram = true,
+                           .mtu_bytes = kMadBytes,
+                           .qp_number = kManagementQp,
+                           .may_skip = options_.topology.has_value()});
 }
 
 World::~World() {
@@ -132,7 +135,7 @@ void World::begin() {
 }
 
 bool World::step() {
-  Time next = events_.next_time();
+  Time next = std::min(events_.next_time(), network_.path().next_event());
   for (const Machine& machine : scene_.machines) next = std::min(next, wake_time(machine));
   if (next == kNever) return false;
   if (next > clock_.now()) clock_.advance_to(next);
@@ -140,6 +143,7 @@ bool World::step() {
     referee_.complain("liveness",
                       fmt::format("{} steps and no end: the world goes round in circles", kMaxSteps));
   }
+  if (network_.path().next_event() <= clock_.now()) network_.path().run_until(clock_.now());
   if (events_.next_time() <= clock_.now()) {
     handle(events_.take());
     return true;
@@ -162,6 +166,8 @@ void World::handle(const Event& event) {
       attachment.inbox.push_back(event.frame);
       return;
     }
+    case Event::Kind::kEnter:
+      return network_.path().enter(event.host, event.frame);
     case Event::Kind::kPostSends:
     case Event::Kind::kPostReceives:
     case Event::Kind::kPairStep:
@@ -228,6 +234,8 @@ void World::run_host(HostId id) {
   }
   poll_completions(id);
   machine.timer_at = host.device().next_timeout();
+  // What waits for room is due at once, for as long as a link is paused.
+  if (options_.topology) machine.timer_at = std::max(machine.timer_at, host.attachment().full_until);
 }
 
 void World::poll_completions(HostId id) {
@@ -321,8 +329,30 @@ void World::collect_faults() {
   coverage_.add(CoverageEvent::kCongestionMarked, faults.congestion_marked);
 }
 
+void World::collect_path() {
+  const PathCounts* const counts = network_.path_counts();
+  if (counts == nullptr) return;
+  using network::DropReason;
+  coverage_.add(CoverageEvent::kTopologies);
+  coverage_.add(CoverageEvent::kQueueFull, counts->drops(DropReason::kTailDrop));
+  coverage_.add(CoverageEvent::kBufferFull, counts->drops(DropReason::kBufferFull));
+  coverage_.add(CoverageEvent::kHeadroomFull, counts->drops(DropReason::kHeadroomFull));
+  coverage_.add(CoverageEvent::kNotEctDropped, counts->drops(DropReason::kNotEct));
+  coverage_.add(CoverageEvent::kMarkedByQueue, counts->marked);
+  coverage_.add(CoverageEvent::kPriorityPaused, counts->pauses);
+  coverage_.add(CoverageEvent::kNicPaused, counts->nic_pauses);
+  coverage_.add(CoverageEvent::kWatchdogFired, counts->watchdogs);
+  coverage_.add(CoverageEvent::kDroppedByWatchdog, counts->drops(DropReason::kWatchdog));
+  coverage_.add(CoverageEvent::kLinkCut, counts->links_cut);
+  coverage_.add(CoverageEvent::kLostWithLink, counts->drops(DropReason::kLinkDown));
+  coverage_.add(CoverageEvent::kNoWayLeft, counts->drops(DropReason::kNoWay));
+  coverage_.add(CoverageEvent::kOtherWay, counts->other_ways);
+  coverage_.add(CoverageEvent::kGivenUp, counts->given_up);
+}
+
 void World::collect_coverage() {
   collect_faults();
+  collect_path();
   coverage_.add(CoverageEvent::kFrames, observer_.sent_frames());
   coverage_.add(options_.hosts > 2 ? CoverageEvent::kManyHosts : CoverageEvent::kTwoHosts);
   coverage_.add(CoverageEvent::kNotified, observer_.notifications().sent());
@@ -335,6 +365,7 @@ void World::collect_coverage() {
       coverage_.add(CoverageEvent::kXrcQueueLow, machine.host->limit_events(queue));
     }
     coverage_.add(CoverageEvent::kPortFull, machine.host->attachment().times_full);
+    coverage_.add(CoverageEvent::kPortHeldUp, machine.host->attachment().times_held_up);
     const auto& counters = machine.host->device().counters();
     coverage_.add(CoverageEvent::kTimeout, counters.value(Counter::kLocalAckTimeout));
     coverage_.add(CoverageEvent::kImpliedNak, counters.value(Counter::kImpliedNakSequenceError));

@@ -67,6 +67,7 @@ class World {
   void watch_management(HostId host);
   void collect_coverage();
   void collect_faults();
+  void collect_path();
 
   Options options_;
   Plans plans_;

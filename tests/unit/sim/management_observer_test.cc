@@ -45,7 +45,7 @@ class ManagementObserverTest : public ::testing::Test {
     return observer_.on_sent(by, to, message, Time(at)).value_or("");
   }
 
-  ManagementObserver observer_;
+  ManagementObserver observer_{std::chrono::milliseconds(10)};
 };
 
 TEST_F(ManagementObserverTest, WantsTheTimeOfTheAnswerBetweenRepeats) {

@@ -32,6 +32,23 @@ enum class CoverageEvent : std::uint8_t {
   kNotified,
   kNotificationObeyed,
   kPortFull,
+  // Topologies.
+  kTopologies,
+  kQueueFull,
+  kBufferFull,
+  kHeadroomFull,
+  kNotEctDropped,
+  kMarkedByQueue,
+  kPriorityPaused,
+  kNicPaused,
+  kPortHeldUp,
+  kWatchdogFired,
+  kDroppedByWatchdog,
+  kLinkCut,
+  kLostWithLink,
+  kNoWayLeft,
+  kOtherWay,
+  kGivenUp,
   kStall,
   kDeregistered,
   kDeregisteredInUse,
@@ -187,6 +204,38 @@ constexpr std::string_view name_of(CoverageEvent event) {
       return "CNPs obeyed";
     case kPortFull:
       return "port full";
+    case kTopologies:
+      return "worlds with a topology";
+    case kQueueFull:
+      return "frames dropped at full queues";
+    case kBufferFull:
+      return "frames dropped at full buffers";
+    case kHeadroomFull:
+      return "frames dropped for lack of headroom";
+    case kNotEctDropped:
+      return "frames dropped that cannot be marked";
+    case kMarkedByQueue:
+      return "ECN marked by queues";
+    case kPriorityPaused:
+      return "priorities paused";
+    case kNicPaused:
+      return "those of NICs";
+    case kPortHeldUp:
+      return "NIC held up by its port";
+    case kWatchdogFired:
+      return "pause watchdogs fired";
+    case kDroppedByWatchdog:
+      return "frames dropped by them";
+    case kLinkCut:
+      return "links cut";
+    case kLostWithLink:
+      return "frames lost with them";
+    case kNoWayLeft:
+      return "frames without a way";
+    case kOtherWay:
+      return "frames by another way than the first";
+    case kGivenUp:
+      return "frames too late to be delivered";
     case kStall:
       return "host stalled";
     case kDeregistered:
@@ -405,6 +454,11 @@ constexpr std::string_view name_of(CoverageEvent event) {
       return "MRA sent";
   }
   return "";
+}
+
+/// Only worlds with a topology have it.
+constexpr bool is_of_topology(CoverageEvent event) {
+  return event >= CoverageEvent::kTopologies && event <= CoverageEvent::kGivenUp;
 }
 
 class Coverage {

@@ -7,9 +7,6 @@
 namespace urnic::sim {
 namespace {
 
-/// What the first of two may have left later than its manager wanted: a host stalls, or its port is full.
-constexpr Duration kLateness = std::chrono::milliseconds(10);
-
 bool is_request(CmKind kind) {
   return kind == CmKind::kRequest || kind == CmKind::kServiceRequest;
 }
@@ -41,12 +38,12 @@ std::optional<std::string> ManagementObserver::judge_request(Dialog& dialog, con
     dialog.digest = message.digest;
   } else if (message.digest != dialog.digest) {
     return "repeated with another content";
-  } else if (now - dialog.last_request < kCmResponseTime - kLateness) {
+  } else if (now - dialog.last_request < kCmResponseTime - lateness_) {
     return fmt::format("repeated {} ms after the one before, within the time that the peer has to answer",
                        (now - dialog.last_request).count() / 1'000'000);
   }
   // What was to leave when the MRA came may still leave.
-  if (now - dialog.patience_asked > kLateness && now < dialog.patience_ends - kLateness) {
+  if (now - dialog.patience_asked > lateness_ && now < dialog.patience_ends - lateness_) {
     return "repeated within the time that the peer has asked for";
   }
   dialog.last_request = now;

@@ -44,6 +44,9 @@ class ManagementObserver {
     return static_cast<std::size_t>(kind) - static_cast<std::size_t>(CmKind::kRequest);
   }
 
+  /// `lateness`: what the first of two messages may have left later than its manager wanted.
+  explicit ManagementObserver(Duration lateness) : lateness_(lateness) {}
+
   std::optional<std::string> on_sent(HostId by, HostId to, const CmMessage& message, Time now);
   void on_taken(HostId by, HostId from, const CmMessage& message, Time now);
 
@@ -60,6 +63,7 @@ class ManagementObserver {
   std::optional<std::string> judge_request(Dialog& dialog, const CmMessage& message, Time now);
   std::optional<std::string> judge_answer(HostId by, HostId to, const CmMessage& message) const;
 
+  Duration lateness_;
   std::map<Key, Dialog> dialogs_;
   std::array<std::uint64_t, kKinds> sent_{};
   std::array<std::uint64_t, kKinds> repeated_{};

@@ -89,6 +89,7 @@ void SelectiveRequester::on_acknowledged(std::uint64_t psn) {
 
 void SelectiveRequester::on_told(std::uint64_t psn) {
   expected_ = std::max(expected_, psn);
+  furthest_ = std::max(furthest_, psn);
   for (auto& [first, packet] : packets_) {
     if (first >= expected_) break;  // those are here still whose answers are missing, and what is behind them
     packet.must_repeat = false;
@@ -102,7 +103,12 @@ SelectiveRequester::News SelectiveRequester::on_selective_nak(const WireView& na
   if (psn < expected_) return news;  // an old one
   on_told(psn);
   // It may have been held, and refused when its turn came; that RNR NAK need not have arrived.
-  if (const auto missing = packets_.find(psn); missing != packets_.end()) missing->second.is_held = false;
+  if (const auto missing = packets_.find(psn); missing != packets_.end()) {
+    Packet& packet = missing->second;
+    // The requester, which waits for an earlier one that was refused, then sends what is not held.
+    if (packet.is_held && packet.was_held_when_refused) packet.permission = Permission::kGranted;
+    packet.is_held = false;
+  }
   const bool names_packets = take_report(nak, psn, now, news);
   names_packets ? lose_what_is_missing(psn, news) : lose_everything(psn, news);
   return news;
@@ -117,8 +123,9 @@ bool SelectiveRequester::take_report(const WireView& nak, std::uint64_t psn, Tim
     if (found == packets_.end()) continue;  // the responder's judge has complained
     Packet& packet = found->second;
     names_packets = true;
-    news.is_sign_of_life |= !packet.was_held;
-    packet.is_held = packet.was_held = true;
+    news.is_sign_of_life |= packet.end > furthest_;
+    furthest_ = std::max(furthest_, packet.end);
+    packet.is_held = true;
     packet.reported_at = now;
     packet.must_repeat = false;
     if (packet.permission == Permission::kWhileMissing) packet.permission = Permission::kNone;
@@ -165,6 +172,7 @@ void SelectiveRequester::on_refused(std::uint64_t psn) {
   if (const auto refused = packets_.find(psn); refused != packets_.end()) refused->second.is_held = false;
   for (auto entry = packets_.lower_bound(psn); entry != packets_.end(); ++entry) {
     Packet& packet = entry->second;
+    packet.was_held_when_refused = packet.is_held;
     if (packet.is_held) continue;
     packet.permission = Permission::kGranted;
     packet.must_repeat |= !is_old;

@@ -24,7 +24,8 @@ class SelectiveRequester {
  public:
   using Complaint = std::optional<std::string>;
 
-  explicit SelectiveRequester(std::uint64_t first_psn) : oldest_(first_psn), expected_(first_psn) {}
+  explicit SelectiveRequester(std::uint64_t first_psn)
+      : oldest_(first_psn), expected_(first_psn), furthest_(first_psn) {}
 
   /// The most SENDs and WRITEs that may not be acknowledged, in packets.
   static constexpr std::uint32_t kMostUnacknowledged = WireView::kHeldPackets;
@@ -51,7 +52,7 @@ class SelectiveRequester {
   std::uint64_t told() const { return expected_; }
   struct News {
     bool begins_round = false;     ///< something is lost
-    bool is_sign_of_life = false;  ///< a packet has come of which the requester did not know
+    bool is_sign_of_life = false;  ///< one is held that is further ahead than any the peer had before
   };
   News on_selective_nak(const WireView& nak, std::uint64_t psn, Time now);
   /// An RNR NAK of this packet: all from there on is sent again.
@@ -79,8 +80,8 @@ class SelectiveRequester {
     bool must_repeat = false;  // before anything new
     Permission permission = Permission::kNone;
     bool is_held = false;
-    bool was_held = false;  // was reported so at any time
-    Time reported_at{};     // the last time
+    bool was_held_when_refused = false;  // at an RNR NAK of one before it
+    Time reported_at{};                  // that it is held, the last time
 
     bool was_repeated() const { return last_sent != first_sent; }
   };
@@ -96,6 +97,7 @@ class SelectiveRequester {
   Packets packets_;                // that are not acknowledged or not answered
   std::uint64_t oldest_;           // the first PSN that is not
   std::uint64_t expected_;         // the peer has said that it has all before
+  std::uint64_t furthest_;         // one past the last packet that the peer has had, as far as it said
   std::uint64_t sent_ = 0;         // transmissions
   std::uint64_t whole_round_ = 0;  // PSN from which on everything was lost the last time
 };

@@ -3,10 +3,18 @@
 #include <fmt/core.h>
 
 namespace urnic::sim {
+namespace {
+
+constexpr std::uint32_t kPsnMask = 0xffffff;
+/// More than any send queue of a world has.
+constexpr std::uint32_t kMostSkipped = 1024;
+
+}  // namespace
 
 std::optional<std::string> UnreliableFlow::on_sent(const WireView& packet) {
-  if (packet.psn != next_) return fmt::format("PSN {:#x} was due", next_);
-  next_ = (next_ + 1) & 0xffffffu;
+  const std::uint32_t skipped = (packet.psn - next_) & kPsnMask;
+  if (skipped > (expected_.may_skip ? kMostSkipped : 0)) return fmt::format("PSN {:#x} was due", next_);
+  next_ = (packet.psn + 1) & kPsnMask;
   if (is_draining_ && packet.is_first) return "begins a message in SQD or SQE";
   if (packet.ack_request) return "AckReq though the peer never acknowledges (fact 18)";
   if (packet.payload.size() > expected_.mtu_bytes) {

@@ -18,6 +18,8 @@ class UnreliableFlow {
     std::uint32_t mtu_bytes = 1024;
     std::uint32_t first_psn = 0;
     std::uint32_t qp_number = 0;
+    /// Packets may be dropped with their PSNs before they leave, as those are whose neighbor is not found.
+    bool may_skip = false;
   };
 
   explicit UnreliableFlow(const Expectations& expected) : expected_(expected), next_(expected.first_psn) {}

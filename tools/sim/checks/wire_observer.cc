@@ -16,8 +16,8 @@ std::uint64_t key_of(HostId host, std::uint32_t qp_number) {
 
 }  // namespace
 
-WireObserver::WireObserver(const SimClock& clock, Referee& referee, std::uint32_t pairs)
-    : clock_(clock), referee_(referee), flows_(pairs) {}
+WireObserver::WireObserver(const SimClock& clock, Referee& referee, std::uint32_t pairs, Duration lateness)
+    : clock_(clock), referee_(referee), flows_(pairs), management_(lateness) {}
 
 void WireObserver::on_connected(std::uint32_t pair, WireService service,
                                 const std::array<FlowObserver::Limits, 2>& limits,

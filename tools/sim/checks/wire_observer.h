@@ -23,7 +23,8 @@ namespace urnic::sim {
 /// is found out by what it then says.
 class WireObserver final : public FrameTap {
  public:
-  WireObserver(const SimClock& clock, Referee& referee, std::uint32_t pairs);
+  /// `lateness`: how much later than its engine wants may a frame leave.
+  WireObserver(const SimClock& clock, Referee& referee, std::uint32_t pairs, Duration lateness);
 
   /// Writes one line per frame to `trace`, which stays open and is the caller's.
   void set_trace(std::FILE* trace) { trace_ = trace; }

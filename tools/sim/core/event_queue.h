@@ -48,6 +48,7 @@ class FramePool {
 struct Event {
   enum class Kind : std::uint8_t {
     kDeliver,       ///< `frame` reaches `host`
+    kEnter,         ///< `frame` of `host` reaches the first queue of the network
     kPostSends,     ///< the application at `side`, or on `host`, posts to its send queue
     kPostReceives,  ///< the same for the receive queue
     kPostShared,    ///< `host` posts to its shared receive queue `traffic`

@@ -23,7 +23,8 @@ enum class Stream : std::uint8_t {
   kDevices,
   kConnections,
   kCongestion,
-  kRecovery
+  kRecovery,
+  kTopology
 };
 
 /// A stream of random numbers that depends on seed and stream only. The engine's output is fixed by the C++

@@ -1,32 +1,45 @@
 #include "tools/sim/network/network.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "tools/sim/core/management_view.h"
 #include "tools/sim/core/wire_view.h"
+#include "tools/sim/network/direct_path.h"
 #include "tools/sim/network/frame_faults.h"
+#include "tools/sim/network/switched_path.h"
 
 namespace urnic::sim {
-namespace {
-
-Duration time_on(const LinkOptions& link, std::size_t bytes) {
-  return Duration(static_cast<std::int64_t>(static_cast<double>(bytes) * link.nanoseconds_per_byte));
-}
-
-}  // namespace
 
 transport::wire::Mac mac_of(HostId host) {
   return {{0x02, 0, 0, 0, 0, static_cast<std::uint8_t>(index(host) + 1)}};
 }
 
 Network::Network(const Options& options, const SimClock& clock, EventQueue& events, FramePool& frames)
-    : options_(options), clock_(clock), events_(events), frames_(frames) {
+    : options_(options), clock_(clock), frames_(frames) {
   for (std::size_t host = 0; host < options.links.size(); ++host) {
     links_.push_back({.options = options.links[host],
                       .random = Random(options.seed * kMaxHosts + host, Stream::kNetwork),
-                      .last_delivery = std::vector<Time>(options.links.size()),
                       .seen = std::vector<std::uint64_t>(kPacketKinds)});
   }
+  if (options.topology) {
+    auto switched = std::make_unique<SwitchedPath>(options, clock, events, frames);
+    switched_ = switched.get();
+    path_ = std::move(switched);
+  } else {
+    path_ = std::make_unique<DirectPath>(options, events);
+  }
+}
+
+Network::~Network() = default;
+
+void Network::stop_faults() {
+  faults_on_ = false;
+  path_->stop_faults();
+}
+
+const PathCounts* Network::path_counts() const {
+  return switched_ == nullptr ? nullptr : &switched_->counts();
 }
 
 void Network::send(HostId from, std::span<const std::byte> bytes) {
@@ -140,28 +153,22 @@ void Network::deliver(HostId from, HostId to, std::span<const std::byte> bytes, 
     ++counts_.reordered;
     late = link.random.between(Duration(1), link.options.reorder_delay);
   }
-  const Time time = arrival(link, to, bytes.size(), late);
+  const Time time =
+      link.free_at + link.options.base_delay + link.random.between(Duration(0), link.options.jitter) + late;
 
-  Frame* const frame = frames_.take();
+  Frame* frame = frames_.take();
   frame->bytes.assign(bytes.begin(), bytes.end());
   if (faults_on_ && !damage(*frame, link)) {
     ++counts_.lost;
     frames_.give_back(frame);
-    return;
+    frame = nullptr;
   }
-  events_.add({.time = time, .kind = Event::Kind::kDeliver, .host = to, .frame = frame});
-}
-
-Time Network::arrival(Link& link, HostId to, std::size_t bytes, Duration late) {
-  const Time time =
-      link.free_at + link.options.base_delay + link.random.between(Duration(0), link.options.jitter);
-  if (late > Duration(0)) return time + late;
-  // In the switch the frames of all senders form one queue for each receiver.
-  Link& receiver = links_[index(to)];
-  Time& last = link.last_delivery[index(to)];
-  last = std::max({time, last, receiver.receiver_free_at});
-  receiver.receiver_free_at = std::max(receiver.receiver_free_at, time) + time_on(receiver.options, bytes);
-  return last;
+  path_->carry({.from = from,
+                .to = to,
+                .time = time,
+                .keeps_order = late == Duration(0),
+                .bytes = bytes.size(),
+                .frame = frame});
 }
 
 /// False when the frame must not arrive at all.

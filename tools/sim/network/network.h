@@ -1,14 +1,17 @@
-// Network: the hostile wires and the switch between the hosts.
+// Network: the hostile wires of the hosts, and the path between them.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
 #include "tools/sim/core/clock.h"
 #include "tools/sim/core/event_queue.h"
 #include "tools/sim/core/random.h"
+#include "tools/sim/network/path.h"
+#include "tools/sim/network/path_counts.h"
 #include "tools/sim/scenario/options.h"
 #include "transport/wire/address.h"
 
@@ -31,13 +34,14 @@ struct FaultCounts {
   std::uint64_t congestion_marked = 0;
 };
 
+class SwitchedPath;
+
 /// The MAC of a host.
 transport::wire::Mac mac_of(HostId host);
 
-/// Takes frames from any host and adds the events of their delivery. Each host has a link to a switch that
-/// knows all addresses: a frame waits for its sender's link, travels, and waits for its receiver's link,
-/// where those of several senders meet; frames of one sender to one receiver keep their order, unless a fault
-/// says otherwise. A frame for no one host goes to all others.
+/// Takes frames from any host and adds the events of their delivery. A frame waits for its sender's wire, on which all faults happen, and
+/// then takes the path of this world: through one switch that only delays, or, if the options have a topology, through that. Frames of one
+/// sender to one receiver keep their order, unless a fault or a topology says otherwise. A frame for no one host goes to all others.
 ///
 /// A damaged frame always has a flipped bit that its ICRC protects, or lost its end: a receiver that accepts
 /// one is wrong. ARP and neighbor discovery have no such protection without the Ethernet FCS that the medium
@@ -46,20 +50,26 @@ class Network {
  public:
   Network(const Options& options, const SimClock& clock, EventQueue& events, FramePool& frames);
 
+  ~Network();
+
   void send(HostId from, std::span<const std::byte> bytes);
 
   /// From now on frames are only delayed. Those on their way stay as they are.
-  void stop_faults() { faults_on_ = false; }
+  void stop_faults();
+
+  /// What happens inside the path, which the world's events do not know of.
+  Path& path() { return *path_; }
+  const Path& path() const { return *path_; }
 
   const FaultCounts& faults() const { return counts_; }
+  /// Null without a topology.
+  const PathCounts* path_counts() const;
 
  private:
   struct Link {
     LinkOptions options;
     Random random;
-    Time free_at{};                   // when the last frame has left the sender
-    Time receiver_free_at{};          // when the last frame has reached the host
-    std::vector<Time> last_delivery;  // to each host, of frames that keep their order
+    Time free_at{};  // when the last frame has left the sender
     Time blackout_until{};
     std::uint64_t burst_left = 0;
     std::vector<std::uint64_t> seen;  // of each kind of packet, for exact losses
@@ -73,14 +83,13 @@ class Network {
   void send_to(HostId from, HostId to, std::span<const std::byte> bytes);
   /// `late` is added to the usual delay, and the frame then keeps no order.
   void deliver(HostId from, HostId to, std::span<const std::byte> bytes, Duration late = Duration(0));
-  /// When the frame arrives that leaves now.
-  Time arrival(Link& link, HostId to, std::size_t bytes, Duration late);
   bool damage(Frame& frame, Link& link);
 
   const Options& options_;
   const SimClock& clock_;
-  EventQueue& events_;
   FramePool& frames_;
+  std::unique_ptr<Path> path_;
+  const SwitchedPath* switched_ = nullptr;  // the same, if it is one
   bool faults_on_ = true;
   std::vector<Link> links_;
   FaultCounts counts_;

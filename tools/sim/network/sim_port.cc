@@ -1,12 +1,17 @@
 #include "tools/sim/network/sim_port.h"
 
+#include <algorithm>
 #include <cassert>
 #include <chrono>
 
 namespace urnic::sim {
 
-/// Link MTU and Ethernet header.
-constexpr std::size_t kMaxFrameBytes = 4200 + 14;
+namespace {
+
+/// After that a port whose path had no room looks again.
+constexpr Duration kLookAgain = std::chrono::microseconds(10);
+
+}  // namespace
 
 SimPort::SimPort(Attachment& at) : at_(at), room_(kMaxFrameBytes) {}
 
@@ -43,6 +48,14 @@ std::span<std::byte> SimPort::reserve_to(const transport::wire::Mac&) {
         at_.clock.now() + at_.random.between(std::chrono::nanoseconds(1), std::chrono::microseconds(50));
     return {};
   }
+  if (!at_.network.path().has_room(at_.host)) {
+    ++at_.times_held_up;
+    at_.held_up_since = std::min(at_.held_up_since, at_.clock.now());
+    at_.full_until = at_.clock.now() + kLookAgain;
+    return {};
+  }
+  at_.held_up_before = at_.held_up();
+  at_.held_up_since = transport::kNever;
   return room_;
 }
 

@@ -39,14 +39,25 @@ struct Attachment {
   std::deque<Frame*> inbox{};  ///< delivered, not yet taken by the device
   Time full_until{};           ///< until then the port takes nothing
   std::uint64_t times_full = 0;
-  std::uint64_t frames_not_flushed = 0;  ///< committed and still waiting for flush()
+  std::uint64_t times_held_up = 0;         ///< because the path had no room
+  Time held_up_since = transport::kNever;  ///< kNever: it is not
+  Duration held_up_before{};               ///< in all, until the last time ended
+  std::uint64_t frames_not_flushed = 0;    ///< committed and still waiting for flush()
   nic::PacketPort::Statistics statistics{};
+
+  /// How long the path has held up this port until now, in all.
+  Duration held_up() const {
+    return held_up_before + (held_up_since == transport::kNever ? Duration(0) : clock.now() - held_up_since);
+  }
 };
 
 /// Keeps committed frames until flush(), and may be full for a while (a fault), so that an engine which
-/// forgets to flush or ignores a full port is found out.
+/// forgets to flush or ignores a full port is found out. It is full, too, while the path has no room.
 class SimPort final : public nic::PacketPort {
  public:
+  /// Link MTU and Ethernet header.
+  static constexpr std::size_t kMaxFrameBytes = 4200 + 14;
+
   explicit SimPort(Attachment& at);
   ~SimPort() override;
 

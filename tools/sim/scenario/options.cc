@@ -7,6 +7,7 @@
 #include <chrono>
 
 #include "tools/sim/core/random.h"
+#include "tools/sim/scenario/random_topology.h"
 
 namespace urnic::sim {
 namespace {
@@ -229,6 +230,17 @@ void draw_recovery(Options& options, std::optional<transport::Recovery> forced) 
   }
 }
 
+/// One world in three has a topology. From streams of its own, as above.
+void draw_path(Options& options, std::optional<PathKind> forced) {
+  Random random(options.seed, Stream::kTopology);
+  bool is_switched = random.chance(1.0 / 3);
+  if (forced) is_switched = *forced == PathKind::kSwitched;
+  options.traffic_classes.resize(options.pairs + 1);
+  if (!is_switched) return;
+  options.topology = draw_random_topology(options.hosts, random);
+  for (std::uint8_t& traffic_class : options.traffic_classes) traffic_class = draw_traffic_class(random);
+}
+
 /// As `--cc` takes it.
 std::string_view name_of_controller(const transport::congestion::Choice& choice) {
   static constexpr std::array<std::string_view, 5> kNames = {"none", "dcqcn", "timely", "swift", "fixed"};
@@ -272,7 +284,18 @@ std::string describe(const LinkOptions& link, HostId host) {
 
 }  // namespace
 
-Options Options::draw(std::uint64_t seed, std::optional<transport::Recovery> recovery) {
+std::string_view name_of(PathKind kind) {
+  return kind == PathKind::kSwitched ? "switched" : "direct";
+}
+
+std::optional<PathKind> parse_path(std::string_view name) {
+  for (const PathKind kind : {PathKind::kDirect, PathKind::kSwitched}) {
+    if (name == name_of(kind)) return kind;
+  }
+  return std::nullopt;
+}
+
+Options Options::draw(std::uint64_t seed, const Forced& forced) {
   Random random(seed, Stream::kOptions);
   Options options;
   options.seed = seed;
@@ -286,14 +309,15 @@ Options Options::draw(std::uint64_t seed, std::optional<transport::Recovery> rec
   draw_services(options, random);
   draw_connections(options, faults);
   draw_congestion(options);
-  draw_recovery(options, recovery);
+  draw_recovery(options, forced.recovery);
+  draw_path(options, forced.path);
   return options;
 }
 
 bool Options::is_peaceful() const {
   const bool is_kind =
       std::ranges::none_of(links, [](const LinkOptions& link) { return link.faults.any(); }) &&
-      partitions.empty() && exact_losses.empty();
+      partitions.empty() && exact_losses.empty() && !topology;
   return is_kind && stall == 0 && port_full == 0 && !violator && deliberate_errors == 0 &&
          deregistrations == 0 && rnr_retry == 7 && connections.loss == 0 && connections.cuts.empty() &&
          !connections.may_leave;
@@ -313,7 +337,13 @@ Duration Options::max_frame_age() const {
     const Duration pause = link.faults.pause > 0 ? link.pause_time : Duration(0);
     worst = std::max(worst, link.base_delay + link.jitter + link.reorder_delay + pause);
   }
+  if (topology) worst += kMaxTransit;
   return worst + stall_time + milliseconds(20);  // the rest is for queueing before the link
+}
+
+// A host stalls, or its port is full; links that are paused or slow hold it up for longer.
+Duration Options::frame_lateness() const {
+  return topology ? milliseconds(500) : milliseconds(10);
 }
 
 Duration rnr_timer(std::uint8_t code) {
@@ -364,6 +394,12 @@ std::string Options::to_string() const {
   for (const ExactLoss& loss : exact_losses) {
     text +=
         fmt::format(" lose={}:{}#{}+{}", name(loss.from), sim::to_string(loss.kind), loss.first, loss.count);
+  }
+  if (topology) {
+    text += fmt::format(" topology=[{}] dscps=", describe(*topology));
+    for (std::uint32_t pair = 0; pair < all_pairs(); ++pair) {
+      text += fmt::format("{}{}", pair == 0 ? "" : "/", traffic_classes[pair] >> 2);
+    }
   }
   if (connections.attempts == 0) return text;
   text += fmt::format(" rdma_cm={} cm_loss={} cm_dup={} cm_late={}x{}us cm_faults={}us slow={} may_leave={}",

@@ -6,8 +6,10 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "drivers/network/topology.h"
 #include "tools/sim/core/event_queue.h"
 #include "tools/sim/core/wire_view.h"
 #include "transport/congestion/choice.h"
@@ -81,10 +83,22 @@ struct ConnectionOptions {
   bool may_leave = false;         ///< programs may give up in the middle of anything
 };
 
+/// How frames get from one host to another: over their wires and one switch that only delays, or through a topology.
+enum class PathKind : std::uint8_t { kDirect, kSwitched };
+
+/// "direct", "switched".
+std::string_view name_of(PathKind kind);
+std::optional<PathKind> parse_path(std::string_view name);
+
+/// What the user decides, so that what the seed draws of it does not count.
+struct Forced {
+  std::optional<transport::Recovery> recovery{};  ///< of all RC pairs
+  std::optional<PathKind> path{};
+};
+
 /// Swarm testing: each seed turns some things on and others off, so that one feature does not hide another.
 struct Options {
-  /// With `recovery` all RC pairs have that, and what the seed draws of it does not count.
-  static Options draw(std::uint64_t seed, std::optional<transport::Recovery> recovery = std::nullopt);
+  static Options draw(std::uint64_t seed, const Forced& forced = {});
   /// One line: every option with its value.
   std::string to_string() const;
 
@@ -154,6 +168,10 @@ struct Options {
   std::vector<LinkOptions> links{};  ///< by host
   std::vector<Partition> partitions{};
   std::vector<ExactLoss> exact_losses{};
+  std::optional<network::Topology>
+      topology{};  ///< between the wires of the hosts; without: one switch that only delays
+  std::vector<std::uint8_t>
+      traffic_classes{};       ///< by pair, the violator's last; other than 0 only with a topology
   double safety_fraction = 1;  ///< faults stop when that part of the operations has completed
 
   std::uint32_t all_pairs() const { return pairs + (violator ? 1 : 0); }
@@ -170,6 +188,8 @@ struct Options {
   bool is_peaceful() const;
   Duration effective_ack_timeout() const;
   Duration rnr_delay() const;
+  /// How much later than its engine wants may a frame leave.
+  Duration frame_lateness() const;
   /// A frame that was not delivered this long after it was sent will not be any more.
   Duration max_frame_age() const;
 };

@@ -14,8 +14,9 @@ Result<void, Error> connect(const ConnectionEnd& end, const Options& options) {
 
   nic::QpAttributes to_receive;
   to_receive.state = QpState::kReadyToReceive;
-  to_receive.address =
-      nic::AddressVector{.destination = end.peer.gid(), .source_gid_index = end.host.gid_index()};
+  to_receive.address = nic::AddressVector{.destination = end.peer.gid(),
+                                          .source_gid_index = end.host.gid_index(),
+                                          .traffic_class = end.traffic_class};
   to_receive.path_mtu = options.path_mtu;
   to_receive.destination_qp = end.peer_qp;
   to_receive.receive_psn = end.receive_psn;

@@ -1,6 +1,8 @@
 // Connects one queue pair of a reliable connection, RC or XRC, as programs do: INIT, RTR, RTS.
 #pragma once
 
+#include <cstdint>
+
 #include "nic/queues/queue_pair.h"
 #include "tools/sim/scenario/options.h"
 #include "tools/sim/traffic/host.h"
@@ -16,6 +18,7 @@ struct ConnectionEnd {
   transport::Psn receive_psn{};
   transport::Access access{};  ///< what the peer may do
   transport::Recovery recovery = transport::Recovery::kGoBackN;
+  std::uint8_t traffic_class = 0;
 };
 
 /// The queue pair is in RESET. The error is that of the first transition that is refused.

@@ -234,7 +234,7 @@ void EndpointDriver::on_polled() {
 /// What this end must report by itself with selective repeat, and nothing else would make it say.
 void EndpointDriver::judge_reports() {
   const Duration silence = scene_.observer.flow(pair_, other(side_)).longest_silence();
-  if (silence <= longest_silence() || responder().query().state == transport::QpState::kError) return;
+  if (silence <= longest_silence(host_) || responder().query().state == transport::QpState::kError) return;
   if (flush_is_legitimate()) return;
   complain("wire", fmt::format("did not report for {} us what came out of order", silence.count() / 1000));
 }

@@ -25,7 +25,7 @@ void EndpointDriver::judge_send_failure(const transport::Completion& completion)
         complain("wire", fmt::format("gave up after {} of {} retries", rewinds, scene_.options.retry_count));
       }
       if (const auto silence = peer_is_well() ? silence_of_responder() : Duration(0);
-          silence > longest_silence()) {
+          silence > longest_silence(peer_host_)) {
         complain(
             "wire",
             fmt::format("retries exceeded because the responder has not acknowledged for {} us what it took",
@@ -108,9 +108,9 @@ Duration EndpointDriver::silence_of_responder() const {
   return since == transport::kNever ? Duration(0) : scene_.now() - since;
 }
 
-/// A host may stall, and its port be full for a while.
-Duration EndpointDriver::longest_silence() const {
-  return 2 * scene_.options.stall_time + std::chrono::milliseconds(2);
+/// A host may stall, its port be full for a while, and a paused network hold the port up.
+Duration EndpointDriver::longest_silence(const Host& host) const {
+  return 2 * scene_.options.stall_time + std::chrono::milliseconds(2) + host.attachment().held_up();
 }
 
 bool EndpointDriver::flush_is_legitimate() {

@@ -39,6 +39,7 @@ class Host {
   /// At the end, when nothing is outstanding: a complaint about the numbers that atomics worked on.
   std::optional<std::string> check_atomics();
   Attachment& attachment() { return attachment_; }
+  const Attachment& attachment() const { return attachment_; }
 
   /// The address that the peer knows us by.
   transport::wire::Gid gid() const;

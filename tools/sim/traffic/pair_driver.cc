@@ -111,7 +111,8 @@ void PairDriver::connect_queue_pair(Side side, nic::QueuePair& qp, nic::QueuePai
                                     .receive_psn = receive_psn,
                                     // What the peer's plan reckons with.
                                     .access = plans_[index(other(side))].responder_access,
-                                    .recovery = scene_.options.recovery_of(index_)},
+                                    .recovery = scene_.options.recovery_of(index_),
+                                    .traffic_class = scene_.options.traffic_classes[index_]},
                                    scene_.options);
   if (!result) complain_about(side, result.error());
 }

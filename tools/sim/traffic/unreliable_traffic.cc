@@ -94,7 +94,8 @@ void UnreliableTraffic::connect() {
         .mtu_bytes = transport::bytes(plan_.is_datagram() ? scene_.host(member.id).device().max_path_mtu()
                                                           : scene_.options.path_mtu),
         .first_psn = first[i],
-        .qp_number = to_integer(member.qp->number())};
+        .qp_number = to_integer(member.qp->number()),
+        .may_skip = scene_.options.topology.has_value()};
     const Member& peer = members_[plan_.is_datagram() ? i : 1 - i];
     scene_.observer.on_unreliable(peer.id, to_integer(peer.qp->number()), expected);
   }

@@ -16,7 +16,8 @@ constexpr const char* kSeedGroup = "Seeds";
 constexpr const char* kExperimentGroup = "A network and a workload from files";
 
 constexpr const char* kSimFooter =
-    R"(Without --topology each seed draws a hostile network, its hosts and their traffic anew; the same seed does the same, to the byte.
+    R"(Without --topology each seed draws a hostile network, its hosts and their traffic anew; the same seed does the same, to the byte. One seed
+in three draws switches and links too, whose queues fill, mark, drop and pause. --path switched lets all seeds do so, --path direct none.
 A failed seed is printed with the command that repeats it. Exit code: 0 when nothing failed, else 1.
 
 With --topology the NICs, with all that they have on real wires, are hosts of the network that the file describes, and do what the workload
@@ -53,7 +54,7 @@ SimCommand::SimCommand(CLI::App& app, Invocation& invocation) {
       ->add_option_function<std::string>(
           "--recovery",
           [this](const std::string& name) {
-            options_.recovery = experiment_.recovery = nic::parse_recovery(name).value();
+            options_.forced.recovery = experiment_.recovery = nic::parse_recovery(name).value();
           },
           "How RC connections repeat what is lost, instead of what the seeds draw or the workload says")
       ->check(CLI::IsMember({"go-back-n", "selective-repeat"}));
@@ -94,6 +95,12 @@ void SimCommand::add_seed_options(CLI::App& command) {
           "Run part I of N of them alone, here or on one of many machines; tools/merge-results adds up their --json reports")
       ->type_name("I/N")
       ->excludes("--seed")
+      ->group(kSeedGroup);
+  command
+      .add_option_function<std::string>(
+          "--path", [this](const std::string& name) { options_.forced.path = sim::parse_path(name).value(); },
+          "How frames travel, instead of what the seeds draw: over one switch that only delays, or through random topologies")
+      ->check(CLI::IsMember({"direct", "switched"}))
       ->group(kSeedGroup);
   command
       .add_flag("-v,--verbose", options_.verbose,
