@@ -14,8 +14,8 @@ void Scheduler::take_doorbells() {
 void Scheduler::wake(QueuePair& qp) {
   qp.note_state();
   expect_timeout(qp);
+  if (is_only_flushed(qp)) return prepend(qp, Place::kResponding);
   const Place place = qp.schedule().place;
-  // In ERR there is nothing to send that would need an address, but work to be flushed.
   if (place == Place::kParked && qp.endpoint().state() != transport::QpState::kError) return;
   const Place wanted = qp.endpoint().has_pending_response() ? Place::kResponding : Place::kSending;
   if (place == wanted || place == Place::kResponding) return;
@@ -34,9 +34,15 @@ QueuePair* Scheduler::pop_expired(transport::Time now) {
 
 void Scheduler::put_back_first(QueuePair& qp) {
   const Place place = qp.endpoint().has_pending_response() ? Place::kResponding : Place::kSending;
-  unlink(qp.schedule());
-  qp.schedule().place = place;
-  list_of(place).push_front(qp.schedule());
+  prepend(qp, place);
+}
+
+void Scheduler::put_back(QueuePair& qp) {
+  is_only_flushed(qp) ? prepend(qp, Place::kResponding) : append(qp, Place::kSending);
+}
+
+bool Scheduler::is_only_flushed(const QueuePair& qp) {
+  return qp.endpoint().state() == transport::QpState::kError && !qp.endpoint().has_pending_response();
 }
 
 void Scheduler::unpark() {
@@ -67,6 +73,12 @@ void Scheduler::append(QueuePair& qp, Place place) {
   unlink(qp.schedule());
   qp.schedule().place = place;
   list_of(place).push_back(qp.schedule());
+}
+
+void Scheduler::prepend(QueuePair& qp, Place place) {
+  unlink(qp.schedule());
+  qp.schedule().place = place;
+  list_of(place).push_front(qp.schedule());
 }
 
 void Scheduler::unlink(QpSchedule& schedule) {

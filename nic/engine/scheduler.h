@@ -12,7 +12,8 @@
 namespace urnic::nic {
 
 /// Queue pairs with a pending response come before those that only have requests of their own; among each
-/// kind they take turns. Queue pairs whose peer's MAC is being asked for are parked. A queue pair that has
+/// kind they take turns. One that only has work to be flushed comes before all, so that it waits for none that waits for the
+/// port. Queue pairs whose peer's MAC is being asked for are parked. A queue pair that has
 /// nothing to do costs nothing. All calls under the engine lock, except ring().
 class Scheduler {
  public:
@@ -33,10 +34,12 @@ class Scheduler {
   /// there is none.
   QueuePair* next_responding() { return pop(responding_); }
   QueuePair* next_sending() { return pop(sending_); }
-  /// It goes on later, after the others.
-  void put_back(QueuePair& qp) { append(qp, QpSchedule::Place::kSending); }
+  /// It goes on later, after the others, except one that is being flushed.
+  void put_back(QueuePair& qp);
   /// It could not begin, as the port was full; it is the first to try again.
   void put_back_first(QueuePair& qp);
+  /// In ERR, with no response to be sent any more: it needs neither the port nor an address.
+  static bool is_only_flushed(const QueuePair& qp);
   void park(QueuePair& qp) { append(qp, QpSchedule::Place::kParked); }
   /// All that are parked want to send again.
   void unpark();
@@ -63,6 +66,7 @@ class Scheduler {
   static QueuePair* pop(List& list);
   List& list_of(QpSchedule::Place place);
   void append(QueuePair& qp, QpSchedule::Place place);
+  void prepend(QueuePair& qp, QpSchedule::Place place);
   void unlink(QpSchedule& schedule);
 
   DoorbellStack doorbells_;

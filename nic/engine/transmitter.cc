@@ -47,9 +47,13 @@ bool Transmitter::send_frames_of(Machine& machine, Time now) {
 bool Transmitter::serve(QueuePair* (Scheduler::*next)(), std::size_t packets_per_turn, Time now) {
   bool worked = false;
   std::size_t left = kPacketsPerRound;
-  while (left > 0 && !is_blocked_) {
+  while (left > 0) {
     QueuePair* const qp = (scheduler_.*next)();
     if (qp == nullptr) break;
+    if (is_blocked_ && !Scheduler::is_only_flushed(*qp)) {
+      scheduler_.put_back_first(*qp);
+      break;
+    }
     const bool is_raw = is_for_frames(qp->attributes().type);
     Route route;
     if (!is_raw && !find_route(*qp, route, now)) {
@@ -64,8 +68,8 @@ bool Transmitter::serve(QueuePair* (Scheduler::*next)(), std::size_t packets_per
     worked |= turn.packets > 0 || turn.outcome != Outcome::kPortFull;
 
     scheduler_.expect_timeout(*qp);
-    is_blocked_ = turn.outcome == Outcome::kPortFull;
-    if (is_blocked_) {
+    if (turn.outcome == Outcome::kPortFull) {
+      is_blocked_ = true;
       scheduler_.put_back_first(*qp);
     } else if (turn.outcome == Outcome::kMoreToSend || qp->note_state()) {
       scheduler_.put_back(*qp);

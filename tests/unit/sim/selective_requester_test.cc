@@ -37,6 +37,18 @@ TEST_F(SelectiveRepeat, ComplainsAboutASecondRepetitionInARound) {
   EXPECT_THAT(sent(write_only(100)), Optional(HasSubstr("no packet is held that was new")));
 }
 
+TEST_F(SelectiveRepeat, AReportOfAPacketBeforeTheFurthestIsNoSignOfLife) {
+  lose(write_only(100));
+  lose(write_only(101));
+  request(write_only(102));
+  answer(selective_nak(100, 0, {102}));
+  now_ += 1ms;
+  request(write_only(101));
+  answer(selective_nak(100, 0, {101, 102}));
+  now_ += 1us;
+  EXPECT_GT(observer_.attempts_since_progress(now_).rewinds, 0u);
+}
+
 TEST_F(SelectiveRepeat, ComplainsAboutANewPacketBeforeALostOne) {
   lose(write_only(100));
   request(write_only(101));

@@ -40,6 +40,12 @@ TEST_F(UnreliableFlowTest, ComplainsAboutAPsnThatIsNotTheNext) {
   EXPECT_THAT(connection_.on_sent(packet(0, true, true, 1)), Optional(HasSubstr("0xffffff was due")));
 }
 
+TEST_F(UnreliableFlowTest, APsnMayBeSkippedWhereNeighborsAreNotFoundAndNoneComesTwice) {
+  UnreliableFlow flow({.is_datagram = true, .first_psn = 5, .qp_number = 7, .may_skip = true});
+  EXPECT_THAT(flow.on_sent(packet(8, true, true, 1)), Eq(std::nullopt));
+  EXPECT_THAT(flow.on_sent(packet(8, true, true, 1)), Optional(HasSubstr("was due")));
+}
+
 TEST_F(UnreliableFlowTest, ComplainsAboutAMessageInsideAnother) {
   EXPECT_THAT(connection_.on_sent(packet(0xffffff, true, false, kFlowMtu)), Eq(std::nullopt));
   EXPECT_THAT(connection_.on_sent(packet(0, true, true, 1)), Optional(HasSubstr("outside its message")));

@@ -75,7 +75,8 @@ void EndpointDriver::judge_receive_failure(const transport::Completion& completi
   const auto violation = operation != nullptr ? operation->violation : std::nullopt;
   if (!violation || receive_status_of(*violation) != completion.status) {
     complain("completions",
-             fmt::format("a receive ended with {} without a reason", name_of(completion.status)));
+             fmt::format("receive {}, for work request {}, ended with {} without a reason", index,
+                         operation != nullptr ? operation->id : 0, name_of(completion.status)));
   }
 }
 

@@ -245,6 +245,23 @@ TEST_F(TransmitTest, FlushesAQueuePairInErrorEvenWhenThePortIsFull) {
   EXPECT_EQ(pair.a().poll_text(), "1 flushed");
 }
 
+TEST_F(TransmitTest, FlushesAQueuePairInErrorThoughAnotherOneWaitsForTheFullPort) {
+  pair.connect();
+  pair.connect();
+  pair.settle();
+  pair.wire.room[0] = 0;
+  pair.a().post_send(1, 0, 10, 0);
+  pair.a().device().progress();
+  for (std::uint64_t id = 2; id < 40; ++id) pair.a().post_send(id, 0, 10, 1);
+  ASSERT_TRUE(pair.a().qp(1).modify({.state = transport::QpState::kError}));
+  pair.settle();
+  EXPECT_EQ(pair.a().cq().added(), 38u);
+  pair.wire.room[0] = 100;
+  pair.b().post_receive(1, 0, 10, 0);
+  pair.pass(1ms);
+  EXPECT_EQ(pair.a().cq().added(), 39u);
+}
+
 TEST_F(TransmitTest, HoldsAReceiveCompletionUntilItsAcknowledgementHasLeft) {
   pair.connect();
   pair.settle();
