@@ -83,7 +83,10 @@ void EndpointDriver::judge_receive_failure(const transport::Completion& completi
 /// Whether a request of the peer's names memory that it must not, or may not any more, reach.
 bool EndpointDriver::may_lack_access(const Operation& operation) const {
   if (operation.violation) return status_of(*operation.violation) == CompletionStatus::kRemoteAccessError;
-  return peer_->progress_of(operation).key_is_going;
+  const Progress& progress = peer_->progress_of(operation);
+  // A requester that has failed is no user of the key any more, and what it sent may still come.
+  const bool may_come_late = peer_->has_failed() && (progress.uses_volatile_key || progress.window);
+  return progress.key_is_going || may_come_late;
 }
 
 // Once the faults have stopped and all retries that began before are used up, only a peer that has failed
