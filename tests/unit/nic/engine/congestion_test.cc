@@ -316,8 +316,8 @@ TEST_F(CongestionTest, NewParametersReachQueuePairsThatRunAndThoseThatCome) {
   EXPECT_EQ(rate(0), 100'000'000u);
   pair_->connect();
   EXPECT_EQ(rate(1), 100'000'000u);
-  const auto& in_force = std::get<DcqcnParameters>(pair_->a().device().congestion().choice.parameters);
-  EXPECT_EQ(in_force.rpg_max_rate, 100u);
+  const CongestionSettings in_force = pair_->a().device().congestion();
+  EXPECT_EQ(std::get<DcqcnParameters>(in_force.choice.parameters).rpg_max_rate, 100u);
 }
 
 TEST_F(CongestionTest, RequestsLeaveAtTheNewRate) {
