@@ -109,17 +109,18 @@ class Many(CmPairTest):
             self.assertRegex(process.output(), r"(?m)^qp_conn +200$")
             self.assertRegex(process.output(), r"(?m)^cm_conn +200$")
 
-    def test_a_thousand_connections_in_a_row_leave_nothing(self):
+    def test_thousands_of_connections_in_a_row_leave_nothing(self):
         words = [harness.STAGE.program("connection_row"), "rdma"]
         server = self.start("server", [*words, "server", SERVER, 7000], NICS[0])
         self.wait_for_cm_listener(server)
-        for name in ("first", "second"):
+        for number in range(10):
             before = own_kilobytes(server)
-            client = self.start(name, [*words, "client", SERVER, 7000, 1000], NICS[1])
+            client = self.start(f"client {number}", [*words, "client", SERVER, 7000, 1000], NICS[1])
             self.expect_end(client, 120)
             self.expect_listener_only(server)
-        # The first thousand have made what stays, and the last ones of them are remembered for a while.
-        self.assertLess(own_kilobytes(server) - before, 500)
+        # The first thousands have made what stays: what is remembered of connections for a while, and room for it. A connection that left a
+        # hundred bytes would be seen.
+        self.assertLess(own_kilobytes(server) - before, 100)
         self.assertTrue(wait_until(lambda: count_links(server) == 0, 10), "a direct link is left")
 
     def expect_listener_only(self, server):
