@@ -56,7 +56,7 @@ void Complaint::add(std::string_view path, std::string_view what) {
 
 std::string shown(const Json& value) {
   std::string text = value.dump(-1, ' ', true, Json::error_handler_t::replace);
-  if (text.size() > kMaxShown) text = text.substr(0, kMaxShown) + "...";
+  if (text.size() > kMaxShown) text.replace(kMaxShown, std::string::npos, "...");
   return text;
 }
 

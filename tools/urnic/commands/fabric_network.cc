@@ -38,9 +38,7 @@ void print_port(const json& port, int width) {
   const std::string name = port.at("port").get<std::string>();
   const std::string rate = port.at("is_up").get<bool>() ? rate_text(port.at("rate_bps")) : "down";
   for (const auto& [priority, counts] : port.at("priorities").items()) {
-    const auto count = [&counts = counts](const char* which) {
-      return counts.at(which).get<std::uint64_t>();
-    };
+    const auto count = [&all = counts](const char* which) { return all.at(which).get<std::uint64_t>(); };
     fmt::print("{:<{}}{:<11}{:>4}{:>12}{:>14}{:>10}{:>10}{:>11}{:>11}{:>11}  {}\n", name, width, rate,
                priority, count("sent_frames"), count("sent_bytes"), count("marked_frames"),
                count("pauses_received"), count("paused_us"), count("queue_bytes"),
