@@ -199,10 +199,12 @@ class Incast(NetworkTest):
         self.assertLess(sum(steady) / len(steady), KMAX, queues)
 
     def test_without_a_controller_the_queue_overflows(self):
+        """So much is lost that now and then a client has used up its seven retries: that is its right."""
         self.network(dumbbell(limit="64KiB"))
         clients = self.incast("-n", "100")
         for client in clients:
-            self.expect_end(client)
+            ended = client.wait(harness.PAIR_TIMEOUT)
+            self.assertTrue(ended == 0 or "Failed status 12" in client.output(), client.describe())
         counts = self.counts("left->right")
         self.assertGreater(counts["dropped_frames"].get("tail_drop", 0), 0, counts)
         self.assertLessEqual(counts["highest_queue_bytes"], 64 << 10)
