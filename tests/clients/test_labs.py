@@ -14,6 +14,7 @@ from stage import NOBODY
 LABS = harness.PROJECT / "tools/lab"
 NETWORK = ("link add net0 type veth peer name net1", "addr add 10.99.0.1/24 dev net0", "link set net0 up", "link set net1 up")
 SECONDS = 120  # for one lab; on an idle machine none takes ten
+ATTEMPTS = 3  # a race may turn out the other way where the machine is busy: the lab says then "Try again"
 PASSED, NOT_PASSED, USAGE = 0, 1, 2
 
 # Solutions spoilt at one place: (lab, file, what stands there, what is put there, what the complaint must name).
@@ -136,7 +137,10 @@ class Labs(ClientTest):
         return "\n".join(finding["complaint"] for step in report["steps"] for finding in step["findings"] if not finding["passed"])
 
     def solution_passes(self, number):
-        code, report = self.check(number, "--solution")
+        for _ in range(ATTEMPTS):
+            code, report = self.check(number, "--solution")
+            if "Try again" not in self.complaints_of(report):
+                break
         self.assertEqual((code, self.complaints_of(report)), (PASSED, ""))
         self.assertGreater(sum(len(step["findings"]) for step in report["steps"]), 5)
         self.assertTrue(all(step["passed"] and step["findings"] for step in report["steps"]))
