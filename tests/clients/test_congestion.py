@@ -10,6 +10,7 @@ from harness import free_port, wait_until
 
 WRITES = ("-d", "urnic0", "-x", "1", "-F", "-m", "1024", "-s", "65536", "--report_gbits")
 ECN = "/sys/class/infiniband/urnic0/ecn"
+CC_PARAMS = "/sys/kernel/debug/mlx5/urnic0/cc_params"
 CNP, WRITE_OPCODES = 0x81, {*range(0x06, 0x0C)}
 MARK_SOME = "ce:kind=write:direction=tx:times=all:p=0.02"
 MARK_MANY = "ce:kind=write:direction=tx:times=all:p=0.5"
@@ -94,9 +95,15 @@ class Congestion(CmPairTest):
         self.assertEqual(lines, ["77", "60", "13", "48"])
         self.assertEqual(self.shell(f"ls {ECN}; cat {ECN}/roce_np/min_time_between_cnps"), ["roce_np", "4"])
 
+    def test_parameters_have_the_names_of_mainline_linux_too(self):
+        lines = self.shell(f"echo /sys/kernel/debug/mlx5/*/cc_params; cat {CC_PARAMS}/rp_ai_rate; echo 50 > {CC_PARAMS}/rp_ai_rate; "
+                           f"cat {ECN}/roce_rp/rpg_ai_rate; echo 9 > {ECN}/roce_np/min_time_between_cnps; cat {CC_PARAMS}/np_min_time_between_cnps",
+                           "--cc", "dcqcn:rpg_ai_rate=77")
+        self.assertEqual(lines, [CC_PARAMS, "77", "50", "9"])
+
     def test_what_is_no_parameter_cannot_be_written(self):
         folder = "/sys/class/infiniband/urnic0"
-        for file in (f"{folder}/node_guid", f"{ECN}/roce_rp/new"):
+        for file in (f"{folder}/node_guid", f"{ECN}/roce_rp/new", f"{CC_PARAMS}/np_cnp_prio_mode"):
             for write in (f"echo 50 > {file}", f"echo 50 | tee {file} > /dev/null", f"python3 -c 'open(\"{file}\", \"w\")'"):
                 lines = self.shell(f"({write}) 2>&1 || echo refused", "--cc", "dcqcn")
                 self.assertIn("Permission denied", "".join(lines), write)
@@ -142,8 +149,8 @@ class Congestion(CmPairTest):
         # Each process of the run has a NIC of its own on the fabric, and all have its files.
         run = self.start("run", ["sh", "-c", script], ["--cc", "dcqcn:line_rate=2000"])
 
-        def say(value):
-            (self.runtime / "new").write_text(f"printf %s '{value}' > {ECN}/roce_rp/rpg_max_rate")
+        def say(value, file=f"{ECN}/roce_rp/rpg_max_rate"):
+            (self.runtime / "new").write_text(f"printf %s '{value}' > {file}")
             (self.runtime / "new").rename(command)
             return wait_until(lambda: not command.exists(), 20, 0.05)
 
@@ -167,7 +174,7 @@ class Congestion(CmPairTest):
             self.assertTrue(wait_until(lambda: reads(300), 20, 0.05), bad)
         self.assertEqual([self.rate_of(process) for process in both], [300, 300])
         self.assertIn("urnic: rpg_max_rate cannot be 'fast': it is a whole number from 0 to 1000000. It stays 300", run.output())
-        self.assertTrue(say(0))
+        self.assertTrue(say(0, f"{CC_PARAMS}/rp_max_rate"))
         self.assertTrue(are(2000), run.describe())
 
     def test_a_parameter_that_was_written_holds_for_programs_that_come(self):

@@ -25,7 +25,7 @@ namespace urnic::paths {
 namespace {
 
 constexpr const char* kFolders[] = {"/sys/class/infiniband", "/sys/class/infiniband_verbs",
-                                    "/dev/infiniband"};
+                                    "/sys/kernel/debug/mlx5", "/dev/infiniband"};
 
 /// A path as the program gives it, and the one that it gets.
 class Redirected {

@@ -10,9 +10,11 @@
 #include <filesystem>
 #include <fstream>
 #include <string>
+#include <string_view>
 #include <system_error>
 #include <utility>
 
+#include "nic/congestion/mainline_names.h"
 #include "nic/congestion/parameter_files.h"
 #include "nic/host/lock_file.h"
 #include "nic/host/status_socket.h"
@@ -57,16 +59,26 @@ void write(const fs::path& file, const std::string& text, Mode mode = Mode::kRea
   fs::permissions(file, writable | fs::perms::owner_read | fs::perms::group_read | fs::perms::others_read);
 }
 
+/// Under the names that OFED's driver of mlx5 has for them, and as links to these under those of mainline Linux, whose folder
+/// bears the name of what the driver drives.
+void write_parameters(const fs::path& sys, const nic::DeviceConfig& device) {
+  const fs::path links = sys / "kernel/debug/mlx5" / device.name / "cc_params";
+  fs::create_directories(links);
+  for (const nic::ParameterFile& file :
+       nic::parameter_files(device.congestion, device.congestion_notifications)) {
+    const fs::path path = sys / "class/infiniband" / device.name / file.name;
+    write(path, std::to_string(file.value), Mode::kWritable);
+    const std::string_view name = nic::mainline_name(file.name);
+    if (!name.empty()) fs::create_symlink(path.lexically_relative(links), links / name);
+  }
+}
+
 void write_device(const fs::path& tree, const nic::DeviceConfig& device) {
   const nic::GidTable gids(device);
   for (const std::string& name : verbs_api::sysfs_names(gids)) {
     write(tree / "sys/class/infiniband" / device.name / name, *verbs_api::sysfs_text(gids, name));
   }
-  for (const nic::ParameterFile& file :
-       nic::parameter_files(device.congestion, device.congestion_notifications)) {
-    write(tree / "sys/class/infiniband" / device.name / file.name, std::to_string(file.value),
-          Mode::kWritable);
-  }
+  write_parameters(tree / "sys", device);
   if (!device.host_addresses.empty()) {
     // Of all its interfaces the first one: programs expect an adapter to have one for each port.
     const std::string& interface = device.host_addresses.front().interface;

@@ -1,4 +1,4 @@
-// The folder that stands in for /sys/class/infiniband and /dev/infiniband.
+// The folder that stands in for /sys/class/infiniband, /sys/kernel/debug/mlx5 and /dev/infiniband.
 #pragma once
 
 #include <string>
@@ -10,8 +10,8 @@
 namespace urnic::tools {
 
 /// A folder of files, `FOLDER/<process>.<PID namespace>`, that shows the device as the kernel would: plain files under
-/// sys/class, of which the parameters of congestion control can be written (nic/congestion/parameter_watch.h), and the device's nodes under dev as links to /dev/null. lib/urnic/liburnic_paths.so, preloaded,
-/// leads programs there.
+/// sys, of which the parameters of congestion control can be written (nic/congestion/parameter_watch.h) and have two names each,
+/// and the device's nodes under dev as links to /dev/null. lib/urnic/liburnic_paths.so, preloaded, leads programs there.
 ///
 /// It is named after this process, which is to become the program, and locked by a descriptor that the
 /// program inherits: the process that makes the next one removes those of which both are gone. The errors are

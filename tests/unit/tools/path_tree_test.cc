@@ -112,6 +112,31 @@ TEST_F(PathTree, ShowsTheParametersOfCongestionControl) {
   EXPECT_EQ(text(ecn / "roce_np/cnp_dscp"), "48\n");
 }
 
+// The list is that of the driver, as the congestion facts (A1) cite it, without what urnic's model does not have: np_cnp_prio_mode,
+// rtt_resp_dscp and rtt_resp_dscp_valid.
+TEST_F(PathTree, ShowsTheParametersUnderTheNamesOfMainlineLinuxToo) {
+  nic::DeviceConfig config = device();
+  config.congestion = nic::parse_congestion("dcqcn:clamp_tgt_rate_after_time_inc=0").value().choice;
+  const auto made = make_path_tree(paths(), config);
+  ASSERT_TRUE(made) << made.error().message;
+  const fs::path params = fs::path(made.value()) / "sys/kernel/debug/mlx5/urnic0/cc_params";
+  EXPECT_EQ(
+      names_in(params),
+      (std::set<std::string>{"rp_clamp_tgt_rate", "rp_clamp_tgt_rate_ati", "rp_time_reset", "rp_byte_reset",
+                             "rp_threshold", "rp_ai_rate", "rp_max_rate", "rp_hai_rate", "rp_min_dec_fac",
+                             "rp_min_rate", "rp_rate_to_set_on_first_cnp", "rp_dce_tcp_g", "rp_dce_tcp_rtt",
+                             "rp_rate_reduce_monitor_period", "rp_initial_alpha_value", "rp_gd",
+                             "np_min_time_between_cnps", "np_cnp_dscp", "np_cnp_prio"}));
+  EXPECT_EQ(text(params / "rp_clamp_tgt_rate_ati"), "0\n");
+  EXPECT_EQ(text(params / "rp_time_reset"), "300\n");
+  EXPECT_EQ(text(params / "np_min_time_between_cnps"), "4\n");
+  EXPECT_EQ(text(params / "np_cnp_prio"), "6\n");
+
+  // They are the same files: what is written to one stands in the other.
+  std::ofstream(params / "rp_ai_rate") << "77\n";
+  EXPECT_EQ(text(fs::path(made.value()) / "sys/class/infiniband/urnic0/ecn/roce_rp/rpg_ai_rate"), "77\n");
+}
+
 // As sysfs has them: what may not be written has no mode for it, which is what the preloaded library goes by.
 TEST_F(PathTree, LetsOnlyTheParametersOfCongestionControlBeWritten) {
   nic::DeviceConfig config = device();
@@ -121,12 +146,12 @@ TEST_F(PathTree, LetsOnlyTheParametersOfCongestionControlBeWritten) {
   std::size_t writable = 0;
   for (const auto& entry : fs::recursive_directory_iterator(fs::path(made.value()) / "sys")) {
     if (!entry.is_regular_file()) continue;
-    const bool is_parameter = entry.path().string().find("/ecn/roce_") != std::string::npos;
+    const bool is_parameter = fs::canonical(entry.path()).string().find("/ecn/roce_") != std::string::npos;
     const fs::perms wanted = is_parameter ? fs::perms{0644} : fs::perms{0444};
     EXPECT_EQ(entry.status().permissions(), wanted) << entry.path();
     writable += is_parameter ? 1 : 0;
   }
-  EXPECT_EQ(writable, 19u);
+  EXPECT_EQ(writable, 2 * 19u) << "under both names";
 }
 
 TEST_F(PathTree, ShowsNoParametersOfAControllerThatIsNotThere) {
@@ -137,6 +162,8 @@ TEST_F(PathTree, ShowsNoParametersOfAControllerThatIsNotThere) {
     ASSERT_TRUE(made);
     const fs::path ecn = fs::path(made.value()) / "sys/class/infiniband/urnic0/ecn";
     EXPECT_FALSE(fs::exists(ecn / "roce_rp")) << choice;
+    EXPECT_EQ(names_in(fs::path(made.value()) / "sys/kernel/debug/mlx5/urnic0/cc_params"),
+              (std::set<std::string>{"np_min_time_between_cnps", "np_cnp_dscp", "np_cnp_prio"}));
     EXPECT_EQ(text(ecn / "roce_np/min_time_between_cnps"), "4\n");
   }
 }
