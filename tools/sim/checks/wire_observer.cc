@@ -54,7 +54,7 @@ void WireObserver::on_sent(HostId by, std::span<const std::byte> frame) {
   hash_ =
       combine(hash_, static_cast<std::uint64_t>(now.time_since_epoch().count()) * 2 * kMaxHosts + index(by));
   hash_ = fingerprint(frame, hash_);
-  if (trace_ != nullptr) trace(by, "sends", frame, false);
+  if (trace_ != nullptr) trace(now, by, "sends", frame, false);
   if (!is_roce(frame)) return;
 
   last_roce_frame_ = now;
@@ -124,7 +124,7 @@ void WireObserver::on_received(HostId by, const Frame& frame) {
   hash_ = combine(
       hash_, (static_cast<std::uint64_t>(now.time_since_epoch().count()) * 2 + 1) * kMaxHosts + index(by));
   hash_ = combine(hash_, frame.bytes.size() * 2 + (frame.damaged ? 1 : 0));
-  if (trace_ != nullptr) trace(by, "takes", frame.bytes, frame.damaged);
+  if (trace_ != nullptr) trace(now, by, "takes", frame.bytes, frame.damaged);
   if (frame.damaged || !is_roce(frame.bytes) || read_notification(frame.bytes)) return;
   const auto packet = read_frame(frame.bytes);
   if (!packet) return;
@@ -147,8 +147,10 @@ void WireObserver::on_received(HostId by, const Frame& frame) {
   }
 }
 
-void WireObserver::trace(HostId by, const char* what, std::span<const std::byte> frame, bool damaged) {
-  const double now_us = static_cast<double>(clock_.now().time_since_epoch().count()) / 1000;
+/// Asks no clock for the time: one that runs by itself would go on by that, and the world would be another one.
+void WireObserver::trace(transport::Time now, HostId by, const char* what, std::span<const std::byte> frame,
+                         bool damaged) {
+  const double now_us = static_cast<double>(now.time_since_epoch().count()) / 1000;
   std::string text = fmt::format("{} bytes", frame.size());
   if (!damaged && is_roce(frame)) {
     if (const auto packet = read_frame(frame)) text = to_string(*packet);

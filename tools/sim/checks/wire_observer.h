@@ -81,7 +81,8 @@ class WireObserver final : public FrameTap {
   std::string judge(HostId by, std::size_t destination, const WireView& packet);
   std::string judge_notification(HostId by, std::size_t destination, const NotificationView& cnp);
   std::string judge_management(HostId by, std::size_t destination, std::span<const std::byte> frame);
-  void trace(HostId by, const char* what, std::span<const std::byte> frame, bool damaged);
+  void trace(transport::Time now, HostId by, const char* what, std::span<const std::byte> frame,
+             bool damaged);
 
   const SimClock& clock_;
   Referee& referee_;
