@@ -17,6 +17,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
 
 import harness  # noqa: E402
+import second_try  # noqa: E402
 
 
 class Printer(unittest.TestResult):
@@ -63,6 +64,14 @@ class Printer(unittest.TestResult):
             self.failed_tests.append((test.id(), complaints))
 
 
+def run(tests):
+    """What went wrong, by test, of those that fail; and how many were skipped."""
+    result = Printer()
+    unittest.TestSuite(tests).run(result)
+    complaints = dict(result.failed_tests)
+    return {test: complaints[test.id()] for test in tests if test.id() in complaints}, len(result.skipped)
+
+
 def all_tests(suite):
     for item in suite:
         if isinstance(item, unittest.TestSuite):
@@ -80,6 +89,7 @@ def main():
     parser.add_argument("--pairs", type=int, help="how many pairs in a row in test_pingpong")
     parser.add_argument("--endurance", type=float, metavar="SECONDS", help="how long test_endurance runs, and hostile datagrams beside traffic; 3600 is an hour")
     parser.add_argument("--not", dest="excluded", action="append", default=[], metavar="PATTERN", help="leave tests out")
+    parser.add_argument("--second-try", action="store_true", help="a test that fails runs again at the end; one that passes then counts as passed, and is named")
     parser.add_argument("--list", action="store_true", help="list the tests and end")
     parser.add_argument("patterns", nargs="*", help="names of tests, with * and ?; all by default")
     options = parser.parse_args()
@@ -110,17 +120,16 @@ def main():
 
     print(f"seed {harness.SEED}")
     harness.set_stage(options.build)
-    result = Printer()
     try:
-        unittest.TestSuite(wanted).run(result)
+        failed, skipped = run(wanted)
+        if options.second_try:
+            failed = second_try.try_again(failed, lambda tests: run(tests)[0], unittest.TestCase.id)
     finally:
         harness.STAGE.close()
     # Once more, as readers of a long output see its end first, and often no more than that.
-    for name, complaints in result.failed_tests:
-        print(f"failed: {name}\n{complaints}", end="")
-    failed = len(result.failed_tests)
-    skipped = len(result.skipped)
-    print(f"{result.testsRun - failed - skipped} passed, {failed} failed, {skipped} skipped")
+    for test, complaints in failed.items():
+        print(f"failed: {test.id()}\n{complaints}", end="")
+    print(f"{len(wanted) - len(failed) - skipped} passed, {len(failed)} failed, {skipped} skipped")
     return 1 if failed else 0
 
 
