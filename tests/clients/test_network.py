@@ -179,7 +179,7 @@ class Incast(NetworkTest):
         self.assertGreater(self.counts("left->right", 3)["marked_frames"], 0)
 
     def share_by_dcqcn(self):
-        clients = self.incast("-D", "12", "-f", "5", *LOSSLESS, nic=["--cc", DCQCN])
+        clients = self.incast("-D", "16", "-f", "5", *LOSSLESS, nic=["--cc", DCQCN])  # 6 s of each count
         queues = []
 
         def look():
