@@ -7,9 +7,9 @@
 namespace urnic::nic {
 namespace {
 
-using Names = std::pair<std::string_view, std::string_view>;
+using OfedAndMainline = std::pair<std::string_view, std::string_view>;
 
-constexpr auto kNames = std::to_array<Names>({
+constexpr auto kMainlineNames = std::to_array<OfedAndMainline>({
     {"ecn/roce_rp/clamp_tgt_rate", "rp_clamp_tgt_rate"},
     {"ecn/roce_rp/clamp_tgt_rate_after_time_inc", "rp_clamp_tgt_rate_ati"},
     {"ecn/roce_rp/dce_tcp_g", "rp_dce_tcp_g"},
@@ -34,8 +34,8 @@ constexpr auto kNames = std::to_array<Names>({
 }  // namespace
 
 std::string_view mainline_name(std::string_view ofed_name) {
-  const auto* const found = std::ranges::find(kNames, ofed_name, &Names::first);
-  return found == kNames.end() ? std::string_view() : found->second;
+  const auto* const found = std::ranges::find(kMainlineNames, ofed_name, &OfedAndMainline::first);
+  return found == kMainlineNames.end() ? std::string_view() : found->second;
 }
 
 }  // namespace urnic::nic

@@ -18,7 +18,7 @@ namespace {
 constexpr Mac kHost = {{0x02, 0, 0, 0, 0, 1}};
 constexpr Mac kOther = {{0x02, 0, 0, 0, 0, 2}};
 constexpr Mac kThird = {{0x02, 0, 0, 0, 0, 3}};
-constexpr Mac kSwitch = {{0x02, 0xff, 0, 0, 0, 9}};
+constexpr Mac kPausingSwitch = {{0x02, 0xff, 0, 0, 0, 9}};
 constexpr std::uint16_t kLong = 0xffff;
 
 /// Frames at times in nanoseconds.
@@ -85,14 +85,14 @@ Link host_with_two_peers() {
 
 TEST(Pauses, AreCountedByPriorityAndSender) {
   Link link;
-  link.pause(kSwitch, 0, kLong)
-      .pause(kSwitch, 1000, 0)
-      .pause(kSwitch, 2000, 7, 6)
+  link.pause(kPausingSwitch, 0, kLong)
+      .pause(kPausingSwitch, 1000, 0)
+      .pause(kPausingSwitch, 2000, 7, 6)
       .pause_all(kHost, 3000, 5)
       .pause_all(kHost, 4000, 0);
   const auto judgement = link.judge({});
   ASSERT_EQ(judgement.pausers.size(), 2u);
-  EXPECT_EQ(judgement.pausers[0].mac, kSwitch);
+  EXPECT_EQ(judgement.pausers[0].mac, kPausingSwitch);
   EXPECT_EQ(judgement.pausers[0].counts[3].xoff, 1u);
   EXPECT_EQ(judgement.pausers[0].counts[3].xon, 1u);
   EXPECT_EQ(judgement.pausers[0].counts[6].xoff, 1u);
@@ -103,16 +103,16 @@ TEST(Pauses, AreCountedByPriorityAndSender) {
 
 TEST(Pauses, LastUntilXonOrTheEndOfTheirQuanta) {
   Link link;
-  link.pause(kSwitch, 0, kLong).pause(kSwitch, 40'000, 0);           // 40 us
-  link.pause(kSwitch, 50'000, 1000).pause(kSwitch, 52'000, 1000);    // 2 us and 5.12 us
-  link.pause(kSwitch, 100'000, kLong).data(kHost, kOther, 110'000);  // to the end of the capture
+  link.pause(kPausingSwitch, 0, kLong).pause(kPausingSwitch, 40'000, 0);         // 40 us
+  link.pause(kPausingSwitch, 50'000, 1000).pause(kPausingSwitch, 52'000, 1000);  // 2 us and 5.12 us
+  link.pause(kPausingSwitch, 100'000, kLong).data(kHost, kOther, 110'000);       // to the end of the capture
   EXPECT_EQ(link.judge().pausers.at(0).counts[3].paused_ns, 40'000 + 7'120 + 10'000);
   EXPECT_EQ(link.judge({}).pausers.at(0).counts[3].paused_ns, 0);
 }
 
 TEST(Pauses, AreNotJudgedWithoutALinkRate) {
   Link link = host_with_two_peers();
-  link.pause(kSwitch, 0, kLong).data(kHost, kOther, 100'000);
+  link.pause(kPausingSwitch, 0, kLong).data(kHost, kOther, 100'000);
   EXPECT_EQ(link.judge({}).ignored, 0u);
   const auto judged = link.judge();
   EXPECT_EQ(judged.ignored, 1u);
@@ -123,7 +123,7 @@ TEST(Pauses, AreNotJudgedWithoutALinkRate) {
 TEST(Pauses, LeaveWhatIsUnderWay) {
   for (const auto& [ns, ignored] : {std::pair(10'700, 0u), std::pair(10'800, 1u)}) {
     Link link = host_with_two_peers();
-    link.pause(kSwitch, 0, kLong).data(kHost, kOther, 500).data(kHost, kOther, ns);
+    link.pause(kPausingSwitch, 0, kLong).data(kHost, kOther, 500).data(kHost, kOther, ns);
     EXPECT_EQ(link.judge().ignored, ignored) << ns;
   }
 }
@@ -132,7 +132,7 @@ TEST(Pauses, LeaveMoreOnASlowerLink) {
   // 1 Gb/s: a frame of 74 us, a pause of 33 ms.
   for (const auto& [ns, ignored] : {std::pair(84'000, 0u), std::pair(85'000, 1u)}) {
     Link link = host_with_two_peers();
-    link.pause(kSwitch, 0, kLong).data(kHost, kOther, ns);
+    link.pause(kPausingSwitch, 0, kLong).data(kHost, kOther, ns);
     EXPECT_EQ(link.judge({.congestion = {.link_rate_bps = 1e9}}).ignored, ignored) << ns;
   }
 }
@@ -140,15 +140,15 @@ TEST(Pauses, LeaveMoreOnASlowerLink) {
 TEST(Pauses, EndByThemselves) {
   for (const auto& [ns, ignored] : {std::pair(334'000, 1u), std::pair(336'000, 0u)}) {
     Link link = host_with_two_peers();
-    link.pause(kSwitch, 0, kLong).data(kHost, kOther, ns);
+    link.pause(kPausingSwitch, 0, kLong).data(kHost, kOther, ns);
     EXPECT_EQ(link.judge().ignored, ignored) << ns;
   }
 }
 
 TEST(Pauses, EndByXon) {
   Link link = host_with_two_peers();
-  link.pause(kSwitch, 0, kLong)
-      .pause(kSwitch, 50'000, 0)
+  link.pause(kPausingSwitch, 0, kLong)
+      .pause(kPausingSwitch, 50'000, 0)
       .data(kHost, kOther, 50'100)
       .data(kHost, kOther, 90'000);
   EXPECT_EQ(link.judge().violations, 0u);
@@ -156,24 +156,24 @@ TEST(Pauses, EndByXon) {
 
 TEST(Pauses, ThatAreRefreshedGoOnWithoutANewPatience) {
   Link link = host_with_two_peers();
-  link.pause(kSwitch, 0, kLong).pause(kSwitch, 167'000, kLong).data(kHost, kOther, 168'000);
+  link.pause(kPausingSwitch, 0, kLong).pause(kPausingSwitch, 167'000, kLong).data(kHost, kOther, 168'000);
   EXPECT_EQ(link.judge().frames, (std::vector<std::uint64_t>{3, 5}));
   for (const auto& [ns, ignored] : {std::pair(400'000, 1u), std::pair(503'000, 0u)}) {
     Link later = host_with_two_peers();
-    later.pause(kSwitch, 0, kLong).pause(kSwitch, 167'000, kLong).data(kHost, kOther, ns);
+    later.pause(kPausingSwitch, 0, kLong).pause(kPausingSwitch, 167'000, kLong).data(kHost, kOther, ns);
     EXPECT_EQ(later.judge().ignored, ignored) << ns;
   }
 }
 
 TEST(Pauses, ThatBeginAnewBeginWithANewPatience) {
   Link link = host_with_two_peers();
-  link.pause(kSwitch, 0, kLong).pause(kSwitch, 400'000, kLong).data(kHost, kOther, 405'000);
+  link.pause(kPausingSwitch, 0, kLong).pause(kPausingSwitch, 400'000, kLong).data(kHost, kOther, 405'000);
   EXPECT_EQ(link.judge().violations, 0u);
 }
 
 TEST(Pauses, AreOfTheirPriority) {
   Link link = host_with_two_peers();
-  link.pause(kSwitch, 0, kLong, 3).data(kHost, kOther, 100'000, 48).data(kHost, kOther, 110'000, 0);
+  link.pause(kPausingSwitch, 0, kLong, 3).data(kHost, kOther, 100'000, 48).data(kHost, kOther, 110'000, 0);
   EXPECT_EQ(link.judge().violations, 0u);
   link.data(kHost, kOther, 120'000, 3);
   EXPECT_EQ(link.judge().frames, (std::vector<std::uint64_t>{3, 6}));
@@ -182,14 +182,14 @@ TEST(Pauses, AreOfTheirPriority) {
 TEST(Pauses, OfAllAreOfEveryPriority) {
   for (const std::uint8_t dscp : std::initializer_list<std::uint8_t>{0, 26, 48}) {
     Link link = host_with_two_peers();
-    link.pause_all(kSwitch, 0, kLong).data(kHost, kOther, 100'000, dscp);
+    link.pause_all(kPausingSwitch, 0, kLong).data(kHost, kOther, 100'000, dscp);
     EXPECT_EQ(link.judge().ignored, 1u) << int{dscp};
   }
 }
 
 TEST(Pauses, StopThePeerAlone) {
   Link of_switch = host_with_two_peers();
-  of_switch.pause(kSwitch, 0, kLong).data(kOther, kHost, 100'000);  // which the switch itself sends
+  of_switch.pause(kPausingSwitch, 0, kLong).data(kOther, kHost, 100'000);  // which the switch itself sends
   EXPECT_EQ(of_switch.judge().violations, 0u);
   Link of_host = host_with_two_peers();
   of_host.pause(kHost, 0, kLong).data(kHost, kOther, 100'000);
@@ -201,16 +201,16 @@ TEST(Pauses, StopThePeerAlone) {
 
 TEST(Pauses, OfARouterStopWhatIsSentToIt) {
   Link link;
-  link.data(kHost, kSwitch, 0).pause(kSwitch, 1000, kLong).data(kSwitch, kHost, 100'000);
+  link.data(kHost, kPausingSwitch, 0).pause(kPausingSwitch, 1000, kLong).data(kPausingSwitch, kHost, 100'000);
   EXPECT_EQ(link.judge().violations, 0u);
-  link.data(kHost, kSwitch, 110'000);
+  link.data(kHost, kPausingSwitch, 110'000);
   EXPECT_EQ(link.judge().ignored, 1u);
 }
 
 // Two hosts, and a switch's pause frame: the link may be that of either.
 TEST(Pauses, AreUnclearWhereTwoHostsMayBeTheOneOfTheLink) {
   Link link;
-  link.pause(kSwitch, 0, kLong).data(kHost, kOther, 100'000);
+  link.pause(kPausingSwitch, 0, kLong).data(kHost, kOther, 100'000);
   const auto judgement = link.judge();
   EXPECT_EQ(judgement.violations, 0u);
   EXPECT_EQ(judgement.unclear, 1u);
@@ -223,16 +223,16 @@ TEST(Pauses, AreUnclearWhereTwoHostsMayBeTheOneOfTheLink) {
 // A virtual function has another address than the port, whose pause frames they are.
 TEST(Pauses, OfAHostMayHaveAnotherAddressThanItsFrames) {
   Link link = host_with_two_peers();
-  link.pause(kSwitch, 0, kLong).data(kHost, kOther, 100'000);
+  link.pause(kPausingSwitch, 0, kLong).data(kHost, kOther, 100'000);
   EXPECT_EQ(link.judge(with_host({kHost})).ignored, 1u);
-  EXPECT_EQ(link.judge(with_host({kHost, kSwitch})).ignored, 0u);
+  EXPECT_EQ(link.judge(with_host({kHost, kPausingSwitch})).ignored, 0u);
   link.data(kOther, kHost, 110'000);
-  EXPECT_EQ(link.judge(with_host({kHost, kSwitch})).frames, (std::vector<std::uint64_t>{3, 5}));
+  EXPECT_EQ(link.judge(with_host({kHost, kPausingSwitch})).frames, (std::vector<std::uint64_t>{3, 5}));
 }
 
 TEST(Pauses, BecomeClearByLaterFrames) {
   Link link;
-  link.pause(kSwitch, 0, kLong).data(kHost, kOther, 100'000);
+  link.pause(kPausingSwitch, 0, kLong).data(kHost, kOther, 100'000);
   Link of_host = link;
   of_host.data(kHost, kThird, 900'000);
   EXPECT_EQ(of_host.judge().ignored, 1u);
@@ -243,13 +243,13 @@ TEST(Pauses, BecomeClearByLaterFrames) {
 
 TEST(Pauses, BetweenSwitchesAreNotJudged) {
   Link link = host_with_two_peers();
-  link.data(kThird, kOther, 0).pause(kSwitch, 1000, kLong).data(kHost, kOther, 100'000);
+  link.data(kThird, kOther, 0).pause(kPausingSwitch, 1000, kLong).data(kHost, kOther, 100'000);
   EXPECT_EQ(link.judge().violations + link.judge().unclear, 0u);
 }
 
 TEST(Pauses, OfThreeAreOfSeveralLinks) {
   Link link = host_with_two_peers();
-  link.pause(kSwitch, 0, kLong)
+  link.pause(kPausingSwitch, 0, kLong)
       .data(kHost, kOther, 100'000)
       .pause(kThird, 110'000, kLong)
       .pause(kOther, 120'000, kLong);
@@ -261,7 +261,7 @@ TEST(Pauses, OfThreeAreOfSeveralLinks) {
 
 TEST(Pauses, ProveNothingInACaptureThatMayLackXon) {
   Link link = host_with_two_peers();
-  link.pause(kSwitch, 0, kLong).data(kHost, kOther, 100'000);
+  link.pause(kPausingSwitch, 0, kLong).data(kHost, kOther, 100'000);
   const auto judgement = link.judge({.policy = {.lossy = true}, .congestion = {.link_rate_bps = 100e9}});
   EXPECT_EQ(judgement.ignored, 1u);
   EXPECT_EQ(judgement.violations, 0u);
@@ -269,7 +269,7 @@ TEST(Pauses, ProveNothingInACaptureThatMayLackXon) {
 
 TEST(Pauses, BearTimesThatGoBack) {
   Link link = host_with_two_peers();
-  link.pause(kSwitch, 1'000'000, kLong).data(kHost, kOther, 100'000).pause(kSwitch, 0, 0);
+  link.pause(kPausingSwitch, 1'000'000, kLong).data(kHost, kOther, 100'000).pause(kPausingSwitch, 0, 0);
   EXPECT_EQ(link.judge().violations, 0u);
   EXPECT_EQ(link.judge().pausers.at(0).counts[3].paused_ns, 0);
 }

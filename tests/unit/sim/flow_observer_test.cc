@@ -14,13 +14,13 @@ namespace urnic::sim {
 namespace {
 
 using namespace std::chrono_literals;
-using test::acknowledge;
-using test::bytes;
-using test::kMtu;
-using test::kRnrNak;
-using test::read;
-using test::read_response;
-using test::send_only;
+using flow_test::acknowledge;
+using flow_test::bytes;
+using flow_test::kMtu;
+using flow_test::kRnrNak;
+using flow_test::read;
+using flow_test::read_response;
+using flow_test::send_only;
 using ::testing::Eq;
 using ::testing::HasSubstr;
 using ::testing::Optional;

@@ -8,7 +8,7 @@
 
 #include "tools/sim/core/wire_view.h"
 
-namespace urnic::sim::test {
+namespace urnic::sim::flow_test {
 
 inline constexpr std::uint32_t kMtu = 256;
 inline constexpr std::array<std::byte, kMtu> kPayload{};
@@ -61,4 +61,4 @@ inline WireView acknowledge(std::uint32_t psn, std::uint32_t msn, std::uint8_t s
           .msn = msn};
 }
 
-}  // namespace urnic::sim::test
+}  // namespace urnic::sim::flow_test

@@ -12,7 +12,7 @@
 #include "tests/unit/sim/flow_packets.h"
 #include "tools/sim/checks/flow_observer.h"
 
-namespace urnic::sim::test {
+namespace urnic::sim::flow_test {
 
 inline constexpr std::uint32_t kFirst = 100;
 
@@ -85,4 +85,4 @@ class SelectiveRepeat : public ::testing::Test {
   FlowObserver observer_;
 };
 
-}  // namespace urnic::sim::test
+}  // namespace urnic::sim::flow_test

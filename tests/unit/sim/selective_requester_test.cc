@@ -3,7 +3,7 @@
 
 #include "tests/unit/sim/selective_flow.h"
 
-namespace urnic::sim::test {
+namespace urnic::sim::flow_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -116,4 +116,4 @@ TEST_F(SelectiveRepeat, ComplainsAboutMoreUnacknowledgedPacketsThanCanBeHeld) {
 }
 
 }  // namespace
-}  // namespace urnic::sim::test
+}  // namespace urnic::sim::flow_test

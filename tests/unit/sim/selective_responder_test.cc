@@ -3,7 +3,7 @@
 
 #include "tests/unit/sim/selective_flow.h"
 
-namespace urnic::sim::test {
+namespace urnic::sim::flow_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -138,4 +138,4 @@ TEST_F(SelectiveRepeat, ComplainsAboutAReceiveOfAHeldMessageThatCompletesBeforeT
 }
 
 }  // namespace
-}  // namespace urnic::sim::test
+}  // namespace urnic::sim::flow_test
