@@ -159,7 +159,9 @@ Outcome Experiment::run() {
 }
 
 void Experiment::shut_down() {
-  // A device waits at its end for peers that may repeat, by a clock that nothing else moves any more.
+  // A device waits at its end for peers that may repeat, by a clock that nothing else moves any more. What it sends then is not
+  // for the network, whose time stands still, nor for watchers, who may be gone.
+  world_.is_over = true;
   clock_.run_by_itself(std::chrono::milliseconds(1));
   connections_.clear();
   machines_.clear();

@@ -61,6 +61,7 @@ class Machine::Port final : public nic::PacketPort {
   }
 
   std::span<std::byte> reserve_to(const transport::wire::Mac&) override {
+    if (machine_.world_.is_over) return room_;
     for (unsigned priority = 0; priority < network::kPriorities; ++priority) {
       if (machine_.world_.network.room(machine_.host_, priority) < room_.size()) return {};
     }
@@ -70,6 +71,7 @@ class Machine::Port final : public nic::PacketPort {
   void commit(std::size_t length) override {
     using SendResult = network::Network::SendResult;
     MachineWorld& world = machine_.world_;
+    if (world.is_over) return;
     const auto sent = world.network.send(machine_.host_, std::span(room_).first(length), world.clock.now());
     ++(sent == SendResult::kQueued ? statistics_.sent_frames : statistics_.dropped_frames);
   }

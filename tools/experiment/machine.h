@@ -26,6 +26,7 @@ struct MachineWorld {
   std::span<std::byte> memory;  ///< which all of them write to and read from: no step looks at the data
   std::uint64_t seed = 0;
   std::function<void(const std::string&)> tell;  ///< takes what faults hit
+  bool is_over = false;                          ///< nothing moves the network any more: what is sent is lost
 };
 
 /// Address 10.x.y.z, by the number of its host. Methods throw std::runtime_error when the device refuses: a workload that was
