@@ -31,7 +31,7 @@ class Experiment final : public network::Sink {
   Experiment(const Experiment&) = delete;
   Experiment& operator=(const Experiment&) = delete;
 
-  /// Tells it of what happens in the network; before run(). It outlives the experiment.
+  /// Tells it of what happens in the network until run() ends; before run(). It lives as long as that.
   void add_watcher(network::Observer& watcher) { watchers_.add(watcher); }
   /// Calls it every `interval` with the time since the start, less often while nothing happens, and at the end; before run().
   void sample_every(Duration interval, std::function<void(Duration)> sample);
