@@ -26,6 +26,7 @@ class Printer(unittest.TestResult):
     def __init__(self):
         super().__init__()
         self.failed_tests = []  # names, and what went wrong
+        self.ended_tests = set()
 
     def startTest(self, test):
         super().startTest(test)
@@ -39,7 +40,10 @@ class Printer(unittest.TestResult):
 
     def addError(self, test, err):
         super().addError(test, err)
-        self._complain(test, err)
+        if isinstance(test, unittest.TestCase):
+            self._complain(test, err)
+        else:  # what tests of a class or a module have in common: they do not run
+            print(f"{test.id()}\n{self._exc_info_to_string(err, test)}", end="", flush=True)
 
     def addSubTest(self, test, subtest, err):
         super().addSubTest(test, subtest, err)
@@ -57,6 +61,7 @@ class Printer(unittest.TestResult):
 
     def stopTest(self, test):
         super().stopTest(test)
+        self.ended_tests.add(test.id())
         print(f"{time.monotonic() - self._started:6.1f} s  {test.id()}  {self._verdict}", flush=True)
         complaints = "".join("    " + complaint.strip().replace("\n", "\n    ") + "\n" for complaint in self._complaints)
         print(complaints, end="", flush=True)
@@ -68,7 +73,8 @@ def run(tests):
     """What went wrong, by test, of those that fail; and how many were skipped."""
     result = Printer()
     unittest.TestSuite(tests).run(result)
-    complaints = dict(result.failed_tests)
+    never_ran = {test.id(): "    did not run\n" for test in tests if test.id() not in result.ended_tests}
+    complaints = never_ran | dict(result.failed_tests)
     return {test: complaints[test.id()] for test in tests if test.id() in complaints}, len(result.skipped)
 
 
