@@ -3,7 +3,6 @@
 // They are compared for every frame, several times, and not octet by octet: the compiler calls memcmp for that.
 #pragma once
 
-#include <algorithm>
 #include <array>
 #include <bit>
 #include <cstddef>
@@ -60,11 +59,9 @@ struct Ipv6Address {
 
   /// ::ffff:a.b.c.d, the GID of an IPv4 address (fact 11).
   static constexpr Ipv6Address from_ipv4(const Ipv4Address& address) {
-    Ipv6Address mapped;
-    mapped.octets[10] = 0xff;
-    mapped.octets[11] = 0xff;
-    std::copy(address.octets.begin(), address.octets.end(), mapped.octets.begin() + 12);
-    return mapped;
+    constexpr std::array<std::uint8_t, 4> kMark{0, 0, 0xff, 0xff};
+    const Quarters mapped{0, 0, std::bit_cast<std::uint32_t>(kMark), std::bit_cast<std::uint32_t>(address)};
+    return std::bit_cast<Ipv6Address>(mapped);
   }
   /// fe80::/64 with the EUI-64 of `mac`: ff:fe in its middle, the universal/local bit inverted (fact 11).
   static constexpr Ipv6Address link_local_from_mac(const Mac& mac) {
