@@ -6,6 +6,7 @@
 #include <span>
 
 #include "transport/types.h"
+#include "transport/wire/tail_crc.h"
 
 namespace urnic::transport {
 
@@ -66,12 +67,17 @@ enum class FlushScope : std::uint8_t { kRange, kRegion };
 /// touched when a call fails, except for kNotPresent, which may be found out half-way). Ranges of zero bytes
 /// are never looked up by the transport (fact 31). Called with the device's engine lock held; one call per
 /// packet and scatter/gather element.
+///
+/// Who reads the parts of one packet, one call after another, may have the CRC of its end: `tail`, if it is not null,
+/// covers the last parts before the call, and afterwards those and the new one, or nothing where the copy did
+/// not work it out on the way. Each byte is read once: what the program changes meanwhile is in the packet as in the CRC.
 class Dma {
  public:
   virtual ~Dma() = default;
 
   /// Copies `to.size()` bytes at `address` of the local region `lkey` into `to`. Needs no right.
-  virtual DmaStatus read_local(PdId pd, Lkey lkey, std::uint64_t address, std::span<std::byte> to) = 0;
+  virtual DmaStatus read_local(PdId pd, Lkey lkey, std::uint64_t address, std::span<std::byte> to,
+                               wire::TailCrc* tail) = 0;
 
   /// Copies `from` to `address` of the local region `lkey`. Needs kLocalWrite.
   virtual DmaStatus write_local(PdId pd, Lkey lkey, std::uint64_t address,
@@ -83,7 +89,7 @@ class Dma {
 
   /// Copies `to.size()` bytes at `address` of `rkey` into `to`. Needs kRemoteRead.
   virtual DmaStatus read_remote(const MemoryUser& user, Rkey rkey, std::uint64_t address,
-                                std::span<std::byte> to) = 0;
+                                std::span<std::byte> to, wire::TailCrc* tail) = 0;
 
   /// Copies `from` to `address` of `rkey`. Needs kRemoteWrite.
   virtual DmaStatus write_remote(const MemoryUser& user, Rkey rkey, std::uint64_t address,

@@ -13,6 +13,7 @@
 #include "transport/types.h"
 #include "transport/wire/packet.h"
 #include "transport/work_request.h"
+#include "transport/written_packet.h"
 
 namespace urnic::transport {
 
@@ -110,9 +111,9 @@ class Endpoint {
   virtual Time next_timeout() const = 0;
 
   /// Writes the next packet that should leave now, from the BTH to the last byte of padding, to the front of
-  /// `out` and returns its size in bytes, or 0 when there is nothing to send until the next input. `out` must
-  /// have room for the largest packet of the path: headers (kMaxPacketHeaderBytes) + path MTU.
-  virtual std::size_t poll_transmit(std::span<std::byte> out, Time now) = 0;
+  /// `out`; its size is 0 when there is nothing to send until the next input. `out` must have room for the
+  /// largest packet of the path: headers (kMaxPacketHeaderBytes) + path MTU.
+  virtual WrittenPacket poll_transmit(std::span<std::byte> out, Time now) = 0;
 
   /// Where the packet goes that the next poll_transmit() writes, for services without a peer; 0 for the queue
   /// pair's own path, and when there is nothing to send.

@@ -27,10 +27,10 @@ DmaStatus for_each_part(std::span<const Sge> elements, std::uint32_t offset, std
 }  // namespace
 
 DmaStatus gather(Dma& dma, PdId pd, std::span<const Sge> elements, std::uint32_t offset,
-                 std::span<std::byte> to) {
+                 std::span<std::byte> to, wire::TailCrc* tail) {
   return for_each_part(
       elements, offset, to.size(), [&](const Sge& element, std::uint32_t at, std::size_t size) {
-        const DmaStatus status = dma.read_local(pd, element.lkey, element.address + at, to.first(size));
+        const DmaStatus status = dma.read_local(pd, element.lkey, element.address + at, to.first(size), tail);
         to = to.subspan(size);
         return status;
       });

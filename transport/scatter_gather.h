@@ -11,9 +11,9 @@
 namespace urnic::transport {
 
 /// Fills `to` with the message that `elements` name, from byte `offset` on. They must hold that much; the
-/// status is that of the first element that cannot be read.
+/// status is that of the first element that cannot be read. `tail` as Dma has it.
 DmaStatus gather(Dma& dma, PdId pd, std::span<const Sge> elements, std::uint32_t offset,
-                 std::span<std::byte> to);
+                 std::span<std::byte> to, wire::TailCrc* tail);
 
 /// Writes `from` to the memory that `elements` name, from byte `offset` on. What does not fit is left; the
 /// status is that of the first element that cannot be written.

@@ -14,6 +14,7 @@
 #include "transport/qp_config.h"
 #include "transport/qp_lifecycle.h"
 #include "transport/unreliable_send_queue.h"
+#include "transport/written_packet.h"
 
 namespace urnic::transport {
 
@@ -66,14 +67,14 @@ class UnreliableEndpoint final : public Endpoint {
     return false;
   }
   Time next_timeout() const override { return can_send(state()) ? pacer_.next_departure() : kNever; }
-  std::size_t poll_transmit(std::span<std::byte> out, Time now) override;
+  WrittenPacket poll_transmit(std::span<std::byte> out, Time now) override;
   AddressHandleId next_destination() const override;
   bool has_pending_response() const override { return false; }
   void keep_unsent() override { send_queue_.keep_unsent(); }
 
  private:
   bool has_work() const { return can_send(state()) && send_queue_.has_work(); }
-  std::size_t poll_requester(std::span<std::byte> out, Time now);
+  WrittenPacket poll_requester(std::span<std::byte> out, Time now);
   void flush();
 
   const QpDependencies deps_;
@@ -129,21 +130,23 @@ void UnreliableEndpoint<Requester, Responder>::on_packet(const wire::Packet& pac
 }
 
 template <typename Requester, typename Responder>
-std::size_t UnreliableEndpoint<Requester, Responder>::poll_transmit(std::span<std::byte> out, Time now) {
-  const std::size_t size = has_work() ? poll_requester(out, now) : 0;
+WrittenPacket UnreliableEndpoint<Requester, Responder>::poll_transmit(std::span<std::byte> out, Time now) {
+  const WrittenPacket packet = has_work() ? poll_requester(out, now) : WrittenPacket{};
   if (send_queue_.has_failed() && state() != QpState::kError) lifecycle_.enter(QpState::kSqError);
   if (state() == QpState::kSqError) send_queue_.flush();
   if (state() == QpState::kError) flush();
   if (!is_draining()) lifecycle_.report(QpEvent::kSqDrained);
-  return size;
+  return packet;
 }
 
 template <typename Requester, typename Responder>
-std::size_t UnreliableEndpoint<Requester, Responder>::poll_requester(std::span<std::byte> out, Time now) {
-  if (pacer_.is_active() && pacer_.holds(now)) return 0;
-  const std::size_t size = requester_.poll_transmit(out);
-  if (size > 0 && pacer_.is_active()) pacer_.on_sent({.bytes = static_cast<std::uint32_t>(size)}, now);
-  return size;
+WrittenPacket UnreliableEndpoint<Requester, Responder>::poll_requester(std::span<std::byte> out, Time now) {
+  if (pacer_.is_active() && pacer_.holds(now)) return {};
+  const WrittenPacket packet = requester_.poll_transmit(out);
+  if (packet.size > 0 && pacer_.is_active()) {
+    pacer_.on_sent({.bytes = static_cast<std::uint32_t>(packet.size)}, now);
+  }
+  return packet;
 }
 
 template <typename Requester, typename Responder>

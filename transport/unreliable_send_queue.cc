@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cassert>
-#include <cstring>
 
 #include "transport/local_work.h"
 #include "transport/scatter_gather.h"
@@ -21,13 +20,14 @@ void UnreliableSendQueue::resume() {
   has_failed_ = false;
 }
 
-std::size_t UnreliableSendQueue::send(wire::Packet& packet, std::uint32_t size, std::span<std::byte> out) {
+WrittenPacket UnreliableSendQueue::send(wire::Packet& packet, std::uint32_t size, std::span<std::byte> out) {
   assert(size <= remaining_bytes());
   const wire::OpcodeInfo& info = wire::info(packet.bth.opcode);
   const std::size_t header_size = wire::header_bytes(packet.bth.opcode);
-  if (!read(out.subspan(header_size, size))) return fail(CompletionStatus::kLocalProtectionError);
+  wire::TailCrc tail;
+  if (!read(out.subspan(header_size, size), &tail)) return fail(CompletionStatus::kLocalProtectionError);
   const std::uint8_t padding = wire::pad_bytes(size);
-  std::memset(out.data() + header_size + size, 0, padding);
+  wire::write_padding(out.subspan(header_size + size, padding), tail);
 
   // Only the packet that completes a receive at the peer can ask for the event (fact 17).
   const bool may_be_solicited =
@@ -41,18 +41,18 @@ std::size_t UnreliableSendQueue::send(wire::Packet& packet, std::uint32_t size, 
   next_psn_ = next_psn_ + 1;
   sent_bytes_ += size;
   if (info.ends_message()) retire(CompletionStatus::kSuccess);
-  return header_size + size + padding;
+  return {.size = header_size + size + padding, .tail = tail};
 }
 
-std::size_t UnreliableSendQueue::send_bare(std::span<std::byte> out) {
+WrittenPacket UnreliableSendQueue::send_bare(std::span<std::byte> out) {
   const std::uint32_t size = current().length;
-  if (!read(out.first(size))) return fail(CompletionStatus::kLocalProtectionError);
+  if (!read(out.first(size), nullptr)) return fail(CompletionStatus::kLocalProtectionError);
   retire(CompletionStatus::kSuccess);
-  return size;
+  return {.size = size};
 }
 
 // Copies the message's bytes that come next into `to`.
-bool UnreliableSendQueue::read(std::span<std::byte> to) const {
+bool UnreliableSendQueue::read(std::span<std::byte> to, wire::TailCrc* tail) const {
   const SendQueue& queue = deps_.send_queue;
   if (current().is_inline) {
     const auto from = queue.inline_data(queue.head()).subspan(sent_bytes_, to.size());
@@ -60,7 +60,7 @@ bool UnreliableSendQueue::read(std::span<std::byte> to) const {
     return true;
   }
   if (current().keep_was_tried) return false;
-  return gather(deps_.dma, config_.pd, queue.sges(queue.head()), sent_bytes_, to) == DmaStatus::kOk;
+  return gather(deps_.dma, config_.pd, queue.sges(queue.head()), sent_bytes_, to, tail) == DmaStatus::kOk;
 }
 
 void UnreliableSendQueue::do_local_work() {
@@ -73,7 +73,7 @@ void UnreliableSendQueue::do_local_work() {
   }
 }
 
-std::size_t UnreliableSendQueue::fail(CompletionStatus status) {
+WrittenPacket UnreliableSendQueue::fail(CompletionStatus status) {
   if (deps_.observer != nullptr && status == CompletionStatus::kLocalProtectionError) {
     const SendQueue& queue = deps_.send_queue;
     deps_.observer->on_local_fault(
@@ -81,7 +81,7 @@ std::size_t UnreliableSendQueue::fail(CompletionStatus status) {
   }
   has_failed_ = true;
   retire(status);
-  return 0;
+  return {};
 }
 
 // The last posted come first: what was tried before has only such behind it.
@@ -93,7 +93,7 @@ void UnreliableSendQueue::keep_unsent() {
     wqe.keep_was_tried = true;
     if (wqe.is_inline || wqe.length > queue.limits().kept_bytes) continue;
     const std::span<std::byte> place = queue.place_to_keep(at - 1);
-    wqe.is_inline = gather(deps_.dma, config_.pd, queue.sges(at - 1), 0, place) == DmaStatus::kOk;
+    wqe.is_inline = gather(deps_.dma, config_.pd, queue.sges(at - 1), 0, place, nullptr) == DmaStatus::kOk;
   }
 }
 

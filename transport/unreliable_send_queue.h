@@ -40,21 +40,21 @@ class UnreliableSendQueue {
   /// What is left of its message.
   std::uint32_t remaining_bytes() const { return current().length - sent_bytes_; }
 
-  /// Writes the next `size` bytes of its message as one packet to `out` and returns the packet's size.
+  /// Writes the next `size` bytes of its message as one packet to `out`.
   /// `packet` holds what the service has to say; PSN, immediate, padding and solicited bit are filled in
-  /// here. The last packet completes the work request. Memory that cannot be read fails it: then the result
+  /// here. The last packet completes the work request. Memory that cannot be read fails it: then the size
   /// is 0.
-  std::size_t send(wire::Packet& packet, std::uint32_t size, std::span<std::byte> out);
+  WrittenPacket send(wire::Packet& packet, std::uint32_t size, std::span<std::byte> out);
 
   /// The same for a message that leaves whole and as it is, with nothing in front or behind. `out` must have
   /// room for it.
-  std::size_t send_bare(std::span<std::byte> out);
+  WrittenPacket send_bare(std::span<std::byte> out);
 
   /// Does and completes what needs no packet; what cannot be done fails.
   void do_local_work();
 
-  /// Completes it with this error. Returns 0, the size of the packet that is not sent.
-  std::size_t fail(CompletionStatus status);
+  /// Completes it with this error. Returns the packet of 0 bytes that is not sent.
+  WrittenPacket fail(CompletionStatus status);
 
   /// Copies what is posted and not sent into the ring, as far as it fits there (SendQueue::Limits::kept_bytes):
   /// it is then sent as it is now, whatever happens to the program's memory. What cannot be read now fails when
@@ -65,7 +65,7 @@ class UnreliableSendQueue {
   void flush();
 
  private:
-  bool read(std::span<std::byte> to) const;
+  bool read(std::span<std::byte> to, wire::TailCrc* tail) const;
   void retire(CompletionStatus status);
 
   const QpDependencies& deps_;

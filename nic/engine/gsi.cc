@@ -129,7 +129,7 @@ bool Gsi::send(const cm::OutgoingMad& mad, Time now) {
   const std::span<std::byte> room = frame.subspan(path.header_bytes());
   const std::size_t headers = emit_headers(packet, room);
   std::memcpy(room.data() + headers, mad.bytes.data(), mad.bytes.size());
-  const std::size_t length = path.encapsulate(frame, headers + mad.bytes.size(), mac);
+  const std::size_t length = path.encapsulate(frame, {.size = headers + mad.bytes.size()}, mac);
   port_->commit(length);
   last_sent_ = now;
   deps_.counters.add(Counter::kSentPackets);

@@ -42,7 +42,7 @@ std::size_t NotificationPoint::write(QueuePair& qp, const transport::wire::Mac& 
       .bth = {
           .opcode = transport::wire::Opcode::kCnp, .migrated = false, .becn = true, .destination_qp = peer}};
   const std::size_t size = emit_headers(packet, frame.subspan(path.header_bytes()));
-  return path.encapsulate(frame, size, to);
+  return path.encapsulate(frame, {.size = size}, to);
 }
 
 std::size_t NotificationPoint::place_of(const Gid& peer) {

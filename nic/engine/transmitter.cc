@@ -11,6 +11,7 @@ namespace urnic::nic {
 using transport::Counter;
 using transport::QpState;
 using transport::Time;
+using transport::WrittenPacket;
 
 bool Transmitter::run(Time now) {
   is_blocked_ = false;
@@ -128,22 +129,22 @@ Transmitter::Turn Transmitter::give_turn(QueuePair& qp, const Route& route, std:
     const std::span<std::byte> room =
         can_send ? frame.subspan(header_bytes, frame.size() - overhead) : std::span<std::byte>();
 
-    const std::size_t size = poll_into(qp, room, now);
-    if (size == 0) {
+    const WrittenPacket packet = poll_into(qp, room, now);
+    if (packet.size == 0) {
       turn.outcome = Outcome::kDone;
       break;
     }
     if (QpMonitor* const monitor = qp.monitor()) [[unlikely]] {
-      const bool is_in_scratch = size > room.size();
+      const bool is_in_scratch = packet.size > room.size();
       const std::span<const std::byte> written = is_in_scratch ? std::span<const std::byte>(scratch_) : room;
-      monitor->on_sent(written.first(size), route.is_reachable, now);
+      monitor->on_sent(written.first(packet.size), route.is_reachable, now);
     }
     if (!route.is_reachable) {
       drops_.add(DeviceCounter::kNoNeighbor);
-    } else if (size > room.size()) {
+    } else if (packet.size > room.size()) {
       drops_.add(DeviceCounter::kTooLong);
     } else {
-      const std::size_t length = route.path->encapsulate(frame, size, route.mac);
+      const std::size_t length = route.path->encapsulate(frame, packet, route.mac);
       counters_.add(Counter::kSentPackets);
       counters_.add(Counter::kSentBytes, length);
       send(length, now);
@@ -162,7 +163,7 @@ Transmitter::Turn Transmitter::give_raw_turn(QueuePair& qp, std::size_t quota, T
       break;
     }
     const std::size_t longest = std::min(room.size(), port_->max_frame_bytes());
-    const std::size_t size = qp.endpoint().poll_transmit(room.first(longest), now);
+    const std::size_t size = qp.endpoint().poll_transmit(room.first(longest), now).size;
     if (size == 0) {
       turn.outcome = Outcome::kDone;
       break;
@@ -174,12 +175,14 @@ Transmitter::Turn Transmitter::give_raw_turn(QueuePair& qp, std::size_t quota, T
 
 /// Polls the endpoint for a packet, into `room` if it is large enough for any packet, otherwise by way of a
 /// buffer that is. The size may be more than fits: then nothing was written.
-std::size_t Transmitter::poll_into(QueuePair& qp, std::span<std::byte> room, Time now) {
+WrittenPacket Transmitter::poll_into(QueuePair& qp, std::span<std::byte> room, Time now) {
   const std::size_t largest = transport::kMaxPacketHeaderBytes + bytes(qp.endpoint().config().path_mtu);
   if (room.size() >= largest) return qp.endpoint().poll_transmit(room, now);
-  const std::size_t size = qp.endpoint().poll_transmit(scratch_, now);
-  if (size > 0 && size <= room.size()) std::memcpy(room.data(), scratch_.data(), size);
-  return size;
+  const WrittenPacket packet = qp.endpoint().poll_transmit(scratch_, now);
+  if (packet.size > 0 && packet.size <= room.size()) {
+    std::memcpy(room.data(), scratch_.data(), packet.size);
+  }
+  return packet;
 }
 
 void Transmitter::acknowledge_again(transport::QpNumber destroyed, const transport::wire::Mac& to, Time now) {

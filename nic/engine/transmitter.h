@@ -95,7 +95,7 @@ class Transmitter {
   bool resolve(Path& path, PeerMac& known, Route& route, transport::Time now);
   Turn give_turn(QueuePair& qp, const Route& route, std::size_t quota, transport::Time now);
   Turn give_raw_turn(QueuePair& qp, std::size_t quota, transport::Time now);
-  std::size_t poll_into(QueuePair& qp, std::span<std::byte> room, transport::Time now);
+  transport::WrittenPacket poll_into(QueuePair& qp, std::span<std::byte> room, transport::Time now);
   void send(std::size_t length, transport::Time now);
 
   NeighborCache& neighbors_;

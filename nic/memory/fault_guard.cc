@@ -10,21 +10,10 @@
 #include <cstring>
 #include <type_traits>
 
-#if defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer) || __has_feature(memory_sanitizer)
-#define URNIC_SANITIZED
-#endif
-#endif
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define URNIC_SANITIZED
-#endif
+#include "nic/memory/guarded_section.h"
 
-#if (defined(__x86_64__) || defined(__aarch64__)) && !defined(URNIC_SANITIZED)
+#if defined(URNIC_HAS_GUARDED_SECTION)
 
-// Between urnic_guarded and urnic_guarded_end an instruction may fault; the handler then goes on at
-// urnic_guarded_end, as the kernel does with its exception table. That works because nothing there touches
-// the stack or a register that a function has to keep. So an access needs no preparation, and no thread-local
-// variable says what to do.
 #if defined(__x86_64__)
 #include "nic/memory/guarded_access_x86_64.inc"
 #else
@@ -32,8 +21,10 @@
 #endif
 
 extern "C" {
-extern const char urnic_guarded[];
-extern const char urnic_guarded_end[];
+// Where the section begins and ends; the linker gives it these names.
+extern const char __start_urnic_guarded[] __attribute__((visibility("hidden")));
+extern const char __stop_urnic_guarded[] __attribute__((visibility("hidden")));
+extern const char urnic_after_fault[];
 bool urnic_try_copy(std::byte* to, const std::byte* from, std::size_t size, std::size_t wide_from);
 bool urnic_try_compare_exchange(std::uint64_t* number, std::uint64_t* expected, std::uint64_t desired);
 bool urnic_try_fetch_add(std::uint64_t* number, std::uint64_t add, std::uint64_t* original);
@@ -81,10 +72,10 @@ auto& instruction_of(mcontext_t& machine) {
 void on_fault(int signal, siginfo_t* info, void* context) {
   auto& instruction = instruction_of(static_cast<ucontext_t*>(context)->uc_mcontext);
   using Address = std::remove_reference_t<decltype(instruction)>;
-  const auto begin = reinterpret_cast<Address>(urnic_guarded);
-  const auto end = reinterpret_cast<Address>(urnic_guarded_end);
+  const auto begin = reinterpret_cast<Address>(__start_urnic_guarded);
+  const auto end = reinterpret_cast<Address>(__stop_urnic_guarded);
   if (info->si_code > 0 && instruction >= begin && instruction < end) {
-    instruction = end;
+    instruction = reinterpret_cast<Address>(urnic_after_fault);
   } else {
     pass_on(signal, info, context);
   }

@@ -2,6 +2,7 @@
 #include <atomic>
 #include <cstring>
 
+#include "nic/memory/crc_copy.h"
 #include "nic/memory/fault_guard.h"
 #include "nic/memory/guarded_copy.h"
 #include "nic/memory/memory_table.h"
@@ -15,12 +16,17 @@ using transport::Lkey;
 using transport::MemoryUser;
 using transport::PdId;
 using transport::Rkey;
+using transport::wire::TailCrc;
 
 namespace {
 
 /// Programs poll on the last bytes of a message that is being written. Those are written after all others, in
 /// one store where they are aligned.
 constexpr std::size_t kTailBytes = 8;
+
+/// From so many bytes on a copy works out the CRC, too. For fewer, joining it to that of the headers costs as much as reading
+/// the bytes again.
+constexpr std::size_t kCrcFrom = 1024;
 
 bool copy_in_order(std::byte* to, std::span<const std::byte> from) {
   const std::size_t head = from.size() > kTailBytes ? from.size() - kTailBytes : 0;
@@ -41,8 +47,17 @@ DmaStatus present_if(bool done) {
 
 // --- Copies ---
 
-bool MemoryTable::copy_out(const Place& from, std::span<std::byte> to) {
+bool MemoryTable::copy_out(const Place& from, std::span<std::byte> to, TailCrc* tail) {
   if (to.empty()) return true;
+  if (tail != nullptr) {
+    if (from.backing == Backing::kMapped && to.size() >= kCrcFrom && best_crc_copy != nullptr) {
+      std::uint32_t crc = tail->crc();
+      const bool is_copied = best_crc_copy(to.data(), from.memory, to.size(), crc);
+      *tail = {tail->bytes() + static_cast<std::uint32_t>(to.size()), crc};
+      return is_copied;
+    }
+    *tail = {};
+  }
   switch (from.backing) {
     case Backing::kOnDemand:
       return copy_from_guarded(to, from.memory);
@@ -68,11 +83,12 @@ bool MemoryTable::copy_in(const Place& to, std::span<const std::byte> from) {
   return copy_in_order(to.memory, from);
 }
 
-DmaStatus MemoryTable::read_local(PdId pd, Lkey lkey, std::uint64_t address, std::span<std::byte> to) {
+DmaStatus MemoryTable::read_local(PdId pd, Lkey lkey, std::uint64_t address, std::span<std::byte> to,
+                                  TailCrc* tail) {
   Place place;
   const DmaStatus status = find_local(pd, lkey, address, to.size(), Access::kNone, place);
   if (status != DmaStatus::kOk) return status;
-  return present_if(copy_out(place, to));
+  return present_if(copy_out(place, to, tail));
 }
 
 DmaStatus MemoryTable::write_local(PdId pd, Lkey lkey, std::uint64_t address,
@@ -84,11 +100,11 @@ DmaStatus MemoryTable::write_local(PdId pd, Lkey lkey, std::uint64_t address,
 }
 
 DmaStatus MemoryTable::read_remote(const MemoryUser& user, Rkey rkey, std::uint64_t address,
-                                   std::span<std::byte> to) {
+                                   std::span<std::byte> to, TailCrc* tail) {
   Place place;
   const DmaStatus status = find_remote(user, rkey, address, to.size(), Access::kRemoteRead, place);
   if (status != DmaStatus::kOk) return status;
-  return present_if(copy_out(place, to));
+  return present_if(copy_out(place, to, tail));
 }
 
 DmaStatus MemoryTable::write_remote(const MemoryUser& user, Rkey rkey, std::uint64_t address,

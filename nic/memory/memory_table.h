@@ -57,14 +57,15 @@ class MemoryTable final : public transport::Dma {
   std::uint32_t window_count() const { return window_count_; }
 
   transport::DmaStatus read_local(transport::PdId pd, transport::Lkey lkey, std::uint64_t address,
-                                  std::span<std::byte> to) override;
+                                  std::span<std::byte> to, transport::wire::TailCrc* tail) override;
   transport::DmaStatus write_local(transport::PdId pd, transport::Lkey lkey, std::uint64_t address,
                                    std::span<const std::byte> from) override;
   transport::DmaStatus check_remote(const transport::MemoryUser& user, transport::Rkey rkey,
                                     std::uint64_t address, std::uint64_t length,
                                     transport::Access access) override;
   transport::DmaStatus read_remote(const transport::MemoryUser& user, transport::Rkey rkey,
-                                   std::uint64_t address, std::span<std::byte> to) override;
+                                   std::uint64_t address, std::span<std::byte> to,
+                                   transport::wire::TailCrc* tail) override;
   transport::DmaStatus write_remote(const transport::MemoryUser& user, transport::Rkey rkey,
                                     std::uint64_t address, std::span<const std::byte> from) override;
   transport::DmaStatus compare_swap(const transport::MemoryUser& user, transport::Rkey rkey,
@@ -120,7 +121,7 @@ class MemoryTable final : public transport::Dma {
                                    Place& place);
   transport::DmaStatus find_number(const transport::MemoryUser& user, transport::Rkey rkey,
                                    std::uint64_t address, transport::Access access, std::uint64_t*& number);
-  static bool copy_out(const Place& from, std::span<std::byte> to);
+  static bool copy_out(const Place& from, std::span<std::byte> to, transport::wire::TailCrc* tail);
   static bool copy_in(const Place& to, std::span<const std::byte> from);
 
   static constexpr std::uint32_t kTagBits = 8;

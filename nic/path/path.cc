@@ -138,10 +138,11 @@ void Path::write_headers(std::span<std::byte> frame, bool is_ipv4, const Mac& pe
   store_address(frame, 0, peer_mac);
 }
 
-std::size_t Path::encapsulate(std::span<std::byte> frame, std::size_t packet_bytes, const Mac& peer_mac) {
+std::size_t Path::encapsulate(std::span<std::byte> frame, const transport::WrittenPacket& packet,
+                              const Mac& peer_mac) {
   assert(header_bytes_ != 0);
-  assert(frame.size() >= header_bytes_ + packet_bytes + kIcrcBytes);
-  const std::size_t udp_bytes = Udp::kBytes + packet_bytes + kIcrcBytes;
+  assert(frame.size() >= header_bytes_ + packet.size + kIcrcBytes);
+  const std::size_t udp_bytes = Udp::kBytes + packet.size + kIcrcBytes;
   const std::size_t udp_at = header_bytes_ - Udp::kBytes;
   assert(Ipv4::kMinBytes + udp_bytes <= 0xffff);
   const bool is_ipv4 = udp_at - ip_at_ == Ipv4::kMinBytes;
@@ -150,7 +151,7 @@ std::size_t Path::encapsulate(std::span<std::byte> frame, std::size_t packet_byt
   store_u16(frame, udp_at + kUdpLengthInUdp, static_cast<std::uint16_t>(udp_bytes));
 
   const std::span<std::byte> ip_and_udp = frame.subspan(ip_at_, header_bytes_ - ip_at_);
-  const std::span<std::byte> packet = frame.subspan(header_bytes_, packet_bytes);
+  const std::span<std::byte> ib = frame.subspan(header_bytes_, packet.size);
   std::uint32_t icrc;
   if (is_ipv4) {
     const auto total_length = static_cast<std::uint16_t>(Ipv4::kMinBytes + udp_bytes);
@@ -159,13 +160,13 @@ std::size_t Path::encapsulate(std::span<std::byte> frame, std::size_t packet_byt
     store_u16(ip_and_udp, kIpv4IdentificationAt, identification);
     store_u16(ip_and_udp, kIpv4ChecksumAt,
               add_to_checksum(load_u16(headers_, ip_at_ + kIpv4ChecksumAt), total_length, identification));
-    icrc = icrc_ipv4(ip_and_udp, packet);
+    icrc = icrc_ipv4(ip_and_udp, ib, packet.tail);
   } else {
     store_u16(ip_and_udp, kIpv6PayloadLengthAt, static_cast<std::uint16_t>(udp_bytes));
-    icrc = icrc_ipv6(ip_and_udp, packet);
+    icrc = icrc_ipv6(ip_and_udp, ib, packet.tail);
   }
-  store_icrc(icrc, frame.subspan(header_bytes_ + packet_bytes, kIcrcBytes));
-  return header_bytes_ + packet_bytes + kIcrcBytes;
+  store_icrc(icrc, frame.subspan(header_bytes_ + packet.size, kIcrcBytes));
+  return header_bytes_ + packet.size + kIcrcBytes;
 }
 
 }  // namespace urnic::nic

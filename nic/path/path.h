@@ -12,6 +12,7 @@
 #include "transport/result.h"
 #include "transport/types.h"
 #include "transport/wire/address.h"
+#include "transport/written_packet.h"
 
 namespace urnic::nic {
 
@@ -59,9 +60,9 @@ class Path {
   /// The next packet has the IPv4 identification that the next one of `other` would have, which goes on behind it.
   void take_identification_of(Path& other) { next_ip_id_ = other.next_ip_id_++; }
 
-  /// Completes a frame whose packet of `packet_bytes` stands at header_bytes(): headers in front, addressed
-  /// to `peer_mac` on Ethernet, ICRC behind. Returns the frame's length. `frame` has room for the ICRC.
-  std::size_t encapsulate(std::span<std::byte> frame, std::size_t packet_bytes,
+  /// Completes a frame whose packet stands at header_bytes(): headers in front, addressed to `peer_mac` on
+  /// Ethernet, ICRC behind. Returns the frame's length. `frame` has room for the ICRC.
+  std::size_t encapsulate(std::span<std::byte> frame, const transport::WrittenPacket& packet,
                           const transport::wire::Mac& peer_mac);
 
  private:

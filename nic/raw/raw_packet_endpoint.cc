@@ -18,14 +18,14 @@ constexpr std::size_t kMinFrameBytes = 60;
 
 }  // namespace
 
-std::size_t RawPacketRequester::poll_transmit(std::span<std::byte> out) {
+transport::WrittenPacket RawPacketRequester::poll_transmit(std::span<std::byte> out) {
   const std::size_t length = queue_.current().length;
   const bool is_frame = length >= transport::wire::Ethernet::kMinBytes && length <= out.size();
   if (!is_frame) return queue_.fail(CompletionStatus::kLocalLengthError);
-  if (queue_.send_bare(out) == 0) return 0;
+  if (queue_.send_bare(out).size == 0) return {};
   const std::size_t padded = std::max(length, std::min(kMinFrameBytes, out.size()));
   std::memset(out.data() + length, 0, padded - length);
-  return padded;
+  return {.size = padded};
 }
 
 void RawPacketResponder::on_request(const transport::wire::Packet& packet) {

@@ -11,6 +11,7 @@
 #include "transport/unreliable_send_queue.h"
 #include "transport/wire/packet.h"
 #include "transport/work_request.h"
+#include "transport/written_packet.h"
 
 namespace urnic::nic {
 
@@ -23,7 +24,7 @@ class RawPacketRequester {
   RawPacketRequester(const transport::QpConfig&, transport::UnreliableSendQueue& queue) : queue_(queue) {}
 
   /// Writes the next frame to `out`, which is as long as a frame may be; only while the queue has work.
-  std::size_t poll_transmit(std::span<std::byte> out);
+  transport::WrittenPacket poll_transmit(std::span<std::byte> out);
 
   /// Frames say themselves where they go.
   transport::AddressHandleId next_destination() const { return {}; }

@@ -74,8 +74,8 @@ void End::post_receive(std::uint32_t length) {
 
 std::size_t End::build(std::span<std::byte> frame) {
   const std::size_t headers = path_.header_bytes();
-  const std::size_t size = endpoint_.poll_transmit(frame.subspan(headers), now_);
-  return size == 0 ? 0 : path_.encapsulate(frame, size, kMac);
+  const transport::WrittenPacket packet = endpoint_.poll_transmit(frame.subspan(headers), now_);
+  return packet.size == 0 ? 0 : path_.encapsulate(frame, packet, kMac);
 }
 
 bool End::take(std::span<const std::byte> bytes) {

@@ -262,7 +262,8 @@ void DeviceRig::deliver_packet(std::size_t qp_index, std::span<const std::byte> 
   Bytes frame(path.header_bytes() + packet.size() + Path::kIcrcBytes);
   if (packet.size() < kBthBytes || frame.size() > kMaxFrameBytes) return;
   std::copy(packet.begin(), packet.end(), frame.begin() + static_cast<std::ptrdiff_t>(path.header_bytes()));
-  path.encapsulate(frame, packet.size(), to_group ? multicast_mac_of(group()) : config_of_host(1).mac);
+  path.encapsulate(frame, {.size = packet.size()},
+                   to_group ? multicast_mac_of(group()) : config_of_host(1).mac);
   wire_->to_device.push_back(std::move(frame));
 }
 

@@ -96,7 +96,8 @@ ScriptMemory::Reached ScriptMemory::reach(const MemoryUser& user, std::uint32_t 
   return {DmaStatus::kInvalidKey};
 }
 
-DmaStatus ScriptMemory::read_local(PdId pd, Lkey lkey, std::uint64_t address, std::span<std::byte> to) {
+DmaStatus ScriptMemory::read_local(PdId pd, Lkey lkey, std::uint64_t address, std::span<std::byte> to,
+                                   transport::wire::TailCrc*) {
   Region* region = region_of_key(to_integer(lkey));
   if (region == nullptr) return DmaStatus::kInvalidKey;
   const Reached reached = reach_region(*region, pd, address, to.size(), Access::kNone);
@@ -119,7 +120,7 @@ DmaStatus ScriptMemory::check_remote(const MemoryUser& user, Rkey rkey, std::uin
 }
 
 DmaStatus ScriptMemory::read_remote(const MemoryUser& user, Rkey rkey, std::uint64_t address,
-                                    std::span<std::byte> to) {
+                                    std::span<std::byte> to, transport::wire::TailCrc*) {
   const Reached reached = reach(user, to_integer(rkey), address, to.size(), Access::kRemoteRead);
   if (reached.status == DmaStatus::kOk) std::copy_n(reached.bytes, to.size(), to.data());
   return reached.status;

@@ -65,14 +65,15 @@ class ScriptMemory final : public transport::Dma {
   std::vector<FlushRecord>& flushes() { return flushes_; }
 
   transport::DmaStatus read_local(transport::PdId pd, transport::Lkey lkey, std::uint64_t address,
-                                  std::span<std::byte> to) override;
+                                  std::span<std::byte> to, transport::wire::TailCrc* tail) override;
   transport::DmaStatus write_local(transport::PdId pd, transport::Lkey lkey, std::uint64_t address,
                                    std::span<const std::byte> from) override;
   transport::DmaStatus check_remote(const transport::MemoryUser& user, transport::Rkey rkey,
                                     std::uint64_t address, std::uint64_t length,
                                     transport::Access access) override;
   transport::DmaStatus read_remote(const transport::MemoryUser& user, transport::Rkey rkey,
-                                   std::uint64_t address, std::span<std::byte> to) override;
+                                   std::uint64_t address, std::span<std::byte> to,
+                                   transport::wire::TailCrc* tail) override;
   transport::DmaStatus write_remote(const transport::MemoryUser& user, transport::Rkey rkey,
                                     std::uint64_t address, std::span<const std::byte> from) override;
   transport::DmaStatus compare_swap(const transport::MemoryUser& user, transport::Rkey rkey,

@@ -92,7 +92,7 @@ std::optional<Trouble> copy_inline(Stage& stage, const Elements& elements, const
   std::size_t at = 0;
   for (const Sge& sge : elements.sges) {
     const auto to = std::span(bytes).subspan(at, sge.length);
-    if (sge.length > 0 && stage.memory().read_local(stage.config().pd, sge.lkey, sge.address, to) !=
+    if (sge.length > 0 && stage.memory().read_local(stage.config().pd, sge.lkey, sge.address, to, nullptr) !=
                               transport::DmaStatus::kOk) {
       return script_error("there is nothing to copy inline");
     }

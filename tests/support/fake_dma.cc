@@ -28,8 +28,10 @@ bool FakeDma::is_untouched(std::uint32_t key) const {
   return entry.memory == pattern(entry.region.address, entry.region.length);
 }
 
-DmaStatus FakeDma::read_local(PdId pd, Lkey lkey, std::uint64_t address, std::span<std::byte> to) {
-  return copy_out(pd, Access::kNone, {DmaCall::Kind::kReadLocal, to_integer(lkey), address, to.size()}, to);
+DmaStatus FakeDma::read_local(PdId pd, Lkey lkey, std::uint64_t address, std::span<std::byte> to,
+                              wire::TailCrc* tail) {
+  return copy_out(pd, Access::kNone, {DmaCall::Kind::kReadLocal, to_integer(lkey), address, to.size()}, to,
+                  tail);
 }
 
 DmaStatus FakeDma::write_local(PdId pd, Lkey lkey, std::uint64_t address, std::span<const std::byte> from) {
@@ -43,9 +45,9 @@ DmaStatus FakeDma::check_remote(const MemoryUser& user, Rkey rkey, std::uint64_t
 }
 
 DmaStatus FakeDma::read_remote(const MemoryUser& user, Rkey rkey, std::uint64_t address,
-                               std::span<std::byte> to) {
+                               std::span<std::byte> to, wire::TailCrc* tail) {
   return copy_out(user.pd, Access::kRemoteRead,
-                  {DmaCall::Kind::kReadRemote, to_integer(rkey), address, to.size()}, to);
+                  {DmaCall::Kind::kReadRemote, to_integer(rkey), address, to.size()}, to, tail);
 }
 
 DmaStatus FakeDma::write_remote(const MemoryUser& user, Rkey rkey, std::uint64_t address,
@@ -119,7 +121,8 @@ DmaStatus FakeDma::check(PdId pd, Access needed, const DmaCall& call) {
   return allows(region.access, needed) ? DmaStatus::kOk : DmaStatus::kNoAccess;
 }
 
-DmaStatus FakeDma::copy_out(PdId pd, Access needed, const DmaCall& call, std::span<std::byte> to) {
+DmaStatus FakeDma::copy_out(PdId pd, Access needed, const DmaCall& call, std::span<std::byte> to,
+                            wire::TailCrc* tail) {
   const DmaStatus status = check(pd, needed, call);
   if (status != DmaStatus::kOk) return status;
   const Entry& entry = regions_.at(call.key);
@@ -128,6 +131,7 @@ DmaStatus FakeDma::copy_out(PdId pd, Access needed, const DmaCall& call, std::sp
   } else {
     std::memcpy(to.data(), &call.address, std::min(to.size(), sizeof call.address));
   }
+  if (tail != nullptr) wire::extend(*tail, to);
   return status;
 }
 

@@ -12,6 +12,7 @@
 #include "tests/support/bytes.h"
 #include "transport/dma.h"
 #include "transport/types.h"
+#include "transport/wire/tail_crc.h"
 
 namespace urnic::transport::test {
 
@@ -79,12 +80,13 @@ class FakeDma final : public Dma {
   const DmaCall& last_call() const { return last_call_; }
   void forget_calls() { calls_.clear(); }
 
-  DmaStatus read_local(PdId pd, Lkey lkey, std::uint64_t address, std::span<std::byte> to) override;
+  DmaStatus read_local(PdId pd, Lkey lkey, std::uint64_t address, std::span<std::byte> to,
+                       wire::TailCrc* tail) override;
   DmaStatus write_local(PdId pd, Lkey lkey, std::uint64_t address, std::span<const std::byte> from) override;
   DmaStatus check_remote(const MemoryUser& user, Rkey rkey, std::uint64_t address, std::uint64_t length,
                          Access access) override;
-  DmaStatus read_remote(const MemoryUser& user, Rkey rkey, std::uint64_t address,
-                        std::span<std::byte> to) override;
+  DmaStatus read_remote(const MemoryUser& user, Rkey rkey, std::uint64_t address, std::span<std::byte> to,
+                        wire::TailCrc* tail) override;
   DmaStatus write_remote(const MemoryUser& user, Rkey rkey, std::uint64_t address,
                          std::span<const std::byte> from) override;
   DmaStatus compare_swap(const MemoryUser& user, Rkey rkey, std::uint64_t address, std::uint64_t compare,
@@ -105,7 +107,8 @@ class FakeDma final : public Dma {
   };
 
   DmaStatus check(PdId pd, Access needed, const DmaCall& call);
-  DmaStatus copy_out(PdId pd, Access needed, const DmaCall& call, std::span<std::byte> to);
+  DmaStatus copy_out(PdId pd, Access needed, const DmaCall& call, std::span<std::byte> to,
+                     wire::TailCrc* tail);
   DmaStatus copy_in(PdId pd, Access needed, const DmaCall& call, std::span<const std::byte> from);
 
   template <typename Change>

@@ -4,6 +4,7 @@
 #include <numeric>
 #include <utility>
 
+#include "tests/support/bitwise_crc32.h"
 #include "transport/make_endpoint.h"
 
 namespace urnic::transport::test {
@@ -37,6 +38,11 @@ void expect_what_holds_of_all_packets(std::span<const std::byte> bytes, const wi
   const bool may_solicit = packet.info->ends_message() &&
                            (packet.info->operation == wire::Operation::kSend || packet.info->has_immediate());
   EXPECT_TRUE(may_solicit || !bth.solicited) << "solicited inside a message or on a WRITE (fact 17)";
+}
+
+void expect_right(const wire::TailCrc& tail, std::span<const std::byte> packet) {
+  ASSERT_LE(tail.bytes(), packet.size());
+  EXPECT_EQ(tail.crc(), urnic::test::bitwise_crc32(packet.last(tail.bytes()))) << tail.bytes() << " bytes";
 }
 
 }  // namespace
@@ -105,13 +111,15 @@ std::optional<Bytes> QpTest::poll_bytes() {
   const std::size_t room = kMostHeaderBytes + bytes(config_.path_mtu);
   buffer_.assign(room + kGuardBytes, kGuard);
   const std::span<std::byte> out(buffer_);
-  const std::size_t size = endpoint_.poll_transmit(out.first(room), now_);
+  const WrittenPacket written = endpoint_.poll_transmit(out.first(room), now_);
+  const std::size_t size = written.size;
   EXPECT_LE(size, room);
   EXPECT_TRUE(std::all_of(buffer_.begin() + static_cast<std::ptrdiff_t>(room), buffer_.end(),
                           [](std::byte byte) { return byte == kGuard; }))
       << "written beyond the buffer";
   if (size == 0 || size > room) return std::nullopt;
   const auto packet_bytes = out.first(size);
+  expect_right(written.tail, packet_bytes);
   const auto packet = wire::parse_packet(packet_bytes);
   if (!packet) {
     ADD_FAILURE() << "sent something that is not a packet: " << wire::to_string(packet.error());

@@ -31,7 +31,7 @@ std::span<const std::byte> find_block(const std::map<std::size_t, std::vector<st
 
 }  // namespace
 
-DmaStatus NoMemory::read_local(PdId, Lkey, std::uint64_t, std::span<std::byte>) {
+DmaStatus NoMemory::read_local(PdId, Lkey, std::uint64_t, std::span<std::byte>, transport::wire::TailCrc*) {
   return Status::kInvalidKey;
 }
 DmaStatus NoMemory::write_local(PdId, Lkey, std::uint64_t, std::span<const std::byte>) {
@@ -40,7 +40,8 @@ DmaStatus NoMemory::write_local(PdId, Lkey, std::uint64_t, std::span<const std::
 DmaStatus NoMemory::check_remote(const User&, Rkey, std::uint64_t, std::uint64_t, Access) {
   return Status::kInvalidKey;
 }
-DmaStatus NoMemory::read_remote(const User&, Rkey, std::uint64_t, std::span<std::byte>) {
+DmaStatus NoMemory::read_remote(const User&, Rkey, std::uint64_t, std::span<std::byte>,
+                                transport::wire::TailCrc*) {
   return Status::kInvalidKey;
 }
 DmaStatus NoMemory::write_remote(const User&, Rkey, std::uint64_t, std::span<const std::byte>) {
@@ -66,7 +67,8 @@ DmaStatus NoMemory::bind_window(const User&, const transport::WindowBinding&) {
   return Status::kInvalidKey;
 }
 
-DmaStatus RequesterMemory::read_local(PdId, Lkey, std::uint64_t address, std::span<std::byte> to) {
+DmaStatus RequesterMemory::read_local(PdId, Lkey, std::uint64_t address, std::span<std::byte> to,
+                                      transport::wire::TailCrc*) {
   const auto index = static_cast<std::size_t>(address / kRoom);
   if (index >= messages_.size()) return Status::kOutOfBounds;
   const std::vector<std::byte>& payload = messages_[index].payload;
@@ -145,8 +147,8 @@ DmaStatus ResponderMemory::check_remote(const User&, Rkey rkey, std::uint64_t, s
   return reach(rkey);
 }
 
-DmaStatus ResponderMemory::read_remote(const User&, Rkey rkey, std::uint64_t address,
-                                       std::span<std::byte> to) {
+DmaStatus ResponderMemory::read_remote(const User&, Rkey rkey, std::uint64_t address, std::span<std::byte> to,
+                                       transport::wire::TailCrc*) {
   if (reach(rkey) != Status::kOk) return reach(rkey);
   look(to_integer(rkey), address, to);
   return Status::kOk;

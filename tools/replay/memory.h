@@ -22,10 +22,12 @@ class NoMemory : public transport::Dma {
   using Status = transport::DmaStatus;
   using User = transport::MemoryUser;
 
-  Status read_local(transport::PdId, transport::Lkey, std::uint64_t, std::span<std::byte>) override;
+  Status read_local(transport::PdId, transport::Lkey, std::uint64_t, std::span<std::byte>,
+                    transport::wire::TailCrc*) override;
   Status write_local(transport::PdId, transport::Lkey, std::uint64_t, std::span<const std::byte>) override;
   Status check_remote(const User&, transport::Rkey, std::uint64_t, std::uint64_t, transport::Access) override;
-  Status read_remote(const User&, transport::Rkey, std::uint64_t, std::span<std::byte>) override;
+  Status read_remote(const User&, transport::Rkey, std::uint64_t, std::span<std::byte>,
+                     transport::wire::TailCrc*) override;
   Status write_remote(const User&, transport::Rkey, std::uint64_t, std::span<const std::byte>) override;
   Status compare_swap(const User&, transport::Rkey, std::uint64_t, std::uint64_t, std::uint64_t,
                       std::uint64_t&) override;
@@ -46,8 +48,8 @@ class RequesterMemory final : public NoMemory {
 
   explicit RequesterMemory(const std::vector<Message>& messages) : messages_(messages) {}
 
-  Status read_local(transport::PdId pd, transport::Lkey lkey, std::uint64_t address,
-                    std::span<std::byte> to) override;
+  Status read_local(transport::PdId pd, transport::Lkey lkey, std::uint64_t address, std::span<std::byte> to,
+                    transport::wire::TailCrc* tail) override;
   Status write_local(transport::PdId pd, transport::Lkey lkey, std::uint64_t address,
                      std::span<const std::byte> from) override;
 
@@ -86,8 +88,8 @@ class ResponderMemory final : public NoMemory {
                      std::span<const std::byte> from) override;
   Status check_remote(const User& user, transport::Rkey rkey, std::uint64_t address, std::uint64_t length,
                       transport::Access access) override;
-  Status read_remote(const User& user, transport::Rkey rkey, std::uint64_t address,
-                     std::span<std::byte> to) override;
+  Status read_remote(const User& user, transport::Rkey rkey, std::uint64_t address, std::span<std::byte> to,
+                     transport::wire::TailCrc* tail) override;
   Status write_remote(const User& user, transport::Rkey rkey, std::uint64_t address,
                       std::span<const std::byte> from) override;
   Status compare_swap(const User& user, transport::Rkey rkey, std::uint64_t address, std::uint64_t compare,

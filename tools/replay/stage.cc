@@ -54,7 +54,7 @@ bool Stage::give(const CapturedPacket& packet, transport::Time now) {
 }
 
 std::span<const std::byte> Stage::take(transport::Time now) {
-  return std::span(room_).first(endpoint_->poll_transmit(room_, now));
+  return std::span(room_).first(endpoint_->poll_transmit(room_, now).size);
 }
 
 void Stage::post_send(const transport::SendRequest& request, const transport::Sge& element) {

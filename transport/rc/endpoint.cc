@@ -95,30 +95,30 @@ Time RcEndpoint::next_timeout() const {
   return can_send(state()) ? std::min({response, retry_.next_timeout(), pacer_.next_departure()}) : response;
 }
 
-std::size_t RcEndpoint::poll_transmit(std::span<std::byte> out, Time now) {
+WrittenPacket RcEndpoint::poll_transmit(std::span<std::byte> out, Time now) {
   if (state() == QpState::kError) {
     flush();
-    return 0;
+    return {};
   }
-  if (!can_receive(state())) return 0;
+  if (!can_receive(state())) return {};
   if (can_send(state())) do_local_work();
   if (state() == QpState::kError) return poll_transmit(out, now);
 
   // Responses and requests take turns, so that a long READ of the peer's does not stop our own sending.
-  std::size_t size = responder_is_next_ ? responder_.poll_transmit(out, now) : 0;
-  const bool is_response = size > 0;
-  if (size == 0 && can_send(state())) {
-    size = requester_.poll_transmit(out, now);
-    if (size > 0) responder_.on_own_request(now);
+  WrittenPacket packet = responder_is_next_ ? responder_.poll_transmit(out, now) : WrittenPacket{};
+  const bool is_response = packet.size > 0;
+  if (packet.size == 0 && can_send(state())) {
+    packet = requester_.poll_transmit(out, now);
+    if (packet.size > 0) responder_.on_own_request(now);
   }
-  if (size == 0 && !responder_is_next_) size = responder_.poll_transmit(out, now);
+  if (packet.size == 0 && !responder_is_next_) packet = responder_.poll_transmit(out, now);
   responder_is_next_ = !is_response;
 
   fail_if_needed();
   if (!is_draining()) lifecycle_.report(QpEvent::kSqDrained);
   // The peer has been told why; now the connection ends (the flush comes with the next poll).
   if (responder_.has_failed() && !responder_.has_pending_response()) to_error();
-  return size == 0 && state() == QpState::kError ? poll_transmit(out, now) : size;
+  return packet.size == 0 && state() == QpState::kError ? poll_transmit(out, now) : packet;
 }
 
 // A failure ends the connection; what stands behind it is flushed.

@@ -1,7 +1,6 @@
 #include "transport/rc/requester.h"
 
 #include <algorithm>
-#include <cstring>
 
 #include "transport/data_opcode.h"
 #include "transport/local_work.h"
@@ -24,8 +23,8 @@ bool consumes_receive(SendOperation operation) {
 
 }  // namespace
 
-std::size_t Requester::poll_transmit(std::span<std::byte> out, Time now) {
-  if (!has_work() || retry_.is_waiting_for_receiver()) return 0;
+WrittenPacket Requester::poll_transmit(std::span<std::byte> out, Time now) {
+  if (!has_work() || retry_.is_waiting_for_receiver()) return {};
   window_.skip_unwanted();
   if (!has_work()) return wait(now);
   const bool is_paced = pacer_.is_active();
@@ -37,25 +36,25 @@ std::size_t Requester::poll_transmit(std::span<std::byte> out, Time now) {
 
   const Psn psn = window_.cursor_psn();
   const bool is_repetition = window_.is_outstanding(psn);
-  const std::size_t size = emit_request(wqe, out, now);
-  if (size == 0) return 0;
+  const WrittenPacket packet = emit_request(wqe, out, now);
+  if (packet.size == 0) return {};
   window_.advance();
   if (is_repetition) window_.recovery().on_sent_again(psn, window_.sent_end());
   retry_.on_sent(now);
   if (is_paced) [[unlikely]] {
     pacer_.on_sent({.psn = psn,
-                    .bytes = static_cast<std::uint32_t>(size),
+                    .bytes = static_cast<std::uint32_t>(packet.size),
                     .asks_for_ack = has_response(wqe.request.operation) || packets_since_ack_request_ == 0,
                     .is_repetition = is_repetition},
                    now);
   }
-  return size;
+  return packet;
 }
 
 // Nothing can leave now. The ACK timer runs for what is on its way, also when it stood still for what was to be sent again.
-std::size_t Requester::wait(Time now) {
+WrittenPacket Requester::wait(Time now) {
   if (window_.oldest() != window_.cursor_psn()) retry_.on_sent(now);
-  return 0;
+  return {};
 }
 
 bool Requester::may_send(const SendWqe& wqe) const {
@@ -73,7 +72,7 @@ bool Requester::may_send(const SendWqe& wqe) const {
   return window_.packets_in_flight() < window_packets_ && window_.has_psn_space(1) && window_.has_reach();
 }
 
-std::size_t Requester::emit_request(const SendWqe& wqe, std::span<std::byte> out, Time now) {
+WrittenPacket Requester::emit_request(const SendWqe& wqe, std::span<std::byte> out, Time now) {
   switch (wqe.request.operation) {
     case SendOperation::kRead:
       return emit_read_request(wqe, out);
@@ -101,15 +100,15 @@ wire::Packet Requester::packet_for(const SendWqe& wqe, Opcode opcode) const {
 }
 
 // A READ that was answered in part asks for the rest: later PSN and address, shorter (fact 26).
-std::size_t Requester::emit_read_request(const SendWqe& wqe, std::span<std::byte> out) const {
+WrittenPacket Requester::emit_read_request(const SendWqe& wqe, std::span<std::byte> out) const {
   const std::uint32_t skipped = window_.current_packet() * bytes(config_.path_mtu);
   wire::Packet packet = packet_for(wqe, Opcode::kRcReadRequest);
   packet.reth.address += skipped;
   packet.reth.length -= skipped;
-  return wire::emit_headers(packet, out);
+  return {.size = wire::emit_headers(packet, out)};
 }
 
-std::size_t Requester::emit_flush(const SendWqe& wqe, std::span<std::byte> out) const {
+WrittenPacket Requester::emit_flush(const SendWqe& wqe, std::span<std::byte> out) const {
   const Flush& flush = wqe.request.flush;
   wire::Packet packet = packet_for(wqe, Opcode::kRcFlush);
   packet.reth.length = flush.length;
@@ -117,10 +116,10 @@ std::size_t Requester::emit_flush(const SendWqe& wqe, std::span<std::byte> out) 
       .placement_type = static_cast<std::uint8_t>((allows(flush.access, Access::kFlushGlobal) ? 1 : 0) |
                                                   (allows(flush.access, Access::kFlushPersistent) ? 2 : 0)),
       .selectivity = static_cast<std::uint8_t>(flush.scope)};
-  return wire::emit_headers(packet, out);
+  return {.size = wire::emit_headers(packet, out)};
 }
 
-std::size_t Requester::emit_atomic(const SendWqe& wqe, std::span<std::byte> out) {
+WrittenPacket Requester::emit_atomic(const SendWqe& wqe, std::span<std::byte> out) {
   if (wqe.length != kAtomicBytes) return fail_head(CompletionStatus::kLocalLengthError);
   const bool is_swap = wqe.request.operation == SendOperation::kCompareSwap;
   wire::Packet packet = packet_for(wqe, is_swap ? Opcode::kRcCompareSwap : Opcode::kRcFetchAdd);
@@ -128,18 +127,18 @@ std::size_t Requester::emit_atomic(const SendWqe& wqe, std::span<std::byte> out)
                    .rkey = wqe.request.rkey,
                    .swap_or_add = wqe.request.swap_or_add,
                    .compare = wqe.request.compare};
-  return wire::emit_headers(packet, out);
+  return {.size = wire::emit_headers(packet, out)};
 }
 
-std::size_t Requester::emit_atomic_write(const SendWqe& wqe, std::span<std::byte> out) {
+WrittenPacket Requester::emit_atomic_write(const SendWqe& wqe, std::span<std::byte> out) {
   if (wqe.length != kAtomicBytes) return fail_head(CompletionStatus::kLocalLengthError);
   const wire::Packet packet = packet_for(wqe, Opcode::kRcAtomicWrite);
   const std::size_t header_size = wire::header_bytes(packet.bth.opcode);
-  if (!read(wqe, 0, out.subspan(header_size, kAtomicBytes))) return fail_memory();
-  return wire::emit_headers(packet, out) + kAtomicBytes;
+  if (!read(wqe, 0, out.subspan(header_size, kAtomicBytes), nullptr)) return fail_memory();
+  return {.size = wire::emit_headers(packet, out) + kAtomicBytes};
 }
 
-std::size_t Requester::emit_data(const SendWqe& wqe, std::span<std::byte> out, Time now) {
+WrittenPacket Requester::emit_data(const SendWqe& wqe, std::span<std::byte> out, Time now) {
   const std::uint32_t packet_index = window_.current_packet();
   const std::uint32_t offset = packet_index * bytes(config_.path_mtu);
   const std::uint32_t size = std::min(wqe.length - offset, bytes(config_.path_mtu));
@@ -150,8 +149,9 @@ std::size_t Requester::emit_data(const SendWqe& wqe, std::span<std::byte> out, T
 
   const std::uint8_t padding = wire::pad_bytes(size);
   const std::size_t header_size = wire::header_bytes(packet.bth.opcode);
-  if (!read(wqe, offset, out.subspan(header_size, size))) return fail_memory();
-  std::memset(out.data() + header_size + size, 0, padding);
+  wire::TailCrc tail;
+  if (!read(wqe, offset, out.subspan(header_size, size), &tail)) return fail_memory();
+  wire::write_padding(out.subspan(header_size + size, padding), tail);
 
   // Ask often enough that the window never closes, and no wait begins, without an acknowledgement on its way.
   const bool ask = is_last || ++packets_since_ack_request_ >= std::max(window_packets_ / 4, 1u) ||
@@ -164,27 +164,27 @@ std::size_t Requester::emit_data(const SendWqe& wqe, std::span<std::byte> out, T
   packet.bth.ack_request = ask;
   packet.immediate = wqe.request.immediate;
   packet.invalidate_rkey = wqe.request.invalidate_rkey;
-  return wire::emit_headers(packet, out) + size + padding;
+  return {.size = wire::emit_headers(packet, out) + size + padding, .tail = tail};
 }
 
 // Copies the message's bytes from `offset` on into `to`.
-bool Requester::read(const SendWqe& wqe, std::uint32_t offset, std::span<std::byte> to) {
+bool Requester::read(const SendWqe& wqe, std::uint32_t offset, std::span<std::byte> to, wire::TailCrc* tail) {
   const std::uint32_t position = window_.current_position();
   if (wqe.is_inline) {
     const auto from = deps_.send_queue.inline_data(position).subspan(offset, to.size());
     std::copy(from.begin(), from.end(), to.begin());
     return true;
   }
-  return gather(deps_.dma, config_.pd, deps_.send_queue.sges(position), offset, to) == DmaStatus::kOk;
+  return gather(deps_.dma, config_.pd, deps_.send_queue.sges(position), offset, to, tail) == DmaStatus::kOk;
 }
 
-// The work requests before this one complete first; then it is the oldest and fails. Nothing is sent: 0.
-std::size_t Requester::fail_head(CompletionStatus status) {
+// The work requests before this one complete first; then it is the oldest and fails. Nothing is sent.
+WrittenPacket Requester::fail_head(CompletionStatus status) {
   if (window_.current_is_head()) head_error_ = status;
-  return 0;
+  return {};
 }
 
-std::size_t Requester::fail_memory() {
+WrittenPacket Requester::fail_memory() {
   if (deps_.observer != nullptr && window_.current_is_head()) {
     deps_.observer->on_local_fault(
         {.elements = deps_.send_queue.sges(window_.current_position()), .pd = config_.pd, .is_write = false});

@@ -14,6 +14,7 @@
 #include "transport/rc/retry.h"
 #include "transport/rc/send_window.h"
 #include "transport/wire/packet.h"
+#include "transport/written_packet.h"
 
 namespace urnic::transport {
 
@@ -35,7 +36,7 @@ class Requester {
   void drain(bool draining) { is_draining_ = draining; }
 
   /// As Endpoint::poll_transmit().
-  std::size_t poll_transmit(std::span<std::byte> out, Time now);
+  WrittenPacket poll_transmit(std::span<std::byte> out, Time now);
 
   /// Whether it is the turn of a work request that needs no packet: everything before it is done.
   bool is_at_local_work();
@@ -48,18 +49,18 @@ class Requester {
 
  private:
   bool has_work() const { return is_draining_ ? window_.has_begun_work() : window_.has_work(); }
-  std::size_t wait(Time now);
+  WrittenPacket wait(Time now);
   bool may_send(const SendWqe& wqe) const;
-  std::size_t fail_head(CompletionStatus status);
-  std::size_t fail_memory();
+  WrittenPacket fail_head(CompletionStatus status);
+  WrittenPacket fail_memory();
   wire::Packet packet_for(const SendWqe& wqe, wire::Opcode opcode) const;
-  std::size_t emit_request(const SendWqe& wqe, std::span<std::byte> out, Time now);
-  std::size_t emit_flush(const SendWqe& wqe, std::span<std::byte> out) const;
-  std::size_t emit_atomic(const SendWqe& wqe, std::span<std::byte> out);
-  std::size_t emit_atomic_write(const SendWqe& wqe, std::span<std::byte> out);
-  std::size_t emit_read_request(const SendWqe& wqe, std::span<std::byte> out) const;
-  std::size_t emit_data(const SendWqe& wqe, std::span<std::byte> out, Time now);
-  bool read(const SendWqe& wqe, std::uint32_t offset, std::span<std::byte> to);
+  WrittenPacket emit_request(const SendWqe& wqe, std::span<std::byte> out, Time now);
+  WrittenPacket emit_flush(const SendWqe& wqe, std::span<std::byte> out) const;
+  WrittenPacket emit_atomic(const SendWqe& wqe, std::span<std::byte> out);
+  WrittenPacket emit_atomic_write(const SendWqe& wqe, std::span<std::byte> out);
+  WrittenPacket emit_read_request(const SendWqe& wqe, std::span<std::byte> out) const;
+  WrittenPacket emit_data(const SendWqe& wqe, std::span<std::byte> out, Time now);
+  bool read(const SendWqe& wqe, std::uint32_t offset, std::span<std::byte> to, wire::TailCrc* tail);
 
   const QpDependencies& deps_;
   const QpConfig& config_;

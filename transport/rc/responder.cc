@@ -1,7 +1,6 @@
 #include "transport/rc/responder.h"
 
 #include <algorithm>
-#include <cstring>
 
 #include "transport/rc/request_operation.h"
 #include "transport/scatter_gather.h"
@@ -357,9 +356,9 @@ void Responder::flush() {
   while (receiver_.queue->take(receive_)) complete_receive(CompletionStatus::kWorkRequestFlushed);
 }
 
-std::size_t Responder::poll_transmit(std::span<std::byte> out, Time now) {
+WrittenPacket Responder::poll_transmit(std::span<std::byte> out, Time now) {
   while (resources_.has_pending()) {
-    if (const std::size_t size = emit_response(out)) return size;
+    if (const WrittenPacket packet = emit_response(out); packet.size > 0) return packet;
   }
   if (nak_) {
     const PendingNak nak = *nak_;
@@ -377,10 +376,10 @@ std::size_t Responder::poll_transmit(std::span<std::byte> out, Time now) {
     ack_.clear();
     return emit_acknowledge(kAckSyndrome, acknowledgeable_psn_, out);
   }
-  return 0;
+  return {};
 }
 
-std::size_t Responder::emit_response(std::span<std::byte> out) {
+WrittenPacket Responder::emit_response(std::span<std::byte> out) {
   const ResponderResources::Part part = resources_.next();
   if (part.kind != ResponseKind::kAtomicAck) return emit_read_response(part, out);
   resources_.advance();
@@ -390,20 +389,21 @@ std::size_t Responder::emit_response(std::span<std::byte> out) {
                               .psn = part.psn},
                       .aeth = {.syndrome = kAckSyndrome, .msn = msn_for(part)},
                       .atomic_original = part.original};
-  return wire::emit_headers(packet, out);
+  return {.size = wire::emit_headers(packet, out)};
 }
 
 // Memory is read now, for a repeated READ again (fact 26). When it cannot be read any more a NAK takes the
 // place of the response. That of a repeat (as rdma_rxe's) tells a requester which still waits for the answer
 // at once what is wrong; one that has it, whose request the network doubled, takes no notice, and the
 // connection goes on: its program may have said that it is done, so that ours deregistered the region.
-std::size_t Responder::emit_read_response(const ResponderResources::Part& part, std::span<std::byte> out) {
+WrittenPacket Responder::emit_read_response(const ResponderResources::Part& part, std::span<std::byte> out) {
   const wire::Opcode opcode = with_service(response_opcode(part), config_.service);
   const std::size_t header_size = wire::header_bytes(opcode);
-  const DmaStatus status = part.size == 0
-                               ? DmaStatus::kOk
-                               : deps_.dma.read_remote({.pd = part.pd, .qp = config_.local_qp}, part.rkey,
-                                                       part.address, out.subspan(header_size, part.size));
+  wire::TailCrc tail;
+  const DmaStatus status =
+      part.size == 0 ? DmaStatus::kOk
+                     : deps_.dma.read_remote({.pd = part.pd, .qp = config_.local_qp}, part.rkey, part.address,
+                                             out.subspan(header_size, part.size), &tail);
   if (status != DmaStatus::kOk) {
     if (part.is_repeat) {
       resources_.drop_current();
@@ -415,16 +415,16 @@ std::size_t Responder::emit_read_response(const ResponderResources::Part& part, 
                            .reth = {.address = part.address, .rkey = part.rkey, .length = part.size}};
     resources_.drop_pending();
     refuse(refusal::no_access(status), asked_for);
-    return 0;
+    return {};
   }
   resources_.advance();
   sent_acks_.note(part.psn);
   const std::uint8_t padding = wire::pad_bytes(part.size);
-  std::memset(out.data() + header_size + part.size, 0, padding);
+  wire::write_padding(out.subspan(header_size + part.size, padding), tail);
   const Packet packet{
       .bth = {.opcode = opcode, .pad_count = padding, .destination_qp = config_.remote_qp, .psn = part.psn},
       .aeth = {.syndrome = kAckSyndrome, .msn = msn_for(part)}};
-  return wire::emit_headers(packet, out) + part.size + padding;
+  return {.size = wire::emit_headers(packet, out) + part.size + padding, .tail = tail};
 }
 
 // The MSN of a response that is sent again is that of today (as rdma_rxe does it: capture vs_loss_both,
@@ -435,18 +435,18 @@ std::uint32_t Responder::msn_for(const ResponderResources::Part& part) {
 }
 
 // All that was executed is answered by now. A NAK acknowledges what came before its PSN.
-std::size_t Responder::emit_acknowledge(std::uint8_t syndrome, Psn psn, std::span<std::byte> out) {
+WrittenPacket Responder::emit_acknowledge(std::uint8_t syndrome, Psn psn, std::span<std::byte> out) {
   msn_told_ = msn_;
   sent_acks_.note(kind_of(syndrome) == SyndromeKind::kAcknowledge ? psn : psn - 1);
   const Packet packet{.bth = {.opcode = with_service(wire::Opcode::kRcAcknowledge, config_.service),
                               .destination_qp = config_.remote_qp,
                               .psn = psn},
                       .aeth = {.syndrome = syndrome, .msn = msn_}};
-  return wire::emit_headers(packet, out);
+  return {.size = wire::emit_headers(packet, out)};
 }
 
 // It acknowledges everything before the expected PSN, and says what came from behind it.
-std::size_t Responder::emit_selective_nak(std::span<std::byte> out) {
+WrittenPacket Responder::emit_selective_nak(std::span<std::byte> out) {
   owes_selective_nak_ = false;
   msn_told_ = msn_;
   sent_acks_.note(expected_psn_ - 1);
@@ -456,7 +456,7 @@ std::size_t Responder::emit_selective_nak(std::span<std::byte> out) {
                       .aeth = {.syndrome = nak_syndrome(Nak::kPsnSequenceError), .msn = msn_}};
   const std::size_t header_size = wire::emit_headers(packet, out);
   reorder_->held().write(out.subspan(header_size).first<HeldPsns::kBitmapBytes>());
-  return header_size + HeldPsns::kBitmapBytes;
+  return {.size = header_size + HeldPsns::kBitmapBytes};
 }
 
 }  // namespace urnic::transport

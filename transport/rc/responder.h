@@ -39,7 +39,7 @@ class Responder {
   void on_request(const wire::Packet& packet, Time now);
 
   /// As Endpoint::poll_transmit(), for responses.
-  std::size_t poll_transmit(std::span<std::byte> out, Time now);
+  WrittenPacket poll_transmit(std::span<std::byte> out, Time now);
   /// A request of ours leaves: an acknowledgement that waited for it goes next.
   void on_own_request(Time now) { ack_.on_request_sent(now, config_.ack_delay); }
   /// When an acknowledgement that waits is due; kNever when none does.
@@ -117,10 +117,10 @@ class Responder {
   void complete_after_ack(Psn psn, const Completion& completion);
   void complete_message(const wire::Packet& packet);
   std::uint32_t msn_for(const ResponderResources::Part& part);
-  std::size_t emit_response(std::span<std::byte> out);
-  std::size_t emit_read_response(const ResponderResources::Part& part, std::span<std::byte> out);
-  std::size_t emit_acknowledge(std::uint8_t syndrome, Psn psn, std::span<std::byte> out);
-  std::size_t emit_selective_nak(std::span<std::byte> out);
+  WrittenPacket emit_response(std::span<std::byte> out);
+  WrittenPacket emit_read_response(const ResponderResources::Part& part, std::span<std::byte> out);
+  WrittenPacket emit_acknowledge(std::uint8_t syndrome, Psn psn, std::span<std::byte> out);
+  WrittenPacket emit_selective_nak(std::span<std::byte> out);
 
   const QpDependencies& deps_;
   const QpConfig& config_;

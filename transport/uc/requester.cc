@@ -8,12 +8,12 @@
 
 namespace urnic::transport {
 
-std::size_t UcRequester::poll_transmit(std::span<std::byte> out) {
+WrittenPacket UcRequester::poll_transmit(std::span<std::byte> out) {
   while (queue_.has_work() && is_local(queue_.current().request.operation)) {
     queue_.do_local_work();
-    if (queue_.has_failed()) return 0;
+    if (queue_.has_failed()) return {};
   }
-  if (!queue_.has_work()) return 0;
+  if (!queue_.has_work()) return {};
   const SendWqe& wqe = queue_.current();
   const DataOpcodes* const opcodes = find_data_opcodes(wqe.request.operation);
   // Only RC and XRC invalidate (the opcode table).

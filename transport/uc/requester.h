@@ -17,7 +17,7 @@ class UcRequester {
   UcRequester(const QpConfig& config, UnreliableSendQueue& queue) : config_(config), queue_(queue) {}
 
   /// As Endpoint::poll_transmit(); only while the queue has work.
-  std::size_t poll_transmit(std::span<std::byte> out);
+  WrittenPacket poll_transmit(std::span<std::byte> out);
 
   /// Everything goes to the one peer.
   AddressHandleId next_destination() const { return AddressHandleId{}; }

@@ -12,7 +12,7 @@ constexpr std::uint32_t kUseOwnQkey = 0x80000000;
 
 }  // namespace
 
-std::size_t UdRequester::poll_transmit(std::span<std::byte> out) {
+WrittenPacket UdRequester::poll_transmit(std::span<std::byte> out) {
   const CompletionStatus status = check();
   if (status != CompletionStatus::kSuccess) return queue_.fail(status);
 

@@ -18,7 +18,7 @@ class UdRequester {
   UdRequester(const QpConfig& config, UnreliableSendQueue& queue) : config_(config), queue_(queue) {}
 
   /// As Endpoint::poll_transmit(); only while the queue has work.
-  std::size_t poll_transmit(std::span<std::byte> out);
+  WrittenPacket poll_transmit(std::span<std::byte> out);
 
   /// Where the packet goes that the next poll_transmit() writes; only while the queue has work.
   AddressHandleId next_destination() const;

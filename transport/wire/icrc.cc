@@ -28,7 +28,10 @@ static_assert(kMostCopied >= Bth::kBytes);
 using MaskedHeaders = std::array<std::byte, Ipv4::kMaxBytes + Udp::kBytes + kMostCopied>;
 static_assert(Ipv4::kMaxBytes >= Ipv6::kBytes);
 
-std::uint32_t finish(MaskedHeaders& headers, std::size_t ip_and_udp_bytes, std::span<const std::byte> ib) {
+std::uint32_t finish(MaskedHeaders& headers, std::size_t ip_and_udp_bytes, std::span<const std::byte> ib,
+                     const TailCrc& tail) {
+  assert(ib.size() >= Bth::kBytes + tail.bytes());
+  ib = ib.first(ib.size() - tail.bytes());
   const std::size_t copied = ib.size() <= kMostCopied ? ib.size() : Bth::kBytes;
   std::byte* const udp = headers.data() + ip_and_udp_bytes - Udp::kBytes;
   udp[6] = kMasked;
@@ -37,13 +40,15 @@ std::uint32_t finish(MaskedHeaders& headers, std::size_t ip_and_udp_bytes, std::
   std::memcpy(bth, ib.data(), copied);
   bth[4] = kMasked;  // FECN, BECN and six reserved bits
 
-  const std::uint32_t crc = crc32(kSeed, std::span(headers).first(ip_and_udp_bytes + copied));
-  return copied == ib.size() ? crc : crc32(crc, ib.subspan(copied));
+  std::uint32_t crc = crc32(kSeed, std::span(headers).first(ip_and_udp_bytes + copied));
+  if (copied < ib.size()) crc = crc32(crc, ib.subspan(copied));
+  return tail.bytes() == 0 ? crc : join(crc, tail);
 }
 
 }  // namespace
 
-std::uint32_t icrc_ipv4(std::span<const std::byte> ip_and_udp, std::span<const std::byte> ib) {
+std::uint32_t icrc_ipv4(std::span<const std::byte> ip_and_udp, std::span<const std::byte> ib,
+                        const TailCrc& tail) {
   assert(ip_and_udp.size() >= Ipv4::kMinBytes + Udp::kBytes);
   assert(ip_and_udp.size() <= Ipv4::kMaxBytes + Udp::kBytes);
   assert(ib.size() >= Bth::kBytes);
@@ -53,10 +58,11 @@ std::uint32_t icrc_ipv4(std::span<const std::byte> ip_and_udp, std::span<const s
   headers[8] = kMasked;   // TTL
   headers[10] = kMasked;  // header checksum
   headers[11] = kMasked;
-  return finish(headers, ip_and_udp.size(), ib);
+  return finish(headers, ip_and_udp.size(), ib, tail);
 }
 
-std::uint32_t icrc_ipv6(std::span<const std::byte> ip_and_udp, std::span<const std::byte> ib) {
+std::uint32_t icrc_ipv6(std::span<const std::byte> ip_and_udp, std::span<const std::byte> ib,
+                        const TailCrc& tail) {
   assert(ip_and_udp.size() == Ipv6::kBytes + Udp::kBytes);
   assert(ib.size() >= Bth::kBytes);
   MaskedHeaders headers;
@@ -66,7 +72,7 @@ std::uint32_t icrc_ipv6(std::span<const std::byte> ip_and_udp, std::span<const s
   headers[2] = kMasked;
   headers[3] = kMasked;
   headers[7] = kMasked;  // hop limit
-  return finish(headers, ip_and_udp.size(), ib);
+  return finish(headers, ip_and_udp.size(), ib, tail);
 }
 
 std::uint32_t load_icrc(std::span<const std::byte> bytes) {

@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <span>
 
+#include "transport/wire/tail_crc.h"
+
 namespace urnic::transport::wire {
 
 inline constexpr std::size_t kIcrcBytes = 4;
@@ -12,9 +14,11 @@ inline constexpr std::size_t kIcrcBytes = 4;
 /// ICRC of a datagram. `ip_and_udp` is the IP header, IPv4 options included, and the UDP header behind it, as
 /// sent; of these fields any value will do: TOS, TTL and header checksum, or traffic class, flow label and
 /// hop limit, and the UDP checksum. `ib` is the rest of the datagram before the ICRC: BTH to padding, at
-/// least a BTH.
-std::uint32_t icrc_ipv4(std::span<const std::byte> ip_and_udp, std::span<const std::byte> ib);
-std::uint32_t icrc_ipv6(std::span<const std::byte> ip_and_udp, std::span<const std::byte> ib);
+/// least a BTH. Of what `tail` covers, which is behind the BTH, only the CRC counts.
+std::uint32_t icrc_ipv4(std::span<const std::byte> ip_and_udp, std::span<const std::byte> ib,
+                        const TailCrc& tail = {});
+std::uint32_t icrc_ipv6(std::span<const std::byte> ip_and_udp, std::span<const std::byte> ib,
+                        const TailCrc& tail = {});
 
 /// The ICRC is the one number of the packet that is stored with its lowest byte first. Uses the first
 /// kIcrcBytes.

@@ -72,7 +72,7 @@ class SharedUdpPortTest : public testing::Test {
     const std::span<std::byte> room = peer_->reserve_to({});
     std::fill_n(room.begin() + static_cast<std::ptrdiff_t>(path.header_bytes()), 24, std::byte{0x5a});
     wire::store_u24(room, path.header_bytes() + kQpInBth, qp);
-    const std::size_t length = path.encapsulate(room, 24, {});
+    const std::size_t length = path.encapsulate(room, {.size = 24}, {});
     Bytes packet(room.begin(), room.begin() + static_cast<std::ptrdiff_t>(length));
     peer_->commit(length);
     peer_->flush();
@@ -145,7 +145,7 @@ TEST_F(SharedUdpPortTest, HasOtherSocketsWhenThereAreSome) {
                       transport::QpNumber{0x11}, transport::QpNumber{0xffffff});
   const std::span<std::byte> room = peer_->reserve_to({});
   wire::store_u24(room, path.header_bytes() + kQpInBth, 0xffffff);
-  peer_->commit(path.encapsulate(room, 24, {}));
+  peer_->commit(path.encapsulate(room, {.size = 24}, {}));
   peer_->flush();
   EXPECT_FALSE(receive().empty());
 }

@@ -75,7 +75,7 @@ Bytes commit(UdpPort& port, nic::Path& path, std::size_t bytes, std::uint8_t fil
   EXPECT_FALSE(room.empty());
   std::fill_n(room.begin() + static_cast<std::ptrdiff_t>(path.header_bytes()), bytes, std::byte{fill});
   wire::store_u24(room, path.header_bytes() + 5, qp);
-  const std::size_t length = path.encapsulate(room, bytes, {});
+  const std::size_t length = path.encapsulate(room, {.size = bytes}, {});
   const Bytes packet(room.begin(), room.begin() + static_cast<std::ptrdiff_t>(length));
   port.commit(length);
   return packet;
@@ -239,7 +239,7 @@ TEST_F(UdpPortTest, KeepsTheOrderOfPacketsToSeveralPeersFromSeveralQueuePairs) {
 TEST_F(UdpPortTest, LeavesByRocesPortWhereAnotherProgramHasTheSourcePort) {
   nic::Path path = path_to(there_, here_);
   Bytes probe(path.header_bytes() + 12 + 4);
-  path.encapsulate(probe, 12, {});
+  path.encapsulate(probe, {.size = 12}, {});
   const auto taken = open_udp_socket(here_, taken_apart(probe).udp.source_port, kLoopback);
   ASSERT_TRUE(taken);
   commit(*sender_, path, 24, 1);
@@ -260,7 +260,7 @@ TEST_F(UdpPortTest, LeavesByRocesPortOfTheAddressItComesFrom) {
   sender_ = open_port({here_, also_here});
   nic::Path path = path_to(there_, also_here);
   Bytes probe(path.header_bytes() + 12 + 4);
-  path.encapsulate(probe, 12, {});
+  path.encapsulate(probe, {.size = 12}, {});
   const auto taken = open_udp_socket(also_here, taken_apart(probe).udp.source_port, kLoopback);
   ASSERT_TRUE(taken);
   commit(*sender_, path, 24, 1);

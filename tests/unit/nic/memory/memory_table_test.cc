@@ -7,9 +7,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <set>
+#include <span>
 #include <vector>
 
 #include "nic/config.h"
+#include "nic/memory/crc_copy.h"
+#include "tests/support/bitwise_crc32.h"
 
 namespace urnic::nic {
 namespace {
@@ -51,9 +54,9 @@ class MemoryTableTest : public testing::Test {
 TEST_F(MemoryTableTest, ReadsAndWritesTheBytesAtTheAddress) {
   const std::uint32_t key = add();
   std::array<std::byte, 3> bytes{};
-  EXPECT_EQ(table_.read_local(kPd, Lkey(key), 0x10000 + 61, bytes), DmaStatus::kOk);
+  EXPECT_EQ(table_.read_local(kPd, Lkey(key), 0x10000 + 61, bytes, nullptr), DmaStatus::kOk);
   EXPECT_EQ(bytes, (std::array{std::byte{62}, std::byte{63}, std::byte{64}}));
-  EXPECT_EQ(table_.read_remote(kUser, Rkey(key), 0x10000, bytes), DmaStatus::kOk);
+  EXPECT_EQ(table_.read_remote(kUser, Rkey(key), 0x10000, bytes, nullptr), DmaStatus::kOk);
   EXPECT_EQ(bytes, (std::array{std::byte{1}, std::byte{2}, std::byte{3}}));
 
   const std::array written{std::byte{0xa}, std::byte{0xb}, std::byte{0xc}};
@@ -63,6 +66,44 @@ TEST_F(MemoryTableTest, ReadsAndWritesTheBytesAtTheAddress) {
   EXPECT_EQ(memory_[5], std::byte{0xa});
   EXPECT_EQ(memory_[10], std::byte{0xc});
   EXPECT_EQ(memory_[11], std::byte{12});
+}
+
+// Where the processor can: parts of 1024 bytes and more that follow each other. A shorter one ends what is known.
+TEST_F(MemoryTableTest, GivesTheCrcOfLongPartsAsTheyAreRead) {
+  if (best_crc_copy == nullptr)
+    GTEST_SKIP() << "on this processor a copy and its CRC are one after the other";
+  std::vector<std::byte> memory(8192);
+  for (std::size_t i = 0; i < memory.size(); ++i) memory[i] = static_cast<std::byte>(i * 7 + i / 256);
+  MemoryRegion region{
+      .pd = kPd, .access = kAll, .address = 0, .length = memory.size(), .memory = memory.data()};
+  const Lkey mapped{table_.add(region).value()};
+  region.backing = Backing::kOnDemand;
+  const Lkey on_demand{table_.add(region).value()};
+
+  std::vector<std::byte> packet(4096);
+  const std::span to(packet);
+  transport::wire::TailCrc tail;
+  const auto read = [&](Lkey key, std::size_t at, std::size_t size) {
+    EXPECT_EQ(table_.read_local(kPd, key, 100, to.subspan(at, size), &tail), DmaStatus::kOk);
+  };
+  const auto expect_known = [&](std::size_t at, std::size_t size) {
+    EXPECT_EQ(tail.bytes(), size);
+    EXPECT_EQ(tail.crc(), size == 0 ? 0 : test::bitwise_crc32(to.subspan(at, size)));
+  };
+  read(mapped, 0, 1023);
+  expect_known(1023, 0);
+  read(mapped, 1023, 1024);
+  expect_known(1023, 1024);
+  read(mapped, 2047, 2049);
+  expect_known(1023, 3073);
+  read(mapped, 0, 0);
+  expect_known(1023, 3073);
+  read(mapped, 0, 8);
+  expect_known(0, 0);
+  EXPECT_EQ(table_.read_remote(kUser, Rkey(to_integer(mapped)), 3, to, &tail), DmaStatus::kOk);
+  expect_known(0, 4096);
+  read(on_demand, 0, 4096);
+  expect_known(0, 0);
 }
 
 TEST_F(MemoryTableTest, WritesEveryLengthWhole) {
@@ -114,7 +155,7 @@ TEST_F(MemoryTableTest, LetsAnEmptyRangeBeAnywhereInTheRegionAndRightBehindIt) {
   EXPECT_EQ(check(key, 0x10000, 0), DmaStatus::kOk);
   EXPECT_EQ(check(key, 0x10040, 0), DmaStatus::kOk);
   EXPECT_EQ(check(key, 0x10041, 0), DmaStatus::kOutOfBounds);
-  EXPECT_EQ(table_.read_local(kPd, Lkey(key), 0x10000, {}), DmaStatus::kOk);
+  EXPECT_EQ(table_.read_local(kPd, Lkey(key), 0x10000, {}, nullptr), DmaStatus::kOk);
   EXPECT_EQ(table_.write_local(kPd, Lkey(key), 0x10000, {}), DmaStatus::kOk);
 }
 
@@ -122,16 +163,16 @@ TEST_F(MemoryTableTest, KeepsARegionWithoutBytesThatContainsNothing) {
   const auto key = table_.add({.pd = kPd, .access = kAll, .address = 0x500, .length = 0, .memory = nullptr});
   ASSERT_TRUE(key);
   std::array<std::byte, 1> byte{};
-  EXPECT_EQ(table_.read_remote(kUser, Rkey(key.value()), 0x500, {}), DmaStatus::kOk);
-  EXPECT_EQ(table_.read_remote(kUser, Rkey(key.value()), 0x500, byte), DmaStatus::kOutOfBounds);
+  EXPECT_EQ(table_.read_remote(kUser, Rkey(key.value()), 0x500, {}, nullptr), DmaStatus::kOk);
+  EXPECT_EQ(table_.read_remote(kUser, Rkey(key.value()), 0x500, byte, nullptr), DmaStatus::kOutOfBounds);
 }
 
 TEST_F(MemoryTableTest, RefusesAnotherProtectionDomain) {
   const std::uint32_t key = add();
   std::array<std::byte, 1> byte{};
-  EXPECT_EQ(table_.read_local(kOtherPd, Lkey(key), 0x10000, byte), DmaStatus::kWrongPd);
+  EXPECT_EQ(table_.read_local(kOtherPd, Lkey(key), 0x10000, byte, nullptr), DmaStatus::kWrongPd);
   EXPECT_EQ(table_.write_local(kOtherPd, Lkey(key), 0x10000, byte), DmaStatus::kWrongPd);
-  EXPECT_EQ(table_.read_remote(kStranger, Rkey(key), 0x10000, byte), DmaStatus::kWrongPd);
+  EXPECT_EQ(table_.read_remote(kStranger, Rkey(key), 0x10000, byte, nullptr), DmaStatus::kWrongPd);
   EXPECT_EQ(table_.write_remote(kStranger, Rkey(key), 0x10000, byte), DmaStatus::kWrongPd);
   EXPECT_EQ(table_.check_remote(kStranger, Rkey(key), 0x10000, 1, Access::kRemoteRead), DmaStatus::kWrongPd);
   EXPECT_EQ(memory_[0], std::byte{1});
@@ -151,9 +192,9 @@ TEST_F(MemoryTableTest, GrantsEachOperationByItsOwnRightOnly) {
         Row{Access::kRemoteAtomic, kNo, kNo, kNo, kOk}, Row{kAll, kOk, kOk, kOk, kOk}}) {
     const std::uint32_t key = add(row.access);
     SCOPED_TRACE(static_cast<int>(row.access));
-    EXPECT_EQ(table_.read_local(kPd, Lkey(key), 0x10000, byte), kOk);
+    EXPECT_EQ(table_.read_local(kPd, Lkey(key), 0x10000, byte, nullptr), kOk);
     EXPECT_EQ(table_.write_local(kPd, Lkey(key), 0x10000, byte), row.write_local);
-    EXPECT_EQ(table_.read_remote(kUser, Rkey(key), 0x10000, byte), row.read_remote);
+    EXPECT_EQ(table_.read_remote(kUser, Rkey(key), 0x10000, byte, nullptr), row.read_remote);
     EXPECT_EQ(table_.write_remote(kUser, Rkey(key), 0x10000, byte), row.write_remote);
     EXPECT_EQ(check(key, 0x10000, 1, Access::kRemoteAtomic), row.check_atomic);
   }

@@ -9,10 +9,13 @@
 #include <string_view>
 #include <vector>
 
+#include "tests/support/bitwise_crc32.h"
 #include "tests/support/capture_folders.h"
 #include "tests/support/pcap_file.h"
 #include "tests/unit/nic/path/neighbor_host.h"
 #include "transport/wire/frame.h"
+#include "transport/wire/headers.h"
+#include "transport/written_packet.h"
 
 namespace urnic::nic {
 namespace {
@@ -41,7 +44,7 @@ Path ipv6_path(const AddressVector& address) {
 /// A frame around `packet_bytes` bytes that stand for a packet, and nothing behind.
 Bytes encapsulated(Path& path, std::size_t packet_bytes) {
   Bytes frame(path.header_bytes() + packet_bytes + Path::kIcrcBytes, std::byte{0xa5});
-  EXPECT_EQ(path.encapsulate(frame, packet_bytes, kPeerMac), frame.size());
+  EXPECT_EQ(path.encapsulate(frame, {.size = packet_bytes}, kPeerMac), frame.size());
   return frame;
 }
 
@@ -165,7 +168,7 @@ TEST(Path, CountsTheIdentificationUpAndAround) {
 TEST(Path, LeavesThePacketAndWhatIsBehindTheIcrcAlone) {
   for (Path path : {ipv4_path(to("::ffff:10.9.0.2")), ipv6_path(to("fd09::2"))}) {
     Bytes frame(200, std::byte{0xa5});
-    const std::size_t length = path.encapsulate(frame, 64, kPeerMac);
+    const std::size_t length = path.encapsulate(frame, {.size = 64}, kPeerMac);
     ASSERT_EQ(length, path.header_bytes() + 64 + 4);
     for (std::size_t i = path.header_bytes(); i < frame.size(); ++i) {
       const bool in_icrc = i >= length - 4 && i < length;
@@ -178,8 +181,9 @@ TEST(Path, LeadsNowhereByDefault) {
   EXPECT_EQ(Path().header_bytes(), 0u);
 }
 
-/// What the path makes of the packet in a captured frame, given its addresses, with its IPv4 identification.
-Bytes encapsulated_again(const Bytes& captured) {
+/// What the path makes of the packet in a captured frame, given its addresses, with its IPv4 identification. Of so
+/// many bytes at the packet's end it gets the CRC, and sees others.
+Bytes encapsulated_again(const Bytes& captured, std::size_t tail_bytes) {
   const Frame frame = taken_apart(captured);
   AddressVector address{.destination = frame.destination_gid()};
   address.flow_label = frame.udp.source_port & 0x3fffu;  // fact 6 the other way round
@@ -196,10 +200,15 @@ Bytes encapsulated_again(const Bytes& captured) {
   Path path =
       Path::make(address, frame.source_gid(), {frame.ethernet.source}, QpNumber(0x11), QpNumber(0x12));
   const auto packet_at = again.begin() + static_cast<std::ptrdiff_t>(path.header_bytes());
+  const auto tail = frame.ib.last(tail_bytes);
+  const transport::WrittenPacket packet{
+      .size = frame.ib.size(),
+      .tail = {static_cast<std::uint32_t>(tail_bytes), urnic::test::bitwise_crc32(tail)}};
   do {
-    std::copy(frame.ib.begin(), frame.ib.end(), packet_at);
-    EXPECT_EQ(path.encapsulate(again, frame.ib.size(), frame.ethernet.destination), frame.used_bytes);
+    std::copy(frame.ib.begin(), frame.ib.end() - static_cast<std::ptrdiff_t>(tail_bytes), packet_at);
+    EXPECT_EQ(path.encapsulate(again, packet, frame.ethernet.destination), frame.used_bytes);
   } while (frame.is_ipv4() && std::get<Ipv4>(taken_apart(again).ip).identification != identification);
+  std::copy(tail.begin(), tail.end(), packet_at + static_cast<std::ptrdiff_t>(frame.ib.size() - tail_bytes));
   return again;
 }
 
@@ -215,7 +224,11 @@ TEST_P(PathOfRxe, WritesTheFramesThatRxeWrote) {
     if (checked == 3) break;
     Bytes expected = captured.bytes;
     expected.resize(taken_apart(expected).used_bytes);
-    EXPECT_EQ(encapsulated_again(captured.bytes), expected) << "frame " << checked + 1;
+    const std::size_t most = taken_apart(expected).ib.size() - Bth::kBytes;
+    for (const std::size_t tail : {std::size_t{0}, most / 3, most}) {
+      EXPECT_EQ(encapsulated_again(captured.bytes, tail), expected)
+          << "frame " << checked + 1 << ", CRC of the last " << tail;
+    }
     ++checked;
   }
   EXPECT_GT(checked, 0u);

@@ -165,7 +165,7 @@ TEST_F(RcRequesterPackets, CutsInlineDataAtThePathMtu) {
   Bytes received;
   std::array<std::byte, 512> buffer{};
   for (int i = 0; i < 4; ++i) {
-    const std::size_t size = endpoint.poll_transmit(buffer, now_);
+    const std::size_t size = endpoint.poll_transmit(buffer, now_).size;
     const auto packet = wire::parse_packet(std::span(buffer).first(size));
     ASSERT_TRUE(packet);
     received = received + to_value(packet.value()).payload;

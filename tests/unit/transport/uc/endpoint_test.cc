@@ -164,7 +164,7 @@ TEST_F(UcEndpointStates, DropsPacketsWithoutAReceiveQueue) {
   EXPECT_EQ(count(Counter::kWrongState), 1u);
   endpoint.to_error();
   std::vector<std::byte> out(kMaxPacketHeaderBytes + kMtu);
-  EXPECT_EQ(endpoint.poll_transmit(out, now_), 0u);
+  EXPECT_EQ(endpoint.poll_transmit(out, now_).size, 0u);
 }
 
 TEST_F(UcEndpointWithSharedQueue, LeavesTheSharedQueueAloneInErrorAndSaysSoOnce) {

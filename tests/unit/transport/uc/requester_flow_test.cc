@@ -154,14 +154,14 @@ TEST_F(UcRequesterFlow, SendsTheLongestMessageWhole) {
   constexpr std::uint32_t kPackets = kMaxMessageBytes / 4096;
   std::vector<std::byte> out(kMaxPacketHeaderBytes + 4096);
   for (std::uint32_t i = 0; i < kPackets; ++i) {
-    const std::size_t size = endpoint_.poll_transmit(out, now_);
+    const std::size_t size = endpoint_.poll_transmit(out, now_).size;
     ASSERT_EQ(size, i == 0 ? 12u + 16u + 4096u : 12u + 4096u);
     const unsigned expected_opcode = i == 0 ? 0x26 : i + 1 == kPackets ? 0x28 : 0x27;
     ASSERT_EQ(std::to_integer<unsigned>(out[0]), expected_opcode) << i;
     ASSERT_EQ(dma_.last_call().address, kHuge.address + std::uint64_t{i} * 4096);
     ASSERT_EQ(send_queue_.is_empty(), i + 1 == kPackets);
   }
-  EXPECT_EQ(endpoint_.poll_transmit(out, now_), 0u);
+  EXPECT_EQ(endpoint_.poll_transmit(out, now_).size, 0u);
   EXPECT_THAT(send_completions(), ElementsAre(Succeeded(1)));
   EXPECT_EQ(endpoint_.next_send_psn(), Psn(200 + kPackets));
 }

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <set>
 
+#include "tests/support/bitwise_crc32.h"
 #include "tests/unit/transport/wire/captured.h"
 
 namespace urnic::transport::wire {
@@ -17,20 +18,10 @@ using test::operator+;
 using test::hex;
 using test::slice;
 
-/// CRC-32 one bit at a time, from its polynomial.
-std::uint32_t crc32(const Bytes& bytes) {
-  std::uint32_t crc = 0xffffffff;
-  for (const std::byte byte : bytes) {
-    crc ^= std::to_integer<std::uint32_t>(byte);
-    for (int bit = 0; bit < 8; ++bit) crc = (crc >> 1) ^ ((crc & 1u) != 0 ? 0xedb88320u : 0u);
-  }
-  return ~crc;
-}
-
 /// Facts 1 and 2 word for word: `masked` are offsets into headers + ib that count as 0xff.
 std::uint32_t reference_icrc(Bytes headers_and_ib, const std::set<std::size_t>& masked) {
   for (const std::size_t at : masked) headers_and_ib.at(at) = std::byte{0xff};
-  return crc32(Bytes(8, std::byte{0xff}) + headers_and_ib);
+  return urnic::test::bitwise_crc32(Bytes(8, std::byte{0xff}) + headers_and_ib);
 }
 
 // TOS, TTL, header checksum; UDP checksum; FECN, BECN and the bits behind.
@@ -98,6 +89,20 @@ TEST(Icrc, CoversIpv4Options) {
     const Bytes ib = ramp(64);
     const std::set<std::size_t> masked = {1, 8, 10, 11, 20 + options + 6, 20 + options + 7, 28 + options + 4};
     EXPECT_EQ(icrc_ipv4(headers, ib), reference_icrc(headers + ib, masked)) << options;
+  }
+}
+
+// The bytes of the tail are others meanwhile: only their CRC counts.
+TEST(Icrc, GoesOnWithTheCrcOfATail) {
+  for (const std::size_t size : {12u, 40u, 96u, 97u, 140u, 1036u, 4112u}) {
+    const Bytes ib = ramp(size);
+    for (std::size_t tail = 0; tail <= std::min<std::size_t>(size - 12, 4099); tail += tail < 200 ? 1 : 97) {
+      Bytes changed = slice(ib, 0, size - tail) + Bytes(tail, std::byte{0xee});
+      const TailCrc known(static_cast<std::uint32_t>(tail),
+                          urnic::test::bitwise_crc32(slice(ib, size - tail, tail)));
+      ASSERT_EQ(icrc_ipv4(kHeadersIpv4, changed, known), icrc_ipv4(kHeadersIpv4, ib)) << size << ", " << tail;
+      ASSERT_EQ(icrc_ipv6(kHeadersIpv6, changed, known), icrc_ipv6(kHeadersIpv6, ib)) << size << ", " << tail;
+    }
   }
 }
 

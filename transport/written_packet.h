@@ -1,0 +1,15 @@
+// WrittenPacket: what an endpoint says of a packet that it has written.
+#pragma once
+
+#include <cstddef>
+
+#include "transport/wire/tail_crc.h"
+
+namespace urnic::transport {
+
+struct WrittenPacket {
+  std::size_t size = 0;  ///< bytes, from the BTH to the last byte of padding; 0: there is no packet
+  wire::TailCrc tail{};  ///< as far as it was worked out on the way
+};
+
+}  // namespace urnic::transport
