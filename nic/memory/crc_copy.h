@@ -22,7 +22,8 @@ struct NamedCrcCopy {
   CrcCopy copy;
 };
 
-/// Those that this processor can run, the fastest first; none where a copy and a CRC one after the other are as fast.
+/// Those that this processor can run, the fastest first: none without PCLMULQDQ, and none but on x86-64. With sanitizers there is
+/// one, which copies first and works out the CRC then.
 std::span<const NamedCrcCopy> crc_copies();
 
 /// The first of them, or null.

@@ -10,27 +10,19 @@
 #include <cstdint>
 #include <cstring>
 #include <span>
-#include <string>
 #include <thread>
 #include <vector>
 
 #include "nic/memory/fault_guard.h"
 #include "tests/support/bitwise_crc32.h"
+#include "tests/support/bytes.h"
+#include "tests/support/sanitizers.h"
 
 namespace urnic::nic {
 namespace {
 
 using test::bitwise_crc32;
-
-std::vector<std::byte> bytes_like_noise(std::size_t size) {
-  std::vector<std::byte> bytes(size);
-  std::uint32_t state = 7;
-  for (std::byte& byte : bytes) {
-    state = state * 1664525 + 1013904223;
-    byte = static_cast<std::byte>(state >> 24);
-  }
-  return bytes;
-}
+using transport::test::payload;
 
 /// Every copy that this processor can run.
 class CrcCopyTest : public testing::Test {
@@ -44,7 +36,7 @@ class CrcCopyTest : public testing::Test {
 // Lengths around the loops' steps and the largest path MTU, at every alignment of 64 on either side.
 TEST_F(CrcCopyTest, CopiesAndGivesTheCrcOfEveryLengthAtEveryAlignment) {
   constexpr std::size_t kLongest = 4096 + 300;
-  const auto source = bytes_like_noise(kLongest + 64);
+  const auto source = payload(kLongest + 64);
   for (const NamedCrcCopy& each : crc_copies()) {
     SCOPED_TRACE(each.name);
     for (std::size_t size = kLeastCrcCopy; size <= kLongest; size += size < 1200 || size > 4080 ? 1 : 41) {
@@ -64,7 +56,7 @@ TEST_F(CrcCopyTest, CopiesAndGivesTheCrcOfEveryLengthAtEveryAlignment) {
 }
 
 TEST_F(CrcCopyTest, GoesOnWithTheCrcOfWhatStoodBefore) {
-  const auto source = bytes_like_noise(3000);
+  const auto source = payload(3000);
   const std::span all(source);
   for (const NamedCrcCopy& each : crc_copies()) {
     std::vector<std::byte> to(source.size());
@@ -107,10 +99,8 @@ TEST_F(CrcCopyTest, FailsAtAPageThatIsNotThere) {
 
 // A program may write to what it sends: the packet then holds the one or the other, and its CRC is right.
 TEST_F(CrcCopyTest, GivesTheCrcOfWhatItCopiedWhileTheProgramWrites) {
-#if defined(__SANITIZE_THREAD__)
-  GTEST_SKIP() << "the program's race is meant";
-#endif
-  std::vector<std::byte> source = bytes_like_noise(4096 + 37);
+  if (kIsSanitized) GTEST_SKIP() << "the program's race is meant";
+  std::vector<std::byte> source = payload(4096 + 37);
   std::atomic<bool> is_over{false};
   std::thread program([&] {
     std::uint32_t state = 3;

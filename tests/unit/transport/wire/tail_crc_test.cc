@@ -8,25 +8,17 @@
 #include <vector>
 
 #include "tests/support/bitwise_crc32.h"
+#include "tests/support/bytes.h"
 
 namespace urnic::transport::wire {
 namespace {
 
+using test::payload;
 using urnic::test::bitwise_crc32;
-
-std::vector<std::byte> bytes_like_noise(std::size_t size) {
-  std::vector<std::byte> bytes(size);
-  std::uint32_t state = 1;
-  for (std::byte& byte : bytes) {
-    state = state * 1664525 + 1013904223;
-    byte = static_cast<std::byte>(state >> 24);
-  }
-  return bytes;
-}
 
 TEST(TailCrc, JoinsEveryLengthToWhatIsInFront) {
   constexpr std::size_t kFront = 70;
-  const auto bytes = bytes_like_noise(kFront + kMostTailBytes);
+  const auto bytes = payload(kFront + kMostTailBytes);
   for (std::uint32_t size = 0; size <= kMostTailBytes; size += size < 300 || size > 3900 ? 1 : 31) {
     const auto all = std::span(bytes).subspan(size % kFront);
     const std::size_t in_front = kFront - size % kFront;
@@ -37,7 +29,7 @@ TEST(TailCrc, JoinsEveryLengthToWhatIsInFront) {
 }
 
 TEST(TailCrc, IsExtendedByWhatStandsBehindIt) {
-  const auto bytes = bytes_like_noise(5000);
+  const auto bytes = payload(5000);
   const std::span all(bytes);
   TailCrc tail;
   extend(tail, all.first(3000));
@@ -50,7 +42,7 @@ TEST(TailCrc, IsExtendedByWhatStandsBehindIt) {
 
 TEST(TailCrc, GoesOnOverPadding) {
   for (std::size_t padding = 0; padding < 4; ++padding) {
-    std::vector<std::byte> bytes = bytes_like_noise(20);
+    std::vector<std::byte> bytes = payload(20);
     TailCrc tail;
     extend(tail, std::span(bytes).first(20 - padding));
     write_padding(std::span(bytes).last(padding), tail);
