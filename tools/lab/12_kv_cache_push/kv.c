@@ -21,7 +21,7 @@ struct token {
 enum {
   TOKEN = CACHE,
   OTHER = TOKEN + sizeof(struct token),  // the cache of another prompt
-  OTHER_BYTES = 512 << 10,
+  OTHER_BYTES = 2 << 20,
   ALL = OTHER + OTHER_BYTES,
   ACCESS = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ
 };

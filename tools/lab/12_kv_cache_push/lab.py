@@ -182,7 +182,7 @@ LAB = Lab(
             name="last",
             title="Racy: when the last page is there",
             text="""
-            Prefill has two queue pairs to decode, and spreads the pages: even ones over the first, odd ones over the second. The first has 512 KiB of another prompt's
+            Prefill has two queue pairs to decode, and spreads the pages: even ones over the first, odd ones over the second. The first has 2 MiB of another prompt's
             cache to carry before. Decode begins when page 31 has come, the last one.
             """,
             programs=programs("last"),
