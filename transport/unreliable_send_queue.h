@@ -9,6 +9,7 @@
 #include "transport/dependencies.h"
 #include "transport/qp_config.h"
 #include "transport/wire/packet.h"
+#include "transport/written_packet.h"
 
 namespace urnic::transport {
 

@@ -19,6 +19,7 @@
 #include "transport/time.h"
 #include "transport/types.h"
 #include "transport/wire/address.h"
+#include "transport/written_packet.h"
 
 namespace urnic::nic {
 

@@ -18,6 +18,7 @@
 #include "transport/rc/syndrome.h"
 #include "transport/receive_queue.h"
 #include "transport/wire/packet.h"
+#include "transport/written_packet.h"
 
 namespace urnic::transport {
 

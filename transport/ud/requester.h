@@ -7,6 +7,7 @@
 #include "transport/qp_config.h"
 #include "transport/unreliable_send_queue.h"
 #include "transport/work_request.h"
+#include "transport/written_packet.h"
 
 namespace urnic::transport {
 
