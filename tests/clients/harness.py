@@ -123,10 +123,10 @@ class ClientTest(unittest.TestCase):
         self.processes.clear()
         shutil.rmtree(self.runtime, ignore_errors=True)
 
-    def require(self, *programs):
+    def require(self, *programs, packages=None):
         for program in programs:
             if shutil.which(program) is None:
-                self.skipTest(f"{program} is not installed (tools/install-packages {self.PACKAGES})")
+                self.skipTest(f"{program} is not installed (tools/install-packages {packages or self.PACKAGES})")
         if ucx.PROGRAMS.intersection(programs) and not ucx.has_verbs():
             self.skipTest("UCX was built without transports over libibverbs")
 

@@ -1,4 +1,6 @@
 """What programs see of the device behind libibverbs' back: files below /sys and /dev, by every function that finds them."""
+import subprocess
+
 import harness
 import ucx
 from harness import ClientTest, free_port, wait_until
@@ -36,6 +38,9 @@ except OSError:
 print("all seen")
 """
 
+# Rust's standard library calls statx() with null pointers once, when a file is not there.
+RUST = 'fn main() { println!("{:?}", std::fs::metadata("/nonexistent").map(|_| ())) }'
+
 
 class Paths(ClientTest):
     def test_python_sees_the_files_by_every_function(self):
@@ -50,6 +55,24 @@ class Paths(ClientTest):
         self.assertIn("RoCE v2", process.output())
         self.assertIn("character special file", process.output())
         self.assertIn(f"{DEVICE}/ports/1/lid", process.output())
+
+    def test_a_null_pointer_meets_what_it_meets_without_us(self):
+        program = [harness.STAGE.program("null_pointers")]
+        without = self.start_plain("without", program)
+        self.expect_end(without, timeout=30)
+        process = self.start("null_pointers", program, ["--port", "loopback"])
+        self.expect_end(process, timeout=30)
+        self.assertEqual(without.output(), process.output())
+
+    def test_rust_learns_that_a_file_is_not_there(self):
+        self.require("rustc", packages="languages")
+        source, program = f"{self.runtime}/look.rs", f"{self.runtime}/look"
+        with open(source, "w") as file:
+            file.write(RUST)
+        subprocess.run(["rustc", "-o", program, source], check=True)
+        process = self.start("look", [program], ["--port", "loopback"])
+        self.expect_end(process, timeout=30)
+        self.assertIn("NotFound", process.output())
 
     def test_a_nested_run_shows_its_own_device(self):
         inner = [str(harness.STAGE.urnic), "run", "--port", "loopback", "--ip", "10.9.9.9/24", "--", "cat", f"{DEVICE}/ports/1/gids/1"]

@@ -16,6 +16,7 @@
 #include <cstdio>
 #include <cstring>
 
+#include "tools/paths/as_given.h"
 #include "tools/paths/next_function.h"
 #include "tools/paths/private_folder.h"
 
@@ -126,7 +127,8 @@ int show_node(int result, int descriptor, Stat* shown) {
 
 }  // namespace
 
-bool is_rdma_cm_node(const char* path) {
+bool is_rdma_cm_node(const char* program_path) {
+  const char* const path = as_given(program_path);
   return private_folder() != nullptr && path != nullptr && strcmp(path, "/dev/infiniband/rdma_cm") == 0;
 }
 

@@ -17,6 +17,7 @@
 #include <cstdio>
 #include <cstring>
 
+#include "tools/paths/as_given.h"
 #include "tools/paths/next_function.h"
 #include "tools/paths/private_folder.h"
 #include "tools/paths/rdma_cm_node.h"
@@ -30,7 +31,8 @@ constexpr const char* kFolders[] = {"/sys/class/infiniband", "/sys/class/infinib
 /// A path as the program gives it, and the one that it gets.
 class Redirected {
  public:
-  explicit Redirected(const char* path) : path_(path) {
+  explicit Redirected(const char* program_path) : path_(as_given(program_path)) {
+    const char* const path = path_;
     if (path == nullptr || path[0] != '/' || private_folder() == nullptr) return;
     for (const char* const folder : kFolders) {
       const size_t length = strlen(folder);
@@ -59,7 +61,8 @@ class Redirected {
     return is_writable();
   }
   /// The same of fopen(3).
-  bool permits(const char* mode) const {
+  bool permits(const char* program_mode) const {
+    const char* const mode = as_given(program_mode);
     if (!is_sysfs_ || mode == nullptr || (mode[0] == 'r' && strchr(mode, '+') == nullptr)) return true;
     return mode[0] == 'w' && is_writable();
   }
@@ -154,11 +157,6 @@ using urnic::paths::refuse;
     refuse();                                                                   \
     return nullptr;                                                             \
   }
-
-// The C library declares its arguments as never null; programs give null all the same, and it answers EFAULT.
-#ifndef __clang__  // does not know this warning
-#pragma GCC diagnostic ignored "-Wnonnull-compare"
-#endif
 
 REDIRECT_OPEN(open)
 REDIRECT_OPEN(open64)
