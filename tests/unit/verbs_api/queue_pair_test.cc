@@ -105,6 +105,19 @@ TEST_F(QueuePair, ReportsWhatItWasGiven) {
   EXPECT_EQ(created.qp_type, IBV_QPT_RC);
 }
 
+// UCX's error handling looks at the field after it has asked for something else.
+TEST_F(QueuePair, ShowsItsStateInItsFieldOnlyWhenTheStateIsAskedFor) {
+  const QpPtr qp = create();
+  ASSERT_EQ(to_ready_to_send(qp.get()), EINVAL) << "it is in RESET";
+  qp->state = IBV_QPS_UNKNOWN;
+  ibv_qp_attr attributes{};
+  ibv_qp_init_attr created{};
+  ASSERT_EQ(ibv_query_qp(qp.get(), &attributes, IBV_QP_CAP, &created), 0);
+  EXPECT_EQ(qp->state, IBV_QPS_UNKNOWN);
+  ASSERT_EQ(ibv_query_qp(qp.get(), &attributes, IBV_QP_STATE | IBV_QP_CAP, &created), 0);
+  EXPECT_EQ(qp->state, IBV_QPS_RESET);
+}
+
 TEST_F(QueuePair, GoesStepByStep) {
   const QpPtr qp = create();
   EXPECT_EQ(to_ready_to_send(qp.get()), EINVAL);
