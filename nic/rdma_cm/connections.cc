@@ -49,6 +49,22 @@ cm::MadPath path_for_messages(const Id& id) {
           .service_level = id.path->service_level};
 }
 
+/// Whether a queue pair of the connection may go to `to`: as Linux' ib_cm (cm.c, cm_init_qp_*_attr) has it, which knows
+/// what for before the end, and the peer's part from its REQ or REP on.
+bool is_in_time(cm::State connection, QpState to) {
+  switch (connection) {
+    case cm::State::kReqSent:
+      return to == QpState::kInit;
+    case cm::State::kReqReceived:
+    case cm::State::kRepSent:
+    case cm::State::kRepReceived:
+    case cm::State::kEstablished:
+      return true;
+    default:
+      return false;
+  }
+}
+
 Error wrong_state(const Id& id) {
   return {.code = EINVAL,
           .message = "the id is in state " + std::string(name_of(id.state)) + ", where this means nothing"};
@@ -243,6 +259,13 @@ Result<void, Error> RdmaCm::notify(EventChannel& channel, IdNumber number, QpNot
   return success();
 }
 
+/// Before there is a connection a program may make INIT of its queue pair, and nothing after it has ended.
+bool RdmaCm::may_prepare(const Id& id, QpState state) const {
+  const bool has_begun = id.state == IdState::kConnect || id.state == IdState::kDisconnect;
+  if (!has_begun) return state == QpState::kInit;
+  return id.cm && is_in_time(messages_.find(*id.cm)->state, state);
+}
+
 Result<QpSettings, Error> RdmaCm::init_qp_attributes(EventChannel& channel, IdNumber number,
                                                      QpState state) const {
   const auto found = find(channel, number);
@@ -250,8 +273,7 @@ Result<QpSettings, Error> RdmaCm::init_qp_attributes(EventChannel& channel, IdNu
   const Id& id = *found.value();
   if (!id.is_on_device) return failure(wrong_state(id));
   const bool is_datagram = id.service == Service::kUd;
-  const bool needs_peer = state != QpState::kInit && !is_datagram;
-  if (needs_peer && !id.is_known) return failure(wrong_state(id));
+  if (!is_datagram && !may_prepare(id, state)) return failure(wrong_state(id));
   QpSettings settings{.service = id.service,
                       .state = state,
                       .is_xrc_target = id.is_passive,

@@ -192,6 +192,7 @@ class RdmaCm final : private cm::Consumer {
   std::optional<SocketAddress> own_address_towards(const SocketAddress& peer) const;
   transport::PathMtu path_mtu_to(const SocketAddress& peer) const;
   bool is_own(const SocketAddress& address) const;
+  bool may_prepare(const Id& id, transport::QpState state) const;
   void check_resolution(Id& id, transport::Time now);
   PathRecord path_between(const Id& id) const;
 

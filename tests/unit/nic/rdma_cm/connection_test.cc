@@ -120,6 +120,38 @@ TEST_F(Connection, AttributesForReceivingNeedAPeer) {
             EINVAL);
 }
 
+// The server has taken a request, which the client withdraws before the server gets to it.
+TEST_F(Connection, HasNoAttributesAfterThePeerHasEndedIt) {
+  passive.listen();
+  const IdNumber id = routed();
+  ASSERT_EQ(connect(id), 0);
+  pair.settle();
+  const IdNumber request = passive.take(EventType::kConnectRequest).id;
+  EXPECT_TRUE(active.cm().destroy_id(active.channel(), id, active.now()));
+  pair.settle();
+  for (const QpState state : {QpState::kInit, QpState::kReadyToReceive, QpState::kReadyToSend}) {
+    EXPECT_EQ(Program::error_of(passive.cm().init_qp_attributes(passive.channel(), request, state)), EINVAL);
+  }
+}
+
+TEST_F(Connection, HasNoAttributesFromTheDisconnectRequestOn) {
+  passive.listen();
+  const Connected ids = connected();
+  ASSERT_TRUE(active.cm().disconnect(active.channel(), ids.active, active.now()));
+  const auto are_refused = [](Program& program, IdNumber id) {
+    return Program::error_of(program.cm().init_qp_attributes(program.channel(), id, QpState::kReadyToSend)) ==
+           EINVAL;
+  };
+  EXPECT_TRUE(are_refused(active, ids.active));
+  pair.settle();
+  EXPECT_TRUE(are_refused(passive, ids.passive));
+  ASSERT_TRUE(passive.cm().disconnect(passive.channel(), ids.passive, passive.now()));
+  pair.pass(10s);
+  active.take(EventType::kDisconnected);
+  active.take(EventType::kTimewaitExit);
+  EXPECT_TRUE(are_refused(active, ids.active));
+}
+
 TEST_F(Connection, ToAPortWithoutListenerIsRejectedWithReason8) {
   const IdNumber id = routed(kPort + 1);
   ASSERT_EQ(connect(id), 0);
