@@ -11,6 +11,7 @@
 #include "verbs_api/device/context.h"
 #include "verbs_api/device/failure.h"
 #include "verbs_api/memory/access_flags.h"
+#include "verbs_api/memory/mr.h"
 #include "verbs_api/memory/pd.h"
 #include "verbs_api/queues/qp.h"
 
@@ -43,6 +44,8 @@ Result<transport::WindowBinding, int> to_binding(const ibv_mw& mw, std::uint32_t
 
   if ((info.mw_access_flags & ~(kRights | IBV_ACCESS_ZERO_BASED | kIgnored)) != 0) return EINVAL;
   if (info.length > 0 && (info.mr == nullptr || info.mr->context != mw.context)) return EINVAL;
+  // rdma_rxe, mlx5 and irdma refuse it.
+  if (info.length > 0 && Mr::of(info.mr).registration->is_zero_based) return EINVAL;
   return transport::WindowBinding{.window = transport::Rkey{static_cast<const Mw&>(mw).key},
                                   .new_rkey = transport::Rkey{new_rkey},
                                   .region = transport::Lkey{info.length > 0 ? info.mr->lkey : 0},
@@ -104,6 +107,8 @@ int bind_mw(ibv_qp* qp, ibv_mw* mw, ibv_mw_bind* mw_bind) noexcept {
   const Context& owner = Context::of(qp->context);
   if (owner.is_dead()) return owner.dead_error();
   if ((mw_bind->send_flags & ~kKnownFlags) != 0) return EINVAL;
+  // Of type 1 none counts from zero: o10-36.2.2 as cited by Linux' rxe_mw.c.
+  if ((mw_bind->bind_info.mw_access_flags & IBV_ACCESS_ZERO_BASED) != 0) return EINVAL;
   // Other threads may be changing the field by the same verb.
   const std::uint32_t new_rkey = ibv_inc_rkey(std::atomic_ref(mw->rkey).load(std::memory_order_relaxed));
   const auto binding = to_binding(*mw, new_rkey, mw_bind->bind_info);

@@ -24,11 +24,13 @@ class MemoryWindow : public testing::Test {
     return ibv_bind_mw(pair_.b(), mw, &mw_bind);
   }
 
-  int post_bind(ibv_mw* mw, std::uint32_t new_rkey) {
+  int post_bind(ibv_mw* mw, std::uint32_t new_rkey) { return post_bind(mw, new_rkey, all_of_region()); }
+
+  int post_bind(ibv_mw* mw, std::uint32_t new_rkey, const ibv_mw_bind_info& info) {
     ibv_send_wr wr = request(IBV_WR_BIND_MW, 3);
     wr.bind_mw.mw = mw;
     wr.bind_mw.rkey = new_rkey;
-    wr.bind_mw.bind_info = all_of_region();
+    wr.bind_mw.bind_info = info;
     return post_send(pair_.b(), wr, {});
   }
 
@@ -194,19 +196,37 @@ TEST_F(MemoryWindow, IsOfAKnownType) {
   EXPECT_EQ(errno, EINVAL);
 }
 
-TEST_F(MemoryWindow, MayCountFromZero) {
-  const MwPtr mw = allocate(IBV_MW_TYPE_1);
+TEST_F(MemoryWindow, OfType2MayCountFromZero) {
+  const MwPtr mw = allocate(IBV_MW_TYPE_2);
   from_.fill(2);
   ibv_mw_bind_info info = all_of_region(kReadWrite | IBV_ACCESS_ZERO_BASED);
   info.addr += 16;
   info.length = 16;
-  ASSERT_EQ(bind(mw.get(), info), 0);
+  ASSERT_EQ(post_bind(mw.get(), ibv_inc_rkey(mw->rkey), info), 0);
   EXPECT_EQ(next_completion(pair_.cq_b()).status, IBV_WC_SUCCESS);
   EXPECT_EQ(write_to(mw->rkey, 8), IBV_WC_SUCCESS);
   EXPECT_EQ(region_.data()[24], from_.data()[0]);
 }
 
-TEST_F(MemoryWindow, OrRegionsThatCountFromZeroTakeOffsetsAsAddresses) {
+TEST_F(MemoryWindow, OfType1DoesNotCountFromZero) {
+  const MwPtr mw = allocate(IBV_MW_TYPE_1);
+  const std::uint32_t key = mw->rkey;
+  EXPECT_EQ(bind(mw.get(), all_of_region(kReadWrite | IBV_ACCESS_ZERO_BASED)), EINVAL);
+  EXPECT_EQ(mw->rkey, key);
+  EXPECT_TRUE(stays_empty(pair_.cq_b()));
+}
+
+TEST_F(MemoryWindow, IsNotBoundToARegionThatCountsFromZero) {
+  Buffer zero_based(pair_.pd(), 64, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_MW_BIND | IBV_ACCESS_ZERO_BASED);
+  const ibv_mw_bind_info info{.mr = zero_based.mr(), .addr = 0, .length = 64, .mw_access_flags = kReadWrite};
+  const MwPtr first = allocate(IBV_MW_TYPE_1);
+  const MwPtr second = allocate(IBV_MW_TYPE_2);
+  EXPECT_EQ(bind(first.get(), info), EINVAL);
+  EXPECT_EQ(post_bind(second.get(), ibv_inc_rkey(second->rkey), info), EINVAL);
+  EXPECT_TRUE(stays_empty(pair_.cq_b()));
+}
+
+TEST_F(MemoryWindow, ARegionThatCountsFromZeroTakesOffsetsAsAddresses) {
   Buffer zero_based(pair_.pd(), 64, kAllAccess | IBV_ACCESS_ZERO_BASED);
   from_.fill(3);
   EXPECT_EQ(write_to(zero_based.rkey(), 56), IBV_WC_SUCCESS);
