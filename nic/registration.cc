@@ -1,4 +1,7 @@
 // A device's protection domains and memory regions.
+#include <unistd.h>
+
+#include <algorithm>
 #include <cerrno>
 #include <limits>
 #include <mutex>
@@ -16,6 +19,13 @@ using transport::Access;
 
 namespace {
 
+/// Linux' ib_umem_get() counts pages from the one with the first byte to the one in front of which the region ends: an empty region
+/// has the page that it begins in, or none.
+bool has_no_page(const MemoryRegion& region) {
+  static const auto page_bytes = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));
+  return region.length == 0 && reinterpret_cast<std::uintptr_t>(region.memory) % page_bytes == 0;
+}
+
 /// Rights that go together, a range that does not wrap, and memory that is there unless it may come and go.
 Result<void, Error> check_region(const MemoryRegion& region) {
   const bool can_be_written = allows(region.access, Access::kLocalWrite);
@@ -29,13 +39,17 @@ Result<void, Error> check_region(const MemoryRegion& region) {
                      region.length > kLast - region.address;
   if (wraps) return failure(invalid("the memory region wraps around the end of the address space"));
   if (region.backing == Backing::kNothing) return success();
+  if (has_no_page(region)) {
+    return failure(
+        invalid("the memory region is empty and begins where a page does, so that it is in no page"));
+  }
   if (region.backing == Backing::kOnDemand) {
     if (can_copy_guarded()) return success();
     return failure(
         Error{.code = EOPNOTSUPP,
               .message = "on-demand paging needs process_vm_readv(2), which this system does not allow"});
   }
-  if (can_access(region.memory, region.length, can_be_written)) {
+  if (can_access(region.memory, std::max<std::uint64_t>(region.length, 1), can_be_written)) {
     install_fault_guard();
     return success();
   }

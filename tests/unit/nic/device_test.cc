@@ -154,8 +154,10 @@ TEST_F(DeviceTest, RefusesMemoryThatIsNotThere) {
   EXPECT_EQ(register_error(nullptr, 1, 0, Access::kNone), EFAULT);
 }
 
-TEST_F(DeviceTest, RegistersNoBytesAnywhere) {
-  EXPECT_EQ(register_error(nullptr, 0, 0, Access::kLocalWrite), 0);
+TEST_F(DeviceTest, RegistersNoBytesInsideOfAPageOnly) {
+  alignas(8) char data[8] = {};
+  EXPECT_EQ(register_error(data + 1, 0, 0, Access::kLocalWrite), 0);
+  EXPECT_EQ(register_error(nullptr, 0, 0, Access::kLocalWrite), EINVAL);
 }
 
 TEST_F(DeviceTest, RefusesQueuePairsBeyondItsLimits) {

@@ -84,6 +84,23 @@ TEST_F(MemoryRegion, IsNeverTheWholeAddressSpace) {
   EXPECT_EQ(refused(memory_.data(), 64, kLast - 63, kAllAccess), EINVAL);
 }
 
+// As the kernel has it, which pins the page that an empty region begins in.
+TEST_F(MemoryRegion, MayBeEmptyUnlessItIsInNoPage) {
+  const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+  void* const start = mmap(nullptr, page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  ASSERT_NE(start, MAP_FAILED);
+  std::uint8_t* const inside = static_cast<std::uint8_t*>(start) + 8;
+  EXPECT_NE(MrPtr(ibv_reg_mr(pd_.get(), inside, 0, IBV_ACCESS_LOCAL_WRITE)), nullptr);
+  for (void* const nowhere : {start, static_cast<void*>(nullptr)}) {
+    errno = 0;
+    EXPECT_EQ(ibv_reg_mr(pd_.get(), nowhere, 0, IBV_ACCESS_LOCAL_WRITE), nullptr);
+    EXPECT_EQ(errno, EINVAL);
+  }
+  munmap(start, page);
+  EXPECT_EQ(ibv_reg_mr(pd_.get(), inside, 0, IBV_ACCESS_LOCAL_WRITE), nullptr);
+  EXPECT_EQ(errno, EFAULT);
+}
+
 TEST_F(MemoryRegion, MayBeReadOnlyMemoryWithoutLocalWrite) {
   const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
   void* const constant = mmap(nullptr, page, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
