@@ -35,9 +35,8 @@ Result<std::unique_ptr<SharedReceiveQueue>, Error> Device::create_srq(const SrqC
     srq_count_.fetch_sub(1);
     return failure(out_of("there are too many shared receive queues"));
   }
-  const bool is_xrc = attributes.xrc_domain != nullptr;
   std::uint32_t number = 0;
-  if (is_xrc) {
+  {
     const std::lock_guard guard(*engine_);
     number = srq_numbers_.take();
   }
@@ -46,12 +45,12 @@ Result<std::unique_ptr<SharedReceiveQueue>, Error> Device::create_srq(const SrqC
     srq = std::make_unique<SharedReceiveQueue>(*engine_, number, attributes);
   } catch (const std::bad_alloc&) {
     const std::lock_guard guard(*engine_);
-    if (is_xrc) srq_numbers_.give_back(number);
+    srq_numbers_.give_back(number);
     srq_count_.fetch_sub(1);
     return failure(out_of("there is no memory for the shared receive queue"));
   }
   attributes.pd->users.fetch_add(1);
-  if (!is_xrc) return srq;
+  if (attributes.xrc_domain == nullptr) return srq;
   attributes.completions->users.fetch_add(1);
   attributes.xrc_domain->users.fetch_add(1);
   const std::lock_guard guard(*engine_);
@@ -63,13 +62,15 @@ Result<void, Error> Device::destroy_srq(std::unique_ptr<SharedReceiveQueue>& srq
   if (auto usable = check_usable(); !usable) return usable;
   if (srq->users.load() > 0) return failure(busy("queue pairs still use the shared receive queue"));
   const SrqCreateAttributes attributes = srq->attributes();
-  if (attributes.xrc_domain != nullptr) {
+  {
     const std::lock_guard guard(*engine_);
-    attributes.xrc_domain->remove(*srq);
-    // XRC targets are not counted as its users: a message that one of them receives into it ends here.
-    const transport::ReceiveQueue& queue = *srq->receive_end(nullptr).queue;
-    engine_->tables().queue_pairs.for_each([&](QueuePair& qp) { qp.endpoint().forget_receiver(queue); });
     srq_numbers_.give_back(srq->number());
+    if (attributes.xrc_domain != nullptr) {
+      attributes.xrc_domain->remove(*srq);
+      // XRC targets are not counted as its users: a message that one of them receives into it ends here.
+      const transport::ReceiveQueue& queue = *srq->receive_end(nullptr).queue;
+      engine_->tables().queue_pairs.for_each([&](QueuePair& qp) { qp.endpoint().forget_receiver(queue); });
+    }
   }
   srq.reset();
   srq_count_.fetch_sub(1);

@@ -33,7 +33,7 @@ class SharedReceiveQueue final : private transport::LimitSink {
  public:
   SharedReceiveQueue(Progress& progress, std::uint32_t number, const SrqCreateAttributes& attributes);
 
-  /// What XRCETH names it by; 0 when it is not for XRC.
+  /// What XRCETH names it by where it is for XRC.
   std::uint32_t number() const { return number_; }
   void* context() const { return attributes_.context; }
   const SrqCreateAttributes& attributes() const { return attributes_; }  ///< with the limits granted at first

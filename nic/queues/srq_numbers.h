@@ -1,4 +1,4 @@
-// SrqNumbers: what XRC requests name shared receive queues by.
+// SrqNumbers: what shared receive queues are named by.
 #pragma once
 
 #include <cstdint>
@@ -6,8 +6,8 @@
 
 namespace urnic::nic {
 
-/// Gives out numbers of 24 bits, in turn, so that a number comes back as late as possible. Never 0, which
-/// says that a queue is not for XRC, and none that is in use. Under the engine lock.
+/// Gives out numbers of 24 bits, in turn, so that a number comes back as late as possible. Never 0, and
+/// none that is in use. Under the engine lock.
 class SrqNumbers {
  public:
   /// `first` is given out first.

@@ -1,8 +1,10 @@
 #include "verbs_api/device/context.h"
 
 #include <fcntl.h>
+#include <sys/sysinfo.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <optional>
 #include <utility>
@@ -34,7 +36,7 @@ Context::Context(ibv_device& device, nic::Device& nic, std::shared_ptr<CommandFi
   context.device = &device;
   context.cmd_fd = fd;
   context.async_fd = async_events_.fd();
-  context.num_comp_vectors = 1;
+  context.num_comp_vectors = std::max(1, get_nprocs());
   pthread_mutex_init(&context.mutex, nullptr);
   context.abi_compat = __VERBS_ABI_IS_EXTENDED;
 }

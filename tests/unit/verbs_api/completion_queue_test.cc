@@ -1,5 +1,6 @@
 // Making completion queues, and polling them the extended way.
 #include <endian.h>
+#include <sys/sysinfo.h>
 
 #include "tests/unit/verbs_api/verbs_objects.h"
 
@@ -28,6 +29,21 @@ TEST(CompletionQueue, RefusesImpossibleSizesAndVectors) {
     errno = 0;
     EXPECT_EQ(ibv_create_cq(context.get(), 8, nullptr, nullptr, vector), nullptr);
     EXPECT_EQ(errno, EINVAL);
+  }
+}
+
+// Programs give each of their threads a vector of its own. Vectors are hints: there is one thread that completes.
+TEST(CompletionQueue, TakesAVectorForEachProcessor) {
+  const ContextPtr context = open_device();
+  EXPECT_EQ(context->num_comp_vectors, get_nprocs());
+  for (int vector = 0; vector < context->num_comp_vectors; ++vector) {
+    EXPECT_NE(CqPtr(ibv_create_cq(context.get(), 8, nullptr, nullptr, vector)), nullptr);
+    ibv_cq_init_attr_ex attributes{};
+    attributes.cqe = 8;
+    attributes.comp_vector = static_cast<std::uint32_t>(vector);
+    ibv_cq_ex* const extended = ibv_create_cq_ex(context.get(), &attributes);
+    ASSERT_NE(extended, nullptr);
+    EXPECT_EQ(ibv_destroy_cq(ibv_cq_ex_to_cq(extended)), 0);
   }
 }
 

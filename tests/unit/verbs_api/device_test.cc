@@ -111,6 +111,8 @@ TEST(QueryDevice, TellsWhatClientsInsistOn) {
   constexpr unsigned int kOffered = IBV_DEVICE_XRC | IBV_DEVICE_MEM_WINDOW | IBV_DEVICE_MANAGED_FLOW_STEERING;
   EXPECT_EQ(attributes.device_cap_flags & kOffered, kOffered);
   EXPECT_NE(attributes.device_cap_flags & IBV_DEVICE_SRQ_RESIZE, 0u);
+  // Storage targets answer by SEND with invalidate only where they see it.
+  EXPECT_NE(attributes.device_cap_flags & IBV_DEVICE_MEM_MGT_EXTENSIONS, 0u);
   EXPECT_EQ(attributes.max_raw_ipv6_qp, 0);
 }
 

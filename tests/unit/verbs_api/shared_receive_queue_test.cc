@@ -190,9 +190,18 @@ TEST_F(SharedReceiveQueue, TellsWhenAFailedQueuePairTakesNoMoreFromIt) {
   ibv_ack_async_event(&event);
 }
 
-TEST_F(SharedReceiveQueue, HasANumberForXrcOnly) {
+TEST_F(SharedReceiveQueue, HasANumberOfItsOwn) {
+  ibv_srq_init_attr attributes{};
+  attributes.attr = {.max_wr = 4, .max_sge = 1, .srq_limit = 0};
+  const SrqPtr other(ibv_create_srq(pd_.get(), &attributes));
+  ASSERT_NE(other, nullptr);
   std::uint32_t number = 0;
-  EXPECT_EQ(ibv_get_srq_num(srq_.get(), &number), EINVAL);
+  std::uint32_t other_number = 0;
+  EXPECT_EQ(ibv_get_srq_num(srq_.get(), &number), 0);
+  EXPECT_EQ(ibv_get_srq_num(other.get(), &other_number), 0);
+  EXPECT_NE(number, 0u);
+  EXPECT_NE(number, other_number);
+  EXPECT_EQ(srq_->handle, number);
 }
 
 TEST_F(SharedReceiveQueue, MayBeMadeTheExtendedWay) {
