@@ -16,7 +16,7 @@ void Scheduler::wake(QueuePair& qp) {
   expect_timeout(qp);
   if (is_only_flushed(qp)) return prepend(qp, Place::kResponding);
   const Place place = qp.schedule().place;
-  if (place == Place::kParked && qp.endpoint().state() != transport::QpState::kError) return;
+  if (place == Place::kParked) return;
   const Place wanted = qp.endpoint().has_pending_response() ? Place::kResponding : Place::kSending;
   if (place == wanted || place == Place::kResponding) return;
   append(qp, wanted);
@@ -42,7 +42,7 @@ void Scheduler::put_back(QueuePair& qp) {
 }
 
 bool Scheduler::is_only_flushed(const QueuePair& qp) {
-  return qp.endpoint().state() == transport::QpState::kError && !qp.endpoint().has_pending_response();
+  return qp.endpoint().state() == transport::QpState::kError;
 }
 
 void Scheduler::unpark() {

@@ -262,6 +262,22 @@ TEST_F(TransmitTest, FlushesAQueuePairInErrorThoughAnotherOneWaitsForTheFullPort
   EXPECT_EQ(pair.a().cq().added(), 39u);
 }
 
+// In ERR no response leaves any more.
+TEST_F(TransmitTest, FlushesAQueuePairInErrorThatOwesAResponseThoughAnotherOneWaitsForTheFullPort) {
+  pair.connect();
+  pair.connect();
+  pair.settle();
+  pair.wire.room[1] = 0;
+  for (const std::size_t qp : {0u, 1u}) pair.a().post(remote(SendOperation::kRead, 1, 0), 0, 10, qp);
+  pair.a().device().progress();
+  pair.b().device().progress();
+  ASSERT_TRUE(pair.b().qp(1).endpoint().has_pending_response());
+  pair.b().post_receive(2, 0, 10, 1);
+  ASSERT_TRUE(pair.b().qp(1).modify({.state = transport::QpState::kError}));
+  pair.b().device().progress();
+  EXPECT_EQ(pair.b().poll_text(), "2 flushed");
+}
+
 TEST_F(TransmitTest, HoldsAReceiveCompletionUntilItsAcknowledgementHasLeft) {
   pair.connect();
   pair.settle();
