@@ -209,7 +209,7 @@ void Completer::recover(Loss loss, Counter reason) {
   if (retry_.is_waiting_for_receiver()) return;
   window_.skip_unwanted();
   // The requester has gone back already: this tells of what was lost before that.
-  if (window_.cursor_psn() == window_.oldest()) return retry_.wait_from_next_sent();
+  if (!window_.has_in_flight()) return retry_.wait_from_next_sent();
   if (window_.recovery().on_loss(loss, in_flight()) && go_back()) use_retry(reason);
 }
 
@@ -224,7 +224,7 @@ bool Completer::use_retry(Counter reason) {
 
 bool Completer::on_timeout(Time now) {
   if (retry_.is_waiting_for_receiver()) {
-    if (retry_.end_receiver_wait(now)) resume(now);
+    retry_.end_receiver_wait(now);
     return false;
   }
   if (!retry_.is_overdue(now)) return false;
@@ -235,12 +235,6 @@ bool Completer::on_timeout(Time now) {
   window_.recovery().on_loss(Loss::kUnknown, in_flight());
   go_back();
   return true;
-}
-
-// What was to be sent after the wait may have been acknowledged meanwhile; then the ACK timer runs for the rest.
-void Completer::resume(Time now) {
-  window_.skip_unwanted();
-  if (!window_.is_repeating() && window_.has_outstanding()) retry_.on_sent(now);
 }
 
 // Moves to the first packet that is to be sent again. False when none is.
@@ -255,7 +249,7 @@ bool Completer::go_back() {
 void Completer::made_progress(Time now) {
   window_.recovery().on_progress(window_.oldest());
   furthest_response_ = 0;
-  retry_.on_progress(now, window_.has_outstanding());
+  retry_.on_progress(now, window_.has_in_flight());
   pacer_.on_acknowledged(window_.oldest(), now);
 }
 

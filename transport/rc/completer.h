@@ -53,7 +53,6 @@ class Completer {
   void recover(Loss loss, Counter reason);
   bool use_retry(Counter reason);
   bool go_back();
-  void resume(Time now);
   InFlight in_flight() const { return {.oldest = window_.oldest(), .end = window_.sent_end()}; }
   bool is_expected_response(const wire::Packet& packet, std::uint32_t index, std::uint32_t offset) const;
   bool take_response(const wire::Packet& packet, std::uint32_t offset);

@@ -24,7 +24,7 @@ bool consumes_receive(SendOperation operation) {
 }  // namespace
 
 WrittenPacket Requester::poll_transmit(std::span<std::byte> out, Time now) {
-  if (!has_work() || retry_.is_waiting_for_receiver()) return {};
+  if (retry_.is_waiting_for_receiver()) return {};
   window_.skip_unwanted();
   if (!has_work()) return wait(now);
   const bool is_paced = pacer_.is_active();
@@ -53,7 +53,7 @@ WrittenPacket Requester::poll_transmit(std::span<std::byte> out, Time now) {
 
 // Nothing can leave now. The ACK timer runs for what is on its way, also when it stood still for what was to be sent again.
 WrittenPacket Requester::wait(Time now) {
-  if (window_.oldest() != window_.cursor_psn()) retry_.on_sent(now);
+  if (window_.has_in_flight()) retry_.on_sent(now);
   return {};
 }
 

@@ -41,13 +41,13 @@ void Retry::on_sent(Time now) {
   if (waits_since_ == kNever) waits_since_ = now;
 }
 
-void Retry::on_progress(Time now, bool more_outstanding) {
+void Retry::on_progress(Time now, bool more_in_flight) {
   retries_left_ = retry_count_;
   rnr_retries_left_ = rnr_retry_;
   waits_since_ = kNever;
   is_refused_ = false;
   // While the receiver is given time, its timer rules alone (fact 34).
-  if (more_outstanding && !is_waiting_for_receiver()) on_sent(now);
+  if (more_in_flight && !is_waiting_for_receiver()) on_sent(now);
 }
 
 bool Retry::try_again() {
@@ -75,10 +75,8 @@ void Retry::on_refused_again(std::uint8_t timer_code, Time now) {
   receiver_ready_at_ = std::max(receiver_ready_at_, now + rnr_timer(timer_code));
 }
 
-bool Retry::end_receiver_wait(Time now) {
-  if (now < receiver_ready_at_) return false;
-  receiver_ready_at_ = kNever;
-  return true;
+void Retry::end_receiver_wait(Time now) {
+  if (now >= receiver_ready_at_) receiver_ready_at_ = kNever;
 }
 
 }  // namespace urnic::transport

@@ -24,8 +24,8 @@ class Retry {
 
   /// Something was sent that will be acknowledged.
   void on_sent(Time now);
-  /// Something was acknowledged; `more_outstanding` says whether anything still waits.
-  void on_progress(Time now, bool more_outstanding);
+  /// Something was acknowledged; `more_in_flight` says whether more of what was sent is waited for.
+  void on_progress(Time now, bool more_in_flight);
 
   /// The peer answers something behind what is waited for: the wait for the acknowledgement begins anew, and
   /// retries are counted from here.
@@ -49,8 +49,8 @@ class Retry {
   bool is_waiting_for_receiver() const { return receiver_ready_at_ != kNever; }
   /// Whether nothing was sent, nor acknowledged, since the receiver was last found not ready.
   bool is_refused() const { return is_refused_; }
-  /// Ends the wait for the receiver when its time has come; says whether it did.
-  bool end_receiver_wait(Time now);
+  /// Ends the wait for the receiver if its time has come.
+  void end_receiver_wait(Time now);
   /// Whether the acknowledgement is overdue.
   bool is_overdue(Time now) const { return now >= acknowledge_by(); }
 

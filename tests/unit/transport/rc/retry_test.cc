@@ -197,6 +197,20 @@ TEST_F(RcRetry, CountsAnewAfterProgress) {
   EXPECT_EQ(endpoint_.state(), QpState::kError);
 }
 
+// The port may be full meanwhile: a timer of which nothing is under way would use up a retry that was never made.
+TEST_F(RcRetry, RunsNoTimerForWhatIsStillToBeSentAgain) {
+  connect();
+  post({send_wr(1, 10), send_wr(2, 10), send_wr(3, 10)});
+  now_ += kTimeout;
+  EXPECT_TRUE(endpoint_.on_timeout(now_));
+  arrives(ack(Psn(200), 1));
+  EXPECT_EQ(until_timeout(), std::nullopt);
+  sent();
+  drain();
+  EXPECT_THAT(sent(), SizeIs(2));
+  EXPECT_EQ(until_timeout(), kTimeout);
+}
+
 TEST_F(RcRetry, CountsAnewAfterProgressInsideAMessage) {
   config_.retry_count = 1;
   connect();

@@ -98,6 +98,23 @@ TEST_F(RcSelectiveRequester, LeavesOutWhatCameAfterAll) {
   EXPECT_EQ(sent_psns(), (std::vector<std::uint32_t>{200, 201}));
 }
 
+// The READ was to be asked again, and its answer came while the port was full: then only what is under way is left, PSN 202.
+TEST_F(RcSelectiveRequester, RunsItsTimerWhenNothingIsLeftToBeSentAgain) {
+  connect();
+  post(read_wr(7, 2 * kMtu));
+  post_writes(2);
+  const auto timeout = until_timeout();
+  peer_sends(selective_nak(Psn(202), {203}));
+  EXPECT_EQ(sent_psns(), (std::vector<std::uint32_t>{200, 202}));
+  peer_sends(read_response_first(Psn(200), payload(kMtu)));
+  arrives(selective_nak(Psn(202), {203}));
+  arrives(read_response_last(Psn(201), payload(kMtu)));
+  arrives(selective_nak(Psn(202), {203}));
+  drain();
+  EXPECT_THAT(sent(), IsEmpty());
+  EXPECT_EQ(until_timeout(), timeout);
+}
+
 TEST_F(RcSelectiveRequester, SendsEverythingAgainOnceWhenThePeerHoldsNothing) {
   connect_and_send(3);
   peer_sends(selective_nak(Psn(200), {}));
