@@ -21,7 +21,7 @@ enum class DropReason : std::uint8_t {
   kLinkDown,      ///< it was sent on, was on, or waited for a link that was down
   kNoWay,         ///< no links that are up lead to its host
   kFault,         ///< a fault of the link took it
-  kNotForwarded,  ///< for where it came from, or for the neighbor alone (01:80:c2:00:00:0x)
+  kNotForwarded,  ///< for where it came from, for the neighbor alone (01:80:c2:00:00:0x), or for all along a tree that links have changed since
 };
 inline constexpr std::size_t kDropReasons = 9;
 

@@ -75,6 +75,14 @@ void Network::reach_other_end(Port& from, Frame* frame) {
 void Network::forward(Port& ingress, Frame* frame) {
   const unsigned priority = ingress.profile->dscp_to_priority[frame->fields.dscp];
   if (frame->fields.is_link_local) return drop(ingress, priority, DropReason::kNotForwarded, frame);
+  if (!frame->host) {
+    const bool is_from_host = port(peer_of(ingress.id)).node.kind == Node::Kind::kHost;
+    if (is_from_host) {
+      frame = frames_.make_own(frame);  // a fault of the host's link may have doubled it
+      frame->tree = routes_.tree();
+    }
+    if (frame->tree != routes_.tree()) return drop(ingress, priority, DropReason::kNotForwarded, frame);
+  }
   const std::span<const PortId> ways = ways_of(ingress, *frame);
   if (ways.empty()) return drop(ingress, priority, DropReason::kNoWay, frame);
   if (ways.size() == 1) {

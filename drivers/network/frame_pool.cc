@@ -36,6 +36,7 @@ Frame* FramePool::make_own(Frame* frame) {
   if (frame->references == 1) return frame;
   Frame* const copy = take(frame->bytes(), frame->fields);
   copy->host = frame->host;
+  copy->tree = frame->tree;
   release(frame);
   return copy;
 }

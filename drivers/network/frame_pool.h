@@ -22,6 +22,7 @@ inline constexpr std::size_t kMaxFrameBytes = 9216;
 struct Frame {
   FrameFields fields;
   std::optional<HostId> host;  ///< whose it is; without, it goes to all
+  std::uint32_t tree = 0;      ///< along which it goes to all: Routes::tree() at the first switch
   std::uint32_t size = 0;
   std::uint32_t references = 0;
   std::uint32_t size_class = 0;

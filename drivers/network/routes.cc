@@ -89,6 +89,7 @@ void Routes::compute_ways(const std::vector<bool>& is_up) {
 /// A tree for each part of the network that is connected, from its first switch on.
 void Routes::compute_tree(const std::vector<bool>& is_up) {
   const std::size_t switches = topology_.switches.size();
+  ++tree_;
   for (auto& ports : flood_ports_) ports.clear();
   std::vector<bool> is_in_tree(switches);
   for (std::size_t root = 0; root < switches; ++root) {

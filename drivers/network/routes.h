@@ -43,6 +43,8 @@ class Routes {
   /// The ports of a switch for what goes to all: those of the tree, and those of hosts. What came in at one of them, or at any other port, goes out at
   /// all of them but that one.
   std::span<const PortId> flood_ports(std::size_t at_switch) const { return flood_ports_[at_switch]; }
+  /// The number of the present tree: each compute() makes another one. A frame that follows one and then another may reach a host twice.
+  std::uint32_t tree() const { return tree_; }
 
  private:
   struct Neighbor {
@@ -67,6 +69,7 @@ class Routes {
   std::vector<Range> ranges_;                     // [from * switches + to]
   std::vector<PortId> ways_;
   std::vector<std::vector<PortId>> flood_ports_;
+  std::uint32_t tree_ = 0;
   std::vector<std::size_t> distances_;
   std::vector<std::size_t> queue_;  // of the breadth-first searches
 };

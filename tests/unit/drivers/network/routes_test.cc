@@ -109,6 +109,67 @@ TEST(NetworkRoutes, BroadcastReachesEachHostOnceInSpiteOfLoops) {
   }
 }
 
+/// Three switches, each linked to the others and to a host: links 0 to 2 are those of the hosts, 3 to 5 those of switches 0 and 1, 0 and 2,
+/// 1 and 2, one of which is slow.
+Topology triangle(std::size_t slow_link) {
+  Topology topology;
+  topology.profiles.push_back({.name = "profile"});
+  const auto add = [&](Node one, Node other) {
+    const Duration delay = topology.links.size() == slow_link ? 100us : 1us;
+    topology.links.push_back({.ends = {one, other}, .rate_bps = 100 * kGigabit, .delay = delay});
+  };
+  const auto at_switch = [](std::size_t index) { return Node{Node::Kind::kSwitch, index}; };
+  for (std::size_t i = 0; i < 3; ++i) {
+    topology.hosts.push_back({.name = "h" + std::to_string(i)});
+    topology.switches.push_back({.name = "s" + std::to_string(i)});
+    add({Node::Kind::kHost, i}, at_switch(i));
+  }
+  add(at_switch(0), at_switch(1));
+  add(at_switch(0), at_switch(2));
+  add(at_switch(1), at_switch(2));
+  return topology;
+}
+
+Bytes make_broadcast(std::size_t from) {
+  Bytes broadcast = make_frame({.from = from});
+  std::fill_n(broadcast.begin(), 6, std::byte{0xff});
+  return broadcast;
+}
+
+// The frame has reached host 2, and is on its way to switch 1, from which the new tree leads to switch 2.
+TEST(NetworkRoutes, BroadcastReachesAHostOnceWhenALinkOfTheTreeGoesDown) {
+  Network network(triangle(3), 1);
+  attach_all(network);
+  Recorder sink;
+  network.send(host(0), make_broadcast(0), at(0ns));
+  network.run_until(at(50us), sink);
+  ASSERT_EQ(sink.count(2), 1u);
+  network.set_link(link(4), false, at(50us));
+  network.run_until(at(1ms), sink);
+  EXPECT_EQ(sink.count(2), 1u);
+  EXPECT_EQ(network.frames_inside(), 0u);
+}
+
+// The frame has reached host 1, and is on its way to switch 2, from which the new tree leads to switch 0, and on to switch 1.
+TEST(NetworkRoutes, BroadcastReachesAHostOnceWhenALinkOfTheTreeComesUp) {
+  Network network(triangle(5), 1);
+  attach_all(network);
+  network.set_link(link(4), false, at(0ns));
+  Recorder sink;
+  network.send(host(0), make_broadcast(0), at(0ns));
+  network.run_until(at(50us), sink);
+  ASSERT_EQ(sink.count(1), 1u);
+  network.set_link(link(4), true, at(50us));
+  network.run_until(at(1ms), sink);
+  EXPECT_EQ(sink.count(0), 0u);
+  EXPECT_EQ(sink.count(1), 1u);
+  EXPECT_EQ(network.counters(port_id(link(5), 1))[0].dropped(DropReason::kNotForwarded), 1u);
+  network.send(host(0), make_broadcast(0), at(1ms));
+  network.run_until(at(2ms), sink);
+  EXPECT_EQ(sink.count(1), 2u);
+  EXPECT_EQ(sink.count(2), 1u);
+}
+
 TEST(NetworkRoutes, NeverLeadBackWhereAFrameCameFrom) {
   Network network(star(2, {}), 1);
   attach_all(network);
