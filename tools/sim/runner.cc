@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <chrono>
 #include <deque>
+#include <iterator>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string_view>
@@ -25,18 +26,13 @@ constexpr std::uint64_t kEnoughSeedsForCoverage = 500;
 constexpr std::uint64_t kDeterminismSample = 16;
 constexpr std::size_t kLastFrames = 60;
 
-/// A seed, and what of it does not count.
+/// A seed, and what is not as it draws.
 struct Run {
   std::uint64_t seed = 0;
   Forced forced{};
 };
 
-struct RegressionSeed {
-  std::uint64_t seed = 0;
-  PathKind path{};
-};
-
-constexpr RegressionSeed kRegressionSeeds[] = {
+constexpr Run kRegressionSeeds[] = {
 #include <regressions.inc>
 };
 
@@ -148,11 +144,7 @@ void print_json(const RunnerOptions& options, const Report& report, std::FILE* o
 std::vector<Run> runs_of(const RunnerOptions& options) {
   std::vector<Run> runs;
   if (options.regressions && options.shard.number == 1) {
-    for (const RegressionSeed& regression : kRegressionSeeds) {
-      if (regression.seed == 0) continue;  // the list's end
-      runs.push_back({.seed = regression.seed, .forced = options.forced});
-      if (!options.forced.path) runs.back().forced.path = regression.path;
-    }
+    runs.assign(std::begin(kRegressionSeeds), std::end(kRegressionSeeds));
   }
   for (std::uint64_t i = options.shard.number - 1; i < options.seeds; i += options.shard.of) {
     runs.push_back({.seed = options.first_seed + i, .forced = options.forced});

@@ -19,7 +19,7 @@ struct RunnerOptions {
   std::uint64_t seeds = 1;
   /// Only this part of them. The seeds that once failed are the first shard's.
   Shard shard;
-  /// First the seeds that once failed (tools/sim/regressions.txt). Off when the user asks for one seed.
+  /// First the seeds that once failed (tools/sim/regressions.txt), as they failed. Off when the user asks for one seed, or forces something on all.
   bool regressions = true;
   /// Print every seed with its options, and after a failure the last frames.
   bool verbose = false;

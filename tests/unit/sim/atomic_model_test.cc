@@ -90,6 +90,41 @@ TEST_F(AtomicModelTest, ASwapInVainMayHaveComeBeforeWhatChangedTheNumber) {
   EXPECT_THAT(model_.judge(1005), Eq(std::nullopt));
 }
 
+// It was executed while the number was 1000, before the addition; the next one of its queue pair came after that.
+TEST_F(AtomicModelTest, ASwapThatFailedMayHaveComeInVainBeforeItsNumberWasThere) {
+  swap(1, 11, 1070, 5000);
+  add(1, 12, 5);
+  add(2, 21, 70);
+  model_.on_succeeded(21, 1000);
+  model_.on_failed(11);
+  model_.on_failed(12);
+  EXPECT_THAT(model_.judge(1075), Eq(std::nullopt));
+  EXPECT_THAT(model_.judge(5005), Eq(std::nullopt));
+  EXPECT_TRUE(model_.judge(1080));
+}
+
+TEST_F(AtomicModelTest, ASwapThatWasPostedWhenItsNumberWasThereHasNotComeInVain) {
+  add(2, 21, 70);
+  model_.on_succeeded(21, 1000);
+  swap(1, 11, 1070, 5000);
+  add(1, 12, 5);
+  model_.on_failed(11);
+  model_.on_failed(12);
+  EXPECT_TRUE(model_.judge(1075));
+  EXPECT_THAT(model_.judge(5005), Eq(std::nullopt));
+}
+
+TEST_F(AtomicModelTest, ASwapBehindTheOneThatMadeItsNumberHasNotComeInVain) {
+  add(1, 11, 70);
+  swap(1, 12, 1070, 5000);
+  add(1, 13, 5);
+  model_.on_succeeded(11, 1000);
+  model_.on_failed(12);
+  model_.on_failed(13);
+  EXPECT_TRUE(model_.judge(1075));
+  EXPECT_THAT(model_.judge(5005), Eq(std::nullopt));
+}
+
 TEST_F(AtomicModelTest, ASwapHappensOnlyWhereItsNumberIs) {
   swap(1, 11, 7, 5000);
   EXPECT_FALSE(model_.on_succeeded(11, 1000));

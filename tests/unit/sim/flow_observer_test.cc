@@ -16,6 +16,7 @@ namespace {
 using namespace std::chrono_literals;
 using flow_test::acknowledge;
 using flow_test::bytes;
+using flow_test::kAccessNak;
 using flow_test::kMtu;
 using flow_test::kRnrNak;
 using flow_test::read;
@@ -65,7 +66,6 @@ WireView atomic_acknowledge(std::uint32_t psn, std::uint64_t original, std::uint
 }
 
 constexpr std::uint8_t kSequenceNak = 0x60;
-constexpr std::uint8_t kAccessNak = 0x62;
 
 /// A flow from PSN 100, with packets that arrive as soon as they are sent unless a test says otherwise.
 class Flow : public ::testing::Test {

@@ -13,6 +13,7 @@ namespace urnic::sim::flow_test {
 inline constexpr std::uint32_t kMtu = 256;
 inline constexpr std::array<std::byte, kMtu> kPayload{};
 inline constexpr std::uint8_t kRnrNak = 0x20 | 14;  // 1.28 ms
+inline constexpr std::uint8_t kAccessNak = 0x62;
 
 inline std::span<const std::byte> bytes(std::size_t size) {
   return std::span(kPayload).first(size);

@@ -91,6 +91,20 @@ TEST_F(SelectiveRepeat, AHeldPacketThatFindsNoReceiveIsSentAgain) {
   answer(acknowledge(102, 3));
 }
 
+// The READ's answer is missing, and so it is asked again: with it the packet that is not held any more, and that lies before one that is.
+TEST_F(SelectiveRepeat, AHeldPacketThatIsRefusedForGoodIsNotHeldAnyMore) {
+  lose(read(100, kMtu));
+  request(write_only(101));
+  request(write_only(102));
+  answer(selective_nak(100, 0, {101, 102}));
+  request(read(100, kMtu));
+  lose_answer(read_response(100, true, true, kMtu, 1));
+  answer(acknowledge(101, 1, kAccessNak));
+  lose(read(100, kMtu));
+  lose(write_only(101));
+  EXPECT_THAT(sent(write_only(102)), Optional(HasSubstr("the peer holds it")));
+}
+
 TEST_F(SelectiveRepeat, ANakTellsThatAHeldPacketWasRefused) {
   lose(write_only(100));
   request(send_only(101));

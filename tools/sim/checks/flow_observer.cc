@@ -259,8 +259,10 @@ void FlowObserver::on_response_taken(const WireView& packet, Time now) {
       counts_.rnr_behind_unanswered += passes_read ? 1 : 0;
       on_receiver_not_ready(packet.syndrome, now);
       if (selective_) selective_->requester.on_refused(psn);
-    } else if (packet.is_sequence_nak() && !passes_read) {
-      may_go_back(now);
+    } else if (packet.is_sequence_nak()) {
+      if (!passes_read) may_go_back(now);
+    } else if (selective_ && passes_read) {
+      selective_->requester.on_refused_for_good(psn);
     }
   }
 }

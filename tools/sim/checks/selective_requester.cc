@@ -179,6 +179,13 @@ void SelectiveRequester::on_refused(std::uint64_t psn) {
   }
 }
 
+void SelectiveRequester::on_refused_for_good(std::uint64_t psn) {
+  const auto refused = packets_.find(psn);
+  if (refused == packets_.end() || psn < expected_ || !refused->second.is_held) return;
+  refused->second.is_held = false;
+  refused->second.permission = Permission::kWhileMissing;
+}
+
 bool SelectiveRequester::on_answer_lost() {
   bool is_new = false;
   for (auto& [psn, packet] : packets_) {

@@ -57,6 +57,8 @@ class SelectiveRequester {
   News on_selective_nak(const WireView& nak, std::uint64_t psn, Time now);
   /// An RNR NAK of this packet: all from there on is sent again.
   void on_refused(std::uint64_t psn);
+  /// A NAK of this packet that ends the connection, and passes one that waits for an answer: it is not held, whatever was reported.
+  void on_refused_for_good(std::uint64_t psn);
   /// An answer is missing. True unless everything may be asked again already.
   bool on_answer_lost();
   /// It goes back, to `psn` at first: its timer ran out, at `overdue_since` or later.

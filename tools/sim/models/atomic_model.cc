@@ -51,9 +51,7 @@ void AtomicModel::on_failed(std::uint64_t id) {
 std::optional<std::string> AtomicModel::judge(std::uint64_t value) const {
   assert(outstanding_ == 0);
   std::uint32_t budget = kMaxOrders;
-  if (is_possible({.next = std::vector<std::size_t>(queues_.size()), .value = initial_}, value, budget)) {
-    return std::nullopt;
-  }
+  if (is_possible(Position(queues_.size(), initial_), value, budget)) return std::nullopt;
   std::uint64_t sum = initial_;
   std::size_t succeeded = 0;
   std::size_t failed = 0;
@@ -80,14 +78,40 @@ bool AtomicModel::is_possible(Position position, std::uint64_t value, std::uint3
   for (std::size_t queue = 0; queue < queues_.size(); ++queue) {
     if (position.next[queue] == queues_[queue].size()) continue;
     const Executed& entry = queues_[queue][position.next[queue]];
-    if (entry.fate != Fate::kFailed || entry.ended < position.time) continue;
-    Position further = position;
-    ++further.next[queue];
-    further.value = entry.request.applied_to(position.value);
-    further.time = std::max(position.time, entry.posted);
-    if (is_possible(std::move(further), value, budget)) return true;
+    if (entry.fate != Fate::kFailed) continue;
+    if (entry.ended >= position.time) {
+      Position further = position;
+      execute(further, queue);
+      if (is_possible(std::move(further), value, budget)) return true;
+    }
+    if (may_have_come_in_vain(position, queue)) {
+      Position further = position;
+      ++further.next[queue];
+      if (is_possible(std::move(further), value, budget)) return true;
+    }
   }
   return false;
+}
+
+void AtomicModel::execute(Position& position, std::size_t queue) const {
+  const Executed& entry = queues_[queue][position.next[queue]++];
+  const std::uint64_t value = entry.request.applied_to(position.value);
+  if (value != position.value) {
+    ++position.changes;
+    position.last_change_ended = entry.ended;
+  }
+  position.value = value;
+  position.time = std::max(position.time, entry.posted);
+  position.changes_before[queue] = position.changes;
+}
+
+// A swap that failed changed nothing if it was executed while the number was another one: before the last change, which came after the one
+// before it in its queue, and not before it was posted. Where it would change nothing now either, the order does not matter.
+bool AtomicModel::may_have_come_in_vain(const Position& position, std::size_t queue) const {
+  const Executed& entry = queues_[queue][position.next[queue]];
+  const bool matters = entry.request.compare == position.value || entry.ended < position.time;
+  return entry.request.is_swap && matters && position.changes > position.changes_before[queue] &&
+         entry.posted < position.last_change_ended;
 }
 
 // All that found a number and left it alone come before the one that changed it; of those that could be next
@@ -104,9 +128,7 @@ bool AtomicModel::take_what_fits(Position& position, bool changes) const {
     if (!first || entry.ended < queues_[*first][position.next[*first]].ended) first = queue;
   }
   if (!first) return false;
-  const Executed& entry = queues_[*first][position.next[*first]++];
-  position.value = entry.request.applied_to(position.value);
-  position.time = std::max(position.time, entry.posted);
+  execute(position, *first);
   return true;
 }
 

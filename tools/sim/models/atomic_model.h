@@ -14,7 +14,7 @@ namespace urnic::sim {
 /// A number of 64 bits that the requests of many queue pairs add to, or swap. What each of them found is
 /// known when it completes. All numbers that are added and swapped in are random and different, so that the
 /// number has no value twice: who found 17 came right behind who left 17. So there is one order at most in
-/// which everything can have happened: each request that succeeded exactly once, each that failed at most
+/// which the number can have changed: each request that succeeded exactly once, each that failed at most
 /// once and before it failed, those of one queue pair in the order in which they were posted; and the last
 /// one left what is there now.
 class AtomicModel {
@@ -61,13 +61,21 @@ class AtomicModel {
 
   /// How far each queue has been executed, and what the number is then.
   struct Position {
+    explicit Position(std::size_t queues, std::uint64_t initial)
+        : next(queues), changes_before(queues), value(initial) {}
+
     std::vector<std::size_t> next;
-    std::uint64_t value = 0;
+    std::vector<std::uint64_t> changes_before;  // of the number, when the one before the next was executed
+    std::uint64_t value;
     std::uint64_t time = 0;  // what was executed last was not posted before
+    std::uint64_t changes = 0;
+    std::uint64_t last_change_ended = kNotYet;  // the request that made it
   };
 
   bool is_possible(Position position, std::uint64_t value, std::uint32_t& budget) const;
   bool take_what_fits(Position& position, bool changes) const;
+  void execute(Position& position, std::size_t queue) const;
+  bool may_have_come_in_vain(const Position& position, std::size_t queue) const;
   bool is_end(const Position& position, std::uint64_t value) const;
   Executed* find(std::uint64_t id);
 

@@ -94,6 +94,8 @@ std::optional<PathKind> parse_path(std::string_view name);
 struct Forced {
   std::optional<transport::Recovery> recovery{};  ///< of all RC pairs
   std::optional<PathKind> path{};
+
+  bool any() const { return recovery || path; }
 };
 
 /// Swarm testing: each seed turns some things on and others off, so that one feature does not hide another.

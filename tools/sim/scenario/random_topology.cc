@@ -20,6 +20,9 @@ using std::chrono::nanoseconds;
 constexpr std::uint64_t kMegabit = 1'000'000;
 constexpr std::array<std::uint8_t, 4> kUsedDscps = {0, 10, 26, 48};
 constexpr std::size_t kMostSwitches = 6;
+/// An XOFF is repeated at half its time. A pause frame takes 1.3 quanta of the link's time itself, and goes before data: with shorter
+/// XOFFs a port would send hardly anything else.
+constexpr double kLeastQuanta = 16;
 
 /// Draws one topology. The links come first: what a headroom has to hold depends on them.
 class TopologyDrawer {
@@ -125,7 +128,7 @@ network::Profile TopologyDrawer::draw_profile(std::size_t number) {
   const auto fastest = std::ranges::max(topology_.links, {}, &network::Link::rate_bps).rate_bps;
   const double quanta =
       std::ceil(static_cast<double>(fastest) * random_.pick(std::array{1e-4, 1e-3, 1e-2}) / 512);
-  profile.pause_quanta = static_cast<std::uint16_t>(std::clamp(quanta, 1.0, 65535.0));
+  profile.pause_quanta = static_cast<std::uint16_t>(std::clamp(quanta, kLeastQuanta, 65535.0));
 
   const std::uint64_t limit = random_.pick(std::array{10'000u, 20'000u, 40'000u, 150'000u});
   const double lossless = random_.pick(std::array{0.0, 0.3, 1.0});

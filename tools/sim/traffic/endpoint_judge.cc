@@ -21,7 +21,7 @@ void EndpointDriver::judge_send_failure(const transport::Completion& completion)
       }
       return;
     case CompletionStatus::kRetryExceeded:
-      if (rewinds < scene_.options.retry_count) {
+      if (rewinds + host_.packets_without_neighbor() < scene_.options.retry_count) {
         complain("wire", fmt::format("gave up after {} of {} retries", rewinds, scene_.options.retry_count));
       }
       if (const auto silence = peer_is_well() ? silence_of_responder() : Duration(0);

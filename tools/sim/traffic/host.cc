@@ -5,8 +5,11 @@
 #include <algorithm>
 #include <cstring>
 #include <stdexcept>
+#include <string_view>
 #include <type_traits>
 #include <utility>
+
+#include "nic/diagnostics/device_counters.h"
 
 namespace urnic::sim {
 namespace {
@@ -171,6 +174,13 @@ std::optional<std::string> Host::check_atomics() {
     }
   }
   return std::nullopt;
+}
+
+std::uint64_t Host::packets_without_neighbor() const {
+  const auto counters = device_->all_counters();
+  return std::ranges::find(counters, name_of(nic::DeviceCounter::kNoNeighbor),
+                           &std::pair<std::string_view, std::uint64_t>::first)
+      ->second;
 }
 
 transport::Rkey Host::allocate_window(nic::WindowType type) {

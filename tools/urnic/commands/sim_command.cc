@@ -62,7 +62,7 @@ SimCommand::SimCommand(CLI::App& app, Invocation& invocation) {
   add_experiment_options(*command);
   command->callback([this, seed, &invocation] {
     if (experiment_.topology_file.empty()) {
-      options_.regressions = seed->count() == 0;
+      options_.regressions = seed->count() == 0 && !options_.forced.any();
       invocation.exit_code = sim::run(options_, stdout);
       return;
     }
