@@ -27,8 +27,8 @@ void put_guid(Rej& rej, std::uint64_t guid) {
 }
 
 /// Another connection may have taken the place.
-void erase_if_it_is(std::map<PeerKey, CommunicationId>& map, const PeerKey& key,
-                    const Connection& connection) {
+template <typename Key>
+void erase_if_it_is(std::map<Key, CommunicationId>& map, const Key& key, const Connection& connection) {
   const auto found = map.find(key);
   if (found != map.end() && found->second == connection.local_id) map.erase(found);
 }

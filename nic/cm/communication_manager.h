@@ -143,7 +143,7 @@ class CommunicationManager {
   std::uint64_t next_transaction_id_ = 0;
   std::unordered_map<std::uint32_t, Connection> connections_;  // by our ID; never iterated
   std::map<PeerKey, CommunicationId> by_peer_id_;              // of the passive side
-  std::map<PeerKey, CommunicationId> by_peer_qp_;              // connected, or about to be
+  std::map<PeerQp, CommunicationId> by_peer_qp_;               // connected, or about to be
   std::map<PeerKey, CommunicationId> by_sidr_request_;         // received, and not forgotten
   std::set<std::pair<transport::Time, std::uint32_t>> deadlines_;
   std::deque<CommunicationId> unconfirmed_;

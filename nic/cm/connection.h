@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <optional>
 #include <string_view>
+#include <tuple>
 
 #include "nic/cm/message.h"
 #include "nic/cm/types.h"
@@ -79,13 +80,24 @@ struct OutgoingMad {
   MadBytes bytes{};
 };
 
-/// Names a peer's connection, or its queue pair.
+/// Names a peer's connection.
 struct PeerKey {
   std::uint64_t guid = 0;
   std::uint32_t number = 0;
 
   friend bool operator<(const PeerKey& one, const PeerKey& other) {
     return one.guid != other.guid ? one.guid < other.guid : one.number < other.number;
+  }
+};
+
+/// A queue pair of a peer. Its host's address is a part of it: GUIDs are made of MACs, and hosts with the same container
+/// bridge may have the same one.
+struct PeerQp {
+  PeerKey key;  ///< its number
+  transport::wire::Gid address{};
+
+  friend bool operator<(const PeerQp& one, const PeerQp& other) {
+    return std::tie(one.key, one.address.octets) < std::tie(other.key, other.address.octets);
   }
 };
 
@@ -112,7 +124,9 @@ struct Connection {
   transport::Time deadline = transport::kNever;
 
   PeerKey peer_id() const { return {remote_guid, static_cast<std::uint32_t>(remote_id)}; }
-  PeerKey peer_qp() const { return {remote_guid, transport::to_integer(remote_qp)}; }
+  PeerQp peer_qp() const {
+    return {.key = {remote_guid, transport::to_integer(remote_qp)}, .address = path.destination};
+  }
 };
 
 }  // namespace urnic::nic::cm

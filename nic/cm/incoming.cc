@@ -114,9 +114,11 @@ void CommunicationManager::on_repeated_request(Connection& connection, const Req
 }
 
 /// Whether the peer's queue pair is one that we are, or were lately, connected with: then the peer has started over, and the
-/// old connection ends.
+/// old connection ends. A stranger who names the peer's GUID and queue pair from another address ends nothing, unlike with
+/// Linux' ib_cm, which does not compare addresses.
 bool CommunicationManager::end_stale(const Req& req, const Incoming& in) {
-  const auto known = by_peer_qp_.find({req.local_ca_guid, transport::to_integer(req.local_qp)});
+  const auto known = by_peer_qp_.find(
+      {.key = {req.local_ca_guid, transport::to_integer(req.local_qp)}, .address = in.from.source});
   if (known == by_peer_qp_.end()) return false;
   Connection& old = connections_.at(static_cast<std::uint32_t>(known->second));
   if (old.state == State::kEstablished || old.state == State::kRepSent) send_dreq(old, in.now);
