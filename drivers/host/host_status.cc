@@ -58,6 +58,7 @@ std::string to_json(const HostStatus& status) {
                 {"not_taken", status.requests.not_taken},
                 {"malformed", status.requests.malformed},
                 {"stray", status.requests.stray}}},
+              {"messages", {{"handed_over", status.messages.handed_over}, {"lost", status.messages.lost}}},
               {"strays", {{"handed_over", status.strays.handed_over}, {"lost", status.strays.lost}}}}
       .dump(-1, ' ', false, json::error_handler_t::replace);
 }

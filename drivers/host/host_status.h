@@ -17,8 +17,8 @@ struct HostStatus {
     std::vector<HostPorts::Held> ports;
   };
 
-  /// Packets for a process that came to another one, or here.
-  struct Strays {
+  /// Packets for a process that came here.
+  struct Passed {
     std::uint64_t handed_over = 0;
     std::uint64_t lost = 0;  ///< the process takes no more, or there is none
   };
@@ -28,7 +28,8 @@ struct HostStatus {
   unsigned open_slots = 0;  ///< that have sockets, the switch's own included
   std::vector<Member> members;
   ConnectionRequests::Counters requests;
-  Strays strays;
+  Passed messages;  ///< of connection managers
+  Passed strays;    ///< that came to another process first
 };
 
 /// One JSON object on one line.

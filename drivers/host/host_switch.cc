@@ -309,7 +309,7 @@ void HostSwitch::take_packets(Clock::time_point now) {
   std::array<std::span<const std::byte>, 16> packets;
   for (unsigned i = 0; i < kBurstsAtOnce; ++i) {
     const std::size_t count = listeners_.receive(packets);
-    for (std::size_t j = 0; j < count; ++j) on_packet(packets[j], now);
+    for (std::size_t j = 0; j < count; ++j) on_packet(packets[j], messages_, now);
     // One of two sockets may be empty.
     if (count == 0 && i > 0) return;
   }
@@ -322,14 +322,15 @@ void HostSwitch::take_strays(Connection& connection, Clock::time_point now) {
     const ssize_t bytes = recv(connection.handed_over.get(), packet.data(), packet.size(), MSG_DONTWAIT);
     if (bytes < 0 && errno != EAGAIN && errno != EINTR) connection.handed_over.reset();
     if (bytes < 0) return;
-    on_packet(std::span(packet).first(static_cast<std::size_t>(bytes)), now);
+    on_packet(std::span(packet).first(static_cast<std::size_t>(bytes)), strays_, now);
   }
 }
 
-void HostSwitch::on_packet(std::span<const std::byte> packet, Clock::time_point now) {
+void HostSwitch::on_packet(std::span<const std::byte> packet, HostStatus::Passed& passed,
+                           Clock::time_point now) {
   const std::uint8_t share = share_of_packet(packet).value_or(0);
   if (share == 0) return requests_.on_packet(packet, now);
-  ++(hand_over(share, packet) ? strays_.handed_over : strays_.lost);
+  ++(hand_over(share, packet) ? passed.handed_over : passed.lost);
 }
 
 std::optional<unsigned> HostSwitch::listener_of(const RequestedService& service) const {
@@ -383,6 +384,7 @@ HostStatus HostSwitch::status() const {
                     .open_slots = group_.slots(),
                     .members = {},
                     .requests = requests_.counters(),
+                    .messages = messages_,
                     .strays = strays_};
   for (const auto& connection : connections_) {
     if (connection->slot == 0) continue;

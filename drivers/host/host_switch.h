@@ -30,8 +30,8 @@
 namespace urnic::drivers {
 
 /// A process becomes a member by a connection, and is one until it ends, or the connection does: a child that has a copy
-/// of it keeps nothing alive. Its packets never come here, as the kernel gives them to its own sockets. All on one
-/// thread.
+/// of it keeps nothing alive. The packets of its queue pairs never come here, as the kernel gives them to its own sockets. All
+/// that connection managers say comes here first, and goes on to members in the same order. All on one thread.
 class HostSwitch final : private ConnectionRequests::Members {
  public:
   struct Config {
@@ -73,7 +73,7 @@ class HostSwitch final : private ConnectionRequests::Members {
   void forget_ended(Clock::time_point now);
   void take_packets(Clock::time_point now);
   void take_strays(Connection& connection, Clock::time_point now);
-  void on_packet(std::span<const std::byte> packet, Clock::time_point now);
+  void on_packet(std::span<const std::byte> packet, HostStatus::Passed& passed, Clock::time_point now);
   void keep_socket(Clock::time_point now);
 
   void take_requests(Connection& connection, Clock::time_point now);
@@ -101,7 +101,8 @@ class HostSwitch final : private ConnectionRequests::Members {
   SlotList slots_;
   HostPorts ports_;
   ConnectionRequests requests_;
-  HostStatus::Strays strays_;
+  HostStatus::Passed messages_;
+  HostStatus::Passed strays_;
   std::vector<std::unique_ptr<Connection>> connections_;
   std::vector<pollfd> polled_;
   std::size_t polled_connections_ = 0;

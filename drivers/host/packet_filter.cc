@@ -14,10 +14,7 @@ using namespace packet_numbers;
 constexpr std::uint32_t kDestinationQpWord = kDestinationQp - 1;  // a byte of flags before its 24 bits
 
 // Where the program's parts begin.
-constexpr std::uint8_t kManagement = 5;
-constexpr std::uint8_t kReplyToRequestId = 13;
-constexpr std::uint8_t kCheckSlot = 14;
-constexpr std::uint8_t kSocketZero = 16;
+constexpr std::uint8_t kSocketZero = 6;
 
 /// Builds the program: jumps are given by where they lead, and written by how far that is.
 class Program {
@@ -34,13 +31,6 @@ class Program {
          .jf = 0,
          .k = value});
   }
-  void jump_unless(std::uint16_t comparison, std::uint32_t value, std::uint8_t to) {
-    add({.code = static_cast<std::uint16_t>(BPF_JMP | comparison | BPF_K),
-         .jt = 0,
-         .jf = distance_to(to),
-         .k = value});
-  }
-  void jump(std::uint8_t to) { add({.code = BPF_JMP | BPF_JA, .jt = 0, .jf = 0, .k = distance_to(to)}); }
   void give_back_loaded() { add({.code = BPF_RET | BPF_A, .jt = 0, .jf = 0, .k = 0}); }
   void give_back(std::uint32_t value) { add({.code = BPF_RET | BPF_K, .jt = 0, .jf = 0, .k = value}); }
 
@@ -64,24 +54,8 @@ std::vector<sock_filter> make_packet_filter(unsigned sockets) {
   Program program;
   program.load(BPF_W, kDestinationQpWord);
   program.calculate(BPF_AND, 0xffffff);
-  program.jump_if(BPF_JEQ, kQpOfManagement, kManagement);
+  program.jump_if(BPF_JEQ, kQpOfManagement, kSocketZero);
   program.calculate(BPF_RSH, 16);
-  program.jump(kCheckSlot);
-
-  assert(program.size() == kManagement);
-  program.load(BPF_B, kManagementClass);
-  program.jump_unless(BPF_JEQ, kCommunicationManagement, kSocketZero);
-  program.load(BPF_H, kAttribute);
-  program.jump_if(BPF_JEQ, kReq, kSocketZero);
-  program.jump_if(BPF_JEQ, kSidrReq, kSocketZero);
-  program.jump_if(BPF_JEQ, kSidrRep, kReplyToRequestId);
-  program.load(BPF_B, kSecondId);
-  program.jump(kCheckSlot);
-
-  assert(program.size() == kReplyToRequestId);
-  program.load(BPF_B, kFirstId);
-
-  assert(program.size() == kCheckSlot);
   program.jump_if(BPF_JGE, sockets, kSocketZero);
   program.give_back_loaded();
 

@@ -25,6 +25,7 @@ namespace {
 using namespace std::chrono_literals;
 using namespace test;
 using nic::rdma_cm::PortSpace;
+namespace cm = nic::cm;
 using ::testing::HasSubstr;
 
 constexpr std::uint16_t kTcpSpace = 0x0106;
@@ -186,6 +187,28 @@ TEST_F(HostSwitchTest, HandsARequestToTheMemberThatListens) {
     EXPECT_TRUE(frame.icrc_ok());
     EXPECT_TRUE(std::equal(sent.end() - 290, sent.end(), received.end() - 290));
   }
+}
+
+TEST_F(HostSwitchTest, HandsAllMessagesOfAPeerOnInTheOrderInWhichTheyCame) {
+  const RunningSwitch host(files_);
+  Member one = join();
+  ASSERT_EQ(ask(one.connection, bind_request(80)), 0);
+  ASSERT_EQ(ask(one.connection, listen_request(80)), 0);
+  const LocalSender sender(true);
+  std::vector<Bytes> sent;
+  for (std::uint32_t i = 0; i < 20; ++i) {
+    const nic::cm::CommunicationId own{0x01000000 + i};
+    cm::Req request = request_to(PortSpace::kTcp, 80);
+    request.local_id = nic::cm::CommunicationId{0x05000001 + i};
+    sent.push_back(sender.send_with_icrc(packet_with(request), host.port()));
+    sent.push_back(sender.send_with_icrc(packet_with(nic::cm::Rtu{.remote_id = own}), host.port()));
+  }
+  for (const Bytes& each : sent) {
+    const Bytes received = receive(one.handed_over());
+    ASSERT_GE(received.size(), 290u);
+    EXPECT_TRUE(std::equal(each.end() - 290, each.end(), received.end() - 290));
+  }
+  EXPECT_THAT(status(), HasSubstr(R"("messages":{"handed_over":20,"lost":0})"));
 }
 
 TEST_F(HostSwitchTest, KeepsARequestUntilAMemberListens) {
