@@ -5,6 +5,7 @@
 
 #include <thread>
 
+#include "nic/may_wait.h"
 #include "transport/time.h"
 
 namespace urnic::nic {
@@ -12,6 +13,7 @@ namespace urnic::nic {
 /// Sleeps for `duration`. A program may cancel its threads, but not inside of a verb, which would leave things
 /// half done.
 inline void pause_uncancelled(transport::Duration duration) {
+  assert_may_wait();
   int before = 0;
   pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before);
   std::this_thread::sleep_for(duration);

@@ -16,6 +16,7 @@
 #include "drivers/direct/greeting.h"
 #include "drivers/peer_user.h"
 #include "nic/host/random_bits.h"
+#include "nic/may_wait.h"
 #include "nic/signal_blocker.h"
 
 namespace urnic::drivers {
@@ -99,6 +100,7 @@ LinkKeeper::LinkKeeper(Config config, Descriptor listener, Descriptor wake, Desc
 
 LinkKeeper::~LinkKeeper() {
   if (thread_.joinable()) {
+    nic::assert_may_wait();
     is_stopping_.store(true);
     signal(request_.get());
     thread_.join();

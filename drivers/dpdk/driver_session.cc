@@ -7,6 +7,7 @@
 
 #include "drivers/dpdk/socket_file.h"
 #include "drivers/dpdk/vhost_message.h"
+#include "nic/may_wait.h"
 
 namespace urnic::drivers {
 
@@ -54,6 +55,7 @@ Result<void, Error> DriverSession::start(const std::string& socket_path) {
 }
 
 void DriverSession::pause() {
+  nic::assert_may_wait();
   pausing_ = true;
   thread_.join();
 }

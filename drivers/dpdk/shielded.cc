@@ -7,6 +7,8 @@
 #include <cstring>
 #include <utility>
 
+#include "nic/may_wait.h"
+
 namespace urnic::drivers {
 
 static_assert(sizeof(pthread_t) == sizeof(unsigned long));
@@ -45,6 +47,7 @@ Result<void, Error> ShieldedThread::start(const char* name, std::function<void()
 
 void ShieldedThread::join() {
   if (!joinable_) return;
+  nic::assert_may_wait();
   int before = 0;
   pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before);
   pthread_join(thread_, nullptr);

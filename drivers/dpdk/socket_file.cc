@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "nic/host/lock_file.h"
+#include "nic/may_wait.h"
 
 namespace urnic::drivers {
 
@@ -85,6 +86,7 @@ Result<Descriptor, Error> folder_to_lock(int folder_fd) {
 
 // Another port that opens or closes in the same folder has the lock for some milliseconds.
 bool lock_patiently(int folder_fd) {
+  nic::assert_may_wait();
   constexpr int kTries = 500;
   for (int tries = 0; tries < kTries; ++tries) {
     if (flock(folder_fd, LOCK_EX | LOCK_NB) == 0) return true;

@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "drivers/peer_user.h"
+#include "nic/may_wait.h"
 
 namespace urnic::drivers {
 namespace {
@@ -74,6 +75,7 @@ bool takes_requests(const nic::SwitchFiles& files) {
 }
 
 Result<std::string, Error> ask_switch(const nic::SwitchFiles& files, std::string_view request) {
+  nic::assert_may_wait();
   const std::string& path = files.control_socket;
   const auto connected = connect_to(path);
   if (!connected) return connected.error();

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "drivers/descriptor.h"
+#include "nic/may_wait.h"
 
 namespace urnic::drivers {
 namespace {
@@ -111,6 +112,7 @@ Error error_in(const std::string& said) {
 }  // namespace
 
 Result<void, Error> start_switch(const std::string& program, const std::vector<std::string>& words) {
+  nic::assert_may_wait();
   int ends[2];
   // Far from kReadyFd, so that to move it there closes nothing that is needed.
   if (pipe2(ends, O_CLOEXEC) != 0) return start_error(program, errno);

@@ -11,6 +11,7 @@
 
 #include "drivers/fabric/control.h"
 #include "nic/host/fabric_folder.h"
+#include "nic/may_wait.h"
 
 namespace urnic::drivers {
 namespace {
@@ -43,6 +44,7 @@ Result<void, Error> introduce(const nic::LockFile& lock, std::uint16_t link_mtu)
 
 Result<nic::LockFile, Error> take_switch_lock(const nic::SwitchFiles& files, const ServedBySwitch& served,
                                               std::uint16_t link_mtu, SwitchStart start) {
+  nic::assert_may_wait();
   auto lock = nic::LockFile::open(files.lock, nic::LockFile::Missing::kCreate);
   if (!lock) return lock.error();
   const auto give_up = Clock::now() + kLockPatience;

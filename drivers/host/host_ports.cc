@@ -1,8 +1,11 @@
 #include "drivers/host/host_ports.h"
 
+#include <algorithm>
 #include <cassert>
 #include <cerrno>
+#include <vector>
 
+#include "drivers/host/message.h"
 #include "transport/types.h"
 
 namespace urnic::drivers {
@@ -20,7 +23,52 @@ nic::rdma_cm::IdNumber of_host(unsigned slot, nic::rdma_cm::IdNumber id) {
   return nic::rdma_cm::IdNumber{slot << kIdBits | to_integer(id)};
 }
 
+/// Lent ports are those above Linux' net.ipv4.ip_local_port_range first: programs seldom name one of them.
+constexpr std::uint32_t kFirstLent = 61008;
+constexpr std::uint32_t kEndOfPorts = 65536;
+constexpr std::uint32_t kFirstOthers = 32768;
+static_assert(kFirstLent % kLentPorts == 0 && kFirstOthers % kLentPorts == 0 &&
+              kEndOfPorts % kLentPorts == 0);
+
+/// What the port table has for a lent port: nothing else may be there, at whatever address.
+nic::rdma_cm::PortTable::Binding lent_binding(unsigned slot, std::uint16_t port) {
+  return {.id = of_host(slot, nic::rdma_cm::IdNumber{kMaxIds}),
+          .address = {.family = nic::rdma_cm::SocketAddress::Family::kIpv6, .address = {}, .port = port}};
+}
+
 }  // namespace
+
+bool HostPorts::is_free_to_lend(PortSpace space, std::uint32_t first) const {
+  for (std::uint32_t port = first; port < first + kLentPorts; ++port) {
+    if (table_.has(space, static_cast<std::uint16_t>(port))) return false;
+  }
+  return true;
+}
+
+std::optional<std::uint32_t> HostPorts::find_to_lend(PortSpace space) const {
+  for (std::uint32_t first = kFirstLent; first < kEndOfPorts; first += kLentPorts) {
+    if (is_free_to_lend(space, first)) return first;
+  }
+  for (std::uint32_t first = kFirstOthers; first < kFirstLent; first += kLentPorts) {
+    if (is_free_to_lend(space, first)) return first;
+  }
+  return std::nullopt;
+}
+
+Result<std::uint16_t, int> HostPorts::lend(unsigned slot, PortSpace space, std::uint16_t wanted) {
+  assert(slot < kSlots);
+  const bool can_be_lent = wanted >= kFirstOthers && wanted % kLentPorts == 0;
+  if (wanted != 0 && !can_be_lent) return failure(EADDRNOTAVAIL);
+  if (wanted != 0 && !is_free_to_lend(space, wanted)) return failure(EADDRINUSE);
+  const auto first = wanted != 0 ? std::optional<std::uint32_t>(wanted) : find_to_lend(space);
+  if (!first) return failure(EADDRNOTAVAIL);
+  for (std::uint32_t i = 0; i < kLentPorts; ++i) {
+    const auto port = static_cast<std::uint16_t>(*first + i);
+    table_.add(space, lent_binding(slot, port));
+    lent_[slot].emplace(space, port);
+  }
+  return success(static_cast<std::uint16_t>(*first));
+}
 
 Result<std::uint16_t, int> HostPorts::bind(unsigned slot, PortSpace space, Binding binding) {
   assert(slot < kSlots && to_integer(binding.id) < kMaxIds);
@@ -37,6 +85,7 @@ Result<std::uint16_t, int> HostPorts::bind(unsigned slot, PortSpace space, Bindi
   binding.is_listening = false;
   Binding in_table = binding;
   in_table.id = of_host(slot, binding.id);
+  if (lent_[slot].erase({space, port}) > 0) table_.remove(space, port, lent_binding(slot, port).id);
   if (!table_.add(space, in_table)) return failure(EADDRINUSE);
   held.emplace(key, binding);
   return success(port);
@@ -53,6 +102,14 @@ int HostPorts::listen(unsigned slot, PortSpace space, std::uint16_t port, IdNumb
 
 void HostPorts::release(unsigned slot, PortSpace space, std::uint16_t port, IdNumber id) {
   assert(slot < kSlots);
+  if (port == 0) {
+    const auto is_its = [&](const auto& each) {
+      return std::get<PortSpace>(each.first) == space && std::get<IdNumber>(each.first) == id;
+    };
+    const auto found = std::ranges::find_if(held_[slot], is_its);
+    if (found == held_[slot].end()) return;
+    port = std::get<std::uint16_t>(found->first);
+  }
   if (held_[slot].erase({space, port, id}) == 0) return;
   table_.remove(space, port, of_host(slot, id));
 }
@@ -63,6 +120,8 @@ void HostPorts::release_all(unsigned slot) {
     table_.remove(std::get<PortSpace>(key), binding.address.port, of_host(slot, binding.id));
   }
   held_[slot].clear();
+  for (const auto& [space, port] : lent_[slot]) table_.remove(space, port, lent_binding(slot, port).id);
+  lent_[slot].clear();
 }
 
 std::optional<unsigned> HostPorts::listener_at(PortSpace space,

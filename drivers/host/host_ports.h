@@ -6,7 +6,9 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "nic/rdma_cm/port_table.h"
@@ -28,10 +30,14 @@ class HostPorts {
   /// `seed` as PortTable's.
   explicit HostPorts(std::uint64_t seed) : table_(seed) {}
 
+  /// Lends the process so many ports, as SharedHost::take_lent() has them: from `first` on, or any for 0. Returns the first one.
+  /// EADDRINUSE: one of them is not free; EADDRNOTAVAIL: there are not so many in a row, or those are no such ports.
+  Result<std::uint16_t, int> lend(unsigned slot, PortSpace space, std::uint16_t first);
   /// As SharedHost::bind(). EINVAL also for an id that has this port already; ENOSPC: the process has too many.
   Result<std::uint16_t, int> bind(unsigned slot, PortSpace space, Binding binding);
   /// 0, or as SharedHost::listen(); EINVAL: the id does not have this port.
   int listen(unsigned slot, PortSpace space, std::uint16_t port, IdNumber id);
+  /// The id's port, or whichever it has there for 0.
   void release(unsigned slot, PortSpace space, std::uint16_t port, IdNumber id);
   /// Takes everything from a process that has ended.
   void release_all(unsigned slot);
@@ -48,9 +54,14 @@ class HostPorts {
 
  private:
   using Key = std::tuple<PortSpace, std::uint16_t, IdNumber>;
+  using Place = std::pair<PortSpace, std::uint16_t>;
+
+  bool is_free_to_lend(PortSpace space, std::uint32_t first) const;
+  std::optional<std::uint32_t> find_to_lend(PortSpace space) const;
 
   nic::rdma_cm::PortTable table_;
   std::array<std::map<Key, Binding>, kSlots> held_;  // by slot
+  std::array<std::set<Place>, kSlots> lent_;         // the same; those that no id has by name
 };
 
 }  // namespace urnic::drivers

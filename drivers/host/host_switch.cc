@@ -223,6 +223,7 @@ void HostSwitch::serve_request(Connection& connection, const HostRequest& reques
     case HostRequestKind::kBind:
     case HostRequestKind::kListen:
     case HostRequestKind::kRelease:
+    case HostRequestKind::kLend:
       return serve_ports(connection, request, now);
     case HostRequestKind::kStatus:
       return tell_status(connection, request);

@@ -7,6 +7,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <ctime>
@@ -19,6 +20,7 @@
 
 #include "drivers/fabric/start_switch.h"
 #include "nic/host/host_files.h"
+#include "nic/may_wait.h"
 #include "nic/signal_blocker.h"
 #include "transport/types.h"
 
@@ -38,6 +40,14 @@ constexpr std::chrono::milliseconds kJoinPatience(10'000);
 constexpr std::chrono::milliseconds kJoinPause(10);
 /// Between attempts to join the next switch, while what keeps it from running goes on.
 constexpr std::chrono::milliseconds kRejoinPause(200);
+
+/// In which programs want any port; in the others the first one is asked for.
+constexpr PortSpace kSpacesInAdvance[] = {PortSpace::kTcp, PortSpace::kUdp};
+
+void signal(const Descriptor& event) {
+  const std::uint64_t one = 1;
+  [[maybe_unused]] const long written = syscall(SYS_write, event.get(), &one, sizeof one);
+}
 
 /// The answer to a request to join is one with these descriptors.
 std::optional<SharedSockets> sockets_of(SwitchConnection::Reply& reply) {
@@ -91,19 +101,19 @@ struct Membership::Joined {
   SharedSockets sockets;
 };
 
-Membership::Membership(std::string path, std::string switch_program, Joined joined, Descriptor stop)
+Membership::Membership(std::string path, std::string switch_program, Joined joined, Signals signals)
     : path_(std::move(path)),
       switch_program_(std::move(switch_program)),
       slot_(joined.slot),
-      stop_(std::move(stop)),
+      signals_(std::move(signals)),
       connection_(std::move(joined.connection)) {
   exchange_->give(std::move(joined.sockets));
 }
 
 Membership::~Membership() {
   if (!watcher_.joinable()) return;
-  const std::uint64_t one = 1;
-  [[maybe_unused]] const long written = syscall(SYS_write, stop_.get(), &one, sizeof one);
+  nic::assert_may_wait();
+  signal(signals_.stop);
   watcher_.join();
 }
 
@@ -111,15 +121,19 @@ Result<std::unique_ptr<Membership>, Error> Membership::join(const std::string& s
   const auto files = nic::host_switch_files();
   if (!files) return failure(files.error());
   const std::string& path = files.value().control_socket;
-  Descriptor stop(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-  if (!stop) return failure(Error{.code = errno, .message = "cannot make an eventfd"});
+  Signals signals{.stop = Descriptor(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
+                  .work = Descriptor(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK))};
+  if (!signals.stop || !signals.work) {
+    return failure(Error{.code = errno, .message = "cannot make an eventfd"});
+  }
   const auto give_up = Clock::now() + kJoinPatience;
   // A switch may be about to end, or another program may start one at this moment.
   for (;;) {
     auto joined = try_to_join(path, 0);
     if (joined) {
       std::unique_ptr<Membership> made(
-          new Membership(path, switch_program, std::move(joined.value()), std::move(stop)));
+          new Membership(path, switch_program, std::move(joined.value()), std::move(signals)));
+      for (const PortSpace space : kSpacesInAdvance) made->has_more_lent(space);
       if (auto watched = made->start_watching(); !watched) return failure(watched.error());
       return made;
     }
@@ -169,13 +183,37 @@ Result<void, Error> Membership::start_watching() {
 
 void Membership::watch() {
   for (;;) {
-    pollfd polled[] = {{.fd = stop_.get(), .events = POLLIN, .revents = 0},
+    pollfd polled[] = {{.fd = signals_.stop.get(), .events = POLLIN, .revents = 0},
+                       {.fd = signals_.work.get(), .events = POLLIN, .revents = 0},
                        {.fd = connection_.fd(), .events = POLLRDHUP, .revents = 0}};
     if (syscall(SYS_ppoll, polled, std::size(polled), nullptr, nullptr, 0) < 0 && errno != EINTR) return;
     // A program that closes descriptors which it does not know has closed ours.
-    if (((polled[0].revents | polled[1].revents) & POLLNVAL) != 0 || polled[0].revents != 0) return;
-    if (polled[1].revents != 0) join_again();
+    if (((polled[0].revents | polled[1].revents | polled[2].revents) & POLLNVAL) != 0) return;
+    if (polled[0].revents != 0) return;
+    if (polled[2].revents != 0) {
+      join_again();
+    } else if (polled[1].revents != 0) {
+      do_work();
+    }
   }
+}
+
+/// What release() and take_lent() have left to do. A switch that does not answer now is asked again at the next occasion.
+void Membership::do_work() {
+  std::uint64_t count = 0;
+  [[maybe_unused]] const long bytes = syscall(SYS_read, signals_.work.get(), &count, sizeof count);
+  {
+    const std::lock_guard lock(connection_mutex_);
+    [[maybe_unused]] const auto sent = send_releases(kAnswerPatience);
+  }
+  std::vector<PortSpace> wanted;
+  {
+    const std::lock_guard lock(mutex_);
+    for (const PortSpace space : lent_.spaces()) {
+      if (lent_.has_few(space)) wanted.push_back(space);
+    }
+  }
+  for (const PortSpace space : wanted) has_more_lent(space);
 }
 
 /// Returns when it has, or shall stop.
@@ -185,14 +223,15 @@ void Membership::join_again() {
     auto joined = try_to_join(path_, slot_);
     if (joined) {
       {
-        const std::lock_guard lock(mutex_);
+        const std::lock_guard lock(connection_mutex_);
         connection_ = std::move(joined.value().connection);
-        take_ports_again();
       }
-      return exchange_->give(std::move(joined.value().sockets));
+      if (take_ports_again()) return exchange_->give(std::move(joined.value().sockets));
+      const std::lock_guard lock(connection_mutex_);
+      connection_.end();
     }
     // Another process that has lost its switch may start the next one first: that is as good.
-    const bool is_missing = joined.error().code == ENOENT;
+    const bool is_missing = !joined && joined.error().code == ENOENT;
     if (is_missing) {
       [[maybe_unused]] const auto started = start_switch(switch_program_, {"--host"});
     }
@@ -200,53 +239,154 @@ void Membership::join_again() {
   }
 }
 
-/// A process that came meanwhile may have one of them; the id keeps it here, and hears nothing.
-void Membership::take_ports_again() {
-  for (const auto& [space, binding] : bindings_) {
-    [[maybe_unused]] const auto bound = connection_.ask(request_to_bind(space, binding), kAnswerPatience);
-    if (!binding.is_listening) continue;
-    [[maybe_unused]] const auto listens = connection_.ask(
-        request_about(HostRequestKind::kListen, space, binding.address.port, binding.id), kAnswerPatience);
+/// A process that came meanwhile may have one of them; the id keeps it here, and hears nothing. False when the switch does not
+/// answer. Ids get and release ports meanwhile.
+bool Membership::take_ports_again() {
+  std::vector<std::pair<PortSpace, std::uint16_t>> blocks;
+  std::vector<std::pair<PortSpace, Binding>> bindings;
+  {
+    const std::lock_guard lock(mutex_);
+    blocks = lent_.blocks();
+    bindings = bindings_;
+    releases_.clear();  // were for the switch before
+  }
+  for (const auto& [space, first] : blocks) {
+    const auto lent = ask(request_about(HostRequestKind::kLend, space, first, {}));
+    if (lent) continue;
+    if (lent.error().code == EIO) return false;
+    const std::lock_guard lock(mutex_);
+    lent_.forget(space, first);
+  }
+  for (const auto& [space, binding] : bindings) {
+    const auto bound = ask(request_to_bind(space, binding));
+    if (!bound && bound.error().code == EIO) return false;
+    if (binding.is_listening) {
+      [[maybe_unused]] const auto listens =
+          ask(request_about(HostRequestKind::kListen, space, binding.address.port, binding.id));
+    }
+    release_if_gone(space, binding);
+  }
+  return true;
+}
+
+/// The switch may have heard that it is released before it heard of it at all.
+void Membership::release_if_gone(PortSpace space, const Binding& binding) {
+  const std::lock_guard lock(mutex_);
+  const auto is_it = [&](const auto& each) {
+    return each.first == space && each.second.address.port == binding.address.port &&
+           each.second.id == binding.id;
+  };
+  if (std::ranges::none_of(bindings_, is_it)) {
+    releases_.push_back(request_about(HostRequestKind::kRelease, space, binding.address.port, binding.id));
   }
 }
 
 bool Membership::is_stopped_within(std::chrono::milliseconds time) const {
-  pollfd stopped{.fd = stop_.get(), .events = POLLIN, .revents = 0};
+  pollfd stopped{.fd = signals_.stop.get(), .events = POLLIN, .revents = 0};
   const timespec timeout{.tv_sec = 0, .tv_nsec = std::chrono::nanoseconds(time).count()};
   return syscall(SYS_ppoll, &stopped, 1, &timeout, nullptr, 0) > 0;
 }
 
+// --- Requests ---
+
+/// Behind what was released before. Waits a second at most, for other threads' answers and its own.
+Result<HostAnswer, Error> Membership::ask(const HostRequest& request) {
+  nic::assert_may_wait();
+  const auto until = Clock::now() + kAnswerPatience;
+  const std::lock_guard lock(connection_mutex_);
+  const auto left = [until] {
+    const auto time = std::chrono::duration_cast<std::chrono::milliseconds>(until - Clock::now());
+    return std::max(time, std::chrono::milliseconds(0));
+  };
+  if (auto sent = send_releases(left()); !sent) return failure(sent.error());
+  auto reply = connection_.ask(request, left());
+  if (!reply) return failure(reply.error());
+  return reply.value().answer;
+}
+
+/// With the connection's mutex held. Without a switch there is no port to release any more.
+Result<void, Error> Membership::send_releases(std::chrono::milliseconds patience) {
+  std::vector<HostRequest> releases;
+  {
+    const std::lock_guard lock(mutex_);
+    releases.swap(releases_);
+  }
+  for (std::size_t i = 0; i < releases.size(); ++i) {
+    auto told = connection_.tell(releases[i], patience);
+    if (told) continue;
+    if (!connection_.is_over()) {
+      const std::lock_guard lock(mutex_);
+      releases_.insert(releases_.begin(), releases.begin() + static_cast<std::ptrdiff_t>(i), releases.end());
+    }
+    return told;
+  }
+  return success();
+}
+
 // --- Ports ---
 
-Result<std::uint16_t, Error> Membership::bind(PortSpace space, const PortTable::Binding& binding) {
+bool Membership::has_more_lent(PortSpace space) {
+  const auto lent = ask(request_about(HostRequestKind::kLend, space, 0, {}));
+  if (!lent) return false;
   const std::lock_guard lock(mutex_);
-  const auto reply = connection_.ask(request_to_bind(space, binding), kAnswerPatience);
-  if (!reply) return failure(port_error(reply.error(), space, binding.address.port));
+  lent_.add(space, lent.value().port);
+  return true;
+}
+
+std::optional<std::uint16_t> Membership::take_lent(PortSpace space) {
+  const std::lock_guard lock(mutex_);
+  const auto port = lent_.take(space);
+  if (lent_.has_few(space)) signal(signals_.work);
+  return port;
+}
+
+void Membership::give_back_lent(PortSpace space, std::uint16_t port) {
+  const std::lock_guard lock(mutex_);
+  lent_.give_back(space, port);
+}
+
+Result<std::uint16_t, Error> Membership::bind(PortSpace space, const Binding& binding) {
+  const std::uint16_t wanted = binding.address.port;
+  bool was_lent = false;
+  {
+    const std::lock_guard lock(mutex_);
+    was_lent = lent_.take(space, wanted);
+  }
+  const auto answer = ask(request_to_bind(space, binding));
+  const std::lock_guard lock(mutex_);
+  if (!answer) {
+    // The switch may hear of it yet.
+    if (answer.error().code == EIO) {
+      releases_.push_back(request_about(HostRequestKind::kRelease, space, wanted, binding.id));
+      signal(signals_.work);
+    } else if (was_lent) {
+      lent_.give_back(space, wanted);
+    }
+    return failure(port_error(answer.error(), space, wanted));
+  }
   Binding kept = binding;
-  kept.address.port = reply.value().answer.port;
+  kept.address.port = answer.value().port;
   bindings_.emplace_back(space, kept);
   return success(kept.address.port);
 }
 
 Result<void, Error> Membership::listen(PortSpace space, std::uint16_t port, IdNumber id) {
+  const auto answer = ask(request_about(HostRequestKind::kListen, space, port, id));
+  if (!answer) return failure(port_error(answer.error(), space, port));
   const std::lock_guard lock(mutex_);
-  const auto reply =
-      connection_.ask(request_about(HostRequestKind::kListen, space, port, id), kAnswerPatience);
-  if (!reply) return failure(port_error(reply.error(), space, port));
   for (auto& [of, binding] : bindings_) {
     if (of == space && binding.address.port == port && binding.id == id) binding.is_listening = true;
   }
   return success();
 }
 
-// Without a switch there is no port to release any more.
 void Membership::release(PortSpace space, std::uint16_t port, IdNumber id) {
   const std::lock_guard lock(mutex_);
   std::erase_if(bindings_, [&](const auto& each) {
     return each.first == space && each.second.address.port == port && each.second.id == id;
   });
-  [[maybe_unused]] const auto told =
-      connection_.tell(request_about(HostRequestKind::kRelease, space, port, id), kAnswerPatience);
+  releases_.push_back(request_about(HostRequestKind::kRelease, space, port, id));
+  signal(signals_.work);
 }
 
 }  // namespace urnic::drivers

@@ -5,12 +5,14 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <thread>
 #include <utility>
 #include <vector>
 
 #include "drivers/descriptor.h"
+#include "drivers/host/lent_ports.h"
 #include "drivers/host/switch_connection.h"
 #include "drivers/udp/socket_exchange.h"
 #include "nic/number_share.h"
@@ -24,7 +26,8 @@ namespace urnic::drivers {
 ///
 /// A thread watches the switch. When that ends before the process, the thread has the port give back its sockets, as those
 /// of the next switch must be the first ones, joins that, or starts it, with the same share, and takes the same ports
-/// of rdma_cm. Until then packets are lost, as on any link that is down for a moment.
+/// of rdma_cm. Until then packets are lost, as on any link that is down for a moment. The same thread tells the switch of
+/// ports that are released, and has more lent before they are used up.
 class Membership final : public nic::rdma_cm::SharedHost {
  public:
   /// Joins; starts `switch_program` where no switch runs. Waits ten seconds at most. EADDRINUSE: who may have RoCE's
@@ -40,33 +43,50 @@ class Membership final : public nic::rdma_cm::SharedHost {
   /// The sockets, now and after each change.
   const std::shared_ptr<SocketExchange>& exchange() const { return exchange_; }
 
+  std::optional<std::uint16_t> take_lent(nic::rdma_cm::PortSpace space) override;
+  void give_back_lent(nic::rdma_cm::PortSpace space, std::uint16_t port) override;
+  void release(nic::rdma_cm::PortSpace space, std::uint16_t port, nic::rdma_cm::IdNumber id) override;
   Result<std::uint16_t, Error> bind(nic::rdma_cm::PortSpace space,
                                     const nic::rdma_cm::PortTable::Binding& binding) override;
   Result<void, Error> listen(nic::rdma_cm::PortSpace space, std::uint16_t port,
                              nic::rdma_cm::IdNumber id) override;
-  void release(nic::rdma_cm::PortSpace space, std::uint16_t port, nic::rdma_cm::IdNumber id) override;
 
  private:
+  using PortSpace = nic::rdma_cm::PortSpace;
   using Binding = nic::rdma_cm::PortTable::Binding;
   struct Joined;
+  /// Eventfds.
+  struct Signals {
+    Descriptor stop;
+    Descriptor work;
+  };
 
-  Membership(std::string path, std::string switch_program, Joined joined, Descriptor stop);
+  Membership(std::string path, std::string switch_program, Joined joined, Signals signals);
   static Result<Joined, Error> try_to_join(const std::string& path, unsigned slot);
   Result<void, Error> start_watching();
   void watch();
+  void do_work();
   void join_again();
-  void take_ports_again();
+  bool take_ports_again();
+  void release_if_gone(PortSpace space, const Binding& binding);
   bool is_stopped_within(std::chrono::milliseconds time) const;
+  Result<HostAnswer, Error> ask(const HostRequest& request);
+  Result<void, Error> send_releases(std::chrono::milliseconds patience);
+  bool has_more_lent(PortSpace space);
 
   const std::string path_;
   const std::string switch_program_;
   const unsigned slot_;
   const std::shared_ptr<SocketExchange> exchange_ = std::make_shared<SocketExchange>();
-  const Descriptor stop_;  // an eventfd
+  const Signals signals_;
 
-  std::mutex mutex_;  // the following
+  std::mutex connection_mutex_;  // the following; held while the switch is asked
   SwitchConnection connection_;
-  std::vector<std::pair<nic::rdma_cm::PortSpace, Binding>> bindings_;
+
+  std::mutex mutex_;  // the following; held for a moment
+  std::vector<std::pair<PortSpace, Binding>> bindings_;
+  LentPorts lent_;
+  std::vector<HostRequest> releases_;  // that the switch has not heard of yet
 
   std::thread watcher_;
 };

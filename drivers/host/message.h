@@ -9,7 +9,10 @@
 namespace urnic::drivers {
 
 inline constexpr std::uint32_t kHostMagic = 0x686e7275;  // "urnh" in memory
-inline constexpr std::uint32_t kHostVersion = 1;
+inline constexpr std::uint32_t kHostVersion = 2;
+
+/// How many ports are lent at a time.
+inline constexpr std::uint16_t kLentPorts = 16;
 
 /// Only the fields that are named count. Each request has an answer, except kRelease.
 enum class HostRequestKind : std::uint8_t {
@@ -19,9 +22,12 @@ enum class HostRequestKind : std::uint8_t {
   kJoin = 1,
   kBind,     ///< space, id, port, family, address, may_be_shared, is_family_only; the answer has `port`
   kListen,   ///< space, id, port
-  kRelease,  ///< space, id, port
+  kRelease,  ///< space, id, port; 0 for whichever port the id has there
   kStatus,   ///< the answer has one descriptor: a file with a JSON text
   kStop,     ///< to end the switch
+  /// space, port: has kLentPorts ports from there on lent, or any ones for 0; the answer has the first `port`. A lent one becomes
+  /// an id's with kBind. The others are the member's until it ends.
+  kLend,
 };
 
 /// The first three fields are those of each version.

@@ -45,6 +45,10 @@ HostAnswer change_ports(HostPorts& ports, unsigned slot, const HostRequest& requ
   const bool is_about_port = is_port_space(request.space) && request.id < nic::rdma_cm::kMaxIds;
   if (!is_about_port) return {.error = EINVAL};
   const auto space = static_cast<PortSpace>(request.space);
+  if (request.kind == HostRequestKind::kLend) {
+    const auto lent = ports.lend(slot, space, request.port);
+    return lent ? HostAnswer{.port = lent.value()} : HostAnswer{.error = lent.error()};
+  }
   const IdNumber id{request.id};
   if (request.kind == HostRequestKind::kRelease) {
     ports.release(slot, space, request.port, id);

@@ -6,7 +6,7 @@
 
 namespace urnic::drivers {
 
-/// Does what a request (kBind, kListen or kRelease) of the process in that slot asks for. Its fields may have any values: the
+/// Does what a request (kBind, kListen, kRelease or kLend) of the process in that slot asks for. Its fields may have any values: the
 /// answer's error is EINVAL for one that makes no sense, and otherwise as HostPorts has it.
 HostAnswer change_ports(HostPorts& ports, unsigned slot, const HostRequest& request);
 

@@ -15,6 +15,7 @@
 
 #include "drivers/passed_descriptors.h"
 #include "nic/host/status_socket.h"
+#include "nic/may_wait.h"
 
 namespace urnic::drivers {
 namespace {
@@ -55,6 +56,7 @@ Result<SwitchConnection, Error> SwitchConnection::connect(const std::string& pat
 
 /// False when it does not happen in time.
 bool SwitchConnection::wait_for(short events, Clock::time_point until) const {
+  nic::assert_may_wait();
   pollfd waiting{.fd = socket_.get(), .events = events, .revents = 0};
   for (;;) {
     const auto left = std::max(until - Clock::now(), Clock::duration{});

@@ -28,6 +28,12 @@ class SwitchConnection {
   /// Sends a request that has no answer.
   Result<void, Error> tell(HostRequest request, std::chrono::milliseconds patience);
 
+  /// Hangs up. The switch takes back what it gave.
+  void end() {
+    socket_.reset();
+    is_over_ = true;
+  }
+
   /// Whether the switch was there and has ended, as far as is known.
   bool is_over() const { return is_over_; }
   /// Hung up when the switch has ended. Borrowed.

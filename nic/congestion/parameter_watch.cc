@@ -18,6 +18,7 @@
 #include <utility>
 
 #include "nic/congestion/parameter_files.h"
+#include "nic/may_wait.h"
 #include "nic/signal_blocker.h"
 
 namespace urnic::nic {
@@ -145,6 +146,7 @@ ParameterWatch::~ParameterWatch() {
   if (thread_.joinable()) {
     const std::uint64_t one = 1;
     [[maybe_unused]] const ssize_t written = ::write(stop_fd_, &one, sizeof one);
+    assert_may_wait();
     thread_.join();
   }
   for (const int fd : {stop_fd_, watch_fd_}) {

@@ -16,6 +16,7 @@
 #include <system_error>
 
 #include "nic/diagnostics/failure_text.h"
+#include "nic/may_wait.h"
 #include "nic/signal_blocker.h"
 
 // System calls and not the C library's functions of the same name; see nic/engine/progress_thread.cc.
@@ -62,6 +63,7 @@ ReportPrinter::~ReportPrinter() {
   if (thread_.joinable()) {
     const std::uint64_t one = 1;
     syscall(SYS_write, stop_fd_, &one, sizeof one);
+    assert_may_wait();
     thread_.join();
   }
   if (stop_fd_ >= 0) syscall(SYS_close, stop_fd_);

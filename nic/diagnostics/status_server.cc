@@ -15,6 +15,7 @@
 #include <exception>
 #include <system_error>
 
+#include "nic/may_wait.h"
 #include "nic/signal_blocker.h"
 
 // System calls and not the C library's functions of the same name, as in nic/engine/progress_thread.cc: librspreload
@@ -85,6 +86,7 @@ StatusServer::~StatusServer() {
   if (thread_.joinable()) {
     const std::uint64_t one = 1;
     syscall(SYS_write, stop_fd_, &one, sizeof one);
+    assert_may_wait();
     thread_.join();
   }
   if (stop_fd_ >= 0) syscall(SYS_close, stop_fd_);

@@ -2,6 +2,8 @@
 
 #include <pthread.h>
 
+#include "nic/may_wait.h"
+
 namespace urnic::nic {
 
 void EngineLock::lock() {
@@ -14,6 +16,7 @@ void EngineLock::lock() {
   }
   waiting_.fetch_sub(1);
   cancel_state_ = before;
+  note_engine_lock(+1);
 }
 
 bool EngineLock::try_lock() {
@@ -25,12 +28,14 @@ bool EngineLock::try_lock() {
     return false;
   }
   cancel_state_ = before;
+  note_engine_lock(+1);
   return true;
 }
 
 // A thread that waits has said so before it found the lock held: so either it is seen here, or it finds the lock free.
 bool EngineLock::unlock() {
   const int before = cancel_state_;
+  note_engine_lock(-1);
   const bool was_asked = (word_.fetch_and(~kHeld) & kAsked) != 0;
   if (waiting_.load() > 0) word_.notify_one();
   pthread_setcancelstate(before, nullptr);

@@ -19,6 +19,7 @@
 
 #include "nic/engine/engine.h"
 #include "nic/engine/short_turns.h"
+#include "nic/may_wait.h"
 #include "nic/signal_blocker.h"
 
 // The thread uses system calls and not the C library's functions of the same name, which librspreload
@@ -81,6 +82,7 @@ Result<void, Error> ProgressThread::start(ProgressMode mode) {
 
 void ProgressThread::stop() {
   if (!thread_.joinable()) return;
+  assert_may_wait();
   is_stopping_.store(true);
   wake();
   thread_.join();

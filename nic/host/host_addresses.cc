@@ -23,6 +23,7 @@
 
 #include "nic/host/interface_mtu.h"
 #include "nic/host/route.h"
+#include "nic/may_wait.h"
 
 namespace urnic::nic {
 namespace {
@@ -116,6 +117,7 @@ bool has_tentative_address(const std::string& interface) {
 }
 
 void wait_for_addresses(const std::string& interface) {
+  assert_may_wait();
   const auto give_up = std::chrono::steady_clock::now() + kTentativePatience;
   while (has_tentative_address(interface) && std::chrono::steady_clock::now() < give_up) {
     std::this_thread::sleep_for(kTentativePause);

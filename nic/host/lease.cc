@@ -17,6 +17,7 @@
 #include "nic/host/fabric_slots.h"
 #include "nic/host/lease_slots.h"
 #include "nic/host/lock_file.h"
+#include "nic/may_wait.h"
 
 namespace urnic::nic {
 namespace {
@@ -199,6 +200,7 @@ Result<LockFile, Error> try_claim(const LeaseSlots& wire, const Lease::Request& 
 /// What `attempt` returns when it succeeds, fails for good, or the patience is over.
 template <typename Attempt>
 auto with_patience(const Lease::Request& request, Attempt attempt) -> decltype(attempt()) {
+  assert_may_wait();
   const auto give_up = std::chrono::steady_clock::now() + request.patience;
   auto result = attempt();
   while (!result && (result.error().code == EBUSY || result.error().code == EADDRINUSE) &&

@@ -15,6 +15,7 @@
 #include "nic/host/fabric_folder.h"
 #include "nic/host/fabric_slots.h"
 #include "nic/host/random_bits.h"
+#include "nic/may_wait.h"
 
 namespace urnic::nic {
 namespace {
@@ -133,6 +134,7 @@ Result<void, Error> write_lease_record(const LockFile& file, const LeaseRecord& 
 }
 
 Result<LockFile, Error> lock_guard(const LeaseSlots& wire, std::chrono::milliseconds patience) {
+  assert_may_wait();
   auto guard = LockFile::open(wire.guard, LockFile::Missing::kCreate);
   if (!guard) return guard;
   const auto give_up = std::chrono::steady_clock::now() + patience;

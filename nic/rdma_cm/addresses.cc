@@ -3,6 +3,7 @@
 #include <cerrno>
 #include <cstddef>
 #include <string>
+#include <utility>
 
 #include "nic/cm/timing.h"
 #include "nic/errors.h"
@@ -64,14 +65,14 @@ transport::PathMtu RdmaCm::path_mtu_to(const SocketAddress& peer) const {
   return route ? max_path_mtu(config_, route.value().mtu) : max_path_mtu(config_);
 }
 
-Result<void, Error> RdmaCm::bind(EventChannel& channel, IdNumber number, const SocketAddress& address) {
+Step RdmaCm::bind(EventChannel& channel, IdNumber number, const SocketAddress& address) {
   const auto found = find(channel, number);
   if (!found) return failure(found.error());
   if (found.value()->state != IdState::kIdle) return failure(invalid("the id is bound already"));
   return bind_id(*found.value(), address);
 }
 
-Result<void, Error> RdmaCm::bind_id(Id& id, SocketAddress address) {
+Step RdmaCm::bind_id(Id& id, SocketAddress address) {
   if (address.family == SocketAddress::Family::kNone) return failure(invalid("an address has a family"));
   if (address.is_loopback()) {
     // The kernel's rdma_cm, too, takes 127.0.0.1 for its own device.
@@ -80,40 +81,79 @@ Result<void, Error> RdmaCm::bind_id(Id& id, SocketAddress address) {
     address.address = own->address;
   }
   if (!address.is_any() && !is_own(address)) return failure(not_ours(address, gids_));
-  const auto port = take_port(id, address);
+  const PortTable::Binding binding = binding_of(id, address);
+  const auto port = take_port(id, binding);
   if (!port) return failure(port.error());
-  address.port = port.value();
+  if (!port.value()) {
+    id.state = IdState::kBinding;
+    return PortQuestion{.kind = PortQuestion::Kind::kBind, .space = id.space, .binding = binding};
+  }
+  address.port = *port.value();
   id.local = address;
   id.has_port = true;
   id.is_on_device = !address.is_any();
   id.state = IdState::kAddressBound;
+  return done();
+}
+
+PortTable::Binding RdmaCm::binding_of(const Id& id, const SocketAddress& address) const {
+  return {.id = id.number,
+          .address = address,
+          .may_be_shared = id.may_share_port,
+          .is_family_only = id.is_family_only};
+}
+
+/// Puts the binding into the port table, with the port that it names or any for 0. Nothing: only the host knows.
+Result<std::optional<std::uint16_t>, Error> RdmaCm::take_port(Id& id, PortTable::Binding binding) {
+  auto port = host_ != nullptr ? take_port_of_host(id, binding) : binding.address.port;
+  if (!port || !port.value()) return port;
+  if (*port.value() == 0) port = ports_.find_free(id.space);
+  if (!port.value()) return Error{.code = EADDRNOTAVAIL, .message = "all ports are taken"};
+  binding.address.port = *port.value();
+  if (ports_.add(id.space, binding)) return port;
+  if (host_ != nullptr) give_port_back(id, binding.address.port);
+  return Error{.code = EADDRINUSE, .message = to_string(binding.address) + " is in use by this program"};
+}
+
+Result<std::optional<std::uint16_t>, Error> RdmaCm::take_port_of_host(Id& id,
+                                                                      const PortTable::Binding& binding) {
+  if (id.granted_port) return std::exchange(id.granted_port, std::nullopt);
+  if (binding.address.port == 0) {
+    const auto lent = host_->take_lent(id.space);
+    id.is_port_lent = lent.has_value();
+    return lent;
+  }
+  if (ports_.may_add(id.space, binding)) return std::optional<std::uint16_t>();
+  return Error{.code = EADDRINUSE, .message = to_string(binding.address) + " is in use by this program"};
+}
+
+void RdmaCm::give_port_back(const Id& id, std::uint16_t port) {
+  if (!id.is_port_lent) return host_->release(id.space, port, id.number);
+  // While the host is asked to make it the id's own, only the answer says what it is; see answer().
+  if (id.state != IdState::kBinding) host_->give_back_lent(id.space, port);
+}
+
+Result<void, Error> RdmaCm::answer(const PortQuestion& question, const PortAnswer& answer) {
+  const auto found = ids_.find(question.binding.id);
+  if (found == ids_.end() || found->second.state != IdState::kBinding) {
+    if (answer) host_->release(question.space, answer.value(), question.binding.id);
+    return failure(Error{.code = ENOENT, .message = "the id was destroyed"});
+  }
+  Id& id = found->second;
+  id.state = id.has_port ? IdState::kAddressBound : IdState::kIdle;
+  if (!answer) return failure(answer.error());
+  if (question.kind == PortQuestion::Kind::kListen) {
+    id.may_listen = true;
+  } else if (id.has_port) {
+    id.is_port_lent = false;
+  } else {
+    id.granted_port = answer.value();
+  }
   return success();
 }
 
-/// Of the host, where others share it, and then of this NIC.
-Result<std::uint16_t, Error> RdmaCm::take_port(const Id& id, const SocketAddress& address) {
-  PortTable::Binding binding{.id = id.number,
-                             .address = address,
-                             .may_be_shared = id.may_share_port,
-                             .is_family_only = id.is_family_only};
-  if (host_ != nullptr) {
-    const auto port = host_->bind(id.space, binding);
-    if (!port) return port.error();
-    binding.address.port = port.value();
-  } else if (address.port == 0) {
-    const auto port = ports_.find_free(id.space);
-    if (!port) return Error{.code = EADDRNOTAVAIL, .message = "all ports are taken"};
-    binding.address.port = *port;
-  }
-  if (!ports_.add(id.space, binding)) {
-    return Error{.code = EADDRINUSE, .message = to_string(binding.address) + " is in use by this program"};
-  }
-  return binding.address.port;
-}
-
-Result<void, Error> RdmaCm::resolve_address(EventChannel& channel, IdNumber number,
-                                            const SocketAddress& source, const SocketAddress& destination,
-                                            std::chrono::milliseconds timeout, Time now) {
+Step RdmaCm::resolve_address(EventChannel& channel, IdNumber number, const SocketAddress& source,
+                             const SocketAddress& destination, std::chrono::milliseconds timeout, Time now) {
   const auto found = find(channel, number);
   if (!found) return failure(found.error());
   Id& id = *found.value();
@@ -130,7 +170,7 @@ Result<void, Error> RdmaCm::resolve_address(EventChannel& channel, IdNumber numb
                          ? transport::wire::Ipv6Address::from_ipv4({})
                          : transport::wire::Ipv6Address{};
     }
-    if (auto bound = bind_id(id, from); !bound) return bound;
+    if (auto bound = bind_id(id, from); !bound || bound.value()) return bound;
   }
   const auto own = id.is_on_device ? std::optional(id.local) : own_address_towards(destination);
   id.state = IdState::kAddressQuery;
@@ -140,7 +180,7 @@ Result<void, Error> RdmaCm::resolve_address(EventChannel& channel, IdNumber numb
     id.state = IdState::kAddressBound;
     report(id, {.kind = ConnectionFailure::Kind::kNoAddressOfFamily});
     tell(id, EventType::kAddressError, -ENETUNREACH);
-    return success();
+    return done();
   }
   if (!id.is_on_device) {
     id.local.family = destination.family;
@@ -156,7 +196,7 @@ Result<void, Error> RdmaCm::resolve_address(EventChannel& channel, IdNumber numb
   // drivers/infiniband/core/addr.c, dst_fetch_ha().
   neighbors_.ask_anew(id.peer.address, now);
   check_resolution(id, now);
-  return success();
+  return done();
 }
 
 void RdmaCm::check_resolution(Id& id, Time now) {

@@ -1,6 +1,7 @@
 // What programs ask of connections.
 #include <algorithm>
 #include <cerrno>
+#include <utility>
 
 #include "nic/cm/timing.h"
 #include "nic/config.h"
@@ -74,18 +75,22 @@ Error wrong_state(const Id& id) {
 
 // --- Both sides ---
 
-Result<void, Error> RdmaCm::listen(EventChannel& channel, IdNumber number, std::uint32_t backlog) {
+Step RdmaCm::listen(EventChannel& channel, IdNumber number, std::uint32_t backlog) {
   const auto found = find(channel, number);
   if (!found) return failure(found.error());
   Id& id = *found.value();
   if (id.state == IdState::kIdle) {
     const SocketAddress any{.family = SocketAddress::Family::kIpv4,
                             .address = transport::wire::Ipv6Address::from_ipv4({})};
-    if (auto bound = bind_id(id, any); !bound) return bound;
+    if (auto bound = bind_id(id, any); !bound || bound.value()) return bound;
   }
   if (id.state != IdState::kAddressBound) return failure(wrong_state(id));
-  if (host_ != nullptr) {
-    if (auto listens = host_->listen(id.space, id.local.port, id.number); !listens) return listens;
+  if (host_ != nullptr && !std::exchange(id.may_listen, false)) {
+    using Kind = PortQuestion::Kind;
+    id.state = IdState::kBinding;
+    return PortQuestion{.kind = id.is_port_lent ? Kind::kBind : Kind::kListen,
+                        .space = id.space,
+                        .binding = binding_of(id, id.local)};
   }
   if (!ports_.listen(id.space, id.local.port, id.number)) {
     return failure(Error{.code = EADDRINUSE, .message = "another id listens at " + to_string(id.local)});
@@ -93,7 +98,7 @@ Result<void, Error> RdmaCm::listen(EventChannel& channel, IdNumber number, std::
   id.state = IdState::kListen;
   id.backlog = backlog == 0 || backlog > kMaxBacklog ? kMaxBacklog : backlog;
   offer_early_requests();
-  return success();
+  return done();
 }
 
 Result<void, Error> RdmaCm::connect(EventChannel& channel, IdNumber number,

@@ -16,6 +16,7 @@ namespace urnic::nic::rdma_cm {
 /// The names are those of the kernel's enum rdma_cm_state.
 enum class IdState : std::uint8_t {
   kIdle,
+  kBinding,  ///< no state of the kernel's: the host is asked about a port
   kAddressBound,
   kAddressQuery,
   kAddressResolved,
@@ -31,6 +32,8 @@ constexpr std::string_view name_of(IdState state) {
   switch (state) {
     case kIdle:
       return "IDLE";
+    case kBinding:
+      return "BINDING";
     case kAddressBound:
       return "ADDR_BOUND";
     case kAddressQuery:
@@ -60,8 +63,11 @@ struct Id {
 
   SocketAddress local;
   SocketAddress peer;
-  bool has_port = false;      ///< in the port table
-  bool is_on_device = false;  ///< `local` is an address of the NIC
+  bool has_port = false;                      ///< in the port table
+  bool is_port_lent = false;                  ///< see SharedHost
+  std::optional<std::uint16_t> granted_port;  ///< by the host, and not in the port table yet
+  bool may_listen = false;                    ///< the host says so
+  bool is_on_device = false;                  ///< `local` is an address of the NIC
   std::optional<PathRecord> path;
   transport::Time resolution_deadline{};
 

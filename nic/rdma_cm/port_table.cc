@@ -27,14 +27,18 @@ bool overlap(const PortTable::Binding& one, const PortTable::Binding& other) {
 
 PortTable::PortTable(std::uint64_t seed) : next_free_(static_cast<std::uint32_t>(seed % kFreeCount)) {}
 
-bool PortTable::add(PortSpace space, const Binding& binding) {
-  std::vector<Binding>& there = bindings_[{space, binding.address.port}];
-  const bool is_taken = std::any_of(there.begin(), there.end(), [&binding](const Binding& other) {
+bool PortTable::may_add(PortSpace space, const Binding& binding) const {
+  const auto there = bindings_.find({space, binding.address.port});
+  if (there == bindings_.end()) return true;
+  return std::ranges::none_of(there->second, [&binding](const Binding& other) {
     const bool is_shared = binding.may_be_shared && other.may_be_shared && !other.is_listening;
     return overlap(binding, other) && !is_shared;
   });
-  if (is_taken) return false;
-  there.push_back(binding);
+}
+
+bool PortTable::add(PortSpace space, const Binding& binding) {
+  if (!may_add(space, binding)) return false;
+  bindings_[{space, binding.address.port}].push_back(binding);
   return true;
 }
 

@@ -25,8 +25,12 @@ class PortTable {
     bool is_listening = false;
   };
 
+  /// Whether the port is free, or may be shared.
+  bool may_add(PortSpace space, const Binding& binding) const;
   /// False when the port is taken.
   bool add(PortSpace space, const Binding& binding);
+  /// Whether an id has the port, at whatever address.
+  bool has(PortSpace space, std::uint16_t port) const { return bindings_.contains({space, port}); }
   /// A port that no id has; nothing when all are taken.
   std::optional<std::uint16_t> find_free(PortSpace space);
   void remove(PortSpace space, std::uint16_t port, IdNumber id);

@@ -130,8 +130,9 @@ void RdmaCm::end(Id& id, Time now) {
   }
   if (id.has_port) {
     ports_.remove(id.space, id.local.port, id.number);
-    if (host_ != nullptr) host_->release(id.space, id.local.port, id.number);
+    if (host_ != nullptr) give_port_back(id, id.local.port);
   }
+  if (id.granted_port) host_->release(id.space, *id.granted_port, id.number);
   resolving_.erase(id.number);
   ids_.erase(id.number);
 }

@@ -25,6 +25,7 @@
 #include "nic/rdma_cm/event_channel.h"
 #include "nic/rdma_cm/id.h"
 #include "nic/rdma_cm/id_snapshot.h"
+#include "nic/rdma_cm/port_question.h"
 #include "nic/rdma_cm/port_table.h"
 #include "nic/rdma_cm/shared_host.h"
 #include "nic/rdma_cm/types.h"
@@ -67,14 +68,20 @@ class RdmaCm final : private cm::Consumer {
 
   // --- Addresses ---
 
+  /// The host, where other NICs share its addresses; otherwise null. It lives as long as the NIC.
+  SharedHost* host() const { return host_.get(); }
+  /// Brings the host's answer to a question that a command returned; then the command is given again, in the same hold of the
+  /// lock. The error is the host's: the command has failed. ENOENT: the program has destroyed the id meanwhile.
+  Result<void, Error> answer(const PortQuestion& question, const PortAnswer& answer);
+
   /// EADDRNOTAVAIL: not an address of this NIC; EADDRINUSE; EACCES never: there are no privileged ports.
   /// Port 0 chooses one. The NIC must have been started.
-  Result<void, Error> bind(EventChannel& channel, IdNumber id, const SocketAddress& address);
+  Step bind(EventChannel& channel, IdNumber id, const SocketAddress& address);
   /// Answered by kAddressResolved, or kAddressError with -ETIMEDOUT, -ENETUNREACH (no address of that family),
   /// -EHOSTUNREACH (no host answers). `source` may have no family: chosen then. The NIC must have been started.
-  Result<void, Error> resolve_address(EventChannel& channel, IdNumber id, const SocketAddress& source,
-                                      const SocketAddress& destination, std::chrono::milliseconds timeout,
-                                      transport::Time now);
+  Step resolve_address(EventChannel& channel, IdNumber id, const SocketAddress& source,
+                       const SocketAddress& destination, std::chrono::milliseconds timeout,
+                       transport::Time now);
   /// Answered by kRouteResolved.
   Result<void, Error> resolve_route(EventChannel& channel, IdNumber id, std::chrono::milliseconds timeout);
   Result<Description, Error> query(EventChannel& channel, IdNumber id) const;
@@ -90,7 +97,7 @@ class RdmaCm final : private cm::Consumer {
   // --- Connections ---
 
   /// Backlog 0, or more than 1024, means 1024. Binds an id that is not bound.
-  Result<void, Error> listen(EventChannel& channel, IdNumber id, std::uint32_t backlog);
+  Step listen(EventChannel& channel, IdNumber id, std::uint32_t backlog);
   /// EINVAL: too much private data.
   Result<void, Error> connect(EventChannel& channel, IdNumber id, const ConnectionParameters& parameters,
                               transport::Time now);
@@ -186,8 +193,11 @@ class RdmaCm final : private cm::Consumer {
   void tell(Id& id, EventType type, int status = 0);
   void tell(Id& id, Event event);
 
-  Result<void, Error> bind_id(Id& id, SocketAddress address);
-  Result<std::uint16_t, Error> take_port(const Id& id, const SocketAddress& address);
+  Step bind_id(Id& id, SocketAddress address);
+  Result<std::optional<std::uint16_t>, Error> take_port(Id& id, PortTable::Binding binding);
+  Result<std::optional<std::uint16_t>, Error> take_port_of_host(Id& id, const PortTable::Binding& binding);
+  void give_port_back(const Id& id, std::uint16_t port);
+  PortTable::Binding binding_of(const Id& id, const SocketAddress& address) const;
   std::optional<SocketAddress> own_address(SocketAddress::Family family) const;
   std::optional<SocketAddress> own_address_towards(const SocketAddress& peer) const;
   transport::PathMtu path_mtu_to(const SocketAddress& peer) const;

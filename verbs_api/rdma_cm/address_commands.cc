@@ -19,7 +19,7 @@ using Address = Result<SocketAddress, int>;
 int bind_to(const Command& command, std::uint32_t id, const Address& address) {
   if (!address) return address.error();
   if (const int failed = start_nic(command); failed != 0) return failed;
-  return errno_of(with_rdma_cm(
+  return errno_of(with_ports(
       command, [&](RdmaCm& cm) { return cm.bind(command.channel.events(), IdNumber{id}, address.value()); }));
 }
 
@@ -28,7 +28,7 @@ int resolve(const Command& command, std::uint32_t id, const Address& source, con
   if (!source) return source.error();
   if (!destination) return destination.error();
   if (const int failed = start_nic(command); failed != 0) return failed;
-  return errno_of(with_rdma_cm(command, [&](RdmaCm& cm) {
+  return errno_of(with_ports(command, [&](RdmaCm& cm) {
     return cm.resolve_address(command.channel.events(), IdNumber{id}, source.value(), destination.value(),
                               std::chrono::milliseconds(timeout_ms), command.channel.nic().now());
   }));

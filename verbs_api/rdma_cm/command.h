@@ -53,6 +53,24 @@ auto with_rdma_cm(const Command& command, Operation operation)
   return operation(engine.rdma_cm());
 }
 
+/// The same for an operation that returns a Step: while it has a question, asks the host, without the lock, and goes on.
+template <typename Operation>
+Result<void, Error> with_ports(const Command& command, Operation operation) {
+  using namespace nic::rdma_cm;
+  nic::Engine& engine = command.channel.nic().engine();
+  Step step = with_rdma_cm(command, operation);
+  while (step && step.value()) {
+    const PortQuestion question = *step.value();
+    const PortAnswer answer = ask(*engine.rdma_cm().host(), question);
+    // Another thread may have closed the channel meanwhile, and its ids are destroyed: then the port goes back.
+    const std::lock_guard lock(engine);
+    if (auto answered = engine.rdma_cm().answer(question, answer); !answered) return answered;
+    step = operation(engine.rdma_cm());
+  }
+  if (!step) return failure(step.error());
+  return success();
+}
+
 /// The errno value of a Result; 0 for success.
 template <typename Value>
 int errno_of(const Result<Value, Error>& result) {

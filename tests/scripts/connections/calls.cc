@@ -79,9 +79,11 @@ Answer listen(Stage& stage, const Statement& statement) {
   if (!id) return failure(id.error());
   const auto port = static_cast<std::uint16_t>(statement.number("port", kPort));
   const auto bound = stage.cm().bind(stage.channel(), id.value(), stage.address_of(Host::kOurs, port));
-  if (!bound) return bound;
-  return stage.cm().listen(stage.channel(), id.value(),
-                           static_cast<std::uint32_t>(statement.number("backlog")));
+  if (!bound) return failure(bound.error());
+  const auto listens =
+      stage.cm().listen(stage.channel(), id.value(), static_cast<std::uint32_t>(statement.number("backlog")));
+  if (!listens) return failure(listens.error());
+  return success();
 }
 
 /// From creating the id to REQ, as rdma_create_ep() and rdma_connect() do; an id that is there is only connected.
@@ -94,11 +96,11 @@ Answer connect(Stage& stage, const Statement& statement) {
     const auto from = static_cast<std::uint16_t>(statement.number("from-port", kFromPort));
     const auto to = static_cast<std::uint16_t>(statement.number("port", kPort));
     if (auto bound = cm.bind(stage.channel(), id.value(), stage.address_of(Host::kOurs, from)); !bound) {
-      return bound;
+      return failure(bound.error());
     }
     auto resolved = cm.resolve_address(stage.channel(), id.value(), {}, stage.address_of(Host::kPeer, to), 1s,
                                        stage.now());
-    if (!resolved) return resolved;
+    if (!resolved) return failure(resolved.error());
     cm.next_event(stage.channel());
     if (auto route = cm.resolve_route(stage.channel(), id.value(), 1s); !route) return route;
     cm.next_event(stage.channel());

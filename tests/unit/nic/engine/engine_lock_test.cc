@@ -3,9 +3,13 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <chrono>
 #include <mutex>
 #include <thread>
 #include <vector>
+
+#include "nic/may_wait.h"
+#include "nic/uncancelled_pause.h"
 
 namespace urnic::nic {
 namespace {
@@ -101,6 +105,25 @@ TEST(EngineLock, LosesNoWorkThatWasVisibleBeforeTheQuestion) {
   }
   for (std::thread& thread : threads) thread.join();
   EXPECT_EQ(done, kThreads * kPosts);
+}
+
+TEST(EngineLockDeathTest, HasNoHolderThatWaits) {
+#ifdef NDEBUG
+  GTEST_SKIP() << "this build has no assertions";
+#else
+  EngineLock lock;
+  assert_may_wait();
+  lock.lock();
+  EXPECT_DEATH(assert_may_wait(), "holds an engine's lock");
+  EXPECT_DEATH(pause_uncancelled(std::chrono::milliseconds(1)), "holds an engine's lock");
+  std::thread([] { assert_may_wait(); }).join();
+  lock.unlock();
+  assert_may_wait();
+  ASSERT_TRUE(lock.try_lock());
+  EXPECT_DEATH(assert_may_wait(), "holds an engine's lock");
+  lock.unlock();
+  assert_may_wait();
+#endif
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 
 #include <cerrno>
 
+#include "drivers/host/message.h"
 #include "nic/rdma_cm/types.h"
 
 namespace urnic::drivers {
@@ -96,6 +97,49 @@ TEST_F(HostPortsTest, DoesNotBelieveThatANewBindingListens) {
 TEST_F(HostPortsTest, RefusesAnIdThatHasThePortAlready) {
   ASSERT_EQ(bind(1, 7, at(1, 80)), 0);
   EXPECT_EQ(bind(1, 7, at(2, 80)), EINVAL);
+}
+
+TEST_F(HostPortsTest, LendsPortsThatNoOtherProcessGets) {
+  const auto one = ports_.lend(1, kTcp, 0);
+  const auto other = ports_.lend(2, kTcp, 0);
+  ASSERT_TRUE(one && other);
+  EXPECT_GE(one.value(), 61000) << "programs seldom name these";
+  EXPECT_NE(one.value(), other.value());
+  for (std::uint16_t i = 0; i < kLentPorts; ++i) {
+    EXPECT_EQ(bind(2, 7, at(1, static_cast<std::uint16_t>(one.value() + i))), EADDRINUSE);
+  }
+  EXPECT_EQ(listen(2, 7, one.value()), EINVAL);
+  EXPECT_EQ(ports_.lend(2, kTcp, one.value()).error(), EADDRINUSE);
+  EXPECT_THAT(ports_.held_by(1), SizeIs(0));
+}
+
+TEST_F(HostPortsTest, MakesALentPortOneOfAnId) {
+  const std::uint16_t port = ports_.lend(1, kTcp, 0).value();
+  ASSERT_EQ(bind(1, 7, at(1, port)), 0);
+  ASSERT_EQ(listen(1, 7, port), 0);
+  EXPECT_THAT(ports_.listener_at(kTcp, at(1, port)), Optional(1u));
+  ports_.release(1, kTcp, port, IdNumber{7});
+  EXPECT_EQ(bind(2, 7, at(1, port)), 0) << "it is not lent any more";
+}
+
+TEST_F(HostPortsTest, LendsAllPortsThatThereAre) {
+  unsigned blocks = 0;
+  while (ports_.lend(1, kTcp, 0)) ++blocks;
+  EXPECT_EQ(blocks, (65536u - 32768u) / kLentPorts);
+  EXPECT_EQ(ports_.lend(1, kTcp, 0).error(), EADDRNOTAVAIL);
+  EXPECT_EQ(ports_.lend(1, kTcp, 32767).error(), EADDRNOTAVAIL);
+  EXPECT_EQ(ports_.lend(1, kTcp, 32769).error(), EADDRNOTAVAIL);
+  EXPECT_EQ(bind(1, 7, at(1, 80)), 0) << "the others are nothing to lend";
+  ports_.release_all(1);
+  EXPECT_EQ(ports_.lend(2, kTcp, 65520).value(), 65520);
+}
+
+TEST_F(HostPortsTest, ReleasesWhicheverPortAnIdHas) {
+  ASSERT_EQ(bind(1, 7, at(1, 80)), 0);
+  ports_.release(1, kTcp, 0, IdNumber{8});
+  EXPECT_EQ(bind(2, 7, at(1, 80)), EADDRINUSE);
+  ports_.release(1, kTcp, 0, IdNumber{7});
+  EXPECT_EQ(bind(2, 7, at(1, 80)), 0);
 }
 
 TEST_F(HostPortsTest, TakesEverythingFromAProcessThatHasEnded) {

@@ -1,14 +1,20 @@
 #include "drivers/host/membership.h"
 
 #include <gmock/gmock.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <chrono>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <thread>
 
+#include "drivers/host/message.h"
+#include "drivers/host/switch_connection.h"
 #include "nic/host/host_files.h"
 #include "tests/unit/drivers/light/host/running_switch.h"
 #include "tests/unit/tools/temporary_environment.h"
@@ -33,6 +39,36 @@ bool eventually(Condition condition) {
   }
   return true;
 }
+
+/// A switch in a process of its own.
+class StoppableSwitch {
+ public:
+  explicit StoppableSwitch(const nic::SwitchFiles& files) : process_(fork()) {
+    if (process_ != 0) {
+      EXPECT_TRUE(eventually([&] { return SwitchConnection::connect(files.control_socket).has_value(); }));
+      return;
+    }
+    auto opened = HostSwitch::open({.files = files, .port = free_udp_port()});
+    if (opened) opened.value()->serve(-1, std::nullopt);
+    _exit(1);
+  }
+  ~StoppableSwitch() {
+    kill(process_, SIGKILL);
+    waitpid(process_, nullptr, 0);
+  }
+  StoppableSwitch(const StoppableSwitch&) = delete;
+  StoppableSwitch& operator=(const StoppableSwitch&) = delete;
+
+  void stop() const {
+    kill(process_, SIGSTOP);
+    int status = 0;
+    waitpid(process_, &status, WUNTRACED);
+  }
+  void go_on() const { kill(process_, SIGCONT); }
+
+ private:
+  const pid_t process_;
+};
 
 class MembershipTest : public tools::TemporaryEnvironment {
  protected:
@@ -77,6 +113,43 @@ TEST_F(MembershipTest, HasPortsThatNoOtherNicOfTheHostHas) {
   one->release(PortSpace::kTcp, 80, IdNumber{1});
   EXPECT_TRUE(one->bind(PortSpace::kTcp, any(1, 81)));
   EXPECT_TRUE(two->bind(PortSpace::kTcp, any(1, 80)));
+}
+
+TEST_F(MembershipTest, HasPortsLentBeforeTheyAreWanted) {
+  const auto one = join();
+  const auto two = join();
+  std::set<std::uint16_t> taken;
+  // More than were lent at first: the others come in time.
+  for (int i = 0; i < 3 * kLentPorts; ++i) {
+    std::optional<std::uint16_t> port;
+    ASSERT_TRUE(eventually([&] { return (port = one->take_lent(PortSpace::kTcp)).has_value(); }));
+    EXPECT_TRUE(taken.insert(*port).second);
+    EXPECT_FALSE(two->bind(PortSpace::kTcp, any(1, *port)));
+  }
+  one->give_back_lent(PortSpace::kTcp, *taken.begin());
+  EXPECT_TRUE(eventually([&] { return one->take_lent(PortSpace::kTcp) == *taken.begin(); }));
+  // One that it has taken becomes an id's, of this process alone.
+  EXPECT_EQ(one->bind(PortSpace::kTcp, any(1, *taken.begin())).value(), *taken.begin());
+  EXPECT_TRUE(one->listen(PortSpace::kTcp, *taken.begin(), IdNumber{1}));
+}
+
+TEST_F(MembershipTest, WaitsForASwitchThatIsStoppedOnlyWhereItSaysSo) {
+  host_.reset();
+  const StoppableSwitch host(nic::host_switch_files().value());
+  const auto one = join();
+  const auto two = join();
+  host.stop();
+  const auto began = std::chrono::steady_clock::now();
+  EXPECT_TRUE(one->take_lent(PortSpace::kTcp));
+  one->release(PortSpace::kTcp, 80, IdNumber{1});
+  EXPECT_LT(std::chrono::steady_clock::now() - began, std::chrono::milliseconds(500));
+  const auto silent = one->bind(PortSpace::kTcp, any(1, 80));
+  ASSERT_FALSE(silent);
+  EXPECT_EQ(silent.error().code, EIO);
+  host.go_on();
+  // What it heard too late is taken back.
+  ASSERT_TRUE(eventually([&] { return one->bind(PortSpace::kTcp, any(2, 81)).has_value(); }));
+  EXPECT_TRUE(eventually([&] { return two->bind(PortSpace::kTcp, any(1, 80)).has_value(); }));
 }
 
 TEST_F(MembershipTest, SaysThatTheSwitchHasEnded) {
