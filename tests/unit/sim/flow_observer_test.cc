@@ -181,6 +181,18 @@ TEST_F(FlowObserverTest, ComplainsAboutARepetitionBeforeTheTimeout) {
   EXPECT_THAT(sent(send_only(100)), Optional(HasSubstr("before the ACK timeout")));
 }
 
+// One that has given up takes answers, too, and does not heed them; its completion may be held back.
+TEST_F(FlowObserverTest, CountsAttemptsUntilSomethingIsSentAfterProgress) {
+  for (std::uint32_t psn = 100; psn < 102; ++psn) request(send_only(psn));
+  now_ += 4ms;
+  request(send_only(100));
+  response(acknowledge(100, 1));
+  now_ += 3ms;
+  EXPECT_EQ(observer_.attempts_since_progress().rewinds, 1u);
+  request(send_only(101));
+  EXPECT_EQ(observer_.attempts_since_progress().rewinds, 0u);
+}
+
 TEST_F(FlowObserverTest, AcceptsARepetitionAfterTheTimeoutOrANak) {
   request(send_only(100));
   now_ += 4ms;

@@ -129,6 +129,21 @@ TEST_F(SelectiveRepeat, TheResponseToAHeldReadReportsTheEndOfAGap) {
   EXPECT_EQ(observer_.longest_silence(), 0ms);
 }
 
+// The report came when the timer may have run out, and before it did: the requester has forgotten it. PSN 101, which it sends again, is not
+// held then, for all that it knows.
+TEST_F(SelectiveRepeat, WhatATimeoutSendsAgainIsNotTakenForHeld) {
+  lose(send_only(100));
+  request(write_only(101));
+  now_ += 4ms;
+  answer(selective_nak(100, 0, {101}));
+  request(send_only(100));
+  lose(write_only(101));
+  answer(acknowledge(100, 0, kRnrNak));
+  now_ += 1280us;
+  request(send_only(100));
+  lose(write_only(101));
+}
+
 // The first one is lost by the NAK too: only the second one tells that a timeout has sent both.
 TEST_F(SelectiveRepeat, ATimeoutCountsFromTheFirstPacketThatIsSentAgain) {
   lose(write_only(100));

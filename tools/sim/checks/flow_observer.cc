@@ -68,6 +68,7 @@ FlowObserver::Complaint FlowObserver::on_request_sent(const WireView& packet, Ti
   if (psn > next_) return fmt::format("PSN gap: {:#x} was due", next_ % kPsns);
   if (auto complaint = check_order(psn, now)) return complaint;
   if (acknowledged_ == next_) timer_started_ = now;
+  attempts_before_ = {};
   waits_for_receiver_ = false;
   since_ack_request_ = packet.ack_request ? 0 : since_ack_request_ + 1;
   auto complaint = psn == next_ ? on_new_request(packet, psn, now) : on_repeated_request(packet, psn);
@@ -272,7 +273,7 @@ void FlowObserver::on_selective_nak_taken(const WireView& packet, std::uint64_t 
   acknowledge_before(psn, now);
   if (!selective_) return;
   const SelectiveRequester::News news = selective_->requester.on_selective_nak(packet, psn, now);
-  if (news.is_sign_of_life) begin_attempts(now);
+  if (news.is_sign_of_life) begin_attempts();
   attempts_.rewinds += news.begins_round ? 1 : 0;
 }
 
@@ -337,18 +338,16 @@ void FlowObserver::made_progress(Time now) {
     if (selective_) selective_->requester.may_go_back();
   }
   timer_started_ = now;
-  begin_attempts(now);
+  begin_attempts();
   attempts_.rnr_naks = 0;
 }
 
-void FlowObserver::begin_attempts(Time now) {
-  attempts_before_ = attempts_since_progress(now);
+void FlowObserver::begin_attempts() {
+  attempts_before_ = attempts_since_progress();
   attempts_.rewinds = 0;
-  progressed_at_ = now;
 }
 
-FlowObserver::Attempts FlowObserver::attempts_since_progress(Time now) const {
-  if (progressed_at_ != now) return attempts_;
+FlowObserver::Attempts FlowObserver::attempts_since_progress() const {
   return {.rewinds = std::max(attempts_.rewinds, attempts_before_.rewinds),
           .rnr_naks = std::max(attempts_.rnr_naks, attempts_before_.rnr_naks)};
 }

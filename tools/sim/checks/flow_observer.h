@@ -93,13 +93,13 @@ class FlowObserver {
   Complaint on_receive_completed(Time now);
   static constexpr Duration kMaxHold = std::chrono::milliseconds(5);
 
-  /// What happened since something was acknowledged. Packets that were taken together count as taken one by
-  /// one: what came `now` may have ended the connection before it could be acknowledged.
+  /// What happened since something was acknowledged. What the requester takes when it has given up acknowledges nothing, and its completion
+  /// may be seen late: progress counts from the next request on that leaves.
   struct Attempts {
     std::uint32_t rewinds = 0;   ///< times the requester went back
     std::uint32_t rnr_naks = 0;  ///< that made it wait
   };
-  Attempts attempts_since_progress(Time now) const;
+  Attempts attempts_since_progress() const;
   /// Since when the acknowledgement of a SEND or WRITE that the responder took again is pending; or kNever.
   Time acknowledgement_pending_since() const { return acknowledgement_pending_since_; }
   /// With selective repeat: the longest time until now that the responder did not report what it had to.
@@ -154,7 +154,7 @@ class FlowObserver {
   void made_progress(Time now);
   void may_go_back(Time told_at);
   void on_answer_lost(Time now);
-  void begin_attempts(Time now);
+  void begin_attempts();
   void on_receiver_not_ready(std::uint8_t syndrome, Time now);
   void forget_old_messages();
   void note_pending_acknowledgement(const WireView& request, std::uint64_t psn, Time now);
@@ -178,8 +178,7 @@ class FlowObserver {
   bool is_draining_ = false;           // none of those may be
   std::uint64_t since_ack_request_ = 0;
   Attempts attempts_;
-  Attempts attempts_before_;  // those that progress at the time behind it ended
-  Time progressed_at_{};
+  Attempts attempts_before_;  // the most that progress ended since a request left
   bool may_go_back_ = false;  // it was told to
   Time told_at_{};
   Time timer_started_{};

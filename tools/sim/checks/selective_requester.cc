@@ -55,6 +55,7 @@ SelectiveRequester::Complaint SelectiveRequester::on_repeated(std::uint64_t psn,
   }
   packet->permission = Permission::kNone;
   packet->must_repeat = false;
+  packet->is_held = false;  // it has forgotten that, when its timer ran out
   packet->last_sent = ++sent_;
   packet->last_sent_at = now;
   return std::nullopt;

@@ -127,12 +127,16 @@ void ConnectionTraffic::reject(End& end) {
   this->end(end);
 }
 
-/// What is posted before the peer can send finds its receives there.
-void ConnectionTraffic::connect_qp(End& end) {
+/// What is posted before the peer can send finds its receives there. False when the connection has ended before the program came to it.
+bool ConnectionTraffic::connect_qp(End& end) {
   for (const QpState state : {QpState::kInit, QpState::kReadyToReceive, QpState::kReadyToSend}) {
-    if (const auto moved = move_qp(end, state); !moved) complain(end, moved.error().message);
+    if (const auto moved = move_qp(end, state); !moved) {
+      if (!has_peer_gone(end)) complain(end, moved.error().message);
+      return false;
+    }
     if (state == QpState::kInit) post_receives(end);
   }
+  return true;
 }
 
 // ---------------------------------------------------------------------------------------------------------
@@ -178,7 +182,7 @@ void ConnectionTraffic::on_response(End& end, const CmEvent& event) {
 
 /// The active side answers the reply.
 void ConnectionTraffic::get_ready(End& end) {
-  connect_qp(end);
+  if (!connect_qp(end)) return;  // the event that says why is on its way to the program
   const auto found = std::ranges::find_if(end.attempt.passive, [&](const auto& passive) {
     return passive->was_accepted && passive->qp_number == to_integer(end.settings.peer);
   });
@@ -242,7 +246,7 @@ void ConnectionTraffic::accept(End& end) {
                                         .initiator_depth = plan.responder_resources,
                                         .rnr_retry_count = plan.rnr_retry_count,
                                         .qp = transport::QpNumber{end.qp_number}};
-  if (!plan.is_datagram) connect_qp(end);
+  if (!plan.is_datagram && !connect_qp(end)) return this->end(end);
   end.was_accepted = true;
   const auto accepted = client(end.host).call([&](RdmaCm& cm, auto& channel) {
     return cm.accept(channel, end.id, end.uid, parameters, scene_.now());

@@ -75,7 +75,7 @@ class ConnectionTraffic final : public Traffic {
   void on_established(End& end, const CmEvent& event);
   void make_qp(End& end);
   void reject(End& end);
-  void connect_qp(End& end);
+  bool connect_qp(End& end);
   Result<void, Error> move_qp(End& end, transport::QpState state);
   void learn_ids(End& end);
   nic::rdma_cm::PrivateBytes private_data(const Attempt& attempt, Side side) const;

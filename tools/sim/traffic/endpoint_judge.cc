@@ -13,7 +13,7 @@ using transport::CompletionStatus;
 
 void EndpointDriver::judge_send_failure(const transport::Completion& completion) {
   const FlowObserver& flow = scene_.observer.flow(pair_, side_);
-  const auto [rewinds, rnr_naks] = flow.attempts_since_progress(scene_.now());
+  const auto [rewinds, rnr_naks] = flow.attempts_since_progress();
   switch (completion.status) {
     case CompletionStatus::kWorkRequestFlushed:
       if (!sends_.has_failed() && !flush_is_legitimate()) {

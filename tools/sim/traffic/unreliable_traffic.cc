@@ -348,10 +348,17 @@ bool UnreliableTraffic::may_arrive_twice() const {
                              [](const LinkOptions& link) { return link.faults.duplication > 0; });
 }
 
+// A link that goes down or comes up changes the ways of frames, and those that travel directly once the faults have stopped overtake
+// what is still in the topology.
 bool UnreliableTraffic::keeps_order() const {
-  return std::ranges::none_of(scene_.options.links, [](const LinkOptions& link) {
-    return link.faults.duplication > 0 || link.faults.reordering > 0;
-  });
+  const Options& options = scene_.options;
+  const bool has_one_way =
+      !options.topology || (scene_.faults_stopped == transport::kNever &&
+                            std::ranges::all_of(options.topology->links, &std::vector<network::Outage>::empty,
+                                                &network::Link::outages));
+  return has_one_way && std::ranges::none_of(options.links, [](const LinkOptions& link) {
+           return link.faults.duplication > 0 || link.faults.reordering > 0;
+         });
 }
 
 std::size_t UnreliableTraffic::member_on(HostId host) const {

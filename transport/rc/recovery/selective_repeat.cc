@@ -61,6 +61,7 @@ bool SelectiveRepeat::on_loss(Loss loss, const InFlight& in_flight) {
     case Loss::kUnknown:
       held_.start(held_.expected());
       forget_repetitions();
+      answered_ = everything;
       break;
     case Loss::kRefused:
       break;
@@ -73,8 +74,9 @@ bool SelectiveRepeat::on_loss(Loss loss, const InFlight& in_flight) {
 bool SelectiveRepeat::wants(Psn psn, RequestPart part) const {
   const bool is_data = part == RequestPart::kData;
   if (held_.contains(psn) || (is_data && has_executed(psn))) return false;
-  if (all_.contains(psn) || (!is_data && answered_.contains(psn))) return true;
-  return part != RequestPart::kGoesOn && is_lost(psn);
+  if (!is_data && answered_.contains(psn)) return true;
+  // The peer has executed a READ that it began to answer: its request is not lost.
+  return part != RequestPart::kGoesOn && (all_.contains(psn) || is_lost(psn));
 }
 
 // A packet that arrived left after it, and the network keeps their order.

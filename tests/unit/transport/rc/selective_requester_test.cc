@@ -159,6 +159,22 @@ TEST_F(RcSelectiveRequester, SendsEverythingAgainWhenTheAckTimerRunsOut) {
   EXPECT_EQ(count(Counter::kLocalAckTimeout), 1u);
 }
 
+// The RNR NAK was of a copy: the peer had the SEND by then, and has begun to answer the READ behind it.
+TEST_F(RcSelectiveRequester, AsksAfterAnRnrNakForNoReadThatIsBeingAnswered) {
+  connect();
+  post(send_wr(1, 10));
+  post(read_wr(2, 2 * kMtu));
+  const auto timeout = until_timeout();
+  peer_sends(rnr_nak(1, Psn(200)));
+  peer_sends(read_response_first(Psn(201), payload(kMtu)));
+  sent();
+  pass_to_timeout();
+  EXPECT_THAT(sent(), IsEmpty());
+  EXPECT_EQ(until_timeout(), timeout);
+  pass_to_timeout();
+  EXPECT_THAT(sent(), ElementsAre(read_request(Psn(202), kMtu, kShared + kMtu)));
+}
+
 TEST_F(RcSelectiveRequester, SendsAgainAfterAnRnrNakWhatThePeerDoesNotHold) {
   connect();
   post({send_wr(1, 10), send_wr(2, 10), send_wr(3, 10), send_wr(4, 10)});
