@@ -25,8 +25,10 @@ constexpr std::uint32_t kConversation = 4;
 constexpr std::uint32_t kAskAgainAfter = 4096;
 /// For the first link to a station: two threads that talk, and memory that is made.
 constexpr auto kFirstLinkPatience = 20ms;
-/// The mark is behind frames that a crowded switch has not forwarded yet; but it may have been lost.
-constexpr auto kMarkPatience = 1s;
+/// The mark is behind frames that a crowded switch has not forwarded yet; but it may have been lost. Less than the ACK timeouts that
+/// programs have, the shortest usual one of which is 67 ms: a frame that overtakes others is sent again, and the connection
+/// goes on.
+constexpr auto kMarkPatience = 50ms;
 /// How many frames of one link come in a row while others have some, too.
 constexpr std::size_t kShare = 32;
 
@@ -189,6 +191,7 @@ std::size_t DirectPort::receive_from_links(std::span<std::span<const std::byte>>
 bool DirectPort::is_open(ReceivingLink& link) {
   if (link.is_over.load(std::memory_order_acquire)) return link.is_open = true;
   if (!link.ring.has_frames()) return false;
+  if (link.ring.is_only_way()) return link.is_open = true;
   const Clock::time_point now = Clock::now();
   if (!std::exchange(link.has_waited, true)) link.waiting_since = now;
   link.is_open = now - link.waiting_since > kMarkPatience;
@@ -269,8 +272,13 @@ SendingLink* DirectPort::link_to(const Mac& destination) {
   return last_link_;
 }
 
-/// Sends the mark, if the switch has room for it now.
+/// Sends the mark, if the switch has room for it now. It needs none where the station was sent nothing before, as is usual over
+/// the host's sockets: there a mark gets lost when the host has lost the address that it is sent from.
 bool DirectPort::begin(SendingLink& link) {
+  if (medium() == nic::Medium::kIp && stranger_at(link.peer).frames == 0) {
+    link.ring.say_only_way();
+    return link.has_begun = true;
+  }
   const std::span<std::byte> room = wire_->reserve_to(link.peer);
   if (room.size() < MarkForm::kMaxBytes) return false;
   wire_->commit(marks_.emit({.to = link.peer, .from = own_, .nonce = link.nonce}, room));
@@ -335,7 +343,7 @@ bool DirectPort::arm() {
   for (ReceivingLink* const link : receiving_) {
     link->ring.arm();
     if (link->ring.take_wake_up()) take_wake_ups(link->socket);
-    has_frames |= link->is_open && link->ring.has_frames();
+    has_frames |= (link->is_open || is_open(*link)) && link->ring.has_frames();
   }
   return has_frames || keeper_->has_news();
 }

@@ -39,6 +39,8 @@ struct Control {
   alignas(64) std::atomic<std::uint64_t> head;      ///< frames shown since the beginning; the producer's
   alignas(64) std::atomic<std::uint64_t> tail;      ///< slots given back since the beginning; the consumer's
   alignas(64) std::atomic<std::uint32_t> is_armed;  ///< 1: the consumer sleeps, and wants to be woken
+  alignas(
+      64) std::atomic<std::uint32_t> is_only_way;  ///< 1: see RingProducer::say_only_way(); the producer's
 };
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free);
 static_assert(std::atomic<std::uint32_t>::is_always_lock_free);
@@ -57,6 +59,9 @@ class RingProducer {
   void commit(std::size_t length);
   /// Shows the consumer all frames. True when it sleeps: then wake it.
   bool publish();
+
+  /// Tells the consumer, before the first frame is shown, that nothing went to it on another way.
+  void say_only_way() { control_.is_only_way.store(1, std::memory_order_release); }
 
   /// Frames whose slots the consumer has not given back.
   std::uint64_t count_untaken();
@@ -93,6 +98,8 @@ class RingConsumer {
   /// Whether the producer has woken us between arm() and disarm(), or will at once; told once.
   bool take_wake_up() { return std::exchange(was_woken_, false); }
   bool has_frames() const;
+  /// Whether the producer has said so.
+  bool is_only_way() const { return control_.is_only_way.load(std::memory_order_acquire) == 1; }
 
   bool is_broken() const { return is_broken_; }
   std::uint64_t malformed_frames() const { return malformed_frames_; }

@@ -12,7 +12,7 @@
 namespace urnic::drivers {
 
 /// Frames by the wire take their time. So the receiver reads a link only when the mark has come by the wire, behind them: no
-/// frame overtakes another.
+/// frame overtakes another. Where none went by the wire before, the ring says so, and there is no mark.
 struct Mark {
   transport::wire::Mac to;
   transport::wire::Mac from;

@@ -1,6 +1,8 @@
 // Ports with direct links around a wire that carries IP packets: NICs that share their host's address.
 #include <gtest/gtest.h>
 
+#include <chrono>
+#include <cstddef>
 #include <vector>
 
 #include "tests/unit/drivers/light/direct_nic.h"
@@ -25,10 +27,48 @@ TEST_F(DirectPortOverIp, TakesNothingForANicOfTheSameHostUntilThereIsALink) {
   }));
   EXPECT_EQ(a.port().sending_links(), 1u);
   a.send(kB, 77);
-  ASSERT_EQ(a.wire().sent.size(), 1u);
-  EXPECT_TRUE(MarkForm(nic::Medium::kIp, kSharedAddress).parse(a.wire().sent[0])) << "the mark alone";
-  a.forward_to(b);
+  // Nothing could overtake it, so it waits for nothing: the wire may lose all, as when the host has lost an address.
+  EXPECT_EQ(a.wire().sent.size(), 0u);
   EXPECT_EQ(b.receive(), std::vector{77});
+}
+
+TEST_F(DirectPortOverIp, HasAMarkWhereFramesWentByTheWireBefore) {
+  ASSERT_TRUE(until([&] { return !a.port().reserve_to(kB).empty(); })) << "there is no such NIC yet";
+  a.send(kB, 1);
+  Nic b(folder, kB, 10s, nic::Medium::kIp);
+  // It asks again as it goes on.
+  int sent = 1;
+  ASSERT_TRUE(until([&] {
+    if (a.port().sending_links() == 0) {
+      a.send(kB, 1);
+      ++sent;
+    }
+    a.receive();
+    return a.port().sending_links() == 1;
+  }));
+  a.send(kB, 77);
+  ASSERT_EQ(a.wire().sent.size(), static_cast<std::size_t>(sent) + 1);
+  EXPECT_TRUE(MarkForm(nic::Medium::kIp, kSharedAddress).parse(a.wire().sent.back()));
+  EXPECT_EQ(b.receive(), std::vector<int>()) << "the wire has not brought the others yet";
+  a.forward_to(b);
+  EXPECT_EQ(b.receive(static_cast<std::size_t>(sent) + 8).back(), 77);
+}
+
+TEST_F(DirectPortOverIp, WaitsForALostMarkLessThanAnAckTimeout) {
+  ASSERT_TRUE(until([&] { return !a.port().reserve_to(kB).empty(); }));
+  a.send(kB, 1);
+  Nic b(folder, kB, 10s, nic::Medium::kIp);
+  ASSERT_TRUE(until([&] {
+    if (a.port().sending_links() == 0) a.send(kB, 1);
+    a.receive();
+    return a.port().sending_links() == 1;
+  }));
+  a.send(kB, 77);
+  a.wire().sent.clear();
+  const auto began = std::chrono::steady_clock::now();
+  ASSERT_TRUE(until([&] { return b.receive() == std::vector{77}; }));
+  EXPECT_GE(std::chrono::steady_clock::now() - began, 20ms);
+  EXPECT_LT(std::chrono::steady_clock::now() - began, 500ms) << "programs give up after 8 times 67 ms";
 }
 
 TEST_F(DirectPortOverIp, WaitsForAMomentAndOnceOnly) {
