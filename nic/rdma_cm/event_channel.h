@@ -13,8 +13,8 @@ namespace urnic::nic::rdma_cm {
 class ChannelSignal {
  public:
   virtual ~ChannelSignal() = default;
-  /// The channel, which was empty, has an event now; or has none any more. Called under the engine lock: must
-  /// not wait, and must not call back.
+  /// The channel has one event more, whether it had some before or not; or it, which had some, has none any more. Called
+  /// under the engine lock: must not wait, and must not call back.
   virtual void set(bool has_events) noexcept = 0;
 };
 
@@ -36,7 +36,7 @@ class EventChannel {
 
   void push(const Entry& entry) {
     entries_.push_back(entry);
-    if (entries_.size() == 1) signal_.set(true);
+    signal_.set(true);
   }
 
   /// The oldest.

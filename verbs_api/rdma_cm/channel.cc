@@ -55,15 +55,23 @@ void Channel::end() {
   engine.rdma_cm().close_channel(events_, nic_.now());
 }
 
+// The new byte comes before the old one goes: a program that looks in between sees that there are events.
 void Channel::set(bool has_events) noexcept {
-  std::byte byte{1};
-  if (has_events) {
-    syscall(SYS_sendto, static_cast<long>(our_end_), &byte, sizeof(byte),
-            static_cast<long>(MSG_DONTWAIT | MSG_NOSIGNAL), nullptr, kNoFlagsAtAll);
-    return;
-  }
+  if (has_events) send_byte();
+  if (has_byte_) take_byte();
+  has_byte_ = has_events;
+}
+
+void Channel::send_byte() const {
+  const std::byte byte{1};
+  syscall(SYS_sendto, static_cast<long>(our_end_), &byte, sizeof(byte),
+          static_cast<long>(MSG_DONTWAIT | MSG_NOSIGNAL), nullptr, kNoFlagsAtAll);
+}
+
+void Channel::take_byte() const {
   // The program may have closed its end behind our back, and its number may be another file's.
   if (DescriptorIdentity::of(program_end_) != identity_) return;
+  std::byte byte{};
   syscall(SYS_recvfrom, static_cast<long>(program_end_), &byte, sizeof(byte), static_cast<long>(MSG_DONTWAIT),
           nullptr, nullptr);
 }

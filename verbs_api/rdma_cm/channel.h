@@ -12,7 +12,8 @@
 namespace urnic::verbs_api {
 
 /// The program has one end of a pair of sockets, which it polls and sets O_NONBLOCK; it closes it itself. A byte waits
-/// there exactly while there are events. The other end is ours.
+/// there exactly while there are events. Each event brings a new one, which takes the place of the one before: so an epoll
+/// with EPOLLET tells of each event, as it does for the kernel's rdma_cm. The other end is ours.
 class Channel final : public nic::rdma_cm::ChannelSignal {
  public:
   /// `nic` must outlive the channel, unless abandon() is called; `flags` are those of open(2). The error is an errno
@@ -42,6 +43,9 @@ class Channel final : public nic::rdma_cm::ChannelSignal {
   void set(bool has_events) noexcept override;
 
  private:
+  void send_byte() const;
+  void take_byte() const;
+
   Channel(nic::Device& nic, int program_end, int our_end, const DescriptorIdentity& identity);
 
   nic::Device& nic_;
@@ -50,6 +54,7 @@ class Channel final : public nic::rdma_cm::ChannelSignal {
   const DescriptorIdentity identity_;
   std::atomic<bool> is_abandoned_{false};
   bool is_open_ = true;                // under the engine lock
+  bool has_byte_ = false;              // under the engine lock
   nic::rdma_cm::EventChannel events_;  // under the engine lock
 };
 

@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "tests/support/sanitizers.h"
+#include "tests/unit/verbs_api/edge_triggered_epoll.h"
 #include "tests/unit/verbs_api/verbs_objects.h"
 
 namespace urnic::test {
@@ -39,6 +40,22 @@ TEST(AsyncEvent, NamesTheQueuePairThatAPeerBroke) {
   EXPECT_EQ(event.event_type, IBV_EVENT_QP_ACCESS_ERR);
   EXPECT_EQ(event.element.qp, pair.b());
   ibv_ack_async_event(&event);
+}
+
+TEST(AsyncEvent, WakesAnEdgeTriggeredEpollForEachEvent) {
+  Pair pair;
+  EdgeTriggeredEpoll epoll(pair.context()->async_fd);
+  provoke_access_error(pair);
+  ASSERT_TRUE(epoll.is_woken(5000ms));
+  for (ibv_qp* const qp : {pair.a(), pair.b()}) {
+    ibv_qp_attr reset{};
+    reset.qp_state = IBV_QPS_RESET;
+    ASSERT_EQ(ibv_modify_qp(qp, &reset, IBV_QP_STATE), 0);
+  }
+  ASSERT_EQ(connect(pair.a(), pair.b()->qp_num), 0);
+  ASSERT_EQ(connect(pair.b(), pair.a()->qp_num), 0);
+  provoke_access_error(pair);
+  EXPECT_TRUE(epoll.is_woken(5000ms));
 }
 
 TEST(AsyncEvent, DoesNotWaitWhenTheProgramSetTheDescriptorNonBlocking) {

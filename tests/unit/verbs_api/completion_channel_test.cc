@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "tests/support/sanitizers.h"
+#include "tests/unit/verbs_api/edge_triggered_epoll.h"
 #include "tests/unit/verbs_api/verbs_objects.h"
 
 namespace urnic::test {
@@ -68,6 +69,20 @@ TEST_F(CompletionChannel, TellsOfTheNextCompletionAfterAskingAndOfNoOther) {
   send_one();
   EXPECT_FALSE(is_readable(channel_->fd, 10ms));
   ibv_ack_cq_events(cq_b_.get(), 1);
+}
+
+TEST_F(CompletionChannel, WakesAnEdgeTriggeredEpollForEachEvent) {
+  EdgeTriggeredEpoll epoll(channel_->fd);
+  ASSERT_EQ(ibv_req_notify_cq(cq_b_.get(), 0), 0);
+  send_one();
+  ASSERT_TRUE(epoll.is_woken(5000ms));
+  ASSERT_EQ(ibv_req_notify_cq(cq_b_.get(), 0), 0);
+  send_one();
+  EXPECT_TRUE(epoll.is_woken(5000ms));
+  fetch();
+  fetch();
+  EXPECT_FALSE(epoll.is_woken(0ms));
+  ibv_ack_cq_events(cq_b_.get(), 2);
 }
 
 TEST_F(CompletionChannel, TellsOfSolicitedCompletionsOnlyWhenAskedSo) {

@@ -13,6 +13,7 @@
 #include <cstring>
 #include <thread>
 
+#include "tests/unit/verbs_api/edge_triggered_epoll.h"
 #include "tests/unit/verbs_api/rdma_cm_objects.h"
 #include "tests/unit/verbs_api/verbs_objects.h"
 #include "verbs_api/rdma_cm/entry_points.h"
@@ -25,6 +26,8 @@ int ibv_read_sysfs_file(const char* dir, const char* file, char* buf, std::size_
 
 namespace urnic::test {
 namespace {
+
+using namespace std::chrono_literals;
 
 TEST(RdmaCmChannel, IsOwnedUntilItIsClosed) {
   const int fd = urnic_rdma_cm_open(O_RDWR | O_CLOEXEC);
@@ -103,6 +106,33 @@ TEST(RdmaCmChannel, IsReadableWhileThereAreEvents) {
   channel.expect_event(kAddressResolved);
   EXPECT_TRUE(channel.is_readable());
   channel.expect_event(kRouteResolved);
+  EXPECT_FALSE(channel.is_readable());
+}
+
+// Programs that fetch one event for each time that they are woken (Ceph's messenger does) would otherwise stop here.
+TEST(RdmaCmChannel, WakesAnEdgeTriggeredEpollForEachEvent) {
+  CmChannel channel;
+  EdgeTriggeredEpoll epoll(channel.fd());
+  const std::uint32_t id = channel.create(7);
+  ASSERT_EQ(channel.resolve(id, ipv4(kOwnIpv4, 1)), 0);
+  ASSERT_TRUE(epoll.is_woken(5000ms));
+  ASSERT_EQ(channel.resolve_route(id), 0);
+  channel.expect_event(kAddressResolved);
+  EXPECT_TRUE(epoll.is_woken(5000ms));
+  channel.expect_event(kRouteResolved);
+  EXPECT_FALSE(epoll.is_woken(0ms));
+}
+
+TEST(RdmaCmChannel, IsReadableWhileEventsComeThatNoProgramFetches) {
+  CmChannel channel;
+  constexpr int kMoreThanASocketHolds = 2000;
+  for (int i = 0; i < kMoreThanASocketHolds; ++i) {
+    ASSERT_EQ(channel.resolve(channel.create(7), ipv4(kOwnIpv4, 1)), 0);
+  }
+  for (int i = 0; i < kMoreThanASocketHolds; ++i) {
+    EXPECT_TRUE(channel.is_readable());
+    channel.expect_event(kAddressResolved);
+  }
   EXPECT_FALSE(channel.is_readable());
 }
 
