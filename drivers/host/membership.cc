@@ -12,9 +12,11 @@
 #include <chrono>
 #include <ctime>
 #include <iterator>
+#include <map>
 #include <optional>
 #include <system_error>
 #include <thread>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -243,7 +245,7 @@ void Membership::join_again() {
 /// answer. Ids get and release ports meanwhile.
 bool Membership::take_ports_again() {
   std::vector<std::pair<PortSpace, std::uint16_t>> blocks;
-  std::vector<std::pair<PortSpace, Binding>> bindings;
+  std::map<BindingKey, Binding> bindings;
   {
     const std::lock_guard lock(mutex_);
     blocks = lent_.blocks();
@@ -257,7 +259,8 @@ bool Membership::take_ports_again() {
     const std::lock_guard lock(mutex_);
     lent_.forget(space, first);
   }
-  for (const auto& [space, binding] : bindings) {
+  for (const auto& [key, binding] : bindings) {
+    const auto space = std::get<PortSpace>(key);
     const auto bound = ask(request_to_bind(space, binding));
     if (!bound && bound.error().code == EIO) return false;
     if (binding.is_listening) {
@@ -272,11 +275,7 @@ bool Membership::take_ports_again() {
 /// The switch may have heard that it is released before it heard of it at all.
 void Membership::release_if_gone(PortSpace space, const Binding& binding) {
   const std::lock_guard lock(mutex_);
-  const auto is_it = [&](const auto& each) {
-    return each.first == space && each.second.address.port == binding.address.port &&
-           each.second.id == binding.id;
-  };
-  if (std::ranges::none_of(bindings_, is_it)) {
+  if (!bindings_.contains({space, binding.address.port, binding.id})) {
     releases_.push_back(request_about(HostRequestKind::kRelease, space, binding.address.port, binding.id));
   }
 }
@@ -366,7 +365,7 @@ Result<std::uint16_t, Error> Membership::bind(PortSpace space, const Binding& bi
   }
   Binding kept = binding;
   kept.address.port = answer.value().port;
-  bindings_.emplace_back(space, kept);
+  bindings_.insert_or_assign({space, kept.address.port, kept.id}, kept);
   return success(kept.address.port);
 }
 
@@ -374,17 +373,14 @@ Result<void, Error> Membership::listen(PortSpace space, std::uint16_t port, IdNu
   const auto answer = ask(request_about(HostRequestKind::kListen, space, port, id));
   if (!answer) return failure(port_error(answer.error(), space, port));
   const std::lock_guard lock(mutex_);
-  for (auto& [of, binding] : bindings_) {
-    if (of == space && binding.address.port == port && binding.id == id) binding.is_listening = true;
-  }
+  const auto own = bindings_.find({space, port, id});
+  if (own != bindings_.end()) own->second.is_listening = true;
   return success();
 }
 
 void Membership::release(PortSpace space, std::uint16_t port, IdNumber id) {
   const std::lock_guard lock(mutex_);
-  std::erase_if(bindings_, [&](const auto& each) {
-    return each.first == space && each.second.address.port == port && each.second.id == id;
-  });
+  bindings_.erase({space, port, id});
   releases_.push_back(request_about(HostRequestKind::kRelease, space, port, id));
   signal(signals_.work);
 }

@@ -3,12 +3,13 @@
 
 #include <chrono>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
 #include <thread>
-#include <utility>
+#include <tuple>
 #include <vector>
 
 #include "drivers/descriptor.h"
@@ -54,6 +55,7 @@ class Membership final : public nic::rdma_cm::SharedHost {
  private:
   using PortSpace = nic::rdma_cm::PortSpace;
   using Binding = nic::rdma_cm::PortTable::Binding;
+  using BindingKey = std::tuple<PortSpace, std::uint16_t, nic::rdma_cm::IdNumber>;
   struct Joined;
   /// Eventfds.
   struct Signals {
@@ -84,7 +86,7 @@ class Membership final : public nic::rdma_cm::SharedHost {
   SwitchConnection connection_;
 
   std::mutex mutex_;  // the following; held for a moment
-  std::vector<std::pair<PortSpace, Binding>> bindings_;
+  std::map<BindingKey, Binding> bindings_;
   LentPorts lent_;
   std::vector<HostRequest> releases_;  // that the switch has not heard of yet
 

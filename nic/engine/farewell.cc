@@ -37,6 +37,14 @@ bool has_connections_in_timewait(Engine& engine) {
   return engine.pipeline().has_seen_loss() && engine.rdma_cm().messages().connection_count() > 0;
 }
 
+/// Some in each hold of the lock, so that their messages leave, and no other thread waits for long.
+void end_connections(Engine& engine) {
+  for (bool has_more = true; has_more;) {
+    const std::lock_guard guard(engine);
+    has_more = engine.rdma_cm().end_some(engine.clock().now());
+  }
+}
+
 void flush_delayed_acks(Engine& engine) {
   engine.tables().queue_pairs.for_each([&engine](QueuePair& qp) {
     if (qp.endpoint().has_pending_response()) engine.pipeline().flush_delayed_ack(qp);
@@ -96,10 +104,7 @@ void send_last_requests(Engine& engine, transport::AddressHandleId address) {
 }
 
 void wait_for_peers(Engine& engine) {
-  {
-    const std::lock_guard guard(engine);
-    engine.rdma_cm().end_all(engine.clock().now());
-  }
+  end_connections(engine);
   if (engine.config().progress == ProgressMode::kManual) return run_by_hand(engine);
   const Time begin = engine.clock().now();
   for (Time now = begin;; now = engine.clock().now()) {

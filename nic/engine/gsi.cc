@@ -48,10 +48,7 @@ void Gsi::on_packet(const Packet& packet, const Frame& frame, Time now) {
 
 bool Gsi::run(Time now) {
   bool worked = false;
-  // An address that is being resolved may have been found.
-  const bool has_news = neighbor_generation_ != deps_.neighbors.generation();
-  if (has_news || rdma_cm_.next_timeout() <= now) {
-    neighbor_generation_ = deps_.neighbors.generation();
+  if (rdma_cm_.next_timeout() <= now) {
     rdma_cm_.on_timeout(now);
     worked = true;
   }

@@ -67,7 +67,6 @@ class Gsi {
   const Dependencies deps_;
   rdma_cm::RdmaCm rdma_cm_;
   PacketPort* port_ = nullptr;
-  std::uint32_t neighbor_generation_ = 0;
   transport::Time next_look_ = transport::kNever;  // for data that make up for an RTU
   transport::Psn next_psn_{};
   transport::Time last_sent_{};

@@ -191,7 +191,7 @@ Step RdmaCm::resolve_address(EventChannel& channel, IdNumber number, const Socke
     id.is_on_device = true;
   }
   id.resolution_deadline = now + timeout;
-  resolving_.insert(id.number);
+  resolving_.emplace(id.resolution_deadline, id.number);
   // The peer may have come since an earlier attempt. Linux's rdma_cm lets an old failure be no answer, either:
   // drivers/infiniband/core/addr.c, dst_fetch_ha().
   neighbors_.ask_anew(id.peer.address, now);
@@ -203,17 +203,20 @@ void RdmaCm::check_resolution(Id& id, Time now) {
   const NeighborState state = neighbors_.resolve(id.peer.address, now).state;
   const bool is_over = now >= id.resolution_deadline;
   if (state == NeighborState::kReachable) {
-    id.state = IdState::kAddressResolved;
-    resolving_.erase(id.number);
+    end_resolution(id, IdState::kAddressResolved);
     tell(id, EventType::kAddressResolved);
   } else if (state == NeighborState::kFailed || is_over) {
-    id.state = IdState::kAddressBound;
-    resolving_.erase(id.number);
+    end_resolution(id, IdState::kAddressBound);
     const bool is_silent = state == NeighborState::kFailed;
     report(id, {.kind = is_silent ? ConnectionFailure::Kind::kAddressSilent
                                   : ConnectionFailure::Kind::kAddressTimeout});
     tell(id, EventType::kAddressError, is_silent ? -EHOSTUNREACH : -ETIMEDOUT);
   }
+}
+
+void RdmaCm::end_resolution(Id& id, IdState state) {
+  resolving_.erase({id.resolution_deadline, id.number});
+  id.state = state;
 }
 
 Result<void, Error> RdmaCm::resolve_route(EventChannel& channel, IdNumber number, std::chrono::milliseconds) {

@@ -1,9 +1,12 @@
 // EventChannel: the events that a program has not fetched yet.
 #pragma once
 
-#include <deque>
+#include <cstdint>
+#include <map>
 #include <optional>
+#include <set>
 #include <utility>
+#include <vector>
 
 #include "nic/rdma_cm/types.h"
 
@@ -18,7 +21,8 @@ class ChannelSignal {
   virtual void set(bool has_events) noexcept = 0;
 };
 
-/// All calls under the engine lock.
+/// Nothing here grows slower than by the logarithm of what waits: a program may have tens of thousands of ids. All calls under
+/// the engine lock.
 class EventChannel {
  public:
   /// Counts with the events that were fetched of `owner`, which is not event.id where a listener has a request.
@@ -32,35 +36,49 @@ class EventChannel {
   EventChannel(const EventChannel&) = delete;
   EventChannel& operator=(const EventChannel&) = delete;
 
+  /// The ids that belong to it, by number.
+  std::set<IdNumber>& ids() { return ids_; }
+
   bool is_empty() const { return entries_.empty(); }
 
   void push(const Entry& entry) {
-    entries_.push_back(entry);
+    entries_.emplace(next_, entry);
+    by_owner_.emplace(entry.owner, next_);
+    ++next_;
     signal_.set(true);
   }
 
   /// The oldest.
   std::optional<Entry> pop() {
     if (entries_.empty()) return std::nullopt;
-    const Entry entry = entries_.front();
-    entries_.pop_front();
+    const auto [number, entry] = *entries_.begin();
+    entries_.erase(entries_.begin());
+    by_owner_.erase({entry.owner, number});
     if (entries_.empty()) signal_.set(false);
     return entry;
   }
 
   /// Takes out those of one owner, in order.
-  std::deque<Entry> take(IdNumber owner) {
-    std::deque<Entry> taken;
-    std::deque<Entry> kept;
-    for (const Entry& entry : entries_) (entry.owner == owner ? taken : kept).push_back(entry);
-    entries_ = std::move(kept);
+  std::vector<Entry> take(IdNumber owner) {
+    std::vector<Entry> taken;
+    const auto first = by_owner_.lower_bound({owner, 0});
+    auto last = first;
+    for (; last != by_owner_.end() && last->first == owner; ++last) {
+      const auto found = entries_.find(last->second);
+      taken.push_back(found->second);
+      entries_.erase(found);
+    }
+    by_owner_.erase(first, last);
     if (!taken.empty() && entries_.empty()) signal_.set(false);
     return taken;
   }
 
  private:
   ChannelSignal& signal_;
-  std::deque<Entry> entries_;
+  std::set<IdNumber> ids_;
+  std::uint64_t next_ = 0;
+  std::map<std::uint64_t, Entry> entries_;  // in the order in which they came
+  std::set<std::pair<IdNumber, std::uint64_t>> by_owner_;
 };
 
 }  // namespace urnic::nic::rdma_cm

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string_view>
 
 #include "nic/cm/types.h"
@@ -70,6 +71,7 @@ struct Id {
   bool is_on_device = false;                  ///< `local` is an address of the NIC
   std::optional<PathRecord> path;
   transport::Time resolution_deadline{};
+  std::set<IdNumber> memberships;  ///< of multicast groups
 
   bool may_share_port = false;
   bool is_family_only = false;

@@ -22,6 +22,7 @@ Result<IdNumber, Error> RdmaCm::join(EventChannel& channel, IdNumber number, Uid
     if (!reports_.has_room_for(group.address)) return failure(out_of("there are too many multicast groups"));
     reports_.join(group.address, now);
   }
+  id.memberships.insert(*free);
   memberships_[*free] = {.number = *free, .id = number, .group = group, .is_send_only = is_send_only};
 
   constexpr transport::QpNumber kEveryMember{transport::kMaxQpNumber};
@@ -56,6 +57,7 @@ void RdmaCm::end(const Membership& membership, EventChannel& channel, Time now) 
   const IdNumber number = membership.number;
   if (!membership.is_send_only) reports_.leave(membership.group.address, now);
   static_cast<void>(channel.take(number));
+  ids_.at(membership.id).memberships.erase(number);
   memberships_.erase(number);
 }
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <deque>
+#include <cstddef>
 #include <utility>
 #include <vector>
 
@@ -18,6 +18,9 @@ namespace {
 
 /// Different from the other streams that are drawn from a device's seed.
 constexpr std::uint64_t kStream = 0x70736e73;
+
+/// In one hold of the engine lock; a round sends as many messages.
+constexpr std::size_t kEndedAtOnce = 16;
 
 }  // namespace
 
@@ -59,6 +62,7 @@ Id* RdmaCm::add_id(EventChannel& channel, Uid uid, PortSpace space, Service serv
   Id& id = ids_[*number];
   id.number = *number;
   id.channel = &channel;
+  channel.ids().insert(*number);
   id.uid = uid;
   id.space = space;
   id.service = service;
@@ -118,11 +122,7 @@ void RdmaCm::end(Id& id, Time now) {
     const bool is_request = entry.event.type == EventType::kConnectRequest && ids_.contains(entry.event.id);
     if (is_request) end(ids_.at(entry.event.id), now);
   }
-  std::vector<IdNumber> left;
-  for (const auto& [number, membership] : memberships_) {
-    if (membership.id == id.number) left.push_back(number);
-  }
-  for (const IdNumber number : left) end(memberships_.at(number), *id.channel, now);
+  while (!id.memberships.empty()) end(memberships_.at(*id.memberships.begin()), *id.channel, now);
   if (id.cm) {
     const cm::CommunicationId communication_id = *id.cm;
     untie(id);
@@ -133,7 +133,8 @@ void RdmaCm::end(Id& id, Time now) {
     if (host_ != nullptr) give_port_back(id, id.local.port);
   }
   if (id.granted_port) host_->release(id.space, *id.granted_port, id.number);
-  resolving_.erase(id.number);
+  resolving_.erase({id.resolution_deadline, id.number});
+  id.channel->ids().erase(id.number);
   ids_.erase(id.number);
 }
 
@@ -142,41 +143,44 @@ Result<std::uint32_t, Error> RdmaCm::migrate_id(EventChannel& from, IdNumber num
   if (!found) return failure(found.error());
   Id& id = *found.value();
   if (&from == &to) return id.fetched_events;
-  id.channel = &to;
+  const auto move = [&](Id& moved) {
+    from.ids().erase(moved.number);
+    to.ids().insert(moved.number);
+    moved.channel = &to;
+  };
+  move(id);
   for (const EventChannel::Entry& entry : from.take(number)) {
     if (entry.event.type == EventType::kConnectRequest) {
       // A program may have ended it, which it must not know yet.
       const auto request = ids_.find(entry.event.id);
-      if (request != ids_.end()) request->second.channel = &to;
+      if (request != ids_.end()) move(request->second);
     }
     to.push(entry);
   }
-  for (const auto& [membership, joined] : memberships_) {
-    if (joined.id != number) continue;
+  for (const IdNumber membership : id.memberships) {
     for (const EventChannel::Entry& entry : from.take(membership)) to.push(entry);
   }
   return id.fetched_events;
 }
 
-void RdmaCm::close_channel(EventChannel& channel, Time now) {
-  std::vector<IdNumber> its;
-  for (const auto& [number, id] : ids_) {
-    if (id.channel == &channel) its.push_back(number);
+// A listener takes the requests with it that the program did not fetch.
+bool RdmaCm::end_some_of(EventChannel& channel, Time now) {
+  for (std::size_t i = 0; i < kEndedAtOnce && !channel.ids().empty(); ++i) {
+    end(ids_.at(*channel.ids().begin()), now);
   }
-  // A listener takes the requests with it that the program did not fetch.
-  for (const IdNumber number : its) {
-    if (ids_.contains(number)) end(ids_.at(number), now);
-  }
+  if (!channel.ids().empty()) return true;
   while (channel.pop()) {
   }
+  return false;
 }
 
-void RdmaCm::end_all(Time now) {
-  // A listener takes others with it.
-  while (!ids_.empty()) end(ids_.begin()->second, now);
+bool RdmaCm::end_some(Time now) {
+  for (std::size_t i = 0; i < kEndedAtOnce && !ids_.empty(); ++i) end(ids_.begin()->second, now);
+  if (!ids_.empty()) return true;
   // No listener will come.
   for (EarlyRequest& early : early_requests_) early.until = now;
   settle_early_requests(now);
+  return false;
 }
 
 // --- Options ---
@@ -289,14 +293,23 @@ void RdmaCm::report(const cm::Arrival& from, cm::ServiceId service, ConnectionFa
 void RdmaCm::on_timeout(Time now) {
   messages_.on_timeout(now);
   settle_early_requests(now);
-  const std::set<IdNumber> resolving = resolving_;
-  for (const IdNumber number : resolving) check_resolution(ids_.at(number), now);
+  while (!resolving_.empty() && resolving_.begin()->first <= now) {
+    check_resolution(ids_.at(resolving_.begin()->second), now);
+  }
+  if (neighbor_generation_ == neighbors_.generation()) return;
+  // An address that is being resolved may have been found.
+  neighbor_generation_ = neighbors_.generation();
+  for (auto next = resolving_.begin(); next != resolving_.end();) {
+    const IdNumber number = (next++)->second;
+    check_resolution(ids_.at(number), now);
+  }
 }
 
 Time RdmaCm::next_timeout() const {
+  if (!resolving_.empty() && neighbor_generation_ != neighbors_.generation()) return Time{};
   Time next = messages_.next_timeout();
   if (!early_requests_.empty()) next = std::min(next, early_requests_.front().until);
-  for (const IdNumber number : resolving_) next = std::min(next, ids_.at(number).resolution_deadline);
+  if (!resolving_.empty()) next = std::min(next, resolving_.begin()->first);
   return next;
 }
 

@@ -11,6 +11,7 @@
 #include <set>
 #include <span>
 #include <unordered_map>
+#include <utility>
 #include <variant>
 
 #include "nic/cm/communication_manager.h"
@@ -61,10 +62,11 @@ class RdmaCm final : private cm::Consumer {
   Result<std::uint32_t, Error> destroy_id(EventChannel& channel, IdNumber id, transport::Time now);
   /// Moves the id and its events to the channel `to`. Returns how many of its events were fetched from the old one.
   Result<std::uint32_t, Error> migrate_id(EventChannel& from, IdNumber id, EventChannel& to);
-  /// The program closed the channel: destroys all its ids.
-  void close_channel(EventChannel& channel, transport::Time now);
-  /// The program ends: destroys all ids, of whatever channel, so that their peers hear of it.
-  void end_all(transport::Time now);
+  /// The program closed the channel: destroys some of its ids, and says whether it has more. To be called until it has none;
+  /// others get the engine lock in between, and messages leave.
+  [[nodiscard]] bool end_some_of(EventChannel& channel, transport::Time now);
+  /// The program ends: the same for all ids, of whatever channel, so that their peers hear of it.
+  [[nodiscard]] bool end_some(transport::Time now);
 
   // --- Addresses ---
 
@@ -204,6 +206,7 @@ class RdmaCm final : private cm::Consumer {
   bool is_own(const SocketAddress& address) const;
   bool may_prepare(const Id& id, transport::QpState state) const;
   void check_resolution(Id& id, transport::Time now);
+  void end_resolution(Id& id, IdState state);
   PathRecord path_between(const Id& id) const;
 
   Result<void, Error> connect_datagrams(Id& id, const ConnectionParameters& parameters, transport::Time now);
@@ -237,8 +240,9 @@ class RdmaCm final : private cm::Consumer {
   std::map<IdNumber, Id> ids_;
   std::map<IdNumber, Membership> memberships_;
   std::unordered_map<std::uint32_t, IdNumber> by_communication_id_;
-  std::set<IdNumber> resolving_;
-  std::deque<EarlyRequest> early_requests_;  // the oldest first
+  std::set<std::pair<transport::Time, IdNumber>> resolving_;  // ids, by their deadlines
+  std::uint32_t neighbor_generation_ = 0;                     // up to which they were looked at
+  std::deque<EarlyRequest> early_requests_;                   // the oldest first
   ConnectionObserver* observer_ = nullptr;
   std::uint32_t last_number_ = 0;
   std::mt19937_64 random_;

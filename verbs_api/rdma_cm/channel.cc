@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <cstddef>
 #include <mutex>
+#include <utility>
 
 #include "nic/engine/engine.h"
 #include "nic/rdma_cm/rdma_cm.h"
@@ -49,10 +50,14 @@ Channel::~Channel() {
 
 void Channel::end() {
   nic::Engine& engine = nic_.engine();
-  const std::lock_guard lock(engine);
-  if (!is_open_) return;
-  is_open_ = false;
-  engine.rdma_cm().close_channel(events_, nic_.now());
+  {
+    const std::lock_guard lock(engine);
+    if (!std::exchange(is_open_, false)) return;
+  }
+  for (bool has_more = true; has_more;) {
+    const std::lock_guard lock(engine);
+    has_more = engine.rdma_cm().end_some_of(events_, nic_.now());
+  }
 }
 
 // The new byte comes before the old one goes: a program that looks in between sees that there are events.

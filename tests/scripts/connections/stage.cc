@@ -59,7 +59,8 @@ Stage::Stage(const Settings& settings)
 }
 
 Stage::~Stage() {
-  cm_.close_channel(channel_, now_);
+  while (cm_.end_some_of(channel_, now_)) {
+  }
 }
 
 Gid Stage::gid_of(Host host) const {

@@ -31,7 +31,9 @@ class RdmaCmClient final : private nic::rdma_cm::ChannelSignal {
   }
 
   ~RdmaCmClient() override {
-    call([this](nic::rdma_cm::RdmaCm& cm, auto& channel) { cm.close_channel(channel, scene_.now()); });
+    while (call(
+        [this](nic::rdma_cm::RdmaCm& cm, auto& channel) { return cm.end_some_of(channel, scene_.now()); })) {
+    }
   }
 
   bool has_events() const { return has_events_; }

@@ -42,7 +42,10 @@ inline PrivateBytes private_bytes(std::string_view text) {
 class Program final : private ChannelSignal {
  public:
   explicit Program(Host& host) : host_(host) {}
-  ~Program() override { cm().close_channel(channel_, now()); }
+  ~Program() override {
+    while (cm().end_some_of(channel_, now())) {
+    }
+  }
 
   Host& host() { return host_; }
   RdmaCm& cm() { return host_.device().engine().rdma_cm(); }

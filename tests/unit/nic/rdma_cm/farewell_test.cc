@@ -12,6 +12,7 @@
 #include "drivers/loopback/loopback_port.h"
 #include "nic/clock.h"
 #include "tests/unit/nic/rdma_cm/cm_pair.h"
+#include "tests/unit/nic/rdma_cm/ignored_signal.h"
 #include "transport/time.h"
 
 namespace urnic::nic::rdma_cm {
@@ -104,10 +105,6 @@ class SlowPort final : public PacketPort {
  private:
   std::unique_ptr<PacketPort> port_;
   std::atomic<int>& questions_;
-};
-
-class IgnoredSignal final : public ChannelSignal {
-  void set(bool) noexcept override {}
 };
 
 /// Stands still between leaps, so that no load of the machine makes a test late.

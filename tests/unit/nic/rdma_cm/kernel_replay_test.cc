@@ -115,7 +115,10 @@ class Guest final : private ChannelSignal {
  public:
   Guest(std::uint8_t host, const std::string& capture)
       : host_(host), config_(config_of(host)), messages_(cm::mads_in(capture)) {}
-  ~Guest() override { rdma_cm_.close_channel(channel_, now_); }
+  ~Guest() override {
+    while (rdma_cm_.end_some_of(channel_, now_)) {
+    }
+  }
 
   bool has_capture() const { return !messages_.empty(); }
   Mad captured(std::size_t index) const { return read(messages_.at(index)); }
