@@ -101,7 +101,7 @@ class Device {
   /// EBUSY, with the queue pair untouched, while it is a member of a multicast group, has flow rules or is in
   /// an indirection table.
   Result<void, Error> check_destroyable(const QueuePair& qp) const;
-  /// Sends its pending responses first. Its completions stay in the completion queues. For a bounded time the
+  /// Sends its pending responses first. Its completions leave the completion queues, as cards do it. For a bounded time the
   /// number goes on to acknowledge the peer's repeats, whose acknowledgement may have been lost.
   void destroy_qp(std::unique_ptr<QueuePair> qp);
 

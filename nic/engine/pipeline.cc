@@ -155,6 +155,8 @@ void Pipeline::unschedule(QueuePair& qp) {
 void Pipeline::enter_time_wait(QueuePair& qp, Time now) {
   scheduler_.take_doorbells();
   unschedule(qp);
+  // As drivers of cards clean their queues: the program may free at once what its wr_id point to.
+  qp.discard_completions();
   if (recorder_ != nullptr) recorder_->forget(qp.number());
   tables_.groups.detach_from_all(qp, now);
   tables_.flows.remove_all_of(qp.number());

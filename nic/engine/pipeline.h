@@ -94,7 +94,8 @@ class Pipeline {
   void flush_delayed_ack(QueuePair& qp);
   /// Takes `qp` out of turn: it forgets its state.
   void unschedule(QueuePair& qp);
-  /// The end of a queue pair. It stays in TIME-WAIT if it was ever connected.
+  /// The end of a queue pair: what it has completed and the program did not fetch is forgotten. It stays in TIME-WAIT if it
+  /// was ever connected.
   void enter_time_wait(QueuePair& qp, transport::Time now);
   Gsi& gsi() { return gsi_; }
   const Gsi& gsi() const { return gsi_; }

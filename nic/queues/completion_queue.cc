@@ -233,6 +233,7 @@ void CompletionQueue::discard(transport::QpNumber qp) {
   std::uint32_t before_held_end = 0;
   std::uint32_t before_timed_end = 0;
   std::uint32_t before_told_end = 0;
+  std::uint32_t of_unnotified = 0;
   for (std::uint32_t from = to; from != tail_; ++from) {
     const auto is_behind = [from](std::uint32_t mark) { return static_cast<std::int32_t>(mark - from) > 0; };
     if (ring_[from & mask_].qp_number == qp) {
@@ -240,6 +241,7 @@ void CompletionQueue::discard(transport::QpNumber qp) {
       before_held_end += is_behind(held_end_) ? 1 : 0;
       before_timed_end += is_behind(timed_end_) ? 1 : 0;
       before_told_end += is_behind(told_end_) ? 1 : 0;
+      of_unnotified += is_behind(visible) && !is_behind(visible - unnotified_) ? 1 : 0;
       continue;
     }
     ring_[to & mask_] = ring_[from & mask_];
@@ -252,6 +254,9 @@ void CompletionQueue::discard(transport::QpNumber qp) {
   timed_end_ -= before_timed_end;
   told_end_ -= before_told_end;
   tail_ = to;
+  solicited_added_ = has_solicited(visible_.load(std::memory_order_relaxed), tail_);
+  unnotified_ -= of_unnotified;
+  if (unnotified_ == 0) notification_due_ = transport::kNever;
 }
 
 bool CompletionQueue::is_held(std::uint32_t position, transport::Time now) const {

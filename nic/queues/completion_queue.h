@@ -119,8 +119,8 @@ class CompletionQueue final : public transport::CompletionSink, private ChannelE
   /// No completion of `qp` waits any longer, since that queue pair's responder ends.
   void forget_acks(transport::QpNumber qp);
 
-  /// Takes out what `qp` has completed and the program did not fetch. Nothing of that queue pair may be held
-  /// back.
+  /// Takes out what `qp` has completed and the program did not fetch; of that no event tells any more. Nothing of that queue
+  /// pair may be held back.
   void discard(transport::QpNumber qp);
 
   /// The queue is about to be destroyed: nothing is asked for any more, and events not fetched are forgotten.

@@ -241,6 +241,13 @@ void QueuePair::on_packet(const transport::wire::Packet& packet, transport::Time
   endpoint_->on_packet(packet, now);
 }
 
+// The completions of an XRC target are those of the shared receive queues that its peers name, and stay.
+void QueuePair::discard_completions() {
+  for (CompletionQueue* const queue : {attributes_.send_queue, attributes_.receive_queue}) {
+    if (queue != nullptr) queue->discard(number_);
+  }
+}
+
 bool QueuePair::note_state() {
   const QpState state = endpoint_->state();
   if (posted_state_.load(std::memory_order_relaxed) == state) return false;
@@ -325,9 +332,7 @@ void QueuePair::apply(QpState to, const QpAttributes& attributes) {
     case QpState::kReset:
       progress_.unschedule(*this);
       // As hardware does: a queue pair that begins anew has not completed anything yet.
-      for (CompletionQueue* const queue : {attributes_.send_queue, attributes_.receive_queue}) {
-        if (queue != nullptr) queue->discard(number_);
-      }
+      discard_completions();
       current_ = {};
       agreed_recovery_.reset();
       path_ = {};

@@ -47,6 +47,27 @@ TEST(CompletionQueue, TakesAVectorForEachProcessor) {
   }
 }
 
+// A program may free what its wr_id point to as soon as the queue pair is gone.
+TEST(CompletionQueue, LosesTheCompletionsOfAQueuePairThatIsDestroyed) {
+  const ContextPtr context = open_device();
+  const PdPtr pd(ibv_alloc_pd(context.get()));
+  const CqPtr cq(ibv_create_cq(context.get(), 64, nullptr, nullptr, 0));
+  ibv_qp_init_attr attributes = rc_attributes(cq.get());
+  QpPtr qp(ibv_create_qp(pd.get(), &attributes));
+  const QpPtr other(ibv_create_qp(pd.get(), &attributes));
+  for (ibv_qp* const failing : {qp.get(), other.get()}) {
+    ASSERT_EQ(to_init(failing), 0);
+    ASSERT_EQ(post_receive(failing, failing == other.get() ? 2 : 1, {}), 0);
+    ibv_qp_attr error{};
+    error.qp_state = IBV_QPS_ERR;
+    ASSERT_EQ(ibv_modify_qp(failing, &error, IBV_QP_STATE), 0);
+  }
+  qp.reset();
+  EXPECT_EQ(next_completion(cq.get()).wr_id, 2u);
+  ibv_wc nothing{};
+  EXPECT_EQ(ibv_poll_cq(cq.get(), 1, &nothing), 0);
+}
+
 /// A connection whose B side is made with ibv_create_cq_ex.
 class ExtendedCompletionQueue : public testing::Test {
  protected:

@@ -54,6 +54,34 @@ TEST_F(SharedReceiveQueue, GivesReceivesToItsQueuePairs) {
   EXPECT_EQ(to.bytes(), from.bytes());
 }
 
+// As on cards: the receive is used up, and its completion goes with the queue pair.
+TEST_F(SharedReceiveQueue, KeepsWhatADestroyedQueuePairDidNotTake) {
+  const CqPtr cq(ibv_create_cq(context_.get(), 64, nullptr, nullptr, 0));
+  ibv_qp_init_attr attributes = rc_attributes(cq.get());
+  const auto send = [&](ibv_qp* sender) {
+    ASSERT_EQ(post_send(sender, request(IBV_WR_SEND), {}), 0);
+    ASSERT_EQ(next_completion(cq.get()).status, IBV_WC_SUCCESS);
+  };
+  const auto connected_sender = [&](ibv_qp* receiver) {
+    QpPtr sender(ibv_create_qp(pd_.get(), &attributes));
+    EXPECT_EQ(connect(sender.get(), receiver->qp_num), 0);
+    EXPECT_EQ(connect(receiver, sender->qp_num), 0);
+    return sender;
+  };
+  const auto create_receiver = [&] {
+    ibv_qp_init_attr of_receiver = rc_attributes(cq_.get());
+    of_receiver.srq = srq_.get();
+    return QpPtr(ibv_create_qp(pd_.get(), &of_receiver));
+  };
+  ASSERT_EQ(post_srq_receive(srq_.get(), 5, {}), 0);
+  ASSERT_EQ(post_srq_receive(srq_.get(), 6, {}), 0);
+  QpPtr receiver = create_receiver();
+  send(connected_sender(receiver.get()).get());
+  receiver = create_receiver();
+  send(connected_sender(receiver.get()).get());
+  EXPECT_EQ(next_completion(cq_.get()).wr_id, 6u);
+}
+
 TEST_F(SharedReceiveQueue, TakesThePlaceOfAQueueOfTheirOwn) {
   EXPECT_EQ(post_receive(receiver_.get(), 1, {}), EINVAL);
   ibv_qp_attr attributes{};

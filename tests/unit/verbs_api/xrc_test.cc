@@ -106,6 +106,16 @@ TEST_F(Xrc, DeliversToTheSharedReceiveQueueThatIsNamed) {
   EXPECT_EQ(next_completion(cq_.get()).status, IBV_WC_SUCCESS);
 }
 
+TEST_F(Xrc, CompletionsOfTheSharedReceiveQueueOutliveTheTarget) {
+  ASSERT_EQ(post_srq_receive(srq_.get(), 1, {}), 0);
+  ibv_send_wr wr = request(IBV_WR_SEND);
+  wr.qp_type.xrc.remote_srqn = number_of(srq_);
+  ASSERT_EQ(post_send(initiator_.get(), wr, {}), 0);
+  ASSERT_EQ(next_completion(cq_.get()).status, IBV_WC_SUCCESS);
+  target_.reset();
+  EXPECT_EQ(next_completion(cq_received_.get()).wr_id, 1u);
+}
+
 TEST_F(Xrc, WritesAndReadsMemoryOfTheQueuesDomain) {
   Buffer local(pd_.get(), 100);
   Buffer remote(pd_.get(), 100);

@@ -24,6 +24,11 @@ class CompletionQueueTest : public testing::Test {
   void complete(std::uint64_t wr_id, bool solicited = false) {
     queue->complete({.wr_id = wr_id, .solicited = solicited});
   }
+  static constexpr transport::QpNumber kDestroyed{1};
+  static constexpr transport::QpNumber kOther{2};
+  void complete_of(transport::QpNumber qp, std::uint64_t wr_id, bool solicited = false) {
+    queue->complete({.wr_id = wr_id, .solicited = solicited, .qp_number = qp});
+  }
   void publish() { pair.a().device().progress(); }
   /// As a round does, while other threads use the queue.
   void complete_in_round(std::uint64_t wr_id) {

@@ -47,6 +47,23 @@ TEST_F(CompletionQueueModerationTest, NotifiesWhenThereAreEnough) {
   EXPECT_FALSE(has_event());
 }
 
+TEST_F(CompletionQueueModerationTest, DoesNotCountWhatTheQueueForgot) {
+  queue->moderate({.count = 3, .period = kLong});
+  queue->request_notification(false);
+  complete_of(kDestroyed, 1);
+  complete_of(kDestroyed, 2);
+  publish();
+  queue->discard(kDestroyed);
+  EXPECT_GT(next_timeout(), pair.clock.now() + kLong);
+  for (std::uint64_t i = 3; i < 5; ++i) complete_of(kOther, i);
+  publish();
+  EXPECT_FALSE(has_event());
+  complete_of(kOther, 5);
+  publish();
+  EXPECT_TRUE(has_event());
+  EXPECT_THAT(poll(), ElementsAre(3, 4, 5));
+}
+
 TEST_F(CompletionQueueModerationTest, CountsWhatIsPublishedTogether) {
   queue->moderate({.count = 3, .period = kLong});
   queue->request_notification(false);

@@ -214,6 +214,50 @@ TEST_F(CompletionQueueTest, ForgetsWhatAQueuePairHadCompletedWhenItIsReset) {
   EXPECT_EQ(pair.a().poll_text(), "19 ok");
 }
 
+// The other queue pair loses nothing, whichever kind of work it was.
+TEST_F(CompletionQueueTest, ForgetsWhatAQueuePairHadCompletedWhenItIsDestroyed) {
+  pair.connect();
+  pair.connect();
+  for (std::size_t i = 0; i < 2; ++i) {
+    pair.a().post_receive(10 + i, 0, 10, i);
+    pair.b().post_send(1, 0, 10, i);
+    pair.settle();
+    pair.b().post_receive(1, 0, 10, i);
+    pair.a().post_send(20 + i, 0, 10, i);
+    pair.settle();
+  }
+  pair.a().destroy_queue_pair(0);
+  EXPECT_EQ(pair.a().poll_text(), "11 ok, 21 ok");
+}
+
+TEST_F(CompletionQueueTest, TellsOnceMoreOfNothingThatItForgot) {
+  queue->request_notification(false);
+  complete_of(kDestroyed, 1);
+  complete_of(kOther, 2);
+  publish();
+  EXPECT_TRUE(has_event());
+  queue->discard(kDestroyed);
+  queue->request_notification(false);
+  EXPECT_FALSE(has_event()) << "it was told of the one that is left";
+  complete_of(kOther, 3);
+  publish();
+  EXPECT_TRUE(has_event());
+  EXPECT_THAT(poll(), ElementsAre(2, 3));
+}
+
+TEST_F(CompletionQueueTest, TellsOfNoSolicitedCompletionThatItForgot) {
+  queue->request_notification(true);
+  complete_of(kDestroyed, 1, true);
+  queue->discard(kDestroyed);
+  complete_of(kOther, 2);
+  publish();
+  EXPECT_FALSE(has_event());
+  complete_of(kOther, 3, true);
+  publish();
+  EXPECT_TRUE(has_event());
+  EXPECT_THAT(poll(), ElementsAre(2, 3));
+}
+
 // One queue pair after the other has a pending acknowledgement, so that there is never a time without.
 TEST_F(CompletionQueueHoldTest, CountsTheTimeOfEachCompletionFromItsOwn) {
   complete_with_pending_ack(1, first);
