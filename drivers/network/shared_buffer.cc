@@ -43,7 +43,7 @@ std::uint64_t SharedBuffer::xoff_threshold(std::size_t priority) const {
 
 bool SharedBuffer::is_above_xoff(std::size_t port, std::size_t priority) const {
   const Held& held = held_[port][priority];
-  return held.headroom > 0 || held.pool >= xoff_threshold(priority);
+  return held.headroom > 0 || (held.pool > 0 && held.pool >= xoff_threshold(priority));
 }
 
 bool SharedBuffer::is_below_xon(std::size_t port, std::size_t priority) const {

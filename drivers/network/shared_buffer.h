@@ -23,7 +23,8 @@ class SharedBuffer {
   /// Gives it back. The headroom becomes free first.
   void release(std::size_t port, std::size_t priority, std::uint64_t bytes);
 
-  /// Whether the sender at `port` must be paused, or may go on, in a priority that is lossless.
+  /// Whether the sender at `port` must be paused, or may go on, in a priority that is lossless. One that holds nothing is not paused, however
+  /// full the pool is: nothing of its own would leave, and end the pause.
   bool is_above_xoff(std::size_t port, std::size_t priority) const;
   bool is_below_xon(std::size_t port, std::size_t priority) const;
 

@@ -5,6 +5,7 @@
 #include <array>
 
 #include "drivers/network/pause_frame.h"
+#include "drivers/network/shared_buffer.h"
 #include "tests/unit/drivers/network/rig.h"
 
 namespace urnic::network::test {
@@ -121,6 +122,21 @@ TEST(NetworkPause, HoldsWithAThresholdThatMoves) {
   const std::uint64_t pool = 400'000 - 5 * kEnoughHeadroom;
   EXPECT_GE(total.highest_queue_bytes, 4 * (pool / 12));
   EXPECT_LE(total.highest_queue_bytes, 4 * (pool / 12 + kEnoughHeadroom) + 4 * 1048);
+}
+
+// A frame that left at once would have its port paused, and no other of its frames would leave and end that.
+TEST(NetworkPause, IsNotForAPortThatHoldsNothing) {
+  Profile profile;
+  profile.buffer_bytes = 10'000;
+  profile.priorities[kLosslessPriority].lossless = Lossless{.xoff_alpha = 0.125, .headroom_bytes = 1'000};
+  SharedBuffer buffer(profile, 2);
+  ASSERT_TRUE(buffer.admit(0, 0, 8'000));
+  ASSERT_EQ(buffer.xoff_threshold(kLosslessPriority), 0u);
+  EXPECT_FALSE(buffer.is_above_xoff(1, kLosslessPriority));
+  ASSERT_TRUE(buffer.admit(1, kLosslessPriority, 500));
+  EXPECT_TRUE(buffer.is_above_xoff(1, kLosslessPriority));
+  buffer.release(1, kLosslessPriority, 500);
+  EXPECT_FALSE(buffer.is_above_xoff(1, kLosslessPriority));
 }
 
 TEST(NetworkPause, SendsXoffAndXonAsFrames) {
