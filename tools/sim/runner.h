@@ -44,7 +44,7 @@ struct SeedResult {
 SeedResult run_seed(const Options& options, bool twice, std::FILE* trace);
 
 /// Runs the seeds and writes the report to `out`, and progress to stderr if that is a terminal. A failure is
-/// one line: how to reproduce it, what was expected and seen, and the options drawn. Over many seeds (500 or
+/// one line: how to reproduce it, what was expected and seen, and the options drawn. Over many seeds (2,500 or
 /// more, in one process) it is a failure too if something that the simulator is meant to exercise has not happened at all.
 /// Returns the exit code: 0 when all was well, 1 when not, 2 when the trace file cannot be written.
 int run(const RunnerOptions& options, std::FILE* out);
