@@ -44,6 +44,7 @@ struct AttemptEnd {
   bool has_given_up = false;  ///< the peer was unreachable
   bool has_left = false;      ///< destroyed its id before the connection had ended
   bool has_failed = false;    ///< its data did not get through
+  bool is_past_timewait = false;
   Time since{};               ///< of the stage
   Time asked{};               ///< when the active side called connect()
   bool is_finish_scheduled = false;

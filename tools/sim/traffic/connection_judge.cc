@@ -111,10 +111,12 @@ void ConnectionTraffic::judge_request(const Attempt& attempt, const CmEvent& eve
   const End& active = *attempt.active;
   const PrivateBytes sent = private_data(attempt, Side::kLeft);
   if (!attempt.passive.empty()) {
-    // A late duplicate is a new request when the first has been withdrawn, or its end is no longer remembered.
+    // A late duplicate is a new request when the first has been withdrawn, or its end is no longer remembered. The timewait of a program that
+    // asked for a short one ends before the network is through with its messages.
     const End& last = *attempt.passive.back();
-    const bool is_forgotten =
-        last.is_over() && (last.has_given_up || scene_.now() - last.since >= kRejectionKept);
+    const Duration remembered = last.has_left ? timewait_of(attempt) : kRejectionKept;
+    const bool is_forgotten = last.is_over() && (last.has_given_up || last.is_past_timewait ||
+                                                 scene_.now() - last.since >= remembered);
     if (!active.is_over() && !is_forgotten) complain(active, "its request is told twice");
     count(CoverageEvent::kRequestToldAgain);
   }

@@ -245,6 +245,7 @@ void ConnectionTraffic::on_timewait_exit(End& end) {
     return complain(end, fmt::format("timewait ends while {}", name_of(end.stage)));
   }
   count(CoverageEvent::kTimewaitExit);
+  end.is_past_timewait = true;
   const auto& dialog = scene_.observer.management().dialog(end.host, end.local_id);
   const bool was_rejected = dialog.taken[ManagementObserver::index_of(CmKind::kReject)] > 0;
   // A program that looks at its events late sees the beginning late, too.
