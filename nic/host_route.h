@@ -14,9 +14,15 @@ struct HostRoute {
   std::uint16_t mtu = 0;        ///< the largest IP packet that gets through, as far as the host knows, bytes
 };
 
-/// Asks the host for the way to an address; sends nothing and waits for nothing. The number is the index of the interface of a
-/// link-local address, 0 for any. ENETUNREACH: no route leads there. An empty function where the NIC's addresses are not the
-/// host's.
-using HostRoutes = std::function<Result<HostRoute, Error>(const transport::wire::Gid&, std::uint32_t)>;
+/// Where to, and from where.
+struct Way {
+  transport::wire::Gid destination{};
+  std::uint32_t scope = 0;        ///< the index of the interface of link-local addresses; 0: none is named
+  transport::wire::Gid source{};  ///< an address of the host; unspecified: which one is for the routes to say
+};
+
+/// Asks the host for a way; sends nothing and waits for nothing. ENETUNREACH: no route leads there; or another errno value
+/// of connect(2). An empty function where the NIC's addresses are not the host's.
+using HostRoutes = std::function<Result<HostRoute, Error>(const Way&)>;
 
 }  // namespace urnic::nic

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstdint>
 #include <string_view>
+#include <system_error>
 
 #include "nic/diagnostics/snapshot_names.h"
 #include "transport/types.h"
@@ -175,6 +176,8 @@ FailureCause cause_of(const ConnectionFailure& failure) {
       return Cause::kNoAnswer;
     case Kind::kNoAddressOfFamily:
       return Cause::kNoAddressOfFamily;
+    case Kind::kNoRoute:
+      return Cause::kNoRoute;
     case Kind::kAddressSilent:
       return Cause::kUnresolvedAddress;
     case Kind::kAddressTimeout:
@@ -200,6 +203,7 @@ std::string what_connection_failed(const ConnectionFailure& failure) {
     case Kind::kNoAnswer:
       return fmt::format("{}: no answer", connection);
     case Kind::kNoAddressOfFamily:
+    case Kind::kNoRoute:
     case Kind::kAddressSilent:
     case Kind::kAddressTimeout:
       return fmt::format("the address {} is not resolved", peer);
@@ -225,7 +229,10 @@ std::string why_no_connection(const FailureReport& report) {
       return why_unanswered(report);
     case Kind::kNoAddressOfFamily:
       return fmt::format("the NIC, or what the id is bound to, has no {} address",
-                         failure.peer.family == rdma_cm::SocketAddress::Family::kIpv4 ? "IPv4" : "IPv6");
+                         failure.peer.is_ipv4() ? "IPv4" : "IPv6");
+    case Kind::kNoRoute:
+      return fmt::format("this host has no way to {}: {}", peer,
+                         std::generic_category().message(failure.code));
     case Kind::kAddressSilent:
       return fmt::format("no host answers for {}: no urnic on this wire has that address", peer);
     case Kind::kAddressTimeout:

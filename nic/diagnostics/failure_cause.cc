@@ -116,6 +116,9 @@ constexpr auto kWords = std::to_array<CauseWords>({
      "packets to port 4791 without a word"},
     {Cause::kNoAddressOfFamily, "both ends of a connection have addresses of one family",
      "give the NIC an address of that family (--ip, --ip6), or connect to another address of the peer"},
+    {Cause::kNoRoute, "packets leave by the routes of the host",
+     "ask the host's routes ('ip route get ADDRESS', with 'from SOURCE' where the program names one); a link-local address needs "
+     "its interface (fe80::1%eth0)"},
     {Cause::kUnresolvedAddress, kAddressRule,
      "is the peer's NIC up (urnic stat), at this address, on the same wire? The addresses of the machine's own network "
      "interfaces are not those of a NIC"},

@@ -51,6 +51,7 @@ enum class FailureCause : std::uint8_t {
   kOtherReject,
   kNoAnswer,
   kNoAddressOfFamily,
+  kNoRoute,
   kUnresolvedAddress,
   kResolutionTimeout,
   kNoListenerHere,

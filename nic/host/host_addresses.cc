@@ -163,7 +163,7 @@ const Found* find_one(const std::vector<Found>& all, const Gid& address) {
 }
 
 const Found* find_usual(const std::vector<Found>& all) {
-  if (const auto own = host_route_to(Gid::from_ipv4(kSomewhere))) {
+  if (const auto own = host_route_to({.destination = Gid::from_ipv4(kSomewhere)})) {
     if (const Found* const found = find_one(all, own.value().source)) return found;
   }
   const auto is_outside = [](const Found& found) {

@@ -10,6 +10,6 @@
 namespace urnic::nic {
 
 /// Of this host's kernel; see HostRoutes. The MTU is that of the route, or what a router on the way has said since.
-Result<HostRoute, Error> host_route_to(const transport::wire::Gid& destination, std::uint32_t scope = 0);
+Result<HostRoute, Error> host_route_to(const Way& way);
 
 }  // namespace urnic::nic

@@ -36,32 +36,63 @@ Error not_ours(const SocketAddress& address, const GidTable& gids) {
 
 }  // namespace
 
-bool RdmaCm::is_own(const SocketAddress& address) const {
-  return gids_.index_of(address.address).has_value();
+/// Whether an id may be bound to it, as Linux' rdma_bind_addr() has it (cma.c, cma_check_linklocal()): a link-local address is one
+/// only with its interface. A NIC on no interface of the host has one link, which need not be named.
+Result<void, Error> RdmaCm::check_own(const SocketAddress& address) const {
+  if (address.is_any()) return success();
+  bool is_on_interface = false;
+  for (std::size_t i = 0; i < GidTable::kEntries; ++i) {
+    const unsigned interface = gids_.interface_index_at(i);
+    is_on_interface |= interface != 0;
+    const bool is_there = !address.address.is_link_local() || interface == 0 || interface == address.scope_id;
+    if (gids_.at(i) == address.address && is_there) return success();
+  }
+  if (!address.address.is_link_local() || !is_on_interface) return failure(not_ours(address, gids_));
+  if (address.scope_id == 0) {
+    return failure(invalid("a link-local address needs the index of its interface (sin6_scope_id)"));
+  }
+  return failure(Error{.code = ENODEV,
+                       .message = to_string(address) +
+                                  " is no address of this NIC on the interface with index " +
+                                  std::to_string(address.scope_id)});
 }
 
-/// The address by which others know this NIC.
-std::optional<SocketAddress> RdmaCm::own_address(SocketAddress::Family family) const {
-  const bool is_ipv4 = family == SocketAddress::Family::kIpv4;
+/// The address by which others know this NIC, in the form of `like`, IPv4 or IPv6.
+std::optional<SocketAddress> RdmaCm::own_address(const SocketAddress& like) const {
+  const bool is_ipv4 = like.is_ipv4();
   auto gid = gids_.at(is_ipv4 ? kIpv4GidIndex : kIpv6GidIndex);
   if (!gid && !is_ipv4) gid = gids_.at(0);  // the link-local one
-  if (!gid) return std::nullopt;
-  return SocketAddress{.family = family, .address = *gid};
+  // Where there is none a host's NIC has an IPv4 address at its place.
+  if (!gid || gid->is_ipv4_mapped() != is_ipv4) return std::nullopt;
+  return SocketAddress{.family = like.family, .address = *gid};
 }
 
-/// The address by which this peer will know this NIC: on a host with several it is the routes that say so.
-std::optional<SocketAddress> RdmaCm::own_address_towards(const SocketAddress& peer) const {
-  if (!routes_ || peer.is_any() || peer.is_loopback()) return own_address(peer.family);
-  const auto route = routes_(peer.address, peer.scope_id);
-  if (!route) return std::nullopt;
-  // One that the host has got since the NIC looked, or that this NIC was not to have.
-  if (!gids_.index_of(route.value().source)) return own_address(peer.family);
-  return SocketAddress{.family = peer.family, .address = route.value().source};
+/// The address by which this peer will know this NIC: that of the id, or one of its kind. On a host the routes choose it, and
+/// must lead there from it.
+Result<SocketAddress, ConnectionFailure> RdmaCm::source_towards(const Id& id,
+                                                                const SocketAddress& peer) const {
+  const ConnectionFailure no_address{.kind = ConnectionFailure::Kind::kNoAddressOfFamily,
+                                     .code = ENETUNREACH};
+  const std::optional<SocketAddress> own = id.is_on_device ? id.local : own_address(peer);
+  if (id.is_on_device && own->is_ipv4() != peer.is_ipv4()) return no_address;
+  if (routes_ && !peer.is_any() && !peer.is_loopback()) {
+    const auto route = routes_({.destination = peer.address,
+                                .scope = peer.scope_id != 0 ? peer.scope_id : id.local.scope_id,
+                                .source = id.is_on_device ? id.local.address : transport::wire::Gid{}});
+    if (!route) {
+      return ConnectionFailure{.kind = ConnectionFailure::Kind::kNoRoute, .code = route.error().code};
+    }
+    // It may be one that the host has got since the NIC looked, or that this NIC was not to have.
+    const bool is_chosen = !id.is_on_device && gids_.index_of(route.value().source);
+    if (is_chosen) return SocketAddress{.family = peer.family, .address = route.value().source};
+  }
+  if (!own) return no_address;
+  return *own;
 }
 
 transport::PathMtu RdmaCm::path_mtu_to(const SocketAddress& peer) const {
   if (!routes_) return max_path_mtu(config_);
-  const auto route = routes_(peer.address, peer.scope_id);
+  const auto route = routes_({.destination = peer.address, .scope = peer.scope_id});
   return route ? max_path_mtu(config_, route.value().mtu) : max_path_mtu(config_);
 }
 
@@ -76,11 +107,11 @@ Step RdmaCm::bind_id(Id& id, SocketAddress address) {
   if (address.family == SocketAddress::Family::kNone) return failure(invalid("an address has a family"));
   if (address.is_loopback()) {
     // The kernel's rdma_cm, too, takes 127.0.0.1 for its own device.
-    const auto own = own_address(address.family);
+    const auto own = own_address(address);
     if (!own) return failure(not_ours(address, gids_));
     address.address = own->address;
   }
-  if (!address.is_any() && !is_own(address)) return failure(not_ours(address, gids_));
+  if (auto usable = check_own(address); !usable) return failure(usable.error());
   const PortTable::Binding binding = binding_of(id, address);
   const auto port = take_port(id, binding);
   if (!port) return failure(port.error());
@@ -98,7 +129,7 @@ Step RdmaCm::bind_id(Id& id, SocketAddress address) {
 
 PortTable::Binding RdmaCm::binding_of(const Id& id, const SocketAddress& address) const {
   return {.id = id.number,
-          .address = address,
+          .address = address.normalized(),
           .may_be_shared = id.may_share_port,
           .is_family_only = id.is_family_only};
 }
@@ -163,28 +194,29 @@ Step RdmaCm::resolve_address(EventChannel& channel, IdNumber number, const Socke
   if (destination.family == SocketAddress::Family::kNone) return failure(invalid("an address has a family"));
   if (id.state == IdState::kIdle) {
     SocketAddress from = source;
-    if (from.family == SocketAddress::Family::kNone) from = {.family = destination.family};
-    if (destination.family == SocketAddress::Family::kIpv4) from.family = destination.family;
     if (from.is_any()) {
-      from.address = destination.family == SocketAddress::Family::kIpv4
-                         ? transport::wire::Ipv6Address::from_ipv4({})
-                         : transport::wire::Ipv6Address{};
+      from.family = destination.family;
+      from.address = destination.is_ipv4() ? transport::wire::Ipv6Address::from_ipv4({})
+                                           : transport::wire::Ipv6Address{};
+    }
+    if (from.is_ipv4() != destination.is_ipv4()) {
+      return failure(invalid("the source and the destination are of different families"));
     }
     if (auto bound = bind_id(id, from); !bound || bound.value()) return bound;
   }
-  const auto own = id.is_on_device ? std::optional(id.local) : own_address_towards(destination);
+  const auto own = source_towards(id, destination);
   id.state = IdState::kAddressQuery;
   id.peer = destination;
-  if (own && (destination.is_any() || destination.is_loopback())) id.peer.address = own->address;
-  if (!own || (id.is_on_device && id.local.family != destination.family)) {
+  if (!own) {
     id.state = IdState::kAddressBound;
-    report(id, {.kind = ConnectionFailure::Kind::kNoAddressOfFamily});
-    tell(id, EventType::kAddressError, -ENETUNREACH);
+    report(id, own.error());
+    tell(id, EventType::kAddressError, -own.error().code);
     return done();
   }
+  if (destination.is_any() || destination.is_loopback()) id.peer.address = own.value().address;
   if (!id.is_on_device) {
     id.local.family = destination.family;
-    id.local.address = own->address;
+    id.local.address = own.value().address;
     // A link-local peer is reached from the link-local address.
     const auto link_local = gids_.at(0);
     if (!routes_ && id.peer.address.is_link_local() && link_local) id.local.address = *link_local;

@@ -16,6 +16,7 @@ struct ConnectionFailure {
     kServiceRefused,     ///< by the peer's SIDR_REP
     kNoAnswer,           ///< to our REQ, REP or SIDR_REQ
     kNoAddressOfFamily,  ///< the NIC, or the id, has no address of the family of `peer`
+    kNoRoute,            ///< of the host leads to `peer`, from `local` if the program named it
     kAddressSilent,      ///< no host answers for the address of `peer`
     kAddressTimeout,     ///< none did within the program's timeout
     kRefused,            ///< a request of the peer's, by us
@@ -27,10 +28,11 @@ struct ConnectionFailure {
   bool is_passive = false;  ///< the peer asked
   SocketAddress local{};
   SocketAddress peer{};
-  cm::RejectReason reason{};     ///< of kRejected; of kRefused where it is no datagram service
-  cm::SidrStatus status{};       ///< of kServiceRefused
-  unsigned messages = 0;         ///< of kNoAnswer: that were sent
-  transport::Duration waited{};  ///< of kNoAnswer
+  cm::RejectReason reason{};  ///< of kRejected; of kRefused where it is no datagram service
+  cm::SidrStatus status{};    ///< of kServiceRefused
+  int code = 0;               ///< of kNoAddressOfFamily and kNoRoute: the errno value that the program gets
+  unsigned messages = 0;      ///< of kNoAnswer: that were sent
+  transport::Duration waited{};                            ///< of kNoAnswer
   transport::PathMtu path_mtu = transport::PathMtu::k256;  ///< that was asked for
 };
 

@@ -47,7 +47,7 @@ bool is_genuine(const PrivateHeader& header, const cm::Arrival& from) {
 Id* RdmaCm::find_listener(cm::ServiceId service, const SocketAddress& destination) {
   const auto wanted = parse_service_id(service);
   if (!wanted) return nullptr;
-  SocketAddress at = destination;
+  SocketAddress at = destination.normalized();
   at.port = wanted->port;
   const auto number = ports_.find_listener(wanted->space, at);
   return number ? &ids_.at(*number) : nullptr;

@@ -33,7 +33,7 @@ SocketAddress load(std::span<const std::byte> bytes, std::size_t at, SocketAddre
 
 void store(const SocketAddress& address, std::span<std::byte> bytes, std::size_t at) {
   store_address(bytes, at, Ipv6Address{});
-  if (address.family == SocketAddress::Family::kIpv4) {
+  if (address.is_ipv4()) {
     store_address(bytes, at + kIpv4Skip, address.address.ipv4());
   } else {
     store_address(bytes, at, address.address);
@@ -54,7 +54,7 @@ std::optional<PrivateHeader> parse_private_header(std::span<const std::byte> pri
 }
 
 void write_private_header(const PrivateHeader& header, std::span<std::byte> private_data) {
-  const bool is_ipv4 = header.source.family == SocketAddress::Family::kIpv4;
+  const bool is_ipv4 = header.source.is_ipv4();
   store_u8(private_data, 0, kVersion);
   store_u8(private_data, kIpVersionAt, is_ipv4 ? 0x40 : 0x60);
   store_u16(private_data, kPortAt, header.source.port);

@@ -24,7 +24,7 @@ struct PrivateHeader {
 
 /// Nothing for another version, another kind of address, or too few bytes.
 std::optional<PrivateHeader> parse_private_header(std::span<const std::byte> private_data);
-/// Writes it to the front of `private_data`. Both addresses are of one family.
+/// Writes it to the front of `private_data`. Both are IPv4 addresses, mapped ones included, or neither.
 void write_private_header(const PrivateHeader& header, std::span<std::byte> private_data);
 
 cm::ServiceId service_id_of(PortSpace space, std::uint16_t port);

@@ -76,11 +76,12 @@ class RdmaCm final : private cm::Consumer {
   /// lock. The error is the host's: the command has failed. ENOENT: the program has destroyed the id meanwhile.
   Result<void, Error> answer(const PortQuestion& question, const PortAnswer& answer);
 
-  /// EADDRNOTAVAIL: not an address of this NIC; EADDRINUSE; EACCES never: there are no privileged ports.
-  /// Port 0 chooses one. The NIC must have been started.
+  /// EADDRNOTAVAIL: not an address of this NIC; EINVAL, ENODEV: a link-local address without its interface, or on another one;
+  /// EADDRINUSE; EACCES never: there are no privileged ports. Port 0 chooses one. The NIC must have been started.
   Step bind(EventChannel& channel, IdNumber id, const SocketAddress& address);
-  /// Answered by kAddressResolved, or kAddressError with -ETIMEDOUT, -ENETUNREACH (no address of that family),
-  /// -EHOSTUNREACH (no host answers). `source` may have no family: chosen then. The NIC must have been started.
+  /// Answered by kAddressResolved, or kAddressError with -ETIMEDOUT, -ENETUNREACH (no address of that family, or no route),
+  /// -EHOSTUNREACH (no host answers), or what else a route says. `source` may have no family: chosen then. The NIC must have
+  /// been started.
   Step resolve_address(EventChannel& channel, IdNumber id, const SocketAddress& source,
                        const SocketAddress& destination, std::chrono::milliseconds timeout,
                        transport::Time now);
@@ -200,10 +201,10 @@ class RdmaCm final : private cm::Consumer {
   Result<std::optional<std::uint16_t>, Error> take_port_of_host(Id& id, const PortTable::Binding& binding);
   void give_port_back(const Id& id, std::uint16_t port);
   PortTable::Binding binding_of(const Id& id, const SocketAddress& address) const;
-  std::optional<SocketAddress> own_address(SocketAddress::Family family) const;
-  std::optional<SocketAddress> own_address_towards(const SocketAddress& peer) const;
+  std::optional<SocketAddress> own_address(const SocketAddress& like) const;
+  Result<SocketAddress, ConnectionFailure> source_towards(const Id& id, const SocketAddress& peer) const;
   transport::PathMtu path_mtu_to(const SocketAddress& peer) const;
-  bool is_own(const SocketAddress& address) const;
+  Result<void, Error> check_own(const SocketAddress& address) const;
   bool may_prepare(const Id& id, transport::QpState state) const;
   void check_resolution(Id& id, transport::Time now);
   void end_resolution(Id& id, IdState state);

@@ -7,23 +7,20 @@ namespace urnic::nic::rdma_cm {
 using transport::wire::Ipv4Address;
 using transport::wire::Ipv6Address;
 
+SocketAddress SocketAddress::normalized() const {
+  if (!is_ipv4()) return *this;
+  return {.family = Family::kIpv4, .address = address, .port = port};
+}
+
 bool SocketAddress::is_any() const {
-  switch (family) {
-    case Family::kNone:
-      return true;
-    case Family::kIpv4:
-      return address.ipv4().is_unspecified();
-    case Family::kIpv6:
-      return address.is_unspecified();
-  }
-  return false;
+  return is_ipv4() ? address.ipv4().is_unspecified() : address.is_unspecified();
 }
 
 bool SocketAddress::is_loopback() const {
   constexpr std::uint8_t kLoopbackNetwork = 127;
-  if (family == Family::kIpv4) return address.ipv4().octets[0] == kLoopbackNetwork;
+  if (is_ipv4()) return address.ipv4().octets[0] == kLoopbackNetwork;
   constexpr Ipv6Address kLoopback{{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1}};
-  return family == Family::kIpv6 && address == kLoopback;
+  return address == kLoopback;
 }
 
 std::string to_string(const SocketAddress& address) {

@@ -65,12 +65,17 @@ constexpr std::string_view name_of(Service service) {
 struct SocketAddress {
   enum class Family : std::uint8_t { kNone, kIpv4, kIpv6 };
 
-  Family family = Family::kNone;
+  Family family = Family::kNone;           ///< of the program's struct
   transport::wire::Ipv6Address address{};  ///< of IPv4 the mapped one, 0.0.0.0 included
   std::uint16_t port = 0;
   std::uint32_t flow_info = 0;  ///< IPv6: the flow label, 20 bits
-  std::uint32_t scope_id = 0;   ///< IPv6, kept and not looked at
+  std::uint32_t scope_id = 0;   ///< IPv6: the index of the interface that a link-local address is on
 
+  /// Whether packets have it in IPv4 headers: the mapped addresses of IPv6 (::ffff:10.0.0.1) are IPv4's. Programs get them from
+  /// getaddrinfo() where a host has no IPv4 address.
+  bool is_ipv4() const { return address.is_ipv4_mapped(); }
+  /// In IPv4's family, if it is one of its addresses.
+  SocketAddress normalized() const;
   /// 0.0.0.0 or ::
   bool is_any() const;
   /// 127.0.0.0/8 or ::1

@@ -52,8 +52,8 @@ class ScriptedHost final : public SharedHost {
     script_->asked.push_back("release " + std::to_string(port));
   }
   static HostRoutes routes(std::shared_ptr<HostScript> script) {
-    return [script = std::move(script)](const Gid& destination, std::uint32_t) -> Result<HostRoute, Error> {
-      script->asked.push_back("route to " + to_string(destination.ipv4()));
+    return [script = std::move(script)](const Way& way) -> Result<HostRoute, Error> {
+      script->asked.push_back("route to " + to_string(way.destination.ipv4()));
       if (script->route_error != 0) return error(script->route_error);
       return script->route;
     };
