@@ -183,11 +183,14 @@ bool Receiver::is_for(const QueuePair& qp, const Packet& packet) {
   return true;
 }
 
-/// Every member gets it, as if it were alone; our own members, too, when one of us sends it.
+/// Every member gets it, as if it were alone; our own members, too, when one of us sends it, except a sender that does not want to.
 void Receiver::on_packet_for_group(const Packet& packet, const Frame& frame, Time now) {
   if (packet.bth.destination_qp != kMulticastQp) return drop(DeviceCounter::kUnknownQp);
   if (!is_intact(frame)) return;
+  const bool is_ours = deps_.gids.index_of(frame.source_gid()).has_value();
   deps_.groups.for_each(frame.destination_gid(), [&](QueuePair& qp) {
+    const bool is_own = is_ours && packet.deth.source_qp == qp.number();
+    if (is_own && !qp.attributes().hears_itself) return;
     if (is_for(qp, packet)) deliver(qp, packet, frame, now);
   });
 }

@@ -54,6 +54,7 @@ struct QpCreateAttributes {
   XrcDomain* xrc_domain = nullptr;    ///< of an XRC target; required
   Rss rss{};                          ///< of RSS; its table is required
   bool all_signaled = false;          ///< sq_sig_all
+  bool hears_itself = true;           ///< of datagrams: what it sends to a group that it is a member of
   void* context = nullptr;            ///< for the layer above (events name the queue pair by it)
 };
 

@@ -135,7 +135,8 @@ nic::QpCreateAttributes to_create_attributes(nic::QpType type, const ibv_qp_init
       .xrc_domain = init_attr.xrcd != nullptr ? Xrcd::of(init_attr.xrcd).inner : nullptr,
       .rss = {.table = init_attr.rwq_ind_tbl != nullptr ? RwqIndTable::of(init_attr.rwq_ind_tbl).inner.get()
                                                         : nullptr},
-      .all_signaled = init_attr.sq_sig_all != 0};
+      .all_signaled = init_attr.sq_sig_all != 0,
+      .hears_itself = (init_attr.create_flags & IBV_QP_CREATE_BLOCK_SELF_MCAST_LB) == 0};
 }
 
 /// `init_attr` as ibv_create_qp_ex has it, with nulls for what is not given; its capabilities become those
@@ -202,11 +203,13 @@ ibv_qp* create_qp_ex(ibv_context* context, ibv_qp_init_attr_ex* init_attr) noexc
                                    IBV_QP_INIT_ATTR_IND_TABLE | IBV_QP_INIT_ATTR_RX_HASH;
 
   const std::uint32_t mask = init_attr->comp_mask;
-  if ((mask & ~kKnown) != 0 ||
-      ((mask & IBV_QP_INIT_ATTR_CREATE_FLAGS) != 0 && init_attr->create_flags != 0)) {
-    return fail(EOPNOTSUPP);
-  }
+  if ((mask & ~kKnown) != 0) return fail(EOPNOTSUPP);
   ibv_qp_init_attr_ex complete = *init_attr;
+  if ((mask & IBV_QP_INIT_ATTR_CREATE_FLAGS) == 0) complete.create_flags = 0;
+  // Only datagrams come back by themselves.
+  const std::uint32_t offered =
+      number_in(init_attr->qp_type) == IBV_QPT_UD ? IBV_QP_CREATE_BLOCK_SELF_MCAST_LB : 0;
+  if ((complete.create_flags & ~offered) != 0) return fail(EOPNOTSUPP);
   if ((mask & IBV_QP_INIT_ATTR_PD) == 0) complete.pd = nullptr;
   if ((mask & IBV_QP_INIT_ATTR_XRCD) == 0) complete.xrcd = nullptr;
   std::optional<nic::RssHash> hash;

@@ -19,6 +19,27 @@ class Multicast : public testing::Test {
     EXPECT_EQ(start_datagrams(qp.get(), kGroupsQkey), 0);
     return qp;
   }
+  /// One that does not hear what it sends.
+  ibv_qp* create_deaf(ibv_qp_type type = IBV_QPT_UD) {
+    const ibv_qp_init_attr basics = qp_attributes(type, cq_member_.get());
+    ibv_qp_init_attr_ex attributes{};
+    attributes.send_cq = basics.send_cq;
+    attributes.recv_cq = basics.recv_cq;
+    attributes.cap = basics.cap;
+    attributes.qp_type = type;
+    attributes.sq_sig_all = basics.sq_sig_all;
+    attributes.pd = pd_.get();
+    attributes.comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_CREATE_FLAGS;
+    attributes.create_flags = IBV_QP_CREATE_BLOCK_SELF_MCAST_LB;
+    return ibv_create_qp_ex(context_.get(), &attributes);
+  }
+  int send_to_group(ibv_qp* sender, ibv_ah* ah) {
+    ibv_send_wr wr = request(IBV_WR_SEND);
+    wr.wr.ud.ah = ah;
+    wr.wr.ud.remote_qpn = kGroupQp;
+    wr.wr.ud.remote_qkey = kGroupsQkey;
+    return post_send(sender, wr, {});
+  }
 
   const ContextPtr context_ = open_device();
   const PdPtr pd_{ibv_alloc_pd(context_.get())};
@@ -40,16 +61,41 @@ TEST_F(Multicast, ReachesEveryMember) {
   address.grh.dgid = group_;
   const AhPtr ah(ibv_create_ah(pd_.get(), &address));
   ASSERT_NE(ah, nullptr);
-  ibv_send_wr wr = request(IBV_WR_SEND);
-  wr.wr.ud.ah = ah.get();
-  wr.wr.ud.remote_qpn = kGroupQp;
-  wr.wr.ud.remote_qkey = kGroupsQkey;
-  ASSERT_EQ(post_send(sender.get(), wr, {}), 0);
+  ASSERT_EQ(send_to_group(sender.get(), ah.get()), 0);
   EXPECT_EQ(next_completion(cq_member_.get()).status, IBV_WC_SUCCESS);
   EXPECT_EQ(next_completion(cq_member_.get()).status, IBV_WC_SUCCESS);
   EXPECT_TRUE(stays_empty(cq_member_.get()));
   EXPECT_EQ(ibv_detach_mcast(first.get(), &group_, 0), 0);
   EXPECT_EQ(ibv_detach_mcast(second.get(), &group_, 0), 0);
+}
+
+TEST_F(Multicast, DoesNotReachASenderThatBlocksIt) {
+  const QpPtr other = create(cq_.get());
+  const QpPtr deaf(create_deaf());
+  ASSERT_NE(deaf, nullptr);
+  ASSERT_EQ(start_datagrams(deaf.get(), kGroupsQkey), 0);
+  Buffer to(pd_.get(), 128);
+  ibv_ah_attr address = own_address(context_.get());
+  address.grh.dgid = group_;
+  const AhPtr ah(ibv_create_ah(pd_.get(), &address));
+  for (ibv_qp* const member : {other.get(), deaf.get()}) {
+    ASSERT_EQ(ibv_attach_mcast(member, &group_, 0), 0);
+    ASSERT_EQ(post_receive(member, 1, {to.sge(0, 64)}), 0);
+  }
+  ASSERT_EQ(send_to_group(deaf.get(), ah.get()), 0);
+  EXPECT_EQ(next_completion(cq_.get()).opcode, IBV_WC_RECV) << "others hear it";
+  EXPECT_EQ(next_completion(cq_member_.get()).opcode, IBV_WC_SEND);
+  EXPECT_TRUE(stays_empty(cq_member_.get()));
+  // It hears the others.
+  ASSERT_EQ(send_to_group(other.get(), ah.get()), 0);
+  EXPECT_EQ(next_completion(cq_member_.get()).opcode, IBV_WC_RECV);
+  for (ibv_qp* const member : {other.get(), deaf.get()}) EXPECT_EQ(ibv_detach_mcast(member, &group_, 0), 0);
+}
+
+TEST_F(Multicast, OnlyDatagramsCanBlockTheirOwn) {
+  errno = 0;
+  EXPECT_EQ(create_deaf(IBV_QPT_RC), nullptr);
+  EXPECT_EQ(errno, EOPNOTSUPP);
 }
 
 TEST_F(Multicast, KeepsItsMembersFromBeingDestroyed) {
