@@ -5,6 +5,7 @@
 #include <memory>
 #include <utility>
 
+#include "nic/host_probe.h"
 #include "nic/host_route.h"
 #include "nic/number_share.h"
 #include "nic/packet_port.h"
@@ -23,6 +24,7 @@ struct OpenedPort {
   std::unique_ptr<PacketPort> port;
   NumberShare numbers;
   HostRoutes routes;                          ///< where its addresses are the host's
+  HostProbes probes;                          ///< likewise
   std::unique_ptr<rdma_cm::SharedHost> host;  ///< null: no other NIC shares them
   Journal* journal = nullptr;                 ///< of a port that takes notes; part of the port
 };

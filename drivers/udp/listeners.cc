@@ -320,6 +320,7 @@ Listeners::Origin Listeners::origin_of(const Listener& listener, std::size_t mes
 std::size_t Listeners::add_message(const Listener& listener, std::size_t message) {
   if (listener.bound == Bound::kPackets) return add_packet(message);
   const std::size_t bytes = headers_[message].msg_len;
+  if (bytes == 0) return 0;  // a peer asks whether this port is open (drivers/udp/udp_probe.h)
   const Origin origin = origin_of(listener, message);
   const bool is_one = origin.segment_bytes == 0 || origin.segment_bytes >= bytes;
   const std::size_t each = is_one ? bytes : origin.segment_bytes;

@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include <cerrno>
 #include <chrono>
 #include <cstdint>
 #include <string_view>
@@ -178,6 +179,8 @@ FailureCause cause_of(const ConnectionFailure& failure) {
       return Cause::kNoAddressOfFamily;
     case Kind::kNoRoute:
       return Cause::kNoRoute;
+    case Kind::kHostUnreachable:
+      return failure.code == ECONNREFUSED ? Cause::kNoRoceAtHost : Cause::kHostUnreachable;
     case Kind::kAddressSilent:
       return Cause::kUnresolvedAddress;
     case Kind::kAddressTimeout:
@@ -207,6 +210,8 @@ std::string what_connection_failed(const ConnectionFailure& failure) {
     case Kind::kAddressSilent:
     case Kind::kAddressTimeout:
       return fmt::format("the address {} is not resolved", peer);
+    case Kind::kHostUnreachable:
+      return fmt::format("{}: the host is not reached", connection);
     case Kind::kRefused:
       return failure.service == rdma_cm::Service::kUd
                  ? fmt::format("{}: we answered that there is no such service", connection)
@@ -233,6 +238,11 @@ std::string why_no_connection(const FailureReport& report) {
     case Kind::kNoRoute:
       return fmt::format("this host has no way to {}: {}", peer,
                          std::generic_category().message(failure.code));
+    case Kind::kHostUnreachable:
+      return failure.code == ECONNREFUSED
+                 ? fmt::format("{} answers that no program there has UDP port 4791", peer)
+                 : fmt::format("the kernel, or a router on the way to {}, says: {}", peer,
+                               std::generic_category().message(failure.code));
     case Kind::kAddressSilent:
       return fmt::format("no host answers for {}: no urnic on this wire has that address", peer);
     case Kind::kAddressTimeout:

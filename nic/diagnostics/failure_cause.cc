@@ -119,6 +119,11 @@ constexpr auto kWords = std::to_array<CauseWords>({
     {Cause::kNoRoute, "packets leave by the routes of the host",
      "ask the host's routes ('ip route get ADDRESS', with 'from SOURCE' where the program names one); a link-local address needs "
      "its interface (fe80::1%eth0)"},
+    {Cause::kHostUnreachable, "packets get to a host that is up, and that the network leads to",
+     "is the host up, and is this its address ('ping ADDRESS')? A firewall on the way may refuse for it"},
+    {Cause::kNoRoceAtHost, "RoCEv2 is UDP port 4791, which a host has open while it has a NIC",
+     "no RoCEv2 at that host: start a program there first ('urnic run'; 'urnic stat' shows those that run), or rdma_rxe. A "
+     "firewall that rejects says the same ('urnic doctor --peer')"},
     {Cause::kUnresolvedAddress, kAddressRule,
      "is the peer's NIC up (urnic stat), at this address, on the same wire? The addresses of the machine's own network "
      "interfaces are not those of a NIC"},

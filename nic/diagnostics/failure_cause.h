@@ -52,6 +52,8 @@ enum class FailureCause : std::uint8_t {
   kNoAnswer,
   kNoAddressOfFamily,
   kNoRoute,
+  kHostUnreachable,
+  kNoRoceAtHost,
   kUnresolvedAddress,
   kResolutionTimeout,
   kNoListenerHere,

@@ -48,6 +48,7 @@ Result<void, Error> Engine::start(OpenedPort opened) {
       pipeline_.use(*recorder_);
     }
     rdma_cm().use(opened.numbers, std::move(opened.host), std::move(opened.routes));
+    rdma_cm().probe_by(std::move(opened.probes));
     pipeline_.attach(std::move(opened.port));
   }
   if (config().progress != ProgressMode::kManual) {

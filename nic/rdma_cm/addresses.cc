@@ -34,6 +34,11 @@ Error not_ours(const SocketAddress& address, const GidTable& gids) {
                      ": use one of them, or start it with another (--ip, --ip6)"};
 }
 
+/// The interface of link-local addresses.
+std::uint32_t scope_towards(const Id& id, const SocketAddress& peer) {
+  return peer.scope_id != 0 ? peer.scope_id : id.local.scope_id;
+}
+
 }  // namespace
 
 /// Whether an id may be bound to it, as Linux' rdma_bind_addr() has it (cma.c, cma_check_linklocal()): a link-local address is one
@@ -77,7 +82,7 @@ Result<SocketAddress, ConnectionFailure> RdmaCm::source_towards(const Id& id,
   if (id.is_on_device && own->is_ipv4() != peer.is_ipv4()) return no_address;
   if (routes_ && !peer.is_any() && !peer.is_loopback()) {
     const auto route = routes_({.destination = peer.address,
-                                .scope = peer.scope_id != 0 ? peer.scope_id : id.local.scope_id,
+                                .scope = scope_towards(id, peer),
                                 .source = id.is_on_device ? id.local.address : transport::wire::Gid{}});
     if (!route) {
       return ConnectionFailure{.kind = ConnectionFailure::Kind::kNoRoute, .code = route.error().code};
@@ -227,28 +232,66 @@ Step RdmaCm::resolve_address(EventChannel& channel, IdNumber number, const Socke
   // The peer may have come since an earlier attempt. Linux's rdma_cm lets an old failure be no answer, either:
   // drivers/infiniband/core/addr.c, dst_fetch_ha().
   neighbors_.ask_anew(id.peer.address, now);
+  if (!gids_.index_of(id.peer.address)) {
+    probes_.ask(
+        {.destination = id.peer.address, .scope = scope_towards(id, id.peer), .source = id.local.address},
+        now);
+  }
   check_resolution(id, now);
   return done();
 }
 
 void RdmaCm::check_resolution(Id& id, Time now) {
+  using Kind = ConnectionFailure::Kind;
   const NeighborState state = neighbors_.resolve(id.peer.address, now).state;
-  const bool is_over = now >= id.resolution_deadline;
-  if (state == NeighborState::kReachable) {
+  const PeerProbes::Seen seen = probes_.seen(id.local.address, id.peer.address);
+  if (seen.error != 0) {
+    fail_resolution(id, {.kind = Kind::kHostUnreachable, .code = seen.error});
+  } else if (state == NeighborState::kReachable && seen.is_found) {
     end_resolution(id, IdState::kAddressResolved);
     tell(id, EventType::kAddressResolved);
-  } else if (state == NeighborState::kFailed || is_over) {
-    end_resolution(id, IdState::kAddressBound);
-    const bool is_silent = state == NeighborState::kFailed;
-    report(id, {.kind = is_silent ? ConnectionFailure::Kind::kAddressSilent
-                                  : ConnectionFailure::Kind::kAddressTimeout});
-    tell(id, EventType::kAddressError, is_silent ? -EHOSTUNREACH : -ETIMEDOUT);
+  } else if (state == NeighborState::kFailed) {
+    fail_resolution(id, {.kind = Kind::kAddressSilent, .code = EHOSTUNREACH});
+  } else if (now >= id.resolution_deadline) {
+    fail_resolution(id, {.kind = Kind::kAddressTimeout, .code = ETIMEDOUT});
   }
 }
 
 void RdmaCm::end_resolution(Id& id, IdState state) {
   resolving_.erase({id.resolution_deadline, id.number});
   id.state = state;
+}
+
+void RdmaCm::fail_resolution(Id& id, const ConnectionFailure& failure) {
+  end_resolution(id, IdState::kAddressBound);
+  report(id, failure);
+  tell(id, EventType::kAddressError, -failure.code);
+}
+
+/// More is known of some hosts: of those that ids resolve, and of those that have not answered a request yet.
+void RdmaCm::check_probed(Time now) {
+  check_resolutions(now);
+  for (auto& [number, id] : ids_) {
+    const cm::Connection* const connection = id.cm ? messages_.find(*id.cm) : nullptr;
+    const bool waits = connection != nullptr && (connection->state == cm::State::kReqSent ||
+                                                 connection->state == cm::State::kSidrReqSent);
+    const int code = waits ? host_error(id) : 0;
+    if (code == 0) continue;
+    const cm::CommunicationId communication_id = *id.cm;
+    untie(id);
+    messages_.release(communication_id, now);
+    tell_unreachable(id, code);
+  }
+}
+
+/// Why the host of the peer takes no request of the id: an errno value, or 0.
+int RdmaCm::host_error(const Id& id) const {
+  return probes_.seen(id.local.address, id.peer.address).error;
+}
+
+void RdmaCm::tell_unreachable(Id& id, int code) {
+  report(id, {.kind = ConnectionFailure::Kind::kHostUnreachable, .code = code});
+  tell(id, EventType::kUnreachable, -code);
 }
 
 Result<void, Error> RdmaCm::resolve_route(EventChannel& channel, IdNumber number, std::chrono::milliseconds) {

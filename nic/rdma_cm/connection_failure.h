@@ -17,6 +17,7 @@ struct ConnectionFailure {
     kNoAnswer,           ///< to our REQ, REP or SIDR_REQ
     kNoAddressOfFamily,  ///< the NIC, or the id, has no address of the family of `peer`
     kNoRoute,            ///< of the host leads to `peer`, from `local` if the program named it
+    kHostUnreachable,    ///< ICMP says so of the host of `peer`, or that it has no RoCEv2
     kAddressSilent,      ///< no host answers for the address of `peer`
     kAddressTimeout,     ///< none did within the program's timeout
     kRefused,            ///< a request of the peer's, by us
@@ -30,8 +31,8 @@ struct ConnectionFailure {
   SocketAddress peer{};
   cm::RejectReason reason{};  ///< of kRejected; of kRefused where it is no datagram service
   cm::SidrStatus status{};    ///< of kServiceRefused
-  int code = 0;               ///< of kNoAddressOfFamily and kNoRoute: the errno value that the program gets
-  unsigned messages = 0;      ///< of kNoAnswer: that were sent
+  int code = 0;           ///< where no message of a peer is the reason: the errno value that the program gets
+  unsigned messages = 0;  ///< of kNoAnswer: that were sent
   transport::Duration waited{};                            ///< of kNoAnswer
   transport::PathMtu path_mtu = transport::PathMtu::k256;  ///< that was asked for
 };

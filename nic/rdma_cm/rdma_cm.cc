@@ -296,9 +296,14 @@ void RdmaCm::on_timeout(Time now) {
   while (!resolving_.empty() && resolving_.begin()->first <= now) {
     check_resolution(ids_.at(resolving_.begin()->second), now);
   }
+  if (probes_.on_timeout(now)) check_probed(now);
   if (neighbor_generation_ == neighbors_.generation()) return;
   // An address that is being resolved may have been found.
   neighbor_generation_ = neighbors_.generation();
+  check_resolutions(now);
+}
+
+void RdmaCm::check_resolutions(Time now) {
   for (auto next = resolving_.begin(); next != resolving_.end();) {
     const IdNumber number = (next++)->second;
     check_resolution(ids_.at(number), now);
@@ -307,7 +312,7 @@ void RdmaCm::on_timeout(Time now) {
 
 Time RdmaCm::next_timeout() const {
   if (!resolving_.empty() && neighbor_generation_ != neighbors_.generation()) return Time{};
-  Time next = messages_.next_timeout();
+  Time next = std::min(messages_.next_timeout(), probes_.next_timeout());
   if (!early_requests_.empty()) next = std::min(next, early_requests_.front().until);
   if (!resolving_.empty()) next = std::min(next, resolving_.begin()->first);
   return next;

@@ -26,6 +26,7 @@
 #include "nic/rdma_cm/event_channel.h"
 #include "nic/rdma_cm/id.h"
 #include "nic/rdma_cm/id_snapshot.h"
+#include "nic/rdma_cm/peer_probes.h"
 #include "nic/rdma_cm/port_question.h"
 #include "nic/rdma_cm/port_table.h"
 #include "nic/rdma_cm/shared_host.h"
@@ -51,6 +52,10 @@ class RdmaCm final : private cm::Consumer {
 
   /// The NIC has been started. `host` is null where no other NIC shares its addresses, `routes` empty where they are its own.
   void use(NumberShare numbers, std::unique_ptr<SharedHost> host, HostRoutes routes);
+
+  /// Where the NIC's addresses are the host's: an address is resolved when its next hop is known, and what ICMP says of the host
+  /// ends a resolution or a request.
+  void probe_by(HostProbes probes) { probes_.use(std::move(probes)); }
 
   // --- Ids ---
 
@@ -80,8 +85,8 @@ class RdmaCm final : private cm::Consumer {
   /// EADDRINUSE; EACCES never: there are no privileged ports. Port 0 chooses one. The NIC must have been started.
   Step bind(EventChannel& channel, IdNumber id, const SocketAddress& address);
   /// Answered by kAddressResolved, or kAddressError with -ETIMEDOUT, -ENETUNREACH (no address of that family, or no route),
-  /// -EHOSTUNREACH (no host answers), or what else a route says. `source` may have no family: chosen then. The NIC must have
-  /// been started.
+  /// -EHOSTUNREACH (no host answers), -ECONNREFUSED (no RoCEv2 at that host), or what else a route says. `source` may have no
+  /// family: chosen then. The NIC must have been started.
   Step resolve_address(EventChannel& channel, IdNumber id, const SocketAddress& source,
                        const SocketAddress& destination, std::chrono::milliseconds timeout,
                        transport::Time now);
@@ -207,7 +212,12 @@ class RdmaCm final : private cm::Consumer {
   Result<void, Error> check_own(const SocketAddress& address) const;
   bool may_prepare(const Id& id, transport::QpState state) const;
   void check_resolution(Id& id, transport::Time now);
+  void check_resolutions(transport::Time now);
   void end_resolution(Id& id, IdState state);
+  void fail_resolution(Id& id, const ConnectionFailure& failure);
+  void check_probed(transport::Time now);
+  int host_error(const Id& id) const;
+  void tell_unreachable(Id& id, int code);
   PathRecord path_between(const Id& id) const;
 
   Result<void, Error> connect_datagrams(Id& id, const ConnectionParameters& parameters, transport::Time now);
@@ -238,6 +248,7 @@ class RdmaCm final : private cm::Consumer {
   PortTable ports_;
   std::unique_ptr<SharedHost> host_;
   HostRoutes routes_;
+  PeerProbes probes_;
   std::map<IdNumber, Id> ids_;
   std::map<IdNumber, Membership> memberships_;
   std::unordered_map<std::uint32_t, IdNumber> by_communication_id_;

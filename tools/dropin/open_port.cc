@@ -20,6 +20,7 @@
 #include "drivers/loopback/loopback_port.h"
 #include "drivers/pcap/recorder_port.h"
 #include "drivers/udp/udp_port.h"
+#include "drivers/udp/udp_probe.h"
 #include "nic/clock.h"
 #include "nic/host/fabric_folder.h"
 #include "nic/host/host_files.h"
@@ -85,6 +86,12 @@ std::string switch_program() {
   return folder_of_this_library() + "/urnic_switch";
 }
 
+/// What rdma_cm asks about ways of a NIC that has the host's addresses.
+void know_host(nic::OpenedPort& opened) {
+  opened.routes = nic::host_route_to;
+  opened.probes = [](const nic::Way& way) { return drivers::UdpProbe::send(way); };
+}
+
 /// A share of the host's NIC.
 Result<nic::OpenedPort, Error> join_host(const NicEnvironment& environment) {
   auto joined = drivers::Membership::join(switch_program());
@@ -95,7 +102,7 @@ Result<nic::OpenedPort, Error> join_host(const NicEnvironment& environment) {
   nic::OpenedPort opened(with_links_of_host(std::move(port.value()), membership.share().value, environment));
   opened.numbers = membership.share();
   opened.host = std::move(joined.value());
-  opened.routes = nic::host_route_to;
+  know_host(opened);
   return opened;
 }
 
@@ -181,7 +188,7 @@ Result<nic::OpenedPort, Error> open_unwrapped(const NicEnvironment& environment)
   auto wire = open_wire(environment);
   if (!wire) return wire.error();
   nic::OpenedPort opened(std::move(wire.value()));
-  if (environment.port.kind == nic::PortSpec::Kind::kUdp) opened.routes = nic::host_route_to;
+  if (environment.port.kind == nic::PortSpec::Kind::kUdp) know_host(opened);
   return opened;
 }
 
