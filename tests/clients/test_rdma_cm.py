@@ -24,6 +24,13 @@ class Groups(CmPairTest):
         self.expect_end(receiver, 30)
 
 
+class Addresses(CmPairTest):
+    def test_an_ipv4_address_in_the_form_of_ipv6(self):
+        """As getaddrinfo() gives it on a host without IPv4; the NICs have addresses of both kinds. Either end may write it so."""
+        for server, client in ((SERVER, f"::ffff:{SERVER}"), (f"::ffff:{SERVER}", SERVER), ("::", f"::ffff:{SERVER}")):
+            self.run_cm_pair(["rping", "-s", "-a", server, "-C", 5, "-V"], ["rping", "-c", "-a", client, "-C", 5, "-V"])
+
+
 class Failures(CmPairTest):
     def client_says(self, *words, timeout=60):
         """What a client says that must fail."""
