@@ -104,6 +104,7 @@ struct PeerQp {
 struct Connection {
   State state{};
   bool is_active = false;    ///< our side asked
+  bool is_awaited = false;   ///< the peer has said that its answer takes a while (MRA)
   bool is_released = false;  ///< the consumer does not want to hear of it any more
   CommunicationId local_id{};
   CommunicationId remote_id{};

@@ -214,6 +214,7 @@ void CommunicationManager::on_message(const Mra& mra, const Incoming& in) {
   const bool waits_for_rep = connection->state == State::kReqSent && mra.answered == Answered::kReq;
   const bool waits_for_rtu = connection->state == State::kRepSent && mra.answered == Answered::kRep;
   if (!waits_for_rep && !waits_for_rtu) return count_unexpected();
+  connection->is_awaited = true;
   wait(*connection, in.now + timeout_of(mra.service_timeout) + connection->timewait);
 }
 

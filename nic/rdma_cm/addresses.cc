@@ -245,9 +245,11 @@ void RdmaCm::check_resolution(Id& id, Time now) {
   using Kind = ConnectionFailure::Kind;
   const NeighborState state = neighbors_.resolve(id.peer.address, now).state;
   const PeerProbes::Seen seen = probes_.seen(id.local.address, id.peer.address);
-  if (seen.error != 0) {
+  // The host itself says that the port is closed.
+  const bool is_found = seen.is_found || seen.error == ECONNREFUSED;
+  if (seen.error != 0 && !is_found) {
     fail_resolution(id, {.kind = Kind::kHostUnreachable, .code = seen.error});
-  } else if (state == NeighborState::kReachable && seen.is_found) {
+  } else if (state == NeighborState::kReachable && is_found) {
     end_resolution(id, IdState::kAddressResolved);
     tell(id, EventType::kAddressResolved);
   } else if (state == NeighborState::kFailed) {
@@ -271,27 +273,34 @@ void RdmaCm::fail_resolution(Id& id, const ConnectionFailure& failure) {
 /// More is known of some hosts: of those that ids resolve, and of those that have not answered a request yet.
 void RdmaCm::check_probed(Time now) {
   check_resolutions(now);
-  for (auto& [number, id] : ids_) {
-    const cm::Connection* const connection = id.cm ? messages_.find(*id.cm) : nullptr;
-    const bool waits = connection != nullptr && (connection->state == cm::State::kReqSent ||
-                                                 connection->state == cm::State::kSidrReqSent);
-    const int code = waits ? host_error(id) : 0;
-    if (code == 0) continue;
-    const cm::CommunicationId communication_id = *id.cm;
+  for (const auto& [number, id] : ids_) doubt_if_refused(id, now);
+}
+
+/// Cards take what comes to RoCE's port before the kernel sees it, but whether all of them take the probe's empty datagram is not
+/// known. So ICMP does not end a request by itself; but it need not be repeated for a minute then.
+void RdmaCm::doubt_if_refused(const Id& id, Time now) {
+  constexpr transport::Duration kPatience = std::chrono::seconds(1);
+  const int code = probes_.seen(id.local.address, id.peer.address).error;
+  if (code == 0 || !id.cm || id.is_passive) return;
+  doubts_.push_back({.id = id.number, .request = *id.cm, .code = code, .until = now + kPatience});
+}
+
+void RdmaCm::settle_doubts(Time now) {
+  while (!doubts_.empty() && doubts_.front().until <= now) {
+    const Doubt doubt = doubts_.front();
+    doubts_.pop_front();
+    const auto found = ids_.find(doubt.id);
+    if (found == ids_.end() || found->second.cm != doubt.request) continue;
+    Id& id = found->second;
+    const cm::Connection& connection = *messages_.find(doubt.request);
+    const bool is_silent =
+        connection.state == cm::State::kReqSent || connection.state == cm::State::kSidrReqSent;
+    if (!is_silent || connection.is_awaited) continue;
     untie(id);
-    messages_.release(communication_id, now);
-    tell_unreachable(id, code);
+    messages_.release(doubt.request, now);
+    report(id, {.kind = ConnectionFailure::Kind::kHostUnreachable, .code = doubt.code});
+    tell(id, EventType::kUnreachable, -doubt.code);
   }
-}
-
-/// Why the host of the peer takes no request of the id: an errno value, or 0.
-int RdmaCm::host_error(const Id& id) const {
-  return probes_.seen(id.local.address, id.peer.address).error;
-}
-
-void RdmaCm::tell_unreachable(Id& id, int code) {
-  report(id, {.kind = ConnectionFailure::Kind::kHostUnreachable, .code = code});
-  tell(id, EventType::kUnreachable, -code);
 }
 
 Result<void, Error> RdmaCm::resolve_route(EventChannel& channel, IdNumber number, std::chrono::milliseconds) {

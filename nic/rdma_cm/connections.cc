@@ -134,15 +134,11 @@ Result<void, Error> RdmaCm::connect(EventChannel& channel, IdNumber number,
     return put;
   }
 
-  if (const int code = host_error(id); code != 0) {
-    id.state = IdState::kConnect;
-    tell_unreachable(id, code);
-    return success();
-  }
   const auto communication_id = messages_.request(req, path_for_messages(id), now);
   if (!communication_id) return failure(out_of("there are too many connections"));
   tie(id, *communication_id);
   id.state = IdState::kConnect;
+  doubt_if_refused(id, now);
   id.own_psn = req.starting_psn;
   id.responder_resources = parameters.responder_resources;
   id.initiator_depth = parameters.initiator_depth;
@@ -159,15 +155,11 @@ Result<void, Error> RdmaCm::connect_datagrams(Id& id, const ConnectionParameters
   if (auto put = put_private(parameters.private_data, kPrivateHeaderBytes, request.private_data); !put) {
     return put;
   }
-  if (const int code = host_error(id); code != 0) {
-    id.state = IdState::kConnect;
-    tell_unreachable(id, code);
-    return success();
-  }
   const auto communication_id = messages_.sidr_request(request, path_for_messages(id), now);
   if (!communication_id) return failure(out_of("there are too many connections"));
   tie(id, *communication_id);
   id.state = IdState::kConnect;
+  doubt_if_refused(id, now);
   return success();
 }
 

@@ -293,6 +293,7 @@ void RdmaCm::report(const cm::Arrival& from, cm::ServiceId service, ConnectionFa
 void RdmaCm::on_timeout(Time now) {
   messages_.on_timeout(now);
   settle_early_requests(now);
+  settle_doubts(now);
   while (!resolving_.empty() && resolving_.begin()->first <= now) {
     check_resolution(ids_.at(resolving_.begin()->second), now);
   }
@@ -314,6 +315,7 @@ Time RdmaCm::next_timeout() const {
   if (!resolving_.empty() && neighbor_generation_ != neighbors_.generation()) return Time{};
   Time next = std::min(messages_.next_timeout(), probes_.next_timeout());
   if (!early_requests_.empty()) next = std::min(next, early_requests_.front().until);
+  if (!doubts_.empty()) next = std::min(next, doubts_.front().until);
   if (!resolving_.empty()) next = std::min(next, resolving_.begin()->first);
   return next;
 }

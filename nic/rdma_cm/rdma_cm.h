@@ -85,7 +85,7 @@ class RdmaCm final : private cm::Consumer {
   /// EADDRINUSE; EACCES never: there are no privileged ports. Port 0 chooses one. The NIC must have been started.
   Step bind(EventChannel& channel, IdNumber id, const SocketAddress& address);
   /// Answered by kAddressResolved, or kAddressError with -ETIMEDOUT, -ENETUNREACH (no address of that family, or no route),
-  /// -EHOSTUNREACH (no host answers), -ECONNREFUSED (no RoCEv2 at that host), or what else a route says. `source` may have no
+  /// -EHOSTUNREACH (no host answers, or ICMP says so), or what else a route or ICMP says. `source` may have no
   /// family: chosen then. The NIC must have been started.
   Step resolve_address(EventChannel& channel, IdNumber id, const SocketAddress& source,
                        const SocketAddress& destination, std::chrono::milliseconds timeout,
@@ -174,6 +174,14 @@ class RdmaCm final : private cm::Consumer {
     transport::Time until{};
   };
 
+  /// A request to a host that is not there, or says that it has no RoCEv2: it ends soon, unless the peer answers all the same.
+  struct Doubt {
+    IdNumber id{};
+    cm::CommunicationId request{};
+    int code = 0;  ///< errno value
+    transport::Time until{};
+  };
+
   // cm::Consumer
   cm::Decision on_request(cm::CommunicationId id, const cm::Req& req, const cm::Arrival& from,
                           transport::Time now) override;
@@ -216,8 +224,8 @@ class RdmaCm final : private cm::Consumer {
   void end_resolution(Id& id, IdState state);
   void fail_resolution(Id& id, const ConnectionFailure& failure);
   void check_probed(transport::Time now);
-  int host_error(const Id& id) const;
-  void tell_unreachable(Id& id, int code);
+  void doubt_if_refused(const Id& id, transport::Time now);
+  void settle_doubts(transport::Time now);
   PathRecord path_between(const Id& id) const;
 
   Result<void, Error> connect_datagrams(Id& id, const ConnectionParameters& parameters, transport::Time now);
@@ -255,6 +263,7 @@ class RdmaCm final : private cm::Consumer {
   std::set<std::pair<transport::Time, IdNumber>> resolving_;  // ids, by their deadlines
   std::uint32_t neighbor_generation_ = 0;                     // up to which they were looked at
   std::deque<EarlyRequest> early_requests_;                   // the oldest first
+  std::deque<Doubt> doubts_;                                  // the oldest first
   ConnectionObserver* observer_ = nullptr;
   std::uint32_t last_number_ = 0;
   std::mt19937_64 random_;
