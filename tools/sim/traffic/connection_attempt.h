@@ -45,8 +45,8 @@ struct AttemptEnd {
   bool has_left = false;      ///< destroyed its id before the connection had ended
   bool has_failed = false;    ///< its data did not get through
   bool is_past_timewait = false;
-  Time since{};               ///< of the stage
-  Time asked{};               ///< when the active side called connect()
+  Time since{};  ///< of the stage
+  Time asked{};  ///< when the active side called connect()
   bool is_finish_scheduled = false;
   std::size_t sent = 0;      ///< messages that completed
   std::size_t received = 0;  ///< SENDs
