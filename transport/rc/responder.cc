@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "transport/rc/request_operation.h"
+#include "transport/rc/timing.h"
 #include "transport/scatter_gather.h"
 
 namespace urnic::transport {
@@ -35,7 +36,7 @@ void Responder::start() {
   ack_ = {};
   sent_acks_.start(config_.receive_psn);
   nak_.reset();
-  is_waiting_for_repeat_ = false;
+  repetition_.end();
   reorder_ = config_.recovery == Recovery::kSelectiveRepeat
                  ? std::make_unique<ReorderBuffer>(bytes(config_.path_mtu))
                  : nullptr;
@@ -48,7 +49,7 @@ void Responder::on_request(const Packet& packet, Time now) {
   arrived_ = now;
   const std::int32_t ahead = distance(expected_psn_, packet.bth.psn);
   if (ahead < 0) return on_duplicate(packet);
-  if (ahead > 0) return on_gap(packet);
+  if (ahead > 0) return on_gap(packet, now);
   const bool is_behind = owes_selective_nak_ || holds_packets();
   if (execute_next(packet, now) && is_behind) execute_held(now);
 }
@@ -65,13 +66,13 @@ bool Responder::execute_next(const Packet& packet, Time now) {
   if (needs_receive(packet) && !receiver_.queue->take(receive_)) {
     deps_.counters.add(Counter::kOutOfBuffer);
     nak_ = PendingNak{rnr_nak_syndrome(config_.min_rnr_timer), packet.bth.psn};
-    is_waiting_for_repeat_ = true;
+    repetition_.refuse(packet.bth.psn);
     return false;
   }
   has_receive_ = has_receive_ || needs_receive(packet);
   if (const auto nak = execute(packet)) return refused(*nak);
 
-  is_waiting_for_repeat_ = false;
+  repetition_.end();
   // An earlier RNR NAK or sequence NAK that did not leave yet has become wrong.
   nak_.reset();
   if (response_kind_of(packet.info->operation)) {
@@ -122,7 +123,7 @@ void Responder::on_duplicate(const Packet& packet) {
   }
 }
 
-void Responder::on_gap(const Packet& packet) {
+void Responder::on_gap(const Packet& packet, Time now) {
   deps_.events.on_loss();
   deps_.counters.add(Counter::kOutOfSequence);
   if (reorder_ != nullptr) {
@@ -130,9 +131,9 @@ void Responder::on_gap(const Packet& packet) {
     owes_selective_nak_ = true;
     return;
   }
-  if (is_waiting_for_repeat_) return;
+  if (!repetition_.is_news(packet.bth.psn, now)) return;
   nak_ = PendingNak{nak_syndrome(Nak::kPsnSequenceError), expected_psn_};
-  is_waiting_for_repeat_ = true;
+  repetition_.report();
 }
 
 void Responder::forget_receiver(const ReceiveQueue& queue) {
@@ -365,7 +366,10 @@ WrittenPacket Responder::poll_transmit(std::span<std::byte> out, Time now) {
     nak_.reset();
     // It acknowledges everything before its PSN.
     ack_.clear();
-    if (kind_of(nak.syndrome) == SyndromeKind::kRnrNak) deps_.counters.add(Counter::kRnrNakSent);
+    if (kind_of(nak.syndrome) == SyndromeKind::kRnrNak) {
+      deps_.counters.add(Counter::kRnrNakSent);
+      repetition_.expect_after(now + rnr_timer(value_of(nak.syndrome)));
+    }
     return emit_acknowledge(nak.syndrome, nak.psn, out);
   }
   if (owes_selective_nak_) {

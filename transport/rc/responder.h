@@ -11,6 +11,7 @@
 #include "transport/completion.h"
 #include "transport/dependencies.h"
 #include "transport/qp_config.h"
+#include "transport/rc/awaited_repetition.h"
 #include "transport/rc/pending_ack.h"
 #include "transport/rc/recovery/reorder_buffer.h"
 #include "transport/rc/refusal.h"
@@ -89,7 +90,7 @@ class Responder {
   }
   bool is_message_open() const { return message_.operation != wire::Operation::kNone; }
   void on_duplicate(const wire::Packet& packet);
-  void on_gap(const wire::Packet& packet);
+  void on_gap(const wire::Packet& packet, Time now);
   bool holds_packets() const { return reorder_ != nullptr && !reorder_->held().is_empty(); }
   void execute_held(Time now);
 
@@ -146,8 +147,7 @@ class Responder {
   PendingAck ack_;
   SentAcks sent_acks_;
   std::optional<PendingNak> nak_;
-  /// A NAK for the expected PSN is out: nothing more is said until that packet comes (fact 22).
-  bool is_waiting_for_repeat_ = false;
+  AwaitedRepetition repetition_;
   bool owes_selective_nak_ = false;
   bool has_failed_ = false;
   std::unique_ptr<ReorderBuffer> reorder_;  ///< with selective repeat only

@@ -1,4 +1,6 @@
 // A responder without a receive (facts 34 and 35).
+#include <chrono>
+
 #include "tests/support/qp_fixture.h"
 
 namespace urnic::transport::test {
@@ -13,6 +15,8 @@ class RcResponderRnr : public RcTest {
     config_.min_rnr_timer = 20;
     connect();
   }
+
+  static constexpr Duration kTimer = std::chrono::microseconds(10240);  // code 20, fact 35
 };
 
 TEST_F(RcResponderRnr, AnswersASendOnlyWithItsPsnAndTheTimer) {
@@ -71,6 +75,57 @@ TEST_F(RcResponderRnr, IsSilentAboutThePacketsBehindTheRefusedOne) {
   peer_sends(write_only(Psn(103), payload(10)));
   EXPECT_THAT(sent(), IsEmpty());
   EXPECT_TRUE(shared_memory_is_untouched());
+}
+
+// The requester waits for the timer, and then sends all again.
+TEST_F(RcResponderRnr, AsksOnceForARepetitionThatWasLost) {
+  peer_sends(send_message(Psn(100), payload(3000), kMtu));
+  EXPECT_THAT(sent(), ElementsAre(rnr_nak(20, Psn(100), 0)));
+
+  pass(kTimer - Duration(1));
+  peer_sends(send_middle(Psn(101), payload(1024)));
+  EXPECT_THAT(sent(), IsEmpty()) << "the network may have doubled it";
+  pass(Duration(1));
+  peer_sends(send_middle(Psn(101), payload(1024)));
+  EXPECT_THAT(sent(), ElementsAre(nak(Nak::kSequenceError, Psn(100), 0)));
+  pass(2 * kTimer);
+  peer_sends(send_last(Psn(102), payload(952)));
+  EXPECT_THAT(sent(), IsEmpty());
+}
+
+// The timer may be shorter than the way: what comes for the first time may have left before the RNR NAK arrived.
+TEST_F(RcResponderRnr, IsSilentAboutPacketsThatCrossedTheNak) {
+  peer_sends(send_message(Psn(100), payload(2000), kMtu));
+  EXPECT_THAT(sent(), ElementsAre(rnr_nak(20, Psn(100), 0)));
+  pass(2 * kTimer);
+  peer_sends({send_only(Psn(102), payload(10)), send_only(Psn(103), payload(10))});
+  EXPECT_THAT(sent(), IsEmpty());
+  peer_sends(send_only(Psn(103), payload(10)));
+  EXPECT_THAT(sent(), ElementsAre(nak(Nak::kSequenceError, Psn(100), 0)));
+}
+
+// The requester's wait begins when the RNR NAK leaves, which a full port may delay.
+TEST_F(RcResponderRnr, CountsTheTimerFromWhenTheNakLeaves) {
+  arrives(send_only(Psn(100), payload(10)));
+  now_ += 2 * kTimer;
+  arrives(send_only(Psn(101), payload(10)));
+  drain();
+  EXPECT_THAT(sent(), ElementsAre(rnr_nak(20, Psn(100), 0)));
+  pass(kTimer - Duration(1));
+  peer_sends(send_only(Psn(101), payload(10)));
+  EXPECT_THAT(sent(), IsEmpty());
+}
+
+TEST_F(RcResponderRnr, AsksForTheRepetitionAlsoAfterItWasRefusedAgain) {
+  const std::initializer_list<QpPacket> both = {send_only(Psn(100), payload(10)),
+                                                send_only(Psn(101), payload(10))};
+  for (int i = 0; i < 2; ++i) {
+    peer_sends(both);
+    EXPECT_THAT(sent(), ElementsAre(rnr_nak(20, Psn(100), 0)));
+    pass(kTimer);
+    peer_sends(send_only(Psn(101), payload(10)));
+    EXPECT_THAT(sent(), ElementsAre(nak(Nak::kSequenceError, Psn(100), 0)));
+  }
 }
 
 // The receive arrives while packets behind the refused one are still on their way: none of them may slip in.
