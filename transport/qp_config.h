@@ -49,6 +49,9 @@ struct QpConfig {
   Duration ack_delay{0};
   /// The most packets in flight. Peers acknowledge at least every quarter of it, because we ask them to.
   std::uint32_t window_packets = 128;
+  /// The same after an ACK timeout, until the peer has said anything about what is in flight. A peer that is dead, stopped
+  /// or behind a full queue then gets one packet at a time, and one that only missed something costs a round trip.
+  std::uint32_t window_after_timeout = 1;
   /// What both ends agreed on.
   Recovery recovery = Recovery::kGoBackN;
   /// How a connected queue pair slows down; null: not at all. Outlives the queue pair. Its owner may change parameters, not

@@ -75,7 +75,7 @@ transport::QpConfig config_of(const Direction& direction, ExtendedPsn first) {
   config.send_psn = transport::Psn(psn_of(first).value());
   // How much the captured requester dared to have in flight is shown by when it sent.
   config.max_reads_in_flight = 255;
-  config.window_packets = 1u << 22;
+  config.window_packets = config.window_after_timeout = 1u << 22;
   // Its timer is not known. That it ran out is what the capture shows, and on_timeout() is called then only.
   config.ack_timeout = 1;
   return config;

@@ -15,6 +15,7 @@ void Completer::on_packet(const wire::Packet& packet, Time now) {
     if (window_.is_beyond_sent(packet.bth.psn)) deps_.counters.add(Counter::kUnexpectedAcknowledge);
     return;
   }
+  retry_.end_probe();
   switch (packet.info->operation) {
     case wire::Operation::kAcknowledge:
       return on_acknowledge(packet, now);
@@ -234,6 +235,7 @@ bool Completer::on_timeout(Time now) {
   if (!use_retry(Counter::kLocalAckTimeout)) return true;
   window_.recovery().on_loss(Loss::kUnknown, in_flight());
   go_back();
+  retry_.begin_probe();
   return true;
 }
 

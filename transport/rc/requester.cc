@@ -58,6 +58,7 @@ WrittenPacket Requester::wait(Time now) {
 }
 
 bool Requester::may_send(const SendWqe& wqe) const {
+  if (retry_.is_probing() && window_.psns_in_flight() >= config_.window_after_timeout) return false;
   if (wqe.request.fence && window_.reads_in_flight() > 0) return false;
   if (has_response(wqe.request.operation)) {
     const std::uint32_t most = window_.has_begun_work()
@@ -154,7 +155,8 @@ WrittenPacket Requester::emit_data(const SendWqe& wqe, std::span<std::byte> out,
   wire::write_padding(out.subspan(header_size + size, padding), tail);
 
   // Ask often enough that the window never closes, and no wait begins, without an acknowledgement on its way.
-  const bool ask = is_last || ++packets_since_ack_request_ >= std::max(window_packets_ / 4, 1u) ||
+  const bool ask = is_last || retry_.is_probing() ||
+                   ++packets_since_ack_request_ >= std::max(window_packets_ / 4, 1u) ||
                    (pacer_.is_active() &&
                     pacer_.holds_behind(static_cast<std::uint32_t>(header_size + size + padding), now));
   if (ask) packets_since_ack_request_ = 0;

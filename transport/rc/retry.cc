@@ -18,7 +18,7 @@ std::uint8_t left_of(std::uint8_t count, std::uint8_t used) {
 void Retry::start(const QpConfig& config) {
   retries_left_ = retry_count_;
   rnr_retries_left_ = rnr_retry_;
-  is_refused_ = false;
+  is_refused_ = is_probing_ = false;
   update(config);
 }
 

@@ -34,6 +34,12 @@ class Retry {
     if (waits_since_ != kNever) waits_since_ = now;
   }
 
+  /// After an ACK timeout the requester keeps to QpConfig::window_after_timeout, until the peer says anything about
+  /// what is outstanding.
+  void begin_probe() { is_probing_ = true; }
+  void end_probe() { is_probing_ = false; }
+  bool is_probing() const { return is_probing_; }
+
   /// All is about to be sent again: the acknowledgement timer stands still until the next on_sent().
   void wait_from_next_sent() { waits_since_ = kNever; }
 
@@ -76,6 +82,7 @@ class Retry {
   std::uint8_t retries_left_ = 0;
   std::uint8_t rnr_retries_left_ = 0;
   bool is_refused_ = false;
+  bool is_probing_ = false;
   std::uint32_t retries_ = 0;
   std::uint32_t rnr_waits_ = 0;
   Time waits_since_ = kNever;  ///< for an acknowledgement; kNever while it does not

@@ -67,7 +67,7 @@ void SendWindow::advance() {
 }
 
 bool SendWindow::has_psn_space(std::uint32_t psns) const {
-  const std::uint32_t in_flight = ahead(cursor_psn());
+  const std::uint32_t in_flight = psns_in_flight();
   return in_flight == 0 || in_flight + psns < kHalfPsnSpace;
 }
 

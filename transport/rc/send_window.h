@@ -60,8 +60,10 @@ class SendWindow {
   /// One packet at the cursor was sent; for a READ that asks for all the rest.
   void advance();
 
+  /// All before the cursor that are not acknowledged or answered.
+  std::uint32_t psns_in_flight() const { return ahead(cursor_psn()); }
   /// Packets of SEND and WRITE before the cursor that are not acknowledged, and those of them that the peer does not hold either.
-  std::uint32_t unacknowledged_packets() const { return ahead(cursor_psn()) - read_psns_in_flight_; }
+  std::uint32_t unacknowledged_packets() const { return psns_in_flight() - read_psns_in_flight_; }
   std::uint32_t packets_in_flight() const {
     return unacknowledged_packets() - (is_selective_ ? held_packets() : 0);
   }

@@ -123,7 +123,31 @@ TEST_F(RcRetry, RepeatsEverythingUnacknowledged) {
   post({send_wr(1, 10), write_wr(2, 3000), read_wr(3, 2000), send_wr(4, 5)});
   const auto first = sent();
   pass_to_timeout();
-  EXPECT_EQ(sent(), first);
+  EXPECT_EQ(sent(), slice(first, 0, 1)) << "as a peer that does not run needs no more";
+  peer_sends(ack(Psn(200), 1));
+  EXPECT_EQ(sent(), slice(first, 1, first.size() - 1));
+}
+
+TEST_F(RcRetry, AsksForTheAcknowledgementOfThePacketThatGoesFirst) {
+  connect();
+  post(write_wr(1, 4000));
+  EXPECT_FALSE(sent()[0].ack_request);
+  pass_to_timeout();
+  const auto again = sent();
+  ASSERT_EQ(again.size(), 1u);
+  EXPECT_TRUE(again[0].ack_request);
+}
+
+TEST_F(RcRetry, SendsOnePacketAtATimeToAPeerThatIsSilent) {
+  connect();
+  post({send_wr(1, 10), send_wr(2, 10)});
+  sent();
+  for (int i = 0; i < 3; ++i) {
+    pass_to_timeout();
+    EXPECT_EQ(sent().size(), 1u);
+    post(send_wr(3, 10));
+    EXPECT_TRUE(sent().empty());
+  }
 }
 
 TEST_F(RcRetry, RepeatsFromTheOldestUnacknowledgedPacket) {
@@ -132,7 +156,9 @@ TEST_F(RcRetry, RepeatsFromTheOldestUnacknowledgedPacket) {
   const auto first = sent();
   peer_sends(ack(Psn(201)));
   pass_to_timeout();
-  EXPECT_EQ(sent(), slice(first, 2, 2));
+  EXPECT_EQ(sent(), std::vector{QpPacket(first[2]).asking_for_ack(true)});
+  peer_sends(ack(Psn(202)));
+  EXPECT_EQ(sent(), slice(first, 3, 1));
 }
 
 TEST_F(RcRetry, RepeatsARequestForTheRestOfARead) {

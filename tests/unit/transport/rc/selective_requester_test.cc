@@ -155,7 +155,9 @@ TEST_F(RcSelectiveRequester, SendsEverythingAgainWhenTheAckTimerRunsOut) {
   peer_sends(selective_nak(Psn(201), {202}));
   sent();
   pass_to_timeout();
-  EXPECT_EQ(sent_psns(), (std::vector<std::uint32_t>{201, 202, 203}));
+  EXPECT_EQ(sent_psns(), std::vector<std::uint32_t>{201});
+  peer_sends(ack(Psn(201), 2));
+  EXPECT_EQ(sent_psns(), (std::vector<std::uint32_t>{202, 203}));
   EXPECT_EQ(count(Counter::kLocalAckTimeout), 1u);
 }
 
@@ -173,6 +175,15 @@ TEST_F(RcSelectiveRequester, AsksAfterAnRnrNakForNoReadThatIsBeingAnswered) {
   EXPECT_EQ(until_timeout(), timeout);
   pass_to_timeout();
   EXPECT_THAT(sent(), ElementsAre(read_request(Psn(202), kMtu, kShared + kMtu)));
+}
+
+// It answers the packet that goes first with what it holds.
+TEST_F(RcSelectiveRequester, SendsAfterTheAckTimerOnlyWhatThePeerStillDoesNotHold) {
+  connect_and_send(5);
+  pass_to_timeout();
+  EXPECT_EQ(sent_psns(), std::vector<std::uint32_t>{200});
+  peer_sends(selective_nak(Psn(201), {202}, 1));
+  EXPECT_EQ(sent_psns(), (std::vector<std::uint32_t>{201, 203, 204}));
 }
 
 TEST_F(RcSelectiveRequester, SendsAgainAfterAnRnrNakWhatThePeerDoesNotHold) {
@@ -274,7 +285,9 @@ TEST_F(RcSelectiveRequester, TakesNoNoticeOfAMalformedNak) {
   EXPECT_THAT(send_completions(), IsEmpty());
   EXPECT_EQ(count(Counter::kUnexpectedAcknowledge), 2u);
   pass_to_timeout();
-  EXPECT_EQ(sent_psns(), (std::vector<std::uint32_t>{200, 201, 202, 203}));
+  EXPECT_EQ(sent_psns(), std::vector<std::uint32_t>{200});
+  peer_sends(ack(Psn(200), 1));
+  EXPECT_EQ(sent_psns(), (std::vector<std::uint32_t>{201, 202, 203}));
 }
 
 TEST_F(RcSelectiveRequester, UnderstandsNothingOfItWithGoBackN) {
