@@ -47,7 +47,8 @@ struct QpConfig {
   Duration min_ack_timeout{0};
   /// How long the ACK of a WRITE may wait for an answer of our program's; see transport/rc/pending_ack.h.
   Duration ack_delay{0};
-  /// The most packets in flight. Peers acknowledge at least every quarter of it, because we ask them to.
+  /// The most packets in flight: of SENDs and WRITEs, which peers acknowledge at least every quarter of it, because we
+  /// ask them to; and of responses to READs, which are asked for in pieces of half of it.
   std::uint32_t window_packets = 128;
   /// The same after an ACK timeout, until the peer has said anything about what is in flight. A peer that is dead, stopped
   /// or behind a full queue then gets one packet at a time, and one that only missed something costs a round trip.

@@ -386,6 +386,7 @@ void World::collect_coverage() {
     coverage_.add(CoverageEvent::kErrorNak, counts.error_naks);
     coverage_.add(CoverageEvent::kRewind, counts.rewinds);
     coverage_.add(CoverageEvent::kReadResumedInside, counts.reads_resumed_inside);
+    coverage_.add(CoverageEvent::kReadInPieces, counts.reads_in_pieces);
     coverage_.add(CoverageEvent::kDuplicateRequest, counts.duplicate_requests);
     coverage_.add(CoverageEvent::kDuplicateRead, counts.duplicate_reads);
     coverage_.add(CoverageEvent::kDuplicateAtomic, counts.duplicate_atomics);

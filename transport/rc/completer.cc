@@ -164,7 +164,7 @@ void Completer::on_later_response(Psn psn, Time now) {
 }
 
 // The packets of a READ that was sent again begin with FIRST or ONLY wherever it resumed, or go on with
-// MIDDLE or LAST as rdma_rxe's do (capture vs_loss_both); only the very first packet is FIRST or ONLY for
+// MIDDLE or LAST as rdma_rxe's do (capture vs_loss_both); only the first packet of a piece is FIRST or ONLY for
 // certain.
 bool Completer::is_expected_response(const wire::Packet& packet, std::uint32_t index,
                                      std::uint32_t offset) const {
@@ -177,8 +177,9 @@ bool Completer::is_expected_response(const wire::Packet& packet, std::uint32_t i
   const std::uint32_t expected_bytes = is_last ? rest : bytes(config_.path_mtu);
   const bool is_refusal = has(packet.info->headers, wire::Headers::kAeth) &&
                           kind_of(packet.aeth.syndrome) != SyndromeKind::kAcknowledge;
-  return !is_refusal && packet.info->ends_message() == is_last &&
-         (index > 0 || packet.info->begins_message()) && packet.payload.size() == expected_bytes;
+  return !is_refusal && packet.info->ends_message() == window_.ends_piece(wqe, index) &&
+         (!window_.begins_piece(index) || packet.info->begins_message()) &&
+         packet.payload.size() == expected_bytes;
 }
 
 // Completes what is covered by an acknowledgement of everything before `psn`. False when that passes a READ

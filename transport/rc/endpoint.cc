@@ -4,6 +4,19 @@
 
 namespace urnic::transport {
 
+namespace {
+
+// A READ is asked for in pieces of half a window, so that the next one is asked for while the last one is answered;
+// where the peer takes one request at a time, of a whole window.
+SendWindow::Settings window_settings(const QpConfig& config) {
+  const std::uint32_t pieces = config.max_reads_in_flight > 1 ? 2 : 1;
+  return {.mtu_bytes = bytes(config.path_mtu),
+          .read_piece = std::max(config.window_packets / pieces, 1u),
+          .recovery = config.recovery};
+}
+
+}  // namespace
+
 RcEndpoint::RcEndpoint(const QpDependencies& dependencies)
     : deps_(dependencies),
       window_(deps_.send_queue),
@@ -18,7 +31,7 @@ void RcEndpoint::reset() {
   requester_.clear_error();
   completer_.clear_error();
   // A peer that reconnects begins with PSNs of its own; nothing of the old ones may remain (fact 40).
-  window_.start(Psn(), bytes(config().path_mtu), Recovery::kGoBackN);
+  window_.start(Psn(), window_settings({}));
   responder_.start();
 }
 
@@ -32,7 +45,7 @@ void RcEndpoint::to_ready_to_send(const QpConfig& config) {
   lifecycle_.enter(QpState::kReadyToSend, config);
   requester_.drain(false);
   if (resumes) return retry_.update(config);
-  window_.start(config.send_psn, bytes(config.path_mtu), config.recovery);
+  window_.start(config.send_psn, window_settings(config));
   retry_.start(config);
   pacer_.start(controller_for(config));
   requester_.start();

@@ -59,18 +59,24 @@ WrittenPacket Requester::wait(Time now) {
 
 bool Requester::may_send(const SendWqe& wqe) const {
   if (retry_.is_probing() && window_.psns_in_flight() >= config_.window_after_timeout) return false;
-  if (wqe.request.fence && window_.reads_in_flight() > 0) return false;
-  if (has_response(wqe.request.operation)) {
-    const std::uint32_t most = window_.has_begun_work()
-                                   ? std::min<std::uint32_t>(config_.max_reads_in_flight, kRepeatedReads)
-                                   : config_.max_reads_in_flight;
-    return window_.reads_in_flight() < most &&
-           window_.has_psn_space(wqe.packet_count - window_.current_packet());
-  }
+  if (wqe.request.fence && window_.current_packet() == 0 && window_.reads_in_flight() > 0) return false;
+  if (has_response(wqe.request.operation)) return may_ask(wqe);
   if (consumes_receive(wqe.request.operation) && !credits_.cover(wqe) && !window_.current_is_head()) {
     return false;
   }
   return window_.packets_in_flight() < window_packets_ && window_.has_psn_space(1) && window_.has_reach();
+}
+
+// Responses of READs are bounded by the window as requests are: what the peer sends at once may be more than the way
+// to us holds, and then all of it is lost again each time.
+bool Requester::may_ask(const SendWqe& wqe) const {
+  const std::uint32_t most = window_.is_repeating()
+                                 ? std::min<std::uint32_t>(config_.max_reads_in_flight, kRepeatedReads)
+                                 : config_.max_reads_in_flight;
+  const std::uint32_t psns = window_.current_psns();
+  if (window_.reads_in_flight() >= most || !window_.has_psn_space(psns)) return false;
+  const bool is_read = wqe.request.operation == SendOperation::kRead;
+  return !is_read || window_.read_psns_in_flight() + psns <= config_.window_packets;
 }
 
 WrittenPacket Requester::emit_request(const SendWqe& wqe, std::span<std::byte> out, Time now) {
@@ -100,12 +106,14 @@ wire::Packet Requester::packet_for(const SendWqe& wqe, Opcode opcode) const {
           .xrc_srq = wqe.request.xrc_srq};
 }
 
-// A READ that was answered in part asks for the rest: later PSN and address, shorter (fact 26).
+// The next piece of a READ, or what is missing of one that was answered in part: later PSN and address, shorter
+// (fact 26).
 WrittenPacket Requester::emit_read_request(const SendWqe& wqe, std::span<std::byte> out) const {
-  const std::uint32_t skipped = window_.current_packet() * bytes(config_.path_mtu);
+  const std::uint32_t mtu = bytes(config_.path_mtu);
+  const std::uint32_t skipped = window_.current_packet() * mtu;
   wire::Packet packet = packet_for(wqe, Opcode::kRcReadRequest);
   packet.reth.address += skipped;
-  packet.reth.length -= skipped;
+  packet.reth.length = std::min(wqe.length - skipped, window_.current_psns() * mtu);
   return {.size = wire::emit_headers(packet, out)};
 }
 
@@ -155,7 +163,9 @@ WrittenPacket Requester::emit_data(const SendWqe& wqe, std::span<std::byte> out,
   wire::write_padding(out.subspan(header_size + size, padding), tail);
 
   // Ask often enough that the window never closes, and no wait begins, without an acknowledgement on its way.
-  const bool ask = is_last || retry_.is_probing() ||
+  const bool is_last_of_probe =
+      retry_.is_probing() && window_.psns_in_flight() + 1 >= config_.window_after_timeout;
+  const bool ask = is_last || is_last_of_probe ||
                    ++packets_since_ack_request_ >= std::max(window_packets_ / 4, 1u) ||
                    (pacer_.is_active() &&
                     pacer_.holds_behind(static_cast<std::uint32_t>(header_size + size + padding), now));

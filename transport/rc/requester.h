@@ -51,6 +51,7 @@ class Requester {
   bool has_work() const { return is_draining_ ? window_.has_begun_work() : window_.has_work(); }
   WrittenPacket wait(Time now);
   bool may_send(const SendWqe& wqe) const;
+  bool may_ask(const SendWqe& wqe) const;
   WrittenPacket fail_head(CompletionStatus status);
   WrittenPacket fail_memory();
   wire::Packet packet_for(const SendWqe& wqe, wire::Opcode opcode) const;

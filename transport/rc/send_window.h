@@ -16,6 +16,10 @@ namespace urnic::transport {
 /// no packet. "READs" here are all that have a response: atomics, FLUSH and ATOMIC WRITE are READs of one
 /// packet.
 ///
+/// A READ of more responses than a piece has is asked for piece by piece, each with a READ request of its own. Pieces
+/// begin at multiples of their length, also when some are asked for again: a responder repeats what lies within one
+/// request that it had (fact 26).
+///
 ///     head of the queue                 cursor                    tail
 ///     |-- oldest() ... in flight ... ---|--- not (or again to be) sent ---|
 ///
@@ -24,8 +28,13 @@ class SendWindow {
  public:
   explicit SendWindow(SendQueue& queue) : queue_(queue) {}
 
-  /// Begins with `first`, an empty queue, packets of `mtu_bytes`, and what both ends agreed on for what is lost.
-  void start(Psn first, std::uint32_t mtu_bytes, Recovery recovery);
+  struct Settings {
+    std::uint32_t mtu_bytes = 0;
+    std::uint32_t read_piece = 0;  ///< the most responses that one READ request asks for, at least 1
+    Recovery recovery = Recovery::kGoBackN;  ///< as both ends agreed
+  };
+  /// Begins with `first` and an empty queue.
+  void start(Psn first, const Settings& settings);
 
   /// Who says what is sent again; not before start().
   LossRecovery& recovery() { return *recovery_; }
@@ -57,7 +66,10 @@ class SendWindow {
   bool current_is_head() const { return cursor_ == queue_.head(); }
   Psn cursor_psn() const;
 
-  /// One packet at the cursor was sent; for a READ that asks for all the rest.
+  /// How many PSNs the packet at the cursor takes: of a READ those of the responses up to the end of its piece.
+  std::uint32_t current_psns() const;
+
+  /// One packet at the cursor was sent.
   void advance();
 
   /// All before the cursor that are not acknowledged or answered.
@@ -69,7 +81,9 @@ class SendWindow {
   }
   /// Whether the peer could hold one more.
   bool has_reach() const { return !is_selective_ || unacknowledged_packets() < HeldPsns::kReach; }
+  /// Requests that have a response, and how many of their responses are missing.
   std::uint32_t reads_in_flight() const { return reads_in_flight_; }
+  std::uint32_t read_psns_in_flight() const { return read_psns_in_flight_; }
   /// Whether `psns` more can be in flight without making old and new PSNs look alike: half the PSN space at
   /// the most.
   bool has_psn_space(std::uint32_t psns) const;
@@ -87,6 +101,11 @@ class SendWindow {
   /// The oldest work request; only while has_outstanding().
   SendWqe& head() { return queue_.at(queue_.head()); }
   Psn head_last_psn() const;
+  /// Whether the response packet `index` of a READ is the first, or the last, that one request asks for.
+  bool begins_piece(std::uint32_t index) const { return index % read_piece_ == 0; }
+  bool ends_piece(const SendWqe& wqe, std::uint32_t index) const {
+    return index + 1 == wqe.packet_count || begins_piece(index + 1);
+  }
   /// All before `psn`, inside the head work request, is acknowledged.
   void acknowledge_part(Psn psn);
   /// The head work request is done; removes it.
@@ -97,12 +116,15 @@ class SendWindow {
   std::uint32_t ahead(Psn psn) const { return (psn.value() - oldest_.value()) & Psn::kMask; }
   std::uint32_t held_packets() const;
   RequestPart cursor_part() const;
+  void answered_before(Psn psn);
   void pull_cursor_up();
   std::uint32_t packet_count(const SendWqe& wqe) const;
+  std::uint32_t pieces_before(const SendWqe& wqe, std::uint32_t index) const;
 
   SendQueue& queue_;
   std::unique_ptr<LossRecovery> recovery_;
   std::uint32_t mtu_bytes_ = 0;
+  std::uint32_t read_piece_ = 1;  // packets
   Psn oldest_;
   Psn sent_end_;  // one past the furthest PSN ever sent
   Psn next_psn_;
@@ -110,7 +132,7 @@ class SendWindow {
   std::uint32_t begun_end_ = 0;  // position of the first work request of which nothing was sent
   std::uint32_t cursor_ = 0;
   std::uint32_t cursor_packet_ = 0;
-  std::uint32_t reads_in_flight_ = 0;      // READs before the cursor that are not done
+  std::uint32_t reads_in_flight_ = 0;      // pieces of READs before the cursor that are not answered
   std::uint32_t read_psns_in_flight_ = 0;  // and how many of their responses are missing
   bool is_selective_ = false;              // with go-back-N none of what the peer may hold costs anything
   std::uint32_t next_message_ = 0;         // messages begun so far, 24 bits

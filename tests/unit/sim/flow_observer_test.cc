@@ -238,6 +238,39 @@ TEST_F(FlowObserverTest, AcceptsAReadResumedWhereItsResponsesEnded) {
   EXPECT_EQ(observer_.counts().reads_resumed_inside, 1u);
 }
 
+// A READ of six packets, of which a first request asks for two.
+class ReadInPieces : public ::testing::Test {
+ protected:
+  ReadInPieces() {
+    observer_.on_posted({.read_bytes = 6 * kMtu});
+    observer_.on_posted({});
+    EXPECT_THAT(sent(read(100, 2 * kMtu, 0x1000)), Eq(std::nullopt));
+  }
+  FlowObserver::Complaint sent(const WireView& packet) { return observer_.on_request_sent(packet, Time(1s)); }
+
+  FlowObserver observer_{
+      {.mtu_bytes = kMtu, .window_packets = 4, .max_reads_in_flight = 3, .first_psn = 100}};
+};
+
+TEST_F(ReadInPieces, MayFillTheWindow) {
+  EXPECT_THAT(sent(read(102, 2 * kMtu, 0x1000 + 2 * kMtu)), Eq(std::nullopt));
+  EXPECT_EQ(observer_.counts().reads_in_pieces, 1u);
+  EXPECT_THAT(sent(read(104, 2 * kMtu, 0x1000 + 4 * kMtu)),
+              Optional(HasSubstr("6 responses in flight of at most 4")));
+}
+
+TEST_F(ReadInPieces, MustGoOnWhereTheyEnded) {
+  EXPECT_THAT(sent(read(102, 2 * kMtu, 0x1000)), Optional(HasSubstr("left of a READ")));
+}
+
+TEST_F(ReadInPieces, MustNotAskForMoreThanTheRest) {
+  EXPECT_THAT(sent(read(102, 5 * kMtu, 0x1000 + 2 * kMtu)), Optional(HasSubstr("left of a READ")));
+}
+
+TEST_F(ReadInPieces, MustGoOnBeforeTheNextMessage) {
+  EXPECT_THAT(sent(send_only(102)), Optional(HasSubstr("left of a READ")));
+}
+
 TEST_F(FlowObserverTest, ComplainsWhenTheReceiverWasNotGivenItsTime) {
   request(send_only(100));
   response(acknowledge(100, 0, kRnrNak));

@@ -64,6 +64,7 @@ enum class CoverageEvent : std::uint8_t {
   kRewind,
   kResumedInsideMessage,
   kReadResumedInside,
+  kReadInPieces,
   kDuplicateRequest,
   kDuplicateRead,
   kRepeatedReadRefused,
@@ -264,6 +265,8 @@ constexpr std::string_view name_of(CoverageEvent event) {
       return "resumed inside a message";
     case kReadResumedInside:
       return "READ resumed part way";
+    case kReadInPieces:
+      return "READs asked for in pieces";
     case kDuplicateRequest:
       return "duplicate requests";
     case kDuplicateRead:

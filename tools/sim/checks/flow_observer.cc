@@ -125,14 +125,7 @@ FlowObserver::Complaint FlowObserver::check_selective_order(std::uint64_t psn, T
 FlowObserver::Complaint FlowObserver::on_new_request(const WireView& packet, std::uint64_t psn, Time now) {
   if (messages_.empty() || messages_.back().is_complete) {
     if (!packet.is_first) return "a message begins with neither FIRST nor ONLY";
-    if (posted_.empty()) return "a message that was not posted";
-    if (is_draining_) return "begins a message though the queue pair is in SQD";
-    const Posted posted = posted_.front();
-    posted_.pop_front();
-    if (posted.fence && reads_in_flight_ > 0) return "a fenced request while a READ or atomic is in flight";
-    if (packet.xrc_srq != posted.xrc_srq) {
-      return fmt::format("names XRC SRQ {:#x} instead of {:#x}", packet.xrc_srq, posted.xrc_srq);
-    }
+    if (auto complaint = read_rest_ > 0 ? go_on_with_read(packet) : begin_message(packet)) return complaint;
     messages_.push_back({.first = psn,
                          .end = psn,
                          .number = forgotten_messages_ + messages_.size() + 1,
@@ -171,6 +164,36 @@ FlowObserver::Complaint FlowObserver::on_new_request(const WireView& packet, std
   return std::nullopt;
 }
 
+FlowObserver::Complaint FlowObserver::begin_message(const WireView& packet) {
+  if (posted_.empty()) return "a message that was not posted";
+  if (is_draining_) return "begins a message though the queue pair is in SQD";
+  const Posted posted = posted_.front();
+  posted_.pop_front();
+  if (posted.fence && reads_in_flight_ > 0) return "a fenced request while a READ or atomic is in flight";
+  if (packet.xrc_srq != posted.xrc_srq) {
+    return fmt::format("names XRC SRQ {:#x} instead of {:#x}", packet.xrc_srq, posted.xrc_srq);
+  }
+  if (posted.read_bytes == 0) return std::nullopt;
+  if (packet.length > posted.read_bytes) {
+    return fmt::format("asks for {} bytes of a READ of {}", packet.length, posted.read_bytes);
+  }
+  read_rest_ = posted.read_bytes - packet.length;
+  counts_.reads_in_pieces += read_rest_ > 0 ? 1 : 0;
+  return std::nullopt;
+}
+
+// Each request but the last asks for whole packets, so that the PSNs are those of one request for all.
+FlowObserver::Complaint FlowObserver::go_on_with_read(const WireView& packet) {
+  const Message& before = messages_.back();
+  const bool goes_on = packet.kind == PacketKind::kReadRequest && packet.rkey == before.rkey &&
+                       packet.xrc_srq == before.xrc_srq && packet.address == before.address + before.length &&
+                       before.length > 0 && before.length % limits_.mtu_bytes == 0 &&
+                       packet.length <= read_rest_;
+  if (!goes_on) return fmt::format("does not ask for the {} bytes that are left of a READ", read_rest_);
+  read_rest_ -= packet.length;
+  return std::nullopt;
+}
+
 FlowObserver::Complaint FlowObserver::check_window(const WireView& packet, std::uint64_t psn, Time now) {
   ++(packet.wants_response() ? reads_in_flight_ : data_in_flight_);
   if (reads_in_flight_ > limits_.max_reads_in_flight) {
@@ -182,6 +205,10 @@ FlowObserver::Complaint FlowObserver::check_window(const WireView& packet, std::
         .psn = psn, .end = next_, .wants_response = packet.wants_response()};
     if (auto complaint = selective_->requester.on_new(request, limits_.window_packets, now)) return complaint;
   }
+  if (packet.kind == PacketKind::kReadRequest && reads_in_flight_ > 1 &&
+      read_psns_in_flight() > limits_.window_packets) {
+    return fmt::format("{} responses in flight of at most {}", read_psns_in_flight(), limits_.window_packets);
+  }
   if (packet.wants_response()) return std::nullopt;
 
   if (!selective_ && data_in_flight_ > limits_.window_packets) {
@@ -191,6 +218,16 @@ FlowObserver::Complaint FlowObserver::check_window(const WireView& packet, std::
   if (packet.is_last && !packet.ack_request) return "the last packet of a message without AckReq (fact 18)";
   if (since_ack_request_ >= limits_.window_packets) return "a window of packets without AckReq";
   return std::nullopt;
+}
+
+// Of all that have a response.
+std::uint64_t FlowObserver::read_psns_in_flight() const {
+  std::uint64_t psns = 0;
+  for (auto message = messages_.rbegin(); message != messages_.rend() && message->end > acknowledged_;
+       ++message) {
+    if (message->wants_response()) psns += message->end - std::max(message->first, acknowledged_);
+  }
+  return psns;
 }
 
 FlowObserver::Complaint FlowObserver::on_repeated_request(const WireView& packet, std::uint64_t psn) {

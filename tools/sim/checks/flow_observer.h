@@ -54,6 +54,7 @@ class FlowObserver {
     std::uint64_t duplicate_atomics = 0;  ///< FLUSH and ATOMIC WRITE too
     std::uint64_t replayed_answers = 0;   ///< to those
     std::uint64_t reads_resumed_inside = 0;
+    std::uint64_t reads_in_pieces = 0;
     std::uint64_t messages_resumed_inside = 0;
     std::uint64_t rewinds = 0;
     std::uint64_t psn_wraps_inside_message = 0;
@@ -73,6 +74,8 @@ class FlowObserver {
   struct Posted {
     bool fence = false;  ///< it must wait for the READs, atomics and whatever else has a response before it
     std::uint32_t xrc_srq = 0;  ///< what its requests must name; 0 except for XRC
+    std::uint32_t read_bytes =
+        0;  ///< of a READ, which several requests may ask for one after the other; 0: one request
   };
   void on_posted(const Posted& posted) { posted_.push_back(posted); }
   Complaint on_request_sent(const WireView& packet, Time now);
@@ -133,11 +136,14 @@ class FlowObserver {
   std::uint64_t extend(std::uint32_t psn) const;
   Message* find(std::uint64_t psn);
   Complaint on_new_request(const WireView& packet, std::uint64_t psn, Time now);
+  Complaint begin_message(const WireView& packet);
+  Complaint go_on_with_read(const WireView& packet);
   Complaint on_repeated_request(const WireView& packet, std::uint64_t psn);
   Complaint check_payload(const WireView& packet) const;
   Complaint check_order(std::uint64_t psn, Time now);
   Complaint check_selective_order(std::uint64_t psn, Time now);
   Complaint check_window(const WireView& packet, std::uint64_t psn, Time now);
+  std::uint64_t read_psns_in_flight() const;
   Complaint check_msn(const WireView& packet, std::uint64_t from, std::uint64_t to) const;
   Complaint check_answered_before(std::uint64_t psn) const;
   Complaint on_answer_sent(const WireView& packet, std::uint64_t psn);
@@ -175,6 +181,7 @@ class FlowObserver {
   std::uint64_t data_in_flight_ = 0;
   std::uint64_t reads_in_flight_ = 0;  // and everything else that has a response
   std::deque<Posted> posted_;          // messages that were posted and not begun
+  std::uint32_t read_rest_ = 0;        // bytes of the newest READ that were not asked for
   bool is_draining_ = false;           // none of those may be
   std::uint64_t since_ack_request_ = 0;
   Attempts attempts_;

@@ -171,7 +171,7 @@ void EndpointDriver::on_not_succeeded(const Operation& operation) {
   if (operation.is_atomic() && (!operation.violation || operation.violation == Violation::kUnknownLkey)) {
     undetermined_atomics_.push_back(operation.id);
   }
-  if (operation.violation) return;
+  if (operation.violation && !operation.may_bring_a_part()) return;
   if (operation.places_data() && !progress.stood_there) undetermined_.push_back(operation.remote);
   if (operation.brings_data()) {
     for (const Range& piece : operation.local) host_.memory().settle_as_is(piece);

@@ -227,7 +227,11 @@ void EndpointDriver::announce(const Operation& operation, const Prepared& prepar
                     .byte_length = operation.length,
                     .signaled = operation.signaled});
   if (!operation.is_local()) {
-    scene_.observer.flow(pair_, side_).on_posted({.fence = request.fence, .xrc_srq = request.xrc_srq});
+    const bool is_read = request.operation == SendOperation::kRead;
+    scene_.observer.flow(pair_, side_)
+        .on_posted({.fence = request.fence,
+                    .xrc_srq = request.xrc_srq,
+                    .read_bytes = is_read ? operation.length : 0});
   }
   if (is_draining_) scene_.coverage.add(CoverageEvent::kPostedWhileDraining);
   if (operation.consumes_receive()) announce_message(operation, request);
@@ -235,7 +239,7 @@ void EndpointDriver::announce(const Operation& operation, const Prepared& prepar
     maybe_scribble(host_, operation.local);  // inline data was copied
   }
   if (operation.is_atomic()) announce_atomic(operation, request);
-  if (operation.violation) return;  // it must not touch any memory
+  if (operation.violation && !operation.may_bring_a_part()) return;  // it must not touch any memory
   if (operation.places_data()) peer_host_.memory().begin(operation.remote);
   if (operation.brings_data()) {
     for (const Range& piece : operation.local) host_.memory().begin(piece);

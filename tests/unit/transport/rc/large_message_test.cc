@@ -11,6 +11,7 @@ namespace {
 using ::testing::ElementsAre;
 
 constexpr std::uint32_t kLength = kMaxMessageBytes;
+constexpr std::uint32_t kAllPsns = 1u << 24;
 constexpr Rkey kHugeKey{0xd0};
 constexpr std::uint64_t kHugeAddress = 0x7fff'0000'0000;
 constexpr Remote kHuge{.address = kHugeAddress, .rkey = kHugeKey};
@@ -166,9 +167,13 @@ TEST_F(RcLargeMessage, IsAnsweredAgainNearItsEnd) {
   EXPECT_EQ(answers[0].opcode, wire::Opcode::kRcReadResponseOnly);
 }
 
+/// With a window that holds it.
 class RcLargeRead : public RcLargeMessage, public ::testing::WithParamInterface<PathMtu> {
  protected:
-  RcLargeRead() { connect_with(GetParam()); }
+  RcLargeRead() {
+    config_.window_packets = kAllPsns;
+    connect_with(GetParam());
+  }
 };
 
 INSTANTIATE_TEST_SUITE_P(Mtu, RcLargeRead, ::testing::Values(PathMtu::k256, PathMtu::k4096),
@@ -184,7 +189,7 @@ TEST_P(RcLargeRead, IsNoNewRequestWhenItComesAgain) {
   EXPECT_EQ(endpoint_.state(), QpState::kReadyToSend);
 }
 
-TEST_P(RcLargeRead, IsAskedForAtOnce) {
+TEST_P(RcLargeRead, IsAskedForAtOnceWhereTheWindowHoldsIt) {
   post(read_wr(1, 0, kHuge).from_elements({huge()}));
   EXPECT_THAT(sent(), ElementsAre(read_request(Psn(200), kLength, kHuge)));
   EXPECT_EQ(endpoint_.next_send_psn(), Psn(200) + packets());
@@ -202,6 +207,7 @@ TEST_P(RcLargeRead, IsResumedAfterItsFirstResponse) {
 
 // More than half of all PSNs outstanding could not be told from old ones (fact 39).
 TEST_F(RcLargeMessage, HoldsBackWhatWouldNotLeaveHalfOfThePsnsFree) {
+  config_.window_packets = kAllPsns;
   connect_with(PathMtu::k256);
   post({read_wr(1, 0, kHuge).from_elements({huge()}), send_wr(2, 10), read_wr(3, 1)});
   EXPECT_THAT(sent(), ElementsAre(read_request(Psn(200), kLength, kHuge)));
@@ -214,19 +220,25 @@ TEST_F(RcLargeMessage, HoldsBackWhatWouldNotLeaveHalfOfThePsnsFree) {
   EXPECT_EQ(packets[1].psn, Psn(201 + (1 << 23)));
 }
 
-TEST_F(RcLargeMessage, IsReadToTheLastResponse) {
+TEST_F(RcLargeMessage, IsReadPieceByPieceToTheLastResponse) {
+  config_.max_reads_in_flight = 2;
   connect_with(PathMtu::k4096);
-  post({read_wr(1, 0, kHuge).from_elements({huge()}), send_wr(2, 10)});
+  post_quietly(read_wr(1, 0, kHuge).from_elements({huge()}));
+  post_quietly(send_wr(2, 10));
+  const std::uint32_t piece = config_.window_packets / 2;
   const Bytes data(mtu());
-  arrives(read_response_first(Psn(200), data));
-  const QpPacket middle = read_response_middle(Psn(201), data);
-  wire::Packet view = middle.view(kOurQp);
-  for (std::uint32_t i = 1; i + 1 < packets(); ++i) {
-    view.bth.psn = Psn(200 + i);
-    endpoint_.on_packet(view, now_);
+  std::uint32_t requests = 0;
+  for (std::uint32_t i = 0; i < packets(); ++i) {
+    if (i % piece == 0) {
+      while (!poll_quickly().empty()) ++requests;
+    }
+    const Psn psn = Psn(200) + i;
+    const bool is_last = (i + 1) % piece == 0;
+    arrives(i % piece == 0 ? read_response_first(psn, data)
+            : is_last      ? read_response_last(psn, data)
+                           : read_response_middle(psn, data));
   }
-  EXPECT_THAT(send_completions(), ::testing::IsEmpty());
-  peer_sends(read_response_last(Psn(200) + (packets() - 1), data));
+  EXPECT_EQ(requests, packets() / piece + 1);
   const auto completions = send_completions();
   ASSERT_THAT(completions, ElementsAre(Succeeded(1)));
   EXPECT_EQ(completions[0].byte_length, kLength);

@@ -70,13 +70,13 @@ TEST_F(RcLateAnswer, LeavesTheLimitOfReadsAsItWas) {
 TEST_F(RcLateAnswer, LeavesTheWindowAsItWas) {
   config_.window_packets = 4;
   connect();
-  post({write_wr(1, 6 * kMtu), read_wr(2, 3000)});
+  post({write_wr(1, 6 * kMtu), read_wr(2, 2000)});
   EXPECT_EQ(sent().size(), 4u);
   expire_without_sending();
   peer_sends(ack(Psn(203)));
   const auto rest = sent();
   ASSERT_THAT(rest, SizeIs(3));
-  EXPECT_EQ(rest.back(), read_request(Psn(206), 3000));
+  EXPECT_EQ(rest.back(), read_request(Psn(206), 2000));
 }
 
 TEST_F(RcLateAnswer, LeavesAFenceAsItWas) {

@@ -187,6 +187,62 @@ TEST_F(RcRequesterFlow, DoesNotStallWritesAndReadsForLackOfCredits) {
   EXPECT_THAT(sent(), ElementsAre(write_only(Psn(201), local_pattern(0, 1)), read_request(Psn(202), 1)));
 }
 
+// The peer counts each READ request: the SEND is its fourth message, and it has told of three.
+TEST_F(RcRequesterFlow, CountsEachPieceOfAReadAsAMessageOfThePeers) {
+  config_.window_packets = 4;
+  connect();
+  post(send_wr(1, 1));
+  sent();
+  peer_sends(ack(Psn(200), 1).with_syndrome(0x02));
+  post({read_wr(2, 4 * kMtu), send_wr(3, 1)});
+  EXPECT_THAT(sent(), ElementsAre(read_request(Psn(201), 2 * kMtu),
+                                  read_request(Psn(203), 2 * kMtu, kShared + 2 * kMtu)));
+  peer_sends(read_responses(Psn(201), payload(2 * kMtu), kMtu, 2));
+  EXPECT_THAT(sent(), IsEmpty());
+  peer_sends(read_responses(Psn(203), payload(2 * kMtu), kMtu, 3));
+  EXPECT_THAT(sent(), ElementsAre(send_only(Psn(205), payload(1))));
+}
+
+TEST_F(RcRequesterFlow, SaysHowManyRequestsOfAReadAreInFlight) {
+  config_.window_packets = 4;
+  connect();
+  post(read_wr(1, 5 * kMtu));
+  EXPECT_EQ(endpoint_.send_progress().reads_in_flight, 2u);
+  peer_sends(read_responses(Psn(200), payload(2 * kMtu), kMtu));
+  EXPECT_EQ(endpoint_.send_progress().reads_in_flight, 2u);
+  peer_sends(read_responses(Psn(202), payload(2 * kMtu), kMtu, 2));
+  EXPECT_EQ(endpoint_.send_progress().reads_in_flight, 1u);
+  peer_sends(read_response_only(Psn(204), payload(kMtu), 3));
+  EXPECT_EQ(endpoint_.send_progress().reads_in_flight, 0u);
+}
+
+TEST_F(RcRequesterFlow, CountsNoPieceTwiceThatIsAnsweredWhileItWaitsToBeAskedAgain) {
+  config_.window_packets = 4;
+  connect();
+  post(read_wr(1, 6 * kMtu));
+  sent();
+  now_ += ack_timeout(config_.ack_timeout);
+  endpoint_.on_timeout(now_);
+  for (const QpPacket& response : read_responses(Psn(200), payload(2 * kMtu), kMtu)) arrives(response);
+  EXPECT_EQ(endpoint_.send_progress().reads_in_flight, 0u);
+  drain();
+  EXPECT_THAT(sent(), ElementsAre(read_request(Psn(202), 2 * kMtu, kShared + 2 * kMtu),
+                                  read_request(Psn(204), 2 * kMtu, kShared + 4 * kMtu)));
+  EXPECT_EQ(endpoint_.send_progress().reads_in_flight, 2u);
+}
+
+TEST_F(RcRequesterFlow, AsksForAReadInPiecesAcross2To24) {
+  config_.window_packets = 4;
+  config_.send_psn = Psn(0xffffff);
+  connect();
+  post(read_wr(1, 4 * kMtu));
+  EXPECT_THAT(sent(), ElementsAre(read_request(Psn(0xffffff), 2 * kMtu),
+                                  read_request(Psn(1), 2 * kMtu, kShared + 2 * kMtu)));
+  peer_sends(read_responses(Psn(0xffffff), payload(2 * kMtu), kMtu));
+  peer_sends(read_responses(Psn(1), payload(2 * kMtu), kMtu, 2));
+  EXPECT_THAT(send_completions(), ElementsAre(Succeeded(1)));
+}
+
 // Fact 19: at least one SEND goes out at a time.
 TEST_F(RcRequesterFlow, SendsOneMessageEvenWithoutCredits) {
   connect();

@@ -149,6 +149,28 @@ TEST_F(RcSelectiveRequester, SendsAgainWhatAnOldNakOnlySeemsToHold) {
   EXPECT_EQ(sent_psns(), (std::vector<std::uint32_t>{202, 205}));
 }
 
+TEST_F(RcSelectiveRequester, SendsAgainThePieceOfAReadThatThePeerDoesNotHold) {
+  config_.window_packets = 4;
+  connect();
+  post(read_wr(1, 4 * kMtu));
+  post_writes(1);
+  peer_sends(selective_nak(Psn(200), {202}));
+  EXPECT_EQ(sent_psns(), std::vector<std::uint32_t>{200});
+  peer_sends(read_responses(Psn(200), payload(2 * kMtu), kMtu));
+  peer_sends(selective_nak(Psn(202), {204}, 1));
+  EXPECT_EQ(sent_psns(), std::vector<std::uint32_t>{202});
+}
+
+// The window is that of SENDs and WRITEs.
+TEST_F(RcSelectiveRequester, SendsNothingMoreBecauseThePeerHoldsAPieceOfARead) {
+  config_.window_packets = 4;
+  connect();
+  post(read_wr(1, 4 * kMtu));
+  post_writes(5);
+  peer_sends(selective_nak(Psn(200), {202}));
+  EXPECT_EQ(sent_psns(), std::vector<std::uint32_t>{200});
+}
+
 // Holding a packet is no promise.
 TEST_F(RcSelectiveRequester, SendsEverythingAgainWhenTheAckTimerRunsOut) {
   connect_and_send(4);
