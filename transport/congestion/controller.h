@@ -48,12 +48,12 @@ struct ControllerState {
 };
 
 /// Sans-I/O, and without timers: what happens as time goes by is caught up with at the next call. Time never goes back
-/// from one call to the next. Requests are counted, responses are not; those that are sent again count again.
+/// from one call to the next. Requests are counted, and responses with data; what is sent again counts again.
 class Controller {
  public:
   virtual ~Controller() = default;
 
-  /// A request packet of so many bytes leaves.
+  /// A request packet, or a packet of a READ's data, of so many bytes leaves.
   virtual void on_send(std::uint32_t /*bytes*/, Time /*now*/) {}
   /// A request that asked for it was acknowledged, after so long.
   virtual void on_ack(Duration /*round_trip*/, Time /*now*/) {}

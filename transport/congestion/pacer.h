@@ -1,4 +1,4 @@
-// Pacer: when a queue pair's next request may leave, and what its controller hears.
+// Pacer: when a queue pair's next packet with data may leave, and what its controller hears.
 #pragma once
 
 #include <cstdint>
@@ -12,8 +12,9 @@
 
 namespace urnic::transport::congestion {
 
-/// Without a controller nothing waits, and who asks is_active() first pays one comparison. Only requests are paced: acknowledgements and
-/// responses that are owed never wait.
+/// Without a controller nothing waits, and who asks is_active() first pays one comparison. Requests are paced, and the data that READs
+/// asked for, together: both congest the same way, and a CNP does not say which of them was marked. Acknowledgements, NAKs and the answers
+/// of atomics never wait, nor do CNPs. Round trips are those of requests.
 class Pacer {
  public:
   /// Begins with this controller; null: without one.
@@ -23,7 +24,7 @@ class Pacer {
 
   // Of one with a controller:
 
-  /// Whether the next request, which could leave otherwise, has to wait at `now`.
+  /// Whether the next packet, which could leave otherwise, has to wait at `now`.
   bool holds(Time now) {
     is_waited_for_ = now < next_departure_;
     return is_waited_for_;
@@ -33,7 +34,7 @@ class Pacer {
   /// Whether the request behind one of so many bytes (Sent::bytes) that leaves now has to wait. Then that one had better ask for
   /// an acknowledgement: the next one that does may come too late for the ACK timer.
   bool holds_behind(std::uint32_t bytes, Time now) { return departure_behind(bytes, now) > now; }
-  /// Ends the wait: the request gets its turn, or there is none any more.
+  /// Ends the wait: the packet gets its turn, or there is none any more.
   void end_wait() { is_waited_for_ = false; }
 
   /// How many packets of so many bytes may be in flight; at least one.
@@ -42,7 +43,7 @@ class Pacer {
   struct Sent {
     Psn psn{};
     std::uint32_t bytes = 0;    ///< from the BTH to the last byte of padding
-    bool asks_for_ack = false;  ///< and will be acknowledged by its own PSN or a later one
+    bool asks_for_ack = false;  ///< a request that will be acknowledged by its own PSN or a later one
     bool is_repetition = false;
   };
   void on_sent(const Sent& sent, Time now);
@@ -59,7 +60,7 @@ class Pacer {
   bool on_cnp(Time now) { return controller_ != nullptr && controller_->on_cnp(now); }
   void on_nak(Time now);
   void on_timeout(Time now);
-  /// See Controller::update(). A request that waits already leaves when it would have.
+  /// See Controller::update(). A packet that waits already leaves when it would have.
   void update(const Choice& choice, Time now) {
     if (controller_ != nullptr) controller_->update(choice, now);
   }

@@ -22,7 +22,7 @@ RcEndpoint::RcEndpoint(const QpDependencies& dependencies)
       window_(deps_.send_queue),
       requester_(deps_, lifecycle_.config(), window_, retry_, credits_, pacer_),
       completer_(deps_, lifecycle_.config(), window_, retry_, credits_, pacer_),
-      responder_(deps_, lifecycle_.config()) {}
+      responder_(deps_, lifecycle_.config(), pacer_) {}
 
 void RcEndpoint::reset() {
   lifecycle_.reset();
@@ -37,6 +37,7 @@ void RcEndpoint::reset() {
 
 void RcEndpoint::to_ready_to_receive(const QpConfig& config) {
   lifecycle_.enter(QpState::kReadyToReceive, config);
+  pacer_.start(controller_for(config));
   responder_.start();
 }
 
@@ -47,7 +48,6 @@ void RcEndpoint::to_ready_to_send(const QpConfig& config) {
   if (resumes) return retry_.update(config);
   window_.start(config.send_psn, window_settings(config));
   retry_.start(config);
-  pacer_.start(controller_for(config));
   requester_.start();
   completer_.start();
 }
@@ -79,7 +79,7 @@ void RcEndpoint::on_packet(const wire::Packet& packet, Time now) {
 }
 
 bool RcEndpoint::on_congestion_notification(Time now) {
-  return can_send(state()) && pacer_.on_cnp(now);
+  return can_receive(state()) && pacer_.on_cnp(now);
 }
 
 void RcEndpoint::on_congestion_parameters(Time now) {
@@ -104,8 +104,9 @@ bool RcEndpoint::on_timeout(Time now) {
 }
 
 Time RcEndpoint::next_timeout() const {
-  const Time response = can_receive(state()) ? responder_.next_timeout() : kNever;
-  return can_send(state()) ? std::min({response, retry_.next_timeout(), pacer_.next_departure()}) : response;
+  if (!can_receive(state())) return kNever;
+  const Time response = std::min(responder_.next_timeout(), pacer_.next_departure());
+  return can_send(state()) ? std::min(response, retry_.next_timeout()) : response;
 }
 
 WrittenPacket RcEndpoint::poll_transmit(std::span<std::byte> out, Time now) {
@@ -117,7 +118,8 @@ WrittenPacket RcEndpoint::poll_transmit(std::span<std::byte> out, Time now) {
   if (can_send(state())) do_local_work();
   if (state() == QpState::kError) return poll_transmit(out, now);
 
-  // Responses and requests take turns, so that a long READ of the peer's does not stop our own sending.
+  // Responses and requests take turns, so that a long READ of the peer's does not stop our own sending. Who could not
+  // send, as the pacer held both, keeps its turn.
   WrittenPacket packet = responder_is_next_ ? responder_.poll_transmit(out, now) : WrittenPacket{};
   const bool is_response = packet.size > 0;
   if (packet.size == 0 && can_send(state())) {
@@ -125,7 +127,7 @@ WrittenPacket RcEndpoint::poll_transmit(std::span<std::byte> out, Time now) {
     if (packet.size > 0) responder_.on_own_request(now);
   }
   if (packet.size == 0 && !responder_is_next_) packet = responder_.poll_transmit(out, now);
-  responder_is_next_ = !is_response;
+  if (packet.size > 0) responder_is_next_ = !is_response;
 
   fail_if_needed();
   if (!is_draining()) lifecycle_.report(QpEvent::kSqDrained);

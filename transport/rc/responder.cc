@@ -359,7 +359,10 @@ void Responder::flush() {
 
 WrittenPacket Responder::poll_transmit(std::span<std::byte> out, Time now) {
   while (resources_.has_pending()) {
-    if (const WrittenPacket packet = emit_response(out); packet.size > 0) return packet;
+    const ResponderResources::Part part = resources_.next();
+    const bool is_data = part.kind == ResponseKind::kReadData;
+    if (is_data && pacer_.is_active() && pacer_.holds(now)) return {};
+    if (const WrittenPacket packet = emit_response(part, out, now); packet.size > 0) return packet;
   }
   if (nak_) {
     const PendingNak nak = *nak_;
@@ -383,9 +386,9 @@ WrittenPacket Responder::poll_transmit(std::span<std::byte> out, Time now) {
   return {};
 }
 
-WrittenPacket Responder::emit_response(std::span<std::byte> out) {
-  const ResponderResources::Part part = resources_.next();
-  if (part.kind != ResponseKind::kAtomicAck) return emit_read_response(part, out);
+WrittenPacket Responder::emit_response(const ResponderResources::Part& part, std::span<std::byte> out,
+                                       Time now) {
+  if (part.kind != ResponseKind::kAtomicAck) return emit_read_response(part, out, now);
   resources_.advance();
   sent_acks_.note(part.psn);
   const Packet packet{.bth = {.opcode = with_service(wire::Opcode::kRcAtomicAcknowledge, config_.service),
@@ -400,7 +403,8 @@ WrittenPacket Responder::emit_response(std::span<std::byte> out) {
 // place of the response. That of a repeat (as rdma_rxe's) tells a requester which still waits for the answer
 // at once what is wrong; one that has it, whose request the network doubled, takes no notice, and the
 // connection goes on: its program may have said that it is done, so that ours deregistered the region.
-WrittenPacket Responder::emit_read_response(const ResponderResources::Part& part, std::span<std::byte> out) {
+WrittenPacket Responder::emit_read_response(const ResponderResources::Part& part, std::span<std::byte> out,
+                                            Time now) {
   const wire::Opcode opcode = with_service(response_opcode(part), config_.service);
   const std::size_t header_size = wire::header_bytes(opcode);
   wire::TailCrc tail;
@@ -428,7 +432,11 @@ WrittenPacket Responder::emit_read_response(const ResponderResources::Part& part
   const Packet packet{
       .bth = {.opcode = opcode, .pad_count = padding, .destination_qp = config_.remote_qp, .psn = part.psn},
       .aeth = {.syndrome = kAckSyndrome, .msn = msn_for(part)}};
-  return {.size = wire::emit_headers(packet, out) + part.size + padding, .tail = tail};
+  const std::size_t size = wire::emit_headers(packet, out) + part.size + padding;
+  if (part.kind == ResponseKind::kReadData && pacer_.is_active()) [[unlikely]] {
+    pacer_.on_sent({.psn = part.psn, .bytes = static_cast<std::uint32_t>(size)}, now);
+  }
+  return {.size = size, .tail = tail};
 }
 
 // The MSN of a response that is sent again is that of today (as rdma_rxe does it: capture vs_loss_both,

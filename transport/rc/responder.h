@@ -9,6 +9,7 @@
 
 #include "transport/awaited_ack.h"
 #include "transport/completion.h"
+#include "transport/congestion/pacer.h"
 #include "transport/dependencies.h"
 #include "transport/qp_config.h"
 #include "transport/rc/awaited_repetition.h"
@@ -25,11 +26,11 @@ namespace urnic::transport {
 
 /// Each request packet passes the checks in the order of facts 29 to 33 and is executed at once; what is
 /// pending for it is sent by poll_transmit(): responses in PSN order, then one acknowledgement for everything
-/// before.
+/// before. The data of READs leave as fast as the pacer lets them; what is behind them keeps its place.
 class Responder {
  public:
-  Responder(const QpDependencies& deps, const QpConfig& config)
-      : deps_(deps), config_(config), receiver_(deps.receiver) {}
+  Responder(const QpDependencies& deps, const QpConfig& config, congestion::Pacer& pacer)
+      : deps_(deps), config_(config), pacer_(pacer), receiver_(deps.receiver) {}
 
   /// Begins to expect config.receive_psn, with nothing pending.
   void start();
@@ -119,13 +120,14 @@ class Responder {
   void complete_after_ack(Psn psn, const Completion& completion);
   void complete_message(const wire::Packet& packet);
   std::uint32_t msn_for(const ResponderResources::Part& part);
-  WrittenPacket emit_response(std::span<std::byte> out);
-  WrittenPacket emit_read_response(const ResponderResources::Part& part, std::span<std::byte> out);
+  WrittenPacket emit_response(const ResponderResources::Part& part, std::span<std::byte> out, Time now);
+  WrittenPacket emit_read_response(const ResponderResources::Part& part, std::span<std::byte> out, Time now);
   WrittenPacket emit_acknowledge(std::uint8_t syndrome, Psn psn, std::span<std::byte> out);
   WrittenPacket emit_selective_nak(std::span<std::byte> out);
 
   const QpDependencies& deps_;
   const QpConfig& config_;
+  congestion::Pacer& pacer_;
   Psn expected_psn_;
   Time arrived_{};  // the newest request
   /// Of the newest packet that an ACK may name: not one that has a response of its own. rdma_rxe would take
@@ -150,7 +152,8 @@ class Responder {
   AwaitedRepetition repetition_;
   bool owes_selective_nak_ = false;
   bool has_failed_ = false;
-  std::unique_ptr<ReorderBuffer> reorder_;  ///< with selective repeat only
+  std::unique_ptr<ReorderBuffer>
+      reorder_;  ///< with selective repeat, from the first gap on: most never see one
 };
 
 }  // namespace urnic::transport

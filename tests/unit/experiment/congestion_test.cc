@@ -21,22 +21,31 @@ constexpr Duration kEnd = 100ms;
 constexpr const char* kLossyQueue = "switch->receiver/0";
 constexpr const char* kLosslessQueue = "switch->receiver/3";
 
-Result incast(std::size_t senders, const std::string& congestion, unsigned dscp) {
+Result incast(std::size_t senders, const std::string& congestion, unsigned dscp,
+              const std::string& operation = "write") {
   const network::Topology topology = incast_of(senders);
   return run(topology,
              workload_of(
                  fmt::format(
                      R"({{"path_mtu": 1024, "congestion": "{}", "until": "100ms", "ack_timeout": 12, "jobs": [
-      {{"pattern": "incast", "to": "receiver", "bytes": "1GB", "message": "64KiB", "dscp": {}}}]}})",
-                     congestion, dscp),
+      {{"pattern": "incast", "to": "receiver", "bytes": "1GB", "message": "64KiB", "dscp": {}, "operation": "{}"}}]}})",
+                     congestion, dscp, operation),
                  topology));
+}
+
+/// What one sender gets through. A READ's is of the connection that asks for it.
+double goodput_of(const Result& result, std::size_t sender) {
+  double sum = 0;
+  for (const std::string& of :
+       {fmt::format("sender{}->receiver", sender), fmt::format("receiver->sender{}", sender)}) {
+    sum += result.mean(Metric::kGoodput, of, kSettled, kEnd);
+  }
+  return sum;
 }
 
 double goodput(const Result& result, std::size_t senders) {
   double sum = 0;
-  for (std::size_t i = 0; i < senders; ++i) {
-    sum += result.mean(Metric::kGoodput, fmt::format("sender{}->receiver", i), kSettled, kEnd);
-  }
+  for (std::size_t i = 0; i < senders; ++i) sum += goodput_of(result, i);
   return sum;
 }
 
@@ -45,7 +54,7 @@ double fairness(const Result& result, std::size_t senders) {
   double sum = 0;
   double squares = 0;
   for (std::size_t i = 0; i < senders; ++i) {
-    const double one = result.mean(Metric::kGoodput, fmt::format("sender{}->receiver", i), kSettled, kEnd);
+    const double one = goodput_of(result, i);
     sum += one;
     squares += one * one;
   }
@@ -73,14 +82,15 @@ TEST(Incast, PausesTheSendersOfALosslessQueueWithoutAController) {
   EXPECT_EQ(result.outcome.total().all_dropped(), 0u);
 }
 
-TEST(Incast, IsFairWithDcqcnItsQueueShortAndNoSenderPaused) {
+/// The same of WRITEs and of READs: what congests is their data.
+void expect_dcqcn_to_be_fair(const std::string& operation) {
   struct Case {
     std::size_t senders;
     double longest;  // queue, of Kmax
     double carried;  // of the link
   };
   for (const auto& [senders, longest, carried] : {Case{8, 1.25, 0.9}, Case{16, 1.6, 0.8}}) {
-    const Result result = incast(senders, "dcqcn:hpcc", 26);
+    const Result result = incast(senders, "dcqcn:hpcc", 26, operation);
     EXPECT_LT(result.highest(Metric::kQueueBytes, kLosslessQueue, kSettled, kEnd), kMax * longest) << senders;
     EXPECT_LT(result.mean(Metric::kQueueBytes, kLosslessQueue, kSettled, kEnd), kMax * 0.6) << senders;
     EXPECT_GT(fairness(result, senders), 0.97) << senders;
@@ -93,6 +103,19 @@ TEST(Incast, IsFairWithDcqcnItsQueueShortAndNoSenderPaused) {
                 static_cast<double>(result.outcome.transport.cnps_sent), 16)
         << senders;
   }
+}
+
+TEST(Incast, IsFairWithDcqcnItsQueueShortAndNoSenderPaused) {
+  expect_dcqcn_to_be_fair("write");
+}
+TEST(ReadIncast, IsFairWithDcqcnItsQueueShortAndNoSenderPaused) {
+  expect_dcqcn_to_be_fair("read");
+}
+
+TEST(ReadIncast, PausesTheSendersOfALosslessQueueWithoutAController) {
+  const Result result = incast(8, "none", 26, "read");
+  EXPECT_GT(pauses_after(result, 8, kSettled), 0u);
+  EXPECT_EQ(result.outcome.total().all_dropped(), 0u);
 }
 
 TEST(TwoFlows, ConvergeToHalfEach) {

@@ -1,4 +1,5 @@
-// Two devices and congestion: marks are counted and answered by CNPs, CNPs are obeyed, requests are paced and answers are not.
+// Two devices and congestion: marks are counted and answered by CNPs, CNPs are obeyed, requests and READ data are paced and other answers
+// are not.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -64,14 +65,15 @@ class CongestionTest : public testing::Test {
     pair_ = std::make_unique<DevicePair>(options);
     pair_->connect({.path_mtu = transport::PathMtu::k1024, .ack_timeout = ack_timeout});
   }
-  /// From now on the network marks what `a` sends.
-  void mark_frames_of_a() {
-    pair_->wire.is_lost = [this](std::size_t from, const Bytes& frame) {
-      if (from != 0 || !is_roce(frame)) return false;
-      pair_->wire.deliver(1, marked(frame));
+  /// From now on the network marks what this device sends, 0 or 1.
+  void mark_frames_of(std::size_t device) {
+    pair_->wire.is_lost = [this, device](std::size_t from, const Bytes& frame) {
+      if (from != device || !is_roce(frame)) return false;
+      pair_->wire.deliver(1 - device, marked(frame));
       return true;
     };
   }
+  void mark_frames_of_a() { mark_frames_of(0); }
   void write(std::size_t bytes, std::uint64_t wr_id = 1) {
     pair_->a().post({.wr_id = wr_id,
                      .operation = SendOperation::kWrite,
@@ -249,27 +251,84 @@ TEST_F(CongestionTest, RequestsLeaveAtTheRate) {
   EXPECT_LT(took, 6100us);
 }
 
-TEST_F(CongestionTest, AnswersAreNotPaced) {
-  DevicePairOptions options;
-  options.congestion = {transport::congestion::Choice{}, {.parameters = FixedParameters{.rate = 1}}};
-  start(options);
-  // Its own requests wait already.
-  pair_->b().post({.wr_id = 8,
-                   .operation = SendOperation::kWrite,
-                   .signaled = true,
-                   .remote_address = pair_->a().region().address,
-                   .rkey = transport::Rkey{pair_->a().region().key}},
-                  0, 64 * 1024);
+// What `a` asks for, while `b` has requests of its own that wait.
+class AnswersOfAPacedQueuePair : public CongestionTest {
+ protected:
+  void start_with_rate(std::uint32_t rate) {
+    DevicePairOptions options;
+    options.congestion = {transport::congestion::Choice{}, {.parameters = FixedParameters{.rate = rate}}};
+    start(options);
+  }
+  void write_from_b(std::size_t bytes) {
+    pair_->b().post({.wr_id = 8,
+                     .operation = SendOperation::kWrite,
+                     .signaled = true,
+                     .remote_address = pair_->a().region().address,
+                     .rkey = transport::Rkey{pair_->a().region().key}},
+                    0, bytes);
+  }
+  void read_by_a(std::size_t bytes) { post_by_a(SendOperation::kRead, bytes); }
+  void post_by_a(SendOperation operation, std::size_t bytes) {
+    pair_->a().post({.wr_id = 7,
+                     .operation = operation,
+                     .signaled = true,
+                     .remote_address = pair_->b().region().address,
+                     .rkey = transport::Rkey{pair_->b().region().key}},
+                    0, bytes);
+  }
+};
+
+TEST_F(AnswersOfAPacedQueuePair, AcknowledgementsAndAtomicAnswersNeverWait) {
+  start_with_rate(1);
+  write_from_b(64 * 1024);
   pair_->settle();
   EXPECT_EQ(pair_->b().poll_text(), "");
-  pair_->a().post({.wr_id = 7,
-                   .operation = SendOperation::kRead,
-                   .signaled = true,
-                   .remote_address = pair_->b().region().address,
-                   .rkey = transport::Rkey{pair_->b().region().key}},
-                  0, 64 * 1024);
+  post_by_a(SendOperation::kWrite, 64 * 1024);
   pair_->settle();
   EXPECT_EQ(pair_->a().poll_text(), "7 ok");
+  post_by_a(SendOperation::kFetchAdd, 8);
+  pair_->settle();
+  EXPECT_EQ(pair_->a().poll_text(), "7 ok");
+}
+
+// As RequestsLeaveAtTheRate: 5.7 ms.
+TEST_F(AnswersOfAPacedQueuePair, ReadDataLeaveAtTheRate) {
+  start_with_rate(100);
+  const transport::Time begin = pair_->clock.now();
+  read_by_a(64 * 1024);
+  while (pair_->a().poll_text().empty() && pair_->clock.now() - begin < 1s) pair_->pass(100us);
+  const transport::Duration took = pair_->clock.now() - begin;
+  EXPECT_GE(took, 5400us);
+  EXPECT_LT(took, 6100us);
+}
+
+TEST_F(AnswersOfAPacedQueuePair, RequestsAndReadDataTakeTurns) {
+  start_with_rate(100);
+  write_from_b(64 * 1024);
+  read_by_a(64 * 1024);
+  pair_->pass(9ms);
+  EXPECT_EQ(pair_->a().poll_text(), "");
+  EXPECT_EQ(pair_->b().poll_text(), "");
+  pair_->pass(3ms);  // 11.4 ms are needed for both
+  EXPECT_EQ(pair_->a().poll_text(), "7 ok");
+  EXPECT_EQ(pair_->b().poll_text(), "8 ok");
+}
+
+TEST_F(AnswersOfAPacedQueuePair, ACnpSlowsReadDataDown) {
+  DevicePairOptions options;
+  options.congestion = {transport::congestion::Choice{},
+                        {.parameters = DcqcnParameters{}, .line_rate = 1'000'000'000}};
+  start(options);
+  mark_frames_of(1);
+  read_by_a(100);
+  pair_->settle();
+  EXPECT_EQ(pair_->a().poll_text(), "7 ok");
+  EXPECT_EQ(pair_->a().counter("np_cnp_sent"), 1u);
+  EXPECT_EQ(pair_->b().counter("rp_cnp_handled"), 1u);
+  const transport::Time begin = pair_->clock.now();
+  read_by_a(64 * 1024);
+  while (pair_->a().poll_text().empty() && pair_->clock.now() - begin < 1s) pair_->pass(10us);
+  EXPECT_GE(pair_->clock.now() - begin, 700us) << "it takes 570 us at the line rate";
 }
 
 TEST_F(CongestionTest, AQueuePairThatIsHeldBackEndsAtOnceInErr) {
