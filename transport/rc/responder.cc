@@ -37,9 +37,7 @@ void Responder::start() {
   sent_acks_.start(config_.receive_psn);
   nak_.reset();
   repetition_.end();
-  reorder_ = config_.recovery == Recovery::kSelectiveRepeat
-                 ? std::make_unique<ReorderBuffer>(bytes(config_.path_mtu))
-                 : nullptr;
+  reorder_.reset();
   owes_selective_nak_ = false;
   has_failed_ = false;
 }
@@ -126,7 +124,8 @@ void Responder::on_duplicate(const Packet& packet) {
 void Responder::on_gap(const Packet& packet, Time now) {
   deps_.events.on_loss();
   deps_.counters.add(Counter::kOutOfSequence);
-  if (reorder_ != nullptr) {
+  if (config_.recovery == Recovery::kSelectiveRepeat) {
+    if (reorder_ == nullptr) reorder_ = std::make_unique<ReorderBuffer>(bytes(config_.path_mtu));
     reorder_->hold(packet, expected_psn_);
     owes_selective_nak_ = true;
     return;

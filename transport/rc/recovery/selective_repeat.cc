@@ -83,19 +83,21 @@ bool SelectiveRepeat::wants(Psn psn, RequestPart part) const {
 bool SelectiveRepeat::is_lost(Psn psn) const {
   const Psn last = held_.last();
   if (distance(held_.expected(), psn) < 0 || distance(psn, last) <= 0) return false;
-  const Repetition& known = repetition(psn);
+  if (repetitions_ == nullptr) return true;
+  const Repetition& known = (*repetitions_)[place_of(psn)];
   return !known.is_valid || known.psn != psn || distance(known.next, last) >= 0;
 }
 
 void SelectiveRepeat::on_sent_again(Psn psn, Psn next) {
-  repetition(psn) = {.psn = psn, .next = next, .is_valid = true};
+  if (repetitions_ == nullptr) repetitions_ = std::make_unique<std::array<Repetition, kRepetitions>>();
+  (*repetitions_)[place_of(psn)] = {.psn = psn, .next = next, .is_valid = true};
   if (!std::exchange(has_repetitions_, true) || distance(last_repeated_, psn) > 0) last_repeated_ = psn;
   all_.begin_at(psn + 1);
   answered_.begin_at(psn + 1);
 }
 
 void SelectiveRepeat::forget_repetitions() {
-  if (std::exchange(has_repetitions_, false)) repetitions_.fill({});
+  if (std::exchange(has_repetitions_, false)) repetitions_->fill({});
 }
 
 }  // namespace urnic::transport

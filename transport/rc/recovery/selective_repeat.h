@@ -2,7 +2,9 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
+#include <memory>
 
 #include "transport/rc/recovery/held_psns.h"
 #include "transport/rc/recovery/loss_recovery.h"
@@ -44,9 +46,10 @@ class SelectiveRepeat final : public LossRecovery {
     bool is_valid = false;
   };
 
+  static constexpr std::size_t kRepetitions = 1024;
+
   bool is_lost(Psn psn) const;
-  Repetition& repetition(Psn psn) { return repetitions_[psn.value() % repetitions_.size()]; }
-  const Repetition& repetition(Psn psn) const { return repetitions_[psn.value() % repetitions_.size()]; }
+  static std::size_t place_of(Psn psn) { return psn.value() % kRepetitions; }
   void forget_repetitions();
 
   HeldPsns held_;  ///< by the peer
@@ -57,9 +60,9 @@ class SelectiveRepeat final : public LossRecovery {
   bool is_asking_again_ = false;
   Psn last_repeated_;  ///< the furthest; only while has_repetitions_
   bool has_repetitions_ = false;
-  /// By PSN, modulo. When more PSNs than these are in flight, as long READs have them, one may push out another: that costs a
-  /// repetition too many.
-  std::array<Repetition, 1024> repetitions_{};
+  /// By PSN, modulo. When more PSNs than these are in flight, as many READs have them, one may push out another: that costs a
+  /// repetition too many. Null until something is sent again.
+  std::unique_ptr<std::array<Repetition, kRepetitions>> repetitions_;
 };
 
 }  // namespace urnic::transport
