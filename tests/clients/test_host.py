@@ -1,7 +1,9 @@
 """One NIC for all processes of a host: they have the host's addresses, and share them."""
+import errno
 import os
 import re
 import shutil
+import signal
 import subprocess
 import tempfile
 import time
@@ -171,6 +173,35 @@ class OneHost(Hosts):
             ]
             for client in clients:
                 self.expect_end(client)
+
+    def test_nothing_of_a_program_waits_for_a_switch_that_is_stopped_but_a_bind_by_name(self):
+        """Which the switch hears of when it goes on, and takes back."""
+        host = self.host_with_network()
+        program = self.start_host_nic(host, "program", [harness.STAGE.program("bind_row"), 7100, 7100, 7100])
+        self.assertTrue(wait_until(lambda: "ready" in program.output(), harness.START_TIMEOUT), program.describe())
+
+        def bind(count):
+            program.popen.send_signal(signal.SIGUSR1)
+            lines = lambda: re.findall(r"any (\d+) ([\d.]+), port (\d+) ([\d.]+), others ([\d.]+)\n", program.output())
+            self.assertTrue(wait_until(lambda: len(lines()) == count, 20), program.describe())
+            return [float(number) for number in lines()[-1]]
+
+        any_port, _, named, _, _ = bind(1)
+        self.assertEqual([any_port, named], [0, 0], program.describe())
+        switch = int(re.search(r"process (\d+)", self.ask(host, "host", "status"))[1])
+        os.kill(switch, signal.SIGSTOP)
+        try:
+            any_port, any_took, named, named_took, others_took = bind(2)
+        finally:
+            os.kill(switch, signal.SIGCONT)
+        self.assertEqual([any_port, named], [0, errno.EIO], program.describe())
+        self.assertGreater(named_took, 0.5)
+        self.assertLess(any_took, 0.4, "any port is there in advance")
+        self.assertLess(others_took, 0.4, "the NIC does not stand still meanwhile")
+        time.sleep(0.2)
+        any_port, _, named, _, _ = bind(3)
+        self.assertEqual([any_port, named], [0, 0], program.describe())
+        self.expect_end(program)
 
     def test_a_forked_child_has_a_share_of_its_own(self):
         """qperf's server forks for each client; with -cm1 they meet by rdma_cm."""
