@@ -7,6 +7,7 @@
 
 #include "nic/host_probe.h"
 #include "nic/host_route.h"
+#include "nic/last_words.h"
 #include "nic/number_share.h"
 #include "nic/packet_port.h"
 #include "nic/rdma_cm/shared_host.h"
@@ -26,6 +27,7 @@ struct OpenedPort {
   HostRoutes routes;                          ///< where its addresses are the host's
   HostProbes probes;                          ///< likewise
   std::unique_ptr<rdma_cm::SharedHost> host;  ///< null: no other NIC shares them
+  std::unique_ptr<LastWords> last_words;      ///< null: no process speaks for this one
   Journal* journal = nullptr;                 ///< of a port that takes notes; part of the port
 };
 

@@ -11,7 +11,9 @@
 #include <cerrno>
 #include <system_error>
 #include <utility>
+#include <vector>
 
+#include "drivers/passed_descriptors.h"
 #include "drivers/peer_user.h"
 #include "nic/may_wait.h"
 
@@ -74,14 +76,20 @@ bool takes_requests(const nic::SwitchFiles& files) {
   return static_cast<bool>(connect_to(files.control_socket));
 }
 
-Result<std::string, Error> ask_switch(const nic::SwitchFiles& files, std::string_view request) {
+Result<std::string, Error> ask_switch(const nic::SwitchFiles& files, std::string_view request,
+                                      int descriptor) {
   nic::assert_may_wait();
   const std::string& path = files.control_socket;
   const auto connected = connect_to(path);
   if (!connected) return connected.error();
   const int connection = connected.value().get();
-  if (send(connection, request.data(), request.size(), MSG_NOSIGNAL) !=
-      static_cast<ssize_t>(request.size())) {
+  iovec part{.iov_base = const_cast<char*>(request.data()), .iov_len = request.size()};
+  PassedDescriptors passed;
+  msghdr header{};
+  header.msg_iov = &part;
+  header.msg_iovlen = 1;
+  if (descriptor >= 0) passed.attach(header, {&descriptor, 1});
+  if (sendmsg(connection, &header, MSG_NOSIGNAL) != static_cast<ssize_t>(request.size())) {
     return socket_error(ENOENT, path);  // it has ended meanwhile
   }
   const auto answer = receive_message(connection, kMaxAnswerBytes);
@@ -117,9 +125,25 @@ std::optional<ControlSocket::Request> ControlSocket::receive() const {
   }
   if (!is_trusted_peer(connection.get())) return std::nullopt;
   be_patient(connection.get(), kPatienceOfTheSwitch);
-  auto text = receive_message(connection.get(), kMaxRequestBytes);
-  if (!text) return std::nullopt;
-  return Request(std::move(*text), std::move(connection));
+  std::string text(kMaxRequestBytes + 1, '\0');
+  iovec part{.iov_base = text.data(), .iov_len = text.size()};
+  PassedDescriptors passed;
+  msghdr header{};
+  header.msg_iov = &part;
+  header.msg_iovlen = 1;
+  passed.make_room(header);
+  const ssize_t bytes = recvmsg(connection.get(), &header, MSG_CMSG_CLOEXEC);
+  if (bytes <= 0) return std::nullopt;
+  std::vector<Descriptor> descriptors = PassedDescriptors::take(header);
+  if (static_cast<std::size_t>(bytes) > kMaxRequestBytes) return std::nullopt;
+  text.resize(static_cast<std::size_t>(bytes));
+  return Request(std::move(text), descriptors.size() == 1 ? std::move(descriptors.front()) : Descriptor(),
+                 std::move(connection));
+}
+
+pid_t ControlSocket::Request::process() const {
+  const auto peer = peer_of(connection_.get());
+  return peer ? peer->pid : 0;
 }
 
 void ControlSocket::Request::send(std::string_view word, std::string_view text) const {

@@ -1,6 +1,8 @@
 // The control socket of a switch: short requests to it, each with an answer.
 #pragma once
 
+#include <sys/types.h>
+
 #include <optional>
 #include <string>
 #include <string_view>
@@ -14,7 +16,8 @@ namespace urnic::drivers {
 // A connection carries one request and one answer, a message each (SOCK_SEQPACKET). Requests are words:
 //
 //   port SLOT MTU   have a port for the NIC in that slot, whose IP packets have at most MTU bytes; the answer is kSwitchedPort
-//                   where all its frames have to come to the switch, and otherwise nothing
+//                   where all its frames have to come to the switch, and otherwise nothing. A descriptor may come with it: a file
+//                   of last words (nic/host/last_words_table.h), which the switch sends when the process has ended
 //   trunk NUMBER    have a port for the switch with that number; the answer is the MTU that it has to have
 //   status          tell about the switch and its ports, as JSON
 //   network FIRST   tell about the ports of its network, some from number FIRST on, as JSON
@@ -25,9 +28,11 @@ namespace urnic::drivers {
 
 inline constexpr std::string_view kSwitchedPort = "switched";
 
-/// Asks the switch that the files belong to and returns what it says behind "ok". Waits ten seconds at most.
+/// Asks the switch that the files belong to, and sends a copy of the descriptor with it, if it is one; returns what the switch says
+/// behind "ok". Waits ten seconds at most.
 /// ENOENT: it does not run. Otherwise the switch's own words (EIO), or the system's.
-Result<std::string, Error> ask_switch(const nic::SwitchFiles& files, std::string_view request);
+Result<std::string, Error> ask_switch(const nic::SwitchFiles& files, std::string_view request,
+                                      int descriptor = -1);
 
 /// Whether a switch takes requests there now; says nothing to it.
 bool takes_requests(const nic::SwitchFiles& files);
@@ -44,15 +49,20 @@ class ControlSocket {
   /// A request that was received, and the way back.
   class Request {
    public:
-    Request(std::string text, Descriptor connection)
-        : text_(std::move(text)), connection_(std::move(connection)) {}
+    Request(std::string text, Descriptor passed, Descriptor connection)
+        : text_(std::move(text)), passed_(std::move(passed)), connection_(std::move(connection)) {}
     const std::string& text() const { return text_; }
+    /// That came with it; none where none did.
+    Descriptor take_descriptor() { return std::move(passed_); }
+    /// Of the client; 0 where it cannot be known.
+    pid_t process() const;
     void answer(std::string_view what) const;
     void refuse(std::string_view why) const;
 
    private:
     void send(std::string_view word, std::string_view text) const;
     std::string text_;
+    Descriptor passed_;
     Descriptor connection_;
   };
 

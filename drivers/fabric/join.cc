@@ -29,16 +29,16 @@ struct WantedSwitch {
 };
 
 Result<std::string, Error> ask(const nic::FabricFolder& folder, const WantedSwitch& wanted,
-                               std::string_view request) {
+                               std::string_view request, int descriptor = -1) {
   const nic::SwitchFiles files = folder.files_of_switch(wanted.number);
   const auto give_up = Clock::now() + kJoinPatience;
-  auto answer = ask_switch(files, request);
+  auto answer = ask_switch(files, request, descriptor);
   // A switch may be about to end, or another program may start one at this moment.
   while (!answer && answer.error().code == ENOENT) {
     const auto started =
         start_switch(wanted.program, {"--name", wanted.fabric, "--number", std::to_string(wanted.number)});
     if (!started) return started.error();
-    answer = ask_switch(files, request);
+    answer = ask_switch(files, request, descriptor);
     if (answer || answer.error().code != ENOENT || Clock::now() > give_up) break;
     std::this_thread::sleep_for(kJoinPause);
   }
@@ -52,12 +52,12 @@ Result<std::string, Error> ask(const nic::FabricFolder& folder, const WantedSwit
 }  // namespace
 
 Result<FabricPort, Error> join_fabric(const nic::PortSpec& spec, std::uint16_t link_mtu,
-                                      const std::string& switch_program) {
+                                      const std::string& switch_program, int last_words) {
   const auto folder = nic::FabricFolder::open(spec.target);
   if (!folder) return folder.error();
   const WantedSwitch wanted{
       .fabric = spec.target, .number = nic::switch_of_slot(spec.slot), .program = switch_program};
-  const auto answer = ask(folder.value(), wanted, fmt::format("port {} {}", spec.slot, link_mtu));
+  const auto answer = ask(folder.value(), wanted, fmt::format("port {} {}", spec.slot, link_mtu), last_words);
   if (!answer) return answer.error();
   return FabricPort{.socket = folder.value().port_socket(spec.slot),
                     .is_switched = answer.value() == kSwitchedPort};

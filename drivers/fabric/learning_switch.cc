@@ -36,6 +36,11 @@ Switch::Round LearningSwitch::run_round(Clock::time_point now) {
   return round;
 }
 
+void LearningSwitch::inject(PortNumber from, std::span<const std::byte> frame, Clock::time_point now) {
+  deliver_to_all(frame, targets_of(from, frame, now));
+  flush();
+}
+
 void LearningSwitch::forward_from(PortNumber number, Round& round, Clock::time_point now) {
   read(number, round);
   Port& from = ports_[number];

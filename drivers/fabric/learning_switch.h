@@ -19,6 +19,7 @@ namespace urnic::drivers {
 class LearningSwitch final : public Switch {
  public:
   Round run_round(Clock::time_point now) override;
+  void inject(PortNumber from, std::span<const std::byte> frame, Clock::time_point now) override;
 
  private:
   using PortSet = std::uint64_t;  // bit N: port N

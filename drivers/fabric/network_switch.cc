@@ -53,6 +53,10 @@ Switch::Round NetworkSwitch::run_round(Clock::time_point now) {
   return round;
 }
 
+void NetworkSwitch::inject(PortNumber from, std::span<const std::byte> frame, Clock::time_point now) {
+  if (hosts_by_port_[from]) send(from, frame, to_time(now));
+}
+
 void NetworkSwitch::send_from(PortNumber number, Round& round, network::Time now) {
   if (!hosts_by_port_[number]) return;
   read(number, round);

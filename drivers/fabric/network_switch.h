@@ -35,6 +35,7 @@ class NetworkSwitch final : public Switch, private network::Sink {
   void connect(PortNumber port, network::HostId host);
 
   Round run_round(Clock::time_point now) override;
+  void inject(PortNumber from, std::span<const std::byte> frame, Clock::time_point now) override;
 
   const network::Network& network() const { return network_; }
   /// What the faults of links hit, for people; a line each.

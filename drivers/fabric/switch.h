@@ -52,6 +52,9 @@ class Switch {
   /// Reads one burst of each port, and moves what can go on. `now` never goes back.
   virtual Round run_round(Clock::time_point now) = 0;
 
+  /// A frame as if it came in at that port, without waiting: where there is no room for it, it is lost.
+  virtual void inject(PortNumber from, std::span<const std::byte> frame, Clock::time_point now) = 0;
+
   /// Arms the ports that are not, except those whose last burst has not gone on: they are not read before. True when
   /// frames may be waiting already. A port stays armed, at no cost, until a round finds frames of it.
   bool arm();

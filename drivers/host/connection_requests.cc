@@ -2,12 +2,12 @@
 
 #include <variant>
 
+#include "drivers/host/management_packet.h"
 #include "nic/cm/message.h"
 #include "nic/rdma_cm/private_header.h"
 #include "transport/types.h"
 #include "transport/wire/byte_order.h"
 #include "transport/wire/frame.h"
-#include "transport/wire/ipv4.h"
 #include "transport/wire/packet.h"
 
 namespace urnic::drivers {
@@ -17,23 +17,6 @@ namespace wire = transport::wire;
 using transport::to_integer;
 
 namespace {
-
-constexpr transport::QpNumber kManagementQp{1};
-
-/// The identification of an IPv4 header, which the ICRC covers, is not known where a UDP socket received the packet.
-bool is_intact(const wire::Frame& frame, wire::IcrcIdentification& identifications) {
-  const std::uint32_t difference = frame.expected_icrc() ^ frame.icrc;
-  if (difference == 0) return true;
-  const auto* const ipv4 = std::get_if<wire::Ipv4>(&frame.ip);
-  if (ipv4 == nullptr) return false;
-  const std::size_t behind = wire::IcrcIdentification::bytes_behind(ipv4->header_bytes(), frame.ib.size());
-  return identifications.find(difference, behind).has_value();
-}
-
-bool is_for_management(const wire::Packet& packet) {
-  return packet.bth.destination_qp == kManagementQp && packet.bth.opcode == wire::Opcode::kUdSendOnly &&
-         packet.payload.size() == cm::kMadBytes;
-}
 
 struct Asked {
   cm::ServiceId service{};

@@ -12,11 +12,16 @@
 #include <cerrno>
 #include <system_error>
 #include <utility>
+#include <variant>
 
+#include "drivers/host/management_packet.h"
 #include "drivers/host/port_requests.h"
 #include "drivers/passed_descriptors.h"
 #include "drivers/peer_user.h"
 #include "drivers/udp/packet_share.h"
+#include "nic/cm/message.h"
+#include "nic/engine/management_frame.h"
+#include "nic/host/last_words_table.h"
 #include "nic/host/random_bits.h"
 
 namespace urnic::drivers {
@@ -37,6 +42,10 @@ constexpr std::size_t kMostGuests = 64;
 constexpr unsigned kRequestsAtOnce = 16;
 constexpr unsigned kBurstsAtOnce = 16;
 constexpr unsigned kStraysAtOnce = 64;
+/// How long the switch waits for the end of a process that has closed its connection, and how often it looks.
+constexpr milliseconds kEndPatience(2000);
+constexpr milliseconds kEndLook(10);
+constexpr std::size_t kMostEndings = 256;
 /// For packets that a process has not taken yet. The kernel makes it less, but not less than 200 KB.
 constexpr int kHandOverBytes = 1 << 20;
 
@@ -103,7 +112,9 @@ HostSwitch::HostSwitch(const Config& config, nic::LockFile lock, ControlSocket c
       group_(std::move(group)),
       listeners_(std::move(listeners)),
       ports_(nic::random_bits()),
-      requests_(*this) {
+      requests_(*this),
+      sender_({.max_packet_bytes = nic::kMaxManagementFrame, .may_segment = false, .is_host_shared = true},
+              addresses_) {
   if (has_survivors) settled_at_ = Clock::now() + kSettling;
 }
 
@@ -124,6 +135,7 @@ void HostSwitch::serve(int end_fd, std::optional<milliseconds> linger) {
     if (polled_[kControl].revents != 0) accept_all();
     take_packets(now);
     requests_.on_timeout(now);
+    speak_for_ended(now);
     keep_socket(now);
     if (linger && !has_members() && now - last_used > *linger) return;
   }
@@ -150,6 +162,8 @@ int HostSwitch::timeout_ms(std::optional<milliseconds> linger, Clock::time_point
   const Clock::time_point now = Clock::now();
   Clock::time_point next = now + kLookInterval;
   if (const auto due = requests_.next_timeout()) next = std::min(next, *due);
+  if (const auto due = farewells_.next_timeout()) next = std::min(next, *due);
+  if (!endings_.empty()) next = std::min(next, now + kEndLook);
   if (linger && !has_members()) next = std::min(next, last_used + *linger);
   // One more, as poll() may wake early by a part of a millisecond.
   return static_cast<int>(std::max(std::chrono::duration_cast<milliseconds>(next - now).count(), 0L)) + 1;
@@ -193,6 +207,11 @@ void HostSwitch::forget_ended(Clock::time_point now) {
     requests_.on_leave(connection->slot);
     group_.lay_still(connection->slot);
     slots_.give_back(connection->slot, now);
+    if (endings_.size() >= kMostEndings) endings_.erase(endings_.begin());
+    endings_.push_back({.slot = connection->slot,
+                        .process = std::move(connection->process),
+                        .last_words = std::move(connection->last_words),
+                        .give_up = now + kEndPatience});
   }
   std::erase_if(connections_, [](const auto& connection) { return connection->is_over; });
 }
@@ -201,8 +220,17 @@ void HostSwitch::forget_ended(Clock::time_point now) {
 void HostSwitch::take_requests(Connection& connection, Clock::time_point now) {
   for (unsigned i = 0; i < kRequestsAtOnce && !connection.is_over && !stop_wanted_; ++i) {
     HostRequest request;
-    const ssize_t bytes = recv(connection.socket.get(), &request, sizeof request, MSG_DONTWAIT | MSG_TRUNC);
+    iovec part{.iov_base = &request, .iov_len = sizeof request};
+    PassedDescriptors passed;
+    msghdr header{};
+    header.msg_iov = &part;
+    header.msg_iovlen = 1;
+    passed.make_room(header);
+    const ssize_t bytes =
+        recvmsg(connection.socket.get(), &header, MSG_DONTWAIT | MSG_TRUNC | MSG_CMSG_CLOEXEC);
     if (bytes < 0 && (errno == EAGAIN || errno == EINTR)) return;
+    std::vector<Descriptor> descriptors =
+        bytes < 0 ? std::vector<Descriptor>() : PassedDescriptors::take(header);
     // The first fields are those of each version.
     const bool has_header = bytes >= static_cast<ssize_t>(offsetof(HostRequest, kind));
     if (!has_header || request.magic != kHostMagic) {
@@ -211,15 +239,16 @@ void HostSwitch::take_requests(Connection& connection, Clock::time_point now) {
       send(connection, {.error = EPROTONOSUPPORT}, request);
       connection.is_over = true;
     } else {
-      serve_request(connection, request, now);
+      serve_request(connection, request, std::move(descriptors), now);
     }
   }
 }
 
-void HostSwitch::serve_request(Connection& connection, const HostRequest& request, Clock::time_point now) {
+void HostSwitch::serve_request(Connection& connection, const HostRequest& request,
+                               std::vector<Descriptor> passed, Clock::time_point now) {
   switch (request.kind) {
     case HostRequestKind::kJoin:
-      return join(connection, request, now);
+      return join(connection, request, std::move(passed), now);
     case HostRequestKind::kBind:
     case HostRequestKind::kListen:
     case HostRequestKind::kRelease:
@@ -234,7 +263,8 @@ void HostSwitch::serve_request(Connection& connection, const HostRequest& reques
   send(connection, {.error = EINVAL}, request);
 }
 
-void HostSwitch::join(Connection& connection, const HostRequest& request, Clock::time_point now) {
+void HostSwitch::join(Connection& connection, const HostRequest& request, std::vector<Descriptor> passed,
+                      Clock::time_point now) {
   if (connection.slot != 0) return send(connection, {.error = EISCONN}, request);
   int ends[2];
   if (socketpair(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends) != 0) {
@@ -250,6 +280,9 @@ void HostSwitch::join(Connection& connection, const HostRequest& request, Clock:
   if (!slot) return send(connection, {.error = wanted != 0 ? EBUSY : EUSERS}, request);
   connection.slot = *slot;
   connection.handed_over = std::move(own);
+  const bool has_last_words = passed.size() == 1 && nic::may_hold_last_words(passed.front().get());
+  if (has_last_words) connection.last_words = std::move(passed.front());
+  ended_.reset(*slot);
   std::vector<int> descriptors{group_.ipv4(*slot)};
   if (group_.has_ipv6()) descriptors.push_back(group_.ipv6(*slot));
   descriptors.push_back(other.get());
@@ -331,6 +364,7 @@ void HostSwitch::on_packet(std::span<const std::byte> packet, HostStatus::Passed
                            Clock::time_point now) {
   const std::uint8_t share = share_of_packet(packet).value_or(0);
   if (share == 0) return requests_.on_packet(packet, now);
+  if (member(share) == nullptr) on_message_for_absent(share, packet);
   ++(hand_over(share, packet) ? passed.handed_over : passed.lost);
 }
 
@@ -351,6 +385,42 @@ bool HostSwitch::hand_over(unsigned slot, std::span<const std::byte> packet) {
   if (to == nullptr) return false;
   return ::send(to->handed_over.get(), packet.data(), packet.size(), MSG_NOSIGNAL | MSG_DONTWAIT) ==
          static_cast<ssize_t>(packet.size());
+}
+
+// --- Processes that have ended ---
+
+/// A process may close the connection and live on. Where it cannot be known whether it lives, the end of the connection is
+/// that of the process.
+void HostSwitch::speak_for_ended(Clock::time_point now) {
+  std::erase_if(endings_, [&](Ending& ending) {
+    pollfd process{.fd = ending.process.get(), .events = POLLIN, .revents = 0};
+    const bool has_ended = !ending.process || poll(&process, 1, 0) == 1;
+    if (!has_ended) return now > ending.give_up;
+    if (member(ending.slot) == nullptr) ended_.set(ending.slot);
+    if (ending.last_words) farewells_.add(nic::read_last_words(ending.last_words.get()), now);
+    return true;
+  });
+  farewells_.on_timeout(now, [this](std::span<const std::byte> packet) { send_packet(packet); });
+  sender_.flush();
+}
+
+/// A member of a switch before this one may be about to join: only of one that has ended is it known that no answer will come.
+void HostSwitch::on_message_for_absent(unsigned slot, std::span<const std::byte> packet) {
+  if (!ended_.test(slot)) return;
+  const auto message = read_management_packet(packet);
+  if (!message) return;
+  if (const auto* const drep = std::get_if<nic::cm::Drep>(&message->mad.message)) {
+    return farewells_.on_answer(drep->remote_id);
+  }
+  const auto answer = answer_for_absent(*message);
+  if (answer) send_packet(*answer);
+}
+
+void HostSwitch::send_packet(std::span<const std::byte> packet) {
+  const std::span<std::byte> room = sender_.reserve();
+  if (room.size() < packet.size()) return;
+  std::ranges::copy(packet, room.begin());
+  sender_.commit(packet.size());
 }
 
 // --- All of it ---

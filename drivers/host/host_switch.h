@@ -3,6 +3,7 @@
 
 #include <poll.h>
 
+#include <bitset>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -16,12 +17,15 @@
 #include "drivers/fabric/control.h"
 #include "drivers/fabric/switch_lock.h"
 #include "drivers/host/connection_requests.h"
+#include "drivers/host/farewells.h"
 #include "drivers/host/host_ports.h"
 #include "drivers/host/host_status.h"
 #include "drivers/host/message.h"
 #include "drivers/host/slot_list.h"
 #include "drivers/host/socket_group.h"
 #include "drivers/udp/listeners.h"
+#include "drivers/udp/local_addresses.h"
+#include "drivers/udp/sender.h"
 #include "nic/host/lock_file.h"
 #include "nic/host/switch_files.h"
 #include "transport/result.h"
@@ -60,7 +64,15 @@ class HostSwitch final : private ConnectionRequests::Members {
     int process_id = 0;
     unsigned slot = 0;       // 0: no member
     Descriptor handed_over;  // a member's: where packets go to it
+    Descriptor last_words;   // the same, if it has some
     bool is_over = false;
+  };
+  /// A member that was, whose process has ended or is about to.
+  struct Ending {
+    unsigned slot = 0;
+    Descriptor process;  // as Connection's
+    Descriptor last_words;
+    Clock::time_point give_up;
   };
 
   HostSwitch(const Config& config, nic::LockFile lock, ControlSocket control, SocketGroup group,
@@ -75,10 +87,15 @@ class HostSwitch final : private ConnectionRequests::Members {
   void take_strays(Connection& connection, Clock::time_point now);
   void on_packet(std::span<const std::byte> packet, HostStatus::Passed& passed, Clock::time_point now);
   void keep_socket(Clock::time_point now);
+  void speak_for_ended(Clock::time_point now);
+  void on_message_for_absent(unsigned slot, std::span<const std::byte> packet);
+  void send_packet(std::span<const std::byte> packet);
 
   void take_requests(Connection& connection, Clock::time_point now);
-  void serve_request(Connection& connection, const HostRequest& request, Clock::time_point now);
-  void join(Connection& connection, const HostRequest& request, Clock::time_point now);
+  void serve_request(Connection& connection, const HostRequest& request, std::vector<Descriptor> passed,
+                     Clock::time_point now);
+  void join(Connection& connection, const HostRequest& request, std::vector<Descriptor> passed,
+            Clock::time_point now);
   std::optional<unsigned> provide_slot(unsigned wanted, Clock::time_point now);
   void serve_ports(Connection& connection, const HostRequest& request, Clock::time_point now);
   void tell_status(Connection& connection, const HostRequest& request);
@@ -101,6 +118,11 @@ class HostSwitch final : private ConnectionRequests::Members {
   SlotList slots_;
   HostPorts ports_;
   ConnectionRequests requests_;
+  const LocalAddresses addresses_{{}};
+  UdpSender sender_;
+  std::vector<Ending> endings_;
+  Farewells farewells_;
+  std::bitset<SlotList::kLast + 1> ended_;  // slots whose process has ended, and that are no other one's yet
   HostStatus::Passed messages_;
   HostStatus::Passed strays_;
   std::vector<std::unique_ptr<Connection>> connections_;

@@ -103,11 +103,13 @@ struct Membership::Joined {
   SharedSockets sockets;
 };
 
-Membership::Membership(std::string path, std::string switch_program, Joined joined, Signals signals)
+Membership::Membership(std::string path, std::string switch_program, Joined joined, Signals signals,
+                       Descriptor last_words)
     : path_(std::move(path)),
       switch_program_(std::move(switch_program)),
       slot_(joined.slot),
       signals_(std::move(signals)),
+      last_words_(std::move(last_words)),
       connection_(std::move(joined.connection)) {
   exchange_->give(std::move(joined.sockets));
 }
@@ -119,7 +121,8 @@ Membership::~Membership() {
   watcher_.join();
 }
 
-Result<std::unique_ptr<Membership>, Error> Membership::join(const std::string& switch_program) {
+Result<std::unique_ptr<Membership>, Error> Membership::join(const std::string& switch_program,
+                                                            Descriptor last_words) {
   const auto files = nic::host_switch_files();
   if (!files) return failure(files.error());
   const std::string& path = files.value().control_socket;
@@ -131,10 +134,10 @@ Result<std::unique_ptr<Membership>, Error> Membership::join(const std::string& s
   const auto give_up = Clock::now() + kJoinPatience;
   // A switch may be about to end, or another program may start one at this moment.
   for (;;) {
-    auto joined = try_to_join(path, 0);
+    auto joined = try_to_join(path, 0, last_words);
     if (joined) {
-      std::unique_ptr<Membership> made(
-          new Membership(path, switch_program, std::move(joined.value()), std::move(signals)));
+      std::unique_ptr<Membership> made(new Membership(path, switch_program, std::move(joined.value()),
+                                                      std::move(signals), std::move(last_words)));
       for (const PortSpace space : kSpacesInAdvance) made->has_more_lent(space);
       if (auto watched = made->start_watching(); !watched) return failure(watched.error());
       return made;
@@ -151,10 +154,11 @@ Result<std::unique_ptr<Membership>, Error> Membership::join(const std::string& s
 }
 
 /// With that slot, or with any for 0. ENOENT: there is no switch. EAGAIN: it has too much to do now, or has just ended.
-Result<Membership::Joined, Error> Membership::try_to_join(const std::string& path, unsigned slot) {
+Result<Membership::Joined, Error> Membership::try_to_join(const std::string& path, unsigned slot,
+                                                          const Descriptor& last_words) {
   auto connection = SwitchConnection::connect(path);
   if (!connection) return failure(connection.error());
-  auto reply = connection.value().ask(request_to_join(slot), kJoinPatience);
+  auto reply = connection.value().ask(request_to_join(slot), kJoinPatience, last_words.get());
   if (!reply) {
     Error error = reply.error();
     if (error.code == EUSERS) error.message = "255 processes use the NIC of the host already";
@@ -222,7 +226,7 @@ void Membership::do_work() {
 void Membership::join_again() {
   exchange_->withdraw();
   for (;;) {
-    auto joined = try_to_join(path_, slot_);
+    auto joined = try_to_join(path_, slot_, last_words_);
     if (joined) {
       {
         const std::lock_guard lock(connection_mutex_);

@@ -33,7 +33,9 @@ class Membership final : public nic::rdma_cm::SharedHost {
  public:
   /// Joins; starts `switch_program` where no switch runs. Waits ten seconds at most. EADDRINUSE: who may have RoCE's
   /// port, and the remedy; EUSERS: 255 processes are there already; otherwise the system's error.
-  static Result<std::unique_ptr<Membership>, Error> join(const std::string& switch_program);
+  /// `last_words`, if any, is the file of a nic::LastWordsTable, which the switch reads when the process was killed.
+  static Result<std::unique_ptr<Membership>, Error> join(const std::string& switch_program,
+                                                         Descriptor last_words = Descriptor());
   ~Membership() override;
   Membership(const Membership&) = delete;
   Membership& operator=(const Membership&) = delete;
@@ -63,8 +65,10 @@ class Membership final : public nic::rdma_cm::SharedHost {
     Descriptor work;
   };
 
-  Membership(std::string path, std::string switch_program, Joined joined, Signals signals);
-  static Result<Joined, Error> try_to_join(const std::string& path, unsigned slot);
+  Membership(std::string path, std::string switch_program, Joined joined, Signals signals,
+             Descriptor last_words);
+  static Result<Joined, Error> try_to_join(const std::string& path, unsigned slot,
+                                           const Descriptor& last_words);
   Result<void, Error> start_watching();
   void watch();
   void do_work();
@@ -81,6 +85,7 @@ class Membership final : public nic::rdma_cm::SharedHost {
   const unsigned slot_;
   const std::shared_ptr<SocketExchange> exchange_ = std::make_shared<SocketExchange>();
   const Signals signals_;
+  const Descriptor last_words_;
 
   std::mutex connection_mutex_;  // the following; held while the switch is asked
   SwitchConnection connection_;

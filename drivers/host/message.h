@@ -18,7 +18,8 @@ inline constexpr std::uint16_t kLentPorts = 16;
 enum class HostRequestKind : std::uint8_t {
   /// To become a member, with the slot `id` that it has from an earlier switch unless that is 0. The answer has `slot` and
   /// `has_ipv6`, and descriptors: the UDP socket of IPv4, that of IPv6 if any, and the Unix socket of packets that are
-  /// handed over.
+  /// handed over. A descriptor may come with it: a file of last words (nic/host/last_words_table.h), which the switch says
+  /// when the process has ended.
   kJoin = 1,
   kBind,     ///< space, id, port, family, address, may_be_shared, is_family_only; the answer has `port`
   kListen,   ///< space, id, port

@@ -75,13 +75,19 @@ Error SwitchConnection::gives_no_answer() {
                                       is_over_ ? "has ended" : "does not answer")};
 }
 
-Result<void, Error> SwitchConnection::tell(HostRequest request, std::chrono::milliseconds patience) {
+Result<void, Error> SwitchConnection::tell(HostRequest request, std::chrono::milliseconds patience,
+                                           int descriptor) {
   if (is_over_) return gives_no_answer();
   const auto until = Clock::now() + patience;
   request.number = ++last_number_;
+  iovec part{.iov_base = &request, .iov_len = sizeof request};
+  PassedDescriptors passed;
+  msghdr header{};
+  header.msg_iov = &part;
+  header.msg_iovlen = 1;
+  if (descriptor >= 0) passed.attach(header, {&descriptor, 1});
   for (;;) {
-    const long bytes =
-        syscall(SYS_sendto, socket_.get(), &request, sizeof request, MSG_NOSIGNAL | MSG_DONTWAIT, nullptr, 0);
+    const long bytes = syscall(SYS_sendmsg, socket_.get(), &header, MSG_NOSIGNAL | MSG_DONTWAIT);
     if (bytes == static_cast<long>(sizeof request)) return success();
     const int code = errno;
     if (code == EINTR) continue;
@@ -94,9 +100,10 @@ Result<void, Error> SwitchConnection::tell(HostRequest request, std::chrono::mil
 }
 
 Result<SwitchConnection::Reply, Error> SwitchConnection::ask(HostRequest request,
-                                                             std::chrono::milliseconds patience) {
+                                                             std::chrono::milliseconds patience,
+                                                             int descriptor) {
   const auto until = Clock::now() + patience;
-  if (auto told = tell(request, patience); !told) return failure(told.error());
+  if (auto told = tell(request, patience, descriptor); !told) return failure(told.error());
   while (wait_for(POLLIN, until)) {
     Reply reply;
     iovec part{.iov_base = &reply.answer, .iov_len = sizeof reply.answer};

@@ -71,7 +71,57 @@ const Connection* CommunicationManager::find(CommunicationId id) const {
   return found == connections_.end() ? nullptr : &found->second;
 }
 
+/// Every change of a connection that has a peer goes through here.
+void CommunicationManager::set_state(Connection& connection, State state) {
+  connection.state = state;
+  note_farewell(connection);
+}
+
+void CommunicationManager::note_farewell(const Connection& connection) {
+  if (farewells_ == nullptr) return;
+  const auto farewell = farewell_of(connection);
+  if (!farewell) return farewells_->forget(connection.local_id);
+  const bool is_request = std::holds_alternative<Dreq>(*farewell);
+  const std::uint64_t transaction_id = is_request ? next_transaction_id() : connection.transaction_id;
+  farewells_->keep(
+      connection.local_id,
+      {.path = connection.path, .bytes = write({.transaction_id = transaction_id, .message = *farewell})});
+}
+
+/// As release() and reject() have it.
+std::optional<Message> CommunicationManager::farewell_of(const Connection& connection) const {
+  const CommunicationId own = connection.local_id;
+  const CommunicationId peers = connection.remote_id;
+  switch (connection.state) {
+    case State::kReqSent: {
+      Rej rej{.local_id = own, .answered = Answered::kOther, .reason = RejectReason::kTimeout};
+      put_guid(rej, ca_guid_);
+      return rej;
+    }
+    case State::kReqReceived:
+      return Rej{.remote_id = peers, .answered = Answered::kReq, .reason = RejectReason::kConsumerDefined};
+    case State::kRepReceived:
+    case State::kRepSent:
+      return Rej{.local_id = own,
+                 .remote_id = peers,
+                 .answered = what_is_answered(connection),
+                 .reason = RejectReason::kConsumerDefined};
+    case State::kEstablished:
+    case State::kDreqSent:
+      return Dreq{.local_id = own, .remote_id = peers, .remote_qp = connection.remote_qp};
+    case State::kDreqReceived:
+      return Drep{.local_id = own, .remote_id = peers};
+    case State::kTimewait:
+    case State::kSidrReqSent:
+    case State::kSidrReqReceived:
+    case State::kAnswered:
+      break;
+  }
+  return std::nullopt;
+}
+
 void CommunicationManager::forget(Connection& connection) {
+  if (farewells_ != nullptr) farewells_->forget(connection.local_id);
   wait(connection, kNever);
   forget_peer(connection);
   erase_if_it_is(by_sidr_request_, sidr_key(connection.path.destination, connection.remote_id), connection);
@@ -128,7 +178,7 @@ void CommunicationManager::send_until_answered(Connection& connection, const Mes
 }
 
 void CommunicationManager::send_dreq(Connection& connection, Time now) {
-  connection.state = State::kDreqSent;
+  set_state(connection, State::kDreqSent);
   connection.transaction_id = next_transaction_id();
   send_until_answered(connection,
                       Dreq{.local_id = connection.local_id,
@@ -143,14 +193,14 @@ void CommunicationManager::send_drep(Connection& connection, Time now) {
 }
 
 void CommunicationManager::enter_timewait(Connection& connection, Time now) {
-  connection.state = State::kTimewait;
+  set_state(connection, State::kTimewait);
   wait(connection, now + connection.timewait);
 }
 
 /// The connection is over; the peer may ask for the reason once more.
 void CommunicationManager::keep_answer(Connection& connection, const Message& answer, Time now) {
   send_once(connection, answer);
-  connection.state = State::kAnswered;
+  set_state(connection, State::kAnswered);
   connection.is_released = true;
   // The peer may ask for its queue pair again under another ID.
   erase_if_it_is(by_peer_qp_, connection.peer_qp(), connection);
@@ -244,13 +294,14 @@ std::optional<CommunicationId> CommunicationManager::request(Req req, const MadP
   req.local_response_timeout = kResponseTimeout;
   req.max_cm_retries = kMaxRetries;
   send_until_answered(*connection, req, now);
+  note_farewell(*connection);
   return connection->local_id;
 }
 
 void CommunicationManager::accept(CommunicationId id, Rep rep, Time now) {
   Connection* const connection = find_mutable(id);
   if (connection == nullptr || connection->state != State::kReqReceived) return;
-  connection->state = State::kRepSent;
+  set_state(*connection, State::kRepSent);
   connection->local_qp = rep.local_qp;
   connection->receive_psn = rep.starting_psn;
   unconfirmed_.push_back(id);
@@ -271,7 +322,7 @@ void CommunicationManager::ignore(CommunicationId id) {
 void CommunicationManager::ready(CommunicationId id) {
   Connection* const connection = find_mutable(id);
   if (connection == nullptr || connection->state != State::kRepReceived) return;
-  connection->state = State::kEstablished;
+  set_state(*connection, State::kEstablished);
   wait(*connection, kNever);
   send_once(*connection, Rtu{.local_id = id, .remote_id = connection->remote_id});
 }
@@ -304,7 +355,7 @@ bool CommunicationManager::disconnect(CommunicationId id, Time now) {
 bool CommunicationManager::establish(CommunicationId id) {
   Connection* const connection = find_mutable(id);
   if (connection == nullptr || connection->state != State::kRepSent) return false;
-  connection->state = State::kEstablished;
+  set_state(*connection, State::kEstablished);
   wait(*connection, kNever);
   if (!connection->is_released) consumer_.on_ready(id);
   return true;

@@ -14,6 +14,7 @@
 #include "nic/cm/connection.h"
 #include "nic/cm/consumer.h"
 #include "nic/cm/counters.h"
+#include "nic/cm/farewell_keeper.h"
 #include "nic/cm/message.h"
 #include "nic/cm/types.h"
 #include "nic/number_share.h"
@@ -34,6 +35,8 @@ class CommunicationManager {
 
   /// IDs are of this share from now on. There are no connections yet.
   void use(NumberShare share) { share_ = share; }
+  /// It must live as long as anything happens here. There are no connections yet.
+  void use(FarewellKeeper& keeper) { farewells_ = &keeper; }
 
   // --- Inputs ---
 
@@ -115,6 +118,9 @@ class CommunicationManager {
   void count_unexpected() { counters_.add_unexpected(); }
 
   Connection* add(State state);
+  void set_state(Connection& connection, State state);
+  void note_farewell(const Connection& connection);
+  std::optional<Message> farewell_of(const Connection& connection) const;
   Connection* find_mutable(CommunicationId id);
   void forget(Connection& connection);
   /// SIDR has no GUID: its requests are told apart by the address of the sender.
@@ -138,6 +144,7 @@ class CommunicationManager {
 
   std::uint64_t ca_guid_;
   Consumer& consumer_;
+  FarewellKeeper* farewells_ = nullptr;  // null where none is kept
   std::uint32_t next_id_ = 0;
   NumberShare share_;
   std::uint64_t next_transaction_id_ = 0;

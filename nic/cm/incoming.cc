@@ -81,6 +81,7 @@ void CommunicationManager::on_message(const Req& req, const Incoming& in) {
   connection->max_retries = req.max_cm_retries;
   connection->timewait = timeout_of(req.path.local_ack_timeout);
   remember_peer(*connection);
+  note_farewell(*connection);
 
   const CommunicationId id = connection->local_id;
   const Decision decision = consumer_.on_request(id, req, in.from, in.now);
@@ -143,7 +144,7 @@ void CommunicationManager::on_message(const Rep& rep, const Incoming& in) {
     connection->remote_qp = rep.queue_pair();
     connection->remote_guid = rep.local_ca_guid;
     connection->path.mac = in.from.mac;
-    connection->state = State::kRepReceived;
+    set_state(*connection, State::kRepReceived);
     remember_peer(*connection);
     wait(*connection, kNever);
     consumer_.on_reply(connection->local_id, rep);
@@ -235,8 +236,8 @@ void CommunicationManager::on_message(const Dreq& dreq, const Incoming& in) {
     case State::kRepSent:
     case State::kEstablished:
     case State::kRepReceived:
-      connection->state = State::kDreqReceived;
       connection->transaction_id = in.transaction_id;
+      set_state(*connection, State::kDreqReceived);
       wait(*connection, kNever);
       if (connection->is_released) return send_drep(*connection, in.now);
       consumer_.on_disconnect_request(id);

@@ -50,6 +50,7 @@ Result<void, Error> Engine::start(OpenedPort opened) {
     rdma_cm().use(opened.numbers, std::move(opened.host), std::move(opened.routes));
     rdma_cm().probe_by(std::move(opened.probes));
     pipeline_.attach(std::move(opened.port));
+    if (opened.last_words != nullptr) pipeline_.gsi().use(std::move(opened.last_words));
   }
   if (config().progress != ProgressMode::kManual) {
     if (auto started = thread_.start(config().progress); !started) return started;

@@ -1,9 +1,11 @@
 #include "nic/engine/gsi.h"
 
 #include <algorithm>
+#include <array>
 #include <chrono>
-#include <cstring>
+#include <cstddef>
 #include <span>
+#include <utility>
 
 #include "nic/path/path.h"
 #include "nic/queues/queue_pair.h"
@@ -113,25 +115,35 @@ bool Gsi::send(const cm::OutgoingMad& mad, Time now) {
   const std::span<std::byte> frame = port_->reserve_to(mac);
   if (frame.empty()) return false;
 
-  Path path = Path::make({.destination = to.destination,
-                          .hop_limit = to.hop_limit,
-                          .traffic_class = to.traffic_class,
-                          .service_level = to.service_level},
-                         to.source, deps_.config.link_source(), kManagementQp, kManagementQp);
-  path.use_source_port(datagram_source_port(kManagementQp));
-  const Packet packet{
-      .bth = {.opcode = Opcode::kUdSendOnly, .destination_qp = kManagementQp, .psn = next_psn_},
-      .deth = {.qkey = kManagementQkey, .source_qp = kManagementQp}};
+  const std::size_t length = write_management_frame(mad, deps_.config.link_source(), mac, next_psn_, frame);
   next_psn_ = next_psn_ + 1;
-  const std::span<std::byte> room = frame.subspan(path.header_bytes());
-  const std::size_t headers = emit_headers(packet, room);
-  std::memcpy(room.data() + headers, mad.bytes.data(), mad.bytes.size());
-  const std::size_t length = path.encapsulate(frame, {.size = headers + mad.bytes.size()}, mac);
   port_->commit(length);
   last_sent_ = now;
   deps_.counters.add(Counter::kSentPackets);
   deps_.counters.add(Counter::kSentBytes, length);
   return true;
+}
+
+// --- Should the process be killed ---
+
+void Gsi::use(std::unique_ptr<LastWords> last_words) {
+  last_words_ = std::move(last_words);
+  rdma_cm_.messages().use(*this);
+}
+
+/// On Ethernet nothing is kept before the peer's station is known, which the first message of its tells.
+void Gsi::keep(cm::CommunicationId id, const cm::OutgoingMad& farewell) {
+  const bool needs_station = deps_.config.medium == Medium::kEthernet;
+  if (needs_station && !farewell.path.mac) return forget(id);
+  std::array<std::byte, kMaxManagementFrame> frame;
+  const std::size_t length =
+      write_management_frame(farewell, deps_.config.link_source(),
+                             farewell.path.mac.value_or(transport::wire::Mac{}), transport::Psn{}, frame);
+  last_words_->keep(transport::to_integer(id), std::span(frame).first(length));
+}
+
+void Gsi::forget(cm::CommunicationId id) {
+  last_words_->forget(transport::to_integer(id));
 }
 
 }  // namespace urnic::nic

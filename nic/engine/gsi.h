@@ -3,10 +3,14 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 
 #include "nic/cm/connection.h"
+#include "nic/cm/farewell_keeper.h"
 #include "nic/config.h"
 #include "nic/diagnostics/device_counters.h"
+#include "nic/engine/management_frame.h"
+#include "nic/last_words.h"
 #include "nic/packet_port.h"
 #include "nic/path/gid_table.h"
 #include "nic/path/multicast_reports.h"
@@ -21,10 +25,8 @@
 
 namespace urnic::nic {
 
-inline constexpr transport::QpNumber kManagementQp{1};
-
 /// Carries the connection manager's messages in datagrams (fact 44). All calls under the engine lock.
-class Gsi {
+class Gsi final : private cm::FarewellKeeper {
  public:
   struct Dependencies {
     const DeviceConfig& config;
@@ -40,6 +42,8 @@ class Gsi {
 
   /// The port that everything goes to; before any other call.
   void attach(PacketPort& port) { port_ = &port; }
+  /// Keeps there what peers are told should the process be killed. There are no connections yet.
+  void use(std::unique_ptr<LastWords> last_words);
 
   rdma_cm::RdmaCm& rdma_cm() { return rdma_cm_; }
   const rdma_cm::RdmaCm& rdma_cm() const { return rdma_cm_; }
@@ -64,9 +68,14 @@ class Gsi {
   bool has_received(const cm::Connection& connection) const;
   bool send(const cm::OutgoingMad& mad, transport::Time now);
 
+  // cm::FarewellKeeper
+  void keep(cm::CommunicationId id, const cm::OutgoingMad& farewell) override;
+  void forget(cm::CommunicationId id) override;
+
   const Dependencies deps_;
   rdma_cm::RdmaCm rdma_cm_;
   PacketPort* port_ = nullptr;
+  std::unique_ptr<LastWords> last_words_;
   transport::Time next_look_ = transport::kNever;  // for data that make up for an RTU
   transport::Psn next_psn_{};
   transport::Time last_sent_{};

@@ -58,3 +58,22 @@ class Endings(CmPairTest):
         if not harness.wait_until(lambda: not server.is_running() or has_heard(), 10):
             self.fail_with("a connection that the peer has ended expected", server)
         self.assertIn("received hello\n", server.output())
+
+    def test_a_program_that_is_killed_disconnects_its_peer(self):
+        """Both sides in turn. Each rping ends when it hears of it; they talk for ever otherwise."""
+        for victim_name in ("client", "server"):
+            sides = {"server": self.start("server", ["rping", "-s", "-a", SERVER, "-p", 7177], NICS[0])}
+            self.wait_for_cm_listener(sides["server"])
+            sides["client"] = self.start("client", ["rping", "-c", "-a", SERVER, "-p", 7177, "-C", "100000000"], NICS[1])
+            is_talking = lambda: self.connections(sides["server"]) > 0
+            if not harness.wait_until(is_talking, harness.START_TIMEOUT, 0.05):
+                self.fail_with("a connection expected")
+            victim = sides.pop(victim_name)
+            survivor = next(iter(sides.values()))
+            victim.kill()
+            self.processes.remove(victim)
+            # Without a word of the dead one's it would end when its retries are used up, or never.
+            if not harness.wait_until(lambda: "DISCONNECT" in survivor.output() or not survivor.is_running(), 3):
+                self.fail_with(f"the end of the {victim_name} expected", survivor)
+            survivor.wait(10)
+            self.assertIn("DISCONNECT EVENT", survivor.output())

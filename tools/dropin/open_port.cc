@@ -2,6 +2,7 @@
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <fmt/core.h>
 
 #include <cstddef>
@@ -24,6 +25,7 @@
 #include "nic/clock.h"
 #include "nic/host/fabric_folder.h"
 #include "nic/host/host_files.h"
+#include "nic/host/last_words_table.h"
 #include "nic/host/route.h"
 #include "nic/path/station.h"
 #include "transport/wire/ethernet.h"
@@ -92,9 +94,17 @@ void know_host(nic::OpenedPort& opened) {
   opened.probes = [](const nic::Way& way) { return drivers::UdpProbe::send(way); };
 }
 
+/// A NIC works without; then its peers are told nothing when its process is killed.
+std::unique_ptr<nic::LastWordsTable> make_last_words() {
+  auto made = nic::LastWordsTable::create();
+  return made ? std::move(made.value()) : nullptr;
+}
+
 /// A share of the host's NIC.
 Result<nic::OpenedPort, Error> join_host(const NicEnvironment& environment) {
-  auto joined = drivers::Membership::join(switch_program());
+  auto last_words = make_last_words();
+  drivers::Descriptor file(last_words != nullptr ? fcntl(last_words->file(), F_DUPFD_CLOEXEC, 0) : -1);
+  auto joined = drivers::Membership::join(switch_program(), std::move(file));
   if (!joined) return joined.error();
   drivers::Membership& membership = *joined.value();
   auto port = drivers::UdpPort::share(udp_config(environment), membership.exchange());
@@ -103,11 +113,12 @@ Result<nic::OpenedPort, Error> join_host(const NicEnvironment& environment) {
   opened.numbers = membership.share();
   opened.host = std::move(joined.value());
   know_host(opened);
+  opened.last_words = std::move(last_words);
   return opened;
 }
 
-/// A wire of this NIC's own; null for a port that has none.
-Result<PortPointer, Error> open_wire(const NicEnvironment& environment) {
+/// A wire of this NIC's own; null for a port that has none. `last_words` is a file, or -1.
+Result<PortPointer, Error> open_wire(const NicEnvironment& environment, int last_words) {
   const nic::PortSpec& spec = environment.port;
   const std::uint16_t link_mtu = environment.device.link_mtu;
   if (spec.kind == nic::PortSpec::Kind::kLoopback) return PortPointer();
@@ -123,7 +134,7 @@ Result<PortPointer, Error> open_wire(const NicEnvironment& environment) {
   }
   const drivers::DpdkOptions options{.verbose = environment.verbose};
   if (spec.kind != nic::PortSpec::Kind::kFabric) return drivers::open_dpdk_port(spec, link_mtu, options);
-  const auto joined = drivers::join_fabric(spec, link_mtu, switch_program());
+  const auto joined = drivers::join_fabric(spec, link_mtu, switch_program(), last_words);
   if (!joined) return joined.error();
   const drivers::FabricPort& port = joined.value();
   const nic::PortSpec back{
@@ -185,9 +196,12 @@ Result<void, Error> add_recorders(nic::OpenedPort& opened, const NicEnvironment&
 
 Result<nic::OpenedPort, Error> open_unwrapped(const NicEnvironment& environment) {
   if (environment.port.kind == nic::PortSpec::Kind::kHost) return join_host(environment);
-  auto wire = open_wire(environment);
+  std::unique_ptr<nic::LastWordsTable> last_words;
+  if (environment.port.kind == nic::PortSpec::Kind::kFabric) last_words = make_last_words();
+  auto wire = open_wire(environment, last_words != nullptr ? last_words->file() : -1);
   if (!wire) return wire.error();
   nic::OpenedPort opened(std::move(wire.value()));
+  opened.last_words = std::move(last_words);
   if (environment.port.kind == nic::PortSpec::Kind::kUdp) know_host(opened);
   return opened;
 }

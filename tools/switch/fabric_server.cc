@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 #include <poll.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -16,6 +17,7 @@
 #include "drivers/dpdk/open_port.h"
 #include "drivers/fabric/join.h"
 #include "drivers/fabric/learning_switch.h"
+#include "nic/host/last_words_table.h"
 #include "nic/host/lease_slots.h"
 #include "tools/switch/fabric_status.h"
 #include "tools/switch/network_file.h"
@@ -146,18 +148,73 @@ Result<void, Error> FabricServer::serve_survivors() {
 void FabricServer::serve(int end_fd, std::optional<std::chrono::seconds> linger) {
   auto last_used = Clock::now();
   while (!stop_wanted_) {
-    std::array<pollfd, 2> events{{{.fd = control_.fd(), .events = POLLIN, .revents = 0},
-                                  {.fd = end_fd, .events = POLLIN, .revents = 0}}};
-    constexpr int kCheckMs = static_cast<int>(kCheckInterval.count());
-    if (poll(events.data(), events.size(), kCheckMs) < 0) continue;
-    if (events[1].revents != 0 || !is_found()) return;
-    if (events[0].revents != 0) {
-      if (const auto request = control_.receive()) answer(*request);
+    constexpr std::size_t kFirstHolder = 2;
+    std::array<pollfd, kFirstHolder + nic::kFabricPorts> events{
+        {{.fd = control_.fd(), .events = POLLIN, .revents = 0},
+         {.fd = end_fd, .events = POLLIN, .revents = 0}}};
+    for (std::size_t slot = 0; slot < holders_.size(); ++slot) {
+      events[kFirstHolder + slot] = {.fd = holders_[slot].process.get(), .events = POLLIN, .revents = 0};
     }
+    if (poll(events.data(), events.size(), timeout_ms()) < 0) continue;
+    if (events[1].revents != 0 || !is_found()) return;
+    for (unsigned slot = 0; slot < holders_.size(); ++slot) {
+      if (events[kFirstHolder + slot].revents != 0) speak_for(slot);
+    }
+    if (events[0].revents != 0) {
+      if (auto request = control_.receive()) answer(*request);
+    }
+    send_last_frames();
     if (!is_first() && !stop_wanted_) keep_trunk();
     if (events[0].revents != 0 || !is_deserted()) last_used = Clock::now();
     if (linger && Clock::now() - last_used > *linger) return;
   }
+}
+
+int FabricServer::timeout_ms() const {
+  auto wait = std::chrono::duration_cast<std::chrono::milliseconds>(kCheckInterval);
+  for (const LastFrame& each : last_frames_) {
+    wait = std::min(wait, std::chrono::ceil<std::chrono::milliseconds>(each.due - Clock::now()));
+  }
+  return static_cast<int>(std::max(wait.count(), std::chrono::milliseconds::rep{0}));
+}
+
+// --- Programs that were killed ---
+
+/// Whoever had the slot before has ended: a NIC alone has it.
+void FabricServer::take_holder(std::string_view arguments, ControlSocket::Request& request) {
+  const auto numbers = parse_two_numbers(arguments);
+  if (!numbers || numbers->first >= holders_.size()) return;
+  speak_for(numbers->first);
+  const pid_t process = request.process();
+  Holder& holder = holders_[numbers->first];
+  holder.last_words = request.take_descriptor();
+  if (!holder.last_words || process <= 0) return;
+  holder.process = drivers::Descriptor(static_cast<int>(syscall(SYS_pidfd_open, process, 0)));
+}
+
+void FabricServer::speak_for(unsigned slot) {
+  const Holder holder = std::move(holders_[slot]);
+  if (!holder.last_words || !ports_[slot]) return;
+  for (std::vector<std::byte>& frame : nic::read_last_words(holder.last_words.get())) {
+    last_frames_.push_back({.port = *ports_[slot], .frame = std::move(frame), .due = Clock::now()});
+  }
+}
+
+/// Each a few times, as the network may lose some.
+void FabricServer::send_last_frames() {
+  constexpr unsigned kTimes = 3;
+  constexpr auto kPause = std::chrono::milliseconds(250);
+  if (last_frames_.empty()) return;
+  const auto now = Clock::now();
+  loop_->ask([&](drivers::Switch& it) {
+    for (LastFrame& each : last_frames_) {
+      if (each.due > now) continue;
+      it.inject(each.port, each.frame, now);
+      each.due = now + kPause * (1 << each.sent);
+      ++each.sent;
+    }
+  });
+  std::erase_if(last_frames_, [](const LastFrame& each) { return each.sent >= kTimes; });
 }
 
 // The first switch may have been killed. Whatever keeps it from coming back, this one goes on for those who
@@ -181,12 +238,13 @@ bool FabricServer::is_deserted() const {
                               [this](const nic::HeldSlot& one) { return is_first() || is_mine(one.slot); });
 }
 
-void FabricServer::answer(const ControlSocket::Request& request) {
+void FabricServer::answer(ControlSocket::Request& request) {
   const std::string_view text = request.text();
   const std::string_view word = text.substr(0, text.find(' '));
   const std::string_view arguments = text.substr(std::min(text.size(), word.size() + 1));
   if (word == "port") {
     const auto provided = answer_port(arguments);
+    if (provided) take_holder(arguments, request);
     return provided ? request.answer(provided.value()) : request.refuse(provided.error().message);
   }
   if (word == "network") {

@@ -12,6 +12,7 @@
 #include <thread>
 #include <vector>
 
+#include "drivers/descriptor.h"
 #include "drivers/dpdk/options.h"
 #include "drivers/fabric/control.h"
 #include "drivers/fabric/network_switch.h"
@@ -66,7 +67,22 @@ class FabricServer {
                drivers::ControlSocket control, std::unique_ptr<drivers::SwitchLoop> loop,
                drivers::NetworkSwitch* network);
   Result<void, Error> open_uplink(const Options& options);
-  void answer(const drivers::ControlSocket::Request& request);
+  /// A process that has a port, and what the switch says for it once it has ended.
+  struct Holder {
+    drivers::Descriptor process;  // readable then
+    drivers::Descriptor last_words;
+  };
+  struct LastFrame {
+    drivers::Switch::PortNumber port = 0;
+    std::vector<std::byte> frame;
+    std::chrono::steady_clock::time_point due;
+    unsigned sent = 0;
+  };
+  void answer(drivers::ControlSocket::Request& request);
+  void take_holder(std::string_view arguments, drivers::ControlSocket::Request& request);
+  void speak_for(unsigned slot);
+  void send_last_frames();
+  int timeout_ms() const;
   Result<void, Error> serve_survivors();
   Result<std::string, Error> answer_port(std::string_view arguments);
   Result<void, Error> answer_trunk(std::string_view arguments);
@@ -89,7 +105,9 @@ class FabricServer {
   const std::chrono::steady_clock::time_point started_ = std::chrono::steady_clock::now();
   bool stop_wanted_ = false;
   OptionalPort uplink_;
-  std::array<OptionalPort, nic::kFabricPorts> ports_;      // by slot
+  std::array<OptionalPort, nic::kFabricPorts> ports_;  // by slot
+  std::array<Holder, nic::kFabricPorts> holders_;      // the same
+  std::vector<LastFrame> last_frames_;
   std::array<OptionalPort, nic::kFabricSwitches> trunks_;  // of the first switch, by the others' numbers
   std::unique_ptr<drivers::SwitchLoop> loop_;
   drivers::NetworkSwitch* const network_;  // null without a network; the loop's, which is asked to use it

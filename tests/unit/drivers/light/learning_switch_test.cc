@@ -53,6 +53,16 @@ class LearningSwitchTest : public ::testing::Test {
   std::vector<std::shared_ptr<FakePort::Outside>> ends_;
 };
 
+TEST_F(LearningSwitchTest, SendsAFrameForAPortWhoseNicIsNotThereAnyMore) {
+  connect(3);
+  introduce_all();
+  switch_.inject(0, frame_between(mac(2), mac(0), 60, 7), kNow);
+  EXPECT_THAT(counts(), ElementsAre(0, 0, 1));
+  switch_.inject(0, Bytes(3), kNow);
+  switch_.inject(0, frame_between(mac(1), mac(0), 3000, 7), kNow);
+  EXPECT_THAT(counts(), ElementsAre(0, 0, 1)) << "what is no frame, or too long, goes nowhere";
+}
+
 TEST_F(LearningSwitchTest, FloodsWhatIsForEverybodyButNeverBack) {
   connect(4);
   const Bytes frame = frame_between(kBroadcast, mac(1), 60, 7);

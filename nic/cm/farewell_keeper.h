@@ -1,0 +1,20 @@
+// FarewellKeeper: keeps what peers are told if the process is killed.
+#pragma once
+
+#include "nic/cm/connection.h"
+#include "nic/cm/types.h"
+
+namespace urnic::nic::cm {
+
+/// Called under the engine lock; must not wait, nor call back.
+class FarewellKeeper {
+ public:
+  virtual ~FarewellKeeper() = default;
+  /// Should the process end at this moment, this is what the peer of the connection has to hear: what
+  /// CommunicationManager::release() would send.
+  virtual void keep(CommunicationId id, const OutgoingMad& farewell) = 0;
+  /// The peer needs to hear nothing.
+  virtual void forget(CommunicationId id) = 0;
+};
+
+}  // namespace urnic::nic::cm

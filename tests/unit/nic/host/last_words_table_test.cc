@@ -1,0 +1,132 @@
+#include "nic/host/last_words_table.h"
+
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace urnic::nic {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using ::testing::UnorderedElementsAre;
+
+std::span<const std::byte> bytes_of(std::string_view text) {
+  return std::as_bytes(std::span(text));
+}
+
+std::vector<std::string> read(int file) {
+  std::vector<std::string> texts;
+  for (const auto& frame : read_last_words(file)) {
+    texts.emplace_back(reinterpret_cast<const char*>(frame.data()), frame.size());
+  }
+  return texts;
+}
+
+class LastWordsTableTest : public testing::Test {
+ protected:
+  void keep(std::uint32_t key, std::string_view text) { table_->keep(key, bytes_of(text)); }
+  /// Writes behind the table's back, as a process can.
+  template <typename Value>
+  void spoil(std::size_t at, Value value) {
+    ASSERT_EQ(pwrite(table_->file(), &value, sizeof value, static_cast<off_t>(at)),
+              static_cast<ssize_t>(sizeof value));
+  }
+  static constexpr std::size_t kRowsAt = 8;       // in the header
+  static constexpr std::size_t kFirstRowAt = 64;  // its sequence number, and then the bytes of its frame
+
+  const std::unique_ptr<LastWordsTable> table_ = std::move(LastWordsTable::create().value());
+};
+
+TEST_F(LastWordsTableTest, HasWhatWasKeptAndNotForgotten) {
+  EXPECT_THAT(read(table_->file()), IsEmpty());
+  keep(7, "seven");
+  keep(8, "eight");
+  keep(9, "nine");
+  table_->forget(8);
+  table_->forget(8);
+  table_->forget(1234);
+  keep(9, "nine again");
+  EXPECT_THAT(read(table_->file()), UnorderedElementsAre("seven", "nine again"));
+}
+
+TEST_F(LastWordsTableTest, UsesRowsAgain) {
+  for (std::uint32_t i = 0; i < 3 * LastWordsTable::kMostRows; ++i) {
+    keep(i, "frame");
+    table_->forget(i);
+  }
+  keep(1, "last");
+  EXPECT_THAT(read(table_->file()), ElementsAre("last"));
+}
+
+TEST_F(LastWordsTableTest, HasNoRoomForMoreThanAllConnections) {
+  for (std::uint32_t i = 0; i <= LastWordsTable::kMostRows; ++i) keep(i, "frame");
+  EXPECT_EQ(read(table_->file()).size(), LastWordsTable::kMostRows);
+  table_->forget(LastWordsTable::kMostRows);
+  table_->forget(5);
+  keep(1234567, "another");
+  EXPECT_EQ(read(table_->file()).size(), LastWordsTable::kMostRows);
+}
+
+TEST_F(LastWordsTableTest, KeepsNoFrameThatIsTooLong) {
+  keep(1, std::string(LastWordsTable::kMaxBytes, 'x'));
+  EXPECT_THAT(read(table_->file()), ElementsAre(std::string(LastWordsTable::kMaxBytes, 'x')));
+  keep(1, std::string(LastWordsTable::kMaxBytes + 1, 'x'));
+  EXPECT_THAT(read(table_->file()), IsEmpty()) << "what was kept before would be wrong";
+}
+
+TEST_F(LastWordsTableTest, IsReadWhenItsProcessWasKilled) {
+  const pid_t child = fork();
+  if (child == 0) {
+    keep(1, "I was here");
+    raise(SIGKILL);
+  }
+  waitpid(child, nullptr, 0);
+  EXPECT_THAT(read(table_->file()), ElementsAre("I was here"));
+}
+
+TEST_F(LastWordsTableTest, LeavesOutARowThatWasBeingWritten) {
+  keep(1, "half");
+  keep(2, "whole");
+  spoil<std::uint32_t>(kFirstRowAt, 3);
+  EXPECT_THAT(read(table_->file()), ElementsAre("whole"));
+}
+
+TEST_F(LastWordsTableTest, BelievesNoNumber) {
+  keep(1, "one");
+  spoil<std::uint32_t>(kRowsAt, 0xffffffff);
+  EXPECT_THAT(read(table_->file()), ElementsAre("one"));
+  spoil<std::uint32_t>(kFirstRowAt + 4, 0xffffffff);
+  EXPECT_THAT(read(table_->file()), IsEmpty());
+  spoil<std::uint32_t>(kFirstRowAt + 4, LastWordsTable::kMaxBytes + 1);
+  EXPECT_THAT(read(table_->file()), IsEmpty());
+  spoil<std::uint32_t>(0, 0);
+  EXPECT_THAT(read(table_->file()), IsEmpty());
+}
+
+TEST(ReadLastWords, ReadsNothingOfOtherFiles) {
+  int ends[2];
+  ASSERT_EQ(pipe(ends), 0);
+  EXPECT_THAT(read(ends[0]), IsEmpty()) << "and does not wait for the pipe";
+  const int unsealed = memfd_create("unsealed", MFD_CLOEXEC);
+  ASSERT_EQ(ftruncate(unsealed, 1 << 20), 0);
+  EXPECT_THAT(read(unsealed), IsEmpty());
+  const int empty = memfd_create("empty", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+  ASSERT_EQ(fcntl(empty, F_ADD_SEALS, F_SEAL_SHRINK), 0);
+  EXPECT_THAT(read(empty), IsEmpty());
+  EXPECT_THAT(read(-1), IsEmpty());
+  for (const int file : {ends[0], ends[1], unsealed, empty}) close(file);
+}
+
+}  // namespace
+}  // namespace urnic::nic
