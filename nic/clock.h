@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 
 #include "transport/time.h"
 
@@ -15,6 +16,9 @@ class Clock {
   /// Since the beginning of 1970, as people count it: it may jump. A clock that knows no such time gives its
   /// own.
   virtual std::chrono::nanoseconds wall_time() const { return now().time_since_epoch(); }
+  /// For spans below a microsecond, where now() would take a large part of them: some three ticks are a nanosecond, on most
+  /// processors. Two threads, or one that has moved to another processor, may see different times. Any thread.
+  virtual std::uint64_t ticks() const;
 };
 
 /// CLOCK_MONOTONIC and CLOCK_REALTIME.

@@ -139,10 +139,13 @@ void Engine::ring(QueuePair& qp) {
 
 // The thread may stop watching at any time. It looks at doorbells after it has said so, and we look at what it says after
 // ours has rung: one of us sees the other.
-void Engine::ring_with_next(QueuePair& qp) {
-  if (!thread_.relies_on_polls()) return ring(qp);
-  pipeline_.ring(qp);
-  if (!thread_.relies_on_polls()) ring(qp);
+bool Engine::ring_with_next(QueuePair& qp) {
+  if (thread_.relies_on_polls()) {
+    pipeline_.ring(qp);
+    if (thread_.relies_on_polls()) return true;
+  }
+  ring(qp);
+  return false;
 }
 
 // What was left to the next poll.

@@ -77,7 +77,7 @@ class Engine final : public Progress {
   // What the queues ask for; see Progress.
   void on_poll() override;
   void ring(QueuePair& qp) override;
-  void ring_with_next(QueuePair& qp) override;
+  bool ring_with_next(QueuePair& qp) override;
   bool has_rung() const override { return pipeline_.has_rung(); }
   void on_queue_armed() override { thread_.queue_armed(); }
   void on_queue_disarmed() override { thread_.queue_disarmed(); }

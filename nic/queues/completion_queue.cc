@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "nic/errors.h"
+#include "nic/queues/post_run.h"
 
 namespace urnic::nic {
 
@@ -46,6 +47,7 @@ bool CompletionQueue::is_empty() const {
 
 bool CompletionQueue::has_any() {
   if (progress_.is_abandoned()) return false;
+  if (PostRun& run = PostRun::of_this_thread(); run.is_open()) run.on_poll(progress_.clock().ticks());
   if (!is_empty() && !progress_.has_rung()) return true;
   progress_.on_poll();
   return !is_empty();

@@ -52,8 +52,8 @@ class Progress {
   /// The program has posted work on `qp`, or changed its state.
   virtual void ring(QueuePair& qp) = 0;
   /// The program has posted work on `qp` that may be sent together with what it posts next, or when it polls: if it is
-  /// one that polls. Otherwise ring().
-  virtual void ring_with_next(QueuePair& qp) = 0;
+  /// one that polls. Otherwise ring(). Whether it was left so.
+  virtual bool ring_with_next(QueuePair& qp) = 0;
   /// Whether work was posted that no round has looked at yet.
   virtual bool has_rung() const = 0;
   /// The program wants to be woken by a completion, or does not any more.

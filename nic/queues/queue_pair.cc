@@ -7,6 +7,7 @@
 #include "nic/path/multicast_groups.h"
 #include "nic/queues/make_endpoint.h"
 #include "nic/queues/post_observer.h"
+#include "nic/queues/post_run.h"
 #include "nic/queues/queue_pair_state.h"
 #include "nic/queues/shared_receive_queue.h"
 #include "nic/queues/xrc_domain.h"
@@ -110,15 +111,18 @@ QueuePair::SendBatch::SendBatch(SendBatch&& other) noexcept
 
 QueuePair::SendBatch::~SendBatch() {
   if (!posted_) return;
-  const bool can_wait = qp_.can_wait_for_next(bytes_);
+  PostRun& run = PostRun::of_this_thread();
+  Progress& progress = qp_.progress_;
+  const bool is_followed = run.on_post(progress.clock().ticks());
+  const bool can_wait = qp_.can_wait_for_next(bytes_, is_followed);
   qp_.send_queue_.publish();
   lock_.unlock();
-  if (can_wait) {
-    qp_.progress_.ring_with_next(qp_);
-  } else {
-    qp_.progress_.ring(qp_);
+  if (can_wait && progress.ring_with_next(qp_)) return;
+  if (!can_wait) {
+    progress.ring(qp_);
     qp_.keep_unsent();
   }
+  run.on_posted(progress.clock().ticks());
 }
 
 PostStatus QueuePair::SendBatch::post(const SendRequest& request, std::span<const Sge> sges) {
@@ -170,11 +174,11 @@ void QueuePair::SendBatch::abort() {
   posted_ = false;
 }
 
-bool QueuePair::can_wait_for_next(std::uint64_t bytes) {
+bool QueuePair::can_wait_for_next(std::uint64_t bytes, bool is_followed) {
   const bool is_acknowledged = is_connected(attributes_.type) && !is_unreliable(attributes_.type);
   const bool has_others = !send_queue_.is_consumed();
   const bool has_room = waiting_posts_ < kMostWaitingPosts && bytes <= kMostWaitingBytes - waiting_bytes_;
-  if (!is_acknowledged || !has_others || !has_room) {
+  if (!is_followed || !is_acknowledged || !has_others || !has_room) {
     waiting_posts_ = 0;
     waiting_bytes_ = 0;
     return false;

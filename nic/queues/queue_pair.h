@@ -206,9 +206,9 @@ class QueuePair {
   PostStatus can_post_send(const transport::SendRequest& request, std::size_t sge_count) const;
   PostStatus can_post_receive(std::size_t sge_count) const;
   /// Whether a batch of so many bytes, not published yet, may wait for the next post or poll, so that several frames leave
-  /// in one burst: the peer has still to acknowledge what was posted before, and little waits. Who waits for one request
-  /// at a time never waits for this. Under the send lock.
-  bool can_wait_for_next(std::uint64_t bytes);
+  /// in one burst: that follows at once (see PostRun), the peer has still to acknowledge what was posted before, and little
+  /// waits. Under the send lock.
+  bool can_wait_for_next(std::uint64_t bytes, bool is_followed);
   static constexpr std::uint32_t kMostWaitingPosts = 7;
   static constexpr std::uint64_t kMostWaitingBytes = 1024;
   /// After the doorbell rang for what was just published: a datagram is the program's to change again when the

@@ -1,4 +1,4 @@
-// What a program that polls posts while acknowledgements are outstanding leaves in bursts, and waits for no other thread.
+// What a program posts in long runs, after which it polls at once, leaves in bursts; what others post leaves at once.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cstdint>
 #include <cstring>
+#include <thread>
 
 #include "tests/unit/nic/engine/progress_fixture.h"
 
@@ -23,6 +24,8 @@ constexpr std::uint64_t kTarget = 512;
 
 class BurstTest : public ProgressThreadTest {
  protected:
+  BurstTest() { PostRun::of_this_thread().forget(); }
+
   void poll() {
     int receives = 0;
     take(ends_[0], receives, completed_);
@@ -39,8 +42,11 @@ class BurstTest : public ProgressThreadTest {
   }
   /// Makes what was posted complete, and leaves the completions where they are.
   void let_others_poll() {
-    int receives = 0, sends = 0;
-    for (int i = 0; i < 64; ++i) take(ends_[1], receives, sends);
+    std::thread other([this] {
+      int receives = 0, sends = 0;
+      for (int i = 0; i < 64; ++i) take(ends_[1], receives, sends);
+    });
+    other.join();
   }
   /// Whether one of many attempts is true.
   template <typename Attempt>
@@ -48,11 +54,23 @@ class BurstTest : public ProgressThreadTest {
     const auto end = std::chrono::steady_clock::now() + kPatience;
     while (std::chrono::steady_clock::now() < end) {
       poll_for_a_while();
+      post_in_long_runs();
       const bool has_succeeded = attempt();
       while (completed_ < posted_) poll();
       if (has_succeeded) return true;
     }
     return false;
+  }
+
+  /// As a program that goes on posting or polls at once.
+  void post_in_long_runs() { post_in_runs_of(12); }
+  void post_in_runs_of(int length) {
+    for (std::uint32_t i = 0; i <= PostRun::kRunsThatCount; ++i) {
+      post(length);
+      do {
+        poll();
+      } while (completed_ < posted_);
+    }
   }
 
   /// WRITEs of another number each.
@@ -163,6 +181,7 @@ TEST_P(BurstTest, DoesNotKeepAProgramWaitingThatLooksAtItsMemory) {
     int late = 0;
     for (int i = 0; i < kRounds; ++i) {
       poll_for_a_while();
+      post_in_long_runs();
       post(4);
       late += takes_long([&] { return is_written(); });
     }
@@ -170,20 +189,42 @@ TEST_P(BurstTest, DoesNotKeepAProgramWaitingThatLooksAtItsMemory) {
   }));
 }
 
+// A WRITE of data and one of a flag; then the program computes, or waits for what the peer writes. It polls at its next turn only.
+TEST_P(BurstTest, LeavesNothingBehindOfAProgramThatDoesNotPollAtOnce) {
+  constexpr int kRounds = 5;
+  EXPECT_TRUE(succeeds([&] {
+    if (frames_of_posts(4) != 1) return false;  // the NIC's thread relies on us
+    int left_at_once = 0;
+    for (int i = 0; i < kRounds; ++i) {
+      clock_.pause();
+      poll_for_a_while();
+      left_at_once += frames_of_posts(2) == 2;
+    }
+    post_in_long_runs();
+    return left_at_once == kRounds && frames_of_posts(4) == 1;
+  }));
+}
+
+TEST_P(BurstTest, LeavesNothingBehindOfARunThatEndsAsTheLastOnesDid) {
+  EXPECT_TRUE(succeeds([&] {
+    post_in_runs_of(4);
+    return frames_of_posts(4) == 4;
+  }));
+}
+
 // No acknowledgement comes that would say that it should have polled. One attempt proves little where others want the processor.
 TEST_P(BurstTest, DoesNotKeepItWaitingAgainWhereThePeerIsFar) {
-  constexpr int kRounds = 4;
   int once = 0;   // of attempts in which it waited, those in which it waited no second time
   int again = 0;  // and the others
   EXPECT_TRUE(succeeds([&] {
     poll_until_trusted();
     is_deaf_ = true;
     int late = 0;
-    const int before = sends_;
-    for (int i = 1; i <= kRounds; ++i) {
+    for (const int count : {5, 4, 3, 2}) {
       poll_for_a_while();
-      post(4);
-      late += takes_long([&] { return sends_ >= before + 4 * i; });
+      const int before = sends_;
+      post(count);
+      late += takes_long([&] { return sends_ >= before + count; });
     }
     is_deaf_ = false;
     once += late == 1;

@@ -5,6 +5,7 @@
 
 #include <array>
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -15,6 +16,7 @@
 
 #include "drivers/loopback/loopback_port.h"
 #include "nic/device.h"
+#include "nic/queues/post_run.h"
 #include "tests/unit/nic/device_pair.h"
 
 namespace urnic::nic {
@@ -157,8 +159,21 @@ class ProgressThreadTest : public testing::TestWithParam<Mode> {
     }
   }
 
+  /// Real time, whose ticks stand still until a test moves them: what a thread does follows directly, however busy the machine is.
+  class Clock final : public nic::Clock {
+   public:
+    transport::Time now() const override { return steady_.now(); }
+    std::chrono::nanoseconds wall_time() const override { return steady_.wall_time(); }
+    std::uint64_t ticks() const override { return ticks_; }
+    void pause() { ticks_ += PostRun::kDirectly + 1; }
+
+   private:
+    SteadyClock steady_;
+    std::atomic<std::uint64_t> ticks_{0};
+  };
+
   static constexpr transport::wire::Mac kMac{{0x02, 0, 0, 0, 0, 1}};
-  SteadyClock clock_;
+  Clock clock_;
   std::atomic<int> receives_{0};  // looks for frames
   std::atomic<int> sends_{0};     // frames
   std::atomic<bool> doubles_{false};
