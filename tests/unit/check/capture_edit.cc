@@ -7,6 +7,8 @@
 #include <iterator>
 #include <utility>
 
+#include "tests/support/value_of.h"
+
 namespace urnic::check::test {
 namespace {
 
@@ -154,9 +156,7 @@ void FrameEdit::seal_lengths_as_they_are() {
 }
 
 Capture Capture::fixture(const std::string& name) {
-  auto frames = urnic::test::read_pcap(fixtures() / (name + ".pcap"));
-  EXPECT_TRUE(frames) << frames.error().message;
-  return Capture(frames ? frames.value() : std::vector<CapturedFrame>());
+  return Capture(urnic::test::value_of(urnic::test::read_pcap(fixtures() / (name + ".pcap"))));
 }
 
 Capture Capture::frame_in(const std::filesystem::path& path) {

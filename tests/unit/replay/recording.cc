@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/support/value_of.h"
 #include "tools/check/capture_reader.h"
 
 namespace urnic::replay::test {
@@ -10,13 +11,13 @@ std::unique_ptr<Capture> read(const std::filesystem::path& path) {
   auto capture = std::make_unique<Capture>();
   std::string why;
   auto reader = check::CaptureReader::open(path.string(), why);
-  EXPECT_TRUE(reader) << path << ": " << why;
-  while (reader) {
+  if (!reader) urnic::test::end_test(path.string() + ": " + why);
+  while (true) {
     const auto frame = reader->next();
     if (!frame) break;
     capture->add(reader->link_type(), *frame);
   }
-  EXPECT_EQ(reader ? reader->error() : "", "");
+  EXPECT_EQ(reader->error(), "");
   return capture;
 }
 

@@ -41,7 +41,7 @@ TEST(WireView, ReadsASendAsTsharkDoes) {
   EXPECT_EQ(packet->psn, 7007336u);
   EXPECT_TRUE(packet->ack_request);
   EXPECT_FALSE(packet->solicited);
-  EXPECT_EQ(packet->payload.size(), 100u);
+  ASSERT_EQ(packet->payload.size(), 100u);
   EXPECT_EQ(packet->payload[1], std::byte{0x08});
 }
 

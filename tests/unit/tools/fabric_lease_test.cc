@@ -14,6 +14,7 @@
 #include "nic/host/fabric_slots.h"
 #include "nic/host/lease.h"
 #include "nic/host/lease_slots.h"
+#include "tests/support/value_of.h"
 #include "tests/unit/tools/temporary_environment.h"
 
 namespace urnic::nic {
@@ -39,11 +40,7 @@ Lease::Request any(const char* ipv4 = nullptr) {
 class FabricLeaseTest : public tools::TemporaryEnvironment {
  protected:
   FabricLeaseTest() { choose_network("lab", "10.77.0.0"); }
-  Lease taken(const Lease::Request& request) {
-    auto lease = Lease::take(request);
-    EXPECT_TRUE(lease) << lease.error().message;
-    return lease ? std::move(lease.value()) : Lease();
-  }
+  Lease taken(const Lease::Request& request) { return urnic::test::value_of(Lease::take(request)); }
 };
 
 TEST_F(FabricLeaseTest, GivesEachProgramASlotAndAnAddressOfItsOwn) {

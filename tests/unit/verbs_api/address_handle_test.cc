@@ -63,7 +63,7 @@ TEST_F(AddressHandle, AreNoMoreThanTheDeviceSaysWhetherTheyAreUsedOrNot) {
   } while (handles.back() != nullptr && handles.size() <= most);
   EXPECT_EQ(handles.back(), nullptr);
   EXPECT_EQ(errno, ENOMEM);
-  EXPECT_EQ(handles.size(), most + 1);
+  ASSERT_EQ(handles.size(), most + 1);
   handles.front().reset();
   EXPECT_EQ(create_with(attributes()), 0);
 }

@@ -16,15 +16,15 @@ XrcdPtr open_domain(ibv_context* context, int file = -1) {
 
 class Xrc : public testing::Test {
  protected:
-  Xrc() {
-    EXPECT_NE(domain_, nullptr);
+  void SetUp() override {
+    ASSERT_NE(domain_, nullptr);
     srq_ = create_srq();
     ibv_qp_init_attr_ex attributes = initiator_attributes();
     initiator_.reset(ibv_create_qp_ex(context_.get(), &attributes));
-    EXPECT_NE(initiator_, nullptr);
+    ASSERT_NE(initiator_, nullptr);
     attributes = target_attributes();
     target_.reset(ibv_create_qp_ex(context_.get(), &attributes));
-    EXPECT_NE(target_, nullptr);
+    ASSERT_NE(target_, nullptr);
     EXPECT_EQ(connect(initiator_.get(), target_->qp_num), 0);
     EXPECT_EQ(connect(target_.get(), initiator_->qp_num), 0);
   }

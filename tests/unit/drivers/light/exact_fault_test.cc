@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "drivers/fault/fault_spec.h"
+#include "tests/support/value_of.h"
 
 namespace urnic::drivers::exact_fault {
 namespace {
@@ -19,9 +20,7 @@ using transport::wire::info;
 using transport::wire::Opcode;
 
 ExactFault parsed(std::string_view text) {
-  auto fault = ExactFault::parse(text);
-  EXPECT_TRUE(fault) << fault.error().message;
-  return fault ? std::move(fault.value()) : ExactFault{};
+  return urnic::test::value_of(ExactFault::parse(text));
 }
 
 std::string refusal(std::string_view text) {

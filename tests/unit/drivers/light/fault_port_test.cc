@@ -55,7 +55,7 @@ int differing_bits(const Bytes& a, const Bytes& b) {
 TEST(FaultPort, PassesEverythingWhenNothingIsToHappen) {
   Rig rig("seed=1");
   rig.send_numbered(1, 20);
-  EXPECT_EQ(rig.outside->sent.size(), 20u);
+  ASSERT_EQ(rig.outside->sent.size(), 20u);
   EXPECT_EQ(rig.outside->sent[7], sent_frame(8));
   EXPECT_EQ(rig.receive_numbered(1, 20).size(), 20u);
 }

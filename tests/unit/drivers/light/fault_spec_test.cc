@@ -7,15 +7,15 @@
 #include <string>
 #include <string_view>
 
+#include "tests/support/value_of.h"
+
 namespace urnic::drivers {
 namespace {
 
 using testing::HasSubstr;
 
 FaultSpec parsed(std::string_view text) {
-  const auto spec = FaultSpec::parse(text);
-  EXPECT_TRUE(spec) << spec.error().message;
-  return spec ? spec.value() : FaultSpec{};
+  return urnic::test::value_of(FaultSpec::parse(text));
 }
 
 std::string refusal(std::string_view text) {

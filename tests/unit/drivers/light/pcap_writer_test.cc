@@ -16,6 +16,7 @@
 #include <fstream>
 
 #include "tests/support/pcap_file.h"
+#include "tests/support/value_of.h"
 #include "tests/unit/drivers/light/fake_port.h"
 #include "tests/unit/drivers/light/temporary_folder.h"
 
@@ -28,16 +29,8 @@ using urnic::test::CapturedFrame;
 
 class PcapWriterTest : public testing::Test {
  protected:
-  std::unique_ptr<PcapWriter> create() {
-    auto writer = PcapWriter::create(path_);
-    EXPECT_TRUE(writer) << writer.error().message;
-    return std::move(writer.value());
-  }
-  std::vector<CapturedFrame> written() {
-    auto frames = urnic::test::read_pcap(path_);
-    EXPECT_TRUE(frames) << frames.error().message;
-    return frames ? frames.value() : std::vector<CapturedFrame>();
-  }
+  std::unique_ptr<PcapWriter> create() { return urnic::test::value_of(PcapWriter::create(path_)); }
+  std::vector<CapturedFrame> written() { return urnic::test::value_of(urnic::test::read_pcap(path_)); }
   static Error refusal(const std::string& path) {
     auto writer = PcapWriter::create(path);
     EXPECT_FALSE(writer);

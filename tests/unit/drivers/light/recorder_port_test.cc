@@ -8,6 +8,7 @@
 
 #include "drivers/loopback/loopback_port.h"
 #include "tests/support/pcap_file.h"
+#include "tests/support/value_of.h"
 #include "tests/unit/drivers/light/fake_port.h"
 #include "tests/unit/drivers/light/temporary_folder.h"
 
@@ -29,8 +30,7 @@ class RecorderPortTest : public testing::Test {
   RecorderPortTest() {
     auto port = RecorderPort::create(path_, std::make_unique<FakePort>(outside_),
                                      RecorderPort::Own{.mac = kOwnMac}, clock_);
-    EXPECT_TRUE(port) << port.error().message;
-    port_ = std::move(port.value());
+    port_ = urnic::test::value_of(std::move(port));
   }
   std::vector<Bytes> recorded() {
     const auto captured = urnic::test::read_pcap(path_);

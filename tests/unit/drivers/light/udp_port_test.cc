@@ -20,6 +20,7 @@
 
 #include "drivers/udp/socket.h"
 #include "nic/path/path.h"
+#include "tests/support/value_of.h"
 #include "transport/wire/byte_order.h"
 #include "transport/wire/frame.h"
 #include "transport/wire/icrc_identification.h"
@@ -54,10 +55,8 @@ std::vector<nic::HostAddress> on_loopback(const std::vector<Gid>& gids) {
 }
 
 std::unique_ptr<UdpPort> open_port(const std::vector<Gid>& addresses, bool may_segment = true) {
-  auto port =
-      UdpPort::open({.addresses = on_loopback(addresses), .link_mtu = kLinkMtu, .may_segment = may_segment});
-  EXPECT_TRUE(port) << port.error().message;
-  return port ? std::move(port.value()) : nullptr;
+  return urnic::test::value_of(
+      UdpPort::open({.addresses = on_loopback(addresses), .link_mtu = kLinkMtu, .may_segment = may_segment}));
 }
 
 /// Where packets of one queue pair go.
@@ -72,7 +71,7 @@ nic::Path path_to(const Gid& destination, const Gid& source, const nic::AddressV
 /// Commits an InfiniBand packet of `bytes` to that queue pair, each byte but its number's `fill`. The whole IP packet.
 Bytes commit(UdpPort& port, nic::Path& path, std::size_t bytes, std::uint8_t fill, std::uint32_t qp = 0x12) {
   const std::span<std::byte> room = port.reserve_to({});
-  EXPECT_FALSE(room.empty());
+  if (room.empty()) urnic::test::end_test("the port has no room");
   std::fill_n(room.begin() + static_cast<std::ptrdiff_t>(path.header_bytes()), bytes, std::byte{fill});
   wire::store_u24(room, path.header_bytes() + 5, qp);
   const std::size_t length = path.encapsulate(room, {.size = bytes}, {});
@@ -100,9 +99,7 @@ bool is_silent(UdpPort& port) {
 }
 
 wire::Frame taken_apart(const Bytes& packet) {
-  const auto parsed = wire::parse_ip_packet(packet);
-  EXPECT_TRUE(parsed);
-  return parsed ? parsed.value() : wire::Frame{};
+  return urnic::test::value_of(wire::parse_ip_packet(packet));
 }
 
 /// Which identification the ICRC is for; nothing when it is damaged.

@@ -15,6 +15,7 @@
 
 #include "drivers/network/network.h"
 #include "drivers/network/topology_file.h"
+#include "tests/support/value_of.h"
 #include "transport/wire/byte_order.h"
 #include "transport/wire/ethernet.h"
 #include "transport/wire/icrc.h"
@@ -109,8 +110,7 @@ inline PortId switch_port(std::size_t to_host) {
 inline Topology shipped_topology(const std::string& name) {
   std::ifstream file(std::string(URNIC_TOPOLOGIES) + "/" + name + ".json");
   auto topology = parse_topology(std::string(std::istreambuf_iterator<char>(file), {}));
-  EXPECT_TRUE(topology) << name << ": " << topology.error().message;
-  return std::move(topology.value());
+  return urnic::test::value_of(std::move(topology));
 }
 
 inline void attach_all(Network& network) {

@@ -7,15 +7,15 @@
 #include <string>
 #include <string_view>
 
+#include "tests/support/value_of.h"
+
 namespace urnic::nic {
 namespace {
 
 using ::testing::HasSubstr;
 
 PortSpec parsed(std::string_view text) {
-  const auto spec = PortSpec::parse(text);
-  EXPECT_TRUE(spec) << spec.error().message;
-  return spec ? spec.value() : PortSpec{};
+  return urnic::test::value_of(PortSpec::parse(text));
 }
 
 std::string refusal(std::string_view text) {

@@ -13,6 +13,7 @@
 #include "nic/config.h"
 #include "nic/memory/crc_copy.h"
 #include "tests/support/bitwise_crc32.h"
+#include "tests/support/value_of.h"
 
 namespace urnic::nic {
 namespace {
@@ -38,8 +39,7 @@ class MemoryTableTest : public testing::Test {
     for (std::size_t i = 0; i < memory_.size(); ++i) memory_[i] = static_cast<std::byte>(i + 1);
     const auto key = table_.add(
         {.pd = kPd, .access = access, .address = base, .length = memory_.size(), .memory = memory_.data()});
-    EXPECT_TRUE(key);
-    return key.value();
+    return urnic::test::value_of(key);
   }
 
   DmaStatus check(std::uint32_t key, std::uint64_t address, std::uint64_t length,

@@ -7,6 +7,7 @@
 
 #include "tests/support/capture_folders.h"
 #include "tests/support/pcap_file.h"
+#include "tests/support/value_of.h"
 #include "tests/unit/nic/path/neighbor_host.h"
 
 namespace urnic::nic::test {
@@ -20,8 +21,7 @@ using transport::wire::NeighborMessage;
 /// Frame `number` of the capture, as Wireshark counts.
 Bytes linux_frame(std::size_t number) {
   const auto frames = urnic::test::read_pcap(urnic::test::fixtures() / "arp_nd_linux.pcap");
-  EXPECT_TRUE(frames) << frames.error().message;
-  return frames.value().at(number - 1).bytes;
+  return urnic::test::value_of(frames).at(number - 1).bytes;
 }
 
 constexpr std::size_t kDuplicateSearchForHost1 = 3;  // for fd09::1

@@ -129,7 +129,7 @@ TEST_F(RawPacketTest, WaitsForAFullPortAndLeavesInOrder) {
   }
   pair.wire.room[0] = 10;
   pair.settle();
-  EXPECT_EQ(sent().size(), 10u);
+  ASSERT_EQ(sent().size(), 10u);
   pair.wire.room[0] = 1000;
   pair.pass(std::chrono::milliseconds(1));
   ASSERT_EQ(sent().size(), 40u);

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "tests/support/qp_fixture.h"
+#include "tests/support/value_of.h"
 
 namespace urnic::transport::test {
 namespace {
@@ -42,9 +43,7 @@ class RcLargeMessage : public RcTest {
     return std::span(buffer_).first(endpoint_.poll_transmit(buffer_, now_).size);
   }
   wire::Packet last_polled(std::span<const std::byte> bytes) {
-    const auto packet = wire::parse_packet(bytes);
-    EXPECT_TRUE(packet);
-    return packet.value();
+    return urnic::test::value_of(wire::parse_packet(bytes));
   }
   static std::uint64_t address_in(const wire::Packet& packet) {
     std::uint64_t address = 0;

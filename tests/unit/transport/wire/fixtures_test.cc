@@ -9,6 +9,7 @@
 
 #include "tests/support/capture_folders.h"
 #include "tests/support/pcap_file.h"
+#include "tests/support/value_of.h"
 #include "tests/unit/transport/wire/captured.h"
 #include "transport/wire/arp.h"
 #include "transport/wire/frame.h"
@@ -29,9 +30,7 @@ using urnic::test::shared_captures;
 const Bytes kRoceV1EtherType = test::hex("8915");
 
 std::vector<CapturedFrame> frames_of(const fs::path& path) {
-  auto frames = read_pcap(path);
-  EXPECT_TRUE(frames) << frames.error().message;
-  return frames ? frames.value() : std::vector<CapturedFrame>();
+  return urnic::test::value_of(read_pcap(path));
 }
 
 void expect_headers_come_out_unchanged(const Frame& frame) {

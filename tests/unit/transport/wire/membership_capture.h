@@ -7,6 +7,7 @@
 
 #include "tests/support/capture_folders.h"
 #include "tests/support/pcap_file.h"
+#include "tests/support/value_of.h"
 #include "tests/unit/transport/wire/captured.h"
 #include "transport/wire/ethernet.h"
 
@@ -17,9 +18,9 @@ constexpr std::size_t kMldOffset = 40 + 8;  // in an IPv6 packet with hop-by-hop
 
 /// Frame `number` of the capture, as Wireshark counts, without its Ethernet header.
 inline Bytes membership_packet(std::size_t number) {
-  const auto frames = urnic::test::read_pcap(urnic::test::fixtures() / "igmp_mld_linux.pcap");
-  EXPECT_TRUE(frames) << frames.error().message;
-  const Bytes& frame = frames.value().at(number - 1).bytes;
+  const auto frames =
+      urnic::test::value_of(urnic::test::read_pcap(urnic::test::fixtures() / "igmp_mld_linux.pcap"));
+  const Bytes& frame = frames.at(number - 1).bytes;
   return {frame.begin() + Ethernet::kMinBytes, frame.end()};
 }
 

@@ -16,6 +16,7 @@
 
 #include "drivers/host/switch_connection.h"
 #include "drivers/passed_descriptors.h"
+#include "tests/support/value_of.h"
 #include "tests/unit/drivers/light/host/running_switch.h"
 #include "tests/unit/drivers/light/temporary_folder.h"
 
@@ -33,9 +34,7 @@ constexpr std::uint16_t kTcpSpace = 0x0106;
 class HostSwitchTest : public testing::Test {
  protected:
   SwitchConnection connect() const {
-    auto connection = SwitchConnection::connect(files_.control_socket);
-    EXPECT_TRUE(connection);
-    return std::move(connection.value());
+    return urnic::test::value_of(SwitchConnection::connect(files_.control_socket));
   }
   /// The error of the answer; 0 without.
   static int ask(SwitchConnection& connection, const HostRequest& request) {
@@ -53,8 +52,7 @@ class HostSwitchTest : public testing::Test {
   Member join() const {
     SwitchConnection connection = connect();
     auto reply = connection.ask({.kind = HostRequestKind::kJoin}, 1s);
-    EXPECT_TRUE(reply) << reply.error().message;
-    return {.connection = std::move(connection), .reply = std::move(reply.value())};
+    return {.connection = std::move(connection), .reply = urnic::test::value_of(std::move(reply))};
   }
   static HostRequest bind_request(std::uint16_t port, std::uint32_t id = 1) {
     return {.kind = HostRequestKind::kBind, .family = 6, .space = kTcpSpace, .port = port, .id = id};
