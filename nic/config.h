@@ -60,7 +60,9 @@ struct DeviceConfig {
   std::string port_name;              ///< where its frames go, in words for people
   Medium medium = Medium::kEthernet;  ///< what the port carries
   std::uint16_t link_mtu = 4200;      ///< the largest IP packet, in bytes; on a VLAN with the tag
-  std::uint16_t vlan = 0;             ///< of every frame but raw packets: 1 to kMaxVlan (nic/vlan.h); 0: none
+  /// The largest IP packet that the usual ways carry: less than `link_mtu` where the host's routes differ.
+  std::uint16_t usual_way_mtu = UINT16_MAX;
+  std::uint16_t vlan = 0;  ///< of every frame but raw packets: 1 to kMaxVlan (nic/vlan.h); 0: none
   ProgressMode progress = ProgressMode::kHybrid;
   Type2Windows type_2_windows = Type2Windows::k2B;
   std::uint64_t seed = 0;  ///< of QPNs, keys and everything else that is drawn
@@ -71,6 +73,7 @@ struct DeviceConfig {
   /// How long the ACK of a WRITE may wait for the program's answer to leave with it; see QpConfig::ack_delay.
   transport::Duration ack_delay = std::chrono::microseconds(20);
   std::uint32_t window_packets = 128;
+  std::uint32_t window_bytes = UINT32_MAX;  ///< at most so many of payload in full packets
   /// The best that a reliable connection is offered; used where the peer has it too.
   transport::Recovery recovery = transport::Recovery::kGoBackN;
   /// How connected queue pairs slow down, and what their peers are told.
@@ -91,6 +94,11 @@ constexpr transport::PathMtu max_path_mtu(const DeviceConfig& config, std::uint3
     if (bytes(mtu) + headers <= room) return mtu;
   }
   return transport::PathMtu::k256;
+}
+
+/// The path MTU that queue pairs have who know nothing of their way, and that the port says it is active with.
+constexpr transport::PathMtu usual_path_mtu(const DeviceConfig& config) {
+  return max_path_mtu(config, config.usual_way_mtu);
 }
 
 /// What a device can do, for queries and for checking creation attributes.

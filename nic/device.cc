@@ -128,6 +128,10 @@ transport::PathMtu Device::max_path_mtu() const {
   return nic::max_path_mtu(config_);
 }
 
+transport::PathMtu Device::usual_path_mtu() const {
+  return nic::usual_path_mtu(config_);
+}
+
 bool Device::is_started() const {
   return engine_->is_started();
 }

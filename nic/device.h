@@ -55,6 +55,7 @@ class Device {
   /// The largest path MTU that fits the link: largest with MTU + 80 <= link MTU (fact 41), and 4
   /// more with a VLAN's tag.
   transport::PathMtu max_path_mtu() const;
+  transport::PathMtu usual_path_mtu() const;
 
   /// Opens the port and starts progress; does nothing the second time. The error is the port's.
   Result<void, Error> start();

@@ -21,7 +21,7 @@ void ConnectionWatch::on_connection_failure(const ConnectionFailure& failure) {
     report.neighbor = neighbor->state;
     report.neighbor_mac = neighbor->mac;
   }
-  report.link_mtu = config_.link_mtu;
+  report.link_mtu = std::min(config_.link_mtu, config_.usual_way_mtu);
   log_.add(report);
 }
 

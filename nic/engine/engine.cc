@@ -1,6 +1,7 @@
 #include "nic/engine/engine.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <utility>
 
 #include "nic/diagnostics/connection_watch.h"
@@ -47,6 +48,7 @@ Result<void, Error> Engine::start(OpenedPort opened) {
       use(*recorder_);
       pipeline_.use(*recorder_);
     }
+    routes_ = opened.routes;
     rdma_cm().use(opened.numbers, std::move(opened.host), std::move(opened.routes));
     rdma_cm().probe_by(std::move(opened.probes));
     pipeline_.attach(std::move(opened.port));
@@ -168,6 +170,17 @@ void Engine::find_next_hop(const AddressVector& to) {
   if (!is_started()) return;
   const auto source = gids().at(to.source_gid_index);
   if (source) pipeline_.port().find_next_hop(*source, to.destination);
+}
+
+// A host that knows no way now may know one when the program sends.
+Result<HostRoute, Error> Engine::way_to(const AddressVector& to) const {
+  const HostRoute unknown{.source = {}, .mtu = config().link_mtu};
+  if (!routes_) return unknown;
+  auto way = routes_({.destination = to.destination,
+                      .scope = gids().interface_index_at(to.source_gid_index),
+                      .source = gids().at(to.source_gid_index).value_or(transport::wire::Gid{})});
+  if (!way && way.error().code != ENONET) return unknown;
+  return way;
 }
 
 std::unique_ptr<QpMonitor> Engine::make_monitor(QueuePair& qp) {

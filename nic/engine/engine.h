@@ -60,6 +60,7 @@ class Engine final : public Progress {
   // --- Under the lock, except where noted ---
 
   void find_next_hop(const AddressVector& to) override;
+  Result<HostRoute, Error> way_to(const AddressVector& to) const override;
   Pipeline& pipeline() { return pipeline_; }
   Tables& tables() { return tables_; }
   EventDispatcher& events() { return events_; }
@@ -106,6 +107,7 @@ class Engine final : public Progress {
   Pipeline pipeline_;
   std::unique_ptr<Recorder> recorder_;                 // null unless the port takes notes
   std::unique_ptr<ConnectionWatch> connection_watch_;  // null unless failures are to be explained
+  HostRoutes routes_;                                  // none where the NIC has addresses of its own
   ProgressThread thread_;
 };
 

@@ -1,28 +1,17 @@
 #include "nic/host/host_addresses.h"
 
 #include <fmt/core.h>
-#include <ifaddrs.h>
-#include <linux/if_addr.h>
-#include <net/if.h>
-#include <netinet/in.h>
-#include <sys/socket.h>
 
 #include <algorithm>
-#include <bit>
 #include <cerrno>
 #include <chrono>
-#include <cstring>
-#include <fstream>
-#include <ios>
+#include <cstddef>
 #include <limits>
-#include <memory>
-#include <sstream>
-#include <system_error>
+#include <set>
 #include <thread>
+#include <tuple>
 #include <utility>
 
-#include "nic/host/interface_mtu.h"
-#include "nic/host/route.h"
 #include "nic/may_wait.h"
 
 namespace urnic::nic {
@@ -31,103 +20,67 @@ namespace {
 using transport::wire::Gid;
 using transport::wire::Ipv4Address;
 using transport::wire::Ipv6Address;
+using State = InterfaceAddress::State;
 
 /// How long a kernel asks (one question and an answer time of a second are usual), and some more.
 constexpr auto kTentativePatience = std::chrono::milliseconds(2500);
 constexpr auto kTentativePause = std::chrono::milliseconds(20);
 
-/// No host has it (RFC 5737): the default route leads there.
-constexpr Ipv4Address kSomewhere{{192, 0, 2, 1}};
-
-/// One address of one interface.
-struct Found {
-  std::string interface;
-  unsigned flags = 0;
-  Gid gid;
-  std::uint8_t prefix_length = 0;  ///< of an IPv4 address in bits of that
-
-  bool is_on_loopback() const { return (flags & IFF_LOOPBACK) != 0; }
-};
-
-std::uint8_t ones_in(const void* mask, std::size_t bytes) {
-  unsigned ones = 0;
-  for (std::size_t i = 0; i < bytes; ++i) {
-    ones += static_cast<unsigned>(std::popcount(static_cast<const unsigned char*>(mask)[i]));
-  }
-  return static_cast<std::uint8_t>(ones);
-}
-
-/// Of all interfaces that are up.
-Result<std::vector<Found>, Error> all_addresses() {
-  ifaddrs* first = nullptr;
-  if (getifaddrs(&first) != 0) {
-    const int code = errno;
-    return Error{.code = code,
-                 .message = fmt::format("cannot list the host's addresses: {}",
-                                        std::generic_category().message(code))};
-  }
-  const std::unique_ptr<ifaddrs, decltype(&freeifaddrs)> owner(first, freeifaddrs);
-  std::vector<Found> all;
-  for (const ifaddrs* one = first; one != nullptr; one = one->ifa_next) {
-    if (one->ifa_addr == nullptr || one->ifa_netmask == nullptr || (one->ifa_flags & IFF_UP) == 0) continue;
-    Found found{.interface = one->ifa_name, .flags = one->ifa_flags, .gid = {}};
-    if (one->ifa_addr->sa_family == AF_INET) {
-      Ipv4Address address;
-      std::memcpy(address.octets.data(), &reinterpret_cast<const sockaddr_in*>(one->ifa_addr)->sin_addr,
-                  Ipv4Address::kBytes);
-      found.gid = Gid::from_ipv4(address);
-      found.prefix_length =
-          ones_in(&reinterpret_cast<const sockaddr_in*>(one->ifa_netmask)->sin_addr, Ipv4Address::kBytes);
-    } else if (one->ifa_addr->sa_family == AF_INET6) {
-      std::memcpy(found.gid.octets.data(), &reinterpret_cast<const sockaddr_in6*>(one->ifa_addr)->sin6_addr,
-                  Ipv6Address::kBytes);
-      found.prefix_length =
-          ones_in(&reinterpret_cast<const sockaddr_in6*>(one->ifa_netmask)->sin6_addr, Ipv6Address::kBytes);
-    } else {
-      continue;
-    }
-    all.push_back(std::move(found));
-  }
-  return all;
-}
-
 /// 127.0.0.2 belongs to the loopback as 127.0.0.1 does, though the kernel does not list it.
-bool is_in_network_of(const Found& found, const Gid& address) {
-  if (!found.is_on_loopback() || !found.gid.is_ipv4_mapped() || !address.is_ipv4_mapped()) return false;
+bool is_in_network_of(const InterfaceAddress& found, const Gid& address) {
+  if (!found.is_on_loopback || !found.gid.is_ipv4_mapped() || !address.is_ipv4_mapped()) return false;
   const std::size_t whole_octets = found.prefix_length / 8;
   return std::equal(address.octets.begin() + 12,
                     address.octets.begin() + 12 + static_cast<std::ptrdiff_t>(whole_octets),
                     found.gid.octets.begin() + 12);
 }
 
-/// Whether the kernel still asks whether another host has one of the IPv6 addresses of that interface: for a second
-/// or two after it came up. No program can send from it meanwhile. Lines are "fe80000000000000021b21fffe000001 02 40 20
-/// c0     eth0": address, interface, prefix length, scope and flags in hex, name.
-bool has_tentative_address(const std::string& interface) {
-  constexpr unsigned kTentative = IFA_F_TENTATIVE;
-  std::ifstream lines("/proc/net/if_inet6");
-  for (std::string line; std::getline(lines, line);) {
-    std::istringstream words(line);
-    std::string address, index, prefix_length, scope, name;
-    unsigned flags = 0;
-    words >> address >> index >> prefix_length >> scope >> std::hex >> flags >> name;
-    if (name == interface && (flags & kTentative) != 0) return true;
-  }
-  return false;
+const InterfaceAddress* find_one(const std::vector<InterfaceAddress>& all, const Gid& address) {
+  const auto exact = std::ranges::find(all, address, &InterfaceAddress::gid);
+  if (exact != all.end()) return &*exact;
+  const auto near = std::ranges::find_if(
+      all, [&](const InterfaceAddress& found) { return is_in_network_of(found, address); });
+  return near == all.end() ? nullptr : &*near;
 }
 
-void wait_for_addresses(const std::string& interface) {
+/// Reads again while one that `concerns` is about may still become ready.
+template <typename Concerns>
+Result<HostInterfaces, Error> read_when_ready(AddressWait wait, Concerns concerns) {
   assert_may_wait();
   const auto give_up = std::chrono::steady_clock::now() + kTentativePatience;
-  while (has_tentative_address(interface) && std::chrono::steady_clock::now() < give_up) {
+  for (;;) {
+    auto host = read_host_interfaces();
+    if (!host || wait == AddressWait::kNone) return host;
+    const bool will_be_ready =
+        std::ranges::any_of(host.value().addresses, [&](const InterfaceAddress& address) {
+          return address.state == State::kTentative && address.is_running && concerns(address);
+        });
+    if (!will_be_ready || std::chrono::steady_clock::now() > give_up) return host;
     std::this_thread::sleep_for(kTentativePause);
   }
 }
 
-void take(HostAddresses& host, const Found& found) {
-  host.all.push_back({.gid = found.gid,
-                      .interface = found.interface,
-                      .interface_index = if_nametoindex(found.interface.c_str())});
+bool has_default_route(const HostInterfaces& host, const InterfaceAddress& address) {
+  return std::ranges::find(host.with_default_route, address.interface) != host.with_default_route.end();
+}
+
+/// Of addresses that are ready.
+std::string first_interface(const HostInterfaces& host, const std::vector<InterfaceAddress>& ready) {
+  const auto is_usual = [&](const InterfaceAddress& address) { return address.interface == host.usual; };
+  if (std::ranges::any_of(ready, is_usual)) return host.usual;
+  const auto rank = [&](const InterfaceAddress& address) {
+    const bool is_outside = !address.is_on_loopback && !address.gid.is_link_local();
+    return std::tuple(!is_outside, !has_default_route(host, address), !address.is_running);
+  };
+  return std::ranges::min_element(ready, {}, rank)->interface;
+}
+
+HostAddress to_host_address(const InterfaceAddress& found) {
+  return {.gid = found.gid, .interface = found.interface, .interface_index = found.interface_index};
+}
+
+void take(HostAddresses& host, const InterfaceAddress& found) {
+  host.all.push_back(to_host_address(found));
   if (host.interface.empty()) host.interface = found.interface;
   if (found.interface != host.interface) return;
   if (found.gid.is_ipv4_mapped()) {
@@ -139,40 +92,6 @@ void take(HostAddresses& host, const Found& found) {
   }
 }
 
-/// Once for each interface.
-Result<void, Error> look_at_interfaces(HostAddresses& host, const std::string& loopback) {
-  std::string looked_at;
-  host.mtu = std::numeric_limits<std::uint16_t>::max();
-  for (const HostAddress& address : host.all) {
-    if (std::exchange(looked_at, address.interface) == address.interface) continue;
-    wait_for_addresses(address.interface);
-    if (address.interface == loopback && host.interface != loopback) continue;
-    const auto mtu = interface_mtu(address.interface);
-    if (!mtu) return failure(mtu.error());
-    host.mtu = std::min(host.mtu, mtu.value());
-  }
-  return success();
-}
-
-const Found* find_one(const std::vector<Found>& all, const Gid& address) {
-  const auto exact = std::ranges::find(all, address, &Found::gid);
-  if (exact != all.end()) return &*exact;
-  const auto near =
-      std::ranges::find_if(all, [&](const Found& found) { return is_in_network_of(found, address); });
-  return near == all.end() ? nullptr : &*near;
-}
-
-const Found* find_usual(const std::vector<Found>& all) {
-  if (const auto own = host_route_to({.destination = Gid::from_ipv4(kSomewhere)})) {
-    if (const Found* const found = find_one(all, own.value().source)) return found;
-  }
-  const auto is_outside = [](const Found& found) {
-    return !found.is_on_loopback() && !found.gid.is_link_local();
-  };
-  if (const auto found = std::ranges::find_if(all, is_outside); found != all.end()) return &*found;
-  return all.empty() ? nullptr : &all.front();
-}
-
 Error no_address() {
   return {.code = ENETDOWN,
           .message =
@@ -180,9 +99,42 @@ Error no_address() {
               "fabric needs none"};
 }
 
+Error not_an_address_of_the_host(std::string_view address, bool is_not_ready) {
+  return {
+      .code = EADDRNOTAVAIL,
+      .message =
+          is_not_ready
+              ? fmt::format(
+                    "address {} of this host cannot be used yet, or another host has it, as 'ip address' "
+                    "says (tentative, dadfailed)",
+                    address)
+              : fmt::format("no network interface of this host is up and has the address {}; 'ip address' "
+                            "lists them",
+                            address)};
+}
+
 std::optional<Gid> parse(std::string_view text) {
   if (const auto ipv4 = Ipv4Address::parse(text)) return Gid::from_ipv4(*ipv4);
   return Ipv6Address::parse(text);
+}
+
+Result<HostAddresses, Error> find_named(std::string_view name, AddressWait wait) {
+  const auto wanted = parse(name);
+  if (!wanted) {
+    return Error{.code = EINVAL, .message = fmt::format("'{}' is no IPv4 or IPv6 address", name)};
+  }
+  const auto host =
+      read_when_ready(wait, [&](const InterfaceAddress& address) { return address.gid == *wanted; });
+  if (!host) return host.error();
+  const InterfaceAddress* const near = find_one(host.value().addresses, *wanted);
+  if (near == nullptr || near->state != State::kReady) {
+    return not_an_address_of_the_host(name, near != nullptr);
+  }
+  InterfaceAddress found = *near;
+  found.gid = *wanted;
+  HostAddresses addresses{.all = {}, .interface = {}, .ipv4 = {}, .ipv6 = {}, .mtu = found.mtu};
+  take(addresses, found);
+  return addresses;
 }
 
 }  // namespace
@@ -193,57 +145,48 @@ std::vector<Gid> HostAddresses::gids() const {
   return gids;
 }
 
-Result<HostAddresses, Error> find_host_addresses(std::string_view address) {
-  const auto all = all_addresses();
-  if (!all) return all.error();
-  HostAddresses host;
-  if (address.empty()) {
-    const Found* const usual = find_usual(all.value());
-    if (usual == nullptr) return no_address();
-    for (const Found& found : all.value()) {
-      if (found.interface == usual->interface) take(host, found);
-    }
-  } else {
-    const auto wanted = parse(address);
-    if (!wanted) {
-      return Error{.code = EINVAL, .message = fmt::format("'{}' is no IPv4 or IPv6 address", address)};
-    }
-    const Found* const near = find_one(all.value(), *wanted);
-    if (near == nullptr) {
-      return Error{
-          .code = EADDRNOTAVAIL,
-          .message = fmt::format(
-              "no network interface of this host is up and has the address {}; 'ip address' lists them",
-              address)};
-    }
-    Found found = *near;
-    found.gid = *wanted;
-    take(host, found);
+std::optional<HostAddresses> arrange(const HostInterfaces& host) {
+  std::vector<InterfaceAddress> ready = host.addresses;
+  std::erase_if(ready, [](const InterfaceAddress& address) { return address.state != State::kReady; });
+  if (ready.empty()) return std::nullopt;
+  const std::string first = first_interface(host, ready);
+  std::set<std::string> with_more_than_link_local;
+  for (const InterfaceAddress& address : ready) {
+    if (!address.gid.is_link_local()) with_more_than_link_local.insert(address.interface);
   }
-  if (auto looked = look_at_interfaces(host, ""); !looked) return looked.error();
-  return host;
+  const auto rank = [&](const InterfaceAddress& address) {
+    if (address.interface == first) return 0;
+    if (address.is_on_loopback) return 3;
+    if (!with_more_than_link_local.contains(address.interface)) return 4;
+    return has_default_route(host, address) ? 1 : 2;
+  };
+  std::ranges::stable_sort(ready, {}, [&](const InterfaceAddress& address) {
+    return std::pair(rank(address), std::string_view(address.interface));
+  });
+  HostAddresses addresses;
+  addresses.mtu = std::numeric_limits<std::uint16_t>::max();
+  for (const InterfaceAddress& address : ready) {
+    take(addresses, address);
+    if (rank(address) <= 1) addresses.mtu = std::min(addresses.mtu, address.mtu);
+  }
+  return addresses;
 }
 
-Result<HostAddresses, Error> find_all_host_addresses() {
-  auto all = all_addresses();
-  if (!all) return all.error();
-  const Found* const usual = find_usual(all.value());
-  if (usual == nullptr) return no_address();
-  const auto rank = [first = usual->interface](const Found& found) {
-    if (found.interface == first) return 0;
-    return found.is_on_loopback() ? 2 : 1;
-  };
-  std::ranges::stable_sort(all.value(), {}, [&](const Found& found) {
-    return std::pair(rank(found), std::string_view(found.interface));
-  });
-  HostAddresses host;
-  std::string loopback;
-  for (const Found& found : all.value()) {
-    take(host, found);
-    if (found.is_on_loopback()) loopback = found.interface;
-  }
-  if (auto looked = look_at_interfaces(host, loopback); !looked) return looked.error();
-  return host;
+Result<HostAddresses, Error> find_host_addresses(std::string_view address, AddressWait wait) {
+  if (!address.empty()) return find_named(address, wait);
+  auto all = find_all_host_addresses(wait);
+  if (!all) return all;
+  HostAddresses& host = all.value();
+  std::erase_if(host.all, [&](const HostAddress& each) { return each.interface != host.interface; });
+  return all;
+}
+
+Result<HostAddresses, Error> find_all_host_addresses(AddressWait wait) {
+  const auto host = read_when_ready(wait, [](const InterfaceAddress&) { return true; });
+  if (!host) return host.error();
+  auto addresses = arrange(host.value());
+  if (!addresses) return no_address();
+  return std::move(*addresses);
 }
 
 }  // namespace urnic::nic

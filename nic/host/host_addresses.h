@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "nic/config.h"
+#include "nic/host/interfaces.h"
 #include "transport/result.h"
 #include "transport/wire/address.h"
 
@@ -18,20 +19,31 @@ struct HostAddresses {
   std::string interface;              ///< of the first one
   std::optional<Ipv4Interface> ipv4;  ///< the first of that interface
   std::optional<Ipv6Interface> ipv6;  ///< the same, but no link-local one
-  /// Bytes of an IP packet that all their interfaces carry, where the loopback does not count among others; 65535 where
-  /// it is more.
+  /// Bytes of an IP packet that the first interface carries, and each other one that has a default route; 65535 where it is
+  /// more. What the rest carries counts on the ways through them only.
   std::uint16_t mtu = 0;
 
   std::vector<transport::wire::Gid> gids() const;
 };
 
+/// Whether to wait for addresses of which the kernel still asks whether another host has them.
+enum class AddressWait : std::uint8_t {
+  kNone,
+  /// 2.5 seconds at most, and only where the answer can come: on interfaces with a carrier.
+  kUntilReady,
+};
+
 /// What `address`, an IPv4 or IPv6 address of this host, belongs to, with that address alone. Empty: the interface
 /// that the host's default route leads to, or else the first one that is up, or else the loopback; with all its
-/// addresses. EADDRNOTAVAIL: the host has no such address; otherwise the system's error. Waits up to two seconds for
-/// an interface that has just come up, whose IPv6 addresses are still being asked for.
-Result<HostAddresses, Error> find_host_addresses(std::string_view address);
-/// The addresses of all interfaces that are up, and at the end those of the loopback. The first interface is the one that
-/// find_host_addresses() finds for no address; waits and errors as there.
-Result<HostAddresses, Error> find_all_host_addresses();
+/// addresses that are ready. EADDRNOTAVAIL: the host has no such address; otherwise the system's error.
+Result<HostAddresses, Error> find_host_addresses(std::string_view address, AddressWait wait);
+/// The ready addresses of all interfaces that are up, as arrange() orders them. Errors as there.
+Result<HostAddresses, Error> find_all_host_addresses(AddressWait wait);
+
+/// First the addresses of the interface that the default route takes, which exists in IPv4 or in IPv6; then of those that have
+/// another default route; of the others; of the loopback; last those of interfaces that have a link-local address alone, as
+/// each of a hundred containers' has. An interface without a carrier is not the first one while there is another. Addresses
+/// that are not ready are left out. Nothing when there is none.
+std::optional<HostAddresses> arrange(const HostInterfaces& host);
 
 }  // namespace urnic::nic

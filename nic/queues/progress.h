@@ -6,8 +6,10 @@
 
 #include "nic/clock.h"
 #include "nic/config.h"
+#include "nic/host_route.h"
 #include "nic/path/gid_table.h"
 #include "nic/path/path.h"
+#include "transport/result.h"
 #include "transport/time.h"
 
 namespace urnic::nic {
@@ -69,6 +71,9 @@ class Progress {
 
   /// Something will soon be sent there.
   virtual void find_next_hop(const AddressVector& to) = 0;
+  /// What is known of the way there: the largest IP packet of the link unless the host's routes say less. ENONET: the
+  /// NIC reaches its own host alone.
+  virtual Result<HostRoute, Error> way_to(const AddressVector& to) const = 0;
   /// Takes `qp` out of turn: it forgets its state.
   virtual void unschedule(QueuePair& qp) = 0;
   /// What keeps facts that explain failures of `qp`; null unless the device is to explain them.

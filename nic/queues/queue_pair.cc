@@ -1,6 +1,12 @@
 #include "nic/queues/queue_pair.h"
 
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cerrno>
 #include <cstring>
+#include <string>
+#include <string_view>
 #include <utility>
 
 #include "nic/errors.h"
@@ -26,7 +32,7 @@ transport::SendQueue::Limits send_limits(const QpCreateAttributes& attributes, c
   return {.work_requests = wanted.max_send_wr,
           .sges = wanted.max_send_sge,
           .inline_bytes = wanted.max_inline_data,
-          .kept_bytes = attributes.type == QpType::kUd ? bytes(max_path_mtu(device)) : 0};
+          .kept_bytes = attributes.type == QpType::kUd ? bytes(usual_path_mtu(device)) : 0};
 }
 
 transport::ReceiveQueue::Limits receive_limits(const QpCapabilities& wanted) {
@@ -35,6 +41,16 @@ transport::ReceiveQueue::Limits receive_limits(const QpCapabilities& wanted) {
 
 transport::QueueMemory* memory_of(const QpCreateAttributes& attributes) {
   return attributes.pd != nullptr ? attributes.pd->memory : nullptr;
+}
+
+/// Programs take the port's max_mtu, or a number that they know by heart.
+Error path_mtu_too_large(transport::PathMtu wanted, transport::PathMtu most, std::string_view where,
+                         std::uint32_t mtu) {
+  return {.code = EMSGSIZE,
+          .message = fmt::format(
+              "path_mtu {} is too large: {} carries IP packets of {} bytes at most, and path_mtu {} fits; "
+              "the port's active_mtu fits its usual ways",
+              bytes(wanted), where, mtu, bytes(most))};
 }
 
 }  // namespace
@@ -289,26 +305,37 @@ Result<void, Error> QueuePair::modify(const QpAttributes& attributes) {
 
 /// Address vector and path MTU against what this device has.
 Result<void, Error> QueuePair::check_route(const QpAttributes& changes) const {
-  if (changes.path_mtu && bytes(*changes.path_mtu) > bytes(max_path_mtu(progress_.config()))) {
-    return failure(invalid("the path MTU does not fit into the link MTU"));
+  const DeviceConfig& device = progress_.config();
+  if (changes.path_mtu && bytes(*changes.path_mtu) > bytes(max_path_mtu(device))) {
+    return failure(path_mtu_too_large(*changes.path_mtu, max_path_mtu(device), "the link", device.link_mtu));
   }
   if (!changes.address) return success();
   if (auto checked = check_address(progress_.gids(), *changes.address); !checked) return checked;
   const transport::wire::Gid& destination = changes.address->destination;
   if (is_multicast(destination)) return failure(invalid("a connection cannot lead to a multicast address"));
+  const auto way = progress_.way_to(*changes.address);
+  if (!way) return failure(way.error());
+  const transport::PathMtu most = max_path_mtu(device, way.value().mtu);
+  if (changes.path_mtu && bytes(*changes.path_mtu) > bytes(most)) {
+    const std::string name = "the way to " + (destination.is_ipv4_mapped() ? to_string(destination.ipv4())
+                                                                           : to_string(destination));
+    return failure(path_mtu_too_large(*changes.path_mtu, most, name, way.value().mtu));
+  }
   return success();
 }
 
 transport::QpConfig QueuePair::config_from(const QpAttributes& attributes) const {
   const DeviceConfig& device = progress_.config();
   const transport::QpConfig defaults;
+  const transport::PathMtu path_mtu = is_connected(attributes_.type)
+                                          ? attributes.path_mtu.value_or(defaults.path_mtu)
+                                          : usual_path_mtu(device);
   return {.service = service_of(attributes_.type).value_or(defaults.service),
           .local_qp = number_,
           .remote_qp = attributes.destination_qp.value_or(defaults.remote_qp),
           .pd = attributes_.pd != nullptr ? attributes_.pd->id : transport::PdId{},
           .access = attributes.access.value_or(defaults.access),
-          .path_mtu = is_connected(attributes_.type) ? attributes.path_mtu.value_or(defaults.path_mtu)
-                                                     : max_path_mtu(progress_.config()),
+          .path_mtu = path_mtu,
           .receive_psn = attributes.receive_psn.value_or(defaults.receive_psn),
           .max_responder_resources =
               attributes.max_responder_resources.value_or(defaults.max_responder_resources),
@@ -322,7 +349,7 @@ transport::QpConfig QueuePair::config_from(const QpAttributes& attributes) const
           .notify_when_drained = attributes.notify_when_drained.value_or(false),
           .min_ack_timeout = device.min_ack_timeout,
           .ack_delay = device.ack_delay,
-          .window_packets = device.window_packets,
+          .window_packets = std::min(device.window_packets, device.window_bytes / bytes(path_mtu)),
           .recovery = recovery(),
           .congestion = device.congestion.is_none() ? nullptr : &device.congestion};
 }

@@ -151,8 +151,8 @@ class QueuePair {
   // --- Control path; any thread ---
 
   /// Changes state and attributes as libibverbs' modify_qp does, after checking that the transition is legal
-  /// and that all it needs and nothing it forbids is given (nic/queues/queue_pair_state.h). EINVAL with the reason;
-  /// nothing is changed then. Never waits for the network.
+  /// and that all it needs and nothing it forbids is given (nic/queues/queue_pair_state.h). EINVAL with the reason,
+  /// EMSGSIZE for a path MTU that the link or the way cannot carry, ENONET as Progress::way_to(); nothing is changed then. Never waits for the network.
   Result<void, Error> modify(const QpAttributes& attributes);
   QpAttributes query() const;
 

@@ -96,9 +96,9 @@ Result<SocketAddress, ConnectionFailure> RdmaCm::source_towards(const Id& id,
 }
 
 transport::PathMtu RdmaCm::path_mtu_to(const SocketAddress& peer) const {
-  if (!routes_) return max_path_mtu(config_);
+  if (!routes_) return usual_path_mtu(config_);
   const auto route = routes_({.destination = peer.address, .scope = peer.scope_id});
-  return route ? max_path_mtu(config_, route.value().mtu) : max_path_mtu(config_);
+  return route ? max_path_mtu(config_, route.value().mtu) : usual_path_mtu(config_);
 }
 
 Step RdmaCm::bind(EventChannel& channel, IdNumber number, const SocketAddress& address) {

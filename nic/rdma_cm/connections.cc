@@ -291,7 +291,7 @@ Result<QpSettings, Error> RdmaCm::init_qp_attributes(EventChannel& channel, IdNu
   }
   settings.allows_reads = id.responder_resources != 0;
   settings.address = address_to_peer(id);
-  settings.path_mtu = id.path ? id.path->mtu : max_path_mtu(config_);
+  settings.path_mtu = id.path ? id.path->mtu : usual_path_mtu(config_);
   settings.peer = id.peer_qp;
   settings.receive_psn = id.own_psn;
   settings.send_psn = id.peer_psn;

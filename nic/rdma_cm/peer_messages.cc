@@ -93,7 +93,7 @@ Decision RdmaCm::offer(CommunicationId communication_id, const cm::Req& req, con
   if (listener == nullptr || listener->service == Service::kUd) {
     return reject(RejectReason::kInvalidServiceId);
   }
-  if (bytes(req.path_mtu) > bytes(max_path_mtu(config_))) return reject(RejectReason::kInvalidMtu);
+  if (bytes(req.path_mtu) > bytes(path_mtu_to(header->source))) return reject(RejectReason::kInvalidMtu);
 
   local.port = listener->local.port;
   Id* const id = add_request(*listener, communication_id, service_of(req.transport), local, header->source);

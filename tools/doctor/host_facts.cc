@@ -26,6 +26,7 @@
 #include "nic/host/host_addresses.h"
 #include "nic/host/interface_mtu.h"
 #include "nic/host/lock_file.h"
+#include "nic/host/udp_port_holders.h"
 #include "nic/path/gid_table.h"
 #include "transport/wire/udp.h"
 
@@ -138,7 +139,7 @@ std::vector<InterfaceFacts> interfaces_up() {
 
 /// As --port host has them; none where the host has no address.
 std::vector<HostGid> gids_of_host() {
-  const auto host = nic::find_all_host_addresses();
+  const auto host = nic::find_all_host_addresses(nic::AddressWait::kNone);
   if (!host) return {};
   nic::DeviceConfig device;
   device.medium = nic::Medium::kIp;
@@ -192,22 +193,8 @@ std::optional<std::uint64_t> available_memory_of(const std::string& meminfo) {
   return kibibytes ? std::optional(*kibibytes * kKibibyte) : std::nullopt;
 }
 
-// "  12: 0100007F:12B7 00000000:0000 07 00000000:00000000 00:00000000 00000000  1000        0 34567 2 ...": local address and
-// port in hex, and behind the fifth column the user, the timeout and the inode, which a socket of the kernel has not.
 std::vector<RocePortHolder> roce_port_holders_of(const std::string& table) {
-  std::vector<RocePortHolder> holders;
-  std::istringstream lines(table);
-  for (std::string line; std::getline(lines, line);) {
-    std::istringstream words(line);
-    std::string number, local, remote, state, queues, timer, retransmits, uid, timeout, inode;
-    words >> number >> local >> remote >> state >> queues >> timer >> retransmits >> uid >> timeout >> inode;
-    const std::size_t colon = local.rfind(':');
-    if (inode.empty() || colon == std::string::npos) continue;
-    const auto port = number_in<unsigned>(std::string_view(local).substr(colon + 1), 16);
-    if (port != transport::wire::kRocePort) continue;
-    holders.push_back({.is_kernel = inode == "0", .uid = number_in<unsigned>(uid).value_or(0)});
-  }
-  return holders;
+  return nic::udp_port_holders_of(table, transport::wire::kRocePort);
 }
 
 // "nf_tables 323584 42 nft_ct,nft_chain_nat, Live 0x0000000000000000": name, bytes, and by how many it is used. Each table is a use.

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "nic/host/udp_port_holders.h"
 #include "tools/doctor/system_call_probes.h"
 #include "transport/result.h"
 
@@ -29,13 +30,8 @@ struct RdmaDeviceFacts {
   friend bool operator==(const RdmaDeviceFacts&, const RdmaDeviceFacts&) = default;
 };
 
-/// A socket bound to UDP port 4791.
-struct RocePortHolder {
-  bool is_kernel = false;  ///< rdma_rxe, for instance, and no process
-  unsigned uid = 0;        ///< whose process it is
-
-  friend bool operator==(const RocePortHolder&, const RocePortHolder&) = default;
-};
+/// Of UDP port 4791.
+using RocePortHolder = nic::UdpPortHolder;
 
 /// What a NIC that shares the host's addresses has at an index of its GID table.
 struct HostGid {

@@ -175,12 +175,14 @@ Finding judge_roce_port(const HostFacts& facts) {
   constexpr const char* kCheck = "UDP port 4791";
   constexpr const char* kOwnAddress =
       "it answers on the host's addresses, so a NIC of --port af_packet needs an address of its own (--ip)";
+  constexpr const char* kWithoutIt =
+      "your programs that name no port talk to each other on this host all the same; --port host and udp, which other "
+      "hosts reach, cannot have it";
   if (facts.roce_port_holders.empty()) return good(kCheck, "free");
   const auto kernel = std::ranges::find(facts.roce_port_holders, true, &RocePortHolder::is_kernel);
   if (kernel != facts.roce_port_holders.end()) {
-    return note(
-        kCheck, "the kernel has it: rdma_rxe, most likely",
-        fmt::format("--port host and udp cannot have it: 'rmmod rdma_rxe', as root; {}", kOwnAddress));
+    return note(kCheck, "the kernel has it: rdma_rxe, most likely",
+                fmt::format("{}: 'rmmod rdma_rxe', as root; {}", kWithoutIt, kOwnAddress));
   }
   const unsigned uid = facts.roce_port_holders.front().uid;
   if (uid == facts.uid) {
@@ -190,7 +192,7 @@ Finding judge_roce_port(const HostFacts& facts) {
         "doctor --answer', has it alone");
   }
   return note(kCheck, fmt::format("a process of user {} has it", uid),
-              fmt::format("--port host and udp cannot have it while that runs; {}", kOwnAddress));
+              fmt::format("{} while that runs; {}", kWithoutIt, kOwnAddress));
 }
 
 /// What may have rules against packets to RoCE's port, and how an administrator lets them in, or sees.
@@ -230,10 +232,20 @@ unsigned path_mtu(std::size_t packet_bytes) {
   return bytes(nic::max_path_mtu(config));
 }
 
-/// The same on every host, and what people look for.
-Finding judge_gid_index(const HostFacts&) {
+/// What people look for.
+Finding judge_gid_index(const HostFacts& facts) {
+  constexpr const char* kCheck = "GID index";
+  const auto has = [&](std::size_t index) {
+    return std::ranges::find(facts.host_gids, index, &HostGid::index) != facts.host_gids.end();
+  };
+  if (!has(1) && has(2)) {
+    return good(
+        kCheck,
+        "2 of urnic0 is this host's IPv6 address (perftest -x 2, ibv_rc_pingpong -g 2), and 1 is empty, as it has "
+        "no IPv4 address; on a fabric 1 is an IPv4 address, and 0 is link-local");
+  }
   return good(
-      "GID index",
+      kCheck,
       "1 of urnic0 is its IPv4 address (perftest -x 1, ibv_rc_pingpong -g 1), 0 is link-local, 2 is an IPv6 "
       "address that was given");
 }

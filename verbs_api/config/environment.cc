@@ -120,9 +120,12 @@ bool has_host_addresses(const PortSpec& port) {
 /// The NIC has addresses of the host, and no others.
 Result<void, Error> share_host_addresses(NicEnvironment& environment) {
   nic::DeviceConfig& device = environment.device;
+  // `urnic run` has waited already.
+  const nic::AddressWait wait =
+      variable(kRunVariable) ? nic::AddressWait::kNone : nic::AddressWait::kUntilReady;
   auto host = environment.port.kind == PortSpec::Kind::kHost
-                  ? nic::find_all_host_addresses()
-                  : nic::find_host_addresses(environment.port.target);
+                  ? nic::find_all_host_addresses(wait)
+                  : nic::find_host_addresses(environment.port.target, wait);
   if (!host) return host.error();
   const auto differs = [](const auto& wanted, const auto& own) {
     return wanted && (!own || wanted->address != own->address);
@@ -138,14 +141,16 @@ Result<void, Error> share_host_addresses(NicEnvironment& environment) {
   device.ipv4 = host.value().ipv4;
   device.ipv6 = host.value().ipv6;
   device.host_addresses = host.value().all;
+  device.usual_way_mtu = host.value().mtu;
+  device.window_bytes = kWindowBytesOverSockets;
   environment.host = std::move(host.value());
   return success();
 }
 
-/// What the medium carries, as far as it is known by now.
+/// What the medium carries, as far as it is known by now. Where the NIC has the host's addresses, the routes say it for each
+/// way.
 Result<std::optional<std::uint16_t>, Error> carried_mtu(const NicEnvironment& environment) {
   const PortSpec& port = environment.port;
-  if (has_host_addresses(port)) return std::optional(environment.host.mtu);
   if (port.is_interface()) {
     const auto carried = nic::interface_mtu(port.target);
     if (!carried) return carried.error();
@@ -171,11 +176,8 @@ Result<std::uint16_t, Error> read_link_mtu(const NicEnvironment& environment) {
   const std::uint16_t most = carried.value().value_or(std::numeric_limits<std::uint16_t>::max());
   if (chosen.value() && *chosen.value() > most) {
     return invalid(
-        kName,
-        fmt::format("{} {} carries no more than {}{}",
-                    port.kind == PortSpec::Kind::kFabric ? "fabric" : "interface",
-                    has_host_addresses(port) ? environment.host.interface : port.target, most,
-                    has_host_addresses(port) ? "; programs of this host have more on --port fabric" : ""));
+        kName, fmt::format("{} {} carries no more than {}",
+                           port.kind == PortSpec::Kind::kFabric ? "fabric" : "interface", port.target, most));
   }
   // What the network behind a card carries, the user knows; every Ethernet carries this.
   const std::uint16_t usual = port.kind == PortSpec::Kind::kPci ? kEthernetMtu : kDefaultLinkMtu;
@@ -223,16 +225,13 @@ Result<void, Error> read_identity(NicEnvironment& environment) {
   const auto choice = read_port();
   if (!choice) return choice.error();
   environment.port = choice.value().port;
+  environment.is_port_chosen = variable("URNIC_PORT") && !is_chosen("URNIC_PORT");
   if (has_host_addresses(environment.port)) {
     if (auto shared = share_host_addresses(environment); !shared) return shared.error();
   }
   const auto link_mtu = read_link_mtu(environment);
   if (!link_mtu) return link_mtu.error();
   device.link_mtu = link_mtu.value();
-  if (device.medium == nic::Medium::kIp) {
-    device.window_packets =
-        std::min(device.window_packets, kWindowBytesOverSockets / bytes(nic::max_path_mtu(device)));
-  }
   const auto vlan = read("URNIC_VLAN", parse_vlan);
   if (!vlan) return vlan.error();
   device.vlan = vlan.value().value_or(0);
@@ -265,7 +264,7 @@ Result<void, Error> read_identity(NicEnvironment& environment) {
                               .mac = mac.value()};
   if (!request.ipv4) environment.left_open.push_back("URNIC_IP");
   if (!request.mac) environment.left_open.push_back("URNIC_MAC");
-  if (request.any_slot) environment.left_open.push_back("URNIC_PORT");
+  if (request.any_slot || !environment.is_port_chosen) environment.left_open.push_back("URNIC_PORT");
   std::optional<nic::Lease> lease;
   const bool is_inside_a_run = outer.value() && environment.port.kind != PortSpec::Kind::kLoopback &&
                                environment.port.kind != PortSpec::Kind::kHost;

@@ -27,6 +27,7 @@ struct NicEnvironment {
   std::string record_file;             ///< where to record frames, with notes; empty: nowhere
   std::string fault;                   ///< what the fault injector is told; empty: no injector
   std::string paths_folder;            ///< shows the device's files to programs; empty: none does
+  bool is_port_chosen = false;         ///< by the user; else it is the default
   bool verbose = false;                ///< say on stderr what happens
   nic::Lease lease;                    ///< held unless the port needs none
   std::vector<const char*> left_open;  ///< variables of the identity that were not given, and chosen here

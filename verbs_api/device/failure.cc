@@ -14,6 +14,15 @@ int code_of(const Error& error) {
   return error.code != 0 ? error.code : EIO;
 }
 
+/// The call is right, and this network alone cannot do it: neither the program's code nor errno's few words would say so. The
+/// program learns what the kernel's drivers say.
+struct OfTheNetwork {
+  int code;
+  int for_program;
+};
+constexpr OfTheNetwork kOfTheNetwork[] = {{.code = EMSGSIZE, .for_program = EINVAL},
+                                          {.code = ENONET, .for_program = ENETUNREACH}};
+
 void write_line(std::string_view text) {
   std::string line("urnic: ");
   line += text;
@@ -40,6 +49,11 @@ int report(const Error& error) {
 }
 
 int explain(std::string_view verb, const Error& error) {
+  for (const OfTheNetwork& each : kOfTheNetwork) {
+    if (error.code != each.code) continue;
+    write_line(std::string(verb) + ": " + error.message);
+    return each.for_program;
+  }
   if (ProcessDevice::instance().tells_of_errors()) write_line(std::string(verb) + ": " + error.message);
   return code_of(error);
 }

@@ -19,7 +19,7 @@ int refuse(int code);
 /// errno value for the program, never 0.
 int report(const Error& error);
 /// Tells the person with URNIC_VERBOSE or URNIC_EXPLAIN only: for what the program learns by `error.code`. Returns that, never
-/// 0.
+/// 0. What the network cannot do (EMSGSIZE, ENONET) is told always, and is EINVAL or ENETUNREACH to the program.
 int explain(std::string_view verb, const Error& error);
 
 /// Runs `create`, and makes ENOMEM and a null pointer of memory that cannot be had.

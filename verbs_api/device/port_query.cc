@@ -31,7 +31,7 @@ ibv_port_attr port_attributes(const nic::Device& nic) {
   ibv_port_attr attributes{};
   attributes.state = IBV_PORT_ACTIVE;  // a NIC without a peer is still a NIC
   attributes.max_mtu = to_ibv_mtu(nic.max_path_mtu());
-  attributes.active_mtu = attributes.max_mtu;
+  attributes.active_mtu = to_ibv_mtu(nic.usual_path_mtu());
   attributes.gid_tbl_len = nic::GidTable::kEntries;
   attributes.port_cap_flags = IBV_PORT_IP_BASED_GIDS;
   attributes.max_msg_sz = transport::kMaxMessageBytes;

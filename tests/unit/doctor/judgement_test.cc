@@ -155,6 +155,25 @@ TEST(Judgement, SaysThatOwnProgramsMayShareTheRocePort) {
   EXPECT_THAT(finding(facts, "UDP port 4791").remedy, HasSubstr("urnic host status"));
 }
 
+TEST(Judgement, SaysThatProgramsMeetWithoutTheRocePortOfAnotherUser) {
+  HostFacts facts = healthy();
+  facts.uid = 1001;
+  facts.roce_port_holders = {{.is_kernel = false, .uid = 1000}};
+  EXPECT_THAT(finding(facts, "UDP port 4791").remedy,
+              HasSubstr("talk to each other on this host all the same"));
+}
+
+TEST(Judgement, NamesTheGidIndexThatThisHostHas) {
+  HostFacts facts = healthy();
+  facts.host_gids = {{.index = 0, .address = "fe80::1", .interface = "eth0"},
+                     {.index = 1, .address = "10.0.0.1", .interface = "eth0"}};
+  EXPECT_THAT(finding(facts, "GID index").found, HasSubstr("1 of urnic0 is its IPv4 address"));
+  facts.host_gids[1] = {.index = 2, .address = "fd88::1", .interface = "eth0"};
+  EXPECT_THAT(finding(facts, "GID index").found, HasSubstr("2 of urnic0 is this host's IPv6 address"));
+  facts.host_gids.clear();
+  EXPECT_THAT(finding(facts, "GID index").found, HasSubstr("1 of urnic0")) << "a fabric's";
+}
+
 TEST(Judgement, SaysWhichFirewallMayBeInTheWay) {
   HostFacts facts = healthy();
   EXPECT_EQ(finding(facts, "firewall").verdict, Verdict::kGood);

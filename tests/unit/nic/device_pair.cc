@@ -7,6 +7,8 @@
 #include <string>
 #include <utility>
 
+#include "tests/support/value_of.h"
+
 namespace urnic::nic {
 
 using transport::Access;
@@ -42,9 +44,13 @@ DeviceConfig config_of(std::size_t end, const DevicePairOptions& options) {
 }  // namespace
 
 Host::Host(std::size_t end, FakeWire& wire, const ManualClock& clock, const DevicePairOptions& options)
-    : memory_(kMemoryBytes), device_(std::make_unique<Device>(config_of(end, options), clock, [end, &wire]() {
-        return Result<OpenedPort, Error>(wire.port(end));
-      })) {
+    : memory_(kMemoryBytes),
+      device_(
+          std::make_unique<Device>(config_of(end, options), clock, [end, &wire, routes = options.routes]() {
+            OpenedPort opened(wire.port(end));
+            opened.routes = routes;
+            return Result<OpenedPort, Error>(std::move(opened));
+          })) {
   pd_ = std::move(device_->allocate_pd().value());
   cq_ = std::move(device_->create_cq(1024, &channel_, this).value());
   const Access everything = Access::kLocalWrite | Access::kRemoteWrite | Access::kRemoteRead |
@@ -96,9 +102,7 @@ QpCreateAttributes Host::default_attributes() {
 }
 
 QueuePair& Host::add_queue_pair(const QpCreateAttributes& attributes) {
-  auto qp = device_->create_qp(attributes);
-  EXPECT_TRUE(qp);
-  return *queue_pairs_.emplace_back(std::move(qp.value()));
+  return *queue_pairs_.emplace_back(urnic::test::value_of(device_->create_qp(attributes)));
 }
 
 void Host::destroy_queue_pair(std::size_t index) {

@@ -25,6 +25,7 @@ struct DevicePairOptions {
   std::uint16_t link_mtu = 4200;
   std::uint64_t seed = 1;
   bool explain = false;
+  HostRoutes routes{};                   ///< of both devices
   std::array<std::uint16_t, 2> vlans{};  ///< of either device; 0: none
   Medium medium = Medium::kEthernet;
   std::array<transport::congestion::Choice, 2> congestion{};  ///< of either device

@@ -12,6 +12,7 @@
 #include "tests/support/bitwise_crc32.h"
 #include "tests/support/capture_folders.h"
 #include "tests/support/pcap_file.h"
+#include "tests/support/value_of.h"
 #include "tests/unit/nic/path/neighbor_host.h"
 #include "transport/wire/frame.h"
 #include "transport/wire/headers.h"
@@ -49,9 +50,7 @@ Bytes encapsulated(Path& path, std::size_t packet_bytes) {
 }
 
 Frame taken_apart(const Bytes& bytes) {
-  const auto frame = parse_frame(bytes);
-  EXPECT_TRUE(frame) << to_string(frame.error());
-  return frame ? frame.value() : Frame{};
+  return urnic::test::value_of(parse_frame(bytes));
 }
 
 std::uint16_t source_port(Path path) {

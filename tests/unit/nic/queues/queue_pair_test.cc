@@ -32,10 +32,10 @@ class QueuePairTest : public testing::Test {
   }
   static PostStatus post_receive(QueuePair& qp) { return QueuePair::ReceiveBatch(qp).post({}, {}); }
   /// The reason why `qp` may not be changed so.
-  static std::string refusal(QueuePair& qp, const QpAttributes& attributes) {
+  static std::string refusal(QueuePair& qp, const QpAttributes& attributes, int code = EINVAL) {
     const auto result = qp.modify(attributes);
     if (result) return "";
-    EXPECT_EQ(result.error().code, EINVAL);
+    EXPECT_EQ(result.error().code, code);
     return result.error().message;
   }
 
@@ -218,9 +218,45 @@ TEST_F(QueuePairTest, RefusesAPathMtuThatTheLinkCannotCarry) {
   ASSERT_TRUE(qp.modify(DevicePair::init_attributes()));
   QpAttributes attributes = DevicePair::rtr_attributes(small.b(), transport::QpNumber{7});
   attributes.path_mtu = PathMtu::k2048;
-  EXPECT_THAT(refusal(qp, attributes), HasSubstr("path MTU"));
+  EXPECT_THAT(refusal(qp, attributes, EMSGSIZE),
+              HasSubstr("the link carries IP packets of 1500 bytes at most"));
   attributes.path_mtu = PathMtu::k1024;
   EXPECT_EQ(refusal(qp, attributes), "");
+}
+
+class QueuePairOnRoutes : public QueuePairTest {
+ protected:
+  /// The first device's answer to a queue pair with this path MTU.
+  Result<void, Error> connect(PathMtu mtu) {
+    DevicePair small({.routes = [this](const Way&) { return way; }});
+    QueuePair& qp = small.a().add_queue_pair();
+    EXPECT_TRUE(qp.modify(DevicePair::init_attributes()));
+    QpAttributes attributes = DevicePair::rtr_attributes(small.b(), transport::QpNumber{7});
+    attributes.path_mtu = mtu;
+    return qp.modify(attributes);
+  }
+
+  Result<HostRoute, Error> way = HostRoute{.source = {}, .mtu = 1500};
+};
+
+TEST_F(QueuePairOnRoutes, RefusesAPathMtuThatTheWayCannotCarryAndSaysWhatFits) {
+  const auto refused = connect(PathMtu::k4096);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, EMSGSIZE);
+  EXPECT_THAT(refused.error().message,
+              HasSubstr("the way to 10.0.0.2 carries IP packets of 1500 bytes at most, and "
+                        "path_mtu 1024 fits"));
+  EXPECT_TRUE(connect(PathMtu::k1024));
+}
+
+TEST_F(QueuePairOnRoutes, MayHaveTheLinksPathMtuWhereTheWayCarriesIt) {
+  way = HostRoute{.source = {}, .mtu = 65535};
+  EXPECT_TRUE(connect(PathMtu::k4096));
+}
+
+TEST_F(QueuePairOnRoutes, MayConnectWhereTheHostKnowsNoWayNow) {
+  way = Error{.code = ENETUNREACH, .message = "no way"};
+  EXPECT_TRUE(connect(PathMtu::k4096));
 }
 
 TEST_F(QueuePairTest, BelievesTheGivenCurrentStateOnlyWhenItIsTheState) {
