@@ -2,7 +2,6 @@
 
 #include <fmt/core.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -12,6 +11,7 @@
 
 #include "drivers/passed_descriptors.h"
 #include "drivers/peer_user.h"
+#include "drivers/unix_address.h"
 
 namespace urnic::drivers {
 namespace {
@@ -21,14 +21,6 @@ constexpr int kWaitingNics = 64;
 Error link_error(int code, const std::string& path) {
   return Error{.code = code,
                .message = fmt::format("socket {}: {}", path, std::generic_category().message(code))};
-}
-
-std::optional<sockaddr_un> address_of(const std::string& path) {
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  if (path.size() >= sizeof(address.sun_path)) return std::nullopt;
-  path.copy(address.sun_path, sizeof(address.sun_path) - 1);
-  return address;
 }
 
 Descriptor make_socket() {
@@ -71,11 +63,11 @@ std::optional<Descriptor> receive_with_descriptor(int socket, std::span<std::byt
 }
 
 Result<Descriptor, Error> connect_for_link(const std::string& path) {
-  const auto address = address_of(path);
+  const auto address = UnixAddress::of(path);
   if (!address) return link_error(ENAMETOOLONG, path);
   Descriptor socket = make_socket();
   if (!socket) return link_error(errno, path);
-  if (connect(socket.get(), reinterpret_cast<const sockaddr*>(&*address), sizeof(*address)) != 0) {
+  if (connect(socket.get(), address->get(), address->bytes()) != 0) {
     return link_error(errno, path);
   }
   if (!is_trusted_peer(socket.get())) return link_error(EPERM, path);
@@ -83,19 +75,23 @@ Result<Descriptor, Error> connect_for_link(const std::string& path) {
 }
 
 Result<Descriptor, Error> listen_for_links(const std::string& path) {
-  const auto address = address_of(path);
+  const auto address = UnixAddress::of(path);
   if (!address) return link_error(ENAMETOOLONG, path);
   if (const auto served = connect_for_link(path); served || served.error().code == EAGAIN) {
     return link_error(EADDRINUSE, path);
   } else if (served.error().code == ECONNREFUSED) {
-    unlink(path.c_str());
+    remove_link_socket(path);
   }
   Descriptor socket = make_socket();
-  if (!socket || bind(socket.get(), reinterpret_cast<const sockaddr*>(&*address), sizeof(*address)) != 0 ||
+  if (!socket || bind(socket.get(), address->get(), address->bytes()) != 0 ||
       listen(socket.get(), kWaitingNics) != 0) {
     return link_error(errno, path);
   }
   return socket;
+}
+
+void remove_link_socket(const std::string& path) {
+  if (!UnixAddress::is_abstract(path)) unlink(path.c_str());
 }
 
 }  // namespace urnic::drivers

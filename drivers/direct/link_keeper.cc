@@ -105,7 +105,7 @@ LinkKeeper::~LinkKeeper() {
     signal(request_.get());
     thread_.join();
   }
-  unlink(config_.socket_of(config_.own).c_str());
+  remove_link_socket(config_.socket_of(config_.own));
 }
 
 // --- The port's thread ---

@@ -50,6 +50,7 @@ std::string to_json(const HostStatus& status) {
   // What a program calls itself need not be UTF-8.
   return json{{"process", status.process},
               {"ipv6", status.has_ipv6},
+              {"udp_port", status.udp_port},
               {"open_slots", status.open_slots},
               {"members", std::move(members)},
               {"requests",

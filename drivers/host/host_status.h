@@ -25,6 +25,7 @@ struct HostStatus {
 
   int process = 0;  ///< the switch's
   bool has_ipv6 = false;
+  std::uint16_t udp_port = 0;
   unsigned open_slots = 0;  ///< that have sockets, the switch's own included
   std::vector<Member> members;
   ConnectionRequests::Counters requests;

@@ -16,6 +16,7 @@
 
 #include "drivers/host/management_packet.h"
 #include "drivers/host/port_requests.h"
+#include "drivers/host/shared_name.h"
 #include "drivers/passed_descriptors.h"
 #include "drivers/peer_user.h"
 #include "drivers/udp/packet_share.h"
@@ -23,6 +24,7 @@
 #include "nic/engine/management_frame.h"
 #include "nic/host/last_words_table.h"
 #include "nic/host/random_bits.h"
+#include "nic/host/udp_port_holders.h"
 
 namespace urnic::drivers {
 
@@ -52,8 +54,9 @@ constexpr int kHandOverBytes = 1 << 20;
 // Of polled_.
 constexpr std::size_t kEnd = 0;
 constexpr std::size_t kControl = 1;
-constexpr std::size_t kPackets = 2;
-constexpr std::size_t kFirstConnection = 3;
+constexpr std::size_t kSharedControl = 2;
+constexpr std::size_t kPackets = 3;
+constexpr std::size_t kFirstConnection = 4;
 constexpr std::size_t kPolledEach = 3;
 
 Descriptor copy_of(int descriptor) {
@@ -77,13 +80,27 @@ Descriptor file_with(const std::string& text) {
   return file;
 }
 
+/// This user's own programs let go of the port soon, if they have lost their switch.
+bool is_anothers(std::uint16_t port) {
+  return std::ranges::any_of(nic::udp_port_holders(port), [](const nic::UdpPortHolder& holder) {
+    return holder.is_kernel || holder.uid != geteuid();
+  });
+}
+
+Result<SocketGroup, Error> open_group(const HostSwitch::Config& config) {
+  if (config.may_be_elsewhere && is_anothers(config.port)) return SocketGroup::open_elsewhere();
+  return SocketGroup::open(config.port);
+}
+
 }  // namespace
 
 Result<std::unique_ptr<HostSwitch>, Error> HostSwitch::open(const Config& config) {
   auto lock = take_switch_lock(config.files, {.what = "the NIC of the host", .ended_by = "'urnic host stop'"},
                                0, config.start);
   if (!lock) return failure(lock.error());
-  auto group = SocketGroup::open(config.port);
+  auto shared_control = claim_shared_name(config.files);
+  if (!shared_control) return failure(shared_control.error());
+  auto group = open_group(config);
   if (!group) return failure(group.error());
   auto listeners = Listeners::create(kMaxPacketBytes);
   if (!listeners) return failure(listeners.error());
@@ -95,19 +112,24 @@ Result<std::unique_ptr<HostSwitch>, Error> HostSwitch::open(const Config& config
     if (!heard) return failure(heard.error());
   }
   // A switch that was killed, or ended while it had members, has left its socket.
-  const bool has_survivors = access(config.files.control_socket.c_str(), F_OK) == 0;
+  const bool has_survivors =
+      group.value().was_taken() || access(config.files.control_socket.c_str(), F_OK) == 0;
   // Last, so that a process that connects finds a switch that works.
   auto control = ControlSocket::open(config.files);
   if (!control) return failure(control.error());
-  return std::unique_ptr<HostSwitch>(new HostSwitch(config, std::move(lock.value()),
-                                                    std::move(control.value()), std::move(group.value()),
-                                                    std::move(listeners.value()), has_survivors));
+  if (shared_control.value() && listen(shared_control.value().get(), SOMAXCONN) != 0) {
+    return failure(system_error("cannot listen"));
+  }
+  return std::unique_ptr<HostSwitch>(new HostSwitch(
+      config, std::move(lock.value()), std::move(shared_control.value()), std::move(control.value()),
+      std::move(group.value()), std::move(listeners.value()), has_survivors));
 }
 
-HostSwitch::HostSwitch(const Config& config, nic::LockFile lock, ControlSocket control, SocketGroup group,
-                       Listeners listeners, bool has_survivors)
+HostSwitch::HostSwitch(const Config& config, nic::LockFile lock, Descriptor shared_control,
+                       ControlSocket control, SocketGroup group, Listeners listeners, bool has_survivors)
     : files_(config.files),
       lock_(std::move(lock)),
+      shared_control_(std::move(shared_control)),
       control_(std::move(control)),
       group_(std::move(group)),
       listeners_(std::move(listeners)),
@@ -132,7 +154,8 @@ void HostSwitch::serve(int end_fd, std::optional<milliseconds> linger) {
     if (has_members()) last_used = now;
     serve_connections(now);
     forget_ended(now);
-    if (polled_[kControl].revents != 0) accept_all();
+    if (polled_[kControl].revents != 0) accept_one(control_.fd());
+    if (polled_[kSharedControl].revents != 0) accept_one(shared_control_.get());
     take_packets(now);
     requests_.on_timeout(now);
     speak_for_ended(now);
@@ -145,6 +168,7 @@ void HostSwitch::wait(int end_fd, std::optional<milliseconds> linger, Clock::tim
   polled_.clear();
   polled_.push_back({.fd = end_fd, .events = POLLIN, .revents = 0});
   polled_.push_back({.fd = control_.fd(), .events = POLLIN, .revents = 0});
+  polled_.push_back({.fd = shared_control_.get(), .events = POLLIN, .revents = 0});
   polled_.push_back({.fd = listeners_.wake_fd(), .events = POLLIN, .revents = 0});
   for (const auto& connection : connections_) {
     polled_.push_back({.fd = connection->socket.get(), .events = POLLIN, .revents = 0});
@@ -171,8 +195,8 @@ int HostSwitch::timeout_ms(std::optional<milliseconds> linger, Clock::time_point
 
 // --- Clients ---
 
-void HostSwitch::accept_all() {
-  Descriptor socket(accept4(control_.fd(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+void HostSwitch::accept_one(int listener) {
+  Descriptor socket(accept4(listener, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
   if (!socket) {
     // Most likely no descriptor is left. The client waits, so do not look again at once.
     usleep(10'000);
@@ -286,7 +310,8 @@ void HostSwitch::join(Connection& connection, const HostRequest& request, std::v
   std::vector<int> descriptors{group_.ipv4(*slot)};
   if (group_.has_ipv6()) descriptors.push_back(group_.ipv6(*slot));
   descriptors.push_back(other.get());
-  const HostAnswer answer{.slot = static_cast<std::uint8_t>(*slot),
+  const HostAnswer answer{.port = group_.port(),
+                          .slot = static_cast<std::uint8_t>(*slot),
                           .has_ipv6 = static_cast<std::uint8_t>(group_.has_ipv6() ? 1 : 0)};
   send(connection, answer, request, descriptors);
 }
@@ -452,6 +477,7 @@ void HostSwitch::keep_socket(Clock::time_point now) {
 HostStatus HostSwitch::status() const {
   HostStatus status{.process = getpid(),
                     .has_ipv6 = group_.has_ipv6(),
+                    .udp_port = group_.port(),
                     .open_slots = group_.slots(),
                     .members = {},
                     .requests = requests_.counters(),

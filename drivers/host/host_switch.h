@@ -42,10 +42,12 @@ class HostSwitch final : private ConnectionRequests::Members {
     nic::SwitchFiles files;
     SwitchStart start = SwitchStart::kByHand;
     std::uint16_t port = transport::wire::kRocePort;
+    /// Have another port where that one is another user's, or the kernel's: then the NIC is for programs of this host alone.
+    bool may_be_elsewhere = false;
   };
 
-  /// Becomes the switch that the files are for. The error: as take_switch_lock() or SocketGroup::open(), or the
-  /// system's.
+  /// Becomes the switch that the files are for. The error: as take_switch_lock(), claim_shared_name() or
+  /// SocketGroup::open(), or the system's.
   static Result<std::unique_ptr<HostSwitch>, Error> open(const Config& config);
   ~HostSwitch() override;
   HostSwitch(const HostSwitch&) = delete;
@@ -75,12 +77,12 @@ class HostSwitch final : private ConnectionRequests::Members {
     Clock::time_point give_up;
   };
 
-  HostSwitch(const Config& config, nic::LockFile lock, ControlSocket control, SocketGroup group,
-             Listeners listeners, bool has_survivors);
+  HostSwitch(const Config& config, nic::LockFile lock, Descriptor shared_control, ControlSocket control,
+             SocketGroup group, Listeners listeners, bool has_survivors);
 
   void wait(int end_fd, std::optional<std::chrono::milliseconds> linger, Clock::time_point last_used);
   int timeout_ms(std::optional<std::chrono::milliseconds> linger, Clock::time_point last_used) const;
-  void accept_all();
+  void accept_one(int listener);
   void serve_connections(Clock::time_point now);
   void forget_ended(Clock::time_point now);
   void take_packets(Clock::time_point now);
@@ -111,7 +113,8 @@ class HostSwitch final : private ConnectionRequests::Members {
   bool hand_over(unsigned slot, std::span<const std::byte> packet) override;
 
   const nic::SwitchFiles files_;
-  const nic::LockFile lock_;  // destroyed last: then the next switch finds the port free
+  const nic::LockFile lock_;         // destroyed last: then the next switch finds the port free
+  const Descriptor shared_control_;  // of the shared name, if any
   ControlSocket control_;
   SocketGroup group_;
   Listeners listeners_;  // socket 0

@@ -14,6 +14,7 @@
 #include <iterator>
 #include <map>
 #include <optional>
+#include <string>
 #include <system_error>
 #include <thread>
 #include <tuple>
@@ -21,10 +22,10 @@
 #include <vector>
 
 #include "drivers/fabric/start_switch.h"
-#include "nic/host/host_files.h"
 #include "nic/may_wait.h"
 #include "nic/signal_blocker.h"
 #include "transport/types.h"
+#include "transport/wire/udp.h"
 
 namespace urnic::drivers {
 
@@ -61,6 +62,7 @@ std::optional<SharedSockets> sockets_of(SwitchConnection::Reply& reply) {
   if (has_ipv6) sockets.ipv6 = std::move(all[1]);
   sockets.handed_over = std::move(all.back());
   sockets.share = reply.answer.slot;
+  sockets.port = reply.answer.port;
   return sockets;
 }
 
@@ -87,6 +89,21 @@ HostRequest request_to_bind(PortSpace space, const PortTable::Binding& binding) 
   return request;
 }
 
+std::vector<std::string> words_of_the_switch(Membership::Reach reach) {
+  if (reach == Membership::Reach::kAllHosts) return {"--host"};
+  return {"--host", "--or-elsewhere"};
+}
+
+Error reaches_this_host_alone(int process) {
+  return Error{
+      .code = EADDRINUSE,
+      .message = fmt::format(
+          "your programs on this host do without UDP port {}, which another user had when the first of them "
+          "started: other hosts do not reach their switch (process {}). End them, and that user's NIC ('urnic doctor' says "
+          "whose it is), or leave '--port host' away to talk to them",
+          transport::wire::kRocePort, process)};
+}
+
 HostRequest request_to_join(unsigned slot) {
   HostRequest request;
   request.kind = HostRequestKind::kJoin;
@@ -103,11 +120,13 @@ struct Membership::Joined {
   SharedSockets sockets;
 };
 
-Membership::Membership(std::string path, std::string switch_program, Joined joined, Signals signals,
-                       Descriptor last_words)
-    : path_(std::move(path)),
+Membership::Membership(nic::SwitchFiles files, std::string switch_program, Reach reach, Joined joined,
+                       Signals signals, Descriptor last_words)
+    : files_(std::move(files)),
       switch_program_(std::move(switch_program)),
+      reach_(reach),
       slot_(joined.slot),
+      control_socket_(joined.connection.name()),
       signals_(std::move(signals)),
       last_words_(std::move(last_words)),
       connection_(std::move(joined.connection)) {
@@ -121,11 +140,9 @@ Membership::~Membership() {
   watcher_.join();
 }
 
-Result<std::unique_ptr<Membership>, Error> Membership::join(const std::string& switch_program,
+Result<std::unique_ptr<Membership>, Error> Membership::join(const nic::SwitchFiles& files,
+                                                            const std::string& switch_program, Reach reach,
                                                             Descriptor last_words) {
-  const auto files = nic::host_switch_files();
-  if (!files) return failure(files.error());
-  const std::string& path = files.value().control_socket;
   Signals signals{.stop = Descriptor(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
                   .work = Descriptor(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK))};
   if (!signals.stop || !signals.work) {
@@ -134,9 +151,12 @@ Result<std::unique_ptr<Membership>, Error> Membership::join(const std::string& s
   const auto give_up = Clock::now() + kJoinPatience;
   // A switch may be about to end, or another program may start one at this moment.
   for (;;) {
-    auto joined = try_to_join(path, 0, last_words);
+    auto joined = try_to_join(files, 0, last_words);
     if (joined) {
-      std::unique_ptr<Membership> made(new Membership(path, switch_program, std::move(joined.value()),
+      if (reach == Reach::kAllHosts && joined.value().sockets.port != transport::wire::kRocePort) {
+        return failure(reaches_this_host_alone(joined.value().connection.process()));
+      }
+      std::unique_ptr<Membership> made(new Membership(files, switch_program, reach, std::move(joined.value()),
                                                       std::move(signals), std::move(last_words)));
       for (const PortSpace space : kSpacesInAdvance) made->has_more_lent(space);
       if (auto watched = made->start_watching(); !watched) return failure(watched.error());
@@ -146,7 +166,8 @@ Result<std::unique_ptr<Membership>, Error> Membership::join(const std::string& s
     const bool may_succeed_later = code == ENOENT || code == EAGAIN;
     if (!may_succeed_later || Clock::now() > give_up) return failure(joined.error());
     if (code == ENOENT) {
-      if (auto started = start_switch(switch_program, {"--host"}); !started) return failure(started.error());
+      if (auto started = start_switch(switch_program, words_of_the_switch(reach)); !started)
+        return failure(started.error());
     } else {
       std::this_thread::sleep_for(kJoinPause);
     }
@@ -154,9 +175,9 @@ Result<std::unique_ptr<Membership>, Error> Membership::join(const std::string& s
 }
 
 /// With that slot, or with any for 0. ENOENT: there is no switch. EAGAIN: it has too much to do now, or has just ended.
-Result<Membership::Joined, Error> Membership::try_to_join(const std::string& path, unsigned slot,
+Result<Membership::Joined, Error> Membership::try_to_join(const nic::SwitchFiles& files, unsigned slot,
                                                           const Descriptor& last_words) {
-  auto connection = SwitchConnection::connect(path);
+  auto connection = SwitchConnection::connect(files);
   if (!connection) return failure(connection.error());
   auto reply = connection.value().ask(request_to_join(slot), kJoinPatience, last_words.get());
   if (!reply) {
@@ -226,7 +247,7 @@ void Membership::do_work() {
 void Membership::join_again() {
   exchange_->withdraw();
   for (;;) {
-    auto joined = try_to_join(path_, slot_, last_words_);
+    auto joined = try_to_join(files_, slot_, last_words_);
     if (joined) {
       {
         const std::lock_guard lock(connection_mutex_);
@@ -239,7 +260,7 @@ void Membership::join_again() {
     // Another process that has lost its switch may start the next one first: that is as good.
     const bool is_missing = !joined && joined.error().code == ENOENT;
     if (is_missing) {
-      [[maybe_unused]] const auto started = start_switch(switch_program_, {"--host"});
+      [[maybe_unused]] const auto started = start_switch(switch_program_, words_of_the_switch(reach_));
     }
     if (is_stopped_within(is_missing ? kJoinPause : kRejoinPause)) return;
   }

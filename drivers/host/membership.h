@@ -16,6 +16,7 @@
 #include "drivers/host/lent_ports.h"
 #include "drivers/host/switch_connection.h"
 #include "drivers/udp/socket_exchange.h"
+#include "nic/host/switch_files.h"
 #include "nic/number_share.h"
 #include "nic/rdma_cm/shared_host.h"
 #include "transport/result.h"
@@ -31,10 +32,16 @@ namespace urnic::drivers {
 /// ports that are released, and has more lent before they are used up.
 class Membership final : public nic::rdma_cm::SharedHost {
  public:
-  /// Joins; starts `switch_program` where no switch runs. Waits ten seconds at most. EADDRINUSE: who may have RoCE's
-  /// port, and the remedy; EUSERS: 255 processes are there already; otherwise the system's error.
+  /// Whether other hosts must be reached.
+  enum class Reach : std::uint8_t {
+    kAllHosts,
+    kThisHostAtLeast,  ///< this host alone will do, where another user has RoCE's port
+  };
+  /// Joins the switch that the files are of; starts `switch_program` where no switch runs. Waits ten seconds at most. EADDRINUSE: who may have RoCE's
+  /// port, and the remedy, or this user's programs do without it; EUSERS: 255 processes are there already; otherwise the system's error.
   /// `last_words`, if any, is the file of a nic::LastWordsTable, which the switch reads when the process was killed.
-  static Result<std::unique_ptr<Membership>, Error> join(const std::string& switch_program,
+  static Result<std::unique_ptr<Membership>, Error> join(const nic::SwitchFiles& files,
+                                                         const std::string& switch_program, Reach reach,
                                                          Descriptor last_words = Descriptor());
   ~Membership() override;
   Membership(const Membership&) = delete;
@@ -43,6 +50,8 @@ class Membership final : public nic::rdma_cm::SharedHost {
   nic::NumberShare share() const {
     return {.bits = nic::NumberShare::kHostBits, .value = static_cast<std::uint8_t>(slot_)};
   }
+  /// The name of the socket by which it found the switch.
+  const std::string& control_socket() const { return control_socket_; }
   /// The sockets, now and after each change.
   const std::shared_ptr<SocketExchange>& exchange() const { return exchange_; }
 
@@ -65,9 +74,9 @@ class Membership final : public nic::rdma_cm::SharedHost {
     Descriptor work;
   };
 
-  Membership(std::string path, std::string switch_program, Joined joined, Signals signals,
+  Membership(nic::SwitchFiles files, std::string switch_program, Reach reach, Joined joined, Signals signals,
              Descriptor last_words);
-  static Result<Joined, Error> try_to_join(const std::string& path, unsigned slot,
+  static Result<Joined, Error> try_to_join(const nic::SwitchFiles& files, unsigned slot,
                                            const Descriptor& last_words);
   Result<void, Error> start_watching();
   void watch();
@@ -80,9 +89,11 @@ class Membership final : public nic::rdma_cm::SharedHost {
   Result<void, Error> send_releases(std::chrono::milliseconds patience);
   bool has_more_lent(PortSpace space);
 
-  const std::string path_;
+  const nic::SwitchFiles files_;
   const std::string switch_program_;
+  const Reach reach_;
   const unsigned slot_;
+  const std::string control_socket_;
   const std::shared_ptr<SocketExchange> exchange_ = std::make_shared<SocketExchange>();
   const Signals signals_;
   const Descriptor last_words_;

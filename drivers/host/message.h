@@ -9,15 +9,15 @@
 namespace urnic::drivers {
 
 inline constexpr std::uint32_t kHostMagic = 0x686e7275;  // "urnh" in memory
-inline constexpr std::uint32_t kHostVersion = 2;
+inline constexpr std::uint32_t kHostVersion = 3;
 
 /// How many ports are lent at a time.
 inline constexpr std::uint16_t kLentPorts = 16;
 
 /// Only the fields that are named count. Each request has an answer, except kRelease.
 enum class HostRequestKind : std::uint8_t {
-  /// To become a member, with the slot `id` that it has from an earlier switch unless that is 0. The answer has `slot` and
-  /// `has_ipv6`, and descriptors: the UDP socket of IPv4, that of IPv6 if any, and the Unix socket of packets that are
+  /// To become a member, with the slot `id` that it has from an earlier switch unless that is 0. The answer has `slot`,
+  /// `has_ipv6` and `port`, the number of the UDP port that all members have, and descriptors: the UDP socket of IPv4, that of IPv6 if any, and the Unix socket of packets that are
   /// handed over. A descriptor may come with it: a file of last words (nic/host/last_words_table.h), which the switch says
   /// when the process has ended.
   kJoin = 1,

@@ -12,6 +12,7 @@
 
 #include "drivers/host/packet_filter.h"
 #include "drivers/udp/socket.h"
+#include "nic/host/random_bits.h"
 #include "transport/wire/address.h"
 
 namespace urnic::drivers {
@@ -47,9 +48,9 @@ Error port_is_taken(const Error& error) {
       .code = error.code,
       .message = fmt::format(
           "{}; RoCEv2 has this one port, and one of these holds it ('urnic doctor' finds out which): the kernel's "
-          "rdma_rxe while that module is loaded (rmmod rdma_rxe), a NIC with --port udp, programs with --port host of "
-          "another user, or of yours with another XDG_RUNTIME_DIR, or those whose switch was killed. Programs of this "
-          "host meet without it: --port fabric",
+          "rdma_rxe while that module is loaded (rmmod rdma_rxe), a NIC with --port udp, another user's programs, or a "
+          "program of yours whose switch was killed. Programs of this host meet without it: leave --port host away, or "
+          "--port fabric",
           error.message)};
 }
 
@@ -59,13 +60,15 @@ bool is_without_ipv6(const Error& error) {
 
 /// Only without SO_REUSEPORT one learns that sockets of an earlier group are left: among those, ours would have other
 /// numbers than we think.
-Result<void, Error> wait_for_port(bool is_ipv4, std::uint16_t port, std::chrono::milliseconds patience) {
+Result<void, Error> wait_for_port(bool is_ipv4, std::uint16_t port, std::chrono::milliseconds patience,
+                                  bool& was_taken) {
   const auto give_up = Clock::now() + patience;
   for (;;) {
     const auto probe = open_socket(is_ipv4, port, PortSharing::kNone);
     if (probe) return success();
     if (probe.error().code != EADDRINUSE) return probe.error();
     if (Clock::now() > give_up) return port_is_taken(probe.error());
+    was_taken = true;
     std::this_thread::sleep_for(kPortPause);
   }
 }
@@ -95,13 +98,28 @@ void drop_all(int socket) {
 
 Result<SocketGroup, Error> SocketGroup::open(std::uint16_t port, std::chrono::milliseconds patience) {
   SocketGroup group(port);
-  if (const auto is_free = wait_for_port(true, port, patience); !is_free) return is_free.error();
-  if (const auto is_free = wait_for_port(false, port, patience); !is_free) {
+  if (const auto is_free = wait_for_port(true, port, patience, group.was_taken_); !is_free)
+    return is_free.error();
+  if (const auto is_free = wait_for_port(false, port, patience, group.was_taken_); !is_free) {
     if (!is_without_ipv6(is_free.error())) return is_free.error();
     group.has_ipv6_ = false;
   }
   if (auto grown = group.grow(); !grown) return grown.error();
   return group;
+}
+
+// Not one that the system gives out to other programs (ip_local_port_range), nor one that queue pairs send from: sockets of one
+// user share a port that is given out when both allow it.
+Result<SocketGroup, Error> SocketGroup::open_elsewhere() {
+  constexpr std::uint16_t kFirst = 20'000;
+  constexpr std::uint16_t kPorts = 10'000;
+  constexpr unsigned kMostTries = 200;
+  for (unsigned i = 0; i < kMostTries; ++i) {
+    const auto port = static_cast<std::uint16_t>(kFirst + nic::random_bits() % kPorts);
+    auto group = open(port, std::chrono::milliseconds(0));
+    if (group || group.error().code != EADDRINUSE) return group;
+  }
+  return Error{.code = EADDRINUSE, .message = "no UDP port from 20000 to 29999 is free"};
 }
 
 // When something fails, the sockets that are closed again are the last ones, and all others keep their numbers.

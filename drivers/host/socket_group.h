@@ -22,6 +22,13 @@ class SocketGroup {
   /// for it, as processes of a switch that was killed may be about to end. Otherwise the system's error.
   static Result<SocketGroup, Error> open(std::uint16_t port, std::chrono::milliseconds patience = kPatience);
 
+  /// The same at another port that is free, which only processes of this host learn. EADDRINUSE: none is free.
+  static Result<SocketGroup, Error> open_elsewhere();
+
+  std::uint16_t port() const { return port_; }
+  /// Whether other sockets had the port at first: of processes that have lost their switch.
+  bool was_taken() const { return was_taken_; }
+
   /// Opens the sockets of the next slot; there are less than kMostSlots.
   Result<void, Error> grow();
 
@@ -41,6 +48,7 @@ class SocketGroup {
 
   std::uint16_t port_;
   bool has_ipv6_ = true;
+  bool was_taken_ = false;
   std::vector<Descriptor> ipv4_;  // by slot
   std::vector<Descriptor> ipv6_;
 };

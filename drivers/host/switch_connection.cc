@@ -4,7 +4,6 @@
 #include <poll.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -14,6 +13,7 @@
 #include <utility>
 
 #include "drivers/passed_descriptors.h"
+#include "drivers/unix_address.h"
 #include "nic/host/status_socket.h"
 #include "nic/may_wait.h"
 
@@ -38,20 +38,27 @@ Error error_of(const HostAnswer& answer) {
 }  // namespace
 
 Result<SwitchConnection, Error> SwitchConnection::connect(const std::string& path) {
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  if (path.size() >= sizeof address.sun_path) return socket_error(ENAMETOOLONG, path);
-  path.copy(address.sun_path, sizeof address.sun_path - 1);
+  const auto address = UnixAddress::of(path);
+  if (!address) return socket_error(ENAMETOOLONG, path);
   Descriptor socket(
       static_cast<int>(syscall(SYS_socket, AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)));
   if (!socket) return socket_error(errno, path);
-  if (syscall(SYS_connect, socket.get(), &address, sizeof address) != 0) {
+  if (syscall(SYS_connect, socket.get(), address->get(), address->bytes()) != 0) {
     return socket_error(errno == ECONNREFUSED ? ENOENT : errno, path);
   }
   const auto peer = nic::peer_of(socket.get());
   const bool is_trusted = peer && (peer->uid == geteuid() || peer->uid == 0);
   if (!is_trusted) return socket_error(EPERM, path);
-  return SwitchConnection(std::move(socket), peer->pid);
+  return SwitchConnection(std::move(socket), peer->pid, path);
+}
+
+// Another user may have the shared name, and then it is as if there were none.
+Result<SwitchConnection, Error> SwitchConnection::connect(const nic::SwitchFiles& files) {
+  if (!files.shared_socket.empty()) {
+    auto shared = connect(files.shared_socket);
+    if (shared || shared.error().code == EAGAIN) return shared;
+  }
+  return connect(files.control_socket);
 }
 
 /// False when it does not happen in time.

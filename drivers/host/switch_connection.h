@@ -8,6 +8,7 @@
 
 #include "drivers/descriptor.h"
 #include "drivers/host/message.h"
+#include "nic/host/switch_files.h"
 #include "transport/result.h"
 
 namespace urnic::drivers {
@@ -15,8 +16,10 @@ namespace urnic::drivers {
 /// Uses system calls in place of the C library's functions, which librspreload replaces. One thread at a time.
 class SwitchConnection {
  public:
-  /// Connects to the socket at that path. ENOENT: no switch takes requests there.
+  /// Connects to the socket of that name. ENOENT: no switch takes requests there.
   static Result<SwitchConnection, Error> connect(const std::string& path);
+  /// By the name that is shared, or else by the file.
+  static Result<SwitchConnection, Error> connect(const nic::SwitchFiles& files);
 
   struct Reply {
     HostAnswer answer;  ///< without an error
@@ -40,16 +43,20 @@ class SwitchConnection {
   int fd() const { return socket_.get(); }
   /// The number of the switch's process.
   int process() const { return process_; }
+  /// The name of the socket that it is connected to.
+  const std::string& name() const { return name_; }
 
  private:
   using Clock = std::chrono::steady_clock;
 
-  SwitchConnection(Descriptor socket, int process) : socket_(std::move(socket)), process_(process) {}
+  SwitchConnection(Descriptor socket, int process, std::string name)
+      : socket_(std::move(socket)), process_(process), name_(std::move(name)) {}
   bool wait_for(short events, Clock::time_point until) const;
   Error gives_no_answer();
 
   Descriptor socket_;
   int process_;
+  std::string name_;
   bool is_over_ = false;
   std::uint64_t last_number_ = 0;
 };

@@ -107,7 +107,7 @@ void Listeners::hand_on(std::span<const std::byte> packet) {
 
 Result<void, Error> Listeners::join(const Gid& group, const nic::HostAddress& own) {
   // Other NICs of this host may be members, too.
-  auto socket = open_udp_socket(group, wire::kRocePort, own.interface_index, PortSharing::kAny);
+  auto socket = open_udp_socket(group, port_, own.interface_index, PortSharing::kAny);
   if (!socket) return failure(socket.error());
   bool has_joined = false;
   if (group.is_ipv4_mapped()) {

@@ -15,6 +15,7 @@
 #include "nic/config.h"
 #include "transport/result.h"
 #include "transport/wire/address.h"
+#include "transport/wire/udp.h"
 
 namespace urnic::drivers {
 
@@ -42,6 +43,8 @@ class Listeners {
   Result<void, Error> add(const nic::HostAddress& address);
   /// Hears what comes to any address of the host by this socket, which is bound to RoCE's port.
   Result<void, Error> adopt(Descriptor socket, bool is_ipv4);
+  /// Groups are heard at this port from now on.
+  void use_port(std::uint16_t port) { port_ = port; }
   /// Takes packets, as this class makes them, out of a Unix socket of datagrams.
   Result<void, Error> adopt_packets(Descriptor socket);
   /// The kernel puts datagrams of one sender together before it asks whose they are, and then all of them come to the process
@@ -117,6 +120,7 @@ class Listeners {
   std::size_t busy_ = 0;  // of the listeners: which gave something last
   std::size_t turn_ = 0;  // which of the others was looked at last
   std::optional<std::uint8_t> share_;
+  std::uint16_t port_ = transport::wire::kRocePort;
   Counters counters_;
 
   std::size_t segment_bytes_ = 0;  // that the pieces are for

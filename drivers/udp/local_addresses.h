@@ -20,6 +20,11 @@ class LocalAddresses {
     const auto found = std::ranges::find(all_, address, &nic::HostAddress::gid);
     return found == all_.end() ? 0 : found->interface_index;
   }
+  /// Whether it is one of these, or of the loopback's network.
+  bool has(const transport::wire::Gid& address) const {
+    if (address.is_ipv4_mapped() && address.ipv4().octets[0] == 127) return true;
+    return std::ranges::find(all_, address, &nic::HostAddress::gid) != all_.end();
+  }
   /// The first that is of the same kind as `other`, IPv4 or IPv6; null where there is none.
   const nic::HostAddress* first_like(const transport::wire::Gid& other) const {
     const auto found = std::ranges::find_if(all_, [&](const nic::HostAddress& address) {

@@ -104,7 +104,7 @@ std::span<std::byte> UdpSender::reserve() {
 
 void UdpSender::commit(std::size_t length) {
   Packet& packet = packets_[end_];
-  if (!read(room_of(end_).first(length), packet)) {
+  if (!read(room_of(end_).first(length), packet) || !may_go_to(packet.flow.destination)) {
     ++counters_.dropped;
     return;
   }
@@ -135,6 +135,15 @@ bool UdpSender::read(std::span<const std::byte> bytes, Packet& packet) const {
   return true;
 }
 
+bool UdpSender::may_go_to(const Gid& destination) const {
+  if (port_ == wire::kRocePort) [[likely]] {
+    return true;
+  }
+  const bool is_ipv4 = destination.is_ipv4_mapped();
+  const bool is_group = is_ipv4 ? destination.ipv4().is_multicast() : destination.is_multicast();
+  return is_group || addresses_.has(destination);
+}
+
 // --- Messages ---
 
 void UdpSender::use_for(const Gid& source, int socket) {
@@ -161,7 +170,7 @@ std::size_t UdpSender::find_socket(int& socket) {
   };
   while (end < end_ && is_from_there(packets_[end].flow)) ++end;
 
-  const bool is_roce_port = first.source_port == wire::kRocePort;
+  const bool is_roce_port = first.source_port == port_;
   socket = is_roce_port ? roce_socket_of(first.source) : sockets_.find(first.source, first.source_port);
   if (socket < 0 && !is_roce_port) {
     socket = roce_socket_of(first.source);
@@ -178,9 +187,9 @@ void UdpSender::change_icrc(std::size_t index, std::uint16_t change, std::size_t
 
 /// The source port is part of the ICRC, and as many bits as an identification.
 void UdpSender::leave_by_roce_port(Packet& packet, std::size_t index) {
-  const auto change = static_cast<std::uint16_t>(packet.flow.source_port ^ wire::kRocePort);
+  const auto change = static_cast<std::uint16_t>(packet.flow.source_port ^ port_);
   change_icrc(index, change, Udp::kBytes - sizeof change + packet.bytes - wire::kIcrcBytes);
-  packet.flow.source_port = wire::kRocePort;
+  packet.flow.source_port = port_;
 }
 
 void UdpSender::set_identification(std::size_t index, std::uint16_t identification) {
@@ -223,7 +232,7 @@ void UdpSender::fill(const Message& message, mmsghdr& header, std::size_t& piece
   const Flow& flow = packets_[message.first].flow;
   const bool is_ipv4 = flow.source.is_ipv4_mapped();
   const unsigned interface = addresses_.interface_of(flow.source);
-  const SocketAddress destination(flow.destination, wire::kRocePort, interface);
+  const SocketAddress destination(flow.destination, port_, interface);
   sockaddr_storage& name = destinations_[message.first];
   std::memcpy(&name, destination.get(), destination.bytes());
   header = {};
@@ -237,7 +246,7 @@ void UdpSender::fill(const Message& message, mmsghdr& header, std::size_t& piece
     const std::span<std::byte> payload = payload_of(message.first + i);
     pieces_[pieces++] = {.iov_base = payload.data(), .iov_len = payload.size()};
   }
-  if (config_.is_host_shared && flow.source_port == wire::kRocePort) {
+  if (config_.is_host_shared && flow.source_port == port_) {
     append_source(header.msg_hdr, flow.source, interface);
   }
   if (flow.traffic_class != 0) {

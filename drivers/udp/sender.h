@@ -14,6 +14,7 @@
 #include "drivers/udp/source_sockets.h"
 #include "transport/wire/address.h"
 #include "transport/wire/icrc_identification.h"
+#include "transport/wire/udp.h"
 
 namespace urnic::drivers {
 
@@ -35,7 +36,8 @@ class UdpSender {
   struct Counters {
     std::uint64_t packets = 0;
     std::uint64_t bytes = 0;  ///< of IP packets
-    /// Refused by the kernel (no route, too long for the interface, forbidden), or no IP packet of ours.
+    /// Refused by the kernel (no route, too long for the interface, forbidden), no IP packet of ours, or for another host
+    /// where that is not to be reached.
     std::uint64_t dropped = 0;
     std::uint64_t returned = 0;  ///< told of by ICMP: the peer does not listen, or is not reachable
   };
@@ -46,6 +48,10 @@ class UdpSender {
   /// Where another program has the source port of a queue pair, packets from this address leave by this socket, which
   /// is bound to it and to RoCE's port, and say so; -1: by none. Borrowed. Allocates when the address is new.
   void use_for(const transport::wire::Gid& source, int socket);
+
+  /// Peers are at this port, and so are the sockets of use_for(). Where it is not RoCE's, other hosts have other programs
+  /// there: packets for them are dropped.
+  void use_port(std::uint16_t port) { port_ = port; }
 
   /// Room for one packet; empty while the kernel takes none. Again the same until commit().
   std::span<std::byte> reserve();
@@ -94,6 +100,7 @@ class UdpSender {
   };
 
   bool read(std::span<const std::byte> bytes, Packet& packet) const;
+  bool may_go_to(const transport::wire::Gid& destination) const;
   std::span<std::byte> room_of(std::size_t packet);
   std::span<std::byte> payload_of(std::size_t packet);
   int roce_socket_of(const transport::wire::Gid& source) const;
@@ -115,6 +122,7 @@ class UdpSender {
   SourceSockets sockets_;
   std::vector<RoceSocket> roce_sockets_;
   transport::wire::IcrcIdentification identifications_;
+  std::uint16_t port_ = transport::wire::kRocePort;
   bool may_segment_;
   bool suspects_segments_ =
       false;  // a buffer was refused; its packets go one by one to see whether that was why

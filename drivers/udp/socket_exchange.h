@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "drivers/descriptor.h"
+#include "transport/wire/udp.h"
 
 namespace urnic::drivers {
 
@@ -24,6 +25,8 @@ struct SharedSockets {
   /// process, such as connection requests, and what the process got that is another one's.
   Descriptor handed_over;
   std::uint8_t share = 0;  ///< this process's; see nic::NumberShare
+  std::uint16_t port =
+      transport::wire::kRocePort;  ///< that the sockets are bound to, and those of all members
 };
 
 /// One thread gives, the port's takes. The sockets change when the switch is another one.
@@ -32,7 +35,12 @@ class SocketExchange {
   SocketExchange() : wake_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
 
   /// The port has these from now on.
-  void give(SharedSockets sockets) { put(std::move(sockets)); }
+  void give(SharedSockets sockets) {
+    udp_port_.store(sockets.port, std::memory_order_relaxed);
+    put(std::move(sockets));
+  }
+  /// Of the sockets that were given last. Any thread.
+  std::uint16_t udp_port() const { return udp_port_.load(std::memory_order_relaxed); }
   /// The port gives back those that it has.
   void withdraw() { put(std::nullopt); }
 
@@ -63,6 +71,7 @@ class SocketExchange {
   std::mutex mutex_;
   std::optional<SharedSockets> sockets_;  // under the mutex
   std::atomic<bool> has_news_{false};
+  std::atomic<std::uint16_t> udp_port_{transport::wire::kRocePort};
 };
 
 }  // namespace urnic::drivers

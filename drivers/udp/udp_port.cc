@@ -69,6 +69,8 @@ Result<void, Error> UdpPort::take_sockets() {
   Result<void, Error> result = success();
   if (sockets) {
     listeners_.keep_share(sockets->share);
+    listeners_.use_port(sockets->port);
+    sender_.use_port(sockets->port);
     result = listeners_.adopt(std::move(sockets->ipv4), true);
     if (result && sockets->ipv6) result = listeners_.adopt(std::move(sockets->ipv6), false);
     if (result) result = listeners_.adopt_packets(std::move(sockets->handed_over));

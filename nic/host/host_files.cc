@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 #include <sys/stat.h>
 #include <sys/un.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <system_error>
@@ -36,13 +37,18 @@ Result<SwitchFiles, Error> host_switch_files() {
                                                 std::generic_category().message(code))});
   }
   const std::string name = fmt::format("{}/host-{}", folder.value(), status.st_ino);
-  SwitchFiles files{.control_socket = name + ".sock", .lock = name + ".lock", .log = name + ".log"};
-  if (auto fine = check_socket_path(host_link_socket(files, UINT8_MAX)); !fine) return failure(fine.error());
+  SwitchFiles files{.control_socket = name + ".sock",
+                    .lock = name + ".lock",
+                    .log = name + ".log",
+                    .shared_socket = fmt::format("@urnic-host-{}", geteuid())};
+  if (auto fine = check_socket_path(host_link_socket(files.control_socket, UINT8_MAX)); !fine) {
+    return failure(fine.error());
+  }
   return files;
 }
 
-std::string host_link_socket(const SwitchFiles& files, std::uint8_t share) {
-  return fmt::format("{}.{}", files.control_socket, share);
+std::string host_link_socket(const std::string& control_socket, std::uint8_t share) {
+  return fmt::format("{}.{}", control_socket, share);
 }
 
 }  // namespace urnic::nic

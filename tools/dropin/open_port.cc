@@ -27,14 +27,24 @@
 #include "nic/host/host_files.h"
 #include "nic/host/last_words_table.h"
 #include "nic/host/route.h"
+#include "nic/path/multicast_groups.h"
 #include "nic/path/station.h"
 #include "transport/wire/ethernet.h"
+#include "transport/wire/udp.h"
 #include "verbs_api/config/port_opener.h"
 
 namespace urnic::verbs_api {
 namespace {
 
 using PortPointer = std::unique_ptr<nic::PacketPort>;
+
+constexpr const char* kPortIsAnothers =
+    "UDP port 4791, RoCEv2's only one, is another user's, or the kernel's. 'urnic doctor' says whose; when that one has "
+    "ended, end your programs, too, and start them again";
+
+std::string to_text(const transport::wire::Gid& address) {
+  return address.is_ipv4_mapped() ? to_string(address.ipv4()) : to_string(address);
+}
 
 /// The switch is installed beside the drop-in.
 std::string folder_of_this_library() {
@@ -65,14 +75,13 @@ PortPointer with_links_of_fabric(PortPointer wire, const NicEnvironment& environ
 }
 
 /// To the NICs of the same host.
-PortPointer with_links_of_host(PortPointer wire, std::uint8_t share, const NicEnvironment& environment) {
-  const auto files = nic::host_switch_files();
-  if (!files) return wire;
+PortPointer with_links_of_host(PortPointer wire, const drivers::Membership& membership,
+                               const NicEnvironment& environment) {
   return with_direct_links(std::move(wire),
-                           {.own = nic::station_of_share(share),
+                           {.own = nic::station_of_share(membership.share().value),
                             .socket_of =
-                                [files = files.value()](const transport::wire::Mac& station) {
-                                  return nic::host_link_socket(files, station.octets.back());
+                                [name = membership.control_socket()](const transport::wire::Mac& station) {
+                                  return nic::host_link_socket(name, station.octets.back());
                                 },
                             .shared_address = environment.host.all.front().gid},
                            environment.verbose);
@@ -100,20 +109,48 @@ std::unique_ptr<nic::LastWordsTable> make_last_words() {
   return made ? std::move(made.value()) : nullptr;
 }
 
+/// The host's routes as far as this user's programs have the port that other hosts send to.
+nic::HostRoutes routes_by(std::shared_ptr<drivers::SocketExchange> exchange) {
+  return [exchange = std::move(exchange)](const nic::Way& way) -> Result<nic::HostRoute, Error> {
+    const transport::wire::Gid& destination = way.destination;
+    if (exchange->udp_port() == transport::wire::kRocePort) return nic::host_route_to(way);
+    const auto usual = nic::host_route_to({.destination = destination, .scope = way.scope});
+    const bool is_loopback = destination.is_ipv4_mapped() && destination.ipv4().octets[0] == 127;
+    const bool is_own = usual && usual.value().source == destination;
+    if (is_loopback || is_own || nic::is_multicast(destination)) return nic::host_route_to(way);
+    return Error{
+        .code = ENONET,
+        .message = fmt::format("{} is another host, and this NIC reaches programs of this host alone: {}",
+                               to_text(destination), kPortIsAnothers)};
+  };
+}
+
 /// A share of the host's NIC.
 Result<nic::OpenedPort, Error> join_host(const NicEnvironment& environment) {
   auto last_words = make_last_words();
   drivers::Descriptor file(last_words != nullptr ? fcntl(last_words->file(), F_DUPFD_CLOEXEC, 0) : -1);
-  auto joined = drivers::Membership::join(switch_program(), std::move(file));
+  using Reach = drivers::Membership::Reach;
+  const auto files = nic::host_switch_files();
+  if (!files) return files.error();
+  auto joined = drivers::Membership::join(
+      files.value(), switch_program(),
+      environment.is_port_chosen ? Reach::kAllHosts : Reach::kThisHostAtLeast, std::move(file));
   if (!joined) return joined.error();
   drivers::Membership& membership = *joined.value();
   auto port = drivers::UdpPort::share(udp_config(environment), membership.exchange());
   if (!port) return port.error();
-  nic::OpenedPort opened(with_links_of_host(std::move(port.value()), membership.share().value, environment));
+  nic::OpenedPort opened(with_links_of_host(std::move(port.value()), membership, environment));
   opened.numbers = membership.share();
+  const std::shared_ptr<drivers::SocketExchange> exchange = membership.exchange();
   opened.host = std::move(joined.value());
   know_host(opened);
   opened.last_words = std::move(last_words);
+  opened.routes = routes_by(exchange);
+  if (exchange->udp_port() != transport::wire::kRocePort) {
+    opened.probes = {};
+    fmt::print(stderr, "urnic: your programs on this host reach each other, and no other host: {}\n",
+               kPortIsAnothers);
+  }
   return opened;
 }
 

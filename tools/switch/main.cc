@@ -44,6 +44,7 @@ constexpr std::uint16_t kLinkMtu = 4200;
 
 struct Arguments {
   bool is_for_host = false;  ///< then the fabric's arguments do not count
+  bool may_be_elsewhere = false;
   std::string name{nic::kDefaultFabric};
   unsigned number = 0;
   std::uint16_t link_mtu = 0;  ///< 0: kLinkMtu, or the uplink's when that is less
@@ -180,7 +181,8 @@ Result<void, Error> serve_host(const Arguments& arguments) {
   const drivers::Descriptor end(end_signals(arguments.on_demand));
   auto host = drivers::HostSwitch::open(
       {.files = files.value(),
-       .start = arguments.on_demand ? drivers::SwitchStart::kOnDemand : drivers::SwitchStart::kByHand});
+       .start = arguments.on_demand ? drivers::SwitchStart::kOnDemand : drivers::SwitchStart::kByHand,
+       .may_be_elsewhere = arguments.may_be_elsewhere});
   if (!host) return host.error();
   report_ready(arguments.ready_fd);
   if (!arguments.on_demand) {
@@ -195,6 +197,8 @@ int main_of(int argc, char** argv) {
   Arguments arguments;
   CLI::App app("The switch of a fabric, which 'urnic fabric' starts, or of the host.", "urnic_switch");
   app.add_flag("--host", arguments.is_for_host, "Be the switch of the host, for programs with --port host");
+  app.add_flag("--or-elsewhere", arguments.may_be_elsewhere,
+               "Where another user has UDP port 4791, be a switch for programs of this host alone");
   app.add_option("--name", arguments.name, "The fabric");
   app.add_option("--number", arguments.number, "Which of its switches; all but 0 join that one")
       ->check(CLI::Range(nic::kFabricSwitches - 1));

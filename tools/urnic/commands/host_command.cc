@@ -13,6 +13,7 @@
 #include "drivers/host/switch_connection.h"
 #include "nic/host/host_files.h"
 #include "tools/urnic/console.h"
+#include "transport/wire/udp.h"
 
 namespace urnic::tools {
 namespace {
@@ -35,7 +36,7 @@ Exit code: 0, 2 for wrong usage, 1 for anything else, such as a host without a s
 Result<drivers::SwitchConnection::Reply, Error> ask(drivers::HostRequestKind kind) {
   const auto files = nic::host_switch_files();
   if (!files) return files.error();
-  auto connection = drivers::SwitchConnection::connect(files.value().control_socket);
+  auto connection = drivers::SwitchConnection::connect(files.value());
   if (!connection && connection.error().code == ENOENT) {
     return Error{.code = ENOENT,
                  .message =
@@ -67,10 +68,12 @@ std::string describe_port(const json& port) {
 void print_members(const json& status) {
   const json& members = status.at("members");
   const json& requests = status.at("requests");
+  const auto udp_port = status.at("udp_port").get<unsigned>();
   fmt::print(
-      "host: process {}, {} of 255 programs; connection requests: {} handed over, {} refused, {} dropped\n",
-      status.at("process").get<int>(), members.size(), requests.at("handed_over").get<std::uint64_t>(),
-      requests.at("refused").get<std::uint64_t>(),
+      "host: process {}, UDP port {}{}, {} of 255 programs; connection requests: {} handed over, {} refused, {} dropped\n",
+      status.at("process").get<int>(), udp_port,
+      udp_port == transport::wire::kRocePort ? "" : " (of this host alone)", members.size(),
+      requests.at("handed_over").get<std::uint64_t>(), requests.at("refused").get<std::uint64_t>(),
       requests.at("not_taken").get<std::uint64_t>() + requests.at("malformed").get<std::uint64_t>());
   fmt::print("{:<7}{:<28}{:<16}{}\n", "share", "program", "queue pairs", "rdma_cm ports");
   for (const json& member : members) {

@@ -37,14 +37,14 @@ Gid test_address(unsigned number) {
 
 class SharedUdpPortTest : public testing::Test {
  protected:
-  SharedUdpPortTest() {
-    give_sockets();
+  void SetUp() override {
+    ASSERT_NO_FATAL_FAILURE(give_sockets());
     auto port = UdpPort::share(config(test_address(1)), exchange_);
-    EXPECT_TRUE(port) << port.error().message;
-    if (port) port_ = std::move(port.value());
+    ASSERT_TRUE(port) << port.error().message;
+    port_ = std::move(port.value());
     auto peer = UdpPort::open(config(test_address(2)));
-    EXPECT_TRUE(peer) << peer.error().message;
-    if (peer) peer_ = std::move(peer.value());
+    ASSERT_TRUE(peer) << peer.error().message;
+    peer_ = std::move(peer.value());
   }
 
   static UdpPort::Config config(const Gid& address) {
@@ -52,30 +52,31 @@ class SharedUdpPortTest : public testing::Test {
             .link_mtu = 4200};
   }
   /// As the host's switch does it; the socket of its end of the packets' is `switch_`.
-  void give_sockets() {
+  void give_sockets(std::uint16_t udp_port = wire::kRocePort) {
     SharedSockets sockets;
-    auto ipv4 = open_udp_socket(test_address(1), wire::kRocePort, kLoopbackIndex);
-    EXPECT_TRUE(ipv4) << ipv4.error().message;
-    if (ipv4) sockets.ipv4 = std::move(ipv4.value());
+    auto ipv4 = open_udp_socket(test_address(1), udp_port, kLoopbackIndex);
+    ASSERT_TRUE(ipv4) << ipv4.error().message;
+    sockets.ipv4 = std::move(ipv4.value());
+    sockets.port = udp_port;
     int ends[2];
-    EXPECT_EQ(socketpair(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK, 0, ends), 0);
+    ASSERT_EQ(socketpair(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK, 0, ends), 0);
     switch_ = Descriptor(ends[0]);
     sockets.handed_over = Descriptor(ends[1]);
     sockets.share = kShare;
     exchange_->give(std::move(sockets));
   }
   /// From the peer to a queue pair.
-  Bytes send(std::uint32_t qp) {
-    nic::Path path =
-        nic::Path::make({.destination = test_address(1)}, test_address(2), {.medium = nic::Medium::kIp},
-                        transport::QpNumber{0x11}, transport::QpNumber{0x12});
-    const std::span<std::byte> room = peer_->reserve_to({});
+  Bytes send(std::uint32_t qp) { return send(*peer_, test_address(2), test_address(1), qp); }
+  static Bytes send(UdpPort& from, const Gid& source, const Gid& destination, std::uint32_t qp) {
+    nic::Path path = nic::Path::make({.destination = destination}, source, {.medium = nic::Medium::kIp},
+                                     transport::QpNumber{0x11}, transport::QpNumber{0x12});
+    const std::span<std::byte> room = from.reserve_to({});
     std::fill_n(room.begin() + static_cast<std::ptrdiff_t>(path.header_bytes()), 24, std::byte{0x5a});
     wire::store_u24(room, path.header_bytes() + kQpInBth, qp);
     const std::size_t length = path.encapsulate(room, {.size = 24}, {});
     Bytes packet(room.begin(), room.begin() + static_cast<std::ptrdiff_t>(length));
-    peer_->commit(length);
-    peer_->flush();
+    from.commit(length);
+    from.flush();
     return packet;
   }
   /// What comes within a second; empty when nothing does.
@@ -148,6 +149,18 @@ TEST_F(SharedUdpPortTest, HasOtherSocketsWhenThereAreSome) {
   peer_->commit(path.encapsulate(room, {.size = 24}, {}));
   peer_->flush();
   EXPECT_FALSE(receive().empty());
+}
+
+TEST_F(SharedUdpPortTest, ReachesItsOwnHostAloneAtAPortThatIsNotRoces) {
+  exchange_->withdraw();
+  EXPECT_TRUE(receive().empty());
+  ASSERT_NO_FATAL_FAILURE(give_sockets(20'000 + static_cast<std::uint16_t>(getpid() % 10'000)));
+  EXPECT_TRUE(receive().empty());
+  send(*port_, test_address(1), Gid::from_ipv4({{192, 0, 2, 1}}), 0x070001);
+  EXPECT_EQ(port_->statistics().sent_frames, 0u);
+  EXPECT_EQ(port_->statistics().dropped_frames, 1u);
+  const Bytes packet = send(*port_, test_address(1), test_address(1), 0x070001);
+  EXPECT_EQ(receive(), packet);
 }
 
 }  // namespace

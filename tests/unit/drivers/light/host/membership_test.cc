@@ -1,5 +1,6 @@
 #include "drivers/host/membership.h"
 
+#include <fmt/core.h>
 #include <gmock/gmock.h>
 #include <signal.h>
 #include <sys/wait.h>
@@ -16,7 +17,9 @@
 #include "drivers/host/message.h"
 #include "drivers/host/switch_connection.h"
 #include "nic/host/host_files.h"
+#include "tests/support/value_of.h"
 #include "tests/unit/drivers/light/host/running_switch.h"
+#include "tests/unit/drivers/light/temporary_folder.h"
 #include "tests/unit/tools/temporary_environment.h"
 
 namespace urnic::drivers {
@@ -72,10 +75,19 @@ class StoppableSwitch {
 
 class MembershipTest : public tools::TemporaryEnvironment {
  protected:
-  std::unique_ptr<Membership> join() {
-    auto joined = Membership::join("/nosuch/switch");
-    EXPECT_TRUE(joined) << joined.error().message;
-    return joined ? std::move(joined.value()) : nullptr;
+  /// Of this test alone.
+  static nic::SwitchFiles files_of_the_test() {
+    nic::SwitchFiles files = nic::host_switch_files().value();
+    files.shared_socket = fmt::format("@urnic-membership-test-{}", getpid());
+    return files;
+  }
+  static auto try_to_join(const nic::SwitchFiles& files,
+                          Membership::Reach reach = Membership::Reach::kThisHostAtLeast) {
+    return Membership::join(files, "/nosuch/switch", reach);
+  }
+  std::unique_ptr<Membership> join() { return join(files_); }
+  static std::unique_ptr<Membership> join(const nic::SwitchFiles& files) {
+    return urnic::test::value_of(try_to_join(files));
   }
   static PortTable::Binding any(std::uint32_t id, std::uint16_t port) {
     return {.id = IdNumber{id},
@@ -83,7 +95,8 @@ class MembershipTest : public tools::TemporaryEnvironment {
                 .family = SocketAddress::Family::kIpv4, .address = wire::Gid::from_ipv4({}), .port = port}};
   }
 
-  std::optional<RunningSwitch> host_{nic::host_switch_files().value()};
+  const nic::SwitchFiles files_ = files_of_the_test();
+  std::optional<RunningSwitch> host_{files_};
 };
 
 TEST_F(MembershipTest, HasAShareAndItsSockets) {
@@ -135,7 +148,7 @@ TEST_F(MembershipTest, HasPortsLentBeforeTheyAreWanted) {
 
 TEST_F(MembershipTest, WaitsForASwitchThatIsStoppedOnlyWhereItSaysSo) {
   host_.reset();
-  const StoppableSwitch host(nic::host_switch_files().value());
+  const StoppableSwitch host(files_);
   const auto one = join();
   const auto two = join();
   host.stop();
@@ -150,6 +163,37 @@ TEST_F(MembershipTest, WaitsForASwitchThatIsStoppedOnlyWhereItSaysSo) {
   // What it heard too late is taken back.
   ASSERT_TRUE(eventually([&] { return one->bind(PortSpace::kTcp, any(2, 81)).has_value(); }));
   EXPECT_TRUE(eventually([&] { return two->bind(PortSpace::kTcp, any(1, 80)).has_value(); }));
+}
+
+TEST_F(MembershipTest, IsInOneNicWhateverFolderTheUserHas) {
+  const auto one = join();
+  const TemporaryFolder other;
+  const auto two = join({.control_socket = other.file("host.sock"),
+                         .lock = other.file("host.lock"),
+                         .log = other.file("host.log"),
+                         .shared_socket = files_.shared_socket});
+  EXPECT_EQ(two->share().value, 2);
+  EXPECT_EQ(two->control_socket(), one->control_socket()) << "links are found beside it";
+}
+
+TEST_F(MembershipTest, FindsTheSwitchByItsFileWhereItHasNoSharedName) {
+  host_.reset();
+  nic::SwitchFiles without = files_;
+  without.shared_socket.clear();
+  host_.emplace(without);
+  EXPECT_EQ(join()->control_socket(), files_.control_socket);
+}
+
+TEST_F(MembershipTest, HasTheUdpPortOfItsSwitch) {
+  const auto one = join();
+  EXPECT_EQ(one->exchange()->udp_port(), host_->port());
+}
+
+TEST_F(MembershipTest, IsNoneWhereOtherHostsMustBeReachedAndTheSwitchDoesNot) {
+  const auto joined = try_to_join(files_, Membership::Reach::kAllHosts);
+  ASSERT_FALSE(joined);
+  EXPECT_EQ(joined.error().code, EADDRINUSE);
+  EXPECT_THAT(joined.error().message, HasSubstr("other hosts do not reach"));
 }
 
 TEST_F(MembershipTest, SaysThatTheSwitchHasEnded) {
@@ -169,7 +213,7 @@ TEST_F(MembershipTest, HasItsShareAndPortsFromTheNextSwitch) {
   ASSERT_TRUE(two->listen(PortSpace::kTcp, 80, IdNumber{1}));
   two->exchange()->take();
   host_.reset();
-  host_.emplace(nic::host_switch_files().value());
+  host_.emplace(files_);
   const auto has_sockets_again = [&] {
     return two->exchange()->has_news() && two->exchange()->take().has_value();
   };
@@ -193,7 +237,7 @@ TEST_F(MembershipTest, GivesItsSocketsBackWhenTheSwitchHasEnded) {
 
 TEST_F(MembershipTest, StartsASwitchWhereNoneRuns) {
   host_.reset();
-  const auto joined = Membership::join("/nosuch/switch");
+  const auto joined = try_to_join(files_);
   ASSERT_FALSE(joined);
   EXPECT_EQ(joined.error().code, ENOENT);
   EXPECT_THAT(joined.error().message, HasSubstr("cannot start the switch, /nosuch/switch"));

@@ -143,6 +143,28 @@ TEST_P(SocketGroupTest, WaitsForSocketsOfAnEarlierGroup) {
   EXPECT_TRUE(other);
 }
 
+TEST_P(SocketGroupTest, KnowsWhetherThePortWasTakenAtFirst) {
+  EXPECT_FALSE(group_->was_taken());
+  std::thread soon([this] {
+    std::this_thread::sleep_for(100ms);
+    group_.reset();
+  });
+  const auto other = SocketGroup::open(port_);
+  soon.join();
+  ASSERT_TRUE(other);
+  EXPECT_TRUE(other.value().was_taken());
+}
+
+TEST(SocketGroupElsewhere, HasAPortThatIsNotGivenOutToOthers) {
+  const auto group = SocketGroup::open_elsewhere();
+  ASSERT_TRUE(group) << group.error().message;
+  EXPECT_GE(group.value().port(), 20'000);
+  EXPECT_LT(group.value().port(), 30'000);
+  const auto other = SocketGroup::open_elsewhere();
+  ASSERT_TRUE(other);
+  EXPECT_NE(other.value().port(), group.value().port());
+}
+
 INSTANTIATE_TEST_SUITE_P(EachIp, SocketGroupTest, testing::Values(true, false),
                          [](const auto& with) { return with.param ? "Ipv4" : "Ipv6"; });
 

@@ -1,0 +1,15 @@
+// The name by which all programs of a user find the switch of the host, whatever runtime folder they have.
+#pragma once
+
+#include "drivers/descriptor.h"
+#include "nic/host/switch_files.h"
+#include "transport/result.h"
+
+namespace urnic::drivers {
+
+/// Takes that name as the lock that it is: a socket that does not listen yet. EBUSY: another switch of this user has it. No
+/// socket where none is to be had, as another user has the name: then programs find the switch by its file. Waits two
+/// seconds at most for a switch that begins or ends.
+Result<Descriptor, Error> claim_shared_name(const nic::SwitchFiles& files);
+
+}  // namespace urnic::drivers
