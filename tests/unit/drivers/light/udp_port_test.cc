@@ -20,6 +20,7 @@
 
 #include "drivers/udp/socket.h"
 #include "nic/path/path.h"
+#include "tests/support/own_network.h"
 #include "tests/support/value_of.h"
 #include "transport/wire/byte_order.h"
 #include "transport/wire/frame.h"
@@ -35,6 +36,9 @@ using namespace std::chrono_literals;
 using Bytes = std::vector<std::byte>;
 namespace wire = transport::wire;
 using wire::Gid;
+
+[[maybe_unused]] const auto* const kOwnNetwork =
+    testing::AddGlobalTestEnvironment(new urnic::test::OwnNetwork);
 
 constexpr std::uint16_t kLinkMtu = 4200;
 constexpr unsigned kLoopback = 1;
