@@ -155,3 +155,22 @@ class NetworksTest(HostsTest):
         reason = f"the way to {self.THERE} carries IP packets of 1500 bytes at most, and path_mtu 1024 fits"
         said = lambda: reason in client.output() or f"the way to {self.HERE} carries" in server.output()
         self.assertTrue(wait_until(said, 10), client.output() + server.output())
+
+    # --- What comes and goes ---
+
+    def test_a_program_follows_addresses_and_the_link(self):
+        self.require("ibv_asyncwatch")
+        host, other = self.hosts()
+        watch = self.start_nic_on(host, "ibv_asyncwatch", ["ibv_asyncwatch", "-d", "urnic0"], ["--port", "host"])
+        hears = lambda event, count=1: wait_until(lambda: watch.output().count(event) >= count, 10)
+        self.assertTrue(hears("async_fd") or hears("async event"), watch.describe())
+        self.on(host, "addr add 10.79.8.1/24 dev cable")
+        self.assertTrue(hears("GID_CHANGE"), watch.describe())
+        self.on(host, "addr del 10.79.8.1/24 dev cable")
+        self.assertTrue(hears("GID_CHANGE", 2), watch.describe())
+        self.on(host, "addr add 10.79.8.1/24 dev cable")
+        self.assertTrue(hears("GID_CHANGE", 3), watch.describe())
+        self.on(other, "link set other down")
+        self.assertTrue(hears("PORT_ERR"), watch.describe())
+        self.on(other, "link set other up")
+        self.assertTrue(hears("PORT_ACTIVE"), watch.describe())

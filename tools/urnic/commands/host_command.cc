@@ -26,7 +26,8 @@ constexpr const char* kHostFooter =
     R"(With 'urnic run --port host' the programs of one user have one NIC, with the addresses of this host: each has a share of its
 queue pairs. A process of its own, the switch of the host, has UDP port 4791 for them and the table of rdma_cm's ports, and
 hands connection requests to the program that listens. The first program starts it, and it ends five seconds after the
-last one has left. Each network namespace is a host. You need this command only
+last one has left. Each network namespace is a host. Where another user has that UDP port, and no program names --port host, the
+switch has another one: then other hosts do not reach the NIC. You need this command only
 
   urnic host status          to see which programs there are, and who listens where
   urnic host stop            to end the switch; programs that run start another one
