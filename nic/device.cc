@@ -132,6 +132,11 @@ transport::PathMtu Device::usual_path_mtu() const {
   return nic::usual_path_mtu(config_);
 }
 
+Device::HostChange Device::update_host(const std::vector<HostAddress>& addresses, bool has_link) {
+  const std::lock_guard guard(*engine_);
+  return {.gids = gids_.update(addresses), .link = has_link_.exchange(has_link) != has_link};
+}
+
 bool Device::is_started() const {
   return engine_->is_started();
 }

@@ -52,6 +52,15 @@ class Device {
   /// Does not change, except for congestion and congestion_notifications: ask congestion() for those.
   const DeviceConfig& config() const { return config_; }
   const GidTable& gids() const { return gids_; }
+  /// The host whose addresses the NIC has: whether its link is up.
+  bool has_link() const { return has_link_.load(std::memory_order_relaxed); }
+
+  struct HostChange {
+    bool gids = false;  ///< some came or went
+    bool link = false;  ///< went up or down: has_link()
+  };
+  /// The host has these addresses now, and the first interface a carrier or not.
+  HostChange update_host(const std::vector<HostAddress>& addresses, bool has_link);
   /// The largest path MTU that fits the link: largest with MTU + 80 <= link MTU (fact 41), and 4
   /// more with a VLAN's tag.
   transport::PathMtu max_path_mtu() const;
@@ -219,6 +228,7 @@ class Device {
   transport::Time made_at_;
   PortOpener open_port_;
   GidTable gids_;
+  std::atomic<bool> has_link_{true};
   std::unique_ptr<Engine> engine_;
   std::mutex start_mutex_;
   std::atomic<std::uint32_t> next_pd_{1};

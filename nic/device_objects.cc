@@ -141,10 +141,10 @@ Result<void, Error> Device::close_xrc_domain(std::unique_ptr<XrcDomain>& domain)
 Result<AddressHandleId, Error> Device::create_address_handle(ProtectionDomain& pd,
                                                              const AddressVector& address) {
   if (auto usable = check_usable(); !usable) return failure(usable.error());
+  const std::lock_guard guard(*engine_);
   if (auto checked = check_address(address); !checked) return failure(checked.error());
   // Which queue pairs send there is not known yet: only the flow label can choose the UDP source port now.
   const Path path = Path::make(address, *gids_.at(address.source_gid_index), config_.link_source(), {}, {});
-  const std::lock_guard guard(*engine_);
   const auto handle = engine_->tables().address_handles.add(address, path);
   if (!handle) return failure(out_of("there are too many address handles"));
   pd.users.fetch_add(1);

@@ -104,7 +104,7 @@ std::span<std::byte> UdpSender::reserve() {
 
 void UdpSender::commit(std::size_t length) {
   Packet& packet = packets_[end_];
-  if (!read(room_of(end_).first(length), packet) || !may_go_to(packet.flow.destination)) {
+  if (!read(room_of(end_).first(length), packet) || !may_go_to(packet.flow)) {
     ++counters_.dropped;
     return;
   }
@@ -135,13 +135,14 @@ bool UdpSender::read(std::span<const std::byte> bytes, Packet& packet) const {
   return true;
 }
 
-bool UdpSender::may_go_to(const Gid& destination) const {
+bool UdpSender::may_go_to(const Flow& flow) const {
   if (port_ == wire::kRocePort) [[likely]] {
     return true;
   }
+  const Gid& destination = flow.destination;
   const bool is_ipv4 = destination.is_ipv4_mapped();
   const bool is_group = is_ipv4 ? destination.ipv4().is_multicast() : destination.is_multicast();
-  return is_group || addresses_.has(destination);
+  return is_group || destination == flow.source || addresses_.has(destination);
 }
 
 // --- Messages ---
@@ -157,7 +158,12 @@ void UdpSender::use_for(const Gid& source, int socket) {
 
 int UdpSender::roce_socket_of(const Gid& source) const {
   const auto found = std::ranges::find(roce_sockets_, source, &RoceSocket::source);
-  return found == roce_sockets_.end() ? -1 : found->socket;
+  if (found != roce_sockets_.end()) return found->socket;
+  // An address that the host has got since: sockets that are bound to none are for it, too.
+  const auto alike = std::ranges::find_if(roce_sockets_, [&](const RoceSocket& other) {
+    return other.source.is_ipv4_mapped() == source.is_ipv4_mapped();
+  });
+  return config_.is_host_shared && alike != roce_sockets_.end() ? alike->socket : -1;
 }
 
 /// The packets from `begin_` on that leave from one source, and their socket: that of the source port, or that of

@@ -100,7 +100,7 @@ class UdpSender {
   };
 
   bool read(std::span<const std::byte> bytes, Packet& packet) const;
-  bool may_go_to(const transport::wire::Gid& destination) const;
+  bool may_go_to(const Flow& flow) const;
   std::span<std::byte> room_of(std::size_t packet);
   std::span<std::byte> payload_of(std::size_t packet);
   int roce_socket_of(const transport::wire::Gid& source) const;

@@ -12,6 +12,7 @@
 #include <tuple>
 #include <utility>
 
+#include "nic/host/interface_mtu.h"
 #include "nic/may_wait.h"
 
 namespace urnic::nic {
@@ -53,7 +54,8 @@ Result<HostInterfaces, Error> read_when_ready(AddressWait wait, Concerns concern
     if (!host || wait == AddressWait::kNone) return host;
     const bool will_be_ready =
         std::ranges::any_of(host.value().addresses, [&](const InterfaceAddress& address) {
-          return address.state == State::kTentative && address.is_running && concerns(address);
+          return address.state == State::kTentative && address.is_up && address.is_running &&
+                 concerns(address);
         });
     if (!will_be_ready || std::chrono::steady_clock::now() > give_up) return host;
     std::this_thread::sleep_for(kTentativePause);
@@ -127,8 +129,8 @@ Result<HostAddresses, Error> find_named(std::string_view name, AddressWait wait)
       read_when_ready(wait, [&](const InterfaceAddress& address) { return address.gid == *wanted; });
   if (!host) return host.error();
   const InterfaceAddress* const near = find_one(host.value().addresses, *wanted);
-  if (near == nullptr || near->state != State::kReady) {
-    return not_an_address_of_the_host(name, near != nullptr);
+  if (near == nullptr || !near->is_up || near->state != State::kReady) {
+    return not_an_address_of_the_host(name, near != nullptr && near->is_up);
   }
   InterfaceAddress found = *near;
   found.gid = *wanted;
@@ -147,7 +149,9 @@ std::vector<Gid> HostAddresses::gids() const {
 
 std::optional<HostAddresses> arrange(const HostInterfaces& host) {
   std::vector<InterfaceAddress> ready = host.addresses;
-  std::erase_if(ready, [](const InterfaceAddress& address) { return address.state != State::kReady; });
+  std::erase_if(ready, [](const InterfaceAddress& address) {
+    return !address.is_up || address.state != State::kReady;
+  });
   if (ready.empty()) return std::nullopt;
   const std::string first = first_interface(host, ready);
   std::set<std::string> with_more_than_link_local;
@@ -170,6 +174,21 @@ std::optional<HostAddresses> arrange(const HostInterfaces& host) {
     if (rank(address) <= 1) addresses.mtu = std::min(addresses.mtu, address.mtu);
   }
   return addresses;
+}
+
+std::vector<HostAddress> addresses_there(const HostInterfaces& host) {
+  std::vector<HostAddress> all;
+  if (auto arranged = arrange(host)) all = std::move(arranged->all);
+  for (const InterfaceAddress& address : host.addresses) {
+    if (!address.is_up && address.state == State::kReady) all.push_back(to_host_address(address));
+  }
+  return all;
+}
+
+// One that has no address left is not among them, and the kernel knows it all the same.
+bool has_carrier(const HostInterfaces& host, const std::string& interface) {
+  const auto found = std::ranges::find(host.addresses, interface, &InterfaceAddress::interface);
+  return found != host.addresses.end() ? found->is_up && found->is_running : interface_is_running(interface);
 }
 
 Result<HostAddresses, Error> find_host_addresses(std::string_view address, AddressWait wait) {

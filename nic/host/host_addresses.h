@@ -40,6 +40,12 @@ Result<HostAddresses, Error> find_host_addresses(std::string_view address, Addre
 /// The ready addresses of all interfaces that are up, as arrange() orders them. Errors as there.
 Result<HostAddresses, Error> find_all_host_addresses(AddressWait wait);
 
+/// What a NIC that began with arrange() has later: the same, and behind them the addresses of interfaces that are down, which
+/// come back with those.
+std::vector<HostAddress> addresses_there(const HostInterfaces& host);
+/// Whether that interface has a carrier.
+bool has_carrier(const HostInterfaces& host, const std::string& interface);
+
 /// First the addresses of the interface that the default route takes, which exists in IPv4 or in IPv6; then of those that have
 /// another default route; of the others; of the loopback; last those of interfaces that have a link-local address alone, as
 /// each of a hundred containers' has. An interface without a carrier is not the first one while there is another. Addresses

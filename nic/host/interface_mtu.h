@@ -12,4 +12,7 @@ namespace urnic::nic {
 /// interface's name: there is none of it.
 Result<std::uint16_t, Error> interface_mtu(const std::string& interface);
 
+/// Whether it is up and has a carrier.
+bool interface_is_running(const std::string& interface);
+
 }  // namespace urnic::nic

@@ -76,13 +76,14 @@ InterfaceAddress::State state_of(unsigned flags) {
 }
 
 std::optional<InterfaceAddress> read_address(const ifaddrs& one) {
-  if (one.ifa_addr == nullptr || one.ifa_netmask == nullptr || (one.ifa_flags & IFF_UP) == 0) {
+  if (one.ifa_addr == nullptr || one.ifa_netmask == nullptr) {
     return std::nullopt;
   }
   InterfaceAddress found{.interface = one.ifa_name,
                          .interface_index = if_nametoindex(one.ifa_name),
                          .gid = {},
                          .is_on_loopback = (one.ifa_flags & IFF_LOOPBACK) != 0,
+                         .is_up = (one.ifa_flags & IFF_UP) != 0,
                          .is_running = (one.ifa_flags & IFF_RUNNING) != 0};
   if (one.ifa_addr->sa_family == AF_INET) {
     Ipv4Address address;

@@ -10,7 +10,7 @@
 
 namespace urnic::nic {
 
-/// One address of an interface that is up.
+/// One address of an interface.
 struct InterfaceAddress {
   enum class State : std::uint8_t {
     kReady,
@@ -24,6 +24,7 @@ struct InterfaceAddress {
   std::uint8_t prefix_length = 0;  ///< of an IPv4 address in bits of that
   std::uint16_t mtu = 0;  ///< of the interface: bytes of the largest IP packet; 65535 where it is more
   bool is_on_loopback = false;
+  bool is_up = false;
   bool is_running = false;  ///< the interface has a carrier: without one a tentative address stays so
   State state = State::kReady;
 };

@@ -23,58 +23,97 @@ std::size_t usual_index_of(const Gid& gid) {
 
 }  // namespace
 
-GidTable::GidTable(const DeviceConfig& config) : entries_(kIpv6Index + 1) {
+GidTable::GidTable(const DeviceConfig& config) : size_(kIpv6Index + 1) {
   const Ipv6Address made = Ipv6Address::link_local_from_mac(config.mac);
   node_guid_ = transport::wire::load_u64(std::as_bytes(std::span(made.octets)), 8);
   if (config.medium == Medium::kIp) {
-    put_host_addresses(config.host_addresses);
+    if (!config.host_addresses.empty()) first_interface_ = config.host_addresses.front().interface;
+    update(config.host_addresses);
     return;
   }
-  entries_[kLinkLocalIndex].gid = made;
-  if (config.ipv4) entries_[kIpv4Index].gid = Ipv6Address::from_ipv4(config.ipv4->address);
-  if (config.ipv6) entries_[kIpv6Index].gid = config.ipv6->address;
+  put(entries_[kLinkLocalIndex], {.gid = made});
+  if (config.ipv4) put(entries_[kIpv4Index], {.gid = Ipv6Address::from_ipv4(config.ipv4->address)});
+  if (config.ipv6) put(entries_[kIpv6Index], {.gid = config.ipv6->address});
 }
 
-void GidTable::put_host_addresses(const std::vector<HostAddress>& all) {
+void GidTable::put(Entry& entry, const HostAddress& address) {
+  entry.address = address;
+  entry.is_present.store(true, std::memory_order_release);
+}
+
+bool GidTable::update(const std::vector<HostAddress>& all) {
+  bool has_changed = false;
+  const auto is_same = [](const HostAddress& one, const HostAddress& other) {
+    return one.gid == other.gid && one.interface == other.interface;
+  };
+  for (Entry& entry : entries_) {
+    const bool is_there =
+        std::ranges::any_of(all, [&](const HostAddress& address) { return is_same(address, entry.address); });
+    has_changed |= entry.is_present.exchange(is_there, std::memory_order_acq_rel) != is_there;
+  }
   for (const HostAddress& address : all) {
-    HostAddress& usual = entries_[usual_index_of(address.gid)];
-    const bool is_usual = address.interface == all.front().interface && usual.gid.is_unspecified();
-    if (is_usual) {
-      usual = address;
-    } else if (entries_.size() < kEntries) {
-      entries_.push_back(address);
-    }
+    const bool is_known =
+        std::ranges::any_of(entries_, [&](const Entry& entry) { return is_same(address, entry.address); });
+    if (!is_known) has_changed |= add(address);
   }
-  HostAddress& first = entries_[kLinkLocalIndex];
-  if (first.gid.is_unspecified()) {
-    first = entries_[entries_[kIpv4Index].gid.is_unspecified() ? kIpv6Index : kIpv4Index];
+  // Programs take index 0 when they are told none.
+  Entry& first = entries_[kLinkLocalIndex];
+  if (first.address.gid.is_unspecified()) {
+    const Entry* const other = present(kIpv4Index) != nullptr ? present(kIpv4Index) : present(kIpv6Index);
+    if (other != nullptr) put(first, other->address);
   }
+  return has_changed;
+}
+
+/// At its usual index, or else the next one; whether there is room.
+bool GidTable::add(const HostAddress& address) {
+  Entry& usual = entries_[usual_index_of(address.gid)];
+  if (address.interface == first_interface_ && usual.address.gid.is_unspecified()) {
+    put(usual, address);
+    return true;
+  }
+  const std::size_t next = size_.load(std::memory_order_relaxed);
+  if (next == kEntries) return false;
+  put(entries_[next], address);
+  size_.store(next + 1, std::memory_order_release);
+  return true;
+}
+
+/// Null for one that is not there.
+const GidTable::Entry* GidTable::present(std::size_t index) const {
+  if (index >= kEntries || !entries_[index].is_present.load(std::memory_order_acquire)) return nullptr;
+  return &entries_[index];
 }
 
 std::optional<Gid> GidTable::at(std::size_t index) const {
-  if (index >= entries_.size() || entries_[index].gid.is_unspecified()) return std::nullopt;
-  return entries_[index].gid;
+  const Entry* const entry = present(index);
+  return entry != nullptr ? std::optional(entry->address.gid) : std::nullopt;
 }
 
 std::optional<std::uint8_t> GidTable::index_of(const Gid& gid) const {
-  if (gid.is_unspecified()) return std::nullopt;
-  const auto found = std::ranges::find(entries_, gid, &HostAddress::gid);
-  if (found == entries_.end()) return std::nullopt;
-  return static_cast<std::uint8_t>(found - entries_.begin());
+  for (std::size_t index = 0; index < size_.load(std::memory_order_acquire); ++index) {
+    const Entry* const entry = present(index);
+    if (entry != nullptr && entry->address.gid == gid) return static_cast<std::uint8_t>(index);
+  }
+  return std::nullopt;
 }
 
 bool GidTable::has_like(const Gid& other) const {
-  return std::ranges::any_of(entries_, [&](const HostAddress& entry) {
-    return !entry.gid.is_unspecified() && entry.gid.is_ipv4_mapped() == other.is_ipv4_mapped();
-  });
+  for (std::size_t index = 0; index < size_.load(std::memory_order_acquire); ++index) {
+    const Entry* const entry = present(index);
+    if (entry != nullptr && entry->address.gid.is_ipv4_mapped() == other.is_ipv4_mapped()) return true;
+  }
+  return false;
 }
 
 std::string_view GidTable::interface_at(std::size_t index) const {
-  return index < entries_.size() ? std::string_view(entries_[index].interface) : std::string_view();
+  const Entry* const entry = present(index);
+  return entry != nullptr ? std::string_view(entry->address.interface) : std::string_view();
 }
 
 unsigned GidTable::interface_index_at(std::size_t index) const {
-  return index < entries_.size() ? entries_[index].interface_index : 0;
+  const Entry* const entry = present(index);
+  return entry != nullptr ? entry->address.interface_index : 0;
 }
 
 }  // namespace urnic::nic

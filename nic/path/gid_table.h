@@ -1,9 +1,12 @@
 // GidTable: the addresses of the port as verbs programs see them. All entries are RoCEv2.
 #pragma once
 
+#include <array>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -16,11 +19,18 @@ namespace urnic::nic {
 /// empty (zero). A NIC with addresses of its own has made the link-local one from its MAC, and has no others. A NIC
 /// with the host's has those of one interface there, and all others behind; without a link-local address it has one of
 /// the others at index 0 again: programs take that index when they are told none.
+///
+/// The host's addresses come and go. The index of one that goes is empty until that address returns: an index that was used never
+/// names another address. One that comes gets its usual index where that was never used, or else the next one. Any thread may ask
+/// while one changes the table.
 class GidTable {
  public:
   static constexpr std::size_t kEntries = 64;
 
   explicit GidTable(const DeviceConfig& config);
+
+  /// The host has these addresses now. Whether that changes the table.
+  bool update(const std::vector<HostAddress>& all);
 
   /// The entry, or nothing when the index is empty or beyond the table.
   std::optional<transport::wire::Gid> at(std::size_t index) const;
@@ -36,9 +46,18 @@ class GidTable {
   unsigned interface_index_at(std::size_t index) const;
 
  private:
-  void put_host_addresses(const std::vector<HostAddress>& all);
+  struct Entry {
+    HostAddress address{};                ///< never another one, once there was one
+    std::atomic<bool> is_present{false};  ///< set after the address
+  };
 
-  std::vector<HostAddress> entries_;
+  bool add(const HostAddress& address);
+  static void put(Entry& entry, const HostAddress& address);
+  const Entry* present(std::size_t index) const;
+
+  std::array<Entry, kEntries> entries_;
+  std::atomic<std::size_t> size_{0};  // entries in use, or left empty before others
+  std::string first_interface_;       // of the host's, whose addresses have the usual indices
   std::uint64_t node_guid_;
 };
 

@@ -68,6 +68,7 @@ constexpr std::string_view name_of(NeighborCounter counter) {
 /// (suspect()) and changed when the neighbor says so; a restarted peer announces itself, as we do at start.
 class NeighborCache {
  public:
+  /// `gids` must outlive it.
   NeighborCache(const DeviceConfig& config, const GidTable& gids);
 
   /// kUnknown: not in the table, and no room for it now (1024 neighbors are being asked for); ask again
@@ -150,7 +151,7 @@ class NeighborCache {
   void count(NeighborCounter which) { counters_[transport::to_integer(which)].add(1); }
 
   LinkSource own_;
-  GidTable gids_;
+  const GidTable& gids_;
   NeighborTable table_;
   std::uint32_t generation_ = 0;
   bool has_refused_ = false;                           // an address, for want of room

@@ -435,8 +435,8 @@ void QueuePair::set_address_vector(const AddressVector& address, transport::QpNu
   constexpr std::uint8_t kEct0 = 2;
   const bool has_ecn = (marked.traffic_class & kEcnBits) != 0;
   if (progress_.config().congestion.needs_marks() && !has_ecn) marked.traffic_class |= kEct0;
-  path_ = Path::make(marked, *progress_.gids().at(address.source_gid_index), progress_.config().link_source(),
-                     number_, remote_qp);
+  path_ = Path::make(marked, progress_.gids().at(address.source_gid_index).value_or(path_.source()),
+                     progress_.config().link_source(), number_, remote_qp);
   peer_mac_ = {};
 }
 

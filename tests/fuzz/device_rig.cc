@@ -68,7 +68,7 @@ bool is_multicast_report(std::span<const std::byte> bytes) {
 class FuzzPort final : public PacketPort {
  public:
   FuzzPort(std::shared_ptr<FuzzWire> wire, const Clock& clock)
-      : wire_(std::move(wire)), clock_(clock), peer_(config_of_host(2), GidTable(config_of_host(2))) {}
+      : wire_(std::move(wire)), clock_(clock), peer_(config_of_host(2), peer_gids_) {}
 
   std::size_t receive(std::span<std::span<const std::byte>> frames) override {
     given_.clear();
@@ -102,6 +102,7 @@ class FuzzPort final : public PacketPort {
  private:
   std::shared_ptr<FuzzWire> wire_;
   const Clock& clock_;
+  const GidTable peer_gids_{config_of_host(2)};
   NeighborCache peer_;
   Bytes room_ = Bytes(kMaxFrameBytes);
   std::vector<Bytes> given_;

@@ -12,6 +12,7 @@
 #include <new>
 
 #include "verbs_api/device/context.h"
+#include "verbs_api/queues/address.h"
 #include "verbs_api/queues/cq.h"
 #include "verbs_api/queues/qp.h"
 #include "verbs_api/queues/srq.h"
@@ -30,6 +31,11 @@ bool is_of_srq(const ibv_async_event& event) {
 }
 bool is_of_wq(const ibv_async_event& event) {
   return event.event_type == IBV_EVENT_WQ_FATAL;
+}
+
+bool is_of_port(const ibv_async_event& event) {
+  return event.event_type == IBV_EVENT_GID_CHANGE || event.event_type == IBV_EVENT_PORT_ACTIVE ||
+         event.event_type == IBV_EVENT_PORT_ERR;
 }
 
 ibv_event_type type_of(QpEvent event) {
@@ -85,6 +91,7 @@ int AsyncEvents::wait(ibv_async_event& event) {
   if (events_.empty()) return false;
   event = events_.front();
   events_.pop_front();
+  if (is_of_port(event)) return true;
   if (is_of_cq(event)) {
     ++Cq::of(event.element.cq).async_events_fetched;
   } else if (is_of_srq(event)) {
@@ -121,7 +128,8 @@ void AsyncEvents::forget_if(Predicate concerns) {
 
 void AsyncEvents::forget(const ibv_qp& qp) {
   forget_if([&qp](const ibv_async_event& event) {
-    return !is_of_cq(event) && !is_of_srq(event) && !is_of_wq(event) && event.element.qp == &qp;
+    return !is_of_port(event) && !is_of_cq(event) && !is_of_srq(event) && !is_of_wq(event) &&
+           event.element.qp == &qp;
   });
 }
 
@@ -135,6 +143,10 @@ void AsyncEvents::forget(const ibv_srq& srq) {
 
 void AsyncEvents::forget(const ibv_wq& wq) {
   forget_if([&wq](const ibv_async_event& event) { return is_of_wq(event) && event.element.wq == &wq; });
+}
+
+ibv_async_event port_event(ibv_event_type type) {
+  return {.element = {.port_num = kPort}, .event_type = type};
 }
 
 void deliver_qp_event(void* qp, QpEvent event) noexcept {
@@ -186,6 +198,10 @@ int ibv_get_async_event(ibv_context* context, ibv_async_event* event) {
 
 void ibv_ack_async_event(ibv_async_event* event) {
   switch (event->event_type) {
+    case IBV_EVENT_GID_CHANGE:
+    case IBV_EVENT_PORT_ACTIVE:
+    case IBV_EVENT_PORT_ERR:
+      return;
     case IBV_EVENT_CQ_ERR: {
       ibv_cq& cq = *event->element.cq;
       pthread_mutex_lock(&cq.mutex);

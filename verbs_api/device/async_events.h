@@ -44,6 +44,9 @@ class AsyncEvents {
   std::deque<ibv_async_event> events_;
 };
 
+/// What happened to the port of a context.
+ibv_async_event port_event(ibv_event_type type);
+
 /// The device's event handlers: `qp` (QpHandles), `wq`, `srq` and `cq` are what was given as context when
 /// they were created.
 void deliver_qp_event(void* qp, transport::QpEvent event) noexcept;

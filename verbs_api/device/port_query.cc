@@ -26,10 +26,11 @@ constexpr std::uint8_t kWidth4x = 2;
 constexpr std::uint8_t kSpeed10Gbps = 4;
 constexpr std::uint64_t kSpeedIn100Mbps = 400;  // the same
 constexpr std::uint8_t kPhysicalStateLinkUp = 5;
+constexpr std::uint8_t kPhysicalStateDisabled = 3;
 
 ibv_port_attr port_attributes(const nic::Device& nic) {
   ibv_port_attr attributes{};
-  attributes.state = IBV_PORT_ACTIVE;  // a NIC without a peer is still a NIC
+  attributes.state = nic.has_link() ? IBV_PORT_ACTIVE : IBV_PORT_DOWN;  // a NIC without a peer is still a NIC
   attributes.max_mtu = to_ibv_mtu(nic.max_path_mtu());
   attributes.active_mtu = to_ibv_mtu(nic.usual_path_mtu());
   attributes.gid_tbl_len = nic::GidTable::kEntries;
@@ -39,7 +40,7 @@ ibv_port_attr port_attributes(const nic::Device& nic) {
   attributes.max_vl_num = 1;
   attributes.active_width = kWidth4x;
   attributes.active_speed = kSpeed10Gbps;
-  attributes.phys_state = kPhysicalStateLinkUp;
+  attributes.phys_state = nic.has_link() ? kPhysicalStateLinkUp : kPhysicalStateDisabled;
   attributes.link_layer = IBV_LINK_LAYER_ETHERNET;
   attributes.flags = IBV_QPF_GRH_REQUIRED;
   return attributes;

@@ -5,11 +5,17 @@
 
 #include <cerrno>
 #include <cstdint>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <system_error>
 #include <utility>
 
 #include "nic/device_snapshot.h"
 #include "nic/diagnostics/snapshot_json.h"
+#include "nic/host/host_addresses.h"
 #include "verbs_api/config/port_opener.h"
+#include "verbs_api/config/sysfs_text.h"
 #include "verbs_api/device/async_events.h"
 #include "verbs_api/device/context.h"
 #include "verbs_api/device/failure.h"
@@ -112,12 +118,14 @@ void ProcessDevice::add(Context& context) {
   contexts_.insert(&context);
   let_others_watch();
   let_others_set_parameters();
+  follow_the_host();
 }
 
 void ProcessDevice::watch() {
   const std::lock_guard lock(mutex_);
   let_others_watch();
   let_others_set_parameters();
+  follow_the_host();
 }
 
 // The program has its NIC even if no other program can ask what it does.
@@ -152,6 +160,57 @@ void ProcessDevice::let_others_set_parameters() {
   }
 }
 
+void ProcessDevice::follow_the_host() {
+  const NicEnvironment& settings = made_->environment;
+  if (made_->addresses != nullptr || settings.port.kind != nic::PortSpec::Kind::kHost) return;
+  auto started = nic::AddressWatch::start([this](const nic::HostInterfaces& host) { return on_host(host); });
+  if (started) {
+    made_->addresses = std::move(started.value());
+  } else if (settings.verbose) {
+    report(started.error());
+  }
+}
+
+/// On the watch's thread, which this object ends under the mutex: so it does not wait for that.
+bool ProcessDevice::on_host(const nic::HostInterfaces& host) {
+  const std::unique_lock lock(mutex_, std::try_to_lock);
+  if (!lock) return false;
+  if (made_ == nullptr) return true;
+  nic::Device& device = *made_->device;
+  const bool has_carrier = nic::has_carrier(host, made_->environment.host.interface);
+  made_->had_carrier = made_->had_carrier || has_carrier;
+  // A host that began without one has its own programs as peers.
+  const bool has_link = has_carrier || !made_->had_carrier;
+  const auto change = device.update_host(nic::addresses_there(host), has_link);
+  if (!change.gids && !change.link) return true;
+  show_host();
+  for (Context* const context : contexts_) {
+    AsyncEvents& events = context->async_events();
+    if (change.gids) events.push(port_event(IBV_EVENT_GID_CHANGE));
+    if (change.link) events.push(port_event(device.has_link() ? IBV_EVENT_PORT_ACTIVE : IBV_EVENT_PORT_ERR));
+  }
+  return true;
+}
+
+/// Where files show the device's addresses.
+void ProcessDevice::show_host() const {
+  const NicEnvironment& settings = made_->environment;
+  if (settings.paths_folder.empty()) return;
+  const std::filesystem::path folder =
+      std::filesystem::path(settings.paths_folder) / "sys/class/infiniband" / settings.device.name;
+  const auto write = [&](const std::string& name, const std::string& text) {
+    std::error_code code;
+    std::filesystem::create_directories((folder / name).parent_path(), code);
+    std::ofstream(folder / name) << text << '\n';
+  };
+  const nic::GidTable& gids = made_->device->gids();
+  for (const std::string& name : sysfs_names(gids)) {
+    if (name.starts_with("ports/1/gid")) write(name, *sysfs_text(gids, name));
+  }
+  write("ports/1/state", made_->device->has_link() ? "4: ACTIVE" : "1: DOWN");
+  write("ports/1/phys_state", made_->device->has_link() ? "5: LinkUp" : "3: Disabled");
+}
+
 void ProcessDevice::remove(Context& context) {
   const std::lock_guard lock(mutex_);
   contexts_.erase(&context);
@@ -170,6 +229,7 @@ void ProcessDevice::abandon_in_child() {
   made_->device->abandon_after_fork();
   nic::StatusServer::abandon_after_fork(std::move(made_->status));
   nic::ParameterWatch::abandon_after_fork(std::move(made_->parameters));
+  nic::AddressWatch::abandon_after_fork(std::move(made_->addresses));
   nic::ReportPrinter::abandon_after_fork(std::move(made_->printer));
   // Its threads exist in the parent only, and its locks may be held by them: there is no taking it apart.
   static_cast<void>(made_.release());
@@ -182,6 +242,7 @@ void ProcessDevice::on_exit() {
   if (contexts_.empty() && rdma_cm_channels_.is_empty()) {
     unused = std::move(made_);
   } else {
+    made_->addresses.reset();
     made_->status.reset();
     made_->parameters.reset();
     made_->device->linger();

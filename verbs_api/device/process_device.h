@@ -11,6 +11,7 @@
 #include "nic/device.h"
 #include "nic/diagnostics/report_printer.h"
 #include "nic/diagnostics/status_server.h"
+#include "nic/host/address_watch.h"
 #include "transport/result.h"
 #include "verbs_api/abi/command_file.h"
 #include "verbs_api/abi/descriptor_identity.h"
@@ -87,6 +88,8 @@ class ProcessDevice {
     std::unique_ptr<nic::ReportPrinter> printer;      // of the device's failures, if they are to be explained
     std::unique_ptr<nic::StatusServer> status;        // of the device; from the first open context on
     std::unique_ptr<nic::ParameterWatch> parameters;  // the same, where there are files of it
+    bool had_carrier = false;                         // the first interface of the host, at some time
+    std::unique_ptr<nic::AddressWatch> addresses;     // the same, where the NIC shares the host's
   };
 
   ProcessDevice();
@@ -94,6 +97,9 @@ class ProcessDevice {
   void abandon_in_child();
   void let_others_watch();
   void let_others_set_parameters();
+  void follow_the_host();
+  bool on_host(const nic::HostInterfaces& host);
+  void show_host() const;
   // Held during a fork, so that the child finds a whole picture. Made is never freed in a child.
   mutable std::mutex mutex_;
   std::unique_ptr<Made> made_;

@@ -32,6 +32,7 @@ class ArrangeTest : public ::testing::Test {
                               .prefix_length = 24,
                               .mtu = 1500,
                               .is_on_loopback = interface == "lo",
+                              .is_up = true,
                               .is_running = true});
     return host.addresses.back();
   }
@@ -84,6 +85,20 @@ TEST_F(ArrangeTest, LeavesOutAddressesThatAreNotReady) {
   EXPECT_THAT(arranged(), IsEmpty());
   add("lo", "127.0.0.1");
   EXPECT_THAT(arranged(), ElementsAre("127.0.0.1"));
+}
+
+TEST_F(ArrangeTest, LeavesOutInterfacesThatAreDownAndRemembersThem) {
+  add("lo", "127.0.0.1");
+  add("eth0", "10.0.0.5").is_up = false;
+  EXPECT_THAT(arranged(), ElementsAre("127.0.0.1"));
+  const auto there = addresses_there(host);
+  ASSERT_EQ(there.size(), 2u);
+  EXPECT_EQ(text_of(there.back().gid), "10.0.0.5");
+  EXPECT_FALSE(has_carrier(host, "eth0"));
+  host.addresses.back().is_up = true;
+  EXPECT_TRUE(has_carrier(host, "eth0"));
+  host.addresses.back().is_running = false;
+  EXPECT_FALSE(has_carrier(host, "eth0"));
 }
 
 TEST_F(ArrangeTest, PrefersAnInterfaceThatRunsWhereNoRouteDecides) {

@@ -4,6 +4,8 @@
 
 #include <iterator>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "tests/unit/nic/path/neighbor_host.h"
 
@@ -100,6 +102,68 @@ TEST(GidTable, FindsNoIndexForForeignAddressesNorForTheZeroOfAnEmptyEntry) {
   const GidTable table(config_with_both_addresses());
   EXPECT_EQ(table.index_of(gid("::ffff:10.9.0.2")), std::nullopt);
   EXPECT_EQ(table.index_of(gid("::")), std::nullopt);
+}
+
+class ChangingGidTable : public testing::Test {
+ protected:
+  static HostAddress on(const std::string& interface, const char* text) {
+    return {.gid = gid(text), .interface = interface, .interface_index = 2};
+  }
+  static DeviceConfig config_of(const std::vector<HostAddress>& addresses) {
+    DeviceConfig config;
+    config.medium = Medium::kIp;
+    config.host_addresses = addresses;
+    return config;
+  }
+
+  const HostAddress ipv4_ = on("eth0", "::ffff:10.9.0.1");
+  const HostAddress link_local_ = on("eth0", "fe80::1");
+  const HostAddress other_ = on("eth1", "::ffff:10.8.0.1");
+  const HostAddress new_ = on("eth0", "::ffff:10.9.0.2");
+  GidTable table_{config_of({ipv4_, link_local_, other_})};
+};
+
+TEST_F(ChangingGidTable, IsTheSameWhileTheHostIs) {
+  EXPECT_FALSE(table_.update({other_, ipv4_, link_local_}));
+  EXPECT_EQ(table_.index_of(other_.gid), 3);
+}
+
+TEST_F(ChangingGidTable, HasNewAddressesBehindAllThatThereWere) {
+  EXPECT_TRUE(table_.update({ipv4_, link_local_, other_, new_}));
+  EXPECT_EQ(table_.at(4), new_.gid);
+  EXPECT_EQ(table_.interface_at(4), "eth0");
+  EXPECT_EQ(table_.at(1), ipv4_.gid);
+}
+
+TEST_F(ChangingGidTable, LeavesTheIndexOfAnAddressThatWentEmptyAndGivesItToNoOther) {
+  EXPECT_TRUE(table_.update({link_local_, other_}));
+  EXPECT_EQ(table_.at(1), std::nullopt);
+  EXPECT_EQ(table_.index_of(ipv4_.gid), std::nullopt);
+  EXPECT_EQ(table_.interface_at(1), "");
+  EXPECT_TRUE(table_.update({new_, link_local_, other_}));
+  EXPECT_EQ(table_.at(1), std::nullopt);
+  EXPECT_EQ(table_.index_of(new_.gid), 4);
+}
+
+TEST_F(ChangingGidTable, GivesAnAddressThatReturnsItsIndexAgain) {
+  table_.update({link_local_, other_});
+  table_.update({new_, link_local_, other_});
+  EXPECT_TRUE(table_.update({ipv4_, new_, link_local_, other_}));
+  EXPECT_EQ(table_.index_of(ipv4_.gid), 1);
+}
+
+TEST_F(ChangingGidTable, GivesTheUsualIndexToTheFirstInterfacesFirstAddressOfAKind) {
+  EXPECT_TRUE(table_.update({ipv4_, link_local_, other_, on("eth1", "fd08::1"), on("eth0", "fd09::1")}));
+  EXPECT_EQ(table_.index_of(gid("fd09::1")), 2);
+  EXPECT_EQ(table_.index_of(gid("fd08::1")), 4);
+}
+
+TEST_F(ChangingGidTable, HasNoMoreThanItsEntries) {
+  std::vector<HostAddress> many{ipv4_, link_local_, other_};
+  for (int i = 0; i < 100; ++i) many.push_back(on("eth2", ("fd07::" + std::to_string(i + 1)).c_str()));
+  EXPECT_TRUE(table_.update(many));
+  EXPECT_TRUE(table_.at(GidTable::kEntries - 1));
+  EXPECT_FALSE(table_.update(many)) << "what has no room changes nothing";
 }
 
 }  // namespace

@@ -42,7 +42,7 @@ inline DeviceConfig config_of_host(std::uint8_t n) {
 /// The cache, the time, and what it sends.
 class NeighborHost {
  public:
-  explicit NeighborHost(const DeviceConfig& config) : cache_(config, GidTable(config)) {}
+  explicit NeighborHost(const DeviceConfig& config) : gids_(config), cache_(config, gids_) {}
   explicit NeighborHost(std::uint8_t n) : NeighborHost(config_of_host(n)) {}
 
   NeighborCache& cache() { return cache_; }
@@ -87,6 +87,7 @@ class NeighborHost {
     }
   }
 
+  const GidTable gids_;
   NeighborCache cache_;
   transport::Time now_{};
   std::vector<Bytes> sent_;

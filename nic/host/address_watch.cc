@@ -1,0 +1,119 @@
+#include "nic/host/address_watch.h"
+
+#include <fmt/core.h>
+#include <linux/netlink.h>
+#include <linux/rtnetlink.h>
+#include <poll.h>
+#include <pthread.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstdint>
+#include <exception>
+#include <string_view>
+#include <system_error>
+
+#include "nic/signal_blocker.h"
+
+namespace urnic::nic {
+namespace {
+
+Error watch_error(std::string_view what, int code) {
+  return {.code = code,
+          .message = fmt::format("changes of the host's addresses stay unseen: {}: {}", what,
+                                 std::generic_category().message(code))};
+}
+
+/// Waits until `fd` (-1: none) can be read, or for so long (-1: for ever). False: `stop_fd` can be read, or the program has closed
+/// one of the two.
+bool wait_unless_stopped(int stop_fd, int fd, int at_most_ms) {
+  std::array<pollfd, 2> descriptors{
+      {{.fd = stop_fd, .events = POLLIN, .revents = 0}, {.fd = fd, .events = POLLIN, .revents = 0}}};
+  ::poll(descriptors.data(), descriptors.size(), at_most_ms);
+  return descriptors[0].revents == 0 && (descriptors[1].revents & POLLNVAL) == 0;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<AddressWatch>, Error> AddressWatch::start(Owner owner) {
+  std::unique_ptr<AddressWatch> watch(new AddressWatch(std::move(owner)));
+  if (auto opened = watch->open(); !opened) return failure(opened.error());
+  if (auto started = watch->start_thread(); !started) return failure(started.error());
+  return watch;
+}
+
+// By system calls: librspreload replaces the C library's functions of these names.
+Result<void, Error> AddressWatch::open() {
+  news_fd_ = static_cast<int>(
+      syscall(SYS_socket, AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_ROUTE));
+  if (news_fd_ < 0) return failure(watch_error("netlink", errno));
+  sockaddr_nl address{};
+  address.nl_family = AF_NETLINK;
+  address.nl_groups = RTMGRP_LINK | RTMGRP_IPV4_IFADDR | RTMGRP_IPV6_IFADDR;
+  if (syscall(SYS_bind, news_fd_, &address, sizeof address) != 0)
+    return failure(watch_error("netlink", errno));
+  stop_fd_ = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+  if (stop_fd_ < 0) return failure(watch_error("eventfd", errno));
+  return success();
+}
+
+Result<void, Error> AddressWatch::start_thread() {
+  const SignalBlocker blocker;
+  try {
+    thread_ = std::thread([this] { run(); });
+  } catch (const std::system_error& error) {
+    return failure(watch_error("thread", error.code().value()));
+  }
+  pthread_setname_np(thread_.native_handle(), "urnic-addresses");
+  return success();
+}
+
+AddressWatch::~AddressWatch() {
+  if (thread_.joinable()) {
+    const std::uint64_t one = 1;
+    [[maybe_unused]] const long written = syscall(SYS_write, stop_fd_, &one, sizeof one);
+    thread_.join();
+  }
+  for (const int fd : {news_fd_, stop_fd_}) {
+    if (fd >= 0) syscall(SYS_close, fd);
+  }
+}
+
+void AddressWatch::abandon_after_fork(std::unique_ptr<AddressWatch> watch) {
+  if (watch == nullptr) return;
+  for (const int fd : {watch->news_fd_, watch->stop_fd_}) syscall(SYS_close, fd);
+  // Its thread is not there to be joined.
+  static_cast<void>(watch.release());
+}
+
+void AddressWatch::run() {
+  do {
+    do {
+      drain();
+    } while (!look() && wait_unless_stopped(stop_fd_, -1, kPauseMs));
+  } while (wait_unless_stopped(stop_fd_, news_fd_, -1) && wait_unless_stopped(stop_fd_, -1, kPauseMs));
+}
+
+/// What the messages say does not count, nor that some were lost (ENOBUFS): all is read again.
+void AddressWatch::drain() const {
+  std::array<char, 8192> message;
+  while (syscall(SYS_recvfrom, news_fd_, message.data(), message.size(), MSG_DONTWAIT, nullptr, nullptr) >
+             0 ||
+         errno == ENOBUFS) {
+  }
+}
+
+bool AddressWatch::look() {
+  try {
+    const auto host = read_host_interfaces();
+    return !host || owner_(host.value());
+  } catch (const std::exception&) {
+    return true;  // there is no memory for it; the program's own affairs are more important
+  }
+}
+
+}  // namespace urnic::nic
