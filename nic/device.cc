@@ -223,6 +223,8 @@ Result<std::unique_ptr<QueuePair>, Error> Device::create_qp(const QpCreateAttrib
   try {
     qp = std::make_unique<QueuePair>(*engine_, engine_->tables().memory, engine_->events(),
                                      engine_->counters(), *number, attributes);
+    const std::lock_guard guard(*engine_);
+    engine_->pipeline().expect_queue_pairs(engine_->tables().queue_pairs.count());
   } catch (const std::bad_alloc&) {
     const std::lock_guard guard(*engine_);
     engine_->tables().queue_pairs.release(*number);

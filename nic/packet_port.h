@@ -7,6 +7,7 @@
 #include <string>
 
 #include "nic/medium.h"
+#include "nic/room.h"
 #include "transport/result.h"
 #include "transport/time.h"
 #include "transport/wire/address.h"
@@ -51,15 +52,16 @@ class PacketPort {
   virtual void find_next_hop(const transport::wire::Gid& /*source*/,
                              const transport::wire::Gid& /*destination*/) {}
 
-  /// Room for one frame of up to max_frame_bytes() to `destination` (any, where the port carries IP packets), or an
-  /// empty span when the port cannot take one now (its queue is full, or its first peer is still to come: try again later; a port
-  /// without a peer takes frames and drops them). Reserving again without commit() gives the first room up, and returns it again
+  /// Room for one frame of up to max_frame_bytes() to `destination` (any, where the port carries IP packets), or none
+  /// when the port cannot take one now (a queue is full, or its first peer is still to come: try again later; a port
+  /// without a peer takes frames and drops them). The refusal says for which stations that holds: what is for others
+  /// must not wait for this. Reserving again without commit() gives the first room up, and returns it again
   /// if the destination is the same. The memory is 2-byte aligned for Ethernet and otherwise uninitialised.
-  virtual std::span<std::byte> reserve_to(const transport::wire::Mac& destination) = 0;
+  virtual Room reserve_to(const transport::wire::Mac& destination) = 0;
 
   /// Room for a frame whose destination is not known yet. A port that has several ways sends it on the one that
   /// reaches everyone, on which it may be later than a frame reserved for the same station by name.
-  std::span<std::byte> reserve() { return reserve_to(transport::wire::Mac::broadcast()); }
+  std::span<std::byte> reserve() { return reserve_to(transport::wire::Mac::broadcast()).bytes(); }
 
   /// Sends the first `length` bytes of the reserved room; at least a header, at most max_frame_bytes(). Frames
   /// leave in order, at the latest with flush(). The port pads to 60 bytes where its medium demands it.

@@ -121,14 +121,14 @@ void AfXdpPort::give_frames_back() {
   held_count_ = 0;
 }
 
-std::span<std::byte> AfXdpPort::reserve_to(const transport::wire::Mac&) {
+nic::Room AfXdpPort::reserve_to(const transport::wire::Mac&) {
   if (queued_ == kBurst) return {};
   if (reserved_ == kNoFrame) {
     if (free_count_ == 0) collect_sent();
     if (free_count_ == 0) return {};
     reserved_ = free_[--free_count_];
   }
-  return {socket_.umem.at(reserved_), max_frame_bytes_};
+  return std::span(socket_.umem.at(reserved_), max_frame_bytes_);
 }
 
 void AfXdpPort::commit(std::size_t length) {

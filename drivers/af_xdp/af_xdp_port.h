@@ -35,7 +35,7 @@ class AfXdpPort final : public nic::PacketPort {
   static Result<std::unique_ptr<AfXdpPort>, Error> open(const std::string& interface, std::uint16_t link_mtu);
 
   std::size_t receive(std::span<std::span<const std::byte>> frames) override;
-  std::span<std::byte> reserve_to(const transport::wire::Mac& destination) override;
+  nic::Room reserve_to(const transport::wire::Mac& destination) override;
   void commit(std::size_t length) override;
   void flush() override;
   bool is_drained() override { return is_down_ || (queued_ == 0 && socket_.transmit.waiting() == 0); }

@@ -219,12 +219,13 @@ void DirectPort::open(std::uint64_t nonce) {
 
 // --- Send ---
 
-std::span<std::byte> DirectPort::reserve_to(const Mac& destination) {
+nic::Room DirectPort::reserve_to(const Mac& destination) {
   destination_ = destination;
   target_ = link_to(destination);
   if (target_ != nullptr) return room_on(*target_);
-  if (is_waiting_for_first_link(destination)) return {};
-  return wire_->reserve_to(destination);
+  if (is_waiting_for_first_link(destination)) return nic::Room::none(nic::Room::Refusal::kStation);
+  const nic::Room room = wire_->reserve_to(destination);
+  return room.empty() ? nic::Room::none(nic::Room::Refusal::kShared) : room;
 }
 
 /// Over the host's sockets alone.
@@ -279,23 +280,27 @@ bool DirectPort::begin(SendingLink& link) {
     link.ring.say_only_way();
     return link.has_begun = true;
   }
-  const std::span<std::byte> room = wire_->reserve_to(link.peer);
+  const nic::Room room = wire_->reserve_to(link.peer);
   if (room.size() < MarkForm::kMaxBytes) return false;
-  wire_->commit(marks_.emit({.to = link.peer, .from = own_, .nonce = link.nonce}, room));
+  wire_->commit(marks_.emit({.to = link.peer, .from = own_, .nonce = link.nonce}, room.bytes()));
   link.has_begun = true;
   return true;
 }
 
-std::span<std::byte> DirectPort::room_on(SendingLink& link) {
+nic::Room DirectPort::room_on(SendingLink& link) {
   const std::span<std::byte> room = link.ring.reserve();
   is_room_for_nothing_ = false;
   if (!room.empty()) {
     link.patience.on_progress();
     return room;
   }
-  if (!link.patience.is_over([&] { return process_may_run(link.process); })) return {};
+  link.patience.look([&] { return process_may_run(link.process); });
+  if (!link.patience.is_given_up()) {
+    return nic::Room::none(link.patience.is_stalled() ? nic::Room::Refusal::kStalled
+                                                      : nic::Room::Refusal::kStation);
+  }
   is_room_for_nothing_ = true;
-  return {nothing_.get(), max_frame_bytes()};
+  return std::span(nothing_.get(), max_frame_bytes());
 }
 
 void DirectPort::commit(std::size_t length) {

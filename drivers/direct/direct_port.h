@@ -24,8 +24,8 @@ namespace urnic::drivers {
 /// not: over those the port asks before the first frame, and takes none to that station for a moment. Frames to that station then go into memory that both NICs share, and no third process touches them.
 /// Those to groups, and those whose destination is not known when their room is reserved, go through the switch always.
 ///
-/// A station that takes nothing is treated as a DpdkPort treats its peer: back pressure, then loss (Patience). Where a
-/// link ends, the switch takes over again.
+/// A station that takes nothing costs the others nothing: there is no room for it, and for it alone. What is for it is lost in the
+/// end (Patience). While the wire is full, stations with a link have room. Where a link ends, the switch takes over again.
 class DirectPort final : public nic::PacketPort {
  public:
   struct Config {
@@ -48,7 +48,7 @@ class DirectPort final : public nic::PacketPort {
   void find_next_hop(const transport::wire::Gid& source, const transport::wire::Gid& destination) override {
     wire_->find_next_hop(source, destination);
   }
-  std::span<std::byte> reserve_to(const transport::wire::Mac& destination) override;
+  nic::Room reserve_to(const transport::wire::Mac& destination) override;
   void commit(std::size_t length) override;
   void flush() override;
   bool is_drained() override;
@@ -81,7 +81,7 @@ class DirectPort final : public nic::PacketPort {
   void take_news();
   SendingLink* link_to(const Mac& destination);
   bool begin(SendingLink& link);
-  std::span<std::byte> room_on(SendingLink& link);
+  nic::Room room_on(SendingLink& link);
   bool may_be_linked(const Mac& destination) const;
   Stranger& stranger_at(const Mac& destination);
   void count_stranger(const Mac& destination);

@@ -68,14 +68,14 @@ std::uint16_t DpdkPort::receive_burst(Batch& batch, std::uint16_t limit) {
   return batch.count;
 }
 
-std::span<std::byte> DpdkPort::reserve_to(const transport::wire::Mac&) {
+nic::Room DpdkPort::reserve_to(const transport::wire::Mac&) {
   if (queue_.count == kBurst) return {};
   if (is_new_ && is_waiting_for_first_peer()) return {};
   if (spare_.count == 0) {
     if (rte_pktmbuf_alloc_bulk(medium_->device().pool(), spare_.buffers.data(), kBurst) != 0) return {};
     spare_.count = kBurst;
   }
-  return {rte_pktmbuf_mtod(spare_.buffers[spare_.count - 1], std::byte*), config_.max_frame_bytes};
+  return std::span(rte_pktmbuf_mtod(spare_.buffers[spare_.count - 1], std::byte*), config_.max_frame_bytes);
 }
 
 bool DpdkPort::is_waiting_for_first_peer() {

@@ -69,7 +69,7 @@ class DpdkPort final : public nic::PacketPort {
   ~DpdkPort() override;
 
   std::size_t receive(std::span<std::span<const std::byte>> frames) override;
-  std::span<std::byte> reserve_to(const transport::wire::Mac& destination) override;
+  nic::Room reserve_to(const transport::wire::Mac& destination) override;
   void commit(std::size_t length) override;
   void flush() override;
   bool is_drained() override;

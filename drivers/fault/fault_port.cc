@@ -13,6 +13,7 @@ namespace urnic::drivers {
 namespace {
 
 using transport::Time;
+using transport::wire::Mac;
 
 /// How many frames receive() fetches in one go.
 constexpr std::size_t kBurst = 32;
@@ -152,10 +153,11 @@ Time FaultPort::next_due() const {
 
 // --- Transmit ---
 
-std::span<std::byte> FaultPort::reserve_to(const transport::wire::Mac& destination) {
+nic::Room FaultPort::reserve_to(const Mac& destination) {
   if (transmit_ && room_.empty()) send_due();
-  room_ = port_->reserve_to(destination);
-  return room_;
+  const nic::Room room = port_->reserve_to(destination);
+  room_ = room.bytes();
+  return room;
 }
 
 void FaultPort::commit(std::size_t length) {
@@ -183,15 +185,21 @@ void FaultPort::commit(std::size_t length) {
 }
 
 /// Sends what waited long enough, as far as the port takes it. Never between a reserve and its commit, when the room would be used
-/// for it.
+/// for it. A frame whose way is full keeps no other one waiting.
 void FaultPort::send_due() {
   FrameStash& stash = transmit_->stash;
   const Time time = now();
-  for (auto frame = stash.due(time); !frame.empty(); frame = stash.due(time)) {
-    const std::span<std::byte> room =
-        port_->reserve_to(transport::wire::load_address<transport::wire::Mac>(frame, 0));
-    if (room.empty()) return;
-    std::memcpy(room.data(), frame.data(), frame.size());
+  std::size_t left = stash.held();
+  for (auto frame = stash.due(time); !frame.empty() && left > 0; frame = stash.due(time), --left) {
+    const Mac destination =
+        medium() == nic::Medium::kIp ? Mac::broadcast() : transport::wire::load_address<Mac>(frame, 0);
+    const nic::Room room = port_->reserve_to(destination);
+    if (room.empty() && room.refusal() == nic::Room::Refusal::kPort) return;
+    if (room.empty()) {
+      stash.put_off_due(time);
+      continue;
+    }
+    std::memcpy(room.bytes().data(), frame.data(), frame.size());
     stash.take_due(time);
     stash.release_taken();
     port_->commit(frame.size());

@@ -66,10 +66,18 @@ std::span<const std::byte> FrameStash::due(Time now) const {
 std::optional<std::span<const std::byte>> FrameStash::take_due(Time now) {
   const Slot* const first = first_due(now);
   if (first == nullptr) return std::nullopt;
-  slots_[static_cast<std::size_t>(first - slots_.data())].state = State::kTaken;
+  mutable_slot(*first).state = State::kTaken;
   --held_;
   ++taken_;
   return std::span<const std::byte>(memory_of(*first), first->length);
+}
+
+void FrameStash::put_off_due(Time now) {
+  const Slot* const first = first_due(now);
+  if (first == nullptr) return;
+  Slot& slot = mutable_slot(*first);
+  slot.earliest = now;
+  slot.order = next_order_++;
 }
 
 void FrameStash::release_taken() {

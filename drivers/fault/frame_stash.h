@@ -35,6 +35,10 @@ class FrameStash {
   std::span<const std::byte> due(transport::Time now) const;
   /// Takes that one. Its bytes stay valid until release_taken().
   std::optional<std::span<const std::byte>> take_due(transport::Time now);
+  /// That one goes behind all others that are due.
+  void put_off_due(transport::Time now);
+  /// Frames that wait.
+  std::size_t held() const { return held_; }
   /// When the next frame becomes due, by time alone; kNever when none does.
   transport::Time next_due() const;
   void release_taken();
@@ -52,6 +56,7 @@ class FrameStash {
   };
 
   const Slot* first_due(transport::Time now) const;
+  Slot& mutable_slot(const Slot& slot) { return slots_[static_cast<std::size_t>(&slot - slots_.data())]; }
   std::byte* memory_of(const Slot& slot) const {
     return memory_.get() + static_cast<std::size_t>(&slot - slots_.data()) * max_frame_bytes_;
   }

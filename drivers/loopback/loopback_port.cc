@@ -104,15 +104,19 @@ std::size_t LoopbackPort::receive_own(std::span<std::span<const std::byte>> fram
 }
 
 // With a wire the frame is written into the wire's memory, because that is where nearly all of them go.
-std::span<std::byte> LoopbackPort::reserve_to(const Mac& destination) {
-  if (ring_is_full()) return {};
-  if (!wire_) return {slot(end_), max_frame_bytes_};
-  wire_room_ = wire_->reserve_to(destination);
-  return wire_room_;
+nic::Room LoopbackPort::reserve_to(const Mac& destination) {
+  if (!wire_) return ring_is_full() ? nic::Room() : std::span(slot(end_), max_frame_bytes_);
+  if (ring_is_full()) [[unlikely]] {
+    if (destination == own_) return nic::Room::none(nic::Room::Refusal::kStation);
+    if (destination.is_multicast()) return nic::Room::none(nic::Room::Refusal::kShared);
+  }
+  const nic::Room room = wire_->reserve_to(destination);
+  wire_room_ = room.bytes();
+  return room;
 }
 
 void LoopbackPort::commit(std::size_t length) {
-  assert(length >= transport::wire::Ethernet::kMinBytes && length <= max_frame_bytes_ && !ring_is_full());
+  assert(length >= transport::wire::Ethernet::kMinBytes && length <= max_frame_bytes_);
   const std::span<const std::byte> frame = wire_ ? std::span<const std::byte>(wire_room_.first(length))
                                                  : std::span<const std::byte>(slot(end_), length);
   const Mac destination = transport::wire::load_address<Mac>(frame, 0);
@@ -126,6 +130,7 @@ void LoopbackPort::commit(std::size_t length) {
     return;
   }
   if (wire_) {
+    assert(!ring_is_full());
     std::memcpy(slot(end_), frame.data(), length);  // the wire's room stays reserved for the next frame
   }
   if (goes_both_ways && wire_) wire_->commit(length);
@@ -134,6 +139,7 @@ void LoopbackPort::commit(std::size_t length) {
 
 /// The frame in the next slot has come to stay.
 void LoopbackPort::keep(std::size_t length) {
+  assert(!ring_is_full());
   if (armed_ && !signalled_) {
     signal(event_fd_);
     signalled_ = true;

@@ -16,9 +16,8 @@ namespace urnic::drivers {
 /// A port around another one, or around nothing: then frames to others are dropped and counted. Frames to a
 /// group go to both, except those that look for neighbors: who is a member of it is for the receiver to know.
 ///
-/// Frames to the own MAC wait in a ring of kSlots frames until receive(). While it is full reserve() gives
-/// nothing, wherever the next frame goes: the engine that fills the ring is the one that empties it in its
-/// next round.
+/// Frames to the own MAC wait in a ring of kSlots frames until receive(). While it is full there is no room for those, nor for
+/// groups: the engine that fills the ring is the one that empties it in its next round.
 class LoopbackPort final : public nic::PacketPort {
  public:
   static constexpr std::size_t kSlots = 256;
@@ -32,7 +31,7 @@ class LoopbackPort final : public nic::PacketPort {
   LoopbackPort& operator=(const LoopbackPort&) = delete;
 
   std::size_t receive(std::span<std::span<const std::byte>> frames) override;
-  std::span<std::byte> reserve_to(const transport::wire::Mac& destination) override;
+  nic::Room reserve_to(const transport::wire::Mac& destination) override;
   void commit(std::size_t length) override;
   void flush() override;
   bool is_drained() override;

@@ -110,9 +110,10 @@ bool RecorderPort::will_come_back(std::span<const std::byte> frame) const {
   return own_.numbers.own(qp, kQpBits) == qp;
 }
 
-std::span<std::byte> RecorderPort::reserve_to(const transport::wire::Mac& destination) {
-  room_ = port_->reserve_to(destination);
-  return room_;
+nic::Room RecorderPort::reserve_to(const transport::wire::Mac& destination) {
+  const nic::Room room = port_->reserve_to(destination);
+  room_ = room.bytes();
+  return room;
 }
 
 void RecorderPort::commit(std::size_t length) {

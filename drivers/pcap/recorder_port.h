@@ -57,7 +57,7 @@ class RecorderPort final : public nic::PacketPort, private nic::Journal {
   nic::Journal* journal() { return notes_ != nullptr ? this : nullptr; }
 
   std::size_t receive(std::span<std::span<const std::byte>> frames) override;
-  std::span<std::byte> reserve_to(const transport::wire::Mac& destination) override;
+  nic::Room reserve_to(const transport::wire::Mac& destination) override;
   void commit(std::size_t length) override;
   void flush() override;
   bool is_drained() override { return port_->is_drained(); }

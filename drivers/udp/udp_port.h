@@ -40,7 +40,7 @@ class UdpPort final : public nic::PacketPort {
   void find_next_hop(const transport::wire::Gid& source, const transport::wire::Gid& destination) override {
     probe_next_hop(source, destination, addresses_.interface_of(source));
   }
-  std::span<std::byte> reserve_to(const transport::wire::Mac& /*the host has them*/) override {
+  nic::Room reserve_to(const transport::wire::Mac& /*the host has them*/) override {
     return sender_.reserve();
   }
   void commit(std::size_t length) override { sender_.commit(length); }

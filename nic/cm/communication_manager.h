@@ -78,6 +78,12 @@ class CommunicationManager {
   bool has_outgoing() const { return !outgoing_.empty(); }
   const OutgoingMad& next_outgoing() const { return outgoing_.front(); }
   void pop() { outgoing_.pop_front(); }
+  std::size_t outgoing_count() const { return outgoing_.size(); }
+  /// There is no room for the next one now: the others go first. Allocates only if memory is moved about in the queue.
+  void put_off() {
+    outgoing_.push_back(outgoing_.front());
+    outgoing_.pop_front();
+  }
 
   /// Null for an id that means nothing.
   const Connection* find(CommunicationId id) const;

@@ -19,7 +19,7 @@ inline constexpr CounterAlias kCounterAliases[] = {
     {"rcvd_seq_err", {"packet_seq_err"}},
     {"retry_rnr_exceeded_err", {"rnr_nak_retry_err"}},
     {"completer_retry_err", {"packet_seq_err", "implied_nak_seq_err", "local_ack_timeout_err"}},
-    {"send_err", {"tx_drop_no_neighbor", "tx_drop_too_long"}},
+    {"send_err", {"tx_drop_no_neighbor", "tx_drop_too_long", "tx_drop_stalled"}},
     {"rx_icrc_encapsulated", {"rx_drop_bad_icrc"}},
 };
 

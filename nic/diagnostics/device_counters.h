@@ -40,7 +40,8 @@ enum class DeviceCounter : std::uint8_t {
   kWrongPeer,             ///< not from the queue pair's peer to the queue pair's address (fact 12)
   kNoNeighbor,            ///< sent to a peer whose MAC we do not know
   kTooLong,               ///< longer than the port can send
-  kPortFull,              ///< not a drop: how often a round ended because the port took no more
+  kStalled,               ///< to a station that has taken nothing for long
+  kPortFull,              ///< not a drop: rounds that ended as the port, or one way out, took no more
   kAnsweredAfterDestroy,  ///< not a drop: repeats acknowledged for a destroyed queue pair
   kCongestionMarked,      ///< not a drop: packets that came with ECN "congestion experienced" (fact 50)
   kCnpSent,               ///< not a drop: CNPs to those that sent such packets (fact 50)
@@ -101,6 +102,8 @@ constexpr std::string_view name_of(DeviceCounter counter) {
       return "tx_drop_no_neighbor";
     case kTooLong:
       return "tx_drop_too_long";
+    case kStalled:
+      return "tx_drop_stalled";
     case kPortFull:
       return "tx_port_full";
     case kAnsweredAfterDestroy:

@@ -19,6 +19,7 @@ using transport::Counter;
 using transport::kNever;
 using transport::Time;
 using transport::wire::Frame;
+using transport::wire::Mac;
 using transport::wire::Opcode;
 using transport::wire::Packet;
 
@@ -55,17 +56,46 @@ bool Gsi::run(Time now) {
     worked = true;
   }
   worked |= look_for_data(now);
+  return send_messages(now) || worked;
+}
+
+/// A message that finds its way full lets those for others go first. Those for one station leave in their order, as far as this
+/// round looks.
+bool Gsi::send_messages(Time now) {
+  waits_for_room_ = false;
   cm::CommunicationManager& messages = rdma_cm_.messages();
-  for (std::size_t i = 0; i < kMessagesPerRound && messages.has_outgoing(); ++i) {
-    if (!send(messages.next_outgoing(), now)) break;
-    messages.pop();
-    worked = true;
+  std::array<Mac, kMostFullWays> full;
+  std::size_t full_count = 0;
+  std::size_t sent = 0;
+  const std::size_t waiting = messages.outgoing_count();
+  const std::size_t looks = std::min(waiting, kLooksPerRound);
+  for (std::size_t i = 0; i < looks && sent < kMessagesPerRound; ++i) {
+    const cm::OutgoingMad& mad = messages.next_outgoing();
+    const std::optional<Mac> station = find_station(mad.path, now);
+    if (!station) {
+      messages.pop();
+      ++sent;
+      continue;
+    }
+    const bool is_full =
+        std::find(full.begin(), full.begin() + full_count, *station) != full.begin() + full_count;
+    const Room frame = is_full ? Room::none(Room::Refusal::kStation) : port_->reserve_to(*station);
+    if (!frame.empty()) {
+      send(mad, *station, frame.bytes(), now);
+      messages.pop();
+      ++sent;
+      continue;
+    }
+    if (frame.refusal() == Room::Refusal::kPort) break;
+    if (!is_full && full_count < full.size()) full[full_count++] = *station;
+    messages.put_off();
   }
-  return worked;
+  waits_for_room_ = waiting > 0 && sent == 0;
+  return sent > 0;
 }
 
 Time Gsi::next_timeout() const {
-  return has_outgoing() ? Time{} : std::min(rdma_cm_.next_timeout(), next_look_);
+  return has_outgoing() && !waits_for_room_ ? Time{} : std::min(rdma_cm_.next_timeout(), next_look_);
 }
 
 /// An RTU may get lost, and the peer's data come all the same: they say as much (fact 47). The queue pair of a librdmacm
@@ -97,31 +127,22 @@ bool Gsi::has_received(const cm::Connection& connection) const {
   return can_receive(endpoint.state()) && distance(connection.receive_psn, endpoint.next_receive_psn()) > 0;
 }
 
-/// False when the port takes no frame now. A message for a station that is not known is lost: it will be repeated, and the
-/// station is asked for meanwhile.
-bool Gsi::send(const cm::OutgoingMad& mad, Time now) {
-  const cm::MadPath& to = mad.path;
-  transport::wire::Mac mac{};
-  if (to.mac) {
-    mac = *to.mac;
-  } else {
-    const NeighborCache::Lookup lookup = deps_.neighbors.resolve(to.destination, now);
-    if (lookup.state != NeighborState::kReachable) {
-      deps_.drops.add(DeviceCounter::kNoNeighbor);
-      return true;
-    }
-    mac = lookup.mac;
-  }
-  const std::span<std::byte> frame = port_->reserve_to(mac);
-  if (frame.empty()) return false;
+/// None: the message is lost. It will be repeated, and the station is asked for meanwhile.
+std::optional<Mac> Gsi::find_station(const cm::MadPath& to, Time now) {
+  if (to.mac) return to.mac;
+  const NeighborCache::Lookup lookup = deps_.neighbors.resolve(to.destination, now);
+  if (lookup.state == NeighborState::kReachable) return lookup.mac;
+  deps_.drops.add(DeviceCounter::kNoNeighbor);
+  return std::nullopt;
+}
 
+void Gsi::send(const cm::OutgoingMad& mad, const Mac& mac, std::span<std::byte> frame, Time now) {
   const std::size_t length = write_management_frame(mad, deps_.config.link_source(), mac, next_psn_, frame);
   next_psn_ = next_psn_ + 1;
   port_->commit(length);
   last_sent_ = now;
   deps_.counters.add(Counter::kSentPackets);
   deps_.counters.add(Counter::kSentBytes, length);
-  return true;
 }
 
 // --- Should the process be killed ---

@@ -4,6 +4,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
+#include <span>
 
 #include "nic/cm/connection.h"
 #include "nic/cm/farewell_keeper.h"
@@ -20,6 +22,7 @@
 #include "transport/counters.h"
 #include "transport/time.h"
 #include "transport/types.h"
+#include "transport/wire/address.h"
 #include "transport/wire/frame.h"
 #include "transport/wire/packet.h"
 
@@ -60,13 +63,21 @@ class Gsi final : private cm::FarewellKeeper {
   transport::Time last_sent() const { return last_sent_; }
   /// Whether messages wait for a round to send them.
   bool has_outgoing() const { return rdma_cm_.messages().has_outgoing(); }
+  /// Whether all of these found no room in the last run().
+  bool waits_for_room() const { return waits_for_room_; }
 
  private:
   static constexpr std::size_t kMessagesPerRound = 16;
+  /// Messages that are looked at in a round, as those in front of them find no room.
+  static constexpr std::size_t kLooksPerRound = 256;
+  static constexpr std::size_t kMostFullWays = 8;
 
   bool look_for_data(transport::Time now);
   bool has_received(const cm::Connection& connection) const;
-  bool send(const cm::OutgoingMad& mad, transport::Time now);
+  bool send_messages(transport::Time now);
+  std::optional<transport::wire::Mac> find_station(const cm::MadPath& to, transport::Time now);
+  void send(const cm::OutgoingMad& mad, const transport::wire::Mac& mac, std::span<std::byte> frame,
+            transport::Time now);
 
   // cm::FarewellKeeper
   void keep(cm::CommunicationId id, const cm::OutgoingMad& farewell) override;
@@ -78,6 +89,7 @@ class Gsi final : private cm::FarewellKeeper {
   std::unique_ptr<LastWords> last_words_;
   transport::Time next_look_ = transport::kNever;  // for data that make up for an RTU
   transport::Psn next_psn_{};
+  bool waits_for_room_ = false;
   transport::Time last_sent_{};
 };
 

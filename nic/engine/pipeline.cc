@@ -12,13 +12,14 @@
 namespace urnic::nic {
 
 using transport::Duration;
+using transport::kNever;
 using transport::QpState;
 using transport::Time;
 
 namespace {
 
 constexpr std::size_t kTimersPerRound = 64;
-/// A full port is tried again after this long when nothing else happens.
+/// A full port, or way out of it, is tried again after this long when nothing else happens.
 constexpr Duration kFullPortDelay = std::chrono::microseconds(500);
 
 }  // namespace
@@ -128,11 +129,16 @@ bool Pipeline::expire_timers(Time now) {
 }
 
 Time Pipeline::next_deadline(Time now) const {
-  if (transmitter_.is_blocked()) return now + kFullPortDelay;
-  if (!scheduler_.is_idle() || !publisher_.is_idle()) return now;
-  return std::min({scheduler_.next_timeout(), tables_.neighbors.next_timeout(),
-                   tables_.reports.next_timeout(), gsi_.next_timeout(), publisher_.next_notification(),
-                   port_->next_due()});
+  const Time next_try = now + kFullPortDelay;
+  if (transmitter_.is_blocked()) return next_try;
+  const bool has_frames_left = transmitter_.has_frames_left();
+  const bool waits_for_room = scheduler_.count_full_ways() > 0 || has_frames_left || gsi_.waits_for_room();
+  // What is held back for an acknowledgement may wait for room, too.
+  if (!scheduler_.is_idle() || (!publisher_.is_idle() && !waits_for_room)) return now;
+  const Time next_frame =
+      has_frames_left ? kNever : std::min(tables_.neighbors.next_timeout(), tables_.reports.next_timeout());
+  return std::min({waits_for_room ? next_try : kNever, scheduler_.next_timeout(), next_frame,
+                   gsi_.next_timeout(), publisher_.next_notification(), port_->next_due()});
 }
 
 // --- Queue pairs and completion queues ---

@@ -80,6 +80,8 @@ class Pipeline {
   CompletionPublisher& publisher() { return publisher_; }
   /// There will be no more than `count` completion queues, so that rounds need not allocate.
   void expect_queues(std::size_t count);
+  /// There will be no more than `count` queue pairs; likewise.
+  void expect_queue_pairs(std::size_t count) { scheduler_.expect(count); }
   /// A completion did not fit into `queue`: at the end of the round its queue pairs go to ERR.
   void on_cq_overrun(CompletionQueue& queue) { overrun_.push_back(&queue); }
 
@@ -106,7 +108,10 @@ class Pipeline {
   // --- What has happened ---
 
   /// Whether no queue pair has anything to send, and the port has sent what it was given.
-  bool is_drained() const { return scheduler_.is_idle() && !gsi_.has_outgoing() && port_->is_drained(); }
+  bool is_drained() const {
+    const bool has_sent_all = scheduler_.is_idle() && scheduler_.count_full_ways() == 0;
+    return has_sent_all && !gsi_.has_outgoing() && port_->is_drained();
+  }
   /// When the last frame was handed to the port; the clock's epoch when none was.
   transport::Time last_sent() const { return std::max(transmitter_.last_sent(), gsi_.last_sent()); }
   /// Whether any queue pair, destroyed ones included, found that frames get lost on the way.

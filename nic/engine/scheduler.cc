@@ -17,14 +17,19 @@ void Scheduler::wake(QueuePair& qp) {
   if (is_only_flushed(qp)) return prepend(qp, Place::kResponding);
   const Place place = qp.schedule().place;
   if (place == Place::kParked) return;
-  const Place wanted = qp.endpoint().has_pending_response() ? Place::kResponding : Place::kSending;
+  const Place wanted = wanted_place(qp);
   if (place == wanted || place == Place::kResponding) return;
   append(qp, wanted);
 }
 
+QpSchedule::Place Scheduler::wanted_place(const QueuePair& qp) {
+  return qp.endpoint().has_pending_response() ? Place::kResponding : Place::kSending;
+}
+
 bool Scheduler::has_send_to(transport::AddressHandleId address) const {
   const auto sends_there = [address](const QpSchedule& schedule) { return schedule.qp.has_send_to(address); };
-  return std::ranges::any_of(sending_, sends_there) || std::ranges::any_of(responding_, sends_there);
+  return std::ranges::any_of(sending_, sends_there) || std::ranges::any_of(responding_, sends_there) ||
+         full_ways_.any_of(sends_there);
 }
 
 QueuePair* Scheduler::pop_expired(transport::Time now) {
@@ -33,12 +38,15 @@ QueuePair* Scheduler::pop_expired(transport::Time now) {
 }
 
 void Scheduler::put_back_first(QueuePair& qp) {
-  const Place place = qp.endpoint().has_pending_response() ? Place::kResponding : Place::kSending;
-  prepend(qp, place);
+  prepend(qp, wanted_place(qp));
 }
 
 void Scheduler::put_back(QueuePair& qp) {
   is_only_flushed(qp) ? prepend(qp, Place::kResponding) : append(qp, Place::kSending);
+}
+
+void Scheduler::put_back_in_turn(QueuePair& qp) {
+  prepend(qp, is_only_flushed(qp) ? Place::kResponding : Place::kSending);
 }
 
 bool Scheduler::is_only_flushed(const QueuePair& qp) {
@@ -50,12 +58,39 @@ void Scheduler::unpark() {
   sending_.splice(sending_.end(), parked_);
 }
 
+// --- Full ways ---
+
+QueuePair* Scheduler::next_on(FullWays::Way& way) {
+  QueuePair* const responding = pop(way.responding);
+  return responding != nullptr ? responding : pop(way.sending);
+}
+
+void Scheduler::wait_for(const transport::wire::Mac& name, QueuePair& qp) {
+  unlink(qp.schedule());
+  FullWays::Way& way = full_ways_.at(name);
+  qp.schedule().place = wanted_place(qp);
+  (qp.schedule().place == Place::kResponding ? way.responding : way.sending).push_back(qp.schedule());
+}
+
+void Scheduler::wait_first_for(FullWays::Way& way, QueuePair& qp) {
+  unlink(qp.schedule());
+  qp.schedule().place = wanted_place(qp);
+  (qp.schedule().place == Place::kResponding ? way.responding : way.sending).push_front(qp.schedule());
+}
+
+void Scheduler::reopen_first_way() {
+  FullWays::Way& way = full_ways_.first();
+  responding_.splice(responding_.end(), way.responding);
+  sending_.splice(sending_.end(), way.sending);
+  full_ways_.drop_first();
+}
+
 void Scheduler::remove(QueuePair& qp) {
   unlink(qp.schedule());
   timers_.cancel(qp.schedule().timer);
 }
 
-QueuePair* Scheduler::pop(List& list) {
+QueuePair* Scheduler::pop(QpList& list) {
   if (list.empty()) return nullptr;
   QpSchedule& schedule = list.front();
   list.pop_front();
@@ -63,7 +98,7 @@ QueuePair* Scheduler::pop(List& list) {
   return &schedule.qp;
 }
 
-Scheduler::List& Scheduler::list_of(Place place) {
+QpList& Scheduler::list_of(Place place) {
   assert(place != Place::kNowhere);
   if (place == Place::kParked) return parked_;
   return place == Place::kResponding ? responding_ : sending_;
@@ -82,9 +117,7 @@ void Scheduler::prepend(QueuePair& qp, Place place) {
 }
 
 void Scheduler::unlink(QpSchedule& schedule) {
-  if (schedule.place == Place::kNowhere) return;
-  List& list = list_of(schedule.place);
-  list.erase(list.iterator_to(schedule));
+  if (schedule.hook.is_linked()) schedule.hook.unlink();
   schedule.place = Place::kNowhere;
 }
 

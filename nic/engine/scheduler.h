@@ -1,20 +1,22 @@
 // Scheduler: which queue pairs want to send, in which order, and whose timer runs out when.
 #pragma once
 
-#include <boost/intrusive/list.hpp>
-#include <boost/intrusive/options.hpp>
+#include <cstddef>
 
+#include "nic/engine/full_ways.h"
 #include "nic/queues/doorbell.h"
 #include "nic/queues/queue_pair.h"
 #include "nic/queues/timer_queue.h"
 #include "transport/time.h"
+#include "transport/types.h"
+#include "transport/wire/address.h"
 
 namespace urnic::nic {
 
 /// Queue pairs with a pending response come before those that only have requests of their own; among each
 /// kind they take turns. One that only has work to be flushed comes before all, so that it waits for none that waits for the
-/// port. Queue pairs whose peer's MAC is being asked for are parked. A queue pair that has
-/// nothing to do costs nothing. All calls under the engine lock, except ring().
+/// port. Queue pairs whose peer's MAC is being asked for are parked, and those whose way out of the port is full wait for that
+/// way alone. A queue pair that has nothing to do costs nothing. All calls under the engine lock, except ring().
 class Scheduler {
  public:
   /// Posted work waits on `qp`. Any thread.
@@ -34,8 +36,10 @@ class Scheduler {
   /// there is none.
   QueuePair* next_responding() { return pop(responding_); }
   QueuePair* next_sending() { return pop(sending_); }
-  /// It goes on later, after the others, except one that is being flushed.
+  /// It goes on later: after the others, except one that is being flushed.
   void put_back(QueuePair& qp);
+  /// The round was over before its turn of requests was: it goes on with that.
+  void put_back_in_turn(QueuePair& qp);
   /// It could not begin, as the port was full; it is the first to try again.
   void put_back_first(QueuePair& qp);
   /// In ERR: it sends nothing any more, no response that it owes either, and needs neither the port nor an address.
@@ -44,7 +48,24 @@ class Scheduler {
   /// All that are parked want to send again.
   void unpark();
 
-  /// Whether a queue pair that waits for a turn has a datagram to there.
+  // --- Full ways. Until a way is looked at, all of its queue pairs wait ---
+
+  /// There will be no more than `count` queue pairs.
+  void expect(std::size_t count) { full_ways_.expect(count); }
+  std::size_t count_full_ways() const { return full_ways_.count(); }
+  FullWays::Way& first_full_way() { return full_ways_.first(); }
+  /// Takes out the queue pair of that way whose turn it is; null when there is none.
+  QueuePair* next_on(FullWays::Way& way);
+  /// It found its way full.
+  void wait_for(const transport::wire::Mac& way, QueuePair& qp);
+  /// It was the first of `way` and found it still full: it stays the first.
+  void wait_first_for(FullWays::Way& way, QueuePair& qp);
+  /// The first way was looked at, and is still full: the others come before it.
+  void keep_first_way() { full_ways_.keep_first(); }
+  /// It is not: all that wait for it want to send again.
+  void reopen_first_way();
+
+  /// Whether a queue pair that waits for a turn, or for its way, has a datagram to there.
   bool has_send_to(transport::AddressHandleId address) const;
   /// Whether no queue pair waits for a turn, and no doorbell rang.
   bool is_idle() const { return responding_.empty() && sending_.empty() && !has_rung(); }
@@ -58,21 +79,18 @@ class Scheduler {
   void remove(QueuePair& qp);
 
  private:
-  using List = boost::intrusive::list<
-      QpSchedule,
-      boost::intrusive::member_hook<QpSchedule, boost::intrusive::list_member_hook<>, &QpSchedule::hook>,
-      boost::intrusive::constant_time_size<false>>;
-
-  static QueuePair* pop(List& list);
-  List& list_of(QpSchedule::Place place);
+  static QueuePair* pop(QpList& list);
+  QpList& list_of(QpSchedule::Place place);
   void append(QueuePair& qp, QpSchedule::Place place);
   void prepend(QueuePair& qp, QpSchedule::Place place);
-  void unlink(QpSchedule& schedule);
+  static void unlink(QpSchedule& schedule);
+  static QpSchedule::Place wanted_place(const QueuePair& qp);
 
   DoorbellStack doorbells_;
-  List responding_;
-  List sending_;
-  List parked_;
+  QpList responding_;
+  QpList sending_;
+  QpList parked_;
+  FullWays full_ways_;
   TimerQueue timers_;
 };
 

@@ -12,9 +12,10 @@ using transport::Counter;
 using transport::QpState;
 using transport::Time;
 using transport::WrittenPacket;
+using transport::wire::Mac;
 
 bool Transmitter::run(Time now) {
-  is_blocked_ = false;
+  is_blocked_ = has_frames_left_ = false;
   neighbors_.on_timeout(now);
   bool worked = send_frames_of(neighbors_, now);
   worked |= send_frames_of(reports_, now);
@@ -22,9 +23,10 @@ bool Transmitter::run(Time now) {
     neighbor_generation_ = neighbors_.generation();
     scheduler_.unpark();
   }
-  worked |= serve(&Scheduler::next_responding, kPacketsPerResponse, now);
-  worked |= serve(&Scheduler::next_sending, kPacketsPerTurn, now);
-  if (is_blocked_) drops_.add(DeviceCounter::kPortFull);
+  if (scheduler_.count_full_ways() > 0) worked |= serve_full_ways(now);
+  worked |= serve(Kind::kResponses, now);
+  worked |= serve(Kind::kRequests, now);
+  if (is_blocked_ || scheduler_.count_full_ways() > 0) drops_.add(DeviceCounter::kPortFull);
   return worked;
 }
 
@@ -32,10 +34,13 @@ template <typename Machine>
 bool Transmitter::send_frames_of(Machine& machine, Time now) {
   bool sent = false;
   for (std::size_t i = 0; i < kPacketsPerRound && machine.next_timeout() <= now; ++i) {
-    const std::span<std::byte> frame = port_->reserve();
-    is_blocked_ = frame.empty();
-    if (is_blocked_) break;
-    const std::size_t length = machine.poll_transmit(frame, now);
+    const Room frame = port_->reserve_to(Mac::broadcast());
+    if (frame.empty()) {
+      has_frames_left_ = true;
+      is_blocked_ |= frame.refusal() == Room::Refusal::kPort;
+      break;
+    }
+    const std::size_t length = machine.poll_transmit(frame.bytes(), now);
     if (length == 0) break;
     send(length, now);
     sent = true;
@@ -43,40 +48,105 @@ bool Transmitter::send_frames_of(Machine& machine, Time now) {
   return sent;
 }
 
+/// Those that wait for a way come before those that want to send there now. They have a share of the round of their own: they do
+/// not keep the others waiting.
+bool Transmitter::serve_full_ways(Time now) {
+  Share share;
+  for (std::size_t count = scheduler_.count_full_ways(); count > 0 && share.packets > 0; --count) {
+    if (is_full_still(scheduler_.first_full_way(), share, now)) {
+      scheduler_.keep_first_way();
+    } else {
+      scheduler_.reopen_first_way();
+    }
+  }
+  return share.worked;
+}
+
+/// Gives turns to those that wait for the way, until it is full again.
+bool Transmitter::is_full_still(FullWays::Way& way, Share& share, Time now) {
+  while (!is_blocked_ && share.packets > 0) {
+    QueuePair* const qp = scheduler_.next_on(way);
+    if (qp == nullptr) return false;
+    const bool responds = qp->endpoint().has_pending_response();
+    const Turn turn = take_turn(*qp, responds ? Kind::kResponses : Kind::kRequests, share, now);
+    if (turn.outcome != Outcome::kWayFull || turn.way != way.name) continue;
+    scheduler_.wait_first_for(way, *qp);
+    return true;
+  }
+  return is_blocked_;
+}
+
 /// Gives turns until no queue pair is left or the round's share is used up. Responses and requests have
 /// shares of their own, so that neither keeps the other waiting for ever.
-bool Transmitter::serve(QueuePair* (Scheduler::*next)(), std::size_t packets_per_turn, Time now) {
-  bool worked = false;
-  std::size_t left = kPacketsPerRound;
-  while (left > 0) {
-    QueuePair* const qp = (scheduler_.*next)();
+bool Transmitter::serve(Kind kind, Time now) {
+  Share share;
+  while (share.packets > 0) {
+    QueuePair* const qp = kind == Kind::kResponses ? scheduler_.next_responding() : scheduler_.next_sending();
     if (qp == nullptr) break;
     if (is_blocked_ && !Scheduler::is_only_flushed(*qp)) {
       scheduler_.put_back_first(*qp);
       break;
     }
-    const bool is_raw = is_for_frames(qp->attributes().type);
-    Route route;
-    if (!is_raw && !find_route(*qp, route, now)) {
-      qp->endpoint().release_completions();
-      scheduler_.park(*qp);
-      worked = true;  // there is a neighbor to be asked for, in the next round
-      continue;
-    }
-    const std::size_t quota = std::min(packets_per_turn, left);
-    const Turn turn = is_raw ? give_raw_turn(*qp, quota, now) : give_turn(*qp, route, quota, now);
-    left -= std::clamp<std::size_t>(turn.packets, 1, left);
-    worked |= turn.packets > 0 || turn.outcome != Outcome::kPortFull;
-
-    scheduler_.expect_timeout(*qp);
-    if (turn.outcome == Outcome::kPortFull) {
-      is_blocked_ = true;
-      scheduler_.put_back_first(*qp);
-    } else if (turn.outcome == Outcome::kMoreToSend || qp->note_state()) {
-      scheduler_.put_back(*qp);
-    }
+    take_turn(*qp, kind, share, now);
   }
-  return worked;
+  return share.worked;
+}
+
+/// Afterwards the queue pair is where it belongs.
+Transmitter::Turn Transmitter::take_turn(QueuePair& qp, Kind kind, Share& share, Time now) {
+  const bool is_raw = is_for_frames(qp.attributes().type);
+  Route route;
+  if (!is_raw && !find_route(qp, route, now)) {
+    qp.endpoint().release_completions();
+    scheduler_.park(qp);
+    share.worked = true;  // there is a neighbor to be asked for, in the next round
+    return {};
+  }
+  std::int32_t& turn_bytes = qp.schedule().turn_bytes;
+  std::size_t most = share.packets;
+  if (kind == Kind::kResponses) most = std::min(most, kPacketsPerResponse);
+  if (turn_bytes <= 0) turn_bytes += kBytesPerTurn;
+  const Turn turn = is_raw ? give_raw_turn(qp, most, now) : give_turn(qp, route, most, now);
+  share.packets -= std::clamp<std::size_t>(turn.packets, 1, share.packets);
+
+  scheduler_.expect_timeout(qp);
+  switch (turn.outcome) {
+    case Outcome::kPortFull:
+      is_blocked_ = true;
+      scheduler_.put_back_first(qp);
+      break;
+    case Outcome::kWayFull:
+      scheduler_.wait_for(turn.way, qp);
+      break;
+    case Outcome::kDone:
+      turn_bytes = std::min(turn_bytes, 0);
+      if (qp.note_state()) scheduler_.put_back(qp);
+      break;
+    case Outcome::kMoreToSend:
+      kind == Kind::kRequests&& turn_bytes > 0 ? scheduler_.put_back_in_turn(qp) : scheduler_.put_back(qp);
+      break;
+  }
+  const bool found_no_room = turn.outcome == Outcome::kPortFull || turn.outcome == Outcome::kWayFull;
+  share.worked |= turn.packets > 0 || !found_no_room;
+  return turn;
+}
+
+/// Whether `qp` cannot go on, as there is no room for it; then the turn says so. In ERR there is work to be flushed, and that must wait
+/// for no port. For a station that has taken nothing for long, nothing waits that may be lost: datagrams, which would keep those
+/// for others waiting, and what an ACK timeout watches, which would not run otherwise.
+bool Transmitter::must_wait(const QueuePair& qp, const Room& room, const Mac& destination, Turn& turn) {
+  if (qp.endpoint().state() == QpState::kError) return false;
+  if (room.refusal() == Room::Refusal::kPort) {
+    turn.outcome = Outcome::kPortFull;
+    return true;
+  }
+  const QpType type = qp.attributes().type;
+  const bool is_watched = !is_unreliable(type) && qp.endpoint().config().ack_timeout != 0;
+  const bool may_be_lost = !is_for_frames(type) && (!is_connected(type) || is_watched);
+  if (room.refusal() == Room::Refusal::kStalled && may_be_lost) return false;
+  turn.outcome = Outcome::kWayFull;
+  turn.way = room.refusal() == Room::Refusal::kShared ? Mac::broadcast() : destination;
+  return true;
 }
 
 /// Finds the path and the peer's MAC. False when that is being asked for and the queue pair has to wait. A
@@ -113,17 +183,15 @@ bool Transmitter::resolve(Path& path, PeerMac& known, Route& route, Time now) {
   return lookup.state != NeighborCache::State::kProbing && lookup.state != NeighborCache::State::kUnknown;
 }
 
-Transmitter::Turn Transmitter::give_turn(QueuePair& qp, const Route& route, std::size_t quota, Time now) {
+Transmitter::Turn Transmitter::give_turn(QueuePair& qp, const Route& route, std::size_t most, Time now) {
   Turn turn{.outcome = Outcome::kMoreToSend};
+  const std::int32_t& turn_bytes = qp.schedule().turn_bytes;
   const std::size_t header_bytes = route.path != nullptr ? route.path->header_bytes() : 0;
-  for (; turn.packets < quota; ++turn.packets) {
+  for (; turn.packets < most && turn_bytes > 0; ++turn.packets) {
     if (qp.endpoint().next_destination() != route.address) break;
-    const std::span<std::byte> frame = port_->reserve_to(route.mac);
-    // In ERR there is work to be flushed, and that must not wait for the port.
-    if (frame.empty() && qp.endpoint().state() != QpState::kError) {
-      turn.outcome = Outcome::kPortFull;
-      break;
-    }
+    const Room reserved = port_->reserve_to(route.mac);
+    if (reserved.empty() && must_wait(qp, reserved, route.mac, turn)) break;
+    const std::span<std::byte> frame = reserved.bytes();
     const std::size_t overhead = header_bytes + Path::kIcrcBytes;
     const bool can_send = route.is_reachable && frame.size() > overhead;
     const std::span<std::byte> room =
@@ -139,8 +207,11 @@ Transmitter::Turn Transmitter::give_turn(QueuePair& qp, const Route& route, std:
       const std::span<const std::byte> written = is_in_scratch ? std::span<const std::byte>(scratch_) : room;
       monitor->on_sent(written.first(packet.size), route.is_reachable, now);
     }
+    charge(qp, header_bytes + packet.size);
     if (!route.is_reachable) {
       drops_.add(DeviceCounter::kNoNeighbor);
+    } else if (frame.empty()) {
+      drops_.add(DeviceCounter::kStalled);
     } else if (packet.size > room.size()) {
       drops_.add(DeviceCounter::kTooLong);
     } else {
@@ -153,21 +224,24 @@ Transmitter::Turn Transmitter::give_turn(QueuePair& qp, const Route& route, std:
   return turn;
 }
 
+void Transmitter::charge(QueuePair& qp, std::size_t frame_bytes) {
+  qp.schedule().turn_bytes -= static_cast<std::int32_t>(std::max(frame_bytes, kLeastBytes));
+}
+
 /// Raw packets are frames already: they need no route and nothing around them.
-Transmitter::Turn Transmitter::give_raw_turn(QueuePair& qp, std::size_t quota, Time now) {
+Transmitter::Turn Transmitter::give_raw_turn(QueuePair& qp, std::size_t most, Time now) {
   Turn turn{.outcome = Outcome::kMoreToSend};
-  for (; turn.packets < quota; ++turn.packets) {
-    const std::span<std::byte> room = port_->reserve();
-    if (room.empty() && qp.endpoint().state() != QpState::kError) {
-      turn.outcome = Outcome::kPortFull;
-      break;
-    }
+  const std::int32_t& turn_bytes = qp.schedule().turn_bytes;
+  for (; turn.packets < most && turn_bytes > 0; ++turn.packets) {
+    const Room room = port_->reserve_to(Mac::broadcast());
+    if (room.empty() && must_wait(qp, room, Mac::broadcast(), turn)) break;
     const std::size_t longest = std::min(room.size(), port_->max_frame_bytes());
-    const std::size_t size = qp.endpoint().poll_transmit(room.first(longest), now).size;
+    const std::size_t size = qp.endpoint().poll_transmit(room.bytes().first(longest), now).size;
     if (size == 0) {
       turn.outcome = Outcome::kDone;
       break;
     }
+    charge(qp, size);
     send(size, now);
   }
   return turn;
@@ -185,19 +259,19 @@ WrittenPacket Transmitter::poll_into(QueuePair& qp, std::span<std::byte> room, T
   return packet;
 }
 
-void Transmitter::acknowledge_again(transport::QpNumber destroyed, const transport::wire::Mac& to, Time now) {
-  const std::span<std::byte> frame = port_->reserve_to(to);
+void Transmitter::acknowledge_again(transport::QpNumber destroyed, const Mac& to, Time now) {
+  const Room frame = port_->reserve_to(to);
   if (frame.empty()) return;
   drops_.add(DeviceCounter::kAnsweredAfterDestroy);
-  send(time_wait_.acknowledge(destroyed, to, frame), now);
+  send(time_wait_.acknowledge(destroyed, to, frame.bytes()), now);
 }
 
-void Transmitter::notify_of_congestion(QueuePair& qp, const transport::wire::Mac& to, Time now) {
+void Transmitter::notify_of_congestion(QueuePair& qp, const Mac& to, Time now) {
   if (!notification_point_.is_due(qp, now)) return;
-  const transport::wire::Mac station = qp.path().local_station().value_or(to);
-  const std::span<std::byte> frame = port_->reserve_to(station);
+  const Mac station = qp.path().local_station().value_or(to);
+  const Room frame = port_->reserve_to(station);
   if (frame.size() < NotificationPoint::kMaxFrameBytes) return;
-  send(notification_point_.write(qp, station, frame), now);
+  send(notification_point_.write(qp, station, frame.bytes()), now);
   notification_point_.on_sent(qp, now);
   drops_.add(DeviceCounter::kCnpSent);
 }

@@ -51,8 +51,9 @@ class Transmitter {
   /// The port that everything goes to; before any other call.
   void attach(PacketPort& port) { port_ = &port; }
 
-  /// Sends ARP, neighbor discovery and multicast reports first, then the pending responses, then requests. Returns whether
-  /// anything was done. What did not fit into the round, or into the port, waits for the next one.
+  /// Sends ARP, neighbor discovery and multicast reports first, then what had no room on its way before, then the pending
+  /// responses, then requests. Returns whether anything was done. What did not fit into the round, or into the port, waits
+  /// for the next one.
   bool run(transport::Time now);
 
   /// Answers a repeated request for a destroyed queue pair, if the port takes it now: the peer repeats it
@@ -65,12 +66,18 @@ class Transmitter {
 
   /// Whether the last run() ended because the port took no more.
   bool is_blocked() const { return is_blocked_; }
+  /// Whether frames of neighbor discovery or reports of groups found no room in the last run().
+  bool has_frames_left() const { return has_frames_left_; }
   /// When the last frame was handed to the port; the clock's epoch when none was.
   transport::Time last_sent() const { return last_sent_; }
 
  private:
   static constexpr std::size_t kPacketsPerRound = 64;
-  static constexpr std::size_t kPacketsPerTurn = 16;
+  /// Bytes of frames in one turn of requests, so that queue pairs get the same whatever the size of their packets. The last
+  /// packet may exceed it; the next turn is shorter then.
+  static constexpr std::int32_t kBytesPerTurn = 16 * 1024;
+  /// A frame counts as so many bytes at least: many small ones take time, too.
+  static constexpr std::size_t kLeastBytes = 512;
   /// Enough for any acknowledgement. Who has more to answer, a READ, goes on among those that send.
   static constexpr std::size_t kPacketsPerResponse = 4;
   static constexpr std::size_t kMaxPayloadBytes = 4096;
@@ -82,20 +89,34 @@ class Transmitter {
     transport::wire::Mac mac{};
     transport::AddressHandleId address{};  ///< of datagrams; packets to others need another route
   };
-  enum class Outcome : std::uint8_t { kDone, kMoreToSend, kPortFull };
+  enum class Outcome : std::uint8_t { kDone, kMoreToSend, kPortFull, kWayFull };
   struct Turn {
     Outcome outcome = Outcome::kDone;
     std::size_t packets = 0;
+    transport::wire::Mac way{};  ///< of kWayFull; see FullWays
+  };
+  enum class Kind : std::uint8_t { kResponses, kRequests };
+  /// What is left of a round.
+  struct Share {
+    std::size_t packets = kPacketsPerRound;
+    bool worked = false;
   };
 
   /// `Machine` is the neighbor cache, or the multicast reports.
   template <typename Machine>
   bool send_frames_of(Machine& machine, transport::Time now);
-  bool serve(QueuePair* (Scheduler::*next)(), std::size_t packets_per_turn, transport::Time now);
+  bool serve_full_ways(transport::Time now);
+  bool is_full_still(FullWays::Way& way, Share& share, transport::Time now);
+  bool serve(Kind kind, transport::Time now);
+  Turn take_turn(QueuePair& qp, Kind kind, Share& share, transport::Time now);
   bool find_route(QueuePair& qp, Route& route, transport::Time now);
   bool resolve(Path& path, PeerMac& known, Route& route, transport::Time now);
-  Turn give_turn(QueuePair& qp, const Route& route, std::size_t quota, transport::Time now);
-  Turn give_raw_turn(QueuePair& qp, std::size_t quota, transport::Time now);
+  /// A turn sends `most` packets at most, and as many bytes as are left of the turn of `qp`.
+  Turn give_turn(QueuePair& qp, const Route& route, std::size_t most, transport::Time now);
+  Turn give_raw_turn(QueuePair& qp, std::size_t most, transport::Time now);
+  static void charge(QueuePair& qp, std::size_t frame_bytes);
+  static bool must_wait(const QueuePair& qp, const Room& room, const transport::wire::Mac& destination,
+                        Turn& turn);
   transport::WrittenPacket poll_into(QueuePair& qp, std::span<std::byte> room, transport::Time now);
   void send(std::size_t length, transport::Time now);
 
@@ -111,6 +132,7 @@ class Transmitter {
 
   std::uint32_t neighbor_generation_ = 0;
   bool is_blocked_ = false;
+  bool has_frames_left_ = false;
   transport::Time last_sent_{};
   std::array<std::byte, transport::kMaxPacketHeaderBytes + kMaxPayloadBytes> scratch_{};
 };

@@ -85,14 +85,19 @@ struct QpAttributes {
 struct QpSchedule {
   explicit QpSchedule(QueuePair& owner) : qp(owner), doorbell(owner), timer(owner) {}
 
-  /// Which of the scheduler's lists it is in.
+  /// Which of the scheduler's lists it is in; of those that wait for their way, which of its two.
   enum class Place : std::uint8_t { kNowhere, kResponding, kSending, kParked };
+  /// Leaves whatever list it is in.
+  using Hook = boost::intrusive::list_member_hook<boost::intrusive::link_mode<boost::intrusive::auto_unlink>>;
 
   QueuePair& qp;
   Doorbell doorbell;
   Timer timer;
   Place place = Place::kNowhere;
-  boost::intrusive::list_member_hook<> hook;
+  /// What is left of its turn, in bytes of frames: a turn that the round or a full port cuts short goes on where it was. Not
+  /// above zero: the next turn is a new one.
+  std::int32_t turn_bytes = 0;
+  Hook hook;
 };
 
 class QueuePair {

@@ -37,6 +37,9 @@ class QueuePairTable {
   /// Frees the number.
   void release(transport::QpNumber number);
 
+  /// How many numbers are taken.
+  std::uint32_t count() const { return taken_; }
+
   /// Calls visit(QueuePair&) for each queue pair.
   template <typename Visit>
   void for_each(Visit visit) const {

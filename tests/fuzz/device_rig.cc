@@ -79,9 +79,7 @@ class FuzzPort final : public PacketPort {
     std::copy(given_.begin(), given_.end(), frames.begin());
     return given_.size();
   }
-  std::span<std::byte> reserve_to(const transport::wire::Mac&) override {
-    return wire_->room > 0 ? std::span(room_) : std::span<std::byte>();
-  }
+  Room reserve_to(const transport::wire::Mac&) override { return wire_->room > 0 ? Room(room_) : Room(); }
   void commit(std::size_t length) override {
     require(wire_->room > 0 && length >= 14 && length <= kMaxFrameBytes, "only reserved room is committed");
     --wire_->room;

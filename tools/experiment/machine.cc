@@ -60,12 +60,12 @@ class Machine::Port final : public nic::PacketPort {
     return taken_.size();
   }
 
-  std::span<std::byte> reserve_to(const transport::wire::Mac&) override {
-    if (machine_.world_.is_over) return room_;
+  nic::Room reserve_to(const transport::wire::Mac&) override {
+    if (machine_.world_.is_over) return std::span(room_);
     for (unsigned priority = 0; priority < network::kPriorities; ++priority) {
       if (machine_.world_.network.room(machine_.host_, priority) < room_.size()) return {};
     }
-    return room_;
+    return std::span(room_);
   }
 
   void commit(std::size_t length) override {

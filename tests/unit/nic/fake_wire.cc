@@ -29,11 +29,17 @@ class FakeWire::Port final : public PacketPort {
     statistics_.received_frames += received_.size();
     return received_.size();
   }
-  std::span<std::byte> reserve_to(const transport::wire::Mac&) override {
-    return wire_.room[end_] == 0 ? std::span<std::byte>() : std::span<std::byte>(room_);
+  Room reserve_to(const transport::wire::Mac& destination) override {
+    ++wire_.times_asked;
+    const auto found = wire_.ways.find(to_string(destination));
+    way_ = found == wire_.ways.end() ? nullptr : &found->second;
+    if (wire_.room[end_] == 0) return {};
+    if (way_ == nullptr || way_->room > 0) return std::span(room_);
+    return Room::none(way_->is_stalled ? Room::Refusal::kStalled : Room::Refusal::kStation);
   }
   void commit(std::size_t length) override {
     --wire_.room[end_];
+    if (way_ != nullptr) --way_->room;
     committed_.emplace_back(room_.begin(), room_.begin() + static_cast<std::ptrdiff_t>(length));
     ++statistics_.sent_frames;
   }
@@ -53,6 +59,7 @@ class FakeWire::Port final : public PacketPort {
   FakeWire& wire_;
   std::size_t end_;
   std::vector<std::byte> room_;
+  Way* way_ = nullptr;  // of the last reserve_to()
   std::vector<Bytes> committed_;
   std::vector<Bytes> received_;
   Statistics statistics_;

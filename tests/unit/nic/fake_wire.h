@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <deque>
 #include <functional>
+#include <map>
 #include <memory>
 #include <span>
 #include <string>
@@ -41,6 +42,14 @@ class FakeWire {
   };
   /// How many more frames each end takes before it is full.
   std::array<std::size_t, 2> room{~std::size_t{0}, ~std::size_t{0}};
+  /// The same for single stations, which have a way of their own; for either end.
+  struct Way {
+    std::size_t room = 0;
+    bool is_stalled = false;
+  };
+  std::map<std::string, Way> ways;
+  /// How often room was asked for.
+  std::size_t times_asked = 0;
   /// Called when an end flushes, before the frames travel.
   std::function<void(std::size_t from)> on_flush = [](std::size_t) {};
   /// Called when frames have come to an end and it is about to take them.

@@ -40,7 +40,7 @@ std::size_t SimPort::receive(std::span<std::span<const std::byte>> frames) {
   return count;
 }
 
-std::span<std::byte> SimPort::reserve_to(const transport::wire::Mac&) {
+nic::Room SimPort::reserve_to(const transport::wire::Mac&) {
   if (at_.clock.now() < at_.full_until) return {};
   if (at_.faults_on && at_.random.chance(at_.options.port_full)) {
     ++at_.times_full;
@@ -56,7 +56,7 @@ std::span<std::byte> SimPort::reserve_to(const transport::wire::Mac&) {
   }
   at_.held_up_before = at_.held_up();
   at_.held_up_since = transport::kNever;
-  return room_;
+  return std::span(room_);
 }
 
 void SimPort::commit(std::size_t length) {

@@ -62,7 +62,7 @@ class SimPort final : public nic::PacketPort {
   ~SimPort() override;
 
   std::size_t receive(std::span<std::span<const std::byte>> frames) override;
-  std::span<std::byte> reserve_to(const transport::wire::Mac& destination) override;
+  nic::Room reserve_to(const transport::wire::Mac& destination) override;
   void commit(std::size_t length) override;
   void flush() override;
   std::size_t max_frame_bytes() const override { return room_.size(); }

@@ -77,7 +77,7 @@ class Nic {
     const auto room = port_->reserve_to(to);
     ASSERT_FALSE(room.empty());
     const Bytes frame = frame_between(to, mac_, size, fill);
-    std::copy(frame.begin(), frame.end(), room.begin());
+    std::copy(frame.begin(), frame.end(), room.bytes().begin());
     port_->commit(size);
     port_->flush();
   }

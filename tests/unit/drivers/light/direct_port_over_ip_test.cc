@@ -20,7 +20,7 @@ class DirectPortOverIp : public testing::Test {
 
 TEST_F(DirectPortOverIp, TakesNothingForANicOfTheSameHostUntilThereIsALink) {
   Nic b(folder, kB, 10s, nic::Medium::kIp);
-  EXPECT_TRUE(a.port().reserve_to(kB).empty());
+  EXPECT_EQ(a.port().reserve_to(kB).refusal(), nic::Room::Refusal::kStation) << "and for it alone";
   ASSERT_TRUE(until([&] {
     b.receive();
     return !a.port().reserve_to(kB).empty();

@@ -138,6 +138,39 @@ TEST_F(DirectPortTest, HoldsFramesBackWhileTheOtherTakesNone) {
   EXPECT_FALSE(a.port().reserve_to(kB).empty());
 }
 
+TEST_F(DirectPortTest, HasRoomForOthersWhileOneTakesNone) {
+  constexpr Mac kC{{2, 0, 0, 0, 0, 0xc}};
+  Nic a(folder, kA), b(folder, kB), c(folder, kC);
+  link(a, b);
+  for (int i = 0; i < kConversation; ++i) a.send(kC, 0);
+  ASSERT_TRUE(until([&] {
+    a.receive();
+    return a.port().sending_links() == 2;
+  }));
+  while (!a.port().reserve_to(kB).empty()) a.send(kB, 1);
+  EXPECT_EQ(a.port().reserve_to(kB).refusal(), nic::Room::Refusal::kStation);
+  EXPECT_FALSE(a.port().reserve_to(kC).empty());
+  EXPECT_FALSE(a.port().reserve_to(kBroadcast).empty());
+
+  a.send(kC, 2);  // and the mark, which the wire takes
+  a.wire().room = 0;
+  EXPECT_EQ(a.port().reserve_to(kBroadcast).refusal(), nic::Room::Refusal::kShared);
+  EXPECT_FALSE(a.port().reserve_to(kC).empty());
+}
+
+TEST_F(DirectPortTest, CallsAStationStalledThatTakesNothingForLong) {
+  Nic a(folder, kA), b(folder, kB);
+  link(a, b);
+  while (!a.port().reserve_to(kB).empty()) a.send(kB, 1);
+  const auto begin = std::chrono::steady_clock::now();
+  ASSERT_TRUE(until([&] { return a.port().reserve_to(kB).refusal() == nic::Room::Refusal::kStalled; }));
+  EXPECT_GT(std::chrono::steady_clock::now() - begin, 400ms);
+  while (!b.receive(1000).empty()) continue;
+  EXPECT_FALSE(a.port().reserve_to(kB).empty());
+  while (!a.port().reserve_to(kB).empty()) a.send(kB, 1);
+  EXPECT_EQ(a.port().reserve_to(kB).refusal(), nic::Room::Refusal::kStation);
+}
+
 TEST_F(DirectPortTest, CountsWhatWentOverLinks) {
   Nic a(folder, kA), b(folder, kB);
   link(a, b);

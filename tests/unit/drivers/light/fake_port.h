@@ -78,8 +78,8 @@ class FakePort final : public nic::PacketPort {
     std::copy(given_.begin(), given_.end(), frames.begin());
     return given_.size();
   }
-  std::span<std::byte> reserve_to(const transport::wire::Mac&) override {
-    return outside_->room > 0 ? std::span(room_) : std::span<std::byte>();
+  nic::Room reserve_to(const transport::wire::Mac&) override {
+    return outside_->room > 0 ? nic::Room(room_) : nic::Room();
   }
   void commit(std::size_t length) override {
     outside_->sent.emplace_back(room_.begin(), room_.begin() + static_cast<std::ptrdiff_t>(length));

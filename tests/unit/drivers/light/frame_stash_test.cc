@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
+#include <cstdint>
 #include <vector>
 
 namespace urnic::drivers {
@@ -33,6 +35,17 @@ TEST(FrameStash, GivesBackTheLongestHeldOfThoseThatAreDue) {
   EXPECT_TRUE(stash.has_due(kAtOnce));
   EXPECT_EQ(taken(stash), frame(1));
   EXPECT_FALSE(stash.has_due(kAtOnce));
+}
+
+TEST(FrameStash, PutsOffThoseThatFindNoRoomInTheirOrder) {
+  FrameStash stash(100);
+  for (const auto n : std::to_array<std::uint8_t>({1, 2, 3})) stash.add(frame(n), {});
+  stash.put_off_due(kAtOnce);
+  stash.put_off_due(kAtOnce);
+  EXPECT_EQ(stash.held(), 3u);
+  EXPECT_EQ(taken(stash), frame(3));
+  EXPECT_EQ(taken(stash), frame(1));
+  EXPECT_EQ(taken(stash), frame(2));
 }
 
 TEST(FrameStash, TakesNoMoreThanItsSlotsUntilTakenFramesAreReleased) {

@@ -169,6 +169,18 @@ TEST_F(LoopbackWithWire, KeepsFramesToItselfOffTheWire) {
   EXPECT_THAT(wire_->sent, ElementsAre(sent_frame(2)));
 }
 
+TEST_F(LoopbackWithWire, HasRoomForOthersWhileItsRingIsFull) {
+  for (std::size_t i = 0; i < LoopbackPort::kSlots; ++i) ASSERT_TRUE(send(port_, frame_to_self(1)));
+  EXPECT_EQ(port_.reserve_to(kOwnMac).refusal(), nic::Room::Refusal::kStation);
+  EXPECT_EQ(port_.reserve_to(Mac::broadcast()).refusal(), nic::Room::Refusal::kShared);
+  const Bytes frame = sent_frame(2);
+  const nic::Room room = port_.reserve_to(kPeerMac);
+  ASSERT_FALSE(room.empty());
+  std::ranges::copy(frame, room.bytes().begin());
+  port_.commit(frame.size());
+  EXPECT_THAT(wire_->sent, ElementsAre(frame));
+}
+
 TEST_F(LoopbackWithWire, LetsNeitherSideStarveTheOther) {
   for (int i = 0; i < 100; ++i) {
     send(port_, frame_to_self(1));

@@ -70,7 +70,7 @@ class SharedUdpPortTest : public testing::Test {
   static Bytes send(UdpPort& from, const Gid& source, const Gid& destination, std::uint32_t qp) {
     nic::Path path = nic::Path::make({.destination = destination}, source, {.medium = nic::Medium::kIp},
                                      transport::QpNumber{0x11}, transport::QpNumber{0x12});
-    const std::span<std::byte> room = from.reserve_to({});
+    const std::span<std::byte> room = from.reserve_to({}).bytes();
     std::fill_n(room.begin() + static_cast<std::ptrdiff_t>(path.header_bytes()), 24, std::byte{0x5a});
     wire::store_u24(room, path.header_bytes() + kQpInBth, qp);
     const std::size_t length = path.encapsulate(room, {.size = 24}, {});
@@ -144,7 +144,7 @@ TEST_F(SharedUdpPortTest, HasOtherSocketsWhenThereAreSome) {
   nic::Path path =
       nic::Path::make({.destination = group, .hop_limit = 1}, test_address(2), {.medium = nic::Medium::kIp},
                       transport::QpNumber{0x11}, transport::QpNumber{0xffffff});
-  const std::span<std::byte> room = peer_->reserve_to({});
+  const std::span<std::byte> room = peer_->reserve_to({}).bytes();
   wire::store_u24(room, path.header_bytes() + kQpInBth, 0xffffff);
   peer_->commit(path.encapsulate(room, {.size = 24}, {}));
   peer_->flush();

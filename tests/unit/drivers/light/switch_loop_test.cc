@@ -61,7 +61,7 @@ class WirePort final : public nic::PacketPort {
     std::copy(given_.begin(), given_.end(), frames.begin());
     return given_.size();
   }
-  std::span<std::byte> reserve_to(const transport::wire::Mac&) override { return room_; }
+  nic::Room reserve_to(const transport::wire::Mac&) override { return std::span(room_); }
   void commit(std::size_t) override {
     const std::lock_guard lock(wire_->mutex);
     ++wire_->from_switch;

@@ -74,7 +74,7 @@ nic::Path path_to(const Gid& destination, const Gid& source, const nic::AddressV
 
 /// Commits an InfiniBand packet of `bytes` to that queue pair, each byte but its number's `fill`. The whole IP packet.
 Bytes commit(UdpPort& port, nic::Path& path, std::size_t bytes, std::uint8_t fill, std::uint32_t qp = 0x12) {
-  const std::span<std::byte> room = port.reserve_to({});
+  const std::span<std::byte> room = port.reserve_to({}).bytes();
   if (room.empty()) urnic::test::end_test("the port has no room");
   std::fill_n(room.begin() + static_cast<std::ptrdiff_t>(path.header_bytes()), bytes, std::byte{fill});
   wire::store_u24(room, path.header_bytes() + 5, qp);
@@ -306,7 +306,7 @@ TEST_F(UdpPortTest, CountsWhatNobodyListensTo) {
 
 TEST_F(UdpPortTest, DropsWhatIsNoPacketOfItsOwn) {
   for (const std::size_t length : {std::size_t{0}, std::size_t{19}, std::size_t{43}}) {
-    const auto room = sender_->reserve_to({});
+    const auto room = sender_->reserve_to({}).bytes();
     std::fill(room.begin(), room.end(), std::byte{0x45});
     sender_->commit(length);
   }

@@ -40,9 +40,7 @@ class CountedPort final : public PacketPort {
     if (doubles_ && count > 0 && count < frames.size()) frames[count++] = frames[0];
     return count;
   }
-  std::span<std::byte> reserve_to(const transport::wire::Mac& destination) override {
-    return port_->reserve_to(destination);
-  }
+  Room reserve_to(const transport::wire::Mac& destination) override { return port_->reserve_to(destination); }
   void commit(std::size_t length) override {
     ++sends_;
     port_->commit(length);

@@ -142,6 +142,25 @@ TEST_F(TransmitTest, GivesManyQueuePairsTheirTurns) {
   for (const auto& [qp, count] : packets) EXPECT_EQ(count, 16);
 }
 
+// With packets of 4096 bytes and of 1024, the same bytes.
+TEST_F(TransmitTest, GivesTheSameBytesWhateverTheSizeOfThePackets) {
+  pair.connect({.path_mtu = transport::PathMtu::k4096});
+  pair.connect();
+  pair.settle();
+  std::map<QpNumber, std::size_t> bytes;
+  const std::size_t sent_before = pair.wire.sent_by(0).size();
+  for (std::size_t i = 0; i < 2; ++i) pair.a().post(remote(SendOperation::kWrite, i, 0), 0, 500 * 1024, i);
+  for (int round = 0; round < 2; ++round) pair.a().device().progress();
+  for (std::size_t i = sent_before; i < pair.wire.sent_by(0).size(); ++i) {
+    const Bytes& frame = pair.wire.sent_by(0)[i];
+    for (const Seen& seen : roce_frames({frame})) bytes[seen.destination] += frame.size();
+  }
+  const double first = static_cast<double>(bytes[pair.b().qp(0).number()]);
+  const double second = static_cast<double>(bytes[pair.b().qp(1).number()]);
+  EXPECT_GT(first, 0);
+  EXPECT_NEAR(first / second, 1, 0.2);
+}
+
 TEST_F(TransmitTest, SendsAcknowledgementsBeforeItsOwnRequests) {
   pair.connect();
   pair.connect();

@@ -89,9 +89,7 @@ class SlowPort final : public PacketPort {
   std::size_t receive(std::span<std::span<const std::byte>> frames) override {
     return port_->receive(frames);
   }
-  std::span<std::byte> reserve_to(const transport::wire::Mac& destination) override {
-    return port_->reserve_to(destination);
-  }
+  Room reserve_to(const transport::wire::Mac& destination) override { return port_->reserve_to(destination); }
   void commit(std::size_t length) override { port_->commit(length); }
   void flush() override { port_->flush(); }
   bool is_drained() override { return ++questions_ >= kLate && port_->is_drained(); }

@@ -1,0 +1,43 @@
+// Room: where the next frame may be written, or why there is no place for it now.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+namespace urnic::nic {
+
+/// What PacketPort::reserve_to() gives: room for one frame, or a refusal. Some ports have several ways out, and one of them may
+/// be full while others are not. Lies in two registers.
+class Room {
+ public:
+  enum class Refusal : std::uint8_t {
+    kPort,     ///< the port takes no frame, wherever it goes
+    kShared,   ///< none for the stations that have no way of their own; for those it has to be asked again
+    kStation,  ///< none for this station, which has a way of its own
+    kStalled,  ///< the same, and the station has taken nothing for so long that waiting for it may be in vain
+  };
+
+  /// The port takes no frame.
+  Room() = default;
+  /// Room of that many bytes. Without any, the port takes no frame.
+  Room(std::span<std::byte> bytes) : data_(bytes.data()), size_(static_cast<std::uint32_t>(bytes.size())) {}
+  static Room none(Refusal refusal) {
+    Room room;
+    room.refusal_ = refusal;
+    return room;
+  }
+
+  bool empty() const { return size_ == 0; }
+  std::size_t size() const { return size_; }
+  std::span<std::byte> bytes() const { return {data_, size_}; }
+  /// Why it is empty.
+  Refusal refusal() const { return refusal_; }
+
+ private:
+  std::byte* data_ = nullptr;
+  std::uint32_t size_ = 0;
+  Refusal refusal_ = Refusal::kPort;
+};
+
+}  // namespace urnic::nic
