@@ -42,6 +42,10 @@ class PacketPort {
   /// until the next call of receive(). Frames longer than max_frame_bytes() never show up (dropped, counted).
   virtual std::size_t receive(std::span<std::span<const std::byte>> frames) = 0;
 
+  /// After a receive() that returned less than it might: whether frames may wait all the same that came before it. A port that has
+  /// several sources, or fetches few frames at a time, does not return all at once.
+  virtual bool may_hold_frames() const { return false; }
+
   /// From now on the NIC is a member of that multicast group, or not any more. A port that carries IP packets says so to the
   /// link; on Ethernet the NIC does it by itself. A system call. The error is the system's.
   virtual Result<void, Error> join(const transport::wire::Gid& /*group*/) { return success(); }

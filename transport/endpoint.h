@@ -110,6 +110,10 @@ class Endpoint {
   /// When on_timeout() has to be called next; kNever when no timer runs.
   virtual Time next_timeout() const = 0;
 
+  /// When the peer's acknowledgement is overdue; kNever while none is waited for. A caller that has not looked at all packets which
+  /// came before that time may call on_timeout() for this reason later.
+  virtual Time acknowledge_by() const { return kNever; }
+
   /// Writes the next packet that should leave now, from the BTH to the last byte of padding, to the front of
   /// `out`; its size is 0 when there is nothing to send until the next input. `out` must have room for the
   /// largest packet of the path: headers (kMaxPacketHeaderBytes) + path MTU.

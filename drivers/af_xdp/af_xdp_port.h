@@ -35,6 +35,7 @@ class AfXdpPort final : public nic::PacketPort {
   static Result<std::unique_ptr<AfXdpPort>, Error> open(const std::string& interface, std::uint16_t link_mtu);
 
   std::size_t receive(std::span<std::span<const std::byte>> frames) override;
+  bool may_hold_frames() const override { return socket_.received.available() > 0; }
   nic::Room reserve_to(const transport::wire::Mac& destination) override;
   void commit(std::size_t length) override;
   void flush() override;

@@ -200,6 +200,7 @@ bool DirectPort::is_open(ReceivingLink& link) {
 
 std::size_t DirectPort::receive_from_wire(std::span<std::span<const std::byte>> frames) {
   const std::size_t found = wire_->receive(frames);
+  has_wire_given_all_ = found < frames.size();
   std::size_t kept = 0;
   for (std::size_t i = 0; i < found; ++i) {
     if (const auto mark = marks_.parse(frames[i])) [[unlikely]] {
@@ -209,6 +210,12 @@ std::size_t DirectPort::receive_from_wire(std::span<std::span<const std::byte>> 
     }
   }
   return kept;
+}
+
+bool DirectPort::may_hold_frames() const {
+  if (!has_wire_given_all_ || wire_->may_hold_frames()) return true;
+  return std::any_of(receiving_.begin(), receiving_.end(),
+                     [](const ReceivingLink* link) { return link->is_open && link->ring.has_frames(); });
 }
 
 void DirectPort::open(std::uint64_t nonce) {

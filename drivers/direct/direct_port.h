@@ -48,6 +48,7 @@ class DirectPort final : public nic::PacketPort {
   void find_next_hop(const transport::wire::Gid& source, const transport::wire::Gid& destination) override {
     wire_->find_next_hop(source, destination);
   }
+  bool may_hold_frames() const override;
   nic::Room reserve_to(const transport::wire::Mac& destination) override;
   void commit(std::size_t length) override;
   void flush() override;
@@ -101,8 +102,9 @@ class DirectPort final : public nic::PacketPort {
   std::vector<SendingLink*> sending_;
   std::vector<ReceivingLink*> receiving_;
   std::vector<SendingLink*> unflushed_;
-  std::size_t first_ = 0;  // of receiving_, in the next receive()
-  LinkKeeper::News news_;  // empty but inside of take_news()
+  std::size_t first_ = 0;           // of receiving_, in the next receive()
+  bool has_wire_given_all_ = true;  // the last time
+  LinkKeeper::News news_;           // empty but inside of take_news()
 
   // The station that a frame was last reserved for.
   Mac destination_;

@@ -39,7 +39,8 @@ std::size_t DpdkPort::receive(std::span<std::span<const std::byte>> frames) {
   rte_pktmbuf_free_bulk(held_.buffers.data(), held_.count);
   held_.count = 0;
   if (frames.empty()) return 0;
-  if (early_.count > 0) [[unlikely]] {
+  has_looked_early_ = early_.count > 0;
+  if (has_looked_early_) [[unlikely]] {
     held_ = early_;
     early_.count = 0;
   } else {

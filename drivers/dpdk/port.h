@@ -69,6 +69,7 @@ class DpdkPort final : public nic::PacketPort {
   ~DpdkPort() override;
 
   std::size_t receive(std::span<std::span<const std::byte>> frames) override;
+  bool may_hold_frames() const override { return has_looked_early_; }
   nic::Room reserve_to(const transport::wire::Mac& destination) override;
   void commit(std::size_t length) override;
   void flush() override;
@@ -99,10 +100,11 @@ class DpdkPort final : public nic::PacketPort {
 
   Link& link_;
   const std::uint16_t port_id_;
-  Batch held_;   // what the last receive() returned
-  Batch early_;  // the frame that arm() found, for the next receive()
-  Batch spare_;  // empty, for reserve(); its last one is the reserved one
-  Batch queue_;  // committed
+  Batch held_;                     // what the last receive() returned
+  Batch early_;                    // the frame that arm() found, for the next receive()
+  bool has_looked_early_ = false;  // the last receive() returned that one, and looked no further
+  Batch spare_;                    // empty, for reserve(); its last one is the reserved one
+  Batch queue_;                    // committed
   Patience patience_;
   const Clock::time_point opened_at_ = Clock::now();
   bool is_new_ = true;  // there was no peer yet, as far as we have looked

@@ -76,6 +76,7 @@ std::size_t FaultPort::receive(std::span<std::span<const std::byte>> frames) {
   std::array<std::span<const std::byte>, kBurst> burst;
   const std::size_t wanted = std::min(frames.size() - count, burst.size());
   const std::size_t received = port_->receive(std::span(burst).first(wanted));
+  has_taken_burst_ = received == wanted;
   for (std::size_t i = 0; i < received; ++i) {
     if (const auto spared = afflict(burst[i], time)) frames[count++] = *spared;
     const std::size_t still_to_come = received - i - 1;

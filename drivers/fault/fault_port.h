@@ -43,6 +43,9 @@ class FaultPort final : public nic::PacketPort {
   ~FaultPort() override;
 
   std::size_t receive(std::span<std::span<const std::byte>> frames) override;
+  bool may_hold_frames() const override {
+    return has_taken_burst_ || port_->may_hold_frames() || (receive_ && receive_->stash.has_due(now()));
+  }
   nic::Room reserve_to(const transport::wire::Mac& destination) override;
   void commit(std::size_t length) override;
   void flush() override;
@@ -89,6 +92,7 @@ class FaultPort final : public nic::PacketPort {
   const nic::Clock& clock_;
   LineFaults faults_;
   bool has_delays_ = false;
+  bool has_taken_burst_ = false;  // the port gave as many frames as it was asked for
   std::optional<Line> transmit_;  // nothing when the direction is spared
   std::optional<Line> receive_;
   Tell tell_;

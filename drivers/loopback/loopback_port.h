@@ -31,6 +31,7 @@ class LoopbackPort final : public nic::PacketPort {
   LoopbackPort& operator=(const LoopbackPort&) = delete;
 
   std::size_t receive(std::span<std::span<const std::byte>> frames) override;
+  bool may_hold_frames() const override { return !ring_is_empty() || (wire_ && wire_->may_hold_frames()); }
   nic::Room reserve_to(const transport::wire::Mac& destination) override;
   void commit(std::size_t length) override;
   void flush() override;

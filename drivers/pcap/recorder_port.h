@@ -57,6 +57,7 @@ class RecorderPort final : public nic::PacketPort, private nic::Journal {
   nic::Journal* journal() { return notes_ != nullptr ? this : nullptr; }
 
   std::size_t receive(std::span<std::span<const std::byte>> frames) override;
+  bool may_hold_frames() const override { return port_->may_hold_frames(); }
   nic::Room reserve_to(const transport::wire::Mac& destination) override;
   void commit(std::size_t length) override;
   void flush() override;

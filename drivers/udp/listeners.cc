@@ -245,6 +245,7 @@ bool Listeners::receive_from(const Listener& listener) {
     header.msg_controllen = controls_[i].bytes.size();
   }
   const long received = sys_recvmmsg(listener.socket.get(), headers_.data(), kMessages);
+  empty_looks_ = received <= 0 ? empty_looks_ + 1 : 0;
   if (received <= 0) return false;
   std::size_t next_segment_bytes = 0;
   for (std::size_t i = 0; i < static_cast<std::size_t>(received); ++i) {

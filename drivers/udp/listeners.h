@@ -64,6 +64,8 @@ class Listeners {
   std::size_t receive(std::span<std::span<const std::byte>> packets);
   /// Whether packets wait that are in no socket any more.
   bool has_ready() const { return next_ready_ != ready_count_; }
+  /// As PacketPort::may_hold_frames(): not every socket was found empty since the last packet came.
+  bool may_hold_packets() const { return has_ready() || empty_looks_ < listeners_.size(); }
   /// Readable while datagrams wait in a socket. Borrowed.
   int wake_fd() const { return epoll_.get(); }
 
@@ -135,6 +137,7 @@ class Listeners {
   std::vector<std::span<const std::byte>> ready_;
   std::size_t next_ready_ = 0;
   std::size_t ready_count_ = 0;
+  std::size_t empty_looks_ = 0;  // in a row
 };
 
 }  // namespace urnic::drivers

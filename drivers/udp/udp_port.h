@@ -40,6 +40,7 @@ class UdpPort final : public nic::PacketPort {
   void find_next_hop(const transport::wire::Gid& source, const transport::wire::Gid& destination) override {
     probe_next_hop(source, destination, addresses_.interface_of(source));
   }
+  bool may_hold_frames() const override { return listeners_.may_hold_packets(); }
   nic::Room reserve_to(const transport::wire::Mac& /*the host has them*/) override {
     return sender_.reserve();
   }

@@ -49,10 +49,10 @@ void Gsi::on_packet(const Packet& packet, const Frame& frame, Time now) {
       now);
 }
 
-bool Gsi::run(Time now) {
+bool Gsi::run(Time now, Time heard_until) {
   bool worked = false;
-  if (rdma_cm_.next_timeout() <= now) {
-    rdma_cm_.on_timeout(now);
+  if (rdma_cm_.next_timeout() <= heard_until) {
+    rdma_cm_.on_timeout(heard_until);
     worked = true;
   }
   worked |= look_for_data(now);

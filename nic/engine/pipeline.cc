@@ -21,6 +21,8 @@ namespace {
 constexpr std::size_t kTimersPerRound = 64;
 /// A full port, or way out of it, is tried again after this long when nothing else happens.
 constexpr Duration kFullPortDelay = std::chrono::microseconds(500);
+/// A timer that has to wait for what is still in the port is looked at again after this long.
+constexpr Duration kHearDelay = std::chrono::microseconds(10);
 
 }  // namespace
 
@@ -61,6 +63,7 @@ Pipeline::Pipeline(const Dependencies& deps)
 
 void Pipeline::attach(std::unique_ptr<PacketPort> port) {
   port_ = std::move(port);
+  heard_until_ = clock_.now();
   transmitter_.attach(*port_);
   gsi_.attach(*port_);
   tables_.groups.tell(*port_);
@@ -69,8 +72,10 @@ void Pipeline::attach(std::unique_ptr<PacketPort> port) {
 // --- Rounds ---
 
 Pipeline::Round Pipeline::run(Time now) {
+  const Time started = now;
   scheduler_.take_doorbells();
   Round round{.received = receive(now)};
+  note_heard(started, now, round.received);
   bool worked = round.received > 0;
   worked |= expire_timers(now);
   worked |= send_and_complete(now);
@@ -84,8 +89,8 @@ bool Pipeline::run_sending_half(Time now) {
 }
 
 bool Pipeline::send_and_complete(Time now) {
-  bool worked = transmitter_.run(now);
-  worked |= gsi_.run(now);
+  bool worked = transmitter_.run(now, heard_until_);
+  worked |= gsi_.run(now, heard_until_);
   port_->flush();
   worked |= publisher_.run(now);
   if (!overrun_.empty()) fail_users_of_overrun();
@@ -110,6 +115,23 @@ std::size_t Pipeline::receive(Time& now) {
   return count;
 }
 
+/// `started` is before receive(). The port is asked only where it matters: most rounds find no timer that has run out.
+void Pipeline::note_heard(Time started, Time now, std::size_t received) {
+  const bool is_timer_due =
+      scheduler_.next_timeout() <= now ||
+      (received > 0 && (tables_.neighbors.next_timeout() <= now || gsi_.next_timeout() <= now));
+  const bool may_hold_more = is_timer_due && (received == kReceiveBurst || port_->may_hold_frames());
+  if (!may_hold_more) {
+    heard_until_ = started;
+    bursts_since_mark_ = 0;
+    return;
+  }
+  if (bursts_since_mark_ == 0) mark_ = started;
+  if (++bursts_since_mark_ < kMostBursts) return;
+  heard_until_ = mark_;
+  bursts_since_mark_ = 0;
+}
+
 bool Pipeline::expire_timers(Time now) {
   bool worked = false;
   for (std::size_t i = 0; i < kTimersPerRound; ++i) {
@@ -118,6 +140,11 @@ bool Pipeline::expire_timers(Time now) {
     if (qp->endpoint().next_timeout() > now) {
       // It became later, or was stopped, after it was registered.
       scheduler_.expect_timeout(*qp);
+      continue;
+    }
+    const Time acknowledge_by = qp->endpoint().acknowledge_by();
+    if (acknowledge_by > heard_until_ && acknowledge_by <= now) {
+      scheduler_.put_off_timeout(*qp, now + kHearDelay);
       continue;
     }
     // A peer that does not acknowledge may have moved to another MAC.

@@ -34,6 +34,10 @@ class Recorder;
 /// before timers, because on starved cores an acknowledgement often waits while its timer runs out, and
 /// completions come last, because the acknowledgement that goes with one leaves before it is seen.
 ///
+/// One round may not receive all that waits in the port. What waits for a peer's answer expires only when everything that had come in
+/// time was received: a process that was stopped, for however long, misses no answer that came meanwhile. A flood holds that up
+/// for some milliseconds at most.
+///
 /// All calls under the engine lock, except where noted.
 class Pipeline {
  public:
@@ -119,8 +123,11 @@ class Pipeline {
 
  private:
   static constexpr std::size_t kReceiveBurst = 64;
+  /// In so many rounds a port gives all that it can hold: 64 links of up to 512 frames.
+  static constexpr std::size_t kMostBursts = 1024;
 
   std::size_t receive(transport::Time& now);
+  void note_heard(transport::Time started, transport::Time now, std::size_t received);
   bool expire_timers(transport::Time now);
   bool send_and_complete(transport::Time now);
   void fail_users_of_overrun();
@@ -141,6 +148,11 @@ class Pipeline {
   /// them.
   std::array<std::span<const std::byte>, kReceiveBurst> frames_;
   std::vector<CompletionQueue*> overrun_;
+  /// What came before was received.
+  transport::Time heard_until_{};
+  /// Where the port always has more: what had come by then will have been received after kMostBursts rounds.
+  transport::Time mark_{};
+  std::size_t bursts_since_mark_ = 0;
 };
 
 }  // namespace urnic::nic

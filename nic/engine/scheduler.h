@@ -70,6 +70,9 @@ class Scheduler {
   /// Whether no queue pair waits for a turn, and no doorbell rang.
   bool is_idle() const { return responding_.empty() && sending_.empty() && !has_rung(); }
 
+  /// Its timer has run out, but is to be looked at again later.
+  void put_off_timeout(QueuePair& qp, transport::Time until) { timers_.expect(qp.schedule().timer, until); }
+
   /// The next queue pair whose timer has run out, or ran out for nothing; null when there is none.
   QueuePair* pop_expired(transport::Time now);
   transport::Time next_timeout() const { return timers_.next(); }

@@ -14,9 +14,9 @@ using transport::Time;
 using transport::WrittenPacket;
 using transport::wire::Mac;
 
-bool Transmitter::run(Time now) {
+bool Transmitter::run(Time now, Time heard_until) {
   is_blocked_ = has_frames_left_ = false;
-  neighbors_.on_timeout(now);
+  neighbors_.on_timeout(heard_until);
   bool worked = send_frames_of(neighbors_, now);
   worked |= send_frames_of(reports_, now);
   if (neighbor_generation_ != neighbors_.generation()) {

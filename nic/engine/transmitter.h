@@ -54,7 +54,8 @@ class Transmitter {
   /// Sends ARP, neighbor discovery and multicast reports first, then what had no room on its way before, then the pending
   /// responses, then requests. Returns whether anything was done. What did not fit into the round, or into the port, waits
   /// for the next one.
-  bool run(transport::Time now);
+  /// What peers sent before `heard_until` was received: questions without an answer until then have none.
+  bool run(transport::Time now, transport::Time heard_until);
 
   /// Answers a repeated request for a destroyed queue pair, if the port takes it now: the peer repeats it
   /// otherwise.

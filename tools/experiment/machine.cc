@@ -60,6 +60,8 @@ class Machine::Port final : public nic::PacketPort {
     return taken_.size();
   }
 
+  bool may_hold_frames() const override { return !machine_.inbox_.frames.empty(); }
+
   nic::Room reserve_to(const transport::wire::Mac&) override {
     if (machine_.world_.is_over) return std::span(room_);
     for (unsigned priority = 0; priority < network::kPriorities; ++priority) {

@@ -54,6 +54,7 @@ class RcEndpoint final : public Endpoint {
   void on_congestion_parameters(Time now) override;
   bool on_timeout(Time now) override;
   Time next_timeout() const override;
+  Time acknowledge_by() const override { return can_send(state()) ? retry_.overdue_at() : kNever; }
   WrittenPacket poll_transmit(std::span<std::byte> out, Time now) override;
   bool has_pending_response() const override { return responder_.has_pending_response(); }
   void release_completions() override { responder_.release_completions(); }

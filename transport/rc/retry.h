@@ -61,6 +61,8 @@ class Retry {
   bool is_overdue(Time now) const { return now >= acknowledge_by(); }
 
   Time next_timeout() const { return is_waiting_for_receiver() ? receiver_ready_at_ : acknowledge_by(); }
+  /// kNever while no acknowledgement is waited for, nor the receiver given time.
+  Time overdue_at() const { return is_waiting_for_receiver() ? kNever : acknowledge_by(); }
 
   // --- For those who watch ---
 

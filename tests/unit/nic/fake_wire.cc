@@ -29,6 +29,7 @@ class FakeWire::Port final : public PacketPort {
     statistics_.received_frames += received_.size();
     return received_.size();
   }
+  bool may_hold_frames() const override { return !wire_.inboxes_[end_].empty(); }
   Room reserve_to(const transport::wire::Mac& destination) override {
     ++wire_.times_asked;
     const auto found = wire_.ways.find(to_string(destination));

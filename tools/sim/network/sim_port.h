@@ -62,6 +62,7 @@ class SimPort final : public nic::PacketPort {
   ~SimPort() override;
 
   std::size_t receive(std::span<std::span<const std::byte>> frames) override;
+  bool may_hold_frames() const override { return !at_.inbox.empty(); }
   nic::Room reserve_to(const transport::wire::Mac& destination) override;
   void commit(std::size_t length) override;
   void flush() override;

@@ -427,6 +427,54 @@ TEST_F(TransmitTest, TakesFramesThatWaitBeforeItExpiresTimers) {
   EXPECT_EQ(pair.a().counter("local_ack_timeout_err"), 0u);
 }
 
+// More answers wait than one round takes, and the one that a timer waits for is the last of them.
+TEST_F(TransmitTest, FailsNothingAfterAStopOfAnyLengthWhoseAnswersWait) {
+  constexpr std::size_t kWrites = 40;
+  pair.connect({.retry_count = 0});
+  for (std::size_t i = 1; i <= kWrites; ++i) pair.connect({.retry_count = 0});
+  pair.settle();
+  pair.a().post(remote(SendOperation::kRead, 0, 0), 0, 300 * 1024);
+  for (std::size_t i = 1; i <= kWrites; ++i) pair.a().post(remote(SendOperation::kWrite, i, 0), 0, 100, i);
+  pair.a().device().progress();
+  while (pair.b().device().progress()) continue;
+
+  pair.clock.advance(20s);
+  const std::size_t sent = pair.wire.sent_by(0).size();
+  pair.settle();
+  EXPECT_EQ(pair.a().counter("local_ack_timeout_err"), 0u);
+  EXPECT_EQ(roce_frames({pair.wire.sent_by(0).begin() + static_cast<std::ptrdiff_t>(sent),
+                         pair.wire.sent_by(0).end()})
+                .size(),
+            0u);
+  const std::vector<Completion> completions = pair.a().poll();
+  EXPECT_EQ(completions.size(), kWrites + 1);
+  for (const Completion& each : completions) EXPECT_EQ(each.status, transport::CompletionStatus::kSuccess);
+}
+
+// Its frames come as fast as they are taken.
+TEST_F(TransmitTest, IsNotKeptFromTimeoutsByAFlood) {
+  pair.connect({.retry_count = 0});
+  pair.settle();
+  pair.wire.is_lost = [](std::size_t from, const Bytes& frame) { return from == 0 && !is_arp(frame); };
+  pair.a().post(remote(SendOperation::kWrite, 1, 0), 0, 100);
+  pair.a().device().progress();
+  pair.clock.advance(1s);
+  const Bytes stray(64, std::byte{0});
+  for (int i = 0; i < 200; ++i) pair.wire.deliver(0, stray);
+  pair.wire.on_receive = [&](std::size_t end) {
+    for (int i = 0; i < 64; ++i) pair.wire.deliver(end, stray);
+    pair.clock.advance(10us);
+  };
+  std::size_t rounds = 0;
+  while (pair.a().cq().added() == 0 && rounds < 10'000) {
+    pair.a().device().progress();
+    ++rounds;
+  }
+  pair.wire.on_receive = [](std::size_t) {};
+  EXPECT_EQ(pair.a().poll_text(), "1 retry exceeded");
+  EXPECT_GT(rounds, 100u);
+}
+
 TEST_F(TransmitTest, NeedsNoCallWhenNothingIsUnderWay) {
   for (int i = 0; i < 50; ++i) pair.connect();
   pair.b().post_receive(2, 0, 10);
