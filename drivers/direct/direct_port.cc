@@ -118,14 +118,21 @@ void DirectPort::take_news() {
     SendingLink& link = *sending_[i];
     const bool is_over = link.is_over.load(std::memory_order_acquire);
     const bool is_unused = link.is_unused.load(std::memory_order_relaxed);
-    // What is in it must not be overtaken by what goes through the switch.
-    if (is_over || (is_unused && link.ring.is_empty())) {
+    if (is_over || (is_unused && can_be_given_back(link))) {
       remove(link);
     } else if (is_unused) {
       link.is_unused.store(false, std::memory_order_relaxed);
     }
   }
   last_key_ = kNoKey;
+}
+
+/// An unused link: what is in it must not be overtaken by what goes through the switch. But where the other end takes none of it from
+/// one time to the next, no program may be there any more, though its socket is still open in another one.
+bool DirectPort::can_be_given_back(SendingLink& link) {
+  const std::uint64_t untaken = link.ring.count_untaken();
+  const std::uint64_t taken = link.ring.committed_frames() - untaken;
+  return untaken == 0 || std::exchange(link.taken_when_unused, taken) == taken;
 }
 
 void DirectPort::remove(SendingLink& link) {

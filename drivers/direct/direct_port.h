@@ -88,6 +88,7 @@ class DirectPort final : public nic::PacketPort {
   void count_stranger(const Mac& destination);
   bool is_waiting_for_first_link(const Mac& destination);
   void remove(SendingLink& link);
+  static bool can_be_given_back(SendingLink& link);
   bool is_open(ReceivingLink& link);
   void open(std::uint64_t nonce);
   std::size_t receive_from_links(std::span<std::span<const std::byte>> frames);

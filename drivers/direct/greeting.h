@@ -16,7 +16,7 @@
 namespace urnic::drivers {
 
 inline constexpr std::uint32_t kLinkMagic = 0x6c6e7275;  // "urnl" in memory
-inline constexpr std::uint32_t kLinkVersion = 3;
+inline constexpr std::uint32_t kLinkVersion = 4;
 
 /// The NIC that wants to send says it, and hands over the memory of its ring.
 struct Hello {
@@ -26,7 +26,7 @@ struct Hello {
   RingGeometry geometry;
   transport::wire::Mac from;
   transport::wire::Mac to;
-  std::array<std::byte, 4> reserved{};
+  std::uint32_t incarnation = 0;  ///< of the NIC that says it: another one may have had the same MAC before
 };
 
 /// The NIC that will receive answers with it. From then on the socket carries nothing but a byte from the sender whenever
@@ -35,7 +35,9 @@ struct Hello {
 struct Welcome {
   std::uint32_t magic = kLinkMagic;
   std::uint32_t version = kLinkVersion;
-  std::uint64_t nonce = 0;  ///< the Hello's
+  std::uint64_t nonce = 0;        ///< the Hello's
+  std::uint32_t incarnation = 0;  ///< of the NIC that answers
+  std::array<std::byte, 4> reserved{};
 };
 
 /// Sends one message, with a descriptor unless that is negative; false when the other end does not take it at once.

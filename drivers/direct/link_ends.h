@@ -33,6 +33,8 @@ struct SendingLink {
   std::atomic<std::uint64_t> frames{0};  ///< sent, as the port tells the keeper
 
   Patience patience;
+  std::uint64_t taken_when_unused =
+      ~std::uint64_t{0};   ///< frames, when it was unused the last time and not empty
   bool has_begun = false;  ///< the mark was sent
   bool has_unflushed = false;
 };

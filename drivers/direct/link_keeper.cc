@@ -89,6 +89,7 @@ Result<std::unique_ptr<LinkKeeper>, Error> LinkKeeper::start(Config config) {
 
 LinkKeeper::LinkKeeper(Config config, Descriptor listener, Descriptor wake, Descriptor request)
     : config_(std::move(config)),
+      incarnation_(static_cast<std::uint32_t>(nic::random_bits())),
       listener_(std::move(listener)),
       wake_(std::move(wake)),
       request_(std::move(request)) {
@@ -235,7 +236,11 @@ void LinkKeeper::connect_to(const Mac& peer, Clock::time_point now) {
   const RingGeometry geometry = geometry_for(config_.max_frame_bytes, outgoing_.size());
   auto memory = RingMemory::create(geometry.bytes());
   if (!memory) return;
-  Hello hello{.nonce = nic::random_bits(), .geometry = geometry, .from = config_.own, .to = peer};
+  Hello hello{.nonce = nic::random_bits(),
+              .geometry = geometry,
+              .from = config_.own,
+              .to = peer,
+              .incarnation = incarnation_};
   if (!send_message(socket.value().get(), bytes_of(hello), memory.value().file())) return;
   memory.value().close_file();  // a program may have few descriptors
   auto outgoing = std::make_unique<Outgoing>();
@@ -257,6 +262,7 @@ void LinkKeeper::on_welcome(Outgoing& outgoing, Clock::time_point now) {
                        welcome.magic == kLinkMagic && welcome.version == kLinkVersion &&
                        welcome.nonce == outgoing.link->nonce;
   if (!is_fine) return on_end(outgoing, now);
+  outgoing.incarnation = welcome.incarnation;
   outgoing.link->socket = outgoing.socket.get();
   outgoing.link->process = process_at(outgoing.socket.get());
   outgoing.process = watch_process(outgoing.link->process);
@@ -281,7 +287,7 @@ void LinkKeeper::accept_all(Clock::time_point now) {
   }
 }
 
-void LinkKeeper::on_hello(Incoming& incoming) {
+void LinkKeeper::on_hello(Incoming& incoming, Clock::time_point now) {
   Hello hello;
   auto file = receive_with_descriptor(incoming.socket.get(), bytes_of(hello));
   const bool is_fine = file && hello.magic == kLinkMagic && hello.version == kLinkVersion &&
@@ -289,6 +295,8 @@ void LinkKeeper::on_hello(Incoming& incoming) {
   if (!is_fine) return on_end(incoming);
   auto memory = RingMemory::adopt(std::move(*file), hello.geometry.bytes());
   if (!memory) return on_end(incoming);
+  end_links_of_others_than(hello.from, hello.incarnation, now);
+  incoming.incarnation = hello.incarnation;
   incoming.link =
       std::make_unique<ReceivingLink>(hello.from, hello.nonce, std::move(memory.value()), hello.geometry);
   incoming.link->socket = incoming.socket.get();
@@ -299,7 +307,7 @@ void LinkKeeper::on_hello(Incoming& incoming) {
   }
   tell_port();
   // Behind the news: the mark comes after the Welcome, and the port must know the link by then.
-  Welcome welcome{.nonce = hello.nonce};
+  Welcome welcome{.nonce = hello.nonce, .incarnation = incarnation_};
   if (!send_message(incoming.socket.get(), bytes_of(welcome))) on_end(incoming);
 }
 
@@ -318,6 +326,19 @@ void LinkKeeper::on_end(Incoming& incoming) {
   tell_port();
 }
 
+/// A NIC has this MAC now: links with the ones that had it before lead nowhere.
+void LinkKeeper::end_links_of_others_than(const Mac& peer, std::uint32_t incarnation, Clock::time_point now) {
+  const auto is_left_over = [&](const auto& each, bool is_made) {
+    return is_made && !each.is_over && each.link->peer == peer && each.incarnation != incarnation;
+  };
+  for (auto& each : outgoing_) {
+    if (is_left_over(*each, each->is_up)) on_end(*each, now);
+  }
+  for (auto& each : incoming_) {
+    if (is_left_over(*each, each->link != nullptr)) on_end(*each);
+  }
+}
+
 void LinkKeeper::look_at_connections(Clock::time_point now) {
   for (auto& each : outgoing_) {
     switch (look(*each, !each->is_up, now)) {
@@ -334,7 +355,7 @@ void LinkKeeper::look_at_connections(Clock::time_point now) {
   for (auto& each : incoming_) {
     switch (look(*each, each->link == nullptr, now)) {
       case Seen::kMessage:
-        on_hello(*each);
+        on_hello(*each, now);
         break;
       case Seen::kEnd:
         on_end(*each);

@@ -25,7 +25,8 @@ namespace urnic::drivers {
 /// two that begin at the same moment do not meet. The NIC that will receive may refuse.
 ///
 /// Each NIC listens on a Unix socket that is named after its MAC. The connection stays as long as the link, and tells
-/// each side of the other's end; where other processes have inherited it, the end of the process itself tells.
+/// each side of the other's end; where other processes have inherited it, the end of the process itself tells. Where that cannot
+/// be seen either, as in another PID namespace, the next NIC with that MAC tells, or that nothing is taken for long.
 ///
 /// The port gets links by take_news() and gives each one back when it is over: only then the keeper destroys it.
 class LinkKeeper {
@@ -78,7 +79,8 @@ class LinkKeeper {
     Descriptor socket;
     Descriptor process;  // a pidfd, if there is one
     Clock::time_point since;
-    std::size_t polled_at = 0;  // in polled_; 0: not yet
+    std::uint32_t incarnation = 0;  // of the other NIC, as it says
+    std::size_t polled_at = 0;      // in polled_; 0: not yet
     bool is_over = false;
     bool was_given_back = false;
   };
@@ -106,9 +108,10 @@ class LinkKeeper {
   void connect_to(const Mac& peer, Clock::time_point now);
   void accept_all(Clock::time_point now);
   void on_welcome(Outgoing& outgoing, Clock::time_point now);
-  void on_hello(Incoming& incoming);
+  void on_hello(Incoming& incoming, Clock::time_point now);
   void on_end(Outgoing& outgoing, Clock::time_point now);
   void on_end(Incoming& incoming);
+  void end_links_of_others_than(const Mac& peer, std::uint32_t incarnation, Clock::time_point now);
   enum class Seen : std::uint8_t { kNothing, kMessage, kEnd };
   Seen look(const Connection& connection, bool is_young, Clock::time_point now) const;
   void look_at_connections(Clock::time_point now);
@@ -119,6 +122,7 @@ class LinkKeeper {
   void tell_port();
 
   const Config config_;
+  const std::uint32_t incarnation_;
   const Descriptor listener_;
   const Descriptor wake_;     // the port's: there is news
   const Descriptor request_;  // ours: the port has asked for something

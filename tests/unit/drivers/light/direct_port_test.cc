@@ -273,6 +273,19 @@ TEST_F(DirectPortTest, KeepsALinkWhoseFramesAreNotTaken) {
   EXPECT_EQ(a.port().sending_links(), 1u) << "a frame through the switch would overtake it";
 }
 
+// Its process may have ended, while a child of it has the socket.
+TEST_F(DirectPortTest, GivesALinkBackFromWhichNothingIsEverTaken) {
+  Nic a(folder, kA, 50ms), b(folder, kB);
+  link(a, b);
+  a.send(kB, 3);
+  EXPECT_TRUE(until([&] {
+    a.receive();
+    return a.port().sending_links() == 0;
+  }));
+  a.send(kB, 4);
+  EXPECT_EQ(a.on_wire(), std::vector{4});
+}
+
 TEST_F(DirectPortTest, HasManyLinksAndNotMore) {
   Nic b(folder, kB);
   std::vector<std::unique_ptr<Nic>> others;
@@ -365,6 +378,23 @@ TEST_F(LyingPeer, IsLeftWhenItsGreetingIsWrong) {
   last.hello.magic = 0;
   last.say_hello();
   expect_left(last);
+}
+
+// As one that had ended and left its socket to a child.
+TEST_F(LyingPeer, LosesItsLinksToTheNextOneWithItsMac) {
+  Liar first(folder, kB);
+  first.hello.incarnation = 1;
+  ASSERT_TRUE(first.say_hello());
+  ASSERT_TRUE(until([&] {
+    b.receive();
+    return b.port().receiving_links() == 1;
+  }));
+  Nic a(folder, kA);
+  link(a, b);
+  EXPECT_TRUE(until([&] {
+    b.receive();
+    return b.port().receiving_links() == 1;
+  }));
 }
 
 TEST_F(LyingPeer, IsLeftWhenItCouldCutTheMemory) {
