@@ -94,6 +94,7 @@ def main():
     parser.add_argument("--kills", type=int, help="how many programs to kill in test_kill and test_host")
     parser.add_argument("--pairs", type=int, help="how many pairs in a row in test_pingpong")
     parser.add_argument("--endurance", type=float, metavar="SECONDS", help="how long test_endurance runs, and hostile datagrams beside traffic; 3600 is an hour")
+    parser.add_argument("--stop", type=float, metavar="SECONDS", help="for how long test_bystander stops programs")
     parser.add_argument("--not", dest="excluded", action="append", default=[], metavar="PATTERN", help="leave tests out")
     parser.add_argument("--second-try", action="store_true", help="a test that fails runs again at the end; one that passes then counts as passed, and is named")
     parser.add_argument("--list", action="store_true", help="list the tests and end")
@@ -121,6 +122,8 @@ def main():
     if options.endurance is not None:
         sys.modules["test_endurance"].Endurance.SECONDS = options.endurance
         sys.modules["test_udp"].TwoHosts.HOSTILE_SECONDS = options.endurance
+    if options.stop is not None:
+        sys.modules["test_bystander"].Bystander.STOP = options.stop
     if options.pairs is not None:
         sys.modules["test_pingpong"].PingpongRow.PAIRS = options.pairs
 

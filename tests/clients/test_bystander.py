@@ -1,0 +1,96 @@
+"""A program that takes nothing stops only what is sent to it."""
+import os
+import pathlib
+import re
+import signal
+import time
+
+import harness
+from harness import ClientTest, free_port, wait_until
+
+# Before, a READ took as long as the other program was stopped. On a machine that is crowded it may take some tenths of a second.
+LONGEST_US = 500_000
+
+
+def descendants(pid):
+    """The process and all below it, whatever PID namespace they are in."""
+    children = {}
+    for stat in pathlib.Path("/proc").glob("[0-9]*/stat"):
+        try:
+            children.setdefault(int(stat.read_text().rsplit(")", 1)[1].split()[1]), []).append(int(stat.parent.name))
+        except OSError:
+            continue
+    found = [pid]
+    for each in found:
+        found += children.get(each, [])
+    return found
+
+
+class Bystander(ClientTest):
+    STOP = 3  # seconds; run.py --stop says otherwise
+
+    def setUp(self):
+        super().setUp()
+        if harness.port_has_two_ends():
+            self.skipTest("a wire has two ends")
+
+    def run_three(self, interfere, seconds=None, own_pids=(), **options):
+        """Three programs; `interfere` does something to the second one while the first writes to it. What the first says."""
+        port, size, seconds = free_port(), 3, seconds or self.STOP + 2
+        words = [harness.STAGE.program("bystander"), "--size", size, "--port", port, "--seconds", seconds]
+        for option, value in options.items():
+            words += [f"--{option.replace('_', '-')}", value]
+        ranks = []
+        for rank in range(size):
+            command = [str(word) for word in [*words, "--rank", rank]]
+            if rank in own_pids:
+                ranks.append(self.start_with_own_pids(f"rank {rank}", command))
+            else:
+                ranks.append(self.start(f"rank {rank}", command))
+        hub = ranks[0]
+        if not wait_until(lambda: "ready" in hub.output() or not hub.is_running(), harness.START_TIMEOUT):
+            self.fail_with("they do not meet")
+        interfere(ranks)
+        self.expect_end(hub)
+        numbers = dict(re.findall(r"(\w+)=([0-9.]+)", hub.output()))
+        print(f"{self.id()}: {hub.output().splitlines()[-1]}")
+        return {name: float(value) for name, value in numbers.items()}
+
+    def start_with_own_pids(self, name, command):
+        if not harness.STAGE.is_root:
+            self.skipTest("needs root: a PID namespace")
+        words = harness.STAGE.drop_privilege([harness.STAGE.urnic, "run", *harness.nic_options(()), "--", *command])
+        inside = self.own_host() if harness.is_host_shared() else []
+        return self.start_plain(name, [*inside, "unshare", "--pid", "--fork", "--kill-child", "--mount-proc", *words], privileged=True)
+
+    @staticmethod
+    def stop(process, seconds):
+        stopped = descendants(process.pid)
+        for pid in stopped:
+            os.kill(pid, signal.SIGSTOP)
+        time.sleep(seconds)
+        for pid in stopped:
+            os.kill(pid, signal.SIGCONT)
+
+    def test_nothing_happens(self):
+        numbers = self.run_three(lambda ranks: None, seconds=3)
+        self.assertGreater(numbers["writes"], 0)
+        self.assertEqual(numbers["failed"], 0)
+
+    def test_one_in_another_pid_namespace_is_stopped(self):
+        """What cannot be seen from outside, as it cannot of a container that is paused."""
+        numbers = self.run_three(lambda ranks: (time.sleep(1), self.stop(ranks[1], self.STOP)), own_pids=(0, 1))
+        self.assertLess(numbers["longest_us"], LONGEST_US)
+        self.assertGreater(numbers["failed"], 0)
+        # Eight times 67 ms; those that have sent nothing begin to count half a second later.
+        self.assertLess(numbers["after_s"], 3)
+
+    def test_one_is_stopped_for_a_moment(self):
+        numbers = self.run_three(lambda ranks: (time.sleep(1), self.stop(ranks[1], 0.2)), seconds=3)
+        self.assertLess(numbers["longest_us"], LONGEST_US)
+        self.assertEqual(numbers["failed"], 0)
+
+    def test_the_writer_is_stopped_for_a_while(self):
+        """Its answers wait."""
+        numbers = self.run_three(lambda ranks: (time.sleep(1), self.stop(ranks[0], self.STOP)))
+        self.assertEqual(numbers["failed"], 0)
