@@ -13,6 +13,7 @@
 #include <charconv>
 #include <chrono>
 #include <cstdlib>
+#include <optional>
 #include <system_error>
 #include <vector>
 
@@ -85,22 +86,31 @@ int spawn(const std::string& program, const std::vector<std::string>& arguments,
   return code;
 }
 
-/// What the switch says until it is ready: nothing, or why it will never be.
-std::string hear(int fd) {
+/// What the switch says until it closes its end: that it is ready, or why it will never be. Nothing when it takes too long. A
+/// signal of the program's interrupts only the call.
+std::optional<std::string> hear(int fd) {
+  using Clock = std::chrono::steady_clock;
   std::string said;
   std::array<char, 256> buffer;
-  pollfd readable{.fd = fd, .events = POLLIN, .revents = 0};
-  constexpr int kStartPatienceMs = static_cast<int>(std::chrono::milliseconds(kStartPatience).count());
-  while (poll(&readable, 1, kStartPatienceMs) > 0) {
+  const auto give_up = Clock::now() + kStartPatience;
+  for (;;) {
+    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(give_up - Clock::now()).count();
+    if (left <= 0) return std::nullopt;
+    pollfd readable{.fd = fd, .events = POLLIN, .revents = 0};
+    if (poll(&readable, 1, static_cast<int>(left)) <= 0) continue;
     const ssize_t bytes = read(fd, buffer.data(), buffer.size());
-    if (bytes <= 0) break;
+    if (bytes < 0 && errno == EINTR) continue;
+    if (bytes <= 0) return said;
     said.append(buffer.data(), static_cast<std::size_t>(bytes));
   }
-  return said;
 }
 
 /// "NUMBER TEXT": an errno value and what is wrong. A program that says anything else is no switch of this version.
 Error error_in(const std::string& said) {
+  if (said.empty()) {
+    return Error{.code = EIO,
+                 .message = "the switch ended before it was ready, and did not say why: its log may"};
+  }
   int code = 0;
   const auto [rest, trouble] = std::from_chars(said.data(), said.data() + said.size(), code);
   const auto digits = static_cast<std::size_t>(rest - said.data());
@@ -130,7 +140,9 @@ Result<void, Error> start_switch(const std::string& program, const std::vector<s
   // been faster.
   while (waitpid(child, nullptr, 0) < 0 && errno == EINTR) {
   }
-  if (const std::string said = hear(reader.get()); !said.empty()) return error_in(said);
+  const auto said = hear(reader.get());
+  if (!said) return start_error(program, ETIMEDOUT);
+  if (*said != kSwitchIsReady) return error_in(*said);
   return success();
 }
 

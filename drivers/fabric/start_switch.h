@@ -2,11 +2,15 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "transport/result.h"
 
 namespace urnic::drivers {
+
+/// What the switch says when it takes requests, or another one does, to the process that has started it.
+inline constexpr std::string_view kSwitchIsReady = "ready";
 
 /// Starts `program` as the switch that these words on its command line say, and returns when it takes requests; when
 /// another process has been faster, that is as good. The error is what it had to say, or the system's, for a person.

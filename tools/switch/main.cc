@@ -16,11 +16,13 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <system_error>
 #include <utility>
 
 #include "drivers/descriptor.h"
 #include "drivers/fabric/join.h"
+#include "drivers/fabric/start_switch.h"
 #include "drivers/host/host_switch.h"
 #include "nic/host/fabric_folder.h"
 #include "nic/host/fabric_slots.h"
@@ -29,6 +31,7 @@
 #include "nic/host/port_spec.h"
 #include "tools/switch/fabric_server.h"
 #include "tools/switch/network_file.h"
+#include "tools/switch/own_conditions.h"
 
 namespace urnic::tools {
 namespace {
@@ -71,21 +74,35 @@ Result<void, Error> become_daemon(const Arguments& arguments) {
     dup2(log, STDERR_FILENO);
     close(log);
   }
-  if (chdir("/") != 0 || fork() != 0) _exit(0);
+  if (chdir("/") != 0) _exit(0);
+  const pid_t child = fork();
+  if (child > 0) _exit(0);
+  if (child < 0) {
+    const int code = errno;
+    return Error{.code = code,
+                 .message = fmt::format(
+                     "the switch cannot go into the background: {}; perhaps there are too many processes "
+                     "of this user (ulimit -u)",
+                     std::generic_category().message(code))};
+  }
+  take_own_conditions();
   return success();
+}
+
+void say_last(int ready_fd, std::string_view text) {
+  if (ready_fd < 0) return;
+  [[maybe_unused]] const auto written = write(ready_fd, text.data(), text.size());
+  close(ready_fd);
 }
 
 /// Tells the process that started us, see start_switch(), that requests are taken.
 void report_ready(int ready_fd) {
-  if (ready_fd >= 0) close(ready_fd);
+  say_last(ready_fd, drivers::kSwitchIsReady);
 }
 
 /// Tells it why they will never be.
 void report(int ready_fd, const Error& trouble) {
-  if (ready_fd < 0) return;
-  const std::string text = fmt::format("{} {}", trouble.code, trouble.message);
-  [[maybe_unused]] const auto written = write(ready_fd, text.data(), text.size());
-  close(ready_fd);
+  say_last(ready_fd, fmt::format("{} {}", trouble.code, trouble.message));
 }
 
 /// Readable when the process shall end: at Ctrl-C, kill, and the end of its terminal, which is no concern of
@@ -219,11 +236,13 @@ int main_of(int argc, char** argv) {
   const auto served = arguments.is_for_host ? serve_host(arguments) : serve(arguments);
   if (served) return 0;
   // The process that started us on demand can use another one's switch.
-  const bool content = arguments.on_demand && served.error().code == EBUSY;
-  if (!content) {
-    report(arguments.ready_fd, served.error());
-    fmt::print(stderr, "urnic: {}\n", served.error().message);
+  const bool is_content = arguments.on_demand && served.error().code == EBUSY;
+  if (is_content) {
+    report_ready(arguments.ready_fd);
+    return 1;
   }
+  report(arguments.ready_fd, served.error());
+  fmt::print(stderr, "urnic: {}\n", served.error().message);
   return 1;
 }
 
