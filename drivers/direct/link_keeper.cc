@@ -17,7 +17,7 @@
 #include "drivers/peer_user.h"
 #include "nic/host/random_bits.h"
 #include "nic/may_wait.h"
-#include "nic/signal_blocker.h"
+#include "nic/own_thread.h"
 
 namespace urnic::drivers {
 namespace {
@@ -76,10 +76,8 @@ Result<std::unique_ptr<LinkKeeper>, Error> LinkKeeper::start(Config config) {
   }
   std::unique_ptr<LinkKeeper> keeper(
       new LinkKeeper(std::move(config), std::move(listener.value()), std::move(wake), std::move(request)));
-  const nic::SignalBlocker blocker;
   try {
-    keeper->thread_ = std::thread([it = keeper.get()] { it->run(); });
-    pthread_setname_np(keeper->thread_.native_handle(), "urnic-links");
+    keeper->thread_ = nic::start_own_thread("urnic-links", [it = keeper.get()] { it->run(); });
   } catch (const std::system_error& error) {
     return Error{.code = error.code().value(),
                  .message = std::string("cannot start the thread of direct links: ") + error.what()};

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "nic/may_wait.h"
+#include "nic/own_thread.h"
 
 namespace urnic::drivers {
 
@@ -19,6 +20,7 @@ thread_local bool shielded = false;
 
 void* run_task(void* task) {
   shielded = true;
+  nic::run_as_own_thread();
   (*static_cast<std::function<void()>*>(task))();
   return nullptr;
 }

@@ -2,7 +2,6 @@
 
 #include <fmt/core.h>
 #include <poll.h>
-#include <pthread.h>
 #include <sys/eventfd.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -23,7 +22,7 @@
 
 #include "drivers/fabric/start_switch.h"
 #include "nic/may_wait.h"
-#include "nic/signal_blocker.h"
+#include "nic/own_thread.h"
 #include "transport/types.h"
 #include "transport/wire/udp.h"
 
@@ -168,9 +167,8 @@ Result<std::unique_ptr<Membership>, Error> Membership::join(const nic::SwitchFil
     if (code == ENOENT) {
       if (auto started = start_switch(switch_program, words_of_the_switch(reach)); !started)
         return failure(started.error());
-    } else {
-      std::this_thread::sleep_for(kJoinPause);
     }
+    std::this_thread::sleep_for(kJoinPause);
   }
 }
 
@@ -196,10 +194,8 @@ Result<Membership::Joined, Error> Membership::try_to_join(const nic::SwitchFiles
 // --- The watcher ---
 
 Result<void, Error> Membership::start_watching() {
-  const nic::SignalBlocker blocker;
   try {
-    watcher_ = std::thread([this] { watch(); });
-    pthread_setname_np(watcher_.native_handle(), "urnic-host");
+    watcher_ = nic::start_own_thread("urnic-host", [this] { watch(); });
   } catch (const std::system_error& error) {
     return failure(Error{
         .code = error.code().value(),

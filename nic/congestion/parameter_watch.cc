@@ -19,7 +19,7 @@
 
 #include "nic/congestion/parameter_files.h"
 #include "nic/may_wait.h"
-#include "nic/signal_blocker.h"
+#include "nic/own_thread.h"
 
 namespace urnic::nic {
 namespace {
@@ -131,14 +131,12 @@ Result<void, Error> ParameterWatch::open() {
 Result<void, Error> ParameterWatch::start_thread() {
   stop_fd_ = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
   if (stop_fd_ < 0) return failure(watch_error("eventfd"));
-  const SignalBlocker blocker;
   try {
-    thread_ = std::thread([this] { run(); });
+    thread_ = start_own_thread("urnic-cc", [this] { run(); });
   } catch (const std::system_error& error) {
     errno = error.code().value();
     return failure(watch_error("thread"));
   }
-  pthread_setname_np(thread_.native_handle(), "urnic-cc");
   return success();
 }
 

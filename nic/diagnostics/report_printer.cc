@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <fmt/core.h>
 #include <poll.h>
-#include <pthread.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -17,7 +16,7 @@
 
 #include "nic/diagnostics/failure_text.h"
 #include "nic/may_wait.h"
-#include "nic/signal_blocker.h"
+#include "nic/own_thread.h"
 
 // System calls and not the C library's functions of the same name; see nic/engine/progress_thread.cc.
 
@@ -49,13 +48,11 @@ Result<std::unique_ptr<ReportPrinter>, Error> ReportPrinter::start(FailureLog& l
   };
   printer->stop_fd_ = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
   if (printer->stop_fd_ < 0) return error(errno);
-  const SignalBlocker blocker;
   try {
-    printer->thread_ = std::thread([self = printer.get()] { self->run(); });
+    printer->thread_ = start_own_thread("urnic-explain", [self = printer.get()] { self->run(); });
   } catch (const std::system_error& exception) {
     return error(exception.code().value());
   }
-  pthread_setname_np(printer->thread_.native_handle(), "urnic-explain");
   return printer;
 }
 

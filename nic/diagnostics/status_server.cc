@@ -16,7 +16,7 @@
 #include <system_error>
 
 #include "nic/may_wait.h"
-#include "nic/signal_blocker.h"
+#include "nic/own_thread.h"
 
 // System calls and not the C library's functions of the same name, as in nic/engine/progress_thread.cc: librspreload
 // would take our sockets for its own.
@@ -70,14 +70,12 @@ Result<void, Error> StatusServer::listen() {
 Result<void, Error> StatusServer::start_thread() {
   stop_fd_ = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
   if (stop_fd_ < 0) return failure(system_error("eventfd"));
-  const SignalBlocker blocker;
   try {
-    thread_ = std::thread([this] { run(); });
+    thread_ = start_own_thread("urnic-status", [this] { run(); });
   } catch (const std::system_error& error) {
     errno = error.code().value();
     return failure(system_error("thread"));
   }
-  pthread_setname_np(thread_.native_handle(), "urnic-status");
   return success();
 }
 

@@ -1,7 +1,6 @@
 #include "nic/engine/progress_thread.h"
 
 #include <poll.h>
-#include <pthread.h>
 #include <sys/eventfd.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -20,7 +19,7 @@
 #include "nic/engine/engine.h"
 #include "nic/engine/short_turns.h"
 #include "nic/may_wait.h"
-#include "nic/signal_blocker.h"
+#include "nic/own_thread.h"
 
 // The thread uses system calls and not the C library's functions of the same name, which librspreload
 // replaces: they would take the port's sockets for its own.
@@ -68,10 +67,8 @@ Result<void, Error> ProgressThread::start(ProgressMode mode) {
         Error{.code = errno, .message = std::string("cannot make an eventfd: ") + std::strerror(errno)});
   }
   state_.store(State::kSpin);
-  const SignalBlocker blocker;
   try {
-    thread_ = std::thread([this] { run(); });
-    pthread_setname_np(thread_.native_handle(), "urnic");
+    thread_ = start_own_thread("urnic", [this] { run(); });
   } catch (const std::system_error& error) {
     state_.store(State::kNotRunning);
     return failure(Error{.code = error.code().value(),

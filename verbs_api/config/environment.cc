@@ -309,6 +309,9 @@ Result<NicEnvironment, Error> read_environment() {
   const auto progress = read("URNIC_PROGRESS", parse_progress);
   if (!progress) return progress.error();
   device.progress = progress.value().value_or(nic::ProgressMode::kHybrid);
+  const auto processors = read("URNIC_CPUS", parse_processors);
+  if (!processors) return processors.error();
+  environment.processors = processors.value().value_or(std::vector<unsigned>{});
   const auto windows = read("URNIC_MW_TYPE_2", parse_type_2_windows);
   if (!windows) return windows.error();
   device.type_2_windows = windows.value().value_or(nic::Type2Windows::k2B);

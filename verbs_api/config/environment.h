@@ -28,6 +28,7 @@ struct NicEnvironment {
   std::string fault;                   ///< what the fault injector is told; empty: no injector
   std::string paths_folder;            ///< shows the device's files to programs; empty: none does
   bool is_port_chosen = false;         ///< by the user; else it is the default
+  std::vector<unsigned> processors;    ///< of the NIC's threads; empty: those of the process
   bool verbose = false;                ///< say on stderr what happens
   nic::Lease lease;                    ///< held unless the port needs none
   std::vector<const char*> left_open;  ///< variables of the identity that were not given, and chosen here
@@ -51,6 +52,8 @@ struct NicEnvironment {
 ///                          reliable connections    selective-repeat
 ///   URNIC_SEED=N           of everything drawn     default: random
 ///   URNIC_PROGRESS=MODE    hybrid or thread        default: hybrid
+///   URNIC_CPUS=LIST        processors of the       default: those that the process had when it
+///                          NIC's threads: 0-3,8    started, wherever its own threads are pinned
 ///   URNIC_MW_TYPE_2=2A|2B  what type 2 windows are default: 2B
 ///   URNIC_VERBOSE=1        says what happens       default: 0
 ///   URNIC_EXPLAIN=1        says why things fail    default: 0

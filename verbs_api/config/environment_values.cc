@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <charconv>
 #include <limits>
@@ -134,6 +135,25 @@ Result<int, Error> parse_descriptor(std::string_view text) {
   const auto fd = parse_number<int>(text);
   if (!fd || *fd < 0) return invalid("not a file descriptor");
   return *fd;
+}
+
+Result<std::vector<unsigned>, Error> parse_processors(std::string_view text) {
+  const Error wrong = {.code = EINVAL, .message = "not a list of processors, such as 0-3,8"};
+  std::vector<unsigned> processors;
+  while (true) {
+    const std::string_view part = text.substr(0, text.find(','));
+    const std::size_t dash = part.find('-');
+    const auto first = parse_number<std::uint16_t>(part.substr(0, dash));
+    const auto last =
+        dash == std::string_view::npos ? first : parse_number<std::uint16_t>(part.substr(dash + 1));
+    if (!first || !last || *first > *last) return wrong;
+    for (unsigned processor = *first; processor <= *last; ++processor) processors.push_back(processor);
+    if (part.size() == text.size()) break;
+    text.remove_prefix(part.size() + 1);
+  }
+  std::ranges::sort(processors);
+  processors.erase(std::unique(processors.begin(), processors.end()), processors.end());
+  return processors;
 }
 
 }  // namespace urnic::verbs_api

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string_view>
+#include <vector>
 
 #include "nic/config.h"
 #include "transport/result.h"
@@ -29,5 +30,8 @@ Result<std::uint16_t, Error> parse_vlan(std::string_view text);
 Result<std::uint64_t, Error> parse_seed(std::string_view text);
 /// A file descriptor's number.
 Result<int, Error> parse_descriptor(std::string_view text);
+
+/// Numbers of processors, below 65536, in ascending order: "0-3,8".
+Result<std::vector<unsigned>, Error> parse_processors(std::string_view text);
 
 }  // namespace urnic::verbs_api

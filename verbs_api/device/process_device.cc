@@ -14,6 +14,7 @@
 #include "nic/device_snapshot.h"
 #include "nic/diagnostics/snapshot_json.h"
 #include "nic/host/host_addresses.h"
+#include "nic/own_thread.h"
 #include "verbs_api/config/port_opener.h"
 #include "verbs_api/config/sysfs_text.h"
 #include "verbs_api/device/async_events.h"
@@ -74,6 +75,10 @@ Result<std::unique_ptr<ProcessDevice::Made>, Error> ProcessDevice::make() {
   auto made = std::make_unique<Made>();
   made->environment = std::move(environment).value();
   const NicEnvironment& settings = made->environment;
+  if (!settings.processors.empty()) {
+    const auto chosen = nic::choose_own_processors(settings.processors);
+    if (!chosen) return Error{.code = EINVAL, .message = "URNIC_CPUS: " + chosen.error().message};
+  }
   made->device = std::make_unique<nic::Device>(settings.device, made->clock,
                                                [&settings] { return open_port(settings); });
   made->device->set_event_handlers({.on_qp = deliver_qp_event,

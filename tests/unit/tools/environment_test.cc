@@ -136,11 +136,13 @@ TEST_F(EnvironmentTest, DoesWhatItIsTold) {
   set("URNIC_RECOVERY", "selective-repeat");
   set("URNIC_SEED", "0x2a");
   set("URNIC_PROGRESS", "thread");
+  set("URNIC_CPUS", "8,0-2,1");
   set("URNIC_MW_TYPE_2", "2A");
   set("URNIC_VERBOSE", "1");
   set("URNIC_EXPLAIN", "1");
   const auto environment = read_environment();
   ASSERT_TRUE(environment) << environment.error().message;
+  EXPECT_EQ(environment.value().processors, (std::vector<unsigned>{0, 1, 2, 8}));
   const nic::DeviceConfig& device = environment.value().device;
   EXPECT_TRUE(device.explain);
   EXPECT_EQ(to_string(device.ipv4->address), "192.168.7.9");
@@ -307,7 +309,9 @@ INSTANTIATE_TEST_SUITE_P(
                       Variable{"URNIC_PORT", "vhost:"}, Variable{"URNIC_PORT", "vhost:/tmp/x,middle"},
                       Variable{"URNIC_SEED", "1.5"}, Variable{"URNIC_SEED", "99999999999999999999"},
                       Variable{"URNIC_VERBOSE", "yes"}, Variable{"URNIC_EXPLAIN", "why"},
-                      Variable{"URNIC_PROGRESS", "warp"}, Variable{"URNIC_MW_TYPE_2", "2C"},
+                      Variable{"URNIC_PROGRESS", "warp"}, Variable{"URNIC_CPUS", "0,"},
+                      Variable{"URNIC_CPUS", "3-1"}, Variable{"URNIC_CPUS", "70000"},
+                      Variable{"URNIC_CPUS", "all"}, Variable{"URNIC_MW_TYPE_2", "2C"},
                       Variable{"URNIC_RECOVERY", "selective"}, Variable{"URNIC_RECOVERY", "Go-Back-N"},
                       Variable{"URNIC_LEASE_FD", "three"}, Variable{"URNIC_LEASE_FD", "-3"}),
     [](const ::testing::TestParamInfo<Variable>& hostile) {
