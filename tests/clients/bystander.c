@@ -7,6 +7,7 @@
  * 'done ...' with how many READs there were, their median and the longest in microseconds, how many WRITEs completed, and how many
  * failed, the first of them how many seconds after the last that did not.
  */
+#include <errno.h>
 #include <infiniband/verbs.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -144,7 +145,10 @@ int main(int argc, char** argv) {
     /* What is left was written for nobody. */
     _exit(0);
   }
+  /* A socket that has a timeout is interrupted when the program goes on after a stop. */
   char end;
-  while (read(meeting.sockets[0], &end, 1) > 0) continue;
+  while (read(meeting.sockets[0], &end, 1) != 0) {
+    if (errno != EINTR && errno != EAGAIN) break;
+  }
   return 0;
 }
