@@ -325,19 +325,17 @@ TEST_F(UdpPortTest, SendsNoSegmentsToDifferentQueuePairs) {
   for (std::size_t i = 0; i < 6; ++i) EXPECT_EQ(identification_of(received[i]), i % 2) << i;
 }
 
-TEST_F(UdpPortTest, DropsLongDatagramsAndTakesShortOnes) {
+TEST_F(UdpPortTest, DropsLongDatagramsAndEmptyOnesAndTakesShortOnes) {
   const auto stranger = open_udp_socket(here_, 50000, kLoopback);
   ASSERT_TRUE(stranger);
   const SocketAddress to(there_, wire::kRocePort, kLoopback);
   const Bytes any(kLinkMtu + 100, std::byte{7});
   sendto(stranger.value().get(), any.data(), any.size(), 0, to.get(), to.bytes());
+  sendto(stranger.value().get(), any.data(), 0, 0, to.get(), to.bytes());  // a probe of rdma_cm's
   sendto(stranger.value().get(), any.data(), 1, 0, to.get(), to.bytes());
-  sendto(stranger.value().get(), any.data(), 0, 0, to.get(), to.bytes());
-  const auto received = receive(*receiver_, 2);
-  ASSERT_EQ(received.size(), 2u);
+  const auto received = receive(*receiver_, 1);
+  ASSERT_EQ(received.size(), 1u);
   EXPECT_EQ(received[0].size(), 29u);
-  EXPECT_EQ(received[1].size(), 28u);
-  EXPECT_FALSE(wire::parse_ip_packet(received[1]));
   EXPECT_EQ(receiver_->statistics().dropped_frames, 1u);
 }
 
