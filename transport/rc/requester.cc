@@ -70,9 +70,8 @@ bool Requester::may_send(const SendWqe& wqe) const {
 // Responses of READs are bounded by the window as requests are: what the peer sends at once may be more than the way
 // to us holds, and then all of it is lost again each time.
 bool Requester::may_ask(const SendWqe& wqe) const {
-  const std::uint32_t most = window_.is_repeating()
-                                 ? std::min<std::uint32_t>(config_.max_reads_in_flight, kRepeatedReads)
-                                 : config_.max_reads_in_flight;
+  const std::uint32_t allowed = std::max<std::uint32_t>(config_.max_reads_in_flight, 1);
+  const std::uint32_t most = window_.is_repeating() ? std::min(allowed, kRepeatedReads) : allowed;
   const std::uint32_t psns = window_.current_psns();
   if (window_.reads_in_flight() >= most || !window_.has_psn_space(psns)) return false;
   const bool is_read = wqe.request.operation == SendOperation::kRead;

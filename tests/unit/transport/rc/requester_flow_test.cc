@@ -97,6 +97,16 @@ TEST_F(RcRequesterFlow, SendsNoMoreReadsThanThePeerAnswersAtOnce) {
   EXPECT_THAT(sent(), ElementsAre(read_request(Psn(202), 10)));
 }
 
+// Programs that leave max_rd_atomic at 0 read over ConnectX, and would wait for ever without a word.
+TEST_F(RcRequesterFlow, TakesALimitOfNoReadsForOne) {
+  config_.max_reads_in_flight = 0;
+  connect();
+  post({read_wr(1, 10), read_wr(2, 10)});
+  EXPECT_THAT(sent(), ElementsAre(read_request(Psn(200), 10)));
+  peer_sends(read_response_only(Psn(200), payload(10)));
+  EXPECT_THAT(sent(), ElementsAre(read_request(Psn(201), 10)));
+}
+
 TEST_F(RcRequesterFlow, RepeatsNoMoreThanSixteenReadsAtOnce) {
   config_.max_reads_in_flight = 128;
   connect();
