@@ -430,26 +430,21 @@ TEST_F(TransmitTest, TakesFramesThatWaitBeforeItExpiresTimers) {
 // More answers wait than one round takes, and the one that a timer waits for is the last of them.
 TEST_F(TransmitTest, FailsNothingAfterAStopOfAnyLengthWhoseAnswersWait) {
   constexpr std::size_t kWrites = 40;
-  pair.connect({.retry_count = 0});
-  for (std::size_t i = 1; i <= kWrites; ++i) pair.connect({.retry_count = 0});
+  constexpr int kFramesBeforeTheAnswers = 500;
+  for (std::size_t i = 0; i < kWrites; ++i) pair.connect({.retry_count = 0});
   pair.settle();
-  pair.a().post(remote(SendOperation::kRead, 0, 0), 0, 300 * 1024);
-  for (std::size_t i = 1; i <= kWrites; ++i) pair.a().post(remote(SendOperation::kWrite, i, 0), 0, 100, i);
+  for (std::size_t i = 0; i < kWrites; ++i) pair.a().post(remote(SendOperation::kWrite, i, 0), 0, 100, i);
   pair.a().device().progress();
+  for (int i = 0; i < kFramesBeforeTheAnswers; ++i) pair.wire.deliver(0, Bytes(64, std::byte{0}));
   while (pair.b().device().progress()) continue;
 
   pair.clock.advance(20s);
-  const std::size_t sent = pair.wire.sent_by(0).size();
+  const std::size_t sent = roce_frames(pair.wire.sent_by(0)).size();
   pair.settle();
   EXPECT_EQ(pair.a().counter("local_ack_timeout_err"), 0u);
-  // The rest of a long READ is asked for meanwhile.
-  for (const Seen& seen : roce_frames(
-           {pair.wire.sent_by(0).begin() + static_cast<std::ptrdiff_t>(sent), pair.wire.sent_by(0).end()})) {
-    EXPECT_EQ(seen.opcode, transport::wire::Opcode::kRcReadRequest);
-  }
-  EXPECT_EQ(pair.b().counter("duplicate_request"), 0u);
+  EXPECT_EQ(roce_frames(pair.wire.sent_by(0)).size(), sent);
   const std::vector<Completion> completions = pair.a().poll();
-  EXPECT_EQ(completions.size(), kWrites + 1);
+  EXPECT_EQ(completions.size(), kWrites);
   for (const Completion& each : completions) EXPECT_EQ(each.status, transport::CompletionStatus::kSuccess);
 }
 
