@@ -89,12 +89,12 @@ int spawn(const std::string& program, const std::vector<std::string>& arguments,
 /// What the switch says until it closes its end: that it is ready, or why it will never be. Nothing when it takes too long. A
 /// signal of the program's interrupts only the call.
 std::optional<std::string> hear(int fd) {
-  using Clock = std::chrono::steady_clock;
   std::string said;
   std::array<char, 256> buffer;
-  const auto give_up = Clock::now() + kStartPatience;
+  const auto give_up = std::chrono::steady_clock::now() + kStartPatience;
   for (;;) {
-    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(give_up - Clock::now()).count();
+    const auto remaining = give_up - std::chrono::steady_clock::now();
+    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(remaining).count();
     if (left <= 0) return std::nullopt;
     pollfd readable{.fd = fd, .events = POLLIN, .revents = 0};
     if (poll(&readable, 1, static_cast<int>(left)) <= 0) continue;

@@ -34,8 +34,7 @@ bool is_unsent(int fd) {
 }  // namespace
 
 std::unique_ptr<nic::HostProbe> UdpProbe::send(const nic::Way& way, std::uint16_t port) {
-  constexpr std::uint16_t kAnyPort = 0;
-  auto socket = open_udp_socket(way.source, kAnyPort, way.scope);
+  auto socket = open_udp_socket(way.source, /*port=*/0, way.scope);
   if (!socket) return nullptr;
   const int fd = socket.value().get();
   const bool is_ipv4 = way.source.is_ipv4_mapped();

@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <fmt/core.h>
-#include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/inotify.h>
 #include <sys/stat.h>
@@ -20,6 +19,7 @@
 #include "nic/congestion/parameter_files.h"
 #include "nic/may_wait.h"
 #include "nic/own_thread.h"
+#include "nic/wait_unless_stopped.h"
 
 namespace urnic::nic {
 namespace {
@@ -84,15 +84,6 @@ bool overwrite(const std::string& path, const std::string& text) {
   if (!file.is_open()) return errno == EWOULDBLOCK;
   return ftruncate(file.fd(), 0) == 0 &&
          pwrite(file.fd(), text.data(), text.size(), 0) == static_cast<ssize_t>(text.size());
-}
-
-/// Waits until `fd` (-1: none) can be read, or for so long (-1: for ever). False: `stop_fd` can be read, or the program has closed
-/// one of the two.
-bool wait_unless_stopped(int stop_fd, int fd, int at_most_ms) {
-  std::array<pollfd, 2> descriptors{
-      {{.fd = stop_fd, .events = POLLIN, .revents = 0}, {.fd = fd, .events = POLLIN, .revents = 0}}};
-  ::poll(descriptors.data(), descriptors.size(), at_most_ms);
-  return descriptors[0].revents == 0 && (descriptors[1].revents & POLLNVAL) == 0;
 }
 
 }  // namespace

@@ -28,8 +28,6 @@ namespace {
 constexpr transport::Duration kLookInterval = std::chrono::milliseconds(10);
 /// Some microseconds of work.
 constexpr std::size_t kLooksAtOnce = 64;
-/// Fact 16.
-constexpr std::uint32_t kManagementQkey = 0x80010000;
 
 }  // namespace
 

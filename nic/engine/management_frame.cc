@@ -1,7 +1,6 @@
 #include "nic/engine/management_frame.h"
 
 #include <cassert>
-#include <cstdint>
 #include <cstring>
 
 #include "transport/wire/opcode.h"
@@ -10,13 +9,6 @@
 namespace urnic::nic {
 
 using transport::wire::Packet;
-
-namespace {
-
-/// Fact 16.
-constexpr std::uint32_t kManagementQkey = 0x80010000;
-
-}  // namespace
 
 std::size_t write_management_frame(const cm::OutgoingMad& mad, const LinkSource& from,
                                    const transport::wire::Mac& station, transport::Psn psn,

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <span>
 
 #include "nic/cm/connection.h"
@@ -12,6 +13,8 @@
 namespace urnic::nic {
 
 inline constexpr transport::QpNumber kManagementQp{1};
+/// The Q_Key of its datagrams (fact 16).
+inline constexpr std::uint32_t kManagementQkey = 0x80010000;
 
 /// The longest such frame: over IPv6, with a VLAN's tag.
 inline constexpr std::size_t kMaxManagementFrame = 352;

@@ -3,7 +3,6 @@
 #include <fmt/core.h>
 #include <linux/netlink.h>
 #include <linux/rtnetlink.h>
-#include <poll.h>
 #include <pthread.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
@@ -18,6 +17,7 @@
 #include <system_error>
 
 #include "nic/signal_blocker.h"
+#include "nic/wait_unless_stopped.h"
 
 namespace urnic::nic {
 namespace {
@@ -26,15 +26,6 @@ Error watch_error(std::string_view what, int code) {
   return {.code = code,
           .message = fmt::format("changes of the host's addresses stay unseen: {}: {}", what,
                                  std::generic_category().message(code))};
-}
-
-/// Waits until `fd` (-1: none) can be read, or for so long (-1: for ever). False: `stop_fd` can be read, or the program has closed
-/// one of the two.
-bool wait_unless_stopped(int stop_fd, int fd, int at_most_ms) {
-  std::array<pollfd, 2> descriptors{
-      {{.fd = stop_fd, .events = POLLIN, .revents = 0}, {.fd = fd, .events = POLLIN, .revents = 0}}};
-  ::poll(descriptors.data(), descriptors.size(), at_most_ms);
-  return descriptors[0].revents == 0 && (descriptors[1].revents & POLLNVAL) == 0;
 }
 
 }  // namespace

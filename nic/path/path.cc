@@ -112,8 +112,8 @@ void Path::use_source_port(std::uint16_t port) {
 
 std::uint16_t datagram_source_port(QpNumber qp) {
   constexpr std::uint32_t kGoldenRatio = 0x61c88647;
-  constexpr unsigned kBits = 14;
-  return static_cast<std::uint16_t>(0xc000u + (to_integer(qp) * kGoldenRatio >> (32 - kBits)));
+  constexpr unsigned kDynamicPortBits = 14;
+  return static_cast<std::uint16_t>(0xc000u + (to_integer(qp) * kGoldenRatio >> (32 - kDynamicPortBits)));
 }
 
 /// Constant sizes, so that these are a few wide stores. A VLAN tag makes the headers longer by its size.

@@ -12,30 +12,26 @@
 
 namespace urnic::transport::congestion {
 
-/// Without a controller nothing waits, and who asks is_active() first pays one comparison. Requests are paced, and the data that READs
-/// asked for, together: both congest the same way, and a CNP does not say which of them was marked. Acknowledgements, NAKs and the answers
-/// of atomics never wait, nor do CNPs. Round trips are those of requests.
+/// Without a controller nothing waits, a caller of is_active() pays one comparison, and the pacer is as large as a pointer. Requests
+/// are paced, and the data that READs asked for, together: both congest the same way, and a CNP does not say which of them was marked.
+/// Acknowledgements, NAKs and the answers of atomics never wait, nor do CNPs. Round trips are measured on requests.
 class Pacer {
  public:
   /// Begins with this controller; null: without one.
   void start(std::unique_ptr<Controller> controller);
 
-  bool is_active() const { return controller_ != nullptr; }
+  bool is_active() const { return pacing_ != nullptr; }
 
   // Of one with a controller:
 
   /// Whether the next packet, which could leave otherwise, has to wait at `now`.
   bool holds(Time now) {
-    is_waited_for_ = now < next_departure_;
-    return is_waited_for_;
+    pacing_->is_waited_for = now < pacing_->next_departure;
+    return pacing_->is_waited_for;
   }
-  /// When it need not any more; kNever where none waits.
-  Time next_departure() const { return is_waited_for_ ? next_departure_ : kNever; }
   /// Whether the request behind one of so many bytes (Sent::bytes) that leaves now has to wait. Then that one had better ask for
   /// an acknowledgement: the next one that does may come too late for the ACK timer.
   bool holds_behind(std::uint32_t bytes, Time now) { return departure_behind(bytes, now) > now; }
-  /// Ends the wait: the packet gets its turn, or there is none any more.
-  void end_wait() { is_waited_for_ = false; }
 
   /// How many packets of so many bytes may be in flight; at least one.
   std::uint32_t window_packets(std::uint32_t packet_bytes, Time now);
@@ -50,19 +46,25 @@ class Pacer {
 
   // Of any:
 
+  /// When the packet that has to wait need not any more; kNever where none waits.
+  Time next_departure() const { return is_waited_for() ? pacing_->next_departure : kNever; }
+  /// Ends the wait: the packet gets its turn, or there is none any more.
+  void end_wait() {
+    if (pacing_ != nullptr) pacing_->is_waited_for = false;
+  }
   /// Everything before `oldest` is acknowledged.
   void on_acknowledged(Psn oldest, Time now) {
-    if (sample_) [[unlikely]] {
+    if (pacing_ != nullptr && pacing_->sample) [[unlikely]] {
       take_sample(oldest, now);
     }
   }
   /// Whether there is a controller that obeys CNPs.
-  bool on_cnp(Time now) { return controller_ != nullptr && controller_->on_cnp(now); }
+  bool on_cnp(Time now) { return pacing_ != nullptr && pacing_->controller->on_cnp(now); }
   void on_nak(Time now);
   void on_timeout(Time now);
   /// See Controller::update(). A packet that waits already leaves when it would have.
   void update(const Choice& choice, Time now) {
-    if (controller_ != nullptr) controller_->update(choice, now);
+    if (pacing_ != nullptr) pacing_->controller->update(choice, now);
   }
 
   /// Nothing without a controller. `now` is not before that of any other call.
@@ -74,13 +76,17 @@ class Pacer {
     Psn psn{};
     Time sent;
   };
+  struct Pacing {
+    std::unique_ptr<Controller> controller;
+    std::optional<Sample> sample{};
+    Time next_departure{};
+    bool is_waited_for = false;
+  };
+  bool is_waited_for() const { return pacing_ != nullptr && pacing_->is_waited_for; }
   Time departure_behind(std::uint32_t bytes, Time now);
   void take_sample(Psn oldest, Time now);
 
-  std::unique_ptr<Controller> controller_;
-  std::optional<Sample> sample_;
-  Time next_departure_{};
-  bool is_waited_for_ = false;
+  std::unique_ptr<Pacing> pacing_;  ///< null: no controller
 };
 
 }  // namespace urnic::transport::congestion
