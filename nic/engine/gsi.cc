@@ -54,7 +54,9 @@ bool Gsi::run(Time now, Time heard_until) {
     worked = true;
   }
   worked |= look_for_data(now);
-  return send_messages(now) || worked;
+  if (has_outgoing()) return send_messages(now) || worked;
+  waits_for_room_ = false;
+  return worked;
 }
 
 /// A message that finds its way full lets those for others go first. Those for one station leave in their order, as far as this

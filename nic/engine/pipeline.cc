@@ -23,6 +23,8 @@ constexpr std::size_t kTimersPerRound = 64;
 constexpr Duration kFullPortDelay = std::chrono::microseconds(500);
 /// A timer that has to wait for what is still in the port is looked at again after this long.
 constexpr Duration kHearDelay = std::chrono::microseconds(10);
+/// A port that has more than one round takes returns so many, and more.
+constexpr std::size_t kManyFrames = 16;
 
 }  // namespace
 
@@ -119,7 +121,7 @@ std::size_t Pipeline::receive(Time& now) {
 void Pipeline::note_heard(Time started, Time now, std::size_t received) {
   const bool is_timer_due =
       scheduler_.next_timeout() <= now ||
-      (received > 0 && (tables_.neighbors.next_timeout() <= now || gsi_.next_timeout() <= now));
+      (received >= kManyFrames && (tables_.neighbors.next_timeout() <= now || gsi_.next_timeout() <= now));
   const bool may_hold_more = is_timer_due && (received == kReceiveBurst || port_->may_hold_frames());
   if (!may_hold_more) {
     heard_until_ = started;
