@@ -25,7 +25,7 @@ using transport::wire::Ipv4Address;
 using transport::wire::Mac;
 using Bytes = FakeWire::Bytes;
 
-constexpr std::uint32_t kQkey = 0x11111111;
+constexpr std::uint32_t kAnyQkey = 0x11111111;
 constexpr Ipv4Address kThirdAddress{{10, 0, 0, 9}};
 constexpr Mac kThirdMac{{2, 0, 0, 0, 0, 9}};
 const std::string kThird = to_string(kThirdMac);
@@ -252,8 +252,10 @@ class FullWaysOfDatagramsTest : public FullWaysTest {
       QpCreateAttributes attributes = pair.a().default_attributes();
       attributes.type = QpType::kUd;
       QueuePair& qp = pair.a().add_queue_pair(attributes);
-      EXPECT_TRUE(qp.modify(
-          {.state = QpState::kInit, .pkey_index = std::uint16_t{0}, .port = std::uint8_t{1}, .qkey = kQkey}));
+      EXPECT_TRUE(qp.modify({.state = QpState::kInit,
+                             .pkey_index = std::uint16_t{0},
+                             .port = std::uint8_t{1},
+                             .qkey = kAnyQkey}));
       EXPECT_TRUE(qp.modify({.state = QpState::kReadyToReceive}));
       EXPECT_TRUE(qp.modify({.state = QpState::kReadyToSend, .send_psn = transport::Psn(7)}));
     }
@@ -275,7 +277,7 @@ class FullWaysOfDatagramsTest : public FullWaysTest {
     pair.a().post({.wr_id = wr_id,
                    .operation = SendOperation::kSend,
                    .signaled = true,
-                   .destination = {.address = to, .qp = QpNumber{5}, .qkey = kQkey}},
+                   .destination = {.address = to, .qp = QpNumber{5}, .qkey = kAnyQkey}},
                   0, 100, qp);
     pair.settle();
   }

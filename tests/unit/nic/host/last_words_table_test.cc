@@ -21,7 +21,7 @@ using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using ::testing::UnorderedElementsAre;
 
-std::span<const std::byte> bytes_of(std::string_view text) {
+std::span<const std::byte> octets_of(std::string_view text) {
   return std::as_bytes(std::span(text));
 }
 
@@ -35,7 +35,7 @@ std::vector<std::string> read(int file) {
 
 class LastWordsTableTest : public testing::Test {
  protected:
-  void keep(std::uint32_t key, std::string_view text) { table_->keep(key, bytes_of(text)); }
+  void keep(std::uint32_t key, std::string_view text) { table_->keep(key, octets_of(text)); }
   /// Writes behind the table's back, as a process can.
   template <typename Value>
   void spoil(std::size_t at, Value value) {
