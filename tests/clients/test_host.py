@@ -356,7 +356,7 @@ class TwoHosts(Hosts):
         listener = self.start_host_nic(there, "listener", ["rping", "-s", "-a", self.THERE, "-C", "1"])
         self.listens(there, listener)
         for host in (here, there):
-            find = lambda: re.search(r"process (\d+), [34]", self.ask(host, "host", "status"))
+            find = lambda: re.search(r"process (\d+), UDP port 4791, [34] of", self.ask(host, "host", "status"))
             self.assertTrue(wait_until(find, harness.START_TIMEOUT, pause=0.05))
             os.kill(int(find()[1]), 9)
         self.assertTrue(any(process.is_running() for process in pairs), "they were done before")
