@@ -26,8 +26,9 @@ class LentPorts {
   void add(PortSpace space, std::uint16_t first) {
     Stock& stock = stocks_[space];
     stock.blocks.push_back(first);
-    for (std::uint16_t i = 0; i < kLentPorts; ++i)
+    for (std::uint16_t i = 0; i < kLentPorts; ++i) {
       stock.free.push_back(static_cast<std::uint16_t>(first + i));
+    }
   }
   std::optional<std::uint16_t> take(PortSpace space) {
     std::deque<std::uint16_t>& free = stocks_[space].free;

@@ -165,8 +165,9 @@ Result<std::unique_ptr<Membership>, Error> Membership::join(const nic::SwitchFil
     const bool may_succeed_later = code == ENOENT || code == EAGAIN;
     if (!may_succeed_later || Clock::now() > give_up) return failure(joined.error());
     if (code == ENOENT) {
-      if (auto started = start_switch(switch_program, words_of_the_switch(reach)); !started)
+      if (auto started = start_switch(switch_program, words_of_the_switch(reach)); !started) {
         return failure(started.error());
+      }
     }
     std::this_thread::sleep_for(kJoinPause);
   }

@@ -98,8 +98,9 @@ void drop_all(int socket) {
 
 Result<SocketGroup, Error> SocketGroup::open(std::uint16_t port, std::chrono::milliseconds patience) {
   SocketGroup group(port);
-  if (const auto is_free = wait_for_port(true, port, patience, group.was_taken_); !is_free)
+  if (const auto is_free = wait_for_port(true, port, patience, group.was_taken_); !is_free) {
     return is_free.error();
+  }
   if (const auto is_free = wait_for_port(false, port, patience, group.was_taken_); !is_free) {
     if (!is_without_ipv6(is_free.error())) return is_free.error();
     group.has_ipv6_ = false;

@@ -45,8 +45,9 @@ Result<void, Error> AddressWatch::open() {
   sockaddr_nl address{};
   address.nl_family = AF_NETLINK;
   address.nl_groups = RTMGRP_LINK | RTMGRP_IPV4_IFADDR | RTMGRP_IPV6_IFADDR;
-  if (syscall(SYS_bind, news_fd_, &address, sizeof address) != 0)
+  if (syscall(SYS_bind, news_fd_, &address, sizeof address) != 0) {
     return failure(watch_error("netlink", errno));
+  }
   stop_fd_ = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
   if (stop_fd_ < 0) return failure(watch_error("eventfd", errno));
   return success();

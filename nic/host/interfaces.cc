@@ -127,8 +127,9 @@ std::vector<AddressState> address_states_of(const std::string& if_inet6) {
     words >> address >> index >> prefix_length >> scope >> flags >> name;
     const auto gid = address_in_hex(address);
     const auto bits = hex_number(flags);
-    if (gid && bits && !name.empty())
+    if (gid && bits && !name.empty()) {
       states.push_back({.interface = name, .gid = *gid, .state = state_of(*bits)});
+    }
   }
   return states;
 }

@@ -15,8 +15,9 @@ Result<IdNumber, Error> RdmaCm::join(EventChannel& channel, IdNumber number, Uid
   Id& id = *found.value();
   if (!id.is_on_device) return failure(invalid("the id is not bound to an address of the NIC"));
   if (!is_multicast(group.address)) return failure(invalid("this is no multicast address"));
-  if (group.is_ipv4() != id.local.is_ipv4())
+  if (group.is_ipv4() != id.local.is_ipv4()) {
     return failure(invalid("the group's address is of another family"));
+  }
   const auto free = free_number();
   if (!free) return failure(out_of("there are too many ids and memberships"));
   if (!is_send_only) {
