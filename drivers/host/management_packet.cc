@@ -45,7 +45,7 @@ std::optional<ManagementPacket> read_management_packet(std::span<const std::byte
   auto* const mad = std::get_if<cm::Mad>(&parsed);
   if (mad == nullptr) return std::nullopt;
   return ManagementPacket{
-      .source = frame.source_gid(), .destination = frame.destination_gid(), .mad = std::move(*mad)};
+      .source = frame.source_gid(), .destination = frame.destination_gid(), .mad = *mad};
 }
 
 }  // namespace urnic::drivers
