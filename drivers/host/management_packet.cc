@@ -1,7 +1,6 @@
 #include "drivers/host/management_packet.h"
 
 #include <cstdint>
-#include <utility>
 #include <variant>
 
 #include "transport/types.h"
@@ -44,8 +43,7 @@ std::optional<ManagementPacket> read_management_packet(std::span<const std::byte
   auto parsed = cm::parse(packet.payload);
   auto* const mad = std::get_if<cm::Mad>(&parsed);
   if (mad == nullptr) return std::nullopt;
-  return ManagementPacket{
-      .source = frame.source_gid(), .destination = frame.destination_gid(), .mad = *mad};
+  return ManagementPacket{.source = frame.source_gid(), .destination = frame.destination_gid(), .mad = *mad};
 }
 
 }  // namespace urnic::drivers

@@ -24,6 +24,7 @@ _NO_ANSWER = re.compile(r"transport retry counter exceeded|Completion with error
 _SLEPT = "slept at a fence"
 _WRONG_DATA = re.compile(r"invalid data|broken")
 _LOCAL_QPN, _REMOTE_QPN = (re.compile(rf"{side} address:.* QPN (0x[0-9a-f]+)") for side in ("local", "remote"))
+_UDP_HEADER = 8  # bytes
 _ROCE_PORT = 4791
 _MANAGERS = 1  # the queue pair of a connection manager
 _CNP = 0x81
@@ -257,8 +258,12 @@ def _is_for_members(frame):
 
 
 def _is_roce(frame):
+    """An empty datagram to RoCE's port is a probe of rdma_cm's, and no packet."""
     udp = _udp_header(frame)
-    return udp is not None and struct.unpack_from("!H", frame, udp + 2)[0] == _ROCE_PORT
+    if udp is None:
+        return False
+    port, length = struct.unpack_from("!HH", frame, udp + 2)
+    return port == _ROCE_PORT and length > _UDP_HEADER
 
 
 def _opcode(frame):
