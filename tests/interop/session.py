@@ -233,7 +233,8 @@ class Session:
         return process.is_running()
 
     def _has_cm_listener(self, folder):
-        command = [*self.wire.inside, self.stage.urnic, "stat", "--json"]
+        # As the program: another user's are not shown.
+        command = self.wire.start_of_program(self.stage, [self.stage.urnic, "stat", "--json"])
         said = subprocess.run(command, env=self.stage.environment(folder), capture_output=True, text=True, timeout=20).stdout
         try:
             processes = json.loads(said)["processes"]
