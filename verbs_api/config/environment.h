@@ -41,7 +41,8 @@ struct NicEnvironment {
 ///                                                   over UDP always the host's
 ///   URNIC_IP6=ADDRESS/LEN  IPv6 address, GID 2     default: none
 ///   URNIC_MAC=M            hardware address        default: made from the address
-///   URNIC_MTU=N            largest IP packet       default: 4200, or the interface's or fabric's if less
+///   URNIC_MTU=N            largest IP packet       default: 4200, or the interface's or fabric's if less;
+///                                                with the host's addresses 4200, and each way's by its route
 ///   URNIC_VLAN=N           VLAN of every frame     default: none, frames have no tag
 ///   URNIC_PORT=SPEC        see nic::PortSpec       default: fabric
 ///   URNIC_PCAP=FILE        records every frame     default: records nothing
