@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <string_view>
 
-#include "transport/awaited_ack.h"
 #include "transport/types.h"
 
 namespace urnic::transport {
@@ -126,11 +125,6 @@ class CompletionSink {
  public:
   virtual ~CompletionSink() = default;
   virtual void complete(const Completion& completion) = 0;
-  /// The same for a receive that the program is to see after `ack` has left. Sinks that no program polls need not
-  /// wait.
-  virtual void complete_after(const AwaitedAck& /*ack*/, const Completion& completion) {
-    complete(completion);
-  }
 };
 
 }  // namespace urnic::transport

@@ -125,8 +125,6 @@ class Endpoint {
 
   /// Whether an acknowledgement or a response waits to be sent.
   virtual bool has_pending_response() const = 0;
-  /// What is pending cannot leave for a while: completions do not wait for it any longer (see AwaitedAck).
-  virtual void release_completions() {}
   /// Copies what is posted and not sent yet out of the program's memory, where the send queue has room for it
   /// (SendQueue::Limits::kept_bytes): the program may change that memory then.
   virtual void keep_unsent() {}

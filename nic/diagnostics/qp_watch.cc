@@ -56,20 +56,11 @@ QpWatch::QpWatch(const Facts& facts, FailureLog& log, QueuePair& qp)
       sends_(*this, qp.attributes().send_queue, false),
       receives_(*this, qp.attributes().receive_queue, true) {}
 
-void QpWatch::Sink::note(const Completion& completion) {
+void QpWatch::Sink::complete(const Completion& completion) {
   const bool is_failure = completion.status != CompletionStatus::kSuccess &&
                           completion.status != CompletionStatus::kWorkRequestFlushed;
   if (is_failure) watch_.on_failed(completion, is_receive_);
-}
-
-void QpWatch::Sink::complete(const Completion& completion) {
-  note(completion);
   to_->complete(completion);
-}
-
-void QpWatch::Sink::complete_after(const transport::AwaitedAck& ack, const Completion& completion) {
-  note(completion);
-  to_->complete_after(ack, completion);
 }
 
 void QpWatch::on_modified() {

@@ -57,11 +57,8 @@ class QpWatch final : public QpMonitor {
     Sink(QpWatch& watch, transport::CompletionSink* to, bool is_receive)
         : watch_(watch), to_(to), is_receive_(is_receive) {}
     void complete(const transport::Completion& completion) override;
-    void complete_after(const transport::AwaitedAck& ack, const transport::Completion& completion) override;
 
    private:
-    void note(const transport::Completion& completion);
-
     QpWatch& watch_;
     transport::CompletionSink* to_;
     bool is_receive_;

@@ -13,10 +13,8 @@ void CompletionPublisher::expect(std::size_t count) {
 
 bool CompletionPublisher::run(Time now) {
   bool worked = false;
-  std::erase_if(unpublished_, [&](CompletionQueue* queue) {
-    worked |= queue->publish(now);
-    return !queue->has_unpublished();
-  });
+  for (CompletionQueue* const queue : unpublished_) worked |= queue->publish(now);
+  unpublished_.clear();
   std::erase_if(put_off_, [&](CompletionQueue* queue) {
     worked |= queue->notify_if_due(now);
     return !queue->is_put_off();
@@ -28,10 +26,6 @@ Time CompletionPublisher::next_notification() const {
   Time next = transport::kNever;
   for (const CompletionQueue* const queue : put_off_) next = std::min(next, queue->notification_due());
   return next;
-}
-
-void CompletionPublisher::forget_acks(transport::QpNumber qp) {
-  for (CompletionQueue* const queue : unpublished_) queue->forget_acks(qp);
 }
 
 void CompletionPublisher::forget(CompletionQueue& queue) {

@@ -6,7 +6,6 @@
 
 #include "nic/queues/completion_queue.h"
 #include "transport/time.h"
-#include "transport/types.h"
 
 namespace urnic::nic {
 
@@ -21,16 +20,13 @@ class CompletionPublisher {
   /// `queue` has put off a notification; see CompletionQueue::notification_due().
   void add_put_off(CompletionQueue& queue) { put_off_.push_back(&queue); }
 
-  /// Makes completions visible, and sends the notifications that are due. A queue whose completions wait for
-  /// an acknowledgement to leave stays for the next round. Returns whether anything was done.
+  /// Makes completions visible, and sends the notifications that are due. Returns whether anything was done.
   bool run(transport::Time now);
 
   bool is_idle() const { return unpublished_.empty(); }
   /// When the next notification is due; kNever when none was put off.
   transport::Time next_notification() const;
 
-  /// No completion waits for an acknowledgement of this queue pair any more.
-  void forget_acks(transport::QpNumber qp);
   /// `queue` is about to be destroyed.
   void forget(CompletionQueue& queue);
 

@@ -162,8 +162,7 @@ Time Pipeline::next_deadline(Time now) const {
   if (transmitter_.is_blocked()) return next_try;
   const bool has_frames_left = transmitter_.has_frames_left();
   const bool waits_for_room = scheduler_.count_full_ways() > 0 || has_frames_left || gsi_.waits_for_room();
-  // What is held back for an acknowledgement may wait for room, too.
-  if (!scheduler_.is_idle() || (!publisher_.is_idle() && !waits_for_room)) return now;
+  if (!scheduler_.is_idle() || !publisher_.is_idle()) return now;
   const Time next_frame =
       has_frames_left ? kNever : std::min(tables_.neighbors.next_timeout(), tables_.reports.next_timeout());
   return std::min({waits_for_room ? next_try : kNever, scheduler_.next_timeout(), next_frame,
@@ -182,14 +181,9 @@ void Pipeline::flush_delayed_ack(QueuePair& qp) {
   scheduler_.wake(qp);
 }
 
-void Pipeline::unschedule(QueuePair& qp) {
-  scheduler_.remove(qp);
-  publisher_.forget_acks(qp.number());
-}
-
 void Pipeline::enter_time_wait(QueuePair& qp, Time now) {
   scheduler_.take_doorbells();
-  unschedule(qp);
+  scheduler_.remove(qp);
   // As drivers of cards clean their queues: the program may free at once what its wr_id point to.
   qp.discard_completions();
   if (recorder_ != nullptr) recorder_->forget(qp.number());

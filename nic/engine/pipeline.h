@@ -99,7 +99,7 @@ class Pipeline {
   /// The pending ACK of `qp` leaves now and does not wait for more packets.
   void flush_delayed_ack(QueuePair& qp);
   /// Takes `qp` out of turn: it forgets its state.
-  void unschedule(QueuePair& qp);
+  void unschedule(QueuePair& qp) { scheduler_.remove(qp); }
   /// The end of a queue pair: what it has completed and the program did not fetch is forgotten. It stays in TIME-WAIT if it
   /// was ever connected.
   void enter_time_wait(QueuePair& qp, transport::Time now);

@@ -97,7 +97,6 @@ Transmitter::Turn Transmitter::take_turn(QueuePair& qp, Kind kind, Share& share,
   const bool is_raw = is_for_frames(qp.attributes().type);
   Route route;
   if (!is_raw && !find_route(qp, route, now)) {
-    qp.endpoint().release_completions();
     scheduler_.park(qp);
     share.worked = true;  // there is a neighbor to be asked for, in the next round
     return {};

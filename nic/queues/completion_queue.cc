@@ -10,7 +10,6 @@
 
 namespace urnic::nic {
 
-using transport::AwaitedAck;
 using transport::Completion;
 using transport::QueueKind;
 
@@ -35,8 +34,7 @@ CompletionQueue::CompletionQueue(Progress& progress, std::uint32_t capacity, Com
       times_(options.has_times ? std::make_unique<CompletionTimes[]>(capacity_) : nullptr),
       pd_(options.pd),
       channel_(channel),
-      context_(context),
-      awaited_(std::make_unique<AwaitedAck[]>(capacity_)) {}
+      context_(context) {}
 
 // Together with request_notification() and publish(): a program that asks for a notification and then finds
 // nothing here will be notified, since both sides first write and then look, in one order that all threads
@@ -103,7 +101,6 @@ Result<void, Error> CompletionQueue::resize(std::uint32_t capacity) {
   const std::uint32_t mask = granted - 1;
   transport::QueueArray<Completion> ring(granted, QueueKind::kCompletion, memory_of(pd_));
   auto times = times_ != nullptr ? std::make_unique<CompletionTimes[]>(granted) : nullptr;
-  auto awaited = std::make_unique<AwaitedAck[]>(granted);
   const std::lock_guard guard(progress_);
   const std::lock_guard hold(poll_mutex_);
   const std::uint32_t head = head_.load(std::memory_order_relaxed);
@@ -115,13 +112,8 @@ Result<void, Error> CompletionQueue::resize(std::uint32_t capacity) {
     ring[at & mask] = ring_[at & mask_];
     if (times != nullptr) times[at & mask] = times_[at & mask_];
   }
-  const std::uint32_t visible = visible_.load(std::memory_order_relaxed);
-  for (std::uint32_t at = visible; static_cast<std::int32_t>(held_end_ - at) > 0; ++at) {
-    awaited[at & mask] = awaited_[at & mask_];
-  }
   ring_.swap(ring);
   std::swap(times_, times);
-  std::swap(awaited_, awaited);
   capacity_ = granted;
   mask_ = mask;
   return success();
@@ -140,26 +132,18 @@ void CompletionQueue::complete(const Completion& completion) {
 
 /// One time for all that this round has added. The round's own time would not do: work that was posted after
 /// its beginning may be done in it.
-void CompletionQueue::note_times() {
-  if (timed_end_ == tail_) return;
+void CompletionQueue::note_times(std::uint32_t from) {
   const CompletionTimes times{.device = progress_.clock().now(), .wall_time = progress_.clock().wall_time()};
-  for (; timed_end_ != tail_; ++timed_end_) times_[timed_end_ & mask_] = times;
+  for (; from != tail_; ++from) times_[from & mask_] = times;
 }
 
 bool CompletionQueue::publish(transport::Time now) {
-  if (times_ != nullptr) note_times();
   const std::uint32_t from = visible_.load(std::memory_order_relaxed);
-  std::uint32_t to = tail_;
-  bool is_solicited = false;
-  if (static_cast<std::int32_t>(held_end_ - from) <= 0) {
-    is_solicited = std::exchange(solicited_added_, false);
-  } else {
-    to = first_held(from, now);
-    is_solicited = has_solicited(from, to);
-    solicited_added_ = has_solicited(to, tail_);
-  }
-  dirty_ = to != tail_;
+  const std::uint32_t to = tail_;
+  const bool is_solicited = std::exchange(solicited_added_, false);
+  dirty_ = false;
   if (to == from) return false;
+  if (times_ != nullptr) note_times(from);
   visible_.store(to, std::memory_order_seq_cst);
 
   const Armed armed = armed_.load(std::memory_order_seq_cst);
@@ -209,68 +193,32 @@ void CompletionQueue::moderate(Moderation moderation) {
   if (notification_due_ != transport::kNever) notify_of(0, progress_.clock().now());
 }
 
-void CompletionQueue::complete_after(const AwaitedAck& ack, const Completion& completion) {
-  const std::uint32_t position = tail_;
-  complete(completion);
-  if (tail_ == position) return;  // it did not fit
-  const std::uint32_t visible = visible_.load(std::memory_order_relaxed);
-  if (static_cast<std::int32_t>(held_end_ - visible) < 0) held_end_ = visible;
-  for (; held_end_ != position; ++held_end_) awaited_[held_end_ & mask_] = {};
-  awaited_[held_end_++ & mask_] = ack;
-}
-
-void CompletionQueue::forget_acks(transport::QpNumber qp) {
-  const std::uint32_t visible = visible_.load(std::memory_order_relaxed);
-  for (std::uint32_t at = visible; static_cast<std::int32_t>(held_end_ - at) > 0; ++at) {
-    if (ring_[at & mask_].qp_number == qp) awaited_[at & mask_] = {};
-  }
-}
-
 void CompletionQueue::discard(transport::QpNumber qp) {
   const std::lock_guard nobody_polls(poll_mutex_);
   const std::uint32_t visible = visible_.load(std::memory_order_relaxed);
   std::uint32_t to = head_.load(std::memory_order_relaxed);
   // How much is taken out in front of each of the marks, which may stand before the first or behind the last.
   std::uint32_t before_visible = 0;
-  std::uint32_t before_held_end = 0;
-  std::uint32_t before_timed_end = 0;
   std::uint32_t before_told_end = 0;
   std::uint32_t of_unnotified = 0;
   for (std::uint32_t from = to; from != tail_; ++from) {
     const auto is_behind = [from](std::uint32_t mark) { return static_cast<std::int32_t>(mark - from) > 0; };
     if (ring_[from & mask_].qp_number == qp) {
       before_visible += is_behind(visible) ? 1 : 0;
-      before_held_end += is_behind(held_end_) ? 1 : 0;
-      before_timed_end += is_behind(timed_end_) ? 1 : 0;
       before_told_end += is_behind(told_end_) ? 1 : 0;
       of_unnotified += is_behind(visible) && !is_behind(visible - unnotified_) ? 1 : 0;
       continue;
     }
     ring_[to & mask_] = ring_[from & mask_];
-    awaited_[to & mask_] = awaited_[from & mask_];
     if (times_ != nullptr) times_[to & mask_] = times_[from & mask_];
     ++to;
   }
   visible_.store(visible - before_visible, std::memory_order_seq_cst);
-  held_end_ -= before_held_end;
-  timed_end_ -= before_timed_end;
   told_end_ -= before_told_end;
   tail_ = to;
   solicited_added_ = has_solicited(visible_.load(std::memory_order_relaxed), tail_);
   unnotified_ -= of_unnotified;
   if (unnotified_ == 0) notification_due_ = transport::kNever;
-}
-
-bool CompletionQueue::is_held(std::uint32_t position, transport::Time now) const {
-  const AwaitedAck& ack = awaited_[position & mask_];
-  return !ack.has_left() && now - ack.since < kMaxHold;
-}
-
-std::uint32_t CompletionQueue::first_held(std::uint32_t from, transport::Time now) const {
-  for (std::uint32_t at = from; at != held_end_; ++at) {
-    if (is_held(at, now)) return at;
-  }
-  return tail_;
 }
 
 bool CompletionQueue::has_solicited(std::uint32_t from, std::uint32_t to) const {

@@ -14,7 +14,6 @@
 #include "nic/memory/protection_domain.h"
 #include "nic/queues/completion_channel.h"
 #include "nic/queues/progress.h"
-#include "transport/awaited_ack.h"
 #include "transport/completion.h"
 #include "transport/queue_memory.h"
 #include "transport/result.h"
@@ -44,8 +43,8 @@ struct Moderation {
   transport::Duration period{};
 };
 
-/// A ring. The engine adds completions with complete() and makes them visible with publish(), after the
-/// acknowledgements that go with them have left; the program takes them with poll(), from any thread.
+/// A ring. The engine adds completions with complete() and makes them visible with publish(), at the end of the round, when it
+/// has sent the acknowledgements that go with them; the program takes them with poll(), from any thread.
 class CompletionQueue final : public transport::CompletionSink, private ChannelEntry {
  public:
   /// `capacity` completions at least; `channel` (may be null) gets the notifications and must outlive the
@@ -98,13 +97,8 @@ class CompletionQueue final : public transport::CompletionSink, private ChannelE
   // --- The engine's side; under the engine lock ---
 
   void complete(const transport::Completion& completion) override;
-  /// Held back until `ack` has left, for kMaxHold at most, or until forget_acks().
-  void complete_after(const transport::AwaitedAck& ack, const transport::Completion& completion) override;
-  static constexpr transport::Duration kMaxHold = std::chrono::milliseconds(5);
-  /// Makes visible what was added, up to the first completion that is held back, and notifies the channel if
-  /// asked to. Says whether that was anything.
+  /// Makes visible what was added, and notifies the channel if asked to. Says whether that was anything.
   bool publish(transport::Time now);
-  bool has_unpublished() const { return dirty_; }
 
   /// When the notification that was put off is due; kNever when none was.
   transport::Time notification_due() const { return notification_due_; }
@@ -116,11 +110,7 @@ class CompletionQueue final : public transport::CompletionSink, private ChannelE
   /// How many completions were ever added, modulo 2^32.
   std::uint32_t added() const { return tail_; }
 
-  /// No completion of `qp` waits any longer, since that queue pair's responder ends.
-  void forget_acks(transport::QpNumber qp);
-
-  /// Takes out what `qp` has completed and the program did not fetch; of that no event tells any more. Nothing of that queue
-  /// pair may be held back.
+  /// Takes out what `qp` has completed and the program did not fetch; of that no event tells any more.
   void discard(transport::QpNumber qp);
 
   /// The queue is about to be destroyed: nothing is asked for any more, and events not fetched are forgotten.
@@ -138,11 +128,9 @@ class CompletionQueue final : public transport::CompletionSink, private ChannelE
 
   bool is_empty() const;
   bool has_any();
-  bool is_held(std::uint32_t position, transport::Time now) const;
-  std::uint32_t first_held(std::uint32_t from, transport::Time now) const;
   bool has_solicited(std::uint32_t from, std::uint32_t to) const;
   void notify_of_waiting();
-  void note_times();
+  void note_times(std::uint32_t from);
   void notify_of(std::uint32_t count, transport::Time now);
   void notify();
 
@@ -160,13 +148,9 @@ class CompletionQueue final : public transport::CompletionSink, private ChannelE
   std::atomic<std::uint32_t> head_{0};     // next to be polled
   std::atomic<std::uint32_t> visible_{0};  // end of what poll() may take
   std::uint32_t tail_ = 0;                 // end of what was added; engine only
-  std::uint32_t timed_end_ = 0;            // end of those whose times were noted; engine only
   bool dirty_ = false;                     // on the engine's list of queues to publish
   bool solicited_added_ = false;           // among what is not published
 
-  /// What holds the completions from visible_ to held_end_ back, in their places.
-  std::unique_ptr<transport::AwaitedAck[]> awaited_;
-  std::uint32_t held_end_ = 0;  // nothing from here on is held
   std::atomic<bool> overrun_{false};
 
   // Under the engine lock:

@@ -200,7 +200,7 @@ class QueuePair {
 
   /// Passes on a packet that was checked.
   void on_packet(const transport::wire::Packet& packet, transport::Time now);
-  /// Takes out of its completion queues what it has completed and the program did not fetch. Nothing of it may be held back.
+  /// Takes out of its completion queues what it has completed and the program did not fetch.
   void discard_completions();
   /// Tells posting threads about a state that the endpoint changed by itself. True when it did: then it has
   /// to be polled again, as a receive may have been posted meanwhile by a thread that did not know.

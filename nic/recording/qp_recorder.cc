@@ -27,12 +27,6 @@ void QpRecorder::Sink::complete(const transport::Completion& completion) {
   to_->complete(completion);
 }
 
-void QpRecorder::Sink::complete_after(const transport::AwaitedAck& ack,
-                                      const transport::Completion& completion) {
-  recorder_.on_completed(completion, is_receive_);
-  to_->complete_after(ack, completion);
-}
-
 void QpRecorder::on_modified() {
   if (next_ != nullptr) next_->on_modified();
 }

@@ -32,7 +32,6 @@ class QpRecorder final : public QpMonitor {
     Sink(Recorder& recorder, transport::CompletionSink* to, bool is_receive)
         : recorder_(recorder), to_(to), is_receive_(is_receive) {}
     void complete(const transport::Completion& completion) override;
-    void complete_after(const transport::AwaitedAck& ack, const transport::Completion& completion) override;
 
    private:
     Recorder& recorder_;

@@ -3,7 +3,6 @@
 
 #include <gmock/gmock.h>
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <ostream>
@@ -31,22 +30,11 @@ namespace urnic::transport::test {
 class RecordingCompletionSink final : public CompletionSink {
  public:
   void complete(const Completion& completion) override { completions_.push_back(completion); }
-  void complete_after(const AwaitedAck& ack, const Completion& completion) override {
-    awaited_.push_back(ack);
-    complete(completion);
-  }
-
-  /// Everything completed since the last call, whatever it waits for.
+  /// Everything completed since the last call.
   std::vector<Completion> take() { return std::exchange(completions_, {}); }
-  /// How many completions ever wait for an acknowledgement that has not left.
-  std::size_t waiting() const {
-    return static_cast<std::size_t>(std::count_if(awaited_.begin(), awaited_.end(),
-                                                  [](const AwaitedAck& ack) { return !ack.has_left(); }));
-  }
 
  private:
   std::vector<Completion> completions_;
-  std::vector<AwaitedAck> awaited_;
 };
 
 class RecordingQpEventSink final : public QpEventSink {

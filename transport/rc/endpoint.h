@@ -57,7 +57,6 @@ class RcEndpoint final : public Endpoint {
   Time acknowledge_by() const override { return can_send(state()) ? retry_.overdue_at() : kNever; }
   WrittenPacket poll_transmit(std::span<std::byte> out, Time now) override;
   bool has_pending_response() const override { return responder_.has_pending_response(); }
-  void release_completions() override { responder_.release_completions(); }
   void flush_delayed_ack() override { responder_.flush_delayed_ack(); }
 
  private:

@@ -34,7 +34,6 @@ void Responder::start() {
   receiver_ = deps_.receiver;
   resources_.start(config_.max_responder_resources, bytes(config_.path_mtu));
   ack_ = {};
-  sent_acks_.start(config_.receive_psn);
   nak_.reset();
   repetition_.end();
   reorder_.reset();
@@ -44,7 +43,6 @@ void Responder::start() {
 
 void Responder::on_request(const Packet& packet, Time now) {
   if (has_failed_) return;
-  arrived_ = now;
   const std::int32_t ahead = distance(expected_psn_, packet.bth.psn);
   if (ahead < 0) return on_duplicate(packet);
   if (ahead > 0) return on_gap(packet, now);
@@ -265,40 +263,28 @@ void Responder::complete_message(const Packet& packet) {
   if (!has_receive_) return;
   has_receive_ = false;
   deps_.counters.add(Counter::kReceivesCompleted);
-  const Completion completion{
-      .wr_id = receive_.wr_id,
-      .opcode = is_write ? CompletionOpcode::kReceiveRdmaWithImmediate : CompletionOpcode::kReceive,
-      .has_immediate = packet.info->has_immediate(),
-      .has_invalidate = has(packet.info->headers, wire::Headers::kIeth),
-      .solicited = packet.bth.solicited,
-      .byte_length = received_bytes_,
-      .immediate = packet.immediate,
-      .invalidated_rkey = packet.invalidate_rkey,
-      .qp_number = config_.local_qp,
-      .source_qp = config_.remote_qp};
-  if (packet.bth.ack_request) {
-    complete_after_ack(packet.bth.psn, completion);
-  } else {
-    receiver_.completions->complete(completion);
-  }
+  receiver_.completions->complete(
+      {.wr_id = receive_.wr_id,
+       .opcode = is_write ? CompletionOpcode::kReceiveRdmaWithImmediate : CompletionOpcode::kReceive,
+       .has_immediate = packet.info->has_immediate(),
+       .has_invalidate = has(packet.info->headers, wire::Headers::kIeth),
+       .solicited = packet.bth.solicited,
+       .byte_length = received_bytes_,
+       .immediate = packet.immediate,
+       .invalidated_rkey = packet.invalidate_rkey,
+       .qp_number = config_.local_qp,
+       .source_qp = config_.remote_qp});
 }
 
-void Responder::complete_after_ack(Psn psn, const Completion& completion) {
-  receiver_.completions->complete_after({.sent = &sent_acks_, .psn = psn, .since = arrived_}, completion);
-}
-
-// A receive that fails goes with the NAK of the packet expected now.
 void Responder::complete_receive(CompletionStatus status) {
   has_receive_ = false;
-  const Completion completion{.wr_id = receive_.wr_id,
-                              .status = status,
-                              .opcode = CompletionOpcode::kReceive,
-                              .solicited = true,
-                              .qp_number = config_.local_qp,
-                              .source_qp = config_.remote_qp};
-  if (status == CompletionStatus::kWorkRequestFlushed) return receiver_.completions->complete(completion);
-  deps_.counters.add(Counter::kReceiveCompletionError);
-  complete_after_ack(expected_psn_, completion);
+  if (status != CompletionStatus::kWorkRequestFlushed) deps_.counters.add(Counter::kReceiveCompletionError);
+  receiver_.completions->complete({.wr_id = receive_.wr_id,
+                                   .status = status,
+                                   .opcode = CompletionOpcode::kReceive,
+                                   .solicited = true,
+                                   .qp_number = config_.local_qp,
+                                   .source_qp = config_.remote_qp});
 }
 
 // The receive fails, and the peer is told why.
@@ -349,7 +335,6 @@ void Responder::flush() {
   ack_.clear();
   nak_.reset();
   owes_selective_nak_ = false;
-  sent_acks_.note(expected_psn_);
   message_ = {};
   if (has_receive_) complete_receive(CompletionStatus::kWorkRequestFlushed);
   if (receiver_.is_shared || receiver_.queue == nullptr) return;
@@ -360,7 +345,7 @@ WrittenPacket Responder::poll_transmit(std::span<std::byte> out, Time now) {
   while (resources_.has_pending()) {
     const ResponderResources::Part part = resources_.next();
     const bool is_data = part.kind == ResponseKind::kReadData;
-    if (is_data && pacer_.is_active() && pacer_.holds(now)) return {};
+    if (is_data && pacer_.is_active() && pacer_.holds(now)) return emit_acknowledge_before(part, out);
     if (const WrittenPacket packet = emit_response(part, out, now); packet.size > 0) return packet;
   }
   if (nak_) {
@@ -389,7 +374,6 @@ WrittenPacket Responder::emit_response(const ResponderResources::Part& part, std
                                        Time now) {
   if (part.kind != ResponseKind::kAtomicAck) return emit_read_response(part, out, now);
   resources_.advance();
-  sent_acks_.note(part.psn);
   const Packet packet{.bth = {.opcode = with_service(wire::Opcode::kRcAtomicAcknowledge, config_.service),
                               .destination_qp = config_.remote_qp,
                               .psn = part.psn},
@@ -425,7 +409,6 @@ WrittenPacket Responder::emit_read_response(const ResponderResources::Part& part
     return {};
   }
   resources_.advance();
-  sent_acks_.note(part.psn);
   const std::uint8_t padding = wire::pad_bytes(part.size);
   wire::write_padding(out.subspan(header_size + part.size, padding), tail);
   const Packet packet{
@@ -448,7 +431,6 @@ std::uint32_t Responder::msn_for(const ResponderResources::Part& part) {
 // All that was executed is answered by now. A NAK acknowledges what came before its PSN.
 WrittenPacket Responder::emit_acknowledge(std::uint8_t syndrome, Psn psn, std::span<std::byte> out) {
   msn_told_ = msn_;
-  sent_acks_.note(kind_of(syndrome) == SyndromeKind::kAcknowledge ? psn : psn - 1);
   const Packet packet{.bth = {.opcode = with_service(wire::Opcode::kRcAcknowledge, config_.service),
                               .destination_qp = config_.remote_qp,
                               .psn = psn},
@@ -456,11 +438,23 @@ WrittenPacket Responder::emit_acknowledge(std::uint8_t syndrome, Psn psn, std::s
   return {.size = wire::emit_headers(packet, out)};
 }
 
+// A response that may not leave yet would say that the messages before its request were executed. The peer need not wait for that.
+WrittenPacket Responder::emit_acknowledge_before(const ResponderResources::Part& part,
+                                                 std::span<std::byte> out) {
+  const std::uint32_t msn_before = (part.msn - 1) & Psn::kMask;
+  if (distance(Psn(msn_told_), Psn(msn_before)) <= 0) return {};
+  msn_told_ = msn_before;
+  const Packet packet{.bth = {.opcode = with_service(wire::Opcode::kRcAcknowledge, config_.service),
+                              .destination_qp = config_.remote_qp,
+                              .psn = part.psn - 1},
+                      .aeth = {.syndrome = kAckSyndrome, .msn = msn_before}};
+  return {.size = wire::emit_headers(packet, out)};
+}
+
 // It acknowledges everything before the expected PSN, and says what came from behind it.
 WrittenPacket Responder::emit_selective_nak(std::span<std::byte> out) {
   owes_selective_nak_ = false;
   msn_told_ = msn_;
-  sent_acks_.note(expected_psn_ - 1);
   const Packet packet{.bth = {.opcode = wire::Opcode::kSelectiveNak,
                               .destination_qp = config_.remote_qp,
                               .psn = expected_psn_},

@@ -7,7 +7,6 @@
 #include <optional>
 #include <span>
 
-#include "transport/awaited_ack.h"
 #include "transport/completion.h"
 #include "transport/congestion/pacer.h"
 #include "transport/dependencies.h"
@@ -51,8 +50,6 @@ class Responder {
     if (ack_.is_due(now)) flush_delayed_ack();
   }
   void flush_delayed_ack() { ack_.flush_delayed_ack(); }
-  /// Of all that came; that includes the packet that was refused.
-  void release_completions() { sent_acks_.note(has_failed_ ? expected_psn_ : expected_psn_ - 1); }
 
   bool has_pending_response() const {
     return resources_.has_pending() || ack_.is_pending() || nak_ || owes_selective_nak_;
@@ -117,19 +114,18 @@ class Responder {
   [[gnu::cold]] void observe(const Refusal& why, const wire::Packet& packet) const;
   [[gnu::cold]] Refusal fail_receive(CompletionStatus status, const Refusal& why, const wire::Packet& packet);
   void complete_receive(CompletionStatus status);
-  void complete_after_ack(Psn psn, const Completion& completion);
   void complete_message(const wire::Packet& packet);
   std::uint32_t msn_for(const ResponderResources::Part& part);
   WrittenPacket emit_response(const ResponderResources::Part& part, std::span<std::byte> out, Time now);
   WrittenPacket emit_read_response(const ResponderResources::Part& part, std::span<std::byte> out, Time now);
   WrittenPacket emit_acknowledge(std::uint8_t syndrome, Psn psn, std::span<std::byte> out);
+  WrittenPacket emit_acknowledge_before(const ResponderResources::Part& part, std::span<std::byte> out);
   WrittenPacket emit_selective_nak(std::span<std::byte> out);
 
   const QpDependencies& deps_;
   const QpConfig& config_;
   congestion::Pacer& pacer_;
   Psn expected_psn_;
-  Time arrived_{};  // the newest request
   /// Of the newest packet that an ACK may name: not one that has a response of its own. rdma_rxe would take
   /// the ACK for that response, and complete a READ or an atomic that it knows no result of (Linux 6.1, seen
   /// live).
@@ -147,7 +143,6 @@ class Responder {
   ReceiveEnd receiver_;
   ResponderResources resources_;
   PendingAck ack_;
-  SentAcks sent_acks_;
   std::optional<PendingNak> nak_;
   AwaitedRepetition repetition_;
   bool owes_selective_nak_ = false;

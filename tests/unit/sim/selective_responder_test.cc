@@ -134,7 +134,8 @@ TEST_F(SelectiveRepeat, ComplainsAboutAReceiveOfAHeldMessageThatCompletesBeforeT
   answer(selective_nak(100, 0, {101}));
   now_ += 6ms;
   request(write_only(100));
-  EXPECT_THAT(observer_.on_receive_completed(now_), Optional(HasSubstr("before its acknowledgement leaves")));
+  EXPECT_THAT(observer_.on_receive_completed(Time{}),
+              Optional(HasSubstr("before its acknowledgement leaves")));
 }
 
 }  // namespace

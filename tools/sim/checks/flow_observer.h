@@ -82,6 +82,8 @@ class FlowObserver {
   void on_request_taken(const WireView& packet, Time now);
   Complaint on_response_sent(const WireView& packet, Time now);
   void on_response_taken(const WireView& packet, Time now);
+  /// The first PSN that is not acknowledged or answered, as far as the requester knows.
+  std::uint64_t acknowledged() const { return acknowledged_; }
 
   /// The requester's queue pair goes to SQD: no message is begun any more; or it comes back from there.
   void on_draining(bool is_draining) { is_draining_ = is_draining; }
@@ -91,10 +93,9 @@ class FlowObserver {
   }
 
   /// The responder's program has seen the next successful receive. A complaint if its acknowledgement has not
-  /// left: a program that ends now would leave its peer without one. A completion is held back for kMaxHold
-  /// at most.
-  Complaint on_receive_completed(Time now);
-  static constexpr Duration kMaxHold = std::chrono::milliseconds(5);
+  /// left: a program that ends now would leave its peer without one. It may have to wait for responses that go first, and where
+  /// the port was full, or the round's share was used up, until `held_up_until`.
+  Complaint on_receive_completed(Time held_up_until);
 
   /// What happened since something was acknowledged. What the requester takes when it has given up acknowledges nothing, and its completion
   /// may be seen late: progress counts from the next request on that leaves.
@@ -146,6 +147,7 @@ class FlowObserver {
   std::uint64_t read_psns_in_flight() const;
   Complaint check_msn(const WireView& packet, std::uint64_t from, std::uint64_t to) const;
   Complaint check_answered_before(std::uint64_t psn) const;
+  const Message* find_unanswered_before(std::uint64_t psn) const;
   Complaint on_answer_sent(const WireView& packet, std::uint64_t psn);
   Complaint on_read_response_sent(const WireView& packet, std::uint64_t psn, Message& message);
   Complaint on_nak_sent(const WireView& packet, std::uint64_t psn);
@@ -205,6 +207,7 @@ class FlowObserver {
   Time acknowledgement_pending_since_ = transport::kNever;
   std::uint64_t acknowledgement_pending_of_ = 0;  // PSN
   std::deque<ReceiveTaker> receive_takers_;       // messages whose receives have not completed
+  bool repeats_response_ = false;                 // for a request that came again
   std::optional<std::uint64_t> nak_out_;          // sequence NAK sent, and the packet has not come
   bool has_refused_ = false;
 

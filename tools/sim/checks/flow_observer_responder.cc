@@ -45,6 +45,7 @@ void FlowObserver::on_request_taken(const WireView& packet, Time now) {
     const bool is_read = packet.kind == PacketKind::kReadRequest;
     counts_.duplicate_reads += is_read ? 1 : 0;
     counts_.duplicate_atomics += packet.wants_response() && !is_read ? 1 : 0;
+    repeats_response_ = repeats_response_ || packet.wants_response();
   }
 }
 
@@ -68,6 +69,7 @@ FlowObserver::Complaint FlowObserver::on_response_sent(const WireView& packet, T
     if (selective_) selective_->responder.on_acknowledged(std::max(answered_, psn + 1), false, now);
     return complaint;
   }
+  repeats_response_ = false;
   if (packet.is_selective_nak) return on_selective_nak_sent(packet, psn, now);
   if (!packet.is_ack()) return on_nak_sent(packet, psn);
 
@@ -75,7 +77,9 @@ FlowObserver::Complaint FlowObserver::on_response_sent(const WireView& packet, T
   if (auto complaint = check_answered_before(psn + 1)) return complaint;
   answered_ = std::max(answered_, psn + 1);
   if (selective_) {
-    if (auto complaint = selective_->responder.on_acknowledged(answered_, true, now)) return complaint;
+    // What reports would acknowledge all that was executed; as long as an answer to some of that is waiting, an ACK says what it can.
+    const bool may_report = find_unanswered_before(expected_) == nullptr;
+    if (auto complaint = selective_->responder.on_acknowledged(answered_, may_report, now)) return complaint;
   }
   return check_msn(packet, psn + 1, expected_);
 }
@@ -173,12 +177,13 @@ FlowObserver::Complaint FlowObserver::on_nak_sent(const WireView& packet, std::u
   return std::nullopt;
 }
 
-FlowObserver::Complaint FlowObserver::on_receive_completed(Time now) {
+FlowObserver::Complaint FlowObserver::on_receive_completed(Time held_up_until) {
   if (receive_takers_.empty()) return "a receive completes, but no message for it was sent to the end";
   const ReceiveTaker taker = receive_takers_.front();
   receive_takers_.pop_front();
   if (answered_ >= taker.end || has_refused_) return std::nullopt;
-  if (now - taker.taken >= kMaxHold) return std::nullopt;
+  if (taker.taken < held_up_until) return std::nullopt;
+  if (repeats_response_ || find_unanswered_before(taker.end) != nullptr) return std::nullopt;
   return fmt::format(
       "the receive of the message that ends with PSN {:#x} completes before its acknowledgement leaves",
       (taker.end - 1) % kPsns);
@@ -187,12 +192,17 @@ FlowObserver::Complaint FlowObserver::on_receive_completed(Time now) {
 // Responses and acknowledgements leave in PSN order: what acknowledges a request says that READs and atomics
 // before it have been answered.
 FlowObserver::Complaint FlowObserver::check_answered_before(std::uint64_t psn) const {
+  const Message* const message = find_unanswered_before(psn);
+  if (message == nullptr) return std::nullopt;
+  return fmt::format("passes the request of PSN {:#x}, which was not answered", message->first % kPsns);
+}
+
+const FlowObserver::Message* FlowObserver::find_unanswered_before(std::uint64_t psn) const {
   for (auto message = messages_.rbegin(); message != messages_.rend(); ++message) {
     if (message->end <= acknowledged_) break;
-    if (!message->wants_response() || message->is_answered || message->first >= psn) continue;
-    return fmt::format("passes the request of PSN {:#x}, which was not answered", message->first % kPsns);
+    if (message->wants_response() && !message->is_answered && message->first < psn) return &*message;
   }
-  return std::nullopt;
+  return nullptr;
 }
 
 FlowObserver::Complaint FlowObserver::check_msn(const WireView& packet, std::uint64_t from,

@@ -10,6 +10,8 @@ namespace {
 
 /// After that a port whose path had no room looks again.
 constexpr Duration kLookAgain = std::chrono::microseconds(10);
+/// A NIC sends 64 packets a round, of requests and of responses each, and a turn without a packet counts as one (Transmitter).
+constexpr std::size_t kCrowdedRound = 32;
 
 }  // namespace
 
@@ -68,6 +70,9 @@ void SimPort::commit(std::size_t length) {
 }
 
 void SimPort::flush() {
+  if (committed_.size() >= kCrowdedRound) {
+    at_.crowded_until = at_.clock.now() + std::chrono::nanoseconds(1);
+  }
   for (Frame* const frame : committed_) {
     ++at_.statistics.sent_frames;
     at_.statistics.sent_bytes += frame->bytes.size();

@@ -38,6 +38,8 @@ struct Attachment {
 
   std::deque<Frame*> inbox{};  ///< delivered, not yet taken by the device
   Time full_until{};           ///< until then the port takes nothing
+  Time
+      crowded_until{};  ///< until after the last round that sent as much as one may: what was left comes in the next
   std::uint64_t times_full = 0;
   std::uint64_t times_held_up = 0;         ///< because the path had no room
   Time held_up_since = transport::kNever;  ///< kNever: it is not

@@ -210,7 +210,9 @@ void EndpointDriver::on_shared_receive_ended(const Ended& ended) {
 }
 
 void EndpointDriver::on_received(const Operation& operation) {
-  if (auto complaint = scene_.observer.flow(pair_, other(side_)).on_receive_completed(scene_.now())) {
+  FlowObserver& flow = scene_.observer.flow(pair_, other(side_));
+  const Attachment& port = host_.attachment();
+  if (auto complaint = flow.on_receive_completed(std::max(port.full_until, port.crowded_until))) {
     missing_acknowledgement_ = std::move(complaint);
   }
   if (peer_->progress_of(operation).posted_as != SendOperation::kSendWithInvalidate) return;
@@ -219,8 +221,7 @@ void EndpointDriver::on_received(const Operation& operation) {
   windows_.on_taken_back();
 }
 
-// A queue pair that fails says nothing any more; its failure may be polled after the receive, or held back
-// behind another's.
+// A queue pair that fails says nothing any more; its failure may be polled after the receive.
 void EndpointDriver::on_polled() {
   const bool has_ended = missing_acknowledgement_ && responder().query().state == transport::QpState::kError;
   if (missing_acknowledgement_ && !has_ended && !flush_is_legitimate()) {
@@ -234,7 +235,7 @@ void EndpointDriver::on_polled() {
 /// What this end must report by itself with selective repeat, and nothing else would make it say.
 void EndpointDriver::judge_reports() {
   const Duration silence = scene_.observer.flow(pair_, other(side_)).longest_silence();
-  if (silence <= longest_silence(host_) || responder().query().state == transport::QpState::kError) return;
+  if (silence <= longest_silence() || responder().query().state == transport::QpState::kError) return;
   if (flush_is_legitimate()) return;
   complain("wire", fmt::format("did not report for {} us what came out of order", silence.count() / 1000));
 }
@@ -261,8 +262,9 @@ void EndpointDriver::begin_draining(bool notify) {
   scene_.observer.flow(pair_, side_).on_draining(true);
 }
 
-/// Without waiting for the event, perhaps: then it must not come any more.
+/// Without waiting for the event, perhaps: then it must not come any more. It may have come since the last poll.
 void EndpointDriver::end_draining() {
+  judge_drained();
   is_draining_ = false;
   drained_.expected = drained_.seen;
   scene_.observer.flow(pair_, side_).on_draining(false);

@@ -51,36 +51,4 @@ class CompletionQueueTest : public testing::Test {
   std::unique_ptr<CompletionQueue> queue = std::move(pair.a().device().create_cq(4, &channel, this).value());
 };
 
-/// A queue pair that acknowledges one packet after the other.
-class FakeResponder {
- public:
-  explicit FakeResponder(std::uint32_t qp) : qp_{qp} { sent_.start(transport::Psn(0)); }
-
-  transport::QpNumber qp() const { return qp_; }
-  /// One more packet came that asked for an acknowledgement.
-  transport::AwaitedAck receive(transport::Time now) {
-    return {.sent = &sent_, .psn = transport::Psn(received_++), .since = now};
-  }
-  /// Acknowledges all that came, or all up to `psn`.
-  void acknowledge() { acknowledge(received_ - 1); }
-  void acknowledge(std::uint32_t psn) { sent_.note(transport::Psn(psn)); }
-
- private:
-  transport::QpNumber qp_;
-  transport::SentAcks sent_;
-  std::uint32_t received_ = 0;
-};
-
-/// Completions that wait for acknowledgements of queue pairs.
-class CompletionQueueHoldTest : public CompletionQueueTest {
- protected:
-  void complete_with_pending_ack(std::uint64_t wr_id, FakeResponder& responder, bool solicited = false) {
-    queue->complete_after(responder.receive(pair.clock.now()),
-                          {.wr_id = wr_id, .solicited = solicited, .qp_number = responder.qp()});
-  }
-
-  FakeResponder first{1};
-  FakeResponder second{2};
-};
-
 }  // namespace urnic::nic

@@ -13,7 +13,7 @@ namespace {
 using namespace std::chrono_literals;
 using testing::ElementsAre;
 
-class CompletionQueueModerationTest : public CompletionQueueHoldTest {
+class CompletionQueueModerationTest : public CompletionQueueTest {
  protected:
   static constexpr transport::Duration kLong = 60ms;
 
@@ -202,18 +202,6 @@ TEST_F(CompletionQueueModerationTest, CountsFromWhenMoreIsAskedFor) {
   complete_one();
   EXPECT_FALSE(has_event());
   complete_one();
-  EXPECT_TRUE(has_event());
-}
-
-TEST_F(CompletionQueueModerationTest, CountsACompletionWhenItIsShown) {
-  queue->moderate({.count = 2, .period = 50us});
-  queue->request_notification(false);
-  complete(1);
-  complete_with_pending_ack(2, first);
-  publish();
-  EXPECT_FALSE(has_event());
-  first.acknowledge();
-  publish();
   EXPECT_TRUE(has_event());
 }
 

@@ -15,7 +15,7 @@ namespace {
 using testing::ElementsAre;
 using testing::IsEmpty;
 
-class CompletionQueueResizeTest : public CompletionQueueHoldTest {
+class CompletionQueueResizeTest : public CompletionQueueTest {
  protected:
   /// 0 or an errno value.
   int resize(std::uint32_t capacity) {
@@ -106,35 +106,6 @@ TEST_F(CompletionQueueResizeTest, IsRefusedOutsideTheDevicesLimits) {
   EXPECT_EQ(queue->capacity(), 4u);
 }
 
-TEST_F(CompletionQueueResizeTest, KeepsHoldingWhatIsHeldBack) {
-  turn(3);
-  complete(1);
-  complete_with_pending_ack(2, first);
-  complete_with_pending_ack(3, second);
-  complete(4);
-  ASSERT_EQ(resize(64), 0);
-  publish();
-  EXPECT_THAT(poll(), ElementsAre(1));
-  ASSERT_EQ(resize(3), 0);
-  first.acknowledge();
-  publish();
-  EXPECT_THAT(poll(), ElementsAre(2));
-  second.acknowledge();
-  publish();
-  EXPECT_THAT(poll(), ElementsAre(3, 4));
-}
-
-TEST_F(CompletionQueueResizeTest, StillLetsGoAfterTheLongestTime) {
-  complete_with_pending_ack(1, first);
-  ASSERT_EQ(resize(1), 0);
-  pair.clock.advance(CompletionQueue::kMaxHold - std::chrono::nanoseconds(1));
-  publish();
-  EXPECT_THAT(poll(), IsEmpty());
-  pair.clock.advance(std::chrono::nanoseconds(1));
-  publish();
-  EXPECT_THAT(poll(), ElementsAre(1));
-}
-
 TEST_F(CompletionQueueResizeTest, KeepsARequestForNotification) {
   queue->request_notification(false);
   ASSERT_EQ(resize(8), 0);
@@ -145,14 +116,12 @@ TEST_F(CompletionQueueResizeTest, KeepsARequestForNotification) {
   EXPECT_TRUE(has_event());
 }
 
-TEST_F(CompletionQueueResizeTest, KeepsARequestForASolicitedCompletionThatIsHeldBack) {
+TEST_F(CompletionQueueResizeTest, KeepsARequestForASolicitedCompletionThatIsNotPublished) {
   queue->request_notification(true);
   complete(1);
-  complete_with_pending_ack(2, first, true);
-  publish();
+  complete(2, true);
   ASSERT_EQ(resize(8), 0);
   EXPECT_FALSE(has_event());
-  first.acknowledge();
   publish();
   EXPECT_TRUE(has_event());
 }

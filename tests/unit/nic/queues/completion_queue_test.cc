@@ -165,36 +165,6 @@ TEST_F(CompletionQueueTest, CanBeDestroyedWithCompletionsThatWereNotPublished) {
   queue = std::move(pair.a().device().create_cq(4, &channel, this).value());
 }
 
-TEST_F(CompletionQueueHoldTest, ShowsACompletionWhenItsAcknowledgementHasLeft) {
-  complete_with_pending_ack(1, first);
-  publish();
-  EXPECT_THAT(poll(), IsEmpty());
-  first.acknowledge();
-  publish();
-  EXPECT_THAT(poll(), ElementsAre(1));
-}
-
-TEST_F(CompletionQueueHoldTest, WaitsForItsOwnAcknowledgementOnly) {
-  complete_with_pending_ack(1, first);
-  complete_with_pending_ack(2, first);
-  first.acknowledge(0);
-  publish();
-  EXPECT_THAT(poll(), ElementsAre(1));
-  first.acknowledge(1);
-  publish();
-  EXPECT_THAT(poll(), ElementsAre(2));
-}
-
-TEST_F(CompletionQueueHoldTest, HoldsACompletionForALimitedTime) {
-  complete_with_pending_ack(1, first);
-  pair.clock.advance(CompletionQueue::kMaxHold - std::chrono::nanoseconds(1));
-  publish();
-  EXPECT_THAT(poll(), IsEmpty());
-  pair.clock.advance(std::chrono::nanoseconds(1));
-  publish();
-  EXPECT_THAT(poll(), ElementsAre(1));
-}
-
 // A queue pair that begins anew is not told of its former life; the others lose nothing, in whatever order
 // they came.
 TEST_F(CompletionQueueTest, ForgetsWhatAQueuePairHadCompletedWhenItIsReset) {
@@ -256,60 +226,6 @@ TEST_F(CompletionQueueTest, TellsOfNoSolicitedCompletionThatItForgot) {
   publish();
   EXPECT_TRUE(has_event());
   EXPECT_THAT(poll(), ElementsAre(2, 3));
-}
-
-// One queue pair after the other has a pending acknowledgement, so that there is never a time without.
-TEST_F(CompletionQueueHoldTest, CountsTheTimeOfEachCompletionFromItsOwn) {
-  complete_with_pending_ack(1, first);
-  pair.clock.advance(std::chrono::milliseconds(4));
-  complete_with_pending_ack(2, second);
-  complete_with_pending_ack(3, first);
-  pair.clock.advance(std::chrono::milliseconds(1));
-  publish();
-  EXPECT_THAT(poll(), ElementsAre(1));
-  second.acknowledge();
-  publish();
-  EXPECT_THAT(poll(), ElementsAre(2));
-  pair.clock.advance(std::chrono::milliseconds(4));
-  publish();
-  EXPECT_THAT(poll(), ElementsAre(3));
-}
-
-TEST_F(CompletionQueueHoldTest, ShowsWhatStandsBeforeACompletionThatIsHeld) {
-  complete(1);
-  complete_with_pending_ack(2, first);
-  complete(3);
-  publish();
-  EXPECT_THAT(poll(), ElementsAre(1));
-  first.acknowledge();
-  publish();
-  EXPECT_THAT(poll(), ElementsAre(2, 3));
-}
-
-TEST_F(CompletionQueueHoldTest, NotifiesOfASolicitedCompletionWhenItIsShown) {
-  queue->request_notification(true);
-  complete(1);
-  complete_with_pending_ack(2, first, true);
-  publish();
-  EXPECT_FALSE(has_event());
-  queue->request_notification(true);
-  EXPECT_FALSE(has_event());
-  first.acknowledge();
-  publish();
-  EXPECT_TRUE(has_event());
-
-  EXPECT_THAT(poll(), ElementsAre(1, 2));
-  queue->request_notification(true);
-  complete(3);
-  publish();
-  EXPECT_FALSE(has_event());
-}
-
-TEST_F(CompletionQueueHoldTest, WaitsForNobodyWhoIsForgotten) {
-  complete_with_pending_ack(1, first);
-  queue->forget_acks(first.qp());
-  publish();
-  EXPECT_THAT(poll(), ElementsAre(1));
 }
 
 // The program asks for a notification, then looks once more, and sleeps only when it finds nothing. However

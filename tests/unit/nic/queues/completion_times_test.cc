@@ -15,7 +15,7 @@ using testing::ElementsAre;
 using transport::Completion;
 using transport::Time;
 
-class CompletionTimesTest : public CompletionQueueHoldTest {
+class CompletionTimesTest : public CompletionQueueTest {
  protected:
   CompletionTimesTest() {
     EXPECT_TRUE(pair.a().device().destroy_cq(queue));
@@ -42,19 +42,6 @@ TEST_F(CompletionTimesTest, AreThoseOfTheirRounds) {
   publish();
   pair.clock.advance(1s);
   EXPECT_THAT(poll_times(), ElementsAre(start, start, start + 3us));
-}
-
-TEST_F(CompletionTimesTest, AreNotThoseOfBeingShown) {
-  complete_with_pending_ack(1, first);
-  publish();
-  pair.clock.advance(1us);
-  complete(2);
-  publish();
-  EXPECT_THAT(poll_times(), ElementsAre());
-  pair.clock.advance(1us);
-  first.acknowledge();
-  publish();
-  EXPECT_THAT(poll_times(), ElementsAre(start, start + 1us));
 }
 
 TEST_F(CompletionTimesTest, GoAroundWithTheRing) {

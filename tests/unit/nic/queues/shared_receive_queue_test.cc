@@ -250,26 +250,6 @@ TEST_F(XrcTest, WritesMemoryOfTheSharedQueuesProtectionDomain) {
   EXPECT_EQ(pair.b().memory()[500], std::byte{42});
 }
 
-TEST_F(XrcTest, HoldsACompletionUntilItsAcknowledgementHasLeft) {
-  post(*srqs_[1], pair.b(), 1, 0, 100);
-  pair.wire.room[1] = 0;
-  send_to(srqs_[1]->number(), 10);
-  EXPECT_EQ(pair.b().poll_text(), "");
-  pair.wire.room[1] = 100;
-  pair.pass(std::chrono::milliseconds(1));
-  EXPECT_EQ(pair.b().poll_text(), "1 ok");
-}
-
-TEST_F(XrcTest, ShowsAtLastWhatATargetReceivedThatWasDestroyedMeanwhile) {
-  post(*srqs_[0], pair.b(), 1, 0, 100);
-  pair.wire.room[1] = 0;
-  send_to(srqs_[0]->number(), 10);
-  ASSERT_EQ(pair.b().poll_text(), "");
-  pair.b().destroy_queue_pair(0);
-  pair.settle();
-  EXPECT_EQ(pair.b().poll_text(), "1 ok");
-}
-
 /// A message of four packets goes into a queue that has a completion queue to itself. begin() lets only the first
 /// packet arrive; go_on() lets A send the rest again.
 class XrcInsideMessageTest : public XrcTest {

@@ -418,5 +418,19 @@ TEST_F(RcResponderDuplicateRead, DoesNotTakeThePlaceOfANewReadAmongSeveral) {
   EXPECT_EQ(endpoint_.state(), QpState::kReadyToSend);
 }
 
+// Its answer would acknowledge what came before; the peer need not wait for a controller's rate.
+TEST_F(RcResponderRead, AcknowledgesWhatCameBeforeAReadThatIsPaced) {
+  const congestion::Choice choice{.parameters = congestion::FixedParameters{.rate = 1}};
+  config_.congestion = &choice;
+  connect();
+  post_receives({1});
+  peer_sends(read_request(Psn(100), 1024));
+  EXPECT_THAT(sent(), ElementsAre(read_response_only(Psn(100), shared_pattern(0, 1024), 1)));
+  peer_sends({send_only(Psn(101), payload(10)), read_request(Psn(102), 2000)});
+  EXPECT_THAT(sent(), ElementsAre(ack(Psn(101), 2)));
+  pass(std::chrono::milliseconds(10));
+  EXPECT_THAT(sent(), ElementsAre(read_response_first(Psn(102), shared_pattern(0, 1024), 3)));
+}
+
 }  // namespace
 }  // namespace urnic::transport::test
