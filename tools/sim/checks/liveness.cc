@@ -13,7 +13,7 @@ void Liveness::check_progress() {
   const Duration longest = seconds(2) + (options_.retry_count + 3) * 2 * options_.effective_ack_timeout() +
                            4 * options_.rnr_delay() + options_.max_frame_age();
   if (clock_.now() - referee_.last_progress() <= longest) return;
-  referee_.complain("liveness", fmt::format("nothing was posted or completed for {} ms",
+  referee_.complain("liveness", fmt::format("nothing was posted, acknowledged or completed for {} ms",
                                             std::chrono::duration_cast<milliseconds>(longest).count()));
 }
 

@@ -143,7 +143,11 @@ void WireObserver::on_received(HostId by, const Frame& frame) {
   if (packet->is_request()) {
     flow(end->pair, other(end->side)).on_request_taken(*packet, now);
   } else {
-    flow(end->pair, end->side).on_response_taken(*packet, now);
+    FlowObserver& asked = flow(end->pair, end->side);
+    const std::uint64_t before = asked.acknowledged();
+    asked.on_response_taken(*packet, now);
+    // A long READ may come packet by packet, each after a timeout.
+    if (asked.acknowledged() != before) referee_.note_progress();
   }
 }
 

@@ -131,7 +131,8 @@ class EndpointDriver final : private VolatileKey::User {
   bool peer_is_well() const;
   /// For how long an acknowledgement of the peer has been pending, and for how long it may be.
   Duration silence_of_responder() const;
-  Duration longest_silence(const Host& host) const;
+  /// What its answers may have to wait for, at most.
+  Duration longest_silence() const;
   /// A pair that breaks rules takes keys back without waiting for their users.
   bool is_heedless() const { return pair_ == scene_.options.pairs; }
 

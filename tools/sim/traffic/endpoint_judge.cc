@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <variant>
 
 #include "tools/sim/traffic/endpoint_driver.h"
 #include "tools/sim/traffic/shared_receives.h"
@@ -25,7 +26,7 @@ void EndpointDriver::judge_send_failure(const transport::Completion& completion)
         complain("wire", fmt::format("gave up after {} of {} retries", rewinds, scene_.options.retry_count));
       }
       if (const auto silence = peer_is_well() ? silence_of_responder() : Duration(0);
-          silence > longest_silence(peer_host_)) {
+          silence > peer_->longest_silence()) {
         complain(
             "wire",
             fmt::format("retries exceeded because the responder has not acknowledged for {} us what it took",
@@ -113,11 +114,14 @@ Duration EndpointDriver::silence_of_responder() const {
 }
 
 /// A host may stall, its port be full for a while, and a paused network hold the port up. Where it has a controller, what
-/// stands behind READ data waits with these: swift lets a packet of 4096 bytes leave in 33 ms at the least.
-Duration EndpointDriver::longest_silence(const Host& host) const {
-  const bool is_paced = !scene_.options.congestion[index(host.id())].is_none();
-  return 2 * scene_.options.stall_time + std::chrono::milliseconds(is_paced ? 50 : 2) +
-         host.attachment().held_up();
+/// stands behind READ data waits with these: two packets of 4096 bytes take 66 ms at the 1 Mb/s that others have at the least, and
+/// with swift, at its least window, hundreds of round trips.
+Duration EndpointDriver::longest_silence() const {
+  const Duration longest = 2 * scene_.options.stall_time + host_.attachment().held_up();
+  const auto& controller = scene_.options.congestion[index(host_.id())];
+  if (controller.is_none()) return longest + std::chrono::milliseconds(2);
+  const bool is_swift = std::holds_alternative<transport::congestion::SwiftParameters>(controller.parameters);
+  return longest + std::chrono::milliseconds(is_swift ? 1000 : 70);
 }
 
 bool EndpointDriver::flush_is_legitimate() {
