@@ -246,6 +246,7 @@ void Device::destroy_qp(std::unique_ptr<QueuePair> qp) {
     send_last_requests(*engine_, *qp);
     const std::lock_guard guard(*engine_);
     engine_->pipeline().enter_time_wait(*qp, clock_.now());
+    engine_->take_only_from(qp->number(), std::nullopt);
   }
   qp.reset();
   count_users(attributes, -1);
@@ -371,6 +372,7 @@ std::vector<std::pair<std::string_view, std::uint64_t>> Device::all_counters() c
   all.emplace_back("port_dropped_frames", port.dropped_frames);
   all.emplace_back("port_direct_links", port.direct_links);
   all.emplace_back("port_returned_frames", port.returned_frames);
+  all.emplace_back("port_foreign_frames", port.foreign_frames);
   return all;
 }
 

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 
@@ -10,6 +11,7 @@
 #include "nic/room.h"
 #include "transport/result.h"
 #include "transport/time.h"
+#include "transport/types.h"
 #include "transport/wire/address.h"
 
 namespace urnic::nic {
@@ -34,6 +36,7 @@ class PacketPort {
     std::uint64_t dropped_frames = 0;   ///< sent by us, not taken (no peer, too long, queue dead)
     std::uint64_t direct_links = 0;     ///< to other NICs, now (see drivers/direct)
     std::uint64_t returned_frames = 0;  ///< that ICMP says no program took (see drivers/udp)
+    std::uint64_t foreign_frames = 0;   ///< received, and not believed (see take_only_from())
   };
 
   virtual Medium medium() const { return Medium::kEthernet; }
@@ -55,6 +58,12 @@ class PacketPort {
   /// the MAC of the next hop, which keeps little of what is sent before it has. Waits for nothing; a system call.
   virtual void find_next_hop(const transport::wire::Gid& /*source*/,
                              const transport::wire::Gid& /*destination*/) {}
+
+  /// From now on packets for the connected queue pair `qp` can only come from this station, which shares the host's addresses; or
+  /// from wherever, where there is none, as at first. A port that has a way of its own to that station drops what comes for `qp` by a
+  /// way to which any program of the host may write. May allocate.
+  virtual void take_only_from(transport::QpNumber /*qp*/,
+                              const std::optional<transport::wire::Mac>& /*station*/) {}
 
   /// Room for one frame of up to max_frame_bytes() to `destination` (any, where the port carries IP packets), or none
   /// when the port cannot take one now (a queue is full, or its first peer is still to come: try again later; a port

@@ -137,6 +137,7 @@ bool DirectPort::can_be_given_back(SendingLink& link) {
 
 void DirectPort::remove(SendingLink& link) {
   own_statistics_.dropped_frames += link.ring.count_untaken();
+  link.ring.say_given_up();
   erase(sending_, link);
   erase(unflushed_, link);
   if (target_ == &link) target_ = nullptr;
@@ -212,11 +213,27 @@ std::size_t DirectPort::receive_from_wire(std::span<std::span<const std::byte>> 
   for (std::size_t i = 0; i < found; ++i) {
     if (const auto mark = marks_.parse(frames[i])) [[unlikely]] {
       open(mark->nonce);
+    } else if (is_foreign(frames[i])) [[unlikely]] {
+      ++own_statistics_.foreign_frames;
     } else {
       frames[kept++] = frames[i];
     }
   }
   return kept;
+}
+
+/// A peer that has given its link up sends by the wire again.
+bool DirectPort::is_foreign(std::span<const std::byte> frame) const {
+  const auto sender = guard_.sender_of(frame);
+  if (!sender) return false;
+  return std::any_of(receiving_.begin(), receiving_.end(), [&](const ReceivingLink* link) {
+    const bool is_given_up = link->ring.is_given_up() || link->is_over.load(std::memory_order_acquire);
+    return link->peer == *sender && link->is_open && !is_given_up;
+  });
+}
+
+void DirectPort::take_only_from(transport::QpNumber qp, const std::optional<Mac>& station) {
+  if (medium() == nic::Medium::kIp) guard_.take_only_from(qp, station);
 }
 
 bool DirectPort::may_hold_frames() const {
@@ -381,6 +398,7 @@ nic::PacketPort::Statistics DirectPort::statistics() const {
   sum.sent_bytes += wire.sent_bytes;
   sum.dropped_frames += wire.dropped_frames;
   sum.returned_frames += wire.returned_frames;
+  sum.foreign_frames += wire.foreign_frames;
   sum.direct_links = sending_.size();
   for (const ReceivingLink* const link : receiving_) sum.dropped_frames += link->ring.malformed_frames();
   return sum;

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -13,7 +14,9 @@
 #include "drivers/descriptor.h"
 #include "drivers/direct/link_keeper.h"
 #include "drivers/direct/mark.h"
+#include "drivers/direct/wire_guard.h"
 #include "nic/packet_port.h"
+#include "transport/types.h"
 #include "transport/wire/address.h"
 
 namespace urnic::drivers {
@@ -48,6 +51,8 @@ class DirectPort final : public nic::PacketPort {
   void find_next_hop(const transport::wire::Gid& source, const transport::wire::Gid& destination) override {
     wire_->find_next_hop(source, destination);
   }
+  /// Over the host's sockets. Once the link from that station is open.
+  void take_only_from(transport::QpNumber qp, const std::optional<transport::wire::Mac>& station) override;
   bool may_hold_frames() const override;
   nic::Room reserve_to(const transport::wire::Mac& destination) override;
   void commit(std::size_t length) override;
@@ -93,6 +98,7 @@ class DirectPort final : public nic::PacketPort {
   void open(std::uint64_t nonce);
   std::size_t receive_from_links(std::span<std::span<const std::byte>> frames);
   std::size_t receive_from_wire(std::span<std::span<const std::byte>> frames);
+  bool is_foreign(std::span<const std::byte> frame) const;
 
   const std::unique_ptr<nic::PacketPort> wire_;
   const std::unique_ptr<LinkKeeper> keeper_;
@@ -106,6 +112,7 @@ class DirectPort final : public nic::PacketPort {
   std::size_t first_ = 0;           // of receiving_, in the next receive()
   bool has_wire_given_all_ = true;  // the last time
   LinkKeeper::News news_;           // empty but inside of take_news()
+  WireGuard guard_;
 
   // The station that a frame was last reserved for.
   Mac destination_;

@@ -39,8 +39,9 @@ struct Control {
   alignas(64) std::atomic<std::uint64_t> head;      ///< frames shown since the beginning; the producer's
   alignas(64) std::atomic<std::uint64_t> tail;      ///< slots given back since the beginning; the consumer's
   alignas(64) std::atomic<std::uint32_t> is_armed;  ///< 1: the consumer sleeps, and wants to be woken
-  alignas(
-      64) std::atomic<std::uint32_t> is_only_way;  ///< 1: see RingProducer::say_only_way(); the producer's
+  // The producer's: 1 when it has said so.
+  alignas(64) std::atomic<std::uint32_t> is_only_way;  ///< see RingProducer::say_only_way()
+  std::atomic<std::uint32_t> is_given_up;              ///< see RingProducer::say_given_up()
 };
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free);
 static_assert(std::atomic<std::uint32_t>::is_always_lock_free);
@@ -62,6 +63,8 @@ class RingProducer {
 
   /// Tells the consumer, before the first frame is shown, that nothing went to it on another way.
   void say_only_way() { control_.is_only_way.store(1, std::memory_order_release); }
+  /// Tells the consumer that from now on frames go to it on another way.
+  void say_given_up() { control_.is_given_up.store(1, std::memory_order_release); }
 
   /// Frames whose slots the consumer has not given back.
   std::uint64_t count_untaken();
@@ -100,6 +103,7 @@ class RingConsumer {
   bool has_frames() const;
   /// Whether the producer has said so.
   bool is_only_way() const { return control_.is_only_way.load(std::memory_order_acquire) == 1; }
+  bool is_given_up() const { return control_.is_given_up.load(std::memory_order_acquire) == 1; }
 
   bool is_broken() const { return is_broken_; }
   std::uint64_t malformed_frames() const { return malformed_frames_; }

@@ -9,6 +9,7 @@
 #include "transport/wire/byte_order.h"
 #include "transport/wire/ethernet.h"
 #include "transport/wire/frame.h"
+#include "transport/wire/headers.h"
 
 namespace urnic::drivers {
 namespace {
@@ -22,7 +23,6 @@ using transport::wire::Mac;
 /// The most that a crash may lose while frames come and go.
 constexpr transport::Duration kWriteOutInterval = 100ms;
 
-constexpr std::size_t kDestinationQpInBth = 5;
 constexpr unsigned kQpBits = 24;
 
 }  // namespace
@@ -106,7 +106,8 @@ bool RecorderPort::will_come_back(std::span<const std::byte> frame) const {
   if (own_.numbers.bits == 0) return false;
   const auto parsed = transport::wire::parse_ip_packet(frame);
   if (!parsed || !is_own(parsed.value().destination_gid())) return false;
-  const std::uint32_t qp = transport::wire::load_u24(parsed.value().ib, kDestinationQpInBth);
+  const std::uint32_t qp =
+      transport::wire::load_u24(parsed.value().ib, transport::wire::Bth::kDestinationQpAt);
   return own_.numbers.own(qp, kQpBits) == qp;
 }
 

@@ -19,6 +19,7 @@
 #include "nic/recording/journal.h"
 #include "transport/result.h"
 #include "transport/time.h"
+#include "transport/types.h"
 #include "transport/wire/address.h"
 
 namespace urnic::drivers {
@@ -68,6 +69,9 @@ class RecorderPort final : public nic::PacketPort, private nic::Journal {
   void leave(const transport::wire::Gid& group) override { port_->leave(group); }
   void find_next_hop(const transport::wire::Gid& source, const transport::wire::Gid& destination) override {
     port_->find_next_hop(source, destination);
+  }
+  void take_only_from(transport::QpNumber qp, const std::optional<transport::wire::Mac>& station) override {
+    port_->take_only_from(qp, station);
   }
   std::size_t max_frame_bytes() const override { return port_->max_frame_bytes(); }
   int wake_fd() const override { return port_->wake_fd(); }

@@ -9,7 +9,7 @@
 namespace urnic::drivers::packet_numbers {
 
 // Offsets count from the BTH on.
-inline constexpr std::size_t kDestinationQp = 5;
+inline constexpr std::size_t kDestinationQp = transport::wire::Bth::kDestinationQpAt;
 inline constexpr std::size_t kMad = transport::wire::Bth::kBytes + transport::wire::Deth::kBytes;
 inline constexpr std::size_t kManagementClass = kMad + 1;
 inline constexpr std::size_t kAttribute = kMad + 16;

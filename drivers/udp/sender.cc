@@ -33,7 +33,6 @@ constexpr std::uint8_t kUsualHopLimit = 64;
 /// How many bad messages of the past one flush copes with.
 constexpr int kMostErrorsAtOnce = 64;
 constexpr std::size_t kSourcePortInUdp = 0;
-constexpr std::size_t kDestinationQpInBth = 5;
 
 /// Appends a control message.
 template <typename Value>
@@ -120,7 +119,7 @@ bool UdpSender::read(std::span<const std::byte> bytes, Packet& packet) const {
   packet.bytes = static_cast<std::uint16_t>(bytes.size() - packet.header_bytes);
   packet.identification = 0;
   packet.flow.source_port = wire::load_u16(bytes, ip_bytes + kSourcePortInUdp);
-  packet.flow.destination_qp = wire::load_u24(bytes, packet.header_bytes + kDestinationQpInBth);
+  packet.flow.destination_qp = wire::load_u24(bytes, packet.header_bytes + wire::Bth::kDestinationQpAt);
   if (is_ipv4) {
     packet.flow.traffic_class = wire::load_u8(bytes, 1);
     packet.flow.hop_limit = wire::load_u8(bytes, 8);

@@ -172,6 +172,10 @@ void Engine::find_next_hop(const AddressVector& to) {
   if (source) pipeline_.port().find_next_hop(*source, to.destination);
 }
 
+void Engine::take_only_from(transport::QpNumber qp, const std::optional<transport::wire::Mac>& station) {
+  if (is_started()) pipeline_.port().take_only_from(qp, station);
+}
+
 // A host that knows no way now may know one when the program sends.
 Result<HostRoute, Error> Engine::way_to(const AddressVector& to) const {
   const HostRoute unknown{.source = {}, .mtu = config().link_mtu};

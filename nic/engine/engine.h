@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 
 #include "nic/clock.h"
 #include "nic/config.h"
@@ -21,6 +22,7 @@
 #include "transport/counters.h"
 #include "transport/result.h"
 #include "transport/time.h"
+#include "transport/types.h"
 
 namespace urnic::nic {
 
@@ -60,6 +62,7 @@ class Engine final : public Progress {
   // --- Under the lock, except where noted ---
 
   void find_next_hop(const AddressVector& to) override;
+  void take_only_from(transport::QpNumber qp, const std::optional<transport::wire::Mac>& station) override;
   Result<HostRoute, Error> way_to(const AddressVector& to) const override;
   Pipeline& pipeline() { return pipeline_; }
   Tables& tables() { return tables_; }

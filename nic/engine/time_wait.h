@@ -48,6 +48,11 @@ class TimeWait {
   bool is_repeat(const transport::wire::Packet& packet, const transport::wire::Gid& source,
                  const transport::wire::Gid& destination, transport::Time now) const;
 
+  /// The way to the peer of that queue pair, which is_repeat() was asked about.
+  const Path& path_of(transport::QpNumber number) const {
+    return entries_.at(to_integer(number)).destroyed.path;
+  }
+
   /// Writes the frame that acknowledges the last SEND or WRITE packet that the queue pair had executed, and all
   /// before it, and returns its size. `frame` must have room for kMaxFrameBytes. Only after is_repeat().
   std::size_t acknowledge(transport::QpNumber number, const transport::wire::Mac& to,

@@ -259,10 +259,11 @@ WrittenPacket Transmitter::poll_into(QueuePair& qp, std::span<std::byte> room, T
 }
 
 void Transmitter::acknowledge_again(transport::QpNumber destroyed, const Mac& to, Time now) {
-  const Room frame = port_->reserve_to(to);
+  const Mac station = time_wait_.path_of(destroyed).local_station().value_or(to);
+  const Room frame = port_->reserve_to(station);
   if (frame.empty()) return;
   drops_.add(DeviceCounter::kAnsweredAfterDestroy);
-  send(time_wait_.acknowledge(destroyed, to, frame.bytes()), now);
+  send(time_wait_.acknowledge(destroyed, station, frame.bytes()), now);
 }
 
 void Transmitter::notify_of_congestion(QueuePair& qp, const Mac& to, Time now) {

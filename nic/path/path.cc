@@ -4,7 +4,6 @@
 #include <cstring>
 
 #include "nic/errors.h"
-#include "nic/path/station.h"
 #include "transport/wire/byte_order.h"
 #include "transport/wire/ethernet.h"
 #include "transport/wire/icrc.h"
@@ -83,7 +82,6 @@ Path Path::make(const AddressVector& to, const Gid& source, const LinkSource& fr
     ethernet.ether_type = is_ipv4 ? EtherType::kIpv4 : EtherType::kIpv6;
     path.ip_at_ = emit(ethernet, headers);
   }
-  if (from.medium == Medium::kIp && source == to.destination) path.local_station_ = station_of(remote_qp);
   std::size_t at = path.ip_at_;
   path.header_bytes_ = at + (is_ipv4 ? kIpv4AndUdpBytes : kIpv6AndUdpBytes);
   if (is_ipv4) {

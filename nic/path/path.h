@@ -51,8 +51,10 @@ class Path {
 
   /// From now on UDP comes from this port; the destination's flow label, if it has one, chose another.
   void use_source_port(std::uint16_t port);
-  /// Where the peer is another NIC with the address of this one: which one. It says nothing to the host's network.
+  /// Where the peer is another NIC that shares this host's addresses: which one (nic/path/station.h). The host's network does not
+  /// know of it.
   const std::optional<transport::wire::Mac>& local_station() const { return local_station_; }
+  void set_local_station(const std::optional<transport::wire::Mac>& station) { local_station_ = station; }
 
   /// Whether the flow label chose the UDP source port (fact 6).
   bool has_flow_label() const { return has_flow_label_; }

@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <memory>
+#include <optional>
 
 #include "nic/clock.h"
 #include "nic/config.h"
@@ -11,6 +12,7 @@
 #include "nic/path/path.h"
 #include "transport/result.h"
 #include "transport/time.h"
+#include "transport/types.h"
 
 namespace urnic::nic {
 
@@ -71,6 +73,8 @@ class Progress {
 
   /// Something will soon be sent there.
   virtual void find_next_hop(const AddressVector& to) = 0;
+  /// See PacketPort::take_only_from().
+  virtual void take_only_from(transport::QpNumber qp, const std::optional<transport::wire::Mac>& station) = 0;
   /// What is known of the way there: the largest IP packet of the link unless the host's routes say less. ENONET: the
   /// NIC reaches its own host alone.
   virtual Result<HostRoute, Error> way_to(const AddressVector& to) const = 0;

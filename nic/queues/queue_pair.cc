@@ -5,12 +5,14 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 
 #include "nic/errors.h"
 #include "nic/path/multicast_groups.h"
+#include "nic/path/station.h"
 #include "nic/queues/make_endpoint.h"
 #include "nic/queues/post_observer.h"
 #include "nic/queues/post_run.h"
@@ -248,6 +250,7 @@ bool QueuePair::must_flush_receives() {
 // --- The engine's side ---
 
 bool QueuePair::has_send_to(transport::AddressHandleId address) const {
+  if (is_connected(attributes_.type)) return false;
   for (std::uint32_t i = send_queue_.head(); i != send_queue_.tail(); ++i) {
     if (send_queue_.at(i).request.destination.address == address) return true;
   }
@@ -365,6 +368,7 @@ void QueuePair::apply(QpState to, const QpAttributes& attributes) {
       progress_.unschedule(*this);
       // As hardware does: a queue pair that begins anew has not completed anything yet.
       discard_completions();
+      progress_.take_only_from(number_, std::nullopt);
       current_ = {};
       agreed_recovery_.reset();
       path_ = {};
@@ -439,6 +443,11 @@ void QueuePair::set_address_vector(const AddressVector& address, transport::QpNu
   path_ = Path::make(marked, progress_.gids().at(address.source_gid_index).value_or(path_.source()),
                      progress_.config().link_source(), number_, remote_qp);
   peer_mac_ = {};
+  // Whichever of the host's addresses it is, another one than ours as well.
+  const bool is_on_this_host =
+      progress_.config().medium == Medium::kIp && progress_.gids().index_of(address.destination).has_value();
+  if (is_on_this_host) path_.set_local_station(station_of(remote_qp));
+  progress_.take_only_from(number_, path_.local_station());
 }
 
 QpAttributes QueuePair::query() const {

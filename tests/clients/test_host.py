@@ -1,5 +1,6 @@
 """One NIC for all processes of a host: they have the host's addresses, and share them."""
 import errno
+import json
 import os
 import re
 import shutil
@@ -122,6 +123,58 @@ class OneHost(Hosts):
         self.expect_end(client)
         self.expect_end(server)
         self.assertIn("verdict: clean", self.ask(host, "check", recording))
+
+    def gid_index_of(self, host, address):
+        found = next(each["found"] for each in json.loads(self.ask(host, "doctor", "--json"))["findings"] if each["check"] == "GIDs of --port host")
+        return re.search(rf"(\d+) \S*{re.escape(address)} ", found)[1]
+
+    def start_writers(self, host, server_index="1", client_index="1", seconds=3):
+        self.require("ib_write_bw")
+        port = free_port()
+        words = ["ib_write_bw", "-d", "urnic0", "-F", "-D", seconds, "-p", port]
+        server = self.start_host_nic(host, "server", [*words, "-x", server_index])
+        self.wait_for_listener(server, port)
+        client = self.start_host_nic(host, "client", [*words, "-x", client_index, "127.0.0.1"])
+        return server, client
+
+    def wait_for_links(self, host, process):
+        has_links = lambda: self.ask(host, "stat", "--json").count('"port_direct_links":1') == 2
+        self.assertTrue(wait_until(has_links, 10, pause=0.05), process.describe())
+
+    def test_direct_links_join_two_addresses_of_the_host(self):
+        host = self.host_with_network()
+        self.on(host, *self.interface("net1", "10.79.4.1"))
+        indices = self.gid_index_of(host, "10.79.3.1"), self.gid_index_of(host, "10.79.4.1")
+        self.assertNotEqual(*indices)
+        server, client = self.start_writers(host, *indices)
+        self.wait_for_links(host, client)
+        self.expect_end(client)
+        self.expect_end(server)
+
+    def test_nobody_else_of_the_host_sends_into_a_connection_with_a_link(self):
+        host = self.host_with_network()
+        server, client = self.start_writers(host, seconds=4)
+        self.wait_for_links(host, client)
+        processes = json.loads(self.ask(host, "stat", "--json"))["processes"]
+        numbers = [qp["number"] for process in processes for qp in process["queue_pairs"] if qp["peer_qp"]]
+        self.assertEqual(len(numbers), 2, processes)
+        script = f"""
+import socket, struct
+sender = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+sender.bind(("10.79.3.1", 0))
+for qp in {numbers}:
+    for psn in range(10):
+        bth = struct.pack("!BBHII", 4, 0x40, 0xffff, qp, 1 << 31 | psn)  # RC SEND Only
+        sender.sendto(bth + bytes(20), ("10.79.3.1", 4791))
+"""
+        intruder = self.start_on(host, "intruder", ["python3", "-c", script])
+        self.expect_end(intruder)
+        self.processes.remove(intruder)
+        counted = lambda name: sum(each["counters"][name] for each in json.loads(self.ask(host, "stat", "--json"))["processes"])
+        self.assertTrue(wait_until(lambda: counted("port_foreign_frames") == 20, 3, pause=0.1), client.describe())
+        self.assertEqual(counted("rx_drop_bad_icrc"), 0)
+        self.expect_end(client)
+        self.expect_end(server)
 
     def test_all_addresses_are_there_and_named_by_their_interfaces(self):
         host = self.host_with_network()

@@ -22,6 +22,7 @@ namespace urnic::transport::wire {
 /// bytes.
 struct Bth {
   static constexpr std::size_t kBytes = 12;
+  static constexpr std::size_t kDestinationQpAt = 5;  ///< where its 24 bits stand
 
   Opcode opcode{};
   bool solicited = false;

@@ -3,9 +3,14 @@
 
 #include <chrono>
 #include <cstddef>
+#include <optional>
+#include <span>
 #include <vector>
 
+#include "nic/path/path.h"
 #include "tests/unit/drivers/light/direct_nic.h"
+#include "transport/wire/opcode.h"
+#include "transport/wire/packet.h"
 
 namespace urnic::drivers {
 namespace {
@@ -83,6 +88,73 @@ TEST_F(DirectPortOverIp, DoesNotWaitForThoseOfOtherHosts) {
   EXPECT_FALSE(a.port().reserve_to(Mac{}).empty());
   EXPECT_FALSE(a.port().reserve_to(kA).empty()) << "its own";
   EXPECT_FALSE(a.port().reserve_to(kBroadcast).empty());
+}
+
+constexpr transport::QpNumber kQp{0x0b0001};
+
+Bytes packet_to_kqp() {
+  namespace wire = transport::wire;
+  nic::Path path = nic::Path::make({.destination = kSharedAddress}, kSharedAddress,
+                                   {.medium = nic::Medium::kIp}, transport::QpNumber{0x0a0001}, kQp);
+  Bytes bytes(200);
+  const std::size_t size =
+      wire::emit_headers({.bth = {.opcode = wire::Opcode::kRcAcknowledge, .destination_qp = kQp}},
+                         std::span(bytes).subspan(path.header_bytes()));
+  bytes.resize(path.encapsulate(bytes, {.size = size}, {}));
+  return bytes;
+}
+
+/// B has a queue pair whose peer is A's. What comes by the wire may be from any program of the host.
+class DirectPortGuard : public DirectPortOverIp {
+ protected:
+  DirectPortGuard() { b.port().take_only_from(kQp, kA); }
+
+  void connect() {
+    ASSERT_TRUE(until([&] {
+      b.receive();
+      return !a.port().reserve_to(kB).empty();
+    }));
+    a.send(kB, 77);
+    ASSERT_EQ(b.receive(), std::vector{77});
+  }
+  /// How many of one frame B takes from the wire.
+  std::size_t taken_from_wire() {
+    b.wire().to_receive.push_back(packet_to_kqp());
+    return b.receive().size();
+  }
+
+  Nic b{folder, kB, 10s, nic::Medium::kIp};
+};
+
+TEST_F(DirectPortGuard, TakesPacketsFromTheWireBeforeThereIsALink) {
+  EXPECT_EQ(taken_from_wire(), 1u);
+  EXPECT_EQ(b.port().statistics().foreign_frames, 0u);
+}
+
+TEST_F(DirectPortGuard, DropsPacketsFromTheWireOnceTheLinkIsOpen) {
+  connect();
+  EXPECT_EQ(taken_from_wire(), 0u);
+  EXPECT_EQ(b.port().statistics().foreign_frames, 1u);
+  b.port().take_only_from(kQp, std::nullopt);
+  EXPECT_EQ(taken_from_wire(), 1u) << "the queue pair has no such peer any more";
+}
+
+TEST_F(DirectPortGuard, TakesPacketsFromTheWireAgainWhenThePeersLinkIsGivenUp) {
+  Nic quick(folder, Mac{{2, 0, 0, 0, 0, 0xc}}, 20ms, nic::Medium::kIp);
+  ASSERT_TRUE(until([&] {
+    b.receive();
+    return !quick.port().reserve_to(kB).empty();
+  }));
+  quick.send(kB, 78);
+  ASSERT_EQ(b.receive(), std::vector{78});
+  b.port().take_only_from(kQp, Mac{{2, 0, 0, 0, 0, 0xc}});
+  EXPECT_EQ(taken_from_wire(), 0u);
+  ASSERT_TRUE(until([&] {
+    quick.receive();
+    return quick.port().sending_links() == 0;
+  }));
+  EXPECT_EQ(taken_from_wire(), 1u)
+      << "its next packet, which may be there before the end of the link is known";
 }
 
 }  // namespace

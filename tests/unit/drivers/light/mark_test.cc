@@ -71,18 +71,5 @@ TEST(Station, IsTheShareOfAQueuePair) {
   EXPECT_EQ(nic::station_of(transport::QpNumber{0xffff}), std::nullopt);
 }
 
-TEST(Station, IsKnownOfPeersWithTheSameAddressOverIpAlone) {
-  const auto here = wire::Gid::parse("::ffff:10.9.0.1").value();
-  const auto there = wire::Gid::parse("::ffff:10.9.0.2").value();
-  const auto station = [](const wire::Gid& from, const wire::Gid& to, nic::Medium medium) {
-    return nic::Path::make({.destination = to}, from, {.medium = medium}, transport::QpNumber{0x050001},
-                           transport::QpNumber{0x060001})
-        .local_station();
-  };
-  EXPECT_EQ(station(here, here, nic::Medium::kIp), nic::station_of_share(6));
-  EXPECT_EQ(station(here, there, nic::Medium::kIp), std::nullopt);
-  EXPECT_EQ(station(here, here, nic::Medium::kEthernet), std::nullopt);
-}
-
 }  // namespace
 }  // namespace urnic::drivers
