@@ -52,9 +52,13 @@ std::optional<RequestedService> place_of(const Asked& asked, const wire::Gid& de
 void ConnectionRequests::on_packet(std::span<const std::byte> bytes, Time now) {
   wire::Frame frame;
   wire::Packet packet;
-  if (frame.read_ip_packet(bytes) || packet.read(frame.ib) || !is_intact(frame, identifications_)) {
+  if (frame.read_ip_packet(bytes) || packet.read(frame.ib)) {
     ++counters_.malformed;
     return;
+  }
+  if (!is_intact(frame, identifications_)) {
+    ++counters_.malformed;
+    return show_damaged(packet, frame, bytes);
   }
   if (!is_for_management(packet)) {
     ++counters_.stray;
@@ -78,6 +82,18 @@ void ConnectionRequests::on_packet(std::span<const std::byte> bytes, Time now) {
   if (const auto slot = given_.find(place->name, now)) return give(*slot, *place, bytes, now);
   if (const auto slot = members_.listener_of(*place)) return give(*slot, *place, bytes, now);
   if (!early_.keep(*place, bytes, now)) refuse(bytes);
+}
+
+/// The listener's NIC drops it, too, and tells its program if the sender's address was translated on the way.
+void ConnectionRequests::show_damaged(const wire::Packet& packet, const wire::Frame& frame,
+                                      std::span<const std::byte> bytes) {
+  if (!is_for_management(packet)) return;
+  const auto parsed = cm::parse(packet.payload);
+  const auto* const mad = std::get_if<cm::Mad>(&parsed);
+  const auto asked = mad != nullptr ? asked_by(mad->message, frame.source_gid()) : std::nullopt;
+  const auto place = asked ? place_of(*asked, frame.destination_gid()) : std::nullopt;
+  const auto slot = place ? members_.listener_of(*place) : std::nullopt;
+  if (slot) members_.hand_over(*slot, bytes);
 }
 
 void ConnectionRequests::on_listen(Time now) {

@@ -8,7 +8,9 @@
 #include <span>
 
 #include "drivers/host/early_requests.h"
+#include "transport/wire/frame.h"
 #include "transport/wire/icrc_identification.h"
+#include "transport/wire/packet.h"
 
 namespace urnic::drivers {
 
@@ -55,6 +57,8 @@ class ConnectionRequests {
 
  private:
   void give(unsigned slot, const RequestedService& service, std::span<const std::byte> packet, Time now);
+  void show_damaged(const transport::wire::Packet& packet, const transport::wire::Frame& frame,
+                    std::span<const std::byte> bytes);
   void refuse(std::span<const std::byte> packet);
 
   Members& members_;

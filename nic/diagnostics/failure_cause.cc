@@ -94,6 +94,11 @@ constexpr auto kWords = std::to_array<CauseWords>({
      "compare the request with the region; a type 2 window has to be taken back before it is bound anew"},
     {Cause::kStrayRequest, "a request is for a queue pair that is there",
      "the peer has a wrong QP number, or ours was destroyed while the peer went on: exchange numbers anew"},
+    {Cause::kTranslatedAddress,
+     "a queue pair hears its peer's address alone, and the ICRC covers both addresses and the UDP source port (facts 1, 12)",
+     "does the peer send from the GID index whose address it has told? Or does something between translate addresses (NAT, as "
+     "docker's bridge does)? RoCEv2 cannot pass that: give both ends addresses that reach each other unchanged (docker run "
+     "--network host, a macvlan or routed network, a tunnel)"},
     {Cause::kNoListener, kServiceRule,
      "does the peer's program run and listen ('urnic stat' there), at this port and address, in this port space, for this "
      "kind of queue pair?"},
@@ -247,6 +252,8 @@ FailureCause cause_of(const FailureReport& report) {
   switch (report.kind) {
     case FailureReport::Kind::kStray:
       return Cause::kStrayRequest;
+    case FailureReport::Kind::kTranslated:
+      return Cause::kTranslatedAddress;
     case FailureReport::Kind::kRefusal:
       return cause_of_refusal(report);
     case FailureReport::Kind::kConnection:

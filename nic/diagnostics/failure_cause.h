@@ -41,6 +41,7 @@ enum class FailureCause : std::uint8_t {
   kBadLocalLength,
   kWindowNotBound,
   kStrayRequest,
+  kTranslatedAddress,
   // A connection is not made:
   kNoListener,
   kStaleConnection,

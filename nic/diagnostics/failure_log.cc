@@ -10,6 +10,7 @@
 namespace urnic::nic {
 
 using transport::Time;
+using transport::wire::Gid;
 
 FailureLog::FailureLog() : fd_(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)), reports_(kMost) {}
 
@@ -31,12 +32,23 @@ void FailureLog::add(FailureReport report) {
   syscall(SYS_write, fd_, &one, sizeof one);
 }
 
-void FailureLog::add_stray(transport::QpNumber to, const transport::wire::Gid& from, Time now) {
-  if (last_stray_ && now - *last_stray_ < std::chrono::seconds(1)) return;
-  last_stray_ = now;
+void FailureLog::add_stray(transport::QpNumber to, const Gid& from, Time now) {
   FailureReport report{.kind = FailureReport::Kind::kStray, .at = now};
   report.qp.number = to;
   report.qp.peer = from;
+  add_unwanted(report);
+}
+
+void FailureLog::add_translated(transport::QpNumber to, const Gid& peer, const Gid& seen_as, Time now) {
+  FailureReport report{.kind = FailureReport::Kind::kTranslated, .at = now, .seen_as = seen_as};
+  report.qp.number = to;
+  report.qp.peer = peer;
+  add_unwanted(report);
+}
+
+void FailureLog::add_unwanted(const FailureReport& report) {
+  if (last_unwanted_ && report.at - *last_unwanted_ < std::chrono::seconds(1)) return;
+  last_unwanted_ = report.at;
   add(report);
 }
 

@@ -33,18 +33,24 @@ class FailureLog {
   /// A host sends requests to a queue pair that is not here. It will repeat them: one is reported each
   /// second.
   void add_stray(transport::QpNumber to, const transport::wire::Gid& from, transport::Time now);
+  /// What is for that queue pair from that peer comes from another address; a connection request is for none, 0. As above, one is
+  /// reported each second.
+  void add_translated(transport::QpNumber to, const transport::wire::Gid& peer,
+                      const transport::wire::Gid& seen_as, transport::Time now);
 
   /// The oldest, or nothing.
   std::optional<FailureReport> take();
 
  private:
+  void add_unwanted(const FailureReport& report);
+
   int fd_;
   std::mutex mutex_;
   std::vector<FailureReport> reports_;  // a ring
   std::size_t first_ = 0;
   std::size_t count_ = 0;
   std::uint64_t left_out_ = 0;
-  std::optional<transport::Time> last_stray_{};
+  std::optional<transport::Time> last_unwanted_{};
 };
 
 }  // namespace urnic::nic

@@ -24,13 +24,14 @@ struct FailureReport {
     kCompletion,  ///< a work request failed
     kRefusal,     ///< a request of the peer's was refused; our program hears of no completion
     kStray,       ///< a host sends to a queue pair that is not here
+    kTranslated,  ///< packets for a queue pair, or a connection request, come from another address than the sender's
     kConnection,  ///< one of rdma_cm was not made; see `connection`
   };
 
   Kind kind = Kind::kCompletion;
   transport::Time at{};
   QueuePairSnapshot
-      qp{};  ///< before the failure changed its state; of kStray the number sent to, and the peer
+      qp{};  ///< before the failure changed its state; of kStray and kTranslated the number sent to, and the peer
   std::uint64_t other_failures = 0;  ///< that there was no room for since the last report
 
   // --- kCompletion ---
@@ -59,6 +60,8 @@ struct FailureReport {
   std::uint8_t min_rnr_timer = 0;  ///< code that we send
 
   QpHistory history{};
+
+  transport::wire::Gid seen_as{};  ///< the address in place of the peer's, of kTranslated
 
   std::optional<rdma_cm::ConnectionFailure> connection{};
 };

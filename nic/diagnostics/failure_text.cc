@@ -118,6 +118,17 @@ std::string range_text(std::uint64_t address, std::uint64_t length) {
 
 // --- What failed ---
 
+std::string what_was_translated(const FailureReport& report) {
+  const std::string peer = address_text(report.qp.peer);
+  const std::string seen_as = address_text(report.seen_as);
+  if (report.qp.number == transport::QpNumber{}) {
+    return fmt::format("a connection request of {} comes from {}, with a wrong ICRC, and is dropped", peer,
+                       seen_as);
+  }
+  return fmt::format("packets for QP 0x{:06x} come from {}, and are dropped", to_integer(report.qp.number),
+                     seen_as);
+}
+
 std::string what_failed(const FailureReport& report) {
   const QueuePairSnapshot& qp = report.qp;
   if (report.kind == FailureReport::Kind::kConnection) return what_connection_failed(*report.connection);
@@ -125,6 +136,7 @@ std::string what_failed(const FailureReport& report) {
     return fmt::format("{} sends requests to QP 0x{:06x}, which is not here", address_text(qp.peer),
                        to_integer(qp.number));
   }
+  if (report.kind == FailureReport::Kind::kTranslated) return what_was_translated(report);
   const std::string who =
       fmt::format("QP 0x{:06x} ({}{})", to_integer(qp.number), name_of(qp.type), peer_text(qp));
   if (report.kind == FailureReport::Kind::kRefusal) {
@@ -269,6 +281,11 @@ std::string completion_why(const FailureReport& report, FailureCause cause) {
 std::string why(const FailureReport& report, FailureCause cause) {
   if (report.kind == FailureReport::Kind::kConnection) return why_no_connection(report);
   if (report.kind == FailureReport::Kind::kStray) return "no queue pair has this number, and none had lately";
+  if (report.kind == FailureReport::Kind::kTranslated) {
+    const bool is_request = report.qp.number == transport::QpNumber{};
+    return is_request ? "the request names the address that it was sent from, and that was changed on the way"
+                      : fmt::format("its peer's address is {}", address_text(report.qp.peer));
+  }
   if (report.bad_element) return element_why(report, cause);
   const bool is_refusal =
       report.kind == FailureReport::Kind::kRefusal || (report.is_receive && report.refused);

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <variant>
 
+#include "nic/cm/message.h"
 #include "nic/diagnostics/failure_log.h"
 #include "nic/queues/queue_pair.h"
 #include "nic/raw/raw_packet_endpoint.h"
@@ -147,10 +148,29 @@ void Receiver::on_packet(const Packet& packet, const Frame& frame, Time now) {
     return on_congestion_notification(*qp, packet, frame, now);
   }
   if (!is_for(*qp, packet)) return;
-  if (!is_from_peer(*qp, frame)) return drop(DeviceCounter::kWrongPeer);
+  if (!is_from_peer(*qp, frame)) {
+    if (deps_.failures != nullptr) explain_wrong_peer(*qp, frame, now);
+    return drop(DeviceCounter::kWrongPeer);
+  }
   if (!is_intact(frame)) return;
   if (is_connected(qp->attributes().type)) learn_peer(*qp, frame.ethernet.source, now);
   deliver(*qp, packet, frame, now);
+}
+
+/// The peer may have another address than it has told, or a translator has changed it.
+void Receiver::explain_wrong_peer(const QueuePair& qp, const Frame& frame, Time now) {
+  if (frame.destination_gid() != qp.path().source()) return;
+  deps_.failures->add_translated(qp.number(), qp.path().destination(), frame.source_gid(), now);
+}
+
+/// A REQ tells its sender's address. Where the packet comes from another one, that is why its ICRC is wrong.
+void Receiver::explain_damaged_request(const Packet& packet, const Frame& frame, Time now) {
+  if (packet.payload.size() != cm::kMadBytes) return;
+  const auto mad = cm::parse(packet.payload);
+  const auto* const read = std::get_if<cm::Mad>(&mad);
+  const auto* const req = read != nullptr ? std::get_if<cm::Req>(&read->message) : nullptr;
+  if (req == nullptr || req->path.local_gid == frame.source_gid()) return;
+  deps_.failures->add_translated({}, req->path.local_gid, frame.source_gid(), now);
 }
 
 /// A CNP for a queue pair in whatever state, as one may come late. Datagrams are sent without a controller.
@@ -211,7 +231,8 @@ void Receiver::deliver(QueuePair& qp, const Packet& packet, const Frame& frame, 
 void Receiver::on_packet_without_qp(const Packet& packet, const Frame& frame, Time now) {
   if (packet.bth.destination_qp == kManagementQp) {
     if (!is_our_partition(packet.bth.pkey)) return drop(DeviceCounter::kBadPkey);
-    if (is_intact(frame)) deps_.gsi.on_packet(packet, frame, now);
+    if (is_intact(frame)) return deps_.gsi.on_packet(packet, frame, now);
+    if (deps_.failures != nullptr) explain_damaged_request(packet, frame, now);
     return;
   }
   const bool is_repeat = is_our_partition(packet.bth.pkey) &&

@@ -75,6 +75,9 @@ class Receiver {
   bool is_for(const QueuePair& qp, const transport::wire::Packet& packet);
   void on_packet_without_qp(const transport::wire::Packet& packet, const transport::wire::Frame& frame,
                             transport::Time now);
+  void explain_wrong_peer(const QueuePair& qp, const transport::wire::Frame& frame, transport::Time now);
+  void explain_damaged_request(const transport::wire::Packet& packet, const transport::wire::Frame& frame,
+                               transport::Time now);
   bool is_intact(const transport::wire::Frame& frame);
   bool is_of_another_identification(const transport::wire::Frame& frame, std::uint32_t icrc_difference);
   void drop(DeviceCounter reason) { deps_.drops.add(reason); }

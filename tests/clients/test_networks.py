@@ -1,4 +1,5 @@
 """--port host on networks as they are: several users, addresses of all kinds, interfaces of all sizes."""
+import json
 import os
 import re
 import shutil
@@ -174,3 +175,41 @@ class NetworksTest(HostsTest):
         self.assertTrue(hears("PORT_ERR"), watch.describe())
         self.on(other, "link set other up")
         self.assertTrue(hears("PORT_ACTIVE"), watch.describe())
+
+    # --- Translated addresses ---
+
+    def translate(self, host, address):
+        """From now on, what `host` sends to the RoCE port comes from that address of its own, as behind a NAT."""
+        self.require("nft")
+        self.on(host, f"addr add {address}/24 dev cable")
+        rules = f"""table ip urnic_test {{
+          chain out {{ type nat hook postrouting priority srcnat; udp dport 4791 snat to {address}; }}
+        }}"""
+        made = subprocess.run([*host, "nft", "-f", "-"], input=rules, text=True, capture_output=True)
+        if made.returncode != 0:
+            self.skipTest(f"no NAT can be made here: {made.stderr.strip()}")
+
+    def test_a_doctor_names_a_translator(self):
+        here, there = self.hosts()
+        self.translate(here, "10.79.0.99")
+        answering = self.start_on(there, "answering", [harness.STAGE.urnic, "doctor", "--answer"])
+        self.assertTrue(wait_until(lambda: "answering" in answering.output(), harness.START_TIMEOUT), answering.describe())
+        doctor = self.start_on(here, "doctor", [harness.STAGE.urnic, "doctor", "--json", "--peer", self.THERE])
+        self.expect_end(doctor, timeout=60, code=1)
+        way = json.loads(doctor.output())["findings"][-1]
+        self.assertEqual(way["verdict"], "problem")
+        self.assertIn("translates addresses (NAT)", way["found"])
+        self.assertTrue(way["sent_from"].startswith(f"{self.HERE} port "), way)
+        self.assertTrue(way["seen_as"].startswith("10.79.0.99 port "), way)
+
+    def test_a_server_is_told_that_its_client_is_behind_a_translator(self):
+        self.require("rping")
+        here, there = self.hosts()
+        self.translate(here, "10.79.0.99")
+        words = ["rping", "-a", self.THERE, "-C", "1"]
+        server = self.start_nic_on(there, "server", [*words, "-s"], ["--port", "host", "--explain"])
+        self.wait_for_rdma_cm(server)
+        self.start_nic_on(here, "client", [*words, "-c"], ["--port", "host"])
+        told = f"a connection request of {self.HERE} comes from 10.79.0.99, with a wrong ICRC, and is dropped"
+        self.assertTrue(wait_until(lambda: told in server.output(), 20), server.describe())
+        self.assertIn("NAT", server.output())

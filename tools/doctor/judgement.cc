@@ -294,6 +294,14 @@ void judge_interfaces(const HostFacts& facts, std::vector<Finding>& findings) {
 Finding judge(const PathFacts& facts) {
   if (!facts.is_answered) return judge_silence(facts);
   const std::string check = "way to " + facts.peer;
+  if (!facts.seen_as.empty()) {
+    return problem(
+        check,
+        fmt::format("{} sees {} as {}: something between translates addresses (NAT)", facts.address,
+                    facts.sent_from, facts.seen_as),
+        "RoCEv2 cannot pass it, as its ICRC covers addresses and UDP source port: give both ends addresses that reach "
+        "each other unchanged (docker run --network host, a macvlan or routed network, a tunnel)");
+  }
   const unsigned bytes = std::min(facts.bytes_there, facts.bytes_back);
   const std::string found =
       fmt::format("{}, {:.0f} us: packets of up to {} bytes there and {} back: path MTU up to {}",

@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "nic/diagnostics/snapshot_names.h"
 #include "nic/host/random_bits.h"
 #include "tools/doctor/probe_socket.h"
 #include "transport/wire/udp.h"
@@ -76,6 +77,9 @@ class Prober {
     return answers;
   }
   bool is_refused() const { return is_refused_; }
+  ProbeSender own_address() const { return socket_.own_address(); }
+  /// From where the last packet of ours came that the peer has answered.
+  const ProbeSender& seen_as() const { return seen_as_; }
 
  private:
   void ask_once(std::size_t packet_bytes, Answers& answers) {
@@ -93,6 +97,7 @@ class Prober {
       if (received->message.number != number) continue;
       if (received->message.kind == Kind::kReceipt && !answers.has_receipt) {
         answers.has_receipt = true;
+        seen_as_ = received->message.sender;
         answers.took = Clock::now() - asked;
       }
       answers.has_echo |= received->message.kind == Kind::kEcho && received->packet_bytes == packet_bytes;
@@ -103,7 +108,12 @@ class Prober {
   const ProbeSocket socket_;
   std::uint64_t next_number_;
   bool is_refused_ = false;
+  ProbeSender seen_as_;
 };
+
+std::string text_of(const ProbeSender& sender) {
+  return fmt::format("{} port {}", nic::address_text(sender.address), sender.port);
+}
 
 void measure(Prober& prober, PathFacts& facts) {
   Prober::Answers small = prober.ask(kLeastPacketBytes);
@@ -115,6 +125,11 @@ void measure(Prober& prober, PathFacts& facts) {
     if (again.has_receipt) small.took = std::min(small.took, again.took);
   }
   facts.round_trip_us = std::chrono::duration<double, std::micro>(small.took).count();
+  const ProbeSender own = prober.own_address();
+  if (prober.seen_as() != own) {
+    facts.sent_from = text_of(own);
+    facts.seen_as = text_of(prober.seen_as());
+  }
 
   const auto gets_there = [&prober](std::size_t bytes) { return prober.ask(bytes).has_receipt; };
   const auto comes_back = [&prober](std::size_t bytes) { return prober.ask(bytes).has_echo; };
@@ -129,7 +144,8 @@ void answer(const ProbeSocket& socket) {
     if (asked->message.kind != Kind::kProbe) continue;
     ProbeMessage reply{.kind = Kind::kReceipt,
                        .number = asked->message.number,
-                       .packet_bytes = static_cast<std::uint32_t>(asked->packet_bytes)};
+                       .packet_bytes = static_cast<std::uint32_t>(asked->packet_bytes),
+                       .sender = sender_of(asked->from)};
     socket.send(reply, 0, &asked->from);
     reply.kind = Kind::kEcho;
     socket.send(reply, asked->packet_bytes, &asked->from);

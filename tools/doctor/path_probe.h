@@ -18,6 +18,8 @@ struct PathFacts {
   unsigned bytes_there = 0;  ///< the largest IP packet that gets there whole
   unsigned bytes_back = 0;   ///< and back, of those that get there
   double round_trip_us = 0;  ///< of the fastest small packet
+  std::string sent_from{};   ///< our address and port
+  std::string seen_as{};     ///< what the peer sees in their place; empty where it sees these
 
   friend bool operator==(const PathFacts&, const PathFacts&) = default;
 };

@@ -6,12 +6,23 @@
 #include <optional>
 #include <span>
 
+#include "transport/wire/address.h"
+
 namespace urnic::tools {
 
-/// The first bytes of a UDP datagram, in network order: eight letters, a kind, three zeros, a number that the one who asks has
-/// drawn, and a size. Padding follows. No RoCEv2 packet begins so: as a BTH it would be of a transport version that there is not.
+/// An address and a UDP port, as a host sees them: behind a translator (NAT) they are others than at the sender.
+struct ProbeSender {
+  transport::wire::Gid address{};  ///< an IPv4 address is mapped
+  std::uint16_t port = 0;
+
+  friend bool operator==(const ProbeSender&, const ProbeSender&) = default;
+};
+
+/// The first bytes of a UDP datagram, in network order: eight letters, a kind, a zero, a port, a number that the one who asks has
+/// drawn, a size, and an address. Padding follows. No RoCEv2 packet begins so: as a BTH it would be of a transport version that there
+/// is not.
 struct ProbeMessage {
-  static constexpr std::size_t kBytes = 24;
+  static constexpr std::size_t kBytes = 40;
 
   enum class Kind : std::uint8_t {
     kProbe = 1,    ///< as large as it says, and asks for both answers
@@ -22,6 +33,7 @@ struct ProbeMessage {
   Kind kind = Kind::kProbe;
   std::uint64_t number = 0;        ///< of the probe
   std::uint32_t packet_bytes = 0;  ///< of the probe, IP header included
+  ProbeSender sender{};            ///< of the probe, as it came; in answers
 
   /// Nothing for what is no such message.
   static std::optional<ProbeMessage> parse(std::span<const std::byte> bytes);

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cstring>
 #include <system_error>
 #include <utility>
 #include <vector>
@@ -34,6 +35,20 @@ socklen_t size_of(const sockaddr_storage& address) {
 }
 
 }  // namespace
+
+ProbeSender sender_of(const sockaddr_storage& address) {
+  ProbeSender sender;
+  if (address.ss_family == AF_INET) {
+    const auto& ipv4 = reinterpret_cast<const sockaddr_in&>(address);
+    transport::wire::Ipv4Address octets;
+    std::memcpy(octets.octets.data(), &ipv4.sin_addr, sizeof ipv4.sin_addr);
+    return {.address = transport::wire::Gid::from_ipv4(octets), .port = ntohs(ipv4.sin_port)};
+  }
+  const auto& ipv6 = reinterpret_cast<const sockaddr_in6&>(address);
+  std::memcpy(sender.address.octets.data(), &ipv6.sin6_addr, sizeof ipv6.sin6_addr);
+  sender.port = ntohs(ipv6.sin6_port);
+  return sender;
+}
 
 // PROBE: with DF, and the kernel does not hold back what it believes to be too large for the path.
 Result<ProbeSocket, Error> ProbeSocket::open(int family) {
@@ -63,6 +78,13 @@ Result<void, Error> ProbeSocket::connect_to(const sockaddr_storage& peer) {
     return failure(system_error("there is no route"));
   }
   return success();
+}
+
+ProbeSender ProbeSocket::own_address() const {
+  sockaddr_storage own{};
+  socklen_t size = sizeof own;
+  if (getsockname(socket_.get(), reinterpret_cast<sockaddr*>(&own), &size) != 0) return {};
+  return sender_of(own);
 }
 
 int ProbeSocket::send(const ProbeMessage& message, std::size_t packet_bytes,

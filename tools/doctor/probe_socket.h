@@ -15,6 +15,9 @@
 
 namespace urnic::tools {
 
+/// Of an AF_INET or AF_INET6 address.
+ProbeSender sender_of(const sockaddr_storage& address);
+
 class ProbeSocket {
  public:
   /// Of AF_INET or AF_INET6, the latter for IPv6 alone. The error is the system's.
@@ -28,6 +31,9 @@ class ProbeSocket {
   /// Sends the message in an IP packet of so many bytes (those that the message needs, at least), to `to`, or to the address it
   /// is connected with. 0, or an errno value: EMSGSIZE when the interface, or a router that said so, carries less.
   int send(const ProbeMessage& message, std::size_t packet_bytes, const sockaddr_storage* to = nullptr) const;
+
+  /// From where it sends, once it is connected.
+  ProbeSender own_address() const;
 
   struct Received {
     ProbeMessage message;

@@ -226,6 +226,17 @@ TEST(Judgement, SaysWhatTheWayToAPeerCarries) {
             "192.0.2.9, 123 us: packets of up to 1500 bytes there and 1500 back: path MTU up to 1024");
 }
 
+TEST(Judgement, NamesATranslatorOfAddresses) {
+  PathFacts path = near_peer();
+  path.sent_from = "172.17.0.2 port 40001";
+  path.seen_as = "192.0.2.1 port 1024";
+  EXPECT_EQ(judge(path).verdict, Verdict::kProblem);
+  EXPECT_EQ(
+      judge(path).found,
+      "192.0.2.9 sees 172.17.0.2 port 40001 as 192.0.2.1 port 1024: something between translates addresses (NAT)");
+  EXPECT_THAT(judge(path).remedy, HasSubstr("ICRC"));
+}
+
 TEST(Judgement, NotesAWayThatCarriesLessBack) {
   PathFacts path = near_peer();
   path.bytes_there = 9000;

@@ -15,7 +15,11 @@ using Kind = ProbeMessage::Kind;
 
 TEST(ProbeMessage, ComesOutAsItWent) {
   for (const Kind kind : {Kind::kProbe, Kind::kReceipt, Kind::kEcho}) {
-    const ProbeMessage message{.kind = kind, .number = 0x0123456789abcdef, .packet_bytes = 9600};
+    const ProbeMessage message{
+        .kind = kind,
+        .number = 0x0123456789abcdef,
+        .packet_bytes = 9600,
+        .sender = {.address = transport::wire::Gid::parse("fd09::1").value(), .port = 50001}};
     std::array<std::byte, 100> bytes;
     bytes.fill(std::byte{0xee});
     message.emit(bytes);

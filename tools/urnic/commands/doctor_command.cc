@@ -36,15 +36,21 @@ expected; a 'problem' keeps programs from using urnic. Indented below stands wha
 --json prints one object and ends. It is stable: within a version members are only added.
   version     1
   findings    an array, of objects with check, verdict ("ok", "note" or "problem"), found, and remedy (null where there
-              is nothing to do); that about the peer has address, bytes_there, bytes_back and round_trip_us as well
+              is nothing to do); that about the peer has address, bytes_there, bytes_back and round_trip_us as well,
+              and where it sees another address and port than ours (NAT), both: sent_from, seen_as; null otherwise
 
 Exit code: 0 no problem, 1 a problem, 2 wrong usage.)";
 
 nlohmann::json json_of(const PathFacts& path) {
+  const auto or_null = [](const std::string& text) {
+    return text.empty() ? nlohmann::json() : nlohmann::json(text);
+  };
   return {{"address", path.address},
           {"bytes_there", path.bytes_there},
           {"bytes_back", path.bytes_back},
-          {"round_trip_us", path.round_trip_us}};
+          {"round_trip_us", path.round_trip_us},
+          {"sent_from", or_null(path.sent_from)},
+          {"seen_as", or_null(path.seen_as)}};
 }
 
 /// `path`, if any, is what the last finding is about.

@@ -159,6 +159,20 @@ TEST_F(Explanation, SaysThatThePeerIsThereButNotItsQueuePair) {
   expect(pair.b(), Cause::kStrayRequest, {"10.0.0.1 sends requests to QP 0x123456, which is not here"});
 }
 
+TEST_F(Explanation, SaysThatThePeersPacketsComeFromAnotherAddress) {
+  connect();
+  QueuePair& b = pair.b().qp();
+  ASSERT_TRUE(b.modify({.state = transport::QpState::kReset}));
+  QpAttributes rtr = DevicePair::rtr_attributes(pair.a(), pair.a().qp().number());
+  rtr.address->destination = Gid::from_ipv4({{172, 17, 0, 2}});
+  ASSERT_TRUE(b.modify(DevicePair::init_attributes()));
+  ASSERT_TRUE(b.modify(rtr));
+  pair.a().post_send(1, 0, 64);
+  pair.pass(100ms);
+  expect(pair.b(), Cause::kTranslatedAddress,
+         {"come from 10.0.0.1", "its peer's address is 172.17.0.2", "NAT"});
+}
+
 TEST_F(Explanation, SaysThatThePeerFellSilent) {
   connect();
   pair.b().post_receive(1, 0, 64);

@@ -185,17 +185,30 @@ TEST_F(ConnectionRequestsTest, DropsWhatIsNoRequest) {
   EXPECT_THAT(members_.got, IsEmpty());
 }
 
-TEST_F(ConnectionRequestsTest, DropsEveryDamagedOrShortenedRequest) {
+TEST_F(ConnectionRequestsTest, DropsEveryShortenedRequest) {
   members_.listeners[{PortSpace::kTcp, 80}] = 7;
   const Bytes whole = request(80);
   for (std::size_t bytes = 0; bytes < whole.size(); ++bytes) {
     requests_.on_packet(std::span(whole).first(bytes), kStart);
   }
-  Bytes damaged = ip_packet(packet_with(request_to(PortSpace::kTcp, 80)), kLocalIpv6, kLocalIpv6);
-  damaged[damaged.size() - 20] ^= std::byte{1};
-  requests_.on_packet(damaged, kStart);
-  EXPECT_EQ(requests_.counters().malformed, whole.size() + 1);
+  EXPECT_EQ(requests_.counters().malformed, whole.size());
   EXPECT_THAT(members_.got, IsEmpty());
+}
+
+// Its NIC drops it, and may tell why: the sender's address was translated.
+TEST_F(ConnectionRequestsTest, ShowsADamagedRequestToItsListenerAlone) {
+  members_.listeners[{PortSpace::kTcp, 80}] = 7;
+  Bytes damaged = request(80);
+  damaged.back() ^= std::byte{1};
+  requests_.on_packet(damaged, kStart);
+  EXPECT_THAT(members_.got, ElementsAre(Pair(7u, damaged)));
+  EXPECT_EQ(requests_.counters().malformed, 1u);
+  EXPECT_EQ(requests_.counters().handed_over, 0u);
+  members_.got.clear();
+  damaged = request(81);
+  damaged.back() ^= std::byte{1};
+  requests_.on_packet(damaged, kStart);
+  EXPECT_THAT(members_.got, IsEmpty()) << "nobody refuses it";
 }
 
 }  // namespace
