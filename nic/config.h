@@ -33,6 +33,7 @@ struct HostAddress {
   transport::wire::Gid gid;
   std::string interface {};
   unsigned interface_index = 0;
+  transport::wire::Mac mac{};  ///< of the interface
 };
 
 /// Who makes progress when the program does not poll.

@@ -134,7 +134,9 @@ transport::PathMtu Device::usual_path_mtu() const {
 
 Device::HostChange Device::update_host(const std::vector<HostAddress>& addresses, bool has_link) {
   const std::lock_guard guard(*engine_);
-  return {.gids = gids_.update(addresses), .link = has_link_.exchange(has_link) != has_link};
+  const GidTable::Update update = gids_.update(addresses);
+  for (const transport::wire::Gid& moved : update.moved) engine_->rdma_cm().on_address_moved(moved);
+  return {.gids = update.has_changed, .link = has_link_.exchange(has_link) != has_link};
 }
 
 bool Device::is_started() const {

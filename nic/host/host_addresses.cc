@@ -78,7 +78,10 @@ std::string first_interface(const HostInterfaces& host, const std::vector<Interf
 }
 
 HostAddress to_host_address(const InterfaceAddress& found) {
-  return {.gid = found.gid, .interface = found.interface, .interface_index = found.interface_index};
+  return {.gid = found.gid,
+          .interface = found.interface,
+          .interface_index = found.interface_index,
+          .mac = found.mac};
 }
 
 void take(HostAddresses& host, const InterfaceAddress& found) {

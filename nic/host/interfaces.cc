@@ -5,6 +5,7 @@
 #include <linux/if_addr.h>
 #include <net/if.h>
 #include <netinet/in.h>
+#include <netpacket/packet.h>
 #include <sys/socket.h>
 
 #include <algorithm>
@@ -31,6 +32,7 @@ namespace {
 using transport::wire::Gid;
 using transport::wire::Ipv4Address;
 using transport::wire::Ipv6Address;
+using transport::wire::Mac;
 
 /// No host has them (RFC 5737, RFC 3849): the default routes lead there.
 constexpr const char* kSomewhereInIpv4 = "192.0.2.1";
@@ -100,6 +102,18 @@ std::optional<InterfaceAddress> read_address(const ifaddrs& one) {
   found.prefix_length =
       ones_in(&reinterpret_cast<const sockaddr_in6*>(one.ifa_netmask)->sin6_addr, Ipv6Address::kBytes);
   return found;
+}
+
+/// Of an interface of that name; zero where it has none of six octets.
+Mac mac_of(const ifaddrs* first, std::string_view name) {
+  for (const ifaddrs* one = first; one != nullptr; one = one->ifa_next) {
+    if (one->ifa_addr == nullptr || one->ifa_addr->sa_family != AF_PACKET || one->ifa_name != name) continue;
+    const auto& link = *reinterpret_cast<const sockaddr_ll*>(one->ifa_addr);
+    Mac mac;
+    if (link.sll_halen == mac.octets.size()) std::memcpy(mac.octets.data(), link.sll_addr, mac.octets.size());
+    return mac;
+  }
+  return {};
 }
 
 /// IPv4's default route counts before IPv6's.
@@ -181,6 +195,7 @@ Result<HostInterfaces, Error> read_host_interfaces() {
       return each.gid == found->gid && each.interface == found->interface;
     });
     if (state != states.end()) found->state = state->state;
+    found->mac = mac_of(first, found->interface);
     const auto known = std::ranges::find(host.addresses, found->interface, &InterfaceAddress::interface);
     if (known != host.addresses.end()) {
       found->mtu = known->mtu;

@@ -27,6 +27,7 @@ struct InterfaceAddress {
   bool is_up = false;
   bool is_running = false;  ///< the interface has a carrier: without one a tentative address stays so
   State state = State::kReady;
+  transport::wire::Mac mac{};  ///< of the interface; zero where it has none
 };
 
 struct HostInterfaces {

@@ -41,20 +41,24 @@ void GidTable::put(Entry& entry, const HostAddress& address) {
   entry.is_present.store(true, std::memory_order_release);
 }
 
-bool GidTable::update(const std::vector<HostAddress>& all) {
-  bool has_changed = false;
+GidTable::Update GidTable::update(const std::vector<HostAddress>& all) {
+  Update update;
   const auto is_same = [](const HostAddress& one, const HostAddress& other) {
     return one.gid == other.gid && one.interface == other.interface;
   };
   for (Entry& entry : entries_) {
-    const bool is_there =
-        std::ranges::any_of(all, [&](const HostAddress& address) { return is_same(address, entry.address); });
-    has_changed |= entry.is_present.exchange(is_there, std::memory_order_acq_rel) != is_there;
+    const auto found = std::ranges::find_if(
+        all, [&](const HostAddress& address) { return is_same(address, entry.address); });
+    const bool is_there = found != all.end();
+    update.has_changed |= entry.is_present.exchange(is_there, std::memory_order_acq_rel) != is_there;
+    if (!is_there || found->mac == entry.address.mac) continue;
+    entry.address.mac = found->mac;
+    update.moved.push_back(found->gid);
   }
   for (const HostAddress& address : all) {
     const bool is_known =
         std::ranges::any_of(entries_, [&](const Entry& entry) { return is_same(address, entry.address); });
-    if (!is_known) has_changed |= add(address);
+    if (!is_known) update.has_changed |= add(address);
   }
   // Programs take index 0 when they are told none.
   Entry& first = entries_[kLinkLocalIndex];
@@ -62,7 +66,7 @@ bool GidTable::update(const std::vector<HostAddress>& all) {
     const Entry* const other = present(kIpv4Index) != nullptr ? present(kIpv4Index) : present(kIpv6Index);
     if (other != nullptr) put(first, other->address);
   }
-  return has_changed;
+  return update;
 }
 
 /// At its usual index, or else the next one; whether there is room.

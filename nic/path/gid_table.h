@@ -29,8 +29,12 @@ class GidTable {
 
   explicit GidTable(const DeviceConfig& config);
 
-  /// The host has these addresses now. Whether that changes the table.
-  bool update(const std::vector<HostAddress>& all);
+  struct Update {
+    bool has_changed = false;                   ///< the table
+    std::vector<transport::wire::Gid> moved{};  ///< addresses whose interface has another MAC than before
+  };
+  /// The host has these addresses now.
+  Update update(const std::vector<HostAddress>& all);
 
   /// The entry, or nothing when the index is empty or beyond the table.
   std::optional<transport::wire::Gid> at(std::size_t index) const;

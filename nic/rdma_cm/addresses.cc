@@ -95,6 +95,12 @@ Result<SocketAddress, ConnectionFailure> RdmaCm::source_towards(const Id& id,
   return *own;
 }
 
+void RdmaCm::on_address_moved(const transport::wire::Gid& address) {
+  for (auto& [number, id] : ids_) {
+    if (id.is_on_device && id.local.address == address) tell(id, EventType::kAddressChange);
+  }
+}
+
 transport::PathMtu RdmaCm::path_mtu_to(const SocketAddress& peer) const {
   if (!routes_) return usual_path_mtu(config_);
   const auto route = routes_({.destination = peer.address, .scope = peer.scope_id});

@@ -75,6 +75,10 @@ class RdmaCm final : private cm::Consumer {
 
   // --- Addresses ---
 
+  /// The interface that has this address has another MAC now: ids at the address are told (kAddressChange). The kernel tells when
+  /// a bond fails over to a card with another MAC; here any interface will do.
+  void on_address_moved(const transport::wire::Gid& address);
+
   /// The host, where other NICs share its addresses; otherwise null. It lives as long as the NIC.
   SharedHost* host() const { return host_.get(); }
   /// Brings the host's answer to a question that a command returned; then the command is given again, in the same hold of the

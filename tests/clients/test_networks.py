@@ -109,7 +109,7 @@ class NetworksTest(HostsTest):
             "addr add 2001:db8:5::2/64 dev net0 nodad",
             "link set net0 up",
             "link set peer0 up",
-            "-6 route add default via 2001:db8:5::1 dev net0",
+            "route add default via 2001:db8:5::1 dev net0",
         )
         self.assertIn("urnic0: 2001:db8:5::2/64", self.says_of_its_nic(host))
 
@@ -175,6 +175,14 @@ class NetworksTest(HostsTest):
         self.assertTrue(hears("PORT_ERR"), watch.describe())
         self.on(other, "link set other up")
         self.assertTrue(hears("PORT_ACTIVE"), watch.describe())
+
+    def test_ids_of_rdma_cm_hear_that_their_interface_has_another_mac(self):
+        self.require("rping")
+        here, there = self.hosts()
+        server = self.start_nic_on(there, "server", ["rping", "-s", "-a", self.THERE, "-C", "1"], ["--port", "host"])
+        self.wait_for_rdma_cm(server)
+        self.on(there, "link set other address 02:00:00:00:47:11")
+        self.assertTrue(wait_until(lambda: "RDMA_CM_EVENT_ADDR_CHANGE" in server.output(), 10), server.describe())
 
     # --- Translated addresses ---
 

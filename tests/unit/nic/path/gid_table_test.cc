@@ -1,5 +1,6 @@
 #include "nic/path/gid_table.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <iterator>
@@ -124,23 +125,23 @@ class ChangingGidTable : public testing::Test {
 };
 
 TEST_F(ChangingGidTable, IsTheSameWhileTheHostIs) {
-  EXPECT_FALSE(table_.update({other_, ipv4_, link_local_}));
+  EXPECT_FALSE(table_.update({other_, ipv4_, link_local_}).has_changed);
   EXPECT_EQ(table_.index_of(other_.gid), 3);
 }
 
 TEST_F(ChangingGidTable, HasNewAddressesBehindAllThatThereWere) {
-  EXPECT_TRUE(table_.update({ipv4_, link_local_, other_, new_}));
+  EXPECT_TRUE(table_.update({ipv4_, link_local_, other_, new_}).has_changed);
   EXPECT_EQ(table_.at(4), new_.gid);
   EXPECT_EQ(table_.interface_at(4), "eth0");
   EXPECT_EQ(table_.at(1), ipv4_.gid);
 }
 
 TEST_F(ChangingGidTable, LeavesTheIndexOfAnAddressThatWentEmptyAndGivesItToNoOther) {
-  EXPECT_TRUE(table_.update({link_local_, other_}));
+  EXPECT_TRUE(table_.update({link_local_, other_}).has_changed);
   EXPECT_EQ(table_.at(1), std::nullopt);
   EXPECT_EQ(table_.index_of(ipv4_.gid), std::nullopt);
   EXPECT_EQ(table_.interface_at(1), "");
-  EXPECT_TRUE(table_.update({new_, link_local_, other_}));
+  EXPECT_TRUE(table_.update({new_, link_local_, other_}).has_changed);
   EXPECT_EQ(table_.at(1), std::nullopt);
   EXPECT_EQ(table_.index_of(new_.gid), 4);
 }
@@ -148,22 +149,36 @@ TEST_F(ChangingGidTable, LeavesTheIndexOfAnAddressThatWentEmptyAndGivesItToNoOth
 TEST_F(ChangingGidTable, GivesAnAddressThatReturnsItsIndexAgain) {
   table_.update({link_local_, other_});
   table_.update({new_, link_local_, other_});
-  EXPECT_TRUE(table_.update({ipv4_, new_, link_local_, other_}));
+  EXPECT_TRUE(table_.update({ipv4_, new_, link_local_, other_}).has_changed);
   EXPECT_EQ(table_.index_of(ipv4_.gid), 1);
 }
 
 TEST_F(ChangingGidTable, GivesTheUsualIndexToTheFirstInterfacesFirstAddressOfAKind) {
-  EXPECT_TRUE(table_.update({ipv4_, link_local_, other_, on("eth1", "fd08::1"), on("eth0", "fd09::1")}));
+  EXPECT_TRUE(
+      table_.update({ipv4_, link_local_, other_, on("eth1", "fd08::1"), on("eth0", "fd09::1")}).has_changed);
   EXPECT_EQ(table_.index_of(gid("fd09::1")), 2);
   EXPECT_EQ(table_.index_of(gid("fd08::1")), 4);
+}
+
+TEST_F(ChangingGidTable, NamesTheAddressesWhoseInterfaceHasAnotherMac) {
+  EXPECT_THAT(table_.update({ipv4_, link_local_, other_}).moved, testing::IsEmpty());
+  HostAddress moved = other_;
+  moved.mac = Mac::parse("02:00:5e:10:00:02").value();
+  const auto update = table_.update({ipv4_, link_local_, moved});
+  EXPECT_THAT(update.moved, testing::ElementsAre(other_.gid));
+  EXPECT_FALSE(update.has_changed) << "it has the same index";
+  EXPECT_THAT(table_.update({ipv4_, link_local_, moved}).moved, testing::IsEmpty());
+  table_.update({ipv4_, link_local_});
+  EXPECT_THAT(table_.update({ipv4_, link_local_, other_}).moved, testing::ElementsAre(other_.gid))
+      << "it returns elsewhere";
 }
 
 TEST_F(ChangingGidTable, HasNoMoreThanItsEntries) {
   std::vector<HostAddress> many{ipv4_, link_local_, other_};
   for (int i = 0; i < 100; ++i) many.push_back(on("eth2", ("fd07::" + std::to_string(i + 1)).c_str()));
-  EXPECT_TRUE(table_.update(many));
+  EXPECT_TRUE(table_.update(many).has_changed);
   EXPECT_TRUE(table_.at(GidTable::kEntries - 1));
-  EXPECT_FALSE(table_.update(many)) << "what has no room changes nothing";
+  EXPECT_FALSE(table_.update(many).has_changed) << "what has no room changes nothing";
 }
 
 }  // namespace

@@ -28,6 +28,17 @@ TEST_F(Address, AnIdIsBoundToAnAddressOfTheNic) {
   EXPECT_EQ(bind(id, address_of(1)), EINVAL);
 }
 
+TEST_F(Address, IdsAtAnAddressHearThatItsInterfaceHasAnotherMac) {
+  const IdNumber id = active.create(7);
+  ASSERT_EQ(bind(id, address_of(1)), 0);
+  ASSERT_EQ(bind(active.create(8), any_address(kPort)), 0);
+  active.cm().on_address_moved(address_of(2).address);
+  EXPECT_FALSE(active.cm().next_event(active.channel()));
+  active.cm().on_address_moved(address_of(1).address);
+  EXPECT_EQ(active.take(EventType::kAddressChange).id, id);
+  EXPECT_FALSE(active.cm().next_event(active.channel())) << "the other one is at no address of its own";
+}
+
 TEST_F(Address, AnyAddressIsNoneOfTheNic) {
   const IdNumber id = active.create();
   ASSERT_EQ(bind(id, any_address(kPort)), 0);
