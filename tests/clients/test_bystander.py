@@ -94,3 +94,69 @@ class Bystander(ClientTest):
         """Its answers wait."""
         numbers = self.run_three(lambda ranks: (time.sleep(1), self.stop(ranks[0], self.STOP)))
         self.assertEqual(numbers["failed"], 0)
+
+
+class FanIn(ClientTest):
+    """Thirty programs write to one. Four of them are stopped, and four starved: they run for a fiftieth of the time."""
+    WRITERS, STOPPED, STARVED = 30, 4, 4
+    SECONDS = 6
+
+    def setUp(self):
+        super().setUp()
+        if harness.port_has_two_ends():
+            self.skipTest("a wire has two ends")
+
+    def start_all(self, writers):
+        port = free_port()
+        words = [harness.STAGE.program("fan_in"), "--size", writers + 1, "--port", port, "--seconds", self.SECONDS]
+        ranks = [self.start(f"rank {rank}", [str(word) for word in [*words, "--rank", rank]]) for rank in range(writers + 1)]
+        is_ready = lambda: "ready" in ranks[0].output() or not ranks[0].is_running()
+        if not wait_until(is_ready, 2 * harness.START_TIMEOUT):
+            self.fail_with("they do not meet")
+        return ranks
+
+    def bytes_of(self, ranks):
+        """What they have written together; none of them has failed."""
+        written = 0
+        for rank in ranks:
+            self.expect_end(rank)
+            said = re.search(r"wrote bytes=(\d+) failed=0$", rank.output(), re.MULTILINE)
+            self.assertTrue(said, rank.describe())
+            written += int(said[1])
+        return written
+
+    def starve(self, ranks, until):
+        while time.monotonic() < until:
+            for number, seconds in ((signal.SIGSTOP, 0.049), (signal.SIGCONT, 0.001)):
+                for rank in ranks:
+                    for pid in descendants(rank.pid):
+                        os.kill(pid, number)
+                time.sleep(seconds)
+
+    def run_alone(self):
+        hub, *writers = self.start_all(self.WRITERS - self.STOPPED - self.STARVED)
+        self.expect_end(hub)
+        return self.bytes_of(writers)
+
+    def run_with_them(self):
+        hub, *writers = self.start_all(self.WRITERS)
+        end = time.monotonic() + self.SECONDS
+        stopped, starved = writers[: self.STOPPED], writers[self.STOPPED : self.STOPPED + self.STARVED]
+        stopped_pids = [pid for rank in stopped for pid in descendants(rank.pid)]
+        for pid in stopped_pids:
+            os.kill(pid, signal.SIGSTOP)
+        self.starve(starved, end)
+        for pid in stopped_pids:
+            os.kill(pid, signal.SIGCONT)
+        self.expect_end(hub)
+        written = self.bytes_of(writers[self.STOPPED + self.STARVED :])
+        for rank in stopped + starved:
+            self.expect_end(rank)
+        return written
+
+    def test_the_others_write_as_much_as_without_them(self):
+        alone = self.run_alone()
+        beside = self.run_with_them()
+        print(f"{self.id()}: {beside / alone:.2f} of {alone / self.SECONDS / 1e9:.2f} GB/s")
+        # Within a tenth on a quiet machine. Where back pressure is the port's, next to nothing is left.
+        self.assertGreater(beside, 0.6 * alone)
