@@ -3,16 +3,19 @@
 #include <fmt/core.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <chrono>
 #include <system_error>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "drivers/host/packet_filter.h"
 #include "drivers/udp/socket.h"
 #include "nic/host/random_bits.h"
+#include "nic/host/udp_port_holders.h"
 #include "transport/wire/address.h"
 
 namespace urnic::drivers {
@@ -43,7 +46,21 @@ Result<Descriptor, Error> open_socket(bool is_ipv4, std::uint16_t port, PortShar
                .message = "cannot set up a UDP socket: " + std::generic_category().message(code)};
 }
 
-Error port_is_taken(const Error& error) {
+/// The processes of this user that have it, in words; empty: none, or they do not show.
+std::string own_holders_of(std::uint16_t port) {
+  std::vector<nic::UdpPortHolder> holders = nic::udp_port_holders_and_processes(port);
+  std::erase_if(holders, [](const nic::UdpPortHolder& holder) { return holder.uid != geteuid(); });
+  return nic::processes_text(holders);
+}
+
+Error port_is_taken(const Error& error, std::uint16_t port) {
+  if (const std::string processes = own_holders_of(port); !processes.empty()) {
+    return Error{.code = error.code,
+                 .message = fmt::format(
+                     "{}; RoCEv2 has this one port, and {} of yours has it: end it, or let programs of this "
+                     "host meet without it: --port fabric",
+                     error.message, processes)};
+  }
   return Error{
       .code = error.code,
       .message = fmt::format(
@@ -67,7 +84,7 @@ Result<void, Error> wait_for_port(bool is_ipv4, std::uint16_t port, std::chrono:
     const auto probe = open_socket(is_ipv4, port, PortSharing::kNone);
     if (probe) return success();
     if (probe.error().code != EADDRINUSE) return probe.error();
-    if (Clock::now() > give_up) return port_is_taken(probe.error());
+    if (Clock::now() > give_up) return port_is_taken(probe.error(), port);
     was_taken = true;
     std::this_thread::sleep_for(kPortPause);
   }

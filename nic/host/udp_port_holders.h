@@ -1,4 +1,4 @@
-// Who has a UDP port on this host.
+// Which sockets of this host are bound to a UDP port, and which processes have them.
 #pragma once
 
 #include <cstdint>
@@ -8,15 +8,32 @@
 namespace urnic::nic {
 
 struct UdpPortHolder {
-  bool is_kernel = false;  ///< rdma_rxe's, for one
-  unsigned uid = 0;        ///< else whose program it is
+  struct Process {
+    int number = 0;
+    std::string program;  ///< as the system calls it, 15 characters at most
+
+    friend bool operator==(const Process&, const Process&) = default;
+  };
+
+  bool is_kernel = false;  ///< rdma_rxe's, for one, and no process's
+  unsigned uid = 0;        ///< else whose socket it is
+  std::uint64_t inode = 0;
+  /// That have a descriptor of it. Other users' processes, and those of other pid namespaces, do not show.
+  std::vector<Process> processes{};
 
   friend bool operator==(const UdpPortHolder&, const UdpPortHolder&) = default;
 };
 
-/// In a table as /proc/net/udp and udp6 are.
+/// The sockets in a table as /proc/net/udp and udp6 are, without their processes.
 std::vector<UdpPortHolder> udp_port_holders_of(const std::string& table, std::uint16_t port);
-/// In this process's network namespace.
-std::vector<UdpPortHolder> udp_port_holders(std::uint16_t port);
+
+/// The sockets in this process's network namespace, without their processes. Files of the system are read below `root`.
+std::vector<UdpPortHolder> udp_port_holders(std::uint16_t port, const std::string& root = "/");
+
+/// With their processes: looks at every descriptor of every process that it may look at.
+std::vector<UdpPortHolder> udp_port_holders_and_processes(std::uint16_t port, const std::string& root = "/");
+
+/// "process 12 (prog), process 13 (prog)", each once, four at most, then "and others"; empty where none shows.
+std::string processes_text(const std::vector<UdpPortHolder>& holders);
 
 }  // namespace urnic::nic

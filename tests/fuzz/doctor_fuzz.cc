@@ -11,8 +11,10 @@
 #include <span>
 #include <string>
 
+#include "nic/host/udp_port_holders.h"
 #include "tools/doctor/host_facts.h"
 #include "tools/doctor/probe_message.h"
+#include "transport/wire/udp.h"
 
 namespace urnic::tools {
 namespace {
@@ -38,7 +40,7 @@ void try_message(std::span<const std::byte> bytes) {
 
 void try_files(const std::string& text) {
   available_memory_of(text);
-  roce_port_holders_of(text);
+  nic::udp_port_holders_of(text, transport::wire::kRocePort);
   packet_filter_of(text);
   cpu_flags_of(text);
   core_quota_of(text);

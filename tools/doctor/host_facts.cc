@@ -193,10 +193,6 @@ std::optional<std::uint64_t> available_memory_of(const std::string& meminfo) {
   return kibibytes ? std::optional(*kibibytes * kKibibyte) : std::nullopt;
 }
 
-std::vector<RocePortHolder> roce_port_holders_of(const std::string& table) {
-  return nic::udp_port_holders_of(table, transport::wire::kRocePort);
-}
-
 // "nf_tables 323584 42 nft_ct,nft_chain_nat, Live 0x0000000000000000": name, bytes, and by how many it is used. Each table is a use.
 std::string packet_filter_of(const std::string& modules) {
   std::istringstream lines(modules);
@@ -244,10 +240,7 @@ HostFacts read_host_facts(const Result<std::string, Error>& dropin, const std::s
   facts.may_use_raw_sockets = can_open_raw_socket();
   facts.has_rxe_module = fs::exists(root / "sys/module/rdma_rxe");
   facts.rdma_devices = rdma_devices(root);
-  for (const char* table : {"proc/net/udp", "proc/net/udp6"}) {
-    const auto holders = roce_port_holders_of(text_of(root / table));
-    facts.roce_port_holders.insert(facts.roce_port_holders.end(), holders.begin(), holders.end());
-  }
+  facts.roce_port_holders = nic::udp_port_holders_and_processes(transport::wire::kRocePort, root_folder);
   facts.uid = geteuid();
   facts.firewall = firewall_of(root);
   facts.host_gids = gids_of_host();

@@ -30,9 +30,6 @@ struct RdmaDeviceFacts {
   friend bool operator==(const RdmaDeviceFacts&, const RdmaDeviceFacts&) = default;
 };
 
-/// Of UDP port 4791.
-using RocePortHolder = nic::UdpPortHolder;
-
 /// What a NIC that shares the host's addresses has at an index of its GID table.
 struct HostGid {
   std::size_t index = 0;
@@ -63,7 +60,7 @@ struct HostFacts {
   bool has_rxe_module = false;
   std::vector<RdmaDeviceFacts> rdma_devices;
   unsigned uid = 0;  ///< ours
-  std::vector<RocePortHolder> roce_port_holders;
+  std::vector<nic::UdpPortHolder> roce_port_holders;
   std::string firewall;  ///< "ufw", "firewalld", "nftables" or "iptables" where that seems to be in use
   std::vector<HostGid> host_gids;
   std::vector<InterfaceFacts> interfaces;
@@ -77,8 +74,6 @@ HostFacts read_host_facts(const Result<std::string, Error>& dropin, const std::s
 
 /// MemAvailable of /proc/meminfo, bytes.
 std::optional<std::uint64_t> available_memory_of(const std::string& meminfo);
-/// Who holds UDP port 4791, of the text of /proc/net/udp or udp6.
-std::vector<RocePortHolder> roce_port_holders_of(const std::string& table);
 /// "nftables" or "iptables" where the text of /proc/modules shows that the kernel's part of it is used; empty: it does not.
 std::string packet_filter_of(const std::string& modules);
 /// The flags of the first processor in /proc/cpuinfo; arm64 calls them Features.

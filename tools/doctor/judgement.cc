@@ -171,6 +171,14 @@ Finding judge_rdma_devices(const HostFacts& facts) {
           : "programs of 'urnic run' see urnic0 instead");
 }
 
+/// A member of the switch has some of its sockets, too.
+bool is_shared_by_a_switch(const std::vector<nic::UdpPortHolder>& holders) {
+  return std::ranges::any_of(holders, [](const nic::UdpPortHolder& holder) {
+    return std::ranges::find(holder.processes, "urnic_switch", &nic::UdpPortHolder::Process::program) !=
+           holder.processes.end();
+  });
+}
+
 Finding judge_roce_port(const HostFacts& facts) {
   constexpr const char* kCheck = "UDP port 4791";
   constexpr const char* kOwnAddress =
@@ -179,20 +187,32 @@ Finding judge_roce_port(const HostFacts& facts) {
       "your programs that name no port talk to each other on this host all the same; --port host and udp, which other "
       "hosts reach, cannot have it";
   if (facts.roce_port_holders.empty()) return good(kCheck, "free");
-  const auto kernel = std::ranges::find(facts.roce_port_holders, true, &RocePortHolder::is_kernel);
+  const auto kernel = std::ranges::find(facts.roce_port_holders, true, &nic::UdpPortHolder::is_kernel);
   if (kernel != facts.roce_port_holders.end()) {
     return note(kCheck, "the kernel has it: rdma_rxe, most likely",
                 fmt::format("{}: 'rmmod rdma_rxe', as root; {}", kWithoutIt, kOwnAddress));
   }
   const unsigned uid = facts.roce_port_holders.front().uid;
-  if (uid == facts.uid) {
-    return note(
-        kCheck, "a program of yours has it",
-        "programs with --port host share it ('urnic host status' shows them); a NIC of --port udp, or 'urnic "
-        "doctor --answer', has it alone");
+  const std::string processes = nic::processes_text(facts.roce_port_holders);
+  if (uid != facts.uid) {
+    return note(kCheck,
+                processes.empty() ? fmt::format("a process of user {} has it, which only root sees", uid)
+                                  : fmt::format("user {} has it: {}", uid, processes),
+                fmt::format("{} while that runs; {}", kWithoutIt, kOwnAddress));
   }
-  return note(kCheck, fmt::format("a process of user {} has it", uid),
-              fmt::format("{} while that runs; {}", kWithoutIt, kOwnAddress));
+  if (processes.empty()) {
+    return note(
+        kCheck, "a process of yours has it that does not show here: one of another container, most likely",
+        "programs that name no port, or --port host, share it if they find its switch; otherwise end that container");
+  }
+  if (!is_shared_by_a_switch(facts.roce_port_holders)) {
+    return note(
+        kCheck, fmt::format("{} of yours has it alone", processes),
+        "programs that name no port, or --port host, cannot have it while that runs: end it, if it is no NIC of --port udp and "
+        "no 'urnic doctor --answer'");
+  }
+  return note(kCheck, fmt::format("the switch of your programs has it: {}", processes),
+              "programs with --port host share it ('urnic host status' shows them)");
 }
 
 /// What may have rules against packets to RoCE's port, and how an administrator lets them in, or sees.

@@ -23,33 +23,6 @@ TEST(HostFacts, ReadsTheAvailableMemory) {
   EXPECT_EQ(available_memory_of("MemAvailable: many\n"), std::nullopt);
 }
 
-TEST(HostFacts, FindsWhoHasUdpPort4791) {
-  const std::string head =
-      "   sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode ref pointer drops\n";
-  const std::string other =
-      " 1071: 00000000:0044 00000000:0000 07 00000000:00000000 00:00000000 00000000     0        0 1234 2 0000 0\n";
-  const std::string process =
-      " 2711: 0100007F:12B7 00000000:0000 07 00000000:00000000 00:00000000 00000000  1000        0 34567 2 0000 0\n";
-  const std::string kernel =
-      " 2711: 00000000:12B7 00000000:0000 07 00000000:00000000 00:00000000 00000000     0        0 0 2 0000 0\n";
-  EXPECT_THAT(roce_port_holders_of(head + other), IsEmpty());
-  EXPECT_THAT(roce_port_holders_of(head + process + other),
-              ElementsAre(RocePortHolder{.is_kernel = false, .uid = 1000}));
-  EXPECT_THAT(roce_port_holders_of(head + kernel), ElementsAre(RocePortHolder{.is_kernel = true, .uid = 0}));
-}
-
-TEST(HostFacts, FindsUdpPort4791InTheTableOfIpv6) {
-  EXPECT_THAT(roce_port_holders_of(
-                  "  9: 00000000000000000000000000000000:12B7 00000000000000000000000000000000:0000 07 "
-                  "00000000:00000000 00:00000000 00000000     0        0 0 2 0000 0\n"),
-              ElementsAre(RocePortHolder{.is_kernel = true, .uid = 0}));
-}
-
-TEST(HostFacts, MakesNothingOfLinesThatAreCutOff) {
-  EXPECT_THAT(roce_port_holders_of(" 2711: 00000000:12B7 00000000:0000 07\n:\n\n 1: x 2 3 4 5 6 7 8 9 10\n"),
-              IsEmpty());
-}
-
 TEST(HostFacts, ReadsTheProcessorsFlags) {
   EXPECT_THAT(
       cpu_flags_of("processor\t: 0\nflags\t\t: fpu avx512f vpclmulqdq\n\nprocessor\t: 1\nflags\t\t: fpu\n"),

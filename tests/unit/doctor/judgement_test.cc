@@ -141,7 +141,9 @@ TEST(Judgement, TellsAConnectXFromOtherDevices) {
 TEST(Judgement, SaysWhoHasTheRocePort) {
   HostFacts facts = healthy();
   facts.roce_port_holders = {{.is_kernel = false, .uid = 1000}};
-  EXPECT_EQ(finding(facts, "UDP port 4791").found, "a process of user 1000 has it");
+  EXPECT_EQ(finding(facts, "UDP port 4791").found, "a process of user 1000 has it, which only root sees");
+  facts.roce_port_holders[0].processes = {{77, "hold"}};
+  EXPECT_EQ(finding(facts, "UDP port 4791").found, "user 1000 has it: process 77 (hold)");
   facts.roce_port_holders.push_back({.is_kernel = true, .uid = 0});
   EXPECT_THAT(finding(facts, "UDP port 4791").found, HasSubstr("kernel"));
   EXPECT_THAT(finding(facts, "UDP port 4791").remedy, HasSubstr("rmmod rdma_rxe"));
@@ -151,6 +153,10 @@ TEST(Judgement, SaysThatOwnProgramsMayShareTheRocePort) {
   HostFacts facts = healthy();
   facts.uid = 1000;
   facts.roce_port_holders = {{.is_kernel = false, .uid = 1000}};
+  EXPECT_THAT(finding(facts, "UDP port 4791").found, HasSubstr("does not show here"));
+  facts.roce_port_holders[0].processes = {{77, "hold"}};
+  EXPECT_EQ(finding(facts, "UDP port 4791").found, "process 77 (hold) of yours has it alone");
+  facts.roce_port_holders[0].processes.push_back({78, "urnic_switch"});
   EXPECT_EQ(finding(facts, "UDP port 4791").verdict, Verdict::kNote);
   EXPECT_THAT(finding(facts, "UDP port 4791").remedy, HasSubstr("urnic host status"));
 }

@@ -12,6 +12,8 @@
 
 #include "drivers/host/switch_connection.h"
 #include "nic/host/host_files.h"
+#include "nic/host/process_state.h"
+#include "nic/host/udp_port_holders.h"
 #include "tools/urnic/console.h"
 #include "transport/wire/udp.h"
 
@@ -20,7 +22,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::chrono::milliseconds kPatience(10'000);
+constexpr std::chrono::milliseconds kPatience(3000);
 
 constexpr const char* kHostFooter =
     R"(With 'urnic run --port host' the programs of one user have one NIC, with the addresses of this host: each has a share of its
@@ -34,18 +36,37 @@ switch has another one: then other hosts do not reach the NIC. You need this com
 
 Exit code: 0, 2 for wrong usage, 1 for anything else, such as a host without a switch.)";
 
+Error no_switch() {
+  const auto holders = nic::udp_port_holders_and_processes(transport::wire::kRocePort);
+  if (holders.empty()) {
+    return {.code = ENOENT,
+            .message =
+                "no program of yours uses the NIC of this host: it has no switch; the first 'urnic run "
+                "--port host' starts it"};
+  }
+  const std::string processes = nic::processes_text(holders);
+  return {.code = EADDRINUSE,
+          .message = fmt::format(
+              "the NIC of this host has no switch of yours, and none can start: UDP port 4791 is taken{}{}; "
+              "'urnic doctor' says more",
+              processes.empty() ? "" : " by ", processes)};
+}
+
 Result<drivers::SwitchConnection::Reply, Error> ask(drivers::HostRequestKind kind) {
   const auto files = nic::host_switch_files();
   if (!files) return files.error();
   auto connection = drivers::SwitchConnection::connect(files.value());
   if (!connection && connection.error().code == ENOENT) {
-    return Error{.code = ENOENT,
-                 .message =
-                     "no program of yours uses the NIC of this host: it has no switch; the first 'urnic run "
-                     "--port host' starts it"};
+    return no_switch();
   }
   if (!connection) return connection.error();
-  return connection.value().ask({.kind = kind}, kPatience);
+  auto reply = connection.value().ask({.kind = kind}, kPatience);
+  const int process = connection.value().process();
+  if (reply || !nic::is_stopped(process)) return reply;
+  return Error{
+      .code = reply.error().code,
+      .message = fmt::format("{}: it is stopped, by a signal or a debugger; 'kill -CONT {}' lets it go on",
+                             reply.error().message, process)};
 }
 
 /// The whole of a file that came as a descriptor; empty when it cannot be read.
