@@ -152,6 +152,7 @@ Result<void, Error> Device::start() {
   if (auto usable = check_usable(); !usable) return usable;
   const std::lock_guard once(start_mutex_);
   if (engine_->is_started()) return success();
+  has_begun_.store(true, std::memory_order_release);
   auto opened = open_port_();
   if (!opened) return failure(std::move(opened.error()));
   if (opened.value().port->medium() != config_.medium) {

@@ -69,6 +69,8 @@ class Device {
   /// Opens the port and starts progress; does nothing the second time. The error is the port's.
   Result<void, Error> start();
   bool is_started() const;
+  /// Whether start() was called, however it ended: the port's library may be in use.
+  bool has_begun() const { return has_begun_.load(std::memory_order_acquire); }
 
   // --- Objects ---
 
@@ -231,6 +233,7 @@ class Device {
   std::atomic<bool> has_link_{true};
   std::unique_ptr<Engine> engine_;
   std::mutex start_mutex_;
+  std::atomic<bool> has_begun_{false};
   std::atomic<std::uint32_t> next_pd_{1};
   /// Shared with the protection domains, the last of which may end after the device.
   std::shared_ptr<std::atomic<std::uint32_t>> pd_count_ = std::make_shared<std::atomic<std::uint32_t>>(0);

@@ -55,6 +55,10 @@ Mask current_mask() {
 
 }  // namespace
 
+std::mutex& own_processors_mutex() {
+  return own_processors.mutex;
+}
+
 void run_as_own_thread() {
   run_on(current_mask());
   const sched_param none{};

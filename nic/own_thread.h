@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <mutex>
 #include <span>
 #include <thread>
 
@@ -21,5 +22,8 @@ void run_as_own_thread();
 /// Chooses the processors of threads of ours that start from now on, by their numbers; for the whole process. EINVAL: the process
 /// may run on none of these.
 Result<void, Error> choose_own_processors(std::span<const unsigned> processors);
+
+/// For forks: held while one happens, so that threads of ours can start in the child. Nothing waits under it.
+std::mutex& own_processors_mutex();
 
 }  // namespace urnic::nic

@@ -19,7 +19,10 @@ class XdpRingMemory {
   XdpRingMemory(int socket, std::size_t bytes, std::uint64_t page_offset) : bytes_(bytes) {
     void* const start = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, socket,
                              static_cast<off_t>(page_offset));
-    if (start != MAP_FAILED) start_ = static_cast<std::byte*>(start);
+    if (start == MAP_FAILED) return;
+    start_ = static_cast<std::byte*>(start);
+    // A child would keep the socket by it, and with it the interface's queue.
+    madvise(start_, bytes, MADV_DONTFORK);
   }
   XdpRingMemory(XdpRingMemory&& other) noexcept
       : start_(std::exchange(other.start_, nullptr)), bytes_(std::exchange(other.bytes_, 0)) {}

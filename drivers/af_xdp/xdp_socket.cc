@@ -87,12 +87,14 @@ bool map_rings(XdpSocket& made) {
 
 }  // namespace
 
-// Shared, so that a fork does not copy pages which the kernel writes to.
+// Shared, so that a fork does not copy pages which the kernel writes to; a child has none of it.
 Umem::Umem(std::uint32_t frames) {
   const std::size_t bytes = std::size_t{frames} * kFrameBytes;
   void* const start =
       mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
-  if (start != MAP_FAILED) bytes_ = {static_cast<std::byte*>(start), bytes};
+  if (start == MAP_FAILED) return;
+  bytes_ = {static_cast<std::byte*>(start), bytes};
+  madvise(start, bytes, MADV_DONTFORK);
 }
 
 Umem::~Umem() {

@@ -2,13 +2,17 @@
 
 #include <fcntl.h>
 #include <fmt/core.h>
+#include <linux/magic.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <system_error>
 #include <utility>
+
+#include "nic/memory_file.h"
 
 namespace urnic::drivers {
 namespace {
@@ -23,7 +27,7 @@ Error memory_error(int code) {
 }  // namespace
 
 Result<RingMemory, Error> RingMemory::create(std::size_t bytes) {
-  Descriptor file(memfd_create("urnic-link", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  Descriptor file(nic::make_memory_file("urnic-link"));
   if (!file || ftruncate(file.get(), static_cast<off_t>(bytes)) != 0 ||
       fcntl(file.get(), F_ADD_SEALS, kSeals) != 0) {
     return memory_error(errno);
@@ -36,6 +40,9 @@ Result<RingMemory, Error> RingMemory::adopt(Descriptor file, std::size_t bytes) 
   if (fstat(file.get(), &status) != 0) return memory_error(errno);
   const int seals = fcntl(file.get(), F_GET_SEALS);
   const bool keeps_its_size = seals >= 0 && (seals & F_SEAL_SHRINK) != 0;
+  // Huge pages may be missing when they are touched, which would be a SIGBUS.
+  struct statfs system {};
+  if (fstatfs(file.get(), &system) != 0 || system.f_type == HUGETLBFS_MAGIC) return memory_error(EINVAL);
   if (!keeps_its_size || status.st_size != static_cast<off_t>(bytes)) return memory_error(EINVAL);
   auto memory = map(std::move(file), bytes);
   if (memory) memory.value().close_file();
@@ -46,6 +53,7 @@ Result<RingMemory, Error> RingMemory::map(Descriptor file, std::size_t bytes) {
   // All of it now: a page fault for a frame would cost more than the frame.
   void* const start = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, file.get(), 0);
   if (start == MAP_FAILED) return memory_error(errno);
+  madvise(start, bytes, MADV_DONTFORK);  // a child would keep it after both ends have gone
   return RingMemory(std::move(file), {static_cast<std::byte*>(start), bytes});
 }
 

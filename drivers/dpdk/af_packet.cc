@@ -90,6 +90,7 @@ Result<std::unique_ptr<nic::PacketPort>, Error> open_af_packet(const std::string
       std::make_unique<PacketSocketMedium>(std::move(device.value()), std::move(ear.value()), socket);
   if (socket < 0) return interface_error(EIO, interface, "DPDK's socket is nowhere to be found");
   fcntl(socket, F_SETFD, FD_CLOEXEC);
+  nic::keep_from_children(socket);
   medium->device().link().add_wake_source(socket);
   medium->device().link().report(true);
   return std::make_unique<DpdkPort>(std::move(medium),

@@ -5,7 +5,6 @@
 #include <rte_eal.h>
 #include <rte_errno.h>
 #include <rte_memory.h>
-#include <sched.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -22,19 +21,6 @@ namespace urnic::drivers {
 
 namespace {
 
-// One logical core that may run on every processor of ours, so that EAL neither pins nor starts worker
-// threads. EAL counts processors up to RTE_MAX_LCORE only.
-std::string allowed_processors() {
-  cpu_set_t allowed;
-  CPU_ZERO(&allowed);
-  sched_getaffinity(0, sizeof(allowed), &allowed);
-  std::string list;
-  for (int cpu = 0; cpu < RTE_MAX_LCORE; ++cpu) {
-    if (CPU_ISSET(cpu, &allowed)) list += fmt::format("{}{}", list.empty() ? "" : ",", cpu);
-  }
-  return list.empty() ? "0" : list;
-}
-
 // The packet memory is a memfd without close-on-exec: a program's children would keep it alive.
 int close_on_exec(const rte_memseg_list*, const rte_memseg* segment, void*) {
   const int fd = rte_memseg_get_fd_thread_unsafe(segment);
@@ -45,15 +31,12 @@ int close_on_exec(const rte_memseg_list*, const rte_memseg* segment, void*) {
 std::optional<Error> initialise(const DpdkOptions& options) {
   // EAL keeps pointers into its arguments.
   static std::vector<std::string> arguments;
-  arguments = {"urnic",
-               "--no-shconf",
-               "--no-telemetry",
-               "--file-prefix=urnic",
-               "-m",
-               std::to_string(options.memory_mib),
-               "--lcores",
-               fmt::format("0@({})", allowed_processors()),
-               options.verbose ? "--log-level=*:info" : "--log-level=emergency"};
+  arguments = {
+      "urnic", "--no-shconf", "--no-telemetry", "--file-prefix=urnic", "-m",
+      std::to_string(options.memory_mib),
+      // One logical core, so that EAL starts no workers. Which processor it says does not matter: see
+      // __wrap_pthread_setaffinity_np() in linker_hooks.cc.
+      "--lcores=0@0", options.verbose ? "--log-level=*:info" : "--log-level=emergency"};
   if (options.pci_address.empty()) {
     arguments.emplace_back("--no-pci");
   } else {

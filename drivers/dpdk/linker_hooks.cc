@@ -7,8 +7,11 @@
 #include <pthread.h>
 #include <rte_errno.h>
 #include <rte_memzone.h>
+#include <sched.h>
 #include <signal.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -21,6 +24,7 @@
 #include "drivers/dpdk/lent_memory.h"
 #include "drivers/dpdk/shielded.h"
 #include "drivers/peer_user.h"
+#include "nic/descriptor.h"
 
 extern "C" {
 
@@ -32,6 +36,8 @@ const rte_memzone* __real_rte_memzone_reserve_aligned(const char* name, size_t b
                                                       unsigned flags, unsigned alignment);
 int __real_rte_memzone_free(const rte_memzone* zone);
 int __real_connect(int socket, const sockaddr* address, socklen_t bytes);
+void* __real_mmap64(void* wanted, size_t bytes, int protection, int flags, int file, off64_t offset);
+int __real_pthread_setaffinity_np(pthread_t thread, size_t bytes, const cpu_set_t* processors);
 int __real_setsockopt(int socket, int level, int name, const void* value, socklen_t bytes);
 
 // DPDK's threads inherit a signal mask that no other thread has: it blocks SIGSEGV (see run_shielded()).
@@ -79,7 +85,10 @@ int __wrap_connect(int socket, const sockaddr* address, socklen_t bytes) {
   const int result = __real_connect(socket, address, bytes);
   const bool is_connected = result == 0 || errno == EISCONN;
   if (!is_connected || address->sa_family != AF_UNIX || !on_thread_of_dpdk()) return result;
-  if (urnic::drivers::is_trusted_peer(socket)) return result;
+  if (urnic::drivers::is_trusted_peer(socket)) {
+    urnic::nic::keep_from_children(socket);
+    return result;
+  }
   const int fresh = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
   if (fresh >= 0) {
     dup3(fresh, socket, O_CLOEXEC);
@@ -87,6 +96,21 @@ int __wrap_connect(int socket, const sockaddr* address, socklen_t bytes) {
   }
   errno = EACCES;
   return -1;
+}
+
+// A mapping keeps the file behind it open, whatever a child closes: a packet socket would go on to receive, and a card be in use.
+// EAL's own memory stays, which DPDK looks at when a process exits.
+void* __wrap_mmap64(void* wanted, size_t bytes, int protection, int flags, int file, off64_t offset) {
+  void* const start = __real_mmap64(wanted, bytes, protection, flags, file, offset);
+  struct stat status {};
+  if (start == MAP_FAILED || file < 0 || !on_thread_of_dpdk() || fstat(file, &status) != 0) return start;
+  if (!S_ISREG(status.st_mode)) madvise(start, bytes, MADV_DONTFORK);
+  return start;
+}
+
+// EAL pins the thread that starts it, and keeps the others away from there. Our threads run where the process may.
+int __wrap_pthread_setaffinity_np(pthread_t thread, size_t bytes, const cpu_set_t* processors) {
+  return on_thread_of_dpdk() ? 0 : __real_pthread_setaffinity_np(thread, bytes, processors);
 }
 
 // net_af_packet puts its socket into a fan-out group, so that several share the frames of an interface; the

@@ -65,21 +65,15 @@ LoopbackPort::LoopbackPort(const Mac& own, std::unique_ptr<nic::PacketPort> wire
       slot_bytes_((max_frame_bytes_ + kAlignment - 1) / kAlignment * kAlignment),
       slots_(std::make_unique_for_overwrite<std::byte[]>(kSlots * slot_bytes_)),
       lengths_(kSlots) {
-  event_fd_ = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+  event_ = Descriptor(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!wire_) {
-    wake_fd_ = event_fd_;
+    wake_fd_ = event_.get();
     return;
   }
-  epoll_fd_ = epoll_create1(EPOLL_CLOEXEC);
-  if (wire_->wake_fd() >= 0 && add_to_epoll(epoll_fd_, event_fd_) &&
-      add_to_epoll(epoll_fd_, wire_->wake_fd())) {
-    wake_fd_ = epoll_fd_;
-  }
-}
-
-LoopbackPort::~LoopbackPort() {
-  for (const int fd : {event_fd_, epoll_fd_}) {
-    if (fd >= 0) close(fd);
+  epoll_ = Descriptor(epoll_create1(EPOLL_CLOEXEC));
+  if (wire_->wake_fd() >= 0 && add_to_epoll(epoll_.get(), event_.get()) &&
+      add_to_epoll(epoll_.get(), wire_->wake_fd())) {
+    wake_fd_ = epoll_.get();
   }
 }
 
@@ -141,7 +135,7 @@ void LoopbackPort::commit(std::size_t length) {
 void LoopbackPort::keep(std::size_t length) {
   assert(!ring_is_full());
   if (armed_ && !signalled_) {
-    signal(event_fd_);
+    signal(event_.get());
     signalled_ = true;
   }
   lengths_[end_ % kSlots] = length;
@@ -167,7 +161,7 @@ bool LoopbackPort::arm() {
 void LoopbackPort::disarm() {
   armed_ = false;
   if (signalled_) {
-    drain(event_fd_);
+    drain(event_.get());
     signalled_ = false;
   }
   if (wire_) wire_->disarm();

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "drivers/descriptor.h"
 #include "nic/packet_port.h"
 #include "transport/wire/address.h"
 
@@ -26,7 +27,6 @@ class LoopbackPort final : public nic::PacketPort {
   /// for all slots is taken here, and nothing allocates afterwards.
   LoopbackPort(const transport::wire::Mac& own, std::unique_ptr<nic::PacketPort> wire,
                std::size_t max_frame_bytes);
-  ~LoopbackPort() override;
   LoopbackPort(const LoopbackPort&) = delete;
   LoopbackPort& operator=(const LoopbackPort&) = delete;
 
@@ -73,11 +73,11 @@ class LoopbackPort final : public nic::PacketPort {
   std::span<std::byte> wire_room_;  // what the wire gave to the last reserve(), until commit()
   Statistics own_statistics_;
 
-  int event_fd_ = -1;
-  int epoll_fd_ = -1;  // over event_fd_ and the wire's; not needed without a wire
-  int wake_fd_ = -1;   // one of the two, or none
+  Descriptor event_;
+  Descriptor epoll_;  // over event_ and the wire's; not needed without a wire
+  int wake_fd_ = -1;  // one of the two, or none
   bool armed_ = false;
-  bool signalled_ = false;  // event_fd_ is readable
+  bool signalled_ = false;  // event_ is readable
 };
 
 }  // namespace urnic::drivers

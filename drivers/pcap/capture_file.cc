@@ -11,6 +11,7 @@
 #include <cerrno>
 #include <cstring>
 #include <limits>
+#include <utility>
 
 namespace urnic::drivers {
 namespace {
@@ -48,8 +49,9 @@ Error cannot_record(const std::string& path, int code, const char* why) {
 Result<std::unique_ptr<CaptureFile>, Error> CaptureFile::create(const std::string& path) {
   // Not truncated before it is known that no other process writes to it; not blocking, for the case that it
   // is a FIFO. For this user alone: frames carry what is in the program's memory.
-  const int fd =
-      open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW, S_IRUSR | S_IWUSR);
+  Descriptor file(
+      open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW, S_IRUSR | S_IWUSR));
+  const int fd = file.get();
   if (fd < 0 && errno == ELOOP) {
     return cannot_record(path, ELOOP, "it is a symbolic link, which another user may have made");
   }
@@ -70,21 +72,19 @@ Result<std::unique_ptr<CaptureFile>, Error> CaptureFile::create(const std::strin
   } else if (ftruncate(fd, 0) != 0) {
     error = cannot_record(path, errno, std::strerror(errno));
   } else {
-    return std::unique_ptr<CaptureFile>(new CaptureFile(fd, path));
+    return std::unique_ptr<CaptureFile>(new CaptureFile(std::move(file), path));
   }
-  close(fd);
   return error;
 }
 
-CaptureFile::CaptureFile(int fd, const std::string& path)
-    : fd_(fd),
+CaptureFile::CaptureFile(Descriptor file, const std::string& path)
+    : file_(std::move(file)),
       path_(path),
       buffer_(std::make_unique_for_overwrite<std::byte[]>(kBufferBytes)),
       max_file_bytes_(file_size_limit()) {}
 
 CaptureFile::~CaptureFile() {
   write_out();
-  close(fd_);
 }
 
 Error CaptureFile::cannot_be_written() const {
@@ -103,7 +103,8 @@ void CaptureFile::put(std::span<const std::byte> bytes) {
 
 void CaptureFile::write_out() {
   if (used_ == 0 || has_stopped()) return;
-  const int error = used_ > max_file_bytes_ - file_bytes_ ? EFBIG : write_all(fd_, buffer_.get(), used_);
+  const int error =
+      used_ > max_file_bytes_ - file_bytes_ ? EFBIG : write_all(file_.get(), buffer_.get(), used_);
   if (error != 0) {
     stop(error);
     return;
@@ -115,7 +116,7 @@ void CaptureFile::write_out() {
 void CaptureFile::stop(int error) {
   stop_reason_ = error;
   used_ = 0;
-  [[maybe_unused]] const int truncated = ftruncate(fd_, static_cast<off_t>(file_bytes_));
+  [[maybe_unused]] const int truncated = ftruncate(file_.get(), static_cast<off_t>(file_bytes_));
   if (file_bytes_ == 0) {
     return;  // create() tells
   }

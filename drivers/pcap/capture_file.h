@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 
+#include "drivers/descriptor.h"
 #include "transport/result.h"
 
 namespace urnic::drivers {
@@ -45,10 +46,10 @@ class CaptureFile {
   const std::string& path() const { return path_; }
 
  private:
-  CaptureFile(int fd, const std::string& path);
+  CaptureFile(Descriptor file, const std::string& path);
   void stop(int error);
 
-  int fd_;
+  Descriptor file_;
   std::string path_;
   std::unique_ptr<std::byte[]> buffer_;
   std::size_t used_ = 0;

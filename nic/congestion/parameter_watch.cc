@@ -40,34 +40,28 @@ class File {
  public:
   /// Nothing but a plain file is opened, and nothing waits: what stands there may be anything.
   File(const std::string& path, int flags)
-      : fd_(::open(path.c_str(), flags | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)) {
+      : file_(::open(path.c_str(), flags | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)) {
     struct stat status {};
-    if (fd_ < 0 || (fstat(fd_, &status) == 0 && S_ISREG(status.st_mode))) return;
-    ::close(fd_);
-    fd_ = -1;
+    if (!file_ || (fstat(fd(), &status) == 0 && S_ISREG(status.st_mode))) return;
+    file_.reset();
     errno = EINVAL;
   }
-  ~File() {
-    if (fd_ >= 0) ::close(fd_);
-  }
-  File(const File&) = delete;
-  File& operator=(const File&) = delete;
 
-  bool is_open() const { return fd_ >= 0; }
-  int fd() const { return fd_; }
+  bool is_open() const { return static_cast<bool>(file_); }
+  int fd() const { return file_.get(); }
 
   /// Whether any process has it open for writing: Linux grants no read lease then (fcntl(2)). The signal for those who hold one
   /// while a writer comes is sent to this thread, which has blocked all. Where there are no leases: no.
   bool has_writer() const {
     const f_owner_ex owner{.type = F_OWNER_TID, .pid = gettid()};
-    if (fcntl(fd_, F_SETOWN_EX, &owner) != 0) return false;
-    if (fcntl(fd_, F_SETLEASE, F_RDLCK) != 0) return errno == EAGAIN;
-    fcntl(fd_, F_SETLEASE, F_UNLCK);
+    if (fcntl(fd(), F_SETOWN_EX, &owner) != 0) return false;
+    if (fcntl(fd(), F_SETLEASE, F_RDLCK) != 0) return errno == EAGAIN;
+    fcntl(fd(), F_SETLEASE, F_UNLCK);
     return false;
   }
 
  private:
-  int fd_;
+  Descriptor file_;
 };
 
 /// The first kMostText bytes.
@@ -99,8 +93,8 @@ Result<std::unique_ptr<ParameterWatch>, Error> ParameterWatch::start(ParameterOw
 }
 
 Result<void, Error> ParameterWatch::open() {
-  watch_fd_ = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
-  if (watch_fd_ < 0) return failure(watch_error("inotify"));
+  watch_ = Descriptor(inotify_init1(IN_CLOEXEC | IN_NONBLOCK));
+  if (!watch_) return failure(watch_error("inotify"));
   const CongestionSettings in_force = owner_.in_force();
   std::set<std::string> folders;
   for (const ParameterFile& file : parameter_files(in_force.choice, in_force.notifications)) {
@@ -110,7 +104,7 @@ Result<void, Error> ParameterWatch::open() {
   for (const std::string& folder : folders) {
     // Moved here: another file took its place.
     const int watched =
-        inotify_add_watch(watch_fd_, folder.c_str(), IN_CLOSE_WRITE | IN_MOVED_TO | IN_ONLYDIR);
+        inotify_add_watch(watch_.get(), folder.c_str(), IN_CLOSE_WRITE | IN_MOVED_TO | IN_ONLYDIR);
     // Who gave this process another controller than the run has, by URNIC_CC, has no files for it.
     if (watched < 0 && errno != ENOENT) return failure(watch_error(folder));
     has_any = has_any || watched >= 0;
@@ -120,8 +114,8 @@ Result<void, Error> ParameterWatch::open() {
 }
 
 Result<void, Error> ParameterWatch::start_thread() {
-  stop_fd_ = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
-  if (stop_fd_ < 0) return failure(watch_error("eventfd"));
+  stop_ = Descriptor(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC));
+  if (!stop_) return failure(watch_error("eventfd"));
   try {
     thread_ = start_own_thread("urnic-cc", [this] { run(); });
   } catch (const std::system_error& error) {
@@ -134,20 +128,10 @@ Result<void, Error> ParameterWatch::start_thread() {
 ParameterWatch::~ParameterWatch() {
   if (thread_.joinable()) {
     const std::uint64_t one = 1;
-    [[maybe_unused]] const ssize_t written = ::write(stop_fd_, &one, sizeof one);
+    [[maybe_unused]] const ssize_t written = ::write(stop_.get(), &one, sizeof one);
     assert_may_wait();
     thread_.join();
   }
-  for (const int fd : {stop_fd_, watch_fd_}) {
-    if (fd >= 0) ::close(fd);
-  }
-}
-
-void ParameterWatch::abandon_after_fork(std::unique_ptr<ParameterWatch> watch) {
-  if (watch == nullptr) return;
-  ::close(watch->watch_fd_);
-  // Its thread is not there to be joined.
-  static_cast<void>(watch.release());
 }
 
 void ParameterWatch::run() {
@@ -158,13 +142,14 @@ void ParameterWatch::run() {
     } catch (const std::exception&) {
       // There is no memory for it. The program's own affairs are more important.
     }
-  } while (wait_unless_stopped(stop_fd_, watch_fd_, -1) && wait_unless_stopped(stop_fd_, -1, kPauseMs));
+  } while (wait_unless_stopped(stop_.get(), watch_.get(), -1) &&
+           wait_unless_stopped(stop_.get(), -1, kPauseMs));
 }
 
 /// Which files the news is about does not matter: all are looked at.
 void ParameterWatch::drain() {
   alignas(inotify_event) std::array<char, 4096> events{};
-  while (::read(watch_fd_, events.data(), events.size()) > 0) {
+  while (::read(watch_.get(), events.data(), events.size()) > 0) {
   }
 }
 

@@ -11,6 +11,7 @@
 
 #include "nic/congestion/parameter_files.h"
 #include "nic/congestion/settings.h"
+#include "nic/descriptor.h"
 #include "transport/result.h"
 
 namespace urnic::nic {
@@ -44,8 +45,10 @@ class ParameterWatch {
   ParameterWatch(const ParameterWatch&) = delete;
   ParameterWatch& operator=(const ParameterWatch&) = delete;
 
-  /// In the child of a fork, which has no such thread: closes what it watches with, and gives up the rest of `watch` for lost.
-  static void abandon_after_fork(std::unique_ptr<ParameterWatch> watch);
+  /// In the child of a fork, which has no such thread: gives up `watch` for lost.
+  static void abandon_after_fork(std::unique_ptr<ParameterWatch> watch) {
+    static_cast<void>(watch.release());
+  }
 
  private:
   ParameterWatch(ParameterOwner owner, std::string folder)
@@ -64,8 +67,8 @@ class ParameterWatch {
   std::string folder_;
   /// Files that could not be overwritten, and what they say.
   std::map<std::string, std::string> left_wrong_;
-  int watch_fd_ = -1;
-  int stop_fd_ = -1;
+  Descriptor watch_;  // inotify's
+  Descriptor stop_;   // an eventfd
   std::thread thread_;
 };
 

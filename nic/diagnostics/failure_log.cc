@@ -12,11 +12,7 @@ namespace urnic::nic {
 using transport::Time;
 using transport::wire::Gid;
 
-FailureLog::FailureLog() : fd_(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)), reports_(kMost) {}
-
-FailureLog::~FailureLog() {
-  if (fd_ >= 0) syscall(SYS_close, fd_);
-}
+FailureLog::FailureLog() : event_(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)), reports_(kMost) {}
 
 void FailureLog::add(FailureReport report) {
   {
@@ -29,7 +25,7 @@ void FailureLog::add(FailureReport report) {
     reports_[(first_ + count_++) % kMost] = report;
   }
   const std::uint64_t one = 1;
-  syscall(SYS_write, fd_, &one, sizeof one);
+  syscall(SYS_write, fd(), &one, sizeof one);
 }
 
 void FailureLog::add_stray(transport::QpNumber to, const Gid& from, Time now) {
@@ -56,7 +52,7 @@ std::optional<FailureReport> FailureLog::take() {
   const std::lock_guard lock(mutex_);
   if (count_ == 0) {
     std::uint64_t ignored = 0;
-    syscall(SYS_read, fd_, &ignored, sizeof ignored);
+    syscall(SYS_read, fd(), &ignored, sizeof ignored);
     return std::nullopt;
   }
   FailureReport report = reports_[first_];

@@ -7,6 +7,7 @@
 #include <optional>
 #include <vector>
 
+#include "nic/descriptor.h"
 #include "nic/diagnostics/failure_report.h"
 #include "transport/time.h"
 #include "transport/types.h"
@@ -21,13 +22,12 @@ class FailureLog {
   static constexpr std::size_t kMost = 32;
 
   FailureLog();
-  ~FailureLog();
   FailureLog(const FailureLog&) = delete;
   FailureLog& operator=(const FailureLog&) = delete;
 
   /// Readable while there is something to take; the reader clears it with take(). -1: the system has no more
   /// descriptors.
-  int fd() const { return fd_; }
+  int fd() const { return event_.get(); }
 
   void add(FailureReport report);
   /// A host sends requests to a queue pair that is not here. It will repeat them: one is reported each
@@ -44,7 +44,7 @@ class FailureLog {
  private:
   void add_unwanted(const FailureReport& report);
 
-  int fd_;
+  Descriptor event_;
   std::mutex mutex_;
   std::vector<FailureReport> reports_;  // a ring
   std::size_t first_ = 0;

@@ -27,14 +27,14 @@ namespace {
 /// How long a reader may take for what is written last, when the process ends.
 constexpr int kLastPatienceMs = 200;
 
-/// A descriptor of our own for what `fd` writes to, which does not block, or -1. A flag on `fd` would hold
+/// A descriptor of our own for what `fd` writes to, which does not block, or none. A flag on `fd` would hold
 /// for all that share it. Files do not block, and a second descriptor would write elsewhere in them.
-int open_unblocked(int fd) {
+Descriptor open_unblocked(int fd) {
   struct stat status {};
-  if (fstat(fd, &status) != 0 || (!S_ISFIFO(status.st_mode) && !S_ISCHR(status.st_mode))) return -1;
+  if (fstat(fd, &status) != 0 || (!S_ISFIFO(status.st_mode) && !S_ISCHR(status.st_mode))) return Descriptor();
   const std::string path = fmt::format("/proc/self/fd/{}", fd);
-  return static_cast<int>(
-      syscall(SYS_openat, AT_FDCWD, path.c_str(), O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, 0));
+  return Descriptor(static_cast<int>(
+      syscall(SYS_openat, AT_FDCWD, path.c_str(), O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, 0)));
 }
 
 }  // namespace
@@ -46,8 +46,8 @@ Result<std::unique_ptr<ReportPrinter>, Error> ReportPrinter::start(FailureLog& l
         .code = code,
         .message = fmt::format("failures cannot be explained: {}", std::generic_category().message(code))});
   };
-  printer->stop_fd_ = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
-  if (printer->stop_fd_ < 0) return error(errno);
+  printer->stop_ = Descriptor(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC));
+  if (!printer->stop_) return error(errno);
   try {
     printer->thread_ = start_own_thread("urnic-explain", [self = printer.get()] { self->run(); });
   } catch (const std::system_error& exception) {
@@ -59,11 +59,10 @@ Result<std::unique_ptr<ReportPrinter>, Error> ReportPrinter::start(FailureLog& l
 ReportPrinter::~ReportPrinter() {
   if (thread_.joinable()) {
     const std::uint64_t one = 1;
-    syscall(SYS_write, stop_fd_, &one, sizeof one);
+    syscall(SYS_write, stop_.get(), &one, sizeof one);
     assert_may_wait();
     thread_.join();
   }
-  if (stop_fd_ >= 0) syscall(SYS_close, stop_fd_);
 }
 
 void ReportPrinter::run() {
@@ -79,7 +78,7 @@ void ReportPrinter::run() {
 
 /// Waits until `fd` is ready, the time is over (-1: never), or we are to stop. True when the time is over.
 bool ReportPrinter::wait(int fd, short events, int at_most_ms) {
-  std::array<pollfd, 2> descriptors{{{.fd = is_stopping_ ? -1 : stop_fd_, .events = POLLIN, .revents = 0},
+  std::array<pollfd, 2> descriptors{{{.fd = is_stopping_ ? -1 : stop_.get(), .events = POLLIN, .revents = 0},
                                      {.fd = fd, .events = events, .revents = 0}}};
   const timespec timeout{.tv_sec = at_most_ms / 1000, .tv_nsec = at_most_ms % 1000 * 1'000'000L};
   const long ready = syscall(SYS_ppoll, descriptors.data(), descriptors.size(),
@@ -127,8 +126,8 @@ void ReportPrinter::print_left_out() {
 // What cannot be written is lost: there is no other way to report it.
 void ReportPrinter::write_all(const std::string& text) {
   if (is_given_up_) return;
-  const int own = open_unblocked(fd_);
-  const int fd = own >= 0 ? own : fd_;
+  const Descriptor own = open_unblocked(fd_);
+  const int fd = own ? own.get() : fd_;
   for (std::size_t written = 0; written < text.size();) {
     // A socket refuses what would block, if asked to; on anything else the flag fails, and a plain write is
     // right.
@@ -147,7 +146,6 @@ void ReportPrinter::write_all(const std::string& text) {
     is_given_up_ = is_last_try && is_over;
     if (is_given_up_) break;
   }
-  if (own >= 0) syscall(SYS_close, own);
 }
 
 }  // namespace urnic::nic

@@ -8,6 +8,7 @@
 #include <string>
 #include <thread>
 
+#include "nic/descriptor.h"
 #include "nic/diagnostics/failure_log.h"
 #include "transport/result.h"
 
@@ -46,7 +47,7 @@ class ReportPrinter {
 
   FailureLog& log_;
   int fd_;
-  int stop_fd_ = -1;
+  Descriptor stop_;  // an eventfd
   bool is_stopping_ = false;
   bool is_given_up_ = false;  // no program reads, and the process ends
   unsigned allowed_ = kBurst;

@@ -52,12 +52,13 @@ Result<std::unique_ptr<StatusServer>, Error> StatusServer::start(std::function<s
 Result<void, Error> StatusServer::listen() {
   const std::string hidden = "." + name_;
   folder_.remove(hidden);
-  listener_ = static_cast<int>(syscall(SYS_socket, AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  if (listener_ < 0) return failure(system_error("socket"));
+  listener_ = Descriptor(
+      static_cast<int>(syscall(SYS_socket, AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)));
+  if (!listener_) return failure(system_error("socket"));
   const sockaddr_un address = folder_.address_of(hidden);
-  if (syscall(SYS_bind, listener_, &address, sizeof address) != 0) return failure(system_error("bind"));
+  if (syscall(SYS_bind, listener_.get(), &address, sizeof address) != 0) return failure(system_error("bind"));
   is_published_ = true;
-  if (syscall(SYS_listen, listener_, kBacklog) != 0 ||
+  if (syscall(SYS_listen, listener_.get(), kBacklog) != 0 ||
       renameat(folder_.fd(), hidden.c_str(), folder_.fd(), name_.c_str()) != 0) {
     Error error = system_error("listen");
     folder_.remove(hidden);
@@ -68,8 +69,8 @@ Result<void, Error> StatusServer::listen() {
 }
 
 Result<void, Error> StatusServer::start_thread() {
-  stop_fd_ = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
-  if (stop_fd_ < 0) return failure(system_error("eventfd"));
+  stop_ = Descriptor(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC));
+  if (!stop_) return failure(system_error("eventfd"));
   try {
     thread_ = start_own_thread("urnic-status", [this] { run(); });
   } catch (const std::system_error& error) {
@@ -83,39 +84,29 @@ StatusServer::~StatusServer() {
   if (is_published_) folder_.remove(name_);
   if (thread_.joinable()) {
     const std::uint64_t one = 1;
-    syscall(SYS_write, stop_fd_, &one, sizeof one);
+    syscall(SYS_write, stop_.get(), &one, sizeof one);
     assert_may_wait();
     thread_.join();
   }
-  if (stop_fd_ >= 0) syscall(SYS_close, stop_fd_);
-  if (listener_ >= 0) syscall(SYS_close, listener_);
-}
-
-void StatusServer::abandon_after_fork(std::unique_ptr<StatusServer> server) {
-  if (server == nullptr) return;
-  syscall(SYS_close, server->listener_);
-  // Its thread is not there to be joined.
-  static_cast<void>(server.release());
 }
 
 void StatusServer::run() {
-  while (wait_for(listener_, POLLIN, -1)) {
-    const int client =
-        static_cast<int>(syscall(SYS_accept4, listener_, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
-    if (client < 0) {
+  while (wait_for(listener_.get(), POLLIN, -1)) {
+    const Descriptor client(static_cast<int>(
+        syscall(SYS_accept4, listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK)));
+    if (!client) {
       // Out of descriptors, perhaps: who waits to be accepted goes on waiting, and must not make us spin.
       if (errno != EAGAIN && !wait_for(-1, 0, 100)) return;
       continue;
     }
-    serve(client);
-    syscall(SYS_close, client);
+    serve(client.get());
   }
 }
 
 /// Waits until `fd` is ready, or for so long (-1: for ever). False: we are to stop.
 bool StatusServer::wait_for(int fd, short events, int at_most_ms) const {
   std::array<pollfd, 2> descriptors{
-      {{.fd = stop_fd_, .events = POLLIN, .revents = 0}, {.fd = fd, .events = events, .revents = 0}}};
+      {{.fd = stop_.get(), .events = POLLIN, .revents = 0}, {.fd = fd, .events = events, .revents = 0}}};
   const timespec timeout{.tv_sec = at_most_ms / 1000, .tv_nsec = at_most_ms % 1000 * 1'000'000L};
   syscall(SYS_ppoll, descriptors.data(), descriptors.size(), at_most_ms < 0 ? nullptr : &timeout, nullptr, 0);
   return descriptors[0].revents == 0;

@@ -6,6 +6,7 @@
 #include <string>
 #include <thread>
 
+#include "nic/descriptor.h"
 #include "nic/host/status_socket.h"
 #include "transport/result.h"
 
@@ -27,9 +28,10 @@ class StatusServer {
   StatusServer(const StatusServer&) = delete;
   StatusServer& operator=(const StatusServer&) = delete;
 
-  /// In the child of a fork: the socket and the thread are the parent's. Gives up ours of the listening
-  /// descriptor, so that who connects after the parent's death is refused, and the rest of `server` for lost.
-  static void abandon_after_fork(std::unique_ptr<StatusServer> server);
+  /// In the child of a fork: the socket and the thread are the parent's.
+  static void abandon_after_fork(std::unique_ptr<StatusServer> server) {
+    static_cast<void>(server.release());
+  }
 
  private:
   StatusServer(StatusFolder folder, std::function<std::string()> document)
@@ -45,8 +47,8 @@ class StatusServer {
   StatusFolder folder_;
   std::string name_;
   std::function<std::string()> document_;
-  int listener_ = -1;
-  int stop_fd_ = -1;
+  Descriptor listener_;
+  Descriptor stop_;  // an eventfd
   bool is_published_ = false;
   std::thread thread_;
 };

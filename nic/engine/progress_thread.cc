@@ -55,14 +55,10 @@ constexpr Duration kTrustAfter = 100ms;
 
 }  // namespace
 
-ProgressThread::~ProgressThread() {
-  if (wake_fd_ >= 0) syscall(SYS_close, wake_fd_);
-}
-
 Result<void, Error> ProgressThread::start(ProgressMode mode) {
   mode_ = mode;
-  if (wake_fd_ < 0) wake_fd_ = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
-  if (wake_fd_ < 0) {
+  if (!wake_) wake_ = Descriptor(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC));
+  if (!wake_) {
     return failure(
         Error{.code = errno, .message = std::string("cannot make an eventfd: ") + std::strerror(errno)});
   }
@@ -123,9 +119,9 @@ void ProgressThread::on_notification_requested() {
 }
 
 void ProgressThread::wake() {
-  if (wake_fd_ < 0 || is_kicked_.exchange(true)) return;
+  if (!wake_ || is_kicked_.exchange(true)) return;
   const std::uint64_t one = 1;
-  syscall(SYS_write, wake_fd_, &one, sizeof one);
+  syscall(SYS_write, wake_.get(), &one, sizeof one);
 }
 
 // --- The thread ---
@@ -254,13 +250,13 @@ void ProgressThread::sleep() {
 /// time.
 bool ProgressThread::wait(int port_fd, Duration at_most) {
   std::array<pollfd, 2> descriptors{
-      {{.fd = wake_fd_, .events = POLLIN, .revents = 0}, {.fd = port_fd, .events = POLLIN, .revents = 0}}};
+      {{.fd = wake_.get(), .events = POLLIN, .revents = 0}, {.fd = port_fd, .events = POLLIN, .revents = 0}}};
   const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(at_most);
   const timespec timeout{.tv_sec = seconds.count(), .tv_nsec = (at_most - seconds).count()};
   const long ready = syscall(SYS_ppoll, descriptors.data(), descriptors.size(), &timeout, nullptr, 0);
   if ((descriptors[0].revents & POLLIN) != 0) {
     std::uint64_t kicks = 0;
-    syscall(SYS_read, wake_fd_, &kicks, sizeof kicks);
+    syscall(SYS_read, wake_.get(), &kicks, sizeof kicks);
     // A read-modify-write: what a kicker did before it found the flag set is seen after this.
     is_kicked_.exchange(false);
   }

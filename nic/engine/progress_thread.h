@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "nic/config.h"
+#include "nic/descriptor.h"
 #include "transport/result.h"
 #include "transport/time.h"
 
@@ -30,7 +31,6 @@ class ProgressThread {
  public:
   explicit ProgressThread(Engine& engine) : engine_(engine) {}
   /// The thread was stopped.
-  ~ProgressThread();
   ProgressThread(const ProgressThread&) = delete;
   ProgressThread& operator=(const ProgressThread&) = delete;
 
@@ -75,14 +75,14 @@ class ProgressThread {
 
   Engine& engine_;
   ProgressMode mode_ = ProgressMode::kManual;
-  int wake_fd_ = -1;
+  Descriptor wake_;  // an eventfd
   std::thread thread_;
   std::atomic<bool> is_stopping_{false};
 
   /// Set to kWatch by a polling thread that finds kSleep, under the engine lock; otherwise by this thread
   /// only.
   std::atomic<State> state_{State::kNotRunning};
-  std::atomic<bool> is_kicked_{false};  // wake_fd_ was written and not read since
+  std::atomic<bool> is_kicked_{false};  // wake_ was written and not read since
   std::atomic<std::int32_t> armed_queues_{0};
   std::atomic<std::uint64_t> requests_{0};  // for notification, ever
 

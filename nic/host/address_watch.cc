@@ -3,7 +3,6 @@
 #include <fmt/core.h>
 #include <linux/netlink.h>
 #include <linux/rtnetlink.h>
-#include <pthread.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -16,7 +15,8 @@
 #include <string_view>
 #include <system_error>
 
-#include "nic/signal_blocker.h"
+#include "nic/may_wait.h"
+#include "nic/own_thread.h"
 #include "nic/wait_unless_stopped.h"
 
 namespace urnic::nic {
@@ -39,61 +39,51 @@ Result<std::unique_ptr<AddressWatch>, Error> AddressWatch::start(Owner owner) {
 
 // By system calls: librspreload replaces the C library's functions of these names.
 Result<void, Error> AddressWatch::open() {
-  news_fd_ = static_cast<int>(
-      syscall(SYS_socket, AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_ROUTE));
-  if (news_fd_ < 0) return failure(watch_error("netlink", errno));
+  news_ = Descriptor(static_cast<int>(
+      syscall(SYS_socket, AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_ROUTE)));
+  if (!news_) return failure(watch_error("netlink", errno));
   sockaddr_nl address{};
   address.nl_family = AF_NETLINK;
   address.nl_groups = RTMGRP_LINK | RTMGRP_IPV4_IFADDR | RTMGRP_IPV6_IFADDR;
-  if (syscall(SYS_bind, news_fd_, &address, sizeof address) != 0) {
+  if (syscall(SYS_bind, news_.get(), &address, sizeof address) != 0) {
     return failure(watch_error("netlink", errno));
   }
-  stop_fd_ = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
-  if (stop_fd_ < 0) return failure(watch_error("eventfd", errno));
+  stop_ = Descriptor(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC));
+  if (!stop_) return failure(watch_error("eventfd", errno));
   return success();
 }
 
 Result<void, Error> AddressWatch::start_thread() {
-  const SignalBlocker blocker;
   try {
-    thread_ = std::thread([this] { run(); });
+    thread_ = start_own_thread("urnic-addresses", [this] { run(); });
   } catch (const std::system_error& error) {
     return failure(watch_error("thread", error.code().value()));
   }
-  pthread_setname_np(thread_.native_handle(), "urnic-addresses");
   return success();
 }
 
 AddressWatch::~AddressWatch() {
   if (thread_.joinable()) {
     const std::uint64_t one = 1;
-    [[maybe_unused]] const long written = syscall(SYS_write, stop_fd_, &one, sizeof one);
+    [[maybe_unused]] const long written = syscall(SYS_write, stop_.get(), &one, sizeof one);
+    assert_may_wait();
     thread_.join();
   }
-  for (const int fd : {news_fd_, stop_fd_}) {
-    if (fd >= 0) syscall(SYS_close, fd);
-  }
-}
-
-void AddressWatch::abandon_after_fork(std::unique_ptr<AddressWatch> watch) {
-  if (watch == nullptr) return;
-  for (const int fd : {watch->news_fd_, watch->stop_fd_}) syscall(SYS_close, fd);
-  // Its thread is not there to be joined.
-  static_cast<void>(watch.release());
 }
 
 void AddressWatch::run() {
   do {
     do {
       drain();
-    } while (!look() && wait_unless_stopped(stop_fd_, -1, kPauseMs));
-  } while (wait_unless_stopped(stop_fd_, news_fd_, -1) && wait_unless_stopped(stop_fd_, -1, kPauseMs));
+    } while (!look() && wait_unless_stopped(stop_.get(), -1, kPauseMs));
+  } while (wait_unless_stopped(stop_.get(), news_.get(), -1) &&
+           wait_unless_stopped(stop_.get(), -1, kPauseMs));
 }
 
 /// What the messages say does not count, nor that some were lost (ENOBUFS): all is read again.
 void AddressWatch::drain() const {
   std::array<char, 8192> message;
-  while (syscall(SYS_recvfrom, news_fd_, message.data(), message.size(), MSG_DONTWAIT, nullptr, nullptr) >
+  while (syscall(SYS_recvfrom, news_.get(), message.data(), message.size(), MSG_DONTWAIT, nullptr, nullptr) >
              0 ||
          errno == ENOBUFS) {
   }

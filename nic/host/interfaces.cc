@@ -23,6 +23,7 @@
 #include <system_error>
 #include <utility>
 
+#include "nic/descriptor.h"
 #include "nic/host/interface_mtu.h"
 #include "nic/host/route.h"
 
@@ -178,6 +179,7 @@ std::vector<std::string> default_routes_of(const std::string& route, const std::
 }
 
 Result<HostInterfaces, Error> read_host_interfaces() {
+  const ForkPause pause;  // getifaddrs() and if_nametoindex() have sockets
   ifaddrs* first = nullptr;
   if (getifaddrs(&first) != 0) {
     const int code = errno;

@@ -14,6 +14,8 @@
 #include <system_error>
 #include <utility>
 
+#include "nic/memory_file.h"
+
 namespace urnic::nic {
 namespace {
 
@@ -52,30 +54,31 @@ Result<std::unique_ptr<LastWordsTable>, Error> LastWordsTable::create() {
   const std::size_t rows =
       std::min(kMostRows, (largest_file() - std::min(largest_file(), sizeof(Header))) / sizeof(Row));
   const std::size_t bytes = sizeof(Header) + rows * sizeof(Row);
-  const int file = memfd_create("urnic-last-words", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+  Descriptor file(make_memory_file("urnic-last-words"));
   void* memory = MAP_FAILED;
-  if (rows > 0 && file >= 0 && ftruncate(file, static_cast<off_t>(bytes)) == 0 &&
-      fcntl(file, F_ADD_SEALS, kSeals) == 0) {
+  if (rows > 0 && file && ftruncate(file.get(), static_cast<off_t>(bytes)) == 0 &&
+      fcntl(file.get(), F_ADD_SEALS, kSeals) == 0) {
     // Pages that no row uses are never there.
-    memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, file, 0);
+    memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, file.get(), 0);
   }
-  if (memory != MAP_FAILED) return std::unique_ptr<LastWordsTable>(new LastWordsTable(file, memory, rows));
+  if (memory != MAP_FAILED) {
+    madvise(memory, bytes, MADV_DONTFORK);
+    return std::unique_ptr<LastWordsTable>(new LastWordsTable(std::move(file), memory, rows));
+  }
   const int code = rows > 0 ? errno : EFBIG;
-  if (file >= 0) close(file);
   return Error{
       .code = code,
       .message = "memory for what peers are told at the end: " + std::generic_category().message(code)};
 }
 
-LastWordsTable::LastWordsTable(int file, void* memory, std::size_t rows)
-    : file_(file),
+LastWordsTable::LastWordsTable(Descriptor file, void* memory, std::size_t rows)
+    : file_(std::move(file)),
       header_(new (memory) Header),
       rows_(reinterpret_cast<Row*>(static_cast<std::byte*>(memory) + sizeof(Header))),
       most_rows_(rows) {}
 
 LastWordsTable::~LastWordsTable() {
   munmap(header_, sizeof(Header) + most_rows_ * sizeof(Row));
-  close(file_);
 }
 
 void LastWordsTable::keep(std::uint32_t key, std::span<const std::byte> frame) {

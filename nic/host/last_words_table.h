@@ -11,6 +11,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "nic/descriptor.h"
 #include "nic/last_words.h"
 #include "transport/result.h"
 
@@ -19,7 +20,7 @@ namespace urnic::nic {
 /// A file in memory with a row for each frame. Its size is sealed. A process may be killed in the middle of a row: the row's
 /// sequence number is odd then.
 ///
-/// A child of a fork shares the memory and must not change it.
+/// A child of a fork has neither the file nor the memory.
 class LastWordsTable final : public LastWords {
  public:
   static constexpr std::size_t kMostRows = 1 << 16;
@@ -31,7 +32,7 @@ class LastWordsTable final : public LastWords {
   LastWordsTable& operator=(const LastWordsTable&) = delete;
 
   /// For the process that is to read it. Borrowed.
-  int file() const { return file_; }
+  int file() const { return file_.get(); }
 
   void keep(std::uint32_t key, std::span<const std::byte> frame) override;
   void forget(std::uint32_t key) override;
@@ -40,10 +41,10 @@ class LastWordsTable final : public LastWords {
   struct Header;
   struct Row;
 
-  LastWordsTable(int file, void* memory, std::size_t rows);
+  LastWordsTable(Descriptor file, void* memory, std::size_t rows);
   friend std::vector<std::vector<std::byte>> read_last_words(int file);
 
-  const int file_;
+  const Descriptor file_;
   Header* const header_;
   Row* const rows_;
   const std::size_t most_rows_;

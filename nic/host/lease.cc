@@ -17,6 +17,7 @@
 #include "nic/host/fabric_slots.h"
 #include "nic/host/lease_slots.h"
 #include "nic/host/lock_file.h"
+#include "nic/host/process_state.h"
 #include "nic/may_wait.h"
 
 namespace urnic::nic {
@@ -30,6 +31,8 @@ using transport::wire::Mac;
 constexpr std::uint8_t kLastDefaultAddress = 254;
 
 constexpr auto kRetryPause = std::chrono::milliseconds(10);
+/// More, while a program that has a slot is being ended: a large one takes its time to give its memory back.
+constexpr auto kEndingPatience = std::chrono::seconds(10);
 /// How many times its patience a program waits for those that look for a slot, too: they hold the guard for a few milliseconds
 /// each, and when a job starts there may be hundreds of them.
 constexpr int kCrowdFactor = 8;
@@ -151,13 +154,15 @@ struct Taken {
   LeaseRecord record;
 };
 
-Result<Taken, Error> try_take(const LeaseSlots& wire, const Lease::Request& request) {
+/// `others` become those that have a slot.
+Result<Taken, Error> try_take(const LeaseSlots& wire, const Lease::Request& request,
+                              std::vector<LeaseRecord>& others) {
   const auto guard = lock_guard(wire, kCrowdFactor * request.patience);
   if (!guard) return guard.error();
 
   std::optional<std::size_t> slot;
   LockFile mine;
-  std::vector<LeaseRecord> others;
+  others.clear();
   for (std::size_t i = 0; i < wire.slots.size(); ++i) {
     const bool wanted = !slot && may_use(request, i);
     auto file = LockFile::open(wire.slots[i], wanted ? LockFile::Missing::kCreate : LockFile::Missing::kFail);
@@ -197,32 +202,35 @@ Result<LockFile, Error> try_claim(const LeaseSlots& wire, const Lease::Request& 
   return LockFile();
 }
 
-/// What `attempt` returns when it succeeds, fails for good, or the patience is over.
-template <typename Attempt>
-auto with_patience(const Lease::Request& request, Attempt attempt) -> decltype(attempt()) {
+bool is_same_file(int one, int other) {
+  struct stat first {};
+  struct stat second {};
+  return one >= 0 && one != other && fstat(one, &first) == 0 && fstat(other, &second) == 0 &&
+         first.st_dev == second.st_dev && first.st_ino == second.st_ino;
+}
+
+/// What `attempt` returns when it succeeds, fails for good, or the patience is over. `may_end_soon` says whether more of it is
+/// worth the while.
+template <typename Attempt, typename MayEndSoon>
+auto with_patience(const Lease::Request& request, Attempt attempt, MayEndSoon may_end_soon)
+    -> decltype(attempt()) {
   assert_may_wait();
   const auto give_up = std::chrono::steady_clock::now() + request.patience;
   auto result = attempt();
-  while (!result && (result.error().code == EBUSY || result.error().code == EADDRINUSE) &&
-         std::chrono::steady_clock::now() < give_up) {
+  while (!result && (result.error().code == EBUSY || result.error().code == EADDRINUSE)) {
+    const auto now = std::chrono::steady_clock::now();
+    if (now >= give_up && (now >= give_up + kEndingPatience || !may_end_soon())) break;
     std::this_thread::sleep_for(kRetryPause);
     result = attempt();
   }
   return result;
 }
 
+bool has_any_ending(const std::vector<LeaseRecord>& holders) {
+  return std::ranges::any_of(holders, [](const LeaseRecord& holder) { return is_ending(holder.process); });
+}
+
 }  // namespace
-
-Lease::~Lease() {
-  if (fd_ >= 0) close(fd_);
-}
-
-Lease& Lease::operator=(Lease&& other) noexcept {
-  std::swap(fd_, other.fd_);
-  std::swap(port_, other.port_);
-  std::swap(ipv4_, other.ipv4_);
-  return *this;
-}
 
 Result<Lease, Error> Lease::take(const Request& request) {
   Lease lease;
@@ -234,9 +242,12 @@ Result<Lease, Error> Lease::take(const Request& request) {
   }
   const auto wire = LeaseSlots::of(request.port);
   if (!wire) return wire.error();
-  auto taken = with_patience(request, [&] { return try_take(wire.value(), request); });
+  std::vector<LeaseRecord> others;
+  auto taken = with_patience(
+      request, [&] { return try_take(wire.value(), request, others); },
+      [&] { return has_any_ending(others); });
   if (!taken) return taken.error();
-  lease.fd_ = taken.value().file.release();
+  lease.file_ = taken.value().file.release();
   lease.ipv4_ = taken.value().record.ipv4;
   if (request.port.kind == PortSpec::Kind::kVhost) {
     lease.port_.side = taken.value().slot == 0 ? PortSpec::VhostSide::kFront : PortSpec::VhostSide::kBack;
@@ -245,19 +256,21 @@ Result<Lease, Error> Lease::take(const Request& request) {
   return lease;
 }
 
-std::optional<Lease> Lease::adopt(const Request& exported) {
+std::optional<Lease> Lease::adopt(const Request& exported, int launchers) {
   const auto wire = LeaseSlots::of(exported.port);
   if (!needs_slot(exported.port) || !wire) return std::nullopt;
-  auto claimed = with_patience(exported, [&] { return try_claim(wire.value(), exported); });
+  auto claimed = with_patience(
+      exported, [&] { return try_claim(wire.value(), exported); }, [] { return false; });
   if (!claimed || claimed.value().fd() < 0) return std::nullopt;
   Lease lease;
-  lease.fd_ = claimed.value().release();
+  lease.file_ = claimed.value().release();
+  if (is_same_file(launchers, lease.file_.get())) lease.launchers_ = Descriptor(launchers);
   lease.port_ = exported.port;
   return lease;
 }
 
 Result<void, Error> Lease::keep_over_exec() const {
-  if (is_held() && fcntl(fd_, F_SETFD, 0) != 0) {
+  if (is_held() && fcntl(descriptor(), F_SETFD, 0) != 0) {
     return error(errno, "cannot hand the lease on: {}", describe(errno));
   }
   return success();

@@ -4,8 +4,8 @@
 #include <chrono>
 #include <optional>
 #include <string>
-#include <utility>
 
+#include "nic/descriptor.h"
 #include "nic/host/port_spec.h"
 #include "transport/result.h"
 #include "transport/wire/address.h"
@@ -30,13 +30,11 @@ class Lease {
     std::optional<transport::wire::Mac> mac{};  ///< otherwise mac_for() the addresses
     /// How long to wait for a program that is just ending, its linger for its peer included; eight times that for programs that
     /// look for a slot at the same time.
-    std::chrono::milliseconds patience{1200};
+    std::chrono::milliseconds patience{
+        1200};  ///< ten seconds more for one that was killed and is not gone yet
   };
 
   Lease() = default;  ///< holds nothing
-  ~Lease();
-  Lease(Lease&& other) noexcept { *this = std::move(other); }
-  Lease& operator=(Lease&& other) noexcept;
 
   /// Takes a slot of the port's wire. EBUSY, EADDRINUSE: after all patience the slots, or one of the
   /// addresses, the MAC included, are taken, and by whom. A port that needs no slot has nothing held; port() and, of a
@@ -49,11 +47,14 @@ class Lease {
   ///
   /// Nothing: another process of the run uses the lease, or another program has the slot by now. So no two
   /// processes ever have one address.
-  static std::optional<Lease> adopt(const Request& exported);
+  ///
+  /// `launchers` is the number that the launcher's descriptor has, or may have had: if it is of the slot, the lease takes it over,
+  /// as a child that outlives this process would hold the slot by it. -1: none.
+  static std::optional<Lease> adopt(const Request& exported, int launchers = -1);
 
-  bool is_held() const { return fd_ >= 0; }
+  bool is_held() const { return static_cast<bool>(file_); }
   /// -1 when nothing is held. Closed by exec, until keep_over_exec().
-  int descriptor() const { return fd_; }
+  int descriptor() const { return file_.get(); }
   /// The wanted port, with the side or slot that was got.
   const PortSpec& port() const { return port_; }
   /// The address asked for or found; nothing for an interface when none was asked for, and after adopt().
@@ -63,7 +64,8 @@ class Lease {
   Result<void, Error> keep_over_exec() const;
 
  private:
-  int fd_ = -1;
+  Descriptor file_;
+  Descriptor launchers_;
   PortSpec port_;
   std::optional<transport::wire::Ipv4Address> ipv4_;
 };

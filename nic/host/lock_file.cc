@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <cstdlib>
 #include <system_error>
+#include <utility>
 
 namespace urnic::nic {
 namespace {
@@ -63,7 +64,7 @@ Result<std::string, Error> private_folder() {
 Result<LockFile, Error> LockFile::open(const std::string& path, Missing missing) {
   const int flags =
       O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | (missing == Missing::kCreate ? O_CREAT : 0);
-  LockFile file(::open(path.c_str(), flags, 0600));
+  LockFile file(Descriptor(::open(path.c_str(), flags, 0600)));
   struct stat status {};
   if (file.fd() < 0 || fstat(file.fd(), &status) != 0) return system_error(fmt::format("lock file {}", path));
   if (!S_ISREG(status.st_mode) || status.st_uid != geteuid()) {
@@ -73,22 +74,18 @@ Result<LockFile, Error> LockFile::open(const std::string& path, Missing missing)
   return file;
 }
 
-LockFile::~LockFile() {
-  if (fd_ >= 0) close(fd_);
-}
-
 bool LockFile::try_lock() const {
-  return flock(fd_, LOCK_EX | LOCK_NB) == 0;
+  return flock(fd(), LOCK_EX | LOCK_NB) == 0;
 }
 
 bool LockFile::try_claim() const {
   struct flock lock = whole_file();
-  return fcntl(fd_, F_OFD_SETLK, &lock) == 0;
+  return fcntl(fd(), F_OFD_SETLK, &lock) == 0;
 }
 
 bool LockFile::is_claimed() const {
   struct flock lock = whole_file();
-  return fcntl(fd_, F_OFD_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
+  return fcntl(fd(), F_OFD_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
 }
 
 }  // namespace urnic::nic

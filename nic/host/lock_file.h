@@ -4,6 +4,7 @@
 #include <string>
 #include <utility>
 
+#include "nic/descriptor.h"
 #include "transport/result.h"
 
 namespace urnic::nic {
@@ -13,9 +14,8 @@ namespace urnic::nic {
 /// another user or is open to others.
 Result<std::string, Error> private_folder();
 
-/// An open file to lock with flock(). The lock belongs to the open file: a child, or a program that exec
-/// starts, shares it, and it ends when the last descriptor is closed, however the process ended. The file
-/// itself stays.
+/// An open file to lock with flock(). The lock belongs to the open file: a program that exec starts with its descriptor shares
+/// it, and it ends when the last descriptor is closed, however the process ended. The file itself stays.
 class LockFile {
  public:
   enum class Missing { kFail, kCreate };
@@ -25,16 +25,10 @@ class LockFile {
   static Result<LockFile, Error> open(const std::string& path, Missing missing);
 
   LockFile() = default;  ///< no file
-  ~LockFile();
-  LockFile(LockFile&& other) noexcept : fd_(other.release()) {}
-  LockFile& operator=(LockFile&& other) noexcept {
-    std::swap(fd_, other.fd_);
-    return *this;
-  }
 
-  int fd() const { return fd_; }  ///< -1 without a file
+  int fd() const { return fd_.get(); }  ///< -1 without a file
   /// Gives the descriptor away.
-  int release() { return std::exchange(fd_, -1); }
+  Descriptor release() { return std::move(fd_); }
 
   /// Takes the lock if no other open file has it; does not wait.
   bool try_lock() const;
@@ -46,9 +40,9 @@ class LockFile {
   bool is_claimed() const;
 
  private:
-  explicit LockFile(int fd) : fd_(fd) {}
+  explicit LockFile(Descriptor fd) : fd_(std::move(fd)) {}
 
-  int fd_ = -1;
+  Descriptor fd_;
 };
 
 }  // namespace urnic::nic

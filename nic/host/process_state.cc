@@ -14,7 +14,7 @@ struct ProcessState {
 };
 
 // "12 (a name) S 1 12 12 0 -1 4194560 ...": behind the name, which may have anything in it, the state, five numbers and the flags.
-ProcessState state_of(int process) {
+ProcessState read_state(int process) {
   std::ifstream file("/proc/" + std::to_string(process) + "/stat");
   const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
   const std::size_t name_end = text.rfind(')');
@@ -33,12 +33,12 @@ ProcessState state_of(int process) {
 // A zombie is a process whose first thread has ended: others of it may not have.
 bool is_ending(int process) {
   constexpr unsigned long kExiting = 0x4;  // PF_EXITING of Linux' include/linux/sched.h
-  const ProcessState state = state_of(process);
+  const ProcessState state = read_state(process);
   return state.letter == 'Z' || state.letter == 'X' || (state.flags & kExiting) != 0;
 }
 
 bool is_stopped(int process) {
-  const char letter = state_of(process).letter;
+  const char letter = read_state(process).letter;
   return letter == 'T' || letter == 't';
 }
 

@@ -48,21 +48,14 @@ bool is_status_socket_name(std::string_view name) {
 Result<StatusFolder, Error> StatusFolder::open() {
   auto path = private_folder();
   if (!path) return failure(path.error());
-  const int fd = ::open(path.value().c_str(), O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-  if (fd < 0) {
+  Descriptor fd(::open(path.value().c_str(), O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  if (!fd) {
     const int code = errno;
     return failure(
         Error{.code = code,
               .message = fmt::format("folder {}: {}", path.value(), std::generic_category().message(code))});
   }
-  return StatusFolder(std::move(path.value()), fd);
-}
-
-StatusFolder::StatusFolder(StatusFolder&& other) noexcept
-    : path_(std::move(other.path_)), fd_(std::exchange(other.fd_, -1)) {}
-
-StatusFolder::~StatusFolder() {
-  if (fd_ >= 0) syscall(SYS_close, fd_);
+  return StatusFolder(std::move(path.value()), std::move(fd));
 }
 
 // Socket addresses hold 107 bytes of path, and runtime folders may be longer: the way through the descriptor
@@ -70,24 +63,21 @@ StatusFolder::~StatusFolder() {
 sockaddr_un StatusFolder::address_of(std::string_view name) const {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
-  fmt::format_to_n(address.sun_path, sizeof address.sun_path - 1, "/proc/self/fd/{}/{}", fd_, name);
+  fmt::format_to_n(address.sun_path, sizeof address.sun_path - 1, "/proc/self/fd/{}/{}", fd(), name);
   return address;
 }
 
 void StatusFolder::remove(std::string_view name) const {
-  unlinkat(fd_, std::string(name).c_str(), 0);
+  unlinkat(fd(), std::string(name).c_str(), 0);
 }
 
 // A datagram socket cannot connect to a stream socket. The kernel says so (EPROTOTYPE) where a process has that
 // open, and refuses where none has; the process does not learn of it.
 bool StatusFolder::is_stale(std::string_view name) const {
-  const int socket = static_cast<int>(syscall(SYS_socket, AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
-  if (socket < 0) return false;
+  const Descriptor socket(static_cast<int>(syscall(SYS_socket, AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0)));
+  if (!socket) return false;
   const sockaddr_un address = address_of(name);
-  const bool is_refused =
-      syscall(SYS_connect, socket, &address, sizeof address) != 0 && errno == ECONNREFUSED;
-  syscall(SYS_close, socket);
-  return is_refused;
+  return syscall(SYS_connect, socket.get(), &address, sizeof address) != 0 && errno == ECONNREFUSED;
 }
 
 // Between the question and the removal a new process may give its socket the name of a dead one's. So the file
@@ -100,11 +90,11 @@ void StatusFolder::remove_stale_sockets() const {
     const std::string name = entry->path().filename().string();
     std::error_code gone;
     if (!is_status_socket_name(name) || !entry->is_socket(gone) || !is_stale(name)) continue;
-    if (renameat(fd_, name.c_str(), fd_, aside.c_str()) != 0) continue;
+    if (renameat(fd(), name.c_str(), fd(), aside.c_str()) != 0) continue;
     if (is_stale(aside)) {
       remove(aside);
     } else {
-      renameat2(fd_, aside.c_str(), fd_, name.c_str(), RENAME_NOREPLACE);
+      renameat2(fd(), aside.c_str(), fd(), name.c_str(), RENAME_NOREPLACE);
     }
   }
 }

@@ -8,7 +8,9 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
+#include "nic/descriptor.h"
 #include "transport/result.h"
 
 namespace urnic::nic {
@@ -37,13 +39,10 @@ class StatusFolder {
  public:
   /// The error: as private_folder().
   static Result<StatusFolder, Error> open();
-  StatusFolder(StatusFolder&& other) noexcept;
-  StatusFolder& operator=(StatusFolder&&) = delete;
-  ~StatusFolder();
 
   /// Its path, for those who list it.
   const std::string& path() const { return path_; }
-  int fd() const { return fd_; }
+  int fd() const { return fd_.get(); }
   /// The address of a socket in it, which fits however long the folder's path is.
   sockaddr_un address_of(std::string_view name) const;
   /// Removes it, if it is there.
@@ -54,10 +53,10 @@ class StatusFolder {
 
  private:
   bool is_stale(std::string_view name) const;
-  StatusFolder(std::string path, int fd) : path_(std::move(path)), fd_(fd) {}
+  StatusFolder(std::string path, Descriptor fd) : path_(std::move(path)), fd_(std::move(fd)) {}
 
   std::string path_;
-  int fd_;
+  Descriptor fd_;
 };
 
 /// The user at the other end of a connection, or nothing when that is not known.

@@ -58,15 +58,19 @@ std::optional<IdNumber> RdmaCm::free_number() {
 
 Id* RdmaCm::add_id(EventChannel& channel, Uid uid, PortSpace space, Service service) {
   const auto number = free_number();
-  if (!number) return nullptr;
-  Id& id = ids_[*number];
-  id.number = *number;
+  return number ? &add_id(channel, uid, space, service, *number) : nullptr;
+}
+
+/// With a number that is free.
+Id& RdmaCm::add_id(EventChannel& channel, Uid uid, PortSpace space, Service service, IdNumber number) {
+  Id& id = ids_[number];
+  id.number = number;
   id.channel = &channel;
-  channel.ids().insert(*number);
+  channel.ids().insert(number);
   id.uid = uid;
   id.space = space;
   id.service = service;
-  return &id;
+  return id;
 }
 
 Result<IdNumber, Error> RdmaCm::create_id(EventChannel& channel, Uid uid, PortSpace space, Service service) {
@@ -181,6 +185,41 @@ bool RdmaCm::end_some(Time now) {
   for (EarlyRequest& early : early_requests_) early.until = now;
   settle_early_requests(now);
   return false;
+}
+
+// --- For the child of a fork ---
+
+Result<KeptId, Error> RdmaCm::kept(EventChannel& channel, IdNumber number) const {
+  const auto found = find(channel, number);
+  if (!found) return failure(found.error());
+  const Id& id = *found.value();
+  const bool is_bound = id.state == IdState::kAddressBound || id.state == IdState::kListen;
+  if (id.is_passive || id.cm || (id.state != IdState::kIdle && !is_bound)) {
+    return failure(invalid("the id has a peer, or looks for one"));
+  }
+  KeptId kept{.number = id.number,
+              .uid = id.uid,
+              .space = id.space,
+              .service = id.service,
+              .may_share_port = id.may_share_port,
+              .is_family_only = id.is_family_only,
+              .type_of_service = id.type_of_service,
+              .ack_timeout = id.ack_timeout};
+  if (is_bound) kept.bound = id.local;
+  if (id.state == IdState::kListen) kept.backlog = id.backlog;
+  return kept;
+}
+
+Result<void, Error> RdmaCm::make_again(EventChannel& channel, const KeptId& kept) {
+  if (ids_.contains(kept.number) || memberships_.contains(kept.number)) {
+    return failure(Error{.code = EEXIST, .message = "there is an id with that number"});
+  }
+  Id& id = add_id(channel, kept.uid, kept.space, kept.service, kept.number);
+  id.may_share_port = kept.may_share_port;
+  id.is_family_only = kept.is_family_only;
+  id.type_of_service = kept.type_of_service;
+  id.ack_timeout = kept.ack_timeout;
+  return success();
 }
 
 // --- Options ---

@@ -26,6 +26,7 @@
 #include "nic/rdma_cm/event_channel.h"
 #include "nic/rdma_cm/id.h"
 #include "nic/rdma_cm/id_snapshot.h"
+#include "nic/rdma_cm/kept_id.h"
 #include "nic/rdma_cm/peer_probes.h"
 #include "nic/rdma_cm/port_question.h"
 #include "nic/rdma_cm/port_table.h"
@@ -72,6 +73,14 @@ class RdmaCm final : private cm::Consumer {
   [[nodiscard]] bool end_some_of(EventChannel& channel, transport::Time now);
   /// The program ends: the same for all ids, of whatever channel, so that their peers hear of it.
   [[nodiscard]] bool end_some(transport::Time now);
+
+  // --- For the child of a fork, which has its parent's ids by a device of its own ---
+
+  /// EINVAL: the id has a peer, or looks for one.
+  Result<KeptId, Error> kept(EventChannel& channel, IdNumber id) const;
+  /// Makes a fresh id with the number and the options that it had; what it was bound to, and its backlog, are left to bind() and
+  /// listen(). EEXIST: there is one with that number.
+  Result<void, Error> make_again(EventChannel& channel, const KeptId& id);
 
   // --- Addresses ---
 
@@ -205,6 +214,7 @@ class RdmaCm final : private cm::Consumer {
   Result<const Id*, Error> find(EventChannel& channel, IdNumber number) const;
   Id* find(cm::CommunicationId id);
   Id* add_id(EventChannel& channel, Uid uid, PortSpace space, Service service);
+  Id& add_id(EventChannel& channel, Uid uid, PortSpace space, Service service, IdNumber number);
   std::optional<IdNumber> free_number();
   void end(Id& id, transport::Time now);
   void end(const Membership& membership, EventChannel& channel, transport::Time now);

@@ -265,4 +265,20 @@ Result<nic::OpenedPort, Error> open_port(const NicEnvironment& environment) {
   return opened;
 }
 
+bool may_open_port_after_fork(const NicEnvironment& environment) {
+  switch (environment.port.kind) {
+    case nic::PortSpec::Kind::kHost:
+    case nic::PortSpec::Kind::kUdp:
+    case nic::PortSpec::Kind::kAfXdp:
+    case nic::PortSpec::Kind::kLoopback:
+      return true;
+    case nic::PortSpec::Kind::kFabric:
+    case nic::PortSpec::Kind::kVhost:
+    case nic::PortSpec::Kind::kAfPacket:
+    case nic::PortSpec::Kind::kPci:
+      return false;
+  }
+  return false;
+}
+
 }  // namespace urnic::verbs_api

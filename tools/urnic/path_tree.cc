@@ -102,7 +102,7 @@ Result<void, Error> lock_for_good(const fs::path& tree) {
   if (!lock.value().try_lock()) {
     return Error{.code = EBUSY, .message = fmt::format("{} is in use", tree.string())};
   }
-  fcntl(lock.value().release(), F_SETFD, 0);
+  fcntl(lock.value().release().release(), F_SETFD, 0);
   return success();
 }
 

@@ -269,7 +269,7 @@ Result<void, Error> read_identity(NicEnvironment& environment) {
   const bool is_inside_a_run = outer.value() && environment.port.kind != PortSpec::Kind::kLoopback &&
                                environment.port.kind != PortSpec::Kind::kHost;
   if (is_inside_a_run) {
-    lease = nic::Lease::adopt(request);
+    lease = nic::Lease::adopt(request, *outer.value());
     if (!lease) become_another_nic(environment, request);
   }
   if (!lease) {

@@ -16,4 +16,8 @@ namespace urnic::verbs_api {
 /// driver.
 Result<nic::OpenedPort, Error> open_port(const NicEnvironment& environment);
 
+/// Whether a process may open a port after its parent had this one open when it forked: not over DPDK, whose state a child
+/// inherits without the threads that go with it.
+bool may_open_port_after_fork(const NicEnvironment& environment);
+
 }  // namespace urnic::verbs_api

@@ -11,6 +11,7 @@
 #include <system_error>
 #include <utility>
 
+#include "nic/descriptor.h"
 #include "nic/device_snapshot.h"
 #include "nic/diagnostics/snapshot_json.h"
 #include "nic/host/host_addresses.h"
@@ -35,13 +36,20 @@ ProcessDevice::ProcessDevice() {
         instance().mutex_.lock();
         instance().objects_.mutex().lock();
         instance().rdma_cm_channels_.mutex().lock();
+        nic::own_processors_mutex().lock();
+        nic::OwnDescriptors::lock();
       },
       [] {
+        nic::OwnDescriptors::unlock();
+        nic::own_processors_mutex().unlock();
         instance().rdma_cm_channels_.mutex().unlock();
         instance().objects_.mutex().unlock();
         instance().mutex_.unlock();
       },
       [] {
+        nic::OwnDescriptors::close_in_child();
+        nic::OwnDescriptors::unlock();
+        nic::own_processors_mutex().unlock();
         instance().rdma_cm_channels_.abandon_in_child();
         instance().rdma_cm_channels_.mutex().unlock();
         instance().objects_.mutex().unlock();
@@ -59,7 +67,9 @@ Result<nic::Device*, Error> ProcessDevice::get() {
   if (lost_by_fork_) {
     return Error{
         .code = EIO,
-        .message = "this process was forked from one that had its port open; open the device after the fork"};
+        .message =
+            "this process was forked from one that had its port open, and DPDK cannot be started again in it; open the "
+            "device after the fork, or use --port host, where a child has a NIC of its own"};
   }
   if (made_ == nullptr) {
     auto made = make();
@@ -230,7 +240,8 @@ void ProcessDevice::abandon_in_child() {
   if (made_ == nullptr) return;
   for (Context* const context : contexts_) context->die(Context::Death::kFork);
   contexts_.clear();
-  lost_by_fork_ = lost_by_fork_ || made_->device->is_started();
+  lost_by_fork_ =
+      lost_by_fork_ || (made_->device->has_begun() && !may_open_port_after_fork(made_->environment));
   made_->device->abandon_after_fork();
   nic::StatusServer::abandon_after_fork(std::move(made_->status));
   nic::ParameterWatch::abandon_after_fork(std::move(made_->parameters));

@@ -29,9 +29,9 @@ class Context;
 /// libibverbs' functions are global, so this is: the only state of the process in the whole library. All
 /// contexts share the device, because two of them in one program expect to reach each other. Any thread.
 ///
-/// A fork leaves the child without it. What the parent had opened is dead there, and every verb on it fails
-/// with EIO. A child of a parent whose port was not open yet may start over with a device of its own; after
-/// that it may not, because DPDK cannot be started a second time in one process image.
+/// A fork leaves the child without it. What the parent had opened is dead there, every verb on it fails with EIO, and its
+/// descriptors are closed, except those that the program knows. The child may start over with a device of its own, unless the
+/// parent's port was open and may_open_port_after_fork() says no.
 class ProcessDevice {
  public:
   static ProcessDevice& instance();

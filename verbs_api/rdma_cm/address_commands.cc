@@ -19,8 +19,10 @@ using Address = Result<SocketAddress, int>;
 int bind_to(const Command& command, std::uint32_t id, const Address& address) {
   if (!address) return address.error();
   if (const int failed = start_nic(command); failed != 0) return failed;
-  return errno_of(with_ports(
+  const int failed = errno_of(with_ports(
       command, [&](RdmaCm& cm) { return cm.bind(command.channel.events(), IdNumber{id}, address.value()); }));
+  if (failed == 0) keep_for_children(command, IdNumber{id});
+  return failed;
 }
 
 int resolve(const Command& command, std::uint32_t id, const Address& source, const Address& destination,
@@ -28,10 +30,12 @@ int resolve(const Command& command, std::uint32_t id, const Address& source, con
   if (!source) return source.error();
   if (!destination) return destination.error();
   if (const int failed = start_nic(command); failed != 0) return failed;
-  return errno_of(with_ports(command, [&](RdmaCm& cm) {
+  const int failed = errno_of(with_ports(command, [&](RdmaCm& cm) {
     return cm.resolve_address(command.channel.events(), IdNumber{id}, source.value(), destination.value(),
                               std::chrono::milliseconds(timeout_ms), command.channel.nic().now());
   }));
+  if (failed == 0) keep_for_children(command, IdNumber{id});
+  return failed;
 }
 
 }  // namespace

@@ -77,6 +77,10 @@ int errno_of(const Result<Value, Error>& result) {
   return result ? 0 : explain("rdma_cm", result.error());
 }
 
+/// An id has been made, or has changed: notes what a child of a fork needs to make it again, if it can. Not under the engine
+/// lock.
+void keep_for_children(const Command& command, nic::rdma_cm::IdNumber id);
+
 /// Opens the NIC's port, if it is not open: what has to do with addresses needs it. An errno value.
 int start_nic(const Command& command);
 

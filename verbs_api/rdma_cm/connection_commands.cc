@@ -30,9 +30,11 @@ bool may_be_reason(std::uint8_t reason) {
 int listen(const Command& command) {
   const auto wish = command.as<rdma_ucm_listen>();
   if (const int failed = start_nic(command); failed != 0) return failed;
-  return errno_of(with_ports(command, [&](RdmaCm& cm) {
+  const int failed = errno_of(with_ports(command, [&](RdmaCm& cm) {
     return cm.listen(command.channel.events(), IdNumber{wish.id}, wish.backlog);
   }));
+  if (failed == 0) keep_for_children(command, IdNumber{wish.id});
+  return failed;
 }
 
 int connect(const Command& command) {

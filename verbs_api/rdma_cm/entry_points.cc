@@ -11,6 +11,7 @@
 #include "verbs_api/device/failure.h"
 #include "verbs_api/device/process_device.h"
 #include "verbs_api/rdma_cm/dispatcher.h"
+#include "verbs_api/rdma_cm/inherited_channel.h"
 #include "verbs_api/rdma_cm/late_waiter.h"
 #include "verbs_api/rdma_cm/open_channels.h"
 
@@ -40,10 +41,14 @@ int open_channel(int flags) {
   }
 }
 
-/// The result of write_command(); EBADF when the descriptor is no channel's.
+/// The result of write_command(), or kParentHasChannel; EBADF when the descriptor is no channel's, or has become another's.
 int try_write(int descriptor, const void* bytes, std::size_t size) {
   const auto channel = channels().find(descriptor);
   if (channel == nullptr) return EBADF;
+  if (channel->is_abandoned()) {
+    const int failed = take_over(channel, asks_for_event(bytes, size));
+    return failed == 0 ? EBADF : failed;
+  }
   return write_command(*channel, reinterpret_cast<std::uintptr_t>(bytes), size);
 }
 
@@ -89,8 +94,10 @@ ssize_t urnic_rdma_cm_write(int descriptor, const void* bytes, std::size_t size,
     const int failed = urnic::verbs_api::try_write(descriptor, bytes, size);
     if (failed == 0) return static_cast<ssize_t>(size);
     if (failed == EBADF) continue;
-    if (failed != urnic::verbs_api::kNoEventYet) return fail_with(failed);
-    const int not_waited = urnic::verbs_api::wait_for_event(descriptor);
+    const bool has_parent = failed == urnic::verbs_api::kParentHasChannel;
+    if (failed != urnic::verbs_api::kNoEventYet && !has_parent) return fail_with(failed);
+    const int not_waited = has_parent ? urnic::verbs_api::wait_for_parent(descriptor)
+                                      : urnic::verbs_api::wait_for_event(descriptor);
     if (not_waited != 0 && not_waited != EBADF && not_waited != ENOTSOCK) return fail_with(not_waited);
   }
   if (urnic::verbs_api::is_late_waiter(descriptor, bytes, size)) {

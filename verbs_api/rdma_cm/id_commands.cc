@@ -67,12 +67,24 @@ int set(const Command& command, const rdma_ucm_set_option& option,
   if (option.optlen != sizeof(Value)) return EINVAL;
   Value value{};
   if (!copy_from_program(std::as_writable_bytes(std::span(&value, 1)), option.optval)) return EFAULT;
-  return errno_of(with_rdma_cm(command, [&](RdmaCm& cm) {
+  const int failed = errno_of(with_rdma_cm(command, [&](RdmaCm& cm) {
     return (cm.*set)(command.channel.events(), IdNumber{option.id}, static_cast<Parameter>(value));
   }));
+  if (failed == 0) keep_for_children(command, IdNumber{option.id});
+  return failed;
 }
 
 }  // namespace
+
+void keep_for_children(const Command& command, IdNumber id) {
+  const auto kept = with_rdma_cm(command, [&](RdmaCm& cm) { return cm.kept(command.channel.events(), id); });
+  OpenChannels& channels = ProcessDevice::instance().rdma_cm_channels();
+  if (kept) {
+    channels.keep(command.channel, kept.value());
+  } else {
+    channels.forget(command.channel, id);
+  }
+}
 
 int create_id(const Command& command) {
   const auto wish = command.as<rdma_ucm_create_id>();
@@ -84,7 +96,10 @@ int create_id(const Command& command) {
   if (!id) return errno_of(id);
   const rdma_ucm_create_id_resp response{.id = static_cast<std::uint32_t>(id.value())};
   const int failed = respond(command, wish.response, response);
-  if (failed == 0) return 0;
+  if (failed == 0) {
+    keep_for_children(command, id.value());
+    return 0;
+  }
   // The program does not know its number.
   static_cast<void>(with_rdma_cm(command, [&](RdmaCm& cm) {
     return cm.destroy_id(command.channel.events(), id.value(), command.channel.nic().now());
@@ -98,6 +113,7 @@ int destroy_id(const Command& command) {
     return cm.destroy_id(command.channel.events(), IdNumber{wish.id}, command.channel.nic().now());
   });
   if (!fetched) return errno_of(fetched);
+  keep_for_children(command, IdNumber{wish.id});
   return respond(command, wish.response, rdma_ucm_destroy_id_resp{.events_reported = fetched.value()});
 }
 
@@ -113,6 +129,8 @@ int migrate_id(const Command& command) {
     return cm.migrate_id(from->events(), IdNumber{wish.id}, command.channel.events());
   });
   if (!fetched) return errno_of(fetched);
+  ProcessDevice::instance().rdma_cm_channels().forget(*from, IdNumber{wish.id});
+  keep_for_children(command, IdNumber{wish.id});
   return respond(command, wish.response, rdma_ucm_migrate_resp{.events_reported = fetched.value()});
 }
 

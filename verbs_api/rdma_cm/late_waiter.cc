@@ -36,14 +36,6 @@ std::uint64_t now_in_milliseconds() {
   return static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::milliseconds>(now).count());
 }
 
-bool asks_for_event(const void* bytes, std::size_t size) {
-  rdma_ucm_cmd_hdr header{};
-  return size == sizeof(header) + sizeof(rdma_ucm_get_event) &&
-         copy_from_program(std::as_writable_bytes(std::span(&header, 1)),
-                           reinterpret_cast<std::uintptr_t>(bytes)) &&
-         header.cmd == RDMA_USER_CM_CMD_GET_EVENT && header.in == sizeof(rdma_ucm_get_event);
-}
-
 /// By number: librspreload replaces the C library's function.
 bool blocks(int descriptor) {
   const long flags = syscall(SYS_fcntl, static_cast<long>(descriptor), static_cast<long>(F_GETFL));
@@ -57,6 +49,14 @@ bool names_nothing_or_what_was_closed(int descriptor) {
 }
 
 }  // namespace
+
+bool asks_for_event(const void* bytes, std::size_t size) {
+  rdma_ucm_cmd_hdr header{};
+  return size == sizeof(header) + sizeof(rdma_ucm_get_event) &&
+         copy_from_program(std::as_writable_bytes(std::span(&header, 1)),
+                           reinterpret_cast<std::uintptr_t>(bytes)) &&
+         header.cmd == RDMA_USER_CM_CMD_GET_EVENT && header.in == sizeof(rdma_ucm_get_event);
+}
 
 void note_closing(int descriptor) {
   const auto channel = DescriptorIdentity::of(descriptor);

@@ -12,6 +12,9 @@ namespace urnic::verbs_api {
 /// The calling thread is about to close this channel, whose number is still known as a channel's.
 void note_closing(int descriptor);
 
+/// Whether `bytes` are a command that asks for an event. Any thread and signal handler.
+bool asks_for_event(const void* bytes, std::size_t size);
+
 /// Whether `bytes` ask for an event, `descriptor` names no file or the channel that was closed last, and another thread
 /// closed that less than a second ago, while it did not have O_NONBLOCK. By then the program may have freed the memory where
 /// it kept the number, which can be any. Any thread and signal handler; takes no lock and leaves errno alone.

@@ -94,6 +94,35 @@ bool OpenChannels::is_empty() const {
                      [](const auto& entry) { return entry.second->is_abandoned(); });
 }
 
+void OpenChannels::keep(Channel& channel, const nic::rdma_cm::KeptId& id) {
+  const std::lock_guard lock(mutex_);
+  channel.kept_ids.insert_or_assign(id.number, id);
+}
+
+void OpenChannels::forget(Channel& channel, nic::rdma_cm::IdNumber id) {
+  const std::lock_guard lock(mutex_);
+  channel.kept_ids.erase(id);
+}
+
+std::vector<nic::rdma_cm::KeptId> OpenChannels::kept(const Channel& channel) const {
+  const std::lock_guard lock(mutex_);
+  std::vector<nic::rdma_cm::KeptId> ids;
+  for (const auto& [number, id] : channel.kept_ids) ids.push_back(id);
+  return ids;
+}
+
+bool OpenChannels::replace(const std::shared_ptr<Channel>& dead, std::shared_ptr<Channel> renewed) {
+  const std::lock_guard lock(mutex_);
+  const int descriptor = dead->descriptor();
+  const auto found = channels_.find(descriptor);
+  if (found == channels_.end() || found->second != dead || !still_names(*dead)) return false;
+  abandoned_.push_back(dead);
+  renewed->move_in();
+  inode_at(descriptor).store(renewed->identity().inode, std::memory_order_release);
+  found->second = std::move(renewed);
+  return true;
+}
+
 void OpenChannels::end_lost() {
   std::vector<std::shared_ptr<Channel>> lost;
   {

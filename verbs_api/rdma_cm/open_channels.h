@@ -30,6 +30,14 @@ class OpenChannels {
 
   bool is_empty() const;
 
+  /// What a child needs to make such an id of the channel again; the latest word counts.
+  void keep(Channel& channel, const nic::rdma_cm::KeptId& id);
+  /// The id has ended, or has a peer.
+  void forget(Channel& channel, nic::rdma_cm::IdNumber id);
+  std::vector<nic::rdma_cm::KeptId> kept(const Channel& channel) const;
+  /// Of a child: `renewed` takes the place of the dead channel, at its descriptor. False: the program has closed that meanwhile.
+  bool replace(const std::shared_ptr<Channel>& dead, std::shared_ptr<Channel> renewed);
+
   /// For forks. Held while it happens, so that the child finds a whole picture.
   std::mutex& mutex() { return mutex_; }
   /// In the child of a fork, with the mutex held: all channels are dead there.

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <signal.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -15,6 +16,7 @@
 
 #include "nic/host/lease_slots.h"
 #include "nic/host/lock_file.h"
+#include "nic/host/process_state.h"
 #include "tests/unit/tools/temporary_environment.h"
 
 namespace urnic::nic {
@@ -265,6 +267,29 @@ TEST_F(LeaseTest, IsTakenAsLongAsWhoAdoptedItLives) {
   waitpid(child, nullptr, 0);
   EXPECT_FALSE(meanwhile);
   EXPECT_TRUE(Lease::take(only(Side::kFront)));
+}
+
+// As a program that was killed, of which a thread is still giving memory back.
+TEST_F(LeaseTest, WaitsForAHolderThatIsEnding) {
+  int ready[2];
+  ASSERT_EQ(pipe(ready), 0);
+  const pid_t child = fork();
+  if (child == 0) {
+    const auto lease = Lease::take(only(Side::kFront));
+    std::thread([&] {
+      [[maybe_unused]] const ssize_t written = write(ready[1], "x", 1);
+      std::this_thread::sleep_for(std::chrono::milliseconds(300));
+      _exit(0);
+    }).detach();
+    syscall(SYS_exit, 0);  // this thread alone
+  }
+  char byte;
+  ASSERT_EQ(read(ready[0], &byte, 1), 1);
+  while (!is_ending(child)) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  EXPECT_TRUE(Lease::take(only(Side::kFront)));
+  waitpid(child, nullptr, 0);
+  EXPECT_FALSE(is_ending(child));
+  EXPECT_FALSE(is_ending(getpid()));
 }
 
 TEST_F(LeaseTest, RefusesAMacThatThePeerHas) {

@@ -1,16 +1,24 @@
 // A ring of frames, and ends of it that lie.
 #include "drivers/direct/frame_ring.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <array>
 #include <atomic>
+#include <cerrno>
+#include <cstddef>
 #include <cstring>
 #include <random>
 #include <span>
 #include <thread>
+#include <utility>
 #include <vector>
 
+#include "drivers/descriptor.h"
 #include "drivers/direct/ring_memory.h"
 
 namespace urnic::drivers {
@@ -180,6 +188,19 @@ TEST(RingGeometryOf, AnotherProcessMustBePossible) {
        }) {
     EXPECT_FALSE(wrong.is_valid()) << wrong.slots << ' ' << wrong.max_frame_bytes;
   }
+}
+
+// --- Its memory ---
+
+TEST(RingMemory, IsNotOfHugePagesWhichMayBeMissingWhenTheyAreTouched) {
+  Descriptor file(memfd_create("huge", MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_HUGETLB));
+  struct stat status {};
+  if (!file || fstat(file.get(), &status) != 0) GTEST_SKIP() << "this kernel has no huge pages";
+  ASSERT_EQ(ftruncate(file.get(), status.st_blksize), 0);
+  ASSERT_EQ(fcntl(file.get(), F_ADD_SEALS, F_SEAL_SHRINK), 0);
+  const auto adopted = RingMemory::adopt(std::move(file), static_cast<std::size_t>(status.st_blksize));
+  ASSERT_FALSE(adopted);
+  EXPECT_EQ(adopted.error().code, EINVAL);  // and not ENOMEM, of which there may be enough now
 }
 
 // --- Two threads ---

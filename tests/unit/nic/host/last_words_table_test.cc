@@ -9,10 +9,16 @@
 
 #include <cstdint>
 #include <cstring>
+#include <fstream>
+#include <iterator>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
+
+#include "nic/descriptor.h"
 
 namespace urnic::nic {
 namespace {
@@ -86,13 +92,38 @@ TEST_F(LastWordsTableTest, KeepsNoFrameThatIsTooLong) {
 }
 
 TEST_F(LastWordsTableTest, IsReadWhenItsProcessWasKilled) {
+  int ends[2];
+  ASSERT_EQ(pipe(ends), 0);
   const pid_t child = fork();
   if (child == 0) {
-    keep(1, "I was here");
-    raise(SIGKILL);
+    const auto table = std::move(LastWordsTable::create().value());
+    table->keep(1, octets_of("I was here"));
+    const int file = table->file();
+    if (write(ends[1], &file, sizeof file) != sizeof file) _exit(1);
+    for (;;) pause();
   }
+  int number = -1;
+  ASSERT_EQ(::read(ends[0], &number, sizeof number), static_cast<ssize_t>(sizeof number));
+  const std::string path = "/proc/" + std::to_string(child) + "/fd/" + std::to_string(number);
+  const Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  kill(child, SIGKILL);
   waitpid(child, nullptr, 0);
-  EXPECT_THAT(read(table_->file()), ElementsAre("I was here"));
+  EXPECT_THAT(read(file.get()), ElementsAre("I was here"));
+  for (const int fd : ends) close(fd);
+}
+
+TEST_F(LastWordsTableTest, IsNotInTheMemoryOfAChild) {
+  const auto has_it = [] {
+    std::ifstream maps("/proc/self/maps");
+    const std::string text{std::istreambuf_iterator<char>(maps), std::istreambuf_iterator<char>()};
+    return text.find("urnic-last-words") != std::string::npos;
+  };
+  EXPECT_TRUE(has_it());
+  const pid_t child = fork();
+  if (child == 0) _exit(has_it() ? 1 : 0);
+  int status = -1;
+  waitpid(child, &status, 0);
+  EXPECT_EQ(status, 0);
 }
 
 TEST_F(LastWordsTableTest, LeavesOutARowThatWasBeingWritten) {
