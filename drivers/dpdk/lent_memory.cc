@@ -10,6 +10,8 @@
 #include <cstring>
 #include <string_view>
 
+#include "nic/memory_file.h"
+
 namespace urnic::drivers {
 
 namespace {
@@ -27,7 +29,7 @@ thread_local LentMemory* LentMemory::in_use_ = nullptr;
 
 Result<std::unique_ptr<LentMemory>, Error> LentMemory::create(std::size_t bytes) {
   bytes = round_up(bytes, static_cast<std::size_t>(sysconf(_SC_PAGESIZE)));
-  Descriptor file(memfd_create("urnic-wire", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  Descriptor file(nic::make_memory_file("urnic-wire"));
   void* mapped = MAP_FAILED;
   if (file && ftruncate(file.get(), static_cast<off_t>(bytes)) == 0 &&
       fcntl(file.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) == 0) {

@@ -1,7 +1,6 @@
 #include "drivers/host/host_switch.h"
 
 #include <fcntl.h>
-#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -10,10 +9,12 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <filesystem>
 #include <system_error>
 #include <utility>
 #include <variant>
 
+#include "drivers/host/left_sockets.h"
 #include "drivers/host/management_packet.h"
 #include "drivers/host/port_requests.h"
 #include "drivers/host/shared_name.h"
@@ -25,6 +26,7 @@
 #include "nic/host/last_words_table.h"
 #include "nic/host/random_bits.h"
 #include "nic/host/udp_port_holders.h"
+#include "nic/memory_file.h"
 
 namespace urnic::drivers {
 
@@ -74,7 +76,7 @@ Error system_error(const char* what) {
 
 /// A file in memory.
 Descriptor file_with(const std::string& text) {
-  Descriptor file(memfd_create("urnic-host-status", MFD_CLOEXEC));
+  Descriptor file(nic::make_memory_file("urnic-host-status"));
   const auto bytes = static_cast<ssize_t>(text.size());
   if (file && pwrite(file.get(), text.data(), text.size(), 0) != bytes) return Descriptor();
   return file;
@@ -114,6 +116,7 @@ Result<std::unique_ptr<HostSwitch>, Error> HostSwitch::open(const Config& config
   // A switch that was killed, or ended while it had members, has left its socket.
   const bool has_survivors =
       group.value().was_taken() || access(config.files.control_socket.c_str(), F_OK) == 0;
+  remove_left_sockets(std::filesystem::path(config.files.control_socket).parent_path().string());
   // Last, so that a process that connects finds a switch that works.
   auto control = ControlSocket::open(config.files);
   if (!control) return failure(control.error());

@@ -1,5 +1,6 @@
 #include "drivers/host/switch_connection.h"
 
+#include <fcntl.h>
 #include <fmt/core.h>
 #include <poll.h>
 #include <sys/socket.h>
@@ -33,6 +34,26 @@ Error error_of(const HostAnswer& answer) {
   return Error{
       .code = answer.error,
       .message = fmt::format("the switch of the host: {}", std::generic_category().message(answer.error))};
+}
+
+/// The kernel has not handed over all descriptors that came with an answer; why, it does not say.
+Error descriptors_missing(int socket) {
+  constexpr std::size_t kWithAnAnswer = 3;
+  std::vector<Descriptor> tried;
+  for (std::size_t i = 0; i < kWithAnAnswer; ++i) {
+    tried.emplace_back(static_cast<int>(syscall(SYS_fcntl, socket, F_DUPFD_CLOEXEC, 0)));
+    if (tried.back()) continue;
+    return Error{
+        .code = EMFILE,
+        .message =
+            "this process may not have the descriptors that a NIC needs, some 25: raise the limit (ulimit -n), or "
+            "close some"};
+  }
+  return Error{
+      .code = EACCES,
+      .message =
+          "this process may not have the sockets of the host's switch: a security module (SELinux, AppArmor) keeps it "
+          "from taking those of another process; allow that, or use --port fabric"};
 }
 
 }  // namespace
@@ -122,9 +143,12 @@ Result<SwitchConnection::Reply, Error> SwitchConnection::ask(HostRequest request
     const long bytes = syscall(SYS_recvmsg, socket_.get(), &header, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
     if (bytes < 0 && (errno == EAGAIN || errno == EINTR)) continue;
     reply.descriptors = bytes < 0 ? std::vector<Descriptor>{} : PassedDescriptors::take(header);
+    if (bytes > 0 && (header.msg_flags & MSG_CTRUNC) != 0) {
+      reply.descriptors.clear();
+      return failure(descriptors_missing(socket_.get()));
+    }
     const bool is_whole = bytes == static_cast<long>(sizeof reply.answer) &&
-                          (header.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) == 0 &&
-                          reply.answer.magic == kHostMagic;
+                          (header.msg_flags & MSG_TRUNC) == 0 && reply.answer.magic == kHostMagic;
     if (!is_whole) {
       is_over_ = true;
       break;

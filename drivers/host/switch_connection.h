@@ -26,7 +26,8 @@ class SwitchConnection {
     std::vector<Descriptor> descriptors;
   };
   /// Sends a request and waits for the answer, at most so long. The error is that of the answer, whose text is the
-  /// system's, or EIO: the switch does not answer, or has ended (then the connection is over).
+  /// system's; EMFILE or EACCES: this process cannot have the descriptors that came with it; or EIO: the switch does not answer, or
+  /// has ended (then the connection is over).
   Result<Reply, Error> ask(HostRequest request, std::chrono::milliseconds patience, int descriptor = -1);
   /// Sends a request that has no answer, and a copy of the descriptor, if it is one.
   Result<void, Error> tell(HostRequest request, std::chrono::milliseconds patience, int descriptor = -1);

@@ -8,6 +8,8 @@
 
 #include <cerrno>
 #include <cstdlib>
+#include <optional>
+#include <string_view>
 #include <system_error>
 #include <utility>
 
@@ -20,29 +22,20 @@ Error system_error(const std::string& what) {
   return Error{.code = code, .message = fmt::format("{}: {}", what, std::generic_category().message(code))};
 }
 
-/// Where the private folder is to be.
-std::string private_folder_path() {
-  const char* const runtime = secure_getenv("XDG_RUNTIME_DIR");
+/// Whether it is a folder of this user.
+bool is_own_folder(const std::string& path) {
   struct stat status {};
-  // Under sudo and su the variable may name another user's folder.
-  if (runtime != nullptr && runtime[0] == '/' && stat(runtime, &status) == 0 && S_ISDIR(status.st_mode) &&
-      status.st_uid == geteuid()) {
-    return fmt::format("{}/urnic", runtime);
-  }
-  return fmt::format("/tmp/urnic-{}", geteuid());
+  return path.starts_with('/') && stat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode) &&
+         status.st_uid == geteuid();
 }
 
-struct flock whole_file() {
-  struct flock lock {};
-  lock.l_type = F_WRLCK;
-  lock.l_whence = SEEK_SET;
-  return lock;
+std::string variable_of(const char* name) {
+  const char* const value = secure_getenv(name);
+  return value != nullptr ? value : "";
 }
 
-}  // namespace
-
-Result<std::string, Error> private_folder() {
-  const std::string path = private_folder_path();
+/// Makes the folder, unless it is there. The error says why it cannot be trusted.
+Result<std::string, Error> make_private(const std::string& path) {
   if (mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) {
     return system_error(fmt::format("cannot make the folder {}", path));
   }
@@ -59,6 +52,37 @@ Result<std::string, Error> private_folder() {
   if (status.st_uid != geteuid()) return refused(EPERM, "belongs to another user");
   if ((status.st_mode & 0077u) != 0) return refused(EPERM, "is open to other users");
   return path;
+}
+
+/// In a folder of this user; nothing where that is not.
+std::optional<std::string> make_private_in(const std::string& parent) {
+  if (!is_own_folder(parent)) return std::nullopt;
+  auto made = make_private(parent + "/urnic");
+  return made ? std::optional(std::move(made.value())) : std::nullopt;
+}
+
+struct flock whole_file() {
+  struct flock lock {};
+  lock.l_type = F_WRLCK;
+  lock.l_whence = SEEK_SET;
+  return lock;
+}
+
+}  // namespace
+
+Result<std::string, Error> private_folder() {
+  // Under sudo and su the variable may name another user's folder.
+  const std::string runtime = variable_of("XDG_RUNTIME_DIR");
+  if (is_own_folder(runtime)) return make_private(runtime + "/urnic");
+  const std::string usual_path = fmt::format("/tmp/urnic-{}", geteuid());
+  auto usual = make_private(usual_path);
+  // Any user can take a name in /tmp, and keep it.
+  struct stat status {};
+  const bool is_taken = !usual && lstat(usual_path.c_str(), &status) == 0 && status.st_uid != geteuid();
+  if (!is_taken) return usual;
+  if (auto folder = make_private_in(fmt::format("/run/user/{}", geteuid()))) return std::move(*folder);
+  if (auto folder = make_private_in(variable_of("HOME") + "/.cache")) return std::move(*folder);
+  return usual;
 }
 
 Result<LockFile, Error> LockFile::open(const std::string& path, Missing missing) {

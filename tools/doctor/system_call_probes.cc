@@ -13,6 +13,7 @@
 #include <cerrno>
 
 #include "drivers/descriptor.h"
+#include "nic/memory_file.h"
 
 namespace urnic::tools {
 namespace {
@@ -24,7 +25,7 @@ int errno_if(bool failed) {
 }
 
 int probe_sealed_memory() {
-  const Descriptor memory(memfd_create("urnic-doctor", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  const Descriptor memory(nic::make_memory_file("urnic-doctor"));
   if (!memory || ftruncate(memory.get(), 4096) != 0) return errno;
   return errno_if(fcntl(memory.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW) != 0);
 }
@@ -68,7 +69,7 @@ struct Probe {
 };
 
 constexpr Probe kProbes[] = {
-    {"memfd_create with seals", "programs do not meet on the fabric", true, probe_sealed_memory},
+    {"memfd_create with seals", "programs cannot open the device", true, probe_sealed_memory},
     {"eventfd2", "there are no completion channels, and no device", true, probe_eventfd},
     {"socketpair (AF_UNIX, SOCK_SEQPACKET)", "programs do not find each other", true, probe_socket_pair},
     {"process_vm_readv on itself", "there is no on-demand paging (IBV_ACCESS_ON_DEMAND)", false,

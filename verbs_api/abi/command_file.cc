@@ -1,11 +1,12 @@
 #include "verbs_api/abi/command_file.h"
 
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include <array>
 #include <string>
 #include <string_view>
+
+#include "nic/memory_file.h"
 
 namespace urnic::verbs_api {
 namespace {
@@ -18,7 +19,7 @@ constexpr std::string_view kShownName = "/memfd:urnic";
 
 // Programs hand this one around and look at its number; there is no kernel behind it to send commands to.
 int CommandFile::create() {
-  return memfd_create(kName, MFD_CLOEXEC);
+  return nic::make_memory_file(kName);
 }
 
 bool CommandFile::is_one(int fd) {

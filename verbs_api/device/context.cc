@@ -1,12 +1,15 @@
 #include "verbs_api/device/context.h"
 
 #include <fcntl.h>
+#include <fmt/core.h>
 #include <sys/sysinfo.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <optional>
+#include <string_view>
+#include <system_error>
 #include <utility>
 
 #include "verbs_api/abi/descriptor_identity.h"
@@ -46,9 +49,27 @@ Context::~Context() {
   if (context.cmd_fd >= 0) ::close(context.cmd_fd);
 }
 
+namespace {
+
+/// A sandbox forbids calls with one of these.
+bool is_forbidden(int code) {
+  return code == EPERM || code == EACCES || code == ENOSYS;
+}
+
+Error no_context(std::string_view call, int code) {
+  return {.code = code,
+          .message = fmt::format(
+              "the device cannot be opened: {}: {}{}", call, std::generic_category().message(code),
+              is_forbidden(code) ? "; a seccomp filter or security module of this sandbox forbids that call, "
+                                   "which urnic needs ('urnic doctor' lists all of them)"
+                                 : "")};
+}
+
+}  // namespace
+
 Context* Context::open(ibv_device& device, nic::Device& nic) {
   const int fd = CommandFile::create();
-  if (fd < 0) return nullptr;
+  if (fd < 0) return fail(report(no_context("memfd_create", errno)));
   const auto identity = DescriptorIdentity::of(fd);
   if (!identity) return fail(EBADF);  // another thread closes what it does not know
   Context* const opened = import(device, nic, std::make_shared<CommandFile>(*identity), fd);
@@ -66,7 +87,7 @@ Context* Context::import(ibv_device& device, nic::Device& nic, std::shared_ptr<C
     const int code = errno;
     opened->context.cmd_fd = -1;
     delete opened;
-    return fail(code);
+    return fail(report(no_context("eventfd2", code)));
   }
   ProcessDevice::instance().add(*opened);
   return opened;
