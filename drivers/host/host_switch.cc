@@ -304,36 +304,43 @@ void HostSwitch::join(Connection& connection, const HostRequest& request, std::v
   if (wanted > SlotList::kLast) return send(connection, {.error = EINVAL}, request);
   if (wanted == 0 && now < settled_at_) return send(connection, {.error = EAGAIN}, request);
   const auto slot = provide_slot(wanted, now);
-  if (!slot) return send(connection, {.error = wanted != 0 ? EBUSY : EUSERS}, request);
-  connection.slot = *slot;
+  if (!slot) return send(connection, {.error = slot.error()}, request);
+  connection.slot = slot.value();
   connection.handed_over = std::move(own);
   const bool has_last_words = passed.size() == 1 && nic::may_hold_last_words(passed.front().get());
   if (has_last_words) connection.last_words = std::move(passed.front());
-  ended_.reset(*slot);
-  std::vector<int> descriptors{group_.ipv4(*slot)};
-  if (group_.has_ipv6()) descriptors.push_back(group_.ipv6(*slot));
+  ended_.reset(slot.value());
+  std::vector<int> descriptors{group_.ipv4(slot.value())};
+  if (group_.has_ipv6()) descriptors.push_back(group_.ipv6(slot.value()));
   descriptors.push_back(other.get());
   const HostAnswer answer{.port = group_.port(),
-                          .slot = static_cast<std::uint8_t>(*slot),
+                          .slot = static_cast<std::uint8_t>(slot.value()),
                           .has_ipv6 = static_cast<std::uint8_t>(group_.has_ipv6() ? 1 : 0)};
   send(connection, answer, request, descriptors);
 }
 
-/// The wanted one, or any for 0. Nothing when it is taken, or none is left, or sockets for a new one cannot be had.
-std::optional<unsigned> HostSwitch::provide_slot(unsigned wanted, Clock::time_point now) {
+/// The wanted one, or any for 0. The error is an errno value: EBUSY when that is taken, EUSERS when all are, or why sockets for a new
+/// one cannot be had.
+Result<unsigned, int> HostSwitch::provide_slot(unsigned wanted, Clock::time_point now) {
   if (wanted != 0) {
     while (group_.slots() <= wanted) {
-      if (!group_.grow()) return std::nullopt;
+      if (const auto grown = group_.grow(); !grown) return failure(grown.error().code);
     }
-    if (!slots_.take(wanted, now)) return std::nullopt;
+    if (!slots_.take(wanted, now)) return failure(EBUSY);
     group_.drain(wanted);
-    return wanted;
+    return success(wanted);
   }
   std::optional<unsigned> slot = slots_.take_rested(now);
-  if (!slot && slots_.next_new() && group_.grow()) return slots_.take_new();
+  int missing = EUSERS;
+  if (!slot && slots_.next_new()) {
+    const auto grown = group_.grow();
+    if (grown) return success(slots_.take_new());
+    missing = grown.error().code;
+  }
   if (!slot) slot = slots_.take_tired();
-  if (slot) group_.drain(*slot);
-  return slot;
+  if (!slot) return failure(missing);
+  group_.drain(*slot);
+  return success(*slot);
 }
 
 void HostSwitch::serve_ports(Connection& connection, const HostRequest& request, Clock::time_point now) {

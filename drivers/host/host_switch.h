@@ -98,7 +98,7 @@ class HostSwitch final : private ConnectionRequests::Members {
                      Clock::time_point now);
   void join(Connection& connection, const HostRequest& request, std::vector<Descriptor> passed,
             Clock::time_point now);
-  std::optional<unsigned> provide_slot(unsigned wanted, Clock::time_point now);
+  Result<unsigned, int> provide_slot(unsigned wanted, Clock::time_point now);
   void serve_ports(Connection& connection, const HostRequest& request, Clock::time_point now);
   void tell_status(Connection& connection, const HostRequest& request);
   void send(Connection& connection, HostAnswer answer, const HostRequest& request,

@@ -120,7 +120,7 @@ struct Membership::Joined {
 };
 
 Membership::Membership(nic::SwitchFiles files, std::string switch_program, Reach reach, Joined joined,
-                       Signals signals, Descriptor last_words)
+                       Signals signals, Descriptor last_words, Report report)
     : files_(std::move(files)),
       switch_program_(std::move(switch_program)),
       reach_(reach),
@@ -128,6 +128,7 @@ Membership::Membership(nic::SwitchFiles files, std::string switch_program, Reach
       control_socket_(joined.connection.name()),
       signals_(std::move(signals)),
       last_words_(std::move(last_words)),
+      report_(std::move(report)),
       connection_(std::move(joined.connection)) {
   exchange_->give(std::move(joined.sockets));
 }
@@ -141,7 +142,7 @@ Membership::~Membership() {
 
 Result<std::unique_ptr<Membership>, Error> Membership::join(const nic::SwitchFiles& files,
                                                             const std::string& switch_program, Reach reach,
-                                                            Descriptor last_words) {
+                                                            Descriptor last_words, Report report) {
   Signals signals{.stop = Descriptor(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
                   .work = Descriptor(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK))};
   if (!signals.stop || !signals.work) {
@@ -156,7 +157,8 @@ Result<std::unique_ptr<Membership>, Error> Membership::join(const nic::SwitchFil
         return failure(reaches_this_host_alone(joined.value().connection.process()));
       }
       std::unique_ptr<Membership> made(new Membership(files, switch_program, reach, std::move(joined.value()),
-                                                      std::move(signals), std::move(last_words)));
+                                                      std::move(signals), std::move(last_words),
+                                                      std::move(report)));
       for (const PortSpace space : kSpacesInAdvance) made->has_more_lent(space);
       if (auto watched = made->start_watching(); !watched) return failure(watched.error());
       return made;
@@ -243,24 +245,48 @@ void Membership::do_work() {
 /// Returns when it has, or shall stop.
 void Membership::join_again() {
   exchange_->withdraw();
+  const auto lost_at = Clock::now();
+  bool is_reported = false;
   for (;;) {
-    auto joined = try_to_join(files_, slot_, last_words_);
-    if (joined) {
-      {
-        const std::lock_guard lock(connection_mutex_);
-        connection_ = std::move(joined.value().connection);
-      }
-      if (take_ports_again()) return exchange_->give(std::move(joined.value().sockets));
-      const std::lock_guard lock(connection_mutex_);
-      connection_.end();
+    const auto error = try_to_join_again();
+    if (!error) {
+      if (is_reported) report_("the NIC of the host has a switch again, and this program its part in it");
+      return;
     }
-    // Another process that has lost its switch may start the next one first: that is as good.
-    const bool is_missing = !joined && joined.error().code == ENOENT;
-    if (is_missing) {
-      [[maybe_unused]] const auto started = start_switch(switch_program_, words_of_the_switch(reach_));
+    if (!is_reported && report_ && Clock::now() - lost_at > kSilence) {
+      report_(fmt::format(
+          "this program's NIC is cut off, as the host's switch has ended and it cannot join the next one: {}. It tries on",
+          error->message));
+      is_reported = true;
     }
-    if (is_stopped_within(is_missing ? kJoinPause : kRejoinPause)) return;
+    if (is_stopped_within(error->code == ENOENT ? kJoinPause : kRejoinPause)) return;
   }
+}
+
+/// Nothing: it has joined. ENOENT: there was no switch, and one may be there by now.
+std::optional<Error> Membership::try_to_join_again() {
+  auto joined = try_to_join(files_, slot_, last_words_);
+  if (joined) {
+    {
+      const std::lock_guard lock(connection_mutex_);
+      connection_ = std::move(joined.value().connection);
+    }
+    if (take_ports_again()) {
+      exchange_->give(std::move(joined.value().sockets));
+      return std::nullopt;
+    }
+    const std::lock_guard lock(connection_mutex_);
+    connection_.end();
+    return Error{.code = EIO, .message = "it does not answer"};
+  }
+  Error error = joined.error();
+  if (error.code == EBUSY) error.message = "another program has got this one's part in it meanwhile";
+  if (error.code == ENOENT) {
+    // Another process that has lost its switch may start the next one first: that is as good.
+    const auto started = start_switch(switch_program_, words_of_the_switch(reach_));
+    if (!started) error.message = started.error().message;
+  }
+  return error;
 }
 
 /// A process that came meanwhile may have one of them; the id keeps it here, and hears nothing. False when the switch does not

@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -28,21 +29,28 @@ namespace urnic::drivers {
 ///
 /// A thread watches the switch. When that ends before the process, the thread has the port give back its sockets, as those
 /// of the next switch must be the first ones, joins that, or starts it, with the same share, and takes the same ports
-/// of rdma_cm. Until then packets are lost, as on any link that is down for a moment. The same thread tells the switch of
-/// ports that are released, and has more lent before they are used up.
+/// of rdma_cm. Until then packets are lost, as on any link that is down for a moment; if it cannot join for kSilence, it says why.
+/// The same thread tells the switch of ports that are released, and has more lent before they are used up.
 class Membership final : public nic::rdma_cm::SharedHost {
  public:
+  /// So long a process is without a switch before it says so. The next switch takes a part of a second.
+  static constexpr std::chrono::milliseconds kSilence{3000};
+
   /// Whether other hosts must be reached.
   enum class Reach : std::uint8_t {
     kAllHosts,
     kThisHostAtLeast,  ///< this host alone will do, where another user has RoCE's port
   };
+  /// What a person should know of a process that stays without a switch, or is not without any more.
+  using Report = std::function<void(const std::string&)>;
   /// Joins the switch that the files are of; starts `switch_program` where no switch runs. Waits ten seconds at most. EADDRINUSE: who may have RoCE's
   /// port, and the remedy, or this user's programs do without it; EUSERS: 255 processes are there already; otherwise the system's error.
   /// `last_words`, if any, is the file of a nic::LastWordsTable, which the switch reads when the process was killed.
+  /// `report` is called on the watching thread.
   static Result<std::unique_ptr<Membership>, Error> join(const nic::SwitchFiles& files,
                                                          const std::string& switch_program, Reach reach,
-                                                         Descriptor last_words = Descriptor());
+                                                         Descriptor last_words = Descriptor(),
+                                                         Report report = {});
   ~Membership() override;
   Membership(const Membership&) = delete;
   Membership& operator=(const Membership&) = delete;
@@ -75,13 +83,14 @@ class Membership final : public nic::rdma_cm::SharedHost {
   };
 
   Membership(nic::SwitchFiles files, std::string switch_program, Reach reach, Joined joined, Signals signals,
-             Descriptor last_words);
+             Descriptor last_words, Report report);
   static Result<Joined, Error> try_to_join(const nic::SwitchFiles& files, unsigned slot,
                                            const Descriptor& last_words);
   Result<void, Error> start_watching();
   void watch();
   void do_work();
   void join_again();
+  std::optional<Error> try_to_join_again();
   bool take_ports_again();
   void release_if_gone(PortSpace space, const Binding& binding);
   bool is_stopped_within(std::chrono::milliseconds time) const;
@@ -97,6 +106,7 @@ class Membership final : public nic::rdma_cm::SharedHost {
   const std::shared_ptr<SocketExchange> exchange_ = std::make_shared<SocketExchange>();
   const Signals signals_;
   const Descriptor last_words_;
+  const Report report_;  // may be none
 
   std::mutex connection_mutex_;  // the following; held while the switch is asked
   SwitchConnection connection_;

@@ -27,6 +27,13 @@ Error socket_error(int code, const std::string& path) {
 }
 
 Error error_of(const HostAnswer& answer) {
+  if (answer.error == EMFILE) {
+    return {
+        .code = EMFILE,
+        .message =
+            "the switch of the host may not have the descriptors for one more process, some 5: raise the hard limit of the "
+            "program that starts it (ulimit -Hn), or end other programs"};
+  }
   if (answer.error == EPROTONOSUPPORT) {
     return Error{.code = answer.error,
                  .message = "the switch of the host is of another version; end the programs that use it"};

@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 
@@ -305,6 +306,21 @@ TEST_F(HostSwitchTest, HasSlotsFor255Members) {
   const LocalSender sender(true);
   sender.send(packet_to(0xff0011), host.port());
   EXPECT_EQ(receive(members.back().ipv4()), packet_to(0xff0011));
+}
+
+TEST_F(HostSwitchTest, SaysThatItLacksDescriptorsAndNotThatThereAreTooManyMembers) {
+  const RunningSwitch host(files_);
+  const Member one = join();
+  SwitchConnection late = connect();
+  ASSERT_EQ(ask(late, {.kind = HostRequestKind::kStatus}), 0);  // it has the connection
+  rlimit before{};
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
+  const Descriptor next(dup(STDERR_FILENO));
+  const rlimit few{.rlim_cur = static_cast<rlim_t>(next.get()) + 4, .rlim_max = before.rlim_max};
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &few), 0);  // two for the member's own pair, and one more
+  const int failed = ask(late, {.kind = HostRequestKind::kJoin});
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
+  EXPECT_EQ(failed, EMFILE);
 }
 
 TEST_F(HostSwitchTest, RefusesValuesThatAreNone) {

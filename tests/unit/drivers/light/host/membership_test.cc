@@ -9,10 +9,12 @@
 #include <cerrno>
 #include <chrono>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <set>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "drivers/host/message.h"
 #include "drivers/host/switch_connection.h"
@@ -233,6 +235,29 @@ TEST_F(MembershipTest, GivesItsSocketsBackWhenTheSwitchHasEnded) {
   host_.reset();
   ASSERT_TRUE(eventually([&] { return one->exchange()->has_news(); }));
   EXPECT_FALSE(one->exchange()->take());
+}
+
+TEST_F(MembershipTest, SaysOnceThatItStaysWithoutASwitchAndThatItHasOneAgain) {
+  std::mutex mutex;
+  std::vector<std::string> said;
+  const auto count = [&] {
+    const std::lock_guard lock(mutex);
+    return said.size();
+  };
+  const auto one =
+      urnic::test::value_of(Membership::join(files_, "/nosuch/switch", Membership::Reach::kThisHostAtLeast,
+                                             Descriptor(), [&](const std::string& text) {
+                                               const std::lock_guard lock(mutex);
+                                               said.push_back(text);
+                                             }));
+  host_.reset();
+  ASSERT_TRUE(eventually([&] { return count() == 1; }));
+  EXPECT_THAT(said[0], HasSubstr("cannot start the switch, /nosuch/switch"));
+  std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  ASSERT_EQ(count(), 1u);
+  host_.emplace(files_);
+  ASSERT_TRUE(eventually([&] { return count() == 2; }));
+  EXPECT_THAT(said[1], HasSubstr("has a switch again"));
 }
 
 TEST_F(MembershipTest, StartsASwitchWhereNoneRuns) {
