@@ -1,6 +1,7 @@
 """The switch between programs: who meets on it, who is told what, and what happens when a program dies."""
 import json
 import os
+import pathlib
 import signal
 import socket
 import time
@@ -65,6 +66,23 @@ class Fabric(FabricTest):
         self.assertEqual(sorted(port["slot"] for port in ports), list(range(8)))
         self.assertTrue(all("front" in port["port"] for port in ports), ports)
         self.assertEqual(len({port["ipv4"] for port in ports}), 8)
+
+    def test_files_that_are_removed_under_it_come_back(self):
+        server, port = self.server()
+        folder = pathlib.Path(self.runtime) / "urnic/fabric-default"
+        files = lambda: {path.name for path in folder.iterdir() if path.is_file()}
+        for name in files():
+            (folder / name).unlink()
+        self.assertTrue(wait_until(lambda: {"slot.0", "network", "switch.lock"} <= files(), 5), files())
+        other, _ = self.server("other")
+        first, second = self.status()["ports"]
+        self.assertEqual([port["process"] for port in (first, second)], [server.pid, other.pid])
+        self.assertEqual([port["slot"] for port in (first, second)], [0, 1])
+        network = first["ipv4"].rsplit(".", 1)[0]
+        self.assertEqual([first["ipv4"], second["ipv4"]], [f"{network}.1", f"{network}.2"])
+        self.expect_end(self.client(port))
+        self.expect_end(server)
+        self.assertTrue(wait_until(lambda: len(self.status()["ports"]) == 1, 5))
 
     def test_status_tells_who_is_there_and_a_death_is_noticed_at_once(self):
         server, _ = self.server(nic=["--ip", "10.5.0.7/24"])

@@ -77,6 +77,7 @@ FabricServer::FabricServer(const Options& options, nic::FabricFolder folder, nic
       files_(folder_.files_of_switch(options.number)),
       lock_(std::move(lock)),
       control_(std::move(control)),
+      kept_files_(options.name, folder_),
       loop_(std::move(loop)),
       network_(network),
       thread_([this] { loop_->run(); }) {}
@@ -164,6 +165,8 @@ void FabricServer::serve(int end_fd, std::optional<std::chrono::seconds> linger)
       if (auto request = control_.receive()) answer(*request);
     }
     send_last_frames();
+    kept_files_.look();
+    keep_lock();
     if (!is_first() && !stop_wanted_) keep_trunk();
     if (events[0].revents != 0 || !is_deserted()) last_used = Clock::now();
     if (linger && Clock::now() - last_used > *linger) return;
@@ -188,12 +191,14 @@ void FabricServer::take_holder(std::string_view arguments, ControlSocket::Reques
   const pid_t process = request.process();
   Holder& holder = holders_[numbers->first];
   holder.last_words = request.take_descriptor();
-  if (!holder.last_words || process <= 0) return;
+  if (process <= 0) return;
   holder.process = drivers::Descriptor(static_cast<int>(syscall(SYS_pidfd_open, process, 0)));
+  if (holder.process) kept_files_.keep(numbers->first);
 }
 
 void FabricServer::speak_for(unsigned slot) {
   const Holder holder = std::move(holders_[slot]);
+  kept_files_.forget(slot);
   if (!holder.last_words || !ports_[slot]) return;
   for (std::vector<std::byte>& frame : nic::read_last_words(holder.last_words.get())) {
     last_frames_.push_back({.port = *ports_[slot], .frame = std::move(frame), .due = Clock::now()});
@@ -215,6 +220,14 @@ void FabricServer::send_last_frames() {
     }
   });
   std::erase_if(last_frames_, [](const LastFrame& each) { return each.sent >= kTimes; });
+}
+
+/// The file may have been removed, and by it others see that there is a switch.
+void FabricServer::keep_lock() {
+  if (access(files_.lock.c_str(), F_OK) == 0 || access(files_.control_socket.c_str(), F_OK) != 0) return;
+  auto again =
+      drivers::take_switch_lock(files_, options_.name, options_.link_mtu, drivers::SwitchStart::kOnDemand);
+  if (again) lock_ = std::move(again.value());
 }
 
 // The first switch may have been killed. Whatever keeps it from coming back, this one goes on for those who

@@ -23,6 +23,7 @@
 #include "nic/host/fabric_slots.h"
 #include "nic/host/lock_file.h"
 #include "nic/host/port_spec.h"
+#include "tools/switch/kept_files.h"
 #include "transport/result.h"
 
 namespace urnic::tools {
@@ -93,6 +94,7 @@ class FabricServer {
   std::string status();
   bool is_first() const { return options_.number == 0; }
   bool is_mine(unsigned slot) const { return nic::switch_of_slot(slot) == options_.number; }
+  void keep_lock();
   void keep_trunk() const;
   bool is_deserted() const;
   bool is_found() const;
@@ -100,13 +102,14 @@ class FabricServer {
   const Options options_;
   const nic::FabricFolder folder_;
   const nic::SwitchFiles files_;
-  const nic::LockFile lock_;
+  nic::LockFile lock_;
   const drivers::ControlSocket control_;
   const std::chrono::steady_clock::time_point started_ = std::chrono::steady_clock::now();
   bool stop_wanted_ = false;
   OptionalPort uplink_;
   std::array<OptionalPort, nic::kFabricPorts> ports_;  // by slot
   std::array<Holder, nic::kFabricPorts> holders_;      // the same
+  KeptFiles kept_files_;                               // of those holders
   std::vector<LastFrame> last_frames_;
   std::array<OptionalPort, nic::kFabricSwitches> trunks_;  // of the first switch, by the others' numbers
   std::unique_ptr<drivers::SwitchLoop> loop_;
