@@ -75,8 +75,6 @@ struct DeviceConfig {
   transport::Duration ack_delay = std::chrono::microseconds(20);
   std::uint32_t window_packets = 128;
   std::uint32_t window_bytes = UINT32_MAX;  ///< at most so many of payload in full packets
-  /// See QpConfig::window_after_timeout. A quarter of the window: a short message is repaired without waiting for another answer.
-  std::uint32_t window_after_timeout = 32;
   /// The best that a reliable connection is offered; used where the peer has it too.
   transport::Recovery recovery = transport::Recovery::kGoBackN;
   /// How connected queue pairs slow down, and what their peers are told.

@@ -51,7 +51,7 @@ struct QpConfig {
   /// ask them to; and of responses to READs, which are asked for in pieces of half of it.
   std::uint32_t window_packets = 128;
   /// The same after an ACK timeout, until the peer has said anything about what is in flight. A peer that is dead, stopped
-  /// or behind a full queue then gets so many at a time, and more that got lost cost a round trip.
+  /// or behind a full queue then gets one packet at a time, and its answer, one round trip later, says what it has.
   std::uint32_t window_after_timeout = 1;
   /// What both ends agreed on.
   Recovery recovery = Recovery::kGoBackN;

@@ -353,7 +353,6 @@ transport::QpConfig QueuePair::config_from(const QpAttributes& attributes) const
           .min_ack_timeout = device.min_ack_timeout,
           .ack_delay = device.ack_delay,
           .window_packets = std::min(device.window_packets, device.window_bytes / bytes(path_mtu)),
-          .window_after_timeout = device.window_after_timeout,
           .recovery = recovery(),
           .congestion = device.congestion.is_none() ? nullptr : &device.congestion};
 }
