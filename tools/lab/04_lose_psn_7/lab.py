@@ -130,7 +130,7 @@ LAB = Lab(
     minutes=50,
     understand=(
         "how a requester learns of a loss: by a NAK at once, by a gap in the answers, or by its timer",
-        "what go-back-N sends again, and why the last packet of a message is the worst one to lose",
+        "what go-back-N sends again after a NAK, and what after a timeout; why the last packet of a message is the worst one to lose",
         "why a lost ACK often costs nothing, and how an atomic is carried out exactly once",
     ),
     picture="nak",
@@ -143,6 +143,10 @@ LAB = Lab(
 
             A reliable connection repairs that, and no program hears of it. It costs time, and packets. A responder of this kind keeps nothing that
             comes behind a gap: the requester goes back, and sends all of it again (go-back-N).
+
+            For that it must know where the gap is. When no answer comes at all, the requester knows nothing: the packets may be lost, the
+            answer, or the peer may be stopped. So after an ACK timeout urnic asks first: it sends one packet, and the rest when that is answered.
+            Other NICs may send all again at once: rdma_rxe does (fact 36). For cards it is not published.
             """,
         ),
         Exercise(
@@ -151,6 +155,9 @@ LAB = Lab(
             """
             forecast.py has three gaps. Each adds to what is sent when all is well: what a NAK leads to (gap 1), what the ACK timeout leads to
             (gap 2), and what the requester of a READ asks for when one packet of the answer is missing (gap 3). Draw the ladder on paper first.
+
+            Gap 2 is used twice: when the last packet is lost, and when only the ACK is. The client cannot tell the two apart until its one packet is
+            answered. The ACK of a duplicate says how far the responder is, not which packet it answers (fact 25).
             """,
         ),
         experiment(
@@ -194,8 +201,8 @@ LAB = Lab(
                 Question(
                     "How many packets with data does the client send in all?",
                     truth=lambda seen: len(on_the_wire(seen)),
-                    expected=2 * LAST,
-                    why="16. The responder was asked for an ACK by the last packet only, so the client has heard nothing at all: the oldest packet without an acknowledgement is PSN 0.",
+                    expected=LAST + 2,
+                    why="10. The responder was asked for an ACK by the last packet only, so the client has heard nothing at all: the oldest packet without an acknowledgement is PSN 0. It goes alone, with AckReq. The responder has it already; its ACK names PSN 6, all that has arrived (fact 25). So PSN 7 follows, and nothing else.",
                     unit="packets",
                 ),
                 Question(
@@ -203,18 +210,19 @@ LAB = Lab(
                     truth=recovery_ms,
                     expected=lambda truth: truth >= 0.97 * ACK_TIMEOUT_MS,
                     tolerance=0.25,
-                    why="The ACK timeout: 4.096 us x 2^16 = 268 ms. In the experiment before, the NAK came after one round trip. (It may look a little shorter: the timer starts a moment before the packet is recorded.)",
+                    why="The ACK timeout, for PSN 0: 4.096 us x 2^16 = 268 ms. In the experiment before, the NAK came after one round trip. (It may look a little shorter: the timer starts a moment before the packet is recorded.)",
                     unit="ms",
                 ),
             ),
             expects=(
                 HIT,
                 Expect("the client's packets are those that your forecast says.", is_foretold(on_the_wire), wrong_forecast(2, on_the_wire)),
+                Expect("the ACK of the packet that goes first says that all before PSN 7 has arrived.", lambda seen: psns(seen.trace.sent("server", "ack")) == [LOST - 1, LOST], "There should be two ACKs, with PSN 6 and with PSN 7."),
                 Expect("no NAK came, and one timer ran out.", lambda seen: not naks(seen) and timeouts(seen) == 1, "There should be no NAK and one ACK timeout."),
             ),
             after="""
             A lost tail is the worst loss: nothing behind it tells of it. That holds for the last packet of a message on an idle connection, and for a
-            message of one packet.
+            message of one packet. It costs few packets, but a whole timeout.
             """,
         ),
         experiment(
@@ -226,11 +234,18 @@ LAB = Lab(
             forecasts=True,
             questions=(
                 Question(
+                    "How many packets does the client send again?",
+                    truth=repeated,
+                    expected=1,
+                    why="One: PSN 0, as before. This time its ACK names PSN 7, and nothing is left to send.",
+                    unit="packets",
+                ),
+                Question(
                     "How often does the server's NIC carry the WRITE out?",
                     choices=("once: what comes again is not written again", "twice: the NIC writes the same bytes again"),
                     truth=lambda seen: "a" if [packet.msn for packet in seen.trace.sent("server", "ack")] == [1, 1] else "b",
                     expected="a",
-                    why="Once. Packets with PSNs that were there before are duplicates: the responder acknowledges them, and does not carry the WRITE out again. (urnic answers a burst of them with one or a few ACKs, rdma_rxe each with one: fact 25.) Each ACK says how many messages are done, its MSN: 1, also the second time.",
+                    why="Once. A packet with a PSN that was there before is a duplicate: the responder acknowledges it, and carries nothing out again. (urnic answers a burst of them with one or a few ACKs, rdma_rxe each with one: fact 25.) Each ACK says how many messages are done, its MSN: 1, also the second time.",
                 ),
             ),
             expects=(

@@ -16,7 +16,7 @@ def losses(rate):
 
 def cost(position, packets):
     """How many packets are sent again when packet `position`, from 1 to `packets`, of a message is lost."""
-    # GAP 2: one rule for the last packet of the message, another one for those before it. 'Three messages' showed both.
+    # GAP 2: one rule for the last packet of the message, another one for those before it. 'Three messages' showed both. And a message of one packet?
     return 0
 
 
@@ -28,8 +28,8 @@ def amplification(rate, packets):
 
 
 def main():
-    for position in (6, 16):
-        print(f"packet {position} of 16 is lost: {cost(position, 16)} packets are sent again")
+    for position, packets in ((6, 16), (16, 16), (1, 1)):
+        print(f"packet {position} of {packets} is lost, packets sent again: {cost(position, packets)}")
     print("\npackets on the wire for each packet of payload\nrate   losses  messages of" + "".join(f" {size:>6}" for size in SIZES))
     for rate in RATES:
         print(f"{rate:.2f}  {losses(rate):7.4f}             " + "".join(f" {amplification(rate, size):6.2f}" for size in SIZES))

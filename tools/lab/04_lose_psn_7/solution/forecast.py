@@ -21,12 +21,13 @@ def after_a_nak(packets):
     return sent
 
 
-def after_a_timeout(packets):
+def after_a_timeout(packets, expected):
     """PSNs that the client sends when the LAST packet of a message is lost, or the only ACK for it.
 
-    No packet comes behind it, so the responder has nothing to complain of. No ACK has come at all."""
+    No packet comes behind it, so the responder has nothing to complain of. No ACK has come at all. After the timeout the client sends
+    one packet, and asks for an ACK in it. The responder expects the PSN `expected`, and its ACK says so. `expected` is `packets` when it has all."""
     sent = first_transmission(packets)
-    sent += range(packets)  # from the oldest that is not acknowledged on: that is the first one
+    sent += [0, *range(expected, packets)]  # the oldest that is not acknowledged: the first one; its ACK says what is missing, if anything is
     return sent
 
 
@@ -41,8 +42,8 @@ def read_requests(packets):
 
 FORECASTS = {
     "nak": lambda: after_a_nak(12),
-    "last": lambda: after_a_timeout(8),
-    "ack": lambda: after_a_timeout(8),
+    "last": lambda: after_a_timeout(8, LOST),
+    "ack": lambda: after_a_timeout(8, 8),
     "read": lambda: read_requests(12),
 }
 

@@ -15,8 +15,9 @@ def losses(rate):
 
 def cost(position, packets):
     """How many packets are sent again when packet `position`, from 1 to `packets`, of a message is lost."""
-    # The NAK names the packet that is missing. Without a NAK the requester knows only what was acknowledged: nothing of this message.
-    return packets if position == packets else packets - position + 1
+    # The NAK names the packet that is missing. Without a NAK the requester knows only what was acknowledged, nothing of this message: it sends
+    # the first packet, and the ACK of that says that only the last one is missing. In a message of one packet these two are the same.
+    return min(packets, 2) if position == packets else packets - position + 1
 
 
 def amplification(rate, packets):
@@ -26,8 +27,8 @@ def amplification(rate, packets):
 
 
 def main():
-    for position in (6, 16):
-        print(f"packet {position} of 16 is lost: {cost(position, 16)} packets are sent again")
+    for position, packets in ((6, 16), (16, 16), (1, 1)):
+        print(f"packet {position} of {packets} is lost, packets sent again: {cost(position, packets)}")
     print("\npackets on the wire for each packet of payload\nrate   losses  messages of" + "".join(f" {size:>6}" for size in SIZES))
     for rate in RATES:
         print(f"{rate:.2f}  {losses(rate):7.4f}             " + "".join(f" {amplification(rate, size):6.2f}" for size in SIZES))
