@@ -146,7 +146,7 @@ LAB = Lab(
 
             For that it must know where the gap is. When no answer comes at all, the requester knows nothing: the packets may be lost, the
             answer, or the peer may be stopped. So after an ACK timeout urnic asks first: it sends one packet, and the rest when that is answered.
-            Other NICs may send all again at once: rdma_rxe does (fact 36). For cards it is not published.
+            Other NICs may send all again at once: rdma_rxe does (fact 36). What cards do is not known in detail.
             """,
         ),
         Exercise(

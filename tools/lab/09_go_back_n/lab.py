@@ -238,7 +238,7 @@ LAB = Lab(
             If no answer comes at all, it goes back when the ACK timeout is over (fact 36), to the oldest packet that was not acknowledged. It does not know
             what has arrived, so urnic sends that packet alone, and asks for an ACK in it. The ACK says how far the responder is (fact 25), and the
             rest follows from there. A peer that is stopped, or a full queue in between, gets one packet with each timeout, not a whole window.
-            (rdma_rxe sends everything again at once, fact 36. What cards do is not published.)
+            (rdma_rxe sends everything again at once, fact 36. What cards do is not known in detail.)
 
             So one lost packet makes a NIC send many. How many, you will predict, measure, and put into a formula.
             """,
