@@ -81,8 +81,9 @@ void CommunicationManager::note_farewell(const Connection& connection) {
   if (farewells_ == nullptr) return;
   const auto farewell = farewell_of(connection);
   if (!farewell) return farewells_->forget(connection.local_id);
-  const bool is_request = std::holds_alternative<Dreq>(*farewell);
-  const std::uint64_t transaction_id = is_request ? next_transaction_id() : connection.transaction_id;
+  // A DREQ that was sent is repeated as it was.
+  const bool is_new_request = std::holds_alternative<Dreq>(*farewell) && connection.state != State::kDreqSent;
+  const std::uint64_t transaction_id = is_new_request ? next_transaction_id() : connection.transaction_id;
   farewells_->keep(
       connection.local_id,
       {.path = connection.path, .bytes = write({.transaction_id = transaction_id, .message = *farewell})});
@@ -178,8 +179,8 @@ void CommunicationManager::send_until_answered(Connection& connection, const Mes
 }
 
 void CommunicationManager::send_dreq(Connection& connection, Time now) {
-  set_state(connection, State::kDreqSent);
   connection.transaction_id = next_transaction_id();
+  set_state(connection, State::kDreqSent);
   send_until_answered(connection,
                       Dreq{.local_id = connection.local_id,
                            .remote_id = connection.remote_id,

@@ -72,6 +72,20 @@ TEST_P(LastWordsOf, AServerThatHasNotDecidedYetRejectTheRequest) {
   active.take(EventType::kRejected);
 }
 
+TEST_P(LastWordsOf, AProgramThatWaitsForDrepAreItsDreqOnceMore) {
+  passive.listen();
+  const Connected connection = connected();
+  pair.wire.is_lost = [](std::size_t from, const FakeWire::Bytes&) { return from == 1; };
+  ASSERT_TRUE(active.cm().disconnect(active.channel(), connection.active, active.now()));
+  pair.settle();
+  const auto mad_of = [](const FakeWire::Bytes& frame) {
+    const auto end = frame.end() - 4;  // the ICRC
+    return FakeWire::Bytes(end - static_cast<std::ptrdiff_t>(cm::kMadBytes), end);
+  };
+  ASSERT_EQ(frames[0]->size(), 1u);
+  EXPECT_EQ(mad_of(frames[0]->begin()->second), mad_of(pair.wire.sent_by(0).back()));
+}
+
 TEST_P(LastWordsOf, AProgramThatHasDisconnectedAreNone) {
   passive.listen();
   const Connected connection = connected();
