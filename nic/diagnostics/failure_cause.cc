@@ -99,6 +99,9 @@ constexpr auto kWords = std::to_array<CauseWords>({
      "does the peer send from the GID index whose address it has told? Or does something between translate addresses (NAT, as "
      "docker's bridge does)? RoCEv2 cannot pass that: give both ends addresses that reach each other unchanged (docker run "
      "--network host, a macvlan or routed network, a tunnel)"},
+    {Cause::kNoReadDepth, "max_rd_atomic is how many READs, atomics and FLUSHes may be under way",
+     "set it to 1 at least: in ibv_modify_qp to RTS, or as initiator_depth of rdma_connect or rdma_accept. rdma_rxe never sends such a "
+     "request, and the program waits for ever"},
     {Cause::kNoListener, kServiceRule,
      "does the peer's program run and listen ('urnic stat' there), at this port and address, in this port space, for this "
      "kind of queue pair?"},
@@ -254,6 +257,8 @@ FailureCause cause_of(const FailureReport& report) {
       return Cause::kStrayRequest;
     case FailureReport::Kind::kTranslated:
       return Cause::kTranslatedAddress;
+    case FailureReport::Kind::kNoDepth:
+      return Cause::kNoReadDepth;
     case FailureReport::Kind::kRefusal:
       return cause_of_refusal(report);
     case FailureReport::Kind::kConnection:

@@ -42,6 +42,7 @@ enum class FailureCause : std::uint8_t {
   kWindowNotBound,
   kStrayRequest,
   kTranslatedAddress,
+  kNoReadDepth,
   // A connection is not made:
   kNoListener,
   kStaleConnection,

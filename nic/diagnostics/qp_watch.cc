@@ -1,9 +1,12 @@
 #include "nic/diagnostics/qp_watch.h"
 
+#include <utility>
+
 #include "nic/diagnostics/failure_log.h"
 #include "nic/memory/memory_table.h"
 #include "nic/path/neighbor_cache.h"
 #include "nic/queues/queue_pair.h"
+#include "transport/rc/request_operation.h"
 #include "transport/rc/syndrome.h"
 
 namespace urnic::nic {
@@ -85,6 +88,9 @@ void QpWatch::on_sent(std::span<const std::byte> packet, bool is_reachable, Time
                 .opcode = bth.opcode,
                 .psn = bth.psn,
                 .payload_bytes = static_cast<std::uint32_t>(packet.size() - header_size - bth.pad_count)});
+  const bool needs_depth = transport::response_kind_of(info.operation).has_value();
+  if (!needs_depth || qp_.endpoint().config().max_reads_in_flight > 0) return;
+  if (!std::exchange(has_told_of_depth_, true)) log_.add(report(FailureReport::Kind::kNoDepth));
 }
 
 void QpWatch::on_received(const wire::Packet& packet, Time now) {

@@ -74,6 +74,7 @@ class QpWatch final : public QpMonitor {
   Sink receives_;
   QpHistory history_;
   bool has_reported_ = false;
+  bool has_told_of_depth_ = false;
   std::optional<transport::RefusedRequest> refused_;
   std::optional<FailureReport::BadElement> bad_element_;
 };

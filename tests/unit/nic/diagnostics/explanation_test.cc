@@ -28,6 +28,7 @@ struct Difference {
   PathMtu b_mtu = PathMtu::k1024;
   Access b_access = Access::kRemoteWrite | Access::kRemoteRead | Access::kRemoteAtomic;
   std::uint8_t b_resources = 4;
+  std::uint8_t depth = 4;
   std::uint8_t rnr_retry = 2;
 };
 
@@ -60,6 +61,7 @@ class Explanation : public ::testing::Test {
     rtr.max_responder_resources = difference.b_resources;
     QpAttributes rts = DevicePair::rts_attributes({.ack_timeout = 10, .retry_count = 2});
     rts.rnr_retry = difference.rnr_retry;
+    rts.max_reads_in_flight = difference.depth;
     EXPECT_TRUE(qp.modify(init));
     EXPECT_TRUE(qp.modify(rtr));
     EXPECT_TRUE(qp.modify(rts));
@@ -171,6 +173,22 @@ TEST_F(Explanation, SaysThatThePeersPacketsComeFromAnotherAddress) {
   pair.pass(100ms);
   expect(pair.b(), Cause::kTranslatedAddress,
          {"come from 10.0.0.1", "its peer's address is 172.17.0.2", "NAT"});
+}
+
+TEST_F(Explanation, SaysOnceThatAReadLeavesWithADepthOfZero) {
+  connect({.depth = 0});
+  for (const std::uint64_t wr_id : {1u, 2u}) {
+    pair.a().post({.wr_id = wr_id,
+                   .operation = SendOperation::kRead,
+                   .signaled = true,
+                   .remote_address = pair.b().region().address,
+                   .rkey = Rkey{pair.b().region().key}},
+                  0, 64);
+  }
+  pair.settle();
+  EXPECT_EQ(pair.a().poll_text(), "1 ok, 2 ok");
+  expect(pair.a(), Cause::kNoReadDepth, {"max_rd_atomic is 0", "0 counts as 1 here", "initiator_depth"});
+  expect_nothing(pair.b());
 }
 
 TEST_F(Explanation, SaysThatThePeerFellSilent) {
