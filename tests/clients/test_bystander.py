@@ -125,13 +125,21 @@ class FanIn(ClientTest):
             written += int(said[1])
         return written
 
-    def starve(self, ranks, until):
+    @staticmethod
+    def pids_of(ranks):
+        return [pid for rank in ranks for pid in descendants(rank.pid)]
+
+    @staticmethod
+    def signal_all(pids, number):
+        for pid in pids:
+            os.kill(pid, number)
+
+    def starve(self, pids, until):
         while time.monotonic() < until:
-            for number, seconds in ((signal.SIGSTOP, 0.049), (signal.SIGCONT, 0.001)):
-                for rank in ranks:
-                    for pid in descendants(rank.pid):
-                        os.kill(pid, number)
-                time.sleep(seconds)
+            self.signal_all(pids, signal.SIGSTOP)
+            time.sleep(0.049)
+            self.signal_all(pids, signal.SIGCONT)
+            time.sleep(0.001)
 
     def run_alone(self):
         hub, *writers = self.start_all(self.WRITERS - self.STOPPED - self.STARVED)
@@ -141,16 +149,14 @@ class FanIn(ClientTest):
     def run_with_them(self):
         hub, *writers = self.start_all(self.WRITERS)
         end = time.monotonic() + self.SECONDS
-        stopped, starved = writers[: self.STOPPED], writers[self.STOPPED : self.STOPPED + self.STARVED]
-        stopped_pids = [pid for rank in stopped for pid in descendants(rank.pid)]
-        for pid in stopped_pids:
-            os.kill(pid, signal.SIGSTOP)
+        left_alone = writers[self.STOPPED + self.STARVED :]
+        stopped, starved = self.pids_of(writers[: self.STOPPED]), self.pids_of(writers[self.STOPPED : -len(left_alone)])
+        self.signal_all(stopped, signal.SIGSTOP)
         self.starve(starved, end)
-        for pid in stopped_pids:
-            os.kill(pid, signal.SIGCONT)
+        self.signal_all(stopped, signal.SIGCONT)
         self.expect_end(hub)
-        written = self.bytes_of(writers[self.STOPPED + self.STARVED :])
-        for rank in stopped + starved:
+        written = self.bytes_of(left_alone)
+        for rank in writers[: -len(left_alone)]:
             self.expect_end(rank)
         return written
 
