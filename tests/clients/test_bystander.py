@@ -97,19 +97,28 @@ class Bystander(ClientTest):
 
 
 class FanIn(ClientTest):
-    """Thirty programs write to one. Four of them are stopped, and four starved: they run for a fiftieth of the time."""
+    """Thirty programs write to one. Four of them are stopped, and four starved: they run for a fiftieth of the time. The one has a
+    processor to itself: it would have to share it with a writer or more otherwise, as luck has it."""
     WRITERS, STOPPED, STARVED = 30, 4, 4
-    SECONDS = 6
+    SECONDS, ATTEMPTS = 3, 3
 
     def setUp(self):
         super().setUp()
         if harness.port_has_two_ends():
             self.skipTest("a wire has two ends")
+        self.require("taskset")
+        first, *others = sorted(os.sched_getaffinity(0))
+        if not others:
+            self.skipTest("needs two processors")
+        self.processors = str(first), ",".join(map(str, others))
 
     def start_all(self, writers):
         port = free_port()
         words = [harness.STAGE.program("fan_in"), "--size", writers + 1, "--port", port, "--seconds", self.SECONDS]
-        ranks = [self.start(f"rank {rank}", [str(word) for word in [*words, "--rank", rank]]) for rank in range(writers + 1)]
+        ranks = []
+        for rank in range(writers + 1):
+            processors = self.processors[0 if rank == 0 else 1]
+            ranks.append(self.start(f"rank {rank}", [str(word) for word in ["taskset", "-c", processors, *words, "--rank", rank]]))
         is_ready = lambda: "ready" in ranks[0].output() or not ranks[0].is_running()
         if not wait_until(is_ready, 2 * harness.START_TIMEOUT):
             self.fail_with("they do not meet")
@@ -161,8 +170,11 @@ class FanIn(ClientTest):
         return written
 
     def test_the_others_write_as_much_as_without_them(self):
-        alone = self.run_alone()
-        beside = self.run_with_them()
-        print(f"{self.id()}: {beside / alone:.2f} of {alone / self.SECONDS / 1e9:.2f} GB/s")
-        # Within a tenth on a quiet machine. Where back pressure is the port's, next to nothing is left.
-        self.assertGreater(beside, 0.6 * alone)
+        # Within a tenth on a quiet machine, which may be half as fast from one moment to the next. Where back pressure is the port's, next
+        # to nothing is left.
+        for _ in range(self.ATTEMPTS):
+            alone, beside = self.run_alone(), self.run_with_them()
+            print(f"{self.id()}: {beside / alone:.2f} of {alone / self.SECONDS / 1e9:.2f} GB/s")
+            if beside > 0.8 * alone:
+                return
+        self.fail("the writers that are left alone write less")
