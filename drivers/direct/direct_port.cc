@@ -31,6 +31,7 @@ constexpr auto kFirstLinkPatience = 20ms;
 constexpr auto kMarkPatience = 50ms;
 /// How many frames of one link come in a row while others have some, too.
 constexpr std::size_t kShare = 32;
+constexpr std::uint32_t kMostRoundsWithoutWire = 7;
 
 std::uint64_t key_of(const Mac& mac) {
   std::uint64_t key = 0;
@@ -163,7 +164,17 @@ std::size_t DirectPort::receive(std::span<std::span<const std::byte>> frames) {
   }
   // The switch is not kept waiting by links.
   const std::size_t count = receive_from_links(frames.first(frames.size() - frames.size() / 4));
+  if (may_pass_over_wire(count)) return count;
   return count + receive_from_wire(frames.subspan(count));
+}
+
+/// While links have frames, the host's sockets are looked at in one round of a few: each look is a system call.
+bool DirectPort::may_pass_over_wire(std::size_t link_frames) {
+  const bool may =
+      medium() == nic::Medium::kIp && link_frames > 0 && rounds_without_wire_ < kMostRoundsWithoutWire;
+  rounds_without_wire_ = may ? rounds_without_wire_ + 1 : 0;
+  if (may) has_wire_given_all_ = false;
+  return may;
 }
 
 std::size_t DirectPort::receive_from_links(std::span<std::span<const std::byte>> frames) {

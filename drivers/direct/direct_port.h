@@ -97,6 +97,7 @@ class DirectPort final : public nic::PacketPort {
   bool is_open(ReceivingLink& link);
   void open(std::uint64_t nonce);
   std::size_t receive_from_links(std::span<std::span<const std::byte>> frames);
+  bool may_pass_over_wire(std::size_t link_frames);
   std::size_t receive_from_wire(std::span<std::span<const std::byte>> frames);
   bool is_foreign(std::span<const std::byte> frame) const;
 
@@ -111,6 +112,7 @@ class DirectPort final : public nic::PacketPort {
   std::vector<SendingLink*> unflushed_;
   std::size_t first_ = 0;           // of receiving_, in the next receive()
   bool has_wire_given_all_ = true;  // the last time
+  std::uint32_t rounds_without_wire_ = 0;
   LinkKeeper::News news_;           // empty but inside of take_news()
   WireGuard guard_;
 

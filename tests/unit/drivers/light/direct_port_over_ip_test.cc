@@ -1,6 +1,7 @@
 // Ports with direct links around a wire that carries IP packets: NICs that share their host's address.
 #include <gtest/gtest.h>
 
+#include <array>
 #include <chrono>
 #include <cstddef>
 #include <optional>
@@ -88,6 +89,28 @@ TEST_F(DirectPortOverIp, DoesNotWaitForThoseOfOtherHosts) {
   EXPECT_FALSE(a.port().reserve_to(Mac{}).empty());
   EXPECT_FALSE(a.port().reserve_to(kA).empty()) << "its own";
   EXPECT_FALSE(a.port().reserve_to(kBroadcast).empty());
+}
+
+// Each look at the sockets is a system call.
+TEST_F(DirectPortOverIp, LooksAtTheWireInOneRoundOfEightWhileALinkHasFrames) {
+  Nic b(folder, kB, 10s, nic::Medium::kIp);
+  ASSERT_TRUE(until([&] {
+    b.receive();
+    return !a.port().reserve_to(kB).empty();
+  }));
+  a.send(kB, 77);
+  ASSERT_EQ(b.receive(), std::vector{77});
+  b.wire().to_receive.push_back(frame_between(kB, kA, 64, 78));
+  std::array<std::span<const std::byte>, 8> room;
+  for (int round = 0; round < 7; ++round) {
+    a.send(kB, 77);
+    EXPECT_EQ(b.port().receive(room), 1u) << round;
+    EXPECT_TRUE(b.port().may_hold_frames()) << "the wire may have some";
+  }
+  a.send(kB, 77);
+  EXPECT_EQ(b.port().receive(room), 2u);
+  b.wire().to_receive.push_back(frame_between(kB, kA, 64, 79));
+  EXPECT_EQ(b.port().receive(room), 1u) << "no link has any: the wire is looked at";
 }
 
 constexpr transport::QpNumber kQp{0x0b0001};
