@@ -69,7 +69,8 @@ FlowObserver::Complaint FlowObserver::on_response_sent(const WireView& packet, T
     if (selective_) selective_->responder.on_acknowledged(std::max(answered_, psn + 1), false, now);
     return complaint;
   }
-  repeats_response_ = false;
+  // A NAK in place of a response that was to be repeated may have others after it.
+  if (packet.is_ack() || packet.is_selective_nak || psn >= answered_) repeats_response_ = false;
   if (packet.is_selective_nak) return on_selective_nak_sent(packet, psn, now);
   if (!packet.is_ack()) return on_nak_sent(packet, psn);
 

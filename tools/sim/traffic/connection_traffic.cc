@@ -114,8 +114,11 @@ void ConnectionTraffic::on_overdue(End& end) {
 /// An established connection has not ended by itself.
 void ConnectionTraffic::on_quiet(End& end) {
   const End* const peer = peer_of(end);
-  // The RTU may be lost, and the REP not repeated for long after an MRA.
-  if (peer != nullptr && peer->stage == Stage::kAccepted) return expect(end, kLongestQuiet);
+  // The RTU may be lost, and the REP not repeated for long after an MRA: the peer may have been established just now.
+  const bool begins_late =
+      peer != nullptr && (peer->stage == Stage::kAccepted ||
+                          (peer->stage == Stage::kEstablished && scene_.now() - peer->since < kLongestQuiet));
+  if (begins_late) return expect(end, kLongestQuiet);
   if (!is_cut(end.attempt)) {
     if (!has_peer_gone(end)) {
       complain(end, has_all_data(end) ? "the peer does not disconnect" : "data do not get through");

@@ -106,10 +106,12 @@ void ConnectionTraffic::on_send_completion(End& end, const transport::Completion
     return finish_when_ready(end);
   }
   if (end.stage != Stage::kEstablished) return;  // flushed, or the peer has gone
-  // The network may lose the same packet as often as it is repeated.
+  // The network may lose the same packet as often as it is repeated, or what asks for the peer's MAC.
   const auto& flow = scene_.observer.flow(first_pair_ + end.attempt.plan.number, end.side);
-  const bool was_repeated = completion.status == transport::CompletionStatus::kRetryExceeded &&
-                            flow.attempts_since_progress().rewinds >= end.attempt.plan.retry_count;
+  const bool was_repeated =
+      completion.status == transport::CompletionStatus::kRetryExceeded &&
+      flow.attempts_since_progress().rewinds + scene_.host(end.host).packets_without_neighbor() >=
+          end.attempt.plan.retry_count;
   if (!has_peer_gone(end) && !was_repeated) {
     complain(end, fmt::format("work request {} fails with status {}", completion.wr_id,
                               static_cast<int>(completion.status)));
