@@ -22,6 +22,7 @@ SelectiveRepeat::SelectiveRepeat(Psn first) : last_held_(first), all_{first, fir
 }
 
 void SelectiveRepeat::on_progress(Psn oldest) {
+  is_sending_again_ = false;
   is_asking_again_ = false;
   all_.begin_at(oldest);
   answered_.begin_at(oldest);
@@ -51,8 +52,10 @@ bool SelectiveRepeat::on_loss(Loss loss, const InFlight& in_flight) {
   switch (loss) {
     case Loss::kRequest:
       if (!held_.is_empty()) return true;
-      if (std::exchange(is_asking_again_, true)) return false;
+      if (std::exchange(is_sending_again_, true)) return false;
+      // The peer has all before.
       all_ = everything;
+      all_.begin_at(held_.expected());
       return true;
     case Loss::kAnswer:
       if (std::exchange(is_asking_again_, true)) return false;
@@ -66,6 +69,7 @@ bool SelectiveRepeat::on_loss(Loss loss, const InFlight& in_flight) {
     case Loss::kRefused:
       break;
   }
+  is_sending_again_ = false;
   is_asking_again_ = false;
   all_ = everything;
   return true;

@@ -56,7 +56,8 @@ class SelectiveRepeat final : public LossRecovery {
   Psn last_held_;  ///< the furthest ever, since the peer expects what it expects
   Range all_;
   Range answered_;  ///< of these, only requests that have a response of their own
-  /// all_ or answered_ were lost as reported, and nothing was acknowledged since.
+  /// all_, or answered_, were lost as reported, and nothing was acknowledged since.
+  bool is_sending_again_ = false;
   bool is_asking_again_ = false;
   Psn last_repeated_;  ///< the furthest; only while has_repetitions_
   bool has_repetitions_ = false;

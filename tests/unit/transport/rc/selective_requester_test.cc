@@ -267,6 +267,18 @@ TEST_F(RcSelectiveRequester, AsksAgainForAnswersThatWereLostAndSendsNothingElse)
   EXPECT_EQ(again[1], first[2]);
 }
 
+// It held the last one, refused it for lack of a receive, and the RNR NAK was lost. That an answer was asked for again meanwhile says nothing of
+// that.
+TEST_F(RcSelectiveRequester, SendsAgainWhatIsNotHeldAnyMoreWhileItWaitsForAnAnswer) {
+  connect();
+  post({read_wr(1, 10), write_wr(2, 10), write_wr(3, 10)});
+  const auto first = sent();
+  peer_sends(selective_nak(Psn(201), {202}));
+  EXPECT_THAT(sent(), ElementsAre(first[0], first[1]));
+  peer_sends(selective_nak(Psn(202), {}));
+  EXPECT_THAT(sent(), ElementsAre(first[2]));
+}
+
 TEST_F(RcSelectiveRequester, WorksAcross2To24) {
   config_.send_psn = Psn(0xfffffe);
   connect_and_send(5);
