@@ -144,8 +144,9 @@ std::string what_failed(const FailureReport& report) {
     return fmt::format("{} refused its peer's {}, PSN {}", who, transport::wire::info(refused.opcode).name,
                        refused.psn.value());
   }
-  if (report.kind == FailureReport::Kind::kNoDepth)
+  if (report.kind == FailureReport::Kind::kNoDepth) {
     return who + ": a READ, atomic or FLUSH leaves, and max_rd_atomic is 0";
+  }
   std::string work = report.is_receive ? "receive" : "work request";
   if (report.request) {
     work = fmt::format("{} of {} bytes", operation_text(report.request->operation), report.request_length);
@@ -288,8 +289,9 @@ std::string why(const FailureReport& report, FailureCause cause) {
     return is_request ? "the request names the address that it was sent from, and that was changed on the way"
                       : fmt::format("its peer's address is {}", address_text(report.qp.peer));
   }
-  if (report.kind == FailureReport::Kind::kNoDepth)
+  if (report.kind == FailureReport::Kind::kNoDepth) {
     return "0 counts as 1 here, as mlx5 is reported to take it";
+  }
   if (report.bad_element) return element_why(report, cause);
   const bool is_refusal =
       report.kind == FailureReport::Kind::kRefusal || (report.is_receive && report.refused);
