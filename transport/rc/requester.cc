@@ -35,11 +35,12 @@ WrittenPacket Requester::poll_transmit(std::span<std::byte> out, Time now) {
   if (is_local(wqe.request.operation) || !may_send(wqe) || (is_paced && pacer_.holds(now))) return wait(now);
 
   const Psn psn = window_.cursor_psn();
+  const Psn end = psn + window_.current_psns();
   const bool is_repetition = window_.is_outstanding(psn);
   const WrittenPacket packet = emit_request(wqe, out, now);
   if (packet.size == 0) return {};
   window_.advance();
-  if (is_repetition) window_.recovery().on_sent_again(psn, window_.sent_end());
+  if (is_repetition) window_.recovery().on_sent_again(psn, end, window_.sent_end());
   retry_.on_sent(now);
   if (is_paced) [[unlikely]] {
     pacer_.on_sent({.psn = psn,

@@ -19,7 +19,7 @@ class GoBackN final : public LossRecovery {
   }
 
   bool wants(Psn, RequestPart) const override { return true; }
-  void on_sent_again(Psn, Psn) override {}
+  void on_sent_again(Psn, Psn, Psn) override {}
 
   std::uint32_t held_before(Psn) const override { return 0; }
   bool holds(Psn) const override { return false; }

@@ -56,8 +56,8 @@ class LossRecovery {
 
   /// Whether the request packet `psn`, which is in flight, has to be sent again.
   virtual bool wants(Psn psn, RequestPart part) const = 0;
-  /// `psn` was sent again. The next one to be sent for the first time is `next`.
-  virtual void on_sent_again(Psn psn, Psn next) = 0;
+  /// The packet `psn` was sent again; of a request that has a response, up to `end`. The next one to be sent for the first time is `next`.
+  virtual void on_sent_again(Psn psn, Psn end, Psn next) = 0;
 
   /// How many packets before `psn` the peer holds without having executed them, and whether that one is among them.
   virtual std::uint32_t held_before(Psn psn) const = 0;

@@ -92,12 +92,12 @@ bool SelectiveRepeat::is_lost(Psn psn) const {
   return !known.is_valid || known.psn != psn || distance(known.next, last) >= 0;
 }
 
-void SelectiveRepeat::on_sent_again(Psn psn, Psn next) {
+void SelectiveRepeat::on_sent_again(Psn psn, Psn end, Psn next) {
   if (repetitions_ == nullptr) repetitions_ = std::make_unique<std::array<Repetition, kRepetitions>>();
   (*repetitions_)[place_of(psn)] = {.psn = psn, .next = next, .is_valid = true};
   if (!std::exchange(has_repetitions_, true) || distance(last_repeated_, psn) > 0) last_repeated_ = psn;
-  all_.begin_at(psn + 1);
-  answered_.begin_at(psn + 1);
+  all_.begin_at(end);
+  answered_.begin_at(end);
 }
 
 void SelectiveRepeat::forget_repetitions() {

@@ -24,7 +24,7 @@ class SelectiveRepeat final : public LossRecovery {
   bool on_loss(Loss loss, const InFlight& in_flight) override;
 
   bool wants(Psn psn, RequestPart part) const override;
-  void on_sent_again(Psn psn, Psn next) override;
+  void on_sent_again(Psn psn, Psn end, Psn next) override;
 
   std::uint32_t held_before(Psn psn) const override { return held_.size_before(psn); }
   bool holds(Psn psn) const override { return held_.contains(psn); }

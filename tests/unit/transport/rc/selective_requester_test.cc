@@ -200,6 +200,22 @@ TEST_F(RcSelectiveRequester, AsksAfterAnRnrNakForNoReadThatIsBeingAnswered) {
 }
 
 // It answers the packet that goes first with what it holds.
+// The READ was the last request that the ACK timer sent again. It was taken for lost again, and its answer comes before it leaves.
+TEST_F(RcSelectiveRequester, AsksAfterTheAckTimerForNoReadThatIsBeingAnswered) {
+  connect_and_send(1);
+  post(read_wr(1, 3 * kMtu));
+  sent();
+  pass_to_timeout();
+  sent();
+  peer_sends(ack(Psn(200), 1));
+  EXPECT_EQ(sent_psns(), std::vector<std::uint32_t>{201});
+  post_writes(1);
+  arrives(selective_nak(Psn(201), {204}));
+  arrives(read_response_first(Psn(201), payload(kMtu)));
+  drain();
+  EXPECT_THAT(sent(), IsEmpty());
+}
+
 TEST_F(RcSelectiveRequester, SendsAfterTheAckTimerOnlyWhatThePeerStillDoesNotHold) {
   connect_and_send(5);
   pass_to_timeout();
