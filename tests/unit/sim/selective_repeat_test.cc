@@ -91,6 +91,22 @@ TEST_F(SelectiveRepeat, AHeldPacketThatFindsNoReceiveIsSentAgain) {
   answer(acknowledge(102, 3));
 }
 
+// Waiting, the requester takes no notice of a NAK; when the network brings a second copy of it later, that counts.
+TEST_F(SelectiveRepeat, ANakThatCameInTheWaitAfterARefusalCountsWhenItComesAgain) {
+  lose(write_only(100));
+  request(send_only(101));
+  answer(selective_nak(100, 0, {101}));
+  request(write_only(100));
+  answer(acknowledge(101, 1, kRnrNak));
+  answer(selective_nak(101, 1, {}));
+  now_ += 1280us;
+  lose(send_only(101));
+  learn(selective_nak(101, 1, {}));
+  lose(send_only(101));
+  learn(selective_nak(101, 1, {}));
+  EXPECT_THAT(sent(send_only(101)), Optional(HasSubstr("no packet is held that was new")));
+}
+
 // The READ's answer is missing, and so it is asked again: with it the packet that is not held any more, and that lies before one that is.
 TEST_F(SelectiveRepeat, AHeldPacketThatIsRefusedForGoodIsNotHeldAnyMore) {
   lose(read(100, kMtu));

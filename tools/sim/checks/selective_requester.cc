@@ -58,6 +58,7 @@ SelectiveRequester::Complaint SelectiveRequester::on_repeated(std::uint64_t psn,
   packet->is_held = false;  // it has forgotten that, when its timer ran out
   packet->last_sent = ++sent_;
   packet->last_sent_at = now;
+  is_refused_ = false;
   return std::nullopt;
 }
 
@@ -164,12 +165,15 @@ void SelectiveRequester::lose_everything(std::uint64_t psn, News& news) {
       news.begins_round = true;
     }
   }
-  whole_round_ = psn;
+  // While it waits after a refusal it takes no notice, and the same NAK may come a second time.
+  if (!is_refused_) whole_round_ = psn;
 }
 
 void SelectiveRequester::on_refused(std::uint64_t psn) {
   const bool is_old = psn < expected_;
   on_told(psn);
+  is_refused_ = true;
+  whole_round_ = 0;
   if (const auto refused = packets_.find(psn); refused != packets_.end()) refused->second.is_held = false;
   for (auto entry = packets_.lower_bound(psn); entry != packets_.end(); ++entry) {
     Packet& packet = entry->second;

@@ -102,6 +102,7 @@ class SelectiveRequester {
   std::uint64_t furthest_;         // one past the last packet that the peer has had, as far as it said
   std::uint64_t sent_ = 0;         // transmissions
   std::uint64_t whole_round_ = 0;  // PSN from which on everything was lost the last time
+  bool is_refused_ = false;        // and nothing was sent again since
 };
 
 }  // namespace urnic::sim
