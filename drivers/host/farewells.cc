@@ -21,19 +21,24 @@ constexpr std::size_t kMostAtOnce = 256;
 
 }  // namespace
 
-void Farewells::add(std::vector<Packet> packets, Time now) {
-  for (Packet& packet : packets) {
+void Farewells::add(std::vector<nic::KeptFrame> packets, Time now) {
+  for (auto& [packet, delivery] : packets) {
     const auto message = read_management_packet(packet);
     if (!message) continue;
     const auto* const dreq = std::get_if<cm::Dreq>(&message->mad.message);
     const bool ends_connection = dreq != nullptr || std::holds_alternative<cm::Drep>(message->mad.message) ||
                                  std::holds_alternative<cm::Rej>(message->mad.message);
     if (!ends_connection) continue;
+    // Only a DREQ has an answer.
+    if (dreq == nullptr || delivery.pause == std::chrono::milliseconds::zero()) {
+      farewells_.push_back({.packet = std::move(packet), .due = now, .said = kTimes - 1});
+      continue;
+    }
     farewells_.push_back({.packet = std::move(packet),
-                          .own = dreq != nullptr ? dreq->local_id : cm::CommunicationId{},
-                          .due = now,
-                          // Only a DREQ has an answer.
-                          .said = dreq != nullptr ? 0 : kTimes - 1});
+                          .own = dreq->local_id,
+                          .pause = delivery.pause,
+                          .due = delivery.was_sent ? now + delivery.pause : now,
+                          .said = delivery.was_sent ? 1u : 0u});
   }
 }
 
@@ -47,7 +52,7 @@ void Farewells::on_timeout(Time now, const std::function<void(std::span<const st
     if (each.due > now) continue;
     if (sent++ == kMostAtOnce) break;
     send(each.packet);
-    each.due = now + kPause * (1 << each.said);
+    each.due = now + each.pause;
     ++each.said;
   }
   std::erase_if(farewells_, [](const Farewell& each) { return each.said >= kTimes; });

@@ -11,6 +11,7 @@
 
 #include "drivers/host/management_packet.h"
 #include "nic/cm/types.h"
+#include "nic/host/last_words_table.h"
 
 namespace urnic::drivers {
 
@@ -22,12 +23,11 @@ class Farewells {
   using Time = std::chrono::steady_clock::time_point;
   using Packet = std::vector<std::byte>;
 
-  /// How often each is sent, and the pause after the first time, which is doubled each time.
+  /// How often each is sent at most.
   static constexpr unsigned kTimes = 4;
-  static constexpr auto kPause = std::chrono::milliseconds(250);
 
   /// Begins to say them.
-  void add(std::vector<Packet> packets, Time now);
+  void add(std::vector<nic::KeptFrame> packets, Time now);
   /// The peer has heard what the process said of this connection of its.
   void on_answer(nic::cm::CommunicationId own);
   /// Gives `send` what is due, some at a time.
@@ -39,8 +39,9 @@ class Farewells {
   struct Farewell {
     Packet packet;
     nic::cm::CommunicationId own{};  ///< of a DREQ
+    std::chrono::milliseconds pause{};
     Time due;
-    unsigned said = 0;
+    unsigned said = 0;  ///< by the process itself, too
   };
 
   std::vector<Farewell> farewells_;

@@ -82,11 +82,15 @@ void CommunicationManager::note_farewell(const Connection& connection) {
   const auto farewell = farewell_of(connection);
   if (!farewell) return farewells_->forget(connection.local_id);
   // A DREQ that was sent is repeated as it was.
-  const bool is_new_request = std::holds_alternative<Dreq>(*farewell) && connection.state != State::kDreqSent;
-  const std::uint64_t transaction_id = is_new_request ? next_transaction_id() : connection.transaction_id;
-  farewells_->keep(
-      connection.local_id,
-      {.path = connection.path, .bytes = write({.transaction_id = transaction_id, .message = *farewell})});
+  const bool is_request = std::holds_alternative<Dreq>(*farewell);
+  const bool was_sent = connection.state == State::kDreqSent;
+  const std::uint64_t transaction_id =
+      is_request && !was_sent ? next_transaction_id() : connection.transaction_id;
+  farewells_->keep(connection.local_id,
+                   {.mad = {.path = connection.path,
+                            .bytes = write({.transaction_id = transaction_id, .message = *farewell})},
+                    .pause = is_request ? connection.interval : transport::Duration::zero(),
+                    .was_sent = was_sent});
 }
 
 /// As release() and reject() have it.

@@ -153,14 +153,16 @@ void Gsi::use(std::unique_ptr<LastWords> last_words) {
 }
 
 /// On Ethernet nothing is kept before the peer's station is known, which the first message of its tells.
-void Gsi::keep(cm::CommunicationId id, const cm::OutgoingMad& farewell) {
-  const bool needs_station = deps_.config.medium == Medium::kEthernet;
-  if (needs_station && !farewell.path.mac) return forget(id);
+void Gsi::keep(cm::CommunicationId id, const cm::Farewell& farewell) {
+  const std::optional<transport::wire::Mac>& station = farewell.mad.path.mac;
+  if (deps_.config.medium == Medium::kEthernet && !station) return forget(id);
   std::array<std::byte, kMaxManagementFrame> frame;
   const std::size_t length =
-      write_management_frame(farewell, deps_.config.link_source(),
-                             farewell.path.mac.value_or(transport::wire::Mac{}), transport::Psn{}, frame);
-  last_words_->keep(transport::to_integer(id), std::span(frame).first(length));
+      write_management_frame(farewell.mad, deps_.config.link_source(),
+                             station.value_or(transport::wire::Mac{}), transport::Psn{}, frame);
+  last_words_->keep(transport::to_integer(id), std::span(frame).first(length),
+                    {.pause = std::chrono::duration_cast<std::chrono::milliseconds>(farewell.pause),
+                     .was_sent = farewell.was_sent});
 }
 
 void Gsi::forget(cm::CommunicationId id) {

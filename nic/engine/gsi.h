@@ -81,7 +81,7 @@ class Gsi final : private cm::FarewellKeeper {
             transport::Time now);
 
   // cm::FarewellKeeper
-  void keep(cm::CommunicationId id, const cm::OutgoingMad& farewell) override;
+  void keep(cm::CommunicationId id, const cm::Farewell& farewell) override;
   void forget(cm::CommunicationId id) override;
 
   const Dependencies deps_;

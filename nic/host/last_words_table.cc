@@ -10,6 +10,7 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <limits>
 #include <new>
 #include <system_error>
 #include <utility>
@@ -20,7 +21,7 @@ namespace urnic::nic {
 namespace {
 
 constexpr std::uint32_t kMagic = 0x776e7275;  // "urnw" in memory
-constexpr std::uint32_t kVersion = 1;
+constexpr std::uint32_t kVersion = 2;
 constexpr std::size_t kRowsAtOnce = 256;
 constexpr int kSeals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
 /// Of a file that a process may make (RLIMIT_FSIZE): beyond it the kernel ends the process.
@@ -35,6 +36,11 @@ bool read_at(int file, std::size_t at, Value& value) {
   return pread(file, &value, sizeof value, static_cast<off_t>(at)) == static_cast<ssize_t>(sizeof value);
 }
 
+std::chrono::milliseconds pause_of(std::uint32_t ms) {
+  const std::chrono::milliseconds pause(ms);
+  return ms == 0 ? pause : std::clamp(pause, KeptFrame::kShortestPause, KeptFrame::kLongestPause);
+}
+
 }  // namespace
 
 struct LastWordsTable::Header {
@@ -47,6 +53,8 @@ struct LastWordsTable::Header {
 struct LastWordsTable::Row {
   std::atomic<std::uint32_t> sequence{0};
   std::uint32_t bytes = 0;  ///< of the frame; 0: there is none
+  std::uint32_t pause_ms = 0;
+  std::uint32_t was_sent = 0;
   std::array<std::byte, kMaxBytes> frame{};
 };
 
@@ -81,7 +89,7 @@ LastWordsTable::~LastWordsTable() {
   munmap(header_, sizeof(Header) + most_rows_ * sizeof(Row));
 }
 
-void LastWordsTable::keep(std::uint32_t key, std::span<const std::byte> frame) {
+void LastWordsTable::keep(std::uint32_t key, std::span<const std::byte> frame, Delivery delivery) {
   if (frame.size() > kMaxBytes) return forget(key);
   auto known = row_of_.find(key);
   if (known == row_of_.end()) {
@@ -100,6 +108,9 @@ void LastWordsTable::keep(std::uint32_t key, std::span<const std::byte> frame) {
   row.sequence.fetch_add(1, std::memory_order_acq_rel);
   std::atomic_thread_fence(std::memory_order_seq_cst);
   row.bytes = static_cast<std::uint32_t>(frame.size());
+  row.pause_ms = static_cast<std::uint32_t>(
+      std::min<std::int64_t>(delivery.pause.count(), std::numeric_limits<std::uint32_t>::max()));
+  row.was_sent = delivery.was_sent ? 1 : 0;
   std::copy(frame.begin(), frame.end(), row.frame.begin());
   row.sequence.fetch_add(1, std::memory_order_acq_rel);
 }
@@ -122,10 +133,10 @@ bool may_hold_last_words(int file) {
   return seals >= 0 && (seals & F_SEAL_SHRINK) != 0 && fstat(file, &status) == 0 && S_ISREG(status.st_mode);
 }
 
-std::vector<std::vector<std::byte>> read_last_words(int file) {
+std::vector<KeptFrame> read_last_words(int file) {
   using Header = LastWordsTable::Header;
   using Row = LastWordsTable::Row;
-  std::vector<std::vector<std::byte>> frames;
+  std::vector<KeptFrame> frames;
   if (!may_hold_last_words(file)) return frames;
   Header header;
   if (!read_at(file, 0, header) || header.magic != kMagic || header.version != kVersion) return frames;
@@ -139,7 +150,9 @@ std::vector<std::vector<std::byte>> read_last_words(int file) {
     for (std::size_t j = 0; j < std::min(read, rows - i); ++j) {
       const Row& row = *reinterpret_cast<const Row*>(&some[j * sizeof(Row)]);
       const bool is_whole = row.sequence.load() % 2 == 0 && row.bytes > 0 && row.bytes <= row.frame.size();
-      if (is_whole) frames.emplace_back(row.frame.begin(), row.frame.begin() + row.bytes);
+      if (!is_whole) continue;
+      frames.push_back({.frame = {row.frame.begin(), row.frame.begin() + row.bytes},
+                        .delivery = {.pause = pause_of(row.pause_ms), .was_sent = row.was_sent != 0}});
     }
     if (read < kRowsAtOnce) break;
   }

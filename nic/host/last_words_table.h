@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -16,6 +17,15 @@
 #include "transport/result.h"
 
 namespace urnic::nic {
+
+/// What a process has left.
+struct KeptFrame {
+  static constexpr auto kShortestPause = std::chrono::milliseconds(250);
+  static constexpr auto kLongestPause = std::chrono::milliseconds(60'000);
+
+  std::vector<std::byte> frame;
+  LastWords::Delivery delivery;  ///< the pause is 0, or between those two
+};
 
 /// A file in memory with a row for each frame. Its size is sealed. A process may be killed in the middle of a row: the row's
 /// sequence number is odd then.
@@ -34,7 +44,7 @@ class LastWordsTable final : public LastWords {
   /// For the process that is to read it. Borrowed.
   int file() const { return file_.get(); }
 
-  void keep(std::uint32_t key, std::span<const std::byte> frame) override;
+  void keep(std::uint32_t key, std::span<const std::byte> frame, Delivery delivery) override;
   void forget(std::uint32_t key) override;
 
  private:
@@ -42,7 +52,7 @@ class LastWordsTable final : public LastWords {
   struct Row;
 
   LastWordsTable(Descriptor file, void* memory, std::size_t rows);
-  friend std::vector<std::vector<std::byte>> read_last_words(int file);
+  friend std::vector<KeptFrame> read_last_words(int file);
 
   const Descriptor file_;
   Header* const header_;
@@ -57,7 +67,7 @@ class LastWordsTable final : public LastWords {
 bool may_hold_last_words(int file);
 
 /// The frames in a table of a process that has ended. The file may be anything that a process hands over: nothing is read of
-/// one whose size could change or whose reading could wait, and what is read is just bytes. Does not wait.
-std::vector<std::vector<std::byte>> read_last_words(int file);
+/// one whose size could change or whose reading could wait, and what is read is just bytes and numbers. Does not wait.
+std::vector<KeptFrame> read_last_words(int file);
 
 }  // namespace urnic::nic

@@ -32,6 +32,7 @@ using drivers::SwitchLoop;
 
 /// How often the server looks whether a program is still there.
 constexpr auto kCheckInterval = std::chrono::milliseconds(500);
+constexpr unsigned kTimesOfLastFrame = 3;
 
 std::optional<unsigned> parse_number(std::string_view text) {
   unsigned number = 0;
@@ -200,26 +201,32 @@ void FabricServer::speak_for(unsigned slot) {
   const Holder holder = std::move(holders_[slot]);
   kept_files_.forget(slot);
   if (!holder.last_words || !ports_[slot]) return;
-  for (std::vector<std::byte>& frame : nic::read_last_words(holder.last_words.get())) {
-    last_frames_.push_back({.port = *ports_[slot], .frame = std::move(frame), .due = Clock::now()});
+  const auto now = Clock::now();
+  for (auto& [frame, delivery] : nic::read_last_words(holder.last_words.get())) {
+    LastFrame last{.port = *ports_[slot], .frame = std::move(frame), .pause = delivery.pause, .due = now};
+    if (delivery.was_sent) {
+      last.due += delivery.pause;
+      ++last.sent;
+    }
+    if (delivery.pause == std::chrono::milliseconds::zero())
+      last.sent = kTimesOfLastFrame - 1;  // no answer comes
+    last_frames_.push_back(std::move(last));
   }
 }
 
-/// Each a few times, as the network may lose some.
+/// Each that has an answer a few times, as the network may lose some; the switch does not look for answers.
 void FabricServer::send_last_frames() {
-  constexpr unsigned kTimes = 3;
-  constexpr auto kPause = std::chrono::milliseconds(250);
   if (last_frames_.empty()) return;
   const auto now = Clock::now();
   loop_->ask([&](drivers::Switch& it) {
     for (LastFrame& each : last_frames_) {
       if (each.due > now) continue;
       it.inject(each.port, each.frame, now);
-      each.due = now + kPause * (1 << each.sent);
+      each.due = now + each.pause;
       ++each.sent;
     }
   });
-  std::erase_if(last_frames_, [](const LastFrame& each) { return each.sent >= kTimes; });
+  std::erase_if(last_frames_, [](const LastFrame& each) { return each.sent >= kTimesOfLastFrame; });
 }
 
 /// The file may have been removed, and by it others see that there is a switch.

@@ -76,8 +76,9 @@ class FabricServer {
   struct LastFrame {
     drivers::Switch::PortNumber port = 0;
     std::vector<std::byte> frame;
+    std::chrono::milliseconds pause{};
     std::chrono::steady_clock::time_point due;
-    unsigned sent = 0;
+    unsigned sent = 0;  ///< by the process itself, too
   };
   void answer(drivers::ControlSocket::Request& request);
   void take_holder(std::string_view arguments, drivers::ControlSocket::Request& request);

@@ -14,7 +14,7 @@ namespace {
 
 class KeptFarewells final : public FarewellKeeper {
  public:
-  void keep(CommunicationId id, const OutgoingMad& farewell) override { kept_[id] = farewell; }
+  void keep(CommunicationId id, const Farewell& farewell) override { kept_[id] = farewell; }
   void forget(CommunicationId id) override { kept_.erase(id); }
 
   /// "DREQ"; "" for nothing.
@@ -22,12 +22,13 @@ class KeptFarewells final : public FarewellKeeper {
     const auto found = kept_.find(id);
     return found == kept_.end() ? "" : brief(mad_of(id));
   }
-  Mad mad_of(CommunicationId id) const { return std::get<Mad>(parse(kept_.at(id).bytes)); }
-  const MadPath& path_of(CommunicationId id) const { return kept_.at(id).path; }
+  Mad mad_of(CommunicationId id) const { return std::get<Mad>(parse(kept_.at(id).mad.bytes)); }
+  const MadPath& path_of(CommunicationId id) const { return kept_.at(id).mad.path; }
+  const Farewell& farewell_of(CommunicationId id) const { return kept_.at(id); }
   std::size_t size() const { return kept_.size(); }
 
  private:
-  std::map<CommunicationId, OutgoingMad> kept_;
+  std::map<CommunicationId, Farewell> kept_;
 };
 
 struct Kept {
@@ -69,6 +70,20 @@ TEST(FarewellKeeper, SaysToThePeerWhichConnectionItIs) {
   EXPECT_EQ(dreq.remote_qp, Conversation::kPeerQp);
   EXPECT_EQ(kept.keeper.path_of(id).destination, kept.conversation.arrival().source);
   EXPECT_EQ(kept.keeper.path_of(id).source, kept.conversation.arrival().destination);
+}
+
+// Who repeats a DREQ waits as long as the process would have.
+TEST(FarewellKeeper, SaysWhetherADreqWasSentAndHowLongItsAnswerMayTake) {
+  Kept established(Position::kEstablishedActive);
+  const Farewell& unsent = established.keeper.farewell_of(established.conversation.id());
+  EXPECT_FALSE(unsent.was_sent);
+  EXPECT_GT(unsent.pause, std::chrono::seconds(4)) << "as our REQ says";
+  Kept disconnecting(Position::kDreqSentActive);
+  const Farewell& sent = disconnecting.keeper.farewell_of(disconnecting.conversation.id());
+  EXPECT_TRUE(sent.was_sent);
+  EXPECT_EQ(sent.pause, unsent.pause);
+  Kept asked(Position::kReqReceived);
+  EXPECT_EQ(asked.keeper.farewell_of(asked.conversation.id()).pause, transport::Duration::zero());
 }
 
 TEST(FarewellKeeper, ForgetsConnectionsThatAreOver) {

@@ -33,7 +33,7 @@ std::span<const std::byte> octets_of(std::string_view text) {
 
 std::vector<std::string> read(int file) {
   std::vector<std::string> texts;
-  for (const auto& frame : read_last_words(file)) {
+  for (const auto& [frame, delivery] : read_last_words(file)) {
     texts.emplace_back(reinterpret_cast<const char*>(frame.data()), frame.size());
   }
   return texts;
@@ -41,7 +41,7 @@ std::vector<std::string> read(int file) {
 
 class LastWordsTableTest : public testing::Test {
  protected:
-  void keep(std::uint32_t key, std::string_view text) { table_->keep(key, octets_of(text)); }
+  void keep(std::uint32_t key, std::string_view text) { table_->keep(key, octets_of(text), {}); }
   /// Writes behind the table's back, as a process can.
   template <typename Value>
   void spoil(std::size_t at, Value value) {
@@ -64,6 +64,25 @@ TEST_F(LastWordsTableTest, HasWhatWasKeptAndNotForgotten) {
   table_->forget(1234);
   keep(9, "nine again");
   EXPECT_THAT(read(table_->file()), UnorderedElementsAre("seven", "nine again"));
+}
+
+TEST_F(LastWordsTableTest, HasHowAFrameIsDelivered) {
+  table_->keep(1, octets_of("a question"), {.pause = std::chrono::milliseconds(4321), .was_sent = true});
+  const auto kept = read_last_words(table_->file());
+  ASSERT_EQ(kept.size(), 1u);
+  EXPECT_EQ(kept[0].delivery.pause.count(), 4321);
+  EXPECT_TRUE(kept[0].delivery.was_sent);
+}
+
+TEST_F(LastWordsTableTest, GivesNoPauseThatFloodsOrNeverEnds) {
+  keep(1, "no answer");
+  table_->keep(2, octets_of("hasty"), {.pause = std::chrono::milliseconds(1)});
+  table_->keep(3, octets_of("slow"), {.pause = std::chrono::hours(1)});
+  const auto kept = read_last_words(table_->file());
+  ASSERT_EQ(kept.size(), 3u);
+  EXPECT_EQ(kept[0].delivery.pause.count(), 0);
+  EXPECT_EQ(kept[1].delivery.pause, KeptFrame::kShortestPause);
+  EXPECT_EQ(kept[2].delivery.pause, KeptFrame::kLongestPause);
 }
 
 TEST_F(LastWordsTableTest, UsesRowsAgain) {
@@ -97,7 +116,7 @@ TEST_F(LastWordsTableTest, IsReadWhenItsProcessWasKilled) {
   const pid_t child = fork();
   if (child == 0) {
     const auto table = std::move(LastWordsTable::create().value());
-    table->keep(1, octets_of("I was here"));
+    table->keep(1, octets_of("I was here"), {});
     const int file = table->file();
     if (write(ends[1], &file, sizeof file) != sizeof file) _exit(1);
     for (;;) pause();

@@ -20,7 +20,7 @@ using Frames = std::map<std::uint32_t, FakeWire::Bytes>;
 class KeptFrames final : public LastWords {
  public:
   explicit KeptFrames(std::shared_ptr<Frames> frames) : frames_(std::move(frames)) {}
-  void keep(std::uint32_t key, std::span<const std::byte> frame) override {
+  void keep(std::uint32_t key, std::span<const std::byte> frame, Delivery) override {
     EXPECT_LE(frame.size(), kMaxBytes);
     (*frames_)[key] = {frame.begin(), frame.end()};
   }

@@ -53,15 +53,23 @@ class FarewellsTest : public testing::Test {
 };
 
 TEST_F(FarewellsTest, SaysADreqAFewTimes) {
-  farewells_.add({ip(kDreq)}, now_);
+  farewells_.add({{.frame = ip(kDreq), .delivery = {.pause = 4s}}}, now_);
   EXPECT_THAT(sent_within(0ms), SizeIs(1));
-  EXPECT_THAT(sent_within(100ms), IsEmpty());
-  EXPECT_THAT(sent_within(10s), SizeIs(Farewells::kTimes - 1));
+  EXPECT_THAT(sent_within(3999ms), IsEmpty());
+  EXPECT_THAT(sent_within(1ms), SizeIs(1));
+  EXPECT_THAT(sent_within(60s), SizeIs(Farewells::kTimes - 2));
   EXPECT_FALSE(farewells_.next_timeout());
 }
 
+TEST_F(FarewellsTest, WaitsForTheAnswerToADreqThatTheProcessHasSent) {
+  farewells_.add({{.frame = ip(kDreq), .delivery = {.pause = 4s, .was_sent = true}}}, now_);
+  EXPECT_THAT(sent_within(3999ms), IsEmpty());
+  EXPECT_THAT(sent_within(1ms), SizeIs(1));
+  EXPECT_THAT(sent_within(60s), SizeIs(Farewells::kTimes - 2));
+}
+
 TEST_F(FarewellsTest, SaysADreqUntilItIsAnswered) {
-  farewells_.add({ip(kDreq)}, now_);
+  farewells_.add({{.frame = ip(kDreq), .delivery = {.pause = 4s}}}, now_);
   EXPECT_EQ(sent_within(0ms), std::vector<Bytes>({ip(kDreq)}));
   farewells_.on_answer(kPeers);
   EXPECT_TRUE(farewells_.next_timeout()) << "another connection was answered";
@@ -70,7 +78,7 @@ TEST_F(FarewellsTest, SaysADreqUntilItIsAnswered) {
 }
 
 TEST_F(FarewellsTest, SaysOnceWhatHasNoAnswer) {
-  farewells_.add({ip(cm::Rej{.remote_id = kPeers})}, now_);
+  farewells_.add({{.frame = ip(cm::Rej{.remote_id = kPeers}), .delivery = {}}}, now_);
   EXPECT_THAT(sent_within(10s), SizeIs(1));
 }
 
@@ -78,20 +86,19 @@ TEST_F(FarewellsTest, SaysNothingElse) {
   Bytes damaged = ip(kDreq);
   damaged.back() ^= std::byte{1};
   Bytes to_queue_pair = ip_packet(packet_to(0x020011, std::vector<std::byte>(256)), kLocalIpv4, kLocalIpv4);
-  farewells_.add({{},
-                  Bytes(352),
-                  damaged,
-                  to_queue_pair,
-                  ip(request_to(nic::rdma_cm::PortSpace::kTcp, 80)),
-                  ip(cm::Rep{.remote_id = kPeers})},
-                 now_);
+  for (const Bytes& packet :
+       {Bytes(), Bytes(352), damaged, to_queue_pair, ip(request_to(nic::rdma_cm::PortSpace::kTcp, 80)),
+        ip(cm::Rep{.remote_id = kPeers})}) {
+    farewells_.add({{.frame = packet, .delivery = {}}}, now_);
+  }
   EXPECT_FALSE(farewells_.next_timeout());
 }
 
 TEST_F(FarewellsTest, SaysThoseOfManyConnectionsInTurns) {
-  std::vector<Bytes> packets;
+  std::vector<nic::KeptFrame> packets;
   for (std::uint32_t i = 0; i < 1000; ++i) {
-    packets.push_back(ip(cm::Dreq{.local_id = cm::CommunicationId{i + 1}, .remote_id = kPeers}));
+    packets.push_back(
+        {.frame = ip(cm::Dreq{.local_id = cm::CommunicationId{i + 1}, .remote_id = kPeers}), .delivery = {}});
   }
   farewells_.add(packets, now_);
   std::size_t sent = 0;
