@@ -72,11 +72,12 @@ World::World(const Options& options)
 /// What queue pair 1 may send: datagrams whose PSNs count from 0 (fact 44).
 void World::watch_management(HostId host) {
   constexpr std::uint32_t kMadBytes = 256;
-  observer_.on_unreliable(host, kManagementQp,
-                          {.is_datagram = true,
-                           .mtu_bytes = kMadBytes,
-                           .qp_number = kManagementQp,
-                           .may_skip = options_.topology.has_value()});
+  observer_.on_unreliable(
+      host, kManagementQp,
+      {.is_datagram = true,
+       .mtu_bytes = kMadBytes,
+       .qp_number = kManagementQp,
+       .without_neighbor = [this, host] { return scene_.host(host).packets_without_neighbor(); }});
 }
 
 World::~World() {

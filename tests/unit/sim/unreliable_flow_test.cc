@@ -26,8 +26,10 @@ WireView packet(std::uint32_t psn, bool first, bool last, std::size_t size) {
 
 class UnreliableFlowTest : public ::testing::Test {
  protected:
-  UnreliableFlow connection_{{.mtu_bytes = kFlowMtu, .first_psn = 0xffffff, .qp_number = 7}};
-  UnreliableFlow datagrams_{{.is_datagram = true, .mtu_bytes = kFlowMtu, .first_psn = 5, .qp_number = 7}};
+  UnreliableFlow connection_{
+      {.mtu_bytes = kFlowMtu, .first_psn = 0xffffff, .qp_number = 7, .without_neighbor = {}}};
+  UnreliableFlow datagrams_{
+      {.is_datagram = true, .mtu_bytes = kFlowMtu, .first_psn = 5, .qp_number = 7, .without_neighbor = {}}};
 };
 
 TEST_F(UnreliableFlowTest, AcceptsAMessageAcrossTheWrapOfPsns) {
@@ -41,9 +43,15 @@ TEST_F(UnreliableFlowTest, ComplainsAboutAPsnThatIsNotTheNext) {
 }
 
 TEST_F(UnreliableFlowTest, APsnMayBeSkippedWhereNeighborsAreNotFoundAndNoneComesTwice) {
-  UnreliableFlow flow({.is_datagram = true, .first_psn = 5, .qp_number = 7, .may_skip = true});
+  std::uint64_t dropped = 3;
+  UnreliableFlow flow(
+      {.is_datagram = true, .first_psn = 5, .qp_number = 7, .without_neighbor = [&] { return dropped; }});
   EXPECT_THAT(flow.on_sent(packet(8, true, true, 1)), Eq(std::nullopt));
-  EXPECT_THAT(flow.on_sent(packet(8, true, true, 1)), Optional(HasSubstr("was due")));
+  dropped = 4;
+  EXPECT_THAT(flow.on_sent(packet(10, true, true, 1)), Eq(std::nullopt));
+  EXPECT_THAT(flow.on_sent(packet(12, true, true, 1)), Optional(HasSubstr("was due"))) << "four were dropped";
+  dropped = 1000;
+  EXPECT_THAT(flow.on_sent(packet(10, true, true, 1)), Optional(HasSubstr("was due"))) << "it was sent";
 }
 
 TEST_F(UnreliableFlowTest, ComplainsAboutAMessageInsideAnother) {

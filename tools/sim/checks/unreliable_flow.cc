@@ -6,14 +6,15 @@ namespace urnic::sim {
 namespace {
 
 constexpr std::uint32_t kPsnMask = 0xffffff;
-/// More than any send queue of a world has.
-constexpr std::uint32_t kMostSkipped = 1024;
 
 }  // namespace
 
 std::optional<std::string> UnreliableFlow::on_sent(const WireView& packet) {
-  const std::uint32_t skipped = (packet.psn - next_) & kPsnMask;
-  if (skipped > (expected_.may_skip ? kMostSkipped : 0)) return fmt::format("PSN {:#x} was due", next_);
+  if (const std::uint32_t skipped = (packet.psn - next_) & kPsnMask; skipped > 0) {
+    skipped_ += skipped;
+    const std::uint64_t dropped = expected_.without_neighbor ? expected_.without_neighbor() : 0;
+    if (skipped_ > dropped) return fmt::format("PSN {:#x} was due", next_);
+  }
   next_ = (packet.psn + 1) & kPsnMask;
   if (is_draining_ && packet.is_first) return "begins a message in SQD or SQE";
   if (packet.ack_request) return "AckReq though the peer never acknowledges (fact 18)";

@@ -2,8 +2,10 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "tools/sim/core/wire_view.h"
 
@@ -18,11 +20,12 @@ class UnreliableFlow {
     std::uint32_t mtu_bytes = 1024;
     std::uint32_t first_psn = 0;
     std::uint32_t qp_number = 0;
-    /// Packets may be dropped with their PSNs before they leave, as those are whose neighbor is not found.
-    bool may_skip = false;
+    /// How many packets the NIC has dropped so far, with their PSNs, as it found no neighbor; nothing: none.
+    std::function<std::uint64_t()> without_neighbor;
   };
 
-  explicit UnreliableFlow(const Expectations& expected) : expected_(expected), next_(expected.first_psn) {}
+  explicit UnreliableFlow(Expectations expected)
+      : expected_(std::move(expected)), next_(expected_.first_psn) {}
 
   std::optional<std::string> on_sent(const WireView& packet);
 
@@ -35,6 +38,7 @@ class UnreliableFlow {
 
   Expectations expected_;
   std::uint32_t next_;
+  std::uint64_t skipped_ = 0;       // PSNs
   std::optional<PacketKind> open_;  // the message whose last packet has not come
   std::uint64_t left_ = 0;          // of a WRITE
   bool is_draining_ = false;

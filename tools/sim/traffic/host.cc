@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "nic/diagnostics/device_counters.h"
+#include "nic/engine/engine.h"
 
 namespace urnic::sim {
 namespace {
@@ -177,10 +178,7 @@ std::optional<std::string> Host::check_atomics() {
 }
 
 std::uint64_t Host::packets_without_neighbor() const {
-  const auto counters = device_->all_counters();
-  return std::ranges::find(counters, name_of(nic::DeviceCounter::kNoNeighbor),
-                           &std::pair<std::string_view, std::uint64_t>::first)
-      ->second;
+  return device_->engine().drops().value(nic::DeviceCounter::kNoNeighbor);
 }
 
 transport::Rkey Host::allocate_window(nic::WindowType type) {

@@ -95,7 +95,7 @@ void UnreliableTraffic::connect() {
                                                           : scene_.options.path_mtu),
         .first_psn = first[i],
         .qp_number = to_integer(member.qp->number()),
-        .may_skip = scene_.options.topology.has_value()};
+        .without_neighbor = [&host = scene_.host(member.id)] { return host.packets_without_neighbor(); }};
     const Member& peer = members_[plan_.is_datagram() ? i : 1 - i];
     scene_.observer.on_unreliable(peer.id, to_integer(peer.qp->number()), expected);
   }
