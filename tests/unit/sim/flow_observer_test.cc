@@ -294,6 +294,23 @@ TEST_F(FlowObserverTest, ComplainsWhenASecondRefusalIsNotGivenItsTime) {
   EXPECT_THAT(sent(send_only(100)), Optional(HasSubstr("before the receiver said it would be ready")));
 }
 
+// The READ before what was refused is answered late, and a copy is refused before anything is sent again.
+TEST_F(FlowObserverTest, CountsARefusalAfterProgressThoughNothingWasSentAgain) {
+  request(read(100, kMtu));
+  request(send_only(101));
+  const WireView answer = read_response(100, true, true, kMtu, 1);
+  const WireView refusal = acknowledge(101, 1, kRnrNak);
+  EXPECT_THAT(answered(answer), Eq(std::nullopt));
+  response(refusal);
+  now_ += 1280us;
+  observer_.on_response_taken(answer, now_);
+  observer_.on_response_taken(refusal, now_);
+  now_ += 1280us;
+  request(send_only(101));
+  response(refusal);
+  EXPECT_EQ(observer_.attempts_since_progress().rnr_naks, 2u);
+}
+
 TEST_F(FlowObserverTest, ComplainsAboutAWriteThatIsShorterThanItSaid) {
   WireView first = write(0, 600);
   first.length = 700;

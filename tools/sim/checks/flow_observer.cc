@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "tools/sim/core/fingerprint.h"
 #include "tools/sim/scenario/options.h"
@@ -319,10 +320,16 @@ void FlowObserver::on_selective_nak_taken(const WireView& packet, std::uint64_t 
 void FlowObserver::on_receiver_not_ready(std::uint8_t syndrome, Time now) {
   const Time until = now + rnr_timer(syndrome & 0x1f);
   if (waits_for_receiver_) {
-    if (now < first_refusal_until_) not_ready_until_ = std::max(not_ready_until_, until);
+    if (now < first_refusal_until_) {
+      not_ready_until_ = std::max(not_ready_until_, until);
+    } else if (std::exchange(has_progressed_since_refusal_, false)) {
+      ++attempts_
+            .rnr_naks;  // a refusal of its own, unless the requester has yet to see that its wait is over
+    }
     return;
   }
   waits_for_receiver_ = true;
+  has_progressed_since_refusal_ = false;
   not_ready_until_ = first_refusal_until_ = until;
   ++attempts_.rnr_naks;
   may_go_back(not_ready_until_);
@@ -377,6 +384,7 @@ void FlowObserver::made_progress(Time now) {
   timer_started_ = now;
   begin_attempts();
   attempts_.rnr_naks = 0;
+  has_progressed_since_refusal_ = true;
 }
 
 void FlowObserver::begin_attempts() {

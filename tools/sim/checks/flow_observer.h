@@ -194,6 +194,7 @@ class FlowObserver {
   bool waits_for_receiver_ = false;
   Time not_ready_until_{};
   Time first_refusal_until_{};
+  bool has_progressed_since_refusal_ = false;
 
   // The responder. expected_ is an upper bound: what it was given may have been refused.
   std::uint64_t expected_;
