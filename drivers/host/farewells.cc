@@ -22,23 +22,23 @@ constexpr std::size_t kMostAtOnce = 256;
 }  // namespace
 
 void Farewells::add(std::vector<nic::KeptFrame> packets, Time now) {
-  for (auto& [packet, delivery] : packets) {
-    const auto message = read_management_packet(packet);
+  for (nic::KeptFrame& kept : packets) {
+    const auto message = read_management_packet(kept.frame);
     if (!message) continue;
     const auto* const dreq = std::get_if<cm::Dreq>(&message->mad.message);
     const bool ends_connection = dreq != nullptr || std::holds_alternative<cm::Drep>(message->mad.message) ||
                                  std::holds_alternative<cm::Rej>(message->mad.message);
     if (!ends_connection) continue;
     // Only a DREQ has an answer.
-    if (dreq == nullptr || delivery.pause == std::chrono::milliseconds::zero()) {
-      farewells_.push_back({.packet = std::move(packet), .due = now, .said = kTimes - 1});
+    if (dreq == nullptr || kept.delivery.pause == std::chrono::milliseconds::zero()) {
+      farewells_.push_back({.packet = std::move(kept.frame), .due = now, .said = kTimes - 1});
       continue;
     }
-    farewells_.push_back({.packet = std::move(packet),
+    farewells_.push_back({.packet = std::move(kept.frame),
                           .own = dreq->local_id,
-                          .pause = delivery.pause,
-                          .due = delivery.was_sent ? now + delivery.pause : now,
-                          .said = delivery.was_sent ? 1u : 0u});
+                          .pause = kept.delivery.pause,
+                          .due = kept.delivery.was_sent ? now + kept.delivery.pause : now,
+                          .said = kept.delivery.was_sent ? 1u : 0u});
   }
 }
 

@@ -208,8 +208,8 @@ void FabricServer::speak_for(unsigned slot) {
       last.due += delivery.pause;
       ++last.sent;
     }
-    if (delivery.pause == std::chrono::milliseconds::zero())
-      last.sent = kTimesOfLastFrame - 1;  // no answer comes
+    const bool has_answer = delivery.pause != std::chrono::milliseconds::zero();
+    if (!has_answer) last.sent = kTimesOfLastFrame - 1;
     last_frames_.push_back(std::move(last));
   }
 }
