@@ -72,6 +72,10 @@ class PacketPort {
   /// if the destination is the same. The memory is 2-byte aligned for Ethernet and otherwise uninitialised.
   virtual Room reserve_to(const transport::wire::Mac& destination) = 0;
 
+  /// Whether what was sent to that station still waits in memory for its program, which would take it if it had its turn on a
+  /// processor: then no acknowledgement can have come. May ask the kernel.
+  virtual bool is_awaiting_turn_of(const transport::wire::Mac& /*station*/) { return false; }
+
   /// Room for a frame whose destination is not known yet. A port that has several ways sends it on the one that
   /// reaches everyone, on which it may be later than a frame reserved for the same station by name.
   std::span<std::byte> reserve() { return reserve_to(transport::wire::Mac::broadcast()).bytes(); }

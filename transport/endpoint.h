@@ -114,6 +114,9 @@ class Endpoint {
   /// came before that time may call on_timeout() for this reason later.
   virtual Time acknowledge_by() const { return kNever; }
 
+  /// The peer had no chance to acknowledge until `now`: the time for that counts from there.
+  virtual void restart_ack_timer(Time /*now*/) {}
+
   /// Writes the next packet that should leave now, from the BTH to the last byte of padding, to the front of
   /// `out`; its size is 0 when there is nothing to send until the next input. `out` must have room for the
   /// largest packet of the path: headers (kMaxPacketHeaderBytes) + path MTU.

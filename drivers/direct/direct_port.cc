@@ -345,6 +345,16 @@ nic::Room DirectPort::room_on(SendingLink& link) {
   return std::span(nothing_.get(), max_frame_bytes());
 }
 
+bool DirectPort::is_awaiting_turn_of(const Mac& station) {
+  const auto found = std::find_if(sending_.begin(), sending_.end(),
+                                  [&](const SendingLink* link) { return link->peer == station; });
+  if (found == sending_.end()) return false;
+  SendingLink& link = **found;
+  const std::uint64_t untaken = link.ring.count_untaken();
+  if (untaken == 0 || link.is_over.load(std::memory_order_acquire)) return false;
+  return link.turn.is_awaited(link.process, link.ring.committed_frames() - untaken);
+}
+
 void DirectPort::commit(std::size_t length) {
   if (target_ == nullptr) {
     count_stranger(destination_);

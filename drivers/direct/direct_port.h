@@ -54,6 +54,7 @@ class DirectPort final : public nic::PacketPort {
   /// Over the host's sockets. Once the link from that station is open.
   void take_only_from(transport::QpNumber qp, const std::optional<transport::wire::Mac>& station) override;
   bool may_hold_frames() const override;
+  bool is_awaiting_turn_of(const transport::wire::Mac& station) override;
   nic::Room reserve_to(const transport::wire::Mac& destination) override;
   void commit(std::size_t length) override;
   void flush() override;

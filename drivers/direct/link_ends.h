@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "drivers/direct/frame_ring.h"
+#include "drivers/direct/peer_turn.h"
 #include "drivers/direct/ring_memory.h"
 #include "drivers/patience.h"
 #include "transport/wire/address.h"
@@ -33,6 +34,7 @@ struct SendingLink {
   std::atomic<std::uint64_t> frames{0};  ///< sent, as the port tells the keeper
 
   Patience patience;
+  PeerTurn turn;
   std::uint64_t taken_when_unused =
       ~std::uint64_t{0};   ///< frames, when it was unused the last time and not empty
   bool has_begun = false;  ///< the mark was sent

@@ -73,6 +73,9 @@ class RecorderPort final : public nic::PacketPort, private nic::Journal {
   void take_only_from(transport::QpNumber qp, const std::optional<transport::wire::Mac>& station) override {
     port_->take_only_from(qp, station);
   }
+  bool is_awaiting_turn_of(const transport::wire::Mac& station) override {
+    return port_->is_awaiting_turn_of(station);
+  }
   std::size_t max_frame_bytes() const override { return port_->max_frame_bytes(); }
   int wake_fd() const override { return port_->wake_fd(); }
   bool arm() override;

@@ -7,6 +7,7 @@
 
 namespace urnic::nic::cm {
 
+/// What the peer of a connection has to hear.
 struct Farewell {
   OutgoingMad mad;
   transport::Duration pause{};  ///< before it is sent again, as no answer came; 0: it has none

@@ -160,9 +160,9 @@ void Gsi::keep(cm::CommunicationId id, const cm::Farewell& farewell) {
   const std::size_t length =
       write_management_frame(farewell.mad, deps_.config.link_source(),
                              station.value_or(transport::wire::Mac{}), transport::Psn{}, frame);
-  last_words_->keep(transport::to_integer(id), std::span(frame).first(length),
-                    {.pause = std::chrono::duration_cast<std::chrono::milliseconds>(farewell.pause),
-                     .was_sent = farewell.was_sent});
+  last_words_->keep(
+      transport::to_integer(id), std::span(frame).first(length),
+      {.pause = std::chrono::ceil<std::chrono::milliseconds>(farewell.pause), .was_sent = farewell.was_sent});
 }
 
 void Gsi::forget(cm::CommunicationId id) {

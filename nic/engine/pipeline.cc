@@ -149,12 +149,24 @@ bool Pipeline::expire_timers(Time now) {
       scheduler_.put_off_timeout(*qp, now + kHearDelay);
       continue;
     }
+    if (acknowledge_by <= now && is_awaiting_turn_of_peer(*qp)) {
+      qp->endpoint().restart_ack_timer(now);
+      scheduler_.expect_timeout(*qp);
+      continue;
+    }
     // A peer that does not acknowledge may have moved to another MAC.
     if (qp->endpoint().on_timeout(now)) tables_.neighbors.suspect(qp->path().destination(), now);
     scheduler_.wake(*qp);
     worked = true;
   }
   return worked;
+}
+
+/// A peer of this host. It has as much time as others from when it has had its turn.
+bool Pipeline::is_awaiting_turn_of_peer(QueuePair& qp) {
+  const auto station = qp.path().local_station();
+  if (!station && !qp.peer_mac().is_known) return false;
+  return port_->is_awaiting_turn_of(station.value_or(qp.peer_mac().mac));
 }
 
 Time Pipeline::next_deadline(Time now) const {

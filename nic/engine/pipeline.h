@@ -129,6 +129,7 @@ class Pipeline {
   std::size_t receive(transport::Time& now);
   void note_heard(transport::Time started, transport::Time now, std::size_t received);
   bool expire_timers(transport::Time now);
+  bool is_awaiting_turn_of_peer(QueuePair& qp);
   bool send_and_complete(transport::Time now);
   void fail_users_of_overrun();
 

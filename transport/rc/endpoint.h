@@ -55,6 +55,7 @@ class RcEndpoint final : public Endpoint {
   bool on_timeout(Time now) override;
   Time next_timeout() const override;
   Time acknowledge_by() const override { return can_send(state()) ? retry_.overdue_at() : kNever; }
+  void restart_ack_timer(Time now) override { retry_.restart(now); }
   WrittenPacket poll_transmit(std::span<std::byte> out, Time now) override;
   bool has_pending_response() const override { return responder_.has_pending_response(); }
   void flush_delayed_ack() override { responder_.flush_delayed_ack(); }

@@ -31,6 +31,11 @@ class Retry {
   /// retries are counted from here.
   void on_sign_of_life(Time now) {
     retries_left_ = retry_count_;
+    restart(now);
+  }
+
+  /// The wait for the acknowledgement, if there is one, counts from `now`.
+  void restart(Time now) {
     if (waits_since_ != kNever) waits_since_ = now;
   }
 

@@ -30,6 +30,7 @@ class FakeWire::Port final : public PacketPort {
     return received_.size();
   }
   bool may_hold_frames() const override { return !wire_.inboxes_[end_].empty(); }
+  bool is_awaiting_turn_of(const transport::wire::Mac&) override { return wire_.awaits_turn; }
   Room reserve_to(const transport::wire::Mac& destination) override {
     ++wire_.times_asked;
     const auto found = wire_.ways.find(to_string(destination));

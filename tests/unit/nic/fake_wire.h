@@ -40,6 +40,8 @@ class FakeWire {
   std::function<bool(std::size_t from, const Bytes& frame)> is_lost = [](std::size_t, const Bytes&) {
     return false;
   };
+  /// Whether the other end only waits for its turn on a processor.
+  bool awaits_turn = false;
   /// How many more frames each end takes before it is full.
   std::array<std::size_t, 2> room{~std::size_t{0}, ~std::size_t{0}};
   /// The same for single stations, which have a way of their own; for either end.

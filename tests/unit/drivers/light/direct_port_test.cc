@@ -205,6 +205,19 @@ TEST_F(DirectPortTest, WakesASleeper) {
   EXPECT_TRUE(b.port().arm()) << "a frame is there already";
 }
 
+// Both ends are in this process, which runs.
+TEST_F(DirectPortTest, AwaitsTheTurnOfAPeerThatHasNotTakenWhatWasSent) {
+  Nic a(folder, kA), b(folder, kB);
+  EXPECT_FALSE(a.port().is_awaiting_turn_of(kB)) << "no link";
+  link(a, b);
+  b.receive();
+  EXPECT_FALSE(a.port().is_awaiting_turn_of(kB));
+  a.send(kB, 1);
+  EXPECT_TRUE(a.port().is_awaiting_turn_of(kB));
+  EXPECT_EQ(b.receive(), std::vector{1});
+  EXPECT_FALSE(a.port().is_awaiting_turn_of(kB));
+}
+
 // --- Ends ---
 
 TEST_F(DirectPortTest, GoesBackToTheSwitchWhenTheOtherEnds) {

@@ -308,6 +308,20 @@ TEST_F(TransmitTest, AsksForTheMacAgainAfterAnAcknowledgementTimeout) {
 
 // --- Time ---
 
+TEST_F(TransmitTest, SendsNothingAgainToAPeerThatWaitsForItsTurn) {
+  pair.connect({.retry_count = 2});
+  pair.settle();
+  pair.wire.is_lost = [](std::size_t, const Bytes&) { return true; };
+  pair.wire.awaits_turn = true;
+  pair.a().post_send(1, 0, 10);
+  pair.pass(9s);
+  EXPECT_EQ(pair.a().poll_text(), "");
+  EXPECT_EQ(pair.a().counter("local_ack_timeout_err"), 0u);
+  pair.wire.awaits_turn = false;
+  pair.pass(1s);
+  EXPECT_EQ(pair.a().poll_text(), "1 retry exceeded");
+}
+
 TEST_F(TransmitTest, RepeatsALostRequestAfterTheAckTimeout) {
   pair.connect();
   pair.settle();

@@ -83,6 +83,22 @@ TEST_F(RcRetry, NeverTimesOutWithCode0WhateverTheMinimum) {
   EXPECT_EQ(until_timeout(), std::nullopt);
 }
 
+// A peer that had no turn on a processor could not acknowledge.
+TEST_F(RcRetry, CountsFromWhenThePeerHadItsTurn) {
+  connect();
+  endpoint_.restart_ack_timer(now_);
+  EXPECT_EQ(until_timeout(), std::nullopt) << "nothing is under way";
+  post(send_wr(1, 10));
+  sent();
+  pass(kTimeout - nanoseconds(1));
+  endpoint_.restart_ack_timer(now_);
+  EXPECT_EQ(until_timeout(), kTimeout);
+  pass(kTimeout - nanoseconds(1));
+  EXPECT_THAT(sent(), IsEmpty());
+  pass(nanoseconds(1));
+  EXPECT_THAT(sent(), SizeIs(1));
+}
+
 TEST_F(RcRetry, RunsNoTimerWhileNothingIsUnderWay) {
   connect();
   EXPECT_EQ(until_timeout(), std::nullopt);

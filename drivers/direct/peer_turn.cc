@@ -1,0 +1,85 @@
+#include "drivers/direct/peer_turn.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <fmt/core.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstddef>
+#include <cstring>
+#include <string_view>
+
+namespace urnic::drivers {
+namespace {
+
+/// struct linux_dirent64, which the C library does not have.
+struct Entry {
+  std::uint64_t inode;
+  std::int64_t offset;
+  std::uint16_t bytes;
+  std::uint8_t type;
+  char name[1];
+};
+constexpr std::size_t kNameAt = offsetof(Entry, name);
+
+/// The state is a letter after the name, which is in parentheses and has up to 16 bytes (proc(5)).
+char state_in(std::string_view stat) {
+  const std::size_t at = stat.rfind(')') + 2;
+  return at < stat.size() ? stat[at] : '\0';
+}
+
+bool thread_wants_processor(int tasks, std::string_view thread) {
+  std::array<char, 32> path{};
+  fmt::format_to_n(path.data(), path.size() - 1, "{}/stat", thread);
+  const long fd = syscall(SYS_openat, tasks, path.data(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return false;
+  std::array<char, 64> line{};
+  const long bytes = syscall(SYS_read, fd, line.data(), line.size());
+  syscall(SYS_close, fd);
+  return bytes > 0 && state_in({line.data(), static_cast<std::size_t>(bytes)}) == 'R';
+}
+
+bool one_wants_processor(int tasks) {
+  std::array<char, 2048> entries{};
+  for (;;) {
+    const long bytes = syscall(SYS_getdents64, tasks, entries.data(), entries.size());
+    if (bytes <= 0) return false;
+    for (long at = 0; at < bytes;) {
+      std::uint16_t length = 0;
+      std::memcpy(&length, &entries[static_cast<std::size_t>(at) + offsetof(Entry, bytes)], sizeof length);
+      const std::string_view name(&entries[static_cast<std::size_t>(at) + kNameAt]);
+      if (!name.starts_with('.') && thread_wants_processor(tasks, name)) return true;
+      at += length;
+    }
+  }
+}
+
+}  // namespace
+
+bool wants_processor(pid_t process) {
+  std::array<char, 32> path{};
+  fmt::format_to_n(path.data(), path.size() - 1, "/proc/{}/task", process);
+  const long tasks = syscall(SYS_openat, AT_FDCWD, path.data(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (tasks < 0) return false;
+  const bool one_wants = one_wants_processor(static_cast<int>(tasks));
+  syscall(SYS_close, tasks);
+  return one_wants;
+}
+
+bool PeerTurn::is_awaited(pid_t process, std::uint64_t taken) {
+  if (process == 0) return false;
+  const Clock::time_point now = Clock::now();
+  if (taken_ != taken) {
+    taken_ = taken;
+    since_ = now;
+  }
+  if (now - since_ > kLongest) return false;
+  if (now - looked_at_ < kLook) return wants_processor_;
+  looked_at_ = now;
+  wants_processor_ = wants_processor(process);
+  return wants_processor_;
+}
+
+}  // namespace urnic::drivers
