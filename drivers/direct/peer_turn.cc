@@ -1,6 +1,5 @@
 #include "drivers/direct/peer_turn.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <fmt/core.h>
 #include <sys/syscall.h>
@@ -10,6 +9,8 @@
 #include <cstddef>
 #include <cstring>
 #include <string_view>
+
+#include "drivers/peer_process.h"
 
 namespace urnic::drivers {
 namespace {
@@ -24,21 +25,10 @@ struct Entry {
 };
 constexpr std::size_t kNameAt = offsetof(Entry, name);
 
-/// The state is a letter after the name, which is in parentheses and has up to 16 bytes (proc(5)).
-char state_in(std::string_view stat) {
-  const std::size_t at = stat.rfind(')') + 2;
-  return at < stat.size() ? stat[at] : '\0';
-}
-
 bool thread_wants_processor(int tasks, std::string_view thread) {
   std::array<char, 32> path{};
   fmt::format_to_n(path.data(), path.size() - 1, "{}/stat", thread);
-  const long fd = syscall(SYS_openat, tasks, path.data(), O_RDONLY | O_CLOEXEC);
-  if (fd < 0) return false;
-  std::array<char, 64> line{};
-  const long bytes = syscall(SYS_read, fd, line.data(), line.size());
-  syscall(SYS_close, fd);
-  return bytes > 0 && state_in({line.data(), static_cast<std::size_t>(bytes)}) == 'R';
+  return state_in(path.data(), tasks) == 'R';
 }
 
 bool one_wants_processor(int tasks) {
