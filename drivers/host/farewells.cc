@@ -30,15 +30,10 @@ void Farewells::add(std::vector<nic::KeptFrame> packets, Time now) {
                                  std::holds_alternative<cm::Rej>(message->mad.message);
     if (!ends_connection) continue;
     // Only a DREQ has an answer.
-    if (dreq == nullptr || kept.delivery.pause == std::chrono::milliseconds::zero()) {
-      farewells_.push_back({.packet = std::move(kept.frame), .due = now, .said = kTimes - 1});
-      continue;
-    }
+    const nic::LastWords::Delivery delivery = dreq != nullptr ? kept.delivery : nic::LastWords::Delivery{};
     farewells_.push_back({.packet = std::move(kept.frame),
-                          .own = dreq->local_id,
-                          .pause = kept.delivery.pause,
-                          .due = kept.delivery.was_sent ? now + kept.delivery.pause : now,
-                          .said = kept.delivery.was_sent ? 1u : 0u});
+                          .own = dreq != nullptr ? dreq->local_id : cm::CommunicationId{},
+                          .repetition = nic::Repetition(delivery, kTimes, now)});
   }
 }
 
@@ -49,18 +44,18 @@ void Farewells::on_answer(cm::CommunicationId own) {
 void Farewells::on_timeout(Time now, const std::function<void(std::span<const std::byte>)>& send) {
   std::size_t sent = 0;
   for (Farewell& each : farewells_) {
-    if (each.due > now) continue;
+    if (each.repetition.due() > now) continue;
     if (sent++ == kMostAtOnce) break;
     send(each.packet);
-    each.due = now + each.pause;
-    ++each.said;
+    each.repetition.on_sent(now);
   }
-  std::erase_if(farewells_, [](const Farewell& each) { return each.said >= kTimes; });
+  std::erase_if(farewells_, [](const Farewell& each) { return each.repetition.is_over(); });
 }
 
 std::optional<Farewells::Time> Farewells::next_timeout() const {
   if (farewells_.empty()) return std::nullopt;
-  return std::ranges::min_element(farewells_, {}, &Farewell::due)->due;
+  const auto due = [](const Farewell& each) { return each.repetition.due(); };
+  return due(*std::ranges::min_element(farewells_, {}, due));
 }
 
 std::optional<Farewells::Packet> answer_for_absent(const ManagementPacket& message) {

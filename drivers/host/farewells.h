@@ -12,6 +12,7 @@
 #include "drivers/host/management_packet.h"
 #include "nic/cm/types.h"
 #include "nic/host/last_words_table.h"
+#include "nic/host/repetition.h"
 
 namespace urnic::drivers {
 
@@ -39,9 +40,7 @@ class Farewells {
   struct Farewell {
     Packet packet;
     nic::cm::CommunicationId own{};  ///< of a DREQ
-    std::chrono::milliseconds pause{};
-    Time due;
-    unsigned said = 0;  ///< by the process itself, too
+    nic::Repetition repetition;
   };
 
   std::vector<Farewell> farewells_;

@@ -177,7 +177,7 @@ void FabricServer::serve(int end_fd, std::optional<std::chrono::seconds> linger)
 int FabricServer::timeout_ms() const {
   auto wait = std::chrono::duration_cast<std::chrono::milliseconds>(kCheckInterval);
   for (const LastFrame& each : last_frames_) {
-    wait = std::min(wait, std::chrono::ceil<std::chrono::milliseconds>(each.due - Clock::now()));
+    wait = std::min(wait, std::chrono::ceil<std::chrono::milliseconds>(each.repetition.due() - Clock::now()));
   }
   return static_cast<int>(std::max(wait.count(), std::chrono::milliseconds::rep{0}));
 }
@@ -203,14 +203,9 @@ void FabricServer::speak_for(unsigned slot) {
   if (!holder.last_words || !ports_[slot]) return;
   const auto now = Clock::now();
   for (auto& [frame, delivery] : nic::read_last_words(holder.last_words.get())) {
-    LastFrame last{.port = *ports_[slot], .frame = std::move(frame), .pause = delivery.pause, .due = now};
-    if (delivery.was_sent) {
-      last.due += delivery.pause;
-      ++last.sent;
-    }
-    const bool has_answer = delivery.pause != std::chrono::milliseconds::zero();
-    if (!has_answer) last.sent = kTimesOfLastFrame - 1;
-    last_frames_.push_back(std::move(last));
+    last_frames_.push_back({.port = *ports_[slot],
+                            .frame = std::move(frame),
+                            .repetition = nic::Repetition(delivery, kTimesOfLastFrame, now)});
   }
 }
 
@@ -220,13 +215,12 @@ void FabricServer::send_last_frames() {
   const auto now = Clock::now();
   loop_->ask([&](drivers::Switch& it) {
     for (LastFrame& each : last_frames_) {
-      if (each.due > now) continue;
+      if (each.repetition.due() > now) continue;
       it.inject(each.port, each.frame, now);
-      each.due = now + each.pause;
-      ++each.sent;
+      each.repetition.on_sent(now);
     }
   });
-  std::erase_if(last_frames_, [](const LastFrame& each) { return each.sent >= kTimesOfLastFrame; });
+  std::erase_if(last_frames_, [](const LastFrame& each) { return each.repetition.is_over(); });
 }
 
 /// The file may have been removed, and by it others see that there is a switch.

@@ -23,6 +23,7 @@
 #include "nic/host/fabric_slots.h"
 #include "nic/host/lock_file.h"
 #include "nic/host/port_spec.h"
+#include "nic/host/repetition.h"
 #include "tools/switch/kept_files.h"
 #include "transport/result.h"
 
@@ -76,9 +77,7 @@ class FabricServer {
   struct LastFrame {
     drivers::Switch::PortNumber port = 0;
     std::vector<std::byte> frame;
-    std::chrono::milliseconds pause{};
-    std::chrono::steady_clock::time_point due;
-    unsigned sent = 0;  ///< by the process itself, too
+    nic::Repetition repetition;
   };
   void answer(drivers::ControlSocket::Request& request);
   void take_holder(std::string_view arguments, drivers::ControlSocket::Request& request);
