@@ -1,4 +1,5 @@
 """A program that takes nothing stops only what is sent to it."""
+import json
 import os
 import pathlib
 import re
@@ -28,6 +29,7 @@ def descendants(pid):
 
 class Bystander(ClientTest):
     STOP = 3  # seconds; run.py --stop says otherwise
+    ATTEMPTS = 3
 
     def setUp(self):
         super().setUp()
@@ -72,6 +74,12 @@ class Bystander(ClientTest):
         for pid in stopped:
             os.kill(pid, signal.SIGCONT)
 
+    def ack_timeouts(self):
+        """How many expired, of each NIC."""
+        asked = self.start_plain("stat", [harness.STAGE.urnic, "stat", "--json"])
+        self.assertEqual(asked.wait(20), 0, asked.describe())
+        return [process["counters"]["local_ack_timeout_err"] for process in json.loads(asked.output())["processes"]]
+
     def test_nothing_happens(self):
         numbers = self.run_three(lambda ranks: None, seconds=3)
         self.assertGreater(numbers["writes"], 0)
@@ -91,9 +99,26 @@ class Bystander(ClientTest):
         self.assertEqual(numbers["failed"], 0)
 
     def test_the_writer_is_stopped_for_a_while(self):
-        """Its answers wait."""
-        numbers = self.run_three(lambda ranks: (time.sleep(1), self.stop(ranks[0], self.STOP)))
-        self.assertEqual(numbers["failed"], 0)
+        """Its answers wait: nothing is sent again. In a crowd something may be, whoever is stopped; if that were the reason, it would be
+        each time."""
+        for _ in range(self.ATTEMPTS):
+            counts = []
+
+            def stop_it(ranks):
+                time.sleep(1)
+                # What was sent before they had links may have been lost.
+                counts.append(self.ack_timeouts())
+                self.stop(ranks[0], self.STOP)
+                time.sleep(0.5)
+                counts.append(self.ack_timeouts())
+
+            numbers = self.run_three(stop_it, seconds=self.STOP + 4)
+            self.assertEqual(numbers["failed"], 0)
+            before, after = counts
+            self.assertEqual((len(before), len(after)), (3, 3))
+            if before == after:
+                return
+        self.fail(f"ACK timeouts before and after the stop: {before}, {after}")
 
 
 class FanIn(ClientTest):
