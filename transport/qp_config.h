@@ -45,7 +45,7 @@ struct QpConfig {
 
   /// Shorter ACK timeouts are lengthened to this: where processes share cores, a peer may not have run yet.
   Duration min_ack_timeout{0};
-  /// How long the ACK of a WRITE may wait for an answer of our program's; see transport/rc/pending_ack.h.
+  /// How long the ACK of a WRITE may wait for an answer of our program's to begin; see transport/rc/pending_ack.h.
   Duration ack_delay{0};
   /// The most packets in flight: of SENDs and WRITEs, which peers acknowledge at least every quarter of it, because we
   /// ask them to; and of responses to READs, which are asked for in pieces of half of it.

@@ -50,13 +50,13 @@ class Congestion(CmPairTest):
                 self.assertGreater(best, 0.8 * rate / 1000)
 
     def test_marks_slow_a_queue_pair_down_that_obeys_cnps(self):
-        dcqcn = "dcqcn:line_rate=2000,rpg_min_rate=200"
+        dcqcn = "dcqcn:line_rate=1000,rpg_min_rate=100"
         without = max(self.goodput("--cc", dcqcn) for _ in range(ATTEMPTS))
         obeyed = [self.goodput("--cc", dcqcn, "--fault", MARK_MANY) for _ in range(ATTEMPTS)]
-        ignored = max(self.goodput("--cc", "fixed:rate=2000", "--fault", MARK_MANY) for _ in range(ATTEMPTS))
+        ignored = max(self.goodput("--cc", "fixed:rate=1000", "--fault", MARK_MANY) for _ in range(ATTEMPTS))
         self.assertLess(min(obeyed), 0.5 * without)
         self.assertGreater(ignored, 2 * min(obeyed))
-        self.assertGreater(max(obeyed), 0.1, "less than the least rate")
+        self.assertGreater(max(obeyed), 0.05, "less than the least rate")
 
     def test_an_unreliable_connection_is_slowed_down_too(self):
         self.require("ib_write_bw")

@@ -124,7 +124,7 @@ WrittenPacket RcEndpoint::poll_transmit(std::span<std::byte> out, Time now) {
   const bool is_response = packet.size > 0;
   if (packet.size == 0 && can_send(state())) {
     packet = requester_.poll_transmit(out, now);
-    if (packet.size > 0) responder_.on_own_request(now);
+    if (packet.size > 0) responder_.on_own_request(now, !requester_.is_inside_data());
   }
   if (packet.size == 0 && !responder_is_next_) packet = responder_.poll_transmit(out, now);
   if (packet.size > 0) responder_is_next_ = !is_response;

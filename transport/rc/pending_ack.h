@@ -12,8 +12,9 @@ namespace urnic::transport {
 /// A program that answers each RDMA WRITE with one of its own looks at its memory for the peer's, and polls
 /// its completion queue for its own. Where the acknowledgement comes alone, it stops polling before the
 /// answer has come, and with a NIC that works while its program polls the answer then waits for another
-/// thread. So the acknowledgement of such a WRITE waits for the answer, but not for longer than the delay;
-/// that of all others leaves at once.
+/// thread. So the acknowledgement of such a WRITE waits for the answer, and leaves after its last packet; that of all others
+/// leaves at once. It waits one delay for the first packet, some from one packet to the next, as the window may be closed there, and
+/// not too many for all of them: a peer's ACK timeout must not expire.
 ///
 /// A few late answers do not count, since who lost its processor for a moment is late once: if its next
 /// acknowledgement left alone, that would stop the peer in turn.
@@ -22,7 +23,7 @@ class PendingAck {
   bool is_pending() const { return due_ != kNever; }
   bool is_due(Time now) const { return due_ <= now; }
   /// When one that waits is due; kNever when none waits.
-  Time waits_until() const { return due_ == kAtOnce ? kNever : due_; }
+  Time waits_until() const { return is_waiting() ? due_ : kNever; }
 
   void set() { due_ = kAtOnce; }
 
@@ -36,10 +37,11 @@ class PendingAck {
     due_ = now + delay;
   }
 
-  /// A request of ours leaves at `now`; what waits goes after it.
-  void on_request_sent(Time now, Duration delay) {
+  /// A packet of a request of ours leaves at `now`; what waits goes after the last one of the message.
+  void on_request_sent(Time now, Duration delay, bool ends_message) {
     if (std::exchange(is_unanswered_, false)) note_answer(now - arrived_ < delay);
-    flush_delayed_ack();
+    if (ends_message) return flush_delayed_ack();
+    if (is_waiting()) due_ = std::min(now + kDelaysBetween * delay, arrived_ + kMostDelays * delay);
   }
 
   /// What waits is due.
@@ -53,7 +55,10 @@ class PendingAck {
  private:
   static constexpr Time kAtOnce = Time::min();
   static constexpr int kLateAnswersThatCount = 8;
+  static constexpr int kDelaysBetween = 5;
+  static constexpr int kMostDelays = 50;
 
+  bool is_waiting() const { return due_ != kNever && due_ != kAtOnce; }
   bool is_answered_soon() const { return late_answers_ < kLateAnswersThatCount; }
   void note_answer(bool is_soon) {
     late_answers_ = is_soon ? 0 : std::min(late_answers_ + 1, kLateAnswersThatCount);

@@ -38,6 +38,9 @@ class Requester {
   /// As Endpoint::poll_transmit().
   WrittenPacket poll_transmit(std::span<std::byte> out, Time now);
 
+  /// Whether a SEND or WRITE has begun to leave, and not ended.
+  bool is_inside_data() const { return window_.is_inside_data(); }
+
   /// Whether it is the turn of a work request that needs no packet: everything before it is done.
   bool is_at_local_work();
   /// Does it; the endpoint completes it with this status.

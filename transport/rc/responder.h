@@ -42,8 +42,10 @@ class Responder {
 
   /// As Endpoint::poll_transmit(), for responses.
   WrittenPacket poll_transmit(std::span<std::byte> out, Time now);
-  /// A request of ours leaves: an acknowledgement that waited for it goes next.
-  void on_own_request(Time now) { ack_.on_request_sent(now, config_.ack_delay); }
+  /// A packet of a request of ours leaves: an acknowledgement that waited goes after the last one of the message.
+  void on_own_request(Time now, bool ends_message) {
+    ack_.on_request_sent(now, config_.ack_delay, ends_message);
+  }
   /// When an acknowledgement that waits is due; kNever when none does.
   Time next_timeout() const { return ack_.waits_until(); }
   void on_timeout(Time now) {

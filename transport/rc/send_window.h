@@ -63,6 +63,10 @@ class SendWindow {
   std::uint32_t current_position() const { return cursor_; }
   /// The packet of the current work request to be sent next; for a READ the response packet to resume at.
   std::uint32_t current_packet() const { return cursor_packet_; }
+  /// Whether the cursor is behind the first packet of a SEND or WRITE.
+  bool is_inside_data() const {
+    return cursor_packet_ > 0 && !has_response(queue_.at(cursor_).request.operation);
+  }
   bool current_is_head() const { return cursor_ == queue_.head(); }
   Psn cursor_psn() const;
 

@@ -20,7 +20,7 @@ class PendingAckTest : public testing::Test {
     ack_.set_for_write(now_, kDelay);
     const bool waited = !ack_.is_due(now_);
     now_ += after;
-    ack_.on_request_sent(now_, kDelay);
+    ack_.on_request_sent(now_, kDelay, true);
     EXPECT_TRUE(ack_.is_due(now_)) << "it goes behind the answer";
     ack_.clear();
     return waited;
@@ -34,6 +34,40 @@ TEST_F(PendingAckTest, WaitsForNobodyBeforeAQuickAnswer) {
   EXPECT_FALSE(waits_when_answered(kDelay));
   EXPECT_FALSE(waits_when_answered(kDelay - 1ns));
   EXPECT_TRUE(waits_when_answered(0ns));
+}
+
+TEST_F(PendingAckTest, WaitsForTheLastPacketOfTheAnswer) {
+  waits_when_answered(0ns);
+  ack_.set_for_write(now_, kDelay);
+  ack_.on_request_sent(now_, kDelay, false);
+  for (int packet = 1; packet < 9; ++packet) {
+    now_ += 5 * kDelay - 1ns;
+    EXPECT_FALSE(ack_.is_due(now_)) << packet;
+    ack_.on_request_sent(now_, kDelay, false);
+  }
+  ack_.on_request_sent(now_, kDelay, true);
+  EXPECT_TRUE(ack_.is_due(now_));
+}
+
+TEST_F(PendingAckTest, DoesNotWaitForAnAnswerThatStops) {
+  waits_when_answered(0ns);
+  ack_.set_for_write(now_, kDelay);
+  ack_.on_request_sent(now_, kDelay, false);
+  EXPECT_FALSE(ack_.is_due(now_ + 5 * kDelay - 1ns));
+  EXPECT_TRUE(ack_.is_due(now_ + 5 * kDelay));
+  EXPECT_EQ(ack_.waits_until(), now_ + 5 * kDelay);
+}
+
+TEST_F(PendingAckTest, DoesNotWaitForAnAnswerWithoutEnd) {
+  waits_when_answered(0ns);
+  ack_.set_for_write(now_, kDelay);
+  const Time arrived = now_;
+  while (now_ < arrived + 50 * kDelay) {
+    EXPECT_FALSE(ack_.is_due(now_));
+    ack_.on_request_sent(now_, kDelay, false);
+    now_ += kDelay / 2;
+  }
+  EXPECT_TRUE(ack_.is_due(now_));
 }
 
 TEST_F(PendingAckTest, LateAnswersCountWhenThereAreEightInARow) {
