@@ -8,6 +8,7 @@
 #include <string>
 
 #include "nic/medium.h"
+#include "nic/received_frame.h"
 #include "nic/room.h"
 #include "transport/result.h"
 #include "transport/time.h"
@@ -43,7 +44,7 @@ class PacketPort {
 
   /// Receives up to `frames.size()` frames and returns how many. The spans stay valid, and may be read only,
   /// until the next call of receive(). Frames longer than max_frame_bytes() never show up (dropped, counted).
-  virtual std::size_t receive(std::span<std::span<const std::byte>> frames) = 0;
+  virtual std::size_t receive(std::span<ReceivedFrame> frames) = 0;
 
   /// After a receive() that returned less than it might: whether frames may wait all the same that came before it. A port that has
   /// several sources, or fetches few frames at a time, does not return all at once.
@@ -83,6 +84,8 @@ class PacketPort {
   /// Sends the first `length` bytes of the reserved room; at least a header, at most max_frame_bytes(). Frames
   /// leave in order, at the latest with flush(). The port pads to 60 bytes where its medium demands it.
   virtual void commit(std::size_t length) = 0;
+  /// The same for a RoCE packet with any four bytes in place of its ICRC, where the room allows that (Room::may_lack_icrc()).
+  virtual void commit_without_icrc(std::size_t length) { commit(length); }
 
   /// Hands everything committed to the medium, and takes back a room that was reserved and not committed. Called once per engine round.
   virtual void flush() = 0;

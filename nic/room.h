@@ -22,6 +22,12 @@ class Room {
   Room() = default;
   /// Room of that many bytes. Without any, the port takes no frame.
   Room(std::span<std::byte> bytes) : data_(bytes.data()), size_(static_cast<std::uint32_t>(bytes.size())) {}
+  /// The same for a frame that may come without its ICRC: PacketPort::commit_without_icrc().
+  static Room without_icrc(std::span<std::byte> bytes) {
+    Room room(bytes);
+    room.may_lack_icrc_ = true;
+    return room;
+  }
   static Room none(Refusal refusal) {
     Room room;
     room.refusal_ = refusal;
@@ -31,6 +37,13 @@ class Room {
   bool empty() const { return size_ == 0; }
   std::size_t size() const { return size_; }
   std::span<std::byte> bytes() const { return {data_, size_}; }
+  bool may_lack_icrc() const { return may_lack_icrc_; }
+  /// The same room for whole frames, which ports that look at them need.
+  Room with_icrc() const {
+    Room room = *this;
+    room.may_lack_icrc_ = false;
+    return room;
+  }
   /// Why it is empty.
   Refusal refusal() const { return refusal_; }
 
@@ -38,6 +51,7 @@ class Room {
   std::byte* data_ = nullptr;
   std::uint32_t size_ = 0;
   Refusal refusal_ = Refusal::kPort;
+  bool may_lack_icrc_ = false;
 };
 
 }  // namespace urnic::nic

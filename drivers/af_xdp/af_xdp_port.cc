@@ -93,7 +93,7 @@ AfXdpPort::AfXdpPort(const std::string& interface, std::uint16_t link_mtu, XdpSo
   }
 }
 
-std::size_t AfXdpPort::receive(std::span<std::span<const std::byte>> frames) {
+std::size_t AfXdpPort::receive(std::span<nic::ReceivedFrame> frames) {
   give_frames_back();
   const auto limit = static_cast<std::uint32_t>(std::min<std::size_t>(frames.size(), kBurst));
   held_count_ = std::min(socket_.received.available(), limit);
@@ -106,7 +106,7 @@ std::size_t AfXdpPort::receive(std::span<std::span<const std::byte>> frames) {
       continue;
     }
     statistics_.received_bytes += frame.len;
-    frames[count++] = {socket_.umem.at(frame.addr), frame.len};
+    frames[count++] = std::span<const std::byte>(socket_.umem.at(frame.addr), frame.len);
   }
   if (held_count_ > 0) socket_.received.release(held_count_);
   statistics_.received_frames += count;

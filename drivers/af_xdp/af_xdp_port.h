@@ -34,7 +34,7 @@ class AfXdpPort final : public nic::PacketPort {
   /// other XDP program. Needs CAP_NET_RAW, CAP_NET_ADMIN and CAP_BPF, the last two outside of any user namespace.
   static Result<std::unique_ptr<AfXdpPort>, Error> open(const std::string& interface, std::uint16_t link_mtu);
 
-  std::size_t receive(std::span<std::span<const std::byte>> frames) override;
+  std::size_t receive(std::span<nic::ReceivedFrame> frames) override;
   bool may_hold_frames() const override { return socket_.received.available() > 0; }
   nic::Room reserve_to(const transport::wire::Mac& destination) override;
   void commit(std::size_t length) override;

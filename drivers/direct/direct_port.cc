@@ -70,6 +70,7 @@ Result<std::unique_ptr<DirectPort>, Error> DirectPort::create(std::unique_ptr<ni
   auto keeper = LinkKeeper::start({.own = own,
                                    .max_frame_bytes = static_cast<std::uint32_t>(wire->max_frame_bytes()),
                                    .socket_of = std::move(config.socket_of),
+                                   .must_have_icrc = config.must_have_icrc,
                                    .unused_after = config.unused_after});
   if (!keeper) return keeper.error();
   const MarkForm marks(wire->medium(), config.shared_address);
@@ -158,7 +159,7 @@ void DirectPort::count_stranger(const Mac& destination) {
 
 // --- Receive ---
 
-std::size_t DirectPort::receive(std::span<std::span<const std::byte>> frames) {
+std::size_t DirectPort::receive(std::span<nic::ReceivedFrame> frames) {
   if (keeper_->has_news()) [[unlikely]] {
     take_news();
   }
@@ -177,7 +178,7 @@ bool DirectPort::may_pass_over_wire(std::size_t link_frames) {
   return may;
 }
 
-std::size_t DirectPort::receive_from_links(std::span<std::span<const std::byte>> frames) {
+std::size_t DirectPort::receive_from_links(std::span<nic::ReceivedFrame> frames) {
   std::size_t count = 0;
   ReceivingLink* ended = nullptr;
   if (++first_ >= receiving_.size()) first_ = 0;
@@ -190,7 +191,9 @@ std::size_t DirectPort::receive_from_links(std::span<std::span<const std::byte>>
     const bool is_over = link.is_over.load(std::memory_order_acquire);
     const std::size_t found =
         link.ring.receive(frames.subspan(count, std::min(frames.size() - count, kShare)));
-    for (const auto frame : frames.subspan(count, found)) own_statistics_.received_bytes += frame.size();
+    for (const nic::ReceivedFrame& frame : frames.subspan(count, found)) {
+      own_statistics_.received_bytes += frame.size();
+    }
     count += found;
     if ((is_over || link.ring.is_broken()) && !link.ring.has_frames() && found == 0) [[unlikely]] {
       ended = &link;
@@ -217,7 +220,7 @@ bool DirectPort::is_open(ReceivingLink& link) {
   return link.is_open;
 }
 
-std::size_t DirectPort::receive_from_wire(std::span<std::span<const std::byte>> frames) {
+std::size_t DirectPort::receive_from_wire(std::span<nic::ReceivedFrame> frames) {
   const std::size_t found = wire_->receive(frames);
   has_wire_given_all_ = found < frames.size();
   std::size_t kept = 0;
@@ -334,7 +337,7 @@ nic::Room DirectPort::room_on(SendingLink& link) {
   is_room_for_nothing_ = false;
   if (!room.empty()) {
     link.patience.on_progress();
-    return room;
+    return link.may_lack_icrc ? nic::Room::without_icrc(room) : nic::Room(room);
   }
   link.patience.look([&] { return process_may_run(link.process); });
   if (!link.patience.is_given_up()) {
@@ -364,8 +367,17 @@ void DirectPort::commit(std::size_t length) {
     ++own_statistics_.dropped_frames;
     return;
   }
-  SendingLink& link = *target_;
-  link.ring.commit(length);
+  target_->ring.commit(length);
+  note_sent(*target_, length);
+}
+
+/// The room was on a link, and not that for nothing.
+void DirectPort::commit_without_icrc(std::size_t length) {
+  target_->ring.commit_without_icrc(length);
+  note_sent(*target_, length);
+}
+
+void DirectPort::note_sent(SendingLink& link, std::size_t length) {
   ++own_statistics_.sent_frames;
   own_statistics_.sent_bytes += length;
   if (!link.has_unflushed) {

@@ -37,6 +37,8 @@ class DirectPort final : public nic::PacketPort {
     std::function<std::string(const transport::wire::Mac&)> socket_of;
     /// On a wire that carries IP packets: the address that all its stations have.
     transport::wire::Gid shared_address{};
+    /// See LinkKeeper.
+    bool must_have_icrc = false;
     std::chrono::milliseconds unused_after = std::chrono::seconds(10);
   };
 
@@ -45,7 +47,7 @@ class DirectPort final : public nic::PacketPort {
                                                            Config config);
 
   nic::Medium medium() const override { return wire_->medium(); }
-  std::size_t receive(std::span<std::span<const std::byte>> frames) override;
+  std::size_t receive(std::span<nic::ReceivedFrame> frames) override;
   Result<void, Error> join(const transport::wire::Gid& group) override { return wire_->join(group); }
   void leave(const transport::wire::Gid& group) override { wire_->leave(group); }
   void find_next_hop(const transport::wire::Gid& source, const transport::wire::Gid& destination) override {
@@ -57,6 +59,7 @@ class DirectPort final : public nic::PacketPort {
   bool is_awaiting_turn_of(const transport::wire::Mac& station) override;
   nic::Room reserve_to(const transport::wire::Mac& destination) override;
   void commit(std::size_t length) override;
+  void commit_without_icrc(std::size_t length) override;
   void flush() override;
   bool is_drained() override;
   void write_out() override { wire_->write_out(); }
@@ -89,6 +92,7 @@ class DirectPort final : public nic::PacketPort {
   SendingLink* link_to(const Mac& destination);
   bool begin(SendingLink& link);
   nic::Room room_on(SendingLink& link);
+  void note_sent(SendingLink& link, std::size_t length);
   bool may_be_linked(const Mac& destination) const;
   Stranger& stranger_at(const Mac& destination);
   void count_stranger(const Mac& destination);
@@ -97,9 +101,9 @@ class DirectPort final : public nic::PacketPort {
   static bool can_be_given_back(SendingLink& link);
   bool is_open(ReceivingLink& link);
   void open(std::uint64_t nonce);
-  std::size_t receive_from_links(std::span<std::span<const std::byte>> frames);
+  std::size_t receive_from_links(std::span<nic::ReceivedFrame> frames);
   bool may_pass_over_wire(std::size_t link_frames);
-  std::size_t receive_from_wire(std::span<std::span<const std::byte>> frames);
+  std::size_t receive_from_wire(std::span<nic::ReceivedFrame> frames);
   bool is_foreign(std::span<const std::byte> frame) const;
 
   const std::unique_ptr<nic::PacketPort> wire_;

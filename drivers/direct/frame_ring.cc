@@ -12,9 +12,12 @@ constexpr std::size_t kCacheLine = 64;
 constexpr std::size_t kControlBytes = 4096;
 static_assert(sizeof(ring::Control) <= kControlBytes);
 
-/// A slot begins with the frame's length. Behind that the IP header of an Ethernet frame lies on a word, and the payload of
-/// most packets (no VLAN tag, IPv4, UDP, BTH) begins on a cache line: a wide store does not touch two.
+/// A slot begins with the frame's length, and with whether its ICRC was left out. Behind that the IP header of an Ethernet frame
+/// lies on a word, and the payload of most packets (no VLAN tag, IPv4, UDP, BTH) begins on a cache line: a wide store does not
+/// touch two.
 using Length = std::uint32_t;
+constexpr Length kLacksIcrc = 1u << 31;
+static_assert(kMaxRingBytes < kLacksIcrc);
 constexpr std::size_t kFrameAt = 10;
 constexpr std::size_t kEthernetHeaderBytes = 14;
 constexpr std::size_t kUsualHeaderBytes = kEthernetHeaderBytes + 20 + 8 + 12;
@@ -91,9 +94,9 @@ std::span<std::byte> RingProducer::reserve() {
   return {slot_at(head_) + kFrameAt, geometry_.max_frame_bytes};
 }
 
-void RingProducer::commit(std::size_t length) {
+void RingProducer::commit_as(std::size_t length, bool has_icrc) {
   assert(length <= geometry_.max_frame_bytes && head_ - tail_ < geometry_.slots);
-  const auto stored = static_cast<Length>(length);
+  const Length stored = static_cast<Length>(length) | (has_icrc ? 0 : kLacksIcrc);
   std::memcpy(slot_at(head_), &stored, sizeof(stored));
   ++head_;
   // Not the next one, which is written at once, but the one behind it, for a frame like this.
@@ -121,12 +124,15 @@ std::uint64_t RingProducer::count_untaken() {
 
 // --- Consumer ---
 
-RingConsumer::RingConsumer(std::span<std::byte> memory, const RingGeometry& geometry)
-    : geometry_(geometry), control_(control_in(memory)), slots_(memory.data() + kControlBytes) {
+RingConsumer::RingConsumer(std::span<std::byte> memory, const RingGeometry& geometry, bool must_have_icrc)
+    : geometry_(geometry),
+      control_(control_in(memory)),
+      slots_(memory.data() + kControlBytes),
+      must_have_icrc_(must_have_icrc) {
   assert(geometry.is_valid() && memory.size() >= geometry.bytes());
 }
 
-std::size_t RingConsumer::receive(std::span<std::span<const std::byte>> frames) {
+std::size_t RingConsumer::receive(std::span<nic::ReceivedFrame> frames) {
   if (returned_ != next_) {
     returned_ = next_;
     control_.tail.store(next_, std::memory_order_release);
@@ -142,12 +148,15 @@ std::size_t RingConsumer::receive(std::span<std::span<const std::byte>> frames) 
   for (; next_ != end; ++next_) {
     const std::byte* const slot = slots_ + next_ % geometry_.slots * geometry_.slot_bytes();
     // Once: it may change.
-    const Length length = *reinterpret_cast<const volatile Length*>(slot);
+    const Length stored = *reinterpret_cast<const volatile Length*>(slot);
+    const Length length = stored & ~kLacksIcrc;
     if (length < kEthernetHeaderBytes || length > geometry_.max_frame_bytes) [[unlikely]] {
       ++malformed_frames_;
       continue;
     }
-    frames[count++] = {slot + kFrameAt, length};
+    const std::span<const std::byte> bytes(slot + kFrameAt, length);
+    const bool has_icrc = (stored & kLacksIcrc) == 0 || must_have_icrc_;
+    frames[count++] = has_icrc ? nic::ReceivedFrame(bytes) : nic::ReceivedFrame::without_icrc(bytes);
   }
   return count;
 }

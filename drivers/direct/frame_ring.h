@@ -7,6 +7,8 @@
 #include <span>
 #include <utility>
 
+#include "nic/received_frame.h"
+
 namespace urnic::drivers {
 
 /// How large a ring is.
@@ -57,7 +59,9 @@ class RingProducer {
   /// Room for one frame of max_frame_bytes; empty while the ring is full. Again the same until commit().
   std::span<std::byte> reserve();
   /// The first `length` bytes of that room are a frame. The consumer sees it at the latest after publish().
-  void commit(std::size_t length);
+  void commit(std::size_t length) { commit_as(length, true); }
+  /// The same for a frame without its ICRC.
+  void commit_without_icrc(std::size_t length) { commit_as(length, false); }
   /// Shows the consumer all frames. True when it sleeps: then wake it.
   bool publish();
 
@@ -73,6 +77,7 @@ class RingProducer {
   std::uint64_t committed_frames() const { return head_; }
 
  private:
+  void commit_as(std::size_t length, bool has_icrc);
   void read_tail();
   std::byte* slot_at(std::uint64_t position) const;
 
@@ -88,12 +93,13 @@ class RingProducer {
 /// The end that reads frames. One thread at a time. Does not own the memory.
 class RingConsumer {
  public:
-  RingConsumer(std::span<std::byte> memory, const RingGeometry& geometry);
+  /// Where a frame must have its ICRC, who receives it will find out that the producer has left it out all the same.
+  RingConsumer(std::span<std::byte> memory, const RingGeometry& geometry, bool must_have_icrc = false);
 
   /// Gives back what the last call returned, and returns up to `frames.size()` frames. They are not longer than
   /// the geometry says, and stay where they are until the next call; those too short for an Ethernet header are left
   /// out and counted.
-  std::size_t receive(std::span<std::span<const std::byte>> frames);
+  std::size_t receive(std::span<nic::ReceivedFrame> frames);
 
   /// Asks to be woken by the next frame. Then look once more whether there is one.
   void arm();
@@ -112,6 +118,7 @@ class RingConsumer {
   const RingGeometry geometry_;
   ring::Control& control_;
   const std::byte* const slots_;
+  const bool must_have_icrc_;
   std::uint64_t next_ = 0;      // the frame to be read
   std::uint64_t returned_ = 0;  // the tail, as last written
   std::uint64_t malformed_frames_ = 0;

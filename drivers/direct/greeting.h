@@ -16,7 +16,7 @@
 namespace urnic::drivers {
 
 inline constexpr std::uint32_t kLinkMagic = 0x6c6e7275;  // "urnl" in memory
-inline constexpr std::uint32_t kLinkVersion = 4;
+inline constexpr std::uint32_t kLinkVersion = 5;
 
 /// The NIC that wants to send says it, and hands over the memory of its ring.
 struct Hello {
@@ -35,9 +35,10 @@ struct Hello {
 struct Welcome {
   std::uint32_t magic = kLinkMagic;
   std::uint32_t version = kLinkVersion;
-  std::uint64_t nonce = 0;        ///< the Hello's
-  std::uint32_t incarnation = 0;  ///< of the NIC that answers
-  std::array<std::byte, 4> reserved{};
+  std::uint64_t nonce = 0;         ///< the Hello's
+  std::uint32_t incarnation = 0;   ///< of the NIC that answers
+  std::uint8_t may_lack_icrc = 0;  ///< 1: frames may come without their ICRC
+  std::array<std::byte, 3> reserved{};
 };
 
 /// Sends one message, with a descriptor unless that is negative; false when the other end does not take it at once.

@@ -26,7 +26,8 @@ struct SendingLink {
   const std::uint64_t nonce;
   const RingMemory memory;
   RingProducer ring;
-  int socket = -1;  ///< to the other NIC's process, the keeper's; a byte wakes it
+  bool may_lack_icrc = false;  ///< frames, as the other NIC has said
+  int socket = -1;             ///< to the other NIC's process, the keeper's; a byte wakes it
   pid_t process = 0;
 
   std::atomic<bool> is_over{false};      ///< the other NIC has gone, or wants no more
@@ -44,8 +45,11 @@ struct SendingLink {
 /// A link from another NIC.
 struct ReceivingLink {
   ReceivingLink(const transport::wire::Mac& from, std::uint64_t name, RingMemory ring_memory,
-                const RingGeometry& geometry)
-      : peer(from), nonce(name), memory(std::move(ring_memory)), ring(memory.bytes(), geometry) {}
+                const RingGeometry& geometry, bool must_have_icrc)
+      : peer(from),
+        nonce(name),
+        memory(std::move(ring_memory)),
+        ring(memory.bytes(), geometry, must_have_icrc) {}
 
   const transport::wire::Mac peer;
   const std::uint64_t nonce;

@@ -261,6 +261,7 @@ void LinkKeeper::on_welcome(Outgoing& outgoing, Clock::time_point now) {
                        welcome.nonce == outgoing.link->nonce;
   if (!is_fine) return on_end(outgoing, now);
   outgoing.incarnation = welcome.incarnation;
+  outgoing.link->may_lack_icrc = welcome.may_lack_icrc == 1;
   outgoing.link->socket = outgoing.socket.get();
   outgoing.link->process = process_at(outgoing.socket.get());
   outgoing.process = watch_process(outgoing.link->process);
@@ -295,8 +296,8 @@ void LinkKeeper::on_hello(Incoming& incoming, Clock::time_point now) {
   if (!memory) return on_end(incoming);
   end_links_of_others_than(hello.from, hello.incarnation, now);
   incoming.incarnation = hello.incarnation;
-  incoming.link =
-      std::make_unique<ReceivingLink>(hello.from, hello.nonce, std::move(memory.value()), hello.geometry);
+  incoming.link = std::make_unique<ReceivingLink>(hello.from, hello.nonce, std::move(memory.value()),
+                                                  hello.geometry, config_.must_have_icrc);
   incoming.link->socket = incoming.socket.get();
   incoming.process = watch_process(process_at(incoming.socket.get()));
   {
@@ -305,7 +306,9 @@ void LinkKeeper::on_hello(Incoming& incoming, Clock::time_point now) {
   }
   tell_port();
   // Behind the news: the mark comes after the Welcome, and the port must know the link by then.
-  Welcome welcome{.nonce = hello.nonce, .incarnation = incarnation_};
+  Welcome welcome{.nonce = hello.nonce,
+                  .incarnation = incarnation_,
+                  .may_lack_icrc = static_cast<std::uint8_t>(!config_.must_have_icrc)};
   if (!send_message(incoming.socket.get(), bytes_of(welcome))) on_end(incoming);
 }
 

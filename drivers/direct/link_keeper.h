@@ -42,6 +42,8 @@ class LinkKeeper {
     std::uint32_t max_frame_bytes = 0;
     /// The path of the socket of the NIC with that MAC.
     std::function<std::string(const Mac&)> socket_of;
+    /// What comes over links must have its ICRC: somebody looks at frames on their way to the NIC, or changes them.
+    bool must_have_icrc = false;
     /// A link on which nothing was sent for so long is given back.
     std::chrono::milliseconds unused_after = std::chrono::seconds(10);
   };

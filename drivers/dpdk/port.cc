@@ -35,7 +35,7 @@ DpdkPort::~DpdkPort() {
   }
 }
 
-std::size_t DpdkPort::receive(std::span<std::span<const std::byte>> frames) {
+std::size_t DpdkPort::receive(std::span<nic::ReceivedFrame> frames) {
   rte_pktmbuf_free_bulk(held_.buffers.data(), held_.count);
   held_.count = 0;
   if (frames.empty()) return 0;
@@ -57,7 +57,7 @@ std::size_t DpdkPort::receive(std::span<std::span<const std::byte>> frames) {
       continue;
     }
     statistics_.received_bytes += length;
-    frames[count++] = {rte_pktmbuf_mtod(buffer, const std::byte*), length};
+    frames[count++] = std::span(rte_pktmbuf_mtod(buffer, const std::byte*), length);
   }
   statistics_.received_frames += count;
   return count;

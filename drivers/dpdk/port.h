@@ -68,7 +68,7 @@ class DpdkPort final : public nic::PacketPort {
   DpdkPort(std::unique_ptr<Medium> medium, Config config);
   ~DpdkPort() override;
 
-  std::size_t receive(std::span<std::span<const std::byte>> frames) override;
+  std::size_t receive(std::span<nic::ReceivedFrame> frames) override;
   bool may_hold_frames() const override { return has_looked_early_; }
   nic::Room reserve_to(const transport::wire::Mac& destination) override;
   void commit(std::size_t length) override;

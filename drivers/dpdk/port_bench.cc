@@ -58,7 +58,7 @@ double seconds_since(Clock::time_point start) {
 
 void serve(const std::string& path) {
   const auto port = open(path, PortSpec::VhostSide::kBack);
-  std::array<std::span<const std::byte>, 64> frames;
+  std::array<urnic::nic::ReceivedFrame, 64> frames;
   std::size_t length = 0;  // 0: not sending
   while (true) {
     const std::size_t count = port->receive(frames);
@@ -82,7 +82,7 @@ void serve(const std::string& path) {
 }
 
 bool ping(PacketPort& port, std::size_t length, std::chrono::milliseconds patience) {
-  std::array<std::span<const std::byte>, 64> frames;
+  std::array<urnic::nic::ReceivedFrame, 64> frames;
   send(port, Order::kEcho, length);
   port.flush();
   const auto deadline = Clock::now() + patience;
@@ -109,7 +109,7 @@ double half_round_trip_us(PacketPort& port, std::size_t length, double seconds) 
 
 double frames_per_second(PacketPort& port, std::size_t length, double seconds) {
   constexpr double kWindow = 0.005;
-  std::array<std::span<const std::byte>, 64> frames;
+  std::array<urnic::nic::ReceivedFrame, 64> frames;
   send(port, Order::kSend, length);
   port.flush();
   double best = 0;

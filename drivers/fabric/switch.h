@@ -81,7 +81,7 @@ class Switch {
     Counters counters;
     bool is_armed = false;
     // What the port gave to us and is not forwarded yet: frames[next] to frames[count - 1].
-    std::array<std::span<const std::byte>, kBurst> frames;
+    std::array<nic::ReceivedFrame, kBurst> frames;
     std::size_t count = 0;
     std::size_t next = 0;
   };

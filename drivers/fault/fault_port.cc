@@ -67,13 +67,13 @@ void FaultPort::tell_once() {
 
 // A spared frame is passed on where it is. All others are copied into the stash and come from there, most of
 // them in the same breath.
-std::size_t FaultPort::receive(std::span<std::span<const std::byte>> frames) {
+std::size_t FaultPort::receive(std::span<nic::ReceivedFrame> frames) {
   if (!receive_) return port_->receive(frames);
   receive_->stash.release_taken();
   const Time time = now();
   std::size_t count = take_due(frames, time);
 
-  std::array<std::span<const std::byte>, kBurst> burst;
+  std::array<nic::ReceivedFrame, kBurst> burst;
   const std::size_t wanted = std::min(frames.size() - count, burst.size());
   const std::size_t received = port_->receive(std::span(burst).first(wanted));
   has_taken_burst_ = received == wanted;
@@ -128,7 +128,7 @@ void FaultPort::repeat(Line& line, std::span<const std::byte> frame) {
   ++(is_held ? line.counters.duplicated : line.counters.spared);
 }
 
-std::size_t FaultPort::take_due(std::span<std::span<const std::byte>> out, Time now) {
+std::size_t FaultPort::take_due(std::span<nic::ReceivedFrame> out, Time now) {
   std::size_t count = 0;
   while (count < out.size()) {
     const auto frame = receive_->stash.take_due(now);
@@ -156,7 +156,7 @@ Time FaultPort::next_due() const {
 
 nic::Room FaultPort::reserve_to(const Mac& destination) {
   if (transmit_ && room_.empty()) send_due();
-  const nic::Room room = port_->reserve_to(destination);
+  const nic::Room room = port_->reserve_to(destination).with_icrc();
   room_ = room.bytes();
   return room;
 }

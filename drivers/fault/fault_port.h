@@ -43,10 +43,11 @@ class FaultPort final : public nic::PacketPort {
             Tell tell = {});
   ~FaultPort() override;
 
-  std::size_t receive(std::span<std::span<const std::byte>> frames) override;
+  std::size_t receive(std::span<nic::ReceivedFrame> frames) override;
   bool may_hold_frames() const override {
     return has_taken_burst_ || port_->may_hold_frames() || (receive_ && receive_->stash.has_due(now()));
   }
+  /// For whole frames: who receives a damaged one must be able to see it. What is received must have its ICRC, too.
   nic::Room reserve_to(const transport::wire::Mac& destination) override;
   void commit(std::size_t length) override;
   void flush() override;
@@ -90,7 +91,7 @@ class FaultPort final : public nic::PacketPort {
                                  transport::Time now);
   void repeat(Line& line, std::span<const std::byte> frame);
   void tell_once();
-  std::size_t take_due(std::span<std::span<const std::byte>> out, transport::Time now);
+  std::size_t take_due(std::span<nic::ReceivedFrame> out, transport::Time now);
   void send_due();
   /// Time is asked for only where a fault needs it.
   transport::Time now() const { return has_delays_ ? clock_.now() : transport::Time{}; }

@@ -27,6 +27,7 @@
 #include "nic/host/random_bits.h"
 #include "nic/host/udp_port_holders.h"
 #include "nic/memory_file.h"
+#include "nic/received_frame.h"
 
 namespace urnic::drivers {
 
@@ -375,7 +376,7 @@ void HostSwitch::send(Connection& connection, HostAnswer answer, const HostReque
 // --- Packets ---
 
 void HostSwitch::take_packets(Clock::time_point now) {
-  std::array<std::span<const std::byte>, 16> packets;
+  std::array<nic::ReceivedFrame, 16> packets;
   for (unsigned i = 0; i < kBurstsAtOnce; ++i) {
     const std::size_t count = listeners_.receive(packets);
     for (std::size_t j = 0; j < count; ++j) on_packet(packets[j], messages_, now);

@@ -79,7 +79,7 @@ LoopbackPort::LoopbackPort(const Mac& own, std::unique_ptr<nic::PacketPort> wire
 
 // Neither side starves the other: own frames get half of the room first, then the wire, then own frames the
 // rest.
-std::size_t LoopbackPort::receive(std::span<std::span<const std::byte>> frames) {
+std::size_t LoopbackPort::receive(std::span<nic::ReceivedFrame> frames) {
   released_ = first_;
   if (!wire_) return receive_own(frames);
   std::size_t count = receive_own(frames.first((frames.size() + 1) / 2));
@@ -87,10 +87,10 @@ std::size_t LoopbackPort::receive(std::span<std::span<const std::byte>> frames) 
   return count + receive_own(frames.subspan(count));
 }
 
-std::size_t LoopbackPort::receive_own(std::span<std::span<const std::byte>> frames) {
+std::size_t LoopbackPort::receive_own(std::span<nic::ReceivedFrame> frames) {
   const std::size_t count = std::min(frames.size(), end_ - first_);
   for (std::size_t i = 0; i < count; ++i, ++first_) {
-    frames[i] = {slot(first_), lengths_[first_ % kSlots]};
+    frames[i] = std::span<const std::byte>(slot(first_), lengths_[first_ % kSlots]);
     own_statistics_.received_bytes += frames[i].size();
   }
   own_statistics_.received_frames += count;
@@ -106,7 +106,8 @@ nic::Room LoopbackPort::reserve_to(const Mac& destination) {
   }
   const nic::Room room = wire_->reserve_to(destination);
   wire_room_ = room.bytes();
-  return room;
+  const bool may_stay_here = destination == own_ || destination.is_multicast();
+  return may_stay_here ? room.with_icrc() : room;
 }
 
 void LoopbackPort::commit(std::size_t length) {
@@ -129,6 +130,11 @@ void LoopbackPort::commit(std::size_t length) {
   }
   if (goes_both_ways && wire_) wire_->commit(length);
   keep(length);
+}
+
+/// Such a room was for another station.
+void LoopbackPort::commit_without_icrc(std::size_t length) {
+  wire_->commit_without_icrc(length);
 }
 
 /// The frame in the next slot has come to stay.

@@ -30,10 +30,11 @@ class LoopbackPort final : public nic::PacketPort {
   LoopbackPort(const LoopbackPort&) = delete;
   LoopbackPort& operator=(const LoopbackPort&) = delete;
 
-  std::size_t receive(std::span<std::span<const std::byte>> frames) override;
+  std::size_t receive(std::span<nic::ReceivedFrame> frames) override;
   bool may_hold_frames() const override { return !ring_is_empty() || (wire_ && wire_->may_hold_frames()); }
   nic::Room reserve_to(const transport::wire::Mac& destination) override;
   void commit(std::size_t length) override;
+  void commit_without_icrc(std::size_t length) override;
   void flush() override;
   bool is_drained() override;
   void write_out() override {
@@ -55,7 +56,7 @@ class LoopbackPort final : public nic::PacketPort {
   std::byte* slot(std::size_t position) { return slots_.get() + position % kSlots * slot_bytes_; }
   bool ring_is_empty() const { return first_ == end_; }
   bool ring_is_full() const { return end_ - released_ == kSlots; }
-  std::size_t receive_own(std::span<std::span<const std::byte>> frames);
+  std::size_t receive_own(std::span<nic::ReceivedFrame> frames);
   void keep(std::size_t length);
 
   transport::wire::Mac own_;

@@ -70,7 +70,7 @@ void RecorderPort::record_received(std::span<const std::byte> frame, Time now, s
          comment);
 }
 
-std::size_t RecorderPort::receive(std::span<std::span<const std::byte>> frames) {
+std::size_t RecorderPort::receive(std::span<nic::ReceivedFrame> frames) {
   while (!received_.empty()) on_frame_done({});
   const std::size_t count = port_->receive(frames);
   if (count == 0) return 0;
@@ -112,7 +112,7 @@ bool RecorderPort::will_come_back(std::span<const std::byte> frame) const {
 }
 
 nic::Room RecorderPort::reserve_to(const transport::wire::Mac& destination) {
-  const nic::Room room = port_->reserve_to(destination);
+  const nic::Room room = port_->reserve_to(destination).with_icrc();
   room_ = room.bytes();
   return room;
 }

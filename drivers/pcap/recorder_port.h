@@ -57,8 +57,9 @@ class RecorderPort final : public nic::PacketPort, private nic::Journal {
   /// Null where no notes are taken.
   nic::Journal* journal() { return notes_ != nullptr ? this : nullptr; }
 
-  std::size_t receive(std::span<std::span<const std::byte>> frames) override;
+  std::size_t receive(std::span<nic::ReceivedFrame> frames) override;
   bool may_hold_frames() const override { return port_->may_hold_frames(); }
+  /// For whole frames: what is recorded must be what a wire would carry. What is received must have its ICRC, too.
   nic::Room reserve_to(const transport::wire::Mac& destination) override;
   void commit(std::size_t length) override;
   void flush() override;
@@ -106,8 +107,8 @@ class RecorderPort final : public nic::PacketPort, private nic::Journal {
   /// Between the engine, which records frames, and threads that post. Nobody waits where no notes are taken.
   std::mutex mutex_;
   std::unique_ptr<FrameWriter> writer_;
-  PcapngWriter* const notes_;                               // the writer, if it takes notes; else null
-  std::span<const std::span<const std::byte>> received_{};  // and not written yet
+  PcapngWriter* const notes_;                       // the writer, if it takes notes; else null
+  std::span<const nic::ReceivedFrame> received_{};  // and not written yet
   transport::Time received_at_{};
   std::string next_comment_;
   std::unique_ptr<nic::PacketPort> port_;

@@ -186,7 +186,7 @@ int Listeners::socket_of(const Gid& address) const {
 
 // --- Datagrams ---
 
-std::size_t Listeners::receive(std::span<std::span<const std::byte>> packets) {
+std::size_t Listeners::receive(std::span<nic::ReceivedFrame> packets) {
   if (const std::size_t count = take_ready(packets); count > 0 || listeners_.empty()) return count;
   next_ready_ = ready_count_ = 0;
   // From the one that was busy last, and where it has nothing, from another one, in turns: each look is a system call.
@@ -197,7 +197,7 @@ std::size_t Listeners::receive(std::span<std::span<const std::byte>> packets) {
   return take_ready(packets);
 }
 
-std::size_t Listeners::take_ready(std::span<std::span<const std::byte>> packets) {
+std::size_t Listeners::take_ready(std::span<nic::ReceivedFrame> packets) {
   const std::size_t count = std::min(packets.size(), ready_count_ - next_ready_);
   std::copy_n(ready_.begin() + static_cast<std::ptrdiff_t>(next_ready_), count, packets.begin());
   next_ready_ += count;

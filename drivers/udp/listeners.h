@@ -13,6 +13,7 @@
 
 #include "drivers/descriptor.h"
 #include "nic/config.h"
+#include "nic/received_frame.h"
 #include "transport/result.h"
 #include "transport/wire/address.h"
 #include "transport/wire/udp.h"
@@ -61,7 +62,7 @@ class Listeners {
   int socket_of(const transport::wire::Gid& address) const;
 
   /// As PacketPort::receive().
-  std::size_t receive(std::span<std::span<const std::byte>> packets);
+  std::size_t receive(std::span<nic::ReceivedFrame> packets);
   /// Whether packets wait that are in no socket any more.
   bool has_ready() const { return next_ready_ != ready_count_; }
   /// As PacketPort::may_hold_frames(): not every socket was found empty since the last packet came.
@@ -101,7 +102,7 @@ class Listeners {
   Listeners() = default;
   Result<void, Error> listen(Listener listener);
   Result<void, Error> watch(Listener listener);
-  std::size_t take_ready(std::span<std::span<const std::byte>> packets);
+  std::size_t take_ready(std::span<nic::ReceivedFrame> packets);
   bool receive_from(const Listener& listener);
   void expect_segments(std::size_t bytes, std::size_t most);
   void expect_as_before(std::size_t segment_bytes);

@@ -80,7 +80,7 @@ Result<void, Error> UdpPort::take_sockets() {
   return result;
 }
 
-std::size_t UdpPort::receive(std::span<std::span<const std::byte>> packets) {
+std::size_t UdpPort::receive(std::span<nic::ReceivedFrame> packets) {
   if (has_other_sockets()) [[unlikely]] {
     // With an error the port hears nothing, as when the switch does not come back.
     [[maybe_unused]] const auto taken = take_sockets();

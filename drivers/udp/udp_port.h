@@ -34,7 +34,7 @@ class UdpPort final : public nic::PacketPort {
                                                        std::shared_ptr<SocketExchange> exchange);
 
   nic::Medium medium() const override { return nic::Medium::kIp; }
-  std::size_t receive(std::span<std::span<const std::byte>> packets) override;
+  std::size_t receive(std::span<nic::ReceivedFrame> packets) override;
   Result<void, Error> join(const transport::wire::Gid& group) override;
   void leave(const transport::wire::Gid& group) override;
   void find_next_hop(const transport::wire::Gid& source, const transport::wire::Gid& destination) override {

@@ -36,6 +36,7 @@ Pipeline::Pipeline(const Dependencies& deps)
       transmitter_({.neighbors = tables_.neighbors,
                     .reports = tables_.reports,
                     .address_handles = tables_.address_handles,
+                    .memory = tables_.memory,
                     .scheduler = scheduler_,
                     .time_wait = time_wait_,
                     .notification_point = notification_point_,

@@ -147,7 +147,7 @@ class Pipeline {
   Recorder* recorder_ = nullptr;  // null unless the port takes notes
   /// Of one burst. Most rounds find no frame, and clearing an array of their own would be a large part of
   /// them.
-  std::array<std::span<const std::byte>, kReceiveBurst> frames_;
+  std::array<ReceivedFrame, kReceiveBurst> frames_;
   std::vector<CompletionQueue*> overrun_;
   /// What came before was received.
   transport::Time heard_until_{};

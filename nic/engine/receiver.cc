@@ -9,6 +9,7 @@
 #include "nic/raw/raw_packet_endpoint.h"
 #include "nic/vlan.h"
 #include "transport/qp_state.h"
+#include "transport/wire/icrc.h"
 #include "transport/wire/ipv4.h"
 #include "transport/wire/ipv6.h"
 #include "transport/wire/packet.h"
@@ -61,13 +62,14 @@ Receiver::Receiver(const Dependencies& dependencies)
                            ? std::make_unique<transport::wire::IcrcIdentification>()
                            : nullptr) {}
 
-void Receiver::on_frame(std::span<const std::byte> bytes, Time now) {
-  if (!deps_.flows.is_empty() && apply_flow_rules(bytes, now)) [[unlikely]] {
-    return;
+void Receiver::on_frame(const ReceivedFrame& received, Time now) {
+  std::span<const std::byte> bytes = received;
+  if (!deps_.flows.is_empty()) [[unlikely]] {
+    if (!received.has_icrc()) bytes = whole(received);
+    if (apply_flow_rules(bytes, now)) return;
   }
   const bool is_ethernet = deps_.config.medium == Medium::kEthernet;
-  const auto parsed =
-      is_ethernet ? transport::wire::parse_frame(bytes) : transport::wire::parse_ip_packet(bytes);
+  auto parsed = is_ethernet ? transport::wire::parse_frame(bytes) : transport::wire::parse_ip_packet(bytes);
   if (!parsed) {
     const bool may_be_link_frame =
         is_ethernet && (parsed.error() == ParseError::kNotIp || parsed.error() == ParseError::kNotUdp);
@@ -76,7 +78,8 @@ void Receiver::on_frame(std::span<const std::byte> bytes, Time now) {
     }
     return drop_or_default_rule(bytes, now, parsed.error());
   }
-  const Frame& frame = parsed.value();
+  Frame& frame = parsed.value();
+  frame.has_icrc = received.has_icrc();
   Packet packet;
   if (const auto error = packet.read(frame.ib)) return drop_or_default_rule(bytes, now, *error);
   // In front of UDP; IPv4 options, if any, are not part of it.
@@ -96,6 +99,18 @@ void Receiver::on_frame(std::span<const std::byte> bytes, Time now) {
   if (!is_ours) return drop_or_default_rule(bytes, now, DeviceCounter::kWrongAddress);
   if (is_for_group) return on_packet_for_group(packet, frame, now);
   on_packet(packet, frame, now);
+}
+
+/// With the ICRC that its sender has left out, as on a wire. What is no RoCE packet has none.
+std::span<const std::byte> Receiver::whole(std::span<const std::byte> bytes) {
+  const bool is_ethernet = deps_.config.medium == Medium::kEthernet;
+  const auto parsed =
+      is_ethernet ? transport::wire::parse_frame(bytes) : transport::wire::parse_ip_packet(bytes);
+  if (!parsed) return bytes;
+  const std::size_t icrc_at = parsed.value().used_bytes - transport::wire::kIcrcBytes;
+  whole_.assign(bytes.begin(), bytes.end());
+  transport::wire::store_icrc(parsed.value().expected_icrc(), std::span(whole_).subspan(icrc_at));
+  return whole_;
 }
 
 bool Receiver::apply_flow_rules(std::span<const std::byte> frame, Time now) {
@@ -125,6 +140,7 @@ void Receiver::drop_or_default_rule(std::span<const std::byte> frame, Time now, 
 
 /// The ICRC comes last, as it reads the whole packet: until then each field may be wrong, and only counters change.
 bool Receiver::is_intact(const Frame& frame) {
+  if (!frame.has_icrc) return true;
   const std::uint32_t difference = frame.expected_icrc() ^ frame.icrc;
   if (difference == 0 || is_of_another_identification(frame, difference)) return true;
   drop(DeviceCounter::kBadIcrc);

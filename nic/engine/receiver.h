@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <vector>
 
 #include "nic/config.h"
 #include "nic/diagnostics/device_counters.h"
@@ -18,6 +19,7 @@
 #include "nic/path/neighbor_cache.h"
 #include "nic/queues/queue_pair_table.h"
 #include "nic/raw/flow_table.h"
+#include "nic/received_frame.h"
 #include "transport/counters.h"
 #include "transport/time.h"
 #include "transport/wire/address.h"
@@ -55,9 +57,10 @@ class Receiver {
   /// what is for a queue pair goes to its endpoint, which is then scheduled; ARP and neighbor discovery go
   /// to the neighbor cache; the rest is for default flow rules, or it is dropped, and each reason is
   /// counted.
-  void on_frame(std::span<const std::byte> frame, transport::Time now);
+  void on_frame(const ReceivedFrame& frame, transport::Time now);
 
  private:
+  std::span<const std::byte> whole(std::span<const std::byte> bytes);
   bool apply_flow_rules(std::span<const std::byte> frame, transport::Time now);
   void deliver_raw(std::span<const transport::QpNumber> receivers, std::span<const std::byte> frame,
                    transport::Time now);
@@ -85,6 +88,7 @@ class Receiver {
   const Dependencies deps_;
   /// Null on Ethernet, where frames have the identification that they were sent with.
   std::unique_ptr<transport::wire::IcrcIdentification> identifications_;
+  std::vector<std::byte> whole_;  // a frame with its ICRC, for a program that receives frames
 };
 
 }  // namespace urnic::nic

@@ -196,6 +196,7 @@ Transmitter::Turn Transmitter::give_turn(QueuePair& qp, const Route& route, std:
     const std::span<std::byte> room =
         can_send ? frame.subspan(header_bytes, frame.size() - overhead) : std::span<std::byte>();
 
+    memory_.leave_out_crc(reserved.may_lack_icrc());
     const WrittenPacket packet = poll_into(qp, room, now);
     if (packet.size == 0) {
       turn.outcome = Outcome::kDone;
@@ -214,10 +215,7 @@ Transmitter::Turn Transmitter::give_turn(QueuePair& qp, const Route& route, std:
     } else if (packet.size > room.size()) {
       drops_.add(DeviceCounter::kTooLong);
     } else {
-      const std::size_t length = route.path->encapsulate(frame, packet, route.mac);
-      counters_.add(Counter::kSentPackets);
-      counters_.add(Counter::kSentBytes, length);
-      send(length, now);
+      send_packet(*route.path, packet, reserved, route.mac, now);
     }
   }
   return turn;
@@ -274,6 +272,17 @@ void Transmitter::notify_of_congestion(QueuePair& qp, const Mac& to, Time now) {
   send(notification_point_.write(qp, station, frame.bytes()), now);
   notification_point_.on_sent(qp, now);
   drops_.add(DeviceCounter::kCnpSent);
+}
+
+void Transmitter::send_packet(Path& path, const WrittenPacket& packet, const Room& room, const Mac& to,
+                              Time now) {
+  const bool lacks_icrc = room.may_lack_icrc();
+  const std::size_t length = lacks_icrc ? path.encapsulate_without_icrc(room.bytes(), packet.size, to)
+                                        : path.encapsulate(room.bytes(), packet, to);
+  counters_.add(Counter::kSentPackets);
+  counters_.add(Counter::kSentBytes, length);
+  lacks_icrc ? port_->commit_without_icrc(length) : port_->commit(length);
+  last_sent_ = now;
 }
 
 void Transmitter::send(std::size_t length, Time now) {

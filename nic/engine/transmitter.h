@@ -10,6 +10,7 @@
 #include "nic/engine/notification_point.h"
 #include "nic/engine/scheduler.h"
 #include "nic/engine/time_wait.h"
+#include "nic/memory/memory_table.h"
 #include "nic/packet_port.h"
 #include "nic/path/address_handles.h"
 #include "nic/path/multicast_reports.h"
@@ -31,6 +32,7 @@ class Transmitter {
     NeighborCache& neighbors;
     MulticastReports& reports;
     AddressHandles& address_handles;
+    MemoryTable& memory;
     Scheduler& scheduler;
     TimeWait& time_wait;
     NotificationPoint& notification_point;
@@ -42,6 +44,7 @@ class Transmitter {
       : neighbors_(deps.neighbors),
         reports_(deps.reports),
         address_handles_(deps.address_handles),
+        memory_(deps.memory),
         scheduler_(deps.scheduler),
         time_wait_(deps.time_wait),
         notification_point_(deps.notification_point),
@@ -119,11 +122,14 @@ class Transmitter {
   static bool must_wait(const QueuePair& qp, const Room& room, const transport::wire::Mac& destination,
                         Turn& turn);
   transport::WrittenPacket poll_into(QueuePair& qp, std::span<std::byte> room, transport::Time now);
+  void send_packet(Path& path, const transport::WrittenPacket& packet, const Room& room,
+                   const transport::wire::Mac& to, transport::Time now);
   void send(std::size_t length, transport::Time now);
 
   NeighborCache& neighbors_;
   MulticastReports& reports_;
   AddressHandles& address_handles_;
+  MemoryTable& memory_;
   Scheduler& scheduler_;
   TimeWait& time_wait_;
   NotificationPoint& notification_point_;

@@ -88,7 +88,7 @@ DmaStatus MemoryTable::read_local(PdId pd, Lkey lkey, std::uint64_t address, std
   Place place;
   const DmaStatus status = find_local(pd, lkey, address, to.size(), Access::kNone, place);
   if (status != DmaStatus::kOk) return status;
-  return present_if(copy_out(place, to, tail));
+  return present_if(copy_out(place, to, is_crc_left_out_ ? nullptr : tail));
 }
 
 DmaStatus MemoryTable::write_local(PdId pd, Lkey lkey, std::uint64_t address,
@@ -104,7 +104,7 @@ DmaStatus MemoryTable::read_remote(const MemoryUser& user, Rkey rkey, std::uint6
   Place place;
   const DmaStatus status = find_remote(user, rkey, address, to.size(), Access::kRemoteRead, place);
   if (status != DmaStatus::kOk) return status;
-  return present_if(copy_out(place, to, tail));
+  return present_if(copy_out(place, to, is_crc_left_out_ ? nullptr : tail));
 }
 
 DmaStatus MemoryTable::write_remote(const MemoryUser& user, Rkey rkey, std::uint64_t address,

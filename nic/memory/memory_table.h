@@ -56,6 +56,9 @@ class MemoryTable final : public transport::Dma {
   /// Bound or not.
   std::uint32_t window_count() const { return window_count_; }
 
+  /// Whether what is read from now on goes to a place where no CRC is needed.
+  void leave_out_crc(bool is_left_out) { is_crc_left_out_ = is_left_out; }
+
   transport::DmaStatus read_local(transport::PdId pd, transport::Lkey lkey, std::uint64_t address,
                                   std::span<std::byte> to, transport::wire::TailCrc* tail) override;
   transport::DmaStatus write_local(transport::PdId pd, transport::Lkey lkey, std::uint64_t address,
@@ -135,6 +138,7 @@ class MemoryTable final : public transport::Dma {
   std::deque<std::uint32_t> free_;  // longest free first
   std::uint32_t region_count_ = 0;
   std::uint32_t window_count_ = 0;
+  bool is_crc_left_out_ = false;
 };
 
 }  // namespace urnic::nic

@@ -114,17 +114,21 @@ std::uint16_t datagram_source_port(QpNumber qp) {
   return static_cast<std::uint16_t>(0xc000u + (to_integer(qp) * kGoldenRatio >> (32 - kDynamicPortBits)));
 }
 
+bool Path::is_ipv4() const {
+  return header_bytes_ - Udp::kBytes - ip_at_ == Ipv4::kMinBytes;
+}
+
 /// Constant sizes, so that these are a few wide stores. A VLAN tag makes the headers longer by its size.
-void Path::write_headers(std::span<std::byte> frame, bool is_ipv4, const Mac& peer_mac) const {
+void Path::copy_headers(std::span<std::byte> frame, const Mac& peer_mac) const {
   if (ip_at_ == 0) {
-    if (is_ipv4) {
+    if (is_ipv4()) {
       std::memcpy(frame.data(), headers_.data(), kIpv4AndUdpBytes);
     } else {
       std::memcpy(frame.data(), headers_.data(), kIpv6AndUdpBytes);
     }
     return;
   }
-  if (is_ipv4) {
+  if (is_ipv4()) {
     std::memcpy(frame.data(), headers_.data(), kIpv4HeaderBytes);
   } else {
     std::memcpy(frame.data(), headers_.data(), kIpv6HeaderBytes);
@@ -136,35 +140,42 @@ void Path::write_headers(std::span<std::byte> frame, bool is_ipv4, const Mac& pe
   store_address(frame, 0, peer_mac);
 }
 
-std::size_t Path::encapsulate(std::span<std::byte> frame, const transport::WrittenPacket& packet,
-                              const Mac& peer_mac) {
+/// With the lengths that this packet asks for.
+void Path::write_headers(std::span<std::byte> frame, std::size_t packet_bytes, const Mac& peer_mac) {
   assert(header_bytes_ != 0);
-  assert(frame.size() >= header_bytes_ + packet.size + kIcrcBytes);
-  const std::size_t udp_bytes = Udp::kBytes + packet.size + kIcrcBytes;
+  assert(frame.size() >= header_bytes_ + packet_bytes + kIcrcBytes);
+  const std::size_t udp_bytes = Udp::kBytes + packet_bytes + kIcrcBytes;
   const std::size_t udp_at = header_bytes_ - Udp::kBytes;
   assert(Ipv4::kMinBytes + udp_bytes <= 0xffff);
-  const bool is_ipv4 = udp_at - ip_at_ == Ipv4::kMinBytes;
 
-  write_headers(frame, is_ipv4, peer_mac);
+  copy_headers(frame, peer_mac);
   store_u16(frame, udp_at + kUdpLengthInUdp, static_cast<std::uint16_t>(udp_bytes));
+  const std::span<std::byte> ip = frame.subspan(ip_at_);
+  if (!is_ipv4()) return store_u16(ip, kIpv6PayloadLengthAt, static_cast<std::uint16_t>(udp_bytes));
+  const auto total_length = static_cast<std::uint16_t>(Ipv4::kMinBytes + udp_bytes);
+  const std::uint16_t identification = ip_at_ == 0 ? std::uint16_t{0} : next_ip_id_++;
+  store_u16(ip, kIpv4TotalLengthAt, total_length);
+  store_u16(ip, kIpv4IdentificationAt, identification);
+  store_u16(ip, kIpv4ChecksumAt,
+            add_to_checksum(load_u16(headers_, ip_at_ + kIpv4ChecksumAt), total_length, identification));
+}
 
+std::size_t Path::encapsulate(std::span<std::byte> frame, const transport::WrittenPacket& packet,
+                              const Mac& peer_mac) {
+  write_headers(frame, packet.size, peer_mac);
   const std::span<std::byte> ip_and_udp = frame.subspan(ip_at_, header_bytes_ - ip_at_);
   const std::span<std::byte> ib = frame.subspan(header_bytes_, packet.size);
-  std::uint32_t icrc;
-  if (is_ipv4) {
-    const auto total_length = static_cast<std::uint16_t>(Ipv4::kMinBytes + udp_bytes);
-    const std::uint16_t identification = ip_at_ == 0 ? std::uint16_t{0} : next_ip_id_++;
-    store_u16(ip_and_udp, kIpv4TotalLengthAt, total_length);
-    store_u16(ip_and_udp, kIpv4IdentificationAt, identification);
-    store_u16(ip_and_udp, kIpv4ChecksumAt,
-              add_to_checksum(load_u16(headers_, ip_at_ + kIpv4ChecksumAt), total_length, identification));
-    icrc = icrc_ipv4(ip_and_udp, ib, packet.tail);
-  } else {
-    store_u16(ip_and_udp, kIpv6PayloadLengthAt, static_cast<std::uint16_t>(udp_bytes));
-    icrc = icrc_ipv6(ip_and_udp, ib, packet.tail);
-  }
+  const std::uint32_t icrc =
+      is_ipv4() ? icrc_ipv4(ip_and_udp, ib, packet.tail) : icrc_ipv6(ip_and_udp, ib, packet.tail);
   store_icrc(icrc, frame.subspan(header_bytes_ + packet.size, kIcrcBytes));
   return header_bytes_ + packet.size + kIcrcBytes;
+}
+
+std::size_t Path::encapsulate_without_icrc(std::span<std::byte> frame, std::size_t packet_bytes,
+                                           const Mac& peer_mac) {
+  write_headers(frame, packet_bytes, peer_mac);
+  store_icrc(0, frame.subspan(header_bytes_ + packet_bytes, kIcrcBytes));
+  return header_bytes_ + packet_bytes + kIcrcBytes;
 }
 
 }  // namespace urnic::nic

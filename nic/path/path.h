@@ -66,9 +66,15 @@ class Path {
   /// Ethernet, ICRC behind. Returns the frame's length. `frame` has room for the ICRC.
   std::size_t encapsulate(std::span<std::byte> frame, const transport::WrittenPacket& packet,
                           const transport::wire::Mac& peer_mac);
+  /// The same with zeros in place of the ICRC.
+  std::size_t encapsulate_without_icrc(std::span<std::byte> frame, std::size_t packet_bytes,
+                                       const transport::wire::Mac& peer_mac);
 
  private:
-  void write_headers(std::span<std::byte> frame, bool is_ipv4, const transport::wire::Mac& peer_mac) const;
+  bool is_ipv4() const;
+  void copy_headers(std::span<std::byte> frame, const transport::wire::Mac& peer_mac) const;
+  void write_headers(std::span<std::byte> frame, std::size_t packet_bytes,
+                     const transport::wire::Mac& peer_mac);
 
   std::array<std::byte, 66> headers_{};
   std::size_t header_bytes_ = 0;

@@ -6,6 +6,7 @@ import signal
 import time
 
 import harness
+import icrc
 from harness import wait_until
 from test_fabric import FabricTest
 
@@ -60,6 +61,16 @@ class Direct(FabricTest):
         self.assertGreater(self.frames_in_the_switch(), 2000)
         for process in (server, client):
             self.expect_end(process)
+
+    def test_what_is_recorded_has_its_icrc(self):
+        """Also what comes by a link from a NIC that records nothing, and what goes to one."""
+        self.require("ib_send_bw")
+        for recording_side in (0, 1):
+            file = self.runtime / f"side{recording_side}.pcap"
+            nics = [[], []]
+            nics[recording_side] = ["--pcap", file]
+            self.run_pair("ib_send_bw", "-d", "urnic0", "-x", "1", "-F", "-b", "-n", "200", "-s", "65536", nics=nics)
+            self.assertGreater(icrc.check_recording(file), 2 * 200 * PACKETS_OF_A_WRITE)
 
     def test_a_peer_that_is_stopped_for_a_while_goes_on(self):
         server, client = self.writers("-D", "5", "-u", "18")  # an ACK timeout of a second, seven times

@@ -70,7 +70,7 @@ class FuzzPort final : public PacketPort {
   FuzzPort(std::shared_ptr<FuzzWire> wire, const Clock& clock)
       : wire_(std::move(wire)), clock_(clock), peer_(config_of_host(2), peer_gids_) {}
 
-  std::size_t receive(std::span<std::span<const std::byte>> frames) override {
+  std::size_t receive(std::span<nic::ReceivedFrame> frames) override {
     given_.clear();
     while (given_.size() < frames.size() && !wire_->to_device.empty()) {
       given_.push_back(std::move(wire_->to_device.front()));

@@ -96,7 +96,7 @@ class Rig {
 
   void receive(std::size_t most) {
     const bool was_broken = consumer_.is_broken();
-    std::array<std::span<const std::byte>, 8> frames;
+    std::array<nic::ReceivedFrame, 8> frames;
     const std::size_t count = consumer_.receive(std::span(frames).first(most));
     require(count <= most && count <= kGeometry.slots, "no more frames than fit");
     require(!(was_broken && count > 0), "a broken ring has no frames");

@@ -63,6 +63,12 @@ PortPointer with_direct_links(PortPointer wire, drivers::DirectPort::Config link
   return wire;
 }
 
+/// A recorder writes down what a wire would carry, and who receives a frame that faults have damaged must be able to see it.
+bool must_have_icrc(const NicEnvironment& environment) {
+  const bool is_looked_at = !environment.pcap_file.empty() || !environment.record_file.empty();
+  return environment.has_icrc_always || is_looked_at || !environment.fault.empty();
+}
+
 /// To the NICs of the same fabric.
 PortPointer with_links_of_fabric(PortPointer wire, const NicEnvironment& environment) {
   const auto folder = nic::FabricFolder::open(environment.port.target);
@@ -70,7 +76,8 @@ PortPointer with_links_of_fabric(PortPointer wire, const NicEnvironment& environ
   return with_direct_links(
       std::move(wire),
       {.own = environment.device.mac,
-       .socket_of = [in = folder.value()](const transport::wire::Mac& mac) { return in.link_socket(mac); }},
+       .socket_of = [in = folder.value()](const transport::wire::Mac& mac) { return in.link_socket(mac); },
+       .must_have_icrc = must_have_icrc(environment)},
       environment.verbose);
 }
 
@@ -83,7 +90,8 @@ PortPointer with_links_of_host(PortPointer wire, const drivers::Membership& memb
                                 [name = membership.control_socket()](const transport::wire::Mac& station) {
                                   return nic::host_link_socket(name, station.octets.back());
                                 },
-                            .shared_address = environment.host.all.front().gid},
+                            .shared_address = environment.host.all.front().gid,
+                            .must_have_icrc = must_have_icrc(environment)},
                            environment.verbose);
 }
 

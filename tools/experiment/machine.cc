@@ -47,7 +47,7 @@ class Machine::Port final : public nic::PacketPort {
   explicit Port(Machine& machine)
       : machine_(machine), room_(kLinkMtu + transport::wire::Ethernet::kMinBytes) {}
 
-  std::size_t receive(std::span<std::span<const std::byte>> frames) override {
+  std::size_t receive(std::span<nic::ReceivedFrame> frames) override {
     Inbox& inbox = machine_.inbox_;
     for (auto& frame : taken_) inbox.spare.push_back(std::move(frame));
     taken_.clear();

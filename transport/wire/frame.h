@@ -25,6 +25,7 @@ struct Frame {
   Udp udp{};
   std::span<const std::byte> ib{};  ///< BTH to padding: what parse_packet() takes; at least a BTH
   std::uint32_t icrc = 0;           ///< as carried
+  bool has_icrc = true;  ///< false: who sent the frame has left it out; a parsed frame does not tell
 
   std::span<const std::byte> ip_and_udp{};        ///< both headers as received
   std::span<const std::byte> ethernet_padding{};  ///< whatever the frame has behind the ICRC (fact 4)

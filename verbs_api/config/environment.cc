@@ -63,6 +63,14 @@ Result<bool, Error> parse_flag(std::string_view text) {
   return text == "1";
 }
 
+/// Whether every packet has one.
+Result<bool, Error> parse_icrc(std::string_view text) {
+  if (text != "wires" && text != "always") {
+    return Error{.code = EINVAL, .message = "not 'wires' or 'always'"};
+  }
+  return text == "always";
+}
+
 Result<nic::ProgressMode, Error> parse_progress(std::string_view text) {
   if (text != "hybrid" && text != "thread") {
     return Error{.code = EINVAL, .message = "not 'hybrid' or 'thread'"};
@@ -294,6 +302,9 @@ Result<NicEnvironment, Error> read_environment() {
   environment.pcap_file = variable("URNIC_PCAP").value_or("");
   environment.record_file = variable("URNIC_RECORD").value_or("");
   environment.fault = variable("URNIC_FAULT").value_or("");
+  const auto icrc = read("URNIC_ICRC", parse_icrc);
+  if (!icrc) return icrc.error();
+  environment.has_icrc_always = icrc.value().value_or(false);
   const auto verbose = read("URNIC_VERBOSE", parse_flag);
   if (!verbose) return verbose.error();
   environment.verbose = verbose.value().value_or(false);

@@ -27,6 +27,7 @@ struct NicEnvironment {
   std::string record_file;             ///< where to record frames, with notes; empty: nowhere
   std::string fault;                   ///< what the fault injector is told; empty: no injector
   std::string paths_folder;            ///< shows the device's files to programs; empty: none does
+  bool has_icrc_always = false;        ///< also between NICs that share memory
   bool is_port_chosen = false;         ///< by the user; else it is the default
   std::vector<unsigned> processors;    ///< of the NIC's threads; empty: those of the process
   bool verbose = false;                ///< say on stderr what happens
@@ -48,6 +49,8 @@ struct NicEnvironment {
 ///   URNIC_PCAP=FILE        records every frame     default: records nothing
 ///   URNIC_RECORD=FILE      the same, with notes    default: records nothing
 ///   URNIC_FAULT=SPEC       see drivers/fault       default: none
+///   URNIC_ICRC=wires|always  what packets have an  default: wires, but those between two NICs that share
+///                          ICRC                    memory only if one records them, or has faults
 ///   URNIC_CC=SPEC          see nic/congestion      default: none, sends as fast as it can
 ///   URNIC_RECOVERY=MODE    what is offered to      default: go-back-n; the other one is
 ///                          reliable connections    selective-repeat

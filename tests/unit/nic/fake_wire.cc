@@ -17,7 +17,7 @@ class FakeWire::Port final : public PacketPort {
   void leave(const transport::wire::Gid& group) override {
     wire_.memberships.push_back("end " + std::to_string(end_) + " leaves " + to_string(group));
   }
-  std::size_t receive(std::span<std::span<const std::byte>> frames) override {
+  std::size_t receive(std::span<ReceivedFrame> frames) override {
     received_.clear();
     auto& inbox = wire_.inboxes_[end_];
     if (!inbox.empty()) wire_.on_receive(end_);
@@ -25,7 +25,10 @@ class FakeWire::Port final : public PacketPort {
       received_.push_back(std::move(inbox.front()));
       inbox.pop_front();
     }
-    for (std::size_t i = 0; i < received_.size(); ++i) frames[i] = received_[i];
+    for (std::size_t i = 0; i < received_.size(); ++i) {
+      const auto& [bytes, has_icrc] = received_[i];
+      frames[i] = has_icrc ? ReceivedFrame(bytes) : ReceivedFrame::without_icrc(bytes);
+    }
     statistics_.received_frames += received_.size();
     return received_.size();
   }
@@ -36,20 +39,17 @@ class FakeWire::Port final : public PacketPort {
     const auto found = wire_.ways.find(to_string(destination));
     way_ = found == wire_.ways.end() ? nullptr : &found->second;
     if (wire_.room[end_] == 0) return {};
-    if (way_ == nullptr || way_->room > 0) return std::span(room_);
+    const bool has_room = way_ == nullptr || way_->room > 0;
+    if (has_room) return wire_.is_shared_memory ? Room::without_icrc(room_) : Room(room_);
     return Room::none(way_->is_stalled ? Room::Refusal::kStalled : Room::Refusal::kStation);
   }
-  void commit(std::size_t length) override {
-    --wire_.room[end_];
-    if (way_ != nullptr) --way_->room;
-    committed_.emplace_back(room_.begin(), room_.begin() + static_cast<std::ptrdiff_t>(length));
-    ++statistics_.sent_frames;
-  }
+  void commit(std::size_t length) override { commit_as(length, true); }
+  void commit_without_icrc(std::size_t length) override { commit_as(length, false); }
   void flush() override {
     wire_.on_flush(end_);
-    for (Bytes& frame : committed_) {
-      wire_.sent_[end_].push_back(frame);
-      if (!wire_.is_lost(end_, frame)) wire_.inboxes_[1 - end_].push_back(std::move(frame));
+    for (Frame& frame : committed_) {
+      wire_.sent_[end_].push_back(frame.bytes);
+      if (!wire_.is_lost(end_, frame.bytes)) wire_.inboxes_[1 - end_].push_back(std::move(frame));
     }
     committed_.clear();
   }
@@ -58,12 +58,20 @@ class FakeWire::Port final : public PacketPort {
   std::string description() const override { return "fake wire"; }
 
  private:
+  void commit_as(std::size_t length, bool has_icrc) {
+    --wire_.room[end_];
+    if (way_ != nullptr) --way_->room;
+    const auto end = room_.begin() + static_cast<std::ptrdiff_t>(length);
+    committed_.push_back({Bytes(room_.begin(), end), has_icrc});
+    ++statistics_.sent_frames;
+  }
+
   FakeWire& wire_;
   std::size_t end_;
   std::vector<std::byte> room_;
   Way* way_ = nullptr;  // of the last reserve_to()
-  std::vector<Bytes> committed_;
-  std::vector<Bytes> received_;
+  std::vector<Frame> committed_;
+  std::vector<Frame> received_;
   Statistics statistics_;
 };
 

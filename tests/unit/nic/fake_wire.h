@@ -27,7 +27,9 @@ class FakeWire {
   std::unique_ptr<PacketPort> port(std::size_t end);
 
   /// Hands a frame to the device at `end` as if the other one had sent it.
-  void deliver(std::size_t end, const Bytes& frame) { inboxes_[end].push_back(frame); }
+  void deliver(std::size_t end, const Bytes& frame, bool has_icrc = true) {
+    inboxes_[end].push_back({frame, has_icrc});
+  }
 
   /// Every frame that left `end`, lost ones included.
   const std::vector<Bytes>& sent_by(std::size_t end) const { return sent_[end]; }
@@ -40,6 +42,8 @@ class FakeWire {
   std::function<bool(std::size_t from, const Bytes& frame)> is_lost = [](std::size_t, const Bytes&) {
     return false;
   };
+  /// Whether it is memory that both ends share, where frames may come without their ICRC.
+  bool is_shared_memory = false;
   /// Whether the other end only waits for its turn on a processor.
   bool awaits_turn = false;
   /// How many more frames each end takes before it is full.
@@ -59,10 +63,14 @@ class FakeWire {
 
  private:
   class Port;
+  struct Frame {
+    Bytes bytes;
+    bool has_icrc = true;
+  };
 
   std::size_t max_frame_bytes_;
   Medium medium_;
-  std::array<std::deque<Bytes>, 2> inboxes_;
+  std::array<std::deque<Frame>, 2> inboxes_;
   std::array<std::vector<Bytes>, 2> sent_;
 };
 

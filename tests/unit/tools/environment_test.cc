@@ -134,6 +134,7 @@ TEST_F(EnvironmentTest, DoesWhatItIsTold) {
   set("URNIC_PCAP", "frames.pcap");
   set("URNIC_FAULT", "drop=1%");
   set("URNIC_RECOVERY", "selective-repeat");
+  set("URNIC_ICRC", "always");
   set("URNIC_SEED", "0x2a");
   set("URNIC_PROGRESS", "thread");
   set("URNIC_CPUS", "8,0-2,1");
@@ -142,6 +143,7 @@ TEST_F(EnvironmentTest, DoesWhatItIsTold) {
   set("URNIC_EXPLAIN", "1");
   const auto environment = read_environment();
   ASSERT_TRUE(environment) << environment.error().message;
+  EXPECT_TRUE(environment.value().has_icrc_always);
   EXPECT_EQ(environment.value().processors, (std::vector<unsigned>{0, 1, 2, 8}));
   const nic::DeviceConfig& device = environment.value().device;
   EXPECT_TRUE(device.explain);
@@ -291,29 +293,28 @@ TEST_P(HostileEnvironment, IsRefusedInOneLineThatNamesTheVariable) {
 
 INSTANTIATE_TEST_SUITE_P(
     Values, HostileEnvironment,
-    ::testing::Values(Variable{"URNIC_IP", "ten"}, Variable{"URNIC_IP", "10.0.0.256/24"},
-                      Variable{"URNIC_IP", "10.0.0.1/33"}, Variable{"URNIC_IP", "10.0.0.1/0"},
-                      Variable{"URNIC_IP", "10.0.0.1/"}, Variable{"URNIC_IP", "10.0.0.1/24 "},
-                      Variable{"URNIC_IP", "0.0.0.0/8"}, Variable{"URNIC_IP", "127.0.0.1/8"},
-                      Variable{"URNIC_IP", "239.1.1.1/24"}, Variable{"URNIC_IP", "255.255.255.255"},
-                      Variable{"URNIC_IP", "10.0.0.0/24"}, Variable{"URNIC_IP", "10.0.0.255/24"},
-                      Variable{"URNIC_IP6", "fd00::1/129"}, Variable{"URNIC_IP6", "10.0.0.1"},
-                      Variable{"URNIC_IP6", "fe80::1/64"}, Variable{"URNIC_IP6", "ff02::1"},
-                      Variable{"URNIC_IP6", "::1"}, Variable{"URNIC_IP6", "::/64"},
-                      Variable{"URNIC_IP6", "::ffff:10.0.0.1"}, Variable{"URNIC_MAC", "02:00"},
-                      Variable{"URNIC_MAC", "03:00:00:00:00:01"}, Variable{"URNIC_MAC", "00:00:00:00:00:00"},
-                      Variable{"URNIC_MTU", "0"}, Variable{"URNIC_MTU", "-1"}, Variable{"URNIC_MTU", "335"},
-                      Variable{"URNIC_MTU", "65537"}, Variable{"URNIC_MTU", "4200bytes"},
-                      Variable{"URNIC_VLAN", "0"}, Variable{"URNIC_VLAN", "4095"},
-                      Variable{"URNIC_VLAN", "ten"}, Variable{"URNIC_PORT", "pigeon:loft"},
-                      Variable{"URNIC_PORT", "vhost:"}, Variable{"URNIC_PORT", "vhost:/tmp/x,middle"},
-                      Variable{"URNIC_SEED", "1.5"}, Variable{"URNIC_SEED", "99999999999999999999"},
-                      Variable{"URNIC_VERBOSE", "yes"}, Variable{"URNIC_EXPLAIN", "why"},
-                      Variable{"URNIC_PROGRESS", "warp"}, Variable{"URNIC_CPUS", "0,"},
-                      Variable{"URNIC_CPUS", "3-1"}, Variable{"URNIC_CPUS", "70000"},
-                      Variable{"URNIC_CPUS", "all"}, Variable{"URNIC_MW_TYPE_2", "2C"},
-                      Variable{"URNIC_RECOVERY", "selective"}, Variable{"URNIC_RECOVERY", "Go-Back-N"},
-                      Variable{"URNIC_LEASE_FD", "three"}, Variable{"URNIC_LEASE_FD", "-3"}),
+    ::testing::Values(
+        Variable{"URNIC_IP", "ten"}, Variable{"URNIC_IP", "10.0.0.256/24"},
+        Variable{"URNIC_IP", "10.0.0.1/33"}, Variable{"URNIC_IP", "10.0.0.1/0"},
+        Variable{"URNIC_IP", "10.0.0.1/"}, Variable{"URNIC_IP", "10.0.0.1/24 "},
+        Variable{"URNIC_IP", "0.0.0.0/8"}, Variable{"URNIC_IP", "127.0.0.1/8"},
+        Variable{"URNIC_IP", "239.1.1.1/24"}, Variable{"URNIC_IP", "255.255.255.255"},
+        Variable{"URNIC_IP", "10.0.0.0/24"}, Variable{"URNIC_IP", "10.0.0.255/24"},
+        Variable{"URNIC_IP6", "fd00::1/129"}, Variable{"URNIC_IP6", "10.0.0.1"},
+        Variable{"URNIC_IP6", "fe80::1/64"}, Variable{"URNIC_IP6", "ff02::1"}, Variable{"URNIC_IP6", "::1"},
+        Variable{"URNIC_IP6", "::/64"}, Variable{"URNIC_IP6", "::ffff:10.0.0.1"},
+        Variable{"URNIC_MAC", "02:00"}, Variable{"URNIC_MAC", "03:00:00:00:00:01"},
+        Variable{"URNIC_MAC", "00:00:00:00:00:00"}, Variable{"URNIC_MTU", "0"}, Variable{"URNIC_MTU", "-1"},
+        Variable{"URNIC_MTU", "335"}, Variable{"URNIC_MTU", "65537"}, Variable{"URNIC_MTU", "4200bytes"},
+        Variable{"URNIC_VLAN", "0"}, Variable{"URNIC_VLAN", "4095"}, Variable{"URNIC_VLAN", "ten"},
+        Variable{"URNIC_PORT", "pigeon:loft"}, Variable{"URNIC_PORT", "vhost:"},
+        Variable{"URNIC_PORT", "vhost:/tmp/x,middle"}, Variable{"URNIC_SEED", "1.5"},
+        Variable{"URNIC_SEED", "99999999999999999999"}, Variable{"URNIC_VERBOSE", "yes"},
+        Variable{"URNIC_EXPLAIN", "why"}, Variable{"URNIC_ICRC", "never"}, Variable{"URNIC_PROGRESS", "warp"},
+        Variable{"URNIC_CPUS", "0,"}, Variable{"URNIC_CPUS", "3-1"}, Variable{"URNIC_CPUS", "70000"},
+        Variable{"URNIC_CPUS", "all"}, Variable{"URNIC_MW_TYPE_2", "2C"},
+        Variable{"URNIC_RECOVERY", "selective"}, Variable{"URNIC_RECOVERY", "Go-Back-N"},
+        Variable{"URNIC_LEASE_FD", "three"}, Variable{"URNIC_LEASE_FD", "-3"}),
     [](const ::testing::TestParamInfo<Variable>& hostile) {
       return std::string(hostile.param.name) + "_" + std::to_string(hostile.index);
     });

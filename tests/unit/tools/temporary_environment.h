@@ -19,9 +19,10 @@ class TemporaryEnvironment : public ::testing::Test {
     folder_ = mkdtemp(folder);
     setenv("XDG_RUNTIME_DIR", folder_.c_str(), 1);
     for (const char* name :
-         {"URNIC_IP", "URNIC_IP6", "URNIC_MAC", "URNIC_MTU", "URNIC_VLAN", "URNIC_PORT", "URNIC_PCAP",
-          "URNIC_RECORD", "URNIC_FAULT", "URNIC_RECOVERY", "URNIC_SEED", "URNIC_VERBOSE", "URNIC_PROGRESS",
-          "URNIC_MW_TYPE_2", "URNIC_CPUS", "URNIC_EXPLAIN", "URNIC_LEASE_FD", "URNIC_CHOSEN", "URNIC_RUN"}) {
+         {"URNIC_IP",       "URNIC_IP6",     "URNIC_MAC",      "URNIC_MTU",      "URNIC_VLAN",
+          "URNIC_PORT",     "URNIC_PCAP",    "URNIC_RECORD",   "URNIC_FAULT",    "URNIC_ICRC",
+          "URNIC_RECOVERY", "URNIC_SEED",    "URNIC_VERBOSE",  "URNIC_PROGRESS", "URNIC_MW_TYPE_2",
+          "URNIC_CPUS",     "URNIC_EXPLAIN", "URNIC_LEASE_FD", "URNIC_CHOSEN",   "URNIC_RUN"}) {
       unsetenv(name);
     }
   }

@@ -27,7 +27,7 @@ void SimPort::take_back_handed_out() {
   handed_out_.clear();
 }
 
-std::size_t SimPort::receive(std::span<std::span<const std::byte>> frames) {
+std::size_t SimPort::receive(std::span<nic::ReceivedFrame> frames) {
   take_back_handed_out();
   std::size_t count = 0;
   while (count < frames.size() && !at_.inbox.empty()) {

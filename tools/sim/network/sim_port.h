@@ -63,7 +63,7 @@ class SimPort final : public nic::PacketPort {
   explicit SimPort(Attachment& at);
   ~SimPort() override;
 
-  std::size_t receive(std::span<std::span<const std::byte>> frames) override;
+  std::size_t receive(std::span<nic::ReceivedFrame> frames) override;
   bool may_hold_frames() const override { return !at_.inbox.empty(); }
   nic::Room reserve_to(const transport::wire::Mac& destination) override;
   void commit(std::size_t length) override;

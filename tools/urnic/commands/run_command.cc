@@ -84,7 +84,8 @@ Everything is done by environment variables, which can be set by hand: LD_LIBRAR
 (for what programs read below /sys/class/infiniband and /dev/infiniband), and URNIC_IP, URNIC_IP6,
 URNIC_MAC, URNIC_MTU, URNIC_VLAN, URNIC_PORT, URNIC_PCAP, URNIC_RECORD, URNIC_FAULT, URNIC_CC, URNIC_RECOVERY, URNIC_SEED, URNIC_VERBOSE, URNIC_EXPLAIN, and without an option
 URNIC_PROGRESS=hybrid|thread (who works: the program's polling too, or the NIC's own thread alone),
-URNIC_CPUS=LIST (the processors of the NIC's threads, such as 0-3,8; by default those that the program was started with) and
+URNIC_CPUS=LIST (the processors of the NIC's threads, such as 0-3,8; by default those that the program was started with),
+URNIC_ICRC=wires|always (which packets have an ICRC: those on wires, or also those between two NICs that share memory) and
 URNIC_MW_TYPE_2=2A|2B (what memory windows of type 2 are).
 
 Exit code: the program's; 2 for wrong usage, 127 for a program that is not there, 126 for one that cannot be

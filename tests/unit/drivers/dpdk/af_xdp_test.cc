@@ -72,7 +72,7 @@ TEST_F(AfXdp, CarriesMoreFramesThanItsRingsHoldInOrder) {
   on_a_wire_in_one_process(kMtu, []() -> std::string {
     const auto near = open_xdp("near");
     const auto far = open_xdp("far");
-    std::array<std::span<const std::byte>, 64> frames;
+    std::array<nic::ReceivedFrame, 64> frames;
     std::uint32_t received = 0;
     for (std::uint32_t sent = 0; sent < 20'000; sent += 32) {
       for (std::uint32_t i = 0; i < 32; ++i) {

@@ -96,7 +96,7 @@ Process::Body busy_front(const std::string& path) {
     const auto port = open(front_of(path));
     parent.tell("open");
     const auto frame = make_frame(kMaxFrame, 1);
-    std::array<std::span<const std::byte>, 64> frames;
+    std::array<nic::ReceivedFrame, 64> frames;
     const auto end = Clock::now() + 3s;
     unsigned sum = 0;
     while (Clock::now() < end) {

@@ -85,7 +85,7 @@ void send(nic::PacketPort& port, std::span<const std::byte> frame) {
 }
 
 std::vector<std::byte> receive(nic::PacketPort& port, std::chrono::milliseconds patience) {
-  std::array<std::span<const std::byte>, 1> frames;
+  std::array<nic::ReceivedFrame, 1> frames;
   const auto end = Clock::now() + patience;
   do {
     if (port.receive(frames) == 1) return {frames[0].begin(), frames[0].end()};
@@ -99,7 +99,7 @@ Process::Body echo(const nic::PortSpec& spec) {
     const auto port = open(spec);
     parent.tell("open");
     const pid_t me = getpid();
-    std::array<std::span<const std::byte>, 64> frames;
+    std::array<nic::ReceivedFrame, 64> frames;
     while (true) {
       const std::size_t count = port->receive(frames);
       for (std::size_t i = 0; i < count; ++i) {

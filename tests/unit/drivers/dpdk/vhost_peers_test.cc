@@ -36,7 +36,7 @@ Process::Body survivor(const nic::PortSpec& spec) {
     auto frame = make_frame(kMaxFrame, 0);
     frame[0] = kStampMe;
     pid_t last_peer = 0;
-    std::array<std::span<const std::byte>, 64> frames;
+    std::array<nic::ReceivedFrame, 64> frames;
     while (true) {
       for (int i = 0; i < 16; ++i) {
         const auto room = port->reserve();

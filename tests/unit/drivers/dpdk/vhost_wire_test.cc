@@ -164,7 +164,7 @@ TEST_F(VhostWire, KeepsFramesInOrderAndHasCountedThemOnBothSidesOnceItIsDrained)
   const std::string all_sent = folder_.path("all-sent");
   Process back(caught([&](const Process::Parent& parent) -> std::string {
     const auto port = open(back_of(path_));
-    std::array<std::span<const std::byte>, 32> frames;
+    std::array<nic::ReceivedFrame, 32> frames;
     std::uint32_t last = 0;
     for (bool more = true; more;) {
       more = !std::filesystem::exists(all_sent);

@@ -57,7 +57,7 @@ class Folder {
 class Nic {
  public:
   Nic(const Folder& folder, const Mac& mac, std::chrono::milliseconds unused_after = 10s,
-      nic::Medium medium = nic::Medium::kEthernet)
+      nic::Medium medium = nic::Medium::kEthernet, bool must_have_icrc = false)
       : mac_(mac) {
     outside_->medium = medium;
     std::unique_ptr<nic::PacketPort> wire = std::make_unique<FakePort>(outside_, kMaxFrame);
@@ -65,6 +65,7 @@ class Nic {
         DirectPort::create(wire, {.own = mac,
                                   .socket_of = [&folder](const Mac& each) { return folder.socket_of(each); },
                                   .shared_address = kSharedAddress,
+                                  .must_have_icrc = must_have_icrc,
                                   .unused_after = unused_after});
     if (!created) throw std::runtime_error(created.error().message);
     port_ = std::move(created.value());

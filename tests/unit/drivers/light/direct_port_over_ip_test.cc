@@ -101,7 +101,7 @@ TEST_F(DirectPortOverIp, LooksAtTheWireInOneRoundOfEightWhileALinkHasFrames) {
   a.send(kB, 77);
   ASSERT_EQ(b.receive(), std::vector{77});
   b.wire().to_receive.push_back(frame_between(kB, kA, 64, 78));
-  std::array<std::span<const std::byte>, 8> room;
+  std::array<nic::ReceivedFrame, 8> room;
   for (int round = 0; round < 7; ++round) {
     a.send(kB, 77);
     EXPECT_EQ(b.port().receive(room), 1u) << round;

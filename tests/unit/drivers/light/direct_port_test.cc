@@ -66,6 +66,20 @@ TEST_F(DirectPortTest, MakesALinkWhenTwoTalk) {
   EXPECT_EQ(b.receive(), std::vector{77});
 }
 
+TEST_F(DirectPortTest, LeavesTheIcrcOutOnALink) {
+  Nic a(folder, kA, 10s, nic::Medium::kEthernet, true), b(folder, kB);
+  EXPECT_FALSE(a.port().reserve_to(kB).may_lack_icrc()) << "this is the switch's";
+  link(a, b);
+  EXPECT_TRUE(a.port().reserve_to(kB).may_lack_icrc());
+  EXPECT_FALSE(a.port().reserve_to(kBroadcast).may_lack_icrc());
+}
+
+TEST_F(DirectPortTest, LeavesNoIcrcOutWhereTheOtherNicMustHaveIt) {
+  Nic a(folder, kA), b(folder, kB, 10s, nic::Medium::kEthernet, true);
+  link(a, b);
+  EXPECT_FALSE(a.port().reserve_to(kB).may_lack_icrc());
+}
+
 TEST_F(DirectPortTest, LetsNoFrameOvertakeThoseInTheSwitch) {
   Nic a(folder, kA), b(folder, kB);
   talk(a, b);

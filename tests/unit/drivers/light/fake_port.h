@@ -58,7 +58,9 @@ class FakePort final : public nic::PacketPort {
     std::size_t times_armed = 0;
     bool is_drained = true;
     int written_out = 0;
+    unsigned sent_without_icrc = 0;
     nic::Medium medium = nic::Medium::kEthernet;
+    bool is_shared_memory = false;  ///< where frames may come without their ICRC
     int wake_fd = eventfd(0, EFD_NONBLOCK);
 
     ~Outside() { close(wake_fd); }
@@ -69,7 +71,7 @@ class FakePort final : public nic::PacketPort {
       : outside_(std::move(outside)), room_(max_frame_bytes) {}
 
   nic::Medium medium() const override { return outside_->medium; }
-  std::size_t receive(std::span<std::span<const std::byte>> frames) override {
+  std::size_t receive(std::span<nic::ReceivedFrame> frames) override {
     given_.clear();
     while (given_.size() < frames.size() && !outside_->to_receive.empty()) {
       given_.push_back(std::move(outside_->to_receive.front()));
@@ -79,11 +81,16 @@ class FakePort final : public nic::PacketPort {
     return given_.size();
   }
   nic::Room reserve_to(const transport::wire::Mac&) override {
-    return outside_->room > 0 ? nic::Room(room_) : nic::Room();
+    if (outside_->room == 0) return {};
+    return outside_->is_shared_memory ? nic::Room::without_icrc(room_) : nic::Room(room_);
   }
   void commit(std::size_t length) override {
     outside_->sent.emplace_back(room_.begin(), room_.begin() + static_cast<std::ptrdiff_t>(length));
     --outside_->room;
+  }
+  void commit_without_icrc(std::size_t length) override {
+    commit(length);
+    ++outside_->sent_without_icrc;
   }
   void flush() override { ++outside_->flushes; }
   bool is_drained() override { return outside_->is_drained; }
@@ -122,7 +129,7 @@ inline bool send(nic::PacketPort& port, const Bytes& frame) {
 
 /// What one receive() of at most `most` frames gives.
 inline std::vector<Bytes> receive(nic::PacketPort& port, std::size_t most = 32) {
-  std::vector<std::span<const std::byte>> frames(most);
+  std::vector<nic::ReceivedFrame> frames(most);
   frames.resize(port.receive(frames));
   std::vector<Bytes> copies;
   for (const auto frame : frames) copies.emplace_back(frame.begin(), frame.end());

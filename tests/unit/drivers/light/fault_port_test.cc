@@ -60,6 +60,13 @@ TEST(FaultPort, PassesEverythingWhenNothingIsToHappen) {
   EXPECT_EQ(rig.receive_numbered(1, 20).size(), 20u);
 }
 
+TEST(FaultPort, WantsWholeFrames) {
+  Rig rig("loss=1");
+  rig.outside->is_shared_memory = true;
+  EXPECT_FALSE(rig.port.reserve_to(kPeerMac).empty());
+  EXPECT_FALSE(rig.port.reserve_to(kPeerMac).may_lack_icrc());
+}
+
 TEST(FaultPort, LosesEveryFrameAtProbabilityOne) {
   Rig rig("loss=1");
   rig.send_numbered(1, 10);
@@ -200,7 +207,7 @@ TEST(FaultPort, DoesNotWriteIntoARoomThatTheEngineHolds) {
 TEST(FaultPort, KeepsReceivedFramesValidUntilTheNextReceive) {
   Rig rig("corrupt=1,dup=1");
   rig.outside->to_receive = {received_frame(1), received_frame(2), received_frame(3)};
-  std::array<std::span<const std::byte>, 16> frames;
+  std::array<nic::ReceivedFrame, 16> frames;
   ASSERT_EQ(rig.port.receive(frames), 6u);
   rig.send_numbered(1, 100);
   for (std::size_t i = 0; i < 6; ++i) {

@@ -38,7 +38,7 @@ class FrameRing : public testing::Test {
   }
   /// The first bytes of what one receive() gives.
   std::vector<int> take(std::size_t most = 16) {
-    std::vector<std::span<const std::byte>> frames(most);
+    std::vector<nic::ReceivedFrame> frames(most);
     frames.resize(consumer.receive(frames));
     std::vector<int> found;
     for (const auto frame : frames) found.push_back(std::to_integer<int>(frame.front()));
@@ -85,10 +85,27 @@ TEST_F(FrameRing, KeepsLengths) {
   for (const std::size_t length : {14u, 15u, 199u, 200u}) {
     put(1, length);
     producer.publish();
-    std::array<std::span<const std::byte>, 1> frame;
+    std::array<nic::ReceivedFrame, 1> frame;
     ASSERT_EQ(consumer.receive(frame), 1u);
     EXPECT_EQ(frame[0].size(), length);
   }
+}
+
+TEST_F(FrameRing, TellsWhichFramesHaveNoIcrc) {
+  put(1);
+  const auto room = producer.reserve();
+  std::memset(room.data(), 2, 60);
+  producer.commit_without_icrc(60);
+  producer.publish();
+  std::array<nic::ReceivedFrame, 2> frames;
+  ASSERT_EQ(consumer.receive(frames), 2u);
+  EXPECT_TRUE(frames[0].has_icrc());
+  EXPECT_FALSE(frames[1].has_icrc());
+  EXPECT_EQ(frames[1].size(), 60u);
+
+  RingConsumer other(memory.bytes(), kSmall, true);
+  ASSERT_EQ(other.receive(frames), 2u);
+  EXPECT_TRUE(frames[1].has_icrc()) << "it was not to be left out";
 }
 
 TEST_F(FrameRing, WakesASleeperOnce) {
@@ -122,7 +139,7 @@ TEST_F(FrameRing, BreaksWhenTheProducerShowsMoreThanTheRingHolds) {
   for (const std::uint64_t head : {std::uint64_t{5}, ~std::uint64_t{0}}) {
     RingConsumer other(memory.bytes(), kSmall);
     control().head = head;
-    std::array<std::span<const std::byte>, 16> frames;
+    std::array<nic::ReceivedFrame, 16> frames;
     EXPECT_EQ(other.receive(frames), 0u);
     EXPECT_TRUE(other.is_broken());
     control().head = 1;
@@ -164,7 +181,7 @@ TEST_F(FrameRing, SurvivesAnyContents) {
     for (int i = 0; i < 6; ++i) {
       if (const auto room = each_producer.reserve(); !room.empty()) each_producer.commit(room.size());
       each_producer.publish();
-      std::array<std::span<const std::byte>, 8> frames;
+      std::array<nic::ReceivedFrame, 8> frames;
       const std::size_t count = each_consumer.receive(frames);
       ASSERT_LE(count, kSmall.slots);
       for (const auto frame : std::span(frames).first(count)) {
@@ -228,7 +245,7 @@ TEST(FrameRingOfTwoThreads, LosesNoFrameAndNoWakeUp) {
   RingConsumer consumer(memory.bytes(), geometry);
   std::uint32_t expected = 0;
   while (expected < kFrames) {
-    std::array<std::span<const std::byte>, 5> frames;
+    std::array<nic::ReceivedFrame, 5> frames;
     const std::size_t count = consumer.receive(frames);
     for (const auto frame : std::span(frames).first(count)) {
       std::uint32_t number = 0;

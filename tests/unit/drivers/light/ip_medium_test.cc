@@ -66,7 +66,7 @@ TEST_F(IpMediumPorts, RecordsPacketsAsTheyWereOnTheWireAndOwnOnesOnce) {
     }();
     outside_->to_receive = {urnic::test::without_identification(packet_from(kPeer, kOwn, 24), 0xbeef),
                             packet_from(kOwn, kOwn, 24), damaged};
-    std::array<std::span<const std::byte>, 8> burst;
+    std::array<nic::ReceivedFrame, 8> burst;
     EXPECT_EQ(port.value()->receive(burst), 3u);
     // The NIC gets what the socket gave.
     EXPECT_EQ(wire::load_u16(burst[0], 4), 0);
@@ -103,7 +103,7 @@ TEST_F(IpMediumPorts, RecordsWhatComesFromOtherNicsWithTheSameAddress) {
     EXPECT_TRUE(send(*port.value(), packet_to(0x070001, 24))) << "to itself: recorded when it comes";
     EXPECT_TRUE(send(*port.value(), packet_to(0x080001, 40)));
     outside_->to_receive = {packet_to(0x070001, 24), packet_to(0x070002, 32)};
-    std::array<std::span<const std::byte>, 8> burst;
+    std::array<nic::ReceivedFrame, 8> burst;
     EXPECT_EQ(port.value()->receive(burst), 2u);
   }
   EXPECT_EQ(std::filesystem::file_size(path), 24u + 3 * (16 + 28 + 4) + 40 + 24 + 32);

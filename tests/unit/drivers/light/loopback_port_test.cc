@@ -57,6 +57,19 @@ TEST_F(LoopbackAlone, BringsBackWhatIsSentToTheOwnMacInOrder) {
   EXPECT_THAT(receive(port_), IsEmpty());
 }
 
+TEST_F(LoopbackWithWire, LeavesTheIcrcOutForOthersAlone) {
+  wire_->is_shared_memory = true;
+  const Bytes frame = frame_between(kPeerMac, kOwnMac, 64, 9);
+  const nic::Room room = port_.reserve_to(kPeerMac);
+  ASSERT_TRUE(room.may_lack_icrc());
+  std::copy(frame.begin(), frame.end(), room.bytes().begin());
+  port_.commit_without_icrc(frame.size());
+  EXPECT_EQ(wire_->sent_without_icrc, 1u);
+  EXPECT_FALSE(port_.reserve_to(kOwnMac).may_lack_icrc());
+  EXPECT_FALSE(port_.reserve().empty());
+  EXPECT_FALSE(port_.reserve_to(Mac::broadcast()).may_lack_icrc());
+}
+
 TEST_F(LoopbackAlone, DropsAndCountsFramesToOthersAndThoseThatLookForNeighbors) {
   EXPECT_TRUE(send(port_, sent_frame(1)));
   EXPECT_TRUE(send(port_, arp_request()));
@@ -87,7 +100,7 @@ TEST_F(LoopbackAlone, HasNoRoomWhileItsRingIsFullAndAgainAfterReceiving) {
 
 TEST_F(LoopbackAlone, KeepsReceivedFramesValidUntilTheNextReceive) {
   send(port_, frame_to_self(1));
-  std::array<std::span<const std::byte>, 4> frames;
+  std::array<nic::ReceivedFrame, 4> frames;
   ASSERT_EQ(port_.receive(frames), 1u);
   for (std::size_t i = 1; i < LoopbackPort::kSlots; ++i) ASSERT_TRUE(send(port_, frame_to_self(0xee, 1500)));
   EXPECT_FALSE(send(port_, frame_to_self(0xee, 1500)));

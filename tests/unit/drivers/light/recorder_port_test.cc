@@ -59,6 +59,12 @@ TEST_F(RecorderPortTest, RecordsWhatIsReceivedAndSentInOrderAndPassesItOn) {
               ElementsAre(received_frame(1), received_frame(2, 300), sent_frame(3, 100), received_frame(4)));
 }
 
+TEST_F(RecorderPortTest, WantsWholeFrames) {
+  outside_->is_shared_memory = true;
+  EXPECT_FALSE(port_->reserve_to(kOwnMac).empty());
+  EXPECT_FALSE(port_->reserve_to(kOwnMac).may_lack_icrc());
+}
+
 TEST_F(RecorderPortTest, WritesTheTimeOfTheClockOnTheWallClocksScale) {
   const auto before = std::chrono::system_clock::now().time_since_epoch();
   send(*port_, sent_frame(1));

@@ -83,7 +83,7 @@ class SharedUdpPortTest : public testing::Test {
   Bytes receive() {
     const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(1);
     while (std::chrono::steady_clock::now() < end) {
-      std::array<std::span<const std::byte>, 1> packet;
+      std::array<nic::ReceivedFrame, 1> packet;
       if (port_->receive(packet) == 1) return {packet[0].begin(), packet[0].end()};
       pollfd waiting{.fd = port_->wake_fd(), .events = POLLIN, .revents = 0};
       if (!port_->arm() && poll(&waiting, 1, 50) <= 0) continue;

@@ -51,7 +51,7 @@ struct Wire {
 class WirePort final : public nic::PacketPort {
  public:
   explicit WirePort(std::shared_ptr<Wire> wire, bool wakes = true) : wire_(std::move(wire)), wakes_(wakes) {}
-  std::size_t receive(std::span<std::span<const std::byte>> frames) override {
+  std::size_t receive(std::span<nic::ReceivedFrame> frames) override {
     const std::lock_guard lock(wire_->mutex);
     given_.clear();
     while (given_.size() < frames.size() && !wire_->to_switch.empty()) {

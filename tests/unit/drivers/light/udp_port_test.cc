@@ -90,7 +90,7 @@ std::vector<Bytes> receive(UdpPort& port, std::size_t count) {
   while (all.size() < count) {
     pollfd waiting{.fd = port.wake_fd(), .events = POLLIN, .revents = 0};
     if (!port.arm() && poll(&waiting, 1, 2000) <= 0) break;
-    std::array<std::span<const std::byte>, 16> burst;
+    std::array<nic::ReceivedFrame, 16> burst;
     const std::size_t received = port.receive(burst);
     for (std::size_t i = 0; i < received; ++i) all.emplace_back(burst[i].begin(), burst[i].end());
   }

@@ -33,7 +33,7 @@ class CountedPort final : public PacketPort {
         sends_(sends),
         doubles_(doubles),
         is_deaf_(is_deaf) {}
-  std::size_t receive(std::span<std::span<const std::byte>> frames) override {
+  std::size_t receive(std::span<ReceivedFrame> frames) override {
     ++receives_;
     if (is_deaf_) return 0;
     std::size_t count = port_->receive(frames);

@@ -111,6 +111,15 @@ TEST_F(ReceiverTest, DropsAFrameWithABitFlippedAnywhereInThePayload) {
   EXPECT_TRUE(is_dropped(bad, "rx_drop_bad_icrc"));
 }
 
+TEST_F(ReceiverTest, DoesNotLookAtAnIcrcThatWasLeftOut) {
+  Bytes without = good;
+  without.back() ^= std::byte{1};
+  EXPECT_TRUE(is_dropped(without, "rx_drop_bad_icrc"));
+  pair.wire.deliver(1, without, false);
+  pair.settle();
+  EXPECT_EQ(pair.b().poll().size(), 1u);
+}
+
 TEST_F(ReceiverTest, DropsATruncatedFrame) {
   Bytes bad = good;
   bad.resize(bad.size() - 1);

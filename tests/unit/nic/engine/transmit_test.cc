@@ -98,6 +98,25 @@ TEST_F(TransmitTest, WritesAndReadsRemoteMemory) {
   EXPECT_EQ(std::memcmp(pair.a().memory().data() + 500000, pair.a().memory().data(), 300000), 0);
 }
 
+TEST_F(TransmitTest, LeavesTheIcrcOutInSharedMemory) {
+  pair.wire.is_shared_memory = true;
+  pair.connect();
+  fill(pair.a().memory());
+  pair.b().post_receive(1, 0, 5000);
+  pair.a().post_send(2, 0, 5000);
+  pair.settle();
+  EXPECT_EQ(pair.a().poll_text(), "2 ok");
+  EXPECT_EQ(pair.b().poll_text(), "1 ok");
+  EXPECT_TRUE(
+      std::equal(pair.a().memory().begin(), pair.a().memory().begin() + 5000, pair.b().memory().begin()));
+  for (const std::size_t end : {0u, 1u}) {
+    for (const Bytes& bytes : pair.wire.sent_by(end)) {
+      const auto frame = transport::wire::parse_frame(bytes);
+      EXPECT_TRUE(!frame || frame.value().icrc == 0);
+    }
+  }
+}
+
 TEST_F(TransmitTest, SurvivesALinkWithNoRoomToSpare) {
   // The largest path MTU by the rule of fact 41, and a frame that is not larger than that.
   DevicePair tight({.link_mtu = 1024 + 80});

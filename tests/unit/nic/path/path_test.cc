@@ -5,6 +5,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -16,6 +17,7 @@
 #include "tests/unit/nic/path/neighbor_host.h"
 #include "transport/wire/frame.h"
 #include "transport/wire/headers.h"
+#include "transport/wire/icrc.h"
 #include "transport/written_packet.h"
 
 namespace urnic::nic {
@@ -46,6 +48,13 @@ Path ipv6_path(const AddressVector& address) {
 Bytes encapsulated(Path& path, std::size_t packet_bytes) {
   Bytes frame(path.header_bytes() + packet_bytes + Path::kIcrcBytes, std::byte{0xa5});
   EXPECT_EQ(path.encapsulate(frame, {.size = packet_bytes}, kPeerMac), frame.size());
+  return frame;
+}
+
+/// The same with no ICRC.
+Bytes encapsulated_without_icrc(Path& path, std::size_t packet_bytes) {
+  Bytes frame(path.header_bytes() + packet_bytes + Path::kIcrcBytes, std::byte{0xa5});
+  EXPECT_EQ(path.encapsulate_without_icrc(frame, packet_bytes, kPeerMac), frame.size());
   return frame;
 }
 
@@ -152,6 +161,17 @@ TEST(Path, KeepsChecksumAndIcrcRightForEveryLengthAndIdentification) {
     const Frame frame = taken_apart(bytes);
     ASSERT_TRUE(frame.icrc_ok()) << packet_bytes;
     ASSERT_EQ(frame.ib.size(), packet_bytes);
+  }
+}
+
+TEST(Path, LeavesOutTheIcrcAndNothingElse) {
+  for (Path path : {ipv4_path(to("::ffff:10.9.0.2")), ipv6_path(to("fd09::2"))}) {
+    Path same = path;
+    for (const std::size_t bytes : {12u, 64u, 4108u}) {
+      Bytes expected = encapsulated(path, bytes);
+      store_icrc(0, std::span(expected).last(Path::kIcrcBytes));
+      EXPECT_EQ(encapsulated_without_icrc(same, bytes), expected);
+    }
   }
 }
 

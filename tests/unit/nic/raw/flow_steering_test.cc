@@ -1,10 +1,14 @@
 // What flow rules do with the frames that a device receives.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <cstddef>
+#include <vector>
 
 #include "tests/unit/nic/raw/raw_packet_pair.h"
 #include "transport/wire/frame.h"
+#include "transport/wire/icrc.h"
 
 namespace urnic::nic {
 namespace {
@@ -53,6 +57,20 @@ TEST_F(FlowSteeringTest, CopiesEverythingForASniffer) {
   ASSERT_EQ(completions.size(), 2u);
   EXPECT_EQ(received(completions[0].byte_length), pair.wire.sent_by(0).back());
   EXPECT_EQ(pair.a().poll_text(), "1 ok");
+}
+
+TEST_F(FlowSteeringTest, GivesASnifferTheIcrcThatWasLeftOut) {
+  pair.wire.is_shared_memory = true;
+  add_flow(pair.b(), of_kind(FlowKind::kSniffer));
+  send_roce();
+  const std::vector<Completion> completions = pair.b().poll();
+  ASSERT_EQ(completions.size(), 2u);
+  const Bytes frame = received(completions[0].byte_length);
+  const Bytes& sent = pair.wire.sent_by(0).back();
+  EXPECT_FALSE(transport::wire::parse_frame(sent).value().icrc_ok());
+  EXPECT_TRUE(transport::wire::parse_frame(frame).value().icrc_ok());
+  constexpr auto kIcrcBytes = static_cast<std::ptrdiff_t>(transport::wire::kIcrcBytes);
+  EXPECT_TRUE(std::equal(sent.begin(), sent.end() - kIcrcBytes, frame.begin(), frame.end() - kIcrcBytes));
 }
 
 TEST_F(FlowSteeringTest, GivesDefaultRulesOnlyWhatNobodyWants) {

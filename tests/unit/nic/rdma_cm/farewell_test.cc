@@ -86,9 +86,7 @@ class SlowPort final : public PacketPort {
 
   SlowPort(std::unique_ptr<PacketPort> port, std::atomic<int>& questions)
       : port_(std::move(port)), questions_(questions) {}
-  std::size_t receive(std::span<std::span<const std::byte>> frames) override {
-    return port_->receive(frames);
-  }
+  std::size_t receive(std::span<ReceivedFrame> frames) override { return port_->receive(frames); }
   Room reserve_to(const transport::wire::Mac& destination) override { return port_->reserve_to(destination); }
   void commit(std::size_t length) override { port_->commit(length); }
   void flush() override { port_->flush(); }

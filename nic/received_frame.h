@@ -1,0 +1,41 @@
+// ReceivedFrame: what a port gives the NIC.
+#pragma once
+
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+namespace urnic::nic {
+
+/// The bytes of a frame, which may be read only, and whether the ICRC in it counts. Who wrote a frame into memory that both NICs
+/// share may have left the ICRC out: no wire can have changed anything since.
+class ReceivedFrame {
+ public:
+  ReceivedFrame() = default;
+  template <std::convertible_to<std::span<const std::byte>> Bytes>
+  ReceivedFrame(const Bytes& bytes) : ReceivedFrame(bytes, true) {}
+  /// A RoCE packet with four bytes of no meaning in place of its ICRC.
+  static ReceivedFrame without_icrc(std::span<const std::byte> bytes) { return {bytes, false}; }
+
+  // A range of its bytes, so that it is a std::span of them, too, where one is needed.
+  const std::byte* data() const { return data_; }
+  std::size_t size() const { return size_; }
+  const std::byte* begin() const { return data_; }
+  const std::byte* end() const { return data_ + size_; }
+  const std::byte& front() const { return *data_; }
+  const std::byte& back() const { return data_[size_ - 1]; }
+  const std::byte& operator[](std::size_t at) const { return data_[at]; }
+
+  bool has_icrc() const { return has_icrc_; }
+
+ private:
+  ReceivedFrame(std::span<const std::byte> bytes, bool has_icrc)
+      : data_(bytes.data()), size_(static_cast<std::uint32_t>(bytes.size())), has_icrc_(has_icrc) {}
+
+  const std::byte* data_ = nullptr;
+  std::uint32_t size_ = 0;
+  bool has_icrc_ = true;
+};
+
+}  // namespace urnic::nic
