@@ -85,6 +85,12 @@ class Conditions(Hosts):
         self.assertIn("ulimit -n", seen)
         self.assertLess(self.ask(host, "host", "status").count("odd_starts"), 2)
 
+    @staticmethod
+    def processors_of(program):
+        """Where each thread may run, by its name."""
+        tasks = pathlib.Path(f"/proc/{program.pid}/task")
+        return {(task / "comm").read_text().strip(): os.sched_getaffinity(int(task.name)) for task in tasks.iterdir()}
+
     def test_threads_of_the_nic_run_where_the_program_was_started(self):
         host = self.namespace()
         if len(os.sched_getaffinity(0)) < 2:
@@ -94,13 +100,12 @@ class Conditions(Hosts):
             for nic in (HOST, ["--port", "fabric"]):
                 program = self.odd_start(host, "pinned", *nic, environment=environment)
                 self.assertTrue(wait_until(lambda: "opened" in program.output(), harness.START_TIMEOUT), program.describe())
-                threads = {}
-                for task in os.listdir(f"/proc/{program.pid}/task"):
-                    name = pathlib.Path(f"/proc/{program.pid}/task/{task}/comm").read_text().strip()
-                    threads[name] = os.sched_getaffinity(int(task))
-                self.assertEqual(threads.pop("odd_starts"), {every[0]})
-                self.assertIn("urnic", threads)
-                self.assertEqual({name: threads[name] for name in threads if threads[name] != expected}, {})
+                # A thread goes there when it has its first turn.
+                others = lambda: {name: where for name, where in self.processors_of(program).items() if name != "odd_starts"}
+                wait_until(lambda: all(where == expected for where in others().values()), harness.START_TIMEOUT)
+                self.assertEqual(self.processors_of(program)["odd_starts"], {every[0]})
+                self.assertIn("urnic", others())
+                self.assertEqual(others(), dict.fromkeys(others(), expected))
                 program.kill()
 
     def test_a_switch_is_not_shackled_as_the_program_that_started_it(self):
