@@ -58,8 +58,7 @@ constexpr int kHandOverBytes = 1 << 20;
 constexpr std::size_t kEnd = 0;
 constexpr std::size_t kControl = 1;
 constexpr std::size_t kSharedControl = 2;
-// Behind it those of packets, which are looked at whatever wakes the switch.
-constexpr std::size_t kFirstConnection = 4;
+constexpr std::size_t kFirstConnection = 4;  // after the packets', of which each wake-up takes
 constexpr std::size_t kPolledEach = 3;
 
 Descriptor copy_of(int descriptor) {
