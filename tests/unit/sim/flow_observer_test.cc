@@ -6,8 +6,6 @@
 
 #include <chrono>
 
-#include "tests/support/capture_folders.h"
-#include "tests/support/pcap_file.h"
 #include "tests/unit/sim/flow_packets.h"
 
 namespace urnic::sim {
@@ -474,37 +472,6 @@ TEST_F(FlowObserverTest, ComplainsWhenAnAtomicIsAnsweredLikeARead) {
   request(fetch_add(100));
   EXPECT_THAT(answered(read_response(100, true, true, 8)), Optional(HasSubstr("another kind of response")));
 }
-
-// --- Truth from outside ---
-
-/// Two Linux kernels talk and nothing is lost: an observer that complains about them is wrong.
-class KernelConversation : public ::testing::TestWithParam<const char*> {};
-
-TEST_P(KernelConversation, IsFreeOfComplaints) {
-  const auto frames = urnic::test::read_pcap(urnic::test::fixtures() / GetParam());
-  ASSERT_TRUE(frames) << frames.error().message;
-  std::optional<FlowObserver> observer;
-  for (const auto& frame : frames.value()) {
-    const auto packet = read_frame(frame.bytes);
-    ASSERT_TRUE(packet);
-    const Time now{std::chrono::nanoseconds(frame.time_ns)};
-    if (!observer) observer.emplace(FlowObserver::Limits{.mtu_bytes = 1024, .first_psn = packet->psn});
-    if (packet->is_request() && packet->is_first) observer->on_posted({});
-    FlowObserver::Complaint complaint;
-    if (packet->is_request()) {
-      complaint = observer->on_request_sent(*packet, now);
-      observer->on_request_taken(*packet, now);
-    } else {
-      complaint = observer->on_response_sent(*packet, now);
-      observer->on_response_taken(*packet, now);
-    }
-    EXPECT_FALSE(complaint) << to_string(*packet) << ": " << *complaint;
-  }
-}
-
-INSTANTIATE_TEST_SUITE_P(Captures, KernelConversation,
-                         ::testing::Values("vs_sizes.pcap", "vs_write_badkey.pcap", "vs_atomics.pcap",
-                                           "vs_atomic_noperm.pcap", "vs_imm_inv.pcap"));
 
 }  // namespace
 }  // namespace urnic::sim
