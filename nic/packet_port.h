@@ -74,7 +74,8 @@ class PacketPort {
   virtual Room reserve_to(const transport::wire::Mac& destination) = 0;
 
   /// Whether what was sent to that station still waits in memory for its program, which would take it if it had its turn on a
-  /// processor: then no acknowledgement can have come. May ask the kernel.
+  /// processor, or that memory, or the one for what comes back, is still being made by programs that wait for theirs: then no
+  /// acknowledgement can have come. May ask the kernel.
   virtual bool is_awaiting_turn_of(const transport::wire::Mac& /*station*/) { return false; }
 
   /// Room for a frame whose destination is not known yet. A port that has several ways sends it on the one that

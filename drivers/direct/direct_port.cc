@@ -23,8 +23,8 @@ using Clock = std::chrono::steady_clock;
 /// in the end after every kAskAgainAfter: a NIC may have come.
 constexpr std::uint32_t kConversation = 4;
 constexpr std::uint32_t kAskAgainAfter = 4096;
-/// For the first link to a station: two threads that talk, and memory that is made.
-constexpr auto kFirstLinkPatience = 20ms;
+/// For a link to a station, and for the first one from it. The keeper says sooner how it ended, if its thread has a turn.
+constexpr auto kLinkPatience = 15s;
 /// The mark is behind frames that a crowded switch has not forwarded yet; but it may have been lost. Less than the ACK timeouts that
 /// programs have, the shortest usual one of which is 67 ms: a frame that overtakes others is sent again, and the connection
 /// goes on.
@@ -90,6 +90,7 @@ DirectPort::DirectPort(std::unique_ptr<nic::PacketPort> wire, std::unique_ptr<Li
   receiving_.reserve(LinkKeeper::kMaxReceiving);
   news_.sending.reserve(LinkKeeper::kMaxSending);
   news_.receiving.reserve(LinkKeeper::kMaxReceiving);
+  news_.refused.reserve(LinkKeeper::kMaxRefused);
   make_wake_fd();
 }
 
@@ -114,8 +115,10 @@ void DirectPort::take_news() {
     epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, link->socket, &event);
     receiving_.push_back(link);
   }
+  for (const Mac& peer : news_.refused) stranger_at(peer).is_refused = true;
   news_.sending.clear();
   news_.receiving.clear();
+  news_.refused.clear();
   for (std::size_t i = sending_.size(); i-- > 0;) {
     SendingLink& link = *sending_[i];
     const bool is_over = link.is_over.load(std::memory_order_acquire);
@@ -154,7 +157,17 @@ void DirectPort::count_stranger(const Mac& destination) {
   Stranger& stranger = stranger_at(destination);
   ++stranger.frames;
   const bool is_time = stranger.frames >= kConversation && std::has_single_bit(stranger.frames);
-  if (is_time || stranger.frames % kAskAgainAfter == 0) keeper_->want(destination);
+  if (is_time || stranger.frames % kAskAgainAfter == 0) ask_for_link_to(destination, stranger);
+}
+
+void DirectPort::ask_for_link_to(const Mac& destination, Stranger& stranger) {
+  stranger.asked_at = Clock::now();
+  stranger.is_refused = !keeper_->want(destination);
+}
+
+bool DirectPort::is_making_link_to(const Stranger& stranger) {
+  const bool is_asked = stranger.asked_at != Clock::time_point{} && !stranger.is_refused;
+  return is_asked && Clock::now() - stranger.asked_at < kLinkPatience;
 }
 
 // --- Receive ---
@@ -277,14 +290,10 @@ nic::Room DirectPort::reserve_to(const Mac& destination) {
 bool DirectPort::is_waiting_for_first_link(const Mac& destination) {
   if (medium() == nic::Medium::kEthernet || !may_be_linked(destination)) return false;
   Stranger& stranger = stranger_at(destination);
-  if (stranger.frames > 0) return false;
-  const Clock::time_point now = Clock::now();
-  if (stranger.asked_at == Clock::time_point{}) {
-    stranger.asked_at = now;
-    keeper_->want(destination);
-  }
+  if (stranger.frames > 0 || stranger.is_refused) return false;
+  if (stranger.asked_at == Clock::time_point{}) ask_for_link_to(destination, stranger);
   if (keeper_->has_news()) take_news();
-  return now - stranger.asked_at < kFirstLinkPatience;
+  return is_making_link_to(stranger);
 }
 
 bool DirectPort::may_be_linked(const Mac& destination) const {
@@ -351,11 +360,19 @@ nic::Room DirectPort::room_on(SendingLink& link) {
 bool DirectPort::is_awaiting_turn_of(const Mac& station) {
   const auto found = std::find_if(sending_.begin(), sending_.end(),
                                   [&](const SendingLink* link) { return link->peer == station; });
-  if (found == sending_.end()) return false;
+  if (found == sending_.end()) return is_making_link_to(stranger_at(station));
   SendingLink& link = **found;
   const std::uint64_t untaken = link.ring.count_untaken();
-  if (untaken == 0 || link.is_over.load(std::memory_order_acquire)) return false;
+  if (link.is_over.load(std::memory_order_acquire)) return false;
+  if (untaken == 0 && !is_awaiting_first_link_from(link)) return false;
   return link.turn.is_awaited(link.process, link.ring.committed_frames() - untaken);
+}
+
+/// A station that is sent something makes a link to us, on which its answer comes.
+bool DirectPort::is_awaiting_first_link_from(const SendingLink& link) const {
+  if (Clock::now() - link.made_at > kLinkPatience) return false;
+  return std::none_of(receiving_.begin(), receiving_.end(),
+                      [&](const ReceivingLink* back) { return back->peer == link.peer; });
 }
 
 void DirectPort::commit(std::size_t length) {

@@ -24,7 +24,8 @@ namespace urnic::drivers {
 /// Around the wire to the fabric's switch, or around the host's sockets. Everything goes by the wire at first. When a few frames
 /// went to one station, the port asks for a direct link to it; NICs of this fabric, or of this host, have one, virtual
 /// machines and what is behind an uplink have none. Sockets lose what a busy receiver does not take at once, and a link does
-/// not: over those the port asks before the first frame, and takes none to that station for a moment. Frames to that station then go into memory that both NICs share, and no third process touches them.
+/// not: over those the port asks before the first frame, and takes none to that station until there is a link, or none to be had.
+/// Frames to that station then go into memory that both NICs share, and no third process touches them.
 /// Those to groups, and those whose destination is not known when their room is reserved, go through the switch always.
 ///
 /// A station that takes nothing costs the others nothing: there is no room for it, and for it alone. What is for it is lost in the
@@ -82,7 +83,8 @@ class DirectPort final : public nic::PacketPort {
   struct Stranger {
     Key key = 0;
     std::uint32_t frames = 0;
-    std::chrono::steady_clock::time_point asked_at{};  // before the first frame
+    std::chrono::steady_clock::time_point asked_at{};  // for a link, the last time
+    bool is_refused = false;                           // there is none to be had
   };
 
   DirectPort(std::unique_ptr<nic::PacketPort> wire, std::unique_ptr<LinkKeeper> keeper, const Mac& own,
@@ -97,6 +99,9 @@ class DirectPort final : public nic::PacketPort {
   Stranger& stranger_at(const Mac& destination);
   void count_stranger(const Mac& destination);
   bool is_waiting_for_first_link(const Mac& destination);
+  void ask_for_link_to(const Mac& destination, Stranger& stranger);
+  static bool is_making_link_to(const Stranger& stranger);
+  bool is_awaiting_first_link_from(const SendingLink& link) const;
   void remove(SendingLink& link);
   static bool can_be_given_back(SendingLink& link);
   bool is_open(ReceivingLink& link);

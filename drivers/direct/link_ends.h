@@ -24,6 +24,7 @@ struct SendingLink {
 
   const transport::wire::Mac peer;
   const std::uint64_t nonce;
+  const std::chrono::steady_clock::time_point made_at = std::chrono::steady_clock::now();
   const RingMemory memory;
   RingProducer ring;
   bool may_lack_icrc = false;  ///< frames, as the other NIC has said

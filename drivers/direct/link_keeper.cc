@@ -24,7 +24,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// For an answer, which another thread gives that may have to wait for its turn on a processor.
+/// For an answer, which another thread gives. It is waited for longer where that only waits for its turn on a processor.
 constexpr auto kHandshakePatience = 1s;
 constexpr auto kRefusalLasts = 1s;
 constexpr int kHandshakePollMs = 100;
@@ -33,7 +33,6 @@ constexpr int kHandshakePollMs = 100;
 constexpr std::size_t kRoomyLinks = 4;
 constexpr std::uint32_t kRoomySlots = 512;
 constexpr std::uint32_t kSlots = 128;
-constexpr std::size_t kMaxWanted = 64;
 
 /// The system call without the C library's function, which librspreload replaces: the port's thread asks.
 void signal(int event_fd) {
@@ -93,6 +92,7 @@ LinkKeeper::LinkKeeper(Config config, Descriptor listener, Descriptor wake, Desc
       request_(std::move(request)) {
   news_.sending.reserve(kMaxSending);
   news_.receiving.reserve(kMaxReceiving);
+  news_.refused.reserve(kMaxRefused);
   wanted_.reserve(kMaxWanted);
   given_back_.reserve(kMaxSending + kMaxReceiving);
 }
@@ -115,17 +115,20 @@ void LinkKeeper::take_news(News& news) {
   has_news_.exchange(false, std::memory_order_acq_rel);
   news.sending.insert(news.sending.end(), news_.sending.begin(), news_.sending.end());
   news.receiving.insert(news.receiving.end(), news_.receiving.begin(), news_.receiving.end());
+  news.refused.insert(news.refused.end(), news_.refused.begin(), news_.refused.end());
   news_.sending.clear();
   news_.receiving.clear();
+  news_.refused.clear();
 }
 
-void LinkKeeper::want(const Mac& peer) {
+bool LinkKeeper::want(const Mac& peer) {
   {
     const std::lock_guard lock(mutex_);
-    if (wanted_.size() == kMaxWanted) return;
+    if (has_ended_ || wanted_.size() == kMaxWanted) return false;
     wanted_.push_back(peer);
   }
   signal(request_.get());
+  return true;
 }
 
 void LinkKeeper::give_back(SendingLink& link) {
@@ -205,47 +208,58 @@ void LinkKeeper::do_what_the_port_asked(Clock::time_point now) {
     }
     given_back_.clear();
   }
-  for (const Mac& peer : wanted) connect_to(peer, now);
+  for (const Mac& peer : wanted) {
+    if (!connect_to(peer, now)) tell_refused(peer);
+  }
 }
 
-void LinkKeeper::connect_to(const Mac& peer, Clock::time_point now) {
-  const auto has_one = [&](const auto& outgoing) {
+bool LinkKeeper::connect_to(const Mac& peer, Clock::time_point now) {
+  const auto is_to_peer = [&](const auto& outgoing) {
     return outgoing->link->peer == peer && !outgoing->is_over;
   };
-  if (std::any_of(outgoing_.begin(), outgoing_.end(), has_one)) return;
+  if (std::any_of(outgoing_.begin(), outgoing_.end(), is_to_peer)) return true;
+  return can_connect_to(peer, now) && greet(peer, now);
+}
+
+/// It was not refused just now, and there is room for one more link.
+bool LinkKeeper::can_connect_to(const Mac& peer, Clock::time_point now) {
   const auto was_refused = [&](const Refusal& refusal) {
     return refusal.peer == peer && now < refusal.until;
   };
-  if (std::any_of(refusals_.begin(), refusals_.end(), was_refused)) return;
+  if (std::any_of(refusals_.begin(), refusals_.end(), was_refused)) return false;
   refuse(peer, now);  // until it is up
-  if (outgoing_.size() >= kMaxSending) {
-    // The one that is longest unused makes room for a next attempt.
-    const auto oldest =
-        std::min_element(outgoing_.begin(), outgoing_.end(),
-                         [](const auto& a, const auto& b) { return a->last_used < b->last_used; });
-    if (now - (*oldest)->last_used > kRefusalLasts) {
-      (*oldest)->link->is_unused.store(true, std::memory_order_relaxed);
-      tell_port();
-    }
-    return;
+  if (outgoing_.size() < kMaxSending) return true;
+  // The one that is longest unused makes room for a next attempt.
+  const auto oldest = std::min_element(outgoing_.begin(), outgoing_.end(), [](const auto& a, const auto& b) {
+    return a->last_used < b->last_used;
+  });
+  if (now - (*oldest)->last_used > kRefusalLasts) {
+    (*oldest)->link->is_unused.store(true, std::memory_order_relaxed);
+    tell_port();
   }
+  return false;
+}
+
+/// Makes the link's memory and sends the Hello. Whether there is now somebody who may answer.
+bool LinkKeeper::greet(const Mac& peer, Clock::time_point now) {
   auto socket = connect_for_link(config_.socket_of(peer));
-  if (!socket) return;
+  if (!socket) return false;
   const RingGeometry geometry = geometry_for(config_.max_frame_bytes, outgoing_.size());
   auto memory = RingMemory::create(geometry.bytes());
-  if (!memory) return;
+  if (!memory) return false;
   Hello hello{.nonce = nic::random_bits(),
               .geometry = geometry,
               .from = config_.own,
               .to = peer,
               .incarnation = incarnation_};
-  if (!send_message(socket.value().get(), bytes_of(hello), memory.value().file())) return;
+  if (!send_message(socket.value().get(), bytes_of(hello), memory.value().file())) return false;
   memory.value().close_file();  // a program may have few descriptors
   auto outgoing = std::make_unique<Outgoing>();
   outgoing->link = std::make_unique<SendingLink>(peer, hello.nonce, std::move(memory.value()), geometry);
   outgoing->socket = std::move(socket.value());
   outgoing->since = outgoing->last_used = now;
   outgoing_.push_back(std::move(outgoing));
+  return true;
 }
 
 void LinkKeeper::refuse(const Mac& peer, Clock::time_point now) {
@@ -309,13 +323,16 @@ void LinkKeeper::on_hello(Incoming& incoming, Clock::time_point now) {
   Welcome welcome{.nonce = hello.nonce,
                   .incarnation = incarnation_,
                   .may_lack_icrc = static_cast<std::uint8_t>(!config_.must_have_icrc)};
-  if (!send_message(incoming.socket.get(), bytes_of(welcome))) on_end(incoming);
+  if (!send_message(incoming.socket.get(), bytes_of(welcome))) return on_end(incoming);
+  // Who is sent something answers, as a rule; and that NIC is there now.
+  std::erase_if(refusals_, [&](const Refusal& refusal) { return refusal.peer == hello.from; });
+  connect_to(hello.from, now);
 }
 
 void LinkKeeper::on_end(Outgoing& outgoing, Clock::time_point now) {
   outgoing.is_over = true;
   refuse(outgoing.link->peer, now);
-  if (!outgoing.is_up) return;
+  if (!outgoing.is_up) return tell_refused(outgoing.link->peer);
   outgoing.link->is_over.store(true, std::memory_order_release);
   tell_port();
 }
@@ -341,8 +358,13 @@ void LinkKeeper::end_links_of_others_than(const Mac& peer, std::uint32_t incarna
 }
 
 void LinkKeeper::look_at_connections(Clock::time_point now) {
+  const auto is_late = [now](const Connection& each) { return now - each.since > kHandshakePatience; };
+  const auto waits_for_turn = [](Outgoing& each) {
+    return each.link->turn.is_awaited(process_at(each.socket.get()), 0);
+  };
   for (auto& each : outgoing_) {
-    switch (look(*each, !each->is_up, now)) {
+    const bool is_young = !each->is_up;
+    switch (look(*each, is_young, is_young && is_late(*each) && !waits_for_turn(*each))) {
       case Seen::kMessage:
         on_welcome(*each, now);
         break;
@@ -354,7 +376,8 @@ void LinkKeeper::look_at_connections(Clock::time_point now) {
     }
   }
   for (auto& each : incoming_) {
-    switch (look(*each, each->link == nullptr, now)) {
+    const bool is_young = each->link == nullptr;
+    switch (look(*each, is_young, is_young && is_late(*each))) {
       case Seen::kMessage:
         on_hello(*each, now);
         break;
@@ -367,13 +390,12 @@ void LinkKeeper::look_at_connections(Clock::time_point now) {
   }
 }
 
-LinkKeeper::Seen LinkKeeper::look(const Connection& connection, bool is_young, Clock::time_point now) const {
+LinkKeeper::Seen LinkKeeper::look(const Connection& connection, bool is_young, bool is_late) const {
   if (connection.is_over) return Seen::kNothing;
   if (connection.polled_at == 0) return Seen::kNothing;  // made since
   const short socket_events = polled_[connection.polled_at].revents;
   const short process_events = polled_[connection.polled_at + 1].revents;
   if (is_young && (socket_events & POLLIN) != 0) return Seen::kMessage;
-  const bool is_late = is_young && now - connection.since > kHandshakePatience;
   return socket_events != 0 || process_events != 0 || is_late ? Seen::kEnd : Seen::kNothing;
 }
 
@@ -390,6 +412,13 @@ void LinkKeeper::look_for_unused(Clock::time_point now) {
 }
 
 void LinkKeeper::end_all(Clock::time_point now) {
+  std::vector<Mac> wanted;
+  {
+    const std::lock_guard lock(mutex_);
+    has_ended_ = true;
+    wanted.swap(wanted_);
+  }
+  for (const Mac& peer : wanted) tell_refused(peer);
   for (auto& outgoing : outgoing_) on_end(*outgoing, now);
   for (auto& incoming : incoming_) on_end(*incoming);
 }
@@ -400,6 +429,15 @@ void LinkKeeper::forget_ended() {
   std::erase_if(incoming_, [](const auto& each) {
     return each->was_given_back || (each->is_over && each->link == nullptr);
   });
+}
+
+/// What waits for the first link to that NIC goes another way then.
+void LinkKeeper::tell_refused(const Mac& peer) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (news_.refused.size() < kMaxRefused) news_.refused.push_back(peer);
+  }
+  tell_port();
 }
 
 void LinkKeeper::tell_port() {

@@ -36,6 +36,10 @@ class LinkKeeper {
   /// Links that a NIC has at most, each way. A NIC that finds no place at another one sends through the switch.
   static constexpr std::size_t kMaxSending = 32;
   static constexpr std::size_t kMaxReceiving = 64;
+  /// NICs that the port asks for at once, at most.
+  static constexpr std::size_t kMaxWanted = 64;
+  /// What was asked for and what was begun without asking.
+  static constexpr std::size_t kMaxRefused = kMaxWanted + kMaxSending;
 
   struct Config {
     Mac own;
@@ -63,13 +67,14 @@ class LinkKeeper {
   struct News {
     std::vector<SendingLink*> sending;
     std::vector<ReceivingLink*> receiving;
+    std::vector<Mac> refused;  ///< there is no link to these for now; at most kMaxRefused
   };
-  /// Whether there are new links, or a flag of one was set.
+  /// Whether there are new links or refusals, or a flag of a link was set.
   bool has_news() const { return has_news_.load(std::memory_order_acquire); }
-  /// Adds the new links to `news`.
+  /// Adds the new links and refusals to `news`.
   void take_news(News& news);
-  /// Asks for a link to that NIC. There may be none.
-  void want(const Mac& peer);
+  /// Asks for a link to that NIC; the news tell how it went. False: no news will come, it cannot ask now.
+  bool want(const Mac& peer);
   void give_back(SendingLink& link);
   void give_back(ReceivingLink& link);
 
@@ -107,7 +112,10 @@ class LinkKeeper {
   int timeout_ms() const;
   void wait();
   void do_what_the_port_asked(Clock::time_point now);
-  void connect_to(const Mac& peer, Clock::time_point now);
+  /// False: there is no link and none is being made.
+  bool connect_to(const Mac& peer, Clock::time_point now);
+  bool can_connect_to(const Mac& peer, Clock::time_point now);
+  bool greet(const Mac& peer, Clock::time_point now);
   void accept_all(Clock::time_point now);
   void on_welcome(Outgoing& outgoing, Clock::time_point now);
   void on_hello(Incoming& incoming, Clock::time_point now);
@@ -115,12 +123,13 @@ class LinkKeeper {
   void on_end(Incoming& incoming);
   void end_links_of_others_than(const Mac& peer, std::uint32_t incarnation, Clock::time_point now);
   enum class Seen : std::uint8_t { kNothing, kMessage, kEnd };
-  Seen look(const Connection& connection, bool is_young, Clock::time_point now) const;
+  Seen look(const Connection& connection, bool is_young, bool is_late) const;
   void look_at_connections(Clock::time_point now);
   void end_all(Clock::time_point now);
   void look_for_unused(Clock::time_point now);
   void forget_ended();
   void refuse(const Mac& peer, Clock::time_point now);
+  void tell_refused(const Mac& peer);
   void tell_port();
 
   const Config config_;
@@ -137,7 +146,8 @@ class LinkKeeper {
 
   std::atomic<bool> is_stopping_{false};
   std::atomic<bool> has_news_{false};
-  std::mutex mutex_;  // the following
+  std::mutex mutex_;        // the following
+  bool has_ended_ = false;  // the thread
   News news_;
   std::vector<Mac> wanted_;
   std::vector<const void*> given_back_;

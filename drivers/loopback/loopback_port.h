@@ -32,6 +32,9 @@ class LoopbackPort final : public nic::PacketPort {
 
   std::size_t receive(std::span<nic::ReceivedFrame> frames) override;
   bool may_hold_frames() const override { return !ring_is_empty() || (wire_ && wire_->may_hold_frames()); }
+  bool is_awaiting_turn_of(const transport::wire::Mac& station) override {
+    return wire_ && wire_->is_awaiting_turn_of(station);
+  }
   nic::Room reserve_to(const transport::wire::Mac& destination) override;
   void commit(std::size_t length) override;
   void commit_without_icrc(std::size_t length) override;

@@ -126,6 +126,7 @@ class FanIn(ClientTest):
     processor to itself: it would have to share it with a writer or more otherwise, as luck has it."""
     WRITERS, STOPPED, STARVED = 30, 4, 4
     SECONDS, ATTEMPTS = 3, 3
+    CROWD = 8
 
     def setUp(self):
         super().setUp()
@@ -193,6 +194,15 @@ class FanIn(ClientTest):
         for rank in writers[: -len(left_alone)]:
             self.expect_end(rank)
         return written
+
+    def test_nobody_fails_in_a_crowd(self):
+        # Each waits for its turn on a processor for longer than an ACK timeout, and so do the threads that make links.
+        self.require("setsid")
+        for number in range(self.CROWD):
+            self.start_plain(f"spinner {number}", ["setsid", "sh", "-c", "while :; do :; done"])
+        hub, *writers = self.start_all(self.WRITERS)
+        self.expect_end(hub)
+        self.bytes_of(writers)
 
     def test_the_others_write_as_much_as_without_them(self):
         # Within a tenth on a quiet machine, which may be half as fast from one moment to the next. Where back pressure is the port's, next

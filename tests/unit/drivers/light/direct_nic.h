@@ -2,6 +2,7 @@
 #pragma once
 
 #include <gtest/gtest.h>
+#include <poll.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -14,7 +15,9 @@
 #include <utility>
 #include <vector>
 
+#include "drivers/descriptor.h"
 #include "drivers/direct/direct_port.h"
+#include "drivers/direct/greeting.h"
 #include "drivers/direct/mark.h"
 #include "tests/unit/drivers/light/fake_port.h"
 
@@ -110,6 +113,23 @@ class Nic {
   Mac mac_;
   std::shared_ptr<FakePort::Outside> outside_ = std::make_shared<FakePort::Outside>();
   std::unique_ptr<DirectPort> port_;
+};
+
+/// A NIC whose thread of links has no turn on a processor, in a process that runs.
+class SilentPeer {
+ public:
+  SilentPeer(const Folder& folder, const Mac& mac)
+      : listener_(std::move(listen_for_links(folder.socket_of(mac)).value())) {}
+
+  /// Whether somebody asks for a link within that time.
+  bool is_asked(std::chrono::milliseconds patience = 10s) {
+    pollfd asked{.fd = listener_.get(), .events = POLLIN, .revents = 0};
+    return poll(&asked, 1, static_cast<int>(patience.count())) == 1;
+  }
+  void end() { listener_ = Descriptor(); }
+
+ private:
+  Descriptor listener_;
 };
 
 }  // namespace urnic::drivers::test

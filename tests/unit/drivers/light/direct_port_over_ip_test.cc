@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <optional>
 #include <span>
+#include <thread>
 #include <vector>
 
 #include "nic/path/path.h"
@@ -75,6 +76,20 @@ TEST_F(DirectPortOverIp, WaitsForALostMarkLessThanAnAckTimeout) {
   ASSERT_TRUE(until([&] { return b.receive() == std::vector{77}; }));
   EXPECT_GE(std::chrono::steady_clock::now() - began, 20ms);
   EXPECT_LT(std::chrono::steady_clock::now() - began, 500ms) << "programs give up after 8 times 67 ms";
+}
+
+TEST_F(DirectPortOverIp, WaitsForAPeerWhoseThreadOfLinksHasNoTurn) {
+  SilentPeer b(folder, kB);
+  const auto began = std::chrono::steady_clock::now();
+  EXPECT_TRUE(a.port().reserve_to(kB).empty());
+  ASSERT_TRUE(b.is_asked());
+  while (std::chrono::steady_clock::now() - began < 1500ms) {
+    ASSERT_TRUE(a.port().reserve_to(kB).empty()) << "what goes by sockets gets lost there";
+    std::this_thread::sleep_for(10ms);
+  }
+  EXPECT_TRUE(a.port().is_awaiting_turn_of(kB));
+  b.end();
+  EXPECT_TRUE(until([&] { return !a.port().reserve_to(kB).empty(); }, 1s)) << "there is no such NIC any more";
 }
 
 TEST_F(DirectPortOverIp, WaitsForAMomentAndOnceOnly) {

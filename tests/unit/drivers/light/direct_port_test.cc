@@ -39,12 +39,14 @@ class DirectPortTest : public testing::Test {
     from.forward_to(to);
     EXPECT_EQ(to.receive(), (std::vector{0, 1, 2, 3, 200}));
   }
+  /// B makes one back, which is not open before it sends something.
   void talk(Nic& from, Nic& to) {
     for (std::uint8_t i = 0; i < kConversation; ++i) from.send(kB, i);
     ASSERT_TRUE(until([&] {
       from.receive();
       to.receive();
-      return from.port().sending_links() == 1 && to.port().receiving_links() == 1;
+      return from.port().sending_links() == 1 && to.port().receiving_links() == 1 &&
+             to.port().sending_links() == 1 && from.port().receiving_links() == 1;
     }));
   }
 
@@ -230,6 +232,21 @@ TEST_F(DirectPortTest, AwaitsTheTurnOfAPeerThatHasNotTakenWhatWasSent) {
   EXPECT_TRUE(a.port().is_awaiting_turn_of(kB));
   EXPECT_EQ(b.receive(), std::vector{1});
   EXPECT_FALSE(a.port().is_awaiting_turn_of(kB));
+}
+
+TEST_F(DirectPortTest, AwaitsTheTurnOfAPeerThatMakesALink) {
+  Nic a(folder, kA);
+  SilentPeer b(folder, kB);
+  for (std::uint8_t i = 1; i < kConversation; ++i) a.send(kB, i);
+  EXPECT_FALSE(a.port().is_awaiting_turn_of(kB)) << "was not asked for a link";
+  a.send(kB, 1);
+  ASSERT_TRUE(b.is_asked());
+  EXPECT_TRUE(a.port().is_awaiting_turn_of(kB));
+  b.end();
+  EXPECT_TRUE(until([&] {
+    a.receive();
+    return !a.port().is_awaiting_turn_of(kB);
+  }));
 }
 
 // --- Ends ---

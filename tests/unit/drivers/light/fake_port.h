@@ -57,6 +57,7 @@ class FakePort final : public nic::PacketPort {
     bool is_armed = false;
     std::size_t times_armed = 0;
     bool is_drained = true;
+    Mac station_without_turn{};  ///< what was sent to it waits
     int written_out = 0;
     unsigned sent_without_icrc = 0;
     nic::Medium medium = nic::Medium::kEthernet;
@@ -80,7 +81,8 @@ class FakePort final : public nic::PacketPort {
     std::copy(given_.begin(), given_.end(), frames.begin());
     return given_.size();
   }
-  nic::Room reserve_to(const transport::wire::Mac&) override {
+  bool is_awaiting_turn_of(const Mac& station) override { return station == outside_->station_without_turn; }
+  nic::Room reserve_to(const Mac&) override {
     if (outside_->room == 0) return {};
     return outside_->is_shared_memory ? nic::Room::without_icrc(room_) : nic::Room(room_);
   }

@@ -189,6 +189,13 @@ TEST(FaultPort, SendsWhatIsDueLaterWhenThePortIsFull) {
   EXPECT_EQ(rig.outside->written_out, 1);
 }
 
+TEST(FaultPort, AwaitsTheTurnOfWhomThePortBelowAwaits) {
+  Rig rig("dup=1");
+  rig.outside->station_without_turn = kPeerMac;
+  EXPECT_TRUE(rig.port.is_awaiting_turn_of(kPeerMac));
+  EXPECT_FALSE(rig.port.is_awaiting_turn_of(kOwnMac));
+}
+
 TEST(FaultPort, DoesNotWriteIntoARoomThatTheEngineHolds) {
   Rig rig("dup=1");
   rig.outside->room = 1;

@@ -144,6 +144,12 @@ TEST_F(LoopbackAlone, WakesNobodyWhoIsNotAsleep) {
   EXPECT_FALSE(is_readable(port_.wake_fd()));
 }
 
+TEST_F(LoopbackWithWire, AwaitsTheTurnOfWhomTheWireAwaits) {
+  wire_->station_without_turn = kPeerMac;
+  EXPECT_TRUE(port_.is_awaiting_turn_of(kPeerMac));
+  EXPECT_FALSE(port_.is_awaiting_turn_of(kOwnMac));
+}
+
 TEST_F(LoopbackAlone, IsDrainedWhenItsRingIsEmpty) {
   EXPECT_TRUE(port_.is_drained());
   send(port_, frame_to_self(1));

@@ -131,6 +131,9 @@ TEST_F(RecorderPortTest, SpeaksForThePortBelow) {
   EXPECT_EQ(port_->statistics().sent_frames, 3000u);
   outside_->is_drained = false;
   EXPECT_FALSE(port_->is_drained());
+  outside_->station_without_turn = kPeerMac;
+  EXPECT_TRUE(port_->is_awaiting_turn_of(kPeerMac));
+  EXPECT_FALSE(port_->is_awaiting_turn_of(kOwnMac));
   outside_->room = 0;
   EXPECT_TRUE(port_->reserve().empty());
 }
