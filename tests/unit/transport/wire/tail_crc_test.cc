@@ -13,7 +13,7 @@
 namespace urnic::transport::wire {
 namespace {
 
-using test::payload;
+using transport::test::payload;
 using urnic::test::bitwise_crc32;
 
 TEST(TailCrc, JoinsEveryLengthToWhatIsInFront) {
