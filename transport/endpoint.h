@@ -122,9 +122,9 @@ class Endpoint {
   /// largest packet of the path: headers (kMaxPacketHeaderBytes) + path MTU.
   virtual WrittenPacket poll_transmit(std::span<std::byte> out, Time now) = 0;
 
-  /// Where the packet goes that the next poll_transmit() writes, for services without a peer; 0 for the queue
+  /// Where the packet goes that the next poll_transmit() writes, for services without a peer; no address for the queue
   /// pair's own path, and when there is nothing to send.
-  virtual AddressHandleId next_destination() const { return AddressHandleId{}; }
+  virtual Destination next_destination() const { return {}; }
 
   /// Whether an acknowledgement or a response waits to be sent.
   virtual bool has_pending_response() const = 0;

@@ -68,7 +68,7 @@ class UnreliableEndpoint final : public Endpoint {
   }
   Time next_timeout() const override { return can_send(state()) ? pacer_.next_departure() : kNever; }
   WrittenPacket poll_transmit(std::span<std::byte> out, Time now) override;
-  AddressHandleId next_destination() const override;
+  Destination next_destination() const override;
   bool has_pending_response() const override { return false; }
   void keep_unsent() override { send_queue_.keep_unsent(); }
 
@@ -150,8 +150,8 @@ WrittenPacket UnreliableEndpoint<Requester, Responder>::poll_requester(std::span
 }
 
 template <typename Requester, typename Responder>
-AddressHandleId UnreliableEndpoint<Requester, Responder>::next_destination() const {
-  return has_work() ? requester_.next_destination() : AddressHandleId{};
+Destination UnreliableEndpoint<Requester, Responder>::next_destination() const {
+  return has_work() ? requester_.next_destination() : Destination{};
 }
 
 template <typename Requester, typename Responder>

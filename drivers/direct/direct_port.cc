@@ -32,6 +32,8 @@ constexpr auto kMarkPatience = 50ms;
 /// How many frames of one link come in a row while others have some, too.
 constexpr std::size_t kShare = 32;
 constexpr std::uint32_t kMostRoundsWithoutWire = 7;
+/// So many rounds after the last frame of a link, sent or received, a next one is likely.
+constexpr std::uint32_t kBusyRounds = 64;
 
 std::uint64_t key_of(const Mac& mac) {
   std::uint64_t key = 0;
@@ -182,10 +184,12 @@ std::size_t DirectPort::receive(std::span<nic::ReceivedFrame> frames) {
   return count + receive_from_wire(frames.subspan(count));
 }
 
-/// While links have frames, the host's sockets are looked at in one round of a few: each look is a system call.
+/// While links have frames, or had some lately, the host's sockets are looked at in one round of a few: each look is a system call.
 bool DirectPort::may_pass_over_wire(std::size_t link_frames) {
-  const bool may =
-      medium() == nic::Medium::kIp && link_frames > 0 && rounds_without_wire_ < kMostRoundsWithoutWire;
+  if (link_frames > 0) busy_rounds_left_ = kBusyRounds;
+  const bool is_busy = busy_rounds_left_ > 0;
+  busy_rounds_left_ -= is_busy;
+  const bool may = medium() == nic::Medium::kIp && is_busy && rounds_without_wire_ < kMostRoundsWithoutWire;
   rounds_without_wire_ = may ? rounds_without_wire_ + 1 : 0;
   if (may) has_wire_given_all_ = false;
   return may;
@@ -397,6 +401,7 @@ void DirectPort::commit_without_icrc(std::size_t length) {
 void DirectPort::note_sent(SendingLink& link, std::size_t length) {
   ++own_statistics_.sent_frames;
   own_statistics_.sent_bytes += length;
+  busy_rounds_left_ = kBusyRounds;
   if (!link.has_unflushed) {
     link.has_unflushed = true;
     unflushed_.push_back(&link);

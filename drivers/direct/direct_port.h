@@ -123,6 +123,7 @@ class DirectPort final : public nic::PacketPort {
   std::size_t first_ = 0;           // of receiving_, in the next receive()
   bool has_wire_given_all_ = true;  // the last time
   std::uint32_t rounds_without_wire_ = 0;
+  std::uint32_t busy_rounds_left_ = 0;
   LinkKeeper::News news_;  // empty but inside of take_news()
   WireGuard guard_;
 

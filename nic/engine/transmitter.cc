@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "nic/path/multicast_groups.h"
+#include "nic/path/station.h"
 #include "transport/qp_state.h"
 
 namespace urnic::nic {
@@ -156,11 +157,24 @@ bool Transmitter::find_route(QueuePair& qp, Route& route, Time now) {
     if (qp.path().header_bytes() == 0) return true;
     return resolve(qp.path(), qp.peer_mac(), route, now) || qp.endpoint().state() == QpState::kError;
   }
-  route.address = qp.endpoint().next_destination();
+  route.is_for_datagrams = true;
+  const transport::Destination to = qp.endpoint().next_destination();
+  route.address = to.address;
   AddressHandles::Handle* const handle = address_handles_.find(route.address);
   if (handle == nullptr) return true;
   if (!handle->path.has_flow_label()) handle->path.use_source_port(datagram_source_port(qp.number()));
-  return resolve(handle->path, handle->peer_mac, route, now);
+  if (!resolve(handle->path, handle->peer_mac, route, now)) return false;
+  route.has_station = handle->is_on_this_host;
+  if (route.has_station) route.station = station_of(to.qp);
+  route.mac = route.station.value_or(route.mac);
+  return true;
+}
+
+/// Whether the next packet goes the same way. All packets of a connected queue pair do.
+bool Transmitter::leads_to_next(const Route& route, const QueuePair& qp) {
+  if (!route.is_for_datagrams) return true;
+  const transport::Destination next = qp.endpoint().next_destination();
+  return next.address == route.address && (!route.has_station || station_of(next.qp) == route.station);
 }
 
 bool Transmitter::resolve(Path& path, PeerMac& known, Route& route, Time now) {
@@ -187,7 +201,7 @@ Transmitter::Turn Transmitter::give_turn(QueuePair& qp, const Route& route, std:
   const std::int32_t& turn_bytes = qp.schedule().turn_bytes;
   const std::size_t header_bytes = route.path != nullptr ? route.path->header_bytes() : 0;
   for (; turn.packets < most && turn_bytes > 0; ++turn.packets) {
-    if (qp.endpoint().next_destination() != route.address) break;
+    if (!leads_to_next(route, qp)) break;
     const Room reserved = port_->reserve_to(route.mac);
     if (reserved.empty() && must_wait(qp, reserved, route.mac, turn)) break;
     const std::span<std::byte> frame = reserved.bytes();

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 
 #include "nic/diagnostics/device_counters.h"
@@ -91,7 +92,10 @@ class Transmitter {
     Path* path = nullptr;       ///< null: nowhere, the address handle is gone
     bool is_reachable = false;  ///< otherwise packets are made and dropped
     transport::wire::Mac mac{};
-    transport::AddressHandleId address{};  ///< of datagrams; packets to others need another route
+    bool is_for_datagrams = false;  ///< then also, and packets to others need another route:
+    transport::AddressHandleId address{};
+    std::optional<transport::wire::Mac> station{};  ///< of a NIC that shares this host's addresses
+    bool has_station = false;                       ///< there is one for each destination
   };
   enum class Outcome : std::uint8_t { kDone, kMoreToSend, kPortFull, kWayFull };
   struct Turn {
@@ -114,6 +118,7 @@ class Transmitter {
   bool serve(Kind kind, transport::Time now);
   Turn take_turn(QueuePair& qp, Kind kind, Share& share, transport::Time now);
   bool find_route(QueuePair& qp, Route& route, transport::Time now);
+  static bool leads_to_next(const Route& route, const QueuePair& qp);
   bool resolve(Path& path, PeerMac& known, Route& route, transport::Time now);
   /// A turn sends `most` packets at most, and as many bytes as are left of the turn of `qp`.
   Turn give_turn(QueuePair& qp, const Route& route, std::size_t most, transport::Time now);

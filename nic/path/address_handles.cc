@@ -16,7 +16,8 @@ static_assert(DeviceLimits::kMaxAddressHandles <= kSlotMask);
 
 }  // namespace
 
-std::optional<AddressHandleId> AddressHandles::add(const AddressVector& address, const Path& path) {
+std::optional<AddressHandleId> AddressHandles::add(const AddressVector& address, const Path& path,
+                                                   bool is_on_this_host) {
   std::uint32_t index;
   if (slots_.size() < DeviceLimits::kMaxAddressHandles) {
     index = static_cast<std::uint32_t>(slots_.size());
@@ -30,7 +31,8 @@ std::optional<AddressHandleId> AddressHandles::add(const AddressVector& address,
   Slot& slot = slots_[index];
   std::uint32_t id = to_integer(slot.id) + (1u << kSlotBits);
   if (id <= kSlotMask) id += 1u << kSlotBits;  // the count came round
-  slot = {.id = AddressHandleId{id}, .handle = {.address = address, .path = path}};
+  slot = {.id = AddressHandleId{id},
+          .handle = {.address = address, .path = path, .is_on_this_host = is_on_this_host}};
   return slot.id;
 }
 

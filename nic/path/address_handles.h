@@ -20,10 +20,13 @@ class AddressHandles {
     AddressVector address{};
     Path path{};
     PeerMac peer_mac{};
+    bool is_on_this_host =
+        false;  ///< among NICs that share the host's addresses, the queue pair's number says whose it is
   };
 
   /// Nothing when the table is full.
-  std::optional<transport::AddressHandleId> add(const AddressVector& address, const Path& path);
+  std::optional<transport::AddressHandleId> add(const AddressVector& address, const Path& path,
+                                                bool is_on_this_host = false);
   void remove(transport::AddressHandleId id);
   /// Null for a number that names no handle (any more).
   Handle* find(transport::AddressHandleId id);

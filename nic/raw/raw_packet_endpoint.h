@@ -27,7 +27,7 @@ class RawPacketRequester {
   transport::WrittenPacket poll_transmit(std::span<std::byte> out);
 
   /// Frames say themselves where they go.
-  transport::AddressHandleId next_destination() const { return {}; }
+  transport::Destination next_destination() const { return {}; }
 
  private:
   transport::UnreliableSendQueue& queue_;

@@ -128,7 +128,7 @@ std::optional<std::string> Stage::drain() {
   // Just as large as promised, so that a sanitizer sees the first byte too many.
   std::vector<std::byte> room(transport::kMaxPacketHeaderBytes + bytes(settings_.config.path_mtu));
   while (may_go_on()) {
-    const std::uint32_t address_handle = to_integer(endpoint_->next_destination());
+    const std::uint32_t address_handle = to_integer(endpoint_->next_destination().address);
     const std::size_t size = endpoint_->poll_transmit(room, now_).size;
     if (size == 0) return std::nullopt;
     if (size > room.size()) return fmt::format("a packet of {} bytes, more than the path takes", size);

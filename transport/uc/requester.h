@@ -21,7 +21,7 @@ class UcRequester {
   WrittenPacket poll_transmit(std::span<std::byte> out);
 
   /// Everything goes to the one peer.
-  AddressHandleId next_destination() const { return AddressHandleId{}; }
+  Destination next_destination() const { return {}; }
 
  private:
   const QpConfig& config_;

@@ -40,9 +40,8 @@ std::uint32_t UdRequester::qkey() const {
   return (qkey & kUseOwnQkey) != 0 ? config_.qkey : qkey;
 }
 
-AddressHandleId UdRequester::next_destination() const {
-  return check() == CompletionStatus::kSuccess ? queue_.current().request.destination.address
-                                               : AddressHandleId{};
+Destination UdRequester::next_destination() const {
+  return check() == CompletionStatus::kSuccess ? queue_.current().request.destination : Destination{};
 }
 
 }  // namespace urnic::transport

@@ -22,7 +22,7 @@ class UdRequester {
   WrittenPacket poll_transmit(std::span<std::byte> out);
 
   /// Where the packet goes that the next poll_transmit() writes; only while the queue has work.
-  AddressHandleId next_destination() const;
+  Destination next_destination() const;
 
  private:
   /// Why the current work request cannot become a datagram; kSuccess when it can.

@@ -2,9 +2,11 @@
 #include <gtest/gtest.h>
 
 #include <cerrno>
+#include <cstdint>
 #include <string>
 #include <vector>
 
+#include "nic/path/station.h"
 #include "tests/support/lost_identification.h"
 #include "tests/unit/nic/device_pair.h"
 #include "transport/wire/frame.h"
@@ -93,6 +95,42 @@ TEST_F(IpMediumTest, TellsThePortOfGroupsAndReportsNone) {
   EXPECT_EQ(pair.wire.memberships.back(), "end 0 leaves ff05::77");
   pair.pass(5s);
   EXPECT_TRUE(pair.wire.sent_by(0).empty());
+}
+
+TEST_F(IpMediumTest, SendsDatagramsToWhoeverOfThisHostHasTheQueuePair) {
+  QueuePair& qp = add_datagram_qp();
+  EXPECT_TRUE(qp.modify({.state = transport::QpState::kInit,
+                         .pkey_index = std::uint16_t{0},
+                         .port = std::uint8_t{1},
+                         .qkey = 1u}));
+  EXPECT_TRUE(qp.modify({.state = transport::QpState::kReadyToReceive}));
+  EXPECT_TRUE(qp.modify({.state = transport::QpState::kReadyToSend, .send_psn = transport::Psn(7)}));
+  Device& device = pair.a().device();
+  const auto here =
+      device.create_address_handle(pair.a().pd(), {.destination = pair.a().gid(), .source_gid_index = 1});
+  const auto elsewhere =
+      device.create_address_handle(pair.a().pd(), {.destination = pair.b().gid(), .source_gid_index = 1});
+  const auto send = [&](transport::AddressHandleId address, std::uint32_t to) {
+    pair.a().post(
+        {.wr_id = to, .signaled = true, .destination = {.address = address, .qp = transport::QpNumber(to)}},
+        0, 8);
+    pair.settle();
+  };
+  FakeWire::Way& fifth = pair.wire.ways[to_string(station_of_share(5))];
+  FakeWire::Way& sixth = pair.wire.ways[to_string(station_of_share(6))];
+  sixth.room = 1;
+  send(here.value(), 0x060001);
+  EXPECT_EQ(sixth.room, 0u);
+  send(elsewhere.value(), 0x050001);  // another host, whose queue pairs have any number
+  EXPECT_EQ(pair.a().poll_text(), "393217 ok, 327681 ok");
+  send(here.value(), 0x050001);
+  EXPECT_EQ(pair.a().poll_text(), "") << "there is no room for the fifth";
+  fifth.room = 1;
+  pair.settle();
+  EXPECT_EQ(pair.a().poll_text(), "327681 ok");
+  EXPECT_EQ(fifth.room, 0u);
+  EXPECT_TRUE(device.destroy_address_handle(pair.a().pd(), here.value()));
+  EXPECT_TRUE(device.destroy_address_handle(pair.a().pd(), elsewhere.value()));
 }
 
 TEST_F(IpMediumTest, HasNoRawPackets) {

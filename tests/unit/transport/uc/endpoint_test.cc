@@ -23,7 +23,7 @@ class UcEndpointWithSharedQueue : public UcTest {
 TEST_F(UcEndpointStates, BeginsInReset) {
   EXPECT_EQ(endpoint_.state(), QpState::kReset);
   EXPECT_EQ(endpoint_.next_timeout(), kNever);
-  EXPECT_EQ(endpoint_.next_destination(), AddressHandleId{});
+  EXPECT_EQ(endpoint_.next_destination().address, AddressHandleId{});
 }
 
 TEST_F(UcEndpointStates, DropsPacketsBeforeItIsReadyToReceive) {

@@ -43,7 +43,7 @@ TEST_F(UdEndpointStates, SendsOnlyOnceReadyToSend) {
   connect_to_rtr();
   post(datagram_wr(1, 5));
   EXPECT_THAT(sent(), IsEmpty());
-  EXPECT_EQ(endpoint_.next_destination(), AddressHandleId{});
+  EXPECT_EQ(endpoint_.next_destination().address, AddressHandleId{});
   endpoint_.to_ready_to_send(config_);
   drain();
   EXPECT_THAT(sent(), ElementsAre(to_peer(Psn(200), local_memory(0, 5))));

@@ -62,26 +62,26 @@ TEST_F(UdRequesterTest, SendsItsOwnQkeyWhenTheTopBitOfTheWorkRequestsIsSet) {
 TEST_F(UdRequesterTest, NamesTheAddressOfEachPacketBeforeItIsWritten) {
   post_quietly(to(datagram_wr(1, 0), AddressHandleId{6}, QpNumber{0x33}));
   post_quietly(to(datagram_wr(2, 0), AddressHandleId{9}, QpNumber{0x44}));
-  EXPECT_EQ(endpoint_.next_destination(), AddressHandleId{6});
+  EXPECT_EQ(endpoint_.next_destination().address, AddressHandleId{6});
   ASSERT_TRUE(poll_bytes());
-  EXPECT_EQ(endpoint_.next_destination(), AddressHandleId{9});
+  EXPECT_EQ(endpoint_.next_destination().address, AddressHandleId{9});
   ASSERT_TRUE(poll_bytes());
-  EXPECT_EQ(endpoint_.next_destination(), AddressHandleId{});
+  EXPECT_EQ(endpoint_.next_destination().address, AddressHandleId{});
 }
 
 TEST_F(UdRequesterTest, NamesNoAddressWhenItMayNotSend) {
   endpoint_.to_send_queue_drained(config_);
   post_quietly(datagram_wr(1, 0));
-  EXPECT_EQ(endpoint_.next_destination(), AddressHandleId{});
+  EXPECT_EQ(endpoint_.next_destination().address, AddressHandleId{});
   endpoint_.to_ready_to_send(config_);
-  EXPECT_EQ(endpoint_.next_destination(), kPeerAddress);
+  EXPECT_EQ(endpoint_.next_destination().address, kPeerAddress);
   endpoint_.to_error();
-  EXPECT_EQ(endpoint_.next_destination(), AddressHandleId{});
+  EXPECT_EQ(endpoint_.next_destination().address, AddressHandleId{});
 }
 
 TEST_F(UdRequesterTest, NamesNoAddressForAWorkRequestThatWillFail) {
   post_quietly(datagram_wr(1, kMtu + 1));
-  EXPECT_EQ(endpoint_.next_destination(), AddressHandleId{});
+  EXPECT_EQ(endpoint_.next_destination().address, AddressHandleId{});
 }
 
 TEST_F(UdRequesterTest, RefusesAMessageLongerThanThePathMtu) {
