@@ -74,8 +74,9 @@ bool ConnectionTraffic::is_cut(const Attempt& attempt) const {
     const FaultRates& faults = scene_.options.links[index(host)].faults;
     return faults.burst > 0 || faults.blackout > 0;
   };
+  // What was sent in the moment when the faults stopped may have been lost.
   const bool has_faults = scene_.faults_stopped == transport::kNever ||
-                          scene_.now() - scene_.faults_stopped < kCmResponseTime + 2 * kCmPacketLifetime;
+                          scene_.now() - scene_.faults_stopped <= kCmResponseTime + 2 * kCmPacketLifetime;
   return has_faults && (loses_many(one) || loses_many(other));
 }
 
