@@ -12,6 +12,67 @@ sys.path[:0] = [str(PROJECT / "tools"), str(PROJECT / "tests/clients")]
 from benchmarks.history import History, Unknown  # noqa: E402
 from benchmarks.measures import PEERS, Measure, cable_measures, chosen_measures, own_measures, rows_of  # noqa: E402
 from benchmarks.report import row  # noqa: E402
+from benchmarks.sweep import Cell, Line, cells_in, faults_in, lines_of, median_of  # noqa: E402
+
+
+# As perftest 4.5 prints it.
+LATENCY_OUTPUT = """
+ #bytes #iterations    t_min[usec]    t_max[usec]  t_typical[usec]    t_avg[usec]    t_stdev[usec]   99% percentile[usec]   99.9% percentile[usec]
+ 2       1000          1.02           442.24       1.30     \t       1.36        \t0.90   \t\t2.10    \t\t442.24
+ 4       1000          1.02           14.82        1.29     \t       1.29        \t0.35   \t\t1.86    \t\t14.82
+"""
+BANDWIDTH_OUTPUT = """
+ #bytes     #iterations    BW peak[Gb/sec]    BW average[Gb/sec]   MsgRate[Mpps]
+ 2          1000           0.078969            0.008023            0.500000
+ 65536      1000             78.96              70.00   \t\t   0.133500
+"""
+
+
+class Sweep(unittest.TestCase):
+    LATENCY = Line("host", "ib_send_lat", "RC", "")
+    BANDWIDTH = Line("host", "ib_send_bw", "RC", "")
+
+    def faults(self, line, cells, tcp_gbits=0, others=()):
+        table = {line: cells, **dict(others)}
+        return {size: why for (of, size), why in faults_in(table, tcp_gbits).items() if of == line}
+
+    def test_reads_what_perftest_prints(self):
+        self.assertEqual(cells_in(LATENCY_OUTPUT, True), {2: Cell(1.30, average_us=1.36), 4: Cell(1.29, average_us=1.29)})
+        self.assertEqual(cells_in(BANDWIDTH_OUTPUT, False), {2: Cell(2.0, gbits=0.008023), 65536: Cell(1 / 0.1335, gbits=70.0)})
+        self.assertEqual(cells_in("no rows", True), {})
+
+    def test_takes_the_median_of_turns(self):
+        turns = [{2: Cell(time, average_us=2 * time)} for time in (5, 1, 2)]
+        self.assertEqual(median_of(turns), {2: Cell(2, average_us=4)})
+        self.assertEqual(median_of([]), {})
+
+    def test_names_what_is_slower_than_a_larger_message(self):
+        self.assertEqual(self.faults(self.LATENCY, {64: Cell(2.0), 128: Cell(1.0), 256: Cell(1.1)}), {64: "slower than 128 B"})
+
+    def test_does_not_judge_the_first_contact(self):
+        self.assertEqual(self.faults(self.BANDWIDTH, {2: Cell(50.0, gbits=1), 4: Cell(10.0, gbits=1), 8: Cell(1.0, gbits=1)}), {})
+
+    def test_names_what_is_slower_than_its_kind(self):
+        others = [(Line("host", "ib_send_lat", f"RC {number}", ""), {64: Cell(1.0)}) for number in range(3)]
+        self.assertEqual(self.faults(self.LATENCY, {64: Cell(4.0)}, others=others), {64: "4.0 x its kind"})
+        elsewhere = [(Line("fabric", "ib_send_lat", f"RC {number}", ""), {64: Cell(1.0)}) for number in range(3)]
+        self.assertEqual(self.faults(self.LATENCY, {64: Cell(4.0)}, others=elsewhere), {})
+
+    def test_names_a_long_tail(self):
+        self.assertEqual(self.faults(self.LATENCY, {64: Cell(1.0, average_us=1.2), 128: Cell(1.0, average_us=2.0)}), {128: "average 2.0 x typical"})
+
+    def test_names_what_carries_less_than_tcp(self):
+        cells = {4096: Cell(1.0, gbits=10), 65536: Cell(10.0, gbits=15), 131072: Cell(20.0, gbits=30)}
+        self.assertEqual(self.faults(self.BANDWIDTH, cells, tcp_gbits=20), {65536: "0.75 x TCP"})
+
+    def test_has_each_line_once(self):
+        lines = list(lines_of("host"))
+        self.assertEqual(len(lines), len(set(lines)))
+        names = set(map(str, lines))
+        for name in ("ib_write_lat -c UC, host", "ib_send_bw -c UD -b, host", "ib_atomic_lat -c RC, host", "ib_read_bw -c XRC -q 8, host"):
+            self.assertIn(name, names)
+        for name in ("ib_read_bw -c UC, host", "ib_write_lat -c RC -e, host", "ib_write_bw -c UD, host"):
+            self.assertNotIn(name, names)
 
 
 class Goals(unittest.TestCase):

@@ -66,14 +66,22 @@ class Programs:
         if not harness.wait_until(lambda: condition() or not process.is_running(), harness.START_TIMEOUT) or not condition():
             raise Failed(process.describe())
 
-    def pair(self, server_command, client_command, tcp_port, environment=None):
-        """A server that listens on `tcp_port`, then its client; what the client says. Both must end with 0."""
-        runtime = self.stage.folder()
+    def pair(self, server_command, client_command, tcp_port, environment=None, runtime=None, by_rdma_cm=False):
+        """A server that listens on `tcp_port`, or there by rdma_cm, then its client; what the client says. Both must end with 0.
+        `runtime` is a folder that several pairs share."""
+        runtime = runtime or self.stage.folder()
         server = self.start("server", server_command, runtime, environment, self.server_side)
-        self.wait_for(lambda: harness.is_listening(tcp_port, server.pid), server)
+        listens = (lambda: self.has_listener(runtime)) if by_rdma_cm else (lambda: harness.is_listening(tcp_port, server.pid))
+        self.wait_for(listens, server)
         output = self.finish(self.start("client", client_command, runtime, environment, self.client_side))
         self.finish(server)
         return output
+
+    def has_listener(self, runtime):
+        """Whether a program there listens by rdma_cm."""
+        asked = self.start("stat", [self.stage.urnic, "stat", "--json"], runtime)
+        asked.wait(TIMEOUT)
+        return '"LISTEN"' in asked.output()
 
     def await_roce_port(self):
         """The switch that programs of an earlier measurement shared (--port host) stays for some seconds, and programs of another
@@ -163,17 +171,12 @@ class Ours:
         """A server that serves for ever, and its client; what the client says."""
         runtime = self.programs.stage.folder()
         server = self.programs.start("server", self.programs.with_nic(self.port, server_command, SERVER), runtime)
-        self.programs.wait_for(lambda: self._has_listener(runtime), server)
+        self.programs.wait_for(lambda: self.programs.has_listener(runtime), server)
         output = self.programs.finish(
             self.programs.start("client", self.programs.with_nic(self.port, client_command, CLIENT), runtime)
         )
         server.kill()
         return output
-
-    def _has_listener(self, runtime):
-        asked = self.programs.start("stat", [self.programs.stage.urnic, "stat", "--json"], runtime)
-        asked.wait(TIMEOUT)
-        return '"LISTEN"' in asked.output()
 
     def idle(self):
         """(percent of a core, MB resident) of a program that holds a device and a queue pair and waits."""
