@@ -103,6 +103,18 @@ TEST_F(AtomicModelTest, ASwapThatFailedMayHaveComeInVainBeforeItsNumberWasThere)
   EXPECT_TRUE(model_.judge(1080));
 }
 
+TEST_F(AtomicModelTest, SwapsThatFailedMayHaveComeInVainOneAfterTheOther) {
+  swap(1, 11, 1000, 2000);
+  swap(1, 12, 7, 8);
+  swap(1, 13, 3000, 4000);
+  add(1, 14, 5);
+  swap(2, 21, 2000, 3000);
+  model_.on_succeeded(21, 2000);
+  for (const std::uint64_t id : {11, 12, 13, 14}) model_.on_failed(id);
+  EXPECT_THAT(model_.judge(3005), Eq(std::nullopt)) << "12 and 13 came before 21, and 14 after it";
+  EXPECT_TRUE(model_.judge(3010));
+}
+
 TEST_F(AtomicModelTest, ASwapThatWasPostedWhenItsNumberWasThereHasNotComeInVain) {
   add(2, 21, 70);
   model_.on_succeeded(21, 1000);

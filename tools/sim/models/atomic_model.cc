@@ -96,13 +96,15 @@ bool AtomicModel::is_possible(Position position, std::uint64_t value, std::uint3
 void AtomicModel::execute(Position& position, std::size_t queue) const {
   const Executed& entry = queues_[queue][position.next[queue]++];
   const std::uint64_t value = entry.request.applied_to(position.value);
-  if (value != position.value) {
+  const bool changes = value != position.value;
+  if (changes) {
     ++position.changes;
     position.last_change_ended = entry.ended;
   }
   position.value = value;
   position.time = std::max(position.time, entry.posted);
-  position.changes_before[queue] = position.changes;
+  // What failed and changes nothing may have come earlier, and so may what follows it in its queue.
+  if (changes || entry.fate == Fate::kSucceeded) position.changes_before[queue] = position.changes;
 }
 
 // A swap that failed changed nothing if it was executed while the number was another one: before the last change, which came after the one
