@@ -240,7 +240,7 @@ bool LinkKeeper::can_connect_to(const Mac& peer, Clock::time_point now) {
   return false;
 }
 
-/// Makes the link's memory and sends the Hello. Whether there is now somebody who may answer.
+/// Makes the link's memory and sends the Hello. Whether the other NIC's keeper may answer now.
 bool LinkKeeper::greet(const Mac& peer, Clock::time_point now) {
   auto socket = connect_for_link(config_.socket_of(peer));
   if (!socket) return false;

@@ -121,7 +121,7 @@ class SilentPeer {
   SilentPeer(const Folder& folder, const Mac& mac)
       : listener_(std::move(listen_for_links(folder.socket_of(mac)).value())) {}
 
-  /// Whether somebody asks for a link within that time.
+  /// Whether another NIC asks for a link within that time.
   bool is_asked(std::chrono::milliseconds patience = 10s) {
     pollfd asked{.fd = listener_.get(), .events = POLLIN, .revents = 0};
     return poll(&asked, 1, static_cast<int>(patience.count())) == 1;
@@ -130,6 +130,30 @@ class SilentPeer {
 
  private:
   Descriptor listener_;
+};
+
+/// Two NICs of a fabric.
+class DirectPortTest : public testing::Test {
+ protected:
+  /// A talks until it has a link to B, which is open.
+  void link(Nic& from, Nic& to) {
+    talk(from, to);
+    from.send(kB, 200);
+    from.forward_to(to);
+    EXPECT_EQ(to.receive(), (std::vector{0, 1, 2, 3, 200}));
+  }
+  /// B makes one back, which is not open before it sends something.
+  void talk(Nic& from, Nic& to) {
+    for (std::uint8_t i = 0; i < kConversation; ++i) from.send(kB, i);
+    ASSERT_TRUE(until([&] {
+      from.receive();
+      to.receive();
+      return from.port().sending_links() == 1 && to.port().receiving_links() == 1 &&
+             to.port().sending_links() == 1 && from.port().receiving_links() == 1;
+    }));
+  }
+
+  Folder folder;
 };
 
 }  // namespace urnic::drivers::test
