@@ -5,7 +5,9 @@
 #include <sys/socket.h>
 
 #include <cerrno>
+#include <chrono>
 #include <cstring>
+#include <thread>
 #include <utility>
 
 namespace urnic::drivers {
@@ -64,6 +66,19 @@ bool size_rings(int socket) {
          set_option(socket, XDP_UMEM_COMPLETION_RING, XdpSocket::kTransmitEntries) &&
          set_option(socket, XDP_RX_RING, XdpSocket::kReceiveEntries) &&
          set_option(socket, XDP_TX_RING, XdpSocket::kTransmitEntries);
+}
+
+/// Linux takes a queue back some time after the socket that had it is closed (seen on 6.18), so that a NIC which is opened right
+/// after another one was closed must wait for it. An errno value.
+int bind_patiently(int socket, const sockaddr_xdp& address) {
+  constexpr int kTries = 100;
+  constexpr std::chrono::milliseconds kPause(10);
+  for (int tries = 1;; ++tries) {
+    if (bind(socket, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0) return 0;
+    const int code = errno;
+    if (code != EBUSY || tries == kTries) return code;
+    std::this_thread::sleep_for(kPause);
+  }
 }
 
 bool map_rings(XdpSocket& made) {
@@ -126,9 +141,7 @@ Result<XdpSocket, Error> XdpSocket::open(const std::string& name, const NetworkI
   address.sxdp_queue_id = 0;
   // The mode that every driver has. Without copying, cards differ in when they have to be told of frames.
   address.sxdp_flags = XDP_COPY;
-  if (bind(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
-    return bind_error(name, errno);
-  }
+  if (const int code = bind_patiently(fd, address); code != 0) return bind_error(name, code);
   return made;
 }
 

@@ -303,6 +303,14 @@ std::optional<CommunicationId> CommunicationManager::request(Req req, const MadP
   return connection->local_id;
 }
 
+void CommunicationManager::repeat_early(CommunicationId id) {
+  const Connection* const connection = find(id);
+  if (connection == nullptr) return;
+  if (connection->state != State::kReqSent && connection->state != State::kSidrReqSent) return;
+  counters_.add(CounterGroup::kRepeated, kind_of(connection->last));
+  send_last(*connection);
+}
+
 void CommunicationManager::accept(CommunicationId id, Rep rep, Time now) {
   Connection* const connection = find_mutable(id);
   if (connection == nullptr || connection->state != State::kReqReceived) return;

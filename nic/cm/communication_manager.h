@@ -49,6 +49,8 @@ class CommunicationManager {
 
   /// Sends `req`, whose IDs, GUID, timeouts and retries are filled in here. Nothing: too many connections.
   std::optional<CommunicationId> request(Req req, const MadPath& path, transport::Time now);
+  /// Sends a request that the peer has not answered once more, besides the repeats that it has by itself.
+  void repeat_early(CommunicationId id);
   /// Answers a request by `rep`, whose IDs and GUID are filled in here.
   void accept(CommunicationId id, Rep rep, transport::Time now);
   /// Forgets a request that has not been answered, as if it had not come: the peer asks again. Ends the id.

@@ -279,21 +279,32 @@ void RdmaCm::fail_resolution(Id& id, const ConnectionFailure& failure) {
 /// More is known of some hosts: of those that ids resolve, and of those that have not answered a request yet.
 void RdmaCm::check_probed(Time now) {
   check_resolutions(now);
-  for (const auto& [number, id] : ids_) doubt_if_refused(id, now);
+  for (auto& [number, id] : ids_) doubt_if_refused(id, now);
 }
+
+namespace {
+/// A refused request is repeated after each pause: the peer may just be starting, or a daemon may be about to take a listener
+/// over from the process that began it.
+constexpr transport::Duration kPauseOfDoubt = std::chrono::milliseconds(500);
+constexpr int kRepeatsInDoubt = 3;
+}  // namespace
 
 /// Cards take what comes to RoCE's port before the kernel sees it, but whether all of them take the probe's empty datagram is not
 /// known. So ICMP does not end a request by itself; but it need not be repeated for a minute then.
-void RdmaCm::doubt_if_refused(const Id& id, Time now) {
-  constexpr transport::Duration kPatience = std::chrono::seconds(1);
+void RdmaCm::doubt_if_refused(Id& id, Time now) {
   const int code = probes_.seen(id.local.address, id.peer.address).error;
-  if (code == 0 || !id.cm || id.is_passive) return;
-  doubts_.push_back({.id = id.number, .request = *id.cm, .code = code, .until = now + kPatience});
+  if (code == 0 || !id.cm || id.is_passive || id.is_doubted) return;
+  id.is_doubted = true;
+  doubts_.push_back({.id = id.number,
+                     .request = *id.cm,
+                     .code = code,
+                     .repeats_left = kRepeatsInDoubt,
+                     .until = now + kPauseOfDoubt});
 }
 
 void RdmaCm::settle_doubts(Time now) {
   while (!doubts_.empty() && doubts_.front().until <= now) {
-    const Doubt doubt = doubts_.front();
+    Doubt doubt = doubts_.front();
     doubts_.pop_front();
     const auto found = ids_.find(doubt.id);
     if (found == ids_.end() || found->second.cm != doubt.request) continue;
@@ -302,6 +313,13 @@ void RdmaCm::settle_doubts(Time now) {
     const bool is_silent =
         connection.state == cm::State::kReqSent || connection.state == cm::State::kSidrReqSent;
     if (!is_silent || connection.is_awaited) continue;
+    if (doubt.repeats_left > 0) {
+      messages_.repeat_early(doubt.request);
+      --doubt.repeats_left;
+      doubt.until = now + kPauseOfDoubt;
+      doubts_.push_back(doubt);
+      continue;
+    }
     untie(id);
     messages_.release(doubt.request, now);
     report(id, {.kind = ConnectionFailure::Kind::kHostUnreachable, .code = doubt.code});

@@ -85,6 +85,7 @@ struct Id {
   bool is_passive = false;
   bool is_known = false;  ///< what the queue pair needs is known: REP or REQ has come
   std::optional<cm::CommunicationId> cm;
+  bool is_doubted = false;  ///< the host of the peer has refused `cm`'s request
   transport::QpNumber peer_qp{};
   transport::Psn own_psn{};   ///< the peer's requests begin with it
   transport::Psn peer_psn{};  ///< ours do

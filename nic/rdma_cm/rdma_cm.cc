@@ -102,6 +102,7 @@ Id* RdmaCm::find(cm::CommunicationId id) {
 
 void RdmaCm::tie(Id& id, cm::CommunicationId to) {
   id.cm = to;
+  id.is_doubted = false;
   by_communication_id_[transport::to_integer(to)] = id.number;
 }
 

@@ -187,11 +187,13 @@ class RdmaCm final : private cm::Consumer {
     transport::Time until{};
   };
 
-  /// A request to a host that is not there, or says that it has no RoCEv2: it ends soon, unless the peer answers all the same.
+  /// A request to a host that is not there, or says that it has no RoCEv2. It is sent a few times more, and ends soon unless
+  /// the peer answers all the same.
   struct Doubt {
     IdNumber id{};
     cm::CommunicationId request{};
     int code = 0;  ///< errno value
+    int repeats_left = 0;
     transport::Time until{};
   };
 
@@ -238,7 +240,7 @@ class RdmaCm final : private cm::Consumer {
   void end_resolution(Id& id, IdState state);
   void fail_resolution(Id& id, const ConnectionFailure& failure);
   void check_probed(transport::Time now);
-  void doubt_if_refused(const Id& id, transport::Time now);
+  void doubt_if_refused(Id& id, transport::Time now);
   void settle_doubts(transport::Time now);
   PathRecord path_between(const Id& id) const;
 

@@ -57,6 +57,13 @@ class HostProbeTest : public testing::Test, private ConnectionObserver {
     EXPECT_TRUE(event && event->type == type);
     return event ? event->status : 0;
   }
+  /// That wait to be sent, which are taken away.
+  std::size_t requests_sent() {
+    std::size_t count = 0;
+    for (cm::CommunicationManager& messages = nic.cm().messages(); messages.has_outgoing(); messages.pop())
+      ++count;
+    return count;
+  }
   bool connect(IdNumber id) {
     EXPECT_TRUE(nic.cm().resolve_route(nic.channel(), id, 2s));
     status_of(EventType::kRouteResolved);
@@ -123,9 +130,11 @@ TEST_F(HostProbeTest, AClosedPortEndsARequest) {
   status_of(EventType::kAddressResolved);
   ASSERT_TRUE(connect(id));
   pass(10ms);
+  EXPECT_EQ(requests_sent(), 1u);
   seen.error = ECONNREFUSED;
-  pass(900ms);
+  pass(1900ms);
   EXPECT_FALSE(next()) << "the peer may answer all the same";
+  EXPECT_EQ(requests_sent(), 3u) << "it may have begun to listen since the first";
   pass(200ms);
   EXPECT_EQ(status_of(EventType::kUnreachable), -ECONNREFUSED);
   pass(100s);
@@ -142,7 +151,7 @@ TEST_F(HostProbeTest, AHostWhosePortIsClosedIsFound) {
   const IdNumber id = resolve();
   EXPECT_EQ(status_of(EventType::kAddressResolved), 0);
   ASSERT_TRUE(connect(id));
-  pass(1s);
+  pass(2s);
   EXPECT_EQ(status_of(EventType::kUnreachable), -ECONNREFUSED);
 }
 
@@ -162,7 +171,7 @@ TEST_F(HostProbeTest, AClosedPortEndsAnInquiryForDatagrams) {
   status_of(EventType::kAddressResolved);
   ASSERT_TRUE(connect(id));
   seen.error = ECONNREFUSED;
-  pass(1100ms);
+  pass(2100ms);
   EXPECT_EQ(status_of(EventType::kUnreachable), -ECONNREFUSED);
 }
 
