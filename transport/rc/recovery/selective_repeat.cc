@@ -22,7 +22,7 @@ SelectiveRepeat::SelectiveRepeat(Psn first) : last_held_(first), all_{first, fir
 }
 
 void SelectiveRepeat::on_progress(Psn oldest) {
-  is_sending_again_ = false;
+  if (sends_again_from_ && distance(*sends_again_from_, oldest) > 0) sends_again_from_.reset();
   is_asking_again_ = false;
   all_.begin_at(oldest);
   answered_.begin_at(oldest);
@@ -52,7 +52,8 @@ bool SelectiveRepeat::on_loss(Loss loss, const InFlight& in_flight) {
   switch (loss) {
     case Loss::kRequest:
       if (!held_.is_empty()) return true;
-      if (std::exchange(is_sending_again_, true)) return false;
+      if (sends_again_from_ && distance(*sends_again_from_, held_.expected()) <= 0) return false;
+      sends_again_from_ = held_.expected();
       // The peer has all before.
       all_ = everything;
       all_.begin_at(held_.expected());
@@ -69,7 +70,7 @@ bool SelectiveRepeat::on_loss(Loss loss, const InFlight& in_flight) {
     case Loss::kRefused:
       break;
   }
-  is_sending_again_ = false;
+  sends_again_from_.reset();
   is_asking_again_ = false;
   all_ = everything;
   return true;

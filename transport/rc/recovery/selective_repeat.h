@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 
 #include "transport/rc/recovery/held_psns.h"
 #include "transport/rc/recovery/loss_recovery.h"
@@ -56,8 +57,10 @@ class SelectiveRepeat final : public LossRecovery {
   Psn last_held_;  ///< the furthest ever, since the peer expects what it expects
   Range all_;
   Range answered_;  ///< of these, only requests that have a response of their own
-  /// all_, or answered_, were lost as reported, and nothing was acknowledged since.
-  bool is_sending_again_ = false;
+  /// The peer has reported that everything from this PSN on is lost, and nothing of it was acknowledged since. The report may come
+  /// twice, and answers to what the peer had executed before it in between.
+  std::optional<Psn> sends_again_from_;
+  /// answered_ were lost as reported, and nothing was acknowledged since.
   bool is_asking_again_ = false;
   Psn last_repeated_;  ///< the furthest; only while has_repetitions_
   bool has_repetitions_ = false;

@@ -123,6 +123,21 @@ TEST_F(RcSelectiveRequester, SendsEverythingAgainOnceWhenThePeerHoldsNothing) {
   EXPECT_THAT(sent(), IsEmpty());
 }
 
+// The network has doubled the NAK, and brings between the two the answer to a READ that the peer executed before.
+TEST_F(RcSelectiveRequester, SendsEverythingAgainOnceThoughAnEarlierAnswerCame) {
+  connect();
+  post(read_wr(7, 10));
+  post_writes(2);
+  peer_sends(selective_nak(Psn(201), {}));
+  EXPECT_EQ(sent_psns(), (std::vector<std::uint32_t>{200, 201, 202}));
+  peer_sends(read_response_only(Psn(200), payload(10)));
+  peer_sends(selective_nak(Psn(201), {}));
+  EXPECT_THAT(sent(), IsEmpty());
+  peer_sends(ack(Psn(201), 2));
+  peer_sends(selective_nak(Psn(202), {}));
+  EXPECT_EQ(sent_psns(), (std::vector<std::uint32_t>{202})) << "this one is news";
+}
+
 TEST_F(RcSelectiveRequester, TakesNothingFromAnOldNak) {
   connect_and_send(6);
   peer_sends(selective_nak(Psn(202), {204}));
