@@ -78,6 +78,11 @@ class PacketPort {
   /// acknowledgement can have come. May ask the kernel.
   virtual bool is_awaiting_turn_of(const transport::wire::Mac& /*station*/) { return false; }
 
+  /// A thread of the program polls in vain on this processor of the host: peers that share memory with us see it.
+  virtual void note_poller(std::uint32_t /*processor*/) {}
+  /// Whether the program of such a peer did so last on that processor.
+  virtual bool has_poller_on(std::uint32_t /*processor*/) const { return false; }
+
   /// Room for a frame whose destination is not known yet. A port that has several ways sends it on the one that
   /// reaches everyone, on which it may be later than a frame reserved for the same station by name.
   std::span<std::byte> reserve() { return reserve_to(transport::wire::Mac::broadcast()).bytes(); }

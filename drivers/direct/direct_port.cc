@@ -115,6 +115,7 @@ void DirectPort::take_news() {
   for (ReceivingLink* const link : news_.receiving) {
     epoll_event event{.events = EPOLLIN | EPOLLET, .data = {}};
     epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, link->socket, &event);
+    if (poller_) link->ring.say_poller(*poller_);
     receiving_.push_back(link);
   }
   for (const Mac& peer : news_.refused) stranger_at(peer).is_refused = true;
@@ -416,6 +417,19 @@ void DirectPort::flush() {
     link->has_unflushed = false;
   }
   unflushed_.clear();
+}
+
+// --- Who polls where ---
+
+void DirectPort::note_poller(std::uint32_t processor) {
+  if (poller_ == processor) return;
+  poller_ = processor;
+  for (ReceivingLink* const link : receiving_) link->ring.say_poller(processor);
+}
+
+bool DirectPort::has_poller_on(std::uint32_t processor) const {
+  return std::any_of(sending_.begin(), sending_.end(),
+                     [&](SendingLink* link) { return link->ring.poller() == processor; });
 }
 
 bool DirectPort::is_drained() {

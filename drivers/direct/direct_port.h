@@ -65,6 +65,8 @@ class DirectPort final : public nic::PacketPort {
   bool is_drained() override;
   void write_out() override { wire_->write_out(); }
   std::size_t max_frame_bytes() const override { return wire_->max_frame_bytes(); }
+  void note_poller(std::uint32_t processor) override;
+  bool has_poller_on(std::uint32_t processor) const override;
   int wake_fd() const override { return wake_fd_; }
   bool arm() override;
   void disarm() override;
@@ -144,6 +146,7 @@ class DirectPort final : public nic::PacketPort {
 
   Statistics own_statistics_;
   Descriptor epoll_;
+  std::optional<std::uint32_t> poller_;  // as peers were told
   int wake_fd_ = -1;
 };
 

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <utility>
 
@@ -41,6 +42,7 @@ struct Control {
   alignas(64) std::atomic<std::uint64_t> head;      ///< frames shown since the beginning; the producer's
   alignas(64) std::atomic<std::uint64_t> tail;      ///< slots given back since the beginning; the consumer's
   alignas(64) std::atomic<std::uint32_t> is_armed;  ///< 1: the consumer sleeps, and wants to be woken
+  std::atomic<std::uint32_t> poller;                ///< see RingConsumer::say_poller(); the consumer's, too
   // The producer's: 1 when it has said so.
   alignas(64) std::atomic<std::uint32_t> is_only_way;  ///< see RingProducer::say_only_way()
   std::atomic<std::uint32_t> is_given_up;              ///< see RingProducer::say_given_up()
@@ -69,6 +71,12 @@ class RingProducer {
   void say_only_way() { control_.is_only_way.store(1, std::memory_order_release); }
   /// Tells the consumer that from now on frames go to it on another way.
   void say_given_up() { control_.is_given_up.store(1, std::memory_order_release); }
+
+  /// As the consumer has said last; nothing when it has not.
+  std::optional<std::uint32_t> poller() const {
+    const std::uint32_t said = control_.poller.load(std::memory_order_relaxed);
+    return said == 0 ? std::nullopt : std::optional(said - 1);
+  }
 
   /// Frames whose slots the consumer has not given back.
   std::uint64_t count_untaken();
@@ -100,6 +108,11 @@ class RingConsumer {
   /// the geometry says, and stay where they are until the next call; those too short for an Ethernet header are left
   /// out and counted.
   std::size_t receive(std::span<nic::ReceivedFrame> frames);
+
+  /// Tells the producer on which processor of the host our program has polled in vain last.
+  void say_poller(std::uint32_t processor) {
+    control_.poller.store(processor + 1, std::memory_order_relaxed);
+  }
 
   /// Asks to be woken by the next frame. Then look once more whether there is one.
   void arm();

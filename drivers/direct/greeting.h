@@ -16,7 +16,7 @@
 namespace urnic::drivers {
 
 inline constexpr std::uint32_t kLinkMagic = 0x6c6e7275;  // "urnl" in memory
-inline constexpr std::uint32_t kLinkVersion = 5;
+inline constexpr std::uint32_t kLinkVersion = 6;
 
 /// The NIC that wants to send says it, and hands over the memory of its ring.
 struct Hello {

@@ -66,6 +66,8 @@ class FaultPort final : public nic::PacketPort {
   bool is_awaiting_turn_of(const transport::wire::Mac& station) override {
     return port_->is_awaiting_turn_of(station);
   }
+  void note_poller(std::uint32_t processor) override { port_->note_poller(processor); }
+  bool has_poller_on(std::uint32_t processor) const override { return port_->has_poller_on(processor); }
   std::size_t max_frame_bytes() const override { return port_->max_frame_bytes(); }
   int wake_fd() const override { return port_->wake_fd(); }
   bool arm() override;

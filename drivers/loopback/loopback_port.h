@@ -35,6 +35,12 @@ class LoopbackPort final : public nic::PacketPort {
   bool is_awaiting_turn_of(const transport::wire::Mac& station) override {
     return wire_ && wire_->is_awaiting_turn_of(station);
   }
+  void note_poller(std::uint32_t processor) override {
+    if (wire_) wire_->note_poller(processor);
+  }
+  bool has_poller_on(std::uint32_t processor) const override {
+    return wire_ && wire_->has_poller_on(processor);
+  }
   nic::Room reserve_to(const transport::wire::Mac& destination) override;
   void commit(std::size_t length) override;
   void commit_without_icrc(std::size_t length) override;

@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -77,6 +78,8 @@ class RecorderPort final : public nic::PacketPort, private nic::Journal {
   bool is_awaiting_turn_of(const transport::wire::Mac& station) override {
     return port_->is_awaiting_turn_of(station);
   }
+  void note_poller(std::uint32_t processor) override { port_->note_poller(processor); }
+  bool has_poller_on(std::uint32_t processor) const override { return port_->has_poller_on(processor); }
   std::size_t max_frame_bytes() const override { return port_->max_frame_bytes(); }
   int wake_fd() const override { return port_->wake_fd(); }
   bool arm() override;

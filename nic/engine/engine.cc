@@ -1,13 +1,17 @@
 #include "nic/engine/engine.h"
 
+#include <sched.h>
+
 #include <algorithm>
 #include <cerrno>
+#include <thread>
 #include <utility>
 
 #include "nic/diagnostics/connection_watch.h"
 #include "nic/diagnostics/failure_log.h"
 #include "nic/diagnostics/qp_watch.h"
 #include "nic/engine/farewell.h"
+#include "nic/engine/poll_spell.h"
 #include "nic/errors.h"
 #include "nic/queues/queue_pair.h"
 #include "nic/recording/recorder.h"
@@ -92,6 +96,7 @@ bool Engine::run_and_unlock(Occasion occasion, Pipeline::Round& all) {
     round = pipeline_.run(now);
   }
   if (occasion != Occasion::kOther) thread_.on_application_round(occasion == Occasion::kPoll, now);
+  all.began = now;
   all.worked |= round.worked;
   all.received += round.received;
   return lock_.unlock();
@@ -113,7 +118,21 @@ void Engine::unlock() {
 }
 
 void Engine::on_poll() {
-  if (config().progress == ProgressMode::kHybrid) try_rounds(Occasion::kPoll);
+  if (config().progress != ProgressMode::kHybrid) return;
+  const Pipeline::Round round = try_rounds(Occasion::kPoll);
+  if (round.worked || round.began == Time{}) return;
+  if (PollSpell::of_this_thread().on_empty_poll(round.began) && is_peer_here()) std::this_thread::yield();
+}
+
+/// Whether a peer's program polled last on the processor that this thread runs on: one of the two waits for the other's turn to end.
+bool Engine::is_peer_here() {
+  const int processor = sched_getcpu();
+  if (processor < 0 || !lock_.try_lock()) return false;
+  PacketPort& port = pipeline_.port();
+  port.note_poller(static_cast<std::uint32_t>(processor));
+  const bool is_here = port.has_poller_on(static_cast<std::uint32_t>(processor));
+  if (lock_.unlock()) try_rounds(Occasion::kOther);
+  return is_here;
 }
 
 // The doorbell is for those who do not get the lock.

@@ -52,9 +52,10 @@ class Engine final : public Progress {
 
   void lock() override;
   void unlock() override;
-  /// For the NIC's thread: the lock, if it is free, without the rounds that unlock() runs. Afterwards is_asked() says
-  /// whether another thread relies on one.
+  /// For the NIC's thread: the lock, in the first case only if it is free, without the rounds that unlock() runs. Afterwards
+  /// is_asked() says whether another thread relies on one.
   std::unique_lock<EngineLock> try_hold() { return std::unique_lock(lock_, std::try_to_lock); }
+  std::unique_lock<EngineLock> hold() { return std::unique_lock(lock_); }
   bool is_asked() const { return lock_.is_asked(); }
 
   void flush_responses(QueuePair& qp) override;
@@ -99,6 +100,7 @@ class Engine final : public Progress {
   Pipeline::Round try_rounds(Occasion occasion);
   bool run_and_unlock(Occasion occasion, Pipeline::Round& all);
   void send_what_waits();
+  bool is_peer_here();
 
   EngineLock lock_;
   std::atomic<bool> is_started_{false};

@@ -1,10 +1,19 @@
 #include "nic/engine/engine_lock.h"
 
+#include <linux/futex.h>
 #include <pthread.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "nic/may_wait.h"
 
 namespace urnic::nic {
+namespace {
+// Not std::atomic::wait(), which yields a few times before it sleeps.
+long futex(std::atomic<std::uint32_t>& word, int operation, std::uint32_t value) {
+  return syscall(SYS_futex, &word, operation | FUTEX_PRIVATE_FLAG, value, nullptr, nullptr, 0);
+}
+}  // namespace
 
 void EngineLock::lock() {
   int before = 0;
@@ -12,7 +21,7 @@ void EngineLock::lock() {
   waiting_.fetch_add(1);
   while (!try_take()) {
     const std::uint32_t word = word_.load();
-    if ((word & kHeld) != 0) word_.wait(word);
+    if ((word & kHeld) != 0) futex(word_, FUTEX_WAIT, word);
   }
   waiting_.fetch_sub(1);
   cancel_state_ = before;
@@ -37,7 +46,7 @@ bool EngineLock::unlock() {
   const int before = cancel_state_;
   note_engine_lock(-1);
   const bool was_asked = (word_.fetch_and(~kHeld) & kAsked) != 0;
-  if (waiting_.load() > 0) word_.notify_one();
+  if (waiting_.load() > 0) futex(word_, FUTEX_WAKE, 1);
   pthread_setcancelstate(before, nullptr);
   return was_asked;
 }

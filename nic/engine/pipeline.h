@@ -65,6 +65,7 @@ class Pipeline {
   struct Round {
     bool worked = false;       ///< anything at all was done
     std::size_t received = 0;  ///< frames
+    transport::Time began{};   ///< the last one of several; the epoch where none could be run
   };
 
   Round run(transport::Time now);

@@ -33,6 +33,10 @@ using namespace std::chrono_literals;
 namespace {
 
 constexpr Duration kSpinTime = 100us;
+/// Where a thread that spins on its memory wants the core: for the next packet of a message.
+constexpr Duration kSpinTimeAlone = 3us;
+/// A program that has not polled for so long waits for something else.
+constexpr Duration kAwayAfter = 100us;
 /// A yield that took so long has let another thread run.
 constexpr Duration kLongYield = 500us;
 /// For so long we then believe that there is no core for us to spin on.
@@ -170,19 +174,32 @@ void ProgressThread::spin() {
     }
     if (worked) has_yielded = false;
     const bool is_crowded = now < crowded_until_ && engine_.pipeline().port().wake_fd() >= 0;
-    const bool has_spun_enough = now - last_work >= kSpinTime || (is_crowded && has_yielded);
-    if (!worked && has_spun_enough && prepare_to_sleep()) return;
+    const bool is_alone = is_crowded && is_program_away(now);
+    Duration patience = kSpinTime;
+    if (is_crowded && has_yielded) patience = Duration::zero();
+    if (is_alone) patience = kSpinTimeAlone;
+    if (!worked && now - last_work >= patience && prepare_to_sleep(is_alone)) return;
     // The program's threads may have no other core to run on. Where they really ran meanwhile, spinning only
     // delays them, and us: a frame that wakes us is served sooner than one that waits until their turn is
     // over. They get one turn before we sleep: what they send us in it needs no system call to wake us, and often is what
-    // we wait for.
-    if (!worked) {
+    // we wait for. A program that does not poll only looks at its memory, where nothing comes without us.
+    if (!worked && !is_alone) {
       std::this_thread::yield();
       has_yielded = true;
       const Time back = engine_.clock().now();
       if (back - now >= kLongYield) crowded_until_ = back + kCrowdedTime;
     }
   }
+}
+
+/// Whether the program has not polled for a while, as far as we have looked.
+bool ProgressThread::is_program_away(Time now) {
+  if (now - polls_looked_at_ >= kAwayAfter) {
+    const std::uint64_t polls = polls_.load(std::memory_order_relaxed);
+    is_away_ = std::exchange(polls_then_, polls) == polls;
+    polls_looked_at_ = now;
+  }
+  return is_away_;
 }
 
 void ProgressThread::watch() {
@@ -212,9 +229,10 @@ void ProgressThread::take_over(Time watched_since) {
   patience_ = std::min(2 * patience_, kLastPatience);
 }
 
-/// Arms the port and says until when we sleep; false when there is something to do.
-bool ProgressThread::prepare_to_sleep() {
-  const std::unique_lock lock = engine_.try_hold();
+/// Arms the port and says until when we sleep; false when there is something to do, or when the lock is not free, unless we wait
+/// for it.
+bool ProgressThread::prepare_to_sleep(bool waits_for_lock) {
+  const std::unique_lock lock = waits_for_lock ? engine_.hold() : engine_.try_hold();
   if (!lock) return false;
   PacketPort& port = engine_.pipeline().port();
   const Time now = engine_.clock().now();

@@ -27,6 +27,10 @@ class Engine;
 /// sleep at any moment. A program that polls but spins on its memory in between (one-sided traffic: it waits
 /// for what the peer writes) is found out by the frames that wait when the thread takes over from WATCH; for
 /// a while, longer each time, its polling is then not relied on.
+///
+/// Between two looks in SPIN the thread yields, for the program may need its core. Where the program does not poll and something else
+/// has the core for long, it goes to SLEEP at once instead: who is woken runs within microseconds, who has yielded waits for the end
+/// of the other's turn.
 class ProgressThread {
  public:
   explicit ProgressThread(Engine& engine) : engine_(engine) {}
@@ -67,7 +71,8 @@ class ProgressThread {
   void spin();
   void watch();
   void sleep();
-  bool prepare_to_sleep();
+  bool prepare_to_sleep(bool waits_for_lock);
+  bool is_program_away(transport::Time now);
   bool wait(int port_fd, transport::Duration at_most);
   bool is_anyone_armed() const { return armed_queues_.load(std::memory_order_seq_cst) > 0; }
   bool is_polling(std::uint64_t polls_before, transport::Time now) const;
@@ -100,6 +105,9 @@ class ProgressThread {
   int port_fd_ = -1;                 // of the armed port, while it sleeps
   bool has_reason_to_spin_ = true;   // not just woken by the clock
   transport::Time last_work_{};
+  transport::Time polls_looked_at_{};  // see is_program_away()
+  std::uint64_t polls_then_ = 0;
+  bool is_away_ = false;
   transport::Duration patience_{};  // for how long the program will not be relied on next time
 };
 

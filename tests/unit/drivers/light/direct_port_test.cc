@@ -200,6 +200,18 @@ TEST_F(DirectPortTest, AwaitsTheTurnOfAPeerThatHasNotTakenWhatWasSent) {
   EXPECT_FALSE(a.port().is_awaiting_turn_of(kB));
 }
 
+TEST_F(DirectPortTest, TellsPeersWhereTheProgramPolls) {
+  Nic a(folder, kA), b(folder, kB);
+  a.port().note_poller(3);
+  link(a, b);
+  EXPECT_TRUE(b.port().has_poller_on(3)) << "also what was told before";
+  EXPECT_FALSE(b.port().has_poller_on(4));
+  EXPECT_FALSE(a.port().has_poller_on(3)) << "that is our own program";
+  a.port().note_poller(4);
+  EXPECT_TRUE(b.port().has_poller_on(4));
+  EXPECT_FALSE(b.port().has_poller_on(3)) << "it is elsewhere now";
+}
+
 TEST_F(DirectPortTest, AwaitsTheTurnOfAPeerThatMakesALink) {
   Nic a(folder, kA);
   SilentPeer b(folder, kB);

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -57,7 +58,9 @@ class FakePort final : public nic::PacketPort {
     bool is_armed = false;
     std::size_t times_armed = 0;
     bool is_drained = true;
-    Mac station_without_turn{};  ///< what was sent to it waits
+    Mac station_without_turn{};           ///< what was sent to it waits
+    std::optional<std::uint32_t> poller;  ///< where our program polls, as the port was told
+    std::uint32_t poller_of_peer = 0;     ///< where the peer's does
     int written_out = 0;
     unsigned sent_without_icrc = 0;
     nic::Medium medium = nic::Medium::kEthernet;
@@ -82,6 +85,8 @@ class FakePort final : public nic::PacketPort {
     return given_.size();
   }
   bool is_awaiting_turn_of(const Mac& station) override { return station == outside_->station_without_turn; }
+  void note_poller(std::uint32_t processor) override { outside_->poller = processor; }
+  bool has_poller_on(std::uint32_t processor) const override { return processor == outside_->poller_of_peer; }
   nic::Room reserve_to(const Mac&) override {
     if (outside_->room == 0) return {};
     return outside_->is_shared_memory ? nic::Room::without_icrc(room_) : nic::Room(room_);

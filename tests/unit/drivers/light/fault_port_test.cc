@@ -189,6 +189,15 @@ TEST(FaultPort, SendsWhatIsDueLaterWhenThePortIsFull) {
   EXPECT_EQ(rig.outside->written_out, 1);
 }
 
+TEST(FaultPort, TellsPeersAndAsksThemWhereProgramsPoll) {
+  Rig rig("dup=1");
+  rig.outside->poller_of_peer = 5;
+  rig.port.note_poller(3);
+  EXPECT_EQ(rig.outside->poller, 3u);
+  EXPECT_TRUE(rig.port.has_poller_on(5));
+  EXPECT_FALSE(rig.port.has_poller_on(3));
+}
+
 TEST(FaultPort, AwaitsTheTurnOfWhomThePortBelowAwaits) {
   Rig rig("dup=1");
   rig.outside->station_without_turn = kPeerMac;

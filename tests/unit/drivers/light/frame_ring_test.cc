@@ -108,6 +108,14 @@ TEST_F(FrameRing, TellsWhichFramesHaveNoIcrc) {
   EXPECT_TRUE(frames[1].has_icrc()) << "it was not to be left out";
 }
 
+TEST_F(FrameRing, TellsWhereTheConsumersProgramPolls) {
+  EXPECT_EQ(producer.poller(), std::nullopt);
+  consumer.say_poller(0);
+  EXPECT_EQ(producer.poller(), 0u);
+  consumer.say_poller(63);
+  EXPECT_EQ(producer.poller(), 63u);
+}
+
 TEST_F(FrameRing, WakesASleeperOnce) {
   put(1);
   EXPECT_FALSE(producer.publish());

@@ -144,6 +144,14 @@ TEST_F(LoopbackAlone, WakesNobodyWhoIsNotAsleep) {
   EXPECT_FALSE(is_readable(port_.wake_fd()));
 }
 
+TEST_F(LoopbackWithWire, TellsPeersAndAsksThemWhereProgramsPoll) {
+  wire_->poller_of_peer = 5;
+  port_.note_poller(3);
+  EXPECT_EQ(wire_->poller, 3u);
+  EXPECT_TRUE(port_.has_poller_on(5));
+  EXPECT_FALSE(port_.has_poller_on(3));
+}
+
 TEST_F(LoopbackWithWire, AwaitsTheTurnOfWhomTheWireAwaits) {
   wire_->station_without_turn = kPeerMac;
   EXPECT_TRUE(port_.is_awaiting_turn_of(kPeerMac));

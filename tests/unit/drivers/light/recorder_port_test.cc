@@ -134,6 +134,11 @@ TEST_F(RecorderPortTest, SpeaksForThePortBelow) {
   outside_->station_without_turn = kPeerMac;
   EXPECT_TRUE(port_->is_awaiting_turn_of(kPeerMac));
   EXPECT_FALSE(port_->is_awaiting_turn_of(kOwnMac));
+  outside_->poller_of_peer = 5;
+  port_->note_poller(3);
+  EXPECT_EQ(outside_->poller, 3u);
+  EXPECT_TRUE(port_->has_poller_on(5));
+  EXPECT_FALSE(port_->has_poller_on(3));
   outside_->room = 0;
   EXPECT_TRUE(port_->reserve().empty());
 }

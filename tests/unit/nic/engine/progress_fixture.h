@@ -26,11 +26,13 @@ namespace urnic::nic {
 class CountedPort final : public PacketPort {
  public:
   CountedPort(std::unique_ptr<PacketPort> port, bool has_wake_fd, std::atomic<int>& receives,
-              std::atomic<int>& sends, const std::atomic<bool>& doubles, const std::atomic<bool>& is_deaf)
+              std::atomic<int>& sends, std::atomic<int>& notes, const std::atomic<bool>& doubles,
+              const std::atomic<bool>& is_deaf)
       : port_(std::move(port)),
         has_wake_fd_(has_wake_fd),
         receives_(receives),
         sends_(sends),
+        notes_(notes),
         doubles_(doubles),
         is_deaf_(is_deaf) {}
   std::size_t receive(std::span<ReceivedFrame> frames) override {
@@ -46,6 +48,7 @@ class CountedPort final : public PacketPort {
     port_->commit(length);
   }
   void flush() override { port_->flush(); }
+  void note_poller(std::uint32_t) override { ++notes_; }
   std::size_t max_frame_bytes() const override { return port_->max_frame_bytes(); }
   int wake_fd() const override { return has_wake_fd_ ? port_->wake_fd() : -1; }
   bool arm() override { return has_wake_fd_ && port_->arm(); }
@@ -61,6 +64,7 @@ class CountedPort final : public PacketPort {
   bool has_wake_fd_;
   std::atomic<int>& receives_;
   std::atomic<int>& sends_;
+  std::atomic<int>& notes_;
   const std::atomic<bool>& doubles_;
   const std::atomic<bool>& is_deaf_;
 };
@@ -119,7 +123,7 @@ class ProgressThreadTest : public testing::TestWithParam<Mode> {
   Result<OpenedPort, Error> open_port() {
     auto loopback = std::make_unique<drivers::LoopbackPort>(kMac, nullptr, 4214);
     return std::unique_ptr<PacketPort>(std::make_unique<CountedPort>(
-        std::move(loopback), GetParam().has_wake_fd, receives_, sends_, doubles_, is_deaf_));
+        std::move(loopback), GetParam().has_wake_fd, receives_, sends_, notes_, doubles_, is_deaf_));
   }
   static void connect(QueuePair& qp, const QueuePair& peer, const transport::wire::Gid& gid) {
     ASSERT_TRUE(qp.modify(DevicePair::init_attributes()));
@@ -174,6 +178,7 @@ class ProgressThreadTest : public testing::TestWithParam<Mode> {
   Clock clock_;
   std::atomic<int> receives_{0};  // looks for frames
   std::atomic<int> sends_{0};     // frames
+  std::atomic<int> notes_{0};     // where the program polls
   std::atomic<bool> doubles_{false};
   std::atomic<bool> is_deaf_{false};
   std::vector<std::byte> memory_ = std::vector<std::byte>(4096);

@@ -126,6 +126,16 @@ TEST_P(ProgressThreadTest, DeliversWritesToAProgramThatOnlyLooksAtItsMemory) {
 }
 
 // No queue pair has this number, so only the clock ends the request.
+// Peers on the same processor get their turn then.
+TEST_P(HybridProgressTest, TellsThePortWhereAProgramPollsInVain) {
+  std::array<transport::Completion, 1> none;
+  ends_[0].queue->poll(none);
+  EXPECT_EQ(notes_, 0);
+  const auto give_up = std::chrono::steady_clock::now() + 5s;
+  while (notes_ == 0 && std::chrono::steady_clock::now() < give_up) ends_[0].queue->poll(none);
+  EXPECT_GT(notes_, 0);
+}
+
 TEST_P(ProgressThreadTest, WakesUpForATimer) {
   auto qp = std::move(device_
                           .create_qp({.capabilities = {.max_send_wr = 1},
