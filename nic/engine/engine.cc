@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <thread>
 #include <utility>
 
@@ -15,10 +16,20 @@
 #include "nic/errors.h"
 #include "nic/queues/queue_pair.h"
 #include "nic/recording/recorder.h"
+#include "nic/uncancelled_pause.h"
 
 namespace urnic::nic {
 
 using transport::Time;
+
+namespace {
+
+bool has_choice_of_processors() {
+  cpu_set_t allowed;
+  return sched_getaffinity(0, sizeof allowed, &allowed) == 0 && CPU_COUNT(&allowed) > 1;
+}
+
+}  // namespace
 
 Engine::Engine(const DeviceConfig& config, const Clock& clock, const GidTable& gids)
     : Progress(config, clock, gids),
@@ -121,7 +132,13 @@ void Engine::on_poll() {
   if (config().progress != ProgressMode::kHybrid) return;
   const Pipeline::Round round = try_rounds(Occasion::kPoll);
   if (round.worked || round.began == Time{}) return;
-  if (PollSpell::of_this_thread().on_empty_poll(round.began) && is_peer_here()) std::this_thread::yield();
+  PollSpell& spell = PollSpell::of_this_thread();
+  if (!spell.on_empty_poll(round.began) || !is_peer_here()) return;
+  if (spell.should_sleep(round.began) && has_choice_of_processors()) {
+    pause_uncancelled(std::chrono::nanoseconds(1));
+  } else {
+    std::this_thread::yield();
+  }
 }
 
 /// Whether a peer's program polled last on the processor that this thread runs on: one of the two waits for the other's turn to end.

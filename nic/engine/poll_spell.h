@@ -1,6 +1,7 @@
 // PollSpell: for how long a thread of the program has polled in vain.
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <utility>
 
@@ -27,14 +28,34 @@ class PollSpell {
     return true;
   }
 
+  /// The thread is about to give its turn away, since the peer it waits for shares its processor. Whether it should sleep for a
+  /// moment instead: the scheduler looks for an idle processor when a thread wakes up, and hardly moves one that yields again and
+  /// again. More and more rarely while that goes on, as there may be none.
+  bool should_sleep(transport::Time now) {
+    if (now - std::exchange(last_yield_, now) >= kEndOfSharing) {
+      shared_since_ = now;
+      until_sleep_ = kFirstSleepAfter;
+    }
+    if (now - shared_since_ < until_sleep_) return false;
+    shared_since_ = now;
+    until_sleep_ = std::min(2 * until_sleep_, kLastSleepAfter);
+    return true;
+  }
+
   /// Polls belong to one spell if no more lies between them.
   static constexpr transport::Duration kPause = std::chrono::microseconds(2);
   /// Longer than an answer takes of a peer that has a processor.
   static constexpr transport::Duration kSpell = std::chrono::microseconds(3);
+  static constexpr transport::Duration kEndOfSharing = std::chrono::milliseconds(1);
+  static constexpr transport::Duration kFirstSleepAfter = std::chrono::milliseconds(1);
+  static constexpr transport::Duration kLastSleepAfter = std::chrono::milliseconds(256);
 
  private:
   transport::Time last_{};
   transport::Time began_{};
+  transport::Time last_yield_{};
+  transport::Time shared_since_{};
+  transport::Duration until_sleep_{};
 };
 
 }  // namespace urnic::nic

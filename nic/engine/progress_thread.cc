@@ -57,6 +57,13 @@ constexpr Duration kLastPatience = 1s;
 /// A program that was watched for so long without a miss is trusted as before.
 constexpr Duration kTrustAfter = 100ms;
 
+/// What all threads of the process have used.
+Duration processor_time() {
+  timespec used{};
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
+  return std::chrono::seconds(used.tv_sec) + std::chrono::nanoseconds(used.tv_nsec);
+}
+
 }  // namespace
 
 Result<void, Error> ProgressThread::start(ProgressMode mode) {
@@ -206,6 +213,8 @@ void ProgressThread::watch() {
   const Time since = engine_.clock().now();
   while (!is_stopping_.load()) {
     const std::uint64_t polls_before = polls_.load(std::memory_order_relaxed);
+    const Time began = engine_.clock().now();
+    const Duration used_before = processor_time();
     wait(-1, kWatchTick);
     if (is_anyone_armed()) {
       state_.store(State::kSpin);
@@ -213,18 +222,21 @@ void ProgressThread::watch() {
     }
     if (polls_.load(std::memory_order_relaxed) == polls_before) {
       state_.store(State::kSpin);
-      take_over(since);
+      const Duration used = processor_time() - used_before;
+      take_over(since, used >= (engine_.clock().now() - began) / 2);
       return;
     }
   }
 }
 
-/// The program has stopped polling. Frames that wait, received or to be sent, say that it should not have.
-void ProgressThread::take_over(Time watched_since) {
+/// The program has stopped polling. Frames that wait, received or to be sent, say that it should not have; those that were received,
+/// only if it has run meanwhile: who has no turn on a processor cannot poll.
+void ProgressThread::take_over(Time watched_since, bool has_run) {
   const Time now = engine_.clock().now();
   if (now - watched_since >= kTrustAfter) patience_ = kFirstPatience;
   const bool has_work_to_send = engine_.pipeline().has_rung();
-  if (engine_.try_round().received == 0 && !has_work_to_send) return;
+  const bool has_missed_frames = engine_.try_round().received > 0 && has_run;
+  if (!has_missed_frames && !has_work_to_send) return;
   not_relied_on_until_.store(now + patience_, std::memory_order_relaxed);
   patience_ = std::min(2 * patience_, kLastPatience);
 }

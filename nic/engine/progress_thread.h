@@ -25,8 +25,8 @@ class Engine;
 ///
 /// A program counts as polling while no completion queue is armed, since a program that asked to be woken may
 /// sleep at any moment. A program that polls but spins on its memory in between (one-sided traffic: it waits
-/// for what the peer writes) is found out by the frames that wait when the thread takes over from WATCH; for
-/// a while, longer each time, its polling is then not relied on.
+/// for what the peer writes) is found out by the frames that wait when the thread takes over from WATCH, and the program has run
+/// meanwhile; for a while, longer each time, its polling is then not relied on.
 ///
 /// Between two looks in SPIN the thread yields, for the program may need its core. Where the program does not poll and something else
 /// has the core for long, it goes to SLEEP at once instead: who is woken runs within microseconds, who has yielded waits for the end
@@ -76,7 +76,7 @@ class ProgressThread {
   bool wait(int port_fd, transport::Duration at_most);
   bool is_anyone_armed() const { return armed_queues_.load(std::memory_order_seq_cst) > 0; }
   bool is_polling(std::uint64_t polls_before, transport::Time now) const;
-  void take_over(transport::Time watched_since);
+  void take_over(transport::Time watched_since, bool has_run);
 
   Engine& engine_;
   ProgressMode mode_ = ProgressMode::kManual;
