@@ -3,18 +3,36 @@
 #pragma once
 
 #include <algorithm>
+#include <cstdint>
 #include <utility>
 
+#include "transport/rc/timing.h"
 #include "transport/time.h"
 
 namespace urnic::transport {
+
+/// How long the acknowledgement of a WRITE may wait for the answer.
+struct AckPatience {
+  Duration first{};    ///< for its first packet
+  Duration between{};  ///< from one packet to the next, as the window may be closed there
+  Duration all{};      ///< for all of them
+};
+
+/// A peer's ACK timeout must not expire. Most have the same as we have, whose code is `timeout`; half of it is left for both ways.
+constexpr AckPatience ack_patience(Duration delay, std::uint8_t timeout) {
+  constexpr int kDelaysBetween = 5;
+  constexpr int kMostDelays = 50;
+  const Duration longest = timeout == 0 ? Duration::max() : ack_timeout(timeout) / 2;
+  return {.first = std::min(delay, longest),
+          .between = kDelaysBetween * delay,
+          .all = std::min(kMostDelays * delay, longest)};
+}
 
 /// A program that answers each RDMA WRITE with one of its own looks at its memory for the peer's, and polls
 /// its completion queue for its own. Where the acknowledgement comes alone, it stops polling before the
 /// answer has come, and with a NIC that works while its program polls the answer then waits for another
 /// thread. So the acknowledgement of such a WRITE waits for the answer, and leaves after its last packet; that of all others
-/// leaves at once. It waits one delay for the first packet, some from one packet to the next, as the window may be closed there, and
-/// not too many for all of them: a peer's ACK timeout must not expire.
+/// leaves at once.
 ///
 /// A few late answers do not count, since who lost its processor for a moment is late once: if its next
 /// acknowledgement left alone, that would stop the peer in turn.
@@ -28,20 +46,20 @@ class PendingAck {
   void set() { due_ = kAtOnce; }
 
   /// For the last packet of a WRITE that completes no receive. It may wait when one of the last few was
-  /// answered within `delay`, and when no other came since our last request: who sends several does not wait
+  /// answered within patience.first, and when no other came since our last request: who sends several does not wait
   /// for us.
-  void set_for_write(Time now, Duration delay) {
+  void set_for_write(Time now, const AckPatience& patience) {
     const bool is_first = !std::exchange(is_unanswered_, true);
     arrived_ = now;
     if (is_pending() || !is_first || !is_answered_soon()) return set();
-    due_ = now + delay;
+    due_ = now + patience.first;
   }
 
   /// A packet of a request of ours leaves at `now`; what waits goes after the last one of the message.
-  void on_request_sent(Time now, Duration delay, bool ends_message) {
-    if (std::exchange(is_unanswered_, false)) note_answer(now - arrived_ < delay);
+  void on_request_sent(Time now, const AckPatience& patience, bool ends_message) {
+    if (std::exchange(is_unanswered_, false)) note_answer(now - arrived_ < patience.first);
     if (ends_message) return flush_delayed_ack();
-    if (is_waiting()) due_ = std::min(now + kDelaysBetween * delay, arrived_ + kMostDelays * delay);
+    if (is_waiting()) due_ = std::min(now + patience.between, arrived_ + patience.all);
   }
 
   /// What waits is due.
@@ -55,8 +73,6 @@ class PendingAck {
  private:
   static constexpr Time kAtOnce = Time::min();
   static constexpr int kLateAnswersThatCount = 8;
-  static constexpr int kDelaysBetween = 5;
-  static constexpr int kMostDelays = 50;
 
   bool is_waiting() const { return due_ != kNever && due_ != kAtOnce; }
   bool is_answered_soon() const { return late_answers_ < kLateAnswersThatCount; }

@@ -97,7 +97,7 @@ void Responder::execute_held(Time now) {
 void Responder::set_ack_pending(const Packet& packet, Time now) {
   const bool completes_nothing = packet.info->operation == Operation::kWrite && !packet.info->has_immediate();
   if (!completes_nothing || !packet.info->ends_message()) return ack_.set();
-  ack_.set_for_write(now, config_.ack_delay);
+  ack_.set_for_write(now, ack_patience(config_.ack_delay, config_.ack_timeout));
 }
 
 // What was executed already is not executed again: it is acknowledged, or answered once more (facts 25 to

@@ -44,7 +44,7 @@ class Responder {
   WrittenPacket poll_transmit(std::span<std::byte> out, Time now);
   /// A packet of a request of ours leaves: an acknowledgement that waited goes after the last one of the message.
   void on_own_request(Time now, bool ends_message) {
-    ack_.on_request_sent(now, config_.ack_delay, ends_message);
+    ack_.on_request_sent(now, ack_patience(config_.ack_delay, config_.ack_timeout), ends_message);
   }
   /// When an acknowledgement that waits is due; kNever when none does.
   Time next_timeout() const { return ack_.waits_until(); }

@@ -10,6 +10,7 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr Duration kDelay = 20us;
+constexpr AckPatience kPatience = ack_patience(kDelay, 14);
 
 /// A peer's WRITEs and our answers to them, on one clock.
 class PendingAckTest : public testing::Test {
@@ -17,10 +18,10 @@ class PendingAckTest : public testing::Test {
   /// Takes a WRITE, answers it `after` so long, and sends what is pending; whether its ACK waited.
   bool waits_when_answered(Duration after) {
     now_ += 100us;
-    ack_.set_for_write(now_, kDelay);
+    ack_.set_for_write(now_, kPatience);
     const bool waited = !ack_.is_due(now_);
     now_ += after;
-    ack_.on_request_sent(now_, kDelay, true);
+    ack_.on_request_sent(now_, kPatience, true);
     EXPECT_TRUE(ack_.is_due(now_)) << "it goes behind the answer";
     ack_.clear();
     return waited;
@@ -38,21 +39,21 @@ TEST_F(PendingAckTest, WaitsForNobodyBeforeAQuickAnswer) {
 
 TEST_F(PendingAckTest, WaitsForTheLastPacketOfTheAnswer) {
   waits_when_answered(0ns);
-  ack_.set_for_write(now_, kDelay);
-  ack_.on_request_sent(now_, kDelay, false);
+  ack_.set_for_write(now_, kPatience);
+  ack_.on_request_sent(now_, kPatience, false);
   for (int packet = 1; packet < 9; ++packet) {
     now_ += 5 * kDelay - 1ns;
     EXPECT_FALSE(ack_.is_due(now_)) << packet;
-    ack_.on_request_sent(now_, kDelay, false);
+    ack_.on_request_sent(now_, kPatience, false);
   }
-  ack_.on_request_sent(now_, kDelay, true);
+  ack_.on_request_sent(now_, kPatience, true);
   EXPECT_TRUE(ack_.is_due(now_));
 }
 
 TEST_F(PendingAckTest, DoesNotWaitForAnAnswerThatStops) {
   waits_when_answered(0ns);
-  ack_.set_for_write(now_, kDelay);
-  ack_.on_request_sent(now_, kDelay, false);
+  ack_.set_for_write(now_, kPatience);
+  ack_.on_request_sent(now_, kPatience, false);
   EXPECT_FALSE(ack_.is_due(now_ + 5 * kDelay - 1ns));
   EXPECT_TRUE(ack_.is_due(now_ + 5 * kDelay));
   EXPECT_EQ(ack_.waits_until(), now_ + 5 * kDelay);
@@ -60,14 +61,22 @@ TEST_F(PendingAckTest, DoesNotWaitForAnAnswerThatStops) {
 
 TEST_F(PendingAckTest, DoesNotWaitForAnAnswerWithoutEnd) {
   waits_when_answered(0ns);
-  ack_.set_for_write(now_, kDelay);
+  ack_.set_for_write(now_, kPatience);
   const Time arrived = now_;
   while (now_ < arrived + 50 * kDelay) {
     EXPECT_FALSE(ack_.is_due(now_));
-    ack_.on_request_sent(now_, kDelay, false);
+    ack_.on_request_sent(now_, kPatience, false);
     now_ += kDelay / 2;
   }
   EXPECT_TRUE(ack_.is_due(now_));
+}
+
+TEST(AckPatience, LeavesHalfOfTheAckTimeout) {
+  EXPECT_EQ(ack_patience(kDelay, 14).all, 1ms);
+  EXPECT_EQ(ack_patience(kDelay, 0).all, 1ms) << "none";
+  EXPECT_EQ(ack_patience(kDelay, 8).all, 524'288ns);
+  EXPECT_EQ(ack_patience(kDelay, 8).first, kDelay);
+  EXPECT_EQ(ack_patience(kDelay, 1).first, 4096ns);
 }
 
 TEST_F(PendingAckTest, LateAnswersCountWhenThereAreEightInARow) {
