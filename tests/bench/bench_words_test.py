@@ -1,6 +1,7 @@
 """What tools/bench says of what was measured: goals, what stands beside what, and the comparison of two commits."""
 import json
 import pathlib
+import shutil
 import sys
 import tempfile
 import unittest
@@ -9,8 +10,10 @@ sys.dont_write_bytecode = True
 PROJECT = pathlib.Path(__file__).resolve().parent.parent.parent
 sys.path[:0] = [str(PROJECT / "tools"), str(PROJECT / "tests/clients")]
 
+from benchmarks import frameworks  # noqa: E402
 from benchmarks.history import History, Unknown  # noqa: E402
 from benchmarks.measures import PEERS, Measure, cable_measures, chosen_measures, own_measures, rows_of  # noqa: E402
+from benchmarks.programs import Failed  # noqa: E402
 from benchmarks.report import row  # noqa: E402
 from benchmarks.sweep import Cell, Line, cells_in, faults_in, lines_of, median_of  # noqa: E402
 
@@ -73,6 +76,51 @@ class Sweep(unittest.TestCase):
             self.assertIn(name, names)
         for name in ("ib_read_bw -c UC, host", "ib_write_lat -c RC -e, host", "ib_write_bw -c UD, host"):
             self.assertNotIn(name, names)
+
+
+# Iterations; us: median, last, mean; MB/s: last, mean; messages/s: last, mean.
+UCX_OUTPUT = """
+[thread 0]             10000      1.100      1.200      1.300        4.00       800.00      100000      200000
+Final:                 10000      1.181      1.697      1.798        4.50       900.00      123456      234567
+"""
+LIBFABRIC_OUTPUT = """bytes   #sent   #ack     total       time     MB/sec    usec/xfer   Mxfers/sec
+64      5k      =5k      625k        0.07s      9.22       6.94       0.14
+64k     5k      =5k      625m        0.31s   2084.79      31.44       0.03
+"""
+
+
+class Frameworks(unittest.TestCase):
+    def setUp(self):
+        self.calls = []
+
+    def pair_that_says(self, output):
+        def pair_with(environment):
+            return lambda server, client, port: self.calls.append((environment, server, client)) or output
+
+        return pair_with
+
+    @unittest.skipUnless(shutil.which("ucx_perftest"), "ucx_perftest is not installed")
+    def test_read_what_ucx_says(self):
+        pair = self.pair_that_says(UCX_OUTPUT)
+        self.assertEqual(frameworks.ucx_median(pair, "tcp", 8, 1), 1.181)
+        self.assertEqual(frameworks.ucx_average(pair, "verbs", 8, 1), 1.798)
+        self.assertAlmostEqual(frameworks.ucx_bandwidth(pair, "verbs", "tag_bw", 65536, 1), 900 * 2**20 * 8 / 1e9)
+        self.assertEqual([environment["UCX_TLS"] for environment, _, _ in self.calls], ["tcp", "rc_verbs,ud_verbs", "rc_verbs,ud_verbs"])
+
+    def test_read_what_libfabric_says(self):
+        pair = self.pair_that_says(LIBFABRIC_OUTPUT)
+        self.assertEqual(frameworks.libfabric_average(pair, "tcp", 64, 1), 6.94)
+        self.assertEqual(frameworks.libfabric_average(pair, "verbs", 65536, 1), 31.44)
+        self.assertIn("urnic0", self.calls[1][1])
+
+    def test_fail_where_there_is_no_result(self):
+        with self.assertRaises(Failed):
+            frameworks.libfabric_average(self.pair_that_says("no data"), "tcp", 64, 1)
+
+    def test_have_to_be_as_fast_as_over_tcp(self):
+        goals = {row.name: row.goal for row in frameworks.ROWS}
+        self.assertEqual(goals["UCX tag 8 B, average"], "<= 1 x UCX tag 8 B, average over TCP")
+        self.assertEqual(goals["UCX put 4 MiB"], ">= 1 x UCX put 4 MiB over TCP")
 
 
 class Goals(unittest.TestCase):

@@ -3,6 +3,7 @@ import dataclasses
 import typing
 
 import harness
+from benchmarks import frameworks
 from benchmarks.programs import cmtime_serves_for_ever
 from benchmarks.report import row
 
@@ -13,18 +14,21 @@ PEERS = {
     "limit 64 B": lambda peers: peers.limit(64, "half_round_trip_us"),
     "limit 64 B, rate": lambda peers: peers.limit(64, "mpps"),
     "TCP": lambda peers: peers.tcp_bandwidth(),
+    "TCP on one core": lambda peers: peers.tcp_bandwidth(on_one_core=True),
     "UDP": lambda peers: peers.udp_bandwidth(),
     "TCP connections": lambda peers: peers.tcp_connection_rate(),
     "TCP, eight programs": lambda peers: peers.tcp_all_to_all(8),
-    "UCX/TCP 64 KiB": lambda peers: peers.ucx_bandwidth(65536),
+    "UCX/TCP 64 KiB": lambda peers: frameworks.ucx_bandwidth(peers.pair_with, "tcp", "tag_bw", 65536, peers.seconds),
     "UDP on two cores": lambda peers: peers.udp_latency(64),
     "UDP on one core": lambda peers: peers.udp_latency(64, share_core=True),
     "UDP spinning": lambda peers: peers.udp_latency(64, spin=True),
-    "UCX/TCP 2 B": lambda peers: peers.ucx_latency(2),
-    "UCX/TCP 64 B": lambda peers: peers.ucx_latency(64),
-    "UCX/TCP 64 B, asleep": lambda peers: peers.ucx_latency(64, asleep=True),
-    "libfabric/TCP 2 B": lambda peers: peers.libfabric_latency(2),
-    "libfabric/TCP 64 B": lambda peers: peers.libfabric_latency(64),
+    "UCX/TCP 2 B": lambda peers: frameworks.ucx_median(peers.pair_with, "tcp", 2, peers.seconds),
+    "UCX/TCP 64 B": lambda peers: frameworks.ucx_median(peers.pair_with, "tcp", 64, peers.seconds),
+    "UCX/TCP 64 B, asleep": lambda peers: frameworks.ucx_median(peers.pair_with, "tcp", 64, peers.seconds, asleep=True),
+    "libfabric/TCP 2 B": lambda peers: frameworks.libfabric_average(peers.pair_with, "tcp", 2, peers.seconds),
+    "libfabric/TCP 64 B": lambda peers: frameworks.libfabric_average(peers.pair_with, "tcp", 64, peers.seconds),
+} | {
+    row.over_tcp: lambda peers, row=row: row.find(peers.pair_with, "tcp", peers.seconds) for row in frameworks.ROWS
 }
 LATENCY_GOALS = {
     ("write", 64, False): "<= 3.5 x limit 64 B and < 1 x UDP spinning and < 1 x UCX/TCP 64 B and < 1 x libfabric/TCP 64 B",
@@ -84,6 +88,21 @@ def _latencies():
                 yield Measure(name, "us", find, (*peers, *(["UCX/TCP 64 B, asleep"] if events else [])), goal)
 
 
+def _on_one_core():
+    """Both programs share it, as in a container that has one."""
+    for verb in ("send", "write"):
+        find = lambda ours, program=f"ib_{verb}_lat": ours.average_on_one_core(program, 8)
+        yield Measure(f"8 B {verb.upper()}, average, both on one core", "us", find, ("UDP on one core",), "<= 30")
+    find = lambda ours: ours.bandwidth_on_one_core("ib_write_bw")
+    yield Measure("64 KiB WRITE, both on one core", "Gb/s", find, ("TCP on one core",), ">= 1 x TCP on one core")
+
+
+def _frameworks():
+    for row_of in frameworks.ROWS:
+        find = lambda ours, row_of=row_of: row_of.find(ours.pair_with, "verbs", ours.seconds)
+        yield Measure(row_of.name, row_of.unit, find, (row_of.over_tcp,), row_of.goal, chooses_addresses=row_of.chooses_addresses)
+
+
 def _connections_at_once():
     for step in ("connect", "disconnect"):
         yield Measure(f"{step}, 200 at once", "us each", lambda ours, step=step: ours.time_of_step(step), chooses_addresses=True)
@@ -96,6 +115,8 @@ def own_measures(goals_only):
         Measure("64 B WRITE, rate, 1 QP", "M/s", lambda ours: ours.write_rate(1), ("limit 64 B, rate",), ">= 4"),
         Measure("64 B WRITE, rate, 8 QPs", "M/s", lambda ours: ours.write_rate(8), ("limit 64 B, rate",)),
         Measure("eight programs, all to all", "rounds/s", lambda ours: ours.all_to_all(8), ("TCP, eight programs",), ">= 1 x TCP, eight programs", programs=8),
+        *_on_one_core(),
+        *_frameworks(),
         Measure("connections, one after the other", "1/s", lambda ours: ours.connection_rate(), ("TCP connections",), chooses_addresses=True),
         *(_connections_at_once() if cmtime_serves_for_ever() else ()),
         Measure("idle", "", lambda ours: ours.idle(), (), "< 1"),

@@ -1,14 +1,11 @@
-"""What others make of the same machine: TCP and UDP over the kernel's loopback, or over a cable, UCX and libfabric over TCP; and what
-the machine itself is able to."""
+"""What others make of the same machine: TCP and UDP over the kernel's loopback, or over a cable; and what the machine itself is able
+to."""
 import json
 import os
 import re
 
 import harness
-import ucx
-from benchmarks.programs import Failed
-
-UCX = {"UCX_TLS": "tcp", "UCX_NET_DEVICES": "lo", "UCX_WARN_UNUSED_ENV_VARS": "n"}
+from benchmarks.programs import Failed, first_core
 
 
 class Peers:
@@ -24,19 +21,19 @@ class Peers:
         output = self.programs.finish(self.programs.start("limit", command, self.programs.stage.folder()))
         return json.loads(output)[str(size)][what]
 
-    def tcp_bandwidth(self):
+    def tcp_bandwidth(self, on_one_core=False):
         """Gb/s of one stream."""
-        return self._iperf()["end"]["sum_received"]["bits_per_second"] / 1e9
+        return self._iperf(where=first_core() if on_one_core else [])["end"]["sum_received"]["bits_per_second"] / 1e9
 
     def udp_bandwidth(self):
         """Gb/s that arrive, as datagrams that fill the link MTU of the cable and are sent one by one."""
         sent = self._iperf("-u", "-b", 0, "-l", self.programs.cable.mtu - 28)["end"]["sum"]
         return sent["bits_per_second"] * (1 - sent["lost_percent"] / 100) / 1e9
 
-    def _iperf(self, *options):
+    def _iperf(self, *options, where=()):
         port = harness.free_port()
-        client = ["iperf3", "-c", self.programs.server_address, "-p", port, "-t", self.seconds, "-J", *options]
-        said = self.programs.pair(["iperf3", "-s", "-1", "-p", port], client, port)
+        client = [*where, "iperf3", "-c", self.programs.server_address, "-p", port, "-t", self.seconds, "-J", *options]
+        said = self.programs.pair([*where, "iperf3", "-s", "-1", "-p", port], client, port)
         return json.loads(said[said.index("{") :])  # behind what it warns of
 
     def tcp_connection_rate(self):
@@ -73,29 +70,9 @@ class Peers:
         program = self.programs.stage.program("all_to_all_tcp")
         return self.programs.all_to_all(lambda words: [program, *words], size, self.seconds)
 
-    def ucx_latency(self, size, asleep=False):
-        """Median half round trip of a tagged message in us. Programs that are `asleep` wait for an event, and do not spin."""
-        return self._ucx("tag_lat", size, (2000 if asleep else 10000) * self.seconds, *(["-E", "sleep"] if asleep else []))[1]
-
-    def ucx_bandwidth(self, size):
-        """Gb/s of tagged messages; UCX counts MB of 2^20 bytes."""
-        return self._ucx("tag_bw", size, 10000 * self.seconds)[5] * 2**20 * 8 / 1e9
-
-    def _ucx(self, test, size, count, *options):
-        """Iterations, time per message in us (median, last, mean), MB/s (last, mean), messages/s (last, mean)."""
-        port = harness.free_port()
-        server = [*ucx.perftest(), "-p", port]
-        client = [*ucx.perftest(), "127.0.0.1", "-p", port, "-t", test, "-s", size, "-n", count, *options]
-        output = self.programs.pair(server, client, port, UCX)
-        return [float(column) for column in _found(r"^Final: +(.*)$", output).split()]
-
-    def libfabric_latency(self, size):
-        """Mean half round trip of a message over a connection in us."""
-        port = harness.free_port()
-        words = ["fi_pingpong", "-p", "tcp", "-e", "msg", "-S", size, "-I", 10000 * self.seconds]
-        output = self.programs.pair([*words, "-B", port], [*words, "-P", port, "127.0.0.1"], port)
-        # bytes, sent, acknowledged, total, time, MB/s, us per transfer, transfers per us
-        return float(_found(rf"^{size} +(.*)$", output).split()[5])
+    def pair_with(self, environment):
+        """A program of a framework as server and as client; see frameworks.py."""
+        return lambda server, client, port: self.programs.pair(server, client, port, environment)
 
 
 def _found(pattern, output):

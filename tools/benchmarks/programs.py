@@ -118,16 +118,26 @@ class Ours:
             self.programs.await_roce_port()
         return find(self)
 
-    def perftest(self, program, *options):
+    def perftest(self, program, *options, on_one_core=False):
         """The columns of the one line of results."""
         tcp_port = harness.free_port()
         words = [program, "-d", "urnic0", "-x", "1", "-F", "-p", tcp_port, *options]
-        server, client = (self.programs.with_nic(port, words) for port in self.ports_of_pair())
+        where = first_core() if on_one_core else []
+        server, client = ([*where, *self.programs.with_nic(port, words)] for port in self.ports_of_pair())
         output = self.programs.pair(server, [*client, self.programs.server_address], tcp_port)
         rows = re.findall(r"^ *\d+ +\d+ +[\d.]+ .*$", output, re.MULTILINE)
         if len(rows) != 1:
             raise Failed(output)
         return [float(column) for column in rows[0].split()]
+
+    def pair_with(self, environment):
+        """A program of a framework as server and as client, each with a NIC; see frameworks.py."""
+
+        def run(server, client, tcp_port):
+            with_nics = [self.programs.with_nic(port, words) for port, words in zip(self.ports_of_pair(), (server, client))]
+            return self.programs.pair(*with_nics, tcp_port, environment)
+
+        return run
 
     def ports_of_pair(self):
         """What --port says for a server and for its client."""
@@ -143,6 +153,14 @@ class Ours:
         """Typical time in us, the fifth column: half a round trip, of READ a whole one. Less often with events, which take longer."""
         count = (4000 if "-e" in options else 20000) * self.seconds
         return self.perftest(program, "-s", size, "-n", count, *options)[4]
+
+    def average_on_one_core(self, program, size):
+        """Mean half round trip in us of two programs that share a core."""
+        return self.perftest(program, "-s", size, "-n", 10000 * self.seconds, on_one_core=True)[5]
+
+    def bandwidth_on_one_core(self, program):
+        """Gb/s of 64 KiB messages between two programs that share a core."""
+        return self.perftest(program, "-s", 65536, "-D", self.seconds, "--report_gbits", on_one_core=True)[3]
 
     def write_rate(self, queue_pairs):
         """Millions of 64-byte messages per second."""
@@ -191,6 +209,11 @@ class Ours:
         status = pathlib.Path(f"/proc/{program.pid}/status").read_text()
         program.kill()
         return percent, int(re.search(r"VmRSS:\s+(\d+) kB", status).group(1)) / 1024
+
+
+def first_core():
+    """Words that let a program run there alone."""
+    return ["taskset", "-c", str(min(os.sched_getaffinity(0)))]
 
 
 def cpu_seconds(pid):
