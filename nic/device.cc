@@ -374,6 +374,7 @@ std::vector<std::pair<std::string_view, std::uint64_t>> Device::all_counters() c
   all.emplace_back("port_sent_bytes", port.sent_bytes);
   all.emplace_back("port_dropped_frames", port.dropped_frames);
   all.emplace_back("port_direct_links", port.direct_links);
+  all.emplace_back("port_refused_links", port.refused_links);
   all.emplace_back("port_returned_frames", port.returned_frames);
   all.emplace_back("port_foreign_frames", port.foreign_frames);
   return all;

@@ -36,6 +36,7 @@ class PacketPort {
     std::uint64_t sent_bytes = 0;
     std::uint64_t dropped_frames = 0;   ///< sent by us, not taken (no peer, too long, queue dead)
     std::uint64_t direct_links = 0;     ///< to other NICs, now (see drivers/direct)
+    std::uint64_t refused_links = 0;    ///< so often there was none to be had
     std::uint64_t returned_frames = 0;  ///< that ICMP says no program took (see drivers/udp)
     std::uint64_t foreign_frames = 0;   ///< received, and not believed (see take_only_from())
   };

@@ -73,7 +73,8 @@ Result<std::unique_ptr<DirectPort>, Error> DirectPort::create(std::unique_ptr<ni
                                    .max_frame_bytes = static_cast<std::uint32_t>(wire->max_frame_bytes()),
                                    .socket_of = std::move(config.socket_of),
                                    .must_have_icrc = config.must_have_icrc,
-                                   .unused_after = config.unused_after});
+                                   .unused_after = config.unused_after,
+                                   .tell = std::move(config.tell)});
   if (!keeper) return keeper.error();
   const MarkForm marks(wire->medium(), config.shared_address);
   return std::unique_ptr<DirectPort>(new DirectPort(std::move(wire), std::move(keeper.value()), own, marks));
@@ -469,6 +470,7 @@ nic::PacketPort::Statistics DirectPort::statistics() const {
   sum.returned_frames += wire.returned_frames;
   sum.foreign_frames += wire.foreign_frames;
   sum.direct_links = sending_.size();
+  sum.refused_links = keeper_->refused_links();
   for (const ReceivingLink* const link : receiving_) sum.dropped_frames += link->ring.malformed_frames();
   return sum;
 }

@@ -41,6 +41,7 @@ class DirectPort final : public nic::PacketPort {
     /// See LinkKeeper.
     bool must_have_icrc = false;
     std::chrono::milliseconds unused_after = std::chrono::seconds(10);
+    std::function<void(const std::string& line)> tell = {};
   };
 
   /// Takes over `wire`, and takes it away only when it succeeds. The error is LinkKeeper's.

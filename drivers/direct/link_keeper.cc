@@ -1,5 +1,6 @@
 #include "drivers/direct/link_keeper.h"
 
+#include <fmt/core.h>
 #include <pthread.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
@@ -229,7 +230,19 @@ bool LinkKeeper::can_connect_to(const Mac& peer, Clock::time_point now) {
   if (std::any_of(refusals_.begin(), refusals_.end(), was_refused)) return false;
   refuse(peer, now);  // until it is up
   if (outgoing_.size() < kMaxSending) return true;
-  // The one that is longest unused makes room for a next attempt.
+  count_refused();
+  if (config_.tell && !std::exchange(has_told_, true)) {
+    config_.tell(fmt::format(
+        "this NIC has direct links to {} others, as many as it may; packets to further ones go another way, which is slower "
+        "(port_refused_links of 'urnic stat' counts)",
+        kMaxSending));
+  }
+  make_room(now);
+  return false;
+}
+
+/// The link that is longest unused makes room for a next attempt.
+void LinkKeeper::make_room(Clock::time_point now) {
   const auto oldest = std::min_element(outgoing_.begin(), outgoing_.end(), [](const auto& a, const auto& b) {
     return a->last_used < b->last_used;
   });
@@ -237,7 +250,6 @@ bool LinkKeeper::can_connect_to(const Mac& peer, Clock::time_point now) {
     (*oldest)->link->is_unused.store(true, std::memory_order_relaxed);
     tell_port();
   }
-  return false;
 }
 
 /// Makes the link's memory and sends the Hello. Whether the other NIC's keeper may answer now.
@@ -332,7 +344,10 @@ void LinkKeeper::on_hello(Incoming& incoming, Clock::time_point now) {
 void LinkKeeper::on_end(Outgoing& outgoing, Clock::time_point now) {
   outgoing.is_over = true;
   refuse(outgoing.link->peer, now);
-  if (!outgoing.is_up) return tell_refused(outgoing.link->peer);
+  if (!outgoing.is_up) {
+    count_refused();
+    return tell_refused(outgoing.link->peer);
+  }
   outgoing.link->is_over.store(true, std::memory_order_release);
   tell_port();
 }

@@ -50,6 +50,8 @@ class LinkKeeper {
     bool must_have_icrc = false;
     /// A link on which nothing was sent for so long is given back.
     std::chrono::milliseconds unused_after = std::chrono::seconds(10);
+    /// Takes a line for people, once: that there are as many links as there may be. Called by the keeper's thread.
+    std::function<void(const std::string& line)> tell = {};
   };
 
   /// Starts the thread. EADDRINUSE: another NIC has this MAC. Otherwise the system's error.
@@ -69,6 +71,8 @@ class LinkKeeper {
     std::vector<ReceivingLink*> receiving;
     std::vector<Mac> refused;  ///< there is no link to these for now; at most kMaxRefused
   };
+  /// How often there was no link to be had to a NIC that is there, as either end has as many as it may, or the other one makes none.
+  std::uint64_t refused_links() const { return refused_links_.load(std::memory_order_relaxed); }
   /// Whether there are new links or refusals, or a flag of a link was set.
   bool has_news() const { return has_news_.load(std::memory_order_acquire); }
   /// Adds the new links and refusals to `news`.
@@ -115,6 +119,8 @@ class LinkKeeper {
   /// False: there is no link and none is being made.
   bool connect_to(const Mac& peer, Clock::time_point now);
   bool can_connect_to(const Mac& peer, Clock::time_point now);
+  void make_room(Clock::time_point now);
+  void count_refused() { refused_links_.fetch_add(1, std::memory_order_relaxed); }
   bool greet(const Mac& peer, Clock::time_point now);
   void accept_all(Clock::time_point now);
   void on_welcome(Outgoing& outgoing, Clock::time_point now);
@@ -143,7 +149,9 @@ class LinkKeeper {
   std::vector<std::unique_ptr<Incoming>> incoming_;
   std::vector<Refusal> refusals_;
   std::vector<pollfd> polled_;
+  bool has_told_ = false;
 
+  std::atomic<std::uint64_t> refused_links_{0};
   std::atomic<bool> is_stopping_{false};
   std::atomic<bool> has_news_{false};
   std::mutex mutex_;        // the following

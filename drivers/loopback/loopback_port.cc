@@ -183,6 +183,7 @@ nic::PacketPort::Statistics LoopbackPort::statistics() const {
     sum.sent_bytes += wire.sent_bytes;
     sum.dropped_frames += wire.dropped_frames;
     sum.direct_links = wire.direct_links;
+    sum.refused_links = wire.refused_links;
   }
   return sum;
 }

@@ -57,6 +57,7 @@ std::string folder_of_this_library() {
 
 /// Everything reaches everyone by the wire, so a NIC that can have no links does without them.
 PortPointer with_direct_links(PortPointer wire, drivers::DirectPort::Config links, bool verbose) {
+  links.tell = [](const std::string& line) { fmt::print(stderr, "urnic: {}\n", line); };
   auto port = drivers::DirectPort::create(wire, std::move(links));
   if (port) return std::move(port.value());
   if (verbose) fmt::print(stderr, "urnic: no direct links to other NICs: {}\n", port.error().message);

@@ -9,6 +9,7 @@
 #include <chrono>
 #include <filesystem>
 #include <memory>
+#include <mutex>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -69,12 +70,22 @@ class Nic {
                                   .socket_of = [&folder](const Mac& each) { return folder.socket_of(each); },
                                   .shared_address = kSharedAddress,
                                   .must_have_icrc = must_have_icrc,
-                                  .unused_after = unused_after});
+                                  .unused_after = unused_after,
+                                  .tell =
+                                      [this](const std::string& line) {
+                                        const std::lock_guard lock(told_mutex_);
+                                        told_.push_back(line);
+                                      }});
     if (!created) throw std::runtime_error(created.error().message);
     port_ = std::move(created.value());
   }
 
   DirectPort& port() { return *port_; }
+  /// What people were told.
+  std::vector<std::string> told() {
+    const std::lock_guard lock(told_mutex_);
+    return told_;
+  }
   FakePort::Outside& wire() { return *outside_; }
 
   void send(const Mac& to, std::uint8_t fill, std::size_t size = 64) {
@@ -112,6 +123,8 @@ class Nic {
  private:
   Mac mac_;
   std::shared_ptr<FakePort::Outside> outside_ = std::make_shared<FakePort::Outside>();
+  std::mutex told_mutex_;
+  std::vector<std::string> told_;
   std::unique_ptr<DirectPort> port_;
 };
 

@@ -1,6 +1,7 @@
 // Ports with direct links: two NICs whose switch is the test.
 #include "drivers/direct/direct_port.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <poll.h>
 
@@ -327,6 +328,27 @@ TEST_F(DirectPortTest, HasManyLinksAndNotMore) {
   EXPECT_TRUE(until([&] { return linked() == LinkKeeper::kMaxReceiving; }));
   std::this_thread::sleep_for(50ms);
   EXPECT_EQ(linked(), LinkKeeper::kMaxReceiving);
+}
+
+TEST_F(DirectPortTest, SaysOnceThatItHasAsManyLinksAsItMayAndCountsFurtherOnes) {
+  Nic a(folder, kA);
+  std::vector<std::unique_ptr<Nic>> others;
+  const auto mac_of = [](std::size_t i) { return Mac{{2, 0, 0, 0, 0, static_cast<std::uint8_t>(100 + i)}}; };
+  for (std::size_t i = 0; i < LinkKeeper::kMaxSending + 2; ++i) {
+    others.push_back(std::make_unique<Nic>(folder, mac_of(i)));
+  }
+  const auto talk_to = [&](std::size_t i) {
+    for (int n = 0; n < kConversation; ++n) a.send(mac_of(i), 1);
+  };
+  for (std::size_t i = 0; i < LinkKeeper::kMaxSending; ++i) talk_to(i);
+  ASSERT_TRUE(until([&] { return a.receive(), a.port().sending_links() == LinkKeeper::kMaxSending; }));
+  EXPECT_EQ(a.port().statistics().refused_links, 0u);
+  EXPECT_TRUE(a.told().empty());
+  for (std::size_t i = LinkKeeper::kMaxSending; i < LinkKeeper::kMaxSending + 2; ++i) talk_to(i);
+  EXPECT_TRUE(until([&] { return a.receive(), a.port().statistics().refused_links == 2; }));
+  ASSERT_EQ(a.told().size(), 1u);
+  EXPECT_THAT(a.told().front(),
+              testing::StartsWith("this NIC has direct links to 32 others, as many as it may"));
 }
 
 TEST_F(DirectPortTest, RefusesAMacThatIsTaken) {
