@@ -30,14 +30,14 @@ bool has_delays(const FaultSpec& spec) {
 
 FaultPort::FaultPort(std::unique_ptr<nic::PacketPort> port, const FaultSpec& spec, const nic::Clock& clock,
                      Tell tell)
-    : port_(std::move(port)),
+    : PortAround(std::move(port)),
       clock_(clock),
-      faults_(spec, port_->medium()),
+      faults_(spec, inner().medium()),
       has_delays_(has_delays(spec)),
       tell_(std::move(tell)) {
   const std::size_t slots = has_delays_ ? kDelaySlots : FrameStash::kSlots;
   const auto make = [&] {
-    return Line{.stash = FrameStash(port_->max_frame_bytes(), slots), .counters = {}};
+    return Line{.stash = FrameStash(inner().max_frame_bytes(), slots), .counters = {}};
   };
   if (faults_.is_about(Way::kSent)) transmit_.emplace(make());
   if (faults_.is_about(Way::kReceived)) receive_.emplace(make());
@@ -49,7 +49,7 @@ FaultPort::~FaultPort() {
 
 void FaultPort::write_out() {
   tell_once();
-  port_->write_out();
+  inner().write_out();
 }
 
 void FaultPort::tell_once() {
@@ -68,14 +68,14 @@ void FaultPort::tell_once() {
 // A spared frame is passed on where it is. All others are copied into the stash and come from there, most of
 // them in the same breath.
 std::size_t FaultPort::receive(std::span<nic::ReceivedFrame> frames) {
-  if (!receive_) return port_->receive(frames);
+  if (!receive_) return inner().receive(frames);
   receive_->stash.release_taken();
   const Time time = now();
   std::size_t count = take_due(frames, time);
 
   std::array<nic::ReceivedFrame, kBurst> burst;
   const std::size_t wanted = std::min(frames.size() - count, burst.size());
-  const std::size_t received = port_->receive(std::span(burst).first(wanted));
+  const std::size_t received = inner().receive(std::span(burst).first(wanted));
   has_taken_burst_ = received == wanted;
   for (std::size_t i = 0; i < received; ++i) {
     if (const auto spared = afflict(burst[i], time)) frames[count++] = *spared;
@@ -139,12 +139,12 @@ std::size_t FaultPort::take_due(std::span<nic::ReceivedFrame> out, Time now) {
 }
 
 bool FaultPort::arm() {
-  const bool port_has_frames = port_->arm();
+  const bool port_has_frames = inner().arm();
   return port_has_frames || (receive_ && receive_->stash.has_due(now()));
 }
 
 Time FaultPort::next_due() const {
-  Time next = port_->next_due();
+  Time next = inner().next_due();
   if (!has_delays_) return next;
   for (const std::optional<Line>* line : {&transmit_, &receive_}) {
     if (*line) next = std::min(next, (*line)->stash.next_due());
@@ -156,14 +156,14 @@ Time FaultPort::next_due() const {
 
 nic::Room FaultPort::reserve_to(const Mac& destination) {
   if (transmit_ && room_.empty()) send_due();
-  const nic::Room room = port_->reserve_to(destination).with_icrc();
+  const nic::Room room = inner().reserve_to(destination).with_icrc();
   room_ = room.bytes();
   return room;
 }
 
 void FaultPort::commit(std::size_t length) {
   if (!transmit_) {
-    port_->commit(length);
+    inner().commit(length);
     return;
   }
   Line& line = *transmit_;
@@ -180,7 +180,7 @@ void FaultPort::commit(std::size_t length) {
       faults_.change(fate, frame);
     }
     if (fate.is_duplicated) repeat(line, frame);
-    if (!fate.is_held_back() || hold_back(line, frame, fate, now()).empty()) port_->commit(frame.size());
+    if (!fate.is_held_back() || hold_back(line, frame, fate, now()).empty()) inner().commit(frame.size());
   }
   send_due();
 }
@@ -194,7 +194,7 @@ void FaultPort::send_due() {
   for (auto frame = stash.due(time); !frame.empty() && left > 0; frame = stash.due(time), --left) {
     const Mac destination =
         medium() == nic::Medium::kIp ? Mac::broadcast() : transport::wire::load_address<Mac>(frame, 0);
-    const nic::Room room = port_->reserve_to(destination);
+    const nic::Room room = inner().reserve_to(destination);
     if (room.empty() && room.refusal() == nic::Room::Refusal::kPort) return;
     if (room.empty()) {
       stash.put_off_due(time);
@@ -203,23 +203,23 @@ void FaultPort::send_due() {
     std::memcpy(room.bytes().data(), frame.data(), frame.size());
     stash.take_due(time);
     stash.release_taken();
-    port_->commit(frame.size());
+    inner().commit(frame.size());
   }
 }
 
 void FaultPort::flush() {
   room_ = {};
   if (transmit_) send_due();
-  port_->flush();
+  inner().flush();
 }
 
 bool FaultPort::is_drained() {
   const bool something_waits = transmit_ && transmit_->stash.next_due() != transport::kNever;
-  return !something_waits && port_->is_drained();
+  return !something_waits && inner().is_drained();
 }
 
 std::string FaultPort::description() const {
-  return fmt::format("{}, with faults {}", port_->description(), faults_.spec().to_string());
+  return fmt::format("{}, with faults {}", inner().description(), faults_.spec().to_string());
 }
 
 }  // namespace urnic::drivers

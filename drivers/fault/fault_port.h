@@ -14,6 +14,7 @@
 #include "drivers/fault/line_faults.h"
 #include "nic/clock.h"
 #include "nic/packet_port.h"
+#include "nic/port_around.h"
 #include "transport/time.h"
 #include "transport/types.h"
 
@@ -32,8 +33,8 @@ struct FaultCounters {
 
 /// The faults of a FaultSpec around another port. A frame that is reordered behind others when traffic ends stays until there is more; one that
 /// is delayed by time goes when that is over, and next_due() says when. What does not fit the bounded memory for frames held back is
-/// spared, and counted.
-class FaultPort final : public nic::PacketPort {
+/// spared, and counted. Its statistics are the other port's: frames that this one lost were neither sent nor received.
+class FaultPort final : public nic::PortAround {
  public:
   /// Takes a line for people: what the exact faults hit, and whether frames were spared.
   using Tell = std::function<void(const std::string& line)>;
@@ -45,7 +46,7 @@ class FaultPort final : public nic::PacketPort {
 
   std::size_t receive(std::span<nic::ReceivedFrame> frames) override;
   bool may_hold_frames() const override {
-    return has_taken_burst_ || port_->may_hold_frames() || (receive_ && receive_->stash.has_due(now()));
+    return has_taken_burst_ || inner().may_hold_frames() || (receive_ && receive_->stash.has_due(now()));
   }
   /// For whole frames: who receives a damaged one must be able to see it. What is received must have its ICRC, too.
   nic::Room reserve_to(const transport::wire::Mac& destination) override;
@@ -54,27 +55,8 @@ class FaultPort final : public nic::PacketPort {
   bool is_drained() override;
   /// Says, once, what the exact faults hit; else the destructor does.
   void write_out() override;
-  nic::Medium medium() const override { return port_->medium(); }
-  Result<void, Error> join(const transport::wire::Gid& group) override { return port_->join(group); }
-  void leave(const transport::wire::Gid& group) override { port_->leave(group); }
-  void find_next_hop(const transport::wire::Gid& source, const transport::wire::Gid& destination) override {
-    port_->find_next_hop(source, destination);
-  }
-  void take_only_from(transport::QpNumber qp, const std::optional<transport::wire::Mac>& station) override {
-    port_->take_only_from(qp, station);
-  }
-  bool is_awaiting_turn_of(const transport::wire::Mac& station) override {
-    return port_->is_awaiting_turn_of(station);
-  }
-  void note_poller(std::uint32_t processor) override { port_->note_poller(processor); }
-  bool has_poller_on(std::uint32_t processor) const override { return port_->has_poller_on(processor); }
-  std::size_t max_frame_bytes() const override { return port_->max_frame_bytes(); }
-  int wake_fd() const override { return port_->wake_fd(); }
   bool arm() override;
-  void disarm() override { port_->disarm(); }
   transport::Time next_due() const override;
-  /// The other port's: frames that this one lost were neither sent nor received.
-  Statistics statistics() const override { return port_->statistics(); }
   std::string description() const override;
 
   FaultCounters transmit_counters() const { return transmit_ ? transmit_->counters : FaultCounters{}; }
@@ -98,7 +80,6 @@ class FaultPort final : public nic::PacketPort {
   /// Time is asked for only where a fault needs it.
   transport::Time now() const { return has_delays_ ? clock_.now() : transport::Time{}; }
 
-  std::unique_ptr<nic::PacketPort> port_;
   const nic::Clock& clock_;
   LineFaults faults_;
   bool has_delays_ = false;

@@ -48,14 +48,14 @@ Result<std::unique_ptr<RecorderPort>, Error> RecorderPort::create_with_notes(
 
 RecorderPort::RecorderPort(std::unique_ptr<FrameWriter> writer, PcapngWriter* notes,
                            std::unique_ptr<nic::PacketPort> port, const Own& own, const nic::Clock& clock)
-    : writer_(std::move(writer)),
+    : PortAround(std::move(port)),
+      writer_(std::move(writer)),
       notes_(notes),
-      port_(std::move(port)),
       own_(own),
       clock_(clock),
       epoch_(std::chrono::system_clock::now().time_since_epoch() - clock.now().time_since_epoch()),
       written_out_(clock.now()) {
-  if (port_->medium() == nic::Medium::kIp) lost_identification_.emplace(port_->max_frame_bytes());
+  if (inner().medium() == nic::Medium::kIp) lost_identification_.emplace(inner().max_frame_bytes());
 }
 
 void RecorderPort::record(std::span<const std::byte> frame, Time now, FrameDirection direction,
@@ -72,7 +72,7 @@ void RecorderPort::record_received(std::span<const std::byte> frame, Time now, s
 
 std::size_t RecorderPort::receive(std::span<nic::ReceivedFrame> frames) {
   while (!received_.empty()) on_frame_done({});
-  const std::size_t count = port_->receive(frames);
+  const std::size_t count = inner().receive(frames);
   if (count == 0) return 0;
   received_at_ = clock_.now();
   received_ = frames.first(count);
@@ -112,7 +112,7 @@ bool RecorderPort::will_come_back(std::span<const std::byte> frame) const {
 }
 
 nic::Room RecorderPort::reserve_to(const transport::wire::Mac& destination) {
-  const nic::Room room = port_->reserve_to(destination).with_icrc();
+  const nic::Room room = inner().reserve_to(destination).with_icrc();
   room_ = room.bytes();
   return room;
 }
@@ -121,11 +121,11 @@ void RecorderPort::commit(std::size_t length) {
   const std::span<const std::byte> frame = room_.first(length);
   if (!will_come_back(frame)) record(frame, clock_.now(), FrameDirection::kSent, next_comment_);
   next_comment_.clear();
-  port_->commit(length);
+  inner().commit(length);
 }
 
 void RecorderPort::flush() {
-  port_->flush();
+  inner().flush();
   const Time now = clock_.now();
   if (now - written_out_ < kWriteOutInterval) return;
   write_out_file();
@@ -139,12 +139,12 @@ void RecorderPort::write_out_file() {
 
 void RecorderPort::write_out() {
   write_out_file();
-  port_->write_out();
+  inner().write_out();
 }
 
 bool RecorderPort::arm() {
   write_out_file();
-  return port_->arm();
+  return inner().arm();
 }
 
 void RecorderPort::add_note(std::string_view text) {
@@ -153,7 +153,7 @@ void RecorderPort::add_note(std::string_view text) {
 }
 
 std::string RecorderPort::description() const {
-  return fmt::format("{}, recorded to {}", port_->description(), writer_->file().path());
+  return fmt::format("{}, recorded to {}", inner().description(), writer_->file().path());
 }
 
 }  // namespace urnic::drivers

@@ -17,6 +17,7 @@
 #include "nic/clock.h"
 #include "nic/number_share.h"
 #include "nic/packet_port.h"
+#include "nic/port_around.h"
 #include "nic/recording/journal.h"
 #include "transport/result.h"
 #include "transport/time.h"
@@ -37,7 +38,7 @@ namespace urnic::drivers {
 /// recorded port is slower.
 ///
 /// Where notes are taken, a frame that is received is written when it has been dealt with, with what came of it.
-class RecorderPort final : public nic::PacketPort, private nic::Journal {
+class RecorderPort final : public nic::PortAround, private nic::Journal {
  public:
   /// Who we are: the MAC, or all addresses, and which numbers, where the port carries IP packets.
   struct Own {
@@ -59,33 +60,12 @@ class RecorderPort final : public nic::PacketPort, private nic::Journal {
   nic::Journal* journal() { return notes_ != nullptr ? this : nullptr; }
 
   std::size_t receive(std::span<nic::ReceivedFrame> frames) override;
-  bool may_hold_frames() const override { return port_->may_hold_frames(); }
   /// For whole frames: what is recorded must be what a wire would carry. What is received must have its ICRC, too.
   nic::Room reserve_to(const transport::wire::Mac& destination) override;
   void commit(std::size_t length) override;
   void flush() override;
-  bool is_drained() override { return port_->is_drained(); }
   void write_out() override;
-  nic::Medium medium() const override { return port_->medium(); }
-  Result<void, Error> join(const transport::wire::Gid& group) override { return port_->join(group); }
-  void leave(const transport::wire::Gid& group) override { port_->leave(group); }
-  void find_next_hop(const transport::wire::Gid& source, const transport::wire::Gid& destination) override {
-    port_->find_next_hop(source, destination);
-  }
-  void take_only_from(transport::QpNumber qp, const std::optional<transport::wire::Mac>& station) override {
-    port_->take_only_from(qp, station);
-  }
-  bool is_awaiting_turn_of(const transport::wire::Mac& station) override {
-    return port_->is_awaiting_turn_of(station);
-  }
-  void note_poller(std::uint32_t processor) override { port_->note_poller(processor); }
-  bool has_poller_on(std::uint32_t processor) const override { return port_->has_poller_on(processor); }
-  std::size_t max_frame_bytes() const override { return port_->max_frame_bytes(); }
-  int wake_fd() const override { return port_->wake_fd(); }
   bool arm() override;
-  void disarm() override { port_->disarm(); }
-  transport::Time next_due() const override { return port_->next_due(); }
-  Statistics statistics() const override { return port_->statistics(); }
   std::string description() const override;
 
  private:
@@ -114,7 +94,6 @@ class RecorderPort final : public nic::PacketPort, private nic::Journal {
   std::span<const nic::ReceivedFrame> received_{};  // and not written yet
   transport::Time received_at_{};
   std::string next_comment_;
-  std::unique_ptr<nic::PacketPort> port_;
   Own own_;
   std::optional<LostIdentification> lost_identification_;  // where the port carries IP packets
   const nic::Clock& clock_;

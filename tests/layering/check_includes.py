@@ -13,7 +13,7 @@ import re
 import sys
 
 # Headers of nic/ that know none of its rooms.
-NIC_BASE = {"nic/clock.h", "nic/config.h", "nic/descriptor.h", "nic/errors.h", "nic/event_handlers.h", "nic/host_probe.h", "nic/host_route.h", "nic/last_words.h", "nic/may_wait.h", "nic/medium.h", "nic/memory_file.h", "nic/number_share.h", "nic/own_thread.h", "nic/packet_port.h", "nic/received_frame.h", "nic/room.h", "nic/signal_blocker.h", "nic/uncancelled_pause.h", "nic/vlan.h", "nic/wait_unless_stopped.h", "transport"}
+NIC_BASE = {"nic/clock.h", "nic/config.h", "nic/descriptor.h", "nic/errors.h", "nic/event_handlers.h", "nic/host_probe.h", "nic/host_route.h", "nic/last_words.h", "nic/may_wait.h", "nic/medium.h", "nic/memory_file.h", "nic/number_share.h", "nic/own_thread.h", "nic/packet_port.h", "nic/port_around.h", "nic/received_frame.h", "nic/room.h", "nic/signal_blocker.h", "nic/uncancelled_pause.h", "nic/vlan.h", "nic/wait_unless_stopped.h", "transport"}
 SIM_ROOMS = [f"tools/sim/{room}" for room in ("core", "models", "scenario", "network", "checks", "traffic")]
 
 # What the files below a folder may include of the project. The longest prefix of a path decides.
