@@ -23,6 +23,7 @@
 #include "drivers/fabric/start_switch.h"
 #include "nic/may_wait.h"
 #include "nic/own_thread.h"
+#include "nic/uncancelled_pause.h"
 #include "transport/types.h"
 #include "transport/wire/udp.h"
 
@@ -40,6 +41,8 @@ using Clock = std::chrono::steady_clock;
 constexpr std::chrono::milliseconds kAnswerPatience(1000);
 constexpr std::chrono::milliseconds kJoinPatience(10'000);
 constexpr std::chrono::milliseconds kJoinPause(10);
+/// A call of a program waits so long for the next switch.
+constexpr std::chrono::milliseconds kNextSwitchPatience(5000);
 /// Between attempts to join the next switch, while what keeps it from running goes on.
 constexpr std::chrono::milliseconds kRejoinPause(200);
 
@@ -198,7 +201,10 @@ Result<Membership::Joined, Error> Membership::try_to_join(const nic::SwitchFiles
 
 Result<void, Error> Membership::start_watching() {
   try {
-    watcher_ = nic::start_own_thread("urnic-host", [this] { watch(); });
+    watcher_ = nic::start_own_thread("urnic-host", [this] {
+      watch();
+      is_watching_.store(false);
+    });
   } catch (const std::system_error& error) {
     return failure(Error{
         .code = error.code().value(),
@@ -244,12 +250,14 @@ void Membership::do_work() {
 
 /// Returns when it has, or shall stop.
 void Membership::join_again() {
+  is_joining_again_.store(true);
   exchange_->withdraw();
   const auto lost_at = Clock::now();
   bool is_reported = false;
   for (;;) {
     const auto error = try_to_join_again();
     if (!error) {
+      is_joining_again_.store(false);
       if (is_reported) report_("the NIC of the host has a switch again, and this program its part in it");
       return;
     }
@@ -351,6 +359,28 @@ Result<HostAnswer, Error> Membership::ask(const HostRequest& request) {
   return reply.value().answer;
 }
 
+/// For a program's call, which is not to fail because the switch ends just then: waits until the watcher has joined the next one.
+Result<HostAnswer, Error> Membership::ask_this_or_the_next(const HostRequest& request) {
+  const auto give_up = Clock::now() + kNextSwitchPatience;
+  for (;;) {
+    if (!is_joining_again_.load()) {
+      auto answer = ask(request);
+      const bool may_succeed =
+          !answer && answer.error().code == EIO && has_lost_switch() && is_watching_.load();
+      if (!may_succeed || Clock::now() >= give_up) return answer;
+    } else if (Clock::now() >= give_up) {
+      return failure(
+          Error{.code = EIO, .message = "the switch of the host has ended, and there is no next one"});
+    }
+    nic::pause_uncancelled(kJoinPause);
+  }
+}
+
+bool Membership::has_lost_switch() {
+  const std::lock_guard lock(connection_mutex_);
+  return connection_.is_over();
+}
+
 /// With the connection's mutex held. Without a switch there is no port to release any more.
 Result<void, Error> Membership::send_releases(std::chrono::milliseconds patience) {
   std::vector<HostRequest> releases;
@@ -399,7 +429,7 @@ Result<std::uint16_t, Error> Membership::bind(PortSpace space, const Binding& bi
     const std::lock_guard lock(mutex_);
     was_lent = lent_.take(space, wanted);
   }
-  const auto answer = ask(request_to_bind(space, binding));
+  const auto answer = ask_this_or_the_next(request_to_bind(space, binding));
   const std::lock_guard lock(mutex_);
   if (!answer) {
     // The switch may hear of it yet.
@@ -418,7 +448,7 @@ Result<std::uint16_t, Error> Membership::bind(PortSpace space, const Binding& bi
 }
 
 Result<void, Error> Membership::listen(PortSpace space, std::uint16_t port, IdNumber id) {
-  const auto answer = ask(request_about(HostRequestKind::kListen, space, port, id));
+  const auto answer = ask_this_or_the_next(request_about(HostRequestKind::kListen, space, port, id));
   if (!answer) return failure(port_error(answer.error(), space, port));
   const std::lock_guard lock(mutex_);
   const auto own = bindings_.find({space, port, id});

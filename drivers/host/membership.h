@@ -1,6 +1,7 @@
 // Membership: a process's part in the NIC of its host.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <functional>
@@ -95,6 +96,8 @@ class Membership final : public nic::rdma_cm::SharedHost {
   void release_if_gone(PortSpace space, const Binding& binding);
   bool is_stopped_within(std::chrono::milliseconds time) const;
   Result<HostAnswer, Error> ask(const HostRequest& request);
+  Result<HostAnswer, Error> ask_this_or_the_next(const HostRequest& request);
+  bool has_lost_switch();
   Result<void, Error> send_releases(std::chrono::milliseconds patience);
   bool has_more_lent(PortSpace space);
 
@@ -108,7 +111,9 @@ class Membership final : public nic::rdma_cm::SharedHost {
   const Descriptor last_words_;
   const Report report_;  // may be none
 
-  std::mutex connection_mutex_;  // the following; held while the switch is asked
+  std::atomic<bool> is_joining_again_{false};
+  std::atomic<bool> is_watching_{true};  // otherwise the next switch is not joined
+  std::mutex connection_mutex_;          // the following; held while the switch is asked
   SwitchConnection connection_;
 
   std::mutex mutex_;  // the following; held for a moment

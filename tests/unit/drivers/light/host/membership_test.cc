@@ -198,13 +198,33 @@ TEST_F(MembershipTest, IsNoneWhereOtherHostsMustBeReachedAndTheSwitchDoesNot) {
   EXPECT_THAT(joined.error().message, HasSubstr("other hosts do not reach"));
 }
 
-TEST_F(MembershipTest, SaysThatTheSwitchHasEnded) {
+// As a program's call that comes just when the switch is killed.
+TEST_F(MembershipTest, BindsAndListensAtTheNextSwitchWhenThisOneEnds) {
+  const auto one = join();
+  ASSERT_TRUE(one->bind(PortSpace::kTcp, any(1, 80)));
+  host_.reset();
+  std::thread next([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(300));
+    host_.emplace(files_);
+  });
+  EXPECT_TRUE(one->listen(PortSpace::kTcp, 80, IdNumber{1}));
+  EXPECT_TRUE(one->bind(PortSpace::kTcp, any(2, 81)));
+  next.join();
+  const auto two = join();
+  for (const std::uint16_t port : {std::uint16_t{80}, std::uint16_t{81}}) {
+    const auto taken = two->bind(PortSpace::kTcp, any(1, port));
+    ASSERT_FALSE(taken) << port;
+    EXPECT_EQ(taken.error().code, EADDRINUSE);
+  }
+}
+
+TEST_F(MembershipTest, SaysThatTheSwitchHasEndedWhenNoNextOneComes) {
   const auto one = join();
   host_.reset();
   const auto bound = one->bind(PortSpace::kTcp, any(1, 80));
   ASSERT_FALSE(bound);
   EXPECT_EQ(bound.error().code, EIO);
-  EXPECT_THAT(bound.error().message, HasSubstr("the switch of the host (process"));
+  EXPECT_THAT(bound.error().message, HasSubstr("the switch of the host has ended, and there is no next one"));
   one->release(PortSpace::kTcp, 80, IdNumber{1});
 }
 
