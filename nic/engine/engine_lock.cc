@@ -5,13 +5,17 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <cerrno>
+
 #include "nic/may_wait.h"
 
 namespace urnic::nic {
 namespace {
-// Not std::atomic::wait(), which yields a few times before it sleeps.
-long futex(std::atomic<std::uint32_t>& word, int operation, std::uint32_t value) {
-  return syscall(SYS_futex, &word, operation | FUTEX_PRIVATE_FLAG, value, nullptr, nullptr, 0);
+// Not std::atomic::wait(), which yields a few times before it sleeps. Leaves errno alone, as verbs do that succeed.
+void futex(std::atomic<std::uint32_t>& word, int operation, std::uint32_t value) {
+  const int before = errno;
+  syscall(SYS_futex, &word, operation | FUTEX_PRIVATE_FLAG, value, nullptr, nullptr, 0);
+  errno = before;
 }
 }  // namespace
 

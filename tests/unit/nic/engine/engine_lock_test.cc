@@ -1,8 +1,11 @@
 #include "nic/engine/engine_lock.h"
 
 #include <gtest/gtest.h>
+#include <pthread.h>
+#include <signal.h>
 
 #include <atomic>
+#include <cerrno>
 #include <chrono>
 #include <mutex>
 #include <thread>
@@ -55,6 +58,31 @@ TEST(EngineLock, KeepsAQuestionThatIsAskedAfterTheLastOneWasTaken) {
   lock.take_question();
   lock.ask();
   EXPECT_TRUE(lock.unlock());
+}
+
+// Programs take an errno for the reason of a failure. Signals end the wait in the kernel, which says EINTR.
+TEST(EngineLock, LeavesErrnoAlone) {
+  struct sigaction nothing {};
+  nothing.sa_handler = [](int) {};
+  struct sigaction before {};
+  ASSERT_EQ(sigaction(SIGUSR1, &nothing, &before), 0);
+  EngineLock lock;
+  lock.lock();
+  int errno_afterwards = 0;
+  std::thread waiter([&] {
+    errno = 0;
+    lock.lock();
+    errno_afterwards = errno;
+    lock.unlock();
+  });
+  for (int i = 0; i < 10; ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    pthread_kill(waiter.native_handle(), SIGUSR1);
+  }
+  lock.unlock();
+  waiter.join();
+  EXPECT_EQ(errno_afterwards, 0);
+  sigaction(SIGUSR1, &before, nullptr);
 }
 
 TEST(EngineLock, HasOneHolderAmongManyThreads) {
