@@ -42,6 +42,8 @@ constexpr Duration kLongYield = 500us;
 /// For so long we then believe that there is no core for us to spin on.
 constexpr Duration kCrowdedTime = 100ms;
 constexpr Duration kWatchTick = 1ms;
+/// Where a program that polls had no turn for so long twice within kCrowdedTime.
+constexpr Duration kCloseWatchTick = 200us;
 /// How often a port without a descriptor is polled: more often while something happened lately.
 constexpr Duration kPollInterval = 500us;
 constexpr Duration kLazyPollInterval = 900us;
@@ -215,7 +217,7 @@ void ProgressThread::watch() {
     const std::uint64_t polls_before = polls_.load(std::memory_order_relaxed);
     const Time began = engine_.clock().now();
     const Duration used_before = processor_time();
-    wait(-1, kWatchTick);
+    wait(-1, began < watches_closely_until_ ? kCloseWatchTick : kWatchTick);
     if (is_anyone_armed()) {
       state_.store(State::kSpin);
       return;
@@ -230,13 +232,16 @@ void ProgressThread::watch() {
 }
 
 /// The program has stopped polling. Frames that wait, received or to be sent, say that it should not have; those that were received,
-/// only if it has run meanwhile: who has no turn on a processor cannot poll.
+/// only if it has run meanwhile: who has no turn on a processor cannot poll, and is watched more closely for a while.
 void ProgressThread::take_over(Time watched_since, bool has_run) {
   const Time now = engine_.clock().now();
   if (now - watched_since >= kTrustAfter) patience_ = kFirstPatience;
   const bool has_work_to_send = engine_.pipeline().has_rung();
-  const bool has_missed_frames = engine_.try_round().received > 0 && has_run;
-  if (!has_missed_frames && !has_work_to_send) return;
+  const bool has_frames = engine_.try_round().received > 0;
+  if (has_frames && !has_run && now - std::exchange(without_turn_at_, now) < kCrowdedTime) {
+    watches_closely_until_ = now + kCrowdedTime;
+  }
+  if (!(has_frames && has_run) && !has_work_to_send) return;
   not_relied_on_until_.store(now + patience_, std::memory_order_relaxed);
   patience_ = std::min(2 * patience_, kLastPatience);
 }

@@ -19,7 +19,8 @@ class Engine;
 ///
 ///   SPIN   runs rounds one after the other; 100 us without work lead to SLEEP, a program that polls to
 ///          WATCH.
-///   WATCH  the program polls: the thread only looks every millisecond whether it still does.
+///   WATCH  the program polls: the thread only looks every millisecond whether it still does, more often where the program had no
+///          turn on a processor lately.
 ///   SLEEP  the port is armed: a frame, a timer or a kick ends it. A port without a wake descriptor is polled
 ///          about every half millisecond, and every millisecond when it is quiet.
 ///
@@ -108,6 +109,8 @@ class ProgressThread {
   transport::Time polls_looked_at_{};  // see is_program_away()
   std::uint64_t polls_then_ = 0;
   bool is_away_ = false;
+  transport::Time without_turn_at_{};  // the program, though frames waited for it
+  transport::Time watches_closely_until_{};
   transport::Duration patience_{};  // for how long the program will not be relied on next time
 };
 
