@@ -13,9 +13,9 @@
 
 namespace urnic::nic {
 
-/// What PacketPort does for a port that stands alone is wrong for one that stands around another: nobody would hear of it. So those
-/// derive from this, and override what they change. Not passed on is commit_without_icrc(), which comes to commit(): who changes or
-/// keeps frames gives room for whole ones.
+/// What PacketPort does by itself is right for a port that stands alone, and loses calls where one stands around another. So those
+/// derive from this, and override what they change. (LoopbackPort does not: it may stand around nothing.) Not passed on is
+/// commit_without_icrc(), which comes to commit(): who changes or keeps frames gives room for whole ones.
 class PortAround : public PacketPort {
  public:
   Medium medium() const override { return port_->medium(); }

@@ -83,11 +83,11 @@ Result<std::unique_ptr<DirectPort>, Error> DirectPort::create(std::unique_ptr<ni
 // All memory is taken here.
 DirectPort::DirectPort(std::unique_ptr<nic::PacketPort> wire, std::unique_ptr<LinkKeeper> keeper,
                        const Mac& own, const MarkForm& marks)
-    : wire_(std::move(wire)),
+    : PortAround(std::move(wire)),
       keeper_(std::move(keeper)),
       own_(own),
       marks_(marks),
-      nothing_(std::make_unique_for_overwrite<std::byte[]>(wire_->max_frame_bytes())) {
+      nothing_(std::make_unique_for_overwrite<std::byte[]>(inner().max_frame_bytes())) {
   sending_.reserve(LinkKeeper::kMaxSending);
   unflushed_.reserve(LinkKeeper::kMaxSending);
   receiving_.reserve(LinkKeeper::kMaxReceiving);
@@ -102,9 +102,9 @@ void DirectPort::make_wake_fd() {
   epoll_ = Descriptor(epoll_create1(EPOLL_CLOEXEC));
   epoll_event event{.events = EPOLLIN | EPOLLET, .data = {}};
   epoll_event wire_event{.events = EPOLLIN, .data = {}};
-  const bool is_complete = epoll_ && wire_->wake_fd() >= 0 &&
+  const bool is_complete = epoll_ && inner().wake_fd() >= 0 &&
                            epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, keeper_->wake_fd(), &event) == 0 &&
-                           epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, wire_->wake_fd(), &wire_event) == 0;
+                           epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, inner().wake_fd(), &wire_event) == 0;
   if (is_complete) wake_fd_ = epoll_.get();
 }
 
@@ -240,7 +240,7 @@ bool DirectPort::is_open(ReceivingLink& link) {
 }
 
 std::size_t DirectPort::receive_from_wire(std::span<nic::ReceivedFrame> frames) {
-  const std::size_t found = wire_->receive(frames);
+  const std::size_t found = inner().receive(frames);
   has_wire_given_all_ = found < frames.size();
   std::size_t kept = 0;
   for (std::size_t i = 0; i < found; ++i) {
@@ -270,7 +270,7 @@ void DirectPort::take_only_from(transport::QpNumber qp, const std::optional<Mac>
 }
 
 bool DirectPort::may_hold_frames() const {
-  if (!has_wire_given_all_ || wire_->may_hold_frames()) return true;
+  if (!has_wire_given_all_ || inner().may_hold_frames()) return true;
   return std::any_of(receiving_.begin(), receiving_.end(),
                      [](const ReceivingLink* link) { return link->is_open && link->ring.has_frames(); });
 }
@@ -288,7 +288,7 @@ nic::Room DirectPort::reserve_to(const Mac& destination) {
   target_ = link_to(destination);
   if (target_ != nullptr) return room_on(*target_);
   if (is_waiting_for_first_link(destination)) return nic::Room::none(nic::Room::Refusal::kStation);
-  const nic::Room room = wire_->reserve_to(destination);
+  const nic::Room room = inner().reserve_to(destination);
   return room.empty() ? nic::Room::none(nic::Room::Refusal::kShared) : room;
 }
 
@@ -340,9 +340,9 @@ bool DirectPort::begin(SendingLink& link) {
     link.ring.say_only_way();
     return link.has_begun = true;
   }
-  const nic::Room room = wire_->reserve_to(link.peer);
+  const nic::Room room = inner().reserve_to(link.peer);
   if (room.size() < MarkForm::kMaxBytes) return false;
-  wire_->commit(marks_.emit({.to = link.peer, .from = own_, .nonce = link.nonce}, room.bytes()));
+  inner().commit(marks_.emit({.to = link.peer, .from = own_, .nonce = link.nonce}, room.bytes()));
   link.has_begun = true;
   return true;
 }
@@ -384,7 +384,7 @@ bool DirectPort::is_awaiting_first_link_from(const SendingLink& link) const {
 void DirectPort::commit(std::size_t length) {
   if (target_ == nullptr) {
     count_stranger(destination_);
-    return wire_->commit(length);
+    return inner().commit(length);
   }
   if (is_room_for_nothing_) [[unlikely]] {
     ++own_statistics_.dropped_frames;
@@ -411,7 +411,7 @@ void DirectPort::note_sent(SendingLink& link, std::size_t length) {
 }
 
 void DirectPort::flush() {
-  wire_->flush();
+  inner().flush();
   for (SendingLink* const link : unflushed_) {
     if (link->ring.publish()) wake(link->socket);
     link->frames.store(link->ring.committed_frames(), std::memory_order_relaxed);
@@ -437,7 +437,7 @@ bool DirectPort::is_drained() {
   const auto is_taken = [](SendingLink* link) {
     return link->is_over.load(std::memory_order_acquire) || link->ring.is_broken() || link->ring.is_empty();
   };
-  return wire_->is_drained() && std::all_of(sending_.begin(), sending_.end(), is_taken);
+  return inner().is_drained() && std::all_of(sending_.begin(), sending_.end(), is_taken);
 }
 
 // --- Sleep ---
@@ -445,7 +445,7 @@ bool DirectPort::is_drained() {
 bool DirectPort::arm() {
   std::array<epoll_event, LinkKeeper::kMaxReceiving + 2> events;
   epoll_wait(epoll_.get(), events.data(), static_cast<int>(events.size()), 0);
-  bool has_frames = wire_->arm();
+  bool has_frames = inner().arm();
   for (ReceivingLink* const link : receiving_) {
     link->ring.arm();
     if (link->ring.take_wake_up()) take_wake_ups(link->socket);
@@ -455,12 +455,12 @@ bool DirectPort::arm() {
 }
 
 void DirectPort::disarm() {
-  wire_->disarm();
+  inner().disarm();
   for (ReceivingLink* const link : receiving_) link->ring.disarm();
 }
 
 nic::PacketPort::Statistics DirectPort::statistics() const {
-  const Statistics wire = wire_->statistics();
+  const Statistics wire = inner().statistics();
   Statistics sum = own_statistics_;
   sum.received_frames += wire.received_frames;
   sum.received_bytes += wire.received_bytes;

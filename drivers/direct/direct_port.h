@@ -16,6 +16,7 @@
 #include "drivers/direct/mark.h"
 #include "drivers/direct/wire_guard.h"
 #include "nic/packet_port.h"
+#include "nic/port_around.h"
 #include "transport/types.h"
 #include "transport/wire/address.h"
 
@@ -30,7 +31,7 @@ namespace urnic::drivers {
 ///
 /// A station that takes nothing costs the others nothing: there is no room for it, and for it alone. What is for it is lost in the
 /// end (Patience). While the wire is full, stations with a link have room. Where a link ends, the switch takes over again.
-class DirectPort final : public nic::PacketPort {
+class DirectPort final : public nic::PortAround {
  public:
   struct Config {
     transport::wire::Mac own;
@@ -48,13 +49,7 @@ class DirectPort final : public nic::PacketPort {
   static Result<std::unique_ptr<DirectPort>, Error> create(std::unique_ptr<nic::PacketPort>& wire,
                                                            Config config);
 
-  nic::Medium medium() const override { return wire_->medium(); }
   std::size_t receive(std::span<nic::ReceivedFrame> frames) override;
-  Result<void, Error> join(const transport::wire::Gid& group) override { return wire_->join(group); }
-  void leave(const transport::wire::Gid& group) override { wire_->leave(group); }
-  void find_next_hop(const transport::wire::Gid& source, const transport::wire::Gid& destination) override {
-    wire_->find_next_hop(source, destination);
-  }
   /// Over the host's sockets. Once the link from that station is open.
   void take_only_from(transport::QpNumber qp, const std::optional<transport::wire::Mac>& station) override;
   bool may_hold_frames() const override;
@@ -64,8 +59,6 @@ class DirectPort final : public nic::PacketPort {
   void commit_without_icrc(std::size_t length) override;
   void flush() override;
   bool is_drained() override;
-  void write_out() override { wire_->write_out(); }
-  std::size_t max_frame_bytes() const override { return wire_->max_frame_bytes(); }
   void note_poller(std::uint32_t processor) override;
   bool has_poller_on(std::uint32_t processor) const override;
   int wake_fd() const override { return wake_fd_; }
@@ -73,7 +66,6 @@ class DirectPort final : public nic::PacketPort {
   void disarm() override;
   /// The wire's and all links'.
   Statistics statistics() const override;
-  std::string description() const override { return wire_->description(); }
 
   std::size_t sending_links() const { return sending_.size(); }
   std::size_t receiving_links() const { return receiving_.size(); }
@@ -114,7 +106,6 @@ class DirectPort final : public nic::PacketPort {
   std::size_t receive_from_wire(std::span<nic::ReceivedFrame> frames);
   bool is_foreign(std::span<const std::byte> frame) const;
 
-  const std::unique_ptr<nic::PacketPort> wire_;
   const std::unique_ptr<LinkKeeper> keeper_;
   const Mac own_;
   const MarkForm marks_;

@@ -234,7 +234,7 @@ bool LinkKeeper::can_connect_to(const Mac& peer, Clock::time_point now) {
   if (config_.tell && !std::exchange(has_told_, true)) {
     config_.tell(fmt::format(
         "this NIC has direct links to {} others, as many as it may; packets to further ones go another way, which is slower "
-        "(port_refused_links of 'urnic stat' counts)",
+        "(port_refused_links of 'urnic stat' counts); a link that is not used for 10 s makes room",
         kMaxSending));
   }
   make_room(now);

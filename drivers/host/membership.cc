@@ -369,8 +369,10 @@ Result<HostAnswer, Error> Membership::ask_this_or_the_next(const HostRequest& re
           !answer && answer.error().code == EIO && has_lost_switch() && is_watching_.load();
       if (!may_succeed || Clock::now() >= give_up) return answer;
     } else if (Clock::now() >= give_up) {
-      return failure(
-          Error{.code = EIO, .message = "the switch of the host has ended, and there is no next one"});
+      return failure(Error{
+          .code = EIO,
+          .message =
+              "the switch of the host has ended, and there is no next one to ask: 'urnic doctor' says why"});
     }
     nic::pause_uncancelled(kJoinPause);
   }
