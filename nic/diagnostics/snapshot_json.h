@@ -8,7 +8,7 @@
 namespace urnic::nic {
 
 /// One JSON object in UTF-8 without line breaks; `urnic stat --help` documents its members,
-/// tools/stat/snapshot_reader.h reads it. What is no UTF-8 in the program's name is replaced. Throws
+/// tools/inspection/stat/snapshot_reader.h reads it. What is no UTF-8 in the program's name is replaced. Throws
 /// std::bad_alloc.
 std::string to_json(const DeviceSnapshot& snapshot);
 

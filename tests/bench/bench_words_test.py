@@ -8,7 +8,7 @@ import unittest
 
 sys.dont_write_bytecode = True
 PROJECT = pathlib.Path(__file__).resolve().parent.parent.parent
-sys.path[:0] = [str(PROJECT / "tools"), str(PROJECT / "tests/clients")]
+sys.path[:0] = [str(PROJECT / "tools/development"), str(PROJECT / "tests/clients")]
 
 from benchmarks import frameworks  # noqa: E402
 from benchmarks.history import History, Unknown  # noqa: E402

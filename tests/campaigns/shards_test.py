@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Shards of a campaign, and tools/merge-results, which adds up what they report.
+"""Shards of a campaign, and tools/development/merge-results, which adds up what they report.
 
     shards_test.py URNIC
 """
@@ -14,7 +14,7 @@ import tempfile
 import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-EXAMPLES = ROOT / "tools/campaigns"
+EXAMPLES = ROOT / "tools/development/campaigns"
 URNIC = os.path.abspath(sys.argv.pop(1))
 SEEDS = "60"
 
@@ -37,7 +37,7 @@ class Shards(unittest.TestCase):
 
     def merge(self, *reports, options=()):
         """The exit code, and what was said."""
-        result = subprocess.run([ROOT / "tools/merge-results", *options, *self.write(*reports)], capture_output=True, text=True)
+        result = subprocess.run([ROOT / "tools/development/merge-results", *options, *self.write(*reports)], capture_output=True, text=True)
         return result.returncode, result.stdout + result.stderr
 
     def simulate(self, *options):
@@ -54,7 +54,7 @@ class Shards(unittest.TestCase):
         self.assertEqual((code, merged["shards"], merged["failures"]), (0, 3, whole["failures"]))
 
     def run_example(self, command, number, **variables):
-        """A command of tools/campaigns, with fewer seeds and with this urnic, in a folder of the test's."""
+        """A command of tools/development/campaigns, with fewer seeds and with this urnic, in a folder of the test's."""
         (self.folder / "results").mkdir(exist_ok=True)
         command = re.sub(r"\S*\burnic sim --seeds \d+", f"{URNIC} sim --seeds {SEEDS}", command).replace("/100", "/3")
         command = command.replace('"/results/', '"results/')
@@ -63,7 +63,7 @@ class Shards(unittest.TestCase):
         self.assertTrue((self.folder / f"results/{number}.json").exists(), command)
 
     def merged(self):
-        result = subprocess.run([ROOT / "tools/merge-results", *(self.folder / "results").glob("*.json")], capture_output=True, text=True)
+        result = subprocess.run([ROOT / "tools/development/merge-results", *(self.folder / "results").glob("*.json")], capture_output=True, text=True)
         return result.returncode, result.stdout
 
     def test_the_slurm_script_runs_all_parts(self):

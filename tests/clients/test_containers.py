@@ -42,7 +42,7 @@ class Containers(ClientTest):
         return self.start_plain(name, [*inside, *words], environment, privileged=True)
 
     def in_pod(self, name, command, inside):
-        """Starts it in a container of a pod as tools/containers/pod.yaml has it: with the pod's network, and a /tmp that all have."""
+        """Starts it in a container of a pod as tools/deployment/containers/pod.yaml has it: with the pod's network, and a /tmp that all have."""
         tmp = self.runtime / "tmp"
         tmp.mkdir(exist_ok=True)
         tmp.chmod(0o2777)  # as Kubernetes makes such a volume

@@ -11,7 +11,7 @@ import harness
 from harness import ClientTest
 from stage import NOBODY
 
-LABS = harness.PROJECT / "tools/lab"
+LABS = harness.PROJECT / "tools/teaching/lab"
 NETWORK = ("link add net0 type veth peer name net1", "addr add 10.99.0.1/24 dev net0", "link set net0 up", "link set net1 up")
 SECONDS = 120  # for one lab; on an idle machine none takes ten
 ATTEMPTS = 3  # a race may turn out the other way where the machine is busy: the lab says then "Try again"

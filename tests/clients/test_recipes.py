@@ -1,11 +1,11 @@
-"""The scripts of tools/recipes, each in a network of its own: other people's programs, and what was recorded of them."""
+"""The scripts of tools/deployment/recipes, each in a network of its own: other people's programs, and what was recorded of them."""
 import os
 import re
 
 import harness
 from harness import ClientTest
 
-RECIPES = harness.PROJECT / "tools/recipes"
+RECIPES = harness.PROJECT / "tools/deployment/recipes"
 NETWORK = ("link add net0 type veth peer name net1", "addr add 10.99.0.1/24 dev net0", "link set net0 up", "link set net1 up")
 # What each needs of what its packages install.
 NEEDS = {

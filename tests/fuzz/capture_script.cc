@@ -4,8 +4,8 @@
 #include <span>
 #include <vector>
 
-#include "tools/check/packets/icrc.h"
-#include "tools/check/packets/opcode.h"
+#include "tools/conformance/check/packets/icrc.h"
+#include "tools/conformance/check/packets/opcode.h"
 
 namespace urnic::fuzz {
 namespace {

@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <functional>
 
-#include "tools/check/capture_reader.h"
+#include "tools/conformance/check/capture_reader.h"
 
 namespace urnic::fuzz {
 

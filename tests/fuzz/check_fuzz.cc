@@ -10,8 +10,8 @@
 #include <nlohmann/json.hpp>
 
 #include "tests/fuzz/capture_script.h"
-#include "tools/check/checker.h"
-#include "tools/check/report/report.h"
+#include "tools/conformance/check/checker.h"
+#include "tools/conformance/check/report/report.h"
 
 namespace urnic::check {
 namespace {

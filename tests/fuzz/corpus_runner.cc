@@ -25,7 +25,7 @@
 #include <vector>
 
 #include "tests/fuzz/mutator.h"
-#include "tools/sim/shard.h"
+#include "tools/simulation/seeds/shard.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);
 
@@ -117,7 +117,7 @@ FuzzInput read_file(const fs::path& path) {
   return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
 }
 
-/// What tools/merge-results adds up with those of other shards.
+/// What tools/development/merge-results adds up with those of other shards.
 class Result {
  public:
   Result(std::string file, const std::string& target, std::uint64_t seed, std::uint64_t mutations,
@@ -169,7 +169,7 @@ int run_all(int argc, char** argv) {
   app.add_option("--first", first, "Number of the first changed input");
   app.add_option("--shard", shard_text,
                  "Run part I of N of the changed inputs alone, e.g. 3/100; the first one has the files, too");
-  app.add_option("--result", result_file, "Write a report here, for tools/merge-results");
+  app.add_option("--result", result_file, "Write a report here, for tools/development/merge-results");
   CLI11_PARSE(app, argc, argv);
   const auto shard = sim::Shard::parse(shard_text);
   if (!shard) {

@@ -2,7 +2,7 @@
 #include <array>
 
 #include "tests/fuzz/device_rig.h"
-#include "tools/sim/models/expected_opcode.h"
+#include "tools/simulation/seeds/models/expected_opcode.h"
 
 namespace urnic::test {
 namespace {

@@ -12,8 +12,8 @@
 #include <string>
 
 #include "nic/host/udp_port_holders.h"
-#include "tools/doctor/host_facts.h"
-#include "tools/doctor/probe_message.h"
+#include "tools/inspection/doctor/host_facts.h"
+#include "tools/inspection/doctor/probe_message.h"
 #include "transport/wire/udp.h"
 
 namespace urnic::tools {

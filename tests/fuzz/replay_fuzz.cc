@@ -11,7 +11,7 @@
 #include <string>
 
 #include "tests/fuzz/capture_script.h"
-#include "tools/replay/replay.h"
+#include "tools/conformance/replay/replay.h"
 
 namespace urnic::replay {
 namespace {

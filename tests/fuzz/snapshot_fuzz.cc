@@ -14,8 +14,8 @@
 #include <string_view>
 
 #include "nic/diagnostics/snapshot_json.h"
-#include "tools/stat/snapshot_reader.h"
-#include "tools/stat/table.h"
+#include "tools/inspection/stat/snapshot_reader.h"
+#include "tools/inspection/stat/table.h"
 
 namespace urnic::tools {
 namespace {

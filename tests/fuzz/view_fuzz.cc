@@ -9,10 +9,10 @@
 #include <utility>
 #include <vector>
 
-#include "tools/view/page.h"
-#include "tools/view/pcapng_extras.h"
-#include "tools/view/trace_builder.h"
-#include "tools/view/trace_json.h"
+#include "tools/inspection/view/page.h"
+#include "tools/inspection/view/pcapng_extras.h"
+#include "tools/inspection/view/trace_builder.h"
+#include "tools/inspection/view/trace_json.h"
 
 namespace {
 

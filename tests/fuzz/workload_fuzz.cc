@@ -10,8 +10,8 @@
 #include <string_view>
 
 #include "drivers/network/topology_file.h"
-#include "tools/experiment/experiment.h"
-#include "tools/experiment/workload_file.h"
+#include "tools/simulation/experiment/experiment.h"
+#include "tools/simulation/experiment/workload_file.h"
 
 namespace urnic::experiment {
 namespace {

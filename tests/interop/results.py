@@ -44,7 +44,7 @@ class Results:
         lines = [
             "# Results",
             "",
-            f"`tools/interop --full --group {self._group}` wrote this on {datetime.date.today()}: {total[0]} of {total[1]} cases passed against",
+            f"`tools/development/interop --full --group {self._group}` wrote this on {datetime.date.today()}: {total[0]} of {total[1]} cases passed against",
             f"rdma_rxe of Debian's {self._wires[0][1]}. A cell has the cases that passed and all of them, with urnic as server",
             "and with urnic as client. What the columns and programs are: [README.md](README.md).",
         ]

@@ -6,7 +6,7 @@ what the product must not call.
 
     tools -> verbs_api -> nic -> transport        drivers -> nic, transport        tools -> drivers
 
-tools/check, which judges captures, includes nothing but itself; tools/replay includes it and the transport.
+tools/conformance/check, which judges captures, includes nothing but itself; tools/conformance/replay includes it and the transport.
 """
 import pathlib
 import re
@@ -14,7 +14,7 @@ import sys
 
 # Headers of nic/ that know none of its rooms.
 NIC_BASE = {"nic/clock.h", "nic/config.h", "nic/descriptor.h", "nic/errors.h", "nic/event_handlers.h", "nic/host_probe.h", "nic/host_route.h", "nic/last_words.h", "nic/may_wait.h", "nic/medium.h", "nic/memory_file.h", "nic/number_share.h", "nic/own_thread.h", "nic/packet_port.h", "nic/port_around.h", "nic/received_frame.h", "nic/room.h", "nic/signal_blocker.h", "nic/uncancelled_pause.h", "nic/vlan.h", "nic/wait_unless_stopped.h", "transport"}
-SIM_ROOMS = [f"tools/sim/{room}" for room in ("core", "models", "scenario", "network", "checks", "traffic")]
+SIM_ROOMS = [f"tools/simulation/seeds/{room}" for room in ("core", "models", "scenario", "network", "checks", "traffic")]
 
 # What the files below a folder may include of the project. The longest prefix of a path decides.
 ALLOWED = {
@@ -45,49 +45,49 @@ ALLOWED = {
     "verbs_api/config": {"verbs_api/config", "verbs_api/abi", "nic", "transport"},
     "tools": {"tools", "verbs_api", "drivers", "nic", "transport"},
     # A judge that shared a reading of the protocol with the product would share its misreadings.
-    "tools/check": {"tools/check"},
+    "tools/conformance/check": {"tools/conformance/check"},
     # Its rooms. The files beside them put those together, and the reports see all of it.
-    "tools/check/packets": {"tools/check/packets"},
-    "tools/check/congestion": {"tools/check/congestion", "tools/check/findings", "tools/check/packets"},
-    "tools/check/findings": {"tools/check/findings"},
-    "tools/check/models": {"tools/check/models", "tools/check/cm", "tools/check/findings", "tools/check/packets"},
-    "tools/check/cm": {"tools/check/cm", "tools/check/findings", "tools/check/packets"},
+    "tools/conformance/check/packets": {"tools/conformance/check/packets"},
+    "tools/conformance/check/congestion": {"tools/conformance/check/congestion", "tools/conformance/check/findings", "tools/conformance/check/packets"},
+    "tools/conformance/check/findings": {"tools/conformance/check/findings"},
+    "tools/conformance/check/models": {"tools/conformance/check/models", "tools/conformance/check/cm", "tools/conformance/check/findings", "tools/conformance/check/packets"},
+    "tools/conformance/check/cm": {"tools/conformance/check/cm", "tools/conformance/check/findings", "tools/conformance/check/packets"},
     # Shows captures as the judge reads them.
-    "tools/view": {"tools/view", "tools/page", "tools/check"},
+    "tools/inspection/view": {"tools/inspection/view", "tools/inspection/page", "tools/conformance/check"},
     # What pages, and files that people write, have in common.
-    "tools/page": {"tools/page"},
-    "tools/files": {"tools/files", "transport"},
+    "tools/inspection/page": {"tools/inspection/page"},
+    "tools/inspection/files": {"tools/inspection/files", "transport"},
     # Shows the product's tables, with the fields of headers as `urnic view` has them; of the verbs it knows the numbers of statuses.
-    "tools/sheet": {"tools/sheet", "tools/view", "tools/check", "nic", "transport", "verbs_api/datapath/wc_status.h"},
+    "tools/teaching/sheet": {"tools/teaching/sheet", "tools/inspection/view", "tools/conformance/check", "nic", "transport", "verbs_api/datapath/wc_status.h"},
     # Plays captures that the judge reads against the transport, and nothing else of the product.
-    "tools/replay": {"tools/replay", "tools/check", "transport"},
+    "tools/conformance/replay": {"tools/conformance/replay", "tools/conformance/check", "transport"},
     # Asks processes what they do; what it knows of a NIC is what they say.
-    "tools/stat": {"tools/stat", "nic", "transport"},
+    "tools/inspection/stat": {"tools/inspection/stat", "nic", "transport"},
     # Looks at the host; of drivers it knows who owns a descriptor.
-    "tools/doctor": {"tools/doctor", "drivers", "nic", "transport"},
-    "tools/urnic/commands/check_command.h": {"tools/check", "tools/urnic"},
-    "tools/urnic/commands/check_command.cc": {"tools/check", "tools/urnic"},
+    "tools/inspection/doctor": {"tools/inspection/doctor", "drivers", "nic", "transport"},
+    "tools/command/commands/check_command.h": {"tools/conformance/check", "tools/command"},
+    "tools/command/commands/check_command.cc": {"tools/conformance/check", "tools/command"},
     # Devices on a simulated network; of drivers it knows the model of a network, and nothing of libibverbs. The world and its runner see every room, a room those
     # before it. Frames are read as the judge reads them.
-    "tools/sim": {"tools/sim", "nic", "transport"},
+    "tools/simulation/seeds": {"tools/simulation/seeds", "nic", "transport"},
     # Devices on a modelled network. It shares the clock with the simulator.
-    "tools/experiment": {"tools/experiment", "tools/files", "tools/page", "tools/sim/core/clock.h", "drivers/network", "drivers/fault", "drivers/pcap", "nic", "transport"},
-    "tools/sim/core": {"tools/sim/core", "tools/check", *NIC_BASE},
-    "tools/sim/models": {*SIM_ROOMS[:2], *NIC_BASE},
-    "tools/sim/scenario": {*SIM_ROOMS[:3], "drivers/network/topology.h", "nic/queues", *NIC_BASE},
-    "tools/sim/network": {*SIM_ROOMS[:4], "drivers/network", *NIC_BASE},
-    "tools/sim/checks": {*SIM_ROOMS[:5], *NIC_BASE},
-    "tools/sim/traffic": {*SIM_ROOMS, "nic", "transport"},
+    "tools/simulation/experiment": {"tools/simulation/experiment", "tools/inspection/files", "tools/inspection/page", "tools/simulation/seeds/core/clock.h", "drivers/network", "drivers/fault", "drivers/pcap", "nic", "transport"},
+    "tools/simulation/seeds/core": {"tools/simulation/seeds/core", "tools/conformance/check", *NIC_BASE},
+    "tools/simulation/seeds/models": {*SIM_ROOMS[:2], *NIC_BASE},
+    "tools/simulation/seeds/scenario": {*SIM_ROOMS[:3], "drivers/network/topology.h", "nic/queues", *NIC_BASE},
+    "tools/simulation/seeds/network": {*SIM_ROOMS[:4], "drivers/network", *NIC_BASE},
+    "tools/simulation/seeds/checks": {*SIM_ROOMS[:5], *NIC_BASE},
+    "tools/simulation/seeds/traffic": {*SIM_ROOMS, "nic", "transport"},
 }
 CHECKED_FOLDERS = ("transport", "nic", "drivers", "verbs_api", "tools")
 # Programs of students: they are copied out, know nothing of the project, and use libibverbs as any program does.
-NOT_OF_THE_PRODUCT = "tools/lab"
+NOT_OF_THE_PRODUCT = "tools/teaching/lab"
 
 # Headers of others, and where they may be seen.
 EXCLUSIVE = (
     (re.compile(r"rte_"), ("drivers/dpdk",), "DPDK"),
     (re.compile(r"(infiniband|rdma)/"), ("verbs_api",), "libibverbs"),
-    (re.compile(r"pcap"), ("tools/check",), "libpcap"),
+    (re.compile(r"pcap"), ("tools/conformance/check",), "libpcap"),
 )
 # The transport knows no clock, no thread, no chance and does no I/O.
 HIDDEN_WORLD = re.compile(

@@ -24,7 +24,7 @@ FORBIDDEN = (
     ("drivers/pcap/port.cc", "#include <rte_mbuf.h>"),
     ("drivers/pcap/port.cc", "#include <pcap/pcap.h>"),
     ("verbs_api/open.cc", '#include "drivers/dpdk/port.h"'),
-    ("verbs_api/open.cc", '#include "tools/urnic/command.h"'),
+    ("verbs_api/open.cc", '#include "tools/command/command.h"'),
     ("nic/memory/memory_table.h", '#include "nic/queues/queue_pair.h"'),
     ("nic/path/path.h", '#include "nic/queues/queue_pair.h"'),
     ("nic/raw/flow_table.h", '#include "nic/path/path.h"'),
@@ -35,21 +35,21 @@ FORBIDDEN = (
     ("nic/engine/engine.cc", '#include "nic/host/lease.h"'),
     ("nic/config.h", '#include "nic/host/port_spec.h"'),
     ("verbs_api/abi/strings.cc", '#include "verbs_api/queues/qp.h"'),
-    ("tools/sim/runner.h", '#include "tests/support/bytes.h"'),
-    ("tools/sim/runner.h", '#include "verbs_api/queues/qp.h"'),
-    ("tools/sim/models/memory_model.h", '#include "tools/sim/traffic/host.h"'),
-    ("tools/sim/models/memory_model.h", '#include "nic/device.h"'),
-    ("tools/urnic/main.cc", "#include <infiniband/verbs.h>"),
-    ("tools/check/packets/packet.cc", '#include "transport/types.h"'),
-    ("tools/check/packets/packet.cc", '#include "nic/device.h"'),
-    ("tools/check/packets/packet.cc", '#include "drivers/dpdk/port.h"'),
-    ("tools/check/packets/packet.cc", '#include "tools/urnic/command.h"'),
-    ("tools/urnic/commands/check_command.cc", '#include "transport/types.h"'),
-    ("tools/urnic/main.cc", "#include <pcap/pcap.h>"),
+    ("tools/simulation/seeds/runner.h", '#include "tests/support/bytes.h"'),
+    ("tools/simulation/seeds/runner.h", '#include "verbs_api/queues/qp.h"'),
+    ("tools/simulation/seeds/models/memory_model.h", '#include "tools/simulation/seeds/traffic/host.h"'),
+    ("tools/simulation/seeds/models/memory_model.h", '#include "nic/device.h"'),
+    ("tools/command/main.cc", "#include <infiniband/verbs.h>"),
+    ("tools/conformance/check/packets/packet.cc", '#include "transport/types.h"'),
+    ("tools/conformance/check/packets/packet.cc", '#include "nic/device.h"'),
+    ("tools/conformance/check/packets/packet.cc", '#include "drivers/dpdk/port.h"'),
+    ("tools/conformance/check/packets/packet.cc", '#include "tools/command/command.h"'),
+    ("tools/command/commands/check_command.cc", '#include "transport/types.h"'),
+    ("tools/command/main.cc", "#include <pcap/pcap.h>"),
     ("nic/engine/engine.cc", '#include "engine.h"'),
     ("nic/engine/engine.cc", '#include "../transport/types.h"'),
     ("verbs_api/config/environment.cc", 'const char* const text = std::getenv(name);'),
-    ("tools/paths/redirect.cc", 'getenv ("URNIC_PATHS")'),
+    ("tools/runtime/paths/redirect.cc", 'getenv ("URNIC_PATHS")'),
 )
 ALLOWED = (
     ("transport/rc/responder.cc", '#include "transport/types.h"\n#include <chrono>'),
@@ -59,16 +59,16 @@ ALLOWED = (
     ("drivers/dpdk/port.cc", '#include "nic/packet_port.h"\n#include <rte_mbuf.h>'),
     ("verbs_api/config/environment.cc", "const char* const text = secure_getenv(name);  // not getenv, mind"),
     ("verbs_api/open.cc", '#include "nic/device.h"\n#include <infiniband/verbs.h>'),
-    ("tools/dropin/open_port.cc", '#include "drivers/dpdk/port.h"\n#include "verbs_api/config/environment.h"'),
-    ("tools/urnic/commands/sim_command.cc", '#include "tools/sim/runner.h"'),
-    ("tools/check/capture_reader.cc", '#include "tools/check/packets/packet.h"\n#include <pcap/pcap.h>'),
-    ("tools/urnic/commands/check_command.cc", '#include "tools/check/packets/packet.h"\n#include "tools/urnic/command.h"'),
+    ("tools/runtime/dropin/open_port.cc", '#include "drivers/dpdk/port.h"\n#include "verbs_api/config/environment.h"'),
+    ("tools/command/commands/sim_command.cc", '#include "tools/simulation/seeds/runner.h"'),
+    ("tools/conformance/check/capture_reader.cc", '#include "tools/conformance/check/packets/packet.h"\n#include <pcap/pcap.h>'),
+    ("tools/command/commands/check_command.cc", '#include "tools/conformance/check/packets/packet.h"\n#include "tools/command/command.h"'),
 )
 TREE = {
     "drivers/dpdk/port.h", "nic/device.h", "nic/packet_port.h", "nic/engine/engine.h", "nic/diagnostics/qp_watch.h",
     "nic/host/lease.h", "nic/host/port_spec.h", "nic/path/path.h", "nic/queues/queue_pair.h", "tests/support/bytes.h",
-    "verbs_api/queues/qp.h", "tools/sim/runner.h", "tools/sim/traffic/host.h",
-    "tools/check/packets/packet.h", "tools/urnic/command.h", "transport/types.h", "verbs_api/config/environment.h",
+    "verbs_api/queues/qp.h", "tools/simulation/seeds/runner.h", "tools/simulation/seeds/traffic/host.h",
+    "tools/conformance/check/packets/packet.h", "tools/command/command.h", "transport/types.h", "verbs_api/config/environment.h",
 }
 
 
@@ -89,7 +89,7 @@ class CheckIncludes(unittest.TestCase):
 
     def test_leaves_out_programs_of_students_and_nothing_beside_them(self):
         with tempfile.TemporaryDirectory() as root:
-            for folder in ("tools/lab/01_first_light", "tools/label"):
+            for folder in ("tools/teaching/lab/01_first_light", "tools/label"):
                 (pathlib.Path(root) / folder).mkdir(parents=True)
                 (pathlib.Path(root) / folder / "own.c").write_text("#include <infiniband/verbs.h>\n")
             count, found = check_includes.check(root)

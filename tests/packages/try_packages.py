@@ -23,7 +23,7 @@ def main():
         sys.exit(f"one package of each kind is wanted in {PACKAGES.relative_to(ROOT)}: delete what is there and run tools/package")
     failed = 0
     for suite in suites:
-        command = [ROOT / "tools/on", "--clean", "--show", PACKAGES, suite, "sh", "tests/packages/use.sh"]
+        command = [ROOT / "tools/development/platforms/on", "--clean", "--show", PACKAGES, suite, "sh", "tests/packages/use.sh"]
         code = subprocess.run(command, stdin=subprocess.DEVNULL).returncode
         print(f"{suite}: {'FAILED' if code else 'ok'}", flush=True)
         failed += code != 0

@@ -130,7 +130,7 @@ class ReplayCommand(unittest.TestCase):
         for word in ("--side", "--qp", "--json", "--ladder", "--memory-changes", "Exit code"):
             self.assertIn(word, result.stdout)
         deviations = replay("--deviations").stdout.splitlines()
-        readme = pathlib.Path(FIXTURES).parent.joinpath("tools/replay/README.md").read_text()
+        readme = pathlib.Path(FIXTURES).parent.joinpath("tools/conformance/replay/README.md").read_text()
         self.assertGreater(len(deviations), 10)
         for line in deviations:
             self.assertIn(f"| `{line.split()[0]}` |", readme)

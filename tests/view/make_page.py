@@ -10,7 +10,7 @@ import pathlib
 import re
 import sys
 
-PAGE = pathlib.Path(__file__).resolve().parents[2] / "tools/view/page"
+PAGE = pathlib.Path(__file__).resolve().parents[2] / "tools/inspection/view/page"
 D3 = pathlib.Path(os.environ.get("URNIC_D3", "/usr/share/nodejs/d3/dist/d3.min.js"))
 
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Data for the page of `urnic view`, made up: what tools/view/DATA.md says, with all kinds of trouble.
+"""Data for the page of `urnic view`, made up: what tools/inspection/view/DATA.md says, with all kinds of trouble.
 
     sample_data.py DATA.json [PACKETS]
 

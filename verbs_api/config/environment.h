@@ -62,7 +62,7 @@ struct NicEnvironment {
 ///   URNIC_VERBOSE=1        says what happens       default: 0
 ///   URNIC_EXPLAIN=1        says why things fail    default: 0
 ///   URNIC_PATHS=FOLDER     shows the device's      default: outside
-///                          files, see tools/paths
+///                          files, see tools/runtime/paths
 ///   URNIC_LEASE_FD=N       inside `urnic run`      default: outside
 ///   URNIC_RUN=N            see kRunVariable        default: outside
 ///   URNIC_CHOSEN=LIST      see kChosenVariable     default: nothing

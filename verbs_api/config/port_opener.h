@@ -12,7 +12,7 @@ namespace urnic::verbs_api {
 /// does; the error is for a person. EBUSY: another process of the same `urnic run` has it open. `environment`
 /// must outlive the port.
 ///
-/// Declared here and defined in tools/dropin, where drivers meet the verbs: nothing in verbs_api knows a
+/// Declared here and defined in tools/runtime/dropin, where drivers meet the verbs: nothing in verbs_api knows a
 /// driver.
 Result<nic::OpenedPort, Error> open_port(const NicEnvironment& environment);
 

@@ -1,4 +1,4 @@
-// What the preloaded library calls when a program uses /dev/infiniband/rdma_cm (tools/paths). In place of the C library's
+// What the preloaded library calls when a program uses /dev/infiniband/rdma_cm (tools/runtime/paths). In place of the C library's
 // functions of these names, with their results and errno.
 #pragma once
 

@@ -10,7 +10,7 @@
 
 #include "tests/support/capture_folders.h"
 #include "tests/support/pcap_file.h"
-#include "tools/check/checker.h"
+#include "tools/conformance/check/checker.h"
 
 namespace urnic::check::test {
 

@@ -18,8 +18,8 @@
 
 #include "tests/support/value_of.h"
 #include "tests/unit/check/capture_edit.h"
-#include "tools/check/capture_reader.h"
-#include "tools/check/report/report.h"
+#include "tools/conformance/check/capture_reader.h"
+#include "tools/conformance/check/report/report.h"
 
 namespace urnic::check::test {
 namespace {

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "tests/unit/check/mutation.h"
-#include "tools/check/cm/dialogs.h"
-#include "tools/check/report/report.h"
+#include "tools/conformance/check/cm/dialogs.h"
+#include "tools/conformance/check/report/report.h"
 
 namespace urnic::check::test {
 namespace {

@@ -8,8 +8,8 @@
 
 #include "tests/support/capture_folders.h"
 #include "tests/support/value_of.h"
-#include "tools/check/capture_reader.h"
-#include "tools/check/cm/message.h"
+#include "tools/conformance/check/capture_reader.h"
+#include "tools/conformance/check/cm/message.h"
 
 namespace urnic::check::test {
 namespace {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "tests/unit/check/capture_edit.h"
-#include "tools/check/packets/link_frame.h"
+#include "tools/conformance/check/packets/link_frame.h"
 
 namespace urnic::check::test {
 

@@ -1,6 +1,6 @@
 // What the link layer says of frames. The numbers are those of the notes on pause frames and of the map from DSCP to priority in
 // drivers/network/TOPOLOGY.md.
-#include "tools/check/packets/link_frame.h"
+#include "tools/conformance/check/packets/link_frame.h"
 
 #include <gtest/gtest.h>
 

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "tests/support/pcap_file.h"
-#include "tools/check/packets/link_frame.h"
+#include "tools/conformance/check/packets/link_frame.h"
 
 namespace urnic::check::test {
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "tests/unit/check/capture_edit.h"
-#include "tools/check/report/report.h"
+#include "tools/conformance/check/report/report.h"
 
 namespace urnic::check::test {
 namespace {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "tests/unit/check/capture_edit.h"
-#include "tools/check/checker.h"
+#include "tools/conformance/check/checker.h"
 
 namespace urnic::check::test {
 

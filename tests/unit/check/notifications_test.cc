@@ -1,5 +1,5 @@
 // Marked packets and CNPs: what a capture shows of their connection, and what it cannot show.
-#include "tools/check/congestion/notifications.h"
+#include "tools/conformance/check/congestion/notifications.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // The checker's own reading of frames, packets and opcodes.
-#include "tools/check/packets/packet.h"
+#include "tools/conformance/check/packets/packet.h"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 #include <set>
 
 #include "tests/unit/check/capture_edit.h"
-#include "tools/check/packets/icrc.h"
+#include "tools/conformance/check/packets/icrc.h"
 #include "transport/wire/opcode.h"
 #include "transport/wire/packet.h"
 

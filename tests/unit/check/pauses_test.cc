@@ -1,6 +1,6 @@
 // Traffic in spite of a pause, on a link of 100 Gb/s: a quantum is 5.12 ns, 0xffff of them are 335.5 us, and what may be under way is 10 us and
 // a frame of 741 ns.
-#include "tools/check/congestion/pauses.h"
+#include "tools/conformance/check/congestion/pauses.h"
 
 #include <gtest/gtest.h>
 
@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "tests/unit/check/congestion_frames.h"
-#include "tools/check/report/report.h"
+#include "tools/conformance/check/report/report.h"
 
 namespace urnic::check::test {
 namespace {

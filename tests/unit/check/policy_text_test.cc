@@ -1,4 +1,4 @@
-#include "tools/check/policy_text.h"
+#include "tools/conformance/check/policy_text.h"
 
 #include <gtest/gtest.h>
 

@@ -8,7 +8,7 @@
 #include <string>
 
 #include "tests/unit/check/capture_edit.h"
-#include "tools/check/capture_reader.h"
+#include "tools/conformance/check/capture_reader.h"
 
 namespace urnic::check::test {
 namespace {

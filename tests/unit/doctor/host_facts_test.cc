@@ -1,5 +1,5 @@
 // What files of the system say. The texts are those of Debian 12, shortened, unless a test says otherwise.
-#include "tools/doctor/host_facts.h"
+#include "tools/inspection/doctor/host_facts.h"
 
 #include <gmock/gmock.h>
 

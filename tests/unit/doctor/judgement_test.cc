@@ -1,4 +1,4 @@
-#include "tools/doctor/judgement.h"
+#include "tools/inspection/doctor/judgement.h"
 
 #include <gmock/gmock.h>
 

@@ -1,4 +1,4 @@
-#include "tools/doctor/path_probe.h"
+#include "tools/inspection/doctor/path_probe.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "tools/doctor/probe_message.h"
+#include "tools/inspection/doctor/probe_message.h"
 
 #include <gtest/gtest.h>
 

@@ -10,7 +10,7 @@
 #include <numeric>
 
 #include "drivers/network/topology_file.h"
-#include "tools/experiment/workload_file.h"
+#include "tools/simulation/experiment/workload_file.h"
 
 namespace urnic::experiment::test {
 

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "drivers/network/topology.h"
-#include "tools/experiment/experiment.h"
-#include "tools/experiment/sampler.h"
+#include "tools/simulation/experiment/experiment.h"
+#include "tools/simulation/experiment/sampler.h"
 
 namespace urnic::experiment::test {
 

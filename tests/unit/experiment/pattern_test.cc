@@ -10,7 +10,7 @@
 #include <string>
 
 #include "tests/unit/experiment/laboratory.h"
-#include "tools/experiment/step_tracker.h"
+#include "tools/simulation/experiment/step_tracker.h"
 
 namespace urnic::experiment::test {
 namespace {

@@ -1,4 +1,4 @@
-#include "tools/experiment/step_tracker.h"
+#include "tools/simulation/experiment/step_tracker.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

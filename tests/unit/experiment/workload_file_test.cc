@@ -1,4 +1,4 @@
-#include "tools/experiment/workload_file.h"
+#include "tools/simulation/experiment/workload_file.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,12 +1,12 @@
 // What follows from a captured responder's answers.
-#include "tools/replay/inference.h"
+#include "tools/conformance/replay/inference.h"
 
 #include <gtest/gtest.h>
 
 #include <memory>
 
 #include "tests/unit/replay/recording.h"
-#include "tools/replay/responder_replay.h"
+#include "tools/conformance/replay/responder_replay.h"
 
 namespace urnic::replay::test {
 namespace {

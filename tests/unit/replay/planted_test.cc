@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "tests/unit/replay/recording.h"
-#include "tools/replay/requester_replay.h"
-#include "tools/replay/responder_replay.h"
+#include "tools/conformance/replay/requester_replay.h"
+#include "tools/conformance/replay/responder_replay.h"
 
 namespace urnic::replay::test {
 namespace {

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/support/value_of.h"
-#include "tools/check/capture_reader.h"
+#include "tools/conformance/check/capture_reader.h"
 
 namespace urnic::replay::test {
 

@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "tests/unit/check/capture_edit.h"
-#include "tools/replay/direction.h"
-#include "tools/replay/message.h"
-#include "tools/replay/replay.h"
+#include "tools/conformance/replay/direction.h"
+#include "tools/conformance/replay/message.h"
+#include "tools/conformance/replay/replay.h"
 
 namespace urnic::replay::test {
 

@@ -1,4 +1,4 @@
-#include "tools/sim/models/atomic_model.h"
+#include "tools/simulation/seeds/models/atomic_model.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

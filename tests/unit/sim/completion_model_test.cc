@@ -1,4 +1,4 @@
-#include "tools/sim/models/completion_model.h"
+#include "tools/simulation/seeds/models/completion_model.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

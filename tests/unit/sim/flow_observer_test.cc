@@ -1,5 +1,5 @@
 // The wire observer must complain about what a correct NIC would not send, and about nothing else.
-#include "tools/sim/checks/flow_observer.h"
+#include "tools/simulation/seeds/checks/flow_observer.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <span>
 
-#include "tools/sim/core/wire_view.h"
+#include "tools/simulation/seeds/core/wire_view.h"
 
 namespace urnic::sim::flow_test {
 

@@ -6,7 +6,7 @@
 
 #include "tests/support/capture_folders.h"
 #include "tests/support/pcap_file.h"
-#include "tools/sim/checks/flow_observer.h"
+#include "tools/simulation/seeds/checks/flow_observer.h"
 
 namespace urnic::sim {
 namespace {

@@ -1,4 +1,4 @@
-#include "tools/sim/checks/management_observer.h"
+#include "tools/simulation/seeds/checks/management_observer.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

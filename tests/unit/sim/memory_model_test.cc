@@ -1,4 +1,4 @@
-#include "tools/sim/models/memory_model.h"
+#include "tools/simulation/seeds/models/memory_model.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "tools/sim/network/network.h"
+#include "tools/simulation/seeds/network/network.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -10,7 +10,7 @@
 
 #include "tests/support/capture_folders.h"
 #include "tests/support/pcap_file.h"
-#include "tools/check/packets/icrc.h"
+#include "tools/conformance/check/packets/icrc.h"
 
 namespace urnic::sim {
 namespace {

@@ -1,8 +1,8 @@
-#include "tools/sim/scenario/random_topology.h"
+#include "tools/simulation/seeds/scenario/random_topology.h"
 
 #include <gtest/gtest.h>
 
-#include "tools/sim/scenario/options.h"
+#include "tools/simulation/seeds/scenario/options.h"
 
 namespace urnic::sim {
 namespace {

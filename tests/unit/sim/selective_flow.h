@@ -10,7 +10,7 @@
 #include <optional>
 
 #include "tests/unit/sim/flow_packets.h"
-#include "tools/sim/checks/flow_observer.h"
+#include "tools/simulation/seeds/checks/flow_observer.h"
 
 namespace urnic::sim::flow_test {
 

@@ -1,4 +1,4 @@
-#include "tools/sim/shard.h"
+#include "tools/simulation/seeds/shard.h"
 
 #include <gtest/gtest.h>
 

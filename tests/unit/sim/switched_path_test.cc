@@ -1,4 +1,4 @@
-#include "tools/sim/network/switched_path.h"
+#include "tools/simulation/seeds/network/switched_path.h"
 
 #include <gtest/gtest.h>
 
@@ -8,9 +8,9 @@
 
 #include "tests/support/capture_folders.h"
 #include "tests/support/pcap_file.h"
-#include "tools/sim/network/network.h"
-#include "tools/sim/scenario/random_topology.h"
-#include "tools/sim/world.h"
+#include "tools/simulation/seeds/network/network.h"
+#include "tools/simulation/seeds/scenario/random_topology.h"
+#include "tools/simulation/seeds/world.h"
 
 namespace urnic::sim {
 namespace {

@@ -5,7 +5,7 @@
 #include <cstdio>
 #include <memory>
 
-#include "tools/sim/runner.h"
+#include "tools/simulation/seeds/runner.h"
 
 namespace urnic::sim {
 namespace {

@@ -1,4 +1,4 @@
-#include "tools/sim/checks/unreliable_flow.h"
+#include "tools/simulation/seeds/checks/unreliable_flow.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

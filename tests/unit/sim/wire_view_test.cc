@@ -1,4 +1,4 @@
-#include "tools/sim/core/wire_view.h"
+#include "tools/simulation/seeds/core/wire_view.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -8,8 +8,8 @@
 
 #include "tests/support/capture_folders.h"
 #include "tests/support/pcap_file.h"
-#include "tools/check/packets/icrc.h"
-#include "tools/check/packets/opcode.h"
+#include "tools/conformance/check/packets/icrc.h"
+#include "tools/conformance/check/packets/opcode.h"
 
 namespace urnic::sim {
 namespace {

@@ -15,7 +15,7 @@
 #include "nic/host/fabric_folder.h"
 #include "nic/host/lock_file.h"
 #include "tests/unit/tools/temporary_environment.h"
-#include "tools/urnic/launch.h"
+#include "tools/command/launch.h"
 #include "transport/qp_config.h"
 #include "verbs_api/config/environment_values.h"
 

@@ -1,4 +1,4 @@
-#include "tools/sheet/html_writer.h"
+#include "tools/teaching/sheet/html_writer.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "tools/urnic/launch.h"
+#include "tools/command/launch.h"
 
 #include <gmock/gmock.h>
 #include <sys/stat.h>
@@ -6,7 +6,7 @@
 #include <cstdlib>
 
 #include "tests/unit/tools/temporary_environment.h"
-#include "tools/urnic/console.h"
+#include "tools/command/console.h"
 
 namespace urnic::tools {
 namespace {

@@ -1,4 +1,4 @@
-#include "tools/urnic/path_tree.h"
+#include "tools/command/path_tree.h"
 
 #include <gmock/gmock.h>
 #include <sys/wait.h>

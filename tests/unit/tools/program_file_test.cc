@@ -1,4 +1,4 @@
-#include "tools/urnic/program_file.h"
+#include "tools/command/program_file.h"
 
 #include <elf.h>
 

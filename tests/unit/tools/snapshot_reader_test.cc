@@ -1,5 +1,5 @@
 // What the reader of snapshots takes, and what it makes of everything else.
-#include "tools/stat/snapshot_reader.h"
+#include "tools/inspection/stat/snapshot_reader.h"
 
 #include <fmt/core.h>
 #include <gtest/gtest.h>
@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "nic/diagnostics/snapshot_json.h"
-#include "tools/stat/table.h"
+#include "tools/inspection/stat/table.h"
 
 namespace urnic::tools {
 namespace {

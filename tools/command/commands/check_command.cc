@@ -1,0 +1,164 @@
+#include "tools/command/commands/check_command.h"
+
+#include <fmt/core.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+
+#include "tools/command/console.h"
+#include "tools/conformance/check/capture_reader.h"
+#include "tools/conformance/check/checker.h"
+#include "tools/conformance/check/policy_text.h"
+#include "tools/conformance/check/report/report.h"
+
+namespace urnic::tools {
+namespace {
+
+constexpr std::size_t kLadderRows = 2000;  // of each direction
+
+constexpr const char* kCheckFooter =
+    R"(Reads captures of any RoCEv2 (Ethernet, Linux cooked or raw IP), follows every queue pair in both
+directions and says what breaks the rules of the InfiniBand transport. Services RC, UC, UD, XRC, and CNPs.
+
+  urnic check capture.pcap                    what happened, and what was wrong
+  urnic check --ladder capture.pcap           and who said what, packet by packet
+  urnic check --json *.pcapng | jq .          for programs
+  tcpdump -w - udp port 4791 | urnic check -  stops with the input
+
+What is found is one of
+  violation   one side broke a rule; the line names rule, frames, connection, what was expected and what was seen
+  habit       a known deviation of rdma_rxe, ConnectX or others that peers must live with; --strict counts it
+  unknown     this capture cannot tell: it begins in the middle, is cut, or lacks a direction
+  event       nothing wrong: a loss, a repetition, a refusal, explained
+A capture is taken as complete until it is proved to lack frames; if your capture tool said that it dropped some, add --lossy.
+Of congestion, the report says how far apart CNPs are, which packets were marked, and which priorities were paused. What is right depends
+on NIC and link: CNPs that are too near are found with --cnp-spacing only, and frames sent in spite of a pause with --link-rate only.
+Times are those of the place of capture: "answered in" is from a request passing there to its answer (least / mean / most).
+
+Exit code: 0 nothing violated, 1 violations, 2 a file could not be read to its end, or wrong usage.)";
+
+/// A bar on stderr while a long file is read on a terminal.
+class ProgressBar {
+ public:
+  explicit ProgressBar(std::uint64_t size)
+      : size_(size), shown_(size >= kWorthShowing && isatty(STDERR_FILENO) == 1) {}
+  ProgressBar(const ProgressBar&) = delete;
+  ProgressBar& operator=(const ProgressBar&) = delete;
+  ~ProgressBar() {
+    if (shown_) std::fputs("\r\033[K", stderr);
+  }
+
+  void at(std::uint64_t position) {
+    const std::uint64_t percent = shown_ ? std::min<std::uint64_t>(position * 100 / size_, 100) : last_;
+    if (percent != last_) {
+      last_ = percent;
+      std::fputs(
+          fmt::format("\r[{:#<{}}{:.<{}}] {} %", "", percent / 2, "", 50 - percent / 2, percent).c_str(),
+          stderr);
+    }
+  }
+
+ private:
+  static constexpr std::uint64_t kWorthShowing = 64 << 20;
+  std::uint64_t size_;
+  bool shown_;
+  std::uint64_t last_ = UINT64_MAX;
+};
+
+using ReadPolicy = bool (*)(std::string_view text, check::CongestionPolicy& policy);
+
+/// An option whose text `read` puts into `policy`; `form` is what it takes.
+void add_policy(CLI::App& command, const char* name, ReadPolicy read, check::CongestionPolicy& policy,
+                const char* form, const char* description) {
+  command
+      .add_option_function<std::string>(
+          name,
+          [=, &policy](const std::string& text) {
+            if (!read(text, policy)) {
+              throw CLI::ValidationError(name, fmt::format("'{}' is none; write {}", text, form));
+            }
+          },
+          description)
+      ->type_name(form);
+}
+
+/// Reads all of a capture into `checker` and returns what kept it from the end, or nothing.
+std::string read_all(const std::string& file, check::Checker& checker) {
+  constexpr std::uint64_t kFramesPerUpdate = 4096;
+  std::string why;
+  auto reader = check::CaptureReader::open(file == "-" ? "/dev/stdin" : file, why);
+  if (!reader) return file + ": " + why;
+  ProgressBar bar(reader->size());
+  while (const auto frame = reader->next()) {
+    checker.add(reader->link_type(), *frame);
+    if (frame->number % kFramesPerUpdate == 0) bar.at(reader->position());
+  }
+  return reader->error().empty() ? "" : file + ": " + reader->error();
+}
+
+}  // namespace
+
+CheckCommand::CheckCommand(CLI::App& app, Invocation& invocation) {
+  CLI::App* const command =
+      app.add_subcommand("check", "Judge captures of RoCEv2: urnic check [OPTIONS] FILE...");
+  command->footer(kCheckFooter);
+  command->add_option("files", files_, "pcap or pcapng files; - is the standard input")->type_name("FILE");
+  command->add_flag("--json", json_, "Report as JSON: an array with one object for each file");
+  command->add_flag("--ladder", ladder_,
+                    fmt::format("Draw every connection, up to {} packets each way", kLadderRows));
+  command->add_flag("--strict", strict_, "Count habits as violations");
+  command->add_flag("--lossy", lossy_, "The captures lack frames: what is absent proves nothing");
+  command
+      ->add_option("--mtu", path_mtu_,
+                   "Path MTU of all connections; without it, what the first full packet shows")
+      ->check(CLI::IsMember({256, 512, 1024, 2048, 4096}))
+      ->type_name("BYTES");
+  add_policy(
+      *command, "--cnp-spacing", check::read_cnp_spacing, congestion_, "TIME[:qp|address|port]",
+      "CNPs are so far apart: those to one queue pair (default), to one address, or all of a sender, as 50us:port");
+  add_policy(*command, "--link-rate", check::read_link_rate, congestion_, "RATE",
+             "Rate of the link that was captured, as 100Gb/s: judges who goes on in spite of pause frames");
+  add_policy(*command, "--link-host", check::read_link_host, congestion_, "MAC[,MAC...]",
+             "Addresses of the host at one end of that link; without it, the one that all RoCE frames have");
+  command->add_flag("--rules", rules_, "List the rules and leave");
+  command->callback([this, &invocation] { invocation.exit_code = run(); });
+}
+
+int CheckCommand::run() const {
+  if (rules_) {
+    std::fputs(check::list_of_rules().c_str(), stdout);
+    return 0;
+  }
+  if (files_.empty()) {
+    complain("check: which file? (see 'urnic check --help')");
+    return kExitUsage;
+  }
+  int exit_code = 0;
+  auto reports = nlohmann::json::array();
+  for (const std::string& file : files_) {
+    check::Checker checker(
+        check::CheckOptions{.policy = {.strict = strict_, .lossy = lossy_, .path_mtu = path_mtu_},
+                            .congestion = congestion_,
+                            .ladder_rows = ladder_ ? kLadderRows : 0});
+    const std::string damage = read_all(file, checker);
+    checker.finish();
+    if (json_) {
+      reports.push_back(check::json_report(file, checker, damage));
+    } else if (damage.empty() || checker.counts().frames > 0) {
+      std::fputs(check::text_report(file, checker, damage, ladder_).c_str(), stdout);
+    }
+    if (!damage.empty()) complain(damage);
+    exit_code = std::max(exit_code, static_cast<int>(check::verdict_of(checker, damage)));
+  }
+  if (json_) {
+    constexpr auto kReplace = nlohmann::json::error_handler_t::replace;  // names of files are any bytes
+    std::puts(reports.dump(2, ' ', false, kReplace).c_str());
+  }
+  return exit_code;
+}
+
+}  // namespace urnic::tools

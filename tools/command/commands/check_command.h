@@ -1,0 +1,34 @@
+// `urnic check`: verdicts on captures of RoCEv2.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "tools/command/command.h"
+#include "tools/conformance/check/congestion/policy.h"
+
+namespace urnic::tools {
+
+/// Adds the command to `app`, and holds its options while the parser fills them in.
+class CheckCommand {
+ public:
+  CheckCommand(CLI::App& app, Invocation& invocation);
+  CheckCommand(const CheckCommand&) = delete;
+  CheckCommand& operator=(const CheckCommand&) = delete;
+
+ private:
+  int run() const;
+
+  std::vector<std::string> files_;
+  bool json_ = false;
+  bool strict_ = false;
+  bool lossy_ = false;
+  bool ladder_ = false;
+  bool rules_ = false;
+  std::uint32_t path_mtu_ = 0;
+  check::CongestionPolicy congestion_;
+};
+
+}  // namespace urnic::tools

@@ -1,0 +1,27 @@
+// `urnic doctor`: what stands in the way of urnic on this host.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <string>
+
+#include "tools/command/command.h"
+
+namespace urnic::tools {
+
+/// Adds the command to `app`, and holds its options while the parser fills them in.
+class DoctorCommand {
+ public:
+  DoctorCommand(CLI::App& app, Invocation& invocation);
+  DoctorCommand(const DoctorCommand&) = delete;
+  DoctorCommand& operator=(const DoctorCommand&) = delete;
+
+ private:
+  int run() const;
+  int answer() const;
+
+  std::string peer_;
+  bool answers_ = false;
+  bool json_ = false;
+};
+
+}  // namespace urnic::tools

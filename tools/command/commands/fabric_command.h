@@ -1,0 +1,31 @@
+// `urnic fabric`: the switch between programs.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <cstdint>
+#include <string>
+
+#include "tools/command/command.h"
+
+namespace urnic::tools {
+
+/// Adds the command to `app`, and holds its options while the parser fills them in.
+class FabricCommand {
+ public:
+  FabricCommand(CLI::App& app, Invocation& invocation);
+  FabricCommand(const FabricCommand&) = delete;
+  FabricCommand& operator=(const FabricCommand&) = delete;
+
+ private:
+  int serve() const;
+  int status() const;
+  int stop() const;
+
+  std::string name_;
+  std::string uplink_;
+  std::string topology_;
+  std::uint16_t link_mtu_ = 0;
+  bool json_ = false;
+};
+
+}  // namespace urnic::tools

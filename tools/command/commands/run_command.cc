@@ -1,0 +1,213 @@
+#include "tools/command/commands/run_command.h"
+
+#include <fmt/core.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <string_view>
+
+#include "drivers/fault/fault_spec.h"
+#include "nic/congestion/choice_text.h"
+#include "nic/host/port_spec.h"
+#include "nic/recovery_text.h"
+#include "tools/command/console.h"
+#include "tools/command/launch.h"
+#include "tools/command/path_tree.h"
+#include "tools/command/program_file.h"
+#include "verbs_api/config/environment.h"
+#include "verbs_api/config/environment_values.h"
+
+namespace urnic::tools {
+namespace {
+
+constexpr const char* kRunFooter =
+    R"(The program sees one RDMA device, urnic0, with one port. Its GIDs are RoCEv2: 0 is link-local,
+1 is the IPv4 address, 2 the IPv6 address ('urnic doctor' lists the host's). Programs under 'urnic run' meet without any option,
+and with the other machine's name in the place of localhost on two:
+
+  urnic run -- ibv_rc_pingpong -d urnic0 -g 1 &
+  urnic run -- ibv_rc_pingpong -d urnic0 -g 1 localhost
+
+Ports (--port SPEC):
+  host[,unsegmented]       the host's own network: all programs of this user share one NIC, which has the addresses of this
+                           host and sends through UDP sockets, wherever the host's routes lead, to any RoCEv2 peer. No
+                           privilege. Those of one host that talk get a direct link. The default, unless --ip, --ip6,
+                           --mac or --vlan is given. See 'urnic host --help'. Runs of packets leave as one buffer, unless
+                           'unsegmented' says that the network card cuts those otherwise than the kernel does, and peers
+                           complain about the ICRC.
+  fabric[:NAME][,switched] a port of a switch that connects the programs of this user, each with addresses of its own; it is
+                           started when the first one comes and ends after the last. Two that talk get a direct link
+                           through shared memory, unless one of them is 'switched', which needs a NAME ('default' is
+                           one). The default where --ip, --ip6, --mac or --vlan is given. See 'urnic fabric --help'.
+  udp[:ADDRESS][,unsegmented]
+                           as host, for one program alone, with an address of this host (without ADDRESS: those of the
+                           interface that the default route leads to), and without a process beside it
+  vhost:PATH[,front|back]  a wire to one other program, a virtual machine or another switch, met at a socket; the
+                           first to come is the front unless said otherwise
+  af_packet:IFACE          a network interface; needs CAP_NET_RAW and an address (--ip) that is free there
+  af_xdp:IFACE             the same with fewer copies: frames through AF_XDP. The NIC has the interface for itself
+                           meanwhile: the host hears nothing there. Needs CAP_NET_RAW, CAP_NET_ADMIN and CAP_BPF (root), an
+                           interface with one receive queue and an MTU of at most 3442
+  pci:ADDRESS              a network card, driven by DPDK in the program itself, at an address as lspci writes it: e1000, e1000e,
+                           igb, igc, ixgbe, i40e, vmxnet3 or virtio, bound to vfio-pci (behind an IOMMU any user may, who has
+                           its group below /dev/vfio and may lock 64 MiB) or to uio_pci_generic (root, and 32 huge pages of
+                           2 MiB). Needs --ip; --mtu, where the network carries more than 1500 bytes
+  loopback                 this program alone
+
+Faults (--fault SPEC): loss=P, dup=P, reorder=P, corrupt=P, truncate=P with probabilities P from 0 to 1, gap=N, seed=N
+and direction=tx|rx|both, separated by commas, e.g. loss=0.01,dup=0.005,seed=7. And exact ones, ACTION:KEY=VALUE:..., of certain packets:
+
+  drop:kind=request:psn=7            the eighth request packet of a connection, once; its repetition comes through
+  drop:kind=ack:psn=7:nth=2          the second ACK with its PSN
+  corrupt:kind=write:icrc=right      a WRITE, so that no NIC notices
+  set:kind=ack:aeth.msn=9,ce:qp=2    fields are rewritten; packets to the second queue pair are marked (ECN)
+
+Actions: drop, dup, reorder:by=K, corrupt, ce, set:FIELD=VALUE. Keys: kind=request|send|write|read|atomic|response|ack|nak|rnr|
+read_response|atomic_response|cnp, opcode=NAME, psn=N and qp=N (as they appear, from 0 and from 1), again=yes|no, direction=tx|rx, nth=N,
+times=N|all, p=P. The end of the program says on stderr which fired. FAULTS.md, below share/doc/urnic, has all words.
+
+Congestion control (--cc SPEC): CONTROLLER[:[DEFAULTS,]NAME=NUMBER,...], e.g. dcqcn, dcqcn:paper,rpg_ai_rate=50, timely, swift,
+fixed:rate=1000 (Mb/s), or none, the default. CONGESTION.md, below share/doc/urnic, has all names.
+
+Recovery (--recovery MODE): go-back-n sends again everything from the first lost packet on, as every RNIC understands it.
+selective-repeat offers to send again only what was lost; RC queue pairs do so where the peer offers it, too, which both learn by
+ECE: librdmacm exchanges it by itself, other programs by ibv_query_ece() and ibv_set_ece(). With any other peer they go back N.
+
+With --port host all processes share one NIC. Otherwise each process that opens the device has a NIC of its own: the first
+process has the NIC that 'urnic run' made, and further processes at the same time (mpirun -np 2) get another address and port each. Where --ip, --ip6, --mac or the
+number of a port is given, only one process can have the device at a time.
+
+Addresses that are not given are those of a network that the fabric draws when its first program comes, 10.64.0.0/24 to
+10.127.255.0/24: port 0 has number 1. Two fabrics have different ones; on a vhost wire they are 10.77.0.1 and 10.77.0.2.
+
+Everything is done by environment variables, which can be set by hand: LD_LIBRARY_PATH, LD_PRELOAD and URNIC_PATHS
+(for what programs read below /sys/class/infiniband and /dev/infiniband), and URNIC_IP, URNIC_IP6,
+URNIC_MAC, URNIC_MTU, URNIC_VLAN, URNIC_PORT, URNIC_PCAP, URNIC_RECORD, URNIC_FAULT, URNIC_CC, URNIC_RECOVERY, URNIC_SEED, URNIC_VERBOSE, URNIC_EXPLAIN, and without an option
+URNIC_PROGRESS=hybrid|thread (who works: the program's polling too, or the NIC's own thread alone),
+URNIC_CPUS=LIST (the processors of the NIC's threads, such as 0-3,8; by default those that the program was started with),
+URNIC_ICRC=wires|always (which packets have an ICRC: those on wires, or also those between two NICs that share memory) and
+URNIC_MW_TYPE_2=2A|2B (what memory windows of type 2 are).
+
+Exit code: the program's; 2 for wrong usage, 127 for a program that is not there, 126 for one that cannot be
+executed, 1 for anything else that went wrong before the program ran.)";
+
+/// A CLI11 validator out of one of our parsers: an empty text means "fine".
+template <typename Parser>
+auto accepted_by(Parser parse) {
+  return [parse](const std::string& text) {
+    const auto value = parse(text);
+    return value ? std::string() : value.error().message;
+  };
+}
+
+/// Leads the program to files that show the device where the kernel would.
+Result<void, Error> show_device_files(const std::string& dropin, const nic::DeviceConfig& device) {
+  const auto folder = nic::private_folder();
+  if (!folder) return folder.error();
+  const auto tree = make_path_tree(folder.value() + "/paths", device);
+  if (!tree) return tree.error();
+  setenv("URNIC_PATHS", tree.value().c_str(), 1);
+  // The loader takes a space there for the end of a name; it looks for a name without folder where LD_LIBRARY_PATH leads.
+  const bool is_one_word = dropin.find(' ') == std::string::npos;
+  put_first("LD_PRELOAD", is_one_word ? dropin + "/liburnic_paths.so" : "liburnic_paths.so");
+  // A program with AddressSanitizer wants to be the first that is loaded; ours does not allocate, and may be.
+  put_first("ASAN_OPTIONS", "verify_asan_link_order=0");
+  return success();
+}
+
+int run(const std::vector<std::string>& program) {
+  if (program.empty()) {
+    complain("run: which program? Write it behind '--': urnic run [OPTIONS] -- PROGRAM ARGUMENTS...");
+    return kExitUsage;
+  }
+  const auto fail = [](const Error& error) {
+    complain(error.message);
+    return error.code == EINVAL ? kExitUsage : kExitFailure;
+  };
+  const auto folder = dropin_folder();
+  if (!folder) return fail(folder.error());
+  // Holds the lease until exec, which hands it to the program.
+  const auto environment = verbs_api::read_environment();
+  if (!environment) return fail(environment.error());
+  if (const auto checked = check_port(environment.value()); !checked) return fail(checked.error());
+  if (const auto exported = export_environment(environment.value()); !exported) return fail(exported.error());
+  put_first("LD_LIBRARY_PATH", folder.value());
+  if (const auto shown = show_device_files(folder.value(), environment.value().device); !shown) {
+    return fail(shown.error());
+  }
+  if (const auto file = find_program(program[0]); file && is_statically_linked(*file)) {
+    complain(fmt::format(
+        "{} is statically linked: it does not load urnic's libibverbs and sees no device of urnic; "
+        "programs that it starts may. Link it dynamically to use the device",
+        program[0]));
+  }
+  if (environment.value().verbose) complain(describe(environment.value().device));
+  return execute(program);
+}
+
+}  // namespace
+
+void add_run_command(CLI::App& app, Invocation& invocation) {
+  CLI::App* const command = app.add_subcommand(
+      "run", "Run a program with an RDMA NIC: urnic run [OPTIONS] -- PROGRAM ARGUMENTS...");
+  command->footer(kRunFooter);
+
+  // Inside another `urnic run` the variables are not this user's wishes; options below set them anew.
+  command->preparse_callback([](std::size_t) { forget_outer_nic(); });
+  const auto add_variable = [command](const char* option, const char* variable, const char* help) {
+    return command->add_option_function<std::string>(
+        option, [variable](const std::string& text) { setenv(variable, text.c_str(), 1); }, help);
+  };
+  add_variable("--ip", "URNIC_IP", "IPv4 address of the NIC, e.g. 10.0.0.1/24")
+      ->check(accepted_by(verbs_api::parse_ipv4_interface))
+      ->type_name("A/LEN");
+  add_variable("--ip6", "URNIC_IP6", "IPv6 address of the NIC, e.g. fd00::1/64")
+      ->check(accepted_by(verbs_api::parse_ipv6_interface))
+      ->type_name("A/LEN");
+  add_variable("--mac", "URNIC_MAC", "Hardware address; made from the address by default")
+      ->check(accepted_by(verbs_api::parse_mac))
+      ->type_name("M");
+  add_variable("--mtu", "URNIC_MTU", "Largest IP packet in bytes; 4200 carries an RDMA MTU of 4096 (default)")
+      ->check(accepted_by(verbs_api::parse_link_mtu))
+      ->type_name("N");
+  add_variable(
+      "--vlan", "URNIC_VLAN",
+      "VLAN of the NIC, 1 to 4094: its frames have that tag, with the service level as priority, and it "
+      "hears no others. By default they have no tag")
+      ->check(accepted_by(verbs_api::parse_vlan))
+      ->type_name("N");
+  add_variable("--port", "URNIC_PORT", "Where the frames go, see below")
+      ->check(accepted_by(nic::PortSpec::parse))
+      ->type_name("SPEC");
+  add_variable("--pcap", "URNIC_PCAP", "Record every frame in this file; further processes in FILE.PROCESS")
+      ->type_name("FILE");
+  add_variable(
+      "--record", "URNIC_RECORD",
+      "Record every frame in this file, as pcapng, with what the NIC knows beside: posts, completions, states, timers, why "
+      "it sends again and what it drops; further processes in FILE.PROCESS")
+      ->type_name("FILE");
+  add_variable("--fault", "URNIC_FAULT", "Lose, repeat, reorder or damage frames, see below")
+      ->check(accepted_by(drivers::FaultSpec::parse))
+      ->type_name("SPEC");
+  add_variable("--cc", "URNIC_CC", "How queue pairs slow down when the network is congested, see below")
+      ->check(accepted_by(nic::parse_congestion))
+      ->type_name("SPEC");
+  add_variable("--recovery", "URNIC_RECOVERY",
+               "How reliable connections send again what was lost, see below; go-back-n by default")
+      ->check(accepted_by(nic::parse_recovery))
+      ->type_name("go-back-n|selective-repeat");
+  add_variable(
+      "--seed", "URNIC_SEED",
+      "Seed of everything that is drawn; random by default. A NIC that starts again with the seed it had uses the "
+      "same communication IDs, and peers by rdma_cm may take its requests for old ones")
+      ->check(accepted_by(verbs_api::parse_seed))
+      ->type_name("N");
+  command->add_flag_callback(
+      "--explain", [] { setenv("URNIC_EXPLAIN", "1", 1); },
+      "Say on stderr why a work request failed or was refused");
+  command->add_flag_callback(
+      "-v,--verbose", [] { setenv("URNIC_VERBOSE", "1", 1); }, "Say on stderr what happens");
+  command->callback([&invocation] { invocation.exit_code = run(invocation.program); });
+}
+
+}  // namespace urnic::tools

@@ -1,0 +1,101 @@
+#include "tools/command/commands/view_command.h"
+
+#include <fmt/core.h>
+
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "tools/command/console.h"
+#include "tools/inspection/view/page.h"
+#include "tools/inspection/view/trace_builder.h"
+#include "tools/inspection/view/trace_json.h"
+
+namespace urnic::tools {
+namespace {
+
+constexpr const char* kViewFooter =
+    R"(Makes one HTML file, which needs no server and no network: a ladder for each connection with real time, every field of
+every packet, which packet answers or repeats which, what 'urnic check' says of it, and how much was in flight.
+
+  urnic run --record server.pcapng -- ibv_rc_pingpong -d urnic0 -g 1 &
+  urnic run --record client.pcapng --fault loss=0.01 -- ibv_rc_pingpong -d urnic0 -g 1 localhost
+  urnic view server.pcapng client.pcapng      both ends on one time line
+  urnic view capture.pcap                     what any other NIC sent and received
+  urnic view --json capture.pcap | jq .       for programs
+
+Recordings of 'urnic run --record' have besides what programs posted, what completed, timers, states, and why packets were sent
+again. Of two recordings a packet is one arrow, from when it was sent to when it came, or to where it was lost.
+
+Exit code: 0 the page was made, 2 a file could not be read or written, or wrong usage.)";
+
+std::string title_of(const std::vector<std::string>& files) {
+  std::string title;
+  for (const std::string& file : files) {
+    title += (title.empty() ? "" : ", ") + file.substr(file.rfind('/') + 1);
+  }
+  return title;
+}
+
+}  // namespace
+
+ViewCommand::ViewCommand(CLI::App& app, Invocation& invocation) {
+  CLI::App* const command =
+      app.add_subcommand("view", "Show captures in a browser: urnic view [OPTIONS] FILE...");
+  command->footer(kViewFooter);
+  command->add_option("files", files_, "pcap or pcapng files")->required()->type_name("FILE");
+  command->add_option("-o,--output", output_, "Where the page goes; - is the standard output")
+      ->capture_default_str()
+      ->type_name("FILE");
+  command->add_flag(
+      "--json", json_,
+      "Print what the page has as JSON, for programs: tools/inspection/view/DATA.md says what that is");
+  command->add_option("--packets", range_.most, "How many packets of each file the page has")
+      ->capture_default_str()
+      ->type_name("N");
+  command
+      ->add_option("--skip", range_.skipped,
+                   "How many packets of each file come before the first that the page has")
+      ->capture_default_str()
+      ->type_name("N");
+  command->callback([this, &invocation] { invocation.exit_code = run(); });
+}
+
+int ViewCommand::run() const {
+  view::Layouts layouts;
+  std::vector<view::Capture> captures;
+  for (const std::string& file : files_) {
+    std::string why;
+    auto capture =
+        view::read_capture(file, static_cast<std::uint32_t>(captures.size()), range_, layouts, why);
+    if (!capture) {
+      complain(file + ": " + why);
+      return kExitUsage;
+    }
+    if (!capture->file.error.empty()) {
+      complain(file + ": " + capture->file.error + "; the page has what comes before");
+    }
+    captures.push_back(std::move(*capture));
+  }
+  const view::Trace trace = view::build_trace(std::move(captures));
+  const nlohmann::ordered_json data = view::trace_json(trace, layouts);
+  if (json_) {
+    std::puts(data.dump(1, ' ', false, nlohmann::ordered_json::error_handler_t::replace).c_str());
+    return 0;
+  }
+  const std::string page = view::page_of(title_of(files_), data);
+  if (output_ == "-") return std::fwrite(page.data(), 1, page.size(), stdout) == page.size() ? 0 : kExitUsage;
+  std::ofstream out(output_, std::ios::binary | std::ios::trunc);
+  if (!out.write(page.data(), static_cast<std::streamsize>(page.size())).flush()) {
+    complain(fmt::format("cannot write {}: {}", output_, std::strerror(errno)));
+    return kExitUsage;
+  }
+  fmt::print("{}: {} packets of {} connections{}; open it in a browser\n", output_, trace.packets.size(),
+             trace.connections.size(),
+             trace.omitted > 0 ? fmt::format(", without {} others", trace.omitted) : "");
+  return 0;
+}
+
+}  // namespace urnic::tools

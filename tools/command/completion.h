@@ -1,0 +1,16 @@
+// Completion of `urnic`'s command line by shells.
+#pragma once
+
+#include <string>
+
+#include "tools/command/command_line.h"
+
+namespace urnic::tools {
+
+/// Scripts that a shell reads when it starts: commands, options, arguments out of a list, files, and behind "--" the program and
+/// what the shell knows of that.
+std::string bash_completion(const CommandLine& tool);
+std::string zsh_completion(const CommandLine& tool);
+std::string fish_completion(const CommandLine& tool);
+
+}  // namespace urnic::tools

@@ -1,0 +1,11 @@
+#include "tools/command/console.h"
+
+#include <cstdio>
+
+namespace urnic::tools {
+
+void complain(const std::string& message) {
+  std::fprintf(stderr, "urnic: %s\n", message.c_str());
+}
+
+}  // namespace urnic::tools

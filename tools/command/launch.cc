@@ -1,0 +1,225 @@
+#include "tools/command/launch.h"
+
+#include <fcntl.h>
+#include <fmt/core.h>
+#include <ifaddrs.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <memory>
+#include <system_error>
+
+#include "drivers/af_xdp/af_xdp_port.h"
+#include "drivers/pci/card.h"
+#include "tools/command/console.h"
+#include "tools/command/program_file.h"
+#include "transport/wire/address.h"
+
+namespace urnic::tools {
+namespace {
+
+constexpr const char* kLeaseVariable = "URNIC_LEASE_FD";
+constexpr const char* kIdentityVariables[] = {"URNIC_IP",
+                                              "URNIC_IP6",
+                                              "URNIC_MAC",
+                                              "URNIC_VLAN",
+                                              "URNIC_MTU",
+                                              "URNIC_PORT",
+                                              "URNIC_PCAP",
+                                              "URNIC_RECORD",
+                                              "URNIC_FAULT",
+                                              "URNIC_SEED",
+                                              kLeaseVariable,
+                                              verbs_api::kRunVariable,
+                                              verbs_api::kChosenVariable};
+
+Error system_error(const std::string& what, const char* advice = "") {
+  const int code = errno;
+  return Error{.code = code,
+               .message = fmt::format("{}: {}{}", what, std::generic_category().message(code), advice)};
+}
+
+/// Whether an address of the NIC is one of this host's: two would answer for it.
+bool host_has(const transport::wire::Gid& gid) {
+  ifaddrs* list = nullptr;
+  if (getifaddrs(&list) != 0) return false;
+  const std::unique_ptr<ifaddrs, decltype(&freeifaddrs)> owner(list, &freeifaddrs);
+  for (const ifaddrs* entry = list; entry != nullptr; entry = entry->ifa_next) {
+    transport::wire::Gid address;
+    if (entry->ifa_addr == nullptr) continue;
+    if (entry->ifa_addr->sa_family == AF_INET) {
+      sockaddr_in ipv4{};
+      transport::wire::Ipv4Address octets;
+      std::memcpy(&ipv4, entry->ifa_addr, sizeof ipv4);
+      std::memcpy(octets.octets.data(), &ipv4.sin_addr, octets.octets.size());
+      address = transport::wire::Gid::from_ipv4(octets);
+    } else if (entry->ifa_addr->sa_family == AF_INET6) {
+      sockaddr_in6 ipv6{};
+      std::memcpy(&ipv6, entry->ifa_addr, sizeof ipv6);
+      std::memcpy(address.octets.data(), &ipv6.sin6_addr, address.octets.size());
+    }
+    if (!address.is_unspecified() && address == gid) return true;
+  }
+  return false;
+}
+
+Result<void, Error> check_interface(const verbs_api::NicEnvironment& environment) {
+  const nic::DeviceConfig& device = environment.device;
+  const int fd = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, 0);
+  if (fd < 0) {
+    return system_error(fmt::format("interface {}", environment.port.target),
+                        " (raw packets need CAP_NET_RAW)");
+  }
+  close(fd);
+  const auto taken = [](const std::string& address) {
+    return Error{
+        .code = EADDRINUSE,
+        .message = fmt::format("address {} is this host's own; give the NIC one that is free", address)};
+  };
+  if (device.ipv4 && host_has(transport::wire::Gid::from_ipv4(device.ipv4->address))) {
+    return taken(to_string(device.ipv4->address));
+  }
+  if (device.ipv6 && host_has(device.ipv6->address)) return taken(to_string(device.ipv6->address));
+  return success();
+}
+
+void set(const char* name, const std::string& value) {
+  if (value.empty()) {
+    unsetenv(name);
+  } else {
+    setenv(name, value.c_str(), 1);
+  }
+}
+
+std::string to_text(const std::optional<nic::Ipv4Interface>& interface) {
+  return interface ? fmt::format("{}/{}", to_string(interface->address), interface->prefix_length) : "";
+}
+
+std::string to_text(const std::optional<nic::Ipv6Interface>& interface) {
+  return interface ? fmt::format("{}/{}", to_string(interface->address), interface->prefix_length) : "";
+}
+
+}  // namespace
+
+void forget_outer_nic() {
+  if (secure_getenv(verbs_api::kRunVariable) == nullptr) return;
+  for (const char* name : kIdentityVariables) unsetenv(name);
+}
+
+Result<void, Error> check_port(const verbs_api::NicEnvironment& environment) {
+  const nic::PortSpec& port = environment.port;
+  if (port.kind == nic::PortSpec::Kind::kAfXdp) {
+    const auto checked = drivers::check_af_xdp(port.target, environment.device.link_mtu);
+    if (!checked) return checked.error();
+  }
+  if (port.kind == nic::PortSpec::Kind::kPci) {
+    const auto card = drivers::PciCard::find(port.target, drivers::kPciMemoryBytes);
+    if (!card) return card.error();
+  }
+  if (port.is_interface()) {
+    if (auto checked = check_interface(environment); !checked) return checked.error();
+  }
+  for (const std::string& file : {environment.pcap_file, environment.record_file}) {
+    if (file.empty()) continue;
+    const int fd =
+        open(file.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW, S_IRUSR | S_IWUSR);
+    if (fd < 0) return system_error(fmt::format("recording {}", file));
+    close(fd);
+  }
+  return success();
+}
+
+/// The program may be in another folder when it opens it.
+void set_file(const char* variable, const std::string& file) {
+  std::error_code code;
+  if (!file.empty()) set(variable, std::filesystem::absolute(file, code).string());
+}
+
+Result<void, Error> export_environment(const verbs_api::NicEnvironment& environment) {
+  if (auto kept = environment.lease.keep_over_exec(); !kept) return kept.error();
+  const nic::DeviceConfig& device = environment.device;
+  // The host's addresses go with the port.
+  const bool has_own_addresses = device.medium == nic::Medium::kEthernet;
+  set("URNIC_IP", has_own_addresses ? to_text(device.ipv4) : "");
+  set("URNIC_IP6", has_own_addresses ? to_text(device.ipv6) : "");
+  set("URNIC_MAC", to_string(device.mac));
+  set("URNIC_MTU", std::to_string(device.link_mtu));
+  set("URNIC_VLAN", device.vlan != 0 ? std::to_string(device.vlan) : "");
+  set("URNIC_PORT", environment.port.to_string());
+  set("URNIC_FAULT", environment.fault);
+  set("URNIC_VERBOSE", environment.verbose ? "1" : "");
+  set("URNIC_EXPLAIN", device.explain ? "1" : "");
+  set(kLeaseVariable, environment.lease.is_held() ? std::to_string(environment.lease.descriptor()) : "");
+  set(verbs_api::kRunVariable, std::to_string(getpid()));
+  std::string chosen;
+  for (const char* const name : environment.left_open) {
+    if (const char* const value = secure_getenv(name)) {
+      chosen += fmt::format("{}{}={}", chosen.empty() ? "" : " ", name, value);
+    }
+  }
+  set(verbs_api::kChosenVariable, chosen);
+  set_file("URNIC_PCAP", environment.pcap_file);
+  set_file("URNIC_RECORD", environment.record_file);
+  return success();
+}
+
+Result<std::string, Error> dropin_folder() {
+  std::error_code code;
+  const auto executable = std::filesystem::read_symlink("/proc/self/exe", code);
+  if (code) {
+    return Error{.code = code.value(),
+                 .message = fmt::format("/proc/self/exe: {}; urnic needs /proc: mount -t proc proc /proc",
+                                        code.message())};
+  }
+  const auto folder = executable.parent_path().parent_path() / "lib" / "urnic";
+  if (!std::filesystem::exists(folder / "libibverbs.so.1", code)) {
+    return Error{.code = ENOENT,
+                 .message = fmt::format("{}/libibverbs.so.1 is missing; build the project with DPDK",
+                                        folder.string())};
+  }
+  // The loader would take what stands behind one for another folder.
+  if (folder.string().find_first_of(":;") != std::string::npos) {
+    return Error{
+        .code = EINVAL,
+        .message = fmt::format("{}: LD_LIBRARY_PATH cannot lead into a folder whose name has ':' or ';'; "
+                               "move urnic to another one",
+                               folder.string())};
+  }
+  return folder.string();
+}
+
+void put_first(const char* variable, const std::string& word) {
+  const char* const present = secure_getenv(variable);
+  const bool is_alone = present == nullptr || *present == '\0';
+  setenv(variable, is_alone ? word.c_str() : fmt::format("{}:{}", word, present).c_str(), 1);
+}
+
+std::string describe(const nic::DeviceConfig& device) {
+  std::string addresses = to_text(device.ipv4);
+  if (device.ipv6) addresses += (addresses.empty() ? "" : ", ") + to_text(device.ipv6);
+  return fmt::format("{}: {}, {}, {}, link MTU {}{}", device.name, addresses, to_string(device.mac),
+                     device.port_name, device.link_mtu,
+                     device.vlan != 0 ? fmt::format(", VLAN {}", device.vlan) : "");
+}
+
+int execute(const std::vector<std::string>& program) {
+  std::vector<char*> arguments;
+  for (const std::string& argument : program) arguments.push_back(const_cast<char*>(argument.c_str()));
+  arguments.push_back(nullptr);
+  execvp(arguments[0], arguments.data());
+  int code = errno;
+  if (code == EACCES && !find_program(program[0])) {
+    code = ENOENT;  // what may not be searched is a folder of PATH
+  }
+  complain(fmt::format("cannot run {}: {}", program[0],
+                       code == ENOENT ? "there is no such program" : std::generic_category().message(code)));
+  return code == ENOENT || code == ENOTDIR ? kExitNotFound : kExitNotExecutable;
+}
+
+}  // namespace urnic::tools

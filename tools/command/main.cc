@@ -1,0 +1,81 @@
+// `urnic`: runs programs with a software RDMA NIC, and looks into one.
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "tools/command/command.h"
+#include "tools/command/commands/check_command.h"
+#include "tools/command/commands/doctor_command.h"
+#include "tools/command/commands/documentation_command.h"
+#include "tools/command/commands/fabric_command.h"
+#include "tools/command/commands/host_command.h"
+#include "tools/command/commands/lab_command.h"
+#include "tools/command/commands/replay_command.h"
+#include "tools/command/commands/run_command.h"
+#include "tools/command/commands/sheet_command.h"
+#include "tools/command/commands/sim_command.h"
+#include "tools/command/commands/stat_command.h"
+#include "tools/command/commands/view_command.h"
+#include "tools/command/console.h"
+
+namespace urnic::tools {
+namespace {
+
+bool is_command(const CLI::App& app, const std::string& word) {
+  const auto commands = app.get_subcommands([](const CLI::App*) { return true; });
+  return std::any_of(commands.begin(), commands.end(),
+                     [&word](const CLI::App* command) { return command->get_name() == word; });
+}
+
+int main_of(const std::vector<std::string>& arguments) {
+  CLI::App app("A software RDMA NIC: programs written for libibverbs run on it, and it speaks RoCEv2.",
+               "urnic");
+  app.set_version_flag("--version", "urnic " URNIC_VERSION);
+  app.require_subcommand(1);
+  app.footer("'urnic COMMAND --help' tells more, with examples.");
+
+  // What stands behind "--" is another program's and never looked at.
+  const auto separator = std::find(arguments.begin(), arguments.end(), "--");
+  Invocation invocation;
+  if (separator != arguments.end()) invocation.program.assign(separator + 1, arguments.end());
+  add_run_command(app, invocation);
+  const FabricCommand fabric_command(app, invocation);
+  const HostCommand host_command(app, invocation);
+  const CheckCommand check_command(app, invocation);
+  const ViewCommand view_command(app, invocation);
+  const LabCommand lab_command(app, invocation);
+  const SheetCommand sheet_command(app, invocation);
+  const ReplayCommand replay_command(app, invocation);
+  const SimCommand sim_command(app, invocation);
+  const StatCommand stat_command(app, invocation);
+  const DoctorCommand doctor_command(app, invocation);
+  add_documentation_commands(app);
+
+  if (separator != arguments.begin() && arguments[0][0] != '-' && !is_command(app, arguments[0])) {
+    complain("there is no command '" + arguments[0] + "' (see 'urnic --help')");
+    return kExitUsage;
+  }
+  std::vector<std::string> own(arguments.begin(), separator);
+  std::reverse(own.begin(), own.end());  // as CLI11 wants them
+  try {
+    app.parse(own);
+  } catch (const CLI::ExtrasError& error) {
+    complain(std::string(error.what()) + "; a program to run stands behind '--' (see 'urnic --help')");
+    return kExitUsage;
+  } catch (const CLI::ParseError& error) {
+    if (error.get_exit_code() == 0) {
+      return app.exit(error);  // help and version
+    }
+    complain(std::string(error.what()) + " (see 'urnic --help')");
+    return kExitUsage;
+  }
+  return invocation.exit_code;
+}
+
+}  // namespace
+}  // namespace urnic::tools
+
+int main(int argc, char** argv) {
+  return urnic::tools::main_of({argv + 1, argv + argc});
+}

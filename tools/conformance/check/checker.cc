@@ -1,0 +1,123 @@
+#include "tools/conformance/check/checker.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "tools/conformance/check/packet_rules.h"
+#include "tools/conformance/check/packets/icrc.h"
+#include "tools/conformance/check/packets/packet.h"
+
+namespace urnic::check {
+
+IcrcResult Checker::add(LinkType link_type, const RawFrame& raw) {
+  counts_.first_ns = counts_.frames == 0 ? raw.time_ns : counts_.first_ns;
+  counts_.last_ns = std::max(counts_.last_ns, raw.time_ns);
+  ++counts_.frames;
+  counts_.bytes += raw.wire_bytes;
+  const auto link = parse_link(link_type, raw.bytes);
+  if (link && link->pause) pauses_.on_pause(*link, raw.number, raw.time_ns);
+  const auto frame = parse_frame(link_type, raw.bytes);
+  if (!frame) {
+    ++counts_.others;
+    return IcrcResult::kNotRoce;
+  }
+  if (!frame->is_roce_v1 && frame->destination_port != kRocePort) {
+    if (!is_misdirected_roce(*frame)) {
+      ++counts_.others;
+      return IcrcResult::kNotRoce;
+    }
+    findings_.add(Rule::kUdpPort, kNoFlow, {raw.number}, std::to_string(kRocePort),
+                  fmt::format("{}, with a right ICRC", frame->destination_port));
+  }
+  ++(frame->is_roce_v1 ? counts_.roce_v1 : counts_.roce_v2);
+  counts_.ecn_marked += is_marked(*frame) ? 1 : 0;
+  if (link) pauses_.on_roce(*link, raw.number, raw.time_ns);
+  check_frame(*frame, raw.number, findings_);
+  const IcrcResult result = judge(*frame, raw);
+  switch (result) {
+    case IcrcResult::kRight:
+      ++counts_.icrc_right;
+      break;
+    case IcrcResult::kWrong:
+      ++counts_.icrc_wrong;
+      break;
+    default:
+      ++counts_.icrc_unknown;
+      break;
+  }
+  return result;
+}
+
+bool Checker::is_misdirected_roce(const Frame& frame) const {
+  if (frame.fault != FrameFault::kNone || frame.is_cut() || frame.ib.size() < kLeastIbBytes ||
+      !info_of(load_u8(frame.ib, 0)).is_known()) {
+    return false;
+  }
+  const auto icrc = judge_icrc(frame);
+  return icrc && icrc->is_right();
+}
+
+IcrcResult Checker::judge(const Frame& frame, const RawFrame& raw) {
+  if (frame.fault != FrameFault::kNone) return IcrcResult::kUnknown;
+  if (frame.is_cut()) {
+    // What the frame had on the wire decides who is to blame: the capture or the sender.
+    const std::size_t missing = frame.ib_bytes - frame.ib.size();
+    if (raw.wire_bytes < raw.bytes.size() + missing) {
+      findings_.add(Rule::kIpLength, kNoFlow, {raw.number}, fmt::format("{} bytes at most", raw.wire_bytes),
+                    fmt::format("{} bytes more", raw.bytes.size() + missing - raw.wire_bytes));
+      return IcrcResult::kUnknown;
+    }
+    findings_.add(Rule::kCutFrame, kNoFlow, {raw.number}, fmt::format("{} bytes", raw.wire_bytes),
+                  fmt::format("{} bytes captured: no ICRC to check", raw.bytes.size()));
+    if (frame.ib.size() < kBthBytes) return IcrcResult::kUnknown;
+  }
+  const auto icrc = judge_icrc(frame);
+  const bool is_damaged = icrc && !icrc->is_right();
+  if (is_damaged) {
+    findings_.add(Rule::kIcrc, kNoFlow, {raw.number}, fmt::format("{:08x}", icrc->expected),
+                  fmt::format("{:08x}", icrc->seen));
+  }
+  const Packet packet = parse_packet(frame);
+  if (packet.fault == PacketFault::kNone) {
+    follow(frame, packet, raw, is_damaged, icrc ? icrc->seen : 0);
+  } else if (!is_damaged) {
+    report_fault(frame, packet, raw.number, findings_);
+  }
+  return !icrc ? IcrcResult::kUnknown : is_damaged ? IcrcResult::kWrong : IcrcResult::kRight;
+}
+
+void Checker::follow(const Frame& frame, const Packet& packet, const RawFrame& raw, bool is_damaged,
+                     std::uint32_t icrc) {
+  const std::uint32_t flow = connections_.flow_of(frame, packet, is_damaged);
+  if (flow == kNoFlow && !is_damaged) {
+    findings_.add(Rule::kUntracked, kNoFlow, {raw.number},
+                  fmt::format("{} flows at most", Connections::kMaxFlows), "another one");
+  }
+  // What a damaged packet says breaks no further rule: its receiver never looked at it.
+  findings_.mute(is_damaged);
+  counts_.cnps += packet.info->service == Service::kCnp && !is_damaged ? 1 : 0;
+  check_packet(packet, raw.number, flow, findings_);
+  if (flow != kNoFlow) {
+    const Seen seen{.frame = frame,
+                    .packet = packet,
+                    .number = raw.number,
+                    .time_ns = raw.time_ns,
+                    .is_damaged = is_damaged,
+                    .icrc = icrc};
+    connections_.on_packet(flow, seen);
+    const Flow& known = connections_.flows()[flow];
+    if (!is_damaged) notifications_.on_packet(flow, known.peer, known.key, seen);
+  }
+  findings_.mute(false);
+}
+
+void Checker::finish() {
+  connections_.finish(counts_.last_ns);
+  const std::vector<Flow>& flows = connections_.flows();
+  notifications_.finish(static_cast<std::uint32_t>(flows.size()),
+                        [&flows](std::uint32_t flow) { return flows[flow].peer; });
+  pauses_.finish(counts_.last_ns);
+}
+
+}  // namespace urnic::check

@@ -1,0 +1,74 @@
+// Checks a capture frame by frame.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "tools/conformance/check/capture_reader.h"
+#include "tools/conformance/check/congestion/notifications.h"
+#include "tools/conformance/check/congestion/pauses.h"
+#include "tools/conformance/check/congestion/policy.h"
+#include "tools/conformance/check/connections.h"
+#include "tools/conformance/check/findings/findings.h"
+
+namespace urnic::check {
+
+struct CheckOptions {
+  Policy policy{};
+  CongestionPolicy congestion{};
+  std::size_t ladder_rows = 0;  ///< kept per direction of a connection; 0 for no ladder
+};
+
+struct FrameCounts {
+  std::uint64_t frames = 0;
+  std::uint64_t roce_v2 = 0;
+  std::uint64_t roce_v1 = 0;
+  std::uint64_t others = 0;
+  std::uint64_t bytes = 0;  ///< on the wire, of all frames
+  std::uint64_t icrc_right = 0;
+  std::uint64_t icrc_wrong = 0;
+  std::uint64_t icrc_unknown = 0;  ///< cut frames, and lengths that leave no ICRC
+  std::uint64_t cnps = 0;
+  std::uint64_t ecn_marked = 0;  ///< frames with ECN "congestion experienced"
+  std::int64_t first_ns = 0;
+  std::int64_t last_ns = 0;
+};
+
+/// What became of a frame's ICRC.
+enum class IcrcResult : std::uint8_t { kNotRoce, kRight, kWrong, kUnknown };
+
+/// Takes the frames of one capture in their order. Memory is bounded, whatever they hold.
+class Checker {
+ public:
+  explicit Checker(const CheckOptions& options)
+      : findings_(options.policy),
+        connections_(findings_, options.ladder_rows),
+        notifications_(findings_, options.congestion),
+        pauses_(findings_, options.congestion) {}
+  Checker(const Checker&) = delete;
+  Checker& operator=(const Checker&) = delete;
+
+  IcrcResult add(LinkType link_type, const RawFrame& raw);
+  /// No frame follows: judges what was left open. Once.
+  void finish();
+
+  const FrameCounts& counts() const { return counts_; }
+  const Findings& findings() const { return findings_; }
+  const Connections& connections() const { return connections_; }
+  const Notifications& notifications() const { return notifications_; }
+  const Pauses& pauses() const { return pauses_; }
+
+ private:
+  bool is_misdirected_roce(const Frame& frame) const;
+  IcrcResult judge(const Frame& frame, const RawFrame& raw);
+  void follow(const Frame& frame, const Packet& packet, const RawFrame& raw, bool is_damaged,
+              std::uint32_t icrc);
+
+  FrameCounts counts_;
+  Findings findings_;
+  Connections connections_;
+  Notifications notifications_;
+  Pauses pauses_;
+};
+
+}  // namespace urnic::check

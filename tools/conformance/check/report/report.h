@@ -1,0 +1,42 @@
+// What the checker found, for people and for programs.
+#pragma once
+
+#include <cstddef>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tools/conformance/check/checker.h"
+
+namespace urnic::check {
+
+enum class Verdict : int { kClean = 0, kViolations = 1, kUnreadable = 2 };
+const char* to_string(Verdict verdict);
+
+/// The verdict over one file, of which `damage` says what could not be read (empty: nothing).
+Verdict verdict_of(const Checker& checker, const std::string& damage);
+
+/// Both directions of a connection, or one flow that has no other.
+struct Pair {
+  std::uint32_t forward = 0;
+  std::optional<std::uint32_t> backward;
+};
+/// In the order of their first packets.
+std::vector<Pair> pairs_of(const Connections& connections);
+
+/// Goodput of one direction in bits per second: delivered payload over the time from its first packet to its
+/// last. 0 when that takes no time.
+double goodput_bps(const ExchangeCounts& counts);
+
+/// Lines for people; `ladder` adds the ladders that the checker kept.
+std::string text_report(const std::string& file, const Checker& checker, const std::string& damage,
+                        bool ladder);
+
+/// The same as one object: file, verdict, counts, connections, findings. Units are part of the names.
+nlohmann::json json_report(const std::string& file, const Checker& checker, const std::string& damage);
+
+/// The rules, one line each.
+std::string list_of_rules();
+
+}  // namespace urnic::check

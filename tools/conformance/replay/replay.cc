@@ -1,0 +1,91 @@
+#include "tools/conformance/replay/replay.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "tools/conformance/replay/message.h"
+#include "tools/conformance/replay/requester_replay.h"
+#include "tools/conformance/replay/responder_replay.h"
+
+namespace urnic::replay {
+
+namespace {
+
+bool is_wanted(const Direction& direction, const std::vector<std::uint32_t>& queue_pairs) {
+  return std::all_of(queue_pairs.begin(), queue_pairs.end(), [&](std::uint32_t wanted) {
+    return wanted == direction.requester_qp || wanted == direction.responder_qp;
+  });
+}
+
+Outcome not_played(Side side, std::string why) {
+  Outcome outcome;
+  outcome.side = side;
+  outcome.verdict = Verdict::kNotPlayed;
+  outcome.what = std::move(why);
+  return outcome;
+}
+
+Outcome play_requester(const Direction& direction, const std::vector<Message>& messages,
+                       const ReplayOptions& options) {
+  if (messages.empty()) return not_played(Side::kRequester, "no message of it is whole");
+  return replay_requester(direction, messages, options.keep_ladder);
+}
+
+Outcome play_responder(const Direction& direction, const std::vector<Message>& messages,
+                       const ReplayOptions& options) {
+  if (direction.service == check::Service::kRc && direction.answers == 0) {
+    return not_played(Side::kResponder,
+                      "the capture has no answer to it: half of a capture, or a peer that is dead");
+  }
+  return replay_responder(direction, messages,
+                          {.keep_ladder = options.keep_ladder, .memory_changes = options.memory_changes});
+}
+
+DirectionReport play(const Direction& direction, const ReplayOptions& options) {
+  DirectionReport report{.name = direction.name,
+                         .service = direction.service,
+                         .path_mtu = direction.path_mtu,
+                         .requests = direction.requests,
+                         .answers = direction.answers,
+                         .notes = direction.notes};
+  if (!direction.obstacle.empty()) {
+    if (options.requester) report.outcomes.push_back(not_played(Side::kRequester, direction.obstacle));
+    if (options.responder) report.outcomes.push_back(not_played(Side::kResponder, direction.obstacle));
+    return report;
+  }
+  const std::vector<Message> messages = messages_of(direction, report.notes);
+  report.messages = messages.size();
+  if (options.requester) report.outcomes.push_back(play_requester(direction, messages, options));
+  if (options.responder) report.outcomes.push_back(play_responder(direction, messages, options));
+  return report;
+}
+
+}  // namespace
+
+Report replay(const std::string& file, const Capture& capture, const ReplayOptions& options) {
+  Report report{.file = file,
+                .frames = capture.frames(),
+                .packets = capture.packets().size(),
+                .left_out = capture.left_out_count(),
+                .left_out_frames = capture.left_out(),
+                .unplayed = unplayed_of(capture)};
+  for (const Direction& direction : directions_of(capture)) {
+    if (is_wanted(direction, options.queue_pairs)) report.directions.push_back(play(direction, options));
+  }
+  return report;
+}
+
+int exit_code_of(const Report& report) {
+  bool has_played = false;
+  bool differs = false;
+  for (const DirectionReport& direction : report.directions) {
+    for (const Outcome& outcome : direction.outcomes) {
+      has_played = has_played || outcome.verdict != Verdict::kNotPlayed;
+      differs = differs || outcome.verdict == Verdict::kMismatch;
+    }
+  }
+  if (!report.damage.empty() || !has_played) return 2;
+  return differs ? 1 : 0;
+}
+
+}  // namespace urnic::replay

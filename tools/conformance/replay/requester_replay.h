@@ -1,0 +1,16 @@
+// Plays the requester of a direction: our stack is given the same work requests and the captured answers.
+#pragma once
+
+#include <vector>
+
+#include "tools/conformance/replay/direction.h"
+#include "tools/conformance/replay/message.h"
+#include "tools/conformance/replay/outcome.h"
+
+namespace urnic::replay {
+
+/// Our requester is asked for one packet whenever the captured one sent one, and that must be the same.
+/// `messages` are the work requests it is given: messages_of(direction), unless a test wants others.
+Outcome replay_requester(const Direction& direction, const std::vector<Message>& messages, bool keep_ladder);
+
+}  // namespace urnic::replay

@@ -1,0 +1,78 @@
+// Machine: a device on a host of the network, in virtual time.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "drivers/fault/fault_spec.h"
+#include "drivers/network/network.h"
+#include "nic/clock.h"
+#include "nic/device.h"
+#include "tools/simulation/experiment/workload.h"
+
+namespace urnic::experiment {
+
+/// What all machines of an experiment have in common. It outlives them.
+struct MachineWorld {
+  network::Network& network;
+  const nic::Clock& clock;
+  const Workload& workload;
+  std::span<std::byte> memory;  ///< which all of them write to and read from: no step looks at the data
+  std::uint64_t seed = 0;
+  std::function<void(const std::string&)> tell;  ///< takes what faults hit
+  bool is_over = false;                          ///< nothing moves the network any more: what is sent is lost
+};
+
+/// Address 10.x.y.z, by the number of its host. Methods throw std::runtime_error when the device refuses: a workload that was
+/// checked gives it no reason to.
+class Machine {
+ public:
+  /// `completions`: how many the completion queue holds.
+  Machine(MachineWorld& world, HostId host, std::uint32_t completions);
+  ~Machine();
+  Machine(const Machine&) = delete;
+  Machine& operator=(const Machine&) = delete;
+
+  struct QueueSizes {
+    std::uint32_t sends = 1;
+    std::uint32_t receives = 1;
+    std::uint32_t elements = 1;
+  };
+  std::unique_ptr<nic::QueuePair> create_queue_pair(const QueueSizes& sizes);
+  /// From RESET to RTS.
+  void connect(nic::QueuePair& qp, HostId peer, transport::QpNumber peer_qp, unsigned dscp) const;
+  void destroy(std::unique_ptr<nic::QueuePair> qp) { device_->destroy_qp(std::move(qp)); }
+
+  /// A frame has reached it.
+  void deliver(std::span<const std::byte> frame);
+  /// Does all that it can do now, and hands out completions.
+  void progress(const std::function<void(const transport::Completion&)>& take);
+  /// When it wants to be called again at the latest.
+  Time next_timeout() const { return device_->next_timeout(); }
+
+  nic::Device& device() { return *device_; }
+  const nic::MemoryRegion& region() const { return region_; }
+
+ private:
+  class Port;
+  struct Inbox {
+    std::deque<std::vector<std::byte>> frames;
+    std::vector<std::vector<std::byte>> spare;  // memory of frames that were taken
+  };
+
+  MachineWorld& world_;
+  HostId host_;
+  Inbox inbox_;
+  std::unique_ptr<nic::Device> device_;
+  std::unique_ptr<nic::ProtectionDomain> pd_;
+  std::unique_ptr<nic::CompletionQueue> cq_;
+  nic::MemoryRegion region_{};
+};
+
+}  // namespace urnic::experiment
