@@ -1,7 +1,7 @@
 // Descriptor, as drivers call it.
 #pragma once
 
-#include "nic/descriptor.h"
+#include "nic/process/descriptor.h"
 
 namespace urnic::drivers {
 

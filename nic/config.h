@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "nic/medium.h"
-#include "nic/vlan.h"
+#include "nic/port/medium.h"
+#include "nic/port/vlan.h"
 #include "transport/congestion/choice.h"
 #include "transport/congestion/notification_parameters.h"
 #include "transport/qp_config.h"
@@ -63,7 +63,7 @@ struct DeviceConfig {
   std::uint16_t link_mtu = 4200;      ///< the largest IP packet, in bytes; on a VLAN with the tag
   /// The largest IP packet that the usual ways carry: less than `link_mtu` where the host's routes differ.
   std::uint16_t usual_way_mtu = UINT16_MAX;
-  std::uint16_t vlan = 0;  ///< of every frame but raw packets: 1 to kMaxVlan (nic/vlan.h); 0: none
+  std::uint16_t vlan = 0;  ///< of every frame but raw packets: 1 to kMaxVlan (nic/port/vlan.h); 0: none
   ProgressMode progress = ProgressMode::kHybrid;
   Type2Windows type_2_windows = Type2Windows::k2B;
   std::uint64_t seed = 0;  ///< of QPNs, keys and everything else that is drawn

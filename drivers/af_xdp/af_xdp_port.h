@@ -14,7 +14,7 @@
 #include "drivers/af_xdp/xdp_socket.h"
 #include "drivers/descriptor.h"
 #include "drivers/patience.h"
-#include "nic/packet_port.h"
+#include "nic/port/packet_port.h"
 #include "transport/result.h"
 
 namespace urnic::drivers {

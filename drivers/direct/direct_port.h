@@ -15,8 +15,8 @@
 #include "drivers/direct/link_keeper.h"
 #include "drivers/direct/mark.h"
 #include "drivers/direct/wire_guard.h"
-#include "nic/packet_port.h"
-#include "nic/port_around.h"
+#include "nic/port/packet_port.h"
+#include "nic/port/port_around.h"
 #include "transport/types.h"
 #include "transport/wire/address.h"
 

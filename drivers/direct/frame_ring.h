@@ -8,7 +8,7 @@
 #include <span>
 #include <utility>
 
-#include "nic/received_frame.h"
+#include "nic/port/received_frame.h"
 
 namespace urnic::drivers {
 

@@ -17,8 +17,8 @@
 #include "drivers/direct/greeting.h"
 #include "drivers/peer_user.h"
 #include "nic/host/random_bits.h"
-#include "nic/may_wait.h"
-#include "nic/own_thread.h"
+#include "nic/process/may_wait.h"
+#include "nic/process/own_thread.h"
 
 namespace urnic::drivers {
 namespace {

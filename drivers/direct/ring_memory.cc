@@ -12,7 +12,7 @@
 #include <system_error>
 #include <utility>
 
-#include "nic/memory_file.h"
+#include "nic/process/memory_file.h"
 
 namespace urnic::drivers {
 namespace {

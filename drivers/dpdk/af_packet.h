@@ -5,7 +5,7 @@
 #include <memory>
 #include <string>
 
-#include "nic/packet_port.h"
+#include "nic/port/packet_port.h"
 #include "transport/result.h"
 
 namespace urnic::drivers {

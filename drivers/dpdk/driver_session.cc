@@ -7,7 +7,7 @@
 
 #include "drivers/dpdk/socket_file.h"
 #include "drivers/dpdk/vhost_message.h"
-#include "nic/may_wait.h"
+#include "nic/process/may_wait.h"
 
 namespace urnic::drivers {
 

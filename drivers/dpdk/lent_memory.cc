@@ -10,7 +10,7 @@
 #include <cstring>
 #include <string_view>
 
-#include "nic/memory_file.h"
+#include "nic/process/memory_file.h"
 
 namespace urnic::drivers {
 

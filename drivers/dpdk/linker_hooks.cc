@@ -24,7 +24,7 @@
 #include "drivers/dpdk/lent_memory.h"
 #include "drivers/dpdk/shielded.h"
 #include "drivers/peer_user.h"
-#include "nic/descriptor.h"
+#include "nic/process/descriptor.h"
 
 extern "C" {
 

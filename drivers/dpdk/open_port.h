@@ -6,7 +6,7 @@
 
 #include "drivers/dpdk/options.h"
 #include "nic/host/port_spec.h"
-#include "nic/packet_port.h"
+#include "nic/port/packet_port.h"
 #include "transport/result.h"
 
 namespace urnic::drivers {

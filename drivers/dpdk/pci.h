@@ -6,7 +6,7 @@
 #include <string>
 
 #include "drivers/dpdk/options.h"
-#include "nic/packet_port.h"
+#include "nic/port/packet_port.h"
 #include "transport/result.h"
 
 namespace urnic::drivers {

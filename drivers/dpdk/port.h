@@ -12,7 +12,7 @@
 
 #include "drivers/dpdk/eth_device.h"
 #include "drivers/patience.h"
-#include "nic/packet_port.h"
+#include "nic/port/packet_port.h"
 
 namespace urnic::drivers {
 

@@ -7,8 +7,8 @@
 #include <cstring>
 #include <utility>
 
-#include "nic/may_wait.h"
-#include "nic/own_thread.h"
+#include "nic/process/may_wait.h"
+#include "nic/process/own_thread.h"
 
 namespace urnic::drivers {
 

@@ -14,7 +14,7 @@
 #include <utility>
 
 #include "nic/host/lock_file.h"
-#include "nic/may_wait.h"
+#include "nic/process/may_wait.h"
 
 namespace urnic::drivers {
 

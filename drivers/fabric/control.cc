@@ -15,7 +15,7 @@
 
 #include "drivers/passed_descriptors.h"
 #include "drivers/peer_user.h"
-#include "nic/may_wait.h"
+#include "nic/process/may_wait.h"
 
 namespace urnic::drivers {
 namespace {

@@ -18,7 +18,7 @@
 #include <vector>
 
 #include "drivers/descriptor.h"
-#include "nic/may_wait.h"
+#include "nic/process/may_wait.h"
 
 namespace urnic::drivers {
 namespace {

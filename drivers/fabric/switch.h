@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "drivers/fabric/forwarding_table.h"
-#include "nic/packet_port.h"
+#include "nic/port/packet_port.h"
 #include "transport/wire/address.h"
 
 namespace urnic::drivers {

@@ -11,7 +11,7 @@
 
 #include "drivers/fabric/control.h"
 #include "nic/host/fabric_folder.h"
-#include "nic/may_wait.h"
+#include "nic/process/may_wait.h"
 
 namespace urnic::drivers {
 namespace {

@@ -12,7 +12,7 @@
 
 #include "drivers/descriptor.h"
 #include "drivers/fabric/switch.h"
-#include "nic/packet_port.h"
+#include "nic/port/packet_port.h"
 #include "transport/result.h"
 
 namespace urnic::drivers {

@@ -11,7 +11,7 @@
 
 #include "drivers/fault/exact_fault.h"
 #include "drivers/fault/packet_history.h"
-#include "nic/medium.h"
+#include "nic/port/medium.h"
 #include "transport/wire/frame.h"
 
 namespace urnic::drivers {

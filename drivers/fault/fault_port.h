@@ -13,8 +13,8 @@
 #include "drivers/fault/frame_stash.h"
 #include "drivers/fault/line_faults.h"
 #include "nic/clock.h"
-#include "nic/packet_port.h"
-#include "nic/port_around.h"
+#include "nic/port/packet_port.h"
+#include "nic/port/port_around.h"
 #include "transport/time.h"
 #include "transport/types.h"
 

@@ -6,7 +6,7 @@
 #include <optional>
 #include <span>
 
-#include "nic/medium.h"
+#include "nic/port/medium.h"
 #include "transport/wire/frame.h"
 
 namespace urnic::drivers {

@@ -11,7 +11,7 @@
 #include "drivers/fault/exact_faults.h"
 #include "drivers/fault/fault_dice.h"
 #include "drivers/fault/fault_spec.h"
-#include "nic/medium.h"
+#include "nic/port/medium.h"
 #include "transport/time.h"
 
 namespace urnic::drivers {

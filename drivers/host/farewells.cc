@@ -7,7 +7,7 @@
 
 #include "nic/cm/message.h"
 #include "nic/engine/management_frame.h"
-#include "nic/medium.h"
+#include "nic/port/medium.h"
 #include "transport/types.h"
 
 namespace urnic::drivers {

@@ -16,7 +16,7 @@
 
 namespace urnic::drivers {
 
-/// The process has left a packet for each of its connections (nic/last_words.h): most often a DREQ, which is sent a few times
+/// The process has left a packet for each of its connections (nic/port/last_words.h): most often a DREQ, which is sent a few times
 /// until the peer's DREP comes. The packets are a process's, and may be anything: only messages between connection managers that end a
 /// connection are sent. Time is an argument.
 class Farewells {

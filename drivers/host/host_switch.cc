@@ -26,8 +26,8 @@
 #include "nic/host/last_words_table.h"
 #include "nic/host/random_bits.h"
 #include "nic/host/udp_port_holders.h"
-#include "nic/memory_file.h"
-#include "nic/received_frame.h"
+#include "nic/port/received_frame.h"
+#include "nic/process/memory_file.h"
 
 namespace urnic::drivers {
 

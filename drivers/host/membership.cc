@@ -21,9 +21,9 @@
 #include <vector>
 
 #include "drivers/fabric/start_switch.h"
-#include "nic/may_wait.h"
-#include "nic/own_thread.h"
-#include "nic/uncancelled_pause.h"
+#include "nic/process/may_wait.h"
+#include "nic/process/own_thread.h"
+#include "nic/process/uncancelled_pause.h"
 #include "transport/types.h"
 #include "transport/wire/udp.h"
 

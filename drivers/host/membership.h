@@ -19,7 +19,7 @@
 #include "drivers/host/switch_connection.h"
 #include "drivers/udp/socket_exchange.h"
 #include "nic/host/switch_files.h"
-#include "nic/number_share.h"
+#include "nic/port/number_share.h"
 #include "nic/rdma_cm/shared_host.h"
 #include "transport/result.h"
 

@@ -16,7 +16,7 @@
 #include "drivers/passed_descriptors.h"
 #include "drivers/unix_address.h"
 #include "nic/host/status_socket.h"
-#include "nic/may_wait.h"
+#include "nic/process/may_wait.h"
 
 namespace urnic::drivers {
 namespace {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "drivers/descriptor.h"
-#include "nic/packet_port.h"
+#include "nic/port/packet_port.h"
 #include "transport/wire/address.h"
 
 namespace urnic::drivers {

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "nic/medium.h"
+#include "nic/port/medium.h"
 
 namespace urnic::drivers {
 

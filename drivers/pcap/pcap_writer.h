@@ -5,7 +5,7 @@
 #include <string>
 
 #include "drivers/pcap/frame_writer.h"
-#include "nic/medium.h"
+#include "nic/port/medium.h"
 #include "transport/result.h"
 
 namespace urnic::drivers {

@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "drivers/pcap/frame_writer.h"
-#include "nic/medium.h"
+#include "nic/port/medium.h"
 #include "transport/result.h"
 
 namespace urnic::drivers {

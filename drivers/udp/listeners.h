@@ -13,7 +13,7 @@
 
 #include "drivers/descriptor.h"
 #include "nic/config.h"
-#include "nic/received_frame.h"
+#include "nic/port/received_frame.h"
 #include "transport/result.h"
 #include "transport/wire/address.h"
 #include "transport/wire/udp.h"

@@ -12,7 +12,7 @@
 #include "drivers/udp/next_hop_probe.h"
 #include "drivers/udp/sender.h"
 #include "drivers/udp/socket_exchange.h"
-#include "nic/packet_port.h"
+#include "nic/port/packet_port.h"
 #include "transport/result.h"
 
 namespace urnic::drivers {

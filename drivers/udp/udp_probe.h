@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "drivers/descriptor.h"
-#include "nic/host_probe.h"
+#include "nic/port/host_probe.h"
 #include "transport/wire/udp.h"
 
 namespace urnic::drivers {

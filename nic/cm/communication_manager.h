@@ -17,7 +17,7 @@
 #include "nic/cm/farewell_keeper.h"
 #include "nic/cm/message.h"
 #include "nic/cm/types.h"
-#include "nic/number_share.h"
+#include "nic/port/number_share.h"
 #include "transport/time.h"
 
 namespace urnic::nic::cm {

@@ -17,9 +17,9 @@
 #include <utility>
 
 #include "nic/congestion/parameter_files.h"
-#include "nic/may_wait.h"
-#include "nic/own_thread.h"
-#include "nic/wait_unless_stopped.h"
+#include "nic/process/may_wait.h"
+#include "nic/process/own_thread.h"
+#include "nic/process/wait_unless_stopped.h"
 
 namespace urnic::nic {
 namespace {

@@ -11,7 +11,7 @@
 
 #include "nic/congestion/parameter_files.h"
 #include "nic/congestion/settings.h"
-#include "nic/descriptor.h"
+#include "nic/process/descriptor.h"
 #include "transport/result.h"
 
 namespace urnic::nic {

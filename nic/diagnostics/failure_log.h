@@ -7,8 +7,8 @@
 #include <optional>
 #include <vector>
 
-#include "nic/descriptor.h"
 #include "nic/diagnostics/failure_report.h"
+#include "nic/process/descriptor.h"
 #include "transport/time.h"
 #include "transport/types.h"
 #include "transport/wire/address.h"

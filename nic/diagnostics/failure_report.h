@@ -6,9 +6,9 @@
 #include <optional>
 
 #include "nic/diagnostics/qp_history.h"
-#include "nic/medium.h"
 #include "nic/memory/memory_region.h"
 #include "nic/path/neighbor_table.h"
+#include "nic/port/medium.h"
 #include "nic/queues/queue_pair_snapshot.h"
 #include "nic/rdma_cm/connection_failure.h"
 #include "transport/completion.h"

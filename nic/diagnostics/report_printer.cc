@@ -15,8 +15,8 @@
 #include <system_error>
 
 #include "nic/diagnostics/failure_text.h"
-#include "nic/may_wait.h"
-#include "nic/own_thread.h"
+#include "nic/process/may_wait.h"
+#include "nic/process/own_thread.h"
 
 // System calls and not the C library's functions of the same name; see nic/engine/progress_thread.cc.
 

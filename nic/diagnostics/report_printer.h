@@ -8,8 +8,8 @@
 #include <string>
 #include <thread>
 
-#include "nic/descriptor.h"
 #include "nic/diagnostics/failure_log.h"
+#include "nic/process/descriptor.h"
 #include "transport/result.h"
 
 namespace urnic::nic {

@@ -15,8 +15,8 @@
 #include <exception>
 #include <system_error>
 
-#include "nic/may_wait.h"
-#include "nic/own_thread.h"
+#include "nic/process/may_wait.h"
+#include "nic/process/own_thread.h"
 
 // System calls and not the C library's functions of the same name, as in nic/engine/progress_thread.cc: librspreload
 // would take our sockets for its own.

@@ -6,8 +6,8 @@
 #include <string>
 #include <thread>
 
-#include "nic/descriptor.h"
 #include "nic/host/status_socket.h"
+#include "nic/process/descriptor.h"
 #include "transport/result.h"
 
 namespace urnic::nic {

@@ -14,9 +14,9 @@
 #include "nic/engine/farewell.h"
 #include "nic/engine/poll_spell.h"
 #include "nic/errors.h"
+#include "nic/process/uncancelled_pause.h"
 #include "nic/queues/queue_pair.h"
 #include "nic/recording/recorder.h"
-#include "nic/uncancelled_pause.h"
 
 namespace urnic::nic {
 

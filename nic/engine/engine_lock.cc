@@ -7,7 +7,7 @@
 
 #include <cerrno>
 
-#include "nic/may_wait.h"
+#include "nic/process/may_wait.h"
 
 namespace urnic::nic {
 namespace {

@@ -4,8 +4,8 @@
 #include <mutex>
 
 #include "nic/engine/engine.h"
+#include "nic/process/uncancelled_pause.h"
 #include "nic/queues/queue_pair.h"
-#include "nic/uncancelled_pause.h"
 
 namespace urnic::nic {
 

@@ -20,8 +20,8 @@
 #include "nic/engine/tables.h"
 #include "nic/engine/time_wait.h"
 #include "nic/engine/transmitter.h"
-#include "nic/packet_port.h"
 #include "nic/path/gid_table.h"
+#include "nic/port/packet_port.h"
 #include "transport/counters.h"
 #include "transport/time.h"
 

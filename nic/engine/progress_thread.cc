@@ -18,8 +18,8 @@
 
 #include "nic/engine/engine.h"
 #include "nic/engine/short_turns.h"
-#include "nic/may_wait.h"
-#include "nic/own_thread.h"
+#include "nic/process/may_wait.h"
+#include "nic/process/own_thread.h"
 
 // The thread uses system calls and not the C library's functions of the same name, which librspreload
 // replaces: they would take the port's sockets for its own.

@@ -6,7 +6,7 @@
 #include <thread>
 
 #include "nic/config.h"
-#include "nic/descriptor.h"
+#include "nic/process/descriptor.h"
 #include "transport/result.h"
 #include "transport/time.h"
 

@@ -5,9 +5,9 @@
 
 #include "nic/cm/message.h"
 #include "nic/diagnostics/failure_log.h"
+#include "nic/port/vlan.h"
 #include "nic/queues/queue_pair.h"
 #include "nic/raw/raw_packet_endpoint.h"
-#include "nic/vlan.h"
 #include "transport/qp_state.h"
 #include "transport/wire/icrc.h"
 #include "transport/wire/ipv4.h"

@@ -15,9 +15,9 @@
 #include <string_view>
 #include <system_error>
 
-#include "nic/may_wait.h"
-#include "nic/own_thread.h"
-#include "nic/wait_unless_stopped.h"
+#include "nic/process/may_wait.h"
+#include "nic/process/own_thread.h"
+#include "nic/process/wait_unless_stopped.h"
 
 namespace urnic::nic {
 namespace {

@@ -6,8 +6,8 @@
 #include <thread>
 #include <utility>
 
-#include "nic/descriptor.h"
 #include "nic/host/interfaces.h"
+#include "nic/process/descriptor.h"
 #include "transport/result.h"
 
 namespace urnic::nic {

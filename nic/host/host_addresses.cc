@@ -13,7 +13,7 @@
 #include <utility>
 
 #include "nic/host/interface_mtu.h"
-#include "nic/may_wait.h"
+#include "nic/process/may_wait.h"
 
 namespace urnic::nic {
 namespace {

@@ -23,9 +23,9 @@
 #include <system_error>
 #include <utility>
 
-#include "nic/descriptor.h"
 #include "nic/host/interface_mtu.h"
 #include "nic/host/route.h"
+#include "nic/process/descriptor.h"
 
 namespace urnic::nic {
 namespace {

@@ -12,8 +12,8 @@
 #include <unordered_map>
 #include <vector>
 
-#include "nic/descriptor.h"
-#include "nic/last_words.h"
+#include "nic/port/last_words.h"
+#include "nic/process/descriptor.h"
 #include "transport/result.h"
 
 namespace urnic::nic {

@@ -18,7 +18,7 @@
 #include "nic/host/lease_slots.h"
 #include "nic/host/lock_file.h"
 #include "nic/host/process_state.h"
-#include "nic/may_wait.h"
+#include "nic/process/may_wait.h"
 
 namespace urnic::nic {
 namespace {

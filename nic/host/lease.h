@@ -5,8 +5,8 @@
 #include <optional>
 #include <string>
 
-#include "nic/descriptor.h"
 #include "nic/host/port_spec.h"
+#include "nic/process/descriptor.h"
 #include "transport/result.h"
 #include "transport/wire/address.h"
 

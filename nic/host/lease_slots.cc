@@ -15,7 +15,7 @@
 #include "nic/host/fabric_folder.h"
 #include "nic/host/fabric_slots.h"
 #include "nic/host/random_bits.h"
-#include "nic/may_wait.h"
+#include "nic/process/may_wait.h"
 
 namespace urnic::nic {
 namespace {

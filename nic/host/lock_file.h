@@ -4,7 +4,7 @@
 #include <string>
 #include <utility>
 
-#include "nic/descriptor.h"
+#include "nic/process/descriptor.h"
 #include "transport/result.h"
 
 namespace urnic::nic {

@@ -3,7 +3,7 @@
 
 #include <chrono>
 
-#include "nic/last_words.h"
+#include "nic/port/last_words.h"
 
 namespace urnic::nic {
 

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "nic/host_route.h"
+#include "nic/port/host_route.h"
 #include "transport/result.h"
 #include "transport/wire/address.h"
 

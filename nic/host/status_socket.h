@@ -10,7 +10,7 @@
 #include <string_view>
 #include <utility>
 
-#include "nic/descriptor.h"
+#include "nic/process/descriptor.h"
 #include "transport/result.h"
 
 namespace urnic::nic {

@@ -1,8 +1,8 @@
 #include "nic/path/multicast_groups.h"
 
 #include "nic/config.h"
-#include "nic/packet_port.h"
 #include "nic/path/multicast_reports.h"
+#include "nic/port/packet_port.h"
 
 namespace urnic::nic {
 

@@ -13,7 +13,7 @@
 
 #include "nic/config.h"
 #include "nic/path/gid_table.h"
-#include "nic/vlan.h"
+#include "nic/port/vlan.h"
 #include "transport/counters.h"
 #include "transport/enum_names.h"
 #include "transport/time.h"

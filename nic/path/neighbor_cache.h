@@ -11,7 +11,7 @@
 #include "nic/path/gid_table.h"
 #include "nic/path/neighbor_frames.h"
 #include "nic/path/neighbor_table.h"
-#include "nic/vlan.h"
+#include "nic/port/vlan.h"
 #include "transport/counters.h"
 #include "transport/enum_names.h"
 #include "transport/time.h"

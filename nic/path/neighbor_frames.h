@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <span>
 
-#include "nic/vlan.h"
+#include "nic/port/vlan.h"
 #include "transport/wire/address.h"
 #include "transport/wire/ethernet.h"
 #include "transport/wire/icmpv6_nd.h"

@@ -8,7 +8,7 @@
 #include <span>
 
 #include "nic/path/gid_table.h"
-#include "nic/vlan.h"
+#include "nic/port/vlan.h"
 #include "transport/result.h"
 #include "transport/types.h"
 #include "transport/wire/address.h"

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "nic/number_share.h"
+#include "nic/port/number_share.h"
 #include "transport/types.h"
 #include "transport/wire/address.h"
 

@@ -7,9 +7,9 @@
 
 #include "nic/clock.h"
 #include "nic/config.h"
-#include "nic/host_route.h"
 #include "nic/path/gid_table.h"
 #include "nic/path/path.h"
+#include "nic/port/host_route.h"
 #include "transport/result.h"
 #include "transport/time.h"
 #include "transport/types.h"

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "nic/config.h"
-#include "nic/number_share.h"
+#include "nic/port/number_share.h"
 #include "transport/types.h"
 
 namespace urnic::nic {

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "nic/host_probe.h"
+#include "nic/port/host_probe.h"
 #include "transport/time.h"
 #include "transport/wire/address.h"
 

@@ -1,6 +1,6 @@
 #include "nic/rdma_cm/port_question.h"
 
-#include "nic/may_wait.h"
+#include "nic/process/may_wait.h"
 
 namespace urnic::nic::rdma_cm {
 

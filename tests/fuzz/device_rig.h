@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "nic/clock.h"
-#include "nic/device.h"
+#include "nic/device/device.h"
 #include "nic/path/neighbor_cache.h"
 #include "nic/path/path.h"
 #include "nic/queues/completion_queue.h"

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "nic/clock.h"
-#include "nic/device.h"
+#include "nic/device/device.h"
 #include "nic/queues/completion_queue.h"
 #include "nic/queues/queue_pair.h"
 #include "transport/work_request.h"

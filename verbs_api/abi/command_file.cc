@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "nic/memory_file.h"
+#include "nic/process/memory_file.h"
 
 namespace urnic::verbs_api {
 namespace {

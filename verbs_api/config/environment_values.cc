@@ -10,7 +10,7 @@
 #include <string>
 #include <system_error>
 
-#include "nic/vlan.h"
+#include "nic/port/vlan.h"
 
 namespace urnic::verbs_api {
 namespace {

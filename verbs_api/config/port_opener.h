@@ -1,7 +1,7 @@
 // open_port: the port of a NIC, with everything the user wanted wrapped around it.
 #pragma once
 
-#include "nic/opened_port.h"
+#include "nic/engine/opened_port.h"
 #include "transport/result.h"
 #include "verbs_api/config/environment.h"
 

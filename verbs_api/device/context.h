@@ -7,7 +7,7 @@
 #include <memory>
 #include <mutex>
 
-#include "nic/device.h"
+#include "nic/device/device.h"
 #include "verbs_api/abi/command_file.h"
 #include "verbs_api/abi/libibverbs.h"
 #include "verbs_api/device/async_events.h"

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "nic/device.h"
+#include "nic/device/device.h"
 #include "verbs_api/abi/libibverbs.h"
 
 namespace urnic::verbs_api {

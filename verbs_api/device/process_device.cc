@@ -11,11 +11,11 @@
 #include <system_error>
 #include <utility>
 
-#include "nic/descriptor.h"
-#include "nic/device_snapshot.h"
+#include "nic/device/device_snapshot.h"
 #include "nic/diagnostics/snapshot_json.h"
 #include "nic/host/host_addresses.h"
-#include "nic/own_thread.h"
+#include "nic/process/descriptor.h"
+#include "nic/process/own_thread.h"
 #include "verbs_api/config/port_opener.h"
 #include "verbs_api/config/sysfs_text.h"
 #include "verbs_api/device/async_events.h"

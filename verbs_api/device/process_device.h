@@ -8,7 +8,7 @@
 
 #include "nic/clock.h"
 #include "nic/congestion/parameter_watch.h"
-#include "nic/device.h"
+#include "nic/device/device.h"
 #include "nic/diagnostics/report_printer.h"
 #include "nic/diagnostics/status_server.h"
 #include "nic/host/address_watch.h"

@@ -9,7 +9,7 @@
 #include <mutex>
 #include <optional>
 
-#include "nic/device.h"
+#include "nic/device/device.h"
 #include "nic/queues/xrc_domain.h"
 #include "transport/result.h"
 

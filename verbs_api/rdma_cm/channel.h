@@ -6,8 +6,8 @@
 #include <map>
 #include <memory>
 
-#include "nic/descriptor.h"
-#include "nic/device.h"
+#include "nic/device/device.h"
+#include "nic/process/descriptor.h"
 #include "nic/rdma_cm/event_channel.h"
 #include "nic/rdma_cm/kept_id.h"
 #include "transport/result.h"

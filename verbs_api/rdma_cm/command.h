@@ -10,7 +10,7 @@
 #include <span>
 #include <utility>
 
-#include "nic/device.h"
+#include "nic/device/device.h"
 #include "nic/engine/engine.h"
 #include "nic/rdma_cm/rdma_cm.h"
 #include "transport/result.h"

@@ -18,9 +18,9 @@
 #include <vector>
 
 #include "nic/engine/engine.h"
+#include "nic/process/uncancelled_pause.h"
 #include "nic/rdma_cm/kept_id.h"
 #include "nic/rdma_cm/rdma_cm.h"
-#include "nic/uncancelled_pause.h"
 #include "verbs_api/device/failure.h"
 #include "verbs_api/device/process_device.h"
 #include "verbs_api/rdma_cm/command.h"

@@ -6,7 +6,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "nic/device.h"
+#include "nic/device/device.h"
 #include "transport/result.h"
 #include "verbs_api/rdma_cm/channel.h"
 

@@ -1,5 +1,5 @@
 // A child of a fork has no descriptor of ours, and keeps those that are the program's.
-#include "nic/descriptor.h"
+#include "nic/process/descriptor.h"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "nic/device.h"
+#include "nic/device/device.h"
 #include "nic/queues/completion_channel.h"
 #include "nic/queues/completion_queue.h"
 #include "nic/queues/queue_pair.h"

@@ -1,4 +1,4 @@
-#include "nic/device.h"
+#include "nic/device/device.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "nic/packet_port.h"
+#include "nic/port/packet_port.h"
 
 namespace urnic::nic {
 

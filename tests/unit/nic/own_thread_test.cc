@@ -1,5 +1,5 @@
 // Threads of ours run where the process was started, not where a thread of the program was pinned.
-#include "nic/own_thread.h"
+#include "nic/process/own_thread.h"
 
 #include <gtest/gtest.h>
 #include <pthread.h>

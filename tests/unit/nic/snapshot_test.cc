@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <chrono>
 
-#include "nic/device_snapshot.h"
+#include "nic/device/device_snapshot.h"
 #include "tests/unit/nic/device_pair.h"
 
 namespace urnic::nic {

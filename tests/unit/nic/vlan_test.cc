@@ -1,5 +1,5 @@
 // Devices on VLANs of one wire.
-#include "nic/vlan.h"
+#include "nic/port/vlan.h"
 
 #include <gtest/gtest.h>
 

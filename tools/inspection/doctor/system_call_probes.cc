@@ -13,7 +13,7 @@
 #include <cerrno>
 
 #include "drivers/descriptor.h"
-#include "nic/memory_file.h"
+#include "nic/process/memory_file.h"
 
 namespace urnic::tools {
 namespace {

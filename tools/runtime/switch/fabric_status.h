@@ -10,7 +10,7 @@
 
 #include "drivers/fabric/switch.h"
 #include "nic/host/lease_slots.h"
-#include "nic/packet_port.h"
+#include "nic/port/packet_port.h"
 
 namespace urnic::tools {
 

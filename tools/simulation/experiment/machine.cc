@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "drivers/fault/fault_port.h"
-#include "nic/packet_port.h"
+#include "nic/port/packet_port.h"
 #include "transport/wire/ethernet.h"
 
 namespace urnic::experiment {

@@ -13,7 +13,7 @@
 #include "drivers/fault/fault_spec.h"
 #include "drivers/network/network.h"
 #include "nic/clock.h"
-#include "nic/device.h"
+#include "nic/device/device.h"
 #include "tools/simulation/experiment/workload.h"
 
 namespace urnic::experiment {

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "nic/host/port_spec.h"
-#include "nic/packet_port.h"
+#include "nic/port/packet_port.h"
 #include "tests/unit/drivers/dpdk/process.h"
 
 namespace urnic::drivers {

@@ -15,7 +15,7 @@
 #include <string>
 #include <vector>
 
-#include "nic/packet_port.h"
+#include "nic/port/packet_port.h"
 #include "transport/wire/address.h"
 
 namespace urnic::drivers::test {

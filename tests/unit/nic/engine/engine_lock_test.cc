@@ -11,8 +11,8 @@
 #include <thread>
 #include <vector>
 
-#include "nic/may_wait.h"
-#include "nic/uncancelled_pause.h"
+#include "nic/process/may_wait.h"
+#include "nic/process/uncancelled_pause.h"
 
 namespace urnic::nic {
 namespace {

@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "drivers/loopback/loopback_port.h"
-#include "nic/device.h"
+#include "nic/device/device.h"
 #include "nic/queues/post_run.h"
 #include "tests/unit/nic/device_pair.h"
 

@@ -18,7 +18,7 @@
 #include <utility>
 #include <vector>
 
-#include "nic/descriptor.h"
+#include "nic/process/descriptor.h"
 
 namespace urnic::nic {
 namespace {

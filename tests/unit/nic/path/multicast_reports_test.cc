@@ -6,7 +6,7 @@
 #include <set>
 #include <string>
 
-#include "nic/vlan.h"
+#include "nic/port/vlan.h"
 #include "tests/unit/nic/path/multicast_host.h"
 #include "transport/wire/byte_order.h"
 #include "transport/wire/ipv4.h"

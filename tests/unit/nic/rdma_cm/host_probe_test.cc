@@ -1,5 +1,5 @@
 // What becomes of resolutions and requests when a host is down, or has no RoCEv2.
-#include "nic/host_probe.h"
+#include "nic/port/host_probe.h"
 
 #include <gtest/gtest.h>
 

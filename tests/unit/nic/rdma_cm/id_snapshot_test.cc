@@ -5,7 +5,7 @@
 #include <functional>
 #include <vector>
 
-#include "nic/device_snapshot.h"
+#include "nic/device/device_snapshot.h"
 #include "tests/unit/nic/rdma_cm/cm_pair.h"
 
 namespace urnic::nic::rdma_cm {

@@ -1,5 +1,5 @@
 // A NIC whose process is killed: another process sends what it has left.
-#include "nic/last_words.h"
+#include "nic/port/last_words.h"
 
 #include <gtest/gtest.h>
 

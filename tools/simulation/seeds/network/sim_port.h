@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "nic/packet_port.h"
+#include "nic/port/packet_port.h"
 #include "tools/simulation/seeds/core/clock.h"
 #include "tools/simulation/seeds/core/event_queue.h"
 #include "tools/simulation/seeds/core/random.h"

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "nic/device.h"
+#include "nic/device/device.h"
 #include "tools/simulation/seeds/models/atomic_model.h"
 #include "tools/simulation/seeds/models/memory_model.h"
 #include "tools/simulation/seeds/network/sim_port.h"

@@ -7,9 +7,9 @@
 #include <span>
 #include <string>
 
-#include "nic/medium.h"
-#include "nic/received_frame.h"
-#include "nic/room.h"
+#include "nic/port/medium.h"
+#include "nic/port/received_frame.h"
+#include "nic/port/room.h"
 #include "transport/result.h"
 #include "transport/time.h"
 #include "transport/types.h"

@@ -5,11 +5,11 @@
 #include <memory>
 #include <utility>
 
-#include "nic/host_probe.h"
-#include "nic/host_route.h"
-#include "nic/last_words.h"
-#include "nic/number_share.h"
-#include "nic/packet_port.h"
+#include "nic/port/host_probe.h"
+#include "nic/port/host_route.h"
+#include "nic/port/last_words.h"
+#include "nic/port/number_share.h"
+#include "nic/port/packet_port.h"
 #include "nic/rdma_cm/shared_host.h"
 #include "nic/recording/journal.h"
 #include "transport/result.h"

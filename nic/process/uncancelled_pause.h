@@ -5,7 +5,7 @@
 
 #include <thread>
 
-#include "nic/may_wait.h"
+#include "nic/process/may_wait.h"
 #include "transport/time.h"
 
 namespace urnic::nic {

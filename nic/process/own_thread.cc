@@ -1,4 +1,4 @@
-#include "nic/own_thread.h"
+#include "nic/process/own_thread.h"
 
 #include <pthread.h>
 #include <sched.h>
@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include "nic/signal_blocker.h"
+#include "nic/process/signal_blocker.h"
 
 namespace urnic::nic {
 namespace {

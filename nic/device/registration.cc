@@ -6,7 +6,7 @@
 #include <limits>
 #include <mutex>
 
-#include "nic/device.h"
+#include "nic/device/device.h"
 #include "nic/engine/engine.h"
 #include "nic/errors.h"
 #include "nic/memory/fault_guard.h"

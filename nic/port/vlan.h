@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "nic/medium.h"
+#include "nic/port/medium.h"
 #include "transport/wire/address.h"
 #include "transport/wire/ethernet.h"
 

@@ -9,7 +9,7 @@
 #include <string>
 #include <utility>
 
-#include "nic/packet_port.h"
+#include "nic/port/packet_port.h"
 
 namespace urnic::nic {
 

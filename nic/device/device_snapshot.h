@@ -1,7 +1,7 @@
 // take_snapshot: looks at a whole device, for those who show it to people.
 #pragma once
 
-#include "nic/device.h"
+#include "nic/device/device.h"
 #include "nic/diagnostics/snapshot.h"
 
 namespace urnic::nic {

@@ -1,4 +1,4 @@
-#include "nic/device.h"
+#include "nic/device/device.h"
 
 #include <algorithm>
 #include <chrono>
@@ -10,8 +10,8 @@
 #include "nic/engine/engine.h"
 #include "nic/engine/farewell.h"
 #include "nic/errors.h"
+#include "nic/process/uncancelled_pause.h"
 #include "nic/raw/indirection_table.h"
-#include "nic/uncancelled_pause.h"
 
 namespace urnic::nic {
 

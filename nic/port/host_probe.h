@@ -4,7 +4,7 @@
 #include <functional>
 #include <memory>
 
-#include "nic/host_route.h"
+#include "nic/port/host_route.h"
 
 namespace urnic::nic {
 

@@ -1,11 +1,11 @@
-#include "nic/device_snapshot.h"
+#include "nic/device/device_snapshot.h"
 
 #include <errno.h>
 #include <unistd.h>
 
 #include <mutex>
 
-#include "nic/device.h"
+#include "nic/device/device.h"
 #include "nic/engine/engine.h"
 
 namespace urnic::nic {

@@ -1,4 +1,4 @@
-#include "nic/descriptor.h"
+#include "nic/process/descriptor.h"
 
 #include <sys/stat.h>
 #include <sys/syscall.h>

@@ -6,7 +6,7 @@
 #include <mutex>
 #include <new>
 
-#include "nic/device.h"
+#include "nic/device/device.h"
 #include "nic/engine/engine.h"
 #include "nic/engine/farewell.h"
 #include "nic/errors.h"
