@@ -32,7 +32,7 @@ bool has_choice_of_processors() {
 }  // namespace
 
 Engine::Engine(const DeviceConfig& config, const Clock& clock, const GidTable& gids)
-    : Progress(config, clock, gids),
+    : QueueEngine(config, clock, gids),
       failures_(config.explain ? std::make_unique<FailureLog>() : nullptr),
       tables_(config, gids),
       events_(tables_.queue_pairs),

@@ -17,7 +17,7 @@
 #include "nic/engine/progress_thread.h"
 #include "nic/engine/tables.h"
 #include "nic/path/gid_table.h"
-#include "nic/queues/progress.h"
+#include "nic/queues/needs/queue_engine.h"
 #include "nic/rdma_cm/rdma_cm.h"
 #include "transport/counters.h"
 #include "transport/result.h"
@@ -34,7 +34,7 @@ class Recorder;
 /// thread (progress_thread.h). A thread that posts runs the sending half only: one request after the other is
 /// posted faster than frames come, and a thread that polls, or else the NIC's, looks for frames anyway. A
 /// thread that holds the lock waits for nothing.
-class Engine final : public Progress {
+class Engine final : public QueueEngine {
  public:
   Engine(const DeviceConfig& config, const Clock& clock, const GidTable& gids);
   ~Engine() override;
@@ -79,7 +79,7 @@ class Engine final : public Progress {
   const DeviceCounters& drops() const { return drops_; }
 
  private:
-  // What the queues ask for; see Progress.
+  // What the queues ask for; see QueueEngine.
   void on_poll() override;
   void ring(QueuePair& qp) override;
   bool ring_with_next(QueuePair& qp) override;

@@ -25,9 +25,9 @@ transport::QueueMemory* memory_of(const ProtectionDomain* pd) {
 
 }  // namespace
 
-CompletionQueue::CompletionQueue(Progress& progress, std::uint32_t capacity, CompletionChannel* channel,
+CompletionQueue::CompletionQueue(QueueEngine& engine, std::uint32_t capacity, CompletionChannel* channel,
                                  void* context, const CompletionQueueOptions& options)
-    : progress_(progress),
+    : engine_(engine),
       capacity_(granted_capacity(capacity)),
       mask_(capacity_ - 1),
       ring_(capacity_, QueueKind::kCompletion, memory_of(options.pd)),
@@ -44,10 +44,10 @@ bool CompletionQueue::is_empty() const {
 }
 
 bool CompletionQueue::has_any() {
-  if (progress_.is_abandoned()) return false;
-  if (PostRun& run = PostRun::of_this_thread(); run.is_open()) run.on_poll(progress_.clock().ticks());
-  if (!is_empty() && !progress_.has_rung()) return true;
-  progress_.on_poll();
+  if (engine_.is_abandoned()) return false;
+  if (PostRun& run = PostRun::of_this_thread(); run.is_open()) run.on_poll(engine_.clock().ticks());
+  if (!is_empty() && !engine_.has_rung()) return true;
+  engine_.on_poll();
   return !is_empty();
 }
 
@@ -60,16 +60,16 @@ std::size_t CompletionQueue::poll(std::span<Completion> completions, std::span<C
 }
 
 void CompletionQueue::request_notification(bool solicited_only) {
-  if (channel_ == nullptr || progress_.is_abandoned()) return;
+  if (channel_ == nullptr || engine_.is_abandoned()) return;
   const Armed wanted = solicited_only ? Armed::kSolicited : Armed::kAny;
   // Counted before it can be taken back.
-  progress_.on_queue_armed();
+  engine_.on_queue_armed();
   Armed before = armed_.load(std::memory_order_seq_cst);
   // Asking for less does not take back what was asked for before.
   while (before < wanted && !armed_.compare_exchange_weak(before, wanted, std::memory_order_seq_cst)) {
   }
-  if (before != Armed::kNo) progress_.on_queue_disarmed();
-  progress_.on_notification_requested();
+  if (before != Armed::kNo) engine_.on_queue_disarmed();
+  engine_.on_notification_requested();
   // What is published from here on finds the queue armed.
   if (before < wanted && !is_empty()) notify_of_waiting();
 }
@@ -77,7 +77,7 @@ void CompletionQueue::request_notification(bool solicited_only) {
 /// The queue was armed over completions that may have been published before. publish() may have told of them
 /// since, or counted them.
 void CompletionQueue::notify_of_waiting() {
-  const std::lock_guard guard(progress_);
+  const std::lock_guard guard(engine_);
   const std::uint32_t head = head_.load(std::memory_order_acquire);
   const std::uint32_t visible = visible_.load(std::memory_order_relaxed);
   const std::uint32_t told_end = head == told_from_ ? told_end_ : head;
@@ -90,7 +90,7 @@ void CompletionQueue::notify_of_waiting() {
       if (has_solicited(from, visible)) notify();
       return;
     case Armed::kAny:
-      if (waiting > unnotified_) notify_of(waiting - unnotified_, progress_.clock().now());
+      if (waiting > unnotified_) notify_of(waiting - unnotified_, engine_.clock().now());
       return;
   }
 }
@@ -101,7 +101,7 @@ Result<void, Error> CompletionQueue::resize(std::uint32_t capacity) {
   const std::uint32_t mask = granted - 1;
   transport::QueueArray<Completion> ring(granted, QueueKind::kCompletion, memory_of(pd_));
   auto times = times_ != nullptr ? std::make_unique<CompletionTimes[]>(granted) : nullptr;
-  const std::lock_guard guard(progress_);
+  const std::lock_guard guard(engine_);
   const std::lock_guard hold(poll_mutex_);
   const std::uint32_t head = head_.load(std::memory_order_relaxed);
   if (tail_ - head > capacity) {
@@ -121,19 +121,19 @@ Result<void, Error> CompletionQueue::resize(std::uint32_t capacity) {
 
 void CompletionQueue::complete(const Completion& completion) {
   if (tail_ - head_.load(std::memory_order_acquire) == capacity_) {
-    if (!overrun_.exchange(true, std::memory_order_relaxed)) progress_.on_cq_overrun(*this);
+    if (!overrun_.exchange(true, std::memory_order_relaxed)) engine_.on_cq_overrun(*this);
     return;
   }
   ring_[tail_ & mask_] = completion;
   ++tail_;
   solicited_added_ = solicited_added_ || completion.solicited;
-  if (!std::exchange(dirty_, true)) progress_.add_to_publish(*this);
+  if (!std::exchange(dirty_, true)) engine_.add_to_publish(*this);
 }
 
 /// One time for all that this round has added. The round's own time would not do: work that was posted after
 /// its beginning may be done in it.
 void CompletionQueue::note_times(std::uint32_t from) {
-  const CompletionTimes times{.device = progress_.clock().now(), .wall_time = progress_.clock().wall_time()};
+  const CompletionTimes times{.device = engine_.clock().now(), .wall_time = engine_.clock().wall_time()};
   for (; from != tail_; ++from) times_[from & mask_] = times;
 }
 
@@ -164,8 +164,8 @@ void CompletionQueue::notify_of(std::uint32_t count, transport::Time now) {
   const transport::Time due = first_unnotified_ + moderation_.period;
   if (is_enough || due <= now) return notify();
   notification_due_ = due;
-  if (!std::exchange(is_put_off_, true)) progress_.add_put_off(*this);
-  progress_.on_deadline(due);
+  if (!std::exchange(is_put_off_, true)) engine_.add_put_off(*this);
+  engine_.on_deadline(due);
 }
 
 bool CompletionQueue::notify_if_due(transport::Time now) {
@@ -182,15 +182,15 @@ void CompletionQueue::notify() {
   notification_due_ = transport::kNever;
   armed_.store(Armed::kNo, std::memory_order_seq_cst);
   channel_->notify(*this);
-  progress_.on_queue_disarmed();
+  engine_.on_queue_disarmed();
 }
 
 void CompletionQueue::moderate(Moderation moderation) {
-  if (progress_.is_abandoned()) return;
-  const std::lock_guard guard(progress_);
+  if (engine_.is_abandoned()) return;
+  const std::lock_guard guard(engine_);
   moderation_ = moderation;
   // What was put off under the old rule follows the new one.
-  if (notification_due_ != transport::kNever) notify_of(0, progress_.clock().now());
+  if (notification_due_ != transport::kNever) notify_of(0, engine_.clock().now());
 }
 
 void CompletionQueue::discard(transport::QpNumber qp) {
@@ -230,7 +230,7 @@ bool CompletionQueue::has_solicited(std::uint32_t from, std::uint32_t to) const 
 
 void CompletionQueue::retire() {
   if (channel_ == nullptr) return;
-  if (armed_.exchange(Armed::kNo) != Armed::kNo) progress_.on_queue_disarmed();
+  if (armed_.exchange(Armed::kNo) != Armed::kNo) engine_.on_queue_disarmed();
   channel_->forget(*this);
 }
 

@@ -13,7 +13,7 @@
 
 #include "nic/memory/protection_domain.h"
 #include "nic/queues/completion_channel.h"
-#include "nic/queues/progress.h"
+#include "nic/queues/needs/queue_engine.h"
 #include "transport/completion.h"
 #include "transport/queue_memory.h"
 #include "transport/result.h"
@@ -49,7 +49,7 @@ class CompletionQueue final : public transport::CompletionSink, private ChannelE
  public:
   /// `capacity` completions at least; `channel` (may be null) gets the notifications and must outlive the
   /// queue.
-  CompletionQueue(Progress& progress, std::uint32_t capacity, CompletionChannel* channel, void* context,
+  CompletionQueue(QueueEngine& engine, std::uint32_t capacity, CompletionChannel* channel, void* context,
                   const CompletionQueueOptions& options = {});
 
   /// Not while another thread resizes the queue.
@@ -134,7 +134,7 @@ class CompletionQueue final : public transport::CompletionSink, private ChannelE
   void notify_of(std::uint32_t count, transport::Time now);
   void notify();
 
-  Progress& progress_;
+  QueueEngine& engine_;
   // These four change under the engine lock and the lock of poll() together; either is enough to read them.
   std::uint32_t capacity_;
   std::uint32_t mask_;

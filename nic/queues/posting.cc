@@ -8,8 +8,8 @@ std::uint64_t total_length(std::span<const transport::Sge> sges) {
   return total;
 }
 
-std::unique_lock<std::mutex> lock_unless_abandoned(std::mutex& mutex, const Progress& progress) {
-  return progress.is_abandoned() ? std::unique_lock<std::mutex>() : std::unique_lock(mutex);
+std::unique_lock<std::mutex> lock_unless_abandoned(std::mutex& mutex, const QueueEngine& engine) {
+  return engine.is_abandoned() ? std::unique_lock<std::mutex>() : std::unique_lock(mutex);
 }
 
 }  // namespace urnic::nic

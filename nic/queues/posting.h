@@ -5,7 +5,7 @@
 #include <mutex>
 #include <span>
 
-#include "nic/queues/progress.h"
+#include "nic/queues/needs/queue_engine.h"
 #include "transport/qp_state.h"
 #include "transport/work_request.h"
 
@@ -37,6 +37,6 @@ std::uint64_t total_length(std::span<const transport::Sge> sges);
 
 /// The lock of a queue, which the child of a fork must not touch: a thread that is not there any more may
 /// hold it.
-std::unique_lock<std::mutex> lock_unless_abandoned(std::mutex& mutex, const Progress& progress);
+std::unique_lock<std::mutex> lock_unless_abandoned(std::mutex& mutex, const QueueEngine& engine);
 
 }  // namespace urnic::nic

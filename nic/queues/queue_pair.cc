@@ -57,16 +57,16 @@ Error path_mtu_too_large(transport::PathMtu wanted, transport::PathMtu most, std
 
 }  // namespace
 
-QueuePair::QueuePair(Progress& progress, transport::Dma& dma, transport::QpEventSink& events,
+QueuePair::QueuePair(QueueEngine& engine, transport::Dma& dma, transport::QpEventSink& events,
                      transport::Counters& counters, transport::QpNumber number,
                      const QpCreateAttributes& attributes)
-    : progress_(progress),
+    : engine_(engine),
       number_(number),
       attributes_(attributes),
       schedule_(*this),
-      send_queue_(send_limits(attributes, progress.config()), memory_of(attributes)),
+      send_queue_(send_limits(attributes, engine.config()), memory_of(attributes)),
       receive_queue_(receive_limits(attributes.capabilities), memory_of(attributes)),
-      monitor_(progress.make_monitor(*this)),
+      monitor_(engine.make_monitor(*this)),
       endpoint_(make_endpoint(attributes.type, dependencies(dma, events, counters))) {
   attributes_.capabilities = {.max_send_wr = send_queue_.limits().work_requests,
                               .max_receive_wr = receive_queue_.limits().work_requests,
@@ -119,7 +119,7 @@ PostStatus QueuePair::can_post_receive(std::size_t sge_count) const {
 }
 
 QueuePair::SendBatch::SendBatch(QueuePair& qp)
-    : qp_(qp), lock_(lock_unless_abandoned(qp.send_mutex_, qp.progress_)) {}
+    : qp_(qp), lock_(lock_unless_abandoned(qp.send_mutex_, qp.engine_)) {}
 
 QueuePair::SendBatch::SendBatch(SendBatch&& other) noexcept
     : qp_(other.qp_),
@@ -130,17 +130,17 @@ QueuePair::SendBatch::SendBatch(SendBatch&& other) noexcept
 QueuePair::SendBatch::~SendBatch() {
   if (!posted_) return;
   PostRun& run = PostRun::of_this_thread();
-  Progress& progress = qp_.progress_;
-  const bool is_followed = run.on_post(progress.clock().ticks());
+  QueueEngine& engine = qp_.engine_;
+  const bool is_followed = run.on_post(engine.clock().ticks());
   const bool can_wait = qp_.can_wait_for_next(bytes_, is_followed);
   qp_.send_queue_.publish();
   lock_.unlock();
-  if (can_wait && progress.ring_with_next(qp_)) return;
+  if (can_wait && engine.ring_with_next(qp_)) return;
   if (!can_wait) {
-    progress.ring(qp_);
+    engine.ring(qp_);
     qp_.keep_unsent();
   }
-  run.on_posted(progress.clock().ticks());
+  run.on_posted(engine.clock().ticks());
 }
 
 PostStatus QueuePair::SendBatch::post(const SendRequest& request, std::span<const Sge> sges) {
@@ -178,14 +178,14 @@ void QueuePair::SendBatch::note_posted(std::uint64_t bytes) {
   if (qp_.attributes_.all_signaled) qp_.send_queue_.newest().signaled = true;
   posted_ = true;
   bytes_ += bytes;
-  if (PostObserver* const observer = qp_.progress_.post_observer()) [[unlikely]] {
+  if (PostObserver* const observer = qp_.engine_.post_observer()) [[unlikely]] {
     observer->on_posted(qp_.number_, qp_.send_queue_.newest(), bytes);
   }
 }
 
 void QueuePair::SendBatch::abort() {
   if (posted_) qp_.send_queue_.discard();
-  if (PostObserver* const observer = qp_.progress_.post_observer(); observer != nullptr && posted_)
+  if (PostObserver* const observer = qp_.engine_.post_observer(); observer != nullptr && posted_)
       [[unlikely]] {
     observer->on_posts_aborted(qp_.number_);
   }
@@ -208,19 +208,19 @@ bool QueuePair::can_wait_for_next(std::uint64_t bytes, bool is_followed) {
 
 void QueuePair::keep_unsent() {
   if (send_queue_.limits().kept_bytes == 0 || send_queue_.is_consumed()) return;
-  const std::lock_guard guard(progress_);
+  const std::lock_guard guard(engine_);
   endpoint_->keep_unsent();
 }
 
 QueuePair::ReceiveBatch::ReceiveBatch(QueuePair& qp)
-    : qp_(qp), lock_(lock_unless_abandoned(qp.receive_mutex_, qp.progress_)) {}
+    : qp_(qp), lock_(lock_unless_abandoned(qp.receive_mutex_, qp.engine_)) {}
 
 QueuePair::ReceiveBatch::~ReceiveBatch() {
   if (!posted_) return;
   qp_.receive_queue_.publish();
   const bool must_flush = qp_.must_flush_receives();
   lock_.unlock();
-  if (must_flush) qp_.progress_.ring(qp_);
+  if (must_flush) qp_.engine_.ring(qp_);
 }
 
 PostStatus QueuePair::ReceiveBatch::post(const ReceiveRequest& request, std::span<const Sge> sges) {
@@ -232,7 +232,7 @@ PostStatus QueuePair::ReceiveBatch::post(const ReceiveRequest& request, std::spa
   if (length > transport::kMaxMessageBytes) return PostStatus::kTooLong;
   qp_.receive_queue_.prepare(request, sges, static_cast<std::uint32_t>(length));
   posted_ = true;
-  if (PostObserver* const observer = qp_.progress_.post_observer()) [[unlikely]] {
+  if (PostObserver* const observer = qp_.engine_.post_observer()) [[unlikely]] {
     observer->on_posted("qp", to_integer(qp_.number_), request, length);
   }
   return PostStatus::kPosted;
@@ -281,15 +281,15 @@ bool QueuePair::note_state() {
 // --- Changing attributes ---
 
 Result<void, Error> QueuePair::modify(const QpAttributes& attributes) {
-  if (progress_.is_abandoned()) return failure(abandoned_error());
+  if (engine_.is_abandoned()) return failure(abandoned_error());
   if (auto checked = check_ranges(attributes); !checked) return checked;
   // What was executed for the peer is said before it is forgotten.
   const bool forgets = attributes.state == QpState::kReset || attributes.state == QpState::kError;
-  if (forgets) progress_.flush_responses(*this);
+  if (forgets) engine_.flush_responses(*this);
   {
     // No thread posts meanwhile: RESET empties the queues.
     const std::scoped_lock queues(send_mutex_, receive_mutex_);
-    const std::lock_guard guard(progress_);
+    const std::lock_guard guard(engine_);
     const QpState from = endpoint_->state();
     if (attributes.current_state && *attributes.current_state != from) {
       return failure(invalid("the queue pair is not in the state that was given as the current one"));
@@ -302,21 +302,21 @@ Result<void, Error> QueuePair::modify(const QpAttributes& attributes) {
     apply(to, merged(current_, attributes));
   }
   // What was posted before completes as flushed, or may be sent at last.
-  progress_.ring(*this);
+  engine_.ring(*this);
   return success();
 }
 
 /// Address vector and path MTU against what this device has.
 Result<void, Error> QueuePair::check_route(const QpAttributes& changes) const {
-  const DeviceConfig& device = progress_.config();
+  const DeviceConfig& device = engine_.config();
   if (changes.path_mtu && bytes(*changes.path_mtu) > bytes(max_path_mtu(device))) {
     return failure(path_mtu_too_large(*changes.path_mtu, max_path_mtu(device), "the link", device.link_mtu));
   }
   if (!changes.address) return success();
-  if (auto checked = check_address(progress_.gids(), *changes.address); !checked) return checked;
+  if (auto checked = check_address(engine_.gids(), *changes.address); !checked) return checked;
   const transport::wire::Gid& destination = changes.address->destination;
   if (is_multicast(destination)) return failure(invalid("a connection cannot lead to a multicast address"));
-  const auto way = progress_.way_to(*changes.address);
+  const auto way = engine_.way_to(*changes.address);
   if (!way) return failure(way.error());
   const transport::PathMtu most = max_path_mtu(device, way.value().mtu);
   if (changes.path_mtu && bytes(*changes.path_mtu) > bytes(most)) {
@@ -328,7 +328,7 @@ Result<void, Error> QueuePair::check_route(const QpAttributes& changes) const {
 }
 
 transport::QpConfig QueuePair::config_from(const QpAttributes& attributes) const {
-  const DeviceConfig& device = progress_.config();
+  const DeviceConfig& device = engine_.config();
   const transport::QpConfig defaults;
   const transport::PathMtu path_mtu = is_connected(attributes_.type)
                                           ? attributes.path_mtu.value_or(defaults.path_mtu)
@@ -364,10 +364,10 @@ void QueuePair::apply(QpState to, const QpAttributes& attributes) {
   if (monitor_ != nullptr) monitor_->on_modified();
   switch (to) {
     case QpState::kReset:
-      progress_.unschedule(*this);
+      engine_.unschedule(*this);
       // As hardware does: a queue pair that begins anew has not completed anything yet.
       discard_completions();
-      progress_.take_only_from(number_, std::nullopt);
+      engine_.take_only_from(number_, std::nullopt);
       current_ = {};
       agreed_recovery_.reset();
       path_ = {};
@@ -380,7 +380,7 @@ void QueuePair::apply(QpState to, const QpAttributes& attributes) {
     case QpState::kReadyToReceive:
       if (is_connected(attributes_.type)) {
         set_address_vector(*attributes.address, config.remote_qp);
-        progress_.find_next_hop(*attributes.address);
+        engine_.find_next_hop(*attributes.address);
       }
       endpoint_->to_ready_to_receive(config);
       break;
@@ -404,22 +404,22 @@ void QueuePair::apply(QpState to, const QpAttributes& attributes) {
       endpoint_->to_error();
   }
   note_state();
-  if (PostObserver* const observer = progress_.post_observer()) observer->on_modified(*this);
+  if (PostObserver* const observer = engine_.post_observer()) observer->on_modified(*this);
 }
 
 // --- What the peer has, too ---
 
 Result<void, Error> QueuePair::agree_on(ConnectionOptions peer_options) {
-  if (progress_.is_abandoned()) return failure(abandoned_error());
-  const std::lock_guard guard(progress_);
+  if (engine_.is_abandoned()) return failure(abandoned_error());
+  const std::lock_guard guard(engine_);
   if (!is_before_rtr()) return failure(invalid("the peer's options must be known before RTR"));
   agreed_recovery_ = recovery_of(offered_options() & peer_options);
   return success();
 }
 
 ConnectionOptions QueuePair::options() const {
-  if (progress_.is_abandoned()) return options_of(recovery());
-  const std::lock_guard guard(progress_);
+  if (engine_.is_abandoned()) return options_of(recovery());
+  const std::lock_guard guard(engine_);
   return !agreed_recovery_ && is_before_rtr() ? offered_options() : options_of(recovery());
 }
 
@@ -438,20 +438,20 @@ void QueuePair::set_address_vector(const AddressVector& address, transport::QpNu
   constexpr std::uint8_t kEcnBits = 3;
   constexpr std::uint8_t kEct0 = 2;
   const bool has_ecn = (marked.traffic_class & kEcnBits) != 0;
-  if (progress_.config().congestion.needs_marks() && !has_ecn) marked.traffic_class |= kEct0;
-  path_ = Path::make(marked, progress_.gids().at(address.source_gid_index).value_or(path_.source()),
-                     progress_.config().link_source(), number_, remote_qp);
+  if (engine_.config().congestion.needs_marks() && !has_ecn) marked.traffic_class |= kEct0;
+  path_ = Path::make(marked, engine_.gids().at(address.source_gid_index).value_or(path_.source()),
+                     engine_.config().link_source(), number_, remote_qp);
   peer_mac_ = {};
   // Whichever of the host's addresses it is, another one than ours as well.
   const bool is_on_this_host =
-      progress_.config().medium == Medium::kIp && progress_.gids().index_of(address.destination).has_value();
+      engine_.config().medium == Medium::kIp && engine_.gids().index_of(address.destination).has_value();
   if (is_on_this_host) path_.set_local_station(station_of(remote_qp));
-  progress_.take_only_from(number_, path_.local_station());
+  engine_.take_only_from(number_, path_.local_station());
 }
 
 QpAttributes QueuePair::query() const {
-  if (progress_.is_abandoned()) return current_;
-  const std::lock_guard guard(progress_);
+  if (engine_.is_abandoned()) return current_;
+  const std::lock_guard guard(engine_);
   const transport::QpConfig config = config_from(current_);
   const QpState state = endpoint_->state();
   const bool has_started = !is_before_rtr();
@@ -489,7 +489,7 @@ QueuePairSnapshot QueuePair::snapshot() const {
           .sends_posted = send_queue_.tail() - send_queue_.head(),
           .receives_posted = receive_queue_.size(),
           .progress = endpoint_->send_progress(),
-          .congestion = endpoint_->congestion_state(progress_.clock().now()),
+          .congestion = endpoint_->congestion_state(engine_.clock().now()),
           .retry_count = config.retry_count,
           .rnr_retry = config.rnr_retry,
           .ack_timeout = config.ack_timeout,

@@ -15,8 +15,8 @@
 #include "nic/queues/completion_queue.h"
 #include "nic/queues/connection_options.h"
 #include "nic/queues/doorbell.h"
+#include "nic/queues/needs/queue_engine.h"
 #include "nic/queues/posting.h"
-#include "nic/queues/progress.h"
 #include "nic/queues/qp_monitor.h"
 #include "nic/queues/qp_type.h"
 #include "nic/queues/queue_pair_snapshot.h"
@@ -102,7 +102,7 @@ struct QpSchedule {
 
 class QueuePair {
  public:
-  QueuePair(Progress& progress, transport::Dma& dma, transport::QpEventSink& events,
+  QueuePair(QueueEngine& engine, transport::Dma& dma, transport::QpEventSink& events,
             transport::Counters& counters, transport::QpNumber number, const QpCreateAttributes& attributes);
   ~QueuePair();
 
@@ -157,13 +157,14 @@ class QueuePair {
 
   /// Changes state and attributes as libibverbs' modify_qp does, after checking that the transition is legal
   /// and that all it needs and nothing it forbids is given (nic/queues/queue_pair_state.h). EINVAL with the reason,
-  /// EMSGSIZE for a path MTU that the link or the way cannot carry, ENONET as Progress::way_to(); nothing is changed then. Never waits for the network.
+  /// EMSGSIZE for a path MTU that the link or the way cannot carry, ENONET as Ways::way_to(); then it changes
+  /// nothing. Never waits for the network.
   Result<void, Error> modify(const QpAttributes& attributes);
   QpAttributes query() const;
 
   /// What it offers the peer; nothing for all but RC queue pairs of a device that is told to.
   ConnectionOptions offered_options() const {
-    return nic::offered_options(attributes_.type, progress_.config());
+    return nic::offered_options(attributes_.type, engine_.config());
   }
   /// Notes which of these, that the peer offers, it has as well: those hold from RTR until RESET. Each call replaces what the
   /// one before has noted; without a call none hold. EINVAL from RTR on.
@@ -232,7 +233,7 @@ class QueuePair {
   void apply(transport::QpState to, const QpAttributes& attributes);
   void set_address_vector(const AddressVector& address, transport::QpNumber remote_qp);
 
-  Progress& progress_;
+  QueueEngine& engine_;
   transport::QpNumber number_;
   std::optional<transport::Recovery> agreed_recovery_;  // under the engine lock
   QpCreateAttributes attributes_;

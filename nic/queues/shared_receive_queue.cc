@@ -11,9 +11,9 @@ namespace urnic::nic {
 using transport::ReceiveRequest;
 using transport::Sge;
 
-SharedReceiveQueue::SharedReceiveQueue(Progress& progress, std::uint32_t number,
+SharedReceiveQueue::SharedReceiveQueue(QueueEngine& engine, std::uint32_t number,
                                        const SrqCreateAttributes& attributes)
-    : progress_(progress),
+    : engine_(engine),
       number_(number),
       attributes_(attributes),
       queue_({.work_requests = attributes.max_wr, .sges = attributes.max_sge}, attributes.pd->memory) {
@@ -22,7 +22,7 @@ SharedReceiveQueue::SharedReceiveQueue(Progress& progress, std::uint32_t number,
 }
 
 SharedReceiveQueue::Batch::Batch(SharedReceiveQueue& srq)
-    : srq_(srq), lock_(lock_unless_abandoned(srq.mutex_, srq.progress_)) {}
+    : srq_(srq), lock_(lock_unless_abandoned(srq.mutex_, srq.engine_)) {}
 
 SharedReceiveQueue::Batch::~Batch() {
   if (posted_) srq_.queue_.publish();
@@ -36,14 +36,14 @@ PostStatus SharedReceiveQueue::Batch::post(const ReceiveRequest& request, std::s
   if (length > transport::kMaxMessageBytes) return PostStatus::kTooLong;
   srq_.queue_.prepare(request, sges, static_cast<std::uint32_t>(length));
   posted_ = true;
-  if (PostObserver* const observer = srq_.progress_.post_observer()) [[unlikely]] {
+  if (PostObserver* const observer = srq_.engine_.post_observer()) [[unlikely]] {
     observer->on_posted("srq", srq_.number_, request, length);
   }
   return PostStatus::kPosted;
 }
 
 Result<void, Error> SharedReceiveQueue::modify(const Changes& changes) {
-  if (progress_.is_abandoned()) return failure(abandoned_error());
+  if (engine_.is_abandoned()) return failure(abandoned_error());
   if (!changes.max_wr) return apply(changes, nullptr);
   if (*changes.max_wr == 0 || *changes.max_wr > DeviceLimits::kMaxWorkRequests) {
     return failure(
@@ -61,7 +61,7 @@ Result<void, Error> SharedReceiveQueue::modify(const Changes& changes) {
 
 Result<void, Error> SharedReceiveQueue::apply(const Changes& changes, transport::ReceiveQueue* resized) {
   const std::lock_guard nobody_posts(mutex_);
-  const std::lock_guard guard(progress_);
+  const std::lock_guard guard(engine_);
   const std::uint32_t limit = changes.limit.value_or(queue_.limit());
   const std::uint32_t room = resized != nullptr ? *changes.max_wr : queue_.limits().work_requests;
   if (queue_.size() > room) {
@@ -74,8 +74,8 @@ Result<void, Error> SharedReceiveQueue::apply(const Changes& changes, transport:
 }
 
 SharedReceiveQueue::Size SharedReceiveQueue::size() const {
-  if (progress_.is_abandoned()) return {.max_wr = attributes_.max_wr};
-  const std::lock_guard guard(progress_);
+  if (engine_.is_abandoned()) return {.max_wr = attributes_.max_wr};
+  const std::lock_guard guard(engine_);
   return {.max_wr = queue_.limits().work_requests, .limit = queue_.limit()};
 }
 
@@ -88,7 +88,7 @@ transport::ReceiveEnd SharedReceiveQueue::receive_end(CompletionQueue* completio
 }
 
 void SharedReceiveQueue::on_limit_reached() {
-  progress_.on_srq_limit(*this);
+  engine_.on_srq_limit(*this);
 }
 
 }  // namespace urnic::nic

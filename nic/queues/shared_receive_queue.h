@@ -9,8 +9,8 @@
 
 #include "nic/memory/protection_domain.h"
 #include "nic/queues/completion_queue.h"
+#include "nic/queues/needs/queue_engine.h"
 #include "nic/queues/posting.h"
-#include "nic/queues/progress.h"
 #include "transport/dependencies.h"
 #include "transport/receive_queue.h"
 #include "transport/result.h"
@@ -31,7 +31,7 @@ struct SrqCreateAttributes {
 
 class SharedReceiveQueue final : private transport::LimitSink {
  public:
-  SharedReceiveQueue(Progress& progress, std::uint32_t number, const SrqCreateAttributes& attributes);
+  SharedReceiveQueue(QueueEngine& engine, std::uint32_t number, const SrqCreateAttributes& attributes);
 
   /// What XRCETH names it by where it is for XRC.
   std::uint32_t number() const { return number_; }
@@ -83,7 +83,7 @@ class SharedReceiveQueue final : private transport::LimitSink {
   void on_limit_reached() override;
   Result<void, Error> apply(const Changes& changes, transport::ReceiveQueue* resized);
 
-  Progress& progress_;
+  QueueEngine& engine_;
   std::uint32_t number_;
   SrqCreateAttributes attributes_;
   std::mutex mutex_;

@@ -17,6 +17,12 @@ NIC_HEADERS = {"nic/clock.h", "nic/config.h", "nic/errors.h", "nic/event_handler
 NIC_BASE = {*NIC_HEADERS, "nic/port", "nic/process", "transport"}
 SIM_ROOMS = [f"tools/simulation/seeds/{room}" for room in ("core", "models", "scenario", "network", "checks", "traffic")]
 
+# Rooms of verbs_api, each with what it sees.
+VERBS_ORDER = ("abi", "config", "device", "memory", "queues", "datapath")
+VERBS_ROOMS = {
+    room: {"nic", "transport", *(f"verbs_api/{seen}" for seen in VERBS_ORDER[: place + 1])} for place, room in enumerate(VERBS_ORDER)
+}
+
 # What the files below a folder may include of the project. The longest prefix of a path decides.
 ALLOWED = {
     "transport": {"transport"},
@@ -41,10 +47,18 @@ ALLOWED = {
     "drivers": {"drivers", "nic", "transport"},
     # A model without ports, which the simulator shares with the switch of a fabric.
     "drivers/network": {"drivers/network", "transport"},
-    "verbs_api": {"verbs_api", "nic", "transport"},
-    # What libibverbs looks like, and what URNIC_* variables mean, know nothing of the verbs.
-    "verbs_api/abi": {"verbs_api/abi", "nic", "transport"},
-    "verbs_api/config": {"verbs_api/config", "verbs_api/abi", "nic", "transport"},
+    # What libibverbs looks like, and what URNIC_* variables mean, know nothing of the verbs. A room sees those before it.
+    "verbs_api/abi": VERBS_ROOMS["abi"],
+    "verbs_api/config": VERBS_ROOMS["config"],
+    "verbs_api/device": VERBS_ROOMS["device"],
+    "verbs_api/memory": VERBS_ROOMS["memory"],
+    "verbs_api/queues": VERBS_ROOMS["queues"],
+    "verbs_api/datapath": VERBS_ROOMS["datapath"],
+    # Beside queues that post: flows, and rdma_cm.
+    "verbs_api/flow": {"verbs_api/flow", *VERBS_ROOMS["queues"]},
+    "verbs_api/rdma_cm": {"verbs_api/rdma_cm", *VERBS_ROOMS["device"]},
+    # Opens, imports and closes contexts with all that is in them.
+    "verbs_api/opening": {"verbs_api", "nic", "transport"},
     # The command line puts the rooms of tools/ together; none of them knows it.
     "tools/command": {"tools", "verbs_api", "drivers", "nic", "transport"},
     # What runs in a program, or beside it.

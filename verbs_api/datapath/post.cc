@@ -1,39 +1,20 @@
-#include "verbs_api/datapath/post.h"
-
 #include <cerrno>
 #include <cstddef>
 
 #include "verbs_api/abi/operations.h"
 #include "verbs_api/datapath/send_request.h"
-#include "verbs_api/datapath/sge_array.h"
 #include "verbs_api/device/context.h"
 #include "verbs_api/memory/mw.h"
+#include "verbs_api/queues/fixed_length.h"
+#include "verbs_api/queues/post_error.h"
 #include "verbs_api/queues/qp.h"
+#include "verbs_api/queues/sge_array.h"
 #include "verbs_api/queues/srq.h"
 #include "verbs_api/queues/wq.h"
 
 namespace urnic::verbs_api {
 
 using nic::PostStatus;
-
-int errno_of(PostStatus status) {
-  switch (status) {
-    case PostStatus::kPosted:
-      return 0;
-    case PostStatus::kQueueFull:
-      return ENOMEM;
-    case PostStatus::kTooManySges:
-    case PostStatus::kTooLong:
-    case PostStatus::kWrongState:
-    case PostStatus::kBadRequest:
-      return EINVAL;
-    case PostStatus::kNotSupported:
-      return EOPNOTSUPP;
-    case PostStatus::kAbandoned:
-      return EIO;
-  }
-  return EINVAL;
-}
 
 namespace {
 

@@ -5,10 +5,11 @@
 
 #include "verbs_api/abi/newer_operations.h"
 #include "verbs_api/datapath/send_request.h"
-#include "verbs_api/datapath/work_request_builder.h"
 #include "verbs_api/device/context.h"
 #include "verbs_api/memory/mw.h"
+#include "verbs_api/queues/fixed_length.h"
 #include "verbs_api/queues/qp.h"
+#include "verbs_api/queues/work_request_builder.h"
 
 namespace urnic::verbs_api {
 

@@ -2,7 +2,6 @@
 
 #include <cerrno>
 
-#include "nic/queues/posting.h"
 #include "verbs_api/abi/untrusted_enum.h"
 #include "verbs_api/memory/mw.h"
 #include "verbs_api/memory/pd.h"
@@ -15,7 +14,6 @@ using transport::QpNumber;
 using transport::Rkey;
 using transport::SendOperation;
 using transport::SendRequest;
-using transport::Sge;
 
 namespace {
 
@@ -112,11 +110,6 @@ int read_request(const ibv_qp& qp, nic::QpType type, const ibv_send_wr& wr, Send
     if (request.xrc_srq > kMaxSrqNumber) return EINVAL;
   }
   return 0;
-}
-
-bool is_right_length(const SendRequest& request, std::span<const Sge> sges) {
-  const bool is_fixed = is_atomic(request.operation) || request.operation == SendOperation::kAtomicWrite;
-  return !is_fixed || nic::total_length(sges) == kAtomicBytes;
 }
 
 }  // namespace urnic::verbs_api

@@ -11,9 +11,6 @@
 
 namespace urnic::verbs_api {
 
-/// What an atomic operation, or an atomic write, moves.
-inline constexpr std::uint32_t kAtomicBytes = 8;
-
 /// Reads the request of a work request for `qp`, without its elements, into `request`, which has its default values. 0, or
 /// an errno value. EOPNOTSUPP: operations that libibverbs knows and we do not do; EINVAL: what libibverbs does not know,
 /// and what is missing. Whether such a queue pair can do it is for the device to say.
@@ -24,9 +21,5 @@ int read_request(const ibv_qp& qp, nic::QpType type, const ibv_send_wr& wr, tran
 /// (C10-10 as cited by rdma-unit-test).
 Result<transport::Destination, int> to_destination(const ibv_qp& qp, ibv_ah* ah, std::uint32_t remote_qpn,
                                                    std::uint32_t remote_qkey);
-
-/// Whether the elements are long enough, and not too long, for the operation: atomics have a length of their
-/// own.
-bool is_right_length(const transport::SendRequest& request, std::span<const transport::Sge> sges);
 
 }  // namespace urnic::verbs_api

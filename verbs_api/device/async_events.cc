@@ -6,55 +6,15 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <cstddef>
 #include <new>
 
+#include "verbs_api/device/address.h"
 #include "verbs_api/device/context.h"
-#include "verbs_api/queues/address.h"
-#include "verbs_api/queues/cq.h"
-#include "verbs_api/queues/qp.h"
-#include "verbs_api/queues/srq.h"
-#include "verbs_api/queues/wq.h"
 
 namespace urnic::verbs_api {
 namespace {
-
-using transport::QpEvent;
-
-bool is_of_cq(const ibv_async_event& event) {
-  return event.event_type == IBV_EVENT_CQ_ERR;
-}
-bool is_of_srq(const ibv_async_event& event) {
-  return event.event_type == IBV_EVENT_SRQ_LIMIT_REACHED;
-}
-bool is_of_wq(const ibv_async_event& event) {
-  return event.event_type == IBV_EVENT_WQ_FATAL;
-}
-
-bool is_of_port(const ibv_async_event& event) {
-  return event.event_type == IBV_EVENT_GID_CHANGE || event.event_type == IBV_EVENT_PORT_ACTIVE ||
-         event.event_type == IBV_EVENT_PORT_ERR;
-}
-
-ibv_event_type type_of(QpEvent event) {
-  switch (event) {
-    case QpEvent::kFatal:
-      return IBV_EVENT_QP_FATAL;
-    case QpEvent::kRequestError:
-      return IBV_EVENT_QP_REQ_ERR;
-    case QpEvent::kAccessError:
-      return IBV_EVENT_QP_ACCESS_ERR;
-    case QpEvent::kCommunicationEstablished:
-      return IBV_EVENT_COMM_EST;
-    case QpEvent::kSqDrained:
-      return IBV_EVENT_SQ_DRAINED;
-    case QpEvent::kLastWqeReached:
-      return IBV_EVENT_QP_LAST_WQE_REACHED;
-  }
-  return IBV_EVENT_QP_FATAL;
-}
 
 /// Takes one from the semaphore if there is one, however the program has set the descriptor.
 void take_without_waiting(int fd) {
@@ -88,27 +48,23 @@ int AsyncEvents::wait(ibv_async_event& event) {
 
 [[gnu::noinline]] bool AsyncEvents::take(ibv_async_event& event) {
   const std::lock_guard lock(mutex_);
-  if (events_.empty()) return false;
-  event = events_.front();
-  events_.pop_front();
-  if (is_of_port(event)) return true;
-  if (is_of_cq(event)) {
-    ++Cq::of(event.element.cq).async_events_fetched;
-  } else if (is_of_srq(event)) {
-    ++Srq::of(event.element.srq).events_fetched;
-  } else if (is_of_wq(event)) {
-    ++Wq::of(event.element.wq).events_fetched;
-  } else {
-    ++Qp::of(event.element.qp).events_fetched;
-  }
+  if (waiting_.empty()) return false;
+  const Waiting first = waiting_.front();
+  waiting_.pop_front();
+  event = first.event;
+  if (first.fetched != nullptr) ++*first.fetched;
   return true;
 }
 
-void AsyncEvents::push(const ibv_async_event& event) noexcept {
+void AsyncEvents::push_port(ibv_event_type type) noexcept {
+  add({.event = {.element = {.port_num = kPort}, .event_type = type}, .fetched = nullptr});
+}
+
+void AsyncEvents::add(const Waiting& waiting) noexcept {
   {
     const std::lock_guard lock(mutex_);
     try {
-      events_.push_back(event);
+      waiting_.push_back(waiting);
     } catch (const std::bad_alloc&) {
       return;  // the program will see the state of the object; nothing more can be done here
     }
@@ -118,60 +74,11 @@ void AsyncEvents::push(const ibv_async_event& event) noexcept {
   syscall(SYS_write, fd_, &one, sizeof(one));
 }
 
-template <typename Predicate>
-void AsyncEvents::forget_if(Predicate concerns) {
+void AsyncEvents::forget(const std::uint32_t& fetched) {
   const std::lock_guard lock(mutex_);
-  const auto kept = std::remove_if(events_.begin(), events_.end(), concerns);
-  for (auto forgotten = events_.end() - kept; forgotten > 0; --forgotten) take_without_waiting(fd_);
-  events_.erase(kept, events_.end());
-}
-
-void AsyncEvents::forget(const ibv_qp& qp) {
-  forget_if([&qp](const ibv_async_event& event) {
-    return !is_of_port(event) && !is_of_cq(event) && !is_of_srq(event) && !is_of_wq(event) &&
-           event.element.qp == &qp;
-  });
-}
-
-void AsyncEvents::forget(const ibv_cq& cq) {
-  forget_if([&cq](const ibv_async_event& event) { return is_of_cq(event) && event.element.cq == &cq; });
-}
-
-void AsyncEvents::forget(const ibv_srq& srq) {
-  forget_if([&srq](const ibv_async_event& event) { return is_of_srq(event) && event.element.srq == &srq; });
-}
-
-void AsyncEvents::forget(const ibv_wq& wq) {
-  forget_if([&wq](const ibv_async_event& event) { return is_of_wq(event) && event.element.wq == &wq; });
-}
-
-ibv_async_event port_event(ibv_event_type type) {
-  return {.element = {.port_num = kPort}, .event_type = type};
-}
-
-void deliver_qp_event(void* qp, QpEvent event) noexcept {
-  static_cast<QpHandles*>(qp)->push(type_of(event));
-}
-
-void deliver_wq_fatal(void* wq) noexcept {
-  Wq& concerned = *static_cast<Wq*>(wq);
-  Context::of(concerned.context)
-      .async_events()
-      .push({.element = {.wq = &concerned}, .event_type = IBV_EVENT_WQ_FATAL});
-}
-
-void deliver_srq_limit(void* srq) noexcept {
-  Srq& concerned = *static_cast<Srq*>(srq);
-  Context::of(concerned.context)
-      .async_events()
-      .push({.element = {.srq = &concerned}, .event_type = IBV_EVENT_SRQ_LIMIT_REACHED});
-}
-
-void deliver_cq_overrun(void* cq) noexcept {
-  Cq& concerned = *static_cast<Cq*>(cq);
-  Context::of(concerned.context)
-      .async_events()
-      .push({.element = {.cq = concerned.abi()}, .event_type = IBV_EVENT_CQ_ERR});
+  const auto forgotten =
+      std::erase_if(waiting_, [&](const Waiting& waiting) { return waiting.fetched == &fetched; });
+  for (std::size_t i = 0; i < forgotten; ++i) take_without_waiting(fd_);
 }
 
 }  // namespace urnic::verbs_api

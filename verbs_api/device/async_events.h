@@ -1,11 +1,10 @@
-// AsyncEvents: what happened to queue pairs and queues of a context, told through its async_fd.
+// AsyncEvents: what happened to objects of a context and to its port, told through its async_fd.
 #pragma once
 
 #include <cstdint>
 #include <deque>
 #include <mutex>
 
-#include "transport/qp_state.h"
 #include "verbs_api/abi/libibverbs.h"
 
 namespace urnic::verbs_api {
@@ -21,37 +20,31 @@ class AsyncEvents {
 
   int fd() const { return fd_; }
 
-  /// Waits in read() on fd(); 0, or the errno value of the read. The thread may be cancelled meanwhile. The
-  /// object of the event counts it as fetched, and its destruction waits until it is acknowledged.
+  /// Waits in read() on fd(); 0, or the errno value of the read. The program may cancel the thread meanwhile. The
+  /// object of the event counts it as fetched, and its destruction waits until the program acknowledges it.
   int wait(ibv_async_event& event);
 
-  /// Adds an event. May be called under the engine lock: waits for nothing, and does not know the device.
-  void push(const ibv_async_event& event) noexcept;
+  /// Adds an event of an object, which has `fetched` to count how many of its events the program has fetched. May be called
+  /// under the engine lock: waits for nothing, and does not know the device.
+  void push(const ibv_async_event& event, std::uint32_t& fetched) noexcept { add({event, &fetched}); }
+  /// Adds an event of the port.
+  void push_port(ibv_event_type type) noexcept;
 
-  /// Forgets events of an object that is being destroyed, and for which push() is not called any more.
-  void forget(const ibv_qp& qp);
-  void forget(const ibv_cq& cq);
-  void forget(const ibv_srq& srq);
-  void forget(const ibv_wq& wq);
+  /// Forgets the events that `fetched` would count: the program destroys their object, and push() is not called for it any more.
+  void forget(const std::uint32_t& fetched);
 
  private:
+  struct Waiting {
+    ibv_async_event event;
+    std::uint32_t* fetched;  ///< null for an event of the port
+  };
+
+  void add(const Waiting& waiting) noexcept;
   bool take(ibv_async_event& event);
-  template <typename Predicate>
-  void forget_if(Predicate concerns);
 
   int fd_;
-  std::mutex mutex_;
-  std::deque<ibv_async_event> events_;
+  std::mutex mutex_;  ///< guards the counters of the objects, too
+  std::deque<Waiting> waiting_;
 };
-
-/// What happened to the port of a context.
-ibv_async_event port_event(ibv_event_type type);
-
-/// The device's event handlers: `qp` (QpHandles), `wq`, `srq` and `cq` are what was given as context when
-/// they were created.
-void deliver_qp_event(void* qp, transport::QpEvent event) noexcept;
-void deliver_wq_fatal(void* wq) noexcept;
-void deliver_srq_limit(void* srq) noexcept;
-void deliver_cq_overrun(void* cq) noexcept;
 
 }  // namespace urnic::verbs_api

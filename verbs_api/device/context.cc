@@ -18,18 +18,6 @@
 #include "verbs_api/device/device_list.h"
 #include "verbs_api/device/failure.h"
 #include "verbs_api/device/process_device.h"
-#include "verbs_api/flow/flow.h"
-#include "verbs_api/memory/mr.h"
-#include "verbs_api/memory/mw.h"
-#include "verbs_api/memory/pd.h"
-#include "verbs_api/queues/ah.h"
-#include "verbs_api/queues/comp_channel.h"
-#include "verbs_api/queues/cq.h"
-#include "verbs_api/queues/qp.h"
-#include "verbs_api/queues/rwq_ind_table.h"
-#include "verbs_api/queues/srq.h"
-#include "verbs_api/queues/wq.h"
-#include "verbs_api/queues/xrcd.h"
 
 namespace urnic::verbs_api {
 
@@ -93,35 +81,7 @@ Context* Context::import(ibv_device& device, nic::Device& nic, std::shared_ptr<C
   return opened;
 }
 
-namespace {
-
-template <typename Handle>
-void end_all(const ibv_context& context, ObjectKind kind) {
-  for (const void* const object : objects().all_of(context, kind)) {
-    // One that another thread destroys, or has destroyed since, ends without us.
-    const ObjectClaim claim(object, kind);
-    if (claim.error() == 0) static_cast<Handle*>(const_cast<void*>(object))->end();
-  }
-}
-
-}  // namespace
-
-void Context::close() {
-  ProcessDevice::instance().remove(*this);
-  {
-    const std::lock_guard lock(mutex_);
-    die(Death::kClosed);
-    end_all<Flow>(context, ObjectKind::kFlow);
-    end_all<Qp>(context, ObjectKind::kQp);
-    end_all<RwqIndTable>(context, ObjectKind::kIndirectionTable);
-    end_all<Wq>(context, ObjectKind::kWq);
-    end_all<Ah>(context, ObjectKind::kAh);
-    end_all<Srq>(context, ObjectKind::kSrq);
-    end_all<Mw>(context, ObjectKind::kMw);
-    end_all<Mr>(context, ObjectKind::kMr);
-    end_all<Cq>(context, ObjectKind::kCq);
-    end_all<Xrcd>(context, ObjectKind::kXrcd);
-  }
+void Context::leave() {
   if (objects().has_any_of(context)) {
     ProcessDevice::instance().keep(*this);
   } else {
@@ -165,13 +125,6 @@ ibv_context* ibv_open_device(ibv_device* device) {
     Context* const opened = Context::open(*device, *nic.value());
     return opened != nullptr ? &opened->context : nullptr;
   });
-}
-
-int ibv_close_device(ibv_context* context) {
-  Context& closing = Context::of(context);
-  if (closing.is_dead()) return closing.dead_error();
-  closing.close();
-  return 0;
 }
 
 }  // extern "C"

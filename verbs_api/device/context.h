@@ -15,7 +15,7 @@
 namespace urnic::verbs_api {
 
 /// Begins with the block in which programs look for operations. Closing it ends the objects made through it
-/// (object_registry.h) as the kernel would: from then on their memory is not touched any more, whether or not
+/// (opening/close.cc) as the kernel would: from then on their memory is not touched any more, whether or not
 /// the program destroyed them.
 class Context : public verbs_context {
  public:
@@ -35,8 +35,9 @@ class Context : public verbs_context {
   /// What it shares with those that import it.
   const std::shared_ptr<CommandFile>& file() const { return file_; }
 
-  /// Ends every object and frees the context, unless the program still holds some: then their memory stays.
-  void close();
+  /// Frees the context, all of whose objects have ended. While the program still holds some of them its memory stays, with
+  /// theirs.
+  void leave();
 
   enum class Death : std::uint8_t {
     kAlive,

@@ -13,7 +13,7 @@
 #include "verbs_api/device/context.h"
 #include "verbs_api/device/device_list.h"
 #include "verbs_api/device/failure.h"
-#include "verbs_api/queues/rss_attributes.h"
+#include "verbs_api/device/offered_hash_fields.h"
 
 namespace urnic::verbs_api {
 namespace {

@@ -9,9 +9,9 @@
 
 #include "nic/path/gid_table.h"
 #include "verbs_api/abi/gid_type.h"
+#include "verbs_api/device/address.h"
 #include "verbs_api/device/context.h"
 #include "verbs_api/device/failure.h"
-#include "verbs_api/queues/address.h"
 
 namespace urnic::verbs_api {
 namespace {

@@ -9,10 +9,10 @@
 #include "transport/types.h"
 #include "verbs_api/abi/newer_verbs.h"
 #include "verbs_api/abi/operations.h"
+#include "verbs_api/device/address.h"
 #include "verbs_api/device/context.h"
 #include "verbs_api/device/failure.h"
 #include "verbs_api/device/mtu.h"
-#include "verbs_api/queues/address.h"
 
 namespace urnic::verbs_api {
 namespace {

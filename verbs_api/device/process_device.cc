@@ -3,6 +3,7 @@
 #include <pthread.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdint>
 #include <filesystem>
@@ -20,6 +21,7 @@
 #include "verbs_api/config/sysfs_text.h"
 #include "verbs_api/device/async_events.h"
 #include "verbs_api/device/context.h"
+#include "verbs_api/device/event_delivery.h"
 #include "verbs_api/device/failure.h"
 
 namespace urnic::verbs_api {
@@ -35,14 +37,14 @@ ProcessDevice::ProcessDevice() {
       [] {
         instance().mutex_.lock();
         instance().objects_.mutex().lock();
-        instance().rdma_cm_channels_.mutex().lock();
+        for (PartOfProcess* const part : instance().parts_) part->mutex().lock();
         nic::own_processors_mutex().lock();
         nic::OwnDescriptors::lock();
       },
       [] {
         nic::OwnDescriptors::unlock();
         nic::own_processors_mutex().unlock();
-        instance().rdma_cm_channels_.mutex().unlock();
+        for (PartOfProcess* const part : instance().parts_) part->mutex().unlock();
         instance().objects_.mutex().unlock();
         instance().mutex_.unlock();
       },
@@ -50,8 +52,10 @@ ProcessDevice::ProcessDevice() {
         nic::OwnDescriptors::close_in_child();
         nic::OwnDescriptors::unlock();
         nic::own_processors_mutex().unlock();
-        instance().rdma_cm_channels_.abandon_in_child();
-        instance().rdma_cm_channels_.mutex().unlock();
+        for (PartOfProcess* const part : instance().parts_) {
+          part->abandon_in_child();
+          part->mutex().unlock();
+        }
         instance().objects_.mutex().unlock();
         instance().abandon_in_child();
         instance().mutex_.unlock();
@@ -201,8 +205,8 @@ bool ProcessDevice::on_host(const nic::HostInterfaces& host) {
   show_host();
   for (Context* const context : contexts_) {
     AsyncEvents& events = context->async_events();
-    if (change.gids) events.push(port_event(IBV_EVENT_GID_CHANGE));
-    if (change.link) events.push(port_event(device.has_link() ? IBV_EVENT_PORT_ACTIVE : IBV_EVENT_PORT_ERR));
+    if (change.gids) events.push_port(IBV_EVENT_GID_CHANGE);
+    if (change.link) events.push_port(device.has_link() ? IBV_EVENT_PORT_ACTIVE : IBV_EVENT_PORT_ERR);
   }
   return true;
 }
@@ -224,6 +228,11 @@ void ProcessDevice::show_host() const {
   }
   write("ports/1/state", made_->device->has_link() ? "4: ACTIVE" : "1: DOWN");
   write("ports/1/phys_state", made_->device->has_link() ? "5: LinkUp" : "3: Disabled");
+}
+
+void ProcessDevice::add(PartOfProcess& part) {
+  const std::lock_guard lock(mutex_);
+  parts_.push_back(&part);
 }
 
 void ProcessDevice::remove(Context& context) {
@@ -255,7 +264,9 @@ void ProcessDevice::on_exit() {
   std::unique_ptr<Made> unused;
   const std::lock_guard lock(mutex_);
   if (made_ == nullptr) return;
-  if (contexts_.empty() && rdma_cm_channels_.is_empty()) {
+  const bool is_unused =
+      std::all_of(parts_.begin(), parts_.end(), [](const PartOfProcess* part) { return part->is_empty(); });
+  if (contexts_.empty() && is_unused) {
     unused = std::move(made_);
   } else {
     made_->addresses.reset();

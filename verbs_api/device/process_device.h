@@ -5,6 +5,7 @@
 #include <mutex>
 #include <optional>
 #include <unordered_set>
+#include <vector>
 
 #include "nic/clock.h"
 #include "nic/congestion/parameter_watch.h"
@@ -18,9 +19,9 @@
 #include "verbs_api/abi/libibverbs.h"
 #include "verbs_api/abi/object_registry.h"
 #include "verbs_api/config/environment.h"
-#include "verbs_api/queues/xrc_domains.h"
-#include "verbs_api/queues/xrc_targets.h"
-#include "verbs_api/rdma_cm/open_channels.h"
+#include "verbs_api/device/part_of_process.h"
+#include "verbs_api/device/xrc_domains.h"
+#include "verbs_api/device/xrc_targets.h"
 
 namespace urnic::verbs_api {
 
@@ -45,8 +46,8 @@ class ProcessDevice {
   /// What the program has, of whatever context.
   ObjectRegistry& objects() { return objects_; }
 
-  /// What the program has of rdma_cm.
-  OpenChannels& rdma_cm_channels() { return rdma_cm_channels_; }
+  /// From now on forks and the end of the process heed it. It is never destroyed.
+  void add(PartOfProcess& part);
 
   /// The XRC domains of the device, which must have been made.
   XrcDomains& xrc_domains();
@@ -106,7 +107,7 @@ class ProcessDevice {
   std::unordered_set<Context*> contexts_;
   std::unordered_set<Context*> kept_;
   ObjectRegistry objects_;
-  OpenChannels rdma_cm_channels_;
+  std::vector<PartOfProcess*> parts_;
   bool lost_by_fork_ = false;
 };
 

@@ -9,10 +9,10 @@
 #include "transport/wire/ipv4.h"
 #include "transport/wire/ipv6.h"
 #include "verbs_api/abi/object_registry.h"
+#include "verbs_api/device/address.h"
 #include "verbs_api/device/context.h"
 #include "verbs_api/device/failure.h"
 #include "verbs_api/memory/pd.h"
-#include "verbs_api/queues/address.h"
 
 namespace urnic::verbs_api {
 

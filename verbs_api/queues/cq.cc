@@ -167,7 +167,7 @@ int ibv_destroy_cq(ibv_cq* cq) {
   // Nothing adds events any more. Those that the program has not fetched disappear; the others are waited
   // for, because a thread may be about to look at this queue.
   if (cq->channel != nullptr) CompChannel::of(cq->channel).inner.forget(*own_cq.inner);
-  owner.async_events().forget(*cq);
+  owner.async_events().forget(Cq::of(cq).async_events_fetched);
   urnic::verbs_api::wait_for_acknowledgements(own_cq);
 
   const auto destroyed = owner.nic().destroy_cq(own_cq.inner);

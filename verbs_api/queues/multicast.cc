@@ -3,9 +3,9 @@
 #include <new>
 
 #include "verbs_api/abi/object_registry.h"
+#include "verbs_api/device/address.h"
 #include "verbs_api/device/context.h"
 #include "verbs_api/device/failure.h"
-#include "verbs_api/queues/address.h"
 #include "verbs_api/queues/qp.h"
 
 using urnic::verbs_api::Context;

@@ -35,8 +35,8 @@ ibv_qp* open_qp(ibv_context* context, ibv_qp_open_attr* attr) noexcept {
   if ((attr->comp_mask & IBV_QP_OPEN_ATTR_CONTEXT) != 0) known.qp_context = attr->qp_context;
   return or_out_of_memory([&]() -> ibv_qp* {
     auto opened = std::make_unique<Qp>(*context, known);
-    auto handles = ProcessDevice::instance().xrc_targets().open(*Xrcd::of(attr->xrcd).inner,
-                                                                transport::QpNumber{attr->qp_num}, *opened);
+    auto handles = ProcessDevice::instance().xrc_targets().open(
+        *Xrcd::of(attr->xrcd).inner, transport::QpNumber{attr->qp_num}, opened->handle());
     if (handles == nullptr) {
       return fail(
           explain("open_qp",

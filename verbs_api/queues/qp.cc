@@ -9,12 +9,12 @@
 #include "verbs_api/abi/object_registry.h"
 #include "verbs_api/abi/operations.h"
 #include "verbs_api/abi/untrusted_enum.h"
-#include "verbs_api/datapath/send_request.h"
 #include "verbs_api/device/context.h"
 #include "verbs_api/device/failure.h"
 #include "verbs_api/device/process_device.h"
 #include "verbs_api/memory/pd.h"
 #include "verbs_api/queues/cq.h"
+#include "verbs_api/queues/fixed_length.h"
 #include "verbs_api/queues/qp_attributes.h"
 #include "verbs_api/queues/rss_attributes.h"
 #include "verbs_api/queues/rwq_ind_table.h"
@@ -54,7 +54,7 @@ void Qp::attach(std::shared_ptr<QpHandles> made) {
 void Qp::end() {
   const bool is_target = inner->attributes().type == nic::QpType::kXrcTarget;
   const bool was_last =
-      is_target ? ProcessDevice::instance().xrc_targets().close(*handles, *this) : handles->remove(*this);
+      is_target ? ProcessDevice::instance().xrc_targets().close(*handles, qp_base) : handles->remove(qp_base);
   inner = nullptr;
   if (was_last) Context::of(qp_base.context).nic().destroy_qp(std::move(handles->inner));
 }
@@ -158,7 +158,7 @@ ibv_qp* create(ibv_context& context, ibv_qp_init_attr_ex& init_attr,
     auto created = std::make_unique<Qp>(context, init_attr);
     nic::QpCreateAttributes attributes = to_create_attributes(type.value(), init_attr);
     auto handles = std::make_shared<QpHandles>();
-    handles->add(*created);
+    handles->add(created->handle());
     attributes.context = handles.get();
     attributes.rss.hash = hash.value_or(nic::RssHash());
     std::uint32_t& inline_room = attributes.capabilities.max_inline_data;
@@ -308,7 +308,7 @@ int ibv_destroy_qp(ibv_qp* qp) {
     return refuse(explain("destroy_qp", destroyable.error()));
   }
   own_qp.end();
-  owner.async_events().forget(*qp);
+  owner.async_events().forget(Qp::of(qp).events_fetched);
   urnic::verbs_api::wait_for_acknowledgements(own_qp);
   claim.take_out();
   delete &own_qp;

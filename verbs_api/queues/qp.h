@@ -7,8 +7,8 @@
 #include "nic/queues/queue_pair.h"
 #include "verbs_api/abi/libibverbs.h"
 #include "verbs_api/abi/newer_operations.h"
-#include "verbs_api/datapath/work_request_builder.h"
-#include "verbs_api/queues/qp_handles.h"
+#include "verbs_api/device/qp_handles.h"
+#include "verbs_api/queues/work_request_builder.h"
 
 namespace urnic::verbs_api {
 
@@ -23,6 +23,7 @@ struct Qp : QpExWithFlush {
 
   /// From now on it is a handle of that queue pair, which knows it already.
   void attach(std::shared_ptr<QpHandles> made);
+  QpHandle handle() { return {.qp = &qp_base, .events_fetched = &events_fetched}; }
   /// Lets go of the device's queue pair, which ends with its last handle.
   void end();
 

@@ -4,9 +4,9 @@
 #include <optional>
 
 #include "verbs_api/abi/untrusted_enum.h"
+#include "verbs_api/device/address.h"
 #include "verbs_api/device/mtu.h"
 #include "verbs_api/memory/access_flags.h"
-#include "verbs_api/queues/address.h"
 
 namespace urnic::verbs_api {
 namespace {

@@ -1,18 +1,12 @@
 // What programs say of a queue pair for RSS.
 #pragma once
 
-#include <cstdint>
-
 #include "nic/raw/rss_hash.h"
 #include "transport/result.h"
 #include "verbs_api/abi/libibverbs.h"
+#include "verbs_api/device/offered_hash_fields.h"
 
 namespace urnic::verbs_api {
-
-/// The fields that a hash can be over (IBV_RX_HASH_*).
-inline constexpr std::uint64_t kOfferedHashFields =
-    IBV_RX_HASH_SRC_IPV4 | IBV_RX_HASH_DST_IPV4 | IBV_RX_HASH_SRC_IPV6 | IBV_RX_HASH_DST_IPV6 |
-    IBV_RX_HASH_SRC_PORT_TCP | IBV_RX_HASH_DST_PORT_TCP | IBV_RX_HASH_SRC_PORT_UDP | IBV_RX_HASH_DST_PORT_UDP;
 
 /// Whether a queue pair is for RSS, by its mask.
 inline bool is_rss(const ibv_qp_init_attr_ex& init_attr) {

@@ -135,7 +135,7 @@ int ibv_destroy_srq(ibv_srq* srq) {
   Context& owner = Context::of(srq->context);
   const auto destroyed = owner.nic().destroy_srq(own_srq.inner);
   if (!destroyed) return refuse(explain("destroy_srq", destroyed.error()));
-  owner.async_events().forget(*srq);
+  owner.async_events().forget(Srq::of(srq).events_fetched);
   urnic::verbs_api::wait_for_acknowledgements(own_srq);
   claim.take_out();
   delete &own_srq;

@@ -147,7 +147,7 @@ int destroy_wq(ibv_wq* wq) noexcept {
     }
   }
   own_wq.end();
-  owner.async_events().forget(*wq);
+  owner.async_events().forget(Wq::of(wq).events_fetched);
   wait_for_acknowledgements(own_wq);
   claim.take_out();
   pthread_cond_destroy(&wq->cond);

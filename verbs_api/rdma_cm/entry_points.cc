@@ -18,10 +18,6 @@
 namespace urnic::verbs_api {
 namespace {
 
-OpenChannels& channels() {
-  return ProcessDevice::instance().rdma_cm_channels();
-}
-
 int fail_with(int code) {
   errno = code;
   return -1;
@@ -31,7 +27,7 @@ int open_channel(int flags) {
   try {
     const auto nic = ProcessDevice::instance().get();
     if (!nic) return fail_with(report(nic.error()));
-    const auto descriptor = channels().open(*nic.value(), flags);
+    const auto descriptor = open_channels().open(*nic.value(), flags);
     if (!descriptor) return fail_with(explain("rdma_cm", descriptor.error()));
     // A listener for any address opens no context.
     ProcessDevice::instance().watch();
@@ -43,7 +39,7 @@ int open_channel(int flags) {
 
 /// The result of write_command(), or kParentHasChannel; EBADF when the descriptor is no channel's, or has become another's.
 int try_write(int descriptor, const void* bytes, std::size_t size) {
-  const auto channel = channels().find(descriptor);
+  const auto channel = open_channels().find(descriptor);
   if (channel == nullptr) return EBADF;
   if (channel->is_abandoned()) {
     const int failed = take_over(channel, asks_for_event(bytes, size));
@@ -72,8 +68,8 @@ int wait_for_event(int descriptor) {
 }  // namespace
 }  // namespace urnic::verbs_api
 
-using urnic::verbs_api::channels;
 using urnic::verbs_api::fail_with;
+using urnic::verbs_api::open_channels;
 using urnic::verbs_api::OpenChannels;
 
 extern "C" {
@@ -108,7 +104,7 @@ ssize_t urnic_rdma_cm_write(int descriptor, const void* bytes, std::size_t size,
 }
 
 void urnic_rdma_cm_close(int descriptor) {
-  if (OpenChannels::has(descriptor)) channels().close(descriptor);
+  if (OpenChannels::has(descriptor)) open_channels().close(descriptor);
 }
 
 }  // extern "C"

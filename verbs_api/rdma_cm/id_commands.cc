@@ -8,7 +8,6 @@
 #include <optional>
 #include <span>
 
-#include "verbs_api/device/process_device.h"
 #include "verbs_api/rdma_cm/command.h"
 #include "verbs_api/rdma_cm/open_channels.h"
 
@@ -78,7 +77,7 @@ int set(const Command& command, const rdma_ucm_set_option& option,
 
 void keep_for_children(const Command& command, IdNumber id) {
   const auto kept = with_rdma_cm(command, [&](RdmaCm& cm) { return cm.kept(command.channel.events(), id); });
-  OpenChannels& channels = ProcessDevice::instance().rdma_cm_channels();
+  OpenChannels& channels = open_channels();
   if (kept) {
     channels.keep(command.channel, kept.value());
   } else {
@@ -120,8 +119,7 @@ int destroy_id(const Command& command) {
 // The command is written to the channel that the id goes to, and names the one that it leaves.
 int migrate_id(const Command& command) {
   const auto wish = command.as<rdma_ucm_migrate_id>();
-  const std::shared_ptr<Channel> from =
-      ProcessDevice::instance().rdma_cm_channels().find(static_cast<int>(wish.fd));
+  const std::shared_ptr<Channel> from = open_channels().find(static_cast<int>(wish.fd));
   if (from == nullptr) return DescriptorIdentity::of(static_cast<int>(wish.fd)) ? EINVAL : ENOENT;
   if (&from->nic() != &command.channel.nic()) return EINVAL;  // the parent's, in a forked child
   const auto fetched = with_rdma_cm(command, [&](RdmaCm& cm) -> Result<std::uint32_t, Error> {
@@ -129,7 +127,7 @@ int migrate_id(const Command& command) {
     return cm.migrate_id(from->events(), IdNumber{wish.id}, command.channel.events());
   });
   if (!fetched) return errno_of(fetched);
-  ProcessDevice::instance().rdma_cm_channels().forget(*from, IdNumber{wish.id});
+  open_channels().forget(*from, IdNumber{wish.id});
   keep_for_children(command, IdNumber{wish.id});
   return respond(command, wish.response, rdma_ucm_migrate_resp{.events_reported = fetched.value()});
 }

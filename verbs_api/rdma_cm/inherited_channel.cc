@@ -90,7 +90,7 @@ int make_again(Channel& channel, const KeptId& id) {
 int take_over_hung_up(const std::shared_ptr<Channel>& inherited) {
   const auto nic = ProcessDevice::instance().get();
   if (!nic) return report(nic.error());
-  OpenChannels& channels = ProcessDevice::instance().rdma_cm_channels();
+  OpenChannels& channels = open_channels();
   auto renewed = Channel::renew(*nic.value(), inherited->descriptor());
   if (!renewed) return renewed.error();
   const std::vector<KeptId> ids = channels.kept(*inherited);
@@ -116,7 +116,7 @@ std::chrono::milliseconds patience_for(const Channel& inherited) {
 }  // namespace
 
 int take_over(const std::shared_ptr<Channel>& inherited, bool asks_for_event) {
-  if (asks_for_event && ProcessDevice::instance().rdma_cm_channels().kept(*inherited).empty()) return EIO;
+  if (asks_for_event && open_channels().kept(*inherited).empty()) return EIO;
   const bool is_over = has_hung_up(inherited->descriptor(),
                                    asks_for_event ? std::chrono::milliseconds(0) : patience_for(*inherited));
   if (!is_over) return asks_for_event ? kParentHasChannel : report(still_the_parents());

@@ -6,7 +6,7 @@
 #include <cstring>
 
 #include "nic/path/path.h"
-#include "verbs_api/queues/address.h"
+#include "verbs_api/device/address.h"
 
 namespace urnic::verbs_api {
 

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "verbs_api/abi/descriptor_identity.h"
+#include "verbs_api/device/process_device.h"
 #include "verbs_api/rdma_cm/late_waiter.h"
 
 namespace urnic::verbs_api {
@@ -39,6 +40,16 @@ bool still_names(const Channel& channel) {
 }
 
 }  // namespace
+
+OpenChannels& open_channels() {
+  // Never destroyed: whatever runs last in the process may call functions of rdma_cm.
+  static OpenChannels* const channels = [] {
+    auto* const made = new OpenChannels;
+    ProcessDevice::instance().add(*made);
+    return made;
+  }();
+  return *channels;
+}
 
 bool OpenChannels::has(int descriptor) {
   if (!is_in_table(descriptor)) return false;

@@ -8,13 +8,14 @@
 
 #include "nic/device/device.h"
 #include "transport/result.h"
+#include "verbs_api/device/part_of_process.h"
 #include "verbs_api/rdma_cm/channel.h"
 
 namespace urnic::verbs_api {
 
 /// By the numbers of their descriptors. A program may close a number behind our back (close_range) and have another file
 /// get it: a number counts only while it still names the channel. Any thread.
-class OpenChannels {
+class OpenChannels final : public PartOfProcess {
  public:
   /// Whether the number is a channel's. Any thread and signal handler; takes no lock, leaves errno alone, and costs no
   /// more than a look into a table for numbers that never were a channel's.
@@ -28,7 +29,7 @@ class OpenChannels {
   /// still. Does not close it.
   void close(int descriptor);
 
-  bool is_empty() const;
+  bool is_empty() const override;
 
   /// What a child needs to make such an id of the channel again; the latest word counts.
   void keep(Channel& channel, const nic::rdma_cm::KeptId& id);
@@ -39,9 +40,9 @@ class OpenChannels {
   bool replace(const std::shared_ptr<Channel>& dead, std::shared_ptr<Channel> renewed);
 
   /// For forks. Held while it happens, so that the child finds a whole picture.
-  std::mutex& mutex() { return mutex_; }
+  std::mutex& mutex() override { return mutex_; }
   /// In the child of a fork, with the mutex held: all channels are dead there.
-  void abandon_in_child();
+  void abandon_in_child() override;
 
  private:
   using Table = std::unordered_map<int, std::shared_ptr<Channel>>;
@@ -58,5 +59,8 @@ class OpenChannels {
   /// Dead ones that the child closed. A thread of the parent may have been at work in them: there is no taking them apart.
   std::vector<std::shared_ptr<Channel>> abandoned_;
 };
+
+/// The process's own. Any thread.
+OpenChannels& open_channels();
 
 }  // namespace urnic::verbs_api

@@ -6,8 +6,8 @@
 #include <cstdint>
 #include <cstring>
 
+#include "verbs_api/device/address.h"
 #include "verbs_api/device/mtu.h"
-#include "verbs_api/queues/address.h"
 
 namespace urnic::verbs_api {
 namespace {

@@ -3,8 +3,8 @@
 #include <cerrno>
 
 #include "verbs_api/abi/libibverbs.h"
+#include "verbs_api/device/address.h"
 #include "verbs_api/device/mtu.h"
-#include "verbs_api/queues/address.h"
 #include "verbs_api/rdma_cm/kernel_address.h"
 
 namespace urnic::verbs_api {

@@ -9,8 +9,8 @@
 #include <iterator>
 #include <span>
 
+#include "verbs_api/device/address.h"
 #include "verbs_api/device/device_list.h"
-#include "verbs_api/queues/address.h"
 #include "verbs_api/rdma_cm/command.h"
 #include "verbs_api/rdma_cm/path_records.h"
 #include "verbs_api/rdma_cm/program_memory.h"

@@ -1,4 +1,4 @@
-#include "verbs_api/queues/xrc_domains.h"
+#include "verbs_api/device/xrc_domains.h"
 
 #include <fcntl.h>
 

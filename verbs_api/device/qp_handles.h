@@ -1,6 +1,7 @@
 // QpHandles: the handles by which a program knows one queue pair of the device.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <mutex>
 #include <vector>
@@ -11,15 +12,19 @@
 
 namespace urnic::verbs_api {
 
-struct Qp;
+/// What it is to the program, and the count of the events that the program fetched of it.
+struct QpHandle {
+  ibv_qp* qp;
+  std::uint32_t* events_fetched;  ///< under the lock of AsyncEvents
+};
 
 /// One handle, or several for an XRC target that was opened again (ibv_open_qp). They share this, and with
 /// the last of them the queue pair ends, as in the kernel. Any thread.
 class QpHandles {
  public:
-  void add(Qp& handle);
+  void add(const QpHandle& handle);
   /// True when it was the last one. Nothing is pushed for it any more.
-  bool remove(const Qp& handle);
+  bool remove(const ibv_qp& qp);
 
   /// Tells every handle of it, through the events of its context. May be called under the engine lock.
   void push(ibv_event_type event) noexcept;
@@ -28,7 +33,7 @@ class QpHandles {
 
  private:
   std::mutex mutex_;
-  std::vector<Qp*> handles_;
+  std::vector<QpHandle> handles_;
 };
 
 }  // namespace urnic::verbs_api

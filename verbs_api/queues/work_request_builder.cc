@@ -1,4 +1,4 @@
-#include "verbs_api/datapath/work_request_builder.h"
+#include "verbs_api/queues/work_request_builder.h"
 
 #include <cerrno>
 #include <cstdint>
@@ -6,9 +6,9 @@
 #include <limits>
 #include <utility>
 
-#include "verbs_api/datapath/post.h"
-#include "verbs_api/datapath/send_request.h"
-#include "verbs_api/datapath/sge_array.h"
+#include "verbs_api/queues/fixed_length.h"
+#include "verbs_api/queues/post_error.h"
+#include "verbs_api/queues/sge_array.h"
 
 namespace urnic::verbs_api {
 

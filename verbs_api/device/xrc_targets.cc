@@ -1,4 +1,4 @@
-#include "verbs_api/queues/xrc_targets.h"
+#include "verbs_api/device/xrc_targets.h"
 
 namespace urnic::verbs_api {
 
@@ -8,7 +8,7 @@ void XrcTargets::add(const std::shared_ptr<QpHandles>& handles) {
 }
 
 std::shared_ptr<QpHandles> XrcTargets::open(const nic::XrcDomain& domain, transport::QpNumber number,
-                                            Qp& handle) {
+                                            const QpHandle& handle) {
   const std::lock_guard lock(mutex_);
   const auto found = targets_.find(number);
   if (found == targets_.end() || found->second->inner->attributes().xrc_domain != &domain) return nullptr;
@@ -16,9 +16,9 @@ std::shared_ptr<QpHandles> XrcTargets::open(const nic::XrcDomain& domain, transp
   return found->second;
 }
 
-bool XrcTargets::close(QpHandles& handles, const Qp& handle) {
+bool XrcTargets::close(QpHandles& handles, const ibv_qp& qp) {
   const std::lock_guard lock(mutex_);
-  if (!handles.remove(handle)) return false;
+  if (!handles.remove(qp)) return false;
   if (handles.inner != nullptr) targets_.erase(handles.inner->number());
   return true;
 }

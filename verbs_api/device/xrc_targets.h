@@ -8,7 +8,7 @@
 #include "nic/queues/queue_pair.h"
 #include "nic/queues/xrc_domain.h"
 #include "transport/types.h"
-#include "verbs_api/queues/qp_handles.h"
+#include "verbs_api/device/qp_handles.h"
 
 namespace urnic::verbs_api {
 
@@ -19,10 +19,11 @@ class XrcTargets {
   void add(const std::shared_ptr<QpHandles>& handles);
 
   /// Adds `handle` to those of the target with that number in the domain; null when there is none.
-  std::shared_ptr<QpHandles> open(const nic::XrcDomain& domain, transport::QpNumber number, Qp& handle);
+  std::shared_ptr<QpHandles> open(const nic::XrcDomain& domain, transport::QpNumber number,
+                                  const QpHandle& handle);
 
   /// Removes one of them. True when it was the last: then no handle opens the target any more.
-  bool close(QpHandles& handles, const Qp& handle);
+  bool close(QpHandles& handles, const ibv_qp& qp);
 
  private:
   std::mutex mutex_;

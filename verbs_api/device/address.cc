@@ -1,4 +1,4 @@
-#include "verbs_api/queues/address.h"
+#include "verbs_api/device/address.h"
 
 #include <algorithm>
 #include <cerrno>
