@@ -28,7 +28,7 @@ class End final : private transport::CompletionSink, private transport::QpEventS
  public:
   End(transport::QpNumber own, transport::QpNumber peer);
 
-  /// From RESET to RTS: PSNs start anew.
+  /// From RESET to RTS, with the first PSNs again.
   void connect();
 
   void post_send(transport::SendOperation operation, std::uint32_t length, const End& to);

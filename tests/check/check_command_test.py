@@ -116,7 +116,7 @@ class CheckCommand(unittest.TestCase):
                           {"first_psn": 0x45A74D, "target_ack_delay_ns": 0, **common}])
 
     def paused(self):
-        """vs_sizes with a pause of priority 0 behind its first frame, asked for by the server and never ended."""
+        """vs_sizes, where the server asks for a pause of priority 0 after the first frame and never ends it."""
         content = pathlib.Path(fixture("vs_sizes")).read_bytes()
         end = 24 + 16 + int.from_bytes(content[32:36], "little")
         server = content[end + 16 + 6 : end + 16 + 12]  # the source of frame 2

@@ -1,4 +1,4 @@
-// Whether the scripts about connections can be trusted: their messages are those of others, and what is wrong does not pass.
+// Whether the scripts about connections can be trusted: they read and write messages as others do, and a wrong behaviour does not pass.
 #include <arpa/inet.h>
 #include <fmt/format.h>
 #include <gmock/gmock.h>

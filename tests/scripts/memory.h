@@ -22,8 +22,8 @@ struct FlushRecord {
   transport::Access access{};
 };
 
-/// Regions in vectors. Windows of type 1 belong to a protection domain and may be bound anew at any time;
-/// those of type 2 belong to the queue pair that bound them, which must take them back first.
+/// Regions in vectors. Windows of type 1 belong to a protection domain and may be bound again at any time.
+/// Windows of type 2 belong to the queue pair that bound them, which must invalidate them first.
 class ScriptMemory final : public transport::Dma {
  public:
   struct Region {

@@ -115,8 +115,8 @@ unsigned headers_of(const PacketFields& packet) {
   return kind->headers | xrc | (packet.service == WireService::kUd ? kDeth : kNoHeader);
 }
 
-/// Where a number stands: `bits` wide, its last byte `end` bytes behind its header's begin, `shift` bits up
-/// in it.
+/// A number of `bits` bits. It ends `end` bytes after the begin of its header, and `shift` bits above the end of
+/// its last byte.
 struct Number {
   std::string_view name;
   std::uint64_t PacketFields::*member;
@@ -312,7 +312,7 @@ Decoded decode(std::span<const std::byte> bytes) {
   // Padding is zero and completes the payload to a multiple of four (fact 3).
   const std::span<const std::byte> rest = bytes.subspan(size);
   if (rest.size() < packet.pad || rest.size() % 4 != 0) {
-    decoded.fault = fmt::format("{} bytes behind the headers, {} of padding", rest.size(), packet.pad);
+    decoded.fault = fmt::format("{} bytes after the headers, {} of padding", rest.size(), packet.pad);
     return decoded;
   }
   packet.payload.assign(rest.begin(), rest.end() - static_cast<std::ptrdiff_t>(packet.pad));

@@ -73,7 +73,7 @@ bool set_packet_number(PacketFields& packet, std::string_view field, std::uint64
 bool carries_payload(const PacketFields& packet);
 bool fills_the_path(const PacketFields& packet);
 
-/// BTH up to the padding; `pad` zeros are put behind the payload.
+/// BTH up to the padding; `pad` zeros follow the payload.
 Octets encode(const PacketFields& packet);
 
 /// A packet that the transport wrote, or why this is none.

@@ -38,7 +38,7 @@ Result<std::string, Complaint> read_heading(std::string_view line) {
   }
   const std::string_view source = heading.substr(reason);
   if (source.find("fact") == std::string_view::npos && source.find("rule") == std::string_view::npos) {
-    return Complaint{"the first line names neither a fact nor a rule behind '--'"};
+    return Complaint{"the first line names neither a fact nor a rule after '--'"};
   }
   return std::string(heading);
 }
@@ -89,7 +89,7 @@ std::optional<std::string> Parser::read_line(unsigned line, std::string_view tex
 
 std::optional<std::string> Parser::read_subject(const VerbRule& rule, std::vector<std::string_view>& words) {
   if (rule.subject.form == Form::kNothing) return std::nullopt;
-  if (words.empty()) return fmt::format("'{}' needs a {} behind it", rule.word, rule.subject.name);
+  if (words.empty()) return fmt::format("'{}' needs a {} after it", rule.word, rule.subject.name);
   // A timer that must not run is written "timer none".
   if (rule.verb == Verb::kTimeout && words[0] == "none") {
     statement_.subject = Value(false);

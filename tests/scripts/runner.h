@@ -25,8 +25,7 @@ struct Outcome {
 /// Bounded in time and memory, whatever the script says.
 Outcome run_script(const Script& script);
 
-/// Does what the script does and looks at nothing that comes of it; what cannot be done is left out. For
-/// fuzzing.
+/// Does what the script does and checks no result; skips what cannot be done. For fuzzing.
 void play_script(const Script& script);
 
 }  // namespace urnic::scripts

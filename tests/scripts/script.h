@@ -61,7 +61,7 @@ enum class Verb : std::uint8_t {
   kCall,
   kArrives,
   kPass,
-  // What must come of it.
+  // What the script expects.
   kLeaves,
   kSendCompletion,
   kReceiveCompletion,
@@ -88,7 +88,7 @@ struct Statement {
   Verb verb{};
   std::string text;                ///< as written, without the comment
   std::string name;                ///< the word that chose the verb, e.g. "expect-psn"
-  std::optional<Value> subject{};  ///< what stands behind it without a name
+  std::optional<Value> subject{};  ///< the value after it that has no name
   std::vector<Field> fields{};
 
   bool has(std::string_view field) const { return value(field) != nullptr; }

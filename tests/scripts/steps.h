@@ -11,7 +11,7 @@
 
 namespace urnic::scripts {
 
-/// The numbers of scripts have 64 bits, those of the transport mostly 32.
+/// Numbers in scripts have 64 bits, most numbers of the transport 32.
 inline std::uint32_t u32(std::uint64_t number) {
   return static_cast<std::uint32_t>(number);
 }
@@ -39,7 +39,7 @@ struct Elements {
   std::uint64_t length = 0;  ///< all of them together
   std::optional<Trouble> trouble;
 };
-/// `length` is that of a single element that names none.
+/// A single element that names no length has `length`.
 Elements elements_of(Stage& stage, const std::vector<Place>& places, std::uint64_t length);
 
 /// What came out and was not expected; nothing if all is consumed.

@@ -1,4 +1,4 @@
-// The words of the script language and what may stand behind each: the parser's tables.
+// The words of the script language and what may follow each: the parser's tables.
 #pragma once
 
 #include <cstdint>
@@ -42,7 +42,7 @@ struct VerbRule {
   std::span<const ValueRule> fields{};
 };
 
-/// Those of a queue pair.
+/// The verbs of scripts about a queue pair.
 std::span<const VerbRule> verbs();
 
 /// The rule of a line's first word; null if there is none. Lines that begin with '+' are "+".

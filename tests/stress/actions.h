@@ -17,7 +17,7 @@ struct Action {
 
 std::span<const Action> all_actions();
 
-// Those of them that have files of their own.
+// The parts of all_actions() that have their own files.
 std::span<const Action> frame_actions();
 std::span<const Action> sharing_actions();
 

@@ -36,7 +36,7 @@ inline Bytes slice(const Bytes& whole, std::size_t from, std::size_t size) {
   return {begin, begin + static_cast<std::ptrdiff_t>(size)};
 }
 
-/// One behind the other.
+/// One after the other.
 inline Bytes operator+(Bytes left, const Bytes& right) {
   left.insert(left.end(), right.begin(), right.end());
   return left;

@@ -21,16 +21,16 @@ struct CapturedPacket {
   Bytes with_migration_state() const;
 };
 
-/// Those of pcap_fixtures/NAME.pcap, in order; a failure and nothing when it cannot be read.
+/// The packets of pcap_fixtures/NAME.pcap, in order. If it cannot be read, the test fails, and there are none.
 std::vector<CapturedPacket> captured_in(const std::string& name);
 
-/// Those of a capture outside the project (NAME without .pcap); empty when the folder is not there.
+/// The packets of a capture outside the project (NAME without .pcap); empty when the folder is not there.
 std::vector<CapturedPacket> captured_outside(const std::string& name);
 
-/// Those whose sender's IP address ends in `host`.
+/// The packets whose sender's IP address ends in `host`.
 std::vector<CapturedPacket> from_host(const std::vector<CapturedPacket>& packets, std::uint8_t host);
 
-/// All their payloads, one behind the other.
+/// All their payloads, one after the other.
 Bytes payloads_of(const std::vector<CapturedPacket>& packets);
 
 /// Their bytes as we would send them.

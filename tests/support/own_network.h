@@ -16,8 +16,7 @@
 
 namespace urnic::test {
 
-/// Before the first test, while the process has one thread. Where such a namespace is not to be had, the tests say that the port is
-/// taken.
+/// Makes the namespace before the first test, while the process has one thread. Where it cannot, the tests say that the port is taken.
 class OwnNetwork : public testing::Environment {
  public:
   void SetUp() override {

@@ -28,8 +28,8 @@
 namespace urnic::transport::test {
 
 /// A test is the peer, the program and the clock. Every input is followed by the drain that the contract of
-/// Endpoint asks for, and every packet that comes out is checked for what holds of all packets: MigReq,
-/// P_Key, padding, and that nothing was written behind it.
+/// Endpoint requires. Every packet that comes out is checked for what holds of all packets: MigReq, P_Key,
+/// padding, and that the endpoint wrote nothing beyond its end.
 class QpTest : public ::testing::Test {
  protected:
   static constexpr QpNumber kOurQp{0x11};
@@ -97,7 +97,7 @@ class QpTest : public ::testing::Test {
   /// Posts without a doorbell: the endpoint is not polled.
   void post_quietly(const SendWr& wr);
 
-  /// Posts receives of `length` bytes with the work request ids given, one behind the other in the receive
+  /// Posts receives of `length` bytes with the given work request ids, one after the other in the receive
   /// region.
   void post_receives(std::initializer_list<std::uint64_t> wr_ids, std::uint32_t length = 4096);
   void post_receive(std::uint64_t wr_id, const std::vector<Sge>& elements);
@@ -108,7 +108,7 @@ class QpTest : public ::testing::Test {
 
   /// What is sent from the start of our own memory.
   void fill_local_memory(const Bytes& bytes) { dma_.write(to_integer(kLocalKey), kLocalAddress, bytes); }
-  /// Memory the peer may reach, our own, and that of receives.
+  /// The memory that the peer may reach, our own, and the memory of receives.
   Bytes shared_memory(std::uint64_t offset, std::size_t size) const;
   Bytes local_memory(std::uint64_t offset, std::size_t size) const;
   Bytes receive_memory(std::uint64_t offset, std::size_t size) const;

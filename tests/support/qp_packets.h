@@ -1,4 +1,4 @@
-// Packets of queue pairs as values, and short names for making those of a reliable connection.
+// Packets of queue pairs as values, and short names for the packets of a reliable connection.
 //
 // The same functions make what the peer sends and what we expect of ourselves. Numbers of the wire (opcodes,
 // syndromes) are written out here on purpose: the tests do not take them from the code they test.
@@ -118,7 +118,7 @@ QpPacket read_response_only(Psn psn, Bytes payload, std::uint32_t msn = 1);
 QpPacket ack(Psn psn, std::uint32_t msn = 0);
 QpPacket nak(Nak nak, Psn psn, std::uint32_t msn = 0);
 QpPacket rnr_nak(std::uint8_t timer_code, Psn psn, std::uint32_t msn = 0);
-/// `held`: PSNs behind `expected`, below 2^24 more than it.
+/// `held`: PSNs after `expected`, by less than 2^24.
 QpPacket selective_nak(Psn expected, std::initializer_list<std::uint32_t> held, std::uint32_t msn = 0);
 
 /// The packets of one whole message, cut at `mtu`.

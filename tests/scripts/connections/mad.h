@@ -34,12 +34,12 @@ class Mad {
   std::uint64_t get(std::string_view field) const;
   void set(std::string_view field, std::uint64_t value);
 
-  /// One of "local-gid", "remote-gid", "source", "destination"; the last two are those of rdma_cm's header, where IPv4
-  /// stands in the last four bytes. Empty if the message has none.
+  /// One of "local-gid", "remote-gid", "source", "destination"; the last two are in rdma_cm's header, where the last
+  /// four bytes hold an IPv4 address. Empty if the message has no such address.
   std::span<const std::byte> address(std::string_view which) const;
   void set_address(std::string_view which, std::span<const std::byte> address);
 
-  /// The program's: of REQ and SIDR_REQ what is behind rdma_cm's header.
+  /// The program's data: in REQ and SIDR_REQ, the bytes after rdma_cm's header.
   std::span<const std::byte> private_data() const;
   void set_private_data(std::span<const std::byte> data);
 

@@ -9,7 +9,7 @@ namespace urnic::scripts::connections {
 /// Bounded in time and memory, whatever the script says.
 Outcome run_connection_script(const Script& script);
 
-/// Does what the script does and looks at nothing that comes of it; what cannot be done is left out. For fuzzing.
+/// Does what the script does and checks no result; skips what cannot be done. For fuzzing.
 void play_connection_script(const Script& script);
 
 }  // namespace urnic::scripts::connections

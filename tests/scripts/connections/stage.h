@@ -1,4 +1,4 @@
-// Stage: a NIC's rdma_cm with its communication manager, the program above it, and the hosts it hears of.
+// Stage: a NIC's rdma_cm with its communication manager, the program above it, and the hosts that it knows.
 #pragma once
 
 #include <array>

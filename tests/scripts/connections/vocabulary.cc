@@ -34,7 +34,7 @@ constexpr auto kIpVersions = std::to_array<List>({"ipv4", "ipv6"});
 constexpr auto kMtus = std::to_array<List>({"1500", "4200"});
 constexpr auto kQpStates = std::to_array<List>({"RTR", "RTS"});
 constexpr auto kHosts = std::to_array<List>({"ours", "peer", "stranger"});
-// Those of enum ib_cm_state that a connection can be seen in.
+// The states of enum ib_cm_state that a script can see.
 constexpr auto kStates = std::to_array<List>({"REQ_SENT", "REQ_RCVD", "REP_SENT", "REP_RCVD", "ESTABLISHED",
                                               "DREQ_SENT", "DREQ_RCVD", "TIMEWAIT", "NONE"});
 

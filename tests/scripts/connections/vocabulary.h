@@ -1,4 +1,4 @@
-// The words of scripts about connections: beside those of this table there are the names of messages and of their numbers.
+// The words of scripts about connections: this table, and the names of messages and of their numbers.
 #pragma once
 
 #include <span>

@@ -75,10 +75,9 @@ class Capture {
   const std::vector<CapturedFrame>& frames() const { return frames_; }
   void erase(std::size_t number);
   void keep_first(std::size_t count) { frames_.resize(count); }
-  /// Sends frame `number` once more behind frame `behind`, `after_ns` later than that, and returns its
-  /// number.
+  /// Repeats frame `number` after frame `behind`, `after_ns` later than that one. Returns the number of the copy.
   std::size_t repeat(std::size_t number, std::size_t behind, std::int64_t after_ns = 1000);
-  /// Puts a frame behind frame `behind`, or before all others (0), and returns its number.
+  /// Puts a frame after frame `behind`, or before all others (0). Returns its number.
   std::size_t insert(CapturedFrame frame, std::size_t behind);
   void append(const Capture& other);
   /// Frames from `number` on come so much later.

@@ -60,7 +60,7 @@ std::string slurp(const fs::path& path) {
 }
 
 // The reports in tests/check/expected were read against the recordings' logs, line by line. To write them
-// anew after a change that is meant: URNIC_WRITE_EXPECTED=1 check_test, and read the difference.
+// again after an intended change: URNIC_WRITE_EXPECTED=1 check_test, and read the difference.
 TEST(Fixtures, GetTheReportsThatWereReviewed) {
   const fs::path expected = fs::path(URNIC_EXPECTED);
   std::set<std::string> seen;
@@ -269,7 +269,7 @@ std::map<std::string, Verdicts> independent_verdicts(const std::vector<fs::path>
     std::istringstream words(line);
     std::string first;
     words >> first;
-    if (first == "==") {  // the file's name, behind its frames
+    if (first == "==") {  // the file's name comes after its frames
       words >> first;
       all[first] = std::exchange(verdicts, {});
       continue;
@@ -309,8 +309,7 @@ TEST_F(CapturesOutsideTheProject, GetThoseVerdictsWhenFramesAreDamagedOrCutToo) 
   Capture capture = Capture::fixture("vs_loss_both");
   for (std::size_t number = 3; number <= capture.size(); number += 5) {
     auto& bytes = capture[number].bytes;
-    const std::size_t at =
-        54 + number * 31 % (bytes.size() - 54);  // behind the BTH's first bytes, ICRC included
+    const std::size_t at = 54 + number * 31 % (bytes.size() - 54);  // after the BTH, ICRC included
     bytes[at] ^= static_cast<std::byte>(1 << number % 8);
   }
   for (std::size_t number = 4; number <= capture.size(); number += 7) {

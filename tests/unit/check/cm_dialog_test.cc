@@ -62,7 +62,7 @@ TEST(CmDialog, MayAnswerARepeatedRequestAtOnce) {
               ElementsAre(HasSubstr("CM REQ again after 4.3"), HasSubstr("CM REP again after 4.301 s")));
 }
 
-// Its timer began with the first REP; an answer to a repeated REQ does not begin it anew.
+// The REP's timer began with the first REP; an answer to a repeated REQ does not restart it.
 TEST(CmDialog, MayRepeatTheReplySoonAfterItHasAnsweredAgain) {
   Capture capture = Capture::fixture("rping_ipv6");
   say_again(capture, 1, 2, kPromised);
@@ -141,7 +141,7 @@ TEST(CmDialog, WaitsForAnAnswerAsLongAsThePeerMayTake) {
   }
 }
 
-// The RTU or the DREP was lost, if not before the place of capture, then behind it.
+// The RTU or the DREP was lost, before the place of capture or after it.
 TEST(CmDialog, AsksForTheAnswerAgainWhenItWasLost) {
   for (const auto& [asks, last, note] : {std::tuple(2u, 3u, "cm-no-answer: none in 5.000 s"),
                                          std::tuple(40u, 41u, "cm-no-answer: none in 5.000 s")}) {

@@ -1,4 +1,4 @@
-// What the link layer says of frames. The numbers are those of the notes on pause frames and of the map from DSCP to priority in
+// What the link layer says of frames. The numbers are from the notes on pause frames, and from the map from DSCP to priority in
 // drivers/network/TOPOLOGY.md.
 #include "tools/conformance/check/packets/link_frame.h"
 

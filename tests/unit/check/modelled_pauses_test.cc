@@ -108,7 +108,7 @@ TEST(ModelledPauses, AreIgnoredWhereXonIsLost) {
   frames.erase(std::remove_if(frames.begin(), frames.end(), is_xon), frames.end());
   EXPECT_EQ(outcome_of(frames, {mac_of_modelled(1)}).ignored, 1u);
   const Outcome not_told = outcome_of(frames);
-  EXPECT_EQ(not_told.violations, 0u) << "one sender and one receiver: the link may be that of either";
+  EXPECT_EQ(not_told.violations, 0u) << "one sender and one receiver: the link may belong to either";
   EXPECT_EQ(not_told.unclear, 1u);
 }
 

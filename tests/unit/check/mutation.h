@@ -25,21 +25,21 @@ inline void PrintTo(const Mutation& mutation, std::ostream* out) {
   *out << mutation.name;
 }
 
-/// Those of frames, packets, requesters and responders.
+/// Mutations of frames, packets, requesters and responders.
 std::vector<Mutation> transport_mutations();
-/// Those of the connection manager's messages, and of what they say of packets.
+/// Mutations of the connection manager's messages, and of what they say about packets.
 std::vector<Mutation> cm_mutations();
-/// Those of CNPs and pause frames.
+/// Mutations of CNPs and pause frames.
 std::vector<Mutation> congestion_mutations();
 
 inline constexpr std::int64_t kSecond = 1'000'000'000;
 inline constexpr std::int64_t kPromised = 4'300'000'000;  ///< REQ's code 20, for an answer, is 4.295 s
 
-/// Where the header of a management datagram begins behind the beginning of the BTH, and the message in it.
+/// Offsets from the begin of the BTH: a management datagram's header, and the message in it.
 inline constexpr std::size_t kMadAt = 20;
 inline constexpr std::size_t kCmAt = kMadAt + 24;
 
-/// Sends datagram `number` again behind frame `behind`, so much later and with another PSN. What follows is as
+/// Repeats datagram `number` after frame `behind`, so much later and with another PSN. All that follows comes as
 /// much later, too.
 std::size_t say_again(Capture& capture, std::size_t number, std::size_t behind, std::int64_t after_ns);
 

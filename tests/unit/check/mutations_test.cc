@@ -179,7 +179,7 @@ TEST(Fecn, IsNoReservedBit) {
 
 TEST(OvertakenFrames, BreakNoRule) {
   Capture capture = Capture::fixture("vs_sizes");
-  // The ACK of frame 10 arrives behind that of frame 14 too: with its own IP identification, it was
+  // The ACK in frame 10 arrives again after the ACK in frame 14. Its own IP identification says that it was
   // overtaken.
   capture.edit(capture.repeat(10, 14)).new_ip_id().seal();
   check_capture(capture, {}, [](const Checker& checker) {
@@ -224,7 +224,7 @@ TEST(ReceiversNotReady, AreWaitedForSinceTheyFirstSaidSo) {
   });
 }
 
-/// vs_sizes as XRC would have sent it: other opcodes, and four bytes more behind the BTH of requests.
+/// vs_sizes as XRC would have sent it: other opcodes, and four bytes more after the BTH of requests.
 Capture xrc_sizes() {
   constexpr std::uint8_t kXrc = 0xa0;
   Capture capture = Capture::fixture("vs_sizes");

@@ -207,7 +207,7 @@ TEST(Pauses, OfARouterStopWhatIsSentToIt) {
   EXPECT_EQ(link.judge().ignored, 1u);
 }
 
-// Two hosts, and a switch's pause frame: the link may be that of either.
+// Two hosts, and a switch's pause frame: the link may belong to either host.
 TEST(Pauses, AreUnclearWhereTwoHostsMayBeTheOneOfTheLink) {
   Link link;
   link.pause(kPausingSwitch, 0, kLong).data(kHost, kOther, 100'000);

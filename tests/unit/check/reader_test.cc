@@ -104,7 +104,7 @@ TEST_F(CaptureFile, CutAnywhereNeitherCrashesNorPassesAsWhole) {
   for (std::size_t size = 0; size < whole.size(); ++size) {
     clean += read(whole.substr(0, size)).error.empty() ? 1 : 0;
   }
-  EXPECT_EQ(clean, 4u) << "behind the file header and behind each of the first three frames";
+  EXPECT_EQ(clean, 4u) << "after the file header and after each of the first three frames";
 }
 
 TEST_F(CaptureFile, OfPcapngCutAnywhereNeitherCrashesNorPassesAsWhole) {

@@ -146,7 +146,7 @@ std::vector<Mutation> transport_mutations() {
        [](Capture& c) { shift_psns(c, 38, c.size()); }},
       {"PsnFarAway", Rule::kPsnFar, "vs_peer_dead",
        [](Capture& c) { c.edit(2).psn(c.edit(2).psn() ^ 0x800000).seal(); }},
-      // Frame 1 is the REQ: 88 bytes behind the beginning of the BTH it names the first PSN of the
+      // Frame 1 is the REQ: 88 bytes after the begin of the BTH it names the first PSN of the
       // other side's requests, 45a74d.
       {"FirstPsnBeforeTheOneInReq", Rule::kFirstPsn, "rping_ipv6",
        [](Capture& c) { c.edit(1).u24(88, 0x45a74e).seal(); }},

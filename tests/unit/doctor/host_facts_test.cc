@@ -1,4 +1,4 @@
-// What files of the system say. The texts are those of Debian 12, shortened, unless a test says otherwise.
+// What files of the system say. The texts are from Debian 12, shortened, unless a test says otherwise.
 #include "tools/inspection/doctor/host_facts.h"
 
 #include <gmock/gmock.h>

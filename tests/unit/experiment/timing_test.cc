@@ -68,8 +68,9 @@ TEST(Time, OfAPipelineIsThatOfItsStages) {
   const JobOutcome pipeline =
       job(star(4), R"({"pattern": "pipeline", "microbatches": 16, "bytes": "40960B", "compute": "100us"})");
   const double passing = 10 * kFullFrameUs + kOneWayUs + kFullFrameUs;
-  const double expected = (16 + 4 - 1 - 1) * 100 +
-                          3 * passing;  // from the end of the first computation to that of the last message
+  const double expected =
+      (16 + 4 - 1 - 1) * 100 +
+      3 * passing;  // from the end of the first computation to the end of the last message
   EXPECT_NEAR(us(pipeline.ended - pipeline.began), expected - 100, 10)
       << "the last stage's own work sends nothing";
 }
@@ -86,7 +87,7 @@ TEST(Time, OfAStorageReadGrowsWithWhatWaitsBeforeIt) {
   EXPECT_NEAR(us(many.completion_time(0.5)), 8 * 32 * kFullFrameUs, 0.1 * 8 * 32 * kFullFrameUs);
 }
 
-// 4.096 us x 2^code (fact 36) behind each transmission; after as many repetitions as were asked for the work request fails.
+// 4.096 us x 2^code (fact 36) after each transmission; after retry_count repetitions the work request fails.
 TEST(Time, OfATimeoutIsWhatItsCodeSays) {
   const network::Topology topology = star(2);
   for (const int code : {8, 14, 20, 31}) {

@@ -58,7 +58,7 @@ std::string slurp(const fs::path& path) {
 class Fixture : public testing::TestWithParam<fs::path> {};
 
 // The reports in tests/replay/expected were read line by line: what was free, what was taken from the
-// answers. To write them anew after a change that is meant: URNIC_WRITE_EXPECTED=1 replay_test, and read the
+// answers. To write them again after an intended change: URNIC_WRITE_EXPECTED=1 replay_test, and read the
 // difference.
 TEST_P(Fixture, GetsTheReportThatWasReviewed) {
   const Report report = play(GetParam());

@@ -23,7 +23,7 @@ std::size_t event_of(const Direction& direction, std::uint64_t frame) {
 TEST(Inference, FindsNoReceiveWhereAnRnrNakAnswers) {
   const Recording recording("vs_rnr");
   const Inference inference(recording.direction);
-  // 9 and 10 are sent one behind the other and refused by 11 and 12; 29 is accepted.
+  // 9 and 10 are sent one after the other and refused by 11 and 12; 29 is accepted.
   for (const std::uint64_t frame : {1u, 3u, 9u, 10u, 27u}) {
     EXPECT_TRUE(inference.finds_no_receive(event_of(recording.direction, frame))) << frame;
   }
@@ -62,8 +62,8 @@ TEST(Inference, FindsNoLossBehindThePlaceOfCaptureWhereThereIsNone) {
 // was.
 TEST(Inference, FindsWhatWasLostBehindThePlaceOfCapture) {
   Frames frames = Frames::fixture("vs_loss_both");
-  // b44b88 is NAKed in frame 201 and sent again in 202; the capture shall have it behind the b44b87 before
-  // the NAK, too.
+  // b44b88 is NAKed in frame 201 and sent again in 202; here the capture also has it before the NAK, after
+  // b44b87.
   std::size_t before = 200;
   while (frames.edit(before).psn() != 0xb44b87 || frames.edit(before).opcode() > 0x0c) --before;
   const std::size_t added = frames.repeat(202, before);

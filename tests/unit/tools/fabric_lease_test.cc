@@ -182,7 +182,7 @@ TEST_F(FabricLeaseTest, NoSwitchRunsUntilOneHoldsTheLock) {
   ASSERT_TRUE(lock);
   const std::string text = "process 4711 mtu 9000\n";
   ASSERT_EQ(write(lock.value().fd(), text.data(), text.size()), static_cast<ssize_t>(text.size()));
-  EXPECT_FALSE(running_switch(files)) << "left behind by one that has died";
+  EXPECT_FALSE(running_switch(files)) << "a switch that has died left it";
   ASSERT_TRUE(lock.value().try_lock());
   const auto running = running_switch(files);
   ASSERT_TRUE(running);

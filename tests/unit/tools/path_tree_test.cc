@@ -88,7 +88,7 @@ std::set<std::string> names_in(const fs::path& folder) {
   return names;
 }
 
-// The names are those of mlx5's driver in OFED, as far as its parameters are ours.
+// The names are from mlx5's driver in OFED, as far as urnic has its parameters.
 TEST_F(PathTree, ShowsTheParametersOfCongestionControl) {
   nic::DeviceConfig config = device();
   const auto options = nic::parse_congestion("dcqcn:paper,rpg_ai_rate=77,min_time_between_cnps=13");
@@ -112,7 +112,7 @@ TEST_F(PathTree, ShowsTheParametersOfCongestionControl) {
   EXPECT_EQ(text(ecn / "roce_np/cnp_dscp"), "48\n");
 }
 
-// The list is that of the driver, as the congestion facts (A1) cite it, without what urnic's model does not have: np_cnp_prio_mode,
+// The list is the driver's, as the congestion facts (A1) cite it, without what urnic's model does not have: np_cnp_prio_mode,
 // rtt_resp_dscp and rtt_resp_dscp_valid.
 TEST_F(PathTree, ShowsTheParametersUnderTheNamesOfMainlineLinuxToo) {
   nic::DeviceConfig config = device();

@@ -114,7 +114,7 @@ TEST(AsyncEvent, TellsOnceThatACompletionQueueOverflowed) {
   EXPECT_EQ(event.event_type, IBV_EVENT_CQ_ERR);
   EXPECT_EQ(event.element.cq, tiny.get());
   ibv_ack_async_event(&event);
-  // A thread that waits for the completion that was lost hears of it, too.
+  // The queue pair has an event of its own, for a thread that waits for the lost completion.
   ASSERT_EQ(ibv_get_async_event(context.get(), &event), 0);
   EXPECT_EQ(event.event_type, IBV_EVENT_QP_FATAL);
   EXPECT_EQ(event.element.qp, a.get());

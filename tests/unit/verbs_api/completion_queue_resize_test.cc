@@ -81,7 +81,7 @@ TEST(CompletionQueueResize, MayHappenInTheMiddleOfAnExtendedPoll) {
 }
 
 // One thread sends, one takes what arrives and sleeps between, and one changes the queue's size all the time:
-// nothing is lost, nothing comes twice or out of its order, and no thread sleeps for ever.
+// nothing is lost, nothing comes twice or out of order, and no thread sleeps forever.
 TEST(CompletionQueueResize, DoesNotDisturbWhoSendsAndWhoReceives) {
   const ContextPtr context = open_device();
   const PdPtr pd(ibv_alloc_pd(context.get()));

@@ -43,7 +43,7 @@ TEST(DeviceList, FreesNothingWhenGivenNothing) {
   ibv_free_device_list(nullptr);
 }
 
-// libmlx5 and libefa read the pointer behind the public struct to see whether a device is theirs.
+// libmlx5 and libefa read the pointer after the public struct to see whether a device is theirs.
 TEST(DeviceList, DevicesHaveAReadablePointerBehindThem) {
   ibv_device** const list = ibv_get_device_list(nullptr);
   const void* operations = nullptr;

@@ -11,8 +11,8 @@ namespace {
 
 using CountersPtr = std::unique_ptr<ibv_counters, Destroy<ibv_destroy_counters>>;
 
-/// Attributes of a rule for UDP to kUdpPort, which no late frame of another test has, and behind them, without gaps,
-/// a fourth specification that says where to count.
+/// Attributes of a rule for UDP to kUdpPort, which no late frame of another test has. A fourth specification follows the
+/// others without a gap, and says where to count.
 class CountingRule {
  public:
   explicit CountingRule(ibv_counters* counters) {
@@ -66,7 +66,7 @@ TEST_F(FlowCounters, CountPacketsAndBytesOfTheirRule) {
   EXPECT_EQ(values, (std::array<std::uint64_t, 4>{300, 0, 3, 0}));
   values.fill(9);
   ASSERT_EQ(ibv_read_counters(counters.get(), values.data(), 1, IBV_READ_COUNTERS_ATTR_PREFER_CACHED), 0);
-  EXPECT_EQ(values, (std::array<std::uint64_t, 4>{300, 9, 9, 9})) << "no more than was asked for";
+  EXPECT_EQ(values, (std::array<std::uint64_t, 4>{300, 9, 9, 9})) << "no more than the program asked for";
 }
 
 TEST_F(FlowCounters, AreBusyWhileARuleCountsThere) {

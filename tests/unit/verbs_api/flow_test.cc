@@ -86,7 +86,7 @@ TEST_F(FlowRule, WithAttributesThatNobodyKnowsIsRefused) {
   }
 }
 
-// The memory ends where the specifications do: a sanitizer sees a read behind it.
+// The memory ends where the specifications do: a sanitizer sees a read beyond the end.
 TEST_F(FlowRule, WhoseSizesLieIsRefused) {
   const auto rule_of = [](auto spoil) {
     auto rule = std::make_unique<Rule>(udp_rule());

@@ -2,7 +2,7 @@
 
 #include <cstdlib>
 
-// The device is told who it is by the environment, before libibverbs is asked for the first time. A loopback
+// The environment tells the device its address, before the first call of libibverbs. A loopback
 // port needs no privilege, no DPDK and no lease.
 int main(int argc, char** argv) {
   setenv("URNIC_PORT", "loopback", 1);

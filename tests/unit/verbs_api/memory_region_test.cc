@@ -142,7 +142,7 @@ TEST_F(MemoryRegion, OfADmaBufHasToBeThere) {
   EXPECT_EQ(refused(0, 0, fd, kAllAccess), EINVAL);
   EXPECT_EQ(refused(~std::uint64_t{0}, 64, fd, kAllAccess), EINVAL);
   EXPECT_EQ(refused(0, ~std::size_t{0}, fd, kAllAccess), EINVAL);
-  EXPECT_EQ(refused(4096, 64, fd, kAllAccess), EFAULT) << "behind the end of the file";
+  EXPECT_EQ(refused(4096, 64, fd, kAllAccess), EFAULT) << "beyond the end of the file";
   EXPECT_EQ(refused(0, 64, fd, IBV_ACCESS_ON_DEMAND), EOPNOTSUPP);
   close(fd);
 }

@@ -242,7 +242,7 @@ TEST_F(RdmaCmConnection, MayBeReportedByTheQueuePair) {
   request();
   ASSERT_EQ(server_.accept(passive_, kPassive, passive_qp_), 0);
   client_.expect_event(kConnectResponse);
-  // RTU has not come, and the queue pair got a message all the same.
+  // RTU has not come, but the queue pair got a message.
   EXPECT_EQ(
       server_.write(RDMA_USER_CM_CMD_NOTIFY, rdma_ucm_notify{.id = passive_, .event = IBV_EVENT_PATH_MIG}),
       EINVAL);

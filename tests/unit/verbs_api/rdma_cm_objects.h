@@ -44,7 +44,7 @@ sockaddr_in6 ipv6(const std::string& address, std::uint16_t port);
 
 class CmChannel {
  public:
-  /// `flags` are those of open(2).
+  /// `flags` as open(2) takes them.
   explicit CmChannel(int flags = 0);
   ~CmChannel();
   CmChannel(const CmChannel&) = delete;

@@ -1,4 +1,4 @@
-// What the kernel's structs say of rdma_cm's own: what cannot be had by connecting to oneself.
+// How rdma_cm's structs and the kernel's become each other, in cases that no connection to oneself reaches.
 #include <gtest/gtest.h>
 #include <infiniband/verbs.h>
 #include <netinet/in.h>

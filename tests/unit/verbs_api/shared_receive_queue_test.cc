@@ -206,7 +206,7 @@ TEST_F(SharedReceiveQueue, CannotBeLargerThanTheDeviceAllows) {
   EXPECT_EQ(errno, EINVAL);
 }
 
-// Programs free what they posted there once they have heard of this.
+// After this event, programs free what they posted there.
 TEST_F(SharedReceiveQueue, TellsWhenAFailedQueuePairTakesNoMoreFromIt) {
   ibv_qp_attr attributes{};
   attributes.qp_state = IBV_QPS_ERR;

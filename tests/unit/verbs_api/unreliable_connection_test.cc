@@ -33,7 +33,7 @@ TEST_F(UnreliableConnection, Writes) {
   EXPECT_EQ(to.bytes(), from.bytes());
 }
 
-// What is lost is lost: the sender does not hear of it, and the receiver goes on.
+// A message without a receive is lost: the sender does not notice, and the receiver goes on.
 TEST_F(UnreliableConnection, LosesWhatNobodyWaitsFor) {
   ASSERT_EQ(post_send(pair_.a(), request(IBV_WR_SEND), {}), 0);
   EXPECT_EQ(next_completion(pair_.cq_a()).status, IBV_WC_SUCCESS);

@@ -179,7 +179,7 @@ TEST_F(WorkQueue, GoesThroughItsStates) {
   EXPECT_EQ(modify_queue(queue, IBV_WQS_RDY), EINVAL);
   EXPECT_EQ(queue->state, IBV_WQS_ERR);
   EXPECT_EQ(modify_queue(queue, IBV_WQS_RESET), 0);
-  EXPECT_EQ(post(queue, 2, buffer.sge()), EINVAL) << "nothing would become of it";
+  EXPECT_EQ(post(queue, 2, buffer.sge()), EINVAL) << "it would never complete";
   EXPECT_EQ(modify_queue(queue, IBV_WQS_ERR), EINVAL);
   EXPECT_EQ(modify_queue(queue, IBV_WQS_UNKNOWN), EINVAL);
   EXPECT_EQ(modify_queue(queue, static_cast<ibv_wq_state>(-1)), EINVAL);

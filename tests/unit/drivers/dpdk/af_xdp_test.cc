@@ -226,7 +226,7 @@ TEST_F(AfXdp, DropsFramesAndNeverBlocksWhenTheInterfaceGoesAway) {
     if (near->statistics().dropped_frames < 1900) return "few dropped";
     while (near->arm()) receive(*near, 0ms);
     pollfd wake{.fd = near->wake_fd(), .events = POLLIN, .revents = 0};
-    return poll(&wake, 1, 200) == 0 ? "" : "awake for ever";
+    return poll(&wake, 1, 200) == 0 ? "" : "awake without end";
   });
 }
 

@@ -1,4 +1,4 @@
-// What a person is told when a port cannot be had.
+// What urnic tells a person when it cannot open a port.
 #include <fmt/core.h>
 #include <gmock/gmock.h>
 #include <sys/socket.h>

@@ -39,7 +39,7 @@ Process::Process(const Body& body) {
     return;
   }
   close(ends[0]);
-  // The end of a test that crashes must not leave spinning children behind.
+  // A test that crashes must not leave spinning children.
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != parent) _exit(1);
   const Parent to_parent(ends[1]);

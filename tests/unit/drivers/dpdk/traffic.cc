@@ -25,7 +25,7 @@ using Side = nic::PortSpec::VhostSide;
 constexpr std::size_t kPingBytes = 64;
 constexpr std::uint32_t kLastPing = 1'000'000;
 
-// Where the echoing process leaves its id, behind two bytes that make_frame() does not touch either.
+// The echoing process writes its id here, after two bytes that make_frame() does not touch either.
 constexpr std::size_t kStampOffset = 4;
 
 }  // namespace

@@ -28,7 +28,7 @@ class VhostPeers : public testing::Test {
   const std::string path_ = folder_.path("wire.sock");
 };
 
-// Keeps traffic up at full speed for ever, and tells "peer N" when a process N begins to answer.
+// Sends at full speed without end, and tells "peer N" when a process N begins to answer.
 Process::Body survivor(const nic::PortSpec& spec) {
   return caught([spec](const Process::Parent& parent) -> std::string {
     const auto port = open(spec);

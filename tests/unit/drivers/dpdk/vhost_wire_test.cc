@@ -226,7 +226,7 @@ TEST_F(VhostWire, PressesBackWhenThePeerStopsAndDropsAfterAWhile) {
       const auto full_since = Clock::now();
       while (port->reserve().empty()) {
         port->flush();
-        if (Clock::now() - full_since > 1s) return "full for ever";
+        if (Clock::now() - full_since > 1s) return "full without end";
       }
       if (Clock::now() - full_since < 50ms) return "no patience";
       if (port->statistics().dropped_frames == before.dropped_frames) return "dropped none";

@@ -217,7 +217,7 @@ TEST_F(DirectPortTest, AwaitsTheTurnOfAPeerThatMakesALink) {
   Nic a(folder, kA);
   SilentPeer b(folder, kB);
   for (std::uint8_t i = 1; i < kConversation; ++i) a.send(kB, i);
-  EXPECT_FALSE(a.port().is_awaiting_turn_of(kB)) << "was not asked for a link";
+  EXPECT_FALSE(a.port().is_awaiting_turn_of(kB)) << "a has not yet asked b for a link";
   a.send(kB, 1);
   ASSERT_TRUE(b.is_asked());
   EXPECT_TRUE(a.port().is_awaiting_turn_of(kB));

@@ -63,7 +63,7 @@ struct Rig {
     return psns;
   }
 
-  /// What becomes of one frame that is sent.
+  /// Sends a frame through the port; what leaves.
   Bytes sent(const Bytes& frame) {
     outside->sent.clear();
     EXPECT_TRUE(send(*port, frame));

@@ -21,7 +21,7 @@ using transport::wire::Mac;
 
 constexpr Switch::Clock::time_point kNow{};
 
-/// The NIC behind port N has this address.
+/// The NIC at port N has this address.
 constexpr Mac mac(std::uint8_t n) {
   return Mac{{2, 0, 0, 0, 0, n}};
 }
@@ -241,7 +241,7 @@ TEST_F(LearningSwitchTest, ArmsAnewOnlyPortsThatHadFramesOrWokeIt) {
   put(0, frame_between(mac(1), mac(0), 60, 0));
   round();
   switch_.disarm(2);
-  EXPECT_FALSE(ends_[0]->is_armed) << "it has work, and its peer need not wake anybody";
+  EXPECT_FALSE(ends_[0]->is_armed) << "it has work, and its peer need not wake the switch";
   EXPECT_FALSE(ends_[2]->is_armed);
   switch_.arm();
   EXPECT_EQ(ends_[0]->times_armed, 2u);

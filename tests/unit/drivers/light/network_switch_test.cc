@@ -42,7 +42,7 @@ constexpr std::string_view kStar = R"({
 
 constexpr Instant kStart{5s};
 
-/// The NIC behind port N has this address.
+/// The NIC at port N has this address.
 constexpr Mac station(std::uint8_t n) {
   return Mac{{2, 0, 0, 0, 0, n}};
 }
@@ -116,7 +116,7 @@ TEST_F(NetworkSwitchTest, AnAddressMovesWithItsStation) {
   for (const auto& end : ends_) end->sent.clear();
   put(2, station(0));
   run_until(30ms);
-  EXPECT_THAT(sent(), ElementsAre(0, 1, 0)) << "it is behind b now";
+  EXPECT_THAT(sent(), ElementsAre(0, 1, 0)) << "it is at b now";
 }
 
 TEST_F(NetworkSwitchTest, ReadsNoFurtherWhileTheNicIsFullAndLosesNothing) {

@@ -10,7 +10,7 @@ namespace {
 using transport::Psn;
 using transport::QpNumber;
 
-/// A NIC between whose queue pairs and those of its peer packets go.
+/// A NIC whose queue pairs exchange packets with its peer's.
 struct Line {
   std::optional<PacketHistory::Place> request(Way way, std::uint32_t qp, std::uint32_t psn) {
     return note(way, qp, psn, Part::kRequest);

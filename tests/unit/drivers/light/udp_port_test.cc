@@ -139,7 +139,7 @@ TEST_F(UdpPortTest, MovesAnIpv4PacketWithEverythingThatItsHeadersSay) {
 TEST_F(UdpPortTest, MovesAnIpv6PacketLikewise) {
   const Gid loopback = Gid::parse("::1").value();
   const auto port = open_port({loopback});
-  if (port == nullptr) GTEST_SKIP() << "::1 or its port 4791 is not to be had";
+  if (port == nullptr) GTEST_SKIP() << "::1 or its port 4791 is not available";
   nic::Path path = path_to(loopback, loopback, {.destination = {}, .hop_limit = 17, .traffic_class = 0x6a});
   const Bytes sent = commit(*port, path, 24, 0x5a);
   port->flush();
@@ -152,7 +152,7 @@ TEST_F(UdpPortTest, MovesAnIpv6PacketLikewise) {
 TEST_F(UdpPortTest, TakesIpv6DatagramsWithoutChecksum) {
   const Gid loopback = Gid::parse("::1").value();
   const auto port = open_port({loopback});
-  if (port == nullptr) GTEST_SKIP() << "::1 or its port 4791 is not to be had";
+  if (port == nullptr) GTEST_SKIP() << "::1 or its port 4791 is not available";
   const auto stranger = open_udp_socket(loopback, 50001, kLoopback);
   ASSERT_TRUE(stranger);
   ASSERT_TRUE(sys_setsockopt(stranger.value().get(), IPPROTO_UDP, UDP_NO_CHECK6_TX, 1));
@@ -254,7 +254,7 @@ TEST_F(UdpPortTest, LeavesByRocesPortWhereAnotherProgramHasTheSourcePort) {
   }
 }
 
-// Not by that of another address.
+// RoCE's port of another address would not do.
 TEST_F(UdpPortTest, LeavesByRocesPortOfTheAddressItComesFrom) {
   const Gid also_here = own_address(2);
   sender_ = nullptr;

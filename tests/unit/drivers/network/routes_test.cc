@@ -109,8 +109,8 @@ TEST(NetworkRoutes, BroadcastReachesEachHostOnceInSpiteOfLoops) {
   }
 }
 
-/// Three switches, each linked to the others and to a host: links 0 to 2 are those of the hosts, 3 to 5 those of switches 0 and 1, 0 and 2,
-/// 1 and 2, one of which is slow.
+/// Three switches, each linked to the others and to a host. Links 0 to 2 lead to the hosts; links 3 to 5 join switches 0 and 1, 0 and 2,
+/// 1 and 2. Link `slow_link` is slow.
 Topology triangle(std::size_t slow_link) {
   Topology topology;
   topology.profiles.push_back({.name = "profile"});

@@ -18,7 +18,7 @@ struct CapturedMad {
   transport::test::Bytes bytes;
 };
 
-/// Those of CAPTURE.pcap, of this tree or outside of it; empty when there is no such capture.
+/// The datagrams of CAPTURE.pcap, in this tree or outside of it; empty when there is no such capture.
 std::vector<CapturedMad> mads_in(const std::string& capture);
 
 /// The names of all captures of this tree, and of those outside if they are there.

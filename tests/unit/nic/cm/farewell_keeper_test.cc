@@ -72,7 +72,7 @@ TEST(FarewellKeeper, SaysToThePeerWhichConnectionItIs) {
   EXPECT_EQ(kept.keeper.path_of(id).source, kept.conversation.arrival().destination);
 }
 
-// Who repeats a DREQ waits as long as the process would have.
+// The program that repeats a DREQ waits as long as the process would have.
 TEST(FarewellKeeper, SaysWhetherADreqWasSentAndHowLongItsAnswerMayTake) {
   Kept established(Position::kEstablishedActive);
   const Farewell& unsent = established.keeper.farewell_of(established.conversation.id());

@@ -210,7 +210,7 @@ TEST(CmMessage, IsReadByTsharkWithTheValuesThatWeWrote) {
   }
 }
 
-/// Bytes from `at` on, counted from behind the header.
+/// Bytes from `at` on, counted from the end of the header.
 struct At {
   std::size_t at = 0;
   std::vector<unsigned> bytes;
@@ -363,7 +363,7 @@ TEST(CmMessage, OfAnotherLengthIsRefused) {
   const Bytes whole = changed_request(0, 1);
   ASSERT_EQ(error_of(whole), std::nullopt);
   for (std::size_t length = 0; length < kMadBytes; ++length) {
-    // A copy of its own, so that a sanitizer sees what is read behind it.
+    // A separate copy, so that a sanitizer sees a read beyond its end.
     const Bytes part(whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(length));
     EXPECT_EQ(error_of(part), MadError::kWrongLength) << length;
     EXPECT_FALSE(unreadable_request(part)) << length;

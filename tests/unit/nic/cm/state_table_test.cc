@@ -22,10 +22,10 @@ struct Row {
   std::string_view state;  ///< "": as before
 };
 
-// What is in no row changes nothing and is not answered. The right columns are those of abi.md 3.3 and Linux' ib_cm, apart
-// from three liberties, all of them invisible to a peer that lost nothing: a repeated REQ is answered by the REP that was
-// sent, and by the same REJ; a REP that comes again before our program is ready is answered by MRA; a REP for no
-// connection of ours is rejected as IBTA wants it.
+// A message that is in no row changes nothing and is not answered. The right columns follow abi.md 3.3 and Linux' ib_cm,
+// with three differences that a peer that lost nothing does not see: a repeated REQ is answered by the REP that was sent,
+// or by the same REJ; a REP that comes again before our program is ready is answered by MRA; a REP for no connection of
+// ours is rejected, as IBTA requires.
 const std::vector<Row>& table() {
   using enum Position;
   static const std::vector<Row> rows = {
@@ -199,7 +199,7 @@ TEST(CommunicationManager, TakesMessagesOfAConnectionFromItsPeerOnly) {
   }
 }
 
-// Both IDs must be those of the connection, as in Linux: one of them may be left over from an earlier one.
+// Both IDs must be the connection's, as in Linux: one of them may be left over from an earlier connection.
 TEST(CommunicationManager, TakesMessagesOfAConnectionWithBothItsIdsOnly) {
   using enum Position;
   const CommunicationId other{0x901};

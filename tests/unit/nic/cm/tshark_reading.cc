@@ -20,7 +20,7 @@ namespace {
 
 struct Field {
   std::string_view name;    ///< in describe()
-  std::string_view tshark;  ///< behind "infiniband."
+  std::string_view tshark;  ///< after "infiniband."
   enum class Kind { kNumber, kBytes, kAddress } kind = Kind::kNumber;
 };
 

@@ -1,4 +1,4 @@
-// Who asks for a process' status, and what he gets.
+// What a program gets that asks for a process' status.
 #include "nic/diagnostics/status_server.h"
 
 #include <gtest/gtest.h>

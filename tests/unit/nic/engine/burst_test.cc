@@ -35,7 +35,7 @@ class BurstTest : public ProgressThreadTest {
     const auto end = std::chrono::steady_clock::now() + kLongEnough;
     while (std::chrono::steady_clock::now() < end) poll();
   }
-  /// The thread forgets that it waited in vain when it has relied on us for 100 ms.
+  /// After the thread has relied on us for 100 ms, it forgets that our polling once let frames wait.
   void poll_until_trusted() {
     const auto end = std::chrono::steady_clock::now() + 120ms;
     while (std::chrono::steady_clock::now() < end) poll();

@@ -15,7 +15,7 @@ using transport::Duration;
 
 class PollSpellTest : public testing::Test {
  protected:
-  /// Polls in vain each `pause`, and returns how many spells ended.
+  /// Polls each `pause` and finds nothing; returns how many spells ended.
   int poll_for(Duration time, Duration pause) {
     int ended = 0;
     for (const transport::Time end = now_ + time; now_ < end; now_ += pause) {

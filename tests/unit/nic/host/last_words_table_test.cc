@@ -42,7 +42,7 @@ std::vector<std::string> read(int file) {
 class LastWordsTableTest : public testing::Test {
  protected:
   void keep(std::uint32_t key, std::string_view text) { table_->keep(key, octets_of(text), {}); }
-  /// Writes behind the table's back, as a process can.
+  /// Writes into the table's file without the table, as a process can.
   template <typename Value>
   void spoil(std::size_t at, Value value) {
     ASSERT_EQ(pwrite(table_->file(), &value, sizeof value, static_cast<off_t>(at)),

@@ -1,4 +1,4 @@
-// Who has a UDP port, by files as the system shows them.
+// The sockets that have a UDP port, read from files as the system shows them.
 #include "nic/host/udp_port_holders.h"
 
 #include <gmock/gmock.h>

@@ -44,7 +44,7 @@ Path ipv6_path(const AddressVector& address) {
   return Path::make(address, gid("fd09::1"), {kOwnMac}, QpNumber(0x11), QpNumber(0x12));
 }
 
-/// A frame around `packet_bytes` bytes that stand for a packet, and nothing behind.
+/// A frame around `packet_bytes` bytes that stand for a packet; nothing follows its ICRC.
 Bytes encapsulated(Path& path, std::size_t packet_bytes) {
   Bytes frame(path.header_bytes() + packet_bytes + Path::kIcrcBytes, std::byte{0xa5});
   EXPECT_EQ(path.encapsulate(frame, {.size = packet_bytes}, kPeerMac), frame.size());

@@ -121,7 +121,7 @@ TEST_F(CompletionQueueTest, NotifiesAtOnceOfSolicitedCompletionsOnlyWhenAskedTo)
   queue->request_notification(true);
   EXPECT_FALSE(has_event());
   queue->request_notification(false);
-  EXPECT_TRUE(has_event()) << "more is asked for";
+  EXPECT_TRUE(has_event()) << "the program now asks for all completions";
 }
 
 TEST_F(CompletionQueueTest, NotifiesOfASolicitedCompletionOnlyWhenAskedTo) {
@@ -165,7 +165,7 @@ TEST_F(CompletionQueueTest, CanBeDestroyedWithCompletionsThatWereNotPublished) {
   queue = std::move(pair.a().device().create_cq(4, &channel, this).value());
 }
 
-// A queue pair that begins anew is not told of its former life; the others lose nothing, in whatever order
+// A queue pair that was reset gets no completions from before; the other queue pair loses none, in whatever order
 // they came.
 TEST_F(CompletionQueueTest, ForgetsWhatAQueuePairHadCompletedWhenItIsReset) {
   pair.connect();
@@ -228,8 +228,8 @@ TEST_F(CompletionQueueTest, TellsOfNoSolicitedCompletionThatItForgot) {
   EXPECT_THAT(poll(), ElementsAre(2, 3));
 }
 
-// The program asks for a notification, then looks once more, and sleeps only when it finds nothing. However
-// that falls together with completions, it must not sleep for ever.
+// The program asks for a notification, then looks once more, and sleeps only when it finds nothing. Whenever
+// completions come meanwhile, it must not sleep forever.
 TEST_F(CompletionQueueTest, NeverLetsAProgramSleepThatArmsAndThenLooks) {
   constexpr std::uint64_t kCompletions = 20000;
   fcntl(channel.fd(), F_SETFL, 0);

@@ -11,7 +11,7 @@ namespace {
 using transport::QpNumber;
 using transport::to_integer;
 
-/// The table keeps pointers and never looks behind them.
+/// The table keeps pointers and never follows them.
 QueuePair& queue_pair(std::uintptr_t at) {
   return *reinterpret_cast<QueuePair*>(at);
 }

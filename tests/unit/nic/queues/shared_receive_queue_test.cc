@@ -325,7 +325,7 @@ TEST_F(XrcInsideMessageTest, RefusesTheRestOfAWriteWhoseQueueIsDestroyed) {
   EXPECT_EQ(pair.b().memory()[3999], std::byte{0});
 }
 
-// The receives that were posted to it go with it, and so does that of the message in progress.
+// The receives that were posted to it go with it, also the receive of the message in progress.
 TEST_F(XrcInsideMessageTest, CompletesNothingForAQueueThatIsDestroyed) {
   begin(transport::SendOperation::kSend);
   EXPECT_TRUE(pair.b().device().destroy_srq(doomed_));

@@ -119,8 +119,8 @@ TEST(RssHash, IsNothingForAFrameWithoutTheFields) {
 TEST(RssHash, HasRoomForTheLongestInput) {
   std::array<std::byte, 36> longest{};
   longest.back() = std::byte{1};
-  // Bits 287 to 318 of the key, worked out by hand from its last five octets: be ac 01 fa behind the low bit
-  // of 3b.
+  // Bits 287 to 318 of the key, worked out by hand from its last five octets: the low bit of 3b, then
+  // be ac 01 fa.
   EXPECT_EQ(toeplitz_hash(key(), longest), 0xdf5600fdu);
 }
 

@@ -113,7 +113,7 @@ TEST_F(RssTest, SpreadsFramesByTheLowBitsOfMicrosoftsHash) {
     ASSERT_EQ(completions.size(), 1u) << std::hex << vector.hash;
     EXPECT_EQ(completions[0].status, CompletionStatus::kSuccess);
     EXPECT_EQ(completions[0].wr_id, place);
-    EXPECT_EQ(completions[0].qp_number, work_queues[place]->number()) << "not that of the queue pair";
+    EXPECT_EQ(completions[0].qp_number, work_queues[place]->number()) << "not the number of the queue pair";
     EXPECT_EQ(received(completions[0].byte_length), frame);
   }
   EXPECT_EQ(pair.b().counter("rx_steered_frames"), std::size(kVectors));

@@ -1,4 +1,4 @@
-// Why a connection was not made, in words, on the side that hears of it.
+// The reason why a connection was not made, in words, on each side that notices it.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -276,7 +276,7 @@ TEST_F(Connection, EndsWhenItsIdIsDestroyed) {
   EXPECT_EQ(passive.cm().messages().connection_count(), 0u);
 }
 
-// Any one message may be lost; the connection is made and ended all the same, within the timeouts.
+// Any one message may be lost; the connection is still made and ended, within the timeouts.
 TEST_F(Connection, SurvivesTheLossOfAnyMessage) {
   passive.listen();
   for (int lost = 0; lost < 5; ++lost) {

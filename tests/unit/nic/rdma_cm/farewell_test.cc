@@ -1,4 +1,4 @@
-// What peers hear of a program that ends and has destroyed nothing.
+// What peers are told when a program ends and has destroyed nothing.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -79,7 +79,7 @@ TEST_F(Farewell, RejectsARequestThatStillWaitsForItsListener) {
   EXPECT_EQ(active.take(EventType::kRejected).status, 8);
 }
 
-/// A loopback whose other side takes frames late: only when it was asked for the third time whether it has.
+/// A loopback whose other side takes frames late: is_drained() is false until its third call.
 class SlowPort final : public PacketPort {
  public:
   static constexpr int kLate = 3;

@@ -52,7 +52,7 @@ class HostNic : private ChannelSignal {
   IdNumber create() { return cm_.create_id(channel_, 0, PortSpace::kTcp, Service::kRc).value(); }
   int bind(const SocketAddress& address) { return Program::error_of(cm_.bind(channel_, create(), address)); }
   SocketAddress local(IdNumber id) { return cm_.query(channel_, id).value().local; }
-  /// What comes of it: an errno value of the call, or the event's negative one.
+  /// Returns the call's errno value, or the event's negative one.
   int resolve(IdNumber id, const SocketAddress& source, const SocketAddress& destination) {
     const int failed = Program::error_of(
         cm_.resolve_address(channel_, id, source, destination, std::chrono::seconds(2), {}));

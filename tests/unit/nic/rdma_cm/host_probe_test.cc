@@ -1,4 +1,4 @@
-// What becomes of resolutions and requests when a host is down, or has no RoCEv2.
+// How resolutions and requests end when a host is down, or has no RoCEv2.
 #include "nic/port/host_probe.h"
 
 #include <gtest/gtest.h>
@@ -133,7 +133,7 @@ TEST_F(HostProbeTest, AClosedPortEndsARequest) {
   EXPECT_EQ(requests_sent(), 1u);
   seen.error = ECONNREFUSED;
   pass(1900ms);
-  EXPECT_FALSE(next()) << "the peer may answer all the same";
+  EXPECT_FALSE(next()) << "the peer may still answer";
   EXPECT_EQ(requests_sent(), 3u) << "it may have begun to listen since the first";
   pass(200ms);
   EXPECT_EQ(status_of(EventType::kUnreachable), -ECONNREFUSED);

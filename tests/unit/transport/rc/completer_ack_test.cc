@@ -144,7 +144,7 @@ TEST_F(RcCompleterAck, CompletesAReadThatWasRepeated) {
   EXPECT_EQ(local_memory(0, 2000), payload(2000));
 }
 
-// Fact 21, with some of the responses there: only the rest is asked for (fact 26).
+// Fact 21, when some of the responses have come: we request only the rest (fact 26).
 TEST_F(RcCompleterAck, RepeatsTheRestOfAReadThatAnAckPassedOver) {
   post({read_wr(1, 3000).from_elements({local(3000, 0x8000)}), send_wr(2, 10)});
   sent();

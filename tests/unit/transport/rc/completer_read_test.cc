@@ -44,7 +44,7 @@ TEST_F(RcCompleterRead, CompletesOnlyWithTheLastResponse) {
   EXPECT_THAT(send_completions(), ElementsAre(Succeeded(1)));
 }
 
-// The peer answers the READs behind the lost one before it comes to the repeat.
+// The peer answers the READs after the lost one before it gets to the repetition.
 TEST_F(RcCompleterRead, DoesNotTimeOutWhileTheResponsesToLaterReadsGetOn) {
   post({read_wr(1, 1), read_wr(2, 3000), read_wr(3, 3000)});
   ASSERT_EQ(sent().size(), 3u);

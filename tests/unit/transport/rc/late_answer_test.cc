@@ -55,7 +55,7 @@ TEST_F(RcLateAnswer, OfEverythingLeavesNothingToRepeat) {
   EXPECT_EQ(endpoint_.next_send_psn(), Psn(205));
 }
 
-// Windows and limits are those of a connection that never lost anything.
+// Windows and limits are as on a connection that never lost anything.
 TEST_F(RcLateAnswer, LeavesTheLimitOfReadsAsItWas) {
   config_.max_reads_in_flight = 1;
   connect();

@@ -22,7 +22,7 @@ class PendingAckTest : public testing::Test {
     const bool waited = !ack_.is_due(now_);
     now_ += after;
     ack_.on_request_sent(now_, kPatience, true);
-    EXPECT_TRUE(ack_.is_due(now_)) << "it goes behind the answer";
+    EXPECT_TRUE(ack_.is_due(now_)) << "it follows the answer";
     ack_.clear();
     return waited;
   }

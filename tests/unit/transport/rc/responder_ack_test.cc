@@ -147,7 +147,7 @@ TEST_F(RcResponderAck, LetsRequestsLeaveAmidTheResponsesOfALongRead) {
   const auto request = std::find_if(packets.begin(), packets.end(),
                                     [](const QpPacket& packet) { return packet.psn == Psn(200); });
   ASSERT_NE(request, packets.end());
-  EXPECT_LT(request - packets.begin(), 3) << "behind that many responses";
+  EXPECT_LT(request - packets.begin(), 3) << "it follows so many responses";
 }
 
 }  // namespace

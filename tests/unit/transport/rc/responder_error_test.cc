@@ -1,4 +1,4 @@
-// What becomes of a responder that had to refuse for good.
+// What a responder does after it has refused a request for good.
 #include "tests/support/qp_fixture.h"
 
 namespace urnic::transport::test {

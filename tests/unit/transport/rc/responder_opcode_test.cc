@@ -22,7 +22,7 @@ struct Misplaced {
 
 const Bytes kFull = payload(1024);
 
-/// All carry PSN 101, behind a FIRST with PSN 100 or a complete SEND.
+/// All carry PSN 101, and follow a FIRST with PSN 100 or a complete SEND.
 const std::vector<Misplaced> kMisplaced = {
     {"SendMiddleWithoutFirst", Inside::kNothing, send_middle(Psn(101), kFull)},
     {"SendLastWithoutFirst", Inside::kNothing, send_last(Psn(101), payload(1))},

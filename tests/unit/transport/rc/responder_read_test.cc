@@ -114,7 +114,7 @@ TEST_F(RcResponderRead, TakesAHundredAndTwentyEightUnansweredReadsAtOnce) {
       EXPECT_EQ(packets[i], read_response_only(Psn(first + i), shared_pattern(0, 1), first - 100 + i + 1));
     }
   }
-  // All of the last 128 can be asked for again.
+  // The peer can request all of the last 128 again.
   peer_sends(single_reads(228, 128));
   const auto again = sent();
   ASSERT_EQ(again.size(), 128u);
@@ -259,7 +259,7 @@ TEST_F(RcResponderDuplicateRead, ReadsMemoryAfresh) {
   EXPECT_EQ(sent(), read_responses(Psn(100), payload(4000), kMtu, 1));
 }
 
-// Fact 26: PSN + n, address + n x PMTU, length reduced; opcodes begin anew with FIRST.
+// Fact 26: PSN + n, address + n x PMTU, length reduced; opcodes begin again with FIRST.
 TEST_F(RcResponderDuplicateRead, IsResumedPartWay) {
   peer_sends(read_request(Psn(101), 2976, kShared + 1024));
   EXPECT_EQ(sent(), read_responses(Psn(101), shared_pattern(1024, 2976), kMtu, 1));

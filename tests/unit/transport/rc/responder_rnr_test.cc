@@ -128,7 +128,7 @@ TEST_F(RcResponderRnr, AsksForTheRepetitionAlsoAfterItWasRefusedAgain) {
   }
 }
 
-// The receive arrives while packets behind the refused one are still on their way: none of them may slip in.
+// The program posts a receive while packets that follow the refused one are on their way: none of them may take it.
 TEST_F(RcResponderRnr, DoesNotTakeALaterPacketBeforeTheRefusedOne) {
   peer_sends(send_only(Psn(100), payload(10)));
   sent();

@@ -277,7 +277,7 @@ TEST_F(RcRetry, CountsAnewAfterAReadResponse) {
   EXPECT_THAT(send_completions(), ElementsAre(Succeeded(1)));
 }
 
-// Duplicate ACKs are no progress, or a babbling peer would keep us waiting for ever.
+// Duplicate ACKs are no progress, or a peer that repeats them would keep us waiting forever.
 TEST_F(RcRetry, DoesNotCountAnewForAStaleAck) {
   config_.retry_count = 1;
   connect();
@@ -324,7 +324,7 @@ TEST_F(RcRetry, DoesNotPutOffTheTimeoutForNewWork) {
   EXPECT_EQ(packets[0].psn, Psn(200));
 }
 
-// A peer that answers every repetition with the same NAK must not make us send for ever.
+// A peer that answers every repetition with the same NAK must not make us send forever.
 TEST_F(RcRetry, GivesUpInSpiteOfTheSameSequenceNakAgainAndAgain) {
   config_.retry_count = 3;
   connect();

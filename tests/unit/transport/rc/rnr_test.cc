@@ -128,7 +128,7 @@ TEST_F(RcRnr, MeasuresTheAckTimeoutFromTheEndOfTheWait) {
   EXPECT_EQ(until_timeout(), ack_timeout(config_.ack_timeout));
 }
 
-// Packets behind the refused one may have been answered before it was: none of that shortens the wait.
+// ACKs of packets before the refused one may come again: they do not shorten the wait.
 TEST_F(RcRnr, IsNotWokenByStaleAcks) {
   connect();
   post({send_wr(1, 10), send_wr(2, 10)});
@@ -251,7 +251,7 @@ TEST_F(RcRnr, EndsTheWaitWhenTheRefusedPacketIsAcknowledged) {
   EXPECT_EQ(until_timeout(), std::nullopt);
 }
 
-// A duplicate of the refused packet found a receive; the packets behind it still wait.
+// A duplicate of the refused packet found a receive; the packets after it still wait.
 TEST_F(RcRnr, MeasuresTheAckTimeoutFromTheEndOfTheWaitAlsoAfterAnAck) {
   config_.retry_count = 0;
   connect();

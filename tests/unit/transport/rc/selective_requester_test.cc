@@ -149,8 +149,8 @@ TEST_F(RcSelectiveRequester, TakesNothingFromAnOldNak) {
   EXPECT_EQ(count(Counter::kPacketSequenceError), 1u);
 }
 
-// A READ waits for its answer, and so the NAK is not older than all that is outstanding. Its bitmap counts from another PSN: taken for that of
-// the last one, it would say that 205 is held.
+// A READ waits for its answer, so the old NAK is not older than everything outstanding. Its bitmap counts from another PSN: if it
+// counted from the last NAK's, it would say that 205 is held.
 TEST_F(RcSelectiveRequester, SendsAgainWhatAnOldNakOnlySeemsToHold) {
   connect();
   post(read_wr(1, 10));
@@ -176,7 +176,7 @@ TEST_F(RcSelectiveRequester, SendsAgainThePieceOfAReadThatThePeerDoesNotHold) {
   EXPECT_EQ(sent_psns(), std::vector<std::uint32_t>{202});
 }
 
-// The window is that of SENDs and WRITEs.
+// Only SENDs and WRITEs that the peer holds make room in the window.
 TEST_F(RcSelectiveRequester, SendsNothingMoreBecauseThePeerHoldsAPieceOfARead) {
   config_.window_packets = 4;
   connect();
@@ -198,7 +198,7 @@ TEST_F(RcSelectiveRequester, SendsEverythingAgainWhenTheAckTimerRunsOut) {
   EXPECT_EQ(count(Counter::kLocalAckTimeout), 1u);
 }
 
-// The RNR NAK was of a copy: the peer had the SEND by then, and has begun to answer the READ behind it.
+// The RNR NAK refused a copy: the peer had the SEND by then, and has begun to answer the READ after it.
 TEST_F(RcSelectiveRequester, AsksAfterAnRnrNakForNoReadThatIsBeingAnswered) {
   connect();
   post(send_wr(1, 10));
@@ -214,7 +214,6 @@ TEST_F(RcSelectiveRequester, AsksAfterAnRnrNakForNoReadThatIsBeingAnswered) {
   EXPECT_THAT(sent(), ElementsAre(read_request(Psn(202), kMtu, kShared + kMtu)));
 }
 
-// It answers the packet that goes first with what it holds.
 // The READ was the last request that the ACK timer sent again. It was taken for lost again, and its answer comes before it leaves.
 TEST_F(RcSelectiveRequester, AsksAfterTheAckTimerForNoReadThatIsBeingAnswered) {
   connect_and_send(1);
@@ -231,6 +230,7 @@ TEST_F(RcSelectiveRequester, AsksAfterTheAckTimerForNoReadThatIsBeingAnswered) {
   EXPECT_THAT(sent(), IsEmpty());
 }
 
+// The peer answers the packet that goes first with what it holds.
 TEST_F(RcSelectiveRequester, SendsAfterTheAckTimerOnlyWhatThePeerStillDoesNotHold) {
   connect_and_send(5);
   pass_to_timeout();
@@ -298,8 +298,8 @@ TEST_F(RcSelectiveRequester, AsksAgainForAnswersThatWereLostAndSendsNothingElse)
   EXPECT_EQ(again[1], first[2]);
 }
 
-// It held the last one, refused it for lack of a receive, and the RNR NAK was lost. That an answer was asked for again meanwhile says nothing of
-// that.
+// The peer held the last packet, refused it for lack of a receive, and the RNR NAK was lost. We requested an answer again meanwhile,
+// but the last packet was not sent again.
 TEST_F(RcSelectiveRequester, SendsAgainWhatIsNotHeldAnyMoreWhileItWaitsForAnAnswer) {
   connect();
   post({read_wr(1, 10), write_wr(2, 10), write_wr(3, 10)});

@@ -144,7 +144,7 @@ TEST_F(RcSelectiveResponder, AnswersAReadThatItHeld) {
                                   ack(Psn(103), 3)));
 }
 
-// The refused packet has to come again; the one behind it has not.
+// The refused packet must come again; the packet after it need not.
 TEST_F(RcSelectiveResponder, RefusesAHeldPacketThatFindsNoReceiveAndKeepsThoseBehindIt) {
   connect();
   post_receives({1});

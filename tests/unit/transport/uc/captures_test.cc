@@ -102,7 +102,7 @@ TEST_F(UcCaptures, SendsEveryKindOfMessageAsRxeDid) {
 }
 
 // Eight of 36 packets were lost: the first SEND, the WRITE with immediate and the SEND of ten bytes came
-// whole. rdma_rxe itself had lost the WRITE with immediate, too: it drops the first packet behind a message
+// whole. rdma_rxe itself had lost the WRITE with immediate, too: it drops the first packet after a message
 // that was not finished.
 TEST_F(UcCaptures, ReceivesTheMessagesThatCameWhole) {
   const auto captured = captured_in("vs_loss_uc");

@@ -16,7 +16,7 @@ class UcResponderLength : public UcTest {
     post_receives({1, 2});
   }
 
-  /// None of the packets completes anything; a message behind them does.
+  /// None of the packets completes anything; a message after them does.
   void expect_dropped(const std::vector<QpPacket>& packets, std::uint64_t refused = 1) {
     const std::uint64_t before = count(Counter::kRequestInvalid);
     peer_sends(packets);

@@ -114,7 +114,7 @@ TEST_F(UcResponderReceive, GivesTheReceiveOfADroppedSendToAWriteWithImmediate) {
                           AllOf(Succeeded(2), Field(&Completion::opcode, CompletionOpcode::kReceive))));
 }
 
-// The fault is this side's own, so this side hears of it.
+// The fault is this side's own, so this side gets the error.
 TEST_F(UcResponderReceive, GoesToErrorWhenAReceiveCannotBeWritten) {
   post_receive(1, {{.address = kReceiveAddress, .length = 100, .lkey = Lkey{0xbad}}});
   post_receives({2});

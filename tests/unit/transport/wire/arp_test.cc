@@ -13,7 +13,7 @@ using test::hex;
 using test::slice;
 using test::with_u16;
 
-// arp_nd_linux.pcap, frames 7 and 8, behind the Ethernet header: 10.9.0.1 asks for 10.9.0.2.
+// arp_nd_linux.pcap, frames 7 and 8, after the Ethernet header: 10.9.0.1 asks for 10.9.0.2.
 const Bytes kRequestBytes = hex("0001 0800 06 04 0001 020000000001 0a090001 000000000000 0a090002");
 const Bytes kReplyBytes = hex("0001 0800 06 04 0002 020000000002 0a090002 020000000001 0a090001");
 

@@ -62,7 +62,7 @@ inline const Bytes kAcknowledge =
         "45000030ac274000401179f70a4d00030a4d0002 c7bc12b7001c0000"
         "1100ffff0000002d00476ed5 1f000001 84a24cd0");
 
-/// vs_sizes.pcap, frame 9: RC SEND Only of five bytes, hence three of padding.
+/// vs_sizes.pcap, frame 9: RC SEND Only of five bytes, with three bytes of padding.
 inline const Bytes kSendOfFive =
     hex("525401a61175 525498af40cf 0800"
         "4500003473d840004011b2420a4d00020a4d0003 c7bc12b700200000"

@@ -86,7 +86,7 @@ std::vector<fs::path> captures_below(const fs::path& folder) {
   return paths;
 }
 
-// The counts are those of the programs that captured, see pcap_fixtures/README.md.
+// The programs that captured gave these counts, see pcap_fixtures/README.md.
 TEST(Fixtures, ComeOutUnchanged) {
   const std::map<std::string, std::size_t> frames = {
       {"mckey", 5},

@@ -34,7 +34,7 @@ Bytes emitted(const Frame& frame) {
   return out;
 }
 
-/// A frame over IPv4 with this many bytes behind the UDP header, lengths and IP checksum in order.
+/// A frame over IPv4 with this many bytes after the UDP header; its lengths and IP checksum are right.
 Bytes frame_with_udp_payload(std::size_t size) {
   Bytes bytes = slice(test::kEmptySend, 0, kBthAtIpv4) + Bytes(size);
   bytes = with_u16(bytes, kIpAt + 2, static_cast<unsigned>(28 + size));

@@ -126,7 +126,7 @@ TEST(Immediate, KeepsTheOrderOfTheWireInMemory) {
   EXPECT_EQ(emitted(immediate), bytes);
 }
 
-// No capture of these two is known; the layouts are those of facts 32 and "XRCETH".
+// No capture of these two is known; the layouts are from facts 32 and "XRCETH".
 TEST(Xrceth, HasTheSrqInItsLow24Bits) {
   expect_both_ways(Xrceth{.srq = 0xabcdef}, hex("00abcdef"));
   EXPECT_TRUE(Xrceth::parse(hex("ffabcdef")) == Xrceth{.srq = 0xabcdef});

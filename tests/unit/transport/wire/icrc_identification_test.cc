@@ -66,7 +66,7 @@ TEST(IcrcIdentification, FindsEveryIdentification) {
   }
 }
 
-// 2^20 differences, of which some 16 are those of an identification.
+// Of 2^20 differences, some 16 belong to an identification.
 TEST(IcrcIdentification, FindsNoneForWhatIsDamagedBut16BitsOfProtectionRemain) {
   IcrcIdentification identification;
   std::mt19937 random(1);
@@ -93,7 +93,7 @@ TEST(IcrcIdentification, SeesEveryFlippedBitOfAPacketWhoseIdentificationIsUnknow
   }
 }
 
-/// Of the packets of a capture that others sent: as a UDP socket shows them, without their identification.
+/// For each IPv4 packet of a capture that others sent, as a UDP socket shows it: without its identification.
 void expect_identifications_found(const std::filesystem::path& path, int& packets) {
   const auto frames = urnic::test::read_pcap(path);
   ASSERT_TRUE(frames) << frames.error().message;
@@ -121,7 +121,7 @@ TEST(IcrcIdentification, FindsThoseThatLinuxSent) {
 
 TEST(IcrcIdentification, FindsThoseOfCapturesOutsideTheProject) {
   const std::filesystem::path folder = urnic::test::shared_captures() / "rxe";
-  if (!std::filesystem::exists(folder)) GTEST_SKIP() << "no captures at hand";
+  if (!std::filesystem::exists(folder)) GTEST_SKIP() << "no captures outside the project";
   int packets = 0;
   for (const auto& entry : std::filesystem::recursive_directory_iterator(folder)) {
     if (entry.path().extension() == ".pcap") expect_identifications_found(entry.path(), packets);

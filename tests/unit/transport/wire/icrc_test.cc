@@ -24,7 +24,7 @@ std::uint32_t reference_icrc(Bytes headers_and_ib, const std::set<std::size_t>& 
   return urnic::test::bitwise_crc32(Bytes(8, std::byte{0xff}) + headers_and_ib);
 }
 
-// TOS, TTL, header checksum; UDP checksum; FECN, BECN and the bits behind.
+// TOS, TTL, header checksum; UDP checksum; FECN, BECN and the bits after them.
 const std::set<std::size_t> kMaskedIpv4 = {1, 8, 10, 11, 20 + 6, 20 + 7, 28 + 4};
 const Bytes kHeadersIpv4 = slice(test::kSendOfFive, test::kIpAt, 28);
 const Bytes kHeadersIpv6 = slice(test::kUdSendIpv6, test::kIpAt, 48);

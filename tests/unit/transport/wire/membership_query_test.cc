@@ -1,5 +1,5 @@
-// Queries of IGMP and MLD: those of a Linux bridge (pcap_fixtures/igmp_mld_linux.pcap), with the values that tshark shows, and
-// what is wrong with changed ones.
+// Queries of IGMP and MLD from a Linux bridge (pcap_fixtures/igmp_mld_linux.pcap), with the values that tshark shows, and what is
+// wrong with changed ones.
 #include <gtest/gtest.h>
 
 #include <optional>
@@ -176,7 +176,7 @@ TEST(MldQuery, NeedsTheRouterAlertOptionOfMld) {
     return parse_mld_query(repaired_mld(packet, 40 + options.size()));
   };
   EXPECT_TRUE(with_options("3a00 0502 0000 0100"));
-  EXPECT_TRUE(with_options("3a00 0000 0502 0000")) << "behind padding of one byte each";
+  EXPECT_TRUE(with_options("3a00 0000 0502 0000")) << "after padding of one byte each";
   EXPECT_TRUE(with_options("3a01 0106 000000000000 0502 0000 0000")) << "in the second unit";
   EXPECT_FALSE(with_options("3a00 0502 0001 0100")) << "RSVP's";
   EXPECT_FALSE(with_options("3a00 0501 0001 0100")) << "of another length";

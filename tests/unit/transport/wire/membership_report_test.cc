@@ -1,4 +1,4 @@
-// Reports of IGMP and MLD, byte by byte those of Linux (pcap_fixtures/igmp_mld_linux.pcap).
+// Reports of IGMP and MLD, byte by byte as Linux sends them (pcap_fixtures/igmp_mld_linux.pcap).
 #include <gtest/gtest.h>
 
 #include <cstddef>

@@ -138,7 +138,7 @@ TEST(ParsePacket, FindsFethBeforeReth) {
   EXPECT_EQ(emitted_headers(packet.value()), bytes);
 }
 
-// Fact 49: 16 zero bytes behind the BTH, BECN set, P_Key 0xffff, PSN 0.
+// Fact 49: 16 zero bytes after the BTH, BECN set, P_Key 0xffff, PSN 0.
 TEST(EmitHeaders, WritesACongestionNotification) {
   EXPECT_EQ(emitted_headers(Packet{.bth = Bth{.opcode = Opcode::kCnp,
                                               .migrated = false,

@@ -208,7 +208,7 @@ TEST_F(ConnectionRequestsTest, ShowsADamagedRequestToItsListenerAlone) {
   damaged = request(81);
   damaged.back() ^= std::byte{1};
   requests_.on_packet(damaged, kStart);
-  EXPECT_THAT(members_.got, IsEmpty()) << "nobody refuses it";
+  EXPECT_THAT(members_.got, IsEmpty()) << "no member gets it to refuse";
 }
 
 }  // namespace

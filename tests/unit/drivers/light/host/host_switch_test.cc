@@ -246,7 +246,8 @@ TEST_F(HostSwitchTest, TakesPortsBackWhenTheyAreReleased) {
   HostRequest release = listen_request(80);
   release.kind = HostRequestKind::kRelease;
   ASSERT_TRUE(one.connection.tell(release, 1s));
-  ASSERT_EQ(ask(one.connection, bind_request(81)), 0);  // in order behind it
+  ASSERT_EQ(ask(one.connection, bind_request(81)),
+            0);  // answered after the release: requests keep their order
   EXPECT_EQ(ask(two.connection, bind_request(80)), 0);
 }
 

@@ -1,4 +1,4 @@
-// Sockets that processes have left behind are removed, and others are not.
+// Sockets of processes that have ended are removed, others are not.
 #include "drivers/host/left_sockets.h"
 
 #include <gtest/gtest.h>
