@@ -6,8 +6,8 @@
 namespace urnic::drivers {
 
 /// A wire may lose frames, and must not stand still. Waiting makes little sense after 100 ms when the peer is stopped, and after half
-/// a second whatever the reason: that is what the usual retries of a connection take. A peer that only waits for its turn on a
-/// crowded processor should lose nothing all the same, for 10 s: queue pairs without an ACK timeout would never recover.
+/// a second whatever the reason: the usual retries of a connection take so long. But a peer that only waits for its turn on a
+/// crowded processor should lose nothing for 10 s: queue pairs without an ACK timeout would never recover.
 class Patience {
  public:
   /// The peer took something.

@@ -119,7 +119,7 @@ class Membership final : public nic::rdma_cm::SharedHost {
   std::mutex mutex_;  // the following; held for a moment
   std::map<BindingKey, Binding> bindings_;
   LentPorts lent_;
-  std::vector<HostRequest> releases_;  // that the switch has not heard of yet
+  std::vector<HostRequest> releases_;  // that the switch has not got yet
 
   std::thread watcher_;
 };

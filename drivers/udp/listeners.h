@@ -127,7 +127,7 @@ class Listeners {
   Counters counters_;
 
   std::size_t segment_bytes_ = 0;  // that the pieces are for
-  std::size_t segments_each_ = 0;  // of a message; behind those is one more piece
+  std::size_t segments_each_ = 0;  // of a message; after them comes one more piece
   unsigned calls_without_segments_ = 0;
   std::vector<std::byte> regions_;  // one of each message
   std::vector<iovec> pieces_;
