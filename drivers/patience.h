@@ -30,7 +30,7 @@ class Patience {
     is_given_up_ = now - stuck_since_ > kLongest;
   }
 
-  /// Whether nothing should wait for the peer that can do without.
+  /// Whether only what cannot go on without the peer should wait for it.
   bool is_stalled() const { return is_stalled_; }
   /// Whether nothing should wait for it at all.
   bool is_given_up() const { return is_given_up_; }

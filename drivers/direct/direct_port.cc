@@ -228,7 +228,7 @@ std::size_t DirectPort::receive_from_links(std::span<nic::ReceivedFrame> frames)
   return count;
 }
 
-/// Before the mark has come. It does not, when the switch had no room for long, or the other NIC is no more.
+/// Before the mark has come. It never comes if the switch had no room for long, or the other NIC has ended.
 bool DirectPort::is_open(ReceivingLink& link) {
   if (link.is_over.load(std::memory_order_acquire)) return link.is_open = true;
   if (!link.ring.has_frames()) return false;

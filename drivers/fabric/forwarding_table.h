@@ -20,8 +20,8 @@ class ForwardingTable {
   using PortNumber = std::uint8_t;
 
   static constexpr auto kMaxAge = std::chrono::minutes(5);
-  /// When so many are known no more are learnt: an uplink, or a program that makes addresses up, must not
-  /// fill the memory. Frames to the others are flooded.
+  /// The table knows so many addresses at most: an uplink, or a program that makes addresses up, must not
+  /// fill the memory. Frames to others are flooded.
   static constexpr std::size_t kMaxAddresses = 8192;
 
   ForwardingTable() { entries_.reserve(kMaxAddresses); }

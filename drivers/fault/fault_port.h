@@ -48,7 +48,7 @@ class FaultPort final : public nic::PortAround {
   bool may_hold_frames() const override {
     return has_taken_burst_ || inner().may_hold_frames() || (receive_ && receive_->stash.has_due(now()));
   }
-  /// For whole frames: who receives a damaged one must be able to see it. What is received must have its ICRC, too.
+  /// For frames with ICRC: the receiver of a damaged frame must be able to notice. Frames that are received must have theirs, too.
   nic::Room reserve_to(const transport::wire::Mac& destination) override;
   void commit(std::size_t length) override;
   void flush() override;
