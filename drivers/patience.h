@@ -6,8 +6,8 @@
 namespace urnic::drivers {
 
 /// A wire may lose frames, and must not stand still. Waiting makes little sense after 100 ms when the peer is stopped, and after half
-/// a second whatever the reason: that is what the usual retries of a connection take. A peer that only waits for its turn on a
-/// crowded processor should lose nothing all the same, for 10 s: queue pairs without an ACK timeout would never recover.
+/// a second whatever the reason: the usual retries of a connection take so long. But a peer that only waits for its turn on a
+/// crowded processor should lose nothing for 10 s: queue pairs without an ACK timeout would never recover.
 class Patience {
  public:
   /// The peer took something.
@@ -30,7 +30,7 @@ class Patience {
     is_given_up_ = now - stuck_since_ > kLongest;
   }
 
-  /// Whether nothing should wait for the peer that can do without.
+  /// Whether only what cannot go on without the peer should wait for it.
   bool is_stalled() const { return is_stalled_; }
   /// Whether nothing should wait for it at all.
   bool is_given_up() const { return is_given_up_; }

@@ -36,10 +36,11 @@ Result<NetworkInterface, Error> usable_interface(const std::string& name, std::u
                               interface.mtu, kMaxAfXdpMtu, name, kMaxAfXdpMtu));
   }
   if (interface.receive_queues > 1) {
-    return refuse(EOPNOTSUPP,
-                  fmt::format("it spreads frames among {} receive queues, and af_xdp takes those of the "
-                              "first one: ethtool -L {} combined 1 (or rx 1)",
-                              interface.receive_queues, name));
+    return refuse(
+        EOPNOTSUPP,
+        fmt::format("it spreads frames among {} receive queues, and af_xdp takes only the frames of the "
+                    "first one: ethtool -L {} combined 1 (or rx 1)",
+                    interface.receive_queues, name));
   }
   return interface;
 }
@@ -64,7 +65,7 @@ Result<std::unique_ptr<AfXdpPort>, Error> AfXdpPort::open(const std::string& int
   auto program = XdpProgram::attach(interface, found.value(), fd);
   if (!program) return program.error();
 
-  // Edge-triggered: once its interface is gone, the socket is readable for ever.
+  // Edge-triggered: once its interface is gone, the socket stays readable.
   Descriptor epoll(epoll_create1(EPOLL_CLOEXEC));
   epoll_event event{.events = EPOLLIN | EPOLLET, .data = {.fd = fd}};
   if (!epoll || epoll_ctl(epoll.get(), EPOLL_CTL_ADD, fd, &event) != 0) {

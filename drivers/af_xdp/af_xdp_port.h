@@ -19,8 +19,8 @@
 
 namespace urnic::drivers {
 
-/// The largest MTU of an interface, and of the NIC on it. A frame has a page of 4096 bytes, of which the kernel keeps 256 before it
-/// and up to 384 behind it (measured on veth: 320); its header has 14.
+/// The largest MTU of an interface, and of the NIC on it. A frame has a page of 4096 bytes. The kernel keeps 256 of them before the
+/// frame and up to 384 after it (measured on veth: 320); the frame's header has 14.
 inline constexpr std::uint16_t kMaxAfXdpMtu = 3442;
 
 /// While the port is open it has all that the interface's first receive queue receives, and the host's own stack hears nothing
@@ -80,8 +80,8 @@ class AfXdpPort final : public nic::PacketPort {
   const XdpProgram program_;  // last: no frames come any more while the rest goes
 };
 
-/// Whether this process may open such a port, as far as that can be known without doing it. The errors are those of
-/// AfXdpPort::open().
+/// Whether this process may open such a port, as far as that can be known without doing it. The errors are the same as
+/// AfXdpPort::open()'s.
 Result<void, Error> check_af_xdp(const std::string& interface, std::uint16_t link_mtu);
 
 }  // namespace urnic::drivers

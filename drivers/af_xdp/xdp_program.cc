@@ -25,7 +25,7 @@ int bpf(bpf_cmd command, bpf_attr& attributes) {
   return static_cast<int>(syscall(SYS_bpf, command, &attributes, sizeof attributes));
 }
 
-/// With the reason behind it.
+/// An error message with its reason.
 Error bpf_error(const std::string& interface, const char* what, int code) {
   switch (code) {
     case EPERM:
@@ -100,10 +100,9 @@ Descriptor link_to(int program, int interface_index, std::uint32_t flags) {
 
 Error link_error(const std::string& name, int code) {
   if (code == EBUSY || code == EEXIST) {
-    return interface_error(
-        EBUSY, name,
-        "another XDP program has it, perhaps that of another NIC ('ip link show' names it); "
-        "end that program, or use af_packet");
+    return interface_error(EBUSY, name,
+                           "another XDP program has it, perhaps another NIC's ('ip link show' names it); "
+                           "end that program, or use af_packet");
   }
   if (code == EINVAL) {
     return interface_error(code, name,

@@ -15,7 +15,7 @@ namespace urnic::drivers {
 class XdpProgram {
  public:
   /// `socket` is an AF_XDP socket that is bound to the first queue. Needs CAP_NET_ADMIN and CAP_BPF (or root) outside of
-  /// any user namespace. The program runs in the interface's driver where that can, else behind it.
+  /// any user namespace. The program runs in the interface's driver if that supports it, else in the kernel after the driver.
   static Result<XdpProgram, Error> attach(const std::string& name, const NetworkInterface& interface,
                                           int socket);
   /// Whether this process may load such programs, and the kernel has them. The error says what is missing.

@@ -41,7 +41,7 @@ Error memory_error(const std::string& interface, std::size_t bytes, int code) {
 Error bind_error(const std::string& interface, int code) {
   if (code == EBUSY) {
     return interface_error(code, interface,
-                           "another AF_XDP socket has its first queue, perhaps that of another NIC; end that "
+                           "another AF_XDP socket has its first queue, perhaps another NIC's; end that "
                            "program, or use af_packet");
   }
   return interface_error(

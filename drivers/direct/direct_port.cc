@@ -25,8 +25,8 @@ constexpr std::uint32_t kConversation = 4;
 constexpr std::uint32_t kAskAgainAfter = 4096;
 /// For a link to a station, and for the first one from it. The keeper says sooner how it ended, if its thread has a turn.
 constexpr auto kLinkPatience = 15s;
-/// The mark is behind frames that a crowded switch has not forwarded yet; but it may have been lost. Less than the ACK timeouts that
-/// programs have, the shortest usual one of which is 67 ms: a frame that overtakes others is sent again, and the connection
+/// The mark may wait after frames that a crowded switch has not forwarded yet; but it may also be lost. This is less than the ACK
+/// timeouts of programs (the shortest usual one is 67 ms). A frame that overtakes others is sent again, and the connection
 /// goes on.
 constexpr auto kMarkPatience = 50ms;
 /// How many frames of one link come in a row while others have some, too.
@@ -228,7 +228,7 @@ std::size_t DirectPort::receive_from_links(std::span<nic::ReceivedFrame> frames)
   return count;
 }
 
-/// Before the mark has come. It does not, when the switch had no room for long, or the other NIC is no more.
+/// Before the mark has come. It never comes if the switch had no room for long, or the other NIC has ended.
 bool DirectPort::is_open(ReceivingLink& link) {
   if (link.is_over.load(std::memory_order_acquire)) return link.is_open = true;
   if (!link.ring.has_frames()) return false;

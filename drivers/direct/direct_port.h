@@ -23,13 +23,13 @@
 namespace urnic::drivers {
 
 /// Around the wire to the fabric's switch, or around the host's sockets. Everything goes by the wire at first. When a few frames
-/// went to one station, the port asks for a direct link to it; NICs of this fabric, or of this host, have one, virtual
-/// machines and what is behind an uplink have none. Sockets lose what a busy receiver does not take at once, and a link does
-/// not: over those the port asks before the first frame, and takes none to that station until there is a link, or none to be had.
+/// went to one station, the port asks for a direct link to it. NICs of this fabric, or of this host, can have a link; virtual
+/// machines and stations beyond an uplink cannot. Sockets lose what a busy receiver does not take at once, and a link does
+/// not. So over sockets the port asks before the first frame, and takes no frame to that station until there is a link, or a refusal.
 /// Frames to that station then go into memory that both NICs share, and no third process touches them.
-/// Those to groups, and those whose destination is not known when their room is reserved, go through the switch always.
+/// Frames to groups, and frames whose destination is not known when their room is reserved, always go through the switch.
 ///
-/// A station that takes nothing costs the others nothing: there is no room for it, and for it alone. What is for it is lost in the
+/// A station that takes nothing costs the others nothing: only frames to this station find no room. They are lost in the
 /// end (Patience). While the wire is full, stations with a link have room. Where a link ends, the switch takes over again.
 class DirectPort final : public nic::PortAround {
  public:
@@ -79,7 +79,7 @@ class DirectPort final : public nic::PortAround {
     Key key = 0;
     std::uint32_t frames = 0;
     std::chrono::steady_clock::time_point asked_at{};  // for a link, the last time
-    bool is_refused = false;                           // there is none to be had
+    bool is_refused = false;                           // no link is possible now
   };
 
   DirectPort(std::unique_ptr<nic::PacketPort> wire, std::unique_ptr<LinkKeeper> keeper, const Mac& own,

@@ -12,9 +12,9 @@ constexpr std::size_t kCacheLine = 64;
 constexpr std::size_t kControlBytes = 4096;
 static_assert(sizeof(ring::Control) <= kControlBytes);
 
-/// A slot begins with the frame's length, and with whether its ICRC was left out. Behind that the IP header of an Ethernet frame
-/// lies on a word, and the payload of most packets (no VLAN tag, IPv4, UDP, BTH) begins on a cache line: a wide store does not
-/// touch two.
+/// A slot begins with the frame's length, and with whether its ICRC was left out. The frame begins so that the IP header of an
+/// Ethernet frame lies on a word, and the payload of most packets (no VLAN tag, IPv4, UDP, BTH) begins on a cache line: a wide store
+/// does not touch two.
 using Length = std::uint32_t;
 constexpr Length kLacksIcrc = 1u << 31;
 static_assert(kMaxRingBytes < kLacksIcrc);
@@ -99,7 +99,7 @@ void RingProducer::commit_as(std::size_t length, bool has_icrc) {
   const Length stored = static_cast<Length>(length) | (has_icrc ? 0 : kLacksIcrc);
   std::memcpy(slot_at(head_), &stored, sizeof(stored));
   ++head_;
-  // Not the next one, which is written at once, but the one behind it, for a frame like this.
+  // Not the next slot, which is written at once, but the one after it, for a frame of this length.
   if (head_ + 1 - tail_ < geometry_.slots) prefetch_for_writing(slot_at(head_ + 1), kFrameAt + length);
   if (head_ - shown_ < kShowEvery) return;
   shown_ = head_;

@@ -28,7 +28,7 @@ inline constexpr std::uint32_t kMaxRingSlots = 1024;
 inline constexpr std::size_t kMaxRingBytes = 3u << 20;
 
 /// A ring has one producer and one consumer, each a process. There is no lock in it, and each of them may end at any
-/// instruction: a frame is there when the producer has moved the head behind it, and its slot is free when the
+/// instruction: a frame is there when the producer has moved the head beyond it, and its slot is free when the
 /// consumer has moved the tail.
 ///
 /// What the other process wrote is not believed: each number is read once and must be possible. An impossible
@@ -101,7 +101,8 @@ class RingProducer {
 /// The end that reads frames. One thread at a time. Does not own the memory.
 class RingConsumer {
  public:
-  /// Where a frame must have its ICRC, who receives it will find out that the producer has left it out all the same.
+  /// With `must_have_icrc`, each frame is given out as one with an ICRC, also if the producer left the ICRC out: the receiver's
+  /// check then finds it wrong.
   RingConsumer(std::span<std::byte> memory, const RingGeometry& geometry, bool must_have_icrc = false);
 
   /// Gives back what the last call returned, and returns up to `frames.size()` frames. They are not longer than
@@ -109,7 +110,7 @@ class RingConsumer {
   /// out and counted.
   std::size_t receive(std::span<nic::ReceivedFrame> frames);
 
-  /// Tells the producer on which processor of the host our program has polled in vain last.
+  /// Tells the producer on which processor of the host our program last polled and found nothing.
   void say_poller(std::uint32_t processor) {
     control_.poller.store(processor + 1, std::memory_order_relaxed);
   }

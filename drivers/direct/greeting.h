@@ -50,7 +50,7 @@ bool receive_message(int socket, std::span<std::byte> message);
 std::optional<Descriptor> receive_with_descriptor(int socket, std::span<std::byte> message);
 
 /// A socket at `path`, which may be an abstract name (drivers/unix_address.h), where other NICs ask for links; it
-/// never blocks. A file left behind by a process that is no more is replaced. EADDRINUSE: a process serves it.
+/// never blocks. It replaces a file that a process which has ended left there. EADDRINUSE: a process serves it.
 Result<Descriptor, Error> listen_for_links(const std::string& path);
 /// After its end.
 void remove_link_socket(const std::string& path);

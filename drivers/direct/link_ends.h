@@ -31,7 +31,7 @@ struct SendingLink {
   int socket = -1;             ///< to the other NIC's process, the keeper's; a byte wakes it
   pid_t process = 0;
 
-  std::atomic<bool> is_over{false};      ///< the other NIC has gone, or wants no more
+  std::atomic<bool> is_over{false};      ///< the other NIC has ended, or wants no more frames
   std::atomic<bool> is_unused{false};    ///< for long: give it back once it is empty
   std::atomic<std::uint64_t> frames{0};  ///< sent, as the port tells the keeper
 
@@ -58,7 +58,7 @@ struct ReceivingLink {
   RingConsumer ring;
   int socket = -1;  ///< to the other NIC's process, the keeper's; readable when that wakes us
 
-  std::atomic<bool> is_over{false};  ///< the other NIC writes no more; what it has written is to be read
+  std::atomic<bool> is_over{false};  ///< the other NIC no longer writes; its frames are still to be read
 
   bool is_open = false;  ///< the mark has come
   bool has_waited = false;

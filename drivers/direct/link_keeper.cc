@@ -331,12 +331,12 @@ void LinkKeeper::on_hello(Incoming& incoming, Clock::time_point now) {
     news_.receiving.push_back(incoming.link.get());
   }
   tell_port();
-  // Behind the news: the mark comes after the Welcome, and the port must know the link by then.
+  // After the news: the mark comes after the Welcome, and the port must know the link by then.
   Welcome welcome{.nonce = hello.nonce,
                   .incarnation = incarnation_,
                   .may_lack_icrc = static_cast<std::uint8_t>(!config_.must_have_icrc)};
   if (!send_message(incoming.socket.get(), bytes_of(welcome))) return on_end(incoming);
-  // Who is sent something answers, as a rule; and that NIC is there now.
+  // A NIC that receives something usually answers; and this peer is there now.
   std::erase_if(refusals_, [&](const Refusal& refusal) { return refusal.peer == hello.from; });
   connect_to(hello.from, now);
 }

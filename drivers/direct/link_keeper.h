@@ -38,7 +38,7 @@ class LinkKeeper {
   static constexpr std::size_t kMaxReceiving = 64;
   /// NICs that the port asks for at once, at most.
   static constexpr std::size_t kMaxWanted = 64;
-  /// What was asked for and what was begun without asking.
+  /// Links that the port asked for, and links that the keeper began itself.
   static constexpr std::size_t kMaxRefused = kMaxWanted + kMaxSending;
 
   struct Config {
@@ -46,7 +46,7 @@ class LinkKeeper {
     std::uint32_t max_frame_bytes = 0;
     /// The path of the socket of the NIC with that MAC.
     std::function<std::string(const Mac&)> socket_of;
-    /// What comes over links must have its ICRC: somebody looks at frames on their way to the NIC, or changes them.
+    /// Frames that come over links must have their ICRC: something between the link and the NIC looks at frames or changes them.
     bool must_have_icrc = false;
     /// A link on which nothing was sent for so long is given back.
     std::chrono::milliseconds unused_after = std::chrono::seconds(10);
@@ -71,7 +71,7 @@ class LinkKeeper {
     std::vector<ReceivingLink*> receiving;
     std::vector<Mac> refused;  ///< there is no link to these for now; at most kMaxRefused
   };
-  /// How often there was no link to be had to a NIC that is there, as either end has as many as it may, or the other one makes none.
+  /// How often a NIC that is there got no link, because one of the two has as many as it may, or the other one makes none.
   std::uint64_t refused_links() const { return refused_links_.load(std::memory_order_relaxed); }
   /// Whether there are new links or refusals, or a flag of a link was set.
   bool has_news() const { return has_news_.load(std::memory_order_acquire); }

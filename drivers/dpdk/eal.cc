@@ -43,7 +43,7 @@ std::optional<Error> initialise(const DpdkOptions& options) {
     arguments.push_back("--allow=" + options.pci_address);
   }
   if (options.has_physical_addresses) {
-    // Huge pages in files that have no name: none is left behind.
+    // Huge pages in files that have no name: no file remains afterwards.
     arguments.insert(arguments.end(), {"--in-memory", "--iova-mode=pa"});
   } else {
     arguments.insert(arguments.end(), {"--no-huge", "--iova-mode=va"});

@@ -107,7 +107,7 @@ Result<void, Error> EthDevice::probe(const Config& config) {
   return success();
 }
 
-// EAL has looked at the card when it started, and did not say what came of it.
+// EAL has looked at the card when it started, and did not report the result.
 Result<void, Error> EthDevice::probe_card(const std::string& address) {
   std::uint16_t port_id = RTE_MAX_ETHPORTS;
   const bool is_there = rte_eth_dev_get_port_by_name(address.c_str(), &port_id) == 0;

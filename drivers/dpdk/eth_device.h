@@ -20,7 +20,7 @@ namespace urnic::drivers {
 class EthDevice {
  public:
   struct Config {
-    std::string driver;            ///< e.g. "net_vhost"; the device is called so with a number behind it
+    std::string driver;            ///< e.g. "net_vhost"; the device's name is this with a number
     std::string arguments;         ///< of the driver, "key=value,..."
     std::string pci_address = {};  ///< of a card that EAL may touch; it chooses the driver then
     std::uint16_t receive_descriptors = 256;

@@ -40,7 +40,7 @@ Result<std::unique_ptr<Link>, Error> Link::create(std::function<void(Link&)> on_
 }
 
 void Link::add_wake_source(int fd) {
-  // Edge-triggered: each signal counts once and the counter behind `fd` never has to be read. That matters
+  // Edge-triggered: each signal counts once and the counter of `fd` never has to be read. That matters
   // for the vhost back, whose kick descriptor belongs to the peer of the moment and is closed by another
   // thread.
   epoll_event event{.events = EPOLLIN | EPOLLET, .data = {.fd = fd}};

@@ -98,8 +98,8 @@ int __wrap_connect(int socket, const sockaddr* address, socklen_t bytes) {
   return -1;
 }
 
-// A mapping keeps the file behind it open, whatever a child closes: a packet socket would go on to receive, and a card be in use.
-// EAL's own memory stays, which DPDK looks at when a process exits.
+// A mapping keeps its file open, whatever a child closes: a packet socket would go on to receive, and a card would stay in use.
+// EAL's own memory stays: DPDK looks at it when a process exits.
 void* __wrap_mmap64(void* wanted, size_t bytes, int protection, int flags, int file, off64_t offset) {
   void* const start = __real_mmap64(wanted, bytes, protection, flags, file, offset);
   struct stat status {};

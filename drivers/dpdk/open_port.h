@@ -1,4 +1,4 @@
-// The way into the DPDK ports for those who do not want to see DPDK.
+// The way into the DPDK ports for code that does not include DPDK's headers.
 #pragma once
 
 #include <cstdint>

@@ -55,8 +55,8 @@ class CardMedium final : public Medium {
   Clock::time_point sent_last_;
 };
 
-/// Frames that leave before the cable is there are lost, and the first are those that ask for neighbors. Without a cable
-/// the port is open all the same.
+/// Frames that leave before the cable is there are lost, and the first frames ask for neighbors. The port opens even
+/// without a cable.
 void await_cable(std::uint16_t port_id) {
   const auto end = Clock::now() + kCablePatience;
   rte_eth_link state{};

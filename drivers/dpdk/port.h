@@ -37,8 +37,8 @@ class Medium {
   virtual bool may_go_on() const { return false; }
 
  protected:
-  /// Ends the device now, or has it stay for ever because the peer may still be at work with it.
   void end_device();
+  /// Never ends the device, because the peer may still be at work with it.
   void leave_device() { [[maybe_unused]] auto* const left = device_.release(); }
 
  private:

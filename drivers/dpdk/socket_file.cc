@@ -55,7 +55,7 @@ int ask_for_server(const std::string& path) {
   return result == 0 ? EPROTOTYPE : errno;
 }
 
-// Fine when the name is free or was left behind by a dead server.
+// Succeeds when the name is free, or a server that died left it there.
 Result<void, Error> check_free(const std::string& path) {
   struct stat status {};
   if (lstat(path.c_str(), &status) != 0) {
@@ -73,7 +73,7 @@ Result<void, Error> check_free(const std::string& path) {
   }
 }
 
-// Who may open a folder may lock it. So another user could keep ours out of one like /tmp for ever.
+// A user that may open a folder may lock it. So in a folder like /tmp another user could keep our lock away without end.
 Result<Descriptor, Error> folder_to_lock(int folder_fd) {
   struct stat status {};
   const bool is_closed = fstat(folder_fd, &status) == 0 && status.st_uid == geteuid() &&

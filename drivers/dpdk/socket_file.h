@@ -25,7 +25,7 @@ Result<Descriptor, Error> listen_at(const std::string& path);
 std::string private_socket_name(const std::string& path);
 
 /// Claims a path for a server, in two steps, so that no client connects before the server is ready and no two
-/// servers take the same path: claim() it, prepare, publish(). A file left behind by a server that died is
+/// servers take the same path: claim() it, prepare, publish(). The file of a server that died is
 /// replaced. Processes of a user take turns, from claim() to publish(), by a lock that no other
 /// user can hold: on the folder if it is closed to others, or else on the user's private one.
 class SocketFile {

@@ -114,7 +114,7 @@ bool VhostFrontServer::introduce(int peer) const {
   const auto offered = ask_features(peer);
   if (!offered || (*offered & setup_.features) != setup_.features) return false;
   if (!vhost::send(peer, Request::kSetOwner)) return false;
-  // DPDK's back makes a ring when it hears of its call descriptor, so that comes first.
+  // DPDK's back makes a ring when it gets the ring's call descriptor. So we send that first.
   for (std::uint32_t index = 0; index < setup_.rings.size(); ++index) {
     if (!send_descriptor(peer, Request::kSetRingCall, index, setup_.rings[index].call)) return false;
   }

@@ -30,7 +30,7 @@ constexpr std::uint16_t kRingEntries = 256;
 constexpr std::uint16_t kFreeThreshold = kRingEntries - 32;
 
 // A child of the program that inherits the connection would keep it open when the program dies, and the peer
-// would wait for frames. The driver does not mark it, nor does it say who the peer is.
+// would wait for frames. The driver does not mark it, nor does it name the peer's process.
 void note_front(Link& link, const Sockets& sockets) {
   for (const int fd : sockets) {
     fcntl(fd, F_SETFD, FD_CLOEXEC);

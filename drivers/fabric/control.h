@@ -23,14 +23,14 @@ namespace urnic::drivers {
 //   network FIRST   tell about the ports of its network, some from number FIRST on, as JSON
 //   stop            end
 //
-// An answer is "ok", a space and what was asked for, or "error", a space and a line for a person. Only
+// An answer is "ok", a space and the requested text, or "error", a space and a line for a person. Only
 // processes of the same user, or root's, may ask, and are asked.
 
 inline constexpr std::string_view kSwitchedPort = "switched";
 
-/// Asks the switch that the files belong to, and sends a copy of the descriptor with it, if it is one; returns what the switch says
-/// behind "ok". Waits ten seconds at most.
-/// ENOENT: it does not run. Otherwise the switch's own words (EIO), or the system's.
+/// Asks the switch that the files belong to, and sends a copy of the descriptor with the request, if it is one. Returns what the switch
+/// says after "ok". Waits ten seconds at most.
+/// ENOENT: the switch does not run. Otherwise the switch's own words (EIO), or the system's.
 Result<std::string, Error> ask_switch(const nic::SwitchFiles& files, std::string_view request,
                                       int descriptor = -1);
 
@@ -40,7 +40,7 @@ bool takes_requests(const nic::SwitchFiles& files);
 /// The switch's side. A client has a second to ask, and another to take the answer.
 class ControlSocket {
  public:
-  /// Replaces a socket left behind. The caller holds the lock of the switch.
+  /// Replaces the socket of a switch that has ended. The caller holds the lock of the switch.
   static Result<ControlSocket, Error> open(const nic::SwitchFiles& files);
 
   /// Readable when a client wants to ask.

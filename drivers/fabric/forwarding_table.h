@@ -1,4 +1,4 @@
-// ForwardingTable: behind which port of a switch a MAC address was seen last.
+// ForwardingTable: at which port of a switch a MAC address was seen last.
 #pragma once
 
 #include <chrono>
@@ -20,8 +20,8 @@ class ForwardingTable {
   using PortNumber = std::uint8_t;
 
   static constexpr auto kMaxAge = std::chrono::minutes(5);
-  /// When so many are known no more are learnt: an uplink, or a program that makes addresses up, must not
-  /// fill the memory. Frames to the others are flooded.
+  /// The table knows so many addresses at most: an uplink, or a program that makes addresses up, must not
+  /// fill the memory. Frames to others are flooded.
   static constexpr std::size_t kMaxAddresses = 8192;
 
   ForwardingTable() { entries_.reserve(kMaxAddresses); }
@@ -31,7 +31,7 @@ class ForwardingTable {
   /// Forgets what was last learnt more than kMaxAge before `now`.
   void forget_old(Clock::time_point now);
 
-  /// Those behind `port`, in the order of their octets.
+  /// The addresses at `port`, in the order of their octets.
   std::vector<transport::wire::Mac> addresses_behind(PortNumber port) const;
   std::size_t size() const { return entries_.size(); }
   /// Changes whenever find() may answer otherwise than before, so that answers may be kept meanwhile.

@@ -24,8 +24,8 @@ namespace urnic::drivers {
 /// frame, whether it is full or paused, the port is not read any further. A frame that reaches a host whose port has no room at
 /// that moment is dropped and counted, as a NIC does whose program is slow. Each frame is copied twice: into the network, and out of it.
 ///
-/// An address belongs to the host that it was last seen behind, for ever: the first kMaxAddresses of ForwardingTable are
-/// known, and frames to all others reach all hosts.
+/// An address belongs without time limit to the host that sent from it last. The switch knows the first kMaxAddresses of
+/// ForwardingTable; frames to all others reach all hosts.
 class NetworkSwitch final : public Switch, private network::Sink {
  public:
   /// `topology` has passed check(). The outages of its links count from `start`. `faults` are its links', or null.
@@ -42,7 +42,7 @@ class NetworkSwitch final : public Switch, private network::Sink {
   std::vector<std::string> fault_report() const;
 
  private:
-  /// The last sender behind a port. What comes next is mostly of the same one, and needs no look into the table.
+  /// The last sender at a port. The next frame is mostly from the same one, and needs no look into the table.
   struct LastSender {
     transport::wire::Mac mac;
     std::uint32_t generation = 0;  // of the table

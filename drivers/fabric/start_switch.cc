@@ -53,8 +53,8 @@ std::vector<char*> pointers_to(std::vector<std::string>& words) {
 
 /// posix_spawn() with everything that a program may have arranged for itself put back: signals and
 /// descriptors. The switch gets a process group of its own, so that Ctrl-C does not reach it, but stays in
-/// our session: the kernel shares the processor among sessions first (autogroups, sched(7)), and a switch
-/// alone in one was seen to wait half a second for its turn behind programs that spin.
+/// our session: the kernel shares the processor among sessions first (autogroups, sched(7)). A switch
+/// alone in a session was seen to wait half a second for its turn while programs spin.
 int spawn(const std::string& program, const std::vector<std::string>& arguments, int ready_fd, pid_t& child) {
   posix_spawnattr_t attributes;
   posix_spawn_file_actions_t actions;
@@ -136,7 +136,7 @@ Result<void, Error> start_switch(const std::string& program, const std::vector<s
     return start_error(program, code);
   }
   high.reset();
-  // It leaves a child of its own behind and ends at once. A program that waits for all its children may have
+  // The child starts a child of its own and ends at once. A program that waits for all its children may have
   // been faster.
   while (waitpid(child, nullptr, 0) < 0 && errno == EINTR) {
   }

@@ -15,8 +15,8 @@
 
 namespace urnic::drivers {
 
-/// What all switches have: ports, from each of which a round reads a burst when the last one has gone on, and the addresses
-/// that were seen behind them. Where a frame goes, and when, is the derived class's.
+/// What all switches have: ports, and the addresses that were seen at them. A round reads a burst from each port whose last
+/// burst has gone on. The derived class decides where a frame goes, and when.
 ///
 /// Knows neither clock nor thread: one caller at a time.
 class Switch {
@@ -58,7 +58,7 @@ class Switch {
   /// Arms the ports that are not, except those whose last burst has not gone on: they are not read before. True when
   /// frames may be waiting already. A port stays armed, at no cost, until a round finds frames of it.
   bool arm();
-  /// The descriptor of this port was readable, whether or not a frame has come: it is armed anew next time.
+  /// The descriptor of this port was readable, whether or not a frame has come: it is armed again next time.
   void disarm(PortNumber number);
 
   /// Whether everything that was forwarded has been taken. A port that has not taken all of it wants further

@@ -10,7 +10,7 @@
 
 namespace urnic::drivers {
 
-/// Who started a switch: a person, who means this one, or a program that wants any.
+/// What started a switch: a person, who means this one, or a program that wants any.
 enum class SwitchStart : std::uint8_t { kByHand, kOnDemand };
 
 /// What a switch serves, in words for a person.

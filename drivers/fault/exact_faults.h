@@ -20,7 +20,7 @@ namespace urnic::drivers {
 /// frames and the seed alone. Nothing allocates after construction.
 class ExactFaults {
  public:
-  /// More than anyone writes by hand; FaultSpec::parse() refuses more.
+  /// More than a person writes by hand; FaultSpec::parse() refuses more.
   static constexpr std::size_t kMaxFaults = 64;
 
   ExactFaults(const std::vector<ExactFault>& faults, std::uint64_t seed, nic::Medium medium);

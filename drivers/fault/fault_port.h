@@ -31,9 +31,9 @@ struct FaultCounters {
   std::uint64_t spared = 0;  ///< went on at once, as there was no memory to hold it back
 };
 
-/// The faults of a FaultSpec around another port. A frame that is reordered behind others when traffic ends stays until there is more; one that
-/// is delayed by time goes when that is over, and next_due() says when. What does not fit the bounded memory for frames held back is
-/// spared, and counted. Its statistics are the other port's: frames that this one lost were neither sent nor received.
+/// The faults of a FaultSpec around another port. A frame that still waits for later frames when traffic ends stays until there are more.
+/// A frame that is delayed by time goes when that is over, and next_due() says when. Frames that do not fit the bounded memory for held
+/// frames are spared, and counted. The statistics are the other port's: frames that this port lost were neither sent nor received.
 class FaultPort final : public nic::PortAround {
  public:
   /// Takes a line for people: what the exact faults hit, and whether frames were spared.
@@ -48,7 +48,7 @@ class FaultPort final : public nic::PortAround {
   bool may_hold_frames() const override {
     return has_taken_burst_ || inner().may_hold_frames() || (receive_ && receive_->stash.has_due(now()));
   }
-  /// For whole frames: who receives a damaged one must be able to see it. What is received must have its ICRC, too.
+  /// For frames with ICRC: the receiver of a damaged frame must be able to notice. Frames that are received must have theirs, too.
   nic::Room reserve_to(const transport::wire::Mac& destination) override;
   void commit(std::size_t length) override;
   void flush() override;
@@ -77,13 +77,13 @@ class FaultPort final : public nic::PortAround {
   void tell_once();
   std::size_t take_due(std::span<nic::ReceivedFrame> out, transport::Time now);
   void send_due();
-  /// Time is asked for only where a fault needs it.
+  /// Reads the clock only where a fault needs the time.
   transport::Time now() const { return has_delays_ ? clock_.now() : transport::Time{}; }
 
   const nic::Clock& clock_;
   LineFaults faults_;
   bool has_delays_ = false;
-  bool has_taken_burst_ = false;  // the port gave as many frames as it was asked for
+  bool has_taken_burst_ = false;  // the port gave as many frames as we requested
   std::optional<Line> transmit_;  // nothing when the direction is spared
   std::optional<Line> receive_;
   Tell tell_;

@@ -23,7 +23,7 @@ struct FaultSpec {
   double duplicate = 0;  ///< key "dup": a copy follows at once
   double reorder = 0;    ///< held back until `gap` later frames have overtaken it
   double corrupt = 0;    ///< one bit, anywhere in the frame, is flipped
-  double truncate = 0;   ///< cut somewhere behind the Ethernet header
+  double truncate = 0;   ///< cut somewhere after the Ethernet header
 
   std::uint32_t gap = 3;  ///< 1 to kMaxGap frames
   static constexpr std::uint32_t kMaxGap = 64;

@@ -35,7 +35,7 @@ class FrameStash {
   std::span<const std::byte> due(transport::Time now) const;
   /// Takes that one. Its bytes stay valid until release_taken().
   std::optional<std::span<const std::byte>> take_due(transport::Time now);
-  /// That one goes behind all others that are due.
+  /// Moves that one after all others that are due.
   void put_off_due(transport::Time now);
   /// Frames that wait.
   std::size_t held() const { return held_; }

@@ -13,7 +13,7 @@ namespace {
 /// So that two links with the same words do not suffer alike.
 constexpr std::uint64_t kLinkSalt = 0x9e3779b97f4a7c15u;
 
-/// Moves what would hurt the Ethernet header behind it.
+/// Moves a flipped bit that could hurt the Ethernet header to a place after it.
 void spare_header(FrameFate& fate, std::size_t frame_bytes) {
   constexpr std::size_t kHeaderBits = 8 * transport::wire::Ethernet::kMinBytes;
   if (!fate.flipped_bit) return;

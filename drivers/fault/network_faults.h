@@ -28,7 +28,7 @@ class NetworkFaults final : public network::LinkFaults {
   network::LinkFate judge(network::LinkId link, std::size_t end, std::span<const std::byte> frame) override;
   std::size_t change(network::LinkId link, std::span<std::byte> frame) override;
 
-  /// For people: LineFaults::report() of each link, behind its name: "link left/right: fault ...".
+  /// For people: the name of each link and its LineFaults::report(): "link left/right: fault ...".
   std::vector<std::string> report() const;
 
  private:

@@ -60,7 +60,7 @@ std::string written(std::string_view name) {
   return result;
 }
 
-/// Whether `name` is the opcode's, or what is behind its service.
+/// Whether `name` is the opcode's name, with or without its service.
 bool is_called(std::string_view opcode, std::string_view name) {
   const std::size_t service = opcode.find('_');
   return opcode == name || (service != std::string_view::npos && opcode.substr(service + 1) == name);
@@ -84,7 +84,7 @@ std::optional<std::size_t> number_of(std::string_view text) {
   return number;
 }
 
-/// Whether a packet has what is asked for, if anything is.
+/// Whether a packet has the wanted value, if one is wanted.
 template <typename Value>
 bool fits(const std::optional<Value>& wanted, const Value& is) {
   return !wanted || *wanted == is;

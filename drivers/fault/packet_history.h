@@ -23,8 +23,8 @@ enum class Part : std::uint8_t {
   kNeither,  ///< a CNP, whose PSN means nothing
 };
 
-/// The wire tells of a packet only the queue pair that it goes to, and its PSN. Both directions of a connection
-/// belong together all the same: an answer has the PSN of a request that went the other way, between the same addresses. A
+/// A packet on the wire names only the queue pair that it goes to, and its PSN. Both directions of a connection still
+/// belong together: an answer has the PSN of a request that went the other way, between the same addresses. A
 /// flow is all that goes one way to one queue pair. Bounded; nothing allocates after construction.
 class PacketHistory {
  public:

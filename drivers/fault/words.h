@@ -19,7 +19,7 @@ Error bad_fault(fmt::format_string<Arguments...> format, Arguments&&... argument
   return Error{.code = EINVAL, .message = fmt::format(format, std::forward<Arguments>(arguments)...)};
 }
 
-/// Reads all of `text`, a whole number in hexadecimal behind "0x", or fails.
+/// Reads all of `text`, or fails. A whole number after "0x" is in hexadecimal.
 template <typename Number>
 bool read_number(std::string_view text, Number& number) {
   const char* const end = text.data() + text.size();

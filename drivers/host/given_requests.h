@@ -12,8 +12,8 @@
 
 namespace urnic::drivers {
 
-/// Who asks for what: the same whenever a request is repeated. Of a REQ the sender's GUID and its communication id, of a
-/// SIDR_REQ, which has no GUID, the end of the sender's GID and its request id, as in cm::CommunicationManager.
+/// Names a request; the same for each repetition of it. For a REQ: the sender's GUID and its communication id. For a SIDR_REQ,
+/// which has no GUID: the end of the sender's GID and its request id, as in cm::CommunicationManager.
 struct RequestName {
   std::uint64_t sender = 0;
   std::uint32_t id = 0;

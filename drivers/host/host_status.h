@@ -20,7 +20,7 @@ struct HostStatus {
   /// Packets for a process that came here.
   struct Passed {
     std::uint64_t handed_over = 0;
-    std::uint64_t lost = 0;  ///< the process takes no more, or there is none
+    std::uint64_t lost = 0;  ///< the process has no room for more, or has ended
   };
 
   int process = 0;  ///< the switch's

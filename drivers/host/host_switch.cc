@@ -258,7 +258,7 @@ void HostSwitch::take_requests(Connection& connection, Clock::time_point now) {
     if (bytes < 0 && (errno == EAGAIN || errno == EINTR)) return;
     std::vector<Descriptor> descriptors =
         bytes < 0 ? std::vector<Descriptor>() : PassedDescriptors::take(header);
-    // The first fields are those of each version.
+    // The first fields are the same in each version.
     const bool has_header = bytes >= static_cast<ssize_t>(offsetof(HostRequest, kind));
     if (!has_header || request.magic != kHostMagic) {
       connection.is_over = true;
@@ -319,8 +319,8 @@ void HostSwitch::join(Connection& connection, const HostRequest& request, std::v
   send(connection, answer, request, descriptors);
 }
 
-/// The wanted one, or any for 0. The error is an errno value: EBUSY when that is taken, EUSERS when all are, or why sockets for a new
-/// one cannot be had.
+/// The wanted slot, or any for 0. The error is an errno value: EBUSY when that slot is taken, EUSERS when all are, or the error of
+/// opening sockets for a new one.
 Result<unsigned, int> HostSwitch::provide_slot(unsigned wanted, Clock::time_point now) {
   if (wanted != 0) {
     while (group_.slots() <= wanted) {
@@ -424,8 +424,8 @@ bool HostSwitch::hand_over(unsigned slot, std::span<const std::byte> packet) {
 
 // --- Processes that have ended ---
 
-/// A process may close the connection and live on. Where it cannot be known whether it lives, the end of the connection is
-/// that of the process.
+/// A process may close the connection and live on. Where the switch cannot know whether the process lives, it takes the end of
+/// the connection for the end of the process.
 void HostSwitch::speak_for_ended(Clock::time_point now) {
   std::erase_if(endings_, [&](Ending& ending) {
     pollfd process{.fd = ending.process.get(), .events = POLLIN, .revents = 0};

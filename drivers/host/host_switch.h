@@ -54,7 +54,7 @@ class HostSwitch final : private ConnectionRequests::Members {
   HostSwitch& operator=(const HostSwitch&) = delete;
 
   /// Serves until a client asks it to stop, `end_fd` becomes readable, or there has been no member for `linger`
-  /// (nothing: for ever).
+  /// (nothing: without end).
   void serve(int end_fd, std::optional<std::chrono::milliseconds> linger);
 
  private:

@@ -1,4 +1,4 @@
-// Sockets in the private folder that processes have left behind.
+// Sockets in the private folder whose processes have ended.
 #pragma once
 
 #include <chrono>

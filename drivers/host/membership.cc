@@ -46,7 +46,7 @@ constexpr std::chrono::milliseconds kNextSwitchPatience(5000);
 /// Between attempts to join the next switch, while what keeps it from running goes on.
 constexpr std::chrono::milliseconds kRejoinPause(200);
 
-/// In which programs want any port; in the others the first one is asked for.
+/// Spaces in which programs want any port. In the other spaces we request the first one when a program wants it.
 constexpr PortSpace kSpacesInAdvance[] = {PortSpace::kTcp, PortSpace::kUdp};
 
 void signal(const Descriptor& event) {
@@ -328,7 +328,7 @@ bool Membership::take_ports_again() {
   return true;
 }
 
-/// The switch may have heard that it is released before it heard of it at all.
+/// The switch may have got the release of this binding before the binding itself.
 void Membership::release_if_gone(PortSpace space, const Binding& binding) {
   const std::lock_guard lock(mutex_);
   if (!bindings_.contains({space, binding.address.port, binding.id})) {
@@ -344,7 +344,7 @@ bool Membership::is_stopped_within(std::chrono::milliseconds time) const {
 
 // --- Requests ---
 
-/// Behind what was released before. Waits a second at most, for other threads' answers and its own.
+/// Sends earlier releases first. Waits a second at most, for other threads' answers and its own.
 Result<HostAnswer, Error> Membership::ask(const HostRequest& request) {
   nic::assert_may_wait();
   const auto until = Clock::now() + kAnswerPatience;
@@ -434,7 +434,7 @@ Result<std::uint16_t, Error> Membership::bind(PortSpace space, const Binding& bi
   const auto answer = ask_this_or_the_next(request_to_bind(space, binding));
   const std::lock_guard lock(mutex_);
   if (!answer) {
-    // The switch may hear of it yet.
+    // The switch may still get the request.
     if (answer.error().code == EIO) {
       releases_.push_back(request_about(HostRequestKind::kRelease, space, wanted, binding.id));
       signal(signals_.work);

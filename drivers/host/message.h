@@ -17,9 +17,9 @@ inline constexpr std::uint16_t kLentPorts = 16;
 /// Only the fields that are named count. Each request has an answer, except kRelease.
 enum class HostRequestKind : std::uint8_t {
   /// To become a member, with the slot `id` that it has from an earlier switch unless that is 0. The answer has `slot`,
-  /// `has_ipv6` and `port`, the number of the UDP port that all members have, and descriptors: the UDP socket of IPv4, that of IPv6 if any, and the Unix socket of packets that are
-  /// handed over. A descriptor may come with it: a file of last words (nic/host/last_words_table.h), which the switch says
-  /// when the process has ended.
+  /// `has_ipv6` and `port`, the number of the UDP port that all members have. Its descriptors are the UDP socket of IPv4, the UDP
+  /// socket of IPv6 if any, and the Unix socket for packets that are handed over. A descriptor may come with the request: a file of
+  /// last words (nic/host/last_words_table.h), which the switch says when the process has ended.
   kJoin = 1,
   kBind,     ///< space, id, port, family, address, may_be_shared, is_family_only; the answer has `port`
   kListen,   ///< space, id, port
@@ -31,7 +31,7 @@ enum class HostRequestKind : std::uint8_t {
   kLend,
 };
 
-/// The first three fields are those of each version.
+/// The first three fields are the same in each version.
 struct HostRequest {
   std::uint32_t magic = kHostMagic;
   std::uint32_t version = kHostVersion;

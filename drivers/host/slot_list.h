@@ -8,7 +8,7 @@
 namespace urnic::drivers {
 
 /// Slots 1 to 255 are for processes, and are opened one after the other. Peers may still send to a process that has ended, so
-/// its slot rests before the next one gets it, if another can be had.
+/// its slot rests before the next process gets it, if another slot is available.
 class SlotList {
  public:
   using Time = std::chrono::steady_clock::time_point;

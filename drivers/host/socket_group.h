@@ -18,8 +18,8 @@ class SocketGroup {
   static constexpr unsigned kMostSlots = 256;
   static constexpr std::chrono::milliseconds kPatience{2000};
 
-  /// Opens the sockets of slot 0 at that port. EADDRINUSE: who may have it, and the remedy; waits so long
-  /// for it, as processes of a switch that was killed may be about to end. Otherwise the system's error.
+  /// Opens the sockets of slot 0 at that port. EADDRINUSE: the error says which program may have it, and the remedy. Waits
+  /// so long for the port, as processes of a switch that was killed may be about to end. Otherwise the system's error.
   static Result<SocketGroup, Error> open(std::uint16_t port, std::chrono::milliseconds patience = kPatience);
 
   /// The same at another port that is free, which only processes of this host learn. EADDRINUSE: none is free.

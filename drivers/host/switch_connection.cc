@@ -60,7 +60,7 @@ Error descriptors_missing(int socket) {
       .code = EACCES,
       .message =
           "this process may not have the sockets of the host's switch: a security module (SELinux, AppArmor) keeps it "
-          "from taking those of another process; allow that, or use --port fabric"};
+          "from taking another process's sockets; allow that, or use --port fabric"};
 }
 
 }  // namespace
@@ -160,7 +160,7 @@ Result<SwitchConnection::Reply, Error> SwitchConnection::ask(HostRequest request
       is_over_ = true;
       break;
     }
-    // Otherwise it answers what we waited for in vain.
+    // An answer with another number is for a request that we no longer wait for.
     if (reply.answer.number != last_number_) continue;
     if (reply.answer.error != 0) return failure(error_of(reply.answer));
     if (reply.answer.version != kHostVersion) break;

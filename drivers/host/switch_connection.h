@@ -25,8 +25,8 @@ class SwitchConnection {
     HostAnswer answer;  ///< without an error
     std::vector<Descriptor> descriptors;
   };
-  /// Sends a request and waits for the answer, at most so long. The error is that of the answer, whose text is the
-  /// system's; EMFILE or EACCES: this process cannot have the descriptors that came with it; or EIO: the switch does not answer, or
+  /// Sends a request and waits for the answer, at most so long. The error is the answer's, with the system's text for it;
+  /// EMFILE or EACCES: this process cannot have the descriptors that came with the answer; or EIO: the switch does not answer, or
   /// has ended (then the connection is over).
   Result<Reply, Error> ask(HostRequest request, std::chrono::milliseconds patience, int descriptor = -1);
   /// Sends a request that has no answer, and a copy of the descriptor, if it is one.

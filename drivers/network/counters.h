@@ -50,7 +50,7 @@ constexpr std::string_view to_string(DropReason reason) {
   return "";
 }
 
-/// Of one priority at one port. Bytes are those of frames without FCS. Pause frames are not counted as frames.
+/// Of one priority at one port. Bytes are counted without the FCS. Pause frames are not counted as frames.
 struct PriorityCounters {
   std::uint64_t sent_frames = 0;  ///< whose sending has begun
   std::uint64_t sent_bytes = 0;

@@ -13,8 +13,8 @@
 
 namespace urnic::network {
 
-/// Strict priorities go first, the higher number before the lower; what they leave is shared by deficit round robin, in bytes of the
-/// wire. Paused priorities wait. A queue's bytes are those of its frames without FCS; the frame that is being sent is no longer one of them.
+/// Strict priorities go first, the higher number before the lower. The others share the rest by deficit round robin, in bytes of the
+/// wire. Paused priorities wait. A queue's bytes are its frames' bytes without FCS; the frame that is being sent no longer counts.
 class EgressQueues {
  public:
   struct Queued {

@@ -11,7 +11,7 @@ void Network::set_link_faults(LinkFaults* faults) {
   for (Port& each : ports_) each.has_faults = faults != nullptr && faults->is_about(link_of(each.id));
 }
 
-/// The frame has taken its time on the link, whatever becomes of it.
+/// The frame has taken its time on the link, whatever the faults do to it.
 void Network::travel_faulty(Port& at, Frame* frame, unsigned priority) {
   for (Port::Held& held : at.held) --held.frames_to_go;
   afflict(at, frame, priority);

@@ -36,8 +36,8 @@ constexpr std::uint64_t number_of(const transport::wire::Mac& mac) {
 /// or length, is none; its checksum is not looked at.
 std::optional<FrameFields> read_fields(std::span<const std::byte> frame);
 
-/// Sets ECN to CE. The IPv4 header checksum changes by what the header has changed, so that a wrong one stays wrong. `fields` are those
-/// of `frame`, and have an IP header.
+/// Sets ECN to CE. The IPv4 header checksum changes by what the header has changed, so that a wrong one stays wrong. `fields` are
+/// `frame`'s, and have an IP header.
 void mark_congestion(std::span<std::byte> frame, FrameFields& fields);
 
 }  // namespace urnic::network

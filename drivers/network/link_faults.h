@@ -12,7 +12,7 @@ namespace urnic::network {
 /// What happens to one frame on a link.
 struct LinkFate {
   bool is_lost = false;        ///< then nothing else happens
-  bool is_duplicated = false;  ///< a copy arrives right behind it, or when it would have arrived
+  bool is_duplicated = false;  ///< a copy arrives directly after it, or when it would have arrived
   bool is_changed = false;     ///< change() is called for it
   std::uint32_t behind = 0;    ///< so many later frames of this direction go first
   Duration delay{};            ///< how much later it arrives; others overtake it meanwhile

@@ -15,7 +15,7 @@ class Observer {
  public:
   virtual ~Observer() = default;
 
-  /// A frame, pause frames included, begins to leave the port; `time` is that of its first bit.
+  /// A frame, pause frames included, begins to leave the port; its first bit leaves at `time`.
   virtual void on_send([[maybe_unused]] PortId port, [[maybe_unused]] std::span<const std::byte> frame,
                        [[maybe_unused]] Time time) {}
   /// The queue has changed, and has `bytes` now.

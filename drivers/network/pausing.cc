@@ -41,7 +41,7 @@ void Network::set_xoff(Port& at, unsigned priority, bool is_xoff) {
 
 /// Sends an XOFF now, and another one when half of its time has passed: so much may the link be late.
 void Network::refresh_pause(Port& at, unsigned priority) {
-  if (at.refresh_at[priority] != now_) return;  // it has ended, or begun anew, since
+  if (at.refresh_at[priority] != now_) return;  // the pause has ended, or begun again, since
   at.refresh_at[priority] = now_ + std::max<Ticks>(at.quantum * at.profile->pause_quanta / 2, 1);
   add_event(Event::Kind::kPauseRefresh, at, priority, at.refresh_at[priority]);
   at.pause_due = with(at.pause_due, priority, true);

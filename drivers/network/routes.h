@@ -40,8 +40,8 @@ class Routes {
   /// as up.
   std::span<const PortId> ways(std::size_t from_switch, HostId to) const;
 
-  /// The ports of a switch for what goes to all: those of the tree, and those of hosts. What came in at one of them, or at any other port, goes out at
-  /// all of them but that one.
+  /// The ports of a switch for frames to all: the ports of the tree, and the hosts' ports. A frame goes out at
+  /// all of them except the port at which it came in.
   std::span<const PortId> flood_ports(std::size_t at_switch) const { return flood_ports_[at_switch]; }
   /// The number of the present tree: each compute() makes another one. A frame that follows one and then another may reach a host twice.
   std::uint32_t tree() const { return tree_; }

@@ -8,7 +8,7 @@
 
 namespace urnic::network {
 
-/// Its functions may call those of Network, except run_until().
+/// Its functions may call Network's functions, except run_until().
 class Sink {
  public:
   virtual ~Sink() = default;

@@ -152,7 +152,7 @@ Result<void, Error> check_outages(std::size_t index, const Link& link) {
       return misfit("links[{}].down[{}].until: it must be later than 'from'", index, i);
     }
     if (!outage.up && has_next) {
-      return misfit("links[{}].down[{}]: without 'until' it lasts for ever, and no other follows", index, i);
+      return misfit("links[{}].down[{}]: without 'until' it never ends, and no other follows", index, i);
     }
     if (outage.down > kMaxOutageTime || (outage.up && *outage.up > kMaxOutageTime)) {
       return misfit("links[{}].down[{}]: times are at most {} seconds", index, i,

@@ -95,7 +95,7 @@ struct Node {
 /// A time in which a link carries nothing, from the beginning of the run.
 struct Outage {
   Duration down{};
-  std::optional<Duration> up{};  ///< without: for ever
+  std::optional<Duration> up{};  ///< without: never
 };
 
 /// Carries frames in both directions at once.

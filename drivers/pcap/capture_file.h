@@ -13,7 +13,7 @@
 namespace urnic::drivers {
 
 /// Records gather in one large buffer and go to the file when it is full or at write_out(). When the file cannot be written
-/// any more (disk full) it is cut behind the last whole record, one line tells so on stderr, and everything further is
+/// any more (disk full), it is cut after the last whole record, one line on stderr says so, and everything further is
 /// dropped.
 class CaptureFile {
  public:

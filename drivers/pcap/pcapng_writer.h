@@ -21,13 +21,13 @@ class PcapngWriter final : public FrameWriter {
   /// Longer comments and notes are cut to this; bytes.
   static constexpr std::size_t kMostText = 4096;
 
-  /// Who records: `program` is what wrote the file, `interface` the NIC.
+  /// `program` has written the file, `interface` is the NIC.
   struct Names {
     std::string program;
     std::string interface;
     std::string description;
   };
-  /// Errors: those of CaptureFile::create(), and of the first write.
+  /// Errors: the same as CaptureFile::create()'s, and the first write's.
   static Result<std::unique_ptr<PcapngWriter>, Error> create(const std::string& path, nic::Medium medium,
                                                              const Names& names);
 

@@ -37,10 +37,10 @@ namespace urnic::drivers {
 /// flush() every 100 ms and at arm(), before the engine sleeps. These are system calls on the data path: a
 /// recorded port is slower.
 ///
-/// Where notes are taken, a frame that is received is written when it has been dealt with, with what came of it.
+/// Where notes are taken, a received frame is written after the engine has handled it, together with the result.
 class RecorderPort final : public nic::PortAround, private nic::Journal {
  public:
-  /// Who we are: the MAC, or all addresses, and which numbers, where the port carries IP packets.
+  /// This NIC's MAC or, where the port carries IP packets, all its addresses and its share of the numbers.
   struct Own {
     transport::wire::Mac mac;
     std::vector<transport::wire::Gid> addresses = {};
@@ -48,7 +48,7 @@ class RecorderPort final : public nic::PortAround, private nic::Journal {
   };
 
   /// Takes over `port`, if it succeeds. `clock` must outlive the recorder; times in the file are its readings, moved to
-  /// the wall clock as it stands now. Errors: those of PcapWriter::create().
+  /// the wall clock as it stands now. Errors: the same as PcapWriter::create()'s.
   static Result<std::unique_ptr<RecorderPort>, Error> create(const std::string& path,
                                                              std::unique_ptr<nic::PacketPort>&& port,
                                                              const Own& own, const nic::Clock& clock);
@@ -87,7 +87,7 @@ class RecorderPort final : public nic::PortAround, private nic::Journal {
   }
   void add_note(std::string_view text) override;
 
-  /// Between the engine, which records frames, and threads that post. Nobody waits where no notes are taken.
+  /// Between the engine, which records frames, and threads that post. No thread waits where no notes are taken.
   std::mutex mutex_;
   std::unique_ptr<FrameWriter> writer_;
   PcapngWriter* const notes_;                       // the writer, if it takes notes; else null

@@ -70,7 +70,7 @@ Error not_bound(const std::string& address, const std::string& driver) {
       address);
 }
 
-/// What the kernel locks for a card behind an IOMMU counts against a limit.
+/// Memory that the kernel locks for a card with an IOMMU counts against a limit.
 Result<void, Error> check_locked_memory(const std::string& address, std::size_t bytes) {
   rlimit limit{};
   getrlimit(RLIMIT_MEMLOCK, &limit);
@@ -103,11 +103,10 @@ Result<void, Error> check_group(const std::string& address, const fs::path& fold
 Result<void, Error> check_physical(const std::string& address, const std::string& driver,
                                    const fs::path& sysfs, std::size_t memory_bytes) {
   if (!is_root()) {
-    return card_error(
-        EACCES, address,
-        "by {} it has no IOMMU, so only root may drive it; behind an IOMMU (vfio-pci) any user may "
-        "who has its group's file below /dev/vfio",
-        driver);
+    return card_error(EACCES, address,
+                      "by {} it has no IOMMU, so only root may drive it; with an IOMMU (vfio-pci) a user who "
+                      "has its group's file below /dev/vfio may, too",
+                      driver);
   }
   constexpr std::size_t kPageBytes = std::size_t{2} << 20;
   const std::size_t needed = (memory_bytes + kPageBytes - 1) / kPageBytes;

@@ -17,7 +17,7 @@ inline constexpr std::size_t kPciMemoryBytes = std::size_t{64} << 20;
 class PciCard {
  public:
   enum class Access : std::uint8_t {
-    kIommu,  ///< vfio-pci behind an IOMMU: the card reaches memory of this process only, by its own addresses
+    kIommu,  ///< vfio-pci with an IOMMU: the card reaches memory of this process only, by its own addresses
     kPhysical,  ///< uio_pci_generic, igb_uio, or vfio-pci without IOMMU: physical addresses, so root and huge pages
   };
 

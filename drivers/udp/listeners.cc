@@ -228,7 +228,7 @@ void Listeners::expect_segments(std::size_t bytes, std::size_t most) {
   }
 }
 
-/// Where datagram number `i` of a message lies, behind the room for its headers.
+/// Where datagram number `i` of a message lies: after the room for its headers.
 std::byte* Listeners::place_of(std::size_t message, std::size_t i) {
   return region_of(message) + i * stride_of(segment_bytes_) + kHeadroom;
 }
@@ -372,7 +372,7 @@ std::size_t Listeners::add_packet(std::size_t message) {
   return 0;
 }
 
-/// Moves what lies in pieces together, behind the room for one packet's headers.
+/// Moves the pieces of a datagram together, after the room for one packet's headers.
 void Listeners::make_contiguous(std::size_t message) {
   const std::size_t bytes = headers_[message].msg_len;
   std::byte* const start = place_of(message, 0);

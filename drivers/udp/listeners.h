@@ -20,12 +20,12 @@
 
 namespace urnic::drivers {
 
-/// Datagrams in, IP packets out. A UDP socket tells who sent a datagram, its TOS or traffic class, its TTL or hop limit
-/// and the destination, unless it is bound to that; the rest of the IP and UDP headers is made up: "don't fragment",
-/// identification 0, no UDP checksum. The kernel has checked the one that came.
+/// Datagrams in, IP packets out. A UDP socket tells a datagram's sender, its TOS or traffic class, its TTL or hop limit
+/// and the destination, unless it is bound to that. The rest of the IP and UDP headers is made up: "don't fragment",
+/// identification 0, no UDP checksum. The kernel has checked the datagram's own checksum.
 ///
-/// The kernel may give several datagrams of one sender and one size as one (UDP_GRO). They are put where there is room
-/// for headers before each of them, if they have the size of those that came last; otherwise they are moved there.
+/// The kernel may give several datagrams of one sender and one size as one (UDP_GRO). If they have the same size as the last ones,
+/// the kernel writes them with room for headers before each; otherwise they are moved so.
 ///
 /// One thread at a time. receive() neither allocates nor blocks.
 class Listeners {
@@ -40,9 +40,9 @@ class Listeners {
 
   static Result<Listeners, Error> create(std::size_t max_packet_bytes);
 
-  /// Hears what is for this address. EADDRINUSE says who may have the port.
+  /// Receives what is for this address. EADDRINUSE says which program may have the port.
   Result<void, Error> add(const nic::HostAddress& address);
-  /// Hears what comes to any address of the host by this socket, which is bound to RoCE's port.
+  /// Receives what comes to any address of the host by this socket, which is bound to RoCE's port.
   Result<void, Error> adopt(Descriptor socket, bool is_ipv4);
   /// Groups are heard at this port from now on.
   void use_port(std::uint16_t port) { port_ = port; }
@@ -127,7 +127,7 @@ class Listeners {
   Counters counters_;
 
   std::size_t segment_bytes_ = 0;  // that the pieces are for
-  std::size_t segments_each_ = 0;  // of a message; behind those is one more piece
+  std::size_t segments_each_ = 0;  // of a message; after them comes one more piece
   unsigned calls_without_segments_ = 0;
   std::vector<std::byte> regions_;  // one of each message
   std::vector<iovec> pieces_;

@@ -24,7 +24,7 @@ using wire::Udp;
 
 namespace {
 
-/// Behind so many bytes the packet begins, so that its payload lies on a word.
+/// The packet begins after so many bytes, so that its payload lies on a word.
 constexpr std::size_t kAlignment = 64;
 /// What the kernel cuts at most: 64 segments, and with their header less than an IP packet can have.
 constexpr std::size_t kMostSegmentBytes = 65'000;
@@ -165,8 +165,8 @@ int UdpSender::roce_socket_of(const Gid& source) const {
   return config_.is_host_shared && alike != roce_sockets_.end() ? alike->socket : -1;
 }
 
-/// The packets from `begin_` on that leave from one source, and their socket: that of the source port, or that of
-/// RoCE's port, and then the packets say so. How many; the socket is good until the next call.
+/// Finds the packets from `begin_` on that leave from one source, and their socket: the source port's, or
+/// RoCE's port's, and then the packets say so. Returns how many; the socket is good until the next call.
 std::size_t UdpSender::find_socket(int& socket) {
   const Flow first = packets_[begin_].flow;
   std::size_t end = begin_ + 1;
@@ -184,7 +184,7 @@ std::size_t UdpSender::find_socket(int& socket) {
   return end - begin_;
 }
 
-/// 16 bits of what the ICRC covers have become others; `behind` is what follows them, in bytes.
+/// Fits the ICRC to a change of 16 bits that it covers; `behind` bytes follow those.
 void UdpSender::change_icrc(std::size_t index, std::uint16_t change, std::size_t behind) {
   const std::span<std::byte> icrc = payload_of(index).last(wire::kIcrcBytes);
   wire::store_icrc(wire::load_icrc(icrc) ^ identifications_.icrc_change(change, behind), icrc);

@@ -79,7 +79,7 @@ class UdpSender {
   };
   struct Packet {
     Flow flow;
-    std::uint16_t bytes = 0;           ///< behind the UDP header
+    std::uint16_t bytes = 0;           ///< after the UDP header
     std::uint8_t header_bytes = 0;     ///< IP and UDP
     std::uint16_t identification = 0;  ///< that its ICRC is for
   };

@@ -38,8 +38,8 @@ class SocketAddress {
 /// With which other sockets one may have an address and port, if they allow the same.
 enum class PortSharing : std::uint8_t {
   kNone,
-  kGroup,  ///< those of one user's group, of which each datagram goes to one (SO_REUSEPORT)
-  kAny,    ///< those, and any that are bound to a group's address, or send only (SO_REUSEADDR as well)
+  kGroup,  ///< the sockets of one user's group; each datagram goes to one of them (SO_REUSEPORT)
+  kAny,    ///< these, and any that are bound to a group's address, or send only (SO_REUSEADDR as well)
 };
 
 /// A UDP socket that is bound there and not connected, does not block, and never fragments: "don't fragment" is set

@@ -24,9 +24,8 @@ struct SharedSockets {
   /// A Unix socket of datagrams, each an IP packet as PacketPort::receive() gives it: what the switch has for this
   /// process, such as connection requests, and what the process got that is another one's.
   Descriptor handed_over;
-  std::uint8_t share = 0;  ///< this process's; see nic::NumberShare
-  std::uint16_t port =
-      transport::wire::kRocePort;  ///< that the sockets are bound to, and those of all members
+  std::uint8_t share = 0;                           ///< this process's; see nic::NumberShare
+  std::uint16_t port = transport::wire::kRocePort;  ///< that the sockets of all members are bound to
 };
 
 /// One thread gives, the port's takes. The sockets change when the switch is another one.

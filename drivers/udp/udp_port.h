@@ -27,7 +27,7 @@ class UdpPort final : public nic::PacketPort {
     std::uint16_t link_mtu = 1500;            ///< largest IP packet, in bytes
     bool may_segment = true;                  ///< use UDP_SEGMENT where the kernel can
   };
-  /// Opens sockets at all addresses. The error says which address cannot be had, and why.
+  /// Opens sockets at all addresses. The error says at which address this failed, and why.
   static Result<std::unique_ptr<UdpPort>, Error> open(const Config& config);
   /// Shares the addresses with other processes of the host, and has the sockets that come through the exchange.
   static Result<std::unique_ptr<UdpPort>, Error> share(const Config& config,

@@ -63,7 +63,7 @@ class CheckCommand(unittest.TestCase):
         result = check(self.write(content[:-10]))
         self.assertEqual(result.returncode, 2)
         self.assertIn("3 RoCEv2", result.stdout)
-        self.assertIn("damaged behind frame 3", result.stderr)
+        self.assertIn("damaged after frame 3", result.stderr)
 
     def test_leaves_with_2_without_a_capture(self):
         for arguments in (["/nonexistent"], [self.write(b"no capture")], [], ["--nonsense"], [self.folder.name]):

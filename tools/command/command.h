@@ -1,4 +1,4 @@
-// What main() and the commands behind `urnic` hand to each other.
+// What main() and the commands of `urnic` hand to each other.
 #pragma once
 
 #include <string>
@@ -6,10 +6,9 @@
 
 namespace urnic::tools {
 
-/// Beside its options, what a command finds on its command line, and what it leaves behind. Outlives the
-/// parse.
+/// What a command finds on its command line besides its options, and its result. Outlives the parse.
 struct Invocation {
-  std::vector<std::string> program;  ///< everything behind "--"
+  std::vector<std::string> program;  ///< everything after "--"
   int exit_code = 0;
 };
 

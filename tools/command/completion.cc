@@ -204,7 +204,7 @@ std::string fish_completion(const CommandLine& tool) {
                             quoted(short_form(inner.description)));
     }
   }
-  // Behind "--", or without an option, stand the program and its arguments.
+  // The program and its arguments come after "--", or after no option at all.
   result +=
       "complete -c urnic -n '__fish_seen_subcommand_from run' -a '(__fish_complete_subcommand --fcs-skip=2)'\n";
   return result;

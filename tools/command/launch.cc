@@ -183,7 +183,7 @@ Result<std::string, Error> dropin_folder() {
                  .message = fmt::format("{}/libibverbs.so.1 is missing; build the project with DPDK",
                                         folder.string())};
   }
-  // The loader would take what stands behind one for another folder.
+  // The loader would take the text after one of these for another folder.
   if (folder.string().find_first_of(":;") != std::string::npos) {
     return Error{
         .code = EINVAL,

@@ -16,7 +16,7 @@ namespace urnic::tools {
 /// options win over them.
 void forget_outer_nic();
 
-/// Checks what only the opening of the port would find out, when the program could say no more than "no
+/// Checks what otherwise only the opening of the port would find, when the program could say no more than "no
 /// device": permission for raw packets, an address that the host has itself, a recording that cannot be
 /// written.
 Result<void, Error> check_port(const verbs_api::NicEnvironment& environment);

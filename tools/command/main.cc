@@ -35,7 +35,7 @@ int main_of(const std::vector<std::string>& arguments) {
   app.require_subcommand(1);
   app.footer("'urnic COMMAND --help' tells more, with examples.");
 
-  // What stands behind "--" is another program's and never looked at.
+  // We never look at the words after "--": they are another program's.
   const auto separator = std::find(arguments.begin(), arguments.end(), "--");
   Invocation invocation;
   if (separator != arguments.end()) invocation.program.assign(separator + 1, arguments.end());
@@ -61,7 +61,7 @@ int main_of(const std::vector<std::string>& arguments) {
   try {
     app.parse(own);
   } catch (const CLI::ExtrasError& error) {
-    complain(std::string(error.what()) + "; a program to run stands behind '--' (see 'urnic --help')");
+    complain(std::string(error.what()) + "; write a program to run after '--' (see 'urnic --help')");
     return kExitUsage;
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) {

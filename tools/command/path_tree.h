@@ -14,7 +14,7 @@ namespace urnic::tools {
 /// and the device's nodes under dev as links to /dev/null. lib/urnic/liburnic_paths.so, preloaded, leads programs there.
 ///
 /// It is named after this process, which is to become the program, and locked by a descriptor that the
-/// program inherits: the process that makes the next one removes those of which both are gone. The errors are
+/// program inherits. The process that makes the next folder removes each one whose process and lock are gone. The errors are
 /// the file system's.
 Result<std::string, Error> make_path_tree(const std::string& folder, const nic::DeviceConfig& device);
 

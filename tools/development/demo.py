@@ -105,7 +105,7 @@ def main():
     try:
         user = "as user nobody" if stage.is_root else "as an ordinary user"
         step(f"Two NICs, two programs, {user}: messages back and forth, each byte checked")
-        # One for both pairs: a user has one NIC, whose switch stays for a moment behind its last program.
+        # One folder for both pairs: a user has one NIC, and its switch ends a moment after the last program.
         folder = stage.folder()
         run_pair(stage, folder, [*PINGPONG, "-n", "1000"], recording="pingpong.pcap")
         kept = BUILD / "demo.pcap"

@@ -94,7 +94,7 @@ TEST_F(CaptureFile, CutInsideAFrameSaysSoBehindTheFramesBefore) {
   const std::string whole = fixture_bytes("vs_tos");
   const Reading reading = read(whole.substr(0, whole.size() - 10));
   EXPECT_EQ(reading.frames, 3u);
-  EXPECT_THAT(reading.error, HasSubstr("damaged behind frame 3"));
+  EXPECT_THAT(reading.error, HasSubstr("damaged after frame 3"));
   EXPECT_THAT(reading.error, HasSubstr("truncated"));
 }
 
@@ -120,7 +120,7 @@ TEST_F(CaptureFile, OfPcapngCutAnywhereNeitherCrashesNorPassesAsWhole) {
 TEST_F(CaptureFile, WithAnImpossibleFrameLengthIsDamaged) {
   std::string content = fixture_bytes("vs_tos");
   content.replace(24 + 8, 4, "\xff\xff\xff\x7f");
-  EXPECT_THAT(read(content).error, HasSubstr("damaged behind frame 0"));
+  EXPECT_THAT(read(content).error, HasSubstr("damaged after frame 0"));
 }
 
 TEST_F(CaptureFile, ThatIsNoneSaysWhatItIs) {

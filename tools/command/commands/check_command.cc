@@ -37,7 +37,7 @@ What is found is one of
 A capture is taken as complete until it is proved to lack frames; if your capture tool said that it dropped some, add --lossy.
 Of congestion, the report says how far apart CNPs are, which packets were marked, and which priorities were paused. What is right depends
 on NIC and link: CNPs that are too near are found with --cnp-spacing only, and frames sent in spite of a pause with --link-rate only.
-Times are those of the place of capture: "answered in" is from a request passing there to its answer (least / mean / most).
+Times are measured at the place of capture: "answered in" is from a request passing there to its answer (least / mean / most).
 
 Exit code: 0 nothing violated, 1 violations, 2 a file could not be read to its end, or wrong usage.)";
 

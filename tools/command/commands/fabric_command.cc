@@ -72,9 +72,8 @@ Result<std::vector<std::string>, Error> ask(const std::string& name, std::string
   return answers;
 }
 
-/// The status of a fabric: that of its first switch, with the ports of the others, which are listed
-/// themselves under "switches" with the counts of their trunks. Throws json::exception when these are of
-/// another version.
+/// The status of a fabric: its first switch's status, with the ports of the other switches. "switches" lists
+/// these with the counts of their trunks. Throws json::exception when one of them is of another version.
 json put_together(const std::vector<std::string>& answers) {
   json whole = json::parse(answers.back());
   json& ports = whole.at("ports");

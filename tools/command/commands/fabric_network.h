@@ -15,7 +15,7 @@ namespace urnic::tools {
 Result<nlohmann::json, Error> ask_network_ports(const nic::SwitchFiles& files);
 
 /// Prints what `urnic fabric status` says of the network: hosts that no program is on, and what each port has seen, a line for
-/// each priority. `ports` are those of the fabric, the network's are in `network`. Throws json::exception likewise.
+/// each priority. `ports` are the fabric's; the network's are in `network`. Throws json::exception likewise.
 void print_network(const nlohmann::json& network, const nlohmann::json& ports);
 
 /// The name of a host, or nothing where there is no network or no such host.

@@ -31,7 +31,7 @@ and with the other machine's name in the place of localhost on two:
 Ports (--port SPEC):
   host[,unsegmented]       the host's own network: all programs of this user share one NIC, which has the addresses of this
                            host and sends through UDP sockets, wherever the host's routes lead, to any RoCEv2 peer. No
-                           privilege. Those of one host that talk get a direct link. The default, unless --ip, --ip6,
+                           privilege. Two of one host that talk get a direct link. The default, unless --ip, --ip6,
                            --mac or --vlan is given. See 'urnic host --help'. Runs of packets leave as one buffer, unless
                            'unsegmented' says that the network card cuts those otherwise than the kernel does, and peers
                            complain about the ICRC.
@@ -40,7 +40,7 @@ Ports (--port SPEC):
                            through shared memory, unless one of them is 'switched', which needs a NAME ('default' is
                            one). The default where --ip, --ip6, --mac or --vlan is given. See 'urnic fabric --help'.
   udp[:ADDRESS][,unsegmented]
-                           as host, for one program alone, with an address of this host (without ADDRESS: those of the
+                           as host, for one program alone, with an address of this host (without ADDRESS: the addresses of the
                            interface that the default route leads to), and without a process beside it
   vhost:PATH[,front|back]  a wire to one other program, a virtual machine or another switch, met at a socket; the
                            first to come is the front unless said otherwise
@@ -49,7 +49,7 @@ Ports (--port SPEC):
                            meanwhile: the host hears nothing there. Needs CAP_NET_RAW, CAP_NET_ADMIN and CAP_BPF (root), an
                            interface with one receive queue and an MTU of at most 3442
   pci:ADDRESS              a network card, driven by DPDK in the program itself, at an address as lspci writes it: e1000, e1000e,
-                           igb, igc, ixgbe, i40e, vmxnet3 or virtio, bound to vfio-pci (behind an IOMMU any user may, who has
+                           igb, igc, ixgbe, i40e, vmxnet3 or virtio, bound to vfio-pci (with an IOMMU for any user that has
                            its group below /dev/vfio and may lock 64 MiB) or to uio_pci_generic (root, and 32 huge pages of
                            2 MiB). Needs --ip; --mtu, where the network carries more than 1500 bytes
   loopback                 this program alone
@@ -77,7 +77,7 @@ With --port host all processes share one NIC. Otherwise each process that opens 
 process has the NIC that 'urnic run' made, and further processes at the same time (mpirun -np 2) get another address and port each. Where --ip, --ip6, --mac or the
 number of a port is given, only one process can have the device at a time.
 
-Addresses that are not given are those of a network that the fabric draws when its first program comes, 10.64.0.0/24 to
+Addresses that are not given come from a network that the fabric draws when its first program comes, 10.64.0.0/24 to
 10.127.255.0/24: port 0 has number 1. Two fabrics have different ones; on a vhost wire they are 10.77.0.1 and 10.77.0.2.
 
 Everything is done by environment variables, which can be set by hand: LD_LIBRARY_PATH, LD_PRELOAD and URNIC_PATHS
@@ -117,7 +117,7 @@ Result<void, Error> show_device_files(const std::string& dropin, const nic::Devi
 
 int run(const std::vector<std::string>& program) {
   if (program.empty()) {
-    complain("run: which program? Write it behind '--': urnic run [OPTIONS] -- PROGRAM ARGUMENTS...");
+    complain("run: which program? Write it after '--': urnic run [OPTIONS] -- PROGRAM ARGUMENTS...");
     return kExitUsage;
   }
   const auto fail = [](const Error& error) {
@@ -152,7 +152,7 @@ void add_run_command(CLI::App& app, Invocation& invocation) {
       "run", "Run a program with an RDMA NIC: urnic run [OPTIONS] -- PROGRAM ARGUMENTS...");
   command->footer(kRunFooter);
 
-  // Inside another `urnic run` the variables are not this user's wishes; options below set them anew.
+  // Inside another `urnic run` the variables are not this user's wishes. The options below set them again.
   command->preparse_callback([](std::size_t) { forget_outer_nic(); });
   const auto add_variable = [command](const char* option, const char* variable, const char* help) {
     return command->add_option_function<std::string>(

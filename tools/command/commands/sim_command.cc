@@ -16,7 +16,7 @@ constexpr const char* kSeedGroup = "Seeds";
 constexpr const char* kExperimentGroup = "A network and a workload from files";
 
 constexpr const char* kSimFooter =
-    R"(Without --topology each seed draws a hostile network, its hosts and their traffic anew; the same seed does the same, to the byte. One seed
+    R"(Without --topology each seed draws a hostile network of its own, with hosts and traffic; the same seed does the same, to the byte. One seed
 in three draws switches and links too, whose queues fill, mark, drop and pause. --path switched lets all seeds do so, --path direct none.
 A failed seed is printed with the command that repeats it. Exit code: 0 when nothing failed, else 1.
 

@@ -36,8 +36,8 @@ counters.
 Columns: sends and recvs are posted work requests that are not complete (recvs: of a receive queue of its own); flight and
 reads are packets and READs or atomics that the peer has not answered; retries and RNR are attempts used of those allowed
 since the last progress; lost and waits count timeouts with losses, and RNR NAKs waited out, since RESET (* waiting now);
-MTU is the path MTU. A CM id is a listener or a connection of librdmacm (rdma_cm_id): its state, and that of its connection, are
-those of the kernel's rdma_cm and ib_cm; backlog is how many requests may still come before the program fetches one.
+MTU is the path MTU. A CM id is a listener or a connection of librdmacm (rdma_cm_id): the states of it and of its connection
+have the names of the kernel's rdma_cm and ib_cm; backlog is how many requests may still come before the program fetches one.
 Counters that are zero are not shown.
 
 --json prints one object and ends. It is stable: within a version members are only added.
@@ -49,7 +49,7 @@ Counters that are zero are not shown.
     queue_pairs an array, of objects with number, type (RC, UC, UD, XRC_INI, XRC_TGT or RAW_PACKET), state (RESET, INIT,
                 RTR, RTS, SQD, SQE or ERR), peer_qp and peer_address (null without a peer), send_psn and receive_psn (the
                 next ones), msn, path_mtu, sends_posted, receives_posted, packets_in_flight, reads_in_flight,
-                waits_for_receiver, retries_used, retry_count, rnr_retries_used, rnr_retry (7: for ever), ack_timeout
+                waits_for_receiver, retries_used, retry_count, rnr_retries_used, rnr_retry (7: no limit), ack_timeout
                 (code), retries and rnr_waits (since RESET)
     rdma_cm_ids an array, of objects with number, service (RC, UC, UD or XRC), port_space (TCP, UDP, IB or IPOIB), state
                 (IDLE, ADDR_BOUND, ADDR_QUERY, ADDR_RESOLVED, ROUTE_RESOLVED, LISTEN, CONNECT or DISCONNECT),

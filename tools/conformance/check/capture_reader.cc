@@ -81,7 +81,7 @@ std::optional<RawFrame> CaptureReader::next() {
   const int status = pcap_next_ex(pcap_.get(), &header, &data);
   if (status != 1) {
     if (status != PCAP_ERROR_BREAK) {
-      error_ = fmt::format("damaged behind frame {}: {}", frames_, pcap_geterr(pcap_.get()));
+      error_ = fmt::format("damaged after frame {}: {}", frames_, pcap_geterr(pcap_.get()));
     }
     return std::nullopt;
   }

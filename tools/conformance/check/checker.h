@@ -34,7 +34,7 @@ struct FrameCounts {
   std::int64_t last_ns = 0;
 };
 
-/// What became of a frame's ICRC.
+/// The result of checking a frame's ICRC.
 enum class IcrcResult : std::uint8_t { kNotRoce, kRight, kWrong, kUnknown };
 
 /// Takes the frames of one capture in their order. Memory is bounded, whatever they hold.

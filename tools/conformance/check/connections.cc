@@ -85,8 +85,8 @@ void Connections::on_packet(std::uint32_t index, const Seen& packet) {
   }
 }
 
-// Linux numbers the segments of one buffer from 0 (UDP_SEGMENT): behind 3 comes 0 again, with another packet. Where packets
-// are counted, that takes 65,536 of them, or is a copy of the first.
+// Linux numbers the segments of one buffer from 0 (UDP_SEGMENT): after 3 comes 0 again, with another packet. Where the sender
+// counts its packets, 0 comes again only after 65,536 of them, or in a copy of the first.
 void Connections::watch_ip_ids(Flow& flow, const Seen& seen) {
   constexpr std::uint16_t kNearWrap = 0x8000;
   const bool falls_to_zero =

@@ -1,5 +1,5 @@
-/* libpcap can record what D-Bus carries, and needs libdbus and libsystemd for it. In a program that reads files alone these two, which libpcap asks about a
- * device that is to be recorded, say that it is none of D-Bus'. The linker finds them before those of libpcap. */
+/* libpcap can record what D-Bus carries, and needs libdbus and libsystemd for it. Our program only reads files, so these two functions
+ * stand in: libpcap asks them about a device to record, and they say that it is not D-Bus's. The linker finds them before libpcap's own. */
 #include <stddef.h>
 
 struct pcap;

@@ -170,7 +170,7 @@ void check_frame(const Frame& frame, std::uint64_t number, Findings& findings) {
   if (frame.trailing_bytes > 0) {
     findings.add(Rule::kEthernetPadding, kNoFlow, {number}, [&](Finding& finding) {
       finding.expected = "the end of the frame";
-      finding.seen = fmt::format("{} bytes behind the datagram", frame.trailing_bytes);
+      finding.seen = fmt::format("{} bytes after the datagram", frame.trailing_bytes);
     });
   }
 }

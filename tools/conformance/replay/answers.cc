@@ -107,7 +107,7 @@ bool AnswerComparison::try_match(std::size_t captured, Outcome& outcome) {
   return false;
 }
 
-/// Whether the two may stand for each other, and by which deviation beyond those of find_difference().
+/// Whether the two may stand for each other, and by which deviation that find_difference() does not allow.
 std::optional<AllowedDeviation> AnswerComparison::why_equal(const OwnAnswer& own, const Event& captured,
                                                             bool& equal, Outcome* outcome) {
   const Packet& ours = own.packet.packet();

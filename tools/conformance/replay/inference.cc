@@ -23,9 +23,8 @@ Inference::Inference(const Direction& direction) : direction_(direction) {
   }
 }
 
-/// Follows a responder that sees every arrival. Where a NAK asks for a packet that this one has executed, and
-/// nothing has acknowledged it, nor did it come behind a gap that the NAK may be about, the real one never
-/// had it.
+/// Follows a responder that sees every arrival. A NAK may ask for a packet that this responder has executed. If nothing
+/// has acknowledged that packet, and no gap in the capture explains the NAK, the real responder never got the packet.
 void Inference::find_losses() {
   if (direction_.events.empty()) return;
   ExtendedPsn expected = direction_.events.front().psn;
@@ -51,7 +50,7 @@ void Inference::find_losses() {
       continue;
     }
     if (gaps.erase(event.psn) != 0) {
-      // What was behind the gap called for it.
+      // A packet beyond the gap caused this NAK.
     } else if (event.psn < expected && event.psn > acknowledged && executed.count(event.psn) != 0) {
       lost_.insert(executed[event.psn]);
       executed.erase(executed.find(event.psn), executed.end());

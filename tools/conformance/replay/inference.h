@@ -31,10 +31,10 @@ class Inference {
   std::uint8_t rnr_timer() const { return rnr_timer_; }
   /// Room of the receive that this message takes: any, unless a NAK says that it did not fit.
   std::uint32_t room_for(const Message& message) const;
-  /// The Q_Key of the receiving queue pair: that of most datagrams.
+  /// The Q_Key of the receiving queue pair: the one of most datagrams.
   std::uint32_t q_key() const { return q_key_; }
 
-  /// Captured answers with PSNs from `first` up to, not including, `end`: of each the first one behind
+  /// Captured answers with PSNs from `first` up to, not including, `end`: for each PSN the first one after
   /// `event`.
   std::map<ExtendedPsn, const CapturedPacket*> answers_to(ExtendedPsn first, ExtendedPsn end,
                                                           std::size_t event) const;

@@ -89,7 +89,7 @@ std::span<const std::byte> RequesterMemory::fetched(std::size_t index) const {
 }
 
 std::byte& ResponderMemory::at(std::uint32_t key, std::uint64_t address, Page*& page) {
-  // Neighboring bytes are asked for one after another.
+  // Callers ask for neighboring bytes one after another.
   if (page == nullptr || address % kPageBytes == 0) page = &pages_[{key, address / kPageBytes}];
   return page->bytes[address % kPageBytes];
 }

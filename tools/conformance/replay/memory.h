@@ -69,7 +69,7 @@ class ResponderMemory final : public NoMemory {
   /// Receive n has the addresses from n * kRoom on.
   static constexpr std::uint64_t kRoom = std::uint64_t{1} << 32;
 
-  /// What the captured responder's program may have changed behind the capture's back.
+  /// What the captured responder's program may have changed unseen by the capture.
   enum class Belief : std::uint8_t {
     kKeepKnown,    ///< nothing
     kKeepWritten,  ///< all but what the requester wrote

@@ -16,9 +16,9 @@ namespace {
 using check::Operation;
 using check::Packet;
 
-constexpr std::size_t kAtomicOperandsAt = 12;  // behind address and key
+constexpr std::size_t kAtomicOperandsAt = 12;  // after address and key
 
-/// Where the headers behind the BTH begin, in the order in which they stand on the wire.
+/// Where the headers after the BTH begin, in their order on the wire.
 struct Offsets {
   std::size_t feth = 0, reth = 0, atomic = 0, immediate = 0, ieth = 0;
 
@@ -129,7 +129,7 @@ void Assembler::begin(ExtendedPsn at, const CapturedPacket& captured) {
 
 void Assembler::append(const Packet& packet, bool is_last) {
   open_->payload.insert(open_->payload.end(), packet.payload.begin(), packet.payload.end());
-  // A peer that breaks the rules of lengths is not followed: that message cannot be asked for.
+  // We do not follow a peer that breaks the rules of lengths: no work request makes such a message.
   const auto due = static_cast<std::size_t>((next_ + 1 - open_->first) * mtu_);
   if (!is_last) open_->payload.resize(due);
 }

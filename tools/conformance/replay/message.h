@@ -15,12 +15,12 @@ namespace urnic::replay {
 struct Message {
   check::Operation operation = check::Operation::kSend;
   ExtendedPsn first = 0;
-  std::int64_t packets = 1;  ///< PSNs that it takes; for a READ those of the responses
+  std::int64_t packets = 1;  ///< PSNs that it takes; for a READ its responses' PSNs
   std::uint64_t frame =
       0;                 ///< that shows the earliest of it; 0 for one that the capture does not show at all
   bool is_whole = true;  ///< the capture has every packet of it
-  std::vector<std::byte> payload{};  ///< zeros where packets are missing; what is behind its end is not known
-  std::uint32_t length = 0;          ///< bytes; of a READ what is asked for
+  std::vector<std::byte> payload{};  ///< zeros where packets are missing; bytes after its end are not known
+  std::uint32_t length = 0;          ///< bytes; of a READ the requested ones
   bool solicited = false;
   std::optional<std::uint32_t> immediate{};   ///< the four bytes as on the wire (network order in memory)
   std::optional<std::uint32_t> invalidate{};  ///< the key that the peer shall take back

@@ -1,4 +1,4 @@
-// What came of playing one side of a direction, and what both sides said on the way.
+// The result of playing one side of a direction, and what both sides said on the way.
 #pragma once
 
 #include <array>

@@ -22,7 +22,7 @@ struct ReplayOptions {
   std::vector<std::uint32_t> queue_pairs{};
 };
 
-/// One direction and what came of playing its sides.
+/// One direction and the results of playing its sides.
 struct DirectionReport {
   std::string name;
   check::Service service = check::Service::kRc;

@@ -140,7 +140,7 @@ class RequesterReplay {
   std::map<std::size_t, std::vector<std::byte>> fetched_;  // what captured responses brought, by message
   std::size_t budget_;
   std::size_t posted_ = 0;
-  ExtendedPsn next_own_;            // behind the packet that our requester sent last
+  ExtendedPsn next_own_;            // after the packet that our requester sent last
   ExtendedPsn newest_ = INT64_MIN;  // the newest request in the capture so far
   std::uint64_t go_backs_seen_ = 0;
   bool waits_for_receiver_ = false;
@@ -339,7 +339,7 @@ void RequesterReplay::finish() {
   if (outcome_.verdict != Verdict::kEqual) return;
   if (unanswered != nullptr && went_on) {
     return differ(*unanswered, "",
-                  fmt::format("the captured requester goes on behind {}, ours would go back to {:06x}",
+                  fmt::format("the captured requester goes on after {}, ours would go back to {:06x}",
                               describe(unanswered->packet->packet), psn_of(model_.acknowledged()).value()));
   }
   // The end of a message may be missing, too.

@@ -9,7 +9,7 @@
 
 namespace urnic::replay {
 
-/// Our requester is asked for one packet whenever the captured one sent one, and that must be the same.
+/// Takes one packet from our requester whenever the captured one sent one; the two must be the same.
 /// `messages` are the work requests it is given: messages_of(direction), unless a test wants others.
 Outcome replay_requester(const Direction& direction, const std::vector<Message>& messages, bool keep_ladder);
 

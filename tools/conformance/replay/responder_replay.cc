@@ -275,7 +275,7 @@ bool ResponderReplay::is_received(std::size_t index) const {
   const bool is_write = message.operation == Operation::kWrite;
   if (!is_write) bytes.insert(bytes.end(), message.payload.begin(), message.payload.end());
   const auto found = memory_.received(index);
-  // What a receive had in hand for a message that was dropped stays behind what follows.
+  // The receive may have got bytes of a message that was dropped: they stay after the bytes of the next one.
   return found.size() >= bytes.size() && std::equal(bytes.begin(), bytes.end(), found.begin()) &&
          completion.byte_length == (is_write ? message.payload.size() : bytes.size()) &&
          completion.has_immediate == message.immediate.has_value() &&

@@ -47,7 +47,7 @@ class Stage final : private transport::QpEventSink {
   bool give(const CapturedPacket& packet, transport::Time now);
   /// The next packet that it sends now, BTH to padding; empty if it has none. Good until the next call.
   std::span<const std::byte> take(transport::Time now);
-  /// Begins anew with config.send_psn.
+  /// Begins again with config.send_psn.
   void restart(const transport::QpConfig& config);
 
   void post_send(const transport::SendRequest& request, const transport::Sge& element);

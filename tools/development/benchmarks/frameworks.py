@@ -1,6 +1,6 @@
-"""Programs of frameworks above verbs, which run over TCP as well: those of UCX and of libfabric.
+"""Programs of two frameworks above verbs, UCX and libfabric. They run over TCP as well.
 
-`pair_with(environment)` gives what starts a server and its client, who meet at a TCP port, and returns what the client says; `over` is
+`pair_with(environment)` gives what starts a server and its client, which meet at a TCP port, and returns what the client says; `over` is
 "verbs" or "tcp".
 """
 import dataclasses

@@ -11,7 +11,7 @@ class Unknown(Exception):
 
 
 class History:
-    """A file of one JSON object for each time. Figures of other machines have no business in it, so it is in the build folder."""
+    """A file of one JSON object for each time. It is in the build folder, so that it has no figures of other machines."""
 
     def __init__(self, project):
         self._project = project

@@ -2,7 +2,7 @@
 //
 // Nothing of a NIC is in it, nor anything of ours: no wire between two programs on this machine can be faster. Prints JSON:
 // for each size of a packet in bytes the bandwidth in Gb/s, millions of packets a second, and half a round trip in
-// microseconds; medians are the caller's business.
+// microseconds; the caller computes medians.
 //
 // With --piece it answers another question: whether a sender gains by computing the CRC of each piece as soon as it is copied.
 #include <isa-l/crc.h>
@@ -129,7 +129,7 @@ class Memory {
   Shared* shared_;
 };
 
-/// A buffer whose packets lie one behind the other, and begin anew at its end.
+/// A buffer whose packets lie one after the other, and begin again at its end.
 class Buffer {
  public:
   explicit Buffer(std::size_t packet) : packet_(packet), bytes_(kBufferBytes, std::byte{3}) {}

@@ -34,7 +34,7 @@ class Peers:
         port = harness.free_port()
         client = [*where, "iperf3", "-c", self.programs.server_address, "-p", port, "-t", self.seconds, "-J", *options]
         said = self.programs.pair([*where, "iperf3", "-s", "-1", "-p", port], client, port)
-        return json.loads(said[said.index("{") :])  # behind what it warns of
+        return json.loads(said[said.index("{") :])  # after its warnings
 
     def tcp_connection_rate(self):
         """Connections a second that are made, used for one message each way, and ended, one after the other."""

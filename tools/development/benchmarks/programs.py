@@ -186,7 +186,7 @@ class Ours:
         return float(re.search(rf"^{step} *:.* ([\d.]+)$", output, re.MULTILINE).group(1))
 
     def _connect_by_address(self, server_command, client_command):
-        """A server that serves for ever, and its client; what the client says."""
+        """Runs a server that does not end by itself, and its client; returns what the client says."""
         runtime = self.programs.stage.folder()
         server = self.programs.start("server", self.programs.with_nic(self.port, server_command, SERVER), runtime)
         self.programs.wait_for(lambda: self.programs.has_listener(runtime), server)

@@ -1,4 +1,4 @@
-"""Rows of medians beside those of peers, judged by goals, as a table or as JSON."""
+"""Rows of medians beside the peers' medians, judged by goals, as a table or as JSON."""
 import operator
 import statistics
 

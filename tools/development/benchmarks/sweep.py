@@ -97,7 +97,7 @@ def cells_in(output, is_latency):
 
 
 def median_of(turns):
-    """The cells of several turns as one; those of sizes that all turns have."""
+    """The cells of several turns as one, for the sizes that all turns have."""
     sizes = set.intersection(*map(set, turns)) if turns else set()
     return {size: _middle([turn[size] for turn in turns]) for size in sorted(sizes)}
 

@@ -15,8 +15,8 @@ from testing.stages import FULL_STAGES, STAGES
 
 # Without these the rest has nothing to run.
 NEEDED = {"packages", "build"}
-# Nothing in these depends on how fast they get on: they have what those behind them leave of the processors, which wait for each
-# other half of the time.
+# The results of these do not depend on speed. They run beside the later stages, on the processor time that those leave: half of the
+# time the later stages' programs only wait for each other.
 BESIDE = {"stress", "corpora", "simulator", "tidy", "canary"}
 # Takes a processor only while no other process wants it.
 YIELDING = ["chrt", "--idle", "0"]

@@ -51,7 +51,7 @@ std::optional<Number> number_in(std::string_view text, int base = 10) {
   return error == std::errc() && end != text.data() ? std::optional(number) : std::nullopt;
 }
 
-/// What stands behind `key` on the line that begins with it.
+/// The text after `key` on the first line that begins with it.
 std::optional<std::string> value_of(const std::string& text, std::string_view key) {
   std::istringstream lines(text);
   for (std::string line; std::getline(lines, line);) {

@@ -184,7 +184,7 @@ Finding judge_roce_port(const HostFacts& facts) {
   constexpr const char* kOwnAddress =
       "it answers on the host's addresses, so a NIC of --port af_packet needs an address of its own (--ip)";
   constexpr const char* kWithoutIt =
-      "your programs that name no port talk to each other on this host all the same; --port host and udp, which other "
+      "your programs that name no port still talk to each other on this host; --port host and udp, which other "
       "hosts reach, cannot have it";
   if (facts.roce_port_holders.empty()) return good(kCheck, "free");
   const auto kernel = std::ranges::find(facts.roce_port_holders, true, &nic::UdpPortHolder::is_kernel);

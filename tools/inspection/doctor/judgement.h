@@ -1,4 +1,4 @@
-// What the facts of a host mean for who wants to use urnic there.
+// What the facts of a host mean for a user of urnic there.
 #pragma once
 
 #include <cstdint>

@@ -18,9 +18,9 @@ struct ProbeSender {
   friend bool operator==(const ProbeSender&, const ProbeSender&) = default;
 };
 
-/// The first bytes of a UDP datagram, in network order: eight letters, a kind, a zero, a port, a number that the one who asks has
-/// drawn, a size, and an address. Padding follows. No RoCEv2 packet begins so: as a BTH it would be of a transport version that there
-/// is not.
+/// The first bytes of a UDP datagram, in network order: eight letters, a kind, a zero, a port, a number that the asking side has
+/// drawn, a size, and an address. Padding follows. No RoCEv2 packet begins so: as a BTH it would have a transport version that does
+/// not exist.
 struct ProbeMessage {
   static constexpr std::size_t kBytes = 40;
 

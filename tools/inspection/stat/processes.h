@@ -19,8 +19,8 @@ struct NicProcess {
   std::string error{};  ///< why there is no snapshot, for a person
 };
 
-/// Asks every process of this user that has a device open, those of a longer name later. Sockets of processes
-/// that are dead are removed. Who does not answer whole within two seconds has an error in place of a
+/// Asks every process of this user that has a device open, shorter names first. Removes the sockets of dead
+/// processes. A process that does not answer completely within two seconds has an error in place of a
 /// snapshot. The error: the private folder cannot be trusted.
 Result<std::vector<NicProcess>, Error> ask_processes();
 

@@ -66,7 +66,7 @@ std::string heading() {
                      "MTU");
 }
 
-/// What limits the queue pair, behind its row; "" for nothing.
+/// What limits the queue pair, for the end of its row; "" for nothing.
 std::string limits_of(const QueuePairSnapshot& qp) {
   using namespace transport::congestion;
   if (!qp.congestion) return "";

@@ -109,7 +109,7 @@ class Loader {
   std::uint64_t packets_ = 0;
 };
 
-/// What answers tell of who sends, and datagrams of themselves.
+/// Takes the service of each flow, and its sender's queue pair: answers name it, and so do datagrams themselves.
 void take_flows(const check::Connections& connections, Capture& capture) {
   for (const check::Flow& flow : connections.flows()) {
     capture.services.emplace(

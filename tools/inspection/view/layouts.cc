@@ -6,7 +6,7 @@
 #include "tools/conformance/check/cm/message.h"
 #include "tools/conformance/check/packets/opcode.h"
 
-// Places are those of IEEE 802.3 and 802.1Q, RFC 791, 8200 and 768, and of the InfiniBand headers as facts 3, 4, 12 and 44 have them.
+// Places are from IEEE 802.3 and 802.1Q, RFC 791, 8200 and 768; the InfiniBand headers' places are from facts 3, 4, 12 and 44.
 namespace urnic::view {
 namespace {
 
@@ -43,7 +43,7 @@ constexpr std::array kIpv6{
     Field{"DSCP", 4, 6, "number", "Class of traffic. Routers may change it: the ICRC takes it for ones"},
     Field{"ECN", 10, 2, "ecn", "A congested switch writes 3 here, and the receiver then sends a CNP"},
     Field{"Flow label", 12, 20, "hex", "Switches may choose a way by it; the ICRC takes it for ones"},
-    Field{"Payload length", 32, 16, "number", "Bytes behind this header"},
+    Field{"Payload length", 32, 16, "number", "Bytes after this header"},
     Field{"Next header", 48, 8, "protocol", "What follows"},
     Field{"Hop limit", 56, 8, "number", "Routers count it down: the ICRC takes it for ones"},
     Field{"Source", 64, 128, "ipv6", "Address of the sender, which is its GID"},
@@ -62,7 +62,7 @@ constexpr std::array kBth{
     Field{"Solicited event", 8, 1, "flag",
           "The receiver's completion is to wake a program that waits for solicited ones only"},
     Field{"MigReq", 9, 1, "flag", "State of path migration; ConnectX sends 1, rdma_rxe 0"},
-    Field{"Pad count", 10, 2, "number", "Bytes behind the payload that fill it up to a multiple of 4"},
+    Field{"Pad count", 10, 2, "number", "Bytes after the payload that fill it up to a multiple of 4"},
     Field{"Transport version", 12, 4, "number", "0"},
     Field{"P_Key", 16, 16, "hex", "Partition; 0xffff is the default one, with full membership"},
     Field{"FECN", 32, 1, "flag", "Congestion was met on the way; unused in RoCEv2, where ECN says so"},
@@ -72,9 +72,8 @@ constexpr std::array kBth{
           "The receiver's queue pair. Which queue pair sent it is said nowhere: both ends know"},
     Field{"AckReq", 64, 1, "flag", "The requester wants an acknowledgement of this packet"},
     Field{"Reserved 2", 65, 7, "hex", "0"},
-    Field{
-        "PSN", 72, 24, "number",
-        "Packet sequence number. Requests count one by one, modulo 2^24; an answer has that of its request"},
+    Field{"PSN", 72, 24, "number",
+          "Packet sequence number. Requests count one by one, modulo 2^24; an answer has its request's PSN"},
 };
 constexpr std::array kXrceth{
     Field{"Reserved", 0, 8, "hex", "0"},
@@ -163,7 +162,7 @@ constexpr std::array kHeaders{
     Header{"MAD", check::kMadHeaderBytes, kMad},
 };
 
-/// One behind the other.
+/// Puts headers one after the other.
 class Placer {
  public:
   void put(Which which, std::size_t at) {

@@ -65,7 +65,7 @@ class Linker {
     direction.newest = std::max(direction.newest, psn);
   }
 
-  /// A READ's answers have PSNs of their own, behind that of the READ: so the request is the last one up to there.
+  /// A READ's answers have PSNs of their own, from the READ's PSN on. So the request is the last one up to the answer's PSN.
   void on_answer(Direction& direction, std::size_t index) {
     const auto behind = direction.requests.upper_bound(direction.counted(packets_[index].psn));
     if (behind == direction.requests.begin()) return;

@@ -9,7 +9,7 @@
 #include <span>
 #include <string_view>
 
-// The format is that of draft-ietf-opsawg-pcapng, and drivers/pcap/RECORDING.md's notes in it.
+// The format is from draft-ietf-opsawg-pcapng; the notes in it are from drivers/pcap/RECORDING.md.
 namespace urnic::view {
 namespace {
 

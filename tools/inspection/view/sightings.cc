@@ -12,7 +12,7 @@ namespace {
 
 /// Clocks of two recordings may differ by so much, so that a frame seems to come before it was sent.
 constexpr std::int64_t kClockSlackNs = 100'000;
-/// Of many equal packets no more are looked at.
+/// Of many equal packets at most so many are looked at.
 constexpr std::ptrdiff_t kMostCandidates = 64;
 
 std::int64_t order_of(const Packet& packet) {

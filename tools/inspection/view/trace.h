@@ -24,7 +24,7 @@ struct Sighting {
 
 enum class Kind : std::uint8_t { kRequest, kResponse, kAck, kNak, kRnr, kCnp, kCm, kDatagram, kOther };
 
-/// A packet, which one capture saw, or those of both ends.
+/// A packet that one capture saw, or the captures of both ends.
 struct Packet {
   std::vector<Sighting> seen{};  ///< the sender's first
   check::FlowKey flow{};

@@ -55,7 +55,7 @@ std::string folder_of_this_library() {
   return code ? "." : library.parent_path().string();
 }
 
-/// Everything reaches everyone by the wire, so a NIC that can have no links does without them.
+/// All frames reach all NICs by the wire, so a NIC that can have no links does without them.
 PortPointer with_direct_links(PortPointer wire, drivers::DirectPort::Config links, bool verbose) {
   links.tell = [](const std::string& line) { fmt::print(stderr, "urnic: {}\n", line); };
   auto port = drivers::DirectPort::create(wire, std::move(links));
@@ -64,7 +64,7 @@ PortPointer with_direct_links(PortPointer wire, drivers::DirectPort::Config link
   return wire;
 }
 
-/// A recorder writes down what a wire would carry, and who receives a frame that faults have damaged must be able to see it.
+/// A recorder writes down what a wire would carry, and the receiver of a frame that faults have damaged must be able to notice.
 bool must_have_icrc(const NicEnvironment& environment) {
   const bool is_looked_at = !environment.pcap_file.empty() || !environment.record_file.empty();
   return environment.has_icrc_always || is_looked_at || !environment.fault.empty();

@@ -1,4 +1,4 @@
-// /dev/infiniband/rdma_cm, the node behind which the drop-in library does what the kernel's rdma_cm does.
+// /dev/infiniband/rdma_cm, the node by which the drop-in library does what the kernel's rdma_cm does.
 #pragma once
 
 namespace urnic::paths {

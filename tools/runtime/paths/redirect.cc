@@ -2,9 +2,9 @@
 // folders in the table gets what stands in a private folder instead ($URNIC_PATHS, made by `urnic run`; see
 // path_tree.h).
 //
-// Some programs look there behind libibverbs' back: UCX takes no device without a node in /dev/infiniband,
-// NCCL wants to know the types of GIDs. It has to be preloaded, as plugins find the C library before anything
-// that they bring along.
+// Some programs look there without asking libibverbs: UCX takes no device without a node in /dev/infiniband,
+// NCCL wants to know the types of GIDs. This library has to be preloaded, because plugins find the C library before
+// anything that they bring along.
 #include <dirent.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -39,7 +39,7 @@ class Redirected {
       const bool is_inside =
           strncmp(path, folder, length) == 0 && (path[length] == '/' || path[length] == '\0');
       if (!is_inside) continue;
-      // One that does not fit stays what it is: not there.
+      // A path that does not fit stays as it is: it does not exist.
       const int written = snprintf(changed_, sizeof(changed_), "%s%s", private_folder(), path);
       if (written > 0 && static_cast<size_t>(written) < sizeof(changed_)) path_ = changed_;
       is_sysfs_ = strncmp(path, "/sys/", 5) == 0;

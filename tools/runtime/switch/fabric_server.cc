@@ -51,12 +51,12 @@ std::optional<std::pair<unsigned, unsigned>> parse_two_numbers(std::string_view 
   return std::pair(*first, *second);
 }
 
-/// Who is on the fabric.
+/// The slots of the programs on the fabric.
 Result<std::vector<nic::HeldSlot>, Error> held_slots(const std::string& fabric) {
   return nic::held_slots({.kind = nic::PortSpec::Kind::kFabric, .side = {}, .target = fabric});
 }
 
-/// Programs that came before the network have direct links, on which no network is.
+/// Programs that came before the network have direct links, and the network does not see their frames.
 Result<void, Error> check_alone(const std::string& fabric) {
   const auto held = held_slots(fabric);
   if (!held) return held.error();
@@ -184,7 +184,7 @@ int FabricServer::timeout_ms() const {
 
 // --- Programs that were killed ---
 
-/// Whoever had the slot before has ended: a NIC alone has it.
+/// Only one NIC has a slot, so the process that had it before has ended.
 void FabricServer::take_holder(std::string_view arguments, ControlSocket::Request& request) {
   const auto numbers = parse_two_numbers(arguments);
   if (!numbers || numbers->first >= holders_.size()) return;
@@ -231,8 +231,8 @@ void FabricServer::keep_lock() {
   if (again) lock_ = std::move(again.value());
 }
 
-// The first switch may have been killed. Whatever keeps it from coming back, this one goes on for those who
-// are on it, and tries again.
+// The first switch may have been killed. Whatever keeps it from coming back, this switch goes on for its own
+// programs, and tries again.
 void FabricServer::keep_trunk() const {
   if (nic::running_switch(folder_.files_of_switch(0))) return;
   [[maybe_unused]] const auto trunk =

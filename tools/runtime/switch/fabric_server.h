@@ -29,9 +29,9 @@
 
 namespace urnic::tools {
 
-/// A switch of a fabric with one vhost-user front for each NIC, and the first one with one for each other
-/// switch. Fronts are made when a NIC first asks for its slot, or a switch for its trunk, and then stay: who
-/// dies leaves a front that waits for the next one.
+/// A switch of a fabric with one vhost-user front for each NIC; the first switch also has one for each other
+/// switch. A front is made when a NIC first asks for its slot, or a switch for its trunk, and then stays: when the
+/// NIC or switch dies, the front waits for the next one.
 ///
 /// With a network, the NIC in slot N is its host N, the uplink its last host, and there are no other switches.
 class FabricServer {
@@ -56,7 +56,7 @@ class FabricServer {
   ~FabricServer();
 
   /// Answers requests until a client asks it to stop, `end_fd` becomes readable, no program has been on the
-  /// fabric for `linger` (nothing: for ever), or its folder has been removed.
+  /// fabric for `linger` (nothing: without end), or its folder has been removed.
   void serve(int end_fd, std::optional<std::chrono::seconds> linger);
 
   /// What the faults of the network's links hit so far, for people; a line each.

@@ -20,7 +20,7 @@ struct PortStatus {
   std::string description;  ///< empty: its program has not opened its NIC yet
   nic::PacketPort::Statistics traffic;
   drivers::Switch::Counters counters;
-  std::vector<transport::wire::Mac> macs;  ///< that were seen behind it
+  std::vector<transport::wire::Mac> macs;  ///< that were seen at it
 };
 
 struct FabricStatus {
@@ -37,7 +37,7 @@ struct FabricStatus {
 /// What the switch knows of a port. On the switch's thread.
 PortStatus port_status(drivers::Switch& it, drivers::Switch::PortNumber number);
 
-/// One JSON object, which `urnic fabric status --json` puts together with those of the fabric's other
+/// One JSON object. `urnic fabric status --json` puts it together with the objects of the fabric's other
 /// switches.
 std::string to_json(const FabricStatus& status);
 

@@ -14,7 +14,7 @@ namespace {
 /// More than any kernel counts.
 constexpr std::size_t kProcessors = 1 << 16;
 
-/// Those of the control group's that there are: the kernel leaves out the others.
+/// On all processors of the control group: the kernel leaves out the others.
 void run_on_all_processors() {
   constexpr std::size_t kBytes = CPU_ALLOC_SIZE(kProcessors);
   const auto all = std::make_unique<std::byte[]>(kBytes);

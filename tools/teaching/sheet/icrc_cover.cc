@@ -19,7 +19,7 @@ namespace wire = transport::wire;
 
 namespace {
 
-/// Room for the longest extended header behind the BTH.
+/// Room for the longest extended header after the BTH.
 constexpr std::size_t kTransportBytes = wire::Bth::kBytes + wire::AtomicEth::kBytes;
 
 /// A packet of zeros, of which one bit at a time changes.

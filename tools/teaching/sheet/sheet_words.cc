@@ -64,7 +64,7 @@ StatusWords words_of(CompletionStatus status) {
           "IBV_ACCESS_MW_BIND of the region, its bounds and its protection domain. Is a type 2 window still bound?"};
     case kBadResponse:
       return {
-          "A response is not what was asked for, or has another length.",
+          "A response is not what the request asked for, or has another length.",
           "The same path_mtu at both ends? Otherwise the peer's stack is faulty: record packets and ask 'urnic check'."};
     case kLocalAccessError:
       return {"The responder refused the data of a WRITE with immediate after its receive was taken.",

@@ -148,7 +148,7 @@ TEST_F(AfXdp, RefusesAnInterfaceThatAnotherPortHas) {
   on_a_wire_in_one_process(kMtu, []() -> std::string {
     const auto near = open_xdp("near");
     const std::string error = error_of("near");
-    return error.find("perhaps that of another NIC") != std::string::npos ? "" : error;
+    return error.find("perhaps another NIC's") != std::string::npos ? "" : error;
   });
 }
 

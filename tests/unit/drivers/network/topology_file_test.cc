@@ -179,7 +179,7 @@ constexpr Spoilt kSpoilt[] = {
     {"[\"a\", {\"name\": \"b\", \"queue\": \"128KiB\"}]", "7", "hosts: a list [...] belongs here, not 7"},
     {"\"queue\": \"128KiB\"", "\"queue\": \"0B\"", "hosts[1].queue: 1B to 64GiB"},
     {"\"until\": \"2ms\"", "\"until\": \"1ms\"", "links[1].down[0].until: it must be later than 'from'"},
-    {", \"until\": \"2ms\"", "", "links[1].down[0]: without 'until' it lasts for ever"},
+    {", \"until\": \"2ms\"", "", "links[1].down[0]: without 'until' it never ends"},
     {"\"from\": \"3ms\"", "\"from\": \"1ms\"",
      "links[1].down[1]: it begins before the one before it has ended"},
     {"\"from\": \"3ms\"", "\"from\": \"48000s\", \"until\": \"96000s\"",

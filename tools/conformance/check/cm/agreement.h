@@ -12,7 +12,7 @@ namespace urnic::check {
 struct AgreedLimits {
   static constexpr std::uint8_t kForever = 7;  ///< as a number of retries (fact 37)
 
-  std::int64_t ack_timeout_ns = 0;  ///< 0: it waits for ever (fact 36)
+  std::int64_t ack_timeout_ns = 0;  ///< 0: it waits without end (fact 36)
   std::int64_t ack_delay_ns = 0;    ///< what the REP's sender needs for an ACK at most
   std::uint8_t retry_count = kForever;
   std::uint8_t rnr_retry = kForever;

@@ -74,8 +74,9 @@ bool CmDialog::is_over(std::int64_t now_ns) const {
   return now_ns - said(CmSide::kActive, CmKind::kRequest).last_ns > patience;
 }
 
-// A side that is asked again answers again, which is no repetition of its own and leaves its timer alone. The
-// first REP begins it, but is behind a repeated REQ perhaps not the first: that may have been lost.
+// A side that is asked again answers again. That is no repetition of its own and leaves its timer alone. The
+// first REP starts the timer. But after a repeated REQ, the REP that we see may not be the first: the first may
+// have been lost.
 bool CmDialog::may_be_answer(CmSide side, CmKind kind) const {
   const Said& request = said(other(side), CmKind::kRequest);
   const bool is_first_of_one = said(side, kind).count == 0 && request.unanswered == 1;
@@ -106,7 +107,7 @@ void CmDialog::note(const CmMessage& message, CmSide side, const Seen& seen) {
   one.service_timeout = message.service_timeout;
 }
 
-// Who says a thing again sends another datagram, which has the next PSN (fact 44).
+// A side that repeats a message sends another datagram, with the next PSN (fact 44).
 bool CmDialog::is_network_copy(const CmMessage& message, CmSide side, const Seen& seen) const {
   const Said& before = said(side, message.kind);
   return before.count > 0 && before.digest == message.digest && before.last_psn == seen.packet.psn;
@@ -199,7 +200,7 @@ void CmDialog::judge_ids(const CmMessage& message, CmSide side, const Seen& seen
   if (active_id != request_.local_id) return complain("the active side's", request_.local_id, active_id);
   // A REP with another ID is a REP with other contents.
   if (!passive_id_ || passive_id == *passive_id_ || message.kind == CmKind::kReply) return;
-  // Who rejects may have forgotten, or not have learned, the passive side's ID.
+  // The side that rejects may have forgotten the passive side's ID, or never got it.
   if (message.kind == CmKind::kReject && passive_id == 0) return;
   complain("the passive side's", *passive_id_, passive_id);
 }
@@ -215,7 +216,7 @@ void CmDialog::judge_transaction(const CmMessage& message, CmSide side, const Se
       break;
     case CmKind::kReject:
     case CmKind::kMessageReceipt:
-      // Behind the RTU they are about something else.
+      // After the RTU they answer something else.
       if (has_said(CmSide::kActive, CmKind::kReadyToUse)) return;
       break;
     case CmKind::kDisconnectReply:
@@ -234,14 +235,14 @@ void CmDialog::judge_transaction(const CmMessage& message, CmSide side, const Se
 void CmDialog::on_reply(const CmMessage& message, const Seen& seen, Findings& findings) {
   if (has_said(CmSide::kPassive, CmKind::kReject)) {
     findings.add(Rule::kCmAnswersTwice, flow_,
-                 {said(CmSide::kPassive, CmKind::kReject).first_frame, seen.number}, "nothing behind the REJ",
+                 {said(CmSide::kPassive, CmKind::kReject).first_frame, seen.number}, "nothing after the REJ",
                  to_string(message.kind));
   }
   if (is_ready_early_) {
     is_ready_early_ = false;
     findings.add_if_complete(Rule::kCmReadyWithoutReply, flow_,
                              {said(CmSide::kActive, CmKind::kReadyToUse).first_frame, seen.number},
-                             "a REP before the RTU", std::string("the REP behind it") + kUnlessLost);
+                             "a REP before the RTU", std::string("the REP after it") + kUnlessLost);
   }
 }
 

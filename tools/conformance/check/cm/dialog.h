@@ -23,8 +23,8 @@ struct CmStep {
   std::optional<FlowKey> ends;             ///< DREQ or DREP: no requests come in this flow any more
 };
 
-/// Judges each message by those before it. Nothing follows from a message that was seen but may have been
-/// lost behind the place of capture: only what a sender itself has said binds it.
+/// Judges each message by the messages before it. A message that was captured may still get lost on the way from
+/// there to its receiver, so it proves nothing about the receiver: only a side's own messages bind it.
 class CmDialog {
  public:
   /// A dialog begins with a REQ, or with a SIDR_REQ.
@@ -32,7 +32,7 @@ class CmDialog {
 
   /// A message of this dialog, the first one excepted.
   CmStep on_message(const CmMessage& message, CmSide side, const Seen& seen, Findings& findings);
-  /// The capture ends: which message has waited in vain?
+  /// The capture ends: finds messages that got no answer in time.
   void finish(std::int64_t end_ns, Findings& findings) const;
 
   /// Whether another dialog may begin under the same communication ID.

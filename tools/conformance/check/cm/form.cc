@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::uint16_t kClassPortInfo = 1;  // asks what a manager can do; any class has it
 
-/// Bits that no field has, by their place behind the header of the datagram, as tshark shows them. REQ, REP
+/// Bits that no field has, by their place after the datagram's header, as tshark shows them. REQ, REP
 /// and SIDR_REP have a vendor's options in places that were reserved once (fact 48): those are not here.
 struct ReservedBits {
   CmKind kind;

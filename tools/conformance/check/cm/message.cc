@@ -79,7 +79,7 @@ void read_reply(CmMessage& message, ByteView body) {
   message.rnr_retry = high_bits(body, 27, 3);
 }
 
-/// Offsets are those behind the header of the management datagram.
+/// Offsets count from the end of the management datagram's header.
 CmMessage read(CmKind kind, ByteView body) {
   CmMessage message{.kind = kind, .local_id = load_u32(body, 0)};
   switch (kind) {

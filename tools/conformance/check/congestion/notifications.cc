@@ -83,7 +83,7 @@ void Notifications::on_sequence_nak(std::uint32_t flow, Record& record, const Se
   if (record.unexplained_frame == 0 || seen.time_ns - record.unexplained_ns > kTogetherNs) return;
   ++record.cnps_with_nak;
   findings_.add(Rule::kCnpWithNak, flow, {record.unexplained_frame, seen.number},
-                "a marked packet before a CNP", "a sequence NAK behind it");
+                "a marked packet before a CNP", "a sequence NAK after it");
   record.unexplained_frame = 0;
   record.newest_nak_frame = 0;
 }
@@ -147,7 +147,7 @@ void Notifications::judge_cnps(std::uint32_t flow, const Record& record) {
                               "a marked packet before each CNP", seen + kUnlessLost);
   } else {
     findings_.add(Rule::kCnpMarksUnseen, flow, {record.first_unmarked_frame},
-                  "a marked packet before each CNP", seen + "; it may be marked behind the place of capture");
+                  "a marked packet before each CNP", seen + "; it may be marked after the place of capture");
   }
 }
 

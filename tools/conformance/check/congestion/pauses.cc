@@ -81,7 +81,7 @@ void Pauses::set(std::size_t pauser, std::size_t priority, std::uint16_t quanta,
     pause.is_on = false;
   }
   if (quanta == 0) return;
-  // A repeated XOFF begins the time anew; what its receiver had to stop it has stopped since the first one.
+  // A repeated XOFF restarts the time. But its receiver has had to stop since the first one.
   if (!goes_on) {
     pause.since_ns = time_ns;
     pause.xoff = number;
@@ -158,7 +158,7 @@ void Pauses::report(const Pauser& pauser, std::size_t priority, const Pause& pau
   const std::string expected =
       fmt::format("no frame of {} while {} pauses it", words_for(priority), to_string(pauser.mac));
   const auto seen = [](const Late& what) {
-    return fmt::format("{} frames, up to {:.3f} us behind an XOFF", what.frames,
+    return fmt::format("{} frames, up to {:.3f} us after an XOFF", what.frames,
                        static_cast<double>(what.longest_ns) / 1e3);
   };
   if (late.frames > 0) {

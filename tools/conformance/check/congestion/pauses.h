@@ -1,4 +1,4 @@
-// Pause frames of a link, and who goes on in spite of them.
+// Pause frames of a link, and senders that go on in spite of them.
 #pragma once
 
 #include <array>
@@ -14,7 +14,7 @@
 
 namespace urnic::check {
 
-/// Those of one priority, or 802.3x's, which stop all at once.
+/// Pauses of one priority, or of 802.3x, which stops all priorities at once.
 struct PauseCounts {
   std::uint64_t xoff = 0;
   std::uint64_t xon = 0;
@@ -23,7 +23,7 @@ struct PauseCounts {
 
 /// One end of a link, as far as its pause frames tell.
 struct Pauser {
-  static constexpr std::size_t kAll = kPriorities;  ///< where 802.3x is, behind the priorities
+  static constexpr std::size_t kAll = kPriorities;  ///< the place of 802.3x, after the priorities
   Mac mac;
   std::array<PauseCounts, kPriorities + 1> counts{};
 };
@@ -50,7 +50,7 @@ class Pauses {
     std::uint64_t frames = 0;
     std::uint64_t first_xoff = 0;
     std::uint64_t first_frame = 0;
-    std::int64_t longest_ns = 0;  ///< behind its XOFF
+    std::int64_t longest_ns = 0;  ///< after its XOFF
 
     void add(std::uint64_t xoff, std::uint64_t frame, std::int64_t behind_ns);
     void add(const Late& other);
@@ -83,7 +83,7 @@ class Pauses {
   std::vector<Pauser> pausers_;
   std::array<State, 2> states_{};
   std::uint64_t others_ = 0;
-  /// The addresses that every RoCE frame so far has at one end; one of them is that of the host, if the link has one.
+  /// The addresses that every RoCE frame so far has at one end; one of them is the host's, if the link has a host.
   struct Host {
     Mac mac;
     bool is_possible = false;

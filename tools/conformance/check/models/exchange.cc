@@ -59,7 +59,7 @@ Tries* Exchange::tries_of_oldest() {
   return &tries;
 }
 
-// Retries begin anew with progress (fact 36). Each wait for a receiver has its own limit.
+// With progress the count of retries begins again (fact 36). Each wait for a receiver has its own limit.
 std::optional<std::uint32_t> Exchange::repetitions_allowed() const {
   if (!limits || limits->retry_count >= AgreedLimits::kForever) return std::nullopt;
   const std::uint32_t waits = limits->rnr_retry >= AgreedLimits::kForever

@@ -30,7 +30,7 @@ struct ExchangeCounts {
   std::uint64_t delivered_bytes = 0;   ///< of those, what answers confirmed; all of it where nothing answers
   std::uint64_t repeated_packets = 0;  ///< requests seen before
   std::uint64_t repeated_bytes = 0;
-  std::uint64_t late_packets = 0;  ///< requests that came after ones behind them
+  std::uint64_t late_packets = 0;  ///< requests that came after requests with higher PSNs
   std::uint64_t missing_psns = 0;  ///< never seen when their turn came
   std::uint64_t sequence_naks = 0;
   std::uint64_t rnr_naks = 0;
@@ -94,7 +94,7 @@ struct Exchange {
   /// middle of a repetition.
   bool is_settled = false;
   /// Answers that fitted, in a row from the first; many when the UDP ports of both directions agree as well
-  /// (fact 6). Few may be those of another queue pair with the same PSNs.
+  /// (fact 6). A few may belong to another queue pair with the same PSNs.
   std::uint32_t fitting_answers = 0;
   bool lacks_requests = false;  ///< an answer was to one that is not here
   bool has_unplaced = false;    ///< a damaged request was seen last, whose PSN says nothing
@@ -106,7 +106,7 @@ struct Exchange {
   std::optional<Refusal> refusal;
   std::optional<Refusal> fatal;
   std::vector<Hole> holes;
-  std::uint32_t generation = 0;  ///< how often the queue pair began anew
+  std::uint32_t generation = 0;  ///< how often the queue pair began again
   ExchangeCounts counts;
 
   /// How many PSNs a READ of `length` bytes takes, at least 1 and at most RequestLog::kMaxSpan.
@@ -130,7 +130,7 @@ struct Exchange {
   std::optional<std::uint32_t> repetitions_allowed() const;
   /// The connection manager's messages say how the queue pair begins.
   void begin_anew(const AgreedFlow& agreed);
-  /// Forgets everything but the counts: the queue pair began anew.
+  /// Forgets everything except the counts: the queue pair began again.
   void reset();
 };
 

@@ -11,7 +11,7 @@ constexpr std::uint32_t kMask = 0xffffff;
 
 }  // namespace
 
-// READs and atomics behind the PSN of an ACK may be counted in its MSN already: rdma_rxe acknowledges a
+// The MSN of an ACK may already count READs and atomics after its PSN: rdma_rxe acknowledges a
 // repeated SEND so (see kAckBehindResponse).
 std::uint32_t MsnModel::least_msn() const {
   const MessageCount& since = floor_->since;
@@ -42,7 +42,7 @@ void MsnModel::on_msn(const Seen& seen, const MessageCount& count, std::uint32_t
   const std::uint32_t msn = seen.packet.msn;
   if (!msn_) {
     msn_ = msn;
-    // A count that fits from zero on is that of a connection whose beginning the capture has.
+    // If the count fits from zero on, the capture has the connection's beginning.
     exchange_.is_settled = exchange_.is_settled || (msn == count.completed && !was_restarted_);
     return;
   }

@@ -12,8 +12,8 @@ namespace urnic::check {
 /// What a responder did between two answers.
 struct MessageCount {
   std::uint32_t completed = 0;     ///< messages, READs when they began to be answered (fact 20)
-  std::uint32_t plain_writes = 0;  ///< those of them that are WRITEs without immediate
-  std::uint32_t fetches = 0;       ///< those of them that have a response with data: READs, atomics
+  std::uint32_t plain_writes = 0;  ///< of these messages: WRITEs without immediate
+  std::uint32_t fetches = 0;       ///< of these messages: READs and atomics, whose response has data
 };
 
 /// Follows the MSN of one responder. The first one seen is believed.
@@ -26,7 +26,7 @@ class MsnModel {
   /// The other answers come here as well, for their `count`.
   void on_executed(const Seen& seen, Psn psn, const MessageCount& count);
   /// An answer that carries an MSN, `count` after the one before. It may be up to `ahead` messages further:
-  /// with READs and repetitions the responder may have gone on with requests behind the one answered.
+  /// with READs and repetitions the responder may have gone on with requests after the one answered.
   void on_msn(const Seen& seen, const MessageCount& count, std::uint32_t ahead);
   /// An answer without one.
   void on_progress(const MessageCount& count);
@@ -34,7 +34,7 @@ class MsnModel {
   std::optional<std::int32_t> counted_by(const Seen& seen) const;
   /// Believes this one, whatever came before; nullptr believes the next one.
   void restart(const Seen* seen);
-  /// The queue pair begins anew.
+  /// The queue pair begins again.
   void forget();
   /// The capture ends.
   void finish();

@@ -39,10 +39,11 @@ struct RequestEntry {
   std::uint32_t digest = 0;  ///< of the payload, or of an atomic's operands
   std::uint64_t address = 0;
   std::uint32_t r_key = 0;
-  std::uint32_t length = 0;                   ///< of RETH
-  std::uint32_t next_response = 0;            ///< of a READ: which response comes next, counted from 0
-  std::array<std::uint32_t, 4> resumed_at{};  ///< of a READ: where it was asked for again lately, from 0
-  std::uint64_t original = 0;                 ///< an atomic's result
+  std::uint32_t length = 0;         ///< of RETH
+  std::uint32_t next_response = 0;  ///< of a READ: which response comes next, counted from 0
+  std::array<std::uint32_t, 4>
+      resumed_at{};            ///< of a READ: from which responses on it was repeated lately, from 0
+  std::uint64_t original = 0;  ///< an atomic's result
 
   void resume_at(std::uint32_t response) {
     std::copy_backward(resumed_at.begin(), resumed_at.end() - 1, resumed_at.end());
@@ -83,8 +84,8 @@ class RequestLog {
   RequestEntry* find(Psn psn);
   /// Puts `entry` into the missing run that covers all of it.
   void fill(std::size_t missing_index, const RequestEntry& entry);
-  /// The path MTU is known now: cuts READs that were given too many PSNs, those of a lost request behind
-  /// them, to what `responses_for(length)` says.
+  /// The path MTU is known now: cuts READs that were given too many PSNs (the PSNs of a lost request after
+  /// them) to what `responses_for(length)` says.
   void settle_spans(const std::function<std::uint32_t(std::uint32_t)>& responses_for);
 
  private:

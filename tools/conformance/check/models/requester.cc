@@ -209,7 +209,7 @@ void RequesterModel::settle_read_span(Psn next) {
   for (std::uint32_t mtu = 256; mtu <= 4096 && span > 0; mtu *= 2) {
     const std::uint64_t responses = std::max<std::uint64_t>((std::uint64_t{read.length} + mtu - 1) / mtu, 1);
     if (responses == static_cast<std::uint64_t>(span) && responses <= RequestLog::kMaxSpan) {
-      // Unless a request behind it was lost: responses will tell.
+      // Unsure: a request after it may have been lost. Responses will tell.
       exchange_.last_span_unsure = false;
       exchange_.log.back().span = static_cast<std::uint32_t>(responses);
       exchange_.log.back().span_unsure = true;

@@ -19,7 +19,7 @@ class RequesterModel {
   /// The network delivered a request once more: nothing that the requester did, but the responder may answer
   /// it.
   void on_copy(const Seen& seen);
-  /// An answer to `psn` was seen. If a request jumped there, the queue pair did begin anew.
+  /// An answer to `psn` was seen. If a request jumped there, the queue pair did begin again.
   void confirm_restart(Psn psn);
   /// The capture ends, at `end_ns`.
   void finish(std::int64_t end_ns);

@@ -11,7 +11,7 @@ namespace {
 
 // A run of repetitions may leave out what was lost again; further on it is another run.
 constexpr std::int32_t kSameRun = 1 << 16;
-// A repetition that is seen so shortly behind an RNR NAK crossed it.
+// A repetition that is seen so shortly after an RNR NAK crossed it.
 constexpr std::int64_t kCrossingNs = 100'000;
 
 double milliseconds(std::int64_t ns) {

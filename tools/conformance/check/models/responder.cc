@@ -116,7 +116,7 @@ void ResponderModel::on_ack(const Seen& seen) {
   const Psn psn = seen.packet.psn;
   if (exchange_.fatal && distance(exchange_.fatal->psn, psn) >= 0) {
     exchange_.findings.add(Rule::kAckAfterNak, exchange_.flow, {exchange_.fatal->frame, seen.number},
-                           fmt::format("nothing behind PSN {}", hex(exchange_.fatal->psn + -1)),
+                           fmt::format("nothing after PSN {}", hex(exchange_.fatal->psn + -1)),
                            fmt::format("ACK of PSN {}", hex(psn)));
   }
   if (exchange_.acknowledged && distance(*exchange_.acknowledged, psn) <= 0) return on_old_ack(seen);
@@ -165,7 +165,7 @@ void ResponderModel::on_nak(const Seen& seen, AnswerKind kind) {
   if (exchange_.acknowledged && distance(*exchange_.acknowledged, psn) <= 0) {
     exchange_.add_if_in_order(
         seen, Rule::kNakPsn,
-        fmt::format("a PSN behind {}, which is acknowledged", hex(*exchange_.acknowledged)),
+        fmt::format("a PSN after {}, which is acknowledged", hex(*exchange_.acknowledged)),
         fmt::format("{} with PSN {}", describe_syndrome(seen.packet.syndrome), hex(psn)));
     return;
   }
@@ -189,7 +189,7 @@ void ResponderModel::on_sequence_nak(const Seen& seen) {
   }
   const RequestEntry* const entry = exchange_.log.find(psn);
   if (entry != nullptr && distance(entry->last(), exchange_.log.next()) == 1) {
-    exchange_.add_if_sure(Rule::kNakWithoutGap, {seen.number}, "a request behind the gap",
+    exchange_.add_if_sure(Rule::kNakWithoutGap, {seen.number}, "a request beyond the gap",
                           fmt::format("PSN {} is the last one sent", hex(psn)));
   }
   // Nothing before the gap may be missing: then that would be the expected PSN.
@@ -352,7 +352,7 @@ void ResponderModel::judge_missing(const Range& range, const Seen& seen, bool wi
         fmt::format("a later one, and MSN {} says that nothing is missing", seen.packet.msn));
   } else {
     exchange_.add_if_sure(Rule::kAckOverGap, {range.gap_frame, seen.number},
-                          fmt::format("nothing behind PSN {}", hex(range.first_missing + -1)),
+                          fmt::format("nothing after PSN {}", hex(range.first_missing + -1)),
                           fmt::format("PSN {} is acknowledged{}", hex(seen.packet.psn), kUnlessLost));
   }
   msn_.restart(with_msn ? &seen : nullptr);

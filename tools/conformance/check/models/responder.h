@@ -69,7 +69,7 @@ class ResponderModel {
   void judge_missing(const Range& range, const Seen& seen, bool with_msn);
   void note_lost_answer(const RequestEntry& entry, const Seen& seen);
   std::uint32_t messages_behind(Psn psn);
-  /// READs and atomics only: the answer to a repeated request counts those behind it whose own answers got lost before
+  /// READs and atomics only: the answer to a repeated request also counts later ones whose own answers got lost before
   /// the capture.
   std::uint32_t fetches_behind(Psn psn);
   void sample_rtt(const Seen& seen, const RequestEntry& entry);

@@ -109,7 +109,7 @@ std::optional<Frame> parse_ipv4(ByteView bytes) {
 }
 
 std::optional<Frame> parse_ipv6(ByteView bytes) {
-  // RoCEv2 has UDP directly behind the IPv6 header; what hides behind an extension header is not ours.
+  // RoCEv2 has UDP directly after the IPv6 header; a packet with an extension header is not ours.
   if (bytes.size() < kIpv6Bytes + kUdpBytes || (load_u8(bytes, 0) >> 4) != 6 ||
       load_u8(bytes, 6) != kProtocolUdp) {
     return std::nullopt;

@@ -49,7 +49,7 @@ struct Frame {
   ByteView ib{};               ///< BTH to ICRC, as far as captured
   std::size_t ib_bytes = 0;    ///< BTH to ICRC, as the headers say
   std::size_t trailing_bytes =
-      0;  ///< captured behind the datagram: Ethernet padding, or a frame check sequence
+      0;  ///< captured after the datagram: Ethernet padding, or a frame check sequence
 
   bool is_cut() const { return ib.size() < ib_bytes; }
 };

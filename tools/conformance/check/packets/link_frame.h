@@ -24,7 +24,7 @@ inline constexpr std::size_t kPriorities = 8;
 /// One pause frame. Times are in quanta, of 512 bit times of the link each; 0 ends a pause.
 struct PauseFrame {
   bool is_of_priorities =
-      true;  ///< 802.1Qbb; false: 802.3x, for all frames at once, whose time is that of `quanta[0]`
+      true;  ///< 802.1Qbb; false: 802.3x, for all frames at once, with the time in `quanta[0]`
   std::uint8_t priorities = 0;  ///< bit N: `quanta[N]` holds
   std::array<std::uint16_t, kPriorities> quanta{};
 };

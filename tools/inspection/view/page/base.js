@@ -25,14 +25,14 @@ window.view = {};
   view.list = (value) => (Array.isArray(value) ? value : []);
   view.isNumber = (value) => typeof value === "number" && Number.isFinite(value);
 
-  // Who changes something tells it here; who shows it listens.
+  // Code that changes something tells it here; code that shows it listens.
   view.events = d3.dispatch("connection", "range", "scale", "cursor", "select", "filter", "search", "theme", "resize");
   view.tell = (what) => view.events.call(what);
   view.listen = (what, name, action) => {
     for (const word of what.split(" ")) view.events.on(`${word}.${name}`, action);
   };
 
-  // Runs the action once before the next frame, however often it is asked for.
+  // Runs the action once before the next frame, however often it is requested.
   view.oncePerFrame = function (action) {
     let isWaiting = false;
     return () => {

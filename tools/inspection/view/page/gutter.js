@@ -17,7 +17,7 @@
       const end = Math.min(isLast ? Infinity : span.end, scale.timeOf(range.end));
       if (end - begin > step * 400) continue;
       for (let time = Math.ceil(begin / step) * step; time <= end; time += step) found.push({ time, y: place.y(time) });
-      // Behind a pause, the time of the first thing stands even where no tick is.
+      // After a pause, the time of the first thing is shown even where no tick is.
       if (!isFirst && span.begin >= begin) found.push({ time: span.begin, y: place.y(span.begin), isBegin: true });
     }
     // The begin of a stretch is worth more than a round number beside it.

@@ -25,7 +25,7 @@
     return box;
   }
 
-  // Marks bytes first to last, and fainter those of the header around them.
+  // Marks bytes first to last, and the bytes of the header around them more faintly.
   function mark(box, first, last, headerFirst, headerLast) {
     for (const cell of box.querySelectorAll("[data-at]")) {
       const at = Number(cell.dataset.at);

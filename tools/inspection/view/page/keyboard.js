@@ -1,4 +1,4 @@
-// Keys. They work wherever the focus is, except where one writes or where a control has a use for them itself.
+// Keys. They work wherever the focus is, except in a text field or where a control uses them itself.
 (function (view) {
   const isLadder = () => {
     const { activeElement } = document;
@@ -17,7 +17,7 @@
     view.range.show(time, time);
   };
 
-  // Arrows and the like belong to the ladder; in the details they scroll.
+  // Arrows and similar keys belong to the ladder; in the details they scroll.
   const ofLadder = {
     ArrowDown: (event) => (event.shiftKey ? view.select.stepNote(1) : view.select.step(1)),
     ArrowUp: (event) => (event.shiftKey ? view.select.stepNote(-1) : view.select.step(-1)),

@@ -1,4 +1,4 @@
-// Signs for packets and notes. Each has a form of its own beside its colour, so that no one has to tell colours apart.
+// Signs for packets and notes. Each has a form of its own beside its colour, so that no reader has to tell colours apart.
 (function (view) {
   // How a packet is drawn: a colour of page.css, a dash, a width, a sign in a frame, and how its arrow ends.
   function styleOf(packet) {

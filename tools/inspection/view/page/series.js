@@ -56,7 +56,7 @@
     return { times, bytes };
   }
 
-  // From a request to its first answer, where one clock saw both. Of repeated ones nobody knows which was answered.
+  // From a request to its first answer, where one clock saw both. Without repeated requests: an answer to them does not say which one it is to.
   function roundTrips(lane) {
     const trips = { times: [], values: [], ends: [], packets: [] };
     for (let at = 0; at < lane.size; ++at) {

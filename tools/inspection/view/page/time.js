@@ -4,7 +4,7 @@
   const unitOf = (ns) => units.find(([size]) => Math.abs(ns) >= size) || units[3];
   const narrowSpace = "\u202f";
 
-  // 12 345.678: the digits behind the point in groups of three.
+  // 12 345.678: the digits after the point in groups of three.
   function group(text) {
     const [whole, part] = text.split(".");
     if (!part) return whole;
