@@ -347,7 +347,7 @@ void CommunicationManager::reject(CommunicationId id, Rej rej, Time now) {
                             connection->state == State::kRepSent || connection->state == State::kRepReceived;
   if (!is_undecided) return;
   rej.answered = what_is_answered(*connection);
-  // The peer never heard of an ID of ours before REP (fact 46).
+  // The peer does not know an ID of ours before REP (fact 46).
   rej.local_id = connection->state == State::kReqReceived ? CommunicationId{} : id;
   rej.remote_id = connection->remote_id;
   keep_answer(*connection, rej, now);

@@ -86,7 +86,7 @@ Result<std::unique_ptr<ParameterWatch>, Error> ParameterWatch::start(ParameterOw
                                                                      std::string folder) {
   std::unique_ptr<ParameterWatch> watch(new ParameterWatch(std::move(owner), std::move(folder)));
   if (auto opened = watch->open(); !opened) return failure(opened.error());
-  // Behind the beginning of the watch, so that nothing is missed between the two.
+  // After the watch has begun, so that nothing is missed between the two.
   watch->take_values(Refusal::kLater);
   if (auto started = watch->start_thread(); !started) return failure(started.error());
   return watch;
@@ -105,7 +105,7 @@ Result<void, Error> ParameterWatch::open() {
     // Moved here: another file took its place.
     const int watched =
         inotify_add_watch(watch_.get(), folder.c_str(), IN_CLOSE_WRITE | IN_MOVED_TO | IN_ONLYDIR);
-    // Who gave this process another controller than the run has, by URNIC_CC, has no files for it.
+    // A process that was given another controller than the run, by URNIC_CC, has no files for it.
     if (watched < 0 && errno != ENOENT) return failure(watch_error(folder));
     has_any = has_any || watched >= 0;
   }

@@ -84,7 +84,7 @@ void count_users(const QpCreateAttributes& attributes, int change) {
   count(attributes.rss.table);
 }
 
-/// What is known of a neighbor, which is asked for if that is nothing.
+/// What is known of a neighbor; if that is nothing, asks for it.
 NeighborCache::State ask_for(Engine& engine, const AddressVector& address, Time now) {
   const std::lock_guard guard(engine);
   engine.find_next_hop(address);

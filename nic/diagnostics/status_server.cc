@@ -103,7 +103,7 @@ void StatusServer::run() {
   }
 }
 
-/// Waits until `fd` is ready, or for so long (-1: for ever). False: we are to stop.
+/// Waits until `fd` is ready, or for so long (-1: forever). False: we are to stop.
 bool StatusServer::wait_for(int fd, short events, int at_most_ms) const {
   std::array<pollfd, 2> descriptors{
       {{.fd = stop_.get(), .events = POLLIN, .revents = 0}, {.fd = fd, .events = events, .revents = 0}}};

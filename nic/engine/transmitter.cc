@@ -78,7 +78,7 @@ bool Transmitter::is_full_still(FullWays::Way& way, Share& share, Time now) {
 }
 
 /// Gives turns until no queue pair is left or the round's share is used up. Responses and requests have
-/// shares of their own, so that neither keeps the other waiting for ever.
+/// shares of their own, so that neither keeps the other waiting forever.
 bool Transmitter::serve(Kind kind, Time now) {
   Share share;
   while (share.packets > 0) {
@@ -99,7 +99,7 @@ Transmitter::Turn Transmitter::take_turn(QueuePair& qp, Kind kind, Share& share,
   Route route;
   if (!is_raw && !find_route(qp, route, now)) {
     scheduler_.park(qp);
-    share.worked = true;  // there is a neighbor to be asked for, in the next round
+    share.worked = true;  // there is a neighbor to ask for, in the next round
     return {};
   }
   std::int32_t& turn_bytes = qp.schedule().turn_bytes;
@@ -149,9 +149,9 @@ bool Transmitter::must_wait(const QueuePair& qp, const Room& room, const Mac& de
   return true;
 }
 
-/// Finds the path and the peer's MAC. False when that is being asked for and the queue pair has to wait. A
-/// queue pair whose peer does not answer goes on as if it did, so that its retries run out, or its datagrams
-/// are lost.
+/// Finds the path and the peer's MAC. False while the NIC asks for the MAC and the queue pair has to wait.
+/// When the peer does not answer, the queue pair goes on as if it did, so that its retries run out, or its
+/// datagrams are lost.
 bool Transmitter::find_route(QueuePair& qp, Route& route, Time now) {
   if (is_connected(qp.attributes().type)) {
     if (qp.path().header_bytes() == 0) return true;

@@ -43,8 +43,8 @@ class Descriptor {
 /// `fd` is a library's, which closes it by itself; a child is not to have it either. Allocates. Any thread.
 void keep_from_children(int fd);
 
-/// While there is one, no fork happens: for functions of the C library that have a descriptor meanwhile, which a child would keep.
-/// They do not wait, and no lock is taken under it but that of the list.
+/// While there is one, no fork happens: for functions of the C library that have a descriptor meanwhile,
+/// which a child would keep. These functions do not wait, and no lock is taken under it except the list's.
 class ForkPause {
  public:
   ForkPause();

@@ -33,10 +33,10 @@ struct CompletionQueueOptions {
   ProtectionDomain* pd = nullptr;  ///< to be made in, for its memory; optional
 };
 
-/// How notifications of completions are put off so that one tells of several. What a program waits for that
-/// asked to hear of solicited or failed completions only is never put off.
+/// How notifications of completions are put off so that one tells of several. A notification that a program
+/// requested for solicited or failed completions only is never put off.
 struct Moderation {
-  /// So many completions are told of at once; 0: as many as come within the period.
+  /// So many completions share a notification; 0: as many as come within the period.
   std::uint32_t count = 0;
   /// No completion waits for longer. Zero: none waits at all, whatever the count, since others need not
   /// follow.
@@ -113,7 +113,8 @@ class CompletionQueue final : public transport::CompletionSink, private ChannelE
   /// Takes out what `qp` has completed and the program did not fetch; of that no event tells any more.
   void discard(transport::QpNumber qp);
 
-  /// The queue is about to be destroyed: nothing is asked for any more, and events not fetched are forgotten.
+  /// The queue is about to be destroyed: no notification is wanted any more, and events not fetched are
+  /// forgotten.
   void retire();
 
   /// Queue pairs that use this queue; destroying it is refused while there are any. Control path.

@@ -22,7 +22,7 @@ class QpMonitor;
 class QueuePair;
 class SharedReceiveQueue;
 
-/// The queues know this face of the engine and nothing behind it; the engine knows the queues themselves.
+/// The queues know this face of the engine and nothing else of it; the engine knows the queues themselves.
 ///
 /// lock() and unlock() make it a lock in the standard's sense (std::lock_guard): control verbs hold it while
 /// they change what the engine uses. A thread that holds it waits for nothing: not for a frame, nor for room

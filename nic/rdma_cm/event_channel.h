@@ -58,7 +58,7 @@ class EventChannel {
     return entry;
   }
 
-  /// Takes out those of one owner, in order.
+  /// Takes out one owner's entries, in order.
   std::vector<Entry> take(IdNumber owner) {
     std::vector<Entry> taken;
     const auto first = by_owner_.lower_bound({owner, 0});
