@@ -18,7 +18,8 @@ class XrcTargets {
   /// `handles` has its queue pair, and that one handle by which it was made.
   void add(const std::shared_ptr<QpHandles>& handles);
 
-  /// Adds `handle` to those of the target with that number in the domain; null when there is none.
+  /// Adds `handle` to the handles of the target with that number in the domain; null when there is no such
+  /// target.
   std::shared_ptr<QpHandles> open(const nic::XrcDomain& domain, transport::QpNumber number, Qp& handle);
 
   /// Removes one of them. True when it was the last: then no handle opens the target any more.
