@@ -97,7 +97,7 @@ constexpr transport::PathMtu max_path_mtu(const DeviceConfig& config, std::uint3
   return transport::PathMtu::k256;
 }
 
-/// The path MTU that queue pairs have who know nothing of their way, and that the port says it is active with.
+/// The path MTU of queue pairs that know nothing of their way, and the active MTU that the port reports.
 constexpr transport::PathMtu usual_path_mtu(const DeviceConfig& config) {
   return max_path_mtu(config, config.usual_way_mtu);
 }

@@ -20,7 +20,7 @@ constexpr std::uint64_t kStream = 0x636f6d6d;
 
 constexpr unsigned kIdBits = 32;
 
-/// What a REJ for a timeout says beside: who it was that waited.
+/// What a REJ for a timeout says besides: the GUID of the side that waited.
 void put_guid(Rej& rej, std::uint64_t guid) {
   transport::wire::store_u64(rej.information, 0, guid);
   rej.information_length = sizeof(guid);

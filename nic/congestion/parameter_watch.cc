@@ -50,8 +50,9 @@ class File {
   bool is_open() const { return static_cast<bool>(file_); }
   int fd() const { return file_.get(); }
 
-  /// Whether any process has it open for writing: Linux grants no read lease then (fcntl(2)). The signal for those who hold one
-  /// while a writer comes is sent to this thread, which has blocked all. Where there are no leases: no.
+  /// Whether any process has it open for writing: Linux grants no read lease then (fcntl(2)). While a lease
+  /// is held and a writer comes, the signal for the holder goes to this thread, which has blocked all
+  /// signals. Where there are no leases: no.
   bool has_writer() const {
     const f_owner_ex owner{.type = F_OWNER_TID, .pid = gettid()};
     if (fcntl(fd(), F_SETOWN_EX, &owner) != 0) return false;

@@ -71,7 +71,7 @@ Result<void, Error> check_capacity(std::uint32_t completions) {
   return failure(invalid("a completion queue has at least one entry, and not more than the device allows"));
 }
 
-/// Notes on all that a queue pair uses that there is one more, or one less, who does.
+/// Notes on all objects that a queue pair uses that they have one more user, or one less.
 void count_users(const QpCreateAttributes& attributes, int change) {
   const auto count = [change](auto* used) {
     if (used != nullptr) used->users.fetch_add(static_cast<std::uint32_t>(change));

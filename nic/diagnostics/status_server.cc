@@ -95,7 +95,8 @@ void StatusServer::run() {
     const Descriptor client(static_cast<int>(
         syscall(SYS_accept4, listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK)));
     if (!client) {
-      // Out of descriptors, perhaps: who waits to be accepted goes on waiting, and must not make us spin.
+      // Out of descriptors, perhaps: a client that waits to be accepted goes on waiting, and must not make us
+      // spin.
       if (errno != EAGAIN && !wait_for(-1, 0, 100)) return;
       continue;
     }

@@ -1,4 +1,5 @@
-// EngineLock: the one lock of a device, and the question that those who do not get it leave for its holder.
+// EngineLock: the one lock of a device, and the question that a thread which does not get it leaves for the
+// holder.
 #pragma once
 
 #include <atomic>

@@ -59,8 +59,8 @@ bool Gsi::run(Time now, Time heard_until) {
   return worked;
 }
 
-/// A message that finds its way full lets those for others go first. Those for one station leave in their order, as far as this
-/// round looks.
+/// A message whose way is full lets messages to other stations go first. Messages to one station leave in
+/// their order, as far as this round looks.
 bool Gsi::send_messages(Time now) {
   waits_for_room_ = false;
   cm::CommunicationManager& messages = rdma_cm_.messages();

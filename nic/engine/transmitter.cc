@@ -131,9 +131,10 @@ Transmitter::Turn Transmitter::take_turn(QueuePair& qp, Kind kind, Share& share,
   return turn;
 }
 
-/// Whether `qp` cannot go on, as there is no room for it; then the turn says so. In ERR there is work to be flushed, and that must wait
-/// for no port. For a station that has taken nothing for long, nothing waits that may be lost: datagrams, which would keep those
-/// for others waiting, and what an ACK timeout watches, which would not run otherwise.
+/// Whether `qp` cannot go on, because there is no room for it; then the turn says so. In ERR there is work to
+/// be flushed, and that must wait for no port. When a station has taken nothing for long, what may be lost
+/// does not wait for it: datagrams, which would keep those to other stations waiting, and packets that an ACK
+/// timeout watches, which would not run otherwise.
 bool Transmitter::must_wait(const QueuePair& qp, const Room& room, const Mac& destination, Turn& turn) {
   if (qp.endpoint().state() == QpState::kError) return false;
   if (room.refusal() == Room::Refusal::kPort) {

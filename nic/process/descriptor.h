@@ -7,9 +7,9 @@
 
 namespace urnic::nic {
 
-/// Whatever the program does not know of is held by one of these: sockets, eventfds, locks, the connection to a switch. A child
-/// that a fork makes has none of them (OwnDescriptors): it may live on for long, and would keep ports and locks from other
-/// processes. exec closes them by O_CLOEXEC, which who opens them sets.
+/// Holds a descriptor that the program does not know: of sockets, eventfds, locks, the connection to a switch.
+/// A child that a fork makes has none of them (OwnDescriptors): it may live on for long, and would keep ports
+/// and locks from other processes. exec closes them by O_CLOEXEC, which the opener sets.
 ///
 /// Moved and destroyed on any thread, each by one at a time. Does not allocate.
 class Descriptor {

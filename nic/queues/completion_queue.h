@@ -63,8 +63,8 @@ class CompletionQueue final : public transport::CompletionSink, private ChannelE
   // --- The program's side; any thread ---
 
   /// Shows up to `limit` completions to `take`, oldest first, each with its times, or null if the queue keeps
-  /// none, and forgets them; says how many. When there are none it first tries to make progress (a round of
-  /// the engine, unless another thread is in one). `take` runs under the lock of those who poll.
+  /// none, and forgets them; returns how many. When there are none it first tries to make progress (a round
+  /// of the engine, unless another thread is in one). `take` runs under the lock that all polls take.
   template <typename Take>
   std::size_t poll_each(std::size_t limit, Take take);
 

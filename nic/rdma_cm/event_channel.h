@@ -12,7 +12,7 @@
 
 namespace urnic::nic::rdma_cm {
 
-/// Tells those who wait for a channel.
+/// Tells threads that wait for a channel.
 class ChannelSignal {
  public:
   virtual ~ChannelSignal() = default;

@@ -286,7 +286,7 @@ std::optional<Event> RdmaCm::next_event(EventChannel& channel) {
   return entry->event;
 }
 
-// --- For those who watch ---
+// --- For people who watch ---
 
 IdSnapshot RdmaCm::snapshot(const Id& id) const {
   IdSnapshot snapshot{.number = id.number,

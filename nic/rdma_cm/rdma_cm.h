@@ -161,7 +161,7 @@ class RdmaCm final : private cm::Consumer {
   void on_timeout(transport::Time now);
   transport::Time next_timeout() const;
 
-  // --- For those who watch ---
+  // --- For people who watch ---
 
   /// Every id, by number.
   const std::map<IdNumber, Id>& ids() const { return ids_; }

@@ -47,8 +47,8 @@ class PendingAck {
   void set() { due_ = kAtOnce; }
 
   /// For the last packet of a WRITE that completes no receive. It may wait when one of the last few was
-  /// answered within patience.first, and when no other came since our last request: who sends several does not wait
-  /// for us.
+  /// answered within patience.first, and when no other came since our last request: a peer that sends several
+  /// does not wait for us.
   void set_for_write(Time now, const AckPatience& patience) {
     const bool is_first = !std::exchange(is_unanswered_, true);
     arrived_ = now;

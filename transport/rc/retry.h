@@ -69,7 +69,7 @@ class Retry {
   /// kNever while no acknowledgement is waited for, nor the receiver given time.
   Time overdue_at() const { return is_waiting_for_receiver() ? kNever : acknowledge_by(); }
 
-  // --- For those who watch ---
+  // --- For people who watch ---
 
   /// Since the last progress.
   std::uint8_t retries_used() const { return static_cast<std::uint8_t>(retry_count_ - retries_left_); }

@@ -1,4 +1,4 @@
-// CommandFile: what the contexts of one command descriptor share, for those who import it.
+// CommandFile: what the contexts of one command descriptor share and can import.
 #pragma once
 
 #include <atomic>

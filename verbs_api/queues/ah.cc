@@ -127,7 +127,7 @@ int ibv_destroy_ah(ibv_ah* ah) {
 int ibv_init_ah_from_wc(ibv_context* context, uint8_t port_num, ibv_wc* wc, ibv_grh* grh,
                         ibv_ah_attr* ah_attr) {
   if (port_num != kPort || (wc->wc_flags & IBV_WC_GRH) == 0) {
-    return refuse(EINVAL);  // without the header there is no telling who it was
+    return refuse(EINVAL);  // without the header the sender is not known
   }
   const auto origin = origin_of(*grh);
   if (!origin) return refuse(EBADMSG);

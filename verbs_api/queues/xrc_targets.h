@@ -1,4 +1,4 @@
-// XrcTargets: the XRC targets of a process by number, for those who open them again.
+// XrcTargets: the XRC targets of a process by number, to open them again.
 #pragma once
 
 #include <memory>
