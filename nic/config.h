@@ -36,7 +36,7 @@ struct HostAddress {
   transport::wire::Mac mac{};  ///< of the interface
 };
 
-/// Who makes progress when the program does not poll.
+/// What makes progress when the program does not poll.
 enum class ProgressMode : std::uint8_t {
   kHybrid,  ///< the program's polling threads, and the NIC's own thread when they do not
   kThread,  ///< the NIC's own thread alone
@@ -55,8 +55,8 @@ struct DeviceConfig {
   transport::wire::Mac mac;
   std::optional<Ipv4Interface> ipv4;
   std::optional<Ipv6Interface> ipv6;
-  /// Where the NIC has the host's addresses: all of them, those of the interface that it has `ipv4` and `ipv6` of first.
-  /// A NIC with addresses of its own has a link-local one beside, made from its MAC.
+  /// Where the NIC has the host's addresses: all of them, beginning with the interface that has `ipv4` and
+  /// `ipv6`. A NIC with addresses of its own has a link-local one besides, made from its MAC.
   std::vector<HostAddress> host_addresses;
   std::string port_name;              ///< where its frames go, in words for people
   Medium medium = Medium::kEthernet;  ///< what the port carries
@@ -97,7 +97,7 @@ constexpr transport::PathMtu max_path_mtu(const DeviceConfig& config, std::uint3
   return transport::PathMtu::k256;
 }
 
-/// The path MTU that queue pairs have who know nothing of their way, and that the port says it is active with.
+/// The path MTU of queue pairs that know nothing of their way, and the active MTU that the port reports.
 constexpr transport::PathMtu usual_path_mtu(const DeviceConfig& config) {
   return max_path_mtu(config, config.usual_way_mtu);
 }

@@ -7,12 +7,12 @@
 
 namespace urnic::nic {
 
-/// What was asked for makes no sense, or may not be asked for now.
+/// The request makes no sense, or is not allowed now.
 inline Error invalid(const char* message) {
   return {.code = EINVAL, .message = message};
 }
 
-/// It makes sense, and is nothing that this device can do.
+/// The request makes sense, but this device cannot do it.
 inline Error not_offered(const char* message) {
   return {.code = EOPNOTSUPP, .message = message};
 }

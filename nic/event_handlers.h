@@ -1,4 +1,4 @@
-// EventHandlers: who hears of a device's asynchronous events.
+// EventHandlers: the functions that get a device's asynchronous events.
 #pragma once
 
 #include <functional>

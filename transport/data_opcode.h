@@ -13,8 +13,8 @@ struct DataOpcodes {
   wire::Opcode first, middle, last, only;
 };
 
-/// RC's opcodes for an operation that carries a payload, which is SEND and WRITE in their forms, and null for
-/// any other. wire::with_service() makes those of UC and XRC from them.
+/// RC's opcodes for an operation that carries a payload: SEND and WRITE in their forms. Null for any other.
+/// wire::with_service() makes the opcodes of UC and XRC from them.
 inline const DataOpcodes* find_data_opcodes(SendOperation operation) {
   using enum wire::Opcode;
   // In the order of SendOperation, of which they are the first.

@@ -62,15 +62,16 @@ struct WindowBinding {
 /// What FLUSH makes sure of (fact 32).
 enum class FlushScope : std::uint8_t { kRange, kRegion };
 
-/// Memory by key. Every call checks key, protection domain, bounds and rights anew, at the moment of the
-/// copy, so that a region deregistered in the middle of a message fails from that packet on (and nothing is
-/// touched when a call fails, except for kNotPresent, which may be found out half-way). Ranges of zero bytes
-/// are never looked up by the transport (fact 31). Called with the device's engine lock held; one call per
-/// packet and scatter/gather element.
+/// Memory by key. Every call checks key, protection domain, bounds and rights again, at the moment of the
+/// copy. So when a region is deregistered in the middle of a message, the message fails from the next packet
+/// on. A call that fails touches nothing, except with kNotPresent, which may be found out half-way. The
+/// transport never looks up ranges of zero bytes (fact 31). Callers hold the device's engine lock; one call
+/// per packet and scatter/gather element.
 ///
-/// Who reads the parts of one packet, one call after another, may have the CRC of its end: `tail`, if it is not null,
-/// covers the last parts before the call, and afterwards those and the new one, or nothing where the copy did
-/// not work it out on the way. Each byte is read once: what the program changes meanwhile is in the packet as in the CRC.
+/// A caller that reads the parts of one packet, one call after another, can get the CRC of the packet's end
+/// in `tail`, if it is not null. Before the call `tail` covers the parts that were read last; after it, those
+/// parts and the new one, or nothing where the copy did not work the CRC out on the way. Each byte is read
+/// once: if the program changes it meanwhile, packet and CRC still agree.
 class Dma {
  public:
   virtual ~Dma() = default;

@@ -25,7 +25,7 @@ struct SendProgress {
   std::uint32_t packets_in_flight = 0;  ///< of SEND and WRITE, not acknowledged
   std::uint32_t reads_in_flight = 0;    ///< READs and atomics that are not answered
   std::uint8_t retries_used = 0;        ///< of the retry count, since the last progress
-  std::uint8_t rnr_retries_used = 0;    ///< of the RNR retry count; stays 0 where that is for ever
+  std::uint8_t rnr_retries_used = 0;    ///< of the RNR retry count; stays 0 where that is infinite
   bool waits_for_receiver = false;      ///< the timer of an RNR NAK runs
   std::uint32_t retries = 0;            ///< timeouts and losses since RESET, modulo 2^32
   std::uint32_t rnr_waits = 0;          ///< RNR NAKs waited out since RESET, modulo 2^32
@@ -86,9 +86,9 @@ class Endpoint {
     return std::nullopt;
   }
 
-  /// `queue`, which XrcReceivers found, is about to be destroyed: from now on the endpoint receives nothing into
-  /// it and completes nothing for it. The next packet of a message in progress there is refused, as that of a
-  /// new message is which names a queue that does not exist.
+  /// `queue`, which XrcReceivers found, is about to be destroyed: from now on the endpoint receives nothing
+  /// into it and completes nothing for it. It refuses the next packet of a message in progress there, as it
+  /// refuses a new message to a queue that does not exist.
   virtual void forget_receiver(const ReceiveQueue& /*queue*/) {}
 
   // --- Packets and time ---
@@ -100,7 +100,8 @@ class Endpoint {
   /// A CNP for this queue pair passed the same checks. Whether a controller obeys it.
   virtual bool on_congestion_notification(Time /*now*/) { return false; }
 
-  /// The parameters behind config().congestion are others now: the controller goes on with them.
+  /// The parameters that config().congestion points to have changed: the controller goes on with the new
+  /// ones.
   virtual void on_congestion_parameters(Time /*now*/) {}
 
   /// The time next_timeout() named has come. Calling early or for nothing does no harm. Returns whether the

@@ -7,10 +7,10 @@
 
 namespace urnic::transport {
 
-/// Does it, for the queue pair that `user` names; the status is what it completes with. Only for operations
-/// that is_local(). The caller sees to the order: what was posted before it is done, what was posted after it
-/// has not begun. So a window is open when the SEND behind it tells the peer its key, and nothing of ours
-/// uses a key that is taken back.
+/// Does the work of `request` for the queue pair that `user` names, and returns the status that it completes
+/// with. Only for operations that is_local(). The caller keeps the order: everything posted before it is
+/// done, and nothing posted after it has begun. So a window is open when the next SEND tells the peer its
+/// key, and nothing of ours uses a key that is taken back.
 CompletionStatus do_local_work(Dma& dma, const MemoryUser& user, const SendRequest& request);
 
 }  // namespace urnic::transport

@@ -18,8 +18,8 @@ enum class Recovery : std::uint8_t {
   kSelectiveRepeat,  ///< only what was lost. Both ends must have agreed on it
 };
 
-/// Attributes of one end. The responder uses those of RTR, the requester those of RTS; a service uses those
-/// that it has: an unreliable connection no timers, a datagram queue pair no peer.
+/// Attributes of one end. The responder uses what RTR sets, the requester what RTS sets. Each service uses
+/// only the attributes that it has: an unreliable connection has no timers, a datagram queue pair no peer.
 struct QpConfig {
   wire::Service service = wire::Service::kRc;  ///< kRc, kUc, kUd or kXrc
   QpNumber local_qp{};
@@ -37,7 +37,7 @@ struct QpConfig {
   std::uint8_t max_reads_in_flight = 1;  ///< READs and atomics we may have outstanding (max_rd_atomic)
   std::uint8_t ack_timeout = 14;         ///< code 0..31: 4.096 us x 2^code; 0 never times out (fact 36)
   std::uint8_t retry_count = 7;          ///< 0..7
-  std::uint8_t rnr_retry = 7;            ///< 0..7; 7 is for ever (fact 37)
+  std::uint8_t rnr_retry = 7;            ///< 0..7; 7 is without end (fact 37)
   std::uint32_t qkey = 0;                ///< of datagrams
 
   /// Whether the program wants an event when the send queue is drained (SQD).
@@ -47,11 +47,12 @@ struct QpConfig {
   Duration min_ack_timeout{0};
   /// How long the ACK of a WRITE may wait for an answer of our program's to begin; see transport/rc/pending_ack.h.
   Duration ack_delay{0};
-  /// The most packets in flight: of SENDs and WRITEs, which peers acknowledge at least every quarter of it, because we
-  /// ask them to; and of responses to READs, which are asked for in pieces of half of it.
+  /// The most packets in flight: SENDs and WRITEs, which peers acknowledge at least every quarter of it,
+  /// because we ask them to; and responses to READs, which we request in pieces of half of it.
   std::uint32_t window_packets = 128;
-  /// The same after an ACK timeout, until the peer has said anything about what is in flight. A peer that is dead, stopped
-  /// or behind a full queue then gets one packet at a time, and its answer, one round trip later, says what it has.
+  /// The same after an ACK timeout, until the peer has said anything about what is in flight. A peer that is
+  /// dead or stopped, or that is reached through a full queue, then gets one packet at a time. Its answer,
+  /// one round trip later, says what it has.
   std::uint32_t window_after_timeout = 1;
   /// What both ends agreed on.
   Recovery recovery = Recovery::kGoBackN;

@@ -1,4 +1,5 @@
-// QpLifecycle: the state of a queue pair, its attributes, and the events that its program hears of on the way.
+// QpLifecycle: the state of a queue pair, its attributes, and the events that it reports to its program on
+// the way.
 #pragma once
 
 #include <optional>

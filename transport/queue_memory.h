@@ -20,8 +20,8 @@ enum class QueueKind : std::uint8_t { kSend = 1, kReceive = 2, kCompletion = 3 }
 class QueueMemory {
  public:
   virtual ~QueueMemory() = default;
-  /// At least `bytes`, at an address that `alignment`, a power of two, divides. Null: it shall be the heap.
-  /// Throws std::bad_alloc when there is none to be had.
+  /// Returns at least `bytes` bytes, at an address that `alignment`, a power of two, divides. Null: the
+  /// caller shall use the heap. Throws std::bad_alloc when there is no memory.
   virtual void* allocate(std::size_t bytes, std::size_t alignment, QueueKind kind) = 0;
   /// Takes back what allocate() has given.
   virtual void free(void* memory, QueueKind kind) noexcept = 0;

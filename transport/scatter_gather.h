@@ -10,13 +10,13 @@
 
 namespace urnic::transport {
 
-/// Fills `to` with the message that `elements` name, from byte `offset` on. They must hold that much; the
-/// status is that of the first element that cannot be read. `tail` as Dma has it.
+/// Fills `to` with the message that `elements` name, from byte `offset` on. They must hold that much. Returns
+/// the status of the first element that cannot be read. `tail` works as in Dma.
 DmaStatus gather(Dma& dma, PdId pd, std::span<const Sge> elements, std::uint32_t offset,
                  std::span<std::byte> to, wire::TailCrc* tail);
 
-/// Writes `from` to the memory that `elements` name, from byte `offset` on. What does not fit is left; the
-/// status is that of the first element that cannot be written.
+/// Writes `from` to the memory that `elements` name, from byte `offset` on. What does not fit is left.
+/// Returns the status of the first element that cannot be written.
 DmaStatus scatter(Dma& dma, PdId pd, std::span<const Sge> elements, std::uint32_t offset,
                   std::span<const std::byte> from);
 

@@ -1,4 +1,4 @@
-// What becomes of a send work request when it is done: its completion, and what is counted.
+// What happens to a send work request when it is done: its completion, and what is counted.
 #pragma once
 
 #include "transport/completion.h"
@@ -8,9 +8,9 @@
 
 namespace urnic::transport {
 
-/// Reports a work request of this queue pair, of any service. Failures are reported whether or not the program
-/// asked to hear of success; those that were flushed are a consequence and no error to count. The work request
-/// stays in the queue.
+/// Reports a work request of this queue pair, of any service. Failures are reported whether or not the
+/// program wants a completion for success; flushed ones are a consequence and no error to count. The work
+/// request stays in the queue.
 void complete_send(const SendWqe& wqe, CompletionStatus status, const QpConfig& config,
                    const QpDependencies& deps);
 

@@ -13,7 +13,7 @@ SendQueue::SendQueue(Limits limits, QueueMemory* memory)
               .kept_bytes = limits.kept_bytes},
       mask_(limits_.work_requests - 1),
       wqes_(limits_.work_requests, QueueKind::kSend, memory),
-      // One element more than asked for, so that the address of an empty place may be taken.
+      // One element more than requested, so that the address of an empty place may be taken.
       sges_(std::size_t{limits_.work_requests} * limits_.sges + 1, QueueKind::kSend, memory),
       data_(limits_.work_requests * data_bytes() + 1, QueueKind::kSend, memory) {}
 

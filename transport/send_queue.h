@@ -21,7 +21,7 @@ struct SendWqe {
   bool is_inline = false;          ///< its bytes are in the ring: posted inline, or kept
   bool keep_was_tried = false;     ///< and without is_inline it failed: they could not be read
   Psn first_psn;                   ///< valid once the requester has begun with it
-  std::uint32_t packet_count = 0;  ///< PSNs it takes; for READ those of the responses
+  std::uint32_t packet_count = 0;  ///< PSNs it takes; for READ one for each response
   /// The MSN that the peer will have reached when it has done this, 24 bits.
   std::uint32_t message_number = 0;
 };
@@ -43,7 +43,7 @@ class SendQueue {
   /// `memory` is where its rings are; null: on the heap.
   explicit SendQueue(Limits limits, QueueMemory* memory = nullptr);
 
-  /// What was granted: at least what was asked for.
+  /// What was granted: at least what was requested.
   const Limits& limits() const { return limits_; }
 
   // --- Producer ---

@@ -12,7 +12,7 @@ enum class Lkey : std::uint32_t {};
 enum class Rkey : std::uint32_t {};
 enum class PdId : std::uint32_t {};  ///< identifies a protection domain within one device
 
-/// The integer behind one of the types above.
+/// The integer that a value of one of the types above holds.
 template <typename Enum>
 requires std::is_enum_v<Enum>
 constexpr std::underlying_type_t<Enum> to_integer(Enum value) {
@@ -38,7 +38,7 @@ class Psn {
   std::uint32_t value_ = 0;
 };
 
-/// How many packets `to` is ahead of `from` (negative: behind), modulo 2^24: -2^23 .. 2^23 - 1 (fact 39).
+/// How many packets `to` is ahead of `from` (negative: before it), modulo 2^24: -2^23 .. 2^23 - 1 (fact 39).
 constexpr std::int32_t distance(Psn from, Psn to) {
   const std::uint32_t ahead = (to.value() - from.value()) & Psn::kMask;
   return (ahead & 0x800000u) != 0 ? static_cast<std::int32_t>(ahead) - 0x1000000

@@ -24,9 +24,9 @@ namespace urnic::transport {
 /// `Requester` has poll_transmit(out) and next_destination(). `Responder` has start(), on_request(packet),
 /// has_failed(), expected_psn(), and kHasPeer: whether one peer's first packet establishes communication.
 ///
-/// What cannot be sent ends the send queue only (SQE): its work request fails, and all posted behind it,
-/// before or later, is flushed. What cannot be received for a reason of our own ends the queue pair (ERR).
-/// Nothing that a peer sends does either.
+/// What cannot be sent ends the send queue only (SQE): its work request fails, and all work requests after
+/// it, posted before or later, are flushed. What cannot be received for a reason of our own ends the queue
+/// pair (ERR). Nothing that a peer sends ends either of them.
 template <typename Requester, typename Responder>
 class UnreliableEndpoint final : public Endpoint {
  public:

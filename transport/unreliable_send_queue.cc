@@ -84,7 +84,7 @@ WrittenPacket UnreliableSendQueue::fail(CompletionStatus status) {
   return {};
 }
 
-// The last posted come first: what was tried before has only such behind it.
+// Begins with the last one posted: before one that was tried already, all were tried.
 void UnreliableSendQueue::keep_unsent() {
   SendQueue& queue = deps_.send_queue;
   for (std::uint32_t at = queue.tail(); at != queue.head(); --at) {

@@ -14,7 +14,7 @@
 namespace urnic::transport {
 
 /// Work requests are sent in order, every packet once, and each is done when its last packet has been handed
-/// out. What cannot be sent fails, and with it the queue: everything behind it is to be flushed (state SQE).
+/// out. What cannot be sent fails, and the queue with it: everything after it is to be flushed (state SQE).
 ///
 /// In a message the first packets fill the path MTU, so the bytes sent say which packet comes next.
 class UnreliableSendQueue {
@@ -47,7 +47,7 @@ class UnreliableSendQueue {
   /// is 0.
   WrittenPacket send(wire::Packet& packet, std::uint32_t size, std::span<std::byte> out);
 
-  /// The same for a message that leaves whole and as it is, with nothing in front or behind. `out` must have
+  /// The same for a message that leaves whole and as it is, with nothing before or after it. `out` must have
   /// room for it.
   WrittenPacket send_bare(std::span<std::byte> out);
 

@@ -20,7 +20,7 @@ constexpr std::uint64_t kStream = 0x636f6d6d;
 
 constexpr unsigned kIdBits = 32;
 
-/// What a REJ for a timeout says beside: who it was that waited.
+/// What a REJ for a timeout says besides: the GUID of the side that waited.
 void put_guid(Rej& rej, std::uint64_t guid) {
   transport::wire::store_u64(rej.information, 0, guid);
   rej.information_length = sizeof(guid);
@@ -347,7 +347,7 @@ void CommunicationManager::reject(CommunicationId id, Rej rej, Time now) {
                             connection->state == State::kRepSent || connection->state == State::kRepReceived;
   if (!is_undecided) return;
   rej.answered = what_is_answered(*connection);
-  // The peer never heard of an ID of ours before REP (fact 46).
+  // The peer does not know an ID of ours before REP (fact 46).
   rej.local_id = connection->state == State::kReqReceived ? CommunicationId{} : id;
   rej.remote_id = connection->remote_id;
   keep_answer(*connection, rej, now);

@@ -68,7 +68,7 @@ struct MadPath {
   std::uint8_t traffic_class = 0;
   std::uint8_t hop_limit = 64;
   std::uint8_t service_level = 0;
-  /// Of the station that sent what is answered; otherwise the destination's neighbor is asked for.
+  /// Of the station that sent what is answered; otherwise the NIC asks for the destination's neighbor.
   std::optional<transport::wire::Mac> mac{};
 };
 
@@ -105,7 +105,7 @@ struct Connection {
   State state{};
   bool is_active = false;    ///< our side asked
   bool is_awaited = false;   ///< the peer has said that its answer takes a while (MRA)
-  bool is_released = false;  ///< the consumer does not want to hear of it any more
+  bool is_released = false;  ///< the consumer wants no more news of it
   CommunicationId local_id{};
   CommunicationId remote_id{};
   std::uint64_t transaction_id = 0;

@@ -17,7 +17,7 @@ struct Arrival {
   transport::wire::Mac mac{};  ///< of the station that sent the frame
 };
 
-/// What becomes of a request.
+/// What happens to a request.
 struct Decision {
   enum class Kind : std::uint8_t {
     kPending,  ///< the consumer will accept or reject it

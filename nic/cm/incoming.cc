@@ -45,7 +45,7 @@ void CommunicationManager::refuse(CommunicationId remote_id, RejectReason reason
        write({.transaction_id = in.transaction_id, .message = rej}));
 }
 
-/// The same, and the consumer hears of it.
+/// The same, and tells the consumer.
 void CommunicationManager::refuse(const Req& req, RejectReason reason, const Incoming& in) {
   refuse(req.local_id, reason, in);
   consumer_.on_refused(req, reason, in.from);

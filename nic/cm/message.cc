@@ -48,7 +48,7 @@ enum class Attribute : std::uint16_t {
 };
 static_assert(to_integer(Attribute::kApr) - to_integer(Attribute::kReq) == to_integer(MessageKind::kApr));
 
-// What follows counts from behind the header.
+// What follows counts from the end of the header.
 
 /// Bits of a byte: the `count` ones above the lowest `shift`.
 std::uint8_t bits(Bytes body, std::size_t at, unsigned shift, unsigned count) {

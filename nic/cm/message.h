@@ -77,7 +77,7 @@ struct Rep {
   Ece ece{};  ///< what is agreed, below the vendor of the REQ
   PrivateData<kRepPrivateBytes> private_data{};
 
-  /// The queue pair of the sender. Linux has that of XRC in `local_eec` alone.
+  /// The queue pair of the sender. Linux names an XRC queue pair in `local_eec` alone.
   transport::QpNumber queue_pair() const {
     return local_qp != transport::QpNumber{} ? local_qp : transport::QpNumber{local_eec};
   }
@@ -124,7 +124,7 @@ struct Drep {
   PrivateData<kDrepPrivateBytes> private_data{};
 };
 
-/// Asks for the datagram queue pair behind a service.
+/// Asks for the datagram queue pair of a service.
 struct SidrReq {
   CommunicationId request_id{};
   std::uint16_t pkey = 0xffff;
@@ -168,7 +168,7 @@ enum class MadError : std::uint8_t {
   kBadField,  ///< a code that means nothing: path MTU, transport type
 };
 
-/// Reads a datagram. Reserved fields are not looked at. A REQ that cannot be read may have to be answered all the same:
+/// Reads a datagram. Reserved fields are not looked at. A REQ that cannot be read may still need an answer:
 /// unreadable_request().
 std::variant<Mad, MadError> parse(std::span<const std::byte> bytes);
 

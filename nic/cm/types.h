@@ -27,7 +27,7 @@ inline constexpr std::size_t kSidrRepPrivateBytes = 136;
 /// Additional information of REJ and SIDR_REP.
 inline constexpr std::size_t kInformationBytes = 72;
 
-/// Of REJ. The names are those of the kernel's enum ib_cm_rej_reason.
+/// Of REJ. The names are from the kernel's enum ib_cm_rej_reason.
 enum class RejectReason : std::uint16_t {
   kNoQp = 1,
   kNoEec = 2,

@@ -168,15 +168,15 @@ Result<CongestionOptions, Error> parse_congestion(std::string_view text) {
     if (equals == std::string_view::npos) {
       chosen = is_first && !word.empty() ? find_controller_set(controller, word) : nullptr;
       if (chosen == nullptr) {
-        return bad_choice("'{}' is not understood: behind '{}:' stand {}NAME=NUMBER, with commas between",
-                          word, controller, sets_of(controller));
+        return bad_choice("'{}' is not understood: after '{}:' come {}NAME=NUMBER, with commas between", word,
+                          controller, sets_of(controller));
       }
       options.choice.parameters = chosen->parameters;
       continue;
     }
     ControllerSetting setting{.name = word.substr(0, equals)};
     if (!read_parameter(word.substr(equals + 1), setting.value)) {
-      return bad_choice("'{}' needs a whole number behind '='", word);
+      return bad_choice("'{}' needs a whole number after '='", word);
     }
     for (const std::string_view name : given) {
       if (name == setting.name) return bad_choice("'{}' is given twice", name);

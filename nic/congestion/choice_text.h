@@ -15,9 +15,9 @@ struct CongestionOptions {
   bool has_line_rate = false;  ///< the user named one; else a port that knows its rate knows better
 };
 
-/// Parses "dcqcn", "dcqcn:paper,rpg_ai_rate=50", "fixed:rate=1000": a controller, behind the colon at most one set of
-/// defaults, and parameters, each at most once: the controller's, line_rate, and those of notifications. The error says what
-/// is wrong and what there is.
+/// Parses "dcqcn", "dcqcn:paper,rpg_ai_rate=50", "fixed:rate=1000": a controller, after the colon at most one
+/// set of defaults, and parameters, each at most once: the controller's, line_rate, and the parameters of
+/// notifications. The error says what is wrong and what there is.
 Result<CongestionOptions, Error> parse_congestion(std::string_view text);
 
 }  // namespace urnic::nic

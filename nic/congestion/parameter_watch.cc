@@ -50,8 +50,9 @@ class File {
   bool is_open() const { return static_cast<bool>(file_); }
   int fd() const { return file_.get(); }
 
-  /// Whether any process has it open for writing: Linux grants no read lease then (fcntl(2)). The signal for those who hold one
-  /// while a writer comes is sent to this thread, which has blocked all. Where there are no leases: no.
+  /// Whether any process has it open for writing: Linux grants no read lease then (fcntl(2)). While a lease
+  /// is held and a writer comes, the signal for the holder goes to this thread, which has blocked all
+  /// signals. Where there are no leases: no.
   bool has_writer() const {
     const f_owner_ex owner{.type = F_OWNER_TID, .pid = gettid()};
     if (fcntl(fd(), F_SETOWN_EX, &owner) != 0) return false;
@@ -86,7 +87,7 @@ Result<std::unique_ptr<ParameterWatch>, Error> ParameterWatch::start(ParameterOw
                                                                      std::string folder) {
   std::unique_ptr<ParameterWatch> watch(new ParameterWatch(std::move(owner), std::move(folder)));
   if (auto opened = watch->open(); !opened) return failure(opened.error());
-  // Behind the beginning of the watch, so that nothing is missed between the two.
+  // After the watch has begun, so that nothing is missed between the two.
   watch->take_values(Refusal::kLater);
   if (auto started = watch->start_thread(); !started) return failure(started.error());
   return watch;
@@ -105,7 +106,7 @@ Result<void, Error> ParameterWatch::open() {
     // Moved here: another file took its place.
     const int watched =
         inotify_add_watch(watch_.get(), folder.c_str(), IN_CLOSE_WRITE | IN_MOVED_TO | IN_ONLYDIR);
-    // Who gave this process another controller than the run has, by URNIC_CC, has no files for it.
+    // A process that was given another controller than the run, by URNIC_CC, has no files for it.
     if (watched < 0 && errno != ENOENT) return failure(watch_error(folder));
     has_any = has_any || watched >= 0;
   }

@@ -26,10 +26,11 @@ struct ParameterOwner {
   std::function<void(const Error&)> report;
 };
 
-/// Plain files, those of parameter_files(), which all processes of a run share: any of them may write one, and each that has the
-/// device open watches them. A value is taken when its file is closed. What is no value of the parameter is overwritten by the one
-/// in force, so that a reader learns the truth; an empty file silently, as a file of sysfs that is opened and closed keeps its
-/// value. What is no plain file, or not there, changes nothing.
+/// The plain files that parameter_files() lists, which all processes of a run share: any of them may write
+/// one, and each that has the device open watches them. A value is taken when its file is closed. Text that
+/// is no value of the parameter is overwritten with the value in force, so that a reader sees the truth. An
+/// empty file is overwritten without a message, as a file of sysfs keeps its value when it is opened and
+/// closed. A file that is not there, or is no plain file, changes nothing.
 ///
 /// One thread, with all signals blocked, sleeps until a file is closed that was open for writing.
 class ParameterWatch {

@@ -71,7 +71,7 @@ Result<void, Error> check_capacity(std::uint32_t completions) {
   return failure(invalid("a completion queue has at least one entry, and not more than the device allows"));
 }
 
-/// Notes on all that a queue pair uses that there is one more, or one less, who does.
+/// Notes on all objects that a queue pair uses that they have one more user, or one less.
 void count_users(const QpCreateAttributes& attributes, int change) {
   const auto count = [change](auto* used) {
     if (used != nullptr) used->users.fetch_add(static_cast<std::uint32_t>(change));
@@ -84,7 +84,7 @@ void count_users(const QpCreateAttributes& attributes, int change) {
   count(attributes.rss.table);
 }
 
-/// What is known of a neighbor, which is asked for if that is nothing.
+/// What is known of a neighbor; if that is nothing, asks for it.
 NeighborCache::State ask_for(Engine& engine, const AddressVector& address, Time now) {
   const std::lock_guard guard(engine);
   engine.find_next_hop(address);

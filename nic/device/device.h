@@ -37,9 +37,9 @@ class Engine;
 class FailureLog;
 
 /// A device with one port. Making one needs no port, thread or privilege; start() opens the port, and the
-/// first queue pair starts it (a fork before that does no harm). Objects are owned by who
-/// created them and must be destroyed before the device. Any thread, except where noted; two devices in one
-/// process do not know of each other.
+/// first queue pair starts it (a fork before that does no harm). The creator of an object owns it and must
+/// destroy it before the device. Any thread, except where noted; two devices in one process do not know of
+/// each other.
 class Device {
  public:
   /// `clock` must outlive the device. `open_port` is called once, by start().

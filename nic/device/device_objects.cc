@@ -170,7 +170,7 @@ Result<void, Error> Device::attach_multicast(QueuePair& qp, const transport::wir
   if (qp.attributes().type != QpType::kUd) {
     return failure(invalid("only datagram queue pairs join multicast groups"));
   }
-  if (!is_multicast(group)) return failure(invalid("the GID is not that of a multicast group"));
+  if (!is_multicast(group)) return failure(invalid("the GID names no multicast group"));
   const std::lock_guard guard(*engine_);
   if (!engine_->tables().groups.has_room_for(group)) {
     return failure(out_of("the multicast groups have too many members"));

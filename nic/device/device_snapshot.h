@@ -1,4 +1,4 @@
-// take_snapshot: looks at a whole device, for those who show it to people.
+// take_snapshot: looks at a whole device, to show it to people.
 #pragma once
 
 #include "nic/device/device.h"

@@ -20,7 +20,8 @@ class ConnectionWatch final : public rdma_cm::ConnectionObserver {
                   FailureLog& log)
       : config_(config), clock_(clock), neighbors_(neighbors), log_(log) {}
 
-  /// Of requests that peers make and we do not take, one is reported each second: a peer may go on for ever.
+  /// Of requests that peers make and we do not take, one is reported each second: a peer may go on without
+  /// end.
   void on_connection_failure(const rdma_cm::ConnectionFailure& failure) override;
 
  private:

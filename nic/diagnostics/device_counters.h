@@ -13,8 +13,8 @@
 
 namespace urnic::nic {
 
-/// The first are the reasons of wire::ParseError, in its order; then those of the receiver, in the order in
-/// which it checks.
+/// First the reasons of wire::ParseError, in its order; then the receiver's reasons, in the order in which it
+/// checks.
 enum class DeviceCounter : std::uint8_t {
   kTruncated,
   kNotIp,

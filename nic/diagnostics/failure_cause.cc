@@ -22,7 +22,7 @@ constexpr std::string_view kKeyRule =
 constexpr std::string_view kServiceRule =
     "a request names a port space and a port, and is rejected where no program listens (reason 8, fact 46)";
 constexpr std::string_view kAddressRule =
-    "an address is asked for on the link, by ARP or neighbor discovery; there is no routing";
+    "the NIC asks for an address on the link, by ARP or neighbor discovery; there is no routing";
 
 constexpr auto kWords = std::to_array<CauseWords>({
     {Cause::kNobodyHasAddress, kRetriesRule,
@@ -76,24 +76,25 @@ constexpr auto kWords = std::to_array<CauseWords>({
     {Cause::kUnknownKey, kKeyRule,
      "did the program exchange the right key, and is the region still registered?"},
     {Cause::kStaleKey, kKeyRule,
-     "the key is of a region or window that was deregistered, or bound anew: exchange the new key"},
+     "the key is of a region or window that was deregistered, or bound again: exchange the new key"},
     {Cause::kOtherDomain, kKeyRule,
      "register the memory in the protection domain of the queue pair; a type 2 window is for the queue pair that bound it"},
     {Cause::kOutOfBounds, kKeyRule, "compare address and length with what was registered"},
     {Cause::kRightMissing, kKeyRule, "register the memory, or bind the window, with this right"},
     {Cause::kMemoryGone, "memory is touched when a packet needs it, with on-demand paging too",
-     "the pages behind the region are not there, or may not be written: keep them mapped"},
+     "the pages of the region are not there, or may not be written: keep them mapped"},
     {Cause::kMisaligned, "atomics work on addresses that are multiples of 8 (fact 32)",
      "align the remote address"},
-    {Cause::kBadAnswer, "a response is what was asked for, as long as what was asked for (facts 28, 29)",
+    {Cause::kBadAnswer, "a response is what the request asks for, and as long as that (facts 28, 29)",
      "the peer's stack is at fault, or its path MTU is not ours: record packets (--pcap) and ask 'urnic check'"},
     {Cause::kBadLocalLength, "atomics are 8 bytes, and datagrams fit the path MTU (facts 32, 42)",
      "correct the length of the work request"},
     {Cause::kWindowNotBound,
      "a window is bound to a region of its domain that allows it (IBV_ACCESS_MW_BIND), for what the region allows",
-     "compare the request with the region; a type 2 window has to be taken back before it is bound anew"},
+     "compare the request with the region; a type 2 window has to be taken back before it is bound again"},
     {Cause::kStrayRequest, "a request is for a queue pair that is there",
-     "the peer has a wrong QP number, or ours was destroyed while the peer went on: exchange numbers anew"},
+     "the peer has a wrong QP number, or ours was destroyed while the peer went on: exchange the numbers "
+     "again"},
     {Cause::kTranslatedAddress,
      "a queue pair hears its peer's address alone, and the ICRC covers both addresses and the UDP source port (facts 1, 12)",
      "does the peer send from the GID index whose address it has told? Or does something between translate addresses (NAT, as "
@@ -101,13 +102,13 @@ constexpr auto kWords = std::to_array<CauseWords>({
      "--network host, a macvlan or routed network, a tunnel)"},
     {Cause::kNoReadDepth, "max_rd_atomic is how many READs, atomics and FLUSHes may be under way",
      "set it to 1 at least: in ibv_modify_qp to RTS, or as initiator_depth of rdma_connect or rdma_accept. rdma_rxe never sends such a "
-     "request, and the program waits for ever"},
+     "request, and the program waits forever"},
     {Cause::kNoListener, kServiceRule,
      "does the peer's program run and listen ('urnic stat' there), at this port and address, in this port space, for this "
      "kind of queue pair?"},
     {Cause::kStaleConnection, "a queue pair has one connection at a time (reason 10)",
-     "the program made a queue pair anew with the number of one whose end the other side never heard of: that side ends the "
-     "old connection now, so connect again"},
+     "the program made a new queue pair with the number of an old one whose end the other side did not "
+     "notice: that side ends the old connection now, so connect again"},
     {Cause::kForeignAddress, "a REQ names the addresses that it comes from and goes to (reason 12)",
      "something between the two changes addresses: give both NICs addresses of one network (--ip)"},
     {Cause::kPathMtuTooLarge, "the path MTU of a REQ fits both links (reason 26, fact 41)",
@@ -134,7 +135,7 @@ constexpr auto kWords = std::to_array<CauseWords>({
      "firewall that rejects says the same ('urnic doctor --peer')"},
     {Cause::kUnresolvedAddress, kAddressRule,
      "is the peer's NIC up (urnic stat), at this address, on the same wire? The addresses of the machine's own network "
-     "interfaces are not those of a NIC"},
+     "interfaces are not addresses of a NIC"},
     {Cause::kResolutionTimeout, kAddressRule,
      "is the peer's NIC up (urnic stat), at this address? A timeout of rdma_resolve_addr() below a second may be too short"},
     {Cause::kNoListenerHere, kServiceRule,

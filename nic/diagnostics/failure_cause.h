@@ -8,7 +8,7 @@
 
 namespace urnic::nic {
 
-/// The order is that of the table in failure_cause.cc. nic/diagnostics/EXPLAIN.md says what each means.
+/// In the order of the table in failure_cause.cc. nic/diagnostics/EXPLAIN.md says what each means.
 enum class FailureCause : std::uint8_t {
   // A requester gets no answer:
   kNobodyHasAddress,

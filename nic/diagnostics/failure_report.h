@@ -22,7 +22,7 @@ namespace urnic::nic {
 struct FailureReport {
   enum class Kind : std::uint8_t {
     kCompletion,  ///< a work request failed
-    kRefusal,     ///< a request of the peer's was refused; our program hears of no completion
+    kRefusal,     ///< a request of the peer's was refused; our program gets no completion
     kStray,       ///< a host sends to a queue pair that is not here
     kTranslated,  ///< packets for a queue pair, or a connection request, come from another address than the sender's
     kConnection,  ///< one of rdma_cm was not made; see `connection`

@@ -269,7 +269,7 @@ std::string completion_why(const FailureReport& report, FailureCause cause) {
     case CompletionStatus::kRemoteOperationError:
       return "the peer could not carry it out";
     case CompletionStatus::kBadResponse:
-      return fmt::format("the response is not what was asked for (our path MTU is {})", report.qp.path_mtu);
+      return fmt::format("the response is not what was requested (our path MTU is {})", report.qp.path_mtu);
     case CompletionStatus::kLocalLengthError:
       return fmt::format("{} bytes are not a length for it", report.request_length);
     case CompletionStatus::kMemoryWindowBindError:

@@ -11,7 +11,7 @@
 
 namespace urnic::nic {
 
-/// A packet or a timeout; or several packets, one behind the other, that did the same.
+/// A packet or a timeout; or several successive packets that did the same.
 struct QpHistoryEvent {
   enum class Kind : std::uint8_t {
     kSent,

@@ -137,7 +137,7 @@ void QpWatch::on_local_fault(const transport::LocalFault& fault) {
     bad_element_ = {.index = i, .sge = sge, .status = status, .is_write = fault.is_write};
     return;
   }
-  // All of them fit their regions: the memory behind one was not there (on-demand paging).
+  // All of them fit their regions: the memory of one was not there (on-demand paging).
   bad_element_.reset();
 }
 

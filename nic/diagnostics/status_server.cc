@@ -95,7 +95,8 @@ void StatusServer::run() {
     const Descriptor client(static_cast<int>(
         syscall(SYS_accept4, listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK)));
     if (!client) {
-      // Out of descriptors, perhaps: who waits to be accepted goes on waiting, and must not make us spin.
+      // Out of descriptors, perhaps: a client that waits to be accepted goes on waiting, and must not make us
+      // spin.
       if (errno != EAGAIN && !wait_for(-1, 0, 100)) return;
       continue;
     }
@@ -103,7 +104,7 @@ void StatusServer::run() {
   }
 }
 
-/// Waits until `fd` is ready, or for so long (-1: for ever). False: we are to stop.
+/// Waits until `fd` is ready, or for so long (-1: forever). False: we are to stop.
 bool StatusServer::wait_for(int fd, short events, int at_most_ms) const {
   std::array<pollfd, 2> descriptors{
       {{.fd = stop_.get(), .events = POLLIN, .revents = 0}, {.fd = fd, .events = events, .revents = 0}}};

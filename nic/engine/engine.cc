@@ -152,7 +152,7 @@ bool Engine::is_peer_here() {
   return is_here;
 }
 
-// The doorbell is for those who do not get the lock.
+// A thread that does not get the lock leaves a doorbell.
 void Engine::ring(QueuePair& qp) {
   const bool may_run = config().progress == ProgressMode::kHybrid && !is_abandoned() && is_started();
   if (may_run && lock_.try_lock()) {

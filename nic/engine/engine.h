@@ -1,4 +1,4 @@
-// Engine: one lock, and who runs a round when.
+// Engine: one lock, and which thread runs a round when.
 #pragma once
 
 #include <atomic>

@@ -1,4 +1,5 @@
-// EngineLock: the one lock of a device, and the question that those who do not get it leave for its holder.
+// EngineLock: the one lock of a device, and the question that a thread which does not get it leaves for the
+// holder.
 #pragma once
 
 #include <atomic>
@@ -10,9 +11,9 @@ namespace urnic::nic {
 /// waits for it: a program that polls in a loop would otherwise keep control verbs out for long. Meets the
 /// standard's Lockable, for std::unique_lock.
 ///
-/// A thread that wants the holder to look at something (a doorbell) makes that visible and then asks. Lock and question
-/// are one word: either who asks hears that there is a holder, and the holder hears of the question at the latest when it
-/// unlocks, or who asks hears that there is none, and has to look itself.
+/// A thread that wants the holder to look at something (a doorbell) makes that visible and then asks. Lock
+/// and question are one word. So either the asking thread finds a holder, and the holder sees the question
+/// when it unlocks, at the latest; or the asking thread finds no holder, and has to look itself.
 class EngineLock {
  public:
   /// Waits: for control verbs and the NIC's thread; bounded by one round of the engine per waiter.
@@ -23,7 +24,7 @@ class EngineLock {
   /// before it.
   bool unlock();
 
-  /// Any thread. Whether the lock has a holder, who will hear of it.
+  /// Any thread. Whether the lock has a holder, which will see the question.
   bool ask() { return (word_.fetch_or(kAsked) & kHeld) != 0; }
   /// Any thread: whether the question was asked and not taken yet.
   bool is_asked() const { return (word_.load() & kAsked) != 0; }

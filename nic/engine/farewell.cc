@@ -25,12 +25,13 @@ constexpr int kMostManualRounds = 1000;
 constexpr Duration kSentLately = 1s;
 /// A peer that lost our last acknowledgement repeats its request after its timeout, for many 67 ms (fact 36).
 /// Where frames get lost, one repetition is not enough: a ping-pong with rdma_rxe that loses a fifth of all
-/// frames lost two in a row and the kernel, for which seven retries are no limit, then asked for ever.
+/// frames lost two in a row, and the kernel, for which seven retries are no limit, then repeated its request
+/// without end.
 constexpr Duration kRepeatTime = 400ms;
 
-/// A peer that is connected by rdma_cm repeats its last request after the ACK timeout that it told in REQ or REP, which is 2.1 s of
-/// Linux, and we repeat our DREQ after 5 s. So long the connection manager keeps the connection. An rsocket of rdma_rxe that
-/// missed the acknowledgement of its last message asked for ever.
+/// A peer that is connected by rdma_cm repeats its last request after the ACK timeout that it told in REQ or
+/// REP (Linux: 2.1 s), and we repeat our DREQ after 5 s. The connection manager keeps the connection for so
+/// long. An rsocket of rdma_rxe that missed the acknowledgement of its last message repeated it without end.
 constexpr Duration kLongestTimewait = 6s;
 
 bool has_connections_in_timewait(Engine& engine) {

@@ -13,8 +13,8 @@ class QueuePair;
 
 /// What `qp` owes: its pending acknowledgements and responses.
 void send_last_responses(Engine& engine, QueuePair& qp);
-/// What was posted to `qp`, where nobody acknowledges it. A program may post datagrams and destroy the queue pair without
-/// polling: hardware has taken them by then.
+/// What was posted to `qp`, if peers do not acknowledge it. A program may post datagrams and destroy the
+/// queue pair without polling: hardware has taken them by then.
 void send_last_requests(Engine& engine, QueuePair& qp);
 /// The same for datagrams to `address`, of all queue pairs.
 void send_last_requests(Engine& engine, transport::AddressHandleId address);

@@ -59,8 +59,8 @@ bool Gsi::run(Time now, Time heard_until) {
   return worked;
 }
 
-/// A message that finds its way full lets those for others go first. Those for one station leave in their order, as far as this
-/// round looks.
+/// A message whose way is full lets messages to other stations go first. Messages to one station leave in
+/// their order, as far as this round looks.
 bool Gsi::send_messages(Time now) {
   waits_for_room_ = false;
   cm::CommunicationManager& messages = rdma_cm_.messages();
@@ -98,9 +98,10 @@ Time Gsi::next_timeout() const {
   return has_outgoing() && !waits_for_room_ ? Time{} : std::min(rdma_cm_.next_timeout(), next_look_);
 }
 
-/// An RTU may get lost, and the peer's data come all the same: they say as much (fact 47). The queue pair of a librdmacm
-/// program is in RTS before REP leaves, so that it has no event to tell of it. Nothing is noted when a packet comes:
-/// the queue pairs are looked at now and then. Returns whether a connection was established.
+/// An RTU may get lost while the peer's data come: the data say as much as the RTU (fact 47). The queue pair
+/// of a librdmacm program is in RTS before REP leaves, so it has no event to tell of it. Nothing is noted
+/// when a packet comes; instead, this looks at the queue pairs now and then. Returns whether a connection was
+/// established.
 bool Gsi::look_for_data(Time now) {
   cm::CommunicationManager& messages = rdma_cm_.messages();
   const std::size_t count = std::min(messages.unconfirmed_count(), kLooksAtOnce);
@@ -127,7 +128,7 @@ bool Gsi::has_received(const cm::Connection& connection) const {
   return can_receive(endpoint.state()) && distance(connection.receive_psn, endpoint.next_receive_psn()) > 0;
 }
 
-/// None: the message is lost. It will be repeated, and the station is asked for meanwhile.
+/// None: the message is lost. The sender repeats it, and meanwhile the NIC asks for the station.
 std::optional<Mac> Gsi::find_station(const cm::MadPath& to, Time now) {
   if (to.mac) return to.mac;
   const NeighborCache::Lookup lookup = deps_.neighbors.resolve(to.destination, now);

@@ -31,8 +31,8 @@ struct OpenedPort {
   Journal* journal = nullptr;                 ///< of a port that takes notes; part of the port
 };
 
-/// Opens a port: blocks until the port can be used (which does not mean that a peer is there), and returns an
-/// error for a person when it cannot be had.
+/// Opens a port. Blocks until the port can be used (a peer need not be there). Returns an error for a person
+/// when the port is not available.
 using PortOpener = std::function<Result<OpenedPort, Error>()>;
 
 }  // namespace urnic::nic

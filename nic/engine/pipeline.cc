@@ -224,8 +224,8 @@ void Pipeline::forget_queue(CompletionQueue& queue) {
   queue.retire();
 }
 
-// A program that relied on the completion that was lost would wait for ever: so all who use the queue hear
-// of it.
+// A program that relied on the lost completion would wait forever. So all queue pairs that use the queue go
+// to ERR, and the program gets events.
 void Pipeline::fail_users_of_overrun() {
   for (CompletionQueue* const queue : overrun_) {
     events_.on_cq_overrun(*queue);

@@ -90,8 +90,8 @@ class Pipeline {
   /// A completion did not fit into `queue`: at the end of the round its queue pairs go to ERR.
   void on_cq_overrun(CompletionQueue& queue) { overrun_.push_back(&queue); }
 
-  /// Whether a datagram to there waits for its turn or for room in the port, as those to peers whose MAC is
-  /// being asked for do not.
+  /// Whether a datagram to there waits for its turn or for room in the port. Datagrams to a peer whose MAC
+  /// the NIC still asks for do not count.
   bool has_send_to(transport::AddressHandleId address) {
     scheduler_.take_doorbells();
     return scheduler_.has_send_to(address);

@@ -1,4 +1,4 @@
-// PollSpell: for how long a thread of the program has polled in vain.
+// PollSpell: for how long a thread of the program has polled and found nothing.
 #pragma once
 
 #include <algorithm>

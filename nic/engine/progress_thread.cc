@@ -177,7 +177,7 @@ void ProgressThread::spin() {
 
     if (is_polling(polls_before, now)) {
       state_.store(State::kWatch, std::memory_order_seq_cst);
-      // Either we see that a queue was armed just now, or who armed it sees that we watch.
+      // Either we see that a queue was armed just now, or the thread that armed it sees that we watch.
       if (!is_anyone_armed()) return;
       state_.store(State::kSpin, std::memory_order_seq_cst);
     }
@@ -231,8 +231,9 @@ void ProgressThread::watch() {
   }
 }
 
-/// The program has stopped polling. Frames that wait, received or to be sent, say that it should not have; those that were received,
-/// only if it has run meanwhile: who has no turn on a processor cannot poll, and is watched more closely for a while.
+/// The program has stopped polling. Frames that wait, received or to be sent, say that it should not have.
+/// Received frames say so only if the program has run meanwhile: a program that has no turn on a processor
+/// cannot poll, and is watched more closely for a while.
 void ProgressThread::take_over(Time watched_since, bool has_run) {
   const Time now = engine_.clock().now();
   if (now - watched_since >= kTrustAfter) patience_ = kFirstPatience;
@@ -270,7 +271,7 @@ bool ProgressThread::prepare_to_sleep(bool waits_for_lock) {
 }
 
 void ProgressThread::sleep() {
-  // A doorbell that rang while we had the lock was not answered by who rang it.
+  // The thread that rang a doorbell while we had the lock did not answer it.
   if (!engine_.is_asked()) {
     const Duration left = sleep_until_ - engine_.clock().now();
     has_reason_to_spin_ = wait(port_fd_, std::max(left, Duration::zero()));

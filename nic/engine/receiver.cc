@@ -48,7 +48,7 @@ bool is_from_peer(const QueuePair& qp, const Frame& frame) {
   return frame.source_gid() == qp.path().destination() && frame.destination_gid() == qp.path().source();
 }
 
-/// Whose receive a frame takes that a flow rule gives to `qp`: its own, or that of a work queue.
+/// Whose receive a frame takes that a flow rule gives to `qp`: its own, or a work queue's.
 QueuePair& receiver_of(QueuePair& qp, std::span<const std::byte> frame) {
   const Rss& rss = qp.attributes().rss;
   return rss.table != nullptr ? rss.queue_for(frame) : qp;
@@ -147,7 +147,8 @@ bool Receiver::is_intact(const Frame& frame) {
   return false;
 }
 
-/// Who took the IPv4 header off did not keep its identification, which the ICRC covers.
+/// Whether the IPv4 header, which was taken off, had another identification. The ICRC covers the
+/// identification.
 bool Receiver::is_of_another_identification(const Frame& frame, std::uint32_t icrc_difference) {
   if (identifications_ == nullptr || !frame.is_ipv4()) return false;
   const std::size_t header_bytes = std::get<transport::wire::Ipv4>(frame.ip).header_bytes();

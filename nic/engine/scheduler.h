@@ -13,10 +13,11 @@
 
 namespace urnic::nic {
 
-/// Queue pairs with a pending response come before those that only have requests of their own; among each
-/// kind they take turns. One that only has work to be flushed comes before all, so that it waits for none that waits for the
-/// port. Queue pairs whose peer's MAC is being asked for are parked, and those whose way out of the port is full wait for that
-/// way alone. A queue pair that has nothing to do costs nothing. All calls under the engine lock, except ring().
+/// Queue pairs with a pending response come before queue pairs that only have requests of their own; among
+/// each kind they take turns. One that only has work to be flushed comes before all, so that it waits for
+/// none that waits for the port. A queue pair is parked while the NIC asks for its peer's MAC; one whose way
+/// out of the port is full waits for that way alone. A queue pair that has nothing to do costs nothing. All
+/// calls under the engine lock, except ring().
 class Scheduler {
  public:
   /// Posted work waits on `qp`. Any thread.

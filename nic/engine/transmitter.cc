@@ -78,7 +78,7 @@ bool Transmitter::is_full_still(FullWays::Way& way, Share& share, Time now) {
 }
 
 /// Gives turns until no queue pair is left or the round's share is used up. Responses and requests have
-/// shares of their own, so that neither keeps the other waiting for ever.
+/// shares of their own, so that neither keeps the other waiting forever.
 bool Transmitter::serve(Kind kind, Time now) {
   Share share;
   while (share.packets > 0) {
@@ -99,7 +99,7 @@ Transmitter::Turn Transmitter::take_turn(QueuePair& qp, Kind kind, Share& share,
   Route route;
   if (!is_raw && !find_route(qp, route, now)) {
     scheduler_.park(qp);
-    share.worked = true;  // there is a neighbor to be asked for, in the next round
+    share.worked = true;  // there is a neighbor to ask for, in the next round
     return {};
   }
   std::int32_t& turn_bytes = qp.schedule().turn_bytes;
@@ -131,9 +131,10 @@ Transmitter::Turn Transmitter::take_turn(QueuePair& qp, Kind kind, Share& share,
   return turn;
 }
 
-/// Whether `qp` cannot go on, as there is no room for it; then the turn says so. In ERR there is work to be flushed, and that must wait
-/// for no port. For a station that has taken nothing for long, nothing waits that may be lost: datagrams, which would keep those
-/// for others waiting, and what an ACK timeout watches, which would not run otherwise.
+/// Whether `qp` cannot go on, because there is no room for it; then the turn says so. In ERR there is work to
+/// be flushed, and that must wait for no port. When a station has taken nothing for long, what may be lost
+/// does not wait for it: datagrams, which would keep those to other stations waiting, and packets that an ACK
+/// timeout watches, which would not run otherwise.
 bool Transmitter::must_wait(const QueuePair& qp, const Room& room, const Mac& destination, Turn& turn) {
   if (qp.endpoint().state() == QpState::kError) return false;
   if (room.refusal() == Room::Refusal::kPort) {
@@ -149,9 +150,9 @@ bool Transmitter::must_wait(const QueuePair& qp, const Room& room, const Mac& de
   return true;
 }
 
-/// Finds the path and the peer's MAC. False when that is being asked for and the queue pair has to wait. A
-/// queue pair whose peer does not answer goes on as if it did, so that its retries run out, or its datagrams
-/// are lost.
+/// Finds the path and the peer's MAC. False while the NIC asks for the MAC and the queue pair has to wait.
+/// When the peer does not answer, the queue pair goes on as if it did, so that its retries run out, or its
+/// datagrams are lost.
 bool Transmitter::find_route(QueuePair& qp, Route& route, Time now) {
   if (is_connected(qp.attributes().type)) {
     if (qp.path().header_bytes() == 0) return true;

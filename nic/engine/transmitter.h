@@ -83,7 +83,7 @@ class Transmitter {
   static constexpr std::int32_t kBytesPerTurn = 16 * 1024;
   /// A frame counts as so many bytes at least: many small ones take time, too.
   static constexpr std::size_t kLeastBytes = 512;
-  /// Enough for any acknowledgement. Who has more to answer, a READ, goes on among those that send.
+  /// Enough for any acknowledgement. A queue pair with more to answer, a READ, goes on among those that send.
   static constexpr std::size_t kPacketsPerResponse = 4;
   static constexpr std::size_t kMaxPayloadBytes = 4096;
 

@@ -13,14 +13,14 @@
 
 namespace urnic::nic {
 
-/// The fabric of those who name none.
+/// The fabric of programs that name none.
 inline constexpr std::string_view kDefaultFabric = "default";
 
 /// Fine when `name` can be a fabric's: 1 to 24 letters, digits, '-' and '_'. EINVAL and the reason otherwise.
 Result<void, Error> check_fabric_name(std::string_view name);
 
-/// The folder `fabric-NAME` in the user's private folder. What is in it stays when the switches end, but
-/// for their sockets.
+/// The folder `fabric-NAME` in the user's private folder. What is in it stays when the switches end, except
+/// their sockets.
 class FabricFolder {
  public:
   /// Makes it when it is missing. The error: as private_folder(), or the system's; ENAMETOOLONG when the paths

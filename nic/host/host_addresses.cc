@@ -188,7 +188,7 @@ std::vector<HostAddress> addresses_there(const HostInterfaces& host) {
   return all;
 }
 
-// One that has no address left is not among them, and the kernel knows it all the same.
+// An interface that has no address left is not among them, but the kernel still knows it.
 bool has_carrier(const HostInterfaces& host, const std::string& interface) {
   const auto found = std::ranges::find(host.addresses, interface, &InterfaceAddress::interface);
   return found != host.addresses.end() ? found->is_up && found->is_running : interface_is_running(interface);

@@ -15,7 +15,7 @@
 namespace urnic::nic {
 
 struct HostAddresses {
-  std::vector<HostAddress> all;       ///< those of the first one's interface before the others
+  std::vector<HostAddress> all;       ///< the first one's interface comes before the others
   std::string interface;              ///< of the first one
   std::optional<Ipv4Interface> ipv4;  ///< the first of that interface
   std::optional<Ipv6Interface> ipv6;  ///< the same, but no link-local one
@@ -40,16 +40,17 @@ Result<HostAddresses, Error> find_host_addresses(std::string_view address, Addre
 /// The ready addresses of all interfaces that are up, as arrange() orders them. Errors as there.
 Result<HostAddresses, Error> find_all_host_addresses(AddressWait wait);
 
-/// What a NIC that began with arrange() has later: the same, and behind them the addresses of interfaces that are down, which
-/// come back with those.
+/// What a NIC that began with arrange() has later: the same, and after them the addresses of interfaces that
+/// are down, which come back with those.
 std::vector<HostAddress> addresses_there(const HostInterfaces& host);
 /// Whether that interface has a carrier.
 bool has_carrier(const HostInterfaces& host, const std::string& interface);
 
-/// First the addresses of the interface that the default route takes, which exists in IPv4 or in IPv6; then of those that have
-/// another default route; of the others; of the loopback; last those of interfaces that have a link-local address alone, as
-/// each of a hundred containers' has. An interface without a carrier is not the first one while there is another. Addresses
-/// that are not ready are left out. Nothing when there is none.
+/// First the addresses of the interface that the default route takes, which exists in IPv4 or in IPv6; then
+/// of interfaces that have another default route; of the others; of the loopback; last of interfaces that
+/// have a link-local address alone, as each of a hundred containers may have one. An interface without a
+/// carrier is not the first one while there is another. Addresses that are not ready are left out. Nothing
+/// when there is none.
 std::optional<HostAddresses> arrange(const HostInterfaces& host);
 
 }  // namespace urnic::nic

@@ -27,7 +27,7 @@ using transport::wire::Ipv4Address;
 using transport::wire::Ipv6Address;
 using transport::wire::Mac;
 
-/// Default addresses are those of a network from 1 on.
+/// Default addresses are the hosts from 1 to this one in a network.
 constexpr std::uint8_t kLastDefaultAddress = 254;
 
 constexpr auto kRetryPause = std::chrono::milliseconds(10);
@@ -101,7 +101,7 @@ Error no_slot(const Lease::Request& request, const std::vector<LeaseRecord>& oth
       target, processes);
 }
 
-/// The first free of the default addresses, from that of the slot on.
+/// The first free default address, beginning with the slot's.
 std::optional<Ipv4Address> free_address(Ipv4Address network, std::size_t slot, std::size_t count,
                                         const std::vector<LeaseRecord>& others) {
   for (std::size_t i = 0; i < count; ++i) {

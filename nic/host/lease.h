@@ -57,7 +57,8 @@ class Lease {
   int descriptor() const { return file_.get(); }
   /// The wanted port, with the side or slot that was got.
   const PortSpec& port() const { return port_; }
-  /// The address asked for or found; nothing for an interface when none was asked for, and after adopt().
+  /// The address that was requested or found; nothing for an interface when none was requested, and after
+  /// adopt().
   const std::optional<transport::wire::Ipv4Address>& ipv4() const { return ipv4_; }
 
   /// Lets the descriptor survive exec, in the same number. The error is the system's.

@@ -56,8 +56,8 @@ struct HeldSlot {
   LeaseRecord record;
 };
 
-/// Who is on the wire now, in the order of their slots. Waits up to a second for programs that look at the slots at this
-/// moment; EBUSY: they still do.
+/// The slots that are held on the wire now, in order. Waits up to a second for programs that look at the
+/// slots at this moment; EBUSY: they still do.
 Result<std::vector<HeldSlot>, Error> held_slots(const PortSpec& port);
 
 }  // namespace urnic::nic

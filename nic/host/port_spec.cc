@@ -54,7 +54,7 @@ Result<PortSpec, Error> parse_vhost(std::string_view text, std::string_view rest
   return spec;
 }
 
-/// Behind "af_packet" or "af_xdp".
+/// What follows "af_packet" or "af_xdp".
 Result<PortSpec, Error> parse_interface(PortSpec::Kind kind, std::string_view text,
                                         std::string_view interface) {
   if (interface.empty()) return bad_spec("port '{}': an interface name is missing; {}", text, kForms);
@@ -116,7 +116,7 @@ Result<PortSpec, Error> parse_fabric(std::string_view text, std::string_view res
     const auto [read, failure] = std::from_chars(word.data(), end, spec.slot);
     const bool is_slot = failure == std::errc() && read == end && spec.slot < kFabricPorts;
     if (is_slot ? spec.is_slot_named || spec.is_switched : word != kSwitched || spec.is_switched) {
-      return bad_spec("port '{}': behind the name stand a number from 0 to {}, or '{}', or both", text,
+      return bad_spec("port '{}': after the name comes a number from 0 to {}, or '{}', or both", text,
                       kFabricPorts - 1, kSwitched);
     }
     spec.is_slot_named |= is_slot;
@@ -127,17 +127,17 @@ Result<PortSpec, Error> parse_fabric(std::string_view text, std::string_view res
 
 constexpr std::string_view kUnsegmented = ",unsegmented";
 
-/// Behind "host".
+/// What follows "host".
 Result<PortSpec, Error> parse_host(std::string_view text, std::string_view rest) {
   if (!rest.empty() && rest != kUnsegmented) {
-    return bad_spec("port '{}': behind 'host' stands nothing, or '{}'", text, kUnsegmented);
+    return bad_spec("port '{}': after 'host' comes nothing, or '{}'", text, kUnsegmented);
   }
   PortSpec spec{.kind = PortSpec::Kind::kHost, .side = PortSpec::VhostSide::kFront, .target = {}};
   spec.is_unsegmented = !rest.empty();
   return spec;
 }
 
-/// Behind "udp".
+/// What follows "udp".
 Result<PortSpec, Error> parse_udp(std::string_view text, std::string_view rest) {
   PortSpec spec{.kind = PortSpec::Kind::kUdp, .side = PortSpec::VhostSide::kFront, .target = {}};
   spec.is_unsegmented = rest.ends_with(kUnsegmented);
@@ -171,7 +171,7 @@ Result<PortSpec, Error> PortSpec::parse(std::string_view text) {
   if (kind == "pci") return parse_pci(text, rest);
   if (kind == "fabric") return parse_fabric(text, has_target ? rest : kDefaultFabric);
   if (kind == "loopback") {
-    if (has_target) return bad_spec("port '{}': {} takes nothing behind it", text, kind);
+    if (has_target) return bad_spec("port '{}': {} takes nothing after it", text, kind);
     return PortSpec{.kind = Kind::kLoopback, .side = VhostSide::kFront, .target = {}};
   }
   return bad_spec("port '{}': there is no kind of port called '{}'; {}", text, kind, kForms);

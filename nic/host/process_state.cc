@@ -13,7 +13,8 @@ struct ProcessState {
   unsigned long flags = 0;
 };
 
-// "12 (a name) S 1 12 12 0 -1 4194560 ...": behind the name, which may have anything in it, the state, five numbers and the flags.
+// "12 (a name) S 1 12 12 0 -1 4194560 ...": after the name, which may contain anything, the state, five
+// numbers and the flags.
 ProcessState read_state(int process) {
   std::ifstream file("/proc/" + std::to_string(process) + "/stat");
   const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};

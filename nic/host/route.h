@@ -9,7 +9,7 @@
 
 namespace urnic::nic {
 
-/// Of this host's kernel; see HostRoutes. The MTU is that of the route, or what a router on the way has said since.
+/// Of this host's kernel; see HostRoutes. The MTU is the route's, or what a router on the way has said since.
 Result<HostRoute, Error> host_route_to(const Way& way);
 
 }  // namespace urnic::nic

@@ -71,8 +71,8 @@ void StatusFolder::remove(std::string_view name) const {
   unlinkat(fd(), std::string(name).c_str(), 0);
 }
 
-// A datagram socket cannot connect to a stream socket. The kernel says so (EPROTOTYPE) where a process has that
-// open, and refuses where none has; the process does not learn of it.
+// A datagram socket cannot connect to a stream socket. The kernel says so (EPROTOTYPE) where a process has
+// the stream socket open, and refuses where no process has it. The process that has it does not notice.
 bool StatusFolder::is_stale(std::string_view name) const {
   const Descriptor socket(static_cast<int>(syscall(SYS_socket, AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0)));
   if (!socket) return false;

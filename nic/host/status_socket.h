@@ -47,8 +47,8 @@ class StatusFolder {
   sockaddr_un address_of(std::string_view name) const;
   /// Removes it, if it is there.
   void remove(std::string_view name) const;
-  /// Removes the sockets that dead processes have left behind. A socket that a process listens at stays, also
-  /// when that gets its name at this moment. Neither waits for such a process nor makes it do anything.
+  /// Removes the sockets that dead processes have left. A socket that a process listens at stays, also when
+  /// it gets its name at this moment. The process is neither waited for nor made to do anything.
   void remove_stale_sockets() const;
 
  private:

@@ -61,8 +61,9 @@ void look_at(const fs::path& folder, int number, std::map<std::uint64_t, UdpPort
 
 }  // namespace
 
-// "  12: 0100007F:12B7 00000000:0000 07 00000000:00000000 00:00000000 00000000  1000        0 34567 2 ...": local address and
-// port in hex, and behind the fifth column the user, the timeout and the inode, which a socket of the kernel has not.
+// "  12: 0100007F:12B7 00000000:0000 07 00000000:00000000 00:00000000 00000000  1000        0 34567 2 ...":
+// local address and port in hex, and after the seventh column the user, the timeout and the inode, which is 0
+// for a socket of the kernel.
 std::vector<UdpPortHolder> udp_port_holders_of(const std::string& table, std::uint16_t port) {
   std::vector<UdpPortHolder> holders;
   std::istringstream lines(table);

@@ -18,7 +18,8 @@ struct UdpPortHolder {
   bool is_kernel = false;  ///< rdma_rxe's, for one, and no process's
   unsigned uid = 0;        ///< else whose socket it is
   std::uint64_t inode = 0;
-  /// That have a descriptor of it. Other users' processes, and those of other pid namespaces, do not show.
+  /// The processes that have a descriptor of it. Processes of other users or other pid namespaces do not
+  /// show.
   std::vector<Process> processes{};
 
   friend bool operator==(const UdpPortHolder&, const UdpPortHolder&) = default;

@@ -25,7 +25,7 @@ namespace {
 constexpr std::size_t kLoopBytes = 64;    // a loop's size is a multiple of this
 constexpr std::size_t kFoldedBytes = 16;  // what it leaves for the library
 
-/// The loop takes what it can; the library divides what that leaves, and the bytes behind it.
+/// The loop takes what it can; the library divides what the loop leaves, and the remaining bytes.
 template <UrnicCrcLoop* loop>
 bool copy(std::byte* to, const std::byte* from, std::size_t size, std::uint32_t& crc) {
   assert(size >= kLeastCrcCopy);

@@ -37,7 +37,7 @@ int __sigaction(int signal, const struct sigaction* wanted, struct sigaction* be
 namespace urnic::nic {
 namespace {
 
-/// A signal and who handled it before us.
+/// A signal and its handler before ours.
 struct Previous {
   int signal;
   struct sigaction action {};

@@ -24,8 +24,8 @@ namespace {
 /// one store where they are aligned.
 constexpr std::size_t kTailBytes = 8;
 
-/// From so many bytes on a copy works out the CRC, too. For fewer, joining it to that of the headers costs as much as reading
-/// the bytes again.
+/// From so many bytes on a copy works out the CRC, too. For fewer, joining it to the CRC of the headers costs
+/// as much as reading the bytes again.
 constexpr std::size_t kCrcFrom = 1024;
 
 bool copy_in_order(std::byte* to, std::span<const std::byte> from) {

@@ -1,4 +1,4 @@
-// MemoryRegion: memory that was registered, and what is behind it.
+// MemoryRegion: memory that was registered, and what backs it.
 #pragma once
 
 #include <cstddef>

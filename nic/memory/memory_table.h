@@ -91,7 +91,7 @@ class MemoryTable final : public transport::Dma {
  private:
   enum class Kind : std::uint8_t { kFree, kRegion, kWindow1, kWindow2 };
 
-  /// A region, or a window with its own bounds and rights and, while it is bound, the region behind it.
+  /// A region, or a window with its own bounds and rights and, while it is bound, its region.
   struct Slot {
     Kind kind = Kind::kFree;
     MemoryRegion range{};

@@ -15,7 +15,7 @@ struct ProtectionDomain {
     if (siblings != nullptr) siblings->fetch_sub(1);
   }
 
-  /// What is in domains of one id may be used together: a parent domain has that of the domain it was made
+  /// What is in domains of one id may be used together: a parent domain has the id of the domain it was made
   /// with.
   transport::PdId id{};
   /// Where the rings of queues made in it are, which it outlives; null: on the heap.

@@ -15,10 +15,11 @@
 
 namespace urnic::nic {
 
-/// Index 0 is the link-local address, 1 the IPv4 address, 2 the IPv6 address; an address that was not given leaves its index
-/// empty (zero). A NIC with addresses of its own has made the link-local one from its MAC, and has no others. A NIC
-/// with the host's has those of one interface there, and all others behind; without a link-local address it has one of
-/// the others at index 0 again: programs take that index when they are told none.
+/// Index 0 is the link-local address, 1 the IPv4 address, 2 the IPv6 address; an address that was not given
+/// leaves its index empty (zero). A NIC with addresses of its own has made the link-local one from its MAC,
+/// and has no others. A NIC with the host's addresses has one interface's addresses there, and all others
+/// after them. Without a link-local address it repeats one of the others at index 0: programs take that index
+/// when they are told none.
 ///
 /// The host's addresses come and go. The index of one that goes is empty until that address returns: an index that was used never
 /// names another address. One that comes gets its usual index where that was never used, or else the next one. Any thread may ask

@@ -18,9 +18,9 @@ class QueuePair;
 /// All calls under the engine lock.
 class MulticastGroups {
  public:
-  /// `reports`, which must outlive it, hears of each member.
+  /// Tells `reports`, which must outlive it, about each member.
   explicit MulticastGroups(MulticastReports& reports) : reports_(reports) {}
-  /// This port hears of the first member of each group, and of the end of its last one.
+  /// From now on tells this port about the first member of each group, and about the end of its last one.
   void tell(PacketPort& port) { port_ = &port; }
 
   /// Whether there may be one more member, of this group.

@@ -19,7 +19,8 @@ using transport::to_integer;
 /// Different from the other streams that are drawn from a device's seed.
 constexpr std::uint64_t kReportStream = 0x69676d70;
 
-/// Groups of every host, which no router asks for, and those that do not leave a host, which none may hear of.
+/// Not groups of every host, which no router asks for, nor groups that stay inside a host, which no router
+/// may know.
 bool is_reported(const Gid& group) {
   constexpr Ipv4Address kAllHosts{{224, 0, 0, 1}};
   constexpr Ipv6Address kAllNodes{{0xff, 0x02, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1}};

@@ -41,9 +41,10 @@ constexpr std::string_view name_of(MulticastCounter counter) {
   return "";
 }
 
-/// The host's side of IGMP and MLD, of any source: a group is reported when its first member joins and when its last one
-/// leaves, both twice, and whenever it is asked for. The oldest version that a querier spoke lately decides how. Other
-/// hosts' reports suppress none of ours: a switch that snoops has to hear every member.
+/// The host's side of IGMP and MLD, of any source. A group is reported when its first member joins and when
+/// its last one leaves, both twice, and whenever a querier asks for it. The oldest version that a querier
+/// spoke lately decides how. Other hosts' reports suppress none of ours: a switch that snoops has to hear
+/// every member.
 ///
 /// A sans-I/O state machine as the neighbor cache: inputs join(), leave(), on_frame(), then poll_transmit(). All calls under
 /// the engine lock, except counter(). What a stranger sends makes it send reports, but not more than kMinPause allows.

@@ -152,7 +152,7 @@ void NeighborCache::stop_asking(Neighbor& entry) {
   make_room_known();
 }
 
-/// Who was refused for want of room is told to try again.
+/// Callers that were refused because there was no room may try again.
 void NeighborCache::make_room_known() {
   if (has_refused_) {
     has_refused_ = false;
@@ -168,7 +168,7 @@ void NeighborCache::queue_request(Neighbor& entry) {
   entry.request_queued = true;
 }
 
-/// Takes the next entry that still has to be asked for from the queue; null when there is none.
+/// Takes the next entry that still needs a request from the queue; null when there is none.
 Neighbor* NeighborCache::next_request() {
   while (request_count_ > 0) {
     Neighbor& entry = table_.at(requests_[first_request_]);
@@ -232,7 +232,7 @@ bool NeighborCache::on_frame(std::span<const std::byte> frame, Time) {
   return true;
 }
 
-// Requests, replies and gratuitous ones are all the same as far as the sender is concerned (RFC 826).
+// Requests, replies and gratuitous ones say the same about the sender (RFC 826).
 void NeighborCache::on_arp(std::span<const std::byte> payload) {
   const std::optional<Arp> arp = Arp::parse(payload);
   if (!arp || !is_station(arp->sender_mac)) {

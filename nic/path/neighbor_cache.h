@@ -56,22 +56,23 @@ constexpr std::string_view name_of(NeighborCounter counter) {
 
 /// Asks for and answers for addresses on the link: ARP for IPv4-mapped GIDs, neighbor discovery for the
 /// others, the link-local one included. Every address is taken to be on the link, whatever its prefix: no
-/// gateway can be configured. Where the medium carries IP packets there is nothing to ask, and every address that a host can
-/// have is reachable.
+/// gateway can be configured. Where the medium carries IP packets there is nothing to ask, and every address
+/// that a host can have is reachable.
 ///
 /// A sans-I/O state machine like the transport's: inputs resolve(), ask_anew(), suspect(), learn(), on_frame(),
 /// on_timeout(); after any of them poll_transmit() says what to send. All calls under the engine lock, except
 /// counter(). Nothing allocates after construction. Frames never add entries, only resolve() and learn() do:
 /// what a stranger sends can change the MAC of a neighbor we know (that is ARP's nature) but grows nothing.
 ///
-/// A reachable entry does not grow stale by itself. It is asked for again when traffic to it seems lost
-/// (suspect()) and changed when the neighbor says so; a restarted peer announces itself, as we do at start.
+/// A reachable entry does not grow stale by itself. The cache asks for it again when traffic to it seems lost
+/// (suspect()), and changes it when the neighbor says so; a restarted peer announces itself, as we do at
+/// start.
 class NeighborCache {
  public:
   /// `gids` must outlive it.
   NeighborCache(const DeviceConfig& config, const GidTable& gids);
 
-  /// kUnknown: not in the table, and no room for it now (1024 neighbors are being asked for); ask again
+  /// kUnknown: not in the table, and no room for it now (the cache is asking for 1024 neighbors); ask again
   /// later.
   using State = NeighborState;
 
@@ -80,8 +81,8 @@ class NeighborCache {
     transport::wire::Mac mac;  ///< meaningful when kReachable
   };
 
-  /// The MAC of the next hop. Own addresses have our own MAC at once, multicast groups their mapped MAC.
-  /// Unknown addresses start to be asked for; unreachable ones are asked for again at most once a second.
+  /// The MAC of the next hop. Own addresses have our own MAC at once, multicast groups their mapped MAC. The
+  /// cache begins to ask for unknown addresses, and asks for unreachable ones again at most once a second.
   /// kFailed at once for addresses that no host can have (unspecified) or for IPv4 ones without an own IPv4
   /// address.
   Lookup resolve(const transport::wire::Gid& destination, transport::Time now);
@@ -125,8 +126,8 @@ class NeighborCache {
 
  private:
   struct Reply {
-    transport::wire::Gid own;  ///< the address of ours that was asked for
-    transport::wire::Gid to;   ///< who asked
+    transport::wire::Gid own;  ///< the address of ours that the request names
+    transport::wire::Gid to;   ///< the sender of the request
     transport::wire::Mac to_mac;
   };
   static constexpr std::size_t kMaxReplies = 256;
@@ -154,7 +155,7 @@ class NeighborCache {
   const GidTable& gids_;
   NeighborTable table_;
   std::uint32_t generation_ = 0;
-  bool has_refused_ = false;                           // an address, for want of room
+  bool has_refused_ = false;                           // an address, because there was no room
   transport::Time next_deadline_ = transport::kNever;  // of all entries; may be too early, never too late
 
   // Entries with a request to be sent, first come first served. Each is in it at most once.

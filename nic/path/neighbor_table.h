@@ -47,8 +47,8 @@ class NeighborTable {
     return const_cast<NeighborTable*>(this)->find(address);
   }
 
-  /// Adds `address`, which is not in the table yet. A full table gives up the least recently used entry that
-  /// is not being asked for; null when there is none.
+  /// Adds `address`, which is not in the table yet. A full table gives up the entry that was not used for the
+  /// longest time, except entries that the cache is asking for; null when there are only such entries.
   Neighbor* add(const transport::wire::Gid& address);
 
   Neighbor& at(Index index) { return entries_[index]; }

@@ -30,8 +30,8 @@ struct AddressVector {
 /// addresses of different kinds.
 Result<void, Error> check_address(const GidTable& gids, const AddressVector& address);
 
-/// The headers in front of every packet to one peer, written once and patched per packet, and the ICRC behind
-/// it.
+/// The headers in front of every packet to one peer, written once and patched per packet, and the ICRC after
+/// the packet.
 class Path {
  public:
   static constexpr std::size_t kIcrcBytes = 4;
@@ -59,11 +59,13 @@ class Path {
   /// Whether the flow label chose the UDP source port (fact 6).
   bool has_flow_label() const { return has_flow_label_; }
 
-  /// The next packet has the IPv4 identification that the next one of `other` would have, which goes on behind it.
+  /// The next packet gets the IPv4 identification that the next one of `other` would have; `other` goes on
+  /// after it.
   void take_identification_of(Path& other) { next_ip_id_ = other.next_ip_id_++; }
 
-  /// Completes a frame whose packet stands at header_bytes(): headers in front, addressed to `peer_mac` on
-  /// Ethernet, ICRC behind. Returns the frame's length. `frame` has room for the ICRC.
+  /// Completes a frame whose packet stands at header_bytes(): writes the headers in front of it, addressed to
+  /// `peer_mac` on Ethernet, and the ICRC after it. Returns the frame's length. `frame` has room for the
+  /// ICRC.
   std::size_t encapsulate(std::span<std::byte> frame, const transport::WrittenPacket& packet,
                           const transport::wire::Mac& peer_mac);
   /// The same with zeros in place of the ICRC.

@@ -16,7 +16,7 @@ constexpr transport::wire::Mac station_of_share(std::uint8_t value) {
   return {{0x02, 'u', 'r', 'n', 'h', value}};
 }
 
-/// The one that has that queue pair. Nothing for those of management, which are the host's.
+/// The station that has that queue pair. Nothing for queue pairs of management, which are the host's.
 constexpr std::optional<transport::wire::Mac> station_of(transport::QpNumber qp) {
   const auto share = static_cast<std::uint8_t>(to_integer(qp) >> (24 - NumberShare::kHostBits));
   if (share == 0) return std::nullopt;

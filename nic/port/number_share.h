@@ -5,8 +5,8 @@
 
 namespace urnic::nic {
 
-/// Peers see one device behind an address. So the NICs that share one share its numbers, too: queue pairs and
-/// communication ids of a NIC have its own value in their highest bits.
+/// Peers see one device at an address. So the NICs that share an address share the device's numbers, too:
+/// queue pairs and communication ids of a NIC have its own value in their highest bits.
 struct NumberShare {
   /// Of NICs that share a host.
   static constexpr std::uint8_t kHostBits = 8;

@@ -36,7 +36,7 @@ class PacketPort {
     std::uint64_t sent_bytes = 0;
     std::uint64_t dropped_frames = 0;   ///< sent by us, not taken (no peer, too long, queue dead)
     std::uint64_t direct_links = 0;     ///< to other NICs, now (see drivers/direct)
-    std::uint64_t refused_links = 0;    ///< so often there was none to be had
+    std::uint64_t refused_links = 0;    ///< how often no link was available
     std::uint64_t returned_frames = 0;  ///< that ICMP says no program took (see drivers/udp)
     std::uint64_t foreign_frames = 0;   ///< received, and not believed (see take_only_from())
   };
@@ -47,8 +47,8 @@ class PacketPort {
   /// until the next call of receive(). Frames longer than max_frame_bytes() never show up (dropped, counted).
   virtual std::size_t receive(std::span<ReceivedFrame> frames) = 0;
 
-  /// After a receive() that returned less than it might: whether frames may wait all the same that came before it. A port that has
-  /// several sources, or fetches few frames at a time, does not return all at once.
+  /// After a receive() that returned less than it might: whether frames that came before it may still wait. A
+  /// port that has several sources, or fetches few frames at a time, does not return all at once.
   virtual bool may_hold_frames() const { return false; }
 
   /// From now on the NIC is a member of that multicast group, or not any more. A port that carries IP packets says so to the
@@ -79,13 +79,14 @@ class PacketPort {
   /// acknowledgement can have come. May ask the kernel.
   virtual bool is_awaiting_turn_of(const transport::wire::Mac& /*station*/) { return false; }
 
-  /// A thread of the program polls in vain on this processor of the host: peers that share memory with us see it.
+  /// A thread of the program polls on this processor of the host and finds nothing: peers that share memory
+  /// with us see it.
   virtual void note_poller(std::uint32_t /*processor*/) {}
   /// Whether the program of such a peer did so last on that processor.
   virtual bool has_poller_on(std::uint32_t /*processor*/) const { return false; }
 
-  /// Room for a frame whose destination is not known yet. A port that has several ways sends it on the one that
-  /// reaches everyone, on which it may be later than a frame reserved for the same station by name.
+  /// Room for a frame whose destination is not known yet. A port that has several ways sends it on the one
+  /// that reaches every station. There it may be later than a frame reserved for the same station by name.
   std::span<std::byte> reserve() { return reserve_to(transport::wire::Mac::broadcast()).bytes(); }
 
   /// Sends the first `length` bytes of the reserved room; at least a header, at most max_frame_bytes(). Frames

@@ -13,9 +13,10 @@
 
 namespace urnic::nic {
 
-/// What PacketPort does by itself is right for a port that stands alone, and loses calls where one stands around another. So those
-/// derive from this, and override what they change. (LoopbackPort does not: it may stand around nothing.) Not passed on is
-/// commit_without_icrc(), which comes to commit(): who changes or keeps frames gives room for whole ones.
+/// What PacketPort does by itself is right for a port that stands alone, and loses calls where one stands
+/// around another. So ports around others derive from this, and override what they change. (LoopbackPort does
+/// not: it may stand around nothing.) Only commit_without_icrc() is not passed on; it comes to commit(): a
+/// port that changes or keeps frames gives room for whole ones.
 class PortAround : public PacketPort {
  public:
   Medium medium() const override { return port_->medium(); }

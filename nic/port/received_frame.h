@@ -8,8 +8,9 @@
 
 namespace urnic::nic {
 
-/// The bytes of a frame, which may be read only, and whether the ICRC in it counts. Who wrote a frame into memory that both NICs
-/// share may have left the ICRC out: no wire can have changed anything since.
+/// The bytes of a frame, which may be read only, and whether the ICRC in it counts. A sender that wrote the
+/// frame into memory that both NICs share may have left the ICRC out: no wire can have changed anything
+/// since.
 class ReceivedFrame {
  public:
   ReceivedFrame() = default;

@@ -15,7 +15,7 @@ class Room {
     kPort,     ///< the port takes no frame, wherever it goes
     kShared,   ///< none for the stations that have no way of their own; for those it has to be asked again
     kStation,  ///< none for this station, which has a way of its own
-    kStalled,  ///< the same, and the station has taken nothing for so long that waiting for it may be in vain
+    kStalled,  ///< the same, and the station has taken nothing for so long that it may never take anything
   };
 
   /// The port takes no frame.

@@ -7,9 +7,9 @@
 
 namespace urnic::nic {
 
-/// Whatever the program does not know of is held by one of these: sockets, eventfds, locks, the connection to a switch. A child
-/// that a fork makes has none of them (OwnDescriptors): it may live on for long, and would keep ports and locks from other
-/// processes. exec closes them by O_CLOEXEC, which who opens them sets.
+/// Holds a descriptor that the program does not know: of sockets, eventfds, locks, the connection to a switch.
+/// A child that a fork makes has none of them (OwnDescriptors): it may live on for long, and would keep ports
+/// and locks from other processes. exec closes them by O_CLOEXEC, which the opener sets.
 ///
 /// Moved and destroyed on any thread, each by one at a time. Does not allocate.
 class Descriptor {
@@ -43,8 +43,8 @@ class Descriptor {
 /// `fd` is a library's, which closes it by itself; a child is not to have it either. Allocates. Any thread.
 void keep_from_children(int fd);
 
-/// While there is one, no fork happens: for functions of the C library that have a descriptor meanwhile, which a child would keep.
-/// They do not wait, and no lock is taken under it but that of the list.
+/// While there is one, no fork happens: for functions of the C library that have a descriptor meanwhile,
+/// which a child would keep. These functions do not wait, and no lock is taken under it except the list's.
 class ForkPause {
  public:
   ForkPause();

@@ -6,8 +6,8 @@
 
 namespace urnic::nic {
 
-/// Blocks all signals for the threads that are made meanwhile: they inherit the mask. Not those of memory
-/// faults, with which the kernel would end the process without asking a handler (fault_guard.h).
+/// Blocks all signals for the threads that are made meanwhile: they inherit the mask. The signals of memory
+/// faults are not blocked: the kernel would then end the process without asking a handler (fault_guard.h).
 class SignalBlocker {
  public:
   SignalBlocker() {

@@ -7,8 +7,8 @@
 
 namespace urnic::nic {
 
-/// Waits until `fd` (-1: none) can be read, or for so many milliseconds (-1: for ever). False: `stop_fd` can be read, or the program
-/// has closed one of the two. A signal may end the wait early.
+/// Waits until `fd` (-1: none) can be read, or for so many milliseconds (-1: forever). False: `stop_fd` can
+/// be read, or the program has closed one of the two. A signal may end the wait early.
 inline bool wait_unless_stopped(int stop_fd, int fd, int at_most_ms) {
   std::array<pollfd, 2> descriptors{
       {{.fd = stop_fd, .events = POLLIN, .revents = 0}, {.fd = fd, .events = POLLIN, .revents = 0}}};

@@ -41,7 +41,7 @@ Result<CompletionQueue*, int> CompletionChannel::wait() {
       --forgotten_;
       continue;
     }
-    // One who writes to the descriptor himself gets what he deserves.
+    // A program that writes to the descriptor itself gets this.
     if (entries_.empty()) return failure(EAGAIN);
     ChannelEntry& entry = entries_.front();
     entries_.pop_front();

@@ -65,7 +65,7 @@ void CompletionQueue::request_notification(bool solicited_only) {
   // Counted before it can be taken back.
   engine_.on_queue_armed();
   Armed before = armed_.load(std::memory_order_seq_cst);
-  // Asking for less does not take back what was asked for before.
+  // A request for less does not take back an earlier one for more.
   while (before < wanted && !armed_.compare_exchange_weak(before, wanted, std::memory_order_seq_cst)) {
   }
   if (before != Armed::kNo) engine_.on_queue_disarmed();
@@ -197,7 +197,8 @@ void CompletionQueue::discard(transport::QpNumber qp) {
   const std::lock_guard nobody_polls(poll_mutex_);
   const std::uint32_t visible = visible_.load(std::memory_order_relaxed);
   std::uint32_t to = head_.load(std::memory_order_relaxed);
-  // How much is taken out in front of each of the marks, which may stand before the first or behind the last.
+  // How many are taken out before each of the marks, which may stand before the first or after the last
+  // completion.
   std::uint32_t before_visible = 0;
   std::uint32_t before_told_end = 0;
   std::uint32_t of_unnotified = 0;

@@ -33,10 +33,10 @@ struct CompletionQueueOptions {
   ProtectionDomain* pd = nullptr;  ///< to be made in, for its memory; optional
 };
 
-/// How notifications of completions are put off so that one tells of several. What a program waits for that
-/// asked to hear of solicited or failed completions only is never put off.
+/// How notifications of completions are put off so that one tells of several. A notification that a program
+/// requested for solicited or failed completions only is never put off.
 struct Moderation {
-  /// So many completions are told of at once; 0: as many as come within the period.
+  /// So many completions share a notification; 0: as many as come within the period.
   std::uint32_t count = 0;
   /// No completion waits for longer. Zero: none waits at all, whatever the count, since others need not
   /// follow.
@@ -63,8 +63,8 @@ class CompletionQueue final : public transport::CompletionSink, private ChannelE
   // --- The program's side; any thread ---
 
   /// Shows up to `limit` completions to `take`, oldest first, each with its times, or null if the queue keeps
-  /// none, and forgets them; says how many. When there are none it first tries to make progress (a round of
-  /// the engine, unless another thread is in one). `take` runs under the lock of those who poll.
+  /// none, and forgets them; returns how many. When there are none it first tries to make progress (a round
+  /// of the engine, unless another thread is in one). `take` runs under the lock that all polls take.
   template <typename Take>
   std::size_t poll_each(std::size_t limit, Take take);
 
@@ -113,7 +113,8 @@ class CompletionQueue final : public transport::CompletionSink, private ChannelE
   /// Takes out what `qp` has completed and the program did not fetch; of that no event tells any more.
   void discard(transport::QpNumber qp);
 
-  /// The queue is about to be destroyed: nothing is asked for any more, and events not fetched are forgotten.
+  /// The queue is about to be destroyed: no notification is wanted any more, and events not fetched are
+  /// forgotten.
   void retire();
 
   /// Queue pairs that use this queue; destroying it is refused while there are any. Control path.

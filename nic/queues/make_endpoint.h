@@ -1,4 +1,4 @@
-// make_endpoint(): the state machine behind a queue pair of some type.
+// make_endpoint(): the state machine of a queue pair of some type.
 #pragma once
 
 #include <memory>

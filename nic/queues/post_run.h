@@ -9,7 +9,7 @@ namespace urnic::nic {
 /// program may compute next, or wait for what the peer writes, and nothing else would send the post. So each thread's habit
 /// counts: how many posts directly followed each other, and whether it polled directly afterwards.
 ///
-/// Times are those of Clock::ticks(). One thread.
+/// Times come from Clock::ticks(). One thread.
 class PostRun {
  public:
   static PostRun& of_this_thread();

@@ -58,8 +58,8 @@ constexpr bool has_receive_queue(QpType type) {
   return type != QpType::kXrcInitiator && type != QpType::kXrcTarget && type != QpType::kRss;
 }
 
-/// Which operations a queue pair of this type can be asked for. A datagram queue pair completes in error what
-/// it cannot do, as rdma_rxe and mlx5 do.
+/// Which operations a program can post to a queue pair of this type. A datagram queue pair completes in error
+/// what it cannot do, as rdma_rxe and mlx5 do.
 constexpr bool can_post(QpType type, transport::SendOperation operation) {
   using transport::SendOperation;
   switch (type) {

@@ -264,7 +264,7 @@ void QueuePair::on_packet(const transport::wire::Packet& packet, transport::Time
   endpoint_->on_packet(packet, now);
 }
 
-// The completions of an XRC target are those of the shared receive queues that its peers name, and stay.
+// The completions of an XRC target belong to the shared receive queues that its peers name, and stay.
 void QueuePair::discard_completions() {
   for (CompletionQueue* const queue : {attributes_.send_queue, attributes_.receive_queue}) {
     if (queue != nullptr) queue->discard(number_);
@@ -365,7 +365,7 @@ void QueuePair::apply(QpState to, const QpAttributes& attributes) {
   switch (to) {
     case QpState::kReset:
       engine_.unschedule(*this);
-      // As hardware does: a queue pair that begins anew has not completed anything yet.
+      // As hardware does: a queue pair that is reset has not completed anything yet.
       discard_completions();
       engine_.take_only_from(number_, std::nullopt);
       current_ = {};

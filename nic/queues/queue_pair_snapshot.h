@@ -29,7 +29,7 @@ struct QueuePairSnapshot {
   std::optional<transport::congestion::ControllerState>
       congestion{};                           ///< nothing: it sends as fast as it can
   std::uint8_t retry_count = 0;               ///< what is allowed of progress.retries_used
-  std::uint8_t rnr_retry = 0;                 ///< and of progress.rnr_retries_used; 7 is for ever (fact 37)
+  std::uint8_t rnr_retry = 0;                 ///< and of progress.rnr_retries_used; 7: no limit (fact 37)
   std::uint8_t ack_timeout = 0;               ///< code: 4.096 us x 2^code; 0 never times out (fact 36)
   std::uint32_t path_mtu = 0;                 ///< bytes
   transport::Time timer = transport::kNever;  ///< when the transport's timer runs out that is next

@@ -75,7 +75,7 @@ class SharedReceiveQueue final : private transport::LimitSink {
   /// Queue pairs that use it; destroying it is refused while there are any. Control path.
   std::atomic<std::uint32_t> users{0};
 
-  /// For endpoints; under the engine lock. `completions` are those of the queue pair, unless the queue is for
+  /// For endpoints; under the engine lock. `completions` is the queue pair's queue, unless this queue is for
   /// XRC.
   transport::ReceiveEnd receive_end(CompletionQueue* completions);
 

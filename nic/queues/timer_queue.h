@@ -28,9 +28,9 @@ class Timer : public boost::intrusive::set_base_hook<> {
 };
 
 /// Timers move nearly always into the future, and long before they run out: a deadline that becomes later
-/// leaves the registration where it is. It then runs out too early, and the scheduler registers it anew. So a
-/// busy connection touches the queue once per timeout and not once per packet, and an idle one not at all.
-/// Those that are due at the same time run out in the order in which they were registered.
+/// leaves the registration where it is. The timer then runs out too early, and the scheduler registers it
+/// again. So a busy connection touches the queue once per timeout and not once per packet, and an idle one
+/// not at all. Those that are due at the same time run out in the order in which they were registered.
 class TimerQueue {
  public:
   /// `timer` is to run out at `deadline`, or a little earlier for nothing; kNever takes nothing back.

@@ -39,11 +39,11 @@ struct FlowHeaders {
   bool is_ethernet = false;  ///< otherwise the frame is too short, and nothing else is set
   transport::wire::Mac source{};
   transport::wire::Mac destination{};
-  std::uint16_t ether_type = 0;  ///< behind VLAN tags
+  std::uint16_t ether_type = 0;  ///< after VLAN tags
   std::optional<std::uint16_t> vlan_tag{};
   std::optional<Ipv4> ipv4{};
   std::optional<Ipv6> ipv6{};
-  /// Directly behind the IP header: not in later fragments, and not behind IPv6 extension headers.
+  /// Directly after the IP header: not in later fragments, and not after IPv6 extension headers.
   std::optional<Ports> ports{};
 
   /// Takes any frame at all.

@@ -13,8 +13,8 @@ namespace urnic::nic {
 /// Names a rule of the device for as long as it exists; never 0.
 enum class FlowId : std::uint32_t {};
 
-/// What a field has to be, as far as the bits of `mask` go. Numbers are in host order, addresses in that of
-/// the wire.
+/// What a field has to be, as far as the bits of `mask` go. Numbers are in host order, addresses in wire
+/// order.
 template <typename T>
 struct Masked {
   T value{};
@@ -24,7 +24,7 @@ struct Masked {
 struct EthernetMatch {
   Masked<transport::wire::Mac> source{};
   Masked<transport::wire::Mac> destination{};
-  Masked<std::uint16_t> ether_type{};  ///< behind any VLAN tags
+  Masked<std::uint16_t> ether_type{};  ///< after any VLAN tags
   /// Priority, DEI and id of the outermost tag. With any bit in the mask the frame needs a tag; otherwise it
   /// may have some.
   Masked<std::uint16_t> vlan_tag{};
@@ -60,7 +60,7 @@ struct PortsMatch {
 enum class FlowKind : std::uint8_t {
   kNormal,            ///< frames that match, before any other rule gets them
   kAllDefault,        ///< frames that no rule takes and that are no RoCE, ARP or ND for us
-  kMulticastDefault,  ///< those of them that go to a group
+  kMulticastDefault,  ///< such frames to a group
   kSniffer,           ///< a copy of every frame
 };
 

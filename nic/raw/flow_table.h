@@ -35,9 +35,11 @@ class FlowTable {
     std::span<const transport::QpNumber> receivers;
     bool is_trapped = false;  ///< no other rule may have the frame
   };
-  /// Who gets the frame by normal rules and as a sniffer. The result is good until the next call.
+  /// The queue pairs that get the frame by normal rules and as sniffers. The result is good until the next
+  /// call.
   Verdict steer(std::span<const std::byte> frame);
-  /// Who gets it by default rules: the frame that steer() was called with last, which no rule has taken.
+  /// The queue pairs that get it by default rules: the frame that steer() was called with last, which no rule
+  /// has taken.
   std::span<const transport::QpNumber> take_unclaimed(std::span<const std::byte> frame);
 
  private:
@@ -56,7 +58,7 @@ class FlowTable {
   void erase_if(Predicate predicate);
 
   std::array<Entries, 4> entries_;              // by kind; in the order of priority, then of age
-  std::vector<transport::QpNumber> receivers_;  // of the frame at hand
+  std::vector<transport::QpNumber> receivers_;  // of the current frame
   std::uint32_t last_id_ = 0;
   std::size_t size_ = 0;
 };

@@ -16,8 +16,8 @@
 namespace urnic::nic {
 
 /// A SEND is a frame, from the destination MAC to the last byte of its payload, without the FCS. It leaves as
-/// it is, with zeros behind one that is shorter than Ethernet allows, and is done when it has been handed to
-/// the port. What is shorter than an Ethernet header or longer than the port can send fails with
+/// it is; a frame shorter than Ethernet allows gets zeros at its end. It is done when it has been handed to
+/// the port. A frame that is shorter than an Ethernet header, or longer than the port can send, fails with
 /// kLocalLengthError.
 class RawPacketRequester {
  public:

@@ -11,7 +11,7 @@ using transport::wire::load_u8;
 
 namespace {
 
-/// What is hashed, one field behind the other.
+/// What is hashed, one field after the other.
 class Input {
  public:
   explicit Input(HashFields fields) : fields_(fields) {}

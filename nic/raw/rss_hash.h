@@ -38,8 +38,8 @@ using ToeplitzKey = std::array<std::byte, 40>;
 /// input.
 std::uint32_t toeplitz_hash(const ToeplitzKey& key, std::span<const std::byte> input);
 
-/// Hashes those of the named fields that a frame has, in Microsoft's order: source address, destination
-/// address, source port, destination port. A frame that has none of them hashes to 0.
+/// Hashes the named fields that a frame has, in Microsoft's order: source address, destination address,
+/// source port, destination port. A frame that has none of them hashes to 0.
 class RssHash {
  public:
   RssHash() = default;

@@ -72,8 +72,8 @@ std::optional<SocketAddress> RdmaCm::own_address(const SocketAddress& like) cons
   return SocketAddress{.family = like.family, .address = *gid};
 }
 
-/// The address by which this peer will know this NIC: that of the id, or one of its kind. On a host the routes choose it, and
-/// must lead there from it.
+/// The address by which this peer will know this NIC: the id's, or one of the peer's family. On a host the
+/// routes choose it, and must lead to the peer from it.
 Result<SocketAddress, ConnectionFailure> RdmaCm::source_towards(const Id& id,
                                                                 const SocketAddress& peer) const {
   const ConnectionFailure no_address{.kind = ConnectionFailure::Kind::kNoAddressOfFamily,

@@ -34,7 +34,7 @@ struct ConnectionFailure {
   int code = 0;           ///< where no message of a peer is the reason: the errno value that the program gets
   unsigned messages = 0;  ///< of kNoAnswer: that were sent
   transport::Duration waited{};                            ///< of kNoAnswer
-  transport::PathMtu path_mtu = transport::PathMtu::k256;  ///< that was asked for
+  transport::PathMtu path_mtu = transport::PathMtu::k256;  ///< the requested one
 };
 
 /// Hears why connections are not made.

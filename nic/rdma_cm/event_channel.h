@@ -12,7 +12,7 @@
 
 namespace urnic::nic::rdma_cm {
 
-/// Tells those who wait for a channel.
+/// Tells threads that wait for a channel.
 class ChannelSignal {
  public:
   virtual ~ChannelSignal() = default;
@@ -58,7 +58,7 @@ class EventChannel {
     return entry;
   }
 
-  /// Takes out those of one owner, in order.
+  /// Takes out one owner's entries, in order.
   std::vector<Entry> take(IdNumber owner) {
     std::vector<Entry> taken;
     const auto first = by_owner_.lower_bound({owner, 0});

@@ -14,7 +14,7 @@
 
 namespace urnic::nic::rdma_cm {
 
-/// The names are those of the kernel's enum rdma_cm_state.
+/// The names are from the kernel's enum rdma_cm_state.
 enum class IdState : std::uint8_t {
   kIdle,
   kBinding,  ///< no state of the kernel's: the host is asked about a port

@@ -1,4 +1,5 @@
-// Multicast groups: RoCE has no subnet manager to ask, so joining one succeeds at once. Switches that snoop hear of it by IGMP or MLD.
+// Multicast groups: RoCE has no subnet manager to ask, so joining one succeeds at once. Switches that snoop
+// notice it by IGMP or MLD.
 #include "nic/errors.h"
 #include "nic/path/multicast_groups.h"
 #include "nic/rdma_cm/datagram_service.h"

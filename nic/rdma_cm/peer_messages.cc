@@ -36,8 +36,8 @@ Service service_of(cm::TransportType transport) {
   return Service::kRc;
 }
 
-/// Whether the addresses in the private header are those of the frame. An answer to one that a
-/// router changed would reach no program.
+/// Whether the private header has the same addresses as the frame. If a router changed one, an answer to it
+/// would reach no program.
 bool is_genuine(const PrivateHeader& header, const cm::Arrival& from) {
   return header.source.address == from.source && header.destination.address == from.destination;
 }

@@ -14,7 +14,8 @@ namespace {
 
 constexpr transport::Duration kFirstPause = 1ms;
 constexpr transport::Duration kLongestPause = 50ms;
-/// How long ICMP may take to say that the port is closed, and how long that is remembered for who connects next.
+/// How long ICMP may take to say that the port is closed, and how long that is remembered for the next
+/// connection.
 constexpr transport::Duration kKeepFound = 1s;
 
 }  // namespace

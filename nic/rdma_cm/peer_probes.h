@@ -12,8 +12,9 @@
 
 namespace urnic::nic::rdma_cm {
 
-/// Ids that go to one host share a probe, which is looked at again and again for a moment after it was found: what ICMP says of a
-/// closed port comes then. Where the NIC's addresses are its own, and for what is not asked, every host is found.
+/// Ids that go to one host share a probe. After its host was found, the probe is looked at again and again
+/// for a moment, because what ICMP says of a closed port comes then. Where the NIC's addresses are its own,
+/// and for what is not asked, every host is found.
 ///
 /// All calls under the engine lock.
 class PeerProbes {

@@ -36,7 +36,7 @@ class PortTable {
   void remove(PortSpace space, std::uint16_t port, IdNumber id);
   /// Makes the binding one that listens. False when another listens there already.
   bool listen(PortSpace space, std::uint16_t port, IdNumber id);
-  /// Who listens to an address of ours: a listener for that address before one for any.
+  /// The listener for an address of ours: one for that address before one for any.
   std::optional<IdNumber> find_listener(PortSpace space, const SocketAddress& destination) const;
 
  private:

@@ -16,7 +16,8 @@ inline constexpr std::size_t kPrivateHeaderBytes = 36;
 inline constexpr std::size_t kReqUserBytes = cm::kReqPrivateBytes - kPrivateHeaderBytes;
 inline constexpr std::size_t kSidrReqUserBytes = cm::kSidrReqPrivateBytes - kPrivateHeaderBytes;
 
-/// Who asks, and whom. Its port is that of the source; the destination's is in the service ID.
+/// The addresses of the side that asks and of the side that it asks. The port is the source's; the
+/// destination's port is in the service ID.
 struct PrivateHeader {
   SocketAddress source;
   SocketAddress destination;

@@ -123,7 +123,7 @@ Result<std::uint32_t, Error> RdmaCm::destroy_id(EventChannel& channel, IdNumber 
 
 void RdmaCm::end(Id& id, Time now) {
   for (const EventChannel::Entry& entry : id.channel->take(id.number)) {
-    // The program never learnt of this request, and never will.
+    // The program never saw this request, and never will.
     const bool is_request = entry.event.type == EventType::kConnectRequest && ids_.contains(entry.event.id);
     if (is_request) end(ids_.at(entry.event.id), now);
   }
@@ -286,7 +286,7 @@ std::optional<Event> RdmaCm::next_event(EventChannel& channel) {
   return entry->event;
 }
 
-// --- For those who watch ---
+// --- For people who watch ---
 
 IdSnapshot RdmaCm::snapshot(const Id& id) const {
   IdSnapshot snapshot{.number = id.number,

@@ -46,8 +46,8 @@ class RdmaCm final : private cm::Consumer {
  public:
   using Uid = std::uint64_t;
 
-  /// All must outlive it. The neighbor cache is asked for the stations that addresses belong to; `reports` hears of members of
-  /// multicast groups.
+  /// All must outlive it. The neighbor cache finds the stations that addresses belong to; `reports` is told
+  /// about members of multicast groups.
   RdmaCm(const DeviceConfig& config, const GidTable& gids, NeighborCache& neighbors,
          MulticastReports& reports);
 
@@ -71,7 +71,7 @@ class RdmaCm final : private cm::Consumer {
   /// The program closed the channel: destroys some of its ids, and says whether it has more. To be called until it has none;
   /// others get the engine lock in between, and messages leave.
   [[nodiscard]] bool end_some_of(EventChannel& channel, transport::Time now);
-  /// The program ends: the same for all ids, of whatever channel, so that their peers hear of it.
+  /// The program ends: the same for all ids, of whatever channel, so that their peers notice.
   [[nodiscard]] bool end_some(transport::Time now);
 
   // --- For the child of a fork, which has its parent's ids by a device of its own ---
@@ -161,7 +161,7 @@ class RdmaCm final : private cm::Consumer {
   void on_timeout(transport::Time now);
   transport::Time next_timeout() const;
 
-  // --- For those who watch ---
+  // --- For people who watch ---
 
   /// Every id, by number.
   const std::map<IdNumber, Id>& ids() const { return ids_; }
@@ -187,8 +187,8 @@ class RdmaCm final : private cm::Consumer {
     transport::Time until{};
   };
 
-  /// A request to a host that is not there, or says that it has no RoCEv2. It is sent a few times more, and ends soon unless
-  /// the peer answers all the same.
+  /// A request to a host that is not there, or says that it has no RoCEv2. It is sent a few times more, and
+  /// ends soon unless the peer answers after all.
   struct Doubt {
     IdNumber id{};
     cm::CommunicationId request{};

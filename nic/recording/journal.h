@@ -16,8 +16,8 @@ class Journal {
 
   // --- Under the engine lock ---
 
-  /// The next of the frames that the port gave has been dealt with. `comment` says what came of it; empty: nothing that a
-  /// reader would not expect.
+  /// The next of the frames that the port gave has been dealt with. `comment` says what happened to it;
+  /// empty: nothing that a reader would not expect.
   virtual void on_frame_done(std::string_view comment) = 0;
   /// What to say of the frame that the port is given next.
   virtual void describe_next_sent(std::string_view comment) = 0;

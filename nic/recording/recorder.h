@@ -1,4 +1,4 @@
-// Recorder: notes of what a NIC does, why it sends a frame again, and what becomes of one that it drops.
+// Recorder: notes of what a NIC does, why it sends a frame again, and what happens to a frame that it drops.
 #pragma once
 
 #include <chrono>
@@ -31,7 +31,7 @@ namespace urnic::nic {
 class QueuePair;
 
 /// Exists for devices that are recorded. drivers/pcap/RECORDING.md says what its notes have. It allocates for each note:
-/// who records wants to see, and not to measure.
+/// a recording is made to look at, not to measure.
 class Recorder final : public PostObserver {
  public:
   /// All outlive it.

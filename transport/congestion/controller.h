@@ -1,4 +1,4 @@
-// Controller: decides how fast one queue pair sends, from what it hears of the network.
+// Controller: decides how fast one queue pair sends, from what the network tells it.
 #pragma once
 
 #include <cstdint>
@@ -64,9 +64,9 @@ class Controller {
   /// The peer did not acknowledge in time.
   virtual void on_timeout(Time /*now*/) {}
 
-  /// From now on it goes by the parameters of `choice` and its line rate, if that is of its kind, and otherwise by those it
-  /// has. Its state stays: alpha, stages and measurements, the next tick of each timer (behind it come the new periods), and the
-  /// rate or window, as far as the new limits let it.
+  /// From now on the controller uses the parameters and the line rate of `choice`, if that is of its kind;
+  /// otherwise it keeps its own. Its state stays: alpha, stages and measurements, the next tick of each timer
+  /// (the new periods begin after it), and the rate or window, as far as the new limits let it.
   virtual void update(const Choice& choice, Time now) = 0;
 
   virtual Allowance allowance(Time now) = 0;

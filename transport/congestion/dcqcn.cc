@@ -15,7 +15,7 @@ constexpr std::uint32_t kOne = 1u << 16;
 constexpr unsigned kParameterBits = 10;
 constexpr std::uint32_t kParameterOne = 1u << kParameterBits;
 constexpr unsigned kBitsOfAlphaBeyondParameters = 6;
-/// The check comes behind the update of alpha where both are due (facts A2).
+/// Where both are due, the check comes after the update of alpha (facts A2).
 constexpr Duration kBehindAlpha{1};
 
 Duration period(std::uint32_t us) {
@@ -26,7 +26,7 @@ BitsPerSecond cap_of(BitsPerSecond line_rate, const DcqcnParameters& parameters)
   return parameters.rpg_max_rate == 0 ? line_rate : std::min(line_rate, parameters.rpg_max_rate * kMegabit);
 }
 
-/// The first tick behind `now` of a timer whose ticks up to then do nothing.
+/// The first tick after `now` of a timer whose ticks up to then do nothing.
 Time first_behind(Time now, Time tick, Duration every) {
   return tick + every * ((now - tick) / every + 1);
 }

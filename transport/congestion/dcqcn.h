@@ -25,7 +25,7 @@ class Dcqcn final : public Controller {
   Allowance allowance(Time now) override;
   ControllerState state(Time now) override;
 
-  // --- For those who watch, as of the last call ---
+  // --- For people who watch, as of the last call ---
 
   BitsPerSecond rate() const { return rate_; }
   BitsPerSecond target() const { return target_; }

@@ -8,8 +8,8 @@
 
 namespace urnic::transport::congestion {
 
-/// The defaults are those of ConnectX cards (A1 of the congestion facts), where the byte counter, whose unit is not known
-/// for certain, is off.
+/// The defaults of ConnectX cards (A1 of the congestion facts). The byte counter is off in them; its unit is
+/// not known for certain.
 struct DcqcnParameters {
   std::uint32_t clamp_tgt_rate = 0;                 ///< 0, 1: the target falls to the rate at each cut
   std::uint32_t clamp_tgt_rate_after_time_inc = 1;  ///< 0, 1: the same at a cut after an increase
@@ -51,8 +51,8 @@ inline constexpr auto kDcqcnParameters = std::to_array<Parameter<DcqcnParameters
     {"dce_tcp_rtt", &DcqcnParameters::dce_tcp_rtt, 1, 131071},
 });
 
-/// Those of the authors' simulation (A1), as far as this form of the algorithm has them: there each CNP cuts, and CNPs are 50 us
-/// apart, which is the period of checks here.
+/// The parameters of the authors' simulation (A1), as far as this form of the algorithm has them: there each
+/// CNP cuts, and CNPs are 50 us apart. Here 50 us is the period of checks.
 inline constexpr DcqcnParameters kDcqcnOfPaper = {.clamp_tgt_rate = 1,
                                                   .clamp_tgt_rate_after_time_inc = 0,
                                                   .rpg_time_reset = 60,
@@ -67,7 +67,7 @@ inline constexpr DcqcnParameters kDcqcnOfPaper = {.clamp_tgt_rate = 1,
                                                   .dce_tcp_g = 1020,
                                                   .dce_tcp_rtt = 55};
 
-/// Those of the example configuration of HPCC's simulation (A1).
+/// The parameters of the example configuration of HPCC's simulation (A1).
 inline constexpr DcqcnParameters kDcqcnOfHpcc = {.clamp_tgt_rate = 0,
                                                  .clamp_tgt_rate_after_time_inc = 1,
                                                  .rpg_time_reset = 900,

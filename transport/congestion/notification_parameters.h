@@ -8,7 +8,7 @@
 
 namespace urnic::transport::congestion {
 
-/// The defaults are those of ConnectX cards (A1 of the congestion facts).
+/// The defaults of ConnectX cards (A1 of the congestion facts).
 struct NotificationParameters {
   std::uint32_t enable = 1;                 ///< 0, 1: CNPs are sent
   std::uint32_t min_time_between_cnps = 4;  ///< us, of one queue pair or one address

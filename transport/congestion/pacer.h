@@ -29,8 +29,9 @@ class Pacer {
     pacing_->is_waited_for = now < pacing_->next_departure;
     return pacing_->is_waited_for;
   }
-  /// Whether the request behind one of so many bytes (Sent::bytes) that leaves now has to wait. Then that one had better ask for
-  /// an acknowledgement: the next one that does may come too late for the ACK timer.
+  /// Whether a request that follows one of so many bytes (Sent::bytes), which leaves now, has to wait. Then
+  /// the one that leaves now should ask for an acknowledgement: the next one that does may come too late for
+  /// the ACK timer.
   bool holds_behind(std::uint32_t bytes, Time now) { return departure_behind(bytes, now) > now; }
 
   /// How many packets of so many bytes may be in flight; at least one.
@@ -67,7 +68,7 @@ class Pacer {
     if (pacing_ != nullptr) pacing_->controller->update(choice, now);
   }
 
-  /// Nothing without a controller. `now` is not before that of any other call.
+  /// Nothing without a controller. Calls with `now`, of this function or another, are in the order of time.
   std::optional<ControllerState> state(Time now) const;
 
  private:

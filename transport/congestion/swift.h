@@ -11,8 +11,8 @@
 
 namespace urnic::transport::congestion {
 
-/// The constants are those of UCCL (A4 of the congestion facts). Two are others: the additive step, which is bytes there and a
-/// share of a packet here, and times, which fit programs on shared cores.
+/// The constants come from UCCL (A4 of the congestion facts). Two differ: the additive step is in bytes there
+/// and a share of a packet here, and times here fit programs on shared cores.
 struct SwiftParameters {
   std::uint32_t base_delay = 500;      ///< us, target for large windows
   std::uint32_t fs_range = 2500;       ///< us, by how much it is longer for the smallest
@@ -37,7 +37,8 @@ inline constexpr auto kSwiftParameters = std::to_array<Parameter<SwiftParameters
     {"max_window", &SwiftParameters::max_window, 1, 1 << 30},
 });
 
-/// The variant with one delay, that of the whole round trip; hops are not counted. At most one decrease in a round trip.
+/// The variant with one delay: the whole round trip; hops are not counted. At most one decrease in a round
+/// trip.
 class Swift final : public Controller {
  public:
   /// A packet has at most `packet_bytes`, not 0. The larger of two limits is not the smaller one.

@@ -36,7 +36,7 @@ inline constexpr auto kTimelyParameters = std::to_array<Parameter<TimelyParamete
     {"min_rate", &TimelyParameters::min_rate, 1, 1'000'000},
 });
 
-/// Those of HPCC's simulation (A4).
+/// The parameters of HPCC's simulation (A4).
 inline constexpr TimelyParameters kTimelyOfHpcc = {
     .t_low = 50, .t_high = 500, .min_rtt = 20, .min_rate = 100};
 

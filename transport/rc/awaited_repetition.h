@@ -37,7 +37,7 @@ class AwaitedRepetition {
   static constexpr Time kAtOnce = Time::min();
 
   Time news_at_ = kAtOnce;
-  Psn furthest_;  ///< that came behind the refused packet
+  Psn furthest_;  ///< of what came from the refused packet on
 };
 
 }  // namespace urnic::transport

@@ -61,7 +61,7 @@ void Completer::on_rnr_nak(std::uint8_t timer_code, Time now, bool passes_read) 
   if (retry_.is_waiting_for_receiver() || retry_.is_refused()) {
     return retry_.on_refused_again(timer_code, now);
   }
-  // The peer may refuse a request for ever; the other counter is for answers that never come.
+  // The peer may refuse a request without end; the other counter is for answers that never come.
   if (passes_read && window_.recovery().on_loss(Loss::kAnswer, in_flight()) &&
       !use_retry(Counter::kImpliedNakSequenceError)) {
     return;
@@ -89,8 +89,8 @@ void Completer::on_nak(std::uint8_t syndrome, Time now) {
   head_error_ = status_of(*reason);
 }
 
-// A NAK that says besides which packets the peer holds. One follows each packet behind the missing one: what it makes us send
-// again was lost at one time, and counts once.
+// A NAK that also says which packets the peer holds. The peer sends one for each packet that comes after the
+// missing one. All that these NAKs make us send again was lost at one time, and counts once.
 void Completer::on_selective_nak(const wire::Packet& packet, Time now) {
   const bool is_understood = config_.recovery == Recovery::kSelectiveRepeat &&
                              packet.payload.size() == HeldPsns::kBitmapBytes &&
@@ -146,16 +146,17 @@ void Completer::on_response(const wire::Packet& packet, Time now) {
   made_progress(now);
 }
 
-// The answer that was missing has come: what the peer acknowledged behind it is done as well.
+// The missing answer has come: what the peer acknowledged after it is done as well.
 void Completer::acknowledge_executed() {
   while (window_.has_outstanding() && window_.recovery().has_executed(window_.oldest()) &&
          acknowledge_whole_or_part(window_.oldest())) {
   }
 }
 
-// With many READs outstanding the peer first sends the answers of those behind the lost one, which may take it
-// longer than all our retries, and only then comes to what was asked again (rdma_rxe with 100 READs of 36 KB,
-// seen live). As long as its answers get on it is alive. Each PSN counts once: no peer holds us for ever.
+// With many READs outstanding the peer first sends the answers of the READs after the lost one. That may take
+// it longer than all our retries, and only then does it answer the READ that we asked again (rdma_rxe with
+// 100 READs of 36 KB, seen live). While its answers advance, the peer is alive. Each PSN counts once, so no
+// peer holds us forever.
 void Completer::on_later_response(Psn psn, Time now) {
   const std::uint32_t ahead = (psn.value() - window_.oldest().value()) & Psn::kMask;
   if (ahead <= furthest_response_) return;

@@ -6,8 +6,8 @@ namespace urnic::transport {
 
 namespace {
 
-// A READ is asked for in pieces of half a window, so that the next one is asked for while the last one is answered;
-// where the peer takes one request at a time, of a whole window.
+// A READ is requested in pieces of half a window, so that the peer has the next piece's request while it
+// answers the last piece. Where the peer takes one request at a time, a piece is a whole window.
 SendWindow::Settings window_settings(const QpConfig& config) {
   const std::uint32_t pieces = config.max_reads_in_flight > 1 ? 2 : 1;
   return {.mtu_bytes = bytes(config.path_mtu),
@@ -118,8 +118,8 @@ WrittenPacket RcEndpoint::poll_transmit(std::span<std::byte> out, Time now) {
   if (can_send(state())) do_local_work();
   if (state() == QpState::kError) return poll_transmit(out, now);
 
-  // Responses and requests take turns, so that a long READ of the peer's does not stop our own sending. Who could not
-  // send, as the pacer held both, keeps its turn.
+  // Responses and requests take turns, so that a long READ of the peer's does not stop our own sending. When
+  // the pacer held both, the side whose turn it was keeps its turn.
   WrittenPacket packet = responder_is_next_ ? responder_.poll_transmit(out, now) : WrittenPacket{};
   const bool is_response = packet.size > 0;
   if (packet.size == 0 && can_send(state())) {
@@ -136,7 +136,7 @@ WrittenPacket RcEndpoint::poll_transmit(std::span<std::byte> out, Time now) {
   return packet.size == 0 && state() == QpState::kError ? poll_transmit(out, now) : packet;
 }
 
-// A failure ends the connection; what stands behind it is flushed.
+// A failure ends the connection; the work requests after it are flushed.
 void RcEndpoint::do_local_work() {
   while (requester_.is_at_local_work()) {
     const CompletionStatus status = requester_.do_local_work();

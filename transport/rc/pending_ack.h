@@ -28,14 +28,15 @@ constexpr AckPatience ack_patience(Duration delay, std::uint8_t timeout) {
           .all = std::min(kMostDelays * delay, longest)};
 }
 
-/// A program that answers each RDMA WRITE with one of its own looks at its memory for the peer's, and polls
-/// its completion queue for its own. Where the acknowledgement comes alone, it stops polling before the
-/// answer has come, and with a NIC that works while its program polls the answer then waits for another
-/// thread. So the acknowledgement of such a WRITE waits for the answer, and leaves after its last packet; that of all others
+/// A program that answers each RDMA WRITE with one of its own looks at its memory for the peer's WRITE, and
+/// polls its completion queue for its own. If the acknowledgement comes alone, the program stops polling
+/// before the answer has come. With a NIC that works while its program polls, the answer then waits for
+/// another thread. So the acknowledgement of such a WRITE waits for the answer and leaves after its last
+/// packet; all other acknowledgements leave at once.
 /// leaves at once.
 ///
-/// A few late answers do not count, since who lost its processor for a moment is late once: if its next
-/// acknowledgement left alone, that would stop the peer in turn.
+/// A few late answers do not count, since a program that lost its processor for a moment is late once. If the
+/// next acknowledgement left alone, the peer would stop polling in turn.
 class PendingAck {
  public:
   bool is_pending() const { return due_ != kNever; }
@@ -46,8 +47,8 @@ class PendingAck {
   void set() { due_ = kAtOnce; }
 
   /// For the last packet of a WRITE that completes no receive. It may wait when one of the last few was
-  /// answered within patience.first, and when no other came since our last request: who sends several does not wait
-  /// for us.
+  /// answered within patience.first, and when no other came since our last request: a peer that sends several
+  /// does not wait for us.
   void set_for_write(Time now, const AckPatience& patience) {
     const bool is_first = !std::exchange(is_unanswered_, true);
     arrived_ = now;

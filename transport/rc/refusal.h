@@ -1,4 +1,5 @@
-// Refusal: why a responder turns a request down, and who hears of it.
+// Refusal: why a responder turns a request down, and what it tells the requester, the program and the
+// observer.
 #pragma once
 
 #include <cstdint>

@@ -13,8 +13,9 @@ namespace {
 
 using wire::Opcode;
 
-/// What is lost again is asked again with all READs behind it, and the peer answers each copy: many of them
-/// would keep it busy with answers that we do not take.
+/// The most READs in flight while packets are sent again. What is lost again is asked again with all READs
+/// after it, and the peer answers each copy: many of them would keep it busy with answers that we do not
+/// take.
 constexpr std::uint32_t kRepeatedReads = 16;
 
 bool consumes_receive(SendOperation operation) {

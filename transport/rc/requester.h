@@ -26,7 +26,7 @@ class Requester {
             const Credits& credits, congestion::Pacer& pacer)
       : deps_(deps), config_(config), window_(window), retry_(retry), credits_(credits), pacer_(pacer) {}
 
-  /// Forgets which acknowledgements were asked for.
+  /// Forgets which acknowledgements it requested.
   void start() {
     packets_since_ack_request_ = 0;
     is_draining_ = false;

@@ -209,7 +209,7 @@ std::optional<Refusal> Responder::invalidate(const Packet& packet) {
   return fail_receive(CompletionStatus::kRemoteInvalidRequest, refusal::cannot_invalidate(status), packet);
 }
 
-// Atomics, FLUSH and ATOMIC WRITE: executed once, however often they are asked for (fact 27).
+// Atomics, FLUSH and ATOMIC WRITE: executed once, however often the peer repeats the request (fact 27).
 std::optional<Refusal> Responder::execute_with_result(const Packet& packet) {
   const wire::AtomicEth& atomic = packet.atomic;
   std::uint64_t original = 0;
@@ -382,10 +382,11 @@ WrittenPacket Responder::emit_response(const ResponderResources::Part& part, std
   return {.size = wire::emit_headers(packet, out)};
 }
 
-// Memory is read now, for a repeated READ again (fact 26). When it cannot be read any more a NAK takes the
-// place of the response. That of a repeat (as rdma_rxe's) tells a requester which still waits for the answer
-// at once what is wrong; one that has it, whose request the network doubled, takes no notice, and the
-// connection goes on: its program may have said that it is done, so that ours deregistered the region.
+// Memory is read now, for a repeated READ again (fact 26). If it cannot be read any more, a NAK takes the
+// place of the response. A NAK to a repeat (rdma_rxe sends one, too) tells a requester that still waits for
+// the answer at once what is wrong. A requester that has the answer, because the network doubled its request,
+// takes no notice, and the connection goes on: its program may have said that it is done, so that ours
+// deregistered the region.
 WrittenPacket Responder::emit_read_response(const ResponderResources::Part& part, std::span<std::byte> out,
                                             Time now) {
   const wire::Opcode opcode = with_service(response_opcode(part), config_.service);
@@ -421,8 +422,8 @@ WrittenPacket Responder::emit_read_response(const ResponderResources::Part& part
   return {.size = size, .tail = tail};
 }
 
-// The MSN of a response that is sent again is that of today (as rdma_rxe does it: capture vs_loss_both,
-// frames 51 and 68): what the peer was told is never taken back.
+// A response that is sent again carries today's MSN (as rdma_rxe does it: capture vs_loss_both, frames 51 and
+// 68): what the peer was told is never taken back.
 std::uint32_t Responder::msn_for(const ResponderResources::Part& part) {
   if (distance(Psn(msn_told_), Psn(part.msn)) > 0) msn_told_ = part.msn;
   return msn_told_;
@@ -451,7 +452,7 @@ WrittenPacket Responder::emit_acknowledge_before(const ResponderResources::Part&
   return {.size = wire::emit_headers(packet, out)};
 }
 
-// It acknowledges everything before the expected PSN, and says what came from behind it.
+// It acknowledges everything before the expected PSN, and says which later packets came.
 WrittenPacket Responder::emit_selective_nak(std::span<std::byte> out) {
   owes_selective_nak_ = false;
   msn_told_ = msn_;

@@ -23,9 +23,10 @@
 
 namespace urnic::transport {
 
-/// Each request packet passes the checks in the order of facts 29 to 33 and is executed at once; what is
-/// pending for it is sent by poll_transmit(): responses in PSN order, then one acknowledgement for everything
-/// before. The data of READs leave as fast as the pacer lets them; what is behind them keeps its place.
+/// Each request packet passes the checks in the order of facts 29 to 33 and is executed at once;
+/// poll_transmit() sends what is pending for it: responses in PSN order, then one acknowledgement for
+/// everything before. The data of READs leave as fast as the pacer lets them; what comes after them keeps its
+/// place.
 class Responder {
  public:
   Responder(const QpDependencies& deps, const QpConfig& config, congestion::Pacer& pacer)
@@ -83,8 +84,8 @@ class Responder {
     Psn psn;
   };
 
-  /// In whose name the current message reaches for memory. An XRC target has no protection domain: that of
-  /// the shared receive queue counts, which is why every XRC request names one.
+  /// In whose name the current message reaches for memory. An XRC target has no protection domain: the shared
+  /// receive queue's counts, and so every XRC request names such a queue.
   MemoryUser memory_user() const {
     return {.pd = config_.service == wire::Service::kXrc ? receiver_.pd : config_.pd, .qp = config_.local_qp};
   }
@@ -140,8 +141,8 @@ class Responder {
   ReceiveWqe receive_;
   std::uint32_t received_bytes_ = 0;  // into receive_, or by the open WRITE
 
-  /// Where the current message is received: our own end, or for XRC that of the queue it names; without a
-  /// queue once that was destroyed.
+  /// Where the current message is received: our own end, or for XRC the end of the queue that it names;
+  /// without a queue once that was destroyed.
   ReceiveEnd receiver_;
   ResponderResources resources_;
   PendingAck ack_;

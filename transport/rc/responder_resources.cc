@@ -46,7 +46,8 @@ void ResponderResources::answer_from(Resource& resource, Psn psn, std::uint32_t 
 
 ResponderResources::Resource& ResponderResources::make_room() {
   assert(!is_full());
-  // With a new request the answers of these have been received (see is_full()): their repeats are not asked for.
+  // With a new request the answers of these have been received (see is_full()): the peer asks for no repeat
+  // of them.
   while (size_ >= limit_) forget_oldest();
   return resource(size_++);
 }
@@ -100,8 +101,8 @@ bool ResponderResources::repeat_executed(Psn psn, ResponseKind kind) {
   return false;
 }
 
-// What was being sent behind a repeat starts over: the requester takes no packet whose predecessor it did not
-// just see.
+// Answers that were being sent after a repeated one start over: the requester takes no packet unless it has
+// just seen the one before it.
 void ResponderResources::restart_from(std::uint32_t age) {
   first_pending_ = std::min(first_pending_, age);
   for (std::uint32_t later = age + 1; later < size_; ++later) resource(later).sent = 0;

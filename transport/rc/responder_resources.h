@@ -33,8 +33,8 @@ class ResponderResources {
   void resize(std::uint32_t resources);
 
   /// Whether as many requests wait for their first answer as the requester may have outstanding. Repeats do
-  /// not count: who sends a new one has received the answer of the oldest, even if a repeat of that one is
-  /// still on its way.
+  /// not count: a requester that sends a new one has received the answer of the oldest, even if a repeat of
+  /// that one is still on its way.
   bool is_full() const;
 
   /// Adds a new READ, to be answered after those before it, of memory of this protection domain. `msn` comes

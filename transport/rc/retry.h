@@ -9,7 +9,7 @@
 namespace urnic::transport {
 
 /// Counts attempts since the last progress and knows until when the requester waits: for an acknowledgement,
-/// or for a receiver that was not ready. Both counters start anew with every progress (fact 36).
+/// or for a receiver that was not ready. Every progress resets both counters (fact 36).
 class Retry {
  public:
   static constexpr std::uint8_t kForever = 7;  ///< of rnr_retry; retry_count 7 means seven (fact 37)
@@ -27,7 +27,7 @@ class Retry {
   /// Something was acknowledged; `more_in_flight` says whether more of what was sent is waited for.
   void on_progress(Time now, bool more_in_flight);
 
-  /// The peer answers something behind what is waited for: the wait for the acknowledgement begins anew, and
+  /// The peer answers something after what is waited for: the wait for the acknowledgement begins again, and
   /// retries are counted from here.
   void on_sign_of_life(Time now) {
     retries_left_ = retry_count_;
@@ -53,8 +53,8 @@ class Retry {
   [[nodiscard]] bool try_again();
   /// Uses up one RNR retry and waits as the timer code says; false when there is none left.
   [[nodiscard]] bool try_again_after_rnr(std::uint8_t timer_code, Time now);
-  /// The receiver refuses a copy of what it refused already: uses up nothing, and while the time that it asked
-  /// for at first has not passed, that begins anew. Not again and again: no peer holds us for ever.
+  /// The receiver refuses a copy of what it refused already: uses up no retry. While the time that it first
+  /// requested has not passed, that time begins again, but not again and again: no peer holds us forever.
   void on_refused_again(std::uint8_t timer_code, Time now);
 
   bool is_waiting_for_receiver() const { return receiver_ready_at_ != kNever; }
@@ -69,7 +69,7 @@ class Retry {
   /// kNever while no acknowledgement is waited for, nor the receiver given time.
   Time overdue_at() const { return is_waiting_for_receiver() ? kNever : acknowledge_by(); }
 
-  // --- For those who watch ---
+  // --- For people who watch ---
 
   /// Since the last progress.
   std::uint8_t retries_used() const { return static_cast<std::uint8_t>(retry_count_ - retries_left_); }

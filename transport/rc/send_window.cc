@@ -9,7 +9,8 @@ namespace {
 
 constexpr std::uint32_t kHalfPsnSpace = 1u << 23;
 
-/// Which packet of the work request `psn` is; as many as it has, for the first PSN behind it.
+/// Which packet of the work request `psn` is; for the first PSN after the work request, its number of
+/// packets.
 std::uint32_t index_in(const SendWqe& wqe, Psn psn) {
   return (psn.value() - wqe.first_psn.value()) & Psn::kMask;
 }
@@ -130,8 +131,8 @@ Psn SendWindow::head_last_psn() const {
   return wqe.first_psn + (wqe.packet_count - 1);
 }
 
-// The responses before `psn` to the head work request, if it has any, are not in flight any more. What is behind the
-// cursor was not counted: it was to be asked for again.
+// The responses before `psn` to the head work request, if it has any, are not in flight any more. Those from
+// the cursor on were not counted: they were to be requested again.
 void SendWindow::answered_before(Psn psn) {
   const SendWqe& wqe = head();
   if (!has_response(wqe.request.operation)) return;

@@ -16,9 +16,9 @@ namespace urnic::transport {
 /// no packet. "READs" here are all that have a response: atomics, FLUSH and ATOMIC WRITE are READs of one
 /// packet.
 ///
-/// A READ of more responses than a piece has is asked for piece by piece, each with a READ request of its own. Pieces
-/// begin at multiples of their length, also when some are asked for again: a responder repeats what lies within one
-/// request that it had (fact 26).
+/// A READ of more responses than a piece has is requested piece by piece, each with a READ request of its
+/// own. Pieces begin at multiples of their length, also when some are requested again: a responder repeats
+/// what lies within one request that it had (fact 26).
 ///
 ///     head of the queue                 cursor                    tail
 ///     |-- oldest() ... in flight ... ---|--- not (or again to be) sent ---|
@@ -36,7 +36,7 @@ class SendWindow {
   /// Begins with `first` and an empty queue.
   void start(Psn first, const Settings& settings);
 
-  /// Who says what is sent again; not before start().
+  /// Says what is sent again; not before start().
   LossRecovery& recovery() { return *recovery_; }
 
   /// The first PSN that is neither acknowledged nor answered.
@@ -63,14 +63,15 @@ class SendWindow {
   std::uint32_t current_position() const { return cursor_; }
   /// The packet of the current work request to be sent next; for a READ the response packet to resume at.
   std::uint32_t current_packet() const { return cursor_packet_; }
-  /// Whether the cursor is behind the first packet of a SEND or WRITE.
+  /// Whether the cursor is past the first packet of a SEND or WRITE.
   bool is_inside_data() const {
     return cursor_packet_ > 0 && !has_response(queue_.at(cursor_).request.operation);
   }
   bool current_is_head() const { return cursor_ == queue_.head(); }
   Psn cursor_psn() const;
 
-  /// How many PSNs the packet at the cursor takes: of a READ those of the responses up to the end of its piece.
+  /// How many PSNs the packet at the cursor takes: a READ request takes one for each response up to the end
+  /// of its piece.
   std::uint32_t current_psns() const;
 
   /// One packet at the cursor was sent.
@@ -78,7 +79,8 @@ class SendWindow {
 
   /// All before the cursor that are not acknowledged or answered.
   std::uint32_t psns_in_flight() const { return ahead(cursor_psn()); }
-  /// Packets of SEND and WRITE before the cursor that are not acknowledged, and those of them that the peer does not hold either.
+  /// Packets of SEND and WRITE before the cursor that are not acknowledged; then only those that the peer
+  /// does not hold either.
   std::uint32_t unacknowledged_packets() const { return psns_in_flight() - read_psns_in_flight_; }
   std::uint32_t packets_in_flight() const {
     return unacknowledged_packets() - (is_selective_ ? held_packets() : 0);

@@ -24,7 +24,7 @@ WrittenPacket UcRequester::poll_transmit(std::span<std::byte> out) {
   const std::uint32_t size = std::min(queue_.remaining_bytes(), bytes(config_.path_mtu));
   const bool is_last = size == queue_.remaining_bytes();
   const wire::Opcode opcode = opcode_at(*opcodes, !queue_.is_inside_message(), is_last);
-  // An acknowledgement is never asked for: there is none (fact 18).
+  // The packet never requests an acknowledgement: there is none (fact 18).
   wire::Packet packet{
       .bth = {.opcode = with_service(opcode, wire::Service::kUc), .destination_qp = config_.remote_qp},
       .reth = {.address = wqe.request.remote_address, .rkey = wqe.request.rkey, .length = wqe.length}};

@@ -31,7 +31,7 @@ void UcResponder::on_request(const Packet& packet) {
   execute_write(packet);
 }
 
-// A message that was not finished is not continued behind another one's begin.
+// An unfinished message does not continue after another one has begun.
 void UcResponder::begin_message(const Packet& packet) {
   abandon_message();
   message_ = {.operation = packet.info->operation,

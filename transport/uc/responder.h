@@ -30,7 +30,7 @@ class UcResponder {
 
   /// A receive could not be written: the queue pair is to go to ERR.
   bool has_failed() const { return has_failed_; }
-  /// One more than that of the last packet that came.
+  /// The PSN after the last packet that came.
   Psn expected_psn() const { return expected_psn_; }
 
  private:

@@ -10,8 +10,8 @@
 
 namespace urnic::transport {
 
-/// In front of what was sent, a receive gets 40 bytes: the GRH area. An IPv6 header fills it, an IPv4 header
-/// stands in its last 20 bytes behind zeros (fact 42).
+/// In front of what was sent, a receive gets 40 bytes: the GRH area. An IPv6 header fills it; an IPv4 header
+/// stands in its last 20 bytes, after zeros (fact 42).
 inline constexpr std::size_t kGrhAreaBytes = 40;
 
 /// A datagram is received whole or dropped without a word; why, the counters tell. PSNs mean nothing here.

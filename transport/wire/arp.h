@@ -10,7 +10,7 @@
 
 namespace urnic::transport::wire {
 
-/// An ARP packet, 28 bytes behind an Ethernet header of EtherType::kArp.
+/// An ARP packet, 28 bytes after an Ethernet header of EtherType::kArp.
 struct Arp {
   static constexpr std::size_t kBytes = 28;
 
@@ -22,8 +22,8 @@ struct Arp {
   Mac target_mac{};  ///< says nothing in a request
   Ipv4Address target_ip{};
 
-  /// Parses what is behind the Ethernet header; padding may follow. Nothing for anything else than a request
-  /// or a reply for IPv4 over Ethernet, whole.
+  /// Parses what follows the Ethernet header; padding may come after it. Nothing for anything else than a
+  /// request or a reply for IPv4 over Ethernet, whole.
   static std::optional<Arp> parse(std::span<const std::byte> payload);
 
   friend constexpr bool operator==(const Arp&, const Arp&) = default;

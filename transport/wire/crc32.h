@@ -7,8 +7,8 @@
 
 namespace urnic::transport::wire {
 
-/// CRC-32 (reflected polynomial 0xEDB88320, initial value all ones, inverted at the end) of what `crc` is the CRC of,
-/// and `bytes` behind it. 0 is that of nothing.
+/// CRC-32 (reflected polynomial 0xEDB88320, initial value all ones, inverted at the end) of some bytes
+/// followed by `bytes`; `crc` is the CRC-32 of the bytes before. The CRC-32 of nothing is 0.
 std::uint32_t crc32(std::uint32_t crc, std::span<const std::byte> bytes);
 
 }  // namespace urnic::transport::wire

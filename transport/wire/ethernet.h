@@ -44,7 +44,7 @@ struct Ethernet {
   Mac source{};
   std::array<VlanTag, kMaxVlanTags> vlan_tags{};  ///< outermost first
   std::uint8_t vlan_tag_count = 0;                ///< at most kMaxVlanTags
-  EtherType ether_type{};                         ///< behind the tags; below 0x0600 it is an 802.3 length
+  EtherType ether_type{};                         ///< after the tags; below 0x0600 it is an 802.3 length
 
   /// Parses the front of a frame. Error: kTruncated.
   static Result<Ethernet, ParseError> parse(std::span<const std::byte> frame);

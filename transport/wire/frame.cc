@@ -27,7 +27,7 @@ std::optional<ParseError> read_udp_and_beyond(std::span<const std::byte> packet,
   return std::nullopt;
 }
 
-/// `bytes` is everything behind the Ethernet header.
+/// `bytes` is everything after the Ethernet header.
 std::optional<ParseError> read_ipv4(std::span<const std::byte> bytes, Frame& frame) {
   Ipv4& ip = frame.ip.emplace<Ipv4>();
   if (const auto error = ip.read(bytes)) return error;

@@ -25,10 +25,10 @@ struct Frame {
   Udp udp{};
   std::span<const std::byte> ib{};  ///< BTH to padding: what parse_packet() takes; at least a BTH
   std::uint32_t icrc = 0;           ///< as carried
-  bool has_icrc = true;  ///< false: who sent the frame has left it out; a parsed frame does not tell
+  bool has_icrc = true;  ///< false: the sender of the frame has left it out; a parsed frame does not tell
 
   std::span<const std::byte> ip_and_udp{};        ///< both headers as received
-  std::span<const std::byte> ethernet_padding{};  ///< whatever the frame has behind the ICRC (fact 4)
+  std::span<const std::byte> ethernet_padding{};  ///< whatever the frame has after the ICRC (fact 4)
   std::size_t used_bytes = 0;                     ///< from the destination MAC to the ICRC
 
   /// What parse_frame() does, on a frame that has its default values; undefined content after an error.
@@ -46,10 +46,10 @@ struct Frame {
   bool icrc_ok() const { return expected_icrc() == icrc; }
 };
 
-/// Parses a frame from the destination MAC on, without FCS. The length is what IP and UDP say, which must
-/// agree; bytes behind are padding. The IPv4 header checksum must be right, the UDP checksum zero or right
-/// (fact 10). The ICRC is not checked, nor anything behind UDP but that BTH and ICRC are there. Errors: every
-/// ParseError but those of parse_packet() and kBadIcrc; kTooShort also comes from here.
+/// Parses a frame from the destination MAC on, without FCS. IP and UDP give the length, and must agree; bytes
+/// after it are padding. The IPv4 header checksum must be right, the UDP checksum zero or right (fact 10). Of
+/// what follows UDP, it only checks that BTH and ICRC are there; it does not check the ICRC. Errors: every
+/// ParseError except kBadIcrc and the errors of parse_packet(); kTooShort comes from both.
 ///
 /// kNotIp and kNotUdp mean that other parts of a NIC may want the frame: see arp.h and icmpv6_nd.h.
 Result<Frame, ParseError> parse_frame(std::span<const std::byte> bytes);

@@ -15,7 +15,7 @@ enum class MembershipVersion : std::uint8_t { k1 = 1, k2 = 2, k3 = 3 };
 /// A query. One that also names sources is read as if it named the group alone.
 struct MembershipQuery {
   MembershipVersion version = MembershipVersion::k3;
-  Gid group{};                        ///< unspecified: all groups are asked for
+  Gid group{};                        ///< unspecified: the query asks for all groups
   std::uint32_t max_response_ms = 0;  ///< within which members report, at a time that each draws
 
   friend constexpr bool operator==(const MembershipQuery&, const MembershipQuery&) = default;

@@ -27,15 +27,15 @@ struct Bth {
   Opcode opcode{};
   bool solicited = false;
   bool migrated = true;        ///< MigReq: we send 1 and accept both (fact 15)
-  std::uint8_t pad_count = 0;  ///< 0..3 bytes of zero behind the payload
+  std::uint8_t pad_count = 0;  ///< 0..3 bytes of zero after the payload
   std::uint8_t version = 0;    ///< TVer, 4 bits
   std::uint16_t pkey = 0xffff;
   bool fecn = false;
   bool becn = false;
-  std::uint8_t reserved6 = 0;  ///< 6 bits behind FECN and BECN
+  std::uint8_t reserved6 = 0;  ///< 6 bits after FECN and BECN
   QpNumber destination_qp{};
   bool ack_request = false;
-  std::uint8_t reserved7 = 0;  ///< 7 bits behind AckReq
+  std::uint8_t reserved7 = 0;  ///< 7 bits after AckReq
   Psn psn{};
 
   static Bth parse(std::span<const std::byte> bytes) {

@@ -23,12 +23,12 @@ struct NeighborMessage {
   bool replaces = false;   ///< advertisement only: the Override flag
   Ipv6Address source{};    ///< unspecified in the solicitations of duplicate address detection
   Ipv6Address destination{};
-  Ipv6Address target{};  ///< whose MAC is asked for or told
+  Ipv6Address target{};  ///< whose MAC it asks for or tells
   /// The asker's own MAC in a solicitation (source option), the target's in an advertisement (target option).
   std::optional<Mac> link_layer_address{};
 
   /// Parses an IPv6 packet, header first; Ethernet padding may follow. Nothing for anything else than one of
-  /// these two messages, directly behind the IPv6 header, that passes the checks of RFC 4861 section 7.1: hop
+  /// these two messages, directly after the IPv6 header, that passes the checks of RFC 4861 section 7.1: hop
   /// limit 255, checksum, code, lengths of message and options, addresses and flags that go together. Unknown
   /// options are skipped.
   static std::optional<NeighborMessage> parse(std::span<const std::byte> packet);

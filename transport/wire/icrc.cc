@@ -20,8 +20,9 @@ constexpr std::uint32_t kSeed = 0x2144df1c;
 
 constexpr std::byte kMasked{0xff};
 
-/// A packet of so many bytes at most is copied behind the masked headers: the CRC of one short piece costs less than that
-/// of two. A WRITE of 64 bytes with immediate data is one piece. Of a longer packet only the BTH is copied.
+/// A packet of so many bytes at most is copied after the masked headers: the CRC of one short piece costs
+/// less than the CRCs of two. A WRITE of 64 bytes with immediate data is one piece. Of a longer packet only
+/// the BTH is copied.
 constexpr std::size_t kMostCopied = 96;
 static_assert(kMostCopied >= Bth::kBytes);
 

@@ -11,10 +11,10 @@ namespace urnic::transport::wire {
 
 inline constexpr std::size_t kIcrcBytes = 4;
 
-/// ICRC of a datagram. `ip_and_udp` is the IP header, IPv4 options included, and the UDP header behind it, as
-/// sent; of these fields any value will do: TOS, TTL and header checksum, or traffic class, flow label and
-/// hop limit, and the UDP checksum. `ib` is the rest of the datagram before the ICRC: BTH to padding, at
-/// least a BTH. Of what `tail` covers, which is behind the BTH, only the CRC counts.
+/// ICRC of a datagram. `ip_and_udp` is the IP header, IPv4 options included, and the UDP header, as sent. In
+/// these fields any value will do: TOS, TTL and header checksum, or traffic class, flow label and hop limit,
+/// and the UDP checksum. `ib` is the rest of the datagram before the ICRC: BTH to padding, at least a BTH.
+/// `tail` covers nothing before the end of the BTH; of the bytes that it covers, only the CRC counts.
 std::uint32_t icrc_ipv4(std::span<const std::byte> ip_and_udp, std::span<const std::byte> ib,
                         const TailCrc& tail = {});
 std::uint32_t icrc_ipv6(std::span<const std::byte> ip_and_udp, std::span<const std::byte> ib,

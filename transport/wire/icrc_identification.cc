@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::size_t kIdentificationEnd = 6;  // in the IPv4 header
 
-/// CRC-32 of a big-endian number and so many zeros behind it.
+/// CRC-32 of a big-endian number followed by so many zeros.
 std::uint32_t crc32_before_zeros(std::uint16_t number, std::size_t zeros) {
   static constexpr std::array<std::byte, 1024> kZeros{};
   const std::array<std::byte, 2> bytes{static_cast<std::byte>(number >> 8), static_cast<std::byte>(number)};

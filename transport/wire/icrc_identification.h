@@ -8,17 +8,18 @@
 
 namespace urnic::transport::wire {
 
-/// An ICRC covers the identification, a field that the sender's kernel chooses and a UDP socket does not show to the
-/// receiver. CRC-32 is linear over GF(2): when some bits of a packet change, its CRC changes by an XOR that hangs on these
-/// bits and on the number of bytes behind them, and on nothing else. Two different changes of 16 bits never have the
-/// same XOR, as CRC-32 finds every error burst of up to 32 bits.
+/// An ICRC covers the identification, a field that the sender's kernel chooses and a UDP socket does not show
+/// to the receiver. CRC-32 is linear over GF(2): when some bits of a packet change, its CRC changes by an XOR
+/// that depends on these bits and on the number of bytes after them, and on nothing else. Two different
+/// changes of 16 bits never have the same XOR, as CRC-32 finds every error burst of up to 32 bits.
 ///
-/// So a receiver that assumes identification 0 learns from the XOR of the ICRC that came and the one it worked out which
-/// identification was sent, if any: each of 65,536 has a value of its own among 2^32. A packet that was damaged on its way
-/// has none with a probability of 1 - 2^-16, where the ICRC of a known header lets 2^-32 through.
+/// So a receiver assumes identification 0 and takes the XOR of the ICRC that came and the ICRC that it worked
+/// out. The XOR tells which identification was sent, if any: each of 65,536 has a value of its own among
+/// 2^32. A packet that was damaged on its way matches none with a probability of 1 - 2^-16; the ICRC of a
+/// known header lets only 2^-32 of such packets through.
 ///
-/// What was worked out for one length is kept, for the lengths that were asked for lately. One thread at a time. Nothing allocates
-/// after construction.
+/// What was worked out for the latest lengths is kept. One thread at a time. Nothing allocates after
+/// construction.
 class IcrcIdentification {
  public:
   /// How the ICRC changes when the identification changes by an XOR with `change`, with `bytes_behind` bytes from the
@@ -43,7 +44,7 @@ class IcrcIdentification {
 
   /// Of one length.
   struct Length {
-    std::size_t bytes_behind = 0;  // 0: empty, as a UDP header is behind every identification
+    std::size_t bytes_behind = 0;  // 0: empty, as a UDP header follows every identification
     std::array<std::uint32_t, kBits> icrc_change_of_bit{};
     std::array<Step, kBits> steps{};
   };

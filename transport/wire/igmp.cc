@@ -67,7 +67,7 @@ IgmpType igmp_type_of(const MembershipReport& report) {
   return report.records[0].state == MembershipState::kLeft ? IgmpType::kLeave2 : IgmpType::kReport2;
 }
 
-/// Everything behind the IPv4 header, the checksum excepted; returns the size.
+/// Writes everything after the IPv4 header, except the checksum; returns the size.
 std::size_t write_igmp(const MembershipReport& report, std::span<std::byte> out) {
   const IgmpType type = igmp_type_of(report);
   store_u64(out, 0, 0);

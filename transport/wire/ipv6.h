@@ -19,7 +19,7 @@ struct Ipv6 {
 
   std::uint8_t traffic_class = 0;    ///< DSCP and ECN
   std::uint32_t flow_label = 0;      ///< 20 bits
-  std::uint16_t payload_length = 0;  ///< bytes behind this header
+  std::uint16_t payload_length = 0;  ///< bytes after this header
   IpProtocol next_header = IpProtocol::kUdp;
   std::uint8_t hop_limit = 64;
   Ipv6Address source{};

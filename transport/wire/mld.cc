@@ -54,8 +54,8 @@ bool has_mld_router_alert(std::span<const std::byte> options) {
   return false;
 }
 
-/// The ICMPv6 message behind a hop-by-hop header with the router alert option; empty when there is none. `packet` has the
-/// length that `ip` says.
+/// The ICMPv6 message after a hop-by-hop header with the router alert option; empty when there is none.
+/// `packet` has the length that `ip` says.
 std::span<const std::byte> icmp_behind_options(const Ipv6& ip, std::span<const std::byte> packet) {
   const auto payload = packet.subspan(Ipv6::kBytes, ip.payload_length);
   if (ip.next_header != IpProtocol::kHopByHop || payload.size() < kHopByHopUnit) return {};

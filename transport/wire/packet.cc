@@ -23,7 +23,7 @@ class HeaderReader {
   std::span<const std::byte> rest_;
 };
 
-/// Puts headers one behind the other.
+/// Writes headers one after the other.
 class HeaderWriter {
  public:
   explicit HeaderWriter(std::span<std::byte> out) : out_(out) {}

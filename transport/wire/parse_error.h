@@ -26,8 +26,8 @@ enum class ParseError : std::uint8_t {
   kBadVersion,         ///< BTH TVer is not 0
   kUnknownOpcode,      ///< no row in the opcode table
   kTooShort,           ///< less than this opcode's headers, padding and ICRC (fact 4)
-  kUnexpectedPayload,  ///< payload behind an opcode that has none
-  kBadIcrc,            ///< found by who asks Frame::icrc_ok(); no parser here returns it
+  kUnexpectedPayload,  ///< payload after an opcode that has none
+  kBadIcrc,            ///< found by the caller of Frame::icrc_ok(); no parser here returns it
 };
 
 /// How many reasons there are, for arrays indexed by to_integer(ParseError).

@@ -13,7 +13,7 @@
 namespace urnic::transport::wire {
 namespace {
 
-// Polynomials over GF(2) as the CRC has them: the highest bit is that of x^0.
+// Polynomials over GF(2) as the CRC has them: the highest bit belongs to x^0.
 constexpr std::uint32_t kOne = 0x80000000;
 constexpr std::uint32_t kPolynomial = 0xedb88320;  // without its x^32
 

@@ -17,7 +17,8 @@ constexpr std::string_view kShownName = "/memfd:urnic";
 
 }  // namespace
 
-// Programs hand this one around and look at its number; there is no kernel behind it to send commands to.
+// Programs hand this descriptor around and look at its number; there is no kernel that takes commands from
+// it.
 int CommandFile::create() {
   return nic::make_memory_file(kName);
 }

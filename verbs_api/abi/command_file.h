@@ -1,4 +1,4 @@
-// CommandFile: what the contexts of one command descriptor share, for those who import it.
+// CommandFile: what the contexts of one command descriptor share and can import.
 #pragma once
 
 #include <atomic>
@@ -42,8 +42,9 @@ class ImportableObjects {
   std::unordered_map<std::uint32_t, std::weak_ptr<Object>> objects_;
 };
 
-/// In the kernel the file behind a context's cmd_fd owns the context's objects, and a process that has a
-/// descriptor of it can import them. Here the descriptor names nothing but this, which is the process's own.
+/// In the kernel the file of a context's cmd_fd owns the context's objects, and a process that has a
+/// descriptor of it can import them. Here the descriptor names nothing but this object, which is the
+/// process's own.
 class CommandFile {
  public:
   /// A descriptor of a new file, or -1 and errno.

@@ -6,7 +6,7 @@
 #include <infiniband/verbs.h>
 #pragma GCC visibility pop
 
-// The header hides these functions behind macros of the same names.
+// The header hides these functions with macros of the same names.
 #undef ibv_query_port
 #undef ibv_reg_mr
 #undef ibv_reg_mr_iova

@@ -13,7 +13,7 @@ namespace urnic::verbs_api {
 class Mapping {
  public:
   Mapping() = default;
-  /// `length` bytes (at least 1) of `fd` from `offset` on. The errors are those of mmap(2).
+  /// Maps `length` bytes (at least 1) of `fd` from `offset` on. Errors as of mmap(2).
   static Result<Mapping, int> make(int fd, std::uint64_t offset, std::size_t length, bool writable);
   ~Mapping();
   Mapping(Mapping&& other) noexcept { swap(other); }

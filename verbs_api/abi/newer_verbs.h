@@ -25,7 +25,8 @@ enum MrInitAttributesMask : std::uint64_t {
   kMrHasBuffer = 1 << 5,
 };
 
-/// struct ibv_mr_init_attr of rdma-core 65. Those of 59 to 64 end earlier; a member is read only if `comp_mask` names it.
+/// struct ibv_mr_init_attr of rdma-core 65. In 59 to 64 it ends earlier; a member is read only if `comp_mask`
+/// names it.
 struct MrInitAttributes {
   std::size_t length;
   int access;
@@ -47,7 +48,7 @@ ibv_mr* reg_mr_ex(ibv_pd* pd, const MrInitAttributes* attributes) __asm__("ibv_r
 /// Memory in whole pages, of `size` bytes at least, and its handle in `buffer`. The PD must outlive it. EINVAL: no size.
 void* alloc_buf(ibv_pd* pd, std::size_t size, Buffer** buffer) __asm__("ibv_alloc_buf");
 void free_buf(Buffer* buffer) __asm__("ibv_free_buf");
-/// Registers a part of it, which begins at `address`. EINVAL: another PD than that of the buffer, or not within it.
+/// Registers a part of it, which begins at `address`. EINVAL: another PD than the buffer's, or not within it.
 ibv_mr* reg_buf_mr(ibv_pd* pd, Buffer* buffer, void* address, std::size_t length,
                    int access) __asm__("ibv_reg_buf_mr");
 /// -1 and ENODATA: no buffer here is a dma-buf.

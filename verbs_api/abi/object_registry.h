@@ -130,7 +130,7 @@ class ObjectRegistry {
     return fault == 0 && object->context != &context ? EINVAL : fault;
   }
 
-  /// Those of `kind` in a context.
+  /// The objects of `kind` in a context.
   std::vector<const void*> all_of(const ibv_context& context, ObjectKind kind) const;
   bool has_any_of(const ibv_context& context) const;
   /// Whether `predicate` is true of one of them, as a `Handle`, none of which is destroyed meanwhile.
@@ -171,7 +171,7 @@ class ObjectRegistry {
   std::unordered_map<const void*, Entry> entries_;
 };
 
-/// That of this process.
+/// The registry of this process.
 ObjectRegistry& objects();
 
 /// The right to destroy an object. While a verb has it, others find the object busy.

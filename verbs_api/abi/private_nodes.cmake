@@ -1,5 +1,5 @@
-# Writes the part of private_node.cc that is the same for each name: that it is there under every private node, and does nothing where
-# it is a command to the kernel. The names are those of rdma_core_exports.txt.
+# Writes the part of private_node.cc that is the same for each name: it is there under every private node, and
+# does nothing if it is a command to the kernel. The names come from rdma_core_exports.txt.
 
 function(urnic_write_private_nodes facts output)
   file(STRINGS ${facts} private_nodes REGEX "^private ")

@@ -1,4 +1,4 @@
-// How the device calls itself to those who ask for a vendor.
+// What the device says when a program asks for its vendor.
 #pragma once
 
 #include <cstdint>

@@ -34,7 +34,7 @@ constexpr std::uint16_t kEthernetMtu = 1500;
 /// while the receiver does something else must not overflow it.
 constexpr std::uint32_t kWindowBytesOverSockets = 256 << 10;
 
-/// Carries the smallest RDMA MTU, 256, behind all headers and a VLAN tag.
+/// Carries the smallest RDMA MTU, 256, after all headers and a VLAN tag.
 constexpr std::uint16_t kMinTaggedLinkMtu = 340;
 
 /// The variable's text; nothing when it is not set or empty. A program that has more rights than the one that
@@ -142,7 +142,7 @@ Result<void, Error> share_host_addresses(NicEnvironment& environment) {
     return Error{
         .code = EINVAL,
         .message =
-            "with --port host or udp the NIC has addresses of this host: name one behind the port (udp:ADDRESS), or "
+            "with --port host or udp the NIC has addresses of this host: name one after the port (udp:ADDRESS), or "
             "none, and leave --ip and --ip6 (URNIC_IP, URNIC_IP6) away"};
   }
   device.medium = nic::Medium::kIp;
@@ -187,7 +187,7 @@ Result<std::uint16_t, Error> read_link_mtu(const NicEnvironment& environment) {
         kName, fmt::format("{} {} carries no more than {}",
                            port.kind == PortSpec::Kind::kFabric ? "fabric" : "interface", port.target, most));
   }
-  // What the network behind a card carries, the user knows; every Ethernet carries this.
+  // The user knows what the network of a card carries; every Ethernet carries this.
   const std::uint16_t usual = port.kind == PortSpec::Kind::kPci ? kEthernetMtu : kDefaultLinkMtu;
   return chosen.value().value_or(std::min(most, usual));
 }

@@ -29,7 +29,7 @@ struct NicEnvironment {
   std::string paths_folder;            ///< shows the device's files to programs; empty: none does
   bool has_icrc_always = false;        ///< also between NICs that share memory
   bool is_port_chosen = false;         ///< by the user; else it is the default
-  std::vector<unsigned> processors;    ///< of the NIC's threads; empty: those of the process
+  std::vector<unsigned> processors;    ///< of the NIC's threads; empty: those that the process has
   bool verbose = false;                ///< say on stderr what happens
   nic::Lease lease;                    ///< held unless the port needs none
   std::vector<const char*> left_open;  ///< variables of the identity that were not given, and chosen here
@@ -68,8 +68,8 @@ struct NicEnvironment {
 ///   URNIC_CHOSEN=LIST      see kChosenVariable     default: nothing
 ///
 /// Inside `urnic run` the first process that reads its environment is the NIC that the run made. Each further
-/// one is a NIC of its own: it chooses anew what the user left open, and records in FILE.PROCESS. Where the
-/// user left too little open for that, the error says so.
+/// one is a NIC of its own: it makes its own choice of what the user left open, and records in FILE.PROCESS.
+/// Where the user left too little open for that, the error says so.
 ///
 /// An empty variable counts as absent. The error is one line for a person and names the variable. May wait
 /// about a second for a program that is just ending (nic::Lease::take). Needs no privilege and starts

@@ -37,7 +37,7 @@ std::optional<Number> parse_number(std::string_view text) {
   return error == std::errc{} && stop == end ? std::optional(number) : std::nullopt;
 }
 
-/// An address and what stands behind the slash.
+/// An address and what follows the slash.
 struct Prefixed {
   std::string_view address;
   std::uint8_t length;

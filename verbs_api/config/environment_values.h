@@ -11,8 +11,7 @@
 
 namespace urnic::verbs_api {
 
-// All of them refuse what no NIC can be told, with EINVAL and a reason that reads well behind "NAME='TEXT':
-// ".
+// All of them refuse what no NIC can be told, with EINVAL and a reason that reads well after "NAME='TEXT': ".
 
 /// "10.0.0.1/24"; without a length, 24 bits. Not the address of the network, nor a broadcast, multicast or
 /// loopback one.
@@ -26,7 +25,7 @@ Result<transport::wire::Mac, Error> parse_mac(std::string_view text);
 Result<std::uint16_t, Error> parse_link_mtu(std::string_view text);
 /// The id of a VLAN, 1 to 4094.
 Result<std::uint16_t, Error> parse_vlan(std::string_view text);
-/// Decimal, or hexadecimal behind 0x.
+/// Decimal, or hexadecimal after 0x.
 Result<std::uint64_t, Error> parse_seed(std::string_view text);
 /// A file descriptor's number.
 Result<int, Error> parse_descriptor(std::string_view text);

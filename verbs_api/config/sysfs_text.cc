@@ -28,7 +28,7 @@ std::string guid_text(const nic::GidTable& gids) {
   return in_groups(octets.data(), octets.size());
 }
 
-/// The number that is all that is left of `name` behind `directory`.
+/// The number that follows `directory` in `name`; nothing when anything else stands there.
 std::optional<std::size_t> index_in(std::string_view directory, std::string_view name) {
   if (name.substr(0, directory.size()) != directory) return std::nullopt;
   const std::string_view digits = name.substr(directory.size());

@@ -58,8 +58,7 @@ int post_one(Batch& batch, const ibv_recv_wr& wr) {
 }
 
 /// Posts the list up to the first work request that is refused, which `bad` then names; those before it stay
-/// posted. `begin` makes the batch, which is not asked for when the context is dead; `post_to` posts one to
-/// it.
+/// posted. `begin` makes the batch, and is not called when the context is dead; `post_to` posts one to it.
 template <typename WorkRequest, typename Begin, typename PostTo>
 int post_list(ibv_context* context, WorkRequest* first, WorkRequest** bad, Begin begin, PostTo post_to) {
   const Context& owner = Context::of(context);

@@ -19,7 +19,7 @@ namespace urnic::verbs_api {
 /// the program destroyed them.
 class Context : public verbs_context {
  public:
-  /// Null and errno when descriptors or memory cannot be had.
+  /// Null and errno when there are no descriptors or no memory.
   static Context* open(ibv_device& device, nic::Device& nic);
   /// One more on a file that is there, by another descriptor of it, which it takes over unless it fails.
   static Context* import(ibv_device& device, nic::Device& nic, std::shared_ptr<CommandFile> file, int fd);

@@ -17,8 +17,8 @@
 namespace urnic::verbs_api {
 namespace {
 
-/// libmlx5 and libefa find out whether a device is theirs by the pointer right behind the public struct,
-/// which libibverbs sets to the driver's operations. It must be readable, and not theirs.
+/// libmlx5 and libefa find out whether a device is theirs by the pointer right after the public struct, which
+/// libibverbs sets to the driver's operations. It must be readable, and not theirs.
 struct DeviceBlock {
   ibv_device device;
   const void* operations;
@@ -32,7 +32,7 @@ void copy_text(std::span<char> to, const std::string& text) {
   to[text.copy(to.data(), to.size() - 1)] = '\0';
 }
 
-/// Made once: a program may hold it for ever, whatever lists it frees. Its name does not change in a forked
+/// Made once: a program may hold it forever, whatever lists it frees. Its name does not change in a forked
 /// child.
 ibv_device& the_device(const nic::Device& nic) {
   static DeviceBlock block;
@@ -72,7 +72,7 @@ ibv_device** ibv_get_device_list(int* num_devices) {
   return or_out_of_memory([&]() -> ibv_device** {
     const auto nic = ProcessDevice::instance().get();
     if (!nic) return fail(report(nic.error()));
-    // The device and the null pointer behind it.
+    // The device and the null pointer after it.
     auto** const list = static_cast<ibv_device**>(std::calloc(2, sizeof(ibv_device*)));
     if (list == nullptr) return fail(ENOMEM);
     list[0] = &the_device(*nic.value());
@@ -89,7 +89,7 @@ const char* ibv_get_device_name(ibv_device* device) {
   return device->name;
 }
 
-// There is no kernel device, hence no index of one.
+// There is no kernel device, and so no index of one.
 int ibv_get_device_index(ibv_device*) {
   return -1;
 }

@@ -22,7 +22,7 @@ int report(const Error& error);
 /// 0. What the network cannot do (EMSGSIZE, ENONET) is told always, and is EINVAL or ENETUNREACH to the program.
 int explain(std::string_view verb, const Error& error);
 
-/// Runs `create`, and makes ENOMEM and a null pointer of memory that cannot be had.
+/// Runs `create`. When there is no memory, sets ENOMEM and returns a null pointer.
 template <typename Create>
 auto or_out_of_memory(Create create) -> decltype(create()) {
   try {

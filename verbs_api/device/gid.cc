@@ -1,5 +1,5 @@
-// The GID table in its five forms. An empty index is not an error to those who walk the table, and ENODATA to
-// those who ask for an entry.
+// The GID table in its five forms. An empty index is no error to programs that walk the table, and ENODATA to
+// programs that ask for an entry.
 #include <algorithm>
 #include <cerrno>
 #include <cstddef>

@@ -1,5 +1,5 @@
-// Newer verbs that nothing here stands behind: DMA handles, device memory as a dma-buf, completion counters. As drivers without them
-// do in rdma-core 65, each says EOPNOTSUPP.
+// Newer verbs that this device does not offer: DMA handles, device memory as a dma-buf, completion counters.
+// Like drivers without them in rdma-core 65, each says EOPNOTSUPP.
 #include <cerrno>
 
 #include "verbs_api/abi/newer_verbs.h"

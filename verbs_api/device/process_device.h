@@ -69,7 +69,7 @@ class ProcessDevice {
   /// congestion control. Called when the program opens something of it.
   void watch();
 
-  /// Contexts that are open, for those who have to find them.
+  /// Open contexts, so that others can find them.
   void add(Context& context);
   void remove(Context& context);
   /// Keeps a closed context of which the program still holds objects, until the process ends.

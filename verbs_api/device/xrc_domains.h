@@ -29,8 +29,8 @@ class XrcDomains {
   /// there is one although they have O_EXCL.
   Result<nic::XrcDomain*, Error> open(nic::Device& nic, const std::optional<File>& file, int flags);
 
-  /// Ends the domain with the last of those who opened it. EBUSY, with everything as it was, while anything
-  /// is in it.
+  /// Ends the domain when its last opener closes it. EBUSY, with everything as it was, while anything is in
+  /// it.
   Result<void, Error> close(nic::Device& nic, const nic::XrcDomain& domain);
 
  private:

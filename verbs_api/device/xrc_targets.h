@@ -1,4 +1,4 @@
-// XrcTargets: the XRC targets of a process by number, for those who open them again.
+// XrcTargets: the XRC targets of a process by number, to open them again.
 #pragma once
 
 #include <memory>
@@ -18,7 +18,8 @@ class XrcTargets {
   /// `handles` has its queue pair, and that one handle by which it was made.
   void add(const std::shared_ptr<QpHandles>& handles);
 
-  /// Adds `handle` to those of the target with that number in the domain; null when there is none.
+  /// Adds `handle` to the handles of the target with that number in the domain; null when there is no such
+  /// target.
   std::shared_ptr<QpHandles> open(const nic::XrcDomain& domain, transport::QpNumber number,
                                   const QpHandle& handle);
 

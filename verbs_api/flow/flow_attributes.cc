@@ -70,7 +70,7 @@ Fault read_ipv4(const std::byte* at, FlowWish& wish) {
 }
 
 // The kernel numbers "don't fragment" as the header does, and "more fragments" differently (ib_ipv4_flags in
-// its rdma/ib_verbs.h): only the one that has one meaning can be asked for.
+// its rdma/ib_verbs.h): a program can only ask for the one that has one meaning.
 Fault read_extended_ipv4(const std::byte* at, FlowWish& wish) {
   using transport::wire::Ipv4Address;
   constexpr std::uint8_t kDontFragment = 2;
@@ -192,7 +192,7 @@ Fault read_specs(const ibv_flow_attr& attributes, FlowWish& wish) {
     if (kind == nullptr) return refusal_of(header.type);
     if (header.size != kind->size || left < kind->size) {
       return invalid(
-          "a flow specification's size is not that of its type, or goes beyond that of the attributes");
+          "a flow specification's size does not fit its type, or goes beyond the attributes' size");
     }
     const unsigned layer = transport::to_integer(kind->layer);
     if ((layers & layer) != 0) return invalid("two flow specifications are of the same layer");
@@ -231,7 +231,7 @@ Fault find_fault(const ibv_flow_attr& attributes) {
   }
   if (!to_kind(attributes.type)) return invalid("a flow rule of an unknown type");
   if (attributes.size != 0 && attributes.size < sizeof(attributes)) {
-    return invalid("the flow attributes' size is less than that of the struct");
+    return invalid("the flow attributes' size is less than the struct's");
   }
   if (attributes.port != kPort) return invalid("the device has one port, number 1");
   if ((attributes.flags & IBV_FLOW_ATTR_FLAGS_EGRESS) != 0) {

@@ -12,7 +12,7 @@ inline constexpr unsigned int kAccessRights = IBV_ACCESS_LOCAL_WRITE | IBV_ACCES
                                               IBV_ACCESS_MW_BIND;
 inline constexpr unsigned int kFlushRights = kAccessFlushGlobal | kAccessFlushPersistent;
 
-// The numbers are the same, which is why a cast does it. Those of FLUSH are the same behind a shift.
+// The numbers are the same, so a cast does it. The numbers of FLUSH are the same after a shift.
 inline constexpr int kFlushShift = 3;
 static_assert(IBV_ACCESS_LOCAL_WRITE == to_integer(transport::Access::kLocalWrite));
 static_assert(IBV_ACCESS_REMOTE_WRITE == to_integer(transport::Access::kRemoteWrite));

@@ -166,7 +166,7 @@ int ibv_dereg_mr(ibv_mr* mr) {
   Context& owner = Context::of(mr->context);
   Registration& registration = *Mr::of(mr).registration;
   if (!registration.is_registered.exchange(false)) {
-    return refuse(EINVAL);  // another handle has done it; the key may be that of another region now
+    return refuse(EINVAL);  // another handle has done it; the key may be another region's now
   }
   const auto removed = owner.nic().deregister_memory(*registration.pd, mr->lkey);
   if (!removed) {

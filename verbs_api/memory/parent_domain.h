@@ -9,8 +9,8 @@
 
 namespace urnic::verbs_api {
 
-/// A thread domain as programs hold it. It promises that one thread at a time uses what is made in it; we
-/// lock all the same, since the NIC's own thread is another one.
+/// A thread domain as programs hold it. It promises that one thread at a time uses what is made in it. We
+/// still lock, since the NIC's own thread is another one.
 struct Td : ibv_td {
   explicit Td(ibv_context& opened) : ibv_td{&opened} {}
   static Td& of(ibv_td* td) { return *static_cast<Td*>(td); }

@@ -33,7 +33,7 @@ ibv_context* import_device(int cmd_fd) {
     }
     if (!CommandFile::is_one(cmd_fd)) {
       return fail(explain("import_device",
-                          {.code = EINVAL, .message = "the descriptor is not that of an opened device"}));
+                          {.code = EINVAL, .message = "the descriptor belongs to no opened device"}));
     }
     return fail(explain(
         "import_device",

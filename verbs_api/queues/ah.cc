@@ -36,7 +36,7 @@ namespace {
 
 using transport::wire::Gid;
 
-/// Who sent a packet to which of our addresses, as its 40-byte header area tells.
+/// The sender and the receiver of a packet, as its 40-byte header area tells.
 struct Origin {
   Gid source;
   Gid destination;
@@ -105,9 +105,9 @@ ibv_ah* ibv_create_ah(ibv_pd* pd, ibv_ah_attr* attr) {
     if (const int error = created->make(address.value()); error != 0) return fail(error);
     if (owner.nic().is_started()) {
       // As in the kernel, the peer's MAC is known when this returns: programs count on their first datagram
-      // leaving when it is posted. But there a handle that cannot be resolved is refused, with ETIMEDOUT. Here
-      // a peer's NIC starts and ends with its program, so that one which cannot be found yet is no error: what
-      // is sent to it waits for ARP, and is lost if that ends in vain.
+      // leaving when it is posted. But the kernel refuses a handle that cannot be resolved, with ETIMEDOUT.
+      // Here a peer's NIC starts and ends with its program, so it is no error when the peer cannot be found
+      // yet: what is sent to it waits for ARP, and is lost if ARP gets no answer.
       owner.nic().resolve(address.value());
     }
     objects().add(created.get());
@@ -127,7 +127,7 @@ int ibv_destroy_ah(ibv_ah* ah) {
 int ibv_init_ah_from_wc(ibv_context* context, uint8_t port_num, ibv_wc* wc, ibv_grh* grh,
                         ibv_ah_attr* ah_attr) {
   if (port_num != kPort || (wc->wc_flags & IBV_WC_GRH) == 0) {
-    return refuse(EINVAL);  // without the header there is no telling who it was
+    return refuse(EINVAL);  // without the header the sender is not known
   }
   const auto origin = origin_of(*grh);
   if (!origin) return refuse(EBADMSG);

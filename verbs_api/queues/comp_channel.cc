@@ -67,7 +67,7 @@ int ibv_get_cq_event(ibv_comp_channel* channel, ibv_cq** cq, void** cq_context) 
 
 void ibv_ack_cq_events(ibv_cq* cq, unsigned int nevents) {
   pthread_mutex_lock(&cq->mutex);
-  // Asked under the lock: with an older number an acknowledgement behind one of another thread's would not
+  // Read under the lock: with an older number, an acknowledgement that follows another thread's would not
   // count.
   const std::uint32_t fetched = Cq::of(cq).inner->events_fetched.load();
   // Some programs acknowledge completions instead of events. More than there are to acknowledge do not count,

@@ -32,7 +32,7 @@ void RwqIndTable::end() {
 
 namespace {
 
-/// Those of the device behind `listed`, or why one of them cannot be used in `context`.
+/// The device's queues that belong to `listed`, or why one of them cannot be used in `context`.
 Result<std::vector<nic::QueuePair*>, int> to_queues(const ibv_context& context, ibv_wq* const* listed,
                                                     std::size_t count) {
   std::vector<nic::QueuePair*> queues;

@@ -14,7 +14,7 @@
 
 namespace urnic::verbs_api {
 
-/// The builders (IBV_QP_EX_WITH_*) that can be asked for.
+/// The builders (IBV_QP_EX_WITH_*) that a program can request.
 std::uint64_t offered_send_operations(nic::QpType type);
 
 /// Between start() and complete() or abort() one thread has the queue; others wait in start(). The device
@@ -31,7 +31,7 @@ class WorkRequestBuilder {
   int complete();
   void abort();
 
-  /// Begins a work request; `needed` is the flag that must have been asked for.
+  /// Begins a work request; `needed` is the flag that the program must have requested.
   void begin(std::uint64_t needed, const transport::SendRequest& request);
   /// Gives it its data, which may happen once. Without data it is posted empty.
   void set_sges(const ibv_sge* list, std::size_t count);
@@ -68,8 +68,8 @@ class WorkRequestBuilder {
   bool started_ = false;
 };
 
-/// Points the builders of an extended queue pair, all of them, at functions: those that were not asked for
-/// spoil the batch, where a null pointer would crash the program.
+/// Points all builders of an extended queue pair at functions: a builder that the program did not request
+/// spoils the batch, where a null pointer would crash the program.
 void fill_builders(QpExWithFlush& qp);
 
 }  // namespace urnic::verbs_api

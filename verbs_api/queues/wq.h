@@ -10,8 +10,8 @@
 namespace urnic::verbs_api {
 
 struct Wq : ibv_wq {
-  /// `inner` comes later, because it is told the address of this. The mutex and the condition are those of
-  /// the header, which makes them in ibv_create_wq().
+  /// `inner` comes later, because it is told the address of this. The mutex and the condition are members of
+  /// the header's struct, and the header makes them in ibv_create_wq().
   Wq(ibv_pd& domain, ibv_cq& completions);
   ~Wq();
   Wq(const Wq&) = delete;

@@ -24,7 +24,7 @@ struct Ends {
   nic::Descriptor ours;
 };
 
-/// `flags` are those of open(2). The error is an errno value.
+/// `flags` as in open(2). The error is an errno value.
 Result<Ends, int> make_ends(int flags) {
   std::array<int, 2> ends{};
   const int type = SOCK_SEQPACKET | SOCK_CLOEXEC | ((flags & O_NONBLOCK) != 0 ? SOCK_NONBLOCK : 0);
@@ -110,7 +110,7 @@ void Channel::send_byte() const {
 }
 
 void Channel::take_byte() const {
-  // The program may have closed its end behind our back, and its number may be another file's.
+  // The program may have closed its end without our knowledge, and its number may be another file's.
   if (!copy_ && DescriptorIdentity::of(program_end_) != identity_) return;
   const int end = copy_ ? copy_.get() : program_end_;
   std::byte byte{};

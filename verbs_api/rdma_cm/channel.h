@@ -1,4 +1,4 @@
-// Channel: what is behind a descriptor of /dev/infiniband/rdma_cm.
+// Channel: the object that a descriptor of /dev/infiniband/rdma_cm stands for.
 #pragma once
 
 #include <atomic>
@@ -20,7 +20,7 @@ namespace urnic::verbs_api {
 /// with EPOLLET tells of each event, as it does for the kernel's rdma_cm. The other end is ours.
 class Channel final : public nic::rdma_cm::ChannelSignal {
  public:
-  /// `nic` must outlive the channel, unless abandon() is called; `flags` are those of open(2). The error is an errno
+  /// `nic` must outlive the channel, unless abandon() is called; `flags` as in open(2). The error is an errno
   /// value.
   static Result<std::shared_ptr<Channel>, int> create(nic::Device& nic, int flags);
   /// Makes one that takes the place of an inherited one at this descriptor, with its flags: at move_in(). Otherwise as create().

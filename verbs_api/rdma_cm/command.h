@@ -20,7 +20,7 @@
 
 namespace urnic::verbs_api::ucm {
 
-/// A command that stands in memory of ours already, behind its header.
+/// A command that was copied into memory of ours; `bytes` is what follows its header.
 struct Command {
   Channel& channel;
   std::span<const std::byte> bytes;  ///< at least as many as the command needs; newer programs have more

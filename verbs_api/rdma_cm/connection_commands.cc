@@ -1,4 +1,4 @@
-// Connections: listening, connecting, and what comes of it.
+// Connections: listening, connecting, and what follows from it.
 #include <infiniband/verbs.h>
 #include <rdma/rdma_user_cm.h>
 

@@ -18,7 +18,7 @@ namespace {
 struct Row {
   std::uint32_t number;
   int (*carry_out)(const ucm::Command& command);
-  std::size_t least_bytes;  ///< of the command behind the header
+  std::size_t least_bytes;  ///< of the command after the header
   std::size_t least_room;   ///< for the response
 };
 

@@ -57,8 +57,8 @@ int wait_for_signal() {
 /// Waits in the kernel until there may be events, as the descriptor's flags have it. 0 or an errno value.
 int wait_for_event(int descriptor) {
   char seen = 0;
-  // The C library's recv(), which is a cancellation point, and which the kernel begins anew after a signal, or not, as it
-  // does with its own rdma_cm. librspreload hands it on: the descriptor is none of its sockets.
+  // The C library's recv(), which is a cancellation point. The kernel restarts it after a signal, or not, as
+  // it does with its own rdma_cm. librspreload hands the call on: the descriptor is none of its sockets.
   const ssize_t received = recv(descriptor, &seen, sizeof(seen), MSG_PEEK);
   if (received > 0) return 0;
   if (received < 0) return errno;

@@ -8,7 +8,7 @@
 
 extern "C" {
 
-/// `flags` are those of open(2).
+/// `flags` as in open(2).
 [[gnu::visibility("default")]] int urnic_rdma_cm_open(int flags);
 /// Whether the descriptor is one of open(): 1 or 0. Also in signal handlers; leaves errno alone.
 [[gnu::visibility("default")]] int urnic_rdma_cm_owns(int descriptor);

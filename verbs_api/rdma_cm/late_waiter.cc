@@ -16,7 +16,7 @@
 namespace urnic::verbs_api {
 namespace {
 
-/// How late a thread may be. A program that asks later has a fault, and learns of it.
+/// How late a thread may be. A program that asks later has a fault, and its call fails.
 constexpr std::chrono::milliseconds kLatest = std::chrono::seconds(1);
 
 /// Of threads, that they fit beside a time: the kernel's numbers are lower than 2^22.

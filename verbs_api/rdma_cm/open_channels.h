@@ -13,8 +13,9 @@
 
 namespace urnic::verbs_api {
 
-/// By the numbers of their descriptors. A program may close a number behind our back (close_range) and have another file
-/// get it: a number counts only while it still names the channel. Any thread.
+/// Channels by the numbers of their descriptors. A program may close a number without our knowledge
+/// (close_range), and another file may get it: a number counts only while it still names the channel. Any
+/// thread.
 class OpenChannels final : public PartOfProcess {
  public:
   /// Whether the number is a channel's. Any thread and signal handler; takes no lock, leaves errno alone, and costs no
@@ -47,7 +48,7 @@ class OpenChannels final : public PartOfProcess {
  private:
   using Table = std::unordered_map<int, std::shared_ptr<Channel>>;
 
-  /// Ends those that the program closed behind our back.
+  /// Ends the channels that the program closed without our knowledge.
   void end_lost();
   /// Out of the table, with the mutex held.
   std::shared_ptr<Channel> take(Table::iterator entry);

@@ -50,7 +50,8 @@ struct Writer {
   }
 };
 
-/// Options of no vendor mean nothing: librdmacm accepts with those of its queue pair although the peer has offered none.
+/// Options of no vendor mean nothing: librdmacm accepts with its queue pair's options although the peer has
+/// offered none.
 nic::cm::Ece to_ece(const rdma_ucm_ece& from) {
   if (from.vendor_id == 0) return {};
   return {.vendor_id = from.vendor_id, .options = from.attr_mod};

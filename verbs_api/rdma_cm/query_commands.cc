@@ -67,7 +67,7 @@ int query_addr(const Command& command, const rdma_ucm_query& wish, const Descrip
   return respond(command, wish.response, response);
 }
 
-/// rdma_ucm_query_path_resp with a path behind it.
+/// rdma_ucm_query_path_resp, followed by a path.
 struct PathResponse {
   std::uint32_t paths;
   std::uint32_t reserved;

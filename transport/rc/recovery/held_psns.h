@@ -10,8 +10,8 @@
 
 namespace urnic::transport {
 
-/// The 256 PSNs behind the one that is expected; the responder keeps them of its packets, the requester of what a selective NAK told.
-/// See SELECTIVE_REPEAT.md.
+/// Which of the 256 PSNs after the expected one are held. The responder keeps them for its packets, the
+/// requester for what a selective NAK told it. See SELECTIVE_REPEAT.md.
 class HeldPsns {
  public:
   static constexpr std::uint32_t kReach = 256;
@@ -23,8 +23,8 @@ class HeldPsns {
     expected_ = last_ = expected;
     held_.reset();
   }
-  /// Expects this one, which is not before the one until now; those before it are forgotten. It may be held itself: who hears of it only
-  /// knows that all before was executed.
+  /// Expects this one, which is not before the one until now; those before it are forgotten. It may be held
+  /// itself: the requester may be told only that all before it was executed.
   void advance(Psn expected) {
     held_ >>= distance_to(expected);
     expected_ = expected;
@@ -32,7 +32,7 @@ class HeldPsns {
   }
   Psn expected() const { return expected_; }
 
-  /// Whether `psn` is one of the 256 behind.
+  /// Whether `psn` is one of the 256 after the expected one.
   bool reaches(Psn psn) const { return distance_to(psn) - 1 < kReach; }
   bool contains(Psn psn) const { return distance_to(psn) <= kReach && held_[distance_to(psn)]; }
   /// Only of a PSN that it reaches().
@@ -48,9 +48,9 @@ class HeldPsns {
   /// The one furthest ahead; expected() when none is held.
   Psn last() const { return last_; }
 
-  /// As a selective NAK has it.
+  /// In the form that a selective NAK carries.
   void write(std::span<std::byte, kBitmapBytes> bitmap) const;
-  /// Adds those of the bitmap of a NAK with this expected() PSN.
+  /// Adds the PSNs in the bitmap of a NAK that has this expected() PSN.
   void merge(Bitmap bitmap);
 
  private:

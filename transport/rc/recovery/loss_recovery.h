@@ -13,9 +13,9 @@ namespace urnic::transport {
 /// What is known to be lost.
 enum class Loss : std::uint8_t {
   kRequest,  ///< the peer has not got the packet that it expects
-  kAnswer,   ///< the peer has answered something behind a request that has no answer
+  kAnswer,   ///< the peer has answered something after a request that has no answer
   kUnknown,  ///< the peer is silent: anything
-  kRefused,  ///< nothing; but the peer was not ready for the oldest packet, and may have dropped those behind
+  kRefused,  ///< nothing; but the peer was not ready for the oldest packet, and may have dropped later ones
 };
 
 /// PSNs that were sent and are not acknowledged.
@@ -49,7 +49,8 @@ class LossRecovery {
   virtual void on_executed(Psn end, bool misses) = 0;
   /// The peer, which expects `expected`, holds these besides.
   virtual Report on_held(Psn expected, HeldPsns::Bitmap bitmap) = 0;
-  /// Whether the peer has executed `psn`, as far as is remembered: what it acknowledged behind a request without an answer.
+  /// Whether the peer has executed `psn`, as far as is remembered: it acknowledged `psn` after a request
+  /// without an answer.
   virtual bool has_executed(Psn psn) const = 0;
   /// Whether to go through the packets in flight again; not when that is being done on account of the same loss.
   virtual bool on_loss(Loss loss, const InFlight& in_flight) = 0;
